@@ -1,0 +1,3 @@
+//! The engine.
+#![no_std]
+#![forbid(unsafe_code)]
