@@ -7,7 +7,9 @@ extern crate alloc;
 pub mod btf;
 mod data;
 mod endian;
+pub mod ext;
 mod ids;
+pub mod insn;
 pub mod limits;
 mod name;
 
