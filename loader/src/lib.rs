@@ -1,1 +1,10 @@
-//! The loader.
+//! BPF objects in ELF, and the kernel BTF to relocate them against.
+
+extern crate alloc;
+
+mod elf;
+pub mod limits;
+pub mod object;
+pub mod pending;
+mod sys;
+pub mod target;
