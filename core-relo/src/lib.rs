@@ -12,8 +12,16 @@ mod ids;
 pub mod insn;
 pub mod limits;
 mod name;
+pub mod plan;
+mod relocs;
+pub mod resolve;
+pub mod spec;
+mod target;
 
 pub use data::Data;
 pub use endian::Endian;
 pub use ids::{BitOffset, ByteOffset, ByteSize, InsnIndex, StrOffset, TypeId};
 pub use name::Name;
+pub use plan::Plan;
+pub use relocs::{CodeSection, Function, Record, Relocs, RelocsError, SourceLine};
+pub use target::{Source, Target};

@@ -1,0 +1,1 @@
+//! Plans over types built for the purpose.
