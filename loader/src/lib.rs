@@ -5,6 +5,5 @@ extern crate alloc;
 mod elf;
 pub mod limits;
 pub mod object;
-pub mod pending;
 mod sys;
 pub mod target;

@@ -1,8 +1,7 @@
 //! What can be wrong with a BPF object.
 
 use crate::elf::ElfError;
-use core_relo::btf::BtfError;
-use core_relo::ext::ExtError;
+use core_relo::{RelocsError, btf::BtfError, ext::ExtError};
 use thiserror::Error;
 
 /// Why bytes are not a BPF object.
@@ -186,6 +185,9 @@ pub enum ObjectError {
     /// The `.BTF.ext` section is damaged. (libbpf warns, and loads the code unrelocated.)
     #[error("section `.BTF.ext`: {0}")]
     Ext(#[source] ExtError),
+    /// The CO-RE relocations cannot be collected.
+    #[error("section `.BTF.ext`: {0}")]
+    Relocs(#[source] RelocsError),
     /// There is a `.BTF.ext` but no `.BTF` that it could speak of.
     #[error("section `.BTF.ext` without a section `.BTF`")]
     ExtWithoutBtf,

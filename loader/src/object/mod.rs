@@ -28,8 +28,7 @@ pub use sec_name::{SEC_DEFS, SecDef, SecFlags, SecMatch};
 pub use symbols::{Linkage, Place, Symbol, SymbolKind};
 
 use crate::elf::{Elf, text};
-use crate::pending::CodeSection;
-use core_relo::{ByteSize, Endian, btf::Btf, ext::BtfExt};
+use core_relo::{ByteSize, CodeSection, Endian, Relocs, btf::Btf, ext::BtfExt};
 use object::elf;
 use programs::Code;
 use relocs::RelocSection;
@@ -170,6 +169,16 @@ impl<'d> Object<'d> {
         self.ext.as_ref()
     }
 
+    /// The object's CO-RE relocations; none if it has no `.BTF.ext`.
+    ///
+    /// Needs the object's BTF: without, it is [`ObjectError::NoBtf`].
+    pub fn relocs(&self) -> Result<Relocs<'_>, ObjectError> {
+        let btf = self.btf.as_ref().ok_or(ObjectError::NoBtf)?;
+        let none = BtfExt::parse(no_ext(self.endian())).map_err(ObjectError::Ext)?;
+        let ext = self.ext.as_ref().unwrap_or(&none);
+        Relocs::collect(btf, ext, &self.code).map_err(ObjectError::Relocs)
+    }
+
     /// A copy of the file with other instructions in these code sections; all else stays as it is, byte for byte.
     ///
     /// Of several sections of one name the first is meant, as everywhere in CO-RE.
@@ -236,6 +245,14 @@ fn btf_of<'d>(elf: &Elf<'d>) -> Result<(Option<Btf<'d>>, Option<BtfExt<'d>>), Ob
         Some(s) => Some(BtfExt::parse(s.data).map_err(ObjectError::Ext)?),
     };
     Ok((btf, ext))
+}
+
+/// A `.BTF.ext` that says nothing.
+const fn no_ext(endian: Endian) -> &'static [u8] {
+    match endian {
+        Endian::Little => b"\x9f\xeb\x01\0\x18\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+        Endian::Big => b"\xeb\x9f\x01\0\0\0\0\x18\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+    }
 }
 
 fn version(elf: &Elf<'_>) -> Result<Option<u32>, ObjectError> {

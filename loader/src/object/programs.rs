@@ -6,8 +6,7 @@ use super::{
     symbols::{Linkage, Place, SymbolKind, Symbols},
 };
 use crate::elf::{Elf, Section, text};
-use crate::pending::{CodeSection, Function};
-use core_relo::InsnIndex;
+use core_relo::{CodeSection, Function, InsnIndex};
 
 /// The section of subprograms.
 pub(crate) const TEXT: &[u8] = b".text";

@@ -12,7 +12,7 @@ use object::{
     read::elf::{Rel as _, Rela as _},
 };
 
-/// What an ELF relocation writes where (LLVM's `R_BPF_*`).
+/// What an ELF relocation writes where (LLVM's `R_BPF_*`, and two of older binutils).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RelocType {
@@ -26,8 +26,12 @@ pub enum RelocType {
     Abs32,
     /// `R_BPF_64_NODYLD32`, 4: a 32-bit word that loaders leave alone (`.BTF`, `.BTF.ext`).
     NoDyld32,
-    /// `R_BPF_64_32`, 10: the immediate of a call.
+    /// `R_BPF_64_32`, 10: the immediate of a call (binutils: `R_BPF_INSN_DISP32`).
     Call32,
+    /// `R_BPF_DATA_32`, 11: a 32-bit word of data, in the numbers of binutils up to 2.40 (GCC 12).
+    Data32,
+    /// `R_BPF_DATA_64`, 12: a 64-bit word of data, likewise.
+    Data64,
 }
 
 impl RelocType {
@@ -40,6 +44,8 @@ impl RelocType {
             3 => Self::Abs32,
             4 => Self::NoDyld32,
             10 => Self::Call32,
+            11 => Self::Data32,
+            12 => Self::Data64,
             _ => return None,
         })
     }
@@ -53,6 +59,8 @@ impl RelocType {
             Self::Abs32 => 3,
             Self::NoDyld32 => 4,
             Self::Call32 => 10,
+            Self::Data32 => 11,
+            Self::Data64 => 12,
         }
     }
 
@@ -65,6 +73,8 @@ impl RelocType {
             Self::Abs32 => "R_BPF_64_ABS32",
             Self::NoDyld32 => "R_BPF_64_NODYLD32",
             Self::Call32 => "R_BPF_64_32",
+            Self::Data32 => "R_BPF_DATA_32",
+            Self::Data64 => "R_BPF_DATA_64",
         }
     }
 
@@ -73,8 +83,8 @@ impl RelocType {
         match self {
             Self::None => 0,
             Self::Load64 => 16,
-            Self::Abs64 | Self::Call32 => 8,
-            Self::Abs32 | Self::NoDyld32 => 4,
+            Self::Abs64 | Self::Call32 | Self::Data64 => 8,
+            Self::Abs32 | Self::NoDyld32 | Self::Data32 => 4,
         }
     }
 }
