@@ -81,7 +81,7 @@ impl<'d> Object<'d> {
             maps: maps::collect(&elf, &symbols, btf.as_ref())?,
             externs: externs::collect(&symbols, btf.as_ref())?,
             relocs: RelocSection::collect(&elf, &symbols)?,
-            license: only(&elf, b"license")?.map(|s| until_nul(s.data)),
+            license: last(&elf, b"license")?.map(|s| until_nul(s.data)),
             version: version(&elf)?,
             symbols,
             elf,
@@ -219,6 +219,14 @@ fn only<'e, 'd>(elf: &'e Elf<'d>, name: &[u8]) -> Result<Option<&'e Section<'d>>
     }
 }
 
+/// The last section of a name, or none; readable. libbpf lets the last `license` win.
+fn last<'e, 'd>(elf: &'e Elf<'d>, name: &[u8]) -> Result<Option<&'e Section<'d>>, ObjectError> {
+    match elf.sections.iter().rfind(|s| s.name == name && s.index != 0) {
+        Some(s) if s.is_compressed() => Err(ObjectError::Compressed { section: s.text() }),
+        other => Ok(other),
+    }
+}
+
 fn btf_of<'d>(elf: &Elf<'d>) -> Result<(Option<Btf<'d>>, Option<BtfExt<'d>>), ObjectError> {
     let section = |name| match only(elf, name)? {
         Some(s) if s.sh_type != elf::SHT_PROGBITS.0 => {
@@ -256,7 +264,7 @@ const fn no_ext(endian: Endian) -> &'static [u8] {
 }
 
 fn version(elf: &Elf<'_>) -> Result<Option<u32>, ObjectError> {
-    let Some(s) = only(elf, b"version")? else { return Ok(None) };
+    let Some(s) = last(elf, b"version")? else { return Ok(None) };
     match (s.data.len(), elf.endian.u32(s.data, 0)) {
         (4, Some(version)) => Ok(Some(version)),
         _ => Err(ObjectError::VersionSize { size: s.size }),
