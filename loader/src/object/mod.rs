@@ -69,6 +69,7 @@ impl<'d> Object<'d> {
             (.., found) if found != elf::ET_REL.0 => return Err(ObjectError::FileType { found }),
             _ => {}
         }
+        no_overlap(&elf, bytes.len())?;
         let symbols = Symbols::find(&elf)?;
         let Code { sections: code, indices: code_indices, programs } = Code::collect(&elf, &symbols)?;
         let (btf, ext) = btf_of(&elf)?;
@@ -206,6 +207,17 @@ impl<'d> Object<'d> {
 /// The section of this number, unless it is the first one, which is none.
 pub(crate) fn section_at<'e, 'd>(elf: &'e Elf<'d>, index: u32) -> Option<&'e Section<'d>> {
     elf.sections.get(usize::try_from(index).ok()?).filter(|s| s.index != 0)
+}
+
+/// Refuses sections that share their bytes, at least where time or memory would grow with each of them.
+fn no_overlap(elf: &Elf<'_>, len: usize) -> Result<(), ObjectError> {
+    let mut left = len;
+    let is_reloc = |s: &Section<'_>| s.sh_type == elf::SHT_REL.0 || s.sh_type == elf::SHT_RELA.0;
+    for s in elf.sections.iter().filter(|s| s.is_code() || is_reloc(s)) {
+        let overlap = || ObjectError::Overlap { section: s.text() };
+        left = left.checked_sub(s.data.len()).ok_or_else(overlap)?;
+    }
+    Ok(())
 }
 
 /// The one section of a name, or none; readable.

@@ -346,6 +346,18 @@ fn legacy_maps_are_recognised_by_their_symbols() {
     assert_eq!(o.maps()[1].def, Err(MapError::Legacy { offset: 8, size: 12 }));
 }
 
+#[test]
+fn sections_that_share_bytes_are_refused() {
+    // Both code sections made to be the whole file, cut to instructions.
+    let mut bytes = sample(Endian::Little);
+    let len = u64::try_from(bytes.len()).unwrap() & !7;
+    for name in [&b".text"[..], b"?kprobe/do_exit"] {
+        let at = header_of(name, 24);
+        bytes[at..at + 16].copy_from_slice(&[word64(0), word64(len)].concat());
+    }
+    assert_eq!(error(&bytes), ObjectError::Overlap { section: "?kprobe/do_exit".into() });
+}
+
 /// Reads all there is to read.
 fn exercise(bytes: &[u8]) -> usize {
     let Ok(o) = Object::parse(bytes) else { return 0 };
