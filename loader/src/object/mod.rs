@@ -56,8 +56,10 @@ pub struct Object<'d> {
 impl<'d> Object<'d> {
     /// Reads an object.
     ///
-    /// Refused is what libbpf refuses to open, with three differences: a broken `.BTF.ext` is an error (libbpf warns and
-    /// goes on with unrelocated code), a section `maps` and map definitions that cannot be read are none before they are loaded.
+    /// Refused is what libbpf refuses to open, with these differences. More is refused: a broken `.BTF.ext` (libbpf warns and
+    /// goes on with unrelocated code) or one without `.BTF`, a second `.BTF`, compressed sections, symbols of sections that do
+    /// not exist. Less is refused: a section `maps`, map definitions that cannot be read, and externs that the BTF does not
+    /// describe are kept as such, and are errors only for who loads them.
     pub fn parse(bytes: &'d [u8]) -> Result<Self, ObjectError> {
         let elf = Elf::parse(bytes)?;
         match (elf.class, elf.machine, elf.file_type) {
