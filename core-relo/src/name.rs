@@ -50,6 +50,11 @@ impl<'a> Name<'a> {
     }
 }
 
+/// A flavour of a name, to propose.
+pub(crate) fn flavoured(name: Name<'_>, flavour: &str) -> alloc::string::String {
+    alloc::format!("{name}___{flavour}")
+}
+
 impl fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for chunk in self.0.utf8_chunks() {

@@ -1,0 +1,8 @@
+//! The rules of matching, values and patching, over types built for the purpose, in both byte orders.
+
+mod ambiguity;
+mod enums;
+mod fields;
+mod fixture;
+mod insns;
+mod types;
