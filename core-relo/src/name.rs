@@ -61,9 +61,9 @@ impl fmt::Display for Name<'_> {
             for c in chunk.valid().chars() {
                 // A name from a file must not move a terminal's cursor.
                 if c.is_control() {
-                    write!(f, "{}", c.escape_default())?
+                    write!(f, "{}", c.escape_default())?;
                 } else {
-                    fmt::Write::write_char(f, c)?
+                    fmt::Write::write_char(f, c)?;
                 }
             }
             if !chunk.invalid().is_empty() {

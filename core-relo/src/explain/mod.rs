@@ -55,12 +55,11 @@ pub struct TriedCandidate {
 /// Explains the outcome of one record.
 pub fn explain(planned: &Planned<'_>) -> Explanation {
     let btf = planned.btf();
-    let (access, local) = match planned.local_spec() {
-        Some(spec) => (spec.access_text(btf).to_string(), spec.text(btf).to_string()),
-        None => {
-            let root = CType::new(btf, planned.record().relo.root).to_string();
-            (root.clone(), root)
-        }
+    let (access, local) = if let Some(spec) = planned.local_spec() {
+        (spec.access_text(btf).to_string(), spec.text(btf).to_string())
+    } else {
+        let root = CType::new(btf, planned.record().relo.root).to_string();
+        (root.clone(), root)
     };
     let tried: Vec<_> = planned.tried().collect();
     let near = if wants_near(planned) { nearest(planned, &tried) } else { Vec::new() };

@@ -74,7 +74,7 @@ pub(super) fn of_verdict(planned: &Planned<'_>, tried: &Tried<'_>) -> String {
             let text = spec.text(&tried.source.btf).to_string();
             format!("match {}", text.rsplit_once(" (").map_or("", |(_, place)| place.trim_end_matches(')')))
                 .trim_end()
-                .to_string()
+                .into()
         }
         Verdict::Mismatch(mismatch) => of_mismatch(planned, &tried.source.btf, tried.candidate.id, *mismatch),
         Verdict::Error(error) => error.to_string(),

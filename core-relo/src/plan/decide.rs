@@ -214,13 +214,11 @@ impl Overlay {
             let at = to_usize(record.relo.insn_offset.0);
             return Slot::decode(plan.relocs.endian(), section.code.get(at..)?);
         }
-        let at = |insn: InsnIndex| match self.changed.get(&(code, insn)) {
-            Some(changed) => Some(*changed),
-            None => {
-                let raw = section.code.get(insn.index().checked_mul(8)?..)?;
-                raw.first_chunk().map(|raw| Insn::decode(plan.relocs.endian(), *raw))
-            }
+        let original = |insn: InsnIndex| {
+            let raw = section.code.get(insn.index().checked_mul(8)?..)?;
+            raw.first_chunk().map(|raw| Insn::decode(plan.relocs.endian(), *raw))
         };
+        let at = |insn| self.changed.get(&(code, insn)).copied().or_else(|| original(insn));
         let first = at(insn)?;
         if first.is_ld_imm64() {
             Some(Slot::Two(first, at(InsnIndex(insn.0.checked_add(1)?))?))

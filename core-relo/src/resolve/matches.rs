@@ -2,7 +2,7 @@
 
 use super::{CompareError, MatchError, Steps};
 use crate::{
-    btf::{Btf, Kind, Type},
+    btf::{Btf, IntInfo, Kind, Type},
     ids::TypeId,
     limits,
     name::Name,
@@ -137,5 +137,5 @@ fn forward_of(forward: Type<'_>, kind: Kind) -> bool {
 }
 
 fn is_signed(int: Type<'_>) -> bool {
-    int.int().is_some_and(|int| int.is_signed())
+    int.int().is_some_and(IntInfo::is_signed)
 }

@@ -14,7 +14,7 @@ pub use error::{Ambiguity, CompareError, MatchError, Mismatch, ValueError};
 pub(crate) use steps::Steps;
 pub(crate) use value::{NO_MEMORY, Resolution, resolve_without_target};
 
-use crate::{btf::Btf, endian::Endian, ids::TypeId, spec::Spec};
+use crate::{btf::Btf, endian::Endian, ext::RelocKind, ids::TypeId, spec::Spec};
 
 /// What became of one candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,6 @@ pub(crate) fn match_candidate(
     steps: &mut Steps,
 ) -> Result<Matched, MatchError> {
     steps.take()?;
-    use crate::ext::RelocKind;
     if local.kind.is_enumval() {
         return Ok(enumval::find(local_btf, local, target_btf, target)?);
     }

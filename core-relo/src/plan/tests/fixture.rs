@@ -145,7 +145,8 @@ fn check_patched(plan: &Plan<'_>) {
                 let at = usize::try_from(planned.record().relo.insn_offset.0).unwrap();
                 let after = planned.after().unwrap().hex(endian).to_string();
                 let code = &patched.sections[0][at..at + after.len() / 2];
-                assert_eq!(code.iter().map(|b| alloc::format!("{b:02x}")).collect::<String>(), after);
+                let hex: Vec<_> = code.iter().map(|b| alloc::format!("{b:02x}")).collect();
+                assert_eq!(hex.concat(), after);
             }
         }
     }

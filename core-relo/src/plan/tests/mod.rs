@@ -1,4 +1,5 @@
 //! The rules of matching, values and patching, over types built for the purpose, in both byte orders.
+#![expect(clippy::arithmetic_side_effects, reason = "sizes of small fixtures")]
 
 mod ambiguity;
 mod enums;
