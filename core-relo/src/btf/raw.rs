@@ -1,0 +1,1 @@
+//! bpftool's raw notation.

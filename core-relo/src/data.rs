@@ -1,0 +1,70 @@
+//! Bytes that are borrowed, owned or shared (a mapped file): what a [`Btf`](crate::btf::Btf) looks into.
+
+use alloc::{sync::Arc, vec::Vec};
+use core::{fmt, ops::Deref};
+
+/// Bytes of an input, kept without copying them.
+///
+/// ```
+/// use core_relo::Data;
+/// let owned = Data::from(vec![1u8, 2]);
+/// let borrowed = Data::from(&[1u8, 2][..]);
+/// assert_eq!(&*owned, &*borrowed);
+/// ```
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum Data<'d> {
+    /// Somebody else's bytes.
+    Borrowed(&'d [u8]),
+    /// Bytes kept alive by a count: an owned vector or a mapped file.
+    Shared(Arc<dyn AsRef<[u8]> + Send + Sync + 'd>),
+}
+
+impl<'d> Data<'d> {
+    /// Keeps `bytes` (a vector, a mapped file) alive for as long as anything looks into it.
+    pub fn shared(bytes: impl AsRef<[u8]> + Send + Sync + 'd) -> Self {
+        Self::Shared(Arc::new(bytes))
+    }
+}
+
+impl Deref for Data<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Borrowed(bytes) => bytes,
+            Self::Shared(bytes) => (**bytes).as_ref(),
+        }
+    }
+}
+
+impl<'d> From<&'d [u8]> for Data<'d> {
+    fn from(bytes: &'d [u8]) -> Self {
+        Self::Borrowed(bytes)
+    }
+}
+
+impl<'d> From<&'d Vec<u8>> for Data<'d> {
+    fn from(bytes: &'d Vec<u8>) -> Self {
+        Self::Borrowed(bytes)
+    }
+}
+
+impl<'d, const N: usize> From<&'d [u8; N]> for Data<'d> {
+    fn from(bytes: &'d [u8; N]) -> Self {
+        Self::Borrowed(bytes)
+    }
+}
+
+impl From<Vec<u8>> for Data<'_> {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::shared(bytes)
+    }
+}
+
+impl fmt::Debug for Data<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Data({} bytes)", self.len())
+    }
+}

@@ -1,0 +1,132 @@
+//! The one place where bytes become numbers and back.
+//!
+//! Byte order belongs to the data: the host's is never asked for.
+
+use alloc::vec::Vec;
+
+/// The byte order of a BTF, a `.BTF.ext` or an object's instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "there are two")]
+pub enum Endian {
+    /// Least significant byte first (`bpfel`).
+    Little,
+    /// Most significant byte first (`bpfeb`).
+    Big,
+}
+
+#[expect(
+    clippy::little_endian_bytes,
+    clippy::big_endian_bytes,
+    reason = "this file is where byte order is decided"
+)]
+impl Endian {
+    /// Two bytes at `at`, or `None` past the end.
+    #[inline]
+    pub fn u16(self, data: &[u8], at: usize) -> Option<u16> {
+        let raw = *data.get(at..)?.first_chunk::<2>()?;
+        Some(match self {
+            Self::Little => u16::from_le_bytes(raw),
+            Self::Big => u16::from_be_bytes(raw),
+        })
+    }
+
+    /// Four bytes at `at`, or `None` past the end.
+    #[inline]
+    pub fn u32(self, data: &[u8], at: usize) -> Option<u32> {
+        let raw = *data.get(at..)?.first_chunk::<4>()?;
+        Some(self.word(raw))
+    }
+
+    /// Eight bytes at `at`, or `None` past the end.
+    #[inline]
+    pub fn u64(self, data: &[u8], at: usize) -> Option<u64> {
+        let raw = *data.get(at..)?.first_chunk::<8>()?;
+        Some(match self {
+            Self::Little => u64::from_le_bytes(raw),
+            Self::Big => u64::from_be_bytes(raw),
+        })
+    }
+
+    /// Four bytes as a number.
+    #[inline]
+    pub const fn word(self, raw: [u8; 4]) -> u32 {
+        match self {
+            Self::Little => u32::from_le_bytes(raw),
+            Self::Big => u32::from_be_bytes(raw),
+        }
+    }
+
+    /// A number as two bytes.
+    #[inline]
+    pub const fn u16_bytes(self, v: u16) -> [u8; 2] {
+        match self {
+            Self::Little => v.to_le_bytes(),
+            Self::Big => v.to_be_bytes(),
+        }
+    }
+
+    /// A number as four bytes.
+    #[inline]
+    pub const fn u32_bytes(self, v: u32) -> [u8; 4] {
+        match self {
+            Self::Little => v.to_le_bytes(),
+            Self::Big => v.to_be_bytes(),
+        }
+    }
+
+    /// Appends two bytes.
+    pub fn put_u16(self, out: &mut Vec<u8>, v: u16) {
+        out.extend_from_slice(&self.u16_bytes(v));
+    }
+
+    /// Appends four bytes.
+    pub fn put_u32(self, out: &mut Vec<u8>, v: u32) {
+        out.extend_from_slice(&self.u32_bytes(v));
+    }
+}
+
+/// A 32-bit pattern read as a signed number.
+#[inline]
+pub(crate) const fn signed32(v: u32) -> i32 {
+    v.cast_signed()
+}
+
+/// The low 32 bits of a 64-bit number.
+#[inline]
+pub(crate) fn low32(v: u64) -> u32 {
+    u32::try_from(v & 0xffff_ffff).unwrap_or_default()
+}
+
+/// The high 32 bits of a 64-bit number.
+#[inline]
+pub(crate) fn high32(v: u64) -> u32 {
+    low32(v >> 32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn both_orders_read_back_what_they_write_and_stop_at_the_end() {
+        for e in [Endian::Little, Endian::Big] {
+            let mut out = Vec::new();
+            e.put_u16(&mut out, 0x1234);
+            e.put_u32(&mut out, 0x8765_4321);
+            assert_eq!(e.u16(&out, 0), Some(0x1234));
+            assert_eq!(e.u32(&out, 2), Some(0x8765_4321));
+            assert_eq!(e.u32(&out, 3), None);
+            assert_eq!(e.u64(&out, 0), None);
+            assert_eq!(e.u16(&out, usize::MAX), None);
+        }
+        assert_eq!(Endian::Big.u16_bytes(1), [0, 1]);
+        assert_eq!(Endian::Little.u16_bytes(1), [1, 0]);
+    }
+
+    #[test]
+    fn halves_of_a_64_bit_number() {
+        assert_eq!((low32(0x1_8000_0000), high32(0x1_8000_0000)), (0x8000_0000, 1));
+        assert_eq!(signed32(0xffff_ffff), -1);
+    }
+}

@@ -1,0 +1,33 @@
+//! Every limit, and whose it is.
+
+/// Parts of an access string, and depth of a target spec (libbpf: `BPF_CORE_SPEC_MAX_LEN`).
+pub const SPEC_PARTS: usize = 64;
+
+/// Modifiers and typedefs passed through before a chain counts as a cycle.
+///
+/// libbpf's `skip_mods_and_typedefs` has no limit and hangs on a cycle; no compiler comes near this.
+pub const MODIFIER_HOPS: u32 = 256;
+
+/// Types passed through to find a size (libbpf: `MAX_RESOLVE_DEPTH`).
+pub const SIZE_HOPS: u32 = 32;
+
+/// Types passed through on one level of a comparison (libbpf: `depth` in `__bpf_core_types_are_compat`).
+pub const COMPARE_HOPS: u32 = 32;
+
+/// Levels of nested comparisons (libbpf: the `level` that `bpf_core_types_are_compat` starts with).
+pub const COMPARE_LEVELS: u32 = 32;
+
+/// Candidates tried, members looked at and types compared for one record.
+///
+/// libbpf has no such bound: unions nested in each other through anonymous members, or functions that take functions, cost it
+/// time exponential in the depth. Real records need thousands.
+pub const RECORD_STEPS: u32 = 1_000_000;
+
+/// The same for all records of a plan together; real objects need less than a tenth of it.
+pub const PLAN_STEPS: u32 = 100_000_000;
+
+/// Depth of base BTFs under a split BTF.
+pub const SPLIT_LEVELS: u32 = 8;
+
+/// Bytes of a BTF (libbpf and the kernel address it with 32 bits).
+pub const BTF_BYTES: usize = 0x7fff_ffff;

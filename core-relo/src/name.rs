@@ -1,0 +1,114 @@
+//! Names in BTF, and the one rule about flavours (`___`).
+
+use core::fmt;
+
+/// A name in a BTF's string section: bytes, for nothing makes a compiler write UTF-8.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name<'a>(&'a [u8]);
+
+impl<'a> Name<'a> {
+    /// A name of these bytes, which hold no NUL.
+    pub const fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes, without the terminating NUL.
+    pub const fn as_bytes(self) -> &'a [u8] {
+        self.0
+    }
+
+    /// Whether this is the name of something anonymous.
+    pub const fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The name without its flavour: `task_struct` of `task_struct___old`.
+    ///
+    /// The *last* `X___Y` counts, where neither X nor Y is an underscore, as in libbpf's
+    /// `bpf_core_essential_name_len`: `a___b___c` is a flavour of `a___b`; `___a`, `a___` and `a____b` are whole names.
+    #[must_use]
+    pub fn essential(self) -> Self {
+        let cut = self
+            .0
+            .windows(5)
+            .rposition(|w| matches!(w, [x, b'_', b'_', b'_', y] if *x != b'_' && *y != b'_'));
+        match cut.and_then(|at| self.0.get(..=at)) {
+            Some(head) => Self(head),
+            None => self,
+        }
+    }
+
+    /// The flavour that [`essential`](Self::essential) cuts off, `old` of `task_struct___old`.
+    pub fn flavour(self) -> Option<Self> {
+        let rest = self.0.strip_prefix(self.essential().0)?;
+        rest.strip_prefix(b"___").map(Self)
+    }
+
+    /// Whether both are flavours of one name.
+    pub fn same_essential(self, other: Name<'_>) -> bool {
+        self.essential().0 == other.essential().0
+    }
+}
+
+/// A flavour of a name, to propose.
+pub(crate) fn flavoured(name: Name<'_>, flavour: &str) -> alloc::string::String {
+    alloc::format!("{name}___{flavour}")
+}
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for chunk in self.0.utf8_chunks() {
+            for c in chunk.valid().chars() {
+                // A name from a file must not move a terminal's cursor.
+                if c.is_control() {
+                    write!(f, "{}", c.escape_default())?;
+                } else {
+                    fmt::Write::write_char(f, c)?;
+                }
+            }
+            if !chunk.invalid().is_empty() {
+                f.write_str("\u{fffd}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{self}`")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString as _;
+
+    #[test]
+    fn the_last_separator_counts_and_underscores_beside_it_do_not() {
+        for (name, essential) in [
+            ("task_struct", "task_struct"),
+            ("task_struct___old", "task_struct"),
+            ("a___b___c", "a___b"),
+            ("___a", "___a"),
+            ("a___", "a___"),
+            ("a____b", "a____b"),
+            ("a___b____c", "a"),
+            ("a___b", "a"),
+            ("", ""),
+            ("a___b_", "a"),
+            ("_a___b", "_a"),
+        ] {
+            let got = Name::new(name.as_bytes()).essential();
+            assert_eq!(got.to_string(), essential, "{name}");
+        }
+        assert_eq!(Name::new(b"s___v2").flavour(), Some(Name::new(b"v2")));
+        assert_eq!(Name::new(b"s").flavour(), None);
+    }
+
+    #[test]
+    fn printing_cannot_move_the_cursor() {
+        assert_eq!(Name::new(b"a\x1b[2J\xff").to_string(), "a\\u{1b}[2J\u{fffd}");
+    }
+}

@@ -1,0 +1,237 @@
+//! Record by record: match the candidates, demand that they agree, patch.
+
+use super::{
+    Decision, Entry, InsnError, Plan, PoisonReason, RelocError, SkipReason, Warning, lists::ListVersion,
+    patch,
+};
+use crate::{
+    btf::Kind,
+    ext::RelocKind,
+    ids::{InsnIndex, to_usize},
+    insn::{Insn, Slot},
+    limits,
+    relocs::Record,
+    resolve::{
+        Ambiguity, Candidate, Matched, NO_MEMORY, Resolution, Steps, match_candidate, resolve,
+        resolve_without_target,
+    },
+    spec::Spec,
+};
+use alloc::vec::Vec;
+use hashbrown::HashMap;
+
+/// Decides all records, in order (libbpf: `bpf_object__relocate_core`).
+pub(super) fn all(plan: &mut Plan<'_>, selected: &dyn Fn(&Record<'_>) -> bool) {
+    let relocs = plan.relocs;
+    let mut code = Overlay { changed: HashMap::new() };
+    plan.entries.reserve_exact(relocs.records().len());
+    for (number, record) in relocs.records().iter().enumerate() {
+        let mut entry = Entry {
+            decision: Ok(Decision::Skip(SkipReason::NotSelected)),
+            before: code.slot(plan, record),
+            local_value: None,
+            target_value: None,
+            candidates: None,
+            matched: None,
+            warning: None,
+        };
+        entry.decision = match skip(record, selected) {
+            Some(why) => Ok(Decision::Skip(why)),
+            None => decide(plan, number, record, &mut entry),
+        };
+        if let Ok(Decision::Patch { slot, .. } | Decision::Poison { slot, .. }) = entry.decision {
+            code.put(record, slot);
+        }
+        plan.entries.push(entry);
+    }
+}
+
+fn skip(record: &Record<'_>, selected: &dyn Fn(&Record<'_>) -> bool) -> Option<SkipReason> {
+    // libbpf looks at the offset before it looks for the program.
+    record.insn?;
+    match (record.code, record.function) {
+        (None, _) => Some(SkipReason::NoSection),
+        (_, None) => Some(SkipReason::NoFunction),
+        _ if !selected(record) => Some(SkipReason::NotSelected),
+        _ => None,
+    }
+}
+
+fn decide(
+    plan: &mut Plan<'_>,
+    number: usize,
+    record: &Record<'_>,
+    entry: &mut Entry,
+) -> Result<Decision, RelocError> {
+    let insn = record.insn.ok_or(RelocError::Misaligned { offset: record.relo.insn_offset.0 })?;
+    let spec = record.spec.as_ref().map_err(|error| *error)?;
+    let version = plan.lists.current(spec.root);
+    entry.candidates = version;
+    let endian = plan.relocs.endian();
+    let btf = plan.relocs.btf();
+    let resolution = if spec.kind == RelocKind::TypeIdLocal {
+        let id = u64::from(spec.root.0);
+        Resolution { local: id, target: Some(id), validate: false, memory: NO_MEMORY }
+    } else {
+        let version = version.ok_or(RelocError::AnonymousRoot(spec.root))?;
+        let allowed = limits::RECORD_STEPS.min(plan.steps_left);
+        let mut steps = Steps::new(allowed);
+        let matching = matching(plan, version, spec, &mut steps);
+        plan.steps_left = plan.steps_left.saturating_sub(allowed.saturating_sub(steps.left()));
+        match matching? {
+            Some(matching) => {
+                entry.matched = matching.candidates.first().copied();
+                entry.warning = matching.warning;
+                plan.lists.narrow(version, matching.candidates, number);
+                matching.resolution
+            }
+            None => resolve_without_target(endian, btf, spec).map_err(RelocError::Local)?,
+        }
+    };
+    let resolution = zero_extended(plan, spec, entry.matched, resolution);
+    entry.local_value = Some(resolution.local);
+    entry.target_value = resolution.target;
+    let before = entry.before.ok_or(InsnError::CutOff { insn })?;
+    let none = version.is_none_or(|at| plan.lists.all(at).is_empty());
+    let why = if none { PoisonReason::NoCandidates } else { PoisonReason::NoMatch };
+    Ok(patch::patch(before, &resolution, why)?)
+}
+
+/// What the candidates that match agree upon.
+struct Agreement {
+    candidates: Vec<Candidate>,
+    resolution: Resolution,
+    warning: Option<Warning>,
+}
+
+/// Tries every candidate left; those that match must agree (libbpf: `bpf_core_calc_relo_insn`).
+fn matching(
+    plan: &Plan<'_>,
+    version: ListVersion,
+    local: &Spec,
+    steps: &mut Steps,
+) -> Result<Option<Agreement>, RelocError> {
+    let (endian, btf) = (plan.relocs.endian(), plan.relocs.btf());
+    let mut first: Option<(Spec, Agreement)> = None;
+    for candidate in plan.lists.left(version).iter().copied() {
+        let Some(source) = plan.target.source(candidate.source) else { continue };
+        let matched = match_candidate(btf, local, &source.btf, candidate.id, steps);
+        let spec = match matched.map_err(|error| RelocError::Match { candidate, error })? {
+            Matched::Yes(spec) => spec,
+            Matched::No(_) => continue,
+        };
+        let resolution = match resolve(endian, btf, local, &source.btf, &spec) {
+            Ok(resolution) => resolution,
+            // The local side is at fault if it fails alone.
+            Err(error) => {
+                resolve_without_target(endian, btf, local).map_err(RelocError::Local)?;
+                return Err(RelocError::Target { candidate, error });
+            }
+        };
+        match &mut first {
+            None => {
+                let candidates = Vec::from([candidate]);
+                first = Some((spec, Agreement { candidates, resolution, warning: None }));
+            }
+            Some((first_spec, agreement)) => {
+                let one = (
+                    agreement.candidates.first().copied().unwrap_or(candidate),
+                    &*first_spec,
+                    &agreement.resolution,
+                );
+                agree(one, (candidate, &spec, &resolution))?;
+                let widths = (agreement.resolution.memory.target, resolution.memory.target);
+                if widths.0 != widths.1 && agreement.warning.is_none() {
+                    agreement.warning = Some(Warning::WidthsDiffer {
+                        first: one.0,
+                        other: candidate,
+                        first_width: widths.0,
+                        other_width: widths.1,
+                    });
+                }
+                agreement.candidates.push(candidate);
+            }
+        }
+    }
+    Ok(first.map(|(_, agreement)| agreement))
+}
+
+type Match<'m> = (Candidate, &'m Spec, &'m Resolution);
+
+fn agree(first: Match<'_>, other: Match<'_>) -> Result<(), Ambiguity> {
+    if first.1.bit_offset != other.1.bit_offset {
+        return Err(Ambiguity::Offset {
+            first: first.0,
+            other: other.0,
+            first_offset: first.1.bit_offset,
+            other_offset: other.1.bit_offset,
+        });
+    }
+    if first.2.target != other.2.target {
+        return Err(Ambiguity::Value {
+            first: first.0,
+            other: other.0,
+            first_value: first.2.target.unwrap_or_default(),
+            other_value: other.2.target.unwrap_or_default(),
+        });
+    }
+    Ok(())
+}
+
+/// Where asked for, an unsigned ENUM's enumerators as C sees them.
+fn zero_extended(
+    plan: &Plan<'_>,
+    spec: &Spec,
+    matched: Option<Candidate>,
+    resolution: Resolution,
+) -> Resolution {
+    if !plan.options.zero_extend_unsigned_enums || spec.kind != RelocKind::EnumvalValue {
+        return resolution;
+    }
+    let unsigned =
+        |ty: Option<crate::btf::Type<'_>>| ty.is_some_and(|ty| ty.kind() == Kind::Enum && !ty.kflag());
+    let narrow = |value: u64, unsigned| if unsigned { value & 0xffff_ffff } else { value };
+    let local = unsigned(plan.relocs.btf().strip(spec.root).ok());
+    let source = matched.and_then(|c| Some((plan.target.source(c.source)?, c.id)));
+    let target = unsigned(source.and_then(|(source, id)| source.btf.strip(id).ok()));
+    Resolution {
+        local: narrow(resolution.local, local),
+        target: resolution.target.map(|value| narrow(value, target)),
+        ..resolution
+    }
+}
+
+/// The code as patched so far: a later record on the same instruction sees what an earlier one made of it.
+struct Overlay {
+    changed: HashMap<(usize, InsnIndex), Insn>,
+}
+
+impl Overlay {
+    fn slot(&self, plan: &Plan<'_>, record: &Record<'_>) -> Option<Slot> {
+        let (code, insn) = (record.code?, record.insn?);
+        let section = plan.relocs.code().get(code)?;
+        if self.changed.is_empty() {
+            let at = to_usize(record.relo.insn_offset.0);
+            return Slot::decode(plan.relocs.endian(), section.code.get(at..)?);
+        }
+        let original = |insn: InsnIndex| {
+            let raw = section.code.get(insn.index().checked_mul(8)?..)?;
+            raw.first_chunk().map(|raw| Insn::decode(plan.relocs.endian(), *raw))
+        };
+        let at = |insn| self.changed.get(&(code, insn)).copied().or_else(|| original(insn));
+        let first = at(insn)?;
+        if first.is_ld_imm64() {
+            Some(Slot::Two(first, at(InsnIndex(insn.0.checked_add(1)?))?))
+        } else {
+            Some(Slot::One(first))
+        }
+    }
+
+    fn put(&mut self, record: &Record<'_>, slot: Slot) {
+        let (Some(code), Some(insn)) = (record.code, record.insn) else { return };
+        self.changed.insert((code, insn), slot.first());
+        if let Some(second) = slot.second() {
+            self.changed.insert((code, InsnIndex(insn.0.saturating_add(1))), second);
+        }
+    }
+}

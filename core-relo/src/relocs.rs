@@ -1,0 +1,198 @@
+//! The object's side of every relocation, made once: records, where they are, what they access.
+
+use crate::{
+    btf::Btf,
+    endian::Endian,
+    ext::{BtfExt, CoreRelo, LineInfo},
+    ids::{ByteOffset, InsnIndex, StrOffset, to_u32, to_usize},
+    insn::{INSN_BYTES, Slot},
+    name::Name,
+    spec::{self, Spec, SpecError},
+};
+use alloc::vec::Vec;
+use thiserror::Error;
+
+/// A section of instructions, as it lies in the object.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "made by whoever reads the ELF")]
+pub struct CodeSection<'o> {
+    /// The ELF section's name.
+    pub name: &'o [u8],
+    /// Its bytes.
+    pub code: &'o [u8],
+    /// Its programs and subprograms, in order of their start.
+    pub functions: Vec<Function<'o>>,
+}
+
+/// A program or subprogram: what an ELF function symbol covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "made by whoever reads the ELF")]
+pub struct Function<'o> {
+    /// The symbol's name.
+    pub name: &'o [u8],
+    /// Its first instruction.
+    pub start: InsnIndex,
+    /// Its length in instructions (slots of 8 bytes).
+    pub len: u32,
+}
+
+/// Why the records of an object cannot be collected at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RelocsError {
+    /// A group of records whose section has no name.
+    #[error(".BTF.ext core_relo names a section at string offset {0}, where there is no name")]
+    SectionName(StrOffset),
+    /// BTF and instructions, or `.BTF.ext`, of different byte order.
+    #[error(".BTF and .BTF.ext are of different byte order")]
+    Endian,
+}
+
+/// One record, tied to its section, function, instruction and source line.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Record<'o> {
+    /// The ELF section's name.
+    pub section: Name<'o>,
+    /// Its number among the records of that section's group, restarting per group: libbpf's "relo #N".
+    pub index: u32,
+    /// The record as written.
+    pub relo: CoreRelo,
+    /// The instruction, if the offset is a multiple of 8.
+    pub insn: Option<InsnIndex>,
+    /// What it accesses, or why that cannot be said.
+    pub spec: Result<Spec, SpecError>,
+    /// Position of its section in the code given, if there is one of that name.
+    pub(crate) code: Option<usize>,
+    /// Position of its function in that section.
+    pub(crate) function: Option<usize>,
+    source: Option<LineInfo>,
+}
+
+/// A source line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SourceLine<'o> {
+    /// The file, as given to the compiler.
+    pub file: Name<'o>,
+    /// Line number, from 1.
+    pub line: u32,
+    /// Column, from 1; 0 if unknown.
+    pub column: u32,
+    /// The line's text.
+    pub text: Name<'o>,
+}
+
+/// Every relocation of an object, in the order libbpf makes them.
+#[derive(Clone, Debug)]
+pub struct Relocs<'o> {
+    btf: &'o Btf<'o>,
+    code: &'o [CodeSection<'o>],
+    records: Vec<Record<'o>>,
+}
+
+impl<'o> Relocs<'o> {
+    /// Collects the records of `ext`, whose types are those of `btf` and whose instructions are in `code`.
+    ///
+    /// A bad record is kept and reported by the plan; only what spoils all of them is an error here.
+    pub fn collect(
+        btf: &'o Btf<'o>,
+        ext: &BtfExt<'_>,
+        code: &'o [CodeSection<'o>],
+    ) -> Result<Self, RelocsError> {
+        if btf.endian() != ext.endian() {
+            return Err(RelocsError::Endian);
+        }
+        let mut records = Vec::new();
+        for group in ext.core_relos() {
+            let named = btf.name(group.name()).filter(|name| !name.is_empty());
+            let section = named.ok_or(RelocsError::SectionName(group.name()))?;
+            let place = code.iter().position(|c| c.name == section.as_bytes());
+            let lines = lines_of(btf, ext, section);
+            for (relo, index) in group.records().zip(0u32..) {
+                let insn = (relo.insn_offset.0 % 8 == 0).then_some(InsnIndex(relo.insn_offset.0 / 8));
+                let function =
+                    place.and_then(|at| code.get(at)).zip(insn).and_then(|(c, i)| c.function_at(i));
+                let source = line_at(&lines, relo.insn_offset);
+                let spec = spec::local(btf, &relo);
+                records.push(Record { section, index, relo, insn, spec, code: place, function, source });
+            }
+        }
+        Ok(Self { btf, code, records })
+    }
+
+    /// The object's BTF.
+    pub fn btf(&self) -> &'o Btf<'o> {
+        self.btf
+    }
+
+    /// The object's byte order.
+    pub fn endian(&self) -> Endian {
+        self.btf.endian()
+    }
+
+    /// The sections of instructions.
+    pub fn code(&self) -> &'o [CodeSection<'o>] {
+        self.code
+    }
+
+    /// The records in order.
+    pub fn records(&self) -> &[Record<'o>] {
+        &self.records
+    }
+
+    /// The function a record's instruction belongs to.
+    pub fn function(&self, record: &Record<'o>) -> Option<&'o Function<'o>> {
+        self.code.get(record.code?)?.functions.get(record.function?)
+    }
+
+    /// The instruction a record patches, as the compiler wrote it.
+    pub fn insn(&self, record: &Record<'o>) -> Option<Slot> {
+        let at = to_usize(record.relo.insn_offset.0);
+        Slot::decode(self.endian(), self.code.get(record.code?)?.code.get(at..)?)
+    }
+
+    /// The source line a record's instruction was compiled from.
+    pub fn source(&self, record: &Record<'o>) -> Option<SourceLine<'o>> {
+        let info = record.source?;
+        Some(SourceLine {
+            file: self.btf.name(info.file)?,
+            line: info.line,
+            column: info.column,
+            text: self.btf.name(info.text).map(trimmed)?,
+        })
+    }
+}
+
+impl CodeSection<'_> {
+    /// Number of whole instruction slots.
+    pub fn insn_count(&self) -> u32 {
+        to_u32(self.code.len() / INSN_BYTES)
+    }
+
+    /// Position of the function that covers an instruction (libbpf: `find_prog_by_sec_insn`).
+    pub fn function_at(&self, insn: InsnIndex) -> Option<usize> {
+        let covers = |f: &Function<'_>| insn >= f.start && insn.0.saturating_sub(f.start.0) < f.len;
+        let after = self.functions.partition_point(|f| f.start <= insn);
+        let at = after.checked_sub(1)?;
+        self.functions.get(at).filter(|f| covers(f)).map(|_| at)
+    }
+}
+
+/// The lines of one section, in order of their instruction.
+fn lines_of(btf: &Btf<'_>, ext: &BtfExt<'_>, section: Name<'_>) -> Vec<LineInfo> {
+    let of_section = ext.line_infos().filter(|group| btf.name(group.name()) == Some(section));
+    let mut lines: Vec<_> = of_section.flat_map(|group| group.records()).collect();
+    lines.sort_by_key(|line| line.insn_offset);
+    lines
+}
+
+/// The last line that begins at or before an instruction.
+fn line_at(lines: &[LineInfo], insn: ByteOffset) -> Option<LineInfo> {
+    let after = lines.partition_point(|line| line.insn_offset <= insn);
+    lines.get(after.checked_sub(1)?).copied()
+}
+
+fn trimmed(text: Name<'_>) -> Name<'_> {
+    Name::new(text.as_bytes().trim_ascii())
+}

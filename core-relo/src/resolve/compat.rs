@@ -1,0 +1,111 @@
+//! Compatible types: what TYPE_EXISTS, TYPE_SIZE and TYPE_ID_TARGET ask for, and what a field's type must be.
+
+use super::{CompareError, MatchError, Steps};
+use crate::{
+    btf::{Btf, Kind, Type},
+    ids::TypeId,
+    limits,
+};
+
+/// Whether a target type is compatible with a local one as a whole (libbpf: `bpf_core_types_are_compat`).
+///
+/// Names are not looked at, sizes neither, nor what is inside of composites and enumerations.
+pub(super) fn types_are_compat(
+    local_btf: &Btf<'_>,
+    local: TypeId,
+    target_btf: &Btf<'_>,
+    target: TypeId,
+    steps: &mut Steps,
+) -> Result<bool, MatchError> {
+    Comparison { local_btf, target_btf, steps }.types(local, target, limits::COMPARE_LEVELS)
+}
+
+struct Comparison<'c> {
+    local_btf: &'c Btf<'c>,
+    target_btf: &'c Btf<'c>,
+    steps: &'c mut Steps,
+}
+
+impl Comparison<'_> {
+    fn types(&mut self, mut local: TypeId, mut target: TypeId, level: u32) -> Result<bool, MatchError> {
+        let kind_of = |btf: &Btf<'_>, id| btf.ty(id).map_or(Kind::Void, Type::kind);
+        if !kind_of(self.local_btf, local).compatible(kind_of(self.target_btf, target)) {
+            return Ok(false);
+        }
+        for _ in 0..limits::COMPARE_HOPS {
+            self.steps.take()?;
+            let l = self.local_btf.strip(local)?;
+            let t = self.target_btf.strip(target)?;
+            if !l.kind().compatible(t.kind()) {
+                return Ok(false);
+            }
+            match l.kind() {
+                Kind::Void | Kind::Struct | Kind::Union | Kind::Enum | Kind::Fwd | Kind::Enum64 => {
+                    return Ok(true);
+                }
+                Kind::Int => return Ok(is_whole(l) && is_whole(t)),
+                Kind::Ptr => (local, target) = (TypeId(l.size_or_type()), TypeId(t.size_or_type())),
+                Kind::Array => (local, target) = (element(l), element(t)),
+                Kind::FuncProto => {
+                    if l.vlen() != t.vlen() {
+                        return Ok(false);
+                    }
+                    for (lp, tp) in l.params().zip(t.params()) {
+                        let level = level.checked_sub(1).ok_or(MatchError::Compare(CompareError::TooDeep))?;
+                        let lp = self.local_btf.strip(lp.ty)?.id();
+                        let tp = self.target_btf.strip(tp.ty)?.id();
+                        if !self.types(lp, tp, level)? {
+                            return Ok(false);
+                        }
+                    }
+                    (local, target) = (TypeId(l.size_or_type()), TypeId(t.size_or_type()));
+                }
+                _ => return Ok(false),
+            }
+        }
+        Err(CompareError::TooDeep.into())
+    }
+}
+
+/// Whether a target field's type may stand for a local field's (libbpf: `bpf_core_fields_are_compat`).
+///
+/// Any composite stands for any other, any pointer for any other; integers whatever their size and sign; enumerations and
+/// forward declarations by essential name, where an anonymous one fits all; arrays by their elements.
+pub(super) fn fields_are_compat(
+    local_btf: &Btf<'_>,
+    mut local: TypeId,
+    target_btf: &Btf<'_>,
+    mut target: TypeId,
+) -> Result<bool, MatchError> {
+    // libbpf follows arrays of arrays without a limit.
+    for _ in 0..limits::MODIFIER_HOPS {
+        let l = local_btf.strip(local)?;
+        let t = target_btf.strip(target)?;
+        if l.kind().is_composite() && t.kind().is_composite() {
+            return Ok(true);
+        }
+        if !l.kind().compatible(t.kind()) {
+            return Ok(false);
+        }
+        match l.kind() {
+            Kind::Ptr | Kind::Float => return Ok(true),
+            Kind::Fwd | Kind::Enum | Kind::Enum64 => {
+                let anonymous = l.name().is_empty() || t.name().is_empty();
+                return Ok(anonymous || l.name().same_essential(t.name()));
+            }
+            Kind::Int => return Ok(is_whole(l) && is_whole(t)),
+            Kind::Array => (local, target) = (element(l), element(t)),
+            _ => return Ok(false),
+        }
+    }
+    Err(CompareError::TooDeep.into())
+}
+
+/// Not an integer of old BTF that stands for a bitfield within its storage.
+fn is_whole(int: Type<'_>) -> bool {
+    int.int().is_some_and(|int| int.offset == 0)
+}
+
+fn element(array: Type<'_>) -> TypeId {
+    array.array().map_or(TypeId::VOID, |array| array.element)
+}

@@ -1,0 +1,29 @@
+//! An enumerator in a target's enumeration.
+
+use super::{Matched, Mismatch};
+use crate::{
+    btf::{Btf, WalkError},
+    ids::TypeId,
+    spec::{Accessor, Spec},
+};
+
+/// The first enumerator of the local one's essential name, whatever its value (libbpf: `bpf_core_spec_match`).
+pub(super) fn find(
+    local_btf: &Btf<'_>,
+    local: &Spec,
+    target_btf: &Btf<'_>,
+    target: TypeId,
+) -> Result<Matched, WalkError> {
+    let ty = target_btf.strip(target)?;
+    if !ty.kind().is_enum() {
+        return Ok(Matched::No(Mismatch::NotEnum { ty: ty.id(), kind: ty.kind() }));
+    }
+    let name = local.accessors.first().map(|step| step.name(local_btf)).unwrap_or_default();
+    let Some(found) = ty.variants().find(|v| v.name.same_essential(name)) else {
+        return Ok(Matched::No(Mismatch::NoVariant { ty: ty.id() }));
+    };
+    let mut spec = Spec::of_root(target, local.kind);
+    spec.accessors.push(Accessor { ty: ty.id(), index: found.index, named: true });
+    spec.raw.push(found.index);
+    Ok(Matched::Yes(spec))
+}

@@ -1,0 +1,64 @@
+//! One relocation meets one target: candidates, what they match, and the value that follows.
+
+pub(crate) mod candidates;
+mod compat;
+mod enumval;
+mod error;
+mod field;
+mod matches;
+mod steps;
+mod value;
+
+pub use candidates::Candidate;
+pub use error::{Ambiguity, CompareError, MatchError, Mismatch, ValueError};
+pub(crate) use steps::Steps;
+pub(crate) use value::{NO_MEMORY, Resolution, resolve_without_target};
+
+use crate::{btf::Btf, endian::Endian, ext::RelocKind, ids::TypeId, spec::Spec};
+
+/// What became of one candidate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Matched {
+    /// It has what is accessed, here.
+    Yes(Spec),
+    /// It has not.
+    No(Mismatch),
+}
+
+/// Tries `local` on one candidate (libbpf: `bpf_core_spec_match`).
+pub(crate) fn match_candidate(
+    local_btf: &Btf<'_>,
+    local: &Spec,
+    target_btf: &Btf<'_>,
+    target: TypeId,
+    steps: &mut Steps,
+) -> Result<Matched, MatchError> {
+    steps.take()?;
+    if local.kind.is_enumval() {
+        return Ok(enumval::find(local_btf, local, target_btf, target)?);
+    }
+    if local.kind.is_field() {
+        return field::follow(local_btf, local, target_btf, target, steps);
+    }
+    let same = if local.kind == RelocKind::TypeMatches {
+        matches::types_match(local_btf, local.root, target_btf, target, steps)?
+    } else {
+        compat::types_are_compat(local_btf, local.root, target_btf, target, steps)?
+    };
+    Ok(if same {
+        Matched::Yes(Spec::of_root(target, local.kind))
+    } else {
+        Matched::No(Mismatch::Type { ty: target })
+    })
+}
+
+/// The local and target values of a relocation whose candidate matched (libbpf: `bpf_core_calc_relo`).
+pub(crate) fn resolve(
+    endian: Endian,
+    local_btf: &Btf<'_>,
+    local: &Spec,
+    target_btf: &Btf<'_>,
+    target: &Spec,
+) -> Result<Resolution, ValueError> {
+    value::resolve(endian, (local_btf, local), (target_btf, target))
+}

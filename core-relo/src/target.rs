@@ -1,0 +1,53 @@
+//! The kernel's side: its main BTF, and those of its modules.
+
+use crate::btf::Btf;
+use alloc::{string::String, sync::Arc, vec::Vec};
+
+/// What an object is relocated against.
+#[derive(Clone, Debug)]
+pub struct Target<'t> {
+    main: Source<'t>,
+    modules: Vec<Source<'t>>,
+}
+
+/// One BTF of a target, and what to call it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Source<'t> {
+    /// `vmlinux`, or the module's name.
+    pub name: String,
+    /// Its types.
+    pub btf: Arc<Btf<'t>>,
+}
+
+impl<'t> Target<'t> {
+    /// A target of one BTF; `name` is what explanations call it, as a rule `vmlinux`.
+    pub fn new(name: impl Into<String>, main: Arc<Btf<'t>>) -> Self {
+        Self { main: Source { name: name.into(), btf: main }, modules: Vec::new() }
+    }
+
+    /// Adds modules, in the order in which they are searched.
+    #[must_use]
+    pub fn with_modules(mut self, modules: impl IntoIterator<Item = (String, Arc<Btf<'t>>)>) -> Self {
+        self.modules.extend(modules.into_iter().map(|(name, btf)| Source { name, btf }));
+        self
+    }
+
+    /// The main BTF.
+    pub fn main(&self) -> &Source<'t> {
+        &self.main
+    }
+
+    /// The modules.
+    pub fn modules(&self) -> &[Source<'t>] {
+        &self.modules
+    }
+
+    /// The main BTF is source 0, the modules follow.
+    pub(crate) fn source(&self, number: usize) -> Option<&Source<'t>> {
+        match number.checked_sub(1) {
+            None => Some(&self.main),
+            Some(module) => self.modules.get(module),
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Every limit, and whose it is.
+
+/// Bytes of a symbol's or section's name.
+///
+/// Ours: many symbols that share one long name would cost the square of the file's size. The kernel takes 512.
+pub const NAME_BYTES: usize = 4 * 1024;
+
+/// Bytes of a name that an error repeats. Ours: thousands of errors may quote one long name.
+pub const SHOWN_BYTES: usize = 256;
+
+/// Bytes looked at while searching a kernel image for BTF, as a multiple of the image's own size.
+///
+/// Ours: an image made of BTF headers would have each of them parsed to its end.
+pub const IMAGE_PASSES: usize = 8;
+
+/// Levels of maps in maps (libbpf: one).
+pub const MAP_LEVELS: u32 = 1;
+
+/// Bytes of a file. Ours: a device may have no end. Kernel images with all their debug information have less than a quarter.
+pub const FILE_BYTES: u64 = 4 * 1024 * 1024 * 1024;

@@ -1,0 +1,208 @@
+//! ELF relocations, typed, with their symbols resolved.
+
+use super::{
+    error::ObjectError,
+    symbols::{Symbol, Symbols, object_endian},
+};
+use crate::elf::{Elf, Section};
+use object::{
+    Endianness,
+    elf::{self, Rel64, Rela64},
+    pod,
+    read::elf::{Rel as _, Rela as _},
+};
+
+/// What an ELF relocation writes where (LLVM's `R_BPF_*`, and two of older binutils).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RelocType {
+    /// `R_BPF_NONE`, 0: nothing.
+    None,
+    /// `R_BPF_64_64`, 1: the two immediates of a 64-bit load.
+    Load64,
+    /// `R_BPF_64_ABS64`, 2: a 64-bit word of data.
+    Abs64,
+    /// `R_BPF_64_ABS32`, 3: a 32-bit word of data.
+    Abs32,
+    /// `R_BPF_64_NODYLD32`, 4: a 32-bit word that loaders leave alone (`.BTF`, `.BTF.ext`).
+    NoDyld32,
+    /// `R_BPF_64_32`, 10: the immediate of a call (binutils: `R_BPF_INSN_DISP32`).
+    Call32,
+    /// `R_BPF_DATA_32`, 11: a 32-bit word of data, in the numbers of binutils up to 2.40 (GCC 12).
+    Data32,
+    /// `R_BPF_DATA_64`, 12: a 64-bit word of data, likewise.
+    Data64,
+}
+
+impl RelocType {
+    /// The type of this number.
+    pub const fn from_number(number: u32) -> Option<Self> {
+        Some(match number {
+            0 => Self::None,
+            1 => Self::Load64,
+            2 => Self::Abs64,
+            3 => Self::Abs32,
+            4 => Self::NoDyld32,
+            10 => Self::Call32,
+            11 => Self::Data32,
+            12 => Self::Data64,
+            _ => return None,
+        })
+    }
+
+    /// Its number, `r_type`.
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::None => 0,
+            Self::Load64 => 1,
+            Self::Abs64 => 2,
+            Self::Abs32 => 3,
+            Self::NoDyld32 => 4,
+            Self::Call32 => 10,
+            Self::Data32 => 11,
+            Self::Data64 => 12,
+        }
+    }
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "R_BPF_NONE",
+            Self::Load64 => "R_BPF_64_64",
+            Self::Abs64 => "R_BPF_64_ABS64",
+            Self::Abs32 => "R_BPF_64_ABS32",
+            Self::NoDyld32 => "R_BPF_64_NODYLD32",
+            Self::Call32 => "R_BPF_64_32",
+            Self::Data32 => "R_BPF_DATA_32",
+            Self::Data64 => "R_BPF_DATA_64",
+        }
+    }
+
+    /// Bytes from the relocation's offset on that have to be there.
+    const fn extent(self) -> u64 {
+        match self {
+            Self::None => 0,
+            Self::Load64 => 16,
+            Self::Abs64 | Self::Call32 | Self::Data64 => 8,
+            Self::Abs32 | Self::NoDyld32 | Self::Data32 => 4,
+        }
+    }
+}
+
+impl core::fmt::Display for RelocType {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// An ELF relocation of a BPF object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reloc<'d> {
+    /// Number of the section it applies to.
+    pub section_index: u32,
+    /// Name of the section it applies to.
+    pub section: &'d [u8],
+    /// Where in the section it applies, in bytes.
+    pub offset: u64,
+    /// What it writes.
+    pub kind: RelocType,
+    /// The symbol it refers to; a section symbol without a name goes by its section's.
+    pub symbol: Symbol<'d>,
+    /// What is added to the symbol, if the record says (`SHT_RELA`); else it lies in the section's bytes.
+    pub addend: Option<i64>,
+}
+
+/// One section of relocation records.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RelocSection<'d> {
+    target: Section<'d>,
+    records: Records<'d>,
+    endian: Endianness,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Records<'d> {
+    Rel(&'d [Rel64<Endianness>]),
+    Rela(&'d [Rela64<Endianness>]),
+}
+
+impl<'d> RelocSection<'d> {
+    /// All of them; those of sections that reach the kernel are read once, so that what is wrong shows early.
+    pub(crate) fn collect(elf: &Elf<'d>, symbols: &Symbols<'d>) -> Result<Vec<Self>, ObjectError> {
+        let mut found = Vec::new();
+        for s in &elf.sections {
+            if !matches!(s.sh_type, t if t == elf::SHT_REL.0 || t == elf::SHT_RELA.0) {
+                continue;
+            }
+            let section = Self::of(elf, symbols, s)?;
+            if section.target.flags & elf::SHF_ALLOC.0 != 0 {
+                section.iter(elf, symbols).try_for_each(|r| r.map(drop))?;
+            }
+            found.push(section);
+        }
+        Ok(found)
+    }
+
+    fn of(elf: &Elf<'d>, symbols: &Symbols<'d>, s: &Section<'d>) -> Result<Self, ObjectError> {
+        let damaged = |what| ObjectError::RelocationSection { section: s.text(), what };
+        if s.is_compressed() {
+            return Err(ObjectError::Compressed { section: s.text() });
+        }
+        if s.link != symbols.section {
+            return Err(damaged("it does not refer to the symbol table"));
+        }
+        let target = *super::section_at(elf, s.info)
+            .ok_or_else(|| damaged("the section it applies to does not exist"))?;
+        let size = if s.sh_type == elf::SHT_REL.0 { 16 } else { 24 };
+        if s.entsize != size || !s.size.is_multiple_of(size) {
+            return Err(damaged("its records are of another size than the format's"));
+        }
+        let records = if s.sh_type == elf::SHT_REL.0 {
+            pod::slice_from_all_bytes(s.data).map(Records::Rel)
+        } else {
+            pod::slice_from_all_bytes(s.data).map(Records::Rela)
+        };
+        let Ok(records) = records else { return Err(damaged("its records are not whole")) };
+        Ok(Self { target, records, endian: object_endian(elf.endian) })
+    }
+
+    pub(crate) fn iter<'e>(
+        self,
+        elf: &'e Elf<'d>,
+        symbols: &'e Symbols<'d>,
+    ) -> impl Iterator<Item = Result<Reloc<'d>, ObjectError>> + 'e {
+        let e = self.endian;
+        let (rel, rela): (&'d [Rel64<_>], &'d [Rela64<_>]) = match self.records {
+            Records::Rel(r) => (r, &[]),
+            Records::Rela(r) => (&[], r),
+        };
+        let rel = rel.iter().map(move |r| (r.r_offset(e), r.r_sym(e), r.r_type(e).0, None));
+        // `is_mips64el` is about a quirk of that machine alone.
+        let rela = rela
+            .iter()
+            .map(move |r| (r.r_offset(e), r.r_sym(e, false), r.r_type(e, false).0, Some(r.r_addend(e))));
+        rel.chain(rela).map(move |(offset, sym, ty, addend)| {
+            let section = self.target;
+            let kind = RelocType::from_number(ty).ok_or_else(|| ObjectError::RelocationType {
+                section: section.text(),
+                offset,
+                found: ty,
+            })?;
+            if offset.checked_add(kind.extent()).is_none_or(|end| end > section.size) {
+                let (section, size, name) = (section.text(), section.size, kind.name());
+                return Err(ObjectError::RelocationBounds { section, offset, size, name });
+            }
+            let missing = || ObjectError::RelocationSymbol { section: section.text(), offset, symbol: sym };
+            let mut symbol = symbols.get(sym).ok_or_else(missing)??;
+            if symbol.name.is_empty() {
+                symbol.name = super::symbols::section_of(elf, &symbol).map_or(&[], |s| s.name);
+            }
+            Ok(Reloc { section_index: section.index, section: section.name, offset, kind, symbol, addend })
+        })
+    }
+
+    pub(crate) fn target(&self) -> u32 {
+        self.target.index
+    }
+}

@@ -1,0 +1,182 @@
+//! The symbol table: names and sections resolved with their bounds checked.
+
+use super::error::ObjectError;
+use crate::elf::{Elf, Section};
+use core_relo::Endian;
+use object::{
+    Endianness,
+    elf::{self, Sym64},
+    pod,
+    read::elf::Sym as _,
+};
+
+/// Where a symbol is defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Place {
+    /// Nowhere: somebody else's.
+    Undefined,
+    /// In the section of this number.
+    Section(u32),
+    /// In none (`SHN_ABS` and the other reserved numbers).
+    Reserved(u16),
+}
+
+/// How widely a symbol is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Linkage {
+    /// `STB_LOCAL`: C's `static`.
+    Static,
+    /// `STB_GLOBAL`.
+    Global,
+    /// `STB_WEAK`.
+    Weak,
+    /// Anything else.
+    Other(u8),
+}
+
+/// What a symbol stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum SymbolKind {
+    /// `STT_NOTYPE`: externs, labels.
+    NoType,
+    /// `STT_OBJECT`: a variable.
+    Object,
+    /// `STT_FUNC`.
+    Function,
+    /// `STT_SECTION`: the section itself.
+    Section,
+    /// Anything else.
+    Other(u8),
+}
+
+/// A symbol of a BPF object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Symbol<'d> {
+    /// Its number in the symbol table.
+    pub index: u32,
+    /// Its name; empty for most section symbols.
+    pub name: &'d [u8],
+    /// What it stands for.
+    pub kind: SymbolKind,
+    /// How widely it is seen.
+    pub linkage: Linkage,
+    /// Whether its visibility is `STV_HIDDEN` or `STV_INTERNAL`.
+    pub hidden: bool,
+    /// Where it is defined.
+    pub place: Place,
+    /// Its offset within its section.
+    pub value: u64,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+impl Symbol<'_> {
+    /// Whether something outside is meant: undefined, untyped, global or weak (libbpf: `sym_is_extern`).
+    pub fn is_extern(&self) -> bool {
+        self.place == Place::Undefined
+            && self.kind == SymbolKind::NoType
+            && matches!(self.linkage, Linkage::Global | Linkage::Weak)
+    }
+}
+
+/// The one symbol table of an object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Symbols<'d> {
+    raw: &'d [Sym64<Endianness>],
+    strings: &'d [u8],
+    endian: Endianness,
+    sections: usize,
+    pub(crate) section: u32,
+}
+
+impl<'d> Symbols<'d> {
+    /// Finds the table. None or several are errors, as in libbpf's `bpf_object__elf_collect`.
+    pub(crate) fn find(elf: &Elf<'d>) -> Result<Self, ObjectError> {
+        let mut tables = elf.sections.iter().filter(|s| s.sh_type == elf::SHT_SYMTAB.0);
+        let table = tables.next().ok_or(ObjectError::NoSymbols)?;
+        if tables.next().is_some() {
+            return Err(ObjectError::SeveralSymbolTables);
+        }
+        let damaged = |what| ObjectError::SymbolTable { section: table.text(), what };
+        if table.is_compressed() {
+            return Err(ObjectError::Compressed { section: table.text() });
+        }
+        let strings = crate::object::section_at(elf, table.link)
+            .filter(|s| s.sh_type == elf::SHT_STRTAB.0 && !s.is_compressed())
+            .ok_or_else(|| damaged("its names are missing"))?;
+        let raw = pod::slice_from_all_bytes(table.data).ok().filter(|_| table.data.len().is_multiple_of(24));
+        Ok(Self {
+            raw: raw.ok_or_else(|| damaged("its size is not a multiple of 24"))?,
+            strings: strings.data,
+            endian: object_endian(elf.endian),
+            sections: elf.sections.len(),
+            section: table.index,
+        })
+    }
+
+    pub(crate) fn get(&self, index: u32) -> Option<Result<Symbol<'d>, ObjectError>> {
+        Some(self.resolve(index, self.raw.get(usize::try_from(index).ok()?)?))
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Result<Symbol<'d>, ObjectError>> {
+        let table = *self;
+        (0u32..).zip(self.raw).map(move |(index, raw)| table.resolve(index, raw))
+    }
+
+    fn resolve(&self, index: u32, raw: &Sym64<Endianness>) -> Result<Symbol<'d>, ObjectError> {
+        let e = self.endian;
+        let offset = raw.st_name(e);
+        let name = crate::elf::string_at(self.strings, offset)
+            .ok_or(ObjectError::SymbolName { symbol: index, offset })?;
+        let place = match raw.st_shndx(e).0 {
+            0 => Place::Undefined,
+            n if n >= elf::SHN_LORESERVE => Place::Reserved(n),
+            n if usize::from(n) < self.sections => Place::Section(n.into()),
+            section => {
+                let symbol = crate::elf::text(name);
+                return Err(ObjectError::SymbolSection { symbol, index, section: section.into() });
+            }
+        };
+        Ok(Symbol {
+            index,
+            name,
+            kind: match raw.st_type() {
+                elf::STT_NOTYPE => SymbolKind::NoType,
+                elf::STT_OBJECT => SymbolKind::Object,
+                elf::STT_FUNC => SymbolKind::Function,
+                elf::STT_SECTION => SymbolKind::Section,
+                other => SymbolKind::Other(other.0),
+            },
+            linkage: match raw.st_bind() {
+                elf::STB_LOCAL => Linkage::Static,
+                elf::STB_GLOBAL => Linkage::Global,
+                elf::STB_WEAK => Linkage::Weak,
+                other => Linkage::Other(other.0),
+            },
+            hidden: matches!(raw.st_visibility(), elf::STV_HIDDEN | elf::STV_INTERNAL),
+            place,
+            value: raw.st_value(e),
+            size: raw.st_size(e),
+        })
+    }
+}
+
+/// A byte order in the words of the `object` crate.
+pub(crate) const fn object_endian(endian: Endian) -> Endianness {
+    match endian {
+        Endian::Little => Endianness::Little,
+        Endian::Big => Endianness::Big,
+    }
+}
+
+/// The symbol's section, if it lies in one.
+pub(crate) fn section_of<'e, 'd>(elf: &'e Elf<'d>, symbol: &Symbol<'_>) -> Option<&'e Section<'d>> {
+    match symbol.place {
+        Place::Section(index) => crate::object::section_at(elf, index),
+        _ => None,
+    }
+}

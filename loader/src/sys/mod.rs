@@ -1,0 +1,3 @@
+//! The only folder with `unsafe`.
+
+pub(crate) mod mmap;

@@ -1,0 +1,67 @@
+//! Why there is no target BTF.
+
+use crate::elf::ElfError;
+use core_relo::btf::BtfError;
+use std::{io, path::PathBuf};
+use thiserror::Error;
+
+/// Why bytes hold no BTF to relocate against.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ExtractError {
+    /// Neither BTF nor ELF.
+    #[error("neither BTF nor ELF")]
+    NeitherBtfNorElf,
+    /// A damaged ELF.
+    #[error(transparent)]
+    Elf(#[from] ElfError),
+    /// An ELF without `.BTF`.
+    #[error("no section `.BTF`")]
+    NoBtf,
+    /// `.BTF` or `.BTF.base` stands more than once, is compressed, empty, or of another type than `SHT_PROGBITS`.
+    #[error("section `{section}` {what}")]
+    Section {
+        /// `.BTF` or `.BTF.base`.
+        section: &'static str,
+        /// What is wrong.
+        what: &'static str,
+    },
+}
+
+/// Why a target could not be had.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum TargetError {
+    /// A file or folder cannot be read.
+    #[error("{path}: {kind}", path = path.display())]
+    Io {
+        /// What was to be read.
+        path: PathBuf,
+        /// Why it was not.
+        kind: io::ErrorKind,
+    },
+    /// A file holds no BTF.
+    #[error("{path}: {cause}", path = path.display())]
+    Extract {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        cause: ExtractError,
+    },
+    /// A file's BTF is damaged.
+    #[error("{path}: {cause}", path = path.display())]
+    Btf {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        cause: BtfError,
+    },
+    /// The running kernel shows no BTF, and none of the files that might hold it is there.
+    #[error("the running kernel {release} has no BTF in /sys/kernel/btf, and no vmlinux image was found")]
+    NoKernelBtf {
+        /// Its release, `uname -r`.
+        release: String,
+    },
+}

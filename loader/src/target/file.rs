@@ -1,0 +1,112 @@
+//! BTF from a file: mapped if it is the kernel's in sysfs, read otherwise.
+
+use super::{
+    error::TargetError,
+    extract::{Form, Located, locate},
+};
+use crate::{limits, sys::mmap::Map};
+use alloc::sync::Arc;
+use core::ops::Range;
+use core_relo::{ByteSize, Data, btf::Btf};
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+};
+
+/// A file's BTF, not parsed yet.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct TargetFile {
+    /// Where it came from.
+    pub path: PathBuf,
+    /// The types.
+    pub btf: Data<'static>,
+    /// `.BTF.base`, if the file has it.
+    pub base: Option<Data<'static>>,
+    /// What kind of file it was.
+    pub form: Form,
+}
+
+impl TargetFile {
+    /// Reads a file of raw BTF or an ELF.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, TargetError> {
+        let path = path.into();
+        let bytes = read(&path)?;
+        Self::from_bytes(path, bytes)
+    }
+
+    /// Takes bytes that somebody else read (and perhaps decompressed) from a file.
+    pub fn from_bytes(
+        path: impl Into<PathBuf>,
+        bytes: impl Into<Data<'static>>,
+    ) -> Result<Self, TargetError> {
+        let (path, bytes) = (path.into(), bytes.into());
+        let Located { btf, base, form } = match locate(&bytes) {
+            Ok(found) => found,
+            Err(cause) => return Err(TargetError::Extract { path, cause }),
+        };
+        let (btf, base) = (part(&bytes, btf), base.map(|base| part(&bytes, base)));
+        Ok(Self { path, btf, base, form })
+    }
+
+    /// The pointer size that an ELF's class says.
+    pub const fn pointer_size(&self) -> Option<ByteSize> {
+        self.form.pointer_size()
+    }
+
+    /// Parses it, upon the kernel's BTF if it is a module's.
+    ///
+    /// A module with `.BTF.base` is relocated onto `base`; without it, it is split from `base` as it stands. Without a
+    /// `base`, a module with `.BTF.base` is split from that.
+    pub fn parse(&self, base: Option<&Arc<Btf<'static>>>) -> Result<Btf<'static>, TargetError> {
+        let split = |base: &Arc<Btf<'static>>| Btf::parse_split(self.btf.clone(), Arc::clone(base));
+        let parsed = match (&self.base, base) {
+            (None, None) => Btf::parse(self.btf.clone()),
+            (None, Some(base)) => split(base),
+            (Some(own), None) => Btf::parse(own.clone()).and_then(|own| split(&Arc::new(own))),
+            (Some(own), Some(base)) => Btf::relocate_split(self.btf.clone(), own.clone(), Arc::clone(base)),
+        };
+        let mut btf = parsed.map_err(|cause| TargetError::Btf { path: self.path.clone(), cause })?;
+        if let Some(size) = self.pointer_size() {
+            btf.set_pointer_size(size);
+        }
+        Ok(btf)
+    }
+}
+
+/// The bytes of a file: mapped if it is in sysfs and the kernel allows it, else read.
+pub fn read(path: &Path) -> Result<Data<'static>, TargetError> {
+    let failed = |e: &io::Error| TargetError::Io { path: path.to_path_buf(), kind: e.kind() };
+    let file = File::open(path).map_err(|e| failed(&e))?;
+    match Map::sysfs(&file) {
+        Ok(map) => return Ok(Data::shared(map)),
+        Err(e) => log::debug!("{}: read, not mapped: {e}", path.display()),
+    }
+    let mut bytes = Vec::new();
+    file.take(limits::FILE_BYTES).read_to_end(&mut bytes).map_err(|e| failed(&e))?;
+    Ok(Data::from(bytes))
+}
+
+/// Most of a file's bytes, which keep the whole alive.
+struct Part {
+    whole: Data<'static>,
+    range: Range<usize>,
+}
+
+impl AsRef<[u8]> for Part {
+    fn as_ref(&self) -> &[u8] {
+        self.whole.get(self.range.clone()).unwrap_or_default()
+    }
+}
+
+/// A part of a file's bytes: shared if it is most of them, else copied, so that a large image can be dropped.
+fn part(whole: &Data<'static>, range: Range<usize>) -> Data<'static> {
+    if range == (0..whole.len()) {
+        return whole.clone();
+    }
+    match whole.get(range.clone()) {
+        Some(bytes) if bytes.len() < whole.len() / 2 => Data::from(bytes.to_vec()),
+        _ => Data::shared(Part { whole: whole.clone(), range }),
+    }
+}

@@ -1,0 +1,17 @@
+//! Where target BTF comes from: the running kernel, raw BTF, any ELF with `.BTF`, an uncompressed kernel image.
+//!
+//! [`extract()`] and [`find_btf_in_image`] are pure; [`kernel()`], [`modules`] and [`TargetFile::open`] read files. Compressed
+//! kernel images are unpacked by whoever calls.
+
+mod error;
+mod extract;
+mod file;
+mod kernel;
+#[cfg(test)]
+mod tests;
+
+pub use crate::elf::{Class, ElfError};
+pub use error::{ExtractError, TargetError};
+pub use extract::{Extracted, Form, extract, find_btf_in_image};
+pub use file::{TargetFile, read};
+pub use kernel::{ModuleFile, kernel, modules, release};
