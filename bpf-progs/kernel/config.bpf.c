@@ -5,7 +5,7 @@
 extern int LINUX_KERNEL_VERSION __attribute__((section(".kconfig")));
 extern _Bool CONFIG_BPF_SYSCALL __attribute__((section(".kconfig"), weak));
 extern u32 CONFIG_HZ __attribute__((section(".kconfig"), weak));
-extern const void init_task __attribute__((section(".ksyms")));
+extern const void init_task __attribute__((section(".ksyms"), weak));
 extern const int bpf_prog_active __attribute__((section(".ksyms"), weak));
 extern void bpf_rcu_read_lock(void) __attribute__((section(".ksyms"), weak));
 extern void bpf_rcu_read_unlock(void) __attribute__((section(".ksyms"), weak));
@@ -32,7 +32,8 @@ SEC("raw_tp/sys_enter") int config(u64 *ctx)
 	if (verbose)
 		zeroed += text[filled & 7];
 	zeroed += pid_of((void *)get_current_task());
-	zeroed += READ((struct task_struct *)&init_task, prio);
+	if (&init_task)
+		zeroed += READ((struct task_struct *)&init_task, prio);
 	return 0;
 }
 

@@ -187,7 +187,13 @@ fn make(job: &mut Job) -> Result<(), String> {
     }
     let errors = String::from_utf8_lossy(&out.stderr);
     let errors: Vec<_> = errors.lines().filter(|line| line.contains("error")).take(8).collect();
-    Err(format!("{} -> {}: {}\n{}", job.source.display(), job.object.display(), out.status, errors.join("\n")))
+    Err(format!(
+        "{} -> {}: {}\n{}",
+        job.source.display(),
+        job.object.display(),
+        out.status,
+        errors.join("\n")
+    ))
 }
 
 fn up_to_date(job: &Job, newest_header: Option<SystemTime>) -> bool {
