@@ -4,8 +4,8 @@ use crate::record::{Outcome, Record};
 use core_relo::{Plan, Target, plan::Decision};
 use core_relo_loader::object::Object;
 
-/// Plans all records of an object.
-pub fn records(object: &Object<'_>, target: &Target<'_>) -> Result<Vec<Record>, String> {
+/// Plans all records of an object; with `explained`, which takes time, says why each came out as it did.
+pub fn records(object: &Object<'_>, target: &Target<'_>, explained: bool) -> Result<Vec<Record>, String> {
     let relocs = object.relocs().map_err(|error| error.to_string())?;
     let plan = Plan::new(&relocs, target);
     let endian = relocs.endian();
@@ -26,7 +26,7 @@ pub fn records(object: &Object<'_>, target: &Target<'_>) -> Result<Vec<Record>, 
             kind: record.relo.kind.raw(),
             root: record.relo.root.0,
             outcome,
-            log: core_relo::explain::explain(&planned).reason,
+            log: if explained { core_relo::explain::explain(&planned).reason } else { String::new() },
         }
     };
     Ok(plan.iter().map(record).collect())

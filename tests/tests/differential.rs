@@ -97,20 +97,21 @@ mod with_libbpf {
         let bytes = fs::read(object).unwrap();
         let Some(judged) = JudgedObject::read(&bytes) else { return };
         let parsed = Object::parse(&bytes).unwrap_or_else(|e| panic!("{}: {e}", object.display()));
-        let (our, their) = (ours::records(&parsed, ours).unwrap(), judge::records(&judged, theirs));
+        let (our, their) = (ours::records(&parsed, ours, false).unwrap(), judge::records(&judged, theirs));
         tally.records += their.len();
         let place = format!("{} on {}", object.display(), target.display());
         if our.len() != their.len() {
             tally.disagreements.push(format!("{place}: {} records here, {} there", our.len(), their.len()));
         }
-        for (one, other) in our.iter().zip(&their) {
+        for (at, (one, other)) in our.iter().zip(&their).enumerate() {
             match other.outcome {
                 Outcome::Words(_) => tally.outcomes[0] += 1,
                 Outcome::Error(_) => tally.outcomes[1] += 1,
                 Outcome::Skipped => tally.outcomes[2] += 1,
             }
             if !one.agrees_with(other) {
-                tally.disagreements.push(disagreement(&place, one, other));
+                let explained = ours::records(&parsed, ours, true).unwrap();
+                tally.disagreements.push(disagreement(&place, &explained[at], other));
             }
         }
     }
