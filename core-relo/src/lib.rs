@@ -7,6 +7,7 @@ extern crate alloc;
 pub mod btf;
 mod data;
 mod endian;
+pub mod explain;
 pub mod ext;
 mod ids;
 pub mod insn;

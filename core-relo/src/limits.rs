@@ -17,15 +17,14 @@ pub const COMPARE_HOPS: u32 = 32;
 /// Levels of nested comparisons (libbpf: the `level` that `bpf_core_types_are_compat` starts with).
 pub const COMPARE_LEVELS: u32 = 32;
 
-/// Comparisons of types one `TYPE_MATCHES` or `TYPE_EXISTS` may make.
+/// Candidates tried, members looked at and types compared for one record.
 ///
-/// libbpf has no such bound and takes time exponential in the depth on types made for it; real ones need thousands.
-pub const COMPARE_STEPS: u32 = 4_000_000;
+/// libbpf has no such bound: unions nested in each other through anonymous members, or functions that take functions, cost it
+/// time exponential in the depth. Real records need thousands.
+pub const RECORD_STEPS: u32 = 1_000_000;
 
-/// Members looked at to find one field in a target.
-///
-/// libbpf has no such bound: unions nested in themselves through anonymous members take it forever.
-pub const MEMBER_STEPS: u32 = 4_000_000;
+/// The same for all records of a plan together; real objects need less than a tenth of it.
+pub const PLAN_STEPS: u32 = 100_000_000;
 
 /// Depth of base BTFs under a split BTF.
 pub const SPLIT_LEVELS: u32 = 8;

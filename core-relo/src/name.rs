@@ -50,15 +50,20 @@ impl<'a> Name<'a> {
     }
 }
 
+/// A flavour of a name, to propose.
+pub(crate) fn flavoured(name: Name<'_>, flavour: &str) -> alloc::string::String {
+    alloc::format!("{name}___{flavour}")
+}
+
 impl fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for chunk in self.0.utf8_chunks() {
             for c in chunk.valid().chars() {
                 // A name from a file must not move a terminal's cursor.
                 if c.is_control() {
-                    write!(f, "{}", c.escape_default())?
+                    write!(f, "{}", c.escape_default())?;
                 } else {
-                    fmt::Write::write_char(f, c)?
+                    fmt::Write::write_char(f, c)?;
                 }
             }
             if !chunk.invalid().is_empty() {

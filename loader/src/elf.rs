@@ -3,7 +3,7 @@
 //! The records are the `object` crate's, read where they lie; what it has no words for (which section, where) is said here.
 
 use crate::limits;
-use core::ops::Range;
+use core::{ffi::CStr, ops::Range};
 use core_relo::{Endian, Name};
 use object::{
     Endianness,
@@ -244,11 +244,14 @@ pub(crate) fn string_at(strings: &[u8], offset: u32) -> Option<&[u8]> {
         return Some(&[]);
     }
     let rest = strings.get(usize::try_from(offset).ok()?..)?;
-    let len = rest.iter().take(limits::NAME_BYTES).position(|b| *b == 0)?;
-    rest.get(..len)
+    let name = rest.get(..limits::NAME_BYTES).unwrap_or(rest);
+    CStr::from_bytes_until_nul(name).ok().map(CStr::to_bytes)
 }
 
 /// A name from a file, fit to print.
 pub(crate) fn text(name: &[u8]) -> Box<str> {
-    Name::new(name).to_string().into_boxed_str()
+    match name.get(..limits::SHOWN_BYTES) {
+        Some(head) if head.len() < name.len() => format!("{}...", Name::new(head)).into_boxed_str(),
+        _ => Name::new(name).to_string().into_boxed_str(),
+    }
 }

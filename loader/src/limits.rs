@@ -3,7 +3,10 @@
 /// Bytes of a symbol's or section's name.
 ///
 /// Ours: many symbols that share one long name would cost the square of the file's size. The kernel takes 512.
-pub const NAME_BYTES: usize = 16 * 1024;
+pub const NAME_BYTES: usize = 4 * 1024;
+
+/// Bytes of a name that an error repeats. Ours: thousands of errors may quote one long name.
+pub const SHOWN_BYTES: usize = 256;
 
 /// Bytes looked at while searching a kernel image for BTF, as a multiple of the image's own size.
 ///

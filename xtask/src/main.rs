@@ -1,2 +1,105 @@
-//! cargo xtask.
-fn main() {}
+//! `cargo xtask TASK`: builds the test programs, runs the tests, fetches kernels' BTF, fuzzes and tidies.
+//!
+//! No dependencies, so that it builds at once on a machine that has nothing but cargo.
+
+mod cases;
+mod ci;
+mod compilers;
+mod fuzz;
+mod install;
+mod kernels;
+mod prebuilt;
+mod progs;
+mod system;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+use system::{Outcome, failed};
+
+/// One task: its name, its arguments, what it does, and the function that does it.
+struct Task {
+    name: &'static str,
+    args: &'static str,
+    about: &'static str,
+    run: fn(&[String]) -> Outcome,
+}
+
+const TASKS: &[Task] = &[
+    Task {
+        name: "test",
+        args: "[--no-kernels] [--no-install] [-- TEST-ARGS]",
+        about: "build the programs, fetch kernels' BTF, run every test, say what was skipped and why",
+        run: test::run,
+    },
+    Task {
+        name: "progs",
+        args: "[--clang PATH]... [--prebuilt]",
+        about: "build bpf-progs/ with every compiler found, for both byte orders; --prebuilt renews the committed objects",
+        run: progs::run,
+    },
+    Task {
+        name: "kernels",
+        args: "[--list] [SERIES...]",
+        about: "fetch the BTF of Debian kernels and some of their modules (default: 5.10 6.1 6.12 7.x, s390x)",
+        run: kernels::run,
+    },
+    Task {
+        name: "bless",
+        args: "",
+        about: "rewrite the golden files from what the tests get now",
+        run: test::bless,
+    },
+    Task {
+        name: "fuzz",
+        args: "[--smoke] [--seconds N] [TARGET...]",
+        about: "run the fuzz targets (--smoke: 60 s each), or replay their seeds where cargo-fuzz is missing",
+        run: fuzz::run,
+    },
+    Task {
+        name: "tidy",
+        args: "",
+        about: "check what the compiler does not: file lengths, layering, directives",
+        run: tidy::run,
+    },
+    Task {
+        name: "ci",
+        args: "",
+        about: "fmt, clippy, doc, tidy, test: what a change has to pass",
+        run: ci::run,
+    },
+];
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let Some((name, rest)) = args.split_first() else { return help(2) };
+    if matches!(name.as_str(), "help" | "-h" | "--help") {
+        return help(0);
+    }
+    let Some(task) = TASKS.iter().find(|task| task.name == name) else {
+        eprintln!("xtask: no task `{name}`");
+        return help(2);
+    };
+    if rest.iter().take_while(|arg| *arg != "--").any(|arg| arg == "-h" || arg == "--help") {
+        return help(0);
+    }
+    match (task.run)(rest) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("xtask {name}: {why}");
+            ExitCode::from(failed(&why))
+        }
+    }
+}
+
+fn help(code: u8) -> ExitCode {
+    println!("usage: cargo xtask TASK [ARGS]\n");
+    for task in TASKS {
+        println!("  {} {}\n      {}", task.name, task.args, task.about);
+    }
+    println!(
+        "\nenvironment: CORE_RELO_PROGS (where the test objects go), CORE_RELO_KERNELS (kernels' BTF), CLANG, BPF_GCC"
+    );
+    ExitCode::from(code)
+}

@@ -15,7 +15,7 @@ fn references_of(btf: &Btf<'_>, ty: Type<'_>) -> Result<(), BtfError> {
     if let Some(target) = ty.target() {
         id(target)?;
         if ty.kind() == Kind::Func {
-            let kind = btf.ty(target).map_or(Kind::Void, |proto| proto.kind());
+            let kind = btf.ty(target).map_or(Kind::Void, Type::kind);
             if kind != Kind::FuncProto {
                 return Err(BtfError::FuncWithoutProto { id: ty.id(), target, kind });
             }

@@ -126,7 +126,7 @@ impl<'b> Type<'b> {
         if self.kind() != Kind::Int {
             return None;
         }
-        let [_, encoding, offset, bits] = Endian::Big.u32_bytes(self.word(0)?);
+        let [encoding, offset, _, bits] = Endian::Big.u32_bytes(self.word(0)?);
         Some(IntInfo { encoding: encoding & 0xf, offset, bits })
     }
 

@@ -38,9 +38,9 @@ impl<'e> Subsection<'e> {
         }
         let bounds = ExtError::Bounds { subsection: name, offset, len, available: body.len() };
         let end = to_usize(offset.checked_add(len).ok_or(bounds)?);
-        let data = body.get(to_usize(offset)..end).filter(|_| offset % 4 == 0).ok_or(bounds)?;
+        let data = body.get(to_usize(offset)..end).filter(|_| offset.is_multiple_of(4)).ok_or(bounds)?;
         let record_size = endian.u32(data, 0).ok_or(bounds)?;
-        if record_size < need || record_size % 4 != 0 {
+        if record_size < need || !record_size.is_multiple_of(4) {
             return Err(ExtError::RecordSize { subsection: name, found: record_size, need });
         }
         let groups = data.get(4..).unwrap_or_default();

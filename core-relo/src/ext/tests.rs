@@ -1,4 +1,5 @@
 //! Headers and groups that are short, long or broken, in either byte order.
+#![expect(clippy::arithmetic_side_effects, reason = "sizes of small fixtures")]
 
 use super::*;
 use crate::ids::{ByteOffset, StrOffset, TypeId};

@@ -9,8 +9,12 @@ use crate::{
     ext::RelocKind,
     ids::{InsnIndex, to_usize},
     insn::{Insn, Slot},
+    limits,
     relocs::Record,
-    resolve::{Ambiguity, Candidate, Matched, Resolution, match_candidate, resolve, resolve_without_target},
+    resolve::{
+        Ambiguity, Candidate, Matched, NO_MEMORY, Resolution, Steps, match_candidate, resolve,
+        resolve_without_target,
+    },
     spec::Spec,
 };
 use alloc::vec::Vec;
@@ -67,10 +71,14 @@ fn decide(
     let btf = plan.relocs.btf();
     let resolution = if spec.kind == RelocKind::TypeIdLocal {
         let id = u64::from(spec.root.0);
-        Resolution { local: id, target: Some(id), validate: false, memory: crate::resolve::NO_MEMORY }
+        Resolution { local: id, target: Some(id), validate: false, memory: NO_MEMORY }
     } else {
         let version = version.ok_or(RelocError::AnonymousRoot(spec.root))?;
-        match matching(plan, version, spec)? {
+        let allowed = limits::RECORD_STEPS.min(plan.steps_left);
+        let mut steps = Steps::new(allowed);
+        let matching = matching(plan, version, spec, &mut steps);
+        plan.steps_left = plan.steps_left.saturating_sub(allowed.saturating_sub(steps.left()));
+        match matching? {
             Some(matching) => {
                 entry.matched = matching.candidates.first().copied();
                 entry.warning = matching.warning;
@@ -97,12 +105,17 @@ struct Agreement {
 }
 
 /// Tries every candidate left; those that match must agree (libbpf: `bpf_core_calc_relo_insn`).
-fn matching(plan: &Plan<'_>, version: ListVersion, local: &Spec) -> Result<Option<Agreement>, RelocError> {
+fn matching(
+    plan: &Plan<'_>,
+    version: ListVersion,
+    local: &Spec,
+    steps: &mut Steps,
+) -> Result<Option<Agreement>, RelocError> {
     let (endian, btf) = (plan.relocs.endian(), plan.relocs.btf());
     let mut first: Option<(Spec, Agreement)> = None;
     for candidate in plan.lists.left(version).iter().copied() {
         let Some(source) = plan.target.source(candidate.source) else { continue };
-        let matched = match_candidate(btf, local, &source.btf, candidate.id);
+        let matched = match_candidate(btf, local, &source.btf, candidate.id, steps);
         let spec = match matched.map_err(|error| RelocError::Match { candidate, error })? {
             Matched::Yes(spec) => spec,
             Matched::No(_) => continue,
@@ -201,13 +214,11 @@ impl Overlay {
             let at = to_usize(record.relo.insn_offset.0);
             return Slot::decode(plan.relocs.endian(), section.code.get(at..)?);
         }
-        let at = |insn: InsnIndex| match self.changed.get(&(code, insn)) {
-            Some(changed) => Some(*changed),
-            None => {
-                let raw = section.code.get(insn.index().checked_mul(8)?..)?;
-                raw.first_chunk().map(|raw| Insn::decode(plan.relocs.endian(), *raw))
-            }
+        let original = |insn: InsnIndex| {
+            let raw = section.code.get(insn.index().checked_mul(8)?..)?;
+            raw.first_chunk().map(|raw| Insn::decode(plan.relocs.endian(), *raw))
         };
+        let at = |insn| self.changed.get(&(code, insn)).copied().or_else(|| original(insn));
         let first = at(insn)?;
         if first.is_ld_imm64() {
             Some(Slot::Two(first, at(InsnIndex(insn.0.checked_add(1)?))?))

@@ -16,6 +16,7 @@ pub use planned::{Planned, Tried, Verdict};
 
 use crate::{
     insn::Slot,
+    limits,
     relocs::{Record, Relocs},
     resolve::Candidate,
     target::Target,
@@ -153,6 +154,8 @@ pub struct Plan<'p> {
     target: &'p Target<'p>,
     options: Options,
     lists: CandidateLists,
+    /// What is left of [`limits::PLAN_STEPS`].
+    steps_left: u32,
     entries: Vec<Entry>,
 }
 
@@ -187,7 +190,8 @@ impl<'p> Plan<'p> {
         selected: impl Fn(&Record<'_>) -> bool,
     ) -> Self {
         let lists = CandidateLists::find(relocs, target);
-        let mut plan = Self { relocs, target, options, lists, entries: Vec::new() };
+        let mut plan =
+            Self { relocs, target, options, lists, steps_left: limits::PLAN_STEPS, entries: Vec::new() };
         decide::all(&mut plan, &selected);
         plan
     }

@@ -2,11 +2,15 @@
 
 use super::{Decision, Entry, Plan, RelocError, Warning};
 use crate::{
+    btf::Btf,
+    ext::RelocKind,
     insn::Slot,
+    limits,
+    name::Name,
     relocs::{Function, Record, SourceLine},
-    resolve::{Candidate, MatchError, Matched, Mismatch, match_candidate},
+    resolve::{Candidate, MatchError, Matched, Mismatch, Steps, match_candidate},
     spec::Spec,
-    target::Source,
+    target::{Source, Target},
 };
 
 /// A record together with what was decided about it.
@@ -50,6 +54,27 @@ pub enum Verdict {
 impl<'p> Planned<'p> {
     pub(super) fn new(plan: &'p Plan<'_>, number: usize, record: &'p Record<'_>, entry: &'p Entry) -> Self {
         Self { plan, number, record, entry }
+    }
+
+    /// The object's BTF.
+    pub fn btf(&self) -> &'p Btf<'p> {
+        self.plan.relocs.btf()
+    }
+
+    /// The kernel's side.
+    pub fn target(&self) -> &'p Target<'p> {
+        self.plan.target
+    }
+
+    /// Whether the record asks anything of the target at all.
+    pub fn asks_target(&self) -> bool {
+        self.record.relo.kind != RelocKind::TypeIdLocal
+    }
+
+    /// The section of another record of the same object, and its number there.
+    pub fn place_of(&self, number: usize) -> Option<(Name<'p>, u32)> {
+        let record = self.plan.relocs.records().get(number)?;
+        Some((record.section, record.index))
     }
 
     /// Its number among all records of the object, from 0.
@@ -135,11 +160,13 @@ impl<'p> Planned<'p> {
     fn try_candidate(&self, candidate: Candidate) -> Option<Tried<'p>> {
         let source = self.plan.target.source(candidate.source)?;
         let spec = self.local_spec()?;
-        let verdict = match match_candidate(self.plan.relocs.btf(), spec, &source.btf, candidate.id) {
-            Ok(Matched::Yes(spec)) => Verdict::Match(spec),
-            Ok(Matched::No(mismatch)) => Verdict::Mismatch(mismatch),
-            Err(error) => Verdict::Error(error),
-        };
+        let mut steps = Steps::new(limits::RECORD_STEPS);
+        let verdict =
+            match match_candidate(self.plan.relocs.btf(), spec, &source.btf, candidate.id, &mut steps) {
+                Ok(Matched::Yes(spec)) => Verdict::Match(spec),
+                Ok(Matched::No(mismatch)) => Verdict::Mismatch(mismatch),
+                Err(error) => Verdict::Error(error),
+            };
         Some(Tried { candidate, source, verdict })
     }
 }

@@ -1,6 +1,6 @@
 //! Compatible types: what TYPE_EXISTS, TYPE_SIZE and TYPE_ID_TARGET ask for, and what a field's type must be.
 
-use super::CompareError;
+use super::{CompareError, MatchError, Steps};
 use crate::{
     btf::{Btf, Kind, Type},
     ids::TypeId,
@@ -15,27 +15,25 @@ pub(super) fn types_are_compat(
     local: TypeId,
     target_btf: &Btf<'_>,
     target: TypeId,
-) -> Result<bool, CompareError> {
-    Comparison { local_btf, target_btf, steps: 0 }.types(local, target, limits::COMPARE_LEVELS)
+    steps: &mut Steps,
+) -> Result<bool, MatchError> {
+    Comparison { local_btf, target_btf, steps }.types(local, target, limits::COMPARE_LEVELS)
 }
 
 struct Comparison<'c> {
     local_btf: &'c Btf<'c>,
     target_btf: &'c Btf<'c>,
-    steps: u32,
+    steps: &'c mut Steps,
 }
 
 impl Comparison<'_> {
-    fn types(&mut self, mut local: TypeId, mut target: TypeId, level: u32) -> Result<bool, CompareError> {
+    fn types(&mut self, mut local: TypeId, mut target: TypeId, level: u32) -> Result<bool, MatchError> {
         let kind_of = |btf: &Btf<'_>, id| btf.ty(id).map_or(Kind::Void, Type::kind);
         if !kind_of(self.local_btf, local).compatible(kind_of(self.target_btf, target)) {
             return Ok(false);
         }
         for _ in 0..limits::COMPARE_HOPS {
-            self.steps = self.steps.saturating_add(1);
-            if self.steps > limits::COMPARE_STEPS {
-                return Err(CompareError::TooManySteps);
-            }
+            self.steps.take()?;
             let l = self.local_btf.strip(local)?;
             let t = self.target_btf.strip(target)?;
             if !l.kind().compatible(t.kind()) {
@@ -53,7 +51,7 @@ impl Comparison<'_> {
                         return Ok(false);
                     }
                     for (lp, tp) in l.params().zip(t.params()) {
-                        let level = level.checked_sub(1).ok_or(CompareError::TooDeep)?;
+                        let level = level.checked_sub(1).ok_or(MatchError::Compare(CompareError::TooDeep))?;
                         let lp = self.local_btf.strip(lp.ty)?.id();
                         let tp = self.target_btf.strip(tp.ty)?.id();
                         if !self.types(lp, tp, level)? {
@@ -65,7 +63,7 @@ impl Comparison<'_> {
                 _ => return Ok(false),
             }
         }
-        Err(CompareError::TooDeep)
+        Err(CompareError::TooDeep.into())
     }
 }
 
@@ -78,7 +76,7 @@ pub(super) fn fields_are_compat(
     mut local: TypeId,
     target_btf: &Btf<'_>,
     mut target: TypeId,
-) -> Result<bool, CompareError> {
+) -> Result<bool, MatchError> {
     // libbpf follows arrays of arrays without a limit.
     for _ in 0..limits::MODIFIER_HOPS {
         let l = local_btf.strip(local)?;
@@ -100,7 +98,7 @@ pub(super) fn fields_are_compat(
             _ => return Ok(false),
         }
     }
-    Err(CompareError::TooDeep)
+    Err(CompareError::TooDeep.into())
 }
 
 /// Not an integer of old BTF that stands for a bitfield within its storage.

@@ -83,9 +83,6 @@ pub enum CompareError {
     /// The comparison goes deeper than libbpf's limit.
     #[error("types nest deeper than {} levels", limits::COMPARE_LEVELS)]
     TooDeep,
-    /// The comparison takes more steps than the limit.
-    #[error("comparing the types takes more than {} steps", limits::COMPARE_STEPS)]
-    TooManySteps,
     /// A walk did not arrive.
     #[error("{0}")]
     Walk(#[from] WalkError),
@@ -98,8 +95,8 @@ pub enum MatchError {
     /// The access is longer in the target than the limit.
     #[error("the access has more than {} parts in the target", limits::SPEC_PARTS)]
     TooDeep,
-    /// Finding a member takes more steps than the limit.
-    #[error("finding the member takes more than {} steps", limits::MEMBER_STEPS)]
+    /// Looking through the types takes more steps than the limit, of the record or of the whole plan.
+    #[error("looking through the types takes more than {} steps", limits::RECORD_STEPS)]
     TooManySteps,
     /// The types cannot be compared.
     #[error("{0}")]

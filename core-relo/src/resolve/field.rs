@@ -1,6 +1,6 @@
 //! A local access followed through a target type.
 
-use super::{MatchError, Matched, Mismatch, compat};
+use super::{MatchError, Matched, Mismatch, Steps, compat};
 use crate::{
     btf::{Btf, Member, Type, WalkError},
     ids::TypeId,
@@ -14,9 +14,10 @@ pub(super) fn follow(
     local: &Spec,
     target_btf: &Btf<'_>,
     target: TypeId,
+    steps: &mut Steps,
 ) -> Result<Matched, MatchError> {
     let spec = Spec::of_root(target, local.kind);
-    let mut walk = Walk { local_btf, target_btf, spec, at: target, steps: 0 };
+    let mut walk = Walk { local_btf, target_btf, spec, at: target, steps };
     for (step, accessor) in local.accessors.iter().enumerate() {
         let mismatch =
             if accessor.named { walk.member(step, *accessor)? } else { walk.element(step, accessor.index)? };
@@ -32,7 +33,7 @@ struct Walk<'w> {
     target_btf: &'w Btf<'w>,
     spec: Spec,
     at: TypeId,
-    steps: u32,
+    steps: &'w mut Steps,
 }
 
 /// What looking for a member in one composite came to.
@@ -88,10 +89,7 @@ impl Walk<'_> {
     /// Recursion is as deep as the access has parts: at most [`limits::SPEC_PARTS`].
     fn search(&mut self, ty: Type<'_>, wanted: &Member<'_>) -> Result<Search, MatchError> {
         for member in ty.members() {
-            self.steps = self.steps.saturating_add(1);
-            if self.steps > limits::MEMBER_STEPS {
-                return Err(MatchError::TooManySteps);
-            }
+            self.steps.take()?;
             let before = self.spec.bit_offset;
             self.push_raw(member.index)?;
             self.spec.advance(member.bit_offset.0);

@@ -1,8 +1,8 @@
 //! Types of the same shape: what TYPE_MATCHES asks for.
 
-use super::CompareError;
+use super::{CompareError, MatchError, Steps};
 use crate::{
-    btf::{Btf, Kind, Type},
+    btf::{Btf, IntInfo, Kind, Type},
     ids::TypeId,
     limits,
     name::Name,
@@ -15,15 +15,16 @@ pub(super) fn types_match(
     local: TypeId,
     target_btf: &Btf<'_>,
     target: TypeId,
-) -> Result<bool, CompareError> {
-    let mut matching = Matching { local_btf, target_btf, steps: 0 };
+    steps: &mut Steps,
+) -> Result<bool, MatchError> {
+    let mut matching = Matching { local_btf, target_btf, steps };
     matching.types(local, target, false, limits::COMPARE_LEVELS)
 }
 
 struct Matching<'c> {
     local_btf: &'c Btf<'c>,
     target_btf: &'c Btf<'c>,
-    steps: u32,
+    steps: &'c mut Steps,
 }
 
 impl Matching<'_> {
@@ -33,10 +34,10 @@ impl Matching<'_> {
         mut target: TypeId,
         mut behind_pointer: bool,
         level: u32,
-    ) -> Result<bool, CompareError> {
-        let below = level.checked_sub(1).ok_or(CompareError::TooDeep)?;
+    ) -> Result<bool, MatchError> {
+        let below = level.checked_sub(1).ok_or(MatchError::Compare(CompareError::TooDeep))?;
         for _ in 0..limits::COMPARE_HOPS {
-            self.step()?;
+            self.steps.take()?;
             let l = self.local_btf.strip(local)?;
             let t = self.target_btf.strip(target)?;
             if !names_match(l.name(), t.name()) {
@@ -79,18 +80,18 @@ impl Matching<'_> {
                 _ => return Ok(false),
             }
         }
-        Err(CompareError::TooDeep)
+        Err(CompareError::TooDeep.into())
     }
 
     /// Every local member has one in the target, of the same essential name and matching type.
-    fn composites(&mut self, local: Type<'_>, target: Type<'_>, level: u32) -> Result<bool, CompareError> {
+    fn composites(&mut self, local: Type<'_>, target: Type<'_>, level: u32) -> Result<bool, MatchError> {
         if local.vlen() > target.vlen() {
             return Ok(false);
         }
         for lm in local.members() {
             let mut found = false;
             for tm in target.members() {
-                self.step()?;
+                self.steps.take()?;
                 if names_match(lm.name, tm.name) && self.types(lm.ty, tm.ty, false, level)? {
                     found = true;
                     break;
@@ -104,14 +105,14 @@ impl Matching<'_> {
     }
 
     /// Equal size, and every local enumerator's name is there; values may differ.
-    fn enums(&mut self, local: Type<'_>, target: Type<'_>) -> Result<bool, CompareError> {
+    fn enums(&mut self, local: Type<'_>, target: Type<'_>) -> Result<bool, MatchError> {
         if local.size() != target.size() || local.vlen() > target.vlen() {
             return Ok(false);
         }
         for lv in local.variants() {
             let mut found = false;
             for tv in target.variants() {
-                self.step()?;
+                self.steps.take()?;
                 if names_match(lv.name, tv.name) {
                     found = true;
                     break;
@@ -122,11 +123,6 @@ impl Matching<'_> {
             }
         }
         Ok(true)
-    }
-
-    fn step(&mut self) -> Result<(), CompareError> {
-        self.steps = self.steps.saturating_add(1);
-        if self.steps > limits::COMPARE_STEPS { Err(CompareError::TooManySteps) } else { Ok(()) }
     }
 }
 
@@ -141,5 +137,5 @@ fn forward_of(forward: Type<'_>, kind: Kind) -> bool {
 }
 
 fn is_signed(int: Type<'_>) -> bool {
-    int.int().is_some_and(|int| int.is_signed())
+    int.int().is_some_and(IntInfo::is_signed)
 }

@@ -6,13 +6,15 @@ mod enumval;
 mod error;
 mod field;
 mod matches;
+mod steps;
 mod value;
 
 pub use candidates::Candidate;
 pub use error::{Ambiguity, CompareError, MatchError, Mismatch, ValueError};
+pub(crate) use steps::Steps;
 pub(crate) use value::{NO_MEMORY, Resolution, resolve_without_target};
 
-use crate::{btf::Btf, endian::Endian, ids::TypeId, spec::Spec};
+use crate::{btf::Btf, endian::Endian, ext::RelocKind, ids::TypeId, spec::Spec};
 
 /// What became of one candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,18 +31,19 @@ pub(crate) fn match_candidate(
     local: &Spec,
     target_btf: &Btf<'_>,
     target: TypeId,
+    steps: &mut Steps,
 ) -> Result<Matched, MatchError> {
-    use crate::ext::RelocKind;
+    steps.take()?;
     if local.kind.is_enumval() {
         return Ok(enumval::find(local_btf, local, target_btf, target)?);
     }
     if local.kind.is_field() {
-        return field::follow(local_btf, local, target_btf, target);
+        return field::follow(local_btf, local, target_btf, target, steps);
     }
     let same = if local.kind == RelocKind::TypeMatches {
-        matches::types_match(local_btf, local.root, target_btf, target)?
+        matches::types_match(local_btf, local.root, target_btf, target, steps)?
     } else {
-        compat::types_are_compat(local_btf, local.root, target_btf, target)?
+        compat::types_are_compat(local_btf, local.root, target_btf, target, steps)?
     };
     Ok(if same {
         Matched::Yes(Spec::of_root(target, local.kind))

@@ -70,6 +70,12 @@ pub enum ObjectError {
         /// Its name.
         section: Box<str>,
     },
+    /// Sections of code and relocations have more bytes than the file: they overlap.
+    #[error("section `{section}` overlaps others of code or relocations")]
+    Overlap {
+        /// Name of the section whose bytes are too many.
+        section: Box<str>,
+    },
     /// A section is of another type than its name promises.
     #[error("section `{section}` is of type {found}, expected {expected}")]
     SectionType {

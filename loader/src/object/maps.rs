@@ -154,6 +154,7 @@ pub(crate) fn collect<'d>(
         return Err(ObjectError::Compressed { section: s.text() });
     }
     let described = btf.map(described).unwrap_or_default();
+    let mut known = Definitions::default();
     let mut maps = Vec::new();
     for symbol in symbols.iter() {
         let symbol = symbol?;
@@ -164,7 +165,7 @@ pub(crate) fn collect<'d>(
         let is_in = |s: Option<&Section<'d>>| s.is_some_and(|s| s.index == index);
         let def = match (btf, legacy) {
             (Some(btf), _) if is_in(modern) => match described.get(symbol.name) {
-                Some(id) => definition(btf, *id, 0),
+                Some(id) => known.definition(btf, *id, 0),
                 None => Err(MapError::NoBtf),
             },
             (None, _) if is_in(modern) => Err(MapError::NoBtf),
@@ -210,13 +211,28 @@ fn legacy_definition(endian: Endian, s: &Section<'_>, offset: u64, size: u64) ->
     })
 }
 
-/// Reads a definition's fields (libbpf: `parse_btf_map_def`).
-fn definition(btf: &Btf<'_>, id: TypeId, level: u32) -> Result<MapDef, MapError> {
-    let walk = |cause| MapError::Walk { field: "".into(), cause };
-    let ty = btf.strip(id).map_err(walk)?;
-    if ty.kind() != Kind::Struct {
-        return Err(MapError::NotStruct { kind: ty.kind().name() });
+/// Definitions read so far, by struct and level: many maps may share one.
+#[derive(Default)]
+struct Definitions(HashMap<(TypeId, u32), Result<MapDef, MapError>>);
+
+impl Definitions {
+    fn definition(&mut self, btf: &Btf<'_>, id: TypeId, level: u32) -> Result<MapDef, MapError> {
+        let walk = |cause| MapError::Walk { field: "".into(), cause };
+        let ty = btf.strip(id).map_err(walk)?;
+        if ty.kind() != Kind::Struct {
+            return Err(MapError::NotStruct { kind: ty.kind().name() });
+        }
+        if let Some(known) = self.0.get(&(ty.id(), level)) {
+            return known.clone();
+        }
+        let def = fields(self, btf, ty, level);
+        self.0.insert((ty.id(), level), def.clone());
+        def
     }
+}
+
+/// Reads a definition's fields (libbpf: `parse_btf_map_def`).
+fn fields(known: &mut Definitions, btf: &Btf<'_>, ty: Type<'_>, level: u32) -> Result<MapDef, MapError> {
     let mut def = MapDef::default();
     for m in ty.members() {
         let number = || pointed_number(btf, &m);
@@ -244,7 +260,7 @@ fn definition(btf: &Btf<'_>, id: TypeId, level: u32) -> Result<MapDef, MapError>
                 }
             }
             b"map_extra" => def.map_extra = long_number(btf, &m)?,
-            b"values" => values(btf, &m, &mut def, level)?,
+            b"values" => values(known, btf, &m, &mut def, level)?,
             other => return Err(MapError::Unknown { field: text(other) }),
         }
     }
@@ -252,13 +268,22 @@ fn definition(btf: &Btf<'_>, id: TypeId, level: u32) -> Result<MapDef, MapError>
 }
 
 /// `values`: what a map of maps holds, or the programs of a program array.
-fn values(btf: &Btf<'_>, m: &Member<'_>, def: &mut MapDef, level: u32) -> Result<(), MapError> {
+fn values(
+    known: &mut Definitions,
+    btf: &Btf<'_>,
+    m: &Member<'_>,
+    def: &mut MapDef,
+    level: u32,
+) -> Result<(), MapError> {
     let of_maps = matches!(def.known_type(), Some(MapType::ArrayOfMaps | MapType::HashOfMaps));
     if level >= limits::MAP_LEVELS {
         return Err(value_error(m, "an inner map cannot hold maps"));
     }
     if !of_maps && def.known_type() != Some(MapType::ProgArray) {
         return Err(value_error(m, "only a map of maps and a program array have them"));
+    }
+    if def.has_values {
+        return Err(value_error(m, "it is there twice"));
     }
     def.value_size = agree(m, def.value_size, 4)?;
     def.has_values = true;
@@ -271,7 +296,7 @@ fn values(btf: &Btf<'_>, m: &Member<'_>, def: &mut MapDef, level: u32) -> Result
     match (of_maps, to.kind()) {
         (false, Kind::FuncProto) => Ok(()),
         (true, Kind::Struct) => {
-            def.inner = Some(Box::new(definition(btf, to.id(), level.saturating_add(1))?));
+            def.inner = Some(Box::new(known.definition(btf, to.id(), level.saturating_add(1))?));
             Ok(())
         }
         (false, _) => Err(kind_error(m, to, "pointers to functions")),

@@ -56,8 +56,10 @@ pub struct Object<'d> {
 impl<'d> Object<'d> {
     /// Reads an object.
     ///
-    /// Refused is what libbpf refuses to open, with three differences: a broken `.BTF.ext` is an error (libbpf warns and
-    /// goes on with unrelocated code), a section `maps` and map definitions that cannot be read are none before they are loaded.
+    /// Refused is what libbpf refuses to open, with these differences. More is refused: a broken `.BTF.ext` (libbpf warns and
+    /// goes on with unrelocated code) or one without `.BTF`, a second `.BTF`, compressed sections, symbols of sections that do
+    /// not exist. Less is refused: a section `maps`, map definitions that cannot be read, and externs that the BTF does not
+    /// describe are kept as such, and are errors only for who loads them.
     pub fn parse(bytes: &'d [u8]) -> Result<Self, ObjectError> {
         let elf = Elf::parse(bytes)?;
         match (elf.class, elf.machine, elf.file_type) {
@@ -69,6 +71,7 @@ impl<'d> Object<'d> {
             (.., found) if found != elf::ET_REL.0 => return Err(ObjectError::FileType { found }),
             _ => {}
         }
+        no_overlap(&elf, bytes.len())?;
         let symbols = Symbols::find(&elf)?;
         let Code { sections: code, indices: code_indices, programs } = Code::collect(&elf, &symbols)?;
         let (btf, ext) = btf_of(&elf)?;
@@ -81,7 +84,7 @@ impl<'d> Object<'d> {
             maps: maps::collect(&elf, &symbols, btf.as_ref())?,
             externs: externs::collect(&symbols, btf.as_ref())?,
             relocs: RelocSection::collect(&elf, &symbols)?,
-            license: only(&elf, b"license")?.map(|s| until_nul(s.data)),
+            license: last(&elf, b"license")?.map(|s| until_nul(s.data)),
             version: version(&elf)?,
             symbols,
             elf,
@@ -208,12 +211,31 @@ pub(crate) fn section_at<'e, 'd>(elf: &'e Elf<'d>, index: u32) -> Option<&'e Sec
     elf.sections.get(usize::try_from(index).ok()?).filter(|s| s.index != 0)
 }
 
+/// Refuses sections that share their bytes, at least where time or memory would grow with each of them.
+fn no_overlap(elf: &Elf<'_>, len: usize) -> Result<(), ObjectError> {
+    let mut left = len;
+    let is_reloc = |s: &Section<'_>| s.sh_type == elf::SHT_REL.0 || s.sh_type == elf::SHT_RELA.0;
+    for s in elf.sections.iter().filter(|s| s.is_code() || is_reloc(s)) {
+        let overlap = || ObjectError::Overlap { section: s.text() };
+        left = left.checked_sub(s.data.len()).ok_or_else(overlap)?;
+    }
+    Ok(())
+}
+
 /// The one section of a name, or none; readable.
 fn only<'e, 'd>(elf: &'e Elf<'d>, name: &[u8]) -> Result<Option<&'e Section<'d>>, ObjectError> {
     let mut found = elf.sections.iter().filter(|s| s.name == name && s.index != 0);
     let (section, more) = (found.next(), found.next());
     match section {
         Some(s) if more.is_some() => Err(ObjectError::Duplicate { section: s.text() }),
+        Some(s) if s.is_compressed() => Err(ObjectError::Compressed { section: s.text() }),
+        other => Ok(other),
+    }
+}
+
+/// The last section of a name, or none; readable. libbpf lets the last `license` win.
+fn last<'e, 'd>(elf: &'e Elf<'d>, name: &[u8]) -> Result<Option<&'e Section<'d>>, ObjectError> {
+    match elf.sections.iter().rfind(|s| s.name == name && s.index != 0) {
         Some(s) if s.is_compressed() => Err(ObjectError::Compressed { section: s.text() }),
         other => Ok(other),
     }
@@ -256,7 +278,7 @@ const fn no_ext(endian: Endian) -> &'static [u8] {
 }
 
 fn version(elf: &Elf<'_>) -> Result<Option<u32>, ObjectError> {
-    let Some(s) = only(elf, b"version")? else { return Ok(None) };
+    let Some(s) = last(elf, b"version")? else { return Ok(None) };
     match (s.data.len(), elf.endian.u32(s.data, 0)) {
         (4, Some(version)) => Ok(Some(version)),
         _ => Err(ObjectError::VersionSize { size: s.size }),

@@ -1,10 +1,11 @@
 //! Objects made by the `object` crate's writer, and what is wrong with them.
+#![expect(clippy::arithmetic_side_effects, reason = "places within bytes the tests made themselves")]
 
 use super::*;
 use core_relo::{TypeId, btf::Builder};
 use object::{
     Architecture, BinaryFormat, Endianness, SectionKind, SymbolFlags, SymbolKind as K, SymbolScope, elf as e,
-    write::{self, Relocation, StandardSegment, SymbolSection},
+    write::{self, Relocation, SymbolSection},
 };
 
 /// An object under construction.
@@ -17,7 +18,6 @@ impl Make {
     }
 
     fn section(&mut self, name: &str, kind: SectionKind, bytes: &[u8]) -> write::SectionId {
-        let _ = StandardSegment::Data;
         let id = self.0.add_section(Vec::new(), name.into(), kind);
         self.0.append_section_data(id, bytes, 8);
         id
@@ -173,10 +173,17 @@ fn rewriting_changes_the_sections_named_and_nothing_else() {
 }
 
 /// The sample with a value written over it, in the file's byte order.
-fn patched(at: usize, value: &[u8]) -> Vec<u8> {
+fn patched(at: usize, value: impl AsRef<[u8]>) -> Vec<u8> {
+    let value = value.as_ref();
     let mut bytes = sample(Endian::Little);
     bytes[at..at + value.len()].copy_from_slice(value);
     bytes
+}
+
+/// A 64-bit number as it stands in a little-endian file.
+fn word64(number: u64) -> Vec<u8> {
+    let halves = [number & 0xffff_ffff, number >> 32].map(|half| u32::try_from(half).unwrap());
+    halves.iter().flat_map(|half| Endian::Little.u32_bytes(*half)).collect()
 }
 
 /// Where in the sample a field of a section's header lies.
@@ -196,12 +203,12 @@ fn files_that_are_no_bpf_object_are_refused_by_what_they_are() {
     assert_eq!(error(b""), ObjectError::Elf(ElfError::NotElf));
     assert_eq!(error(b"\x7fELF\x02\x01\x01"), ObjectError::Elf(ElfError::Header { len: 7 }));
     assert_eq!(error(b"\x7fELF\x02"), ObjectError::Elf(ElfError::Header { len: 5 }));
-    assert_eq!(error(&patched(4, &[3])), ObjectError::Elf(ElfError::Class { found: 3 }));
-    assert_eq!(error(&patched(5, &[0])), ObjectError::Elf(ElfError::ByteOrder { found: 0 }));
-    assert_eq!(error(&patched(6, &[9])), ObjectError::Elf(ElfError::Version { found: 9 }));
-    assert_eq!(error(&patched(18, &[62, 0])), ObjectError::Machine { found: 62 });
-    assert!(Object::parse(&patched(18, &[0, 0])).is_ok(), "EM_NONE is old LLVM's");
-    assert_eq!(error(&patched(16, &[2, 0])), ObjectError::FileType { found: 2 });
+    assert_eq!(error(&patched(4, [3])), ObjectError::Elf(ElfError::Class { found: 3 }));
+    assert_eq!(error(&patched(5, [0])), ObjectError::Elf(ElfError::ByteOrder { found: 0 }));
+    assert_eq!(error(&patched(6, [9])), ObjectError::Elf(ElfError::Version { found: 9 }));
+    assert_eq!(error(&patched(18, [62, 0])), ObjectError::Machine { found: 62 });
+    assert!(Object::parse(&patched(18, [0, 0])).is_ok(), "EM_NONE is old LLVM's");
+    assert_eq!(error(&patched(16, [2, 0])), ObjectError::FileType { found: 2 });
     let i386 = write::Object::new(BinaryFormat::Elf, Architecture::I386, Endianness::Little).write().unwrap();
     assert_eq!(error(&i386), ObjectError::Elf32);
 }
@@ -213,41 +220,45 @@ fn section_headers_that_lie_are_errors() {
     assert!(
         matches!(error(&whole[..cut]), ObjectError::Elf(ElfError::SectionHeaders { len, .. }) if len == cut)
     );
-    let huge = patched(header_of(b".rodata.cst", 32), &(4u64 << 30).to_le_bytes());
+    let huge = patched(header_of(b".rodata.cst", 32), word64(4 << 30));
     let ObjectError::Elf(ElfError::SectionBounds { section, size, .. }) = error(&huge) else { panic!() };
     assert_eq!((&*section, size), (".rodata.cst", 4 << 30));
-    let name = patched(header_of(b"license", 0), &u32::MAX.to_le_bytes());
+    let name = patched(header_of(b"license", 0), Endian::Little.u32_bytes(u32::MAX));
     assert!(matches!(error(&name), ObjectError::Elf(ElfError::SectionName { offset: u32::MAX, .. })));
-    let names = patched(62, &[0xee, 0]);
+    let names = patched(62, [0xee, 0]);
     assert_eq!(error(&names), ObjectError::Elf(ElfError::SectionNames { index: 0xee }));
-    let odd = patched(header_of(b".text", 32), &15u64.to_le_bytes());
+    let odd = patched(header_of(b".text", 32), word64(15));
     assert_eq!(error(&odd), ObjectError::CodeSize { section: ".text".into(), size: 15 });
-    let compressed = patched(header_of(b".text", 8), &0x806u64.to_le_bytes());
+    let compressed = patched(header_of(b".text", 8), word64(0x806));
     assert_eq!(error(&compressed), ObjectError::Compressed { section: ".text".into() });
-    let btf = patched(header_of(b".BTF", 4), &7u32.to_le_bytes());
+    let btf = patched(header_of(b".BTF", 4), Endian::Little.u32_bytes(7));
     assert_eq!(error(&btf), ObjectError::SectionType { section: ".BTF".into(), found: 7, expected: 1 });
-    let symbols = patched(header_of(b".symtab", 4), &1u32.to_le_bytes());
+    let symbols = patched(header_of(b".symtab", 4), Endian::Little.u32_bytes(1));
     assert_eq!(error(&symbols), ObjectError::NoSymbols);
-    let twice = patched(header_of(b".bss", 4), &2u32.to_le_bytes());
+    let twice = patched(header_of(b".bss", 4), Endian::Little.u32_bytes(2));
     assert_eq!(error(&twice), ObjectError::SeveralSymbolTables);
-    let symtab = patched(header_of(b".symtab", 32), &25u64.to_le_bytes());
+    let symtab = patched(header_of(b".symtab", 32), word64(25));
     assert!(matches!(error(&symtab), ObjectError::SymbolTable { .. }));
-    let version = patched(header_of(b"version", 32), &3u64.to_le_bytes());
+    let version = patched(header_of(b"version", 32), word64(3));
     assert_eq!(error(&version), ObjectError::VersionSize { size: 3 });
-    let relocs = patched(header_of(b".rel?kprobe/do_exit", 56), &8u64.to_le_bytes());
+    let relocs = patched(header_of(b".rel?kprobe/do_exit", 56), word64(8));
     assert!(matches!(error(&relocs), ObjectError::RelocationSection { .. }));
 }
 
 #[test]
 fn code_without_bytes_has_no_functions() {
-    let bytes = patched(header_of(b"?kprobe/do_exit", 4), &8u32.to_le_bytes());
+    let bytes = patched(header_of(b"?kprobe/do_exit", 4), Endian::Little.u32_bytes(8));
     let o = Object::parse(&bytes).unwrap();
     assert_eq!(o.programs().len(), 1);
     assert_eq!(o.code_sections().len(), 1);
 }
 
 /// An object of one code section of four slots and one function in it.
-fn one(value: u64, size: u64, change: impl FnOnce(&mut Make, write::SectionId, write::SymbolId)) -> Vec<u8> {
+fn one<R>(
+    value: u64,
+    size: u64,
+    change: impl FnOnce(&mut Make, write::SectionId, write::SymbolId) -> R,
+) -> Vec<u8> {
     let mut m = Make::new(Endian::Little);
     let xdp = m.section("xdp", SectionKind::Text, &code(4));
     let f = m.symbol("f", Some(xdp), value, size, K::Text);
@@ -289,7 +300,7 @@ fn relocations_are_of_known_types_and_fit() {
     let mut bytes = one(0, 32, |m, xdp, f| m.reloc(xdp, 8, f, 10));
     let record: Vec<u8> = [8, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0].to_vec();
     let at = bytes.windows(12).position(|w| w == record).unwrap();
-    bytes[at + 12..at + 16].copy_from_slice(&99u32.to_le_bytes());
+    bytes[at + 12..at + 16].copy_from_slice(&Endian::Little.u32_bytes(99));
     assert_eq!(error(&bytes), ObjectError::RelocationSymbol { section: "xdp".into(), offset: 8, symbol: 99 });
 }
 
@@ -302,26 +313,26 @@ fn btf_sections_come_together_or_not_at_all() {
 
     let ext = |m: &mut Make| m.section(".BTF.ext", SectionKind::Other, no_ext(Endian::Little));
     let btf = |m: &mut Make, e| m.section(".BTF", SectionKind::Other, &Builder::new(e).finish());
-    let alone = one(0, 32, |m, _, _| drop(ext(m)));
+    let alone = one(0, 32, |m, _, _| ext(m));
     assert_eq!(error(&alone), ObjectError::ExtWithoutBtf);
-    let foreign = one(0, 32, |m, _, _| drop(btf(m, Endian::Big)));
+    let foreign = one(0, 32, |m, _, _| btf(m, Endian::Big));
     assert_eq!(error(&foreign), ObjectError::BtfEndian);
-    let twice = one(0, 32, |m, _, _| drop((btf(m, Endian::Little), btf(m, Endian::Little))));
+    let twice = one(0, 32, |m, _, _| (btf(m, Endian::Little), btf(m, Endian::Little)));
     assert_eq!(error(&twice), ObjectError::Duplicate { section: ".BTF".into() });
-    let broken = one(0, 32, |m, _, _| drop(m.section(".BTF", SectionKind::Other, b"no")));
+    let broken = one(0, 32, |m, _, _| m.section(".BTF", SectionKind::Other, b"no"));
     assert!(matches!(error(&broken), ObjectError::Btf(_)));
     let broken = one(0, 32, |m, _, _| {
         btf(m, Endian::Little);
         m.section(".BTF.ext", SectionKind::Other, b"no");
     });
     assert!(matches!(error(&broken), ObjectError::Ext(_)));
-    let without_ext = one(0, 32, |m, _, _| drop(btf(m, Endian::Little)));
+    let without_ext = one(0, 32, |m, _, _| btf(m, Endian::Little));
     assert!(Object::parse(&without_ext).unwrap().relocs().unwrap().records().is_empty());
 }
 
 #[test]
 fn legacy_maps_are_recognised_by_their_symbols() {
-    let words: Vec<u8> = [2u32, 4, 8, 16, 1].iter().flat_map(|w| w.to_le_bytes()).collect();
+    let words: Vec<u8> = [2u32, 4, 8, 16, 1].iter().flat_map(|w| Endian::Little.u32_bytes(*w)).collect();
     let bytes = one(0, 32, |m, _, _| {
         let maps = m.section("maps", SectionKind::Data, &words);
         m.symbol("old", Some(maps), 0, 20, K::Data);
@@ -333,6 +344,18 @@ fn legacy_maps_are_recognised_by_their_symbols() {
     assert_eq!((def.known_type(), def.key_size, def.value_size), (Some(MapType::Array), 4, 8));
     assert_eq!((def.max_entries, def.map_flags), (16, 1));
     assert_eq!(o.maps()[1].def, Err(MapError::Legacy { offset: 8, size: 12 }));
+}
+
+#[test]
+fn sections_that_share_bytes_are_refused() {
+    // Both code sections made to be the whole file, cut to instructions.
+    let mut bytes = sample(Endian::Little);
+    let len = u64::try_from(bytes.len()).unwrap() & !7;
+    for name in [&b".text"[..], b"?kprobe/do_exit"] {
+        let at = header_of(name, 24);
+        bytes[at..at + 16].copy_from_slice(&[word64(0), word64(len)].concat());
+    }
+    assert_eq!(error(&bytes), ObjectError::Overlap { section: "?kprobe/do_exit".into() });
 }
 
 /// Reads all there is to read.

@@ -88,7 +88,7 @@ pub fn read(path: &Path) -> Result<Data<'static>, TargetError> {
     Ok(Data::from(bytes))
 }
 
-/// Some of a file's bytes, which keep the whole alive.
+/// Most of a file's bytes, which keep the whole alive.
 struct Part {
     whole: Data<'static>,
     range: Range<usize>,
@@ -100,6 +100,13 @@ impl AsRef<[u8]> for Part {
     }
 }
 
+/// A part of a file's bytes: shared if it is most of them, else copied, so that a large image can be dropped.
 fn part(whole: &Data<'static>, range: Range<usize>) -> Data<'static> {
-    if range == (0..whole.len()) { whole.clone() } else { Data::shared(Part { whole: whole.clone(), range }) }
+    if range == (0..whole.len()) {
+        return whole.clone();
+    }
+    match whole.get(range.clone()) {
+        Some(bytes) if bytes.len() < whole.len() / 2 => Data::from(bytes.to_vec()),
+        _ => Data::shared(Part { whole: whole.clone(), range }),
+    }
 }

@@ -56,7 +56,7 @@ pub fn release() -> Result<String, TargetError> {
     Ok(text.trim_end().to_owned())
 }
 
-fn kernel_below(root: &Path, release: &str) -> Result<TargetFile, TargetError> {
+pub(super) fn kernel_below(root: &Path, release: &str) -> Result<TargetFile, TargetError> {
     let shown = root.join(SYSFS).join("vmlinux");
     if shown.exists() {
         return TargetFile::open(shown);
@@ -74,7 +74,7 @@ fn kernel_below(root: &Path, release: &str) -> Result<TargetFile, TargetError> {
     Err(TargetError::NoKernelBtf { release: release.to_owned() })
 }
 
-fn modules_below(root: &Path) -> Result<Vec<ModuleFile>, TargetError> {
+pub(super) fn modules_below(root: &Path) -> Result<Vec<ModuleFile>, TargetError> {
     let folder = root.join(SYSFS);
     let entries = match fs::read_dir(&folder) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -1,6 +1,6 @@
 //! Where target BTF comes from: the running kernel, raw BTF, any ELF with `.BTF`, an uncompressed kernel image.
 //!
-//! [`extract`] and [`find_btf_in_image`] are pure; [`kernel`], [`modules`] and [`TargetFile::open`] read files. Compressed
+//! [`extract()`] and [`find_btf_in_image`] are pure; [`kernel()`], [`modules`] and [`TargetFile::open`] read files. Compressed
 //! kernel images are unpacked by whoever calls.
 
 mod error;

@@ -1,1 +1,247 @@
+//! Target BTF out of bytes, files and a made-up file system.
 
+use super::*;
+use alloc::sync::Arc;
+use core_relo::{
+    ByteSize, Endian, TypeId,
+    btf::{Btf, Builder, Kind},
+};
+use object::{Architecture, BinaryFormat, Endianness, SectionKind, write};
+use std::{fs, path::PathBuf};
+
+fn types(endian: Endian) -> Vec<u8> {
+    let mut b = Builder::new(endian);
+    let long = b.int("long", 8, Builder::SIGNED);
+    b.structure("pair", 16, &[("a", long, 0), ("b", long, 64)]);
+    b.finish()
+}
+
+fn elf_of(arch: Architecture, order: Endianness, sections: &[(&str, SectionKind, &[u8])]) -> Vec<u8> {
+    let mut file = write::Object::new(BinaryFormat::Elf, arch, order);
+    for (name, kind, bytes) in sections {
+        let id = file.add_section(Vec::new(), (*name).into(), *kind);
+        file.append_section_data(id, bytes, 4);
+    }
+    file.write().unwrap()
+}
+
+#[test]
+fn raw_btf_and_elves_of_any_class_and_order_give_their_types() {
+    let raw = types(Endian::Little);
+    let found = extract(&raw).unwrap();
+    assert_eq!((found.btf, found.base, found.form), (&raw[..], None, Form::Raw));
+    assert_eq!(found.form.pointer_size(), None);
+    for (arch, order, size) in [
+        (Architecture::X86_64, Endianness::Little, 8),
+        (Architecture::Arm, Endianness::Little, 4),
+        (Architecture::S390x, Endianness::Big, 8),
+        (Architecture::Mips, Endianness::Big, 4),
+    ] {
+        let file = elf_of(
+            arch,
+            order,
+            &[(".BTF", SectionKind::Other, &raw), (".BTF.base", SectionKind::Other, b"b")],
+        );
+        let found = extract(&file).unwrap();
+        assert_eq!((found.btf, found.base), (&raw[..], Some(&b"b"[..])));
+        assert_eq!(found.form.pointer_size(), Some(ByteSize(size)));
+    }
+}
+
+#[test]
+fn bytes_without_btf_say_why() {
+    let of =
+        |sections: &[(&str, SectionKind, &[u8])]| elf_of(Architecture::X86_64, Endianness::Little, sections);
+    assert_eq!(extract(b""), Err(ExtractError::NeitherBtfNorElf));
+    assert_eq!(extract(b"\x7fELF"), Err(ExtractError::Elf(ElfError::Header { len: 4 })));
+    assert_eq!(extract(&of(&[])), Err(ExtractError::NoBtf));
+    let empty = of(&[(".BTF", SectionKind::Other, b"")]);
+    assert_eq!(extract(&empty), Err(ExtractError::Section { section: ".BTF", what: "is empty" }));
+    let twice = of(&[(".BTF", SectionKind::Other, b"a"), (".BTF", SectionKind::Other, b"b")]);
+    assert_eq!(
+        extract(&twice),
+        Err(ExtractError::Section { section: ".BTF", what: "is there more than once" })
+    );
+}
+
+#[test]
+fn the_class_of_the_file_wins_over_the_size_of_long() {
+    let file = elf_of(
+        Architecture::Arm,
+        Endianness::Little,
+        &[(".BTF", SectionKind::Other, &types(Endian::Little))],
+    );
+    let found = TargetFile::from_bytes("vmlinux", file).unwrap();
+    assert_eq!(found.parse(None).unwrap().pointer_size(), ByteSize(4));
+    let raw = TargetFile::from_bytes("vmlinux", types(Endian::Big)).unwrap();
+    assert_eq!(raw.parse(None).unwrap().pointer_size(), ByteSize(8));
+}
+
+#[test]
+fn a_module_is_split_from_the_kernel_or_from_its_own_base() {
+    let base = Arc::new(Btf::parse(types(Endian::Little)).unwrap());
+    let mut split = Builder::split(&base);
+    let pair = base.find(b"pair", Kind::Struct).unwrap().id();
+    split.structure("holder", 16, &[("pair", pair, 0)]);
+    let split = split.finish();
+
+    let raw = TargetFile::from_bytes("module", split).unwrap();
+    let parsed = raw.parse(Some(&base)).unwrap();
+    assert_eq!(parsed.size_of(parsed.find(b"holder", Kind::Struct).unwrap().id()), Ok(ByteSize(16)));
+    assert!(matches!(raw.parse(None), Err(TargetError::Btf { .. })));
+
+    let mut distilled = Builder::new(Endian::Little);
+    distilled.structure("pair", 16, &[]);
+    let distilled = distilled.finish();
+    let mut split = Builder::split(&Btf::parse(&distilled).unwrap());
+    split.structure("holder", 16, &[("pair", TypeId(1), 0)]);
+    let split = split.finish();
+    let sections: [(&str, SectionKind, &[u8]); 2] =
+        [(".BTF", SectionKind::Other, &split), (".BTF.base", SectionKind::Other, &distilled)];
+    let file = elf_of(Architecture::X86_64, Endianness::Little, &sections);
+    let module = TargetFile::from_bytes("module.ko", file).unwrap();
+    let alone = module.parse(None).unwrap();
+    assert_eq!(alone.base().unwrap().as_bytes(), distilled);
+    assert_eq!(alone.size_of(alone.find(b"holder", Kind::Struct).unwrap().id()), Ok(ByteSize(16)));
+}
+
+#[test]
+fn the_largest_btf_of_an_image_is_found_in_either_order() {
+    for endian in [Endian::Little, Endian::Big] {
+        let (large, mut small) = (types(endian), Builder::new(endian));
+        small.int("int", 4, 0);
+        let small = small.finish();
+        let mut image = b"MZ\x9f\xeb\x01\0\x18\0\0\0".to_vec();
+        image.extend_from_slice(&small);
+        image.extend_from_slice(&[0x9f; 33]);
+        image.extend_from_slice(&large);
+        image.extend_from_slice(&small);
+        image.extend_from_slice(b"\x9f\xeb");
+        assert_eq!(find_btf_in_image(&image), Some(&large[..]));
+        // The types of the large one damaged: the small one is left.
+        let at = image.windows(large.len()).position(|w| w == large).unwrap();
+        image[at + 24..at + 40].fill(0xff);
+        assert_eq!(find_btf_in_image(&image), Some(&small[..]));
+    }
+    assert_eq!(find_btf_in_image(b""), None);
+    assert_eq!(find_btf_in_image(&[0xeb, 0x9f].repeat(1000)), None);
+    assert_eq!(
+        find_btf_in_image(&Builder::new(Endian::Little).finish()),
+        None,
+        "no types, no BTF of a kernel"
+    );
+}
+
+#[test]
+fn an_image_of_nothing_but_headers_takes_bounded_time() {
+    // Each header claims all that follows: without the limit this would be parsed a hundred thousand times.
+    let mut image = Vec::new();
+    let total = 4u32 << 20;
+    while image.len() < 4 << 20 {
+        let left = total - u32::try_from(image.len()).unwrap();
+        image.extend_from_slice(b"\x9f\xeb\x01\0\x18\0\0\0");
+        for word in [0, left.saturating_sub(100) & !3, left.saturating_sub(60), 8, 0, 0, 0, 0] {
+            Endian::Little.put_u32(&mut image, word);
+        }
+    }
+    let start = std::time::Instant::now();
+    assert_eq!(find_btf_in_image(&image), None);
+    assert!(start.elapsed().as_secs() < 20);
+}
+
+/// A folder of its own that goes with the test.
+struct Root(PathBuf);
+
+impl Root {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("core-relo-loader-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn put(&self, path: &str, bytes: &[u8]) {
+        let path = self.0.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+}
+
+impl Drop for Root {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+#[test]
+fn the_kernels_btf_is_sysfs_then_the_first_image_that_has_some() {
+    let root = Root::new("kernel");
+    let none = kernel::kernel_below(&root.0, "6.1").unwrap_err();
+    assert_eq!(none, TargetError::NoKernelBtf { release: "6.1".to_owned() });
+    root.put("boot/vmlinux-6.1", b"stripped");
+    root.put("usr/lib/debug/lib/modules/6.1/vmlinux", &types(Endian::Little));
+    let found = kernel::kernel_below(&root.0, "6.1").unwrap();
+    assert_eq!(found.path, root.0.join("usr/lib/debug/lib/modules/6.1/vmlinux"));
+    root.put("sys/kernel/btf/vmlinux", &types(Endian::Big));
+    assert_eq!(kernel::kernel_below(&root.0, "6.1").unwrap().parse(None).unwrap().endian(), Endian::Big);
+}
+
+#[test]
+fn modules_are_listed_by_name_and_read_on_demand() {
+    let root = Root::new("modules");
+    assert_eq!(kernel::modules_below(&root.0), Ok(Vec::new()));
+    for name in ["vmlinux", "xfs", "btrfs"] {
+        root.put(&format!("sys/kernel/btf/{name}"), b"?");
+    }
+    let modules = kernel::modules_below(&root.0).unwrap();
+    assert_eq!(modules.iter().map(|m| &*m.name).collect::<Vec<_>>(), ["btrfs", "xfs"]);
+    let error = modules[0].open().unwrap_err();
+    assert_eq!(
+        error,
+        TargetError::Extract { path: modules[0].path.clone(), cause: ExtractError::NeitherBtfNorElf }
+    );
+    let missing = TargetFile::open(root.0.join("nowhere")).unwrap_err();
+    let kind = std::io::ErrorKind::NotFound;
+    assert_eq!(missing, TargetError::Io { path: root.0.join("nowhere"), kind });
+    assert!(matches!(TargetFile::open(&root.0), Err(TargetError::Io { .. })), "a folder cannot be read");
+}
+
+#[test]
+fn every_prefix_and_every_changed_byte_is_an_error_or_a_target() {
+    let raw = types(Endian::Big);
+    let file = elf_of(Architecture::Mips, Endianness::Big, &[(".BTF", SectionKind::Other, &raw)]);
+    for whole in [raw, file] {
+        let try_it = |bytes: &[u8]| {
+            find_btf_in_image(bytes);
+            extract(bytes).is_ok() && TargetFile::from_bytes("x", bytes.to_vec()).unwrap().parse(None).is_ok()
+        };
+        assert!(try_it(&whole));
+        for len in 0..whole.len() {
+            assert!(!try_it(&whole[..len]), "a prefix of {len} bytes is no target");
+        }
+        let mut bytes = whole.clone();
+        for at in 0..whole.len() {
+            for flip in [1, 0x80, 0xff] {
+                bytes[at] ^= flip;
+                try_it(&bytes);
+                bytes[at] ^= flip;
+            }
+        }
+    }
+}
+
+#[test]
+fn the_running_kernel_is_a_target() {
+    let kernel = match kernel() {
+        Ok(kernel) => kernel,
+        Err(e) => return println!("SKIP: {e}"),
+    };
+    let btf = kernel.parse(None).unwrap();
+    assert!(btf.find(b"task_struct", Kind::Struct).is_some());
+    assert_eq!(btf.pointer_size().0, usize::BITS / 8);
+    let base = Arc::new(btf);
+    let modules = modules().unwrap();
+    for module in &modules {
+        module.open().unwrap().parse(Some(&base)).unwrap();
+    }
+    println!("{} modules", modules.len());
+}

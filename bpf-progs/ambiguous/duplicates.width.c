@@ -1,0 +1,28 @@
+// The same offset, another width.
+#include "target.h"
+
+void one(void *);
+
+void first(void)
+{
+	struct dup {
+		u64 pad;
+		u32 f;
+	} v;
+	enum dup_enum { DUP_A = 5 } e;
+
+	one(&v);
+	one(&e);
+}
+
+void second(void)
+{
+	struct dup {
+		u64 pad;
+		u64 f;
+	} v;
+	enum dup_enum { DUP_A = 5 } e;
+
+	one(&v);
+	one(&e);
+}

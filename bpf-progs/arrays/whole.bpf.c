@@ -1,0 +1,14 @@
+//# target: same wider
+// An array member read through its own address, without an index: its elements may move, not change their size.
+#include "core.h"
+
+struct whole {
+	u32 pad;
+	u32 v[4];
+} CORE;
+
+PROG(load)(struct whole *p)
+{
+	USE(*p->v);
+	return 0;
+}

@@ -1,0 +1,7 @@
+// A struct of that name without any of the fields.
+#include "target.h"
+
+struct insns_v1 {
+	u64 other;
+};
+KEEP(struct insns_v1);

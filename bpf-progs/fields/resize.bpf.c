@@ -1,0 +1,62 @@
+//# target: widened narrowed crossed chars ptr32
+//# expect widened raw_tp/load#0 field_byte_offset patch 0->0
+//# expect widened raw_tp/load#1 field_byte_offset patch 2->2
+//# expect widened raw_tp/load#2 field_byte_offset patch 4->4
+//# expect widened raw_tp/load#3 field_byte_offset patch 8->8
+//# expect widened raw_tp/load#4 field_byte_offset poison
+//# expect widened raw_tp/load#5 field_byte_offset patch 24->32
+//# expect widened raw_tp/load#6 field_byte_offset poison
+//# expect widened raw_tp/address#0 field_byte_offset patch 16->16
+//# expect widened raw_tp/address#1 field_byte_size patch 4->8
+//# expect narrowed raw_tp/load#3 field_byte_offset patch 8->8
+//# expect narrowed raw_tp/load#4 field_byte_offset poison
+// Loads whose field has another width in the target: unsigned integers follow, everything else is poisoned.
+#include "core.h"
+
+enum state { IDLE, BUSY };
+
+struct resize {
+	u8 b;
+	u16 h;
+	u32 w;
+	u64 dw;
+	s32 sw;
+	enum state state;
+	u64 last;
+	void *ptr;
+} CORE;
+
+PROG(load)(struct resize *p)
+{
+	USE(p->b);
+	USE(p->h);
+	USE(p->w);
+	USE(p->dw);
+	USE(p->sw);
+	USE(p->state);
+	USE(p->last);
+	USE(p->ptr);
+	return 0;
+}
+
+PROG(store)(struct resize *p, u64 x)
+{
+	HIDE(x);
+	p->b = x;
+	HIDE(p);
+	p->h = x;
+	HIDE(p);
+	p->w = x;
+	HIDE(p);
+	p->dw = x;
+	HIDE(p);
+	p->sw = x;
+	return 0;
+}
+
+PROG(address)(struct resize *p)
+{
+	USE(&p->sw);
+	USE(field_size(p->sw));
+	return 0;
+}

@@ -1,0 +1,28 @@
+// The new field; names as the program writes them.
+#include "target.h"
+
+struct task {
+	u64 pad;
+	u32 __state;
+};
+struct a {
+	u64 pad;
+	u32 f;
+};
+struct ___plain {
+	u64 pad;
+	u32 f;
+};
+struct plain___ {
+	u64 pad;
+	u32 f;
+};
+struct four____v1 {
+	u64 pad;
+	u32 f;
+};
+KEEP(struct task);
+KEEP(struct a);
+KEEP(struct ___plain);
+KEEP(struct plain___);
+KEEP(struct four____v1);

@@ -1,0 +1,23 @@
+// The old field; names as the program cuts them.
+#include "target.h"
+
+struct task {
+	u64 pad;
+	u64 state;
+};
+struct a___b {
+	u64 pad;
+	u32 f;
+};
+struct plain {
+	u64 pad;
+	u32 f;
+};
+struct four {
+	u64 pad;
+	u32 f;
+};
+KEEP(struct task);
+KEEP(struct a___b);
+KEEP(struct plain);
+KEEP(struct four);

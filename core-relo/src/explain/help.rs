@@ -1,0 +1,91 @@
+//! Ways out.
+
+use super::{c_type::CType, near::Near};
+use crate::{
+    btf::{Kind, Type},
+    ext::RelocKind,
+    plan::{Decision, InsnError, Planned, PoisonReason, RelocError, Tried, Verdict},
+    resolve::Mismatch,
+};
+use alloc::{
+    format,
+    string::{String, ToString as _},
+    vec::Vec,
+};
+
+/// What would mend the record; nothing if it needs no mending.
+pub(super) fn of(planned: &Planned<'_>, tried: &[Tried<'_>], near: &[Near]) -> Vec<String> {
+    match planned.decision() {
+        Ok(Decision::Poison { why: PoisonReason::Width { .. }, .. }) => {
+            let access =
+                "read it with bpf_core_read() and bpf_core_field_size(), or through BPF_CORE_READ_BITFIELD()";
+            Vec::from([
+                access.into(),
+                "or declare the local field with the target's type in a flavour".into(),
+            ])
+        }
+        Ok(Decision::Poison { .. }) => missing(planned, tried, near),
+        Err(error) => of_error(planned, error),
+        Ok(_) => Vec::new(),
+    }
+}
+
+fn missing(planned: &Planned<'_>, tried: &[Tried<'_>], near: &[Near]) -> Vec<String> {
+    let root = CType::new(planned.btf(), planned.record().relo.root).to_string();
+    if tried.is_empty() {
+        let mut help = Vec::from([format!("guard it with bpf_core_type_exists({root})")]);
+        if planned.target().modules().is_empty() {
+            help.push("if a module defines the type, give the module's BTF as well".into());
+        }
+        return help;
+    }
+    if planned.record().relo.kind == RelocKind::EnumvalValue {
+        let name = planned.local_spec().and_then(|s| s.accessors.first()).map(|s| s.name(planned.btf()));
+        let name = name.unwrap_or_default();
+        return Vec::from([format!("guard it with bpf_core_enum_value_exists({root}, {name})")]);
+    }
+    let mut help = Vec::from(["guard it with bpf_core_field_exists()".into()]);
+    let holder = tried.iter().find_map(|t| match t.verdict {
+        Verdict::Mismatch(Mismatch::NoMember { ty, .. }) => Some((t, ty)),
+        _ => None,
+    });
+    let declaration = near.iter().find_map(|near| near.declaration.as_deref());
+    if let (Some((tried, ty)), Some(declaration)) = (holder, declaration) {
+        let kind = tried.source.btf.ty(ty).map_or(Kind::Void, Type::kind);
+        let name = tried.source.btf.ty(ty).map(|t| t.name().essential()).unwrap_or_default();
+        if !name.is_empty() {
+            let flavour = crate::name::flavoured(name, "other");
+            help.push(format!("or add a flavour `{} {flavour} {{ {declaration} }}`", kind.keyword()));
+        }
+    }
+    help
+}
+
+fn of_error(planned: &Planned<'_>, error: RelocError) -> Vec<String> {
+    let one = |text: &str| Vec::from([text.into()]);
+    match error {
+        RelocError::Ambiguous(_) => one(
+            "access it through a local flavour with a member that only one of the candidates has, before this access",
+        ),
+        RelocError::AnonymousRoot(_) => one("give the type a name, or access it through one that has"),
+        RelocError::Insn(InsnError::UnexpectedValue { .. })
+            if planned.record().relo.kind == RelocKind::EnumvalValue =>
+        {
+            one(
+                "libbpf reads an unsigned 32-bit enumerator from 0x80000000 on as negative, and so do we unless told to zero-extend: use a 64-bit enum, or a constant",
+            )
+        }
+        RelocError::Insn(InsnError::OffsetTooLarge { .. }) => {
+            one("read it with bpf_core_read() from the field's address, whose offset may have 32 bits")
+        }
+        RelocError::Insn(_) | RelocError::Misaligned { .. } => one(
+            "the instruction is not what the record was made for: was the object changed after compilation?",
+        ),
+        RelocError::Spec(_) | RelocError::Local(_) => {
+            one("the record makes no sense on the object's own types: compile it anew")
+        }
+        RelocError::Match { .. } | RelocError::Target { .. } => {
+            one("the target's type is at fault: is its BTF whole?")
+        }
+    }
+}

@@ -1,1 +1,0 @@
-//! Plans over types built for the purpose.

@@ -1,0 +1,90 @@
+//! Several candidates: they must agree, and they are narrowed in record order.
+
+use super::fixture::{both, load, mov};
+use crate::{
+    btf::{Btf, Builder},
+    ext::RelocKind::{FieldByteOffset, FieldByteSize, FieldExists, TypeIdTarget},
+    plan::RelocError,
+    resolve::Ambiguity,
+};
+
+#[test]
+fn candidates_that_disagree_are_an_error_in_place_and_in_value() {
+    both(|f| {
+        let int = f.local.int("unsigned int", 4, 0);
+        let root = f.local.structure("s", 8, &[("a", int, 0), ("b", int, 32)]);
+        let int = f.target.int("unsigned int", 4, 0);
+        let long = f.target.int("unsigned long", 8, 0);
+        f.target.structure("s", 8, &[("a", int, 0), ("b", int, 32)]);
+        f.target.structure("s", 24, &[("a", int, 64), ("b", long, 32)]);
+        let got = f.plan(&[
+            (FieldByteOffset, root, "0:0", load(4, 0)),
+            (FieldByteSize, root, "0:1", mov(4)),
+            (TypeIdTarget, root, "0", mov(0)),
+        ]);
+        assert!(matches!(got[0].decision, Err(RelocError::Ambiguous(Ambiguity::Offset { .. }))));
+        assert!(matches!(
+            got[1].decision,
+            Err(RelocError::Ambiguous(Ambiguity::Value { first_value: 4, other_value: 8, .. }))
+        ));
+        assert!(matches!(got[2].decision, Err(RelocError::Ambiguous(Ambiguity::Value { .. }))), "ids differ");
+    });
+}
+
+/// libbpf compares place and value alone, so the first candidate's width counts in silence; we say so.
+#[test]
+fn the_same_place_with_another_width_takes_the_first_and_warns() {
+    both(|f| {
+        let int = f.local.int("unsigned int", 4, 0);
+        let root = f.local.structure("s", 8, &[("a", int, 0)]);
+        let int = f.target.int("unsigned int", 4, 0);
+        let long = f.target.int("unsigned long", 8, 0);
+        f.target.structure("s", 8, &[("a", long, 64)]);
+        f.target.structure("s", 8, &[("a", int, 64)]);
+        let got = f.one((FieldByteOffset, root, "0:0", load(4, 0)));
+        assert_eq!(got.patched(), (8, Some(load(8, 8))));
+        assert!(got.warned);
+    });
+}
+
+#[test]
+fn a_record_that_some_match_puts_the_others_out_for_later_records() {
+    both(|f| {
+        let int = f.local.int("unsigned int", 4, 0);
+        let root = f.local.structure("s", 8, &[("a", int, 0), ("only", int, 32)]);
+        let again = f.local.structure("s___2", 8, &[("a", int, 0)]);
+        let int = f.target.int("unsigned int", 4, 0);
+        f.target.structure("s", 8, &[("a", int, 0)]);
+        f.target.structure("s", 16, &[("a", int, 64), ("only", int, 32)]);
+        let got = f.plan(&[
+            (FieldByteOffset, root, "0:0", load(4, 0)),
+            (FieldExists, root, "0:1", mov(1)),
+            (FieldByteOffset, root, "0:0", load(4, 0)),
+            (FieldByteOffset, again, "0:0", load(4, 0)),
+        ]);
+        assert!(got[0].decision.is_err(), "both match and disagree");
+        assert_eq!(got[1].patched(), (1, None));
+        assert_eq!(got[2].patched(), (8, Some(load(4, 8))), "only the second is left");
+        assert!(got[3].decision.is_err(), "another local type has a list of its own");
+    });
+}
+
+#[test]
+fn modules_are_looked_at_only_if_the_main_btf_has_no_candidate() {
+    both(|f| {
+        let int = f.local.int("unsigned int", 4, 0);
+        let root = f.local.structure("s", 8, &[("a", int, 0)]);
+        let there = f.local.structure("t", 8, &[("a", int, 0)]);
+        let int = f.target.int("unsigned int", 4, 0);
+        f.target.structure("t", 8, &[]);
+        let base = Btf::parse(f.target.finish()).unwrap();
+        let mut module = Builder::split(&base);
+        module.structure("s", 8, &[("a", int, 64)]);
+        module.structure("t", 8, &[("a", int, 64)]);
+        f.modules.push(module.finish());
+        let got = f
+            .plan(&[(FieldByteOffset, root, "0:0", load(4, 0)), (FieldByteOffset, there, "0:0", load(4, 0))]);
+        assert_eq!(got[0].patched(), (8, Some(load(4, 8))));
+        assert!(got[1].is_poison(), "even if that candidate does not match");
+    });
+}

@@ -1,0 +1,72 @@
+//! Enumerators, and the sign of their values.
+
+use super::fixture::{both, imm64, mov};
+use crate::{
+    ext::RelocKind::{EnumvalExists, EnumvalValue},
+    plan::{InsnError, Options, RelocError},
+};
+
+#[test]
+fn enumerators_are_found_by_essential_name_between_enum_and_enum64() {
+    both(|f| {
+        let root = f.local.enumeration("e", 4, false, &[("A___old", 1), ("GONE", 2)]);
+        f.target.enumeration64("e", 8, false, &[("Z", 0), ("A", 0x1_0000_0001)]);
+        let got = f.plan(&[
+            (EnumvalValue, root, "0", imm64(1)),
+            (EnumvalExists, root, "0", mov(1)),
+            (EnumvalExists, root, "1", mov(1)),
+            (EnumvalValue, root, "1", imm64(2)),
+        ]);
+        assert_eq!(got[0].patched(), (0x1_0000_0001, Some(imm64(0x1_0000_0001))));
+        assert_eq!(got[1].patched(), (1, None));
+        assert_eq!(got[2].patched(), (0, Some(mov(0))));
+        assert!(got[3].is_poison());
+        assert_eq!(got[3].reason, "vmlinux [1]: no enumerator `GONE`");
+    });
+}
+
+#[test]
+fn negative_values_extend_their_sign() {
+    both(|f| {
+        let root = f.local.enumeration("e", 4, true, &[("A", -1)]);
+        f.target.enumeration("e", 4, true, &[("A", -2)]);
+        let got = f.one((EnumvalValue, root, "0", imm64(u64::MAX)));
+        assert_eq!(got.patched().1, Some(imm64(u64::MAX - 1)));
+    });
+}
+
+/// libbpf reads 0x80000000 of an unsigned enum as negative and refuses the instruction, which holds it zero-extended. We
+/// agree unless told otherwise, and then give the value C sees.
+#[test]
+fn unsigned_values_above_31_bits_are_refused_or_zero_extended() {
+    both(|f| {
+        let root = f.local.enumeration("e", 4, false, &[("A", 0x8000_0000)]);
+        f.target.enumeration("e", 4, false, &[("A", 0x8000_0001)]);
+        let ask = (EnumvalValue, root, "0", imm64(0x8000_0000));
+        let refused = f.one(ask);
+        assert!(matches!(
+            refused.decision,
+            Err(RelocError::Insn(InsnError::UnexpectedValue {
+                found: 0x8000_0000,
+                expected: -0x8000_0000,
+                ..
+            }))
+        ));
+        f.options = Options::default().zero_extend_unsigned_enums(true);
+        assert_eq!(f.one(ask).patched(), (0x8000_0001, Some(imm64(0x8000_0001))));
+    });
+}
+
+#[test]
+fn what_is_no_enumerator_is_an_error_of_the_record() {
+    both(|f| {
+        let root = f.local.enumeration("e", 4, false, &[("A", 1)]);
+        let plain = f.local.structure("s", 4, &[]);
+        let got = f.plan(&[
+            (EnumvalExists, root, "1", mov(1)),
+            (EnumvalExists, root, "0:0", mov(1)),
+            (EnumvalExists, plain, "0", mov(1)),
+        ]);
+        assert!(got.iter().all(|o| matches!(o.decision, Err(RelocError::Spec(_)))), "{got:?}");
+    });
+}

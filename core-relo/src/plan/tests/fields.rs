@@ -1,0 +1,342 @@
+//! Fields: where they went, how wide they are, what they may become.
+
+use super::fixture::{both, imm64, load, mov};
+use crate::{
+    btf::{Builder, BuiltMember, Kind},
+    ext::RelocKind::{
+        FieldByteOffset, FieldByteSize, FieldExists, FieldLshiftU64, FieldRshiftU64, FieldSigned,
+    },
+    plan::{Decision, InsnError, PoisonReason, RelocError},
+    resolve::{MatchError, ValueError},
+    spec::SpecError,
+};
+
+#[test]
+fn a_moved_field_is_found_by_name_also_inside_anonymous_members() {
+    both(|f| {
+        let int = f.local.int("int", 4, Builder::SIGNED);
+        let root = f.local.structure("s", 8, &[("a", int, 0), ("b", int, 32)]);
+        let int = f.target.int("int", 4, Builder::SIGNED);
+        let inner = f.target.union("", 8, &[("x", int, 0), ("b", int, 0)]);
+        let middle = f.target.structure("", 16, &[("y", int, 0), ("", inner, 64)]);
+        f.target.structure("s___new", 40, &[("a", int, 0), ("", middle, 192)]);
+        let got = f.one((FieldByteOffset, root, "0:1", load(4, 4)));
+        assert_eq!(got.patched(), (32, Some(load(4, 32))));
+        assert_eq!(got.target_spec.as_deref(), Some("[4] struct s___new.b (0:1:1:1 @ offset 32)"));
+    });
+}
+
+#[test]
+fn a_missing_field_poisons_and_exists_says_no() {
+    both(|f| {
+        let int = f.local.int("int", 4, Builder::SIGNED);
+        let root = f.local.structure("s", 4, &[("gone", int, 0)]);
+        let int = f.target.int("int", 4, Builder::SIGNED);
+        f.target.structure("s", 4, &[("here", int, 0)]);
+        let got = f.plan(&[
+            (FieldByteOffset, root, "0:0", load(4, 0)),
+            (FieldExists, root, "0:0", mov(1)),
+            (FieldByteSize, root, "0:0", imm64(4)),
+        ]);
+        assert_eq!(
+            got[0].decision,
+            Ok(Decision::Poison { slot: load(4, 0).poisoned(), why: PoisonReason::NoMatch })
+        );
+        assert_eq!(got[0].reason, "vmlinux [2]: no member `gone`");
+        assert_eq!(got[1].patched(), (0, Some(mov(0))));
+        assert_eq!(
+            got[2].decision,
+            Ok(Decision::Poison { slot: imm64(0).poisoned(), why: PoisonReason::NoMatch }),
+            "both slots are poisoned"
+        );
+    });
+}
+
+#[test]
+fn the_first_member_of_the_name_decides_even_if_incompatible() {
+    both(|f| {
+        let int = f.local.int("int", 4, Builder::SIGNED);
+        let root = f.local.structure("s", 4, &[("a", int, 0)]);
+        let int = f.target.int("int", 4, Builder::SIGNED);
+        let ptr = f.target.pointer(int);
+        f.target.structure("s", 16, &[("a", ptr, 0)]);
+        let got = f.one((FieldExists, root, "0:0", mov(1)));
+        assert_eq!(got.patched(), (0, Some(mov(0))));
+        assert_eq!(got.reason, "vmlinux [3]: member `a` is `int *`, incompatible with `int`");
+    });
+}
+
+#[test]
+fn widths_change_for_pointers_and_unsigned_integers_only() {
+    both(|f| {
+        let u32_ = f.local.int("unsigned int", 4, 0);
+        let s32 = f.local.int("int", 4, Builder::SIGNED);
+        let schar = f.local.int("signed char", 1, Builder::SIGNED | Builder::CHAR);
+        let ptr = f.local.pointer(u32_);
+        let root =
+            f.local.structure("s", 24, &[("u", u32_, 0), ("i", s32, 32), ("c", schar, 64), ("p", ptr, 128)]);
+        let long = f.target.int("long", 4, Builder::SIGNED);
+        let u64_ = f.target.int("long long unsigned int", 8, 0);
+        let s64 = f.target.int("long long int", 8, Builder::SIGNED);
+        let ptr = f.target.pointer(long);
+        f.target.structure("s", 64, &[("u", u64_, 64), ("i", s64, 128), ("c", u64_, 192), ("p", ptr, 256)]);
+        let got = f.plan(&[
+            (FieldByteOffset, root, "0:0", load(4, 0)),
+            (FieldByteOffset, root, "0:1", load(4, 4)),
+            (FieldByteOffset, root, "0:2", load(1, 8)),
+            (FieldByteOffset, root, "0:3", load(8, 16)),
+            (FieldByteOffset, root, "0:1", mov(4)),
+            (FieldByteOffset, root, "0:0", load(8, 0)),
+        ]);
+        assert_eq!(got[0].patched(), (8, Some(load(8, 8))));
+        assert_eq!(
+            got[1].decision,
+            Ok(Decision::Poison {
+                slot: mov(0).poisoned(),
+                why: PoisonReason::Width { local: 4, target: 8 }
+            })
+        );
+        assert_eq!(
+            got[2].patched(),
+            (24, Some(load(8, 24))),
+            "SIGNED with CHAR passes for unsigned, as in libbpf"
+        );
+        assert_eq!(got[3].patched(), (32, Some(load(4, 32))), "32-bit pointers are loaded as such");
+        assert_eq!(got[4].patched(), (16, Some(mov(16))), "arithmetic has no width");
+        let unexpected = InsnError::UnexpectedWidth { insn: load(8, 8).first(), found: 8, expected: 4 };
+        let Err(RelocError::Insn(InsnError::UnexpectedWidth { found, expected, .. })) = got[5].decision
+        else {
+            panic!("expected {unexpected:?}, got {:?}", got[5].decision);
+        };
+        assert_eq!((found, expected), (8, 4));
+    });
+}
+
+#[test]
+fn arrays_are_followed_within_bounds_and_beyond_only_if_flexible() {
+    both(|f| {
+        let int = f.local.int("int", 4, Builder::SIGNED);
+        let row = f.local.array(int, int, 4);
+        let grid = f.local.array(row, int, 3);
+        let flex = f.local.array(int, int, 0);
+        let root = f.local.structure("s", 56, &[("n", int, 0), ("grid", grid, 32), ("flex", flex, 416)]);
+        let int = f.target.int("int", 4, Builder::SIGNED);
+        let row = f.target.array(int, int, 4);
+        let grid = f.target.array(row, int, 2);
+        let flex = f.target.array(int, int, 0);
+        f.target.structure("s", 40, &[("grid", grid, 32), ("n", int, 0), ("flex", flex, 320)]);
+        let got = f.plan(&[
+            (FieldByteOffset, root, "0:1:1:3", load(4, 32)),
+            (FieldByteOffset, root, "0:2:9", load(4, 88)),
+            (FieldByteSize, root, "0:1", mov(48)),
+            (FieldByteSize, root, "0:1:1", mov(16)),
+            (FieldSigned, root, "0:1:1:1", mov(1)),
+            (FieldByteOffset, root, "0:1:2:0", load(4, 36)),
+            (FieldByteOffset, root, "0:1:3:0", load(4, 52)),
+            (FieldByteOffset, root, "2:0", mov(112)),
+        ]);
+        assert_eq!(got[0].patched(), (32, None));
+        assert_eq!(got[1].patched(), (76, Some(load(4, 76))));
+        assert_eq!(got[2].patched(), (32, Some(mov(32))));
+        assert_eq!(got[3].patched(), (16, None));
+        assert_eq!(got[4].decision, Err(RelocError::Local(ValueError::ArrayElement(FieldSigned))));
+        assert_eq!(got[5].reason, "vmlinux [5]: index 2 is out of range, the array has 2 elements");
+        assert!(matches!(
+            got[6].decision,
+            Err(RelocError::Spec(SpecError::OutOfRange { part: 2, index: 3, len: 3, .. }))
+        ));
+        assert_eq!(got[7].patched(), (80, Some(mov(80))), "the first index counts whole roots");
+    });
+}
+
+#[test]
+fn elements_of_another_size_poison_loads_of_array_members() {
+    both(|f| {
+        let u32_ = f.local.int("unsigned int", 4, 0);
+        let array = f.local.array(u32_, u32_, 4);
+        let root = f.local.structure("s", 16, &[("a", array, 0)]);
+        let u64_ = f.target.int("unsigned long", 8, 0);
+        let array = f.target.array(u64_, u64_, 4);
+        f.target.structure("s", 32, &[("a", array, 0)]);
+        let got = f.plan(&[
+            (FieldByteOffset, root, "0:0:1", load(4, 4)),
+            (FieldByteOffset, root, "0:0", load(4, 0)),
+        ]);
+        assert_eq!(got[0].patched(), (8, Some(load(8, 8))), "the element itself may widen");
+        assert!(got[1].is_poison(), "the type recorded is the array, which never may");
+    });
+}
+
+#[test]
+fn bitfields_are_loaded_by_the_smallest_unit_that_holds_them() {
+    both(|f| {
+        let big = f.local.finish().first() == Some(&0xeb);
+        let u32_ = f.local.int("unsigned int", 4, 0);
+        let bits = |name, ty, bit_offset, bitfield_bits| BuiltMember { name, ty, bit_offset, bitfield_bits };
+        let root = f.local.composite(Kind::Struct, "s", 8, &[bits("a", u32_, 0, 3), bits("b", u32_, 3, 5)]);
+        let u32_ = f.target.int("unsigned int", 4, 0);
+        f.target.composite(
+            Kind::Struct,
+            "s",
+            16,
+            &[bits("a", u32_, 64, 3), bits("b", u32_, 30, 7), bits("wide", u32_, 60, 31)],
+        );
+        let got = f.plan(&[
+            (FieldByteOffset, root, "0:1", mov(0)),
+            (FieldByteSize, root, "0:1", mov(4)),
+            (FieldLshiftU64, root, "0:1", mov(99)),
+            (FieldRshiftU64, root, "0:1", mov(59)),
+            (FieldSigned, root, "0:1", mov(0)),
+            (FieldRshiftU64, root, "0:1", mov(58)),
+            (FieldByteOffset, root, "0:0", load(4, 0)),
+        ]);
+        assert_eq!(got[0].patched(), (0, None));
+        assert_eq!(got[1].patched(), (8, Some(mov(8))), "7 bits at 30 cross the 32-bit unit");
+        let lshift = if big { 30 } else { 27 };
+        assert_eq!(got[2].patched().0, lshift, "a bitfield's shift left is not validated");
+        assert_eq!(got[3].patched(), (57, Some(mov(57))));
+        assert_eq!(got[4].patched(), (0, None));
+        assert!(
+            matches!(
+                got[5].decision,
+                Err(RelocError::Insn(InsnError::UnexpectedValue { found: 58, expected: 59, .. }))
+            ),
+            "its shift right is"
+        );
+        assert_eq!(got[6].patched(), (8, Some(load(4, 8))));
+    });
+}
+
+#[test]
+fn a_bitfield_no_load_can_hold_is_an_error_even_without_a_candidate() {
+    both(|f| {
+        let u64_ = f.local.int("unsigned long", 8, 0);
+        let member = BuiltMember { name: "a", ty: u64_, bit_offset: 4, bitfield_bits: 64 };
+        let root = f.local.composite(Kind::Struct, "s", 16, &[member]);
+        let got = f.one((FieldByteOffset, root, "0:0", mov(0)));
+        assert!(matches!(got.decision, Err(RelocError::Local(ValueError::WideBitfield { bits: 64, .. }))));
+    });
+}
+
+#[test]
+fn a_bitfield_of_a_type_without_size_is_an_error_not_a_division_by_zero() {
+    both(|f| {
+        let void = f.local.pointer(crate::TypeId::VOID);
+        let member = BuiltMember { name: "a", ty: void, bit_offset: 4, bitfield_bits: 4 };
+        let root = f.local.composite(Kind::Struct, "s", 16, &[member]);
+        let got = f.one((FieldByteOffset, root, "0:0", mov(0)));
+        assert!(matches!(got.decision, Err(RelocError::Local(ValueError::BitfieldType { .. }))));
+    });
+}
+
+#[test]
+fn bitfields_of_old_btf_are_not_compatible_with_anything() {
+    both(|f| {
+        let int = f.local.int("unsigned int", 4, 0);
+        let root = f.local.structure("s", 4, &[("a", int, 0)]);
+        let legacy = f.target.legacy_bitfield("unsigned int", 4, 0, 3, 5);
+        f.target.structure("s", 4, &[("a", legacy, 0)]);
+        assert!(f.one((FieldByteOffset, root, "0:0", load(4, 0))).is_poison());
+    });
+}
+
+#[test]
+fn enums_and_forwards_fit_by_name_or_if_anonymous() {
+    both(|f| {
+        let named = f.local.enumeration("e___local", 4, false, &[("A", 0)]);
+        let other = f.local.enumeration("f", 4, false, &[("B", 0)]);
+        let root = f.local.structure("s", 8, &[("a", named, 0), ("b", other, 32), ("c", other, 64)]);
+        let e64 = f.target.enumeration64("e", 8, false, &[("A", 0)]);
+        let anonymous = f.target.enumeration("", 4, false, &[("X", 0)]);
+        f.target.structure("s", 24, &[("a", e64, 0), ("b", anonymous, 64), ("c", e64, 128)]);
+        let got = f.plan(&[
+            (FieldExists, root, "0:0", mov(1)),
+            (FieldExists, root, "0:1", mov(1)),
+            (FieldExists, root, "0:2", mov(1)),
+        ]);
+        assert_eq!(got.iter().map(|o| o.patched().0).collect::<alloc::vec::Vec<_>>(), [1, 1, 0]);
+    });
+}
+
+#[test]
+fn a_struct_and_a_union_replace_each_other_except_at_the_root() {
+    both(|f| {
+        let int = f.local.int("int", 4, Builder::SIGNED);
+        let inner = f.local.structure("i", 4, &[("a", int, 0)]);
+        let root = f.local.structure("s", 4, &[("in", inner, 0)]);
+        let int = f.target.int("int", 4, Builder::SIGNED);
+        let inner = f.target.union("other", 4, &[("a", int, 0)]);
+        f.target.structure("s", 8, &[("in", inner, 32)]);
+        f.target.union("i", 8, &[("a", int, 0)]);
+        let got = f.plan(&[
+            (FieldByteOffset, root, "0:0:0", mov(0)),
+            (FieldExists, crate::TypeId(2), "0:0", mov(1)),
+        ]);
+        assert_eq!(got[0].patched(), (4, Some(mov(4))));
+        assert_eq!(got[1].reason, "vmlinux has no type `struct i`");
+    });
+}
+
+#[test]
+fn nesting_bombs_end_in_an_error() {
+    both(|f| {
+        let int = f.local.int("int", 4, Builder::SIGNED);
+        let root = f.local.structure("s", 4, &[("a", int, 0)]);
+        let mut inner = f.target.union("", 4, &[]);
+        for _ in 0..60 {
+            inner = f.target.union("", 4, &[("", inner, 0), ("", inner, 0), ("", inner, 0)]);
+        }
+        f.target.structure("s", 4, &[("", inner, 0)]);
+        let got = f.one((FieldByteOffset, root, "0:0", mov(0)));
+        assert!(matches!(
+            got.decision,
+            Err(RelocError::Match { error: MatchError::TooManySteps | MatchError::TooDeep, .. })
+        ));
+    });
+    both(|f| {
+        let int = f.local.int("int", 4, Builder::SIGNED);
+        let root = f.local.structure("s", 4, &[("a", int, 0)]);
+        let own = f.target.next_id();
+        f.target.structure("s", 4, &[("", own, 0)]);
+        let got = f.one((FieldByteOffset, root, "0:0", mov(0)));
+        assert!(matches!(got.decision, Err(RelocError::Match { error: MatchError::TooDeep, .. })));
+    });
+}
+
+#[test]
+fn access_strings_that_are_none_are_errors_of_their_record_alone() {
+    both(|f| {
+        let int = f.local.int("int", 4, Builder::SIGNED);
+        let root = f.local.structure("s", 4, &[("a", int, 0)]);
+        let ptr = f.local.pointer(root);
+        let long = ["0"; 65].join(":");
+        let bad = [
+            "",
+            ":0",
+            "0:",
+            "0::0",
+            "x",
+            "0:-1",
+            "-1:0",
+            "+1",
+            " 1",
+            "0:1",
+            "0:0:0",
+            "4294967296",
+            long.as_str(),
+        ];
+        let mut asks: alloc::vec::Vec<_> =
+            bad.iter().map(|access| (FieldByteOffset, root, *access, mov(0))).collect();
+        asks.push((FieldByteOffset, ptr, "0:0", mov(0)));
+        asks.push((FieldByteOffset, root, "0:0", mov(0)));
+        let mut got = f.plan(&asks);
+        assert!(got.pop().unwrap().is_poison(), "the good one, without a candidate");
+        for (outcome, access) in got.iter().zip(&bad) {
+            assert!(
+                matches!(outcome.decision, Err(RelocError::Spec(_))),
+                "{access:?}: {:?}",
+                outcome.decision
+            );
+        }
+    });
+}

@@ -1,0 +1,153 @@
+//! An object of a few records, and a target, from two builders.
+
+use crate::{
+    CodeSection, Endian, Function, InsnIndex, Plan, Relocs, Target, TypeId,
+    btf::{Btf, Builder},
+    ext::{BtfExt, RelocKind},
+    insn::{Insn, Slot},
+    plan::{Decision, Options, RelocError},
+};
+use alloc::{string::String, string::ToString as _, sync::Arc, vec, vec::Vec};
+
+/// `r1 = imm`
+pub(super) fn mov(imm: i32) -> Slot {
+    Slot::One(Insn { code: 0xb7, dst: 1, imm, ..Insn::default() })
+}
+
+/// `r1 = *(uN *)(r2 + off)`
+pub(super) fn load(bytes: u32, off: i16) -> Slot {
+    let insn = Insn { code: 0x61, dst: 1, src: 2, off, imm: 0 };
+    Slot::One(insn.with_access_bytes(bytes).unwrap())
+}
+
+/// `r1 = imm ll`
+pub(super) fn imm64(value: u64) -> Slot {
+    let first = Insn { code: 0x18, dst: 1, ..Insn::default() };
+    Slot::Two(first, Insn::default()).with_imm64(value)
+}
+
+/// One record: kind, root, access string, the instruction it patches.
+pub(super) type Ask<'a> = (RelocKind, TypeId, &'a str, Slot);
+
+/// An object being made.
+pub(super) struct Fixture {
+    pub(super) local: Builder,
+    pub(super) target: Builder,
+    pub(super) modules: Vec<Vec<u8>>,
+    pub(super) options: Options,
+}
+
+/// What became of one record.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Outcome {
+    pub(super) decision: Result<Decision, RelocError>,
+    pub(super) local: Option<u64>,
+    pub(super) target: Option<u64>,
+    pub(super) target_spec: Option<String>,
+    pub(super) reason: String,
+    pub(super) warned: bool,
+}
+
+impl Outcome {
+    /// The value patched in (or kept), and the instruction after.
+    pub(super) fn patched(&self) -> (u64, Option<Slot>) {
+        match self.decision {
+            Ok(Decision::Keep { value }) => (value, None),
+            Ok(Decision::Patch { target, slot, .. }) => (target, Some(slot)),
+            other => panic!("expected a patch, got {other:?}"),
+        }
+    }
+
+    pub(super) fn is_poison(&self) -> bool {
+        matches!(self.decision, Ok(Decision::Poison { .. }))
+    }
+}
+
+/// Runs a test in both byte orders.
+pub(super) fn both(test: impl Fn(&mut Fixture)) {
+    for endian in [Endian::Little, Endian::Big] {
+        test(&mut Fixture {
+            local: Builder::new(endian),
+            target: Builder::new(endian),
+            modules: Vec::new(),
+            options: Options::default(),
+        });
+    }
+}
+
+impl Fixture {
+    /// Plans the records, all in one function.
+    pub(super) fn plan(&mut self, asks: &[Ask<'_>]) -> Vec<Outcome> {
+        let (ext, code, endian) = self.object(asks);
+        let btf = Btf::parse(self.local.finish()).unwrap();
+        let ext = BtfExt::parse(&ext).unwrap();
+        let len = u32::try_from(code.len() / 8).unwrap();
+        let functions = vec![Function { name: b"prog", start: InsnIndex(0), len }];
+        let sections = [CodeSection { name: b"tp/x", code: &code, functions }];
+        let relocs = Relocs::collect(&btf, &ext, &sections).unwrap();
+        let main = Arc::new(Btf::parse(self.target.finish()).unwrap());
+        let split = |(n, bytes): (usize, &Vec<u8>)| {
+            let btf = Btf::parse_split(bytes.clone(), Arc::clone(&main)).unwrap();
+            (alloc::format!("module{n}"), Arc::new(btf))
+        };
+        let modules: Vec<_> = self.modules.iter().enumerate().map(split).collect();
+        let target = Target::new("vmlinux", main).with_modules(modules);
+        let plan = Plan::with(&relocs, &target, self.options, |_| true);
+        assert_eq!(relocs.endian(), endian);
+        check_patched(&plan);
+        plan.iter()
+            .map(|planned| Outcome {
+                decision: planned.decision(),
+                local: planned.local_value(),
+                target: planned.target_value(),
+                target_spec: planned.target_spec().map(|(source, spec)| spec.text(&source.btf).to_string()),
+                reason: crate::explain::explain(&planned).reason,
+                warned: planned.warning().is_some(),
+            })
+            .collect()
+    }
+
+    /// Plans one record.
+    pub(super) fn one(&mut self, ask: Ask<'_>) -> Outcome {
+        self.plan(&[ask]).pop().unwrap()
+    }
+
+    fn object(&mut self, asks: &[Ask<'_>]) -> (Vec<u8>, Vec<u8>, Endian) {
+        let endian = Btf::parse(self.local.finish()).unwrap().endian();
+        let section = self.local.string("tp/x");
+        let (mut code, mut records) = (Vec::new(), Vec::new());
+        for (kind, root, access, slot) in asks {
+            let offset = u32::try_from(code.len()).unwrap();
+            let (first, second) = slot.encode(endian);
+            code.extend_from_slice(&first);
+            code.extend(second.iter().flatten());
+            records.extend([offset, root.0, self.local.string(access).0, kind.raw()]);
+        }
+        let mut words = vec![16, section.0, u32::try_from(asks.len()).unwrap()];
+        words.extend(records);
+        let mut ext = Vec::new();
+        endian.put_u16(&mut ext, 0xeb9f);
+        ext.extend([1, 0]);
+        for word in [32, 0, 0, 0, 0, 0, u32::try_from(words.len() * 4).unwrap()].into_iter().chain(words) {
+            endian.put_u32(&mut ext, word);
+        }
+        (ext, code, endian)
+    }
+}
+
+/// Copying out may fail only if a record did, and changes just what was decided.
+fn check_patched(plan: &Plan<'_>) {
+    match plan.patched() {
+        Err(error) => assert_eq!(error.failed.len(), plan.summary().failed),
+        Ok(patched) => {
+            let endian = plan.relocs().endian();
+            for planned in plan.iter() {
+                let at = usize::try_from(planned.record().relo.insn_offset.0).unwrap();
+                let after = planned.after().unwrap().hex(endian).to_string();
+                let code = &patched.sections[0][at..at + after.len() / 2];
+                let hex: Vec<_> = code.iter().map(|b| alloc::format!("{b:02x}")).collect();
+                assert_eq!(hex.concat(), after);
+            }
+        }
+    }
+}

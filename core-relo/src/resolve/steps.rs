@@ -1,0 +1,27 @@
+//! A bound on work: types can be made so that looking through them takes exponential time.
+
+use super::MatchError;
+
+/// Steps that may still be taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Steps {
+    left: u32,
+}
+
+impl Steps {
+    /// So many and no more.
+    pub(crate) const fn new(limit: u32) -> Self {
+        Self { left: limit }
+    }
+
+    /// Takes one.
+    pub(crate) fn take(&mut self) -> Result<(), MatchError> {
+        self.left = self.left.checked_sub(1).ok_or(MatchError::TooManySteps)?;
+        Ok(())
+    }
+
+    /// How many are left.
+    pub(crate) const fn left(self) -> u32 {
+        self.left
+    }
+}

@@ -1,0 +1,92 @@
+//! What is done with hostile bytes. Each function must return, whatever it is given: no panic, no hang.
+
+use core_relo::{
+    Plan, Target, TypeId,
+    btf::{Btf, Type},
+    explain::{CType, explain},
+    ext::BtfExt,
+};
+use core_relo_loader::{object::Object, target};
+use std::{fmt::Write as _, sync::Arc};
+
+/// A check, by its name.
+pub type Check = (&'static str, fn(&[u8]));
+
+/// Every check there is.
+pub const CHECKS: [Check; 4] = [("btf", btf), ("ext", ext), ("object", object), ("plan", plan)];
+
+/// A BTF, then a second one split from it: `[length of the first; 4][first][second]`, or one alone.
+pub fn btf(data: &[u8]) {
+    if let Ok(one) = Btf::parse(data) {
+        walk(&one);
+    }
+    let Some((first, second)) = two(data) else { return };
+    let Ok(base) = Btf::parse(first.to_vec()) else { return };
+    let base = Arc::new(base);
+    if let Ok(split) = Btf::parse_split(second.to_vec(), Arc::clone(&base)) {
+        walk(&split);
+    }
+    if let Ok(moved) = Btf::relocate_split(second.to_vec(), first.to_vec(), base) {
+        walk(&moved);
+    }
+}
+
+/// A `.BTF.ext`.
+pub fn ext(data: &[u8]) {
+    let Ok(ext) = BtfExt::parse(data) else { return };
+    let records = ext.core_relos().map(|s| s.records().count()).sum::<usize>()
+        + ext.line_infos().map(|s| s.records().count()).sum::<usize>()
+        + ext.func_infos().map(|s| s.records().count()).sum::<usize>();
+    assert!(records <= data.len());
+}
+
+/// An ELF object, or anything a target may be read from.
+pub fn object(data: &[u8]) {
+    let _image = target::find_btf_in_image(data);
+    let _extracted = target::extract(data).is_ok();
+    let Ok(object) = Object::parse(data) else { return };
+    let _relocs = object.elf_relocs().filter(Result::is_ok).count();
+    let _symbols = object.symbols().count();
+    let mut text = String::new();
+    let _ = write!(text, "{:?}{:?}{:?}", object.programs(), object.maps(), object.externs());
+    let sections = object.code_sections();
+    let _written = object.rewrite(sections.iter().map(|s| (s.name, s.code)));
+}
+
+/// An object and a target: `[length of the object; 4][object][target]`.
+pub fn plan(data: &[u8]) {
+    let Some((object, target)) = two(data) else { return };
+    let Ok(object) = Object::parse(object) else { return };
+    let Ok(relocs) = object.relocs() else { return };
+    let Ok(btf) = Btf::parse(target) else { return };
+    let target = Target::new("fuzz", Arc::new(btf));
+    let plan = Plan::new(&relocs, &target);
+    assert_eq!(plan.summary().total(), relocs.records().len());
+    assert_eq!(plan.patched().is_ok(), plan.summary().failed == 0);
+    for planned in plan.iter().take(50) {
+        let _explanation = explain(&planned);
+    }
+}
+
+fn two(data: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (len, rest) = data.split_first_chunk::<4>()?;
+    rest.split_at_checked(usize::try_from(u32::from_le_bytes(*len)).ok()?)
+}
+
+fn walk(btf: &Btf<'_>) {
+    let mut text = String::new();
+    for ty in btf.types().take(2_000) {
+        look(btf, ty, &mut text);
+        text.clear();
+    }
+    let _nothing = btf.ty(TypeId(u32::MAX));
+}
+
+fn look(btf: &Btf<'_>, ty: Type<'_>, text: &mut String) {
+    let _size = btf.size_of(ty.id());
+    let _stripped = btf.strip(ty.id());
+    let _ = write!(text, "{:?} {}", ty, CType::new(btf, ty.id()));
+    let _elements = ty.members().take(100).count() + ty.variants().take(100).count();
+    let _more = ty.params().take(100).count() + ty.secinfos().take(100).count();
+    let _facts = (ty.array(), ty.int(), ty.linkage(), ty.component_index(), ty.name().essential().as_bytes().len());
+}

@@ -1,0 +1,146 @@
+//! The compilers that can make BPF objects: every clang from 14 on, and GCC for BPF.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::system::{find, have, output};
+
+/// A compiler found on this machine.
+#[derive(Debug, Clone)]
+pub struct Compiler {
+    pub path: PathBuf,
+    /// `clang` or `gcc`.
+    pub family: &'static str,
+    pub version: u32,
+}
+
+/// A byte order to compile for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    Little,
+    Big,
+}
+
+/// The oldest clang that is used.
+pub const OLDEST_CLANG: u32 = 14;
+const NEWEST_CLANG: u32 = 26;
+
+impl Order {
+    pub const BOTH: [Self; 2] = [Self::Little, Self::Big];
+
+    /// The folder of its objects.
+    pub fn folder(self) -> &'static str {
+        match self {
+            Self::Little => "el",
+            Self::Big => "eb",
+        }
+    }
+}
+
+impl Compiler {
+    /// `clang-19`, `gcc-12`: the folder of its objects.
+    pub fn name(&self) -> String {
+        format!("{}-{}", self.family, self.version)
+    }
+
+    /// The compiler at a path, if it is one that can be used.
+    pub fn at(path: &Path) -> Option<Self> {
+        let text = output(Command::new(path).arg("--version"))?;
+        let family = if text.contains("clang version") { "clang" } else { "gcc" };
+        let version = version(&text, family)?;
+        Some(Self { path: path.to_path_buf(), family, version })
+    }
+
+    /// The command that compiles for `order`, all but the files. Paths inside the object are relative to the
+    /// folder it runs in.
+    pub fn command(&self, order: Order, folder: &Path) -> Command {
+        let mut command = Command::new(&self.path);
+        command.current_dir(folder);
+        if self.family == "clang" {
+            let target = if order == Order::Little { "bpfel" } else { "bpfeb" };
+            command.args([
+                "-target",
+                target,
+                "-mcpu=v3",
+                "-g",
+                "-fdebug-compilation-dir=.",
+                "-no-canonical-prefixes",
+            ]);
+        } else {
+            let order = if order == Order::Little { "-mlittle-endian" } else { "-mbig-endian" };
+            command.args([order, "-gbtf", "-mco-re", "-Werror=implicit-function-declaration"]);
+            command.arg(format!("-ffile-prefix-map={}=.", folder.display()));
+        }
+        command.args(["-O2", "-nostdinc", "-Iinclude", "-Wall", "-Werror", "-Wno-unused-value", "-c"]);
+        command
+    }
+}
+
+/// Every usable compiler, newest clang first, GCC last; one of each version.
+pub fn all() -> Vec<Compiler> {
+    let mut found: Vec<Compiler> = Vec::new();
+    for path in clang_names().iter().filter_map(|name| find(name)) {
+        match Compiler::at(&path) {
+            Some(new) if new.version >= OLDEST_CLANG && new.family == "clang" => {
+                if !found.iter().any(|old| old.version == new.version) && can_bpf(&new) {
+                    found.push(new);
+                }
+            }
+            _ => {}
+        }
+    }
+    found.sort_by_key(|compiler| std::cmp::Reverse(compiler.version));
+    let gcc = std::env::var("BPF_GCC").unwrap_or_else(|_| "bpf-gcc".to_owned());
+    for name in [gcc.as_str(), "bpf-unknown-none-gcc"] {
+        if let Some(compiler) = find(name).and_then(|path| Compiler::at(&path)) {
+            found.push(compiler);
+            break;
+        }
+    }
+    found
+}
+
+/// The host's own C compiler with these flags, if it can write BTF with them.
+pub fn host_cc(flags: &[String], folder: &Path) -> Option<Command> {
+    let name = ["gcc", "cc"].into_iter().find(|name| have(name))?;
+    let mut probe = Command::new(name);
+    probe.args(flags).args(["-gbtf", "-x", "c", "-c", "-o", "/dev/null", "/dev/null"]);
+    output(&mut probe)?;
+    let mut command = Command::new(name);
+    command.current_dir(folder).args(flags).args(["-gbtf", "-O2", "-nostdinc", "-Iinclude", "-c"]);
+    command.arg(format!("-ffile-prefix-map={}=.", folder.display()));
+    Some(command)
+}
+
+fn clang_names() -> Vec<String> {
+    let own = std::env::var("CLANG").ok();
+    let numbered = (OLDEST_CLANG..=NEWEST_CLANG).rev().map(|n| format!("clang-{n}"));
+    own.into_iter().chain(std::iter::once("clang".to_owned())).chain(numbered).collect()
+}
+
+/// A clang may be built without the BPF backend.
+fn can_bpf(clang: &Compiler) -> bool {
+    let targets = output(Command::new(&clang.path).arg("--print-targets"));
+    targets.is_some_and(|text| text.lines().any(|line| line.trim_start().starts_with("bpfel ")))
+}
+
+/// The major version in the first line of `--version`.
+fn version(text: &str, family: &str) -> Option<u32> {
+    let line = text.lines().find(|line| family == "gcc" || line.contains("clang version"))?;
+    let words = line.split_whitespace();
+    let number =
+        if family == "clang" { words.skip_while(|word| *word != "version").nth(1)? } else { words.last()? };
+    number.split('.').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read() {
+        assert_eq!(version("Debian clang version 16.0.6 (15~deb12u1)\nTarget: x", "clang"), Some(16));
+        assert_eq!(version("bpf-gcc (12.2.0-14+deb12u1+) 12.2.0\n", "gcc"), Some(12));
+        assert_eq!(version("nothing", "clang"), None);
+    }
+}

@@ -1,0 +1,184 @@
+//! `cargo xtask progs`: compiles `bpf-progs/` with every compiler, for both byte orders.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::SystemTime;
+
+use crate::cases::{self, Case, Source};
+use crate::compilers::{self, Compiler, Order, host_cc};
+use crate::install;
+use crate::prebuilt;
+use crate::system::{Failure, Outcome, files_below, progs_dir};
+
+/// One file to make: the command lacks nothing but being run.
+struct Job {
+    command: Command,
+    object: PathBuf,
+    source: PathBuf,
+}
+
+pub fn run(args: &[String]) -> Outcome {
+    let mut compilers = Vec::new();
+    let mut renew = false;
+    let mut words = args.iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--clang" => {
+                let path = words.next().ok_or_else(|| Failure::Usage("--clang needs a path".to_owned()))?;
+                let file = crate::system::find(path).ok_or_else(|| format!("{path}: no such compiler"))?;
+                let found = Compiler::at(&file).ok_or_else(|| format!("{path}: not a compiler"))?;
+                compilers.push(found);
+            }
+            "--prebuilt" => renew = true,
+            other => return Err(Failure::Usage(format!("unknown argument `{other}`"))),
+        }
+    }
+    if compilers.is_empty() {
+        compilers = compilers_or_install(true);
+    }
+    if compilers.is_empty() {
+        return Err("no clang >= 14 and no bpf-gcc".into());
+    }
+    if renew {
+        return prebuilt::renew(&compilers);
+    }
+    for skip in build(&compilers, &progs_dir())? {
+        println!("SKIP {skip}");
+    }
+    Ok(())
+}
+
+/// The compilers on this machine; if there is no clang, one is installed where that is allowed.
+pub fn compilers_or_install(may_install: bool) -> Vec<Compiler> {
+    let found = compilers::all();
+    if found.iter().any(|compiler| compiler.family == "clang") || !may_install {
+        return found;
+    }
+    eprintln!("no clang >= {} found", compilers::OLDEST_CLANG);
+    install::clang();
+    compilers::all()
+}
+
+/// Builds what is out of date below `out`; returns what could not be built, and why.
+pub fn build(compilers: &[Compiler], out: &Path) -> Outcome<Vec<String>> {
+    let cases = cases::all()?;
+    let newest_header = newest(&files_below(&cases::dir().join("include")));
+    let mut jobs = Vec::new();
+    let mut skips = Vec::new();
+    for compiler in compilers {
+        for order in Order::BOTH {
+            plan(compiler, order, &cases, out, &mut jobs, &mut skips);
+        }
+    }
+    let total = jobs.len();
+    jobs.retain(|job| !up_to_date(job, newest_header));
+    let names: Vec<_> = compilers.iter().map(Compiler::name).collect();
+    eprintln!(
+        "bpf-progs: {total} objects by {}, {} to build, in {}",
+        names.join(", "),
+        jobs.len(),
+        out.display()
+    );
+    compile(jobs)?;
+    skips.sort();
+    skips.dedup();
+    Ok(skips)
+}
+
+/// Lists the files one compiler is to make for one byte order.
+fn plan(
+    compiler: &Compiler,
+    order: Order,
+    cases: &[Case],
+    out: &Path,
+    jobs: &mut Vec<Job>,
+    skips: &mut Vec<String>,
+) {
+    let folder = cases::dir();
+    let out = out.join(compiler.name()).join(order.folder());
+    for case in cases {
+        if let Some(why) = case.program.refuses(compiler) {
+            skips.push(format!("bpf-progs/{} with {}: {why}", case.name(), compiler.name()));
+            continue;
+        }
+        for source in std::iter::once(&case.program).chain(case.targets.values()) {
+            match command(source, compiler, order, &folder) {
+                Ok(Some(mut command)) => {
+                    let object = out.join(source.object());
+                    command.args(&source.cflags).arg(&source.path).arg("-o").arg(&object);
+                    jobs.push(Job { command, object, source: folder.join(&source.path) });
+                }
+                Ok(None) => {}
+                Err(why) => skips.push(format!("bpf-progs/{}: {why}", source.path.display())),
+            }
+        }
+    }
+}
+
+/// The command for one file; nothing if it is not made for that byte order.
+fn command(
+    source: &Source,
+    compiler: &Compiler,
+    order: Order,
+    folder: &Path,
+) -> Result<Option<Command>, String> {
+    let Some(flags) = &source.host_cc else {
+        // A target of types needs less than a program: any compiler will do, unless it says otherwise.
+        return match source.refuses(compiler) {
+            Some(why) if !source.is_default() => Err(format!("with {}: {why}", compiler.name())),
+            _ => Ok(Some(compiler.command(order, folder))),
+        };
+    };
+    let native = if cfg!(target_endian = "little") { Order::Little } else { Order::Big };
+    if order != native {
+        return Ok(None);
+    }
+    host_cc(flags, folder)
+        .map(Some)
+        .ok_or_else(|| format!("no host C compiler takes `{} -gbtf`", flags.join(" ")))
+}
+
+fn compile(jobs: Vec<Job>) -> Outcome {
+    for folder in jobs.iter().filter_map(|job| job.object.parent()) {
+        std::fs::create_dir_all(folder).map_err(|why| format!("{}: {why}", folder.display()))?;
+    }
+    let jobs: Vec<_> = jobs.into_iter().map(Mutex::new).collect();
+    let next = AtomicUsize::new(0);
+    let failures = Mutex::new(Vec::new());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let result = job
+                        .lock()
+                        .map_or(Err("a compiler thread panicked".to_owned()), |mut job| make(&mut job));
+                    if let (Err(why), Ok(mut failures)) = (result, failures.lock()) {
+                        failures.push(why);
+                    }
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().unwrap_or_default();
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n").into()) }
+}
+
+fn make(job: &mut Job) -> Result<(), String> {
+    let out = job.command.output().map_err(|why| format!("{:?}: {why}", job.command))?;
+    if out.status.success() {
+        return Ok(());
+    }
+    Err(format!("{:?}: {}\n{}", job.command, out.status, String::from_utf8_lossy(&out.stderr)))
+}
+
+fn up_to_date(job: &Job, newest_header: Option<SystemTime>) -> bool {
+    let made = newest(std::slice::from_ref(&job.object));
+    made.is_some() && made > newest(std::slice::from_ref(&job.source)) && made > newest_header
+}
+
+fn newest(files: &[PathBuf]) -> Option<SystemTime> {
+    files.iter().filter_map(|file| file.metadata().ok()?.modified().ok()).max()
+}
