@@ -1,6 +1,6 @@
 //! Folders of kernels: every file below, in order of path.
 
-use super::{file, target, unpack};
+use super::{file, unpack};
 use crate::error::{BadInput, shown};
 use core_relo::btf::Btf;
 use std::{

@@ -1,5 +1,6 @@
 //! Where in a kernel image the compressed kernel lies, and how streams are unpacked. Pure.
 
+use core_relo::Endian;
 use std::{
     fmt,
     io::{self, Read},
@@ -110,8 +111,8 @@ fn lz4_legacy(bytes: &[u8], limit: u64) -> io::Result<Vec<u8>> {
     let mut unpacked = Vec::new();
     let mut rest = bytes.get(4..).unwrap_or_default();
     let mut block = vec![0; LZ4_BLOCK];
-    while let Some((len, after)) = rest.split_first_chunk::<4>() {
-        let len = usize::try_from(u32::from_le_bytes(*len)).unwrap_or(usize::MAX);
+    while let (Some(len), Some(after)) = (u32_at(rest, 0), rest.get(4..)) {
+        let len = usize::try_from(len).unwrap_or(usize::MAX);
         let Some((packed, after)) = after.split_at_checked(len) else { break };
         let n = lz4_flex::block::decompress_into(packed, &mut block).map_err(io::Error::other)?;
         unpacked.extend_from_slice(block.get(..n).unwrap_or_default());
@@ -171,11 +172,11 @@ fn slice(image: &[u8], start: u32, len: u32) -> Option<&[u8]> {
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    bytes.get(at..)?.first_chunk().map(|b| u16::from_le_bytes(*b))
+    Endian::Little.u16(bytes, at)
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..)?.first_chunk().map(|b| u32::from_le_bytes(*b))
+    Endian::Little.u32(bytes, at)
 }
 
 #[cfg(test)]
