@@ -9,6 +9,7 @@ mod cmd;
 mod error;
 mod input;
 mod json;
+mod json_btf;
 mod render;
 
 use clap::Parser as _;
