@@ -5,11 +5,11 @@ void one(void *);
 
 void first(void)
 {
-	struct dup {
+	static struct dup {
 		u64 pad;
 		u32 f;
 	} v;
-	enum dup_enum { DUP_A = 5 } e;
+	static enum dup_enum { DUP_A = 5 } e;
 
 	one(&v);
 	one(&e);
@@ -17,11 +17,11 @@ void first(void)
 
 void second(void)
 {
-	struct dup {
+	static struct dup {
 		u64 other;
 		u32 f;
 	} v;
-	enum dup_enum { DUP_A = 5, DUP_B } e;
+	static enum dup_enum { DUP_A = 5, DUP_B } e;
 
 	one(&v);
 	one(&e);

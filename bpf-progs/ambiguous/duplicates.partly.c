@@ -5,11 +5,11 @@ void one(void *);
 
 void first(void)
 {
-	struct dup {
+	static struct dup {
 		u64 pad;
 		u32 g;
 	} v;
-	enum dup_enum { DUP_B = 5 } e;
+	static enum dup_enum { DUP_B = 5 } e;
 
 	one(&v);
 	one(&e);
@@ -17,12 +17,12 @@ void first(void)
 
 void second(void)
 {
-	struct dup {
+	static struct dup {
 		u32 pad;
 		u32 more;
 		u32 f;
 	} v;
-	enum dup_enum { DUP_A = 5 } e;
+	static enum dup_enum { DUP_A = 5 } e;
 
 	one(&v);
 	one(&e);

@@ -1,4 +1,7 @@
 //# target: same
+//# expect same raw_tp/load#0 field_byte_offset patch 16->32
+//# expect same raw_tp/load#1 field_byte_offset keep 12->12
+//# expect same raw_tp/load#2 field_byte_offset error
 // An index behind the end of a local array of fixed length is an error, whatever the target has.
 #include "core.h"
 

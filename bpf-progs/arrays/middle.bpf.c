@@ -1,4 +1,6 @@
 //# target: same
+//# expect same raw_tp/after#0 field_byte_offset keep 4->4
+//# expect same raw_tp/none#0 field_byte_offset error
 // A local array without elements in the middle of a struct: the program's own access is already invalid.
 #include "core.h"
 

@@ -1,4 +1,6 @@
 //# target: same wider
+//# expect same raw_tp/load#0 field_byte_offset patch 4->8
+//# expect wider raw_tp/load#0 field_byte_offset poison
 // An array member read through its own address, without an index: its elements may move, not change their size.
 #include "core.h"
 

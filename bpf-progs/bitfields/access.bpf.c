@@ -1,4 +1,8 @@
 //# target: same plain
+//# expect same raw_tp/load#0 field_byte_offset patch 8->16
+//# expect same raw_tp/load#1 field_byte_offset patch 4->12
+//# expect plain raw_tp/load#0 field_byte_offset poison
+//# expect plain raw_tp/load#1 field_byte_offset poison
 // A bitfield read as C reads it: the load of its unit is relocated, and is poisoned where the target has no bitfield.
 #include "core.h"
 

@@ -9,8 +9,17 @@ struct bits {
 	u32 tail;
 	s64 sign;
 	enum level level;
+};
+
+struct wide_bits {
 	u64 wide;
 	u32 rest;
+};
+
+struct tiny_bits {
+	u64 before;
 	_Bool tiny;
 };
 KEEP(struct bits);
+KEEP(struct wide_bits);
+KEEP(struct tiny_bits);

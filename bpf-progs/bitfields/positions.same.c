@@ -11,10 +11,19 @@ struct bits {
 	u32 between;
 	s32 sign : 5;
 	enum level level : 2;
-	u32 between2;
+};
+
+struct wide_bits {
+	u64 before;
 	u64 wide : 40;
 	u64 rest : 24;
-	u64 between3;
-	u8 tiny : 3;
+};
+
+struct tiny_bits {
+	u8 before;
+	u8 low : 3;
+	u8 tiny : 5;
 };
 KEEP(struct bits);
+KEEP(struct wide_bits);
+KEEP(struct tiny_bits);

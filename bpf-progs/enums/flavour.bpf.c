@@ -1,4 +1,16 @@
 //# target: first second
+//# expect first raw_tp/plain#0 enumval_value patch 1->7
+//# expect first raw_tp/v2#0 enumval_exists patch 1->0
+//# expect first raw_tp/v2#1 enumval_value patch 20->7
+//# expect first raw_tp/v2#2 enumval_value poison
+//# expect first raw_tp/typedefs#0 enumval_exists keep 1->1
+//# expect first raw_tp/typedefs#1 enumval_value patch 4->5
+//# expect second raw_tp/plain#0 enumval_value keep 1->1
+//# expect second raw_tp/v2#0 enumval_exists keep 1->1
+//# expect second raw_tp/v2#1 enumval_value patch 20->1
+//# expect second raw_tp/v2#2 enumval_value patch 30->2
+//# expect second raw_tp/typedefs#0 enumval_exists patch 1->0
+//# expect second raw_tp/typedefs#1 enumval_value poison
 // Enums by flavour: `enum mode___v2` is looked for as `enum mode`, `M_ON___v2` as `M_ON`; typedefs of enums by their own name.
 #include "core.h"
 

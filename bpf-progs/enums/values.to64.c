@@ -1,3 +1,4 @@
+//# requires: clang>=15
 // The enum needs 64 bits now (an ENUM64 where the compiler has them).
 #include "target.h"
 

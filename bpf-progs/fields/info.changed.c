@@ -1,3 +1,4 @@
+//# requires: clang>=15
 // Sizes, signs and offsets differ; every field is still there.
 #include "target.h"
 

@@ -1,18 +1,25 @@
 //# target: moved gone
-//# expect moved raw_tp/ldx#0 field_byte_offset patch 0->24
+//# expect moved raw_tp/ldx#0 field_byte_offset patch 0->23
 //# expect moved raw_tp/ldx#1 field_byte_offset patch 1->22
 //# expect moved raw_tp/ldx#2 field_byte_offset patch 2->20
 //# expect moved raw_tp/ldx#3 field_byte_offset patch 4->16
-//# expect moved raw_tp/ldx#4 field_byte_offset patch 8->8
-//# expect moved raw_tp/stx#0 field_byte_offset patch 0->24
+//# expect moved raw_tp/ldx#4 field_byte_offset keep 8->8
+//# expect moved raw_tp/stx#0 field_byte_offset patch 0->23
 //# expect moved raw_tp/stx#1 field_byte_offset patch 2->20
 //# expect moved raw_tp/stx#2 field_byte_offset patch 4->16
+//# expect moved raw_tp/stx#3 field_byte_offset keep 8->8
 //# expect moved raw_tp/alu#0 field_byte_offset patch 4->16
-//# expect moved raw_tp/alu#1 field_byte_offset patch 4->16
+//# expect moved raw_tp/alu#1 field_byte_offset patch 2->20
 //# expect moved raw_tp/alu#2 field_byte_size keep 4->4
 //# expect gone raw_tp/ldx#0 field_byte_offset poison
+//# expect gone raw_tp/ldx#1 field_byte_offset poison
+//# expect gone raw_tp/ldx#2 field_byte_offset poison
+//# expect gone raw_tp/ldx#3 field_byte_offset poison
 //# expect gone raw_tp/ldx#4 field_byte_offset poison
 //# expect gone raw_tp/stx#0 field_byte_offset poison
+//# expect gone raw_tp/stx#1 field_byte_offset poison
+//# expect gone raw_tp/stx#2 field_byte_offset poison
+//# expect gone raw_tp/stx#3 field_byte_offset poison
 //# expect gone raw_tp/alu#0 field_byte_offset poison
 //# expect gone raw_tp/alu#1 field_byte_offset poison
 //# expect gone raw_tp/alu#2 field_byte_size poison

@@ -6,14 +6,19 @@
 //# expect moved raw_tp/st#2 field_byte_offset patch 4->8
 //# expect moved raw_tp/st#3 field_byte_offset patch 8->0
 //# expect moved raw_tp/ldsx#0 field_byte_offset patch 16->24
-//# expect moved raw_tp/ldsx#1 field_byte_offset patch 20->16
+//# expect moved raw_tp/ldsx#1 field_byte_offset patch 20->28
 //# expect resized raw_tp/st#0 field_byte_offset patch 0->0
 //# expect resized raw_tp/st#1 field_byte_offset patch 2->4
 //# expect resized raw_tp/st#2 field_byte_offset patch 4->8
 //# expect resized raw_tp/st#3 field_byte_offset patch 8->16
 //# expect resized raw_tp/ldsx#0 field_byte_offset poison
+//# expect resized raw_tp/ldsx#1 field_byte_offset patch 20->32
 //# expect gone raw_tp/st#0 field_byte_offset poison
+//# expect gone raw_tp/st#1 field_byte_offset poison
+//# expect gone raw_tp/st#2 field_byte_offset poison
+//# expect gone raw_tp/st#3 field_byte_offset poison
 //# expect gone raw_tp/ldsx#0 field_byte_offset poison
+//# expect gone raw_tp/ldsx#1 field_byte_offset poison
 // ST (store of an immediate) and sign-extending loads, which clang emits for -mcpu=v4 only.
 #include "core.h"
 

@@ -1,4 +1,16 @@
 //# target: old new
+//# expect old raw_tp/task#0 field_byte_offset poison
+//# expect old raw_tp/task#1 field_byte_offset patch 0->8
+//# expect old raw_tp/names#0 field_byte_offset poison
+//# expect old raw_tp/names#1 field_byte_offset poison
+//# expect old raw_tp/names#2 field_byte_offset poison
+//# expect old raw_tp/names#3 field_byte_offset poison
+//# expect new raw_tp/task#0 field_byte_offset patch 0->8
+//# expect new raw_tp/task#1 field_byte_offset poison
+//# expect new raw_tp/names#0 field_byte_offset patch 0->8
+//# expect new raw_tp/names#1 field_byte_offset patch 0->8
+//# expect new raw_tp/names#2 field_byte_offset patch 0->8
+//# expect new raw_tp/names#3 field_byte_offset patch 0->8
 // Local flavours: the suffix behind the last `___` is not part of the name, in all the forms names can have.
 #include "core.h"
 

@@ -1,11 +1,11 @@
-// The new field; names as the program writes them.
+// The new field; the names that are no flavours, as the program writes them; `a___b` in another flavour.
 #include "target.h"
 
 struct task {
 	u64 pad;
 	u32 __state;
 };
-struct a {
+struct a___b___v9 {
 	u64 pad;
 	u32 f;
 };
@@ -22,7 +22,7 @@ struct four____v1 {
 	u32 f;
 };
 KEEP(struct task);
-KEEP(struct a);
+KEEP(struct a___b___v9);
 KEEP(struct ___plain);
 KEEP(struct plain___);
 KEEP(struct four____v1);

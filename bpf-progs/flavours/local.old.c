@@ -1,4 +1,4 @@
-// The old field; names as the program cuts them.
+// The old field; no other name fits: `a___b` is a flavour of `a`, the rest are not cut.
 #include "target.h"
 
 struct task {

@@ -1,4 +1,8 @@
 //# target: two
+//# expect two raw_tp/narrowed#0 field_byte_offset patch 0->8
+//# expect two raw_tp/narrowed#1 field_byte_offset patch 4->12
+//# expect two raw_tp/narrowed#2 field_exists keep 1->1
+//# expect two raw_tp/again#0 field_byte_offset error
 // Flavours in the target are candidates all the same. A record that some of them match strikes the others out for
 // every later record of that local type: `prune.x` decides for `prune.y`, the second local type is asked anew.
 #include "core.h"

@@ -1,4 +1,7 @@
 //# target: shadow
+//# expect shadow raw_tp/load#0 field_byte_offset poison
+//# expect shadow raw_tp/load#1 field_byte_offset poison
+//# expect shadow raw_tp/load#2 field_byte_offset patch 0->16
 // The first member of the name decides, also if a later one would fit.
 #include "core.h"
 

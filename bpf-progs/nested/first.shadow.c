@@ -1,4 +1,4 @@
-// `sub` is an integer where it is found first; C forbids a second one beside it, so it lies in a member of a member.
+// The first `field` is a float, the first `sub` an integer; those that would fit come later.
 #include "target.h"
 
 struct first {

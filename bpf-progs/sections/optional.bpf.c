@@ -1,4 +1,7 @@
 //# target: moved
+//# expect moved ?raw_tp/optional#0 field_byte_offset patch 0->8
+//# expect moved ?raw_tp/optional#1 field_byte_offset patch 4->12
+//# expect moved raw_tp/always#0 field_byte_offset patch 4->12
 // A program that is not loaded unless asked for (`?`): its records are there and counted.
 #include "core.h"
 

@@ -1,4 +1,8 @@
 //# target: moved
+//# expect moved raw_tp/shared#0 field_byte_offset patch 0->8
+//# expect moved raw_tp/shared#1 field_byte_offset patch 4->12
+//# expect moved raw_tp/shared#2 field_byte_offset patch 4->12
+//# expect moved raw_tp/shared#3 field_byte_offset patch 0->8
 // Several programs in one section: records count through the section, instructions too.
 #include "core.h"
 

@@ -1,4 +1,8 @@
 //# target: moved
+//# expect moved .text#0 field_byte_offset patch 4->12
+//# expect moved .text#1 field_byte_offset patch 0->8
+//# expect moved .text#2 field_byte_offset patch 4->12
+//# expect moved raw_tp/caller#0 field_byte_offset patch 4->12
 // Subprograms in .text, static and global, called from several programs: one section, relocated once.
 #include "core.h"
 

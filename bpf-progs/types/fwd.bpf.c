@@ -1,4 +1,12 @@
 //# target: fwd whole
+//# expect fwd raw_tp/exists#0 type_exists keep 1->1
+//# expect fwd raw_tp/exists#1 type_exists keep 1->1
+//# expect fwd raw_tp/exists#2 type_exists keep 1->1
+//# expect fwd raw_tp/size#0 type_size error
+//# expect whole raw_tp/exists#0 type_exists patch 1->0
+//# expect whole raw_tp/exists#1 type_exists patch 1->0
+//# expect whole raw_tp/exists#2 type_exists patch 1->0
+//# expect whole raw_tp/size#0 type_size error
 // Types only declared: a forward declaration finds forward declarations, not the struct itself.
 #include "core.h"
 

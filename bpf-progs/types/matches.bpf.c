@@ -1,5 +1,50 @@
-//# requires: clang>=16
+//# requires: clang>=15
 //# target: same more less signs pointers
+//# expect same raw_tp/matches#0 type_matches keep 1->1
+//# expect same raw_tp/matches#1 type_matches keep 1->1
+//# expect same raw_tp/matches#2 type_matches keep 1->1
+//# expect same raw_tp/matches#3 type_matches keep 1->1
+//# expect same raw_tp/matches#4 type_matches keep 1->1
+//# expect same raw_tp/matches#5 type_matches keep 1->1
+//# expect same raw_tp/matches#6 type_matches keep 1->1
+//# expect same raw_tp/matches#7 type_matches keep 1->1
+//# expect same raw_tp/matches#8 type_matches keep 1->1
+//# expect more raw_tp/matches#0 type_matches keep 1->1
+//# expect more raw_tp/matches#1 type_matches keep 1->1
+//# expect more raw_tp/matches#2 type_matches keep 1->1
+//# expect more raw_tp/matches#3 type_matches keep 1->1
+//# expect more raw_tp/matches#4 type_matches keep 1->1
+//# expect more raw_tp/matches#5 type_matches keep 1->1
+//# expect more raw_tp/matches#6 type_matches keep 1->1
+//# expect more raw_tp/matches#7 type_matches keep 1->1
+//# expect more raw_tp/matches#8 type_matches keep 1->1
+//# expect less raw_tp/matches#0 type_matches patch 1->0
+//# expect less raw_tp/matches#1 type_matches patch 1->0
+//# expect less raw_tp/matches#2 type_matches patch 1->0
+//# expect less raw_tp/matches#3 type_matches patch 1->0
+//# expect less raw_tp/matches#4 type_matches patch 1->0
+//# expect less raw_tp/matches#5 type_matches keep 1->1
+//# expect less raw_tp/matches#6 type_matches keep 1->1
+//# expect less raw_tp/matches#7 type_matches patch 1->0
+//# expect less raw_tp/matches#8 type_matches patch 1->0
+//# expect signs raw_tp/matches#0 type_matches patch 1->0
+//# expect signs raw_tp/matches#1 type_matches patch 1->0
+//# expect signs raw_tp/matches#2 type_matches patch 1->0
+//# expect signs raw_tp/matches#3 type_matches patch 1->0
+//# expect signs raw_tp/matches#4 type_matches patch 1->0
+//# expect signs raw_tp/matches#5 type_matches patch 1->0
+//# expect signs raw_tp/matches#6 type_matches keep 1->1
+//# expect signs raw_tp/matches#7 type_matches patch 1->0
+//# expect signs raw_tp/matches#8 type_matches patch 1->0
+//# expect pointers raw_tp/matches#0 type_matches patch 1->0
+//# expect pointers raw_tp/matches#1 type_matches patch 1->0
+//# expect pointers raw_tp/matches#2 type_matches keep 1->1
+//# expect pointers raw_tp/matches#3 type_matches patch 1->0
+//# expect pointers raw_tp/matches#4 type_matches patch 1->0
+//# expect pointers raw_tp/matches#5 type_matches patch 1->0
+//# expect pointers raw_tp/matches#6 type_matches keep 1->1
+//# expect pointers raw_tp/matches#7 type_matches patch 1->0
+//# expect pointers raw_tp/matches#8 type_matches patch 1->0
 // TYPE_MATCHES: names, members, sizes, signs and counts must agree; behind a pointer names and kinds suffice.
 #include "core.h"
 

@@ -1,4 +1,14 @@
 //# target: same changed
+//# expect same raw_tp/exists#0 type_exists keep 1->1
+//# expect same raw_tp/exists#1 type_exists keep 1->1
+//# expect same raw_tp/exists#2 type_exists keep 1->1
+//# expect same raw_tp/exists#3 type_exists keep 1->1
+//# expect same raw_tp/exists#4 type_exists keep 1->1
+//# expect changed raw_tp/exists#0 type_exists patch 1->0
+//# expect changed raw_tp/exists#1 type_exists patch 1->0
+//# expect changed raw_tp/exists#2 type_exists patch 1->0
+//# expect changed raw_tp/exists#3 type_exists patch 1->0
+//# expect changed raw_tp/exists#4 type_exists patch 1->0
 // Function types behind typedefs, pointed to and not: number and kinds of parameters count, and the result's.
 #include "core.h"
 

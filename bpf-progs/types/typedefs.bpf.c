@@ -1,4 +1,16 @@
 //# target: same chain named
+//# expect same raw_tp/named#0 field_byte_offset keep 4->4
+//# expect same raw_tp/anonymous#0 field_byte_offset keep 4->4
+//# expect same raw_tp/anonymous#1 field_byte_offset keep 8->8
+//# expect same raw_tp/anonymous#2 field_byte_offset keep 4->4
+//# expect chain raw_tp/named#0 field_byte_offset patch 4->8
+//# expect chain raw_tp/anonymous#0 field_byte_offset patch 4->8
+//# expect chain raw_tp/anonymous#1 field_byte_offset patch 8->24
+//# expect chain raw_tp/anonymous#2 field_byte_offset patch 4->8
+//# expect named raw_tp/named#0 field_byte_offset poison
+//# expect named raw_tp/anonymous#0 field_byte_offset poison
+//# expect named raw_tp/anonymous#1 field_byte_offset poison
+//# expect named raw_tp/anonymous#2 field_byte_offset poison
 // Fields reached through typedefs: of a named struct, of an anonymous one, and members whose type is a chain of typedefs.
 #include "core.h"
 

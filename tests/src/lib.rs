@@ -1,1 +1,8 @@
-//! Shared test support.
+//! What the tests across the crates share: where artifacts are, how a test says SKIP, and libbpf as the judge.
+
+pub mod artifacts;
+#[cfg(feature = "libbpf")]
+pub mod judge;
+pub mod ours;
+pub mod record;
+pub mod skip;

@@ -1,4 +1,34 @@
-//! x
-pub fn run(_: &[String]) -> crate::system::Outcome {
-    Ok(())
+//! `cargo xtask ci`: what a change has to pass, cheapest first.
+
+use crate::system::{Failure, Outcome, cargo, check, output};
+use crate::{test, tidy};
+
+pub fn run(args: &[String]) -> Outcome {
+    if let Some(other) = args.first() {
+        return Err(Failure::Usage(format!("unknown argument `{other}`")));
+    }
+    if has("fmt") {
+        check(cargo().args(["fmt", "--all", "--check"]))?;
+    }
+    tidy::run(&[])?;
+    if has("clippy") {
+        check(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    }
+    check(cargo().args(["doc", "--no-deps", "--workspace", "--quiet"]).env("RUSTDOCFLAGS", "-Dwarnings"))?;
+    test::run(&[])
+}
+
+/// Is this part of the toolchain installed, or can it be?
+fn has(part: &str) -> bool {
+    let works = || output(cargo().args([part, "--version"])).is_some();
+    if works() {
+        return true;
+    }
+    let component = if part == "fmt" { "rustfmt" } else { part };
+    let added = check(std::process::Command::new("rustup").args(["component", "add", component]));
+    if added.is_ok() && works() {
+        return true;
+    }
+    println!("SKIP cargo {part}: not installed");
+    false
 }

@@ -79,14 +79,10 @@ impl Compiler {
 /// Every usable compiler, newest clang first, GCC last; one of each version.
 pub fn all() -> Vec<Compiler> {
     let mut found: Vec<Compiler> = Vec::new();
-    for path in clang_names().iter().filter_map(|name| find(name)) {
-        match Compiler::at(&path) {
-            Some(new) if new.version >= OLDEST_CLANG && new.family == "clang" => {
-                if !found.iter().any(|old| old.version == new.version) && can_bpf(&new) {
-                    found.push(new);
-                }
-            }
-            _ => {}
+    for new in clang_names().iter().filter_map(|name| Compiler::at(&find(name)?)) {
+        let known = found.iter().any(|old| old.version == new.version);
+        if new.family == "clang" && new.version >= OLDEST_CLANG && !known && can_bpf(&new) {
+            found.push(new);
         }
     }
     found.sort_by_key(|compiler| std::cmp::Reverse(compiler.version));

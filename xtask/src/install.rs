@@ -1,2 +1,117 @@
-//! x
-pub fn clang() {}
+//! Installing what is missing through the system's package manager, saying so; never more than was asked for.
+
+use std::process::{Command, Stdio};
+
+use crate::system::{check, have, output};
+
+/// Names of the same thing in four package managers' words.
+struct Packages {
+    apt: &'static [&'static str],
+    dnf: &'static [&'static str],
+    apk: &'static [&'static str],
+    pacman: &'static [&'static str],
+}
+
+/// Installs clang.
+pub fn clang() -> bool {
+    install("clang", &Packages { apt: &["clang"], dnf: &["clang"], apk: &["clang"], pacman: &["clang"] })
+}
+
+/// What libbpf needs to be built as a crate (it is compared with): a C compiler, make, pkg-config, libelf, zlib.
+/// Returns what is missing still.
+pub fn libbpf_build_tools(may_install: bool) -> Option<String> {
+    let missing = missing_for_libbpf()?;
+    if may_install {
+        eprintln!("missing to build libbpf: {missing}");
+        install(
+            "what libbpf needs to be built",
+            &Packages {
+                apt: &["build-essential", "pkg-config", "libelf-dev", "zlib1g-dev"],
+                dnf: &["gcc", "make", "pkgconf-pkg-config", "elfutils-libelf-devel", "zlib-devel"],
+                apk: &["build-base", "pkgconf", "elfutils-dev", "zlib-dev", "linux-headers"],
+                pacman: &["base-devel", "libelf", "zlib"],
+            },
+        );
+    }
+    missing_for_libbpf()
+}
+
+/// Installs the decompressors kernels are packed with, as far as they are missing.
+pub fn decompressors() {
+    if ["xz", "lz4", "zstd"].iter().all(|tool| have(tool)) {
+        return;
+    }
+    let others = &["xz", "lz4", "zstd"];
+    install(
+        "decompressors",
+        &Packages { apt: &["xz-utils", "lz4", "zstd"], dnf: others, apk: others, pacman: others },
+    );
+}
+
+fn missing_for_libbpf() -> Option<String> {
+    let mut missing: Vec<&str> =
+        ["cc", "make", "pkg-config"].into_iter().filter(|tool| !have(tool)).collect();
+    for header in ["libelf.h", "zlib.h"] {
+        if !has_header(header) {
+            missing.push(header);
+        }
+    }
+    if missing.is_empty() { None } else { Some(missing.join(", ")) }
+}
+
+fn has_header(name: &str) -> bool {
+    let mut cc = Command::new("cc");
+    cc.args(["-E", "-x", "c", "-include", name, "/dev/null"]);
+    output(&mut cc).is_some()
+}
+
+fn install(what: &str, packages: &Packages) -> bool {
+    let managers = [
+        ("apt-get", ["install", "-y"].as_slice(), packages.apt),
+        ("dnf", &["install", "-y"], packages.dnf),
+        ("apk", &["add"], packages.apk),
+        ("pacman", &["-S", "--noconfirm"], packages.pacman),
+    ];
+    let Some((manager, verb, names)) = managers.into_iter().find(|(manager, ..)| have(manager)) else {
+        eprintln!("cannot install {what}: no package manager known here");
+        return false;
+    };
+    let Some(prefix) = privilege() else {
+        eprintln!(
+            "cannot install {what}: neither root nor sudo without a password; try: {manager} {} {}",
+            verb.join(" "),
+            names.join(" ")
+        );
+        return false;
+    };
+    eprintln!("installing {what} with {manager}: {}", names.join(" "));
+    let command = |args: &[&str]| {
+        let words: Vec<&str> = prefix.iter().copied().chain([manager]).chain(args.iter().copied()).collect();
+        let mut command = Command::new(words.first().copied().unwrap_or(manager));
+        command.args(words.iter().skip(1)).env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null());
+        command.stdout(Stdio::null());
+        command
+    };
+    // Package lists may be half out of order and still good for what is wanted.
+    if manager == "apt-get"
+        && let Err(why) = check(&mut command(&["update"]))
+    {
+        eprintln!("{why}");
+    }
+    let all: Vec<&str> = verb.iter().chain(names).copied().collect();
+    match check(&mut command(&all)) {
+        Ok(()) => true,
+        Err(why) => {
+            eprintln!("{why}");
+            false
+        }
+    }
+}
+
+/// What to put before a command that needs root: nothing as root, else sudo if it asks no password.
+fn privilege() -> Option<&'static [&'static str]> {
+    if output(Command::new("id").arg("-u"))?.trim() == "0" {
+        return Some(&[]);
+    }
+    output(Command::new("sudo").args(["-n", "true"])).map(|_| ["sudo", "-n"].as_slice())
+}

@@ -1,5 +1,6 @@
 //! `cargo xtask progs`: compiles `bpf-progs/` with every compiler, for both byte orders.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -72,6 +73,9 @@ pub fn build(compilers: &[Compiler], out: &Path) -> Outcome<Vec<String>> {
             plan(compiler, order, &cases, out, &mut jobs, &mut skips);
         }
     }
+    for compiler in compilers {
+        prune(&out.join(compiler.name()), &jobs);
+    }
     let total = jobs.len();
     jobs.retain(|job| !up_to_date(job, newest_header));
     let names: Vec<_> = compilers.iter().map(Compiler::name).collect();
@@ -140,6 +144,16 @@ fn command(
         .ok_or_else(|| format!("no host C compiler takes `{} -gbtf`", flags.join(" ")))
 }
 
+/// Removes objects of an earlier build that are no longer made.
+fn prune(folder: &Path, jobs: &[Job]) {
+    let made: HashSet<&Path> = jobs.iter().map(|job| job.object.as_path()).collect();
+    for file in files_below(folder) {
+        if file.extension().is_some_and(|ext| ext == "o") && !made.contains(file.as_path()) {
+            let _ = std::fs::remove_file(file);
+        }
+    }
+}
+
 fn compile(jobs: Vec<Job>) -> Outcome {
     for folder in jobs.iter().filter_map(|job| job.object.parent()) {
         std::fs::create_dir_all(folder).map_err(|why| format!("{}: {why}", folder.display()))?;
@@ -171,7 +185,15 @@ fn make(job: &mut Job) -> Result<(), String> {
     if out.status.success() {
         return Ok(());
     }
-    Err(format!("{:?}: {}\n{}", job.command, out.status, String::from_utf8_lossy(&out.stderr)))
+    let errors = String::from_utf8_lossy(&out.stderr);
+    let errors: Vec<_> = errors.lines().filter(|line| line.contains("error")).take(8).collect();
+    Err(format!(
+        "{} -> {}: {}\n{}",
+        job.source.display(),
+        job.object.display(),
+        out.status,
+        errors.join("\n")
+    ))
 }
 
 fn up_to_date(job: &Job, newest_header: Option<SystemTime>) -> bool {

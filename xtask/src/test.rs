@@ -1,7 +1,152 @@
-//! x
-pub fn run(_: &[String]) -> crate::system::Outcome {
-    Ok(())
+//! `cargo xtask test`: everything the tests need, then the tests, then what was skipped and why.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::install;
+use crate::kernels;
+use crate::progs;
+use crate::system::{Failure, Outcome, cargo, kernels_dir, progs_dir, read, root};
+
+/// What came of the tests.
+#[derive(Debug, Default)]
+struct Counts {
+    passed: u64,
+    failed: u64,
+    ignored: u64,
 }
-pub fn bless(_: &[String]) -> crate::system::Outcome {
-    Ok(())
+
+pub fn run(args: &[String]) -> Outcome {
+    let (own, for_tests) = match args.iter().position(|arg| arg == "--") {
+        Some(at) => (&args[..at], &args[at + 1..]),
+        None => (args, &[][..]),
+    };
+    let flag = |name: &str| own.iter().any(|arg| arg == name);
+    if let Some(other) = own.iter().find(|arg| !["--no-kernels", "--no-install"].contains(&arg.as_str())) {
+        return Err(Failure::Usage(format!("unknown argument `{other}`")));
+    }
+    let may_install = !flag("--no-install");
+    let mut skips = BTreeSet::new();
+    let compilers = progs::compilers_or_install(may_install);
+    if compilers.is_empty() {
+        skips.insert(
+            "bpf-progs: no clang >= 14 here and none could be installed; the committed objects are tested"
+                .to_owned(),
+        );
+    } else {
+        skips.extend(progs::build(&compilers, &progs_dir())?);
+    }
+    if flag("--no-kernels") {
+        skips.insert("kernel BTF: --no-kernels".to_owned());
+    } else {
+        skips.extend(kernels::fetch(&[]));
+    }
+    let mut command = cargo();
+    command.args(["test", "--workspace", "--no-fail-fast"]);
+    if let Some(missing) = libbpf_missing(may_install)? {
+        skips.insert(format!("tests that compare with libbpf: it cannot be built without {missing}"));
+        command.args(["--exclude", "core-relo-tests"]);
+    }
+    command.arg("--").arg("--show-output").args(for_tests);
+    let notes = root().join("target/skipped-tests.txt");
+    let _ = std::fs::remove_file(&notes);
+    environment(&mut command).env("CORE_RELO_SKIPS", &notes);
+    let (ok, counts, said) = watch(command)?;
+    skips.extend(said);
+    let noted = std::fs::read_to_string(&notes).unwrap_or_default();
+    skips.extend(
+        noted.lines().filter(|line| !line.is_empty()).map(|line| line.trim_start_matches("SKIP ").to_owned()),
+    );
+    println!();
+    for skip in &skips {
+        println!("SKIP {skip}");
+    }
+    let skipped = skips.len() as u64 + counts.ignored;
+    println!("{} passed, {} failed, {skipped} skipped", counts.passed, counts.failed);
+    if ok { Ok(()) } else { Err("the tests did not all pass".into()) }
+}
+
+/// `cargo xtask bless`
+pub fn bless(args: &[String]) -> Outcome {
+    if let Some(other) = args.first() {
+        return Err(Failure::Usage(format!("unknown argument `{other}`")));
+    }
+    let mut command = cargo();
+    command.args(["test", "--package", "core-relo-tests", "--package", "core-relo-cli"]).env("BLESS", "1");
+    crate::system::check(environment(&mut command))
+}
+
+/// Tells the tests where things are.
+fn environment(command: &mut Command) -> &mut Command {
+    command.env("CORE_RELO_PROGS", progs_dir()).env("CORE_RELO_KERNELS", kernels_dir())
+}
+
+/// What is missing to build libbpf, if anything in `tests/` needs it.
+fn libbpf_missing(may_install: bool) -> Outcome<Option<String>> {
+    let manifest: PathBuf = root().join("tests/Cargo.toml");
+    if !read(&manifest)?.contains("libbpf-sys") {
+        return Ok(None);
+    }
+    Ok(install::libbpf_build_tools(may_install))
+}
+
+/// Runs the tests, passes on what they print, and counts.
+fn watch(mut command: Command) -> Outcome<(bool, Counts, BTreeSet<String>)> {
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(|why| format!("cargo: {why}"))?;
+    let mut counts = Counts::default();
+    let mut skips = BTreeSet::new();
+    for line in
+        child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).split(b'\n')).map_while(Result::ok)
+    {
+        let line = String::from_utf8_lossy(&line).into_owned();
+        if let Some(skip) = line.trim().strip_prefix("SKIP ") {
+            skips.insert(skip.to_owned());
+        } else if !line.ends_with("... ok") && !is_frame(&line) {
+            println!("{line}");
+        }
+        counts.add(&line);
+    }
+    let status = child.wait().map_err(|why| format!("cargo: {why}"))?;
+    Ok((status.success(), counts, skips))
+}
+
+/// Lines of the test harness around the output of tests that passed.
+fn is_frame(line: &str) -> bool {
+    line.is_empty()
+        || line == "successes:"
+        || line.starts_with("running ")
+        || (line.starts_with("    ") && !line.trim().contains(' '))
+}
+
+impl Counts {
+    /// Adds a line `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
+    fn add(&mut self, line: &str) {
+        let Some(rest) = line.strip_prefix("test result: ") else { return };
+        for part in rest.split(['.', ';']) {
+            match part.trim().split_once(' ').map(|(n, what)| (n.parse().unwrap_or(0), what)) {
+                Some((n, "passed")) => self.passed += n,
+                Some((n, "failed")) => self.failed += n,
+                Some((n, "ignored")) => self.ignored += n,
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_counted() {
+        let mut counts = Counts::default();
+        counts.add(
+            "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.02s",
+        );
+        counts.add("test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out");
+        counts.add("test something ... ok");
+        assert_eq!((counts.passed, counts.failed, counts.ignored), (15, 2, 1));
+    }
 }

@@ -1,4 +1,188 @@
-//! x
-pub fn run(_: &[String]) -> crate::system::Outcome {
-    Ok(())
+//! `cargo xtask tidy`: what the compiler does not check. Every problem is printed, then the task fails once.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::cases;
+use crate::prebuilt;
+use crate::system::{Failure, Outcome, output, root};
+
+/// Lines a Rust file may have, its tests aside.
+const LONGEST_FILE: usize = 500;
+
+/// A file as the checks see it.
+struct File {
+    /// Relative to the workspace's root.
+    path: PathBuf,
+    text: String,
+}
+
+pub fn run(args: &[String]) -> Outcome {
+    if let Some(other) = args.first() {
+        return Err(Failure::Usage(format!("unknown argument `{other}`")));
+    }
+    let files = files()?;
+    let mut problems = Vec::new();
+    for file in &files {
+        whitespace(file, &mut problems);
+        if file.path.extension().is_some_and(|ext| ext == "rs") {
+            shape(file, &mut problems);
+            layering(file, &mut problems);
+        }
+    }
+    problems.extend(directives()?);
+    problems.extend(prebuilt::problems()?);
+    for problem in &problems {
+        println!("{problem}");
+    }
+    println!("tidy: {} files, {} problems", files.len(), problems.len());
+    if problems.is_empty() { Ok(()) } else { Err("not tidy".into()) }
+}
+
+/// Every text file that is, or is about to be, in the repository.
+fn files() -> Outcome<Vec<File>> {
+    let mut git = Command::new("git");
+    git.current_dir(root()).args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
+    let names = output(&mut git).ok_or("git ls-files failed")?;
+    let read = |name: &str| {
+        let text = String::from_utf8(std::fs::read(root().join(name)).ok()?).ok()?;
+        (!text.contains('\0')).then(|| File { path: PathBuf::from(name), text })
+    };
+    Ok(names
+        .split('\0')
+        .filter(|name| !name.is_empty() && !name.contains("/seeds/"))
+        .filter_map(read)
+        .collect())
+}
+
+/// Trailing blanks, carriage returns, the last line's end.
+fn whitespace(file: &File, problems: &mut Vec<String>) {
+    let path = file.path.display();
+    // Goldens hold what a program prints, to the byte.
+    if file.path.components().any(|part| part.as_os_str() == "golden" || part.as_os_str() == "snapshots") {
+        return;
+    }
+    for (number, line) in (1..).zip(file.text.lines()) {
+        if line.ends_with([' ', '\t', '\r']) {
+            problems.push(format!("{path}:{number}: blanks at the end of the line"));
+        }
+    }
+    if !file.text.is_empty() && !file.text.ends_with('\n') {
+        problems.push(format!("{path}: the last line does not end"));
+    }
+    if file.text.ends_with("\n\n") {
+        problems.push(format!("{path}: empty lines at the end"));
+    }
+}
+
+/// Every Rust file says first what it is for, and is not too long; no open ends.
+fn shape(file: &File, problems: &mut Vec<String>) {
+    let path = file.path.display();
+    if !file.text.lines().find(|line| !line.starts_with("#!")).is_some_and(|line| line.starts_with("//!")) {
+        problems.push(format!("{path}:1: does not begin with `//!`"));
+    }
+    let length = code(&file.text).count();
+    if length > LONGEST_FILE {
+        problems.push(format!("{path}: {length} lines without its tests, {LONGEST_FILE} are the most"));
+    }
+    let marks = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
+    for (number, line) in (1..).zip(file.text.lines()) {
+        let comment = line.find("//").and_then(|at| line.get(at..)).unwrap_or_default();
+        if marks.iter().any(|mark| comment.contains(mark) && !comment.contains(&format!("{mark}(#"))) {
+            problems.push(format!("{path}:{number}: an open end without an issue number"));
+        }
+    }
+}
+
+/// Who may use what.
+fn layering(file: &File, problems: &mut Vec<String>) {
+    let path = file.path.to_string_lossy();
+    let engine = path.starts_with("core-relo/src/");
+    let product = engine || path.starts_with("loader/src/") || path.starts_with("cli/src/");
+    if !product {
+        return;
+    }
+    let name = file.path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    for (number, line) in code(&file.text) {
+        let mut report = |what: &str| problems.push(format!("{path}:{number}: {what}"));
+        if line.contains("target_endian") {
+            report("the host's byte order decides; it belongs to the data");
+        }
+        if (line.contains("\"___") || line.contains("___\"")) && name != "name.rs" {
+            report("`___` is known to name.rs alone");
+        }
+        if has_word(line, "unsafe") && !path.starts_with("loader/src/sys") {
+            report("unsafe outside loader/src/sys");
+        }
+        if line.contains("const MAX_") && name != "limits.rs" && name != "args.rs" {
+            report("limits are kept in limits.rs");
+        }
+        if engine && ["std::", "libc::", "object::"].iter().any(|krate| uses(line, krate)) {
+            report("core-relo uses core and alloc, no std, libc or object");
+        }
+    }
+}
+
+/// Directives that mean nothing, targets without a file and files that no case lists.
+fn directives() -> Outcome<Vec<String>> {
+    let mut problems = Vec::new();
+    for case in cases::all()? {
+        let path = Path::new("bpf-progs").join(&case.program.path);
+        let path = path.display();
+        if case.listed.is_empty() {
+            problems.push(format!("{path}: no `//# target:` directive"));
+        }
+        for name in case.listed.iter().filter(|name| !cases::NOT_FILES.contains(&name.as_str())) {
+            if !case.targets.contains_key(name) {
+                problems.push(format!("{path}: no file for the target `{name}`"));
+            }
+        }
+        for name in case.targets.keys().filter(|name| !case.listed.contains(name)) {
+            problems.push(format!("{path}: the target `{name}` has a file but is not listed"));
+        }
+        for source in std::iter::once(&case.program).chain(case.targets.values()) {
+            for line in &source.unknown {
+                problems.push(format!("bpf-progs/{}: not a directive: {line}", source.path.display()));
+            }
+        }
+    }
+    Ok(problems)
+}
+
+/// The numbered lines of a file up to its tests, without comments.
+fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = (1..).zip(text.lines()).take_while(|(_, line)| line.trim() != "#[cfg(test)]");
+    lines.filter(|(_, line)| !line.trim_start().starts_with("//"))
+}
+
+fn has_word(line: &str, word: &str) -> bool {
+    line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|found| found == word)
+}
+
+/// Is `krate` (with its `::`) used in this line, and not just the end of another name or path?
+fn uses(line: &str, krate: &str) -> bool {
+    line.match_indices(krate).any(|(at, _)| {
+        let before = line.get(..at).and_then(|text| text.chars().next_back());
+        !before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_ends_where_the_tests_begin() {
+        let text = "//! x\nfn f() {}\n// c\n#[cfg(test)]\nmod tests {}\n";
+        assert_eq!(code(text).collect::<Vec<_>>(), [(2, "fn f() {}")]);
+    }
+
+    #[test]
+    fn crates_are_told_from_modules() {
+        assert!(uses("use std::fs;", "std::"));
+        assert!(!uses("use crate::object::Object;", "object::"));
+        assert!(!uses("let x = my_object::y;", "object::"));
+        assert!(has_word("unsafe {", "unsafe"));
+        assert!(!has_word("#![forbid(unsafe_code)]", "unsafe"));
+    }
 }

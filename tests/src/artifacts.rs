@@ -1,0 +1,80 @@
+//! Where compiled test programs and kernels' BTF are.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+/// The workspace's root.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
+}
+
+/// Compiled test programs: `CORE_RELO_PROGS`, else those built by `cargo xtask progs`, else the prebuilt ones.
+pub fn progs() -> PathBuf {
+    let built = root().join("target/bpf-progs");
+    match env::var_os("CORE_RELO_PROGS") {
+        Some(path) => path.into(),
+        None if built.is_dir() => built,
+        None => root().join("bpf-progs/prebuilt"),
+    }
+}
+
+/// Kernels' BTF: `CORE_RELO_KERNELS`, else those fetched by `cargo xtask kernels`.
+pub fn kernels() -> PathBuf {
+    env::var_os("CORE_RELO_KERNELS").map_or_else(|| root().join("target/kernels/btf"), PathBuf::from)
+}
+
+/// All files below `folder` whose name ends so, in order.
+pub fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    gather(folder, ending, &mut found);
+    found.sort();
+    found
+}
+
+fn gather(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            gather(&path, ending, found);
+        } else if path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(ending)) {
+            found.push(path);
+        }
+    }
+}
+
+/// The objects to relocate.
+pub fn objects() -> Vec<PathBuf> {
+    files(&progs(), ".bpf.o")
+}
+
+/// The kernel-side objects that lie beside an object: `case.base.o` beside `case.bpf.o`.
+pub fn targets_of(object: &Path) -> Vec<PathBuf> {
+    let name = object.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let Some((case, folder)) = name.strip_suffix(".bpf.o").zip(object.parent()) else { return Vec::new() };
+    let prefix = format!("{case}.");
+    let beside = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        path.parent() == Some(folder) && name.starts_with(&prefix) && !name.ends_with(".bpf.o")
+    };
+    files(folder, ".o").into_iter().filter(beside).collect()
+}
+
+/// The main BTFs of kernels, without the modules'.
+pub fn kernel_btfs() -> Vec<PathBuf> {
+    let in_modules = |path: &PathBuf| path.components().any(|part| part.as_os_str() == "modules");
+    files(&kernels(), ".btf").into_iter().filter(|path| !in_modules(path)).collect()
+}
+
+/// The modules' BTFs of one of [`kernel_btfs`].
+pub fn module_btfs(kernel: &Path) -> Vec<PathBuf> {
+    let name = kernel.file_stem().unwrap_or_default();
+    files(&kernels().join("modules").join(name), ".btf")
+}
+
+/// The running kernel's BTF.
+pub fn running_kernel() -> Option<PathBuf> {
+    let path = PathBuf::from("/sys/kernel/btf/vmlinux");
+    path.exists().then_some(path)
+}

@@ -1,0 +1,294 @@
+//! The only place of the tests that calls C.
+//!
+//! The functions are not in libbpf's public header. bpftool uses the first two, the kernel the rest; in the static archive
+//! they can be linked.
+
+use libbpf_sys as sys;
+use std::{
+    ffi::{CStr, c_char, c_int, c_void},
+    ptr,
+    rc::Rc,
+    sync::Mutex,
+};
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Cand {
+    btf: *const sys::btf,
+    id: u32,
+}
+
+#[repr(C)]
+struct CandList {
+    cands: *mut Cand,
+    len: c_int,
+}
+
+#[repr(C)]
+struct Accessor {
+    type_id: u32,
+    idx: u32,
+    name: *const c_char,
+}
+
+#[repr(C)]
+struct Spec {
+    btf: *const sys::btf,
+    spec: [Accessor; 64],
+    root_type_id: u32,
+    relo_kind: u32,
+    len: c_int,
+    raw_spec: [c_int; 64],
+    raw_len: c_int,
+    bit_offset: u32,
+}
+
+/// `struct bpf_core_relo_res`
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Resolution {
+    pub orig_val: u64,
+    pub new_val: u64,
+    pub poison: bool,
+    pub validate: bool,
+    pub fail_memsz_adjust: bool,
+    pub orig_sz: u32,
+    pub orig_type_id: u32,
+    pub new_sz: u32,
+    pub new_type_id: u32,
+}
+
+/// `struct bpf_core_relo`
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Relo {
+    pub insn_off: u32,
+    pub type_id: u32,
+    pub access_str_off: u32,
+    pub kind: u32,
+}
+
+unsafe extern "C" {
+    fn bpf_core_add_cands(
+        local: *mut Cand,
+        local_essent_len: usize,
+        targ_btf: *const sys::btf,
+        targ_btf_name: *const c_char,
+        targ_start_id: c_int,
+        cands: *mut CandList,
+    ) -> c_int;
+    fn bpf_core_essential_name_len(name: *const c_char) -> usize;
+    fn bpf_core_calc_relo_insn(
+        prog_name: *const c_char,
+        relo: *const Relo,
+        relo_idx: c_int,
+        local_btf: *const sys::btf,
+        cands: *mut CandList,
+        specs_scratch: *mut Spec,
+        targ_res: *mut Resolution,
+    ) -> c_int;
+    fn bpf_core_patch_insn(
+        prog_name: *const c_char,
+        insn: *mut c_void,
+        insn_idx: c_int,
+        relo: *const Relo,
+        relo_idx: c_int,
+        res: *const Resolution,
+    ) -> c_int;
+}
+
+/// A BTF in libbpf's hands.
+#[derive(Debug)]
+pub struct Btf {
+    raw: *mut sys::btf,
+    /// A split BTF keeps its base.
+    _base: Option<Rc<Btf>>,
+}
+
+impl Drop for Btf {
+    fn drop(&mut self) {
+        // SAFETY: `raw` came from btf__new or btf__new_split and is freed once.
+        unsafe { sys::btf__free(self.raw) }
+    }
+}
+
+impl Btf {
+    /// Parses raw BTF.
+    pub fn parse(data: &[u8], base: Option<Rc<Self>>) -> Option<Self> {
+        let (bytes, len) = (data.as_ptr().cast(), u32::try_from(data.len()).ok()?);
+        let base_raw = base.as_ref().map_or(ptr::null_mut(), |base| base.raw);
+        // SAFETY: libbpf copies the `len` bytes; the base outlives this by the count kept.
+        let raw = unsafe { sys::btf__new_split(bytes, len, base_raw) };
+        (!raw.is_null()).then_some(Self { raw, _base: base })
+    }
+
+    /// Overrides the pointer size.
+    pub fn set_pointer_size(&mut self, bytes: usize) {
+        // SAFETY: `raw` is valid.
+        unsafe { sys::btf__set_pointer_size(self.raw, bytes as _) };
+    }
+
+    /// The pointer size, 0 if unknown.
+    pub fn pointer_size(&self) -> usize {
+        // SAFETY: `raw` is valid.
+        unsafe { sys::btf__pointer_size(self.raw) as usize }
+    }
+
+    /// Number of types, void and the base's included.
+    pub fn type_count(&self) -> u32 {
+        // SAFETY: `raw` is valid.
+        unsafe { sys::btf__type_cnt(self.raw) }
+    }
+
+    /// A string of the string section.
+    pub fn string(&self, offset: u32) -> Option<String> {
+        // SAFETY: `raw` is valid; the result is NULL or a string of the BTF.
+        unsafe {
+            let s = sys::btf__name_by_offset(self.raw, offset);
+            (!s.is_null()).then(|| CStr::from_ptr(s).to_string_lossy().into_owned())
+        }
+    }
+
+    /// Name offset, info word and size-or-type word of a type.
+    pub fn words(&self, id: u32) -> Option<[u32; 3]> {
+        // SAFETY: `raw` is valid; the result is NULL or a type of the BTF.
+        unsafe {
+            let t = sys::btf__type_by_id(self.raw, id);
+            (!t.is_null()).then(|| [(*t).name_off, (*t).info, (*t).__bindgen_anon_1.size])
+        }
+    }
+
+    /// `btf__resolve_size`; negative on error.
+    pub fn resolve_size(&self, id: u32) -> i64 {
+        // SAFETY: `raw` is valid.
+        unsafe { sys::btf__resolve_size(self.raw, id) }
+    }
+
+    /// The raw bytes, in the BTF's byte order.
+    pub fn raw_data(&self) -> Vec<u8> {
+        let mut len = 0u32;
+        // SAFETY: the result is NULL or `len` bytes that live as long as the BTF is not changed.
+        unsafe {
+            let data = sys::btf__raw_data(self.raw, &mut len);
+            if data.is_null() {
+                Vec::new()
+            } else {
+                std::slice::from_raw_parts(data.cast(), len as usize).to_vec()
+            }
+        }
+    }
+
+    /// `btf__distill_base`: the distilled base and the split BTF upon it.
+    pub fn distill(&self) -> Option<(Vec<u8>, Vec<u8>)> {
+        let (mut base, mut split) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: `raw` is a split BTF; both results are ours to free, the split one before its base.
+        unsafe {
+            if sys::btf__distill_base(self.raw, &mut base, &mut split) != 0 {
+                return None;
+            }
+            let split = Self { raw: split, _base: None };
+            let base = Self { raw: base, _base: None };
+            let data = (base.raw_data(), split.raw_data());
+            drop(split);
+            Some(data)
+        }
+    }
+
+    /// `btf__relocate`: onto another base.
+    pub fn relocate(&mut self, base: Rc<Self>) -> bool {
+        // SAFETY: both are valid; the new base is kept.
+        let done = unsafe { sys::btf__relocate(self.raw, base.raw) == 0 };
+        self._base = Some(base);
+        done
+    }
+
+    /// `bpf_core_add_cands` for a local type: ids in this BTF from `start` on.
+    pub fn candidates(&self, local: &Self, id: u32, start: u32) -> Vec<u32> {
+        let mut list = CandList { cands: ptr::null_mut(), len: 0 };
+        // SAFETY: `id` was looked up in `local`; libbpf fills `list` with malloc'ed memory that is freed here.
+        unsafe {
+            let t = sys::btf__type_by_id(local.raw, id);
+            let len = bpf_core_essential_name_len(sys::btf__name_by_offset(local.raw, (*t).name_off));
+            let mut cand = Cand { btf: local.raw, id };
+            bpf_core_add_cands(&mut cand, len, self.raw, c"vmlinux".as_ptr(), start as c_int, &mut list);
+            let found = (0..list.len).map(|i| (*list.cands.offset(i as isize)).id).collect();
+            libc::free(list.cands.cast());
+            found
+        }
+    }
+}
+
+/// `bpf_core_calc_relo_insn`: the values, or an errno. `candidates` are narrowed to those that match.
+pub fn calc(
+    local: &Btf,
+    relo: &Relo,
+    index: u32,
+    candidates: &mut Vec<(Rc<Btf>, u32)>,
+) -> Result<Resolution, i32> {
+    let mut cands: Vec<Cand> = candidates.iter().map(|(btf, id)| Cand { btf: btf.raw, id: *id }).collect();
+    let before = cands.len();
+    let mut list = CandList { cands: cands.as_mut_ptr(), len: before as c_int };
+    let mut result = Resolution::default();
+    // SAFETY: all BTFs outlive the call; three specs of zeroes are what libbpf asks for; the list is only made shorter.
+    let error = unsafe {
+        let mut specs: Box<[Spec; 3]> = Box::new(std::mem::zeroed());
+        bpf_core_calc_relo_insn(
+            c"prog".as_ptr(),
+            relo,
+            index as c_int,
+            local.raw,
+            &mut list,
+            specs.as_mut_ptr(),
+            &mut result,
+        )
+    };
+    if error != 0 {
+        return Err(error);
+    }
+    let left: Vec<_> = cands.iter().take(list.len as usize).map(|c| (c.btf, c.id)).collect();
+    candidates.retain(|(btf, id)| left.contains(&(btf.raw.cast_const(), *id)));
+    Ok(result)
+}
+
+/// `bpf_core_patch_insn` on two little-endian slots.
+pub fn patch(insns: &mut [u8; 16], relo: &Relo, index: u32, result: &Resolution) -> Result<(), i32> {
+    // SAFETY: libbpf writes to at most two instructions, of which there are two.
+    let error = unsafe {
+        bpf_core_patch_insn(c"prog".as_ptr(), insns.as_mut_ptr().cast(), 0, relo, index as c_int, result)
+    };
+    if error == 0 { Ok(()) } else { Err(error) }
+}
+
+static LOG: Mutex<String> = Mutex::new(String::new());
+
+/// Runs `job` with libbpf's warnings collected instead of printed.
+pub fn logged<T>(job: impl FnOnce() -> T) -> (T, String) {
+    LOG.lock().unwrap_or_else(|e| e.into_inner()).clear();
+    // SAFETY: the callback is a plain function.
+    unsafe { sys::libbpf_set_print(Some(collect)) };
+    let done = job();
+    (done, std::mem::take(&mut *LOG.lock().unwrap_or_else(|e| e.into_inner())))
+}
+
+#[cfg(target_arch = "x86_64")]
+type VaList = *mut sys::__va_list_tag;
+#[cfg(not(target_arch = "x86_64"))]
+type VaList = sys::va_list;
+
+unsafe extern "C" {
+    fn vsnprintf(buf: *mut c_char, size: usize, format: *const c_char, args: VaList) -> c_int;
+}
+
+unsafe extern "C" fn collect(level: u32, format: *const c_char, args: VaList) -> c_int {
+    if level > 0 {
+        return 0;
+    }
+    let mut text = [0u8; 512];
+    // SAFETY: the buffer's size is given; format and arguments are libbpf's.
+    let text = unsafe {
+        vsnprintf(text.as_mut_ptr().cast(), text.len(), format, args);
+        CStr::from_ptr(text.as_ptr().cast()).to_string_lossy().into_owned()
+    };
+    LOG.lock().unwrap_or_else(|e| e.into_inner()).push_str(&text);
+    0
+}

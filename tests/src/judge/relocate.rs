@@ -1,0 +1,157 @@
+//! The order in which libbpf relocates: what `bpf_object__relocate_core` does around the functions called.
+
+use super::{
+    ffi::{self, Btf, Relo, Resolution},
+    object::{JudgedObject, RawRecord},
+};
+use crate::record::{Outcome, Record};
+use std::{cell::RefCell, collections::HashMap, rc::Rc};
+
+const LSHIFT: u32 = 4;
+const TYPE_ID_LOCAL: u32 = 6;
+
+/// A target in libbpf's hands: its main BTF and modules'.
+#[derive(Debug)]
+pub struct JudgedTarget {
+    main: Rc<Btf>,
+    modules: Vec<Rc<Btf>>,
+    /// Candidates by essential name and kind, which many objects share.
+    known: RefCell<HashMap<(String, u32), Candidates>>,
+}
+
+type Candidates = Vec<(Rc<Btf>, u32)>;
+
+impl JudgedTarget {
+    /// Parses a main BTF and modules'.
+    pub fn parse(main: &[u8], modules: &[Vec<u8>]) -> Option<Self> {
+        let main = Rc::new(Btf::parse(main, None)?);
+        let module = |bytes: &Vec<u8>| Btf::parse(bytes, Some(Rc::clone(&main))).map(Rc::new);
+        Some(Self { modules: modules.iter().filter_map(module).collect(), main, known: RefCell::default() })
+    }
+
+    /// `bpf_core_find_cands`
+    fn candidates(&self, local: &Btf, id: u32) -> Option<Candidates> {
+        let [name, info, _] = local.words(id)?;
+        let name = local.string(name).filter(|name| !name.is_empty())?;
+        // Kinds in the key as they are: what libbpf makes of ENUM and ENUM64 is its own affair.
+        let key = (name, info >> 24 & 0x1f);
+        if let Some(known) = self.known.borrow().get(&key) {
+            return Some(known.clone());
+        }
+        let mut found: Candidates =
+            self.main.candidates(local, id, 1).into_iter().map(|id| (Rc::clone(&self.main), id)).collect();
+        if found.is_empty() {
+            for module in &self.modules {
+                let ids = module.candidates(local, id, self.main.type_count());
+                found.extend(ids.into_iter().map(|id| (Rc::clone(module), id)));
+            }
+        }
+        self.known.borrow_mut().insert(key, found.clone());
+        Some(found)
+    }
+}
+
+/// What libbpf makes of every record, in order; after one in error it goes on with the next.
+pub fn records(object: &JudgedObject, target: &JudgedTarget) -> Vec<Record> {
+    let mut lists: HashMap<u32, Candidates> = HashMap::new();
+    let mut code = object.code.clone();
+    let judged = object.records.iter().map(|raw| {
+        let (outcome, log) = ffi::logged(|| relocate(object, target, raw, &mut lists, &mut code));
+        let outcome = outcome.unwrap_or_else(|errno| Outcome::Error(format!("errno {}", -errno)));
+        Record {
+            section: raw.section.clone(),
+            index: raw.index,
+            kind: raw.kind,
+            root: raw.root,
+            outcome,
+            log,
+        }
+    });
+    judged.collect()
+}
+
+const EINVAL: i32 = -22;
+
+fn relocate(
+    object: &JudgedObject,
+    target: &JudgedTarget,
+    raw: &RawRecord,
+    lists: &mut HashMap<u32, Candidates>,
+    code: &mut HashMap<String, Vec<u8>>,
+) -> Result<Outcome, i32> {
+    if raw.insn_offset % 8 != 0 {
+        return Err(EINVAL);
+    }
+    let at = u64::from(raw.insn_offset);
+    let covered = object
+        .functions
+        .get(&raw.section)
+        .is_some_and(|f| f.iter().any(|(start, end)| (*start..*end).contains(&at)));
+    if !covered {
+        return Ok(Outcome::Skipped);
+    }
+    let relo =
+        Relo { insn_off: raw.insn_offset, type_id: raw.root, access_str_off: raw.access, kind: raw.kind };
+    let mut none = Vec::new();
+    let list = if raw.kind == TYPE_ID_LOCAL {
+        &mut none
+    } else {
+        if !lists.contains_key(&raw.root) {
+            lists.insert(raw.root, target.candidates(&object.btf, raw.root).ok_or(EINVAL)?);
+        }
+        lists.get_mut(&raw.root).ok_or(EINVAL)?
+    };
+    let before = list.clone();
+    let mut result = ffi::calc(&object.btf, &relo, raw.index, list)?;
+    if raw.kind == LSHIFT && object.big_endian {
+        big_endian_shift(object, &relo, &before, &mut result)?;
+    }
+    let section = code.get_mut(&raw.section).ok_or(EINVAL)?;
+    let start = raw.insn_offset as usize;
+    let len = if section.get(start) == Some(&0x18) { 16 } else { 8 };
+    let words = section.get_mut(start..start + len).ok_or(EINVAL)?;
+    let mut insns = [0u8; 16];
+    for (to, from) in insns.chunks_exact_mut(8).zip(words.chunks_exact(8)) {
+        to.copy_from_slice(&swapped(from, object.big_endian));
+    }
+    ffi::patch(&mut insns, &relo, raw.index, &result)?;
+    for (to, from) in words.chunks_exact_mut(8).zip(insns.chunks_exact(8)) {
+        to.copy_from_slice(&swapped(from, object.big_endian));
+    }
+    Ok(Outcome::Words(words.to_vec()))
+}
+
+/// libbpf computes FIELD_LSHIFT_U64 for the byte order of the machine it was built for. For a big-endian object the value is
+/// `64 - 8 * size + bits before the field`, where a little-endian libbpf says `64 - (bits before the field + its width)`:
+/// size and width are had from the same libbpf by asking FIELD_BYTE_SIZE and FIELD_RSHIFT_U64 of the same field.
+fn big_endian_shift(
+    object: &JudgedObject,
+    relo: &Relo,
+    candidates: &Candidates,
+    result: &mut Resolution,
+) -> Result<(), i32> {
+    let ask = |kind| ffi::calc(&object.btf, &Relo { kind, ..*relo }, 0, &mut candidates.clone());
+    let (size, right) = (ask(1)?, ask(5)?);
+    let value = |left: u64, size: u64, right: u64| {
+        let [left, size, right] = [left, size, right].map(|v| v as u32);
+        let width = 64u32.wrapping_sub(right);
+        let within = 64u32.wrapping_sub(left).wrapping_sub(width);
+        u64::from(64u32.wrapping_sub(size.wrapping_mul(8)).wrapping_add(within))
+    };
+    result.orig_val = value(result.orig_val, size.orig_val, right.orig_val);
+    if !result.poison {
+        result.new_val = value(result.new_val, size.new_val, right.new_val);
+    }
+    Ok(())
+}
+
+/// An instruction between the object's byte order and little-endian.
+fn swapped(insn: &[u8], big_endian: bool) -> [u8; 8] {
+    let mut insn: [u8; 8] = insn.try_into().unwrap_or_default();
+    if big_endian {
+        insn[1] = insn[1].rotate_left(4);
+        insn[2..4].reverse();
+        insn[4..8].reverse();
+    }
+    insn
+}

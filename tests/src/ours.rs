@@ -1,0 +1,33 @@
+//! Our own answers, in the form they are compared in.
+
+use crate::record::{Outcome, Record};
+use core_relo::{Plan, Target, plan::Decision};
+use core_relo_loader::object::Object;
+
+/// Plans all records of an object; with `explained`, which takes time, says why each came out as it did.
+pub fn records(object: &Object<'_>, target: &Target<'_>, explained: bool) -> Result<Vec<Record>, String> {
+    let relocs = object.relocs().map_err(|error| error.to_string())?;
+    let plan = Plan::new(&relocs, target);
+    let endian = relocs.endian();
+    let record = |planned: core_relo::plan::Planned<'_>| {
+        let record = planned.record();
+        let outcome = match planned.decision() {
+            Err(error) => Outcome::Error(error.to_string()),
+            Ok(Decision::Skip(_)) => Outcome::Skipped,
+            Ok(_) => {
+                let after = planned.after().map(|slot| slot.encode(endian));
+                let (first, second) = after.unwrap_or_default();
+                Outcome::Words(first.into_iter().chain(second.into_iter().flatten()).collect())
+            }
+        };
+        Record {
+            section: record.section.to_string(),
+            index: record.index,
+            kind: record.relo.kind.raw(),
+            root: record.relo.root.0,
+            outcome,
+            log: if explained { core_relo::explain::explain(&planned).reason } else { String::new() },
+        }
+    };
+    Ok(plan.iter().map(record).collect())
+}

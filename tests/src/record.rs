@@ -1,0 +1,42 @@
+//! What two implementations are compared by, record by record.
+
+/// What became of a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The words after: 8 bytes, or 16 of an `ld_imm64`, as they lie in the section.
+    Words(Vec<u8>),
+    /// Refused; the text is for people and is not compared.
+    Error(String),
+    /// No function covers the instruction.
+    Skipped,
+}
+
+/// One record's outcome.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The ELF section.
+    pub section: String,
+    /// The record's number in its group.
+    pub index: u32,
+    /// Its kind's number.
+    pub kind: u32,
+    /// Its root type.
+    pub root: u32,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// What was said about it.
+    pub log: String,
+}
+
+impl Record {
+    /// Whether two implementations came to the same.
+    pub fn agrees_with(&self, other: &Self) -> bool {
+        let same_place = (&self.section, self.index, self.kind, self.root)
+            == (&other.section, other.index, other.kind, other.root);
+        let same_outcome = match (&self.outcome, &other.outcome) {
+            (Outcome::Error(_), Outcome::Error(_)) => true,
+            (one, two) => one == two,
+        };
+        same_place && same_outcome
+    }
+}

@@ -1,4 +1,0 @@
-//! x
-pub fn run(_: &[String]) -> crate::system::Outcome {
-    Ok(())
-}

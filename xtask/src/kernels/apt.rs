@@ -1,0 +1,193 @@
+//! An apt of our own: its lists, its cache and its idea of what is installed lie in one folder below `target/`.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::system::{Outcome, output};
+
+/// A private apt root with its package lists fetched.
+pub struct Apt {
+    folder: PathBuf,
+}
+
+/// A kernel the mirror has.
+#[derive(Debug, Clone)]
+pub struct Kernel {
+    pub arch: String,
+    /// The upstream version: `6.1.192`, `7.3-rc7`.
+    pub version: String,
+    /// `cloud`, or `generic`.
+    pub flavour: &'static str,
+    package: String,
+    package_version: String,
+}
+
+/// Releases and the architectures read from each: the fewest that have every series.
+const SUITES: [(&str, &str); 4] =
+    [("bullseye", "amd64"), ("bookworm", "amd64"), ("trixie", "amd64,s390x"), ("sid", "amd64")];
+
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+impl Apt {
+    /// Sets the folder up and fetches the package lists from the mirror this machine's own apt uses.
+    pub fn new(folder: &Path) -> Outcome<Self> {
+        let mirror = mirror().ok_or("no Debian mirror in this machine's apt sources")?;
+        if !Path::new(KEYRING).is_file() {
+            return Err("Debian's archive keyring is not installed".into());
+        }
+        let dir = folder.display();
+        for part in ["state/lists/partial", "cache/archives/partial", "etc/parts", "debs"] {
+            std::fs::create_dir_all(folder.join(part)).map_err(|why| format!("{dir}: {why}"))?;
+        }
+        let mut sources = String::new();
+        for (suite, archs) in SUITES {
+            let _ = writeln!(sources, "deb [signed-by={KEYRING} arch={archs}] {mirror} {suite} main");
+        }
+        let config = format!(
+            "Dir::State \"{dir}/state\"; Dir::State::lists \"lists\"; Dir::State::status \"{dir}/state/status\";\n\
+             Dir::Cache \"{dir}/cache\"; Dir::Etc::sourcelist \"{dir}/etc/sources.list\";\n\
+             Dir::Etc::sourceparts \"{dir}/etc/parts\"; Dir::Etc::parts \"{dir}/etc/parts\";\n\
+             APT::Architecture \"amd64\"; APT::Architectures {{ \"amd64\"; \"s390x\"; }};\n\
+             Acquire::Languages \"none\"; Acquire::Retries \"3\"; Acquire::Check-Valid-Until \"false\";\n\
+             APT::Sandbox::User \"root\";\n"
+        );
+        let files = [("state/status", ""), ("etc/sources.list", &sources), ("apt.conf", &config)];
+        for (name, text) in files {
+            std::fs::write(folder.join(name), text).map_err(|why| format!("{dir}/{name}: {why}"))?;
+        }
+        let apt = Self { folder: folder.to_path_buf() };
+        eprintln!("package lists of {} Debian releases, into {dir}", SUITES.len());
+        // A list that cannot be had is left out; the others do.
+        let status =
+            apt.command("apt-get").arg("update").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        status.map_err(|why| format!("apt-get: {why}"))?;
+        Ok(apt)
+    }
+
+    /// Every kernel in the lists, of the flavours used here.
+    pub fn kernels(&self) -> Outcome<Vec<Kernel>> {
+        let text = output(self.command("apt-cache").arg("dumpavail")).ok_or("apt-cache dumpavail failed")?;
+        let mut packages: HashMap<(String, String, String), u64> = HashMap::new();
+        for paragraph in text.split("\n\n") {
+            let name =
+                paragraph.lines().next().and_then(|line| line.strip_prefix("Package: ")).unwrap_or_default();
+            if !name.starts_with("linux-image-") && !name.starts_with("linux-binary-") {
+                continue;
+            }
+            let field = |key: &str| {
+                paragraph
+                    .lines()
+                    .find_map(|line| line.strip_prefix(key))
+                    .unwrap_or_default()
+                    .trim()
+                    .to_owned()
+            };
+            packages.insert(
+                (name.to_owned(), field("Architecture:"), field("Version:")),
+                field("Size:").parse().unwrap_or(0),
+            );
+        }
+        if packages.is_empty() {
+            return Err("the mirror's package lists could not be fetched".into());
+        }
+        let mut kernels: Vec<Kernel> =
+            packages.iter().filter_map(|(key, size)| kernel(key, *size, &packages)).collect();
+        kernels
+            .sort_by_key(|kernel| (kernel.arch.clone(), super::version_key(&kernel.version), kernel.flavour));
+        Ok(kernels)
+    }
+
+    /// Downloads a kernel's package; returns the file.
+    pub fn download(&self, kernel: &Kernel) -> Outcome<PathBuf> {
+        let debs = self.folder.join("debs");
+        let _ = std::fs::remove_dir_all(&debs);
+        std::fs::create_dir_all(&debs).map_err(|why| format!("{}: {why}", debs.display()))?;
+        let what = format!("{}:{}={}", kernel.package, kernel.arch, kernel.package_version);
+        let out = self.command("apt-get").current_dir(&debs).args(["download", &what]).output();
+        let out = out.map_err(|why| format!("apt-get: {why}"))?;
+        let mut found = std::fs::read_dir(&debs).into_iter().flatten().flatten().map(|entry| entry.path());
+        match found.find(|path| path.extension().is_some_and(|ext| ext == "deb")) {
+            Some(deb) if out.status.success() => Ok(deb),
+            _ => {
+                let errors = String::from_utf8_lossy(&out.stderr);
+                let why =
+                    errors.lines().find(|line| line.starts_with("E:")).unwrap_or("apt-get download failed");
+                Err(format!("{what}: {why}").into())
+            }
+        }
+    }
+
+    fn command(&self, name: &str) -> Command {
+        let mut command = Command::new(name);
+        command.env("APT_CONFIG", self.folder.join("apt.conf")).env("LC_ALL", "C").stdin(Stdio::null());
+        command
+    }
+}
+
+/// The kernel a package holds. From 7.x on linux-image-* is empty and the kernel is in linux-binary-*.
+fn kernel(
+    key: &(String, String, String),
+    size: u64,
+    all: &HashMap<(String, String, String), u64>,
+) -> Option<Kernel> {
+    let (name, arch, package_version) = key;
+    let rest =
+        name.strip_prefix("linux-image-").filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))?;
+    let release = rest.strip_suffix(&format!("-{arch}"))?;
+    let (release, flavour) =
+        release.strip_suffix("-cloud").map_or((release, "generic"), |release| (release, "cloud"));
+    if release.ends_with("-rt") {
+        return None;
+    }
+    let mut package = name.clone();
+    if size < 1 << 20 {
+        package = format!("linux-binary-{rest}");
+        all.get(&(package.clone(), arch.clone(), package_version.clone()))?;
+    }
+    let version = package_version.split('-').next().unwrap_or_default().replace('~', "-");
+    Some(Kernel { arch: arch.clone(), version, flavour, package, package_version: package_version.clone() })
+}
+
+/// The address of the Debian archive in this machine's apt sources.
+fn mirror() -> Option<String> {
+    let mut files = vec![PathBuf::from("/etc/apt/sources.list")];
+    files.extend(crate::system::files_below(Path::new("/etc/apt/sources.list.d")));
+    let known = |file: &&PathBuf| file.extension().is_some_and(|ext| ext == "list" || ext == "sources");
+    files.iter().filter(known).find_map(|file| address(&std::fs::read_to_string(file).ok()?))
+}
+
+fn address(text: &str) -> Option<String> {
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+    let mut words = lines.flat_map(str::split_whitespace).map(|word| word.trim_end_matches('/'));
+    words.find(|word| word.starts_with("http") && word.ends_with("/debian")).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mirror_is_found_in_both_formats() {
+        let list = "# http://old/debian\ndeb http://mirror.example/debian/ bookworm main\n";
+        assert_eq!(address(list).as_deref(), Some("http://mirror.example/debian"));
+        let deb822 = "Types: deb\nURIs: https://mirror.example/pub/debian\nSuites: trixie\n";
+        assert_eq!(address(deb822).as_deref(), Some("https://mirror.example/pub/debian"));
+        assert_eq!(address("deb http://mirror.example/ubuntu noble main\n"), None);
+    }
+
+    #[test]
+    fn packages_become_kernels() {
+        let key = |name: &str, version: &str| (name.to_owned(), "amd64".to_owned(), version.to_owned());
+        let binary = key("linux-binary-7.3-cloud-amd64", "7.3~rc7-1~exp1");
+        let all = HashMap::from([(binary, 9 << 20)]);
+        let found =
+            kernel(&key("linux-image-7.3-cloud-amd64", "7.3~rc7-1~exp1"), 1000, &all).expect("a kernel");
+        assert_eq!((found.version.as_str(), found.flavour), ("7.3-rc7", "cloud"));
+        assert_eq!(found.package, "linux-binary-7.3-cloud-amd64");
+        assert!(kernel(&key("linux-image-6.1.0-47-rt-amd64", "6.1.170-3"), 9 << 20, &all).is_none());
+        assert!(kernel(&key("linux-image-6.1.0-47-amd64-dbg", "6.1.170-3"), 9 << 20, &all).is_none());
+        assert!(kernel(&key("linux-image-cloud-amd64", "6.1.170-3"), 9 << 20, &all).is_none());
+    }
+}

@@ -1,0 +1,103 @@
+//! From a boot image to the BTF in it: the payload decompressed by the system's tools, then `.BTF` or a scan.
+
+use std::io::{Read as _, Write as _};
+use std::process::{Command, Stdio};
+
+use super::btf;
+use crate::system::{Outcome, have};
+
+/// A compression a kernel may be packed with: what it begins with, and the tool that undoes it.
+struct Packing {
+    magic: &'static [u8],
+    tool: &'static [&'static str],
+}
+
+const PACKINGS: [Packing; 4] = [
+    Packing { magic: b"\xfd7zXZ\0", tool: &["xz", "-dcq"] },
+    Packing { magic: b"\x28\xb5\x2f\xfd", tool: &["zstd", "-dcq", "--memory=2048MB"] },
+    Packing { magic: b"\x02\x21\x4c\x18", tool: &["lz4", "-dcq"] },
+    Packing { magic: b"\x1f\x8b\x08", tool: &["gzip", "-dcq"] },
+];
+
+/// How many places that only look like a payload are tried before giving up.
+const TRIES: usize = 40;
+/// A kernel is larger than this, unpacked.
+const KERNEL_AT_LEAST: usize = 4 << 20;
+
+/// The BTF of the kernel in a boot image.
+pub fn vmlinux_btf(image: &[u8]) -> Outcome<Vec<u8>> {
+    if let Some(found) = btf_in(image) {
+        return Ok(found);
+    }
+    if let Some(payload) = bz_image_payload(image) {
+        let kernel = unpack(payload).ok_or_else(|| unpack_failure(payload))?;
+        return btf_in(&kernel).ok_or_else(|| "the kernel in the image has no BTF".into());
+    }
+    // Other architectures: a payload somewhere in the image.
+    for packing in &PACKINGS {
+        let starts = (0..image.len())
+            .filter(|at| image.get(*at..).is_some_and(|rest| rest.starts_with(packing.magic)));
+        for at in starts.take(TRIES) {
+            let kernel = image.get(at..).and_then(unpack).filter(|kernel| kernel.len() >= KERNEL_AT_LEAST);
+            if let Some(found) = kernel.as_deref().and_then(btf_in) {
+                return Ok(found);
+            }
+        }
+    }
+    let missing: Vec<_> =
+        PACKINGS.iter().filter_map(|p| p.tool.first().copied()).filter(|tool| !have(tool)).collect();
+    if missing.is_empty() {
+        return Err("no BTF found in the image".into());
+    }
+    Err(format!("no BTF found in the image; {} not installed", missing.join(", ")).into())
+}
+
+/// Decompresses what `data` begins with; what follows it is ignored.
+pub fn unpack(data: &[u8]) -> Option<Vec<u8>> {
+    let packing = PACKINGS.iter().find(|packing| data.starts_with(packing.magic))?;
+    let (tool, args) = packing.tool.split_first()?;
+    let mut child = Command::new(tool)
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let mut stdin = child.stdin.take()?;
+    let mut stdout = child.stdout.take()?;
+    let mut out = Vec::new();
+    std::thread::scope(|scope| {
+        // The tool stops reading where the payload ends: that write then fails, and means nothing.
+        scope.spawn(move || drop(stdin.write_all(data)));
+        let _ = stdout.read_to_end(&mut out);
+    });
+    let _ = child.wait();
+    if out.is_empty() { None } else { Some(out) }
+}
+
+fn btf_in(kernel: &[u8]) -> Option<Vec<u8>> {
+    btf::elf_section(kernel, b".BTF").or_else(|| btf::scan(kernel)).map(<[u8]>::to_vec)
+}
+
+/// The payload of an x86 bzImage, by its setup header.
+fn bz_image_payload(image: &[u8]) -> Option<&[u8]> {
+    if image.get(0x202..0x206)? != b"HdrS" {
+        return None;
+    }
+    let word = |at: usize| Some(u32::from_le_bytes(image.get(at..at + 4)?.try_into().ok()?) as usize);
+    let setup_sectors = match *image.get(0x1f1)? {
+        0 => 4,
+        sectors => usize::from(sectors),
+    };
+    let start = (setup_sectors + 1) * 512 + word(0x248)?;
+    image.get(start..start.checked_add(word(0x24c)?)?)
+}
+
+fn unpack_failure(payload: &[u8]) -> String {
+    match PACKINGS.iter().find(|packing| payload.starts_with(packing.magic)) {
+        Some(packing) => {
+            format!("`{}` could not unpack the image (is it installed?)", packing.tool.join(" "))
+        }
+        None => "the image is packed in a way not known here".to_owned(),
+    }
+}

@@ -1,0 +1,266 @@
+//! `cargo xtask kernels`: vmlinux and module BTF of Debian kernels, as targets to relocate against.
+//!
+//! The packages come through apt with a root of its own below `target/kernels/`; the machine's own apt state is neither
+//! used nor changed. What cannot be had is a skip with its reason, never a failure.
+
+mod apt;
+mod btf;
+mod image;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::install;
+use crate::system::{Failure, Outcome, files_below, have, kernels_dir, root};
+
+/// A kernel to fetch: the newest of its series.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Wanted {
+    series: String,
+    arch: String,
+    flavour: String,
+    /// Modules lie in the same package before 7.x, and cost no further download there.
+    modules: bool,
+}
+
+/// The kernels fetched when none is named: one of each long-term series, the newest, and a big-endian one.
+const DEFAULT: [(&str, &str, &str, bool); 5] = [
+    ("5.10", "amd64", "cloud", false),
+    ("6.1", "amd64", "cloud", true),
+    ("6.12", "amd64", "cloud", true),
+    ("7", "amd64", "cloud", false),
+    ("6.12", "s390x", "generic", false),
+];
+
+/// Modules whose BTF is kept, where the kernel has them.
+const MODULES: [&str; 12] = [
+    "veth",
+    "nf_conntrack",
+    "tcp_bbr",
+    "xfs",
+    "btrfs",
+    "kvm",
+    "fuse",
+    "nf_tables",
+    "tun",
+    "bridge",
+    "virtio_net",
+    "overlay",
+];
+
+pub fn run(args: &[String]) -> Outcome {
+    if let Some(flag) = args.iter().find(|arg| arg.starts_with('-') && *arg != "--list") {
+        return Err(Failure::Usage(format!("unknown argument `{flag}`")));
+    }
+    if args.iter().any(|arg| arg == "--list") {
+        let apt = apt::Apt::new(&work_dir())?;
+        for kernel in apt.kernels()? {
+            println!("{}-{}-{}", kernel.arch, kernel.version, kernel.flavour);
+        }
+        return Ok(());
+    }
+    for skip in fetch(args) {
+        println!("SKIP {skip}");
+    }
+    let all = files_below(&kernels_dir());
+    println!("{} BTF files in {}", all.len(), kernels_dir().display());
+    Ok(())
+}
+
+/// Fetches what is not there yet; returns what could not be had, and why.
+pub fn fetch(series: &[String]) -> Vec<String> {
+    let wanted: Vec<Wanted> = wanted(series).into_iter().filter(|wanted| !wanted.is_here()).collect();
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    let skip_all = |why: &str| wanted.iter().map(|w| format!("kernel BTF {}: {why}", w.name())).collect();
+    let missing: Vec<_> =
+        ["apt-get", "apt-cache", "dpkg-deb", "tar"].into_iter().filter(|tool| !have(tool)).collect();
+    if !missing.is_empty() {
+        return skip_all(&format!("needs Debian's {}", missing.join(", ")));
+    }
+    install::decompressors();
+    let available = apt::Apt::new(&work_dir()).and_then(|apt| apt.kernels().map(|kernels| (apt, kernels)));
+    let (apt, kernels) = match available {
+        Ok(found) => found,
+        Err(why) => return skip_all(&why.to_string()),
+    };
+    let mut skips = Vec::new();
+    for wanted in &wanted {
+        eprintln!("kernel BTF {}", wanted.name());
+        let newest = kernels
+            .iter()
+            .filter(|kernel| wanted.takes(kernel))
+            .max_by_key(|kernel| version_key(&kernel.version));
+        let result = newest
+            .ok_or_else(|| Failure::from("the mirror has none"))
+            .and_then(|k| one(&apt, k, wanted.modules));
+        if let Err(why) = result {
+            skips.push(format!("kernel BTF {}: {why}", wanted.name()));
+        }
+    }
+    skips
+}
+
+/// Downloads one kernel and leaves its BTF, and its modules', in the cache.
+fn one(apt: &apt::Apt, kernel: &apt::Kernel, modules: bool) -> Outcome {
+    let deb = apt.download(kernel)?;
+    let tree = deb.with_extension("tree");
+    let unpacked = unpack(&deb, &tree, modules);
+    let result = unpacked.and_then(|()| extract(kernel, &tree));
+    for path in [tree.as_path(), deb.as_path()] {
+        let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+    }
+    result
+}
+
+fn extract(kernel: &apt::Kernel, tree: &Path) -> Outcome {
+    let files = files_below(tree);
+    let named =
+        |file: &&PathBuf| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinu"));
+    let image = files.iter().find(named).ok_or("no kernel image in the package")?;
+    let image = std::fs::read(image).map_err(|why| format!("{}: {why}", image.display()))?;
+    let data = image::vmlinux_btf(&image)?;
+    let name = format!("{}-{}-{}", kernel.arch, kernel.version, kernel.flavour);
+    let mut modules = 0;
+    for file in &files {
+        let stem = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let Some((stem, packed)) = stem.split_once(".ko") else { continue };
+        let stem = stem.replace('-', "_");
+        if !MODULES.contains(&stem.as_str()) {
+            continue;
+        }
+        let data = std::fs::read(file).map_err(|why| format!("{}: {why}", file.display()))?;
+        let object = if packed.is_empty() { Some(data) } else { image::unpack(&data) };
+        if let Some(section) =
+            object.and_then(|object| btf::elf_section(&object, b".BTF").map(<[u8]>::to_vec))
+        {
+            write(&kernels_dir().join("modules").join(&name).join(format!("{stem}.btf")), &section)?;
+            modules += 1;
+        }
+    }
+    // Last, so that a fetch cut short is not taken for a whole one.
+    write(&kernels_dir().join(format!("{name}.btf")), &data)?;
+    eprintln!("  {name}: {} bytes, {modules} modules", data.len());
+    Ok(())
+}
+
+/// Takes the kernel image, and the modules wanted, out of a package.
+fn unpack(deb: &Path, tree: &Path, modules: bool) -> Outcome {
+    let _ = std::fs::remove_dir_all(tree);
+    std::fs::create_dir_all(tree).map_err(|why| format!("{}: {why}", tree.display()))?;
+    let mut dpkg = Command::new("dpkg-deb")
+        .arg("--fsys-tarfile")
+        .arg(deb)
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|why| format!("dpkg-deb: {why}"))?;
+    let mut tar = Command::new("tar");
+    tar.args(["-x", "--wildcards", "--wildcards-match-slash", "-C"]).arg(tree);
+    tar.args(["./boot/vmlinu*", "*/lib/modules/*/vmlinu*"]);
+    if modules {
+        tar.args(MODULES.iter().flat_map(|module| {
+            let dashed = module.replace('_', "-");
+            [format!("*/{module}.ko*"), format!("*/{dashed}.ko*")]
+        }));
+    }
+    // Not every pattern is in every package, and tar minds: what is missing shows in what was unpacked.
+    let stdin = dpkg.stdout.take().map_or(Stdio::null(), Stdio::from);
+    let tar = tar.stdin(stdin).stderr(Stdio::null()).status();
+    let dpkg = dpkg.wait().map_err(|why| format!("dpkg-deb: {why}"))?;
+    tar.map_err(|why| format!("tar: {why}"))?;
+    if dpkg.success() { Ok(()) } else { Err(format!("dpkg-deb: {dpkg}").into()) }
+}
+
+fn wanted(series: &[String]) -> Vec<Wanted> {
+    let all = DEFAULT.map(|(series, arch, flavour, modules)| Wanted {
+        series: series.to_owned(),
+        arch: arch.to_owned(),
+        flavour: flavour.to_owned(),
+        modules,
+    });
+    if series.is_empty() {
+        return all.to_vec();
+    }
+    let mut chosen = Vec::new();
+    for name in series {
+        let known: Vec<Wanted> =
+            all.iter().filter(|w| w.series == *name || w.arch == *name).cloned().collect();
+        if known.is_empty() {
+            let (arch, flavour) = ("amd64".to_owned(), "cloud".to_owned());
+            chosen.push(Wanted { series: name.clone(), arch, flavour, modules: false });
+        }
+        chosen.extend(known);
+    }
+    chosen
+}
+
+impl Wanted {
+    fn name(&self) -> String {
+        format!("{} {} {}", self.series, self.arch, self.flavour)
+    }
+
+    fn takes(&self, kernel: &apt::Kernel) -> bool {
+        kernel.arch == self.arch && kernel.flavour == self.flavour && of_series(&kernel.version, &self.series)
+    }
+
+    fn is_here(&self) -> bool {
+        let names = std::fs::read_dir(kernels_dir()).into_iter().flatten().flatten();
+        names.map(|entry| entry.file_name().to_string_lossy().into_owned()).any(|name| {
+            let inner = name.strip_prefix(&format!("{}-", self.arch));
+            inner
+                .and_then(|rest| rest.strip_suffix(&format!("-{}.btf", self.flavour)))
+                .is_some_and(|v| of_series(v, &self.series))
+        })
+    }
+}
+
+/// `6.1.192` is of the series `6.1` and `6`, not of `6.12`.
+fn of_series(version: &str, series: &str) -> bool {
+    version.strip_prefix(series).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
+}
+
+/// Numbers compare as numbers; a release candidate comes before its release.
+fn version_key(version: &str) -> (Vec<u32>, u32) {
+    let (release, candidate) = version.split_once("-rc").unwrap_or((version, ""));
+    let numbers = release.split(['.', '-']).map_while(|part| part.parse().ok()).collect();
+    (numbers, candidate.parse().unwrap_or(u32::MAX))
+}
+
+fn work_dir() -> PathBuf {
+    root().join("target/kernels/apt")
+}
+
+fn write(path: &Path, data: &[u8]) -> Outcome {
+    let folder = path.parent().unwrap_or(path);
+    let fresh = path.with_extension("new");
+    std::fs::create_dir_all(folder)
+        .and_then(|()| std::fs::write(&fresh, data))
+        .and_then(|()| std::fs::rename(&fresh, path))
+        .map_err(|why| format!("{}: {why}", path.display()).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_and_series() {
+        assert!(of_series("6.1.192", "6.1"));
+        assert!(!of_series("6.12.43", "6.1"));
+        assert!(of_series("7.3-rc7", "7"));
+        assert!(version_key("6.1.20") < version_key("6.1.192"));
+        assert!(version_key("7.3-rc7") < version_key("7.3"));
+        assert!(version_key("7.2.13") < version_key("7.3-rc7"));
+    }
+
+    #[test]
+    fn series_can_be_chosen() {
+        let names = |args: &[&str]| {
+            let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+            wanted(&args).iter().map(Wanted::name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&["s390x", "6.5"]), ["6.12 s390x generic", "6.5 amd64 cloud"]);
+        assert_eq!(names(&[]).len(), DEFAULT.len());
+    }
+}
