@@ -22,8 +22,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     if let Some(long) = btf.types().find(|t| t.kind() == Kind::Int && t.name().as_bytes() == b"long") {
         cut.id(long, Share::Whole);
     }
-    for ty in btf.types().filter(|t| cut.is_named(*t)) {
-        cut.id(ty, Share::Whole);
+    for ty in btf.types() {
+        if cut.is_named(ty) {
+            cut.id(ty, Share::Whole);
+        }
     }
     fs::write(out, cut.build(btf.endian()))?;
     Ok(())

@@ -21,17 +21,26 @@ use crate::{
 use core_relo::{Plan, plan::Summary};
 use std::{io, path::Path};
 
-/// Plans one object on each kernel of a selection; bad ones are reported and left out.
+/// Plans the object at `path` on each kernel; what is bad is reported and left out.
 fn each_plan(
     app: &mut App<'_>,
     path: &Path,
     targets: &Targets,
+    each: impl FnMut(&mut App<'_>, &ObjectFile, &Kernel, &Plan<'_>) -> io::Result<()>,
+) -> io::Result<()> {
+    match ObjectFile::read(path) {
+        Ok(file) => each_of_plans(app, &file, &Selection::of(targets), each),
+        Err(bad) => app.fail(&bad),
+    }
+}
+
+/// Plans one object on each kernel of a selection; what is bad is reported and left out.
+fn each_of_plans(
+    app: &mut App<'_>,
+    file: &ObjectFile,
+    selection: &Selection,
     mut each: impl FnMut(&mut App<'_>, &ObjectFile, &Kernel, &Plan<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let file = match ObjectFile::read(path) {
-        Ok(file) => file,
-        Err(bad) => return app.fail(&bad),
-    };
     let object = match file.parse() {
         Ok(object) => object,
         Err(bad) => return app.fail(&bad),
@@ -40,7 +49,6 @@ fn each_plan(
         Ok(relocs) => relocs,
         Err(bad) => return app.fail(&bad),
     };
-    let selection = Selection::of(targets);
     selection.notes.iter().try_for_each(|note| app.note(note))?;
     selection.bad.iter().try_for_each(|bad| app.fail(bad))?;
     for place in &selection.places {
@@ -51,7 +59,7 @@ fn each_plan(
                 kernel.complete_for(&relocs);
                 let plan = Plan::new(&relocs, &kernel.target);
                 app.end_with(exit_of(plan.summary()));
-                each(app, &file, &kernel, &plan)?;
+                each(app, file, &kernel, &plan)?;
             }
         }
     }
