@@ -27,12 +27,13 @@ const KERNELS: [(&str, &[u8]); 4] = [
 pub(crate) fn run(app: &mut App<'_>) -> io::Result<()> {
     let file = ObjectFile::embedded(OBJECT.0, OBJECT.1);
     let kernels = KERNELS.map(|(name, bytes)| Place::Embedded { name, bytes });
-    say(app, "An object for process monitoring, against four kernels and the one running here:")?;
+    say(app, "An object for process monitoring, against four kernels and the one running here:\n")?;
     command(app, "check exec.bpf.o --btf linux-5.10 linux-6.1 linux-6.12 linux-7.2")?;
     check::check(app, std::slice::from_ref(&file), &Selection { places: kernels.to_vec(), ..Selection::default() })?;
+    say(app, "")?;
     command(app, "check exec.bpf.o")?;
     check::check(app, std::slice::from_ref(&file), &Selection { places: vec![Place::Running], ..Selection::default() })?;
-    say(app, "\nWhy it does not fit the oldest and the newest:")?;
+    say(app, "\nWhy it does not fit the oldest and the newest:\n")?;
     for kernel in kernels {
         let unresolved = Selection { places: vec![kernel], ..Selection::default() };
         each_of_plans(app, &file, &unresolved, |app, file, kernel, plan| {
@@ -56,7 +57,7 @@ fn say(app: &mut App<'_>, text: &str) -> io::Result<()> {
 
 fn command(app: &mut App<'_>, line: &str) -> io::Result<()> {
     if app.format == Format::Text {
-        writeln!(app.out, "\n{DIM}${DIM:#} {BOLD}core-relo {line}{BOLD:#}")?;
+        writeln!(app.out, "{DIM}${DIM:#} {BOLD}core-relo {line}{BOLD:#}")?;
         // What goes wrong comes on another stream, and after this.
         app.out.flush()?;
     }

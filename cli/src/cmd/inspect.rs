@@ -155,8 +155,13 @@ impl Inspected {
             vec![e.name.clone(), e.kind.to_owned(), weak.to_owned()]
         });
         section(out, "Externs", &["NAME", "KIND", ""], externs)?;
-        let kinds = self.relocations.iter().map(|(kind, n)| vec![kind.clone(), format!(">{n}")]);
-        section(out, "CO-RE relocations", &["KIND", "COUNT"], kinds)
+        let mut kinds: Vec<_> =
+            self.relocations.iter().map(|(kind, n)| vec![kind.clone(), format!(">{n}")]).collect();
+        let all: usize = self.relocations.values().sum();
+        if kinds.len() > 1 {
+            kinds.push(vec!["all".to_owned(), format!(">{all}")]);
+        }
+        section(out, "CO-RE relocations", &["KIND", "COUNT"], kinds.into_iter())
     }
 }
 
@@ -168,16 +173,13 @@ fn section(
     rows: impl Iterator<Item = Vec<String>>,
 ) -> io::Result<()> {
     let mut columns = Columns::new();
-    columns.row(head.iter().map(|h| painted(DIM, h)));
-    let mut count = 0usize;
-    for row in rows {
-        columns.row(row);
-        count = count.saturating_add(1);
-    }
-    if count == 0 {
+    columns.row(head.iter().map(|h| if h.is_empty() { String::new() } else { painted(DIM, h) }));
+    let mut rows = rows.peekable();
+    if rows.peek().is_none() {
         return Ok(());
     }
-    writeln!(out, "\n{BOLD}{title}{BOLD:#} ({count})")?;
+    rows.for_each(|row| columns.row(row));
+    writeln!(out, "\n{BOLD}{title}{BOLD:#}")?;
     columns.lines().iter().try_for_each(|line| writeln!(out, "  {line}"))
 }
 

@@ -11,7 +11,7 @@ use crate::{
         target::{Kernel, Selection},
     },
     json::{self, Unresolved},
-    render::{explained, style},
+    render::style,
 };
 use core_relo::Plan;
 use core_relo_loader::object::Object;
@@ -45,12 +45,9 @@ pub(crate) fn run(app: &mut App<'_>, args: &args::Patch) -> io::Result<()> {
         let file = ObjectFile::read(&args.object)?;
         let object = file.parse()?;
         kernel.check_order(object.endian())?;
-        Ok((patch(app, args, &file, &object, &mut kernel)?, ()))
+        patch(app, args, &file, &object, &mut kernel)
     })();
-    match patched {
-        Ok((written, ())) => written,
-        Err(bad) => app.fail(&bad),
-    }
+    patched.unwrap_or_else(|bad| app.fail(&bad))
 }
 
 /// The one kernel to patch for.
@@ -123,7 +120,10 @@ fn report(
         return json::line(app.out, &patched);
     }
     for planned in plan.iter().filter(is_unresolved) {
-        explained::write(app.err, &file.name, &kernel.name, &planned)?;
+        let (u, style) = (Unresolved::new(&planned), style::of_outcome(style::outcome(&planned.decision())));
+        let program = u.program.as_deref().unwrap_or(&u.section);
+        let (outcome, place) = (u.outcome, u.place());
+        writeln!(app.err, "{style}{outcome}{style:#}: {place} {program}: {}: {}", u.access, u.reason)?;
     }
     let counts = counts(summary);
     match written {
@@ -143,7 +143,8 @@ fn replace(path: &Path, bytes: &[u8]) -> Result<(), BadInput> {
     // What a link points to is replaced, not the link.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     if path.exists() {
-        file::regular(&path).map_err(|bad| BadInput { what: format!("cannot be replaced: it {}", bad.what), ..bad })?;
+        let refused = |bad: BadInput| BadInput::at(&path, format_args!("cannot be replaced: it {}", bad.what));
+        file::regular(&path).map_err(refused)?;
     }
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
@@ -159,7 +160,11 @@ fn replace(path: &Path, bytes: &[u8]) -> Result<(), BadInput> {
         beside.persist(&path).map_err(|e| e.error)?;
         Ok(())
     };
-    write().map_err(|e| BadInput::at(&path, format_args!("cannot be written: {e}")))
+    write().map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => BadInput::at(&path, "cannot be written: no such folder"),
+        io::ErrorKind::PermissionDenied => BadInput::at(&path, "cannot be written: permission denied"),
+        _ => BadInput::at(&path, format_args!("cannot be written: {e}")),
+    })
 }
 
 /// What a new file gets; the umask takes its part.

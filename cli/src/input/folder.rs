@@ -8,8 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Folders within folders. Links are followed, so there could be no end.
-const DEPTH: u32 = 16;
+/// Folders within folders.
+const DEPTH: u32 = 64;
 
 /// Endings of files that nobody means when naming a folder of kernels.
 const SOMETHING_ELSE: [&str; 14] =
@@ -25,11 +25,8 @@ pub(crate) struct Found {
 
 /// Looks which files below a folder are kernels.
 pub(crate) fn look_through(folder: &Path) -> Found {
-    let mut found = Found::default();
-    let files = match files(folder) {
-        Ok(files) => files,
-        Err(bad) => return Found { bad: vec![bad], ..found },
-    };
+    let (files, bad) = files(folder);
+    let mut found = Found { bad, ..Found::default() };
     let mut modules = Vec::new();
     for path in files.into_iter().filter(|path| !is_something_else(path)) {
         match is_module(&path) {
@@ -52,12 +49,12 @@ pub(crate) fn look_through(folder: &Path) -> Found {
     found
 }
 
-/// Every file below a folder, in order of path.
-pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>, BadInput> {
-    let mut found = Vec::new();
-    walk(folder, DEPTH, &mut found)?;
+/// Every file below a folder, in order of path; and what could not be read.
+pub(crate) fn files(folder: &Path) -> (Vec<PathBuf>, Vec<BadInput>) {
+    let (mut found, mut bad) = (Vec::new(), Vec::new());
+    walk(folder, DEPTH, &mut found, &mut bad);
     found.sort();
-    Ok(found)
+    (found, bad)
 }
 
 /// Whether a file's name says that it is no kernel.
@@ -67,25 +64,32 @@ pub(crate) fn is_something_else(path: &Path) -> bool {
     hidden || ending.is_some_and(|ending| SOMETHING_ELSE.contains(&ending))
 }
 
-fn walk(folder: &Path, depth: u32, found: &mut Vec<PathBuf>) -> Result<(), BadInput> {
+/// Links to files are followed, links to folders are not, for they may lead back.
+fn walk(folder: &Path, depth: u32, found: &mut Vec<PathBuf>, bad: &mut Vec<BadInput>) {
     let Some(deeper) = depth.checked_sub(1) else {
-        return Err(BadInput::at(folder, format_args!("folders nest deeper than {DEPTH} levels")));
+        bad.push(BadInput::at(folder, format_args!("folders nest deeper than {DEPTH} levels")));
+        return;
     };
-    let entries = fs::read_dir(folder).map_err(|e| file::unreadable(folder, &e))?;
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(e) => return bad.push(file::unreadable(folder, &e)),
+    };
     for entry in entries {
-        let path = entry.map_err(|e| file::unreadable(folder, &e))?.path();
-        match path.is_dir() {
-            true => walk(&path, deeper, found)?,
-            false => found.push(path),
+        match entry.and_then(|entry| Ok((entry.path(), entry.file_type()?))) {
+            Ok((path, kind)) if kind.is_dir() => walk(&path, deeper, found, bad),
+            Ok((path, kind)) if kind.is_symlink() && path.is_dir() => log::info!("{}: not followed", shown(&path)),
+            Ok((path, _)) => found.push(path),
+            Err(e) => bad.push(file::unreadable(folder, &e)),
         }
     }
-    Ok(())
 }
 
 /// Whether a file is BTF of a module, by as little of it as tells. What is damaged is found when it is read in earnest.
 fn is_module(path: &Path) -> Result<bool, BadInput> {
     let head = file::head(path)?;
-    if !unpack::is_raw_or_elf(&head) {
+    // A vmlinux is an executable: only relocatable ELF files are modules (or BPF objects).
+    let is_relocatable = matches!(head.get(16..18), Some([1, 0] | [0, 1]));
+    if !unpack::is_raw_or_elf(&head) || (head.starts_with(b"\x7fELF") && !is_relocatable) {
         return Ok(false);
     }
     let opened = unpack::open(path)?;

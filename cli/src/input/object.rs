@@ -6,6 +6,8 @@ use core_relo::{Data, Relocs};
 use core_relo_loader::object::{ElfError, Object, ObjectError};
 use std::path::Path;
 
+const EXPECTED: &str = "expected a BPF object, as `clang --target=bpf -g -O2 -c` writes it";
+
 /// An object's bytes, and its name as typed.
 #[derive(Clone, Debug)]
 pub(crate) struct ObjectFile {
@@ -16,6 +18,9 @@ pub(crate) struct ObjectFile {
 impl ObjectFile {
     pub(crate) fn read(path: &Path) -> Result<Self, BadInput> {
         let bytes = file::read(path, file::OBJECT_BYTES)?;
+        if bytes.is_empty() {
+            return Err(BadInput::at(path, "is empty").help(EXPECTED));
+        }
         Ok(Self { name: shown(path), bytes })
     }
 
@@ -37,11 +42,11 @@ impl ObjectFile {
         let bad = BadInput::new(&*self.name, e);
         match e {
             ObjectError::Elf(ElfError::NotElf) => {
-                bad.help("expected a BPF object, as `clang --target=bpf -g -O2 -c` writes it")
+                bad.help(EXPECTED)
             }
             ObjectError::Elf32 => bad.help("compile with --target=bpf"),
             ObjectError::Machine { .. } | ObjectError::FileType { .. } => {
-                bad.help("expected a BPF object, as `clang --target=bpf -g -O2 -c` writes it")
+                bad.help(EXPECTED)
             }
             ObjectError::NoSymbols => bad.help("strip only debug information: llvm-strip -g"),
             ObjectError::Elf(_) => bad.help("is the file complete?"),

@@ -54,10 +54,11 @@ impl Selection {
         }
         for path in &targets.module {
             match path.is_dir() {
-                true => match folder::files(path) {
-                    Ok(files) => all.modules.extend(files.into_iter().filter(|f| !folder::is_something_else(f))),
-                    Err(bad) => all.bad.push(bad),
-                },
+                true => {
+                    let (files, bad) = folder::files(path);
+                    all.modules.extend(files.into_iter().filter(|f| !folder::is_something_else(f)));
+                    all.bad.extend(bad);
+                }
                 false => all.modules.push(path.clone()),
             }
         }

@@ -23,7 +23,7 @@ pub(crate) fn open(path: &Path) -> Result<TargetFile, BadInput> {
     if head.is_empty() && std::fs::metadata(path).is_ok_and(|meta| meta.len() == 0) {
         return Err(BadInput::at(path, "is empty").help(EXPECTED));
     }
-    let known = is_raw_or_elf(&head) || Compression::of(&head).is_some() || vmlinuz::payload(&head).is_some();
+    let known = is_raw_or_elf(&head) || Compression::of(&head).is_some();
     let bytes = file::read(path, if known { file::TARGET_BYTES } else { file::SEARCHED_BYTES })?;
     if bytes.is_empty() {
         return Err(BadInput::at(path, "is empty").help(EXPECTED));
@@ -43,7 +43,9 @@ fn find(path: &Path, bytes: Data<'static>, depth: u32) -> Result<TargetFile, Bad
     let Some(deeper) = depth.checked_sub(1) else {
         return Err(BadInput::at(path, format_args!("compressed more than {DEPTH} times over")));
     };
-    if let Some(payload) = vmlinuz::payload(&bytes) {
+    if let Some(at) = vmlinuz::payload(&bytes) {
+        let short = || format!("truncated: its header says the kernel ends at byte {}, it has {}", at.end, bytes.len());
+        let payload = bytes.get(at.clone()).ok_or_else(|| BadInput::at(path, short()))?;
         let what = "the boot image's header names a payload that is in no known compression";
         let how = Compression::of(payload).ok_or_else(|| BadInput::at(path, what))?;
         return find(path, unpacked(path, how, payload)?, deeper);

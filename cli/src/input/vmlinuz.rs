@@ -4,6 +4,7 @@ use core_relo::Endian;
 use std::{
     fmt,
     io::{self, Read},
+    ops::Range,
 };
 
 /// Bytes that unpacking may come to, whatever the input.
@@ -127,13 +128,13 @@ fn lz4_legacy(bytes: &[u8], limit: u64) -> io::Result<Vec<u8>> {
     if unpacked.is_empty() { Err(io::Error::other("no block in it")) } else { Ok(unpacked) }
 }
 
-/// The compressed kernel in an x86 bzImage (`Documentation/arch/x86/boot.rst`) or an EFI zboot image
-/// (`drivers/firmware/efi/libstub/zboot-header.S`), whose headers say where it lies.
-pub(crate) fn payload(image: &[u8]) -> Option<&[u8]> {
+/// Where the compressed kernel lies in an x86 bzImage (`Documentation/arch/x86/boot.rst`) or an EFI zboot image
+/// (`drivers/firmware/efi/libstub/zboot-header.S`), as their headers say; the file may be shorter.
+pub(crate) fn payload(image: &[u8]) -> Option<Range<usize>> {
     bz_image(image).or_else(|| zboot(image))
 }
 
-fn bz_image(image: &[u8]) -> Option<&[u8]> {
+fn bz_image(image: &[u8]) -> Option<Range<usize>> {
     if image.get(0x202..0x206)? != b"HdrS" || u16_at(image, 0x206)? < 0x208 {
         return None;
     }
@@ -143,14 +144,14 @@ fn bz_image(image: &[u8]) -> Option<&[u8]> {
         n => u32::from(n),
     };
     let start = setup_sectors.checked_add(1)?.checked_mul(512)?.checked_add(u32_at(image, 0x248)?)?;
-    slice(image, start, u32_at(image, 0x24c)?)
+    range(start, u32_at(image, 0x24c)?)
 }
 
-fn zboot(image: &[u8]) -> Option<&[u8]> {
+fn zboot(image: &[u8]) -> Option<Range<usize>> {
     if !image.starts_with(b"MZ") || image.get(4..8)? != b"zimg" {
         return None;
     }
-    slice(image, u32_at(image, 8)?, u32_at(image, 12)?)
+    range(u32_at(image, 8)?, u32_at(image, 12)?)
 }
 
 /// The streams that begin somewhere in an image, in order.
@@ -166,9 +167,9 @@ pub(crate) fn streams(image: &[u8]) -> impl Iterator<Item = (Compression, &[u8])
     })
 }
 
-fn slice(image: &[u8], start: u32, len: u32) -> Option<&[u8]> {
+fn range(start: u32, len: u32) -> Option<Range<usize>> {
     let start = usize::try_from(start).ok()?;
-    image.get(start..start.checked_add(usize::try_from(len).ok()?)?)
+    Some(start..start.checked_add(usize::try_from(len).ok()?)?)
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
@@ -220,9 +221,9 @@ mod tests {
         image[0x248..0x24c].copy_from_slice(&8u32.to_le_bytes());
         image[0x24c..0x250].copy_from_slice(&6u32.to_le_bytes());
         image[0x408..0x40e].copy_from_slice(b"kernel");
-        assert_eq!(payload(&image), Some(&b"kernel"[..]));
+        assert_eq!(payload(&image).and_then(|at| image.get(at)), Some(&b"kernel"[..]));
         image[0x24c..0x250].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert_eq!(payload(&image), None);
+        assert_eq!(payload(&image), Some(0x408..0x1_0000_0407));
         assert_eq!(payload(&image[..0x240]), None);
     }
 
