@@ -1,6 +1,7 @@
 //! What the tests across the crates share: where artifacts are, how a test says SKIP, and libbpf as the judge.
 
 pub mod artifacts;
+pub mod expect;
 #[cfg(feature = "libbpf")]
 pub mod judge;
 pub mod ours;

@@ -96,7 +96,13 @@ mod with_libbpf {
     fn pair(tally: &mut Tally, object: &Path, target: &Path, ours: &Target<'_>, theirs: &JudgedTarget) {
         let bytes = fs::read(object).unwrap();
         let Some(judged) = JudgedObject::read(&bytes) else { return };
-        let parsed = Object::parse(&bytes).unwrap_or_else(|e| panic!("{}: {e}", object.display()));
+        let parsed = match Object::parse(&bytes) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                tally.disagreements.push(format!("{}: {error}", object.display()));
+                return;
+            }
+        };
         let (our, their) = (ours::records(&parsed, ours, false).unwrap(), judge::records(&judged, theirs));
         tally.records += their.len();
         let place = format!("{} on {}", object.display(), target.display());

@@ -49,7 +49,7 @@ impl Source {
     pub fn refuses(&self, compiler: &Compiler) -> Option<String> {
         let fits = |r: &Requirement| r.family == compiler.family && compiler.version >= r.at_least;
         let wanted: Vec<_> = self.requires.iter().map(|r| format!("{}>={}", r.family, r.at_least)).collect();
-        if self.requires.iter().any(fits) { None } else { Some(format!("requires {}", wanted.join(" or "))) }
+        if self.requires.iter().any(fits) { None } else { Some(format!("needs {}", wanted.join(" or "))) }
     }
 
     /// No `requires:` directive of its own.

@@ -24,6 +24,8 @@ pub enum Order {
 /// The oldest clang that is used.
 pub const OLDEST_CLANG: u32 = 14;
 const NEWEST_CLANG: u32 = 26;
+/// GCC writes the folder it runs in to .BTF, maps of prefixes or not; it takes that folder from `PWD`, if that leads there.
+const SOME_FOLDER: &str = "/proc/self/cwd";
 
 impl Order {
     pub const BOTH: [Self; 2] = [Self::Little, Self::Big];
@@ -69,7 +71,7 @@ impl Compiler {
         } else {
             let order = if order == Order::Little { "-mlittle-endian" } else { "-mbig-endian" };
             command.args([order, "-gbtf", "-mco-re", "-Werror=implicit-function-declaration"]);
-            command.arg(format!("-ffile-prefix-map={}=.", folder.display()));
+            command.env("PWD", SOME_FOLDER);
         }
         command.args(["-O2", "-nostdinc", "-Iinclude", "-Wall", "-Werror", "-Wno-unused-value", "-c"]);
         command
@@ -104,7 +106,7 @@ pub fn host_cc(flags: &[String], folder: &Path) -> Option<Command> {
     output(&mut probe)?;
     let mut command = Command::new(name);
     command.current_dir(folder).args(flags).args(["-gbtf", "-O2", "-nostdinc", "-Iinclude", "-c"]);
-    command.arg(format!("-ffile-prefix-map={}=.", folder.display()));
+    command.env("PWD", SOME_FOLDER);
     Some(command)
 }
 

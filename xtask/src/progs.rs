@@ -1,6 +1,6 @@
 //! `cargo xtask progs`: compiles `bpf-progs/` with every compiler, for both byte orders.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -67,7 +67,7 @@ pub fn build(compilers: &[Compiler], out: &Path) -> Outcome<Vec<String>> {
     let cases = cases::all()?;
     let newest_header = newest(&files_below(&cases::dir().join("include")));
     let mut jobs = Vec::new();
-    let mut skips = Vec::new();
+    let mut skips = Skips::new();
     for compiler in compilers {
         for order in Order::BOTH {
             plan(compiler, order, &cases, out, &mut jobs, &mut skips);
@@ -86,9 +86,17 @@ pub fn build(compilers: &[Compiler], out: &Path) -> Outcome<Vec<String>> {
         out.display()
     );
     compile(jobs)?;
-    skips.sort();
-    skips.dedup();
-    Ok(skips)
+    Ok(skips.iter().map(describe).collect())
+}
+
+/// Why files are not made, and which.
+type Skips = BTreeMap<String, BTreeSet<String>>;
+
+fn describe((why, names): (&String, &BTreeSet<String>)) -> String {
+    const SHOWN: usize = 4;
+    let shown: Vec<_> = names.iter().take(SHOWN).map(String::as_str).collect();
+    let more = if names.len() > SHOWN { format!(" and {} more", names.len() - SHOWN) } else { String::new() };
+    format!("bpf-progs {why}: {}{more}", shown.join(", "))
 }
 
 /// Lists the files one compiler is to make for one byte order.
@@ -98,13 +106,13 @@ fn plan(
     cases: &[Case],
     out: &Path,
     jobs: &mut Vec<Job>,
-    skips: &mut Vec<String>,
+    skips: &mut Skips,
 ) {
     let folder = cases::dir();
     let out = out.join(compiler.name()).join(order.folder());
     for case in cases {
         if let Some(why) = case.program.refuses(compiler) {
-            skips.push(format!("bpf-progs/{} with {}: {why}", case.name(), compiler.name()));
+            skips.entry(format!("with {}: {why}", compiler.name())).or_default().insert(case.name());
             continue;
         }
         for source in std::iter::once(&case.program).chain(case.targets.values()) {
@@ -115,7 +123,9 @@ fn plan(
                     jobs.push(Job { command, object, source: folder.join(&source.path) });
                 }
                 Ok(None) => {}
-                Err(why) => skips.push(format!("bpf-progs/{}: {why}", source.path.display())),
+                Err(why) => {
+                    skips.entry(why).or_default().insert(source.path.display().to_string());
+                }
             }
         }
     }

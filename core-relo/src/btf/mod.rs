@@ -10,6 +10,7 @@ mod build;
 mod check;
 mod distill;
 mod error;
+mod geometry;
 mod header;
 mod kind;
 mod raw;
@@ -20,6 +21,7 @@ mod walk;
 
 pub use build::{Builder, BuiltMember};
 pub use error::{BtfError, WalkError};
+pub use geometry::Extent;
 pub use kind::Kind;
 pub use ty::{Members, Params, SecInfos, Type, Variants};
 pub use view::{ArrayInfo, IntInfo, Member, Param, SecInfo, Variant};

@@ -124,14 +124,6 @@ pub enum ObjectError {
         /// The section's size in bytes.
         available: u64,
     },
-    /// A program is `static`; only subprograms in `.text` may be.
-    #[error("section `{section}`: program `{symbol}` is static")]
-    StaticProgram {
-        /// The section's name.
-        section: Box<str>,
-        /// The program's name.
-        symbol: Box<str>,
-    },
     /// The `version` section is not four bytes long.
     #[error("section `version` has {size} bytes, expected 4")]
     VersionSize {

@@ -62,6 +62,9 @@ pub(crate) struct Code<'d> {
 
 impl<'d> Code<'d> {
     /// What libbpf's `bpf_object__add_programs` finds, in its order: by section, then by place.
+    ///
+    /// libbpf refuses an object with a `static` function outside of `.text`. Such objects exist (they call it as a subprogram),
+    /// and their relocations can be decided as any other's: it is for loading to refuse.
     pub(crate) fn collect(elf: &Elf<'d>, symbols: &Symbols<'d>) -> Result<Self, ObjectError> {
         let mut sections = Vec::new();
         let mut indices = Vec::new();
@@ -85,10 +88,6 @@ impl<'d> Code<'d> {
             }
             let (start, len) = bounds(section, symbol.name, symbol.value, symbol.size)?;
             let is_subprogram = section.name == TEXT;
-            if symbol.linkage == Linkage::Static && !is_subprogram {
-                let (section, symbol) = (section.text(), text(symbol.name));
-                return Err(ObjectError::StaticProgram { section, symbol });
-            }
             programs.push(Program {
                 name: symbol.name,
                 section: section.name,

@@ -1,0 +1,77 @@
+//! Which bits of a composite a member takes, however the compiler told it.
+
+use super::{Btf, Member, WalkError};
+use crate::ids::BitOffset;
+
+/// The bits of a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Extent {
+    /// Its first bit, from the start of the composite.
+    pub bit_offset: BitOffset,
+    /// Its width in bits. 64 bits, for a large array has more of them than 32 can count.
+    pub bits: u64,
+    /// Whether it is a bitfield, by the composite's flag or by an INT that does not fill its storage.
+    pub is_bitfield: bool,
+}
+
+impl Btf<'_> {
+    /// The bits of a member of one of this BTF's composites.
+    ///
+    /// Since Linux 5.0 the composite's flag is set and the member holds the width; before, its type was an INT of fewer bits
+    /// than its storage, offset within it. CO-RE knows only the first: for libbpf the second is compatible with nothing.
+    pub fn member_extent(&self, member: &Member<'_>) -> Result<Extent, WalkError> {
+        if member.bitfield_bits > 0 {
+            let bits = u64::from(member.bitfield_bits);
+            return Ok(Extent { bit_offset: member.bit_offset, bits, is_bitfield: true });
+        }
+        let ty = self.strip(member.ty)?;
+        let storage = u64::from(self.size_of(ty.id())?.0).saturating_mul(8);
+        let whole = Extent { bit_offset: member.bit_offset, bits: storage, is_bitfield: false };
+        let Some(int) = ty.int() else { return Ok(whole) };
+        if int.offset == 0 && u64::from(int.bits) == storage {
+            return Ok(whole);
+        }
+        let bit_offset = BitOffset(member.bit_offset.0.saturating_add(u32::from(int.offset)));
+        Ok(Extent { bit_offset, bits: u64::from(int.bits), is_bitfield: true })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Endian,
+        btf::{Builder, BuiltMember, Kind},
+    };
+    use alloc::vec::Vec;
+
+    #[test]
+    fn bitfields_old_and_new_and_members_that_are_none() {
+        for endian in [Endian::Little, Endian::Big] {
+            let mut b = Builder::new(endian);
+            let int = b.int("int", 4, Builder::SIGNED);
+            let legacy = b.legacy_bitfield("int", 4, 0, 3, 5);
+            let array = b.array(int, int, 0x2000_0000);
+            b.structure("old", 8, &[("whole", int, 0), ("part", legacy, 32)]);
+            let bits =
+                |name, bit_offset, bitfield_bits| BuiltMember { name, ty: int, bit_offset, bitfield_bits };
+            b.composite(Kind::Struct, "new", 8, &[bits("whole", 0, 0), bits("part", 35, 5)]);
+            b.structure("large", 0x8000_0000, &[("array", array, 0)]);
+            let btf = Btf::parse(b.finish()).unwrap();
+            let extents = |name: &[u8]| -> Vec<_> {
+                let ty = btf.find(name, Kind::Struct).unwrap();
+                ty.members().map(|m| btf.member_extent(&m).unwrap()).collect()
+            };
+            let extent = |bit_offset, bits, is_bitfield| Extent {
+                bit_offset: BitOffset(bit_offset),
+                bits,
+                is_bitfield,
+            };
+            let expected = [extent(0, 32, false), extent(35, 5, true)];
+            assert_eq!(extents(b"old"), expected);
+            assert_eq!(extents(b"new"), expected);
+            assert_eq!(extents(b"large"), [extent(0, 0x4_0000_0000, false)]);
+        }
+    }
+}
