@@ -81,7 +81,9 @@ pub(crate) enum Command {
     /// Show `check` and `explain` on an object and kernels that come with this program
     Demo(Demo),
     /// Print a shell completion script
-    #[command(after_help = "Example:\n  core-relo completions bash > ~/.local/share/bash-completion/completions/core-relo")]
+    #[command(
+        after_help = "Example:\n  core-relo completions bash > ~/.local/share/bash-completion/completions/core-relo"
+    )]
     Completions {
         /// The shell
         shell: Shell,
