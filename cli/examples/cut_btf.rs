@@ -118,11 +118,14 @@ impl<'b> Cut<'b> {
                     .members()
                     .map(|m| (m.name.to_string(), self.refer(m.ty, false), m.bit_offset.0, m.bitfield_bits))
                     .collect();
-                let members: Vec<_> = members.iter().map(|(n, t, at, bits)| member(n, *t, *at, *bits)).collect();
+                let members: Vec<_> =
+                    members.iter().map(|(n, t, at, bits)| member(n, *t, *at, *bits)).collect();
                 out.composite(ty.kind(), name, size, &members)
             }
             Kind::Struct | Kind::Union if share == Share::Shell => out.composite(ty.kind(), name, size, &[]),
-            Kind::Struct | Kind::Union | Kind::Enum if by_pointer => out.forward(name, ty.kind() == Kind::Union),
+            Kind::Struct | Kind::Union | Kind::Enum if by_pointer => {
+                out.forward(name, ty.kind() == Kind::Union)
+            }
             Kind::Fwd => out.forward(name, ty.kflag()),
             Kind::Enum if share == Share::Shell => out.enumeration(name, size, ty.kflag(), &[]),
             Kind::Enum => {

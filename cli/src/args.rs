@@ -81,7 +81,9 @@ pub(crate) enum Command {
     /// Show `check` and `explain` on an object and kernels that come with this program
     Demo(Demo),
     /// Print a shell completion script
-    #[command(after_help = "Example:\n  core-relo completions bash > ~/.local/share/bash-completion/completions/core-relo")]
+    #[command(
+        after_help = "Example:\n  core-relo completions bash > ~/.local/share/bash-completion/completions/core-relo"
+    )]
     Completions {
         /// The shell
         shell: Shell,
@@ -109,7 +111,8 @@ const EXPLAIN: &str = "Examples:
 const PATCH: &str = "Example:
   core-relo patch prog.bpf.o --btf vmlinux-6.1.btf -o prog-6.1.bpf.o
 
-Nothing is written if a relocation fails. Instructions that do not resolve are poisoned, as libbpf does, and reported.
+Nothing is written if a relocation fails: exit status 1. Instructions that do not resolve are poisoned, as by libbpf, and
+reported on stderr; the object is written, exit status 0: they may stand behind a guard.
 The relocation records stay: give the result to a loader that does not relocate again.";
 const INSPECT: &str = "Example:
   core-relo inspect prog.bpf.o";

@@ -50,7 +50,8 @@ impl TypeFacts {
             }
             Kind::FuncProto => {
                 self.put_type("ret_type_id", ty.target());
-                let params = ty.params().map(|p| json!({"name": anon(p.name.to_string()), "type_id": p.ty.0}));
+                let params =
+                    ty.params().map(|p| json!({"name": anon(p.name.to_string()), "type_id": p.ty.0}));
                 let params: Vec<Value> = params.collect();
                 self.put("vlen", ty.vlen());
                 self.put("params", params);
@@ -60,7 +61,8 @@ impl TypeFacts {
                 self.put("linkage", linkage(ty.linkage()));
             }
             Kind::Datasec => {
-                let infos = ty.secinfos().map(|i| json!({"type_id": i.ty.0, "offset": i.offset, "size": i.size}));
+                let infos =
+                    ty.secinfos().map(|i| json!({"type_id": i.ty.0, "offset": i.offset, "size": i.size}));
                 let infos: Vec<Value> = infos.collect();
                 self.put("size", ty.size().map_or(0, |s| s.0));
                 self.put("vlen", ty.vlen());
@@ -99,7 +101,8 @@ impl TypeFacts {
 
     fn composite(&mut self, ty: Type<'_>) {
         let members = ty.members().map(|m| {
-            let mut member = json!({"name": anon(m.name.to_string()), "type_id": m.ty.0, "bits_offset": m.bit_offset.0});
+            let mut member =
+                json!({"name": anon(m.name.to_string()), "type_id": m.ty.0, "bits_offset": m.bit_offset.0});
             if m.bitfield_bits > 0
                 && let Some(member) = member.as_object_mut()
             {

@@ -211,12 +211,7 @@ fn bad_pair(app: &mut App<'_>, object: &str, kernel: &str, bad: &BadInput) -> io
     app.complain(&bad)
 }
 
-fn bad_line(
-    app: &mut App<'_>,
-    object: Option<&str>,
-    target: Option<&str>,
-    bad: &BadInput,
-) -> io::Result<()> {
+fn bad_line(app: &mut App<'_>, object: Option<&str>, target: Option<&str>, bad: &BadInput) -> io::Result<()> {
     if app.format != Format::Json {
         return Ok(());
     }

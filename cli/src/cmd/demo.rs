@@ -29,10 +29,18 @@ pub(crate) fn run(app: &mut App<'_>) -> io::Result<()> {
     let kernels = KERNELS.map(|(name, bytes)| Place::Embedded { name, bytes });
     say(app, "An object for process monitoring, against four kernels and the one running here:\n")?;
     command(app, "check exec.bpf.o --btf linux-5.10 linux-6.1 linux-6.12 linux-7.2")?;
-    check::check(app, std::slice::from_ref(&file), &Selection { places: kernels.to_vec(), ..Selection::default() })?;
+    check::check(
+        app,
+        std::slice::from_ref(&file),
+        &Selection { places: kernels.to_vec(), ..Selection::default() },
+    )?;
     say(app, "")?;
     command(app, "check exec.bpf.o")?;
-    check::check(app, std::slice::from_ref(&file), &Selection { places: vec![Place::Running], ..Selection::default() })?;
+    check::check(
+        app,
+        std::slice::from_ref(&file),
+        &Selection { places: vec![Place::Running], ..Selection::default() },
+    )?;
     say(app, "\nWhy it does not fit the oldest and the newest:\n")?;
     for kernel in kernels {
         let unresolved = Selection { places: vec![kernel], ..Selection::default() };

@@ -99,7 +99,9 @@ impl Inspected {
             for record in relocs.records() {
                 *kinds.entry(record.relo.kind.to_string()).or_insert(0usize) += 1;
                 if let Some(function) = relocs.function(record) {
-                    *by_function.entry((record.section.as_bytes().to_vec(), function.start)).or_insert(0usize) += 1;
+                    *by_function
+                        .entry((record.section.as_bytes().to_vec(), function.start))
+                        .or_insert(0usize) += 1;
                 }
             }
         }
@@ -140,14 +142,24 @@ impl Inspected {
             "{BOLD}{}{BOLD:#}: {}-endian, license {license}, {btf}, {ext}",
             self.object, self.byte_order
         )?;
-        section(out, "Programs", &["NAME", "SECTION", "TYPE", "INSNS", "CO-RE", ""], self.programs.iter().map(ProgramFacts::row))?;
+        section(
+            out,
+            "Programs",
+            &["NAME", "SECTION", "TYPE", "INSNS", "CO-RE", ""],
+            self.programs.iter().map(ProgramFacts::row),
+        )?;
         section(
             out,
             "Subprograms",
             &["NAME", "SECTION", "TYPE", "INSNS", "CO-RE", ""],
             self.subprograms.iter().map(ProgramFacts::row),
         )?;
-        section(out, "Maps", &["NAME", "TYPE", "KEY", "VALUE", "ENTRIES", "FLAGS"], self.maps.iter().map(MapFacts::row))?;
+        section(
+            out,
+            "Maps",
+            &["NAME", "TYPE", "KEY", "VALUE", "ENTRIES", "FLAGS"],
+            self.maps.iter().map(MapFacts::row),
+        )?;
         let data = self.data.iter().map(|d| vec![d.section.clone(), d.kind.clone(), format!(">{}", d.bytes)]);
         section(out, "Data", &["SECTION", "KIND", "BYTES"], data)?;
         let externs = self.externs.iter().map(|e| {
@@ -230,7 +242,8 @@ impl ProgramFacts {
 
 /// `TRACING` of `BPF_PROG_TYPE_TRACING`, in lower case.
 fn short(name: &str) -> String {
-    let name = name.strip_prefix("BPF_PROG_TYPE_").or_else(|| name.strip_prefix("BPF_MAP_TYPE_")).unwrap_or(name);
+    let name =
+        name.strip_prefix("BPF_PROG_TYPE_").or_else(|| name.strip_prefix("BPF_MAP_TYPE_")).unwrap_or(name);
     name.strip_prefix("BPF_").unwrap_or(name).to_lowercase()
 }
 

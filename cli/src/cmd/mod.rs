@@ -87,7 +87,8 @@ fn counts(summary: Summary) -> String {
 fn no_such_program(file: &ObjectFile, plan: &Plan<'_>, wanted: &str) -> BadInput {
     let functions = plan.relocs().code().iter().flat_map(|section| &section.functions);
     let names: Vec<_> = functions.map(|f| crate::json::text(f.name)).collect();
-    BadInput::new(&*file.name, format_args!("no program `{wanted}`")).help(format!("it has {}", names.join(", ")))
+    BadInput::new(&*file.name, format_args!("no program `{wanted}`"))
+        .help(format!("it has {}", names.join(", ")))
 }
 
 /// Whether an object has a program or subprogram of this name.

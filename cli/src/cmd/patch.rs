@@ -143,7 +143,8 @@ fn replace(path: &Path, bytes: &[u8]) -> Result<(), BadInput> {
     // What a link points to is replaced, not the link.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     if path.exists() {
-        let refused = |bad: BadInput| BadInput::at(&path, format_args!("cannot be replaced: it {}", bad.what));
+        let refused =
+            |bad: BadInput| BadInput::at(&path, format_args!("cannot be replaced: it {}", bad.what));
         file::regular(&path).map_err(refused)?;
     }
     let folder = match path.parent() {
@@ -151,10 +152,8 @@ fn replace(path: &Path, bytes: &[u8]) -> Result<(), BadInput> {
         _ => PathBuf::from("."),
     };
     let write = || -> io::Result<()> {
-        let mut beside = tempfile::Builder::new()
-            .prefix(".core-relo-")
-            .permissions(mode())
-            .tempfile_in(&folder)?;
+        let mut beside =
+            tempfile::Builder::new().prefix(".core-relo-").permissions(mode()).tempfile_in(&folder)?;
         beside.write_all(bytes)?;
         beside.as_file().sync_all()?;
         beside.persist(&path).map_err(|e| e.error)?;

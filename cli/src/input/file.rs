@@ -26,8 +26,10 @@ pub(crate) fn regular(path: &Path) -> Result<Metadata, BadInput> {
     let meta = fs::metadata(path).map_err(|e| unreadable(path, &e))?;
     match () {
         () if meta.is_dir() => Err(BadInput::at(path, "is a folder, expected a file")),
-        () if !meta.is_file() => Err(BadInput::at(path, "is a device, pipe or socket, expected a regular file")
-            .help("write its content to a file first")),
+        () if !meta.is_file() => {
+            Err(BadInput::at(path, "is a device, pipe or socket, expected a regular file")
+                .help("write its content to a file first"))
+        }
         () => Ok(meta),
     }
 }

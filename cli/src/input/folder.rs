@@ -77,7 +77,9 @@ fn walk(folder: &Path, depth: u32, found: &mut Vec<PathBuf>, bad: &mut Vec<BadIn
     for entry in entries {
         match entry.and_then(|entry| Ok((entry.path(), entry.file_type()?))) {
             Ok((path, kind)) if kind.is_dir() => walk(&path, deeper, found, bad),
-            Ok((path, kind)) if kind.is_symlink() && path.is_dir() => log::info!("{}: not followed", shown(&path)),
+            Ok((path, kind)) if kind.is_symlink() && path.is_dir() => {
+                log::info!("{}: not followed", shown(&path))
+            }
             Ok((path, _)) => found.push(path),
             Err(e) => bad.push(file::unreadable(folder, &e)),
         }

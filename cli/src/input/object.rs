@@ -41,13 +41,9 @@ impl ObjectFile {
     fn bad(&self, e: &ObjectError) -> BadInput {
         let bad = BadInput::new(&*self.name, e);
         match e {
-            ObjectError::Elf(ElfError::NotElf) => {
-                bad.help(EXPECTED)
-            }
+            ObjectError::Elf(ElfError::NotElf) => bad.help(EXPECTED),
             ObjectError::Elf32 => bad.help("compile with --target=bpf"),
-            ObjectError::Machine { .. } | ObjectError::FileType { .. } => {
-                bad.help(EXPECTED)
-            }
+            ObjectError::Machine { .. } | ObjectError::FileType { .. } => bad.help(EXPECTED),
             ObjectError::NoSymbols => bad.help("strip only debug information: llvm-strip -g"),
             ObjectError::Elf(_) => bad.help("is the file complete?"),
             _ => bad,

@@ -148,9 +148,8 @@ pub(crate) fn order(endian: Endian) -> &'static str {
 }
 
 fn running() -> Result<Kernel, BadInput> {
-    let no_btf = |e: TargetError| {
-        BadInput::new("running kernel", e).help("give the BTF of a kernel with --btf PATH")
-    };
+    let no_btf =
+        |e: TargetError| BadInput::new("running kernel", e).help("give the BTF of a kernel with --btf PATH");
     let found = target::kernel().map_err(no_btf)?;
     let btf = found.parse(None).map_err(no_btf)?;
     let release = target::release().unwrap_or_else(|_| "unknown".to_owned());
@@ -168,8 +167,9 @@ fn from_file(path: &Path, base: Option<&Path>) -> Result<Kernel, BadInput> {
     }
     let base = match base {
         Some(base) => base.to_path_buf(),
-        None => beside(path)
-            .ok_or_else(|| BadInput::at(path, "is BTF of a module").help("give its kernel with --base PATH"))?,
+        None => beside(path).ok_or_else(|| {
+            BadInput::at(path, "is BTF of a module").help("give its kernel with --base PATH")
+        })?,
     };
     let kernel = from_file(&base, None)?;
     let module = parse_on(path, &file, &kernel.target.main().btf)?;

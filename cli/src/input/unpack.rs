@@ -44,7 +44,9 @@ fn find(path: &Path, bytes: Data<'static>, depth: u32) -> Result<TargetFile, Bad
         return Err(BadInput::at(path, format_args!("compressed more than {DEPTH} times over")));
     };
     if let Some(at) = vmlinuz::payload(&bytes) {
-        let short = || format!("truncated: its header says the kernel ends at byte {}, it has {}", at.end, bytes.len());
+        let short = || {
+            format!("truncated: its header says the kernel ends at byte {}, it has {}", at.end, bytes.len())
+        };
         let payload = bytes.get(at.clone()).ok_or_else(|| BadInput::at(path, short()))?;
         let what = "the boot image's header names a payload that is in no known compression";
         let how = Compression::of(payload).ok_or_else(|| BadInput::at(path, what))?;

@@ -80,9 +80,7 @@ pub(crate) fn unpack(how: Compression, bytes: &[u8]) -> io::Result<Vec<u8>> {
     let limit = len.saturating_mul(RATIO).clamp(UNPACKED_LEAST, UNPACKED_BYTES);
     match how {
         Compression::Gzip => collect(flate2::read::GzDecoder::new(bytes), limit),
-        Compression::Xz => {
-            collect(lzma_rust2::XzReader::new_mem_limit(bytes, false, DICTIONARY_KIB), limit)
-        }
+        Compression::Xz => collect(lzma_rust2::XzReader::new_mem_limit(bytes, false, DICTIONARY_KIB), limit),
         Compression::Lzma => {
             collect(lzma_rust2::LzmaReader::new_mem_limit(bytes, DICTIONARY_KIB, None)?, limit)
         }

@@ -13,7 +13,12 @@ use std::io::{self, Write};
 /// How many candidates are listed before the rest is only counted.
 const TRIED: usize = 8;
 
-pub(crate) fn write(out: &mut dyn Write, object: &str, kernel: &str, planned: &Planned<'_>) -> io::Result<()> {
+pub(crate) fn write(
+    out: &mut dyn Write,
+    object: &str,
+    kernel: &str,
+    planned: &Planned<'_>,
+) -> io::Result<()> {
     let explanation = explain(planned);
     headline(out, object, kernel, planned)?;
     let (f, record) = (FRAME, record_place(planned));

@@ -67,7 +67,9 @@ pub(crate) fn write(out: &mut dyn Write, planned: &Planned<'_>) -> io::Result<()
     if let Some((source, spec)) = planned.target_spec() {
         field(out, "target", &format!("{} {}", source.name, spec.text(&source.btf)))?;
     }
-    if !matches!(decision, Ok(Decision::Keep { .. } | Decision::Patch { .. })) || planned.target_spec().is_none() {
+    if !matches!(decision, Ok(Decision::Keep { .. } | Decision::Patch { .. }))
+        || planned.target_spec().is_none()
+    {
         let reason = core_relo::explain::explain(planned).reason;
         field(out, "reason", &reason)?;
     }
