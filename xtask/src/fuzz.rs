@@ -1,9 +1,10 @@
 //! `cargo xtask fuzz`: cargo-fuzz over the targets in `fuzz/`, or their replay on the stable toolchain.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::cases;
+use crate::kernels::btf::elf_section;
 use crate::system::{Failure, Outcome, cargo, check, files_below, output, root};
 
 const SMOKE_SECONDS: u32 = 60;
@@ -77,10 +78,37 @@ fn replay(target: &str, seconds: u32) -> Outcome {
     check(command.arg(seconds.to_string()).args(seeds(target)))
 }
 
-/// Folders of inputs to begin with: the target's own, and the committed objects.
+/// Folders of inputs to begin with: the target's own where there are any, and what the committed objects give.
 fn seeds(target: &str) -> Vec<PathBuf> {
     let own = root().join("fuzz/seeds").join(target);
-    [own, cases::dir().join("prebuilt")].into_iter().filter(|path| path.is_dir()).collect()
+    let prebuilt = cases::dir().join("prebuilt");
+    let made = root().join("target/fuzz-seeds").join(target);
+    let _ = std::fs::remove_dir_all(&made);
+    let _ = std::fs::create_dir_all(&made);
+    for object in files_below(&prebuilt).iter().filter(|file| file.extension().is_some_and(|ext| ext == "o"))
+    {
+        let Some(seed) = seed(target, object) else { continue };
+        let name = object.strip_prefix(&prebuilt).unwrap_or(object).to_string_lossy().replace('/', "-");
+        let _ = std::fs::write(made.join(name), seed);
+    }
+    [own, made].into_iter().filter(|path| path.is_dir()).collect()
+}
+
+/// What an object is to a fuzz target: a section of it, the whole, or the program before its target's BTF, with its length
+/// first.
+fn seed(target: &str, object: &Path) -> Option<Vec<u8>> {
+    let data = std::fs::read(object).ok()?;
+    match target {
+        "btf" => elf_section(&data, b".BTF").map(<[u8]>::to_vec),
+        "ext" => elf_section(&data, b".BTF.ext").map(<[u8]>::to_vec),
+        "plan" => {
+            let case = object.file_name()?.to_string_lossy().split('.').next()?.to_owned();
+            let program = std::fs::read(object.with_file_name(format!("{case}.bpf.o"))).ok()?;
+            let length = u32::try_from(program.len()).ok()?.to_le_bytes();
+            Some([&length[..], &program, elf_section(&data, b".BTF")?].concat())
+        }
+        _ => Some(data),
+    }
 }
 
 fn targets() -> Vec<String> {

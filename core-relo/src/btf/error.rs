@@ -149,6 +149,14 @@ pub enum BtfError {
     /// More types, with the base's, than 32-bit ids.
     #[error("base and split BTF hold more types or strings than 32-bit numbers can name")]
     TooManyTypes,
+    /// A type that a distilled base does not hold: it is anonymous, or of another kind than the few.
+    #[error("type [{id}] {kind} has no place in a distilled base BTF")]
+    NotDistilled {
+        /// The type in `.BTF.base`.
+        id: TypeId,
+        /// Its kind.
+        kind: Kind,
+    },
     /// A type of the distilled base has no counterpart in the real base.
     #[error("distilled base type [{id}] {kind} has {found} counterparts in the base BTF, expected one")]
     Distilled {

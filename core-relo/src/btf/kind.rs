@@ -127,7 +127,6 @@ impl Kind {
     /// Bytes after the first twelve: once, and for each of the `vlen` elements. `None` if the kind is unknown.
     pub(crate) const fn record_shape(self) -> Option<RecordShape> {
         let (fixed, each) = match self {
-            Self::Void => return None,
             Self::Int | Self::Var | Self::DeclTag => (4, 0),
             Self::Array => (12, 0),
             Self::Struct | Self::Union | Self::Datasec | Self::Enum64 => (0, 12),
@@ -141,7 +140,7 @@ impl Kind {
             | Self::Func
             | Self::Float
             | Self::TypeTag => (0, 0),
-            Self::Unknown(_) => return None,
+            Self::Void | Self::Unknown(_) => return None,
         };
         Some(RecordShape { fixed, each })
     }

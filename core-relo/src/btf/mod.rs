@@ -14,6 +14,7 @@ mod geometry;
 mod header;
 mod kind;
 mod raw;
+mod rewrite;
 mod table;
 mod ty;
 mod view;
@@ -23,6 +24,7 @@ pub use build::{Builder, BuiltMember};
 pub use error::{BtfError, WalkError};
 pub use geometry::Extent;
 pub use kind::Kind;
+pub use raw::RawType;
 pub use ty::{Members, Params, SecInfos, Type, Variants};
 pub use view::{ArrayInfo, IntInfo, Member, Param, SecInfo, Variant};
 
@@ -56,7 +58,7 @@ use header::Header;
 pub struct Btf<'d> {
     data: Data<'d>,
     header: Header,
-    base: Option<Arc<Btf<'d>>>,
+    base: Option<Arc<Self>>,
     first_id: TypeId,
     string_start: u32,
     offsets: Vec<u32>,

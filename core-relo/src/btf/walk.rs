@@ -21,7 +21,7 @@ const LONG: [&[u8]; 11] = [
     b"int long unsigned",
 ];
 
-impl<'d> Btf<'d> {
+impl Btf<'_> {
     /// The type behind modifiers, type tags and typedefs (libbpf: `skip_mods_and_typedefs`).
     ///
     /// A chain longer than [`limits::MODIFIER_HOPS`] is an error, where libbpf would turn in circles.
@@ -94,7 +94,7 @@ pub(super) fn pointer_size(btf: &Btf<'_>) -> Option<ByteSize> {
 mod tests {
     use crate::{
         Endian,
-        btf::{Btf, Builder, Kind, WalkError},
+        btf::{Btf, Builder, Kind, Type, WalkError},
         ids::{ByteSize, TypeId},
     };
 
@@ -126,7 +126,7 @@ mod tests {
             let first = b.modifier(Kind::Const, TypeId(2));
             let second = b.modifier(Kind::Volatile, first);
             let btf = Btf::parse(b.finish()).unwrap();
-            assert_eq!(btf.strip(first).map(|t| t.id()), Err(WalkError::Endless(first)));
+            assert_eq!(btf.strip(first).map(Type::id), Err(WalkError::Endless(first)));
             assert_eq!(btf.size_of(second), Err(WalkError::Endless(second)));
         });
     }

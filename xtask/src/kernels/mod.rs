@@ -4,7 +4,7 @@
 //! used nor changed. What cannot be had is a skip with its reason, never a failure.
 
 mod apt;
-mod btf;
+pub mod btf;
 mod image;
 
 use std::path::{Path, PathBuf};
