@@ -124,12 +124,12 @@ const DUMP: &str = "Examples:
 /// The kernels to relocate against
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(crate) struct Targets {
-    /// Kernel to relocate against: raw BTF, an ELF with .BTF (vmlinux, .ko, BPF object), a vmlinuz, or a folder of them
-    /// [default: the running kernel]
-    #[arg(long, value_name = "PATH", num_args = 1.., value_hint = ValueHint::AnyPath)]
+    /// Kernel to relocate against: raw BTF, an ELF with .BTF (vmlinux, .ko, BPF object), a vmlinuz, or a folder of them;
+    /// may be given several times [default: the running kernel]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) btf: Vec<PathBuf>,
-    /// BTF of modules (split BTF, .ko or a folder of them) that belong to the kernel
-    #[arg(long, value_name = "PATH", num_args = 1.., value_hint = ValueHint::AnyPath)]
+    /// BTF of modules (split BTF, .ko or a folder of them) that belong to the kernel; may be given several times
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) module: Vec<PathBuf>,
     /// Kernel that a split --btf belongs to [default: `vmlinux` beside it]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]

@@ -1,5 +1,7 @@
 //! Bad input: exit 2, one line that names the file, and the rest checked all the same.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
 mod common;
 
 use common::{Run, demo, prebuilt, run_in};
@@ -37,7 +39,7 @@ impl Folder {
 
     /// A bad kernel beside a good one.
     fn bad_kernel(&self, name: &str, what: &str) {
-        let run = self.run(["check", "exec.bpf.o", "--btf", name, "linux-6.1.btf"]);
+        let run = self.run(["check", "exec.bpf.o", "--btf", name, "--btf", "linux-6.1.btf"]);
         expect(&run, name, what);
     }
 }
@@ -180,7 +182,7 @@ fn unreadable_files() {
     use std::os::unix::fs::PermissionsExt as _;
     let f = Folder::new();
     f.write("secret.o", "");
-    fs::set_permissions(f.path("secret.o"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(f.path("secret.o"), fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(f.path("secret.o")).is_ok() {
         println!("SKIP: root may read everything");
         return;

@@ -1,5 +1,7 @@
 //! `patch`: the same file with other instructions.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
 mod common;
 
 use common::{demo, prebuilt, run, run_in, text};
