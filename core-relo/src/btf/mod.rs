@@ -14,6 +14,7 @@ mod geometry;
 mod header;
 mod kind;
 mod raw;
+mod reference;
 mod rewrite;
 mod table;
 mod ty;

@@ -1,21 +1,33 @@
 //! One pass over the type section: where each record lies, and that it lies within.
 
 use super::{BtfError, Kind, header::Header, kind::Info};
-use crate::ids::{TypeId, to_u32, to_usize};
+use crate::{
+    endian::Endian,
+    ids::{TypeId, to_u32, to_usize},
+};
 use alloc::vec::Vec;
 
 /// Offsets, in bytes into the whole data, of the records; the first is that of the BTF's first own type.
 pub(crate) fn scan(data: &[u8], header: &Header, first_id: TypeId) -> Result<Vec<u32>, BtfError> {
+    // Two functions, so that the byte order is decided outside of the loop.
+    match header.endian {
+        Endian::Little => scan_in::<false>(data, header, first_id),
+        Endian::Big => scan_in::<true>(data, header, first_id),
+    }
+}
+
+fn scan_in<const BIG: bool>(data: &[u8], header: &Header, first_id: TypeId) -> Result<Vec<u32>, BtfError> {
+    let endian = if BIG { Endian::Big } else { Endian::Little };
     let types = data.get(header.types.clone()).unwrap_or_default();
     let section_len = to_u32(types.len());
     let section_start = to_u32(header.types.start);
     let mut offsets = Vec::new();
-    let mut at = 0u32;
+    let mut rest = types;
     let mut id = first_id;
-    while at < section_len {
+    while !rest.is_empty() {
+        let at = section_len.saturating_sub(to_u32(rest.len()));
         let bounds = |kind, vlen| BtfError::TypeBounds { id, kind, vlen, offset: at, section_len };
-        let info_at = to_usize(at).saturating_add(4);
-        let info = header.endian.u32(types, info_at).map(Info).ok_or(bounds(Kind::Void, 0))?;
+        let info = endian.u32(rest, 4).map(Info).ok_or(bounds(Kind::Void, 0))?;
         let kind = info.kind();
         let shape = match kind.record_shape() {
             Some(shape) => shape,
@@ -25,11 +37,9 @@ pub(crate) fn scan(data: &[u8], header: &Header, first_id: TypeId) -> Result<Vec
                 offset: at,
             })?,
         };
-        let end = u64::from(at).saturating_add(shape.record_len(info.vlen()));
-        let end = u32::try_from(end).ok().filter(|end| *end <= section_len);
-        let end = end.ok_or(bounds(kind, info.vlen()))?;
+        let len = to_usize(shape.record_len(info.vlen()));
+        rest = rest.get(len..).ok_or(bounds(kind, info.vlen()))?;
         offsets.push(section_start.saturating_add(at));
-        at = end;
         id = TypeId(id.0.checked_add(1).ok_or(BtfError::TooManyTypes)?);
     }
     Ok(offsets)
