@@ -17,6 +17,8 @@ mod raw;
 mod reference;
 mod rewrite;
 mod table;
+#[cfg(test)]
+mod tests;
 mod ty;
 mod view;
 mod walk;
