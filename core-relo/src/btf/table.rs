@@ -129,6 +129,18 @@ mod tests {
     }
 
     #[test]
+    fn the_table_is_in_proportion_to_the_data() {
+        both(|mut b| {
+            for _ in 0..1025 {
+                b.pointer(TypeId::VOID);
+            }
+            let btf = Btf::parse(b.finish()).unwrap();
+            assert_eq!(btf.offsets.len(), 1025);
+            assert!(btf.offsets.capacity() < 2 * 1025, "four bytes for twelve, and room to grow");
+        });
+    }
+
+    #[test]
     fn a_younger_kind_is_skipped_by_the_layout_or_refused() {
         let young = |mut b: Builder, entries: &[[u8; 2]]| {
             b.int("int", 4, 0);
