@@ -1,15 +1,23 @@
 //! BTF from anywhere: parsing gives an error or a table, and nothing done with the table afterwards panics or runs away.
 
+#![expect(clippy::std_instead_of_alloc, reason = "a test has std")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    reason = "helpers of tests: a panic is the failure"
+)]
+
+use core::fmt::{self, Write as _};
 use core_relo::{
     BitOffset, ByteSize, Endian, StrOffset, TypeId,
-    btf::{Btf, BtfError, Builder, BuiltMember, Kind, WalkError},
+    btf::{Btf, BtfError, Builder, BuiltMember, Kind, Type, WalkError},
     explain::CType,
     limits,
 };
-use std::{
-    fmt::{self, Write as _},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 const ORDERS: [Endian; 2] = [Endian::Little, Endian::Big];
 
@@ -282,7 +290,7 @@ fn deep_nesting_and_circles_of_every_sort_end() {
         b.datasec("sec", 4, &[(b.next_id(), 0, 4)]);
         b.decl_tag("tag", b.next_id(), 0, false);
         let btf = Btf::parse(b.finish()).unwrap();
-        assert_eq!(btf.strip(constant).map(|ty| ty.id()), Err(WalkError::Endless(constant)));
+        assert_eq!(btf.strip(constant).map(Type::id), Err(WalkError::Endless(constant)));
         assert_eq!(btf.size_of(array), Err(WalkError::Endless(array)));
         assert_eq!(btf.size_of(circle), Err(WalkError::Endless(circle)));
         assert_eq!(btf.size_of(of_itself), Err(WalkError::Endless(of_itself)));
