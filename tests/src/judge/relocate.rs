@@ -5,7 +5,11 @@ use super::{
     object::{JudgedObject, RawRecord},
 };
 use crate::record::{Outcome, Record};
-use std::{cell::RefCell, collections::HashMap, rc::Rc};
+use std::{
+    cell::RefCell,
+    collections::{HashMap, hash_map::Entry},
+    rc::Rc,
+};
 
 const LSHIFT: u32 = 4;
 const TYPE_ID_LOCAL: u32 = 6;
@@ -79,7 +83,7 @@ fn relocate(
     lists: &mut HashMap<u32, Candidates>,
     code: &mut HashMap<String, Vec<u8>>,
 ) -> Result<Outcome, i32> {
-    if raw.insn_offset % 8 != 0 {
+    if !raw.insn_offset.is_multiple_of(8) {
         return Err(EINVAL);
     }
     let at = u64::from(raw.insn_offset);
@@ -96,10 +100,10 @@ fn relocate(
     let list = if raw.kind == TYPE_ID_LOCAL {
         &mut none
     } else {
-        if !lists.contains_key(&raw.root) {
-            lists.insert(raw.root, target.candidates(&object.btf, raw.root).ok_or(EINVAL)?);
+        match lists.entry(raw.root) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(target.candidates(&object.btf, raw.root).ok_or(EINVAL)?),
         }
-        lists.get_mut(&raw.root).ok_or(EINVAL)?
     };
     let before = list.clone();
     let mut result = ffi::calc(&object.btf, &relo, raw.index, list)?;

@@ -1,0 +1,283 @@
+//! What was typed, as typed.
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint, builder::styling};
+use clap_complete::Shell;
+use std::{path::PathBuf, str::FromStr};
+
+const STYLES: styling::Styles = styling::Styles::styled()
+    .header(styling::AnsiColor::Green.on_default().bold())
+    .usage(styling::AnsiColor::Green.on_default().bold())
+    .literal(styling::AnsiColor::Cyan.on_default().bold())
+    .placeholder(styling::AnsiColor::Cyan.on_default());
+
+const GLOBAL: &str = "Global options";
+
+const EXIT: &str = "Exit status: 0 if every relocation resolves, 1 if some are poisoned or fail, 2 if it could not be told \
+(bad input, wrong usage).";
+
+/// On which kernels will this BPF object load, and if not, why?
+///
+/// Relocates BPF objects (CO-RE) against the running kernel, or against the BTF of others, and says what became of each
+/// relocation. Nothing is loaded into the kernel, and no privileges are needed.
+#[derive(Debug, Parser)]
+#[command(name = "core-relo", version, styles = STYLES, max_term_width = 100, after_help = EXIT)]
+#[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
+pub(crate) struct Args {
+    /// When to use colours; `auto` is on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, help_heading = GLOBAL, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    pub(crate) color: Color,
+    /// Say on stderr what is done (-vv: more)
+    #[arg(short, long, global = true, help_heading = GLOBAL, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// JSON lines: one object a line (docs/json.md)
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DumpFormat {
+    /// The notation of `bpftool btf dump`
+    #[default]
+    #[value(alias = "text")]
+    Raw,
+    /// JSON lines: one type a line, by bpftool's names
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Whether objects fit kernels: a line per object and kernel
+    #[command(after_help = CHECK)]
+    Check(Check),
+    /// Dry run: every relocation, with its instruction before and after
+    #[command(after_help = PLAN)]
+    Plan(Plan),
+    /// Why relocations do not resolve, and what would mend it
+    #[command(after_help = EXPLAIN)]
+    Explain(Explain),
+    /// Write the object with its instructions relocated
+    #[command(after_help = PATCH)]
+    Patch(Patch),
+    /// What an object holds: programs, maps, externs, relocations, BTF
+    #[command(after_help = INSPECT)]
+    Inspect(Inspect),
+    /// Look into BTF
+    #[command(subcommand)]
+    Btf(Btf),
+    /// Show `check` and `explain` on an object and kernels that come with this program
+    Demo(Demo),
+    /// Print a shell completion script
+    #[command(
+        after_help = "Example:\n  core-relo completions bash > ~/.local/share/bash-completion/completions/core-relo"
+    )]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page, of all or of one command
+    #[command(after_help = "Examples:\n  core-relo man > core-relo.1\n  core-relo man check | man -l -")]
+    Man {
+        /// The command (`check`, `btf`, …)
+        command: Option<String>,
+    },
+}
+
+const CHECK: &str = "Examples:
+  core-relo check prog.bpf.o                        against the running kernel
+  core-relo check *.bpf.o --btf kernels/            every object against every BTF in a folder
+  core-relo check prog.bpf.o --btf /boot/vmlinuz-6.1.0-18-amd64 --format json";
+const PLAN: &str = "Examples:
+  core-relo plan prog.bpf.o
+  core-relo plan prog.bpf.o --btf vmlinux-6.1.btf --program handle_exec
+  core-relo plan prog.bpf.o --btf vmlinux --format json | jq 'select(.outcome == \"poison\")'";
+const EXPLAIN: &str = "Examples:
+  core-relo explain prog.bpf.o --btf vmlinux-5.10.btf
+  core-relo explain prog.bpf.o --relocation tp_btf/sched_switch#3
+  core-relo explain prog.bpf.o --program handle_exec --format json";
+const PATCH: &str = "Example:
+  core-relo patch prog.bpf.o --btf vmlinux-6.1.btf -o prog-6.1.bpf.o
+
+Nothing is written if a relocation fails: exit status 1. Instructions that do not resolve are poisoned
+as by libbpf, reported on stderr, and written: they may stand behind a guard, exit status 0.
+The relocation records stay: give the result to a loader that does not relocate again.";
+const INSPECT: &str = "Example:
+  core-relo inspect prog.bpf.o";
+const DUMP: &str = "Examples:
+  core-relo btf dump /sys/kernel/btf/vmlinux --name task_struct
+  core-relo btf dump /sys/kernel/btf/veth --format json
+  core-relo btf dump veth.ko --base vmlinux --id 142000";
+
+/// The kernels to relocate against
+#[derive(Clone, Debug, Default, ClapArgs)]
+pub(crate) struct Targets {
+    /// Kernel to relocate against: raw BTF, an ELF with .BTF (vmlinux, .ko, BPF object), a vmlinuz, or a folder of them;
+    /// may be given several times [default: the running kernel]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub(crate) btf: Vec<PathBuf>,
+    /// BTF of modules (split BTF, .ko or a folder of them) that belong to the kernel; may be given several times
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub(crate) module: Vec<PathBuf>,
+    /// Kernel that a split --btf belongs to [default: `vmlinux` beside it]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) base: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Check {
+    /// BPF objects
+    #[arg(required = true, value_name = "OBJ", value_hint = ValueHint::FilePath)]
+    pub(crate) objects: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) targets: Targets,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Plan {
+    /// BPF object
+    #[arg(value_name = "OBJ", value_hint = ValueHint::FilePath)]
+    pub(crate) object: PathBuf,
+    #[command(flatten)]
+    pub(crate) targets: Targets,
+    /// Show only this program (all are planned)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) program: Option<String>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Explain {
+    /// BPF object
+    #[arg(value_name = "OBJ", value_hint = ValueHint::FilePath)]
+    pub(crate) object: PathBuf,
+    #[command(flatten)]
+    pub(crate) targets: Targets,
+    /// Explain only this program's relocations
+    #[arg(long, value_name = "NAME")]
+    pub(crate) program: Option<String>,
+    /// Explain this relocation, also if it resolves: its number in its section, or SECTION#N
+    #[arg(long, value_name = "N|SECTION#N")]
+    pub(crate) relocation: Option<RelocationRef>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Patch {
+    /// BPF object
+    #[arg(value_name = "OBJ", value_hint = ValueHint::FilePath)]
+    pub(crate) object: PathBuf,
+    #[command(flatten)]
+    pub(crate) targets: Targets,
+    /// Where to write
+    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Inspect {
+    /// BPF object
+    #[arg(value_name = "OBJ", value_hint = ValueHint::FilePath)]
+    pub(crate) object: PathBuf,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Btf {
+    /// Print types
+    #[command(after_help = DUMP)]
+    Dump(Dump),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Dump {
+    /// Raw BTF, an ELF with .BTF, a vmlinuz
+    #[arg(value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) path: PathBuf,
+    /// Only the type of this id
+    #[arg(long, value_name = "N")]
+    pub(crate) id: Option<u32>,
+    /// Only types of this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// BTF that a split BTF belongs to [default: `vmlinux` beside it]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) base: Option<PathBuf>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: DumpFormat,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Demo {
+    /// How to print
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// `3`, or `tp_btf/sched_switch#3`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RelocationRef {
+    pub(crate) section: Option<String>,
+    pub(crate) number: u32,
+}
+
+impl FromStr for RelocationRef {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Self, String> {
+        let (section, number) = match s.rsplit_once('#') {
+            Some(("", number)) => (None, number),
+            Some((section, number)) => (Some(section.to_owned()), number),
+            None => (None, s),
+        };
+        let wanted = |_| "expected a number, or SECTION#NUMBER as `plan` shows it".to_owned();
+        Ok(Self { section, number: number.parse().map_err(wanted)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn arguments_are_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn relocations_are_named_by_number_or_section() {
+        let parsed = |s: &str| s.parse::<RelocationRef>().map(|r| (r.section, r.number));
+        assert_eq!(parsed("3"), Ok((None, 3)));
+        assert_eq!(parsed("#3"), Ok((None, 3)));
+        assert_eq!(parsed("xdp#0"), Ok((Some("xdp".into()), 0)));
+        assert!(parsed("xdp").is_err());
+    }
+}

@@ -1,0 +1,70 @@
+//! `btf dump`: types in bpftool's raw notation, or as JSON.
+
+use crate::{
+    app::App,
+    args::{self, DumpFormat},
+    error::BadInput,
+    input::{
+        file,
+        target::{beside, parse_on, wants_base},
+        unpack,
+    },
+    json,
+    json_btf::TypeFacts,
+};
+use core_relo::{
+    TypeId,
+    btf::{Btf, Type},
+};
+use std::{io, path::Path, sync::Arc};
+
+pub(crate) fn dump(app: &mut App<'_>, args: &args::Dump) -> io::Result<()> {
+    let btf = match open(&args.path, args.base.as_deref()) {
+        Ok(btf) => btf,
+        Err(bad) => return app.fail(&bad),
+    };
+    let mut found = false;
+    for ty in selected(&btf, args) {
+        found = true;
+        match args.format {
+            DumpFormat::Raw => writeln!(app.out, "{}", ty.raw())?,
+            DumpFormat::Json => json::line(app.out, &TypeFacts::new(ty))?,
+        }
+    }
+    match (args.id, &args.name) {
+        _ if found => Ok(()),
+        (Some(id), _) => {
+            let (first, end) = (btf.first_id().0, btf.end_id().0);
+            let what = format!("no type [{id}]; there are [{first}] to [{}]", end.saturating_sub(1));
+            app.fail(&BadInput::at(&args.path, what))
+        }
+        (None, Some(name)) => app.fail(&BadInput::at(&args.path, format_args!("no type `{name}`"))),
+        (None, None) => Ok(()),
+    }
+}
+
+/// The types asked for: an id may be the base's, a list is of the file's own.
+fn selected<'b>(btf: &'b Btf<'_>, args: &'b args::Dump) -> Box<dyn Iterator<Item = Type<'b>> + 'b> {
+    let is_named = |ty: &Type<'_>| args.name.as_ref().is_none_or(|n| ty.name().as_bytes() == n.as_bytes());
+    match args.id {
+        Some(id) => Box::new(btf.ty(TypeId(id)).into_iter().filter(is_named)),
+        None => Box::new(btf.types().filter(is_named)),
+    }
+}
+
+fn open(path: &Path, base: Option<&Path>) -> Result<Btf<'static>, BadInput> {
+    let file = unpack::open(path)?;
+    let base = match base {
+        Some(base) => base.to_path_buf(),
+        None => match (file.parse(None), beside(path)) {
+            (Ok(btf), _) => return Ok(btf),
+            (Err(e), Some(base)) if wants_base(&e) => base,
+            (Err(e), None) if wants_base(&e) => {
+                return Err(BadInput::at(path, "is BTF of a module").help("give its kernel with --base PATH"));
+            }
+            (Err(e), _) => return Err(BadInput::at(path, file::reason(&e.to_string(), path))),
+        },
+    };
+    let base = Arc::new(open(&base, None)?);
+    parse_on(path, &file, &base)
+}

@@ -1,0 +1,326 @@
+//! `inspect`: what an object holds.
+
+use crate::{
+    app::App,
+    args::{self, Format},
+    error::BadInput,
+    input::object::ObjectFile,
+    json::{self, byte_order, text},
+    render::{
+        style::{BOLD, DIM, painted},
+        table::Columns,
+    },
+};
+use core_relo::btf::Btf;
+use core_relo_loader::object::{DataKind, DataSection, Extern, ExternKind, Linkage, Map, Object, Program};
+use serde::Serialize;
+use std::{collections::BTreeMap, io};
+
+pub(crate) fn run(app: &mut App<'_>, args: &args::Inspect) -> io::Result<()> {
+    let inspected = ObjectFile::read(&args.object).and_then(|file| {
+        let object = file.parse()?;
+        Inspected::new(&file, &object)
+    });
+    match (inspected, app.format) {
+        (Err(bad), _) => app.fail(&bad),
+        (Ok(inspected), Format::Json) => json::line(app.out, &inspected),
+        (Ok(inspected), Format::Text) => inspected.write(app),
+    }
+}
+
+/// What `inspect` prints, and the JSON of it.
+#[derive(Serialize)]
+struct Inspected {
+    object: String,
+    byte_order: &'static str,
+    license: Option<String>,
+    kernel_version: Option<u32>,
+    btf: Option<BtfFacts>,
+    btf_ext: bool,
+    programs: Vec<ProgramFacts>,
+    subprograms: Vec<ProgramFacts>,
+    maps: Vec<MapFacts>,
+    data: Vec<DataFacts>,
+    externs: Vec<ExternFacts>,
+    relocations: BTreeMap<String, usize>,
+}
+
+#[derive(Serialize)]
+struct BtfFacts {
+    bytes: usize,
+    types: u32,
+}
+
+#[derive(Serialize)]
+struct ProgramFacts {
+    name: String,
+    section: String,
+    /// The kernel's name for it; `null` if the section's name says nothing.
+    program_type: Option<&'static str>,
+    attach_type: Option<&'static str>,
+    autoload: bool,
+    start: u32,
+    insns: u32,
+    linkage: &'static str,
+    relocations: usize,
+}
+
+#[derive(Serialize)]
+struct MapFacts {
+    name: String,
+    map_type: Option<String>,
+    key_size: u32,
+    value_size: u32,
+    max_entries: u32,
+    flags: u32,
+    error: Option<String>,
+}
+
+#[derive(Serialize)]
+struct DataFacts {
+    section: String,
+    kind: String,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+struct ExternFacts {
+    name: String,
+    kind: &'static str,
+    weak: bool,
+}
+
+impl Inspected {
+    fn new(file: &ObjectFile, object: &Object<'_>) -> Result<Self, BadInput> {
+        let mut kinds = BTreeMap::new();
+        let mut by_function = BTreeMap::new();
+        if object.btf().is_some() {
+            let relocs = file.relocs(object)?;
+            for record in relocs.records() {
+                *kinds.entry(record.relo.kind.to_string()).or_insert(0usize) += 1;
+                if let Some(function) = relocs.function(record) {
+                    *by_function
+                        .entry((record.section.as_bytes().to_vec(), function.start))
+                        .or_insert(0usize) += 1;
+                }
+            }
+        }
+        let programs = |subprograms: bool| {
+            let some = object.programs().iter().filter(move |p| p.is_subprogram == subprograms);
+            some.map(|p| {
+                let relocations = by_function.get(&(p.section.to_vec(), p.start));
+                ProgramFacts::new(p, relocations.copied().unwrap_or_default())
+            })
+            .collect()
+        };
+        Ok(Self {
+            object: file.name.clone(),
+            byte_order: byte_order(object.endian()),
+            license: object.license().map(text),
+            kernel_version: object.kernel_version(),
+            btf: object.btf().map(BtfFacts::new),
+            btf_ext: object.ext().is_some(),
+            programs: programs(false),
+            subprograms: programs(true),
+            maps: object.maps().iter().map(MapFacts::new).collect(),
+            data: object.data_sections().iter().map(DataFacts::new).collect(),
+            externs: object.externs().iter().map(ExternFacts::new).collect(),
+            relocations: kinds,
+        })
+    }
+
+    fn write(&self, app: &mut App<'_>) -> io::Result<()> {
+        let out = &mut *app.out;
+        let license = self.license.as_deref().unwrap_or("none");
+        let btf = match &self.btf {
+            None => "no BTF".to_owned(),
+            Some(btf) => format!("BTF of {} types ({} bytes)", btf.types, btf.bytes),
+        };
+        let ext = if self.btf_ext { ".BTF.ext" } else { "no .BTF.ext" };
+        writeln!(
+            out,
+            "{BOLD}{}{BOLD:#}: {}-endian, license {license}, {btf}, {ext}",
+            self.object, self.byte_order
+        )?;
+        section(
+            out,
+            "Programs",
+            &["NAME", "SECTION", "TYPE", "INSNS", "CO-RE", ""],
+            self.programs.iter().map(ProgramFacts::row),
+        )?;
+        section(
+            out,
+            "Subprograms",
+            &["NAME", "SECTION", "TYPE", "INSNS", "CO-RE", ""],
+            self.subprograms.iter().map(ProgramFacts::row),
+        )?;
+        section(
+            out,
+            "Maps",
+            &["NAME", "TYPE", "KEY", "VALUE", "ENTRIES", "FLAGS"],
+            self.maps.iter().map(MapFacts::row),
+        )?;
+        let data = self.data.iter().map(|d| vec![d.section.clone(), d.kind.clone(), format!(">{}", d.bytes)]);
+        section(out, "Data", &["SECTION", "KIND", "BYTES"], data)?;
+        let externs = self.externs.iter().map(|e| {
+            let weak = if e.weak { "weak" } else { "" };
+            vec![e.name.clone(), e.kind.to_owned(), weak.to_owned()]
+        });
+        section(out, "Externs", &["NAME", "KIND", ""], externs)?;
+        let mut kinds: Vec<_> =
+            self.relocations.iter().map(|(kind, n)| vec![kind.clone(), format!(">{n}")]).collect();
+        let all: usize = self.relocations.values().sum();
+        if kinds.len() > 1 {
+            kinds.push(vec!["all".to_owned(), format!(">{all}")]);
+        }
+        section(out, "CO-RE relocations", &["KIND", "COUNT"], kinds.into_iter())
+    }
+}
+
+/// A table with its title; nothing if it has no rows.
+fn section(
+    out: &mut dyn io::Write,
+    title: &str,
+    head: &[&str],
+    rows: impl Iterator<Item = Vec<String>>,
+) -> io::Result<()> {
+    let mut columns = Columns::new();
+    columns.row(head.iter().map(|h| if h.is_empty() { String::new() } else { painted(DIM, h) }));
+    let mut rows = rows.peekable();
+    if rows.peek().is_none() {
+        return Ok(());
+    }
+    rows.for_each(|row| columns.row(row));
+    writeln!(out, "\n{BOLD}{title}{BOLD:#}")?;
+    columns.lines().iter().try_for_each(|line| writeln!(out, "  {line}"))
+}
+
+impl BtfFacts {
+    fn new(btf: &Btf<'_>) -> Self {
+        Self { bytes: btf.as_bytes().len(), types: btf.end_id().0.saturating_sub(1) }
+    }
+}
+
+impl ProgramFacts {
+    fn new(p: &Program<'_>, relocations: usize) -> Self {
+        let def = p.sec_def();
+        Self {
+            name: text(p.name),
+            section: text(p.section),
+            program_type: def.map(|d| d.program_type.name()),
+            attach_type: def.and_then(|d| d.attach_type).map(|a| a.name()),
+            autoload: p.autoload(),
+            start: p.start.0,
+            insns: p.len,
+            linkage: match p.linkage {
+                Linkage::Static => "static",
+                Linkage::Weak => "weak",
+                _ => "global",
+            },
+            relocations,
+        }
+    }
+
+    fn row(&self) -> Vec<String> {
+        let kind = match (self.program_type, self.attach_type) {
+            (Some(kind), Some(attach)) => format!("{} / {}", short(kind), short(attach)),
+            (Some(kind), None) => short(kind).to_owned(),
+            (None, _) if self.section == ".text" => format!("{} function", self.linkage),
+            (None, _) => "unknown".to_owned(),
+        };
+        let autoload = if self.autoload { "" } else { "not loaded unless asked for" };
+        vec![
+            self.name.clone(),
+            self.section.clone(),
+            kind,
+            format!(">{}", self.insns),
+            format!(">{}", self.relocations),
+            autoload.to_owned(),
+        ]
+    }
+}
+
+/// `TRACING` of `BPF_PROG_TYPE_TRACING`, in lower case.
+fn short(name: &str) -> String {
+    let name =
+        name.strip_prefix("BPF_PROG_TYPE_").or_else(|| name.strip_prefix("BPF_MAP_TYPE_")).unwrap_or(name);
+    name.strip_prefix("BPF_").unwrap_or(name).to_lowercase()
+}
+
+impl MapFacts {
+    fn new(map: &Map<'_>) -> Self {
+        let name = text(map.name);
+        match &map.def {
+            Err(e) => Self {
+                name,
+                map_type: None,
+                key_size: 0,
+                value_size: 0,
+                max_entries: 0,
+                flags: 0,
+                error: Some(e.to_string()),
+            },
+            Ok(def) => Self {
+                name,
+                map_type: Some(match def.known_type() {
+                    Some(known) => known.name().to_owned(),
+                    None => format!("unknown({})", def.map_type),
+                }),
+                key_size: def.key_size,
+                value_size: def.value_size,
+                max_entries: def.max_entries,
+                flags: def.map_flags,
+                error: None,
+            },
+        }
+    }
+
+    fn row(&self) -> Vec<String> {
+        let Some(kind) = &self.map_type else {
+            let error = self.error.as_deref().unwrap_or_default();
+            return vec![self.name.clone(), format!("cannot be read: {error}")];
+        };
+        let flags = if self.flags == 0 { String::new() } else { format!("{:#x}", self.flags) };
+        let number = |n: u32| format!(">{n}");
+        vec![
+            self.name.clone(),
+            short(kind),
+            number(self.key_size),
+            number(self.value_size),
+            number(self.max_entries),
+            flags,
+        ]
+    }
+}
+
+fn data_kind(kind: DataKind) -> String {
+    match kind {
+        DataKind::Data => "globals",
+        DataKind::Rodata => "constants",
+        DataKind::Bss => "zeroed globals",
+        DataKind::StructOps { optional: true, .. } => "struct_ops, optional",
+        DataKind::StructOps { .. } => "struct_ops",
+        DataKind::Arena => "arena globals",
+        DataKind::JumpTables => "jump tables",
+        _ => "other",
+    }
+    .to_owned()
+}
+
+impl DataFacts {
+    fn new(section: &DataSection<'_>) -> Self {
+        Self { section: text(section.name), kind: data_kind(section.kind), bytes: section.size }
+    }
+}
+
+impl ExternFacts {
+    fn new(e: &Extern<'_>) -> Self {
+        let kind = match e.kind {
+            ExternKind::Kconfig => "kconfig",
+            ExternKind::Ksym => "ksym",
+            ExternKind::Kfunc => "kfunc",
+            _ => "unknown",
+        };
+        Self { name: text(e.name), kind, weak: e.is_weak }
+    }
+}

@@ -1,0 +1,173 @@
+//! `patch`: the object with its instructions relocated.
+
+use super::{counts, explain::is_unresolved};
+use crate::{
+    app::{App, Exit},
+    args::{self, Format},
+    error::{BadInput, shown},
+    input::{
+        file,
+        object::ObjectFile,
+        target::{Kernel, Selection},
+    },
+    json::{self, Unresolved},
+    render::style,
+};
+use core_relo::Plan;
+use core_relo_loader::object::Object;
+use serde::Serialize;
+use std::{
+    fs::{self, Permissions},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+#[derive(Serialize)]
+struct Patched<'a> {
+    object: &'a str,
+    target: &'a str,
+    /// `null` if nothing was written.
+    output: Option<String>,
+    kept: usize,
+    patched: usize,
+    poisoned: usize,
+    failed: usize,
+    skipped: usize,
+    relocations: Vec<Unresolved>,
+}
+
+pub(crate) fn run(app: &mut App<'_>, args: &args::Patch) -> io::Result<()> {
+    let mut kernel = match kernel(app, args)? {
+        Some(kernel) => kernel,
+        None => return Ok(()),
+    };
+    let patched = (|| {
+        let file = ObjectFile::read(&args.object)?;
+        let object = file.parse()?;
+        kernel.check_order(object.endian())?;
+        patch(app, args, &file, &object, &mut kernel)
+    })();
+    patched.unwrap_or_else(|bad| app.fail(&bad))
+}
+
+/// The one kernel to patch for.
+fn kernel(app: &mut App<'_>, args: &args::Patch) -> io::Result<Option<Kernel>> {
+    let selection = Selection::of(&args.targets);
+    selection.notes.iter().try_for_each(|note| app.note(note))?;
+    selection.bad.iter().try_for_each(|bad| app.fail(bad))?;
+    let opened = match &*selection.places {
+        [] => return Ok(None),
+        [place] => Kernel::open(place, &selection.modules),
+        many => {
+            let what = format!("{} kernels were given, an object is patched for one", many.len());
+            Err(BadInput::new("--btf", what))
+        }
+    };
+    match opened {
+        Ok(kernel) => Ok(Some(kernel)),
+        Err(bad) => app.fail(&bad).map(|()| None),
+    }
+}
+
+/// Plans, reports, and writes unless a relocation fails.
+fn patch(
+    app: &mut App<'_>,
+    args: &args::Patch,
+    file: &ObjectFile,
+    object: &Object<'_>,
+    kernel: &mut Kernel,
+) -> Result<io::Result<()>, BadInput> {
+    let relocs = file.relocs(object)?;
+    kernel.complete_for(&relocs);
+    let plan = Plan::new(&relocs, &kernel.target);
+    let written = match plan.patched() {
+        Err(_) => {
+            app.end_with(Exit::Unresolved);
+            false
+        }
+        Ok(patched) => {
+            let names = plan.relocs().code().iter().map(|section| section.name);
+            let sections = names.zip(patched.sections.iter().map(Vec::as_slice));
+            let bytes = object.rewrite(sections).map_err(|e| BadInput::new(&*file.name, e))?;
+            replace(&args.output, &bytes)?;
+            true
+        }
+    };
+    Ok(report(app, args, file, kernel, &plan, written))
+}
+
+fn report(
+    app: &mut App<'_>,
+    args: &args::Patch,
+    file: &ObjectFile,
+    kernel: &Kernel,
+    plan: &Plan<'_>,
+    written: bool,
+) -> io::Result<()> {
+    let summary = plan.summary();
+    if app.format == Format::Json {
+        let patched = Patched {
+            object: &file.name,
+            target: &kernel.name,
+            output: written.then(|| shown(&args.output)),
+            kept: summary.kept,
+            patched: summary.patched,
+            poisoned: summary.poisoned,
+            failed: summary.failed,
+            skipped: summary.skipped,
+            relocations: plan.iter().filter(is_unresolved).map(|p| Unresolved::new(&p)).collect(),
+        };
+        return json::line(app.out, &patched);
+    }
+    for planned in plan.iter().filter(is_unresolved) {
+        let (u, style) = (Unresolved::new(&planned), style::of_outcome(style::outcome(&planned.decision())));
+        let program = u.program.as_deref().unwrap_or(&u.section);
+        let (outcome, place) = (u.outcome, u.place());
+        writeln!(app.err, "{style}{outcome}{style:#}: {place} {program}: {}: {}", u.access, u.reason)?;
+    }
+    let counts = counts(summary);
+    match written {
+        true => {
+            let (good, out) = (style::GOOD, shown(&args.output));
+            writeln!(app.out, "{good}written{good:#}: {out}: {} for {}: {counts}", file.name, kernel.name)
+        }
+        false => {
+            let e = style::ERROR;
+            writeln!(app.err, "{e}core-relo{e:#}: {}: nothing written: {counts}", file.name)
+        }
+    }
+}
+
+/// Writes beside the file, then renames: it is the old one or the new one, never half of either.
+fn replace(path: &Path, bytes: &[u8]) -> Result<(), BadInput> {
+    // What a link points to is replaced, not the link.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    if path.exists() {
+        let refused =
+            |bad: BadInput| BadInput::at(&path, format_args!("cannot be replaced: it {}", bad.what));
+        file::regular(&path).map_err(refused)?;
+    }
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
+        _ => PathBuf::from("."),
+    };
+    let write = || -> io::Result<()> {
+        let mut beside =
+            tempfile::Builder::new().prefix(".core-relo-").permissions(mode()).tempfile_in(&folder)?;
+        beside.write_all(bytes)?;
+        beside.as_file().sync_all()?;
+        beside.persist(&path).map_err(|e| e.error)?;
+        Ok(())
+    };
+    write().map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => BadInput::at(&path, "cannot be written: no such folder"),
+        io::ErrorKind::PermissionDenied => BadInput::at(&path, "cannot be written: permission denied"),
+        _ => BadInput::at(&path, format_args!("cannot be written: {e}")),
+    })
+}
+
+/// What a new file gets; the umask takes its part.
+fn mode() -> Permissions {
+    use std::os::unix::fs::PermissionsExt as _;
+    Permissions::from_mode(0o666)
+}

@@ -1,0 +1,8 @@
+//! Files to objects and kernels.
+
+pub(crate) mod file;
+pub(crate) mod folder;
+pub(crate) mod object;
+pub(crate) mod target;
+pub(crate) mod unpack;
+pub(crate) mod vmlinuz;

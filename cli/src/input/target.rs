@@ -1,0 +1,221 @@
+//! Kernels to relocate against: the running one, files, folders; and their modules.
+
+use super::{file, folder, unpack};
+use crate::{
+    args::Targets,
+    error::{BadInput, shown},
+};
+use core_relo::{Endian, Plan, Relocs, Target, btf::Btf};
+use core_relo_loader::target::{self, TargetError, TargetFile};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// What the main BTF is called where candidates are listed.
+const MAIN: &str = "vmlinux";
+
+/// Where a kernel is to be had from. Nothing was read yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The running kernel.
+    Running,
+    /// A file, and the kernel it is a module of if that was said.
+    File { path: PathBuf, base: Option<PathBuf> },
+    /// Bytes that come with this program.
+    Embedded { name: &'static str, bytes: &'static [u8] },
+}
+
+/// What a selection of kernels comes to.
+#[derive(Debug, Default)]
+pub(crate) struct Selection {
+    pub(crate) places: Vec<Place>,
+    /// BTF of modules, to be added to the one place.
+    pub(crate) modules: Vec<PathBuf>,
+    pub(crate) bad: Vec<BadInput>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Selection {
+    pub(crate) fn of(targets: &Targets) -> Self {
+        let mut all = Self::default();
+        if targets.btf.is_empty() {
+            all.places.push(Place::Running);
+        }
+        for path in &targets.btf {
+            if path.is_dir() {
+                let found = folder::look_through(path);
+                all.places.extend(found.kernels.into_iter().map(|path| Place::File { path, base: None }));
+                all.bad.extend(found.bad);
+                all.notes.extend(found.note);
+            } else {
+                all.places.push(Place::File { path: path.clone(), base: targets.base.clone() });
+            }
+        }
+        for path in &targets.module {
+            match path.is_dir() {
+                true => {
+                    let (files, bad) = folder::files(path);
+                    all.modules.extend(files.into_iter().filter(|f| !folder::is_something_else(f)));
+                    all.bad.extend(bad);
+                }
+                false => all.modules.push(path.clone()),
+            }
+        }
+        if !all.modules.is_empty() && all.places.len() > 1 {
+            let what = format!("modules belong to one kernel, {} were given", all.places.len());
+            all.bad.push(BadInput::new("--module", what).help("give one --btf"));
+            all.places.clear();
+        }
+        all
+    }
+}
+
+/// A kernel, read and parsed.
+#[derive(Clone, Debug)]
+pub(crate) struct Kernel {
+    /// What it is called.
+    pub(crate) name: String,
+    pub(crate) target: Target<'static>,
+    /// Whether more modules are to be had from the running kernel if they are wanted.
+    more_modules: bool,
+}
+
+impl Kernel {
+    /// Reads a kernel, and the modules given with it.
+    pub(crate) fn open(place: &Place, modules: &[PathBuf]) -> Result<Self, BadInput> {
+        let mut kernel = match place {
+            Place::Running => running()?,
+            Place::File { path, base } => from_file(path, base.as_deref())?,
+            Place::Embedded { name, bytes } => {
+                let btf = Btf::parse(*bytes).map_err(|e| BadInput::new(*name, e))?;
+                Self::new((*name).to_owned(), btf)
+            }
+        };
+        let mut opened = Vec::new();
+        for path in modules {
+            opened.push((module_name(path), open_module(path, &kernel.target.main().btf)?));
+        }
+        if !opened.is_empty() {
+            kernel.target = kernel.target.with_modules(opened);
+        }
+        Ok(kernel)
+    }
+
+    fn new(name: String, btf: Btf<'static>) -> Self {
+        Self { name, target: Target::new(MAIN, Arc::new(btf)), more_modules: false }
+    }
+
+    /// Fetches the running kernel's modules if `relocs` has a type that the kernel itself has not.
+    pub(crate) fn complete_for(&mut self, relocs: &Relocs<'_>) {
+        if !self.more_modules || !Plan::new(relocs, &self.target).wants_modules() {
+            return;
+        }
+        self.more_modules = false;
+        let base = Arc::clone(&self.target.main().btf);
+        let files = target::modules().unwrap_or_else(|e| {
+            log::warn!("modules of the running kernel are left out: {e}");
+            Vec::new()
+        });
+        let mut opened = Vec::new();
+        for file in files {
+            match file.open().and_then(|f| f.parse(Some(&base))) {
+                Ok(btf) => opened.push((file.name, Arc::new(btf))),
+                Err(e) => log::warn!("a module is left out: {e}"),
+            }
+        }
+        log::info!("{} modules of the running kernel are looked at", opened.len());
+        self.target = self.target.clone().with_modules(opened);
+    }
+
+    /// An error if an object's byte order is another.
+    pub(crate) fn check_order(&self, object: Endian) -> Result<(), BadInput> {
+        let own = self.target.main().btf.endian();
+        if own == object {
+            return Ok(());
+        }
+        let what = format!("the kernel is {}-endian, the object {}-endian", order(own), order(object));
+        let bpf = if own == Endian::Little { "bpfel" } else { "bpfeb" };
+        Err(BadInput::new(&*self.name, what).help(format!("compile the object with --target={bpf}")))
+    }
+}
+
+pub(crate) fn order(endian: Endian) -> &'static str {
+    match endian {
+        Endian::Little => "little",
+        Endian::Big => "big",
+    }
+}
+
+fn running() -> Result<Kernel, BadInput> {
+    let no_btf =
+        |e: TargetError| BadInput::new("running kernel", e).help("give the BTF of a kernel with --btf PATH");
+    let found = target::kernel().map_err(no_btf)?;
+    let btf = found.parse(None).map_err(no_btf)?;
+    let release = target::release().unwrap_or_else(|_| "unknown".to_owned());
+    Ok(Kernel { more_modules: true, ..Kernel::new(format!("linux {release} (running)"), btf) })
+}
+
+fn from_file(path: &Path, base: Option<&Path>) -> Result<Kernel, BadInput> {
+    let name = shown(path);
+    let file = unpack::open(path)?;
+    let alone = file.parse(None);
+    let is_module = file.base.is_some() || alone.as_ref().is_err_and(wants_base);
+    if !is_module {
+        let btf = alone.map_err(|e| BadInput::at(path, file::reason(&e.to_string(), path)))?;
+        return Ok(Kernel::new(name, btf));
+    }
+    let base = match base {
+        Some(base) => base.to_path_buf(),
+        None => beside(path).ok_or_else(|| {
+            BadInput::at(path, "is BTF of a module").help("give its kernel with --base PATH")
+        })?,
+    };
+    let kernel = from_file(&base, None)?;
+    let module = parse_on(path, &file, &kernel.target.main().btf)?;
+    let target = kernel.target.with_modules([(module_name(path), Arc::new(module))]);
+    Ok(Kernel { name, target, more_modules: false })
+}
+
+/// The kernel that a module's BTF belongs to: `vmlinux` in the same folder.
+pub(crate) fn beside(path: &Path) -> Option<PathBuf> {
+    let folder = path.parent()?;
+    let found = ["vmlinux", "vmlinux.btf"].iter().map(|name| folder.join(name)).find(|p| p.is_file())?;
+    (found.file_name() != path.file_name()).then_some(found)
+}
+
+/// Whether an error is what BTF of a module gives when it is read without its kernel's.
+pub(crate) fn wants_base(e: &TargetError) -> bool {
+    use core_relo::btf::BtfError;
+    matches!(
+        e,
+        TargetError::Btf {
+            cause: BtfError::Strings { split_without_base: true, .. }
+                | BtfError::TypeRef { split_without_base: true, .. }
+                | BtfError::NameRef { split_without_base: true, .. },
+            ..
+        }
+    )
+}
+
+fn open_module(path: &Path, base: &Arc<Btf<'static>>) -> Result<Arc<Btf<'static>>, BadInput> {
+    let file = unpack::open(path)?;
+    parse_on(path, &file, base).map(Arc::new)
+}
+
+pub(crate) fn parse_on(
+    path: &Path,
+    file: &TargetFile,
+    base: &Arc<Btf<'static>>,
+) -> Result<Btf<'static>, BadInput> {
+    file.parse(Some(base)).map_err(|e| {
+        BadInput::at(path, file::reason(&e.to_string(), path)).help("does it belong to this kernel?")
+    })
+}
+
+/// `veth` of `/lib/modules/…/veth.ko.xz`.
+fn module_name(path: &Path) -> String {
+    let file = path.file_name().map(Path::new).map(shown).unwrap_or_default();
+    let name = file.split('.').next().unwrap_or_default();
+    name.replace('-', "_")
+}

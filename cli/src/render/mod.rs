@@ -1,0 +1,6 @@
+//! Plans as text.
+
+pub(crate) mod explained;
+pub(crate) mod planned;
+pub(crate) mod style;
+pub(crate) mod table;

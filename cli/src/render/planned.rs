@@ -1,0 +1,109 @@
+//! One record of a plan: where it is, what became of it.
+
+use super::style::{self, BOLD, DIM, painted};
+use core_relo::{
+    Name,
+    plan::{Decision, Planned, Warning},
+};
+use std::io::{self, Write};
+
+/// `exec.bpf.c:41:17`, or `file.c:41` without a column; nothing without line information.
+pub(crate) fn source_place(planned: &Planned<'_>) -> Option<String> {
+    let source = planned.source()?;
+    Some(match source.column {
+        0 => format!("{}:{}", source.file, source.line),
+        column => format!("{}:{}:{column}", source.file, source.line),
+    })
+}
+
+/// `tp_btf/sched_process_exec, insn 17, relocation 3`.
+pub(crate) fn record_place(planned: &Planned<'_>) -> String {
+    let record = planned.record();
+    let at = match record.insn {
+        Some(insn) => format!("insn {insn}"),
+        None => format!("byte {}", record.relo.insn_offset),
+    };
+    format!("{}, {at}, relocation {}", record.section, record.index)
+}
+
+/// The program's or subprogram's name.
+pub(crate) fn program(planned: &Planned<'_>) -> Option<String> {
+    planned.function().map(|f| Name::new(f.name).to_string())
+}
+
+/// A warning in words.
+pub(crate) fn warning(planned: &Planned<'_>) -> Option<String> {
+    match planned.warning()? {
+        Warning::WidthsDiffer { first, other, first_width, other_width, .. } => Some(format!(
+            "candidate [{}] has the field at the same offset, {other_width} bytes wide; [{}], with {first_width} bytes, counts",
+            other.id, first.id
+        )),
+        _ => Some("worth a look".to_owned()),
+    }
+}
+
+/// A record with its instruction before and after, in a few lines.
+pub(crate) fn write(out: &mut dyn Write, planned: &Planned<'_>) -> io::Result<()> {
+    let (record, decision) = (planned.record(), planned.decision());
+    let outcome = style::outcome(&decision);
+    let at = record.insn.map_or_else(|| "insn ?".to_owned(), |insn| format!("insn {insn}"));
+    let place = source_place(planned).unwrap_or_else(|| "no line information".to_owned());
+    writeln!(
+        out,
+        "  {}  {at:<9} {:<17} {:<6}  {DIM}{place}{DIM:#}",
+        painted(BOLD, format_args!("#{:<4}", record.index)),
+        record.relo.kind.to_string(),
+        painted(style::of_outcome(outcome), format_args!("{outcome:<6}")),
+    )?;
+    if let Some(source) = planned.source().filter(|s| !s.text.is_empty()) {
+        writeln!(out, "         {}", source.text)?;
+    }
+    instructions(out, planned)?;
+    values(out, planned)?;
+    match planned.local_spec() {
+        Some(spec) => field(out, "local", &spec.text(planned.btf()).to_string())?,
+        None => field(out, "local", &format!("[{}]", record.relo.root))?,
+    }
+    if let Some((source, spec)) = planned.target_spec() {
+        field(out, "target", &format!("{} {}", source.name, spec.text(&source.btf)))?;
+    }
+    if !matches!(decision, Ok(Decision::Keep { .. } | Decision::Patch { .. }))
+        || planned.target_spec().is_none()
+    {
+        let reason = core_relo::explain::reason(planned);
+        field(out, "reason", &reason)?;
+    }
+    if let Some(warning) = warning(planned) {
+        field(out, &painted(style::WARNING, "warning "), &warning)?;
+    }
+    writeln!(out)
+}
+
+fn instructions(out: &mut dyn Write, planned: &Planned<'_>) -> io::Result<()> {
+    match (planned.before(), planned.after()) {
+        (Some(before), Some(after)) if before == after => field(out, "insn", &before.to_string()),
+        (Some(before), Some(after)) => {
+            let after = after.to_string();
+            let style = style::of_outcome(style::outcome(&planned.decision()));
+            field(out, "before", &before.to_string())?;
+            field(out, "after", &painted(style, after))
+        }
+        (Some(before), None) => field(out, "insn", &before.to_string()),
+        _ => Ok(()),
+    }
+}
+
+fn values(out: &mut dyn Write, planned: &Planned<'_>) -> io::Result<()> {
+    let text = match (planned.local_value(), planned.target_value()) {
+        (Some(local), Some(target)) if local == target => format!("{local} in both"),
+        (Some(local), Some(target)) => format!("{local} → {target}"),
+        (Some(local), None) => format!("{local} in the object"),
+        (None, Some(target)) => format!("{target} in the target"),
+        (None, None) => return Ok(()),
+    };
+    field(out, "value", &text)
+}
+
+fn field(out: &mut dyn Write, name: &str, text: &str) -> io::Result<()> {
+    writeln!(out, "         {DIM}{name:<8}{DIM:#} {text}")
+}
