@@ -120,6 +120,9 @@ impl<'b> Tallies<'b> {
 
     /// The types that `ty` may stand for. A size must agree for what is taken by value; for a composite that is only pointed
     /// to, it decides among several.
+    ///
+    /// A struct is never taken for another kind of its name: libbpf up to 1.7 maps it to a union or an enum, or finds the two
+    /// ambiguous.
     fn counterparts(&self, ty: Type<'_>, embedded: bool) -> Tally {
         let Some(shape) = Shape::of(ty) else { return Tally::default() };
         let get =
@@ -442,6 +445,26 @@ mod tests {
             b.structure("own", 16, &[("m", first, 0)]);
         };
         assert_eq!(moved(one, circle, larger).err(), None, "a circle of modifiers embeds nothing");
+    }
+
+    #[test]
+    fn a_composite_is_not_taken_for_another_kind_of_its_name() {
+        let pointer = |b: &mut Builder| {
+            b.pointer(TypeId(1));
+        };
+        let others = |b: &mut Builder| {
+            b.union("s", 8, &[]);
+            b.enumeration("s", 8, false, &[]);
+            b.forward("s", false);
+        };
+        let missing = BtfError::Distilled { id: TypeId(1), kind: Kind::Struct, found: 0 };
+        assert_eq!(moved(one, pointer, others).err(), Some(missing));
+        let and_it = |b: &mut Builder| {
+            others(b);
+            b.structure("s", 16, &[]);
+        };
+        let btf = moved(one, pointer, and_it).unwrap();
+        assert_eq!(btf.ty(btf.first_id()).unwrap().target(), Some(TypeId(4)));
     }
 
     #[test]

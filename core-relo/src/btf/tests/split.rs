@@ -1,3 +1,5 @@
+//! Split BTF: ids, names and lookups that go on through several levels.
+
 use crate::{
     Endian,
     btf::{Btf, BtfError, Builder, Kind, Type},

@@ -1,3 +1,5 @@
+//! Views of every kind: which answer, and what.
+
 use crate::{
     Endian,
     btf::{ArrayInfo, Btf, Builder, BuiltMember, IntInfo, Kind, Type},
