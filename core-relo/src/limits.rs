@@ -26,6 +26,12 @@ pub const RECORD_STEPS: u32 = 1_000_000;
 /// The same for all records of a plan together; real objects need less than a tenth of it.
 pub const PLAN_STEPS: u32 = 100_000_000;
 
+/// A whole block of a string section this long must hold a NUL, so that no string is twice as long.
+///
+/// libbpf has no such bound: types that share one enormous name cost it time with the product of their number and its length.
+/// No compiler's name or source line comes near.
+pub const STRING_BLOCK: usize = 16 * 1024;
+
 /// Depth of base BTFs under a split BTF.
 pub const SPLIT_LEVELS: u32 = 8;
 

@@ -10,6 +10,7 @@ use crate::{
     spec::{self, Spec, SpecError},
 };
 use alloc::vec::Vec;
+use hashbrown::HashMap;
 use thiserror::Error;
 
 /// A section of instructions, as it lies in the object.
@@ -103,17 +104,22 @@ impl<'o> Relocs<'o> {
         if btf.endian() != ext.endian() {
             return Err(RelocsError::Endian);
         }
+        let mut places = HashMap::new();
+        for (at, section) in code.iter().enumerate() {
+            places.entry(section.name).or_insert(at);
+        }
+        let lines = lines_by_section(btf, ext);
         let mut records = Vec::new();
         for group in ext.core_relos() {
             let named = btf.name(group.name()).filter(|name| !name.is_empty());
             let section = named.ok_or(RelocsError::SectionName(group.name()))?;
-            let place = code.iter().position(|c| c.name == section.as_bytes());
-            let lines = lines_of(btf, ext, section);
+            let place = places.get(section.as_bytes()).copied();
+            let lines = lines.get(&section).map_or(&[][..], Vec::as_slice);
             for (relo, index) in group.records().zip(0u32..) {
                 let insn = (relo.insn_offset.0 % 8 == 0).then_some(InsnIndex(relo.insn_offset.0 / 8));
                 let function =
                     place.and_then(|at| code.get(at)).zip(insn).and_then(|(c, i)| c.function_at(i));
-                let source = line_at(&lines, relo.insn_offset);
+                let source = line_at(lines, relo.insn_offset);
                 let spec = spec::local(btf, &relo);
                 records.push(Record { section, index, relo, insn, spec, code: place, function, source });
             }
@@ -179,11 +185,15 @@ impl CodeSection<'_> {
     }
 }
 
-/// The lines of one section, in order of their instruction.
-fn lines_of(btf: &Btf<'_>, ext: &BtfExt<'_>, section: Name<'_>) -> Vec<LineInfo> {
-    let of_section = ext.line_infos().filter(|group| btf.name(group.name()) == Some(section));
-    let mut lines: Vec<_> = of_section.flat_map(|group| group.records()).collect();
-    lines.sort_by_key(|line| line.insn_offset);
+/// The lines of each section, in order of their instruction.
+fn lines_by_section<'o>(btf: &'o Btf<'_>, ext: &BtfExt<'_>) -> HashMap<Name<'o>, Vec<LineInfo>> {
+    let mut lines = HashMap::<_, Vec<_>>::new();
+    for group in ext.line_infos() {
+        if let Some(section) = btf.name(group.name()) {
+            lines.entry(section).or_default().extend(group.records());
+        }
+    }
+    lines.values_mut().for_each(|of_section| of_section.sort_by_key(|line| line.insn_offset));
     lines
 }
 

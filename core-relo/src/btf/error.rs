@@ -1,6 +1,6 @@
 //! What can be wrong with a BTF, and with a walk through it.
 
-use crate::{btf::Kind, ids::TypeId};
+use crate::{btf::Kind, ids::TypeId, limits};
 use thiserror::Error;
 
 /// Why bytes are not a BTF.
@@ -72,6 +72,15 @@ pub enum BtfError {
         must: &'static str,
         /// Whether a missing base BTF would explain it.
         split_without_base: bool,
+    },
+    /// A string that is longer than any name or source line.
+    #[error(
+        "BTF strings hold none that ends between offset {offset} and {} bytes on; longer ones are refused",
+        limits::STRING_BLOCK
+    )]
+    LongString {
+        /// An offset, in bytes, in the string section.
+        offset: usize,
     },
     /// A type record reaches past the type section.
     #[error(

@@ -206,6 +206,12 @@ impl<'d> Btf<'d> {
 
 /// A string section begins (without a base) and ends with NUL; a split BTF may have none (libbpf: `btf_parse_str_sec`).
 fn check_strings(strings: &[u8], has_base: bool) -> Result<(), BtfError> {
+    for (block, offset) in strings.chunks_exact(limits::STRING_BLOCK).zip((0..).step_by(limits::STRING_BLOCK))
+    {
+        if !block.contains(&0) {
+            return Err(BtfError::LongString { offset });
+        }
+    }
     let must = match (strings.first(), strings.last()) {
         (None, _) if has_base => return Ok(()),
         (None, _) => "hold anything",

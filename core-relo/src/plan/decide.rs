@@ -1,8 +1,7 @@
 //! Record by record: match the candidates, demand that they agree, patch.
 
 use super::{
-    Decision, Entry, InsnError, Plan, PoisonReason, RelocError, SkipReason, Warning, lists::ListVersion,
-    patch,
+    Decision, Entry, InsnError, Plan, PoisonReason, RelocError, SkipReason, Warning, lists::ListId, patch,
 };
 use crate::{
     btf::Kind,
@@ -65,24 +64,24 @@ fn decide(
 ) -> Result<Decision, RelocError> {
     let insn = record.insn.ok_or(RelocError::Misaligned { offset: record.relo.insn_offset.0 })?;
     let spec = record.spec.as_ref().map_err(|error| *error)?;
-    let version = plan.lists.current(spec.root);
-    entry.candidates = version;
+    let list = plan.lists.of_root(spec.root);
+    entry.candidates = list;
     let endian = plan.relocs.endian();
     let btf = plan.relocs.btf();
     let resolution = if spec.kind == RelocKind::TypeIdLocal {
         let id = u64::from(spec.root.0);
         Resolution { local: id, target: Some(id), validate: false, memory: NO_MEMORY }
     } else {
-        let version = version.ok_or(RelocError::AnonymousRoot(spec.root))?;
+        let list = list.ok_or(RelocError::AnonymousRoot(spec.root))?;
         let allowed = limits::RECORD_STEPS.min(plan.steps_left);
         let mut steps = Steps::new(allowed);
-        let matching = matching(plan, version, spec, &mut steps);
+        let matching = matching(plan, list, spec, &mut steps);
         plan.steps_left = plan.steps_left.saturating_sub(allowed.saturating_sub(steps.left()));
         match matching? {
             Some(matching) => {
-                entry.matched = matching.candidates.first().copied();
+                entry.matched = Some(matching.first);
                 entry.warning = matching.warning;
-                plan.lists.narrow(version, matching.candidates, number);
+                plan.lists.narrow(list, matching.places, number);
                 matching.resolution
             }
             None => resolve_without_target(endian, btf, spec).map_err(RelocError::Local)?,
@@ -92,14 +91,17 @@ fn decide(
     entry.local_value = Some(resolution.local);
     entry.target_value = resolution.target;
     let before = entry.before.ok_or(InsnError::CutOff { insn })?;
-    let none = version.is_none_or(|at| plan.lists.all(at).is_empty());
+    let none = list.is_none_or(|list| plan.lists.is_empty(list));
     let why = if none { PoisonReason::NoCandidates } else { PoisonReason::NoMatch };
     Ok(patch::patch(before, &resolution, why)?)
 }
 
 /// What the candidates that match agree upon.
 struct Agreement {
-    candidates: Vec<Candidate>,
+    /// The candidate that counts.
+    first: Candidate,
+    /// The places in the list of all that match.
+    places: Vec<usize>,
     resolution: Resolution,
     warning: Option<Warning>,
 }
@@ -107,13 +109,13 @@ struct Agreement {
 /// Tries every candidate left; those that match must agree (libbpf: `bpf_core_calc_relo_insn`).
 fn matching(
     plan: &Plan<'_>,
-    version: ListVersion,
+    list: ListId,
     local: &Spec,
     steps: &mut Steps,
 ) -> Result<Option<Agreement>, RelocError> {
     let (endian, btf) = (plan.relocs.endian(), plan.relocs.btf());
     let mut first: Option<(Spec, Agreement)> = None;
-    for candidate in plan.lists.left(version).iter().copied() {
+    for (place, candidate) in plan.lists.left(list) {
         let Some(source) = plan.target.source(candidate.source) else { continue };
         let matched = match_candidate(btf, local, &source.btf, candidate.id, steps);
         let spec = match matched.map_err(|error| RelocError::Match { candidate, error })? {
@@ -130,15 +132,11 @@ fn matching(
         };
         match &mut first {
             None => {
-                let candidates = Vec::from([candidate]);
-                first = Some((spec, Agreement { candidates, resolution, warning: None }));
+                let places = Vec::from([place]);
+                first = Some((spec, Agreement { first: candidate, places, resolution, warning: None }));
             }
             Some((first_spec, agreement)) => {
-                let one = (
-                    agreement.candidates.first().copied().unwrap_or(candidate),
-                    &*first_spec,
-                    &agreement.resolution,
-                );
+                let one = (agreement.first, &*first_spec, &agreement.resolution);
                 agree(one, (candidate, &spec, &resolution))?;
                 let widths = (agreement.resolution.memory.target, resolution.memory.target);
                 if widths.0 != widths.1 && agreement.warning.is_none() {
@@ -149,7 +147,7 @@ fn matching(
                         other_width: widths.1,
                     });
                 }
-                agreement.candidates.push(candidate);
+                agreement.places.push(place);
             }
         }
     }

@@ -13,24 +13,20 @@ use hashbrown::HashMap;
 /// The lists of one plan, by local root type (libbpf: `cand_cache`).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CandidateLists {
-    by_root: HashMap<TypeId, usize>,
+    by_root: HashMap<TypeId, ListId>,
     lists: Vec<List>,
 }
 
-/// All candidates of a root type, and the narrower and narrower choices of them.
+/// One root type's list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ListId(usize);
+
+/// All candidates of a root type; which are left, and which record put out each of the others.
 #[derive(Clone, Debug)]
 struct List {
     all: Vec<Candidate>,
-    versions: Vec<Vec<Candidate>>,
-    /// The record that made each version but the first.
-    made_by: Vec<usize>,
-}
-
-/// A list at the time of one record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ListVersion {
-    list: usize,
-    version: usize,
+    put_out_by: Vec<Option<usize>>,
+    left: Vec<usize>,
 }
 
 impl CandidateLists {
@@ -53,49 +49,53 @@ impl CandidateLists {
                 wanted.push(key);
                 wanted.len().saturating_sub(1)
             });
-            by_root.insert(id, roots.len());
+            by_root.insert(id, ListId(roots.len()));
             roots.push(slot);
         }
         let found = find(target, &wanted);
         let list = |slot: &usize| {
             let all = found.get(*slot).cloned().unwrap_or_default();
-            List { versions: vec![all.clone()], all, made_by: Vec::new() }
+            List { put_out_by: vec![None; all.len()], left: (0..all.len()).collect(), all }
         };
         Self { by_root, lists: roots.iter().map(list).collect() }
     }
 
-    /// The list of a root type as it is now.
-    pub(crate) fn current(&self, root: TypeId) -> Option<ListVersion> {
-        let list = *self.by_root.get(&root)?;
-        let version = self.lists.get(list)?.versions.len().checked_sub(1)?;
-        Some(ListVersion { list, version })
+    /// The list of a root type; `None` if no candidates are looked for by it, for it has no name.
+    pub(crate) fn of_root(&self, root: TypeId) -> Option<ListId> {
+        self.by_root.get(&root).copied()
     }
 
-    /// The candidates left in a version.
-    pub(crate) fn left(&self, at: ListVersion) -> &[Candidate] {
-        let list = self.lists.get(at.list);
-        list.and_then(|list| list.versions.get(at.version)).map_or(&[], Vec::as_slice)
+    /// The candidates left now, with their places in the list.
+    pub(crate) fn left(&self, id: ListId) -> impl Iterator<Item = (usize, Candidate)> {
+        let list = self.lists.get(id.0);
+        list.into_iter().flat_map(|l| l.left.iter().filter_map(|at| Some((*at, *l.all.get(*at)?))))
     }
 
-    /// All candidates of the same root type, those already out included.
-    pub(crate) fn all(&self, at: ListVersion) -> &[Candidate] {
-        self.lists.get(at.list).map_or(&[], |list| &list.all)
+    /// All candidates, those already out included, with the record that put them out.
+    pub(crate) fn all(&self, id: ListId) -> impl Iterator<Item = (Candidate, Option<usize>)> {
+        let list = self.lists.get(id.0);
+        list.into_iter().flat_map(|l| l.all.iter().copied().zip(l.put_out_by.iter().copied()))
     }
 
-    /// The record that put a candidate out, before a version.
-    pub(crate) fn put_out_by(&self, at: ListVersion, candidate: Candidate) -> Option<usize> {
-        let list = self.lists.get(at.list)?;
-        let upto = list.versions.get(1..=at.version)?;
-        let gone = upto.iter().position(|left| !left.contains(&candidate))?;
-        list.made_by.get(gone).copied()
+    /// Whether there never was a candidate.
+    pub(crate) fn is_empty(&self, id: ListId) -> bool {
+        self.lists.get(id.0).is_none_or(|list| list.all.is_empty())
     }
 
-    /// Leaves only `matching`, from now on.
-    pub(crate) fn narrow(&mut self, at: ListVersion, matching: Vec<Candidate>, record: usize) {
-        if let Some(list) = self.lists.get_mut(at.list) {
-            list.versions.push(matching);
-            list.made_by.push(record);
+    /// Leaves only the candidates at `matching`, in order of the list, from now on.
+    pub(crate) fn narrow(&mut self, id: ListId, matching: Vec<usize>, record: usize) {
+        let Some(list) = self.lists.get_mut(id.0).filter(|list| list.left.len() != matching.len()) else {
+            return;
+        };
+        let mut kept = matching.iter().copied().peekable();
+        for at in &list.left {
+            if kept.next_if_eq(at).is_none()
+                && let Some(by) = list.put_out_by.get_mut(*at)
+            {
+                *by = Some(record);
+            }
         }
+        list.left = matching;
     }
 
     pub(crate) fn any_without_main(&self) -> bool {

@@ -22,7 +22,7 @@ use crate::{
     target::Target,
 };
 use alloc::vec::Vec;
-use lists::{CandidateLists, ListVersion};
+use lists::{CandidateLists, ListId};
 
 /// What is to be done with one record's instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,8 +167,8 @@ pub(crate) struct Entry {
     pub(crate) before: Option<Slot>,
     pub(crate) local_value: Option<u64>,
     pub(crate) target_value: Option<u64>,
-    /// The candidates as they were narrowed when this record's turn came.
-    pub(crate) candidates: Option<ListVersion>,
+    /// The candidates of its root type; the plan knows which were out when its turn came.
+    pub(crate) candidates: Option<ListId>,
     pub(crate) matched: Option<Candidate>,
     pub(crate) warning: Option<Warning>,
 }

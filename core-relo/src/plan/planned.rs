@@ -146,14 +146,16 @@ impl<'p> Planned<'p> {
 
     /// Every candidate of the root type, in order, and what became of it.
     pub fn tried(&self) -> impl Iterator<Item = Tried<'p>> {
-        let (this, version) = (*self, self.entry.candidates);
-        let all = version.map_or(&[][..], |at| this.plan.lists.all(at));
-        all.iter().filter_map(move |candidate| {
-            if let Some(by) = this.plan.lists.put_out_by(version?, *candidate) {
-                let source = this.plan.target.source(candidate.source)?;
-                return Some(Tried { candidate: *candidate, source, verdict: Verdict::PutOut { by } });
+        let this = *self;
+        let list = self.entry.candidates.into_iter();
+        list.flat_map(move |list| this.plan.lists.all(list)).filter_map(move |(candidate, put_out_by)| {
+            match put_out_by.filter(|by| *by < this.number) {
+                Some(by) => {
+                    let source = this.plan.target.source(candidate.source)?;
+                    Some(Tried { candidate, source, verdict: Verdict::PutOut { by } })
+                }
+                None => this.try_candidate(candidate),
             }
-            this.try_candidate(*candidate)
         })
     }
 

@@ -1,4 +1,5 @@
 //! What a parsed BTF gives back, in both byte orders.
 
 mod split;
+mod strings;
 mod views;
