@@ -1,7 +1,5 @@
 //! What the string section must be like.
 
-#![expect(clippy::arithmetic_side_effects, reason = "a length near the limit")]
-
 use crate::{
     Endian,
     btf::{Btf, BtfError, Builder},
