@@ -1,5 +1,7 @@
 //! What two implementations are compared by, record by record.
 
+use crate::exceptions::Exception;
+
 /// What became of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -24,6 +26,10 @@ pub struct Record {
     pub root: u32,
     /// What became of it.
     pub outcome: Outcome,
+    /// The local value, and the target's if there is one; nothing if the record was refused before there were any.
+    pub values: Option<(u64, Option<u64>)>,
+    /// Why the judgement is not libbpf's own, if it is not.
+    pub exception: Option<Exception>,
     /// What was said about it.
     pub log: String,
 }
@@ -35,6 +41,7 @@ impl Record {
             == (&other.section, other.index, other.kind, other.root);
         let same_outcome = match (&self.outcome, &other.outcome) {
             (Outcome::Error(_), Outcome::Error(_)) => true,
+            (Outcome::Words(one), Outcome::Words(two)) => one == two && self.values == other.values,
             (one, two) => one == two,
         };
         same_place && same_outcome

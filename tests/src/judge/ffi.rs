@@ -5,10 +5,11 @@
 
 use libbpf_sys as sys;
 use std::{
+    cell::RefCell,
     ffi::{CStr, c_char, c_int, c_void},
     ptr,
     rc::Rc,
-    sync::Mutex,
+    sync::Once,
 };
 
 #[repr(C)]
@@ -259,15 +260,22 @@ pub fn patch(insns: &mut [u8; 16], relo: &Relo, index: u32, result: &Resolution)
     if error == 0 { Ok(()) } else { Err(error) }
 }
 
-static LOG: Mutex<String> = Mutex::new(String::new());
+thread_local! {
+    /// What libbpf said in this thread: it calls back in the thread that called it.
+    static LOG: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+static COLLECT: Once = Once::new();
 
 /// Runs `job` with libbpf's warnings collected instead of printed.
 pub fn logged<T>(job: impl FnOnce() -> T) -> (T, String) {
-    LOG.lock().unwrap_or_else(|e| e.into_inner()).clear();
     // SAFETY: the callback is a plain function.
-    unsafe { sys::libbpf_set_print(Some(collect)) };
+    COLLECT.call_once(|| unsafe {
+        sys::libbpf_set_print(Some(collect));
+    });
+    LOG.take();
     let done = job();
-    (done, std::mem::take(&mut *LOG.lock().unwrap_or_else(|e| e.into_inner())))
+    (done, LOG.take())
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -289,6 +297,6 @@ unsafe extern "C" fn collect(level: u32, format: *const c_char, args: VaList) ->
         vsnprintf(text.as_mut_ptr().cast(), text.len(), format, args);
         CStr::from_ptr(text.as_ptr().cast()).to_string_lossy().into_owned()
     };
-    LOG.lock().unwrap_or_else(|e| e.into_inner()).push_str(&text);
+    LOG.with_borrow_mut(|log| log.push_str(&text));
     0
 }
