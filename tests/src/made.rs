@@ -8,6 +8,7 @@ use core_relo::{
 use fastrand::Rng;
 use object::write::{Object, Symbol, SymbolSection};
 use object::{Architecture, BinaryFormat, Endianness, SectionKind, SymbolFlags, SymbolKind, SymbolScope};
+use std::collections::HashMap;
 
 /// One record and the instruction (or two slots) it sits on.
 #[derive(Clone, Debug)]
@@ -29,8 +30,12 @@ const CODE: &str = "made";
 /// Makes up `count` records on the types of `local`; a few of them are nonsense.
 pub fn records(local: &Btf<'_>, count: usize, rng: &mut Rng) -> Vec<Made> {
     let mut made = Vec::new();
+    let namesakes = namesakes(local);
     while made.len() < count {
-        let root = TypeId(rng.u32(local.first_id().0.max(1)..local.end_id().0));
+        let root = match rng.choice(&namesakes) {
+            Some(root) if rng.u8(..) < 64 => *root,
+            _ => TypeId(rng.u32(local.first_id().0.max(1)..local.end_id().0)),
+        };
         let Some(ty) = local.ty(root) else { continue };
         let worthy = ty.kind().is_composite() || ty.kind().is_enum() || ty.kind() == Kind::Typedef;
         // Anonymous roots are refused at once: a few will do.
@@ -43,6 +48,18 @@ pub fn records(local: &Btf<'_>, count: usize, rng: &mut Rng) -> Vec<Made> {
         }
     }
     made
+}
+
+/// Types that share name and kind with another one, which then are candidates together.
+fn namesakes(local: &Btf<'_>) -> Vec<TypeId> {
+    let mut by_name: HashMap<_, Vec<TypeId>> = HashMap::new();
+    let worthy = |kind: Kind| kind.is_composite() || kind.is_enum() || kind == Kind::Typedef;
+    for ty in local.types().filter(|ty| worthy(ty.kind()) && !ty.name().is_empty()) {
+        by_name.entry((ty.name().essential(), ty.kind())).or_default().push(ty.id());
+    }
+    let mut all: Vec<_> = by_name.into_values().filter(|ids| ids.len() > 1).flatten().collect();
+    all.sort();
+    all
 }
 
 fn record(local: &Btf<'_>, root: TypeId, rng: &mut Rng) -> Made {

@@ -243,12 +243,11 @@ pub fn calc(
             &mut result,
         )
     };
-    if error != 0 {
-        return Err(error);
-    }
-    let left: Vec<_> = cands.iter().take(list.len as usize).map(|c| (c.btf, c.id)).collect();
-    candidates.retain(|(btf, id)| left.contains(&(btf.raw.cast_const(), *id)));
-    Ok(result)
+    // As libbpf leaves them: after an error it has perhaps moved some to the front and not yet cut off the rest.
+    let left = cands.iter().take(list.len as usize);
+    let known = |cand: &Cand| candidates.iter().find(|(btf, _)| ptr::eq(btf.raw, cand.btf));
+    *candidates = left.filter_map(|cand| Some((Rc::clone(&known(cand)?.0), cand.id))).collect();
+    if error == 0 { Ok(result) } else { Err(error) }
 }
 
 /// `bpf_core_patch_insn` on two little-endian slots.
