@@ -33,7 +33,8 @@ impl BothTargets {
         let name = target.display().to_string();
         let bytes = fs::read(target).map_err(|e| format!("{name}: {e}"))?;
         let raw = extract(&bytes).map_err(|e| format!("{name}: {e}"))?.btf;
-        let module_bytes: Vec<_> = modules.iter().flat_map(fs::read).collect();
+        let module_bytes: Vec<_> =
+            modules.iter().map(fs::read).collect::<Result<_, _>>().map_err(|e| format!("{name}: {e}"))?;
         let theirs = JudgedTarget::parse(raw, &module_bytes)
             .ok_or_else(|| format!("{name}: libbpf does not read it"))?;
         // As libbpf does with a target given by path: what is behind the file's form plays no part.

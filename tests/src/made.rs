@@ -27,14 +27,14 @@ pub struct Made {
 
 const CODE: &str = "made";
 
-/// Makes up `count` records on the types of `local`; a few of them are nonsense.
-pub fn records(local: &Btf<'_>, count: usize, rng: &mut Rng) -> Vec<Made> {
+/// Makes up `count` records on the types of `local` from `first` on; a few of them are nonsense.
+pub fn records(local: &Btf<'_>, first: TypeId, count: usize, rng: &mut Rng) -> Vec<Made> {
     let mut made = Vec::new();
-    let namesakes = namesakes(local);
+    let namesakes = namesakes(local, first);
     while made.len() < count {
         let root = match rng.choice(&namesakes) {
             Some(root) if rng.u8(..) < 64 => *root,
-            _ => TypeId(rng.u32(local.first_id().0.max(1)..local.end_id().0)),
+            _ => TypeId(rng.u32(first.0..local.end_id().0)),
         };
         let Some(ty) = local.ty(root) else { continue };
         let worthy = ty.kind().is_composite() || ty.kind().is_enum() || ty.kind() == Kind::Typedef;
@@ -51,13 +51,14 @@ pub fn records(local: &Btf<'_>, count: usize, rng: &mut Rng) -> Vec<Made> {
 }
 
 /// Types that share name and kind with another one, which then are candidates together.
-fn namesakes(local: &Btf<'_>) -> Vec<TypeId> {
+fn namesakes(local: &Btf<'_>, first: TypeId) -> Vec<TypeId> {
     let mut by_name: HashMap<_, Vec<TypeId>> = HashMap::new();
     let worthy = |kind: Kind| kind.is_composite() || kind.is_enum() || kind == Kind::Typedef;
     for ty in local.types().filter(|ty| worthy(ty.kind()) && !ty.name().is_empty()) {
         by_name.entry((ty.name().essential(), ty.kind())).or_default().push(ty.id());
     }
-    let mut all: Vec<_> = by_name.into_values().filter(|ids| ids.len() > 1).flatten().collect();
+    let mut all: Vec<_> =
+        by_name.into_values().filter(|ids| ids.len() > 1).flatten().filter(|id| *id >= first).collect();
     all.sort();
     all
 }
@@ -157,6 +158,23 @@ fn odd(value: u64, rng: &mut Rng) -> Vec<Insn> {
         _ => return vec![Insn { code: 0x20, ..wide[0] }],
     }
     wide
+}
+
+/// A split BTF and its base as one: ids and string offsets go on where the base ends as they are.
+pub fn flattened(base: &[u8], split: &[u8], endian: Endian) -> Vec<u8> {
+    let part = |btf: &[u8], at: usize| {
+        let word = |at| endian.u32(btf, at).unwrap() as usize;
+        let start = word(4) + word(at);
+        btf[start..start + word(at + 4)].to_vec()
+    };
+    let types = [part(base, 8), part(split, 8)].concat();
+    let strings = [part(base, 16), part(split, 16)].concat();
+    let mut btf = base[..4].to_vec();
+    let (types_len, strings_len) = (types.len() as u32, strings.len() as u32);
+    for word in [24, 0, types_len, types_len, strings_len] {
+        endian.put_u32(&mut btf, word);
+    }
+    [btf, types, strings].concat()
 }
 
 /// The object: the types as given, the access strings added to their strings, and one function of all the instructions.

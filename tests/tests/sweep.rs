@@ -9,7 +9,7 @@ fn libbpf_agrees_on_made_up_records() {
 
 #[cfg(feature = "libbpf")]
 mod with_libbpf {
-    use core_relo::{Plan, Target, btf::Btf};
+    use core_relo::{Plan, Target, TypeId, btf::Btf};
     use core_relo_loader::{object::Object, target::TargetFile};
     use core_relo_tests::{
         artifacts,
@@ -18,7 +18,7 @@ mod with_libbpf {
         skip::skip,
     };
     use fastrand::Rng;
-    use std::{env, path::Path, path::PathBuf, sync::Arc};
+    use std::{env, fs, path::Path, path::PathBuf, sync::Arc};
 
     fn number(variable: &str, otherwise: u64) -> u64 {
         env::var(variable).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)
@@ -30,6 +30,7 @@ mod with_libbpf {
         Rng::with_seed(seed)
     }
 
+    /// The types of small programs and of what they run on, in both directions.
     #[test]
     fn on_the_test_programs_types() {
         let (mut rng, mut tally) = (rng(), Tally::default());
@@ -42,9 +43,17 @@ mod with_libbpf {
                 // Also the other way round: the target's types as the program's.
                 let own = BothTargets::open(&object, &[]);
                 for _ in 0..number("CORE_RELO_ROUNDS", 1) {
-                    tally.compare(&object.display().to_string(), &made_up(&local, 60, &mut rng), &both);
+                    tally.compare(
+                        &object.display().to_string(),
+                        &made_up(&local, TypeId(1), 60, &mut rng),
+                        &both,
+                    );
                     if let Ok(own) = &own {
-                        tally.compare(&target.display().to_string(), &made_up(&other, 60, &mut rng), own);
+                        tally.compare(
+                            &target.display().to_string(),
+                            &made_up(&other, TypeId(1), 60, &mut rng),
+                            own,
+                        );
                     }
                 }
             }
@@ -53,6 +62,7 @@ mod with_libbpf {
         tally.judge();
     }
 
+    /// One kernel's types as the program's, another's (or the same) as the target's.
     #[test]
     fn from_one_kernel_to_another() {
         let kernels: Vec<_> =
@@ -67,7 +77,7 @@ mod with_libbpf {
             for _ in 0..number("CORE_RELO_ROUNDS", 1) {
                 let local = &kernels[rng.usize(0..kernels.len())];
                 let types = types_of(local).unwrap();
-                let object = made_up(&types, 400, &mut rng);
+                let object = made_up(&types, TypeId(1), 400, &mut rng);
                 tally.compare(&local.display().to_string(), &object, &both);
             }
         }
@@ -78,14 +88,49 @@ mod with_libbpf {
         tally.judge();
     }
 
+    /// Types that only modules have, from one kernel's modules to another's.
+    #[test]
+    fn from_modules_to_modules() {
+        let with_modules = |kernel: &PathBuf| !artifacts::module_btfs(kernel).is_empty();
+        let kernels: Vec<_> = artifacts::kernel_btfs().into_iter().filter(with_modules).collect();
+        if kernels.is_empty() {
+            skip("sweep, modules", "no modules' BTF here (cargo xtask kernels fetches some)");
+            return;
+        }
+        let (mut rng, mut tally) = (rng(), Tally::default());
+        for target in &kernels {
+            let both = BothTargets::open(target, &artifacts::module_btfs(target)).unwrap();
+            for _ in 0..2 * number("CORE_RELO_ROUNDS", 1) {
+                let base = rng.choice(&kernels).unwrap();
+                let module = rng.choice(artifacts::module_btfs(base)).unwrap();
+                let (whole, first) = {
+                    let base = types_of(base).unwrap();
+                    let split = fs::read(&module).unwrap();
+                    (made::flattened(base.as_bytes(), &split, base.endian()), base.end_id())
+                };
+                let types = Btf::parse(whole).unwrap();
+                if types.end_id() == first {
+                    continue;
+                }
+                let object = made_up(&types, first, 200, &mut rng);
+                tally.compare(&module.display().to_string(), &object, &both);
+            }
+        }
+        println!(
+            "compared {} made-up records of {} pairs of modules with libbpf: {tally}",
+            tally.records, tally.pairs
+        );
+        tally.judge();
+    }
+
     fn types_of(path: &Path) -> Option<Btf<'static>> {
         TargetFile::open(PathBuf::from(path)).ok()?.parse(None).ok()
     }
 
     /// An object whose instructions hold, mostly, the values the records stand for.
-    fn made_up(local: &Btf<'_>, count: usize, rng: &mut Rng) -> Vec<u8> {
+    fn made_up(local: &Btf<'_>, first: TypeId, count: usize, rng: &mut Rng) -> Vec<u8> {
         let (types, endian) = (local.as_bytes(), local.endian());
-        let mut records = made::records(local, count, rng);
+        let mut records = made::records(local, first, count, rng);
         records.iter_mut().for_each(|record| made::give_insn(record, 0, rng));
         let draft = made::object(types, endian, &records);
         for (record, value) in records.iter_mut().zip(local_values(&draft)) {

@@ -159,6 +159,27 @@ impl Btf {
         }
     }
 
+    /// The words that follow those three: members, parameters and the like.
+    pub fn tail(&self, id: u32) -> Option<Vec<u32>> {
+        let [_, info, _] = self.words(id)?;
+        let each = match info >> 24 & 0x1f {
+            sys::BTF_KIND_INT | sys::BTF_KIND_VAR | sys::BTF_KIND_DECL_TAG => return self.after(id, 1),
+            sys::BTF_KIND_ARRAY => return self.after(id, 3),
+            sys::BTF_KIND_STRUCT | sys::BTF_KIND_UNION | sys::BTF_KIND_DATASEC | sys::BTF_KIND_ENUM64 => 3,
+            sys::BTF_KIND_ENUM | sys::BTF_KIND_FUNC_PROTO => 2,
+            _ => 0,
+        };
+        self.after(id, (info & 0xffff) as usize * each)
+    }
+
+    fn after(&self, id: u32, count: usize) -> Option<Vec<u32>> {
+        // SAFETY: `raw` is valid; libbpf has checked that the type's `count` further words are there, aligned to 4 bytes.
+        unsafe {
+            let t = sys::btf__type_by_id(self.raw, id);
+            (!t.is_null()).then(|| std::slice::from_raw_parts(t.add(1).cast::<u32>(), count).to_vec())
+        }
+    }
+
     /// `btf__resolve_size`; negative on error.
     pub fn resolve_size(&self, id: u32) -> i64 {
         // SAFETY: `raw` is valid.

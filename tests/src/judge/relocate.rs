@@ -33,7 +33,8 @@ impl JudgedTarget {
     pub fn parse(main: &[u8], modules: &[Vec<u8>]) -> Option<Self> {
         let main = Rc::new(Btf::parse(main, None)?);
         let module = |bytes: &Vec<u8>| Btf::parse(bytes, Some(Rc::clone(&main))).map(Rc::new);
-        Some(Self { modules: modules.iter().filter_map(module).collect(), main, known: RefCell::default() })
+        let modules = modules.iter().map(module).collect::<Option<_>>()?;
+        Some(Self { modules, main, known: RefCell::default() })
     }
 
     /// `bpf_core_find_cands`
