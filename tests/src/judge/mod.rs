@@ -10,6 +10,6 @@ mod ffi;
 mod object;
 mod relocate;
 
-pub use ffi::Btf;
+pub use ffi::{Btf, logged};
 pub use object::JudgedObject;
 pub use relocate::{JudgedTarget, records};
