@@ -280,6 +280,56 @@ pub fn patch(insns: &mut [u8; 16], relo: &Relo, index: u32, result: &Resolution)
     if error == 0 { Ok(()) } else { Err(error) }
 }
 
+/// A program as `bpf_object__prepare` leaves it.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    pub section: String,
+    pub name: String,
+    /// Its instructions in the host's byte order, subprograms appended.
+    pub code: Vec<u8>,
+}
+
+/// `bpf_object__prepare` on this kernel, with another target: all programs, `?` ones too. Needs root, and makes maps.
+pub fn prepare(object: &[u8], target: &CStr) -> Result<Vec<Prepared>, i32> {
+    let options = sys::bpf_object_open_opts {
+        sz: size_of::<sys::bpf_object_open_opts>() as _,
+        object_name: c"judged".as_ptr(),
+        btf_custom_path: target.as_ptr(),
+        ..Default::default()
+    };
+    // SAFETY: libbpf copies what it needs of object and options; what it gives lives until the object is closed.
+    unsafe {
+        let raw = sys::bpf_object__open_mem(object.as_ptr().cast(), object.len() as _, &options);
+        if raw.is_null() {
+            return Err(-std::io::Error::last_os_error().raw_os_error().unwrap_or_default());
+        }
+        for program in programs(raw) {
+            sys::bpf_program__set_autoload(program, true);
+        }
+        let error = sys::bpf_object__prepare(raw);
+        let prepared = |program: *mut sys::bpf_program| {
+            let bytes = sys::bpf_program__insn_cnt(program) as usize * 8;
+            let code = std::slice::from_raw_parts(sys::bpf_program__insns(program).cast::<u8>(), bytes);
+            let text = |s| CStr::from_ptr(s).to_string_lossy().into_owned();
+            Prepared {
+                section: text(sys::bpf_program__section_name(program)),
+                name: text(sys::bpf_program__name(program)),
+                code: code.to_vec(),
+            }
+        };
+        let all = if error == 0 { Ok(programs(raw).into_iter().map(prepared).collect()) } else { Err(error) };
+        sys::bpf_object__close(raw);
+        all
+    }
+}
+
+fn programs(object: *mut sys::bpf_object) -> Vec<*mut sys::bpf_program> {
+    // SAFETY: the object is open; NULL starts the walk and ends it.
+    let next = |after| unsafe { sys::bpf_object__next_program(object, after) };
+    let first = next(ptr::null_mut());
+    std::iter::successors(Some(first), |program| Some(next(*program))).take_while(|p| !p.is_null()).collect()
+}
+
 thread_local! {
     /// What libbpf said in this thread: it calls back in the thread that called it.
     static LOG: RefCell<String> = const { RefCell::new(String::new()) };
