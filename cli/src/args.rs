@@ -10,6 +10,8 @@ const STYLES: styling::Styles = styling::Styles::styled()
     .literal(styling::AnsiColor::Cyan.on_default().bold())
     .placeholder(styling::AnsiColor::Cyan.on_default());
 
+const GLOBAL: &str = "Global options";
+
 const EXIT: &str = "Exit status: 0 if every relocation resolves, 1 if some are poisoned or fail, 2 if it could not be told \
 (bad input, wrong usage).";
 
@@ -22,10 +24,10 @@ const EXIT: &str = "Exit status: 0 if every relocation resolves, 1 if some are p
 #[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Args {
     /// When to use colours; `auto` is on a terminal, unless NO_COLOR is set
-    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    #[arg(long, global = true, help_heading = GLOBAL, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
     pub(crate) color: Color,
     /// Say on stderr what is done (-vv: more)
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    #[arg(short, long, global = true, help_heading = GLOBAL, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -111,7 +113,8 @@ const EXPLAIN: &str = "Examples:
 const PATCH: &str = "Example:
   core-relo patch prog.bpf.o --btf vmlinux-6.1.btf -o prog-6.1.bpf.o
 
-Nothing is written if a relocation fails. Instructions that do not resolve are poisoned, as libbpf does, and reported.
+Nothing is written if a relocation fails: exit status 1. Instructions that do not resolve are poisoned
+as by libbpf, reported on stderr, and written: they may stand behind a guard, exit status 0.
 The relocation records stay: give the result to a loader that does not relocate again.";
 const INSPECT: &str = "Example:
   core-relo inspect prog.bpf.o";
@@ -123,12 +126,12 @@ const DUMP: &str = "Examples:
 /// The kernels to relocate against
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(crate) struct Targets {
-    /// Kernel to relocate against: raw BTF, an ELF with .BTF (vmlinux, .ko, BPF object), a vmlinuz, or a folder of them
-    /// [default: the running kernel]
-    #[arg(long, value_name = "PATH", num_args = 1.., value_hint = ValueHint::AnyPath)]
+    /// Kernel to relocate against: raw BTF, an ELF with .BTF (vmlinux, .ko, BPF object), a vmlinuz, or a folder of them;
+    /// may be given several times [default: the running kernel]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) btf: Vec<PathBuf>,
-    /// BTF of modules (split BTF, .ko or a folder of them) that belong to the kernel
-    #[arg(long, value_name = "PATH", num_args = 1.., value_hint = ValueHint::AnyPath)]
+    /// BTF of modules (split BTF, .ko or a folder of them) that belong to the kernel; may be given several times
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) module: Vec<PathBuf>,
     /// Kernel that a split --btf belongs to [default: `vmlinux` beside it]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]

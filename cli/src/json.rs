@@ -7,7 +7,7 @@ use crate::{
 };
 use core_relo::{
     Name,
-    explain::{Explanation, explain},
+    explain::{Explanation, explain, reason},
     plan::{Planned, Verdict},
 };
 use serde::Serialize;
@@ -231,7 +231,10 @@ pub(crate) struct Unresolved {
 impl Unresolved {
     pub(crate) fn new(planned: &Planned<'_>) -> Self {
         let record = planned.record();
-        let explanation = explain(planned);
+        let access = match planned.local_spec() {
+            Some(spec) => spec.access_text(planned.btf()).to_string(),
+            None => format!("type [{}]", record.relo.root),
+        };
         Self {
             section: record.section.to_string(),
             program: planned::program(planned),
@@ -239,9 +242,9 @@ impl Unresolved {
             insn: record.insn.map(|insn| insn.0),
             kind: record.relo.kind.to_string(),
             outcome: style::outcome(&planned.decision()),
-            access: explanation.access,
+            access,
             source: SourceLine::of(planned),
-            reason: explanation.reason,
+            reason: reason(planned),
         }
     }
 

@@ -196,3 +196,73 @@ fn line_at(lines: &[LineInfo], insn: ByteOffset) -> Option<LineInfo> {
 fn trimmed(text: Name<'_>) -> Name<'_> {
     Name::new(text.as_bytes().trim_ascii())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Plan, Target,
+        btf::Builder,
+        insn::Insn,
+        plan::{Decision, SkipReason},
+    };
+    use alloc::{sync::Arc, vec};
+
+    /// Three records on the same field: at instruction 1 of `.text` (of function `kept`), at 3 (of none: the linker dropped
+    /// the weak function that was there), and in a section that is not in the object.
+    fn object(endian: Endian) -> (Vec<u8>, Vec<u8>) {
+        let mut b = Builder::new(endian);
+        let int = b.int("int", 4, Builder::SIGNED);
+        let root = b.structure("s", 4, &[("a", int, 0)]);
+        let [text, gone, access, file, line] =
+            [".text", "gone", "0:0", "a.c", "\treturn s->a;"].map(|s| b.string(s).0);
+        let record = |insn: u32| [insn, root.0, access, 0];
+        let mut core = vec![16, text, 2];
+        core.extend([record(8), record(24)].concat());
+        core.extend([gone, 1]);
+        core.extend(record(0));
+        let lines = [16, text, 2, 16, file, line, 7 << 10, 0, file, line, (41 << 10) | 5];
+        let bytes = |words: usize| to_u32(words.saturating_mul(4));
+        let mut ext = Vec::new();
+        endian.put_u16(&mut ext, 0xeb9f);
+        ext.extend([1, 0]);
+        for word in [32, 0, 0, 0, bytes(lines.len()), bytes(lines.len()), bytes(core.len())] {
+            endian.put_u32(&mut ext, word);
+        }
+        for word in lines.into_iter().chain(core) {
+            endian.put_u32(&mut ext, word);
+        }
+        (b.finish(), ext)
+    }
+
+    #[test]
+    fn records_without_a_function_or_section_are_skipped_and_lines_begin_before_their_instruction() {
+        for endian in [Endian::Little, Endian::Big] {
+            let (btf, ext) = object(endian);
+            let btf = Btf::parse(btf).unwrap();
+            let code: Vec<u8> = [Insn { code: 0xb7, ..Insn::default() }.encode(endian); 4].concat();
+            let functions = vec![Function { name: b"kept", start: InsnIndex(0), len: 2 }];
+            let sections = [CodeSection { name: b".text", code: &code, functions }];
+            let relocs = Relocs::collect(&btf, &BtfExt::parse(&ext).unwrap(), &sections).unwrap();
+            let target = Target::new("vmlinux", Arc::new(btf.clone()));
+            let plan = Plan::new(&relocs, &target);
+            let decisions: Vec<_> = plan.iter().map(|planned| planned.decision().unwrap()).collect();
+            assert_eq!(
+                decisions,
+                [
+                    Decision::Keep { value: 0 },
+                    Decision::Skip(SkipReason::NoFunction),
+                    Decision::Skip(SkipReason::NoSection),
+                ]
+            );
+            assert_eq!(plan.get(0).unwrap().function().map(|f| f.name), Some(&b"kept"[..]));
+            let sources: Vec<_> = plan.iter().map(|p| p.source().map(|s| (s.line, s.column))).collect();
+            assert_eq!(sources, [Some((41, 5)), Some((7, 0)), None], "lines are sorted by instruction first");
+            assert_eq!(plan.get(0).unwrap().source().unwrap().text.as_bytes(), b"return s->a;");
+            let indices: Vec<_> = relocs.records().iter().map(|r| (r.section.as_bytes(), r.index)).collect();
+            assert_eq!(indices, [(&b".text"[..], 0), (b".text", 1), (b"gone", 0)]);
+            let none = Plan::with(&relocs, &target, crate::plan::Options::default(), |_| false);
+            assert_eq!(none.get(0).unwrap().decision(), Ok(Decision::Skip(SkipReason::NotSelected)));
+        }
+    }
+}

@@ -15,8 +15,13 @@ pub type Check = (&'static str, fn(&[u8]));
 /// Every check there is.
 pub const CHECKS: [Check; 4] = [("btf", btf), ("ext", ext), ("object", object), ("plan", plan)];
 
-/// A BTF, then a second one split from it: `[length of the first; 4][first][second]`, or one alone.
+/// A BTF, then a second one split from it: `[length of the first; 4][first][second]`, or one alone, or an ELF that holds one.
 pub fn btf(data: &[u8]) {
+    if let Ok(elf) = target::extract(data)
+        && let Ok(btf) = Btf::parse(elf.btf)
+    {
+        walk(&btf);
+    }
     if let Ok(one) = Btf::parse(data) {
         walk(&one);
     }
@@ -31,13 +36,21 @@ pub fn btf(data: &[u8]) {
     }
 }
 
-/// A `.BTF.ext`.
+/// A `.BTF.ext`, alone or in an object.
 pub fn ext(data: &[u8]) {
-    let Ok(ext) = BtfExt::parse(data) else { return };
+    if let Some(ext) = Object::parse(data).ok().as_ref().and_then(Object::ext) {
+        records(ext, data.len());
+    }
+    if let Ok(ext) = BtfExt::parse(data) {
+        records(&ext, data.len());
+    }
+}
+
+fn records(ext: &BtfExt<'_>, len: usize) {
     let records = ext.core_relos().map(|s| s.records().count()).sum::<usize>()
         + ext.line_infos().map(|s| s.records().count()).sum::<usize>()
         + ext.func_infos().map(|s| s.records().count()).sum::<usize>();
-    assert!(records <= data.len());
+    assert!(records <= len);
 }
 
 /// An ELF object, or anything a target may be read from.
@@ -53,9 +66,17 @@ pub fn object(data: &[u8]) {
     let _written = object.rewrite(sections.iter().map(|s| (s.name, s.code)));
 }
 
-/// An object and a target: `[length of the object; 4][object][target]`.
+/// An object and a target: `[length of the object; 4][object][target]`, or an object that is its own target.
 pub fn plan(data: &[u8]) {
-    let Some((object, target)) = two(data) else { return };
+    if let Ok(own) = target::extract(data) {
+        relocate(data, own.btf);
+    }
+    if let Some((object, target)) = two(data) {
+        relocate(object, target);
+    }
+}
+
+fn relocate(object: &[u8], target: &[u8]) {
     let Ok(object) = Object::parse(object) else { return };
     let Ok(relocs) = object.relocs() else { return };
     let Ok(btf) = Btf::parse(target) else { return };
@@ -88,5 +109,6 @@ fn look(btf: &Btf<'_>, ty: Type<'_>, text: &mut String) {
     let _ = write!(text, "{:?} {}", ty, CType::new(btf, ty.id()));
     let _elements = ty.members().take(100).count() + ty.variants().take(100).count();
     let _more = ty.params().take(100).count() + ty.secinfos().take(100).count();
-    let _facts = (ty.array(), ty.int(), ty.linkage(), ty.component_index(), ty.name().essential().as_bytes().len());
+    let _facts =
+        (ty.array(), ty.int(), ty.linkage(), ty.component_index(), ty.name().essential().as_bytes().len());
 }

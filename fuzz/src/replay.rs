@@ -13,7 +13,8 @@ use std::{
 
 fn main() -> ExitCode {
     let mut args = env::args().skip(1);
-    let (name, seconds) = (args.next().unwrap_or_default(), args.next().and_then(|s| s.parse().ok()).unwrap_or(10));
+    let (name, seconds) =
+        (args.next().unwrap_or_default(), args.next().and_then(|s| s.parse().ok()).unwrap_or(10));
     let Some((name, check)) = CHECKS.iter().find(|(known, _)| *known == name) else {
         let known: Vec<_> = CHECKS.iter().map(|(name, _)| *name).collect();
         eprintln!("usage: replay CHECK SECONDS FILE|FOLDER...   (CHECK: {})", known.join(", "));
@@ -44,7 +45,8 @@ fn main() -> ExitCode {
 
 fn gather(path: &Path, into: &mut Vec<Vec<u8>>) {
     if path.is_dir() {
-        let mut entries: Vec<PathBuf> = fs::read_dir(path).into_iter().flatten().flatten().map(|e| e.path()).collect();
+        let mut entries: Vec<PathBuf> =
+            fs::read_dir(path).into_iter().flatten().flatten().map(|e| e.path()).collect();
         entries.sort();
         entries.iter().for_each(|entry| gather(entry, into));
     } else if let Ok(bytes) = fs::read(path) {

@@ -27,7 +27,7 @@ pub(crate) fn dump(app: &mut App<'_>, args: &args::Dump) -> io::Result<()> {
     for ty in selected(&btf, args) {
         found = true;
         match args.format {
-            DumpFormat::Raw => writeln!(app.out, "[{}] {} {}", ty.id(), ty.kind(), ty.name())?,
+            DumpFormat::Raw => writeln!(app.out, "{}", ty.raw())?,
             DumpFormat::Json => json::line(app.out, &TypeFacts::new(ty))?,
         }
     }

@@ -28,7 +28,7 @@ pub(crate) fn run(app: &mut App<'_>) -> io::Result<()> {
     let file = ObjectFile::embedded(OBJECT.0, OBJECT.1);
     let kernels = KERNELS.map(|(name, bytes)| Place::Embedded { name, bytes });
     say(app, "An object for process monitoring, against four kernels and the one running here:\n")?;
-    command(app, "check exec.bpf.o --btf linux-5.10 linux-6.1 linux-6.12 linux-7.2")?;
+    command(app, "check exec.bpf.o --btf linux-5.10 --btf linux-6.1 --btf linux-6.12 --btf linux-7.2")?;
     check::check(
         app,
         std::slice::from_ref(&file),

@@ -34,7 +34,8 @@ fn each_plan(
     }
 }
 
-/// Plans one object on each kernel of a selection; what is bad is reported and left out.
+/// Plans one object on each kernel of a selection; what is bad is reported and left out, but for a kernel of the other byte
+/// order, which is reported and planned on.
 fn each_of_plans(
     app: &mut App<'_>,
     file: &ObjectFile,
@@ -52,10 +53,13 @@ fn each_of_plans(
     selection.notes.iter().try_for_each(|note| app.note(note))?;
     selection.bad.iter().try_for_each(|bad| app.fail(bad))?;
     for place in &selection.places {
-        let opened = Kernel::open(place, &selection.modules);
-        match opened.and_then(|kernel| kernel.check_order(object.endian()).map(|()| kernel)) {
+        match Kernel::open(place, &selection.modules) {
             Err(bad) => app.fail(&bad)?,
             Ok(mut kernel) => {
+                // The object will not load there, and still there is an answer for each relocation.
+                if let Err(bad) = kernel.check_order(object.endian()) {
+                    app.complain(&bad)?;
+                }
                 kernel.complete_for(&relocs);
                 let plan = Plan::new(&relocs, &kernel.target);
                 app.end_with(exit_of(plan.summary()));

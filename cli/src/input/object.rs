@@ -1,6 +1,6 @@
 //! BPF objects.
 
-use super::file;
+use super::{file, unpack};
 use crate::error::{BadInput, shown};
 use core_relo::{Data, Relocs};
 use core_relo_loader::object::{ElfError, Object, ObjectError};
@@ -41,6 +41,9 @@ impl ObjectFile {
     fn bad(&self, e: &ObjectError) -> BadInput {
         let bad = BadInput::new(&*self.name, e);
         match e {
+            ObjectError::Elf(ElfError::NotElf) if unpack::is_raw_or_elf(&self.bytes) => {
+                bad.help("it is BTF: give it with --btf")
+            }
             ObjectError::Elf(ElfError::NotElf) => bad.help(EXPECTED),
             ObjectError::Elf32 => bad.help("compile with --target=bpf"),
             ObjectError::Machine { .. } | ObjectError::FileType { .. } => bad.help(EXPECTED),

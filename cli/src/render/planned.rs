@@ -70,7 +70,7 @@ pub(crate) fn write(out: &mut dyn Write, planned: &Planned<'_>) -> io::Result<()
     if !matches!(decision, Ok(Decision::Keep { .. } | Decision::Patch { .. }))
         || planned.target_spec().is_none()
     {
-        let reason = core_relo::explain::explain(planned).reason;
+        let reason = core_relo::explain::reason(planned);
         field(out, "reason", &reason)?;
     }
     if let Some(warning) = warning(planned) {

@@ -88,3 +88,124 @@ impl Header {
 pub(crate) fn endian_of(data: &[u8]) -> Option<Endian> {
     [Endian::Little, Endian::Big].into_iter().find(|e| e.u16(data, 0) == Some(MAGIC))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::{vec, vec::Vec};
+
+    const ORDERS: [Endian; 2] = [Endian::Little, Endian::Big];
+
+    /// A header of `words` (its length, then the sections' places) and zeros up to `len` bytes.
+    fn file(e: Endian, words: &[u32], len: usize) -> Vec<u8> {
+        let mut out = Vec::new();
+        e.put_u16(&mut out, MAGIC);
+        out.extend_from_slice(&[1, 0]);
+        for word in words {
+            e.put_u32(&mut out, *word);
+        }
+        out.resize(len, 0);
+        out
+    }
+
+    fn error(e: Endian, words: &[u32], len: usize) -> Option<BtfError> {
+        Header::parse(&file(e, words, len)).err()
+    }
+
+    #[test]
+    fn the_old_header_the_new_one_and_any_longer_say_where_the_sections_lie() {
+        for e in ORDERS {
+            let header = Header::parse(&file(e, &[24, 0, 8, 8, 2], 34)).unwrap();
+            assert_eq!(header.endian, e);
+            assert_eq!((header.types, header.strings, header.layout), (24..32, 32..34, 0..0));
+            let header = Header::parse(&file(e, &[32, 4, 8, 16, 2, 12, 4], 50)).unwrap();
+            assert_eq!((header.types, header.strings, header.layout), (36..44, 48..50, 44..48));
+            let header = Header::parse(&file(e, &[40, 0, 8, 12, 2, 8, 4, 7, 7], 60)).unwrap();
+            assert_eq!((header.types, header.strings, header.layout), (40..48, 52..54, 48..52));
+            // Half of the layout section's place is none.
+            let header = Header::parse(&file(e, &[28, 0, 8, 8, 2, 9999], 38)).unwrap();
+            assert_eq!((header.types, header.strings, header.layout), (28..36, 36..38, 0..0));
+        }
+    }
+
+    #[test]
+    fn data_that_ends_within_the_header_is_too_short() {
+        for e in ORDERS {
+            let whole = file(e, &[24, 0, 0, 0, 0], 24);
+            for len in 0..24 {
+                let got = Header::parse(&whole[..len]).err();
+                assert_eq!(got, Some(BtfError::TooShort { len, need: 24 }), "{len} bytes");
+            }
+            assert!(Header::parse(&whole).is_ok());
+            assert_eq!(error(e, &[32, 0, 0, 0, 0, 0], 31), Some(BtfError::TooShort { len: 31, need: 32 }));
+            let need = u32::MAX - 3;
+            assert_eq!(error(e, &[need, 0, 0, 0, 0], 24), Some(BtfError::TooShort { len: 24, need }));
+        }
+    }
+
+    #[test]
+    fn a_header_without_the_places_of_the_sections_or_of_odd_length_is_refused() {
+        for e in ORDERS {
+            for found in [0, 4, 20, 23, 25, 30, 33, u32::MAX] {
+                assert_eq!(error(e, &[found, 0, 0, 0, 0], 64), Some(BtfError::HeaderLength { found }));
+            }
+        }
+    }
+
+    #[test]
+    fn the_magic_and_the_version_are_checked() {
+        assert_eq!(Header::parse(b"\x7fELF").err(), Some(BtfError::Magic { found: 0x457f }));
+        assert_eq!(Header::parse(&[0; 64]).err(), Some(BtfError::Magic { found: 0 }));
+        assert_eq!(endian_of(&[0x9f, 0xeb]), Some(Endian::Little));
+        assert_eq!(endian_of(&[0xeb, 0x9f]), Some(Endian::Big));
+        assert_eq!(endian_of(&[0xeb]), None);
+        for e in ORDERS {
+            for found in [0, 2, 255] {
+                let mut data = file(e, &[24, 0, 0, 0, 0], 24);
+                data[2] = found;
+                assert_eq!(Header::parse(&data).err(), Some(BtfError::Version { found }));
+            }
+        }
+    }
+
+    #[test]
+    fn no_section_reaches_past_the_end() {
+        for e in ORDERS {
+            let bounds = |section, offset, len, available| {
+                Some(BtfError::SectionBounds { section, offset, len, available })
+            };
+            for (offset, len) in [(0, 9), (12, 0), (8, 4), (4, u32::MAX), (u32::MAX - 3, 4)] {
+                let types = error(e, &[24, offset, len, 8, 0], 32);
+                assert_eq!(types, bounds("type", offset, len, 8));
+                let strings = error(e, &[24, 0, 0, offset, len], 32);
+                assert_eq!(strings, bounds("string", offset, len, 8));
+                let layout = error(e, &[32, 0, 0, 0, 0, offset, len], 40);
+                assert_eq!(layout, bounds("layout", offset, len, 8));
+            }
+            assert!(Header::parse(&file(e, &[32, 8, 0, 8, 0, 8, 0], 40)).is_ok(), "empty ones at the end");
+        }
+    }
+
+    #[test]
+    fn types_are_aligned_and_lie_before_the_strings() {
+        for e in ORDERS {
+            for (type_offset, type_len, string_offset) in [(2, 8, 12), (1, 0, 12), (0, 8, 7), (8, 8, 0)] {
+                let got = error(e, &[24, type_offset, type_len, string_offset, 1], 48);
+                assert_eq!(got, Some(BtfError::SectionOrder { type_offset, type_len, string_offset }));
+            }
+        }
+    }
+
+    #[test]
+    fn the_layout_tells_the_shapes_of_whole_entries_alone() {
+        for e in ORDERS {
+            let mut data = file(e, &[32, 0, 0, 0, 0, 0, 11], 32);
+            data.extend(vec![0, 0, 9, 9, 4, 12, 9, 9, 8, 16, 9]);
+            let header = Header::parse(&data).unwrap();
+            assert_eq!(header.layout_of(&data, 0), Some(RecordShape { fixed: 0, each: 0 }));
+            assert_eq!(header.layout_of(&data, 1), Some(RecordShape { fixed: 4, each: 12 }));
+            assert_eq!(header.layout_of(&data, 2), None);
+            assert_eq!(header.layout_of(&data, 127), None);
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! The second word of every type record: kind, number of trailing elements, flag.
 
+use crate::endian::Endian;
 use core::fmt;
 
 /// What a type is (`BTF_KIND_*`).
@@ -50,50 +51,62 @@ pub enum Kind {
     Unknown(u8),
 }
 
-/// Every kind known, by number.
-const KINDS: [(Kind, &str); 20] = [
-    (Kind::Void, "UNKN"),
-    (Kind::Int, "INT"),
-    (Kind::Ptr, "PTR"),
-    (Kind::Array, "ARRAY"),
-    (Kind::Struct, "STRUCT"),
-    (Kind::Union, "UNION"),
-    (Kind::Enum, "ENUM"),
-    (Kind::Fwd, "FWD"),
-    (Kind::Typedef, "TYPEDEF"),
-    (Kind::Volatile, "VOLATILE"),
-    (Kind::Const, "CONST"),
-    (Kind::Restrict, "RESTRICT"),
-    (Kind::Func, "FUNC"),
-    (Kind::FuncProto, "FUNC_PROTO"),
-    (Kind::Var, "VAR"),
-    (Kind::Datasec, "DATASEC"),
-    (Kind::Float, "FLOAT"),
-    (Kind::DeclTag, "DECL_TAG"),
-    (Kind::TypeTag, "TYPE_TAG"),
-    (Kind::Enum64, "ENUM64"),
-];
+macro_rules! kinds {
+    ($($raw:literal $kind:ident $name:literal;)*) => {
+        impl Kind {
+            /// The kind of this number.
+            #[inline]
+            pub const fn from_raw(raw: u8) -> Self {
+                match raw {
+                    $($raw => Self::$kind,)*
+                    _ => Self::Unknown(raw),
+                }
+            }
+
+            /// The kind's number in the format.
+            #[inline]
+            pub const fn raw(self) -> u8 {
+                match self {
+                    $(Self::$kind => $raw,)*
+                    Self::Unknown(raw) => raw,
+                }
+            }
+
+            /// The name used by bpftool's raw dump: `STRUCT`, `FUNC_PROTO`.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)*
+                    Self::Unknown(_) => "UNKNOWN",
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    0 Void "UNKN";
+    1 Int "INT";
+    2 Ptr "PTR";
+    3 Array "ARRAY";
+    4 Struct "STRUCT";
+    5 Union "UNION";
+    6 Enum "ENUM";
+    7 Fwd "FWD";
+    8 Typedef "TYPEDEF";
+    9 Volatile "VOLATILE";
+    10 Const "CONST";
+    11 Restrict "RESTRICT";
+    12 Func "FUNC";
+    13 FuncProto "FUNC_PROTO";
+    14 Var "VAR";
+    15 Datasec "DATASEC";
+    16 Float "FLOAT";
+    17 DeclTag "DECL_TAG";
+    18 TypeTag "TYPE_TAG";
+    19 Enum64 "ENUM64";
+}
 
 impl Kind {
-    /// The kind of this number.
-    pub fn from_raw(raw: u8) -> Self {
-        KINDS.get(usize::from(raw)).map_or(Self::Unknown(raw), |(kind, _)| *kind)
-    }
-
-    /// The kind's number in the format.
-    pub fn raw(self) -> u8 {
-        if let Self::Unknown(raw) = self {
-            return raw;
-        }
-        let at = KINDS.iter().position(|(kind, _)| *kind == self).unwrap_or_default();
-        u8::try_from(at).unwrap_or_default()
-    }
-
-    /// The name used by bpftool's raw dump: `STRUCT`, `FUNC_PROTO`.
-    pub fn name(self) -> &'static str {
-        KINDS.iter().find(|(kind, _)| *kind == self).map_or("UNKNOWN", |(_, name)| name)
-    }
-
     /// The word C uses before such a type's name: `struct`, `union`, `enum`; empty elsewhere.
     pub const fn keyword(self) -> &'static str {
         match self {
@@ -163,10 +176,10 @@ pub(crate) struct RecordShape {
 }
 
 impl RecordShape {
-    /// Bytes of a record with `vlen` elements, its first twelve included.
-    pub(crate) fn record_len(self, vlen: u32) -> u64 {
-        let elements = u64::from(vlen).saturating_mul(u64::from(self.each));
-        elements.saturating_add(u64::from(self.fixed)).saturating_add(12)
+    /// Bytes of a record with `vlen` elements, its first twelve included. 24 bits times 8 bits do not saturate.
+    #[inline]
+    pub(crate) fn record_len(self, vlen: u32) -> u32 {
+        vlen.saturating_mul(u32::from(self.each)).saturating_add(u32::from(self.fixed)).saturating_add(12)
     }
 }
 
@@ -185,8 +198,10 @@ impl Info {
         self.0 & 0x00ff_ffff
     }
 
-    pub(crate) fn kind(self) -> Kind {
-        Kind::from_raw(u8::try_from((self.0 >> 24) & 0x7f).unwrap_or_default())
+    #[inline]
+    pub(crate) const fn kind(self) -> Kind {
+        let [_, _, _, raw] = Endian::Little.u32_bytes(self.0);
+        Kind::from_raw(raw & 0x7f)
     }
 
     pub(crate) const fn kflag(self) -> bool {

@@ -14,8 +14,11 @@ mod geometry;
 mod header;
 mod kind;
 mod raw;
+mod reference;
 mod rewrite;
 mod table;
+#[cfg(test)]
+mod tests;
 mod ty;
 mod view;
 mod walk;

@@ -1,6 +1,10 @@
 //! A copy of a BTF's own types with every id and name mapped to another.
 
-use super::{Btf, Kind, Type, header::MAGIC};
+use super::{
+    Btf,
+    header::MAGIC,
+    reference::{self, Reference},
+};
 use crate::ids::{StrOffset, TypeId, to_u32, to_usize};
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -23,7 +27,7 @@ pub(super) fn rewrite(
     let mut added = Vec::new();
     for (ty, at) in btf.types().zip(&btf.offsets) {
         let at = to_usize(at.saturating_sub(start));
-        for (offset, word) in references(ty) {
+        reference::each(ty, btf.endian(), |offset, word| {
             let value = match word {
                 Reference::Id(old) => id(old).0,
                 Reference::Name(old) => name(old, &mut added).0,
@@ -32,44 +36,11 @@ pub(super) fn rewrite(
             if let Some(place) = place {
                 *place = btf.endian().u32_bytes(value);
             }
-        }
+        });
     }
     let mut strings = part(&btf.header.strings).to_vec();
     strings.extend_from_slice(&added);
     assemble(btf, &types, part(&btf.header.layout), &strings)
-}
-
-enum Reference {
-    Id(TypeId),
-    Name(StrOffset),
-}
-
-/// The words of a type's record that refer to a type or a name: their place in bytes, and what they refer to.
-fn references(ty: Type<'_>) -> Vec<(usize, Reference)> {
-    let mut found = Vec::from([(0, Reference::Name(ty.name_offset()))]);
-    if let Some(target) = ty.target() {
-        found.push((8, Reference::Id(target)));
-    }
-    if let Some(array) = ty.array() {
-        found.push((12, Reference::Id(array.element)));
-        found.push((16, Reference::Id(array.index)));
-    }
-    let each = if ty.kind() == Kind::Enum || ty.kind() == Kind::FuncProto { 8usize } else { 12 };
-    let place =
-        |index: usize, word: usize| index.saturating_mul(each).saturating_add(word).saturating_add(12);
-    for (i, member) in ty.members().enumerate() {
-        found.push((place(i, 0), Reference::Name(member.name_offset)));
-        found.push((place(i, 4), Reference::Id(member.ty)));
-    }
-    for (i, variant) in ty.variants().enumerate() {
-        found.push((place(i, 0), Reference::Name(variant.name_offset)));
-    }
-    for (i, param) in ty.params().enumerate() {
-        found.push((place(i, 0), Reference::Name(param.name_offset)));
-        found.push((place(i, 4), Reference::Id(param.ty)));
-    }
-    found.extend(ty.secinfos().enumerate().map(|(i, info)| (place(i, 0), Reference::Id(info.ty))));
-    found
 }
 
 fn assemble(btf: &Btf<'_>, types: &[u8], layout: &[u8], strings: &[u8]) -> Vec<u8> {

@@ -29,8 +29,13 @@ impl<'b> Type<'b> {
     #[inline]
     pub(crate) fn at<'d: 'b>(btf: &'b Btf<'d>, id: TypeId, at: u32) -> Option<Self> {
         let record = btf.data.get(to_usize(at)..btf.header.types.end)?;
+        Self::of(btf, btf.header.endian, id, record)
+    }
+
+    /// The record that `record` begins with; `e` is the byte order of `btf`.
+    #[inline]
+    pub(super) fn of<'d: 'b>(btf: &'b Btf<'d>, e: Endian, id: TypeId, record: &'b [u8]) -> Option<Self> {
         let (head, trailer) = record.split_first_chunk::<12>()?;
-        let e = btf.header.endian;
         let [n0, n1, n2, n3, i0, i1, i2, i3, t0, t1, t2, t3] = *head;
         Some(Self {
             btf,
@@ -227,6 +232,12 @@ impl<'b> Type<'b> {
             offset: self.word(at.checked_add(4)?)?,
             size: self.word(at.checked_add(8)?)?,
         })
+    }
+
+    /// The bytes after the record's first twelve, and whatever follows the record.
+    #[inline]
+    pub(super) fn trailer(self) -> &'b [u8] {
+        self.trailer
     }
 
     #[inline]

@@ -52,6 +52,11 @@ pub struct TriedCandidate {
     pub matched: bool,
 }
 
+/// Why one record came out as it did: [`Explanation::reason`] alone, without a look around for what comes near.
+pub fn reason(planned: &Planned<'_>) -> String {
+    reason::of(planned, &planned.tried().collect::<Vec<_>>())
+}
+
 /// Explains the outcome of one record.
 pub fn explain(planned: &Planned<'_>) -> Explanation {
     let btf = planned.btf();

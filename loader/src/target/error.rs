@@ -33,12 +33,14 @@ pub enum ExtractError {
 #[non_exhaustive]
 pub enum TargetError {
     /// A file or folder cannot be read.
-    #[error("{path}: {kind}", path = path.display())]
+    #[error("{path}: {}", os_text(*kind, *errno), path = path.display())]
     Io {
         /// What was to be read.
         path: PathBuf,
         /// Why it was not.
         kind: io::ErrorKind,
+        /// The system's number of that, if it came from the system.
+        errno: Option<i32>,
     },
     /// A file holds no BTF.
     #[error("{path}: {cause}", path = path.display())]
@@ -64,4 +66,9 @@ pub enum TargetError {
         /// Its release, `uname -r`.
         release: String,
     },
+}
+
+/// The system's own words, which say more than the kind does.
+fn os_text(kind: io::ErrorKind, errno: Option<i32>) -> String {
+    errno.map_or_else(|| kind.to_string(), |number| io::Error::from_raw_os_error(number).to_string())
 }

@@ -77,7 +77,8 @@ impl TargetFile {
 
 /// The bytes of a file: mapped if it is in sysfs and the kernel allows it, else read.
 pub fn read(path: &Path) -> Result<Data<'static>, TargetError> {
-    let failed = |e: &io::Error| TargetError::Io { path: path.to_path_buf(), kind: e.kind() };
+    let failed =
+        |e: &io::Error| TargetError::Io { path: path.to_path_buf(), kind: e.kind(), errno: e.raw_os_error() };
     let file = File::open(path).map_err(|e| failed(&e))?;
     match Map::sysfs(&file) {
         Ok(map) => return Ok(Data::shared(map)),

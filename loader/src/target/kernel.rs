@@ -93,5 +93,5 @@ pub(super) fn modules_below(root: &Path) -> Result<Vec<ModuleFile>, TargetError>
 }
 
 fn io_error(path: &Path, e: &io::Error) -> TargetError {
-    TargetError::Io { path: path.to_path_buf(), kind: e.kind() }
+    TargetError::Io { path: path.to_path_buf(), kind: e.kind(), errno: e.raw_os_error() }
 }

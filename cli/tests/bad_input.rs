@@ -1,0 +1,251 @@
+//! Bad input: exit 2, one line that names the file, and the rest checked all the same.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod common;
+
+use common::{Run, demo, prebuilt, run_in};
+use std::{ffi::OsStr, fs, path::PathBuf};
+
+/// A folder with the demo's object and one kernel, to which a test adds what is bad.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["exec.bpf.o", "linux-6.1.btf"] {
+            fs::copy(demo().join(name), folder.path().join(name)).unwrap();
+        }
+        Self(folder)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        fs::write(self.path(name), bytes).unwrap();
+    }
+
+    fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Run {
+        run_in(self.0.path(), args)
+    }
+
+    /// A bad object beside a good one.
+    fn bad_object(&self, name: &str, what: &str) {
+        let run = self.run(["check", name, "exec.bpf.o", "--btf", "linux-6.1.btf"]);
+        expect(&run, name, what);
+    }
+
+    /// A bad kernel beside a good one.
+    fn bad_kernel(&self, name: &str, what: &str) {
+        let run = self.run(["check", "exec.bpf.o", "--btf", name, "--btf", "linux-6.1.btf"]);
+        expect(&run, name, what);
+    }
+}
+
+fn expect(run: &Run, name: &str, what: &str) {
+    assert_eq!(run.exit, 2, "{name}: {run:?}");
+    assert_eq!(run.err.lines().count(), 1, "{name}: {}", run.err);
+    assert!(run.err.starts_with("core-relo: ") && run.err.contains(name), "{name}: {}", run.err);
+    assert!(run.err.contains(what), "{name}: {}", run.err);
+    assert!(run.out.starts_with("ok ") && run.out.lines().count() == 1, "the good one: {}", run.out);
+}
+
+#[test]
+fn objects_that_are_none() {
+    let f = Folder::new();
+    f.write("text", "hello");
+    f.write("empty", "");
+    fs::create_dir(f.path("folder")).unwrap();
+    let object = fs::read(f.path("exec.bpf.o")).unwrap();
+    f.write("truncated.o", &object[..1000]);
+    f.write("stub.o", &object[..40]);
+    let mut elf32 = object.clone();
+    elf32[4] = 1;
+    f.write("elf32.o", &elf32);
+    let mut other = object.clone();
+    other[18] = 62;
+    f.write("x86.o", &other);
+    for (name, what) in [
+        ("text", "not an ELF file"),
+        ("empty", "is empty"),
+        ("folder", "is a folder"),
+        ("truncated.o", "truncated"),
+        ("stub.o", "truncated"),
+        ("elf32.o", "32-bit"),
+        ("x86.o", "not BPF"),
+        ("nosuch.o", "no such file"),
+        ("/dev/zero", "device"),
+    ] {
+        if name == "elf32.o" {
+            // Its headers are read as those of a 32-bit file, and what they say may be said first.
+            f.bad_object(name, "");
+        } else {
+            f.bad_object(name, what);
+        }
+    }
+}
+
+/// Renames a section (and what shares the end of its name): the object is then one without it.
+fn without(object: &[u8], section: &[u8]) -> Vec<u8> {
+    let name = [section, b"\0"].concat();
+    let at = object.windows(name.len()).rposition(|w| w == name).expect("the section's name") + 1;
+    let mut object = object.to_vec();
+    object[at] = b'X';
+    object
+}
+
+#[test]
+fn objects_without_types() {
+    let f = Folder::new();
+    let object = fs::read(f.path("exec.bpf.o")).unwrap();
+    let no_btf = without(&object, b".BTF");
+    f.write("nobtf.o", &no_btf);
+    f.bad_object("nobtf.o", "without a section `.BTF`");
+    f.write("neither.o", without(&no_btf, b".BTF.ext"));
+    f.bad_object("neither.o", "no section `.BTF`");
+}
+
+#[test]
+fn damaged_types() {
+    let f = Folder::new();
+    let mut btf = fs::read(f.path("linux-6.1.btf")).unwrap();
+    f.write("short.btf", &btf[..btf.len() / 2]);
+    f.bad_kernel("short.btf", "reaches past the end");
+    f.write("header.btf", &btf[..10]);
+    f.bad_kernel("header.btf", "");
+    // The second type's size_or_type: a type id out of range in one that refers.
+    btf[24 + 4..24 + 8].copy_from_slice(&[0xff; 4]);
+    f.write("damaged.btf", &btf);
+    f.bad_kernel("damaged.btf", "type [1]");
+    f.write("vmlinuz", [&[0x1f, 0x8b, 8][..], &[0; 64]].concat());
+    f.bad_kernel("vmlinuz", "gzip stream");
+    f.write("noise", [7; 4096]);
+    f.bad_kernel("noise", "no BTF in it");
+    f.write("empty", "");
+    f.bad_kernel("empty", "is empty");
+}
+
+#[test]
+fn bombs() {
+    use std::io::Write as _;
+    let f = Folder::new();
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(&vec![0; 80 << 20]).unwrap();
+    f.write("bomb.gz", packed.finish().unwrap());
+    f.bad_kernel("bomb.gz", "unpacks to more than");
+}
+
+#[test]
+fn huge_files_are_not_read() {
+    let f = Folder::new();
+    fs::File::create(f.path("huge")).unwrap().set_len(1 << 40).unwrap();
+    f.bad_object("huge", "at most");
+    f.bad_kernel("huge", "at most");
+}
+
+#[test]
+fn folders() {
+    let f = Folder::new();
+    fs::create_dir(f.path("nothing")).unwrap();
+    f.bad_kernel("nothing", "holds no kernel");
+    f.write("nothing/README.md", "not BTF, and not meant to be");
+    f.bad_kernel("nothing", "holds no kernel");
+    fs::create_dir_all(f.path("kernels/old")).unwrap();
+    fs::copy(f.path("linux-6.1.btf"), f.path("kernels/b.btf")).unwrap();
+    fs::copy(f.path("linux-6.1.btf"), f.path("kernels/old/a.btf")).unwrap();
+    f.write("kernels/manifest.json", "{}");
+    let run = f.run(["check", "exec.bpf.o", "--btf", "kernels"]);
+    let places: Vec<_> = run.out.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
+    assert_eq!((run.exit, places), (0, vec!["kernels/b.btf", "kernels/old/a.btf"]));
+    f.write("kernels/noise", "no BTF");
+    let run = f.run(["check", "exec.bpf.o", "--btf", "kernels"]);
+    assert_eq!((run.exit, run.out.lines().count(), run.err.lines().count()), (2, 2, 1));
+    std::os::unix::fs::symlink(f.path("kernels"), f.path("kernels/old/loop")).unwrap();
+    assert_eq!(f.run(["check", "exec.bpf.o", "--btf", "kernels"]).out.lines().count(), 2);
+}
+
+#[test]
+fn the_other_byte_order() {
+    let f = Folder::new();
+    let big = prebuilt("../eb/fields/basic.bpf.o");
+    let object = prebuilt("fields/basic.bpf.o");
+    let args = [OsStr::new("check"), object.as_os_str(), OsStr::new("--btf"), big.as_os_str()];
+    let run = f.run(args);
+    assert_eq!((run.exit, run.out.len()), (2, 0));
+    assert!(run.err.contains("the kernel is big-endian, the object little-endian"), "{}", run.err);
+}
+
+#[test]
+fn unreadable_files() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let f = Folder::new();
+    f.write("secret.o", "");
+    fs::set_permissions(f.path("secret.o"), fs::Permissions::from_mode(0o000)).unwrap();
+    if fs::read(f.path("secret.o")).is_ok() {
+        println!("SKIP: root may read everything");
+        return;
+    }
+    f.bad_object("secret.o", "permission denied");
+}
+
+#[test]
+fn names_do_not_reach_the_terminal_raw() {
+    let f = Folder::new();
+    let run = f.run(["check", "new\nline\x1b[31m"]);
+    assert_eq!((run.exit, run.err.lines().count()), (2, 1));
+    assert!(!run.err.contains('\x1b'));
+}
+
+#[test]
+fn what_is_not_there_is_named() {
+    let f = Folder::new();
+    let target = ["--btf", "linux-6.1.btf"];
+    for (args, what) in [
+        (&["plan", "exec.bpf.o", "--program", "nosuch"][..], "no program `nosuch`; it has flags_of"),
+        (&["explain", "exec.bpf.o", "--relocation", "99"], "no relocation 99"),
+        (&["explain", "exec.bpf.o", "--relocation", "xdp#0"], "in section `xdp`"),
+        (&["check", "exec.bpf.o", "--module", "a.ko"], "a.ko: no such file"),
+    ] {
+        let run = f.run(args.iter().chain(&target));
+        assert_eq!((run.exit, run.err.lines().count()), (2, 1), "{run:?}");
+        assert!(run.err.contains(what), "{}", run.err);
+    }
+    let run = f.run(["btf", "dump", "linux-6.1.btf", "--name", "nosuch"]);
+    assert!(run.exit == 2 && run.err.contains("no type `nosuch`"), "{run:?}");
+    let run = f.run(["btf", "dump", "linux-6.1.btf", "--id", "99999"]);
+    assert!(run.exit == 2 && run.err.contains("no type [99999]"), "{run:?}");
+}
+
+#[test]
+fn every_prefix_of_an_object_and_a_kernel_is_told() {
+    let f = Folder::new();
+    for name in ["exec.bpf.o", "linux-6.1.btf"] {
+        let whole = fs::read(f.path(name)).unwrap();
+        for len in (0..whole.len()).step_by(whole.len() / 40) {
+            f.write("prefix", &whole[..len]);
+            let run = match name {
+                "exec.bpf.o" => f.run(["plan", "prefix", "--btf", "linux-6.1.btf"]),
+                _ => f.run(["plan", "exec.bpf.o", "--btf", "prefix"]),
+            };
+            assert_eq!((run.exit, run.err.lines().count()), (2, 1), "{name} cut at {len}: {run:?}");
+        }
+    }
+}
+
+#[test]
+fn output_nobody_reads_ends_quietly() {
+    use std::process::{Command, Stdio};
+    let mut child = Command::new(env!("CARGO_BIN_EXE_core-relo"))
+        .args(["btf", "dump", "linux-6.1.btf", "--format", "json"])
+        .current_dir(demo())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let out = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&out.stderr), "");
+    assert_eq!(out.status.code(), Some(2));
+}

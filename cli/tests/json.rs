@@ -1,0 +1,174 @@
+//! docs/json.md is the schema: every key it lists is there, in its order and of its type, and no other.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod common;
+
+use common::{prebuilt, run, run_in};
+use serde_json::Value;
+use std::{collections::BTreeMap, fs, path::Path};
+
+type Schema = BTreeMap<String, Vec<(String, String)>>;
+
+/// Section → keys and types, as the tables of docs/json.md have them.
+fn schema() -> Schema {
+    let doc = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/json.md");
+    let mut sections = Schema::new();
+    let mut section = String::new();
+    for line in fs::read_to_string(doc).unwrap().lines() {
+        if let Some(title) = line.strip_prefix("## ") {
+            title.clone_into(&mut section);
+        }
+        let mut cells = line.split('|').map(str::trim).skip(1);
+        if let (Some(key), Some(ty)) = (cells.next(), cells.next())
+            && let Some(key) = key.strip_prefix('`').and_then(|k| k.strip_suffix('`'))
+        {
+            sections.entry(section.clone()).or_default().push((key.to_owned(), ty.to_owned()));
+        }
+    }
+    sections
+}
+
+fn check_line(keys: &[(String, String)], line: &Value) {
+    let object = line.as_object().expect("an object");
+    let found: Vec<_> = object.keys().map(String::as_str).collect();
+    let documented: Vec<_> = keys.iter().map(|(key, _)| &**key).collect();
+    assert_eq!(found, documented);
+    for (key, ty) in keys {
+        let value = &object[key];
+        let (ty, may_be_null) = ty.strip_suffix('?').map_or((&**ty, false), |ty| (ty, true));
+        let fits = match (value, ty) {
+            (Value::Null, _) => may_be_null,
+            (Value::String(_), "string")
+            | (Value::Number(_), "number")
+            | (Value::Bool(_), "bool")
+            | (Value::Array(_), "array")
+            | (Value::Object(_), "object") => true,
+            _ => false,
+        };
+        assert!(fits, "`{key}` is {value}, documented as {ty}");
+    }
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().expect("an object").keys().map(String::as_str).collect()
+}
+
+#[test]
+fn plan() {
+    let schema = schema();
+    let mut lines = Vec::new();
+    for kernel in ["linux-5.10.btf", "linux-6.1.btf", "linux-7.2.btf"] {
+        lines.extend(run(["plan", "exec.bpf.o", "--btf", kernel, "--format", "json"]).lines());
+    }
+    for (topic, object, target) in [
+        ("ambiguous", "duplicates.bpf.o", "duplicates.apart.o"),
+        ("ambiguous", "duplicates.bpf.o", "duplicates.width.o"),
+        ("enums", "high.bpf.o", "high.same.o"),
+        ("types", "info.bpf.o", "info.gone.o"),
+    ] {
+        let args = ["plan", object, "--btf", target, "--format", "json"];
+        lines.extend(run_in(&prebuilt(topic), args).lines());
+    }
+    assert!(lines.len() > 60, "{}", lines.len());
+    for line in &lines {
+        check_line(&schema["plan"], line);
+        assert_eq!(keys(&line["local"]), ["type_id", "spec"]);
+        if !line["source"].is_null() {
+            assert_eq!(keys(&line["source"]), ["file", "line", "column", "text"]);
+        }
+        for candidate in line["candidates"].as_array().unwrap() {
+            assert_eq!(keys(candidate), ["btf", "type_id", "spec", "verdict", "matched"]);
+        }
+    }
+    for outcome in ["keep", "patch", "poison", "error"] {
+        assert!(lines.iter().any(|line| line["outcome"] == outcome), "no line with {outcome}");
+    }
+    assert!(lines.iter().any(|line| !line["warning"].is_null()), "no line with a warning");
+    assert!(lines.iter().any(|line| !line["target_spec"].is_null()), "no line with a target spec");
+}
+
+#[test]
+fn values_are_whole_64_bit_numbers() {
+    let args = ["plan", "wide.bpf.o", "--btf", "wide.same.o", "--format", "json"];
+    let lines = run_in(&prebuilt("enums"), args).lines();
+    assert!(lines.iter().any(|line| line["target_value"].as_u64().is_some_and(|v| v > u64::from(u32::MAX))));
+}
+
+#[test]
+fn numbers_restart_in_every_section() {
+    let lines = run(["plan", "exec.bpf.o", "--btf", "linux-6.1.btf", "--format", "json"]).lines();
+    let mut next = BTreeMap::new();
+    for line in &lines {
+        let expected = next.entry(line["section"].as_str().unwrap().to_owned()).or_insert(0u64);
+        assert_eq!(line["relocation"].as_u64(), Some(*expected));
+        *expected += 1;
+    }
+    assert!(next.len() > 2);
+}
+
+#[test]
+fn check() {
+    let keys_of = &schema()["check"];
+    let objects = ["check", "exec.bpf.o", "linux-6.1.btf", "--format", "json"];
+    let kernels = ["--btf", "linux-5.10.btf", "--btf", "linux-6.1.btf", "--btf", "exec.bpf.c"];
+    let run = run(objects.iter().chain(&kernels));
+    assert_eq!(run.exit, 2);
+    let lines = run.lines();
+    lines.iter().for_each(|line| check_line(keys_of, line));
+    let verdicts: Vec<_> = lines.iter().map(|line| line["verdict"].as_str().unwrap()).collect();
+    assert_eq!(verdicts, ["bad_input", "bad_input", "poisoned", "ok"]);
+    let bad = &lines[2]["relocations"][0];
+    assert_eq!(
+        keys(bad),
+        ["section", "program", "relocation", "insn", "kind", "outcome", "access", "source", "reason"]
+    );
+}
+
+#[test]
+fn explain() {
+    let run = run(["explain", "exec.bpf.o", "--btf", "linux-5.10.btf", "--format", "json"]);
+    let lines = run.lines();
+    assert_eq!((run.exit, lines.len()), (1, 1));
+    lines.iter().for_each(|line| check_line(&schema()["explain"], line));
+}
+
+#[test]
+fn inspect() {
+    let schema = schema();
+    for object in ["exec.bpf.o", "config.bpf.o", "module.bpf.o"] {
+        let lines = run_in(&prebuilt("kernel"), ["inspect", object, "--format", "json"]).lines();
+        assert_eq!(lines.len(), 1);
+        lines.iter().for_each(|line| check_line(&schema["inspect"], line));
+    }
+}
+
+#[test]
+fn patch() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.o");
+    let args = ["patch", "exec.bpf.o", "--btf", "linux-5.10.btf", "--format", "json", "-o"];
+    let lines = run(args.iter().map(std::ffi::OsStr::new).chain([out.as_os_str()])).lines();
+    assert_eq!(lines.len(), 1);
+    check_line(&schema()["patch"], &lines[0]);
+}
+
+#[test]
+fn bad_input() {
+    let schema = schema();
+    for command in ["plan", "explain", "inspect"] {
+        let run = run([command, "nosuch.o", "--format", "json"]);
+        assert_eq!((run.exit, run.err.lines().count()), (2, 1));
+        run.lines().iter().for_each(|line| check_line(&schema["Bad input"], line));
+        assert_eq!(keys(&run.lines()[0]["error"]), ["file", "what", "help"]);
+    }
+}
+
+#[test]
+fn btf_dump() {
+    let run = run(["btf", "dump", "linux-6.1.btf", "--name", "linux_binprm", "--format", "json"]);
+    let lines = run.lines();
+    assert_eq!(lines[0]["kind"], "STRUCT");
+    assert_eq!(keys(&lines[0]), ["id", "kind", "name", "size", "vlen", "members"]);
+    assert_eq!(keys(&lines[0]["members"][0]), ["name", "type_id", "bits_offset"]);
+}

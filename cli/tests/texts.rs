@@ -1,0 +1,131 @@
+//! What people read, as snapshots: `cargo insta review`, or `INSTA_UPDATE=always cargo test`, renews them.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod common;
+
+use common::{prebuilt, run, run_in};
+use insta::assert_snapshot;
+
+const KERNELS: [&str; 8] = [
+    "--btf",
+    "linux-5.10.btf",
+    "--btf",
+    "linux-6.1.btf",
+    "--btf",
+    "linux-6.12.btf",
+    "--btf",
+    "linux-7.2.btf",
+];
+
+#[test]
+fn check() {
+    let args = ["check", "exec.bpf.o"].iter().chain(&KERNELS);
+    assert_snapshot!(run(args).whole());
+}
+
+#[test]
+fn plan() {
+    assert_snapshot!(run(["plan", "exec.bpf.o", "--btf", "linux-5.10.btf"]).whole());
+}
+
+#[test]
+fn plan_of_one_program() {
+    let args = ["plan", "exec.bpf.o", "--btf", "linux-6.1.btf", "--program", "flags_of"];
+    assert_snapshot!(run(args).whole());
+}
+
+#[test]
+fn explain() {
+    let args = ["explain", "exec.bpf.o"].iter().chain(&KERNELS);
+    assert_snapshot!(run(args).whole());
+}
+
+#[test]
+fn explain_one_that_resolves() {
+    let args = ["explain", "exec.bpf.o", "--btf", "linux-6.1.btf", "--relocation"];
+    assert_snapshot!(run(args.iter().chain(&["tp_btf/sched_process_exec#3"])).whole());
+}
+
+#[test]
+fn inspect() {
+    assert_snapshot!(run(["inspect", "exec.bpf.o"]).whole());
+}
+
+#[test]
+fn inspect_maps_externs_and_data() {
+    let folder = prebuilt("kernel");
+    assert_snapshot!(run_in(&folder, ["inspect", "config.bpf.o"]).whole());
+}
+
+#[test]
+fn ambiguous_candidates() {
+    let folder = prebuilt("ambiguous");
+    let args = ["explain", "duplicates.bpf.o", "--btf", "duplicates.apart.o"];
+    assert_snapshot!(run_in(&folder, args).whole());
+}
+
+#[test]
+fn widths_that_cannot_change() {
+    let folder = prebuilt("fields");
+    let args = ["explain", "resize.bpf.o", "--btf", "resize.crossed.o"];
+    assert_snapshot!(run_in(&folder, args).whole());
+}
+
+#[test]
+fn colours_only_where_asked_for() {
+    let plain = run(["explain", "exec.bpf.o", "--btf", "linux-5.10.btf"]);
+    assert!(!plain.out.contains('\x1b'));
+    let coloured = run(["explain", "exec.bpf.o", "--btf", "linux-5.10.btf", "--color", "always"]);
+    assert!(coloured.out.contains('\x1b'));
+    let stripped = anstream::adapter::strip_str(&coloured.out).to_string();
+    assert_eq!(stripped, plain.out);
+}
+
+#[test]
+fn colours_do_not_spoil_columns() {
+    let run = |color| run(["check", "exec.bpf.o", "--color", color].iter().chain(&KERNELS));
+    let (plain, coloured) = (run("never"), run("always"));
+    assert_eq!(anstream::adapter::strip_str(&coloured.out).to_string(), plain.out);
+}
+
+#[test]
+fn demo_needs_nothing() {
+    let demo = run(["demo"]);
+    assert_eq!(demo.exit, 0, "{}", demo.err);
+    for part in ["linux-5.10", "linux-7.2", "no member `__state`", "struct task_struct.futex.robust_list"] {
+        assert!(demo.out.contains(part), "no {part} in {}", demo.out);
+    }
+}
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    for command in [&["check"][..], &["plan"], &["explain"], &["patch"], &["inspect"], &["btf", "dump"]] {
+        let help = run(command.iter().chain(&["--help"]));
+        assert!(help.exit == 0 && help.out.contains("Example"), "{command:?}: {}", help.out);
+    }
+    assert_eq!(run(["nonsense"]).exit, 2);
+}
+
+#[test]
+fn completions_and_man_pages() {
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(run(["completions", shell]).out.contains("explain"), "{shell}");
+    }
+    assert!(run(["man"]).out.contains(".TH core-relo 1"));
+    assert!(run(["man", "check"]).out.contains(r"core\-relo check"));
+    assert_eq!(run(["man", "nonsense"]).exit, 2);
+}
+
+#[test]
+fn one_object_is_checked_as_planned() {
+    let check = run(["check", "exec.bpf.o", "--btf", "linux-7.2.btf", "--format", "json"]);
+    let plan = run(["plan", "exec.bpf.o", "--btf", "linux-7.2.btf", "--format", "json"]);
+    let outcomes: Vec<_> = plan.lines().iter().map(|r| r["outcome"].as_str().unwrap().to_owned()).collect();
+    let count = |outcome| outcomes.iter().filter(|o| *o == outcome).count();
+    let line = &check.lines()[0];
+    assert_eq!(line["kept"], count("keep"));
+    assert_eq!(line["patched"], count("patch"));
+    assert_eq!(line["poisoned"], count("poison"));
+    assert_eq!((check.exit, plan.exit), (1, 1));
+}

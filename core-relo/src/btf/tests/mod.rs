@@ -1,0 +1,4 @@
+//! What a parsed BTF gives back, in both byte orders.
+
+mod split;
+mod views;
