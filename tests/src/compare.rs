@@ -87,11 +87,10 @@ impl Tally {
         }
         let mut explained = None;
         for (at, (one, other)) in our.iter().zip(&their).enumerate() {
-            self.outcomes[match (&other.outcome, other.values) {
-                (Outcome::Words(_), Some((_, None))) => 1,
-                (Outcome::Words(_), _) => 0,
-                (Outcome::Error(_), _) => 2,
-                (Outcome::Skipped, _) => 3,
+            self.outcomes[match other.outcome {
+                Outcome::Words(_) => usize::from(other.poisoned()),
+                Outcome::Error(_) => 2,
+                Outcome::Skipped => 3,
             }] += 1;
             self.exceptions += usize::from(other.exception.is_some());
             if !one.agrees_with(other) {

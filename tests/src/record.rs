@@ -1,6 +1,7 @@
 //! What two implementations are compared by, record by record.
 
 use crate::exceptions::Exception;
+use core_relo::{Endian, insn::Insn};
 
 /// What became of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +36,12 @@ pub struct Record {
 }
 
 impl Record {
+    /// Whether its instruction was made one that the verifier refuses.
+    pub fn poisoned(&self) -> bool {
+        let poison = [Endian::Little, Endian::Big].map(|endian| Insn::POISON.encode(endian));
+        matches!(&self.outcome, Outcome::Words(words) if poison.iter().any(|poison| words.starts_with(poison)))
+    }
+
     /// Whether two implementations came to the same.
     pub fn agrees_with(&self, other: &Self) -> bool {
         let same_place = (&self.section, self.index, self.kind, self.root)
