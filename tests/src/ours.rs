@@ -26,6 +26,8 @@ pub fn records(object: &Object<'_>, target: &Target<'_>, explained: bool) -> Res
             kind: record.relo.kind.raw(),
             root: record.relo.root.0,
             outcome,
+            values: planned.local_value().map(|local| (local, planned.target_value())),
+            exception: None,
             log: if explained { core_relo::explain::explain(&planned).reason } else { String::new() },
         }
     };

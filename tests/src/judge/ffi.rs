@@ -5,10 +5,11 @@
 
 use libbpf_sys as sys;
 use std::{
+    cell::RefCell,
     ffi::{CStr, c_char, c_int, c_void},
     ptr,
     rc::Rc,
-    sync::Mutex,
+    sync::Once,
 };
 
 #[repr(C)]
@@ -158,6 +159,27 @@ impl Btf {
         }
     }
 
+    /// The words that follow those three: members, parameters and the like.
+    pub fn tail(&self, id: u32) -> Option<Vec<u32>> {
+        let [_, info, _] = self.words(id)?;
+        let each = match info >> 24 & 0x1f {
+            sys::BTF_KIND_INT | sys::BTF_KIND_VAR | sys::BTF_KIND_DECL_TAG => return self.after(id, 1),
+            sys::BTF_KIND_ARRAY => return self.after(id, 3),
+            sys::BTF_KIND_STRUCT | sys::BTF_KIND_UNION | sys::BTF_KIND_DATASEC | sys::BTF_KIND_ENUM64 => 3,
+            sys::BTF_KIND_ENUM | sys::BTF_KIND_FUNC_PROTO => 2,
+            _ => 0,
+        };
+        self.after(id, (info & 0xffff) as usize * each)
+    }
+
+    fn after(&self, id: u32, count: usize) -> Option<Vec<u32>> {
+        // SAFETY: `raw` is valid; libbpf has checked that the type's `count` further words are there, aligned to 4 bytes.
+        unsafe {
+            let t = sys::btf__type_by_id(self.raw, id);
+            (!t.is_null()).then(|| std::slice::from_raw_parts(t.add(1).cast::<u32>(), count).to_vec())
+        }
+    }
+
     /// `btf__resolve_size`; negative on error.
     pub fn resolve_size(&self, id: u32) -> i64 {
         // SAFETY: `raw` is valid.
@@ -242,12 +264,11 @@ pub fn calc(
             &mut result,
         )
     };
-    if error != 0 {
-        return Err(error);
-    }
-    let left: Vec<_> = cands.iter().take(list.len as usize).map(|c| (c.btf, c.id)).collect();
-    candidates.retain(|(btf, id)| left.contains(&(btf.raw.cast_const(), *id)));
-    Ok(result)
+    // As libbpf leaves them: after an error it has perhaps moved some to the front and not yet cut off the rest.
+    let left = cands.iter().take(list.len as usize);
+    let known = |cand: &Cand| candidates.iter().find(|(btf, _)| ptr::eq(btf.raw, cand.btf));
+    *candidates = left.filter_map(|cand| Some((Rc::clone(&known(cand)?.0), cand.id))).collect();
+    if error == 0 { Ok(result) } else { Err(error) }
 }
 
 /// `bpf_core_patch_insn` on two little-endian slots.
@@ -259,15 +280,72 @@ pub fn patch(insns: &mut [u8; 16], relo: &Relo, index: u32, result: &Resolution)
     if error == 0 { Ok(()) } else { Err(error) }
 }
 
-static LOG: Mutex<String> = Mutex::new(String::new());
+/// A program as `bpf_object__prepare` leaves it.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    pub section: String,
+    pub name: String,
+    /// Its instructions in the host's byte order, subprograms appended.
+    pub code: Vec<u8>,
+}
+
+/// `bpf_object__prepare` on this kernel, with another target: all programs, `?` ones too. Needs root, and makes maps.
+pub fn prepare(object: &[u8], target: &CStr) -> Result<Vec<Prepared>, i32> {
+    let options = sys::bpf_object_open_opts {
+        sz: size_of::<sys::bpf_object_open_opts>() as _,
+        object_name: c"judged".as_ptr(),
+        btf_custom_path: target.as_ptr(),
+        ..Default::default()
+    };
+    // SAFETY: libbpf copies what it needs of object and options; what it gives lives until the object is closed.
+    unsafe {
+        let raw = sys::bpf_object__open_mem(object.as_ptr().cast(), object.len() as _, &options);
+        if raw.is_null() {
+            return Err(-std::io::Error::last_os_error().raw_os_error().unwrap_or_default());
+        }
+        for program in programs(raw) {
+            sys::bpf_program__set_autoload(program, true);
+        }
+        let error = sys::bpf_object__prepare(raw);
+        let prepared = |program: *mut sys::bpf_program| {
+            let bytes = sys::bpf_program__insn_cnt(program) as usize * 8;
+            let code = std::slice::from_raw_parts(sys::bpf_program__insns(program).cast::<u8>(), bytes);
+            let text = |s| CStr::from_ptr(s).to_string_lossy().into_owned();
+            Prepared {
+                section: text(sys::bpf_program__section_name(program)),
+                name: text(sys::bpf_program__name(program)),
+                code: code.to_vec(),
+            }
+        };
+        let all = if error == 0 { Ok(programs(raw).into_iter().map(prepared).collect()) } else { Err(error) };
+        sys::bpf_object__close(raw);
+        all
+    }
+}
+
+fn programs(object: *mut sys::bpf_object) -> Vec<*mut sys::bpf_program> {
+    // SAFETY: the object is open; NULL starts the walk and ends it.
+    let next = |after| unsafe { sys::bpf_object__next_program(object, after) };
+    let first = next(ptr::null_mut());
+    std::iter::successors(Some(first), |program| Some(next(*program))).take_while(|p| !p.is_null()).collect()
+}
+
+thread_local! {
+    /// What libbpf said in this thread: it calls back in the thread that called it.
+    static LOG: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+static COLLECT: Once = Once::new();
 
 /// Runs `job` with libbpf's warnings collected instead of printed.
 pub fn logged<T>(job: impl FnOnce() -> T) -> (T, String) {
-    LOG.lock().unwrap_or_else(|e| e.into_inner()).clear();
     // SAFETY: the callback is a plain function.
-    unsafe { sys::libbpf_set_print(Some(collect)) };
+    COLLECT.call_once(|| unsafe {
+        sys::libbpf_set_print(Some(collect));
+    });
+    LOG.take();
     let done = job();
-    (done, std::mem::take(&mut *LOG.lock().unwrap_or_else(|e| e.into_inner())))
+    (done, LOG.take())
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -289,6 +367,6 @@ unsafe extern "C" fn collect(level: u32, format: *const c_char, args: VaList) ->
         vsnprintf(text.as_mut_ptr().cast(), text.len(), format, args);
         CStr::from_ptr(text.as_ptr().cast()).to_string_lossy().into_owned()
     };
-    LOG.lock().unwrap_or_else(|e| e.into_inner()).push_str(&text);
+    LOG.with_borrow_mut(|log| log.push_str(&text));
     0
 }

@@ -10,6 +10,6 @@ mod ffi;
 mod object;
 mod relocate;
 
-pub use ffi::Btf;
+pub use ffi::{Btf, Prepared, logged, prepare};
 pub use object::JudgedObject;
 pub use relocate::{JudgedTarget, records};

@@ -1,6 +1,6 @@
 //! A BPF object as the judge reads it: its sections, functions, types and relocation records.
 
-use super::ffi::Btf;
+use super::ffi::{Btf, Relo};
 use object::{Endianness, Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind, SymbolKind};
 use std::collections::HashMap;
 
@@ -13,6 +13,14 @@ pub struct RawRecord {
     pub root: u32,
     pub access: u32,
     pub kind: u32,
+}
+
+impl RawRecord {
+    /// As libbpf is given it.
+    pub fn relo(&self) -> Relo {
+        let Self { insn_offset: insn_off, root: type_id, access: access_str_off, kind, .. } = *self;
+        Relo { insn_off, type_id, access_str_off, kind }
+    }
 }
 
 /// An object read for judging.

@@ -4,7 +4,10 @@ use super::{
     ffi::{self, Btf, Relo, Resolution},
     object::{JudgedObject, RawRecord},
 };
-use crate::record::{Outcome, Record};
+use crate::{
+    exceptions::Exception,
+    record::{Outcome, Record},
+};
 use std::{
     cell::RefCell,
     collections::{HashMap, hash_map::Entry},
@@ -30,7 +33,8 @@ impl JudgedTarget {
     pub fn parse(main: &[u8], modules: &[Vec<u8>]) -> Option<Self> {
         let main = Rc::new(Btf::parse(main, None)?);
         let module = |bytes: &Vec<u8>| Btf::parse(bytes, Some(Rc::clone(&main))).map(Rc::new);
-        Some(Self { modules: modules.iter().filter_map(module).collect(), main, known: RefCell::default() })
+        let modules = modules.iter().map(module).collect::<Option<_>>()?;
+        Some(Self { modules, main, known: RefCell::default() })
     }
 
     /// `bpf_core_find_cands`
@@ -57,72 +61,93 @@ impl JudgedTarget {
 
 /// What libbpf makes of every record, in order; after one in error it goes on with the next.
 pub fn records(object: &JudgedObject, target: &JudgedTarget) -> Vec<Record> {
-    let mut lists: HashMap<u32, Candidates> = HashMap::new();
-    let mut code = object.code.clone();
-    let judged = object.records.iter().map(|raw| {
-        let (outcome, log) = ffi::logged(|| relocate(object, target, raw, &mut lists, &mut code));
-        let outcome = outcome.unwrap_or_else(|errno| Outcome::Error(format!("errno {}", -errno)));
-        Record {
-            section: raw.section.clone(),
-            index: raw.index,
-            kind: raw.kind,
-            root: raw.root,
-            outcome,
-            log,
-        }
-    });
-    judged.collect()
+    let mut court = Court { object, target, lists: HashMap::new(), code: object.code.clone() };
+    object.records.iter().map(|raw| court.judge(raw)).collect()
 }
 
 const EINVAL: i32 = -22;
 
-fn relocate(
-    object: &JudgedObject,
-    target: &JudgedTarget,
-    raw: &RawRecord,
-    lists: &mut HashMap<u32, Candidates>,
-    code: &mut HashMap<String, Vec<u8>>,
-) -> Result<Outcome, i32> {
-    if !raw.insn_offset.is_multiple_of(8) {
-        return Err(EINVAL);
+/// What libbpf remembers from one record of an object to the next.
+struct Court<'c> {
+    object: &'c JudgedObject,
+    target: &'c JudgedTarget,
+    lists: HashMap<u32, Candidates>,
+    code: HashMap<String, Vec<u8>>,
+}
+
+impl Court<'_> {
+    fn judge(&mut self, raw: &RawRecord) -> Record {
+        let mut record = Record {
+            section: raw.section.clone(),
+            index: raw.index,
+            kind: raw.kind,
+            root: raw.root,
+            outcome: Outcome::Skipped,
+            values: None,
+            exception: None,
+            log: String::new(),
+        };
+        let (outcome, log) = ffi::logged(|| self.relocate(raw, &mut record));
+        record.outcome = outcome.unwrap_or_else(|errno| Outcome::Error(format!("errno {}", -errno)));
+        record.log = log;
+        record
     }
-    let at = u64::from(raw.insn_offset);
-    let covered = object
-        .functions
-        .get(&raw.section)
-        .is_some_and(|f| f.iter().any(|(start, end)| (*start..*end).contains(&at)));
-    if !covered {
-        return Ok(Outcome::Skipped);
-    }
-    let relo =
-        Relo { insn_off: raw.insn_offset, type_id: raw.root, access_str_off: raw.access, kind: raw.kind };
-    let mut none = Vec::new();
-    let list = if raw.kind == TYPE_ID_LOCAL {
-        &mut none
-    } else {
-        match lists.entry(raw.root) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(target.candidates(&object.btf, raw.root).ok_or(EINVAL)?),
+
+    fn relocate(&mut self, raw: &RawRecord, record: &mut Record) -> Result<Outcome, i32> {
+        if !raw.insn_offset.is_multiple_of(8) {
+            return Err(EINVAL);
         }
-    };
-    let before = list.clone();
-    let mut result = ffi::calc(&object.btf, &relo, raw.index, list)?;
-    if raw.kind == LSHIFT && object.big_endian {
-        big_endian_shift(object, &relo, &before, &mut result)?;
+        let at = u64::from(raw.insn_offset);
+        let functions = self.object.functions.get(&raw.section);
+        if !functions.is_some_and(|f| f.iter().any(|(start, end)| (*start..*end).contains(&at))) {
+            return Ok(Outcome::Skipped);
+        }
+        if negative(&self.object.btf, raw.access) {
+            record.exception = Some(Exception::NegativeIndex);
+            return Err(EINVAL);
+        }
+        let result = self.resolve(raw, record)?;
+        record.values = Some((result.orig_val, (!result.poison).then_some(result.new_val)));
+        let section = self.code.get_mut(&raw.section).ok_or(EINVAL)?;
+        let start = raw.insn_offset as usize;
+        let len = if section.get(start) == Some(&0x18) { 16 } else { 8 };
+        let words = section.get_mut(start..start + len).ok_or(EINVAL)?;
+        let mut insns = [0u8; 16];
+        for (to, from) in insns.chunks_exact_mut(8).zip(words.chunks_exact(8)) {
+            to.copy_from_slice(&swapped(from, self.object.big_endian));
+        }
+        let patched = ffi::patch(&mut insns, &raw.relo(), raw.index, &result);
+        // libbpf may have changed the instruction and refused it after that: here as there it stays changed.
+        for (to, from) in words.chunks_exact_mut(8).zip(insns.chunks_exact(8)) {
+            to.copy_from_slice(&swapped(from, self.object.big_endian));
+        }
+        patched.map(|()| Outcome::Words(words.to_vec()))
     }
-    let section = code.get_mut(&raw.section).ok_or(EINVAL)?;
-    let start = raw.insn_offset as usize;
-    let len = if section.get(start) == Some(&0x18) { 16 } else { 8 };
-    let words = section.get_mut(start..start + len).ok_or(EINVAL)?;
-    let mut insns = [0u8; 16];
-    for (to, from) in insns.chunks_exact_mut(8).zip(words.chunks_exact(8)) {
-        to.copy_from_slice(&swapped(from, object.big_endian));
+
+    /// `bpf_core_resolve_relo`
+    fn resolve(&mut self, raw: &RawRecord, record: &mut Record) -> Result<Resolution, i32> {
+        let local = &self.object.btf;
+        local.words(raw.root).ok_or(EINVAL)?;
+        let mut none = Vec::new();
+        let list = match self.lists.entry(raw.root) {
+            _ if raw.kind == TYPE_ID_LOCAL => &mut none,
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(self.target.candidates(local, raw.root).ok_or(EINVAL)?),
+        };
+        let before = list.clone();
+        let mut result = ffi::calc(local, &raw.relo(), raw.index, list)?;
+        if raw.kind == LSHIFT && self.object.big_endian {
+            record.exception = Some(Exception::ForeignShift);
+            big_endian_shift(self.object, &raw.relo(), &before, &mut result)?;
+        }
+        Ok(result)
     }
-    ffi::patch(&mut insns, &relo, raw.index, &result)?;
-    for (to, from) in words.chunks_exact_mut(8).zip(insns.chunks_exact(8)) {
-        to.copy_from_slice(&swapped(from, object.big_endian));
-    }
-    Ok(Outcome::Words(words.to_vec()))
+}
+
+/// Is a number in this access string over what an `int` holds?
+fn negative(btf: &Btf, access: u32) -> bool {
+    let access = btf.string(access).unwrap_or_default();
+    access.split(':').any(|part| part.parse::<i64>().is_ok_and(|n| i32::try_from(n).is_err() || n < 0))
 }
 
 /// libbpf computes FIELD_LSHIFT_U64 for the byte order of the machine it was built for. For a big-endian object the value is
