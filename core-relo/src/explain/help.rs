@@ -32,6 +32,10 @@ pub(super) fn of(planned: &Planned<'_>, tried: &[Tried<'_>], near: &[Near]) -> V
 
 fn missing(planned: &Planned<'_>, tried: &[Tried<'_>], near: &[Near]) -> Vec<String> {
     let root = CType::new(planned.btf(), planned.record().relo.root).to_string();
+    if let Some(guard) = planned.guard() {
+        let asked = format!("relocation {} of the same program asks whether it exists", guard.index);
+        return Vec::from([format!("none is needed if this instruction lies behind a guard: {asked}")]);
+    }
     if tried.is_empty() {
         let mut help = Vec::from([format!("guard it with bpf_core_type_exists({root})")]);
         if planned.target().modules().is_empty() {

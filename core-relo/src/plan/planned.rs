@@ -144,6 +144,23 @@ impl<'p> Planned<'p> {
         }
     }
 
+    /// A record of the same function that asks whether the thing exists: a guard, if this instruction lies behind it.
+    pub fn guard(&self) -> Option<&'p Record<'p>> {
+        let spec = self.local_spec()?;
+        let asks_for_it = |other: &&Record<'_>| {
+            let same_function = (other.code, other.function) == (self.record.code, self.record.function);
+            let Ok(asked) = &other.spec else { return false };
+            same_function
+                && asked.root == spec.root
+                && match asked.kind {
+                    RelocKind::FieldExists | RelocKind::EnumvalExists => asked.accessors == spec.accessors,
+                    RelocKind::TypeExists => true,
+                    _ => false,
+                }
+        };
+        self.plan.relocs.records().iter().find(asks_for_it)
+    }
+
     /// Every candidate of the root type, in order, and what became of it.
     pub fn tried(&self) -> impl Iterator<Item = Tried<'p>> {
         let this = *self;

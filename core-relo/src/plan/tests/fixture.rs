@@ -45,6 +45,7 @@ pub(super) struct Outcome {
     pub(super) target: Option<u64>,
     pub(super) target_spec: Option<String>,
     pub(super) reason: String,
+    pub(super) help: Vec<String>,
     pub(super) warned: bool,
 }
 
@@ -102,6 +103,7 @@ impl Fixture {
                 target: planned.target_value(),
                 target_spec: planned.target_spec().map(|(source, spec)| spec.text(&source.btf).to_string()),
                 reason: crate::explain::explain(&planned).reason,
+                help: crate::explain::explain(&planned).help,
                 warned: planned.warning().is_some(),
             })
             .collect()
