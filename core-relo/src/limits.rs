@@ -30,7 +30,7 @@ pub const PLAN_STEPS: u32 = 100_000_000;
 ///
 /// libbpf has no such bound: types that share one enormous name cost it time with the product of their number and its length.
 /// No compiler's name or source line comes near.
-pub const STRING_BLOCK: usize = 16 * 1024;
+pub const STRING_BLOCK: usize = 64 * 1024;
 
 /// Depth of base BTFs under a split BTF.
 pub const SPLIT_LEVELS: u32 = 8;
