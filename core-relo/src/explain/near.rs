@@ -16,6 +16,8 @@ use core::fmt::{Display, Formatter, Result};
 
 /// How many of each sort are named.
 const FEW: usize = 3;
+/// Similar members looked at before the nearest are chosen.
+const MANY: usize = 64;
 /// How deep members of members are looked through, anonymous ones included.
 const DEPTH: u32 = 4;
 /// Members looked at in one search; a target may be made to have too many.
@@ -71,7 +73,7 @@ impl Inside<'_> {
     fn look(&mut self, ty: Type<'_>, path: &str, base_bits: u32, own: bool, depth: u32) {
         for member in ty.members() {
             self.steps = self.steps.saturating_add(1);
-            if self.steps > STEPS {
+            if self.steps > STEPS || self.similar.len() > MANY || self.deeper.len() > FEW {
                 return;
             }
             let bits = base_bits.saturating_add(member.bit_offset.0);

@@ -2,16 +2,19 @@
 
 use alloc::vec::Vec;
 
-/// Names longer than this are compared for equality only.
+/// Names longer than this are not compared.
 const LONGEST: usize = 64;
 
 /// Edits from one name to the other, if they are few for its length: 0 if they differ in underscores at the ends alone.
 pub(super) fn distance(a: &[u8], b: &[u8]) -> Option<usize> {
+    if a.len() > LONGEST || b.len() > LONGEST {
+        return None;
+    }
     let (bare_a, bare_b) = (bare(a), bare(b));
     if bare_a == bare_b {
         return Some(0);
     }
-    if bare_a.is_empty() || bare_b.is_empty() || a.len() > LONGEST || b.len() > LONGEST {
+    if bare_a.is_empty() || bare_b.is_empty() {
         return None;
     }
     let few = (bare_a.len().max(bare_b.len()) / 3).max(1);

@@ -7,7 +7,7 @@ use crate::{
     resolve::candidates::{Candidate, Wanted, find},
     target::Target,
 };
-use alloc::{vec, vec::Vec};
+use alloc::{sync::Arc, vec, vec::Vec};
 use hashbrown::HashMap;
 
 /// The lists of one plan, by local root type (libbpf: `cand_cache`).
@@ -24,9 +24,23 @@ pub(crate) struct ListId(usize);
 /// All candidates of a root type; which are left, and which record put out each of the others.
 #[derive(Clone, Debug)]
 struct List {
-    all: Vec<Candidate>,
+    /// Shared by all roots of one essential name.
+    all: Arc<[Candidate]>,
+    narrowed: Option<Narrowed>,
+}
+
+/// What is kept once a record has put out a candidate.
+#[derive(Clone, Debug)]
+struct Narrowed {
     put_out_by: Vec<Option<usize>>,
     left: Vec<usize>,
+}
+
+impl List {
+    fn left(&self) -> impl Iterator<Item = usize> {
+        let every = if self.narrowed.is_some() { 0..0 } else { 0..self.all.len() };
+        every.chain(self.narrowed.iter().flat_map(|narrowed| narrowed.left.iter().copied()))
+    }
 }
 
 impl CandidateLists {
@@ -52,11 +66,8 @@ impl CandidateLists {
             by_root.insert(id, ListId(roots.len()));
             roots.push(slot);
         }
-        let found = find(target, &wanted);
-        let list = |slot: &usize| {
-            let all = found.get(*slot).cloned().unwrap_or_default();
-            List { put_out_by: vec![None; all.len()], left: (0..all.len()).collect(), all }
-        };
+        let found: Vec<Arc<[Candidate]>> = find(target, &wanted).into_iter().map(Arc::from).collect();
+        let list = |slot: &usize| List { all: found.get(*slot).cloned().unwrap_or_default(), narrowed: None };
         Self { by_root, lists: roots.iter().map(list).collect() }
     }
 
@@ -68,13 +79,14 @@ impl CandidateLists {
     /// The candidates left now, with their places in the list.
     pub(crate) fn left(&self, id: ListId) -> impl Iterator<Item = (usize, Candidate)> {
         let list = self.lists.get(id.0);
-        list.into_iter().flat_map(|l| l.left.iter().filter_map(|at| Some((*at, *l.all.get(*at)?))))
+        list.into_iter().flat_map(|l| l.left().filter_map(|at| Some((at, *l.all.get(at)?))))
     }
 
     /// All candidates, those already out included, with the record that put them out.
     pub(crate) fn all(&self, id: ListId) -> impl Iterator<Item = (Candidate, Option<usize>)> {
         let list = self.lists.get(id.0);
-        list.into_iter().flat_map(|l| l.all.iter().copied().zip(l.put_out_by.iter().copied()))
+        let put_out = |l: &List, at: usize| *l.narrowed.as_ref()?.put_out_by.get(at)?;
+        list.into_iter().flat_map(move |l| l.all.iter().enumerate().map(move |(at, c)| (*c, put_out(l, at))))
     }
 
     /// Whether there never was a candidate.
@@ -84,18 +96,23 @@ impl CandidateLists {
 
     /// Leaves only the candidates at `matching`, in order of the list, from now on.
     pub(crate) fn narrow(&mut self, id: ListId, matching: Vec<usize>, record: usize) {
-        let Some(list) = self.lists.get_mut(id.0).filter(|list| list.left.len() != matching.len()) else {
+        let Some(list) = self.lists.get_mut(id.0) else { return };
+        let left: Vec<_> = list.left().collect();
+        if left.len() == matching.len() {
             return;
-        };
+        }
+        let len = list.all.len();
+        let fresh = || Narrowed { put_out_by: vec![None; len], left: Vec::new() };
+        let narrowed = list.narrowed.get_or_insert_with(fresh);
         let mut kept = matching.iter().copied().peekable();
-        for at in &list.left {
+        for at in &left {
             if kept.next_if_eq(at).is_none()
-                && let Some(by) = list.put_out_by.get_mut(*at)
+                && let Some(by) = narrowed.put_out_by.get_mut(*at)
             {
                 *by = Some(record);
             }
         }
-        list.left = matching;
+        narrowed.left = matching;
     }
 
     pub(crate) fn any_without_main(&self) -> bool {

@@ -154,7 +154,9 @@ impl<'p> Planned<'p> {
                 && asked.root == spec.root
                 && match asked.kind {
                     RelocKind::FieldExists | RelocKind::EnumvalExists => asked.accessors == spec.accessors,
-                    RelocKind::TypeExists => true,
+                    RelocKind::TypeExists => {
+                        self.entry.candidates.is_none_or(|list| self.plan.lists.is_empty(list))
+                    }
                     _ => false,
                 }
         };

@@ -1,8 +1,8 @@
 //! An enumerator in a target's enumeration.
 
-use super::{Matched, Mismatch};
+use super::{MatchError, Matched, Mismatch, Steps};
 use crate::{
-    btf::{Btf, WalkError},
+    btf::Btf,
     ids::TypeId,
     spec::{Accessor, Spec},
 };
@@ -13,13 +13,22 @@ pub(super) fn find(
     local: &Spec,
     target_btf: &Btf<'_>,
     target: TypeId,
-) -> Result<Matched, WalkError> {
+    steps: &mut Steps,
+) -> Result<Matched, MatchError> {
     let ty = target_btf.strip(target)?;
     if !ty.kind().is_enum() {
         return Ok(Matched::No(Mismatch::NotEnum { ty: ty.id(), kind: ty.kind() }));
     }
     let name = local.accessors.first().map(|step| step.name(local_btf)).unwrap_or_default();
-    let Some(found) = ty.variants().find(|v| v.name.same_essential(name)) else {
+    let mut found = None;
+    for variant in ty.variants() {
+        steps.take_name(variant.name)?;
+        if variant.name.same_essential(name) {
+            found = Some(variant);
+            break;
+        }
+    }
+    let Some(found) = found else {
         return Ok(Matched::No(Mismatch::NoVariant { ty: ty.id() }));
     };
     let mut spec = Spec::of_root(target, local.kind);

@@ -91,7 +91,7 @@ impl Matching<'_> {
         for lm in local.members() {
             let mut found = false;
             for tm in target.members() {
-                self.steps.take()?;
+                self.steps.take_name(tm.name)?;
                 if names_match(lm.name, tm.name) && self.types(lm.ty, tm.ty, false, level)? {
                     found = true;
                     break;
@@ -112,7 +112,7 @@ impl Matching<'_> {
         for lv in local.variants() {
             let mut found = false;
             for tv in target.variants() {
-                self.steps.take()?;
+                self.steps.take_name(tv.name)?;
                 if names_match(lv.name, tv.name) {
                     found = true;
                     break;

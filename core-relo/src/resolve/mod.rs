@@ -35,7 +35,7 @@ pub(crate) fn match_candidate(
 ) -> Result<Matched, MatchError> {
     steps.take()?;
     if local.kind.is_enumval() {
-        return Ok(enumval::find(local_btf, local, target_btf, target)?);
+        return enumval::find(local_btf, local, target_btf, target, steps);
     }
     if local.kind.is_field() {
         return field::follow(local_btf, local, target_btf, target, steps);

@@ -1,6 +1,7 @@
 //! A bound on work: types can be made so that looking through them takes exponential time.
 
 use super::MatchError;
+use crate::{ids::to_u32, name::Name};
 
 /// Steps that may still be taken.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +18,13 @@ impl Steps {
     /// Takes one.
     pub(crate) fn take(&mut self) -> Result<(), MatchError> {
         self.left = self.left.checked_sub(1).ok_or(MatchError::TooManySteps)?;
+        Ok(())
+    }
+
+    /// Takes as many as comparing a name costs.
+    pub(crate) fn take_name(&mut self, name: Name<'_>) -> Result<(), MatchError> {
+        let cost = to_u32(name.as_bytes().len() / 64).saturating_add(1);
+        self.left = self.left.checked_sub(cost).ok_or(MatchError::TooManySteps)?;
         Ok(())
     }
 

@@ -184,15 +184,20 @@ impl<'d> Object<'d> {
 
     /// A copy of the file with other instructions in these code sections; all else stays as it is, byte for byte.
     ///
-    /// Of several sections of one name the first is meant, as everywhere in CO-RE.
+    /// Names are not unique: the second mention of one means the second section of that name.
     pub fn rewrite<'n>(
         &self,
         sections: impl IntoIterator<Item = (&'n [u8], &'n [u8])>,
     ) -> Result<Vec<u8>, RewriteError> {
         let mut copy = self.bytes.to_vec();
+        let mut mentioned = alloc::collections::BTreeMap::<&[u8], usize>::new();
         for (name, new) in sections {
             let missing = || RewriteError::NoSection { section: text(name) };
-            let at = self.code.iter().position(|s| s.name == name).ok_or_else(missing)?;
+            // Names are not unique: the second mention of one means the second section of it.
+            let nth = mentioned.entry(name).or_default();
+            let named = |(at, s): (usize, &CodeSection<'_>)| (s.name == name).then_some(at);
+            let at = self.code.iter().enumerate().filter_map(named).nth(*nth).ok_or_else(missing)?;
+            *nth = nth.saturating_add(1);
             let index = self.code_indices.get(at).ok_or_else(missing)?;
             let section = section_at(&self.elf, *index).ok_or_else(missing)?;
             let length =
