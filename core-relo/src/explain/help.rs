@@ -59,7 +59,10 @@ fn missing(planned: &Planned<'_>, tried: &[Tried<'_>], near: &[Near]) -> Vec<Str
         let name = tried.source.btf.ty(ty).map(|t| t.name().essential()).unwrap_or_default();
         if !name.is_empty() {
             let flavour = crate::name::flavoured(name, "other");
-            help.push(format!("or add a flavour `{} {flavour} {{ {declaration} }}`", kind.keyword()));
+            help.push(format!(
+                "or add a flavour `{} {flavour} {{ {declaration} }} __attribute__((preserve_access_index));`",
+                kind.keyword()
+            ));
         }
     }
     help
