@@ -20,6 +20,12 @@ pub enum Endian {
     reason = "this file is where byte order is decided"
 )]
 impl Endian {
+    /// The order of the machine this runs on: for what is exchanged with its kernel, never for data.
+    #[inline]
+    pub const fn native() -> Self {
+        if cfg!(target_endian = "little") { Self::Little } else { Self::Big }
+    }
+
     /// Two bytes at `at`, or `None` past the end.
     #[inline]
     pub fn u16(self, data: &[u8], at: usize) -> Option<u16> {
@@ -72,6 +78,20 @@ impl Endian {
             Self::Little => v.to_le_bytes(),
             Self::Big => v.to_be_bytes(),
         }
+    }
+
+    /// A number as eight bytes.
+    #[inline]
+    pub const fn u64_bytes(self, v: u64) -> [u8; 8] {
+        match self {
+            Self::Little => v.to_le_bytes(),
+            Self::Big => v.to_be_bytes(),
+        }
+    }
+
+    /// Appends eight bytes.
+    pub fn put_u64(self, out: &mut Vec<u8>, v: u64) {
+        out.extend_from_slice(&self.u64_bytes(v));
     }
 
     /// Appends two bytes.

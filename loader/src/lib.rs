@@ -42,8 +42,9 @@
 
 extern crate alloc;
 
+pub mod attach;
 mod elf;
 pub mod limits;
 pub mod object;
-mod sys;
+pub mod sys;
 pub mod target;

@@ -1,3 +1,28 @@
-//! The only folder with `unsafe`.
+//! The system calls: the only folder with `unsafe`. Each command of bpf(2) is one safe function over descriptors.
+//!
+//! Nothing is decided here. A function checks what the kernel would otherwise read or write out of bounds, makes the call and
+//! gives back what came of it; [`Errno`] says why it did not.
+//!
+//! ```no_run
+//! use core_relo_loader::sys::{self, Errno};
+//!
+//! # fn main() -> Result<(), Errno> {
+//! let mut id = 0;
+//! while let Some(next) = sys::next_prog_id(id)? {
+//!     let program = sys::prog_fd_by_id(next)?;
+//!     println!("{next}: {}", sys::prog_info(&program)?.name());
+//!     id = next;
+//! }
+//! # Ok(())
+//! # }
+//! ```
 
-pub(crate) mod mmap;
+mod bpf;
+mod errno;
+mod memory;
+mod mmap;
+
+pub use bpf::*;
+pub use errno::Errno;
+pub use memory::{page_size, possible_cpus, raise_memlock_limit};
+pub(crate) use mmap::Map;

@@ -4,7 +4,7 @@ use super::{
     error::TargetError,
     extract::{Form, Located, locate},
 };
-use crate::{limits, sys::mmap::Map};
+use crate::{limits, sys::Map};
 use alloc::sync::Arc;
 use core::ops::Range;
 use core_relo::{ByteSize, Data, btf::Btf};

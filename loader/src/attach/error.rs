@@ -1,0 +1,104 @@
+//! Why a program is not attached.
+
+use crate::sys::Errno;
+use core::fmt;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why a program is not attached.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum AttachError {
+    /// The kernel refused.
+    #[error("{what}: cannot {action}: {errno}{hint}")]
+    Kernel {
+        /// What was to be attached where: `kprobe/do_exit`.
+        what: Box<str>,
+        /// `attach`, `detach`, `update`.
+        action: &'static str,
+        /// Why.
+        errno: Errno,
+        /// What to do.
+        hint: Hint,
+    },
+    /// The section's name does not say what to attach to, or in a form that cannot be read.
+    #[error("{what}: {problem}")]
+    Target {
+        /// The section or the target.
+        what: Box<str>,
+        /// What is wrong, and what was expected.
+        problem: Box<str>,
+    },
+    /// A pin cannot be made, opened or removed.
+    #[error("{}: {errno}{hint}", path.display())]
+    Pin {
+        /// The pin.
+        path: PathBuf,
+        /// Why.
+        errno: Errno,
+        /// What to do.
+        hint: Hint,
+    },
+    /// The attachment is of an older kind that has no link which could be pinned.
+    #[error("{what} is not attached by a link of the kernel's, so it cannot be pinned")]
+    NotALink {
+        /// What is attached.
+        what: Box<str>,
+    },
+    /// Programs of this kind are attached by an explicit call only: the section's name cannot say to what.
+    #[error("{what}: programs of this kind do not attach by themselves: say what to attach to")]
+    NotAutomatic {
+        /// The program's section.
+        what: Box<str>,
+    },
+}
+
+impl AttachError {
+    pub(crate) fn kernel(what: &str, action: &'static str, errno: Errno) -> Self {
+        Self::Kernel { what: what.into(), action, errno, hint: Hint::of(errno) }
+    }
+
+    pub(crate) fn pin(path: &Path, errno: Errno) -> Self {
+        let hint = match errno.0 {
+            libc::EPERM | libc::EINVAL | libc::ENODEV => Hint::NOT_BPFFS,
+            libc::EEXIST => Hint::EXISTS,
+            _ => Hint::of(errno),
+        };
+        Self::Pin { path: path.to_path_buf(), errno, hint }
+    }
+
+    /// A target that cannot be read.
+    pub fn target(what: impl Into<Box<str>>, problem: impl Into<Box<str>>) -> Self {
+        Self::Target { what: what.into(), problem: problem.into() }
+    }
+}
+
+/// A way out, printed after the errno in parentheses; may be empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "it is a text")]
+pub struct Hint(pub &'static str);
+
+impl Hint {
+    const NOT_BPFFS: Self = Self("is it below a mounted bpffs, and without a `.` in its name?");
+    const EXISTS: Self = Self("something is pinned there already: remove it, or pin elsewhere");
+
+    /// What usually helps against an error of bpf(2).
+    pub const fn of(errno: Errno) -> Self {
+        Self(match errno.0 {
+            libc::EPERM | libc::EACCES => {
+                "needs CAP_BPF, and CAP_PERFMON for tracing or CAP_NET_ADMIN for networking; or a kernel policy forbids it"
+            }
+            libc::EMFILE => "this process has too many files open: raise RLIMIT_NOFILE (`ulimit -n`)",
+            libc::ENFILE => "the system has too many files open: raise fs.file-max",
+            libc::ENOSYS => "this kernel was built without bpf(2)",
+            libc::EROFS => "the file system is mounted read-only",
+            _ => "",
+        })
+    }
+}
+
+impl fmt::Display for Hint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, " ({})", self.0) }
+    }
+}

@@ -1,0 +1,9 @@
+//! Attaching programs, each family in its own file. What comes of it is a [`Link`], which detaches when it is dropped.
+//!
+//! A family's functions take a program's descriptor and what it is to be attached to.
+
+mod error;
+mod link;
+
+pub use error::{AttachError, Hint};
+pub use link::{Attachment, Link};

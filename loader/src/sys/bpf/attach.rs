@@ -1,0 +1,96 @@
+//! The older way to attach: by program, without a link.
+
+use super::{Cmd, address_mut, attr, call_done, count, fd, opt_fd};
+use crate::sys::Errno;
+use std::os::fd::BorrowedFd;
+
+attr! {
+    struct AttachAttr {
+        target: u32, attach_bpf_fd: u32, attach_type: u32, attach_flags: u32, replace_bpf_fd: u32, relative: u32,
+        expected_revision: u64,
+    }
+    struct QueryAttr {
+        target: u32, attach_type: u32, query_flags: u32, attach_flags: u32, prog_ids: u64, count: u32, pad: u32,
+        prog_attach_flags: u64, link_ids: u64, link_attach_flags: u64, revision: u64,
+    }
+}
+
+/// What to attach where (`BPF_PROG_ATTACH`).
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
+pub struct ProgAttach<'a> {
+    /// The program.
+    pub prog: Option<BorrowedFd<'a>>,
+    /// A cgroup, map or network namespace; 0 with an interface.
+    pub target: Option<BorrowedFd<'a>>,
+    /// A network interface's number, instead of `target`.
+    pub ifindex: u32,
+    /// The kernel's number of the attach type.
+    pub attach_type: u32,
+    /// `BPF_F_*` flags.
+    pub flags: u32,
+    /// The program it replaces, with `BPF_F_REPLACE`.
+    pub replace: Option<BorrowedFd<'a>>,
+}
+
+impl ProgAttach<'_> {
+    fn attr(&self) -> AttachAttr {
+        AttachAttr {
+            target: self.target.map_or(self.ifindex, fd),
+            attach_bpf_fd: opt_fd(self.prog),
+            attach_type: self.attach_type,
+            attach_flags: self.flags,
+            replace_bpf_fd: opt_fd(self.replace),
+            ..AttachAttr::default()
+        }
+    }
+}
+
+/// Attaches a program.
+pub fn prog_attach(attach: &ProgAttach<'_>) -> Result<(), Errno> {
+    call_done(Cmd::ProgAttach, &mut attach.attr())
+}
+
+/// Detaches a program.
+pub fn prog_detach(attach: &ProgAttach<'_>) -> Result<(), Errno> {
+    call_done(Cmd::ProgDetach, &mut attach.attr())
+}
+
+/// What is attached somewhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QueryResult {
+    /// Ids of programs, in the order in which they run.
+    pub prog_ids: Vec<u32>,
+    /// The flags they were attached with.
+    pub attach_flags: u32,
+}
+
+/// Asks what is attached to a cgroup, network namespace or interface (`BPF_PROG_QUERY`).
+pub fn prog_query(
+    target: Option<BorrowedFd<'_>>,
+    ifindex: u32,
+    attach_type: u32,
+    flags: u32,
+) -> Result<QueryResult, Errno> {
+    let mut prog_ids = vec![0u32; 64];
+    loop {
+        let mut attr = QueryAttr {
+            target: target.map_or(ifindex, fd),
+            attach_type,
+            query_flags: flags,
+            count: count(&prog_ids)?,
+            prog_ids: address_mut(&mut prog_ids),
+            ..QueryAttr::default()
+        };
+        let room = prog_ids.len();
+        match call_done(Cmd::ProgQuery, &mut attr) {
+            Err(Errno(libc::ENOSPC)) if room < 1 << 16 => prog_ids.resize(room.saturating_mul(4), 0),
+            Err(e) => return Err(e),
+            Ok(()) => {
+                prog_ids.truncate(usize::try_from(attr.count).unwrap_or_default());
+                return Ok(QueryResult { prog_ids, attach_flags: attr.attach_flags });
+            }
+        }
+    }
+}

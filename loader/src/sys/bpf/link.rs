@@ -1,0 +1,219 @@
+//! Links: attachments that are objects of their own.
+
+use super::{Cmd, address, attr, call_done, call_fd, count, fd, opt_fd};
+use crate::sys::Errno;
+use core::ffi::CStr;
+use core_relo::Endian;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// `BPF_F_REPLACE` of `flags`.
+const REPLACE: u32 = 4;
+
+attr! {
+    struct CreateAttr { prog_fd: u32, target: u32, attach_type: u32, flags: u32, extra: [u64; 6], }
+    struct UpdateAttr { link_fd: u32, new_fd: u32, flags: u32, old_fd: u32, }
+    struct LinkAttr { link_fd: u32, }
+    struct IterAttr { link_fd: u32, flags: u32, }
+    struct RawTracepointAttr { name: u64, prog_fd: u32, pad: u32, cookie: u64, }
+}
+
+/// What a link attaches to.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::exhaustive_enums, reason = "the kernel has these two")]
+pub enum LinkTarget<'a> {
+    /// Nothing besides what the program says.
+    #[default]
+    None,
+    /// A cgroup, network namespace, map, perf event or program.
+    Fd(BorrowedFd<'a>),
+    /// A network interface, by number.
+    Interface(u32),
+}
+
+/// What else a link's type takes (the union in `BPF_LINK_CREATE`).
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub enum LinkExtra<'a> {
+    /// Nothing.
+    #[default]
+    None,
+    /// Of a freplace or tracing program: what in the target's BTF, and a cookie.
+    Tracing {
+        /// The function's id.
+        btf_id: u32,
+        /// What `bpf_get_attach_cookie` gives.
+        cookie: u64,
+    },
+    /// Of an iterator: `union bpf_iter_link_info`.
+    Iter(&'a [u8]),
+    /// Of a perf event.
+    PerfEvent {
+        /// What `bpf_get_attach_cookie` gives.
+        cookie: u64,
+    },
+    /// Of kprobe.multi: by name or by address.
+    KprobeMulti {
+        /// `BPF_F_KPROBE_MULTI_RETURN` or 0.
+        flags: u32,
+        /// Names of functions.
+        symbols: &'a [&'a CStr],
+        /// Or their addresses.
+        addresses: &'a [u64],
+        /// A cookie for each, or none.
+        cookies: &'a [u64],
+    },
+    /// Of uprobe.multi.
+    UprobeMulti {
+        /// The binary.
+        path: &'a CStr,
+        /// Offsets in the file.
+        offsets: &'a [u64],
+        /// Offsets of reference counters, or none.
+        ref_ctr_offsets: &'a [u64],
+        /// A cookie for each, or none.
+        cookies: &'a [u64],
+        /// `BPF_F_UPROBE_MULTI_RETURN` or 0.
+        flags: u32,
+        /// The process, 0 for all.
+        pid: u32,
+    },
+    /// Of netfilter.
+    Netfilter {
+        /// Protocol family.
+        pf: u32,
+        /// Hook.
+        hooknum: u32,
+        /// Order among hooks.
+        priority: i32,
+        /// `BPF_F_NETFILTER_IP_DEFRAG` or 0.
+        flags: u32,
+    },
+    /// Of tcx, netkit and cgroups: where among the programs.
+    Relative {
+        /// A descriptor or an id, by the flags; 0 for none.
+        relative: u32,
+        /// The revision expected, 0 for any.
+        expected_revision: u64,
+    },
+}
+
+/// A link to be made (`BPF_LINK_CREATE`).
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "filled by callers")]
+pub struct LinkCreate<'a> {
+    /// The program, or a struct_ops map.
+    pub prog: BorrowedFd<'a>,
+    /// What it is attached to.
+    pub target: LinkTarget<'a>,
+    /// The kernel's number of the attach type.
+    pub attach_type: u32,
+    /// Flags by type.
+    pub flags: u32,
+    /// What else its type takes.
+    pub extra: LinkExtra<'a>,
+}
+
+/// Attaches a program, or registers a struct_ops map.
+pub fn link_create(link: &LinkCreate<'_>) -> Result<OwnedFd, Errno> {
+    let mut addresses = Vec::new();
+    let target = match link.target {
+        LinkTarget::None => 0,
+        LinkTarget::Fd(of) => fd(of),
+        LinkTarget::Interface(number) => number,
+    };
+    let extra = words(&link.extra, &mut addresses)?;
+    let mut attr = CreateAttr {
+        prog_fd: fd(link.prog),
+        target,
+        attach_type: link.attach_type,
+        flags: link.flags,
+        extra,
+    };
+    call_fd(Cmd::LinkCreate, &mut attr)
+}
+
+/// The union's bytes; `addresses` keeps the array of symbols' addresses alive.
+fn words(extra: &LinkExtra<'_>, addresses_of_symbols: &mut Vec<u64>) -> Result<[u64; 6], Errno> {
+    let mut out = Vec::new();
+    let e = Endian::native();
+    let word = |out: &mut Vec<u8>, v: u32| e.put_u32(out, v);
+    match *extra {
+        LinkExtra::None => {}
+        LinkExtra::Tracing { btf_id, cookie } => {
+            word(&mut out, btf_id);
+            word(&mut out, 0);
+            e.put_u64(&mut out, cookie);
+        }
+        LinkExtra::Iter(info) => {
+            e.put_u64(&mut out, address(info));
+            word(&mut out, count(info)?);
+        }
+        LinkExtra::PerfEvent { cookie } => e.put_u64(&mut out, cookie),
+        LinkExtra::KprobeMulti { flags, symbols, addresses, cookies } => {
+            let n = if symbols.is_empty() { addresses.len() } else { symbols.len() };
+            if (!symbols.is_empty() && !addresses.is_empty()) || !(cookies.is_empty() || cookies.len() == n) {
+                return Err(Errno(libc::EINVAL));
+            }
+            *addresses_of_symbols = symbols.iter().map(|s| address(s.to_bytes_with_nul())).collect();
+            word(&mut out, flags);
+            word(&mut out, if symbols.is_empty() { count(addresses)? } else { count(symbols)? });
+            for at in [address(addresses_of_symbols), address(addresses), address(cookies)] {
+                e.put_u64(&mut out, at);
+            }
+        }
+        LinkExtra::UprobeMulti { path, offsets, ref_ctr_offsets, cookies, flags, pid } => {
+            if [ref_ctr_offsets, cookies].iter().any(|a| !a.is_empty() && a.len() != offsets.len()) {
+                return Err(Errno(libc::EINVAL));
+            }
+            e.put_u64(&mut out, address(path.to_bytes_with_nul()));
+            for array in [offsets, ref_ctr_offsets, cookies] {
+                e.put_u64(&mut out, address(array));
+            }
+            for v in [count(offsets)?, flags, pid] {
+                word(&mut out, v);
+            }
+        }
+        LinkExtra::Netfilter { pf, hooknum, priority, flags } => {
+            for v in [pf, hooknum, priority.cast_unsigned(), flags] {
+                word(&mut out, v);
+            }
+        }
+        LinkExtra::Relative { relative, expected_revision } => {
+            word(&mut out, relative);
+            word(&mut out, 0);
+            e.put_u64(&mut out, expected_revision);
+        }
+    }
+    out.resize(48, 0);
+    let mut extra = [0; 6];
+    for (to, at) in extra.iter_mut().zip((0..).step_by(8)) {
+        *to = e.u64(&out, at).unwrap_or_default();
+    }
+    Ok(extra)
+}
+
+/// Puts another program (or struct_ops map) in a link's place; with `old`, only if that is the one it has.
+pub fn link_update(link: impl AsFd, new: impl AsFd, old: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
+    let flags = if old.is_some() { REPLACE } else { 0 };
+    let attr = UpdateAttr { link_fd: fd(link.as_fd()), new_fd: fd(new.as_fd()), flags, old_fd: opt_fd(old) };
+    call_done(Cmd::LinkUpdate, &mut { attr })
+}
+
+/// Detaches a link though others still hold it.
+pub fn link_detach(link: impl AsFd) -> Result<(), Errno> {
+    call_done(Cmd::LinkDetach, &mut LinkAttr { link_fd: fd(link.as_fd()) })
+}
+
+/// Opens an iterator's output for reading.
+pub fn iter_create(link: impl AsFd) -> Result<OwnedFd, Errno> {
+    call_fd(Cmd::IterCreate, &mut IterAttr { link_fd: fd(link.as_fd()), flags: 0 })
+}
+
+/// Attaches to a raw tracepoint by name, or (without a name) a tracing or LSM program to what it was loaded for.
+pub fn raw_tracepoint_open(name: Option<&CStr>, prog: impl AsFd, cookie: u64) -> Result<OwnedFd, Errno> {
+    let name = name.map_or(0, |name| address(name.to_bytes_with_nul()));
+    call_fd(
+        Cmd::RawTracepointOpen,
+        &mut RawTracepointAttr { name, prog_fd: fd(prog.as_fd()), pad: 0, cookie },
+    )
+}

@@ -1,0 +1,41 @@
+//! Pins below bpffs, and BPF tokens.
+
+use super::{Cmd, address, attr, call_done, call_fd, fd};
+use crate::sys::Errno;
+use alloc::ffi::CString;
+use std::{
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::ffi::OsStrExt as _,
+    },
+    path::Path,
+};
+
+attr! {
+    struct PinAttr { pathname: u64, bpf_fd: u32, file_flags: u32, }
+    struct TokenAttr { flags: u32, bpffs_fd: u32, }
+}
+
+fn c_path(path: &Path) -> Result<CString, Errno> {
+    CString::new(path.as_os_str().as_bytes()).map_err(|_nul| Errno(libc::EINVAL))
+}
+
+/// Gives a program, map or link a name below bpffs.
+pub fn obj_pin(object: impl AsFd, path: &Path) -> Result<(), Errno> {
+    let path = c_path(path)?;
+    let attr =
+        PinAttr { pathname: address(path.as_bytes_with_nul()), bpf_fd: fd(object.as_fd()), file_flags: 0 };
+    call_done(Cmd::ObjPin, &mut { attr })
+}
+
+/// Opens what is pinned; `flags` are 0, `BPF_F_RDONLY` or `BPF_F_WRONLY`.
+pub fn obj_get(path: &Path, flags: u32) -> Result<OwnedFd, Errno> {
+    let path = c_path(path)?;
+    let attr = PinAttr { pathname: address(path.as_bytes_with_nul()), bpf_fd: 0, file_flags: flags };
+    call_fd(Cmd::ObjGet, &mut { attr })
+}
+
+/// Makes a BPF token of a bpffs (its root folder) that was mounted to delegate.
+pub fn token_create(bpffs: impl AsFd) -> Result<OwnedFd, Errno> {
+    call_fd(Cmd::TokenCreate, &mut TokenAttr { flags: 0, bpffs_fd: fd(bpffs.as_fd()) })
+}

@@ -1,0 +1,212 @@
+//! Programs: loading, test runs, what they print.
+
+use super::{
+    Cmd, OBJ_NAME_LEN, address, address_mut, attr, call, call_done, call_fd, count, fd, object_name, opt_fd,
+};
+use crate::sys::Errno;
+use core::time::Duration;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
+
+/// `BPF_F_TOKEN_FD` of `prog_flags`.
+const TOKEN: u32 = 1 << 16;
+
+attr! {
+    struct LoadAttr {
+        prog_type: u32, insn_cnt: u32, insns: u64, license: u64, log_level: u32, log_size: u32, log_buf: u64, kern_version: u32,
+        prog_flags: u32, prog_name: [u8; OBJ_NAME_LEN], prog_ifindex: u32, expected_attach_type: u32, prog_btf_fd: u32,
+        func_info_rec_size: u32, func_info: u64, func_info_cnt: u32, line_info_rec_size: u32, line_info: u64, line_info_cnt: u32,
+        attach_btf_id: u32, attach_fd: u32, core_relo_cnt: u32, fd_array: u64, core_relos: u64, core_relo_rec_size: u32,
+        log_true_size: u32, prog_token_fd: u32, fd_array_cnt: u32,
+    }
+    struct TestAttr {
+        prog_fd: u32, retval: u32, data_size_in: u32, data_size_out: u32, data_in: u64, data_out: u64, repeat: u32, duration: u32,
+        ctx_size_in: u32, ctx_size_out: u32, ctx_in: u64, ctx_out: u64, flags: u32, cpu: u32, batch_size: u32, pad: u32,
+    }
+    struct BindAttr { prog_fd: u32, map_fd: u32, flags: u32, }
+    struct StreamAttr { buf: u64, buf_len: u32, stream_id: u32, prog_fd: u32, pad: u32, }
+}
+
+/// A program to be loaded (`BPF_PROG_LOAD`).
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
+pub struct ProgLoad<'a> {
+    /// The kernel's number of its type.
+    pub prog_type: u32,
+    /// Its name; cut to 15 bytes, empty for none.
+    pub name: &'a [u8],
+    /// Its instructions, in the machine's byte order.
+    pub insns: &'a [u8],
+    /// Its license.
+    pub license: &'a [u8],
+    /// The kernel's version, for kernels that compare it (before 5.0).
+    pub kern_version: u32,
+    /// `BPF_F_*` flags.
+    pub prog_flags: u32,
+    /// The network device it is for, 0 for none.
+    pub ifindex: u32,
+    /// Where it will be attached, for the verifier.
+    pub expected_attach_type: u32,
+    /// The BTF that the records of functions and lines refer to.
+    pub btf: Option<BorrowedFd<'a>>,
+    /// `struct bpf_func_info`, in the machine's byte order.
+    pub func_info: &'a [u8],
+    /// Bytes of one.
+    pub func_info_rec_size: u32,
+    /// `struct bpf_line_info`.
+    pub line_info: &'a [u8],
+    /// Bytes of one.
+    pub line_info_rec_size: u32,
+    /// What it attaches to, in the BTF that `attach_to` is of.
+    pub attach_btf_id: u32,
+    /// The program, or the module's BTF, it attaches to; none for the kernel's own types.
+    pub attach_to: Option<BorrowedFd<'a>>,
+    /// Descriptors that instructions refer to by place.
+    pub fd_array: &'a [RawFd],
+    /// How much the verifier says: 0 nothing, 1, 2 everything; 4 adds statistics.
+    pub log_level: u32,
+    /// A BPF token.
+    pub token: Option<BorrowedFd<'a>>,
+}
+
+/// Loads a program. The verifier writes into `log`, if it has room and the level asks for it.
+///
+/// `ENOSPC` means that `log` was too small, not that the program was refused.
+pub fn prog_load(load: &ProgLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> {
+    let records = |bytes: &[u8], size: u32| match (count(bytes)?, size) {
+        (0, 0) => Ok(0),
+        (len, size) if size != 0 && len.is_multiple_of(size) => Ok(len.checked_div(size).unwrap_or_default()),
+        _ => Err(Errno(libc::EINVAL)),
+    };
+    if !load.insns.len().is_multiple_of(8) {
+        return Err(Errno(libc::EINVAL));
+    }
+    // The kernel reads the license up to a NUL.
+    let mut license = load.license.to_vec();
+    license.push(0);
+    let mut attr = LoadAttr {
+        prog_type: load.prog_type,
+        insn_cnt: count(load.insns)?.checked_div(8).unwrap_or_default(),
+        insns: address(load.insns),
+        license: address(&license),
+        log_level: if log.is_empty() { 0 } else { load.log_level },
+        log_size: count(log)?,
+        log_buf: address_mut(log),
+        kern_version: load.kern_version,
+        prog_flags: if load.token.is_some() { load.prog_flags | TOKEN } else { load.prog_flags },
+        prog_name: object_name(load.name),
+        prog_ifindex: load.ifindex,
+        expected_attach_type: load.expected_attach_type,
+        prog_btf_fd: opt_fd(load.btf),
+        func_info_rec_size: load.func_info_rec_size,
+        func_info: address(load.func_info),
+        func_info_cnt: records(load.func_info, load.func_info_rec_size)?,
+        line_info_rec_size: load.line_info_rec_size,
+        line_info: address(load.line_info),
+        line_info_cnt: records(load.line_info, load.line_info_rec_size)?,
+        attach_btf_id: load.attach_btf_id,
+        attach_fd: opt_fd(load.attach_to),
+        fd_array: address(load.fd_array),
+        prog_token_fd: opt_fd(load.token),
+        ..LoadAttr::default()
+    };
+    call_fd(Cmd::ProgLoad, &mut attr)
+}
+
+/// Lets a program keep a map that its instructions do not mention (`BPF_PROG_BIND_MAP`).
+pub fn prog_bind_map(prog: impl AsFd, map: impl AsFd) -> Result<(), Errno> {
+    let attr = BindAttr { prog_fd: fd(prog.as_fd()), map_fd: fd(map.as_fd()), flags: 0 };
+    call_done(Cmd::ProgBindMap, &mut { attr })
+}
+
+/// A test run of a program (`BPF_PROG_TEST_RUN`).
+#[derive(Debug, Default)]
+#[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
+pub struct TestRun<'a> {
+    /// The packet, or whatever data the program's type takes.
+    pub data_in: &'a [u8],
+    /// Room for the data after the run.
+    pub data_out: &'a mut [u8],
+    /// The context.
+    pub ctx_in: &'a [u8],
+    /// Room for the context after the run.
+    pub ctx_out: &'a mut [u8],
+    /// How often; 0 counts as once. Not all types take it.
+    pub repeat: u32,
+    /// `BPF_F_TEST_*` flags.
+    pub flags: u32,
+    /// The processor, if `flags` asks for one.
+    pub cpu: u32,
+    /// Packets at a time, with live frames.
+    pub batch_size: u32,
+}
+
+/// What a test run came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TestRunResult {
+    /// What the program returned.
+    pub retval: u32,
+    /// Mean time of a run.
+    pub duration: Duration,
+    /// Bytes of data after the run; with `truncated`, more than there was room for.
+    pub data_len: u32,
+    /// Bytes of context after the run.
+    pub ctx_len: u32,
+    /// Whether there was too little room for the data.
+    pub truncated: bool,
+}
+
+/// Runs a program.
+pub fn prog_test_run(prog: impl AsFd, run: &mut TestRun<'_>) -> Result<TestRunResult, Errno> {
+    let mut attr = TestAttr {
+        prog_fd: fd(prog.as_fd()),
+        data_size_in: count(run.data_in)?,
+        data_size_out: count(run.data_out)?,
+        data_in: address(run.data_in),
+        data_out: address_mut(run.data_out),
+        repeat: run.repeat,
+        ctx_size_in: count(run.ctx_in)?,
+        ctx_size_out: count(run.ctx_out)?,
+        ctx_in: address(run.ctx_in),
+        ctx_out: address_mut(run.ctx_out),
+        flags: run.flags,
+        cpu: run.cpu,
+        batch_size: run.batch_size,
+        ..TestAttr::default()
+    };
+    let truncated = match call_done(Cmd::ProgTestRun, &mut attr) {
+        Ok(()) => false,
+        Err(Errno(libc::ENOSPC)) if !run.data_out.is_empty() => true,
+        Err(e) => return Err(e),
+    };
+    Ok(TestRunResult {
+        retval: attr.retval,
+        duration: Duration::from_nanos(attr.duration.into()),
+        data_len: attr.data_size_out,
+        ctx_len: attr.ctx_size_out,
+        truncated,
+    })
+}
+
+/// Which of a program's streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "there are two")]
+pub enum StreamId {
+    /// What it prints (`BPF_STREAM_STDOUT`).
+    Stdout,
+    /// What the kernel says of its faults (`BPF_STREAM_STDERR`).
+    Stderr,
+}
+
+/// Reads what a program wrote to a stream (kernels from 6.17); 0 bytes if there is nothing more.
+pub fn prog_stream_read(prog: impl AsFd, stream: StreamId, into: &mut [u8]) -> Result<usize, Errno> {
+    let mut attr = StreamAttr {
+        buf_len: count(into)?,
+        buf: address_mut(into),
+        stream_id: if stream == StreamId::Stdout { 1 } else { 2 },
+        prog_fd: prog.as_fd().as_raw_fd().cast_unsigned(),
+        pad: 0,
+    };
+    let n = call(Cmd::ProgStreamRead, &mut attr)?;
+    usize::try_from(n).map_err(|_negative| Errno(libc::EIO))
+}

@@ -1,0 +1,58 @@
+//! Pages, processors, and the limit on locked memory.
+#![expect(unsafe_code, reason = "sysconf and setrlimit are calls into C")]
+
+use super::errno::Errno;
+use std::{fs, io, sync::OnceLock};
+
+/// Bytes of a page of memory.
+pub fn page_size() -> usize {
+    // SAFETY: reads a constant of the system.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(size).unwrap_or(4096).max(1)
+}
+
+/// Processors the system may come to have: the number of values in an element of a per-CPU map.
+pub fn possible_cpus() -> io::Result<u32> {
+    static CPUS: OnceLock<u32> = OnceLock::new();
+    if let Some(cpus) = CPUS.get() {
+        return Ok(*cpus);
+    }
+    let text = fs::read_to_string("/sys/devices/system/cpu/possible")?;
+    let cpus = last_cpu(&text).and_then(|last| last.checked_add(1));
+    let cpus =
+        cpus.ok_or_else(|| io::Error::other("/sys/devices/system/cpu/possible is not a list of CPUs"))?;
+    Ok(*CPUS.get_or_init(|| cpus))
+}
+
+/// The highest number of a list such as `0-3,8`.
+fn last_cpu(text: &str) -> Option<u32> {
+    text.trim().rsplit([',', '-']).next()?.parse().ok()
+}
+
+/// Lifts the limit on locked memory, which kernels before 5.11 charge maps and programs to.
+pub fn raise_memlock_limit() -> Result<(), Errno> {
+    let all = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: `all` lives through the call, which only reads it.
+    match unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const all) } {
+        0 => Ok(()),
+        _ => Err(Errno::last()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_cpus() {
+        assert_eq!(last_cpu("0-3\n"), Some(3));
+        assert_eq!(last_cpu("0\n"), Some(0));
+        assert_eq!(last_cpu("0-3,8-11"), Some(11));
+        assert_eq!(last_cpu(""), None);
+    }
+
+    #[test]
+    fn a_page_is_a_power_of_two() {
+        assert!(page_size().is_power_of_two());
+    }
+}
