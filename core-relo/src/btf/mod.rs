@@ -9,6 +9,7 @@
 mod build;
 mod check;
 mod distill;
+mod edit;
 mod error;
 mod geometry;
 mod header;
@@ -24,6 +25,7 @@ mod view;
 mod walk;
 
 pub use build::{Builder, BuiltMember};
+pub use edit::Edit;
 pub use error::{BtfError, WalkError};
 pub use geometry::Extent;
 pub use kind::Kind;

@@ -52,6 +52,18 @@ pub(crate) fn match_candidate(
     })
 }
 
+/// Whether a type of the kernel's is what an object takes it for (libbpf: `bpf_core_types_are_compat`): names and sizes play no
+/// part, nor what is inside of composites.
+pub fn types_are_compatible(
+    local_btf: &Btf<'_>,
+    local: TypeId,
+    target_btf: &Btf<'_>,
+    target: TypeId,
+) -> Result<bool, MatchError> {
+    let mut steps = Steps::new(crate::limits::RECORD_STEPS);
+    compat::types_are_compat(local_btf, local, target_btf, target, &mut steps)
+}
+
 /// The local and target values of a relocation whose candidate matched (libbpf: `bpf_core_calc_relo`).
 pub(crate) fn resolve(
     endian: Endian,
