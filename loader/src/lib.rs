@@ -42,9 +42,12 @@
 
 extern crate alloc;
 
+mod arch;
 pub mod attach;
 mod elf;
+pub mod features;
 pub mod limits;
+pub mod link;
 pub mod object;
 pub mod sys;
 pub mod target;

@@ -18,3 +18,7 @@ pub const MAP_LEVELS: u32 = 1;
 
 /// Bytes of a file. Ours: a device may have no end. Kernel images with all their debug information have less than a quarter.
 pub const FILE_BYTES: u64 = 4 * 1024 * 1024 * 1024;
+
+/// Instructions of a program with its subprograms. Ours: many programs that share all subprograms would take the product of
+/// their sizes. The kernel's verifier takes a million.
+pub const PROGRAM_INSNS: u32 = 1_000_000;

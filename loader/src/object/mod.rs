@@ -118,6 +118,11 @@ impl<'d> Object<'d> {
         &self.code
     }
 
+    /// The ELF sections' numbers of [`code_sections`](Self::code_sections), in the same order.
+    pub fn code_indices(&self) -> &[u32] {
+        &self.code_indices
+    }
+
     /// Programs and subprograms, in order of section and place.
     pub fn programs(&self) -> &[Program<'d>] {
         &self.programs

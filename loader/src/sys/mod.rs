@@ -22,6 +22,7 @@ mod errno;
 mod memory;
 mod mmap;
 
+pub(crate) use bpf::link_create_closed;
 pub use bpf::*;
 pub use errno::Errno;
 pub use memory::{page_size, possible_cpus, raise_memlock_limit};

@@ -132,6 +132,13 @@ pub fn link_create(link: &LinkCreate<'_>) -> Result<OwnedFd, Errno> {
     call_fd(Cmd::LinkCreate, &mut attr)
 }
 
+/// What the kernel says to a link of a target that is no open descriptor: `EBADF` if it looks at the target at all. Nothing
+/// is ever attached.
+pub(crate) fn link_create_closed(prog: BorrowedFd<'_>, attach_type: u32) -> Errno {
+    let closed = CreateAttr { prog_fd: fd(prog), target: u32::MAX, attach_type, ..CreateAttr::default() };
+    call_fd(Cmd::LinkCreate, &mut { closed }).err().unwrap_or(Errno(0))
+}
+
 /// The union's bytes; `addresses` keeps the array of symbols' addresses alive.
 fn words(extra: &LinkExtra<'_>, addresses_of_symbols: &mut Vec<u64>) -> Result<[u64; 6], Errno> {
     let mut out = Vec::new();

@@ -1,0 +1,324 @@
+//! How each feature is found out: by doing it, in a way that leaves nothing behind (libbpf: `features.c`).
+
+use crate::{
+    object::{AttachType, MapType, ProgramType},
+    sys::{self, BtfLoad, Errno, LinkCreate, LinkExtra, LinkTarget, MapCreate, ProgLoad},
+};
+use core_relo::{
+    Endian, TypeId,
+    btf::{Builder, Kind},
+    insn::Insn,
+};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+
+type Token<'t> = Option<BorrowedFd<'t>>;
+type Answer = Result<bool, Errno>;
+
+const EXIT: Insn = Insn { code: 0x95, dst: 0, src: 0, off: 0, imm: 0 };
+const RETURN_0: [Insn; 2] = [mov(0, 0), EXIT];
+/// `BPF_PSEUDO_MAP_VALUE`.
+const MAP_VALUE: u8 = 2;
+
+const fn mov(dst: u8, imm: i32) -> Insn {
+    Insn { code: 0xb7, dst, src: 0, off: 0, imm }
+}
+
+const fn call(helper: i32) -> Insn {
+    Insn { code: 0x85, dst: 0, src: 0, off: 0, imm: helper }
+}
+
+fn code(insns: &[Insn]) -> Vec<u8> {
+    insns.iter().flat_map(|i| i.encode(Endian::native())).collect()
+}
+
+/// A 64-bit load of an address in a map's value.
+fn load_value(map: &OwnedFd, offset: i32) -> [Insn; 2] {
+    let first = Insn { code: 0x18, dst: 1, src: MAP_VALUE, off: 0, imm: map.as_raw_fd() };
+    [first, Insn { imm: offset, ..Insn::default() }]
+}
+
+fn program(kind: ProgramType, insns: &[u8], token: Token<'_>) -> Result<OwnedFd, Errno> {
+    retry(|| {
+        sys::prog_load(
+            &ProgLoad { prog_type: kind.number(), insns, license: b"GPL", token, ..ProgLoad::default() },
+            &mut [],
+        )
+    })
+}
+
+/// The kernel gives up on EAGAIN when a signal meets the verifier.
+fn retry(mut load: impl FnMut() -> Result<OwnedFd, Errno>) -> Result<OwnedFd, Errno> {
+    let mut last = load();
+    for _ in 0..5 {
+        match last {
+            Err(Errno(libc::EAGAIN)) => last = load(),
+            other => return other,
+        }
+    }
+    last
+}
+
+fn array(value_size: u32, map_flags: u32, name: &[u8], token: Token<'_>) -> Result<OwnedFd, Errno> {
+    let map_type = MapType::Array.number();
+    sys::map_create(&MapCreate {
+        map_type,
+        name,
+        key_size: 4,
+        value_size,
+        max_entries: 1,
+        map_flags,
+        token,
+        ..MapCreate::default()
+    })
+}
+
+fn types(build: impl FnOnce(&mut Builder), token: Token<'_>) -> Result<OwnedFd, Errno> {
+    let mut b = Builder::new(Endian::native());
+    build(&mut b);
+    sys::btf_load(&BtfLoad { btf: &b.finish(), token }, &mut [])
+}
+
+pub(super) fn names(token: Token<'_>) -> Answer {
+    let insns = code(&RETURN_0);
+    let prog_type = ProgramType::SocketFilter.number();
+    let load = ProgLoad {
+        prog_type,
+        name: b"core_relo_name",
+        insns: &insns,
+        license: b"GPL",
+        token,
+        ..ProgLoad::default()
+    };
+    Ok(retry(|| sys::prog_load(&load, &mut [])).is_ok())
+}
+
+pub(super) fn global_data(token: Token<'_>) -> Answer {
+    let map = array(32, 0, b"", token)?;
+    let store = Insn { code: 0x7a, dst: 1, src: 0, off: 0, imm: 42 };
+    let [first, second] = load_value(&map, 16);
+    let insns = code(&[first, second, store, mov(0, 0), EXIT]);
+    Ok(program(ProgramType::SocketFilter, &insns, token).is_ok())
+}
+
+pub(super) fn btf(token: Token<'_>) -> Answer {
+    let int = |b: &mut Builder| {
+        b.int("int", 4, Builder::SIGNED);
+    };
+    Ok(types(int, token).is_ok())
+}
+
+fn function(linkage: u8, token: Token<'_>) -> Answer {
+    let build = |b: &mut Builder| {
+        let int = b.int("int", 4, Builder::SIGNED);
+        let proto = b.func_proto(TypeId::VOID, &[("a", int)]);
+        b.func("x", proto, linkage);
+    };
+    Ok(types(build, token).is_ok())
+}
+
+pub(super) fn btf_func(token: Token<'_>) -> Answer {
+    function(0, token)
+}
+
+pub(super) fn btf_global_func(token: Token<'_>) -> Answer {
+    function(1, token)
+}
+
+fn datasec(name: &str, token: Token<'_>) -> Answer {
+    let build = |b: &mut Builder| {
+        let int = b.int("int", 4, Builder::SIGNED);
+        let var = b.var("x", int, 0);
+        b.datasec(name, 4, &[(var, 0, 4)]);
+    };
+    Ok(types(build, token).is_ok())
+}
+
+pub(super) fn btf_datasec(token: Token<'_>) -> Answer {
+    datasec(".data", token)
+}
+
+pub(super) fn btf_qmark_datasec(token: Token<'_>) -> Answer {
+    datasec("?.data", token)
+}
+
+pub(super) fn array_mmap(token: Token<'_>) -> Answer {
+    const MMAPABLE: u32 = 1 << 10;
+    Ok(array(4, MMAPABLE, b"", token).is_ok())
+}
+
+pub(super) fn expected_attach_type(token: Token<'_>) -> Answer {
+    let insns = code(&RETURN_0);
+    let load = ProgLoad {
+        prog_type: ProgramType::CgroupSock.number(),
+        expected_attach_type: AttachType::CgroupInetSockCreate.number(),
+        insns: &insns,
+        license: b"GPL",
+        token,
+        ..ProgLoad::default()
+    };
+    Ok(retry(|| sys::prog_load(&load, &mut [])).is_ok())
+}
+
+pub(super) fn probe_read_kernel(token: Token<'_>) -> Answer {
+    const PROBE_READ_KERNEL: i32 = 113;
+    let stack = Insn { code: 0xbf, dst: 1, src: 10, off: 0, imm: 0 };
+    let down = Insn { code: 0x07, dst: 1, src: 0, off: 0, imm: -8 };
+    let insns = code(&[stack, down, mov(2, 8), mov(3, 0), call(PROBE_READ_KERNEL), EXIT]);
+    Ok(program(ProgramType::Tracepoint, &insns, token).is_ok())
+}
+
+pub(super) fn prog_bind_map(token: Token<'_>) -> Answer {
+    let map = array(32, 0, b"", token)?;
+    let Ok(prog) = program(ProgramType::SocketFilter, &code(&RETURN_0), token) else { return Ok(false) };
+    Ok(sys::prog_bind_map(&prog, &map).is_ok())
+}
+
+/// Kernels whose modules have BTF tell a BTF's name.
+pub(super) fn module_btf(token: Token<'_>) -> Answer {
+    let int = |b: &mut Builder| {
+        b.int("int", 4, Builder::SIGNED);
+    };
+    let Ok(btf) = types(int, token) else { return Ok(false) };
+    Ok(sys::btf_name(&btf).is_ok())
+}
+
+pub(super) fn btf_float(token: Token<'_>) -> Answer {
+    let float = |b: &mut Builder| {
+        b.float("float", 4);
+    };
+    Ok(types(float, token).is_ok())
+}
+
+pub(super) fn perf_link(token: Token<'_>) -> Answer {
+    let prog = program(ProgramType::Tracepoint, &code(&RETURN_0), token)?;
+    // A kernel that knows these links looks at the perf event, which is not open; one without says EINVAL before.
+    let refused = sys::link_create_closed(prog.as_fd(), AttachType::PerfEvent.number());
+    Ok(refused == Errno(libc::EBADF))
+}
+
+pub(super) fn btf_decl_tag(token: Token<'_>) -> Answer {
+    let build = |b: &mut Builder| {
+        let int = b.int("int", 4, Builder::SIGNED);
+        let var = b.var("tag", int, 0);
+        b.decl_tag("tag", var, -1, false);
+    };
+    Ok(types(build, token).is_ok())
+}
+
+pub(super) fn btf_type_tag(token: Token<'_>) -> Answer {
+    let build = |b: &mut Builder| {
+        let int = b.int("int", 4, Builder::SIGNED);
+        let tag = b.type_tag("tag", int, false);
+        b.pointer(tag);
+    };
+    Ok(types(build, token).is_ok())
+}
+
+/// `bpf_ktime_get_coarse_ns` came with the accounting (libbpf: `probe_memcg_account`).
+pub(super) fn memcg_accounting(token: Token<'_>) -> Answer {
+    const KTIME_GET_COARSE_NS: i32 = 160;
+    Ok(program(ProgramType::SocketFilter, &code(&[call(KTIME_GET_COARSE_NS), EXIT]), token).is_ok())
+}
+
+pub(super) fn cookie(token: Token<'_>) -> Answer {
+    const GET_ATTACH_COOKIE: i32 = 174;
+    Ok(program(ProgramType::Tracepoint, &code(&[call(GET_ATTACH_COOKIE), EXIT]), token).is_ok())
+}
+
+pub(super) fn btf_enum64(token: Token<'_>) -> Answer {
+    let build = |b: &mut Builder| {
+        b.composite(Kind::Enum64, "enum64", 8, &[]);
+    };
+    Ok(types(build, token).is_ok())
+}
+
+/// Whether `__x64_sys_bpf` or its like is a function of the kernel (libbpf: `probe_kern_syscall_wrapper`).
+pub(super) fn syscall_wrapper(_token: Token<'_>) -> Answer {
+    let Some(prefix) = crate::arch::SYSCALL_PREFIX else { return Ok(false) };
+    let name = format!("__{prefix}_sys_bpf");
+    let found = std::fs::read_to_string("/proc/kallsyms")
+        .ok()
+        .map(|text| text.lines().any(|line| line.split_whitespace().nth(2) == Some(&name)));
+    Ok(found.unwrap_or_default())
+}
+
+pub(super) fn uprobe_multi(token: Token<'_>) -> Answer {
+    let insns = code(&RETURN_0);
+    let multi = AttachType::TraceUprobeMulti.number();
+    let load = ProgLoad {
+        prog_type: ProgramType::Kprobe.number(),
+        expected_attach_type: multi,
+        insns: &insns,
+        license: b"GPL",
+        token,
+        ..ProgLoad::default()
+    };
+    let Ok(prog) = retry(|| sys::prog_load(&load, &mut [])) else { return Ok(false) };
+    let link = |pid| {
+        let extra = LinkExtra::UprobeMulti {
+            path: c"/",
+            offsets: &[0],
+            ref_ctr_offsets: &[],
+            cookies: &[],
+            flags: 0,
+            pid,
+        };
+        let create =
+            LinkCreate { prog: prog.as_fd(), target: LinkTarget::None, attach_type: multi, flags: 0, extra };
+        sys::link_create(&create).map(drop)
+    };
+    // `/` is no binary. Kernels that filter by process rightly look at the process first.
+    Ok(link(0) == Err(Errno(libc::EBADF)) && link(u32::MAX) == Err(Errno(libc::EINVAL)))
+}
+
+pub(super) fn arg_ctx_tag(token: Token<'_>) -> Answer {
+    const GET_FUNC_IP: i32 = 173;
+    const GLOBAL: u8 = 1;
+    let mut ids = (TypeId::VOID, TypeId::VOID);
+    let build = |b: &mut Builder| {
+        let int = b.int("a", 4, Builder::SIGNED);
+        let pointer = b.pointer(TypeId::VOID);
+        let proto = b.func_proto(int, &[("a", pointer)]);
+        ids.0 = b.func("a", proto, GLOBAL);
+        let proto = b.func_proto(int, &[("b", pointer)]);
+        ids.1 = b.func("b", proto, GLOBAL);
+        b.decl_tag("arg:ctx", ids.1, 0, false);
+    };
+    let Ok(btf) = types(build, token) else { return Ok(false) };
+    let call_next = Insn { code: 0x85, dst: 0, src: 1, off: 0, imm: 1 };
+    let insns = code(&[call_next, EXIT, call(GET_FUNC_IP), EXIT]);
+    let mut func_info = Vec::new();
+    for word in [0, ids.0.0, 2, ids.1.0] {
+        Endian::native().put_u32(&mut func_info, word);
+    }
+    let load = ProgLoad {
+        prog_type: ProgramType::Kprobe.number(),
+        insns: &insns,
+        license: b"GPL",
+        btf: Some(btf.as_fd()),
+        func_info: &func_info,
+        func_info_rec_size: 8,
+        token,
+        ..ProgLoad::default()
+    };
+    Ok(retry(|| sys::prog_load(&load, &mut [])).is_ok())
+}
+
+pub(super) fn full_range_offset(token: Token<'_>) -> Answer {
+    let map = array(1, 0, b"", token)?;
+    let [first, second] = load_value(&map, 1 << 30);
+    let insns = code(&[first, second, EXIT]);
+    let load = ProgLoad {
+        prog_type: ProgramType::SocketFilter.number(),
+        insns: &insns,
+        license: b"GPL",
+        log_level: 1,
+        token,
+        ..ProgLoad::default()
+    };
+    let mut log = vec![0; 1024];
+    if retry(|| sys::prog_load(&load, &mut log)).is_ok() {
+        return Err(Errno(libc::EINVAL));
+    }
+    Ok(!String::from_utf8_lossy(&log).contains("direct value offset of"))
+}

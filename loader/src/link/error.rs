@@ -1,0 +1,128 @@
+//! Why the parts of an object do not fit together.
+
+use crate::object::MapError;
+use thiserror::Error;
+
+/// Why a program cannot be put together.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum LinkError {
+    /// An ELF relocation is on an instruction that refers to nothing.
+    #[error(
+        "{section}, insn {insn}: a relocation against `{symbol}`, but the instruction (code {code:#04x}) is neither a call nor a 64-bit load"
+    )]
+    Instruction {
+        /// The section.
+        section: Box<str>,
+        /// The instruction, counted in the section.
+        insn: u32,
+        /// What is referred to.
+        symbol: Box<str>,
+        /// The instruction's code.
+        code: u8,
+    },
+    /// An ELF relocation cannot be followed.
+    #[error("{section}, insn {insn}: reference to `{symbol}`: {what}")]
+    Reference {
+        /// The section.
+        section: Box<str>,
+        /// The instruction, counted in the section.
+        insn: u32,
+        /// What is referred to.
+        symbol: Box<str>,
+        /// What is wrong with it, and what was expected.
+        what: &'static str,
+    },
+    /// A call does not lead to the start of a function in `.text`.
+    #[error("program `{program}`: insn {insn} of {section} calls .text+{target}, where no function begins")]
+    Call {
+        /// The program being put together.
+        program: Box<str>,
+        /// The section the call is in.
+        section: Box<str>,
+        /// The instruction, counted in the section.
+        insn: u32,
+        /// The instruction in `.text` it leads to.
+        target: i64,
+    },
+    /// A function of the program has no record, though the ones before had.
+    #[error("program `{program}`: .BTF.ext has no {what} of `{function}`")]
+    Info {
+        /// The program.
+        program: Box<str>,
+        /// The function.
+        function: Box<str>,
+        /// `func_info` or `line_info`.
+        what: &'static str,
+    },
+    /// More instructions than a program's calls can reach.
+    #[error("program `{program}` with its subprograms has more than {limit} instructions")]
+    TooLong {
+        /// The program.
+        program: Box<str>,
+        /// The most there may be.
+        limit: u32,
+    },
+    /// An `exception_callback:` tag that does not name a function which can be one.
+    #[error("program `{program}`: exception callback `{callback}` {what}")]
+    ExceptionCallback {
+        /// The program.
+        program: Box<str>,
+        /// What the tag names.
+        callback: Box<str>,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// A static function outside of `.text`: the older libbpf convention has no place for it.
+    #[error(
+        "section {section}: function `{function}` is static, which programs cannot be, and subprograms lie in .text"
+    )]
+    StaticProgram {
+        /// The section.
+        section: Box<str>,
+        /// The function.
+        function: Box<str>,
+    },
+    /// A map's definition cannot be read.
+    #[error("map `{map}`: {cause}")]
+    Map {
+        /// The map.
+        map: Box<str>,
+        /// Why not.
+        #[source]
+        cause: MapError,
+    },
+    /// A map, a data section or a struct_ops table that cannot be made a map.
+    #[error("map `{map}`: {what}")]
+    MapShape {
+        /// The map.
+        map: Box<str>,
+        /// What is wrong, and what was expected.
+        what: Box<str>,
+    },
+    /// An extern that the object's BTF does not describe, or not as something the kernel has.
+    #[error("extern `{name}`: {what}")]
+    Extern {
+        /// Its name.
+        name: Box<str>,
+        /// What is wrong, and what was expected.
+        what: &'static str,
+    },
+    /// The object's BTF contradicts its sections or symbols.
+    #[error("BTF, section `{section}`: {what}")]
+    Datasec {
+        /// The section.
+        section: Box<str>,
+        /// What is wrong.
+        what: Box<str>,
+    },
+    /// A relocation section is damaged.
+    #[error(transparent)]
+    Object(#[from] crate::object::ObjectError),
+    /// Maps, kernel symbols and struct_ops need the object's BTF.
+    #[error("the object has no BTF, which its {what} need: compile with -g")]
+    NoBtf {
+        /// What needs it.
+        what: &'static str,
+    },
+}

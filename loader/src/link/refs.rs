@@ -1,0 +1,187 @@
+//! ELF relocations of code: what each instruction refers to.
+
+use super::{LinkError, externs::ExternEntry, maps::MapTable};
+use crate::{
+    elf::text,
+    object::{DataKind, Linkage, Object, Place, Program, Reloc, SymbolKind},
+};
+use core_relo::insn::{INSN_BYTES, Insn, LD_IMM64};
+use std::collections::HashMap;
+
+/// What an instruction refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ref {
+    /// A map, by number.
+    Map(usize),
+    /// A place in a map's value: the symbol's offset, to which the instruction's own is added.
+    Data { map: usize, offset: u64 },
+    /// An extern, by number.
+    Extern(usize),
+    /// A subprogram that is called: the symbol's instruction in `.text`, to which the call's own offset is added.
+    Call { start: u64 },
+    /// A subprogram's address: the symbol's offset in `.text` in bytes, to which the instruction's own is added.
+    Function { offset: u64 },
+    /// A table of jump targets.
+    JumpTable { offset: u64, size: u64 },
+}
+
+/// The code of a call.
+const CALL: u8 = 0x85;
+/// `BPF_PSEUDO_CALL`.
+const PSEUDO_CALL: u8 = 1;
+
+/// The references of all code, by section and instruction.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Refs(HashMap<u32, Vec<(u32, Ref)>>);
+
+impl Refs {
+    /// libbpf: `bpf_object__collect_prog_relos`. Relocations outside of any function belong to a weak one that was
+    /// overridden: they are passed over.
+    pub(crate) fn collect(
+        object: &Object<'_>,
+        maps: &MapTable<'_, '_>,
+        externs: &[ExternEntry<'_>],
+    ) -> Result<Self, LinkError> {
+        let context = Context {
+            maps,
+            text_section: object.programs().iter().find(|p| p.is_subprogram).map(|p| p.section_index),
+            externs: externs.iter().enumerate().map(|(at, e)| (e.symbol, at)).collect(),
+            defined: maps.defined(),
+            sections: object.data_sections().iter().map(|s| (s.section_index, s.kind)).collect(),
+        };
+        let mut found = Self::default();
+        for (section_index, code) in object.code_indices().iter().zip(object.code_sections()) {
+            let mut refs = Vec::new();
+            for reloc in object.elf_relocs_of(*section_index) {
+                let reloc = reloc?;
+                let fail = |what| reference_error(&reloc, what);
+                let bytes = u64::try_from(INSN_BYTES).unwrap_or(8);
+                if !reloc.offset.is_multiple_of(bytes) {
+                    return Err(fail("its offset is in the middle of an instruction"));
+                }
+                let at = reloc.offset.checked_div(bytes).and_then(|n| u32::try_from(n).ok());
+                let at = at.ok_or_else(|| fail("its offset is too large"))?;
+                if !is_in_a_function(object.programs(), *section_index, at) {
+                    continue;
+                }
+                let start = usize::try_from(reloc.offset).unwrap_or(usize::MAX);
+                let raw = code.code.get(start..).and_then(|rest| rest.first_chunk());
+                let insn = Insn::decode(
+                    object.endian(),
+                    *raw.ok_or_else(|| fail("it lies past the section's end"))?,
+                );
+                refs.push((at, context.resolve(&reloc, at, insn)?));
+            }
+            refs.sort_by_key(|(at, _)| *at);
+            found.0.insert(*section_index, refs);
+        }
+        Ok(found)
+    }
+
+    /// What the instruction of a section refers to.
+    pub(crate) fn at(&self, section: u32, insn: u32) -> Option<Ref> {
+        let refs = self.0.get(&section)?;
+        let at = refs.partition_point(|(n, _)| *n < insn);
+        refs.get(at).filter(|(n, _)| *n == insn).map(|(_, found)| *found)
+    }
+
+    /// The references within a run of a section's instructions.
+    pub(crate) fn within(&self, section: u32, start: u32, len: u32) -> &[(u32, Ref)] {
+        let refs = self.0.get(&section).map(Vec::as_slice).unwrap_or_default();
+        let from = refs.partition_point(|(n, _)| *n < start);
+        let to = refs.partition_point(|(n, _)| *n < start.saturating_add(len));
+        refs.get(from..to).unwrap_or_default()
+    }
+}
+
+/// What references are looked up in.
+struct Context<'c, 'o, 'd> {
+    maps: &'c MapTable<'o, 'd>,
+    text_section: Option<u32>,
+    /// Externs by symbol.
+    externs: HashMap<u32, usize>,
+    /// Defined maps by section and offset.
+    defined: HashMap<(u32, u64), usize>,
+    /// Data sections by number.
+    sections: HashMap<u32, DataKind>,
+}
+
+impl Context<'_, '_, '_> {
+    /// libbpf: `bpf_program__record_reloc`.
+    fn resolve(&self, reloc: &Reloc<'_>, at: u32, insn: Insn) -> Result<Ref, LinkError> {
+        let fail = |what| reference_error(reloc, what);
+        let symbol = &reloc.symbol;
+        let is_call = insn.code == CALL;
+        if !is_call && insn.code != LD_IMM64 {
+            let (section, symbol) = (text(reloc.section), text(symbol.name));
+            return Err(LinkError::Instruction { section, insn: at, symbol, code: insn.code });
+        }
+        if symbol.is_extern() {
+            return self
+                .externs
+                .get(&symbol.index)
+                .copied()
+                .map(Ref::Extern)
+                .ok_or_else(|| fail("it is not among the externs"));
+        }
+        let section = match symbol.place {
+            Place::Section(index) => index,
+            Place::Undefined => {
+                return Err(fail("it is not defined, and not an extern the kernel could supply"));
+            }
+            Place::Reserved(_) => {
+                return Err(fail(
+                    "it lies in no section: a global that is not initialised? (compile with -fno-common)",
+                ));
+            }
+        };
+        if is_call {
+            return match () {
+                () if insn.src != PSEUDO_CALL => Err(fail("the call is not one of a subprogram")),
+                () if self.text_section != Some(section) => Err(fail("subprograms have to lie in .text")),
+                () if !symbol.value.is_multiple_of(8) => {
+                    Err(fail("the function begins in the middle of an instruction"))
+                }
+                () => Ok(Ref::Call { start: symbol.value / 8 }),
+            };
+        }
+        let is_local_section = symbol.linkage == Linkage::Static && symbol.kind == SymbolKind::Section;
+        let is_function =
+            symbol.kind == SymbolKind::Function && matches!(symbol.linkage, Linkage::Global | Linkage::Weak);
+        if self.text_section == Some(section) && (is_local_section || is_function) {
+            if !symbol.value.is_multiple_of(8) || insn.imm.rem_euclid(8) != 0 {
+                return Err(fail("the function begins in the middle of an instruction"));
+            }
+            return Ok(Ref::Function { offset: symbol.value });
+        }
+        match self.sections.get(&section) {
+            Some(DataKind::Arena) => match self.maps.arena {
+                Some(map) => Ok(Ref::Data { map, offset: symbol.value }),
+                None => Err(fail("the object defines no arena")),
+            },
+            Some(DataKind::JumpTables) => Ok(Ref::JumpTable { offset: symbol.value, size: symbol.size }),
+            Some(DataKind::Data | DataKind::Rodata | DataKind::Bss) => {
+                let map = self.maps.of_section(section).ok_or_else(|| fail("its section is empty"))?;
+                Ok(Ref::Data { map, offset: symbol.value })
+            }
+            Some(DataKind::StructOps { .. }) => Err(fail("a program cannot refer to a struct_ops table")),
+            None => {
+                let map = self.defined.get(&(section, symbol.value)).copied();
+                map.map(Ref::Map)
+                    .ok_or_else(|| fail("no map is defined there, and the section holds no data"))
+            }
+        }
+    }
+}
+
+/// Whether a function of the section holds the instruction.
+fn is_in_a_function(programs: &[Program<'_>], section: u32, insn: u32) -> bool {
+    let after = programs.partition_point(|p| (p.section_index, p.start.0) <= (section, insn));
+    let before = after.checked_sub(1).and_then(|at| programs.get(at));
+    before.is_some_and(|p| p.section_index == section && insn < p.start.0.saturating_add(p.len))
+}
+
+fn reference_error(reloc: &Reloc<'_>, what: &'static str) -> LinkError {
+    let insn = u32::try_from(reloc.offset / 8).unwrap_or(u32::MAX);
+    LinkError::Reference { section: text(reloc.section), insn, symbol: text(reloc.symbol.name), what }
+}
