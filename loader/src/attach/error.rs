@@ -21,6 +21,20 @@ pub enum AttachError {
         /// What to do.
         hint: Hint,
     },
+    /// The kernel refused over netlink.
+    #[error("{what}: cannot {action}: {errno}{}{hint}", quoted(said))]
+    Netlink {
+        /// What was to be attached where: `xdp on interface 3`.
+        what: Box<str>,
+        /// `attach`, `detach`, `update`, `query`.
+        action: &'static str,
+        /// Why.
+        errno: Errno,
+        /// Why, in the kernel's own words (its extended acknowledgement); may be empty.
+        said: Box<str>,
+        /// What to do.
+        hint: Hint,
+    },
     /// The section's name does not say what to attach to, or in a form that cannot be read.
     #[error("{what}: {problem}")]
     Target {
@@ -71,6 +85,10 @@ impl AttachError {
     pub fn target(what: impl Into<Box<str>>, problem: impl Into<Box<str>>) -> Self {
         Self::Target { what: what.into(), problem: problem.into() }
     }
+}
+
+fn quoted(said: &str) -> String {
+    if said.is_empty() { String::new() } else { format!(", the kernel says: {said}") }
 }
 
 /// A way out, printed after the errno in parentheses; may be empty.

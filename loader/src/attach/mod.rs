@@ -4,6 +4,13 @@
 
 mod error;
 mod link;
+mod netlink;
+mod route;
+#[cfg(test)]
+mod testing;
+mod xdp;
 
 pub use error::{AttachError, Hint};
 pub use link::{Attachment, Link};
+pub use route::interface;
+pub use xdp::{Xdp, XdpMode, XdpOver, xdp, xdp_detach, xdp_netlink, xdp_query};

@@ -21,9 +21,15 @@ mod bpf;
 mod errno;
 mod memory;
 mod mmap;
+mod netlink;
+#[cfg(test)]
+mod testing;
 
 pub(crate) use bpf::link_create_closed;
 pub use bpf::*;
 pub use errno::Errno;
 pub use memory::{page_size, possible_cpus, raise_memlock_limit};
 pub(crate) use mmap::Map;
+pub(crate) use netlink::Netlink;
+#[cfg(test)]
+pub(crate) use testing::own_network;

@@ -1,0 +1,284 @@
+//! What tests of attachments share: programs that count, network namespaces, cgroups, all gone afterwards.
+
+use super::{
+    netlink::{Attributes, CREATE, EXCL, Request},
+    route::{Route, interface, interface_header},
+};
+use crate::{
+    object::{AttachType, ProgramType},
+    sys::{self, Errno, MapCreate, MapFd, ProgLoad},
+};
+use core_relo::{Endian, insn::Insn};
+use std::{
+    io::Write as _,
+    net::{Ipv4Addr, UdpSocket},
+    os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+    time::{Duration, Instant},
+};
+
+/// A program that counts its runs.
+#[derive(Debug)]
+pub(crate) struct Counting {
+    prog: OwnedFd,
+    runs: MapFd,
+}
+
+impl Counting {
+    /// Loads one that returns `retval`; `None`, and `SKIP` is printed, if the kernel does not let this process.
+    pub(crate) fn load(kind: ProgramType, at: Option<AttachType>, retval: i32) -> Option<Self> {
+        Self::load_for(kind, at.map_or(0, AttachType::number), 0, retval)
+    }
+
+    /// The same of a program for a function in the kernel's BTF.
+    pub(crate) fn load_for(kind: ProgramType, at: u32, btf_id: u32, retval: i32) -> Option<Self> {
+        let map =
+            MapCreate { map_type: 2, key_size: 4, value_size: 8, max_entries: 1, ..MapCreate::default() };
+        let map = skip("a map", sys::map_create(&map))?;
+        let insns = counting(map.as_fd(), retval);
+        let load = ProgLoad {
+            prog_type: kind.number(),
+            name: b"counting",
+            insns: &insns,
+            license: b"GPL",
+            expected_attach_type: at,
+            attach_btf_id: btf_id,
+            log_level: 1,
+            ..ProgLoad::default()
+        };
+        let mut log = vec![0; 1 << 16];
+        let prog = match sys::prog_load(&load, &mut log) {
+            Err(Errno(libc::EINVAL | libc::EACCES)) => {
+                panic!("{kind}: {}", String::from_utf8_lossy(log.split(|b| *b == 0).next().unwrap()))
+            }
+            other => skip(&format!("a {kind}"), other)?,
+        };
+        Some(Self { prog, runs: MapFd::new(map).unwrap() })
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.prog.as_fd()
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        sys::prog_info(&self.prog).unwrap().id
+    }
+
+    pub(crate) fn runs(&self) -> u64 {
+        let mut value = [0; 8];
+        sys::map_lookup(self.runs.shape(), &[0; 4], &mut value, 0).unwrap();
+        Endian::native().u64(&value, 0).unwrap()
+    }
+
+    /// Whether it has run more than `before` times, or does so soon.
+    pub(crate) fn ran_since(&self, before: u64) -> bool {
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while self.runs() <= before {
+            if Instant::now() > deadline {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        true
+    }
+
+    /// That it runs when `act` is done, and that it stops when `link` is dropped.
+    pub(crate) fn fires(&self, link: super::Link, mut act: impl FnMut()) {
+        let before = self.runs();
+        act();
+        assert!(self.ran_since(before), "{} does not run", link.what());
+        drop(link);
+        let after = self.runs();
+        act();
+        std::thread::sleep(Duration::from_millis(20));
+        assert_eq!(self.runs(), after, "it runs on though it is detached");
+    }
+}
+
+fn counting(map: BorrowedFd<'_>, retval: i32) -> Vec<u8> {
+    let map = map.as_raw_fd();
+    [
+        // r1 = &map[0]; r2 = 1; atomic *r1 += r2; r0 = retval; exit
+        Insn { code: 0x18, dst: 1, src: 2, off: 0, imm: map },
+        Insn::default(),
+        Insn { code: 0xb7, dst: 2, src: 0, off: 0, imm: 1 },
+        Insn { code: 0xdb, dst: 1, src: 2, off: 0, imm: 0 },
+        Insn { code: 0xb7, dst: 0, src: 0, off: 0, imm: retval },
+        Insn { code: 0x95, dst: 0, src: 0, off: 0, imm: 0 },
+    ]
+    .iter()
+    .flat_map(|insn| insn.encode(Endian::native()))
+    .collect()
+}
+
+/// What was made, or `None` and why not where the machine does not let this process.
+pub(crate) fn skip<T>(what: &str, made: Result<T, Errno>) -> Option<T> {
+    match made {
+        Ok(made) => Some(made),
+        Err(errno @ Errno(libc::EPERM | libc::EOPNOTSUPP | libc::ENOSYS)) => {
+            println!("SKIP: {what}: {errno}");
+            None
+        }
+        Err(errno) => panic!("{what}: {errno}"),
+    }
+}
+
+/// Runs a test in a network namespace of its own, with `lo` up.
+pub(crate) fn in_own_network(test: impl FnOnce() + Send) {
+    std::thread::scope(|scope| {
+        let ran = scope.spawn(|| {
+            if skip("a network namespace", sys::own_network()).is_some() {
+                set_up(1);
+                test();
+            }
+        });
+        if let Err(panic) = ran.join() {
+            std::panic::resume_unwind(panic);
+        }
+    });
+}
+
+fn set_up(ifindex: u32) {
+    let e = Endian::native();
+    let mut fixed = vec![0; 4];
+    // Number, flags, and which of them are to be changed: IFF_UP.
+    for word in [ifindex, 1, 1] {
+        e.put_u32(&mut fixed, word);
+    }
+    ask(16, 0, fixed, Attributes::default()).unwrap();
+}
+
+fn ask(kind: u16, flags: u16, fixed: Vec<u8>, attributes: Attributes) -> Result<(), Errno> {
+    let mut route = Route::open().unwrap();
+    route.ask(Request { kind, flags, fixed, attributes }, |_| {}).map_err(|refused| {
+        println!("{}", refused.said);
+        refused.errno
+    })
+}
+
+/// Makes a pair of interfaces, up, the first with the address 10.77.0.1/24. `None` if the kernel has none of the kind.
+pub(crate) fn pair(kind: &str) -> Option<(u32, u32)> {
+    let peer = Attributes::default().text(3, "peer0").u32(31, 2).u32(32, 2);
+    let peer = [interface_header(0), peer.raw().to_vec()].concat();
+    let data = Attributes::default().bytes(1 | 0x8000, &peer);
+    let info = Attributes::default().text(1, kind).nest(2, &data);
+    // Two queues to send by: one is chosen by a packet's hash. XDP wants as many to receive by at the other end.
+    let attributes = Attributes::default().text(3, "near0").u32(31, 2).u32(32, 2).nest(18, &info);
+    skip(&format!("a {kind} pair"), ask(16, CREATE | EXCL, interface_header(0), attributes))?;
+    let (near, peer) = (interface("near0").unwrap(), interface("peer0").unwrap());
+    // struct ifaddrmsg: AF_INET, 24 bits, on `near`.
+    let mut fixed = vec![2, 24, 0, 0];
+    Endian::native().put_u32(&mut fixed, near);
+    let address = Attributes::default().bytes(1, &[10, 77, 0, 1]).bytes(2, &[10, 77, 0, 1]);
+    ask(20, CREATE | EXCL, fixed, address).unwrap();
+    set_up(near);
+    set_up(peer);
+    Some((near, peer))
+}
+
+/// Has a packet sent by the near end of a pair: the question who has an address that nobody has.
+pub(crate) fn send_on_pair() {
+    static HOST: AtomicU32 = AtomicU32::new(0);
+    let host = HOST.fetch_add(1, Ordering::Relaxed) % 200 + 10;
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
+    socket.send_to(b"?", (Ipv4Addr::new(10, 77, 0, u8::try_from(host).unwrap()), 9)).unwrap();
+}
+
+/// A cgroup that is removed when dropped.
+#[derive(Debug)]
+pub(crate) struct Cgroup {
+    path: PathBuf,
+    dir: OwnedFd,
+}
+
+impl Cgroup {
+    pub(crate) fn new() -> Option<Self> {
+        let Some(mount) = cgroup2() else {
+            println!("SKIP: no cgroup2 is mounted");
+            return None;
+        };
+        Self::below(&mount)
+    }
+
+    /// One in this one.
+    pub(crate) fn child(&self) -> Self {
+        Self::below(&self.path).unwrap()
+    }
+
+    fn below(parent: &Path) -> Option<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = parent.join(format!("core-relo-test-{}-{count}", std::process::id()));
+        skip("a cgroup", std::fs::create_dir(&path).map_err(|e| Errno::of(&e)))?;
+        let dir = std::fs::File::open(&path).unwrap().into();
+        Some(Self { path, dir })
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.dir.as_fd()
+    }
+
+    /// Does one of [`child`]'s actions in a process in this cgroup, in the calling thread's network namespace.
+    pub(crate) fn act(&self, action: &str) {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "attach::testing::child", "--ignored", "--nocapture"])
+            .env("CORE_RELO_TEST_ACTION", action)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // It waits for a line before it acts.
+        std::fs::write(self.path.join("cgroup.procs"), child.id().to_string()).unwrap();
+        child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{action}: {}", String::from_utf8_lossy(&output.stdout));
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        // A process that ended a moment ago may still count.
+        for _ in 0..500 {
+            match std::fs::remove_dir(&self.path) {
+                Err(e) if e.raw_os_error() == Some(libc::EBUSY) => {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                done => return done.unwrap(),
+            }
+        }
+        panic!("{} is still in use", self.path.display());
+    }
+}
+
+fn cgroup2() -> Option<PathBuf> {
+    let mounts = std::fs::read_to_string("/proc/mounts").ok()?;
+    let words = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    words.into_iter().find(|words| words.get(2) == Some(&"cgroup2")).map(|words| words[1].into())
+}
+
+#[test]
+#[ignore = "other tests start it, in a cgroup of their own"]
+fn child() {
+    let action = std::env::var("CORE_RELO_TEST_ACTION").expect("started by Cgroup::act");
+    let mut go = String::new();
+    std::io::stdin().read_line(&mut go).unwrap();
+    let own = (Ipv4Addr::LOCALHOST, 0);
+    match action.as_str() {
+        "udp" => {
+            let socket = UdpSocket::bind(own).unwrap();
+            socket.send_to(b"!", socket.local_addr().unwrap()).unwrap();
+            socket.recv(&mut [0; 8]).unwrap();
+        }
+        "connect" => drop(UdpSocket::bind(own).unwrap().connect((Ipv4Addr::LOCALHOST, 9))),
+        "tcp" => {
+            let listener = std::net::TcpListener::bind(own).unwrap();
+            let _stream = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        }
+        "setsockopt" => UdpSocket::bind(own).unwrap().set_broadcast(true).unwrap(),
+        "sysctl" => drop(std::fs::read("/proc/sys/kernel/ostype").unwrap()),
+        "device" => drop(std::fs::read("/dev/null").unwrap()),
+        other => panic!("{other}?"),
+    }
+}

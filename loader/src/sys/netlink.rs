@@ -1,0 +1,118 @@
+//! Netlink sockets: whole messages to the kernel and from it.
+#![expect(unsafe_code, reason = "socket, setsockopt, connect, send and recv are calls into C")]
+
+use super::errno::Errno;
+use core::ffi::c_int;
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+
+/// More than this the kernel does not put into one message; it is there so that no length is trusted.
+const LONGEST: usize = 16 << 20;
+
+/// A netlink socket in the network namespace of the thread that opened it, on which only the kernel is heard.
+#[derive(Debug)]
+pub(crate) struct Netlink(OwnedFd);
+
+impl Netlink {
+    /// Opens one of the routing family (`NETLINK_ROUTE`).
+    pub(crate) fn route() -> Result<Self, Errno> {
+        // SAFETY: no memory is passed.
+        let fd = unsafe {
+            libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE)
+        };
+        if fd < 0 {
+            return Err(Errno::last());
+        }
+        // SAFETY: the call above just made it; nobody else has it.
+        let socket = Self(unsafe { OwnedFd::from_raw_fd(fd) });
+        // Kernels before 4.12 have no such texts, and do without.
+        for option in [libc::NETLINK_EXT_ACK, libc::NETLINK_CAP_ACK] {
+            if let Err(errno) = socket.switch_on(option) {
+                log::debug!("netlink option {option} is not set: {errno}");
+            }
+        }
+        socket.connect()?;
+        Ok(socket)
+    }
+
+    fn switch_on(&self, option: c_int) -> Result<(), Errno> {
+        let on: c_int = 1;
+        let len = socklen::<c_int>();
+        let at = (&raw const on).cast();
+        // SAFETY: `on` lives through the call, which reads as many bytes of it as `len` says.
+        let done = unsafe { libc::setsockopt(self.0.as_raw_fd(), libc::SOL_NETLINK, option, at, len) };
+        if done < 0 { Err(Errno::last()) } else { Ok(()) }
+    }
+
+    /// To the kernel, so that no other process can send to it.
+    fn connect(&self) -> Result<(), Errno> {
+        // SAFETY: a struct of integers, for which zeros are good values: the kernel's address but for the family.
+        let mut kernel: libc::sockaddr_nl = unsafe { core::mem::zeroed() };
+        kernel.nl_family = u16::try_from(libc::AF_NETLINK).unwrap_or_default();
+        let len = socklen::<libc::sockaddr_nl>();
+        // SAFETY: `kernel` lives through the call, which reads as many bytes of it as `len` says.
+        let done = unsafe { libc::connect(self.0.as_raw_fd(), (&raw const kernel).cast(), len) };
+        if done < 0 { Err(Errno::last()) } else { Ok(()) }
+    }
+
+    /// Sends one message.
+    pub(crate) fn send(&self, message: &[u8]) -> Result<(), Errno> {
+        // SAFETY: the pointer and the length are those of `message`, which is only read.
+        let sent = unsafe { libc::send(self.0.as_raw_fd(), message.as_ptr().cast(), message.len(), 0) };
+        match usize::try_from(sent) {
+            Ok(n) if n == message.len() => Ok(()),
+            Ok(_) => Err(Errno(libc::EMSGSIZE)),
+            Err(_negative) => Err(Errno::last()),
+        }
+    }
+
+    /// Waits for the next datagram: one message or several.
+    pub(crate) fn receive(&self) -> Result<Vec<u8>, Errno> {
+        let len = self.read(&mut [], libc::MSG_PEEK | libc::MSG_TRUNC)?;
+        if len > LONGEST {
+            return Err(Errno(libc::EMSGSIZE));
+        }
+        let mut data = vec![0; len];
+        let read = self.read(&mut data, 0)?;
+        data.truncate(read);
+        Ok(data)
+    }
+
+    fn read(&self, into: &mut [u8], flags: c_int) -> Result<usize, Errno> {
+        loop {
+            // SAFETY: the pointer and the length are those of `into`, of which no more is written.
+            let n = unsafe { libc::recv(self.0.as_raw_fd(), into.as_mut_ptr().cast(), into.len(), flags) };
+            match usize::try_from(n) {
+                Ok(n) => return Ok(n),
+                Err(_negative) => match Errno::last() {
+                    Errno(libc::EINTR) => {}
+                    errno => return Err(errno),
+                },
+            }
+        }
+    }
+}
+
+fn socklen<T>() -> libc::socklen_t {
+    libc::socklen_t::try_from(size_of::<T>()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_answers_a_message_that_it_does_not_know() {
+        let socket = Netlink::route().unwrap();
+        // A header only: 16 bytes, of a type that does not exist, asking for an answer.
+        let e = core_relo::Endian::native();
+        let mut message = Vec::new();
+        e.put_u32(&mut message, 16);
+        e.put_u16(&mut message, 0x7000);
+        e.put_u16(&mut message, 1 | 4);
+        e.put_u64(&mut message, 7);
+        socket.send(&message).unwrap();
+        let answer = socket.receive().unwrap();
+        assert_eq!(e.u16(&answer, 4), Some(2), "NLMSG_ERROR");
+        assert_eq!(e.u32(&answer, 16).map(u32::cast_signed), Some(-libc::EOPNOTSUPP));
+    }
+}
