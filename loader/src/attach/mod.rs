@@ -6,6 +6,7 @@ mod error;
 mod link;
 mod netlink;
 mod route;
+mod tc;
 #[cfg(test)]
 mod testing;
 mod xdp;
@@ -13,4 +14,5 @@ mod xdp;
 pub use error::{AttachError, Hint};
 pub use link::{Attachment, Link};
 pub use route::interface;
+pub use tc::{TcFilter, TcHook, TcOptions, TcPoint};
 pub use xdp::{Xdp, XdpMode, XdpOver, xdp, xdp_detach, xdp_netlink, xdp_query};

@@ -143,6 +143,16 @@ pub(super) struct Refused {
     pub(super) said: Box<str>,
 }
 
+impl Refused {
+    /// The number, where there is no room for the words: they go to the log.
+    pub(super) fn logged(self) -> Errno {
+        if !self.said.is_empty() {
+            log::warn!("the kernel says: {}", self.said);
+        }
+        self.errno
+    }
+}
+
 impl From<Errno> for Refused {
     fn from(errno: Errno) -> Self {
         Self { errno, said: Box::default() }

@@ -178,6 +178,11 @@ pub(crate) fn pair(kind: &str) -> Option<(u32, u32)> {
     Some((near, peer))
 }
 
+/// Removes an interface; its pair goes with it.
+pub(crate) fn remove(ifindex: u32) {
+    ask(17, 0, interface_header(ifindex), Attributes::default()).unwrap();
+}
+
 /// Has a packet sent by the near end of a pair: the question who has an address that nobody has.
 pub(crate) fn send_on_pair() {
     static HOST: AtomicU32 = AtomicU32::new(0);

@@ -202,26 +202,19 @@ impl Attachment for OnInterface {
             Ok(()) => Ok(()),
             // The interface is gone, and the attachment with it.
             Err(refused) if refused.errno.0 == libc::ENODEV => Ok(()),
-            Err(refused) => Err(logged(refused)),
+            Err(refused) => Err(refused.logged()),
         }
     }
 
     fn update(&mut self, prog: BorrowedFd<'_>) -> Result<(), Errno> {
         let prog = prog.try_clone_to_owned().map_err(|e| Errno::of(&e))?;
         let (new, old) = (Some(prog.as_fd()), Some(self.prog.as_fd()));
-        set(&mut self.route, self.ifindex, self.mode.flags(), new, old).map_err(logged)?;
+        set(&mut self.route, self.ifindex, self.mode.flags(), new, old).map_err(Refused::logged)?;
         self.prog = prog;
         Ok(())
     }
 
     fn leak(self: Box<Self>) {}
-}
-
-fn logged(refused: Refused) -> Errno {
-    if !refused.said.is_empty() {
-        log::warn!("the kernel says: {}", refused.said);
-    }
-    refused.errno
 }
 
 fn what(ifindex: u32) -> String {

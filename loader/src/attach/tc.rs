@@ -1,0 +1,384 @@
+//! Traffic control: classifiers (`cls_bpf`, direct action) below a `clsact` qdisc, through netlink.
+//!
+//! They are attached for as long as the qdisc lasts, whatever becomes of the process; a [`Link`] takes its own away when it
+//! is dropped. On kernels from 6.6, [`tcx`](super::tcx) does the same with links.
+
+use super::{
+    AttachError, Attachment, Link,
+    netlink::{
+        Attributes, CREATE, DUMP, ECHO, EXCL, Message, REPLACE, Refused, Request, attribute, attribute_u32,
+    },
+    route::{Route, refusal},
+};
+use crate::sys::{self, Errno};
+use core_relo::Endian;
+use std::os::fd::{AsRawFd as _, BorrowedFd};
+
+const RTM_NEWQDISC: u16 = 36;
+const RTM_DELQDISC: u16 = 37;
+const RTM_NEWTFILTER: u16 = 44;
+const RTM_DELTFILTER: u16 = 45;
+const RTM_GETTFILTER: u16 = 46;
+const TCA_KIND: u16 = 1;
+const TCA_OPTIONS: u16 = 2;
+const TCA_BPF_FD: u16 = 6;
+const TCA_BPF_NAME: u16 = 7;
+const TCA_BPF_FLAGS: u16 = 8;
+const TCA_BPF_ID: u16 = 11;
+const ACT_DIRECT: u32 = 1;
+/// Bytes of `struct tcmsg`.
+const HEADER: usize = 20;
+/// `ETH_P_ALL`, in the network's byte order.
+const ALL_PROTOCOLS: [u8; 2] = [0, 3];
+
+/// A point in an interface's traffic where classifiers run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "an interface and a point are all there is to it")]
+pub struct TcHook {
+    /// The interface's number, in the calling thread's network namespace.
+    pub ifindex: u32,
+    /// Which point.
+    pub point: TcPoint,
+}
+
+/// Which point in the traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TcPoint {
+    /// What comes in.
+    Ingress,
+    /// What goes out.
+    Egress,
+    /// The class or qdisc with this handle, which the caller made.
+    Parent(u32),
+}
+
+impl TcPoint {
+    const fn parent(self) -> u32 {
+        match self {
+            Self::Ingress => 0xffff_fff2,
+            Self::Egress => 0xffff_fff3,
+            Self::Parent(parent) => parent,
+        }
+    }
+}
+
+/// How a classifier is attached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
+pub struct TcOptions {
+    /// The number by which it is known beside others of the same priority; 0: the kernel chooses one.
+    pub handle: u32,
+    /// Lower ones run first; 0: the kernel chooses one.
+    pub priority: u16,
+    /// Takes the place of the one with this handle and priority.
+    pub replace: bool,
+}
+
+/// A classifier that is attached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TcFilter {
+    /// Its number beside others of the same priority.
+    pub handle: u32,
+    /// Its priority.
+    pub priority: u16,
+    /// Its program's id.
+    pub prog_id: u32,
+    /// What it is called: `name:[id]`.
+    pub name: String,
+}
+
+impl TcHook {
+    /// Makes the interface's `clsact` qdisc, which holds both directions. Whether it was there already is the answer: `false`.
+    pub fn create(&self) -> Result<bool, AttachError> {
+        let made =
+            Route::open().and_then(|mut route| route.ask(self.qdisc(RTM_NEWQDISC, CREATE | EXCL), |_| {}));
+        match made {
+            Ok(()) => Ok(true),
+            Err(refused) if refused.errno.0 == libc::EEXIST => Ok(false),
+            Err(refused) => Err(refusal(&format!("clsact on interface {}", self.ifindex), "create", refused)),
+        }
+    }
+
+    /// Removes the `clsact` qdisc and with it all that is attached, in both directions.
+    pub fn destroy(&self) -> Result<(), AttachError> {
+        let done = Route::open().and_then(|mut route| route.ask(self.qdisc(RTM_DELQDISC, 0), |_| {}));
+        done.map_err(|refused| refusal(&format!("clsact on interface {}", self.ifindex), "destroy", refused))
+    }
+
+    /// Removes all that is attached here, whoever attached it.
+    pub fn flush(&self) -> Result<(), AttachError> {
+        let request = self.filter(RTM_DELTFILTER, 0, None, Attributes::default());
+        let done = Route::open().and_then(|mut route| route.ask(request, |_| {}));
+        done.map_err(|refused| refusal(&self.what(), "flush", refused))
+    }
+
+    /// Attaches a program. The hook has to be there: [`create`](Self::create).
+    pub fn attach(&self, prog: BorrowedFd<'_>, options: TcOptions) -> Result<Link, AttachError> {
+        let attached = Route::open().and_then(|mut route| {
+            let filter = self.set(&mut route, prog, options)?;
+            Ok(Classifier { route, hook: *self, filter })
+        });
+        match attached {
+            Ok(classifier) => Ok(Link::new(classifier, self.what())),
+            Err(refused) => Err(refusal(&self.what(), "attach", refused)),
+        }
+    }
+
+    /// Takes away the one with this handle and priority, whoever attached it.
+    pub fn detach(&self, handle: u32, priority: u16) -> Result<(), AttachError> {
+        let request = self.filter(RTM_DELTFILTER, 0, Some((handle, priority)), bpf());
+        let done = Route::open().and_then(|mut route| route.ask(request, |_| {}));
+        done.map_err(|refused| refusal(&self.what(), "detach", refused))
+    }
+
+    /// The one with this handle and priority.
+    pub fn query(&self, handle: u32, priority: u16) -> Result<TcFilter, AttachError> {
+        let found = Route::open().and_then(|mut route| self.get(&mut route, handle, priority));
+        found.map_err(|refused| refusal(&self.what(), "query", refused))
+    }
+
+    /// All that are attached here, in the order in which they run. None if there is no hook.
+    pub fn filters(&self) -> Result<Vec<TcFilter>, AttachError> {
+        let found = Route::open().and_then(|mut route| self.list(&mut route));
+        found.map_err(|refused| refusal(&self.what(), "query", refused))
+    }
+
+    /// Adds or replaces a classifier; what the kernel says it has become.
+    fn set(&self, route: &mut Route, prog: BorrowedFd<'_>, options: TcOptions) -> Result<TcFilter, Refused> {
+        let info = sys::prog_info(&prog)?;
+        let inner = Attributes::default()
+            .u32(TCA_BPF_FD, prog.as_raw_fd().cast_unsigned())
+            .text(TCA_BPF_NAME, &format!("{}:[{}]", info.name(), info.id))
+            .u32(TCA_BPF_FLAGS, ACT_DIRECT);
+        let flags = CREATE | ECHO | if options.replace { REPLACE } else { EXCL };
+        let place = Some((options.handle, options.priority));
+        let request = self.filter(RTM_NEWTFILTER, flags, place, bpf().nest(TCA_OPTIONS, &inner));
+        let mut made = None;
+        route.ask(request, |message| made = made.take().or_else(|| read(message)))?;
+        match made {
+            Some(made) => Ok(made),
+            // It is attached though it was not echoed: find it, so that it can be taken away.
+            None => {
+                let mut all = self.list(route)?;
+                all.retain(|filter| filter.prog_id == info.id);
+                all.pop().ok_or(Refused::from(Errno(libc::ENOENT)))
+            }
+        }
+    }
+
+    fn get(&self, route: &mut Route, handle: u32, priority: u16) -> Result<TcFilter, Refused> {
+        let request = self.filter(RTM_GETTFILTER, 0, Some((handle, priority)), bpf());
+        let mut found = None;
+        route.ask(request, |message| found = found.take().or_else(|| read(message)))?;
+        found.ok_or(Refused::from(Errno(libc::ENOENT)))
+    }
+
+    fn list(&self, route: &mut Route) -> Result<Vec<TcFilter>, Refused> {
+        let mut found = Vec::new();
+        let request = self.filter(RTM_GETTFILTER, DUMP, None, Attributes::default());
+        match route.ask(request, |message| found.extend(read(message))) {
+            // No such qdisc, so nothing in it.
+            Err(refused) if refused.errno.0 == libc::EINVAL && found.is_empty() => Ok(found),
+            asked => asked.map(|()| found),
+        }
+    }
+
+    fn qdisc(&self, kind: u16, flags: u16) -> Request {
+        const CLSACT: u32 = 0xffff_fff1;
+        let fixed = header(self.ifindex, CLSACT & 0xffff_0000, CLSACT, 0);
+        Request { kind, flags, fixed, attributes: Attributes::default().text(TCA_KIND, "clsact") }
+    }
+
+    /// A request about one classifier by handle and priority, or about all.
+    fn filter(&self, kind: u16, flags: u16, place: Option<(u32, u16)>, attributes: Attributes) -> Request {
+        let (handle, priority) = place.unwrap_or_default();
+        let protocol =
+            if place.is_some() { Endian::native().u16(&ALL_PROTOCOLS, 0).unwrap_or_default() } else { 0 };
+        let info = u32::from(priority) << 16 | u32::from(protocol);
+        Request { kind, flags, fixed: header(self.ifindex, handle, self.point.parent(), info), attributes }
+    }
+
+    fn what(&self) -> String {
+        let point = match self.point {
+            TcPoint::Ingress => "ingress".into(),
+            TcPoint::Egress => "egress".into(),
+            TcPoint::Parent(parent) => format!("{:x}:{:x}", parent >> 16, parent & 0xffff),
+        };
+        format!("tc {point} of interface {}", self.ifindex)
+    }
+}
+
+fn bpf() -> Attributes {
+    Attributes::default().text(TCA_KIND, "bpf")
+}
+
+/// `struct tcmsg`.
+fn header(ifindex: u32, handle: u32, parent: u32, info: u32) -> Vec<u8> {
+    let mut out = vec![0; 4];
+    for word in [ifindex, handle, parent, info] {
+        Endian::native().put_u32(&mut out, word);
+    }
+    out
+}
+
+/// A classifier of ours, if the message is about one.
+fn read(message: &Message<'_>) -> Option<TcFilter> {
+    let (fixed, attributes) = message.split(HEADER)?;
+    let e = Endian::native();
+    if message.kind != RTM_NEWTFILTER || attribute(attributes, TCA_KIND)? != b"bpf\0" {
+        return None;
+    }
+    let options = attribute(attributes, TCA_OPTIONS)?;
+    let name = attribute(options, TCA_BPF_NAME).unwrap_or_default();
+    Some(TcFilter {
+        handle: e.u32(fixed, 8)?,
+        priority: u16::try_from(e.u32(fixed, 16)? >> 16).unwrap_or_default(),
+        prog_id: attribute_u32(options, TCA_BPF_ID)?,
+        name: String::from_utf8_lossy(name.strip_suffix(b"\0").unwrap_or(name)).into_owned(),
+    })
+}
+
+/// A classifier that was attached here. The socket keeps to the network namespace that the interface's number is of.
+#[derive(Debug)]
+struct Classifier {
+    route: Route,
+    hook: TcHook,
+    filter: TcFilter,
+}
+
+impl Classifier {
+    /// That the classifier in its place is still the one that was put there.
+    fn still_there(&mut self) -> Result<(), Refused> {
+        let TcFilter { handle, priority, prog_id, .. } = self.filter;
+        let now = self.hook.get(&mut self.route, handle, priority)?;
+        if now.prog_id == prog_id { Ok(()) } else { Err(Errno(libc::ENOENT).into()) }
+    }
+}
+
+impl Attachment for Classifier {
+    fn link_fd(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    fn detach(&mut self) -> Result<(), Errno> {
+        let place = Some((self.filter.handle, self.filter.priority));
+        let request = self.hook.filter(RTM_DELTFILTER, 0, place, bpf());
+        match self.still_there().and_then(|()| self.route.ask(request, |_| {})) {
+            Ok(()) => Ok(()),
+            // The interface is gone, and the attachment with it.
+            Err(refused) if refused.errno.0 == libc::ENODEV => Ok(()),
+            Err(refused) => Err(refused.logged()),
+        }
+    }
+
+    fn update(&mut self, prog: BorrowedFd<'_>) -> Result<(), Errno> {
+        self.still_there().map_err(Refused::logged)?;
+        let TcFilter { handle, priority, .. } = self.filter;
+        let options = TcOptions { handle, priority, replace: true };
+        self.filter = self.hook.set(&mut self.route, prog, options).map_err(Refused::logged)?;
+        Ok(())
+    }
+
+    fn leak(self: Box<Self>) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        attach::testing::{Counting, in_own_network, pair, send_on_pair},
+        object::ProgramType,
+    };
+
+    /// `TC_ACT_UNSPEC`: the next classifier decides.
+    const NEXT: i32 = -1;
+
+    fn program() -> Option<Counting> {
+        Counting::load(ProgramType::SchedCls, None, NEXT)
+    }
+
+    #[test]
+    fn both_directions_fire_and_end() {
+        in_own_network(|| {
+            let (Some(prog), Some((near, peer))) = (program(), pair("veth")) else { return };
+            for hook in [
+                TcHook { ifindex: peer, point: TcPoint::Ingress },
+                TcHook { ifindex: near, point: TcPoint::Egress },
+            ] {
+                assert_eq!(hook.filters().unwrap(), []);
+                assert!(hook.create().unwrap());
+                assert!(!hook.create().unwrap());
+                let link = hook.attach(prog.fd(), TcOptions::default()).unwrap();
+                let [filter] = &hook.filters().unwrap()[..] else { panic!("one classifier") };
+                assert_eq!(filter.prog_id, prog.id());
+                assert_eq!(filter.name, format!("counting:[{}]", prog.id()));
+                assert!(filter.handle != 0 && filter.priority != 0 && link.fd().is_none());
+                prog.fires(link, send_on_pair);
+                assert_eq!(hook.filters().unwrap(), []);
+                hook.destroy().unwrap();
+            }
+        });
+    }
+
+    #[test]
+    fn places_are_kept_replaced_and_updated() {
+        in_own_network(|| {
+            let (Some(prog), Some(other), Some((_, peer))) = (program(), program(), pair("veth")) else {
+                return;
+            };
+            let hook = TcHook { ifindex: peer, point: TcPoint::Ingress };
+            hook.create().unwrap();
+            let place = TcOptions { handle: 7, priority: 3, replace: false };
+            let mut link = hook.attach(prog.fd(), place).unwrap();
+            assert_eq!(hook.query(7, 3).unwrap().prog_id, prog.id());
+            let taken = hook.attach(other.fd(), place).unwrap_err().to_string();
+            assert!(taken.contains("tc ingress of interface") && taken.contains("EEXIST"), "{taken}");
+            link.update(other.fd()).unwrap();
+            assert_eq!(hook.query(7, 3).unwrap().prog_id, other.id());
+            let first = hook.attach(prog.fd(), TcOptions { handle: 1, priority: 1, replace: false }).unwrap();
+            let ids: Vec<_> = hook.filters().unwrap().iter().map(|f| f.prog_id).collect();
+            assert_eq!(ids, [prog.id(), other.id()]);
+            drop(first);
+            // Another takes the place: it is left where it is.
+            let over = hook.attach(prog.fd(), TcOptions { replace: true, ..place }).unwrap();
+            assert!(link.detach().is_err());
+            assert_eq!(hook.query(7, 3).unwrap().prog_id, prog.id());
+            over.leak();
+            hook.detach(7, 3).unwrap();
+            assert!(hook.detach(7, 3).is_err() && hook.query(7, 3).is_err());
+            hook.attach(prog.fd(), place).unwrap().leak();
+            hook.flush().unwrap();
+            assert_eq!(hook.filters().unwrap(), []);
+        });
+    }
+
+    #[test]
+    fn without_a_hook_or_an_interface_the_kernel_says_so() {
+        in_own_network(|| {
+            let (Some(prog), Some((_, peer))) = (program(), pair("veth")) else { return };
+            let hook = TcHook { ifindex: peer, point: TcPoint::Egress };
+            let error = hook.attach(prog.fd(), TcOptions::default()).unwrap_err().to_string();
+            assert!(error.contains("the kernel says: "), "{error}");
+            let nowhere = TcHook { ifindex: 9999, point: TcPoint::Egress };
+            assert!(nowhere.create().unwrap_err().to_string().contains("is there such an interface"));
+            assert!(nowhere.destroy().is_err());
+            let odd = TcHook { ifindex: peer, point: TcPoint::Parent(0x1_0002) };
+            assert_eq!(odd.what(), format!("tc 1:2 of interface {peer}"));
+            assert!(odd.attach(prog.fd(), TcOptions::default()).is_err());
+        });
+    }
+
+    #[test]
+    fn an_interface_that_is_gone_took_its_programs_with_it() {
+        in_own_network(|| {
+            let (Some(prog), Some((near, peer))) = (program(), pair("veth")) else { return };
+            let hook = TcHook { ifindex: peer, point: TcPoint::Ingress };
+            hook.create().unwrap();
+            let link = hook.attach(prog.fd(), TcOptions::default()).unwrap();
+            crate::attach::testing::remove(near);
+            link.detach().unwrap();
+        });
+    }
+}
