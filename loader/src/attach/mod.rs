@@ -5,14 +5,20 @@
 mod error;
 mod link;
 mod netlink;
+mod order;
+mod query;
 mod route;
 mod tc;
+mod tcx;
 #[cfg(test)]
 mod testing;
 mod xdp;
 
 pub use error::{AttachError, Hint};
 pub use link::{Attachment, Link};
+pub use order::{Neighbour, Order, Placement};
+pub use query::{Attached, OnInterface, Target, query, query_interface};
 pub use route::interface;
 pub use tc::{TcFilter, TcHook, TcOptions, TcPoint};
+pub use tcx::{netkit, tcx};
 pub use xdp::{Xdp, XdpMode, XdpOver, xdp, xdp_detach, xdp_netlink, xdp_query};

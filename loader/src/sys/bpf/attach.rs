@@ -64,6 +64,10 @@ pub struct QueryResult {
     pub prog_ids: Vec<u32>,
     /// The flags they were attached with.
     pub attach_flags: u32,
+    /// Of an interface: for each program the id of its link, 0 if it has none.
+    pub link_ids: Vec<u32>,
+    /// Changes with each attaching and detaching; 0 where the kernel keeps none.
+    pub revision: u64,
 }
 
 /// Asks what is attached to a cgroup, network namespace or interface (`BPF_PROG_QUERY`).
@@ -74,6 +78,8 @@ pub fn prog_query(
     flags: u32,
 ) -> Result<QueryResult, Errno> {
     let mut prog_ids = vec![0u32; 64];
+    // Kernels that know of programs on interfaces know of these; others refuse a query with more than they know.
+    let mut link_ids = if target.is_none() { prog_ids.clone() } else { Vec::new() };
     loop {
         let mut attr = QueryAttr {
             target: target.map_or(ifindex, fd),
@@ -81,15 +87,22 @@ pub fn prog_query(
             query_flags: flags,
             count: count(&prog_ids)?,
             prog_ids: address_mut(&mut prog_ids),
+            link_ids: address_mut(&mut link_ids),
             ..QueryAttr::default()
         };
         let room = prog_ids.len();
         match call_done(Cmd::ProgQuery, &mut attr) {
-            Err(Errno(libc::ENOSPC)) if room < 1 << 16 => prog_ids.resize(room.saturating_mul(4), 0),
+            Err(Errno(libc::ENOSPC)) if room < 1 << 16 => {
+                prog_ids.resize(room.saturating_mul(4), 0);
+                link_ids.resize(if link_ids.is_empty() { 0 } else { prog_ids.len() }, 0);
+            }
             Err(e) => return Err(e),
             Ok(()) => {
-                prog_ids.truncate(usize::try_from(attr.count).unwrap_or_default());
-                return Ok(QueryResult { prog_ids, attach_flags: attr.attach_flags });
+                let count = usize::try_from(attr.count).unwrap_or_default();
+                prog_ids.truncate(count);
+                link_ids.truncate(count);
+                let QueryAttr { attach_flags, revision, .. } = attr;
+                return Ok(QueryResult { prog_ids, attach_flags, link_ids, revision });
             }
         }
     }

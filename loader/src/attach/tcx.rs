@@ -1,0 +1,134 @@
+//! tcx and netkit: programs in an interface's traffic by links, in an order that each can choose.
+
+use super::{
+    AttachError, Link,
+    order::{Placement, not_placed},
+};
+use crate::{object::AttachType, sys::LinkTarget};
+use std::os::fd::BorrowedFd;
+
+/// Attaches a classifier to an interface's traffic (kernels from 6.6): `attach_type` is `TcxIngress` or `TcxEgress`.
+///
+/// tcx runs before classifiers attached through [`TcHook`](super::TcHook).
+pub fn tcx(
+    prog: BorrowedFd<'_>,
+    ifindex: u32,
+    attach_type: AttachType,
+    place: &Placement<'_>,
+) -> Result<Link, AttachError> {
+    on_interface("tcx", prog, ifindex, attach_type, place)
+}
+
+/// Attaches a classifier to a netkit device (kernels from 6.7), of which `ifindex` is the primary end: `attach_type` is
+/// `NetkitPrimary` or `NetkitPeer`.
+pub fn netkit(
+    prog: BorrowedFd<'_>,
+    ifindex: u32,
+    attach_type: AttachType,
+    place: &Placement<'_>,
+) -> Result<Link, AttachError> {
+    on_interface("netkit", prog, ifindex, attach_type, place)
+}
+
+fn on_interface(
+    family: &str,
+    prog: BorrowedFd<'_>,
+    ifindex: u32,
+    attach_type: AttachType,
+    place: &Placement<'_>,
+) -> Result<Link, AttachError> {
+    let what = format!("{family} ({attach_type}) on interface {ifindex}");
+    if ifindex == 0 {
+        return Err(AttachError::target(what, "no interface has the number 0"));
+    }
+    let made = place.link(prog, LinkTarget::Interface(ifindex), attach_type, 0);
+    made.map(|fd| Link::from_fd(fd, what.as_str())).map_err(|errno| not_placed(&what, errno))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        attach::{
+            Neighbour, Order, Target, query,
+            testing::{Counting, in_own_network, pair, send_on_pair},
+        },
+        object::ProgramType,
+        sys,
+    };
+
+    /// `TCX_NEXT`.
+    const NEXT: i32 = -1;
+
+    fn program(at: AttachType) -> Option<Counting> {
+        Counting::load(ProgramType::SchedCls, Some(at), NEXT)
+    }
+
+    #[test]
+    fn tcx_fires_in_both_directions() {
+        in_own_network(|| {
+            let Some((near, peer)) = pair("veth") else { return };
+            for (ifindex, at) in [(peer, AttachType::TcxIngress), (near, AttachType::TcxEgress)] {
+                let Some(prog) = program(at) else { return };
+                let link = tcx(prog.fd(), ifindex, at, &Placement::default()).unwrap();
+                assert_eq!(query(Target::Interface(ifindex), at).unwrap().prog_ids, [prog.id()]);
+                prog.fires(link, send_on_pair);
+                assert_eq!(query(Target::Interface(ifindex), at).unwrap().prog_ids, [0; 0]);
+            }
+        });
+    }
+
+    #[test]
+    fn programs_run_in_the_order_asked_for() {
+        in_own_network(|| {
+            let at = AttachType::TcxIngress;
+            let Some((_, peer)) = pair("veth") else { return };
+            let progs: Vec<_> = (0..5).filter_map(|_| program(at)).collect();
+            let [a, b, c, d, e] = &progs[..] else { return };
+            let put = |prog: &Counting, order| {
+                tcx(prog.fd(), peer, at, &Placement { order, ..Placement::default() }).unwrap()
+            };
+            let a_link = put(a, Order::Last);
+            let _b = put(b, Order::First);
+            let _c = put(c, Order::After(Neighbour::ProgId(b.id())));
+            let _d = put(d, Order::Before(Neighbour::Link(a_link.fd().unwrap())));
+            let a_id = sys::link_info(&a_link.fd().unwrap()).unwrap().id;
+            let _e = put(e, Order::After(Neighbour::LinkId(a_id)));
+            let now = query(Target::Interface(peer), at).unwrap();
+            assert_eq!(now.prog_ids, [b, c, d, a, e].map(Counting::id));
+            assert_eq!(now.link_ids.len(), 5);
+            assert_eq!(now.link_ids[3], a_id);
+            let f = program(at).unwrap();
+            let stale = Placement { expected_revision: now.revision - 1, ..Placement::default() };
+            let error = tcx(f.fd(), peer, at, &stale).unwrap_err().to_string();
+            assert!(error.contains("ESTALE") && error.contains("query again"), "{error}");
+            let fresh = Placement { expected_revision: now.revision, ..Placement::default() };
+            let f_link = tcx(f.fd(), peer, at, &fresh).unwrap();
+            let order = Order::Before(Neighbour::ProgId(f.id()));
+            drop(f_link);
+            let gone = tcx(f.fd(), peer, at, &Placement { order, ..Placement::default() }).unwrap_err();
+            assert!(gone.to_string().contains("the neighbour is not attached"), "{gone}");
+        });
+    }
+
+    #[test]
+    fn netkit_fires_on_its_primary() {
+        in_own_network(|| {
+            let at = AttachType::NetkitPrimary;
+            let Some((near, _)) = pair("netkit") else { return };
+            let Some(prog) = program(at) else { return };
+            let link = netkit(prog.fd(), near, at, &Placement::default()).unwrap();
+            assert_eq!(query(Target::Interface(near), at).unwrap().prog_ids, [prog.id()]);
+            prog.fires(link, send_on_pair);
+        });
+    }
+
+    #[test]
+    fn no_interface_no_link() {
+        let Some(prog) = program(AttachType::TcxIngress) else { return };
+        let place = Placement::default();
+        assert!(matches!(tcx(prog.fd(), 0, AttachType::TcxIngress, &place), Err(AttachError::Target { .. })));
+        let error = netkit(prog.fd(), 1, AttachType::NetkitPeer, &place).unwrap_err().to_string();
+        assert!(error.starts_with("netkit (BPF_NETKIT_PEER) on interface 1: cannot attach: "), "{error}");
+    }
+}
