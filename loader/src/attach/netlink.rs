@@ -281,13 +281,13 @@ mod tests {
 
     #[test]
     fn an_attribute_too_long_for_its_length_is_refused_however_deep() {
-        let long = Attributes::default().bytes(1, &[0; 65_532]);
+        let long = Attributes::default().bytes(1, &vec![0; 65_532]);
         let outer = Attributes::default().nest(2, &long);
         for attributes in [long, outer] {
             let request = Request { kind: 20, flags: 0, fixed: vec![], attributes };
             assert_eq!(request.encode(1), Err(Errno(libc::EMSGSIZE)));
         }
-        let most = Attributes::default().bytes(1, &[0; 65_531]);
+        let most = Attributes::default().bytes(1, &vec![0; 65_531]);
         assert!(Request { kind: 20, flags: 0, fixed: vec![], attributes: most }.encode(1).is_ok());
     }
 
@@ -317,7 +317,7 @@ mod tests {
     fn lengths_that_cannot_be_end_the_reading() {
         let good = raw(16, 0, &[1, 2, 3, 4]);
         let two = [good.as_slice(), &good].concat();
-        assert_eq!(messages(&two).filter(Result::is_ok).count(), 2);
+        assert_eq!(messages(&two).flatten().count(), 2);
         for cut in 1..good.len() {
             let read: Vec<_> = messages(&two[..good.len() + cut]).collect();
             assert_eq!(read.len(), 2);

@@ -96,8 +96,11 @@ pub fn query_interface(ifindex: u32) -> Result<OnInterface, AttachError> {
             Ok(attached) if attached.prog_ids.is_empty() => {}
             Ok(attached) => found.links.push((at, attached)),
             // A kernel without, or an interface that is no netkit.
-            Err(errno) if matches!(errno.0, libc::EINVAL | libc::E2BIG | libc::ENXIO | libc::EACCES | libc::EOPNOTSUPP) => {
-            }
+            Err(errno)
+                if matches!(
+                    errno.0,
+                    libc::EINVAL | libc::E2BIG | libc::ENXIO | libc::EACCES | libc::EOPNOTSUPP
+                ) => {}
             Err(errno) => {
                 return Err(AttachError::kernel(&format!("{at} on interface {ifindex}"), "query", errno));
             }

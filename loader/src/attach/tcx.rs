@@ -84,29 +84,29 @@ mod tests {
             let at = AttachType::TcxIngress;
             let Some((_, peer)) = pair("veth") else { return };
             let progs: Vec<_> = (0..5).filter_map(|_| program(at)).collect();
-            let [a, b, c, d, e] = &progs[..] else { return };
+            let [one, two, three, four, five] = &progs[..] else { return };
             let put = |prog: &Counting, order| {
                 tcx(prog.fd(), peer, at, &Placement { order, ..Placement::default() }).unwrap()
             };
-            let a_link = put(a, Order::Last);
-            let _b = put(b, Order::First);
-            let _c = put(c, Order::After(Neighbour::ProgId(b.id())));
-            let _d = put(d, Order::Before(Neighbour::Link(a_link.fd().unwrap())));
-            let a_id = sys::link_info(&a_link.fd().unwrap()).unwrap().id;
-            let _e = put(e, Order::After(Neighbour::LinkId(a_id)));
+            let one_link = put(one, Order::Last);
+            let _two = put(two, Order::First);
+            let _three = put(three, Order::After(Neighbour::ProgId(two.id())));
+            let _four = put(four, Order::Before(Neighbour::Link(one_link.fd().unwrap())));
+            let one_id = sys::link_info(&one_link.fd().unwrap()).unwrap().id;
+            let _five = put(five, Order::After(Neighbour::LinkId(one_id)));
             let now = query(Target::Interface(peer), at).unwrap();
-            assert_eq!(now.prog_ids, [b, c, d, a, e].map(Counting::id));
+            assert_eq!(now.prog_ids, [two, three, four, one, five].map(Counting::id));
             assert_eq!(now.link_ids.len(), 5);
-            assert_eq!(now.link_ids[3], a_id);
-            let f = program(at).unwrap();
+            assert_eq!(now.link_ids[3], one_id);
+            let late = program(at).unwrap();
             let stale = Placement { expected_revision: now.revision - 1, ..Placement::default() };
-            let error = tcx(f.fd(), peer, at, &stale).unwrap_err().to_string();
+            let error = tcx(late.fd(), peer, at, &stale).unwrap_err().to_string();
             assert!(error.contains("ESTALE") && error.contains("query again"), "{error}");
             let fresh = Placement { expected_revision: now.revision, ..Placement::default() };
-            let f_link = tcx(f.fd(), peer, at, &fresh).unwrap();
-            let order = Order::Before(Neighbour::ProgId(f.id()));
-            drop(f_link);
-            let gone = tcx(f.fd(), peer, at, &Placement { order, ..Placement::default() }).unwrap_err();
+            let link = tcx(late.fd(), peer, at, &fresh).unwrap();
+            let order = Order::Before(Neighbour::ProgId(late.id()));
+            drop(link);
+            let gone = tcx(late.fd(), peer, at, &Placement { order, ..Placement::default() }).unwrap_err();
             assert!(gone.to_string().contains("the neighbour is not attached"), "{gone}");
         });
     }

@@ -8,15 +8,19 @@ use crate::{
     object::{AttachType, ProgramType},
     sys::{self, Errno, MapCreate, MapFd, ProgLoad},
 };
+use core::{
+    net::Ipv4Addr,
+    sync::atomic::{AtomicU8, AtomicU32, Ordering},
+    time::Duration,
+};
 use core_relo::{Endian, insn::Insn};
 use std::{
     io::Write as _,
-    net::{Ipv4Addr, UdpSocket},
+    net::UdpSocket,
     os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    sync::atomic::{AtomicU32, Ordering},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 /// A program that counts its runs.
@@ -51,7 +55,7 @@ impl Counting {
         let mut log = vec![0; 1 << 16];
         let prog = match sys::prog_load(&load, &mut log) {
             Err(Errno(libc::EINVAL | libc::EACCES)) => {
-                panic!("{kind}: {}", String::from_utf8_lossy(log.split(|b| *b == 0).next().unwrap()))
+                panic!("{kind}: {}", String::from_utf8_lossy(&log).trim_end_matches('\0'))
             }
             other => skip(&format!("a {kind}"), other)?,
         };
@@ -74,9 +78,9 @@ impl Counting {
 
     /// Whether it has run more than `before` times, or does so soon.
     pub(crate) fn ran_since(&self, before: u64) -> bool {
-        let deadline = Instant::now() + Duration::from_secs(5);
+        let start = Instant::now();
         while self.runs() <= before {
-            if Instant::now() > deadline {
+            if start.elapsed() > Duration::from_secs(5) {
                 return false;
             }
             std::thread::sleep(Duration::from_millis(2));
@@ -111,6 +115,18 @@ fn counting(map: BorrowedFd<'_>, retval: i32) -> Vec<u8> {
     .iter()
     .flat_map(|insn| insn.encode(Endian::native()))
     .collect()
+}
+
+/// The id of a function in the kernel's BTF, if there are both.
+pub(crate) fn kernel_function(name: &str) -> Option<u32> {
+    let found = crate::target::kernel().ok().and_then(|kernel| {
+        let btf = kernel.parse(None).unwrap();
+        btf.find(name.as_bytes(), core_relo::btf::Kind::Func).map(|func| func.id().0)
+    });
+    if found.is_none() {
+        println!("SKIP: no {name} in the kernel's BTF");
+    }
+    found
 }
 
 /// What was made, or `None` and why not where the machine does not let this process.
@@ -151,8 +167,8 @@ fn set_up(ifindex: u32) {
 }
 
 fn ask(kind: u16, flags: u16, fixed: Vec<u8>, attributes: Attributes) -> Result<(), Errno> {
-    let mut route = Route::open().unwrap();
-    route.ask(Request { kind, flags, fixed, attributes }, |_| {}).map_err(|refused| {
+    let request = Request { kind, flags, fixed, attributes };
+    Route::open().and_then(|mut route| route.ask(request, |_| {})).map_err(|refused| {
         println!("{}", refused.said);
         refused.errno
     })
@@ -185,10 +201,10 @@ pub(crate) fn remove(ifindex: u32) {
 
 /// Has a packet sent by the near end of a pair: the question who has an address that nobody has.
 pub(crate) fn send_on_pair() {
-    static HOST: AtomicU32 = AtomicU32::new(0);
-    let host = HOST.fetch_add(1, Ordering::Relaxed) % 200 + 10;
+    static HOST: AtomicU8 = AtomicU8::new(0);
+    let host = HOST.fetch_add(1, Ordering::Relaxed) & 0x3f | 0x80;
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
-    socket.send_to(b"?", (Ipv4Addr::new(10, 77, 0, u8::try_from(host).unwrap()), 9)).unwrap();
+    socket.send_to(b"?", (Ipv4Addr::new(10, 77, 0, host), 9)).unwrap();
 }
 
 /// A cgroup that is removed when dropped.
@@ -274,7 +290,7 @@ fn child() {
         "udp" => {
             let socket = UdpSocket::bind(own).unwrap();
             socket.send_to(b"!", socket.local_addr().unwrap()).unwrap();
-            socket.recv(&mut [0; 8]).unwrap();
+            socket.recv_from(&mut [0; 8]).unwrap();
         }
         "connect" => drop(UdpSocket::bind(own).unwrap().connect((Ipv4Addr::LOCALHOST, 9))),
         "tcp" => {

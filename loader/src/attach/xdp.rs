@@ -11,7 +11,6 @@ use crate::{
     object::AttachType,
     sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget},
 };
-use core_relo::Endian;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
 const RTM_SETLINK: u16 = 19;

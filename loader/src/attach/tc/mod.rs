@@ -3,6 +3,9 @@
 //! They are attached for as long as the qdisc lasts, whatever becomes of the process; a [`Link`] takes its own away when it
 //! is dropped. On kernels from 6.6, [`tcx`](super::tcx) does the same with links.
 
+#[cfg(test)]
+mod tests;
+
 use super::{
     AttachError, Attachment, Link,
     netlink::{
@@ -157,15 +160,13 @@ impl TcHook {
         let request = self.filter(RTM_NEWTFILTER, flags, place, bpf().nest(TCA_OPTIONS, &inner));
         let mut made = None;
         route.ask(request, |message| made = made.take().or_else(|| read(message)))?;
-        match made {
-            Some(made) => Ok(made),
-            // It is attached though it was not echoed: find it, so that it can be taken away.
-            None => {
-                let mut all = self.list(route)?;
-                all.retain(|filter| filter.prog_id == info.id);
-                all.pop().ok_or(Refused::from(Errno(libc::ENOENT)))
-            }
+        if let Some(made) = made {
+            return Ok(made);
         }
+        // It is attached though it was not echoed: find it, so that it can be taken away.
+        let mut all = self.list(route)?;
+        all.retain(|filter| filter.prog_id == info.id);
+        all.pop().ok_or(Refused::from(Errno(libc::ENOENT)))
     }
 
     fn get(&self, route: &mut Route, handle: u32, priority: u16) -> Result<TcFilter, Refused> {
@@ -282,103 +283,4 @@ impl Attachment for Classifier {
     }
 
     fn leak(self: Box<Self>) {}
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{
-        attach::testing::{Counting, in_own_network, pair, send_on_pair},
-        object::ProgramType,
-    };
-
-    /// `TC_ACT_UNSPEC`: the next classifier decides.
-    const NEXT: i32 = -1;
-
-    fn program() -> Option<Counting> {
-        Counting::load(ProgramType::SchedCls, None, NEXT)
-    }
-
-    #[test]
-    fn both_directions_fire_and_end() {
-        in_own_network(|| {
-            let (Some(prog), Some((near, peer))) = (program(), pair("veth")) else { return };
-            for hook in [
-                TcHook { ifindex: peer, point: TcPoint::Ingress },
-                TcHook { ifindex: near, point: TcPoint::Egress },
-            ] {
-                assert_eq!(hook.filters().unwrap(), []);
-                assert!(hook.create().unwrap());
-                assert!(!hook.create().unwrap());
-                let link = hook.attach(prog.fd(), TcOptions::default()).unwrap();
-                let [filter] = &hook.filters().unwrap()[..] else { panic!("one classifier") };
-                assert_eq!(filter.prog_id, prog.id());
-                assert_eq!(filter.name, format!("counting:[{}]", prog.id()));
-                assert!(filter.handle != 0 && filter.priority != 0 && link.fd().is_none());
-                prog.fires(link, send_on_pair);
-                assert_eq!(hook.filters().unwrap(), []);
-                hook.destroy().unwrap();
-            }
-        });
-    }
-
-    #[test]
-    fn places_are_kept_replaced_and_updated() {
-        in_own_network(|| {
-            let (Some(prog), Some(other), Some((_, peer))) = (program(), program(), pair("veth")) else {
-                return;
-            };
-            let hook = TcHook { ifindex: peer, point: TcPoint::Ingress };
-            hook.create().unwrap();
-            let place = TcOptions { handle: 7, priority: 3, replace: false };
-            let mut link = hook.attach(prog.fd(), place).unwrap();
-            assert_eq!(hook.query(7, 3).unwrap().prog_id, prog.id());
-            let taken = hook.attach(other.fd(), place).unwrap_err().to_string();
-            assert!(taken.contains("tc ingress of interface") && taken.contains("EEXIST"), "{taken}");
-            link.update(other.fd()).unwrap();
-            assert_eq!(hook.query(7, 3).unwrap().prog_id, other.id());
-            let first = hook.attach(prog.fd(), TcOptions { handle: 1, priority: 1, replace: false }).unwrap();
-            let ids: Vec<_> = hook.filters().unwrap().iter().map(|f| f.prog_id).collect();
-            assert_eq!(ids, [prog.id(), other.id()]);
-            drop(first);
-            // Another takes the place: it is left where it is.
-            let over = hook.attach(prog.fd(), TcOptions { replace: true, ..place }).unwrap();
-            assert!(link.detach().is_err());
-            assert_eq!(hook.query(7, 3).unwrap().prog_id, prog.id());
-            over.leak();
-            hook.detach(7, 3).unwrap();
-            assert!(hook.detach(7, 3).is_err() && hook.query(7, 3).is_err());
-            hook.attach(prog.fd(), place).unwrap().leak();
-            hook.flush().unwrap();
-            assert_eq!(hook.filters().unwrap(), []);
-        });
-    }
-
-    #[test]
-    fn without_a_hook_or_an_interface_the_kernel_says_so() {
-        in_own_network(|| {
-            let (Some(prog), Some((_, peer))) = (program(), pair("veth")) else { return };
-            let hook = TcHook { ifindex: peer, point: TcPoint::Egress };
-            let error = hook.attach(prog.fd(), TcOptions::default()).unwrap_err().to_string();
-            assert!(error.contains("the kernel says: "), "{error}");
-            let nowhere = TcHook { ifindex: 9999, point: TcPoint::Egress };
-            assert!(nowhere.create().unwrap_err().to_string().contains("is there such an interface"));
-            assert!(nowhere.destroy().is_err());
-            let odd = TcHook { ifindex: peer, point: TcPoint::Parent(0x1_0002) };
-            assert_eq!(odd.what(), format!("tc 1:2 of interface {peer}"));
-            assert!(odd.attach(prog.fd(), TcOptions::default()).is_err());
-        });
-    }
-
-    #[test]
-    fn an_interface_that_is_gone_took_its_programs_with_it() {
-        in_own_network(|| {
-            let (Some(prog), Some((near, peer))) = (program(), pair("veth")) else { return };
-            let hook = TcHook { ifindex: peer, point: TcPoint::Ingress };
-            hook.create().unwrap();
-            let link = hook.attach(prog.fd(), TcOptions::default()).unwrap();
-            crate::attach::testing::remove(near);
-            link.detach().unwrap();
-        });
-    }
 }

@@ -1,0 +1,80 @@
+//! Netfilter: a program among the hooks of the packet filter, by a link (kernels from 6.4).
+
+use super::{AttachError, Hint, Link};
+use crate::{
+    object::AttachType,
+    sys::{self, LinkCreate, LinkExtra, LinkTarget},
+};
+use std::os::fd::BorrowedFd;
+
+/// Where in the packet filter of the calling thread's network namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "it is what the kernel takes")]
+pub struct NetfilterHook {
+    /// `NFPROTO_IPV4` (2) or `NFPROTO_IPV6` (10).
+    pub family: u32,
+    /// `NF_INET_PRE_ROUTING` (0), `LOCAL_IN` (1), `FORWARD` (2), `LOCAL_OUT` (3), `POST_ROUTING` (4).
+    pub hook: u32,
+    /// Its order among others: lower runs first. The least and the greatest number are not to be had.
+    pub priority: i32,
+    /// Has packets put together from their fragments first (`BPF_F_NETFILTER_IP_DEFRAG`, kernels from 6.6).
+    pub defragment: bool,
+}
+
+/// Attaches to a hook of the packet filter.
+pub fn netfilter(prog: BorrowedFd<'_>, at: NetfilterHook) -> Result<Link, AttachError> {
+    let NetfilterHook { family, hook, priority, defragment } = at;
+    let what = format!("netfilter hook {hook} of family {family}, priority {priority}");
+    let link = LinkCreate {
+        prog,
+        target: LinkTarget::None,
+        attach_type: AttachType::Netfilter.number(),
+        flags: 0,
+        extra: LinkExtra::Netfilter { pf: family, hooknum: hook, priority, flags: defragment.into() },
+    };
+    match sys::link_create(&link) {
+        Ok(fd) => Ok(Link::from_fd(fd, what)),
+        Err(errno) => {
+            let hint = match errno.0 {
+                libc::EBUSY => Hint("another program has this priority: choose another"),
+                libc::EAFNOSUPPORT => Hint("the family is 2 (IPv4) or 10 (IPv6)"),
+                libc::ERANGE => Hint("defragmenting needs a priority above -400"),
+                _ => Hint::of(errno),
+            };
+            Err(AttachError::Kernel { what: what.into(), action: "attach", errno, hint })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        attach::testing::{Counting, in_own_network},
+        object::ProgramType,
+        sys,
+    };
+    use core::net::Ipv4Addr;
+    use std::net::UdpSocket;
+
+    const LOCAL_OUT: NetfilterHook = NetfilterHook { family: 2, hook: 3, priority: -7, defragment: false };
+
+    #[test]
+    fn a_hook_fires_and_its_priority_is_taken() {
+        in_own_network(|| {
+            // NF_ACCEPT
+            let load = || Counting::load(ProgramType::Netfilter, Some(AttachType::Netfilter), 1);
+            let (Some(prog), Some(other)) = (load(), load()) else { return };
+            let link = netfilter(prog.fd(), LOCAL_OUT).unwrap();
+            let info = sys::link_info(&link.fd().unwrap()).unwrap();
+            assert_eq!(info.detail[..3], [2, 3, (-7i32).cast_unsigned()]);
+            let taken = netfilter(other.fd(), LOCAL_OUT).unwrap_err().to_string();
+            assert!(taken.contains("another program has this priority"), "{taken}");
+            let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            let address = socket.local_addr().unwrap();
+            prog.fires(link, || assert_eq!(socket.send_to(b"!", address).unwrap(), 1));
+            let odd = netfilter(prog.fd(), NetfilterHook { family: 1, ..LOCAL_OUT }).unwrap_err().to_string();
+            assert!(odd.starts_with("netfilter hook 3 of family 1, priority -7: cannot attach: "), "{odd}");
+        });
+    }
+}
