@@ -14,6 +14,7 @@ mod order;
 mod query;
 mod route;
 mod sockmap;
+mod struct_ops;
 mod tc;
 mod tcx;
 #[cfg(test)]
@@ -30,6 +31,7 @@ pub use order::{Neighbour, Order, Placement};
 pub use query::{Attached, OnInterface, Target, query, query_interface};
 pub use route::interface;
 pub use sockmap::{sockmap, sockmap_attach};
+pub use struct_ops::{struct_ops, struct_ops_update};
 pub use tc::{TcFilter, TcHook, TcOptions, TcPoint};
 pub use tcx::{netkit, tcx};
 pub use xdp::{Xdp, XdpMode, XdpOver, xdp, xdp_detach, xdp_netlink, xdp_query};

@@ -1,0 +1,236 @@
+//! struct_ops: a map of functions that the kernel calls, as those of a TCP congestion control.
+
+use super::{AttachError, Attachment, Hint, Link};
+use crate::{
+    object::AttachType,
+    sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget, MapFd},
+};
+use std::os::fd::BorrowedFd;
+
+/// The only key of such a map.
+const KEY: [u8; 4] = [0; 4];
+/// `BPF_F_LINK` of a map's flags: it is registered by a link.
+const BY_LINK: u32 = 1 << 13;
+
+/// Registers a struct_ops map with the kernel. `value` is the kernel's struct, with descriptors of programs for functions.
+///
+/// A map made with `BPF_F_LINK` (`.struct_ops.link`, kernels from 6.4) is registered by a link. Another is registered until
+/// it is dropped here; if it is leaked it outlives the process, and no pin is needed for that.
+pub fn struct_ops(map: &MapFd, value: &[u8]) -> Result<Link, AttachError> {
+    let info =
+        sys::map_info(&map.shape().fd()).map_err(|errno| AttachError::kernel(WHAT, "attach", errno))?;
+    let what = format!("{WHAT} {}", info.name());
+    let refused = |errno| refused(&what, "attach", errno);
+    if info.map_flags & BY_LINK == 0 {
+        let map = map.try_clone().map_err(refused)?;
+        sys::map_update(map.shape(), &KEY, value, 0).map_err(refused)?;
+        return Ok(Link::new(Registered(map), what.as_str()));
+    }
+    fill(map, value).map_err(refused)?;
+    let link = LinkCreate {
+        prog: map.shape().fd(),
+        target: LinkTarget::None,
+        attach_type: AttachType::StructOps.number(),
+        flags: 0,
+        extra: LinkExtra::None,
+    };
+    Ok(Link::from_fd(sys::link_create(&link).map_err(refused)?, what.as_str()))
+}
+
+/// Puts another map (also made with `BPF_F_LINK`) in the place of the one that a link registered.
+pub fn struct_ops_update(link: &mut Link, map: &MapFd, value: &[u8]) -> Result<(), AttachError> {
+    if link.fd().is_some() {
+        fill(map, value).map_err(|errno| refused(link.what(), "update", errno))?;
+    }
+    link.update(map.shape().fd())
+}
+
+const WHAT: &str = "struct_ops";
+
+/// Sets a map's value, for a link to be made.
+fn fill(map: &MapFd, value: &[u8]) -> Result<(), Errno> {
+    match sys::map_update(map.shape(), &KEY, value, 0) {
+        // It was set for an earlier link, and cannot have changed since.
+        Err(Errno(libc::EBUSY)) => Ok(()),
+        set => set,
+    }
+}
+
+fn refused(what: &str, action: &'static str, errno: Errno) -> AttachError {
+    let hint = match errno.0 {
+        libc::EEXIST => Hint("one of this name is registered already"),
+        libc::EBUSY => Hint("this map is registered already, or was: make a new one"),
+        libc::EINVAL => Hint("a function that is needed may be missing, or a member set that must be 0"),
+        _ => Hint::of(errno),
+    };
+    AttachError::Kernel { what: what.into(), action, errno, hint }
+}
+
+/// A map that registered itself when it was filled. The kernel can neither replace it nor keep it by a pin.
+#[derive(Debug)]
+struct Registered(MapFd);
+
+impl Attachment for Registered {
+    fn link_fd(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    fn detach(&mut self) -> Result<(), Errno> {
+        sys::map_delete(self.0.shape(), &KEY)
+    }
+
+    fn leak(self: Box<Self>) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        attach::testing::{Counting, in_own_network, skip},
+        object::ProgramType,
+        sys::{BtfLoad, MapCreate},
+    };
+    use core::net::Ipv4Addr;
+    use core_relo::{
+        Endian,
+        btf::{Btf, Builder, Kind},
+    };
+    use std::{
+        io::{Read as _, Write as _},
+        net::{TcpListener, TcpStream},
+        os::fd::{AsFd as _, AsRawFd as _},
+    };
+
+    const OPS: &[u8] = b"tcp_congestion_ops";
+    const CONTROLS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    const CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+
+    fn btf() -> Option<Btf<'static>> {
+        let found = crate::target::kernel().ok().map(|kernel| kernel.parse(None).unwrap());
+        if found.is_none() {
+            println!("SKIP: the kernel has no BTF");
+        }
+        found
+    }
+
+    /// The place of a member in a struct of the kernel's, and its number.
+    fn member(btf: &Btf<'_>, of: &[u8], name: &[u8]) -> (usize, u32) {
+        let found = btf.find(of, Kind::Struct).unwrap();
+        let (n, member) = (0..).zip(found.members()).find(|(_, m)| m.name.as_bytes() == name).unwrap();
+        (usize::try_from(member.bit_offset.0 / 8).unwrap(), n)
+    }
+
+    /// A congestion control whose windows are two packets, with a counter for each function.
+    struct Control {
+        map: MapFd,
+        value: Vec<u8>,
+        functions: Vec<Counting>,
+    }
+
+    impl Control {
+        fn new(btf: &Btf<'_>, name: &str, map_flags: u32) -> Option<Self> {
+            const VALUE: &[u8] = b"bpf_struct_ops_tcp_congestion_ops";
+            let ops = btf.find(OPS, Kind::Struct).unwrap();
+            let value_type = btf.find(VALUE, Kind::Struct).unwrap();
+            let size = value_type.size().unwrap().0;
+            // The kernel wants some BTF with the map, whatever is in it.
+            let mut any = Builder::new(Endian::native());
+            any.int("int", 4, 1);
+            let load = BtfLoad { btf: &any.finish(), ..BtfLoad::default() };
+            let any = skip("a BTF", sys::btf_load(&load, &mut []))?;
+            let map = MapCreate {
+                map_type: 26,
+                btf: Some(any.as_fd()),
+                name: name.as_bytes(),
+                key_size: 4,
+                value_size: size,
+                max_entries: 1,
+                map_flags,
+                kernel_value_type: value_type.id().0,
+                ..MapCreate::default()
+            };
+            let map = match sys::map_create(&map) {
+                Err(Errno(libc::EINVAL)) if map_flags != 0 => {
+                    println!("SKIP: no links of struct_ops");
+                    return None;
+                }
+                made => MapFd::new(skip("a struct_ops map", made)?).unwrap(),
+            };
+            let mut value = vec![0; usize::try_from(size).unwrap()];
+            let (data, _) = member(btf, VALUE, b"data");
+            let mut put = |name: &[u8], bytes: &[u8]| {
+                let (at, n) = member(btf, OPS, name);
+                value[data..][at..][..bytes.len()].copy_from_slice(bytes);
+                n
+            };
+            put(b"name", name.as_bytes());
+            // TCP_CONG_NON_RESTRICTED: own network namespaces may use it.
+            put(b"flags", &Endian::native().u32_bytes(1));
+            let mut functions = Vec::new();
+            for name in [&b"ssthresh"[..], b"undo_cwnd", b"cong_avoid"] {
+                let n = put(name, &[]);
+                let function = Counting::load_for(ProgramType::StructOps, n, ops.id().0, 2)?;
+                let fd = function.fd().as_raw_fd();
+                put(name, &Endian::native().u64_bytes(u64::try_from(fd).unwrap()));
+                functions.push(function);
+            }
+            Some(Self { map, value, functions })
+        }
+
+        fn windows_widened(&self) -> &Counting {
+            &self.functions[2]
+        }
+    }
+
+    fn available(name: &str) -> bool {
+        std::fs::read_to_string(CONTROLS).unwrap().split_whitespace().any(|one| one == name)
+    }
+
+    /// Sends over a connection whose congestion control has this name.
+    fn send(name: &str) {
+        let before = std::fs::read_to_string(CONTROL).unwrap();
+        std::fs::write(CONTROL, name).unwrap();
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut far, _) = listener.accept().unwrap();
+        std::fs::write(CONTROL, before.trim()).unwrap();
+        let data = vec![7; 1 << 16];
+        std::thread::scope(|scope| {
+            scope.spawn(|| near.write_all(&data).unwrap());
+            far.read_exact(&mut vec![0; data.len()]).unwrap();
+        });
+    }
+
+    #[test]
+    fn a_congestion_control_registers_and_is_called() {
+        in_own_network(|| {
+            let Some(btf) = btf() else { return };
+            for (name, flags) in [("crt_plain", 0), ("crt_link", BY_LINK)] {
+                let name = format!("{name}{}", std::process::id());
+                let name = &name[..name.len().min(15)];
+                let Some(control) = Control::new(&btf, name, flags) else { continue };
+                let mut link = struct_ops(&control.map, &control.value).unwrap();
+                assert_eq!(link.what(), format!("struct_ops {name}"));
+                assert_eq!(link.fd().is_some(), flags == BY_LINK);
+                assert!(available(name));
+                send(name);
+                assert!(control.windows_widened().ran_since(0));
+                if flags == BY_LINK {
+                    let other = Control::new(&btf, name, flags).unwrap();
+                    struct_ops_update(&mut link, &other.map, &other.value).unwrap();
+                    send(name);
+                    assert!(other.windows_widened().ran_since(0));
+                } else {
+                    assert!(link.update(control.map.shape().fd()).is_err());
+                    assert!(
+                        link.pin("/sys/fs/bpf/never").unwrap_err().to_string().contains("cannot be pinned")
+                    );
+                    let again = struct_ops(&control.map, &control.value).unwrap_err().to_string();
+                    assert!(again.contains("this map is registered already"), "{again}");
+                }
+                link.detach().unwrap();
+                assert!(!available(name));
+            }
+        });
+    }
+}
