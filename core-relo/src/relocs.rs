@@ -84,6 +84,13 @@ pub struct SourceLine<'o> {
     pub text: Name<'o>,
 }
 
+impl Record<'_> {
+    /// The positions of its code section among those given, and of its function in that section.
+    pub fn place(&self) -> Option<(usize, usize)> {
+        Some((self.code?, self.function?))
+    }
+}
+
 /// Every relocation of an object, in the order libbpf makes them.
 #[derive(Clone, Debug)]
 pub struct Relocs<'o> {

@@ -48,6 +48,7 @@ mod elf;
 pub mod features;
 pub mod limits;
 pub mod link;
+pub mod load_plan;
 pub mod object;
 pub mod sys;
 pub mod target;

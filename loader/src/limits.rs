@@ -22,3 +22,6 @@ pub const FILE_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 /// Instructions of a program with its subprograms. Ours: many programs that share all subprograms would take the product of
 /// their sizes. The kernel's verifier takes a million.
 pub const PROGRAM_INSNS: u32 = 1_000_000;
+
+/// Instructions of all programs of an object with their subprograms. Ours, see [`PROGRAM_INSNS`].
+pub const OBJECT_INSNS: usize = 32_000_000;

@@ -188,7 +188,22 @@ impl<'d> Btf<'d> {
     /// The first type of this name and kind, the base's first.
     pub fn find(&self, name: &[u8], kind: Kind) -> Option<Type<'_>> {
         let in_base = self.base.as_ref().and_then(|base| base.find(name, kind));
-        in_base.or_else(|| self.types().find(|t| t.kind() == kind && t.name().as_bytes() == name))
+        in_base.or_else(|| self.find_own(name, kind))
+    }
+
+    /// The first own type of this name and kind, the base left out (libbpf: `btf__find_by_name_kind_own`).
+    pub fn find_own(&self, name: &[u8], kind: Kind) -> Option<Type<'_>> {
+        self.types().find(|t| t.kind() == kind && self.is_named(t.name_offset(), name))
+    }
+
+    /// Whether this very string lies at an offset; cheaper than reading what does.
+    fn is_named(&self, at: StrOffset, name: &[u8]) -> bool {
+        let Some(own) = at.0.checked_sub(self.string_start) else {
+            return self.base.as_ref().is_some_and(|base| base.is_named(at, name));
+        };
+        let strings = self.data.get(self.header.strings.clone()).unwrap_or_default();
+        let rest = strings.get(StrOffset(own).index()..).unwrap_or_default();
+        matches!(rest.strip_prefix(name), Some([0, ..]))
     }
 
     /// The bytes this was parsed from.

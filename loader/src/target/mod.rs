@@ -9,9 +9,11 @@ mod file;
 mod kernel;
 #[cfg(test)]
 mod tests;
+mod types;
 
 pub use crate::elf::{Class, ElfError};
 pub use error::{ExtractError, TargetError};
 pub use extract::{Extracted, Form, extract, find_btf_in_image};
 pub use file::{TargetFile, read};
 pub use kernel::{ModuleFile, kernel, modules, release};
+pub use types::{Found, KernelTypes, ModuleTypes, TypesError};

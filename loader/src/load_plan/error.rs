@@ -1,0 +1,122 @@
+//! Why an object cannot be planned for a kernel: found before anything is asked of it.
+
+use crate::{link::LinkError, object::ObjectError, target::TypesError};
+use core::fmt;
+use core_relo::btf::BtfError;
+use thiserror::Error;
+
+/// Why there is no plan.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum LoadPlanError {
+    /// The object contradicts itself, or holds what cannot be loaded.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// The object's relocations cannot be read.
+    #[error(transparent)]
+    Object(#[from] ObjectError),
+    /// The object is of the other byte order than this machine.
+    #[error("it is compiled for {}-endian machines, this one is not", if *is_big { "big" } else { "little" })]
+    Endian {
+        /// Whether the object is big-endian.
+        is_big: bool,
+    },
+    /// The kernel's types are needed and cannot be had.
+    #[error("the kernel's types are needed for {what}: {cause}")]
+    Types {
+        /// What needs them.
+        what: &'static str,
+        /// Why there are none.
+        #[source]
+        cause: TypesError,
+    },
+    /// CO-RE relocations that cannot be decided.
+    #[error("{} of its CO-RE relocations cannot be made:{}", .0.len(), Lines(.0))]
+    CoreRelo(Vec<Refusal>),
+    /// Externs that are not weak and that the kernel does not have.
+    #[error("{} not to be had from this kernel:{}", if .0.len() == 1 { "an extern is" } else { "externs are" }, Lines(.0))]
+    Externs(Vec<Refusal>),
+    /// A program that cannot be loaded, whatever the kernel.
+    #[error("program `{program}`: {what}")]
+    Program {
+        /// The program.
+        program: Box<str>,
+        /// What is wrong, and what to do.
+        what: Box<str>,
+    },
+    /// A map that cannot be created as it is set up.
+    #[error("map `{map}`: {what}")]
+    Map {
+        /// The map.
+        map: Box<str>,
+        /// What is wrong, and what to do.
+        what: Box<str>,
+    },
+    /// The object has nothing of that name.
+    #[error("it has no {kind} `{name}`{}", Near(.near))]
+    NoSuch {
+        /// `program`, `map` or `global`.
+        kind: &'static str,
+        /// What was asked for.
+        name: Box<str>,
+        /// What it has.
+        near: Vec<Box<str>>,
+    },
+    /// A global of another size than the value given for it.
+    #[error("global `{name}` has {expected} bytes, {found} were given")]
+    GlobalSize {
+        /// Its name.
+        name: Box<str>,
+        /// Its size in bytes.
+        expected: usize,
+        /// Bytes given.
+        found: usize,
+    },
+    /// The BTF made for the kernel is not one: an error of ours.
+    #[error("the BTF made for the kernel is damaged: {0}")]
+    MadeBtf(#[source] BtfError),
+    /// Programs that together are too large.
+    #[error("its programs with their subprograms have more than {limit} instructions")]
+    TooLong {
+        /// The most there may be.
+        limit: usize,
+    },
+}
+
+/// One thing that is refused, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Refusal {
+    /// What.
+    pub name: Box<str>,
+    /// Why, and what to do.
+    pub why: Box<str>,
+}
+
+impl Refusal {
+    pub(crate) fn new(name: impl Into<Box<str>>, why: impl Into<Box<str>>) -> Self {
+        Self { name: name.into(), why: why.into() }
+    }
+}
+
+struct Lines<'l>(&'l [Refusal]);
+
+impl fmt::Display for Lines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let [one] = self.0 {
+            return write!(f, " {}: {}", one.name, one.why);
+        }
+        self.0.iter().try_for_each(|r| write!(f, "\n  {}: {}", r.name, r.why))
+    }
+}
+
+struct Near<'n>(&'n [Box<str>]);
+
+impl fmt::Display for Near<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [] => Ok(()),
+            names => write!(f, "; it has {}", names.join(", ")),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What a plan has to know about a kernel and its machine.
+
+use crate::{
+    features::Features,
+    sys,
+    target::{KernelTypes, release},
+};
+use alloc::sync::Arc;
+use std::{fs, io};
+
+/// A kernel and its machine, as far as a plan asks. What is expensive is read when it is needed.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Host {
+    /// What the kernel can do.
+    pub features: Features,
+    /// The kernel's types.
+    pub types: Arc<KernelTypes>,
+    /// Types to relocate against instead of the kernel's (libbpf: `btf_custom_path`).
+    pub relocation_types: Option<Arc<KernelTypes>>,
+    /// Processors there may be.
+    pub cpus: u32,
+    /// Bytes of a page.
+    pub page_size: u32,
+    /// `LINUX_KERNEL_VERSION`: `(major << 16) + (minor << 8) + patch`.
+    pub kernel_version: u32,
+    /// The kernel's configuration; none: read from the running system when needed.
+    pub kconfig: Option<Arc<str>>,
+    /// Text of `/proc/kallsyms`; none: read from the running system when needed.
+    pub kallsyms: Option<Arc<str>>,
+}
+
+impl Host {
+    /// The running kernel.
+    pub fn running() -> Self {
+        Self {
+            features: Features::running(),
+            types: KernelTypes::running(),
+            relocation_types: None,
+            cpus: sys::possible_cpus().unwrap_or(1),
+            page_size: u32::try_from(sys::page_size()).unwrap_or(4096),
+            kernel_version: running_version(),
+            kconfig: None,
+            kallsyms: None,
+        }
+    }
+
+    /// A kernel of which only the types are known, taken to be able to do everything: for plans that are not carried out.
+    pub fn offline(types: Arc<KernelTypes>) -> Self {
+        Self {
+            features: Features::newest(),
+            types,
+            relocation_types: None,
+            cpus: 1,
+            page_size: 4096,
+            kernel_version: 0,
+            kconfig: Some("".into()),
+            kallsyms: Some("".into()),
+        }
+    }
+
+    /// With types to relocate against instead of the kernel's own.
+    #[must_use]
+    pub fn relocated_against(mut self, types: Arc<KernelTypes>) -> Self {
+        self.relocation_types = Some(types);
+        self
+    }
+
+    /// The configuration of the running kernel: `/boot/config-*`, or `/proc/config.gz`.
+    pub(super) fn read_kconfig(&self) -> io::Result<Arc<str>> {
+        if let Some(given) = &self.kconfig {
+            return Ok(Arc::clone(given));
+        }
+        let release = release().map_err(io::Error::other)?;
+        let plain = fs::read(format!("/boot/config-{release}"));
+        let bytes = match plain {
+            Ok(bytes) => bytes,
+            Err(_) => super::gzip::read("/proc/config.gz").map_err(|e| {
+                let tried = format!("neither /boot/config-{release} nor /proc/config.gz can be read ({e})");
+                io::Error::new(e.kind(), tried)
+            })?,
+        };
+        Ok(String::from_utf8_lossy(&bytes).into())
+    }
+
+    pub(super) fn read_kallsyms(&self) -> io::Result<Arc<str>> {
+        match &self.kallsyms {
+            Some(given) => Ok(Arc::clone(given)),
+            None => Ok(String::from_utf8_lossy(&fs::read("/proc/kallsyms")?).into()),
+        }
+    }
+}
+
+/// The running kernel's version (libbpf: `get_kernel_version`): Debian and Ubuntu hide it from `uname -r`.
+fn running_version() -> u32 {
+    let read = |path| fs::read_to_string(path).unwrap_or_default();
+    let ubuntu = read("/proc/version_signature");
+    let debian = read("/proc/sys/kernel/version");
+    let release = read("/proc/sys/kernel/osrelease");
+    ubuntu_version(&ubuntu)
+        .or_else(|| debian_version(&debian))
+        .or_else(|| version(&release))
+        .unwrap_or_default()
+}
+
+/// `Ubuntu 5.4.0-12.15-generic 5.4.8`: the last word.
+fn ubuntu_version(signature: &str) -> Option<u32> {
+    version(signature.split_whitespace().nth(2)?)
+}
+
+/// `#1 SMP Debian 6.1.192-2 (2026-10-01)`.
+fn debian_version(text: &str) -> Option<u32> {
+    version(text.split_once("Debian ")?.1)
+}
+
+/// `6.1.192-2`; also `7.3~rc7` and `7.3-cloud`, whose third number is 0 (libbpf 1.7 fails there).
+fn version(text: &str) -> Option<u32> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let mut numbers = text.get(..end)?.split('.').map(str::parse::<u32>);
+    let major = numbers.next()?.ok()?;
+    let minor = numbers.next()?.ok()?;
+    let patch = numbers.next().and_then(Result::ok).unwrap_or_default();
+    // KERNEL_VERSION() in the kernel's headers stops at 255.
+    Some((major.min(0xffff) << 16) | (minor.min(0xff) << 8) | patch.min(0xff))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_distributions() {
+        assert_eq!(version("6.18.44-fc"), Some(0x06_12_2c));
+        assert_eq!(version("7.3-cloud-amd64"), Some(0x07_03_00));
+        assert_eq!(version("5.10.300"), Some(0x05_0a_ff));
+        assert_eq!(version("x"), None);
+        assert_eq!(debian_version("#1 SMP Debian 6.1.192-2 (2026-10-01)"), Some(0x06_01_c0));
+        assert_eq!(debian_version("#1 SMP Debian 7.3~rc7-1~exp1"), Some(0x07_03_00));
+        assert_eq!(ubuntu_version("Ubuntu 5.4.0-12.15-generic 5.4.8\n"), Some(0x05_04_08));
+        assert_ne!(running_version(), 0);
+    }
+}

@@ -1,0 +1,218 @@
+//! Everything a load asks of the kernel, as data: what [`load`](crate::load::load) carries out and a dry run prints.
+//!
+//! A plan is made of an object, a caller's [`Settings`] and a [`Host`] (what the kernel has and can do). Making it changes
+//! nothing. Where libbpf decides something while it loads, the decision is made here.
+
+mod arg_ctx;
+mod attach_to;
+mod btf_fixup;
+mod display;
+mod error;
+mod gzip;
+mod host;
+mod kconfig;
+mod ksyms;
+mod maps;
+mod programs;
+mod relocate;
+mod sanitize;
+mod settings;
+mod struct_ops;
+
+pub use attach_to::AttachPlan;
+pub use error::{LoadPlanError, Refusal};
+pub use host::Host;
+pub use maps::{MapPlan, MapRole, SlotPlan};
+pub use programs::{Fixup, FixupOf, ProgramPlan};
+pub(crate) use programs::{POISON_KFUNC, POISON_MAP};
+pub use relocate::Poisoned;
+pub use settings::{AttachTo, MapSettings, ProgramSettings, Settings, TokenSource};
+
+use crate::{
+    elf::text,
+    features::Feature,
+    limits,
+    link::{Parts, externs},
+    object::{Object, Program},
+};
+use core_relo::Endian;
+use ksyms::Modules;
+use std::collections::HashMap;
+
+/// A load, ready to be carried out.
+///
+/// `Display` prints it as the dry run of a load.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LoadPlan {
+    /// The object's name.
+    pub name: String,
+    /// The programs' license.
+    pub license: Vec<u8>,
+    /// The kernel's version as programs are given it (kernels before 5.0 compare it).
+    pub kernel_version: u32,
+    /// The object's BTF as this kernel takes it.
+    pub btf: Option<Vec<u8>>,
+    /// Whether nothing can be loaded if the kernel refuses the BTF.
+    pub btf_is_mandatory: bool,
+    /// Maps, in libbpf's order; jump tables last.
+    pub maps: Vec<MapPlan>,
+    /// Programs that are loaded, in the object's order.
+    pub programs: Vec<ProgramPlan>,
+    /// Programs that are not: by name, and why not.
+    pub skipped: Vec<(String, &'static str)>,
+    /// Modules whose BTF is needed: name, and the kernel's id of the BTF.
+    pub modules: Vec<(String, u32)>,
+    /// The array of descriptors that instructions refer to by place: modules, from place 1 on.
+    pub fd_array: Vec<usize>,
+    /// Whether programs hold the maps of constants though they do not mention them.
+    pub bind_rodata: bool,
+    /// Where a BPF token comes from.
+    pub token: TokenSource,
+    /// CO-RE relocations whose instructions are traps on this kernel, in case the verifier gets there.
+    pub poisoned: Vec<Poisoned>,
+    /// The functions whose relocations took part.
+    pub(crate) selected: Vec<bool>,
+    /// Names of the externs in the order in which missing functions are numbered.
+    pub externs: Vec<String>,
+}
+
+impl LoadPlan {
+    /// Plans a load.
+    pub fn new(object: &Object<'_>, settings: &Settings, host: &Host) -> Result<Self, LoadPlanError> {
+        if host.features.is_live() && object.endian() != Endian::native() {
+            return Err(LoadPlanError::Endian { is_big: object.endian() == Endian::Big });
+        }
+        let parts = Parts::collect(object)?;
+        check_names(object, &parts, settings)?;
+        let mut edit = btf_fixup::mended(object, &parts.externs)?;
+        let mut modules = Modules::default();
+
+        let kconfig_size = externs::config_size(&parts.externs);
+        let kconfig = kconfig::values(&parts.externs, kconfig_size, host, settings.kconfig.as_deref())?;
+        let resolved = ksyms::resolve(object.btf(), &parts.externs, host, &mut modules)?;
+        let tables = struct_ops_tables(object, &parts, settings, host, &mut modules)?;
+        let mut maps =
+            maps::Planning { object, table: &parts.maps, settings, host, kconfig, struct_ops: &tables }
+                .maps(&mut edit)?;
+
+        let (selected, skipped) = select(object, settings, &tables);
+        let (code, poisoned) = relocate::relocated(object, &selected, settings, host)?;
+        let mut planning = programs::Planning {
+            object,
+            parts: &parts,
+            host,
+            externs: &resolved,
+            struct_ops: &tables,
+            log_level: settings.log_level,
+            fd_array: Vec::new(),
+            jump_tables: HashMap::new(),
+        };
+        let default = ProgramSettings::default();
+        let (mut programs, mut total) = (Vec::new(), 0usize);
+        for (function, program) in object.programs().iter().enumerate() {
+            if program.is_subprogram || !selected.get(function).copied().unwrap_or_default() {
+                continue;
+            }
+            let own = settings.programs.get(&*String::from_utf8_lossy(program.name)).unwrap_or(&default);
+            let plan = planning.one(function, &code, own, &mut maps, &mut modules, &mut edit)?;
+            total = total.saturating_add(plan.insns.len() / 8);
+            if total > limits::OBJECT_INSNS {
+                return Err(LoadPlanError::TooLong { limit: limits::OBJECT_INSNS });
+            }
+            programs.push(plan);
+        }
+        let fd_array = planning.fd_array;
+        let has_struct_ops = maps.iter().any(|m| m.role == MapRole::StructOps);
+        let has_rodata = maps.iter().any(|m| m.role == MapRole::Rodata && m.autocreate);
+        let btf = match edit {
+            Some(mut edit) if host.features.has(Feature::Btf) => {
+                btf_fixup::hide_functions(object, &mut edit);
+                sanitize::sanitize(&mut edit, &host.features);
+                Some(edit.finish())
+            }
+            _ => None,
+        };
+        Ok(Self {
+            name: settings.name.clone(),
+            license: object.license().unwrap_or_default().to_vec(),
+            kernel_version: object.kernel_version().unwrap_or(host.kernel_version),
+            btf,
+            btf_is_mandatory: has_struct_ops,
+            bind_rodata: has_rodata && !programs.is_empty() && host.features.has(Feature::ProgBindMap),
+            maps,
+            programs,
+            skipped,
+            modules: modules.0,
+            fd_array,
+            token: settings.token.clone(),
+            poisoned,
+            selected,
+            externs: parts.externs.iter().map(|e| String::from_utf8_lossy(e.name).into_owned()).collect(),
+        })
+    }
+}
+
+/// A setting for something the object does not have is a mistake of the caller's.
+fn check_names(object: &Object<'_>, parts: &Parts<'_, '_>, settings: &Settings) -> Result<(), LoadPlanError> {
+    let programs: Vec<_> =
+        object.programs().iter().filter(|p| !p.is_subprogram).map(|p| text(p.name)).collect();
+    let maps: Vec<_> = parts.maps.entries.iter().map(|m| text(m.name)).collect();
+    let check = |kind, name: &str, has: &[Box<str>]| match has.iter().any(|h| **h == *name) {
+        true => Ok(()),
+        false => Err(LoadPlanError::NoSuch { kind, name: name.into(), near: has.to_vec() }),
+    };
+    settings.programs.keys().try_for_each(|name| check("program", name, &programs))?;
+    settings.maps.keys().try_for_each(|name| check("map", name, &maps))
+}
+
+fn struct_ops_tables(
+    object: &Object<'_>,
+    parts: &Parts<'_, '_>,
+    settings: &Settings,
+    host: &Host,
+    modules: &mut Modules,
+) -> Result<struct_ops::Tables, LoadPlanError> {
+    let of = |at: usize| {
+        let entry = parts.maps.entries.get(at)?;
+        Some((entry, settings.maps.get(&*String::from_utf8_lossy(entry.name))))
+    };
+    let created = |at: usize| {
+        let Some((entry, settings)) = of(at) else { return false };
+        let optional = match entry.source {
+            crate::link::maps::MapSource::StructOps(table) => table.section.name.starts_with(b"?"),
+            _ => false,
+        };
+        settings.and_then(|s| s.autocreate).unwrap_or(!optional)
+    };
+    let changed = |at: usize| of(at).and_then(|(_, settings)| settings?.data.clone());
+    struct_ops::resolve(object, &parts.maps, host, modules, created, changed)
+}
+
+/// Which programs are loaded, by place; subprograms count as such. And those that are not, with the reason.
+fn select(
+    object: &Object<'_>,
+    settings: &Settings,
+    tables: &struct_ops::Tables,
+) -> (Vec<bool>, Vec<(String, &'static str)>) {
+    let mut skipped = Vec::new();
+    let mut one = |(at, p): (usize, &Program<'_>)| {
+        if p.is_subprogram {
+            return true;
+        }
+        let name = String::from_utf8_lossy(p.name).into_owned();
+        let wanted = settings.programs.get(&name).and_then(|s| s.autoload);
+        let why = match (wanted, tables.autoload.get(&at)) {
+            (Some(false), _) => "not wanted",
+            // Where it stands in a table, the table decides; as in libbpf.
+            (_, Some(false)) => "no struct_ops table that is created uses it",
+            (Some(true), _) | (None, Some(true)) => return true,
+            (None, None) if !p.autoload() => "its section begins with `?`",
+            (None, None) => return true,
+        };
+        skipped.push((name, why));
+        false
+    };
+    let selected = object.programs().iter().enumerate().map(&mut one).collect();
+    (selected, skipped)
+}

@@ -1,0 +1,122 @@
+//! What a caller wants otherwise than the object says.
+
+use crate::object::{AttachType, ProgramType};
+use alloc::sync::Arc;
+use std::{collections::HashMap, os::fd::OwnedFd, path::PathBuf};
+
+/// Settings of a load.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Settings {
+    /// The object's name: the kernel shows it in those of data maps, and errors begin with it.
+    pub name: String,
+    /// Programs set up otherwise, by name.
+    pub programs: HashMap<String, ProgramSettings>,
+    /// Maps set up otherwise, by name; data maps go by their section's.
+    pub maps: HashMap<String, MapSettings>,
+    /// Where maps that are pinned by name go.
+    pub pin_root: PathBuf,
+    /// Lines of configuration that come before the kernel's own.
+    pub kconfig: Option<String>,
+    /// BPF token.
+    pub token: TokenSource,
+    /// How much the verifier says of programs that it accepts: 0 nothing, 1, 2 everything; 4 adds statistics.
+    pub log_level: u32,
+    /// Where CO-RE is to differ from libbpf.
+    pub core_options: core_relo::plan::Options,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            programs: HashMap::new(),
+            maps: HashMap::new(),
+            pin_root: PathBuf::from("/sys/fs/bpf"),
+            kconfig: None,
+            token: TokenSource::Auto,
+            log_level: 0,
+            core_options: core_relo::plan::Options::default(),
+        }
+    }
+}
+
+/// Where a BPF token comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TokenSource {
+    /// From `/sys/fs/bpf` if that delegates, else none; as libbpf does.
+    #[default]
+    Auto,
+    /// None.
+    Off,
+    /// From the bpffs at this path, which has to delegate.
+    Path(PathBuf),
+}
+
+/// Settings of a program.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ProgramSettings {
+    /// Whether it is loaded; none: unless its section begins with `?`.
+    pub autoload: Option<bool>,
+    /// Its type, where the section's name does not say.
+    pub program_type: Option<ProgramType>,
+    /// Its expected attach type, likewise.
+    pub attach_type: Option<AttachType>,
+    /// Further `BPF_F_*` flags.
+    pub flags: u32,
+    /// The network device it is for, 0 for none.
+    pub ifindex: u32,
+    /// What it attaches to, instead of what its section says.
+    pub attach_to: Option<AttachTo>,
+    /// How much the verifier says, instead of the setting for all.
+    pub log_level: Option<u32>,
+}
+
+/// What a tracing, LSM, extension or iterator program attaches to.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum AttachTo {
+    /// A function or hook of the kernel, or of the module before a `:`.
+    Kernel(String),
+    /// A function of another program.
+    Program {
+        /// The program.
+        program: Arc<OwnedFd>,
+        /// The function's name in its BTF.
+        function: String,
+    },
+}
+
+/// Settings of a map.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct MapSettings {
+    /// Whether it is created; none: unless its section begins with `?`. References to one that is not are poisoned.
+    pub autocreate: Option<bool>,
+    /// How many entries it may have.
+    pub max_entries: Option<u32>,
+    /// Bytes of a value; of a data map the new size of its section.
+    pub value_size: Option<u32>,
+    /// Bytes of a key.
+    pub key_size: Option<u32>,
+    /// Its type.
+    pub map_type: Option<u32>,
+    /// `BPF_F_*` flags.
+    pub map_flags: Option<u32>,
+    /// What else its type takes.
+    pub map_extra: Option<u64>,
+    /// The memory node it is put on.
+    pub numa_node: Option<u32>,
+    /// The network device it belongs to.
+    pub ifindex: u32,
+    /// Where it is pinned, or whether not: `Some(None)`.
+    pub pin: Option<Option<PathBuf>>,
+    /// A map to use instead of creating one.
+    pub reuse: Option<Arc<OwnedFd>>,
+    /// For a map of maps: a map like those it will hold.
+    pub inner: Option<Arc<OwnedFd>>,
+    /// What a data map, or the arena, holds at first.
+    pub data: Option<Vec<u8>>,
+}

@@ -1,0 +1,296 @@
+//! Tables of programs that a kernel subsystem calls (libbpf: `bpf_map__init_kern_struct_ops`).
+//!
+//! A table's struct is matched with the kernel's of the same essential name, member by member: values are copied to where the
+//! kernel has them, programs are loaded for the member they stand in.
+
+use super::{LoadPlanError, host::Host, ksyms::Modules};
+use crate::{
+    elf::text,
+    features::Feature,
+    link::maps::{MapSource, MapTable, StructOps},
+    object::{Object, Place, ProgramType},
+    target::Found,
+};
+use core_relo::{
+    Name, TypeId,
+    btf::{Btf, Kind, Member, Type},
+};
+use std::collections::{BTreeMap, HashMap};
+
+/// A table as the kernel wants it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Table {
+    /// The kernel's type of the map's value, and its size.
+    pub(super) value_type: TypeId,
+    pub(super) value_size: u32,
+    /// The module the type is in, among the plan's.
+    pub(super) module: Option<usize>,
+    /// The map's value; programs are missing in it.
+    pub(super) value: Vec<u8>,
+    /// Where programs go: `(byte, program)`.
+    pub(super) programs: Vec<(usize, usize)>,
+}
+
+/// What a struct_ops program is loaded for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot {
+    /// The kernel's struct.
+    pub(super) ty: TypeId,
+    /// The member.
+    pub(super) member: u32,
+    pub(super) module: Option<usize>,
+}
+
+/// All tables of an object.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tables {
+    /// By map; those that are not created are left out.
+    pub(super) tables: HashMap<usize, Table>,
+    /// By program.
+    pub(super) slots: HashMap<usize, Slot>,
+    /// Whether a program that stands in a table is to be loaded: if it stands in one that is created.
+    pub(super) autoload: HashMap<usize, bool>,
+}
+
+/// A table as the object has it.
+struct Local<'l> {
+    name: &'l [u8],
+    table: StructOps<'l, 'l>,
+    data: Vec<u8>,
+    /// Programs by member.
+    programs: BTreeMap<u32, usize>,
+}
+
+/// Matches every table that is created. `data` gives a table's bytes if a caller changed them.
+pub(super) fn resolve(
+    object: &Object<'_>,
+    maps: &MapTable<'_, '_>,
+    host: &Host,
+    modules: &mut Modules,
+    created: impl Fn(usize) -> bool,
+    changed: impl Fn(usize) -> Option<Vec<u8>>,
+) -> Result<Tables, LoadPlanError> {
+    let mut out = Tables::default();
+    let Some(btf) = object.btf() else { return Ok(out) };
+    for (at, entry) in maps.entries.iter().enumerate() {
+        let MapSource::StructOps(table) = entry.source else { continue };
+        let mut local = local(object, btf, entry.name, table)?;
+        if let Some(data) = changed(at) {
+            local.data = data;
+        }
+        let used: Vec<_> = local.programs.values().copied().collect();
+        if created(at) {
+            let table = matched(btf, &mut local, host, modules, &mut out.slots)?;
+            out.tables.insert(at, table);
+            for program in used {
+                let stays = local.programs.values().any(|p| *p == program);
+                *out.autoload.entry(program).or_default() |= stays;
+            }
+        } else {
+            for program in used {
+                out.autoload.entry(program).or_default();
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// Programs that stand in a table, from its relocations (libbpf: `bpf_object__collect_st_ops_relos`).
+fn local<'l>(
+    object: &'l Object<'_>,
+    btf: &Btf<'_>,
+    name: &'l [u8],
+    table: StructOps<'l, 'l>,
+) -> Result<Local<'l>, LoadPlanError> {
+    let fail = |what: String| LoadPlanError::Map { map: text(name), what: what.into() };
+    let start = usize::try_from(table.offset).unwrap_or(usize::MAX);
+    let end = start.saturating_add(usize::try_from(table.size).unwrap_or(usize::MAX));
+    let data = table
+        .section
+        .bytes
+        .get(start..end)
+        .ok_or_else(|| fail("it reaches past its section".into()))?
+        .to_vec();
+    let ty = btf.ty(table.ty).ok_or_else(|| fail("its type does not exist".into()))?;
+    let mut programs = BTreeMap::new();
+    for reloc in object.elf_relocs_of(table.section.section_index) {
+        let reloc = reloc?;
+        let within = reloc.offset.checked_sub(table.offset.into()).filter(|w| *w < table.size.into());
+        let Some(within) = within else { continue };
+        let member = ty.members().find(|m| u64::from(m.bit_offset.0) == within.saturating_mul(8));
+        let member = member
+            .ok_or_else(|| fail(format!("byte {within} refers to a function, and no member is there")))?;
+        let symbol = String::from_utf8_lossy(reloc.symbol.name).into_owned();
+        if !is_function_pointer(btf, member.ty) {
+            return Err(fail(format!(
+                "member `{}` refers to `{symbol}`, but is no pointer to a function",
+                member.name
+            )));
+        }
+        let Place::Section(section) = reloc.symbol.place else {
+            return Err(fail(format!(
+                "member `{}` refers to `{symbol}`, which is not defined here",
+                member.name
+            )));
+        };
+        let found = object.programs().iter().position(|p| {
+            p.section_index == section && u64::from(p.start.0).saturating_mul(8) == reloc.symbol.value
+        });
+        let is_one = |at: &usize| {
+            let def = object.programs().get(*at).and_then(crate::object::Program::sec_def);
+            def.is_some_and(|d| d.program_type == ProgramType::StructOps)
+        };
+        let program = found.filter(is_one).ok_or_else(|| {
+            fail(format!(
+                "member `{}` refers to `{symbol}`, which is no program of a section `struct_ops`",
+                member.name
+            ))
+        })?;
+        programs.insert(member.index, program);
+    }
+    Ok(Local { name, table, data, programs })
+}
+
+fn is_function_pointer(btf: &Btf<'_>, id: TypeId) -> bool {
+    let pointer = btf.strip(id).ok().filter(|t| t.kind() == Kind::Ptr);
+    let to = pointer.and_then(Type::target).and_then(|to| btf.strip(to).ok());
+    to.is_some_and(|t| t.kind() == Kind::FuncProto)
+}
+
+/// Matches a table with the kernel's struct; programs of members that the kernel lacks are taken out of `local`.
+fn matched(
+    btf: &Btf<'_>,
+    local: &mut Local<'_>,
+    host: &Host,
+    modules: &mut Modules,
+    slots: &mut HashMap<usize, Slot>,
+) -> Result<Table, LoadPlanError> {
+    let fail = |what: String| LoadPlanError::Map { map: text(local.name), what: what.into() };
+    let ty = btf.ty(local.table.ty).ok_or_else(|| fail("its type does not exist".into()))?;
+    let name = ty.name().essential();
+    let wrapper = [b"bpf_struct_ops_".as_slice(), name.as_bytes()].concat();
+    let types = |cause| LoadPlanError::Types { what: "its struct_ops tables", cause };
+    let in_modules = host.features.has(Feature::ModuleBtf);
+    let lacking = || {
+        fail(format!(
+            "this kernel has no struct_ops `{name}` (no struct bpf_struct_ops_{name} in its BTF or a module's)"
+        ))
+    };
+    let Found { ty: value, module, .. } =
+        host.types.find(&wrapper, Kind::Struct, in_modules).map_err(types)?.ok_or_else(lacking)?;
+    let kernel = value.btf();
+    let inner = kernel.find(name.as_bytes(), Kind::Struct).ok_or_else(lacking)?;
+    let data = value.members().find(|m| m.ty == inner.id()).ok_or_else(lacking)?;
+    let module = module.map(|m| modules.place(&m.name, m.id));
+    let mut table = Table {
+        value_type: value.id(),
+        value_size: value.size_or_type(),
+        module,
+        value: vec![0; usize::try_from(value.size_or_type()).unwrap_or_default()],
+        programs: Vec::new(),
+    };
+    let data_offset = byte(&data);
+    for member in ty.members() {
+        let m = MemberPair { btf, kernel, inner, member, map: local.name };
+        let program = local.programs.get(&member.index).copied();
+        match m.place(&local.data)? {
+            // All zero, and unknown to the kernel.
+            None => {
+                local.programs.remove(&member.index);
+            }
+            Some((_, to, _)) if m.is_pointer()? => {
+                let Some(program) = program else { continue };
+                m.must_be_function(&to)?;
+                let slot = Slot { ty: inner.id(), member: to.index, module };
+                if *slots.entry(program).or_insert(slot) != slot {
+                    return Err(m.fail("its program stands in two tables at different places"));
+                }
+                table.programs.push((data_offset.saturating_add(byte(&to)), program));
+            }
+            Some((from, to, size)) => {
+                let start = data_offset.saturating_add(byte(&to));
+                let room = table.value.get_mut(start..start.saturating_add(size));
+                match (room, local.data.get(from..from.saturating_add(size))) {
+                    (Some(room), Some(bytes)) => room.copy_from_slice(bytes),
+                    _ => return Err(m.fail("it reaches past the struct")),
+                }
+            }
+        }
+    }
+    Ok(table)
+}
+
+fn byte(member: &Member<'_>) -> usize {
+    usize::try_from(member.bit_offset.0 / 8).unwrap_or(usize::MAX)
+}
+
+/// A member of the object's struct beside the kernel's struct.
+struct MemberPair<'m> {
+    btf: &'m Btf<'m>,
+    kernel: &'m Btf<'m>,
+    inner: Type<'m>,
+    member: Member<'m>,
+    map: &'m [u8],
+}
+
+impl<'m> MemberPair<'m> {
+    #[cold]
+    fn fail(&self, what: impl core::fmt::Display) -> LoadPlanError {
+        LoadPlanError::Map {
+            map: text(self.map),
+            what: format!("member `{}`: {what}", self.member.name).into(),
+        }
+    }
+
+    /// Where the member's bytes are, the kernel's member of the name, and the size of both; none if the kernel has none and
+    /// the bytes are 0.
+    fn place(&self, data: &[u8]) -> Result<Option<(usize, Member<'m>, usize)>, LoadPlanError> {
+        let size = self.btf.size_of(self.member.ty).map_err(|e| self.fail(e))?;
+        let size = usize::try_from(size.0).unwrap_or(usize::MAX);
+        let from = byte(&self.member);
+        let bytes = data
+            .get(from..from.saturating_add(size))
+            .ok_or_else(|| self.fail("it reaches past the struct"))?;
+        let name = self.member.name;
+        let Some(to) = self.inner.members().find(|m| m.name.as_bytes() == name.as_bytes()) else {
+            if bytes.iter().any(|b| *b != 0) {
+                let of = Name::new(self.inner.name().as_bytes());
+                return Err(self.fail(format_args!(
+                    "the kernel's struct {of} has no such member, and it is not 0 here"
+                )));
+            }
+            return Ok(None);
+        };
+        if self.member.bitfield_bits != 0 || to.bitfield_bits != 0 {
+            return Err(self.fail("bitfields are not supported"));
+        }
+        let local = self.btf.strip(self.member.ty).map_err(|e| self.fail(e))?;
+        let target = self.kernel.strip(to.ty).map_err(|e| self.fail(e))?;
+        if local.kind() != target.kind() {
+            return Err(self.fail(format_args!(
+                "it is {} here, {} in the kernel",
+                local.kind(),
+                target.kind()
+            )));
+        }
+        if local.kind() != Kind::Ptr {
+            let there = self.kernel.size_of(to.ty).map_err(|e| self.fail(e))?;
+            if usize::try_from(there.0) != Ok(size) {
+                return Err(self.fail(format_args!("it has {size} bytes here, {there} in the kernel")));
+            }
+        }
+        Ok(Some((from, to, size)))
+    }
+
+    fn is_pointer(&self) -> Result<bool, LoadPlanError> {
+        Ok(self.btf.strip(self.member.ty).map_err(|e| self.fail(e))?.kind() == Kind::Ptr)
+    }
+
+    fn must_be_function(&self, to: &Member<'_>) -> Result<(), LoadPlanError> {
+        if is_function_pointer(self.kernel, to.ty) {
+            Ok(())
+        } else {
+            Err(self.fail("the kernel's is no pointer to a function"))
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The kernel's types for a load: main BTF and modules, each read when it is first needed, shared by whoever holds them.
+
+use super::{TargetError, kernel};
+use crate::sys::{self, Errno};
+use alloc::sync::{Arc, Weak};
+use core_relo::{
+    Target,
+    btf::{Btf, Kind, Type},
+};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// A kernel's types.
+///
+/// [`running`](Self::running) gives the same to all who ask while somebody holds it, so that several objects and programs
+/// share one parsed BTF.
+#[derive(Debug)]
+pub struct KernelTypes {
+    main: OnceLock<Result<Arc<Btf<'static>>, TargetError>>,
+    modules: OnceLock<Result<Vec<ModuleTypes>, Errno>>,
+    live: bool,
+}
+
+/// A module's types.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ModuleTypes {
+    /// The module's name.
+    pub name: String,
+    /// The kernel's id of its BTF; 0 if it did not come from the running kernel.
+    pub id: u32,
+    /// Its types, split from the kernel's.
+    pub btf: Arc<Btf<'static>>,
+}
+
+/// Something found in a kernel's types.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Found<'k> {
+    /// It.
+    pub ty: Type<'k>,
+    /// The module it is in; none for the kernel itself.
+    pub module: Option<&'k ModuleTypes>,
+}
+
+impl KernelTypes {
+    /// The running kernel's.
+    pub fn running() -> Arc<Self> {
+        static SHARED: Mutex<Weak<KernelTypes>> = Mutex::new(Weak::new());
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = shared.upgrade() {
+            return known;
+        }
+        let new = Arc::new(Self { main: OnceLock::new(), modules: OnceLock::new(), live: true });
+        *shared = Arc::downgrade(&new);
+        new
+    }
+
+    /// Those of a target that somebody else read: for plans without a kernel.
+    pub fn given(
+        main: Arc<Btf<'static>>,
+        modules: impl IntoIterator<Item = (String, Arc<Btf<'static>>)>,
+    ) -> Self {
+        let modules = modules.into_iter().map(|(name, btf)| ModuleTypes { name, id: 0, btf }).collect();
+        Self { main: OnceLock::from(Ok(main)), modules: OnceLock::from(Ok(modules)), live: false }
+    }
+
+    /// None at all: a kernel without BTF.
+    pub fn none() -> Self {
+        let error = TargetError::NoKernelBtf { release: String::from("given") };
+        Self { main: OnceLock::from(Err(error)), modules: OnceLock::from(Ok(Vec::new())), live: false }
+    }
+
+    /// Whether these are the running kernel's.
+    pub fn is_live(&self) -> bool {
+        self.live
+    }
+
+    /// The kernel's own.
+    pub fn main(&self) -> Result<&Arc<Btf<'static>>, TargetError> {
+        let read = || {
+            let file = kernel()?;
+            file.parse(None).map(Arc::new)
+        };
+        self.main.get_or_init(read).as_ref().map_err(Clone::clone)
+    }
+
+    /// Its modules', in the order in which they were loaded (libbpf: `load_module_btfs`).
+    pub fn modules(&self) -> Result<&[ModuleTypes], Errno> {
+        let read = || {
+            let Ok(main) = self.main() else { return Ok(Vec::new()) };
+            read_modules(main)
+        };
+        self.modules.get_or_init(read).as_deref().map_err(|e| *e)
+    }
+
+    /// The first type of this name and kind, the kernel's first, then in its modules.
+    pub fn find(&self, name: &[u8], kind: Kind, in_modules: bool) -> Result<Option<Found<'_>>, TypesError> {
+        if let Some(ty) = self.main()?.find(name, kind) {
+            return Ok(Some(Found { ty, module: None }));
+        }
+        if !in_modules {
+            return Ok(None);
+        }
+        let found = self
+            .modules()?
+            .iter()
+            .find_map(|m| Some(Found { ty: m.btf.find_own(name, kind)?, module: Some(m) }));
+        Ok(found)
+    }
+
+    /// For CO-RE: the kernel alone, or with its modules.
+    pub fn target(&self, with_modules: bool) -> Result<Target<'static>, TypesError> {
+        let target = Target::new("vmlinux", Arc::clone(self.main()?));
+        if !with_modules {
+            return Ok(target);
+        }
+        let modules = self.modules()?.iter().map(|m| (m.name.clone(), Arc::clone(&m.btf)));
+        Ok(target.with_modules(modules))
+    }
+}
+
+/// Why the kernel's types cannot be looked at.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TypesError {
+    /// The kernel's own are missing or damaged.
+    #[error(transparent)]
+    Main(#[from] TargetError),
+    /// The modules' cannot be had.
+    #[error("cannot read the BTF of the kernel's modules: {0}")]
+    Modules(#[from] Errno),
+}
+
+fn read_modules(main: &Arc<Btf<'static>>) -> Result<Vec<ModuleTypes>, Errno> {
+    let mut found = Vec::new();
+    let mut id = 0;
+    while let Some(next) = sys::next_btf_id(id)? {
+        id = next;
+        let fd = match sys::btf_fd_by_id(id) {
+            // It was unloaded just now.
+            Err(Errno(libc::ENOENT)) => continue,
+            other => other?,
+        };
+        if sys::btf_info(&fd)?.kernel_btf == 0 {
+            continue;
+        }
+        let name = sys::btf_name(&fd)?;
+        if name == "vmlinux" {
+            continue;
+        }
+        match Btf::parse_split(sys::btf_bytes(&fd)?, Arc::clone(main)) {
+            Ok(btf) => found.push(ModuleTypes { name, id, btf: Arc::new(btf) }),
+            Err(e) => log::warn!("module {name}: its BTF is not read: {e}"),
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_running_kernels_types_are_shared_while_they_are_held() {
+        let first = KernelTypes::running();
+        assert!(Arc::ptr_eq(&first, &KernelTypes::running()));
+        let Ok(main) = first.main() else { return println!("SKIP: this kernel has no BTF") };
+        assert!(Arc::ptr_eq(main, KernelTypes::running().main().unwrap()));
+        let task = first.find(b"task_struct", Kind::Struct, false).unwrap();
+        assert!(task.is_some_and(|t| t.module.is_none()));
+        assert!(first.find(b"no_such_struct_anywhere", Kind::Struct, false).unwrap().is_none());
+    }
+}
