@@ -45,6 +45,9 @@ extern crate alloc;
 pub mod attach;
 mod elf;
 pub mod limits;
+#[cfg(test)]
+mod live;
 pub mod object;
+pub mod ring;
 pub mod sys;
 pub mod target;

@@ -18,11 +18,23 @@
 //! ```
 
 mod bpf;
+mod epoll;
 mod errno;
+mod mapping;
 mod memory;
 mod mmap;
+mod pod;
+mod ring;
 
 pub use bpf::*;
 pub use errno::Errno;
 pub use memory::{page_size, possible_cpus, raise_memlock_limit};
+pub use pod::{LpmKey, Pod};
+pub use ring::RingFault;
+
+pub(crate) use epoll::{Epoll, Interest};
+pub(crate) use mapping::{Access, Mapping, to_pages};
+#[cfg(test)]
+pub(crate) use memory::pin_to_first_cpu;
 pub(crate) use mmap::Map;
+pub(crate) use ring::{KernelRing, OpenFault, PerfRecord, PerfRing, PerfWakeup, Reserve, Slot, UserRing};
