@@ -49,6 +49,9 @@ pub mod features;
 pub mod limits;
 pub mod link;
 pub mod load_plan;
+#[cfg(test)]
+mod live;
 pub mod object;
+pub mod ring;
 pub mod sys;
 pub mod target;

@@ -18,18 +18,30 @@
 //! ```
 
 mod bpf;
+mod epoll;
 mod errno;
+mod mapping;
 mod memory;
 mod mmap;
 mod netlink;
 #[cfg(test)]
 mod testing;
+mod pod;
+mod ring;
 
 pub(crate) use bpf::link_create_closed;
 pub use bpf::*;
 pub use errno::Errno;
 pub use memory::{page_size, possible_cpus, raise_memlock_limit};
+pub use pod::{LpmKey, Pod};
+pub use ring::RingFault;
+
+pub(crate) use epoll::{Epoll, Interest};
+pub(crate) use mapping::{Access, Mapping, to_pages};
+#[cfg(test)]
+pub(crate) use memory::pin_to_first_cpu;
 pub(crate) use mmap::Map;
 pub(crate) use netlink::Netlink;
 #[cfg(test)]
 pub(crate) use testing::own_network;
+pub(crate) use ring::{KernelRing, OpenFault, PerfRecord, PerfRing, PerfWakeup, Reserve, Slot, UserRing};

@@ -1,0 +1,156 @@
+//! Reading perf buffers that programs write.
+#![cfg(test)]
+
+use crate::{
+    live::{add, call, exit, filter, insn, load_map, load_payload, map, mov, run, set},
+    object::MapType,
+    ring::{PerfBuffer, PerfBufferOptions, RingError, Wakeup},
+    sys::{self, MapFd, Pod as _, page_size, possible_cpus},
+};
+use core::{ops::ControlFlow, time::Duration};
+use std::{os::fd::OwnedFd, sync::Mutex};
+
+/// Sends the first `len` bytes of the payload; returns 0 if there was room.
+fn sender(map: &MapFd, len: i32) -> Option<OwnedFd> {
+    let mut code = load_payload(len);
+    code.push(mov(1, 6));
+    code.extend(load_map(2, map));
+    // r3 = BPF_F_CURRENT_CPU
+    code.extend([insn(0xb4, 3, 0, 0, -1), mov(4, 10), add(4, -512), set(5, len), call(25), exit()]);
+    filter(&code)
+}
+
+fn events() -> Option<MapFd> {
+    map(MapType::PerfEventArray, 4, 4, possible_cpus().unwrap())
+}
+
+/// Stays on one processor until it is dropped with its thread.
+fn on_one_cpu<T: Send>(f: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        scope
+            .spawn(|| {
+                sys::pin_to_first_cpu();
+                f()
+            })
+            .join()
+            .unwrap()
+    })
+}
+
+#[test]
+fn samples_come_in_order_also_across_the_end() {
+    let Some(map) = events() else { return };
+    let Some(prog) = sender(&map, 300) else { return };
+    let seen = Mutex::new(Vec::new());
+    let mut buffer = PerfBufferOptions::new()
+        .pages(1)
+        .open(&map, |_cpu, s: &[u8]| seen.lock().unwrap().push(s.to_vec()))
+        .unwrap();
+    assert!(buffer.cpus().count() > 0);
+    assert_eq!(buffer.poll(Some(Duration::ZERO)).unwrap().records, 0);
+    let cut = on_one_cpu(|| {
+        for i in 0..200u8 {
+            assert_eq!(run(&prog, &[i; 300], 1), 0, "{i}");
+            if i % 4 == 3 {
+                assert_eq!(buffer.poll(None).unwrap().records, 4);
+            }
+        }
+        200 * 320 / page_size()
+    });
+    assert!(cut > 3, "the ring went round");
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.len(), 200);
+    for (sample, i) in seen.iter().zip(0..) {
+        assert!(sample.len() >= 300 && sample.len() < 308 && sample[..300] == [i; 300], "{i}: {sample:?}");
+    }
+    assert_eq!(buffer.lost(), 0);
+}
+
+#[test]
+fn what_found_no_room_is_counted() {
+    let Some(map) = events() else { return };
+    let Some(prog) = sender(&map, 100) else { return };
+    let lost = Mutex::new(Vec::new());
+    let mut n = 0usize;
+    let mut buffer = PerfBufferOptions::new()
+        .pages(1)
+        .on_lost(|cpu, count| lost.lock().unwrap().push((cpu, count)))
+        .open(&map, |_cpu, _: &[u8]| n += 1)
+        .unwrap();
+    on_one_cpu(|| {
+        run(&prog, &[0; 100], 200);
+        buffer.consume().unwrap();
+        run(&prog, &[0; 100], 1);
+        buffer.consume().unwrap();
+    });
+    let total = buffer.lost();
+    drop(buffer);
+    let lost = lost.lock().unwrap();
+    assert!(total > 100 && lost.len() == 1 && lost[0].1 == total, "{lost:?} {total}");
+    assert_eq!(u64::try_from(n).unwrap() + total, 201);
+}
+
+#[test]
+fn stops_and_wakes_as_told() {
+    let Some(map) = events() else { return };
+    let Some(prog) = sender(&map, 8) else { return };
+    let mut n = 0;
+    let mut buffer = PerfBufferOptions::new()
+        .wakeup(Wakeup::Samples(4))
+        .open(&map, |_cpu, _: &[u8]| {
+            n += 1;
+            if n == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+        .unwrap();
+    on_one_cpu(|| {
+        run(&prog, &[0; 8], 3);
+        assert_eq!(buffer.poll(Some(Duration::ZERO)).unwrap().records, 0, "three do not wake");
+        run(&prog, &[0; 8], 1);
+        let done = buffer.poll(Some(Duration::from_secs(5))).unwrap();
+        assert_eq!((done.records, done.stopped), (2, true));
+        assert_eq!(buffer.consume_n(1).unwrap().records, 1);
+        assert_eq!(buffer.consume().unwrap().records, 1);
+    });
+}
+
+#[test]
+fn wakes_by_bytes() {
+    let Some(map) = events() else { return };
+    let Some(prog) = sender(&map, 100) else { return };
+    let mut buffer =
+        PerfBufferOptions::new().wakeup(Wakeup::Bytes(1000)).open(&map, |_cpu, _: &[u8]| ()).unwrap();
+    on_one_cpu(|| {
+        run(&prog, &[0; 100], 5);
+        assert_eq!(buffer.poll(Some(Duration::ZERO)).unwrap().records, 0);
+        run(&prog, &[0; 100], 7);
+        assert_eq!(buffer.poll(Some(Duration::from_secs(5))).unwrap().records, 12);
+    });
+}
+
+#[test]
+fn one_processor_only_and_gone_when_dropped() {
+    let Some(map) = events() else { return };
+    let Some(prog) = sender(&map, 8) else { return };
+    let mut buffer = PerfBufferOptions::new().cpus([(0, 0)]).open(&map, |_cpu, _: &[u8]| ()).unwrap();
+    assert_eq!(buffer.cpus().collect::<Vec<_>>(), [0]);
+    on_one_cpu(|| {
+        assert_eq!(run(&prog, &[0; 8], 1), 0);
+        assert_eq!(buffer.consume().unwrap().records, 1);
+        drop(buffer);
+        assert_eq!(run(&prog, &[0; 8], 1), -libc::ENOENT);
+    });
+    sys::map_delete(map.shape(), 0u32.as_bytes()).unwrap_err();
+}
+
+#[test]
+fn what_cannot_be_opened() {
+    let Some(map) = events() else { return };
+    let pages = PerfBufferOptions::new().pages(3).open(&map, |_cpu, _: &[u8]| ()).unwrap_err();
+    assert_eq!(pages, RingError::Pages { map: "test_map".into(), pages: 3 });
+    let cpu = PerfBufferOptions::new().cpus([(u32::MAX, 0)]).open(&map, |_cpu, _: &[u8]| ()).unwrap_err();
+    assert!(cpu.to_string().starts_with("map test_map: cannot open a perf event: EINVAL"), "{cpu}");
+    let key = PerfBufferOptions::new().cpus([(0, u32::MAX)]).open(&map, |_cpu, _: &[u8]| ()).unwrap_err();
+    assert!(key.to_string().contains("cannot put a processor's ring into it: E2BIG"), "{key}");
+    let Some(array) = crate::live::map(MapType::Array, 4, 4, 1) else { return };
+    PerfBuffer::new(&array, |_cpu, _: &[u8]| ()).unwrap_err();
+}

@@ -1,0 +1,210 @@
+//! Reading ring buffers that programs write.
+#![cfg(test)]
+
+use crate::{
+    live::{add, call, exit, filter, insn, load_map, load_payload, mov, ring, run, set},
+    object::MapType,
+    ring::{Consumed, RingBuffer, RingError},
+    sys::{MapFd, page_size},
+};
+use core::{
+    ops::ControlFlow,
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
+use core_relo::insn::Insn;
+use std::{
+    os::fd::{AsFd as _, OwnedFd},
+    sync::Mutex,
+    thread,
+    time::Instant,
+};
+
+/// Sends the first `len` bytes of the payload; returns 0 if there was room.
+fn sender(map: &MapFd, len: i32) -> Option<OwnedFd> {
+    let mut code = load_payload(len);
+    code.extend(load_map(1, map));
+    code.extend([mov(2, 10), add(2, -512), set(3, len), set(4, 0), call(130), exit()]);
+    filter(&code)
+}
+
+/// Reserves `len` bytes and discards them.
+fn discarder(map: &MapFd, len: i32) -> Option<OwnedFd> {
+    let mut code: Vec<Insn> = load_map(1, map).into();
+    code.extend([set(2, len), set(3, 0), call(131), insn(0x15, 0, 0, 3, 0), mov(1, 0), set(2, 0), call(133)]);
+    code.extend([set(0, 0), exit()]);
+    filter(&code)
+}
+
+fn records(n: usize) -> Consumed {
+    Consumed { records: n, stopped: false }
+}
+
+#[test]
+fn records_come_in_order_also_across_the_end() {
+    let Some(map) = ring(MapType::Ringbuf, 1) else { return };
+    let Some(prog) = sender(&map, 100) else { return };
+    let mut seen = Vec::new();
+    let mut buffer = RingBuffer::new(&map, |record: &[u8]| seen.push(record.to_vec())).unwrap();
+    assert_eq!(buffer.poll(Some(Duration::ZERO)).unwrap(), records(0));
+    // 112 bytes each with the header: the ring of a page goes round several times.
+    let payload = |i: u8| [i; 100];
+    for i in 0..200u8 {
+        assert_eq!(run(&prog, &payload(i), 1), 0);
+        if i % 3 == 2 {
+            assert_eq!(buffer.available(0), 336);
+            assert_eq!(buffer.poll(None).unwrap(), records(3));
+        }
+    }
+    assert_eq!(buffer.consume().unwrap(), records(2));
+    assert_eq!((buffer.available(0), buffer.size(0)), (0, page_size()));
+    drop(buffer);
+    assert_eq!(seen.len(), 200);
+    assert!(seen.iter().zip(0..).all(|(record, i)| *record == payload(i)));
+}
+
+#[test]
+fn a_full_ring_takes_more_once_it_was_read() {
+    let Some(map) = ring(MapType::Ringbuf, 1) else { return };
+    let Some(prog) = sender(&map, 120) else { return };
+    let mut buffer = RingBuffer::new(&map, |_: &[u8]| ()).unwrap();
+    let fits = page_size() / 128;
+    // The kernel keeps positions apart, so that one record less may fit.
+    assert_ne!(run(&prog, &[1; 120], u32::try_from(fits + 1).unwrap()), 0);
+    let first = buffer.consume().unwrap().records;
+    assert!(first == fits || first == fits - 1, "{first}");
+    assert_eq!(run(&prog, &[1; 120], 1), 0);
+    assert_eq!(buffer.consume().unwrap(), records(1));
+}
+
+#[test]
+fn stops_where_the_callback_or_the_count_says() {
+    let Some(map) = ring(MapType::Ringbuf, 1) else { return };
+    let Some(prog) = sender(&map, 8) else { return };
+    let mut seen = Vec::new();
+    let mut buffer = RingBuffer::new(&map, |record: &[u8]| {
+        seen.push(record[0]);
+        if record[0] == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })
+    .unwrap();
+    for i in 0..8 {
+        run(&prog, &[i; 8], 1);
+    }
+    assert_eq!(buffer.consume_n(0).unwrap(), records(0));
+    assert_eq!(buffer.consume_n(2).unwrap(), records(2));
+    assert_eq!(buffer.poll(None).unwrap(), Consumed { records: 2, stopped: true });
+    assert_eq!(buffer.poll(None).unwrap(), records(4), "the rest is still there");
+    let mut asked = 0;
+    let spun = buffer.spin(|| {
+        asked += 1;
+        run(&prog, &[asked; 8], 1);
+        true
+    });
+    assert_eq!(spun.unwrap(), Consumed { records: 3, stopped: true });
+    drop(buffer);
+    assert_eq!(seen, [0, 1, 2, 3, 4, 5, 6, 7, 1, 2, 3]);
+}
+
+#[test]
+fn discarded_records_are_passed_over() {
+    let Some(map) = ring(MapType::Ringbuf, 1) else { return };
+    let (Some(prog), Some(discard)) = (sender(&map, 8), discarder(&map, 40)) else { return };
+    let mut n = 0;
+    let mut buffer = RingBuffer::new(&map, |_: &[u8]| n += 1).unwrap();
+    run(&discard, &[], 3);
+    run(&prog, &[0; 8], 1);
+    run(&discard, &[], 50);
+    assert_eq!(buffer.consume().unwrap(), records(1));
+    assert_eq!(buffer.available(0), 0, "the discarded ones are read, too");
+    drop(buffer);
+    assert_eq!(n, 1);
+}
+
+#[test]
+fn several_maps_in_one() {
+    let (Some(a), Some(b)) = (ring(MapType::Ringbuf, 1), ring(MapType::Ringbuf, 2)) else { return };
+    let (Some(to_a), Some(to_b)) = (sender(&a, 8), sender(&b, 16)) else { return };
+    let seen = Mutex::new(Vec::new());
+    let mut buffer = RingBuffer::empty().unwrap();
+    assert!(buffer.is_empty());
+    assert_eq!(buffer.add(&a, |r: &[u8]| seen.lock().unwrap().push(('a', r.len()))), Ok(0));
+    assert_eq!(buffer.add(&b, |r: &[u8]| seen.lock().unwrap().push(('b', r.len()))), Ok(1));
+    assert_eq!((buffer.len(), buffer.size(1), buffer.size(2)), (2, 2 * page_size(), 0));
+    run(&to_b, &[0; 16], 2);
+    run(&to_a, &[0; 16], 1);
+    assert_eq!(buffer.consume_n(2).unwrap(), records(2));
+    // The descriptors of the maps may be closed meanwhile.
+    drop((a, b));
+    assert_eq!(buffer.poll(None).unwrap(), records(1));
+    assert_eq!(*seen.lock().unwrap(), [('a', 8), ('b', 16), ('b', 16)]);
+}
+
+#[test]
+fn a_waiting_reader_is_woken_and_sees_every_record_of_every_writer() {
+    const EACH: u32 = 4000;
+    let Some(map) = ring(MapType::Ringbuf, 256) else { return };
+    let Some(prog) = sender(&map, 8) else { return };
+    let mut next = [0u32; 2];
+    let total = AtomicUsize::new(0);
+    let mut buffer = RingBuffer::new(&map, |record: &[u8]| {
+        let writer = usize::from(record[4]);
+        let number = core_relo::Endian::native().u32(record, 0).unwrap();
+        assert_eq!(number, next[writer], "of writer {writer}");
+        next[writer] += 1;
+        total.fetch_add(1, Ordering::Relaxed);
+    })
+    .unwrap();
+    let all = usize::try_from(EACH).unwrap() * 2;
+    let end = Instant::now() + Duration::from_secs(60);
+    thread::scope(|scope| {
+        for writer in 0..2 {
+            let prog = prog.as_fd();
+            scope.spawn(move || {
+                for number in 0..EACH {
+                    let mut payload = [0, 0, 0, 0, writer, 0, 0, 0];
+                    payload[..4].copy_from_slice(&core_relo::Endian::native().u32_bytes(number));
+                    while run(prog, &payload, 1) != 0 {
+                        thread::yield_now();
+                    }
+                }
+            });
+        }
+        while total.load(Ordering::Relaxed) < all {
+            // A wakeup that was missed would show as a wait to the end.
+            let done = buffer.poll(Some(Duration::from_secs(20))).unwrap();
+            assert!(done.records > 0 && Instant::now() < end, "{total:?} of {all}");
+        }
+    });
+    drop(buffer);
+    assert_eq!(next, [EACH; 2]);
+}
+
+#[test]
+fn a_caught_panic_leaves_the_buffer_usable() {
+    let Some(map) = ring(MapType::Ringbuf, 1) else { return };
+    let Some(prog) = sender(&map, 8) else { return };
+    let mut n = 0;
+    let mut buffer = RingBuffer::new(&map, |_: &[u8]| {
+        n += 1;
+        assert!(n != 1, "the first record panics");
+    })
+    .unwrap();
+    run(&prog, &[0; 8], 3);
+    let caught = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| buffer.consume()));
+    caught.unwrap_err();
+    assert_eq!(buffer.consume().unwrap(), records(2));
+}
+
+#[test]
+fn a_map_has_one_reader_and_the_right_type() {
+    let Some(map) = ring(MapType::Ringbuf, 1) else { return };
+    let first = RingBuffer::new(&map, |_: &[u8]| ()).unwrap();
+    let second = RingBuffer::new(&map, |_: &[u8]| ()).unwrap_err();
+    assert_eq!(second, RingError::InUse { map: "test_map".into() });
+    drop(first);
+    RingBuffer::new(&map, |_: &[u8]| ()).unwrap();
+    let Some(array) = crate::live::map(MapType::Array, 4, 4, 1) else { return };
+    let refused = RingBuffer::new(&array, |_: &[u8]| ()).unwrap_err();
+    assert_eq!(refused.to_string(), "map test_map is of type BPF_MAP_TYPE_ARRAY, not BPF_MAP_TYPE_RINGBUF");
+    RingBuffer::new(std::fs::File::open("/dev/null").unwrap(), |_: &[u8]| ()).unwrap_err();
+}

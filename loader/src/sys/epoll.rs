@@ -1,0 +1,106 @@
+//! Waiting for several descriptors.
+#![expect(unsafe_code, reason = "epoll is calls into C")]
+
+use super::Errno;
+use core::time::Duration;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+
+/// What to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interest {
+    /// There is something to read.
+    Readable,
+    /// There came to be more room to write; told once for each time.
+    MoreRoom,
+}
+
+/// An epoll instance.
+#[derive(Debug)]
+pub(crate) struct Epoll(OwnedFd);
+
+impl Epoll {
+    pub(crate) fn new() -> Result<Self, Errno> {
+        // SAFETY: a call without pointers.
+        let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+        if fd < 0 {
+            return Err(Errno::last());
+        }
+        // SAFETY: the kernel just made it for this call; nobody else has it.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Waits for `fd`, too. It ends with the last descriptor of the same file.
+    pub(crate) fn add(&self, fd: BorrowedFd<'_>, token: u64, interest: Interest) -> Result<(), Errno> {
+        let events = match interest {
+            Interest::Readable => libc::EPOLLIN,
+            Interest::MoreRoom => libc::EPOLLOUT | libc::EPOLLET,
+        };
+        let mut event = libc::epoll_event { events: events.cast_unsigned(), u64: token };
+        // SAFETY: `event` lives through the call, which only reads it; both descriptors are open.
+        let done = unsafe {
+            libc::epoll_ctl(self.0.as_raw_fd(), libc::EPOLL_CTL_ADD, fd.as_raw_fd(), &raw mut event)
+        };
+        if done < 0 { Err(Errno::last()) } else { Ok(()) }
+    }
+
+    /// Waits, with no timeout for ever, and leaves the tokens of those that are ready in `ready`, 64 at most. A signal ends it
+    /// early with none.
+    pub(crate) fn wait(&self, ready: &mut Vec<u64>, timeout: Option<Duration>) -> Result<(), Errno> {
+        ready.clear();
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; 64];
+        let room = i32::try_from(events.len()).unwrap_or(1);
+        // SAFETY: `events` has as much room as the call is told.
+        let n =
+            unsafe { libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), room, milliseconds(timeout)) };
+        match usize::try_from(n) {
+            Ok(n) => ready.extend(events.iter().take(n).map(|e| e.u64)),
+            Err(_negative) => match Errno::last() {
+                Errno(libc::EINTR) => {}
+                e => return Err(e),
+            },
+        }
+        Ok(())
+    }
+}
+
+impl AsFd for Epoll {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Rounded up, so that a short wait is not none at all; -1 is for ever.
+fn milliseconds(timeout: Option<Duration>) -> i32 {
+    let Some(timeout) = timeout else { return -1 };
+    let up = timeout.checked_add(Duration::from_nanos(999_999)).unwrap_or(timeout);
+    i32::try_from(up.as_millis()).unwrap_or(i32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Write as _, pipe};
+
+    #[test]
+    fn timeouts_round_up() {
+        assert_eq!(milliseconds(None), -1);
+        assert_eq!(milliseconds(Some(Duration::ZERO)), 0);
+        assert_eq!(milliseconds(Some(Duration::from_nanos(1))), 1);
+        assert_eq!(milliseconds(Some(Duration::from_millis(7))), 7);
+        assert_eq!(milliseconds(Some(Duration::MAX)), i32::MAX);
+    }
+
+    #[test]
+    fn says_who_is_ready() {
+        let (reader, mut writer) = pipe().unwrap();
+        let epoll = Epoll::new().unwrap();
+        epoll.add(reader.as_fd(), 7, Interest::Readable).unwrap();
+        let mut ready = vec![1];
+        epoll.wait(&mut ready, Some(Duration::ZERO)).unwrap();
+        assert_eq!(ready, []);
+        writer.write_all(b"x").unwrap();
+        epoll.wait(&mut ready, None).unwrap();
+        assert_eq!(ready, [7]);
+        assert_eq!(epoll.add(reader.as_fd(), 7, Interest::Readable), Err(Errno(libc::EEXIST)));
+    }
+}

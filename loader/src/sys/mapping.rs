@@ -1,0 +1,288 @@
+//! Memory shared with the kernel and with BPF programs, which may change it at any time.
+#![expect(unsafe_code, reason = "mmap is a call into C, and what it gives are addresses")]
+
+use super::{Errno, Pod as _, page_size};
+use core::{
+    ffi::c_void,
+    ptr::NonNull,
+    slice,
+    sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering, fence},
+};
+use std::os::fd::{AsRawFd as _, BorrowedFd};
+
+/// What a mapping may be used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Write,
+}
+
+/// A shared mapping of a map or a perf event.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    at: NonNull<u8>,
+    len: usize,
+    access: Access,
+}
+
+// SAFETY: the memory belongs to this value and may be read, written and unmapped by any thread.
+unsafe impl Send for Mapping {}
+
+// SAFETY: through a shared reference it is read and written by atomics only, or by the unsafe functions below.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps `len` bytes at `offset`, a multiple of the page's size.
+    pub(crate) fn new(fd: BorrowedFd<'_>, offset: usize, len: usize, access: Access) -> Result<Self, Errno> {
+        Self::map(fd, core::ptr::null_mut(), offset, len, access)
+    }
+
+    /// Maps `len` bytes, writable, at an address where nothing is mapped yet, else `EEXIST`.
+    pub(crate) fn new_at(fd: BorrowedFd<'_>, address: u64, len: usize) -> Result<Self, Errno> {
+        let address = usize::try_from(address).map_err(|_high| Errno(libc::ENOMEM))?;
+        let wanted = core::ptr::with_exposed_provenance_mut(address);
+        let mapping = Self::map(fd, wanted, 0, len, Access::Write)?;
+        // Kernels before 4.17 take the address for a wish.
+        if mapping.at.as_ptr().addr() == address { Ok(mapping) } else { Err(Errno(libc::EEXIST)) }
+    }
+
+    fn map(
+        fd: BorrowedFd<'_>,
+        wanted: *mut c_void,
+        offset: usize,
+        len: usize,
+        access: Access,
+    ) -> Result<Self, Errno> {
+        let rights =
+            if access == Access::Write { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
+        let flags =
+            if wanted.is_null() { libc::MAP_SHARED } else { libc::MAP_SHARED | libc::MAP_FIXED_NOREPLACE };
+        let offset = libc::off_t::try_from(offset).map_err(|_far| Errno(libc::EOVERFLOW))?;
+        // SAFETY: no mapping is replaced: the address is chosen by the kernel, or given with MAP_FIXED_NOREPLACE.
+        let at = unsafe { libc::mmap(wanted, len, rights, flags, fd.as_raw_fd(), offset) };
+        match NonNull::new(at) {
+            Some(at) if at.as_ptr() != libc::MAP_FAILED => Ok(Self { at: at.cast(), len, access }),
+            _ => Err(Errno::last()),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn access(&self) -> Access {
+        self.access
+    }
+
+    /// Where it lies.
+    pub(crate) fn address(&self) -> u64 {
+        u64::try_from(self.at.as_ptr().expose_provenance()).unwrap_or_default()
+    }
+
+    /// The place of `size` bytes, if they are inside and aligned to `size`, or to 1.
+    fn place(&self, at: usize, size: usize, aligned: bool) -> Option<*mut u8> {
+        if at.checked_add(size)? > self.len || (aligned && !at.is_multiple_of(size)) {
+            return None;
+        }
+        Some(self.at.as_ptr().wrapping_add(at))
+    }
+
+    /// A word of the machine's size. What is read after it is not older than it.
+    pub(super) fn load_acquire(&self, at: usize) -> Option<usize> {
+        let place = self.place(at, size_of::<usize>(), true)?;
+        // SAFETY: inside of the mapping, which lives as long as `self`, and aligned, for mappings begin at a page.
+        let word = unsafe { AtomicUsize::from_ptr(place.cast()) };
+        // Rust promises of relaxed loads alone that they work on read-only pages; the fence makes up for it.
+        let value = word.load(Ordering::Relaxed);
+        fence(Ordering::Acquire);
+        Some(value)
+    }
+
+    /// Writes a word of the machine's size, after all that was read and written before. Only for writable mappings.
+    pub(super) fn store_release(&self, at: usize, value: usize) -> Option<()> {
+        let place = self.writable(at, size_of::<usize>())?;
+        // SAFETY: as above, and the mapping is writable.
+        let word = unsafe { AtomicUsize::from_ptr(place.cast()) };
+        word.store(value, Ordering::Release);
+        Some(())
+    }
+
+    /// Four bytes; what is read after them is not older.
+    pub(super) fn load_u32_acquire(&self, at: usize) -> Option<u32> {
+        let place = self.place(at, 4, true)?;
+        // SAFETY: inside of the mapping, which lives as long as `self`, and aligned.
+        let word = unsafe { AtomicU32::from_ptr(place.cast()) };
+        let value = word.load(Ordering::Relaxed);
+        fence(Ordering::Acquire);
+        Some(value)
+    }
+
+    /// Writes four bytes, after all that was written before, and before all that is done after.
+    pub(super) fn swap_u32(&self, at: usize, value: u32) -> Option<u32> {
+        let place = self.writable(at, 4)?;
+        // SAFETY: as above, and the mapping is writable.
+        let word = unsafe { AtomicU32::from_ptr(place.cast()) };
+        Some(word.swap(value, Ordering::AcqRel))
+    }
+
+    fn writable(&self, at: usize, size: usize) -> Option<*mut u8> {
+        if self.access == Access::Write { self.place(at, size, true) } else { None }
+    }
+
+    /// A part of it.
+    ///
+    /// # Safety
+    ///
+    /// Nobody writes there while the slice lives.
+    pub(super) unsafe fn bytes(&self, at: usize, len: usize) -> Option<&[u8]> {
+        let place = self.place(at, len, false)?;
+        // SAFETY: inside of the mapping, which lives as long as `self`; the caller sees to it that nobody writes there.
+        Some(unsafe { slice::from_raw_parts(place, len) })
+    }
+
+    /// A part of it, to write to.
+    ///
+    /// # Safety
+    ///
+    /// Nobody else reads or writes there while the slice lives, in particular there is no other slice of any of it.
+    #[expect(clippy::mut_from_ref, reason = "the caller sees to it that there is no other")]
+    pub(super) unsafe fn bytes_mut(&self, at: usize, len: usize) -> Option<&mut [u8]> {
+        let place = if self.access == Access::Write { self.place(at, len, false)? } else { return None };
+        // SAFETY: inside of the mapping, which is writable and lives as long as `self`; the caller sees to it that this is
+        // the only reference to any of it.
+        Some(unsafe { slice::from_raw_parts_mut(place, len) })
+    }
+
+    /// Copies out what others may be writing. An aligned number no larger than a word is read at once.
+    pub(crate) fn read(&self, mut at: usize, mut into: &mut [u8]) -> Option<()> {
+        self.place(at, into.len(), false)?;
+        while !into.is_empty() {
+            let width = width(at, into.len());
+            let (now, rest) = into.split_at_mut_checked(width)?;
+            let place = self.place(at, width, true)?;
+            match width {
+                // SAFETY: inside of the mapping and aligned to a byte.
+                1 => now
+                    .copy_from_slice(unsafe { AtomicU8::from_ptr(place) }.load(Ordering::Relaxed).as_bytes()),
+                // SAFETY: inside of the mapping and aligned to two bytes.
+                2 => now.copy_from_slice(
+                    unsafe { AtomicU16::from_ptr(place.cast()) }.load(Ordering::Relaxed).as_bytes(),
+                ),
+                // SAFETY: inside of the mapping and aligned to four bytes.
+                4 => now.copy_from_slice(
+                    unsafe { AtomicU32::from_ptr(place.cast()) }.load(Ordering::Relaxed).as_bytes(),
+                ),
+                // SAFETY: inside of the mapping and aligned to a word.
+                _ => now.copy_from_slice(
+                    unsafe { AtomicUsize::from_ptr(place.cast()) }.load(Ordering::Relaxed).as_bytes(),
+                ),
+            }
+            at = at.checked_add(width)?;
+            into = rest;
+        }
+        Some(())
+    }
+
+    /// Copies in what others may be reading. An aligned number no larger than a word is written at once.
+    pub(crate) fn write(&self, mut at: usize, mut from: &[u8]) -> Option<()> {
+        self.place(at, from.len(), false)?;
+        while !from.is_empty() {
+            let width = width(at, from.len());
+            let (now, rest) = from.split_at_checked(width)?;
+            let place = self.writable(at, width)?;
+            match width {
+                // SAFETY: inside of the mapping, writable and aligned to a byte.
+                1 => unsafe { AtomicU8::from_ptr(place) }.store(u8::from_bytes(now)?, Ordering::Relaxed),
+                // SAFETY: inside of the mapping, writable and aligned to two bytes.
+                2 => unsafe { AtomicU16::from_ptr(place.cast()) }
+                    .store(u16::from_bytes(now)?, Ordering::Relaxed),
+                // SAFETY: inside of the mapping, writable and aligned to four bytes.
+                4 => unsafe { AtomicU32::from_ptr(place.cast()) }
+                    .store(u32::from_bytes(now)?, Ordering::Relaxed),
+                // SAFETY: inside of the mapping, writable and aligned to a word.
+                _ => unsafe { AtomicUsize::from_ptr(place.cast()) }
+                    .store(usize::from_bytes(now)?, Ordering::Relaxed),
+            }
+            at = at.checked_add(width)?;
+            from = rest;
+        }
+        Some(())
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: address and length are those of `map`; no slice of it outlives `self`.
+        let done = unsafe { libc::munmap(self.at.as_ptr().cast(), self.len) };
+        debug_assert_eq!(done, 0, "munmap of an own mapping cannot fail");
+    }
+}
+
+/// The widest access that `at` is aligned to and that is not more than `left`.
+fn width(at: usize, left: usize) -> usize {
+    [size_of::<usize>(), 4, 2].into_iter().find(|w| *w <= left && at.is_multiple_of(*w)).unwrap_or(1)
+}
+
+/// A length rounded up to whole pages.
+pub(crate) fn to_pages(len: usize) -> Option<usize> {
+    len.checked_next_multiple_of(page_size())
+}
+
+/// A file of zeros in memory.
+#[cfg(test)]
+pub(super) fn memory_file(len: usize) -> std::fs::File {
+    // SAFETY: the name is a string with its NUL.
+    let fd = unsafe { libc::memfd_create(c"test".as_ptr(), libc::MFD_CLOEXEC) };
+    assert!(fd >= 0, "{}", Errno::last());
+    // SAFETY: just made, and nobody else's.
+    let file: std::fs::File = unsafe { std::os::fd::FromRawFd::from_raw_fd(fd) };
+    file.set_len(u64::try_from(len).unwrap()).unwrap();
+    file
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd as _;
+
+    fn memory(access: Access) -> Mapping {
+        Mapping::new(memory_file(page_size()).as_fd(), 0, page_size(), access).unwrap()
+    }
+
+    #[test]
+    fn reads_what_was_written_at_any_alignment_and_nothing_outside() {
+        let memory = memory(Access::Write);
+        let bytes: Vec<u8> = (0..=40).collect();
+        for at in 0..9 {
+            memory.write(at, &bytes).unwrap();
+            let mut back = [0; 41];
+            memory.read(at, &mut back).unwrap();
+            assert_eq!(back.as_slice(), bytes);
+        }
+        let end = memory.len();
+        assert_eq!(memory.write(end - 40, &bytes), None);
+        assert_eq!(memory.read(usize::MAX, &mut [0]), None);
+        assert_eq!(memory.load_acquire(end), None);
+        assert_eq!(memory.load_acquire(1), None, "not aligned");
+        assert_eq!(memory.store_release(end - 8, 7), Some(()));
+    }
+
+    #[test]
+    fn a_read_only_mapping_is_not_written() {
+        let memory = memory(Access::Read);
+        assert_eq!(memory.write(0, &[1]), None);
+        assert_eq!(memory.store_release(0, 1), None);
+        assert_eq!(memory.swap_u32(0, 1), None);
+        assert_eq!(memory.load_u32_acquire(0), Some(0));
+        // SAFETY: it is not given out.
+        assert!(unsafe { memory.bytes_mut(0, 1) }.is_none());
+    }
+
+    #[test]
+    fn an_address_in_use_is_not_taken() {
+        let first = memory(Access::Write);
+        let file = memory_file(page_size());
+        let refused = Mapping::new_at(file.as_fd(), first.address(), page_size());
+        assert_eq!(refused.unwrap_err(), Errno(libc::EEXIST));
+    }
+}

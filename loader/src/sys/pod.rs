@@ -1,0 +1,160 @@
+//! Plain old data: values that are their bytes.
+#![expect(unsafe_code, reason = "bytes become values and back")]
+
+use core::{fmt, mem::MaybeUninit, slice};
+
+/// A value that is nothing but its bytes: keys and values of maps, records of ring buffers.
+///
+/// Integers, floats and arrays are. For a struct of your own, [`pod!`](crate::pod) writes the implementation, and does not
+/// compile if the struct has padding.
+///
+/// # Safety
+///
+/// Any bytes are a valid value, and the value has no padding: each of its bytes is always initialised. It holds no reference
+/// and nothing that changes behind a shared reference.
+pub unsafe trait Pod: Copy + Send + Sync + 'static {
+    /// Its bytes, in the machine's byte order.
+    fn as_bytes(&self) -> &[u8] {
+        // SAFETY: the trait promises that all bytes are initialised and that none changes while it is borrowed.
+        unsafe { slice::from_raw_parts(core::ptr::from_ref(self).cast(), size_of::<Self>()) }
+    }
+
+    /// The value that lies at the start of `bytes`; `None` if there are too few. They need not be aligned.
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let bytes = bytes.get(..size_of::<Self>())?;
+        // SAFETY: there are enough bytes, which may be unaligned, and the trait promises that any are a value.
+        Some(unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })
+    }
+
+    /// The value whose bytes are all 0.
+    fn zeroed() -> Self {
+        // SAFETY: the trait promises that any bytes are a value.
+        unsafe { MaybeUninit::zeroed().assume_init() }
+    }
+}
+
+macro_rules! plain {
+    ($($ty:ty)*) => {$(
+        // SAFETY: numbers have no padding, and any bytes are one.
+        unsafe impl Pod for $ty {}
+    )*};
+}
+
+plain!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize f32 f64);
+
+// SAFETY: an array is its elements, one after the other, without padding in between.
+unsafe impl<T: Pod, const N: usize> Pod for [T; N] {}
+
+/// The key of an LPM trie: how many bits count, and the data (an address, say) in network byte order.
+#[derive(Copy)]
+#[repr(C, packed)]
+pub struct LpmKey<K> {
+    prefix_len: u32,
+    data: K,
+}
+
+// SAFETY: it is packed, so there is no padding besides that in its fields, which have none.
+unsafe impl<K: Pod> Pod for LpmKey<K> {}
+
+impl<K: Copy> Clone for LpmKey<K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K: Pod> LpmKey<K> {
+    /// The first `prefix_len` bits of `data`.
+    pub const fn new(prefix_len: u32, data: K) -> Self {
+        Self { prefix_len, data }
+    }
+
+    /// How many bits count.
+    pub const fn prefix_len(&self) -> u32 {
+        self.prefix_len
+    }
+
+    /// The data.
+    pub const fn data(&self) -> K {
+        self.data
+    }
+}
+
+impl<K: Pod + fmt::Debug> fmt::Debug for LpmKey<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}/{}", self.data(), self.prefix_len())
+    }
+}
+
+impl<K: Pod + PartialEq> PartialEq for LpmKey<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.prefix_len() == other.prefix_len() && self.data() == other.data()
+    }
+}
+
+impl<K: Pod + Eq> Eq for LpmKey<K> {}
+
+/// Declares structs that are [`Pod`](crate::sys::Pod): `repr(C)`, of fields that are. One with padding does not compile: make the
+/// padding a field.
+///
+/// ```
+/// core_relo_loader::pod! {
+///     /// What the BPF program sends.
+///     #[derive(Debug, PartialEq, Eq)]
+///     pub struct Event { pub pid: u32, pub pad: u32, pub started: u64, pub comm: [u8; 16] }
+/// }
+/// use core_relo_loader::sys::Pod;
+/// assert_eq!(Event::from_bytes(&[0; 32]), Some(Event::zeroed()));
+/// ```
+///
+/// ```compile_fail
+/// core_relo_loader::pod! {
+///     pub struct Event { pub pid: u32, pub started: u64 } // 4 bytes between the two
+/// }
+/// ```
+#[macro_export]
+macro_rules! pod {
+    ($($(#[$attr:meta])* $vis:vis struct $name:ident { $($(#[$field_attr:meta])* $field_vis:vis $field:ident: $ty:ty),* $(,)? })*) => {$(
+        $(#[$attr])*
+        #[repr(C)]
+        #[derive(Clone, Copy)]
+        $vis struct $name { $($(#[$field_attr])* $field_vis $field: $ty,)* }
+
+        const _: () = {
+            const fn is_pod<T: $crate::sys::Pod>() -> usize { ::core::mem::size_of::<T>() }
+            assert!(::core::mem::size_of::<$name>() == 0 $(+ is_pod::<$ty>())*, "the struct has padding");
+        };
+
+        // SAFETY: `repr(C)`, each field is `Pod`, and the assertion above leaves no room for padding.
+        unsafe impl $crate::sys::Pod for $name {}
+    )*};
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    crate::pod! {
+        #[derive(Debug, PartialEq, Eq)]
+        struct Pair { a: u32, b: [u16; 2] }
+    }
+
+    #[test]
+    fn values_are_their_bytes() {
+        let pair = Pair { a: 1, b: [2, 3] };
+        let mut bytes = vec![9];
+        bytes.extend_from_slice(pair.as_bytes());
+        assert_eq!(Pair::from_bytes(&bytes[1..]), Some(pair), "unaligned");
+        assert_eq!(Pair::from_bytes(&bytes[2..]), None, "too short");
+        assert_eq!(u32::from_bytes(0x1234_5678u32.as_bytes()), Some(0x1234_5678));
+        assert_eq!(Pair::zeroed().a, 0);
+    }
+
+    #[test]
+    fn a_prefix_key_has_no_padding() {
+        let key = LpmKey::new(24, [10u8, 0, 0, 0]);
+        assert_eq!(key.as_bytes().len(), 8);
+        assert_eq!(LpmKey::new(64, 1u64).as_bytes().len(), 12);
+        assert_eq!(LpmKey::<[u8; 4]>::from_bytes(key.as_bytes()), Some(key));
+        assert_eq!(format!("{key:?}"), "[10, 0, 0, 0]/24");
+    }
+}

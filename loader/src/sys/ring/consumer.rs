@@ -1,0 +1,213 @@
+//! A ring that BPF programs write and a process reads.
+#![expect(unsafe_code, reason = "records are lent out of memory that the kernel writes")]
+
+use super::{BUSY, Claim, DISCARDED, HEADER, OpenFault, RingFault, ring_size, whole};
+use crate::sys::{
+    MapInfo,
+    mapping::{Access, Mapping},
+    page_size,
+};
+use core::sync::atomic::{Ordering, fence};
+use std::os::fd::BorrowedFd;
+
+/// The reader's side of a ring buffer.
+#[derive(Debug)]
+pub(crate) struct KernelRing {
+    /// One page, ours to write: the reader's position.
+    reader: Mapping,
+    /// A page with the writer's position, then the data twice, so that no record is cut by the end.
+    writer: Mapping,
+    size: usize,
+    /// The reader's position after the record that is lent out.
+    lent: Option<usize>,
+    _claim: Claim,
+}
+
+impl KernelRing {
+    pub(crate) fn open(map: BorrowedFd<'_>, info: &MapInfo) -> Result<Self, OpenFault> {
+        let size = ring_size(info)?;
+        let claim = Claim::new(info.id)?;
+        let both = size.saturating_mul(2).saturating_add(page_size());
+        Ok(Self {
+            reader: Mapping::new(map, 0, page_size(), Access::Write)?,
+            writer: Mapping::new(map, page_size(), both, Access::Read)?,
+            size,
+            lent: None,
+            _claim: claim,
+        })
+    }
+
+    /// Bytes of data it has room for.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Bytes written and not yet read, headers included.
+    pub(crate) fn available(&self) -> usize {
+        let (consumer, producer) = self.positions();
+        producer.wrapping_sub(consumer)
+    }
+
+    fn positions(&self) -> (usize, usize) {
+        let consumer = self.reader.load_acquire(0).unwrap_or_default();
+        (consumer, self.writer.load_acquire(0).unwrap_or_default())
+    }
+
+    /// Gives back the record that is lent out: the kernel may write there.
+    pub(crate) fn release(&mut self) {
+        if let Some(position) = self.lent.take() {
+            // The page is there and writable, see `open`.
+            self.reader.store_release(0, position).unwrap_or_default();
+        }
+    }
+
+    /// The next record, if there is one that is complete. Gives back the one before.
+    pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, RingFault> {
+        self.release();
+        let Some((at, len)) = self.find()? else { return Ok(None) };
+        // SAFETY: the record lies between the positions of reader and writer and is not busy, so the kernel is done with it
+        // and does not write there until the reader's position moves on. Only `release` moves it (one reader in this
+        // process, see `Claim`), and needs `self` mutably, so not while the slice lives. No process can map it writable.
+        Ok(unsafe { self.writer.bytes(at, len) })
+    }
+
+    /// Where the next complete record's data lies.
+    fn find(&mut self) -> Result<Option<(usize, usize)>, RingFault> {
+        loop {
+            let mut found = self.peek()?;
+            if found.is_none() {
+                // The kernel wakes who waits only if it sees that all before was read. So the position must be out before the
+                // last look: either we see the new record, or the kernel sees that we have read.
+                fence(Ordering::SeqCst);
+                found = self.peek()?;
+            }
+            let Some(found) = found else { return Ok(None) };
+            if let Some(record) = self.take(&found) {
+                return Ok(Some(record));
+            }
+        }
+    }
+
+    /// Lends out a record; one that was discarded is passed over.
+    fn take(&mut self, found: &Found) -> Option<(usize, usize)> {
+        self.lent = Some(found.end);
+        if found.discarded {
+            self.release();
+            return None;
+        }
+        Some((found.data, found.len))
+    }
+
+    /// The record at the reader's position, if it is complete.
+    fn peek(&self) -> Result<Option<Found>, RingFault> {
+        let (consumer, producer) = self.positions();
+        let available = producer.wrapping_sub(consumer);
+        if available == 0 {
+            return Ok(None);
+        }
+        if available > self.size || !consumer.is_multiple_of(8) {
+            return Err(RingFault::Positions { consumer, producer });
+        }
+        let at = page_size().saturating_add(consumer & self.size.saturating_sub(1));
+        let header = self.writer.load_u32_acquire(at).unwrap_or(BUSY);
+        if header & BUSY != 0 {
+            return Ok(None);
+        }
+        let len = usize::try_from(header & !DISCARDED).unwrap_or(usize::MAX);
+        match whole(len) {
+            Some(whole) if whole <= available => Ok(Some(Found {
+                data: at.saturating_add(HEADER),
+                len,
+                end: consumer.wrapping_add(whole),
+                discarded: header & DISCARDED != 0,
+            })),
+            _ => Err(RingFault::Length { at: consumer, len, available }),
+        }
+    }
+}
+
+struct Found {
+    /// Where its data lies in the mapping.
+    data: usize,
+    len: usize,
+    /// The position after it.
+    end: usize,
+    discarded: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        object::MapType,
+        sys::{Pod as _, mapping::memory_file},
+    };
+    use std::os::fd::AsFd as _;
+
+    const LEN: usize = 4096;
+
+    /// A ring over plain memory, and that memory: the reader's page, the writer's page, the data.
+    fn ring(id: u32) -> (KernelRing, Mapping) {
+        let page = page_size();
+        let size = page.max(LEN);
+        let file = memory_file(page * 2 + size * 2);
+        let mut info = MapInfo::default();
+        (info.map_type, info.id) = (MapType::Ringbuf.number(), id);
+        info.max_entries = u32::try_from(size).unwrap();
+        let memory = Mapping::new(file.as_fd(), 0, page * 2 + size * 2, Access::Write).unwrap();
+        (KernelRing::open(file.as_fd(), &info).unwrap(), memory)
+    }
+
+    fn put(memory: &Mapping, producer: usize, at: usize, header: u32) {
+        memory.write(page_size(), producer.as_bytes()).unwrap();
+        memory.write(page_size() * 2 + at, header.as_bytes()).unwrap();
+    }
+
+    #[test]
+    fn a_record_is_given_once() {
+        let (mut ring, memory) = ring(u32::MAX - 1);
+        put(&memory, 16, 0, 5);
+        memory.write(page_size() * 2 + HEADER, b"hello").unwrap();
+        assert_eq!(ring.next(), Ok(Some(&b"hello"[..])));
+        assert_eq!(ring.next(), Ok(None));
+        put(&memory, 24, 16, BUSY);
+        assert_eq!(ring.next(), Ok(None));
+        put(&memory, 24, 16, 0);
+        assert_eq!(ring.next(), Ok(Some(&[][..])), "an empty record is one");
+        assert_eq!((ring.next(), ring.available()), (Ok(None), 0));
+    }
+
+    #[test]
+    fn records_that_reach_too_far_are_refused() {
+        let (mut ring, memory) = ring(u32::MAX - 2);
+        for len in [9, 4096, 0x3fff_ffff, 0x3fff_ffff | DISCARDED] {
+            put(&memory, 16, 0, len);
+            let len = usize::try_from(len & !DISCARDED).unwrap();
+            assert_eq!(ring.next(), Err(RingFault::Length { at: 0, len, available: 16 }));
+        }
+    }
+
+    #[test]
+    fn positions_that_cannot_be_are_refused() {
+        let (mut ring, memory) = ring(u32::MAX - 3);
+        let size = ring.size();
+        put(&memory, size + 8, 0, 0);
+        assert_eq!(ring.next(), Err(RingFault::Positions { consumer: 0, producer: size + 8 }));
+        memory.write(0, 8usize.as_bytes()).unwrap();
+        memory.write(page_size(), 0usize.as_bytes()).unwrap();
+        assert_eq!(ring.next(), Err(RingFault::Positions { consumer: 8, producer: 0 }), "behind the reader");
+        memory.write(0, 3usize.as_bytes()).unwrap();
+        memory.write(page_size(), 19usize.as_bytes()).unwrap();
+        assert_eq!(ring.next(), Err(RingFault::Positions { consumer: 3, producer: 19 }));
+    }
+
+    #[test]
+    fn positions_go_on_after_the_largest() {
+        let (mut ring, memory) = ring(u32::MAX - 4);
+        let last = usize::MAX - 15;
+        memory.write(0, last.as_bytes()).unwrap();
+        put(&memory, 0, last & (ring.size() - 1), 1);
+        assert_eq!(ring.next().unwrap().map(<[u8]>::len), Some(1));
+        assert_eq!(ring.next(), Ok(None));
+    }
+}

@@ -1,0 +1,294 @@
+//! One processor's ring of a perf event array.
+#![expect(
+    unsafe_code,
+    reason = "perf_event_open has no wrapper; records are lent out of memory that the kernel writes"
+)]
+
+use super::RingFault;
+use crate::sys::{
+    Errno,
+    mapping::{Access, Mapping},
+    page_size,
+};
+use core_relo::Endian;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+
+/// When who waits is woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PerfWakeup {
+    /// After so many samples.
+    Events(u32),
+    /// After so many bytes.
+    Bytes(u32),
+}
+
+/// A record of a perf ring.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum PerfRecord<'r> {
+    Sample(&'r [u8]),
+    Lost(u64),
+    Other,
+}
+
+/// `struct perf_event_attr` in its first size, which every kernel takes.
+#[repr(C)]
+#[derive(Debug, Default)]
+struct EventAttr {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup: u32,
+    bp_type: u32,
+    bp_addr: u64,
+}
+
+const _: () = assert!(size_of::<EventAttr>() == 64);
+
+/// Where the writer's and the reader's position lie in the first page (`struct perf_event_mmap_page`).
+const HEAD: usize = low_word(1024);
+const TAIL: usize = low_word(1032);
+
+/// The low word of eight bytes. The kernel compares positions below the ring's size only.
+const fn low_word(at: usize) -> usize {
+    if cfg!(target_endian = "big") {
+        at.saturating_add(8usize.saturating_sub(size_of::<usize>()))
+    } else {
+        at
+    }
+}
+
+/// A perf event of one processor that BPF programs write to, with its ring.
+#[derive(Debug)]
+pub(crate) struct PerfRing {
+    memory: Mapping,
+    size: usize,
+    event: OwnedFd,
+    /// The reader's position after the record that is lent out.
+    lent: Option<usize>,
+    /// A record that was cut by the ring's end, joined.
+    joined: Vec<u8>,
+}
+
+impl PerfRing {
+    /// Opens a ring of `pages` pages, a power of two. Nothing comes before [`enable`](Self::enable).
+    pub(crate) fn open(cpu: u32, pages: usize, wakeup: PerfWakeup) -> Result<Self, Errno> {
+        let too_many = Errno(libc::EINVAL);
+        let size = pages.checked_mul(page_size()).ok_or(too_many)?;
+        let len = size.checked_add(page_size()).ok_or(too_many)?;
+        if !pages.is_power_of_two() {
+            return Err(too_many);
+        }
+        let event = bpf_output(cpu, wakeup)?;
+        // Writable, so that the kernel keeps what has not been read.
+        let memory = Mapping::new(event.as_fd(), 0, len, Access::Write)?;
+        Ok(Self { memory, size, event, lent: None, joined: Vec::new() })
+    }
+
+    pub(crate) fn enable(&self) -> Result<(), Errno> {
+        /// `PERF_EVENT_IOC_ENABLE`.
+        const ENABLE: libc::Ioctl = libc::_IO(0x24, 0);
+        // SAFETY: the descriptor is a perf event's, and the request takes a number.
+        let done = unsafe { libc::ioctl(self.event.as_raw_fd(), ENABLE, 0) };
+        if done < 0 { Err(Errno::last()) } else { Ok(()) }
+    }
+
+    /// Gives back the record that is lent out.
+    pub(crate) fn release(&mut self) {
+        if let Some(position) = self.lent.take() {
+            // The page is there and writable, see `open`.
+            self.memory.store_release(TAIL, position).unwrap_or_default();
+        }
+    }
+
+    /// The next record. Gives back the one before. After a fault what had been written is passed over.
+    pub(crate) fn next(&mut self) -> Result<Option<PerfRecord<'_>>, RingFault> {
+        self.release();
+        let (Some(head), Some(tail)) = (self.memory.load_acquire(HEAD), self.memory.load_acquire(TAIL))
+        else {
+            return Ok(None);
+        };
+        if head == tail {
+            return Ok(None);
+        }
+        let (kind, len) = match self.header(head, tail) {
+            Ok(found) => found,
+            Err(fault) => {
+                self.lent = Some(head);
+                self.release();
+                return Err(fault);
+            }
+        };
+        self.lent = Some(tail.wrapping_add(len));
+        let at = tail & self.size.saturating_sub(1);
+        Ok(Some(parse(kind, self.record(at, len))))
+    }
+
+    /// Kind and length of the record at the reader's position.
+    fn header(&self, head: usize, tail: usize) -> Result<(u32, usize), RingFault> {
+        let available = head.wrapping_sub(tail);
+        if available > self.size || !tail.is_multiple_of(8) {
+            return Err(RingFault::Positions { consumer: tail, producer: head });
+        }
+        // Records are multiples of 8, so a header is never cut.
+        let mut header = [0; 8];
+        let at = page_size().saturating_add(tail & self.size.saturating_sub(1));
+        self.memory.read(at, &mut header).unwrap_or_default();
+        let e = Endian::native();
+        let len = usize::from(e.u16(&header, 6).unwrap_or_default());
+        if len < 8 || len > available || !len.is_multiple_of(8) {
+            return Err(RingFault::Length { at: tail, len, available });
+        }
+        Ok((e.u32(&header, 0).unwrap_or_default(), len))
+    }
+
+    /// A record without its header, in one piece.
+    fn record(&mut self, at: usize, len: usize) -> &[u8] {
+        let first = len.min(self.size.saturating_sub(at));
+        let (from, data) = (page_size().saturating_add(at), page_size());
+        if first < len {
+            self.joined.resize(len, 0);
+            let (head, rest) = self.joined.split_at_mut(first);
+            self.memory.read(from, head).unwrap_or_default();
+            self.memory.read(data, rest).unwrap_or_default();
+            return self.joined.get(8..).unwrap_or_default();
+        }
+        // SAFETY: the record lies between the positions of reader and writer, and the kernel does not write there until the
+        // reader's position moves on, for the mapping is writable. `release` alone moves it and needs `self` mutably. The
+        // ring is this value's own: nobody else has its event.
+        let record = unsafe { self.memory.bytes(from, len) };
+        record.and_then(|r| r.get(8..)).unwrap_or_default()
+    }
+}
+
+impl AsFd for PerfRing {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.event.as_fd()
+    }
+}
+
+/// A record without its header.
+fn parse(kind: u32, body: &[u8]) -> PerfRecord<'_> {
+    const LOST: u32 = 2;
+    const SAMPLE: u32 = 9;
+    let e = Endian::native();
+    let record = match kind {
+        SAMPLE => {
+            let len = e.u32(body, 0).and_then(|len| usize::try_from(len).ok());
+            len.and_then(|len| body.get(4..)?.get(..len)).map(PerfRecord::Sample)
+        }
+        LOST => e.u64(body, 8).map(PerfRecord::Lost),
+        _ => None,
+    };
+    record.unwrap_or(PerfRecord::Other)
+}
+
+/// A perf event that takes what BPF programs send on one processor, whatever process is running.
+fn bpf_output(cpu: u32, wakeup: PerfWakeup) -> Result<OwnedFd, Errno> {
+    const SOFTWARE: u32 = 1;
+    const BPF_OUTPUT: u64 = 10;
+    const SAMPLE_RAW: u64 = 1 << 10;
+    const CLOSE_ON_EXEC: libc::c_ulong = 8;
+    /// The 15th bit of the flags, which C lays out from the other end on big-endian machines.
+    const WATERMARK: u64 = if cfg!(target_endian = "big") { 1 << 49 } else { 1 << 14 };
+    let (wakeup, flags) = match wakeup {
+        PerfWakeup::Events(n) => (n, 0),
+        PerfWakeup::Bytes(n) => (n, WATERMARK),
+    };
+    let attr = EventAttr {
+        kind: SOFTWARE,
+        size: 64,
+        config: BPF_OUTPUT,
+        sample_period: 1,
+        sample_type: SAMPLE_RAW,
+        flags,
+        wakeup,
+        ..EventAttr::default()
+    };
+    let every_process: libc::pid_t = -1;
+    let cpu = i32::try_from(cpu).map_err(|_large| Errno(libc::EINVAL))?;
+    let no_group: RawFd = -1;
+    // SAFETY: `attr` lives through the call, which reads as many bytes as it says.
+    let fd = unsafe {
+        libc::syscall(libc::SYS_perf_event_open, &raw const attr, every_process, cpu, no_group, CLOSE_ON_EXEC)
+    };
+    if fd < 0 {
+        return Err(Errno::last());
+    }
+    let fd = RawFd::try_from(fd).map_err(|_too_large| Errno(libc::EBADF))?;
+    // SAFETY: the kernel just made it for this call; nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::{Pod as _, mapping::memory_file};
+
+    /// A ring of a page over plain memory.
+    fn ring() -> PerfRing {
+        let page = page_size();
+        let file = memory_file(page * 2);
+        let memory = Mapping::new(file.as_fd(), 0, page * 2, Access::Write).unwrap();
+        PerfRing { memory, size: page, event: file.into(), lent: None, joined: Vec::new() }
+    }
+
+    fn header(kind: u32, len: u16) -> [u8; 8] {
+        let mut header = Vec::new();
+        Endian::native().put_u32(&mut header, kind);
+        Endian::native().put_u16(&mut header, 0);
+        Endian::native().put_u16(&mut header, len);
+        header.try_into().unwrap()
+    }
+
+    #[test]
+    fn records_that_cannot_be_are_passed_over() {
+        let mut ring = ring();
+        let page = page_size();
+        for (len, tail) in [(0, 0), (4, 16), (32, 32), (12, 48)] {
+            ring.memory.write(page + tail, &header(9, len)).unwrap();
+            ring.memory.write(HEAD, (tail + 16).as_bytes()).unwrap();
+            let fault = RingFault::Length { at: tail, len: usize::from(len), available: 16 };
+            assert_eq!(ring.next(), Err(fault));
+            assert_eq!(ring.next(), Ok(None), "and the ring goes on");
+        }
+        ring.memory.write(HEAD, (64 + page + 8).as_bytes()).unwrap();
+        assert_eq!(ring.next(), Err(RingFault::Positions { consumer: 64, producer: 64 + page + 8 }));
+        assert_eq!(ring.next(), Ok(None));
+    }
+
+    #[test]
+    fn a_record_cut_by_the_end_is_joined() {
+        let mut ring = ring();
+        let page = page_size();
+        let tail = page * 5 - 16;
+        ring.memory.write(TAIL, tail.as_bytes()).unwrap();
+        ring.memory.write(HEAD, (tail + 24).as_bytes()).unwrap();
+        ring.memory.write(page * 2 - 16, &header(9, 24)).unwrap();
+        ring.memory.write(page * 2 - 8, 12u32.as_bytes()).unwrap();
+        ring.memory.write(page * 2 - 4, b"abcd").unwrap();
+        ring.memory.write(page, b"efghijkl").unwrap();
+        assert_eq!(ring.next(), Ok(Some(PerfRecord::Sample(b"abcdefghijkl"))));
+        assert_eq!(ring.next(), Ok(None));
+    }
+
+    #[test]
+    fn records() {
+        let e = Endian::native();
+        let mut body = Vec::new();
+        e.put_u32(&mut body, 4);
+        body.extend(*b"abcdefgh");
+        assert_eq!(parse(9, &body), PerfRecord::Sample(b"abcd"));
+        assert_eq!(parse(9, &body[..6]), PerfRecord::Other, "longer than the record");
+        assert_eq!(parse(9, &[]), PerfRecord::Other);
+        assert_eq!(parse(5, &body), PerfRecord::Other);
+        body.truncate(0);
+        e.put_u64(&mut body, 1);
+        e.put_u64(&mut body, 77);
+        assert_eq!(parse(2, &body), PerfRecord::Lost(77));
+        assert_eq!(parse(2, &body[..8]), PerfRecord::Other);
+    }
+}

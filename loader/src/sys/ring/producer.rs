@@ -1,0 +1,134 @@
+//! A ring that a process writes and a BPF program reads.
+#![expect(unsafe_code, reason = "samples are lent out of memory that the kernel reads")]
+
+use super::{BUSY, Claim, DISCARDED, HEADER, OpenFault, RingFault, ring_size, whole};
+use crate::sys::{
+    MapInfo,
+    mapping::{Access, Mapping},
+    page_size,
+};
+use alloc::collections::BTreeSet;
+use std::{
+    os::fd::BorrowedFd,
+    sync::{Mutex, PoisonError},
+};
+
+/// The writer's side of a user ring buffer.
+#[derive(Debug)]
+pub(crate) struct UserRing {
+    /// One page: the reader's position, which the kernel alone writes.
+    reader: Mapping,
+    /// A page with the writer's position, then the data twice.
+    writer: Mapping,
+    size: usize,
+    state: Mutex<State>,
+    _claim: Claim,
+}
+
+#[derive(Debug)]
+struct State {
+    /// The writer's position. What the shared page says is only compared.
+    position: usize,
+    /// Positions of the samples that are lent out.
+    lent: BTreeSet<usize>,
+}
+
+/// What became of a reservation.
+#[derive(Debug)]
+pub(crate) enum Reserve<'r> {
+    Done(Slot<'r>),
+    /// There is too little room now.
+    Full,
+    /// There never will be enough.
+    TooLarge,
+}
+
+impl UserRing {
+    pub(crate) fn open(map: BorrowedFd<'_>, info: &MapInfo) -> Result<Self, OpenFault> {
+        let size = ring_size(info)?;
+        let claim = Claim::new(info.id)?;
+        let both = size.saturating_mul(2).saturating_add(page_size());
+        let writer = Mapping::new(map, page_size(), both, Access::Write)?;
+        let position = writer.load_acquire(0).unwrap_or_default();
+        Ok(Self {
+            reader: Mapping::new(map, 0, page_size(), Access::Read)?,
+            writer,
+            size,
+            state: Mutex::new(State { position, lent: BTreeSet::new() }),
+            _claim: claim,
+        })
+    }
+
+    /// Bytes of data it has room for, headers included.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Reserves room for a sample of `len` bytes. The lock is held for no longer than this takes.
+    pub(crate) fn reserve(&self, len: u32) -> Result<Reserve<'_>, RingFault> {
+        let wanted = usize::try_from(len).ok().and_then(|len| Some((len, whole(len)?)));
+        let Some((len, whole)) = wanted.filter(|(_, whole)| *whole <= self.size) else {
+            return Ok(Reserve::TooLarge);
+        };
+        if len >= usize::try_from(DISCARDED).unwrap_or(usize::MAX) {
+            return Ok(Reserve::TooLarge);
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = state.position;
+        let consumer = self.reader.load_acquire(0).unwrap_or_default();
+        let used = start.wrapping_sub(consumer);
+        let foreign = self.writer.load_acquire(0) != Some(start);
+        if used > self.size || foreign || !start.is_multiple_of(8) {
+            return Err(RingFault::Positions { consumer, producer: start });
+        }
+        // The kernel does not pass a busy sample. Should somebody else have written that it is not: what is lent out stays so.
+        let lent = state.lent.iter().map(|at| start.wrapping_sub(*at)).max().unwrap_or_default();
+        if self.size.saturating_sub(used.max(lent)) < whole {
+            return Ok(Reserve::Full);
+        }
+        let at = page_size().saturating_add(start & self.size.saturating_sub(1));
+        let flagged = u32::try_from(len).unwrap_or_default() | BUSY;
+        self.writer.swap_u32(at, flagged).unwrap_or_default();
+        self.writer.swap_u32(at.saturating_add(4), 0).unwrap_or_default();
+        state.position = start.wrapping_add(whole);
+        state.lent.insert(start);
+        self.writer.store_release(0, state.position).unwrap_or_default();
+        drop(state);
+        // SAFETY: the place was free: neither unread by the kernel nor lent out (checked above, under the lock), and it stays
+        // lent out until the slot is dropped. It is no longer than the ring, so it does not overlap itself. The kernel does not
+        // read a busy sample.
+        let data = unsafe { self.writer.bytes_mut(at.saturating_add(HEADER), len) };
+        Ok(Reserve::Done(Slot { ring: self, start, at, data: data.unwrap_or_default(), submit: false }))
+    }
+}
+
+/// A reserved sample. It is discarded when dropped, unless it is to be submitted.
+#[derive(Debug)]
+pub(crate) struct Slot<'r> {
+    ring: &'r UserRing,
+    start: usize,
+    at: usize,
+    data: &'r mut [u8],
+    pub(crate) submit: bool,
+}
+
+impl Slot<'_> {
+    pub(crate) fn data(&self) -> &[u8] {
+        self.data
+    }
+
+    pub(crate) fn data_mut(&mut self) -> &mut [u8] {
+        self.data
+    }
+}
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        let len = u32::try_from(self.data.len()).unwrap_or_default();
+        let header = if self.submit { len } else { len | DISCARDED };
+        // From here on the data is the kernel's: give up the reference first.
+        self.data = &mut [];
+        self.ring.writer.swap_u32(self.at, header).unwrap_or_default();
+        self.ring.state.lock().unwrap_or_else(PoisonError::into_inner).lent.remove(&self.start);
+    }
+}
