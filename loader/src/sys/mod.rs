@@ -21,8 +21,13 @@ mod bpf;
 mod errno;
 mod memory;
 mod mmap;
+mod perf;
 
 pub use bpf::*;
 pub use errno::Errno;
 pub use memory::{page_size, possible_cpus, raise_memlock_limit};
 pub(crate) use mmap::Map;
+pub use perf::{
+    PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE, PERF_TYPE_RAW, PERF_TYPE_SOFTWARE, PERF_TYPE_TRACEPOINT,
+    PerfEventOpen, PerfSample, has_uprobe_syscall, perf_disable, perf_enable, perf_event_open, perf_set_bpf,
+};
