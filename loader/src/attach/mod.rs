@@ -3,15 +3,25 @@
 //! A family's functions take a program's descriptor and what it is to be attached to.
 
 mod error;
+mod iter;
+mod kprobe;
+mod kprobe_multi;
 mod link;
 mod perf_event;
+mod pmu;
 #[cfg(test)]
 mod testing;
 mod text;
+mod trace;
 mod tracefs;
 mod tracepoint;
 
 pub use error::{AttachError, Hint};
+pub use iter::{CgroupOrder, CgroupRef, IterOptions, IterReader, IterTarget, TaskRef, iter};
+pub use kprobe::{KprobeOptions, KsyscallOptions, kprobe, ksyscall};
+pub use kprobe_multi::{KprobeMultiOptions, KprobeSet, MultiKind, kprobe_multi};
 pub use link::{Attachment, Link};
 pub use perf_event::{PerfCounter, PerfEventOptions, open_perf_counter, perf_event};
+pub use pmu::ProbeMode;
+pub use trace::{TraceOptions, freplace, lsm, trace};
 pub use tracepoint::{RawTracepointOptions, TracepointOptions, raw_tracepoint, tracepoint};

@@ -3,6 +3,7 @@
 use super::{
     error::{AttachError, Hint},
     link::{Attachment, Link},
+    pmu::ProbeMode,
     tracefs::ProbeEvent,
 };
 use crate::{
@@ -29,7 +30,9 @@ pub fn perf_event(
     event: OwnedFd,
     options: &PerfEventOptions,
 ) -> Result<Link, AttachError> {
-    on_event(prog, event, None, "perf_event", options)
+    let mode = if options.force_ioctl { ProbeMode::Perf } else { ProbeMode::Auto };
+    let enable = !options.dont_enable;
+    Put { prog, event, probe: None, what: "perf_event", cookie: options.cookie, mode, enable }.attach()
 }
 
 /// What is counted, for [`open_perf_counter`].
@@ -108,39 +111,48 @@ pub(super) const fn denied(errno: Errno) -> Hint {
     }
 }
 
-/// Puts a program on an event; `probe` is what has to be removed afterwards.
-pub(super) fn on_event(
-    prog: BorrowedFd<'_>,
-    event: OwnedFd,
-    probe: Option<ProbeEvent>,
-    what: &str,
-    options: &PerfEventOptions,
-) -> Result<Link, AttachError> {
-    // Fields drop in order: the events before the probe they are of.
-    let mut on = OnEvent { link: None, event: Some(event), probe };
-    let event = on.event.as_ref().ok_or_else(|| AttachError::kernel(what, "attach", Errno(libc::EBADF)))?;
-    // A probe of tracefs cannot be removed while a pinned link holds its event: it gets none.
-    let by_ioctl = options.force_ioctl || on.probe.is_some();
-    let link = if by_ioctl { None } else { kernel_link(prog, event.as_fd(), what, options.cookie)? };
-    match link {
-        Some(link) => on.link = Some(link),
-        None if options.cookie != 0 => {
-            let hint = Hint("cookies need a link of the kernel's: 5.15 or newer, and no older way asked for");
-            return Err(AttachError::hinted(what, "attach with a cookie", Errno(libc::EOPNOTSUPP), hint));
+/// A program to be put on an event.
+#[derive(Debug)]
+pub(super) struct Put<'a> {
+    pub(super) prog: BorrowedFd<'a>,
+    pub(super) event: OwnedFd,
+    /// What has to be removed afterwards.
+    pub(super) probe: Option<ProbeEvent>,
+    pub(super) what: &'a str,
+    pub(super) cookie: u64,
+    pub(super) mode: ProbeMode,
+    pub(super) enable: bool,
+}
+
+impl Put<'_> {
+    pub(super) fn attach(self) -> Result<Link, AttachError> {
+        const NO_LINK: Hint =
+            Hint("this needs a link of the kernel's: 5.15 or newer, and no older way asked for");
+        let Self { prog, event, probe, what, cookie, mode, enable } = self;
+        // A probe of tracefs cannot be removed while a pinned link holds its event: it gets none.
+        let by_ioctl = mode.forces_ioctl() || probe.is_some();
+        // Declared so that, if this fails, the events are closed before the probe they are of is removed.
+        let on = OnEvent { link: None, event: None, probe };
+        let link = if by_ioctl { None } else { kernel_link(prog, event.as_fd(), what, cookie)? };
+        if link.is_none() && (cookie != 0 || mode.demands_link()) {
+            return Err(AttachError::hinted(what, "attach", Errno(libc::EOPNOTSUPP), NO_LINK));
         }
-        None => sys::perf_set_bpf(event, prog).map_err(|errno| {
-            let hint = match errno.0 {
-                libc::EEXIST => Hint("another program is on this event"),
-                libc::EPROTO => Hint("the program reads call chains, which the event does not sample"),
-                _ => denied(errno),
-            };
-            AttachError::hinted(what, "attach", errno, hint)
-        })?,
+        if link.is_none() {
+            sys::perf_set_bpf(&event, prog).map_err(|errno| {
+                let hint = match errno.0 {
+                    libc::EEXIST => Hint("another program is on this event"),
+                    libc::EPROTO => Hint("the program reads call chains, which the event does not sample"),
+                    _ => denied(errno),
+                };
+                AttachError::hinted(what, "attach", errno, hint)
+            })?;
+        }
+        if enable {
+            sys::perf_enable(&event)
+                .map_err(|errno| AttachError::kernel(what, "enable the perf event", errno))?;
+        }
+        Ok(Link::new(OnEvent { link, event: Some(event), ..on }, what))
     }
-    if !options.dont_enable {
-        sys::perf_enable(event).map_err(|errno| AttachError::kernel(what, "enable the perf event", errno))?;
-    }
-    Ok(Link::new(on, what))
 }
 
 /// A link, or nothing if this kernel has none for perf events.

@@ -64,6 +64,13 @@ impl ProbeKind {
             Self::User => "uprobe_events",
         }
     }
+
+    const fn missing(self) -> &'static str {
+        match self {
+            Self::Kernel => "this kernel was built without kprobes (CONFIG_KPROBE_EVENTS)",
+            Self::User => "this kernel was built without uprobes (CONFIG_UPROBE_EVENTS)",
+        }
+    }
 }
 
 /// A probe made by writing to tracefs. It outlives the process that does not remove it.
@@ -85,6 +92,9 @@ impl ProbeEvent {
         let root = root()?;
         let name = event_name(place);
         let file = root.join(kind.file());
+        if !file.exists() {
+            return Err(AttachError::target(what, kind.missing()));
+        }
         append(&file, &format!("{}:{GROUP}/{name} {place}", if retprobe { 'r' } else { 'p' })).map_err(
             |errno| {
                 let hint = match errno.0 {

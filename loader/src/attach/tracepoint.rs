@@ -3,7 +3,8 @@
 use super::{
     error::{AttachError, Hint},
     link::Link,
-    perf_event::{PerfEventOptions, denied, on_event},
+    perf_event::{Put, denied},
+    pmu::ProbeMode,
     text::c_string,
     tracefs,
 };
@@ -27,13 +28,8 @@ pub fn tracepoint(
 ) -> Result<Link, AttachError> {
     let what = format!("tp/{category}/{name}");
     let event = open(tracefs::event_id(&what, category, name)?, None, &what)?;
-    on_event(
-        prog,
-        event,
-        None,
-        &what,
-        &PerfEventOptions { cookie: options.cookie, ..PerfEventOptions::default() },
-    )
+    let cookie = options.cookie;
+    Put { prog, event, probe: None, what: &what, cookie, mode: ProbeMode::Auto, enable: true }.attach()
 }
 
 /// Opens the event of a tracepoint's number. Programs on it run on every processor, whatever it is opened for.
