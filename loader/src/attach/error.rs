@@ -72,6 +72,10 @@ impl AttachError {
         Self::Kernel { what: what.into(), action, errno, hint: Hint::of(errno) }
     }
 
+    pub(crate) fn hinted(what: &str, action: &'static str, errno: Errno, hint: Hint) -> Self {
+        Self::Kernel { what: what.into(), action, errno, hint }
+    }
+
     pub(crate) fn pin(path: &Path, errno: Errno) -> Self {
         let hint = match errno.0 {
             libc::EPERM | libc::EINVAL | libc::ENODEV => Hint::NOT_BPFFS,

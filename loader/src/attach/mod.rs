@@ -5,6 +5,9 @@
 mod by_program;
 mod cgroup;
 mod error;
+mod iter;
+mod kprobe;
+mod kprobe_multi;
 mod link;
 mod lirc;
 mod netfilter;
@@ -20,9 +23,18 @@ mod tcx;
 #[cfg(test)]
 mod testing;
 mod xdp;
+mod perf_event;
+mod pmu;
+mod text;
+mod trace;
+mod tracefs;
+mod tracepoint;
 
 pub use cgroup::{CgroupOptions, CgroupSharing, cgroup, cgroup_attach};
 pub use error::{AttachError, Hint};
+pub use iter::{CgroupOrder, CgroupRef, IterOptions, IterReader, IterTarget, TaskRef, iter};
+pub use kprobe::{KprobeOptions, KsyscallOptions, kprobe, ksyscall};
+pub use kprobe_multi::{KprobeMultiOptions, KprobeSet, MultiKind, kprobe_multi};
 pub use link::{Attachment, Link};
 pub use lirc::lirc;
 pub use netfilter::{NetfilterHook, netfilter};
@@ -35,3 +47,7 @@ pub use struct_ops::{struct_ops, struct_ops_update};
 pub use tc::{TcFilter, TcHook, TcOptions, TcPoint};
 pub use tcx::{netkit, tcx};
 pub use xdp::{Xdp, XdpMode, XdpOver, xdp, xdp_detach, xdp_netlink, xdp_query};
+pub use perf_event::{PerfCounter, PerfEventOptions, open_perf_counter, perf_event};
+pub use pmu::ProbeMode;
+pub use trace::{TraceOptions, freplace, lsm, trace};
+pub use tracepoint::{RawTracepointOptions, TracepointOptions, raw_tracepoint, tracepoint};

@@ -28,6 +28,7 @@ mod netlink;
 mod testing;
 mod pod;
 mod ring;
+mod perf;
 
 pub(crate) use bpf::link_create_closed;
 pub use bpf::*;
@@ -45,3 +46,7 @@ pub(crate) use netlink::Netlink;
 #[cfg(test)]
 pub(crate) use testing::own_network;
 pub(crate) use ring::{KernelRing, OpenFault, PerfRecord, PerfRing, PerfWakeup, Reserve, Slot, UserRing};
+pub use perf::{
+    PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE, PERF_TYPE_RAW, PERF_TYPE_SOFTWARE, PERF_TYPE_TRACEPOINT,
+    PerfEventOpen, PerfSample, has_uprobe_syscall, perf_disable, perf_enable, perf_event_open, perf_set_bpf,
+};

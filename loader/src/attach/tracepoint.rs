@@ -1,0 +1,136 @@
+//! Tracepoints: the ones in tracefs, and raw ones by name.
+
+use super::{
+    error::{AttachError, Hint},
+    link::Link,
+    perf_event::{Put, denied},
+    pmu::ProbeMode,
+    text::c_string,
+    tracefs,
+};
+use crate::sys::{self, Errno, PERF_TYPE_TRACEPOINT, PerfEventOpen};
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+/// How a tracepoint is attached to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
+pub struct TracepointOptions {
+    /// What `bpf_get_attach_cookie` gives (kernels from 5.15).
+    pub cookie: u64,
+}
+
+/// Attaches to a tracepoint, such as `sched`, `sched_switch` (libbpf: `bpf_program__attach_tracepoint_opts`).
+pub fn tracepoint(
+    prog: BorrowedFd<'_>,
+    category: &str,
+    name: &str,
+    options: &TracepointOptions,
+) -> Result<Link, AttachError> {
+    let what = format!("tp/{category}/{name}");
+    let event = open(tracefs::event_id(&what, category, name)?, None, &what)?;
+    let cookie = options.cookie;
+    Put { prog, event, probe: None, what: &what, cookie, mode: ProbeMode::Auto, enable: true }.attach()
+}
+
+/// Opens the event of a tracepoint's number. Programs on it run on every processor, whatever it is opened for.
+pub(super) fn open(id: u64, pid: Option<u32>, what: &str) -> Result<OwnedFd, AttachError> {
+    let event = PerfEventOpen {
+        kind: PERF_TYPE_TRACEPOINT,
+        config: id,
+        pid,
+        cpu: pid.is_none().then_some(0),
+        ..PerfEventOpen::default()
+    };
+    sys::perf_event_open(&event)
+        .map_err(|errno| AttachError::hinted(what, "open the perf event", errno, denied(errno)))
+}
+
+/// How a raw tracepoint is attached to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
+pub struct RawTracepointOptions {
+    /// What `bpf_get_attach_cookie` gives (kernels from 6.10).
+    pub cookie: u64,
+}
+
+/// Attaches to a raw tracepoint, such as `sched_switch` (libbpf: `bpf_program__attach_raw_tracepoint_opts`).
+pub fn raw_tracepoint(
+    prog: BorrowedFd<'_>,
+    name: &str,
+    options: &RawTracepointOptions,
+) -> Result<Link, AttachError> {
+    let what = format!("raw_tp/{name}");
+    let c_name = c_string(name, &what)?;
+    match sys::raw_tracepoint_open(Some(&c_name), prog, options.cookie) {
+        Ok(fd) => Ok(Link::from_fd(fd, what)),
+        Err(errno) => {
+            let hint = match errno.0 {
+                libc::ENOENT => Hint("no such raw tracepoint in this kernel"),
+                // The kernel takes no attributes it does not know.
+                libc::E2BIG if options.cookie != 0 => {
+                    Hint("cookies of raw tracepoints need a kernel from 6.10")
+                }
+                _ => Hint::of(errno),
+            };
+            Err(AttachError::hinted(&what, "attach", errno, hint))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::testing::{Counter, Program, tracefs_or_skip},
+        *,
+    };
+    use crate::object::ProgramType;
+
+    #[test]
+    fn a_tracepoint_fires_for_this_process_with_its_cookie() {
+        let Some(counter) = Counter::new() else { return };
+        if !tracefs_or_skip() {
+            return;
+        }
+        let Some(prog) = Program::with_cookie(ProgramType::Tracepoint, 0, &counter) else { return };
+        let link = tracepoint(prog.fd(), "syscalls", "sys_enter_getppid", &TracepointOptions { cookie: 77 });
+        let link = match link {
+            Err(e @ AttachError::Kernel { errno: Errno(libc::ENOENT), .. }) => return println!("SKIP: {e}"),
+            link => link.unwrap(),
+        };
+        let parent = std::os::unix::process::parent_id();
+        assert!(parent > 0 && counter.count() >= 1);
+        assert_eq!(counter.cookie(), 77);
+        drop(link);
+        let before = counter.count();
+        assert_eq!(std::os::unix::process::parent_id(), parent);
+        assert_eq!(counter.count(), before);
+    }
+
+    #[test]
+    fn a_raw_tracepoint_fires_for_this_process() {
+        let Some(counter) = Counter::new() else { return };
+        let Some(prog) = Program::counting(ProgramType::RawTracepoint, 0, &counter) else { return };
+        let link = raw_tracepoint(prog.fd(), "sys_enter", &RawTracepointOptions::default()).unwrap();
+        let _parent = std::os::unix::process::parent_id();
+        assert!(counter.count() >= 1);
+        assert_eq!(sys::link_target_name(&link.fd().unwrap()).unwrap(), "sys_enter");
+        link.detach().unwrap();
+        let before = counter.count();
+        let _parent = std::os::unix::process::parent_id();
+        assert_eq!(counter.count(), before);
+    }
+
+    #[test]
+    fn tracepoints_that_do_not_exist_are_named() {
+        let Some(counter) = Counter::new() else { return };
+        let Some(prog) = Program::counting(ProgramType::RawTracepoint, 0, &counter) else { return };
+        let e = raw_tracepoint(prog.fd(), "no_such_tp", &RawTracepointOptions::default()).unwrap_err();
+        let text = "raw_tp/no_such_tp: cannot attach: ENOENT: No such file or directory (no such raw tracepoint in this kernel)";
+        assert_eq!(e.to_string(), text);
+        assert!(raw_tracepoint(prog.fd(), "a\0b", &RawTracepointOptions::default()).is_err());
+        if tracefs_or_skip() {
+            let e = tracepoint(prog.fd(), "sched", "no_such", &TracepointOptions::default()).unwrap_err();
+            assert!(e.to_string().contains("no such tracepoint"), "{e}");
+        }
+    }
+}

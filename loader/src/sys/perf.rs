@@ -1,0 +1,199 @@
+//! Perf events: `perf_event_open(2)` and the ioctls that put a program on one.
+#![expect(unsafe_code, reason = "perf_event_open has no wrapper; ioctl is a call into C")]
+
+use super::errno::Errno;
+use core::ffi::{CStr, c_long};
+use core_relo::Endian;
+use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
+
+/// `PERF_TYPE_HARDWARE`.
+pub const PERF_TYPE_HARDWARE: u32 = 0;
+/// `PERF_TYPE_SOFTWARE`.
+pub const PERF_TYPE_SOFTWARE: u32 = 1;
+/// `PERF_TYPE_TRACEPOINT`.
+pub const PERF_TYPE_TRACEPOINT: u32 = 2;
+/// `PERF_TYPE_HW_CACHE`.
+pub const PERF_TYPE_HW_CACHE: u32 = 3;
+/// `PERF_TYPE_RAW`.
+pub const PERF_TYPE_RAW: u32 = 4;
+
+/// `PERF_FLAG_FD_CLOEXEC`.
+const CLOEXEC: c_long = 8;
+/// The number of `freq` among the flags of one bit each.
+const FREQ: u32 = 10;
+
+/// `struct perf_event_attr` as far as it is used here (`PERF_ATTR_SIZE_VER1`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct Attr {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_events: u32,
+    bp_type: u32,
+    config1: u64,
+    config2: u64,
+}
+
+const _: () = assert!(size_of::<Attr>() == 72);
+
+/// How often an event makes a sample, which is when a program on it runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "the kernel has these")]
+pub enum PerfSample {
+    /// Never by counting: events that are probes.
+    #[default]
+    Never,
+    /// Every so many counts.
+    Period(u64),
+    /// About so many times a second; the kernel picks the period.
+    Frequency(u64),
+}
+
+/// An event to be opened.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
+pub struct PerfEventOpen<'a> {
+    /// `PERF_TYPE_*`, or a unit's number from `/sys/bus/event_source/devices/*/type`.
+    pub kind: u32,
+    /// Which event of that type.
+    pub config: u64,
+    /// A kprobe's function or a uprobe's file (`config1` of those units).
+    pub name: Option<&'a CStr>,
+    /// A kprobe's offset (or, without a name, its address), a uprobe's offset (`config2`).
+    pub offset: u64,
+    /// When it makes samples.
+    pub sample: PerfSample,
+    /// The thread or process it watches; none for all, on one processor.
+    pub pid: Option<u32>,
+    /// The processor; none for any, which needs a `pid`.
+    pub cpu: Option<u32>,
+}
+
+/// Opens an event. It does not begin to count before [`perf_enable`], as far as its type has a say in that.
+pub fn perf_event_open(event: &PerfEventOpen<'_>) -> Result<OwnedFd, Errno> {
+    let number = |of: Option<u32>| match of {
+        Some(n) => c_long::try_from(n).map_err(|_too_large| Errno(libc::EINVAL)),
+        None => Ok(-1),
+    };
+    let (sample_period, flags) = match event.sample {
+        PerfSample::Never => (0, 0),
+        PerfSample::Period(n) => (n, 0),
+        PerfSample::Frequency(n) => (n, flag(FREQ)),
+    };
+    let name = event.name.map_or(0, |name| name.as_ptr().expose_provenance());
+    let attr = Attr {
+        kind: event.kind,
+        size: u32::try_from(size_of::<Attr>()).unwrap_or_default(),
+        config: event.config,
+        sample_period,
+        flags,
+        config1: u64::try_from(name).unwrap_or_default(),
+        config2: event.offset,
+        ..Attr::default()
+    };
+    let (pid, cpu, group): (_, _, c_long) = (number(event.pid)?, number(event.cpu)?, -1);
+    // SAFETY: `attr` is memory of the size it states; the one address in it is 0, or that of a string with its NUL which
+    // outlives the call.
+    let fd = unsafe {
+        libc::syscall(libc::SYS_perf_event_open, core::ptr::from_ref(&attr), pid, cpu, group, CLOEXEC)
+    };
+    let fd =
+        if fd < 0 { Err(Errno::last()) } else { RawFd::try_from(fd).map_err(|_large| Errno(libc::EBADF)) }?;
+    // SAFETY: the kernel just made it for this call; nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// A flag of one bit of `perf_event_attr`: C counts bit fields from the low end, or from the high one of big-endian machines.
+const fn flag(number: u32) -> u64 {
+    match Endian::native() {
+        Endian::Little => 1 << number,
+        Endian::Big => (1 << 63) >> number,
+    }
+}
+
+/// Puts a program on an event (`PERF_EVENT_IOC_SET_BPF`). It stays until the event is closed.
+pub fn perf_set_bpf(event: impl AsFd, prog: impl AsFd) -> Result<(), Errno> {
+    ioctl(event, request(true, 8), c_long::from(prog.as_fd().as_raw_fd()))
+}
+
+/// Lets an event count (`PERF_EVENT_IOC_ENABLE`).
+pub fn perf_enable(event: impl AsFd) -> Result<(), Errno> {
+    ioctl(event, request(false, 0), 0)
+}
+
+/// Stops an event from counting (`PERF_EVENT_IOC_DISABLE`).
+pub fn perf_disable(event: impl AsFd) -> Result<(), Errno> {
+    ioctl(event, request(false, 1), 0)
+}
+
+/// Whether the kernel has the system call behind fast uprobes on x86-64 (libbpf: `probe_uprobe_syscall`).
+pub fn has_uprobe_syscall() -> bool {
+    /// `__NR_uprobe`.
+    const UPROBE: c_long = 336;
+    if !cfg!(all(target_arch = "x86_64", target_pointer_width = "64")) {
+        return false;
+    }
+    // SAFETY: it takes no arguments, and called from anywhere but the kernel's own trampoline it does nothing but fail.
+    let done = unsafe { libc::syscall(UPROBE) };
+    done < 0 && Errno::last() == Errno(libc::ENXIO)
+}
+
+/// The number of a `PERF_EVENT_IOC_*` that takes nothing, or that reads four bytes.
+const fn request(reads: bool, number: c_long) -> c_long {
+    const OTHER_BITS: bool = cfg!(any(
+        target_arch = "mips",
+        target_arch = "mips64",
+        target_arch = "powerpc",
+        target_arch = "powerpc64"
+    ));
+    let direction = match (OTHER_BITS, reads) {
+        (false, false) => 0,
+        (false, true) => 0x4004_0000,
+        (true, false) => 0x2000_0000,
+        (true, true) => 0x8004_0000,
+    };
+    direction | 0x2400 | number
+}
+
+fn ioctl(event: impl AsFd, request: c_long, argument: c_long) -> Result<(), Errno> {
+    let fd = c_long::from(event.as_fd().as_raw_fd());
+    // SAFETY: the descriptor is open, and these requests take numbers, no addresses.
+    let done = unsafe { libc::syscall(libc::SYS_ioctl, fd, request, argument) };
+    if done < 0 { Err(Errno::last()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_that_there_is_can_be_opened_and_enabled_and_another_is_refused() {
+        let clock = PerfEventOpen {
+            kind: PERF_TYPE_SOFTWARE,
+            sample: PerfSample::Frequency(100),
+            pid: Some(std::process::id()),
+            ..PerfEventOpen::default()
+        };
+        match perf_event_open(&clock) {
+            Ok(event) => {
+                assert_eq!(perf_enable(&event), Ok(()));
+                assert_eq!(perf_disable(&event), Ok(()));
+            }
+            Err(e) => println!("SKIP: perf_event_open: {e}"),
+        }
+        let nothing = PerfEventOpen { kind: 0xffff, ..clock };
+        assert!(perf_event_open(&nothing).is_err());
+    }
+
+    #[test]
+    fn requests_on_a_descriptor_that_is_no_event_fail() {
+        let file = std::fs::File::open("/proc/self/status").unwrap();
+        assert_eq!(perf_enable(&file), Err(Errno(libc::ENOTTY)));
+        assert_eq!(perf_set_bpf(&file, &file), Err(Errno(libc::ENOTTY)));
+    }
+}
