@@ -8,10 +8,12 @@
 
 mod build;
 mod check;
+mod dedup;
 mod distill;
 mod error;
 mod geometry;
 mod header;
+mod import;
 mod kind;
 mod raw;
 mod reference;
@@ -24,8 +26,10 @@ mod view;
 mod walk;
 
 pub use build::{Builder, BuiltMember};
+pub use dedup::{DedupError, Deduped, dedup};
 pub use error::{BtfError, WalkError};
 pub use geometry::Extent;
+pub use import::{Import, ImportError};
 pub use kind::Kind;
 pub use raw::RawType;
 pub use ty::{Members, Params, SecInfos, Type, Variants};
