@@ -32,10 +32,10 @@ pub const PLAN_STEPS: u32 = 100_000_000;
 /// No compiler's name or source line comes near.
 pub const STRING_BLOCK: usize = 64 * 1024;
 
-/// Steps of deduplicating a BTF: types compared, their members, hops from a type to what it was mapped to.
+/// Steps of deduplicating a BTF for each of its types: types compared, their words, hops from a type to what it became.
 ///
-/// libbpf has no such bound. Merging the BTFs of a hundred objects takes less than a hundredth of it.
-pub const DEDUP_STEPS: u32 = 200_000_000;
+/// libbpf has no such bound. A hundred objects put together take less than a hundredth of it, two almost equal kernels a fifth.
+pub const DEDUP_STEPS_PER_TYPE: u32 = 10_000;
 
 /// Levels of types compared for being written alike (libbpf: the depth `btf_dedup_identical_types` starts with).
 pub const IDENTICAL_LEVELS: u32 = 16;

@@ -64,16 +64,23 @@ mod with_libbpf {
     }
 
     #[test]
-    fn kernels_twice_deduplicate_to_libbpfs_bytes() {
-        let Some(kernel) = artifacts::running_kernel() else {
-            core_relo_tests::skip::skip("kernels twice", "no /sys/kernel/btf/vmlinux");
+    fn kernels_together_deduplicate_to_libbpfs_bytes() {
+        let kernels: Vec<_> =
+            artifacts::kernel_btfs().into_iter().chain(artifacts::running_kernel()).collect();
+        let Some(last) = kernels.last() else {
+            core_relo_tests::skip::skip("kernels together", "no kernel's BTF here");
             return;
         };
-        let bytes = fs::read(&kernel).unwrap();
-        let btf = Btf::parse(bytes).unwrap();
-        let mut twice = Builder::new(btf.endian());
-        append(&mut twice, &btf);
-        append(&mut twice, &btf);
-        compare("the running kernel twice", &twice.finish());
+        for (one, two) in kernels.iter().zip(kernels.iter().skip(1)).take(2).chain([(last, last)]) {
+            let parse = |path| Btf::parse(fs::read(path).unwrap()).unwrap();
+            let (first, second) = (parse(one), parse(two));
+            if first.endian() != second.endian() {
+                continue;
+            }
+            let mut both = Builder::new(first.endian());
+            append(&mut both, &first);
+            append(&mut both, &second);
+            compare(&format!("{} and {}", one.display(), two.display()), &both.finish());
+        }
     }
 }

@@ -93,12 +93,14 @@ struct State {
     supposed: Vec<u32>,
     /// The types that `supposed` has something for, in the order they were met.
     met: Vec<u32>,
-    steps: Cell<u32>,
+    steps: Cell<u64>,
 }
 
 impl State {
     fn new(records: Records) -> Self {
         let self_or_open = |id: u32| if records.get(id).is_never_shared() { id } else { OPEN };
+        let per_type = u64::from(limits::DEDUP_STEPS_PER_TYPE);
+        let steps = u64::from(records.end()).saturating_mul(per_type);
         let map: Vec<u32> = (0..records.end()).map(self_or_open).collect();
         Self {
             table: Table::default(),
@@ -106,7 +108,7 @@ impl State {
             map,
             met: Vec::new(),
             records,
-            steps: Cell::new(limits::DEDUP_STEPS),
+            steps: Cell::new(steps),
         }
     }
 
@@ -141,7 +143,7 @@ impl State {
     }
 
     fn step(&self, n: usize) -> Result<(), DedupError> {
-        let left = self.steps.get().checked_sub(to_u32(n)).ok_or(DedupError::TooManySteps)?;
+        let left = self.steps.get().checked_sub(to_u32(n).into()).ok_or(DedupError::TooManySteps)?;
         self.steps.set(left);
         Ok(())
     }
