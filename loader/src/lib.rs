@@ -1,6 +1,7 @@
 //! BPF objects in ELF, and the kernel's types to relocate them against.
 //!
 //! * [`object`] reads what clang or GCC compiled: programs, maps, externs, relocations. Pure.
+//! * [`static_link`] makes one object of several, as `bpftool gen object` does. Pure.
 //! * [`target`] finds the kernel's side: the running kernel's BTF, a file of BTF, any ELF with `.BTF`.
 //!
 //! What becomes of the two is decided by `core-relo`, the engine. Nothing is loaded into the kernel here yet.
@@ -45,5 +46,6 @@ extern crate alloc;
 mod elf;
 pub mod limits;
 pub mod object;
+pub mod static_link;
 mod sys;
 pub mod target;

@@ -13,8 +13,9 @@ mod with_libbpf {
         btf::{Btf, Builder, Import, dedup},
     };
     use core_relo_loader::object::Object;
+    use core_relo_loader::static_link::{LinkError, Linker};
     use core_relo_tests::{artifacts, judge};
-    use std::fs;
+    use std::{fs, path::PathBuf};
 
     /// The BTFs of all objects of one byte order, one after the other in one BTF.
     fn together(order: Endian) -> (Vec<u8>, usize) {
@@ -82,5 +83,94 @@ mod with_libbpf {
             append(&mut both, &second);
             compare(&format!("{} and {}", one.display(), two.display()), &both.finish());
         }
+    }
+
+    fn link(files: &[(String, Vec<u8>)]) -> Result<Vec<u8>, LinkError> {
+        files.iter().try_fold(Linker::new(), |linker, (name, bytes)| linker.add(name, bytes))?.finish()
+    }
+
+    #[derive(Default)]
+    struct Counts {
+        linked: usize,
+        refused: usize,
+        wrong: Vec<String>,
+    }
+
+    impl Counts {
+        /// Links with both and compares: both refuse, or both come to the same bytes.
+        fn judge(&mut self, files: &[(String, Vec<u8>)]) {
+            let place = files.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" + ");
+            let slices: Vec<&[u8]> = files.iter().map(|(_, bytes)| bytes.as_slice()).collect();
+            let (there, log) = judge::logged(|| judge::link(&slices));
+            match (link(files), there) {
+                (Err(_), Err(_)) => self.refused += 1,
+                (Ok(here), Ok(there)) if here == there => self.linked += 1,
+                (Ok(here), Ok(there)) => self.wrong.push(format!("{place}: {}", difference(&here, &there))),
+                (Err(error), Ok(_)) => self.wrong.push(format!("{place}: refused here alone: {error}")),
+                (Ok(_), Err(_)) => {
+                    self.wrong.push(format!("{place}: refused by libbpf alone: {}", log.trim()))
+                }
+            }
+        }
+
+        fn assert(self, what: &str) {
+            let Self { linked, refused, wrong } = self;
+            println!(
+                "{what}: {linked} linked to libbpf's bytes, {refused} refused by both, {} differ",
+                wrong.len()
+            );
+            wrong.iter().take(20).for_each(|text| println!("{text}"));
+            assert!(wrong.is_empty() && linked > 0);
+        }
+    }
+
+    /// Which section differs, and where.
+    fn difference(here: &[u8], there: &[u8]) -> String {
+        let sections = |bytes: &[u8]| -> Vec<(String, u64, u64, Vec<u8>)> {
+            let object = Object::parse(bytes);
+            let of = |o: &Object<'_>| {
+                let section = |s: &core_relo_loader::object::Section<'_>| {
+                    (String::from_utf8_lossy(s.name).into_owned(), s.offset, s.size, s.data.to_vec())
+                };
+                o.sections().iter().map(section).collect()
+            };
+            object.as_ref().map(of).unwrap_or_default()
+        };
+        let (ours, theirs) = (sections(here), sections(there));
+        for (a, b) in ours.iter().zip(&theirs) {
+            if a != b {
+                let at = a.3.iter().zip(&b.3).position(|(a, b)| a != b);
+                return format!(
+                    "section {} (+{:#x}, {}), in libbpf {} (+{:#x}, {}), from byte {at:?}",
+                    a.0, a.1, a.2, b.0, b.1, b.2
+                );
+            }
+        }
+        let at = here.iter().zip(there).position(|(a, b)| a != b);
+        format!(
+            "{} sections, in libbpf {}; {} bytes, {}; from byte {at:?}",
+            ours.len(),
+            theirs.len(),
+            here.len(),
+            there.len()
+        )
+    }
+
+    fn read(paths: &[PathBuf]) -> Vec<(String, Vec<u8>)> {
+        paths.iter().map(|path| (path.display().to_string(), fs::read(path).unwrap())).collect()
+    }
+
+    #[test]
+    fn each_object_alone_and_with_the_next_links_to_libbpfs_bytes() {
+        let objects = read(&artifacts::objects());
+        let mut counts = Counts::default();
+        for (at, object) in objects.iter().enumerate() {
+            counts.judge(std::slice::from_ref(object));
+            for other in objects.iter().skip(at + 1).take(3) {
+                counts.judge(&[object.clone(), other.clone()]);
+                counts.judge(&[other.clone(), object.clone()]);
+            }
+        }
+        counts.assert("objects of bpf-progs alone and in pairs");
     }
 }

@@ -81,6 +81,20 @@ impl Builder {
         }
     }
 
+    /// Another one that has these strings, where they lie here, and no types.
+    #[must_use]
+    pub fn without_types(&self) -> Self {
+        Self {
+            next_id: self.first_id,
+            strings: self.strings.clone(),
+            known: self.known.clone(),
+            layout: self.layout.clone(),
+            types: Vec::new(),
+            starts: Vec::new(),
+            ..*self
+        }
+    }
+
     /// Adds the layout section (header of 32 bytes): `fixed` and `each` bytes for each kind, in order of their number.
     pub fn layout(&mut self, entries: &[[u8; 2]]) -> &mut Self {
         self.layout = Some(entries.to_vec());
@@ -214,8 +228,8 @@ impl Builder {
     }
 
     /// A DATASEC: type, offset and size in bytes of each variable.
-    pub fn datasec(&mut self, name: &str, size: u32, vars: &[(TypeId, u32, u32)]) -> TypeId {
-        let id = self.record(name, Kind::Datasec, vars.len(), false, size);
+    pub fn datasec(&mut self, name: impl AsRef<[u8]>, size: u32, vars: &[(TypeId, u32, u32)]) -> TypeId {
+        let id = self.raw(name, Kind::Datasec, to_u32(vars.len()), false, size, &[]);
         for (ty, offset, size) in vars {
             self.words(&[ty.0, *offset, *size]);
         }
@@ -225,14 +239,14 @@ impl Builder {
     /// A record of any kind, trailing words and all: also what no compiler would write.
     pub fn raw(
         &mut self,
-        name: &str,
+        name: impl AsRef<[u8]>,
         kind: Kind,
         vlen: u32,
         kflag: bool,
         third: u32,
         trailer: &[u32],
     ) -> TypeId {
-        let name = self.string(name);
+        let name = self.string_bytes(name.as_ref());
         let id = self.record_words(&[name.0, Info::new(kind, vlen, kflag).0, third]);
         self.words(trailer);
         id

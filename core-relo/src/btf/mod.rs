@@ -26,7 +26,7 @@ mod view;
 mod walk;
 
 pub use build::{Builder, BuiltMember};
-pub use dedup::{DedupError, Deduped, dedup};
+pub use dedup::{DedupError, Deduped, dedup, dedup_into};
 pub use error::{BtfError, WalkError};
 pub use geometry::Extent;
 pub use import::{Import, ImportError};

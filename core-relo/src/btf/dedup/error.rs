@@ -33,7 +33,7 @@ pub enum DedupError {
     /// The types were made to take more work than real ones do.
     #[error(
         "types so entangled that deduplicating them was given up after {} steps for each",
-        crate::limits::DEDUP_STEPS
+        crate::limits::DEDUP_STEPS_PER_TYPE
     )]
     TooManySteps,
 }

@@ -66,10 +66,14 @@ impl Deduped {
 /// assert_eq!(deduped.id(TypeId(4)), Some(TypeId(2)));
 /// ```
 pub fn dedup(btf: &Btf<'_>) -> Result<Deduped, DedupError> {
+    dedup_into(btf, Builder::new(btf.endian()))
+}
+
+/// As [`dedup`], into a builder of the same byte order that has strings already and no types: those strings stay where they are.
+pub fn dedup_into(btf: &Btf<'_>, mut builder: Builder) -> Result<Deduped, DedupError> {
     if btf.base().is_some() {
         return Err(DedupError::Split);
     }
-    let mut builder = Builder::new(btf.endian());
     let records = Records::read(btf, &mut builder)?;
     let mut state = State::new(records);
     state.primitives()?;
