@@ -61,6 +61,13 @@ impl Strings {
     }
 }
 
+/// The sections of types, if there are any.
+#[derive(Default)]
+struct Types {
+    btf: Option<Vec<u8>>,
+    ext: Option<Vec<u8>>,
+}
+
 /// A section as it is written.
 struct Written<'s> {
     header: Header,
@@ -71,7 +78,7 @@ struct Written<'s> {
 impl State<'_> {
     /// libbpf: `bpf_linker__finalize`
     pub(super) fn finish(mut self) -> Result<Vec<u8>, LinkError> {
-        let (btf, ext) = self.finish_types()?;
+        let Types { btf, ext } = self.finish_types()?;
         let mut number = self.sections.iter().filter(|s| s.elf.is_some()).count();
         let mut extra = Vec::new();
         for (name, data) in [(&b".BTF"[..], &btf), (b".BTF.ext", &ext)] {
@@ -118,9 +125,9 @@ impl State<'_> {
     }
 
     /// `.BTF` and `.BTF.ext` (libbpf: `finalize_btf`).
-    fn finish_types(&mut self) -> Result<(Option<Vec<u8>>, Option<Vec<u8>>), LinkError> {
+    fn finish_types(&mut self) -> Result<Types, LinkError> {
         if self.types.next_id() == TypeId(1) {
-            return Ok((None, None));
+            return Ok(Types::default());
         }
         for section in self.sections.iter() {
             let Some(variables) = &section.variables else { continue };
@@ -131,7 +138,7 @@ impl State<'_> {
         let merged = Btf::parse(self.types.finish()).map_err(LinkError::Merged)?;
         let mut types = dedup_into(&merged, self.types.without_types()).map_err(LinkError::Dedup)?;
         let ext = self.finish_ext(&merged, &mut types)?;
-        Ok((Some(types.finish()), ext))
+        Ok(Types { btf: Some(types.finish()), ext })
     }
 
     fn encode_symbols(&self) -> Vec<u8> {

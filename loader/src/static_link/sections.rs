@@ -110,14 +110,12 @@ impl Sections {
             None => self.push(&s.name),
         };
         let Some(from) = &s.elf else { return Ok((at, 0)) };
-        match self.all.get(at).and_then(|out| out.elf) {
-            Some(header) => fits(&header, from)?,
-            None => {
-                let header =
-                    self.header(&s.name, from.sh_type, from.flags, from.align, from.entsize, strings);
-                if let Some(out) = self.all.get_mut(at) {
-                    out.elf = Some(header);
-                }
+        if let Some(header) = self.all.get(at).and_then(|out| out.elf) {
+            fits(&header, from)?;
+        } else {
+            let header = self.header(&s.name, from.sh_type, from.flags, from.align, from.entsize, strings);
+            if let Some(out) = self.all.get_mut(at) {
+                out.elf = Some(header);
             }
         }
         let offset = self.extend(at, from)?;

@@ -122,6 +122,11 @@ impl State<'_> {
         let at = is_non_static(ty).then(|| self.globals.find(ty.name().as_bytes())).flatten();
         let global = at.and_then(|at| self.globals.at(at));
         if let Some(global) = global {
+            let is_ours = global.input == self.inputs.len();
+            if global.section != Some(out) && ty.linkage() == Some(1) && !global.is_extern && !is_ours {
+                // A weak definition, in another section than the one that was preferred to it.
+                return Ok(());
+            }
             if global.section != Some(out) {
                 let name = self.sections.at(out).map(|s| &*s.name).unwrap_or_default();
                 let cause = SymbolFault::Section {
@@ -132,11 +137,12 @@ impl State<'_> {
             }
             match global.variable {
                 Some((section, place)) if section == out => {
-                    // It may have got a better definition, of another size; that of a FUNC or of `void` is 0.
-                    if let Some(size) = self.size_of(input, btf, at)
-                        && let Some(known) = self.variables(out).and_then(|v| v.get_mut(place))
-                    {
-                        known.size = size;
+                    // A definition says where it is and how long. (libbpf leaves the place as it was, and takes the type's size,
+                    // in which what a map's `values` hold is missing.)
+                    let is_defined = is_ours && !global.is_extern;
+                    let known = self.variables(out).and_then(|v| v.get_mut(place));
+                    if let Some(known) = known.filter(|_| is_defined) {
+                        (known.offset, known.size) = (offset, info.size);
                     }
                     return Ok(());
                 }
@@ -162,17 +168,6 @@ impl State<'_> {
         if let Some(known) = self.variables(section).and_then(|v| v.get_mut(place)) {
             known.ty = TypeId::VOID;
         }
-    }
-
-    /// The size of the type of a global, as the file has it whose type counts.
-    fn size_of(&self, input: &Input<'_>, btf: &Btf<'_>, at: Option<usize>) -> Option<u32> {
-        let global = at.and_then(|at| self.globals.at(at))?;
-        let btf = match self.inputs.get(global.input) {
-            Some(other) => other.btf.as_ref()?,
-            None => input.btf.as_ref().unwrap_or(btf),
-        };
-        let source = btf.ty(global.types?.source).filter(|ty| ty.kind() == Kind::Var)?;
-        btf.size_of(source.target()?).ok().map(|size| size.0)
     }
 
     #[cold]
