@@ -32,6 +32,19 @@ pub const PLAN_STEPS: u32 = 100_000_000;
 /// No compiler's name or source line comes near.
 pub const STRING_BLOCK: usize = 64 * 1024;
 
+/// Steps of deduplicating a BTF for each of its types: types compared, their words, hops from a type to what it became.
+///
+/// libbpf has no such bound. A hundred objects put together take less than a hundredth of it, two almost equal kernels a fifth.
+pub const DEDUP_STEPS_PER_TYPE: u32 = 10_000;
+
+/// Levels of types compared for being written alike (libbpf: the depth `btf_dedup_identical_types` starts with).
+pub const IDENTICAL_LEVELS: u32 = 16;
+
+/// How many times longer than a BTF's strings the names copied out of it may be together.
+///
+/// Ours: offsets into the middle of strings make of one long string as many as it has bytes. Compilers write none.
+pub const STRING_COPIES: usize = 4;
+
 /// Depth of base BTFs under a split BTF.
 pub const SPLIT_LEVELS: u32 = 8;
 

@@ -113,6 +113,8 @@ pub struct Section<'d> {
     pub link: u32,
     /// `sh_info`.
     pub info: u32,
+    /// `sh_addralign`.
+    pub align: u64,
     /// `sh_entsize`.
     pub entsize: u64,
     /// Its bytes; none if it is `SHT_NOBITS`.
@@ -212,6 +214,7 @@ impl<'d> Elf<'d> {
                 size,
                 link: h.sh_link(e),
                 info: h.sh_info(e),
+                align: h.sh_addralign(e).into(),
                 entsize: h.sh_entsize(e).into(),
                 data: bytes,
             });

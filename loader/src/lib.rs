@@ -1,6 +1,7 @@
 //! BPF objects in ELF, and the kernel's types to relocate them against.
 //!
 //! * [`object`] reads what clang or GCC compiled: programs, maps, externs, relocations. Pure.
+//! * [`static_link`] makes one object of several, as `bpftool gen object` does. Pure.
 //! * [`target`] finds the kernel's side: the running kernel's BTF, a file of BTF, any ELF with `.BTF`.
 //!
 //! What becomes of the two is decided by `core-relo`, the engine. Nothing is loaded into the kernel here yet.
@@ -54,4 +55,6 @@ mod live;
 pub mod object;
 pub mod ring;
 pub mod sys;
+pub mod static_link;
+mod sys;
 pub mod target;

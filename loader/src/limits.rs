@@ -25,3 +25,13 @@ pub const PROGRAM_INSNS: u32 = 1_000_000;
 
 /// Instructions of all programs of an object with their subprograms. Ours, see [`PROGRAM_INSNS`].
 pub const OBJECT_INSNS: usize = 32_000_000;
+/// Steps of comparing the types of symbols while objects are linked. Ours: a thousand externs may share one entangled type.
+pub const LINK_STEPS: u32 = 10_000_000;
+/// Bytes of padding between the sections that linking puts together. Ours: sections of one byte may ask for any alignment.
+pub const LINK_PADDING: u64 = 16 * 1024 * 1024;
+/// How many times longer than the linked files the symbols' names may be together.
+///
+/// Ours: names may overlap in a file, and are written out apart.
+pub const LINK_NAMES: usize = 2;
+/// Bytes of a section of a linked object (libbpf counts them in an `int`).
+pub const LINK_SECTION: u64 = 0x7fff_ffff;

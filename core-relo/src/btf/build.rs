@@ -3,7 +3,7 @@
 use super::{Btf, Kind, SecInfo, header::MAGIC, kind::Info};
 use crate::{
     endian::{Endian, high32, low32},
-    ids::{StrOffset, TypeId, to_u32},
+    ids::{StrOffset, TypeId, to_u32, to_usize},
 };
 use alloc::vec::Vec;
 use hashbrown::HashMap;
@@ -23,8 +23,11 @@ use hashbrown::HashMap;
 pub struct Builder {
     endian: Endian,
     next_id: TypeId,
+    first_id: TypeId,
     string_start: u32,
     types: Vec<u8>,
+    /// Where each record begins in `types`.
+    starts: Vec<u32>,
     strings: Vec<u8>,
     known: HashMap<Vec<u8>, StrOffset>,
     layout: Option<Vec<[u8; 2]>>,
@@ -57,8 +60,10 @@ impl Builder {
         Self {
             endian,
             next_id: TypeId(1),
+            first_id: TypeId(1),
             string_start: 0,
             types: Vec::new(),
+            starts: Vec::new(),
             strings: Vec::from([0]),
             known: HashMap::new(),
             layout: None,
@@ -69,9 +74,24 @@ impl Builder {
     pub fn split(base: &Btf<'_>) -> Self {
         Self {
             next_id: base.end_id(),
+            first_id: base.end_id(),
             string_start: base.string_end(),
             strings: Vec::new(),
             ..Self::new(base.endian())
+        }
+    }
+
+    /// Another one that has these strings, where they lie here, and no types.
+    #[must_use]
+    pub fn without_types(&self) -> Self {
+        Self {
+            next_id: self.first_id,
+            strings: self.strings.clone(),
+            known: self.known.clone(),
+            layout: self.layout.clone(),
+            types: Vec::new(),
+            starts: Vec::new(),
+            ..*self
         }
     }
 
@@ -208,8 +228,8 @@ impl Builder {
     }
 
     /// A DATASEC: type, offset and size in bytes of each variable.
-    pub fn datasec(&mut self, name: &str, size: u32, vars: &[(TypeId, u32, u32)]) -> TypeId {
-        let id = self.record(name, Kind::Datasec, vars.len(), false, size);
+    pub fn datasec(&mut self, name: impl AsRef<[u8]>, size: u32, vars: &[(TypeId, u32, u32)]) -> TypeId {
+        let id = self.raw(name, Kind::Datasec, to_u32(vars.len()), false, size, &[]);
         for (ty, offset, size) in vars {
             self.words(&[ty.0, *offset, *size]);
         }
@@ -219,17 +239,59 @@ impl Builder {
     /// A record of any kind, trailing words and all: also what no compiler would write.
     pub fn raw(
         &mut self,
-        name: &str,
+        name: impl AsRef<[u8]>,
         kind: Kind,
         vlen: u32,
         kflag: bool,
         third: u32,
         trailer: &[u32],
     ) -> TypeId {
-        let name = self.string(name);
-        self.words(&[name.0, Info::new(kind, vlen, kflag).0, third]);
+        let name = self.string_bytes(name.as_ref());
+        let id = self.record_words(&[name.0, Info::new(kind, vlen, kflag).0, third]);
         self.words(trailer);
-        self.take_id()
+        id
+    }
+
+    /// Changes the type a PTR, TYPEDEF, modifier, FUNC, VAR or tag made before refers to, or what a FUNC_PROTO returns.
+    ///
+    /// `false` if there is no such record, or it refers to none in that way.
+    pub fn set_target(&mut self, id: TypeId, target: TypeId) -> bool {
+        let refers = !matches!(
+            self.kind(id),
+            None | Some(
+                Kind::Void
+                    | Kind::Int
+                    | Kind::Array
+                    | Kind::Struct
+                    | Kind::Union
+                    | Kind::Enum
+                    | Kind::Enum64
+                    | Kind::Fwd
+                    | Kind::Datasec
+                    | Kind::Float
+                    | Kind::Unknown(_)
+            )
+        );
+        refers && self.set_word(id, 2, target.0)
+    }
+
+    /// Changes the linkage of a FUNC or VAR made before. `false` if there is no such record.
+    pub fn set_linkage(&mut self, id: TypeId, linkage: u8) -> bool {
+        match self.kind(id) {
+            Some(Kind::Func) => self.set_word(id, 1, Info::new(Kind::Func, linkage.into(), false).0),
+            Some(Kind::Var) => self.set_word(id, 3, linkage.into()),
+            _ => false,
+        }
+    }
+
+    /// Changes the name of a parameter of a FUNC_PROTO made before. `false` if there is no such parameter.
+    pub fn set_param_name(&mut self, id: TypeId, param: u32, name: &[u8]) -> bool {
+        let vlen = self.word(id, 1).map_or(0, |info| Info(info).vlen());
+        if self.kind(id) != Some(Kind::FuncProto) || param >= vlen {
+            return false;
+        }
+        let name = self.string_bytes(name);
+        self.set_word(id, to_usize(param).saturating_mul(2).saturating_add(3), name.0)
     }
 
     /// Puts a string into the string section, once, and tells where it lies.
@@ -255,6 +317,11 @@ impl Builder {
     /// The id the next type will have.
     pub fn next_id(&self) -> TypeId {
         self.next_id
+    }
+
+    /// Bytes of strings so far, those of a base not counted.
+    pub fn string_len(&self) -> usize {
+        self.strings.len()
     }
 
     /// The finished BTF.
@@ -285,10 +352,33 @@ impl Builder {
         self.raw(name, kind, to_u32(vlen), kflag, third, &[])
     }
 
-    fn take_id(&mut self) -> TypeId {
+    /// A record of these words, all of them or its first ones.
+    pub(super) fn record_words(&mut self, words: &[u32]) -> TypeId {
+        self.starts.push(to_u32(self.types.len()));
+        self.words(words);
         let id = self.next_id;
         self.next_id = id.next();
         id
+    }
+
+    fn kind(&self, id: TypeId) -> Option<Kind> {
+        self.word(id, 1).map(|info| Info(info).kind())
+    }
+
+    /// Where a word of a record lies in the types.
+    fn place(&self, id: TypeId, word: usize) -> Option<usize> {
+        let start = self.starts.get(to_usize(id.0.checked_sub(self.first_id.0)?))?;
+        word.checked_mul(4)?.checked_add(to_usize(*start))
+    }
+
+    fn word(&self, id: TypeId, word: usize) -> Option<u32> {
+        self.endian.u32(&self.types, self.place(id, word)?)
+    }
+
+    fn set_word(&mut self, id: TypeId, word: usize, value: u32) -> bool {
+        let bytes = self.endian.u32_bytes(value);
+        let place = self.place(id, word).and_then(|at| self.types.get_mut(at..)?.first_chunk_mut::<4>());
+        place.map(|place| *place = bytes).is_some()
     }
 
     fn words(&mut self, words: &[u32]) {

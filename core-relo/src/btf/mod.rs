@@ -8,11 +8,13 @@
 
 mod build;
 mod check;
+mod dedup;
 mod distill;
 mod edit;
 mod error;
 mod geometry;
 mod header;
+mod import;
 mod kind;
 mod raw;
 mod reference;
@@ -26,8 +28,10 @@ mod walk;
 
 pub use build::{Builder, BuiltMember};
 pub use edit::Edit;
+pub use dedup::{DedupError, Deduped, dedup, dedup_into};
 pub use error::{BtfError, WalkError};
 pub use geometry::Extent;
+pub use import::{Import, ImportError};
 pub use kind::Kind;
 pub use raw::RawType;
 pub use ty::{Members, Params, SecInfos, Type, Variants};

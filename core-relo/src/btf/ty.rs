@@ -234,6 +234,11 @@ impl<'b> Type<'b> {
         })
     }
 
+    /// The record's second word.
+    pub(super) fn info(self) -> u32 {
+        self.info.0
+    }
+
     /// The bytes after the record's first twelve, and whatever follows the record.
     #[inline]
     pub(super) fn trailer(self) -> &'b [u8] {

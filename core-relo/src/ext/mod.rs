@@ -4,11 +4,13 @@
 //! functions' types, source lines, and CO-RE relocations. A broken `.BTF.ext` is an error here; libbpf warns and then loads
 //! the code unrelocated.
 
+mod build;
 mod core_relo;
 mod func;
 mod line;
 mod records;
 
+pub use build::{ExtBuilder, ExtPart};
 pub use core_relo::{CoreRelo, RelocKind};
 pub use func::FuncInfo;
 pub use line::LineInfo;

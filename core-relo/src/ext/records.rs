@@ -121,9 +121,19 @@ impl<'e, R: ExtRecord> Section<'e, R> {
         self.name
     }
 
+    /// Bytes of a record, all of it, known or not.
+    pub fn record_size(&self) -> u32 {
+        self.record_size.max(4)
+    }
+
+    /// The records in order, each as it lies in the file.
+    pub fn raw_records(&self) -> impl Iterator<Item = &'e [u8]> + use<'e, R> {
+        self.records.chunks_exact(to_usize(self.record_size()))
+    }
+
     /// The records in order.
     pub fn records(&self) -> Records<'e, R> {
-        let size = to_usize(self.record_size.max(4));
+        let size = to_usize(self.record_size());
         Records { endian: self.endian, chunks: self.records.chunks_exact(size), of: PhantomData }
     }
 }

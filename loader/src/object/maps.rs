@@ -211,6 +211,11 @@ fn legacy_definition(endian: Endian, s: &Section<'_>, offset: u64, size: u64) ->
     })
 }
 
+/// The definition that a type of `.maps` is.
+pub(crate) fn definition(btf: &Btf<'_>, id: TypeId) -> Result<MapDef, MapError> {
+    Definitions::default().definition(btf, id, 0)
+}
+
 /// Definitions read so far, by struct and level: many maps may share one.
 #[derive(Default)]
 struct Definitions(HashMap<(TypeId, u32), Result<MapDef, MapError>>);

@@ -8,11 +8,11 @@ mod data;
 mod error;
 mod externs;
 mod kinds;
-mod maps;
+pub(crate) mod maps;
 mod programs;
 mod relocs;
 mod sec_name;
-mod symbols;
+pub(crate) mod symbols;
 #[cfg(test)]
 mod tests;
 

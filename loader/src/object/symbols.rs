@@ -122,6 +122,11 @@ impl<'d> Symbols<'d> {
         Some(self.resolve(index, self.raw.get(usize::try_from(index).ok()?)?))
     }
 
+    /// The records as they lie in the file.
+    pub(crate) const fn raw(&self) -> &'d [Sym64<Endianness>] {
+        self.raw
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = Result<Symbol<'d>, ObjectError>> {
         let table = *self;
         (0u32..).zip(self.raw).map(move |(index, raw)| table.resolve(index, raw))

@@ -200,6 +200,12 @@ impl Btf {
         }
     }
 
+    /// `btf__dedup` of a BTF without a base.
+    pub fn dedup(&mut self) -> bool {
+        // SAFETY: `raw` is valid and this is its only owner; no options are NULL.
+        unsafe { sys::btf__dedup(self.raw, ptr::null()) == 0 }
+    }
+
     /// `btf__distill_base`: the distilled base and the split BTF upon it.
     pub fn distill(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         let (mut base, mut split) = (ptr::null_mut(), ptr::null_mut());

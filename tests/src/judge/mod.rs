@@ -7,9 +7,11 @@
 //! `.BTF.ext` is the judge's own, apart from the project's.
 
 mod ffi;
+mod linker;
 mod object;
 mod relocate;
 
 pub use ffi::{Btf, Prepared, logged, prepare};
+pub use linker::{link, open};
 pub use object::JudgedObject;
 pub use relocate::{JudgedTarget, records};

@@ -1,0 +1,47 @@
+//! Types that refer to no other.
+
+use super::{DedupError, State, bad_kind};
+use crate::btf::Kind;
+use alloc::vec::Vec;
+
+impl State {
+    /// libbpf: `btf_dedup_prim_types`
+    pub(super) fn primitives(&mut self) -> Result<(), DedupError> {
+        for id in self.own_ids() {
+            match self.records.get(id).kind() {
+                Kind::Int | Kind::Fwd | Kind::Float => self.plain(id),
+                Kind::Enum | Kind::Enum64 => self.enumeration(id)?,
+                Kind::Void | Kind::Unknown(_) => return Err(bad_kind(id, self.records.get(id))),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn plain(&mut self, id: u32) {
+        // Equal keys are equal records.
+        let key = self.records.get(id).words().to_vec();
+        let to = self.table.nth(&key, 0).unwrap_or(id);
+        self.settle(id, to, key);
+    }
+
+    /// An enum that is declared only becomes the full one, of whatever size.
+    fn enumeration(&mut self, id: u32) -> Result<(), DedupError> {
+        let key = Vec::from([self.records.get(id).name()]);
+        let mut to = id;
+        for nth in 0.. {
+            let Some(other) = self.table.nth(&key, nth) else { break };
+            let (this, kept) = (self.records.get(id), self.records.get(other));
+            self.step(this.words().len())?;
+            if this.words() == kept.words() || (this.is_like_enum(kept) && this.is_forward_enum()) {
+                to = other;
+                break;
+            }
+            if this.is_like_enum(kept) {
+                self.set_mapped(other, id);
+            }
+        }
+        self.settle(id, to, key);
+        Ok(())
+    }
+}

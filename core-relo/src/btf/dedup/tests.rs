@@ -1,0 +1,1 @@
+//! Rules of deduplication, one by one; libbpf's own answers are compared in `tests/`.

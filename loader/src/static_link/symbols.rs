@@ -1,0 +1,227 @@
+//! Symbols resolved: a strong definition before weak ones, any definition before externs.
+
+use super::{
+    LinkError, State, SymbolFault,
+    error::MapMismatch,
+    globals::Global,
+    input::{InSymbol, Input},
+    matching,
+    names::{Described, Names},
+};
+use core_relo::btf::Kind;
+use object::elf;
+
+/// Symbols of tables of jump targets are described by no BTF.
+const JUMP_TABLES: &[u8] = b".jumptables";
+
+/// A symbol of the linked object.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct OutSymbol {
+    pub(super) name: u32,
+    pub(super) binding: u8,
+    pub(super) kind: u8,
+    pub(super) other: u8,
+    pub(super) section: u16,
+    pub(super) value: u64,
+    pub(super) size: u64,
+}
+
+/// Where an input's symbol lies: its section in the input, and what it became.
+#[derive(Clone, Copy, Debug, Default)]
+struct Home {
+    /// The output section; `None` for absolute symbols and for externs of no section.
+    out: Option<usize>,
+    /// Where the input's section lies in it.
+    offset: u64,
+}
+
+impl State<'_> {
+    /// The new number of each of the input's symbols, 0 for those left out (libbpf: `linker_append_elf_syms`).
+    pub(super) fn add_symbols(&mut self, input: &Input<'_>) -> Result<Vec<u32>, LinkError> {
+        let names = input.btf.as_ref().map(Names::of).unwrap_or_default();
+        let mut map = Vec::with_capacity(input.symbols.len());
+        for (number, s) in input.symbols.iter().enumerate() {
+            map.push(if number == 0 { 0 } else { self.add_symbol(input, &names, s)? });
+            self.strings.check()?;
+        }
+        Ok(map)
+    }
+
+    /// libbpf: `linker_append_elf_sym`
+    fn add_symbol(
+        &mut self,
+        input: &Input<'_>,
+        names: &Names<'_>,
+        s: &InSymbol<'_>,
+    ) -> Result<u32, LinkError> {
+        let mut home = Home::default();
+        let mut is_described = !s.is_local();
+        if !s.is_extern() && s.section < elf::SHN_LORESERVE {
+            let Some(section) = input.at(s.section.into()).filter(|section| !section.skipped) else {
+                return Ok(0);
+            };
+            // A symbol of a section that is no data (of the symbols themselves, say) has no place in the result.
+            let Some(out) = section.out else { return Ok(0) };
+            home = Home { out: Some(out), offset: section.offset };
+            let known = self.sections.at(out).map_or(0, |out| out.symbol);
+            if s.is_section() && known != 0 {
+                return Ok(known);
+            }
+            is_described &= &*section.name != JUMP_TABLES;
+        }
+        if !is_described {
+            return Ok(self.new_symbol(s, home));
+        }
+        let fault = |cause| input.symbol_fault(s.name, cause);
+        let described = names.find(s.name, s.is_extern()).map_err(fault)?;
+        if s.is_extern() {
+            home = extern_home(input, described)?;
+        }
+        match self.globals.find(s.name) {
+            Some(at) => self.resolve(input, s, home, described, at).map_err(fault),
+            None => Ok(self.new_symbol(s, home)),
+        }
+    }
+
+    /// A symbol that no file before had.
+    fn new_symbol(&mut self, s: &InSymbol<'_>, home: Home) -> u32 {
+        let number = u32::try_from(self.symbols.len()).unwrap_or(u32::MAX);
+        let out = home.out.and_then(|out| self.sections.at_mut(out));
+        let mut value = home.offset.wrapping_add(s.value);
+        let section = match &out {
+            // Undefined whatever section the BTF says it belongs to: libbpf lets it seem defined in that section.
+            _ if s.is_extern() => 0,
+            Some(out) => section_number(out.number()),
+            None => s.section,
+        };
+        if let Some(out) = out.filter(|_| s.is_section()) {
+            out.symbol = number;
+            value = 0;
+        }
+        let name = self.strings.add(s.name);
+        self.symbols.push(OutSymbol {
+            name,
+            binding: s.binding,
+            kind: s.kind,
+            other: s.other,
+            section,
+            value,
+            size: s.size,
+        });
+        if !s.is_local() {
+            let global = Global {
+                symbol: number,
+                section: home.out,
+                is_extern: s.is_extern(),
+                is_weak: s.is_weak(),
+                input: self.inputs.len(),
+                types: None,
+                is_renewed: false,
+                variable: None,
+            };
+            self.globals.add(s.name, global);
+        }
+        number
+    }
+
+    /// A symbol that a file before had, too.
+    fn resolve(
+        &mut self,
+        input: &Input<'_>,
+        s: &InSymbol<'_>,
+        home: Home,
+        described: Described,
+        at: usize,
+    ) -> Result<u32, SymbolFault> {
+        let Some(global) = self.globals.at(at) else { return Ok(0) };
+        let other = || self.inputs.get(global.input).unwrap_or(input).file.clone();
+        if !s.is_extern() && !global.is_extern && !global.is_weak && !s.is_weak() {
+            return Err(SymbolFault::Conflict { other: other() });
+        }
+        self.compatible(input, described, at)?;
+        let Some(global) = self.globals.at_mut(at) else { return Ok(0) };
+        let number = global.symbol;
+        let index = usize::try_from(number).unwrap_or(usize::MAX);
+        let Some(out) = self.symbols.get_mut(index) else { return Ok(0) };
+        if s.binding == elf::STB_GLOBAL.0 {
+            out.binding = elf::STB_GLOBAL.0;
+            global.is_weak = false;
+        }
+        // The stricter visibility counts, be it an extern's.
+        if s.visibility() > out.other & 3 {
+            out.other = (out.other & !3) | s.visibility();
+        }
+        if s.is_extern() || (!global.is_extern && s.is_weak()) {
+            return Ok(number);
+        }
+        let no_section =
+            || SymbolFault::NoSection { other: self.inputs.get(global.input).unwrap_or(input).file.clone() };
+        let section = home.out.and_then(|section| self.sections.at(section)).ok_or_else(no_section)?;
+        out.kind = s.kind;
+        out.section = section_number(section.number());
+        out.value = home.offset.wrapping_add(s.value);
+        out.size = s.size;
+        global.section = home.out;
+        global.is_extern = false;
+        global.is_renewed = true;
+        global.input = self.inputs.len();
+        self.complete(input, described, at);
+        Ok(number)
+    }
+
+    /// Whether the types of a symbol and of the one known agree (libbpf: `glob_syms_match`).
+    fn compatible(&mut self, input: &Input<'_>, described: Described, at: usize) -> Result<(), SymbolFault> {
+        let Some(global) = self.globals.at(at) else { return Ok(()) };
+        let known = self.inputs.get(global.input);
+        let other = || known.unwrap_or(input).file.clone();
+        let no_btf = || SymbolFault::Types { other: other(), cause: super::TypeMismatch::NoBtf };
+        let types = global.types.ok_or_else(no_btf)?;
+        let there = known.and_then(|known| known.btf.as_ref()).ok_or_else(no_btf)?;
+        let here = input.btf.as_ref().ok_or_else(no_btf)?;
+        let is_map = global.section.and_then(|s| self.sections.at(s)).is_some_and(|s| &*s.name == b".maps");
+        if is_map {
+            let is_variable = here.ty(described.ty).is_some_and(|ty| ty.kind() == Kind::Var);
+            let matched = if is_variable {
+                matching::maps(&mut self.steps, (there, types.source), (here, described.ty))
+            } else {
+                Err(MapMismatch::NotVariable)
+            };
+            return matched.map_err(|cause| SymbolFault::Maps { other: other(), cause });
+        }
+        matching::types(&mut self.steps, (there, types.source), (here, described.ty), true)
+            .map_err(|cause| SymbolFault::Types { other: other(), cause })
+    }
+
+    /// The type known so far becomes one of a definition, with the names of parameters, which declarations lack
+    /// (libbpf: `complete_extern_btf_info`).
+    fn complete(&mut self, input: &Input<'_>, described: Described, at: usize) {
+        let Some(types) = self.globals.at(at).and_then(|global| global.types) else { return };
+        self.types.set_linkage(types.id, 1);
+        let Some(btf) = &input.btf else { return };
+        let function = btf.ty(described.ty).filter(|ty| ty.kind() == Kind::Func);
+        let Some(proto) = function.and_then(|ty| btf.ty(ty.target()?)) else { return };
+        for (number, param) in (0u32..).zip(proto.params()) {
+            if !param.name.is_empty() {
+                self.types.set_param_name(types.underlying, number, param.name.as_bytes());
+            }
+        }
+    }
+}
+
+/// The section that an extern belongs to, if it is to be found by the kernel (`.ksyms`, `.kconfig`) or is a map.
+fn extern_home(input: &Input<'_>, described: Described) -> Result<Home, LinkError> {
+    let datasec = described.datasec.and_then(|id| input.btf.as_ref()?.ty(id));
+    let Some(name) = datasec.as_ref().map(|ty| ty.name().as_bytes()) else { return Ok(Home::default()) };
+    // What clang puts there is for this linker to find.
+    if name == b".extern" {
+        return Ok(Home::default());
+    }
+    let section = input.find(name).and_then(|at| input.at(at));
+    let section = section.ok_or_else(|| input.fault(name, super::SectionFault::NotFound))?;
+    Ok(Home { out: section.out, offset: 0 })
+}
+
+/// A section's number in a symbol; there are no more of them, which is checked in the end.
+fn section_number(number: u32) -> u16 {
+    u16::try_from(number).unwrap_or(u16::MAX)
+}

@@ -1,0 +1,1 @@
+//! Rules of linking; libbpf's own results are compared in `tests/`.
