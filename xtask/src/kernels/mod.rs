@@ -10,6 +10,7 @@ mod image;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use crate::install;
 use crate::system::{Failure, Outcome, files_below, have, kernels_dir, root};
@@ -88,7 +89,7 @@ pub fn fetch(series: &[String]) -> Vec<String> {
             .max_by_key(|kernel| version_key(&kernel.version));
         let result = newest
             .ok_or_else(|| Failure::from("the mirror has none"))
-            .and_then(|k| one(&apt, k, wanted.modules));
+            .and_then(|k| one(apt, k, wanted.modules));
         if let Err(why) = result {
             skips.push(format!("kernel BTF {}: {why}", wanted.name()));
         }
@@ -96,8 +97,13 @@ pub fn fetch(series: &[String]) -> Vec<String> {
     skips
 }
 
-/// The kernels the mirror has.
-fn available() -> Outcome<(apt::Apt, Vec<apt::Kernel>)> {
+/// The kernels the mirror has; it is asked once.
+fn available() -> Outcome<&'static (apt::Apt, Vec<apt::Kernel>)> {
+    static ANSWER: OnceLock<Outcome<(apt::Apt, Vec<apt::Kernel>)>> = OnceLock::new();
+    ANSWER.get_or_init(ask).as_ref().map_err(Failure::clone)
+}
+
+fn ask() -> Outcome<(apt::Apt, Vec<apt::Kernel>)> {
     let missing: Vec<_> =
         ["apt-get", "apt-cache", "dpkg-deb", "tar"].into_iter().filter(|tool| !have(tool)).collect();
     if !missing.is_empty() {
