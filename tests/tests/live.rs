@@ -3,5 +3,7 @@
 
 #[cfg(target_os = "linux")]
 mod live {
+    mod harness;
     mod smoke;
+    mod surroundings;
 }

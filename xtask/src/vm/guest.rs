@@ -13,8 +13,9 @@ pub const EXITED: &str = "@@exited ";
 /// A line there that a test which cannot run writes.
 pub const SKIP: &str = "SKIP ";
 
-/// Where the objects are in the guest.
+/// Where the objects are in the guest, those of its byte order.
 const PROGS: &str = "t/progs";
+const OBJECTS: &str = "t/progs/el";
 
 /// Packs the guest's files.
 pub fn pack(kernel: &Bootable, test: &Path, progs: &Path, args: &[String]) -> Outcome<Vec<u8>> {
@@ -30,7 +31,9 @@ pub fn pack(kernel: &Bootable, test: &Path, progs: &Path, args: &[String]) -> Ou
         files.copy(config, &format!("boot/config-{}", kernel.release))?;
     }
     files.copy(test, "t/live")?;
-    files.copy(progs, PROGS)?;
+    if files.copy(progs, OBJECTS)? == 0 {
+        return Err(Failure::CannotRun(format!("no objects in {}", progs.display())));
+    }
     files.file("init", script(&modules, args).as_bytes());
     Ok(files.finish())
 }
