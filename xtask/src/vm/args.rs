@@ -93,7 +93,7 @@ impl Request {
                 "--no-install" => request.may_install = false,
                 _ => {
                     return Err(Failure::Usage(format!(
-                        "unknown argument `{word}` (words for the tests come after `--`; see cargo xtask vm --help)"
+                        "unknown argument `{word}` (words for the tests come after `--`)"
                     )));
                 }
             }

@@ -39,13 +39,9 @@ pub fn run(args: &[String]) -> Outcome {
     }
     prerequisites(request.may_install)?;
     let mut report = Report::default();
-    let test = build::live_test()?;
-    for choice in &request.kernels {
-        match kernel(choice) {
-            Ok(kernel) => one(&kernel, &test, &request, &mut report),
-            Err(why) => report.problems.push(why),
-        }
-    }
+    let (kernels, missing) = kernels(&request);
+    report.problems = missing;
+    on_all(&kernels, &request, &mut report);
     println!();
     for skip in &report.skips {
         println!("SKIP {skip}");
@@ -56,32 +52,24 @@ pub fn run(args: &[String]) -> Outcome {
         "{} passed, {} failed, {skipped} skipped, on {} of {} kernels",
         counts.passed,
         counts.failed,
-        request.kernels.len() - report.problems.iter().filter(|why| cannot_run(why)).count(),
+        request.kernels.len().saturating_sub(report.problems.iter().filter(|why| cannot_run(why)).count()),
         request.kernels.len()
     );
     report.result()
 }
 
 /// The oldest and the newest kernel, as part of all tests: what cannot be had is a skip with its reason.
-pub fn both_ends(may_install: bool) -> Outcome<Report> {
+pub fn both_ends(may_install: bool) -> Report {
     let mut report = Report::default();
     let request = Request::new();
     if let Err(why) = prerequisites(may_install) {
         report.skips.insert(format!("live tests on other kernels: {why}"));
-        return Ok(report);
+        return report;
     }
-    let mut kernels = Vec::new();
-    for choice in &request.kernels {
-        match kernel(choice) {
-            Ok(kernel) => kernels.push(kernel),
-            Err(why) => drop(report.skips.insert(format!("live tests: {why}"))),
-        }
-    }
-    if !kernels.is_empty() {
-        let test = build::live_test()?;
-        kernels.iter().for_each(|kernel| one(kernel, &test, &request, &mut report));
-    }
-    Ok(report)
+    let (kernels, missing) = kernels(&request);
+    report.skips.extend(missing.iter().map(|why| format!("live tests: {why}")));
+    on_all(&kernels, &request, &mut report);
+    report
 }
 
 impl Report {
@@ -120,10 +108,30 @@ fn prerequisites(may_install: bool) -> Outcome {
     guest::busybox().map(drop).ok_or_else(guest::no_busybox)
 }
 
-fn kernel(choice: &Choice) -> Outcome<Bootable> {
-    match choice {
-        Choice::Series(series) => boot::of(series),
-        Choice::File(path) => boot::at(path),
+/// The kernels asked for, and why others could not be had.
+fn kernels(request: &Request) -> (Vec<Bootable>, Vec<Failure>) {
+    let (mut kernels, mut missing) = (Vec::new(), Vec::new());
+    for choice in &request.kernels {
+        let found = match choice {
+            Choice::Series(series) => boot::of(series),
+            Choice::File(path) => boot::at(path),
+        };
+        match found {
+            Ok(kernel) => kernels.push(kernel),
+            Err(why) => missing.push(why),
+        }
+    }
+    (kernels, missing)
+}
+
+/// Builds the tests, if there is a kernel to run them on, and runs them.
+fn on_all(kernels: &[Bootable], request: &Request, report: &mut Report) {
+    if kernels.is_empty() {
+        return;
+    }
+    match build::live_test() {
+        Ok(test) => kernels.iter().for_each(|kernel| one(kernel, &test, request, report)),
+        Err(why) => report.problems.push(why),
     }
 }
 
@@ -155,10 +163,11 @@ fn boot_and_test(kernel: &Bootable, test: &Path, request: &Request, report: &mut
         limit: request.limit,
         cpus: request.cpus,
     };
-    let mut last = String::new();
-    let counts = &mut report.counts;
+    let (mut last, mut passed) = (String::new(), 0);
+    let mut counts = Counts::default();
     let ended = machine.run(&mut |line| {
         counts.add(line);
+        passed += u64::from(line.starts_with("test ") && line.ends_with("... ok"));
         // The notes have these, also of tests that the kernel did not survive.
         if !line.trim_start().starts_with(guest::SKIP) {
             println!("{line}");
@@ -169,39 +178,67 @@ fn boot_and_test(kernel: &Bootable, test: &Path, request: &Request, report: &mut
     });
     let _ = std::fs::remove_file(&initramfs);
     let ended = ended?;
+    let started = ended.notes.lines().any(|line| line.trim() == guest::STARTED);
+    if counts.none() && started && !last.is_empty() {
+        // Cut short: there was no last line with numbers, and it was one test that did it.
+        counts = Counts { passed, failed: 1, ignored: 0 };
+    }
+    report.counts.join(counts);
     let skips = ended.notes.lines().filter_map(|line| line.trim().strip_prefix(guest::SKIP));
     report.skips.extend(skips.map(|skip| format!("{name}: {skip}")));
-    judge(kernel, &folder.join("console"), request, &ended, &last)
+    if !started {
+        return Err(no_boot(kernel, request, &ended, &folder.join("console")));
+    }
+    judge(kernel, request, &ended, &last, &folder.join("console"))?;
+    let listing = request.for_tests.iter().any(|arg| arg == "--list");
+    if counts.none() && !listing {
+        return Err(Failure::CannotRun(format!(
+            "{name}: no test is named like that: {}",
+            request.for_tests.join(" ")
+        )));
+    }
+    Ok(())
 }
 
-/// What the end of a run means.
-fn judge(kernel: &Bootable, console: &Path, request: &Request, ended: &qemu::Ended, last: &str) -> Outcome {
+/// What the end of tests means.
+fn judge(kernel: &Bootable, request: &Request, ended: &qemu::Ended, last: &str, console: &Path) -> Outcome {
     let name = &kernel.name;
-    let started = ended.notes.lines().any(|line| line.trim() == guest::STARTED);
     let exit =
         ended.notes.lines().find_map(|line| line.trim().strip_prefix(guest::EXITED)?.parse::<i32>().ok());
-    match exit {
+    let what = match exit {
         Some(0) => return Ok(()),
-        Some(101) => return Err(format!("{name}: tests failed").into()),
-        Some(code) if code > 128 => {
-            return Err(format!("{name}: the tests ended by signal {}, after `{last}`", code - 128).into());
+        Some(101) => "tests failed".to_owned(),
+        Some(code) if code > 128 => format!("the tests ended by signal {}; last: `{last}`", code - 128),
+        Some(code) => format!("the tests ended with exit status {code}"),
+        None if ended.timed_out => {
+            format!("not done after {} s (--timeout); last: `{last}`", request.limit.as_secs())
         }
-        Some(code) => return Err(format!("{name}: the tests ended with exit status {code}").into()),
-        None => {}
-    }
+        None => {
+            show_console(ended);
+            format!("the kernel died; last: `{last}`; its console: {}", console.display())
+        }
+    };
+    Err(format!("{name}: {what}").into())
+}
+
+fn no_boot(kernel: &Bootable, request: &Request, ended: &qemu::Ended, console: &Path) -> Failure {
+    show_console(ended);
+    let after = match ended.timed_out {
+        true => format!(" within {} s (--timeout)", request.limit.as_secs()),
+        false => String::new(),
+    };
+    Failure::CannotRun(format!("{}: did not boot{after}; its console: {}", kernel.name, console.display()))
+}
+
+/// Shows what the kernel said from where it says that something is wrong, or else last.
+fn show_console(ended: &qemu::Ended) {
+    const WRONG: [&str; 5] = ["BUG:", "Oops", "Kernel panic", "general protection", "Unable to mount"];
     let lines: Vec<_> = ended.console.lines().chain(ended.errors.lines()).collect();
-    for line in lines.iter().skip(lines.len().saturating_sub(CONSOLE_LINES)) {
+    let wrong = lines.iter().position(|line| WRONG.iter().any(|mark| line.contains(mark)));
+    let from = wrong.unwrap_or(lines.len().saturating_sub(CONSOLE_LINES));
+    for line in lines.iter().skip(from).take(CONSOLE_LINES) {
         eprintln!("  {line}");
     }
-    let limit = request.limit.as_secs();
-    let what = match (started, ended.timed_out) {
-        (true, true) => format!("not done after {limit} s (--timeout), after `{last}`"),
-        (true, false) => format!("the kernel died after `{last}`"),
-        (false, true) => format!("not booted after {limit} s (--timeout)"),
-        (false, false) => "did not boot".to_owned(),
-    };
-    let what = format!("{name}: {what}; its console: {}", console.display());
-    Err(if started { Failure::Failed(what) } else { Failure::CannotRun(what) })
 }
 
 fn list() {
