@@ -15,7 +15,7 @@ pub fn run(args: &[String]) -> Outcome {
         check(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
     }
     check(cargo().args(["doc", "--no-deps", "--workspace", "--quiet"]).env("RUSTDOCFLAGS", "-Dwarnings"))?;
-    test::run(&[])
+    test::run(&["--vm".to_owned()])
 }
 
 /// Is this part of the toolchain installed, or can it be?

@@ -36,6 +36,19 @@ pub fn libbpf_build_tools(may_install: bool) -> Option<String> {
     missing_for_libbpf()
 }
 
+/// Installs what boots kernels: QEMU for x86-64, and a static busybox for what runs first in there.
+pub fn emulator() -> bool {
+    install(
+        "QEMU and a static busybox",
+        &Packages {
+            apt: &["--no-install-recommends", "qemu-system-x86", "busybox-static"],
+            dnf: &["qemu-system-x86-core", "busybox"],
+            apk: &["qemu-system-x86_64", "busybox-static"],
+            pacman: &["qemu-system-x86", "busybox"],
+        },
+    )
+}
+
 /// Installs the decompressors kernels are packed with, as far as they are missing.
 pub fn decompressors() {
     if ["xz", "lz4", "zstd"].iter().all(|tool| have(tool)) {

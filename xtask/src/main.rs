@@ -13,6 +13,7 @@ mod progs;
 mod system;
 mod test;
 mod tidy;
+mod vm;
 
 use std::process::ExitCode;
 
@@ -29,8 +30,8 @@ struct Task {
 const TASKS: &[Task] = &[
     Task {
         name: "test",
-        args: "[--no-kernels] [--no-install] [-- TEST-ARGS]",
-        about: "build the programs, fetch kernels' BTF, run every test, say what was skipped and why",
+        args: "[--no-kernels] [--no-install] [--vm] [-- TEST-ARGS]",
+        about: "build the programs, fetch kernels' BTF, run every test (--vm: on the oldest and the newest kernel, too), say what was skipped and why",
         run: test::run,
     },
     Task {
@@ -44,6 +45,12 @@ const TASKS: &[Task] = &[
         args: "[--list] [SERIES...]",
         about: "fetch the BTF of Debian kernels and some of their modules (default: 5.10 6.1 6.12 7.x, s390x)",
         run: kernels::run,
+    },
+    Task {
+        name: "vm",
+        args: "[--kernel 5.10|6.1|6.12|7.x|all|PATH]... [--list] [-- TEST-ARGS]",
+        about: "run the live tests on distribution kernels in QEMU (cargo xtask vm --help says more)",
+        run: vm::run,
     },
     Task {
         name: "bless",
@@ -66,7 +73,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "ci",
         args: "",
-        about: "fmt, clippy, doc, tidy, test: what a change has to pass",
+        about: "fmt, clippy, doc, tidy, test --vm: what a change has to pass",
         run: ci::run,
     },
 ];
@@ -82,6 +89,10 @@ fn main() -> ExitCode {
         return help(2);
     };
     if rest.iter().take_while(|arg| *arg != "--").any(|arg| arg == "-h" || arg == "--help") {
+        if task.name == "vm" {
+            println!("{}", vm::HELP);
+            return ExitCode::SUCCESS;
+        }
         return help(0);
     }
     match (task.run)(rest) {

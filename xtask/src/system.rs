@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Why a task did not succeed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Failure {
     /// It was called in a way it does not know.
     Usage(String),
     /// It ran and found something wrong.
     Failed(String),
+    /// Something it needs is not there, so nothing was found out.
+    CannotRun(String),
 }
 
 pub type Outcome<T = ()> = Result<T, Failure>;
@@ -19,7 +21,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usage(what) => write!(f, "{what} (see cargo xtask --help)"),
-            Self::Failed(what) => f.write_str(what),
+            Self::Failed(what) | Self::CannotRun(what) => f.write_str(what),
         }
     }
 }
@@ -39,7 +41,7 @@ impl From<&str> for Failure {
 /// The exit code a failure asks for.
 pub fn failed(why: &Failure) -> u8 {
     match why {
-        Failure::Usage(_) => 2,
+        Failure::Usage(_) | Failure::CannotRun(_) => 2,
         Failure::Failed(_) => 1,
     }
 }

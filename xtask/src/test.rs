@@ -8,13 +8,14 @@ use crate::install;
 use crate::kernels;
 use crate::progs;
 use crate::system::{Failure, Outcome, cargo, kernels_dir, progs_dir, root};
+use crate::vm;
 
 /// What came of the tests.
-#[derive(Debug, Default)]
-struct Counts {
-    passed: u64,
-    failed: u64,
-    ignored: u64,
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Counts {
+    pub passed: u64,
+    pub failed: u64,
+    pub ignored: u64,
 }
 
 pub fn run(args: &[String]) -> Outcome {
@@ -23,7 +24,9 @@ pub fn run(args: &[String]) -> Outcome {
         None => (args, &[][..]),
     };
     let flag = |name: &str| own.iter().any(|arg| arg == name);
-    if let Some(other) = own.iter().find(|arg| !["--no-kernels", "--no-install"].contains(&arg.as_str())) {
+    if let Some(other) =
+        own.iter().find(|arg| !["--no-kernels", "--no-install", "--vm"].contains(&arg.as_str()))
+    {
         return Err(Failure::Usage(format!("unknown argument `{other}`")));
     }
     let may_install = !flag("--no-install");
@@ -55,18 +58,26 @@ pub fn run(args: &[String]) -> Outcome {
     let _ = std::fs::create_dir_all(root().join("target"));
     let _ = std::fs::remove_file(&notes);
     environment(&mut command).env("CORE_RELO_SKIPS", &notes);
-    let (ok, counts, said) = watch(command)?;
+    let (ok, mut counts, said) = watch(command)?;
     skips.extend(said);
     let noted = std::fs::read_to_string(&notes).unwrap_or_default();
     skips.extend(
         noted.lines().filter(|line| !line.is_empty()).map(|line| line.trim_start_matches("SKIP ").to_owned()),
     );
+    let mut on_kernels = Ok(());
+    if flag("--vm") {
+        let report = vm::both_ends(may_install);
+        counts.join(report.counts);
+        skips.extend(report.skips.iter().cloned());
+        on_kernels = report.result();
+    }
     println!();
     for skip in &skips {
         println!("SKIP {skip}");
     }
     let skipped = skips.len() as u64 + counts.ignored;
     println!("{} passed, {} failed, {skipped} skipped", counts.passed, counts.failed);
+    on_kernels?;
     if ok { Ok(()) } else { Err("the tests did not all pass".into()) }
 }
 
@@ -120,7 +131,7 @@ fn is_frame(line: &str) -> bool {
 
 impl Counts {
     /// Adds a line `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
-    fn add(&mut self, line: &str) {
+    pub fn add(&mut self, line: &str) {
         let Some(rest) = line.strip_prefix("test result: ") else { return };
         for part in rest.split(['.', ';']) {
             match part.trim().split_once(' ').map(|(n, what)| (n.parse().unwrap_or(0), what)) {
@@ -130,6 +141,26 @@ impl Counts {
                 _ => {}
             }
         }
+    }
+
+    /// What was counted after `before`.
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            passed: self.passed - before.passed,
+            failed: self.failed - before.failed,
+            ignored: self.ignored - before.ignored,
+        }
+    }
+
+    /// Was no test counted at all?
+    pub fn none(&self) -> bool {
+        self.passed + self.failed + self.ignored == 0
+    }
+
+    pub fn join(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.ignored += other.ignored;
     }
 }
 

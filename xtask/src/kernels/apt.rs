@@ -20,13 +20,17 @@ pub struct Kernel {
     pub version: String,
     /// `cloud`, or `generic`.
     pub flavour: &'static str,
-    package: String,
+    /// The image's package first; from 7.x on modules and configuration are in packages of their own.
+    packages: Vec<String>,
     package_version: String,
 }
 
 /// Releases and the architectures read from each: the fewest that have every series.
 const SUITES: [(&str, &str); 4] =
     [("bullseye", "amd64"), ("bookworm", "amd64"), ("trixie", "amd64,s390x"), ("sid", "amd64")];
+
+/// What the names of packages with a part of a kernel begin with.
+const PREFIXES: [&str; 4] = ["linux-image-", "linux-binary-", "linux-modules-", "linux-base-"];
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
@@ -73,7 +77,7 @@ impl Apt {
         for paragraph in text.split("\n\n") {
             let name =
                 paragraph.lines().next().and_then(|line| line.strip_prefix("Package: ")).unwrap_or_default();
-            if !name.starts_with("linux-image-") && !name.starts_with("linux-binary-") {
+            if !PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
                 continue;
             }
             let field = |key: &str| {
@@ -99,12 +103,18 @@ impl Apt {
         Ok(kernels)
     }
 
-    /// Downloads a kernel's package; returns the file.
+    /// Downloads the package with a kernel's image; returns the file.
     pub fn download(&self, kernel: &Kernel) -> Outcome<PathBuf> {
+        let image = kernel.packages.first().ok_or("no package")?;
+        self.download_package(kernel, image)
+    }
+
+    /// Downloads one of a kernel's [`packages`](Kernel::packages); the one before goes.
+    pub fn download_package(&self, kernel: &Kernel, package: &str) -> Outcome<PathBuf> {
         let debs = self.folder.join("debs");
         let _ = std::fs::remove_dir_all(&debs);
         std::fs::create_dir_all(&debs).map_err(|why| format!("{}: {why}", debs.display()))?;
-        let what = format!("{}:{}={}", kernel.package, kernel.arch, kernel.package_version);
+        let what = format!("{package}:{}={}", kernel.arch, kernel.package_version);
         let out = self.command("apt-get").current_dir(&debs).args(["download", &what]).output();
         let out = out.map_err(|why| format!("apt-get: {why}"))?;
         let mut found = std::fs::read_dir(&debs).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -126,6 +136,18 @@ impl Apt {
     }
 }
 
+impl Kernel {
+    /// `amd64-6.1.192-cloud`.
+    pub fn name(&self) -> String {
+        format!("{}-{}-{}", self.arch, self.version, self.flavour)
+    }
+
+    /// The packages with the image, the modules and the configuration.
+    pub fn packages(&self) -> &[String] {
+        &self.packages
+    }
+}
+
 /// The kernel a package holds. From 7.x on linux-image-* is empty and the kernel is in linux-binary-*.
 fn kernel(
     key: &(String, String, String),
@@ -141,13 +163,17 @@ fn kernel(
     if release.ends_with("-rt") {
         return None;
     }
-    let mut package = name.clone();
+    let has = |package: &str| all.contains_key(&(package.to_owned(), arch.clone(), package_version.clone()));
+    let mut packages = vec![name.clone()];
     if size < 1 << 20 {
-        package = format!("linux-binary-{rest}");
-        all.get(&(package.clone(), arch.clone(), package_version.clone()))?;
+        packages = PREFIXES.iter().skip(1).map(|prefix| format!("{prefix}{rest}")).collect();
+        if !packages.first().is_some_and(|image| has(image)) {
+            return None;
+        }
+        packages.retain(|package| has(package));
     }
     let version = package_version.split('-').next().unwrap_or_default().replace('~', "-");
-    Some(Kernel { arch: arch.clone(), version, flavour, package, package_version: package_version.clone() })
+    Some(Kernel { arch: arch.clone(), version, flavour, packages, package_version: package_version.clone() })
 }
 
 /// The address of the Debian archive in this machine's apt sources.
@@ -185,7 +211,7 @@ mod tests {
         let found =
             kernel(&key("linux-image-7.3-cloud-amd64", "7.3~rc7-1~exp1"), 1000, &all).expect("a kernel");
         assert_eq!((found.version.as_str(), found.flavour), ("7.3-rc7", "cloud"));
-        assert_eq!(found.package, "linux-binary-7.3-cloud-amd64");
+        assert_eq!(found.packages, ["linux-binary-7.3-cloud-amd64"]);
         assert!(kernel(&key("linux-image-6.1.0-47-rt-amd64", "6.1.170-3"), 9 << 20, &all).is_none());
         assert!(kernel(&key("linux-image-6.1.0-47-amd64-dbg", "6.1.170-3"), 9 << 20, &all).is_none());
         assert!(kernel(&key("linux-image-cloud-amd64", "6.1.170-3"), 9 << 20, &all).is_none());

@@ -52,6 +52,20 @@ pub fn vmlinux_btf(image: &[u8]) -> Outcome<Vec<u8>> {
     Err(format!("no BTF found in the image; {} not installed", missing.join(", ")).into())
 }
 
+/// The kernel in an x86 boot image as ELF, which boots faster since nothing has to unpack it; an ELF file as it is.
+pub fn kernel_elf(image: Vec<u8>) -> Outcome<Vec<u8>> {
+    if image.starts_with(b"\x7fELF") {
+        return Ok(image);
+    }
+    let payload = bz_image_payload(&image).ok_or("neither an x86 boot image (bzImage) nor ELF")?;
+    let kernel = unpack(payload).ok_or_else(|| unpack_failure(payload))?;
+    if kernel.starts_with(b"\x7fELF") {
+        Ok(kernel)
+    } else {
+        Err("the kernel in the image is no ELF file".into())
+    }
+}
+
 /// Decompresses what `data` begins with; what follows it is ignored.
 pub fn unpack(data: &[u8]) -> Option<Vec<u8>> {
     let packing = PACKINGS.iter().find(|packing| data.starts_with(packing.magic))?;

@@ -4,11 +4,13 @@
 //! used nor changed. What cannot be had is a skip with its reason, never a failure.
 
 mod apt;
+pub mod boot;
 pub mod btf;
 mod image;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use crate::install;
 use crate::system::{Failure, Outcome, files_below, have, kernels_dir, root};
@@ -55,7 +57,7 @@ pub fn run(args: &[String]) -> Outcome {
     if args.iter().any(|arg| arg == "--list") {
         let apt = apt::Apt::new(&work_dir())?;
         for kernel in apt.kernels()? {
-            println!("{}-{}-{}", kernel.arch, kernel.version, kernel.flavour);
+            println!("{}", kernel.name());
         }
         return Ok(());
     }
@@ -74,14 +76,7 @@ pub fn fetch(series: &[String]) -> Vec<String> {
         return Vec::new();
     }
     let skip_all = |why: &str| wanted.iter().map(|w| format!("kernel BTF {}: {why}", w.name())).collect();
-    let missing: Vec<_> =
-        ["apt-get", "apt-cache", "dpkg-deb", "tar"].into_iter().filter(|tool| !have(tool)).collect();
-    if !missing.is_empty() {
-        return skip_all(&format!("needs Debian's {}", missing.join(", ")));
-    }
-    install::decompressors();
-    let available = apt::Apt::new(&work_dir()).and_then(|apt| apt.kernels().map(|kernels| (apt, kernels)));
-    let (apt, kernels) = match available {
+    let (apt, kernels) = match available() {
         Ok(found) => found,
         Err(why) => return skip_all(&why.to_string()),
     };
@@ -94,7 +89,7 @@ pub fn fetch(series: &[String]) -> Vec<String> {
             .max_by_key(|kernel| version_key(&kernel.version));
         let result = newest
             .ok_or_else(|| Failure::from("the mirror has none"))
-            .and_then(|k| one(&apt, k, wanted.modules));
+            .and_then(|k| one(apt, k, wanted.modules));
         if let Err(why) = result {
             skips.push(format!("kernel BTF {}: {why}", wanted.name()));
         }
@@ -102,11 +97,29 @@ pub fn fetch(series: &[String]) -> Vec<String> {
     skips
 }
 
+/// The kernels the mirror has; it is asked once.
+fn available() -> Outcome<&'static (apt::Apt, Vec<apt::Kernel>)> {
+    static ANSWER: OnceLock<Outcome<(apt::Apt, Vec<apt::Kernel>)>> = OnceLock::new();
+    ANSWER.get_or_init(ask).as_ref().map_err(Failure::clone)
+}
+
+fn ask() -> Outcome<(apt::Apt, Vec<apt::Kernel>)> {
+    let missing: Vec<_> =
+        ["apt-get", "apt-cache", "dpkg-deb", "tar"].into_iter().filter(|tool| !have(tool)).collect();
+    if !missing.is_empty() {
+        return Err(format!("needs Debian's {}", missing.join(", ")).into());
+    }
+    install::decompressors();
+    let apt = apt::Apt::new(&work_dir())?;
+    let kernels = apt.kernels()?;
+    Ok((apt, kernels))
+}
+
 /// Downloads one kernel and leaves its BTF, and its modules', in the cache.
 fn one(apt: &apt::Apt, kernel: &apt::Kernel, modules: bool) -> Outcome {
     let deb = apt.download(kernel)?;
     let tree = deb.with_extension("tree");
-    let unpacked = unpack(&deb, &tree, modules);
+    let unpacked = fresh(&tree).and_then(|()| unpack(&deb, &tree, if modules { &MODULES } else { &[] }));
     let result = unpacked.and_then(|()| extract(kernel, &tree));
     for path in [tree.as_path(), deb.as_path()] {
         let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
@@ -121,7 +134,7 @@ fn extract(kernel: &apt::Kernel, tree: &Path) -> Outcome {
     let image = files.iter().find(named).ok_or("no kernel image in the package")?;
     let image = std::fs::read(image).map_err(|why| format!("{}: {why}", image.display()))?;
     let data = image::vmlinux_btf(&image)?;
-    let name = format!("{}-{}-{}", kernel.arch, kernel.version, kernel.flavour);
+    let name = kernel.name();
     let mut modules = 0;
     for file in &files {
         let stem = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -145,10 +158,14 @@ fn extract(kernel: &apt::Kernel, tree: &Path) -> Outcome {
     Ok(())
 }
 
-/// Takes the kernel image, and the modules wanted, out of a package.
-fn unpack(deb: &Path, tree: &Path, modules: bool) -> Outcome {
-    let _ = std::fs::remove_dir_all(tree);
-    std::fs::create_dir_all(tree).map_err(|why| format!("{}: {why}", tree.display()))?;
+/// Makes a folder that is empty.
+fn fresh(folder: &Path) -> Outcome {
+    let _ = std::fs::remove_dir_all(folder);
+    std::fs::create_dir_all(folder).map_err(|why| format!("{}: {why}", folder.display()).into())
+}
+
+/// Takes the kernel image, its configuration and the modules wanted out of a package.
+fn unpack(deb: &Path, tree: &Path, modules: &[&str]) -> Outcome {
     let mut dpkg = Command::new("dpkg-deb")
         .arg("--fsys-tarfile")
         .arg(deb)
@@ -157,13 +174,11 @@ fn unpack(deb: &Path, tree: &Path, modules: bool) -> Outcome {
         .map_err(|why| format!("dpkg-deb: {why}"))?;
     let mut tar = Command::new("tar");
     tar.args(["-x", "--wildcards", "--wildcards-match-slash", "-C"]).arg(tree);
-    tar.args(["./boot/vmlinu*", "*/lib/modules/*/vmlinu*"]);
-    if modules {
-        tar.args(MODULES.iter().flat_map(|module| {
-            let dashed = module.replace('_', "-");
-            [format!("*/{module}.ko*"), format!("*/{dashed}.ko*")]
-        }));
-    }
+    tar.args(["./boot/vmlinu*", "*/lib/modules/*/vmlinu*", "./boot/config-*", "*/lib/modules/*/config"]);
+    tar.args(modules.iter().flat_map(|module| {
+        let dashed = module.replace('_', "-");
+        [format!("*/{module}.ko*"), format!("*/{dashed}.ko*")]
+    }));
     // Not every pattern is in every package, and tar minds: what is missing shows in what was unpacked.
     let stdin = dpkg.stdout.take().map_or(Stdio::null(), Stdio::from);
     let tar = tar.stdin(stdin).stderr(Stdio::null()).status();

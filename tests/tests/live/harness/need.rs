@@ -1,0 +1,134 @@
+//! What a test needs of the kernel it runs on. Each need is looked for without the loader's help, so that what the loader gets
+//! wrong is never taken for a reason to skip.
+
+use core_relo::btf::Kind;
+use core_relo_loader::{
+    sys::{self, Errno, ProgLoad},
+    target,
+};
+use std::{env, fs, path::Path, sync::OnceLock};
+
+use super::netns::{Netns, Veth};
+
+/// Something that not every kernel has, or lets everybody have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// To be root.
+    Root,
+    /// bpf(2), for programs at all.
+    Bpf,
+    /// A kernel of at least this version.
+    Kernel(u32, u32),
+    /// The kernel's types in sysfs.
+    Btf,
+    /// Programs at functions' entries and exits. Needs [`Need::Btf`].
+    Tracing,
+    /// Programs at security hooks: tracing, and `bpf` among the security modules.
+    Lsm,
+    /// Probes in the kernel.
+    Kprobes,
+    /// Probes in programs.
+    Uprobes,
+    /// tracefs, mounted.
+    Tracefs,
+    /// cgroup2, mounted.
+    Cgroup,
+    /// Pairs of virtual interfaces.
+    Veth,
+}
+
+/// Where a program's kind and place of attachment are numbers, they are these.
+const SOCKET_FILTER: u32 = 1;
+const TRACING: u32 = 26;
+const FENTRY: u32 = 24;
+
+/// `r0 = 0; exit`
+const NOTHING: [u8; 16] = [0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0];
+
+impl Need {
+    /// Is it there? If not, why.
+    pub fn is_met(self) -> Result<(), String> {
+        match self {
+            Self::Root => met(rustix::process::geteuid().is_root(), "needs root"),
+            Self::Bpf => bpf().map_err(|e| format!("bpf(2) loads nothing here: {e}")),
+            Self::Kernel(major, minor) => met(
+                kernel_version() >= (major, minor),
+                &format!("needs Linux {major}.{minor}, this is {}", release()),
+            ),
+            Self::Btf => exists("/sys/kernel/btf/vmlinux"),
+            Self::Tracing => tracing().clone(),
+            Self::Lsm => {
+                let active = fs::read_to_string("/sys/kernel/security/lsm").unwrap_or_default();
+                met(
+                    active.split(',').any(|name| name.trim() == "bpf"),
+                    "`bpf` is no active security module",
+                )?;
+                tracing().clone()
+            }
+            Self::Kprobes => exists("/sys/bus/event_source/devices/kprobe"),
+            Self::Uprobes => exists("/sys/bus/event_source/devices/uprobe"),
+            Self::Tracefs => {
+                exists("/sys/kernel/tracing/events").or_else(|_| exists("/sys/kernel/debug/tracing/events"))
+            }
+            Self::Cgroup => {
+                super::cgroup::mount().map(drop).ok_or_else(|| "cgroup2 is not mounted".to_owned())
+            }
+            Self::Veth => veth().clone(),
+        }
+    }
+}
+
+/// Is this the machine that `cargo xtask vm` starts, which has nothing but the tests in it?
+pub fn in_vm() -> bool {
+    env::var_os("CORE_RELO_VM").is_some()
+}
+
+/// The first two numbers of the running kernel's version.
+pub fn kernel_version() -> (u32, u32) {
+    let release = release();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+}
+
+fn release() -> String {
+    rustix::system::uname().release().to_string_lossy().into_owned()
+}
+
+fn met(is: bool, otherwise: &str) -> Result<(), String> {
+    if is { Ok(()) } else { Err(otherwise.to_owned()) }
+}
+
+fn exists(path: &str) -> Result<(), String> {
+    met(Path::new(path).exists(), &format!("this kernel has no {path}"))
+}
+
+fn bpf() -> Result<(), Errno> {
+    let load = ProgLoad { prog_type: SOCKET_FILTER, insns: &NOTHING, license: b"GPL", ..ProgLoad::default() };
+    sys::prog_load(&load, &mut []).map(drop)
+}
+
+fn tracing() -> &'static Result<(), String> {
+    static ANSWER: OnceLock<Result<(), String>> = OnceLock::new();
+    ANSWER.get_or_init(|| {
+        Need::Btf.is_met()?;
+        let btf = target::kernel().and_then(|file| file.parse(None)).map_err(|e| e.to_string())?;
+        let function = btf.find(b"bpf_fentry_test1", Kind::Func).ok_or("no function for a trial in BTF")?;
+        let load = ProgLoad {
+            prog_type: TRACING,
+            expected_attach_type: FENTRY,
+            attach_btf_id: function.id().0,
+            insns: &NOTHING,
+            license: b"GPL",
+            ..ProgLoad::default()
+        };
+        sys::prog_load(&load, &mut []).map(drop).map_err(|e| format!("no fentry here: {e}"))
+    })
+}
+
+fn veth() -> &'static Result<(), String> {
+    static ANSWER: OnceLock<Result<(), String>> = OnceLock::new();
+    ANSWER.get_or_init(|| {
+        let made = Netns::try_new().and_then(|near| Veth::try_new(near, Netns::try_new()?));
+        made.map(drop).map_err(|e| format!("no veth here: {e}"))
+    })
+}

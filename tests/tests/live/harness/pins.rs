@@ -1,0 +1,40 @@
+//! A bpffs of a test's own.
+
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use std::{
+    env, fs, io,
+    path::{Path, PathBuf},
+    process,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+/// A bpffs, empty at first. It goes with this, and what is pinned in it.
+#[derive(Debug)]
+pub struct Bpffs(PathBuf);
+
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+impl Bpffs {
+    pub fn new() -> Self {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = env::temp_dir().join(format!("core-relo-live-{}-{number}", process::id()));
+        fs::create_dir(&path).unwrap();
+        mount("bpf", &path, "bpf", MountFlags::empty(), None)
+            .unwrap_or_else(|e| panic!("mounting bpffs: {e}"));
+        Self(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Bpffs {
+    fn drop(&mut self) {
+        // Detached, since a test may have failed with a file of it open.
+        let unmounted = unmount(&self.0, UnmountFlags::DETACH).map_err(io::Error::from);
+        if let Err(why) = unmounted.and_then(|()| fs::remove_dir(&self.0)) {
+            eprintln!("{} stays behind: {why}", self.0.display());
+        }
+    }
+}

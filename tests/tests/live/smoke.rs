@@ -1,0 +1,56 @@
+//! bpf(2) works at all: a program of two instructions, by hand.
+
+use super::harness::{Bpffs, Census, in_vm, live};
+use core_relo_loader::sys::{self, ProgLoad, TestRun};
+use std::os::fd::OwnedFd;
+
+const SOCKET_FILTER: u32 = 1;
+
+fn seven() -> OwnedFd {
+    // r0 = 7; exit
+    let insns = [0xb7, 0, 0, 0, 7, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0];
+    let load = ProgLoad {
+        prog_type: SOCKET_FILTER,
+        name: b"smoke",
+        insns: &insns,
+        license: b"GPL",
+        ..ProgLoad::default()
+    };
+    sys::prog_load(&load, &mut []).unwrap()
+}
+
+#[test]
+fn two_instructions_load_and_run() {
+    let Some(_live) = live("smoke::two_instructions_load_and_run", &[]) else { return };
+    let prog = seven();
+    let info = sys::prog_info(&prog).unwrap();
+    assert_eq!((info.prog_type, info.name().as_str()), (SOCKET_FILTER, "smoke"));
+    let mut run = TestRun { data_in: &[0; 64], ..TestRun::default() };
+    assert_eq!(sys::prog_test_run(&prog, &mut run).unwrap().retval, 7);
+}
+
+#[test]
+fn what_stays_is_seen_and_what_goes_is_not() {
+    let Some(_live) = live("smoke::what_stays_is_seen_and_what_goes_is_not", &[]) else { return };
+    let before = Census::take();
+    let prog = seven();
+    let new: Vec<String> = before.new_since().collect();
+    assert!(new.iter().any(|one| one.contains("bpf-prog")), "{new:?}");
+    let id = sys::prog_info(&prog).unwrap().id;
+    assert_eq!(in_vm(), new.contains(&format!("program {id} `smoke`")), "{new:?}");
+    drop(prog);
+    assert_eq!(before.left_behind(), [""; 0]);
+}
+
+#[test]
+fn a_pin_keeps_a_program() {
+    let Some(_live) = live("smoke::a_pin_keeps_a_program", &[]) else { return };
+    let bpffs = Bpffs::new();
+    let path = bpffs.path().join("seven");
+    let prog = seven();
+    let id = sys::prog_info(&prog).unwrap().id;
+    sys::obj_pin(&prog, &path).unwrap();
+    drop(prog);
+    let again = sys::obj_get(&path, 0).unwrap();
+    assert_eq!(sys::prog_info(&again).unwrap().id, id);
+}

@@ -1,0 +1,92 @@
+//! The surroundings that live tests get are what they are said to be.
+
+use super::harness::{Cgroup, Need, Netns, Veth, in_vm, kernel_version, live, names, object};
+use core_relo_loader::object::Object;
+use std::{
+    fs,
+    net::{Ipv4Addr, UdpSocket},
+    os::unix::fs::MetadataExt as _,
+    time::Duration,
+};
+
+#[test]
+fn what_a_distribution_kernel_has_is_found() {
+    let Some(_live) = live("surroundings::what_a_distribution_kernel_has_is_found", &[]) else { return };
+    if !in_vm() {
+        return;
+    }
+    // Here a need that is not met is a mistake of the test's, and would silence others.
+    let all = [
+        Need::Kernel(5, 10),
+        Need::Btf,
+        Need::Tracing,
+        Need::Lsm,
+        Need::Kprobes,
+        Need::Uprobes,
+        Need::Tracefs,
+        Need::Cgroup,
+        Need::Veth,
+    ];
+    for need in all {
+        assert_eq!(need.is_met(), Ok(()), "{need:?}");
+    }
+    let (major, minor) = kernel_version();
+    assert!(Need::Kernel(major, minor + 1).is_met().unwrap_err().contains(&format!("{major}.{minor}")));
+}
+
+#[test]
+fn a_packet_goes_from_one_namespace_to_the_other() {
+    let test = "surroundings::a_packet_goes_from_one_namespace_to_the_other";
+    let Some(_live) = live(test, &[Need::Veth]) else { return };
+    let veth = Veth::new();
+    let far = veth.far.inside(|| UdpSocket::bind((Veth::FAR, 7)).unwrap());
+    far.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let near = veth.near.inside(|| UdpSocket::bind((Veth::NEAR, 0)).unwrap());
+    near.send_to(b"hello", (Veth::FAR, 7)).unwrap();
+    let mut got = [0; 16];
+    let (length, from) = far.recv_from(&mut got).unwrap();
+    assert_eq!((&got[..length], from.ip()), (b"hello".as_slice(), Veth::NEAR.into()));
+    assert_ne!((veth.near_index, veth.far_index), (0, 0));
+}
+
+#[test]
+fn a_namespace_is_left_again() {
+    let Some(_live) = live("surroundings::a_namespace_is_left_again", &[]) else { return };
+    let inode = || fs::metadata("/proc/thread-self/ns/net").unwrap().ino();
+    let home = inode();
+    let netns = Netns::new();
+    assert_eq!(inode(), home);
+    let own = netns.inside(|| {
+        let lo = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        lo.send_to(b"x", lo.local_addr().unwrap()).unwrap();
+        inode()
+    });
+    assert_eq!((own, inode()), (netns.file().metadata().unwrap().ino(), home));
+    assert_ne!(own, home);
+}
+
+#[test]
+fn a_cgroup_is_entered_left_and_gone() {
+    let test = "surroundings::a_cgroup_is_entered_left_and_gone";
+    let Some(_live) = live(test, &[Need::Cgroup]) else { return };
+    let own = || fs::read_to_string("/proc/self/cgroup").unwrap();
+    let (home, cgroup) = (own(), Cgroup::new());
+    let path = cgroup.path().to_path_buf();
+    let name = path.file_name().unwrap().to_str().unwrap();
+    assert!(cgroup.inside(own).contains(name));
+    assert_eq!(own(), home);
+    assert_eq!(cgroup.dir().metadata().unwrap().ino(), fs::metadata(&path).unwrap().ino());
+    drop(cgroup);
+    assert!(!path.exists());
+}
+
+#[test]
+fn every_live_program_is_read() {
+    let names = names();
+    assert!(names.len() >= 60, "{} objects of live programs", names.len());
+    for name in names {
+        let bytes = object(&name);
+        let parsed = Object::parse(&bytes).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert!(parsed.programs().iter().any(|p| p.sec_def().is_some()), "{name}: no program");
+    }
+}

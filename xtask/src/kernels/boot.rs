@@ -1,0 +1,212 @@
+//! Kernels to boot: the image unpacked, its configuration and the modules tests need, cached below `target/kernels/boot/`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::{apt, available, btf, fresh, image, of_series, unpack, version_key, write};
+use crate::system::{Failure, Outcome, files_below, root};
+
+/// The series tests are run on, oldest first.
+pub const SERIES: [&str; 4] = ["5.10", "6.1", "6.12", "7"];
+
+/// Modules inserted before the tests, with those they depend on, where the kernel has them as modules.
+const MODULES: [&str; 6] = ["veth", "sch_ingress", "cls_bpf", "act_bpf", "nf_conntrack", "tcp_dctcp"];
+
+/// What those may depend on.
+const BENEATH: [&str; 4] = ["nf_defrag_ipv4", "nf_defrag_ipv6", "libcrc32c", "crc32c_generic"];
+
+/// How a module's file name ends, compression aside.
+const MODULE: &str = ".ko";
+
+/// A kernel that can be booted.
+#[derive(Debug, Clone)]
+pub struct Bootable {
+    /// `amd64-6.1.192-cloud`, or the file's name.
+    pub name: String,
+    /// What `uname -r` says there.
+    pub release: String,
+    /// The image, as ELF.
+    pub vmlinux: PathBuf,
+    pub config: Option<PathBuf>,
+    /// In the order they are to be inserted.
+    pub modules: Vec<PathBuf>,
+}
+
+/// The newest kernel of a series, fetched if it is not in the cache.
+pub fn of(series: &str) -> Outcome<Bootable> {
+    if let Some(found) = cached(series) {
+        return Ok(found);
+    }
+    fetch(series).map_err(|why| {
+        Failure::CannotRun(format!(
+            "no kernel {series}: {why}; give an image of your own with --kernel PATH (a bzImage or an ELF vmlinux)"
+        ))
+    })?;
+    cached(series).ok_or_else(|| format!("no kernel {series} in {}", dir().display()).into())
+}
+
+/// The newest kernel of a series in the cache.
+pub fn cached(series: &str) -> Option<Bootable> {
+    let folders = std::fs::read_dir(dir()).into_iter().flatten().flatten().map(|entry| entry.path());
+    let versions = folders.filter_map(|folder| {
+        let name = folder.file_name()?.to_string_lossy().into_owned();
+        let version = name.strip_prefix("amd64-")?.strip_suffix("-cloud")?.to_owned();
+        of_series(&version, series).then_some((version_key(&version), folder))
+    });
+    open(&versions.max()?.1)
+}
+
+/// A kernel image of the user's; its modules and configuration are looked for where a distribution puts them.
+pub fn at(path: &Path) -> Outcome<Bootable> {
+    let cannot = |why: String| Failure::CannotRun(format!("{}: {why}", path.display()));
+    let image = std::fs::read(path).map_err(|why| cannot(why.to_string()))?;
+    let kernel = image::kernel_elf(image).map_err(|why| cannot(why.to_string()))?;
+    let release = release(&kernel).ok_or_else(|| cannot("no Linux version in it".to_owned()))?;
+    let folder = dir().join("own").join(&release);
+    fresh(&folder)?;
+    let tree = Path::new("/lib/modules").join(&release);
+    keep_modules(&files_below(&tree), &folder)?;
+    for config in [PathBuf::from(format!("/boot/config-{release}")), tree.join("config")] {
+        if let Ok(text) = std::fs::read(config) {
+            write(&folder.join("config"), &text)?;
+        }
+    }
+    write(&folder.join("release"), release.as_bytes())?;
+    write(&folder.join("vmlinux"), &kernel)?;
+    open(&folder).ok_or_else(|| cannot("could not be kept".to_owned()))
+}
+
+/// Downloads the newest kernel of a series into the cache.
+fn fetch(series: &str) -> Outcome {
+    let (apt, kernels) = available()?;
+    let ours = |kernel: &&apt::Kernel| {
+        kernel.arch == "amd64" && kernel.flavour == "cloud" && of_series(&kernel.version, series)
+    };
+    let newest = kernels.iter().filter(ours).max_by_key(|kernel| version_key(&kernel.version));
+    let kernel = newest.ok_or("the mirror has none")?;
+    let (folder, tree) = (dir().join(kernel.name()), dir().join("unpacked"));
+    fresh(&tree)?;
+    let modules: Vec<&str> = MODULES.into_iter().chain(BENEATH).collect();
+    for package in kernel.packages() {
+        eprintln!("downloading {package}");
+        let deb = apt.download_package(kernel, package)?;
+        let unpacked = unpack(&deb, &tree, &modules);
+        let _ = std::fs::remove_file(&deb);
+        unpacked?;
+    }
+    let kept = keep(&tree, &folder);
+    let _ = std::fs::remove_dir_all(&tree);
+    kept
+}
+
+/// Keeps what is needed of unpacked packages; the image last, so that a kernel cut short is not taken for a whole one.
+fn keep(tree: &Path, folder: &Path) -> Outcome {
+    let files = files_below(tree);
+    let named = |prefix: &str| {
+        let mut matching = files
+            .iter()
+            .filter(|file| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix)));
+        matching.next()
+    };
+    let read = |path: &Path| std::fs::read(path).map_err(|why| format!("{}: {why}", path.display()));
+    let kernel = image::kernel_elf(read(named("vmlinu").ok_or("no kernel image in the package")?)?)?;
+    fresh(folder)?;
+    keep_modules(&files, folder)?;
+    if let Some(config) = named("config") {
+        write(&folder.join("config"), &read(config)?)?;
+    }
+    let release = release(&kernel).ok_or("no Linux version in the image")?;
+    write(&folder.join("release"), release.as_bytes())?;
+    write(&folder.join("vmlinux"), &kernel)
+}
+
+/// Copies the modules wanted, unpacked, numbered in the order they are to be inserted.
+fn keep_modules(files: &[PathBuf], folder: &Path) -> Outcome {
+    let mut objects = BTreeMap::new();
+    for file in files {
+        let name = file.file_name().unwrap_or_default().to_string_lossy().replace('-', "_");
+        let Some((stem, packed)) = name.split_once(MODULE) else { continue };
+        if !MODULES.contains(&stem) && !BENEATH.contains(&stem) {
+            continue;
+        }
+        let data = std::fs::read(file).map_err(|why| format!("{}: {why}", file.display()))?;
+        let object = if packed.is_empty() { Some(data) } else { image::unpack(&data) };
+        if let Some(object) = object {
+            objects.insert(stem.to_owned(), object);
+        }
+    }
+    for (number, name) in order(&objects).iter().enumerate() {
+        if let Some(object) = objects.get(name) {
+            write(&folder.join("modules").join(format!("{number:02}-{name}{MODULE}")), object)?;
+        }
+    }
+    Ok(())
+}
+
+/// Module names, each after those it depends on; without those that lack one.
+fn order(objects: &BTreeMap<String, Vec<u8>>) -> Vec<String> {
+    let mut done: Vec<String> = Vec::new();
+    loop {
+        let ready = objects.iter().find(|(name, object)| {
+            !done.contains(name) && depends(object).iter().all(|beneath| done.contains(beneath))
+        });
+        match ready {
+            Some((name, _)) => done.push(name.clone()),
+            None => return done,
+        }
+    }
+}
+
+/// The modules a module says it depends on.
+fn depends(object: &[u8]) -> Vec<String> {
+    let info = btf::elf_section(object, b".modinfo").unwrap_or_default();
+    let mut entries = info.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+    let list =
+        entries.find_map(|entry| entry.strip_prefix("depends=").map(str::to_owned)).unwrap_or_default();
+    list.split(',').filter(|name| !name.is_empty()).map(|name| name.replace('-', "_")).collect()
+}
+
+fn open(folder: &Path) -> Option<Bootable> {
+    let vmlinux = folder.join("vmlinux");
+    let config = folder.join("config");
+    vmlinux.is_file().then(|| Bootable {
+        name: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        release: std::fs::read_to_string(folder.join("release")).unwrap_or_default(),
+        vmlinux,
+        config: config.is_file().then_some(config),
+        modules: files_below(&folder.join("modules")),
+    })
+}
+
+/// What follows `Linux version ` in the kernel's banner.
+fn release(kernel: &[u8]) -> Option<String> {
+    const BANNER: &[u8] = b"Linux version ";
+    let at = kernel.windows(BANNER.len()).enumerate().filter(|(_, window)| *window == BANNER);
+    at.filter_map(|(at, _)| {
+        let text = kernel.get(at + BANNER.len()..)?.split(|byte| *byte == b' ').next()?;
+        text.first()?.is_ascii_digit().then(|| String::from_utf8_lossy(text).into_owned())
+    })
+    .next()
+}
+
+fn dir() -> PathBuf {
+    root().join("target/kernels/boot")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_banner_names_the_release() {
+        let kernel = b"\0Linux version %s\0..Linux version 6.1.0-56-cloud-amd64 (x@y) gcc\0";
+        assert_eq!(release(kernel).as_deref(), Some("6.1.0-56-cloud-amd64"));
+        assert_eq!(release(b"no kernel"), None);
+    }
+
+    #[test]
+    fn a_module_that_says_nothing_depends_on_nothing() {
+        let objects = BTreeMap::from([("b".to_owned(), Vec::new()), ("a".to_owned(), Vec::new())]);
+        assert_eq!(order(&objects), ["a", "b"]);
+    }
+}

@@ -1,0 +1,147 @@
+//! The words after `cargo xtask vm`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::kernels::boot::SERIES;
+use crate::system::{Failure, Outcome};
+
+/// What the command is to do.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub kernels: Vec<Choice>,
+    pub list: bool,
+    pub may_install: bool,
+    pub limit: Duration,
+    pub cpus: u32,
+    /// Objects for the guest, if not the committed ones.
+    pub progs: Option<PathBuf>,
+    /// Words for the test binary.
+    pub for_tests: Vec<String>,
+}
+
+/// A kernel to boot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Choice {
+    /// The newest distribution kernel of a series: `6.1`, `7`.
+    Series(String),
+    /// A kernel image.
+    File(PathBuf),
+}
+
+pub const HELP: &str = "\
+usage: cargo xtask vm [OPTIONS] [-- TEST-ARGS]
+
+Boots distribution kernels in QEMU and runs the live tests (tests/tests/live.rs) there as root. What it needs is fetched:
+QEMU and a static busybox through the system's package manager, kernels from Debian's mirror into target/kernels/boot/.
+
+  --kernel KERNEL    5.10, 6.1, 6.12, 7.x, any other series the mirror has, all of those named here (all), or the
+                     path of a bzImage or ELF vmlinux; may be given again (default: the oldest and the newest, 5.10 and 7.x)
+  --list             the kernels that can be named, and which are here
+  --timeout SECONDS  the time one kernel may take (default: 300)
+  --cpus N           processors of the machine (default: 1)
+  --progs FOLDER     the objects for the tests (default: bpf-progs/prebuilt/el)
+  --no-install       do not install QEMU or busybox
+  TEST-ARGS          what the test binary takes: a filter, --list, --exact, --nocapture
+
+examples:
+  cargo xtask vm                                      the live tests on the oldest and the newest kernel
+  cargo xtask vm --kernel 6.1 -- cgroup               the tests with `cgroup` in their name, on 6.1
+  cargo xtask vm --kernel all -- --list               which tests there are, said by each kernel
+  cargo xtask vm --kernel /boot/vmlinuz-$(uname -r)   this machine's kernel, with its modules from /lib/modules
+
+Lines of tests that cannot run begin with SKIP. The kernel's console stays in target/vm/<kernel>/console.
+exit status: 0 all passed; 1 a test failed, or the kernel died of one; 2 the tests could not be run";
+
+const LIMIT: u64 = 300;
+
+impl Request {
+    /// The defaults: the oldest and the newest kernel.
+    pub fn new() -> Self {
+        let ends = [SERIES.first(), SERIES.last()].into_iter().flatten();
+        Self {
+            kernels: ends.map(|series| Choice::Series((*series).to_owned())).collect(),
+            list: false,
+            may_install: true,
+            limit: Duration::from_secs(LIMIT),
+            cpus: 1,
+            progs: None,
+            for_tests: Vec::new(),
+        }
+    }
+
+    pub fn parse(args: &[String]) -> Outcome<Self> {
+        let mut request = Self::new();
+        let mut kernels = Vec::new();
+        let mut words = args.iter();
+        while let Some(word) = words.next() {
+            let (flag, given) = word.split_once('=').map_or((word.as_str(), None), |(f, v)| (f, Some(v)));
+            let mut value = |what: &str| {
+                let next = given.map(str::to_owned).or_else(|| words.next().cloned());
+                next.filter(|v| !v.is_empty()).ok_or_else(|| Failure::Usage(format!("{flag} needs {what}")))
+            };
+            match flag {
+                "--" => {
+                    request.for_tests = words.cloned().collect();
+                    break;
+                }
+                "--kernel" => kernels.extend(choices(&value("a series or a path")?)),
+                "--timeout" => request.limit = Duration::from_secs(number(flag, &value("seconds")?)?.into()),
+                "--cpus" => request.cpus = number(flag, &value("a number")?)?,
+                "--progs" => request.progs = Some(PathBuf::from(value("a folder")?)),
+                "--list" => request.list = true,
+                "--no-install" => request.may_install = false,
+                _ => {
+                    return Err(Failure::Usage(format!(
+                        "unknown argument `{word}` (words for the tests come after `--`)"
+                    )));
+                }
+            }
+        }
+        if !kernels.is_empty() {
+            request.kernels = kernels;
+        }
+        Ok(request)
+    }
+}
+
+/// What one value of `--kernel` stands for.
+fn choices(value: &str) -> Vec<Choice> {
+    if value == "all" {
+        return SERIES.map(|series| Choice::Series(series.to_owned())).to_vec();
+    }
+    let series = value.strip_suffix(".x").unwrap_or(value);
+    let numbers = series.split('.').all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
+    vec![if numbers { Choice::Series(series.to_owned()) } else { Choice::File(PathBuf::from(value)) }]
+}
+
+fn number(flag: &str, text: &str) -> Outcome<u32> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| Failure::Usage(format!("{flag}: `{text}` is not a number above 0")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Outcome<Request> {
+        Request::parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn kernels_are_series_or_paths() {
+        let request = parsed("--kernel 7.x --kernel=boot/vmlinuz-6.1 -- cgroup --exact").unwrap();
+        let file = Choice::File(PathBuf::from("boot/vmlinuz-6.1"));
+        assert_eq!(request.kernels, [Choice::Series("7".to_owned()), file]);
+        assert_eq!(request.for_tests, ["cgroup", "--exact"]);
+        assert_eq!(parsed("--kernel all").unwrap().kernels.len(), SERIES.len());
+        assert_eq!(parsed("").unwrap().kernels.len(), 2);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for line in ["--kernel", "--timeout 0", "--timeout x", "cgroup", "--kernel="] {
+            assert!(matches!(parsed(line), Err(Failure::Usage(_))), "{line}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The test binary for the guest: `tests/tests/live.rs` as a static program.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use super::guest;
+use crate::system::{Failure, Outcome, cargo};
+
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+const TEST: &str = "live";
+
+/// Builds it; returns the file.
+pub fn live_test() -> Outcome<PathBuf> {
+    let mut flags = std::env::var("RUSTFLAGS").unwrap_or_default();
+    flags.push_str(" -C target-feature=+crt-static");
+    let mut command = cargo();
+    // With a target named, build scripts and macros do not get the flags.
+    command.args(["test", "--no-run", "--package", "core-relo-tests", "--test", TEST, "--target", TARGET]);
+    command.args(["--message-format", "json-render-diagnostics"]);
+    command.env("RUSTFLAGS", flags.trim()).env_remove("CARGO_ENCODED_RUSTFLAGS");
+    // Debug information would be half of what the guest has to unpack.
+    command.env("CARGO_PROFILE_DEV_DEBUG", "0").stdin(Stdio::null()).stdout(Stdio::piped());
+    eprintln!("building the live tests as a static program");
+    let mut child = command.spawn().map_err(|why| format!("cargo: {why}"))?;
+    let out = child.stdout.take();
+    let lines = out.into_iter().flat_map(|out| BufReader::new(out).lines()).map_while(Result::ok);
+    let found = lines.filter_map(|line| executable(&line)).last();
+    let status = child.wait().map_err(|why| format!("cargo: {why}"))?;
+    let path = found.filter(|_| status.success()).ok_or_else(|| {
+        Failure::CannotRun(format!(
+            "the live tests could not be built for {TARGET}; it takes that target (rustup target add {TARGET}) and \
+             glibc's static library (Debian: libc6-dev, Fedora: glibc-static)"
+        ))
+    })?;
+    let data = std::fs::read(&path).map_err(|why| format!("{}: {why}", path.display()))?;
+    if !guest::is_static(&data) {
+        return Err(Failure::CannotRun(format!("{}: not a static program", path.display())));
+    }
+    Ok(path)
+}
+
+/// The test's file, in cargo's message about it.
+fn executable(message: &str) -> Option<PathBuf> {
+    if !message.contains("\"reason\":\"compiler-artifact\"")
+        || !message.contains(&format!("\"name\":\"{TEST}\""))
+    {
+        return None;
+    }
+    let path = message.split_once("\"executable\":\"")?.1.split('"').next()?;
+    Some(PathBuf::from(path.replace("\\\\", "\\")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_test_is_found_in_what_cargo_says() {
+        let message = r#"{"reason":"compiler-artifact","target":{"kind":["test"],"name":"live"},"executable":"/a/live-1","fresh":true}"#;
+        assert_eq!(executable(message), Some(PathBuf::from("/a/live-1")));
+        assert_eq!(executable(&message.replace("\"live\"", "\"other\"")), None);
+        assert_eq!(executable(r#"{"reason":"build-finished","success":true}"#), None);
+    }
+}

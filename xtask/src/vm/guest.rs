@@ -1,0 +1,136 @@
+//! What is put into the guest, and the script that runs there first.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use super::initramfs::Initramfs;
+use crate::kernels::boot::Bootable;
+use crate::system::{Failure, Outcome, find};
+
+/// Begins a line on the guest's third serial port: what comes of the guest itself, apart from what the tests print.
+pub const STARTED: &str = "@@started";
+pub const EXITED: &str = "@@exited ";
+/// A line there that a test which cannot run writes.
+pub const SKIP: &str = "SKIP ";
+
+/// Where the objects are in the guest, those of its byte order.
+const PROGS: &str = "t/progs";
+const OBJECTS: &str = "t/progs/el";
+
+/// Packs the guest's files.
+pub fn pack(kernel: &Bootable, test: &Path, progs: &Path, args: &[String]) -> Outcome<Vec<u8>> {
+    let mut files = Initramfs::new();
+    files.copy(&busybox().ok_or_else(no_busybox)?, "bin/busybox")?;
+    let mut modules = Vec::new();
+    for module in &kernel.modules {
+        let name = module.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        files.copy(module, &format!("ko/{name}"))?;
+        modules.push(name);
+    }
+    if let Some(config) = &kernel.config {
+        files.copy(config, &format!("boot/config-{}", kernel.release))?;
+    }
+    files.copy(test, "t/live")?;
+    if files.copy(progs, OBJECTS)? == 0 {
+        return Err(Failure::CannotRun(format!("no objects in {}", progs.display())));
+    }
+    files.file("init", script(&modules, args).as_bytes());
+    Ok(files.finish())
+}
+
+/// A busybox that needs no libraries.
+pub fn busybox() -> Option<std::path::PathBuf> {
+    ["busybox", "busybox.static", "/bin/busybox", "/bin/busybox.static"]
+        .into_iter()
+        .filter_map(find)
+        .find(|path| std::fs::read(path).is_ok_and(|data| is_static(&data)))
+}
+
+pub fn no_busybox() -> Failure {
+    Failure::CannotRun("no static busybox (Debian, Ubuntu: apt-get install busybox-static)".to_owned())
+}
+
+/// An ELF64 file without an interpreter.
+pub fn is_static(data: &[u8]) -> bool {
+    const INTERPRETER: u64 = 3;
+    let number = |at: usize, bytes: usize| {
+        let field = data.get(at..at.checked_add(bytes)?)?;
+        Some(field.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
+    };
+    let kinds = || {
+        let (table, entry, count) = (number(0x20, 8)?, number(0x36, 2)?, number(0x38, 2)?);
+        let at = |index| usize::try_from(table + index * entry).ok();
+        (0..count).map(|index| number(at(index)?, 4)).collect::<Option<Vec<_>>>()
+    };
+    data.starts_with(b"\x7fELF\x02") && kinds().is_some_and(|kinds| !kinds.contains(&INTERPRETER))
+}
+
+/// Output goes to the second serial port, what comes of the guest to the third; the first is the kernel's.
+fn script(modules: &[String], args: &[String]) -> String {
+    let mut text = String::from(
+        "#!/bin/busybox sh\n\
+         B=/bin/busybox\n\
+         $B mount -t devtmpfs dev /dev\n\
+         exec </dev/null >/dev/ttyS1 2>&1\n\
+         $B stty -F /dev/ttyS1 raw -echo\n\
+         $B stty -F /dev/ttyS2 raw -echo\n\
+         $B --install -s /bin\n\
+         mount -t proc proc /proc\n\
+         mount -t sysfs sys /sys\n\
+         mount -t bpf bpf /sys/fs/bpf\n\
+         mount -t cgroup2 cgroup2 /sys/fs/cgroup\n\
+         mount -t tracefs tracefs /sys/kernel/tracing\n\
+         mount -t debugfs debugfs /sys/kernel/debug\n\
+         mount -t securityfs securityfs /sys/kernel/security\n\
+         mount -t tmpfs tmpfs /tmp\n\
+         mkdir -p /dev/pts /dev/shm\n\
+         mount -t devpts devpts /dev/pts\n\
+         mount -t tmpfs tmpfs /dev/shm\n\
+         ip link set lo up\n",
+    );
+    for module in modules {
+        // A module the kernel does not take shows in what the tests find missing.
+        let _ = writeln!(text, "insmod /ko/{} || echo 'no module {module}'", quoted(module));
+    }
+    let words: Vec<String> = args.iter().map(|arg| quoted(arg)).collect();
+    let _ = write!(
+        text,
+        "export HOME=/tmp RUST_BACKTRACE=1 CORE_RELO_PROGS=/{PROGS} CORE_RELO_SKIPS=/dev/ttyS2 CORE_RELO_VM=1\n\
+         cd /tmp\n\
+         echo '{STARTED}' >/dev/ttyS2\n\
+         /t/live {}\n\
+         echo \"{EXITED}$?\" >/dev/ttyS2\n\
+         exec >/dev/null 2>&1\n\
+         $B reboot -f\n",
+        words.join(" ")
+    );
+    text
+}
+
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_reach_the_tests_as_they_are() {
+        let text = script(&["00-a.ko".to_owned()], &["it's".to_owned(), "a b".to_owned()]);
+        assert!(text.contains("/t/live 'it'\\''s' 'a b'\n"));
+        assert!(text.contains("insmod /ko/'00-a.ko' "));
+    }
+
+    #[test]
+    fn a_dynamic_program_is_told() {
+        let mut elf = vec![0_u8; 0x40 + 56];
+        elf[..5].copy_from_slice(b"\x7fELF\x02");
+        (elf[0x20], elf[0x36], elf[0x38]) = (0x40, 56, 1);
+        elf[0x40] = 1;
+        assert!(is_static(&elf));
+        elf[0x40] = 3;
+        assert!(!is_static(&elf));
+        assert!(!is_static(b"#!/bin/sh\n"));
+    }
+}

@@ -1,0 +1,262 @@
+//! `cargo xtask vm`: the live tests on distribution kernels, in QEMU.
+
+mod args;
+mod build;
+mod guest;
+mod initramfs;
+mod qemu;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use crate::cases;
+use crate::install;
+use crate::kernels::boot::{self, Bootable, SERIES};
+use crate::system::{Failure, Outcome, root};
+use crate::test::Counts;
+
+pub use args::HELP;
+use args::{Choice, Request};
+
+/// What came of the tests on one kernel or several.
+#[derive(Debug, Default)]
+pub struct Report {
+    pub counts: Counts,
+    /// `KERNEL: TEST: REASON`
+    pub skips: BTreeSet<String>,
+    pub problems: Vec<Failure>,
+}
+
+/// How much of the kernel's console is shown where it died.
+const CONSOLE_LINES: usize = 40;
+
+pub fn run(args: &[String]) -> Outcome {
+    let request = Request::parse(args)?;
+    if request.list {
+        list();
+        return Ok(());
+    }
+    prerequisites(request.may_install)?;
+    let mut report = Report::default();
+    let (kernels, missing) = kernels(&request);
+    report.problems = missing;
+    on_all(&kernels, &request, &mut report);
+    println!();
+    for skip in &report.skips {
+        println!("SKIP {skip}");
+    }
+    let counts = &report.counts;
+    let skipped = report.skips.len() as u64 + counts.ignored;
+    println!(
+        "{} passed, {} failed, {skipped} skipped, on {} of {} kernels",
+        counts.passed,
+        counts.failed,
+        request.kernels.len().saturating_sub(report.problems.iter().filter(|why| cannot_run(why)).count()),
+        request.kernels.len()
+    );
+    report.result()
+}
+
+/// The oldest and the newest kernel, as part of all tests: what cannot be had is a skip with its reason.
+pub fn both_ends(may_install: bool) -> Report {
+    let mut report = Report::default();
+    let request = Request::new();
+    if let Err(why) = prerequisites(may_install) {
+        report.skips.insert(format!("live tests on other kernels: {why}"));
+        return report;
+    }
+    let (kernels, missing) = kernels(&request);
+    report.skips.extend(missing.iter().map(|why| format!("live tests: {why}")));
+    on_all(&kernels, &request, &mut report);
+    report
+}
+
+impl Report {
+    /// All problems as one: a test that failed weighs more than one that could not run.
+    pub fn result(self) -> Outcome {
+        let lines =
+            |problems: &[Failure]| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        let (cannot, failed): (Vec<_>, Vec<_>) = self.problems.into_iter().partition(cannot_run);
+        match (failed.is_empty(), cannot.is_empty()) {
+            (true, true) => Ok(()),
+            (true, false) => Err(Failure::CannotRun(lines(&cannot))),
+            (false, _) => Err(Failure::Failed(lines(&[failed, cannot].concat()))),
+        }
+    }
+}
+
+fn cannot_run(why: &Failure) -> bool {
+    matches!(why, Failure::CannotRun(_))
+}
+
+/// QEMU and busybox, installed where that is allowed.
+fn prerequisites(may_install: bool) -> Outcome {
+    let complete = || qemu::installed() && guest::busybox().is_some();
+    if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
+        return Err(Failure::CannotRun("the live tests are built for x86-64 Linux, and not here".to_owned()));
+    }
+    if !complete() && may_install {
+        install::emulator();
+    }
+    if !qemu::installed() {
+        return Err(Failure::CannotRun(format!(
+            "no {} (Debian, Ubuntu: apt-get install qemu-system-x86 busybox-static)",
+            qemu::QEMU
+        )));
+    }
+    guest::busybox().map(drop).ok_or_else(guest::no_busybox)
+}
+
+/// The kernels asked for, and why others could not be had.
+fn kernels(request: &Request) -> (Vec<Bootable>, Vec<Failure>) {
+    let (mut kernels, mut missing) = (Vec::new(), Vec::new());
+    for choice in &request.kernels {
+        let found = match choice {
+            Choice::Series(series) => boot::of(series),
+            Choice::File(path) => boot::at(path),
+        };
+        match found {
+            Ok(kernel) => kernels.push(kernel),
+            Err(why) => missing.push(why),
+        }
+    }
+    (kernels, missing)
+}
+
+/// Builds the tests, if there is a kernel to run them on, and runs them.
+fn on_all(kernels: &[Bootable], request: &Request, report: &mut Report) {
+    if kernels.is_empty() {
+        return;
+    }
+    match build::live_test() {
+        Ok(test) => kernels.iter().for_each(|kernel| one(kernel, &test, request, report)),
+        Err(why) => report.problems.push(why),
+    }
+}
+
+/// Runs the tests on one kernel and adds what came of it.
+fn one(kernel: &Bootable, test: &Path, request: &Request, report: &mut Report) {
+    let before = report.counts;
+    let began = Instant::now();
+    let result = boot_and_test(kernel, test, request, report);
+    let took = began.elapsed().as_secs_f64();
+    let counts = report.counts.since(&before);
+    let name = &kernel.name;
+    println!("{name}: {} passed, {} failed, in {took:.1} s", counts.passed, counts.failed);
+    report.problems.extend(result.err());
+}
+
+fn boot_and_test(kernel: &Bootable, test: &Path, request: &Request, report: &mut Report) -> Outcome {
+    let name = &kernel.name;
+    let folder = root().join("target/vm").join(name);
+    std::fs::create_dir_all(&folder).map_err(|why| format!("{}: {why}", folder.display()))?;
+    let progs = request.progs.clone().unwrap_or_else(|| cases::dir().join("prebuilt/el"));
+    let archive = guest::pack(kernel, test, &progs, &request.for_tests)?;
+    let initramfs = folder.join("initramfs");
+    std::fs::write(&initramfs, archive).map_err(|why| format!("{}: {why}", initramfs.display()))?;
+    println!("{name}: Linux {} by {}", kernel.release, qemu::accelerator());
+    let machine = qemu::Machine {
+        kernel: &kernel.vmlinux,
+        initramfs: &initramfs,
+        folder: &folder,
+        limit: request.limit,
+        cpus: request.cpus,
+    };
+    let (mut last, mut passed) = (String::new(), 0);
+    let mut counts = Counts::default();
+    let ended = machine.run(&mut |line| {
+        counts.add(line);
+        passed += u64::from(line.starts_with("test ") && line.ends_with("... ok"));
+        // The notes have these, also of tests that the kernel did not survive.
+        if !line.trim_start().starts_with(guest::SKIP) {
+            println!("{line}");
+        }
+        if line.starts_with("test ") {
+            line.clone_into(&mut last);
+        }
+    });
+    let _ = std::fs::remove_file(&initramfs);
+    let ended = ended?;
+    let started = ended.notes.lines().any(|line| line.trim() == guest::STARTED);
+    if counts.none() && started && !last.is_empty() {
+        // Cut short: there was no last line with numbers, and it was one test that did it.
+        counts = Counts { passed, failed: 1, ignored: 0 };
+    }
+    report.counts.join(counts);
+    let skips = ended.notes.lines().filter_map(|line| line.trim().strip_prefix(guest::SKIP));
+    report.skips.extend(skips.map(|skip| format!("{name}: {skip}")));
+    if !started {
+        return Err(no_boot(kernel, request, &ended, &folder.join("console")));
+    }
+    judge(kernel, request, &ended, &last, &folder.join("console"))?;
+    let listing = request.for_tests.iter().any(|arg| arg == "--list");
+    if counts.none() && !listing {
+        return Err(Failure::CannotRun(format!(
+            "{name}: no test is named like that: {}",
+            request.for_tests.join(" ")
+        )));
+    }
+    Ok(())
+}
+
+/// What the end of tests means.
+fn judge(kernel: &Bootable, request: &Request, ended: &qemu::Ended, last: &str, console: &Path) -> Outcome {
+    let name = &kernel.name;
+    let exit =
+        ended.notes.lines().find_map(|line| line.trim().strip_prefix(guest::EXITED)?.parse::<i32>().ok());
+    let what = match exit {
+        Some(0) => return Ok(()),
+        Some(101) => "tests failed".to_owned(),
+        Some(code) if code > 128 => format!("the tests ended by signal {}; last: `{last}`", code - 128),
+        Some(code) => format!("the tests ended with exit status {code}"),
+        None if ended.timed_out => {
+            format!("not done after {} s (--timeout); last: `{last}`", request.limit.as_secs())
+        }
+        None => {
+            show_console(ended);
+            format!("the kernel died; last: `{last}`; its console: {}", console.display())
+        }
+    };
+    Err(format!("{name}: {what}").into())
+}
+
+fn no_boot(kernel: &Bootable, request: &Request, ended: &qemu::Ended, console: &Path) -> Failure {
+    show_console(ended);
+    let after = match ended.timed_out {
+        true => format!(" within {} s (--timeout)", request.limit.as_secs()),
+        false => String::new(),
+    };
+    Failure::CannotRun(format!("{}: did not boot{after}; its console: {}", kernel.name, console.display()))
+}
+
+/// Shows what the kernel said from where it says that something is wrong, or else last.
+fn show_console(ended: &qemu::Ended) {
+    const WRONG: [&str; 5] = ["BUG:", "Oops", "Kernel panic", "general protection", "Unable to mount"];
+    let lines: Vec<_> = ended.console.lines().chain(ended.errors.lines()).collect();
+    let wrong = lines.iter().position(|line| WRONG.iter().any(|mark| line.contains(mark)));
+    let from = wrong.unwrap_or(lines.len().saturating_sub(CONSOLE_LINES));
+    for line in lines.iter().skip(from).take(CONSOLE_LINES) {
+        eprintln!("  {line}");
+    }
+}
+
+fn list() {
+    for series in SERIES {
+        let shown = if series.contains('.') { series.to_owned() } else { format!("{series}.x") };
+        match boot::cached(series) {
+            Some(kernel) => println!("{shown:<6} {} (Linux {})", kernel.name, kernel.release),
+            None => println!("{shown:<6} fetched when asked for"),
+        }
+    }
+    let own: Vec<PathBuf> = std::fs::read_dir("/boot")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinu")))
+        .collect();
+    for path in own {
+        println!("{}", path.display());
+    }
+}

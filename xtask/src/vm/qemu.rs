@@ -1,0 +1,156 @@
+//! One run of QEMU: its arguments, the time limit, and what the guest said.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::system::{Failure, Outcome, find, have};
+
+pub const QEMU: &str = "qemu-system-x86_64";
+
+/// A machine to run.
+#[derive(Debug)]
+pub struct Machine<'a> {
+    pub kernel: &'a Path,
+    pub initramfs: &'a Path,
+    /// Where the kernel's console, and what comes of the guest, are written.
+    pub folder: &'a Path,
+    pub limit: Duration,
+    pub cpus: u32,
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Ended {
+    /// The kernel's console.
+    pub console: String,
+    /// What the guest's script, and tests that cannot run, wrote.
+    pub notes: String,
+    /// What QEMU itself said.
+    pub errors: String,
+    pub timed_out: bool,
+}
+
+/// How often a machine that prints nothing is looked after.
+const LOOK: Duration = Duration::from_millis(20);
+const MEMORY: &str = "1024";
+
+/// Linux's command line: quick to boot, dead at once in a panic, and every kind of program that can be had.
+const COMMAND_LINE: [&str; 19] = [
+    "console=ttyS0,115200",
+    "quiet",
+    "panic=-1",
+    "oops=panic",
+    "reboot=t",
+    "rdinit=/init",
+    "nokaslr",
+    "mitigations=off",
+    "nowatchdog",
+    "random.trust_cpu=on",
+    "tsc=reliable",
+    "no_timer_check",
+    "cryptomgr.notests",
+    "rcupdate.rcu_expedited=1",
+    "8250.nr_uarts=4",
+    "audit=0",
+    "apparmor=0",
+    "selinux=0",
+    "lsm=bpf",
+];
+
+impl Machine<'_> {
+    /// Runs the machine; each line the tests print goes to `line` as it comes.
+    pub fn run(&self, line: &mut dyn FnMut(&str)) -> Outcome<Ended> {
+        let errors = self.folder.join("qemu");
+        let created = File::create(&errors).map_err(|why| format!("{}: {why}", errors.display()))?;
+        let mut command = self.command();
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(created);
+        let mut child = command.spawn().map_err(|why| Failure::CannotRun(format!("{QEMU}: {why}")))?;
+        let out = child.stdout.take();
+        let (sender, lines) = std::sync::mpsc::channel();
+        let reader = std::thread::spawn(move || {
+            for text in out.into_iter().flat_map(|out| BufReader::new(out).split(b'\n')).map_while(Result::ok)
+            {
+                if sender.send(String::from_utf8_lossy(&text).trim_end_matches('\r').to_owned()).is_err() {
+                    return;
+                }
+            }
+        });
+        let until = Instant::now() + self.limit;
+        let mut timed_out = false;
+        // The channel closes when QEMU closes its output, which is when it ends.
+        loop {
+            match lines.recv_timeout(LOOK) {
+                Ok(text) => line(&text),
+                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
+                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
+            }
+            if Instant::now() > until && !timed_out {
+                timed_out = true;
+                end(&mut child);
+            }
+        }
+        let _ = reader.join();
+        let _ = child.wait();
+        let read = |name: &str| {
+            String::from_utf8_lossy(&std::fs::read(self.folder.join(name)).unwrap_or_default()).into_owned()
+        };
+        Ok(Ended { console: read("console"), notes: read("notes"), errors: read("qemu"), timed_out })
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(QEMU);
+        if have("setpriv") {
+            // No machine outlives the task, however that ends.
+            command = Command::new("setpriv");
+            command.args(["--pdeathsig", "KILL", QEMU]);
+        }
+        command.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-m", MEMORY]);
+        command.arg("-smp").arg(self.cpus.to_string());
+        if kvm_works() {
+            command.args(["-accel", "kvm", "-cpu", "host"]);
+        } else {
+            let threads = if self.cpus > 1 { "multi" } else { "single" };
+            command.args(["-accel", &format!("tcg,thread={threads},tb-size=256"), "-cpu", "max"]);
+        }
+        command.args(["-machine", "pc,hpet=off,usb=off,vmport=off,acpi=off"]);
+        command.arg("-kernel").arg(self.kernel).arg("-initrd").arg(self.initramfs);
+        command.arg("-append").arg(COMMAND_LINE.join(" "));
+        let output = PathBuf::from("/proc/self/fd/1");
+        let ports = [
+            ("console", self.folder.join("console")),
+            ("output", output),
+            ("notes", self.folder.join("notes")),
+        ];
+        for (index, (name, path)) in ports.iter().enumerate() {
+            // A comma in a path is doubled, for QEMU splits words at commas.
+            let path = path.display().to_string().replace(',', ",,");
+            command.args(["-chardev", &format!("file,id={name},path={path}")]);
+            command.args(["-device", &format!("isa-serial,chardev={name},index={index}")]);
+        }
+        command
+    }
+}
+
+/// Is there something to boot with?
+pub fn installed() -> bool {
+    find(QEMU).is_some()
+}
+
+pub fn accelerator() -> &'static str {
+    if kvm_works() { "KVM" } else { "TCG" }
+}
+
+/// Can `/dev/kvm` be opened, and does it run kernels as they are? A PVM hypervisor takes only those made for it.
+fn kvm_works() -> bool {
+    let opened = File::options().read(true).write(true).open("/dev/kvm");
+    cfg!(target_arch = "x86_64") && opened.is_ok() && !Path::new("/sys/module/kvm_pvm").exists()
+}
+
+fn end(child: &mut Child) {
+    if let Err(why) = child.kill() {
+        eprintln!("{QEMU}: {why}");
+    }
+}
