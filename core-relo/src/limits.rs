@@ -50,3 +50,11 @@ pub const SPLIT_LEVELS: u32 = 8;
 
 /// Bytes of a BTF (libbpf and the kernel address it with 32 bits).
 pub const BTF_BYTES: usize = 0x7fff_ffff;
+
+/// Levels of structs and arrays within each other that a value is read to.
+pub const VALUE_DEPTH: u32 = 32;
+
+/// Parts of a value that are read, names and searches for enumerators counted in.
+///
+/// Unions within each other, or arrays of what has no size, could say that much of a few bytes, and no more.
+pub const VALUE_STEPS: u32 = 1 << 20;

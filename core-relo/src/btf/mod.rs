@@ -23,6 +23,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod ty;
+mod value;
 mod view;
 mod walk;
 
@@ -35,6 +36,7 @@ pub use import::{Import, ImportError};
 pub use kind::Kind;
 pub use raw::RawType;
 pub use ty::{Members, Params, SecInfos, Type, Variants};
+pub use value::{EnumValue, Group, Place, Scalar, Value, ValueText, Visit};
 pub use view::{ArrayInfo, IntInfo, Member, Param, SecInfo, Variant};
 
 pub(crate) use header::{MAGIC, endian_of};

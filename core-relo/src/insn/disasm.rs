@@ -1,6 +1,7 @@
 //! One instruction as text, in the notation of llvm-objdump and the verifier.
 
 use super::{Class, Insn};
+use crate::endian::Endian;
 use core::fmt::{Formatter, Result};
 
 const ALU: [&str; 16] =
@@ -16,19 +17,12 @@ pub(super) fn insn(f: &mut Formatter<'_>, insn: Insn, imm64: Option<u64>) -> Res
             let signed = matches!(insn.code >> 5, 4);
             write!(f, "r{} = *({} *)(r{} {:+})", insn.dst, width(insn, signed), insn.src, insn.off)
         }
+        Class::St if insn.code >> 5 == 6 => f.write_str("nospec"),
         Class::St => write!(f, "*({} *)(r{} {:+}) = {}", width(insn, false), insn.dst, insn.off, insn.imm),
-        Class::Stx => match insn.code >> 5 {
-            6 => write!(
-                f,
-                "lock *({} *)(r{} {:+}) op {:#x} r{}",
-                width(insn, false),
-                insn.dst,
-                insn.off,
-                insn.imm,
-                insn.src
-            ),
-            _ => write!(f, "*({} *)(r{} {:+}) = r{}", width(insn, false), insn.dst, insn.off, insn.src),
-        },
+        Class::Stx if matches!(insn.code >> 5, 6 | 7) => atomic(f, insn),
+        Class::Stx => {
+            write!(f, "*({} *)(r{} {:+}) = r{}", width(insn, false), insn.dst, insn.off, insn.src)
+        }
         Class::Alu => arithmetic(f, insn, 'w'),
         Class::Alu64 => arithmetic(f, insn, 'r'),
         Class::Jmp => jump(f, insn, 'r'),
@@ -41,17 +35,62 @@ fn load_immediate(f: &mut Formatter<'_>, insn: Insn, imm64: Option<u64>) -> Resu
         (true, Some(imm)) if insn.src == 0 => write!(f, "r{} = {imm:#x} ll", insn.dst),
         (true, Some(imm)) => write!(f, "r{} = {imm:#x} ll (src {})", insn.dst, insn.src),
         (true, None) => write!(f, "r{} = {:#x} ll (cut off)", insn.dst, insn.imm),
+        (false, _) if insn.code >> 5 == 1 => {
+            write!(f, "r0 = *({} *)skb[{}]", width(insn, false), insn.imm)
+        }
+        (false, _) if insn.code >> 5 == 2 => {
+            write!(f, "r0 = *({} *)skb[r{} {:+}]", width(insn, false), insn.src, insn.imm)
+        }
         (false, _) => write!(f, "ld code {:#04x} imm {:#x}", insn.code, insn.imm),
     }
 }
 
 fn arithmetic(f: &mut Formatter<'_>, insn: Insn, reg: char) -> Result {
     let name = ALU.get(usize::from(insn.code >> 4)).copied().unwrap_or_default();
-    match name {
-        "neg" => write!(f, "{reg}{0} = -{reg}{0}", insn.dst),
-        "end" => write!(f, "{reg}{0} = swap{1} {reg}{0}", insn.dst, insn.imm),
-        _ if insn.source_is_register() => write!(f, "{reg}{} {name} {reg}{}", insn.dst, insn.src),
-        _ => write!(f, "{reg}{} {name} {}", insn.dst, insn.imm),
+    // Signed division and remainder are told by the offset.
+    let sign = if insn.off == 1 && matches!(name, "/=" | "%=") { "s" } else { "" };
+    let (dst, src) = (insn.dst, insn.src);
+    match (name, insn.source_is_register()) {
+        ("neg", _) => write!(f, "{reg}{dst} = -{reg}{dst}"),
+        ("end", _) if reg == 'r' => write!(f, "r{dst} = bswap{} r{dst}", insn.imm),
+        ("end", true) => write!(f, "r{dst} = be{} r{dst}", insn.imm),
+        ("end", false) => write!(f, "r{dst} = le{} r{dst}", insn.imm),
+        ("=", true) => match insn.off {
+            8 | 16 | 32 => write!(f, "{reg}{dst} = (s{}){reg}{src}", insn.off),
+            1 if reg == 'r' => {
+                let [to_high, to_low, from_high, from_low] = Endian::Big.u32_bytes(insn.imm.cast_unsigned());
+                let space = |high, low| (u32::from(high) << 8) | u32::from(low);
+                let (to, from) = (space(to_high, to_low), space(from_high, from_low));
+                write!(f, "r{dst} = addr_space_cast(r{src}, {to}, {from})")
+            }
+            -1 if reg == 'r' => write!(f, "r{dst} = &(void __percpu *)(r{src})"),
+            _ => write!(f, "{reg}{dst} = {reg}{src}"),
+        },
+        (_, true) => write!(f, "{reg}{dst} {sign}{name} {reg}{src}"),
+        (_, false) => write!(f, "{reg}{dst} {sign}{name} {}", insn.imm),
+    }
+}
+
+/// Atomics: what they do is in the immediate.
+fn atomic(f: &mut Formatter<'_>, insn: Insn) -> Result {
+    const FETCH: i32 = 1;
+    const OPERATIONS: [(i32, &str, &str); 4] =
+        [(0x00, "+=", "add"), (0x40, "|=", "or"), (0x50, "&=", "and"), (0xa0, "^=", "xor")];
+    let (ty, dst, off, src) = (width(insn, false), insn.dst, insn.off, insn.src);
+    let wide = if insn.access_bytes() == 8 { "64" } else { "" };
+    match insn.imm {
+        0xe1 => return write!(f, "r{src} = atomic{wide}_xchg(({ty} *)(r{dst} {off:+}), r{src})"),
+        0xf1 => return write!(f, "r0 = atomic{wide}_cmpxchg(({ty} *)(r{dst} {off:+}), r0, r{src})"),
+        0x100 => return write!(f, "r{dst} = load_acquire(({ty} *)(r{src} {off:+}))"),
+        0x110 => return write!(f, "store_release(({ty} *)(r{dst} {off:+}), r{src})"),
+        _ => {}
+    }
+    match OPERATIONS.iter().find(|(imm, ..)| *imm == insn.imm & !FETCH) {
+        Some((_, _, name)) if insn.imm & FETCH != 0 => {
+            write!(f, "r{src} = atomic{wide}_fetch_{name}(({ty} *)(r{dst} {off:+}), r{src})")
+        }
+        Some((_, sign, _)) => write!(f, "lock *({ty} *)(r{dst} {off:+}) {sign} r{src}"),
+        None => write!(f, "lock *({ty} *)(r{dst} {off:+}) op {:#x} r{src}", insn.imm),
     }
 }
 
@@ -64,6 +103,7 @@ fn jump(f: &mut Formatter<'_>, insn: Insn, reg: char) -> Result {
         "call" if insn.src == 2 => write!(f, "call kfunc {}", insn.imm),
         "call" if insn.source_is_register() => write!(f, "callx r{}", insn.dst),
         "call" => write!(f, "call {}", insn.imm),
+        "goto" if insn.source_is_register() => write!(f, "gotox r{}", insn.dst),
         "goto" if reg == 'w' => write!(f, "gotol {:+}", insn.imm),
         "goto" | "may_goto" => write!(f, "{name} {:+}", insn.off),
         _ if insn.source_is_register() => {
@@ -90,6 +130,38 @@ fn width(insn: Insn, signed: bool) -> &'static str {
 mod tests {
     use crate::insn::{Insn, Slot};
     use alloc::string::ToString as _;
+
+    #[test]
+    fn sign_extensions_byte_swaps_and_casts() {
+        let insn = |code, off, imm| Insn { code, dst: 1, src: 2, off, imm }.to_string();
+        assert_eq!(insn(0xbf, 8, 0), "r1 = (s8)r2");
+        assert_eq!(insn(0xbc, 16, 0), "w1 = (s16)w2");
+        assert_eq!(insn(0xbf, 1, 0x0001_0000), "r1 = addr_space_cast(r2, 1, 0)");
+        assert_eq!(insn(0xbf, -1, 0), "r1 = &(void __percpu *)(r2)");
+        assert_eq!(insn(0x3f, 1, 0), "r1 s/= r2");
+        assert_eq!(insn(0x94, 1, 7), "w1 s%= 7");
+        assert_eq!(insn(0xdc, 0, 16), "r1 = be16 r1");
+        assert_eq!(insn(0xd4, 0, 64), "r1 = le64 r1");
+        assert_eq!(insn(0xd7, 0, 32), "r1 = bswap32 r1");
+        assert_eq!(insn(0x87, 0, 0), "r1 = -r1");
+    }
+
+    #[test]
+    fn atomics_and_packet_loads() {
+        let insn = |code, imm| Insn { code, dst: 1, src: 2, off: -8, imm }.to_string();
+        assert_eq!(insn(0xdb, 0), "lock *(u64 *)(r1 -8) += r2");
+        assert_eq!(insn(0xc3, 0x51), "r2 = atomic_fetch_and((u32 *)(r1 -8), r2)");
+        assert_eq!(insn(0xdb, 0xe1), "r2 = atomic64_xchg((u64 *)(r1 -8), r2)");
+        assert_eq!(insn(0xdb, 0xf1), "r0 = atomic64_cmpxchg((u64 *)(r1 -8), r0, r2)");
+        assert_eq!(insn(0xd3, 0x100), "r1 = load_acquire((u8 *)(r2 -8))");
+        assert_eq!(insn(0xcb, 0x110), "store_release((u16 *)(r1 -8), r2)");
+        assert_eq!(insn(0xdb, 0x77), "lock *(u64 *)(r1 -8) op 0x77 r2");
+        assert_eq!(insn(0x28, 14), "r0 = *(u16 *)skb[14]");
+        assert_eq!(insn(0x50, -4), "r0 = *(u8 *)skb[r2 -4]");
+        assert_eq!(insn(0x06, 5), "gotol +5");
+        assert_eq!(insn(0x0d, 0), "gotox r1");
+        assert_eq!(insn(0xc2, 0), "nospec");
+    }
 
     #[test]
     fn reads_as_objdump_does() {

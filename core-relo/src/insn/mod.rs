@@ -1,6 +1,9 @@
 //! BPF instructions: eight bytes, in the object's byte order.
 
 mod disasm;
+mod helpers;
+
+pub use helpers::helper_name;
 
 use crate::endian::{Endian, high32, low32, signed32};
 use core::fmt;
