@@ -49,12 +49,11 @@ mod elf;
 pub mod features;
 pub mod limits;
 pub mod link;
-pub mod load_plan;
 #[cfg(test)]
 mod live;
+pub mod load_plan;
 pub mod object;
 pub mod ring;
-pub mod sys;
 pub mod static_link;
-mod sys;
+pub mod sys;
 pub mod target;

@@ -28,8 +28,8 @@ mod view;
 mod walk;
 
 pub use build::{Builder, BuiltMember};
-pub use edit::Edit;
 pub use dedup::{DedupError, Deduped, dedup, dedup_into};
+pub use edit::Edit;
 pub use error::{BtfError, WalkError};
 pub use geometry::Extent;
 pub use import::{Import, ImportError};

@@ -140,7 +140,7 @@ fn is_there(function: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::testing::{Counter, Program, tracefs_or_skip},
+        super::testing_trace::{Counter, Program, tracefs_or_skip},
         *,
     };
     use crate::object::ProgramType;

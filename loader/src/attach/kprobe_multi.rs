@@ -206,7 +206,7 @@ fn without_llvm(name: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::testing::{Counter, Program},
+        super::testing_trace::{Counter, Program},
         *,
     };
     use crate::{object::ProgramType, sys::Errno};

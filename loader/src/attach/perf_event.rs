@@ -220,7 +220,7 @@ impl Attachment for OnEvent {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::testing::{Counter, Program},
+        super::testing_trace::{Counter, Program},
         *,
     };
     use crate::object::ProgramType;

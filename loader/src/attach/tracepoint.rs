@@ -80,7 +80,7 @@ pub fn raw_tracepoint(
 #[cfg(test)]
 mod tests {
     use super::{
-        super::testing::{Counter, Program, tracefs_or_skip},
+        super::testing_trace::{Counter, Program, tracefs_or_skip},
         *,
     };
     use crate::object::ProgramType;

@@ -24,11 +24,11 @@ mod mapping;
 mod memory;
 mod mmap;
 mod netlink;
-#[cfg(test)]
-mod testing;
+mod perf;
 mod pod;
 mod ring;
-mod perf;
+#[cfg(test)]
+mod testing;
 
 pub(crate) use bpf::link_create_closed;
 pub use bpf::*;
@@ -43,10 +43,10 @@ pub(crate) use mapping::{Access, Mapping, to_pages};
 pub(crate) use memory::pin_to_first_cpu;
 pub(crate) use mmap::Map;
 pub(crate) use netlink::Netlink;
-#[cfg(test)]
-pub(crate) use testing::own_network;
-pub(crate) use ring::{KernelRing, OpenFault, PerfRecord, PerfRing, PerfWakeup, Reserve, Slot, UserRing};
 pub use perf::{
     PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE, PERF_TYPE_RAW, PERF_TYPE_SOFTWARE, PERF_TYPE_TRACEPOINT,
     PerfEventOpen, PerfSample, has_uprobe_syscall, perf_disable, perf_enable, perf_event_open, perf_set_bpf,
 };
+pub(crate) use ring::{KernelRing, OpenFault, PerfRecord, PerfRing, PerfWakeup, Reserve, Slot, UserRing};
+#[cfg(test)]
+pub(crate) use testing::own_network;

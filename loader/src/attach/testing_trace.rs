@@ -1,0 +1,144 @@
+//! What the tests of attachments share: a map that counts, programs of a few instructions, a mounted tracefs.
+
+use crate::{
+    object::{MapType, ProgramType},
+    sys::{self, Errno, MapCreate, MapFd, ProgLoad},
+};
+use core_relo::{Endian, insn::Insn};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+
+/// An array of two numbers: how often the program ran in this process, and what `bpf_get_attach_cookie` gave.
+pub(super) struct Counter(MapFd);
+
+impl Counter {
+    pub(super) fn new() -> Option<Self> {
+        let map = MapCreate {
+            map_type: MapType::Array.number(),
+            name: b"counter",
+            key_size: 4,
+            value_size: 16,
+            max_entries: 1,
+            ..MapCreate::default()
+        };
+        match sys::map_create(&map) {
+            Ok(fd) => Some(Self(MapFd::new(fd).unwrap())),
+            Err(e) => {
+                println!("SKIP: no map: {e}");
+                None
+            }
+        }
+    }
+
+    fn value(&self) -> [u8; 16] {
+        let mut value = [0; 16];
+        sys::map_lookup(self.0.shape(), &[0; 4], &mut value, 0).unwrap();
+        value
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        Endian::native().u64(&self.value(), 0).unwrap()
+    }
+
+    pub(super) fn cookie(&self) -> u64 {
+        Endian::native().u64(&self.value(), 8).unwrap()
+    }
+}
+
+/// A loaded program.
+pub(super) struct Program(OwnedFd);
+
+impl Program {
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+
+    /// Counts, in this process only.
+    pub(super) fn counting(kind: ProgramType, attach_type: u32, counter: &Counter) -> Option<Self> {
+        Self::load(kind, attach_type, &instructions(counter, false, Some(std::process::id())))
+    }
+
+    /// Counts in whatever process.
+    pub(super) fn counting_all(kind: ProgramType, attach_type: u32, counter: &Counter) -> Option<Self> {
+        Self::load(kind, attach_type, &instructions(counter, false, None))
+    }
+
+    /// Counts in this process, and keeps the cookie.
+    pub(super) fn with_cookie(kind: ProgramType, attach_type: u32, counter: &Counter) -> Option<Self> {
+        Self::load(kind, attach_type, &instructions(counter, true, Some(std::process::id())))
+    }
+
+    /// The same in whatever process.
+    pub(super) fn with_cookie_all(kind: ProgramType, attach_type: u32, counter: &Counter) -> Option<Self> {
+        Self::load(kind, attach_type, &instructions(counter, true, None))
+    }
+
+    pub(super) fn load(kind: ProgramType, attach_type: u32, code: &[Insn]) -> Option<Self> {
+        let insns: Vec<u8> = code.iter().flat_map(|i| i.encode(Endian::native())).collect();
+        let load = ProgLoad {
+            prog_type: kind.number(),
+            name: b"attach_test",
+            insns: &insns,
+            license: b"GPL",
+            expected_attach_type: attach_type,
+            log_level: 1,
+            ..ProgLoad::default()
+        };
+        let mut log = vec![0; 1 << 16];
+        match sys::prog_load(&load, &mut log) {
+            Ok(fd) => Some(Self(fd)),
+            Err(e @ (Errno(libc::EPERM) | Errno(libc::EINVAL))) if log.first() == Some(&0) => {
+                println!("SKIP: {kind} is not loaded: {e}");
+                None
+            }
+            Err(e) => panic!("{kind}: {e}: {}", String::from_utf8_lossy(&log)),
+        }
+    }
+}
+
+/// Makes an instruction.
+pub(super) fn insn(code: u8, dst: u8, src: u8, off: i16, imm: i32) -> Insn {
+    Insn { code, dst, src, off, imm }
+}
+
+const CURRENT_PID_TGID: i32 = 14;
+const ATTACH_COOKIE: i32 = 174;
+const LOOKUP: i32 = 1;
+
+fn instructions(counter: &Counter, cookie: bool, pid: Option<u32>) -> Vec<Insn> {
+    let call = |helper| insn(0x85, 0, 0, 0, helper);
+    let mut code = vec![insn(0xbf, 6, 1, 0, 0), insn(0xb7, 7, 0, 0, 0)];
+    if cookie {
+        code.extend([call(ATTACH_COOKIE), insn(0xbf, 7, 0, 0, 0)]);
+    }
+    let count = [
+        insn(0x62, 10, 0, -4, 0),
+        insn(0xbf, 2, 10, 0, 0),
+        insn(0x07, 2, 0, 0, -4),
+        insn(0x18, 1, 1, 0, counter.0.as_fd().as_raw_fd()),
+        insn(0, 0, 0, 0, 0),
+        call(LOOKUP),
+        insn(0x15, 0, 0, 3, 0),
+        insn(0xb7, 1, 0, 0, 1),
+        insn(0xdb, 0, 1, 0, 0),
+        insn(0x7b, 0, 7, 8, 0),
+    ];
+    if let Some(pid) = pid {
+        let over = i16::try_from(count.len()).unwrap();
+        let pid = i32::try_from(pid).unwrap();
+        code.extend([call(CURRENT_PID_TGID), insn(0x77, 0, 0, 0, 32), insn(0x55, 0, 0, over, pid)]);
+    }
+    code.extend(count);
+    code.extend([insn(0xb7, 0, 0, 0, 0), insn(0x95, 0, 0, 0, 0)]);
+    code
+}
+
+/// Whether there is a tracefs to look into.
+pub(super) fn tracefs_or_skip() -> bool {
+    match super::tracefs::root() {
+        Ok(_) => true,
+        Err(e) => {
+            println!("SKIP: {e}");
+            false
+        }
+    }
+}
