@@ -51,9 +51,13 @@ pub mod limits;
 pub mod link;
 #[cfg(test)]
 mod live;
+pub mod load;
 pub mod load_plan;
+mod loader;
 pub mod object;
 pub mod ring;
 pub mod static_link;
 pub mod sys;
 pub mod target;
+
+pub use loader::{Global, Loader};

@@ -8,7 +8,7 @@ use super::{
     text::c_string,
     tracefs,
 };
-use crate::sys::{self, Errno, PERF_TYPE_TRACEPOINT, PerfEventOpen};
+use crate::sys::{self, PERF_TYPE_TRACEPOINT, PerfEventOpen};
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 /// How a tracepoint is attached to.

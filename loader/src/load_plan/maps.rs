@@ -61,6 +61,8 @@ pub struct MapPlan {
     pub key_type: u32,
     /// Type of a value in the object's BTF, 0 for none.
     pub value_type: u32,
+    /// Whether it is created with the object's BTF, from which the kernel finds locks, timers and the like in its values.
+    pub uses_btf: bool,
     /// Whether it is created; references to one that is not are poisoned.
     pub autocreate: bool,
     /// Where it is pinned; what is pinned there already is taken over.
@@ -236,6 +238,7 @@ impl Planning<'_, '_, '_> {
                     map_flags: if link { LINK } else { 0 },
                     value_type: table.ty.0,
                     autocreate: !optional,
+                    uses_btf: true,
                     ..MapPlan::default()
                 };
                 if let Some(kernel) = self.struct_ops.tables.get(&at) {
@@ -280,6 +283,7 @@ impl Planning<'_, '_, '_> {
             map_flags,
             value_type: section.map_or(0, |(_, t)| t.id().0),
             autocreate: true,
+            uses_btf: true,
             data,
             ..MapPlan::default()
         }
@@ -421,6 +425,7 @@ fn defined(def: &MapDef, host: &Host) -> MapPlan {
         key_type: def.key_type.map_or(0, |t| t.0),
         value_type: def.value_type.map_or(0, |t| t.0),
         autocreate: true,
+        uses_btf: true,
         ..MapPlan::default()
     }
 }
@@ -510,7 +515,7 @@ fn forget_types(plan: &mut MapPlan) {
             | M::Queue
             | M::Stack
             | M::Arena,
-        ) => (plan.key_type, plan.value_type) = (0, 0),
+        ) => (plan.key_type, plan.value_type, plan.uses_btf) = (0, 0, false),
         Some(M::StructOps) => plan.value_type = 0,
         _ => {}
     }

@@ -1,0 +1,117 @@
+//! Why an object is not loaded.
+
+use super::verifier::Refused;
+use crate::{attach::Hint, load_plan::LoadPlanError, sys::Errno};
+use core::fmt;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why an object is not loaded. Nothing of it is left in the kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// It cannot even be planned.
+    #[error("{}{cause}", Object(.object))]
+    Plan {
+        /// The object's name.
+        object: String,
+        /// Why not.
+        #[source]
+        cause: LoadPlanError,
+    },
+    /// The kernel refused a request other than loading a program.
+    #[error("{}{what}: {errno}{hint}", Object(.object))]
+    Kernel {
+        /// The object's name.
+        object: String,
+        /// What was asked: `map \`events\``.
+        what: String,
+        /// Why not.
+        errno: Errno,
+        /// What to do.
+        hint: LoadHint,
+    },
+    /// The kernel refused a program.
+    #[error("{}{refused}", Object(.object))]
+    Program {
+        /// The object's name.
+        object: String,
+        /// Which, and what the verifier said.
+        refused: Box<Refused>,
+    },
+    /// A map that is pinned already is not what the object defines.
+    #[error("{}map `{map}`: what is pinned at {} has {field} {found}, the object wants {expected}; remove the pin, or give the map another name or pin", Object(.object), path.display())]
+    PinnedOther {
+        /// The object's name.
+        object: String,
+        /// The map.
+        map: String,
+        /// The pin.
+        path: PathBuf,
+        /// What differs.
+        field: &'static str,
+        /// What the object wants.
+        expected: u64,
+        /// What is pinned.
+        found: u64,
+    },
+    /// A pin cannot be made or opened.
+    #[error("{}map `{map}`: pin {}: {errno}{hint}", Object(.object), path.display())]
+    Pin {
+        /// The object's name.
+        object: String,
+        /// The map.
+        map: String,
+        /// The pin.
+        path: PathBuf,
+        /// Why not.
+        errno: Errno,
+        /// What to do.
+        hint: LoadHint,
+    },
+}
+
+impl LoadError {
+    /// The kernel's number for it, if it was the kernel that refused.
+    pub fn errno(&self) -> Option<Errno> {
+        match self {
+            Self::Plan { .. } => None,
+            Self::Kernel { errno, .. } | Self::Pin { errno, .. } => Some(*errno),
+            Self::Program { refused, .. } => Some(refused.errno),
+            Self::PinnedOther { .. } => Some(Errno(libc::EINVAL)),
+        }
+    }
+
+    /// What the verifier said, all of it, if it was a program that was refused.
+    pub fn verifier_log(&self) -> Option<&str> {
+        match self {
+            Self::Program { refused, .. } => Some(&refused.log),
+            _ => None,
+        }
+    }
+}
+
+/// A way out, printed in parentheses; may be empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LoadHint(pub String);
+
+impl From<Hint> for LoadHint {
+    fn from(hint: Hint) -> Self {
+        Self(hint.0.to_owned())
+    }
+}
+
+impl fmt::Display for LoadHint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, " ({})", self.0) }
+    }
+}
+
+struct Object<'o>(&'o str);
+
+impl fmt::Display for Object<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, "{}: ", self.0) }
+    }
+}

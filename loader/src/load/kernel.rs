@@ -1,0 +1,163 @@
+//! What a load asks of a kernel, one method for each kind of request: the running kernel, or a test's stand-in.
+
+use crate::sys::{self, BtfLoad, Errno, MapCreate, MapInfo, MapShape, Mapping, ProgLoad};
+use core::fmt;
+use std::{
+    fs::File,
+    os::fd::{BorrowedFd, OwnedFd},
+    path::Path,
+};
+
+/// A kernel that loads.
+///
+/// Each method is one request. A test's kernel can refuse any of them, to see that nothing is left behind.
+pub trait Kernel {
+    /// Opens a bpffs and makes a BPF token of it.
+    fn token(&self, bpffs: &Path) -> Result<OwnedFd, Errno>;
+    /// Lifts the limit on locked memory.
+    fn raise_memlock_limit(&self) -> Result<(), Errno>;
+    /// Loads BTF; what the kernel has against it goes to `log`.
+    fn btf_load(&self, btf: &BtfLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno>;
+    /// Opens a BTF of the kernel's, as a module's.
+    fn btf_by_id(&self, id: u32) -> Result<OwnedFd, Errno>;
+    /// Makes a map.
+    fn map_create(&self, map: &MapCreate<'_>) -> Result<OwnedFd, Errno>;
+    /// Says what a map is.
+    fn map_info(&self, map: BorrowedFd<'_>) -> Result<MapInfo, Errno>;
+    /// Writes an element.
+    fn map_update(&self, map: BorrowedFd<'_>, key: &[u8], value: &[u8]) -> Result<(), Errno>;
+    /// Keeps user space from writing a map from now on.
+    fn map_freeze(&self, map: BorrowedFd<'_>) -> Result<(), Errno>;
+    /// Maps an arena into memory (at `address`, unless that is 0) and writes `data` at `offset`.
+    fn arena_map(
+        &self,
+        map: BorrowedFd<'_>,
+        address: u64,
+        len: usize,
+        offset: usize,
+        data: &[u8],
+    ) -> Result<Arena, Errno>;
+    /// Another descriptor of the same thing.
+    fn duplicate(&self, fd: BorrowedFd<'_>) -> Result<OwnedFd, Errno>;
+    /// Loads a program; the verifier's words go to `log`.
+    fn prog_load(&self, prog: &ProgLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno>;
+    /// Lets a program hold a map.
+    fn prog_bind_map(&self, prog: BorrowedFd<'_>, map: BorrowedFd<'_>) -> Result<(), Errno>;
+    /// Gives something a name below bpffs.
+    fn pin(&self, object: BorrowedFd<'_>, path: &Path) -> Result<(), Errno>;
+    /// Opens what is pinned.
+    fn pinned(&self, path: &Path) -> Result<OwnedFd, Errno>;
+    /// Removes a pin.
+    fn unpin(&self, path: &Path) -> Result<(), Errno>;
+}
+
+/// An arena in this process's memory; programs that use it can be loaded as long as it is there.
+pub struct Arena(pub(crate) Option<Mapping>);
+
+impl Arena {
+    /// Where it lies; 0 if nowhere.
+    pub fn address(&self) -> u64 {
+        self.0.as_ref().map_or(0, Mapping::address)
+    }
+
+    /// Copies bytes out of it; whether they lie inside.
+    pub fn read(&self, at: usize, into: &mut [u8]) -> bool {
+        self.0.as_ref().is_some_and(|m| m.read(at, into).is_some())
+    }
+
+    /// Copies bytes into it; whether they lie inside.
+    pub fn write(&self, at: usize, from: &[u8]) -> bool {
+        self.0.as_ref().is_some_and(|m| m.write(at, from).is_some())
+    }
+
+    /// No memory at all, for a test's kernel.
+    pub fn none() -> Self {
+        Self(None)
+    }
+}
+
+impl fmt::Debug for Arena {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Arena({:#x})", self.address())
+    }
+}
+
+/// The running kernel.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct Running;
+
+impl Kernel for Running {
+    fn token(&self, bpffs: &Path) -> Result<OwnedFd, Errno> {
+        sys::token_create(File::open(bpffs).map_err(|e| Errno::of(&e))?)
+    }
+
+    fn raise_memlock_limit(&self) -> Result<(), Errno> {
+        sys::raise_memlock_limit()
+    }
+
+    fn btf_load(&self, btf: &BtfLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> {
+        sys::btf_load(btf, log)
+    }
+
+    fn btf_by_id(&self, id: u32) -> Result<OwnedFd, Errno> {
+        sys::btf_fd_by_id(id)
+    }
+
+    fn map_create(&self, map: &MapCreate<'_>) -> Result<OwnedFd, Errno> {
+        sys::map_create(map)
+    }
+
+    fn map_info(&self, map: BorrowedFd<'_>) -> Result<MapInfo, Errno> {
+        sys::map_info(&map)
+    }
+
+    fn map_update(&self, map: BorrowedFd<'_>, key: &[u8], value: &[u8]) -> Result<(), Errno> {
+        sys::map_update(MapShape::of(&map)?, key, value, 0)
+    }
+
+    fn map_freeze(&self, map: BorrowedFd<'_>) -> Result<(), Errno> {
+        sys::map_freeze(map)
+    }
+
+    fn arena_map(
+        &self,
+        map: BorrowedFd<'_>,
+        address: u64,
+        len: usize,
+        offset: usize,
+        data: &[u8],
+    ) -> Result<Arena, Errno> {
+        let mapping = if address == 0 {
+            Mapping::new(map, 0, len, sys::Access::Write)?
+        } else {
+            Mapping::new_at(map, address, len)?
+        };
+        let arena = Arena(Some(mapping));
+        if data.is_empty() || arena.write(offset, data) { Ok(arena) } else { Err(Errno(libc::E2BIG)) }
+    }
+
+    fn duplicate(&self, fd: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+        fd.try_clone_to_owned().map_err(|e| Errno::of(&e))
+    }
+
+    fn prog_load(&self, prog: &ProgLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> {
+        sys::prog_load(prog, log)
+    }
+
+    fn prog_bind_map(&self, prog: BorrowedFd<'_>, map: BorrowedFd<'_>) -> Result<(), Errno> {
+        sys::prog_bind_map(prog, map)
+    }
+
+    fn pin(&self, object: BorrowedFd<'_>, path: &Path) -> Result<(), Errno> {
+        sys::obj_pin(object, path)
+    }
+
+    fn pinned(&self, path: &Path) -> Result<OwnedFd, Errno> {
+        sys::obj_get(path, 0)
+    }
+
+    fn unpin(&self, path: &Path) -> Result<(), Errno> {
+        std::fs::remove_file(path).map_err(|e| Errno::of(&e))
+    }
+}

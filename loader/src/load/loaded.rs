@@ -1,0 +1,161 @@
+//! What a load left in the kernel, owned.
+
+use super::kernel::{Arena, Kernel, Running};
+use crate::{
+    Global,
+    load_plan::{MapPlan, ProgramPlan},
+    sys::{Errno, MapFd},
+};
+use core::fmt;
+use std::{
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    path::PathBuf,
+};
+
+/// A loaded object: it owns every descriptor, and dropping it leaves nothing behind but what was pinned or attached apart.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Loaded {
+    pub(super) name: String,
+    pub(super) btf: Option<OwnedFd>,
+    pub(super) maps: Vec<LoadedMap>,
+    pub(super) programs: Vec<LoadedProgram>,
+    /// Modules' BTF, which attachments may need.
+    pub(super) modules: Vec<OwnedFd>,
+    pub(super) token: Option<OwnedFd>,
+    pub(super) globals: Vec<Global>,
+}
+
+/// A map of a loaded object.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct LoadedMap {
+    /// How it was planned.
+    pub plan: MapPlan,
+    pub(super) fd: Option<OwnedFd>,
+    pub(super) is_reused: bool,
+    pub(super) arena: Option<Arena>,
+    /// Where this load pinned it.
+    pub(super) pinned: Option<PathBuf>,
+}
+
+/// A program of a loaded object.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct LoadedProgram {
+    /// How it was planned.
+    pub plan: ProgramPlan,
+    pub(super) fd: OwnedFd,
+    /// What the verifier said of it, if it was asked to.
+    pub log: String,
+}
+
+impl Loaded {
+    /// The object's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its maps, in libbpf's order, those that were not created included.
+    pub fn maps(&self) -> &[LoadedMap] {
+        &self.maps
+    }
+
+    /// The map of a name; data maps go by their section's.
+    pub fn map(&self, name: &str) -> Option<&LoadedMap> {
+        self.maps.iter().find(|m| m.plan.name == name)
+    }
+
+    /// Its programs that were loaded.
+    pub fn programs(&self) -> &[LoadedProgram] {
+        &self.programs
+    }
+
+    /// The program of a name.
+    pub fn program(&self, name: &str) -> Option<&LoadedProgram> {
+        self.programs.iter().find(|p| p.plan.name == name)
+    }
+
+    /// Its types in the kernel.
+    pub fn btf(&self) -> Option<BorrowedFd<'_>> {
+        self.btf.as_ref().map(AsFd::as_fd)
+    }
+
+    /// The BPF token it was loaded with.
+    pub fn token(&self) -> Option<BorrowedFd<'_>> {
+        self.token.as_ref().map(AsFd::as_fd)
+    }
+
+    /// The BTF of a module that programs attach to, by its place in the plan.
+    pub fn module(&self, place: usize) -> Option<BorrowedFd<'_>> {
+        self.modules.get(place).map(AsFd::as_fd)
+    }
+
+    pub(crate) fn with_globals(mut self, globals: Vec<Global>) -> Self {
+        self.globals = globals;
+        self
+    }
+
+    /// Removes the pins this load made.
+    pub(super) fn unpin(&mut self, kernel: &impl Kernel) {
+        for map in &mut self.maps {
+            if let Some(path) = map.pinned.take()
+                && let Err(errno) = kernel.unpin(&path)
+            {
+                log::warn!("map {}: its pin {} stays: {errno}", map.plan.name, path.display());
+            }
+        }
+    }
+
+    /// Removes the pins of maps that this load made; those it found stay.
+    pub fn unpin_maps(&mut self) {
+        self.unpin(&Running);
+    }
+}
+
+impl LoadedMap {
+    /// Its name: of a data map its section's.
+    pub fn name(&self) -> &str {
+        &self.plan.name
+    }
+
+    /// Its descriptor, if it was created.
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.fd.as_ref().map(AsFd::as_fd)
+    }
+
+    /// A handle of its own, with the sizes of its elements; `ENOENT` if the map was not created.
+    pub fn handle(&self) -> Result<MapFd, Errno> {
+        let fd = self.fd.as_ref().ok_or(Errno(libc::ENOENT))?;
+        MapFd::new(fd.try_clone().map_err(|e| Errno::of(&e))?)
+    }
+
+    /// Whether it was there before.
+    pub fn is_reused(&self) -> bool {
+        self.is_reused
+    }
+
+    /// The arena in this process's memory, if it is one.
+    pub fn arena(&self) -> Option<&Arena> {
+        self.arena.as_ref()
+    }
+}
+
+impl LoadedProgram {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.plan.name
+    }
+}
+
+impl AsFd for LoadedProgram {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl fmt::Display for LoadedProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.plan.name)
+    }
+}

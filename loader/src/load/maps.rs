@@ -1,0 +1,233 @@
+//! Creating the maps of a plan (libbpf: `bpf_object__create_maps`).
+
+use super::{
+    Loading,
+    error::{LoadError, LoadHint},
+    kernel::Kernel,
+    loaded::LoadedMap,
+};
+use crate::{
+    attach::Hint,
+    load_plan::{MapPlan, MapRole, SlotPlan},
+    object::MapType,
+    sys::{Errno, MapCreate, Pod as _, page_size},
+};
+use std::{
+    os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
+    path::Path,
+};
+
+/// `BPF_F_RDONLY_PROG`, which the kernel adds to device maps by itself.
+const READ_ONLY_PROG: u32 = 1 << 7;
+
+impl<K: Kernel> Loading<'_, K> {
+    /// Creates a map, or takes over one; fills, freezes and pins it.
+    pub(super) fn map(&mut self, map: &MapPlan) -> Result<(), LoadError> {
+        let mut made = LoadedMap { plan: map.clone(), fd: None, is_reused: false, arena: None, pinned: None };
+        if !map.autocreate {
+            self.loaded.maps.push(made);
+            return Ok(());
+        }
+        if let Some(reuse) = &map.reuse {
+            made.fd = Some(
+                self.kernel.duplicate(reuse.as_fd()).map_err(|e| self.map_error(map, "taking it over", e))?,
+            );
+            made.is_reused = true;
+        } else if let Some(path) = &map.pin {
+            made.fd = self.pinned(map, path)?;
+            made.is_reused = made.fd.is_some();
+        }
+        let fd = match made.fd.take() {
+            Some(fd) => fd,
+            None => self.create(map, &mut made)?,
+        };
+        if let (Some(path), false) = (&map.pin, made.is_reused) {
+            match self.kernel.pin(fd.as_fd(), path) {
+                Ok(()) => made.pinned = Some(path.clone()),
+                // Somebody was faster: theirs counts.
+                Err(Errno(libc::EEXIST)) => {
+                    let theirs = self.pinned(map, path)?;
+                    made.fd = Some(theirs.ok_or_else(|| self.pin_error(map, path, Errno(libc::ENOENT)))?);
+                    made.is_reused = true;
+                }
+                Err(errno) => return Err(self.pin_error(map, path, errno)),
+            }
+        }
+        made.fd.get_or_insert(fd);
+        self.loaded.maps.push(made);
+        Ok(())
+    }
+
+    fn create(&mut self, map: &MapPlan, made: &mut LoadedMap) -> Result<OwnedFd, LoadError> {
+        let inner = match (&map.inner_fd, &map.inner) {
+            (Some(given), _) => Some(
+                self.kernel.duplicate(given.as_fd()).map_err(|e| self.map_error(map, "its inner map", e))?,
+            ),
+            (None, Some(inner)) => {
+                let created = self.request(inner, None);
+                Some(created.map_err(|e| self.map_error(inner, "creating it", e))?)
+            }
+            (None, None) => None,
+        };
+        let fd = self.request(map, inner.as_ref()).map_err(|e| self.map_error(map, "creating it", e))?;
+        self.fill(map, fd.as_fd(), made)?;
+        Ok(fd)
+    }
+
+    /// The request, without types if the kernel does not like them.
+    fn request(&self, map: &MapPlan, inner: Option<&OwnedFd>) -> Result<OwnedFd, Errno> {
+        let has_types = map.key_type != 0 || map.value_type != 0;
+        let module = map.kernel_value_module.and_then(|m| self.loaded.modules.get(m));
+        let mut create = MapCreate {
+            map_type: map.map_type,
+            name: &map.kernel_name,
+            key_size: map.key_size,
+            value_size: map.value_size,
+            max_entries: map.max_entries,
+            map_flags: map.map_flags,
+            map_extra: map.map_extra,
+            numa_node: map.numa_node,
+            ifindex: map.ifindex,
+            inner: inner.map(|fd| fd.as_fd()),
+            btf: self.loaded.btf().filter(|_| map.uses_btf),
+            key_type: if self.loaded.btf.is_some() { map.key_type } else { 0 },
+            value_type: if self.loaded.btf.is_some() { map.value_type } else { 0 },
+            kernel_value_type: map.kernel_value_type,
+            kernel_value_btf: module.map(|m| m.as_fd()),
+            token: self.loaded.token(),
+        };
+        match self.kernel.map_create(&create) {
+            Err(errno) if has_types && self.loaded.btf.is_some() => {
+                log::info!("map {}: {errno}; again, without types", map.name);
+                (create.btf, create.key_type, create.value_type) = (None, 0, 0);
+                self.kernel.map_create(&create)
+            }
+            other => other,
+        }
+    }
+
+    fn fill(&self, map: &MapPlan, fd: BorrowedFd<'_>, made: &mut LoadedMap) -> Result<(), LoadError> {
+        let failed = |errno| self.map_error(map, "filling it", errno);
+        match (map.role, map.known_type()) {
+            (role, _) if role.is_data() => {
+                self.kernel.map_update(fd, 0u32.as_bytes(), &map.data).map_err(failed)?
+            }
+            (MapRole::JumpTable, _) => {
+                for (key, value) in (0u32..).zip(map.data.chunks_exact(16)) {
+                    self.kernel.map_update(fd, key.as_bytes(), value).map_err(failed)?;
+                }
+            }
+            (_, Some(MapType::Arena)) => {
+                let len = page_size().saturating_mul(usize::try_from(map.max_entries).unwrap_or(usize::MAX));
+                let offset = usize::try_from(map.data_offset).unwrap_or(usize::MAX);
+                let mapped = self.kernel.arena_map(fd, map.map_extra, len, offset, &map.data);
+                made.arena = Some(mapped.map_err(|e| self.map_error(map, "mapping it into memory", e))?);
+            }
+            _ => {}
+        }
+        if map.role.is_frozen() {
+            self.kernel.map_freeze(fd).map_err(|e| self.map_error(map, "freezing it", e))?;
+        }
+        Ok(())
+    }
+
+    /// Maps that stand in maps from the start, once all are there; libbpf fills a map as it makes it, so that the maps in it
+    /// have to be defined before it.
+    pub(super) fn maps_in_maps(&self) -> Result<(), LoadError> {
+        for map in self.loaded.maps.iter().filter(|m| !m.is_reused) {
+            let Some(fd) = map.fd() else { continue };
+            for (key, slot) in &map.plan.slots {
+                let SlotPlan::Map(of) = slot else { continue };
+                let fail = |errno| self.map_error(&map.plan, &format!("putting a map at {key}"), errno);
+                let inner = self.loaded.maps.get(*of).and_then(LoadedMap::fd);
+                let value = inner.ok_or_else(|| fail(Errno(libc::ENOENT)))?.as_raw_fd().cast_unsigned();
+                self.kernel.map_update(fd, key.as_bytes(), value.as_bytes()).map_err(fail)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is pinned at a path, if it is what the plan wants (libbpf: `map_is_reuse_compat`).
+    fn pinned(&self, map: &MapPlan, path: &Path) -> Result<Option<OwnedFd>, LoadError> {
+        let fd = match self.kernel.pinned(path) {
+            Ok(fd) => fd,
+            Err(Errno(libc::ENOENT)) => return Ok(None),
+            Err(errno) => return Err(self.pin_error(map, path, errno)),
+        };
+        let mut info = self.kernel.map_info(fd.as_fd()).map_err(|errno| self.pin_error(map, path, errno))?;
+        if matches!(map.known_type(), Some(MapType::Devmap | MapType::DevmapHash)) {
+            info.map_flags &= !READ_ONLY_PROG;
+        }
+        let differ = [
+            ("type", map.map_type.into(), info.map_type.into()),
+            ("key size", map.key_size.into(), info.key_size.into()),
+            ("value size", map.value_size.into(), info.value_size.into()),
+            ("max_entries", map.max_entries.into(), info.max_entries.into()),
+            ("flags", map.map_flags.into(), info.map_flags.into()),
+            ("map_extra", map.map_extra, info.map_extra),
+        ];
+        match differ.into_iter().find(|(_, expected, found): &(_, u64, u64)| expected != found) {
+            None => Ok(Some(fd)),
+            Some((field, expected, found)) => Err(LoadError::PinnedOther {
+                object: self.loaded.name.clone(),
+                map: map.name.clone(),
+                path: path.to_path_buf(),
+                field,
+                expected,
+                found,
+            }),
+        }
+    }
+
+    #[cold]
+    fn map_error(&self, map: &MapPlan, action: &str, errno: Errno) -> LoadError {
+        LoadError::Kernel {
+            object: self.loaded.name.clone(),
+            what: format!("map `{}`: {action}", map.name),
+            errno,
+            hint: hint(map, errno),
+        }
+    }
+
+    #[cold]
+    fn pin_error(&self, map: &MapPlan, path: &Path, errno: Errno) -> LoadError {
+        let hint = match errno.0 {
+            libc::EPERM | libc::EINVAL | libc::ENODEV | libc::EOPNOTSUPP | libc::ENOENT | libc::ENOTDIR => LoadHint(
+                "is it below a mounted bpffs, without a `.` in its name, and do its folders exist? (mount -t bpf bpf /sys/fs/bpf)".into(),
+            ),
+            libc::EROFS => LoadHint("that bpffs is mounted read-only".into()),
+            _ => Hint::of(errno).into(),
+        };
+        let (object, map) = (self.loaded.name.clone(), map.name.clone());
+        LoadError::Pin { object, map, path: path.to_path_buf(), errno, hint }
+    }
+}
+
+/// What a map that is refused probably lacks.
+fn hint(map: &MapPlan, errno: Errno) -> LoadHint {
+    use MapType as M;
+    let known = map.known_type();
+    let keyless =
+        matches!(known, Some(M::Ringbuf | M::UserRingbuf | M::Queue | M::Stack | M::BloomFilter | M::Arena));
+    let valueless = matches!(known, Some(M::Ringbuf | M::UserRingbuf | M::Arena));
+    let text = match errno.0 {
+        libc::EINVAL if known.is_none() => format!("{} is no map type that this loader knows", map.map_type),
+        libc::EINVAL if map.max_entries == 0 => "its definition says no max_entries".into(),
+        libc::EINVAL if map.key_size == 0 && !keyless => "its definition says no key".into(),
+        libc::EINVAL if map.value_size == 0 && !valueless => "its definition says no value, or one of size 0".into(),
+        libc::EINVAL => format!(
+            "this kernel probably does not know maps of type {}, or not with these sizes or flags {:#x}",
+            known.map_or("?", M::name),
+            map.map_flags
+        ),
+        libc::E2BIG => "its keys or values are larger, or its entries more, than the kernel takes".into(),
+        libc::EPERM => {
+            "needs CAP_BPF (CAP_SYS_ADMIN before 5.8), CAP_NET_ADMIN for maps of sockets and devices; on kernels before 5.11 \
+             also a larger limit on locked memory (`ulimit -l unlimited`)"
+                .into()
+        }
+        libc::ENOMEM => "the kernel has too little memory for it, or this cgroup or RLIMIT_MEMLOCK does not allow more".into(),
+        _ => Hint::of(errno).0.to_owned(),
+    };
+    LoadHint(text)
+}

@@ -1,0 +1,196 @@
+//! A program the kernel refused: which instruction, which source line, and in what words.
+
+use crate::{
+    attach::Hint,
+    load_plan::{LoadPlan, POISON_KFUNC, POISON_MAP, ProgramPlan},
+    sys::Errno,
+};
+use core::fmt;
+use core_relo::{StrOffset, btf::Btf, insn::POISON_IMM};
+
+/// How many of the verifier's last lines are shown.
+const SHOWN: usize = 12;
+
+/// A program that the kernel refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Refused {
+    /// The program.
+    pub program: String,
+    /// Its section.
+    pub section: String,
+    /// The kernel's number.
+    pub errno: Errno,
+    /// Everything the verifier said; may be empty.
+    pub log: String,
+    /// The instruction the verifier stopped at, counted in the program with its subprograms.
+    pub insn: Option<u32>,
+    /// That instruction's source: `exec.bpf.c:41: return *p;`.
+    pub source: Option<String>,
+    /// What the refusal means, if it is one of ours: a trap that stands for something this kernel lacks.
+    pub meaning: Option<Meaning>,
+    /// What to do.
+    pub hint: String,
+}
+
+/// What a trap stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Meaning {
+    /// A CO-RE relocation that this kernel has nothing for: the reason, and [which](crate::load_plan::Poisoned::record).
+    CoreRelo {
+        /// Why, in a line or more.
+        why: String,
+        /// The relocation, by its place among the object's.
+        record: usize,
+    },
+    /// A map that was not created.
+    Map(String),
+    /// A kernel function that this kernel does not have.
+    Kfunc(String),
+}
+
+impl Refused {
+    /// Reads what the verifier said of a program.
+    pub(super) fn new(plan: &LoadPlan, program: &ProgramPlan, errno: Errno, log: String) -> Self {
+        let insn = last_insn(&log);
+        let source = insn.and_then(|at| source_of(plan, program, at));
+        let meaning = meaning(plan, program, &log, insn);
+        let hint = hint(program, errno, &log);
+        Self {
+            program: program.name.clone(),
+            section: program.section.clone(),
+            errno,
+            log,
+            insn,
+            source,
+            meaning,
+            hint,
+        }
+    }
+
+    /// The verifier's last lines that say something about the refusal.
+    pub fn last_lines(&self) -> Vec<&str> {
+        let is_noise = |line: &&str| {
+            let line = line.trim();
+            line.is_empty()
+                || (line.starts_with("processed ") && line.contains(" insns"))
+                || line.starts_with("verification time")
+                || line.starts_with("stack depth")
+                || line.starts_with("max_states_per_insn")
+        };
+        let said: Vec<_> = self.log.lines().filter(|l| !is_noise(l)).collect();
+        said.get(said.len().saturating_sub(SHOWN)..).unwrap_or_default().to_vec()
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "program `{}` (section {}): refused by the kernel: {}",
+            self.program, self.section, self.errno
+        )?;
+        if let Some(source) = &self.source {
+            write!(f, "\n  --> {source}")?;
+        }
+        match &self.meaning {
+            Some(Meaning::CoreRelo { why, .. }) => {
+                write!(f, "\n  it reaches an access that this kernel's types do not have: {why}")?;
+            }
+            Some(Meaning::Map(name)) => {
+                write!(f, "\n  it reaches a use of map `{name}`, which was not created")?;
+            }
+            Some(Meaning::Kfunc(name)) => {
+                write!(
+                    f,
+                    "\n  it reaches a call of the kernel function `{name}`, which this kernel does not have: test it with bpf_ksym_exists()"
+                )?;
+            }
+            None => {
+                for line in self.last_lines() {
+                    write!(f, "\n   | {line}")?;
+                }
+            }
+        }
+        if !self.hint.is_empty() {
+            write!(f, "\n  {}", self.hint)?;
+        }
+        Ok(())
+    }
+}
+
+/// The number of the last instruction in the log: `17: (85) call …`.
+fn last_insn(log: &str) -> Option<u32> {
+    let number = |line: &str| {
+        let (number, rest) = line.split_once(": (")?;
+        rest.get(2..3).filter(|c| *c == ")")?;
+        number.parse().ok()
+    };
+    log.lines().rev().find_map(number)
+}
+
+fn source_of(plan: &LoadPlan, program: &ProgramPlan, insn: u32) -> Option<String> {
+    let btf = Btf::parse(plan.btf.as_deref()?).ok()?;
+    let e = core_relo::Endian::native();
+    let word = |record: &[u8], at| e.u32(record, at).unwrap_or_default();
+    let record = program.line_info.chunks_exact(16).rfind(|r| word(r, 0) <= insn)?;
+    let name = |at| btf.name(StrOffset(word(record, at))).map(|n| n.to_string());
+    let (file, text, position) = (name(4)?, name(8)?, word(record, 12));
+    Some(format!("{file}:{}: {}", position >> 10, text.trim()))
+}
+
+/// Whether the verifier stopped at a trap of ours (libbpf: `fixup_verifier_log`).
+fn meaning(plan: &LoadPlan, program: &ProgramPlan, log: &str, insn: Option<u32>) -> Option<Meaning> {
+    let called = log.lines().rev().take(10).find_map(|line| {
+        let number = line.strip_prefix("invalid func unknown#")?;
+        number.split_whitespace().next()?.parse::<i32>().ok()
+    })?;
+    if called == POISON_IMM {
+        let at = insn?;
+        let (start, function) = program.pieces.iter().rfind(|(start, _)| *start <= at)?;
+        let within = at.checked_sub(*start)?;
+        let found = plan.poisoned.iter().find(|p| p.function == *function && p.insn == within)?;
+        return Some(Meaning::CoreRelo { why: found.why.clone(), record: found.record });
+    }
+    let nth =
+        |base: i32| called.checked_sub(base).and_then(|n| usize::try_from(n).ok()).filter(|n| *n < 1_000_000);
+    if let Some(n) = nth(POISON_KFUNC) {
+        return plan.externs.get(n).cloned().map(Meaning::Kfunc);
+    }
+    nth(POISON_MAP).and_then(|n| plan.maps.get(n)).map(|m| Meaning::Map(m.name.clone()))
+}
+
+fn hint(program: &ProgramPlan, errno: Errno, log: &str) -> String {
+    let said = |text: &str| log.contains(text);
+    match errno.0 {
+        libc::EPERM if log.trim().is_empty() => Hint::of(errno).0.to_owned(),
+        libc::E2BIG if said("processed") => {
+            "the verifier gave up: the program is too complex; bound its loops, or split it by tail calls or global functions".into()
+        }
+        libc::EINVAL if log.trim().is_empty() => format!(
+            "without a word from the verifier: this kernel probably does not know programs of type {}{}",
+            program.program_type,
+            if program.attach_type == 0 { "" } else { " with this attach type, or these flags" }
+        ),
+        libc::EACCES | libc::EINVAL if said("cannot call GPL-restricted function") || said("GPL compatible") => {
+            "the helper needs a license that is compatible with the GPL: char LICENSE[] SEC(\"license\") = \"GPL\"".into()
+        }
+        libc::ENOMEM | libc::EMFILE | libc::ENFILE => Hint::of(errno).0.to_owned(),
+        524 => "this kernel cannot do that on this machine, or was built without it".into(),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_instruction_of_a_log() {
+        let log = "func#0 @0\n0: R1=ctx() R10=fp0\n0: (b7) r0 = 0\n12: (85) call unknown#195896080\ninvalid func unknown#195896080\nprocessed 3 insns";
+        assert_eq!(last_insn(log), Some(12));
+        assert_eq!(last_insn("no instruction"), None);
+        assert_eq!(last_insn("1: (é) x"), None);
+    }
+}

@@ -1,0 +1,63 @@
+//! Loads objects, program by program and as a whole, and prints a line for each: what a loader beside this one is compared by.
+//!
+//! `loads [--whole] OBJECT…`: `object program ok|fail errno translated_bytes instructions last_line`.
+
+use core_relo_loader::{Loader, load::LoadError, object::Object, sys};
+use std::{env, fs, path::Path};
+
+fn main() {
+    let mut args: Vec<_> = env::args().skip(1).collect();
+    let whole = args.first().is_some_and(|a| a == "--whole");
+    if whole {
+        args.remove(0);
+    }
+    let held = core_relo_loader::target::KernelTypes::running();
+    for path in args {
+        let name = Path::new(&path).file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let bytes = fs::read(&path).expect("readable");
+        let object = match Object::parse(&bytes) {
+            Ok(object) => object,
+            Err(e) => {
+                println!("{name} - openfail 0 0 0 {e}");
+                continue;
+            }
+        };
+        let stem = name.split('.').next().unwrap_or_default().to_owned();
+        match Loader::new(&object).name(&stem).load() {
+            Ok(_) => println!("{name} - ok 0 0 0 "),
+            Err(e) => println!("{name} - fail {} 0 0 {}", errno(&e), line(&e)),
+        }
+        if whole {
+            continue;
+        }
+        let programs: Vec<_> = object.programs().iter().filter(|p| !p.is_subprogram).collect();
+        for p in programs {
+            let program = String::from_utf8_lossy(p.name).into_owned();
+            let mut loader = Loader::new(&object).name(&stem);
+            loader.only([program.as_str()]);
+            match loader.load() {
+                Ok(loaded) => match loaded.program(&program) {
+                    Some(p) => {
+                        let info = sys::prog_info(p).expect("info");
+                        println!(
+                            "{name} {program} ok 0 {} {} ",
+                            info.xlated_prog_len,
+                            p.plan.insns.len() / 8
+                        );
+                    }
+                    None => println!("{name} {program} fail 0 0 0 not loaded"),
+                },
+                Err(e) => println!("{name} {program} fail {} 0 0 {}", errno(&e), line(&e)),
+            }
+        }
+    }
+    drop(held);
+}
+
+fn errno(e: &LoadError) -> i32 {
+    e.errno().map_or(0, |e| e.0)
+}
+
+fn line(e: &LoadError) -> String {
+    e.to_string().replace('\n', " ¦ ")
+}
