@@ -1,6 +1,6 @@
 //! Loads objects, program by program and as a whole, and prints a line for each: what a loader beside this one is compared by.
 //!
-//! `loads [--whole] OBJECT…`: `object program ok|fail errno translated_bytes instructions last_line`.
+//! `loads [--whole] OBJECT…`: `object program ok|fail errno translated_instructions instructions last_line`.
 
 use core_relo_loader::{Loader, load::LoadError, object::Object, sys};
 use std::{env, fs, path::Path};
@@ -24,7 +24,10 @@ fn main() {
         };
         let stem = name.split('.').next().unwrap_or_default().to_owned();
         match Loader::new(&object).name(&stem).load() {
-            Ok(_) => println!("{name} - ok 0 0 0 "),
+            Ok(mut loaded) => {
+                println!("{name} - ok 0 0 0 ");
+                loaded.unpin_maps();
+            }
             Err(e) => println!("{name} - fail {} 0 0 {}", errno(&e), line(&e)),
         }
         if whole {
@@ -36,17 +39,20 @@ fn main() {
             let mut loader = Loader::new(&object).name(&stem);
             loader.only([program.as_str()]);
             match loader.load() {
-                Ok(loaded) => match loaded.program(&program) {
-                    Some(p) => {
-                        let info = sys::prog_info(p).expect("info");
-                        println!(
-                            "{name} {program} ok 0 {} {} ",
-                            info.xlated_prog_len,
-                            p.plan.insns.len() / 8
-                        );
+                Ok(mut loaded) => {
+                    match loaded.program(&program) {
+                        Some(p) => {
+                            let info = sys::prog_info(p).expect("info");
+                            println!(
+                                "{name} {program} ok 0 {} {} ",
+                                info.xlated_prog_len / 8,
+                                p.plan.insns.len() / 8
+                            );
+                        }
+                        None => println!("{name} {program} fail 0 0 0 not loaded"),
                     }
-                    None => println!("{name} {program} fail 0 0 0 not loaded"),
-                },
+                    loaded.unpin_maps();
+                }
                 Err(e) => println!("{name} {program} fail {} 0 0 {}", errno(&e), line(&e)),
             }
         }
