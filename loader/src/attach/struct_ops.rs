@@ -20,6 +20,13 @@ pub fn struct_ops(map: &MapFd, value: &[u8]) -> Result<Link, AttachError> {
     let info =
         sys::map_info(&map.shape().fd()).map_err(|errno| AttachError::kernel(WHAT, "attach", errno))?;
     let what = format!("{WHAT} {}", info.name());
+    let size = map.shape().value_size();
+    if value.len() != size {
+        return Err(AttachError::target(
+            what,
+            format!("the value has {} bytes, the map's {size}", value.len()),
+        ));
+    }
     let refused = |errno| refused(&what, "attach", errno);
     if info.map_flags & BY_LINK == 0 {
         let map = map.try_clone().map_err(refused)?;
@@ -213,6 +220,7 @@ mod tests {
             for (name, flags) in [("crt_p", 0), ("crt_l", BY_LINK)] {
                 let name = &format!("{name}{}", std::process::id());
                 let Some(control) = Control::new(&btf, name, flags) else { continue };
+                assert!(matches!(struct_ops(&control.map, &[1]), Err(AttachError::Target { .. })));
                 let mut link = struct_ops(&control.map, &control.value).unwrap();
                 assert_eq!(link.what(), format!("struct_ops {name}"));
                 assert_eq!(link.fd().is_some(), flags == BY_LINK);
