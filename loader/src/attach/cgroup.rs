@@ -1,7 +1,7 @@
 //! Cgroups: all the `cgroup/…` programs, `sockops`, and LSM programs of a cgroup, for the processes in it and below it.
 
 use super::{
-    AttachError, Link,
+    AttachError, Hint, Link,
     by_program::{ByProgram, Replacing},
     order::{Order, Placement, not_placed},
 };
@@ -53,6 +53,8 @@ pub fn cgroup(
     options: &CgroupOptions<'_>,
 ) -> Result<Link, AttachError> {
     const PREORDER: u32 = 1 << 6;
+    const UNKNOWN: Hint =
+        Hint("is the program of this type, and is the kernel new enough for the type and the place?");
     let what = what(attach_type);
     let flags = if options.preorder { PREORDER } else { 0 };
     match options.place.link(prog, LinkTarget::Fd(cgroup), attach_type, flags) {
@@ -60,7 +62,7 @@ pub fn cgroup(
         Err(Errno(libc::EINVAL)) if is_plain(options) && !kernel_has_links() => {
             cgroup_attach(prog, cgroup, attach_type, CgroupSharing::Multi, None)
         }
-        Err(errno) => Err(not_placed(&what, errno)),
+        Err(errno) => Err(not_placed(&what, errno, UNKNOWN)),
     }
 }
 

@@ -48,7 +48,7 @@ pub use query::{Attached, OnInterface, Target, query, query_interface};
 pub use route::interface;
 pub use sockmap::{sockmap, sockmap_attach};
 pub use struct_ops::{struct_ops, struct_ops_update};
-pub use tc::{TcFilter, TcHook, TcOptions, TcPoint};
+pub use tc::{Qdisc, TcFilter, TcHook, TcOptions, TcPoint};
 pub use tcx::{netkit, tcx};
 pub use trace::{TraceOptions, freplace, lsm, trace};
 pub use tracepoint::{RawTracepointOptions, TracepointOptions, raw_tracepoint, tracepoint};

@@ -1,6 +1,6 @@
 //! Where among the programs at one place a program runs, for those families whose links say so: tcx, netkit, cgroups.
 
-use super::AttachError;
+use super::{AttachError, Hint};
 use crate::{
     object::AttachType,
     sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget},
@@ -85,13 +85,12 @@ impl Placement<'_> {
     }
 }
 
-/// The error of a link that is not made at such a place.
-pub(super) fn not_placed(what: &str, errno: Errno) -> AttachError {
-    use super::Hint;
+/// The error of a link that is not made at such a place; `unknown` says what the kernel may not know.
+pub(super) fn not_placed(what: &str, errno: Errno, unknown: Hint) -> AttachError {
     let hint = match errno.0 {
         libc::ESTALE => Hint("others were attached or detached since the revision expected: query again"),
         libc::ENOENT => Hint("the neighbour is not attached there"),
-        libc::EINVAL => Hint("is the program of a type for this place, and does the kernel know the place?"),
+        libc::EINVAL | libc::EOPNOTSUPP => unknown,
         _ => Hint::of(errno),
     };
     AttachError::Kernel { what: what.into(), action: "attach", errno, hint }

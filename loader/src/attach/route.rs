@@ -84,11 +84,11 @@ pub fn interface(name: &str) -> Result<u32, AttachError> {
 }
 
 /// Asks about one interface; the attributes of the answer.
-pub(super) fn interface_attributes(ifindex: u32) -> Result<Vec<u8>, Refused> {
+pub(super) fn interface_attributes(route: &mut Route, ifindex: u32) -> Result<Vec<u8>, Refused> {
     let fixed = interface_header(ifindex);
     let request = Request { kind: RTM_GETLINK, flags: 0, fixed, attributes: Attributes::default() };
     let mut found = Vec::new();
-    Route::open()?.ask(request, |message| {
+    route.ask(request, |message| {
         if let Some((_, attributes)) = message.split(INTERFACE_HEADER) {
             found = attributes.to_vec();
         }

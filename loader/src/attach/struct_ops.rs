@@ -20,6 +20,13 @@ pub fn struct_ops(map: &MapFd, value: &[u8]) -> Result<Link, AttachError> {
     let info =
         sys::map_info(&map.shape().fd()).map_err(|errno| AttachError::kernel(WHAT, "attach", errno))?;
     let what = format!("{WHAT} {}", info.name());
+    let size = map.shape().value_size();
+    if value.len() != size {
+        return Err(AttachError::target(
+            what,
+            format!("the value has {} bytes, the map's {size}", value.len()),
+        ));
+    }
     let refused = |errno| refused(&what, "attach", errno);
     if info.map_flags & BY_LINK == 0 {
         let map = map.try_clone().map_err(refused)?;
@@ -113,6 +120,12 @@ mod tests {
         found
     }
 
+    /// The id and the size of a struct of the kernel's.
+    fn structure(btf: &Btf<'_>, name: &[u8]) -> (u32, u32) {
+        let found = btf.find(name, Kind::Struct).unwrap();
+        (found.id().0, found.size().unwrap().0)
+    }
+
     /// The place of a member in a struct of the kernel's, and its number.
     fn member(btf: &Btf<'_>, of: &[u8], name: &[u8]) -> (usize, u32) {
         let found = btf.find(of, Kind::Struct).unwrap();
@@ -130,9 +143,8 @@ mod tests {
     impl Control {
         fn new(btf: &Btf<'_>, name: &str, map_flags: u32) -> Option<Self> {
             const VALUE: &[u8] = b"bpf_struct_ops_tcp_congestion_ops";
-            let ops = btf.find(OPS, Kind::Struct).unwrap();
-            let value_type = btf.find(VALUE, Kind::Struct).unwrap();
-            let size = value_type.size().unwrap().0;
+            let (ops, _) = structure(btf, OPS);
+            let (value_type, size) = structure(btf, VALUE);
             // The kernel wants some BTF with the map, whatever is in it.
             let mut any = Builder::new(Endian::native());
             any.int("int", 4, 1);
@@ -146,7 +158,7 @@ mod tests {
                 value_size: size,
                 max_entries: 1,
                 map_flags,
-                kernel_value_type: value_type.id().0,
+                kernel_value_type: value_type,
                 ..MapCreate::default()
             };
             let map = match sys::map_create(&map) {
@@ -169,7 +181,7 @@ mod tests {
             let mut functions = Vec::new();
             for name in [&b"ssthresh"[..], b"undo_cwnd", b"cong_avoid"] {
                 let n = put(name, &[]);
-                let function = Counting::load_for(ProgramType::StructOps, n, ops.id().0, 2)?;
+                let function = Counting::load_for(ProgramType::StructOps, n, ops, 2)?;
                 let fd = function.fd().as_raw_fd();
                 put(name, &Endian::native().u64_bytes(u64::try_from(fd).unwrap()));
                 functions.push(function);
@@ -205,10 +217,10 @@ mod tests {
     fn a_congestion_control_registers_and_is_called() {
         in_own_network(|| {
             let Some(btf) = btf() else { return };
-            for (name, flags) in [("crt_plain", 0), ("crt_link", BY_LINK)] {
-                let name = format!("{name}{}", std::process::id());
-                let name = &name[..name.len().min(15)];
+            for (name, flags) in [("crt_p", 0), ("crt_l", BY_LINK)] {
+                let name = &format!("{name}{}", std::process::id());
                 let Some(control) = Control::new(&btf, name, flags) else { continue };
+                assert!(matches!(struct_ops(&control.map, &[1]), Err(AttachError::Target { .. })));
                 let mut link = struct_ops(&control.map, &control.value).unwrap();
                 assert_eq!(link.what(), format!("struct_ops {name}"));
                 assert_eq!(link.fd().is_some(), flags == BY_LINK);

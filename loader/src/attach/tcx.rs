@@ -1,7 +1,7 @@
 //! tcx and netkit: programs in an interface's traffic by links, in an order that each can choose.
 
 use super::{
-    AttachError, Link,
+    AttachError, Hint, Link,
     order::{Placement, not_placed},
 };
 use crate::{object::AttachType, sys::LinkTarget};
@@ -16,7 +16,8 @@ pub fn tcx(
     attach_type: AttachType,
     place: &Placement<'_>,
 ) -> Result<Link, AttachError> {
-    on_interface("tcx", prog, ifindex, attach_type, place)
+    const UNKNOWN: Hint = Hint("it needs a kernel from 6.6, and a classifier");
+    on_interface(("tcx", UNKNOWN), prog, ifindex, attach_type, place)
 }
 
 /// Attaches a classifier to a netkit device (kernels from 6.7), of which `ifindex` is the primary end: `attach_type` is
@@ -27,11 +28,12 @@ pub fn netkit(
     attach_type: AttachType,
     place: &Placement<'_>,
 ) -> Result<Link, AttachError> {
-    on_interface("netkit", prog, ifindex, attach_type, place)
+    const UNKNOWN: Hint = Hint("it needs a kernel from 6.7, a netkit device, and a classifier");
+    on_interface(("netkit", UNKNOWN), prog, ifindex, attach_type, place)
 }
 
 fn on_interface(
-    family: &str,
+    (family, unknown): (&str, Hint),
     prog: BorrowedFd<'_>,
     ifindex: u32,
     attach_type: AttachType,
@@ -42,7 +44,7 @@ fn on_interface(
         return Err(AttachError::target(what, "no interface has the number 0"));
     }
     let made = place.link(prog, LinkTarget::Interface(ifindex), attach_type, 0);
-    made.map(|fd| Link::from_fd(fd, what.as_str())).map_err(|errno| not_placed(&what, errno))
+    made.map(|fd| Link::from_fd(fd, what.as_str())).map_err(|errno| not_placed(&what, errno, unknown))
 }
 
 #[cfg(test)]
@@ -51,7 +53,7 @@ mod tests {
     use crate::{
         attach::{
             Neighbour, Order, Target, query,
-            testing::{Counting, in_own_network, pair, send_on_pair},
+            testing::{Counting, in_own_network, kernel_before, pair, send_on_pair},
         },
         object::ProgramType,
         sys,
@@ -67,6 +69,9 @@ mod tests {
     #[test]
     fn tcx_fires_in_both_directions() {
         in_own_network(|| {
+            if kernel_before(6, 6, "tcx") {
+                return;
+            }
             let Some((near, peer)) = pair("veth") else { return };
             for (ifindex, at) in [(peer, AttachType::TcxIngress), (near, AttachType::TcxEgress)] {
                 let Some(prog) = program(at) else { return };
@@ -81,6 +86,9 @@ mod tests {
     #[test]
     fn programs_run_in_the_order_asked_for() {
         in_own_network(|| {
+            if kernel_before(6, 6, "tcx") {
+                return;
+            }
             let at = AttachType::TcxIngress;
             let Some((_, peer)) = pair("veth") else { return };
             let progs: Vec<_> = (0..5).filter_map(|_| program(at)).collect();

@@ -129,6 +129,17 @@ pub(crate) fn kernel_function(name: &str) -> Option<u32> {
     found
 }
 
+/// Whether the kernel is older than one that has something, and `SKIP` is printed.
+pub(crate) fn kernel_before(major: u32, minor: u32, what: &str) -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse::<u32>().unwrap_or(0));
+    let older = (numbers.next().unwrap(), numbers.next().unwrap()) < (major, minor);
+    if older {
+        println!("SKIP: {what} needs a kernel from {major}.{minor}, this is {release}");
+    }
+    older
+}
+
 /// What was made, or `None` and why not where the machine does not let this process.
 pub(crate) fn skip<T>(what: &str, made: Result<T, Errno>) -> Option<T> {
     match made {

@@ -3,8 +3,11 @@
 //! They are attached for as long as the qdisc lasts, whatever becomes of the process; a [`Link`] takes its own away when it
 //! is dropped. On kernels from 6.6, [`tcx`](super::tcx) does the same with links.
 
+mod qdisc;
 #[cfg(test)]
 mod tests;
+
+pub use qdisc::Qdisc;
 
 use super::{
     AttachError, Attachment, Link,
@@ -17,8 +20,6 @@ use crate::sys::{self, Errno};
 use core_relo::Endian;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
-const RTM_NEWQDISC: u16 = 36;
-const RTM_DELQDISC: u16 = 37;
 const RTM_NEWTFILTER: u16 = 44;
 const RTM_DELTFILTER: u16 = 45;
 const RTM_GETTFILTER: u16 = 46;
@@ -95,19 +96,12 @@ pub struct TcFilter {
 impl TcHook {
     /// Makes the interface's `clsact` qdisc, which holds both directions. Whether it was there already is the answer: `false`.
     pub fn create(&self) -> Result<bool, AttachError> {
-        let made =
-            Route::open().and_then(|mut route| route.ask(self.qdisc(RTM_NEWQDISC, CREATE | EXCL), |_| {}));
-        match made {
-            Ok(()) => Ok(true),
-            Err(refused) if refused.errno.0 == libc::EEXIST => Ok(false),
-            Err(refused) => Err(refusal(&format!("clsact on interface {}", self.ifindex), "create", refused)),
-        }
+        self.clsact().create()
     }
 
     /// Removes the `clsact` qdisc and with it all that is attached, in both directions.
     pub fn destroy(&self) -> Result<(), AttachError> {
-        let done = Route::open().and_then(|mut route| route.ask(self.qdisc(RTM_DELQDISC, 0), |_| {}));
-        done.map_err(|refused| refusal(&format!("clsact on interface {}", self.ifindex), "destroy", refused))
+        self.clsact().destroy()
     }
 
     /// Removes all that is attached here, whoever attached it.
@@ -186,10 +180,8 @@ impl TcHook {
         }
     }
 
-    fn qdisc(&self, kind: u16, flags: u16) -> Request {
-        const CLSACT: u32 = 0xffff_fff1;
-        let fixed = header(self.ifindex, CLSACT & 0xffff_0000, CLSACT, 0);
-        Request { kind, flags, fixed, attributes: Attributes::default().text(TCA_KIND, "clsact") }
+    const fn clsact(&self) -> Qdisc<'static> {
+        Qdisc { ifindex: self.ifindex, parent: 0xffff_fff1, handle: 0xffff_0000, kind: "clsact" }
     }
 
     /// A request about one classifier by handle and priority, or about all.

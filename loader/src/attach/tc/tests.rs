@@ -95,3 +95,21 @@ fn an_interface_that_is_gone_took_its_programs_with_it() {
         link.detach().unwrap();
     });
 }
+
+#[test]
+fn other_qdiscs_come_and_go() {
+    in_own_network(|| {
+        let Some((near, _)) = pair("veth") else { return };
+        let qdisc = Qdisc { ifindex: near, parent: Qdisc::ROOT, handle: 0x11_0000, kind: "pfifo" };
+        match qdisc.create() {
+            Ok(made) => assert!(made),
+            Err(e) => return println!("SKIP: {e}"),
+        }
+        assert!(!qdisc.create().unwrap());
+        qdisc.destroy().unwrap();
+        let error = qdisc.destroy().unwrap_err().to_string();
+        assert!(error.starts_with(&format!("qdisc pfifo on interface {near}: cannot destroy: ")), "{error}");
+        let none = Qdisc { kind: "no_such_kind", ..qdisc }.create().unwrap_err().to_string();
+        assert!(none.contains("the kernel says: "), "{none}");
+    });
+}
