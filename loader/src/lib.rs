@@ -52,6 +52,7 @@ pub mod link;
 #[cfg(test)]
 mod live;
 pub mod load_plan;
+pub mod maps;
 pub mod object;
 pub mod ring;
 pub mod static_link;

@@ -35,7 +35,8 @@ pub(crate) fn map(of: MapType, key_size: u32, value_size: u32, max_entries: u32)
 
 /// A ring of some pages.
 pub(crate) fn ring(of: MapType, pages: usize) -> Option<MapFd> {
-    map(of, 0, 0, u32::try_from(page_size().checked_mul(pages).unwrap()).unwrap())
+    let size = page_size().saturating_mul(pages);
+    map(of, 0, 0, u32::try_from(size).unwrap_or_default())
 }
 
 pub(crate) fn insn(code: u8, dst: u8, src: u8, off: i16, imm: i32) -> Insn {

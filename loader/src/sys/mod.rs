@@ -34,7 +34,7 @@ pub(crate) use bpf::link_create_closed;
 pub use bpf::*;
 pub use errno::Errno;
 pub use memory::{page_size, possible_cpus, raise_memlock_limit};
-pub use pod::{LpmKey, Pod};
+pub use pod::{BuildIdFrame, LpmKey, Pod};
 pub use ring::RingFault;
 
 pub(crate) use epoll::{Epoll, Interest};

@@ -1,0 +1,2 @@
+//! Maps on the running kernel.
+#![cfg(test)]
