@@ -81,10 +81,14 @@ pub(crate) fn filter(insns: &[Insn]) -> Option<OwnedFd> {
 }
 
 pub(crate) fn filter_with(insns: &[Insn], more: &ProgLoad<'_>) -> Option<OwnedFd> {
+    program(ProgramType::SocketFilter, insns, more)
+}
+
+pub(crate) fn program(of: ProgramType, insns: &[Insn], more: &ProgLoad<'_>) -> Option<OwnedFd> {
     let insns = bytes(insns);
     let load = ProgLoad {
-        prog_type: ProgramType::SocketFilter.number(),
-        name: b"test_filter",
+        prog_type: of.number(),
+        name: b"test_prog",
         insns: &insns,
         license: b"GPL",
         log_level: 1,
@@ -95,7 +99,7 @@ pub(crate) fn filter_with(insns: &[Insn], more: &ProgLoad<'_>) -> Option<OwnedFd
     if loaded.is_err() {
         println!("{}", String::from_utf8_lossy(&log).trim_end_matches('\0'));
     }
-    or_skip("load a socket filter", loaded)
+    or_skip(of.name(), loaded)
 }
 
 /// Runs a socket filter on a packet with this payload; what it returned.

@@ -40,7 +40,7 @@ pub use ring::RingFault;
 pub(crate) use epoll::{Epoll, Interest};
 pub(crate) use mapping::{Access, Mapping, to_pages};
 #[cfg(test)]
-pub(crate) use memory::pin_to_first_cpu;
+pub(crate) use memory::{own_pidfd, pin_to_first_cpu};
 pub(crate) use mmap::Map;
 pub(crate) use netlink::Netlink;
 pub use perf::{
