@@ -54,6 +54,7 @@ mod live;
 pub mod load;
 pub mod load_plan;
 mod loader;
+pub mod maps;
 pub mod object;
 pub mod ring;
 pub mod static_link;

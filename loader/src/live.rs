@@ -35,7 +35,8 @@ pub(crate) fn map(of: MapType, key_size: u32, value_size: u32, max_entries: u32)
 
 /// A ring of some pages.
 pub(crate) fn ring(of: MapType, pages: usize) -> Option<MapFd> {
-    map(of, 0, 0, u32::try_from(page_size().checked_mul(pages).unwrap()).unwrap())
+    let size = page_size().saturating_mul(pages);
+    map(of, 0, 0, u32::try_from(size).unwrap_or_default())
 }
 
 pub(crate) fn insn(code: u8, dst: u8, src: u8, off: i16, imm: i32) -> Insn {
@@ -80,10 +81,14 @@ pub(crate) fn filter(insns: &[Insn]) -> Option<OwnedFd> {
 }
 
 pub(crate) fn filter_with(insns: &[Insn], more: &ProgLoad<'_>) -> Option<OwnedFd> {
+    program(ProgramType::SocketFilter, insns, more)
+}
+
+pub(crate) fn program(of: ProgramType, insns: &[Insn], more: &ProgLoad<'_>) -> Option<OwnedFd> {
     let insns = bytes(insns);
     let load = ProgLoad {
-        prog_type: ProgramType::SocketFilter.number(),
-        name: b"test_filter",
+        prog_type: of.number(),
+        name: b"test_prog",
         insns: &insns,
         license: b"GPL",
         log_level: 1,
@@ -94,7 +99,7 @@ pub(crate) fn filter_with(insns: &[Insn], more: &ProgLoad<'_>) -> Option<OwnedFd
     if loaded.is_err() {
         println!("{}", String::from_utf8_lossy(&log).trim_end_matches('\0'));
     }
-    or_skip("load a socket filter", loaded)
+    or_skip(of.name(), loaded)
 }
 
 /// Runs a socket filter on a packet with this payload; what it returned.

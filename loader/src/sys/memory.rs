@@ -49,6 +49,18 @@ pub(crate) fn pin_to_first_cpu() {
     assert_eq!(done, 0, "{}", Errno::last());
 }
 
+/// A descriptor of this process.
+#[cfg(test)]
+pub(crate) fn own_pidfd() -> std::os::fd::OwnedFd {
+    let pid = libc::c_long::from(std::process::id().cast_signed());
+    // SAFETY: a call with two numbers.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    let fd = i32::try_from(fd).unwrap();
+    assert!(fd >= 0, "{}", Errno::last());
+    // SAFETY: just made, and nobody else's.
+    unsafe { std::os::fd::FromRawFd::from_raw_fd(fd) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

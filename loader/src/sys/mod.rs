@@ -34,13 +34,13 @@ pub(crate) use bpf::link_create_closed;
 pub use bpf::*;
 pub use errno::Errno;
 pub use memory::{page_size, possible_cpus, raise_memlock_limit};
-pub use pod::{LpmKey, Pod};
+pub use pod::{BuildIdFrame, LpmKey, Pod};
 pub use ring::RingFault;
 
 pub(crate) use epoll::{Epoll, Interest};
 pub(crate) use mapping::{Access, Mapping, to_pages};
 #[cfg(test)]
-pub(crate) use memory::pin_to_first_cpu;
+pub(crate) use memory::{own_pidfd, pin_to_first_cpu};
 pub(crate) use mmap::Map;
 pub(crate) use netlink::Netlink;
 pub use perf::{

@@ -19,6 +19,12 @@ pub unsafe trait Pod: Copy + Send + Sync + 'static {
         unsafe { slice::from_raw_parts(core::ptr::from_ref(self).cast(), size_of::<Self>()) }
     }
 
+    /// Its bytes, to be written: whatever they become is a value.
+    fn as_bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and the trait promises that any bytes are a value.
+        unsafe { slice::from_raw_parts_mut(core::ptr::from_mut(self).cast(), size_of::<Self>()) }
+    }
+
     /// The value that lies at the start of `bytes`; `None` if there are too few. They need not be aligned.
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..size_of::<Self>())?;
@@ -96,6 +102,8 @@ impl<K: Pod + Eq> Eq for LpmKey<K> {}
 /// Declares structs that are [`Pod`](crate::sys::Pod): `repr(C)`, of fields that are. One with padding does not compile: make the
 /// padding a field.
 ///
+/// It writes an `unsafe impl`, which is why a crate that forbids `unsafe_code` (rather than denying it) cannot use it.
+///
 /// ```
 /// core_relo_loader::pod! {
 ///     /// What the BPF program sends.
@@ -124,16 +132,31 @@ macro_rules! pod {
             assert!(::core::mem::size_of::<$name>() == 0 $(+ is_pod::<$ty>())*, "the struct has padding");
         };
 
+        #[expect(unsafe_code, reason = "checked by the assertion above")]
         // SAFETY: `repr(C)`, each field is `Pod`, and the assertion above leaves no room for padding.
         unsafe impl $crate::sys::Pod for $name {}
     )*};
+}
+
+pod! {
+    /// A frame of a stack that was taken with build ids (`struct bpf_stack_build_id`).
+    #[derive(Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct BuildIdFrame {
+        /// 0 nothing, 1 a build id and an offset in that file, 2 an address.
+        pub status: i32,
+        /// The file's build id.
+        pub build_id: [u8; 20],
+        /// The offset in the file, or the address.
+        pub offset_or_ip: u64,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    crate::pod! {
+    pod! {
         #[derive(Debug, PartialEq, Eq)]
         struct Pair { a: u32, b: [u16; 2] }
     }

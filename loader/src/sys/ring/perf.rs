@@ -225,6 +225,8 @@ fn bpf_output(cpu: u32, wakeup: PerfWakeup) -> Result<OwnedFd, Errno> {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::arithmetic_side_effects, reason = "small numbers")]
+
     use super::*;
     use crate::sys::{Pod as _, mapping::memory_file};
 

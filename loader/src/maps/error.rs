@@ -1,0 +1,129 @@
+//! Why a map cannot be used.
+
+use crate::{attach::Hint, object::MapType, sys::Errno};
+use thiserror::Error;
+
+/// Why a map cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum MapError {
+    /// The kernel refused.
+    #[error("map {map}: cannot {action}: {errno}{hint}")]
+    Kernel {
+        /// The map.
+        map: Box<str>,
+        /// What was tried.
+        action: &'static str,
+        /// Why.
+        errno: Errno,
+        /// What to do.
+        hint: Hint,
+    },
+    /// The map is frozen: only programs write it, if they may.
+    #[error("map {map}: cannot {action}: it is frozen, as .rodata is once it is loaded")]
+    Frozen {
+        /// The map.
+        map: Box<str>,
+        /// What was tried.
+        action: &'static str,
+    },
+    /// The descriptor was opened for reading or for writing alone, or the map was made so.
+    #[error("map {map}: cannot {action}: it was opened {access}")]
+    Access {
+        /// The map.
+        map: Box<str>,
+        /// What was tried.
+        action: &'static str,
+        /// `read-only` or `write-only`.
+        access: &'static str,
+    },
+    /// The map is of another type.
+    #[error("map {map} is of type {found}, not {}", names(expected))]
+    Type {
+        /// The map.
+        map: Box<str>,
+        /// The types it may have.
+        expected: &'static [MapType],
+        /// The type it has, or the kernel's number if it has no known name.
+        found: Box<str>,
+    },
+    /// Keys or values have another size than the Rust type.
+    #[error("map {map}: its {what} has {found} bytes, the type given {expected}")]
+    Size {
+        /// The map.
+        map: Box<str>,
+        /// `key` or `value`.
+        what: &'static str,
+        /// Bytes of the Rust type.
+        expected: usize,
+        /// Bytes as the kernel says.
+        found: usize,
+    },
+    /// A per-CPU value that is not one for each possible processor.
+    #[error("map {map}: {found} values, but there are {expected} possible CPUs")]
+    Cpus {
+        /// The map.
+        map: Box<str>,
+        /// Possible processors.
+        expected: usize,
+        /// Values given.
+        found: usize,
+    },
+    /// Bytes outside of the map.
+    #[error("map {map}: {len} bytes at {offset} are outside of its {size}")]
+    Outside {
+        /// The map.
+        map: Box<str>,
+        /// The first byte.
+        offset: usize,
+        /// How many.
+        len: usize,
+        /// How many there are.
+        size: usize,
+    },
+    /// The map lacks what the call needs.
+    #[error("map {map}: {problem}")]
+    Unfit {
+        /// The map.
+        map: Box<str>,
+        /// What it lacks.
+        problem: &'static str,
+    },
+    /// Elements came and went so fast that no walk through the keys came to an end.
+    #[error(
+        "map {map}: elements are removed faster than its keys can be walked through: stop the writers, or make it a hash map"
+    )]
+    Restarts {
+        /// The map.
+        map: Box<str>,
+    },
+}
+
+impl MapError {
+    pub(super) fn kernel(map: &str, action: &'static str, errno: Errno) -> Self {
+        let hint = match (action, errno.0) {
+            (INSERT, libc::E2BIG) => Hint("it is full, or the index is beyond its max_entries"),
+            (INSERT, libc::EEXIST) => {
+                Hint("the element is there already, and the flags say not to replace it")
+            }
+            (INSERT, libc::ENOENT) => Hint("there is no such element, and the flags say not to make one"),
+            (INSERT, libc::EBUSY) => Hint("a program is writing the same bucket: try again"),
+            (MAP, libc::ENODEV | libc::EINVAL | 524) => Hint("kernels before 5.5 cannot map arrays"),
+            _ => Hint::of(errno),
+        };
+        Self::Kernel { map: map.into(), action, errno, hint }
+    }
+}
+
+/// Actions, as errors name them.
+pub(super) const READ: &str = "read an element";
+pub(super) const INSERT: &str = "write an element";
+pub(super) const REMOVE: &str = "remove an element";
+pub(super) const WALK: &str = "walk through its keys";
+pub(super) const MAP: &str = "map its memory";
+pub(super) const INFO: &str = "ask for its info";
+pub(super) const CLONE: &str = "duplicate its descriptor";
+
+fn names(types: &[MapType]) -> String {
+    types.iter().map(|t| t.name()).collect::<Vec<_>>().join(" or ")
+}

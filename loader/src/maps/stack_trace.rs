@@ -1,0 +1,74 @@
+//! Call stacks that programs took.
+
+use super::{error::MapError, iter::Keys, raw::Raw};
+use crate::{
+    object::MapType,
+    sys::{BuildIdFrame, MapFd, Pod as _},
+};
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// `BPF_F_STACK_BUILD_ID`.
+const WITH_BUILD_IDS: u32 = 1 << 5;
+
+/// Call stacks by the ids that `bpf_get_stackid` gives: `STACK_TRACE`.
+#[derive(Debug)]
+pub struct StackTraces(Raw);
+
+impl StackTraces {
+    /// Takes a map of the type.
+    pub fn new(map: MapFd) -> Result<Self, MapError> {
+        let raw = Raw::new(map, &[MapType::StackTrace])?;
+        let value = raw.shape().value_size();
+        Ok(Self(raw.sized(4, value)?))
+    }
+
+    /// The same with a descriptor of its own.
+    pub fn open(map: &MapFd) -> Result<Self, MapError> {
+        Self::new(Raw::clone_of(map)?)
+    }
+
+    /// The addresses of a stack, innermost first.
+    pub fn get(&self, id: u32) -> Result<Option<Vec<u64>>, MapError> {
+        if self.has_build_ids() {
+            return Err(self.0.unfit("it has build ids instead of addresses"));
+        }
+        let Some(value) = self.value(id)? else { return Ok(None) };
+        let addresses = value.chunks(8).filter_map(u64::from_bytes);
+        Ok(Some(addresses.take_while(|address| *address != 0).collect()))
+    }
+
+    /// The frames of a stack in a map made with `BPF_F_STACK_BUILD_ID`, innermost first.
+    pub fn get_build_ids(&self, id: u32) -> Result<Option<Vec<BuildIdFrame>>, MapError> {
+        if !self.has_build_ids() {
+            return Err(self.0.unfit("it has addresses, not build ids"));
+        }
+        let Some(value) = self.value(id)? else { return Ok(None) };
+        let frames = value.chunks(size_of::<BuildIdFrame>()).filter_map(BuildIdFrame::from_bytes);
+        Ok(Some(frames.take_while(|frame| frame.status != 0).collect()))
+    }
+
+    /// Forgets a stack; whether it was there.
+    pub fn remove(&self, id: u32) -> Result<bool, MapError> {
+        self.0.remove(id.as_bytes())
+    }
+
+    /// The ids of all stacks.
+    pub fn ids(&self) -> impl Iterator<Item = Result<u32, MapError>> {
+        Keys::new(&self.0).filter_map(|key| key.map(|key| u32::from_bytes(&key)).transpose())
+    }
+
+    fn has_build_ids(&self) -> bool {
+        self.0.info().map_flags & WITH_BUILD_IDS != 0
+    }
+
+    fn value(&self, id: u32) -> Result<Option<Vec<u8>>, MapError> {
+        let mut value = vec![0; self.0.shape().value_size()];
+        Ok(self.0.get(id.as_bytes(), &mut value, 0)?.then_some(value))
+    }
+}
+
+impl AsFd for StackTraces {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.fd()
+    }
+}

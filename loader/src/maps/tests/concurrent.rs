@@ -1,0 +1,138 @@
+//! Going through maps while others write them.
+#![cfg(test)]
+
+use crate::{
+    live::{map, map_with},
+    maps::{Flags, HashMap, LpmKey, LpmTrie, MapError, Table, iter::Keys, kinds},
+    object::MapType,
+    sys::{MapCreate, Pod},
+};
+use core::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+use std::{thread, time::Instant};
+
+/// Keys below are there all the time; those above come and go.
+const STABLE: u32 = 500;
+
+/// Runs `walk` again and again while two threads put elements in and take them out.
+fn while_others_write(put: impl Fn(u32) + Sync, take: impl Fn(u32) + Sync, mut walk: impl FnMut()) {
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for part in 0..2 {
+            let (put, take, done) = (&put, &take, &done);
+            scope.spawn(move || {
+                while !done.load(Ordering::Relaxed) {
+                    let mine = (STABLE..STABLE * 3).filter(|key| key % 2 == part);
+                    mine.clone().for_each(put);
+                    mine.for_each(take);
+                }
+            });
+        }
+        let end = Instant::now() + Duration::from_millis(500);
+        let mut walks = 0;
+        while Instant::now() < end || walks < 3 {
+            walk();
+            walks += 1;
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+/// That keys are all the stable ones, and none is there twice.
+fn check(mut keys: Vec<u32>) {
+    let total = keys.len();
+    keys.sort_unstable();
+    keys.dedup();
+    assert_eq!(keys.len(), total, "none comes twice");
+    assert_eq!(keys.iter().filter(|key| **key < STABLE).count(), usize::try_from(STABLE).unwrap());
+}
+
+fn fill<K: Pod, T: kinds_value::Single>(map: &Table<K, u32, T>, key: impl Fn(u32) -> K) {
+    for i in 0..STABLE {
+        map.insert(&key(i), &i, Flags::ANY).unwrap();
+    }
+}
+
+/// Kinds whose values are single.
+mod kinds_value {
+    use crate::maps::Kind;
+
+    pub(super) trait Single: Kind<u32, Value = u32, Given = u32> {}
+
+    impl<T: Kind<u32, Value = u32, Given = u32>> Single for T {}
+}
+
+#[test]
+fn a_hash_map_in_batches_and_by_key() {
+    let Some(map) = map(MapType::Hash, 4, 4, STABLE * 4) else { return };
+    let map = HashMap::<u32, u32>::new(map).unwrap();
+    fill::<_, kinds::Hash>(&map, |i| i);
+    let put = |i| map.insert(&i, &i, Flags::ANY).unwrap();
+    let take = |i| assert!(map.remove(&i).unwrap());
+    while_others_write(put, take, || check(map.iter().map(|entry| entry.unwrap().0).collect()));
+    let mut restarts = 0;
+    while_others_write(put, take, || {
+        let keys: Result<Vec<_>, _> =
+            Keys::new(&map.raw).map(|key| key.map(|key| u32::from_bytes(&key).unwrap())).collect();
+        match keys {
+            Ok(keys) => check(keys),
+            Err(MapError::Restarts { .. }) => restarts += 1,
+            Err(e) => panic!("{e}"),
+        }
+    });
+    println!("{restarts} walks by key were sent back too often");
+}
+
+#[test]
+fn a_trie() {
+    let shape = MapCreate {
+        key_size: 8,
+        value_size: 4,
+        max_entries: STABLE * 4,
+        map_flags: 1,
+        ..MapCreate::default()
+    };
+    let Some(map) = map_with(MapType::LpmTrie, &shape) else { return };
+    let map = LpmTrie::<u32, u32>::new(map).unwrap();
+    fill::<_, kinds::Lpm>(&map, |i| LpmKey::new(32, i));
+    let put = |i| map.insert(&LpmKey::new(32, i), &i, Flags::ANY).unwrap();
+    let take = |i| assert!(map.remove(&LpmKey::new(32, i)).unwrap());
+    let mut restarts = 0;
+    while_others_write(put, take, || {
+        let keys: Result<Vec<_>, _> = map.iter().map(|entry| entry.map(|(key, _)| key.data())).collect();
+        match keys {
+            Ok(keys) => check(keys),
+            Err(MapError::Restarts { .. }) => restarts += 1,
+            Err(e) => panic!("{e}"),
+        }
+    });
+    println!("{restarts} walks were sent back too often");
+}
+
+#[test]
+fn what_is_drained_while_others_write_is_neither_lost_nor_doubled() {
+    let Some(map) = map(MapType::Hash, 4, 4, 20_000) else { return };
+    let map = HashMap::<u32, u32>::new(map).unwrap();
+    let mut keys = thread::scope(|scope| {
+        let writers: Vec<_> = (0..2)
+            .map(|part| {
+                let map = &map;
+                scope.spawn(move || {
+                    (0..20_000)
+                        .filter(|i| i % 2 == part)
+                        .for_each(|i| map.insert(&i, &i, Flags::ANY).unwrap());
+                })
+            })
+            .collect();
+        let mut keys = Vec::new();
+        while !writers.iter().all(thread::ScopedJoinHandle::is_finished) {
+            keys.extend(map.drain().unwrap().into_iter().map(|(key, _)| key));
+        }
+        keys.extend(map.drain().unwrap().into_iter().map(|(key, _)| key));
+        keys
+    });
+    keys.sort_unstable();
+    assert!(keys.into_iter().eq(0..20_000));
+}

@@ -1,0 +1,206 @@
+//! Maps of keys to values.
+#![cfg(test)]
+
+use crate::{
+    live::{map, map_with},
+    maps::{Flags, HashMap, LpmKey, LpmTrie, MapError, PerCpuHashMap, iter::Keys},
+    object::MapType,
+    sys::{self, Errno, MapCreate, MapFd, possible_cpus},
+};
+use alloc::collections::BTreeMap;
+
+fn hash(max_entries: u32) -> Option<HashMap<u32, u64>> {
+    map(MapType::Hash, 4, 8, max_entries).map(|map| HashMap::new(map).unwrap())
+}
+
+fn all(map: &HashMap<u32, u64>) -> BTreeMap<u32, u64> {
+    map.iter().map(Result::unwrap).collect()
+}
+
+#[test]
+fn elements_come_and_go() {
+    let Some(map) = hash(4) else { return };
+    assert_eq!(map.get(&1), Ok(None));
+    map.insert(&1, &10, Flags::ANY).unwrap();
+    map.insert(&1, &11, Flags::EXIST).unwrap();
+    assert_eq!(map.get(&1), Ok(Some(11)));
+    map.insert(&2, &20, Flags::NO_EXIST).unwrap();
+    assert_eq!(map.contains(&2), Ok(true));
+    assert_eq!(map.take(&2), Ok(Some(20)));
+    assert_eq!((map.take(&2), map.remove(&2)), (Ok(None), Ok(false)));
+    assert_eq!(map.remove(&1), Ok(true));
+    assert_eq!(all(&map), BTreeMap::new());
+    assert_eq!(map.max_entries(), 4);
+}
+
+#[test]
+fn refusals_say_what_to_do() {
+    let Some(map) = hash(1) else { return };
+    map.insert(&1, &10, Flags::ANY).unwrap();
+    let text = |key, flags| map.insert(&key, &0, flags).unwrap_err().to_string();
+    assert_eq!(
+        text(2, Flags::ANY),
+        "map test_map: cannot write an element: E2BIG: Argument list too long (it is full, or the index is beyond its max_entries)"
+    );
+    assert!(text(1, Flags::NO_EXIST).contains("EEXIST: File exists (the element is there already"));
+    assert!(text(2, Flags::EXIST).contains("ENOENT: No such file or directory (there is no such element"));
+    assert!(text(1, Flags(77)).contains("EINVAL"));
+}
+
+#[test]
+fn types_and_sizes_are_checked() {
+    let Some(map) = map(MapType::Hash, 4, 8, 1) else { return };
+    let error = HashMap::<u64, u64>::open(&map).unwrap_err();
+    assert_eq!(error, MapError::Size { map: "test_map".into(), what: "key", expected: 8, found: 4 });
+    let error = HashMap::<[u8; 4], [u32; 3]>::open(&map).unwrap_err();
+    assert_eq!(error.to_string(), "map test_map: its value has 8 bytes, the type given 12");
+    let error = PerCpuHashMap::<u32, u64>::open(&map).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "map test_map is of type BPF_MAP_TYPE_HASH, not BPF_MAP_TYPE_PERCPU_HASH or BPF_MAP_TYPE_LRU_PERCPU_HASH"
+    );
+    HashMap::<[u8; 4], [u32; 2]>::new(map).unwrap();
+}
+
+#[test]
+fn frozen_and_read_only_maps_say_so() {
+    let Some(map) = hash(2) else { return };
+    map.insert(&1, &10, Flags::ANY).unwrap();
+    sys::map_freeze(&map).unwrap();
+    let error = map.insert(&1, &11, Flags::ANY).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "map test_map: cannot write an element: it is frozen, as .rodata is once it is loaded"
+    );
+    assert_eq!(map.insert_all(&[(1, 11)], Flags::ANY).unwrap_err(), error);
+    assert_eq!(map.get(&1), Ok(Some(10)));
+
+    for (flags, access) in [(1 << 3, "read-only"), (1 << 4, "write-only")] {
+        let shape = MapCreate {
+            key_size: 4,
+            value_size: 8,
+            max_entries: 2,
+            map_flags: flags,
+            ..MapCreate::default()
+        };
+        let Some(map) = map_with(MapType::Hash, &shape) else { return };
+        let map = HashMap::<u32, u64>::new(map).unwrap();
+        let refused = if access == "read-only" { map.remove(&1).map(drop) } else { map.get(&1).map(drop) };
+        let text = refused.unwrap_err().to_string();
+        assert!(text.ends_with(&format!("it was opened {access}")), "{text}");
+        if access == "write-only" {
+            map.insert(&1, &1, Flags::ANY).unwrap();
+            map.iter().next().unwrap().unwrap_err();
+        } else {
+            assert_eq!(map.iter().count(), 0);
+            map.drain().unwrap_err();
+        }
+    }
+}
+
+#[test]
+fn many_at_once() {
+    // More than one batch, and more than one call.
+    let Some(map) = hash(10_000) else { return };
+    let entries: Vec<_> = (0..10_000u32).map(|i| (i, u64::from(i) * 3)).collect();
+    map.insert_all(&entries, Flags::ANY).unwrap();
+    assert_eq!(all(&map), entries.iter().copied().collect());
+    assert_eq!(map.iter().count(), 10_000);
+    let odd: Vec<_> = (0..20_000).step_by(2).map(|i| i + 1).collect();
+    assert_eq!(map.remove_all(&odd), Ok(5000), "the others are not there");
+    assert_eq!(map.remove_all(&[]), Ok(0));
+    let mut drained = map.drain().unwrap();
+    drained.sort_unstable();
+    assert_eq!(drained, entries.into_iter().step_by(2).collect::<Vec<_>>());
+    assert_eq!((map.iter().count(), map.drain()), (0, Ok(vec![])));
+    map.insert_all(&[(1, 1), (2, 2)], Flags::NO_EXIST).unwrap();
+    map.insert_all(&[(3, 1), (2, 2)], Flags::NO_EXIST).unwrap_err();
+    assert_eq!(all(&map), [(1, 1), (2, 2), (3, 1)].into());
+}
+
+#[test]
+fn a_batch_that_does_not_fit_is_an_error() {
+    let Some(map) = hash(3) else { return };
+    let entries: Vec<_> = (0..5u32).map(|i| (i, 0)).collect();
+    let error = map.insert_all(&entries, Flags::ANY).unwrap_err();
+    assert!(matches!(error, MapError::Kernel { errno: Errno(libc::E2BIG), .. }), "{error}");
+    assert_eq!(map.iter().count(), 3);
+}
+
+#[test]
+fn least_recently_used_ones_go() {
+    let Some(map) = map(MapType::LruHash, 4, 8, 16) else { return };
+    let map = HashMap::<u32, u64>::new(map).unwrap();
+    for i in 0..1000 {
+        map.insert(&i, &1, Flags::ANY).unwrap();
+    }
+    let n = map.iter().map(Result::unwrap).count();
+    assert!((1..=16).contains(&n), "{n}");
+}
+
+#[test]
+fn values_for_each_cpu() {
+    let cpus = usize::try_from(possible_cpus().unwrap()).unwrap();
+    for (of, size) in [(MapType::PercpuHash, 12), (MapType::LruPercpuHash, 12)] {
+        let Some(map) = map(of, 4, size, 100) else { return };
+        let map = PerCpuHashMap::<u32, [u32; 3]>::new(map).unwrap();
+        let values: Vec<_> = (0..cpus).map(|cpu| [1, 2, u32::try_from(cpu).unwrap()]).collect();
+        map.insert(&7, &values, Flags::ANY).unwrap();
+        assert_eq!(map.get(&7), Ok(Some(values.clone())));
+        assert_eq!(map.iter().collect::<Vec<_>>(), [Ok((7, values.clone()))]);
+        map.insert_all(&[(8, values.clone())], Flags::ANY).unwrap();
+        assert_eq!(map.take(&8), Ok(Some(values.clone())));
+        assert_eq!(map.drain(), Ok(vec![(7, values)]));
+        assert_eq!(
+            map.insert(&7, &[], Flags::ANY),
+            Err(MapError::Cpus { map: "test_map".into(), expected: cpus, found: 0 })
+        );
+    }
+}
+
+fn trie(max_entries: u32) -> Option<MapFd> {
+    const NO_PREALLOC: u32 = 1;
+    map_with(
+        MapType::LpmTrie,
+        &MapCreate {
+            key_size: 8,
+            value_size: 4,
+            max_entries,
+            map_flags: NO_PREALLOC,
+            ..MapCreate::default()
+        },
+    )
+}
+
+#[test]
+fn the_longest_prefix_counts() {
+    let Some(map) = trie(100) else { return };
+    let routes = LpmTrie::<[u8; 4], u32>::new(map).unwrap();
+    routes.insert(&LpmKey::new(8, [10, 0, 0, 0]), &8, Flags::ANY).unwrap();
+    routes.insert(&LpmKey::new(24, [10, 1, 2, 0]), &24, Flags::ANY).unwrap();
+    let of = |address| routes.get(&LpmKey::new(32, address)).unwrap();
+    assert_eq!((of([10, 9, 9, 9]), of([10, 1, 2, 3]), of([11, 0, 0, 0])), (Some(8), Some(24), None));
+    let mut keys: Vec<_> = routes.iter().map(|e| e.unwrap().0.prefix_len()).collect();
+    keys.sort_unstable();
+    assert_eq!(keys, [8, 24]);
+    assert_eq!(routes.remove_all(&[LpmKey::new(24, [10, 1, 2, 0]), LpmKey::new(9, [0; 4])]), Ok(1));
+    assert_eq!(of([10, 1, 2, 3]), Some(8));
+    assert_eq!(routes.drain(), Ok(vec![(LpmKey::new(8, [10, 0, 0, 0]), 8)]));
+    assert!(routes.insert(&LpmKey::new(33, [0; 4]), &0, Flags::ANY).is_err(), "33 bits");
+}
+
+#[test]
+fn walks_by_key_where_there_are_no_batches() {
+    let Some(map) = hash(1000) else { return };
+    let entries: Vec<_> = (0..1000u32).map(|i| (i, 1)).collect();
+    map.insert_all(&entries, Flags::ANY).unwrap();
+    let keys: Vec<_> = Keys::new(&map.raw).map(Result::unwrap).collect();
+    assert_eq!(keys.len(), 1000);
+    // The walk starts again when the last key is gone; none comes twice.
+    let mut n = 0;
+    for key in Keys::new(&map.raw) {
+        assert!(map.raw.remove(&key.unwrap()).unwrap());
+        n += 1;
+    }
+    assert_eq!((n, map.iter().count()), (1000, 0));
+}
