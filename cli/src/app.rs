@@ -78,7 +78,10 @@ pub(crate) fn run(args: &Args, mut out: impl Write, mut err: impl Write) -> io::
         Command::Patch(c) => c.format,
         Command::Inspect(c) => c.format,
         Command::Demo(c) => c.format,
-        Command::Btf(crate::args::Btf::Dump(c)) if c.format == crate::args::DumpFormat::Json => Format::Json,
+        Command::Btf(c) => c.format(),
+        Command::Prog(c) => c.format(),
+        Command::Map(c) => c.format(),
+        Command::Link(c) => c.format(),
         _ => Format::Text,
     };
     let mut app = App { out: &mut out, err: &mut err, format, exit: Exit::Resolved };
@@ -88,7 +91,10 @@ pub(crate) fn run(args: &Args, mut out: impl Write, mut err: impl Write) -> io::
         Command::Explain(c) => cmd::explain::run(&mut app, c),
         Command::Patch(c) => cmd::patch::run(&mut app, c),
         Command::Inspect(c) => cmd::inspect::run(&mut app, c),
-        Command::Btf(crate::args::Btf::Dump(c)) => cmd::btf::dump(&mut app, c),
+        Command::Btf(c) => cmd::btf::run(&mut app, c),
+        Command::Prog(c) => cmd::prog::run(&mut app, c),
+        Command::Map(c) => cmd::map::run(&mut app, c),
+        Command::Link(c) => cmd::link::run(&mut app, c),
         Command::Demo(_) => cmd::demo::run(&mut app),
         Command::Completions { shell } => cmd::about::completions(&mut app, *shell),
         Command::Man { command } => cmd::about::man(&mut app, command.as_deref()),

@@ -1,5 +1,6 @@
 //! What was typed, as typed.
 
+use crate::args_kernel::{Btf, Link, Map, Prog};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint, builder::styling};
 use clap_complete::Shell;
 use std::{path::PathBuf, str::FromStr};
@@ -80,6 +81,15 @@ pub(crate) enum Command {
     /// Look into BTF
     #[command(subcommand)]
     Btf(Btf),
+    /// The programs in the running kernel
+    #[command(subcommand)]
+    Prog(Prog),
+    /// The maps in the running kernel, and what they hold
+    #[command(subcommand)]
+    Map(Map),
+    /// What is attached where in the running kernel
+    #[command(subcommand)]
+    Link(Link),
     /// Show `check` and `explain` on an object and kernels that come with this program
     Demo(Demo),
     /// Print a shell completion script
@@ -118,10 +128,6 @@ as by libbpf, reported on stderr, and written: they may stand behind a guard, ex
 The relocation records stay: give the result to a loader that does not relocate again.";
 const INSPECT: &str = "Example:
   core-relo inspect prog.bpf.o";
-const DUMP: &str = "Examples:
-  core-relo btf dump /sys/kernel/btf/vmlinux --name task_struct
-  core-relo btf dump /sys/kernel/btf/veth --format json
-  core-relo btf dump veth.ko --base vmlinux --id 142000";
 
 /// The kernels to relocate against
 #[derive(Clone, Debug, Default, ClapArgs)]
@@ -208,18 +214,14 @@ pub(crate) struct Inspect {
     pub(crate) format: Format,
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum Btf {
-    /// Print types
-    #[command(after_help = DUMP)]
-    Dump(Dump),
-}
-
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Dump {
     /// Raw BTF, an ELF with .BTF, a vmlinuz
-    #[arg(value_name = "PATH", value_hint = ValueHint::FilePath)]
-    pub(crate) path: PathBuf,
+    #[arg(value_name = "PATH", value_hint = ValueHint::FilePath, required_unless_present = "kernel_id")]
+    pub(crate) path: Option<PathBuf>,
+    /// The BTF of this id in the running kernel, as `btf list` shows them
+    #[arg(long, value_name = "N", conflicts_with_all = ["path", "base"])]
+    pub(crate) kernel_id: Option<u32>,
     /// Only the type of this id
     #[arg(long, value_name = "N")]
     pub(crate) id: Option<u32>,

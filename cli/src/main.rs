@@ -5,11 +5,14 @@
 
 mod app;
 mod args;
+mod args_kernel;
 mod cmd;
 mod error;
 mod input;
 mod json;
 mod json_btf;
+mod json_value;
+mod kernel;
 mod render;
 
 use clap::Parser as _;

@@ -4,51 +4,9 @@
 
 mod common;
 
-use common::{prebuilt, run, run_in};
+use common::{prebuilt, run, run_in, schema};
 use serde_json::Value;
-use std::{collections::BTreeMap, fs, path::Path};
-
-type Schema = BTreeMap<String, Vec<(String, String)>>;
-
-/// Section → keys and types, as the tables of docs/json.md have them.
-fn schema() -> Schema {
-    let doc = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/json.md");
-    let mut sections = Schema::new();
-    let mut section = String::new();
-    for line in fs::read_to_string(doc).unwrap().lines() {
-        if let Some(title) = line.strip_prefix("## ") {
-            title.clone_into(&mut section);
-        }
-        let mut cells = line.split('|').map(str::trim).skip(1);
-        if let (Some(key), Some(ty)) = (cells.next(), cells.next())
-            && let Some(key) = key.strip_prefix('`').and_then(|k| k.strip_suffix('`'))
-        {
-            sections.entry(section.clone()).or_default().push((key.to_owned(), ty.to_owned()));
-        }
-    }
-    sections
-}
-
-fn check_line(keys: &[(String, String)], line: &Value) {
-    let object = line.as_object().expect("an object");
-    let found: Vec<_> = object.keys().map(String::as_str).collect();
-    let documented: Vec<_> = keys.iter().map(|(key, _)| &**key).collect();
-    assert_eq!(found, documented);
-    for (key, ty) in keys {
-        let value = &object[key];
-        let (ty, may_be_null) = ty.strip_suffix('?').map_or((&**ty, false), |ty| (ty, true));
-        let fits = match (value, ty) {
-            (Value::Null, _) => may_be_null,
-            (Value::String(_), "string")
-            | (Value::Number(_), "number")
-            | (Value::Bool(_), "bool")
-            | (Value::Array(_), "array")
-            | (Value::Object(_), "object") => true,
-            _ => false,
-        };
-        assert!(fits, "`{key}` is {value}, documented as {ty}");
-    }
-}
+use std::collections::BTreeMap;
 
 fn keys(value: &Value) -> Vec<&str> {
     value.as_object().expect("an object").keys().map(String::as_str).collect()
@@ -72,7 +30,7 @@ fn plan() {
     }
     assert!(lines.len() > 60, "{}", lines.len());
     for line in &lines {
-        check_line(&schema["plan"], line);
+        schema.check("plan", line);
         assert_eq!(keys(&line["local"]), ["type_id", "spec"]);
         if !line["source"].is_null() {
             assert_eq!(keys(&line["source"]), ["file", "line", "column", "text"]);
@@ -109,13 +67,13 @@ fn numbers_restart_in_every_section() {
 
 #[test]
 fn check() {
-    let keys_of = &schema()["check"];
+    let schema = schema();
     let objects = ["check", "exec.bpf.o", "linux-6.1.btf", "--format", "json"];
     let kernels = ["--btf", "linux-5.10.btf", "--btf", "linux-6.1.btf", "--btf", "exec.bpf.c"];
     let run = run(objects.iter().chain(&kernels));
     assert_eq!(run.exit, 2);
     let lines = run.lines();
-    lines.iter().for_each(|line| check_line(keys_of, line));
+    lines.iter().for_each(|line| schema.check("check", line));
     let verdicts: Vec<_> = lines.iter().map(|line| line["verdict"].as_str().unwrap()).collect();
     assert_eq!(verdicts, ["bad_input", "bad_input", "poisoned", "ok"]);
     let bad = &lines[2]["relocations"][0];
@@ -130,7 +88,7 @@ fn explain() {
     let run = run(["explain", "exec.bpf.o", "--btf", "linux-5.10.btf", "--format", "json"]);
     let lines = run.lines();
     assert_eq!((run.exit, lines.len()), (1, 1));
-    lines.iter().for_each(|line| check_line(&schema()["explain"], line));
+    lines.iter().for_each(|line| schema().check("explain", line));
 }
 
 #[test]
@@ -139,7 +97,7 @@ fn inspect() {
     for object in ["exec.bpf.o", "config.bpf.o", "module.bpf.o"] {
         let lines = run_in(&prebuilt("kernel"), ["inspect", object, "--format", "json"]).lines();
         assert_eq!(lines.len(), 1);
-        lines.iter().for_each(|line| check_line(&schema["inspect"], line));
+        lines.iter().for_each(|line| schema.check("inspect", line));
     }
 }
 
@@ -150,7 +108,7 @@ fn patch() {
     let args = ["patch", "exec.bpf.o", "--btf", "linux-5.10.btf", "--format", "json", "-o"];
     let lines = run(args.iter().map(std::ffi::OsStr::new).chain([out.as_os_str()])).lines();
     assert_eq!(lines.len(), 1);
-    check_line(&schema()["patch"], &lines[0]);
+    schema().check("patch", &lines[0]);
 }
 
 #[test]
@@ -159,7 +117,7 @@ fn bad_input() {
     for command in ["plan", "explain", "inspect"] {
         let run = run([command, "nosuch.o", "--format", "json"]);
         assert_eq!((run.exit, run.err.lines().count()), (2, 1));
-        run.lines().iter().for_each(|line| check_line(&schema["Bad input"], line));
+        run.lines().iter().for_each(|line| schema.check("Bad input", line));
         assert_eq!(keys(&run.lines()[0]["error"]), ["file", "what", "help"]);
     }
 }

@@ -100,8 +100,10 @@ fn demo_needs_nothing() {
 
 #[test]
 fn every_command_has_help_with_an_example() {
-    for command in [&["check"][..], &["plan"], &["explain"], &["patch"], &["inspect"], &["btf", "dump"]] {
-        let help = run(command.iter().chain(&["--help"]));
+    let commands = "check,plan,explain,patch,inspect,btf dump,btf list,btf show,prog,prog list,prog show,prog dump,\
+                    map,map list,map show,map dump,link,link list,link show";
+    for command in commands.split(',') {
+        let help = run(command.split(' ').chain(["--help"]));
         assert!(help.exit == 0 && help.out.contains("Example"), "{command:?}: {}", help.out);
     }
     assert_eq!(run(["nonsense"]).exit, 2);

@@ -3,7 +3,8 @@
 use crate::{
     app::App,
     args::{self, DumpFormat},
-    error::BadInput,
+    args_kernel,
+    error::{BadInput, shown},
     input::{
         file,
         target::{beside, parse_on, wants_base},
@@ -11,6 +12,7 @@ use crate::{
     },
     json,
     json_btf::TypeFacts,
+    kernel,
 };
 use core_relo::{
     TypeId,
@@ -18,8 +20,23 @@ use core_relo::{
 };
 use std::{io, path::Path, sync::Arc};
 
-pub(crate) fn dump(app: &mut App<'_>, args: &args::Dump) -> io::Result<()> {
-    let btf = match open(&args.path, args.base.as_deref()) {
+pub(crate) fn run(app: &mut App<'_>, args: &args_kernel::Btf) -> io::Result<()> {
+    match args {
+        args_kernel::Btf::Dump(args) => dump(app, args),
+        args_kernel::Btf::List(args) => super::btf_kernel::list(app, args),
+        args_kernel::Btf::Show(args) => super::btf_kernel::show(app, args),
+    }
+}
+
+fn dump(app: &mut App<'_>, args: &args::Dump) -> io::Result<()> {
+    let (opened, called) = match (args.kernel_id, &args.path) {
+        (Some(id), _) => (of_kernel(id), format!("BTF {id}")),
+        (None, path) => {
+            let path = path.as_deref().unwrap_or(Path::new(""));
+            (open(path, args.base.as_deref()).map(Arc::new), shown(path))
+        }
+    };
+    let btf = match opened {
         Ok(btf) => btf,
         Err(bad) => return app.fail(&bad),
     };
@@ -36,9 +53,9 @@ pub(crate) fn dump(app: &mut App<'_>, args: &args::Dump) -> io::Result<()> {
         (Some(id), _) => {
             let (first, end) = (btf.first_id().0, btf.end_id().0);
             let what = format!("no type [{id}]; there are [{first}] to [{}]", end.saturating_sub(1));
-            app.fail(&BadInput::at(&args.path, what))
+            app.fail(&BadInput::new(called, what))
         }
-        (None, Some(name)) => app.fail(&BadInput::at(&args.path, format_args!("no type `{name}`"))),
+        (None, Some(name)) => app.fail(&BadInput::new(called, format_args!("no type `{name}`"))),
         (None, None) => Ok(()),
     }
 }
@@ -50,6 +67,15 @@ fn selected<'b>(btf: &'b Btf<'_>, args: &'b args::Dump) -> Box<dyn Iterator<Item
         Some(id) => Box::new(btf.ty(TypeId(id)).into_iter().filter(is_named)),
         None => Box::new(btf.types().filter(is_named)),
     }
+}
+
+/// The BTF of an id in the running kernel.
+fn of_kernel(id: u32) -> Result<Arc<Btf<'static>>, BadInput> {
+    let which = args_kernel::Which { id: Some(id), ..args_kernel::Which::default() };
+    kernel::select::selected(kernel::Kind::Btf, &which)?;
+    kernel::types::Types::default().get(id).ok_or_else(|| {
+        BadInput::new(format!("BTF {id}"), "cannot be read").help("run it with -v: it says why")
+    })
 }
 
 fn open(path: &Path, base: Option<&Path>) -> Result<Btf<'static>, BadInput> {

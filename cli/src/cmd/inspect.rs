@@ -241,9 +241,9 @@ impl ProgramFacts {
 }
 
 /// `TRACING` of `BPF_PROG_TYPE_TRACING`, in lower case.
-fn short(name: &str) -> String {
-    let name =
-        name.strip_prefix("BPF_PROG_TYPE_").or_else(|| name.strip_prefix("BPF_MAP_TYPE_")).unwrap_or(name);
+pub(crate) fn short(name: &str) -> String {
+    let prefixes = ["BPF_PROG_TYPE_", "BPF_MAP_TYPE_", "BPF_LINK_TYPE_"];
+    let name = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
     name.strip_prefix("BPF_").unwrap_or(name).to_lowercase()
 }
 

@@ -2,12 +2,18 @@
 
 pub(crate) mod about;
 pub(crate) mod btf;
+pub(crate) mod btf_kernel;
 pub(crate) mod check;
 pub(crate) mod demo;
 pub(crate) mod explain;
 pub(crate) mod inspect;
+pub(crate) mod link;
+pub(crate) mod map;
+pub(crate) mod map_dump;
 pub(crate) mod patch;
 pub(crate) mod plan;
+pub(crate) mod prog;
+pub(crate) mod prog_dump;
 
 use crate::{
     app::{App, Exit},

@@ -1,7 +1,10 @@
 //! Running the command as a user does.
-#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(dead_code, clippy::panic, reason = "each test file uses its part, and fails by panicking")]
 
+use serde_json::Value;
 use std::{
+    collections::BTreeMap,
+    fs,
     path::{Path, PathBuf},
     process::{Command, Output},
 };
@@ -50,4 +53,51 @@ pub(crate) fn prebuilt(name: &str) -> PathBuf {
 
 pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
+}
+
+/// docs/json.md: section → keys and types, as its tables have them.
+#[derive(Debug)]
+pub(crate) struct Schema(BTreeMap<String, Vec<(String, String)>>);
+
+pub(crate) fn schema() -> Schema {
+    let doc = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/json.md");
+    let mut sections = BTreeMap::<_, Vec<_>>::new();
+    let mut section = String::new();
+    for line in fs::read_to_string(doc).expect("docs/json.md").lines() {
+        if let Some(title) = line.strip_prefix("## ") {
+            title.replace('`', "").clone_into(&mut section);
+        }
+        let mut cells = line.split('|').map(str::trim).skip(1);
+        if let (Some(key), Some(ty)) = (cells.next(), cells.next())
+            && let Some(key) = key.strip_prefix('`').and_then(|k| k.strip_suffix('`'))
+        {
+            sections.entry(section.clone()).or_default().push((key.to_owned(), ty.to_owned()));
+        }
+    }
+    Schema(sections)
+}
+
+impl Schema {
+    /// Every key of a section is there, in its order and of its type, and no other.
+    pub(crate) fn check(&self, section: &str, line: &Value) {
+        let keys = self.0.get(section).unwrap_or_else(|| panic!("docs/json.md has no keys of `{section}`"));
+        let object = line.as_object().expect("an object");
+        let found: Vec<_> = object.keys().map(String::as_str).collect();
+        let documented: Vec<_> = keys.iter().map(|(key, _)| &**key).collect();
+        assert_eq!(found, documented, "{section}");
+        for ((key, ty), value) in keys.iter().zip(object.values()) {
+            let (ty, may_be_null) = ty.strip_suffix('?').map_or((&**ty, false), |ty| (ty, true));
+            let fits = match (value, ty) {
+                (Value::Null, _) => may_be_null,
+                (_, "any")
+                | (Value::String(_), "string")
+                | (Value::Number(_), "number")
+                | (Value::Bool(_), "bool")
+                | (Value::Array(_), "array")
+                | (Value::Object(_), "object") => true,
+                _ => false,
+            };
+            assert!(fits, "`{key}` is {value}, documented as {ty}");
+        }
+    }
 }

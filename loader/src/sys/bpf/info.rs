@@ -1,6 +1,6 @@
 //! What the kernel says of a program, map, BTF or link (`BPF_OBJ_GET_INFO_BY_FD`).
 
-use super::{Cmd, OBJ_NAME_LEN, address_mut, attr, call_done, fd};
+use super::{Cmd, OBJ_NAME_LEN, address_mut, attr, call_done, count, fd};
 use crate::sys::Errno;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -197,24 +197,27 @@ pub fn link_info(link: &impl AsFd) -> Result<LinkInfo, Errno> {
     Ok(info)
 }
 
-/// The name of the raw tracepoint or the iterator's target that a link is attached to; empty of other links.
+/// The name of what a link is attached to: the raw tracepoint, the iterator's target, the function, tracepoint or binary of a
+/// perf event, the binary of uprobe.multi; empty of other links.
 pub fn link_target_name(link: &impl AsFd) -> Result<String, Errno> {
-    const RAW_TRACEPOINT: u32 = 1;
-    const ITER: u32 = 4;
-    let first = link_info(link)?;
-    if first.link_type != RAW_TRACEPOINT && first.link_type != ITER {
-        return Ok(String::new());
-    }
-    // Both begin with the address of a name and the room for it.
-    let mut name = vec![0u8; 256];
+    // By type: the words at which the name's address and the room for it lie.
+    let (address, room) = match link_info(link)?.link_type {
+        1 | 4 => (0, 2), // raw tracepoint, iterator
+        7 => (2, 4),     // perf event, of whatever kind
+        12 => (0, 8),    // uprobe.multi
+        _ => return Ok(String::new()),
+    };
+    let mut name = vec![0u8; 4096];
     let mut info = LinkInfo::default();
     let at = address_mut(&mut name);
     let (low, high) = (low32(at), low32(at >> 32));
-    let room = u32::try_from(name.len()).unwrap_or_default();
     let order =
         if core_relo::Endian::native() == core_relo::Endian::Little { [low, high] } else { [high, low] };
-    for (to, from) in info.detail.iter_mut().zip(order.into_iter().chain([room])) {
+    for (to, from) in info.detail.iter_mut().skip(address).zip(order) {
         *to = from;
+    }
+    for to in info.detail.iter_mut().skip(room).take(1) {
+        *to = count(&name)?;
     }
     get(link.as_fd(), &mut info)?;
     Ok(name_of(&name))

@@ -1,0 +1,133 @@
+//! `btf list` and `btf show`: the BTF in the running kernel.
+
+use crate::{
+    app::App,
+    args::Format,
+    args_kernel::{BtfShow, List, Which},
+    json,
+    kernel::{self, Holders, Kind, Owner, select},
+    render::{kernel as render, table::Columns},
+};
+use core_relo_loader::sys::{self, Errno};
+use serde::Serialize;
+use std::{collections::BTreeMap, io, os::fd::OwnedFd};
+
+pub(crate) fn list(app: &mut App<'_>, args: &List) -> io::Result<()> {
+    let found = match kernel::all(Kind::Btf) {
+        Ok(found) => facts(app, &found)?,
+        Err(bad) => return app.fail(&bad),
+    };
+    if args.format == Format::Json {
+        return found.iter().try_for_each(|b| json::line(app.out, b));
+    }
+    let mut table = Columns::new();
+    render::head(&mut table, &["ID", "NAME", "BYTES", "PROGRAMS", "MAPS", "HELD BY"]);
+    for b in &found {
+        table.row([
+            format!(">{}", b.id),
+            b.name_words(),
+            format!(">{}", b.bytes),
+            render::numbers(&b.prog_ids),
+            render::numbers(&b.map_ids),
+            render::held_by(&b.pids, &[]),
+        ]);
+    }
+    render::table(app.out, &mut table, found.len(), "there is no BTF")
+}
+
+pub(crate) fn show(app: &mut App<'_>, args: &BtfShow) -> io::Result<()> {
+    let found = match select::selected(Kind::Btf, &Which::from(&args.which)) {
+        Ok(found) => facts(app, &found)?,
+        Err(bad) => return app.fail(&bad),
+    };
+    match args.format {
+        Format::Json => found.iter().try_for_each(|b| json::line(app.out, b)),
+        Format::Text => found.iter().try_for_each(|b| b.write(app.out)),
+    }
+}
+
+/// The facts of each; one that cannot be read is reported and left out.
+fn facts(app: &mut App<'_>, found: &[(u32, OwnedFd)]) -> io::Result<Vec<BtfFacts>> {
+    let (holders, users) = (Holders::look(), Users::look());
+    let mut all = Vec::new();
+    for (id, fd) in found {
+        match BtfFacts::new(fd, &holders, &users) {
+            Ok(btf) => all.push(btf),
+            Err(e) => app.fail(&kernel::unreadable(Kind::Btf, *id, "its info", e))?,
+        }
+    }
+    Ok(all)
+}
+
+/// Programs and maps by the BTF they refer to.
+#[derive(Default)]
+struct Users {
+    programs: BTreeMap<u32, Vec<u32>>,
+    maps: BTreeMap<u32, Vec<u32>>,
+}
+
+impl Users {
+    fn look() -> Self {
+        let mut users = Self::default();
+        for (id, fd) in kernel::all(Kind::Prog).unwrap_or_default() {
+            if let Ok(info) = sys::prog_info(&fd) {
+                users.programs.entry(info.btf_id).or_default().push(id);
+            }
+        }
+        for (id, fd) in kernel::all(Kind::Map).unwrap_or_default() {
+            if let Ok(info) = sys::map_info(&fd) {
+                users.maps.entry(info.btf_id).or_default().push(id);
+            }
+        }
+        users
+    }
+}
+
+/// A BTF, as `show` prints it and as JSON.
+#[derive(Debug, Serialize)]
+struct BtfFacts {
+    id: u32,
+    name: Option<String>,
+    kernel: bool,
+    bytes: u32,
+    prog_ids: Vec<u32>,
+    map_ids: Vec<u32>,
+    pids: Vec<Owner>,
+}
+
+impl BtfFacts {
+    fn new(fd: &OwnedFd, holders: &Holders, users: &Users) -> Result<Self, Errno> {
+        let info = sys::btf_info(fd)?;
+        let of = |users: &BTreeMap<u32, Vec<u32>>| users.get(&info.id).cloned().unwrap_or_default();
+        Ok(Self {
+            id: info.id,
+            name: Some(sys::btf_name(fd)?).filter(|name| !name.is_empty()),
+            kernel: info.kernel_btf != 0,
+            bytes: info.btf_size,
+            prog_ids: of(&users.programs),
+            map_ids: of(&users.maps),
+            pids: holders.owners(Kind::Btf, info.id).to_vec(),
+        })
+    }
+
+    fn name_words(&self) -> String {
+        let name = render::plain(self.name.as_deref().unwrap_or_default());
+        match (self.kernel, name.as_str()) {
+            (true, "vmlinux") => "vmlinux (kernel)".to_owned(),
+            (true, name) => format!("{name} (module)"),
+            (false, _) => name,
+        }
+    }
+
+    fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        render::title(out, self.id, "btf", &self.name_words())?;
+        render::field(out, "size", format_args!("{} bytes", self.bytes))?;
+        if !self.prog_ids.is_empty() {
+            render::field(out, "programs", render::numbers(&self.prog_ids))?;
+        }
+        if !self.map_ids.is_empty() {
+            render::field(out, "maps", render::numbers(&self.map_ids))?;
+        }
+        render::holders(out, &self.pids, &[])
+    }
+}

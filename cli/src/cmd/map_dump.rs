@@ -1,0 +1,273 @@
+//! `map dump`: a map's elements, by the types of its keys and values.
+
+use crate::{
+    app::App,
+    args::Format,
+    args_kernel::MapDump,
+    cmd::{
+        inspect::short,
+        map::{key_type, type_name, value_type},
+    },
+    error::BadInput,
+    json, json_value,
+    kernel::{self, Kind, select, types::Types},
+    render::kernel as render,
+};
+use core_relo::{TypeId, btf::Btf};
+use core_relo_loader::{
+    object::MapType,
+    sys::{self, Errno, MapInfo, MapShape},
+};
+use serde::Serialize;
+use serde_json::Value;
+use std::{fmt::Write as _, io, os::fd::OwnedFd, sync::Arc};
+
+/// A line may be so long before a value is broken into several.
+const LINE: usize = 100;
+
+pub(crate) fn run(app: &mut App<'_>, args: &MapDump) -> io::Result<()> {
+    let maps = match select::selected(Kind::Map, &args.which) {
+        Ok(maps) => maps,
+        Err(bad) => return app.fail(&bad),
+    };
+    let mut types = Types::default();
+    for (id, fd) in &maps {
+        let dumped = Dump::new(fd, args, &mut types).and_then(|dump| {
+            if args.format == Format::Text {
+                render::title(
+                    app.out,
+                    dump.info.id,
+                    &short(&type_name(dump.info.map_type)),
+                    &dump.info.name(),
+                )
+                .map_err(Failed::Write)?;
+            }
+            dump.run(app)
+        });
+        match dumped {
+            Ok(()) => {}
+            Err(Failed::Write(e)) => return Err(e),
+            Err(Failed::Kernel(e)) => app.fail(&kernel::unreadable(Kind::Map, *id, "its elements", e))?,
+            Err(Failed::Bad(bad)) => app.fail(&bad)?,
+        }
+    }
+    Ok(())
+}
+
+enum Failed {
+    Write(io::Error),
+    Kernel(Errno),
+    Bad(BadInput),
+}
+
+impl From<Errno> for Failed {
+    fn from(e: Errno) -> Self {
+        Self::Kernel(e)
+    }
+}
+
+impl From<io::Error> for Failed {
+    fn from(e: io::Error) -> Self {
+        Self::Write(e)
+    }
+}
+
+type Typed = Option<(Arc<Btf<'static>>, TypeId)>;
+
+/// A map that is being dumped.
+struct Dump<'m> {
+    info: MapInfo,
+    shape: MapShape<'m>,
+    key: Typed,
+    value: Typed,
+    with_types: bool,
+    format: Format,
+}
+
+/// An element as JSON.
+#[derive(Serialize)]
+struct Element<'a> {
+    map_id: u32,
+    key: Option<Value>,
+    value: Option<Value>,
+    key_bytes: String,
+    value_bytes: Option<String>,
+    cpus: Option<&'a [PerCpu]>,
+}
+
+/// One processor's value of an element.
+#[derive(Serialize)]
+struct PerCpu {
+    cpu: usize,
+    value: Option<Value>,
+    value_bytes: String,
+}
+
+impl<'m> Dump<'m> {
+    fn new(fd: &'m OwnedFd, args: &MapDump, types: &mut Types) -> Result<Self, Failed> {
+        let info = sys::map_info(fd)?;
+        let shape = MapShape::of(fd)?;
+        let (key, value) =
+            if args.hex { (None, None) } else { (key_type(&info, types), value_type(&info, types)) };
+        Ok(Self { info, shape, key, value, with_types: args.types, format: args.format })
+    }
+
+    fn run(&self, app: &mut App<'_>) -> Result<(), Failed> {
+        if let Some(why) = cannot_be_listed(self.info.map_type) {
+            let called = kernel::called(Kind::Map, self.info.id, &render::plain(&self.info.name()));
+            return Err(Failed::Bad(BadInput::new(called, why.0).help(why.1)));
+        }
+        let mut value = vec![0; self.shape.value_size()];
+        if self.shape.key_size() == 0 {
+            // A queue or stack shows the element that is to be taken next, and no other.
+            return match sys::map_lookup(self.shape, &[], &mut value, 0) {
+                Ok(()) => Ok(self.element(app.out, &[], &value)?),
+                Err(e) if e.name() == Some("ENOENT") => Ok(()),
+                Err(e) => Err(e.into()),
+            };
+        }
+        // Elements deleted meanwhile make a walk begin anew: it must end nevertheless.
+        let most = u64::from(self.info.max_entries).saturating_mul(2).max(64);
+        let (mut key, mut next) = (None, vec![0; self.shape.key_size()]);
+        let mut seen = 0u64;
+        while sys::map_next_key(self.shape, key.as_deref(), &mut next)? {
+            match sys::map_lookup(self.shape, &next, &mut value, 0) {
+                Ok(()) => self.element(app.out, &next, &value)?,
+                // Deleted meanwhile, or an empty place in a map of maps.
+                Err(e) if e.name() == Some("ENOENT") => {}
+                Err(e) => return Err(e.into()),
+            }
+            seen += 1;
+            if seen >= most {
+                app.note(
+                    "the map changes faster than it can be read: some elements may be missing or come twice",
+                )?;
+                break;
+            }
+            key = Some(next.clone());
+        }
+        Ok(())
+    }
+
+    fn element(&self, out: &mut dyn io::Write, key: &[u8], value: &[u8]) -> io::Result<()> {
+        match self.format {
+            Format::Json => self.json(out, key, value),
+            Format::Text => self.text(out, key, value),
+        }
+    }
+
+    /// The values of an element: one, or one for each processor.
+    fn per_cpu<'v>(&self, value: &'v [u8]) -> Option<impl Iterator<Item = &'v [u8]> + use<'v>> {
+        let each = usize::try_from(self.info.value_size).unwrap_or(usize::MAX);
+        let is_per_cpu = matches!(
+            MapType::from_number(self.info.map_type),
+            Some(
+                MapType::PercpuHash
+                    | MapType::PercpuArray
+                    | MapType::LruPercpuHash
+                    | MapType::PercpuCgroupStorage
+            )
+        );
+        let apart = each.next_multiple_of(8).max(8);
+        is_per_cpu.then(|| value.chunks(apart).map(move |one| one.get(..each).unwrap_or(one)))
+    }
+
+    fn json(&self, out: &mut dyn io::Write, key: &[u8], value: &[u8]) -> io::Result<()> {
+        let of =
+            |ty: &Typed, bytes: &[u8]| ty.as_ref().map(|(btf, id)| json_value::of(&btf.value(*id, bytes)));
+        let cpus: Option<Vec<_>> = self.per_cpu(value).map(|values| {
+            let one = |(cpu, bytes)| PerCpu { cpu, value: of(&self.value, bytes), value_bytes: hex(bytes) };
+            values.enumerate().map(one).collect()
+        });
+        let whole = cpus.is_none();
+        let element = Element {
+            map_id: self.info.id,
+            key: of(&self.key, key),
+            value: if whole { of(&self.value, value) } else { None },
+            key_bytes: hex(key),
+            value_bytes: whole.then(|| hex(value)),
+            cpus: cpus.as_deref(),
+        };
+        json::line(out, &element)
+    }
+
+    fn text(&self, out: &mut dyn io::Write, key: &[u8], value: &[u8]) -> io::Result<()> {
+        let key = if key.is_empty() { "next".to_owned() } else { self.words(&self.key, key, 0, usize::MAX) };
+        match self.per_cpu(value) {
+            None => {
+                let room = LINE.saturating_sub(key.len());
+                writeln!(out, "[{key}] = {}", self.words(&self.value, value, 0, room))
+            }
+            Some(values) => {
+                writeln!(out, "[{key}] =")?;
+                values.enumerate().try_for_each(|(cpu, bytes)| {
+                    writeln!(out, "\tcpu {cpu}: {}", self.words(&self.value, bytes, 1, LINE))
+                })
+            }
+        }
+    }
+
+    /// Bytes by their type, on one line if there is room; as they are if there is no type.
+    fn words(&self, ty: &Typed, bytes: &[u8], indent: usize, room: usize) -> String {
+        match ty {
+            Some((btf, id)) => {
+                let text = btf.value(*id, bytes).text().types(self.with_types).indent(indent);
+                let line = text.to_string();
+                if line.len() <= room { line } else { format!("{text:#}") }
+            }
+            None => match (self.refers_to(), <[u8; 4]>::try_from(bytes)) {
+                (Some(what), Ok(id)) if std::ptr::eq(ty, &raw const self.value) => {
+                    format!("{what} {}", core_relo::Endian::native().word(id))
+                }
+                _ => spaced(bytes),
+            },
+        }
+    }
+
+    /// What the four bytes of a value are the id of.
+    fn refers_to(&self) -> Option<&'static str> {
+        match MapType::from_number(self.info.map_type)? {
+            MapType::ProgArray => Some("program"),
+            MapType::ArrayOfMaps | MapType::HashOfMaps => Some("map"),
+            _ => None,
+        }
+    }
+}
+
+/// Why maps of a type have no list of elements, and what to do instead.
+fn cannot_be_listed(map_type: u32) -> Option<(&'static str, &'static str)> {
+    Some(match MapType::from_number(map_type)? {
+        MapType::Ringbuf | MapType::UserRingbuf => {
+            ("a ring buffer has no elements to look at", "whoever consumes it sees what it holds")
+        }
+        MapType::PerfEventArray => {
+            ("a perf event array holds descriptors, which cannot be read", "its owner reads it")
+        }
+        MapType::BloomFilter => ("a Bloom filter does not know its elements", "ask it for one"),
+        MapType::SkStorage | MapType::TaskStorage | MapType::InodeStorage | MapType::CgrpStorage => (
+            "local storage lies with its owners and cannot be listed",
+            "an iterator program (iter/bpf_sk_storage_map) can",
+        ),
+        MapType::CgroupArray => ("a cgroup array cannot be read", "its owner knows what it put there"),
+        MapType::Arena => ("an arena is memory, not elements", "whoever maps it sees what it holds"),
+        _ => return None,
+    })
+}
+
+/// Bytes as digits.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut all, b| {
+        // Writing to a string does not fail.
+        let _ = write!(all, "{b:02x}");
+        all
+    })
+}
+
+/// Bytes as digits for people, sixteen on a line if they are many.
+fn spaced(bytes: &[u8]) -> String {
+    let line = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<Vec<_>>().join(" ");
+    if bytes.len() <= 32 {
+        return line(bytes);
+    }
+    bytes.chunks(16).enumerate().map(|(at, bytes)| format!("\n\t{:04x}  {}", at * 16, line(bytes))).collect()
+}

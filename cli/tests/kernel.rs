@@ -1,0 +1,537 @@
+//! The commands that look at the running kernel, on maps and programs of this process's own. Needs root.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod common;
+
+use common::{Run, run, schema};
+use core_relo::{
+    Endian, TypeId,
+    btf::{Builder, BuiltMember, Kind},
+    insn::Insn,
+};
+use core_relo_loader::sys::{
+    self, BtfLoad, LinkCreate, LinkExtra, LinkTarget, MapCreate, MapFd, ProgLoad, map_update,
+};
+use serde_json::{Value, json};
+use std::{
+    fs::{self, File},
+    os::fd::{AsFd as _, OwnedFd},
+    path::PathBuf,
+    process::{Command, id},
+};
+
+const HASH: u32 = 1;
+const ARRAY: u32 = 2;
+const PROG_ARRAY: u32 = 3;
+const PERCPU_ARRAY: u32 = 6;
+const ARRAY_OF_MAPS: u32 = 12;
+const QUEUE: u32 = 22;
+const RINGBUF: u32 = 27;
+
+/// Types that the fixtures use, loaded into the kernel.
+struct Types {
+    fd: OwnedFd,
+    int: TypeId,
+    event: TypeId,
+    main: TypeId,
+    callee: TypeId,
+    strings: [u32; 4],
+}
+
+/// What a live test stands on; `None`, and a word about it, where bpf(2) is not to be had.
+fn types() -> Option<Types> {
+    let mut b = Builder::new(Endian::native());
+    let int = b.int("int", 4, Builder::SIGNED);
+    let char = b.int("char", 1, Builder::SIGNED);
+    let comm = b.array(char, int, 8);
+    let mode = b.enumeration("mode", 4, false, &[("OFF", 0), ("ON", 1)]);
+    let field = |name, ty, bit_offset, bitfield_bits| BuiltMember { name, ty, bit_offset, bitfield_bits };
+    let event = b.composite(
+        Kind::Struct,
+        "event",
+        24,
+        &[
+            field("pid", int, 0, 0),
+            field("comm", comm, 32, 0),
+            field("mode", mode, 96, 0),
+            field("low", int, 128, 4),
+            field("high", int, 132, 28),
+            field("last", int, 160, 0),
+        ],
+    );
+    let context = b.pointer(TypeId::VOID);
+    let proto = b.func_proto(int, &[("ctx", context)]);
+    let main = b.func("count_things_of_a_long_name", proto, 1);
+    let callee = b.func("add_up", proto, 0);
+    let strings = ["dir/count.bpf.c", "\treturn add_up(ctx);", "  return 7;", "static int add_up(void *ctx)"];
+    let strings = strings.map(|s| b.string(s).0);
+    let bytes = b.finish();
+    let mut log = vec![0; 4096];
+    match sys::btf_load(&BtfLoad { btf: &bytes, token: None }, &mut log) {
+        Ok(fd) => Some(Types { fd, int, event, main, callee, strings }),
+        Err(e) => {
+            println!(
+                "SKIP: no BTF can be loaded here: {e} {}",
+                String::from_utf8_lossy(&log).trim_matches('\0')
+            );
+            None
+        }
+    }
+}
+
+/// A name no other test and no other run uses.
+fn unique(what: &str) -> String {
+    format!("{what}_{}", id())
+}
+
+fn map_id(map: &MapFd) -> u32 {
+    sys::map_info(map).unwrap().id
+}
+
+fn native32(v: u32) -> [u8; 4] {
+    Endian::native().u32_bytes(v)
+}
+
+/// A map of `int` to `struct event`.
+fn typed_map(types: &Types, map_type: u32, name: &str) -> MapFd {
+    let fd = sys::map_create(&MapCreate {
+        map_type,
+        name: name.as_bytes(),
+        key_size: 4,
+        value_size: 24,
+        max_entries: 2,
+        btf: Some(types.fd.as_fd()),
+        key_type: types.int.0,
+        value_type: types.event.0,
+        ..MapCreate::default()
+    });
+    MapFd::new(fd.unwrap()).unwrap()
+}
+
+fn event(pid: u32) -> Vec<u8> {
+    let mut out = native32(pid).to_vec();
+    out.extend(*b"bash\0\0\0\0");
+    out.extend(native32(1));
+    let bits = if Endian::native() == Endian::Little { 0xffff_fff2 } else { 0x2fff_ffff };
+    out.extend(native32(bits));
+    out.extend(native32(u32::MAX));
+    out
+}
+
+const EVENT: &str = r#"{.pid = 7, .comm = "bash", .mode = ON, .low = 2, .high = -1, .last = -1}"#;
+
+fn event_json(pid: u32) -> Value {
+    json!({"pid": pid, "comm": "bash", "mode": "ON", "low": 2, "high": -1, "last": -1})
+}
+
+fn insn(code: u8, dst: u8, src: u8, off: i16, imm: i32) -> [u8; 8] {
+    Insn { code, dst, src, off, imm }.encode(Endian::native())
+}
+
+/// A socket filter that calls a subprogram and a helper, looks into a map, and has source lines.
+fn program(types: &Types, map: &MapFd, name: &str) -> OwnedFd {
+    use std::os::fd::AsRawFd as _;
+    let code = [
+        insn(0x18, 6, 1, 0, map.as_fd().as_raw_fd()), // r6 = map
+        insn(0, 0, 0, 0, 0),
+        insn(0x85, 0, 0, 0, 5), // call ktime_get_ns
+        insn(0x85, 0, 1, 0, 1), // call add_up
+        insn(0x95, 0, 0, 0, 0), // exit
+        insn(0xb7, 0, 0, 0, 7), // add_up: r0 = 7
+        insn(0x15, 0, 0, 1, 0), // if r0 == 0 goto +1
+        insn(0x07, 0, 0, 0, 1), // r0 += 1
+        insn(0x95, 0, 0, 0, 0),
+    ];
+    let words = |words: &[u32]| words.iter().flat_map(|w| native32(*w)).collect::<Vec<_>>();
+    let [file, main, seven, callee] = types.strings;
+    let functions = words(&[0, types.main.0, 5, types.callee.0]);
+    let lines = words(&[
+        0,
+        file,
+        main,
+        12 << 10 | 5,
+        3,
+        file,
+        main,
+        13 << 10 | 5,
+        5,
+        file,
+        callee,
+        3 << 10,
+        6,
+        file,
+        seven,
+        4 << 10 | 2,
+    ]);
+    let mut log = vec![0; 65536];
+    let load = ProgLoad {
+        prog_type: 1,
+        name: name.as_bytes(),
+        insns: &code.concat(),
+        license: b"GPL",
+        btf: Some(types.fd.as_fd()),
+        func_info: &functions,
+        func_info_rec_size: 8,
+        line_info: &lines,
+        line_info_rec_size: 16,
+        log_level: 1,
+        ..ProgLoad::default()
+    };
+    let loaded = sys::prog_load(&load, &mut log);
+    loaded.unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&log).trim_matches('\0')))
+}
+
+fn ok(run: Run) -> Run {
+    assert_eq!((run.exit, run.err.as_str()), (0, ""), "{}", run.out);
+    run
+}
+
+#[test]
+fn maps_are_listed_shown_and_dumped_by_their_types() {
+    let Some(types) = types() else { return };
+    let map = typed_map(&types, HASH, "events");
+    let id = map_id(&map).to_string();
+    map_update(map.shape(), &native32(5), &event(7), 0).unwrap();
+
+    let text = ok(run(["map", "dump", "--id", &id])).out;
+    assert_eq!(text, format!("{id}  hash  events\n[5] = {EVENT}\n"));
+    let typed = ok(run(["map", "dump", "--id", &id, "--types"])).out;
+    assert!(
+        typed.contains("[(int)5] = (struct event){\n\t.pid = (int)7,\n\t.comm = (char[8])\"bash\",\n"),
+        "{typed}"
+    );
+    let hex = ok(run(["map", "dump", "--id", &id, "--hex"])).out;
+    let bytes = |of: &[u8]| of.iter().map(|b| format!("{b:02x}")).collect::<Vec<_>>();
+    assert!(
+        hex.ends_with(&format!("[{}] = {}\n", bytes(&native32(5)).join(" "), bytes(&event(7)).join(" "))),
+        "{hex}"
+    );
+
+    let schema = schema();
+    let lines = ok(run(["map", "dump", "--id", &id, "--format", "json"])).lines();
+    assert_eq!(lines.len(), 1);
+    schema.check("map dump", &lines[0]);
+    assert_eq!((&lines[0]["key"], &lines[0]["value"]), (&json!(5), &event_json(7)));
+    assert_eq!(lines[0]["value_bytes"], bytes(&event(7)).concat());
+
+    let shown = ok(run(["map", "show", "--id", &id])).out;
+    assert!(
+        shown.contains("24 bytes, struct event\n") && shown.contains(&format!("({})", std::process::id())),
+        "{shown}"
+    );
+    let listed = ok(run(["map", "list", "--format", "json"])).lines();
+    let own = listed.iter().find(|line| line["id"].to_string() == id).expect("the own map is listed");
+    listed.iter().for_each(|line| schema.check("map list, map show", line));
+    assert_eq!((&own["map_type"], &own["key_type"]), (&json!("BPF_MAP_TYPE_HASH"), &json!("int")));
+    assert_eq!(own["pids"][0]["pid"], std::process::id());
+    assert!(ok(run(["map", "list"])).out.contains("events"));
+}
+
+#[test]
+fn values_of_each_processor_are_apart() {
+    let Some(types) = types() else { return };
+    let map = typed_map(&types, PERCPU_ARRAY, "per_cpu");
+    let cpus = usize::try_from(sys::possible_cpus().unwrap()).unwrap();
+    let values: Vec<u8> = (0..cpus).flat_map(|cpu| event(u32::try_from(cpu).unwrap() + 1)).collect();
+    map_update(map.shape(), &native32(1), &values, 0).unwrap();
+    let id = map_id(&map).to_string();
+    let lines = ok(run(["map", "dump", "--id", &id, "--format", "json"])).lines();
+    assert_eq!(lines.len(), 2);
+    schema().check("map dump", &lines[1]);
+    let of_cpus = lines[1]["cpus"].as_array().unwrap();
+    assert_eq!((of_cpus.len(), &lines[1]["value"]), (cpus, &Value::Null));
+    assert_eq!(
+        (&of_cpus[cpus - 1]["cpu"], &of_cpus[cpus - 1]["value"]),
+        (&json!(cpus - 1), &event_json(u32::try_from(cpus).unwrap()))
+    );
+    let text = ok(run(["map", "dump", "--id", &id])).out;
+    assert!(text.contains("[1] =\n\tcpu 0: {.pid = 1, "), "{text}");
+}
+
+#[test]
+fn maps_without_types_and_maps_of_ids() {
+    if types().is_none() {
+        return;
+    }
+    let make = |map_type, key_size, value_size, max_entries, inner: Option<&MapFd>| {
+        let inner = inner.map(|inner| inner.as_fd());
+        let name = b"untyped";
+        let map =
+            MapCreate { map_type, name, key_size, value_size, max_entries, inner, ..MapCreate::default() };
+        MapFd::new(sys::map_create(&map).unwrap()).unwrap()
+    };
+    let dump = |map: &MapFd| run(["map", "dump", "--id", &map_id(map).to_string()]);
+
+    let plain = make(ARRAY, 4, 40, 1, None);
+    map_update(plain.shape(), &native32(0), &[0xab; 40], 0).unwrap();
+    let text = ok(dump(&plain)).out;
+    let sixteen = ["ab"; 16].join(" ");
+    assert!(
+        text.ends_with(&format!(
+            "[00 00 00 00] = \n\t0000  {sixteen}\n\t0010  {sixteen}\n\t0020  ab ab ab ab ab ab ab ab\n"
+        )),
+        "{text}"
+    );
+    let line = &ok(run(["map", "dump", "--id", &map_id(&plain).to_string(), "--format", "json"])).lines()[0];
+    assert_eq!(
+        (&line["key"], &line["value"], &line["value_bytes"]),
+        (&Value::Null, &Value::Null, &json!("ab".repeat(40)))
+    );
+
+    let outer = make(ARRAY_OF_MAPS, 4, 4, 3, Some(&plain));
+    let inner_fd = std::os::fd::AsRawFd::as_raw_fd(&plain.as_fd()).cast_unsigned();
+    map_update(outer.shape(), &native32(1), &native32(inner_fd), 0).unwrap();
+    let text = ok(dump(&outer)).out;
+    assert!(text.ends_with(&format!("[{}] = map {}\n", hex_key(1), map_id(&plain))), "{text}");
+    assert_eq!(text.lines().count(), 2, "empty places are left out: {text}");
+
+    let empty = make(PROG_ARRAY, 4, 4, 2, None);
+    assert_eq!(ok(dump(&empty)).out.lines().count(), 1);
+
+    let queue = make(QUEUE, 0, 4, 2, None);
+    assert_eq!(ok(dump(&queue)).out.lines().count(), 1);
+    map_update(queue.shape(), &[], &[9, 9, 9, 9], 0).unwrap();
+    assert!(ok(dump(&queue)).out.ends_with("[next] = 09 09 09 09\n"));
+
+    let ring = make(RINGBUF, 0, 0, 4096, None);
+    let refused = dump(&ring);
+    assert_eq!((refused.exit, refused.err.lines().count()), (2, 1));
+    assert!(refused.err.contains("(untyped): a ring buffer has no elements"), "{}", refused.err);
+}
+
+fn hex_key(key: u32) -> String {
+    native32(key).iter().map(|b| format!("{b:02x}")).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn programs_are_shown_and_their_instructions_named() {
+    let Some(types) = types() else { return };
+    let map = typed_map(&types, ARRAY, "looked_into");
+    let prog = program(&types, &map, "count_things_of_a_long_name");
+    let info = sys::prog_info(&prog).unwrap();
+    let (id, schema) = (info.id.to_string(), schema());
+
+    let listed = ok(run(["prog", "list", "--format", "json"])).lines();
+    listed.iter().for_each(|line| schema.check("prog list, prog show", line));
+    let own = listed.iter().find(|line| line["id"].to_string() == id).expect("the own program is listed");
+    assert_eq!(own["name"], "count_things_of_a_long_name", "the whole name is in the BTF");
+    assert_eq!(own["map_ids"], json!([map_id(&map)]));
+    assert_eq!(own["program_type"], "BPF_PROG_TYPE_SOCKET_FILTER");
+    let shown = ok(run(["prog", "show", "--id", &id])).out;
+    assert!(shown.starts_with(&format!("{id}  socket_filter  count_things_of_a_long_name\n")), "{shown}");
+    assert!(shown.contains("GPL-compatible") && shown.contains(" UTC by uid "), "{shown}");
+    assert!(ok(run(["prog", "list"])).out.contains("count_things_of_a_long_name"));
+
+    let lines = ok(run(["prog", "dump", "--id", &id, "--format", "json"])).lines();
+    lines.iter().for_each(|line| schema.check("prog dump", line));
+    assert_eq!(
+        lines.len(),
+        usize::try_from(info.xlated_prog_len / 8).unwrap() - 1,
+        "one instruction has two slots"
+    );
+    let map_ref = json!({"id": map_id(&map), "name": "looked_into", "offset": null});
+    assert_eq!(lines[0]["map"], map_ref);
+    assert_eq!(lines[0]["source"]["text"], "return add_up(ctx);");
+    assert_eq!((&lines[0]["source"]["line"], &lines[0]["source"]["column"]), (&json!(12), &json!(5)));
+    let calls: Vec<_> =
+        lines.iter().filter(|line| !line["call"].is_null()).map(|line| &line["call"]).collect();
+    assert_eq!((calls.len(), &calls[0]["kind"]), (2, &json!("helper")));
+    let hidden = calls[0]["name"].is_null();
+    if hidden {
+        println!("SKIP: /proc/kallsyms shows no addresses: helpers have no names here");
+    } else {
+        assert_eq!(calls[0]["name"], "bpf_ktime_get_ns");
+    }
+    assert_eq!(calls[1], &json!({"kind": "function", "name": "add_up"}));
+    assert!(lines.iter().filter(|line| line["function"] == "add_up").count() >= 4);
+
+    let text = ok(run(["prog", "dump", "--id", &id])).out;
+    let expected = [
+        "int count_things_of_a_long_name(void *ctx):\n; return add_up(ctx);  dir/count.bpf.c:12\n".to_owned(),
+        format!("    0: r6 = map {} (looked_into)\n", map_id(&map)),
+        "call add_up\n".to_owned(),
+        "\nint add_up(void *ctx):\n; static int add_up(void *ctx)  dir/count.bpf.c:3\n".to_owned(),
+    ];
+    expected.iter().for_each(|part| assert!(text.contains(part), "no {part} in\n{text}"));
+    assert!(text.contains("if r0 == 0x0 goto +1 <") || text.contains("if r0 == 0 goto +1 <"), "{text}");
+
+    let raw = ok(run(["prog", "dump", "--id", &id, "--raw"])).out;
+    assert!(!raw.contains("add_up") && raw.contains("r0 += 1"), "{raw}");
+    agrees_with_bpftool(&id, &raw);
+}
+
+/// Where there is bpftool, its disassembly says the same, in its own notation.
+fn agrees_with_bpftool(id: &str, raw: &str) {
+    let Ok(theirs) =
+        Command::new("bpftool").args(["-j", "prog", "dump", "xlated", "id", id, "opcodes"]).output()
+    else {
+        return println!("SKIP: no bpftool to compare with");
+    };
+    let Ok(theirs) = serde_json::from_slice::<Value>(&theirs.stdout) else {
+        return println!("SKIP: bpftool does not work");
+    };
+    let theirs: Vec<_> =
+        theirs.as_array().unwrap().iter().map(|insn| insn["disasm"].as_str().unwrap()).collect();
+    assert_eq!(raw.lines().skip(1).count(), theirs.len(), "{raw}\n{theirs:#?}");
+    for (ours, theirs) in raw.lines().skip(1).zip(theirs) {
+        if !theirs.contains("call") && !theirs.contains("map") {
+            let theirs = theirs.split_once(") ").unwrap().1.replace("goto pc", "goto ").replace("0x0 ", "0 ");
+            assert!(ours.ends_with(&theirs), "{ours} / {theirs}");
+        }
+    }
+}
+
+/// A pin that is removed when it is dropped.
+struct Pin(PathBuf);
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        drop(fs::remove_file(&self.0));
+    }
+}
+
+/// Pins somewhere below a mounted bpffs, or says that there is none.
+fn pin(object: &OwnedFd, name: &str) -> Option<Pin> {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let folder = mounts.lines().find_map(|line| {
+        let mut words = line.split(' ').skip(1);
+        let folder = words.next()?;
+        (words.next()? == "bpf").then(|| PathBuf::from(folder))
+    });
+    let Some(folder) = folder else {
+        println!("SKIP: no bpffs is mounted");
+        return None;
+    };
+    let pin = Pin(folder.join(unique(name)));
+    sys::obj_pin(object, &pin.0).unwrap();
+    Some(pin)
+}
+
+#[test]
+fn objects_are_found_by_name_and_by_pin() {
+    let Some(types) = types() else { return };
+    let name = format!("find{}", id());
+    let map = typed_map(&types, ARRAY, &name);
+    let id = map_id(&map);
+    let lines = ok(run(["map", "show", "--name", &name, "--format", "json"])).lines();
+    assert_eq!((lines.len(), &lines[0]["id"]), (1, &json!(id)));
+
+    let prog = program(&types, &map, "count_things_of_a_long_name");
+    for name in ["count_things_of_a_long_name", "count_things_of"] {
+        let lines = ok(run(["prog", "show", "--name", name, "--format", "json"])).lines();
+        assert!(lines.iter().any(|line| line["id"] == sys::prog_info(&prog).unwrap().id), "{name}");
+    }
+    assert_eq!(run(["prog", "show", "--name", "count_things_of_another_name"]).exit, 2);
+
+    let Some(pin) = pin(&prog, "prog") else { return };
+    let path = common::text(&pin.0);
+    let lines = ok(run(["prog", "show", "--pinned", path, "--format", "json"])).lines();
+    assert_eq!(lines[0]["pinned"], json!([path]));
+    let wrong = run(["map", "show", "--pinned", path]);
+    assert_eq!(wrong.exit, 2);
+    assert!(wrong.err.contains("a program is pinned there, no map"), "{}", wrong.err);
+}
+
+#[test]
+fn links_say_what_they_are_attached_to() {
+    let Some(types) = types() else { return };
+    let map = typed_map(&types, ARRAY, "unused");
+    // A program for a cgroup of this test's own.
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    let Some(root) = mounts.lines().find(|line| line.split(' ').nth(2) == Some("cgroup2")) else {
+        return println!("SKIP: no cgroup2 is mounted");
+    };
+    let folder = PathBuf::from(root.split(' ').nth(1).unwrap()).join(unique("core-relo-cli"));
+    if let Err(e) = fs::create_dir(&folder) {
+        return println!("SKIP: no cgroup can be made: {e}");
+    }
+    let code = [insn(0xb7, 0, 0, 0, 1), insn(0x95, 0, 0, 0, 0)].concat();
+    let load =
+        ProgLoad { prog_type: 8, name: b"let_pass", insns: &code, license: b"GPL", ..ProgLoad::default() };
+    let attached = sys::prog_load(&load, &mut []).and_then(|prog| {
+        let group = File::open(&folder).unwrap();
+        let target = LinkTarget::Fd(group.as_fd());
+        let link =
+            LinkCreate { prog: prog.as_fd(), target, attach_type: 0, flags: 0, extra: LinkExtra::None };
+        sys::link_create(&link)
+    });
+    fs::remove_dir(&folder).unwrap();
+    drop(map);
+    let link = match attached {
+        Ok(link) => link,
+        Err(e) => return println!("SKIP: no cgroup link: {e}"),
+    };
+    let id = sys::link_info(&link).unwrap().id.to_string();
+    let schema = schema();
+    let listed = ok(run(["link", "list", "--format", "json"])).lines();
+    listed.iter().for_each(|line| schema.check("link list, link show", line));
+    let own = listed.iter().find(|line| line["id"].to_string() == id).expect("the own link is listed");
+    assert_eq!((&own["link_type"], &own["program"]), (&json!("BPF_LINK_TYPE_CGROUP"), &json!("let_pass")));
+    assert_eq!(own["target"]["attach_type"], "BPF_CGROUP_INET_INGRESS");
+    let text = ok(run(["link", "show", "--id", &id])).out;
+    assert!(text.contains("let_pass") && text.contains("attach_type CGROUP_INET_INGRESS"), "{text}");
+    assert!(!ok(run(["link", "show", "--name", "let_pass"])).out.is_empty());
+    assert!(ok(run(["link", "list"])).out.contains("let_pass"));
+}
+
+#[test]
+fn btf_in_the_kernel() {
+    let Some(types) = types() else { return };
+    let map = typed_map(&types, ARRAY, "typed");
+    let (btf, schema) = (sys::btf_info(&types.fd).unwrap().id, schema());
+    let listed = ok(run(["btf", "list", "--format", "json"])).lines();
+    listed.iter().for_each(|line| schema.check("btf list, btf show", line));
+    let own = listed.iter().find(|line| line["id"] == btf).expect("the own BTF is listed");
+    assert_eq!((&own["map_ids"], &own["kernel"]), (&json!([map_id(&map)]), &json!(false)));
+    let id = btf.to_string();
+    assert!(ok(run(["btf", "show", "--id", &id])).out.contains("maps"));
+    assert!(ok(run(["btf", "list"])).out.contains("BYTES"));
+    let dumped = ok(run(["btf", "dump", "--kernel-id", &id, "--name", "event"])).out;
+    assert!(dumped.contains("STRUCT 'event' size=24"), "{dumped}");
+    if listed.iter().any(|line| line["name"] == "vmlinux") {
+        let shown = ok(run(["btf", "show", "--name", "vmlinux", "--format", "json"])).lines();
+        assert_eq!((&shown[0]["kernel"], shown.len()), (&json!(true), 1));
+    }
+}
+
+#[test]
+fn what_is_not_there_is_one_line_and_status_2() {
+    if types().is_none() {
+        return;
+    }
+    for (command, help) in [
+        ("prog", "`core-relo prog list`"),
+        ("map", "`core-relo map list`"),
+        ("link", "`core-relo link list`"),
+    ] {
+        for which in [["--id", "4294967295"], ["--name", "no such name"]] {
+            let run = run([command, "show", which[0], which[1]]);
+            assert_eq!((run.exit, run.out.as_str(), run.err.lines().count()), (2, "", 1), "{}", run.err);
+            assert!(run.err.contains(help), "{}", run.err);
+        }
+        let pinned = run([command, "show", "--pinned", "/nowhere/at/all", "--format", "json"]);
+        assert_eq!((pinned.exit, pinned.err.lines().count()), (2, 1));
+        schema().check("Bad input", &pinned.lines()[0]);
+    }
+    assert_eq!(run(["btf", "show", "--id", "4294967295"]).exit, 2);
+    assert_eq!(run(["btf", "dump", "--kernel-id", "4294967295"]).exit, 2);
+}
+
+#[test]
+fn without_privileges_the_missing_capability_is_named() {
+    // `nobody` runs a copy: the target folder may be closed to others.
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("core-relo");
+    fs::copy(env!("CARGO_BIN_EXE_core-relo"), &copy).unwrap();
+    use std::os::unix::{fs::PermissionsExt as _, process::CommandExt as _};
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let nobody = Command::new(&copy).args(["prog", "list"]).uid(65534).gid(65534).output();
+    let output = match nobody {
+        Ok(output) => output,
+        Err(e) => return println!("SKIP: cannot run as another user: {e}"),
+    };
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), err.lines().count()), (Some(2), 1), "{err}");
+    assert!(err.contains("CAP_SYS_ADMIN"), "{err}");
+}
