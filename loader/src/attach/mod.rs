@@ -2,6 +2,9 @@
 //!
 //! A family's functions take a program's descriptor and what it is to be attached to.
 
+mod archive;
+mod binary;
+mod binary_path;
 mod error;
 mod iter;
 mod kprobe;
@@ -9,12 +12,16 @@ mod kprobe_multi;
 mod link;
 mod perf_event;
 mod pmu;
+mod section;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod testing_elf;
 mod text;
 mod trace;
 mod tracefs;
 mod tracepoint;
+mod uprobe;
 
 pub use error::{AttachError, Hint};
 pub use iter::{CgroupOrder, CgroupRef, IterOptions, IterReader, IterTarget, TaskRef, iter};
@@ -23,5 +30,7 @@ pub use kprobe_multi::{KprobeMultiOptions, KprobeSet, MultiKind, kprobe_multi};
 pub use link::{Attachment, Link};
 pub use perf_event::{PerfCounter, PerfEventOptions, open_perf_counter, perf_event};
 pub use pmu::ProbeMode;
+pub use section::Auto;
 pub use trace::{TraceOptions, freplace, lsm, trace};
 pub use tracepoint::{RawTracepointOptions, TracepointOptions, raw_tracepoint, tracepoint};
+pub use uprobe::{UprobeOptions, uprobe};

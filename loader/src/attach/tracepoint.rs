@@ -8,7 +8,7 @@ use super::{
     text::c_string,
     tracefs,
 };
-use crate::sys::{self, Errno, PERF_TYPE_TRACEPOINT, PerfEventOpen};
+use crate::sys::{self, PERF_TYPE_TRACEPOINT, PerfEventOpen};
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 /// How a tracepoint is attached to.
@@ -83,7 +83,7 @@ mod tests {
         super::testing::{Counter, Program, tracefs_or_skip},
         *,
     };
-    use crate::object::ProgramType;
+    use crate::{object::ProgramType, sys::Errno};
 
     #[test]
     fn a_tracepoint_fires_for_this_process_with_its_cookie() {
