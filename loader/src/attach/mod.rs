@@ -22,6 +22,8 @@ mod trace;
 mod tracefs;
 mod tracepoint;
 mod uprobe;
+mod uprobe_multi;
+mod usdt;
 
 pub use error::{AttachError, Hint};
 pub use iter::{CgroupOrder, CgroupRef, IterOptions, IterReader, IterTarget, TaskRef, iter};
@@ -34,3 +36,5 @@ pub use section::Auto;
 pub use trace::{TraceOptions, freplace, lsm, trace};
 pub use tracepoint::{RawTracepointOptions, TracepointOptions, raw_tracepoint, tracepoint};
 pub use uprobe::{UprobeOptions, uprobe};
+pub use uprobe_multi::{UprobeMultiOptions, UprobeSet, uprobe_multi};
+pub use usdt::{UsdtManager, UsdtOptions, usdt};
