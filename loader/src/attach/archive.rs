@@ -137,7 +137,7 @@ mod tests {
         out.extend([0; 12]);
         e.put_u32(&mut out, 0);
         out.extend(name);
-        let size = u32::try_from(out.len()).unwrap() - from;
+        let size = u32::try_from(out.len()).unwrap().checked_sub(from).unwrap();
         out.extend(b"PK\x05\x06\0\0\0\0\x01\0\x01\0");
         e.put_u32(&mut out, size);
         e.put_u32(&mut out, from);

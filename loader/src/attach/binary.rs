@@ -4,12 +4,15 @@
 
 use super::{error::AttachError, text::matches};
 use crate::{elf::string_at, sys::Errno};
+use core_relo::Endian;
 use object::{
     Endianness, FileKind, ReadCache, SectionIndex,
     elf::{self, FileHeader32, FileHeader64},
     read::{
         ReadCacheRange,
-        elf::{FileHeader, ProgramHeader as _, SectionHeader as _, SectionTable, Sym as _, VersionTable},
+        elf::{
+            FileHeader, ProgramHeader as _, SectionHeader as _, SectionTable, Sym as _, Version, VersionTable,
+        },
     },
 };
 use std::{
@@ -49,7 +52,7 @@ pub(super) struct RawSection<'b> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kind {
     pub(super) is_64: bool,
-    pub(super) is_little: bool,
+    pub(super) endian: Endian,
     /// `ET_DYN`: a shared library or a position-independent program.
     pub(super) is_shared: bool,
     /// Linked: `ET_EXEC` or `ET_DYN`.
@@ -100,12 +103,7 @@ impl Binary {
         Ok(Self { path: path.to_path_buf(), cache, start, len, is_64 })
     }
 
-    /// Where it begins in the file: 0, unless it is in an archive.
-    pub(super) fn start(&self) -> u64 {
-        self.start
-    }
-
-    /// Up to as many bytes of the file as there is room for.
+    /// Fills a buffer from an offset of the file, if it goes that far.
     pub(super) fn read_at(&self, offset: u64, into: &mut [u8]) -> bool {
         // A second descriptor: the cache has the first.
         File::open(&self.path).and_then(|f| f.read_exact_at(into, offset)).is_ok()
@@ -181,7 +179,7 @@ impl Binary {
             let kind = view.header.e_type(view.e);
             Ok(Kind {
                 is_64: self.is_64,
-                is_little: view.e == Endianness::Little,
+                endian: if view.e == Endianness::Little { Endian::Little } else { Endian::Big },
                 is_shared: kind == elf::ET_DYN,
                 is_linked: kind == elf::ET_DYN || kind == elf::ET_EXEC,
             })
@@ -198,12 +196,7 @@ impl Binary {
     }
 
     pub(super) fn section(&self, name: &[u8]) -> Result<Option<RawSection<'_>>, AttachError> {
-        view!(self, view => {
-            let Some((_, section)) = view.sections.section_by_name(view.e, name) else { return Ok(None) };
-            let data = section.data(view.e, view.data).map_err(|e| self.error(e.to_string()))?;
-            let address = section.sh_addr(view.e).into();
-            Ok(Some(RawSection { sh_type: section.sh_type(view.e).0, address, data }))
-        })
+        view!(self, view => view.section(name).map_err(|e| self.error(e.to_string())))
     }
 
     pub(super) fn error(&self, problem: impl Into<Box<str>>) -> AttachError {
@@ -284,6 +277,12 @@ impl<'b, H: FileHeader<Endian = Endianness>> View<'b, H> {
         Segment { start, end: start.saturating_add(size), offset: h.p_offset(self.e).into(), is_code }
     }
 
+    fn section(&self, name: &[u8]) -> object::Result<Option<RawSection<'b>>> {
+        let Some((_, section)) = self.sections.section_by_name(self.e, name) else { return Ok(None) };
+        let (sh_type, address) = (section.sh_type(self.e).0, section.sh_addr(self.e).into());
+        Ok(Some(RawSection { sh_type, address, data: section.data(self.e, self.data)? }))
+    }
+
     fn symbols(&self, dynamic: bool, each: &mut dyn FnMut(&Symbol<'_>)) -> object::Result<()> {
         let kind = if dynamic { elf::SHT_DYNSYM } else { elf::SHT_SYMTAB };
         let Some(table) = self.sections.iter().find(|s| s.sh_type(self.e) == kind) else { return Ok(()) };
@@ -303,7 +302,7 @@ impl<'b, H: FileHeader<Endian = Endianness>> View<'b, H> {
             let version = versions.as_ref().and_then(|table| {
                 let index = table.version_index(self.e, object::SymbolIndex(index)).index();
                 // Versions that are needed from other files are not those of functions defined here.
-                table.version(index).ok().flatten().filter(|v| v.file().is_none()).map(|v| v.name())
+                table.version(index).ok().flatten().filter(|v| v.file().is_none()).map(Version::name)
             });
             each(&Symbol {
                 name,

@@ -3,6 +3,7 @@
 //! A family's functions take a program's descriptor and what it is to be attached to.
 
 mod archive;
+mod auto;
 mod binary;
 mod binary_path;
 mod error;
@@ -25,6 +26,7 @@ mod uprobe;
 mod uprobe_multi;
 mod usdt;
 
+pub use auto::{Attachable, auto};
 pub use error::{AttachError, Hint};
 pub use iter::{CgroupOrder, CgroupRef, IterOptions, IterReader, IterTarget, TaskRef, iter};
 pub use kprobe::{KprobeOptions, KsyscallOptions, kprobe, ksyscall};

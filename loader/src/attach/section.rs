@@ -204,7 +204,7 @@ fn tracepoint<'a>(section: &'a str, _: &str, target: &'a str) -> Result<Auto<'a>
 /// `function+0x10` to its parts; a `+` that no number follows belongs to the name.
 pub(super) fn split_offset(function: &str) -> (&str, i64) {
     let split = function.rfind('+').and_then(|at| function.split_at_checked(at));
-    match split.map(|(name, offset)| (name, number(offset))) {
+    match split.map(|(name, offset)| (name, offset.strip_prefix('+').and_then(number))) {
         Some((name, Some((offset, "")))) => (name, offset),
         _ => (function, 0),
     }

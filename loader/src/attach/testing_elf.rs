@@ -1,12 +1,12 @@
 //! A program made for the tests: x86-64, a few instructions, one function `f1`, which is a USDT probe with a semaphore.
 
+use core::sync::atomic::{AtomicU32, Ordering};
 use core_relo::Endian;
 use std::{
     fs,
     os::unix::{fs::OpenOptionsExt as _, process::ExitStatusExt as _},
     path::{Path, PathBuf},
     process::Command,
-    sync::atomic::{AtomicU32, Ordering},
 };
 
 const TEXT: u64 = 0x100;
@@ -84,19 +84,19 @@ impl TestElf {
         text.extend([0xb8, 60, 0, 0, 0, 0x0f, 0x05, 0x90, 0xc3]);
         let notes: Vec<u8> = notes.iter().flat_map(|n| note(n.0, n.1, n.2)).collect();
         let mut symbols = vec![0; 24];
-        for (name, at, kind) in [(1, 0, 0x12), (7, 25, 0x12), (10, 5, 0x10)] {
+        for (name, address, kind) in [(1, BASE + TEXT, 0x12), (7, BASE + F1, 0x12), (10, BASE + TEXT, 0x10)] {
             e.put_u32(&mut symbols, name);
             symbols.extend([kind, 0]);
             e.put_u16(&mut symbols, 1);
-            e.put_u64(&mut symbols, BASE + TEXT + at);
+            e.put_u64(&mut symbols, address);
             e.put_u64(&mut symbols, 0);
         }
         let strings = b"\0entry\0f1\0label\0".to_vec();
         let names = b"\0.text\0.note.stapsdt\0.stapsdt.base\0.symtab\0.strtab\0.shstrtab\0".to_vec();
         let mut out = Vec::new();
         // Name, type, flags, address, alignment, bytes; where they are comes of writing them.
-        let sections: [(u32, u32, u64, u64, u64, &[u8]); 6] = [
-            (1, 1, 6, BASE + TEXT, 1, &text),
+        let sections = [
+            (1u32, 1u32, 6u64, BASE + TEXT, 1u64, &text[..]),
             (7, 7, 0, 0, 4, &notes),
             (21, 1, 2, BASE + 0x80, 1, &[0]),
             (35, 2, 0, 0, 8, &symbols),

@@ -300,7 +300,7 @@ mod tests {
         let args = parse(arch, text.as_bytes()).ok()?;
         let [arg] = args[..] else { return None };
         let bytes = i8::try_from(arg.bytes).unwrap();
-        Some((if arg.is_signed { -bytes } else { bytes }, arg.place))
+        Some((if arg.is_signed { bytes.checked_neg()? } else { bytes }, arg.place))
     }
 
     fn memory(register: u16, offset: i64) -> Place {

@@ -148,7 +148,7 @@ impl Attachment for OnProbe {
 mod tests {
     use super::{
         super::super::{
-            testing::{Counter, Program},
+            testing::{Counter, Program, before_long},
             testing_elf::{TempFile, TestElf},
         },
         *,
@@ -204,7 +204,9 @@ mod tests {
                 assert!(third.to_string().contains("BPF_USDT_MAX_SPEC_CNT"), "{third}");
                 drop(first);
                 assert!(elf.run() > 0, "the semaphore is raised");
-                assert_eq!((counter.count(), counter.cookie()), (1, 1));
+                assert!(counter.count() > 0);
+                assert!(before_long(|| elf.run() == 1));
+                assert_eq!(counter.cookie(), 1);
                 drop(second);
             } else {
                 assert!(second.unwrap_err().to_string().contains("cannot tell them apart"));
@@ -214,8 +216,7 @@ mod tests {
                 drop(first);
             }
             assert_eq!(sys::map_next_key(by_address.shape(), None, &mut [0; 8]), Ok(false));
-            assert_eq!(elf.run(), 0);
-            assert_eq!(counter.count(), 1);
+            assert!(before_long(|| elf.run() == 0), "the semaphore is lowered");
             let spec = value(&specs, 0);
             let e = Endian::native();
             let args = usize::try_from(spec_size).unwrap() - 16;

@@ -10,8 +10,9 @@ use crate::{
     object::ProgramType,
     sys::{self, Errno, MapFd, ProgLoad},
 };
+use alloc::sync::Arc;
 use core_relo::{Endian, insn::Insn};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What USDT programs of one object share: the two maps that libbpf's `usdt.bpf.h` declares (libbpf: `struct usdt_manager`).
 ///

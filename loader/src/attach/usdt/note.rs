@@ -98,9 +98,9 @@ mod tests {
         let mut desc = Vec::new();
         for v in [0x1000, 0x2000, 0x3000] {
             if is_64 {
-                endian.put_u64(&mut desc, v)
+                endian.put_u64(&mut desc, v);
             } else {
-                endian.put_u32(&mut desc, v.try_into().unwrap())
+                endian.put_u32(&mut desc, v.try_into().unwrap());
             }
         }
         desc.extend(strings);
@@ -148,7 +148,7 @@ mod tests {
             let read: Vec<_> = notes(&whole[..cut], Endian::Little, true).collect();
             assert_eq!(read, [Err(Damaged)], "{cut}");
         }
-        let mut data = whole.clone();
+        let mut data = whole;
         data[0..4].copy_from_slice(&[0xff; 4]);
         assert_eq!(notes(&data, Endian::Little, true).collect::<Vec<_>>(), [Err(Damaged)]);
     }
