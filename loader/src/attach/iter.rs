@@ -190,7 +190,16 @@ impl AsFd for IterReader {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{
+        super::{
+            testing_trace::{Counter, Program, insn, kernel_type},
+            tracepoint::{RawTracepointOptions, raw_tracepoint},
+        },
+        *,
+    };
+    use crate::object::ProgramType;
+    use core_relo::btf::Kind;
+    use std::io::Read as _;
 
     #[test]
     fn what_the_kernel_is_told() {
@@ -206,5 +215,70 @@ mod tests {
             (bytes.len(), e.u32(&bytes, 0), e.u32(&bytes, 4), e.u64(&bytes, 8)),
             (16, Some(4), Some(0), Some(5))
         );
+    }
+
+    /// Writes two bytes for each element.
+    fn writer(counted: &str) -> Option<Program> {
+        let btf_id = kernel_type(counted, Kind::Func)?;
+        let code = [
+            insn(0x62, 10, 0, -4, i32::from(b'x') | (i32::from(b'\n') << 8)),
+            // The context's first word is `meta`, whose first word is the file.
+            insn(0x79, 1, 1, 0, 0),
+            insn(0x79, 1, 1, 0, 0),
+            insn(0xbf, 2, 10, 0, 0),
+            insn(0x07, 2, 0, 0, -4),
+            insn(0xb7, 3, 0, 0, 2),
+            insn(0x85, 0, 0, 0, 127), // bpf_seq_write
+            insn(0xb7, 0, 0, 0, 0),
+            insn(0x95, 0, 0, 0, 0),
+        ];
+        Program::load_for(ProgramType::Tracing, AttachType::TraceIter.number(), btf_id, &code)
+    }
+
+    #[test]
+    fn what_an_iterator_writes_is_read() {
+        if Endian::native() == Endian::Big {
+            return println!("SKIP: the two bytes are those of a little-endian word");
+        }
+        let Some(prog) = writer("bpf_iter_task") else { return };
+        let all = iter(prog.fd(), &IterOptions::default()).unwrap();
+        let mut text = String::new();
+        IterReader::new(&all).unwrap().read_to_string(&mut text).unwrap();
+        assert!(text.len() >= 4 && text.starts_with("x\nx\n"), "{text}");
+        // A link can be read as often as one likes.
+        assert_eq!(IterReader::new(&all).unwrap().read(&mut [0; 64]).unwrap_or_default() % 2, 0);
+        let target = IterTarget::Task(TaskRef::Process(std::process::id()));
+        match iter(prog.fd(), &IterOptions { target }) {
+            Ok(own) => {
+                let mut own_text = String::new();
+                IterReader::new(&own).unwrap().read_to_string(&mut own_text).unwrap();
+                // Its threads, and the end.
+                assert!((4..=text.len()).contains(&own_text.len()), "{own_text}");
+            }
+            Err(e) => assert!(e.to_string().contains("too old to narrow it"), "{e}"),
+        }
+    }
+
+    #[test]
+    fn an_iterator_of_elements_wants_its_map() {
+        let Some(prog) = writer("bpf_iter_bpf_map_elem") else { return };
+        let e = iter(prog.fd(), &IterOptions::default()).unwrap_err();
+        assert_eq!(
+            e.to_string(),
+            "iter: cannot attach: EBADF: Bad file descriptor (this iterator has to be told a map)"
+        );
+        let Some(counter) = Counter::new() else { return };
+        let link = iter(prog.fd(), &IterOptions { target: IterTarget::Map(counter.map()) }).unwrap();
+        let mut text = String::new();
+        IterReader::new(&link).unwrap().read_to_string(&mut text).unwrap();
+        assert!(text.starts_with("x\n"), "{text}");
+    }
+
+    #[test]
+    fn only_an_iterators_link_is_read() {
+        let Some(counter) = Counter::new() else { return };
+        let Some(prog) = Program::counting(ProgramType::RawTracepoint, 0, &counter) else { return };
+        let link = raw_tracepoint(prog.fd(), "sys_enter", &RawTracepointOptions::default()).unwrap();
+        assert!(IterReader::new(&link).unwrap_err().to_string().contains("is it an iterator's link?"));
     }
 }

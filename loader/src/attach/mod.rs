@@ -2,6 +2,10 @@
 //!
 //! A family's functions take a program's descriptor and what it is to be attached to.
 
+mod archive;
+mod auto;
+mod binary;
+mod binary_path;
 mod by_program;
 mod cgroup;
 mod error;
@@ -18,6 +22,7 @@ mod perf_event;
 mod pmu;
 mod query;
 mod route;
+mod section;
 mod sockmap;
 mod struct_ops;
 mod tc;
@@ -25,13 +30,19 @@ mod tcx;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
+mod testing_elf;
+#[cfg(test)]
 mod testing_trace;
 mod text;
 mod trace;
 mod tracefs;
 mod tracepoint;
+mod uprobe;
+mod uprobe_multi;
+mod usdt;
 mod xdp;
 
+pub use auto::{Attachable, auto};
 pub use cgroup::{CgroupOptions, CgroupSharing, cgroup, cgroup_attach};
 pub use error::{AttachError, Hint};
 pub use iter::{CgroupOrder, CgroupRef, IterOptions, IterReader, IterTarget, TaskRef, iter};
@@ -46,10 +57,14 @@ pub use perf_event::{PerfCounter, PerfEventOptions, open_perf_counter, perf_even
 pub use pmu::ProbeMode;
 pub use query::{Attached, OnInterface, Target, query, query_interface};
 pub use route::interface;
+pub use section::Auto;
 pub use sockmap::{sockmap, sockmap_attach};
 pub use struct_ops::{struct_ops, struct_ops_update};
 pub use tc::{Qdisc, TcFilter, TcHook, TcOptions, TcPoint};
 pub use tcx::{netkit, tcx};
 pub use trace::{TraceOptions, freplace, lsm, trace};
 pub use tracepoint::{RawTracepointOptions, TracepointOptions, raw_tracepoint, tracepoint};
+pub use uprobe::{UprobeOptions, uprobe};
+pub use uprobe_multi::{UprobeMultiOptions, UprobeSet, uprobe_multi};
+pub use usdt::{UsdtManager, UsdtOptions, usdt};
 pub use xdp::{Xdp, XdpMode, XdpOver, xdp, xdp_detach, xdp_netlink, xdp_query};

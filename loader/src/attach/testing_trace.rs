@@ -1,11 +1,15 @@
 //! What the tests of attachments share: a map that counts, programs of a few instructions, a mounted tracefs.
 
 use crate::{
-    object::{MapType, ProgramType},
+    object::{AttachType, MapType, ProgramType},
     sys::{self, Errno, MapCreate, MapFd, ProgLoad},
 };
-use core_relo::{Endian, insn::Insn};
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use core::time::Duration;
+use core_relo::{Endian, btf::Kind, insn::Insn};
+use std::{
+    os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
+    time::Instant,
+};
 
 /// An array of two numbers: how often the program ran in this process, and what `bpf_get_attach_cookie` gave.
 pub(super) struct Counter(MapFd);
@@ -27,6 +31,10 @@ impl Counter {
                 None
             }
         }
+    }
+
+    pub(super) fn map(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 
     fn value(&self) -> [u8; 16] {
@@ -73,6 +81,27 @@ impl Program {
     }
 
     pub(super) fn load(kind: ProgramType, attach_type: u32, code: &[Insn]) -> Option<Self> {
+        Self::load_for(kind, attach_type, 0, code)
+    }
+
+    /// Counts in this process, loaded for a type of the kernel's: a function, or a tracepoint's typedef.
+    pub(super) fn counting_at(
+        kind: ProgramType,
+        attach_type: AttachType,
+        target: (&str, Kind),
+        counter: &Counter,
+    ) -> Option<Self> {
+        let btf_id = kernel_type(target.0, target.1)?;
+        let code = instructions(counter, false, Some(std::process::id()));
+        Self::load_for(kind, attach_type.number(), btf_id, &code)
+    }
+
+    pub(super) fn load_for(
+        kind: ProgramType,
+        attach_type: u32,
+        attach_btf_id: u32,
+        code: &[Insn],
+    ) -> Option<Self> {
         let insns: Vec<u8> = code.iter().flat_map(|i| i.encode(Endian::native())).collect();
         let load = ProgLoad {
             prog_type: kind.number(),
@@ -80,19 +109,34 @@ impl Program {
             insns: &insns,
             license: b"GPL",
             expected_attach_type: attach_type,
+            attach_btf_id,
             log_level: 1,
             ..ProgLoad::default()
         };
         let mut log = vec![0; 1 << 16];
         match sys::prog_load(&load, &mut log) {
             Ok(fd) => Some(Self(fd)),
-            Err(e @ (Errno(libc::EPERM) | Errno(libc::EINVAL))) if log.first() == Some(&0) => {
+            Err(e @ Errno(libc::EPERM | libc::EINVAL)) if log.first() == Some(&0) => {
                 println!("SKIP: {kind} is not loaded: {e}");
                 None
             }
             Err(e) => panic!("{kind}: {e}: {}", String::from_utf8_lossy(&log)),
         }
     }
+}
+
+/// The id of a type of the kernel's.
+pub(super) fn kernel_type(name: &str, kind: Kind) -> Option<u32> {
+    let Ok(kernel) = crate::target::kernel() else {
+        println!("SKIP: no BTF of the kernel");
+        return None;
+    };
+    let btf = kernel.parse(None).unwrap();
+    let found = btf.find(name.as_bytes(), kind).map(|t| t.id().0);
+    if found.is_none() {
+        println!("SKIP: the kernel's BTF has no {name}");
+    }
+    found
 }
 
 /// Makes an instruction.
@@ -141,4 +185,34 @@ pub(super) fn tracefs_or_skip() -> bool {
             false
         }
     }
+}
+
+/// Whether something comes to be before long.
+///
+/// What is detached ends with its last descriptor, and for a moment a process that another thread is starting has all of them.
+pub(super) fn before_long(mut is_so: impl FnMut() -> bool) -> bool {
+    let begun = Instant::now();
+    loop {
+        if is_so() {
+            return true;
+        }
+        if begun.elapsed() > Duration::from_secs(5) {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Whether doing something is, before long, not counted any more.
+pub(super) fn stops(counter: &Counter, mut fire: impl FnMut()) -> bool {
+    before_long(|| {
+        let before = counter.count();
+        fire();
+        counter.count() == before
+    })
+}
+
+/// Makes the system call `getppid`.
+pub(super) fn getppid() {
+    let _parent = std::os::unix::process::parent_id();
 }

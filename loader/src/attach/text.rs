@@ -1,7 +1,7 @@
 //! Names and patterns.
 
 use super::error::AttachError;
-use std::ffi::CString;
+use alloc::ffi::CString;
 
 /// A name for the kernel, which ends it with a NUL: there must be none within.
 pub(super) fn c_string(name: impl Into<Vec<u8>>, what: &str) -> Result<CString, AttachError> {

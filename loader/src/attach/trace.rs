@@ -83,3 +83,103 @@ fn target_words(prog: BorrowedFd<'_>, attach_type: AttachType) -> String {
     let name = sys::prog_info(&prog).map(|info| info.name()).unwrap_or_default();
     if name.is_empty() { family.to_owned() } else { format!("{family} program `{name}`") }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::testing_trace::{Counter, Program, getppid, stops},
+        *,
+    };
+    use crate::{object::ProgramType, sys::TestRun};
+    use core_relo::btf::Kind;
+
+    fn skip_or(link: Result<Link, AttachError>) -> Option<Link> {
+        match link {
+            // No trampolines, or a policy of the kernel's.
+            Err(e @ AttachError::Kernel { errno: Errno(524 | libc::EPERM), .. }) => {
+                println!("SKIP: {e}");
+                None
+            }
+            link => Some(link.unwrap()),
+        }
+    }
+
+    #[test]
+    fn a_tracepoint_with_types_fires() {
+        let Some(counter) = Counter::new() else { return };
+        let at = ("btf_trace_sys_enter", Kind::Typedef);
+        let prog = Program::counting_at(ProgramType::Tracing, AttachType::TraceRawTp, at, &counter);
+        let Some(prog) = prog else { return };
+        let link = trace(prog.fd(), AttachType::TraceRawTp, &TraceOptions::default());
+        let Some(link) = skip_or(link) else { return };
+        assert_eq!(link.what(), "tp_btf program `attach_test`");
+        getppid();
+        assert!(counter.count() > 0);
+        link.detach().unwrap();
+        assert!(stops(&counter, getppid));
+    }
+
+    #[test]
+    fn a_functions_entry_and_exit_fire() {
+        for attach_type in [AttachType::TraceFentry, AttachType::TraceFexit] {
+            let Some(counter) = Counter::new() else { return };
+            let at = ("bpf_fentry_test1", Kind::Func);
+            let Some(prog) = Program::counting_at(ProgramType::Tracing, attach_type, at, &counter) else {
+                return;
+            };
+            let Some(link) = skip_or(trace(prog.fd(), attach_type, &TraceOptions::default())) else { return };
+            // The kernel calls its test functions once.
+            let fire = || {
+                let _ran = sys::prog_test_run(prog.fd(), &mut TestRun::default());
+            };
+            fire();
+            assert!(counter.count() > 0, "{attach_type}");
+            let taken = trace(prog.fd(), attach_type, &TraceOptions::default()).unwrap_err();
+            assert!(matches!(taken, AttachError::Kernel { .. }), "{taken}");
+            link.detach().unwrap();
+            assert!(stops(&counter, fire));
+        }
+    }
+
+    #[test]
+    fn a_cookie_comes_through_or_is_refused() {
+        let Some(counter) = Counter::new() else { return };
+        let at = ("bpf_fentry_test1", Kind::Func);
+        let prog = Program::counting_at(ProgramType::Tracing, AttachType::TraceFentry, at, &counter);
+        let Some(prog) = prog else { return };
+        match trace(prog.fd(), AttachType::TraceFentry, &TraceOptions { cookie: 5 }) {
+            Ok(link) => link.detach().unwrap(),
+            Err(e @ AttachError::Kernel { errno: Errno(libc::EINVAL), .. }) => {
+                assert!(e.to_string().contains("too old for a cookie"), "{e}");
+            }
+            Err(e) => println!("SKIP: {e}"),
+        }
+    }
+
+    #[test]
+    fn an_lsm_hook_fires() {
+        let Some(counter) = Counter::new() else { return };
+        let at = ("bpf_lsm_file_open", Kind::Func);
+        let prog = Program::counting_at(ProgramType::Lsm, AttachType::LsmMac, at, &counter);
+        let Some(prog) = prog else { return };
+        let Some(link) = skip_or(lsm(prog.fd())) else { return };
+        let open = || drop(std::fs::File::open("/proc/self/status"));
+        open();
+        let active = std::fs::read_to_string("/sys/kernel/security/lsm").unwrap_or_default();
+        if active.split(',').any(|name| name.trim() == "bpf") {
+            assert!(counter.count() > 0);
+        } else {
+            println!("SKIP: `bpf` is not among the kernel's LSMs ({active}), so that nothing fires");
+        }
+        link.detach().unwrap();
+        assert!(stops(&counter, open));
+    }
+
+    #[test]
+    fn a_program_of_another_kind_is_refused() {
+        let Some(counter) = Counter::new() else { return };
+        let Some(prog) = Program::counting(ProgramType::RawTracepoint, 0, &counter) else { return };
+        assert!(matches!(lsm(prog.fd()), Err(AttachError::Kernel { .. })));
+        assert!(matches!(freplace(prog.fd(), None), Err(AttachError::Kernel { .. })));
+    }
+}

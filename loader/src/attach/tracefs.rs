@@ -65,7 +65,8 @@ impl ProbeKind {
         }
     }
 
-    const fn missing(self) -> &'static str {
+    /// What is wrong if the kernel has no such probes.
+    pub(super) const fn missing(self) -> &'static str {
         match self {
             Self::Kernel => "this kernel was built without kprobes (CONFIG_KPROBE_EVENTS)",
             Self::User => "this kernel was built without uprobes (CONFIG_UPROBE_EVENTS)",

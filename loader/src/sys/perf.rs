@@ -77,7 +77,7 @@ pub struct PerfEventOpen<'a> {
 /// Opens an event. It does not begin to count before [`perf_enable`], as far as its type has a say in that.
 pub fn perf_event_open(event: &PerfEventOpen<'_>) -> Result<OwnedFd, Errno> {
     let number = |of: Option<u32>| match of {
-        Some(n) => c_long::try_from(n).map_err(|_too_large| Errno(libc::EINVAL)),
+        Some(n) => i32::try_from(n).map(c_long::from).map_err(|_too_large| Errno(libc::EINVAL)),
         None => Ok(-1),
     };
     let (sample_period, flags) = match event.sample {

@@ -1,0 +1,379 @@
+//! Where a probe's arguments are: `-4@%edi 8@-16(%rbp)`, in the notation of the architecture's assembler.
+
+/// Arguments that a probe can have (`BPF_USDT_MAX_ARG_CNT`).
+pub(super) const MAX_ARGS: usize = 12;
+
+/// The architectures whose notation is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arch {
+    X86_64,
+    Aarch64,
+    S390x,
+    Riscv64,
+    Arm,
+}
+
+impl Arch {
+    /// This program's own.
+    pub(super) const fn native() -> Option<Self> {
+        if cfg!(target_arch = "x86_64") {
+            Some(Self::X86_64)
+        } else if cfg!(target_arch = "aarch64") {
+            Some(Self::Aarch64)
+        } else if cfg!(target_arch = "s390x") {
+            Some(Self::S390x)
+        } else if cfg!(target_arch = "riscv64") {
+            Some(Self::Riscv64)
+        } else if cfg!(target_arch = "arm") {
+            Some(Self::Arm)
+        } else {
+            None
+        }
+    }
+}
+
+/// A place. Registers are offsets in the kernel's `struct pt_regs`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Place {
+    /// No place: the value itself.
+    Const(i64),
+    /// In a register.
+    Register(u16),
+    /// In memory, behind the address in a register.
+    Memory { register: u16, offset: i64 },
+    /// In memory, behind the address in a register and a multiple (by a power of two) of another.
+    Indexed { register: u16, index: u16, shift: u8, offset: i64 },
+}
+
+/// An argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Arg {
+    pub(super) place: Place,
+    pub(super) is_signed: bool,
+    /// 1, 2, 4 or 8.
+    pub(super) bytes: u8,
+}
+
+/// Reads all arguments; what cannot be read is given back.
+pub(super) fn parse(arch: Arch, text: &[u8]) -> Result<Vec<Arg>, String> {
+    let mut cursor = Cursor(text);
+    let mut args = Vec::new();
+    loop {
+        cursor.skip_space();
+        if cursor.0.is_empty() {
+            return Ok(args);
+        }
+        let here = cursor.0;
+        let words = || String::from_utf8_lossy(here.get(..64).unwrap_or(here)).into_owned();
+        if args.len() == MAX_ARGS {
+            return Err(format!("more than {MAX_ARGS} arguments, from `{}`", words()));
+        }
+        args.push(
+            cursor
+                .arg(arch)
+                .ok_or_else(|| format!("argument {} at `{}` cannot be read", args.len(), words()))?,
+        );
+    }
+}
+
+struct Cursor<'t>(&'t [u8]);
+
+impl<'t> Cursor<'t> {
+    fn arg(&mut self, arch: Arch) -> Option<Arg> {
+        let size = self.integer()?;
+        self.expect(b'@')?;
+        let place = match arch {
+            Arch::X86_64 => self.x86_64()?,
+            Arch::S390x => self.s390x()?,
+            Arch::Riscv64 => self.riscv64()?,
+            Arch::Aarch64 => self.in_brackets(None, aarch64_register)?,
+            Arch::Arm => self.in_brackets(Some(b'#'), arm_register)?,
+        };
+        let bytes = u8::try_from(size.unsigned_abs()).ok().filter(|b| matches!(b, 1 | 2 | 4 | 8))?;
+        // What follows is the next argument.
+        let ended = self.0.first().is_none_or(u8::is_ascii_whitespace);
+        ended.then_some(Arg { place, is_signed: size < 0, bytes })
+    }
+
+    /// `%rax`, `$5`, `-8(%rbp)`, `(%rsp)`, `-96(%rbp,%rax,8)`.
+    fn x86_64(&mut self) -> Option<Place> {
+        if self.eat(b'%') {
+            return Some(Place::Register(x86_64_register(self.word())?));
+        }
+        if self.eat(b'$') {
+            return Some(Place::Const(self.integer()?));
+        }
+        let offset = if self.0.first() == Some(&b'(') { 0 } else { self.integer()? };
+        self.expect(b'(')?;
+        self.expect(b'%')?;
+        let register = x86_64_register(self.word())?;
+        if !self.eat(b',') {
+            self.expect(b')')?;
+            return Some(Place::Memory { register, offset });
+        }
+        self.expect(b'%')?;
+        let index = x86_64_register(self.word())?;
+        let scale = if self.eat(b',') { self.integer()? } else { 1 };
+        self.expect(b')')?;
+        let shift = match scale {
+            1 => 0,
+            2 => 1,
+            4 => 2,
+            8 => 3,
+            _ => return None,
+        };
+        Some(Place::Indexed { register, index, shift, offset })
+    }
+
+    /// `%r2`, `5`, `-28(%r15)`.
+    fn s390x(&mut self) -> Option<Place> {
+        if self.eat(b'%') {
+            return Some(Place::Register(s390x_register(self.word())?));
+        }
+        let offset = self.integer()?;
+        if !self.eat(b'(') {
+            return Some(Place::Const(offset));
+        }
+        self.expect(b'%')?;
+        let register = s390x_register(self.word())?;
+        self.expect(b')')?;
+        Some(Place::Memory { register, offset })
+    }
+
+    /// `a1`, `5`, `-88(s0)`.
+    fn riscv64(&mut self) -> Option<Place> {
+        if self.0.first().is_some_and(u8::is_ascii_lowercase) {
+            return Some(Place::Register(riscv64_register(self.word())?));
+        }
+        let offset = self.integer()?;
+        if !self.eat(b'(') {
+            return Some(Place::Const(offset));
+        }
+        let register = riscv64_register(self.word())?;
+        self.expect(b')')?;
+        Some(Place::Memory { register, offset })
+    }
+
+    /// `x4`, `5`, `[sp]`, `[sp, 96]`; numbers have a mark in front on some architectures.
+    fn in_brackets(&mut self, mark: Option<u8>, register: fn(&[u8]) -> Option<u16>) -> Option<Place> {
+        if self.eat(b'[') {
+            self.skip_space();
+            let register = register(self.word())?;
+            self.skip_space();
+            let offset = if self.eat(b',') {
+                self.skip_space();
+                self.marked(mark)?
+            } else {
+                0
+            };
+            self.skip_space();
+            self.expect(b']')?;
+            return Some(Place::Memory { register, offset });
+        }
+        if self.0.first().is_some_and(u8::is_ascii_lowercase) {
+            return Some(Place::Register(register(self.word())?));
+        }
+        Some(Place::Const(self.marked(mark)?))
+    }
+
+    fn marked(&mut self, mark: Option<u8>) -> Option<i64> {
+        if let Some(mark) = mark {
+            self.expect(mark)?;
+        }
+        self.integer()
+    }
+
+    fn integer(&mut self) -> Option<i64> {
+        let signed = matches!(self.0.first(), Some(b'-' | b'+'));
+        let digits = self.0.iter().skip(usize::from(signed)).take_while(|b| b.is_ascii_digit()).count();
+        let text = self.take(digits.checked_add(usize::from(signed))?);
+        let text = str::from_utf8(text).ok()?;
+        // A constant may be written without a sign though it uses all bits.
+        text.parse().ok().or_else(|| text.parse::<u64>().ok().map(u64::cast_signed))
+    }
+
+    fn word(&mut self) -> &'t [u8] {
+        self.take(self.0.iter().take_while(|b| b.is_ascii_alphanumeric()).count())
+    }
+
+    fn take(&mut self, len: usize) -> &'t [u8] {
+        let (taken, rest) = self.0.split_at_checked(len).unwrap_or((&[], self.0));
+        self.0 = rest;
+        taken
+    }
+
+    fn eat(&mut self, byte: u8) -> bool {
+        match self.0.strip_prefix(&[byte]) {
+            Some(rest) => {
+                self.0 = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn expect(&mut self, byte: u8) -> Option<()> {
+        self.eat(byte).then_some(())
+    }
+
+    fn skip_space(&mut self) {
+        self.0 = self.0.trim_ascii_start();
+    }
+}
+
+/// Offsets in `struct pt_regs`, of a register in all its widths.
+fn x86_64_register(name: &[u8]) -> Option<u16> {
+    let name = str::from_utf8(name).ok()?;
+    Some(match name {
+        "rip" | "eip" => 128,
+        "rax" | "eax" | "ax" | "al" => 80,
+        "rbx" | "ebx" | "bx" | "bl" => 40,
+        "rcx" | "ecx" | "cx" | "cl" => 88,
+        "rdx" | "edx" | "dx" | "dl" => 96,
+        "rsi" | "esi" | "si" | "sil" => 104,
+        "rdi" | "edi" | "di" | "dil" => 112,
+        "rbp" | "ebp" | "bp" | "bpl" => 32,
+        "rsp" | "esp" | "sp" | "spl" => 152,
+        _ => {
+            let number = name.strip_prefix('r')?;
+            let number = number.strip_suffix(['d', 'w', 'b']).unwrap_or(number);
+            match number {
+                "8" => 72,
+                "9" => 64,
+                "10" => 56,
+                "11" => 48,
+                "12" => 24,
+                "13" => 16,
+                "14" => 8,
+                "15" => 0,
+                _ => return None,
+            }
+        }
+    })
+}
+
+/// The number behind a prefix, if it is less than `count`.
+fn numbered(name: &[u8], prefix: &str, count: u16) -> Option<u16> {
+    let number = str::from_utf8(name).ok()?.strip_prefix(prefix)?;
+    number.parse().ok().filter(|n| *n < count)
+}
+
+/// Offsets in `user_pt_regs`: one argument and the status word come before the registers.
+fn s390x_register(name: &[u8]) -> Option<u16> {
+    numbered(name, "r", 16)?.checked_mul(8)?.checked_add(24)
+}
+
+/// Offsets in `struct user_pt_regs`.
+fn aarch64_register(name: &[u8]) -> Option<u16> {
+    if name == b"sp" { Some(248) } else { numbered(name, "x", 31)?.checked_mul(8) }
+}
+
+/// Offsets in `struct user_regs_struct`.
+fn riscv64_register(name: &[u8]) -> Option<u16> {
+    const ORDER: [&[u8]; 32] = [
+        b"pc", b"ra", b"sp", b"gp", b"tp", b"t0", b"t1", b"t2", b"s0", b"s1", b"a0", b"a1", b"a2", b"a3",
+        b"a4", b"a5", b"a6", b"a7", b"s2", b"s3", b"s4", b"s5", b"s6", b"s7", b"s8", b"s9", b"s10", b"s11",
+        b"t3", b"t4", b"t5", b"t6",
+    ];
+    let (at, _) = (0u16..).zip(ORDER).skip(1).find(|(_, register)| *register == name)?;
+    at.checked_mul(8)
+}
+
+/// Offsets in `struct pt_regs`.
+fn arm_register(name: &[u8]) -> Option<u16> {
+    let number = match name {
+        b"fp" => 11,
+        b"ip" => 12,
+        b"sp" => 13,
+        b"lr" => 14,
+        b"pc" => 15,
+        name => numbered(name, "r", 11)?,
+    };
+    number.checked_mul(4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(arch: Arch, text: &str) -> Option<(i8, Place)> {
+        let args = parse(arch, text.as_bytes()).ok()?;
+        let [arg] = args[..] else { return None };
+        let bytes = i8::try_from(arg.bytes).unwrap();
+        Some((if arg.is_signed { bytes.checked_neg()? } else { bytes }, arg.place))
+    }
+
+    fn memory(register: u16, offset: i64) -> Place {
+        Place::Memory { register, offset }
+    }
+
+    #[test]
+    fn x86_64() {
+        let of = |text| one(Arch::X86_64, text);
+        assert_eq!(of("-4@%eax"), Some((-4, Place::Register(80))));
+        assert_eq!(of("1@%r10b"), Some((1, Place::Register(56))));
+        assert_eq!(of("4@$71"), Some((4, Place::Const(71))));
+        assert_eq!(of("-8@$-9"), Some((-8, Place::Const(-9))));
+        assert_eq!(of("8@$18446744073709551615"), Some((8, Place::Const(-1))));
+        assert_eq!(of("-4@-20(%rbp)"), Some((-4, memory(32, -20))));
+        assert_eq!(of("8@(%rsp)"), Some((8, memory(152, 0))));
+        let sib = |shift, offset| Place::Indexed { register: 32, index: 80, shift, offset };
+        assert_eq!(of("1@-96(%rbp,%rax,8)"), Some((1, sib(3, -96))));
+        assert_eq!(of("1@(%rbp,%rax,4)"), Some((1, sib(2, 0))));
+        assert_eq!(of("1@-96(%rbp,%rax)"), Some((1, sib(0, -96))));
+        assert_eq!(of("1@(%rbp,%rax)"), Some((1, sib(0, 0))));
+        for wrong in [
+            "4@%xmm0",
+            "8f@%xmm0",
+            "3@%eax",
+            "4@",
+            "@%eax",
+            "4%eax",
+            "4@foo(%rip)",
+            "4@(%rbp,%rax,3)",
+            "4@%eax)",
+        ] {
+            assert_eq!(of(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_other_architectures() {
+        let of = |text| one(Arch::Aarch64, text);
+        assert_eq!(of("-8@x4"), Some((-8, Place::Register(32))));
+        assert_eq!(of("-4@5"), Some((-4, Place::Const(5))));
+        assert_eq!(of("-4@[sp, 96]"), Some((-4, memory(248, 96))));
+        assert_eq!(of("-4@[x30,-8]"), Some((-4, memory(240, -8))));
+        assert_eq!(of("-4@[sp]"), Some((-4, memory(248, 0))));
+        assert_eq!(of("-4@x31"), None);
+        let of = |text| one(Arch::S390x, text);
+        assert_eq!(of("-2@-28(%r15)"), Some((-2, memory(144, -28))));
+        assert_eq!(of("-8@%r0"), Some((-8, Place::Register(24))));
+        assert_eq!(of("4@71"), Some((4, Place::Const(71))));
+        assert_eq!(of("4@%r16"), None);
+        let of = |text| one(Arch::Riscv64, text);
+        assert_eq!(of("-8@-88(s0)"), Some((-8, memory(64, -88))));
+        assert_eq!(of("4@5"), Some((4, Place::Const(5))));
+        assert_eq!(of("-8@a1"), Some((-8, Place::Register(88))));
+        assert_eq!(of("-8@t6"), Some((-8, Place::Register(248))));
+        assert_eq!(of("-8@pc"), None);
+        let of = |text| one(Arch::Arm, text);
+        assert_eq!(of("-4@[fp, #96]"), Some((-4, memory(44, 96))));
+        assert_eq!(of("-4@[sp]"), Some((-4, memory(52, 0))));
+        assert_eq!(of("4@#5"), Some((4, Place::Const(5))));
+        assert_eq!(of("-4@r4"), Some((-4, Place::Register(16))));
+        assert_eq!(of("4@5"), None);
+    }
+
+    #[test]
+    fn several_arguments_and_too_many() {
+        let args = parse(Arch::X86_64, b"-4@%esi -4@-24(%rbp)  2@%ax 8@$1 ").unwrap();
+        assert_eq!(args.len(), 4);
+        assert_eq!(parse(Arch::X86_64, b""), Ok(vec![]));
+        assert_eq!(parse(Arch::Aarch64, b"4@[sp, 4] 4@[sp, 8]").map(|a| a.len()), Ok(2));
+        assert!(parse(Arch::X86_64, "4@$1 ".repeat(12).as_bytes()).is_ok());
+        assert!(parse(Arch::X86_64, "4@$1 ".repeat(13).as_bytes()).unwrap_err().contains("more than 12"));
+        let e = parse(Arch::X86_64, b"4@$1 4@%xmm0").unwrap_err();
+        assert_eq!(e, "argument 1 at `4@%xmm0` cannot be read");
+    }
+}

@@ -1,0 +1,122 @@
+//! A probe as the BPF program reads it: `struct __bpf_usdt_spec` of libbpf's `usdt.bpf.h`.
+
+use super::args::{Arg, MAX_ARGS, Place};
+use core_relo::Endian;
+
+/// How the program's `usdt.bpf.h` lays out an argument. Which it is shows in the size of the map's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// Up to libbpf 1.6: 16 bytes.
+    Plain,
+    /// From libbpf 1.7: 24 bytes, with room for an index register.
+    ///
+    /// The header means to keep the older layout, but a compiler does not put its bit fields of different types together.
+    Indexed,
+}
+
+impl Layout {
+    pub(super) const fn of_value_size(size: usize) -> Option<Self> {
+        match size {
+            208 => Some(Self::Plain),
+            304 => Some(Self::Indexed),
+            _ => None,
+        }
+    }
+
+    const fn arg_bytes(self) -> usize {
+        match self {
+            Self::Plain => 16,
+            Self::Indexed => 24,
+        }
+    }
+}
+
+/// The bytes of a map's value. Nothing if the program knows no index registers and there is one.
+pub(super) fn encode(layout: Layout, endian: Endian, args: &[Arg], cookie: u64) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    for arg in args.iter().take(MAX_ARGS) {
+        put_arg(&mut out, layout, endian, arg)?;
+    }
+    out.resize(layout.arg_bytes().saturating_mul(MAX_ARGS), 0);
+    endian.put_u64(&mut out, cookie);
+    endian.put_u16(&mut out, u16::try_from(args.len()).ok()?);
+    out.resize(out.len().next_multiple_of(8), 0);
+    Some(out)
+}
+
+fn put_arg(out: &mut Vec<u8>, layout: Layout, endian: Endian, arg: &Arg) -> Option<()> {
+    // The value or offset, the kind, the register, and the index register with its shift.
+    let (value, kind, register, index) = match arg.place {
+        Place::Const(value) => (value, 0, 0, None),
+        Place::Register(register) => (0, 1, register, None),
+        Place::Memory { register, offset } => (offset, 2, register, None),
+        Place::Indexed { register, index, shift, offset } => (offset, 3, register, Some((index, shift))),
+    };
+    endian.put_u64(out, value.cast_unsigned());
+    match (layout, index) {
+        (Layout::Plain, Some(_)) => return None,
+        (Layout::Plain, None) => endian.put_u32(out, kind),
+        (Layout::Indexed, index) => {
+            let (index, shift) = index.unwrap_or_default();
+            let kind = u8::try_from(kind).ok()?;
+            // Bit fields begin at the low end on little-endian machines, at the high end on big-endian ones.
+            match endian {
+                Endian::Little => {
+                    out.extend([kind, 0]);
+                    endian.put_u16(out, (index & 0xfff) | (u16::from(shift) << 12));
+                    out.extend([0, 0]);
+                }
+                Endian::Big => {
+                    out.extend([0, 0]);
+                    endian.put_u16(out, ((index & 0xfff) << 4) | u16::from(shift));
+                    out.extend([kind, 0]);
+                }
+            }
+        }
+    }
+    endian.put_u16(out, register);
+    let unused_bits = 64u8.checked_sub(arg.bytes.checked_mul(8)?)?;
+    out.extend([u8::from(arg.is_signed), unused_bits]);
+    out.resize(out.len().next_multiple_of(8), 0);
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIGNED: Arg =
+        Arg { place: Place::Memory { register: 0x98, offset: -16 }, is_signed: true, bytes: 4 };
+    const INDEXED: Place = Place::Indexed { register: 0x7788, index: 0x123, shift: 3, offset: 0x1122 };
+
+    #[test]
+    fn sizes_are_those_of_the_headers() {
+        for (layout, size) in [(Layout::Plain, 208), (Layout::Indexed, 304)] {
+            assert_eq!(Layout::of_value_size(size), Some(layout));
+            let bytes = encode(layout, Endian::Little, &[SIGNED; 12], 7).unwrap();
+            assert_eq!(bytes.len(), size);
+            assert_eq!(Endian::Little.u64(&bytes, size - 16), Some(7));
+            assert_eq!(Endian::Little.u16(&bytes, size - 8), Some(12));
+        }
+        assert_eq!(Layout::of_value_size(200), None);
+    }
+
+    #[test]
+    fn arguments_before_libbpf_1_7() {
+        let bytes = encode(Layout::Plain, Endian::Little, &[SIGNED], 0).unwrap();
+        assert_eq!(bytes[..16], [0xf0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0x98, 0, 1, 32]);
+        let bytes = encode(Layout::Plain, Endian::Big, &[SIGNED], 0).unwrap();
+        assert_eq!(bytes[..16], [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xf0, 0, 0, 0, 2, 0, 0x98, 1, 32]);
+        assert_eq!(encode(Layout::Plain, Endian::Little, &[Arg { place: INDEXED, ..SIGNED }], 0), None);
+    }
+
+    /// As clang lays out the header's struct for bpfel and bpfeb.
+    #[test]
+    fn arguments_since_libbpf_1_7() {
+        let arg = Arg { place: INDEXED, is_signed: true, bytes: 1 };
+        let bytes = encode(Layout::Indexed, Endian::Little, &[arg], 0).unwrap();
+        assert_eq!(bytes[..18], [0x22, 0x11, 0, 0, 0, 0, 0, 0, 3, 0, 0x23, 0x31, 0, 0, 0x88, 0x77, 1, 56]);
+        let bytes = encode(Layout::Indexed, Endian::Big, &[arg], 0).unwrap();
+        assert_eq!(bytes[..18], [0, 0, 0, 0, 0, 0, 0x11, 0x22, 0, 0, 0x12, 0x33, 3, 0, 0x77, 0x88, 1, 56]);
+    }
+}
