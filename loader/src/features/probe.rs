@@ -1,5 +1,7 @@
 //! How each feature is found out: by doing it, in a way that leaves nothing behind (libbpf: `features.c`).
 
+#![expect(clippy::unnecessary_wraps, reason = "all probes have one signature, and some can fail")]
+
 use crate::{
     object::{AttachType, MapType, ProgramType},
     sys::{self, BtfLoad, Errno, LinkCreate, LinkExtra, LinkTarget, MapCreate, ProgLoad},
