@@ -221,7 +221,10 @@ fn maps_are_listed_shown_and_dumped_by_their_types() {
         "{shown}"
     );
     let listed = ok(run(["map", "list", "--format", "json"])).lines();
-    let own = listed.iter().find(|line| line["id"].to_string() == id).expect("the own map is listed");
+    let own = listed
+        .iter()
+        .find(|line| line["id"].as_u64().is_some_and(|n| n.to_string() == *id))
+        .expect("the own map is listed");
     listed.iter().for_each(|line| schema.check("map list, map show", line));
     assert_eq!((&own["map_type"], &own["key_type"]), (&json!("BPF_MAP_TYPE_HASH"), &json!("int")));
     assert_eq!(own["pids"][0]["pid"], std::process::id());
@@ -314,7 +317,10 @@ fn programs_are_shown_and_their_instructions_named() {
 
     let listed = ok(run(["prog", "list", "--format", "json"])).lines();
     listed.iter().for_each(|line| schema.check("prog list, prog show", line));
-    let own = listed.iter().find(|line| line["id"].to_string() == id).expect("the own program is listed");
+    let own = listed
+        .iter()
+        .find(|line| line["id"].as_u64().is_some_and(|n| n.to_string() == *id))
+        .expect("the own program is listed");
     assert_eq!(own["name"], "count_things_of_a_long_name", "the whole name is in the BTF");
     assert_eq!(own["map_ids"], json!([map_id(&map)]));
     assert_eq!(own["program_type"], "BPF_PROG_TYPE_SOCKET_FILTER");
@@ -466,7 +472,10 @@ fn links_say_what_they_are_attached_to() {
     let schema = schema();
     let listed = ok(run(["link", "list", "--format", "json"])).lines();
     listed.iter().for_each(|line| schema.check("link list, link show", line));
-    let own = listed.iter().find(|line| line["id"].to_string() == id).expect("the own link is listed");
+    let own = listed
+        .iter()
+        .find(|line| line["id"].as_u64().is_some_and(|n| n.to_string() == *id))
+        .expect("the own link is listed");
     assert_eq!((&own["link_type"], &own["program"]), (&json!("BPF_LINK_TYPE_CGROUP"), &json!("let_pass")));
     assert_eq!(own["target"]["attach_type"], "BPF_CGROUP_INET_INGRESS");
     let text = ok(run(["link", "show", "--id", &id])).out;

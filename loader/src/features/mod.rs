@@ -3,10 +3,11 @@
 mod probe;
 
 use crate::sys::Errno;
+use alloc::sync::Arc;
 use core::fmt;
 use std::{
     os::fd::{AsFd as _, OwnedFd},
-    sync::{Arc, OnceLock},
+    sync::OnceLock,
 };
 
 macro_rules! features {

@@ -234,9 +234,18 @@ pub(super) fn btf_enum64(token: Token<'_>) -> Answer {
     Ok(types(build, token).is_ok())
 }
 
-/// Whether `__x64_sys_bpf` or its like is a function of the kernel (libbpf: `probe_kern_syscall_wrapper`).
+/// Whether `__x64_sys_bpf` or its like is a function that a kprobe can be put on (libbpf: `probe_kern_syscall_wrapper`, which
+/// makes one).
 pub(super) fn syscall_wrapper(_token: Token<'_>) -> Answer {
+    const KPROBES: [&str; 3] = [
+        "/sys/bus/event_source/devices/kprobe/type",
+        "/sys/kernel/tracing/kprobe_events",
+        "/sys/kernel/debug/tracing/kprobe_events",
+    ];
     let Some(prefix) = crate::arch::SYSCALL_PREFIX else { return Ok(false) };
+    if !KPROBES.iter().any(|path| std::path::Path::new(path).exists()) {
+        return Ok(false);
+    }
     let name = format!("__{prefix}_sys_bpf");
     let found = std::fs::read_to_string("/proc/kallsyms")
         .ok()

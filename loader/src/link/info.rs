@@ -28,9 +28,9 @@ impl InfoTable<3> {
 }
 
 impl<const WORDS: usize> InfoTable<WORDS> {
-    fn collect<'e, R: ExtRecord>(
+    fn collect<R: ExtRecord>(
         btf: &Btf<'_>,
-        sections: Sections<'e, R>,
+        sections: Sections<'_, R>,
         words: impl Fn(R) -> (u32, [u32; WORDS]),
     ) -> Self {
         let mut table = HashMap::new();

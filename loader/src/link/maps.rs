@@ -3,7 +3,7 @@
 use super::LinkError;
 use crate::{
     elf::text,
-    object::{DataKind, DataSection, Map, MapType, Object},
+    object::{DataKind, DataSection, Map, MapType, Object, Place, Symbol, SymbolKind},
 };
 use core_relo::{
     TypeId,
@@ -80,7 +80,7 @@ impl<'o, 'd> MapTable<'o, 'd> {
         for section in object.data_sections() {
             if let DataKind::StructOps { .. } = section.kind {
                 let btf = object.btf().ok_or(LinkError::NoBtf { what: "struct_ops tables" })?;
-                table.struct_ops(btf, section)?;
+                table.struct_ops(object, btf, section)?;
             }
         }
         for map in legacy {
@@ -117,31 +117,42 @@ impl<'o, 'd> MapTable<'o, 'd> {
     }
 
     /// libbpf: `init_struct_ops_maps`.
-    fn struct_ops(&mut self, btf: &'o Btf<'d>, section: &'o DataSection<'d>) -> Result<(), LinkError> {
+    fn struct_ops(
+        &mut self,
+        object: &'o Object<'d>,
+        btf: &'o Btf<'d>,
+        section: &'o DataSection<'d>,
+    ) -> Result<(), LinkError> {
         let fail = |what: &str| LinkError::Datasec { section: text(section.name), what: what.into() };
         let datasec =
             btf.find(section.name, Kind::Datasec).ok_or_else(|| fail("the BTF does not describe it"))?;
+        // Clang leaves the offsets to whoever reads the symbols.
+        let is_unset = datasec.size_or_type() == 0;
+        let here =
+            |s: &Symbol<'d>| s.place == Place::Section(section.section_index) && s.kind == SymbolKind::Object;
+        let symbols: HashMap<_, _> = object.symbols().filter(here).map(|s| (s.name, s.value)).collect();
+        let mut found = Vec::new();
         for info in datasec.secinfos() {
-            let var = btf
-                .ty(info.ty)
-                .filter(|t| t.kind() == Kind::Var)
-                .ok_or_else(|| fail("it has something that is no VAR"))?;
-            let shape =
-                |what: &str| LinkError::MapShape { map: text(var.name().as_bytes()), what: what.into() };
-            let ty = var
-                .target()
-                .and_then(|id| btf.strip(id).ok())
-                .ok_or_else(|| shape("its type cannot be followed"))?;
+            let var = btf.ty(info.ty).filter(|t| t.kind() == Kind::Var);
+            let var = var.ok_or_else(|| fail("it has something that is no VAR"))?;
+            let name = var.name().as_bytes();
+            let shape = |what: &str| LinkError::MapShape { map: text(name), what: what.into() };
+            let ty = var.target().and_then(|id| btf.strip(id).ok());
+            let ty = ty.ok_or_else(|| shape("its type cannot be followed"))?;
             if ty.kind() != Kind::Struct || ty.name().is_empty() {
                 return Err(shape("a struct_ops table has to be a struct with a name"));
             }
+            let symbol = symbols.get(name).copied().filter(|_| is_unset);
+            let offset = symbol.unwrap_or(info.offset.into());
             let size = ty.size_or_type();
-            let end = u64::from(info.offset).saturating_add(u64::from(size));
-            if end > section.size {
-                return Err(shape("it reaches past the end of its section"));
-            }
-            let table = StructOps { section, offset: info.offset, ty: ty.id(), size };
-            self.push(var.name().as_bytes(), MapSource::StructOps(table));
+            let fits = offset.checked_add(size.into()).is_some_and(|end| end <= section.size);
+            let offset = u32::try_from(offset).ok().filter(|_| fits);
+            let offset = offset.ok_or_else(|| shape("it reaches past the end of its section"))?;
+            found.push((name, StructOps { section, offset, ty: ty.id(), size }));
+        }
+        found.sort_by_key(|(_, table)| table.offset);
+        for (name, table) in found {
+            self.push(name, MapSource::StructOps(table));
         }
         Ok(())
     }

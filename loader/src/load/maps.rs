@@ -110,7 +110,7 @@ impl<K: Kernel> Loading<'_, K> {
         let failed = |errno| self.map_error(map, "filling it", errno);
         match (map.role, map.known_type()) {
             (role, _) if role.is_data() => {
-                self.kernel.map_update(fd, 0u32.as_bytes(), &map.data).map_err(failed)?
+                self.kernel.map_update(fd, 0u32.as_bytes(), &map.data).map_err(failed)?;
             }
             (MapRole::JumpTable, _) => {
                 for (key, value) in (0u32..).zip(map.data.chunks_exact(16)) {

@@ -96,9 +96,10 @@ impl<K: Kernel> Loading<'_, K> {
     /// libbpf: `bpf_object__sanitize_and_load_btf`.
     fn btf(&mut self, plan: &LoadPlan) -> Result<(), LoadError> {
         let Some(btf) = &plan.btf else {
-            return match plan.btf_is_mandatory {
-                true => Err(self.error("BTF, which struct_ops needs".into(), Errno(libc::EOPNOTSUPP))),
-                false => Ok(()),
+            return if plan.btf_is_mandatory {
+                Err(self.error("BTF, which struct_ops needs".into(), Errno(libc::EOPNOTSUPP)))
+            } else {
+                Ok(())
             };
         };
         let load = BtfLoad { btf, token: self.loaded.token() };

@@ -123,10 +123,7 @@ fn kconfig(
     let mut end = 0;
     for (n, info) in (0u32..).zip(section.secinfos()) {
         declared(btf, section, info.ty, known)?;
-        let slot = match known.get(&info.ty).map(|e| e.what) {
-            Some(What::Config(slot)) => slot,
-            _ => continue,
-        };
+        let Some(What::Config(slot)) = known.get(&info.ty).map(|e| e.what) else { continue };
         edit.set(info.ty, VAR_LINKAGE, GLOBAL);
         put_secinfo(edit, section.id(), n, [info.ty.0, slot.offset, info.size]);
         end = end.max(slot.offset.saturating_add(slot.size));

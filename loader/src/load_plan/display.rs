@@ -33,7 +33,7 @@ impl LoadPlan {
         }
         match map.known_type() {
             Some(known) => {
-                write!(f, "{}", known.name().trim_start_matches("BPF_MAP_TYPE_").to_ascii_lowercase())?
+                write!(f, "{}", known.name().trim_start_matches("BPF_MAP_TYPE_").to_ascii_lowercase())?;
             }
             None => write!(f, "type {}", map.map_type)?,
         }
@@ -50,7 +50,7 @@ impl LoadPlan {
         for (key, slot) in &map.slots {
             match slot {
                 SlotPlan::Map(at) => {
-                    write!(f, ", [{key}] = {}", self.maps.get(*at).map_or("?", |m| &m.name))?
+                    write!(f, ", [{key}] = {}", self.maps.get(*at).map_or("?", |m| &m.name))?;
                 }
                 SlotPlan::Program(at) => write!(f, ", [{key}] = {}", self.program_name(*at))?,
             }
@@ -81,7 +81,7 @@ impl LoadPlan {
         if program.attach_type != 0 {
             match AttachType::from_number(program.attach_type).filter(|_| kind != "struct_ops") {
                 Some(known) => {
-                    write!(f, " ({})", known.name().trim_start_matches("BPF_").to_ascii_lowercase())?
+                    write!(f, " ({})", known.name().trim_start_matches("BPF_").to_ascii_lowercase())?;
                 }
                 None => write!(f, " (member {})", program.attach_type)?,
             }

@@ -146,7 +146,8 @@ fn typed(
     };
     let kernel = ty.btf();
     let target = ty.target().unwrap_or_default();
-    let stripped = if kind == Kind::Var { kernel.strip(target).map(|t| t.id()) } else { Ok(target) };
+    let stripped =
+        if kind == Kind::Var { kernel.strip(target).map(core_relo::btf::Type::id) } else { Ok(target) };
     let compatible =
         stripped.is_ok_and(|target| types_are_compatible(btf, local, kernel, target) == Ok(true));
     if !compatible {

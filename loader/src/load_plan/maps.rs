@@ -13,16 +13,12 @@ use crate::{
     link::maps::{MapEntry, MapSource, MapTable},
     object::{DataKind, MapDef, MapType, Object, Place, SymbolKind},
 };
-use alloc::sync::Arc;
+use alloc::{collections::BTreeMap, sync::Arc};
 use core_relo::{
     TypeId,
     btf::{Btf, Edit, Kind},
 };
-use std::{
-    collections::{BTreeMap, HashMap},
-    os::fd::OwnedFd,
-    path::PathBuf,
-};
+use std::{collections::HashMap, os::fd::OwnedFd, path::PathBuf};
 
 /// `BPF_F_RDONLY_PROG`.
 const READ_ONLY_PROG: u32 = 1 << 7;
@@ -241,7 +237,7 @@ impl Planning<'_, '_, '_> {
                     uses_btf: true,
                     ..MapPlan::default()
                 };
-                if let Some(kernel) = self.struct_ops.tables.get(&at) {
+                if let Some(kernel) = self.struct_ops.by_map.get(&at) {
                     plan.value_size = kernel.value_size;
                     plan.kernel_value_type = kernel.value_type.0;
                     plan.kernel_value_module = kernel.module;
@@ -367,31 +363,25 @@ impl Planning<'_, '_, '_> {
                     "byte {within} of its definition refers to `{to}`, and is no element of `values`"
                 ))
             })?;
-            let slot = match plan.known_type() {
-                Some(MapType::ArrayOfMaps | MapType::HashOfMaps) => {
-                    if plan.known_type() == Some(MapType::HashOfMaps) && plan.key_size != 4 {
-                        return Err(fail(
-                            "a hash of maps with initial values has to have keys of 4 bytes".into(),
-                        ));
-                    }
-                    let map = names.get(reloc.symbol.name);
-                    SlotPlan::Map(
-                        *map.ok_or_else(|| fail(format!("its value `{to}` is no map of the object")))?,
-                    )
+            let slot = if let Some(MapType::ArrayOfMaps | MapType::HashOfMaps) = plan.known_type() {
+                if plan.known_type() == Some(MapType::HashOfMaps) && plan.key_size != 4 {
+                    return Err(fail(
+                        "a hash of maps with initial values has to have keys of 4 bytes".into(),
+                    ));
                 }
-                _ => {
-                    let is_it = |p: &crate::object::Program<'_>| {
-                        !p.is_subprogram
-                            && reloc.symbol.kind == SymbolKind::Function
-                            && reloc.symbol.place == Place::Section(p.section_index)
-                            && u64::from(p.start.0).saturating_mul(8) == reloc.symbol.value
-                    };
-                    let program = self.object.programs().iter().position(is_it);
-                    SlotPlan::Program(
-                        program
-                            .ok_or_else(|| fail(format!("its value `{to}` is no program of the object")))?,
-                    )
-                }
+                let map = names.get(reloc.symbol.name);
+                SlotPlan::Map(*map.ok_or_else(|| fail(format!("its value `{to}` is no map of the object")))?)
+            } else {
+                let is_it = |p: &crate::object::Program<'_>| {
+                    !p.is_subprogram
+                        && reloc.symbol.kind == SymbolKind::Function
+                        && reloc.symbol.place == Place::Section(p.section_index)
+                        && u64::from(p.start.0).saturating_mul(8) == reloc.symbol.value
+                };
+                let program = self.object.programs().iter().position(is_it);
+                SlotPlan::Program(
+                    program.ok_or_else(|| fail(format!("its value `{to}` is no program of the object")))?,
+                )
             };
             plan.slots.insert(key, slot);
         }

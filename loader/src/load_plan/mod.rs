@@ -158,9 +158,12 @@ fn check_names(object: &Object<'_>, parts: &Parts<'_, '_>, settings: &Settings) 
     let programs: Vec<_> =
         object.programs().iter().filter(|p| !p.is_subprogram).map(|p| text(p.name)).collect();
     let maps: Vec<_> = parts.maps.entries.iter().map(|m| text(m.name)).collect();
-    let check = |kind, name: &str, has: &[Box<str>]| match has.iter().any(|h| **h == *name) {
-        true => Ok(()),
-        false => Err(LoadPlanError::NoSuch { kind, name: name.into(), near: has.to_vec() }),
+    let check = |kind, name: &str, has: &[Box<str>]| {
+        if has.iter().any(|h| **h == *name) {
+            Ok(())
+        } else {
+            Err(LoadPlanError::NoSuch { kind, name: name.into(), near: has.to_vec() })
+        }
     };
     settings.programs.keys().try_for_each(|name| check("program", name, &programs))?;
     settings.maps.keys().try_for_each(|name| check("map", name, &maps))
@@ -206,9 +209,8 @@ fn select(
             (Some(false), _) => "not wanted",
             // Where it stands in a table, the table decides; as in libbpf.
             (_, Some(false)) => "no struct_ops table that is created uses it",
-            (Some(true), _) | (None, Some(true)) => return true,
             (None, None) if !p.autoload() => "its section begins with `?`",
-            (None, None) => return true,
+            _ => return true,
         };
         skipped.push((name, why));
         false

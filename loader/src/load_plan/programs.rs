@@ -260,7 +260,7 @@ impl Planning<'_, '_, '_> {
                     fix(FixupOf::Map(map));
                 }
                 Ref::Map(map) | Ref::Data { map, .. } => {
-                    poison(slot.get_mut(..2), poison_number(POISON_MAP, map))
+                    poison(slot.get_mut(..2), poison_number(POISON_MAP, map));
                 }
                 Ref::JumpTable { .. } => {
                     set_load(slot, pseudo::MAP_VALUE, 0, None);

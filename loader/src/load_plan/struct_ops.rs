@@ -11,11 +11,12 @@ use crate::{
     object::{Object, Place, ProgramType},
     target::Found,
 };
+use alloc::collections::BTreeMap;
 use core_relo::{
     Name, TypeId,
     btf::{Btf, Kind, Member, Type},
 };
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 /// A table as the kernel wants it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,7 +46,7 @@ pub(super) struct Slot {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tables {
     /// By map; those that are not created are left out.
-    pub(super) tables: HashMap<usize, Table>,
+    pub(super) by_map: HashMap<usize, Table>,
     /// By program.
     pub(super) slots: HashMap<usize, Slot>,
     /// Whether a program that stands in a table is to be loaded: if it stands in one that is created.
@@ -78,18 +79,12 @@ pub(super) fn resolve(
         if let Some(data) = changed(at) {
             local.data = data;
         }
-        let used: Vec<_> = local.programs.values().copied().collect();
+        for program in local.programs.values() {
+            *out.autoload.entry(*program).or_default() |= created(at);
+        }
         if created(at) {
-            let table = matched(btf, &mut local, host, modules, &mut out.slots)?;
-            out.tables.insert(at, table);
-            for program in used {
-                let stays = local.programs.values().any(|p| *p == program);
-                *out.autoload.entry(program).or_default() |= stays;
-            }
-        } else {
-            for program in used {
-                out.autoload.entry(program).or_default();
-            }
+            let table = matched(btf, &local, host, modules, &mut out.slots)?;
+            out.by_map.insert(at, table);
         }
     }
     Ok(out)
@@ -157,10 +152,10 @@ fn is_function_pointer(btf: &Btf<'_>, id: TypeId) -> bool {
     to.is_some_and(|t| t.kind() == Kind::FuncProto)
 }
 
-/// Matches a table with the kernel's struct; programs of members that the kernel lacks are taken out of `local`.
+/// Matches a table with the kernel's struct.
 fn matched(
     btf: &Btf<'_>,
-    local: &mut Local<'_>,
+    local: &Local<'_>,
     host: &Host,
     modules: &mut Modules,
     slots: &mut HashMap<usize, Slot>,
@@ -193,11 +188,9 @@ fn matched(
     for member in ty.members() {
         let m = MemberPair { btf, kernel, inner, member, map: local.name };
         let program = local.programs.get(&member.index).copied();
-        match m.place(&local.data)? {
-            // All zero, and unknown to the kernel.
-            None => {
-                local.programs.remove(&member.index);
-            }
+        match m.place(&local.data, program.is_some())? {
+            // Zero, and unknown to the kernel.
+            None => {}
             Some((_, to, _)) if m.is_pointer()? => {
                 let Some(program) = program else { continue };
                 m.must_be_function(&to)?;
@@ -243,8 +236,12 @@ impl<'m> MemberPair<'m> {
     }
 
     /// Where the member's bytes are, the kernel's member of the name, and the size of both; none if the kernel has none and
-    /// the bytes are 0.
-    fn place(&self, data: &[u8]) -> Result<Option<(usize, Member<'m>, usize)>, LoadPlanError> {
+    /// nothing is in it here.
+    fn place(
+        &self,
+        data: &[u8],
+        has_program: bool,
+    ) -> Result<Option<(usize, Member<'m>, usize)>, LoadPlanError> {
         let size = self.btf.size_of(self.member.ty).map_err(|e| self.fail(e))?;
         let size = usize::try_from(size.0).unwrap_or(usize::MAX);
         let from = byte(&self.member);
@@ -253,7 +250,7 @@ impl<'m> MemberPair<'m> {
             .ok_or_else(|| self.fail("it reaches past the struct"))?;
         let name = self.member.name;
         let Some(to) = self.inner.members().find(|m| m.name.as_bytes() == name.as_bytes()) else {
-            if bytes.iter().any(|b| *b != 0) {
+            if has_program || bytes.iter().any(|b| *b != 0) {
                 let of = Name::new(self.inner.name().as_bytes());
                 return Err(self.fail(format_args!(
                     "the kernel's struct {of} has no such member, and it is not 0 here"
