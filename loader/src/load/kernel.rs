@@ -1,7 +1,9 @@
 //! What a load asks of a kernel, one method for each kind of request: the running kernel, or a test's stand-in.
 
-use crate::sys::{self, BtfLoad, Errno, MapCreate, MapInfo, MapShape, Mapping, ProgLoad};
-use core::fmt;
+use crate::{
+    maps::{Arena, MapError},
+    sys::{self, BtfLoad, Errno, MapCreate, MapFd, MapInfo, MapShape, ProgLoad},
+};
 use std::{
     fs::File,
     os::fd::{BorrowedFd, OwnedFd},
@@ -28,15 +30,9 @@ pub trait Kernel {
     fn map_update(&self, map: BorrowedFd<'_>, key: &[u8], value: &[u8]) -> Result<(), Errno>;
     /// Keeps user space from writing a map from now on.
     fn map_freeze(&self, map: BorrowedFd<'_>) -> Result<(), Errno>;
-    /// Maps an arena into memory (at `address`, unless that is 0) and writes `data` at `offset`.
-    fn arena_map(
-        &self,
-        map: BorrowedFd<'_>,
-        address: u64,
-        len: usize,
-        offset: usize,
-        data: &[u8],
-    ) -> Result<Arena, Errno>;
+    /// Maps an arena into memory and writes `data` at `offset`. Programs that use it can be loaded from then on. None, if this
+    /// kernel is a stand-in without memory.
+    fn arena(&self, map: BorrowedFd<'_>, offset: usize, data: &[u8]) -> Result<Option<Arena>, Errno>;
     /// Another descriptor of the same thing.
     fn duplicate(&self, fd: BorrowedFd<'_>) -> Result<OwnedFd, Errno>;
     /// Loads a program; the verifier's words go to `log`.
@@ -49,37 +45,6 @@ pub trait Kernel {
     fn pinned(&self, path: &Path) -> Result<OwnedFd, Errno>;
     /// Removes a pin.
     fn unpin(&self, path: &Path) -> Result<(), Errno>;
-}
-
-/// An arena in this process's memory; programs that use it can be loaded as long as it is there.
-pub struct Arena(pub(crate) Option<Mapping>);
-
-impl Arena {
-    /// Where it lies; 0 if nowhere.
-    pub fn address(&self) -> u64 {
-        self.0.as_ref().map_or(0, Mapping::address)
-    }
-
-    /// Copies bytes out of it; whether they lie inside.
-    pub fn read(&self, at: usize, into: &mut [u8]) -> bool {
-        self.0.as_ref().is_some_and(|m| m.read(at, into).is_some())
-    }
-
-    /// Copies bytes into it; whether they lie inside.
-    pub fn write(&self, at: usize, from: &[u8]) -> bool {
-        self.0.as_ref().is_some_and(|m| m.write(at, from).is_some())
-    }
-
-    /// No memory at all, for a test's kernel.
-    pub fn none() -> Self {
-        Self(None)
-    }
-}
-
-impl fmt::Debug for Arena {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Arena({:#x})", self.address())
-    }
 }
 
 /// The running kernel.
@@ -120,21 +85,19 @@ impl Kernel for Running {
         sys::map_freeze(map)
     }
 
-    fn arena_map(
-        &self,
-        map: BorrowedFd<'_>,
-        address: u64,
-        len: usize,
-        offset: usize,
-        data: &[u8],
-    ) -> Result<Arena, Errno> {
-        let mapping = if address == 0 {
-            Mapping::new(map, 0, len, sys::Access::Write)?
-        } else {
-            Mapping::new_at(map, address, len)?
+    fn arena(&self, map: BorrowedFd<'_>, offset: usize, data: &[u8]) -> Result<Option<Arena>, Errno> {
+        let errno = |e: MapError| match e {
+            MapError::Kernel { errno, .. } => errno,
+            other => {
+                log::warn!("{other}");
+                Errno(libc::EINVAL)
+            }
         };
-        let arena = Arena(Some(mapping));
-        if data.is_empty() || arena.write(offset, data) { Ok(arena) } else { Err(Errno(libc::E2BIG)) }
+        let arena = Arena::new(MapFd::new(self.duplicate(map)?)?).map_err(errno)?;
+        if !data.is_empty() {
+            arena.write_bytes(offset, data).map_err(errno)?;
+        }
+        Ok(Some(arena))
     }
 
     fn duplicate(&self, fd: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {

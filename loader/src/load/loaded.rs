@@ -1,15 +1,18 @@
 //! What a load left in the kernel, owned.
 
-use super::kernel::{Arena, Kernel, Running};
+use super::kernel::{Kernel, Running};
 use crate::{
     Global,
+    attach::UsdtManager,
     load_plan::{MapPlan, ProgramPlan},
+    maps::Arena,
     sys::{Errno, MapFd},
 };
 use core::fmt;
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::PathBuf,
+    sync::OnceLock,
 };
 
 /// A loaded object: it owns every descriptor, and dropping it leaves nothing behind but what was pinned or attached apart.
@@ -24,6 +27,7 @@ pub struct Loaded {
     pub(super) modules: Vec<OwnedFd>,
     pub(super) token: Option<OwnedFd>,
     pub(super) globals: Vec<Global>,
+    pub(super) usdt: OnceLock<Option<UsdtManager>>,
 }
 
 /// A map of a loaded object.

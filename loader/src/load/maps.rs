@@ -10,7 +10,7 @@ use crate::{
     attach::Hint,
     load_plan::{MapPlan, MapRole, SlotPlan},
     object::MapType,
-    sys::{Errno, MapCreate, Pod as _, page_size},
+    sys::{Errno, MapCreate, Pod as _},
 };
 use std::{
     os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
@@ -118,10 +118,9 @@ impl<K: Kernel> Loading<'_, K> {
                 }
             }
             (_, Some(MapType::Arena)) => {
-                let len = page_size().saturating_mul(usize::try_from(map.max_entries).unwrap_or(usize::MAX));
                 let offset = usize::try_from(map.data_offset).unwrap_or(usize::MAX);
-                let mapped = self.kernel.arena_map(fd, map.map_extra, len, offset, &map.data);
-                made.arena = Some(mapped.map_err(|e| self.map_error(map, "mapping it into memory", e))?);
+                let mapped = self.kernel.arena(fd, offset, &map.data);
+                made.arena = mapped.map_err(|e| self.map_error(map, "mapping it into memory", e))?;
             }
             _ => {}
         }

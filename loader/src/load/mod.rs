@@ -3,7 +3,9 @@
 //! Everything made on the way is owned by a [`Loaded`]; when a request fails, it is dropped and its pins are removed, so that
 //! nothing is left behind.
 
+mod attach;
 mod error;
+mod globals;
 mod kernel;
 mod loaded;
 mod maps;
@@ -11,7 +13,7 @@ mod programs;
 mod verifier;
 
 pub use error::{LoadError, LoadHint};
-pub use kernel::{Arena, Kernel, Running};
+pub use kernel::{Kernel, Running};
 pub use loaded::{Loaded, LoadedMap, LoadedProgram};
 pub use verifier::{Meaning, Refused};
 
@@ -21,7 +23,7 @@ use crate::{
     load_plan::{LoadPlan, TokenSource},
     sys::{BtfLoad, Errno},
 };
-use std::path::Path;
+use std::{path::Path, sync::OnceLock};
 
 /// Where libbpf looks for a bpffs that delegates.
 const DEFAULT_BPFFS: &str = "/sys/fs/bpf";
@@ -38,6 +40,7 @@ pub fn load(plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> 
         modules: Vec::new(),
         token: None,
         globals: Vec::new(),
+        usdt: OnceLock::new(),
     };
     let mut loading = Loading { kernel, loaded };
     match loading.all(plan) {

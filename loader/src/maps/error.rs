@@ -100,7 +100,7 @@ pub enum MapError {
 }
 
 impl MapError {
-    pub(super) fn kernel(map: &str, action: &'static str, errno: Errno) -> Self {
+    pub(crate) fn kernel(map: &str, action: &'static str, errno: Errno) -> Self {
         let hint = match (action, errno.0) {
             (INSERT, libc::E2BIG) => Hint("it is full, or the index is beyond its max_entries"),
             (INSERT, libc::EEXIST) => {

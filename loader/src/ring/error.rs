@@ -93,7 +93,7 @@ pub enum RingError {
 }
 
 impl RingError {
-    pub(super) fn kernel(map: &str, action: &'static str, errno: Errno) -> Self {
+    pub(crate) fn kernel(map: &str, action: &'static str, errno: Errno) -> Self {
         let hint = match errno.0 {
             libc::EPERM | libc::EACCES if action == "open a perf event" => {
                 Hint("needs CAP_PERFMON, or kernel.perf_event_paranoid of 0 or less")

@@ -1,0 +1,109 @@
+//! Attaching the programs of a loaded object, and reading what they send.
+
+use super::{Loaded, LoadedMap, LoadedProgram};
+use crate::{
+    attach::{self, AttachError, Attachable, Link, UsdtManager},
+    load_plan::MapRole,
+    object::AttachType,
+    ring::{Flow, PerfBuffer, RingBuffer, RingError, UserRingBuffer},
+    sys::{Errno, MapFd},
+};
+use std::os::fd::AsFd as _;
+
+/// The maps of libbpf's `usdt.bpf.h`.
+const USDT_MAPS: [&str; 2] = ["__bpf_usdt_specs", "__bpf_usdt_ip_to_spec_id"];
+
+impl Loaded {
+    /// Attaches a program to what its section's name says.
+    pub fn attach(&self, program: &str) -> Result<Link, AttachError> {
+        let found = self.program(program).ok_or_else(|| {
+            let problem = "the object has no such program, or it was not loaded";
+            AttachError::target(format!("program `{program}`"), problem)
+        })?;
+        self.attach_one(found)
+    }
+
+    /// Attaches every program whose section's name says to what, and every struct_ops table (libbpf: `bpf_object__attach_skeleton`).
+    ///
+    /// Programs that have to be told what to attach to are left out. If one cannot be attached, those that were are detached.
+    pub fn attach_all(&self) -> Result<Vec<Link>, AttachError> {
+        let mut links = Vec::new();
+        for program in &self.programs {
+            match self.attach_one(program) {
+                Ok(link) => links.push(link),
+                Err(AttachError::NotAutomatic { what }) => log::debug!("{what}: does not attach by itself"),
+                Err(error) => return Err(error),
+            }
+        }
+        for map in self.maps.iter().filter(|m| m.plan.role == MapRole::StructOps && m.fd.is_some()) {
+            links.push(self.attach_table(map)?);
+        }
+        Ok(links)
+    }
+
+    /// Registers a struct_ops table with the kernel.
+    pub fn attach_struct_ops(&self, map: &str) -> Result<Link, AttachError> {
+        let found = self.map(map).filter(|m| m.plan.role == MapRole::StructOps && m.fd.is_some());
+        let problem = "the object has no such struct_ops table, or it was not created";
+        self.attach_table(found.ok_or_else(|| AttachError::target(format!("map `{map}`"), problem))?)
+    }
+
+    /// Reads a ring buffer; each record is given to the callback where it lies.
+    pub fn ring_buffer<'cb, R: Flow>(
+        &self,
+        map: &str,
+        on_record: impl FnMut(&[u8]) -> R + Send + 'cb,
+    ) -> Result<RingBuffer<'cb>, RingError> {
+        RingBuffer::new(self.handle_of(map)?, on_record)
+    }
+
+    /// Reads a perf event array with a ring for each processor; the callback is given the processor and the sample.
+    pub fn perf_buffer<'cb, R: Flow>(
+        &self,
+        map: &str,
+        on_sample: impl FnMut(u32, &[u8]) -> R + Send + 'cb,
+    ) -> Result<PerfBuffer<'cb>, RingError> {
+        PerfBuffer::new(self.handle_of(map)?, on_sample)
+    }
+
+    /// Writes to a user ring buffer.
+    pub fn user_ring_buffer(&self, map: &str) -> Result<UserRingBuffer, RingError> {
+        UserRingBuffer::new(self.handle_of(map)?)
+    }
+
+    fn handle_of(&self, map: &str) -> Result<MapFd, RingError> {
+        let found = self.map(map).ok_or(Errno(libc::ENOENT)).and_then(LoadedMap::handle);
+        found.map_err(|errno| RingError::kernel(map, "find it in the loaded object", errno))
+    }
+
+    fn attach_one(&self, program: &LoadedProgram) -> Result<Link, AttachError> {
+        attach::auto(&Attachable {
+            fd: program.as_fd(),
+            name: &program.plan.name,
+            section: &program.plan.section,
+            program_type: program.plan.program_type,
+            attach_type: AttachType::from_number(program.plan.attach_type)
+                .filter(|_| program.plan.attach_type != 0),
+            usdt: self.usdt()?,
+        })
+    }
+
+    /// What the object's USDT programs share; made when it is first needed.
+    pub fn usdt(&self) -> Result<Option<&UsdtManager>, AttachError> {
+        if let Some(known) = self.usdt.get() {
+            return Ok(known.as_ref());
+        }
+        let handles = USDT_MAPS.map(|name| self.map(name).and_then(|m| m.handle().ok()));
+        let made = match &handles {
+            [Some(specs), Some(by_address)] => Some(UsdtManager::new(specs, by_address)?),
+            _ => None,
+        };
+        Ok(self.usdt.get_or_init(|| made).as_ref())
+    }
+
+    fn attach_table(&self, map: &LoadedMap) -> Result<Link, AttachError> {
+        let what = format!("struct_ops {}", map.plan.name);
+        let handle = map.handle().map_err(|errno| AttachError::kernel(&what, "attach", errno))?;
+        attach::struct_ops(&handle, &map.plan.data)
+    }
+}
