@@ -75,6 +75,12 @@ pub(crate) enum Command {
     /// Write the object with its instructions relocated
     #[command(after_help = PATCH)]
     Patch(Patch),
+    /// Load objects into the running kernel, or say what that would ask of it
+    #[command(after_help = crate::args_load::LOAD)]
+    Load(crate::args_load::Load),
+    /// Load one program and have the kernel run it on your data
+    #[command(after_help = crate::args_load::RUN)]
+    Run(crate::args_load::Run),
     /// What an object holds: programs, maps, externs, relocations, BTF
     #[command(after_help = INSPECT)]
     Inspect(Inspect),

@@ -6,6 +6,7 @@
 mod app;
 mod args;
 mod args_kernel;
+mod args_load;
 mod cmd;
 mod error;
 mod input;

@@ -8,12 +8,16 @@ pub(crate) mod demo;
 pub(crate) mod explain;
 pub(crate) mod inspect;
 pub(crate) mod link;
+pub(crate) mod load;
+mod load_json;
+mod load_pin;
 pub(crate) mod map;
 pub(crate) mod map_dump;
 pub(crate) mod patch;
 pub(crate) mod plan;
 pub(crate) mod prog;
 pub(crate) mod prog_dump;
+pub(crate) mod run;
 
 use crate::{
     app::{App, Exit},

@@ -2,6 +2,7 @@
 
 pub(crate) mod file;
 pub(crate) mod folder;
+pub(crate) mod global;
 pub(crate) mod object;
 pub(crate) mod target;
 pub(crate) mod unpack;

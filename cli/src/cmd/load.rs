@@ -1,0 +1,319 @@
+//! `load`: objects into the running kernel, or what that would ask of it.
+
+use super::{load_json, load_pin::Pins};
+use crate::{
+    app::{App, Exit},
+    args::Format,
+    args_load::{Assignment, Load, Setup},
+    cmd::inspect::short,
+    error::{BadInput, shown},
+    input::{
+        file, global,
+        object::ObjectFile,
+        target::{Kernel, Place},
+    },
+    json,
+    render::style::{BOLD, DIM, ERROR, GOOD},
+};
+use core_relo_loader::{
+    Loader,
+    attach::Link,
+    load::{LoadError, Loaded},
+    load_plan::{Host, LoadPlan, TokenSource},
+    object::Object,
+    sys,
+    target::KernelTypes,
+};
+use std::{
+    io,
+    path::Path,
+    sync::{Arc, mpsc},
+};
+
+pub(crate) fn run(app: &mut App<'_>, args: &Load) -> io::Result<()> {
+    let host = match host(args) {
+        Ok(host) => host,
+        Err(bad) => return app.fail(&bad),
+    };
+    let mut kept = Vec::new();
+    for path in &args.objects {
+        let file = match ObjectFile::read(path) {
+            Ok(file) => file,
+            Err(bad) => {
+                app.fail(&bad)?;
+                continue;
+            }
+        };
+        let object = match file.parse() {
+            Ok(object) => object,
+            Err(bad) => {
+                app.fail(&bad)?;
+                continue;
+            }
+        };
+        let mut loader = Loader::on(&object, host.clone()).name(stem(path));
+        if let Err(bad) = set_up(&mut loader, &file, &args.setup) {
+            app.fail(&bad)?;
+            continue;
+        }
+        if !args.program.is_empty() {
+            loader.only(args.program.iter().map(String::as_str));
+        }
+        let one = One { app, args, file: &file, object: &object };
+        kept.extend(one.run(&loader)?);
+    }
+    if args.attach && args.pin.is_none() && !kept.is_empty() {
+        app.out.flush()?;
+        wait(app)?;
+        for (links, _loaded) in kept {
+            for link in links {
+                if let Err(e) = link.detach() {
+                    app.complain(&BadInput::new("detaching", e))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The object's name for the kernel: the file's up to its first dot, as libbpf takes it.
+pub(super) fn stem(path: &Path) -> String {
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    name.split('.').next().unwrap_or_default().to_owned()
+}
+
+/// The kernel that is planned for.
+fn host(args: &Load) -> Result<Host, BadInput> {
+    if let Some(path) = &args.btf {
+        return Ok(Host::offline(Arc::new(types(path)?)));
+    }
+    let host = Host::running();
+    match &args.relocate_against {
+        Some(path) => Ok(host.relocated_against(Arc::new(types(path)?))),
+        None => Ok(host),
+    }
+}
+
+fn types(path: &Path) -> Result<KernelTypes, BadInput> {
+    let place = Place::File { path: path.to_path_buf(), base: None };
+    let kernel = Kernel::open(&place, &[])?;
+    Ok(KernelTypes::given(Arc::clone(&kernel.target.main().btf), []))
+}
+
+/// What was set on the command line.
+pub(super) fn set_up(loader: &mut Loader<'_, '_>, file: &ObjectFile, setup: &Setup) -> Result<(), BadInput> {
+    let bad = |what: String| BadInput::new(&*file.name, what);
+    let globals = loader.globals();
+    for Assignment { name, value } in &setup.set {
+        let Some(found) = globals.iter().find(|g| g.name == *name) else {
+            let has: Vec<_> = globals.iter().map(|g| g.name.as_str()).collect();
+            let help =
+                if has.is_empty() { "it has none".into() } else { format!("it has {}", has.join(", ")) };
+            return Err(bad(format!("has no global `{name}`")).help(help));
+        };
+        let bytes =
+            global::bytes(loader.object(), found, value).map_err(|e| bad(format!("global `{name}`: {e}")))?;
+        loader.set_global_bytes(name, &bytes).map_err(|e| bad(e.to_string()))?;
+    }
+    for Assignment { name, value } in &setup.max_entries {
+        let n = value
+            .parse()
+            .map_err(|_no_number| bad(format!("map `{name}`: `{value}` is no number of entries")))?;
+        loader.map(name).max_entries = Some(n);
+    }
+    for name in &setup.without_map {
+        loader.map(name).autocreate = Some(false);
+    }
+    if let Some(path) = &setup.kconfig {
+        let bytes = file::read(path, file::OBJECT_BYTES)?;
+        loader.settings().kconfig = Some(String::from_utf8_lossy(&bytes).into_owned());
+    }
+    if let Some(path) = &setup.token {
+        loader.settings().token = TokenSource::Path(path.clone());
+    }
+    if setup.verifier_log > 1 {
+        loader.settings().log_level = 1;
+    }
+    Ok(())
+}
+
+type Kept = (Vec<Link>, Loaded);
+
+/// One object on its way.
+struct One<'a, 'w, 'd> {
+    app: &'a mut App<'w>,
+    args: &'a Load,
+    file: &'a ObjectFile,
+    object: &'a Object<'d>,
+}
+
+impl One<'_, '_, '_> {
+    fn run(mut self, loader: &Loader<'_, '_>) -> io::Result<Option<Kept>> {
+        if self.args.each {
+            return self.each(loader).map(|()| None);
+        }
+        let plan = match loader.plan() {
+            Ok(plan) => plan,
+            Err(e) => return self.refused(None, &e).map(|()| None),
+        };
+        if self.args.dry_run {
+            return self.planned(&plan).map(|()| None);
+        }
+        match loader.carry_out(&plan) {
+            Ok(loaded) => self.loaded(&plan, loaded),
+            Err(e) => self.refused(None, &e).map(|()| None),
+        }
+    }
+
+    fn each(&mut self, loader: &Loader<'_, '_>) -> io::Result<()> {
+        let programs = self.object.programs().iter().filter(|p| !p.is_subprogram);
+        let names: Vec<_> = programs.map(|p| String::from_utf8_lossy(p.name).into_owned()).collect();
+        if names.is_empty() {
+            return self.app.note(&format!("{}: it has no programs", self.file.name));
+        }
+        for name in names.iter().filter(|n| self.args.program.is_empty() || self.args.program.contains(n)) {
+            let mut loader = loader.clone();
+            loader.only([name.as_str()]);
+            match loader.load() {
+                Ok(mut loaded) => {
+                    self.accepted(name, &loaded)?;
+                    loaded.unpin_maps();
+                }
+                Err(e) => self.refused(Some(name), &e)?,
+            }
+            self.app.out.flush()?;
+        }
+        Ok(())
+    }
+
+    fn accepted(&mut self, name: &str, loaded: &Loaded) -> io::Result<()> {
+        let Some(program) = loaded.program(name) else { return Ok(()) };
+        if self.app.format == Format::Json {
+            return json::line(self.app.out, &load_json::each(&self.file.name, program));
+        }
+        writeln!(self.app.out, "{GOOD}ok{GOOD:#}       {}: {BOLD}{name}{BOLD:#}", self.file.name)?;
+        self.verifier(&program.log)
+    }
+
+    fn refused(&mut self, program: Option<&str>, e: &LoadError) -> io::Result<()> {
+        self.app.end_with(Exit::Unresolved);
+        if self.app.format == Format::Json {
+            return json::line(self.app.out, &load_json::refused(&self.file.name, program, e));
+        }
+        let name = program.map(|p| format!(": {BOLD}{p}{BOLD:#}")).unwrap_or_default();
+        let text = e.to_string();
+        // The library begins with the object's name; here the file was named.
+        let own = format!("{}: ", stem(Path::new(&self.file.name)));
+        let text = text.strip_prefix(&own).unwrap_or(&text);
+        writeln!(self.app.out, "{ERROR}refused{ERROR:#}  {}{name}: {text}", self.file.name)?;
+        if self.args.setup.verifier_log > 0
+            && let Some(log) = e.verifier_log()
+        {
+            self.verifier(log)?;
+        }
+        Ok(())
+    }
+
+    fn verifier(&mut self, log: &str) -> io::Result<()> {
+        log.lines().try_for_each(|line| writeln!(self.app.out, "   {DIM}|{DIM:#} {line}"))
+    }
+
+    fn planned(&mut self, plan: &LoadPlan) -> io::Result<()> {
+        if self.app.format == Format::Json {
+            return json::line(self.app.out, &load_json::planned(&self.file.name, plan));
+        }
+        writeln!(self.app.out, "{BOLD}{}{BOLD:#}: would be asked of the kernel", self.file.name)?;
+        plan.to_string().lines().try_for_each(|line| writeln!(self.app.out, "  {line}"))
+    }
+
+    fn loaded(mut self, plan: &LoadPlan, mut loaded: Loaded) -> io::Result<Option<Kept>> {
+        let mut links = Vec::new();
+        if self.args.attach {
+            match loaded.attach_all() {
+                Ok(made) => links = made,
+                Err(e) => {
+                    loaded.unpin_maps();
+                    return self.failed(&e.to_string());
+                }
+            }
+        }
+        let mut pins = Pins::default();
+        if let Some(folder) = &self.args.pin
+            && let Err(bad) = pins.all(folder, &loaded, &mut links)
+        {
+            pins.remove();
+            loaded.unpin_maps();
+            return self.failed(&bad);
+        }
+        if self.app.format == Format::Json {
+            json::line(self.app.out, &load_json::loaded(&self.file.name, &loaded, &links))?;
+        } else {
+            self.report(plan, &loaded, &links)?;
+        }
+        if self.args.pin.is_some() {
+            // Their pins keep them, or (struct_ops without a link) the kernel does.
+            links.into_iter().for_each(Link::leak);
+            return Ok(None);
+        }
+        if !self.args.attach {
+            loaded.unpin_maps();
+            return Ok(None);
+        }
+        Ok(Some((links, loaded)))
+    }
+
+    fn failed(self, what: &str) -> io::Result<Option<Kept>> {
+        self.app.end_with(Exit::Unresolved);
+        if self.app.format == Format::Json {
+            json::line(self.app.out, &load_json::failed(&self.file.name, what))?;
+        } else {
+            writeln!(self.app.out, "{ERROR}refused{ERROR:#}  {}: {what}", self.file.name)?;
+        }
+        Ok(None)
+    }
+
+    fn report(&mut self, plan: &LoadPlan, loaded: &Loaded, links: &[Link]) -> io::Result<()> {
+        let out = &mut *self.app.out;
+        writeln!(out, "{GOOD}loaded{GOOD:#}   {BOLD}{}{BOLD:#}", self.file.name)?;
+        for map in loaded.maps() {
+            let kind = map.plan.known_type().map_or("?".into(), |t| short(t.name()));
+            let id = map.fd().and_then(|fd| sys::map_info(&fd).ok()).map_or(0, |i| i.id);
+            match map.fd() {
+                Some(_) => writeln!(out, "  map      {:<24} {kind:<16} id {id}", map.name())?,
+                None => writeln!(out, "  map      {:<24} {kind:<16} not created", map.name())?,
+            }
+        }
+        for program in loaded.programs() {
+            let kind = short(program.plan.program_type.name());
+            let info = sys::prog_info(program).unwrap_or_default();
+            let (name, insns) = (program.name(), program.plan.insns.len() / 8);
+            writeln!(out, "  program  {name:<24} {kind:<16} id {}, {insns} instructions", info.id)?;
+            if !program.log.is_empty() {
+                program.log.lines().try_for_each(|line| writeln!(out, "   {DIM}|{DIM:#} {line}"))?;
+            }
+        }
+        for (name, why) in &plan.skipped {
+            writeln!(out, "  program  {name:<24} {DIM}not loaded: {why}{DIM:#}")?;
+        }
+        for link in links {
+            match link.pin_path() {
+                Some(path) => writeln!(out, "  link     {}, pinned at {}", link.what(), shown(path))?,
+                None => writeln!(out, "  link     {}", link.what())?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Waits until somebody ends it.
+fn wait(app: &mut App<'_>) -> io::Result<()> {
+    let (done, until) = mpsc::channel();
+    ctrlc::set_handler(move || {
+        // The receiver is there as long as anybody waits.
+        let _sent: Result<(), _> = done.send(());
+    })
+    .map_err(io::Error::other)?;
+    app.note("attached; Ctrl-C detaches")?;
+    let _ended: Result<(), _> = until.recv();
+    Ok(())
+}

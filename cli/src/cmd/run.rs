@@ -1,0 +1,160 @@
+//! `run`: one program, run by the kernel on data of the caller's.
+
+use super::{
+    load::{set_up, stem},
+    load_json,
+};
+use crate::{
+    app::{App, Exit},
+    args::Format,
+    args_load::Run,
+    error::{BadInput, shown},
+    input::{file, object::ObjectFile},
+    json,
+    render::style::{BOLD, ERROR},
+};
+use core_relo_loader::{
+    Loader,
+    load::LoadError,
+    object::ProgramType,
+    sys::{self, Errno, TestRun},
+};
+use std::{fs, io, path::Path};
+
+/// Room for what a program makes of its data and context.
+const ROOM: usize = 256 * 1024;
+/// What a program that takes packets gets if nothing is given: the least that is one.
+const PACKET: [u8; 64] = [0; 64];
+
+pub(crate) fn run(app: &mut App<'_>, args: &Run) -> io::Result<()> {
+    match prepared(app, args) {
+        Ok(result) => result,
+        Err(bad) => app.fail(&bad),
+    }
+}
+
+fn prepared(app: &mut App<'_>, args: &Run) -> Result<io::Result<()>, BadInput> {
+    let file = ObjectFile::read(&args.object)?;
+    let object = file.parse()?;
+    let mut loader = Loader::new(&object).name(stem(&args.object));
+    set_up(&mut loader, &file, &args.setup)?;
+    let input = |path: &Option<_>| {
+        path.as_ref().map(|p: &std::path::PathBuf| file::read(p, file::OBJECT_BYTES)).transpose()
+    };
+    let (data_in, ctx_in) = (input(&args.data_in)?, input(&args.ctx_in)?);
+    loader.only([args.program.as_str()]);
+    let mut loaded = match loader.load() {
+        Ok(loaded) => loaded,
+        Err(e) => return Ok(refused(app, args, &file.name, &e)),
+    };
+    let Some(program) = loaded.program(&args.program) else {
+        return Err(BadInput::new(&*file.name, format!("has no program `{}`", args.program)));
+    };
+    let takes_packets = takes_packets(program.plan.program_type);
+    let default: &[u8] = if takes_packets { &PACKET } else { &[] };
+    let (mut data_out, mut ctx_out) = (vec![0; ROOM], vec![0; ROOM]);
+    let ctx_in = ctx_in.as_deref().unwrap_or_default();
+    let wants_data = takes_packets || data_in.is_some();
+    let mut test = TestRun {
+        data_in: data_in.as_deref().unwrap_or(default),
+        data_out: if wants_data { &mut data_out } else { &mut [] },
+        ctx_in,
+        ctx_out: if args.ctx_out.is_some() { &mut ctx_out } else { &mut [] },
+        repeat: if args.repeat > 1 { args.repeat } else { 0 },
+        ..TestRun::default()
+    };
+    let ran = sys::prog_test_run(program, &mut test);
+    let done = match ran {
+        Ok(ran) => ran,
+        Err(errno) => {
+            let help = hint(errno, program.plan.program_type);
+            loaded.unpin_maps();
+            return Err(BadInput::new(
+                &*file.name,
+                format!("program `{}`: cannot be run: {errno}", args.program),
+            )
+            .help(help));
+        }
+    };
+    write(args.data_out.as_deref(), &data_out, done.data_len)?;
+    write(args.ctx_out.as_deref(), &ctx_out, done.ctx_len)?;
+    loaded.unpin_maps();
+    if app.format == Format::Json {
+        let ran = load_json::Ran {
+            object: &file.name,
+            program: &args.program,
+            status: "ran",
+            retval: done.retval,
+            duration_ns: u64::try_from(done.duration.as_nanos()).unwrap_or(u64::MAX),
+            repeat: args.repeat,
+            data_len: done.data_len,
+            ctx_len: done.ctx_len,
+            truncated: done.truncated,
+        };
+        return Ok(json::line(app.out, &ran));
+    }
+    let (retval, duration) = (done.retval, done.duration);
+    let signed = retval.cast_signed();
+    let alias = if signed < 0 { format!(" ({signed})") } else { String::new() };
+    let times = if args.repeat > 1 { format!(", mean of {} runs", args.repeat) } else { String::new() };
+    Ok(writeln!(app.out, "{BOLD}{}{BOLD:#} returned {retval}{alias} in {duration:?}{times}", args.program))
+}
+
+fn refused(app: &mut App<'_>, args: &Run, object: &str, e: &LoadError) -> io::Result<()> {
+    app.end_with(Exit::Unresolved);
+    if app.format == Format::Json {
+        return json::line(app.out, &load_json::refused(object, Some(&args.program), e));
+    }
+    writeln!(app.out, "{ERROR}refused{ERROR:#}  {e}")?;
+    if args.setup.verifier_log > 0 {
+        e.verifier_log().unwrap_or_default().lines().try_for_each(|line| writeln!(app.out, "   | {line}"))?;
+    }
+    Ok(())
+}
+
+/// Programs whose test run has to be given a packet.
+fn takes_packets(program_type: ProgramType) -> bool {
+    use ProgramType as P;
+    matches!(
+        program_type,
+        P::SocketFilter
+            | P::SchedCls
+            | P::SchedAct
+            | P::Xdp
+            | P::CgroupSkb
+            | P::LwtIn
+            | P::LwtOut
+            | P::LwtXmit
+            | P::LwtSeg6local
+            | P::FlowDissector
+            | P::SkSkb
+    )
+}
+
+fn hint(errno: Errno, program_type: ProgramType) -> String {
+    match errno.name() {
+        Some("ENOTSUPP" | "EOPNOTSUPP") => {
+            format!("programs of type {program_type} have no test run on this kernel")
+        }
+        Some("EINVAL") => {
+            "this program type takes other data, context or repetitions: see --data-in, --ctx-in, --repeat"
+                .into()
+        }
+        Some("EPERM") => "needs CAP_BPF, and CAP_NET_ADMIN or CAP_PERFMON".into(),
+        _ => "see BPF_PROG_TEST_RUN in the kernel's documentation".into(),
+    }
+}
+
+/// Writes what there is beside the file, then puts it in its place.
+fn write(path: Option<&Path>, bytes: &[u8], len: u32) -> Result<(), BadInput> {
+    let Some(path) = path else { return Ok(()) };
+    let len = usize::try_from(len).unwrap_or(usize::MAX).min(bytes.len());
+    let written = || {
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let beside = tempfile::NamedTempFile::new_in(folder)?;
+        fs::write(beside.path(), bytes.get(..len).unwrap_or_default())?;
+        beside.persist(path).map_err(|e| e.error)?;
+        Ok::<(), io::Error>(())
+    };
+    written().map_err(|e| BadInput::new(shown(path), e))
+}

@@ -1,0 +1,145 @@
+//! A variable's value as typed, to its bytes by the variable's type.
+
+use core_relo::{
+    Endian, TypeId,
+    btf::{Btf, Kind, Type},
+};
+use core_relo_loader::{Global, object::Object};
+
+/// The bytes of a value, of the variable's size and in the machine's order.
+pub(crate) fn bytes(object: &Object<'_>, global: &Global, value: &str) -> Result<Vec<u8>, String> {
+    if let Some(hex) = value.strip_prefix("hex:") {
+        return from_hex(hex)
+            .filter(|b| b.len() == global.size)
+            .ok_or_else(|| format!("expected {} pairs of hexadecimal digits", global.size));
+    }
+    let variable = object.btf().and_then(|btf| Some((btf, variable(btf, global)?)));
+    let found = match variable {
+        Some((btf, ty)) => of_type(btf, ty, value)?,
+        None => number(value, global.size, None)?,
+    };
+    if found.len() == global.size {
+        return Ok(found);
+    }
+    Err(format!("its type has {} bytes, the variable {}: give hex:…", found.len(), global.size))
+}
+
+/// The type of the variable, stripped.
+fn variable<'b>(btf: &'b Btf<'_>, global: &Global) -> Option<Type<'b>> {
+    let is_it = |t: &Type<'_>| t.kind() == Kind::Var && t.name().as_bytes() == global.name.as_bytes();
+    btf.strip(btf.types().find(is_it)?.target()?).ok()
+}
+
+fn of_type(btf: &Btf<'_>, ty: Type<'_>, value: &str) -> Result<Vec<u8>, String> {
+    const SIGNED: u8 = 1;
+    const BOOL: u8 = 4;
+    let size = btf.size_of(ty.id()).map_err(|e| e.to_string())?.0;
+    let size = usize::try_from(size).unwrap_or(usize::MAX);
+    match (ty.kind(), ty.int()) {
+        (Kind::Int, Some(int)) if int.encoding & BOOL != 0 => match value {
+            "true" | "1" => Ok(vec![1]),
+            "false" | "0" => Ok(vec![0]),
+            _ => Err("expected true or false".into()),
+        },
+        (Kind::Int, Some(int)) => number(value, size, Some(int.encoding & SIGNED != 0)),
+        (Kind::Enum | Kind::Enum64, _) => {
+            match ty.variants().find(|v| v.name.as_bytes() == value.as_bytes()) {
+                Some(v) => number(&v.value.cast_signed().to_string(), size, Some(true)),
+                None => number(value, size, None).map_err(|e| format!("{e}, or the name of an enumerator")),
+            }
+        }
+        (Kind::Float, _) => float(value, size),
+        (Kind::Array, _) => array(btf, ty, value, size),
+        (Kind::Ptr, _) => number(value, size, Some(false)),
+        _ => Err(format!("it is {}: give its bytes as hex:…", ty.kind())),
+    }
+}
+
+/// Text for an array of char, else as many values as it has elements; those left out are 0.
+fn array(btf: &Btf<'_>, ty: Type<'_>, value: &str, size: usize) -> Result<Vec<u8>, String> {
+    let element = ty.array().map_or(TypeId::VOID, |a| a.element);
+    let element = btf.strip(element).map_err(|e| e.to_string())?;
+    let mut out = Vec::new();
+    if element.kind() == Kind::Int && element.size_or_type() == 1 {
+        out.extend_from_slice(value.as_bytes());
+        if out.len() >= size {
+            return Err(format!("it has room for {} bytes of text", size.saturating_sub(1)));
+        }
+    } else {
+        for part in value.split(',') {
+            out.extend(of_type(btf, element, part.trim())?);
+        }
+        if out.len() > size {
+            return Err("that is more than its elements".into());
+        }
+    }
+    out.resize(size, 0);
+    Ok(out)
+}
+
+fn float(value: &str, size: usize) -> Result<Vec<u8>, String> {
+    let number: f64 = value.parse().map_err(|_no_number| "expected a number".to_owned())?;
+    #[expect(clippy::cast_possible_truncation, reason = "a float is what the variable is")]
+    match size {
+        4 => Ok((number as f32).to_ne_bytes().to_vec()),
+        8 => Ok(number.to_ne_bytes().to_vec()),
+        _ => Err("give its bytes as hex:…".into()),
+    }
+}
+
+/// A number of a size; `signed` is none where either will do.
+fn number(value: &str, size: usize, signed: Option<bool>) -> Result<Vec<u8>, String> {
+    let expected = || "expected a number, decimal or 0x…".to_owned();
+    let (negative, digits) = value.strip_prefix('-').map_or((false, value), |rest| (true, rest));
+    let magnitude = match digits.strip_prefix("0x") {
+        Some(hex) => u128::from_str_radix(hex, 16),
+        None => digits.parse(),
+    };
+    let magnitude = magnitude.map_err(|_no_number| expected())?;
+    let n = i128::try_from(magnitude).map_err(|_large| expected())?;
+    let n = if negative { -n } else { n };
+    let bits = u32::try_from(size * 8).unwrap_or(u32::MAX);
+    if !matches!(size, 1 | 2 | 4 | 8) {
+        return Err(format!("it has {size} bytes: give them as hex:…"));
+    }
+    let (low, high) = match signed {
+        Some(true) => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
+        Some(false) => (0, (1i128 << bits) - 1),
+        None => (-(1i128 << (bits - 1)), (1i128 << bits) - 1),
+    };
+    if n < low || n > high {
+        return Err(format!("it has {size} bytes: {low} to {high}"));
+    }
+    let all = n.to_le_bytes();
+    let mut out: Vec<u8> = all.into_iter().take(size).collect();
+    if Endian::native() == Endian::Big {
+        out.reverse();
+    }
+    Ok(out)
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    if !text.len().is_multiple_of(2) || !text.is_ascii() {
+        return None;
+    }
+    let pair = |at: usize| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
+    (0..text.len()).step_by(2).map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_checked_against_their_size() {
+        assert_eq!(number("-1", 2, Some(true)), Ok(vec![0xff, 0xff]));
+        assert_eq!(number("0x10", 4, Some(false)).map(|b| b.len()), Ok(4));
+        assert!(number("-1", 4, Some(false)).is_err());
+        assert!(number("256", 1, None).is_err());
+        assert!(number("x", 4, None).is_err());
+        assert!(number("1", 3, None).is_err());
+        assert_eq!(from_hex("00ff"), Some(vec![0, 255]));
+        assert_eq!(from_hex("0"), None);
+        assert_eq!(from_hex("zz"), None);
+    }
+}
