@@ -24,10 +24,9 @@ const TAIL: usize = low_word(1032);
 
 /// The low word of eight bytes. The kernel compares positions below the ring's size only.
 const fn low_word(at: usize) -> usize {
-    if cfg!(target_endian = "big") {
-        at.saturating_add(8usize.saturating_sub(size_of::<usize>()))
-    } else {
-        at
+    match Endian::native() {
+        Endian::Little => at,
+        Endian::Big => at.saturating_add(8usize.saturating_sub(size_of::<usize>())),
     }
 }
 
