@@ -118,8 +118,8 @@ fn gen_object() {
     let args = ["gen", "object", common::text(&out), "extern_a.bpf.o", "extern_b.bpf.o", "--format", "json"];
     let lines = run_in(&prebuilt("link"), args).lines();
     assert_eq!(lines.len(), 1);
-    check_line(&schema()["gen object"], &lines[0]);
-    assert_eq!(lines[0]["bytes"], fs::metadata(&out).unwrap().len());
+    schema().check("gen object", &lines[0]);
+    assert_eq!(lines[0]["bytes"], std::fs::metadata(&out).unwrap().len());
 }
 
 #[test]
