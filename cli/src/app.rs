@@ -84,6 +84,7 @@ pub(crate) fn run(args: &Args, mut out: impl Write, mut err: impl Write) -> io::
         Command::Prog(c) => c.format(),
         Command::Map(c) => c.format(),
         Command::Link(c) => c.format(),
+        Command::Gen(crate::args_gen::Gen::Object(c)) => c.format,
         _ => Format::Text,
     };
     let mut app = App { out: &mut out, err: &mut err, format, exit: Exit::Resolved };
@@ -99,6 +100,7 @@ pub(crate) fn run(args: &Args, mut out: impl Write, mut err: impl Write) -> io::
         Command::Prog(c) => cmd::prog::run(&mut app, c),
         Command::Map(c) => cmd::map::run(&mut app, c),
         Command::Link(c) => cmd::link::run(&mut app, c),
+        Command::Gen(crate::args_gen::Gen::Object(c)) => cmd::r#gen::object(&mut app, c),
         Command::Demo(_) => cmd::demo::run(&mut app),
         Command::Completions { shell } => cmd::about::completions(&mut app, *shell),
         Command::Man { command } => cmd::about::man(&mut app, command.as_deref()),

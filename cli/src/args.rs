@@ -1,6 +1,9 @@
 //! What was typed, as typed.
 
-use crate::args_kernel::{Btf, Link, Map, Prog};
+use crate::{
+    args_gen::Gen,
+    args_kernel::{Btf, Link, Map, Prog},
+};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint, builder::styling};
 use clap_complete::Shell;
 use std::{path::PathBuf, str::FromStr};
@@ -96,6 +99,9 @@ pub(crate) enum Command {
     /// What is attached where in the running kernel
     #[command(subcommand)]
     Link(Link),
+    /// Make files out of objects
+    #[command(subcommand)]
+    Gen(Gen),
     /// Show `check` and `explain` on an object and kernels that come with this program
     Demo(Demo),
     /// Print a shell completion script

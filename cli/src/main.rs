@@ -5,6 +5,7 @@
 
 mod app;
 mod args;
+mod args_gen;
 mod args_kernel;
 mod args_load;
 mod cmd;
@@ -14,6 +15,7 @@ mod json;
 mod json_btf;
 mod json_value;
 mod kernel;
+mod output;
 mod render;
 
 use clap::Parser as _;

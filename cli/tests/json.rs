@@ -112,6 +112,17 @@ fn patch() {
 }
 
 #[test]
+fn gen_object() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.o");
+    let args = ["gen", "object", common::text(&out), "extern_a.bpf.o", "extern_b.bpf.o", "--format", "json"];
+    let lines = run_in(&prebuilt("link"), args).lines();
+    assert_eq!(lines.len(), 1);
+    schema().check("gen object", &lines[0]);
+    assert_eq!(lines[0]["bytes"], std::fs::metadata(&out).unwrap().len());
+}
+
+#[test]
 fn bad_input() {
     let schema = schema();
     for command in ["plan", "explain", "inspect"] {

@@ -2,18 +2,19 @@
 
 use core_relo::{
     Plan, Target, TypeId,
-    btf::{Btf, Type},
+    btf::{Btf, Type, dedup},
     explain::{CType, explain},
     ext::BtfExt,
 };
-use core_relo_loader::{object::Object, target};
+use core_relo_loader::{object::Object, static_link::Linker, target};
 use std::{fmt::Write as _, sync::Arc};
 
 /// A check, by its name.
 pub type Check = (&'static str, fn(&[u8]));
 
 /// Every check there is.
-pub const CHECKS: [Check; 4] = [("btf", btf), ("ext", ext), ("object", object), ("plan", plan)];
+pub const CHECKS: [Check; 5] =
+    [("btf", btf), ("ext", ext), ("object", object), ("plan", plan), ("link", link)];
 
 /// A BTF, then a second one split from it: `[length of the first; 4][first][second]`, or one alone, or an ELF that holds one.
 pub fn btf(data: &[u8]) {
@@ -87,6 +88,34 @@ fn relocate(object: &[u8], target: &[u8]) {
     for planned in plan.iter().take(50) {
         let _explanation = explain(&planned);
     }
+}
+
+/// Objects to link: `[length of the first; 4][first][second]`, or one alone and with itself. Its BTF is deduplicated, too.
+pub fn link(data: &[u8]) {
+    if let Ok(elf) = target::extract(data)
+        && let Ok(btf) = Btf::parse(elf.btf)
+        && let Ok(deduped) = dedup(&btf)
+    {
+        let again = Btf::parse(deduped.finish()).expect("what is deduplicated is a BTF");
+        assert!(again.end_id() <= btf.end_id());
+    }
+    linked(&[data]);
+    linked(&[data, data]);
+    if let Some((first, second)) = two(data) {
+        linked(&[first, second]);
+        linked(&[second, first]);
+    }
+}
+
+/// What is linked is in proportion to what it was linked from, and can be looked at as any object.
+fn linked(files: &[&[u8]]) {
+    let Ok(linker) = files.iter().try_fold(Linker::new(), |linker, bytes| linker.add("fuzz", bytes)) else {
+        return;
+    };
+    let Ok(once) = linker.finish() else { return };
+    let all = files.iter().map(|bytes| bytes.len()).sum::<usize>();
+    assert!(once.len() <= (all * 16).max(32 << 20), "{} bytes of {all}", once.len());
+    let _twice = Linker::new().add("once", &once).and_then(Linker::finish);
 }
 
 fn two(data: &[u8]) -> Option<(&[u8], &[u8])> {

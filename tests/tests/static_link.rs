@@ -282,6 +282,24 @@ mod with_libbpf {
         assert!(found > 0);
     }
 
+    /// Why `identical` compares elements of arrays: libbpf compares the first array with itself.
+    #[test]
+    fn libbpf_makes_one_of_structs_whose_arrays_differ() {
+        let mut b = Builder::new(NATIVE);
+        let (int, float) = (b.int("int", 4, Builder::SIGNED), b.float("float", 4));
+        let (ints, floats) = (b.array(int, int, 4), b.array(float, int, 4));
+        b.structure("pair", 32, &[("a", ints, 0), ("b", ints, 128)]);
+        let again = b.array(int, int, 4);
+        b.structure("pair", 32, &[("a", again, 0), ("b", floats, 128)]);
+        let bytes = b.finish();
+        let here = dedup(&Btf::parse(&bytes[..]).unwrap()).unwrap();
+        let mut judged = judge::Btf::parse(&bytes, None).unwrap();
+        assert!(judged.dedup());
+        let here = Btf::parse(here.finish()).unwrap();
+        let pairs = |btf: &Btf<'_>| btf.types().filter(|ty| ty.kind() == Kind::Struct).count();
+        assert_eq!((pairs(&here), pairs(&Btf::parse(judged.raw_data()).unwrap())), (2, 1));
+    }
+
     #[test]
     fn libbpf_opens_what_is_linked_here() {
         let (mut opened, mut refused) = (0, 0);

@@ -95,7 +95,7 @@ fn seeds(target: &str) -> Vec<PathBuf> {
 }
 
 /// What an object is to a fuzz target: a section of it, the whole, or the program before its target's BTF, with its length
-/// first.
+/// first, or a program's first file before its second.
 fn seed(target: &str, object: &Path) -> Option<Vec<u8>> {
     let data = std::fs::read(object).ok()?;
     match target {
@@ -106,6 +106,12 @@ fn seed(target: &str, object: &Path) -> Option<Vec<u8>> {
             let program = std::fs::read(object.with_file_name(format!("{case}.bpf.o"))).ok()?;
             let length = u32::try_from(program.len()).ok()?.to_le_bytes();
             Some([&length[..], &program, elf_section(&data, b".BTF")?].concat())
+        }
+        "link" => {
+            let name = object.file_name()?.to_string_lossy().into_owned();
+            let Some(group) = name.strip_suffix("_a.bpf.o") else { return Some(data) };
+            let other = std::fs::read(object.with_file_name(format!("{group}_b.bpf.o"))).ok()?;
+            Some([&u32::try_from(data.len()).ok()?.to_le_bytes()[..], &data, &other].concat())
         }
         _ => Some(data),
     }

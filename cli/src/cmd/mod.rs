@@ -6,6 +6,7 @@ pub(crate) mod btf_kernel;
 pub(crate) mod check;
 pub(crate) mod demo;
 pub(crate) mod explain;
+pub(crate) mod r#gen;
 pub(crate) mod inspect;
 pub(crate) mod link;
 pub(crate) mod load;

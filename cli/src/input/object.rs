@@ -29,6 +29,10 @@ impl ObjectFile {
         Self { name: name.to_owned(), bytes: Data::from(bytes) }
     }
 
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     pub(crate) fn parse(&self) -> Result<Object<'_>, BadInput> {
         Object::parse(&self.bytes).map_err(|e| self.bad(&e))
     }

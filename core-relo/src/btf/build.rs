@@ -319,11 +319,6 @@ impl Builder {
         self.next_id
     }
 
-    /// Bytes of strings so far, those of a base not counted.
-    pub fn string_len(&self) -> usize {
-        self.strings.len()
-    }
-
     /// The finished BTF.
     pub fn finish(&self) -> Vec<u8> {
         let layout: Vec<u8> =

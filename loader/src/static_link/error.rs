@@ -101,6 +101,21 @@ pub enum LinkError {
     },
 }
 
+impl LinkError {
+    /// The file that is wrong, if it is one.
+    pub fn file(&self) -> Option<&str> {
+        match self {
+            Self::Object { file, .. }
+            | Self::ByteOrder { file, .. }
+            | Self::Section { file, .. }
+            | Self::Symbol { file, .. }
+            | Self::Relocation { file, .. }
+            | Self::Types { file, .. } => Some(file),
+            _ => None,
+        }
+    }
+}
+
 /// What is wrong with a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]

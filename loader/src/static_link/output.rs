@@ -5,7 +5,6 @@
 
 use super::{
     LinkError, State,
-    relocs::put_u64,
     sections::{Header, OutSection},
     symbols::OutSymbol,
 };
@@ -148,8 +147,8 @@ impl State<'_> {
             e.put_u32(&mut out, *name);
             out.extend_from_slice(&[(binding << 4) | (kind & 0xf), *other]);
             e.put_u16(&mut out, *section);
-            put_u64(e, &mut out, *value);
-            put_u64(e, &mut out, *size);
+            e.put_u64(&mut out, *value);
+            e.put_u64(&mut out, *size);
         }
         out
     }
@@ -169,14 +168,14 @@ fn assemble(e: Endian, sections: &[Written<'_>]) -> Vec<u8> {
         out.resize(out.len().next_multiple_of(align), 0);
         e.put_u32(&mut headers, header.name);
         e.put_u32(&mut headers, header.sh_type);
-        put_u64(e, &mut headers, header.flags);
-        put_u64(e, &mut headers, 0);
-        put_u64(e, &mut headers, len(&out));
-        put_u64(e, &mut headers, *size);
+        e.put_u64(&mut headers, header.flags);
+        e.put_u64(&mut headers, 0);
+        e.put_u64(&mut headers, len(&out));
+        e.put_u64(&mut headers, *size);
         e.put_u32(&mut headers, header.link);
         e.put_u32(&mut headers, header.info);
-        put_u64(e, &mut headers, header.align);
-        put_u64(e, &mut headers, header.entsize);
+        e.put_u64(&mut headers, header.align);
+        e.put_u64(&mut headers, header.entsize);
         out.extend_from_slice(data);
     }
     out.resize(out.len().next_multiple_of(8), 0);
@@ -197,9 +196,9 @@ fn file_header(e: Endian, headers_at: u64, count: u16) -> Vec<u8> {
     e.put_u16(&mut out, elf::ET_REL.0);
     e.put_u16(&mut out, elf::EM_BPF.0);
     e.put_u32(&mut out, elf::EV_CURRENT.0.into());
-    put_u64(e, &mut out, 0);
-    put_u64(e, &mut out, 0);
-    put_u64(e, &mut out, headers_at);
+    e.put_u64(&mut out, 0);
+    e.put_u64(&mut out, 0);
+    e.put_u64(&mut out, headers_at);
     e.put_u32(&mut out, 0);
     let size = u16::try_from(HEADER).unwrap_or(u16::MAX);
     // No program headers; the names of sections lie with those of symbols, in the first section.

@@ -95,8 +95,8 @@ impl State<'_> {
             let insn = data.zip(place).and_then(|(data, at)| data.get_mut(at..)?.first_chunk_mut::<8>());
             mend(insn.ok_or_else(|| fault(RelocationFault::Bounds { size }))?, by, e);
         }
-        put_u64(e, bytes, moved);
-        put_u64(e, bytes, (u64::from(new) << 32) | u64::from(record.kind));
+        e.put_u64(bytes, moved);
+        e.put_u64(bytes, (u64::from(new) << 32) | u64::from(record.kind));
         Ok(())
     }
 
@@ -154,16 +154,4 @@ fn mend(insn: &mut [u8; 8], by: u64, e: Endian) {
     let by = if *code == CALL { by / 8 } else { by };
     let by = u32::try_from(by & 0xffff_ffff).unwrap_or_default();
     *imm = e.u32_bytes(e.word(*imm).wrapping_add(by));
-}
-
-/// Appends eight bytes.
-pub(super) fn put_u64(e: Endian, out: &mut Vec<u8>, v: u64) {
-    let half = |v: u64| u32::try_from(v & 0xffff_ffff).unwrap_or_default();
-    let (low, high) = (half(v), half(v >> 32));
-    let (first, second) = match e {
-        Endian::Little => (low, high),
-        Endian::Big => (high, low),
-    };
-    e.put_u32(out, first);
-    e.put_u32(out, second);
 }

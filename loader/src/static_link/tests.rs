@@ -1,1 +1,278 @@
-//! Rules of linking; libbpf's own results are compared in `tests/`.
+//! Rules of linking, and objects that no compiler writes; libbpf's own results are compared in `tests/`.
+#![expect(clippy::arithmetic_side_effects, reason = "places within bytes the tests made themselves")]
+
+use super::*;
+use crate::{
+    elf::Elf,
+    object::{Object, ObjectError, Place, symbols::object_endian},
+};
+use core_relo::TypeId;
+use object::{
+    Architecture, BinaryFormat, SectionKind, SymbolFlags, SymbolKind, SymbolScope, elf as e,
+    write::{self, Relocation, SymbolSection},
+};
+
+const ORDERS: [Endian; 2] = [Endian::Little, Endian::Big];
+const EXIT: [u8; 8] = [0x95, 0, 0, 0, 0, 0, 0, 0];
+
+/// An object under construction.
+struct Make {
+    elf: write::Object<'static>,
+    types: Builder,
+}
+
+impl Make {
+    fn new(endian: Endian) -> Self {
+        let elf = write::Object::new(BinaryFormat::Elf, Architecture::Bpf, object_endian(endian));
+        Self { elf, types: Builder::new(endian) }
+    }
+
+    fn section(&mut self, name: &str, kind: SectionKind, bytes: &[u8]) -> write::SectionId {
+        let id = self.elf.add_section(Vec::new(), name.into(), kind);
+        self.elf.append_section_data(id, bytes, 8);
+        id
+    }
+
+    fn code(&mut self, name: &str, slots: usize) -> write::SectionId {
+        self.section(name, SectionKind::Text, &EXIT.repeat(slots))
+    }
+
+    /// A symbol with these `st_info` and `st_other`.
+    fn symbol(&mut self, name: &str, at: Option<write::SectionId>, info: u8, other: u8) -> write::SymbolId {
+        let flags = SymbolFlags::Elf { st_info: e::SymbolInfo(info), st_other: e::SymbolOther(other) };
+        self.elf.add_symbol(write::Symbol {
+            name: name.into(),
+            value: 0,
+            size: if info == GLOBAL_FUNC { 8 } else { 0 },
+            kind: SymbolKind::Unknown,
+            scope: SymbolScope::Dynamic,
+            weak: false,
+            section: at.map_or(SymbolSection::Undefined, SymbolSection::Section),
+            flags,
+        })
+    }
+
+    /// A global function with its type.
+    fn function(&mut self, name: &str, at: Option<write::SectionId>, other: u8) -> write::SymbolId {
+        let proto = self.types.func_proto(TypeId::VOID, &[]);
+        self.types.func(name, proto, if at.is_some() { 1 } else { 2 });
+        self.symbol(name, at, if at.is_some() { GLOBAL_FUNC } else { GLOBAL }, other)
+    }
+
+    fn reloc(&mut self, at: write::SectionId, offset: u64, symbol: write::SymbolId, number: u32) {
+        let flags = object::RelocationFlags::Elf { r_type: e::RelocationType(number) };
+        self.elf.add_relocation(at, Relocation { offset, symbol, addend: 0, flags }).unwrap();
+    }
+
+    fn bytes(mut self) -> Vec<u8> {
+        let types = self.types.finish();
+        self.section(".BTF", SectionKind::Other, &types);
+        self.elf.write().unwrap()
+    }
+}
+
+const GLOBAL: u8 = 0x10;
+const GLOBAL_FUNC: u8 = 0x12;
+const LOCAL_SECTION: u8 = 0x03;
+
+fn link(files: &[&[u8]]) -> Result<Vec<u8>, LinkError> {
+    let names = ["a.o", "b.o", "c.o"];
+    files.iter().zip(names).try_fold(Linker::new(), |linker, (bytes, name)| linker.add(name, bytes))?.finish()
+}
+
+/// Overwrites a word of a section's header, `at` bytes into it.
+fn set_header(bytes: &mut Vec<u8>, section: &str, at: usize, value: u64) {
+    let elf = Elf::parse(bytes).unwrap();
+    let (endian, headers) = (elf.endian, elf.endian.u64(bytes, 40).unwrap());
+    let index = elf.section(section.as_bytes()).unwrap().index;
+    let place = usize::try_from(headers + 64 * u64::from(index)).unwrap() + at;
+    let mut word = Vec::new();
+    endian.put_u64(&mut word, value);
+    bytes.splice(place..place + 8, word);
+}
+
+#[test]
+fn an_extern_finds_its_definition_whichever_comes_first() {
+    for endian in ORDERS {
+        let mut m = Make::new(endian);
+        let text = m.code("raw_tp/a", 2);
+        let wanted = m.function("wanted", None, 0);
+        m.reloc(text, 8, wanted, 10);
+        let caller = m.bytes();
+        let mut m = Make::new(endian);
+        let text = m.code(".text", 3);
+        m.function("wanted", Some(text), 0);
+        let callee = m.bytes();
+        for files in [[&*caller, &*callee], [&*callee, &*caller]] {
+            let linked = link(&files).unwrap();
+            let o = Object::parse(&linked).unwrap();
+            assert_eq!(o.externs(), []);
+            let wanted: Vec<_> = o.symbols().filter(|s| s.name == b"wanted").collect();
+            let [wanted] = &*wanted else { panic!("{wanted:?}") };
+            let text = o.sections().iter().find(|s| s.name == b".text").unwrap();
+            assert_eq!(wanted.place, Place::Section(text.index));
+            let reloc = o.elf_relocs().next().unwrap().unwrap();
+            assert_eq!((reloc.offset, reloc.symbol.index), (8, wanted.index));
+        }
+    }
+}
+
+#[test]
+fn sections_of_one_name_are_aligned_and_calls_by_their_symbol_move_along() {
+    for endian in ORDERS {
+        let object = |slots: usize| {
+            let mut m = Make::new(endian);
+            let call = [0x85, 0x10, 0, 0];
+            let mut code = Vec::from(call);
+            endian.put_u32(&mut code, 1);
+            code.extend_from_slice(&EXIT.repeat(slots));
+            let text = m.section(".text", SectionKind::Text, &code);
+            let section = m.symbol("", Some(text), LOCAL_SECTION, 0);
+            m.reloc(text, 0, section, 10);
+            let data = m.elf.add_section(Vec::new(), ".data".into(), SectionKind::Data);
+            m.elf.append_section_data(data, &[7; 5], 16);
+            m.bytes()
+        };
+        let linked = link(&[&object(2), &object(4)]).unwrap();
+        let o = Object::parse(&linked).unwrap();
+        let [text] = o.code_sections() else { panic!("{:?}", o.code_sections()) };
+        assert_eq!(text.code.len(), 64);
+        let imm = |at| endian.u32(text.code, at).unwrap();
+        // Three instructions lie before the second object's.
+        assert_eq!((imm(4), imm(28)), (1, 4));
+        let data = o.sections().iter().find(|s| s.name == b".data").unwrap();
+        assert_eq!((data.size, data.align), (21, 16));
+        assert_eq!(data.data, [&[7; 5][..], &[0; 11], &[7; 5]].concat());
+    }
+}
+
+#[test]
+fn the_stricter_visibility_counts_even_that_of_an_extern() {
+    let object = |defined: bool, other| {
+        let mut m = Make::new(Endian::Little);
+        let text = m.code(".text", 1);
+        m.function("f", defined.then_some(text), other);
+        m.bytes()
+    };
+    let hidden = |files: &[&[u8]]| {
+        let linked = link(files).unwrap();
+        Object::parse(&linked).unwrap().symbols().any(|s| s.name == b"f" && s.hidden)
+    };
+    assert!(!hidden(&[&object(true, 0), &object(false, 0)]));
+    assert!(hidden(&[&object(true, 0), &object(false, 2)]));
+    assert!(hidden(&[&object(false, 2), &object(true, 0)]));
+    let internal = link(&[&object(true, 1)]);
+    assert_eq!(
+        internal.unwrap_err().to_string(),
+        "a.o: symbol `f` has visibility 1, which is neither default nor hidden"
+    );
+}
+
+#[test]
+fn two_strong_definitions_name_both_files() {
+    let object = || {
+        let mut m = Make::new(Endian::Big);
+        let text = m.code(".text", 1);
+        m.function("f", Some(text), 0);
+        m.bytes()
+    };
+    let (file, other) = (Box::from("b.o"), Box::from("a.o"));
+    let cause = SymbolFault::Conflict { other };
+    assert_eq!(link(&[&object(), &object()]), Err(LinkError::Symbol { file, symbol: "f".into(), cause }));
+}
+
+#[test]
+fn what_a_global_is_has_to_be_known() {
+    let mut m = Make::new(Endian::Little);
+    let text = m.code(".text", 1);
+    m.symbol("f", Some(text), GLOBAL_FUNC, 0);
+    let Err(LinkError::Symbol { cause, .. }) = link(&[&m.bytes()]) else { panic!() };
+    assert_eq!(cause, SymbolFault::NoBtf { is_extern: false });
+}
+
+#[test]
+fn files_of_different_byte_order_do_not_go_together() {
+    let object = |endian| Make::new(endian).bytes();
+    let error = link(&[&object(Endian::Big), &object(Endian::Little)]);
+    assert_eq!(error, Err(LinkError::ByteOrder { file: "b.o".into(), expected: Endian::Big }));
+}
+
+#[test]
+fn relocations_are_checked() {
+    let faults = [
+        (8, 77, RelocationFault::Type { found: 77 }),
+        (4, 10, RelocationFault::Unaligned),
+        (16, 10, RelocationFault::Bounds { size: 16 }),
+        (u64::MAX - 7, 1, RelocationFault::Bounds { size: 16 }),
+    ];
+    for (offset, number, expected) in faults {
+        let mut m = Make::new(Endian::Little);
+        let text = m.code("raw_tp/a", 2);
+        let wanted = m.function("wanted", None, 0);
+        m.reloc(text, offset, wanted, number);
+        let Err(LinkError::Relocation { cause, .. }) = link(&[&m.bytes()]) else { panic!("{expected}") };
+        assert_eq!(cause, expected);
+    }
+    let mut m = Make::new(Endian::Little);
+    let data = m.section(".data", SectionKind::Data, &[0; 8]);
+    let section = m.symbol("", Some(data), LOCAL_SECTION, 0);
+    m.reloc(data, 0, section, 2);
+    let Err(LinkError::Relocation { cause, .. }) = link(&[&m.bytes()]) else { panic!() };
+    assert_eq!(cause, RelocationFault::SectionSymbol);
+}
+
+#[test]
+fn alignment_and_size_cost_no_more_memory_than_the_files() {
+    let object = || {
+        let mut m = Make::new(Endian::Little);
+        m.section(".data", SectionKind::Data, &[1; 8]);
+        m.bytes()
+    };
+    let (plain, mut aligned, mut odd) = (object(), object(), object());
+    set_header(&mut aligned, ".data", 48, 1 << 40);
+    set_header(&mut odd, ".data", 48, 24);
+    let fault = |files: &[&[u8]]| match link(files) {
+        Err(LinkError::Section { cause, .. }) => cause,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(link(&[&aligned]), Err(LinkError::Padding { bytes: (1 << 40) + 1 + 8 }));
+    assert_eq!(fault(&[&plain, &aligned]), SectionFault::TooLarge);
+    assert_eq!(fault(&[&odd]), SectionFault::Alignment { found: 24 });
+    let mut m = Make::new(Endian::Little);
+    let bss = m.elf.add_section(Vec::new(), ".bss".into(), SectionKind::UninitializedData);
+    m.elf.append_section_bss(bss, 64, 8);
+    let mut bss = m.bytes();
+    set_header(&mut bss, ".bss", 32, u64::MAX);
+    assert_eq!(fault(&[&bss]), SectionFault::TooLarge);
+}
+
+#[test]
+fn sections_that_share_their_bytes_are_refused() {
+    let mut m = Make::new(Endian::Little);
+    m.section(".data.a", SectionKind::Data, &[1; 4096]);
+    m.section(".data.b", SectionKind::Data, &[2; 8]);
+    let mut bytes = m.bytes();
+    let offset = Elf::parse(&bytes).unwrap().section(b".data.a").unwrap().offset;
+    set_header(&mut bytes, ".data.b", 24, offset);
+    set_header(&mut bytes, ".data.b", 32, 4096);
+    let Err(LinkError::Section { cause, .. }) = link(&[&bytes]) else { panic!() };
+    assert_eq!(cause, SectionFault::Overlap);
+}
+
+#[test]
+fn names_that_overlap_are_not_written_apart_without_end() {
+    let mut m = Make::new(Endian::Little);
+    let text = m.code(".text", 1);
+    let name = "n".repeat(4000);
+    for at in 0..name.len() {
+        m.symbol(name.get(at..).unwrap(), Some(text), 0, 0);
+    }
+    assert!(matches!(link(&[&m.bytes()]), Err(LinkError::TooManyNames { .. })));
+}
+
+#[test]
+fn files_that_are_no_objects_are_named() {
+    let cause = ObjectError::Elf(crate::object::ElfError::NotElf);
+    assert_eq!(link(&[b"#!/bin/sh"]), Err(LinkError::Object { file: "a.o".into(), cause }));
+    assert_eq!(link(&[]), Err(LinkError::Nothing));
+}

@@ -1,0 +1,59 @@
+//! `gen object`: several objects linked into one.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod common;
+
+use common::{prebuilt, run_in, text};
+use std::{fs, path::Path};
+
+fn link(out: &Path, objects: &[&str]) -> common::Run {
+    run_in(&prebuilt("link"), ["gen", "object", text(out)].iter().chain(objects))
+}
+
+#[test]
+fn what_is_linked_can_be_inspected_and_linked_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, again) = (folder.path().join("out.o"), folder.path().join("again.o"));
+    let run = link(&out, &["calls_a.bpf.o", "calls_b.bpf.o", "calls_c.bpf.o"]);
+    assert_eq!((run.exit, &*run.err), (0, ""), "{}", run.out);
+    assert!(run.out.contains("3 objects, 2 programs, 6 subprograms, 0 maps"), "{}", run.out);
+    let inspected = run_in(folder.path(), ["inspect", "out.o", "--format", "json"]).lines();
+    assert_eq!(inspected[0]["externs"].as_array().unwrap().len(), 0);
+    assert_eq!(link(&again, &[text(&out)]).exit, 0);
+    assert_eq!(fs::read(&out).unwrap().len(), fs::read(&again).unwrap().len());
+}
+
+#[test]
+fn what_nobody_defines_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = link(&folder.path().join("out.o"), &["extern_a.bpf.o"]);
+    assert_eq!(run.exit, 0);
+    assert!(run.err.contains("`counter`") && run.err.contains("`bump`"), "{}", run.err);
+}
+
+#[test]
+fn what_cannot_be_linked_is_one_line_and_nothing_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.o");
+    for (group, what) in [
+        ("bad_strong", "symbol `mine` is defined in bad_strong_a.bpf.o, too"),
+        ("bad_type", "member 1 is `y` at bit 32 there, `z` at bit 32 here"),
+        (
+            "bad_map",
+            "symbol `table` is a map defined otherwise in bad_map_a.bpf.o: they differ in max_entries",
+        ),
+        ("bad_license", "section `license` differs from that of the files before"),
+        ("bad_section", "symbol `CONFIG_HZ` belongs to section `.ksyms` here"),
+    ] {
+        let (a, b) = (format!("{group}_a.bpf.o"), format!("{group}_b.bpf.o"));
+        let run = link(&out, &[&a, &b]);
+        assert_eq!((run.exit, run.err.lines().count(), &*run.out), (2, 1, ""), "{group}: {}", run.err);
+        assert!(run.err.contains(what) && run.err.contains(&b), "{group}: {}", run.err);
+        assert!(!out.exists());
+    }
+    let run = link(&out, &["calls_a.bpf.o", "nosuch.o"]);
+    assert_eq!((run.exit, run.err.lines().count()), (2, 1), "{}", run.err);
+    let run = link(&out, &["../../eb/link/calls_a.bpf.o", "calls_b.bpf.o"]);
+    assert!(run.exit == 2 && run.err.contains("byte order"), "{}", run.err);
+}
