@@ -200,6 +200,8 @@ mod tests {
         let probe =
             Probe { offset: F1, address: 0x40_0000 + F1, semaphore: TestElf::SEMAPHORE, args: vec![] };
         assert_eq!(found, [probe]);
+        let fast = probes(file.path(), "p", "b", None, Abilities { fast_nop5: true, ..CAN }).unwrap();
+        assert_eq!((fast[0].offset, fast[0].semaphore), (F1.saturating_add(1), TestElf::SEMAPHORE));
         let text = |provider, name| probes(file.path(), provider, name, None, CAN).unwrap_err().to_string();
         assert!(text("p", "c").ends_with("has no USDT probe p:c"));
         assert!(text("p", "a").ends_with("probe p:a: argument 0 at `4@%xmm0` cannot be read"));
