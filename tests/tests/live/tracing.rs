@@ -222,8 +222,10 @@ fn iterators() {
     let link = tracer.attach("dump");
     let mut tasks = Vec::new();
     IterReader::new(&link).unwrap().read_to_end(&mut tasks).unwrap();
-    let numbers = tasks.chunks_exact(4).map(|n| u32::from_ne_bytes(n.try_into().unwrap()));
-    assert!(numbers.clone().any(|n| n == std::process::id()) && numbers.clone().any(|n| n == 1));
+    let numbers: Vec<u32> =
+        tasks.chunks_exact(4).map(|number| u32::from_ne_bytes(number.try_into().unwrap())).collect();
+    assert!(numbers.contains(&std::process::id()), "{numbers:?}");
+    assert_eq!(u64::try_from(tasks.len()).unwrap(), tracer.read("hits") * 8);
     let tracer = Tracer::load("iter_map_elem");
     let map = tracer.loaded.map("counted").unwrap().handle().unwrap();
     for key in 1..=4u32 {
