@@ -1,6 +1,19 @@
 //! Attaching programs, each family in its own file. What comes of it is a [`Link`], which detaches when it is dropped.
 //!
-//! A family's functions take a program's descriptor and what it is to be attached to.
+//! A family's functions take a program's descriptor and what it is to be attached to; [`auto`](auto()) does what the section's
+//! name says.
+//!
+//! ```no_run
+//! use core_relo_loader::attach::{self, UprobeOptions};
+//!
+//! # fn example(program: std::os::fd::BorrowedFd<'_>) -> Result<(), attach::AttachError> {
+//! let options = UprobeOptions { function: Some("malloc"), retprobe: true, ..UprobeOptions::default() };
+//! let link = attach::uprobe(program, "libc.so.6", &options)?;
+//! // The program runs now, in every process.
+//! link.detach()?;
+//! # Ok(())
+//! # }
+//! ```
 
 mod archive;
 mod auto;
