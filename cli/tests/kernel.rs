@@ -26,6 +26,7 @@ const ARRAY: u32 = 2;
 const PROG_ARRAY: u32 = 3;
 const PERCPU_ARRAY: u32 = 6;
 const ARRAY_OF_MAPS: u32 = 12;
+const SOCKMAP: u32 = 15;
 const QUEUE: u32 = 22;
 const RINGBUF: u32 = 27;
 
@@ -296,6 +297,11 @@ fn maps_without_types_and_maps_of_ids() {
     assert_eq!(ok(dump(&queue)).out.lines().count(), 1);
     map_update(queue.shape(), &[], &[9, 9, 9, 9], 0).unwrap();
     assert!(ok(dump(&queue)).out.ends_with("[next] = 09 09 09 09\n"));
+
+    let sockets = make(SOCKMAP, 4, 4, 1, None);
+    let refused = dump(&sockets);
+    assert_eq!((refused.exit, refused.err.lines().count()), (2, 1));
+    assert!(refused.err.contains("(untyped): the kernel does not show elements"), "{}", refused.err);
 
     let ring = make(RINGBUF, 0, 0, 4096, None);
     let refused = dump(&ring);
