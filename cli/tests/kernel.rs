@@ -10,6 +10,9 @@ use core_relo::{
     btf::{Builder, BuiltMember, Kind},
     insn::Insn,
 };
+use core_relo_loader::attach::{
+    self, AttachError, Link, RawTracepointOptions, TracepointOptions, UprobeOptions,
+};
 use core_relo_loader::sys::{
     self, BtfLoad, LinkCreate, LinkExtra, LinkTarget, MapCreate, MapFd, ProgLoad, map_update,
 };
@@ -509,6 +512,59 @@ fn links_say_what_they_are_attached_to() {
     assert!(text.contains("let_pass") && text.contains("attach_type CGROUP_INET_INGRESS"), "{text}");
     assert!(!ok(run(["link", "show", "--name", "let_pass"])).out.is_empty());
     assert!(ok(run(["link", "list"])).out.contains("let_pass"));
+}
+
+/// What `link show` says of the target of a link, and in words.
+fn target_of(link: &Link) -> (Value, String) {
+    let id = sys::link_info(&link.fd().expect("a link of the kernel's")).unwrap().id.to_string();
+    let lines = ok(run(["link", "show", "--id", &id, "--format", "json"])).lines();
+    schema().check("link list, link show", &lines[0]);
+    (lines[0]["target"].clone(), ok(run(["link", "show", "--id", &id])).out)
+}
+
+#[test]
+fn links_of_tracing_programs_name_what_they_trace() {
+    if types().is_none() {
+        return;
+    }
+    let code = [insn(0xb7, 0, 0, 0, 0), insn(0x95, 0, 0, 0, 0)].concat();
+    let load = |prog_type| {
+        let load = ProgLoad { prog_type, insns: &code, license: b"GPL", ..ProgLoad::default() };
+        sys::prog_load(&load, &mut []).unwrap()
+    };
+    let skip = |what: &str, e: AttachError| println!("SKIP: {what}: {e}");
+
+    match attach::raw_tracepoint(load(17).as_fd(), "sched_process_exec", &RawTracepointOptions::default()) {
+        Err(e) => skip("raw tracepoint", e),
+        Ok(link) => assert_eq!(target_of(&link).0["tp_name"], "sched_process_exec"),
+    }
+    match attach::tracepoint(load(5).as_fd(), "sched", "sched_process_exec", &TracepointOptions::default()) {
+        Err(e) => skip("tracepoint", e),
+        Ok(link) if link.fd().is_none() => println!("SKIP: this kernel has no links of perf events"),
+        Ok(link) => {
+            let (target, words) = target_of(&link);
+            // Kernels before 6.6 do not say more than that it is a perf event.
+            if target["event"] == "unspecified" {
+                return println!("SKIP: this kernel does not say what perf events are of");
+            }
+            assert_eq!(
+                (&target["event"], &target["tracepoint"]),
+                (&json!("tracepoint"), &json!("sched_process_exec"))
+            );
+            assert!(words.contains("event tracepoint, tracepoint sched_process_exec"), "{words}");
+        }
+    }
+    let own = UprobeOptions { function: Some("getpid"), pid: Some(id()), ..UprobeOptions::default() };
+    match attach::uprobe(load(2).as_fd(), "libc.so.6", &own) {
+        Err(e) => skip("uprobe", e),
+        Ok(link) if link.fd().is_none() => println!("SKIP: this kernel has no links of perf events"),
+        Ok(link) => {
+            let (target, _) = target_of(&link);
+            assert_eq!(target["event"], "uprobe");
+            assert!(target["path"].as_str().is_some_and(|path| path.ends_with("libc.so.6")), "{target}");
+            assert!(target["offset"].as_u64().is_some_and(|offset| offset > 0), "{target}");
+        }
+    }
 }
 
 #[test]
