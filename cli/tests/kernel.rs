@@ -10,6 +10,9 @@ use core_relo::{
     btf::{Builder, BuiltMember, Kind},
     insn::Insn,
 };
+use core_relo_loader::attach::{
+    self, AttachError, Link, RawTracepointOptions, TracepointOptions, UprobeOptions,
+};
 use core_relo_loader::sys::{
     self, BtfLoad, LinkCreate, LinkExtra, LinkTarget, MapCreate, MapFd, ProgLoad, map_update,
 };
@@ -26,6 +29,7 @@ const ARRAY: u32 = 2;
 const PROG_ARRAY: u32 = 3;
 const PERCPU_ARRAY: u32 = 6;
 const ARRAY_OF_MAPS: u32 = 12;
+const SOCKMAP: u32 = 15;
 const QUEUE: u32 = 22;
 const RINGBUF: u32 = 27;
 
@@ -297,6 +301,11 @@ fn maps_without_types_and_maps_of_ids() {
     map_update(queue.shape(), &[], &[9, 9, 9, 9], 0).unwrap();
     assert!(ok(dump(&queue)).out.ends_with("[next] = 09 09 09 09\n"));
 
+    let sockets = make(SOCKMAP, 4, 4, 1, None);
+    let refused = dump(&sockets);
+    assert_eq!((refused.exit, refused.err.lines().count()), (2, 1));
+    assert!(refused.err.contains("(untyped): the kernel does not show elements"), "{}", refused.err);
+
     let ring = make(RINGBUF, 0, 0, 4096, None);
     let refused = dump(&ring);
     assert_eq!((refused.exit, refused.err.lines().count()), (2, 1));
@@ -397,21 +406,33 @@ impl Drop for Pin {
     }
 }
 
-/// Pins somewhere below a mounted bpffs, or says that there is none.
-fn pin(object: &OwnedFd, name: &str) -> Option<Pin> {
+/// A mounted bpffs.
+fn bpffs() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-    let folder = mounts.lines().find_map(|line| {
+    mounts.lines().find_map(|line| {
         let mut words = line.split(' ').skip(1);
         let folder = words.next()?;
         (words.next()? == "bpf").then(|| PathBuf::from(folder))
-    });
-    let Some(folder) = folder else {
-        println!("SKIP: no bpffs is mounted");
-        return None;
-    };
-    let pin = Pin(folder.join(unique(name)));
-    sys::obj_pin(object, &pin.0).unwrap();
-    Some(pin)
+    })
+}
+
+/// Runs one of these tests again where a bpffs is mounted for it alone.
+fn again_with_a_bpffs(test: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let own = std::env::current_exe().unwrap();
+    let script = r#"mount -t bpf bpf "$1" || exit 99; exec "$2" --exact "$3""#;
+    let arguments = ["-m", "--propagation", "private", "sh", "-c", script, "sh"];
+    let mut command = Command::new("unshare");
+    command.args(arguments).arg(folder.path()).arg(own).arg(test);
+    match command.env("CORE_RELO_AGAIN", "1").output() {
+        Ok(output) if output.status.code() == Some(99) => println!("SKIP: no bpffs can be mounted"),
+        Err(e) => println!("SKIP: no mount namespace for a bpffs: {e}"),
+        Ok(output) => {
+            let out = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success(), "{out}{}", String::from_utf8_lossy(&output.stderr));
+            assert!(out.contains("1 passed"), "{out}");
+        }
+    }
 }
 
 #[test]
@@ -430,10 +451,19 @@ fn objects_are_found_by_name_and_by_pin() {
     }
     assert_eq!(run(["prog", "show", "--name", "count_things_of_another_name"]).exit, 2);
 
-    let Some(pin) = pin(&prog, "prog") else { return };
+    let Some(folder) = bpffs() else {
+        if std::env::var_os("CORE_RELO_AGAIN").is_none() {
+            again_with_a_bpffs("objects_are_found_by_name_and_by_pin");
+        }
+        return;
+    };
+    let pin = Pin(folder.join(unique("prog")));
+    sys::obj_pin(&prog, &pin.0).unwrap();
     let path = common::text(&pin.0);
     let lines = ok(run(["prog", "show", "--pinned", path, "--format", "json"])).lines();
     assert_eq!(lines[0]["pinned"], json!([path]));
+    let listed = ok(run(["prog", "list"])).out;
+    assert!(listed.contains(path), "{listed}");
     let wrong = run(["map", "show", "--pinned", path]);
     assert_eq!(wrong.exit, 2);
     assert!(wrong.err.contains("a program is pinned there, no map"), "{}", wrong.err);
@@ -482,6 +512,59 @@ fn links_say_what_they_are_attached_to() {
     assert!(text.contains("let_pass") && text.contains("attach_type CGROUP_INET_INGRESS"), "{text}");
     assert!(!ok(run(["link", "show", "--name", "let_pass"])).out.is_empty());
     assert!(ok(run(["link", "list"])).out.contains("let_pass"));
+}
+
+/// What `link show` says of the target of a link, and in words.
+fn target_of(link: &Link) -> (Value, String) {
+    let id = sys::link_info(&link.fd().expect("a link of the kernel's")).unwrap().id.to_string();
+    let lines = ok(run(["link", "show", "--id", &id, "--format", "json"])).lines();
+    schema().check("link list, link show", &lines[0]);
+    (lines[0]["target"].clone(), ok(run(["link", "show", "--id", &id])).out)
+}
+
+#[test]
+fn links_of_tracing_programs_name_what_they_trace() {
+    if types().is_none() {
+        return;
+    }
+    let code = [insn(0xb7, 0, 0, 0, 0), insn(0x95, 0, 0, 0, 0)].concat();
+    let load = |prog_type| {
+        let load = ProgLoad { prog_type, insns: &code, license: b"GPL", ..ProgLoad::default() };
+        sys::prog_load(&load, &mut []).unwrap()
+    };
+    let skip = |what: &str, e: AttachError| println!("SKIP: {what}: {e}");
+
+    match attach::raw_tracepoint(load(17).as_fd(), "sched_process_exec", &RawTracepointOptions::default()) {
+        Err(e) => skip("raw tracepoint", e),
+        Ok(link) => assert_eq!(target_of(&link).0["tp_name"], "sched_process_exec"),
+    }
+    match attach::tracepoint(load(5).as_fd(), "sched", "sched_process_exec", &TracepointOptions::default()) {
+        Err(e) => skip("tracepoint", e),
+        Ok(link) if link.fd().is_none() => println!("SKIP: this kernel has no links of perf events"),
+        Ok(link) => {
+            let (target, words) = target_of(&link);
+            // Kernels before 6.6 do not say more than that it is a perf event.
+            if target["event"] == "unspecified" {
+                return println!("SKIP: this kernel does not say what perf events are of");
+            }
+            assert_eq!(
+                (&target["event"], &target["tracepoint"]),
+                (&json!("tracepoint"), &json!("sched_process_exec"))
+            );
+            assert!(words.contains("event tracepoint, tracepoint sched_process_exec"), "{words}");
+        }
+    }
+    let own = UprobeOptions { function: Some("getpid"), pid: Some(id()), ..UprobeOptions::default() };
+    match attach::uprobe(load(2).as_fd(), "libc.so.6", &own) {
+        Err(e) => skip("uprobe", e),
+        Ok(link) if link.fd().is_none() => println!("SKIP: this kernel has no links of perf events"),
+        Ok(link) => {
+            let (target, _) = target_of(&link);
+            assert_eq!(target["event"], "uprobe");
+            assert!(target["path"].as_str().is_some_and(|path| path.ends_with("libc.so.6")), "{target}");
+            assert!(target["offset"].as_u64().is_some_and(|offset| offset > 0), "{target}");
+        }
+    }
 }
 
 #[test]
