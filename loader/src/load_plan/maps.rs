@@ -61,6 +61,8 @@ pub struct MapPlan {
     pub uses_btf: bool,
     /// Whether it is created; references to one that is not are poisoned.
     pub autocreate: bool,
+    /// Whether, of a struct_ops table, it is registered when all programs are attached.
+    pub autoattach: bool,
     /// Where it is pinned; what is pinned there already is taken over.
     pub pin: Option<PathBuf>,
     /// A map to use instead.
@@ -428,6 +430,7 @@ fn apply(
     edit: &mut Option<Edit>,
 ) -> Result<(), LoadPlanError> {
     let fail = |what: String| LoadPlanError::Map { map: plan.name.clone().into(), what: what.into() };
+    plan.autoattach = settings.autoattach.unwrap_or(true);
     if let Some(size) = settings.value_size {
         if plan.role.is_data() {
             plan.data.resize(usize::try_from(size).unwrap_or(usize::MAX), 0);
