@@ -1,11 +1,13 @@
 //! An object, set up and loaded: what most who embed this crate need.
 
 use crate::{
+    features::Features,
     load::{self, LoadError, Loaded, Meaning, Running},
     load_plan::{Host, LoadPlan, LoadPlanError, MapSettings, ProgramSettings, Settings},
     object::{DataKind, Object, Place, Symbol, SymbolKind},
     sys::Pod,
 };
+use alloc::sync::Arc;
 use core_relo::explain::Explanation;
 
 /// Sets up an object and loads it.
@@ -137,9 +139,16 @@ impl<'o, 'd> Loader<'o, 'd> {
         })
     }
 
-    /// Everything the load would ask of the kernel. Nothing is done.
+    /// Everything the load would ask of the kernel. Nothing is done, but to ask the running kernel what it can do.
     pub fn plan(&self) -> Result<LoadPlan, LoadError> {
-        LoadPlan::new(self.object, &self.settings, &self.host)
+        let mut host = self.host.clone();
+        // Without its token, a process in a user namespace would hear that the kernel can do nothing.
+        if host.features.is_live()
+            && let Some(token) = load::token(&self.settings.name, &self.settings.token, &Running)?
+        {
+            host.features = Features::with_token(Arc::new(token));
+        }
+        LoadPlan::new(self.object, &self.settings, &host)
             .map_err(|cause| LoadError::Plan { object: self.settings.name.clone(), cause })
     }
 

@@ -23,7 +23,7 @@ use crate::{
     load_plan::{LoadPlan, TokenSource},
     sys::{BtfLoad, Errno},
 };
-use std::{path::Path, sync::OnceLock};
+use std::{os::fd::OwnedFd, path::Path, sync::OnceLock};
 
 /// Where libbpf looks for a bpffs that delegates.
 const DEFAULT_BPFFS: &str = "/sys/fs/bpf";
@@ -49,6 +49,47 @@ pub fn load(plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> 
             loading.loaded.unpin(kernel);
             Err(error)
         }
+    }
+}
+
+/// A BPF token, if it is wanted and to be had (libbpf: `bpf_object_prepare_token`).
+pub(crate) fn token(
+    object: &str,
+    source: &TokenSource,
+    kernel: &impl Kernel,
+) -> Result<Option<OwnedFd>, LoadError> {
+    let (path, is_wanted) = match source {
+        TokenSource::Off => return Ok(None),
+        TokenSource::Auto => (Path::new(DEFAULT_BPFFS), false),
+        TokenSource::Path(path) => (path.as_path(), true),
+    };
+    match kernel.token(path) {
+        Ok(token) => Ok(Some(token)),
+        Err(errno) if is_wanted => Err(LoadError::Kernel {
+            object: object.to_owned(),
+            what: format!("BPF token from {}", path.display()),
+            errno,
+            hint: LoadHint(token_hint(errno).to_owned()),
+        }),
+        Err(errno) => {
+            log::debug!("no BPF token from {}: {errno}", path.display());
+            Ok(None)
+        }
+    }
+}
+
+/// `bpf_token_create` in the kernel.
+fn token_hint(errno: Errno) -> &'static str {
+    match errno.0 {
+        libc::ENOENT => {
+            "is it there, and mounted with `delegate_cmds`, `delegate_maps`, `delegate_progs`, `delegate_attachs`?"
+        }
+        libc::EPERM => "the bpffs has to be of this process's user namespace, in which it needs CAP_BPF",
+        libc::EOPNOTSUPP => {
+            "tokens are for processes in a user namespace: outside of one, capabilities are enough"
+        }
+        libc::EINVAL | libc::ENOTDIR => "it has to be the root of a bpffs, on a kernel from 6.9",
+        _ => "",
     }
 }
 
@@ -79,20 +120,8 @@ impl<K: Kernel> Loading<'_, K> {
         self.programs_in_maps()
     }
 
-    /// libbpf: `bpf_object_prepare_token`.
     fn token(&mut self, plan: &LoadPlan) -> Result<(), LoadError> {
-        let (path, is_wanted) = match &plan.token {
-            TokenSource::Off => return Ok(()),
-            TokenSource::Auto => (Path::new(DEFAULT_BPFFS), false),
-            TokenSource::Path(path) => (path.as_path(), true),
-        };
-        match self.kernel.token(path) {
-            Ok(token) => self.loaded.token = Some(token),
-            Err(errno) if is_wanted => {
-                return Err(self.error(format!("BPF token from {}", path.display()), errno));
-            }
-            Err(errno) => log::debug!("no BPF token from {}: {errno}", path.display()),
-        }
+        self.loaded.token = token(&plan.name, &plan.token, self.kernel)?;
         Ok(())
     }
 
