@@ -1,7 +1,8 @@
 //! Kernels that refuse what they are told to refuse: around the running one, or around none at all.
 
 use core_relo_loader::{
-    load::{Arena, Kernel},
+    load::Kernel,
+    maps::Arena,
     sys::{self, BtfLoad, Errno, MapCreate, MapInfo, ProgLoad},
 };
 use std::{
@@ -26,7 +27,7 @@ pub enum Ask {
     MapInfo,
     MapUpdate,
     MapFreeze,
-    ArenaMap,
+    Arena,
     Duplicate,
     ProgLoad,
     ProgBindMap,
@@ -141,15 +142,8 @@ impl<K: Kernel> Kernel for Refusing<'_, K> {
         self.ask(Ask::MapFreeze, "", |k| k.map_freeze(map))
     }
 
-    fn arena_map(
-        &self,
-        map: BorrowedFd<'_>,
-        address: u64,
-        len: usize,
-        offset: usize,
-        data: &[u8],
-    ) -> Result<Arena, Errno> {
-        self.ask(Ask::ArenaMap, "", |k| k.arena_map(map, address, len, offset, data))
+    fn arena(&self, map: BorrowedFd<'_>, offset: usize, data: &[u8]) -> Result<Option<Arena>, Errno> {
+        self.ask(Ask::Arena, "", |k| k.arena(map, offset, data))
     }
 
     fn duplicate(&self, fd: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
@@ -234,8 +228,7 @@ impl Kernel for &Fake {
         let fd = self.descriptor()?;
         let mut info = MapInfo::default();
         (info.map_type, info.key_size, info.value_size) = (map.map_type, map.key_size, map.value_size);
-        (info.max_entries, info.map_flags, info.map_extra) =
-            (map.max_entries, map.map_flags, map.map_extra);
+        (info.max_entries, info.map_flags, info.map_extra) = (map.max_entries, map.map_flags, map.map_extra);
         self.shapes.borrow_mut().insert(fd.as_raw_fd(), info);
         Ok(fd)
     }
@@ -252,15 +245,8 @@ impl Kernel for &Fake {
         Ok(())
     }
 
-    fn arena_map(
-        &self,
-        _map: BorrowedFd<'_>,
-        _address: u64,
-        _len: usize,
-        _offset: usize,
-        _data: &[u8],
-    ) -> Result<Arena, Errno> {
-        Ok(Arena::none())
+    fn arena(&self, _map: BorrowedFd<'_>, _offset: usize, _data: &[u8]) -> Result<Option<Arena>, Errno> {
+        Ok(None)
     }
 
     fn duplicate(&self, _fd: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {

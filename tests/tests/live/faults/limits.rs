@@ -4,11 +4,7 @@
 use crate::live::harness::{live, object};
 use core_relo_loader::{Loader, load::LoadError, object::Object};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use std::{
-    collections::BTreeSet,
-    env, fs,
-    process::Command,
-};
+use std::{collections::BTreeSet, env, fs, process::Command};
 
 /// Says to the child which it is.
 const ROLE: &str = "CORE_RELO_CHILD";
@@ -17,7 +13,13 @@ const ROLE: &str = "CORE_RELO_CHILD";
 fn child(role: &str) {
     let Some(_live) = live(&format!("faults::limits {role}"), &[]) else { return };
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", "live::faults::limits::in_a_child", "--ignored", "--nocapture", "--test-threads=1"]);
+    command.args([
+        "--exact",
+        "live::faults::limits::in_a_child",
+        "--ignored",
+        "--nocapture",
+        "--test-threads=1",
+    ]);
     let out = command.env(ROLE, role).output().unwrap();
     let said = String::from_utf8_lossy(&out.stdout);
     println!("{said}");
@@ -69,7 +71,11 @@ fn nobody() {
     let error = Loader::new(&object).name("socket_filter").load().expect_err("nobody may load nothing");
     let text = error.to_string();
     println!("{text}");
-    assert_eq!(error.errno().map(|e| e.to_string()).as_deref(), Some("EPERM: Operation not permitted"), "{text}");
+    assert_eq!(
+        error.errno().map(|e| e.to_string()).as_deref(),
+        Some("EPERM: Operation not permitted"),
+        "{text}"
+    );
     assert!(text.starts_with("socket_filter: ") && text.contains("CAP_BPF"), "{text}");
     assert_eq!(open(), before);
 }

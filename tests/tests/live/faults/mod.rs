@@ -19,7 +19,7 @@ use core_relo_loader::{
 use kernel::{Ask, Fake, Id, Refusing};
 use std::{
     fs,
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
     thread::sleep,
     time::{Duration, Instant},
@@ -68,7 +68,12 @@ fn planned(mut loader: Loader<'_, '_>, pins: &Path) -> Result<LoadPlan, LoadErro
 }
 
 /// Refuses each request of a plan in turn, once and from then on, and has `after` look at what is left of the load.
-fn refuse_each<K: Kernel>(name: &str, plan: &LoadPlan, kernel: impl Fn() -> K, mut after: impl FnMut(&str, &Refusing<'_, K>)) {
+fn refuse_each<K: Kernel>(
+    name: &str,
+    plan: &LoadPlan,
+    kernel: impl Fn() -> K,
+    mut after: impl FnMut(&str, &Refusing<'_, K>),
+) {
     let whole = Refusing::new(kernel(), |_, _| None);
     let loaded = load::load(plan, &whole).unwrap_or_else(|e| panic!("{name}, nothing refused: {e}"));
     drop(loaded);
@@ -81,7 +86,8 @@ fn refuse_each<K: Kernel>(name: &str, plan: &LoadPlan, kernel: impl Fn() -> K, m
             let refusing = Refusing::new(kernel(), |what, n| {
                 (what == *ask && (n == nth || every_time && n > nth)).then_some(refused)
             });
-            let place = format!("{name}, {ask:?} {nth} refused{}", if every_time { " from then on" } else { "" });
+            let place =
+                format!("{name}, {ask:?} {nth} refused{}", if every_time { " from then on" } else { "" });
             match load::load(plan, &refusing) {
                 // Whether the kernel takes an object without its types is its business.
                 _ if *ask == Ask::BtfLoad && !plan.btf_is_mandatory => {}
@@ -93,7 +99,11 @@ fn refuse_each<K: Kernel>(name: &str, plan: &LoadPlan, kernel: impl Fn() -> K, m
                     assert!(text.starts_with(&format!("{name}: ")), "{place}: {text}");
                     let one_line = !matches!(error, LoadError::Program { .. });
                     assert!(!one_line || !text.contains('\n'), "{place}: {text}");
-                    assert!(refusing.details(Ask::Pin).len() <= refusing.details(Ask::Unpin).len() + usize::from(*ask == Ask::Pin), "{place}: pins left");
+                    assert!(
+                        refusing.details(Ask::Pin).len()
+                            <= refusing.details(Ask::Unpin).len() + usize::from(*ask == Ask::Pin),
+                        "{place}: pins left"
+                    );
                 }
             }
             after(&place, &refusing);
@@ -115,27 +125,43 @@ fn nothing_is_left_of_a_load_that_fails_wherever_it_does() {
         };
         planned += 1;
         let fake = Fake::new();
-        refuse_each(name, &plan, || &fake, |place, kernel| {
-            assert_eq!(fake.open(), 0, "{place}: descriptors stay open");
-            let mut pins = fake.pins.borrow_mut();
-            // A load that came to its end leaves its pins on purpose.
-            let has_failed = !kernel.details(Ask::Unpin).is_empty();
-            assert!(pins.is_empty() || !has_failed, "{place}: {pins:?}");
-            pins.clear();
-            kinds.extend(kernel.asked().into_iter().map(|(ask, _)| ask));
-        });
+        refuse_each(
+            name,
+            &plan,
+            || &fake,
+            |place, kernel| {
+                assert_eq!(fake.open(), 0, "{place}: descriptors stay open");
+                let mut pins = fake.pins.borrow_mut();
+                // A load that came to its end leaves its pins on purpose.
+                let has_failed = !kernel.details(Ask::Unpin).is_empty();
+                assert!(pins.is_empty() || !has_failed, "{place}: {pins:?}");
+                pins.clear();
+                kinds.extend(kernel.asked().into_iter().map(|(ask, _)| ask));
+            },
+        );
     }
     assert!(planned >= OBJECTS.len() - 2, "{planned} objects could be planned");
     let expected = [
-        Ask::Token, Ask::BtfLoad, Ask::MapCreate, Ask::MapUpdate, Ask::MapFreeze, Ask::ArenaMap, Ask::ProgLoad,
-        Ask::ProgBindMap, Ask::Pin, Ask::Pinned, Ask::Unpin,
+        Ask::Token,
+        Ask::BtfLoad,
+        Ask::MapCreate,
+        Ask::MapUpdate,
+        Ask::MapFreeze,
+        Ask::Arena,
+        Ask::ProgLoad,
+        Ask::ProgBindMap,
+        Ask::Pin,
+        Ask::Pinned,
+        Ask::Unpin,
     ];
     assert!(expected.iter().all(|ask| kinds.contains(ask)), "{kinds:?}");
 }
 
 #[test]
 fn nothing_is_left_in_the_running_kernel_either() {
-    let Some(_live) = live("faults::nothing_is_left_in_the_running_kernel_either", &[Need::Btf]) else { return };
+    let Some(_live) = live("faults::nothing_is_left_in_the_running_kernel_either", &[Need::Btf]) else {
+        return;
+    };
     let bpffs = Bpffs::new();
     let mut made: Vec<Id> = Vec::new();
     let mut loads = 0;
@@ -154,14 +180,19 @@ fn nothing_is_left_in_the_running_kernel_either() {
         };
         clear(&bpffs);
         let before = descriptors();
-        refuse_each(name, &plan, || Running, |place, kernel| {
-            loads += 1;
-            assert_eq!(descriptors(), before, "{place}: descriptors stay open");
-            let has_failed = !kernel.details(Ask::Unpin).is_empty();
-            assert!(!has_failed || fs::read_dir(bpffs.path()).unwrap().next().is_none(), "{place}: pins stay");
-            clear(&bpffs);
-            made.extend(kernel.made());
-        });
+        refuse_each(
+            name,
+            &plan,
+            || Running,
+            |place, kernel| {
+                loads += 1;
+                assert_eq!(descriptors(), before, "{place}: descriptors stay open");
+                let has_failed = !kernel.details(Ask::Unpin).is_empty();
+                assert!(!has_failed || pins(&bpffs).next().is_none(), "{place}: pins stay");
+                clear(&bpffs);
+                made.extend(kernel.made());
+            },
+        );
     }
     // Programs and maps are freed some time after nobody holds them.
     let until = Instant::now() + Duration::from_secs(10);
@@ -174,10 +205,14 @@ fn nothing_is_left_in_the_running_kernel_either() {
     assert!(loads > 50, "{loads}");
 }
 
+/// What is pinned, without the files that some kernels put into each bpffs and give names with a dot.
+fn pins(bpffs: &Bpffs) -> impl Iterator<Item = PathBuf> {
+    let all = fs::read_dir(bpffs.path()).unwrap().flatten().map(|entry| entry.path());
+    all.filter(|path| path.extension().is_none())
+}
+
 fn clear(bpffs: &Bpffs) {
-    for entry in fs::read_dir(bpffs.path()).unwrap().flatten() {
-        fs::remove_file(entry.path()).unwrap();
-    }
+    pins(bpffs).for_each(|path| fs::remove_file(path).unwrap());
 }
 
 /// How many files this process has open.

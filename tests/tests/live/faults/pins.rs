@@ -42,7 +42,8 @@ fn what_is_pinned_may_be_no_map() {
     let bpffs = Bpffs::new();
     let other = Bpffs::new();
     let loaded = load("pinned", other.path(), 1).unwrap();
-    core_relo_loader::sys::obj_pin(loaded.program("count").unwrap(), &bpffs.path().join("core_relo_live")).unwrap();
+    core_relo_loader::sys::obj_pin(loaded.program("count").unwrap(), &bpffs.path().join("core_relo_live"))
+        .unwrap();
     refused(bpffs.path(), 1, &["is no map", "remove the pin"]);
 }
 

@@ -1,8 +1,9 @@
 //! Requests that are made again, made differently, or made only where they are needed.
 
 use super::{
-    errno, offline,
+    errno,
     kernel::{Ask, Fake, Refusing},
+    offline,
 };
 use crate::live::harness::object;
 use core_relo_loader::{
@@ -21,7 +22,8 @@ fn plan(name: &str) -> LoadPlan {
 fn a_program_interrupted_by_a_signal_is_loaded_again() {
     let fake = Fake::new();
     let plan = plan("globals");
-    let times = |n| Refusing::new(&fake, move |ask, nth| (ask == Ask::ProgLoad && nth < n).then(|| errno(E::AGAIN)));
+    let times =
+        |n| Refusing::new(&fake, move |ask, nth| (ask == Ask::ProgLoad && nth < n).then(|| errno(E::AGAIN)));
     let three = times(3);
     load::load(&plan, &three).unwrap();
     assert_eq!(three.details(Ask::ProgLoad), ["log 0"; 4], "no log is asked for, as nothing was refused");
@@ -62,7 +64,8 @@ fn a_log_asked_for_is_asked_for_at_once() {
 fn a_map_whose_types_the_kernel_refuses_is_made_without() {
     let fake = Fake::new();
     let plan = plan("pinned");
-    let refusing = Refusing::new(&fake, |ask, nth| (ask == Ask::MapCreate && nth == 0).then(|| errno(E::INVAL)));
+    let refusing =
+        Refusing::new(&fake, |ask, nth| (ask == Ask::MapCreate && nth == 0).then(|| errno(E::INVAL)));
     load::load(&plan, &refusing).unwrap();
     let created = refusing.details(Ask::MapCreate);
     assert_eq!(created[..2], ["core_relo_live with types", "core_relo_live"], "{created:?}");
@@ -76,7 +79,10 @@ fn a_map_whose_types_the_kernel_refuses_is_made_without() {
     let error = load::load(&plan, &refusing).unwrap_err();
     assert_eq!(error.errno(), Some(errno(E::PERM)));
     let text = error.to_string();
-    assert!(text.starts_with("pinned: map `core_relo_live`: creating it: EPERM: ") && text.contains("CAP_BPF"), "{text}");
+    assert!(
+        text.starts_with("pinned: map `core_relo_live`: creating it: EPERM: ") && text.contains("CAP_BPF"),
+        "{text}"
+    );
     assert!(text.contains("ulimit -l"), "{text}");
 }
 
@@ -124,7 +130,10 @@ fn what_is_pinned_already_is_used_and_survives_a_failure() {
 
     fake.pins.borrow_mut().values_mut().for_each(|shape| shape.max_entries = 7);
     let error = load::load(&plan, &Refusing::new(&fake, |_, _| None)).unwrap_err();
-    assert!(matches!(error, LoadError::PinnedOther { field: "max_entries", expected: 1, found: 7, .. }), "{error}");
+    assert!(
+        matches!(error, LoadError::PinnedOther { field: "max_entries", expected: 1, found: 7, .. }),
+        "{error}"
+    );
     assert_eq!(fake.pins.borrow().len(), 1);
 }
 
