@@ -10,6 +10,8 @@ mod kernel;
 mod loaded;
 mod maps;
 mod programs;
+#[cfg(test)]
+mod tests;
 mod verifier;
 
 pub use error::{LoadError, LoadHint};

@@ -108,7 +108,11 @@ impl fmt::Display for Refused {
                 )?;
             }
             None => {
-                for line in self.last_lines() {
+                let lines = self.last_lines();
+                if lines.is_empty() && self.source.is_none() && !self.hint.is_empty() {
+                    return write!(f, " ({})", self.hint);
+                }
+                for line in lines {
                     write!(f, "\n   | {line}")?;
                 }
             }
@@ -165,9 +169,12 @@ fn meaning(plan: &LoadPlan, program: &ProgramPlan, log: &str, insn: Option<u32>)
 fn hint(program: &ProgramPlan, errno: Errno, log: &str) -> String {
     let said = |text: &str| log.contains(text);
     match errno.0 {
-        libc::EPERM if log.trim().is_empty() => Hint::of(errno).0.to_owned(),
+        libc::EPERM | libc::EACCES if log.trim().is_empty() => Hint::of(errno).0.to_owned(),
         libc::E2BIG if said("processed") => {
             "the verifier gave up: the program is too complex; bound its loops, or split it by tail calls or global functions".into()
+        }
+        _ if said("the call stack of ") || said("recursive call") => {
+            "its functions call each other too deep (8 are the most), or a function calls itself: BPF has no recursion".into()
         }
         libc::EINVAL if log.trim().is_empty() => format!(
             "without a word from the verifier: this kernel probably does not know programs of type {}{}",

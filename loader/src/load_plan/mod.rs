@@ -18,6 +18,8 @@ mod relocate;
 mod sanitize;
 mod settings;
 mod struct_ops;
+#[cfg(test)]
+mod tests;
 
 pub use attach_to::AttachPlan;
 pub use error::{LoadPlanError, Refusal};

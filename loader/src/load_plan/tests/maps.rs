@@ -40,7 +40,8 @@ fn sample() -> Made {
     }
     let int = m.int;
     let array = m.types.array(int, int, 2);
-    for (section, name, ty) in [(".data", "set", int), (".rodata", "constant", int), (".bss", "zero", array)] {
+    for (section, name, ty) in [(".data", "set", int), (".rodata", "constant", int), (".bss", "zero", array)]
+    {
         let var = m.types.var(name, ty, 1);
         m.types.datasec(section, 0, &[(var, 0, if ty == int { 4 } else { 8 })]);
     }
@@ -60,8 +61,13 @@ fn defined_maps_come_before_data_and_instructions_refer_to_them() {
     let plan = sample().plan().unwrap();
     let names: Vec<_> = plan.maps.iter().map(|m| (m.name.as_str(), m.role)).collect();
     use MapRole as R;
-    let expected =
-        [("one", R::Defined), ("two", R::Defined), (".data", R::Data), (".rodata", R::Rodata), (".bss", R::Bss)];
+    let expected = [
+        ("one", R::Defined),
+        ("two", R::Defined),
+        (".data", R::Data),
+        (".rodata", R::Rodata),
+        (".bss", R::Bss),
+    ];
     assert_eq!(names, expected);
     let fixups: Vec<_> = plan.programs[0].fixups.iter().map(|f| (f.insn, f.of)).collect();
     let expected: Vec<_> = (0..5).map(|n| (n * 2, FixupOf::Map(usize::try_from(n).unwrap()))).collect();
@@ -141,7 +147,7 @@ fn section(plan: &LoadPlan, name: &str) -> (u32, Option<u32>) {
     let section = btf.find(name.as_bytes(), Kind::Datasec).unwrap();
     let last = section.secinfos().last().unwrap();
     let ty = btf.ty(last.ty).unwrap().target().unwrap();
-    assert_eq!(last.offset.0 + last.size.0, section.size_or_type());
+    assert_eq!(last.offset + last.size, section.size_or_type());
     (section.size_or_type(), btf.ty(ty).unwrap().array().map(|a| a.nelems))
 }
 
@@ -160,7 +166,10 @@ fn a_section_is_made_larger_by_its_last_variable() {
     for (name, size) in [(".bss", 50), (".bss", 4), (".data", 64)] {
         let plan = sized(name, size);
         let map = map(&plan, name);
-        assert_eq!((map.value_size, map.data.len(), map.value_type), (size, usize::try_from(size).unwrap(), 0));
+        assert_eq!(
+            (map.value_size, map.data.len(), map.value_type),
+            (size, usize::try_from(size).unwrap(), 0)
+        );
     }
 }
 
@@ -278,16 +287,17 @@ fn what_a_map_holds_at_first_has_to_be_of_its_kind() {
     });
     let (maps, other) = m.map("other", HASH, None);
     m.reloc(maps, 8, other, 2);
-    assert_eq!(m.error(), "map `table`: byte 8 of its definition refers to `other`, and is no element of `values`");
+    assert_eq!(
+        m.error(),
+        "map `table`: byte 8 of its definition refers to `other`, and is no element of `values`"
+    );
 }
 
 /// A program with a table of two jump targets.
 fn jumps(table: &[u64]) -> Made {
     let mut m = Made::new();
-    let bytes: Vec<u8> = table
-        .iter()
-        .flat_map(|target| core_relo::Endian::native().u64_bytes(*target))
-        .collect();
+    let bytes: Vec<u8> =
+        table.iter().flat_map(|target| core_relo::Endian::native().u64_bytes(*target)).collect();
     let section = m.section(".jumptables", SectionKind::Data, &bytes);
     let size = u64::try_from(bytes.len()).unwrap();
     let symbol = m.symbol("jumps", SymbolKind::Data, section, 0, size);
