@@ -128,7 +128,8 @@ impl fmt::Display for Refused {
 fn last_insn(log: &str) -> Option<u32> {
     let number = |line: &str| {
         let (number, rest) = line.split_once(": (")?;
-        rest.get(2..3).filter(|c| *c == ")")?;
+        let [high, low, b')', ..] = rest.as_bytes() else { return None };
+        (high.is_ascii_hexdigit() && low.is_ascii_hexdigit()).then_some(())?;
         number.parse().ok()
     };
     log.lines().rev().find_map(number)
@@ -170,11 +171,11 @@ fn hint(program: &ProgramPlan, errno: Errno, log: &str) -> String {
     let said = |text: &str| log.contains(text);
     match errno.0 {
         libc::EPERM | libc::EACCES if log.trim().is_empty() => Hint::of(errno).0.to_owned(),
-        libc::E2BIG if said("processed") => {
-            "the verifier gave up: the program is too complex; bound its loops, or split it by tail calls or global functions".into()
-        }
         _ if said("the call stack of ") || said("recursive call") => {
             "its functions call each other too deep (8 are the most), or a function calls itself: BPF has no recursion".into()
+        }
+        libc::E2BIG if said("processed") => {
+            "the verifier gave up: the program is too complex; bound its loops, or split it by tail calls or global functions".into()
         }
         libc::EINVAL if log.trim().is_empty() => format!(
             "without a word from the verifier: this kernel probably does not know programs of type {}{}",

@@ -253,7 +253,7 @@ fn tail_calls(target: impl FnOnce(&mut Made) -> SymbolId) -> Made {
 #[test]
 fn maps_hold_programs_and_maps_from_the_start() {
     let plan = tail_calls(|m| {
-        let next = m.code("tc/next", &returns(1));
+        let next = m.code("xdp", &returns(1));
         m.function("next", next, 0, 2)
     });
     let plan = plan.plan().unwrap();
@@ -282,7 +282,7 @@ fn what_a_map_holds_at_first_has_to_be_of_its_kind() {
     });
     assert_eq!(said.error(), "map `table`: its value `number` is no program of the object");
     let mut m = tail_calls(|m| {
-        let next = m.code("tc/next", &returns(1));
+        let next = m.code("xdp", &returns(1));
         m.function("next", next, 0, 2)
     });
     let (maps, other) = m.map("other", HASH, None);
