@@ -48,7 +48,7 @@ impl<K: Kernel> Loading<'_, K> {
                 Err(Errno(libc::EEXIST)) => {
                     let theirs = self.pinned(map, path)?;
                     made.fd = Some(theirs.ok_or_else(|| self.pin_error(map, path, Errno(libc::ENOENT)))?);
-                    made.is_reused = true;
+                    (made.is_reused, made.arena) = (true, None);
                 }
                 Err(errno) => return Err(self.pin_error(map, path, errno)),
             }

@@ -1,5 +1,6 @@
 //! Loads that fail half way: each request refused in turn, and nothing is left of the load.
 
+mod attach;
 mod kernel;
 mod limits;
 mod pins;
