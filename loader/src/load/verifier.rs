@@ -53,7 +53,8 @@ pub enum Meaning {
 impl Refused {
     /// Reads what the verifier said of a program.
     pub(super) fn new(plan: &LoadPlan, program: &ProgramPlan, errno: Errno, log: String) -> Self {
-        let insn = last_insn(&log);
+        // What the verifier said of a program that was refused for other reasons says nothing about them.
+        let insn = last_insn(&log).filter(|_| !is_out_of_room(errno));
         let source = insn.and_then(|at| source_of(plan, program, at));
         let meaning = meaning(plan, program, &log, insn);
         let hint = hint(program, errno, &log);
@@ -71,6 +72,9 @@ impl Refused {
 
     /// The verifier's last lines that say something about the refusal.
     pub fn last_lines(&self) -> Vec<&str> {
+        if is_out_of_room(self.errno) {
+            return Vec::new();
+        }
         let is_noise = |line: &&str| {
             let line = line.trim();
             line.is_empty()
@@ -167,6 +171,11 @@ fn meaning(plan: &LoadPlan, program: &ProgramPlan, log: &str, insn: Option<u32>)
     nth(POISON_MAP).and_then(|n| plan.maps.get(n)).map(|m| Meaning::Map(m.name.clone()))
 }
 
+/// Whether a refusal is not about the program, but about what this process may have.
+fn is_out_of_room(errno: Errno) -> bool {
+    matches!(errno.0, libc::EMFILE | libc::ENFILE)
+}
+
 fn hint(program: &ProgramPlan, errno: Errno, log: &str) -> String {
     let said = |text: &str| log.contains(text);
     match errno.0 {
@@ -174,7 +183,7 @@ fn hint(program: &ProgramPlan, errno: Errno, log: &str) -> String {
         _ if said("the call stack of ") || said("recursive call") => {
             "its functions call each other too deep (8 are the most), or a function calls itself: BPF has no recursion".into()
         }
-        libc::E2BIG if said("processed") => {
+        _ if (errno.0 == libc::E2BIG && said("processed")) || said("jumps is too complex") => {
             "the verifier gave up: the program is too complex; bound its loops, or split it by tail calls or global functions".into()
         }
         libc::EINVAL if log.trim().is_empty() => format!(

@@ -1,6 +1,6 @@
 //! bpf(2) works at all: a program of two instructions, by hand.
 
-use super::harness::{Bpffs, Census, in_vm, kernel_version, live, object};
+use super::harness::{Bpffs, Census, Need, in_vm, live, object};
 use core_relo::Endian;
 use core_relo_loader::{
     Loader,

@@ -1,8 +1,8 @@
 //! Attaching that fails half way.
 
+use super::descriptors;
 use crate::live::harness::{Need, live, object};
 use core_relo_loader::{Loader, object::Object};
-use std::fs;
 
 /// The same object with another tracepoint of as many letters.
 fn with_another(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
@@ -28,10 +28,9 @@ fn what_was_attached_is_detached_if_something_else_cannot_be() {
         let bytes = with_another(&bytes, from, to);
         let object = Object::parse(&bytes).unwrap();
         let loaded = Loader::new(&object).name("tracepoint").load().unwrap();
-        let open = || fs::read_dir("/proc/self/fd").unwrap().count();
-        let before = open();
+        let before = descriptors();
         let error = loaded.attach_all().expect_err("there is no such tracepoint").to_string();
         assert!(error.contains(to) && !error.contains('\n'), "{error}");
-        assert_eq!(open(), before, "{error}");
+        assert_eq!(descriptors(), before, "{error}");
     }
 }
