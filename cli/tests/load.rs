@@ -4,6 +4,7 @@
 mod common;
 
 use common::{Run, prebuilt, run, schema, text};
+use core_relo::Endian;
 use core_relo_loader::sys;
 use std::{fs, path::Path};
 
@@ -133,6 +134,26 @@ fn a_program_is_run_on_data() {
     let shown = run(["run", text(&object), "--program", "nope"]);
     assert_eq!(shown.exit, 2, "{}{}", shown.out, shown.err);
     assert!(shown.err.contains("it has no program `nope`; it has count"), "{}", shown.err);
+}
+
+#[test]
+fn a_program_that_writes_to_its_context_shows_what_it_wrote() {
+    if !may_load() {
+        return;
+    }
+    let object = prebuilt("live/syscall.bpf.o");
+    let folder = tempfile::tempdir().unwrap();
+    let (before, after) = (folder.path().join("before"), folder.path().join("after"));
+    let numbers = |n: [u64; 3]| n.map(|n| Endian::native().u64_bytes(n)).concat();
+    fs::write(&before, numbers([2, 3, 0])).unwrap();
+    let args =
+        ["run", text(&object), "--program", "add", "--ctx-in", text(&before), "--ctx-out", text(&after)];
+    let shown = run(args);
+    if format!("{}{}", shown.out, shown.err).contains("EINVAL") {
+        return println!("SKIP: this kernel has no programs of type syscall");
+    }
+    assert_eq!((shown.exit, shown.err.as_str()), (0, ""), "{}", shown.out);
+    assert_eq!(fs::read(&after).unwrap(), numbers([2, 3, 5]));
 }
 
 #[test]

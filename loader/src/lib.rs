@@ -82,6 +82,8 @@ mod live;
 pub mod load;
 pub mod load_plan;
 mod loader;
+#[cfg(test)]
+mod made;
 pub mod maps;
 pub mod object;
 mod privileges;

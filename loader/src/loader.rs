@@ -2,6 +2,7 @@
 
 use crate::{
     features::Features,
+    limits,
     load::{self, LoadError, Loaded, Meaning, Running},
     load_plan::{Host, LoadPlan, LoadPlanError, MapSettings, ProgramSettings, Settings},
     object::{DataKind, Object, Place, Symbol, SymbolKind},
@@ -214,7 +215,9 @@ impl<'o, 'd> Loader<'o, 'd> {
         let mut data = found.map(|s| s.bytes.to_vec()).unwrap_or_default();
         let size = found.and_then(|s| usize::try_from(s.size).ok()).unwrap_or_default();
         let resized = settings.and_then(|s| s.value_size).and_then(|n| usize::try_from(n).ok());
-        data.resize(resized.unwrap_or(size), 0);
+        // A section that is too large is refused when the load is planned.
+        let most = usize::try_from(limits::DATA_BYTES).unwrap_or(usize::MAX);
+        data.resize(resized.unwrap_or_else(|| size.min(most)), 0);
         data
     }
 }

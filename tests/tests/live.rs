@@ -3,6 +3,7 @@
 
 #[cfg(target_os = "linux")]
 mod live {
+    mod faults;
     mod harness;
     mod smoke;
     mod surroundings;

@@ -10,6 +10,8 @@ mod kernel;
 mod loaded;
 mod maps;
 mod programs;
+#[cfg(test)]
+mod tests;
 mod verifier;
 
 pub use error::{LoadError, LoadHint};
@@ -19,7 +21,6 @@ pub use verifier::{Meaning, Refused};
 
 use crate::{
     attach::Hint,
-    features::{Feature, Features},
     load_plan::{LoadPlan, TokenSource},
     sys::{BtfLoad, Errno},
 };
@@ -102,7 +103,7 @@ struct Loading<'k, K> {
 impl<K: Kernel> Loading<'_, K> {
     fn all(&mut self, plan: &LoadPlan) -> Result<(), LoadError> {
         self.token(plan)?;
-        if needs_memlock() {
+        if plan.raise_memlock_limit {
             // A limit that cannot be raised may still be high enough.
             if let Err(errno) = self.kernel.raise_memlock_limit() {
                 log::info!("the limit on locked memory stays: {errno}");
@@ -161,9 +162,4 @@ impl<K: Kernel> Loading<'_, K> {
     fn error(&self, what: String, errno: Errno) -> LoadError {
         LoadError::Kernel { object: self.loaded.name.clone(), what, errno, hint: Hint::of(errno).into() }
     }
-}
-
-/// Whether this kernel charges maps and programs to the limit on locked memory; asked once, as it costs a program.
-fn needs_memlock() -> bool {
-    !Features::running().has(Feature::MemcgAccounting)
 }

@@ -10,6 +10,7 @@ use super::{
 use crate::{
     elf::text,
     features::Feature,
+    limits,
     link::maps::{MapEntry, MapSource, MapTable},
     object::{DataKind, MapDef, MapType, Object, Place, SymbolKind},
 };
@@ -207,11 +208,9 @@ impl Planning<'_, '_, '_> {
                 };
                 let mut bytes = section.bytes.to_vec();
                 let size = usize::try_from(section.size).unwrap_or(usize::MAX);
-                if u32::try_from(size).is_err() {
-                    return Err(LoadPlanError::Map {
-                        map: name.into(),
-                        what: "it has more than 4 GiB".into(),
-                    });
+                if section.size > limits::DATA_BYTES {
+                    let what = format!("it has {size} bytes, {} is the most", limits::DATA_BYTES);
+                    return Err(LoadPlanError::Map { map: name.into(), what: what.into() });
                 }
                 if role == MapRole::Bss {
                     bytes = vec![0; size];

@@ -126,9 +126,9 @@ pub struct TestRun<'a> {
     pub data_in: &'a [u8],
     /// Room for the data after the run.
     pub data_out: &'a mut [u8],
-    /// The context.
-    pub ctx_in: &'a [u8],
-    /// Room for the context after the run.
+    /// The context. A program of type `syscall` writes to it: `ctx_out` is not for those.
+    pub ctx_in: &'a mut [u8],
+    /// Room for the context after the run, for all other types.
     pub ctx_out: &'a mut [u8],
     /// How often; 0 counts as once. Not all types take it.
     pub repeat: u32,
@@ -167,7 +167,7 @@ pub fn prog_test_run(prog: impl AsFd, run: &mut TestRun<'_>) -> Result<TestRunRe
         repeat: run.repeat,
         ctx_size_in: count(run.ctx_in)?,
         ctx_size_out: count(run.ctx_out)?,
-        ctx_in: address(run.ctx_in),
+        ctx_in: address_mut(run.ctx_in),
         ctx_out: address_mut(run.ctx_out),
         flags: run.flags,
         cpu: run.cpu,
