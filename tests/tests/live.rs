@@ -3,8 +3,17 @@
 
 #[cfg(target_os = "linux")]
 mod live {
+    mod cgroups;
     mod harness;
+    mod lifetime;
+    mod messages;
+    mod network;
     mod smoke;
+    mod sockets;
+    mod struct_ops;
     mod surroundings;
+    mod test_runs;
+    mod token;
+    mod traced;
     mod tracing;
 }

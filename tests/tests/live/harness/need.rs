@@ -1,12 +1,17 @@
 //! What a test needs of the kernel it runs on. Each need is looked for without the loader's help, so that what the loader gets
 //! wrong is never taken for a reason to skip.
 
-use core_relo::btf::Kind;
+use core_relo::btf::{Btf, Kind, Type};
 use core_relo_loader::{
     sys::{self, Errno, ProgLoad},
     target,
 };
-use std::{env, fs, path::Path, sync::OnceLock};
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    path::Path,
+    sync::{Mutex, OnceLock, PoisonError},
+};
 
 use super::netns::{Netns, Veth};
 
@@ -35,6 +40,14 @@ pub enum Need {
     Cgroup,
     /// Pairs of virtual interfaces.
     Veth,
+    /// A function in the kernel's types. Needs [`Need::Btf`].
+    Function(&'static str),
+    /// An enumerator in the kernel's types, by which a kind of map, link or attachment is known.
+    Enumerator(&'static str),
+    /// A variable in the kernel's types, whose address the kernel tells.
+    Variable(&'static str),
+    /// The kernel's configuration, where it can be read.
+    Configuration,
 }
 
 /// Where a program's kind and place of attachment are numbers, they are these.
@@ -74,6 +87,17 @@ impl Need {
                 super::cgroup::mount().map(drop).ok_or_else(|| "cgroup2 is not mounted".to_owned())
             }
             Self::Veth => veth().clone(),
+            Self::Function(name) => in_btf(name, "function", |btf| {
+                btf.find(name.as_bytes(), Kind::Func).is_some()
+            }),
+            Self::Enumerator(name) => in_btf(name, "enumerator", |btf| has_enumerator(btf, name.as_bytes())),
+            Self::Variable(name) => {
+                in_btf(name, "variable", |btf| btf.find(name.as_bytes(), Kind::Var).is_some())?;
+                let symbols = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+                let listed = symbols.lines().any(|line| line.split_ascii_whitespace().nth(2) == Some(name));
+                met(listed, &format!("this kernel tells no address of `{name}`"))
+            }
+            Self::Configuration => exists("/proc/config.gz").or_else(|_| exists(&format!("/boot/config-{}", release()))),
         }
     }
 }
@@ -105,6 +129,24 @@ fn exists(path: &str) -> Result<(), String> {
 fn bpf() -> Result<(), Errno> {
     let load = ProgLoad { prog_type: SOCKET_FILTER, insns: &NOTHING, license: b"GPL", ..ProgLoad::default() };
     sys::prog_load(&load, &mut []).map(drop)
+}
+
+/// Whether the kernel's types have something; found once, since it is much to read.
+fn in_btf(name: &'static str, what: &str, find: impl FnOnce(&Btf<'_>) -> bool) -> Result<(), String> {
+    static FOUND: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
+    Need::Btf.is_met()?;
+    let what = format!("{what} `{name}`");
+    let mut known = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    if !known.contains_key(&what) {
+        let btf = target::kernel().and_then(|file| file.parse(None)).map_err(|e| e.to_string())?;
+        known.insert(what.clone(), find(&btf));
+    }
+    met(known[&what], &format!("the types of this kernel have no {what}"))
+}
+
+fn has_enumerator(btf: &Btf<'_>, name: &[u8]) -> bool {
+    let enums = btf.types().filter(|ty| matches!(ty.kind(), Kind::Enum | Kind::Enum64));
+    enums.flat_map(Type::variants).any(|variant| variant.name.as_bytes() == name)
 }
 
 fn tracing() -> &'static Result<(), String> {
