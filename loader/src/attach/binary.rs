@@ -349,7 +349,9 @@ mod tests {
         let symbol = |offset, is_weak| Symbol { name: b"f", version: None, offset, is_weak };
         let of = |symbols: &[Symbol<'_>]| {
             let mut found = Found::default();
-            symbols.iter().for_each(|s| found.add(s));
+            for s in symbols {
+                found.add(s);
+            }
             (found.offset, found.ambiguous)
         };
         assert_eq!(of(&[symbol(1, true), symbol(2, false)]), (Some(2), false));

@@ -20,7 +20,8 @@ const ARCH_LIBRARIES: &str = if cfg!(target_arch = "x86_64") {
     "/lib/arm-linux-gnueabihf"
 } else if cfg!(target_arch = "aarch64") {
     "/lib/aarch64-linux-gnu"
-} else if cfg!(all(target_arch = "powerpc64", target_endian = "little")) {
+} else if cfg!(target_arch = "powerpc64") && matches!(core_relo::Endian::native(), core_relo::Endian::Little)
+{
     "/lib/powerpc64le-linux-gnu"
 } else if cfg!(target_arch = "riscv64") {
     "/lib/riscv64-linux-gnu"

@@ -14,6 +14,12 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Where the kernel has no link for a family, or is too old for it, the [`Link`] undoes what it did itself, and nothing that
+//! others did meanwhile; such an attachment outlives a process that ends without dropping it, and cannot be pinned.
+//!
+//! Not here: programs of lightweight tunnels (`lwt_in`, `lwt_out`, `lwt_xmit`, `lwt_seg6local`) go with a route (`ip route …
+//! encap bpf`), those of devmaps and cpumaps into the map, `sk_reuseport` and socket filters onto a socket.
 
 mod archive;
 mod auto;
