@@ -13,7 +13,6 @@ mod live {
     mod struct_ops;
     mod surroundings;
     mod test_runs;
-    mod token;
     mod traced;
     mod tracing;
 }

@@ -55,7 +55,8 @@ fn packets() {
 #[test]
 fn packets_without_a_link() {
     let Some(_live) = live("cgroups::packets_without_a_link", &[Need::Cgroup]) else { return };
-    let (cgroup, netns, loaded, other) = (Cgroup::new(), Netns::new(), load("cgroup_skb"), load("cgroup_skb"));
+    let (cgroup, netns, loaded, other) =
+        (Cgroup::new(), Netns::new(), load("cgroup_skb"), load("cgroup_skb"));
     let fd = |loaded: &Loaded| loaded.program("egress").unwrap().as_fd().try_clone_to_owned().unwrap();
     let at = AttachType::CgroupInetEgress;
     let (dir, sharing) = (cgroup.dir(), CgroupSharing::Multi);
@@ -88,7 +89,7 @@ fn sockets_made_and_bound() {
     assert_eq!(loaded.global::<u32>("last_family").unwrap(), 2);
     loaded.set_global("deny", &1u32).unwrap();
     assert_eq!(inside().unwrap_err().kind(), io::ErrorKind::PermissionDenied);
-    links.map(|link| link.detach().unwrap());
+    links.into_iter().for_each(|link| link.detach().unwrap());
     inside().unwrap();
 }
 
@@ -114,7 +115,7 @@ fn addresses() {
     loaded.set_global("deny", &1u32).unwrap();
     let refused = inside(&|| TcpStream::connect(real).map(drop)).unwrap_err();
     assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
-    links.map(|link| link.detach().unwrap());
+    links.into_iter().for_each(|link| link.detach().unwrap());
     inside(&|| TcpStream::connect(real).map(drop)).unwrap();
     assert_eq!(read("hits"), 2);
 }
@@ -173,7 +174,7 @@ fn options_of_sockets() {
     loaded.set_global("deny", &1u32).unwrap();
     let refused = cgroup.inside(|| socket.set_ttl(10)).unwrap_err();
     assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
-    links.map(|link| link.detach().unwrap());
+    links.into_iter().for_each(|link| link.detach().unwrap());
     cgroup.inside(|| socket.set_ttl(10)).unwrap();
 }
 

@@ -62,7 +62,7 @@ fn callbacks_are_called() {
     for at in 0..4u32 {
         numbers.set(at, &(u64::from(at) + 1)).unwrap();
     }
-    run(&loaded, "callback");
+    run(&loaded, "add");
     assert_eq!((hits(&loaded), loaded.global::<u64>("sum").unwrap()), (1, 20));
 }
 
@@ -83,7 +83,13 @@ fn maps_are_in_maps() {
     let first = Array::<u64>::new(loaded.handle_of_map("first").unwrap()).unwrap();
     first.set(0, &11).unwrap();
     let outer = ArrayOfMaps::new(loaded.handle_of_map("outer").unwrap()).unwrap();
-    let second = map_create(&MapCreate { map_type: 2, key_size: 4, value_size: 8, max_entries: 1, ..MapCreate::default() });
+    let second = map_create(&MapCreate {
+        map_type: 2,
+        key_size: 4,
+        value_size: 8,
+        max_entries: 1,
+        ..MapCreate::default()
+    });
     let second = core_relo_loader::sys::MapFd::new(second.unwrap()).unwrap();
     Array::<u64>::open(&second).unwrap().set(0, &22).unwrap();
     outer.set(&1, &second).unwrap();
@@ -100,7 +106,7 @@ fn maps_are_written_and_read_by_both_sides() {
     let hash = HashMap::<u32, u64>::new(map("hash")).unwrap();
     hash.insert(&3, &33, Flags::ANY).unwrap();
     let trie = LpmTrie::<u32, u64>::new(map("trie")).unwrap();
-    trie.insert(&LpmKey { prefix_len: 0, data: 0 }, &44, Flags::ANY).unwrap();
+    trie.insert(&LpmKey::new(0, 0), &44, Flags::ANY).unwrap();
     for _ in 0..2 {
         run(&loaded, "touch");
     }
@@ -168,7 +174,9 @@ fn the_version_is_known_without_a_configuration() {
 
 #[test]
 fn the_kernels_symbols_are_found() {
-    let Some(_live) = live("test_runs::the_kernels_symbols_are_found", &[Need::Variable("runqueues")]) else { return };
+    let Some(_live) = live("test_runs::the_kernels_symbols_are_found", &[Need::Variable("runqueues")]) else {
+        return;
+    };
     let loaded = load("ksym");
     run(&loaded, "look");
     let symbols = std::fs::read_to_string("/proc/kallsyms").unwrap();
@@ -191,7 +199,10 @@ fn functions_of_the_kernel_are_called() {
 
 #[test]
 fn references_are_kept_in_maps() {
-    let Some(_live) = live("test_runs::references_are_kept_in_maps", &[Need::Function("bpf_task_from_pid")]) else { return };
+    let Some(_live) = live("test_runs::references_are_kept_in_maps", &[Need::Function("bpf_task_from_pid")])
+    else {
+        return;
+    };
     let loaded = load("kptr");
     assert_eq!([run(&loaded, "swap"), run(&loaded, "swap")], [0, 0]);
     assert_eq!((hits(&loaded), loaded.global::<u64>("replaced").unwrap()), (2, 1));
@@ -199,7 +210,9 @@ fn references_are_kept_in_maps() {
 
 #[test]
 fn exceptions_leave_a_program() {
-    let Some(_live) = live("test_runs::exceptions_leave_a_program", &[Need::Function("bpf_throw")]) else { return };
+    let Some(_live) = live("test_runs::exceptions_leave_a_program", &[Need::Function("bpf_throw")]) else {
+        return;
+    };
     let loaded = load("exceptions");
     assert_eq!(run(&loaded, "outer"), 1);
     loaded.set_global("code", &9u32).unwrap();
@@ -208,7 +221,9 @@ fn exceptions_leave_a_program() {
 
 #[test]
 fn loops_by_iterators() {
-    let Some(_live) = live("test_runs::loops_by_iterators", &[Need::Function("bpf_iter_num_new")]) else { return };
+    let Some(_live) = live("test_runs::loops_by_iterators", &[Need::Function("bpf_iter_num_new")]) else {
+        return;
+    };
     let loaded = load_with("iter_num", |loader| {
         loader.set_global("limit", &101u32).unwrap();
     });
@@ -218,7 +233,9 @@ fn loops_by_iterators() {
 
 #[test]
 fn timers_fire() {
-    let Some(_live) = live("test_runs::timers_fire", &[Need::Enumerator("BPF_FUNC_timer_init")]) else { return };
+    let Some(_live) = live("test_runs::timers_fire", &[Need::Enumerator("BPF_FUNC_timer_init")]) else {
+        return;
+    };
     let loaded = load("timer");
     assert_eq!((run(&loaded, "start"), hits(&loaded)), (0, 1));
     let begun = Instant::now();
@@ -249,7 +266,9 @@ fn numbers_are_kept_with_tasks() {
 
 #[test]
 fn memory_is_shared_with_programs() {
-    let Some(_live) = live("test_runs::memory_is_shared_with_programs", &[Need::Function("bpf_arena_alloc_pages")]) else {
+    let Some(_live) =
+        live("test_runs::memory_is_shared_with_programs", &[Need::Function("bpf_arena_alloc_pages")])
+    else {
         return;
     };
     let loaded = load("arena");
@@ -267,7 +286,9 @@ fn memory_is_shared_with_programs() {
 
 #[test]
 fn user_space_calls_a_program() {
-    let Some(_live) = live("test_runs::user_space_calls_a_program", &[Need::Enumerator("BPF_PROG_TYPE_SYSCALL")]) else {
+    let Some(_live) =
+        live("test_runs::user_space_calls_a_program", &[Need::Enumerator("BPF_PROG_TYPE_SYSCALL")])
+    else {
         return;
     };
     let loaded = load("syscall");

@@ -69,7 +69,9 @@ fn a_program_that_sleeps() {
 
 #[test]
 fn a_security_hook_that_sleeps() {
-    let Some(_live) = live("traced::a_security_hook_that_sleeps", &[Need::Lsm, Need::Kernel(5, 11)]) else { return };
+    let Some(_live) = live("traced::a_security_hook_that_sleeps", &[Need::Lsm, Need::Kernel(5, 11)]) else {
+        return;
+    };
     let loaded = load("lsm_sleep");
     fires(&loaded, loaded.attach("file_open").unwrap(), open);
 }
@@ -88,7 +90,9 @@ fn a_security_hook_that_refuses() {
 
 #[test]
 fn probes_in_programs_in_every_way() {
-    let Some(_live) = live("traced::probes_in_programs_in_every_way", &[Need::Uprobes, Need::Tracefs]) else { return };
+    let Some(_live) = live("traced::probes_in_programs_in_every_way", &[Need::Uprobes, Need::Tracefs]) else {
+        return;
+    };
     let loaded = load("uprobe");
     for mode in [ProbeMode::Legacy, ProbeMode::Perf, ProbeMode::Auto] {
         let options = UprobeOptions { function: Some("getppid"), mode, ..UprobeOptions::default() };
@@ -100,7 +104,9 @@ fn probes_in_programs_in_every_way() {
 #[test]
 fn cookies_of_probes() {
     let test = "traced::cookies_of_probes";
-    let Some(_live) = live(test, &[Need::Uprobes, Need::Enumerator("BPF_FUNC_get_attach_cookie")]) else { return };
+    let Some(_live) = live(test, &[Need::Uprobes, Need::Enumerator("BPF_FUNC_get_attach_cookie")]) else {
+        return;
+    };
     let loaded = load("uprobe");
     let options = UprobeOptions { function: Some("getppid"), cookie: 0xc00c1e, ..UprobeOptions::default() };
     let link = attach::uprobe(loaded.program("entry").unwrap().as_fd(), c_library(), &options).unwrap();
@@ -130,7 +136,8 @@ fn returns_from_many_functions() {
 
 #[test]
 fn probes_in_the_kernel_in_every_way() {
-    let Some(_live) = live("traced::probes_in_the_kernel_in_every_way", &[Need::Kprobes, Need::Tracefs]) else {
+    let Some(_live) = live("traced::probes_in_the_kernel_in_every_way", &[Need::Kprobes, Need::Tracefs])
+    else {
         return;
     };
     let loaded = load("kprobe");
@@ -187,7 +194,10 @@ fn probes_that_authors_put_in() {
     let has_cookies = (Need::Enumerator("BPF_FUNC_get_attach_cookie")).is_met().is_ok();
     fires(&loaded, link, || usdt_probe(5));
     if has_cookies {
-        assert_eq!((loaded.global::<u64>("cookie").unwrap(), loaded.global::<i32>("arguments").unwrap()), (77, 1));
+        assert_eq!(
+            (loaded.global::<u64>("cookie").unwrap(), loaded.global::<i32>("arguments").unwrap()),
+            (77, 1)
+        );
     }
     let missing = attach::usdt(program, manager, &own, "core_relo", "no_such_probe", &options).unwrap_err();
     assert!(missing.to_string().contains("no_such_probe"), "{missing}");
@@ -233,7 +243,9 @@ fn usdt_probe(_argument: u64) {}
 
 #[test]
 fn tracing_programs_are_run_from_one_object() {
-    let Some(_live) = live("traced::tracing_programs_are_run_from_one_object", &[Need::Tracing]) else { return };
+    let Some(_live) = live("traced::tracing_programs_are_run_from_one_object", &[Need::Tracing]) else {
+        return;
+    };
     let loaded = load_with("fentry", |_| {});
     let links = loaded.attach_all().unwrap();
     assert_eq!(links.len(), 3);

@@ -87,9 +87,9 @@ impl Need {
                 super::cgroup::mount().map(drop).ok_or_else(|| "cgroup2 is not mounted".to_owned())
             }
             Self::Veth => veth().clone(),
-            Self::Function(name) => in_btf(name, "function", |btf| {
-                btf.find(name.as_bytes(), Kind::Func).is_some()
-            }),
+            Self::Function(name) => {
+                in_btf(name, "function", |btf| btf.find(name.as_bytes(), Kind::Func).is_some())
+            }
             Self::Enumerator(name) => in_btf(name, "enumerator", |btf| has_enumerator(btf, name.as_bytes())),
             Self::Variable(name) => {
                 in_btf(name, "variable", |btf| btf.find(name.as_bytes(), Kind::Var).is_some())?;
@@ -97,7 +97,9 @@ impl Need {
                 let listed = symbols.lines().any(|line| line.split_ascii_whitespace().nth(2) == Some(name));
                 met(listed, &format!("this kernel tells no address of `{name}`"))
             }
-            Self::Configuration => exists("/proc/config.gz").or_else(|_| exists(&format!("/boot/config-{}", release()))),
+            Self::Configuration => {
+                exists("/proc/config.gz").or_else(|_| exists(&format!("/boot/config-{}", release())))
+            }
         }
     }
 }
