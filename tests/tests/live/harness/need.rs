@@ -6,6 +6,10 @@ use core_relo_loader::{
     sys::{self, Errno, ProgLoad},
     target,
 };
+use rustix::{
+    mount::{MountFlags, MountPropagationFlags, mount, mount_change},
+    thread::{UnshareFlags, unshare_unsafe},
+};
 use std::{
     collections::BTreeMap,
     env, fs,
@@ -34,7 +38,7 @@ pub enum Need {
     Kprobes,
     /// Probes in programs.
     Uprobes,
-    /// tracefs, mounted.
+    /// tracefs, mounted: where it is not, this thread gets it in a mount namespace of its own.
     Tracefs,
     /// cgroup2, mounted.
     Cgroup,
@@ -80,9 +84,7 @@ impl Need {
             }
             Self::Kprobes => exists("/sys/bus/event_source/devices/kprobe"),
             Self::Uprobes => exists("/sys/bus/event_source/devices/uprobe"),
-            Self::Tracefs => {
-                exists("/sys/kernel/tracing/events").or_else(|_| exists("/sys/kernel/debug/tracing/events"))
-            }
+            Self::Tracefs => tracefs(),
             Self::Cgroup => {
                 super::cgroup::mount().map(drop).ok_or_else(|| "cgroup2 is not mounted".to_owned())
             }
@@ -126,6 +128,24 @@ fn met(is: bool, otherwise: &str) -> Result<(), String> {
 
 fn exists(path: &str) -> Result<(), String> {
     met(Path::new(path).exists(), &format!("this kernel has no {path}"))
+}
+
+fn tracefs() -> Result<(), String> {
+    const PLACE: &str = "/sys/kernel/tracing";
+    let there = || exists(&format!("{PLACE}/events")).or_else(|_| exists("/sys/kernel/debug/tracing/events"));
+    if there().is_ok() {
+        return Ok(());
+    }
+    // Not for all of the machine: others go by what is mounted, too.
+    let mounted = own_mounts().and_then(|()| mount("tracefs", PLACE, "tracefs", MountFlags::empty(), None));
+    mounted.map_err(|e| format!("{PLACE} is not mounted, and cannot be: {e}")).and_then(|()| there())
+}
+
+/// Has this thread leave the mounts of others alone.
+fn own_mounts() -> rustix::io::Result<()> {
+    // SAFETY: of all that threads share only the mounts and the working directory are left; descriptors stay in common.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
+    mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)
 }
 
 fn bpf() -> Result<(), Errno> {
