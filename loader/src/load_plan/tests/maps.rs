@@ -58,9 +58,9 @@ fn poison(n: i32) -> [Insn; 2] {
 
 #[test]
 fn defined_maps_come_before_data_and_instructions_refer_to_them() {
+    use MapRole as R;
     let plan = sample().plan().unwrap();
     let names: Vec<_> = plan.maps.iter().map(|m| (m.name.as_str(), m.role)).collect();
-    use MapRole as R;
     let expected = [
         ("one", R::Defined),
         ("two", R::Defined),
