@@ -36,6 +36,7 @@ use crate::{
     limits,
     link::{Parts, externs},
     object::{Object, Program},
+    sys::Errno,
 };
 use core_relo::Endian;
 use ksyms::Modules;
@@ -69,6 +70,9 @@ pub struct LoadPlan {
     pub fd_array: Vec<usize>,
     /// Whether this kernel charges maps and programs to the limit on locked memory, which is raised then.
     pub raise_memlock_limit: bool,
+    /// Why the running kernel could not be asked what it can do; the plan is then for one that can do everything, and will most
+    /// likely not be carried out.
+    pub not_asked: Option<Errno>,
     /// Whether programs hold the maps of constants though they do not mention them.
     pub bind_rodata: bool,
     /// Where a BPF token comes from.
@@ -144,6 +148,7 @@ impl LoadPlan {
             btf,
             btf_is_mandatory: has_struct_ops,
             bind_rodata: has_rodata && !programs.is_empty() && host.features.has(Feature::ProgBindMap),
+            not_asked: host.features.check().err(),
             raise_memlock_limit: !host.features.has(Feature::MemcgAccounting),
             maps,
             programs,
