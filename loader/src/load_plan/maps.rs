@@ -427,6 +427,7 @@ fn apply(
     edit: &mut Option<Edit>,
 ) -> Result<(), LoadPlanError> {
     let fail = |what: String| LoadPlanError::Map { map: plan.name.clone().into(), what: what.into() };
+    let own_size = plan.data.len();
     if let Some(size) = settings.value_size {
         if plan.role.is_data() {
             plan.data.resize(usize::try_from(size).unwrap_or(usize::MAX), 0);
@@ -439,7 +440,11 @@ fn apply(
         }
         plan.value_size = size;
     }
-    if let Some(data) = settings.data {
+    if let Some(mut data) = settings.data {
+        // Variables may be set before the section is resized.
+        if plan.role.is_data() && data.len() == own_size {
+            data.resize(plan.data.len(), 0);
+        }
         if data.len() != plan.data.len() && plan.role != MapRole::StructOps {
             return Err(fail(format!("it holds {} bytes, {} were given", plan.data.len(), data.len())));
         }
