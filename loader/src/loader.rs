@@ -5,7 +5,7 @@ use crate::{
     limits,
     load::{self, LoadError, Loaded, Meaning, Running},
     load_plan::{Host, LoadPlan, LoadPlanError, MapSettings, ProgramSettings, Settings},
-    object::{DataKind, Object, Place, Symbol, SymbolKind},
+    object::{DataKind, DataSection, Object, Place, Symbol, SymbolKind},
     sys::Pod,
 };
 use alloc::sync::Arc;
@@ -120,20 +120,38 @@ impl<'o, 'd> Loader<'o, 'd> {
     /// The same, by its bytes in the machine's order.
     pub fn set_global_bytes(&mut self, name: &str, value: &[u8]) -> Result<&mut Self, LoadPlanError> {
         let global = self.find_global(name, value.len())?;
-        let mut data = self.data_of(&global.section);
-        if let Some(room) = data.get_mut(global.offset..global.offset.saturating_add(global.size)) {
-            room.copy_from_slice(value);
+        let fail =
+            |what: String| LoadPlanError::Map { map: global.section.as_str().into(), what: what.into() };
+        let settings = self.settings.maps.entry(global.section.clone()).or_default();
+        if settings.data.is_none() {
+            let section = section_of(self.object, &global.section);
+            let size = settings.value_size.map_or_else(|| section.map_or(0, |s| s.size), u64::from);
+            if settings.value_size.is_none() && size > limits::DATA_BYTES {
+                return Err(fail(format!("it has {size} bytes, {} is the most", limits::DATA_BYTES)));
+            }
+            let mut data = section.map_or_else(Vec::new, |s| s.bytes.to_vec());
+            data.resize(usize::try_from(size).unwrap_or(usize::MAX), 0);
+            settings.data = Some(data);
         }
-        self.map(&global.section).data = Some(data);
+        let data = settings.data.get_or_insert_default();
+        let size = data.len();
+        let room = data.get_mut(global.offset..global.offset.saturating_add(global.size));
+        let too_small =
+            || fail(format!("its variable `{name}` does not lie in the {size} bytes it was set to"));
+        room.ok_or_else(too_small)?.copy_from_slice(value);
         Ok(self)
     }
 
     /// A variable's first value, as it stands now.
     pub fn global<T: Pod>(&self, name: &str) -> Result<T, LoadPlanError> {
         let global = self.find_global(name, size_of::<T>())?;
-        let data = self.data_of(&global.section);
-        let bytes = data.get(global.offset..).unwrap_or_default();
-        T::from_bytes(bytes).ok_or(LoadPlanError::GlobalSize {
+        let set = self.settings.maps.get(&global.section).and_then(|s| s.data.as_deref());
+        let data = set.unwrap_or_else(|| section_of(self.object, &global.section).map_or(&[], |s| s.bytes));
+        // What the file says nothing of is 0.
+        let given = data.get(global.offset..).unwrap_or_default();
+        let mut bytes: Vec<u8> = given.iter().copied().take(global.size).collect();
+        bytes.resize(global.size, 0);
+        T::from_bytes(&bytes).ok_or(LoadPlanError::GlobalSize {
             name: name.into(),
             expected: global.size,
             found: size_of::<T>(),
@@ -204,22 +222,10 @@ impl<'o, 'd> Loader<'o, 'd> {
             size: usize::try_from(symbol.size).ok()?,
         })
     }
+}
 
-    /// What a data section holds at first, as it stands now.
-    fn data_of(&self, section: &str) -> Vec<u8> {
-        let settings = self.settings.maps.get(section);
-        if let Some(data) = settings.and_then(|s| s.data.clone()) {
-            return data;
-        }
-        let found = self.object.data_sections().iter().find(|s| s.name == section.as_bytes());
-        let mut data = found.map(|s| s.bytes.to_vec()).unwrap_or_default();
-        let size = found.and_then(|s| usize::try_from(s.size).ok()).unwrap_or_default();
-        let resized = settings.and_then(|s| s.value_size).and_then(|n| usize::try_from(n).ok());
-        // A section that is too large is refused when the load is planned.
-        let most = usize::try_from(limits::DATA_BYTES).unwrap_or(usize::MAX);
-        data.resize(resized.unwrap_or_else(|| size.min(most)), 0);
-        data
-    }
+fn section_of<'o, 'd>(object: &'o Object<'d>, name: &str) -> Option<&'o DataSection<'d>> {
+    object.data_sections().iter().find(|s| s.name == name.as_bytes())
 }
 
 /// An explanation as a few lines.

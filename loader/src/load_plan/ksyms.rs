@@ -82,8 +82,14 @@ fn missing(what: What) -> &'static str {
             "no kernel function (kfunc) of this name in the BTF of the kernel or a loaded module; a newer kernel may have it: \
              declare it __weak and test it with bpf_ksym_exists()"
         }
-        What::Variable(_) => "no variable of this name in the BTF of the kernel or a loaded module",
-        _ => "no symbol of this name in /proc/kallsyms",
+        What::Variable(_) => {
+            "no variable of this name in the BTF of the kernel or a loaded module, which have per-CPU variables only; \
+             declare it __weak to get 0 instead"
+        }
+        _ => {
+            "no symbol of this name in /proc/kallsyms (variables are there with CONFIG_KALLSYMS_ALL only); declare it __weak \
+             to get 0 instead"
+        }
     }
 }
 
@@ -123,7 +129,10 @@ fn addresses<'e>(
             && other != address
             && !refused.iter().any(|r| *r.name == *text(name))
         {
-            refused.push(Refusal::new(text(name), format!("it is ambiguous: {other:#x} or {address:#x}")));
+            refused.push(Refusal::new(
+                text(name),
+                format!("it is ambiguous: symbols of this name are at {other:#x} and {address:#x}"),
+            ));
         }
     }
     found

@@ -397,6 +397,7 @@ fn apply(
 ) -> Result<(), LoadPlanError> {
     let fail = |what: String| LoadPlanError::Map { map: plan.name.clone().into(), what: what.into() };
     plan.autoattach = settings.autoattach.unwrap_or(true);
+    let own_size = plan.value_size;
     if let Some(size) = settings.value_size {
         if plan.role.is_data() {
             if !plan.data.is_empty() {
@@ -411,11 +412,14 @@ fn apply(
         }
         plan.value_size = size;
     }
-    if let Some(data) = settings.data {
-        let size =
-            if plan.role.is_data() { usize::try_from(plan.value_size).ok() } else { Some(plan.data.len()) };
-        if size != Some(data.len()) && plan.role != MapRole::StructOps {
-            let size = size.unwrap_or_default();
+    if let Some(mut data) = settings.data {
+        let bytes = |size: u32| usize::try_from(size).unwrap_or(usize::MAX);
+        let size = if plan.role.is_data() { bytes(plan.value_size) } else { plan.data.len() };
+        // Variables may be set before the section is resized.
+        if plan.role.is_data() && data.len() == bytes(own_size) {
+            data.resize(size, 0);
+        }
+        if data.len() != size && plan.role != MapRole::StructOps {
             return Err(fail(format!("it holds {size} bytes, {} were given", data.len())));
         }
         // A struct_ops table was matched with what was given already.

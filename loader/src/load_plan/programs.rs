@@ -274,7 +274,7 @@ impl Planning<'_, '_, '_> {
                 }
                 Ref::Extern(n) => {
                     let is_load = slot.first().is_some_and(|i| i.code == LD_IMM64);
-                    if let Some(of) = self.extern_ref(n, slot, is_load) {
+                    if let Some(of) = self.extern_ref(n, slot, is_load, maps) {
                         fix(of);
                     }
                 }
@@ -283,13 +283,24 @@ impl Planning<'_, '_, '_> {
         Ok(fixups)
     }
 
-    fn extern_ref(&mut self, n: usize, slot: &mut [Insn], is_load: bool) -> Option<FixupOf> {
+    fn extern_ref(
+        &mut self,
+        n: usize,
+        slot: &mut [Insn],
+        is_load: bool,
+        maps: &[MapPlan],
+    ) -> Option<FixupOf> {
         let entry = self.parts.externs.get(n)?;
         let resolved = self.externs.get(n).copied().unwrap_or_default();
         match (is_load, entry.what, resolved) {
             (true, What::Config(config), _) => {
-                set_load(slot, pseudo::MAP_VALUE, 0, Some(low(config.offset.into())));
-                self.parts.maps.kconfig.map(FixupOf::Map)
+                let map = self.parts.maps.kconfig?;
+                if is_created(maps, map) {
+                    set_load(slot, pseudo::MAP_VALUE, 0, Some(low(config.offset.into())));
+                    return Some(FixupOf::Map(map));
+                }
+                poison(slot.get_mut(..2), poison_number(POISON_MAP, map));
+                None
             }
             (true, _, Resolved::Typed { id, module }) => {
                 set_load(slot, pseudo::BTF_ID, id.0.cast_signed(), Some(0));
