@@ -40,7 +40,7 @@ pub fn load(plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> 
         programs: Vec::new(),
         modules: Vec::new(),
         token: None,
-        globals: Vec::new(),
+        globals: plan.globals.clone(),
         usdt: OnceLock::new(),
     };
     let mut loading = Loading { kernel, loaded };

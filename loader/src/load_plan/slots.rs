@@ -103,7 +103,9 @@ impl<'o> Places<'o> {
             }
             Some(MapType::ArrayOfMaps | MapType::HashOfMaps) => {
                 let map = self.maps.get(to.name).copied();
-                SlotPlan::Map(map.ok_or_else(|| fail(format!("its value `{shown}` is no map of the object")))?)
+                SlotPlan::Map(
+                    map.ok_or_else(|| fail(format!("its value `{shown}` is no map of the object")))?,
+                )
             }
             _ => SlotPlan::Program(
                 self.program(to)
