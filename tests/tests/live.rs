@@ -4,6 +4,7 @@
 #[cfg(target_os = "linux")]
 mod live {
     mod cgroups;
+    mod examples;
     mod harness;
     mod lifetime;
     mod messages;
