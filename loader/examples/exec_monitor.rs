@@ -46,7 +46,7 @@ pub(crate) fn run(
     writeln!(out, "{:6} {:>8} {:>8} {:>6} {:16} WHAT", "", "PID", "PARENT", "UID", "NAME")?;
     let mut left = options.count.unwrap_or(u64::MAX);
     let mut events = loaded.ring_buffer("events", |record: &[u8]| {
-        let written = Event::parse(record).map_or(Ok(()), |event| event.print(out));
+        let written = Event::from_bytes(record).map_or(Ok(()), |event| event.print(out));
         left = left.saturating_sub(1);
         if left == 0 || written.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
@@ -77,40 +77,36 @@ fn load(options: &Options) -> Result<Loaded, Box<dyn Error>> {
     Ok(loader.load()?)
 }
 
-/// A record, as the program writes it.
-struct Event<'a> {
-    duration: Duration,
-    pid: u32,
-    parent: u32,
-    uid: u32,
-    ended: bool,
-    exit_code: u32,
-    comm: &'a [u8],
-    filename: &'a [u8],
+core_relo_loader::pod! {
+    /// A record, as the program writes it.
+    struct Event {
+        duration_ns: u64,
+        pid: u32,
+        parent: u32,
+        uid: u32,
+        ended: u32,
+        exit_code: u32,
+        _pad: u32,
+        comm: [u8; 16],
+        filename: [u8; 128],
+    }
 }
 
-impl<'a> Event<'a> {
-    fn parse(record: &'a [u8]) -> Option<Self> {
-        let (numbers, text) = record.split_at_checked(32)?;
-        let (comm, filename) = text.split_at_checked(16)?;
-        let [pid, parent, uid, ended, exit_code] = <[u32; 5]>::from_bytes(numbers.get(8..)?)?;
-        let duration = Duration::from_nanos(u64::from_bytes(numbers)?);
-        Some(Self { duration, pid, parent, uid, ended: ended != 0, exit_code, comm, filename })
-    }
-
+impl Event {
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         let Self { pid, parent, uid, .. } = self;
-        let what = if self.ended { "exit" } else { "exec" };
-        write!(out, "{what:6} {pid:8} {parent:8} {uid:6} {:16} ", text(self.comm))?;
-        match (self.ended, self.exit_code & 0x7f) {
-            (false, _) => writeln!(out, "{}", text(self.filename))?,
-            (true, 0) => write!(out, "code {}", self.exit_code >> 8)?,
-            (true, signal) => write!(out, "signal {signal}")?,
+        let what = if self.ended == 0 { "exec" } else { "exit" };
+        write!(out, "{what:6} {pid:8} {parent:8} {uid:6} {:16} ", text(&self.comm))?;
+        if self.ended == 0 {
+            return writeln!(out, "{}", text(&self.filename));
         }
-        match (self.ended, self.duration.is_zero()) {
-            (false, _) => Ok(()),
-            (true, true) => writeln!(out),
-            (true, false) => writeln!(out, " after {:?}", self.duration),
+        match self.exit_code & 0x7f {
+            0 => write!(out, "code {}", self.exit_code >> 8)?,
+            signal => write!(out, "signal {signal}")?,
+        }
+        match self.duration_ns {
+            0 => writeln!(out),
+            ns => writeln!(out, " after {:?}", Duration::from_nanos(ns)),
         }
     }
 }

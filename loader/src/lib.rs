@@ -1,10 +1,17 @@
-//! BPF objects in ELF, and the kernel's types to relocate them against.
+//! A loader for BPF objects: from the ELF that clang or GCC wrote to programs that are attached in the running kernel, without libbpf.
+//!
+//! [`Loader`] does it in a few lines; the [embedding guide](guide) begins there and goes through privileges, containers, kernels without
+//! BTF, errors, threads, and what stays behind.
 //!
 //! * [`object`] reads what clang or GCC compiled: programs, maps, externs, relocations. Pure.
 //! * [`static_link`] makes one object of several, as `bpftool gen object` does. Pure.
 //! * [`target`] finds the kernel's side: the running kernel's BTF, a file of BTF, any ELF with `.BTF`.
+//! * [`load_plan`] decides all that a load asks of a kernel. Pure, if the kernel is described; [`features`] asks the running one.
+//! * [`load`] carries a plan out, and [`attach`] attaches programs.
+//! * [`maps`] and [`ring`] are the data that programs and user space share.
+//! * [`sys`] is bpf(2), command by command.
 //!
-//! What becomes of the two is decided by `core-relo`, the engine. Nothing is loaded into the kernel here yet.
+//! What becomes of relocations is decided by `core-relo`, the engine. It can be had alone, too:
 //!
 //! ```
 //! use core_relo::{Plan, Target};
@@ -47,6 +54,8 @@ mod arch;
 pub mod attach;
 mod elf;
 pub mod features;
+#[doc = include_str!("guide.md")]
+pub mod guide {}
 pub mod limits;
 pub mod link;
 #[cfg(test)]
