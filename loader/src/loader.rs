@@ -1,11 +1,13 @@
 //! An object, set up and loaded: what most who embed this crate need.
 
 use crate::{
+    features::Features,
     load::{self, LoadError, Loaded, Meaning, Running},
     load_plan::{Host, LoadPlan, LoadPlanError, MapSettings, ProgramSettings, Settings},
     object::{DataKind, Object, Place, Symbol, SymbolKind},
     sys::Pod,
 };
+use alloc::{borrow::Cow, sync::Arc};
 use core_relo::explain::Explanation;
 
 /// Sets up an object and loads it.
@@ -138,8 +140,16 @@ impl<'o, 'd> Loader<'o, 'd> {
     }
 
     /// Everything the load would ask of the kernel. Nothing is done.
+    ///
+    /// What the running kernel can do is asked with the BPF token that the load will have.
     pub fn plan(&self) -> Result<LoadPlan, LoadError> {
-        LoadPlan::new(self.object, &self.settings, &self.host)
+        let mut host = Cow::Borrowed(&self.host);
+        if host.features.is_live()
+            && let Some(token) = load::token(&Running, &self.settings.token, &self.settings.name)?
+        {
+            host.to_mut().features = Features::with_token(Arc::new(token));
+        }
+        LoadPlan::new(self.object, &self.settings, &host)
             .map_err(|cause| LoadError::Plan { object: self.settings.name.clone(), cause })
     }
 

@@ -14,6 +14,7 @@ mod live {
     mod struct_ops;
     mod surroundings;
     mod test_runs;
+    mod token;
     mod traced;
     mod tracing;
 }

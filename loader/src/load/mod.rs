@@ -23,7 +23,7 @@ use crate::{
     load_plan::{LoadPlan, TokenSource},
     sys::{BtfLoad, Errno},
 };
-use std::{path::Path, sync::OnceLock};
+use std::{os::fd::OwnedFd, path::Path, sync::OnceLock};
 
 /// Where libbpf looks for a bpffs that delegates.
 const DEFAULT_BPFFS: &str = "/sys/fs/bpf";
@@ -60,7 +60,7 @@ struct Loading<'k, K> {
 
 impl<K: Kernel> Loading<'_, K> {
     fn all(&mut self, plan: &LoadPlan) -> Result<(), LoadError> {
-        self.token(plan)?;
+        self.loaded.token = token(self.kernel, &plan.token, &plan.name)?;
         if needs_memlock() {
             // A limit that cannot be raised may still be high enough.
             if let Err(errno) = self.kernel.raise_memlock_limit() {
@@ -77,23 +77,6 @@ impl<K: Kernel> Loading<'_, K> {
         self.maps_in_maps()?;
         plan.programs.iter().try_for_each(|program| self.program(plan, program))?;
         self.programs_in_maps()
-    }
-
-    /// libbpf: `bpf_object_prepare_token`.
-    fn token(&mut self, plan: &LoadPlan) -> Result<(), LoadError> {
-        let (path, is_wanted) = match &plan.token {
-            TokenSource::Off => return Ok(()),
-            TokenSource::Auto => (Path::new(DEFAULT_BPFFS), false),
-            TokenSource::Path(path) => (path.as_path(), true),
-        };
-        match self.kernel.token(path) {
-            Ok(token) => self.loaded.token = Some(token),
-            Err(errno) if is_wanted => {
-                return Err(self.error(format!("BPF token from {}", path.display()), errno));
-            }
-            Err(errno) => log::debug!("no BPF token from {}: {errno}", path.display()),
-        }
-        Ok(())
     }
 
     /// libbpf: `bpf_object__sanitize_and_load_btf`.
@@ -132,6 +115,45 @@ impl<K: Kernel> Loading<'_, K> {
     fn error(&self, what: String, errno: Errno) -> LoadError {
         LoadError::Kernel { object: self.loaded.name.clone(), what, errno, hint: Hint::of(errno).into() }
     }
+}
+
+/// A BPF token, if there is to be one (libbpf: `bpf_object_prepare_token`).
+pub(crate) fn token(
+    kernel: &impl Kernel,
+    source: &TokenSource,
+    object: &str,
+) -> Result<Option<OwnedFd>, LoadError> {
+    let (path, is_wanted) = match source {
+        TokenSource::Off => return Ok(None),
+        TokenSource::Auto => (Path::new(DEFAULT_BPFFS), false),
+        TokenSource::Path(path) => (path.as_path(), true),
+    };
+    match kernel.token(path) {
+        Ok(token) => Ok(Some(token)),
+        Err(errno) if is_wanted => {
+            let what = format!("BPF token from {}", path.display());
+            Err(LoadError::Kernel { object: object.to_owned(), what, errno, hint: token_hint(errno) })
+        }
+        Err(errno) => {
+            log::debug!("no BPF token from {}: {errno}", path.display());
+            Ok(None)
+        }
+    }
+}
+
+fn token_hint(errno: Errno) -> LoadHint {
+    let hint = match errno.0 {
+        libc::ENOENT => {
+            "that mount delegates nothing, or is not there: mount it with delegate_cmds and the like"
+        }
+        libc::EINVAL => "no bpffs, or a kernel before 6.9, which has no tokens",
+        libc::EOPNOTSUPP => "tokens are for user namespaces other than the first",
+        libc::EPERM => {
+            "needs CAP_BPF in the user namespace that the bpffs was mounted for, which has to be the process's"
+        }
+        _ => return Hint::of(errno).into(),
+    };
+    LoadHint(hint.to_owned())
 }
 
 /// Whether this kernel charges maps and programs to the limit on locked memory; asked once, as it costs a program.
