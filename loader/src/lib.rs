@@ -1,17 +1,39 @@
-//! A loader for BPF objects: from the ELF that clang or GCC wrote to programs that are attached in the running kernel, without libbpf.
+//! From a BPF object to running programs: relocated (CO-RE), linked, loaded, attached, and their data read.
 //!
-//! [`Loader`] does it in a few lines; the [embedding guide](guide) begins there and goes through privileges, containers, kernels without
-//! BTF, errors, threads, and what stays behind.
+//! | module | what it does |
+//! |---|---|
+//! | [`object`] | reads what clang or GCC compiled: programs, maps, externs, relocations; pure |
+//! | [`target`] | finds the kernel's types: the running kernel's BTF, modules', a file of BTF, any ELF with `.BTF` |
+//! | [`link`] | puts a program together from its functions; pure |
+//! | [`load_plan`] | decides all that will be asked of the kernel; pure data, printed as a dry run |
+//! | [`load`] | carries a plan out: [`Loaded`](load::Loaded) owns what it made, and lets go of all of it |
+//! | [`attach`] | programs to their places, from their sections or by explicit calls; each a [`Link`](attach::Link) |
+//! | [`maps`], [`ring`] | typed maps, globals while they are used, ring buffers, perf buffers |
+//! | [`features`] | what the running kernel can do, asked when needed and once |
+//! | [`static_link`] | one object of several, as `bpftool gen object`; pure |
+//! | [`sys`] | bpf(2) and its relatives, one safe function each; the only unsafe code |
 //!
-//! * [`object`] reads what clang or GCC compiled: programs, maps, externs, relocations. Pure.
-//! * [`static_link`] makes one object of several, as `bpftool gen object` does. Pure.
-//! * [`target`] finds the kernel's side: the running kernel's BTF, a file of BTF, any ELF with `.BTF`.
-//! * [`load_plan`] decides all that a load asks of a kernel. Pure, if the kernel is described; [`features`] asks the running one.
-//! * [`load`] carries a plan out, and [`attach`] attaches programs.
-//! * [`maps`] and [`ring`] are the data that programs and user space share.
-//! * [`sys`] is bpf(2), command by command.
+//! [`Loader`] takes the usual way through them. What becomes of each relocation is decided by `core-relo`, the engine. The
+//! [embedding guide](guide) goes on from here: privileges, containers, kernels without BTF, errors, threads, what stays behind.
 //!
-//! What becomes of relocations is decided by `core-relo`, the engine. It can be had alone, too:
+//! ```no_run
+//! use core_relo_loader::{Loader, object::Object};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let bytes = std::fs::read("exec.bpf.o")?;
+//! let object = Object::parse(&bytes)?;
+//! let mut loader = Loader::new(&object).name("exec");
+//! loader.set_global("target_pid", &std::process::id())?;
+//! let loaded = loader.load()?;
+//! let _links = loaded.attach_all()?;
+//! let mut events = loaded.ring_buffer("events", |event| println!("{} bytes", event.len()))?;
+//! loop {
+//!     events.poll(None)?;
+//! }
+//! # }
+//! ```
+//!
+//! Without privileges, for whatever kernel, the same decisions can be had as data:
 //!
 //! ```
 //! use core_relo::{Plan, Target};
@@ -63,8 +85,11 @@ mod live;
 pub mod load;
 pub mod load_plan;
 mod loader;
+#[cfg(test)]
+mod made;
 pub mod maps;
 pub mod object;
+mod privileges;
 pub mod ring;
 pub mod static_link;
 pub mod sys;

@@ -2,12 +2,13 @@
 
 use crate::{
     features::Features,
+    limits,
     load::{self, LoadError, Loaded, Meaning, Running},
     load_plan::{Host, LoadPlan, LoadPlanError, MapSettings, ProgramSettings, Settings},
     object::{DataKind, Object, Place, Symbol, SymbolKind},
     sys::Pod,
 };
-use alloc::{borrow::Cow, sync::Arc};
+use alloc::sync::Arc;
 use core_relo::explain::Explanation;
 
 /// Sets up an object and loads it.
@@ -139,15 +140,14 @@ impl<'o, 'd> Loader<'o, 'd> {
         })
     }
 
-    /// Everything the load would ask of the kernel. Nothing is done.
-    ///
-    /// What the running kernel can do is asked with the BPF token that the load will have.
+    /// Everything the load would ask of the kernel. Nothing is done, but to ask the running kernel what it can do.
     pub fn plan(&self) -> Result<LoadPlan, LoadError> {
-        let mut host = Cow::Borrowed(&self.host);
+        let mut host = self.host.clone();
+        // Without its token, a process in a user namespace would hear that the kernel can do nothing.
         if host.features.is_live()
-            && let Some(token) = load::token(&Running, &self.settings.token, &self.settings.name)?
+            && let Some(token) = load::token(&self.settings.name, &self.settings.token, &Running)?
         {
-            host.to_mut().features = Features::with_token(Arc::new(token));
+            host.features = Features::with_token(Arc::new(token));
         }
         LoadPlan::new(self.object, &self.settings, &host)
             .map_err(|cause| LoadError::Plan { object: self.settings.name.clone(), cause })
@@ -215,7 +215,9 @@ impl<'o, 'd> Loader<'o, 'd> {
         let mut data = found.map(|s| s.bytes.to_vec()).unwrap_or_default();
         let size = found.and_then(|s| usize::try_from(s.size).ok()).unwrap_or_default();
         let resized = settings.and_then(|s| s.value_size).and_then(|n| usize::try_from(n).ok());
-        data.resize(resized.unwrap_or(size), 0);
+        // A section that is too large is refused when the load is planned.
+        let most = usize::try_from(limits::DATA_BYTES).unwrap_or(usize::MAX);
+        data.resize(resized.unwrap_or_else(|| size.min(most)), 0);
         data
     }
 }

@@ -5,6 +5,7 @@
 mod live {
     mod cgroups;
     mod examples;
+    mod faults;
     mod harness;
     mod lifetime;
     mod messages;

@@ -136,7 +136,7 @@ impl Features {
         *cell.get_or_init(|| match feature.probe(self.0.token.as_deref()) {
             Ok(has) => has,
             Err(errno) => {
-                log::warn!("cannot find out about {}: {errno}", feature.text());
+                log::info!("cannot find out about {}: {errno}", feature.text());
                 false
             }
         })

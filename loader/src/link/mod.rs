@@ -9,6 +9,8 @@ pub(crate) mod externs;
 mod info;
 pub(crate) mod maps;
 pub(crate) mod refs;
+#[cfg(test)]
+mod tests;
 
 pub use error::LinkError;
 

@@ -10,6 +10,8 @@ mod kernel;
 mod loaded;
 mod maps;
 mod programs;
+#[cfg(test)]
+mod tests;
 mod verifier;
 
 pub use error::{LoadError, LoadHint};
@@ -19,7 +21,6 @@ pub use verifier::{Meaning, Refused};
 
 use crate::{
     attach::Hint,
-    features::{Feature, Features},
     load_plan::{LoadPlan, TokenSource},
     sys::{BtfLoad, Errno},
 };
@@ -52,6 +53,47 @@ pub fn load(plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> 
     }
 }
 
+/// A BPF token, if it is wanted and to be had (libbpf: `bpf_object_prepare_token`).
+pub(crate) fn token(
+    object: &str,
+    source: &TokenSource,
+    kernel: &impl Kernel,
+) -> Result<Option<OwnedFd>, LoadError> {
+    let (path, is_wanted) = match source {
+        TokenSource::Off => return Ok(None),
+        TokenSource::Auto => (Path::new(DEFAULT_BPFFS), false),
+        TokenSource::Path(path) => (path.as_path(), true),
+    };
+    match kernel.token(path) {
+        Ok(token) => Ok(Some(token)),
+        Err(errno) if is_wanted => Err(LoadError::Kernel {
+            object: object.to_owned(),
+            what: format!("BPF token from {}", path.display()),
+            errno,
+            hint: LoadHint(token_hint(errno).to_owned()),
+        }),
+        Err(errno) => {
+            log::debug!("no BPF token from {}: {errno}", path.display());
+            Ok(None)
+        }
+    }
+}
+
+/// `bpf_token_create` in the kernel.
+fn token_hint(errno: Errno) -> &'static str {
+    match errno.0 {
+        libc::ENOENT => {
+            "is it there, and mounted with `delegate_cmds`, `delegate_maps`, `delegate_progs`, `delegate_attachs`?"
+        }
+        libc::EPERM => "the bpffs has to be of this process's user namespace, in which it needs CAP_BPF",
+        libc::EOPNOTSUPP => {
+            "tokens are for processes in a user namespace: outside of one, capabilities are enough"
+        }
+        libc::EINVAL | libc::ENOTDIR => "it has to be the root of a bpffs, on a kernel from 6.9",
+        _ => "",
+    }
+}
+
 /// A load half way.
 struct Loading<'k, K> {
     kernel: &'k K,
@@ -60,8 +102,8 @@ struct Loading<'k, K> {
 
 impl<K: Kernel> Loading<'_, K> {
     fn all(&mut self, plan: &LoadPlan) -> Result<(), LoadError> {
-        self.loaded.token = token(self.kernel, &plan.token, &plan.name)?;
-        if needs_memlock() {
+        self.token(plan)?;
+        if plan.raise_memlock_limit {
             // A limit that cannot be raised may still be high enough.
             if let Err(errno) = self.kernel.raise_memlock_limit() {
                 log::info!("the limit on locked memory stays: {errno}");
@@ -77,6 +119,11 @@ impl<K: Kernel> Loading<'_, K> {
         self.maps_in_maps()?;
         plan.programs.iter().try_for_each(|program| self.program(plan, program))?;
         self.programs_in_maps()
+    }
+
+    fn token(&mut self, plan: &LoadPlan) -> Result<(), LoadError> {
+        self.loaded.token = token(&plan.name, &plan.token, self.kernel)?;
+        Ok(())
     }
 
     /// libbpf: `bpf_object__sanitize_and_load_btf`.
@@ -115,48 +162,4 @@ impl<K: Kernel> Loading<'_, K> {
     fn error(&self, what: String, errno: Errno) -> LoadError {
         LoadError::Kernel { object: self.loaded.name.clone(), what, errno, hint: Hint::of(errno).into() }
     }
-}
-
-/// A BPF token, if there is to be one (libbpf: `bpf_object_prepare_token`).
-pub(crate) fn token(
-    kernel: &impl Kernel,
-    source: &TokenSource,
-    object: &str,
-) -> Result<Option<OwnedFd>, LoadError> {
-    let (path, is_wanted) = match source {
-        TokenSource::Off => return Ok(None),
-        TokenSource::Auto => (Path::new(DEFAULT_BPFFS), false),
-        TokenSource::Path(path) => (path.as_path(), true),
-    };
-    match kernel.token(path) {
-        Ok(token) => Ok(Some(token)),
-        Err(errno) if is_wanted => {
-            let what = format!("BPF token from {}", path.display());
-            Err(LoadError::Kernel { object: object.to_owned(), what, errno, hint: token_hint(errno) })
-        }
-        Err(errno) => {
-            log::debug!("no BPF token from {}: {errno}", path.display());
-            Ok(None)
-        }
-    }
-}
-
-fn token_hint(errno: Errno) -> LoadHint {
-    let hint = match errno.0 {
-        libc::ENOENT => {
-            "that mount delegates nothing, or is not there: mount it with delegate_cmds and the like"
-        }
-        libc::EINVAL => "no bpffs, or a kernel before 6.9, which has no tokens",
-        libc::EOPNOTSUPP => "tokens are for user namespaces other than the first",
-        libc::EPERM => {
-            "needs CAP_BPF in the user namespace that the bpffs was mounted for, which has to be the process's"
-        }
-        _ => return Hint::of(errno).into(),
-    };
-    LoadHint(hint.to_owned())
-}
-
-/// Whether this kernel charges maps and programs to the limit on locked memory; asked once, as it costs a program.
-fn needs_memlock() -> bool {
-    !Features::running().has(Feature::MemcgAccounting)
 }

@@ -10,6 +10,7 @@ use super::{
 use crate::{
     elf::text,
     features::Feature,
+    limits,
     link::maps::{MapEntry, MapSource, MapTable},
     object::{DataKind, MapDef, MapType, Object, Place, SymbolKind},
 };
@@ -61,6 +62,8 @@ pub struct MapPlan {
     pub uses_btf: bool,
     /// Whether it is created; references to one that is not are poisoned.
     pub autocreate: bool,
+    /// Whether, of a struct_ops table, it is registered when all programs are attached.
+    pub autoattach: bool,
     /// Where it is pinned; what is pinned there already is taken over.
     pub pin: Option<PathBuf>,
     /// A map to use instead.
@@ -205,11 +208,9 @@ impl Planning<'_, '_, '_> {
                 };
                 let mut bytes = section.bytes.to_vec();
                 let size = usize::try_from(section.size).unwrap_or(usize::MAX);
-                if u32::try_from(size).is_err() {
-                    return Err(LoadPlanError::Map {
-                        map: name.into(),
-                        what: "it has more than 4 GiB".into(),
-                    });
+                if section.size > limits::DATA_BYTES {
+                    let what = format!("it has {size} bytes, {} is the most", limits::DATA_BYTES);
+                    return Err(LoadPlanError::Map { map: name.into(), what: what.into() });
                 }
                 if role == MapRole::Bss {
                     bytes = vec![0; size];
@@ -428,6 +429,7 @@ fn apply(
     edit: &mut Option<Edit>,
 ) -> Result<(), LoadPlanError> {
     let fail = |what: String| LoadPlanError::Map { map: plan.name.clone().into(), what: what.into() };
+    plan.autoattach = settings.autoattach.unwrap_or(true);
     if let Some(size) = settings.value_size {
         if plan.role.is_data() {
             plan.data.resize(usize::try_from(size).unwrap_or(usize::MAX), 0);

@@ -18,6 +18,8 @@ mod relocate;
 mod sanitize;
 mod settings;
 mod struct_ops;
+#[cfg(test)]
+mod tests;
 
 pub use attach_to::AttachPlan;
 pub use error::{LoadPlanError, Refusal};
@@ -65,6 +67,8 @@ pub struct LoadPlan {
     pub modules: Vec<(String, u32)>,
     /// The array of descriptors that instructions refer to by place: modules, from place 1 on.
     pub fd_array: Vec<usize>,
+    /// Whether this kernel charges maps and programs to the limit on locked memory, which is raised then.
+    pub raise_memlock_limit: bool,
     /// Whether programs hold the maps of constants though they do not mention them.
     pub bind_rodata: bool,
     /// Where a BPF token comes from.
@@ -140,6 +144,7 @@ impl LoadPlan {
             btf,
             btf_is_mandatory: has_struct_ops,
             bind_rodata: has_rodata && !programs.is_empty() && host.features.has(Feature::ProgBindMap),
+            raise_memlock_limit: !host.features.has(Feature::MemcgAccounting),
             maps,
             programs,
             skipped,

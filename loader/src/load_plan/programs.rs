@@ -73,6 +73,8 @@ pub struct ProgramPlan {
     pub line_info: Vec<u8>,
     /// What it attaches to.
     pub attach: AttachPlan,
+    /// Whether it is attached with all others.
+    pub autoattach: bool,
     /// How much the verifier says at once.
     pub log_level: u32,
     /// Which functions its instructions come from: `(first instruction, place among the object's programs)`.
@@ -159,6 +161,7 @@ impl Planning<'_, '_, '_> {
             func_info: if has_info { bytes(&linked.func_info) } else { Vec::new() },
             line_info: if has_info { bytes(&linked.line_info) } else { Vec::new() },
             attach: kind.attach,
+            autoattach: settings.autoattach.unwrap_or(true),
             log_level: settings.log_level.unwrap_or(self.log_level),
             pieces: linked.pieces.iter().map(|p| (p.start, p.function)).collect(),
         })

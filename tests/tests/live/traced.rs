@@ -204,7 +204,7 @@ fn probes_that_authors_put_in() {
     let has_cookies = Need::Enumerator("BPF_FUNC_get_attach_cookie").is_met().is_ok();
     // Without, places are told from each other by their addresses, which are a process's own.
     let pid = (!has_cookies).then(std::process::id);
-    let options = attach::UsdtOptions { cookie: 77, pid, ..attach::UsdtOptions::default() };
+    let options = attach::UsdtOptions { cookie: 77, pid };
     let own = std::env::current_exe().unwrap();
     let link = attach::usdt(program, manager, &own, "core_relo", "live", &options).unwrap();
     fires(&loaded, link, || usdt_probe(5));

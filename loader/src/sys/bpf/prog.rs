@@ -162,12 +162,13 @@ pub struct TestRunResult {
 
 /// Runs a program.
 pub fn prog_test_run(prog: impl AsFd, run: &mut TestRun<'_>) -> Result<TestRunResult, Errno> {
+    let prog = prog.as_fd();
     // Of some types the kernel writes the context back to where it was.
     let mut context = run.ctx_in.to_vec();
     let in_place = !run.ctx_out.is_empty() && prog_info(&prog)?.prog_type == SYSCALL;
     let ctx_out: &mut [u8] = if in_place { &mut [] } else { run.ctx_out };
     let mut attr = TestAttr {
-        prog_fd: fd(prog.as_fd()),
+        prog_fd: fd(prog),
         data_size_in: count(run.data_in)?,
         data_size_out: count(run.data_out)?,
         data_in: address(run.data_in),
