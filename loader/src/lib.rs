@@ -13,7 +13,8 @@
 //! | [`static_link`] | one object of several, as `bpftool gen object`; pure |
 //! | [`sys`] | bpf(2) and its relatives, one safe function each; the only unsafe code |
 //!
-//! [`Loader`] takes the usual way through them. What becomes of each relocation is decided by `core-relo`, the engine.
+//! [`Loader`] takes the usual way through them. What becomes of each relocation is decided by `core-relo`, the engine. The
+//! [embedding guide](guide) goes on from here: privileges, containers, kernels without BTF, errors, threads, what stays behind.
 //!
 //! ```no_run
 //! use core_relo_loader::{Loader, object::Object};
@@ -75,6 +76,8 @@ mod arch;
 pub mod attach;
 mod elf;
 pub mod features;
+#[doc = include_str!("guide.md")]
+pub mod guide {}
 pub mod limits;
 pub mod link;
 #[cfg(test)]

@@ -4,6 +4,7 @@
 #[cfg(target_os = "linux")]
 mod live {
     mod cgroups;
+    mod examples;
     mod faults;
     mod harness;
     mod lifetime;
@@ -14,6 +15,7 @@ mod live {
     mod struct_ops;
     mod surroundings;
     mod test_runs;
+    mod token;
     mod traced;
     mod tracing;
 }

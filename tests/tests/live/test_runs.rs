@@ -233,7 +233,9 @@ fn loops_by_iterators() {
 
 #[test]
 fn timers_fire() {
-    let Some(_live) = live("test_runs::timers_fire", &[Need::Enumerator("BPF_FUNC_timer_init")]) else {
+    let Some(_live) =
+        live("test_runs::timers_fire", &[Need::Enumerator("BPF_FUNC_timer_init"), Need::MemoryAnywhere])
+    else {
         return;
     };
     let loaded = load("timer");
@@ -247,7 +249,7 @@ fn timers_fire() {
 
 #[test]
 fn numbers_are_kept_with_tasks() {
-    let needs = [Need::Enumerator("BPF_MAP_TYPE_TASK_STORAGE")];
+    let needs = [Need::Enumerator("BPF_MAP_TYPE_TASK_STORAGE"), Need::MemoryAnywhere];
     let Some(_live) = live("test_runs::numbers_are_kept_with_tasks", &needs) else { return };
     let loaded = load("task_storage");
     let link = loaded.attach("enter").unwrap();
@@ -266,9 +268,10 @@ fn numbers_are_kept_with_tasks() {
 
 #[test]
 fn memory_is_shared_with_programs() {
-    let Some(_live) =
-        live("test_runs::memory_is_shared_with_programs", &[Need::Function("bpf_arena_alloc_pages")])
-    else {
+    let Some(_live) = live(
+        "test_runs::memory_is_shared_with_programs",
+        &[Need::Function("bpf_arena_alloc_pages"), Need::MemoryAnywhere],
+    ) else {
         return;
     };
     let loaded = load("arena");

@@ -52,6 +52,9 @@ pub enum Need {
     Variable(&'static str),
     /// The kernel's configuration, where it can be read.
     Configuration,
+    /// Memory that programs can take wherever they are: from 6.18 on the kernel needs cmpxchg16b for that, which `cargo xtask vm`'s
+    /// emulated processor lacks.
+    MemoryAnywhere,
 }
 
 /// Where a program's kind and place of attachment are numbers, they are these.
@@ -99,6 +102,7 @@ impl Need {
                 let listed = symbols.lines().any(|line| line.split_ascii_whitespace().nth(2) == Some(name));
                 met(listed, &format!("this kernel tells no address of `{name}`"))
             }
+            Self::MemoryAnywhere => memory_anywhere(),
             Self::Configuration => {
                 exists("/proc/config.gz").or_else(|_| exists(&format!("/boot/config-{}", release())))
             }
@@ -146,6 +150,15 @@ fn own_mounts() -> rustix::io::Result<()> {
     // SAFETY: of all that threads share only the mounts and the working directory are left; descriptors stay in common.
     unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
     mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)
+}
+
+fn memory_anywhere() -> Result<(), String> {
+    let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let has_cx16 = processor.split_ascii_whitespace().any(|flag| flag == "cx16");
+    met(
+        has_cx16 || !cfg!(target_arch = "x86_64") || kernel_version() < (6, 18),
+        "this processor has no cmpxchg16b, without which the kernel's kmalloc_nolock gives nothing",
+    )
 }
 
 fn bpf() -> Result<(), Errno> {
