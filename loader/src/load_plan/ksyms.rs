@@ -145,7 +145,10 @@ fn scan<'e>(
             && let Some(other) = found.insert(name, address)
             && other != address
         {
-            refused.add(name, format!("it is ambiguous: {other:#x} or {address:#x}"));
+            refused.add(
+                name,
+                format!("it is ambiguous: symbols of this name are at {other:#x} and {address:#x}"),
+            );
         }
         line.clear();
     }
