@@ -1,6 +1,6 @@
 //! Whether a symbol means the same in two files.
 
-use super::error::{MapMismatch, TypeMismatch};
+use super::mismatch::{MapMismatch, TypeMismatch};
 use crate::{
     elf::text,
     object::{MapDef, maps},

@@ -19,6 +19,7 @@ mod ext;
 mod globals;
 mod input;
 mod matching;
+mod mismatch;
 mod names;
 mod output;
 mod relocs;

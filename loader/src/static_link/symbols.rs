@@ -1,8 +1,7 @@
 //! Symbols resolved: a strong definition before weak ones, any definition before externs.
 
 use super::{
-    LinkError, State, SymbolFault,
-    error::MapMismatch,
+    LinkError, MapMismatch, State, SymbolFault,
     globals::Global,
     input::{InSymbol, Input},
     matching,
