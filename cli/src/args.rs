@@ -22,7 +22,8 @@ const EXIT: &str = "Exit status: 0 if every relocation resolves, 1 if some are p
 /// On which kernels will this BPF object load, and if not, why?
 ///
 /// Relocates BPF objects (CO-RE) against the running kernel, or against the BTF of others, and says what became of each
-/// relocation. Nothing is loaded into the kernel, and no privileges are needed.
+/// relocation: nothing is loaded for that, and no privileges are needed. `prog`, `map`, `link` and `btf list` show what the
+/// running kernel holds, for which they need CAP_SYS_ADMIN.
 #[derive(Debug, Parser)]
 #[command(name = "core-relo", version, styles = STYLES, max_term_width = 100, after_help = EXIT)]
 #[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true)]

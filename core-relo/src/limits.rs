@@ -54,7 +54,10 @@ pub const BTF_BYTES: usize = 0x7fff_ffff;
 /// Levels of structs and arrays within each other that a value is read to.
 pub const VALUE_DEPTH: u32 = 32;
 
-/// Parts of a value that are read, names and searches for enumerators counted in.
+/// Parts of a value that are read, names and searches for enumerators counted in, besides [`VALUE_STEPS_PER_BYTE`].
 ///
 /// Unions within each other, or arrays of what has no size, could say that much of a few bytes, and no more.
-pub const VALUE_STEPS: u32 = 1 << 20;
+pub const VALUE_STEPS: u32 = 1 << 16;
+
+/// Parts that are read for each byte of the value.
+pub const VALUE_STEPS_PER_BYTE: u32 = 4;

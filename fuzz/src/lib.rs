@@ -130,6 +130,20 @@ fn walk(btf: &Btf<'_>) {
         text.clear();
     }
     let _nothing = btf.ty(TypeId(u32::MAX));
+    // Values may be long, so a few types, and types in the place of data.
+    for ty in btf.types().step_by(499).take(6) {
+        let value = btf.value(ty.id(), btf.as_bytes());
+        assert!(write!(Nowhere, "{value:#}{}", value.text().types(false).zeroes(false)).is_ok());
+    }
+}
+
+/// Takes any text.
+struct Nowhere;
+
+impl std::fmt::Write for Nowhere {
+    fn write_str(&mut self, _: &str) -> std::fmt::Result {
+        Ok(())
+    }
 }
 
 fn look(btf: &Btf<'_>, ty: Type<'_>, text: &mut String) {

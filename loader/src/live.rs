@@ -25,6 +25,8 @@ pub(crate) fn or_skip<T>(what: &str, made: Result<T, Errno>) -> Option<T> {
 
 /// A map called `test_map`.
 pub(crate) fn map_with(of: MapType, shape: &MapCreate<'_>) -> Option<MapFd> {
+    // Kernels before 5.11 charge maps to it.
+    sys::raise_memlock_limit().unwrap_or_default();
     let map = MapCreate { map_type: of.number(), name: b"test_map", ..*shape };
     or_skip(of.name(), sys::map_create(&map).and_then(MapFd::new))
 }

@@ -6,4 +6,5 @@ mod live {
     mod harness;
     mod smoke;
     mod surroundings;
+    mod tracing;
 }

@@ -33,6 +33,10 @@ pub(crate) fn run(app: &mut App<'_>, args: &MapDump) -> io::Result<()> {
     let mut types = Types::default();
     for (id, fd) in &maps {
         let dumped = Dump::new(fd, args, &mut types).and_then(|dump| {
+            let has_types = dump.info.btf_value_type_id != 0 || dump.info.btf_vmlinux_value_type_id != 0;
+            if has_types && dump.value.is_none() && !args.hex {
+                app.note("the types of its elements cannot be read (-v says why): they are shown as bytes")?;
+            }
             if args.format == Format::Text {
                 render::title(
                     app.out,
@@ -113,10 +117,24 @@ impl<'m> Dump<'m> {
     }
 
     fn run(&self, app: &mut App<'_>) -> Result<(), Failed> {
-        if let Some(why) = cannot_be_listed(self.info.map_type) {
-            let called = kernel::called(Kind::Map, self.info.id, &render::plain(&self.info.name()));
-            return Err(Failed::Bad(BadInput::new(called, why.0).help(why.1)));
+        if let Some((why, help)) = cannot_be_listed(self.info.map_type) {
+            return Err(self.bad(why, help));
         }
+        match self.elements(app) {
+            Err(Failed::Kernel(e)) if matches!(e.name(), Some("EOPNOTSUPP" | "ENOTSUPP" | "ENOSPC")) => {
+                let why = format!("the kernel does not show elements of this type of map: {e}");
+                Err(self.bad(&why, "of a map of sockets it shows cookies if values have 8 bytes"))
+            }
+            done => done,
+        }
+    }
+
+    fn bad(&self, why: &str, help: &str) -> Failed {
+        let called = kernel::called(Kind::Map, self.info.id, &render::plain(&self.info.name()));
+        Failed::Bad(BadInput::new(called, why).help(help))
+    }
+
+    fn elements(&self, app: &mut App<'_>) -> Result<(), Failed> {
         let mut value = vec![0; self.shape.value_size()];
         if self.shape.key_size() == 0 {
             // A queue or stack shows the element that is to be taken next, and no other.

@@ -38,7 +38,7 @@ fn list(app: &mut App<'_>, args: &List) -> io::Result<()> {
     for p in &programs {
         table.row([
             format!(">{}", p.id),
-            p.name.clone(),
+            render::plain(&p.name),
             short(&p.program_type),
             format!(">{}", p.insns),
             render::numbers(&p.map_ids),

@@ -318,3 +318,93 @@ impl<'b, H: FileHeader<Endian = Endianness>> View<'b, H> {
         self.sections.versions(self.e, self.data).ok().flatten()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::testing_elf::{F1, TempFile, TestElf},
+        *,
+    };
+
+    #[test]
+    fn functions_by_name_names_and_pattern() {
+        let file = TempFile::new("functions", &TestElf::bytes());
+        let binary = Binary::open(file.path()).unwrap();
+        let entry = 0x100;
+        assert_eq!(binary.function("f1"), Ok(F1));
+        assert_eq!(binary.functions(&["f1", "entry", "f1"]), Ok(vec![F1, entry, F1]));
+        assert_eq!(binary.functions_like("*"), Ok(vec![entry, F1]));
+        // A label is no function.
+        for missing in ["label", "f", "f1@V_1", "F1", ""] {
+            assert!(binary.function(missing).is_err(), "{missing}");
+        }
+        let kind = Kind { is_64: true, endian: Endian::Little, is_shared: false, is_linked: true };
+        assert_eq!(binary.kind(), Ok(kind));
+        let code: Vec<bool> = binary.segments().unwrap().iter().map(|s| s.is_code).collect();
+        assert_eq!(code, [true, false]);
+    }
+
+    #[test]
+    fn weak_and_versioned_symbols() {
+        let symbol = |offset, is_weak| Symbol { name: b"f", version: None, offset, is_weak };
+        let of = |symbols: &[Symbol<'_>]| {
+            let mut found = Found::default();
+            for s in symbols {
+                found.add(s);
+            }
+            (found.offset, found.ambiguous)
+        };
+        assert_eq!(of(&[symbol(1, true), symbol(2, false)]), (Some(2), false));
+        assert_eq!(of(&[symbol(1, false), symbol(2, true)]), (Some(1), false));
+        assert_eq!(of(&[symbol(1, false), symbol(1, false)]), (Some(1), false));
+        assert!(of(&[symbol(1, false), symbol(2, false)]).1);
+        let dynamic = Symbol { version: Some(b"V_1"), ..symbol(1, false) };
+        assert!(is_named(&dynamic, true, "f", "f", None));
+        assert!(is_named(&dynamic, true, "f@V_1", "f", Some("V_1")));
+        assert!(!is_named(&dynamic, true, "f@V_2", "f", Some("V_2")));
+        let plain = Symbol { name: b"f@@V_1", ..symbol(1, false) };
+        assert!(is_named(&plain, false, "f", "f", None));
+        assert!(is_named(&plain, false, "f@@V_1", "f", Some("V_1")));
+        assert!(!is_named(&plain, false, "f@V_1", "f", Some("V_1")));
+        assert!(!is_named(&Symbol { name: b"f2", ..symbol(1, false) }, false, "f", "f", None));
+    }
+
+    #[test]
+    fn a_function_of_the_c_library_has_its_version() {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let libc =
+            maps.lines().filter_map(|l| l.split_ascii_whitespace().nth(5)).find(|p| p.contains("/libc.so"));
+        let Some(libc) = libc else { return println!("SKIP: no shared C library here") };
+        let libc = Binary::open(Path::new(libc)).unwrap();
+        let plain = libc.function("getppid").unwrap();
+        assert!(libc.function("getppid@NO_SUCH").is_err());
+        if cfg!(target_arch = "x86_64") {
+            assert_eq!(libc.function("getppid@GLIBC_2.2.5"), Ok(plain));
+            assert_eq!(libc.function("getppid@@GLIBC_2.2.5"), Ok(plain));
+        }
+    }
+
+    #[test]
+    fn no_damage_to_a_file_is_read_past_its_end() {
+        let whole = TestElf::bytes();
+        let look = |bytes: &[u8]| {
+            let file = TempFile::new("damaged", bytes);
+            let Ok(binary) = Binary::open(file.path()) else { return };
+            let within = |at: u64| assert!(usize::try_from(at).unwrap() < bytes.len());
+            if let Ok(at) = binary.function("f1") {
+                within(at);
+            }
+            let _found = (binary.functions_like("*"), binary.segments(), binary.kind());
+            let _notes = binary.section(b".note.stapsdt").map(|s| s.map(|s| s.data.len()));
+        };
+        for cut in (0..whole.len()).step_by(23) {
+            look(&whole[..cut]);
+        }
+        let records = (0..0x120).chain(0x1000..whole.len());
+        for at in records.step_by(3) {
+            let mut bytes = whole.clone();
+            bytes[at] = 0xff;
+            look(&bytes);
+        }
+    }
+}

@@ -101,7 +101,7 @@ mod tests {
     use crate::{
         attach::{
             Neighbour, Target, query,
-            testing::{Cgroup, Counting, in_own_network},
+            testing::{Cgroup, Counting, in_own_network, kernel_before},
         },
         object::ProgramType,
     };
@@ -210,6 +210,9 @@ mod tests {
     #[test]
     fn an_lsm_program_of_a_cgroup() {
         let at = AttachType::LsmCgroup;
+        if kernel_before(6, 0, at.name()) {
+            return;
+        }
         let Some(group) = Cgroup::new() else { return };
         let Some(hook) = crate::attach::testing::kernel_function("bpf_lsm_socket_bind") else { return };
         let Some(prog) = Counting::load_for(ProgramType::Lsm, at.number(), hook, 1) else { return };

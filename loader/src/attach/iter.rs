@@ -98,7 +98,7 @@ pub fn iter(prog: BorrowedFd<'_>, options: &IterOptions<'_>) -> Result<Link, Att
         Err(errno) => {
             let hint = match (errno.0, options.target) {
                 (libc::EBADF, IterTarget::All) => Hint("this iterator has to be told a map"),
-                (libc::EINVAL, IterTarget::Cgroup { .. } | IterTarget::Task(_)) => {
+                (libc::EINVAL | libc::E2BIG, IterTarget::Cgroup { .. } | IterTarget::Task(_)) => {
                     Hint("the iterator is not of this kind, or the kernel is too old to narrow it")
                 }
                 _ => Hint::of(errno),

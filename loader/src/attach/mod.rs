@@ -1,6 +1,25 @@
 //! Attaching programs, each family in its own file. What comes of it is a [`Link`], which detaches when it is dropped.
 //!
-//! A family's functions take a program's descriptor and what it is to be attached to.
+//! A family's functions take a program's descriptor and what it is to be attached to; [`auto`](auto()) does what the section's
+//! name says.
+//!
+//! ```no_run
+//! use core_relo_loader::attach::{self, UprobeOptions};
+//!
+//! # fn example(program: std::os::fd::BorrowedFd<'_>) -> Result<(), attach::AttachError> {
+//! let options = UprobeOptions { function: Some("malloc"), retprobe: true, ..UprobeOptions::default() };
+//! let link = attach::uprobe(program, "libc.so.6", &options)?;
+//! // The program runs now, in every process.
+//! link.detach()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Where the kernel has no link for a family, or is too old for it, the [`Link`] undoes what it did itself, and nothing that
+//! others did meanwhile; such an attachment outlives a process that ends without dropping it, and cannot be pinned.
+//!
+//! Not here: programs of lightweight tunnels (`lwt_in`, `lwt_out`, `lwt_xmit`, `lwt_seg6local`) go with a route (`ip route …
+//! encap bpf`), those of devmaps and cpumaps into the map, `sk_reuseport` and socket filters onto a socket.
 
 mod archive;
 mod auto;

@@ -89,7 +89,6 @@ mod tests {
             link.update(other.fd()).unwrap();
             assert_eq!(query(Target::Netns(own.as_fd()), at).unwrap().prog_ids, [other.id()]);
             other.fires(link, send_on_pair);
-            assert_eq!(prog.runs(), 0);
         });
     }
 }

@@ -93,7 +93,7 @@ impl Attachment for Registered {
 mod tests {
     use super::*;
     use crate::{
-        attach::testing::{Counting, in_own_network, skip},
+        attach::testing::{Counting, eventually, in_own_network, skip},
         object::ProgramType,
         sys::{BtfLoad, MapCreate},
     };
@@ -241,7 +241,7 @@ mod tests {
                     assert!(again.contains("this map is registered already"), "{again}");
                 }
                 link.detach().unwrap();
-                assert!(!available(name));
+                assert!(eventually(|| !available(name)));
             }
         });
     }

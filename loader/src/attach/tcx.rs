@@ -53,7 +53,7 @@ mod tests {
     use crate::{
         attach::{
             Neighbour, Order, Target, query,
-            testing::{Counting, in_own_network, kernel_before, pair, send_on_pair},
+            testing::{Counting, eventually, in_own_network, kernel_before, pair, send_on_pair},
         },
         object::ProgramType,
         sys,
@@ -114,6 +114,8 @@ mod tests {
             let link = tcx(late.fd(), peer, at, &fresh).unwrap();
             let order = Order::Before(Neighbour::ProgId(late.id()));
             drop(link);
+            let there = || query(Target::Interface(peer), at).unwrap().prog_ids;
+            assert!(eventually(|| !there().contains(&late.id())));
             let gone = tcx(late.fd(), peer, at, &Placement { order, ..Placement::default() }).unwrap_err();
             assert!(gone.to_string().contains("the neighbour is not attached"), "{gone}");
         });

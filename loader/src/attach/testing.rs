@@ -78,14 +78,7 @@ impl Counting {
 
     /// Whether it has run more than `before` times, or does so soon.
     pub(crate) fn ran_since(&self, before: u64) -> bool {
-        let start = Instant::now();
-        while self.runs() <= before {
-            if start.elapsed() > Duration::from_secs(5) {
-                return false;
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        true
+        eventually(|| self.runs() > before)
     }
 
     /// That it runs when `act` is done, and that it stops when `link` is dropped.
@@ -94,11 +87,27 @@ impl Counting {
         act();
         assert!(self.ran_since(before), "{} does not run", link.what());
         drop(link);
-        let after = self.runs();
-        act();
-        std::thread::sleep(Duration::from_millis(20));
-        assert_eq!(self.runs(), after, "it runs on though it is detached");
+        let stopped = eventually(|| {
+            let after = self.runs();
+            act();
+            std::thread::sleep(Duration::from_millis(20));
+            self.runs() == after
+        });
+        assert!(stopped, "it runs on though it is detached");
     }
+}
+
+/// Whether something comes true soon: a process that another test starts holds all descriptors until it has begun, so a
+/// closed link may last a moment longer.
+pub(crate) fn eventually(mut is: impl FnMut() -> bool) -> bool {
+    let start = Instant::now();
+    while !is() {
+        if start.elapsed() > Duration::from_secs(5) {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    true
 }
 
 fn counting(map: BorrowedFd<'_>, retval: i32) -> Vec<u8> {

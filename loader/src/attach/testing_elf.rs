@@ -1,4 +1,5 @@
-//! A program made for the tests: x86-64, a few instructions, one function `f1`, which is a USDT probe with a semaphore.
+//! A program made for the tests: x86-64, a few instructions, one function `f1`, which is a USDT probe with a semaphore
+//! (a nop, and behind it the nop of five bytes that newer `sys/sdt.h` put there).
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use core_relo::Endian;
@@ -81,7 +82,7 @@ impl TestElf {
         let e = Endian::Little;
         let mut text = vec![0xbf, 5, 0, 0, 0, 0xe8, 15, 0, 0, 0, 0x0f, 0xb7, 0x3c, 0x25];
         e.put_u32(&mut text, u32::try_from(DATA_BASE + DATA).unwrap());
-        text.extend([0xb8, 60, 0, 0, 0, 0x0f, 0x05, 0x90, 0xc3]);
+        text.extend([0xb8, 60, 0, 0, 0, 0x0f, 0x05, 0x90, 0x0f, 0x1f, 0x44, 0, 0, 0xc3]);
         let notes: Vec<u8> = notes.iter().flat_map(|n| note(n.0, n.1, n.2)).collect();
         let mut symbols = vec![0; 24];
         for (name, address, kind) in [(1, BASE + TEXT, 0x12), (7, BASE + F1, 0x12), (10, BASE + TEXT, 0x10)] {

@@ -276,7 +276,7 @@ mod tests {
             text("/no/such", Some("f")),
             "/no/such: cannot be read: ENOENT: No such file or directory"
         );
-        assert_eq!(text("/etc/passwd", Some("f")), "/etc/passwd: is not an ELF file");
+        assert_eq!(text("/proc/self/status", Some("f")), "/proc/self/status: is not an ELF file");
         assert!(
             text("/proc/self/exe", Some("no_such_function")).contains("has no function `no_such_function`")
         );

@@ -1,7 +1,7 @@
 //! One program's instructions, put together from the function itself and the subprograms it needs.
 //!
 //! A program takes along each subprogram it calls, or whose address it takes, once, in the order in which they are met; calls
-//! are made to lead to the copies. References to maps, data and externs stay open: they are [`Linked::refs`].
+//! are made to lead to the copies. References to maps, data and externs stay open: they are `Linked::refs`.
 
 mod error;
 mod exception;

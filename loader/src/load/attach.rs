@@ -36,7 +36,7 @@ impl Loaded {
             }
         }
         for map in self.maps.iter().filter(|m| m.plan.role == MapRole::StructOps && m.fd.is_some()) {
-            links.push(self.attach_table(map)?);
+            links.push(attach_table(map)?);
         }
         Ok(links)
     }
@@ -45,7 +45,7 @@ impl Loaded {
     pub fn attach_struct_ops(&self, map: &str) -> Result<Link, AttachError> {
         let found = self.map(map).filter(|m| m.plan.role == MapRole::StructOps && m.fd.is_some());
         let problem = "the object has no such struct_ops table, or it was not created";
-        self.attach_table(found.ok_or_else(|| AttachError::target(format!("map `{map}`"), problem))?)
+        attach_table(found.ok_or_else(|| AttachError::target(format!("map `{map}`"), problem))?)
     }
 
     /// Reads a ring buffer; each record is given to the callback where it lies.
@@ -100,10 +100,11 @@ impl Loaded {
         };
         Ok(self.usdt.get_or_init(|| made).as_ref())
     }
+}
 
-    fn attach_table(&self, map: &LoadedMap) -> Result<Link, AttachError> {
-        let what = format!("struct_ops {}", map.plan.name);
-        let handle = map.handle().map_err(|errno| AttachError::kernel(&what, "attach", errno))?;
-        attach::struct_ops(&handle, &map.plan.data)
-    }
+/// Registers a struct_ops table that holds its programs' descriptors already.
+fn attach_table(map: &LoadedMap) -> Result<Link, AttachError> {
+    let what = format!("struct_ops {}", map.plan.name);
+    let handle = map.handle().map_err(|errno| AttachError::kernel(&what, "attach", errno))?;
+    attach::struct_ops(&handle, &map.plan.data)
 }

@@ -6,7 +6,7 @@ use crate::{
     sys::Errno,
 };
 use core::fmt;
-use core_relo::{StrOffset, btf::Btf, insn::POISON_IMM};
+use core_relo::{Name, StrOffset, btf::Btf, insn::POISON_IMM};
 
 /// How many of the verifier's last lines are shown.
 const SHOWN: usize = 12;
@@ -135,9 +135,10 @@ fn source_of(plan: &LoadPlan, program: &ProgramPlan, insn: u32) -> Option<String
     let e = core_relo::Endian::native();
     let word = |record: &[u8], at| e.u32(record, at).unwrap_or_default();
     let record = program.line_info.chunks_exact(16).rfind(|r| word(r, 0) <= insn)?;
-    let name = |at| btf.name(StrOffset(word(record, at))).map(|n| n.to_string());
+    let name = |at| btf.name(StrOffset(word(record, at)));
     let (file, text, position) = (name(4)?, name(8)?, word(record, 12));
-    Some(format!("{file}:{}: {}", position >> 10, text.trim()))
+    let text = Name::new(text.as_bytes().trim_ascii());
+    Some(format!("{file}:{}: {text}", position >> 10))
 }
 
 /// Whether the verifier stopped at a trap of ours (libbpf: `fixup_verifier_log`).

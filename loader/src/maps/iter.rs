@@ -208,7 +208,8 @@ impl<'m> Batches<'m> {
                 Err(Errno(libc::ENOSPC)) if self.room < most => {
                     self.room = self.room.saturating_mul(4).min(most);
                 }
-                Err(Errno(libc::EINTR | libc::EAGAIN)) => {}
+                // A program on this processor is writing the bucket.
+                Err(Errno(libc::EBUSY | libc::EINTR | libc::EAGAIN)) => {}
                 Err(e) => return Err(e),
             }
         }

@@ -108,8 +108,8 @@ pub mod kinds {
     }
 
     single! {
-        /// Hash tables, also those that drop the least recently used.
-        Hash [MapType::Hash, MapType::LruHash];
+        /// Hash tables, also those that drop the least recently used, and those that grow.
+        Hash [MapType::Hash, MapType::LruHash, MapType::Rhash];
         /// Tries of prefixes.
         Lpm [MapType::LpmTrie];
         /// Arrays.

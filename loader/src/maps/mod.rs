@@ -6,7 +6,7 @@
 //!
 //! | the kernel's type | handle |
 //! |---|---|
-//! | HASH, LRU_HASH | [`HashMap`] |
+//! | HASH, LRU_HASH, RHASH | [`HashMap`] |
 //! | PERCPU_HASH, LRU_PERCPU_HASH | [`PerCpuHashMap`] |
 //! | LPM_TRIE | [`LpmTrie`] |
 //! | ARRAY, PERCPU_ARRAY | [`Array`], [`PerCpuArray`] |

@@ -10,7 +10,7 @@ use crate::sys::{LpmKey, MapFd, Pod};
 use core::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// A hash map: `HASH` or `LRU_HASH`.
+/// A hash map: `HASH`, `LRU_HASH` or `RHASH`.
 pub type HashMap<K, V> = Table<K, V, kinds::Hash>;
 
 /// A hash map with a value for each possible CPU: `PERCPU_HASH` or `LRU_PERCPU_HASH`.

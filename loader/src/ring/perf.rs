@@ -167,7 +167,7 @@ impl<'cb> PerfBuffer<'cb> {
     fn add(&mut self, cpu: u32, key: u32, pages: usize, wakeup: Wakeup) -> Result<(), RingError> {
         let failed = |action, errno| RingError::kernel(&self.name, action, errno);
         let wakeup = match wakeup {
-            Wakeup::Samples(n) => PerfWakeup::Events(n.max(1)),
+            Wakeup::Samples(n) => PerfWakeup::Samples(n.max(1)),
             Wakeup::Bytes(n) => PerfWakeup::Bytes(n.max(1)),
         };
         let ring = PerfRing::open(cpu, pages, wakeup).map_err(|e| failed("open a perf event", e))?;
@@ -177,7 +177,7 @@ impl<'cb> PerfBuffer<'cb> {
         sys::map_update(self.map.shape(), key.as_bytes(), event.as_bytes(), 0)
             .map_err(|e| failed("put a processor's ring into it", e))?;
         // In the list first: dropping it takes the ring out of the map again.
-        let enabled = ring.enable().map_err(|e| failed("enable a perf event", e));
+        let enabled = sys::perf_enable(&ring).map_err(|e| failed("enable a perf event", e));
         self.rings.push(CpuRing { cpu, key, ring, lost: 0 });
         enabled
     }

@@ -12,6 +12,9 @@ pub(crate) enum Interest {
     Readable,
     /// There came to be more room to write; told once for each time.
     MoreRoom,
+    /// There came to be something to read; told once for each time, as reactors want it.
+    #[cfg(test)]
+    MoreToRead,
 }
 
 /// An epoll instance.
@@ -34,6 +37,8 @@ impl Epoll {
         let events = match interest {
             Interest::Readable => libc::EPOLLIN,
             Interest::MoreRoom => libc::EPOLLOUT | libc::EPOLLET,
+            #[cfg(test)]
+            Interest::MoreToRead => libc::EPOLLIN | libc::EPOLLET,
         };
         let mut event = libc::epoll_event { events: events.cast_unsigned(), u64: token };
         // SAFETY: `event` lives through the call, which only reads it; both descriptors are open.

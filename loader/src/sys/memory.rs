@@ -42,8 +42,8 @@ pub fn raise_memlock_limit() -> Result<(), Errno> {
 /// Keeps this thread on the first processor.
 #[cfg(test)]
 pub(crate) fn pin_to_first_cpu() {
-    let mut set = [0u64; 16];
-    set[0] = if cfg!(target_endian = "big") && size_of::<usize>() == 4 { 1 << 32 } else { 1 };
+    let mut set = [0usize; 32];
+    set[0] = 1;
     // SAFETY: `set` lives through the call, which reads as many bytes as it is told.
     let done = unsafe { libc::sched_setaffinity(0, size_of_val(&set), set.as_ptr().cast()) };
     assert_eq!(done, 0, "{}", Errno::last());

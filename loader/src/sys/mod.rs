@@ -45,8 +45,9 @@ pub(crate) use mmap::Map;
 pub(crate) use netlink::Netlink;
 pub use perf::{
     PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE, PERF_TYPE_RAW, PERF_TYPE_SOFTWARE, PERF_TYPE_TRACEPOINT,
-    PerfEventOpen, PerfSample, has_uprobe_syscall, perf_disable, perf_enable, perf_event_open, perf_set_bpf,
+    PerfEventOpen, PerfSample, PerfWakeup, has_uprobe_syscall, perf_disable, perf_enable, perf_event_open,
+    perf_set_bpf,
 };
-pub(crate) use ring::{KernelRing, OpenFault, PerfRecord, PerfRing, PerfWakeup, Reserve, Slot, UserRing};
+pub(crate) use ring::{KernelRing, OpenFault, PerfRecord, PerfRing, Reserve, Slot, UserRing};
 #[cfg(test)]
 pub(crate) use testing::own_network;

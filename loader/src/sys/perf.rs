@@ -21,6 +21,10 @@ pub const PERF_TYPE_RAW: u32 = 4;
 const CLOEXEC: c_long = 8;
 /// The number of `freq` among the flags of one bit each.
 const FREQ: u32 = 10;
+/// The number of `watermark`.
+const WATERMARK: u32 = 14;
+/// `PERF_SAMPLE_RAW`.
+const SAMPLE_RAW: u64 = 1 << 10;
 
 /// `struct perf_event_attr` as far as it is used here (`PERF_ATTR_SIZE_VER1`).
 #[repr(C)]
@@ -72,6 +76,18 @@ pub struct PerfEventOpen<'a> {
     pub pid: Option<u32>,
     /// The processor; none for any, which needs a `pid`.
     pub cpu: Option<u32>,
+    /// Samples carry what programs send, and who waits for them is woken.
+    pub wakeup: Option<PerfWakeup>,
+}
+
+/// When who waits for samples is woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "the kernel has these")]
+pub enum PerfWakeup {
+    /// After so many samples.
+    Samples(u32),
+    /// After so many bytes.
+    Bytes(u32),
 }
 
 /// Opens an event. It does not begin to count before [`perf_enable`], as far as its type has a say in that.
@@ -85,13 +101,20 @@ pub fn perf_event_open(event: &PerfEventOpen<'_>) -> Result<OwnedFd, Errno> {
         PerfSample::Period(n) => (n, 0),
         PerfSample::Frequency(n) => (n, flag(FREQ)),
     };
+    let (sample_type, wakeup, watermark) = match event.wakeup {
+        None => (0, 0, 0),
+        Some(PerfWakeup::Samples(n)) => (SAMPLE_RAW, n, 0),
+        Some(PerfWakeup::Bytes(n)) => (SAMPLE_RAW, n, flag(WATERMARK)),
+    };
     let name = event.name.map_or(0, |name| name.as_ptr().expose_provenance());
     let attr = Attr {
         kind: event.kind,
         size: u32::try_from(size_of::<Attr>()).unwrap_or_default(),
         config: event.config,
         sample_period,
-        flags,
+        sample_type,
+        flags: flags | watermark,
+        wakeup_events: wakeup,
         config1: u64::try_from(name).unwrap_or_default(),
         config2: event.offset,
         ..Attr::default()

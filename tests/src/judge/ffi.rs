@@ -376,3 +376,63 @@ unsafe extern "C" fn collect(level: u32, format: *const c_char, args: VaList) ->
     LOG.with_borrow_mut(|log| log.push_str(&text));
     0
 }
+
+/// Values as `btf_dump__dump_type_data` prints them.
+#[derive(Debug)]
+pub struct Values<'b> {
+    raw: *mut sys::btf_dump,
+    /// Where the text goes: an address that stays.
+    text: Box<RefCell<String>>,
+    _btf: &'b Btf,
+}
+
+impl Values<'_> {
+    /// Prints a value without names, zeroes and all; `None` if libbpf gives up.
+    pub fn print(&self, id: u32, value: &[u8]) -> Option<String> {
+        let mut opts = sys::btf_dump_type_data_opts {
+            sz: size_of::<sys::btf_dump_type_data_opts>() as _,
+            compact: true,
+            skip_names: true,
+            emit_zeroes: true,
+            ..Default::default()
+        };
+        opts.indent_str = ptr::null();
+        self.text.borrow_mut().clear();
+        // SAFETY: `raw` is valid, value and options live through the call, which writes through `text` only.
+        let done = unsafe {
+            sys::btf_dump__dump_type_data(self.raw, id, value.as_ptr().cast(), value.len() as _, &opts)
+        };
+        (done >= 0).then(|| self.text.take())
+    }
+}
+
+impl Drop for Values<'_> {
+    fn drop(&mut self) {
+        // SAFETY: `raw` is valid and not used again.
+        unsafe { sys::btf_dump__free(self.raw) };
+    }
+}
+
+impl Btf {
+    /// For printing values of its types.
+    pub fn values(&self) -> Option<Values<'_>> {
+        let text = Box::new(RefCell::new(String::new()));
+        let context = ptr::from_ref(&*text).cast_mut().cast();
+        // SAFETY: the BTF outlives the dumper, and so does what `context` points to.
+        let raw = unsafe { sys::btf_dump__new(self.raw, Some(append), context, ptr::null()) };
+        (!raw.is_null()).then_some(Values { raw, text, _btf: self })
+    }
+}
+
+unsafe extern "C" fn append(context: *mut c_void, format: *const c_char, args: VaList) {
+    let mut text = [0u8; 512];
+    // SAFETY: the buffer's size is given; format and arguments are libbpf's, the context is that of `Btf::values`.
+    unsafe {
+        vsnprintf(text.as_mut_ptr().cast(), text.len(), format, args);
+        let text = CStr::from_ptr(text.as_ptr().cast()).to_string_lossy();
+        let mut all = (*context.cast::<RefCell<String>>()).borrow_mut();
+        all.push_str(&text);
+        // A signed enum's number without a name has no comma after it.
+        all.push(' ');
+    }
+}

@@ -1,7 +1,7 @@
 //! Bytes read by their type: a walk that tells a visitor what a value consists of, and its text.
 //!
 //! Nothing here trusts either side: types may contain themselves, bytes may end early. A walk goes [`limits::VALUE_DEPTH`]
-//! levels down and takes [`limits::VALUE_STEPS`] steps; what lies beyond is [`Scalar::Omitted`].
+//! levels down and takes steps in proportion to the bytes; what lies beyond is [`Scalar::Omitted`].
 
 mod bits;
 mod scalar;
@@ -105,7 +105,9 @@ impl<'v> Value<'v> {
     /// Tells `visitor` what the value consists of.
     pub fn visit<V: Visit>(&self, visitor: &mut V) -> Result<(), V::Error> {
         let place = Place { name: Name::default(), index: None, ty: self.ty, btf: self.btf };
-        let mut walk = Walk { btf: self.btf, visitor, steps: limits::VALUE_STEPS };
+        let of_bytes = to_u32(self.bytes.len()).saturating_mul(limits::VALUE_STEPS_PER_BYTE);
+        let steps = limits::VALUE_STEPS.saturating_add(of_bytes);
+        let mut walk = Walk { btf: self.btf, visitor, steps };
         walk.value(place, Bytes { data: self.bytes, extent: None }, limits::VALUE_DEPTH).map(drop)
     }
 

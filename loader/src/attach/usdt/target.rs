@@ -200,6 +200,8 @@ mod tests {
         let probe =
             Probe { offset: F1, address: 0x40_0000 + F1, semaphore: TestElf::SEMAPHORE, args: vec![] };
         assert_eq!(found, [probe]);
+        let fast = probes(file.path(), "p", "b", None, Abilities { fast_nop5: true, ..CAN }).unwrap();
+        assert_eq!((fast[0].offset, fast[0].semaphore), (F1.saturating_add(1), TestElf::SEMAPHORE));
         let text = |provider, name| probes(file.path(), provider, name, None, CAN).unwrap_err().to_string();
         assert!(text("p", "c").ends_with("has no USDT probe p:c"));
         assert!(text("p", "a").ends_with("probe p:a: argument 0 at `4@%xmm0` cannot be read"));
@@ -209,8 +211,8 @@ mod tests {
 
     #[test]
     fn a_binary_without_notes_says_so() {
-        let e = probes(Path::new("/etc/passwd"), "p", "n", None, CAN).unwrap_err();
-        assert_eq!(e.to_string(), "/etc/passwd: is not an ELF file");
+        let e = probes(Path::new("/proc/self/status"), "p", "n", None, CAN).unwrap_err();
+        assert_eq!(e.to_string(), "/proc/self/status: is not an ELF file");
         let mut bytes = TestElf::bytes();
         let at = bytes.windows(9).position(|w| w == b".note.sta").unwrap();
         bytes[at] = b'x';

@@ -139,6 +139,20 @@ fn least_recently_used_ones_go() {
 }
 
 #[test]
+fn hash_maps_that_grow() {
+    let shape =
+        MapCreate { key_size: 4, value_size: 8, max_entries: 1000, map_flags: 1, ..MapCreate::default() };
+    let Some(map) = map_with(MapType::Rhash, &shape) else { return };
+    let map = HashMap::<u32, u64>::new(map).unwrap();
+    let entries: Vec<_> = (0..1000u32).map(|i| (i, 1)).collect();
+    map.insert_all(&entries, Flags::ANY).unwrap();
+    assert_eq!(all(&map), entries.iter().copied().collect());
+    assert_eq!(map.remove_all(&[1, 2, 5000]), Ok(2));
+    assert_eq!((map.take(&3), map.take(&3)), (Ok(Some(1)), Ok(None)));
+    assert_eq!((map.drain().unwrap().len(), map.iter().count()), (997, 0));
+}
+
+#[test]
 fn values_for_each_cpu() {
     let cpus = usize::try_from(possible_cpus().unwrap()).unwrap();
     for (of, size) in [(MapType::PercpuHash, 12), (MapType::LruPercpuHash, 12)] {

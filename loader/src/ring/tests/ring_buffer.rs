@@ -5,7 +5,7 @@ use crate::{
     live::{add, call, exit, filter, insn, load_map, load_payload, mov, ring, run, set},
     object::MapType,
     ring::{Consumed, RingBuffer, RingError},
-    sys::{MapFd, page_size},
+    sys::{Epoll, Interest, MapFd, page_size},
 };
 use core::{
     ops::ControlFlow,
@@ -177,6 +177,31 @@ fn a_waiting_reader_is_woken_and_sees_every_record_of_every_writer() {
     });
     drop(buffer);
     assert_eq!(next, [EACH; 2]);
+}
+
+#[test]
+fn an_edge_triggered_reactor_misses_nothing() {
+    const ALL: usize = 5000;
+    let Some(map) = ring(MapType::Ringbuf, 256) else { return };
+    let Some(prog) = sender(&map, 8) else { return };
+    let mut buffer = RingBuffer::new(&map, |_: &[u8]| ()).unwrap();
+    let reactor = Epoll::new().unwrap();
+    reactor.add(buffer.as_fd(), 7, Interest::MoreToRead).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..ALL {
+                assert_eq!(run(&prog, &[0; 8], 1), 0);
+            }
+        });
+        let (mut seen, mut ready) = (0, Vec::new());
+        while seen < ALL {
+            reactor.wait(&mut ready, Some(Duration::from_secs(20))).unwrap();
+            assert_eq!(ready, [7], "after {seen} records");
+            seen += buffer.consume().unwrap().records;
+        }
+        reactor.wait(&mut ready, Some(Duration::ZERO)).unwrap();
+    });
+    assert_eq!(buffer.consume().unwrap(), records(0));
 }
 
 #[test]

@@ -1,26 +1,14 @@
 //! One processor's ring of a perf event array.
-#![expect(
-    unsafe_code,
-    reason = "perf_event_open has no wrapper; records are lent out of memory that the kernel writes"
-)]
+#![expect(unsafe_code, reason = "records are lent out of memory that the kernel writes")]
 
 use super::RingFault;
 use crate::sys::{
-    Errno,
+    Errno, PERF_TYPE_SOFTWARE, PerfEventOpen, PerfSample, PerfWakeup,
     mapping::{Access, Mapping},
-    page_size,
+    page_size, perf_event_open,
 };
 use core_relo::Endian;
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
-
-/// When who waits is woken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PerfWakeup {
-    /// After so many samples.
-    Events(u32),
-    /// After so many bytes.
-    Bytes(u32),
-}
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// A record of a perf ring.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,34 +18,15 @@ pub(crate) enum PerfRecord<'r> {
     Other,
 }
 
-/// `struct perf_event_attr` in its first size, which every kernel takes.
-#[repr(C)]
-#[derive(Debug, Default)]
-struct EventAttr {
-    kind: u32,
-    size: u32,
-    config: u64,
-    sample_period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup: u32,
-    bp_type: u32,
-    bp_addr: u64,
-}
-
-const _: () = assert!(size_of::<EventAttr>() == 64);
-
 /// Where the writer's and the reader's position lie in the first page (`struct perf_event_mmap_page`).
 const HEAD: usize = low_word(1024);
 const TAIL: usize = low_word(1032);
 
 /// The low word of eight bytes. The kernel compares positions below the ring's size only.
 const fn low_word(at: usize) -> usize {
-    if cfg!(target_endian = "big") {
-        at.saturating_add(8usize.saturating_sub(size_of::<usize>()))
-    } else {
-        at
+    match Endian::native() {
+        Endian::Little => at,
+        Endian::Big => at.saturating_add(8usize.saturating_sub(size_of::<usize>())),
     }
 }
 
@@ -74,7 +43,7 @@ pub(crate) struct PerfRing {
 }
 
 impl PerfRing {
-    /// Opens a ring of `pages` pages, a power of two. Nothing comes before [`enable`](Self::enable).
+    /// Opens a ring of `pages` pages, a power of two. Nothing comes before `sys::perf_enable`.
     pub(crate) fn open(cpu: u32, pages: usize, wakeup: PerfWakeup) -> Result<Self, Errno> {
         let too_many = Errno(libc::EINVAL);
         let size = pages.checked_mul(page_size()).ok_or(too_many)?;
@@ -86,14 +55,6 @@ impl PerfRing {
         // Writable, so that the kernel keeps what has not been read.
         let memory = Mapping::new(event.as_fd(), 0, len, Access::Write)?;
         Ok(Self { memory, size, event, lent: None, joined: Vec::new() })
-    }
-
-    pub(crate) fn enable(&self) -> Result<(), Errno> {
-        /// `PERF_EVENT_IOC_ENABLE`.
-        const ENABLE: libc::Ioctl = libc::_IO(0x24, 0);
-        // SAFETY: the descriptor is a perf event's, and the request takes a number.
-        let done = unsafe { libc::ioctl(self.event.as_raw_fd(), ENABLE, 0) };
-        if done < 0 { Err(Errno::last()) } else { Ok(()) }
     }
 
     /// Gives back the record that is lent out.
@@ -188,39 +149,16 @@ fn parse(kind: u32, body: &[u8]) -> PerfRecord<'_> {
 
 /// A perf event that takes what BPF programs send on one processor, whatever process is running.
 fn bpf_output(cpu: u32, wakeup: PerfWakeup) -> Result<OwnedFd, Errno> {
-    const SOFTWARE: u32 = 1;
+    /// `PERF_COUNT_SW_BPF_OUTPUT`.
     const BPF_OUTPUT: u64 = 10;
-    const SAMPLE_RAW: u64 = 1 << 10;
-    const CLOSE_ON_EXEC: libc::c_ulong = 8;
-    /// The 15th bit of the flags, which C lays out from the other end on big-endian machines.
-    const WATERMARK: u64 = if cfg!(target_endian = "big") { 1 << 49 } else { 1 << 14 };
-    let (wakeup, flags) = match wakeup {
-        PerfWakeup::Events(n) => (n, 0),
-        PerfWakeup::Bytes(n) => (n, WATERMARK),
-    };
-    let attr = EventAttr {
-        kind: SOFTWARE,
-        size: 64,
+    perf_event_open(&PerfEventOpen {
+        kind: PERF_TYPE_SOFTWARE,
         config: BPF_OUTPUT,
-        sample_period: 1,
-        sample_type: SAMPLE_RAW,
-        flags,
-        wakeup,
-        ..EventAttr::default()
-    };
-    let every_process: libc::pid_t = -1;
-    let cpu = i32::try_from(cpu).map_err(|_large| Errno(libc::EINVAL))?;
-    let no_group: RawFd = -1;
-    // SAFETY: `attr` lives through the call, which reads as many bytes as it says.
-    let fd = unsafe {
-        libc::syscall(libc::SYS_perf_event_open, &raw const attr, every_process, cpu, no_group, CLOSE_ON_EXEC)
-    };
-    if fd < 0 {
-        return Err(Errno::last());
-    }
-    let fd = RawFd::try_from(fd).map_err(|_too_large| Errno(libc::EBADF))?;
-    // SAFETY: the kernel just made it for this call; nobody else has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+        sample: PerfSample::Period(1),
+        cpu: Some(cpu),
+        wakeup: Some(wakeup),
+        ..PerfEventOpen::default()
+    })
 }
 
 #[cfg(test)]

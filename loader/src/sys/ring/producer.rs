@@ -132,3 +132,81 @@ impl Drop for Slot<'_> {
         self.ring.state.lock().unwrap_or_else(PoisonError::into_inner).lent.remove(&self.start);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::arithmetic_side_effects, reason = "small numbers")]
+
+    use super::*;
+    use crate::{
+        object::MapType,
+        sys::{Pod as _, mapping::memory_file},
+    };
+    use std::os::fd::AsFd as _;
+
+    /// A ring of a page over plain memory, and that memory: the reader's page, the writer's page, the data.
+    fn ring(id: u32) -> (UserRing, Mapping) {
+        let page = page_size();
+        let file = memory_file(page * 4);
+        let mut info = MapInfo::default();
+        (info.map_type, info.id) = (MapType::UserRingbuf.number(), id);
+        info.max_entries = u32::try_from(page).unwrap();
+        let memory = Mapping::new(file.as_fd(), 0, page * 4, Access::Write).unwrap();
+        (UserRing::open(file.as_fd(), &info).unwrap(), memory)
+    }
+
+    fn slot(ring: &UserRing, len: u32) -> Option<Slot<'_>> {
+        match ring.reserve(len).unwrap() {
+            Reserve::Done(slot) => Some(slot),
+            Reserve::Full => None,
+            Reserve::TooLarge => panic!("{len} are too many"),
+        }
+    }
+
+    fn header(memory: &Mapping, at: usize) -> u32 {
+        memory.load_u32_acquire(page_size() * 2 + at).unwrap()
+    }
+
+    #[test]
+    fn a_sample_is_busy_until_it_is_given_away() {
+        let (ring, memory) = ring(u32::MAX - 10);
+        let (mut first, second) = (slot(&ring, 5).unwrap(), slot(&ring, 0).unwrap());
+        assert_eq!((header(&memory, 0), header(&memory, 16)), (5 | BUSY, BUSY));
+        assert_eq!(memory.load_acquire(page_size()), Some(24));
+        first.data_mut().copy_from_slice(b"hello");
+        first.submit = true;
+        drop((first, second));
+        assert_eq!((header(&memory, 0), header(&memory, 16)), (5, DISCARDED));
+        let mut data = [0; 5];
+        memory.read(page_size() * 2 + 8, &mut data).unwrap();
+        assert_eq!(&data, b"hello");
+    }
+
+    #[test]
+    fn what_is_lent_out_is_not_given_twice() {
+        let (ring, memory) = ring(u32::MAX - 11);
+        let half = u32::try_from(page_size() / 2 - 8).unwrap();
+        let held = slot(&ring, half).unwrap();
+        drop(slot(&ring, half).unwrap());
+        assert!(slot(&ring, 0).is_none(), "it is full");
+        // Somebody says that all was read, though the first half is still held.
+        memory.write(0, page_size().as_bytes()).unwrap();
+        assert!(slot(&ring, 0).is_none());
+        drop(held);
+        assert!(slot(&ring, half).is_some());
+    }
+
+    #[test]
+    fn positions_that_cannot_be_are_refused() {
+        let (ring, memory) = ring(u32::MAX - 12);
+        memory.write(0, 8usize.as_bytes()).unwrap();
+        assert_eq!(ring.reserve(1).unwrap_err(), RingFault::Positions { consumer: 8, producer: 0 });
+        memory.write(0, 0usize.as_bytes()).unwrap();
+        memory.write(page_size(), 64usize.as_bytes()).unwrap();
+        assert_eq!(ring.reserve(1).unwrap_err(), RingFault::Positions { consumer: 0, producer: 0 });
+        memory.write(page_size(), 0usize.as_bytes()).unwrap();
+        assert!(slot(&ring, 1).is_some());
+        assert!(matches!(ring.reserve(u32::MAX), Ok(Reserve::TooLarge)));
+        assert!(matches!(ring.reserve(DISCARDED), Ok(Reserve::TooLarge)));
+    }
+}

@@ -2,190 +2,25 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
+#[path = "../common/mod.rs"]
 mod common;
+mod fixture;
 
-use common::{Run, run, schema};
-use core_relo::{
-    Endian, TypeId,
-    btf::{Builder, BuiltMember, Kind},
-    insn::Insn,
+use common::{run, schema};
+use core_relo_loader::attach::{
+    self, AttachError, Link, RawTracepointOptions, TracepointOptions, UprobeOptions,
 };
 use core_relo_loader::sys::{
-    self, BtfLoad, LinkCreate, LinkExtra, LinkTarget, MapCreate, MapFd, ProgLoad, map_update,
+    self, LinkCreate, LinkExtra, LinkTarget, MapCreate, MapFd, ProgLoad, map_update,
 };
+use fixture::*;
 use serde_json::{Value, json};
 use std::{
     fs::{self, File},
-    os::fd::{AsFd as _, OwnedFd},
+    os::fd::AsFd as _,
     path::PathBuf,
     process::{Command, id},
 };
-
-const HASH: u32 = 1;
-const ARRAY: u32 = 2;
-const PROG_ARRAY: u32 = 3;
-const PERCPU_ARRAY: u32 = 6;
-const ARRAY_OF_MAPS: u32 = 12;
-const QUEUE: u32 = 22;
-const RINGBUF: u32 = 27;
-
-/// Types that the fixtures use, loaded into the kernel.
-struct Types {
-    fd: OwnedFd,
-    int: TypeId,
-    event: TypeId,
-    main: TypeId,
-    callee: TypeId,
-    strings: [u32; 4],
-}
-
-/// What a live test stands on; `None`, and a word about it, where bpf(2) is not to be had.
-fn types() -> Option<Types> {
-    let mut b = Builder::new(Endian::native());
-    let int = b.int("int", 4, Builder::SIGNED);
-    let char = b.int("char", 1, Builder::SIGNED);
-    let comm = b.array(char, int, 8);
-    let mode = b.enumeration("mode", 4, false, &[("OFF", 0), ("ON", 1)]);
-    let field = |name, ty, bit_offset, bitfield_bits| BuiltMember { name, ty, bit_offset, bitfield_bits };
-    let event = b.composite(
-        Kind::Struct,
-        "event",
-        24,
-        &[
-            field("pid", int, 0, 0),
-            field("comm", comm, 32, 0),
-            field("mode", mode, 96, 0),
-            field("low", int, 128, 4),
-            field("high", int, 132, 28),
-            field("last", int, 160, 0),
-        ],
-    );
-    let context = b.pointer(TypeId::VOID);
-    let proto = b.func_proto(int, &[("ctx", context)]);
-    let main = b.func("count_things_of_a_long_name", proto, 1);
-    let callee = b.func("add_up", proto, 0);
-    let strings = ["dir/count.bpf.c", "\treturn add_up(ctx);", "  return 7;", "static int add_up(void *ctx)"];
-    let strings = strings.map(|s| b.string(s).0);
-    let bytes = b.finish();
-    let mut log = vec![0; 4096];
-    match sys::btf_load(&BtfLoad { btf: &bytes, token: None }, &mut log) {
-        Ok(fd) => Some(Types { fd, int, event, main, callee, strings }),
-        Err(e) => {
-            println!(
-                "SKIP: no BTF can be loaded here: {e} {}",
-                String::from_utf8_lossy(&log).trim_matches('\0')
-            );
-            None
-        }
-    }
-}
-
-/// A name no other test and no other run uses.
-fn unique(what: &str) -> String {
-    format!("{what}_{}", id())
-}
-
-fn map_id(map: &MapFd) -> u32 {
-    sys::map_info(map).unwrap().id
-}
-
-fn native32(v: u32) -> [u8; 4] {
-    Endian::native().u32_bytes(v)
-}
-
-/// A map of `int` to `struct event`.
-fn typed_map(types: &Types, map_type: u32, name: &str) -> MapFd {
-    let fd = sys::map_create(&MapCreate {
-        map_type,
-        name: name.as_bytes(),
-        key_size: 4,
-        value_size: 24,
-        max_entries: 2,
-        btf: Some(types.fd.as_fd()),
-        key_type: types.int.0,
-        value_type: types.event.0,
-        ..MapCreate::default()
-    });
-    MapFd::new(fd.unwrap()).unwrap()
-}
-
-fn event(pid: u32) -> Vec<u8> {
-    let mut out = native32(pid).to_vec();
-    out.extend(*b"bash\0\0\0\0");
-    out.extend(native32(1));
-    let bits = if Endian::native() == Endian::Little { 0xffff_fff2 } else { 0x2fff_ffff };
-    out.extend(native32(bits));
-    out.extend(native32(u32::MAX));
-    out
-}
-
-const EVENT: &str = r#"{.pid = 7, .comm = "bash", .mode = ON, .low = 2, .high = -1, .last = -1}"#;
-
-fn event_json(pid: u32) -> Value {
-    json!({"pid": pid, "comm": "bash", "mode": "ON", "low": 2, "high": -1, "last": -1})
-}
-
-fn insn(code: u8, dst: u8, src: u8, off: i16, imm: i32) -> [u8; 8] {
-    Insn { code, dst, src, off, imm }.encode(Endian::native())
-}
-
-/// A socket filter that calls a subprogram and a helper, looks into a map, and has source lines.
-fn program(types: &Types, map: &MapFd, name: &str) -> OwnedFd {
-    use std::os::fd::AsRawFd as _;
-    let code = [
-        insn(0x18, 6, 1, 0, map.as_fd().as_raw_fd()), // r6 = map
-        insn(0, 0, 0, 0, 0),
-        insn(0x85, 0, 0, 0, 5), // call ktime_get_ns
-        insn(0x85, 0, 1, 0, 1), // call add_up
-        insn(0x95, 0, 0, 0, 0), // exit
-        insn(0xb7, 0, 0, 0, 7), // add_up: r0 = 7
-        insn(0x15, 0, 0, 1, 0), // if r0 == 0 goto +1
-        insn(0x07, 0, 0, 0, 1), // r0 += 1
-        insn(0x95, 0, 0, 0, 0),
-    ];
-    let words = |words: &[u32]| words.iter().flat_map(|w| native32(*w)).collect::<Vec<_>>();
-    let [file, main, seven, callee] = types.strings;
-    let functions = words(&[0, types.main.0, 5, types.callee.0]);
-    let lines = words(&[
-        0,
-        file,
-        main,
-        12 << 10 | 5,
-        3,
-        file,
-        main,
-        13 << 10 | 5,
-        5,
-        file,
-        callee,
-        3 << 10,
-        6,
-        file,
-        seven,
-        4 << 10 | 2,
-    ]);
-    let mut log = vec![0; 65536];
-    let load = ProgLoad {
-        prog_type: 1,
-        name: name.as_bytes(),
-        insns: &code.concat(),
-        license: b"GPL",
-        btf: Some(types.fd.as_fd()),
-        func_info: &functions,
-        func_info_rec_size: 8,
-        line_info: &lines,
-        line_info_rec_size: 16,
-        log_level: 1,
-        ..ProgLoad::default()
-    };
-    let loaded = sys::prog_load(&load, &mut log);
-    loaded.unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&log).trim_matches('\0')))
-}
-
-fn ok(run: Run) -> Run {
-    assert_eq!((run.exit, run.err.as_str()), (0, ""), "{}", run.out);
-    run
-}
 
 #[test]
 fn maps_are_listed_shown_and_dumped_by_their_types() {
@@ -297,6 +132,11 @@ fn maps_without_types_and_maps_of_ids() {
     map_update(queue.shape(), &[], &[9, 9, 9, 9], 0).unwrap();
     assert!(ok(dump(&queue)).out.ends_with("[next] = 09 09 09 09\n"));
 
+    let sockets = make(SOCKMAP, 4, 4, 1, None);
+    let refused = dump(&sockets);
+    assert_eq!((refused.exit, refused.err.lines().count()), (2, 1));
+    assert!(refused.err.contains("(untyped): the kernel does not show elements"), "{}", refused.err);
+
     let ring = make(RINGBUF, 0, 0, 4096, None);
     let refused = dump(&ring);
     assert_eq!((refused.exit, refused.err.lines().count()), (2, 1));
@@ -397,21 +237,33 @@ impl Drop for Pin {
     }
 }
 
-/// Pins somewhere below a mounted bpffs, or says that there is none.
-fn pin(object: &OwnedFd, name: &str) -> Option<Pin> {
+/// A mounted bpffs.
+fn bpffs() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-    let folder = mounts.lines().find_map(|line| {
+    mounts.lines().find_map(|line| {
         let mut words = line.split(' ').skip(1);
         let folder = words.next()?;
         (words.next()? == "bpf").then(|| PathBuf::from(folder))
-    });
-    let Some(folder) = folder else {
-        println!("SKIP: no bpffs is mounted");
-        return None;
-    };
-    let pin = Pin(folder.join(unique(name)));
-    sys::obj_pin(object, &pin.0).unwrap();
-    Some(pin)
+    })
+}
+
+/// Runs one of these tests again where a bpffs is mounted for it alone.
+fn again_with_a_bpffs(test: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let own = std::env::current_exe().unwrap();
+    let script = r#"mount -t bpf bpf "$1" || exit 99; exec "$2" --exact "$3""#;
+    let arguments = ["-m", "--propagation", "private", "sh", "-c", script, "sh"];
+    let mut command = Command::new("unshare");
+    command.args(arguments).arg(folder.path()).arg(own).arg(test);
+    match command.env("CORE_RELO_AGAIN", "1").output() {
+        Ok(output) if output.status.code() == Some(99) => println!("SKIP: no bpffs can be mounted"),
+        Err(e) => println!("SKIP: no mount namespace for a bpffs: {e}"),
+        Ok(output) => {
+            let out = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success(), "{out}{}", String::from_utf8_lossy(&output.stderr));
+            assert!(out.contains("1 passed"), "{out}");
+        }
+    }
 }
 
 #[test]
@@ -430,10 +282,19 @@ fn objects_are_found_by_name_and_by_pin() {
     }
     assert_eq!(run(["prog", "show", "--name", "count_things_of_another_name"]).exit, 2);
 
-    let Some(pin) = pin(&prog, "prog") else { return };
+    let Some(folder) = bpffs() else {
+        if std::env::var_os("CORE_RELO_AGAIN").is_none() {
+            again_with_a_bpffs("objects_are_found_by_name_and_by_pin");
+        }
+        return;
+    };
+    let pin = Pin(folder.join(unique("prog")));
+    sys::obj_pin(&prog, &pin.0).unwrap();
     let path = common::text(&pin.0);
     let lines = ok(run(["prog", "show", "--pinned", path, "--format", "json"])).lines();
     assert_eq!(lines[0]["pinned"], json!([path]));
+    let listed = ok(run(["prog", "list"])).out;
+    assert!(listed.contains(path), "{listed}");
     let wrong = run(["map", "show", "--pinned", path]);
     assert_eq!(wrong.exit, 2);
     assert!(wrong.err.contains("a program is pinned there, no map"), "{}", wrong.err);
@@ -482,6 +343,59 @@ fn links_say_what_they_are_attached_to() {
     assert!(text.contains("let_pass") && text.contains("attach_type CGROUP_INET_INGRESS"), "{text}");
     assert!(!ok(run(["link", "show", "--name", "let_pass"])).out.is_empty());
     assert!(ok(run(["link", "list"])).out.contains("let_pass"));
+}
+
+/// What `link show` says of the target of a link, and in words.
+fn target_of(link: &Link) -> (Value, String) {
+    let id = sys::link_info(&link.fd().expect("a link of the kernel's")).unwrap().id.to_string();
+    let lines = ok(run(["link", "show", "--id", &id, "--format", "json"])).lines();
+    schema().check("link list, link show", &lines[0]);
+    (lines[0]["target"].clone(), ok(run(["link", "show", "--id", &id])).out)
+}
+
+#[test]
+fn links_of_tracing_programs_name_what_they_trace() {
+    if types().is_none() {
+        return;
+    }
+    let code = [insn(0xb7, 0, 0, 0, 0), insn(0x95, 0, 0, 0, 0)].concat();
+    let load = |prog_type| {
+        let load = ProgLoad { prog_type, insns: &code, license: b"GPL", ..ProgLoad::default() };
+        sys::prog_load(&load, &mut []).unwrap()
+    };
+    let skip = |what: &str, e: AttachError| println!("SKIP: {what}: {e}");
+
+    match attach::raw_tracepoint(load(17).as_fd(), "sched_process_exec", &RawTracepointOptions::default()) {
+        Err(e) => skip("raw tracepoint", e),
+        Ok(link) => assert_eq!(target_of(&link).0["tp_name"], "sched_process_exec"),
+    }
+    match attach::tracepoint(load(5).as_fd(), "sched", "sched_process_exec", &TracepointOptions::default()) {
+        Err(e) => skip("tracepoint", e),
+        Ok(link) if link.fd().is_none() => println!("SKIP: this kernel has no links of perf events"),
+        Ok(link) => {
+            let (target, words) = target_of(&link);
+            // Kernels before 6.6 do not say more than that it is a perf event.
+            if target["event"] == "unspecified" {
+                return println!("SKIP: this kernel does not say what perf events are of");
+            }
+            assert_eq!(
+                (&target["event"], &target["tracepoint"]),
+                (&json!("tracepoint"), &json!("sched_process_exec"))
+            );
+            assert!(words.contains("event tracepoint, tracepoint sched_process_exec"), "{words}");
+        }
+    }
+    let own = UprobeOptions { function: Some("getpid"), pid: Some(id()), ..UprobeOptions::default() };
+    match attach::uprobe(load(2).as_fd(), "libc.so.6", &own) {
+        Err(e) => skip("uprobe", e),
+        Ok(link) if link.fd().is_none() => println!("SKIP: this kernel has no links of perf events"),
+        Ok(link) => {
+            let (target, _) = target_of(&link);
+            assert_eq!(target["event"], "uprobe");
+            assert!(target["path"].as_str().is_some_and(|path| path.ends_with("libc.so.6")), "{target}");
+            assert!(target["offset"].as_u64().is_some_and(|offset| offset > 0), "{target}");
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,146 @@
+//! `load` and `run`: dry runs need nothing; what reaches the kernel needs root.
+#![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod common;
+
+use common::{Run, prebuilt, run, schema, text};
+use core_relo_loader::sys;
+use std::{fs, path::Path};
+
+/// Skips what the kernel has to be asked for.
+fn may_load() -> bool {
+    let program = sys::ProgLoad {
+        prog_type: 1,
+        insns: &[0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0],
+        license: b"GPL",
+        ..sys::ProgLoad::default()
+    };
+    let loaded = sys::prog_load(&program, &mut []);
+    if let Err(e) = &loaded {
+        println!("SKIP: programs cannot be loaded here: {e}");
+    }
+    loaded.is_ok()
+}
+
+fn load(args: &[&str]) -> Run {
+    run([&["load"], args].concat())
+}
+
+#[test]
+fn a_dry_run_on_another_kernel_needs_no_privileges() {
+    let object = prebuilt("live/globals.bpf.o");
+    let shown = load(&[text(&object), "--dry-run", "--btf", "linux-6.12.btf"]);
+    assert_eq!((shown.exit, shown.err.as_str()), (0, ""), "{}", shown.out);
+    assert!(shown.out.contains("would be asked of the kernel"), "{}", shown.out);
+    let json = load(&[text(&object), "--dry-run", "--btf", "linux-6.12.btf", "--format", "json"]);
+    let lines = json.lines();
+    schema().check("load", &lines[0]);
+    assert_eq!(lines[0]["status"], "planned");
+}
+
+#[test]
+fn what_was_typed_wrong_is_one_line_and_status_2() {
+    let object = prebuilt("live/globals.bpf.o");
+    let at = |args: &[&str]| {
+        let shown = load(&[&[text(&object), "--dry-run", "--btf", "linux-6.12.btf"], args].concat());
+        assert_eq!((shown.exit, shown.out.as_str()), (2, ""), "{}", shown.err);
+        assert_eq!(shown.err.lines().count(), 1, "{}", shown.err);
+        shown.err
+    };
+    assert!(at(&["--set", "no_such_global=1"]).contains("has no global `no_such_global`; it has "));
+    assert!(at(&["--kconfig", "/no/such/file"]).contains("/no/such/file"));
+    assert!(at(&["--max-entries", "x=many"]).contains("`many` is no number"));
+    let shown = load(&["/no/such/object.bpf.o"]);
+    assert_eq!(shown.exit, 2, "{}", shown.err);
+    let shown = load(&[text(&object), "--pin", "/tmp", "--dry-run"]);
+    assert_eq!(shown.exit, 2, "{}", shown.err);
+}
+
+#[test]
+fn an_unknown_program_is_refused_with_the_names_there_are() {
+    let object = prebuilt("live/globals.bpf.o");
+    let shown = load(&[text(&object), "--dry-run", "--btf", "linux-6.12.btf", "--program", "nope"]);
+    assert_eq!(shown.exit, 1, "{}", shown.err);
+    assert!(shown.out.contains("it has no program `nope`; it has "), "{}", shown.out);
+}
+
+#[test]
+fn objects_are_loaded_and_nothing_stays() {
+    if !may_load() {
+        return;
+    }
+    let object = prebuilt("live/globals.bpf.o");
+    let shown = load(&[text(&object)]);
+    assert_eq!((shown.exit, shown.err.as_str()), (0, ""), "{}", shown.out);
+    assert!(shown.out.starts_with("loaded   "), "{}", shown.out);
+    let json = load(&[text(&object), "--format", "json"]).lines();
+    schema().check("load", &json[0]);
+    let id = json[0]["programs"][0]["id"].as_u64().unwrap();
+    assert!(sys::prog_fd_by_id(u32::try_from(id).unwrap()).is_err(), "the program went with the command");
+    let each = load(&[text(&object), "--each", "--format", "json"]).lines();
+    schema().check("load", &each[0]);
+    assert_eq!(each[0]["status"], "loaded");
+}
+
+#[test]
+fn a_refusal_names_program_line_and_reason() {
+    if !may_load() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let object = folder.path().join("bad.bpf.o");
+    // The return value of a socket filter must be set: `mov r0, 0` becomes `ja +0`.
+    let mut bytes = fs::read(prebuilt("live/socket_filter.bpf.o")).unwrap();
+    let exit = [0x95u8, 0, 0, 0, 0, 0, 0, 0];
+    let places: Vec<_> = bytes
+        .windows(16)
+        .enumerate()
+        .filter(|(_, w)| w[8..] == exit && w[0] == 0xb7)
+        .map(|(at, _)| at)
+        .collect();
+    if places.is_empty() {
+        return println!("SKIP: this compiler sets the return value elsewhere");
+    }
+    for at in places {
+        bytes[at..at + 8].copy_from_slice(&[0xb7, 9, 0, 0, 0, 0, 0, 0]);
+    }
+    fs::write(&object, &bytes).unwrap();
+    let shown = load(&[text(&object), "--format", "json"]);
+    assert_eq!(shown.exit, 1, "{}", shown.out);
+    let line = &shown.lines()[0];
+    schema().check("error of load", &line["error"]);
+    assert_eq!((&line["status"], &line["error"]["stage"]), (&"refused".into(), &"program".into()));
+    assert!(line["error"]["verifier_log"].as_str().is_some_and(|log| log.contains("R0")), "{line}");
+}
+
+#[test]
+fn a_program_is_run_on_data() {
+    if !may_load() {
+        return;
+    }
+    let object = prebuilt("live/xdp.bpf.o");
+    let names = run(["load", text(&object), "--dry-run", "--format", "json"]).lines();
+    let name = names[0]["programs"][0]["name"].as_str().unwrap().to_owned();
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("packet.out");
+    let args = ["run", text(&object), "--program", &name, "--data-out", text(&out), "--format", "json"];
+    let shown = run(args);
+    assert_eq!((shown.exit, shown.err.as_str()), (0, ""), "{}", shown.out);
+    schema().check("run", &shown.lines()[0]);
+    assert_eq!(fs::read(&out).unwrap().len(), 64);
+    let shown = run(["run", text(&object), "--program", "nope"]);
+    assert_eq!(shown.exit, 1, "{}{}", shown.out, shown.err);
+}
+
+#[test]
+fn pins_are_all_or_none() {
+    if !may_load() {
+        return;
+    }
+    let object = prebuilt("live/globals.bpf.o");
+    let folder = tempfile::tempdir().unwrap();
+    let shown = load(&[text(&object), "--pin", text(&folder.path().join("pins"))]);
+    assert_eq!(shown.exit, 1, "{}", shown.err);
+    assert!(shown.out.contains("bpffs"), "{}", shown.out);
+    assert!(!Path::new(&folder.path().join("pins")).exists(), "nothing is left of what could not be pinned");
+}
