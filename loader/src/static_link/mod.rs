@@ -29,9 +29,8 @@ mod symbols;
 mod tests;
 mod types;
 
-pub use error::{
-    LinkError, MapMismatch, RelocationFault, SectionFault, SymbolFault, TypeFault, TypeMismatch,
-};
+pub use error::{LinkError, RelocationFault, SectionFault, SymbolFault, TypeFault};
+pub use mismatch::{MapMismatch, TypeMismatch};
 
 use crate::limits;
 use core_relo::{Endian, btf::Builder};
