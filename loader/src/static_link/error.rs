@@ -1,7 +1,7 @@
 //! Why objects cannot be linked: which file, which section or symbol, and what is wrong.
 
 use super::mismatch::{MapMismatch, TypeMismatch};
-use crate::object::ObjectError;
+use crate::{limits, object::ObjectError};
 use core_relo::{
     Endian, TypeId,
     btf::{BtfError, DedupError, ImportError},
@@ -94,6 +94,12 @@ pub enum LinkError {
         /// Their sum.
         bytes: u64,
     },
+    /// Names of sections are out of proportion to the file.
+    #[error("{file}: the names of sections overlap, and written apart they are longer than the file")]
+    TooManySectionNames {
+        /// The file.
+        file: Box<str>,
+    },
     /// Names of symbols are out of proportion to the files.
     #[error("the names of symbols overlap: written apart they are {len} bytes long")]
     TooManyNames {
@@ -111,7 +117,8 @@ impl LinkError {
             | Self::Section { file, .. }
             | Self::Symbol { file, .. }
             | Self::Relocation { file, .. }
-            | Self::Types { file, .. } => Some(file),
+            | Self::Types { file, .. }
+            | Self::TooManySectionNames { file } => Some(file),
             _ => None,
         }
     }
@@ -313,6 +320,12 @@ pub enum TypeFault {
     /// A type or a name cannot be read.
     #[error("section `.BTF`: {0}")]
     Import(#[from] ImportError),
+    /// A variable, function or section of a name that no symbol or section can have.
+    #[error("section `.BTF`: type [{id}] has a name of {} bytes or more", limits::NAME_BYTES)]
+    LongName {
+        /// The type.
+        id: TypeId,
+    },
     /// A type refers to one that is not taken over: to a section, or to a variable without a symbol.
     #[error("section `.BTF`: type [{from}] refers to [{to}], which is not linked")]
     NotLinked {
