@@ -130,11 +130,12 @@ fn targets(a: Type<'_>, b: Type<'_>, exact: bool) -> Vec<Pair> {
 }
 
 fn same_name(steps: &mut Steps, a: Type<'_>, b: Type<'_>) -> Result<(), TypeMismatch> {
-    steps.take_name(a.name().as_bytes())?;
-    if a.name() == b.name() {
+    let (first, second) = (a.name(), b.name());
+    steps.take_name(first.as_bytes())?;
+    if first == second {
         return Ok(());
     }
-    let (first, second) = (text(a.name().as_bytes()), text(b.name().as_bytes()));
+    let (first, second) = (text(first.as_bytes()), text(second.as_bytes()));
     Err(TypeMismatch::Name { kind: a.kind(), first, second })
 }
 
