@@ -71,7 +71,7 @@ pub fn open(object: &[u8]) -> Result<Opened, i32> {
 impl Opened {
     /// The names of its programs, and for those that are loaded how long they are after the verifier, in bytes.
     pub fn programs(&self) -> Vec<(String, Option<u32>)> {
-        let described = |program| {
+        let described = |program: *mut sys::bpf_program| {
             // SAFETY: the object is open, and its programs live as long.
             let (name, fd) = unsafe {
                 let name = CStr::from_ptr(sys::bpf_program__name(program));
