@@ -4,6 +4,7 @@
 mod common;
 
 use common::{Run, prebuilt, run, schema, text};
+use core_relo::Endian;
 use core_relo_loader::sys;
 use std::{fs, path::Path};
 
@@ -57,11 +58,13 @@ fn what_was_typed_wrong_is_one_line_and_status_2() {
 }
 
 #[test]
-fn an_unknown_program_is_refused_with_the_names_there_are() {
+fn an_unknown_program_is_bad_input_and_named_with_those_there_are() {
     let object = prebuilt("live/globals.bpf.o");
     let shown = load(&[text(&object), "--dry-run", "--btf", "linux-6.12.btf", "--program", "nope"]);
-    assert_eq!(shown.exit, 1, "{}", shown.err);
-    assert!(shown.out.contains("it has no program `nope`; it has "), "{}", shown.out);
+    assert_eq!(shown.exit, 2, "{}", shown.out);
+    assert!(shown.err.contains("it has no program `nope`; it has "), "{}", shown.err);
+    let shown = load(&[text(&object), "--each", "--program", "nope"]);
+    assert_eq!(shown.exit, 2, "{}", shown.out);
 }
 
 #[test]
@@ -129,7 +132,28 @@ fn a_program_is_run_on_data() {
     schema().check("run", &shown.lines()[0]);
     assert_eq!(fs::read(&out).unwrap().len(), 64);
     let shown = run(["run", text(&object), "--program", "nope"]);
-    assert_eq!(shown.exit, 1, "{}{}", shown.out, shown.err);
+    assert_eq!(shown.exit, 2, "{}{}", shown.out, shown.err);
+    assert!(shown.err.contains("it has no program `nope`; it has count"), "{}", shown.err);
+}
+
+#[test]
+fn a_program_that_writes_to_its_context_shows_what_it_wrote() {
+    if !may_load() {
+        return;
+    }
+    let object = prebuilt("live/syscall.bpf.o");
+    let folder = tempfile::tempdir().unwrap();
+    let (before, after) = (folder.path().join("before"), folder.path().join("after"));
+    let numbers = |n: [u64; 3]| n.map(|n| Endian::native().u64_bytes(n)).concat();
+    fs::write(&before, numbers([2, 3, 0])).unwrap();
+    let args =
+        ["run", text(&object), "--program", "add", "--ctx-in", text(&before), "--ctx-out", text(&after)];
+    let shown = run(args);
+    if format!("{}{}", shown.out, shown.err).contains("EINVAL") {
+        return println!("SKIP: this kernel has no programs of type syscall");
+    }
+    assert_eq!((shown.exit, shown.err.as_str()), (0, ""), "{}", shown.out);
+    assert_eq!(fs::read(&after).unwrap(), numbers([2, 3, 5]));
 }
 
 #[test]

@@ -1,20 +1,29 @@
 //! What is done with hostile bytes. Each function must return, whatever it is given: no panic, no hang.
 
+mod kernel;
+
 use core_relo::{
     Plan, Target, TypeId,
     btf::{Btf, Type, dedup},
     explain::{CType, explain},
     ext::BtfExt,
 };
-use core_relo_loader::{object::Object, static_link::Linker, target};
+use core_relo_loader::{
+    Loader,
+    features::Features,
+    load_plan::{Host, LoadPlan},
+    object::Object,
+    static_link::Linker,
+    target::{self, KernelTypes},
+};
 use std::{fmt::Write as _, sync::Arc};
 
 /// A check, by its name.
 pub type Check = (&'static str, fn(&[u8]));
 
 /// Every check there is.
-pub const CHECKS: [Check; 5] =
-    [("btf", btf), ("ext", ext), ("object", object), ("plan", plan), ("link", link)];
+pub const CHECKS: [Check; 6] =
+    [("btf", btf), ("ext", ext), ("object", object), ("plan", plan), ("link", link), ("load_plan", load_plan)];
 
 /// A BTF, then a second one split from it: `[length of the first; 4][first][second]`, or one alone, or an ELF that holds one.
 pub fn btf(data: &[u8]) {
@@ -121,6 +130,86 @@ fn linked(files: &[&[u8]]) {
     let all = files.iter().map(|bytes| bytes.len()).sum::<usize>();
     assert!(once.len() <= (all * 16).max(32 << 20), "{} bytes of {all}", once.len());
     let _twice = Linker::new().add("once", &once).and_then(Linker::finish);
+}
+
+/// An object, planned for three kernels: a small one that is always the same, one that has the object's own types, and the
+/// small one without any of the features that loads are asked to do without.
+pub fn load_plan(data: &[u8]) {
+    let Ok(object) = Object::parse(data) else { return };
+    let small = kernel::types();
+    load_planned(&object, host(Arc::clone(&small), Features::newest()));
+    load_planned(&object, host(small, Features::fixed(|_| false)));
+    let own = target::extract(data).ok().and_then(|elf| Btf::parse(elf.btf.to_vec()).ok());
+    if let Some(own) = own {
+        let types = Arc::new(KernelTypes::given(Arc::new(own), []));
+        load_planned(&object, host(types, Features::newest()));
+    }
+}
+
+fn host(types: Arc<KernelTypes>, features: Features) -> Host {
+    let mut host = Host::offline(types);
+    host.features = features;
+    host.kernel_version = 0x0006_0c00;
+    host.kconfig = Some(kernel::CONFIG.into());
+    host.kallsyms = Some(kernel::SYMBOLS.into());
+    host
+}
+
+/// As the object says; then program by program, each global set and each data section made larger.
+fn load_planned(object: &Object<'_>, host: Host) {
+    let mut loader = Loader::on(object, host);
+    planned(&loader);
+    for global in loader.globals().into_iter().filter(|g| g.size < 1 << 20).take(50) {
+        let _set = loader.set_global_bytes(&global.name, &vec![0xa5; global.size]).is_ok();
+    }
+    planned(&loader);
+    let name = |p: &core_relo_loader::object::Program<'_>| String::from_utf8_lossy(p.name).into_owned();
+    let programs: Vec<_> = object.programs().iter().filter(|p| !p.is_subprogram).map(name).collect();
+    for program in programs.iter().take(5) {
+        let mut alone = Loader::on(object, loader.host().clone());
+        alone.only([program.as_str()]);
+        for section in object.data_sections().iter().take(5) {
+            let size = u32::try_from(section.size).unwrap_or_default().saturating_mul(2).min(1 << 20);
+            alone.map(&String::from_utf8_lossy(section.name)).value_size = Some(size);
+        }
+        planned(&alone);
+    }
+}
+
+fn planned(loader: &Loader<'_, '_>) {
+    match loader.plan() {
+        Ok(plan) => whole(&plan),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// A plan refers to nothing that it does not have.
+fn whole(plan: &LoadPlan) {
+    use core_relo_loader::load_plan::{FixupOf, SlotPlan};
+    assert!(plan.maps.is_empty() || !plan.to_string().is_empty());
+    for program in &plan.programs {
+        let insns = program.insns.len() / 8;
+        assert_eq!(program.insns.len() % 8 + program.func_info.len() % 8 + program.line_info.len() % 16, 0);
+        for fixup in &program.fixups {
+            assert!((fixup.insn as usize) < insns);
+            match fixup.of {
+                FixupOf::Map(at) => assert!(plan.maps[at].autocreate),
+                FixupOf::Module(at) => assert!(at < plan.modules.len()),
+                _ => {}
+            }
+        }
+    }
+    for map in &plan.maps {
+        if map.role.is_data() {
+            assert_eq!(map.data.len(), map.value_size as usize);
+        }
+        for slot in map.slots.values() {
+            assert!(!matches!(slot, SlotPlan::Map(at) if *at >= plan.maps.len()));
+        }
+    }
+    if let Some(btf) = &plan.btf {
+        walk(&Btf::parse(btf.as_slice()).expect("what is made for the kernel can be read"));
+    }
 }
 
 fn two(data: &[u8]) -> Option<(&[u8], &[u8])> {

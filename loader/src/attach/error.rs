@@ -1,6 +1,6 @@
 //! Why a program is not attached.
 
-use crate::sys::Errno;
+use crate::{privileges, sys::Errno};
 use core::fmt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -105,11 +105,9 @@ impl Hint {
     const EXISTS: Self = Self("something is pinned there already: remove it, or pin elsewhere");
 
     /// What usually helps against an error of bpf(2).
-    pub const fn of(errno: Errno) -> Self {
+    pub fn of(errno: Errno) -> Self {
         Self(match errno.0 {
-            libc::EPERM | libc::EACCES => {
-                "needs CAP_BPF, and CAP_PERFMON for tracing or CAP_NET_ADMIN for networking; or a kernel policy forbids it"
-            }
+            libc::EPERM | libc::EACCES => privileges::lacking(),
             libc::EMFILE => "this process has too many files open: raise RLIMIT_NOFILE (`ulimit -n`)",
             libc::ENFILE => "the system has too many files open: raise fs.file-max",
             libc::ENOSYS => "this kernel was built without bpf(2)",

@@ -104,7 +104,7 @@ pub fn open_perf_counter(
 }
 
 /// What helps if perf events are refused.
-pub(super) const fn denied(errno: Errno) -> Hint {
+pub(super) fn denied(errno: Errno) -> Hint {
     match errno.0 {
         libc::EPERM | libc::EACCES => Hint("needs CAP_PERFMON, or a lower kernel.perf_event_paranoid"),
         _ => Hint::of(errno),

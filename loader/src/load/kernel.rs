@@ -6,7 +6,7 @@ use crate::{
 };
 use std::{
     fs::File,
-    os::fd::{BorrowedFd, OwnedFd},
+    os::fd::{AsRawFd as _, BorrowedFd, OwnedFd},
     path::Path,
 };
 
@@ -24,7 +24,7 @@ pub trait Kernel {
     fn btf_by_id(&self, id: u32) -> Result<OwnedFd, Errno>;
     /// Makes a map.
     fn map_create(&self, map: &MapCreate<'_>) -> Result<OwnedFd, Errno>;
-    /// Says what a map is.
+    /// Says what a map is; `EINVAL` of what is none.
     fn map_info(&self, map: BorrowedFd<'_>) -> Result<MapInfo, Errno>;
     /// Writes an element.
     fn map_update(&self, map: BorrowedFd<'_>, key: &[u8], value: &[u8]) -> Result<(), Errno>;
@@ -49,7 +49,7 @@ pub trait Kernel {
 
 /// The running kernel.
 #[derive(Clone, Copy, Debug, Default)]
-#[non_exhaustive]
+#[expect(clippy::exhaustive_structs, reason = "callers name it: `load(&plan, &Running)`")]
 pub struct Running;
 
 impl Kernel for Running {
@@ -74,7 +74,7 @@ impl Kernel for Running {
     }
 
     fn map_info(&self, map: BorrowedFd<'_>) -> Result<MapInfo, Errno> {
-        sys::map_info(&map)
+        if is_map(map) { sys::map_info(&map) } else { Err(Errno(libc::EINVAL)) }
     }
 
     fn map_update(&self, map: BorrowedFd<'_>, key: &[u8], value: &[u8]) -> Result<(), Errno> {
@@ -123,4 +123,11 @@ impl Kernel for Running {
     fn unpin(&self, path: &Path) -> Result<(), Errno> {
         std::fs::remove_file(path).map_err(|e| Errno::of(&e))
     }
+}
+
+/// Whether a descriptor is one of a map: the kernel tells of programs and links by the same request, in other words. Without
+/// `/proc` it is taken to be.
+fn is_map(fd: BorrowedFd<'_>) -> bool {
+    let link = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()));
+    link.map_or(true, |to| to.as_os_str() == "anon_inode:bpf-map")
 }

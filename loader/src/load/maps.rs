@@ -48,7 +48,7 @@ impl<K: Kernel> Loading<'_, K> {
                 Err(Errno(libc::EEXIST)) => {
                     let theirs = self.pinned(map, path)?;
                     made.fd = Some(theirs.ok_or_else(|| self.pin_error(map, path, Errno(libc::ENOENT)))?);
-                    made.is_reused = true;
+                    (made.is_reused, made.arena) = (true, None);
                 }
                 Err(errno) => return Err(self.pin_error(map, path, errno)),
             }
@@ -109,6 +109,7 @@ impl<K: Kernel> Loading<'_, K> {
     fn fill(&self, map: &MapPlan, fd: BorrowedFd<'_>, made: &mut LoadedMap) -> Result<(), LoadError> {
         let failed = |errno| self.map_error(map, "filling it", errno);
         match (map.role, map.known_type()) {
+            (role, _) if role.is_data() && map.data.is_empty() => {}
             (role, _) if role.is_data() => {
                 self.kernel.map_update(fd, 0u32.as_bytes(), &map.data).map_err(failed)?;
             }
@@ -153,7 +154,15 @@ impl<K: Kernel> Loading<'_, K> {
             Err(Errno(libc::ENOENT)) => return Ok(None),
             Err(errno) => return Err(self.pin_error(map, path, errno)),
         };
-        let mut info = self.kernel.map_info(fd.as_fd()).map_err(|errno| self.pin_error(map, path, errno))?;
+        let mut info = match self.kernel.map_info(fd.as_fd()) {
+            Ok(info) => info,
+            Err(errno @ Errno(libc::EINVAL)) => {
+                let hint =
+                    "what is pinned there is no map: remove the pin, or give the map another name or pin";
+                return Err(self.pin_hint(map, path, errno, LoadHint(hint.into())));
+            }
+            Err(errno) => return Err(self.pin_error(map, path, errno)),
+        };
         if matches!(map.known_type(), Some(MapType::Devmap | MapType::DevmapHash)) {
             info.map_flags &= !READ_ONLY_PROG;
         }
@@ -197,6 +206,11 @@ impl<K: Kernel> Loading<'_, K> {
             libc::EROFS => LoadHint("that bpffs is mounted read-only".into()),
             _ => Hint::of(errno).into(),
         };
+        self.pin_hint(map, path, errno, hint)
+    }
+
+    #[cold]
+    fn pin_hint(&self, map: &MapPlan, path: &Path, errno: Errno, hint: LoadHint) -> LoadError {
         let (object, map) = (self.loaded.name.clone(), map.name.clone());
         LoadError::Pin { object, map, path: path.to_path_buf(), errno, hint }
     }

@@ -10,6 +10,8 @@ mod kernel;
 mod loaded;
 mod maps;
 mod programs;
+#[cfg(test)]
+mod tests;
 mod verifier;
 
 pub use error::{LoadError, LoadHint};
@@ -19,11 +21,10 @@ pub use verifier::{Meaning, Refused};
 
 use crate::{
     attach::Hint,
-    features::{Feature, Features},
     load_plan::{LoadPlan, TokenSource},
     sys::{BtfLoad, Errno},
 };
-use std::{path::Path, sync::OnceLock};
+use std::{os::fd::OwnedFd, path::Path, sync::OnceLock};
 
 /// Where libbpf looks for a bpffs that delegates.
 const DEFAULT_BPFFS: &str = "/sys/fs/bpf";
@@ -39,7 +40,7 @@ pub fn load(plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> 
         programs: Vec::new(),
         modules: Vec::new(),
         token: None,
-        globals: Vec::new(),
+        globals: plan.globals.clone(),
         usdt: OnceLock::new(),
     };
     let mut loading = Loading { kernel, loaded };
@@ -52,6 +53,47 @@ pub fn load(plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> 
     }
 }
 
+/// A BPF token, if it is wanted and to be had (libbpf: `bpf_object_prepare_token`).
+pub(crate) fn token(
+    object: &str,
+    source: &TokenSource,
+    kernel: &impl Kernel,
+) -> Result<Option<OwnedFd>, LoadError> {
+    let (path, is_wanted) = match source {
+        TokenSource::Off => return Ok(None),
+        TokenSource::Auto => (Path::new(DEFAULT_BPFFS), false),
+        TokenSource::Path(path) => (path.as_path(), true),
+    };
+    match kernel.token(path) {
+        Ok(token) => Ok(Some(token)),
+        Err(errno) if is_wanted => Err(LoadError::Kernel {
+            object: object.to_owned(),
+            what: format!("BPF token from {}", path.display()),
+            errno,
+            hint: LoadHint(token_hint(errno).to_owned()),
+        }),
+        Err(errno) => {
+            log::debug!("no BPF token from {}: {errno}", path.display());
+            Ok(None)
+        }
+    }
+}
+
+/// `bpf_token_create` in the kernel.
+fn token_hint(errno: Errno) -> &'static str {
+    match errno.0 {
+        libc::ENOENT => {
+            "is it there, and mounted with `delegate_cmds`, `delegate_maps`, `delegate_progs`, `delegate_attachs`?"
+        }
+        libc::EPERM => "the bpffs has to be of this process's user namespace, in which it needs CAP_BPF",
+        libc::EOPNOTSUPP => {
+            "tokens are for processes in a user namespace: outside of one, capabilities are enough"
+        }
+        libc::EINVAL | libc::ENOTDIR => "it has to be the root of a bpffs, on a kernel from 6.9",
+        _ => "",
+    }
+}
+
 /// A load half way.
 struct Loading<'k, K> {
     kernel: &'k K,
@@ -61,7 +103,10 @@ struct Loading<'k, K> {
 impl<K: Kernel> Loading<'_, K> {
     fn all(&mut self, plan: &LoadPlan) -> Result<(), LoadError> {
         self.token(plan)?;
-        if needs_memlock() {
+        if let Some(errno) = plan.not_asked {
+            return Err(self.error("the kernel lets this process load nothing".into(), errno));
+        }
+        if plan.raise_memlock_limit {
             // A limit that cannot be raised may still be high enough.
             if let Err(errno) = self.kernel.raise_memlock_limit() {
                 log::info!("the limit on locked memory stays: {errno}");
@@ -79,20 +124,8 @@ impl<K: Kernel> Loading<'_, K> {
         self.programs_in_maps()
     }
 
-    /// libbpf: `bpf_object_prepare_token`.
     fn token(&mut self, plan: &LoadPlan) -> Result<(), LoadError> {
-        let (path, is_wanted) = match &plan.token {
-            TokenSource::Off => return Ok(()),
-            TokenSource::Auto => (Path::new(DEFAULT_BPFFS), false),
-            TokenSource::Path(path) => (path.as_path(), true),
-        };
-        match self.kernel.token(path) {
-            Ok(token) => self.loaded.token = Some(token),
-            Err(errno) if is_wanted => {
-                return Err(self.error(format!("BPF token from {}", path.display()), errno));
-            }
-            Err(errno) => log::debug!("no BPF token from {}: {errno}", path.display()),
-        }
+        self.loaded.token = token(&plan.name, &plan.token, self.kernel)?;
         Ok(())
     }
 
@@ -132,9 +165,4 @@ impl<K: Kernel> Loading<'_, K> {
     fn error(&self, what: String, errno: Errno) -> LoadError {
         LoadError::Kernel { object: self.loaded.name.clone(), what, errno, hint: Hint::of(errno).into() }
     }
-}
-
-/// Whether this kernel charges maps and programs to the limit on locked memory; asked once, as it costs a program.
-fn needs_memlock() -> bool {
-    !Features::running().has(Feature::MemcgAccounting)
 }

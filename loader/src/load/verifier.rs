@@ -53,7 +53,8 @@ pub enum Meaning {
 impl Refused {
     /// Reads what the verifier said of a program.
     pub(super) fn new(plan: &LoadPlan, program: &ProgramPlan, errno: Errno, log: String) -> Self {
-        let insn = last_insn(&log);
+        // What the verifier said of a program that was refused for other reasons says nothing about them.
+        let insn = last_insn(&log).filter(|_| !is_out_of_room(errno));
         let source = insn.and_then(|at| source_of(plan, program, at));
         let meaning = meaning(plan, program, &log, insn);
         let hint = hint(program, errno, &log);
@@ -71,6 +72,9 @@ impl Refused {
 
     /// The verifier's last lines that say something about the refusal.
     pub fn last_lines(&self) -> Vec<&str> {
+        if is_out_of_room(self.errno) {
+            return Vec::new();
+        }
         let is_noise = |line: &&str| {
             let line = line.trim();
             line.is_empty()
@@ -108,7 +112,11 @@ impl fmt::Display for Refused {
                 )?;
             }
             None => {
-                for line in self.last_lines() {
+                let lines = self.last_lines();
+                if lines.is_empty() && self.source.is_none() && !self.hint.is_empty() {
+                    return write!(f, " ({})", self.hint);
+                }
+                for line in lines {
                     write!(f, "\n   | {line}")?;
                 }
             }
@@ -124,7 +132,8 @@ impl fmt::Display for Refused {
 fn last_insn(log: &str) -> Option<u32> {
     let number = |line: &str| {
         let (number, rest) = line.split_once(": (")?;
-        rest.get(2..3).filter(|c| *c == ")")?;
+        let [high, low, b')', ..] = rest.as_bytes() else { return None };
+        (high.is_ascii_hexdigit() && low.is_ascii_hexdigit()).then_some(())?;
         number.parse().ok()
     };
     log.lines().rev().find_map(number)
@@ -162,11 +171,19 @@ fn meaning(plan: &LoadPlan, program: &ProgramPlan, log: &str, insn: Option<u32>)
     nth(POISON_MAP).and_then(|n| plan.maps.get(n)).map(|m| Meaning::Map(m.name.clone()))
 }
 
+/// Whether a refusal is not about the program, but about what this process may have.
+fn is_out_of_room(errno: Errno) -> bool {
+    matches!(errno.0, libc::EMFILE | libc::ENFILE)
+}
+
 fn hint(program: &ProgramPlan, errno: Errno, log: &str) -> String {
     let said = |text: &str| log.contains(text);
     match errno.0 {
-        libc::EPERM if log.trim().is_empty() => Hint::of(errno).0.to_owned(),
-        libc::E2BIG if said("processed") => {
+        libc::EPERM | libc::EACCES if log.trim().is_empty() => Hint::of(errno).0.to_owned(),
+        _ if said("the call stack of ") || said("recursive call") => {
+            "its functions call each other too deep (8 are the most), or a function calls itself: BPF has no recursion".into()
+        }
+        _ if (errno.0 == libc::E2BIG && said("processed")) || said("jumps is too complex") => {
             "the verifier gave up: the program is too complex; bound its loops, or split it by tail calls or global functions".into()
         }
         libc::EINVAL if log.trim().is_empty() => format!(

@@ -61,7 +61,9 @@ pub enum TargetError {
         cause: BtfError,
     },
     /// The running kernel shows no BTF, and none of the files that might hold it is there.
-    #[error("the running kernel {release} has no BTF in /sys/kernel/btf, and no vmlinux image was found")]
+    #[error(
+        "the running kernel {release} has no BTF in /sys/kernel/btf, and no vmlinux image was found: it has to be built with CONFIG_DEBUG_INFO_BTF=y, or its types given in a file"
+    )]
     NoKernelBtf {
         /// Its release, `uname -r`.
         release: String,

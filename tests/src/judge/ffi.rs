@@ -7,6 +7,7 @@ use libbpf_sys as sys;
 use std::{
     cell::RefCell,
     ffi::{CStr, c_char, c_int, c_void},
+    os::fd::BorrowedFd,
     ptr,
     rc::Rc,
     sync::Once,
@@ -327,6 +328,68 @@ pub fn prepare(object: &[u8], target: &CStr) -> Result<Vec<Prepared>, i32> {
         sys::bpf_object__close(raw);
         all
     }
+}
+
+/// An object that libbpf loaded; dropping it closes it.
+#[derive(Debug)]
+pub struct LoadedByLibbpf(*mut sys::bpf_object);
+
+/// `bpf_object__load` on this kernel. Nothing is pinned.
+pub fn load(object: &[u8]) -> Result<LoadedByLibbpf, i32> {
+    let options = sys::bpf_object_open_opts {
+        sz: size_of::<sys::bpf_object_open_opts>() as _,
+        object_name: c"judged".as_ptr(),
+        ..Default::default()
+    };
+    // SAFETY: libbpf copies what it needs of object and options; the object is closed when `loaded` goes.
+    unsafe {
+        let raw = sys::bpf_object__open_mem(object.as_ptr().cast(), object.len() as _, &options);
+        if raw.is_null() {
+            return Err(-std::io::Error::last_os_error().raw_os_error().unwrap_or_default());
+        }
+        let loaded = LoadedByLibbpf(raw);
+        for map in maps(raw) {
+            sys::bpf_map__set_pin_path(map, ptr::null());
+        }
+        match sys::bpf_object__load(raw) {
+            0 => Ok(loaded),
+            error => Err(error),
+        }
+    }
+}
+
+impl LoadedByLibbpf {
+    /// Its maps that were created, in order.
+    pub fn maps(&self) -> Vec<BorrowedFd<'_>> {
+        // SAFETY: the object is open, and its maps with it.
+        maps(self.0).into_iter().filter_map(|map| open(unsafe { sys::bpf_map__fd(map) })).collect()
+    }
+
+    /// Its programs that were loaded, in order.
+    pub fn programs(&self) -> Vec<BorrowedFd<'_>> {
+        // SAFETY: the object is open, and its programs with it.
+        programs(self.0).into_iter().filter_map(|p| open(unsafe { sys::bpf_program__fd(p) })).collect()
+    }
+}
+
+impl Drop for LoadedByLibbpf {
+    fn drop(&mut self) {
+        // SAFETY: it came from bpf_object__open_mem and is closed once.
+        unsafe { sys::bpf_object__close(self.0) }
+    }
+}
+
+/// A descriptor that libbpf holds as long as the object is open, if it is one.
+fn open<'o>(fd: c_int) -> Option<BorrowedFd<'o>> {
+    // SAFETY: callers bind it to the object's lifetime.
+    (fd >= 0).then(|| unsafe { BorrowedFd::borrow_raw(fd) })
+}
+
+fn maps(object: *mut sys::bpf_object) -> Vec<*mut sys::bpf_map> {
+    // SAFETY: the object is open; NULL starts the walk and ends it.
+    let next = |after| unsafe { sys::bpf_object__next_map(object, after) };
+    let first = next(ptr::null_mut());
+    std::iter::successors(Some(first), |map| Some(next(*map))).take_while(|m| !m.is_null()).collect()
 }
 
 fn programs(object: *mut sys::bpf_object) -> Vec<*mut sys::bpf_program> {

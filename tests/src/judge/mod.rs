@@ -11,7 +11,7 @@ mod linker;
 mod object;
 mod relocate;
 
-pub use ffi::{Btf, Prepared, Values, logged, prepare};
+pub use ffi::{Btf, LoadedByLibbpf, Prepared, Values, load, logged, prepare};
 pub use linker::{link, open};
 pub use object::JudgedObject;
 pub use relocate::{JudgedTarget, records};

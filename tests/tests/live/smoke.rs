@@ -1,7 +1,12 @@
 //! bpf(2) works at all: a program of two instructions, by hand.
 
-use super::harness::{Bpffs, Census, in_vm, live};
-use core_relo_loader::sys::{self, ProgLoad, TestRun};
+use super::harness::{Bpffs, Census, Need, in_vm, live, object};
+use core_relo::Endian;
+use core_relo_loader::{
+    Loader,
+    object::Object,
+    sys::{self, ProgLoad, TestRun},
+};
 use std::os::fd::OwnedFd;
 
 const SOCKET_FILTER: u32 = 1;
@@ -27,6 +32,25 @@ fn two_instructions_load_and_run() {
     assert_eq!((info.prog_type, info.name().as_str()), (SOCKET_FILTER, "smoke"));
     let mut run = TestRun { data_in: &[0; 64], ..TestRun::default() };
     assert_eq!(sys::prog_test_run(&prog, &mut run).unwrap().retval, 7);
+}
+
+#[test]
+fn a_program_writes_to_the_context_it_is_run_on() {
+    let Some(_live) = live("smoke::a_program_writes_to_the_context_it_is_run_on", &[Need::Kernel(5, 14)])
+    else {
+        return;
+    };
+    let bytes = object("syscall");
+    let object = Object::parse(&bytes).unwrap();
+    let loaded = Loader::new(&object).load().unwrap();
+    let context = [2, 3, 0].map(|n| Endian::native().u64_bytes(n)).concat();
+    let mut after = [0; 24];
+    // Without room for it, what the program writes goes nowhere.
+    for ctx_out in [&mut [][..], &mut after[..]] {
+        let mut run = TestRun { ctx_in: &context, ctx_out, ..TestRun::default() };
+        sys::prog_test_run(loaded.program("add").unwrap(), &mut run).unwrap();
+    }
+    assert_eq!(after[16..], Endian::native().u64_bytes(5));
 }
 
 #[test]

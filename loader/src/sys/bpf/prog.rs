@@ -1,11 +1,15 @@
 //! Programs: loading, test runs, what they print.
 
 use super::{
-    Cmd, OBJ_NAME_LEN, address, address_mut, attr, call, call_done, call_fd, count, fd, object_name, opt_fd,
+    Cmd, OBJ_NAME_LEN, address, address_mut, attr, call, call_done, call_fd, count, fd, info::prog_info,
+    object_name, opt_fd,
 };
 use crate::sys::Errno;
 use core::time::Duration;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
+
+/// `BPF_PROG_TYPE_SYSCALL`
+const SYSCALL: u32 = 31;
 
 /// `BPF_F_TOKEN_FD` of `prog_flags`.
 const TOKEN: u32 = 1 << 16;
@@ -128,7 +132,7 @@ pub struct TestRun<'a> {
     pub data_out: &'a mut [u8],
     /// The context.
     pub ctx_in: &'a [u8],
-    /// Room for the context after the run.
+    /// Room for the context after the run. Programs of type syscall write in place; theirs is put here, too, as far as it fits.
     pub ctx_out: &'a mut [u8],
     /// How often; 0 counts as once. Not all types take it.
     pub repeat: u32,
@@ -158,17 +162,22 @@ pub struct TestRunResult {
 
 /// Runs a program.
 pub fn prog_test_run(prog: impl AsFd, run: &mut TestRun<'_>) -> Result<TestRunResult, Errno> {
+    let prog = prog.as_fd();
+    // Of some types the kernel writes the context back to where it was.
+    let mut context = run.ctx_in.to_vec();
+    let in_place = !run.ctx_out.is_empty() && prog_info(&prog)?.prog_type == SYSCALL;
+    let ctx_out: &mut [u8] = if in_place { &mut [] } else { run.ctx_out };
     let mut attr = TestAttr {
-        prog_fd: fd(prog.as_fd()),
+        prog_fd: fd(prog),
         data_size_in: count(run.data_in)?,
         data_size_out: count(run.data_out)?,
         data_in: address(run.data_in),
         data_out: address_mut(run.data_out),
         repeat: run.repeat,
-        ctx_size_in: count(run.ctx_in)?,
-        ctx_size_out: count(run.ctx_out)?,
-        ctx_in: address(run.ctx_in),
-        ctx_out: address_mut(run.ctx_out),
+        ctx_size_in: count(&context)?,
+        ctx_size_out: count(ctx_out)?,
+        ctx_in: address_mut(&mut context),
+        ctx_out: address_mut(ctx_out),
         flags: run.flags,
         cpu: run.cpu,
         batch_size: run.batch_size,
@@ -179,6 +188,10 @@ pub fn prog_test_run(prog: impl AsFd, run: &mut TestRun<'_>) -> Result<TestRunRe
         Err(Errno(libc::ENOSPC)) if !run.data_out.is_empty() => true,
         Err(e) => return Err(e),
     };
+    if in_place {
+        run.ctx_out.iter_mut().zip(&context).for_each(|(to, from)| *to = *from);
+        attr.ctx_size_out = attr.ctx_size_in;
+    }
     Ok(TestRunResult {
         retval: attr.retval,
         duration: Duration::from_nanos(attr.duration.into()),

@@ -1,0 +1,117 @@
+//! What the running kernel refuses, in words for whoever has to mend it.
+
+use super::LoadError;
+use crate::{
+    Loader,
+    made::{Made, call, exit, returns},
+    object::Object,
+    sys::Errno,
+};
+
+/// Why the running kernel does not load an object; none (and a word about it) if it loads nothing at all here.
+fn refused(made: Made) -> Option<LoadError> {
+    let mut m = Made::new();
+    m.program("main", "socket", &returns(0));
+    if let Some(e) = error_of(m) {
+        println!("SKIP: nothing can be loaded here: {e}");
+        return None;
+    }
+    let refused = error_of(made);
+    assert!(refused.is_some(), "it was loaded");
+    refused
+}
+
+fn error_of(made: Made) -> Option<LoadError> {
+    let bytes = made.bytes();
+    let object = Object::parse(&bytes).unwrap();
+    Loader::new(&object).name("bad").load().err()
+}
+
+fn map(numbers: &[(&str, u32)]) -> Made {
+    let mut m = Made::new();
+    m.map("table", numbers, None);
+    m.program("main", "socket", &returns(0));
+    m
+}
+
+#[test]
+fn maps_that_no_kernel_makes() {
+    type Case<'c> = (&'c [(&'c str, u32)], i32, &'c str);
+    let cases: [Case<'_>; 6] = [
+        (
+            &[("type", 999), ("max_entries", 1), ("key_size", 4), ("value_size", 4)],
+            libc::EINVAL,
+            "999 is no map type that this loader knows",
+        ),
+        (
+            &[("type", 1), ("max_entries", 1), ("key_size", 4)],
+            libc::EINVAL,
+            "its definition says no value, or one of size 0",
+        ),
+        (&[("type", 1), ("max_entries", 1), ("value_size", 4)], libc::EINVAL, "its definition says no key"),
+        (
+            &[("type", 1), ("key_size", 4), ("value_size", 4)],
+            libc::EINVAL,
+            "its definition says no max_entries",
+        ),
+        (
+            &[("type", 2), ("max_entries", 1), ("key_size", 8), ("value_size", 4)],
+            libc::EINVAL,
+            "probably does not know maps of type BPF_MAP_TYPE_ARRAY, or not with these sizes or flags 0x0",
+        ),
+        (
+            &[("type", 2), ("max_entries", u32::MAX), ("key_size", 4), ("value_size", 1 << 30)],
+            libc::E2BIG,
+            "its keys or values are larger, or its entries more, than the kernel takes",
+        ),
+    ];
+    for (numbers, errno, hint) in cases {
+        let Some(error) = refused(map(numbers)) else { return };
+        let text = error.to_string();
+        // How large a map is too large, and in what words, differs from kernel to kernel.
+        let is_size = errno == libc::E2BIG && error.errno() == Some(Errno(libc::ENOMEM));
+        assert!(error.errno() == Some(Errno(errno)) || is_size, "{text}");
+        assert!(text.starts_with("bad: map `table`: creating it: ") && !text.contains('\n'), "{text}");
+        assert!(text.contains(hint) || is_size, "{text}");
+    }
+}
+
+#[test]
+fn functions_that_call_themselves_are_said_to() {
+    for around in [0, 2] {
+        let mut m = Made::new();
+        // a calls itself, or b, which calls a.
+        let code = if around == 0 { vec![call(-1), exit()] } else { vec![call(1), exit(), call(-3), exit()] };
+        let text = m.code(".text", &code);
+        let a = m.function("a", text, 0, 2);
+        if around > 0 {
+            m.function("b", text, 2, 2);
+        }
+        let main = m.program("main", "socket", &[call(-1), exit()]);
+        m.refer(main, 0, a, true);
+        let Some(error) = refused(m) else { return };
+        let text = error.to_string();
+        assert!(text.starts_with("bad: program `main` (section socket): refused by the kernel: "), "{text}");
+        assert!(text.contains("BPF has no recursion"), "{text}");
+    }
+}
+
+#[test]
+fn a_refusal_without_a_word_from_the_verifier_is_one_line() {
+    let mut m = Made::new();
+    m.program("main", "socket", &returns(0));
+    let bytes = m.bytes();
+    let object = Object::parse(&bytes).unwrap();
+    let mut loader = Loader::new(&object).name("bad");
+    loader.program("main").flags = 1 << 31;
+    match loader.load() {
+        Ok(_) => panic!("no kernel knows the flag"),
+        Err(e) if e.errno() == Some(Errno(libc::EPERM)) => println!("SKIP: nothing can be loaded here: {e}"),
+        Err(e) => {
+            let text = e.to_string();
+            let expected = "bad: program `main` (section socket): refused by the kernel: EINVAL: Invalid argument (without \
+                            a word from the verifier: this kernel probably does not know programs of type ";
+            assert!(text.starts_with(expected) && !text.contains('\n'), "{text}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Tables of programs that a kernel subsystem calls.
+#![expect(clippy::arithmetic_side_effects, reason = "places within bytes the tests made themselves")]
+
+use crate::{
+    load_plan::{Host, LoadPlan, MapRole},
+    made::{Made, kernel, returns},
+};
+use core_relo::{
+    Endian,
+    btf::{Btf, Kind},
+};
+use object::SectionKind;
+
+/// The kernel's `struct ops`: `number` at 0, `first` at 8, `second` at 16, and where it stands in a map's value: at 64.
+fn host() -> Host {
+    kernel(|b| {
+        let int = b.int("int", 4, 1);
+        let proto = b.func_proto(int, &[]);
+        let pointer = b.pointer(proto);
+        let data = b.pointer(int);
+        let ops = b.structure(
+            "ops",
+            32,
+            &[("number", int, 0), ("first", pointer, 64), ("second", pointer, 128), ("data", data, 192)],
+        );
+        let common = b.structure("bpf_struct_ops_common_value", 8, &[]);
+        b.structure("bpf_struct_ops_ops", 128, &[("common", common, 0), ("data", ops, 512)]);
+    })
+}
+
+/// A table in a section: its members by name, in order, each of 8 bytes: a number, or the program that stands there.
+fn table(section: &str, structure: &str, members: &[(&str, Result<u32, &str>)]) -> Made {
+    let mut m = Made::new();
+    let int = m.int;
+    let proto = m.types.func_proto(int, &[]);
+    let pointer = m.types.pointer(proto);
+    let (mut bytes, mut fields, mut programs) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, value) in members {
+        let at = u32::try_from(bytes.len()).unwrap();
+        match value {
+            Ok(number) => {
+                fields.push((*name, int, at * 8));
+                Endian::native().put_u32(&mut bytes, *number);
+                bytes.extend([0; 4]);
+            }
+            Err(program) => {
+                fields.push((*name, pointer, at * 8));
+                programs.push((u64::from(at), *program));
+                bytes.extend([0; 8]);
+            }
+        }
+    }
+    let size = u32::try_from(bytes.len()).unwrap();
+    let ty = m.types.structure(structure, size, &fields);
+    let var = m.types.var("mine", ty, 1);
+    m.types.datasec(section, 0, &[(var, 0, size)]);
+    let data = m.section(section, SectionKind::Data, &bytes);
+    m.symbol("mine", object::SymbolKind::Data, data, 0, size.into());
+    for (at, program) in programs {
+        let code = m.code(&format!("struct_ops/{program}"), &returns(0));
+        let symbol = m.function(program, code, 0, 2);
+        m.reloc(data, at, symbol, 2);
+    }
+    m
+}
+
+fn programs(plan: &LoadPlan) -> Vec<(&str, u32, u32)> {
+    plan.programs.iter().map(|p| (p.name.as_str(), p.attach.btf_id, p.attach_type)).collect()
+}
+
+#[test]
+fn members_are_matched_by_name_and_programs_are_loaded_for_them() {
+    let members = [("second", Err("two")), ("number", Ok(7)), ("first", Err("one"))];
+    let plan = table(".struct_ops.link", "ops___mine", &members).plan_on(host(), |_| {}).unwrap();
+    let map = &plan.maps[0];
+    assert_eq!((map.name.as_str(), map.role, map.map_flags), ("mine", MapRole::StructOps, 1 << 13));
+    assert_eq!((map.value_size, map.kernel_value_type, map.value_type), (128, 7, 0));
+    assert_eq!(map.programs, [(64 + 16, 0), (64 + 8, 1)]);
+    let mut value = vec![0; 128];
+    value[64..68].copy_from_slice(&Endian::native().u32_bytes(7));
+    assert_eq!(map.data, value);
+    // The struct is the kernel's type 5; `first` is its member 1.
+    assert_eq!(programs(&plan), [("two", 5, 2), ("one", 5, 1)]);
+    assert!(plan.btf_is_mandatory);
+}
+
+#[test]
+fn members_the_kernel_lacks_have_to_be_0() {
+    let plan = table(".struct_ops", "ops", &[("newer", Ok(0)), ("number", Ok(1))]).plan_on(host(), |_| {});
+    assert_eq!(plan.unwrap().maps[0].map_flags, 0);
+    let said = table(".struct_ops", "ops", &[("newer", Ok(3))]).error_on(host());
+    assert_eq!(
+        said,
+        "map `mine`: member `newer`: the kernel's struct ops has no such member, and it is not 0 here"
+    );
+    let said = table(".struct_ops", "ops", &[("newer", Err("one"))]).error_on(host());
+    assert!(said.contains("member `newer`"), "{said}");
+}
+
+#[test]
+fn members_of_another_kind_are_refused() {
+    let said = table(".struct_ops", "ops", &[("number", Err("one"))]).error_on(host());
+    assert_eq!(said, "map `mine`: member `number`: it is PTR here, INT in the kernel");
+    let said = table(".struct_ops", "ops", &[("data", Err("one"))]).error_on(host());
+    assert_eq!(said, "map `mine`: member `data`: the kernel's is no pointer to a function");
+}
+
+#[test]
+fn a_table_the_kernel_does_not_know_is_named() {
+    let said = table(".struct_ops", "others", &[("number", Ok(1))]).error_on(host());
+    assert_eq!(
+        said,
+        "map `mine`: this kernel has no struct_ops `others` (no struct bpf_struct_ops_others in its BTF or a module's)"
+    );
+    assert_eq!(
+        table(".struct_ops", "", &[("number", Ok(1))]).error_on(host()),
+        "map `mine`: a struct_ops table has to be a struct with a name"
+    );
+}
+
+#[test]
+fn an_optional_table_waits_and_its_programs_with_it() {
+    let optional = || table("?.struct_ops", "others", &[("first", Err("one"))]);
+    let plan = optional().plan_on(host(), |_| {}).unwrap();
+    assert!(!plan.maps[0].autocreate && plan.programs.is_empty());
+    assert_eq!(plan.skipped, [("one".to_owned(), "no struct_ops table that is created uses it")]);
+    let wanted = |m: Made| m.plan_on(host(), |loader| loader.map("mine").autocreate = Some(true));
+    assert!(wanted(optional()).is_err());
+    let plan = wanted(table("?.struct_ops", "ops", &[("first", Err("one"))])).unwrap();
+    assert_eq!(programs(&plan), [("one", 5, 1)]);
+    // The section's name is told as the kernel takes it.
+    let btf = Btf::parse(plan.btf.as_deref().unwrap()).unwrap();
+    assert!(btf.find(b"?.struct_ops", Kind::Datasec).is_some());
+}
+
+#[test]
+fn a_program_that_no_table_wants_is_named() {
+    let mut m = Made::new();
+    m.program("alone", "struct_ops/first", &returns(0));
+    assert_eq!(m.error_on(host()), "program `alone`: no struct_ops table that is created refers to it");
+    let m = table(".struct_ops", "ops", &[("first", Err("one"))]);
+    let plan = m.plan_on(host(), |loader| loader.map("mine").autocreate = Some(false)).unwrap();
+    assert!(plan.programs.is_empty());
+}

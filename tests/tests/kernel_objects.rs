@@ -1,0 +1,211 @@
+//! What libbpf makes of an object in the running kernel and what we make of it, told by the kernel itself: programs, maps and
+//! types are equal.
+
+#[cfg(not(all(feature = "libbpf", target_os = "linux")))]
+#[test]
+fn the_kernel_sees_no_difference() {
+    core_relo_tests::skip::skip("kernel_objects", "built without libbpf (cargo xtask test builds with it)");
+}
+
+#[cfg(all(feature = "libbpf", target_os = "linux"))]
+mod with_libbpf {
+    use core_relo::btf::Btf;
+    use core_relo_loader::{
+        Loader,
+        load::{Loaded, LoadedMap},
+        object::{MapType, Object},
+        sys::{self, Errno, MapFd, MapInfo, ProgInfo},
+        target::KernelTypes,
+    };
+    use core_relo_tests::{
+        artifacts,
+        judge::{self, LoadedByLibbpf},
+        skip::skip,
+    };
+    use std::{
+        collections::BTreeMap,
+        fs,
+        os::fd::{AsFd as _, AsRawFd as _, BorrowedFd},
+        path::Path,
+    };
+
+    #[derive(Default)]
+    struct Counts {
+        objects: usize,
+        programs: usize,
+        maps: usize,
+        /// Neither loads them, by the last thing libbpf said.
+        refused: BTreeMap<String, usize>,
+        disagreements: Vec<String>,
+    }
+
+    #[test]
+    fn the_kernel_sees_no_difference() {
+        let mut counts = Counts::default();
+        let _types = KernelTypes::running();
+        for path in artifacts::objects() {
+            object(&mut counts, &path);
+        }
+        let Counts { objects, programs, maps, refused, disagreements } = counts;
+        println!(
+            "{objects} objects that libbpf loads: {programs} programs and {maps} maps compared, {} disagreements",
+            disagreements.len()
+        );
+        for (what, times) in refused {
+            println!("loaded by neither, {times} times: {what}");
+        }
+        disagreements.iter().take(20).for_each(|text| println!("{text}"));
+        if objects == 0 {
+            skip("kernel_objects", "libbpf loads nothing here (it takes root)");
+        }
+        assert!(disagreements.is_empty());
+    }
+
+    fn object(counts: &mut Counts, path: &Path) {
+        let bytes = fs::read(path).unwrap();
+        let Ok(parsed) = Object::parse(&bytes) else { return };
+        if parsed.endian() != core_relo::Endian::native() {
+            return;
+        }
+        // Pins would make the second load use what the first made.
+        let (theirs, log) = judge::logged(|| judge::load(&bytes));
+        let mut loader = Loader::new(&parsed).name("judged");
+        for map in loader.plan().iter().flat_map(|plan| &plan.maps).filter(|m| m.pin.is_some()) {
+            loader.map(&map.name).pin = Some(None);
+        }
+        let ours = loader.load();
+        let name = path.display();
+        let (theirs, ours) = match (theirs, ours) {
+            (Ok(theirs), Ok(ours)) => (theirs, ours),
+            (Err(errno), Err(_)) => {
+                let last = log.lines().last().unwrap_or_default().trim_start_matches("libbpf: ");
+                *counts.refused.entry(format!("errno {} {last}", -errno)).or_default() += 1;
+                return;
+            }
+            (Ok(_), Err(error)) => {
+                counts.disagreements.push(format!("{name}: loaded by libbpf, refused here: {error}"));
+                return;
+            }
+            (Err(errno), Ok(_)) => {
+                let last = log.lines().last().unwrap_or_default();
+                counts.disagreements.push(format!("{name}: loaded here, refused by libbpf: {errno} {last}"));
+                return;
+            }
+        };
+        counts.objects += 1;
+        if let Err(what) = compare(counts, &theirs, &ours) {
+            counts.disagreements.push(format!("{name}: {what}"));
+        }
+    }
+
+    fn compare(counts: &mut Counts, theirs: &LoadedByLibbpf, ours: &Loaded) -> Result<(), String> {
+        let (their_maps, our_maps) = (theirs.maps(), ours.maps().iter().filter_map(LoadedMap::fd));
+        let our_maps: Vec<_> = our_maps.collect();
+        same("number of maps", &their_maps.len(), &our_maps.len())?;
+        for (theirs, ours) in their_maps.into_iter().zip(our_maps) {
+            same("map", &map(theirs)?, &map(ours)?)?;
+            same("what a map holds", &data(theirs)?, &data(ours)?)?;
+            same("whether a map is frozen", &is_frozen(theirs)?, &is_frozen(ours)?)?;
+            counts.maps += 1;
+        }
+        let (their_programs, our_programs) = (theirs.programs(), ours.programs());
+        same("number of programs", &their_programs.len(), &our_programs.len())?;
+        for (theirs, ours) in their_programs.into_iter().zip(our_programs) {
+            let name = ours.name();
+            let ours = ours.as_fd();
+            same(&format!("program {name}"), &program(theirs)?, &program(ours)?)?;
+            let lines = |of| sys::prog_lines(&of).map_err(|e| e.to_string());
+            same(&format!("records of program {name}"), &lines(theirs)?.functions, &lines(ours)?.functions)?;
+            let places =
+                |of| Ok::<_, String>(lines(of)?.lines.iter().map(|[at, ..]| *at).collect::<Vec<_>>());
+            same(&format!("lines of program {name}"), &places(theirs)?, &places(ours)?)?;
+            let (theirs, ours) = (btf_of(theirs)?, btf_of(ours)?);
+            if theirs != ours {
+                same(&format!("types of program {name}"), &types(theirs)?, &types(ours)?)?;
+                return Err(format!("types of program {name}: the same, in other bytes"));
+            }
+            counts.programs += 1;
+        }
+        Ok(())
+    }
+
+    fn same<T: PartialEq + std::fmt::Debug>(what: &str, theirs: &T, ours: &T) -> Result<(), String> {
+        if theirs == ours { Ok(()) } else { Err(format!("{what}: {theirs:?} by libbpf, {ours:?} here")) }
+    }
+
+    /// What is to be the same of a map.
+    fn map(fd: BorrowedFd<'_>) -> Result<(String, [u64; 12]), String> {
+        let info: MapInfo = sys::map_info(&fd).map_err(|e| e.to_string())?;
+        let numbers = [
+            info.map_type.into(),
+            info.key_size.into(),
+            info.value_size.into(),
+            info.max_entries.into(),
+            info.map_flags.into(),
+            info.map_extra,
+            info.ifindex.into(),
+            info.btf_vmlinux_value_type_id.into(),
+            info.btf_key_type_id.into(),
+            info.btf_value_type_id.into(),
+            u64::from(info.btf_id != 0),
+            info.btf_vmlinux_id.into(),
+        ];
+        Ok((info.name(), numbers))
+    }
+
+    /// The bytes of a map that holds variables.
+    fn data(fd: BorrowedFd<'_>) -> Result<Vec<u8>, String> {
+        let info = sys::map_info(&fd).map_err(|e| e.to_string())?;
+        if (info.map_type, info.max_entries) != (MapType::Array.number(), 1) {
+            return Ok(Vec::new());
+        }
+        let map = MapFd::new(fd.try_clone_to_owned().unwrap()).map_err(|e| e.to_string())?;
+        let mut bytes = vec![0; map.shape().value_size()];
+        sys::map_lookup(map.shape(), &[0; 4], &mut bytes, 0).map_err(|e| e.to_string())?;
+        Ok(bytes)
+    }
+
+    /// Whether user space cannot write to a map any more.
+    fn is_frozen(fd: BorrowedFd<'_>) -> Result<String, String> {
+        let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd()));
+        let text = text.map_err(|e| e.to_string())?;
+        let line = text.lines().find(|line| line.starts_with("frozen:"));
+        line.map(str::to_owned).ok_or_else(|| format!("no word of it in {text}"))
+    }
+
+    /// What is to be the same of a program.
+    fn program(fd: BorrowedFd<'_>) -> Result<(String, [u64; 11]), String> {
+        let info: ProgInfo = sys::prog_info(&fd).map_err(|e| e.to_string())?;
+        let numbers = [
+            info.prog_type.into(),
+            info.xlated_prog_len.into(),
+            info.nr_map_ids.into(),
+            info.gpl_compatible.into(),
+            info.ifindex.into(),
+            info.nr_func_info.into(),
+            info.nr_line_info.into(),
+            u64::from(info.btf_id != 0),
+            info.attach_btf_obj_id.into(),
+            info.attach_btf_id.into(),
+            info.verified_insns.into(),
+        ];
+        Ok((info.name(), numbers))
+    }
+
+    fn btf_of(fd: BorrowedFd<'_>) -> Result<Vec<u8>, String> {
+        let bytes = |fd: BorrowedFd<'_>| {
+            let id = sys::prog_info(&fd)?.btf_id;
+            if id == 0 { Ok(Vec::new()) } else { sys::btf_bytes(&sys::btf_fd_by_id(id)?) }
+        };
+        bytes(fd).map_err(|e: Errno| e.to_string())
+    }
+
+    /// A BTF's types in words.
+    fn types(bytes: Vec<u8>) -> Result<Vec<String>, String> {
+        if bytes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let btf = Btf::parse(bytes).map_err(|e| e.to_string())?;
+        Ok(btf.types().map(|ty| ty.raw().to_string()).collect())
+    }
+}

@@ -1,0 +1,153 @@
+//! Processes that may not do everything. Each is a child, since what a process may do cannot be given back, and since what the
+//! kernel can do is asked once for each process.
+
+use crate::live::harness::{live, object};
+use core_relo_loader::{Loader, load::LoadError, object::Object};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::{collections::BTreeSet, env, fs, os::fd::AsRawFd as _, process::Command};
+
+/// Says to the child which it is.
+const ROLE: &str = "CORE_RELO_CHILD";
+
+/// Runs this test program again for one role.
+fn child(role: &str) {
+    let Some(_live) = live(&format!("faults::limits {role}"), &[]) else { return };
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args([
+        "--exact",
+        "live::faults::limits::in_a_child",
+        "--ignored",
+        "--nocapture",
+        "--test-threads=1",
+    ]);
+    let out = command.env(ROLE, role).output().unwrap();
+    let said = String::from_utf8_lossy(&out.stdout);
+    println!("{said}");
+    assert!(out.status.success(), "{said}{}", String::from_utf8_lossy(&out.stderr));
+    assert!(said.contains("1 passed"), "{said}");
+}
+
+#[test]
+fn nobody_may_not_load() {
+    child("nobody");
+}
+
+#[test]
+fn files_may_run_out_at_any_place() {
+    child("files");
+}
+
+#[test]
+fn what_is_attached_is_detached_if_files_run_out() {
+    child("attach");
+}
+
+#[test]
+fn locked_memory_is_raised_where_it_has_to_be() {
+    child("memory");
+}
+
+#[test]
+#[ignore = "run by the others, in a process of its own"]
+fn in_a_child() {
+    match env::var(ROLE).as_deref() {
+        Ok("nobody") => nobody(),
+        Ok("files") => files(),
+        Ok("attach") => attach(),
+        Ok("memory") => memory(),
+        _ => println!("nothing to do: {ROLE} says no role"),
+    }
+}
+
+fn load(name: &str) -> Result<(), LoadError> {
+    let bytes = object(name);
+    let object = Object::parse(&bytes).unwrap();
+    Loader::new(&object).name(name).load().map(drop)
+}
+
+fn open() -> usize {
+    fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+fn nobody() {
+    let bytes = object("socket_filter");
+    let object = Object::parse(&bytes).unwrap();
+    let before = open();
+    rustix::thread::set_thread_uid(rustix::process::Uid::from_raw(65534)).unwrap();
+    let error = Loader::new(&object).name("socket_filter").load().expect_err("nobody may load nothing");
+    let text = error.to_string();
+    println!("{text}");
+    assert_eq!(
+        error.errno().map(|e| e.to_string()).as_deref(),
+        Some("EPERM: Operation not permitted"),
+        "{text}"
+    );
+    assert!(text.starts_with("socket_filter: ") && text.contains("CAP_BPF"), "{text}");
+    assert_eq!(open(), before);
+}
+
+/// With room for no more file, then one, and so on until the load comes to its end.
+fn files() {
+    // What the kernel can do, and what its types are, is known from here on.
+    let _types = core_relo_loader::target::KernelTypes::running();
+    for name in ["globals", "map_in_map", "tail_call", "subprograms"] {
+        if let Err(e) = load(name) {
+            println!("not loaded here: {e}");
+            continue;
+        }
+        let before = open();
+        let mut stages = BTreeSet::new();
+        let mut room = 0;
+        loop {
+            let bytes = object(name);
+            let object = Object::parse(&bytes).unwrap();
+            let loaded = with_room(room, || Loader::new(&object).name(name).load().map(drop));
+            assert_eq!(open(), before, "{name} with room for {room}");
+            let Err(error) = loaded else { break };
+            let text = error.to_string();
+            assert!(text.contains("RLIMIT_NOFILE") && !text.contains('\n'), "{text}");
+            stages.insert(text);
+            room += 1;
+            assert!(room < 64, "{stages:#?}");
+        }
+        println!("{name}: {room} files were too few; {stages:#?}");
+        assert!(stages.len() >= 2, "{stages:#?}");
+    }
+}
+
+/// Two programs that attach, and room for one link.
+fn attach() {
+    let bytes = object("tp_btf");
+    let object = Object::parse(&bytes).unwrap();
+    let loaded = match Loader::new(&object).name("tp_btf").load() {
+        Ok(loaded) => loaded,
+        Err(e) => return println!("not loaded here: {e}"),
+    };
+    assert_eq!(loaded.programs().len(), 2);
+    let before = open();
+    let error = with_room(1, || loaded.attach_all()).expect_err("no room").to_string();
+    println!("{error}");
+    assert!(error.contains("RLIMIT_NOFILE") && !error.contains('\n'), "{error}");
+    assert_eq!(open(), before);
+    assert_eq!(loaded.attach_all().unwrap().len(), 2);
+    assert_eq!(open(), before);
+}
+
+/// Does something with room for so many more files.
+fn with_room<T>(files: u64, run: impl FnOnce() -> T) -> T {
+    let whole = getrlimit(Resource::Nofile);
+    // The limit is one of numbers, and the next descriptor is the lowest that is free.
+    let next = rustix::io::dup(std::io::stdin()).unwrap().as_raw_fd();
+    let current = Some(u64::from(next.cast_unsigned()) + files);
+    setrlimit(Resource::Nofile, Rlimit { current, maximum: whole.maximum }).unwrap();
+    let done = run();
+    setrlimit(Resource::Nofile, whole).unwrap();
+    done
+}
+
+fn memory() {
+    // A kernel that counts by the limit lets a load raise it; the others do not look at it.
+    let whole = getrlimit(Resource::Memlock);
+    setrlimit(Resource::Memlock, Rlimit { current: Some(4096), maximum: whole.maximum }).unwrap();
+    load("globals").unwrap();
+}

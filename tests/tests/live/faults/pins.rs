@@ -1,0 +1,67 @@
+//! Places where maps cannot be pinned: each error says which and what to do, and the load leaves nothing.
+
+use crate::live::harness::{Bpffs, live, object};
+use core_relo_loader::{Loader, load::LoadError, object::Object};
+use rustix::mount::{MountFlags, mount_remount};
+use std::{env, fs, path::Path, process};
+
+fn load(name: &str, pins: &Path, entries: u32) -> Result<core_relo_loader::load::Loaded, LoadError> {
+    let bytes = object(name);
+    let object = Object::parse(&bytes).unwrap();
+    let mut loader = Loader::new(&object).name(name);
+    loader.settings().pin_root = pins.to_path_buf();
+    loader.map("core_relo_live").max_entries = Some(entries);
+    loader.load()
+}
+
+/// The error, which is a line that names the map, the pin and the way out.
+fn refused(pins: &Path, entries: u32, expected: &[&str]) {
+    let error = load("pinned", pins, entries).expect_err("refused");
+    let text = error.to_string();
+    let path = pins.join("core_relo_live").display().to_string();
+    for expected in expected.iter().chain(&["pinned: map `core_relo_live`: ", &path]) {
+        assert!(text.contains(expected), "{text} should say: {expected}");
+    }
+    assert!(!text.contains('\n'), "{text}");
+}
+
+#[test]
+fn a_map_of_another_shape_is_left_where_it_is() {
+    let Some(_live) = live("faults::a_map_of_another_shape_is_left_where_it_is", &[]) else { return };
+    let bpffs = Bpffs::new();
+    let first = load("pinned", bpffs.path(), 1).unwrap();
+    refused(bpffs.path(), 2, &["max_entries 1, the object wants 2", "remove the pin"]);
+    let again = load("pinned", bpffs.path(), 1).unwrap();
+    let is_reused = |of: &core_relo_loader::load::Loaded| of.map("core_relo_live").unwrap().is_reused();
+    assert_eq!((is_reused(&first), is_reused(&again)), (false, true));
+}
+
+#[test]
+fn what_is_pinned_may_be_no_map() {
+    let Some(_live) = live("faults::what_is_pinned_may_be_no_map", &[]) else { return };
+    let bpffs = Bpffs::new();
+    let other = Bpffs::new();
+    let loaded = load("pinned", other.path(), 1).unwrap();
+    core_relo_loader::sys::obj_pin(loaded.program("count").unwrap(), &bpffs.path().join("core_relo_live"))
+        .unwrap();
+    refused(bpffs.path(), 1, &["is no map", "remove the pin"]);
+}
+
+#[test]
+fn a_folder_that_is_no_bpffs_or_not_there() {
+    let Some(_live) = live("faults::a_folder_that_is_no_bpffs_or_not_there", &[]) else { return };
+    let folder = env::temp_dir().join(format!("core-relo-no-bpffs-{}", process::id()));
+    fs::create_dir(&folder).unwrap();
+    refused(&folder, 1, &["below a mounted bpffs", "mount -t bpf"]);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    fs::remove_dir(&folder).unwrap();
+    refused(&folder, 1, &["ENOENT", "do its folders exist", "mount -t bpf"]);
+}
+
+#[test]
+fn a_bpffs_that_is_mounted_read_only() {
+    let Some(_live) = live("faults::a_bpffs_that_is_mounted_read_only", &[]) else { return };
+    let bpffs = Bpffs::new();
+    mount_remount(bpffs.path(), MountFlags::RDONLY, "").unwrap();
+    refused(bpffs.path(), 1, &["EROFS", "mounted read-only"]);
+}
