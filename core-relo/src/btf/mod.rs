@@ -6,6 +6,7 @@
 //!
 //! The format: the kernel's `Documentation/bpf/btf.rst` and `include/uapi/linux/btf.h`.
 
+mod amend;
 mod build;
 mod check;
 mod dedup;
