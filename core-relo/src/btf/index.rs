@@ -25,8 +25,8 @@ const NONE: u32 = u32::MAX;
 /// let pair = b.structure("pair___old", 8, &[("a", long, 0)]);
 /// let btf = Btf::parse(b.finish()).unwrap();
 /// let index = NameIndex::new(&btf);
-/// assert_eq!(index.find(&btf, b"pair___old", Kind::Struct).map(Type::id), Some(pair));
-/// assert_eq!(index.flavours(&btf, b"pair").map(Type::id).collect::<Vec<_>>(), [pair]);
+/// assert_eq!(index.find(&btf, b"pair___old", Kind::Struct).map(|t| t.id()), Some(pair));
+/// assert_eq!(index.flavours(&btf, b"pair").map(|t| t.id()).collect::<Vec<_>>(), [pair]);
 /// ```
 #[derive(Clone, Debug)]
 pub struct NameIndex {
