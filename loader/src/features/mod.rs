@@ -2,7 +2,7 @@
 
 mod probe;
 
-use crate::sys::Errno;
+use crate::sys::{self, Errno};
 use alloc::sync::Arc;
 use core::fmt;
 use std::{
@@ -133,6 +133,9 @@ impl Features {
         if !self.0.live {
             return cell.get().copied().unwrap_or_default();
         }
+        if cell.get().is_none() {
+            self.make_room(feature);
+        }
         *cell.get_or_init(|| match feature.probe(self.0.token.as_deref()) {
             Ok(has) => has,
             Err(errno) => {
@@ -140,6 +143,19 @@ impl Features {
                 false
             }
         })
+    }
+
+    /// Where maps and programs are charged to the limit on locked memory, too low a limit would make every probe fail that
+    /// makes one (libbpf: `bump_rlimit_memlock`).
+    fn make_room(&self, before: Feature) {
+        static RAISED: OnceLock<()> = OnceLock::new();
+        if before != Feature::MemcgAccounting && !self.has(Feature::MemcgAccounting) {
+            RAISED.get_or_init(|| {
+                if let Err(errno) = sys::raise_memlock_limit() {
+                    log::info!("the limit on locked memory stays: {errno}");
+                }
+            });
+        }
     }
 
     /// Whether the running kernel is asked.

@@ -1,5 +1,4 @@
 //! Putting programs together, from objects made byte by byte.
-#![expect(clippy::arithmetic_side_effects, reason = "places within code the tests made themselves")]
 
 use super::{CALL, LinkError, PSEUDO_CALL, PSEUDO_FUNC};
 use crate::{
