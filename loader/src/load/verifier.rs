@@ -59,7 +59,7 @@ impl Refused {
         let insn = last_insn(&log).filter(|_| !is_out_of_room(errno));
         let source = insn.and_then(|at| source_of(plan, program, at));
         let meaning = meaning(plan, program, &log, insn);
-        let hint = hint(program, errno, &log);
+        let hint = hint(plan, program, errno, &log);
         Self {
             program: program.name.clone(),
             section: program.section.clone(),
@@ -186,9 +186,12 @@ fn is_out_of_room(errno: Errno) -> bool {
     matches!(errno.0, libc::EMFILE | libc::ENFILE)
 }
 
-fn hint(program: &ProgramPlan, errno: Errno, log: &str) -> String {
+fn hint(plan: &LoadPlan, program: &ProgramPlan, errno: Errno, log: &str) -> String {
     let said = |text: &str| log.contains(text);
     match errno.0 {
+        libc::EPERM if plan.raise_memlock_limit && log.trim().is_empty() => {
+            format!("{}; or the limit on locked memory is too low: `ulimit -l unlimited`", Hint::of(errno).0)
+        }
         libc::EPERM | libc::EACCES if log.trim().is_empty() => Hint::of(errno).0.to_owned(),
         _ if said("the call stack of ") || said("recursive call") => {
             "its functions call each other too deep (8 are the most), or a function calls itself: BPF has no recursion".into()

@@ -99,7 +99,7 @@ impl Host {
 }
 
 /// The running kernel's version (libbpf: `get_kernel_version`): Debian and Ubuntu hide it from `uname -r`.
-fn running_version() -> u32 {
+pub(crate) fn running_version() -> u32 {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let ubuntu = read("/proc/version_signature");
     let debian = read("/proc/sys/kernel/version");

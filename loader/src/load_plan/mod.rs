@@ -27,6 +27,7 @@ pub use attach_to::AttachPlan;
 pub use error::{LoadPlanError, Refusal};
 pub use globals::Global;
 pub use host::Host;
+pub(crate) use host::running_version;
 pub use maps::{MapPlan, MapRole, SlotPlan};
 pub use programs::{Fixup, FixupOf, ProgramPlan};
 pub(crate) use programs::{POISON_KFUNC, POISON_MAP};

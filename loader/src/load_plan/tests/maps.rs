@@ -62,11 +62,11 @@ fn defined_maps_come_before_data_and_instructions_refer_to_them() {
     let plan = sample().plan().unwrap();
     let names: Vec<_> = plan.maps.iter().map(|m| (m.name.as_str(), m.role)).collect();
     let expected = [
-        ("one", R::Defined),
-        ("two", R::Defined),
-        (".data", R::Data),
-        (".rodata", R::Rodata),
-        (".bss", R::Bss),
+        ("one", MapRole::Defined),
+        ("two", MapRole::Defined),
+        (".data", MapRole::Data),
+        (".rodata", MapRole::Rodata),
+        (".bss", MapRole::Bss),
     ];
     assert_eq!(names, expected);
     let fixups: Vec<_> = plan.programs[0].fixups.iter().map(|f| (f.insn, f.of)).collect();
