@@ -95,4 +95,5 @@ pub mod static_link;
 pub mod sys;
 pub mod target;
 
-pub use loader::{Global, Loader};
+pub use load_plan::Global;
+pub use loader::Loader;

@@ -4,8 +4,8 @@ use crate::{
     features::Features,
     limits,
     load::{self, LoadError, Loaded, Meaning, Running},
-    load_plan::{Host, LoadPlan, LoadPlanError, MapSettings, ProgramSettings, Settings},
-    object::{DataKind, Object, Place, Symbol, SymbolKind},
+    load_plan::{Global, Host, LoadPlan, LoadPlanError, MapSettings, ProgramSettings, Settings, globals},
+    object::{DataSection, Object},
     sys::Pod,
 };
 use alloc::sync::Arc;
@@ -33,20 +33,6 @@ pub struct Loader<'o, 'd> {
     object: &'o Object<'d>,
     settings: Settings,
     host: Host,
-}
-
-/// A variable of a program's that user space can read and set.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Global {
-    /// Its name.
-    pub name: String,
-    /// The section it lies in, which is its map's name.
-    pub section: String,
-    /// Where in the section, in bytes.
-    pub offset: usize,
-    /// Its size in bytes.
-    pub size: usize,
 }
 
 impl<'o, 'd> Loader<'o, 'd> {
@@ -107,7 +93,7 @@ impl<'o, 'd> Loader<'o, 'd> {
 
     /// The variables of all data sections, in the symbol table's order.
     pub fn globals(&self) -> Vec<Global> {
-        self.object.symbols().filter_map(|s| self.global_of(&s)).collect()
+        globals::of(self.object)
     }
 
     /// Sets a variable's first value: also one that is constant for the programs, by which the verifier may leave out code.
@@ -120,20 +106,38 @@ impl<'o, 'd> Loader<'o, 'd> {
     /// The same, by its bytes in the machine's order.
     pub fn set_global_bytes(&mut self, name: &str, value: &[u8]) -> Result<&mut Self, LoadPlanError> {
         let global = self.find_global(name, value.len())?;
-        let mut data = self.data_of(&global.section);
-        if let Some(room) = data.get_mut(global.offset..global.offset.saturating_add(global.size)) {
-            room.copy_from_slice(value);
+        let fail =
+            |what: String| LoadPlanError::Map { map: global.section.as_str().into(), what: what.into() };
+        let settings = self.settings.maps.entry(global.section.clone()).or_default();
+        if settings.data.is_none() {
+            let section = section_of(self.object, &global.section);
+            let size = settings.value_size.map_or_else(|| section.map_or(0, |s| s.size), u64::from);
+            if settings.value_size.is_none() && size > limits::DATA_BYTES {
+                return Err(fail(format!("it has {size} bytes, {} is the most", limits::DATA_BYTES)));
+            }
+            let mut data = section.map_or_else(Vec::new, |s| s.bytes.to_vec());
+            data.resize(usize::try_from(size).unwrap_or(usize::MAX), 0);
+            settings.data = Some(data);
         }
-        self.map(&global.section).data = Some(data);
+        let data = settings.data.get_or_insert_default();
+        let size = data.len();
+        let room = data.get_mut(global.offset..global.offset.saturating_add(global.size));
+        let too_small =
+            || fail(format!("its variable `{name}` does not lie in the {size} bytes it was set to"));
+        room.ok_or_else(too_small)?.copy_from_slice(value);
         Ok(self)
     }
 
     /// A variable's first value, as it stands now.
     pub fn global<T: Pod>(&self, name: &str) -> Result<T, LoadPlanError> {
         let global = self.find_global(name, size_of::<T>())?;
-        let data = self.data_of(&global.section);
-        let bytes = data.get(global.offset..).unwrap_or_default();
-        T::from_bytes(bytes).ok_or(LoadPlanError::GlobalSize {
+        let set = self.settings.maps.get(&global.section).and_then(|s| s.data.as_deref());
+        let data = set.unwrap_or_else(|| section_of(self.object, &global.section).map_or(&[], |s| s.bytes));
+        // What the file says nothing of is 0.
+        let given = data.get(global.offset..).unwrap_or_default();
+        let mut bytes: Vec<u8> = given.iter().copied().take(global.size).collect();
+        bytes.resize(global.size, 0);
+        T::from_bytes(&bytes).ok_or(LoadPlanError::GlobalSize {
             name: name.into(),
             expected: global.size,
             found: size_of::<T>(),
@@ -160,8 +164,7 @@ impl<'o, 'd> Loader<'o, 'd> {
 
     /// Loads a plan that [`plan`](Self::plan) made.
     pub fn carry_out(&self, plan: &LoadPlan) -> Result<Loaded, LoadError> {
-        let loaded = load::load(plan, &Running).map_err(|error| self.explained(plan, error))?;
-        Ok(loaded.with_globals(self.globals()))
+        load::load(plan, &Running).map_err(|error| self.explained(plan, error))
     }
 
     /// With the engine's explanation, if the verifier got to an access that the kernel's types do not have.
@@ -176,50 +179,17 @@ impl<'o, 'd> Loader<'o, 'd> {
     }
 
     fn find_global(&self, name: &str, size: usize) -> Result<Global, LoadPlanError> {
-        let mut globals = self.globals();
-        let Some(at) = globals.iter().position(|g| g.name == name) else {
-            let near = globals.iter().map(|g| g.name.as_str().into()).collect();
-            return Err(LoadPlanError::NoSuch { kind: "global", name: name.into(), near });
-        };
-        let global = globals.swap_remove(at);
+        let globals = self.globals();
+        let global = globals::find(&globals, name)?;
         if global.size == size {
-            return Ok(global);
+            return Ok(global.clone());
         }
         Err(LoadPlanError::GlobalSize { name: name.into(), expected: global.size, found: size })
     }
+}
 
-    fn global_of(&self, symbol: &Symbol<'_>) -> Option<Global> {
-        let Place::Section(index) = symbol.place else { return None };
-        if symbol.kind != SymbolKind::Object {
-            return None;
-        }
-        let section = self.object.data_sections().iter().find(|s| s.section_index == index)?;
-        let is_data = matches!(section.kind, DataKind::Data | DataKind::Rodata | DataKind::Bss);
-        let end = symbol.value.checked_add(symbol.size)?;
-        (is_data && end <= section.size).then_some(())?;
-        Some(Global {
-            name: String::from_utf8_lossy(symbol.name).into_owned(),
-            section: String::from_utf8_lossy(section.name).into_owned(),
-            offset: usize::try_from(symbol.value).ok()?,
-            size: usize::try_from(symbol.size).ok()?,
-        })
-    }
-
-    /// What a data section holds at first, as it stands now.
-    fn data_of(&self, section: &str) -> Vec<u8> {
-        let settings = self.settings.maps.get(section);
-        if let Some(data) = settings.and_then(|s| s.data.clone()) {
-            return data;
-        }
-        let found = self.object.data_sections().iter().find(|s| s.name == section.as_bytes());
-        let mut data = found.map(|s| s.bytes.to_vec()).unwrap_or_default();
-        let size = found.and_then(|s| usize::try_from(s.size).ok()).unwrap_or_default();
-        let resized = settings.and_then(|s| s.value_size).and_then(|n| usize::try_from(n).ok());
-        // A section that is too large is refused when the load is planned.
-        let most = usize::try_from(limits::DATA_BYTES).unwrap_or(usize::MAX);
-        data.resize(resized.unwrap_or_else(|| size.min(most)), 0);
-        data
-    }
+fn section_of<'o, 'd>(object: &'o Object<'d>, name: &str) -> Option<&'o DataSection<'d>> {
+    object.data_sections().iter().find(|s| s.name == name.as_bytes())
 }
 
 /// An explanation as a few lines.

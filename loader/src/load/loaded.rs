@@ -95,11 +95,6 @@ impl Loaded {
         self.modules.get(place).map(AsFd::as_fd)
     }
 
-    pub(crate) fn with_globals(mut self, globals: Vec<Global>) -> Self {
-        self.globals = globals;
-        self
-    }
-
     /// Removes the pins this load made.
     pub(super) fn unpin(&mut self, kernel: &impl Kernel) {
         for map in &mut self.maps {

@@ -109,6 +109,7 @@ impl<K: Kernel> Loading<'_, K> {
     fn fill(&self, map: &MapPlan, fd: BorrowedFd<'_>, made: &mut LoadedMap) -> Result<(), LoadError> {
         let failed = |errno| self.map_error(map, "filling it", errno);
         match (map.role, map.known_type()) {
+            (role, _) if role.is_data() && map.data.is_empty() => {}
             (role, _) if role.is_data() => {
                 self.kernel.map_update(fd, 0u32.as_bytes(), &map.data).map_err(failed)?;
             }

@@ -40,7 +40,7 @@ pub fn load(plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> 
         programs: Vec::new(),
         modules: Vec::new(),
         token: None,
-        globals: Vec::new(),
+        globals: plan.globals.clone(),
         usdt: OnceLock::new(),
     };
     let mut loading = Loading { kernel, loaded };
@@ -103,6 +103,9 @@ struct Loading<'k, K> {
 impl<K: Kernel> Loading<'_, K> {
     fn all(&mut self, plan: &LoadPlan) -> Result<(), LoadError> {
         self.token(plan)?;
+        if let Some(errno) = plan.not_asked {
+            return Err(self.error("the kernel lets this process load nothing".into(), errno));
+        }
         if plan.raise_memlock_limit {
             // A limit that cannot be raised may still be high enough.
             if let Err(errno) = self.kernel.raise_memlock_limit() {

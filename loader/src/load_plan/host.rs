@@ -6,7 +6,10 @@ use crate::{
     target::{KernelTypes, release},
 };
 use alloc::sync::Arc;
-use std::{fs, io};
+use std::{
+    fs::{self, File},
+    io::{self, BufRead, BufReader},
+};
 
 /// A kernel and its machine, as far as a plan asks. What is expensive is read when it is needed.
 #[derive(Clone, Debug)]
@@ -83,10 +86,11 @@ impl Host {
         Ok(String::from_utf8_lossy(&bytes).into())
     }
 
-    pub(super) fn read_kallsyms(&self) -> io::Result<Arc<str>> {
+    /// The kernel's symbols, a line each: read as they come, for there are hundreds of thousands.
+    pub(super) fn kallsyms(&self) -> io::Result<Box<dyn BufRead + '_>> {
         match &self.kallsyms {
-            Some(given) => Ok(Arc::clone(given)),
-            None => Ok(String::from_utf8_lossy(&fs::read("/proc/kallsyms")?).into()),
+            Some(given) => Ok(Box::new(given.as_bytes())),
+            None => Ok(Box::new(BufReader::with_capacity(1 << 16, File::open("/proc/kallsyms")?))),
         }
     }
 }

@@ -12,7 +12,10 @@ use core_relo::{
     btf::{Btf, Kind},
     resolve::types_are_compatible,
 };
-use std::collections::HashMap;
+use std::{
+    collections::{HashMap, HashSet},
+    io::{self, BufRead as _},
+};
 
 /// What an extern came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +46,21 @@ impl Modules {
     }
 }
 
+/// What is refused, each extern once.
+#[derive(Default)]
+struct Refusals<'e> {
+    list: Vec<Refusal>,
+    names: HashSet<&'e [u8]>,
+}
+
+impl<'e> Refusals<'e> {
+    fn add(&mut self, name: &'e [u8], why: impl Into<Box<str>>) {
+        if self.names.insert(name) {
+            self.list.push(Refusal::new(text(name), why));
+        }
+    }
+}
+
 /// What each extern came to, in their order; configuration values stay [`Resolved::Missing`].
 pub(super) fn resolve(
     btf: Option<&Btf<'_>>,
@@ -50,7 +68,7 @@ pub(super) fn resolve(
     host: &Host,
     modules: &mut Modules,
 ) -> Result<Vec<Resolved>, LoadPlanError> {
-    let mut refused = Vec::new();
+    let mut refused = Refusals::default();
     let addresses = addresses(externs, host, &mut refused);
     let mut found = Vec::new();
     for e in externs {
@@ -68,12 +86,12 @@ pub(super) fn resolve(
                 continue;
             }
         };
-        if resolved.is_none() && !e.is_weak && !refused.iter().any(|r| *r.name == *text(e.name)) {
-            refused.push(Refusal::new(text(e.name), missing(e.what)));
+        if resolved.is_none() && !e.is_weak {
+            refused.add(e.name, missing(e.what));
         }
         found.push(resolved.unwrap_or_default());
     }
-    if refused.is_empty() { Ok(found) } else { Err(LoadPlanError::Externs(refused)) }
+    if refused.list.is_empty() { Ok(found) } else { Err(LoadPlanError::Externs(refused.list)) }
 }
 
 fn missing(what: What) -> &'static str {
@@ -82,8 +100,14 @@ fn missing(what: What) -> &'static str {
             "no kernel function (kfunc) of this name in the BTF of the kernel or a loaded module; a newer kernel may have it: \
              declare it __weak and test it with bpf_ksym_exists()"
         }
-        What::Variable(_) => "no variable of this name in the BTF of the kernel or a loaded module",
-        _ => "no symbol of this name in /proc/kallsyms",
+        What::Variable(_) => {
+            "no variable of this name in the BTF of the kernel or a loaded module, which have per-CPU variables only; \
+             declare it __weak to get 0 instead"
+        }
+        _ => {
+            "no symbol of this name in /proc/kallsyms (variables are there with CONFIG_KALLSYMS_ALL only); declare it __weak \
+             to get 0 instead"
+        }
     }
 }
 
@@ -91,7 +115,7 @@ fn missing(what: What) -> &'static str {
 fn addresses<'e>(
     externs: &[ExternEntry<'e>],
     host: &Host,
-    refused: &mut Vec<Refusal>,
+    refused: &mut Refusals<'e>,
 ) -> HashMap<&'e [u8], u64> {
     let wanted: Vec<_> = externs.iter().filter(|e| e.what == What::Address).collect();
     let mut found = HashMap::new();
@@ -99,45 +123,57 @@ fn addresses<'e>(
         return found;
     }
     let names: HashMap<&[u8], &'e [u8]> = wanted.iter().map(|e| (e.name, e.name)).collect();
-    let symbols = match host.read_kallsyms() {
-        Ok(symbols) => symbols,
-        Err(e) => {
-            let why = format!("/proc/kallsyms cannot be read: {e}");
-            refused.extend(wanted.iter().map(|w| Refusal::new(text(w.name), why.clone())));
-            return found;
-        }
-    };
-    for line in symbols.lines() {
-        let mut words = line.split_ascii_whitespace();
-        let (Some(address), Some(kind), Some(symbol)) = (words.next(), words.next(), words.next()) else {
-            continue;
-        };
-        // LTO appends a hash to the names of static variables.
-        let symbol = match symbol.split_once(".llvm.") {
-            Some((name, _)) if kind == "d" => name,
-            _ => symbol,
-        };
-        let Some(name) = names.get(symbol.as_bytes()) else { continue };
-        let Ok(address) = u64::from_str_radix(address, 16) else { continue };
-        if let Some(other) = found.insert(*name, address)
-            && other != address
-            && !refused.iter().any(|r| *r.name == *text(name))
-        {
-            refused.push(Refusal::new(text(name), format!("it is ambiguous: {other:#x} or {address:#x}")));
+    if let Err(e) = scan(host, &names, &mut found, refused) {
+        let why = format!("/proc/kallsyms cannot be read: {e}");
+        for extern_ in wanted {
+            refused.add(extern_.name, why.clone());
         }
     }
     found
 }
 
+fn scan<'e>(
+    host: &Host,
+    names: &HashMap<&[u8], &'e [u8]>,
+    found: &mut HashMap<&'e [u8], u64>,
+    refused: &mut Refusals<'e>,
+) -> io::Result<()> {
+    let mut symbols = host.kallsyms()?;
+    let mut line = Vec::new();
+    while symbols.read_until(b'\n', &mut line)? > 0 {
+        if let Some((name, address)) = symbol(&line, names)
+            && let Some(other) = found.insert(name, address)
+            && other != address
+        {
+            refused.add(name, format!("it is ambiguous: {other:#x} or {address:#x}"));
+        }
+        line.clear();
+    }
+    Ok(())
+}
+
+/// What a line says: address, kind, name, and the module's name, if it is in one.
+fn symbol<'e>(line: &[u8], names: &HashMap<&[u8], &'e [u8]>) -> Option<(&'e [u8], u64)> {
+    let mut words = line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
+    let (address, kind, symbol) = (words.next()?, words.next()?, words.next()?);
+    // LTO appends a hash to the names of static variables.
+    let hash = b".llvm.";
+    let llvm = || symbol.windows(hash.len()).position(|w| w == hash);
+    let own = if kind == b"d" { llvm().and_then(|at| symbol.get(..at)).unwrap_or(symbol) } else { symbol };
+    let name = *names.get(own)?;
+    let address = str::from_utf8(address).ok()?;
+    Some((name, u64::from_str_radix(address, 16).ok()?))
+}
+
 /// A variable or function by its type (libbpf: `bpf_object__resolve_ksym_var_btf_id`, `…_func_btf_id`).
-fn typed(
+fn typed<'e>(
     btf: &Btf<'_>,
-    e: &ExternEntry<'_>,
+    e: &ExternEntry<'e>,
     name: &[u8],
     (kind, local): (Kind, TypeId),
     host: &Host,
     modules: &mut Modules,
-    refused: &mut Vec<Refusal>,
+    refused: &mut Refusals<'e>,
 ) -> Result<Option<Resolved>, LoadPlanError> {
     let in_modules = host.features.has(Feature::ModuleBtf);
     let types = |cause| LoadPlanError::Types { what: "its externs", cause };
@@ -156,10 +192,7 @@ fn typed(
         }
         let of = module.map_or("vmlinux", |m| &m.name);
         let what = if kind == Kind::Func { "parameters" } else { "a type" };
-        refused.push(Refusal::new(
-            text(e.name),
-            format!("{of} has it with {what} other than the object declares"),
-        ));
+        refused.add(e.name, format!("{of} has it with {what} other than the object declares"));
         return Ok(None);
     }
     let module = module.map(|m| modules.place(&m.name, m.id));

@@ -12,11 +12,12 @@ use super::{
 use crate::{
     elf::text,
     features::Feature,
+    limits,
     link::{Linked, Parts, externs::What, refs::Ref},
     object::{AttachType, MapType, Object, Program, ProgramType, SecDef},
 };
 use core_relo::{
-    Endian,
+    Endian, TypeId,
     btf::Edit,
     insn::{Insn, LD_IMM64},
 };
@@ -113,6 +114,10 @@ pub(super) struct Planning<'p, 'o, 'd> {
     pub(super) fd_array: Vec<usize>,
     /// Tables of jump targets that are maps already: by program, place and size.
     pub(super) jump_tables: HashMap<(usize, u64, u64), usize>,
+    /// Bytes of all of them.
+    pub(super) jump_bytes: u64,
+    /// The tags `arg:ctx` in the object's BTF.
+    pub(super) context_tags: Vec<TypeId>,
 }
 
 impl Planning<'_, '_, '_> {
@@ -138,7 +143,7 @@ impl Planning<'_, '_, '_> {
         if let (Some(btf), Some(edit), false) =
             (self.object.btf(), edit.as_mut(), self.host.features.has(Feature::ArgCtxTag))
         {
-            arg_ctx::fix(btf, edit, kind.program_type, &mut linked.func_info);
+            arg_ctx::fix(btf, edit, &self.context_tags, kind.program_type, &mut linked.func_info);
         }
         let has_info = self.host.features.has(Feature::BtfFunc);
         let name = String::from_utf8_lossy(program.name).into_owned();
@@ -274,7 +279,7 @@ impl Planning<'_, '_, '_> {
                 }
                 Ref::Extern(n) => {
                     let is_load = slot.first().is_some_and(|i| i.code == LD_IMM64);
-                    if let Some(of) = self.extern_ref(n, slot, is_load) {
+                    if let Some(of) = self.extern_ref(n, slot, is_load, maps) {
                         fix(of);
                     }
                 }
@@ -283,13 +288,24 @@ impl Planning<'_, '_, '_> {
         Ok(fixups)
     }
 
-    fn extern_ref(&mut self, n: usize, slot: &mut [Insn], is_load: bool) -> Option<FixupOf> {
+    fn extern_ref(
+        &mut self,
+        n: usize,
+        slot: &mut [Insn],
+        is_load: bool,
+        maps: &[MapPlan],
+    ) -> Option<FixupOf> {
         let entry = self.parts.externs.get(n)?;
         let resolved = self.externs.get(n).copied().unwrap_or_default();
         match (is_load, entry.what, resolved) {
             (true, What::Config(config), _) => {
-                set_load(slot, pseudo::MAP_VALUE, 0, Some(low(config.offset.into())));
-                self.parts.maps.kconfig.map(FixupOf::Map)
+                let map = self.parts.maps.kconfig?;
+                if is_created(maps, map) {
+                    set_load(slot, pseudo::MAP_VALUE, 0, Some(low(config.offset.into())));
+                    return Some(FixupOf::Map(map));
+                }
+                poison(slot.get_mut(..2), poison_number(POISON_MAP, map));
+                None
             }
             (true, _, Resolved::Typed { id, module }) => {
                 set_load(slot, pseudo::BTF_ID, id.0.cast_signed(), Some(0));
@@ -354,6 +370,10 @@ impl Planning<'_, '_, '_> {
         let raw = raw.ok_or_else(|| fail("a table reaches past the end"))?;
         if !offset.is_multiple_of(8) || !size.is_multiple_of(8) || size == 0 {
             return Err(fail("tables begin and end at multiples of 8 bytes"));
+        }
+        self.jump_bytes = self.jump_bytes.saturating_add(size.saturating_mul(2));
+        if self.jump_bytes > limits::DATA_BYTES {
+            return Err(fail("the tables of all programs together are too large"));
         }
         let piece = linked.pieces.iter().rfind(|p| p.start <= insn);
         let piece = piece.and_then(|p| Some((p.start, self.object.programs().get(p.function)?)));

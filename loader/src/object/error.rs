@@ -27,7 +27,7 @@ pub enum ObjectError {
         found: u16,
     },
     /// There is no symbol table.
-    #[error("no symbol table: the object was stripped")]
+    #[error("no symbol table: the object was stripped; leave that to `llvm-strip -g`, which keeps it")]
     NoSymbols,
     /// There is more than one symbol table.
     #[error("more than one symbol table")]

@@ -76,7 +76,7 @@ impl MapDef {
 #[non_exhaustive]
 pub enum MapError {
     /// The BTF has no variable of the map's name in `.maps`.
-    #[error("no BTF describes it")]
+    #[error("no BTF describes it: compile with -g")]
     NoBtf,
     /// The variable is no struct.
     #[error("its type is {kind}, not STRUCT")]
@@ -122,13 +122,15 @@ pub enum MapError {
         what: &'static str,
     },
     /// A field that no loader knows.
-    #[error("unknown field `{field}`")]
+    #[error(
+        "unknown field `{field}`; there are type, key, key_size, value, value_size, max_entries, map_flags, map_extra, numa_node, pinning and values"
+    )]
     Unknown {
         /// The field's name.
         field: Box<str>,
     },
     /// The definition does not say the map's type.
-    #[error("it says no map type")]
+    #[error("it says no map type: write `__uint(type, BPF_MAP_TYPE_…)` in its definition")]
     NoType,
     /// A definition in section `maps` is shorter than its five words, or reaches past the section.
     #[error("its definition of {size} bytes at offset {offset} does not fit the section")]

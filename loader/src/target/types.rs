@@ -134,8 +134,17 @@ pub enum TypesError {
 fn read_modules(main: &Arc<Btf<'static>>) -> Result<Vec<ModuleTypes>, Errno> {
     let mut found = Vec::new();
     let mut id = 0;
-    while let Some(next) = sys::next_btf_id(id)? {
-        id = next;
+    loop {
+        id = match sys::next_btf_id(id) {
+            Ok(Some(next)) => next,
+            Ok(None) => return Ok(found),
+            // As libbpf: without CAP_SYS_ADMIN there are no modules, and most programs do not need any.
+            Err(errno @ Errno(libc::EPERM)) => {
+                log::info!("types of modules are left out: {errno} (that needs CAP_SYS_ADMIN)");
+                return Ok(found);
+            }
+            Err(errno) => return Err(errno),
+        };
         let fd = match sys::btf_fd_by_id(id) {
             // It was unloaded just now.
             Err(Errno(libc::ENOENT)) => continue,
@@ -153,7 +162,6 @@ fn read_modules(main: &Arc<Btf<'static>>) -> Result<Vec<ModuleTypes>, Errno> {
             Err(e) => log::warn!("module {name}: its BTF is not read: {e}"),
         }
     }
-    Ok(found)
 }
 
 #[cfg(test)]

@@ -40,13 +40,17 @@ fn maps_that_are_not_defined_as_maps_are() {
         m.map("bad", numbers, None);
         m.error()
     };
-    assert_eq!(said(&[("max_entries", 1)]), "map `bad`: it says no map type");
-    assert_eq!(said(&[("type", 1), ("colour", 3)]), "map `bad`: unknown field `colour`");
+    assert_eq!(
+        said(&[("max_entries", 1)]),
+        "map `bad`: it says no map type: write `__uint(type, BPF_MAP_TYPE_…)` in its definition"
+    );
+    let unknown = said(&[("type", 1), ("max_entry", 3)]);
+    assert!(unknown.starts_with("map `bad`: unknown field `max_entry`; there are type, key"), "{unknown}");
     assert!(said(&[("type", 1), ("pinning", 2)]).starts_with("map `bad`: field `pinning`: neither 0"));
     assert!(said(&[("type", 1), ("key_size", 4), ("key_size", 8)]).contains("says 8 bytes, another said 4"));
     let mut m = program("tc").without_types();
     m.map("bad", &[("type", 1)], None);
-    assert_eq!(m.error(), "map `bad`: no BTF describes it");
+    assert_eq!(m.error(), "map `bad`: no BTF describes it: compile with -g");
 }
 
 #[test]

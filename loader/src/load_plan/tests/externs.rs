@@ -74,6 +74,22 @@ fn configuration_lies_by_alignment_then_size_then_name_and_each_load_finds_its_v
     assert_eq!((section.size_or_type(), section.secinfo(0).unwrap().offset), (33, 0));
 }
 
+#[test]
+fn configuration_whose_map_is_not_created_is_a_trap() {
+    let plan = |host, autocreate| {
+        let m = Made::new();
+        let int = m.int;
+        let made = taking(".kconfig", &[("CONFIG_A", int, true)], m);
+        made.plan_on(host, |loader| loader.map(".kconfig").autocreate = autocreate).unwrap()
+    };
+    let old = without(configured(""), &[Feature::GlobalData]);
+    for plan in [plan(configured(""), Some(false)), plan(old, None)] {
+        let trap = Insn { code: 0x85, imm: 2_001_000_000, ..Insn::default() };
+        assert_eq!(insns(&plan, "main")[..2], [trap; 2]);
+        assert!(plan.programs[0].fixups.is_empty());
+    }
+}
+
 fn config_error(name: &str, config: &str) -> String {
     let m = Made::new();
     let int = m.int;
@@ -151,10 +167,11 @@ fn symbols_that_are_missing_or_there_twice_are_named() {
     let said = line(&symbols("1 T weak\n").unwrap_err());
     assert_eq!(
         said,
-        "an extern is not to be had from this kernel: strong: no symbol of this name in /proc/kallsyms"
+        "an extern is not to be had from this kernel: strong: no symbol of this name in /proc/kallsyms (variables are \
+         there with CONFIG_KALLSYMS_ALL only); declare it __weak to get 0 instead"
     );
     let said = line(&symbols("10 T strong\n20 t strong\n").unwrap_err());
-    assert!(said.ends_with("strong: it is ambiguous: 0x10 or 0x20"), "{said}");
+    assert!(said.ends_with("strong: it is ambiguous: symbols of this name are at 0x10 and 0x20"), "{said}");
     assert!(
         line(&symbols("10 T strong\n1 T weak\n2 t weak\n").unwrap_err()).contains("weak: it is ambiguous")
     );

@@ -195,6 +195,37 @@ fn first_values_are_set_by_the_variables_name_and_size() {
 }
 
 #[test]
+fn variables_are_set_before_a_section_is_resized_or_after() {
+    for set_first in [true, false] {
+        let plan = sample()
+            .plan_on(kernel(|_| {}), |loader| {
+                let set = |loader: &mut crate::Loader<'_, '_>| {
+                    loader.set_global("zero", &[1u32, 2]).unwrap();
+                };
+                if set_first {
+                    set(loader);
+                }
+                loader.map(".bss").value_size = Some(24);
+                if !set_first {
+                    set(loader);
+                }
+            })
+            .unwrap();
+        assert_eq!(words(&map(&plan, ".bss").data), [0, 0, 1, 2, 0, 0]);
+    }
+    sample()
+        .plan_on(kernel(|_| {}), |loader| {
+            loader.map(".bss").value_size = Some(12);
+            let error = loader.set_global("zero", &[1u32, 2]).unwrap_err();
+            assert_eq!(
+                line(&error),
+                "map `.bss`: its variable `zero` does not lie in the 12 bytes it was set to"
+            );
+        })
+        .unwrap();
+}
+
+#[test]
 fn data_of_another_size_than_the_map_is_refused() {
     let error = sample()
         .plan_on(kernel(|_| {}), |loader| loader.map(".data").data = Some(vec![0; 3]))
