@@ -4,6 +4,7 @@ use super::harness::{Cgroup, Need, Netns, hits, live, load};
 use core_relo_loader::{
     attach::{self, CgroupOptions, CgroupSharing, Link},
     load::Loaded,
+    maps::MappedMap,
     object::AttachType,
 };
 use std::{
@@ -50,6 +51,27 @@ fn packets() {
     drop(egress);
     inside().unwrap();
     assert_eq!(hits(&loaded), 5);
+}
+
+#[test]
+fn a_link_goes_on_with_another_program() {
+    let Some(_live) = live("cgroups::a_link_goes_on_with_another_program", &[Need::Cgroup]) else { return };
+    let (cgroup, netns, old, new) = (Cgroup::new(), Netns::new(), load("cgroup_skb"), load("cgroup_skb"));
+    let mut link = attach_to(&cgroup, &old, "egress", AttachType::CgroupInetEgress);
+    let inside = || netns.inside(|| cgroup.inside(datagram)).unwrap();
+    inside();
+    link.update(new.program("egress").unwrap()).unwrap();
+    inside();
+    assert_eq!((hits(&old), hits(&new)), (1, 1));
+    // The link keeps its program, and that its maps.
+    let seen = new.handle_of_map(".bss").unwrap();
+    let at = new.globals().iter().find(|global| global.name == "hits").unwrap().offset;
+    let wrong = link.update(load("socket_filter").program("filter").unwrap()).unwrap_err();
+    assert!(wrong.to_string().contains("EINVAL"), "{wrong}");
+    drop((old, new));
+    inside();
+    assert_eq!(MappedMap::new(seen).unwrap().read::<u64>(at).unwrap(), 2);
+    link.detach().unwrap();
 }
 
 #[test]

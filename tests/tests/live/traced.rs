@@ -1,6 +1,6 @@
 //! Tracing beside what `tracing` has: probes of other kinds and ways, and where the section's name says all.
 
-use super::harness::{Need, hits, live, load, load_with, object, run};
+use super::harness::{Need, Veth, hits, live, load, load_with, object, run};
 use core_relo_loader::{
     attach::{self, IterReader, Link, ProbeMode, UprobeMultiOptions, UprobeOptions, UprobeSet},
     load::Loaded,
@@ -78,6 +78,28 @@ fn a_program_that_sleeps() {
         loaded => loaded.unwrap_or_else(|e| panic!("{e}")),
     };
     fires(&loaded, loaded.attach("open_entry").unwrap(), open);
+}
+
+#[test]
+fn functions_of_modules() {
+    let test = "traced::functions_of_modules";
+    let Some(_live) = live(test, &[Need::Tracing, Need::Veth]) else { return };
+    if !std::path::Path::new("/sys/kernel/btf/veth").exists() {
+        return core_relo_tests::skip::skip(
+            test,
+            "this kernel has veth built in, or tells no types of modules",
+        );
+    }
+    for name in ["veth:veth_open", "veth_open"] {
+        let loaded = load_with("fentry", |loader| {
+            loader.only(["open_entry"]);
+            loader.program("open_entry").attach_to =
+                Some(core_relo_loader::load_plan::AttachTo::Kernel(name.to_owned()));
+        });
+        let links = loaded.attach_all().unwrap();
+        drop(Veth::new());
+        assert!(links.len() == 1 && hits(&loaded) == 2, "{name}: {} hits", hits(&loaded));
+    }
 }
 
 #[test]
