@@ -222,10 +222,13 @@ fn hint(map: &MapPlan, errno: Errno) -> LoadHint {
     let known = map.known_type();
     let keyless =
         matches!(known, Some(M::Ringbuf | M::UserRingbuf | M::Queue | M::Stack | M::BloomFilter | M::Arena));
+    // Of those the kernel wants none.
+    let is_unbounded =
+        matches!(known, Some(M::SkStorage | M::InodeStorage | M::TaskStorage | M::CgrpStorage));
     let valueless = matches!(known, Some(M::Ringbuf | M::UserRingbuf | M::Arena));
     let text = match errno.0 {
         libc::EINVAL if known.is_none() => format!("{} is no map type that this loader knows", map.map_type),
-        libc::EINVAL if map.max_entries == 0 => "its definition says no max_entries".into(),
+        libc::EINVAL if map.max_entries == 0 && !is_unbounded => "its definition says no max_entries".into(),
         libc::EINVAL if map.key_size == 0 && !keyless => "its definition says no key".into(),
         libc::EINVAL if map.value_size == 0 && !valueless => "its definition says no value, or one of size 0".into(),
         libc::EINVAL => format!(
@@ -243,4 +246,24 @@ fn hint(map: &MapPlan, errno: Errno) -> LoadHint {
         _ => Hint::of(errno).0.to_owned(),
     };
     LoadHint(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_refused_map_lacks() {
+        let said = |map_type: MapType, key_size, value_size, max_entries| {
+            let map_type = map_type.number();
+            let map = MapPlan { map_type, key_size, value_size, max_entries, ..MapPlan::default() };
+            hint(&map, Errno(libc::EINVAL)).0
+        };
+        assert!(said(MapType::Hash, 4, 4, 0).contains("max_entries"));
+        assert!(said(MapType::Hash, 0, 4, 1).contains("no key"));
+        assert!(said(MapType::Queue, 0, 0, 1).contains("no value"));
+        // Storages have no max_entries: it is the type that an old kernel does not know.
+        assert!(said(MapType::TaskStorage, 4, 4, 0).contains("BPF_MAP_TYPE_TASK_STORAGE"));
+        assert!(said(MapType::Ringbuf, 0, 0, 4096).contains("BPF_MAP_TYPE_RINGBUF"));
+    }
 }

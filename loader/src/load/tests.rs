@@ -16,9 +16,9 @@ fn refused(made: Made) -> Option<LoadError> {
         println!("SKIP: nothing can be loaded here: {e}");
         return None;
     }
-    let refused = error_of(made);
-    assert!(refused.is_some(), "it was loaded");
-    refused
+    let error = error_of(made);
+    assert!(error.is_some(), "it was loaded");
+    error
 }
 
 fn error_of(made: Made) -> Option<LoadError> {
@@ -27,7 +27,10 @@ fn error_of(made: Made) -> Option<LoadError> {
     Loader::new(&object).name("bad").load().err()
 }
 
-fn map(numbers: &[(&str, u32)]) -> Made {
+/// The numbers of a map's definition.
+type Numbers<'n> = &'n [(&'n str, u32)];
+
+fn map(numbers: Numbers<'_>) -> Made {
     let mut m = Made::new();
     m.map("table", numbers, None);
     m.program("main", "socket", &returns(0));
@@ -36,8 +39,7 @@ fn map(numbers: &[(&str, u32)]) -> Made {
 
 #[test]
 fn maps_that_no_kernel_makes() {
-    type Case<'c> = (&'c [(&'c str, u32)], i32, &'c str);
-    let cases: [Case<'_>; 6] = [
+    let cases: [(Numbers<'_>, i32, &str); 6] = [
         (
             &[("type", 999), ("max_entries", 1), ("key_size", 4), ("value_size", 4)],
             libc::EINVAL,

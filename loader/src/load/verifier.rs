@@ -48,6 +48,8 @@ pub enum Meaning {
     Map(String),
     /// A kernel function that this kernel does not have.
     Kfunc(String),
+    /// A kernel function that this kernel has with other parameters than the object declares.
+    KfuncUnlike(String),
 }
 
 impl Refused {
@@ -57,7 +59,7 @@ impl Refused {
         let insn = last_insn(&log).filter(|_| !is_out_of_room(errno));
         let source = insn.and_then(|at| source_of(plan, program, at));
         let meaning = meaning(plan, program, &log, insn);
-        let hint = hint(program, errno, &log);
+        let hint = hint(plan, program, errno, &log);
         Self {
             program: program.name.clone(),
             section: program.section.clone(),
@@ -109,6 +111,13 @@ impl fmt::Display for Refused {
                 write!(
                     f,
                     "\n  it reaches a call of the kernel function `{name}`, which this kernel does not have: test it with bpf_ksym_exists()"
+                )?;
+            }
+            Some(Meaning::KfuncUnlike(name)) => {
+                write!(
+                    f,
+                    "\n  it reaches a call of the kernel function `{name}`, which this kernel has with other parameters than the object \
+                     declares: declare it once more for this kernel, as `{name}___other`, and test both with bpf_ksym_exists()"
                 )?;
             }
             None => {
@@ -166,7 +175,8 @@ fn meaning(plan: &LoadPlan, program: &ProgramPlan, log: &str, insn: Option<u32>)
     let nth =
         |base: i32| called.checked_sub(base).and_then(|n| usize::try_from(n).ok()).filter(|n| *n < 1_000_000);
     if let Some(n) = nth(POISON_KFUNC) {
-        return plan.externs.get(n).cloned().map(Meaning::Kfunc);
+        let name = plan.externs.get(n).cloned();
+        return name.map(if plan.unlike.contains(&n) { Meaning::KfuncUnlike } else { Meaning::Kfunc });
     }
     nth(POISON_MAP).and_then(|n| plan.maps.get(n)).map(|m| Meaning::Map(m.name.clone()))
 }
@@ -176,9 +186,12 @@ fn is_out_of_room(errno: Errno) -> bool {
     matches!(errno.0, libc::EMFILE | libc::ENFILE)
 }
 
-fn hint(program: &ProgramPlan, errno: Errno, log: &str) -> String {
+fn hint(plan: &LoadPlan, program: &ProgramPlan, errno: Errno, log: &str) -> String {
     let said = |text: &str| log.contains(text);
     match errno.0 {
+        libc::EPERM if plan.raise_memlock_limit && log.trim().is_empty() => {
+            format!("{}; or the limit on locked memory is too low: `ulimit -l unlimited`", Hint::of(errno).0)
+        }
         libc::EPERM | libc::EACCES if log.trim().is_empty() => Hint::of(errno).0.to_owned(),
         _ if said("the call stack of ") || said("recursive call") => {
             "its functions call each other too deep (8 are the most), or a function calls itself: BPF has no recursion".into()

@@ -9,6 +9,7 @@ use alloc::sync::Arc;
 use std::{
     fs::{self, File},
     io::{self, BufRead, BufReader},
+    sync::OnceLock,
 };
 
 /// A kernel and its machine, as far as a plan asks. What is expensive is read when it is needed.
@@ -36,13 +37,15 @@ pub struct Host {
 impl Host {
     /// The running kernel.
     pub fn running() -> Self {
+        // The kernel stays the same; three files are not read for each object.
+        static VERSION: OnceLock<u32> = OnceLock::new();
         Self {
             features: Features::running(),
             types: KernelTypes::running(),
             relocation_types: None,
             cpus: sys::possible_cpus().unwrap_or(1),
             page_size: u32::try_from(sys::page_size()).unwrap_or(4096),
-            kernel_version: running_version(),
+            kernel_version: *VERSION.get_or_init(running_version),
             kconfig: None,
             kallsyms: None,
         }
@@ -96,7 +99,7 @@ impl Host {
 }
 
 /// The running kernel's version (libbpf: `get_kernel_version`): Debian and Ubuntu hide it from `uname -r`.
-fn running_version() -> u32 {
+pub(crate) fn running_version() -> u32 {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let ubuntu = read("/proc/version_signature");
     let debian = read("/proc/sys/kernel/version");

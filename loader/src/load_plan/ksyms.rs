@@ -23,6 +23,8 @@ pub(super) enum Resolved {
     /// The kernel does not have it, and the object does without.
     #[default]
     Missing,
+    /// The kernel has a function of this name with other parameters, and the object does without.
+    Unlike,
     /// A variable's address.
     Address(u64),
     /// A variable or function in the kernel's types, or in those of a module (its place among the plan's modules).
@@ -145,7 +147,10 @@ fn scan<'e>(
             && let Some(other) = found.insert(name, address)
             && other != address
         {
-            refused.add(name, format!("it is ambiguous: {other:#x} or {address:#x}"));
+            refused.add(
+                name,
+                format!("it is ambiguous: symbols of this name are at {other:#x} and {address:#x}"),
+            );
         }
         line.clear();
     }
@@ -188,7 +193,7 @@ fn typed<'e>(
         stripped.is_ok_and(|target| types_are_compatible(btf, local, kernel, target) == Ok(true));
     if !compatible {
         if kind == Kind::Func && e.is_weak {
-            return Ok(None);
+            return Ok(Some(Resolved::Unlike));
         }
         let of = module.map_or("vmlinux", |m| &m.name);
         let what = if kind == Kind::Func { "parameters" } else { "a type" };
@@ -197,4 +202,45 @@ fn typed<'e>(
     }
     let module = module.map(|m| modules.place(&m.name, m.id));
     Ok(Some(Resolved::Typed { id: ty.id(), module }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::KernelTypes;
+    use alloc::sync::Arc;
+    use core_relo::{Endian, btf::Builder};
+
+    /// As `bpf_session_cookie`, which took nothing up to 6.19 and takes the context since.
+    #[test]
+    fn of_flavours_of_a_function_the_one_with_the_kernels_parameters_is_taken() {
+        let types = |names: &[(&str, bool)]| {
+            let mut b = Builder::new(Endian::native());
+            let int = b.int("int", 4, Builder::SIGNED);
+            let pointer = b.pointer(TypeId::VOID);
+            for (name, takes_context) in names {
+                let parameters: &[_] = if *takes_context { &[("ctx", pointer)] } else { &[] };
+                let proto = b.func_proto(int, parameters);
+                b.func(name, proto, 2);
+            }
+            Btf::parse(b.finish()).unwrap()
+        };
+        let kernel = types(&[("f", true), ("g", true)]);
+        let expected = kernel.find(b"f", Kind::Func).unwrap().id();
+        let host = Host::offline(Arc::new(KernelTypes::given(Arc::new(kernel), [])));
+        let object = types(&[("f___old", false), ("f___new", true), ("g", false), ("h", true)]);
+        let entry = |name: &'static [u8], is_weak| {
+            let func = object.find(name, Kind::Func).unwrap();
+            let what = What::Function(func.target().unwrap());
+            ExternEntry { name, symbol: 0, is_weak, btf_id: func.id(), what }
+        };
+        let resolve =
+            |externs: &[ExternEntry<'_>]| resolve(Some(&object), externs, &host, &mut Modules::default());
+        let weak = [entry(b"f___old", true), entry(b"f___new", true), entry(b"g", true), entry(b"h", true)];
+        let here = Resolved::Typed { id: expected, module: None };
+        assert_eq!(resolve(&weak).unwrap(), [Resolved::Unlike, here, Resolved::Unlike, Resolved::Missing]);
+        let refused = resolve(&[entry(b"g", false), entry(b"h", false)]).unwrap_err().to_string();
+        assert!(refused.contains("g: vmlinux has it with parameters other than"), "{refused}");
+        assert!(refused.contains("h: no kernel function (kfunc) of this name"), "{refused}");
+    }
 }

@@ -27,6 +27,7 @@ pub use attach_to::AttachPlan;
 pub use error::{LoadPlanError, Refusal};
 pub use globals::Global;
 pub use host::Host;
+pub(crate) use host::running_version;
 pub use maps::{MapPlan, MapRole, SlotPlan};
 pub use programs::{Fixup, FixupOf, ProgramPlan};
 pub(crate) use programs::{POISON_KFUNC, POISON_MAP};
@@ -42,7 +43,7 @@ use crate::{
     sys::Errno,
 };
 use core_relo::Endian;
-use ksyms::Modules;
+use ksyms::{Modules, Resolved};
 use std::collections::HashMap;
 
 /// A load, ready to be carried out.
@@ -88,6 +89,8 @@ pub struct LoadPlan {
     pub(crate) selected: Vec<bool>,
     /// Names of the externs in the order in which missing functions are numbered.
     pub externs: Vec<String>,
+    /// The functions among them that the kernel has with other parameters than the object declares, by place.
+    pub(crate) unlike: Vec<usize>,
 }
 
 impl LoadPlan {
@@ -182,6 +185,7 @@ impl LoadPlan {
             poisoned,
             selected,
             externs: parts.externs.iter().map(|e| String::from_utf8_lossy(e.name).into_owned()).collect(),
+            unlike: (0..).zip(&resolved).filter(|(_, r)| **r == Resolved::Unlike).map(|(n, _)| n).collect(),
         })
     }
 }

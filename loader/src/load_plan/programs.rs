@@ -316,7 +316,7 @@ impl Planning<'_, '_, '_> {
                 set_load(slot, source, low(address), Some(low(address >> 32)));
                 None
             }
-            (true, _, Resolved::Missing) => {
+            (true, _, Resolved::Missing | Resolved::Unlike) => {
                 let source = slot.first().map_or(0, |i| i.src);
                 set_load(slot, source, 0, Some(0));
                 None

@@ -29,11 +29,24 @@ fn last_cpu(text: &str) -> Option<u32> {
     text.trim().rsplit([',', '-']).next()?.parse().ok()
 }
 
-/// Lifts the limit on locked memory, which kernels before 5.11 charge maps and programs to.
+/// Lifts the limit on locked memory, which kernels before 5.11 charge maps and programs to; as far as is allowed where it
+/// takes `CAP_SYS_RESOURCE` to lift it altogether.
 pub fn raise_memlock_limit() -> Result<(), Errno> {
     let all = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: `all` lives through the call, which only reads it.
-    match unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const all) } {
+    set_memlock_limit(&all).or_else(|errno| {
+        let mut now = all;
+        // SAFETY: `now` lives through the call, which writes to it.
+        if unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut now) } != 0 || now.rlim_cur == now.rlim_max
+        {
+            return Err(errno);
+        }
+        set_memlock_limit(&libc::rlimit { rlim_cur: now.rlim_max, ..now })
+    })
+}
+
+fn set_memlock_limit(limit: &libc::rlimit) -> Result<(), Errno> {
+    // SAFETY: `limit` lives through the call, which only reads it.
+    match unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, core::ptr::from_ref(limit)) } {
         0 => Ok(()),
         _ => Err(Errno::last()),
     }

@@ -8,7 +8,7 @@ use crate::{
 };
 use core_relo::{
     TypeId,
-    btf::{Btf, Kind},
+    btf::{Btf, Kind, Type},
 };
 use object::{SectionKind, SymbolKind, SymbolScope};
 
@@ -111,8 +111,7 @@ fn a_parameter_tagged_as_context_gets_its_type_where_the_kernel_does_not_know_th
         (pointer.kind(), to.kind(), to.name().to_string()),
         (Kind::Ptr, Kind::Struct, "xdp_md".to_owned())
     );
-    let tags: Vec<_> =
-        btf.types().filter(|t| t.kind() == Kind::DeclTag).filter_map(core_relo::btf::Type::target).collect();
+    let tags: Vec<_> = btf.types().filter(|t| t.kind() == Kind::DeclTag).filter_map(Type::target).collect();
     assert_eq!(tags, [sub, copy.id()], "the copy is tagged, too");
 
     for (section, tag, host) in

@@ -1,7 +1,7 @@
 //! Processes that may not do everything. Each is a child, since what a process may do cannot be given back, and since what the
 //! kernel can do is asked once for each process.
 
-use crate::live::harness::{live, object};
+use crate::live::harness::{kernel_version, live, object};
 use core_relo_loader::{Loader, load::LoadError, object::Object};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::{collections::BTreeSet, env, fs, os::fd::AsRawFd as _, process::Command};
@@ -22,7 +22,8 @@ fn child(role: &str) {
     ]);
     let out = command.env(ROLE, role).output().unwrap();
     let said = String::from_utf8_lossy(&out.stdout);
-    println!("{said}");
+    // Counted as a test here, not once more in the child.
+    said.lines().filter(|line| !line.starts_with("test result")).for_each(|line| println!("{line}"));
     assert!(out.status.success(), "{said}{}", String::from_utf8_lossy(&out.stderr));
     assert!(said.contains("1 passed"), "{said}");
 }
@@ -48,6 +49,11 @@ fn locked_memory_is_raised_where_it_has_to_be() {
 }
 
 #[test]
+fn locked_memory_that_cannot_be_raised_is_named() {
+    child("little memory");
+}
+
+#[test]
 #[ignore = "run by the others, in a process of its own"]
 fn in_a_child() {
     match env::var(ROLE).as_deref() {
@@ -55,6 +61,7 @@ fn in_a_child() {
         Ok("files") => files(),
         Ok("attach") => attach(),
         Ok("memory") => memory(),
+        Ok("little memory") => little_memory(),
         _ => println!("nothing to do: {ROLE} says no role"),
     }
 }
@@ -83,6 +90,7 @@ fn nobody() {
         "{text}"
     );
     assert!(text.starts_with("socket_filter: ") && text.contains("CAP_BPF"), "{text}");
+    assert_eq!(text.contains("ulimit"), kernel_version() < (5, 11), "{text}");
     assert_eq!(open(), before);
 }
 
@@ -145,9 +153,30 @@ fn with_room<T>(files: u64, run: impl FnOnce() -> T) -> T {
     done
 }
 
+/// A kernel that counts by the limit lets a load raise it, before it is asked what it can do; the others do not look at it.
 fn memory() {
-    // A kernel that counts by the limit lets a load raise it; the others do not look at it.
     let whole = getrlimit(Resource::Memlock);
     setrlimit(Resource::Memlock, Rlimit { current: Some(4096), maximum: whole.maximum }).unwrap();
     load("globals").unwrap();
+    let raised = getrlimit(Resource::Memlock).current != Some(4096);
+    assert_eq!(raised, kernel_version() < (5, 11));
+}
+
+/// The limit cannot be raised: a kernel that counts by it says so in a line, and nothing is left.
+fn little_memory() {
+    setrlimit(Resource::Memlock, Rlimit { current: Some(0), maximum: Some(0) }).unwrap();
+    let mut capabilities = rustix::thread::capabilities(None).unwrap();
+    capabilities.effective -= rustix::thread::CapabilitySet::SYS_RESOURCE;
+    rustix::thread::set_capabilities(None, capabilities).unwrap();
+    let before = open();
+    match load("globals") {
+        Ok(()) => assert!(kernel_version() >= (5, 11)),
+        Err(error) => {
+            let text = error.to_string();
+            println!("{text}");
+            assert!(kernel_version() < (5, 11), "{text}");
+            assert!(text.contains("ulimit -l") && !text.contains('\n'), "{text}");
+        }
+    }
+    assert_eq!(open(), before);
 }
