@@ -10,7 +10,8 @@ const BPF: u64 = 1 << 39;
 
 /// Why the kernel may have answered EPERM, and what to do.
 pub(crate) fn lacking() -> &'static str {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    // Capabilities are a thread's.
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let uid_map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     match effective(&status) {
         Some(_) if is_mapped(&uid_map) => {
