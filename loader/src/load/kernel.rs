@@ -6,7 +6,7 @@ use crate::{
 };
 use std::{
     fs::File,
-    os::fd::{AsRawFd as _, BorrowedFd, OwnedFd},
+    os::fd::{BorrowedFd, OwnedFd},
     path::Path,
 };
 
@@ -74,7 +74,7 @@ impl Kernel for Running {
     }
 
     fn map_info(&self, map: BorrowedFd<'_>) -> Result<MapInfo, Errno> {
-        if is_map(map) { sys::map_info(&map) } else { Err(Errno(libc::EINVAL)) }
+        sys::map_info(&map)
     }
 
     fn map_update(&self, map: BorrowedFd<'_>, key: &[u8], value: &[u8]) -> Result<(), Errno> {
@@ -123,11 +123,4 @@ impl Kernel for Running {
     fn unpin(&self, path: &Path) -> Result<(), Errno> {
         std::fs::remove_file(path).map_err(|e| Errno::of(&e))
     }
-}
-
-/// Whether a descriptor is one of a map: the kernel tells of programs and links by the same request, in other words. Without
-/// `/proc` it is taken to be.
-fn is_map(fd: BorrowedFd<'_>) -> bool {
-    let link = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()));
-    link.map_or(true, |to| to.as_os_str() == "anon_inode:bpf-map")
 }
