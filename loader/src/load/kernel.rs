@@ -8,7 +8,7 @@ use std::{
     fs::{DirBuilder, File},
     io::ErrorKind,
     os::{
-        fd::{AsRawFd as _, BorrowedFd, OwnedFd},
+        fd::{BorrowedFd, OwnedFd},
         unix::fs::DirBuilderExt as _,
     },
     path::Path,
@@ -84,7 +84,7 @@ impl Kernel for Running {
     }
 
     fn map_info(&self, map: BorrowedFd<'_>) -> Result<MapInfo, Errno> {
-        if is_map(map) { sys::map_info(&map) } else { Err(Errno(libc::EINVAL)) }
+        sys::map_info(&map)
     }
 
     fn map_update(&self, map: BorrowedFd<'_>, key: &[u8], value: &[u8]) -> Result<(), Errno> {
@@ -147,11 +147,4 @@ impl Kernel for Running {
             log::debug!("{} stays: {e}", path.display());
         }
     }
-}
-
-/// Whether a descriptor is one of a map: the kernel tells of programs and links by the same request, in other words. Without
-/// `/proc` it is taken to be.
-fn is_map(fd: BorrowedFd<'_>) -> bool {
-    let link = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()));
-    link.map_or(true, |to| to.as_os_str() == "anon_inode:bpf-map")
 }
