@@ -168,3 +168,19 @@ fn pins_are_all_or_none() {
     assert!(shown.out.contains("bpffs"), "{}", shown.out);
     assert!(!Path::new(&folder.path().join("pins")).exists(), "nothing is left of what could not be pinned");
 }
+
+#[test]
+fn what_does_not_attach_by_itself_is_named_and_not_waited_for() {
+    if !may_load() {
+        return;
+    }
+    let object = prebuilt("live/xdp.bpf.o");
+    let shown = load(&[text(&object), "--attach"]);
+    assert_eq!(shown.exit, 0, "{}{}", shown.out, shown.err);
+    assert!(shown.out.contains("not attached: "), "{}", shown.out);
+    assert!(shown.err.contains("nothing was attached"), "{}", shown.err);
+    let json = load(&[text(&object), "--attach", "--format", "json"]);
+    let lines = json.lines();
+    schema().check("load", &lines[0]);
+    assert!(!lines[0]["not_attached"].as_array().unwrap().is_empty());
+}

@@ -1,6 +1,6 @@
 //! `load`: objects into the running kernel, or what that would ask of it.
 
-use super::{load_json, load_pin::Pins};
+use super::{held::Held, load_json, load_pin::Pins};
 use crate::{
     app::{App, Exit},
     args::Format,
@@ -35,8 +35,14 @@ pub(crate) fn run(app: &mut App<'_>, args: &Load) -> io::Result<()> {
         Ok(host) => host,
         Err(bad) => return app.fail(&bad),
     };
+    let waits = args.attach && args.pin.is_none();
+    // Before anything is attached: from then on everything is detached in order, whenever it comes.
+    let mut interrupt = if waits { Some(Interrupt::new()?) } else { None };
     let mut kept = Vec::new();
     for path in &args.objects {
+        if interrupt.as_mut().is_some_and(Interrupt::came) {
+            break;
+        }
         let file = match ObjectFile::read(path) {
             Ok(file) => file,
             Err(bad) => {
@@ -62,9 +68,16 @@ pub(crate) fn run(app: &mut App<'_>, args: &Load) -> io::Result<()> {
         let one = One { app, args, file: &file, object: &object };
         kept.extend(one.run(&loader)?);
     }
-    if args.attach && args.pin.is_none() && !kept.is_empty() {
+    if let Some(mut interrupt) = interrupt
+        && !kept.is_empty()
+    {
         app.out.flush()?;
-        wait(app)?;
+        if kept.iter().any(|(links, _)| !links.is_empty()) {
+            app.note("attached; Ctrl-C detaches")?;
+            interrupt.wait();
+        } else {
+            app.note("nothing was attached")?;
+        }
         for (links, _loaded) in kept {
             for link in links {
                 if let Err(e) = link.detach() {
@@ -154,7 +167,7 @@ pub(super) fn set_up(loader: &mut Loader<'_, '_>, file: &ObjectFile, setup: &Set
     Ok(())
 }
 
-type Kept = (Vec<Link>, Loaded);
+type Kept = (Vec<Link>, Held);
 
 /// One object on its way.
 struct One<'a, 'w, 'd> {
@@ -177,7 +190,7 @@ impl One<'_, '_, '_> {
             return self.planned(&plan).map(|()| None);
         }
         match loader.carry_out(&plan) {
-            Ok(loaded) => self.loaded(&plan, loaded),
+            Ok(loaded) => self.loaded(&plan, Held::new(loaded)),
             Err(e) => self.refused(None, &e).map(|()| None),
         }
     }
@@ -196,10 +209,7 @@ impl One<'_, '_, '_> {
             let mut loader = loader.clone();
             loader.only([name.as_str()]);
             match loader.load() {
-                Ok(mut loaded) => {
-                    self.accepted(name, &loaded)?;
-                    loaded.unpin_maps();
-                }
+                Ok(loaded) => self.accepted(name, &Held::new(loaded))?,
                 Err(e) => self.refused(Some(name), &e)?,
             }
             self.app.out.flush()?;
@@ -252,15 +262,12 @@ impl One<'_, '_, '_> {
         plan.to_string().lines().try_for_each(|line| writeln!(self.app.out, "  {line}"))
     }
 
-    fn loaded(mut self, plan: &LoadPlan, mut loaded: Loaded) -> io::Result<Option<Kept>> {
+    fn loaded(mut self, plan: &LoadPlan, loaded: Held) -> io::Result<Option<Kept>> {
         let mut links = Vec::new();
         if self.args.attach {
             match loaded.attach_all() {
                 Ok(made) => links = made,
-                Err(e) => {
-                    loaded.unpin_maps();
-                    return self.failed(&e.to_string());
-                }
+                Err(e) => return self.failed(&e.to_string()),
             }
         }
         let mut pins = Pins::default();
@@ -268,24 +275,30 @@ impl One<'_, '_, '_> {
             && let Err(bad) = pins.all(folder, &loaded, &mut links)
         {
             pins.remove();
-            loaded.unpin_maps();
             return self.failed(&bad);
         }
         if self.app.format == Format::Json {
-            json::line(self.app.out, &load_json::loaded(&self.file.name, &loaded, &links))?;
+            let left = self.left(&loaded);
+            json::line(self.app.out, &load_json::loaded(&self.file.name, &loaded, &links, &left))?;
         } else {
             self.report(plan, &loaded, &links)?;
         }
         if self.args.pin.is_some() {
             // Their pins keep them, or (struct_ops without a link) the kernel does.
             links.into_iter().for_each(Link::leak);
+            loaded.keep_pins();
             return Ok(None);
         }
+        Ok(self.args.attach.then_some((links, loaded)))
+    }
+
+    /// The programs that were to be attached and were not, and why.
+    fn left(&self, loaded: &Loaded) -> Vec<(String, String)> {
         if !self.args.attach {
-            loaded.unpin_maps();
-            return Ok(None);
+            return Vec::new();
         }
-        Ok(Some((links, loaded)))
+        let left = loaded.left_unattached();
+        left.into_iter().map(|(program, why)| (program.name().to_owned(), why.to_string())).collect()
     }
 
     fn failed(self, what: &str) -> io::Result<Option<Kept>> {
@@ -299,6 +312,7 @@ impl One<'_, '_, '_> {
     }
 
     fn report(&mut self, plan: &LoadPlan, loaded: &Loaded, links: &[Link]) -> io::Result<()> {
+        let left = self.left(loaded);
         let out = &mut *self.app.out;
         writeln!(out, "{GOOD}loaded{GOOD:#}   {BOLD}{}{BOLD:#}", self.file.name)?;
         for map in loaded.maps() {
@@ -321,6 +335,9 @@ impl One<'_, '_, '_> {
         for (name, why) in &plan.skipped {
             writeln!(out, "  program  {name:<24} {DIM}not loaded: {why}{DIM:#}")?;
         }
+        for (name, why) in left {
+            writeln!(out, "  program  {name:<24} {DIM}not attached: {why}{DIM:#}")?;
+        }
         for link in links {
             match link.pin_path() {
                 Some(path) => writeln!(out, "  link     {}, pinned at {}", link.what(), shown(path))?,
@@ -331,15 +348,32 @@ impl One<'_, '_, '_> {
     }
 }
 
-/// Waits until somebody ends it.
-fn wait(app: &mut App<'_>) -> io::Result<()> {
-    let (done, until) = mpsc::channel();
-    ctrlc::set_handler(move || {
-        // The receiver is there as long as anybody waits.
-        let _sent: Result<(), _> = done.send(());
-    })
-    .map_err(io::Error::other)?;
-    app.note("attached; Ctrl-C detaches")?;
-    let _ended: Result<(), _> = until.recv();
-    Ok(())
+/// Ctrl-C, and other wishes that it end.
+#[derive(Debug)]
+struct Interrupt {
+    until: mpsc::Receiver<()>,
+    came: bool,
+}
+
+impl Interrupt {
+    fn new() -> io::Result<Self> {
+        let (done, until) = mpsc::channel();
+        ctrlc::set_handler(move || {
+            // The receiver is there as long as anybody waits.
+            let _sent: Result<(), _> = done.send(());
+        })
+        .map_err(io::Error::other)?;
+        Ok(Self { until, came: false })
+    }
+
+    fn came(&mut self) -> bool {
+        self.came |= self.until.try_recv().is_ok();
+        self.came
+    }
+
+    fn wait(&mut self) {
+        if !self.came() {
+            let _ended: Result<(), _> = self.until.recv();
+        }
+    }
 }

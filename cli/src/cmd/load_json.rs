@@ -20,6 +20,7 @@ pub(crate) struct Outcome<'l> {
     programs: Vec<Program<'l>>,
     skipped: Vec<Skipped<'l>>,
     links: Vec<LinkText<'l>>,
+    not_attached: Vec<Skipped<'l>>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -90,7 +91,8 @@ struct LinkText<'l> {
 
 fn outcome<'l>(object: &'l str, status: &'static str) -> Outcome<'l> {
     let (maps, programs, skipped, links) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    Outcome { object, program: None, status, error: None, maps, programs, skipped, links }
+    let not_attached = Vec::new();
+    Outcome { object, program: None, status, error: None, maps, programs, skipped, links, not_attached }
 }
 
 pub(crate) fn planned<'l>(object: &'l str, plan: &'l LoadPlan) -> Outcome<'l> {
@@ -105,7 +107,12 @@ pub(crate) fn planned<'l>(object: &'l str, plan: &'l LoadPlan) -> Outcome<'l> {
     }
 }
 
-pub(crate) fn loaded<'l>(object: &'l str, loaded: &'l Loaded, links: &'l [Link]) -> Outcome<'l> {
+pub(crate) fn loaded<'l>(
+    object: &'l str,
+    loaded: &'l Loaded,
+    links: &'l [Link],
+    left: &'l [(String, String)],
+) -> Outcome<'l> {
     let names: Vec<&str> = loaded.maps().iter().map(|m| m.name()).collect();
     let programs = loaded.programs();
     let program_name =
@@ -123,6 +130,7 @@ pub(crate) fn loaded<'l>(object: &'l str, loaded: &'l Loaded, links: &'l [Link])
         maps: maps.collect(),
         programs: programs.iter().map(|p| loaded_program(p, &names)).collect(),
         links: links.collect(),
+        not_attached: left.iter().map(|(name, why)| Skipped { name, why }).collect(),
         ..outcome(object, "loaded")
     }
 }

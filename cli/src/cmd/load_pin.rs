@@ -1,7 +1,11 @@
 //! Pins of a loaded object: all or none.
 
 use crate::error::shown;
-use core_relo_loader::{attach::Link, load::Loaded, sys};
+use core_relo_loader::{
+    attach::{AttachError, Link},
+    load::Loaded,
+    sys,
+};
 use std::{
     fs, io,
     os::fd::AsFd,
@@ -18,6 +22,7 @@ pub(crate) struct Pins {
 impl Pins {
     /// Pins programs in `folder`, maps in `folder/maps`, links in `folder/links`.
     pub(crate) fn all(&mut self, folder: &Path, loaded: &Loaded, links: &mut [Link]) -> Result<(), String> {
+        can_be_kept(links).map_err(|e| e.to_string())?;
         self.folder(folder)?;
         for program in loaded.programs() {
             self.pin(program, folder.join(fit(program.name())))?;
@@ -83,10 +88,55 @@ impl Pins {
     }
 }
 
+/// Whether each outlives the command: by its pin, or (struct_ops tables that registered themselves) without.
+fn can_be_kept(links: &[Link]) -> Result<(), AttachError> {
+    match links.iter().find(|link| link.fd().is_none() && !link.outlives_process()) {
+        Some(link) => Err(AttachError::NotALink { what: link.what().into() }),
+        None => Ok(()),
+    }
+}
+
 /// The errno of a name that is taken.
 const EEXIST: i32 = 17;
 
 /// A name that bpffs takes: without dots and slashes.
 fn fit(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core_relo_loader::{attach::Attachment, sys::Errno};
+    use std::os::fd::BorrowedFd;
+
+    /// An attachment without a link of the kernel's.
+    #[derive(Debug)]
+    struct Plain {
+        outlives: bool,
+    }
+
+    impl Attachment for Plain {
+        fn link_fd(&self) -> Option<BorrowedFd<'_>> {
+            None
+        }
+
+        fn outlives_process(&self) -> bool {
+            self.outlives
+        }
+
+        fn detach(&mut self) -> Result<(), Errno> {
+            Ok(())
+        }
+
+        fn leak(self: Box<Self>) {}
+    }
+
+    #[test]
+    fn what_would_end_with_the_command_is_refused() {
+        let link = |what: &str, outlives| Link::new(Plain { outlives }, what);
+        let links = [link("struct_ops a", true), link("kprobe/f", false)];
+        assert_eq!(can_be_kept(&links), Err(AttachError::NotALink { what: "kprobe/f".into() }));
+        assert_eq!(can_be_kept(&links[..1]), Ok(()));
+    }
 }

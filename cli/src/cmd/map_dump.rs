@@ -15,8 +15,9 @@ use crate::{
 };
 use core_relo::{TypeId, btf::Btf};
 use core_relo_loader::{
+    maps::{Entries, MapError},
     object::MapType,
-    sys::{self, Errno, MapInfo, MapShape},
+    sys::{self, Errno, MapFd, MapInfo, MapShape},
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -102,7 +103,7 @@ struct Element<'a> {
 /// One processor's value of an element.
 #[derive(Serialize)]
 struct PerCpu {
-    cpu: usize,
+    cpu: u32,
     value: Option<Value>,
     value_bytes: String,
 }
@@ -144,27 +145,25 @@ impl<'m> Dump<'m> {
                 Err(e) => Err(e.into()),
             };
         }
-        // Elements deleted meanwhile make a walk begin anew: it must end nevertheless.
-        let most = u64::from(self.info.max_entries).saturating_mul(2).max(64);
-        let (mut key, mut next) = (None, vec![0; self.shape.key_size()]);
-        let mut seen = 0u64;
-        while sys::map_next_key(self.shape, key.as_deref(), &mut next)? {
-            match sys::map_lookup(self.shape, &next, &mut value, 0) {
-                Ok(()) => self.element(app.out, &next, &value)?,
-                // Deleted meanwhile, or an empty place in a map of maps.
-                Err(e) if e.name() == Some("ENOENT") => {}
-                Err(e) => return Err(e.into()),
+        let map = self.shape.fd().try_clone_to_owned().map_err(|e| Errno::of(&e))?;
+        let entries = Entries::new(MapFd::new(map)?).map_err(|e| self.failed(&e))?;
+        for entry in &entries {
+            match entry {
+                Ok((key, value)) => self.element(app.out, &key, &value)?,
+                Err(MapError::Restarts { .. }) => app.note(
+                    "elements are removed faster than the map can be walked through: some may be missing",
+                )?,
+                Err(e) => return Err(self.failed(&e)),
             }
-            seen += 1;
-            if seen >= most {
-                app.note(
-                    "the map changes faster than it can be read: some elements may be missing or come twice",
-                )?;
-                break;
-            }
-            key = Some(next.clone());
         }
         Ok(())
+    }
+
+    fn failed(&self, e: &MapError) -> Failed {
+        match e.errno() {
+            Some(errno) => Failed::Kernel(errno),
+            None => self.bad(&e.to_string(), "try again"),
+        }
     }
 
     fn element(&self, out: &mut dyn io::Write, key: &[u8], value: &[u8]) -> io::Result<()> {
@@ -194,7 +193,8 @@ impl<'m> Dump<'m> {
         let of =
             |ty: &Typed, bytes: &[u8]| ty.as_ref().map(|(btf, id)| json_value::of(&btf.value(*id, bytes)));
         let cpus: Option<Vec<_>> = self.per_cpu(value).map(|values| {
-            let one = |(cpu, bytes)| PerCpu { cpu, value: of(&self.value, bytes), value_bytes: hex(bytes) };
+            let one =
+                |(at, bytes)| PerCpu { cpu: cpu(at), value: of(&self.value, bytes), value_bytes: hex(bytes) };
             values.enumerate().map(one).collect()
         });
         let whole = cpus.is_none();
@@ -218,8 +218,8 @@ impl<'m> Dump<'m> {
             }
             Some(values) => {
                 writeln!(out, "[{key}] =")?;
-                values.enumerate().try_for_each(|(cpu, bytes)| {
-                    writeln!(out, "\tcpu {cpu}: {}", self.words(&self.value, bytes, 1, LINE))
+                values.enumerate().try_for_each(|(at, bytes)| {
+                    writeln!(out, "\tcpu {}: {}", cpu(at), self.words(&self.value, bytes, 1, LINE))
                 })
             }
         }
@@ -250,6 +250,12 @@ impl<'m> Dump<'m> {
             _ => None,
         }
     }
+}
+
+/// The processor whose value is in a place: numbers may be left out.
+fn cpu(at: usize) -> u32 {
+    let numbers = sys::possible_cpu_numbers().unwrap_or_default();
+    numbers.get(at).copied().unwrap_or_else(|| u32::try_from(at).unwrap_or(u32::MAX))
 }
 
 /// Why maps of a type have no list of elements, and what to do instead.

@@ -7,6 +7,7 @@ pub(crate) mod check;
 pub(crate) mod demo;
 pub(crate) mod explain;
 pub(crate) mod r#gen;
+mod held;
 pub(crate) mod inspect;
 pub(crate) mod link;
 pub(crate) mod load;

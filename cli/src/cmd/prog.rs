@@ -117,7 +117,7 @@ impl Program {
             program_type: known
                 .map_or_else(|| format!("unknown({})", info.prog_type), |known| known.name().to_owned()),
             tag: info.tag.iter().map(|b| format!("{b:02x}")).collect(),
-            gpl_compatible: info.gpl_compatible & 1 != 0,
+            gpl_compatible: info.is_gpl_compatible(),
             loaded_at: kernel::seconds_of(info.load_time),
             uid: info.created_by_uid,
             insns: info.xlated_prog_len / 8,

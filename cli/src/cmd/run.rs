@@ -1,6 +1,7 @@
 //! `run`: one program, run by the kernel on data of the caller's.
 
 use super::{
+    held::Held,
     load::{no_such, set_up, stem, without_name},
     load_json,
 };
@@ -44,8 +45,8 @@ fn prepared(app: &mut App<'_>, args: &Run) -> Result<io::Result<()>, BadInput> {
     let (data_in, ctx_in) = (input(&args.data_in)?, input(&args.ctx_in)?);
     let ctx_in = ctx_in.as_deref().unwrap_or_default();
     loader.only([args.program.as_str()]);
-    let mut loaded = match loader.load() {
-        Ok(loaded) => loaded,
+    let loaded = match loader.load() {
+        Ok(loaded) => Held::new(loaded),
         Err(e) => {
             return match no_such(&file.name, &e) {
                 Some(bad) => Err(bad),
@@ -73,7 +74,6 @@ fn prepared(app: &mut App<'_>, args: &Run) -> Result<io::Result<()>, BadInput> {
         Ok(ran) => ran,
         Err(errno) => {
             let help = hint(errno, program.plan.program_type);
-            loaded.unpin_maps();
             return Err(BadInput::new(
                 &*file.name,
                 format!("program `{}`: cannot be run: {errno}", args.program),
@@ -83,7 +83,6 @@ fn prepared(app: &mut App<'_>, args: &Run) -> Result<io::Result<()>, BadInput> {
     };
     write(args.data_out.as_deref(), &data_out, done.data_len)?;
     write(args.ctx_out.as_deref(), &ctx_out, done.ctx_len)?;
-    loaded.unpin_maps();
     if app.format == Format::Json {
         let ran = load_json::Ran {
             object: &file.name,

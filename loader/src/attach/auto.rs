@@ -40,19 +40,34 @@ pub struct Attachable<'a> {
 pub fn auto(program: &Attachable<'_>) -> Result<Link, AttachError> {
     match Auto::of(program.section)? {
         Some(auto) => tracing(program, auto),
-        // Here the families of networking and cgroups follow.
-        None => Err(not_automatic(program)),
+        // Networking, cgroups and the rest: the name does not say to which interface, cgroup or map.
+        None => Err(not_automatic(program.section, program.name)),
     }
 }
 
-fn not_automatic(program: &Attachable<'_>) -> AttachError {
-    AttachError::NotAutomatic { what: format!("{} (program `{}`)", program.section, program.name).into() }
+pub(crate) fn not_automatic(section: &str, name: &str) -> AttachError {
+    AttachError::NotAutomatic { what: format!("{section} (program `{name}`)").into() }
+}
+
+/// Whether [`auto`] has something to attach a program to; if its section's name cannot be read, that is to be told by `auto`.
+pub(crate) fn is_automatic(section: &str, program_type: ProgramType) -> bool {
+    match Auto::of(section) {
+        Ok(None | Some(Auto::Nothing)) => false,
+        Ok(Some(Auto::AsLoaded)) => {
+            matches!(program_type, ProgramType::Ext | ProgramType::Lsm) || attach_type_of(section).is_some()
+        }
+        Ok(Some(_)) | Err(_) => true,
+    }
+}
+
+fn attach_type_of(section: &str) -> Option<AttachType> {
+    SecDef::find(section.strip_prefix('?').unwrap_or(section).as_bytes())?.attach_type
 }
 
 fn tracing(program: &Attachable<'_>, auto: Auto<'_>) -> Result<Link, AttachError> {
     let fd = program.fd;
     match auto {
-        Auto::Nothing => Err(not_automatic(program)),
+        Auto::Nothing => Err(not_automatic(program.section, program.name)),
         Auto::Kprobe { function, offset, retprobe } => {
             kprobe(fd, function, &KprobeOptions { retprobe, offset, ..KprobeOptions::default() })
         }
@@ -90,14 +105,10 @@ fn as_loaded(program: &Attachable<'_>) -> Result<Link, AttachError> {
     match program.program_type {
         ProgramType::Ext => freplace(program.fd, None),
         ProgramType::Lsm => lsm(program.fd),
-        _ => {
-            let section = program.section.strip_prefix('?').unwrap_or(program.section);
-            let by_name = || SecDef::find(section.as_bytes()).and_then(|def| def.attach_type);
-            match program.attach_type.or_else(by_name) {
-                Some(attach_type) => trace(program.fd, attach_type, &TraceOptions::default()),
-                None => Err(not_automatic(program)),
-            }
-        }
+        _ => match program.attach_type.or_else(|| attach_type_of(program.section)) {
+            Some(attach_type) => trace(program.fd, attach_type, &TraceOptions::default()),
+            None => Err(not_automatic(program.section, program.name)),
+        },
     }
 }
 
@@ -154,11 +165,28 @@ mod tests {
         for section in ["kprobe", "uprobe", "usdt", "perf_event", "tp", "no_such_family/x"] {
             let e = attach(&prog, section, ProgramType::Kprobe).unwrap_err();
             assert!(matches!(e, AttachError::NotAutomatic { .. }), "{section}: {e}");
+            assert!(!is_automatic(section, ProgramType::Kprobe));
         }
         let e = attach(&prog, "usdt//bin/sh:p:n", ProgramType::Kprobe).unwrap_err();
         assert!(e.to_string().contains("__bpf_usdt_specs"), "{e}");
         let e = attach(&prog, "tp/sched", ProgramType::Kprobe).unwrap_err();
         assert_eq!(e.to_string(), "tp/sched: expected `tp/category/name`");
+    }
+
+    #[test]
+    fn what_attaches_by_itself_is_known_before() {
+        for (section, kind) in [
+            ("?kprobe/f", ProgramType::Kprobe),
+            ("fentry/f", ProgramType::Tracing),
+            ("lsm/file_open", ProgramType::Lsm),
+            ("iter/task", ProgramType::Tracing),
+            ("tp/sched", ProgramType::Tracepoint),
+        ] {
+            assert!(is_automatic(section, kind), "{section}");
+        }
+        for section in ["xdp", "tc", "syscall", "cgroup/dev", "sk_msg"] {
+            assert!(!is_automatic(section, ProgramType::Xdp), "{section}");
+        }
     }
 
     #[test]

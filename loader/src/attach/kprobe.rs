@@ -9,8 +9,11 @@ use super::{
     tracefs::{ProbeEvent, ProbeKind},
     tracepoint,
 };
-use crate::sys::{self, Errno, PerfEventOpen};
-use std::{fs, os::fd::BorrowedFd, sync::OnceLock};
+use crate::{
+    arch::SYSCALL_PREFIX,
+    sys::{self, Errno, PerfEventOpen},
+};
+use std::{os::fd::BorrowedFd, sync::OnceLock};
 
 /// How a kprobe is attached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,49 +91,46 @@ pub fn ksyscall(prog: BorrowedFd<'_>, syscall: &str, options: &KsyscallOptions) 
     kprobe(prog, &syscall_function(syscall), &options)
 }
 
-/// The name of the function behind a system call on this kernel.
+/// The name of the function behind a system call on this kernel. What cannot be found out is taken to be as in all kernels from
+/// 4.17; the probe then says why.
 fn syscall_function(syscall: &str) -> String {
-    static WRAPPED: OnceLock<bool> = OnceLock::new();
-    let wrapped = |prefix: &str| *WRAPPED.get_or_init(|| is_there(&format!("__{prefix}_sys_bpf")));
     match SYSCALL_PREFIX {
-        Some(prefix) if wrapped(prefix) => format!("__{prefix}_sys_{syscall}"),
+        Some(prefix) if has_syscall_wrappers().unwrap_or(true) => format!("__{prefix}_sys_{syscall}"),
         _ => format!("__se_sys_{syscall}"),
     }
 }
 
-/// What the wrappers around system calls are named with (libbpf: `arch_specific_syscall_pfx`).
-const SYSCALL_PREFIX: Option<&str> = if cfg!(target_arch = "x86_64") {
-    Some("x64")
-} else if cfg!(target_arch = "x86") {
-    Some("ia32")
-} else if cfg!(target_arch = "s390x") {
-    Some("s390x")
-} else if cfg!(target_arch = "arm") {
-    Some("arm")
-} else if cfg!(target_arch = "aarch64") {
-    Some("arm64")
-} else if cfg!(any(target_arch = "mips", target_arch = "mips64")) {
-    Some("mips")
-} else if cfg!(target_arch = "riscv64") {
-    Some("riscv")
-} else if cfg!(target_arch = "powerpc") {
-    Some("powerpc")
-} else if cfg!(target_arch = "powerpc64") {
-    Some("powerpc64")
-} else {
-    None
-};
-
-/// Whether the kernel has a function, by opening a probe on it; without a unit for kprobes, by its list of symbols.
-fn is_there(function: &str) -> bool {
-    let Ok(name) = c_string(function, function) else { return false };
-    if let Some(pmu) = Pmu::kprobe() {
-        let pid = Some(std::process::id());
-        let event = PerfEventOpen { kind: pmu.kind, name: Some(&name), pid, ..PerfEventOpen::default() };
-        return sys::perf_event_open(&event).is_ok();
+/// Whether a kprobe can be put on `__x64_sys_bpf` or its like (libbpf: `probe_kern_syscall_wrapper`): asked until it is answered.
+pub(crate) fn has_syscall_wrappers() -> Result<bool, Errno> {
+    static KNOWN: OnceLock<bool> = OnceLock::new();
+    if let Some(known) = KNOWN.get() {
+        return Ok(*known);
     }
-    let symbols = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
-    symbols.lines().any(|line| line.split_ascii_whitespace().nth(2) == Some(function))
+    let Some(prefix) = SYSCALL_PREFIX else { return Ok(false) };
+    let found = is_there(&format!("__{prefix}_sys_bpf"))?;
+    Ok(*KNOWN.get_or_init(|| found))
+}
+
+/// Whether the kernel has a function, by opening a probe on it, or by making one in tracefs.
+fn is_there(function: &str) -> Result<bool, Errno> {
+    let name = c_string(function, function).map_err(|_nul| Errno(libc::EINVAL))?;
+    let made = match Pmu::kprobe() {
+        Some(pmu) => {
+            let pid = Some(std::process::id());
+            let event = PerfEventOpen { kind: pmu.kind, name: Some(&name), pid, ..PerfEventOpen::default() };
+            sys::perf_event_open(&event).map(drop)
+        }
+        // Without an errno: tracefs is there, but no kprobes.
+        None => match ProbeEvent::add(ProbeKind::Kernel, false, function, function) {
+            Ok(_removed_at_once) => Ok(()),
+            Err(e) => Err(e.errno().unwrap_or(Errno(libc::EOPNOTSUPP))),
+        },
+    };
+    match made {
+        Ok(()) => Ok(true),
+        Err(Errno(libc::ENOENT)) => Ok(false),
+        Err(errno) => Err(errno),
+    }
 }
 
 #[cfg(test)]
@@ -194,7 +194,7 @@ mod tests {
             }
         }
         let root = super::super::tracefs::root().unwrap();
-        let probes = fs::read_to_string(root.join("kprobe_events")).unwrap_or_default();
+        let probes = std::fs::read_to_string(root.join("kprobe_events")).unwrap_or_default();
         assert!(!probes.contains(&format!("p{}_", std::process::id())), "{probes}");
     }
 
@@ -211,6 +211,18 @@ mod tests {
             e.to_string().starts_with("kprobe/no_such_function+0x4: cannot open the perf event: ENOENT"),
             "{e}"
         );
+    }
+
+    #[test]
+    fn a_function_is_there_or_not_or_it_cannot_be_told() {
+        match is_there("no_such_function") {
+            Ok(found) => assert!(!found),
+            Err(e) => return println!("SKIP: no kprobes: {e}"),
+        }
+        assert_eq!(is_there("do_exit"), Ok(true));
+        assert_eq!(is_there("a\0b"), Err(Errno(libc::EINVAL)));
+        let known = crate::features::Features::running().has(crate::features::Feature::SyscallWrapper);
+        assert_eq!(has_syscall_wrappers(), Ok(known));
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub struct KprobeMultiOptions<'a> {
     pub kind: MultiKind,
     /// What `bpf_get_attach_cookie` gives in each function, or nothing. Not with a pattern.
     pub cookies: &'a [u64],
-    /// A pattern must match one function only, and no function of the same name may exist.
+    /// A pattern must match one function only, and no function of the same name may exist. Of patterns alone.
     pub unique_match: bool,
 }
 
@@ -62,6 +62,9 @@ pub fn kprobe_multi(
 ) -> Result<Link, AttachError> {
     let what = words(functions, options.kind);
     let wrong = |problem: &str| Err(AttachError::target(what.as_str(), problem));
+    if options.unique_match && !matches!(functions, KprobeSet::Pattern(_)) {
+        return wrong("a unique match is of a pattern alone");
+    }
     let (symbols, addresses) = match functions {
         KprobeSet::Pattern(_) if !options.cookies.is_empty() => return wrong("a pattern takes no cookies"),
         KprobeSet::Pattern(name) if !is_pattern(name) && !options.unique_match => {
@@ -239,6 +242,8 @@ mod tests {
             (KprobeSet::Symbols(&[]), options(&[], false)),
             (KprobeSet::Addresses(&[1, 2]), options(&[1], false)),
             (KprobeSet::Symbols(&["a\0b"]), options(&[], false)),
+            (KprobeSet::Symbols(&["vfs_read"]), options(&[], true)),
+            (KprobeSet::Addresses(&[1]), options(&[], true)),
         ] {
             assert!(matches!(kprobe_multi(fd, set, &options), Err(AttachError::Target { .. })), "{set:?}");
         }

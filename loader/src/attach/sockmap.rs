@@ -22,7 +22,12 @@ pub fn sockmap(
         LinkCreate { prog, target, attach_type: attach_type.number(), flags: 0, extra: LinkExtra::None };
     match sys::link_create(&link) {
         Ok(fd) => Ok(Link::from_fd(fd, what(attach_type))),
-        Err(Errno(libc::EINVAL)) => sockmap_attach(prog, map, attach_type),
+        // A kernel with such links looks at the map, here at one that is not open.
+        Err(Errno(libc::EINVAL))
+            if sys::link_create_closed(prog, attach_type.number()) != Errno(libc::EBADF) =>
+        {
+            sockmap_attach(prog, map, attach_type)
+        }
         Err(errno) => Err(AttachError::kernel(&what(attach_type), "attach", errno)),
     }
 }
@@ -120,6 +125,20 @@ mod tests {
                 }
             }
         });
+    }
+
+    #[test]
+    fn with_links_what_is_no_sockmap_is_not_tried_another_way() {
+        let at = AttachType::SkMsgVerdict;
+        let Some(prog) = Counting::load(ProgramType::SkMsg, Some(at), 1) else { return };
+        if kernel_before(6, 10, "a sockmap's link") {
+            return;
+        }
+        assert_eq!(sys::link_create_closed(prog.fd(), at.number()), Errno(libc::EBADF));
+        let Some(map) = crate::live::map(crate::object::MapType::Array, 4, 4, 1) else { return };
+        let e = sockmap(prog.fd(), map.shape().fd(), at).unwrap_err();
+        assert_eq!(e.errno(), Some(Errno(libc::EINVAL)), "{e}");
+        assert!(!e.to_string().contains("new enough"), "{e}");
     }
 
     #[test]

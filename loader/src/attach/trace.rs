@@ -5,6 +5,7 @@ use super::{
     link::Link,
 };
 use crate::{
+    load_plan::in_program,
     object::AttachType,
     sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget},
 };
@@ -50,6 +51,17 @@ pub fn freplace(prog: BorrowedFd<'_>, target: Option<(BorrowedFd<'_>, u32)>) -> 
     };
     let older = matches!(target, LinkTarget::None);
     as_loaded(&LinkCreate { prog, target, attach_type: 0, flags: 0, extra }, older, "freplace")
+}
+
+/// The same of another program's function by name.
+pub fn freplace_function(
+    prog: BorrowedFd<'_>,
+    target: BorrowedFd<'_>,
+    function: &str,
+) -> Result<Link, AttachError> {
+    let btf_id = in_program(target, function)
+        .map_err(|problem| AttachError::target(format!("freplace of `{function}`"), problem))?;
+    freplace(prog, Some((target, btf_id)))
 }
 
 /// By a link, or by the call that older kernels have for it (libbpf: `bpf_link_create`).

@@ -2,9 +2,13 @@
 
 use super::error::{AttachError, Hint};
 use crate::sys::Errno;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::{
+    hash::BuildHasher as _,
+    sync::atomic::{AtomicU32, Ordering},
+};
 use std::{
     fs,
+    hash::RandomState,
     io::Write as _,
     path::{Path, PathBuf},
 };
@@ -135,8 +139,10 @@ impl Drop for ProbeEvent {
 fn event_name(place: &str) -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    // Processes of other pid namespaces may have the same number, but there is one tracefs.
+    let random = RandomState::new().hash_one(number);
     let place = place.rsplit('/').next().unwrap_or_default();
-    let name = format!("p{}_{number}_{place}", std::process::id());
+    let name = format!("p{}_{number}_{random:016x}_{place}", std::process::id());
     name.chars().take(EVENT_NAME).map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
 }
 

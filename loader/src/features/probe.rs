@@ -1,7 +1,5 @@
 //! How each feature is found out: by doing it, in a way that leaves nothing behind (libbpf: `features.c`).
 
-#![expect(clippy::unnecessary_wraps, reason = "all probes have one signature, and some can fail")]
-
 use crate::{
     load_plan::running_version,
     object::{AttachType, MapType, ProgramType},
@@ -259,23 +257,8 @@ pub(super) fn btf_enum64(token: Token<'_>) -> Answer {
     yes(types(build, token))
 }
 
-/// Whether `__x64_sys_bpf` or its like is a function that a kprobe can be put on (libbpf: `probe_kern_syscall_wrapper`, which
-/// makes one).
 pub(super) fn syscall_wrapper(_token: Token<'_>) -> Answer {
-    const KPROBES: [&str; 3] = [
-        "/sys/bus/event_source/devices/kprobe/type",
-        "/sys/kernel/tracing/kprobe_events",
-        "/sys/kernel/debug/tracing/kprobe_events",
-    ];
-    let Some(prefix) = crate::arch::SYSCALL_PREFIX else { return Ok(false) };
-    if !KPROBES.iter().any(|path| std::path::Path::new(path).exists()) {
-        return Ok(false);
-    }
-    let name = format!("__{prefix}_sys_bpf");
-    let found = std::fs::read_to_string("/proc/kallsyms")
-        .ok()
-        .map(|text| text.lines().any(|line| line.split_whitespace().nth(2) == Some(&name)));
-    Ok(found.unwrap_or_default())
+    crate::attach::has_syscall_wrappers()
 }
 
 pub(super) fn uprobe_multi(token: Token<'_>) -> Answer {

@@ -4,7 +4,7 @@ use super::{Loaded, LoadedMap, LoadedProgram};
 use crate::{
     attach::{self, AttachError, Attachable, Link, UsdtManager},
     load_plan::MapRole,
-    object::AttachType,
+    object::{AttachType, ProgramType},
     ring::{Flow, PerfBuffer, RingBuffer, RingError, UserRingBuffer},
     sys::{Errno, MapFd},
 };
@@ -42,6 +42,20 @@ impl Loaded {
             links.push(attach_table(map)?);
         }
         Ok(links)
+    }
+
+    /// The programs that [`attach_all`](Self::attach_all) leaves out, and why: those that have to be told what to attach to, are
+    /// run by themselves, or are set so. Programs of struct_ops tables are not among them.
+    pub fn left_unattached(&self) -> Vec<(&LoadedProgram, AttachError)> {
+        let why = |p: &LoadedProgram| {
+            if p.plan.program_type == ProgramType::StructOps {
+                return None;
+            }
+            let not_automatic = attach::not_automatic(&p.plan.section, &p.plan.name);
+            let is_left = !p.plan.autoattach || !attach::is_automatic(&p.plan.section, p.plan.program_type);
+            is_left.then_some(not_automatic)
+        };
+        self.programs.iter().filter_map(|p| Some((p, why(p)?))).collect()
     }
 
     /// Registers a struct_ops table with the kernel.

@@ -9,7 +9,7 @@ use crate::{
 };
 use alloc::sync::Arc;
 use core_relo::btf::{Btf, Kind};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 /// What a program attaches to, for the verifier.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +35,7 @@ pub(super) fn find(
     let fail = |what: String| LoadPlanError::Program { program: text(program), what: what.into() };
     let name = match wanted {
         Some(AttachTo::Program { program: to, function }) => {
-            let btf_id = in_program(to, function).map_err(fail)?;
+            let btf_id = in_program(to.as_fd(), function).map_err(fail)?;
             return Ok(AttachPlan { btf_id, module: None, program: Some(Arc::clone(to)) });
         }
         Some(AttachTo::Kernel(name)) => name.clone(),
@@ -100,10 +100,10 @@ fn in_kernel(
     Err(LoadPlanError::Program { program: text(program), what: what.into() })
 }
 
-/// libbpf: `libbpf_find_prog_btf_id`.
-fn in_program(program: &Arc<OwnedFd>, function: &str) -> Result<u32, String> {
+/// The id of a program's function (libbpf: `libbpf_find_prog_btf_id`).
+pub(crate) fn in_program(program: BorrowedFd<'_>, function: &str) -> Result<u32, String> {
     let asked = |errno| format!("the program it attaches to: {errno}");
-    let id = sys::prog_info(program).map_err(asked)?.btf_id;
+    let id = sys::prog_info(&program).map_err(asked)?.btf_id;
     if id == 0 {
         return Err("the program it attaches to was loaded without BTF".into());
     }

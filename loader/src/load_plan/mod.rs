@@ -24,6 +24,7 @@ mod struct_ops;
 mod tests;
 
 pub use attach_to::AttachPlan;
+pub(crate) use attach_to::in_program;
 pub use error::{LoadPlanError, Refusal};
 pub use globals::Global;
 pub use host::Host;

@@ -2,13 +2,13 @@
 
 use super::{
     Flags, Table,
-    error::{INSERT, MapError, REMOVE},
+    error::{DrainError, INSERT, MapError, REMOVE},
     iter::{Batches, Keys},
     kind::Kind,
     raw::{Raw, is_lacking},
 };
 use crate::sys::{self, Errno, Pod};
-use core::borrow::Borrow;
+use core::{borrow::Borrow, fmt};
 
 /// Elements written or removed in one call.
 const AT_ONCE: usize = 4096;
@@ -42,13 +42,23 @@ impl<K: Pod, V: Pod, T: Kind<V>> Table<K, V, T> {
     ///
     /// Where the kernel lacks the command for many elements (before 5.6; tries), each entry is removed by itself, see
     /// [`take`](Self::take).
-    pub fn drain(&self) -> Result<Vec<(K, T::Value)>, MapError> {
-        let mut drained = Vec::new();
+    pub fn drain(&self) -> Drained<(K, T::Value)>
+    where
+        (K, T::Value): fmt::Debug,
+    {
+        let mut entries = Vec::new();
+        match self.drain_to(&mut entries) {
+            Ok(()) => Ok(entries),
+            Err(error) => Err(DrainError { entries, error }),
+        }
+    }
+
+    fn drain_to(&self, drained: &mut Vec<(K, T::Value)>) -> Result<(), MapError> {
         let mut batches = Batches::new(&self.raw, true);
         loop {
             match batches.next() {
                 Ok(Some(batch)) => drained.extend(batch.entries::<K, V, T>()),
-                Ok(None) => return Ok(drained),
+                Ok(None) => return Ok(()),
                 Err(e) if is_lacking(e) && batches.is_first() => break,
                 Err(e) => return Err(self.raw.failed(REMOVE, e)),
             }
@@ -59,9 +69,12 @@ impl<K: Pod, V: Pod, T: Kind<V>> Table<K, V, T> {
             let Some(key) = K::from_bytes(&key) else { continue };
             drained.extend(self.take(&key)?.map(|value| (key, value)));
         }
-        Ok(drained)
+        Ok(())
     }
 }
+
+/// What was removed, or as much of it as was before an error.
+pub(super) type Drained<E> = Result<Vec<E>, DrainError<E>>;
 
 /// Writes elements.
 pub(super) fn insert_all(raw: &Raw, keys: &[u8], values: &[u8], flags: Flags) -> Result<(), MapError> {
@@ -85,17 +98,26 @@ fn remove_all(raw: &Raw, keys: &[u8]) -> Result<usize, MapError> {
     while !left.is_empty() {
         let total = left.len().checked_div(size).unwrap_or_default();
         let (done, missing) = match sys::map_delete_batch(raw.shape(), left) {
-            Ok(_all) => (total, 0),
+            Ok(count) => (at_most(count, total), 0),
             // The command stops at a key that is not there.
-            Err((Errno(libc::ENOENT), count)) => (usize::try_from(count).unwrap_or_default().min(total), 1),
+            Err((Errno(libc::ENOENT), count)) => (at_most(count, total), 1),
             Err((e, _count)) if is_lacking(e) => break,
             Err((e, _count)) => return Err(raw.failed(REMOVE, e)),
         };
+        let passed = done.saturating_add(missing);
+        if passed == 0 {
+            break;
+        }
         removed = removed.saturating_add(done);
-        left = left.get(done.saturating_add(missing).saturating_mul(size)..).unwrap_or_default();
+        left = left.get(passed.saturating_mul(size)..).unwrap_or_default();
     }
     for key in left.chunks(size) {
         removed = removed.saturating_add(usize::from(raw.remove(key)?));
     }
     Ok(removed)
+}
+
+/// A count of the kernel's, of so many.
+fn at_most(count: u32, total: usize) -> usize {
+    usize::try_from(count).unwrap_or(total).min(total)
 }

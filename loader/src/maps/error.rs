@@ -1,6 +1,7 @@
 //! Why a map cannot be used.
 
 use crate::{attach::Hint, object::MapType, sys::Errno};
+use core::fmt;
 use thiserror::Error;
 
 /// Why a map cannot be used.
@@ -100,6 +101,16 @@ pub enum MapError {
 }
 
 impl MapError {
+    /// What the kernel said, if it was asked.
+    pub fn errno(&self) -> Option<Errno> {
+        match self {
+            Self::Kernel { errno, .. } => Some(*errno),
+            // That is how it refuses both.
+            Self::Frozen { .. } | Self::Access { .. } => Some(Errno(libc::EPERM)),
+            _ => None,
+        }
+    }
+
     pub(crate) fn kernel(map: &str, action: &'static str, errno: Errno) -> Self {
         let hint = match (action, errno.0) {
             (INSERT, libc::E2BIG) => Hint("it is full, or the index is beyond its max_entries"),
@@ -115,6 +126,24 @@ impl MapError {
     }
 }
 
+/// Why not all elements were drained. Those that were are gone from the map, and here.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{error}; {} elements had been removed by then", entries.len())]
+#[non_exhaustive]
+pub struct DrainError<E: fmt::Debug> {
+    /// What was removed.
+    pub entries: Vec<E>,
+    /// Why not more.
+    #[source]
+    pub error: MapError,
+}
+
+impl<E: fmt::Debug> From<DrainError<E>> for MapError {
+    fn from(e: DrainError<E>) -> Self {
+        e.error
+    }
+}
+
 /// Actions, as errors name them.
 pub(super) const READ: &str = "read an element";
 pub(super) const INSERT: &str = "write an element";
@@ -126,4 +155,21 @@ pub(super) const CLONE: &str = "duplicate its descriptor";
 
 fn names(types: &[MapType]) -> String {
     types.iter().map(|t| t.name()).collect::<Vec<_>>().join(" or ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_errno_and_what_was_drained_come_with_the_error() {
+        let map = || "m".into();
+        let error = MapError::kernel("m", REMOVE, Errno(libc::EBUSY));
+        assert_eq!(error.errno(), Some(Errno(libc::EBUSY)));
+        assert_eq!(MapError::Frozen { map: map(), action: INSERT }.errno(), Some(Errno(libc::EPERM)));
+        assert_eq!(MapError::Restarts { map: map() }.errno(), None);
+        let drain = DrainError { entries: vec![(1, 2)], error: error.clone() };
+        assert!(drain.to_string().ends_with("1 elements had been removed by then"), "{drain}");
+        assert_eq!(MapError::from(drain), error);
+    }
 }

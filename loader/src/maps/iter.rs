@@ -21,22 +21,32 @@ pub struct Iter<'m, K, V: Pod, T: Kind<V>> {
     of: PhantomData<fn() -> V>,
 }
 
-enum Source<'m> {
+/// Where elements come from.
+pub(super) enum Source<'m> {
     Batches(Batches<'m>),
     Keys(Keys<'m>),
     End,
 }
 
+impl<'m> Source<'m> {
+    pub(super) fn of(raw: &'m Raw) -> Self {
+        // A hash map's batches are whole buckets, read under the bucket's lock. Those of others go by the last key.
+        match raw.map_type() {
+            Some(MapType::Hash | MapType::LruHash | MapType::PercpuHash | MapType::LruPercpuHash) => {
+                Self::Batches(Batches::new(raw, false))
+            }
+            _ => Self::by_key(raw),
+        }
+    }
+
+    pub(super) fn by_key(raw: &'m Raw) -> Self {
+        Self::Keys(Keys::new(raw))
+    }
+}
+
 impl<'m, K: Pod, V: Pod, T: Kind<V>> Iter<'m, K, V, T> {
     pub(super) fn new(raw: &'m Raw) -> Self {
-        // A hash map's batches are whole buckets, read under the bucket's lock. Those of others go by the last key.
-        let by_bucket = matches!(
-            raw.map_type(),
-            Some(MapType::Hash | MapType::LruHash | MapType::PercpuHash | MapType::LruPercpuHash)
-        );
-        let source =
-            if by_bucket { Source::Batches(Batches::new(raw, false)) } else { Source::Keys(Keys::new(raw)) };
-        Self { raw, source, read: Vec::new().into_iter(), of: PhantomData }
+        Self { raw, source: Source::of(raw), read: Vec::new().into_iter(), of: PhantomData }
     }
 
     /// The next entry by keys; those that are gone by the time their value is read are passed over.
@@ -73,7 +83,7 @@ impl<K: Pod, V: Pod, T: Kind<V>> Iterator for Iter<'_, K, V, T> {
                     }
                     Ok(None) => None,
                     Err(e) if is_lacking(e) && batches.is_first() => {
-                        self.source = Source::Keys(Keys::new(self.raw));
+                        self.source = Source::by_key(self.raw);
                         continue;
                     }
                     Err(e) => Some(Err(self.raw.failed(WALK, e))),
@@ -217,6 +227,12 @@ impl<'m> Batches<'m> {
 }
 
 impl RawBatch<'_> {
+    pub(super) fn bytes(&self) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
+        let shape = self.raw.shape();
+        let keys = self.keys.chunks(shape.key_size().max(1));
+        keys.map(<[u8]>::to_vec).zip(self.values.chunks(shape.value_size().max(1)).map(<[u8]>::to_vec))
+    }
+
     pub(super) fn entries<K: Pod, V: Pod, T: Kind<V>>(&self) -> impl Iterator<Item = (K, T::Value)> {
         let shape = self.raw.shape();
         let keys = self.keys.chunks(shape.key_size().max(1));

@@ -38,6 +38,7 @@
 
 mod array;
 mod batch;
+mod entries;
 mod error;
 mod globals;
 mod iter;
@@ -53,7 +54,8 @@ mod table;
 mod tests;
 
 pub use array::{Array, Indexed, PerCpuArray};
-pub use error::MapError;
+pub use entries::{Entries, RawEntries};
+pub use error::{DrainError, MapError};
 pub use globals::{Arena, MappedMap};
 pub use iter::Iter;
 pub use kind::{Kind, kinds};

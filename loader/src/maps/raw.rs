@@ -23,14 +23,21 @@ pub(super) struct Raw {
 impl Raw {
     /// A map of one of these types.
     pub(super) fn new(map: MapFd, types: &'static [MapType]) -> Result<Self, MapError> {
-        let info = sys::map_info(&map).map_err(|e| MapError::kernel("", INFO, e))?;
-        let name: Box<str> = info.name().into();
-        if types.iter().any(|t| t.number() == info.map_type) {
-            return Ok(Self { map, info, name });
+        let this = Self::any(map)?;
+        let number = this.info.map_type;
+        if types.iter().any(|t| t.number() == number) {
+            return Ok(this);
         }
-        let found = MapType::from_number(info.map_type)
-            .map_or_else(|| info.map_type.to_string(), |known| known.name().to_owned());
-        Err(MapError::Type { map: name, expected: types, found: found.into() })
+        let found =
+            MapType::from_number(number).map_or_else(|| number.to_string(), |known| known.name().to_owned());
+        Err(MapError::Type { map: this.name, expected: types, found: found.into() })
+    }
+
+    /// A map of whatever type.
+    pub(super) fn any(map: MapFd) -> Result<Self, MapError> {
+        let info = sys::map_info(&map).map_err(|e| MapError::kernel("", INFO, e))?;
+        let name = info.name().into();
+        Ok(Self { map, info, name })
     }
 
     /// Another descriptor of a map.

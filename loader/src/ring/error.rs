@@ -93,6 +93,14 @@ pub enum RingError {
 }
 
 impl RingError {
+    /// What the kernel said, if it was asked.
+    pub fn errno(&self) -> Option<Errno> {
+        match self {
+            Self::Kernel { errno, .. } => Some(*errno),
+            _ => None,
+        }
+    }
+
     pub(crate) fn kernel(map: &str, action: &'static str, errno: Errno) -> Self {
         let hint = match errno.0 {
             libc::EPERM | libc::EACCES if action == "open a perf event" => {

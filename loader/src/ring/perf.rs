@@ -3,8 +3,9 @@
 use super::{Consumed, Flow, RingError};
 use crate::{
     object::MapType,
-    sys::{self, Epoll, Errno, Interest, MapFd, PerfRecord, PerfRing, PerfWakeup, Pod as _},
+    sys::{self, Claim, Epoll, Errno, Interest, MapFd, PerfRecord, PerfRing, PerfWakeup, Pod as _},
 };
+use alloc::collections::BTreeSet;
 use core::{fmt, ops::ControlFlow, time::Duration};
 use std::{
     fs,
@@ -107,6 +108,7 @@ impl<'cb> PerfBufferOptions<'cb> {
             rings: Vec::new(),
             epoll: Epoll::new().map_err(|e| failed("make an epoll instance", e))?,
             ready: Vec::new(),
+            unserved: BTreeSet::new(),
             handlers: Handlers {
                 on_sample: Box::new(move |cpu, sample| on_sample(cpu, sample).flow()),
                 on_lost: self.on_lost,
@@ -115,7 +117,8 @@ impl<'cb> PerfBufferOptions<'cb> {
             map,
         };
         for (cpu, key) in cpus {
-            buffer.add(cpu, key, self.pages, self.wakeup)?;
+            let claim = Claim::of_place(info.id, key).map_err(|fault| RingError::open(&info, fault))?;
+            buffer.add(cpu, key, self.pages, self.wakeup, claim)?;
         }
         Ok(buffer)
     }
@@ -132,12 +135,15 @@ impl fmt::Debug for PerfBufferOptions<'_> {
     }
 }
 
-/// Reads a map of type `BPF_MAP_TYPE_PERF_EVENT_ARRAY`. Dropping it takes its rings out of the map.
+/// Reads a map of type `BPF_MAP_TYPE_PERF_EVENT_ARRAY`. Dropping it takes its rings out of the map. A process has one reader of
+/// each of the map's places at a time.
 #[must_use = "dropping it ends the reading"]
 pub struct PerfBuffer<'cb> {
     rings: Vec<CpuRing>,
     epoll: Epoll,
     ready: Vec<u64>,
+    /// Rings that may have more, though the kernel told of it already: it does once.
+    unserved: BTreeSet<usize>,
     handlers: Handlers<'cb>,
     name: Box<str>,
     map: MapFd,
@@ -154,6 +160,7 @@ struct CpuRing {
     key: u32,
     ring: PerfRing,
     lost: u64,
+    _claim: Claim,
 }
 
 impl<'cb> PerfBuffer<'cb> {
@@ -165,7 +172,14 @@ impl<'cb> PerfBuffer<'cb> {
         PerfBufferOptions::new().open(map, on_sample)
     }
 
-    fn add(&mut self, cpu: u32, key: u32, pages: usize, wakeup: Wakeup) -> Result<(), RingError> {
+    fn add(
+        &mut self,
+        cpu: u32,
+        key: u32,
+        pages: usize,
+        wakeup: Wakeup,
+        claim: Claim,
+    ) -> Result<(), RingError> {
         let failed = |action, errno| RingError::kernel(&self.name, action, errno);
         let wakeup = match wakeup {
             Wakeup::Samples(n) => PerfWakeup::Samples(n.max(1)),
@@ -179,23 +193,43 @@ impl<'cb> PerfBuffer<'cb> {
             .map_err(|e| failed("put a processor's ring into it", e))?;
         // In the list first: dropping it takes the ring out of the map again.
         let enabled = sys::perf_enable(&ring).map_err(|e| failed("enable a perf event", e));
-        self.rings.push(CpuRing { cpu, key, ring, lost: 0 });
+        self.rings.push(CpuRing { cpu, key, ring, lost: 0, _claim: claim });
         enabled
     }
 
     /// Waits until there are samples, with no timeout for ever, and runs the callbacks on them until nothing is left. A signal ends the
     /// wait early, without an error.
+    ///
+    /// What a callback that said to stop, or an error, left behind comes first the next time, without waiting.
     pub fn poll(&mut self, timeout: Option<Duration>) -> Result<Consumed, RingError> {
-        let Self { rings, ready, handlers, name, epoll, .. } = self;
-        epoll.wait(ready, timeout).map_err(|e| RingError::kernel(name, "wait for it", e))?;
+        let left = self.serve(usize::MAX)?;
+        if left.stopped || left.records > 0 {
+            return Ok(left);
+        }
+        let waited = self.epoll.wait(&mut self.ready, timeout);
+        waited.map_err(|e| RingError::kernel(&self.name, "wait for it", e))?;
+        self.unserved.extend(self.ready.iter().filter_map(|number| usize::try_from(*number).ok()));
+        self.serve(usize::MAX)
+    }
+
+    /// Serves those that wait for it, `n` samples at most.
+    fn serve(&mut self, n: usize) -> Result<Consumed, RingError> {
         let mut all = Consumed::default();
-        for number in ready.iter() {
-            let ring = usize::try_from(*number).ok().and_then(|n| rings.get_mut(n));
-            let Some(ring) = ring else { continue };
-            all.add(ring.consume(usize::MAX, handlers, name)?);
-            if all.stopped {
-                break;
+        while let Some(number) = self.unserved.first().copied()
+            && all.records < n
+            && !all.stopped
+        {
+            let Some(ring) = self.rings.get_mut(number) else {
+                self.unserved.remove(&number);
+                continue;
+            };
+            let left = n.saturating_sub(all.records);
+            let served = ring.consume(left, &mut self.handlers, &self.name);
+            // After an error, what the ring had is passed over.
+            if !matches!(&served, Ok(done) if done.stopped || done.records >= left) {
+                self.unserved.remove(&number);
             }
+            all.add(served?);
         }
         Ok(all)
     }
@@ -207,15 +241,8 @@ impl<'cb> PerfBuffer<'cb> {
 
     /// The same with `n` samples at most.
     pub fn consume_n(&mut self, n: usize) -> Result<Consumed, RingError> {
-        let mut all = Consumed::default();
-        for ring in &mut self.rings {
-            let left = n.saturating_sub(all.records);
-            all.add(ring.consume(left, &mut self.handlers, &self.name)?);
-            if all.stopped || all.records >= n {
-                break;
-            }
-        }
-        Ok(all)
+        self.unserved.extend(0..self.rings.len());
+        self.serve(n)
     }
 
     /// How many samples found no room so far, as far as the kernel has told: it does with the first sample that finds room again.
@@ -281,31 +308,6 @@ impl Drop for PerfBuffer<'_> {
 /// Processors that are online and have a place in the map, each under its own number.
 fn online(max_entries: u32) -> Result<Vec<(u32, u32)>, Errno> {
     let text = fs::read_to_string("/sys/devices/system/cpu/online").map_err(|e| Errno::of(&e))?;
-    Ok(listed(&text, max_entries).map(|cpu| (cpu, cpu)).collect())
-}
-
-/// The numbers below `end` of a list such as `0-3,8`.
-fn listed(text: &str, end: u32) -> impl Iterator<Item = u32> {
-    text.trim()
-        .split(',')
-        .filter_map(|part| {
-            let (first, last) = part.split_once('-').unwrap_or((part, part));
-            Some(first.parse::<u32>().ok()?..=last.parse().ok()?)
-        })
-        .flat_map(move |range| range.take_while(move |cpu| *cpu < end))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_of_processors() {
-        let all = |text, end| listed(text, end).collect::<Vec<_>>();
-        assert_eq!(all("0-3,8\n", 99), [0, 1, 2, 3, 8]);
-        assert_eq!(all("0-3,8\n", 2), [0, 1]);
-        assert_eq!(all("0", 9), [0]);
-        assert_eq!(all("", 9), []);
-        assert_eq!(all("0-4294967295", 3), [0, 1, 2]);
-    }
+    let cpus = sys::cpu_list(&text, max_entries).ok_or(Errno(libc::EINVAL))?;
+    Ok(cpus.into_iter().map(|cpu| (cpu, cpu)).collect())
 }

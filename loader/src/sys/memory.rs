@@ -34,7 +34,7 @@ pub fn possible_cpu_numbers() -> io::Result<&'static [u32]> {
 const MOST_CPUS: u32 = 1 << 16;
 
 /// The numbers below `end` of a list such as `0-3,8`, if it is one.
-pub(super) fn cpu_list(text: &str, end: u32) -> Option<Vec<u32>> {
+pub(crate) fn cpu_list(text: &str, end: u32) -> Option<Vec<u32>> {
     let mut cpus = Vec::new();
     for part in text.trim().split(',').filter(|part| !part.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

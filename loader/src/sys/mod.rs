@@ -34,6 +34,7 @@ mod testing;
 pub(crate) use bpf::link_create_closed;
 pub use bpf::*;
 pub use errno::Errno;
+pub(crate) use memory::cpu_list;
 pub use memory::{page_size, possible_cpu_numbers, possible_cpus, raise_memlock_limit};
 pub use pod::{BuildIdFrame, LpmKey, Pod};
 pub use ring::RingFault;
@@ -49,6 +50,6 @@ pub use perf::{
     PerfEventOpen, PerfSample, PerfWakeup, has_uprobe_syscall, perf_disable, perf_enable, perf_event_open,
     perf_set_bpf,
 };
-pub(crate) use ring::{KernelRing, OpenFault, PerfRecord, PerfRing, Reserve, Slot, UserRing};
+pub(crate) use ring::{Claim, KernelRing, OpenFault, PerfRecord, PerfRing, Reserve, Slot, UserRing};
 #[cfg(test)]
 pub(crate) use testing::own_network;

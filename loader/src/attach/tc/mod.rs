@@ -10,7 +10,7 @@ mod tests;
 pub use qdisc::Qdisc;
 
 use super::{
-    AttachError, Attachment, Link,
+    AttachError, Attachment, Hint, Link,
     netlink::{
         Attributes, CREATE, DUMP, ECHO, EXCL, Message, REPLACE, Refused, Request, attribute, attribute_u32,
     },
@@ -95,13 +95,32 @@ pub struct TcFilter {
 
 impl TcHook {
     /// Makes the interface's `clsact` qdisc, which holds both directions. Whether it was there already is the answer: `false`.
+    /// Another parent than these two is the caller's to make, see [`Qdisc`].
     pub fn create(&self) -> Result<bool, AttachError> {
-        self.clsact().create()
+        self.is_of_clsact("create")?;
+        Self::clsact(self.ifindex).create()
     }
 
-    /// Removes the `clsact` qdisc and with it all that is attached, in both directions.
+    /// Removes all that is attached in this direction, whoever attached it; the qdisc and the other direction stay. It is for
+    /// [`clsact`](Self::clsact) to remove those, too.
     pub fn destroy(&self) -> Result<(), AttachError> {
-        self.clsact().destroy()
+        self.is_of_clsact("destroy")?;
+        self.flush()
+    }
+
+    /// An interface's `clsact` qdisc: destroying it removes all that is attached, in both directions.
+    pub const fn clsact(ifindex: u32) -> Qdisc<'static> {
+        Qdisc { ifindex, parent: 0xffff_fff1, handle: 0xffff_0000, kind: "clsact" }
+    }
+
+    fn is_of_clsact(&self, action: &'static str) -> Result<(), AttachError> {
+        const OTHER: Hint = Hint("the parent is the caller's own: make and destroy it as a `Qdisc`");
+        match self.point {
+            TcPoint::Ingress | TcPoint::Egress => Ok(()),
+            TcPoint::Parent(_) => {
+                Err(AttachError::hinted(&self.what(), action, Errno(libc::EOPNOTSUPP), OTHER))
+            }
+        }
     }
 
     /// Removes all that is attached here, whoever attached it.
@@ -152,15 +171,16 @@ impl TcHook {
         let flags = CREATE | ECHO | if options.replace { REPLACE } else { EXCL };
         let place = Some((options.handle, options.priority));
         let request = self.filter(RTM_NEWTFILTER, flags, place, bpf().nest(TCA_OPTIONS, &inner));
+        // Should it not be echoed, it is found by what was not there before.
+        let is_placed = options.handle != 0 && options.priority != 0;
+        let before = if is_placed { Vec::new() } else { self.list(route)? };
         let mut made = None;
         route.ask(request, |message| made = made.take().or_else(|| read(message)))?;
-        if let Some(made) = made {
-            return Ok(made);
+        match made {
+            Some(made) => Ok(made),
+            None if is_placed => self.get(route, options.handle, options.priority),
+            None => added(&before, self.list(route)?, info.id).ok_or(Refused::from(Errno(libc::ENOENT))),
         }
-        // It is attached though it was not echoed: find it, so that it can be taken away.
-        let mut all = self.list(route)?;
-        all.retain(|filter| filter.prog_id == info.id);
-        all.pop().ok_or(Refused::from(Errno(libc::ENOENT)))
     }
 
     fn get(&self, route: &mut Route, handle: u32, priority: u16) -> Result<TcFilter, Refused> {
@@ -180,10 +200,6 @@ impl TcHook {
         }
     }
 
-    const fn clsact(&self) -> Qdisc<'static> {
-        Qdisc { ifindex: self.ifindex, parent: 0xffff_fff1, handle: 0xffff_0000, kind: "clsact" }
-    }
-
     /// A request about one classifier by handle and priority, or about all.
     fn filter(&self, kind: u16, flags: u16, place: Option<(u32, u16)>, attributes: Attributes) -> Request {
         let (handle, priority) = place.unwrap_or_default();
@@ -201,6 +217,13 @@ impl TcHook {
         };
         format!("tc {point} of interface {}", self.ifindex)
     }
+}
+
+/// The classifier with a program's id that was not there before, if it is but one.
+fn added(before: &[TcFilter], now: Vec<TcFilter>, prog_id: u32) -> Option<TcFilter> {
+    let is_new = |filter: &TcFilter| filter.prog_id == prog_id && !before.contains(filter);
+    let mut new = now.into_iter().filter(is_new);
+    new.next().filter(|_| new.next().is_none())
 }
 
 fn bpf() -> Attributes {

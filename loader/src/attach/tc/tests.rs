@@ -31,7 +31,7 @@ fn both_directions_fire_and_end() {
             assert!(filter.handle != 0 && filter.priority != 0 && link.fd().is_none());
             prog.fires(link, send_on_pair);
             assert_eq!(hook.filters().unwrap(), []);
-            hook.destroy().unwrap();
+            TcHook::clsact(hook.ifindex).destroy().unwrap();
         }
     });
 }
@@ -81,7 +81,38 @@ fn without_a_hook_or_an_interface_the_kernel_says_so() {
         let odd = TcHook { ifindex: peer, point: TcPoint::Parent(0x1_0002) };
         assert_eq!(odd.what(), format!("tc 1:2 of interface {peer}"));
         assert!(odd.attach(prog.fd(), TcOptions::default()).is_err());
+        for refused in [odd.create().unwrap_err(), odd.destroy().unwrap_err()] {
+            assert_eq!(refused.errno(), Some(Errno(libc::EOPNOTSUPP)), "{refused}");
+        }
     });
+}
+
+#[test]
+fn one_direction_is_emptied_and_the_other_stays() {
+    in_own_network(|| {
+        let (Some(prog), Some((_, peer))) = (program(), pair("veth")) else { return };
+        let hook = |point| TcHook { ifindex: peer, point };
+        let (ingress, egress) = (hook(TcPoint::Ingress), hook(TcPoint::Egress));
+        assert!(ingress.create().unwrap());
+        let _in = ingress.attach(prog.fd(), TcOptions::default()).unwrap();
+        let out = egress.attach(prog.fd(), TcOptions::default()).unwrap();
+        ingress.destroy().unwrap();
+        assert_eq!((ingress.filters().unwrap().len(), egress.filters().unwrap().len()), (0, 1));
+        out.detach().unwrap();
+        assert!(!ingress.create().unwrap(), "the qdisc is still there");
+        TcHook::clsact(peer).destroy().unwrap();
+        assert!(ingress.create().unwrap());
+    });
+}
+
+#[test]
+fn what_was_not_echoed_is_found_by_what_was_there_before() {
+    let filter = |handle, prog_id| TcFilter { handle, priority: 1, prog_id, name: String::new() };
+    let before = [filter(1, 7), filter(3, 7)];
+    let now = || vec![filter(1, 7), filter(2, 7), filter(3, 7), filter(4, 8)];
+    assert_eq!(added(&before, now(), 7), Some(filter(2, 7)));
+    assert_eq!(added(&before, now(), 9), None);
+    assert_eq!(added(&[], now(), 7), None, "one of several cannot be told");
 }
 
 #[test]

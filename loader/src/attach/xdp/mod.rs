@@ -81,13 +81,28 @@ pub fn xdp(prog: BorrowedFd<'_>, ifindex: u32, mode: XdpMode) -> Result<Link, At
     };
     match sys::link_create(&link) {
         Ok(fd) => Ok(Link::from_fd(fd, what(ifindex))),
-        // Of a kernel that has no such links; of others, netlink says better what is wrong.
-        Err(Errno(libc::EINVAL)) => xdp_netlink(prog, ifindex, mode, XdpOver::Nothing),
+        Err(Errno(libc::EINVAL)) if !kernel_has_links(prog) => {
+            xdp_netlink(prog, ifindex, mode, XdpOver::Nothing)
+        }
         Err(errno) => {
             let (what, action) = (what(ifindex).into(), "attach");
             Err(AttachError::Kernel { what, action, errno, hint: hint(errno) })
         }
     }
+}
+
+/// Whether the kernel has links of XDP: if it does, it goes as far as to see that the loopback interface has no driver that
+/// could run a program.
+fn kernel_has_links(prog: BorrowedFd<'_>) -> bool {
+    const LOOPBACK: u32 = 1;
+    let link = LinkCreate {
+        prog,
+        target: LinkTarget::Interface(LOOPBACK),
+        attach_type: AttachType::Xdp.number(),
+        flags: XdpMode::Driver.flags(),
+        extra: LinkExtra::None,
+    };
+    sys::link_create(&link).err() != Some(Errno(libc::EINVAL))
 }
 
 /// Attaches by netlink: it stays if the process ends without dropping the link.
@@ -249,6 +264,9 @@ fn hint(errno: Errno) -> Hint {
     match errno.0 {
         libc::EBUSY | libc::EEXIST => {
             Hint("another program or link is there already, perhaps in the other mode: see `xdp_query`")
+        }
+        libc::EINVAL => {
+            Hint("is there such an interface in this network namespace, and does the program go with it?")
         }
         libc::EOPNOTSUPP => Hint("the driver cannot run it: try the generic mode"),
         _ => Hint::of(errno),

@@ -99,6 +99,17 @@ fn a_detach_is_in_the_namespace_of_the_attachment() {
 }
 
 #[test]
+fn a_kernel_with_links_is_known_as_one() {
+    let Some(prog) = program() else { return };
+    in_own_network(|| {
+        if !crate::attach::testing::kernel_before(5, 9, "links of XDP") {
+            assert!(kernel_has_links(prog.fd()));
+            assert_eq!(xdp_query(1).unwrap(), Xdp::default());
+        }
+    });
+}
+
+#[test]
 fn refusals_carry_the_kernels_words() {
     in_own_network(|| {
         let (Some(prog), Some((_, peer))) = (program(), pair("veth")) else { return };

@@ -109,8 +109,22 @@ fn stops_and_wakes_as_told() {
         let done = buffer.poll(Some(Duration::from_secs(5))).unwrap();
         assert_eq!((done.records, done.stopped), (2, true));
         assert_eq!(buffer.consume_n(1).unwrap().records, 1);
-        assert_eq!(buffer.consume().unwrap().records, 1);
+        // The kernel told of it once; what is left comes all the same, and then there is nothing to wait for.
+        assert_eq!(buffer.poll(Some(Duration::ZERO)).unwrap().records, 1);
+        assert_eq!(buffer.poll(Some(Duration::ZERO)).unwrap().records, 0);
+        assert_eq!(buffer.consume().unwrap().records, 0);
     });
+}
+
+#[test]
+fn a_place_of_the_map_has_one_reader_at_a_time() {
+    let Some(map) = events() else { return };
+    let none = |_cpu: u32, _: &[u8]| ();
+    let first = PerfBufferOptions::new().cpus([(0, 0)]).open(&map, none).unwrap();
+    assert!(matches!(PerfBuffer::new(&map, none), Err(RingError::InUse { .. })));
+    let _other_place = PerfBufferOptions::new().cpus([(0, 1)]).open(&map, none).unwrap();
+    drop(first);
+    let _again = PerfBufferOptions::new().cpus([(0, 0)]).open(&map, none).unwrap();
 }
 
 #[test]

@@ -307,6 +307,33 @@ mod tests {
     }
 
     #[test]
+    fn an_exclusive_map_is_for_the_one_program() {
+        let create = |excl_prog_hash| crate::sys::MapCreate {
+            map_type: 2,
+            key_size: 4,
+            value_size: 4,
+            max_entries: 1,
+            excl_prog_hash,
+            ..Default::default()
+        };
+        match crate::sys::map_create(&create(&[1; 32])) {
+            Err(e @ Errno(libc::E2BIG | libc::EPERM | libc::EINVAL)) => println!("SKIP: {e}"),
+            map => {
+                let map = map.unwrap();
+                let insns = code(&[
+                    Insn { code: LD_IMM64, dst: 1, src: 1, off: 0, imm: map.as_raw_fd() },
+                    Insn::default(),
+                    Insn { code: 0xb7, ..Insn::default() },
+                    Insn { code: 0x95, ..Insn::default() },
+                ]);
+                let load = ProgLoad { prog_type: 1, insns: &insns, license: b"GPL", ..Default::default() };
+                assert_eq!(prog_load(&load, &mut []).unwrap_err(), Errno(libc::EACCES));
+                assert!(crate::sys::map_create(&create(&[1; 31])).is_err());
+            }
+        }
+    }
+
+    #[test]
     fn what_is_no_struct_ops_map_is_not_associated() {
         let Some(map) = crate::live::map(crate::object::MapType::Array, 4, 4, 1) else { return };
         // Older kernels do not know the command, newer ones look at the map.

@@ -85,22 +85,28 @@ fn ring_size(info: &MapInfo) -> Result<usize, OpenFault> {
     if size.is_power_of_two() && size >= page_size() && fits { Ok(size) } else { Err(wrong) }
 }
 
-/// The right to be a map's only reader (or writer) in this process: another would move the position under its records.
+/// The right to be a map's only reader (or writer) in this process: another would move the position under its records, or
+/// (of a perf event array's place) put its own ring there.
 #[derive(Debug)]
-struct Claim(u32);
+pub(crate) struct Claim(u32, u32);
 
-static CLAIMED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+static CLAIMED: Mutex<BTreeSet<(u32, u32)>> = Mutex::new(BTreeSet::new());
 
 impl Claim {
     fn new(map_id: u32) -> Result<Self, OpenFault> {
+        Self::of_place(map_id, 0)
+    }
+
+    /// That of one place in the map.
+    pub(crate) fn of_place(map_id: u32, key: u32) -> Result<Self, OpenFault> {
         let mut claimed = CLAIMED.lock().unwrap_or_else(PoisonError::into_inner);
-        if claimed.insert(map_id) { Ok(Self(map_id)) } else { Err(OpenFault::InUse) }
+        if claimed.insert((map_id, key)) { Ok(Self(map_id, key)) } else { Err(OpenFault::InUse) }
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        CLAIMED.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
+        CLAIMED.lock().unwrap_or_else(PoisonError::into_inner).remove(&(self.0, self.1));
     }
 }
 
@@ -128,6 +134,7 @@ mod tests {
     fn a_ring_has_one_reader_at_a_time() {
         let claim = Claim::new(u32::MAX).unwrap();
         assert_eq!(Claim::new(u32::MAX).unwrap_err(), OpenFault::InUse);
+        let _other = Claim::of_place(u32::MAX, 1).unwrap();
         drop(claim);
         Claim::new(u32::MAX).unwrap();
     }
