@@ -5,8 +5,12 @@ use crate::{
     sys::{self, BtfLoad, Errno, MapCreate, MapFd, MapInfo, MapShape, ProgLoad},
 };
 use std::{
-    fs::File,
-    os::fd::{AsRawFd as _, BorrowedFd, OwnedFd},
+    fs::{DirBuilder, File},
+    io::ErrorKind,
+    os::{
+        fd::{AsRawFd as _, BorrowedFd, OwnedFd},
+        unix::fs::DirBuilderExt as _,
+    },
     path::Path,
 };
 
@@ -45,6 +49,12 @@ pub trait Kernel {
     fn pinned(&self, path: &Path) -> Result<OwnedFd, Errno>;
     /// Removes a pin.
     fn unpin(&self, path: &Path) -> Result<(), Errno>;
+    /// Makes a folder for pins, for its owner only; says whether it was missing. A stand-in has all folders.
+    fn make_folder(&self, _path: &Path) -> Result<bool, Errno> {
+        Ok(false)
+    }
+    /// Removes a folder that was made for pins, if it is empty.
+    fn remove_folder(&self, _path: &Path) {}
 }
 
 /// The running kernel.
@@ -122,6 +132,20 @@ impl Kernel for Running {
 
     fn unpin(&self, path: &Path) -> Result<(), Errno> {
         std::fs::remove_file(path).map_err(|e| Errno::of(&e))
+    }
+
+    fn make_folder(&self, path: &Path) -> Result<bool, Errno> {
+        match DirBuilder::new().mode(0o700).create(path) {
+            Ok(()) => Ok(true),
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(false),
+            Err(e) => Err(Errno::of(&e)),
+        }
+    }
+
+    fn remove_folder(&self, path: &Path) {
+        if let Err(e) = std::fs::remove_dir(path) {
+            log::debug!("{} stays: {e}", path.display());
+        }
     }
 }
 

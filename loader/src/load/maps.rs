@@ -28,21 +28,21 @@ impl<K: Kernel> Loading<'_, K> {
             self.loaded.maps.push(made);
             return Ok(());
         }
+        let mut is_pinned = false;
         if let Some(reuse) = &map.reuse {
-            made.fd = Some(
-                self.kernel.duplicate(reuse.as_fd()).map_err(|e| self.map_error(map, "taking it over", e))?,
-            );
+            made.fd = Some(self.taken_over(reuse.as_fd(), &mut made.plan)?);
             made.is_reused = true;
         } else if let Some(path) = &map.pin {
             made.fd = self.pinned(map, path)?;
             made.is_reused = made.fd.is_some();
+            is_pinned = made.is_reused;
         }
         let fd = match made.fd.take() {
             Some(fd) => fd,
             None => self.create(map, &mut made)?,
         };
-        if let (Some(path), false) = (&map.pin, made.is_reused) {
-            match self.kernel.pin(fd.as_fd(), path) {
+        if let (Some(path), false) = (&map.pin, is_pinned) {
+            match self.pin(fd.as_fd(), path) {
                 Ok(()) => made.pinned = Some(path.clone()),
                 // Somebody was faster: theirs counts.
                 Err(Errno(libc::EEXIST)) => {
@@ -56,6 +56,30 @@ impl<K: Kernel> Loading<'_, K> {
         made.fd.get_or_insert(fd);
         self.loaded.maps.push(made);
         Ok(())
+    }
+
+    /// Another descriptor of a caller's map, which is described as it is (libbpf: `bpf_map__reuse_fd`).
+    fn taken_over(&self, theirs: BorrowedFd<'_>, plan: &mut MapPlan) -> Result<OwnedFd, LoadError> {
+        let failed = |plan: &MapPlan, errno| self.map_error(plan, "taking it over", errno);
+        let fd = self.kernel.duplicate(theirs).map_err(|e| failed(plan, e))?;
+        let info = self.kernel.map_info(fd.as_fd()).map_err(|e| failed(plan, e))?;
+        (plan.map_type, plan.key_size, plan.value_size) = (info.map_type, info.key_size, info.value_size);
+        (plan.max_entries, plan.map_flags, plan.map_extra) =
+            (info.max_entries, info.map_flags, info.map_extra);
+        Ok(fd)
+    }
+
+    /// Pins; the last folder of the path is made if it is missing (libbpf: `make_parent_dir`).
+    fn pin(&mut self, fd: BorrowedFd<'_>, path: &Path) -> Result<(), Errno> {
+        let pinned = self.kernel.pin(fd, path);
+        if pinned == Err(Errno(libc::ENOENT))
+            && let Some(folder) = path.parent()
+            && self.kernel.make_folder(folder)?
+        {
+            self.loaded.folders.push(folder.to_path_buf());
+            return self.kernel.pin(fd, path);
+        }
+        pinned
     }
 
     fn create(&mut self, map: &MapPlan, made: &mut LoadedMap) -> Result<OwnedFd, LoadError> {

@@ -58,7 +58,6 @@ fn poison(n: i32) -> [Insn; 2] {
 
 #[test]
 fn defined_maps_come_before_data_and_instructions_refer_to_them() {
-    use MapRole as R;
     let plan = sample().plan().unwrap();
     let names: Vec<_> = plan.maps.iter().map(|m| (m.name.as_str(), m.role)).collect();
     let expected = [
