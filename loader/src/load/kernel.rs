@@ -5,12 +5,8 @@ use crate::{
     sys::{self, BtfLoad, Errno, MapCreate, MapFd, MapInfo, MapShape, ProgLoad},
 };
 use std::{
-    fs::{DirBuilder, File},
-    io::ErrorKind,
-    os::{
-        fd::{AsRawFd as _, BorrowedFd, OwnedFd},
-        unix::fs::DirBuilderExt as _,
-    },
+    fs::File,
+    os::fd::{BorrowedFd, OwnedFd},
     path::Path,
 };
 
@@ -84,7 +80,7 @@ impl Kernel for Running {
     }
 
     fn map_info(&self, map: BorrowedFd<'_>) -> Result<MapInfo, Errno> {
-        if is_map(map) { sys::map_info(&map) } else { Err(Errno(libc::EINVAL)) }
+        sys::map_info(&map)
     }
 
     fn map_update(&self, map: BorrowedFd<'_>, key: &[u8], value: &[u8]) -> Result<(), Errno> {
@@ -135,11 +131,7 @@ impl Kernel for Running {
     }
 
     fn make_folder(&self, path: &Path) -> Result<bool, Errno> {
-        match DirBuilder::new().mode(0o700).create(path) {
-            Ok(()) => Ok(true),
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(false),
-            Err(e) => Err(Errno::of(&e)),
-        }
+        sys::make_pin_folder(path)
     }
 
     fn remove_folder(&self, path: &Path) {
@@ -147,11 +139,4 @@ impl Kernel for Running {
             log::debug!("{} stays: {e}", path.display());
         }
     }
-}
-
-/// Whether a descriptor is one of a map: the kernel tells of programs and links by the same request, in other words. Without
-/// `/proc` it is taken to be.
-fn is_map(fd: BorrowedFd<'_>) -> bool {
-    let link = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()));
-    link.map_or(true, |to| to.as_os_str() == "anon_inode:bpf-map")
 }

@@ -17,6 +17,7 @@ use std::{
 
 /// A loaded object: it owns every descriptor, and dropping it leaves nothing behind but what was pinned or attached apart.
 #[derive(Debug, Default)]
+#[must_use = "dropping it unloads"]
 #[non_exhaustive]
 pub struct Loaded {
     pub(super) name: String,

@@ -119,6 +119,7 @@ impl<K: Kernel> Loading<'_, K> {
             kernel_value_type: map.kernel_value_type,
             kernel_value_btf: module.map(|m| m.as_fd()),
             token: self.loaded.token(),
+            ..MapCreate::default()
         };
         match self.kernel.map_create(&create) {
             Err(errno) if has_types && self.loaded.btf.is_some() => {

@@ -1,6 +1,6 @@
 //! What the running kernel refuses, in words for whoever has to mend it.
 
-use super::{LoadError, Running, prepare};
+use super::{LoadError, LoadedProgram, Running, prepare};
 use crate::{
     Loader,
     made::{Made, call, exit, returns},
@@ -46,7 +46,7 @@ fn programs_are_loaded_one_by_one_and_one_that_is_refused_is_left_out() {
     let unknown = prepared.program("worse").unwrap_err().to_string();
     assert!(unknown.starts_with("it has no program to be loaded `worse`; it has "), "{unknown}");
     let loaded = prepared.finish_without_the_rest().unwrap();
-    let names: Vec<_> = loaded.programs().iter().map(|p| p.name()).collect();
+    let names: Vec<_> = loaded.programs().iter().map(LoadedProgram::name).collect();
     assert_eq!(names, ["main"]);
     assert!(prepare(&plan, &Running).unwrap().finish().is_err());
 }

@@ -234,6 +234,10 @@ impl Attachment for OnInterface {
         Ok(())
     }
 
+    fn outlives_process(&self) -> bool {
+        true
+    }
+
     fn leak(self: Box<Self>) {}
 }
 

@@ -6,6 +6,10 @@ use super::{
 };
 use crate::sys::Errno;
 use core::time::Duration;
+use core_relo::{
+    Endian,
+    insn::{INSN_BYTES, Insn, LD_IMM64},
+};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
 
 /// `BPF_PROG_TYPE_SYSCALL`
@@ -27,6 +31,7 @@ attr! {
         ctx_size_in: u32, ctx_size_out: u32, ctx_in: u64, ctx_out: u64, flags: u32, cpu: u32, batch_size: u32, pad: u32,
     }
     struct BindAttr { prog_fd: u32, map_fd: u32, flags: u32, }
+    struct AssocAttr { map_fd: u32, prog_fd: u32, flags: u32, }
     struct StreamAttr { buf: u64, buf_len: u32, stream_id: u32, prog_fd: u32, pad: u32, }
 }
 
@@ -84,6 +89,11 @@ pub fn prog_load(load: &ProgLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> 
     if !load.insns.len().is_multiple_of(8) {
         return Err(Errno(libc::EINVAL));
     }
+    if !load.fd_array.is_empty()
+        && !indices(load.insns).all(|at| at.is_some_and(|at| at < load.fd_array.len()))
+    {
+        return Err(Errno(libc::EINVAL));
+    }
     // The kernel reads the license up to a NUL.
     let mut license = load.license.to_vec();
     license.push(0);
@@ -116,10 +126,36 @@ pub fn prog_load(load: &ProgLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> 
     call_fd(Cmd::ProgLoad, &mut attr)
 }
 
+/// The places in the array of descriptors that instructions refer to, which the kernel is not told the length of; `None` is
+/// one that cannot be.
+fn indices(insns: &[u8]) -> impl Iterator<Item = Option<usize>> {
+    const CALL: u8 = 0x85;
+    const KFUNC: u8 = 2;
+    const MAP_BY_PLACE: u8 = 5;
+    const MAP_VALUE_BY_PLACE: u8 = 6;
+    let place = |raw: [u8; INSN_BYTES]| {
+        let insn = Insn::decode(Endian::native(), raw);
+        match (insn.code, insn.src) {
+            (LD_IMM64, MAP_BY_PLACE | MAP_VALUE_BY_PLACE) => Some(usize::try_from(insn.imm).ok()),
+            // Place 0 is the kernel itself: the array is not read.
+            (CALL, KFUNC) if insn.off != 0 => Some(usize::try_from(insn.off).ok()),
+            _ => None,
+        }
+    };
+    insns.chunks(INSN_BYTES).filter_map(move |raw| place(raw.try_into().ok()?))
+}
+
 /// Lets a program keep a map that its instructions do not mention (`BPF_PROG_BIND_MAP`).
 pub fn prog_bind_map(prog: impl AsFd, map: impl AsFd) -> Result<(), Errno> {
     let attr = BindAttr { prog_fd: fd(prog.as_fd()), map_fd: fd(map.as_fd()), flags: 0 };
     call_done(Cmd::ProgBindMap, &mut { attr })
+}
+
+/// Lets a program's kfuncs find a struct_ops map (`BPF_PROG_ASSOC_STRUCT_OPS`, kernels from 7.0; libbpf:
+/// `bpf_program__assoc_struct_ops`). Programs of the map itself are associated with it anyway.
+pub fn prog_assoc_struct_ops(prog: impl AsFd, map: impl AsFd) -> Result<(), Errno> {
+    let (prog, map) = (prog.as_fd(), map.as_fd());
+    call_done(Cmd::ProgAssocStructOps, &mut AssocAttr { map_fd: fd(map), prog_fd: fd(prog), flags: 0 })
 }
 
 /// A test run of a program (`BPF_PROG_TEST_RUN`).
@@ -222,4 +258,58 @@ pub fn prog_stream_read(prog: impl AsFd, stream: StreamId, into: &mut [u8]) -> R
     };
     let n = call(Cmd::ProgStreamRead, &mut attr)?;
     usize::try_from(n).map_err(|_negative| Errno(libc::EIO))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(insns: &[Insn]) -> Vec<u8> {
+        insns.iter().flat_map(|i| i.encode(Endian::native())).collect()
+    }
+
+    #[test]
+    fn an_instruction_beyond_the_array_of_descriptors_is_refused_before_the_kernel_reads_there() {
+        let of = |code, src, off, imm| Insn { code, dst: 1, src, off, imm };
+        let all = code(&[
+            of(LD_IMM64, 5, 0, 2),
+            Insn::default(),
+            of(LD_IMM64, 6, 0, -1),
+            Insn::default(),
+            of(LD_IMM64, 1, 0, 99),
+            Insn::default(),
+            of(0x85, 2, 3, 77),
+            of(0x85, 2, 0, 77),
+            of(0x85, 2, -1, 77),
+            of(0x85, 0, 9, 77),
+        ]);
+        assert_eq!(indices(&all).collect::<Vec<_>>(), [Some(2), None, Some(3), None]);
+
+        let Some(map) = crate::live::map(crate::object::MapType::Array, 4, 4, 1) else { return };
+        let load = |place| {
+            let insns = code(&[
+                of(LD_IMM64, 5, 0, place),
+                Insn::default(),
+                Insn { code: 0xb7, ..Insn::default() },
+                Insn { code: 0x95, ..Insn::default() },
+            ]);
+            let fd_array = &[map.as_fd().as_raw_fd()];
+            prog_load(
+                &ProgLoad { prog_type: 1, insns: &insns, license: b"GPL", fd_array, ..Default::default() },
+                &mut [],
+            )
+        };
+        assert_eq!(load(1).unwrap_err(), Errno(libc::EINVAL));
+        match load(0) {
+            Ok(_program) => {}
+            Err(e) => println!("SKIP: {e}"),
+        }
+    }
+
+    #[test]
+    fn what_is_no_struct_ops_map_is_not_associated() {
+        let Some(map) = crate::live::map(crate::object::MapType::Array, 4, 4, 1) else { return };
+        // Older kernels do not know the command, newer ones look at the map.
+        assert_eq!(prog_assoc_struct_ops(&map, &map), Err(Errno(libc::EINVAL)));
+    }
 }
