@@ -5,9 +5,9 @@ use super::harness::{Bpffs, Need, hits, live, load, load_with, object, run};
 use core_relo_loader::{
     Loader,
     attach::{AttachError, Link},
-    load::LoadError,
+    load::{self, LoadError, Running},
     load_plan::Host,
-    maps::Array,
+    maps::{Array, Flags, HashMap},
     object::Object,
     sys,
 };
@@ -151,8 +151,7 @@ fn two_objects_share_a_map() {
     assert!(second.map("hash").unwrap().is_reused() && !second.map("array").unwrap().is_reused());
     run(&first, "touch");
     run(&first, "touch");
-    let theirs =
-        core_relo_loader::maps::HashMap::<u32, u64>::new(second.handle_of_map("hash").unwrap()).unwrap();
+    let theirs = HashMap::<u32, u64>::new(second.handle_of_map("hash").unwrap()).unwrap();
     assert_eq!(theirs.get(&1).unwrap(), Some(2));
     drop(first);
     run(&second, "touch");
@@ -188,6 +187,34 @@ fn a_program_is_left_out() {
     assert!(loaded.program("discard").is_none());
     let loaded = load_with("ringbuf", |loader| loader.only(["output"]));
     assert_eq!(loaded.programs().iter().map(|p| p.name()).collect::<Vec<_>>(), ["output"]);
+}
+
+#[test]
+fn a_load_in_two_halves() {
+    let Some(_live) = live("lifetime::a_load_in_two_halves", &[]) else { return };
+    let bytes = object("maps");
+    let object = Object::parse(&bytes).unwrap();
+    let plan = Loader::new(&object).name("maps").plan().unwrap();
+    let prepared = load::prepare(&plan, &Running).unwrap();
+    assert!(prepared.loaded().programs().is_empty());
+    let hash = prepared.loaded().handle_of_map("hash").unwrap();
+    HashMap::<u32, u64>::new(hash).unwrap().insert(&3, &33, Flags::ANY).unwrap();
+    let loaded = prepared.finish().unwrap();
+    run(&loaded, "touch");
+    assert_eq!(loaded.global::<u64>("from_hash").unwrap(), 33);
+
+    let bytes = super::harness::object("ringbuf");
+    let object = Object::parse(&bytes).unwrap();
+    let mut plan = Loader::new(&object).name("ringbuf").plan().unwrap();
+    plan.programs.iter_mut().find(|p| p.name == "discard").unwrap().insns[0..8].fill(0xff);
+    let mut prepared = load::prepare(&plan, &Running).unwrap();
+    let refused = prepared.program("discard").unwrap_err();
+    assert!(matches!(refused, LoadError::Program { .. }), "{refused}");
+    assert_eq!(prepared.program("reserve").unwrap().name(), "reserve");
+    let loaded = prepared.finish_without_the_rest().unwrap();
+    assert_eq!(loaded.programs().len(), 1);
+    run(&loaded, "reserve");
+    assert_eq!(hits(&loaded), 1);
 }
 
 #[test]
