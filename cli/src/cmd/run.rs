@@ -42,7 +42,7 @@ fn prepared(app: &mut App<'_>, args: &Run) -> Result<io::Result<()>, BadInput> {
         path.as_ref().map(|p: &std::path::PathBuf| file::read(p, file::OBJECT_BYTES)).transpose()
     };
     let (data_in, ctx_in) = (input(&args.data_in)?, input(&args.ctx_in)?);
-    let mut ctx_in = ctx_in.unwrap_or_default();
+    let mut ctx_in = ctx_in.as_deref().unwrap_or_default().to_vec();
     loader.only([args.program.as_str()]);
     let mut loaded = match loader.load() {
         Ok(loaded) => loaded,
