@@ -58,11 +58,13 @@ fn what_was_typed_wrong_is_one_line_and_status_2() {
 }
 
 #[test]
-fn an_unknown_program_is_refused_with_the_names_there_are() {
+fn an_unknown_program_is_bad_input_and_named_with_those_there_are() {
     let object = prebuilt("live/globals.bpf.o");
     let shown = load(&[text(&object), "--dry-run", "--btf", "linux-6.12.btf", "--program", "nope"]);
-    assert_eq!(shown.exit, 1, "{}", shown.err);
-    assert!(shown.out.contains("it has no program `nope`; it has "), "{}", shown.out);
+    assert_eq!(shown.exit, 2, "{}", shown.out);
+    assert!(shown.err.contains("it has no program `nope`; it has "), "{}", shown.err);
+    let shown = load(&[text(&object), "--each", "--program", "nope"]);
+    assert_eq!(shown.exit, 2, "{}", shown.out);
 }
 
 #[test]
@@ -130,7 +132,8 @@ fn a_program_is_run_on_data() {
     schema().check("run", &shown.lines()[0]);
     assert_eq!(fs::read(&out).unwrap().len(), 64);
     let shown = run(["run", text(&object), "--program", "nope"]);
-    assert_eq!(shown.exit, 1, "{}{}", shown.out, shown.err);
+    assert_eq!(shown.exit, 2, "{}{}", shown.out, shown.err);
+    assert!(shown.err.contains("it has no program `nope`; it has count"), "{}", shown.err);
 }
 
 #[test]

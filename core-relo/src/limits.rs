@@ -34,8 +34,11 @@ pub const STRING_BLOCK: usize = 64 * 1024;
 
 /// Steps of deduplicating a BTF for each of its types: types compared, their words, hops from a type to what it became.
 ///
-/// libbpf has no such bound. A hundred objects put together take less than a hundredth of it, two almost equal kernels a fifth.
+/// libbpf has no such bound. A hundred objects put together take less than a hundredth of it, two almost equal kernels half.
 pub const DEDUP_STEPS_PER_TYPE: u32 = 10_000;
+
+/// Steps of deduplicating a BTF at all. Two almost equal kernels take half of it, and ten seconds.
+pub const DEDUP_STEPS: u64 = 2_000_000_000;
 
 /// Levels of types compared for being written alike (libbpf: the depth `btf_dedup_identical_types` starts with).
 pub const IDENTICAL_LEVELS: u32 = 16;

@@ -1,6 +1,6 @@
 //! The kernel's side: its main BTF, and those of its modules.
 
-use crate::btf::Btf;
+use crate::btf::{Btf, NameIndex};
 use alloc::{string::String, sync::Arc, vec::Vec};
 
 /// What an object is relocated against.
@@ -18,18 +18,27 @@ pub struct Source<'t> {
     pub name: String,
     /// Its types.
     pub btf: Arc<Btf<'t>>,
+    /// Its types by name, if they are looked for often; of this very BTF.
+    pub index: Option<Arc<NameIndex>>,
 }
 
 impl<'t> Target<'t> {
     /// A target of one BTF; `name` is what explanations call it, as a rule `vmlinux`.
     pub fn new(name: impl Into<String>, main: Arc<Btf<'t>>) -> Self {
-        Self { main: Source { name: name.into(), btf: main }, modules: Vec::new() }
+        Self { main: Source { name: name.into(), btf: main, index: None }, modules: Vec::new() }
     }
 
     /// Adds modules, in the order in which they are searched.
     #[must_use]
     pub fn with_modules(mut self, modules: impl IntoIterator<Item = (String, Arc<Btf<'t>>)>) -> Self {
-        self.modules.extend(modules.into_iter().map(|(name, btf)| Source { name, btf }));
+        self.modules.extend(modules.into_iter().map(|(name, btf)| Source { name, btf, index: None }));
+        self
+    }
+
+    /// With an index of the main BTF, made of that very BTF: worth it where many objects meet one target.
+    #[must_use]
+    pub fn with_index(mut self, index: Arc<NameIndex>) -> Self {
+        self.main.index = Some(index);
         self
     }
 

@@ -99,7 +99,8 @@ fn relocate(object: &[u8], target: &[u8]) {
     }
 }
 
-/// Objects to link: `[length of the first; 4][first][second]`, or one alone and with itself. Its BTF is deduplicated, too.
+/// Objects to link: `[length of the first; 4][first][second]`, where the second may be two in turn, or one alone and with
+/// itself. Its BTF is deduplicated, too.
 pub fn link(data: &[u8]) {
     if let Ok(elf) = target::extract(data)
         && let Ok(btf) = Btf::parse(elf.btf)
@@ -113,6 +114,10 @@ pub fn link(data: &[u8]) {
     if let Some((first, second)) = two(data) {
         linked(&[first, second]);
         linked(&[second, first]);
+        if let Some((second, third)) = two(second) {
+            linked(&[first, second, third]);
+            linked(&[third, first, second]);
+        }
     }
 }
 

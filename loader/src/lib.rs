@@ -1,10 +1,39 @@
-//! BPF objects in ELF, and the kernel's types to relocate them against.
+//! From a BPF object to running programs: relocated (CO-RE), linked, loaded, attached, and their data read.
 //!
-//! * [`object`] reads what clang or GCC compiled: programs, maps, externs, relocations. Pure.
-//! * [`static_link`] makes one object of several, as `bpftool gen object` does. Pure.
-//! * [`target`] finds the kernel's side: the running kernel's BTF, a file of BTF, any ELF with `.BTF`.
+//! | module | what it does |
+//! |---|---|
+//! | [`object`] | reads what clang or GCC compiled: programs, maps, externs, relocations; pure |
+//! | [`target`] | finds the kernel's types: the running kernel's BTF, modules', a file of BTF, any ELF with `.BTF` |
+//! | [`link`] | puts a program together from its functions; pure |
+//! | [`load_plan`] | decides all that will be asked of the kernel; pure data, printed as a dry run |
+//! | [`load`] | carries a plan out: [`Loaded`](load::Loaded) owns what it made, and lets go of all of it |
+//! | [`attach`] | programs to their places, from their sections or by explicit calls; each a [`Link`](attach::Link) |
+//! | [`maps`], [`ring`] | typed maps, globals while they are used, ring buffers, perf buffers |
+//! | [`features`] | what the running kernel can do, asked when needed and once |
+//! | [`static_link`] | one object of several, as `bpftool gen object`; pure |
+//! | [`sys`] | bpf(2) and its relatives, one safe function each; the only unsafe code |
 //!
-//! What becomes of the two is decided by `core-relo`, the engine. Nothing is loaded into the kernel here yet.
+//! [`Loader`] takes the usual way through them. What becomes of each relocation is decided by `core-relo`, the engine. The
+//! [embedding guide](guide) goes on from here: privileges, containers, kernels without BTF, errors, threads, what stays behind.
+//!
+//! ```no_run
+//! use core_relo_loader::{Loader, object::Object};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let bytes = std::fs::read("exec.bpf.o")?;
+//! let object = Object::parse(&bytes)?;
+//! let mut loader = Loader::new(&object).name("exec");
+//! loader.set_global("target_pid", &std::process::id())?;
+//! let loaded = loader.load()?;
+//! let _links = loaded.attach_all()?;
+//! let mut events = loaded.ring_buffer("events", |event| println!("{} bytes", event.len()))?;
+//! loop {
+//!     events.poll(None)?;
+//! }
+//! # }
+//! ```
+//!
+//! Without privileges, for whatever kernel, the same decisions can be had as data:
 //!
 //! ```
 //! use core_relo::{Plan, Target};
@@ -47,6 +76,8 @@ mod arch;
 pub mod attach;
 mod elf;
 pub mod features;
+#[doc = include_str!("guide.md")]
+pub mod guide {}
 pub mod limits;
 pub mod link;
 #[cfg(test)]
@@ -58,9 +89,11 @@ mod loader;
 mod made;
 pub mod maps;
 pub mod object;
+mod privileges;
 pub mod ring;
 pub mod static_link;
 pub mod sys;
 pub mod target;
 
-pub use loader::{Global, Loader};
+pub use load_plan::Global;
+pub use loader::Loader;

@@ -29,9 +29,16 @@ pub const OBJECT_INSNS: usize = 32_000_000;
 pub const DATA_BYTES: u64 = 256 * 1024 * 1024;
 /// Steps of comparing the types of symbols while objects are linked. Ours: a thousand externs may share one entangled type.
 pub const LINK_STEPS: u32 = 10_000_000;
+/// Steps that a chain of modifiers and typedefs counts for, of whatever length.
+pub const LINK_STEPS_STRIPPED: usize = 32;
+/// Bytes of a compared name that count for a step.
+pub const LINK_STEP_BYTES: usize = 16;
+/// Steps of deduplicating the types of linked objects: some seconds. Ours, as `core_relo::limits::DEDUP_STEPS`. Real objects take
+/// less than a hundred for each of their types.
+pub const LINK_DEDUP_STEPS: u64 = 200_000_000;
 /// Bytes of padding between the sections that linking puts together. Ours: sections of one byte may ask for any alignment.
 pub const LINK_PADDING: u64 = 16 * 1024 * 1024;
-/// How many times longer than the linked files the symbols' names may be together.
+/// How many times longer than the linked files the names of symbols may be together, and those of a file's sections.
 ///
 /// Ours: names may overlap in a file, and are written out apart.
 pub const LINK_NAMES: usize = 2;

@@ -1,12 +1,14 @@
 //! An object, set up and loaded: what most who embed this crate need.
 
 use crate::{
+    features::Features,
     limits,
     load::{self, LoadError, Loaded, Meaning, Running},
-    load_plan::{Host, LoadPlan, LoadPlanError, MapSettings, ProgramSettings, Settings},
-    object::{DataKind, DataSection, Object, Place, Symbol, SymbolKind},
+    load_plan::{Global, Host, LoadPlan, LoadPlanError, MapSettings, ProgramSettings, Settings, globals},
+    object::{DataSection, Object},
     sys::Pod,
 };
+use alloc::sync::Arc;
 use core_relo::explain::Explanation;
 
 /// Sets up an object and loads it.
@@ -31,20 +33,6 @@ pub struct Loader<'o, 'd> {
     object: &'o Object<'d>,
     settings: Settings,
     host: Host,
-}
-
-/// A variable of a program's that user space can read and set.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Global {
-    /// Its name.
-    pub name: String,
-    /// The section it lies in, which is its map's name.
-    pub section: String,
-    /// Where in the section, in bytes.
-    pub offset: usize,
-    /// Its size in bytes.
-    pub size: usize,
 }
 
 impl<'o, 'd> Loader<'o, 'd> {
@@ -105,7 +93,7 @@ impl<'o, 'd> Loader<'o, 'd> {
 
     /// The variables of all data sections, in the symbol table's order.
     pub fn globals(&self) -> Vec<Global> {
-        self.object.symbols().filter_map(|s| self.global_of(&s)).collect()
+        globals::of(self.object)
     }
 
     /// Sets a variable's first value: also one that is constant for the programs, by which the verifier may leave out code.
@@ -156,9 +144,16 @@ impl<'o, 'd> Loader<'o, 'd> {
         })
     }
 
-    /// Everything the load would ask of the kernel. Nothing is done.
+    /// Everything the load would ask of the kernel. Nothing is done, but to ask the running kernel what it can do.
     pub fn plan(&self) -> Result<LoadPlan, LoadError> {
-        LoadPlan::new(self.object, &self.settings, &self.host)
+        let mut host = self.host.clone();
+        // Without its token, a process in a user namespace would hear that the kernel can do nothing.
+        if host.features.is_live()
+            && let Some(token) = load::token(&self.settings.name, &self.settings.token, &Running)?
+        {
+            host.features = Features::with_token(Arc::new(token));
+        }
+        LoadPlan::new(self.object, &self.settings, &host)
             .map_err(|cause| LoadError::Plan { object: self.settings.name.clone(), cause })
     }
 
@@ -169,8 +164,7 @@ impl<'o, 'd> Loader<'o, 'd> {
 
     /// Loads a plan that [`plan`](Self::plan) made.
     pub fn carry_out(&self, plan: &LoadPlan) -> Result<Loaded, LoadError> {
-        let loaded = load::load(plan, &Running).map_err(|error| self.explained(plan, error))?;
-        Ok(loaded.with_globals(self.globals()))
+        load::load(plan, &Running).map_err(|error| self.explained(plan, error))
     }
 
     /// With the engine's explanation, if the verifier got to an access that the kernel's types do not have.
@@ -185,33 +179,12 @@ impl<'o, 'd> Loader<'o, 'd> {
     }
 
     fn find_global(&self, name: &str, size: usize) -> Result<Global, LoadPlanError> {
-        let mut globals = self.globals();
-        let Some(at) = globals.iter().position(|g| g.name == name) else {
-            let near = globals.iter().map(|g| g.name.as_str().into()).collect();
-            return Err(LoadPlanError::NoSuch { kind: "global", name: name.into(), near });
-        };
-        let global = globals.swap_remove(at);
+        let globals = self.globals();
+        let global = globals::find(&globals, name)?;
         if global.size == size {
-            return Ok(global);
+            return Ok(global.clone());
         }
         Err(LoadPlanError::GlobalSize { name: name.into(), expected: global.size, found: size })
-    }
-
-    fn global_of(&self, symbol: &Symbol<'_>) -> Option<Global> {
-        let Place::Section(index) = symbol.place else { return None };
-        if symbol.kind != SymbolKind::Object {
-            return None;
-        }
-        let section = self.object.data_sections().iter().find(|s| s.section_index == index)?;
-        let is_data = matches!(section.kind, DataKind::Data | DataKind::Rodata | DataKind::Bss);
-        let end = symbol.value.checked_add(symbol.size)?;
-        (is_data && end <= section.size).then_some(())?;
-        Some(Global {
-            name: String::from_utf8_lossy(symbol.name).into_owned(),
-            section: String::from_utf8_lossy(section.name).into_owned(),
-            offset: usize::try_from(symbol.value).ok()?,
-            size: usize::try_from(symbol.size).ok()?,
-        })
     }
 }
 

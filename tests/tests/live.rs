@@ -3,9 +3,19 @@
 
 #[cfg(target_os = "linux")]
 mod live {
+    mod cgroups;
+    mod examples;
     mod faults;
     mod harness;
+    mod lifetime;
+    mod messages;
+    mod network;
     mod smoke;
+    mod sockets;
+    mod struct_ops;
     mod surroundings;
+    mod test_runs;
+    mod token;
+    mod traced;
     mod tracing;
 }

@@ -95,7 +95,7 @@ fn seeds(target: &str) -> Vec<PathBuf> {
 }
 
 /// What an object is to a fuzz target: a section of it, the whole, or the program before its target's BTF, with its length
-/// first, or a program's first file before its second.
+/// first, or a program's files, each with its length before the next.
 fn seed(target: &str, object: &Path) -> Option<Vec<u8>> {
     let data = std::fs::read(object).ok()?;
     match target {
@@ -110,8 +110,14 @@ fn seed(target: &str, object: &Path) -> Option<Vec<u8>> {
         "link" => {
             let name = object.file_name()?.to_string_lossy().into_owned();
             let Some(group) = name.strip_suffix("_a.bpf.o") else { return Some(data) };
-            let other = std::fs::read(object.with_file_name(format!("{group}_b.bpf.o"))).ok()?;
-            Some([&u32::try_from(data.len()).ok()?.to_le_bytes()[..], &data, &other].concat())
+            let file = |letter| std::fs::read(object.with_file_name(format!("{group}_{letter}.bpf.o"))).ok();
+            let before = |first: &[u8], rest: &[u8]| {
+                Some([&u32::try_from(first.len()).ok()?.to_le_bytes()[..], first, rest].concat())
+            };
+            match (file('b')?, file('c')) {
+                (second, Some(third)) => before(&data, &before(&second, &third)?),
+                (second, None) => before(&data, &second),
+            }
         }
         _ => Some(data),
     }

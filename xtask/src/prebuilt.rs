@@ -1,4 +1,5 @@
-//! The committed objects in `bpf-progs/prebuilt/`, and the manifest that tells whether they fit their sources.
+//! The committed objects in `bpf-progs/prebuilt/` and `loader/examples/prebuilt/`, and the manifests that tell whether they fit
+//! their sources.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,10 +10,16 @@ use crate::compilers::{Compiler, Order};
 use crate::progs;
 use crate::system::{Outcome, files_below, find, output, root};
 
+/// Where committed objects are, in the folder of their sources.
+const FOLDER: &str = "prebuilt";
+
 /// The compiler the committed objects come from.
 const COMPILER: &str = "clang-19";
 
-/// Builds the committed objects anew and writes their manifest.
+/// The loader's examples, whose programs are no cases: nothing but their objects is committed, and they include nothing.
+const EXAMPLES: &str = "loader/examples";
+
+/// Builds the committed objects anew and writes their manifests.
 pub fn renew(compilers: &[Compiler]) -> Outcome {
     let compiler = compilers
         .iter()
@@ -23,59 +30,85 @@ pub fn renew(compilers: &[Compiler]) -> Outcome {
     for skip in progs::build(std::slice::from_ref(compiler), &work)? {
         println!("SKIP {skip}");
     }
-    let _ = std::fs::remove_dir_all(dir());
     let built = work.join(COMPILER);
+    take(&built, &cases::dir())?;
+    let built = work.join("examples");
+    for source in example_sources() {
+        for order in Order::BOTH {
+            let object = built.join(example_object(&source, order));
+            std::fs::create_dir_all(object.parent().unwrap_or(&built))
+                .map_err(|why| format!("{}: {why}", object.display()))?;
+            let mut command = compiler.command(order, &examples());
+            command.arg(&source).arg("-o").arg(&object);
+            output(&mut command).ok_or_else(|| format!("{}: does not compile", source.display()))?;
+        }
+    }
+    take(&built, &examples())
+}
+
+/// Puts what was built in place of what is committed for the sources in `folder`.
+fn take(built: &Path, folder: &Path) -> Outcome {
+    let dir = folder.join(FOLDER);
+    let _ = std::fs::remove_dir_all(&dir);
     let mut bytes = 0;
-    for object in files_below(&built) {
-        let to = dir().join(object.strip_prefix(&built).unwrap_or(&object));
+    for object in files_below(built) {
+        let to = dir.join(object.strip_prefix(built).unwrap_or(&object));
         strip(&object)?;
         let data = std::fs::read(&object).map_err(|why| format!("{}: {why}", object.display()))?;
         bytes += data.len();
         write(&to, &data)?;
     }
-    write(&dir().join("MANIFEST"), manifest()?.as_bytes())?;
-    println!("prebuilt: {bytes} bytes by {COMPILER} in {}", dir().display());
+    write(&dir.join("MANIFEST"), manifest(folder)?.as_bytes())?;
+    println!("prebuilt: {bytes} bytes by {COMPILER} in {}", dir.display());
     Ok(())
 }
 
 /// What is wrong with the committed objects: sources that changed since, objects missing or left over.
 pub fn problems() -> Outcome<Vec<String>> {
     let mut problems = Vec::new();
-    let path = dir().join("MANIFEST");
-    let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    let now = manifest()?;
-    let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
-    let (old, new) = (lines(&committed), lines(&now));
-    for line in new.iter().filter(|line| !old.contains(line)) {
-        let file = line.split_whitespace().last().unwrap_or_default();
-        problems.push(format!(
-            "bpf-progs/{file}: changed since prebuilt/ was made (cargo xtask progs --prebuilt)"
-        ));
+    for folder in [cases::dir(), examples()] {
+        changes(&folder, &mut problems)?;
     }
-    for line in old.iter().filter(|line| !new.contains(line)) {
-        let file = line.split_whitespace().last().unwrap_or_default();
-        if !cases::dir().join(file).exists() {
-            problems.push(format!("bpf-progs/{file}: in prebuilt/MANIFEST but gone"));
-        }
-    }
-    for case in cases::all()? {
-        for order in Order::BOTH {
-            let object = dir().join(order.folder()).join(case.program.object());
-            if !object.is_file() {
-                problems
-                    .push(format!("{}: missing", object.strip_prefix(root()).unwrap_or(&object).display()));
-            }
-        }
+    let cases = cases::all()?;
+    let of_cases = cases.iter().flat_map(|case| {
+        Order::BOTH.map(|order| cases::dir().join(FOLDER).join(order.folder()).join(case.program.object()))
+    });
+    let sources = example_sources();
+    let of_examples = sources.iter().flat_map(|source| {
+        Order::BOTH.map(|order| examples().join(FOLDER).join(example_object(source, order)))
+    });
+    for object in of_cases.chain(of_examples).filter(|object| !object.is_file()) {
+        problems.push(format!("{}: missing", object.strip_prefix(root()).unwrap_or(&object).display()));
     }
     Ok(problems)
 }
 
+/// How the sources in a folder differ from those its objects were made of.
+fn changes(folder: &Path, problems: &mut Vec<String>) -> Outcome {
+    let shown = folder.strip_prefix(root()).unwrap_or(folder).display();
+    let committed = std::fs::read_to_string(folder.join(FOLDER).join("MANIFEST")).unwrap_or_default();
+    let now = manifest(folder)?;
+    let (old, new): (Vec<_>, Vec<_>) = (committed.lines().collect(), now.lines().collect());
+    for line in new.iter().filter(|line| !old.contains(line)) {
+        let file = line.split_whitespace().last().unwrap_or_default();
+        problems
+            .push(format!("{shown}/{file}: changed since prebuilt/ was made (cargo xtask progs --prebuilt)"));
+    }
+    for line in old.iter().filter(|line| !new.contains(line)) {
+        let file = line.split_whitespace().last().unwrap_or_default();
+        if !folder.join(file).exists() {
+            problems.push(format!("{shown}/{file}: in prebuilt/MANIFEST but gone"));
+        }
+    }
+    Ok(())
+}
+
 /// A line per source: its hash and its path.
-fn manifest() -> Outcome<String> {
+fn manifest(folder: &Path) -> Outcome<String> {
     let mut text = String::new();
-    for file in files_below(&cases::dir()) {
-        let path = file.strip_prefix(cases::dir()).unwrap_or(&file);
-        if path.starts_with("prebuilt") || !path.extension().is_some_and(|ext| ext == "c" || ext == "h") {
+    for file in files_below(folder) {
+        let path = file.strip_prefix(folder).unwrap_or(&file);
+        if path.starts_with(FOLDER) || !path.extension().is_some_and(|ext| ext == "c" || ext == "h") {
             continue;
         }
         let data = std::fs::read(&file).map_err(|why| format!("{}: {why}", file.display()))?;
@@ -84,8 +117,20 @@ fn manifest() -> Outcome<String> {
     Ok(text)
 }
 
-fn dir() -> PathBuf {
-    cases::dir().join("prebuilt")
+fn examples() -> PathBuf {
+    root().join(EXAMPLES)
+}
+
+/// The examples' programs, relative to their folder.
+fn example_sources() -> Vec<PathBuf> {
+    let folder = examples();
+    let files = files_below(&folder).into_iter();
+    let sources = files.filter(|file| file.to_string_lossy().ends_with(".bpf.c"));
+    sources.filter_map(|file| Some(file.strip_prefix(&folder).ok()?.to_path_buf())).collect()
+}
+
+fn example_object(source: &Path, order: Order) -> PathBuf {
+    Path::new(order.folder()).join(source.with_extension("o"))
 }
 
 fn write(path: &Path, data: &[u8]) -> Outcome {

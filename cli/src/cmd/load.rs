@@ -19,7 +19,7 @@ use core_relo_loader::{
     Loader,
     attach::Link,
     load::{LoadError, Loaded},
-    load_plan::{Host, LoadPlan, TokenSource},
+    load_plan::{Host, LoadPlan, LoadPlanError, TokenSource},
     object::Object,
     sys,
     target::KernelTypes,
@@ -80,6 +80,23 @@ pub(crate) fn run(app: &mut App<'_>, args: &Load) -> io::Result<()> {
 pub(super) fn stem(path: &Path) -> String {
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     name.split('.').next().unwrap_or_default().to_owned()
+}
+
+/// Why it is not loaded; the library begins with the object's name where the command names the file.
+pub(super) fn without_name(e: &LoadError, path: &Path) -> String {
+    let text = e.to_string();
+    let own = format!("{}: ", stem(path));
+    text.strip_prefix(&own).map(str::to_owned).unwrap_or(text)
+}
+
+/// A program or map that was named and that the object does not have.
+pub(super) fn no_such(file: &str, e: &LoadError) -> Option<BadInput> {
+    match e {
+        LoadError::Plan { cause: cause @ LoadPlanError::NoSuch { .. }, .. } => {
+            Some(BadInput::new(file, cause.to_string()))
+        }
+        _ => None,
+    }
 }
 
 /// The kernel that is planned for.
@@ -154,7 +171,7 @@ impl One<'_, '_, '_> {
         }
         let plan = match loader.plan() {
             Ok(plan) => plan,
-            Err(e) => return self.refused(None, &e).map(|()| None),
+            Err(e) => return self.not_planned(&e).map(|()| None),
         };
         if self.args.dry_run {
             return self.planned(&plan).map(|()| None);
@@ -170,6 +187,10 @@ impl One<'_, '_, '_> {
         let names: Vec<_> = programs.map(|p| String::from_utf8_lossy(p.name).into_owned()).collect();
         if names.is_empty() {
             return self.app.note(&format!("{}: it has no programs", self.file.name));
+        }
+        if let Some(unknown) = self.args.program.iter().find(|p| !names.contains(p)) {
+            let bad = BadInput::new(&*self.file.name, format!("it has no program `{unknown}`"));
+            return self.app.fail(&bad.help(format!("it has {}", names.join(", "))));
         }
         for name in names.iter().filter(|n| self.args.program.is_empty() || self.args.program.contains(n)) {
             let mut loader = loader.clone();
@@ -195,16 +216,21 @@ impl One<'_, '_, '_> {
         self.verifier(&program.log)
     }
 
+    /// What was typed wrong is no refusal.
+    fn not_planned(&mut self, e: &LoadError) -> io::Result<()> {
+        match no_such(&self.file.name, e) {
+            Some(bad) => self.app.fail(&bad),
+            None => self.refused(None, e),
+        }
+    }
+
     fn refused(&mut self, program: Option<&str>, e: &LoadError) -> io::Result<()> {
         self.app.end_with(Exit::Unresolved);
         if self.app.format == Format::Json {
             return json::line(self.app.out, &load_json::refused(&self.file.name, program, e));
         }
         let name = program.map(|p| format!(": {BOLD}{p}{BOLD:#}")).unwrap_or_default();
-        let text = e.to_string();
-        // The library begins with the object's name; here the file was named.
-        let own = format!("{}: ", stem(Path::new(&self.file.name)));
-        let text = text.strip_prefix(&own).unwrap_or(&text);
+        let text = without_name(e, Path::new(&self.file.name));
         writeln!(self.app.out, "{ERROR}refused{ERROR:#}  {}{name}: {text}", self.file.name)?;
         if self.args.setup.verifier_log > 0
             && let Some(log) = e.verifier_log()

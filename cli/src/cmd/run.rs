@@ -1,7 +1,7 @@
 //! `run`: one program, run by the kernel on data of the caller's.
 
 use super::{
-    load::{set_up, stem},
+    load::{no_such, set_up, stem, without_name},
     load_json,
 };
 use crate::{
@@ -42,11 +42,16 @@ fn prepared(app: &mut App<'_>, args: &Run) -> Result<io::Result<()>, BadInput> {
         path.as_ref().map(|p: &std::path::PathBuf| file::read(p, file::OBJECT_BYTES)).transpose()
     };
     let (data_in, ctx_in) = (input(&args.data_in)?, input(&args.ctx_in)?);
-    let mut ctx_in = ctx_in.as_deref().unwrap_or_default().to_vec();
+    let ctx_in = ctx_in.as_deref().unwrap_or_default();
     loader.only([args.program.as_str()]);
     let mut loaded = match loader.load() {
         Ok(loaded) => loaded,
-        Err(e) => return Ok(refused(app, args, &file.name, &e)),
+        Err(e) => {
+            return match no_such(&file.name, &e) {
+                Some(bad) => Err(bad),
+                None => Ok(refused(app, args, &file.name, &e)),
+            };
+        }
     };
     let Some(program) = loaded.program(&args.program) else {
         return Err(BadInput::new(&*file.name, format!("has no program `{}`", args.program)));
@@ -54,14 +59,12 @@ fn prepared(app: &mut App<'_>, args: &Run) -> Result<io::Result<()>, BadInput> {
     let takes_packets = takes_packets(program.plan.program_type);
     let default: &[u8] = if takes_packets { &PACKET } else { &[] };
     let (mut data_out, mut ctx_out) = (vec![0; ROOM], vec![0; ROOM]);
-    // Its context is where such a program writes what comes out.
-    let is_syscall = program.plan.program_type == ProgramType::Syscall;
     let wants_data = takes_packets || data_in.is_some();
     let mut test = TestRun {
         data_in: data_in.as_deref().unwrap_or(default),
         data_out: if wants_data { &mut data_out } else { &mut [] },
-        ctx_in: &mut ctx_in,
-        ctx_out: if args.ctx_out.is_some() && !is_syscall { &mut ctx_out } else { &mut [] },
+        ctx_in,
+        ctx_out: if args.ctx_out.is_some() { &mut ctx_out } else { &mut [] },
         repeat: if args.repeat > 1 { args.repeat } else { 0 },
         ..TestRun::default()
     };
@@ -79,11 +82,7 @@ fn prepared(app: &mut App<'_>, args: &Run) -> Result<io::Result<()>, BadInput> {
         }
     };
     write(args.data_out.as_deref(), &data_out, done.data_len)?;
-    if is_syscall {
-        write(args.ctx_out.as_deref(), &ctx_in, u32::MAX)?;
-    } else {
-        write(args.ctx_out.as_deref(), &ctx_out, done.ctx_len)?;
-    }
+    write(args.ctx_out.as_deref(), &ctx_out, done.ctx_len)?;
     loaded.unpin_maps();
     if app.format == Format::Json {
         let ran = load_json::Ran {
@@ -111,7 +110,7 @@ fn refused(app: &mut App<'_>, args: &Run, object: &str, e: &LoadError) -> io::Re
     if app.format == Format::Json {
         return json::line(app.out, &load_json::refused(object, Some(&args.program), e));
     }
-    writeln!(app.out, "{ERROR}refused{ERROR:#}  {e}")?;
+    writeln!(app.out, "{ERROR}refused{ERROR:#}  {object}: {}", without_name(e, Path::new(object)))?;
     if args.setup.verifier_log > 0 {
         e.verifier_log().unwrap_or_default().lines().try_for_each(|line| writeln!(app.out, "   | {line}"))?;
     }

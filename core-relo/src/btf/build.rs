@@ -252,48 +252,6 @@ impl Builder {
         id
     }
 
-    /// Changes the type a PTR, TYPEDEF, modifier, FUNC, VAR or tag made before refers to, or what a FUNC_PROTO returns.
-    ///
-    /// `false` if there is no such record, or it refers to none in that way.
-    pub fn set_target(&mut self, id: TypeId, target: TypeId) -> bool {
-        let refers = !matches!(
-            self.kind(id),
-            None | Some(
-                Kind::Void
-                    | Kind::Int
-                    | Kind::Array
-                    | Kind::Struct
-                    | Kind::Union
-                    | Kind::Enum
-                    | Kind::Enum64
-                    | Kind::Fwd
-                    | Kind::Datasec
-                    | Kind::Float
-                    | Kind::Unknown(_)
-            )
-        );
-        refers && self.set_word(id, 2, target.0)
-    }
-
-    /// Changes the linkage of a FUNC or VAR made before. `false` if there is no such record.
-    pub fn set_linkage(&mut self, id: TypeId, linkage: u8) -> bool {
-        match self.kind(id) {
-            Some(Kind::Func) => self.set_word(id, 1, Info::new(Kind::Func, linkage.into(), false).0),
-            Some(Kind::Var) => self.set_word(id, 3, linkage.into()),
-            _ => false,
-        }
-    }
-
-    /// Changes the name of a parameter of a FUNC_PROTO made before. `false` if there is no such parameter.
-    pub fn set_param_name(&mut self, id: TypeId, param: u32, name: &[u8]) -> bool {
-        let vlen = self.word(id, 1).map_or(0, |info| Info(info).vlen());
-        if self.kind(id) != Some(Kind::FuncProto) || param >= vlen {
-            return false;
-        }
-        let name = self.string_bytes(name);
-        self.set_word(id, to_usize(param).saturating_mul(2).saturating_add(3), name.0)
-    }
-
     /// Puts a string into the string section, once, and tells where it lies.
     pub fn string(&mut self, s: &str) -> StrOffset {
         self.string_bytes(s.as_bytes())
@@ -356,7 +314,7 @@ impl Builder {
         id
     }
 
-    fn kind(&self, id: TypeId) -> Option<Kind> {
+    pub(super) fn kind(&self, id: TypeId) -> Option<Kind> {
         self.word(id, 1).map(|info| Info(info).kind())
     }
 
@@ -366,11 +324,11 @@ impl Builder {
         word.checked_mul(4)?.checked_add(to_usize(*start))
     }
 
-    fn word(&self, id: TypeId, word: usize) -> Option<u32> {
+    pub(super) fn word(&self, id: TypeId, word: usize) -> Option<u32> {
         self.endian.u32(&self.types, self.place(id, word)?)
     }
 
-    fn set_word(&mut self, id: TypeId, word: usize, value: u32) -> bool {
+    pub(super) fn set_word(&mut self, id: TypeId, word: usize, value: u32) -> bool {
         let bytes = self.endian.u32_bytes(value);
         let place = self.place(id, word).and_then(|at| self.types.get_mut(at..)?.first_chunk_mut::<4>());
         place.map(|place| *place = bytes).is_some()

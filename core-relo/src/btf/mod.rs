@@ -6,6 +6,7 @@
 //!
 //! The format: the kernel's `Documentation/bpf/btf.rst` and `include/uapi/linux/btf.h`.
 
+mod amend;
 mod build;
 mod check;
 mod dedup;
@@ -15,6 +16,7 @@ mod error;
 mod geometry;
 mod header;
 mod import;
+mod index;
 mod kind;
 mod raw;
 mod reference;
@@ -33,6 +35,7 @@ pub use edit::Edit;
 pub use error::{BtfError, WalkError};
 pub use geometry::Extent;
 pub use import::{Import, ImportError};
+pub use index::NameIndex;
 pub use kind::Kind;
 pub use raw::RawType;
 pub use ty::{Members, Params, SecInfos, Type, Variants};

@@ -1,7 +1,7 @@
 //! The target's types that a local root type may stand for.
 
 use crate::{
-    btf::{Btf, Kind},
+    btf::{Btf, Kind, NameIndex},
     ids::TypeId,
     name::Name,
     target::{Source, Target},
@@ -72,7 +72,25 @@ fn scan(number: usize, source: &Source<'_>, wanted: &Names<'_>, found: &mut [Vec
             scan_own(number, base, wanted, found);
         }
     }
-    scan_own(number, &source.btf, wanted, found);
+    match &source.index {
+        Some(index) => look_up(number, &source.btf, index, wanted, found),
+        None => scan_own(number, &source.btf, wanted, found),
+    }
+}
+
+/// [`scan_own`] of a BTF whose types stand in an index.
+fn look_up(
+    number: usize,
+    btf: &Btf<'_>,
+    index: &NameIndex,
+    wanted: &Names<'_>,
+    found: &mut [Vec<Candidate>],
+) {
+    for (w, slot) in wanted {
+        let Some(list) = found.get_mut(*slot) else { continue };
+        let same = index.flavours(btf, w.name).filter(|ty| Wanted::new(ty.name(), ty.kind()) == *w);
+        list.extend(same.map(|ty| Candidate { source: number, id: ty.id() }));
+    }
 }
 
 fn scan_own(number: usize, btf: &Btf<'_>, wanted: &Names<'_>, found: &mut [Vec<Candidate>]) {
@@ -124,4 +142,36 @@ impl Filter {
 
 fn kind_bit(kind: Kind) -> u64 {
     1u64.checked_shl(u32::from(kind.raw())).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{btf::Builder, endian::Endian};
+    use alloc::sync::Arc;
+
+    #[test]
+    fn an_index_gives_the_candidates_that_a_scan_gives() {
+        let mut b = Builder::new(Endian::Little);
+        let int = b.int("int", 4, Builder::SIGNED);
+        for name in ["a", "b", "a___x", "c", "a", "a___"] {
+            b.structure(name, 4, &[("f", int, 0)]);
+            b.typedef(name, int);
+            b.enumeration(name, 4, false, &[("A", 1)]);
+            b.enumeration64(name, 8, false, &[("B", 1)]);
+        }
+        let main = Arc::new(Btf::parse(b.finish()).unwrap());
+        let mut b = Builder::split(&main);
+        b.structure("d", 4, &[("f", int, 0)]);
+        let module = Arc::new(Btf::parse_split(b.finish(), Arc::clone(&main)).unwrap());
+        let target = Target::new("vmlinux", Arc::clone(&main)).with_modules([("m".into(), module)]);
+        let indexed = target.clone().with_index(Arc::new(NameIndex::new(&main)));
+        let kinds = [Kind::Struct, Kind::Typedef, Kind::Enum64, Kind::Union];
+        let names: [&[u8]; 6] = [b"a", b"b___old", b"c", b"d", b"a___", b"e"];
+        let wanted: Vec<_> =
+            names.iter().flat_map(|n| kinds.map(|kind| Wanted::new(Name::new(n), kind))).collect();
+        let by_scan = find(&target, &wanted);
+        assert_eq!(find(&indexed, &wanted), by_scan);
+        assert_eq!(by_scan.iter().map(Vec::len).collect::<Vec<_>>()[..4], [3, 3, 6, 0]);
+    }
 }

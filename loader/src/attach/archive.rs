@@ -29,7 +29,7 @@ pub(super) fn split(path: &Path) -> Option<(PathBuf, Vec<u8>)> {
 /// Opens a member that is not compressed.
 pub(super) fn open_member(archive: &Path, member: &[u8]) -> Result<Binary, AttachError> {
     let error = |problem: String| AttachError::target(archive.display().to_string(), problem);
-    let io_error = |e: io::Error| error(format!("cannot be read: {}", Errno::of(&e)));
+    let io_error = |e: io::Error| AttachError::unreadable(archive, Errno::of(&e));
     let file = File::open(archive).map_err(io_error)?;
     let len = file.metadata().map_err(io_error)?.len();
     let directory = directory(&file, len).map_err(io_error)?;

@@ -87,9 +87,7 @@ impl Binary {
 
     /// Opens a binary that is a part of a file.
     pub(super) fn open_range(path: &Path, start: u64, len: Option<u64>) -> Result<Self, AttachError> {
-        let failed = |e: std::io::Error| {
-            AttachError::target(path.display().to_string(), format!("cannot be read: {}", Errno::of(&e)))
-        };
+        let failed = |e: std::io::Error| AttachError::unreadable(path, Errno::of(&e));
         let file = File::open(path).map_err(failed)?;
         let all = file.metadata().map_err(failed)?.len();
         let cache = ReadCache::new(file);

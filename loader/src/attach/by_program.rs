@@ -102,5 +102,9 @@ impl Attachment for ByProgram {
         Ok(())
     }
 
+    fn outlives_process(&self) -> bool {
+        true
+    }
+
     fn leak(self: Box<Self>) {}
 }

@@ -1,6 +1,6 @@
 //! Why a program is not attached.
 
-use crate::sys::Errno;
+use crate::{privileges, sys::Errno};
 use core::fmt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -42,6 +42,8 @@ pub enum AttachError {
         what: Box<str>,
         /// What is wrong, and what was expected.
         problem: Box<str>,
+        /// The errno behind that, if the system said so.
+        errno: Option<Errno>,
     },
     /// A pin cannot be made, opened or removed.
     #[error("{}: {errno}{hint}", path.display())]
@@ -52,6 +54,14 @@ pub enum AttachError {
         errno: Errno,
         /// What to do.
         hint: Hint,
+    },
+    /// A pinned link was to be detached: its pin keeps the program attached.
+    #[error("{what}: it stays attached, for it is pinned at {}: remove that, or detach by force", path.display())]
+    Pinned {
+        /// What is attached.
+        what: Box<str>,
+        /// The pin.
+        path: PathBuf,
     },
     /// The attachment is of an older kind that has no link which could be pinned.
     #[error("{what} is not attached by a link of the kernel's, so it cannot be pinned")]
@@ -87,7 +97,24 @@ impl AttachError {
 
     /// A target that cannot be read.
     pub fn target(what: impl Into<Box<str>>, problem: impl Into<Box<str>>) -> Self {
-        Self::Target { what: what.into(), problem: problem.into() }
+        Self::Target { what: what.into(), problem: problem.into(), errno: None }
+    }
+
+    /// A file that cannot be read.
+    pub(crate) fn unreadable(path: &Path, errno: Errno) -> Self {
+        let problem = format!("cannot be read: {errno}").into();
+        Self::Target { what: path.display().to_string().into(), problem, errno: Some(errno) }
+    }
+
+    /// What the kernel said, if it was asked.
+    pub fn errno(&self) -> Option<Errno> {
+        match self {
+            Self::Kernel { errno, .. } | Self::Netlink { errno, .. } | Self::Pin { errno, .. } => {
+                Some(*errno)
+            }
+            Self::Target { errno, .. } => *errno,
+            Self::Pinned { .. } | Self::NotALink { .. } | Self::NotAutomatic { .. } => None,
+        }
     }
 }
 
@@ -105,11 +132,9 @@ impl Hint {
     const EXISTS: Self = Self("something is pinned there already: remove it, or pin elsewhere");
 
     /// What usually helps against an error of bpf(2).
-    pub const fn of(errno: Errno) -> Self {
+    pub fn of(errno: Errno) -> Self {
         Self(match errno.0 {
-            libc::EPERM | libc::EACCES => {
-                "needs CAP_BPF, and CAP_PERFMON for tracing or CAP_NET_ADMIN for networking; or a kernel policy forbids it"
-            }
+            libc::EPERM | libc::EACCES => privileges::lacking(),
             libc::EMFILE => "this process has too many files open: raise RLIMIT_NOFILE (`ulimit -n`)",
             libc::ENFILE => "the system has too many files open: raise fs.file-max",
             libc::ENOSYS => "this kernel was built without bpf(2)",

@@ -104,7 +104,7 @@ pub fn open_perf_counter(
 }
 
 /// What helps if perf events are refused.
-pub(super) const fn denied(errno: Errno) -> Hint {
+pub(super) fn denied(errno: Errno) -> Hint {
     match errno.0 {
         libc::EPERM | libc::EACCES => Hint("needs CAP_PERFMON, or a lower kernel.perf_event_paranoid"),
         _ => Hint::of(errno),
@@ -131,14 +131,16 @@ impl Put<'_> {
         let Self { prog, event, probe, what, cookie, mode, enable } = self;
         // A probe of tracefs cannot be removed while a pinned link holds its event: it gets none.
         let by_ioctl = mode.forces_ioctl() || probe.is_some();
-        // Declared so that, if this fails, the events are closed before the probe they are of is removed.
-        let on = OnEvent { link: None, event: None, probe };
-        let link = if by_ioctl { None } else { kernel_link(prog, event.as_fd(), what, cookie)? };
-        if link.is_none() && (cookie != 0 || mode.demands_link()) {
+        // From here on: if this fails, the event is closed before the probe that it is of is removed.
+        let mut on = OnEvent { link: None, event, probe };
+        if !by_ioctl {
+            on.link = kernel_link(prog, on.event.as_fd(), what, cookie)?;
+        }
+        if on.link.is_none() && (cookie != 0 || mode.demands_link()) {
             return Err(AttachError::hinted(what, "attach", Errno(libc::EOPNOTSUPP), NO_LINK));
         }
-        if link.is_none() {
-            sys::perf_set_bpf(&event, prog).map_err(|errno| {
+        if on.link.is_none() {
+            sys::perf_set_bpf(&on.event, prog).map_err(|errno| {
                 let hint = match errno.0 {
                     libc::EEXIST => Hint("another program is on this event"),
                     libc::EPROTO => Hint("the program reads call chains, which the event does not sample"),
@@ -148,10 +150,10 @@ impl Put<'_> {
             })?;
         }
         if enable {
-            sys::perf_enable(&event)
+            sys::perf_enable(&on.event)
                 .map_err(|errno| AttachError::kernel(what, "enable the perf event", errno))?;
         }
-        Ok(Link::new(OnEvent { link, event: Some(event), ..on }, what))
+        Ok(Link::new(Attached(Some(on)), what))
     }
 }
 
@@ -183,37 +185,35 @@ fn kernel_link(
 }
 
 /// A program on a perf event. With a link, the kernel keeps the event as long as the link.
+///
+/// Dropped field by field: tracefs does not remove a probe (`EBUSY`) while its event is open.
 #[derive(Debug)]
 struct OnEvent {
     link: Option<OwnedFd>,
-    event: Option<OwnedFd>,
+    event: OwnedFd,
     probe: Option<ProbeEvent>,
 }
 
-impl Attachment for OnEvent {
+/// The same, until it is detached.
+#[derive(Debug)]
+struct Attached(Option<OnEvent>);
+
+impl Attachment for Attached {
     fn link_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.link.as_ref().map(OwnedFd::as_fd)
+        self.0.as_ref()?.link.as_ref().map(OwnedFd::as_fd)
     }
 
     fn detach(&mut self) -> Result<(), Errno> {
-        let event = self.event.take();
-        let disabled = match (self.link.take(), &event) {
-            // Others may hold the event's descriptor, too.
-            (None, Some(event)) => sys::perf_disable(event),
-            _ => Ok(()),
-        };
-        drop(event);
-        let removed = self.probe.take().map_or(Ok(()), |mut probe| probe.remove());
+        let Some(OnEvent { link, event, probe }) = self.0.take() else { return Ok(()) };
+        // Others may hold the event's descriptor, too.
+        let disabled = if link.is_none() { sys::perf_disable(&event) } else { Ok(()) };
+        drop((link, event));
+        let removed = probe.map_or(Ok(()), |mut probe| probe.remove());
         disabled.and(removed)
     }
 
     fn leak(mut self: Box<Self>) {
-        for fd in [self.link.take(), self.event.take()].into_iter().flatten() {
-            core::mem::forget(fd);
-        }
-        if let Some(probe) = self.probe.take() {
-            core::mem::forget(probe);
-        }
+        core::mem::forget(self.0.take());
     }
 }
 

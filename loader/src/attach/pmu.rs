@@ -85,6 +85,11 @@ impl Pmu {
     }
 }
 
+/// The process that is meant: 0 is this one, as in libbpf; the kernel's ways do not agree on it.
+pub(super) fn process(pid: Option<u32>) -> Option<u32> {
+    if pid == Some(0) { Some(std::process::id()) } else { pid }
+}
+
 /// The bit of a field's description, `config:0`.
 fn bit_of(text: &str) -> Option<u64> {
     let bit: u32 = text.trim().strip_prefix("config:")?.parse().ok()?;
@@ -102,6 +107,11 @@ mod tests {
         assert_eq!(bit_of("config:64"), None);
         assert_eq!(bit_of("config1:0"), None);
         assert_eq!(bit_of(""), None);
+    }
+
+    #[test]
+    fn process_0_is_the_calling_one() {
+        assert_eq!([None, Some(7), Some(0)].map(process), [None, Some(7), Some(std::process::id())]);
     }
 
     #[test]

@@ -86,6 +86,10 @@ impl Attachment for Registered {
         sys::map_delete(self.0.shape(), &KEY)
     }
 
+    fn outlives_process(&self) -> bool {
+        true
+    }
+
     fn leak(self: Box<Self>) {}
 }
 

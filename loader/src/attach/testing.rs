@@ -194,6 +194,32 @@ fn ask(kind: u16, flags: u16, fixed: Vec<u8>, attributes: Attributes) -> Result<
     })
 }
 
+/// A bpffs for a test: one that is mounted, or (`None`) the test runs again where one is mounted for it alone.
+pub(crate) fn again_with_a_bpffs(test: &str) -> Option<PathBuf> {
+    const OWN: &str = "CORE_RELO_TEST_BPFFS";
+    if let Some(own) = std::env::var_os(OWN) {
+        return Some(own.into());
+    }
+    let folder = std::env::temp_dir().join(format!("core-relo-bpffs-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let script = r#"mount -t bpf bpf "$1" || exit 99; exec "$2" --exact "$3" --nocapture"#;
+    let mut command = Command::new("unshare");
+    command.args(["-m", "--propagation", "private", "sh", "-c", script, "sh"]);
+    command.arg(&folder).arg(std::env::current_exe().unwrap()).arg(test).env(OWN, &folder);
+    let output = command.output();
+    std::fs::remove_dir(&folder).unwrap();
+    match output {
+        Ok(output) if output.status.code() == Some(99) => println!("SKIP: no bpffs can be mounted"),
+        Err(e) => println!("SKIP: no mount namespace for a bpffs: {e}"),
+        Ok(output) => {
+            let (out, err) =
+                (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+            assert!(output.status.success() && out.contains("1 passed"), "{out}{err}");
+        }
+    }
+    None
+}
+
 /// Makes a pair of interfaces, up, the first with the address 10.77.0.1/24. `None` if the kernel has none of the kind.
 pub(crate) fn pair(kind: &str) -> Option<(u32, u32)> {
     let peer = Attributes::default().text(3, "peer0").u32(31, 2).u32(32, 2);

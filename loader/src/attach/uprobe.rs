@@ -7,7 +7,7 @@ use super::{
     error::{AttachError, Hint},
     link::Link,
     perf_event::{Put, denied},
-    pmu::{Pmu, ProbeMode},
+    pmu::{Pmu, ProbeMode, process},
     section::split_offset,
     text::c_string,
     tracefs::{ProbeEvent, ProbeKind},
@@ -32,7 +32,7 @@ pub struct UprobeOptions<'a> {
     pub offset: u64,
     /// Runs when the function returns.
     pub retprobe: bool,
-    /// The process; none for every one that maps the file.
+    /// The process, 0 for this one; none for every one that maps the file.
     pub pid: Option<u32>,
     /// Where in the file the semaphore is that counts listeners, 0 for none.
     pub ref_ctr_offset: u64,
@@ -91,6 +91,7 @@ pub(super) fn at(
     options: &UprobeOptions<'_>,
     what: &str,
 ) -> Result<Link, AttachError> {
+    let options = &UprobeOptions { pid: process(options.pid), ..*options };
     let pmu = Pmu::uprobe();
     let (probe, event) = if options.mode.is_legacy(pmu.is_some(), what)? {
         let (probe, event) = legacy(path, offset, options, what)?;
@@ -227,6 +228,49 @@ mod tests {
         }
     }
 
+    /// The probes of tracefs that are at an offset of this program's file.
+    fn in_tracefs(offset: u64) -> usize {
+        let root = super::super::tracefs::root().unwrap();
+        let probes = std::fs::read_to_string(root.join("uprobe_events")).unwrap();
+        let own = format!("p{}_", std::process::id());
+        probes.lines().filter(|l| l.contains(&own) && l.ends_with(&format!("{offset:016x}"))).count()
+    }
+
+    #[test]
+    fn a_probe_of_tracefs_goes_when_the_program_is_not_put_on_it() {
+        if !tracefs_or_skip() {
+            return;
+        }
+        let Some(counter) = Counter::new() else { return };
+        let Some(prog) = Program::counting(ProgramType::Kprobe, 0, &counter) else { return };
+        // An own place: other tests probe the function at its start.
+        let offset = own_offset(probe_target) + 1;
+        let legacy = UprobeOptions { offset, mode: ProbeMode::Legacy, ..UprobeOptions::default() };
+        let link = uprobe(prog.fd(), "/proc/self/exe", &legacy).unwrap();
+        assert_eq!(in_tracefs(offset), 1, "it is seen while it is there");
+        drop(link);
+        let e = uprobe(prog.fd(), "/proc/self/exe", &UprobeOptions { cookie: 1, ..legacy }).unwrap_err();
+        assert!(matches!(e, AttachError::Kernel { errno: Errno(libc::EOPNOTSUPP), .. }), "{e}");
+        assert_eq!(in_tracefs(offset), 0);
+    }
+
+    #[test]
+    fn process_0_is_this_one() {
+        for mode in [ProbeMode::Auto, ProbeMode::Legacy] {
+            if mode == ProbeMode::Legacy && !tracefs_or_skip() {
+                continue;
+            }
+            let Some(elf) = TestElf::write() else { return };
+            let Some(counter) = Counter::new() else { return };
+            let Some(prog) = Program::counting_all(ProgramType::Kprobe, 0, &counter) else { return };
+            let options = UprobeOptions { offset: F1, pid: Some(0), mode, ..UprobeOptions::default() };
+            let link = uprobe(prog.fd(), elf.path(), &options).unwrap();
+            assert_eq!(elf.run(), 0);
+            assert_eq!(counter.count(), 0, "another process does not count");
+            drop(link);
+        }
+    }
+
     #[test]
     fn a_function_by_name_with_a_cookie() {
         let Some(elf) = TestElf::write() else { return };
@@ -276,6 +320,8 @@ mod tests {
             text("/no/such", Some("f")),
             "/no/such: cannot be read: ENOENT: No such file or directory"
         );
+        let missing = uprobe(prog.fd(), "/no/such", &with(Some("f"))).unwrap_err();
+        assert_eq!(missing.errno(), Some(Errno(libc::ENOENT)));
         assert_eq!(text("/proc/self/status", Some("f")), "/proc/self/status: is not an ELF file");
         assert!(
             text("/proc/self/exe", Some("no_such_function")).contains("has no function `no_such_function`")

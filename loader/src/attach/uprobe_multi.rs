@@ -6,6 +6,7 @@ use super::{
     error::{AttachError, Hint},
     kprobe_multi::{MultiKind, RETURN},
     link::Link,
+    pmu::process,
     text::c_string,
 };
 use crate::{
@@ -38,7 +39,7 @@ pub enum UprobeSet<'a> {
 pub struct UprobeMultiOptions<'a> {
     /// When the program runs.
     pub kind: MultiKind,
-    /// The process; none for every one that maps the file.
+    /// The process, 0 for this one; none for every one that maps the file.
     pub pid: Option<u32>,
     /// What `bpf_get_attach_cookie` gives at each place, or nothing. Not with a pattern.
     pub cookies: &'a [u64],
@@ -106,7 +107,8 @@ pub(super) fn create(
             ref_ctr_offsets: options.ref_ctr_offsets,
             cookies: options.cookies,
             flags: if options.kind == MultiKind::Return { RETURN } else { 0 },
-            pid: options.pid.unwrap_or(0),
+            // The kernel's 0 is every process.
+            pid: process(options.pid).unwrap_or(0),
         },
     }))
 }
@@ -140,7 +142,8 @@ mod tests {
     #[test]
     fn many_places_are_probed_by_one_link() {
         let Some(elf) = TestElf::write() else { return };
-        let only_own = UprobeMultiOptions { pid: Some(std::process::id()), ..UprobeMultiOptions::default() };
+        let of = |pid| UprobeMultiOptions { pid: Some(pid), ..UprobeMultiOptions::default() };
+        let (only_own, only_this) = (of(std::process::id()), of(0));
         for (places, options, fires) in [
             (UprobeSet::Pattern("f?"), UprobeMultiOptions::default(), 1),
             (UprobeSet::Symbols(&["f1"]), UprobeMultiOptions::default(), 1),
@@ -166,6 +169,7 @@ mod tests {
             ),
             // Another process does not count.
             (UprobeSet::Pattern("f1"), only_own, 0),
+            (UprobeSet::Pattern("f1"), only_this, 0),
         ] {
             let expected = match options.kind {
                 MultiKind::Session => AttachType::TraceUprobeSession,

@@ -96,20 +96,20 @@ struct Inner {
     live: bool,
     /// The token to ask with.
     token: Option<Arc<OwnedFd>>,
+    /// Whether it is known that the kernel may be asked.
+    may_ask: OnceLock<()>,
 }
 
 impl Features {
     /// The running kernel's: each is asked when it is first needed, once for the whole process.
     pub fn running() -> Self {
         static RUNNING: OnceLock<Features> = OnceLock::new();
-        RUNNING
-            .get_or_init(|| Self(Arc::new(Inner { known: Default::default(), live: true, token: None })))
-            .clone()
+        RUNNING.get_or_init(|| Self::asking(None)).clone()
     }
 
     /// The running kernel's, asked with a BPF token.
     pub fn with_token(token: Arc<OwnedFd>) -> Self {
-        Self(Arc::new(Inner { known: Default::default(), live: true, token: Some(token) }))
+        Self::asking(Some(token))
     }
 
     /// Those of a kernel that can do everything, for plans without a kernel.
@@ -123,38 +123,55 @@ impl Features {
         for (feature, cell) in Feature::ALL.iter().zip(&known) {
             cell.get_or_init(|| has(*feature));
         }
-        Self(Arc::new(Inner { known, live: false, token: None }))
+        Self(Arc::new(Inner { known, live: false, token: None, may_ask: OnceLock::new() }))
     }
 
-    /// Whether the kernel can do it. A probe that cannot be made counts as no, as in libbpf's `feat_supported`.
+    fn asking(token: Option<Arc<OwnedFd>>) -> Self {
+        let inner = Inner { known: Default::default(), live: true, token, may_ask: OnceLock::new() };
+        Self(Arc::new(inner))
+    }
+
+    /// Whether the running kernel lets this process ask, which is to say, load anything.
+    ///
+    /// Where maps and programs are charged to the limit on locked memory, the limit is raised first: what was loaded a moment ago
+    /// counts for a while, and a probe that fails for that would be taken for a kernel that can do less.
+    pub fn check(&self) -> Result<(), Errno> {
+        if !self.0.live || self.0.may_ask.get().is_some() {
+            return Ok(());
+        }
+        if !self.ask(Feature::MemcgAccounting)
+            && let Err(errno) = sys::raise_memlock_limit()
+        {
+            log::info!("the limit on locked memory stays: {errno}");
+        }
+        probe::loading(self.0.token.as_ref().map(|t| t.as_fd()))?;
+        self.0.may_ask.get_or_init(|| ());
+        Ok(())
+    }
+
+    /// Whether the kernel can do it.
+    ///
+    /// If this process may ask nothing ([`check`](Self::check)), the answer is yes: that makes the most useful plan. A single
+    /// probe that cannot be made counts as no, as in libbpf's `feat_supported`, and is made again when asked again.
     pub fn has(&self, feature: Feature) -> bool {
+        self.check().is_err() || self.ask(feature)
+    }
+
+    fn ask(&self, feature: Feature) -> bool {
         let at = Feature::ALL.iter().position(|f| *f == feature);
         let Some(cell) = at.and_then(|at| self.0.known.get(at)) else { return false };
+        if let Some(known) = cell.get() {
+            return *known;
+        }
         if !self.0.live {
-            return cell.get().copied().unwrap_or_default();
+            return false;
         }
-        if cell.get().is_none() {
-            self.make_room(feature);
-        }
-        *cell.get_or_init(|| match feature.probe(self.0.token.as_deref()) {
-            Ok(has) => has,
+        match feature.probe(self.0.token.as_deref()) {
+            Ok(has) => *cell.get_or_init(|| has),
             Err(errno) => {
-                log::warn!("cannot find out about {}: {errno}", feature.text());
+                log::info!("cannot find out about {}: {errno}", feature.text());
                 false
             }
-        })
-    }
-
-    /// Where maps and programs are charged to the limit on locked memory, too low a limit would make every probe fail that
-    /// makes one (libbpf: `bump_rlimit_memlock`).
-    fn make_room(&self, before: Feature) {
-        static RAISED: OnceLock<()> = OnceLock::new();
-        if before != Feature::MemcgAccounting && !self.has(Feature::MemcgAccounting) {
-            RAISED.get_or_init(|| {
-                if let Err(errno) = sys::raise_memlock_limit() {
-                    log::info!("the limit on locked memory stays: {errno}");
-                }
-            });
         }
     }
 

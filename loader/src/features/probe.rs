@@ -22,6 +22,23 @@ const RETURN_0: [Insn; 2] = [mov(0, 0), EXIT];
 /// `BPF_PSEUDO_MAP_VALUE`.
 const MAP_VALUE: u8 = 2;
 
+/// What a trial came to. If the process may not try, or the machine is short of something, that says nothing about the kernel.
+fn yes<T>(tried: Result<T, Errno>) -> Answer {
+    match tried.map(drop) {
+        Ok(()) => Ok(true),
+        Err(e @ Errno(libc::EPERM | libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EAGAIN)) => Err(e),
+        Err(_) => Ok(false),
+    }
+}
+
+/// Whether this process can load programs at all (libbpf: `bpf_object__probe_loading`).
+pub(super) fn loading(token: Token<'_>) -> Result<(), Errno> {
+    let insns = code(&RETURN_0);
+    program(ProgramType::SocketFilter, &insns, token)
+        .or_else(|_| program(ProgramType::Tracepoint, &insns, token))
+        .map(drop)
+}
+
 const fn mov(dst: u8, imm: i32) -> Insn {
     Insn { code: 0xb7, dst, src: 0, off: 0, imm }
 }
@@ -92,7 +109,7 @@ pub(super) fn names(token: Token<'_>) -> Answer {
         token,
         ..ProgLoad::default()
     };
-    Ok(retry(|| sys::prog_load(&load, &mut [])).is_ok())
+    yes(retry(|| sys::prog_load(&load, &mut [])))
 }
 
 pub(super) fn global_data(token: Token<'_>) -> Answer {
@@ -100,14 +117,14 @@ pub(super) fn global_data(token: Token<'_>) -> Answer {
     let store = Insn { code: 0x7a, dst: 1, src: 0, off: 0, imm: 42 };
     let [first, second] = load_value(&map, 16);
     let insns = code(&[first, second, store, mov(0, 0), EXIT]);
-    Ok(program(ProgramType::SocketFilter, &insns, token).is_ok())
+    yes(program(ProgramType::SocketFilter, &insns, token))
 }
 
 pub(super) fn btf(token: Token<'_>) -> Answer {
     let int = |b: &mut Builder| {
         b.int("int", 4, Builder::SIGNED);
     };
-    Ok(types(int, token).is_ok())
+    yes(types(int, token))
 }
 
 fn function(linkage: u8, token: Token<'_>) -> Answer {
@@ -116,7 +133,7 @@ fn function(linkage: u8, token: Token<'_>) -> Answer {
         let proto = b.func_proto(TypeId::VOID, &[("a", int)]);
         b.func("x", proto, linkage);
     };
-    Ok(types(build, token).is_ok())
+    yes(types(build, token))
 }
 
 pub(super) fn btf_func(token: Token<'_>) -> Answer {
@@ -133,7 +150,7 @@ fn datasec(name: &str, token: Token<'_>) -> Answer {
         let var = b.var("x", int, 0);
         b.datasec(name, 4, &[(var, 0, 4)]);
     };
-    Ok(types(build, token).is_ok())
+    yes(types(build, token))
 }
 
 pub(super) fn btf_datasec(token: Token<'_>) -> Answer {
@@ -146,7 +163,7 @@ pub(super) fn btf_qmark_datasec(token: Token<'_>) -> Answer {
 
 pub(super) fn array_mmap(token: Token<'_>) -> Answer {
     const MMAPABLE: u32 = 1 << 10;
-    Ok(array(4, MMAPABLE, b"", token).is_ok())
+    yes(array(4, MMAPABLE, b"", token))
 }
 
 pub(super) fn expected_attach_type(token: Token<'_>) -> Answer {
@@ -159,7 +176,7 @@ pub(super) fn expected_attach_type(token: Token<'_>) -> Answer {
         token,
         ..ProgLoad::default()
     };
-    Ok(retry(|| sys::prog_load(&load, &mut [])).is_ok())
+    yes(retry(|| sys::prog_load(&load, &mut [])))
 }
 
 pub(super) fn probe_read_kernel(token: Token<'_>) -> Answer {
@@ -167,13 +184,13 @@ pub(super) fn probe_read_kernel(token: Token<'_>) -> Answer {
     let stack = Insn { code: 0xbf, dst: 1, src: 10, off: 0, imm: 0 };
     let down = Insn { code: 0x07, dst: 1, src: 0, off: 0, imm: -8 };
     let insns = code(&[stack, down, mov(2, 8), mov(3, 0), call(PROBE_READ_KERNEL), EXIT]);
-    Ok(program(ProgramType::Tracepoint, &insns, token).is_ok())
+    yes(program(ProgramType::Tracepoint, &insns, token))
 }
 
 pub(super) fn prog_bind_map(token: Token<'_>) -> Answer {
     let map = array(32, 0, b"", token)?;
-    let Ok(prog) = program(ProgramType::SocketFilter, &code(&RETURN_0), token) else { return Ok(false) };
-    Ok(sys::prog_bind_map(&prog, &map).is_ok())
+    let prog = program(ProgramType::SocketFilter, &code(&RETURN_0), token)?;
+    yes(sys::prog_bind_map(&prog, &map))
 }
 
 /// Kernels whose modules have BTF tell a BTF's name.
@@ -181,15 +198,17 @@ pub(super) fn module_btf(token: Token<'_>) -> Answer {
     let int = |b: &mut Builder| {
         b.int("int", 4, Builder::SIGNED);
     };
-    let Ok(btf) = types(int, token) else { return Ok(false) };
-    Ok(sys::btf_name(&btf).is_ok())
+    match types(int, token) {
+        Ok(btf) => yes(sys::btf_name(&btf)),
+        refused => yes(refused),
+    }
 }
 
 pub(super) fn btf_float(token: Token<'_>) -> Answer {
     let float = |b: &mut Builder| {
         b.float("float", 4);
     };
-    Ok(types(float, token).is_ok())
+    yes(types(float, token))
 }
 
 pub(super) fn perf_link(token: Token<'_>) -> Answer {
@@ -205,7 +224,7 @@ pub(super) fn btf_decl_tag(token: Token<'_>) -> Answer {
         let var = b.var("tag", int, 0);
         b.decl_tag("tag", var, -1, false);
     };
-    Ok(types(build, token).is_ok())
+    yes(types(build, token))
 }
 
 pub(super) fn btf_type_tag(token: Token<'_>) -> Answer {
@@ -214,30 +233,30 @@ pub(super) fn btf_type_tag(token: Token<'_>) -> Answer {
         let tag = b.type_tag("tag", int, false);
         b.pointer(tag);
     };
-    Ok(types(build, token).is_ok())
+    yes(types(build, token))
 }
 
 /// `bpf_ktime_get_coarse_ns` came with the accounting (libbpf: `probe_memcg_account`).
 pub(super) fn memcg_accounting(token: Token<'_>) -> Answer {
     const KTIME_GET_COARSE_NS: i32 = 160;
-    match program(ProgramType::SocketFilter, &code(&[call(KTIME_GET_COARSE_NS), EXIT]), token) {
+    match yes(program(ProgramType::SocketFilter, &code(&[call(KTIME_GET_COARSE_NS), EXIT]), token)) {
         // Who may load nothing, or nothing more, is not told; distributions that took the accounting back to older kernels are
         // taken for those.
         Err(Errno(libc::EPERM)) => Ok(running_version() >= 0x0005_0b00),
-        made => Ok(made.is_ok()),
+        told => told,
     }
 }
 
 pub(super) fn cookie(token: Token<'_>) -> Answer {
     const GET_ATTACH_COOKIE: i32 = 174;
-    Ok(program(ProgramType::Tracepoint, &code(&[call(GET_ATTACH_COOKIE), EXIT]), token).is_ok())
+    yes(program(ProgramType::Tracepoint, &code(&[call(GET_ATTACH_COOKIE), EXIT]), token))
 }
 
 pub(super) fn btf_enum64(token: Token<'_>) -> Answer {
     let build = |b: &mut Builder| {
         b.composite(Kind::Enum64, "enum64", 8, &[]);
     };
-    Ok(types(build, token).is_ok())
+    yes(types(build, token))
 }
 
 /// Whether `__x64_sys_bpf` or its like is a function that a kprobe can be put on (libbpf: `probe_kern_syscall_wrapper`, which
@@ -270,7 +289,10 @@ pub(super) fn uprobe_multi(token: Token<'_>) -> Answer {
         token,
         ..ProgLoad::default()
     };
-    let Ok(prog) = retry(|| sys::prog_load(&load, &mut [])) else { return Ok(false) };
+    let prog = match retry(|| sys::prog_load(&load, &mut [])) {
+        Ok(prog) => prog,
+        refused => return yes(refused),
+    };
     let link = |pid| {
         let extra = LinkExtra::UprobeMulti {
             path: c"/",
@@ -301,7 +323,10 @@ pub(super) fn arg_ctx_tag(token: Token<'_>) -> Answer {
         ids.1 = b.func("b", proto, GLOBAL);
         b.decl_tag("arg:ctx", ids.1, 0, false);
     };
-    let Ok(btf) = types(build, token) else { return Ok(false) };
+    let btf = match types(build, token) {
+        Ok(btf) => btf,
+        refused => return yes(refused),
+    };
     let call_next = Insn { code: 0x85, dst: 0, src: 1, off: 0, imm: 1 };
     let insns = code(&[call_next, EXIT, call(GET_FUNC_IP), EXIT]);
     let mut func_info = Vec::new();
@@ -318,7 +343,7 @@ pub(super) fn arg_ctx_tag(token: Token<'_>) -> Answer {
         token,
         ..ProgLoad::default()
     };
-    Ok(retry(|| sys::prog_load(&load, &mut [])).is_ok())
+    yes(retry(|| sys::prog_load(&load, &mut [])))
 }
 
 pub(super) fn full_range_offset(token: Token<'_>) -> Answer {
@@ -334,7 +359,7 @@ pub(super) fn full_range_offset(token: Token<'_>) -> Answer {
         ..ProgLoad::default()
     };
     let mut log = vec![0; 1024];
-    if retry(|| sys::prog_load(&load, &mut log)).is_ok() {
+    if yes(retry(|| sys::prog_load(&load, &mut log)))? {
         return Err(Errno(libc::EINVAL));
     }
     Ok(!String::from_utf8_lossy(&log).contains("direct value offset of"))

@@ -33,6 +33,14 @@ pub enum LinkError {
         /// What is wrong with it, and what was expected.
         what: &'static str,
     },
+    /// Two ELF relocations are on one instruction.
+    #[error("{section}, insn {insn}: two relocations, where there can be one")]
+    TwoReferences {
+        /// The section.
+        section: Box<str>,
+        /// The instruction, counted in the section.
+        insn: u32,
+    },
     /// A call does not lead to the start of a function in `.text`.
     #[error("program `{program}`: insn {insn} of {section} calls .text+{target}, where no function begins")]
     Call {

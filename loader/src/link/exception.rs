@@ -6,35 +6,53 @@ use crate::{
     object::{Linkage, Object, Program},
 };
 use core_relo::btf::{Kind, Type};
+use std::collections::HashMap;
 
 /// What the tag's name begins with.
 const PREFIX: &[u8] = b"exception_callback:";
 
-/// The callback of a program: its number among the object's programs (libbpf: `bpf_prog_assign_exc_cb`).
-pub(super) fn callback(object: &Object<'_>, program: &Program<'_>) -> Result<Option<usize>, LinkError> {
-    let Some(btf) = object.btf() else { return Ok(None) };
-    let mut found = None;
-    for tag in btf.types().filter(|t| t.kind() == Kind::DeclTag && t.component_index() == Some(-1)) {
-        let Some(name) = tag.name().as_bytes().strip_prefix(PREFIX) else { continue };
-        let fail =
-            |what| LinkError::ExceptionCallback { program: text(program.name), callback: text(name), what };
-        let on = tag.target().and_then(|id| btf.ty(id));
-        let on = on.filter(|t: &Type<'_>| t.kind() == Kind::Func && t.linkage() == Some(1));
-        let on = on.ok_or_else(|| fail("is not a tag of a global function"))?;
-        if on.name().as_bytes() != program.name {
-            continue;
+/// The tags of exception callbacks: by function, what they name.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Callbacks<'o> {
+    of: HashMap<&'o [u8], Vec<&'o [u8]>>,
+    /// What a tag names that is on no global function.
+    misplaced: Option<&'o [u8]>,
+}
+
+impl<'o> Callbacks<'o> {
+    pub(super) fn collect(object: &'o Object<'_>) -> Self {
+        let mut found = Self::default();
+        let Some(btf) = object.btf() else { return found };
+        for tag in btf.types().filter(|t| t.kind() == Kind::DeclTag && t.component_index() == Some(-1)) {
+            let Some(name) = tag.name().as_bytes().strip_prefix(PREFIX) else { continue };
+            let is_global = |t: &Type<'_>| t.kind() == Kind::Func && t.linkage() == Some(1);
+            match tag.target().and_then(|id| btf.ty(id)).filter(is_global) {
+                Some(on) => found.of.entry(on.name().as_bytes()).or_default().push(name),
+                None => found.misplaced = found.misplaced.or(Some(name)),
+            }
         }
-        if found.is_some() {
-            // The verifier refuses two.
-            return Ok(None);
-        }
-        let mut of_the_name =
-            object.programs().iter().enumerate().filter(|(_, p)| p.is_subprogram && p.name == name);
-        let (at, callback) = of_the_name.next().ok_or_else(|| fail("is not a function of the object"))?;
-        if callback.linkage == Linkage::Static || callback.hidden {
-            return Err(fail("has to be global and not hidden"));
-        }
-        found = Some(at);
+        found
     }
-    Ok(found)
+
+    /// The callback of a program: its number among the object's programs (libbpf: `bpf_prog_assign_exc_cb`).
+    pub(super) fn of(&self, object: &Object<'_>, program: &Program<'_>) -> Result<Option<usize>, LinkError> {
+        let fail = |name: &[u8], what| LinkError::ExceptionCallback {
+            program: text(program.name),
+            callback: text(name),
+            what,
+        };
+        if let Some(name) = self.misplaced {
+            return Err(fail(name, "is not a tag of a global function"));
+        }
+        // The verifier refuses two.
+        let Some([name]) = self.of.get(program.name).map(Vec::as_slice) else { return Ok(None) };
+        let mut of_the_name =
+            object.programs().iter().enumerate().filter(|(_, p)| p.is_subprogram && p.name == *name);
+        let (at, callback) =
+            of_the_name.next().ok_or_else(|| fail(name, "is not a function of the object"))?;
+        if callback.linkage == Linkage::Static || callback.hidden {
+            return Err(fail(name, "has to be global and not hidden"));
+        }
+        Ok(Some(at))
+    }
 }

@@ -38,7 +38,13 @@ impl<const WORDS: usize> InfoTable<WORDS> {
             let Some(name) = btf.name(section.name()) else { continue };
             // libbpf takes the first group of a section.
             table.entry(name.as_bytes().to_vec()).or_insert_with(|| {
-                section.records().map(&words).map(|(offset, words)| (offset / 8, words)).collect::<Vec<_>>()
+                let records = section.records().map(&words).map(|(offset, words)| (offset / 8, words));
+                let records: Vec<_> = records.collect();
+                if records.is_sorted_by_key(|(at, _)| *at) {
+                    return records;
+                }
+                log::warn!("section {name}: records out of order, which no kernel takes, are left out");
+                Vec::new()
             });
         }
         Self(table)
@@ -49,9 +55,8 @@ impl<const WORDS: usize> InfoTable<WORDS> {
     pub(crate) fn within(&self, section: &[u8], start: u32, len: u32) -> &[(u32, [u32; WORDS])] {
         let records = self.0.get(section).map(Vec::as_slice).unwrap_or_default();
         let end = start.saturating_add(len);
-        let Some(first) = records.iter().position(|(at, _)| *at >= start) else { return &[] };
-        let rest = records.get(first..).unwrap_or_default();
-        let stop = rest.iter().position(|(at, _)| *at >= end).unwrap_or(rest.len());
-        rest.get(..stop).unwrap_or_default()
+        let first = records.partition_point(|(at, _)| *at < start);
+        let stop = records.partition_point(|(at, _)| *at < end);
+        records.get(first..stop).unwrap_or_default()
     }
 }

@@ -9,7 +9,7 @@ use core_relo::{
     TypeId,
     btf::{Btf, Kind},
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Name of the section of configuration values.
 pub(crate) const KCONFIG: &[u8] = b".kconfig";
@@ -77,8 +77,13 @@ impl<'o, 'd> MapTable<'o, 'd> {
             table.kconfig = Some(table.entries.len());
             table.push(KCONFIG, MapSource::Kconfig);
         }
+        let mut tables = HashSet::new();
         for section in object.data_sections() {
             if let DataKind::StructOps { .. } = section.kind {
+                if !tables.insert(section.name) {
+                    let what = "the object has two sections of this name".into();
+                    return Err(LinkError::Datasec { section: text(section.name), what });
+                }
                 let btf = object.btf().ok_or(LinkError::NoBtf { what: "struct_ops tables" })?;
                 table.struct_ops(object, btf, section)?;
             }
@@ -169,16 +174,5 @@ impl<'o, 'd> MapTable<'o, 'd> {
             _ => None,
         };
         self.entries.iter().enumerate().filter_map(place).collect()
-    }
-
-    /// The definition that holds a place, and how far into it the place lies.
-    pub(crate) fn defined_around(&self, section: u32, offset: u64) -> Option<(usize, u64)> {
-        self.entries.iter().enumerate().find_map(|(at, e)| match e.source {
-            MapSource::Defined(m) if m.section_index == section => {
-                let within = offset.checked_sub(m.offset)?;
-                (within.checked_add(8)? <= m.size).then_some((at, within))
-            }
-            _ => None,
-        })
     }
 }

@@ -21,6 +21,7 @@ use crate::{
 };
 use core::ops::Range;
 use core_relo::insn::{INSN_BYTES, Insn, LD_IMM64};
+use exception::Callbacks;
 use externs::ExternEntry;
 use info::InfoTable;
 use maps::MapTable;
@@ -43,6 +44,7 @@ pub(crate) struct Parts<'o, 'd> {
     refs: Refs,
     functions: InfoTable<1>,
     lines: InfoTable<3>,
+    callbacks: Callbacks<'o>,
     /// The functions of `.text`, among the object's.
     text: Range<usize>,
 }
@@ -87,7 +89,8 @@ impl<'o, 'd> Parts<'o, 'd> {
         let is_text = |p: &Program<'_>| p.is_subprogram;
         let start = object.programs().iter().position(is_text).unwrap_or_default();
         let end = object.programs().iter().rposition(is_text).map_or(start, |at| at.saturating_add(1));
-        Ok(Self { object, externs, maps, refs, functions, lines, text: start..end })
+        let callbacks = Callbacks::collect(object);
+        Ok(Self { object, externs, maps, refs, functions, lines, callbacks, text: start..end })
     }
 
     /// Puts together a program. `code` are the code sections' bytes, relocated; `callbacks` says whether the kernel knows
@@ -105,7 +108,7 @@ impl<'o, 'd> Parts<'o, 'd> {
         linking.append(program)?;
         linking.follow(program)?;
         if callbacks
-            && let Some(callback) = exception::callback(self.object, main)?
+            && let Some(callback) = self.callbacks.of(self.object, main)?
             && !linking.at.contains_key(&callback)
         {
             linking.append(callback)?;
@@ -135,7 +138,7 @@ impl<C: AsRef<[u8]>> Linking<'_, '_, '_, C> {
         if start.saturating_add(p.len) > limits::PROGRAM_INSNS {
             return Err(LinkError::TooLong { program: text(self.main.name), limit: limits::PROGRAM_INSNS });
         }
-        let section = object.code_indices().iter().position(|index| *index == p.section_index);
+        let section = object.code_indices().binary_search(&p.section_index).ok();
         let bytes = section.and_then(|at| self.code.get(at)).map_or(&[][..], AsRef::as_ref);
         let insns = bytes.chunks_exact(INSN_BYTES).skip(p.start.index()).take(index(p.len));
         let decode = |raw: &[u8]| Some(Insn::decode(object.endian(), *raw.first_chunk()?));
@@ -183,6 +186,9 @@ impl<C: AsRef<[u8]>> Linking<'_, '_, '_, C> {
 
     /// The function that an instruction calls or takes the address of (libbpf: `bpf_object__reloc_code`).
     fn callee(&self, p: &Program<'_>, within: u32, insn: Insn) -> Result<Option<usize>, LinkError> {
+        if !matches!(insn.code, CALL | LD_IMM64) {
+            return Ok(None);
+        }
         let in_section = p.start.0.saturating_add(within);
         let is_call = insn.code == CALL && insn.src == PSEUDO_CALL && insn.dst == 0 && insn.off == 0;
         let imm = i64::from(insn.imm);

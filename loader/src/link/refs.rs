@@ -73,6 +73,10 @@ impl Refs {
                 refs.push((at, context.resolve(&reloc, at, insn)?));
             }
             refs.sort_by_key(|(at, _)| *at);
+            let twice = refs.iter().zip(refs.iter().skip(1)).find(|((a, _), (b, _))| a == b);
+            if let Some(((insn, _), _)) = twice {
+                return Err(LinkError::TwoReferences { section: text(code.name), insn: *insn });
+            }
             found.0.insert(*section_index, refs);
         }
         Ok(found)

@@ -25,17 +25,20 @@ impl Loaded {
 
     /// Attaches every program whose section's name says to what, and every struct_ops table (libbpf: `bpf_object__attach_skeleton`).
     ///
-    /// Programs that have to be told what to attach to are left out. If one cannot be attached, those that were are detached.
+    /// Programs that have to be told what to attach to are left out, as are those set so
+    /// ([`ProgramSettings::autoattach`](crate::load_plan::ProgramSettings::autoattach)). If one cannot be attached, those that were are detached.
     pub fn attach_all(&self) -> Result<Vec<Link>, AttachError> {
         let mut links = Vec::new();
-        for program in &self.programs {
+        for program in self.programs.iter().filter(|p| p.plan.autoattach) {
             match self.attach_one(program) {
                 Ok(link) => links.push(link),
                 Err(AttachError::NotAutomatic { what }) => log::debug!("{what}: does not attach by itself"),
                 Err(error) => return Err(error),
             }
         }
-        for map in self.maps.iter().filter(|m| m.plan.role == MapRole::StructOps && m.fd.is_some()) {
+        let is_table =
+            |m: &&LoadedMap| m.plan.role == MapRole::StructOps && m.plan.autoattach && m.fd.is_some();
+        for map in self.maps.iter().filter(is_table) {
             links.push(attach_table(map)?);
         }
         Ok(links)

@@ -3,6 +3,7 @@
 use super::Loaded;
 use crate::{
     Global,
+    load_plan::{LoadPlanError, globals},
     maps::{MapError, MappedMap},
     sys::{Errno, MapFd, Pod, map_lookup, map_update},
 };
@@ -26,6 +27,9 @@ impl Loaded {
     }
 
     /// Sets a variable. Constants cannot be set any more.
+    ///
+    /// Where the section cannot be mapped into memory (kernels before 5.5, sections of static variables only) all of it is read
+    /// and written back: what programs write to it at that very time is lost.
     pub fn set_global<T: Pod>(&self, name: &str, value: &T) -> Result<(), MapError> {
         let (global, map) = self.place_of::<T>(name)?;
         let failed = |errno| MapError::kernel(name, "set it", errno);
@@ -49,8 +53,11 @@ impl Loaded {
     }
 
     fn place_of<T: Pod>(&self, name: &str) -> Result<(&Global, MapFd), MapError> {
-        let missing = || MapError::kernel(name, "find the variable", Errno(libc::ENOENT));
-        let global = self.globals.iter().find(|g| g.name == name).ok_or_else(missing)?;
+        let global = globals::find(&self.globals, name).map_err(|why| {
+            let errno =
+                if matches!(why, LoadPlanError::Ambiguous { .. }) { libc::ENOTUNIQ } else { libc::ENOENT };
+            MapError::kernel(name, "find the variable", Errno(errno))
+        })?;
         if global.size != size_of::<T>() {
             return Err(MapError::kernel(name, "take it for a value of another size", Errno(libc::ERANGE)));
         }

@@ -6,7 +6,7 @@ use crate::{
 };
 use std::{
     fs::File,
-    os::fd::{AsRawFd as _, BorrowedFd, OwnedFd},
+    os::fd::{BorrowedFd, OwnedFd},
     path::Path,
 };
 
@@ -45,6 +45,12 @@ pub trait Kernel {
     fn pinned(&self, path: &Path) -> Result<OwnedFd, Errno>;
     /// Removes a pin.
     fn unpin(&self, path: &Path) -> Result<(), Errno>;
+    /// Makes a folder for pins, for its owner only; says whether it was missing. A stand-in has all folders.
+    fn make_folder(&self, _path: &Path) -> Result<bool, Errno> {
+        Ok(false)
+    }
+    /// Removes a folder that was made for pins, if it is empty.
+    fn remove_folder(&self, _path: &Path) {}
 }
 
 /// The running kernel.
@@ -74,7 +80,7 @@ impl Kernel for Running {
     }
 
     fn map_info(&self, map: BorrowedFd<'_>) -> Result<MapInfo, Errno> {
-        if is_map(map) { sys::map_info(&map) } else { Err(Errno(libc::EINVAL)) }
+        sys::map_info(&map)
     }
 
     fn map_update(&self, map: BorrowedFd<'_>, key: &[u8], value: &[u8]) -> Result<(), Errno> {
@@ -123,11 +129,14 @@ impl Kernel for Running {
     fn unpin(&self, path: &Path) -> Result<(), Errno> {
         std::fs::remove_file(path).map_err(|e| Errno::of(&e))
     }
-}
 
-/// Whether a descriptor is one of a map: the kernel tells of programs and links by the same request, in other words. Without
-/// `/proc` it is taken to be.
-fn is_map(fd: BorrowedFd<'_>) -> bool {
-    let link = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()));
-    link.map_or(true, |to| to.as_os_str() == "anon_inode:bpf-map")
+    fn make_folder(&self, path: &Path) -> Result<bool, Errno> {
+        sys::make_pin_folder(path)
+    }
+
+    fn remove_folder(&self, path: &Path) {
+        if let Err(e) = std::fs::remove_dir(path) {
+            log::debug!("{} stays: {e}", path.display());
+        }
+    }
 }

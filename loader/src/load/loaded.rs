@@ -16,7 +16,8 @@ use std::{
 };
 
 /// A loaded object: it owns every descriptor, and dropping it leaves nothing behind but what was pinned or attached apart.
-#[derive(Debug)]
+#[derive(Debug, Default)]
+#[must_use = "dropping it unloads"]
 #[non_exhaustive]
 pub struct Loaded {
     pub(super) name: String,
@@ -27,6 +28,8 @@ pub struct Loaded {
     pub(super) modules: Vec<OwnedFd>,
     pub(super) token: Option<OwnedFd>,
     pub(super) globals: Vec<Global>,
+    /// Folders this load made for its pins.
+    pub(super) folders: Vec<PathBuf>,
     pub(super) usdt: OnceLock<Option<UsdtManager>>,
 }
 
@@ -95,11 +98,6 @@ impl Loaded {
         self.modules.get(place).map(AsFd::as_fd)
     }
 
-    pub(crate) fn with_globals(mut self, globals: Vec<Global>) -> Self {
-        self.globals = globals;
-        self
-    }
-
     /// Removes the pins this load made.
     pub(super) fn unpin(&mut self, kernel: &impl Kernel) {
         for map in &mut self.maps {
@@ -109,6 +107,7 @@ impl Loaded {
                 log::warn!("map {}: its pin {} stays: {errno}", map.plan.name, path.display());
             }
         }
+        self.folders.drain(..).rev().for_each(|folder| kernel.remove_folder(&folder));
     }
 
     /// Removes the pins of maps that this load made; those it found stay.

@@ -28,21 +28,21 @@ impl<K: Kernel> Loading<'_, K> {
             self.loaded.maps.push(made);
             return Ok(());
         }
+        let mut is_pinned = false;
         if let Some(reuse) = &map.reuse {
-            made.fd = Some(
-                self.kernel.duplicate(reuse.as_fd()).map_err(|e| self.map_error(map, "taking it over", e))?,
-            );
+            made.fd = Some(self.taken_over(reuse.as_fd(), &mut made.plan)?);
             made.is_reused = true;
         } else if let Some(path) = &map.pin {
             made.fd = self.pinned(map, path)?;
             made.is_reused = made.fd.is_some();
+            is_pinned = made.is_reused;
         }
         let fd = match made.fd.take() {
             Some(fd) => fd,
             None => self.create(map, &mut made)?,
         };
-        if let (Some(path), false) = (&map.pin, made.is_reused) {
-            match self.kernel.pin(fd.as_fd(), path) {
+        if let (Some(path), false) = (&map.pin, is_pinned) {
+            match self.pin(fd.as_fd(), path) {
                 Ok(()) => made.pinned = Some(path.clone()),
                 // Somebody was faster: theirs counts.
                 Err(Errno(libc::EEXIST)) => {
@@ -56,6 +56,30 @@ impl<K: Kernel> Loading<'_, K> {
         made.fd.get_or_insert(fd);
         self.loaded.maps.push(made);
         Ok(())
+    }
+
+    /// Another descriptor of a caller's map, which is described as it is (libbpf: `bpf_map__reuse_fd`).
+    fn taken_over(&self, theirs: BorrowedFd<'_>, plan: &mut MapPlan) -> Result<OwnedFd, LoadError> {
+        let failed = |plan: &MapPlan, errno| self.map_error(plan, "taking it over", errno);
+        let fd = self.kernel.duplicate(theirs).map_err(|e| failed(plan, e))?;
+        let info = self.kernel.map_info(fd.as_fd()).map_err(|e| failed(plan, e))?;
+        (plan.map_type, plan.key_size, plan.value_size) = (info.map_type, info.key_size, info.value_size);
+        (plan.max_entries, plan.map_flags, plan.map_extra) =
+            (info.max_entries, info.map_flags, info.map_extra);
+        Ok(fd)
+    }
+
+    /// Pins; the last folder of the path is made if it is missing (libbpf: `make_parent_dir`).
+    fn pin(&mut self, fd: BorrowedFd<'_>, path: &Path) -> Result<(), Errno> {
+        let pinned = self.kernel.pin(fd, path);
+        if pinned == Err(Errno(libc::ENOENT))
+            && let Some(folder) = path.parent()
+            && self.kernel.make_folder(folder)?
+        {
+            self.loaded.folders.push(folder.to_path_buf());
+            return self.kernel.pin(fd, path);
+        }
+        pinned
     }
 
     fn create(&mut self, map: &MapPlan, made: &mut LoadedMap) -> Result<OwnedFd, LoadError> {
@@ -95,6 +119,7 @@ impl<K: Kernel> Loading<'_, K> {
             kernel_value_type: map.kernel_value_type,
             kernel_value_btf: module.map(|m| m.as_fd()),
             token: self.loaded.token(),
+            ..MapCreate::default()
         };
         match self.kernel.map_create(&create) {
             Err(errno) if has_types && self.loaded.btf.is_some() => {
@@ -109,6 +134,7 @@ impl<K: Kernel> Loading<'_, K> {
     fn fill(&self, map: &MapPlan, fd: BorrowedFd<'_>, made: &mut LoadedMap) -> Result<(), LoadError> {
         let failed = |errno| self.map_error(map, "filling it", errno);
         match (map.role, map.known_type()) {
+            (role, _) if role.is_data() && map.data.is_empty() => {}
             (role, _) if role.is_data() => {
                 self.kernel.map_update(fd, 0u32.as_bytes(), &map.data).map_err(failed)?;
             }
@@ -221,10 +247,13 @@ fn hint(map: &MapPlan, errno: Errno) -> LoadHint {
     let known = map.known_type();
     let keyless =
         matches!(known, Some(M::Ringbuf | M::UserRingbuf | M::Queue | M::Stack | M::BloomFilter | M::Arena));
+    // Of those the kernel wants none.
+    let is_unbounded =
+        matches!(known, Some(M::SkStorage | M::InodeStorage | M::TaskStorage | M::CgrpStorage));
     let valueless = matches!(known, Some(M::Ringbuf | M::UserRingbuf | M::Arena));
     let text = match errno.0 {
         libc::EINVAL if known.is_none() => format!("{} is no map type that this loader knows", map.map_type),
-        libc::EINVAL if map.max_entries == 0 => "its definition says no max_entries".into(),
+        libc::EINVAL if map.max_entries == 0 && !is_unbounded => "its definition says no max_entries".into(),
         libc::EINVAL if map.key_size == 0 && !keyless => "its definition says no key".into(),
         libc::EINVAL if map.value_size == 0 && !valueless => "its definition says no value, or one of size 0".into(),
         libc::EINVAL => format!(
@@ -242,4 +271,24 @@ fn hint(map: &MapPlan, errno: Errno) -> LoadHint {
         _ => Hint::of(errno).0.to_owned(),
     };
     LoadHint(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_refused_map_lacks() {
+        let said = |map_type: MapType, key_size, value_size, max_entries| {
+            let map_type = map_type.number();
+            let map = MapPlan { map_type, key_size, value_size, max_entries, ..MapPlan::default() };
+            hint(&map, Errno(libc::EINVAL)).0
+        };
+        assert!(said(MapType::Hash, 4, 4, 0).contains("max_entries"));
+        assert!(said(MapType::Hash, 0, 4, 1).contains("no key"));
+        assert!(said(MapType::Queue, 0, 0, 1).contains("no value"));
+        // Storages have no max_entries: it is the type that an old kernel does not know.
+        assert!(said(MapType::TaskStorage, 4, 4, 0).contains("BPF_MAP_TYPE_TASK_STORAGE"));
+        assert!(said(MapType::Ringbuf, 0, 0, 4096).contains("BPF_MAP_TYPE_RINGBUF"));
+    }
 }

@@ -21,10 +21,10 @@ pub use verifier::{Meaning, Refused};
 
 use crate::{
     attach::Hint,
-    load_plan::{LoadPlan, TokenSource},
+    load_plan::{LoadPlan, LoadPlanError, TokenSource},
     sys::{BtfLoad, Errno},
 };
-use std::{path::Path, sync::OnceLock};
+use std::{os::fd::OwnedFd, path::Path};
 
 /// Where libbpf looks for a bpffs that delegates.
 const DEFAULT_BPFFS: &str = "/sys/fs/bpf";
@@ -33,35 +33,157 @@ const DEFAULT_BPFFS: &str = "/sys/fs/bpf";
 ///
 /// libbpf: `bpf_object__load`, without what [`LoadPlan::new`] decided already.
 pub fn load(plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> {
-    let loaded = Loaded {
-        name: plan.name.clone(),
-        btf: None,
-        maps: Vec::new(),
-        programs: Vec::new(),
-        modules: Vec::new(),
-        token: None,
-        globals: Vec::new(),
-        usdt: OnceLock::new(),
+    prepare(plan, kernel)?.finish()
+}
+
+/// Carries out the first half of a plan: BTF and maps (libbpf: `bpf_object__prepare`).
+///
+/// Maps can be looked at and filled before any program is there.
+///
+/// ```no_run
+/// use core_relo_loader::{Loader, load::{self, Running}, object::Object};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let bytes = std::fs::read("exec.bpf.o")?;
+/// let object = Object::parse(&bytes)?;
+/// let plan = Loader::new(&object).plan()?;
+/// let mut prepared = load::prepare(&plan, &Running)?;
+/// println!("{} maps", prepared.loaded().maps().len());
+/// if let Err(why) = prepared.program("not_on_every_kernel") {
+///     println!("goes without: {why}");
+/// }
+/// prepared.program("needed")?;
+/// let loaded = prepared.finish_without_the_rest()?;
+/// # Ok(())
+/// # }
+/// ```
+pub fn prepare<'p, K: Kernel>(plan: &'p LoadPlan, kernel: &'p K) -> Result<Prepared<'p, K>, LoadError> {
+    let mut prepared = Prepared { plan, loading: Loading::new(plan, kernel) };
+    prepared.loading.maps_of(plan).map_err(|error| prepared.loading.noted(error))?;
+    Ok(prepared)
+}
+
+/// An object whose maps are there and whose programs are not yet. Dropped, it leaves nothing behind.
+#[derive(Debug)]
+#[must_use = "dropping it undoes what was loaded"]
+pub struct Prepared<'p, K: Kernel> {
+    plan: &'p LoadPlan,
+    loading: Loading<'p, K>,
+}
+
+impl<K: Kernel> Prepared<'_, K> {
+    /// What is there so far.
+    pub fn loaded(&self) -> &Loaded {
+        &self.loading.loaded
+    }
+
+    /// Loads a program of the plan, unless it was loaded before. If it is refused, all else stays as it is.
+    pub fn program(&mut self, name: &str) -> Result<&LoadedProgram, LoadError> {
+        if self.loaded().program(name).is_none() {
+            let planned = self.plan.programs.iter().find(|p| p.name == name);
+            let planned = planned.ok_or_else(|| LoadError::Plan {
+                object: self.plan.name.clone(),
+                cause: LoadPlanError::NoSuch {
+                    kind: "program to be loaded",
+                    name: name.into(),
+                    near: self.plan.programs.iter().map(|p| p.name.as_str().into()).collect(),
+                },
+            })?;
+            self.loading.program(self.plan, planned).map_err(|error| self.loading.noted(error))?;
+        }
+        let missing = || self.loading.error(format!("program `{name}`"), Errno(libc::ENOENT));
+        self.loaded().program(name).ok_or_else(missing)
+    }
+
+    /// Loads the programs that were not yet, and puts programs into the maps that hold them.
+    pub fn finish(mut self) -> Result<Loaded, LoadError> {
+        for program in &self.plan.programs {
+            if self.loaded().program(&program.name).is_none() {
+                self.loading.program(self.plan, program).map_err(|error| self.loading.noted(error))?;
+            }
+        }
+        self.finish_without_the_rest()
+    }
+
+    /// Puts the programs that were loaded into the maps that hold them; the others are left out.
+    pub fn finish_without_the_rest(mut self) -> Result<Loaded, LoadError> {
+        self.loading.programs_in_maps().map_err(|error| self.loading.noted(error))?;
+        Ok(self.loading.take())
+    }
+}
+
+/// A BPF token, if it is wanted and to be had (libbpf: `bpf_object_prepare_token`).
+pub(crate) fn token(
+    object: &str,
+    source: &TokenSource,
+    kernel: &impl Kernel,
+) -> Result<Option<OwnedFd>, LoadError> {
+    let (path, is_wanted) = match source {
+        TokenSource::Off => return Ok(None),
+        TokenSource::Auto => (Path::new(DEFAULT_BPFFS), false),
+        TokenSource::Path(path) => (path.as_path(), true),
     };
-    let mut loading = Loading { kernel, loaded };
-    match loading.all(plan) {
-        Ok(()) => Ok(loading.loaded),
-        Err(error) => {
-            loading.loaded.unpin(kernel);
-            Err(error)
+    match kernel.token(path) {
+        Ok(token) => Ok(Some(token)),
+        Err(errno) if is_wanted => Err(LoadError::Kernel {
+            object: object.to_owned(),
+            what: format!("BPF token from {}", path.display()),
+            errno,
+            hint: LoadHint(token_hint(errno).to_owned()),
+        }),
+        Err(errno) => {
+            log::debug!("no BPF token from {}: {errno}", path.display());
+            Ok(None)
         }
     }
 }
 
-/// A load half way.
-struct Loading<'k, K> {
-    kernel: &'k K,
-    loaded: Loaded,
+/// `bpf_token_create` in the kernel.
+fn token_hint(errno: Errno) -> &'static str {
+    match errno.0 {
+        libc::ENOENT => {
+            "is it there, and mounted with `delegate_cmds`, `delegate_maps`, `delegate_progs`, `delegate_attachs`?"
+        }
+        libc::EPERM => "the bpffs has to be of this process's user namespace, in which it needs CAP_BPF",
+        libc::EOPNOTSUPP => {
+            "tokens are for processes in a user namespace: outside of one, capabilities are enough"
+        }
+        libc::EINVAL | libc::ENOTDIR => "it has to be the root of a bpffs, on a kernel from 6.9",
+        _ => "",
+    }
 }
 
-impl<K: Kernel> Loading<'_, K> {
-    fn all(&mut self, plan: &LoadPlan) -> Result<(), LoadError> {
+/// A load half way. Dropped, its pins are removed.
+#[derive(Debug)]
+struct Loading<'k, K: Kernel> {
+    kernel: &'k K,
+    loaded: Loaded,
+    /// Why the kernel did not take the object's BTF, which may explain what it refuses later.
+    btf_refusal: Option<String>,
+}
+
+impl<K: Kernel> Drop for Loading<'_, K> {
+    fn drop(&mut self) {
+        self.loaded.unpin(self.kernel);
+    }
+}
+
+impl<'k, K: Kernel> Loading<'k, K> {
+    fn new(plan: &LoadPlan, kernel: &'k K) -> Self {
+        let loaded = Loaded { name: plan.name.clone(), globals: plan.globals.clone(), ..Loaded::default() };
+        Self { kernel, loaded, btf_refusal: None }
+    }
+
+    fn take(mut self) -> Loaded {
+        core::mem::take(&mut self.loaded)
+    }
+
+    /// All that comes before the programs.
+    fn maps_of(&mut self, plan: &LoadPlan) -> Result<(), LoadError> {
         self.token(plan)?;
+        if let Some(errno) = plan.not_asked {
+            return Err(self.error("the kernel lets this process load nothing".into(), errno));
+        }
         if plan.raise_memlock_limit {
             // A limit that cannot be raised may still be high enough.
             if let Err(errno) = self.kernel.raise_memlock_limit() {
@@ -75,25 +197,11 @@ impl<K: Kernel> Loading<'_, K> {
         }
         self.btf(plan)?;
         plan.maps.iter().try_for_each(|map| self.map(map))?;
-        self.maps_in_maps()?;
-        plan.programs.iter().try_for_each(|program| self.program(plan, program))?;
-        self.programs_in_maps()
+        self.maps_in_maps()
     }
 
-    /// libbpf: `bpf_object_prepare_token`.
     fn token(&mut self, plan: &LoadPlan) -> Result<(), LoadError> {
-        let (path, is_wanted) = match &plan.token {
-            TokenSource::Off => return Ok(()),
-            TokenSource::Auto => (Path::new(DEFAULT_BPFFS), false),
-            TokenSource::Path(path) => (path.as_path(), true),
-        };
-        match self.kernel.token(path) {
-            Ok(token) => self.loaded.token = Some(token),
-            Err(errno) if is_wanted => {
-                return Err(self.error(format!("BPF token from {}", path.display()), errno));
-            }
-            Err(errno) => log::debug!("no BPF token from {}: {errno}", path.display()),
-        }
+        self.loaded.token = token(&plan.name, &plan.token, self.kernel)?;
         Ok(())
     }
 
@@ -123,10 +231,31 @@ impl<K: Kernel> Loading<'_, K> {
                 if plan.btf_is_mandatory {
                     return Err(self.error(format!("BTF, which struct_ops needs ({last})"), errno));
                 }
+                // That says nothing about the BTF.
+                if matches!(errno.0, libc::EMFILE | libc::ENFILE | libc::ENOMEM) {
+                    return Err(self.error("BTF".into(), errno));
+                }
                 log::info!("{}: goes without its BTF: {errno} ({last})", plan.name);
+                let last = if last.is_empty() { "the kernel does not say why" } else { last };
+                self.btf_refusal = Some(format!("the kernel did not take the object's BTF: {errno}: {last}"));
             }
         }
         Ok(())
+    }
+
+    /// With what may have been the first cause.
+    #[cold]
+    fn noted(&self, mut error: LoadError) -> LoadError {
+        let hint = match &mut error {
+            LoadError::Kernel { hint, .. } => Some(&mut hint.0),
+            LoadError::Program { refused, .. } => Some(&mut refused.hint),
+            _ => None,
+        };
+        if let (Some(hint), Some(why)) = (hint, &self.btf_refusal) {
+            let between = if hint.is_empty() { "" } else { "; " };
+            *hint = format!("{hint}{between}{why}");
+        }
+        error
     }
 
     #[cold]

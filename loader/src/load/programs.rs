@@ -17,9 +17,9 @@ use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
 
 /// How often a load is tried that a signal interrupted.
 const ATTEMPTS: u32 = 5;
-/// The first size of the verifier's log, and the largest.
-const LOG_BYTES: usize = 64 * 1024;
-const MOST_LOG_BYTES: usize = 1 << 30;
+/// Sizes of the verifier's log: what kernels before 5.2 take at most, more, and what any takes at most. Memory is taken only as
+/// far as it is written; each further size costs another verification.
+const LOG_BYTES: [usize; 3] = [(1 << 24) - 1, (1 << 26) - 1, (1 << 30) - 1];
 
 impl<K: Kernel> Loading<'_, K> {
     /// Loads a program; what the verifier said of it is kept if it was asked for.
@@ -92,24 +92,35 @@ impl<K: Kernel> Loading<'_, K> {
         program: &ProgramPlan,
         mut load: ProgLoad<'_>,
     ) -> Result<(OwnedFd, String), LoadError> {
-        let mut log = if load.log_level == 0 { Vec::new() } else { vec![0; LOG_BYTES] };
+        let mut sizes = LOG_BYTES.into_iter();
+        let mut room = |load: &mut ProgLoad<'_>| {
+            load.log_level = load.log_level.max(1);
+            sizes.next().map(|size| vec![0; size])
+        };
+        let mut log = if load.log_level == 0 { Vec::new() } else { room(&mut load).unwrap_or_default() };
+        let mut cut_off: Option<String> = None;
         loop {
-            match self.attempt(&load, &mut log) {
+            let refusal = match self.attempt(&load, &mut log) {
                 Ok(fd) => return Ok((fd, text_of(&log))),
-                Err(_) if log.is_empty() => {
-                    load.log_level = load.log_level.max(1);
-                    log = vec![0; LOG_BYTES];
-                }
-                Err(Errno(libc::ENOSPC)) if log.len() < MOST_LOG_BYTES => {
-                    let more = log.len().saturating_mul(4);
-                    log = vec![0; more];
-                }
-                Err(errno) => {
-                    let refused = Refused::new(plan, program, errno, text_of(&log));
-                    let object = self.loaded.name.clone();
-                    return Err(LoadError::Program { object, refused: Box::new(refused) });
-                }
+                Err(errno) => errno,
+            };
+            if (log.is_empty() || refusal == Errno(libc::ENOSPC))
+                && let Some(more) = room(&mut load)
+            {
+                cut_off = (!log.is_empty()).then(|| text_of(&log));
+                log = more;
+                continue;
             }
+            // A kernel that does not take so large a log says nothing: what it said before counts.
+            let (errno, said) = match cut_off {
+                Some(before) if refusal == Errno(libc::EINVAL) && text_of(&log).is_empty() => {
+                    (Errno(libc::ENOSPC), before)
+                }
+                _ => (refusal, text_of(&log)),
+            };
+            let refused = Refused::new(plan, program, errno, said);
+            let object = self.loaded.name.clone();
+            return Err(LoadError::Program { object, refused: Box::new(refused) });
         }
     }
 
@@ -165,5 +176,6 @@ impl<K: Kernel> Loading<'_, K> {
 
 /// The log up to its NUL.
 fn text_of(log: &[u8]) -> String {
-    String::from_utf8_lossy(log.split(|b| *b == 0).next().unwrap_or_default()).into_owned()
+    let text = log.split(|b| *b == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(text).into_owned()
 }

@@ -1,6 +1,6 @@
 //! What the running kernel refuses, in words for whoever has to mend it.
 
-use super::LoadError;
+use super::{LoadError, LoadedProgram, Running, prepare};
 use crate::{
     Loader,
     made::{Made, call, exit, returns},
@@ -25,6 +25,30 @@ fn error_of(made: Made) -> Option<LoadError> {
     let bytes = made.bytes();
     let object = Object::parse(&bytes).unwrap();
     Loader::new(&object).name("bad").load().err()
+}
+
+#[test]
+fn programs_are_loaded_one_by_one_and_one_that_is_refused_is_left_out() {
+    let mut m = map(&[("type", 1), ("key_size", 4), ("value_size", 4), ("max_entries", 1)]);
+    m.program("bad", "socket", &[exit()]);
+    m.program("later", "socket", &returns(1));
+    let bytes = m.bytes();
+    let object = Object::parse(&bytes).unwrap();
+    let plan = Loader::new(&object).plan().unwrap();
+    let mut prepared = match prepare(&plan, &Running) {
+        Ok(prepared) => prepared,
+        Err(e) => return println!("SKIP: nothing can be loaded here: {e}"),
+    };
+    let table = prepared.loaded().map("table").and_then(|m| m.handle().ok());
+    assert!(table.is_some() && prepared.loaded().programs().is_empty());
+    assert_eq!(prepared.program("main").map(|p| p.name().to_owned()), Ok("main".to_owned()));
+    assert!(matches!(prepared.program("bad"), Err(LoadError::Program { .. })));
+    let unknown = prepared.program("worse").unwrap_err().to_string();
+    assert!(unknown.starts_with("it has no program to be loaded `worse`; it has "), "{unknown}");
+    let loaded = prepared.finish_without_the_rest().unwrap();
+    let names: Vec<_> = loaded.programs().iter().map(LoadedProgram::name).collect();
+    assert_eq!(names, ["main"]);
+    assert!(prepare(&plan, &Running).unwrap().finish().is_err());
 }
 
 /// The numbers of a map's definition.

@@ -48,6 +48,8 @@ pub enum Meaning {
     Map(String),
     /// A kernel function that this kernel does not have.
     Kfunc(String),
+    /// A kernel function that this kernel has with other parameters than the object declares.
+    KfuncUnlike(String),
 }
 
 impl Refused {
@@ -111,6 +113,13 @@ impl fmt::Display for Refused {
                     "\n  it reaches a call of the kernel function `{name}`, which this kernel does not have: test it with bpf_ksym_exists()"
                 )?;
             }
+            Some(Meaning::KfuncUnlike(name)) => {
+                write!(
+                    f,
+                    "\n  it reaches a call of the kernel function `{name}`, which this kernel has with other parameters than the object \
+                     declares: declare it once more for this kernel, as `{name}___other`, and test both with bpf_ksym_exists()"
+                )?;
+            }
             None => {
                 let lines = self.last_lines();
                 if lines.is_empty() && self.source.is_none() && !self.hint.is_empty() {
@@ -166,7 +175,8 @@ fn meaning(plan: &LoadPlan, program: &ProgramPlan, log: &str, insn: Option<u32>)
     let nth =
         |base: i32| called.checked_sub(base).and_then(|n| usize::try_from(n).ok()).filter(|n| *n < 1_000_000);
     if let Some(n) = nth(POISON_KFUNC) {
-        return plan.externs.get(n).cloned().map(Meaning::Kfunc);
+        let name = plan.externs.get(n).cloned();
+        return name.map(if plan.unlike.contains(&n) { Meaning::KfuncUnlike } else { Meaning::Kfunc });
     }
     nth(POISON_MAP).and_then(|n| plan.maps.get(n)).map(|m| Meaning::Map(m.name.clone()))
 }

@@ -42,10 +42,22 @@ const fn context(program_type: P) -> Option<&'static [u8]> {
     })
 }
 
-/// Points the records of a program's functions at copies whose tagged parameters have the context's type.
-pub(super) fn fix(btf: &Btf<'_>, edit: &mut Edit, program_type: P, func_info: &mut [[u32; 2]]) {
-    let Some(name) = context(program_type) else { return };
+/// The tags of a BTF, for [`fix`].
+pub(super) fn tags(btf: &Btf<'_>) -> Vec<TypeId> {
     let tags = btf.types().filter(|t| t.kind() == Kind::DeclTag && t.name().as_bytes() == TAG);
+    tags.map(Type::id).collect()
+}
+
+/// Points the records of a program's functions at copies whose tagged parameters have the context's type.
+pub(super) fn fix(
+    btf: &Btf<'_>,
+    edit: &mut Edit,
+    tags: &[TypeId],
+    program_type: P,
+    func_info: &mut [[u32; 2]],
+) {
+    let Some(name) = context(program_type) else { return };
+    let tags = tags.iter().filter_map(|id| btf.ty(*id));
     let mut fixing = Fixing { btf, edit, name, pointer: None, copies: HashMap::new() };
     for tag in tags {
         fixing.tag(tag, program_type, func_info);

@@ -75,8 +75,8 @@ fn in_kernel(
     let full = format!("{prefix}{name}");
     let types = |cause| LoadPlanError::Types { what: "what a program attaches to", cause };
     if module.is_none_or(|m| m == "vmlinux") {
-        let main = host.types.main().map_err(|cause| types(cause.into()))?;
-        if let Some(ty) = main.find(full.as_bytes(), kind) {
+        let found = host.types.find_main(full.as_bytes(), kind).map_err(|cause| types(cause.into()))?;
+        if let Some(ty) = found {
             return Ok(AttachPlan { btf_id: ty.id().0, ..AttachPlan::default() });
         }
     }

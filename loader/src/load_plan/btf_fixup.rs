@@ -33,19 +33,24 @@ pub(super) fn mended(object: &Object<'_>, externs: &[ExternEntry<'_>]) -> Result
     let mut edit = Edit::new(btf);
     let dummy = dummy_variable(btf, &mut edit);
     let known: HashMap<_, _> = externs.iter().map(|e| (e.btf_id, e)).collect();
+    let has_ksyms = known.values().any(|e| !matches!(e.what, What::Config(_)));
     for section in btf.types().filter(|t| t.kind() == Kind::Datasec) {
         match section.name().as_bytes() {
-            KSYMS if known.values().any(|e| !matches!(e.what, What::Config(_))) => {
+            KSYMS if has_ksyms => {
                 ksyms(btf, &mut edit, section, &known, dummy)?;
             }
             KCONFIG if !known.is_empty() => kconfig(btf, &mut edit, section, &known)?,
             _ => {}
         }
     }
-    let symbols: HashMap<_, _> = variables(object);
+    let symbols = variables(object);
+    let mut sizes = HashMap::new();
+    for s in object.sections().iter().filter(|s| s.index != 0) {
+        sizes.entry(s.name).or_insert(s.size);
+    }
     for section in btf.types().filter(|t| t.kind() == Kind::Datasec) {
         if !matches!(section.name().as_bytes(), KSYMS | KCONFIG) {
-            fix_section(object, btf, &mut edit, section, &symbols)?;
+            fix_section(&sizes, btf, &mut edit, section, &symbols)?;
         }
         sort(&mut edit, section);
     }
@@ -148,7 +153,7 @@ fn declared<'b>(
 
 /// Clang leaves sizes and offsets 0; a linker may have filled them in.
 fn fix_section(
-    object: &Object<'_>,
+    sizes: &HashMap<&[u8], u64>,
     btf: &Btf<'_>,
     edit: &mut Edit,
     section: Type<'_>,
@@ -158,8 +163,7 @@ fn fix_section(
     let fail = |what: String| LinkError::Datasec { section: text(name.as_bytes()), what: what.into() };
     let is_unset = section.size_or_type() == 0;
     if is_unset {
-        let elf = object.sections().iter().find(|s| s.name == name.as_bytes() && s.index != 0);
-        let size = elf.and_then(|s| u32::try_from(s.size).ok()).filter(|s| *s > 0);
+        let size = sizes.get(name.as_bytes()).and_then(|s| u32::try_from(*s).ok()).filter(|s| *s > 0);
         edit.set(
             section.id(),
             Edit::SIZE_OR_TYPE,

@@ -6,6 +6,12 @@ use core::fmt;
 
 impl fmt::Display for LoadPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(errno) = self.not_asked {
+            writeln!(
+                f,
+                "(the running kernel could not be asked what it can do, {errno}: planned as if it could do everything)"
+            )?;
+        }
         if let Some(btf) = &self.btf {
             writeln!(f, "btf: {} bytes", btf.len())?;
         }

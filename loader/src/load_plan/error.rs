@@ -53,7 +53,7 @@ pub enum LoadPlanError {
         what: Box<str>,
     },
     /// The object has nothing of that name.
-    #[error("it has no {kind} `{name}`{}", Near(.near))]
+    #[error("it has no {kind} `{name}`{}", Near(name, .near))]
     NoSuch {
         /// `program`, `map` or `global`.
         kind: &'static str,
@@ -61,6 +61,14 @@ pub enum LoadPlanError {
         name: Box<str>,
         /// What it has.
         near: Vec<Box<str>>,
+    },
+    /// More than one variable has that name.
+    #[error("it has more than one global `{name}`: say which, as `{}/{name}` or `{}/{name}`", .sections[0], .sections[1])]
+    Ambiguous {
+        /// What was asked for.
+        name: Box<str>,
+        /// Where two of them lie.
+        sections: [Box<str>; 2],
     },
     /// A global of another size than the value given for it.
     #[error("global `{name}` has {expected} bytes, {found} were given")]
@@ -110,13 +118,26 @@ impl fmt::Display for Lines<'_> {
     }
 }
 
-struct Near<'n>(&'n [Box<str>]);
+/// How many names an error shows.
+const SHOWN: usize = 8;
+
+/// What there is instead, most alike first.
+struct Near<'n>(&'n str, &'n [Box<str>]);
 
 impl fmt::Display for Near<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            [] => Ok(()),
-            names => write!(f, "; it has {}", names.join(", ")),
+        let Self(wanted, names) = self;
+        if names.is_empty() {
+            return f.write_str("; it has none");
+        }
+        let alike = |name: &str| name.bytes().zip(wanted.bytes()).take_while(|(a, b)| a == b).count();
+        let mut shown: Vec<&str> = names.iter().map(|n| &**n).collect();
+        shown.sort_by_key(|name| core::cmp::Reverse(alike(name)));
+        shown.truncate(SHOWN);
+        write!(f, "; it has {}", shown.join(", "))?;
+        match names.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
         }
     }
 }

@@ -6,7 +6,11 @@ use crate::{
     target::{KernelTypes, release},
 };
 use alloc::sync::Arc;
-use std::{fs, io};
+use std::{
+    fs::{self, File},
+    io::{self, BufRead, BufReader},
+    sync::OnceLock,
+};
 
 /// A kernel and its machine, as far as a plan asks. What is expensive is read when it is needed.
 #[derive(Clone, Debug)]
@@ -33,13 +37,15 @@ pub struct Host {
 impl Host {
     /// The running kernel.
     pub fn running() -> Self {
+        // The kernel stays the same; three files are not read for each object.
+        static VERSION: OnceLock<u32> = OnceLock::new();
         Self {
             features: Features::running(),
             types: KernelTypes::running(),
             relocation_types: None,
             cpus: sys::possible_cpus().unwrap_or(1),
             page_size: u32::try_from(sys::page_size()).unwrap_or(4096),
-            kernel_version: running_version(),
+            kernel_version: *VERSION.get_or_init(running_version),
             kconfig: None,
             kallsyms: None,
         }
@@ -83,10 +89,11 @@ impl Host {
         Ok(String::from_utf8_lossy(&bytes).into())
     }
 
-    pub(super) fn read_kallsyms(&self) -> io::Result<Arc<str>> {
+    /// The kernel's symbols, a line each: read as they come, for there are hundreds of thousands.
+    pub(super) fn kallsyms(&self) -> io::Result<Box<dyn BufRead + '_>> {
         match &self.kallsyms {
-            Some(given) => Ok(Arc::clone(given)),
-            None => Ok(String::from_utf8_lossy(&fs::read("/proc/kallsyms")?).into()),
+            Some(given) => Ok(Box::new(given.as_bytes())),
+            None => Ok(Box::new(BufReader::with_capacity(1 << 16, File::open("/proc/kallsyms")?))),
         }
     }
 }

@@ -12,7 +12,10 @@ use core_relo::{
     btf::{Btf, Kind},
     resolve::types_are_compatible,
 };
-use std::collections::HashMap;
+use std::{
+    collections::{HashMap, HashSet},
+    io::{self, BufRead as _},
+};
 
 /// What an extern came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,6 +23,8 @@ pub(super) enum Resolved {
     /// The kernel does not have it, and the object does without.
     #[default]
     Missing,
+    /// The kernel has a function of this name with other parameters, and the object does without.
+    Unlike,
     /// A variable's address.
     Address(u64),
     /// A variable or function in the kernel's types, or in those of a module (its place among the plan's modules).
@@ -43,6 +48,21 @@ impl Modules {
     }
 }
 
+/// What is refused, each extern once.
+#[derive(Default)]
+struct Refusals<'e> {
+    list: Vec<Refusal>,
+    names: HashSet<&'e [u8]>,
+}
+
+impl<'e> Refusals<'e> {
+    fn add(&mut self, name: &'e [u8], why: impl Into<Box<str>>) {
+        if self.names.insert(name) {
+            self.list.push(Refusal::new(text(name), why));
+        }
+    }
+}
+
 /// What each extern came to, in their order; configuration values stay [`Resolved::Missing`].
 pub(super) fn resolve(
     btf: Option<&Btf<'_>>,
@@ -50,7 +70,7 @@ pub(super) fn resolve(
     host: &Host,
     modules: &mut Modules,
 ) -> Result<Vec<Resolved>, LoadPlanError> {
-    let mut refused = Vec::new();
+    let mut refused = Refusals::default();
     let addresses = addresses(externs, host, &mut refused);
     let mut found = Vec::new();
     for e in externs {
@@ -68,12 +88,12 @@ pub(super) fn resolve(
                 continue;
             }
         };
-        if resolved.is_none() && !e.is_weak && !refused.iter().any(|r| *r.name == *text(e.name)) {
-            refused.push(Refusal::new(text(e.name), missing(e.what)));
+        if resolved.is_none() && !e.is_weak {
+            refused.add(e.name, missing(e.what));
         }
         found.push(resolved.unwrap_or_default());
     }
-    if refused.is_empty() { Ok(found) } else { Err(LoadPlanError::Externs(refused)) }
+    if refused.list.is_empty() { Ok(found) } else { Err(LoadPlanError::Externs(refused.list)) }
 }
 
 fn missing(what: What) -> &'static str {
@@ -97,7 +117,7 @@ fn missing(what: What) -> &'static str {
 fn addresses<'e>(
     externs: &[ExternEntry<'e>],
     host: &Host,
-    refused: &mut Vec<Refusal>,
+    refused: &mut Refusals<'e>,
 ) -> HashMap<&'e [u8], u64> {
     let wanted: Vec<_> = externs.iter().filter(|e| e.what == What::Address).collect();
     let mut found = HashMap::new();
@@ -105,48 +125,60 @@ fn addresses<'e>(
         return found;
     }
     let names: HashMap<&[u8], &'e [u8]> = wanted.iter().map(|e| (e.name, e.name)).collect();
-    let symbols = match host.read_kallsyms() {
-        Ok(symbols) => symbols,
-        Err(e) => {
-            let why = format!("/proc/kallsyms cannot be read: {e}");
-            refused.extend(wanted.iter().map(|w| Refusal::new(text(w.name), why.clone())));
-            return found;
-        }
-    };
-    for line in symbols.lines() {
-        let mut words = line.split_ascii_whitespace();
-        let (Some(address), Some(kind), Some(symbol)) = (words.next(), words.next(), words.next()) else {
-            continue;
-        };
-        // LTO appends a hash to the names of static variables.
-        let symbol = match symbol.split_once(".llvm.") {
-            Some((name, _)) if kind == "d" => name,
-            _ => symbol,
-        };
-        let Some(name) = names.get(symbol.as_bytes()) else { continue };
-        let Ok(address) = u64::from_str_radix(address, 16) else { continue };
-        if let Some(other) = found.insert(*name, address)
-            && other != address
-            && !refused.iter().any(|r| *r.name == *text(name))
-        {
-            refused.push(Refusal::new(
-                text(name),
-                format!("it is ambiguous: symbols of this name are at {other:#x} and {address:#x}"),
-            ));
+    if let Err(e) = scan(host, &names, &mut found, refused) {
+        let why = format!("/proc/kallsyms cannot be read: {e}");
+        for extern_ in wanted {
+            refused.add(extern_.name, why.clone());
         }
     }
     found
 }
 
+fn scan<'e>(
+    host: &Host,
+    names: &HashMap<&[u8], &'e [u8]>,
+    found: &mut HashMap<&'e [u8], u64>,
+    refused: &mut Refusals<'e>,
+) -> io::Result<()> {
+    let mut symbols = host.kallsyms()?;
+    let mut line = Vec::new();
+    while symbols.read_until(b'\n', &mut line)? > 0 {
+        if let Some((name, address)) = symbol(&line, names)
+            && let Some(other) = found.insert(name, address)
+            && other != address
+        {
+            refused.add(
+                name,
+                format!("it is ambiguous: symbols of this name are at {other:#x} and {address:#x}"),
+            );
+        }
+        line.clear();
+    }
+    Ok(())
+}
+
+/// What a line says: address, kind, name, and the module's name, if it is in one.
+fn symbol<'e>(line: &[u8], names: &HashMap<&[u8], &'e [u8]>) -> Option<(&'e [u8], u64)> {
+    let mut words = line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
+    let (address, kind, symbol) = (words.next()?, words.next()?, words.next()?);
+    // LTO appends a hash to the names of static variables.
+    let hash = b".llvm.";
+    let llvm = || symbol.windows(hash.len()).position(|w| w == hash);
+    let own = if kind == b"d" { llvm().and_then(|at| symbol.get(..at)).unwrap_or(symbol) } else { symbol };
+    let name = *names.get(own)?;
+    let address = str::from_utf8(address).ok()?;
+    Some((name, u64::from_str_radix(address, 16).ok()?))
+}
+
 /// A variable or function by its type (libbpf: `bpf_object__resolve_ksym_var_btf_id`, `…_func_btf_id`).
-fn typed(
+fn typed<'e>(
     btf: &Btf<'_>,
-    e: &ExternEntry<'_>,
+    e: &ExternEntry<'e>,
     name: &[u8],
     (kind, local): (Kind, TypeId),
     host: &Host,
     modules: &mut Modules,
-    refused: &mut Vec<Refusal>,
+    refused: &mut Refusals<'e>,
 ) -> Result<Option<Resolved>, LoadPlanError> {
     let in_modules = host.features.has(Feature::ModuleBtf);
     let types = |cause| LoadPlanError::Types { what: "its externs", cause };
@@ -161,16 +193,54 @@ fn typed(
         stripped.is_ok_and(|target| types_are_compatible(btf, local, kernel, target) == Ok(true));
     if !compatible {
         if kind == Kind::Func && e.is_weak {
-            return Ok(None);
+            return Ok(Some(Resolved::Unlike));
         }
         let of = module.map_or("vmlinux", |m| &m.name);
         let what = if kind == Kind::Func { "parameters" } else { "a type" };
-        refused.push(Refusal::new(
-            text(e.name),
-            format!("{of} has it with {what} other than the object declares"),
-        ));
+        refused.add(e.name, format!("{of} has it with {what} other than the object declares"));
         return Ok(None);
     }
     let module = module.map(|m| modules.place(&m.name, m.id));
     Ok(Some(Resolved::Typed { id: ty.id(), module }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::KernelTypes;
+    use alloc::sync::Arc;
+    use core_relo::{Endian, btf::Builder};
+
+    /// As `bpf_session_cookie`, which took nothing up to 6.19 and takes the context since.
+    #[test]
+    fn of_flavours_of_a_function_the_one_with_the_kernels_parameters_is_taken() {
+        let types = |names: &[(&str, bool)]| {
+            let mut b = Builder::new(Endian::native());
+            let int = b.int("int", 4, Builder::SIGNED);
+            let pointer = b.pointer(TypeId::VOID);
+            for (name, takes_context) in names {
+                let parameters: &[_] = if *takes_context { &[("ctx", pointer)] } else { &[] };
+                let proto = b.func_proto(int, parameters);
+                b.func(name, proto, 2);
+            }
+            Btf::parse(b.finish()).unwrap()
+        };
+        let kernel = types(&[("f", true), ("g", true)]);
+        let expected = kernel.find(b"f", Kind::Func).unwrap().id();
+        let host = Host::offline(Arc::new(KernelTypes::given(Arc::new(kernel), [])));
+        let object = types(&[("f___old", false), ("f___new", true), ("g", false), ("h", true)]);
+        let entry = |name: &'static [u8], is_weak| {
+            let func = object.find(name, Kind::Func).unwrap();
+            let what = What::Function(func.target().unwrap());
+            ExternEntry { name, symbol: 0, is_weak, btf_id: func.id(), what }
+        };
+        let resolve =
+            |externs: &[ExternEntry<'_>]| resolve(Some(&object), externs, &host, &mut Modules::default());
+        let weak = [entry(b"f___old", true), entry(b"f___new", true), entry(b"g", true), entry(b"h", true)];
+        let here = Resolved::Typed { id: expected, module: None };
+        assert_eq!(resolve(&weak).unwrap(), [Resolved::Unlike, here, Resolved::Unlike, Resolved::Missing]);
+        let refused = resolve(&[entry(b"g", false), entry(b"h", false)]).unwrap_err().to_string();
+        assert!(refused.contains("g: vmlinux has it with parameters other than"), "{refused}");
+        assert!(refused.contains("h: no kernel function (kfunc) of this name"), "{refused}");
+    }
 }

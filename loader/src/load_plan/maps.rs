@@ -5,21 +5,25 @@ use super::{
     btf_fixup::{put_secinfo, secinfo},
     host::Host,
     settings::{MapSettings, Settings},
+    slots,
     struct_ops::Tables,
 };
 use crate::{
     elf::text,
     features::Feature,
-    limits,
     link::maps::{MapEntry, MapSource, MapTable},
-    object::{DataKind, MapDef, MapType, Object, Place, SymbolKind},
+    object::{DataKind, MapDef, MapType, Object},
 };
 use alloc::{collections::BTreeMap, sync::Arc};
 use core_relo::{
     TypeId,
     btf::{Btf, Edit, Kind},
 };
-use std::{collections::HashMap, os::fd::OwnedFd, path::PathBuf};
+use std::{
+    collections::{HashMap, HashSet},
+    os::fd::OwnedFd,
+    path::PathBuf,
+};
 
 /// `BPF_F_RDONLY_PROG`.
 const READ_ONLY_PROG: u32 = 1 << 7;
@@ -62,6 +66,8 @@ pub struct MapPlan {
     pub uses_btf: bool,
     /// Whether it is created; references to one that is not are poisoned.
     pub autocreate: bool,
+    /// Whether, of a struct_ops table, it is registered when all programs are attached.
+    pub autoattach: bool,
     /// Where it is pinned; what is pinned there already is taken over.
     pub pin: Option<PathBuf>,
     /// A map to use instead.
@@ -70,7 +76,7 @@ pub struct MapPlan {
     pub inner: Option<Box<Self>>,
     /// For a map of maps: a map like those it will hold.
     pub inner_fd: Option<Arc<OwnedFd>>,
-    /// What it holds at first: of a data map its one value, of the arena its variables.
+    /// What it holds at first: of a data map its one value, of the arena its variables; nothing if that is all zero.
     pub data: Vec<u8>,
     /// Where in the arena `data` goes, in bytes.
     pub data_offset: u64,
@@ -147,6 +153,8 @@ pub(super) struct Planning<'p, 'o, 'd> {
     pub(super) host: &'p Host,
     pub(super) kconfig: Vec<u8>,
     pub(super) struct_ops: &'p Tables,
+    /// The first type of each section's name, in the BTF after it was mended.
+    pub(super) sections: HashMap<&'o [u8], TypeId>,
 }
 
 impl Planning<'_, '_, '_> {
@@ -155,11 +163,19 @@ impl Planning<'_, '_, '_> {
         // What the BTF looks like after it was mended: linkage decides about mapping into memory.
         let mended =
             edit.as_ref().map(|e| Btf::parse(e.finish())).transpose().map_err(LoadPlanError::MadeBtf)?;
+        if let Some(btf) = &mended {
+            let wanted: HashSet<&[u8]> = self.table.entries.iter().map(|e| e.name).collect();
+            for ty in btf.types() {
+                if let Some(name) = wanted.get(ty.name().as_bytes()) {
+                    self.sections.entry(name).or_insert(ty.id());
+                }
+            }
+        }
         let mut plans = Vec::new();
         for (at, entry) in self.table.entries.iter().enumerate() {
             plans.push(self.one(at, *entry, mended.as_ref(), edit)?);
         }
-        self.slots(&mut plans)?;
+        slots::fill(self.object, self.table, &mut plans)?;
         Ok(plans)
     }
 
@@ -183,6 +199,13 @@ impl Planning<'_, '_, '_> {
                 let mut plan = defined(def, self.host);
                 plan.kernel_name = entry.name.to_vec();
                 if def.pin_by_name {
+                    // Joined to a path it would lead elsewhere.
+                    if name.contains(['/', '\0']) || name.is_empty() {
+                        return Err(LoadPlanError::Map {
+                            map: name.into(),
+                            what: "it is pinned by name, and its name is none a file can have".into(),
+                        });
+                    }
                     // bpffs takes no name with a dot.
                     plan.pin = Some(self.settings.pin_root.join(name.replace('.', "_")));
                 }
@@ -193,9 +216,6 @@ impl Planning<'_, '_, '_> {
                     self.default_entries(&mut inner);
                     plan.inner = Some(Box::new(inner));
                 }
-                if self.table.arena == Some(at) {
-                    self.arena(&mut plan, &name)?;
-                }
                 plan
             }
             MapSource::Data(section) => {
@@ -204,20 +224,19 @@ impl Planning<'_, '_, '_> {
                     DataKind::Bss => MapRole::Bss,
                     _ => MapRole::Data,
                 };
-                let mut bytes = section.bytes.to_vec();
-                let size = usize::try_from(section.size).unwrap_or(usize::MAX);
-                if section.size > limits::DATA_BYTES {
-                    let what = format!("it has {size} bytes, {} is the most", limits::DATA_BYTES);
-                    return Err(LoadPlanError::Map { map: name.into(), what: what.into() });
-                }
-                if role == MapRole::Bss {
-                    bytes = vec![0; size];
-                }
-                self.data(role, entry.name, bytes, btf)
+                let size = u32::try_from(section.size).map_err(|_large| LoadPlanError::Map {
+                    map: name.clone().into(),
+                    what: format!("it has {} bytes, and no map's value can have that many", section.size)
+                        .into(),
+                })?;
+                // Zeros are what a new map holds anyway.
+                let bytes = if role == MapRole::Bss { Vec::new() } else { section.bytes.to_vec() };
+                self.data(role, entry.name, (size, bytes), btf)
             }
             MapSource::Kconfig => {
                 let bytes = core::mem::take(&mut self.kconfig);
-                self.data(MapRole::Kconfig, entry.name, bytes, btf)
+                let size = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+                self.data(MapRole::Kconfig, entry.name, (size, bytes), btf)
             }
             MapSource::StructOps(table) => {
                 let DataKind::StructOps { link, optional } = table.section.kind else {
@@ -247,6 +266,11 @@ impl Planning<'_, '_, '_> {
             }
         };
         plan.name.clone_from(&name);
+        if self.table.arena == Some(at) {
+            // Where its variables lie depends on how large it is made.
+            plan.max_entries = settings.max_entries.unwrap_or(plan.max_entries);
+            self.arena(&mut plan, &name)?;
+        }
         apply(&mut plan, settings, btf, edit)?;
         self.default_entries(&mut plan);
         self.adapt(&mut plan);
@@ -254,8 +278,14 @@ impl Planning<'_, '_, '_> {
     }
 
     /// libbpf: `bpf_object__init_internal_map`.
-    fn data(&self, role: MapRole, name: &[u8], data: Vec<u8>, btf: Option<&Btf<'_>>) -> MapPlan {
-        let section = btf.and_then(|b| b.types().find(|t| t.name().as_bytes() == name).map(|t| (b, t)));
+    fn data(
+        &self,
+        role: MapRole,
+        name: &[u8],
+        (size, data): (u32, Vec<u8>),
+        btf: Option<&Btf<'_>>,
+    ) -> MapPlan {
+        let section = btf.and_then(|b| Some((b, b.ty(*self.sections.get(name)?)?)));
         let is_shown = section.is_some_and(|(btf, t)| {
             t.kind() == Kind::Datasec
                 && t.secinfos()
@@ -273,7 +303,7 @@ impl Planning<'_, '_, '_> {
             kernel_name: data_map_name(&self.settings.name, name),
             map_type: MapType::Array.number(),
             key_size: 4,
-            value_size: u32::try_from(data.len()).unwrap_or(u32::MAX),
+            value_size: size,
             max_entries: 1,
             map_flags,
             value_type: section.map_or(0, |(_, t)| t.id().0),
@@ -327,9 +357,7 @@ impl Planning<'_, '_, '_> {
                 plan.autocreate = false;
             }
         }
-        for plan in [Some(&mut *plan)].into_iter().flatten() {
-            forget_types(plan);
-        }
+        forget_types(plan);
         if let Some(inner) = plan.inner.as_deref_mut() {
             forget_types(inner);
         }
@@ -339,65 +367,6 @@ impl Planning<'_, '_, '_> {
                 inner.kernel_name.clear();
             }
         }
-    }
-
-    /// Initial values of maps of maps and of program arrays (libbpf: `bpf_object__collect_map_relos`).
-    fn slots(&self, plans: &mut [MapPlan]) -> Result<(), LoadPlanError> {
-        let Some(first) = self.object.maps().iter().find(|m| !m.is_legacy) else { return Ok(()) };
-        let names: HashMap<&[u8], usize> =
-            self.table.entries.iter().enumerate().rev().map(|(at, e)| (e.name, at)).collect();
-        for reloc in self.object.elf_relocs_of(first.section_index) {
-            let reloc = reloc?;
-            let to = String::from_utf8_lossy(reloc.symbol.name).into_owned();
-            let around = self.table.defined_around(first.section_index, reloc.offset);
-            let (at, within) = around.ok_or_else(|| LoadPlanError::Map {
-                map: to.clone().into(),
-                what: format!("byte {} of .maps refers to it, and no map is defined there", reloc.offset)
-                    .into(),
-            })?;
-            let Some(plan) = plans.get_mut(at) else { continue };
-            let fail = |what: String| LoadPlanError::Map { map: plan.name.clone().into(), what: what.into() };
-            let key = self.slot_key(at, within).ok_or_else(|| {
-                fail(format!(
-                    "byte {within} of its definition refers to `{to}`, and is no element of `values`"
-                ))
-            })?;
-            let slot = if let Some(MapType::ArrayOfMaps | MapType::HashOfMaps) = plan.known_type() {
-                if plan.known_type() == Some(MapType::HashOfMaps) && plan.key_size != 4 {
-                    return Err(fail(
-                        "a hash of maps with initial values has to have keys of 4 bytes".into(),
-                    ));
-                }
-                let map = names.get(reloc.symbol.name);
-                SlotPlan::Map(*map.ok_or_else(|| fail(format!("its value `{to}` is no map of the object")))?)
-            } else {
-                let is_it = |p: &crate::object::Program<'_>| {
-                    !p.is_subprogram
-                        && reloc.symbol.kind == SymbolKind::Function
-                        && reloc.symbol.place == Place::Section(p.section_index)
-                        && u64::from(p.start.0).saturating_mul(8) == reloc.symbol.value
-                };
-                let program = self.object.programs().iter().position(is_it);
-                SlotPlan::Program(
-                    program.ok_or_else(|| fail(format!("its value `{to}` is no program of the object")))?,
-                )
-            };
-            plan.slots.insert(key, slot);
-        }
-        Ok(())
-    }
-
-    /// Which element of `values`, the last member of a definition, lies at a byte of it.
-    fn slot_key(&self, at: usize, within: u64) -> Option<u32> {
-        let btf = self.object.btf()?;
-        let MapSource::Defined(map) = self.table.entries.get(at)?.source else { return None };
-        let section = btf.find(b".maps", Kind::Datasec)?;
-        let var =
-            section.secinfos().filter_map(|i| btf.ty(i.ty)).find(|v| v.name().as_bytes() == map.name)?;
-        let def = btf.strip(var.target()?).ok()?;
-        let values = def.member(def.vlen().checked_sub(1)?).filter(|m| m.name.as_bytes() == b"values")?;
-        let byte = within.checked_sub(u64::from(values.bit_offset.0 / 8))?;
-        u32::try_from(byte.checked_div(8).filter(|_| byte.is_multiple_of(8))?).ok()
     }
 }
 
@@ -427,10 +396,13 @@ fn apply(
     edit: &mut Option<Edit>,
 ) -> Result<(), LoadPlanError> {
     let fail = |what: String| LoadPlanError::Map { map: plan.name.clone().into(), what: what.into() };
-    let own_size = plan.data.len();
+    plan.autoattach = settings.autoattach.unwrap_or(true);
+    let own_size = plan.value_size;
     if let Some(size) = settings.value_size {
         if plan.role.is_data() {
-            plan.data.resize(usize::try_from(size).unwrap_or(usize::MAX), 0);
+            if !plan.data.is_empty() {
+                plan.data.resize(usize::try_from(size).unwrap_or(usize::MAX), 0);
+            }
             if let (Some(btf), Some(edit)) = (btf, edit)
                 && let Err(why) = resize_section(btf, edit, TypeId(plan.value_type), size)
             {
@@ -441,12 +413,14 @@ fn apply(
         plan.value_size = size;
     }
     if let Some(mut data) = settings.data {
+        let bytes = |size: u32| usize::try_from(size).unwrap_or(usize::MAX);
+        let size = if plan.role.is_data() { bytes(plan.value_size) } else { plan.data.len() };
         // Variables may be set before the section is resized.
-        if plan.role.is_data() && data.len() == own_size {
-            data.resize(plan.data.len(), 0);
+        if plan.role.is_data() && data.len() == bytes(own_size) {
+            data.resize(size, 0);
         }
-        if data.len() != plan.data.len() && plan.role != MapRole::StructOps {
-            return Err(fail(format!("it holds {} bytes, {} were given", plan.data.len(), data.len())));
+        if data.len() != size && plan.role != MapRole::StructOps {
+            return Err(fail(format!("it holds {size} bytes, {} were given", data.len())));
         }
         // A struct_ops table was matched with what was given already.
         if plan.role != MapRole::StructOps {

@@ -8,6 +8,7 @@ mod attach_to;
 mod btf_fixup;
 mod display;
 mod error;
+pub(crate) mod globals;
 mod gzip;
 mod host;
 mod kconfig;
@@ -17,12 +18,14 @@ mod programs;
 mod relocate;
 mod sanitize;
 mod settings;
+mod slots;
 mod struct_ops;
 #[cfg(test)]
 mod tests;
 
 pub use attach_to::AttachPlan;
 pub use error::{LoadPlanError, Refusal};
+pub use globals::Global;
 pub use host::Host;
 pub(crate) use host::running_version;
 pub use maps::{MapPlan, MapRole, SlotPlan};
@@ -37,9 +40,10 @@ use crate::{
     limits,
     link::{Parts, externs},
     object::{Object, Program},
+    sys::Errno,
 };
 use core_relo::Endian;
-use ksyms::Modules;
+use ksyms::{Modules, Resolved};
 use std::collections::HashMap;
 
 /// A load, ready to be carried out.
@@ -70,8 +74,13 @@ pub struct LoadPlan {
     pub fd_array: Vec<usize>,
     /// Whether this kernel charges maps and programs to the limit on locked memory, which is raised then.
     pub raise_memlock_limit: bool,
+    /// Why the running kernel could not be asked what it can do; the plan is then for one that can do everything, and will most
+    /// likely not be carried out.
+    pub not_asked: Option<Errno>,
     /// Whether programs hold the maps of constants though they do not mention them.
     pub bind_rodata: bool,
+    /// Variables that can be read and set once it is loaded.
+    pub globals: Vec<Global>,
     /// Where a BPF token comes from.
     pub token: TokenSource,
     /// CO-RE relocations whose instructions are traps on this kernel, in case the verifier gets there.
@@ -80,6 +89,8 @@ pub struct LoadPlan {
     pub(crate) selected: Vec<bool>,
     /// Names of the externs in the order in which missing functions are numbered.
     pub externs: Vec<String>,
+    /// The functions among them that the kernel has with other parameters than the object declares, by place.
+    pub(crate) unlike: Vec<usize>,
 }
 
 impl LoadPlan {
@@ -94,12 +105,23 @@ impl LoadPlan {
         let mut modules = Modules::default();
 
         let kconfig_size = externs::config_size(&parts.externs);
+        if u64::from(kconfig_size) > limits::DATA_BYTES {
+            let what = format!("its variables have {kconfig_size} bytes, {} is the most", limits::DATA_BYTES);
+            return Err(LoadPlanError::Map { map: ".kconfig".into(), what: what.into() });
+        }
         let kconfig = kconfig::values(&parts.externs, kconfig_size, host, settings.kconfig.as_deref())?;
         let resolved = ksyms::resolve(object.btf(), &parts.externs, host, &mut modules)?;
         let tables = struct_ops_tables(object, &parts, settings, host, &mut modules)?;
-        let mut maps =
-            maps::Planning { object, table: &parts.maps, settings, host, kconfig, struct_ops: &tables }
-                .maps(&mut edit)?;
+        let mut maps = maps::Planning {
+            object,
+            table: &parts.maps,
+            settings,
+            host,
+            kconfig,
+            struct_ops: &tables,
+            sections: HashMap::new(),
+        }
+        .maps(&mut edit)?;
 
         let (selected, skipped) = select(object, settings, &tables);
         let (code, poisoned) = relocate::relocated(object, &selected, settings, host)?;
@@ -112,6 +134,8 @@ impl LoadPlan {
             log_level: settings.log_level,
             fd_array: Vec::new(),
             jump_tables: HashMap::new(),
+            jump_bytes: 0,
+            context_tags: object.btf().map(arg_ctx::tags).unwrap_or_default(),
         };
         let default = ProgramSettings::default();
         let (mut programs, mut total) = (Vec::new(), 0usize);
@@ -121,7 +145,11 @@ impl LoadPlan {
             }
             let own = settings.programs.get(&*String::from_utf8_lossy(program.name)).unwrap_or(&default);
             let plan = planning.one(function, &code, own, &mut maps, &mut modules, &mut edit)?;
-            total = total.saturating_add(plan.insns.len() / 8);
+            // Programs share subprograms, and with them their records.
+            for (bytes, record) in [(&plan.insns, 8), (&plan.func_info, 8), (&plan.line_info, 16)] {
+                total = total.saturating_add(bytes.len().checked_div(record).unwrap_or_default());
+            }
+            total = total.saturating_add(plan.fixups.len());
             if total > limits::OBJECT_INSNS {
                 return Err(LoadPlanError::TooLong { limit: limits::OBJECT_INSNS });
             }
@@ -145,16 +173,19 @@ impl LoadPlan {
             btf,
             btf_is_mandatory: has_struct_ops,
             bind_rodata: has_rodata && !programs.is_empty() && host.features.has(Feature::ProgBindMap),
+            not_asked: host.features.check().err(),
             raise_memlock_limit: !host.features.has(Feature::MemcgAccounting),
             maps,
             programs,
             skipped,
             modules: modules.0,
             fd_array,
+            globals: globals::of(object),
             token: settings.token.clone(),
             poisoned,
             selected,
             externs: parts.externs.iter().map(|e| String::from_utf8_lossy(e.name).into_owned()).collect(),
+            unlike: (0..).zip(&resolved).filter(|(_, r)| **r == Resolved::Unlike).map(|(n, _)| n).collect(),
         })
     }
 }
@@ -211,12 +242,12 @@ fn select(
         }
         let name = String::from_utf8_lossy(p.name).into_owned();
         let wanted = settings.programs.get(&name).and_then(|s| s.autoload);
-        let why = match (wanted, tables.autoload.get(&at)) {
-            (Some(false), _) => "not wanted",
-            // Where it stands in a table, the table decides; as in libbpf.
-            (_, Some(false)) => "no struct_ops table that is created uses it",
-            (None, None) if !p.autoload() => "its section begins with `?`",
-            _ => return true,
+        // Where it stands in a table, the table decides (libbpf: `bpf_object_adjust_struct_ops_autoload`).
+        let why = match tables.autoload.get(&at) {
+            Some(false) => "no struct_ops table that is created uses it",
+            None if wanted == Some(false) => "not wanted",
+            None if wanted.is_none() && !p.autoload() => "its section begins with `?`",
+            Some(true) | None => return true,
         };
         skipped.push((name, why));
         false

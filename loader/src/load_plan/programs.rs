@@ -12,11 +12,12 @@ use super::{
 use crate::{
     elf::text,
     features::Feature,
+    limits,
     link::{Linked, Parts, externs::What, refs::Ref},
     object::{AttachType, MapType, Object, Program, ProgramType, SecDef},
 };
 use core_relo::{
-    Endian,
+    Endian, TypeId,
     btf::Edit,
     insn::{Insn, LD_IMM64},
 };
@@ -73,6 +74,8 @@ pub struct ProgramPlan {
     pub line_info: Vec<u8>,
     /// What it attaches to.
     pub attach: AttachPlan,
+    /// Whether it is attached with all others.
+    pub autoattach: bool,
     /// How much the verifier says at once.
     pub log_level: u32,
     /// Which functions its instructions come from: `(first instruction, place among the object's programs)`.
@@ -111,6 +114,10 @@ pub(super) struct Planning<'p, 'o, 'd> {
     pub(super) fd_array: Vec<usize>,
     /// Tables of jump targets that are maps already: by program, place and size.
     pub(super) jump_tables: HashMap<(usize, u64, u64), usize>,
+    /// Bytes of all of them.
+    pub(super) jump_bytes: u64,
+    /// The tags `arg:ctx` in the object's BTF.
+    pub(super) context_tags: Vec<TypeId>,
 }
 
 impl Planning<'_, '_, '_> {
@@ -136,7 +143,7 @@ impl Planning<'_, '_, '_> {
         if let (Some(btf), Some(edit), false) =
             (self.object.btf(), edit.as_mut(), self.host.features.has(Feature::ArgCtxTag))
         {
-            arg_ctx::fix(btf, edit, kind.program_type, &mut linked.func_info);
+            arg_ctx::fix(btf, edit, &self.context_tags, kind.program_type, &mut linked.func_info);
         }
         let has_info = self.host.features.has(Feature::BtfFunc);
         let name = String::from_utf8_lossy(program.name).into_owned();
@@ -159,6 +166,7 @@ impl Planning<'_, '_, '_> {
             func_info: if has_info { bytes(&linked.func_info) } else { Vec::new() },
             line_info: if has_info { bytes(&linked.line_info) } else { Vec::new() },
             attach: kind.attach,
+            autoattach: settings.autoattach.unwrap_or(true),
             log_level: settings.log_level.unwrap_or(self.log_level),
             pieces: linked.pieces.iter().map(|p| (p.start, p.function)).collect(),
         })
@@ -308,7 +316,7 @@ impl Planning<'_, '_, '_> {
                 set_load(slot, source, low(address), Some(low(address >> 32)));
                 None
             }
-            (true, _, Resolved::Missing) => {
+            (true, _, Resolved::Missing | Resolved::Unlike) => {
                 let source = slot.first().map_or(0, |i| i.src);
                 set_load(slot, source, 0, Some(0));
                 None
@@ -362,6 +370,10 @@ impl Planning<'_, '_, '_> {
         let raw = raw.ok_or_else(|| fail("a table reaches past the end"))?;
         if !offset.is_multiple_of(8) || !size.is_multiple_of(8) || size == 0 {
             return Err(fail("tables begin and end at multiples of 8 bytes"));
+        }
+        self.jump_bytes = self.jump_bytes.saturating_add(size.saturating_mul(2));
+        if self.jump_bytes > limits::DATA_BYTES {
+            return Err(fail("the tables of all programs together are too large"));
         }
         let piece = linked.pieces.iter().rfind(|p| p.start <= insn);
         let piece = piece.and_then(|p| Some((p.start, self.object.programs().get(p.function)?)));

@@ -60,6 +60,8 @@ pub enum TokenSource {
 pub struct ProgramSettings {
     /// Whether it is loaded; none: unless its section begins with `?`.
     pub autoload: Option<bool>,
+    /// Whether [`Loaded::attach_all`](crate::load::Loaded::attach_all) attaches it; none: yes.
+    pub autoattach: Option<bool>,
     /// Its type, where the section's name does not say.
     pub program_type: Option<ProgramType>,
     /// Its expected attach type, likewise.
@@ -95,6 +97,8 @@ pub enum AttachTo {
 pub struct MapSettings {
     /// Whether it is created; none: unless its section begins with `?`. References to one that is not are poisoned.
     pub autocreate: Option<bool>,
+    /// Whether [`Loaded::attach_all`](crate::load::Loaded::attach_all) registers it, if it is a struct_ops table; none: yes.
+    pub autoattach: Option<bool>,
     /// How many entries it may have.
     pub max_entries: Option<u32>,
     /// Bytes of a value; of a data map the new size of its section.

@@ -8,7 +8,7 @@ use crate::{
     elf::text,
     features::Feature,
     link::maps::{MapSource, MapTable, StructOps},
-    object::{Object, Place, ProgramType},
+    object::{Object, Place, Program, ProgramType, Reloc},
     target::Found,
 };
 use alloc::collections::BTreeMap;
@@ -73,9 +73,10 @@ pub(super) fn resolve(
 ) -> Result<Tables, LoadPlanError> {
     let mut out = Tables::default();
     let Some(btf) = object.btf() else { return Ok(out) };
+    let mut references = References::new(object);
     for (at, entry) in maps.entries.iter().enumerate() {
         let MapSource::StructOps(table) = entry.source else { continue };
-        let mut local = local(object, btf, entry.name, table)?;
+        let mut local = local(&mut references, btf, entry.name, table)?;
         if let Some(data) = changed(at) {
             local.data = data;
         }
@@ -92,7 +93,7 @@ pub(super) fn resolve(
 
 /// Programs that stand in a table, from its relocations (libbpf: `bpf_object__collect_st_ops_relos`).
 fn local<'l>(
-    object: &'l Object<'_>,
+    references: &mut References<'l, '_>,
     btf: &Btf<'_>,
     name: &'l [u8],
     table: StructOps<'l, 'l>,
@@ -108,10 +109,8 @@ fn local<'l>(
         .to_vec();
     let ty = btf.ty(table.ty).ok_or_else(|| fail("its type does not exist".into()))?;
     let mut programs = BTreeMap::new();
-    for reloc in object.elf_relocs_of(table.section.section_index) {
-        let reloc = reloc?;
-        let within = reloc.offset.checked_sub(table.offset.into()).filter(|w| *w < table.size.into());
-        let Some(within) = within else { continue };
+    for reloc in references.of(table)? {
+        let within = reloc.offset.saturating_sub(table.offset.into());
         let member = ty.members().find(|m| u64::from(m.bit_offset.0) == within.saturating_mul(8));
         let member = member
             .ok_or_else(|| fail(format!("byte {within} refers to a function, and no member is there")))?;
@@ -128,14 +127,7 @@ fn local<'l>(
                 member.name
             )));
         };
-        let found = object.programs().iter().position(|p| {
-            p.section_index == section && u64::from(p.start.0).saturating_mul(8) == reloc.symbol.value
-        });
-        let is_one = |at: &usize| {
-            let def = object.programs().get(*at).and_then(crate::object::Program::sec_def);
-            def.is_some_and(|d| d.program_type == ProgramType::StructOps)
-        };
-        let program = found.filter(is_one).ok_or_else(|| {
+        let program = references.programs.get(&(section, reloc.symbol.value)).copied().ok_or_else(|| {
             fail(format!(
                 "member `{}` refers to `{symbol}`, which is no program of a section `struct_ops`",
                 member.name
@@ -144,6 +136,41 @@ fn local<'l>(
         programs.insert(member.index, program);
     }
     Ok(Local { name, table, data, programs })
+}
+
+/// What the relocations of struct_ops sections refer to, read once for each section.
+struct References<'o, 'd> {
+    object: &'o Object<'d>,
+    /// Relocations of a section, by place.
+    sections: HashMap<u32, Vec<Reloc<'d>>>,
+    /// Programs of sections `struct_ops`, by section and byte.
+    programs: HashMap<(u32, u64), usize>,
+}
+
+impl<'o, 'd> References<'o, 'd> {
+    fn new(object: &'o Object<'d>) -> Self {
+        let is_one = |p: &Program<'_>| p.sec_def().is_some_and(|d| d.program_type == ProgramType::StructOps);
+        let programs = object.programs().iter().enumerate().filter(|(_, p)| is_one(p));
+        let place = |p: &Program<'_>| (p.section_index, u64::from(p.start.0).saturating_mul(8));
+        let programs = programs.map(|(at, p)| (place(p), at)).collect();
+        Self { object, sections: HashMap::new(), programs }
+    }
+
+    /// Those of a table, in order of their place.
+    fn of(&mut self, table: StructOps<'_, '_>) -> Result<Vec<Reloc<'d>>, LoadPlanError> {
+        let section = table.section.section_index;
+        if !self.sections.contains_key(&section) {
+            let mut all = self.object.elf_relocs_of(section).collect::<Result<Vec<_>, _>>()?;
+            all.sort_by_key(|r| r.offset);
+            self.sections.insert(section, all);
+        }
+        let all = self.sections.get(&section).map(Vec::as_slice).unwrap_or_default();
+        let start = u64::from(table.offset);
+        let end = start.saturating_add(table.size.into());
+        let from = all.partition_point(|r| r.offset < start);
+        let to = all.partition_point(|r| r.offset < end);
+        Ok(all.get(from..to).unwrap_or_default().to_vec())
+    }
 }
 
 fn is_function_pointer(btf: &Btf<'_>, id: TypeId) -> bool {

@@ -56,7 +56,7 @@ pub(crate) fn collect<'d>(elf: &Elf<'d>) -> Result<Vec<DataSection<'d>>, ObjectE
     Ok(found)
 }
 
-fn kind_of(s: &Section<'_>) -> Option<DataKind> {
+pub(super) fn kind_of(s: &Section<'_>) -> Option<DataKind> {
     let is = |stem: &[u8]| matches!(s.name.strip_prefix(stem), Some([] | [b'.', ..]));
     if s.sh_type == elf::SHT_NOBITS.0 {
         return is(b".bss").then_some(DataKind::Bss);

@@ -214,15 +214,16 @@ fn legacy_definition(endian: Endian, s: &Section<'_>, offset: u64, size: u64) ->
 }
 
 /// The definition that a type of `.maps` is.
-pub(crate) fn definition(btf: &Btf<'_>, id: TypeId) -> Result<MapDef, MapError> {
-    Definitions::default().definition(btf, id, 0)
-}
-
 /// Definitions read so far, by struct and level: many maps may share one.
-#[derive(Default)]
-struct Definitions(HashMap<(TypeId, u32), Result<MapDef, MapError>>);
+#[derive(Debug, Default)]
+pub(crate) struct Definitions(HashMap<(TypeId, u32), Result<MapDef, MapError>>);
 
 impl Definitions {
+    /// The definition of a map that is no other map's; always to be asked of the same BTF.
+    pub(crate) fn of_map(&mut self, btf: &Btf<'_>, id: TypeId) -> Result<MapDef, MapError> {
+        self.definition(btf, id, 0)
+    }
+
     fn definition(&mut self, btf: &Btf<'_>, id: TypeId, level: u32) -> Result<MapDef, MapError> {
         let walk = |cause| MapError::Walk { field: "".into(), cause };
         let ty = btf.strip(id).map_err(walk)?;

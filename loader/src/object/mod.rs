@@ -225,7 +225,7 @@ pub(crate) fn section_at<'e, 'd>(elf: &'e Elf<'d>, index: u32) -> Option<&'e Sec
 fn no_overlap(elf: &Elf<'_>, len: usize) -> Result<(), ObjectError> {
     let mut left = len;
     let is_reloc = |s: &Section<'_>| s.sh_type == elf::SHT_REL.0 || s.sh_type == elf::SHT_RELA.0;
-    for s in elf.sections.iter().filter(|s| s.is_code() || is_reloc(s)) {
+    for s in elf.sections.iter().filter(|s| s.is_code() || is_reloc(s) || data::kind_of(s).is_some()) {
         let overlap = || ObjectError::Overlap { section: s.text() };
         left = left.checked_sub(s.data.len()).ok_or_else(overlap)?;
     }

@@ -133,6 +133,7 @@ impl fmt::Debug for PerfBufferOptions<'_> {
 }
 
 /// Reads a map of type `BPF_MAP_TYPE_PERF_EVENT_ARRAY`. Dropping it takes its rings out of the map.
+#[must_use = "dropping it ends the reading"]
 pub struct PerfBuffer<'cb> {
     rings: Vec<CpuRing>,
     epoll: Epoll,

@@ -12,6 +12,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 ///
 /// The callback gets each record where it lies. A process has one reader of a map at a time; it is `Send`, and may be shared behind a
 /// lock.
+///
+/// It must be the only reader in the whole system: the reader's position belongs to the map, and any process that has the map
+/// and may write it can move that, upon which the kernel writes over records that are lent out here. The kernel has no means
+/// to keep others away. Give the map only to processes that are trusted not to read it, as for every shared mapping.
+#[must_use = "dropping it ends the reading"]
 pub struct RingBuffer<'cb> {
     rings: Vec<Ring<'cb>>,
     epoll: Epoll,

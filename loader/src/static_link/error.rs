@@ -1,9 +1,10 @@
 //! Why objects cannot be linked: which file, which section or symbol, and what is wrong.
 
-use crate::object::{MapError, ObjectError};
+use super::mismatch::{MapMismatch, TypeMismatch};
+use crate::{limits, object::ObjectError};
 use core_relo::{
     Endian, TypeId,
-    btf::{BtfError, DedupError, ImportError, Kind, WalkError},
+    btf::{BtfError, DedupError, ImportError},
 };
 use thiserror::Error;
 
@@ -93,6 +94,12 @@ pub enum LinkError {
         /// Their sum.
         bytes: u64,
     },
+    /// Names of sections are out of proportion to the file.
+    #[error("{file}: the names of sections overlap, and written apart they are longer than the file")]
+    TooManySectionNames {
+        /// The file.
+        file: Box<str>,
+    },
     /// Names of symbols are out of proportion to the files.
     #[error("the names of symbols overlap: written apart they are {len} bytes long")]
     TooManyNames {
@@ -110,7 +117,8 @@ impl LinkError {
             | Self::Section { file, .. }
             | Self::Symbol { file, .. }
             | Self::Relocation { file, .. }
-            | Self::Types { file, .. } => Some(file),
+            | Self::Types { file, .. }
+            | Self::TooManySectionNames { file } => Some(file),
             _ => None,
         }
     }
@@ -273,106 +281,6 @@ pub enum SymbolFault {
     },
 }
 
-/// How the types of two symbols of one name differ.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum TypeMismatch {
-    /// Of different kinds.
-    #[error("{first} there, {second} here")]
-    Kind {
-        /// There.
-        first: Kind,
-        /// Here.
-        second: Kind,
-    },
-    /// Of different names.
-    #[error("{kind} `{first}` there, `{second}` here")]
-    Name {
-        /// What they are.
-        kind: Kind,
-        /// There.
-        first: Box<str>,
-        /// Here.
-        second: Box<str>,
-    },
-    /// Of different size.
-    #[error("{kind} of {first} bytes there, of {second} here")]
-    Size {
-        /// What they are.
-        kind: Kind,
-        /// There.
-        first: u32,
-        /// Here.
-        second: u32,
-    },
-    /// Of different numbers of members or parameters.
-    #[error("{kind} of {first} elements there, of {second} here")]
-    Elements {
-        /// What they are.
-        kind: Kind,
-        /// There.
-        first: u32,
-        /// Here.
-        second: u32,
-    },
-    /// A member differs in name or place.
-    #[error("member {index} is `{first}` at bit {first_at} there, `{second}` at bit {second_at} here")]
-    Member {
-        /// Its number.
-        index: u32,
-        /// Its name there.
-        first: Box<str>,
-        /// Its offset there.
-        first_at: u32,
-        /// Its name here.
-        second: Box<str>,
-        /// Its offset here.
-        second_at: u32,
-    },
-    /// A type cannot be followed.
-    #[error(transparent)]
-    Walk(#[from] WalkError),
-    /// A kind that no symbol's type has.
-    #[error("{kind} cannot be the type of a symbol")]
-    Unsupported {
-        /// The kind.
-        kind: Kind,
-    },
-    /// One of the two has no BTF.
-    #[error("it has no BTF there")]
-    NoBtf,
-    /// The types were made to take more work than real ones do.
-    #[error("the types are too entangled to be compared")]
-    TooManySteps,
-}
-
-/// How two definitions of one map differ.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum MapMismatch {
-    /// One cannot be read.
-    #[error(transparent)]
-    Definition(#[from] MapError),
-    /// It is no variable.
-    #[error("it is no variable")]
-    NotVariable,
-    /// A number differs, or one has what the other has not.
-    #[error("they differ in {field}")]
-    Field {
-        /// Name of the field.
-        field: &'static str,
-    },
-    /// The type of key or value differs.
-    #[error("{field}: {cause}")]
-    Type {
-        /// `key` or `value`.
-        field: &'static str,
-        /// How.
-        #[source]
-        cause: TypeMismatch,
-    },
-}
-
 /// What is wrong with a relocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -412,6 +320,12 @@ pub enum TypeFault {
     /// A type or a name cannot be read.
     #[error("section `.BTF`: {0}")]
     Import(#[from] ImportError),
+    /// A variable, function or section of a name that no symbol or section can have.
+    #[error("section `.BTF`: type [{id}] has a name of {} bytes or more", limits::NAME_BYTES)]
+    LongName {
+        /// The type.
+        id: TypeId,
+    },
     /// A type refers to one that is not taken over: to a section, or to a variable without a symbol.
     #[error("section `.BTF`: type [{from}] refers to [{to}], which is not linked")]
     NotLinked {

@@ -1,8 +1,9 @@
 //! One object to link, checked (libbpf: `linker_load_obj_file`, `linker_sanity_check_elf`, `linker_fixup_btf`).
 
-use super::error::{LinkError, SectionFault, SymbolFault};
+use super::error::{LinkError, SectionFault, SymbolFault, TypeFault};
 use crate::{
     elf::{Class, Elf, Section, text},
+    limits,
     object::{
         ObjectError,
         symbols::{Symbols, object_endian},
@@ -29,6 +30,8 @@ pub(super) struct Input<'d> {
     pub(super) symbol_table: u32,
     pub(super) btf: Option<Btf<'d>>,
     pub(super) ext: Option<BtfExt<'d>>,
+    /// Bytes that further names of sections may have.
+    names_left: usize,
     /// Where global variables lie in their sections, by DATASEC and place in it: compilers leave that to the symbols.
     offsets: HashMap<(TypeId, usize), u32>,
 }
@@ -100,6 +103,7 @@ impl<'d> Input<'d> {
             by_name: HashMap::new(),
             btf: None,
             ext: None,
+            names_left: bytes.len().saturating_mul(limits::LINK_NAMES).max(limits::NAME_BYTES),
             offsets: HashMap::new(),
             file,
         };
@@ -171,11 +175,13 @@ impl<'d> Input<'d> {
                 _ => false,
             };
         }
-        self.push(s.name, Some(*s), skipped);
+        self.push(s.name, Some(*s), skipped)?;
         Ok(())
     }
 
-    fn push(&mut self, name: &[u8], elf: Option<Section<'d>>, skipped: bool) -> usize {
+    fn push(&mut self, name: &[u8], elf: Option<Section<'d>>, skipped: bool) -> Result<usize, LinkError> {
+        let left = self.names_left.checked_sub(name.len());
+        self.names_left = left.ok_or_else(|| LinkError::TooManySectionNames { file: self.file.clone() })?;
         let index = self.sections.len();
         if index > 0 {
             self.by_name.entry(name.into()).or_insert(index);
@@ -188,7 +194,7 @@ impl<'d> Input<'d> {
             offset: 0,
             datasec: None,
         });
-        index
+        Ok(index)
     }
 
     fn check(&self, s: &Section<'_>) -> Result<(), LinkError> {
@@ -230,6 +236,12 @@ impl<'d> Input<'d> {
     /// Ties each DATASEC to its section, making one where the ELF has none, and finds where its global variables lie.
     fn place_variables(&mut self) -> Result<(), LinkError> {
         let Some(btf) = self.btf.take() else { return Ok(()) };
+        if let Some(ty) =
+            btf.types().find(|ty| is_looked_up(*ty) && ty.name().as_bytes().len() >= limits::NAME_BYTES)
+        {
+            let cause = TypeFault::LongName { id: ty.id() };
+            return Err(LinkError::Types { file: self.file.clone(), cause });
+        }
         let mut objects = HashMap::new();
         for s in self.symbols.iter().filter(|s| s.kind == elf::STT_OBJECT.0) {
             objects.entry((usize::from(s.section), s.name)).or_insert(s.value);
@@ -240,7 +252,7 @@ impl<'d> Input<'d> {
                 Some(index) => index,
                 // What is declared there is for this linker to find, not for the kernel.
                 None if name == b".extern" => continue,
-                None => self.push(name, None, false),
+                None => self.push(name, None, false)?,
             };
             let Some(section) = self.sections.get_mut(index) else { continue };
             section.datasec = Some(datasec.id());
@@ -263,6 +275,11 @@ impl<'d> Input<'d> {
         self.btf = Some(btf);
         Ok(())
     }
+}
+
+/// Whether a symbol or section is looked for that has the type's name.
+fn is_looked_up(ty: Type<'_>) -> bool {
+    matches!(ty.kind(), Kind::Var | Kind::Func | Kind::Datasec)
 }
 
 fn is_global_variable(ty: Type<'_>) -> bool {

@@ -19,6 +19,7 @@ mod ext;
 mod globals;
 mod input;
 mod matching;
+mod mismatch;
 mod names;
 mod output;
 mod relocs;
@@ -28,16 +29,17 @@ mod symbols;
 mod tests;
 mod types;
 
-pub use error::{
-    LinkError, MapMismatch, RelocationFault, SectionFault, SymbolFault, TypeFault, TypeMismatch,
-};
+pub use error::{LinkError, RelocationFault, SectionFault, SymbolFault, TypeFault};
+pub use mismatch::{MapMismatch, TypeMismatch};
 
-use crate::limits;
+use crate::object::maps::Definitions;
 use core_relo::{Endian, btf::Builder};
 use globals::Globals;
 use input::Input;
+use matching::Steps;
 use output::Strings;
 use sections::Sections;
+use std::collections::HashMap;
 use symbols::OutSymbol;
 
 /// Links objects: [`add`](Self::add) each, then [`finish`](Self::finish).
@@ -58,8 +60,9 @@ struct State<'d> {
     strings: Strings,
     globals: Globals,
     types: Builder,
-    /// Steps left for comparing types of symbols.
-    steps: u32,
+    /// Definitions of maps that were compared, by the input they are of.
+    maps: HashMap<usize, Definitions>,
+    steps: Steps,
     /// Bytes of all inputs.
     input_len: usize,
 }
@@ -97,7 +100,8 @@ impl<'d> State<'d> {
             strings,
             globals: Globals::default(),
             types: Builder::new(endian),
-            steps: limits::LINK_STEPS,
+            maps: HashMap::new(),
+            steps: Steps::default(),
             input_len: 0,
         }
     }

@@ -135,7 +135,8 @@ impl State<'_> {
             self.types.datasec(&section.name, datasec_size(section), &known);
         }
         let merged = Btf::parse(self.types.finish()).map_err(LinkError::Merged)?;
-        let mut types = dedup_into(&merged, self.types.without_types()).map_err(LinkError::Dedup)?;
+        let mut types = dedup_into(&merged, self.types.without_types(), limits::LINK_DEDUP_STEPS)
+            .map_err(LinkError::Dedup)?;
         let ext = self.finish_ext(&merged, &mut types)?;
         Ok(Types { btf: Some(types.finish()), ext })
     }

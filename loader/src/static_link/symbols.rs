@@ -1,8 +1,7 @@
 //! Symbols resolved: a strong definition before weak ones, any definition before externs.
 
 use super::{
-    LinkError, State, SymbolFault,
-    error::MapMismatch,
+    LinkError, MapMismatch, State, SymbolFault, TypeMismatch,
     globals::Global,
     input::{InSymbol, Input},
     matching,
@@ -165,7 +164,8 @@ impl State<'_> {
         global.is_extern = false;
         global.is_renewed = true;
         global.input = self.inputs.len();
-        self.complete(input, described, at);
+        self.complete(input, described, at)
+            .map_err(|cause| SymbolFault::Types { other: input.file.clone(), cause })?;
         Ok(number)
     }
 
@@ -174,18 +174,24 @@ impl State<'_> {
         let Some(global) = self.globals.at(at) else { return Ok(()) };
         let known = self.inputs.get(global.input);
         let other = || known.unwrap_or(input).file.clone();
-        let no_btf = || SymbolFault::Types { other: other(), cause: super::TypeMismatch::NoBtf };
+        let no_btf = || SymbolFault::Types { other: other(), cause: TypeMismatch::NoBtf };
         let types = global.types.ok_or_else(no_btf)?;
         let there = known.and_then(|known| known.btf.as_ref()).ok_or_else(no_btf)?;
         let here = input.btf.as_ref().ok_or_else(no_btf)?;
         let is_map = global.section.and_then(|s| self.sections.at(s)).is_some_and(|s| &*s.name == b".maps");
         if is_map {
-            let is_variable = here.ty(described.ty).is_some_and(|ty| ty.kind() == Kind::Var);
-            let matched = if is_variable {
-                matching::maps(&mut self.steps, (there, types.source), (here, described.ty))
-            } else {
-                Err(MapMismatch::NotVariable)
+            let mut definition = |of: usize, (btf, id): matching::In<'_>| {
+                let is_variable = btf.ty(id).is_some_and(|ty| ty.kind() == Kind::Var);
+                if !is_variable {
+                    return Err(MapMismatch::NotVariable);
+                }
+                matching::map(self.maps.entry(of).or_default(), (btf, id))
             };
+            let matched = definition(self.inputs.len(), (here, described.ty))
+                .and_then(|second| Ok((definition(global.input, (there, types.source))?, second)))
+                .and_then(|(first, second)| {
+                    matching::maps(&mut self.steps, (there, &first), (here, &second))
+                });
             return matched.map_err(|cause| SymbolFault::Maps { other: other(), cause });
         }
         matching::types(&mut self.steps, (there, types.source), (here, described.ty), true)
@@ -194,17 +200,20 @@ impl State<'_> {
 
     /// The type known so far becomes one of a definition, with the names of parameters, which declarations lack
     /// (libbpf: `complete_extern_btf_info`).
-    fn complete(&mut self, input: &Input<'_>, described: Described, at: usize) {
-        let Some(types) = self.globals.at(at).and_then(|global| global.types) else { return };
+    fn complete(&mut self, input: &Input<'_>, described: Described, at: usize) -> Result<(), TypeMismatch> {
+        let Some(types) = self.globals.at(at).and_then(|global| global.types) else { return Ok(()) };
         self.types.set_linkage(types.id, 1);
-        let Some(btf) = &input.btf else { return };
+        let Some(btf) = &input.btf else { return Ok(()) };
         let function = btf.ty(described.ty).filter(|ty| ty.kind() == Kind::Func);
-        let Some(proto) = function.and_then(|ty| btf.ty(ty.target()?)) else { return };
+        let Some(proto) = function.and_then(|ty| btf.ty(ty.target()?)) else { return Ok(()) };
+        // The parameters themselves are paid for, as they were compared.
         for (number, param) in (0u32..).zip(proto.params()) {
             if !param.name.is_empty() {
+                self.steps.take_name(param.name.as_bytes())?;
                 self.types.set_param_name(types.underlying, number, param.name.as_bytes());
             }
         }
+        Ok(())
     }
 }
 

@@ -73,6 +73,8 @@ impl Make {
 
 const GLOBAL: u8 = 0x10;
 const GLOBAL_FUNC: u8 = 0x12;
+const WEAK_OBJECT: u8 = 0x21;
+const WEAK_FUNC: u8 = 0x22;
 const LOCAL_SECTION: u8 = 0x03;
 
 fn link(files: &[&[u8]]) -> Result<Vec<u8>, LinkError> {
@@ -275,4 +277,91 @@ fn files_that_are_no_objects_are_named() {
     let cause = ObjectError::Elf(crate::object::ElfError::NotElf);
     assert_eq!(link(&[b"#!/bin/sh"]), Err(LinkError::Object { file: "a.o".into(), cause }));
     assert_eq!(link(&[]), Err(LinkError::Nothing));
+}
+
+/// Two files that define a function weakly, each under many names, of types made by `build`.
+fn many_functions(build: impl Fn(&mut Builder) -> TypeId) -> Vec<u8> {
+    let mut m = Make::new(Endian::Little);
+    let text = m.code(".text", 1);
+    let proto = build(&mut m.types);
+    for number in 0..1000 {
+        let name = format!("f{number}");
+        m.types.func(&name, proto, 1);
+        m.symbol(&name, Some(text), WEAK_FUNC, 0);
+    }
+    m.bytes()
+}
+
+#[test]
+fn types_that_many_symbols_share_are_not_compared_without_end() {
+    let too_many = |object: &[u8]| {
+        let error = link(&[object, object]).unwrap_err();
+        let cause = SymbolFault::Types { other: "a.o".into(), cause: TypeMismatch::TooManySteps };
+        assert!(matches!(&error, LinkError::Symbol { cause: found, .. } if *found == cause), "{error}");
+    };
+    // Parameters in number.
+    too_many(&many_functions(|types| {
+        let int = types.int("int", 4, 0);
+        types.func_proto(int, &vec![("", int); 60_000])
+    }));
+    // Long names.
+    too_many(&many_functions(|types| {
+        let structure = types.structure(&"s".repeat(60_000), 0, &[]);
+        let pointer = types.pointer(structure);
+        types.func_proto(TypeId::VOID, &vec![("", pointer); 1000])
+    }));
+    // Chains of typedefs.
+    too_many(&many_functions(|types| {
+        let mut ty = types.int("int", 4, 0);
+        for _ in 0..200 {
+            ty = types.typedef("again", ty);
+        }
+        types.func_proto(TypeId::VOID, &vec![("", ty); 1000])
+    }));
+}
+
+/// Each comparison of two maps would read the whole definition.
+#[test]
+fn a_definition_that_many_maps_share_is_read_once() {
+    let mut m = Make::new(Endian::Little);
+    let maps = m.section(".maps", SectionKind::Data, &[0; 8]);
+    let int = m.types.int("int", 4, 0);
+    let array = m.types.array(int, int, 2);
+    let number = m.types.pointer(array);
+    let members: Vec<_> = (0..60_000).map(|_| ("type", number, 0)).collect();
+    let definition = m.types.structure("", 8, &members);
+    let variables: Vec<_> = (0..2000)
+        .map(|number| {
+            let name = format!("map{number}");
+            m.symbol(&name, Some(maps), WEAK_OBJECT, 0);
+            (m.types.var(&name, definition, 1), 0, 8)
+        })
+        .collect();
+    m.types.datasec(".maps", 8, &variables);
+    let object = m.bytes();
+    let linked = link(&[&object, &object]).unwrap();
+    assert!(linked.len() < 2 * object.len());
+}
+
+#[test]
+fn names_of_sections_that_overlap_are_not_taken_apart_without_end() {
+    let mut m = Make::new(Endian::Little);
+    m.types.datasec("n".repeat(5000), 0, &[]);
+    let long = link(&[&m.bytes()]);
+    let Err(LinkError::Types { cause: TypeFault::LongName { id }, .. }) = long else { panic!("{long:?}") };
+    assert_eq!(id, TypeId(1));
+    let mut types = Builder::new(Endian::Little);
+    types.datasec("n".repeat(4000), 0, &[]);
+    for _ in 1..4000 {
+        types.datasec("", 0, &[]);
+    }
+    let mut types = types.finish();
+    // Each name begins a byte after the one before.
+    for number in 0..4000u32 {
+        let at = usize::try_from(24 + 12 * number).unwrap();
+        types.splice(at..at + 4, Endian::Little.u32_bytes(number + 1));
+    }
+    let mut m = Make::new(Endian::Little);
+    m.section(".BTF", SectionKind::Other, &types);
+    assert!(matches!(link(&[&m.elf.write().unwrap()]), Err(LinkError::TooManySectionNames { .. })));
 }

@@ -1,7 +1,7 @@
 //! Waiting for several descriptors.
 #![expect(unsafe_code, reason = "epoll is calls into C")]
 
-use super::Errno;
+use super::{Errno, fd::beyond_stdio};
 use core::time::Duration;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 
@@ -29,7 +29,7 @@ impl Epoll {
             return Err(Errno::last());
         }
         // SAFETY: the kernel just made it for this call; nobody else has it.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+        beyond_stdio(unsafe { OwnedFd::from_raw_fd(fd) }).map(Self)
     }
 
     /// Waits for `fd`, too. It ends with the last descriptor of the same file.

@@ -6,7 +6,7 @@ use core::{
     ffi::c_void,
     ptr::NonNull,
     slice,
-    sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering, fence},
+    sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence},
 };
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
@@ -157,58 +157,61 @@ impl Mapping {
     pub(crate) fn read(&self, mut at: usize, mut into: &mut [u8]) -> Option<()> {
         self.place(at, into.len(), false)?;
         while !into.is_empty() {
-            let width = width(at, into.len());
-            let (now, rest) = into.split_at_mut_checked(width)?;
-            let place = self.place(at, width, true)?;
-            match width {
-                // SAFETY: inside of the mapping and aligned to a byte.
-                1 => now
-                    .copy_from_slice(unsafe { AtomicU8::from_ptr(place) }.load(Ordering::Relaxed).as_bytes()),
-                // SAFETY: inside of the mapping and aligned to two bytes.
-                2 => now.copy_from_slice(
-                    unsafe { AtomicU16::from_ptr(place.cast()) }.load(Ordering::Relaxed).as_bytes(),
-                ),
-                // SAFETY: inside of the mapping and aligned to four bytes.
-                4 => now.copy_from_slice(
-                    unsafe { AtomicU32::from_ptr(place.cast()) }.load(Ordering::Relaxed).as_bytes(),
-                ),
-                // SAFETY: inside of the mapping and aligned to a word.
-                _ => now.copy_from_slice(
-                    unsafe { AtomicUsize::from_ptr(place.cast()) }.load(Ordering::Relaxed).as_bytes(),
-                ),
-            }
-            at = at.checked_add(width)?;
+            let (word, from, len) = self.word(at, into.len())?;
+            let (now, rest) = into.split_at_mut_checked(len)?;
+            now.copy_from_slice(word.load(Ordering::Relaxed).as_bytes().get(from..from.checked_add(len)?)?);
+            at = at.checked_add(len)?;
             into = rest;
         }
         Some(())
     }
 
-    /// Copies in what others may be reading. An aligned number no larger than a word is written at once.
+    /// Copies in what others may be reading. An aligned number no larger than a word is written at once, and what is beside it
+    /// in its word keeps what others write there.
     pub(crate) fn write(&self, mut at: usize, mut from: &[u8]) -> Option<()> {
         self.place(at, from.len(), false)?;
+        if self.access != Access::Write {
+            return None;
+        }
         while !from.is_empty() {
-            let width = width(at, from.len());
-            let (now, rest) = from.split_at_checked(width)?;
-            let place = self.writable(at, width)?;
-            match width {
-                // SAFETY: inside of the mapping, writable and aligned to a byte.
-                1 => unsafe { AtomicU8::from_ptr(place) }.store(u8::from_bytes(now)?, Ordering::Relaxed),
-                // SAFETY: inside of the mapping, writable and aligned to two bytes.
-                2 => unsafe { AtomicU16::from_ptr(place.cast()) }
-                    .store(u16::from_bytes(now)?, Ordering::Relaxed),
-                // SAFETY: inside of the mapping, writable and aligned to four bytes.
-                4 => unsafe { AtomicU32::from_ptr(place.cast()) }
-                    .store(u32::from_bytes(now)?, Ordering::Relaxed),
-                // SAFETY: inside of the mapping, writable and aligned to a word.
-                _ => unsafe { AtomicUsize::from_ptr(place.cast()) }
-                    .store(usize::from_bytes(now)?, Ordering::Relaxed),
+            let (word, to, len) = self.word(at, from.len())?;
+            let (now, rest) = from.split_at_checked(len)?;
+            if let Some(whole) = usize::from_bytes(now) {
+                word.store(whole, Ordering::Relaxed);
+            } else {
+                let change = |mut old: usize| {
+                    old.as_bytes_mut().get_mut(to..to.checked_add(len)?)?.copy_from_slice(now);
+                    Some(old)
+                };
+                word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, change).ok()?;
             }
-            at = at.checked_add(width)?;
+            at = at.checked_add(len)?;
             from = rest;
         }
         Some(())
     }
+
+    /// The word in which `at` lies, where in it, and how many of `left` bytes are in it.
+    ///
+    /// Whatever the width of what is read or written, the access is a word's: Rust has no answer to threads that access the
+    /// same memory in different widths at the same time.
+    fn word(&self, at: usize, left: usize) -> Option<(&AtomicUsize, usize, usize)> {
+        let within = at.checked_rem(WORD)?;
+        let start = at.checked_sub(within)?;
+        // A mapping is whole pages, though its length be none.
+        if start.checked_add(WORD)? > to_pages(self.len)? {
+            return None;
+        }
+        let place = self.at.as_ptr().wrapping_add(start);
+        // SAFETY: inside of the mapping's pages, which live as long as `self`, and aligned, for mappings begin at a page. Who
+        // writes through it has seen that it is writable.
+        let word = unsafe { AtomicUsize::from_ptr(place.cast()) };
+        Some((word, within, left.min(WORD.checked_sub(within)?)))
+    }
 }
+
+/// Bytes of a word of the machine.
+const WORD: usize = size_of::<usize>();
 
 impl Drop for Mapping {
     fn drop(&mut self) {
@@ -216,11 +219,6 @@ impl Drop for Mapping {
         let done = unsafe { libc::munmap(self.at.as_ptr().cast(), self.len) };
         debug_assert_eq!(done, 0, "munmap of an own mapping cannot fail");
     }
-}
-
-/// The widest access that `at` is aligned to and that is not more than `left`.
-fn width(at: usize, left: usize) -> usize {
-    [size_of::<usize>(), 4, 2].into_iter().find(|w| *w <= left && at.is_multiple_of(*w)).unwrap_or(1)
 }
 
 /// A length rounded up to whole pages.
@@ -265,6 +263,27 @@ mod tests {
         assert_eq!(memory.load_acquire(end), None);
         assert_eq!(memory.load_acquire(1), None, "not aligned");
         assert_eq!(memory.store_release(end - 8, 7), Some(()));
+    }
+
+    #[test]
+    fn neighbours_in_a_word_do_not_undo_each_other() {
+        let memory = memory(Access::Write);
+        std::thread::scope(|scope| {
+            for at in [0, 1, 2, 4] {
+                let memory = &memory;
+                scope.spawn(move || {
+                    for n in 0..=u8::MAX {
+                        memory.write(at, &[n]).unwrap();
+                        let mut back = [0];
+                        memory.read(at, &mut back).unwrap();
+                        assert_eq!(back, [n]);
+                    }
+                });
+            }
+        });
+        let mut all = [0; 8];
+        memory.read(0, &mut all).unwrap();
+        assert_eq!(all, [255, 255, 255, 0, 255, 0, 0, 0]);
     }
 
     #[test]

@@ -11,22 +11,40 @@ pub fn page_size() -> usize {
     usize::try_from(size).unwrap_or(4096).max(1)
 }
 
-/// Processors the system may come to have: the number of values in an element of a per-CPU map.
+/// How many processors the system may come to have: the number of values in an element of a per-CPU map (libbpf:
+/// `libbpf_num_possible_cpus`).
 pub fn possible_cpus() -> io::Result<u32> {
-    static CPUS: OnceLock<u32> = OnceLock::new();
-    if let Some(cpus) = CPUS.get() {
-        return Ok(*cpus);
-    }
-    let text = fs::read_to_string("/sys/devices/system/cpu/possible")?;
-    let cpus = last_cpu(&text).and_then(|last| last.checked_add(1));
-    let cpus =
-        cpus.ok_or_else(|| io::Error::other("/sys/devices/system/cpu/possible is not a list of CPUs"))?;
-    Ok(*CPUS.get_or_init(|| cpus))
+    u32::try_from(possible_cpu_numbers()?.len()).map_err(io::Error::other)
 }
 
-/// The highest number of a list such as `0-3,8`.
-fn last_cpu(text: &str) -> Option<u32> {
-    text.trim().rsplit([',', '-']).next()?.parse().ok()
+/// Their numbers, rising: whose the values in an element of a per-CPU map are. Numbers may be left out, on some machines.
+pub fn possible_cpu_numbers() -> io::Result<&'static [u32]> {
+    static CPUS: OnceLock<Vec<u32>> = OnceLock::new();
+    if let Some(cpus) = CPUS.get() {
+        return Ok(cpus);
+    }
+    let text = fs::read_to_string("/sys/devices/system/cpu/possible")?;
+    let cpus = cpu_list(&text, MOST_CPUS).filter(|cpus| !cpus.is_empty());
+    let cpus =
+        cpus.ok_or_else(|| io::Error::other("/sys/devices/system/cpu/possible is not a list of CPUs"))?;
+    Ok(CPUS.get_or_init(|| cpus))
+}
+
+/// More than any kernel is built for; it is there so that no list is longer.
+const MOST_CPUS: u32 = 1 << 16;
+
+/// The numbers below `end` of a list such as `0-3,8`, if it is one.
+pub(super) fn cpu_list(text: &str, end: u32) -> Option<Vec<u32>> {
+    let mut cpus = Vec::new();
+    for part in text.trim().split(',').filter(|part| !part.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        if first > last {
+            return None;
+        }
+        cpus.extend((first..=last).take_while(|cpu| *cpu < end));
+    }
+    Some(cpus)
 }
 
 /// Lifts the limit on locked memory, which kernels before 5.11 charge maps and programs to; as far as is allowed where it
@@ -80,10 +98,20 @@ mod tests {
 
     #[test]
     fn lists_of_cpus() {
-        assert_eq!(last_cpu("0-3\n"), Some(3));
-        assert_eq!(last_cpu("0\n"), Some(0));
-        assert_eq!(last_cpu("0-3,8-11"), Some(11));
-        assert_eq!(last_cpu(""), None);
+        assert_eq!(cpu_list("0-3\n", 99), Some(vec![0, 1, 2, 3]));
+        assert_eq!(cpu_list("0\n", 99), Some(vec![0]));
+        assert_eq!(cpu_list("0-1,8-9", 99), Some(vec![0, 1, 8, 9]), "four, though the last is 9");
+        assert_eq!(cpu_list("0-3,8", 2), Some(vec![0, 1]));
+        assert_eq!(cpu_list("0-4294967295", 3), Some(vec![0, 1, 2]));
+        assert_eq!(cpu_list("", 99), Some(vec![]));
+        assert_eq!((cpu_list("3-1", 99), cpu_list("x", 99)), (None, None));
+    }
+
+    #[test]
+    fn there_is_a_processor_for_each_value() {
+        let numbers = possible_cpu_numbers().unwrap();
+        assert_eq!(u32::try_from(numbers.len()).unwrap(), possible_cpus().unwrap());
+        assert!(numbers.is_sorted());
     }
 
     #[test]

@@ -20,6 +20,7 @@
 mod bpf;
 mod epoll;
 mod errno;
+mod fd;
 mod mapping;
 mod memory;
 mod mmap;
@@ -33,7 +34,7 @@ mod testing;
 pub(crate) use bpf::link_create_closed;
 pub use bpf::*;
 pub use errno::Errno;
-pub use memory::{page_size, possible_cpus, raise_memlock_limit};
+pub use memory::{page_size, possible_cpu_numbers, possible_cpus, raise_memlock_limit};
 pub use pod::{BuildIdFrame, LpmKey, Pod};
 pub use ring::RingFault;
 

@@ -1,7 +1,7 @@
 //! Netlink sockets: whole messages to the kernel and from it.
 #![expect(unsafe_code, reason = "socket, setsockopt, connect, send and recv are calls into C")]
 
-use super::errno::Errno;
+use super::{errno::Errno, fd::beyond_stdio};
 use core::ffi::c_int;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 
@@ -23,7 +23,7 @@ impl Netlink {
             return Err(Errno::last());
         }
         // SAFETY: the call above just made it; nobody else has it.
-        let socket = Self(unsafe { OwnedFd::from_raw_fd(fd) });
+        let socket = Self(beyond_stdio(unsafe { OwnedFd::from_raw_fd(fd) })?);
         // Kernels before 4.12 have no such texts, and do without.
         for option in [libc::NETLINK_EXT_ACK, libc::NETLINK_CAP_ACK] {
             if let Err(errno) = socket.switch_on(option) {
@@ -89,6 +89,13 @@ impl Netlink {
                 },
             }
         }
+    }
+}
+
+#[cfg(test)]
+impl std::os::fd::AsFd for Netlink {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Perf events: `perf_event_open(2)` and the ioctls that put a program on one.
 #![expect(unsafe_code, reason = "perf_event_open has no wrapper; ioctl is a call into C")]
 
-use super::errno::Errno;
+use super::{errno::Errno, fd::beyond_stdio};
 use core::ffi::{CStr, c_long};
 use core_relo::Endian;
 use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
@@ -128,7 +128,7 @@ pub fn perf_event_open(event: &PerfEventOpen<'_>) -> Result<OwnedFd, Errno> {
     let fd =
         if fd < 0 { Err(Errno::last()) } else { RawFd::try_from(fd).map_err(|_large| Errno(libc::EBADF)) }?;
     // SAFETY: the kernel just made it for this call; nobody else has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    beyond_stdio(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// A flag of one bit of `perf_event_attr`: C counts bit fields from the low end, or from the high one of big-endian machines.

@@ -100,7 +100,7 @@ impl<K: Pod + PartialEq> PartialEq for LpmKey<K> {
 impl<K: Pod + Eq> Eq for LpmKey<K> {}
 
 /// Declares structs that are [`Pod`](crate::sys::Pod): `repr(C)`, of fields that are. One with padding does not compile: make the
-/// padding a field.
+/// padding a field. Fields take no attributes but their documentation.
 ///
 /// It writes an `unsafe impl`, which is why a crate that forbids `unsafe_code` (rather than denying it) cannot use it.
 ///
@@ -119,13 +119,21 @@ impl<K: Pod + Eq> Eq for LpmKey<K> {}
 ///     pub struct Event { pub pid: u32, pub started: u64 } // 4 bytes between the two
 /// }
 /// ```
+///
+/// A field that is not there would make up for padding:
+///
+/// ```compile_fail
+/// core_relo_loader::pod! {
+///     pub struct Event { pub pid: u32, #[cfg(any())] pub none: u32, pub started: u64 }
+/// }
+/// ```
 #[macro_export]
 macro_rules! pod {
-    ($($(#[$attr:meta])* $vis:vis struct $name:ident { $($(#[$field_attr:meta])* $field_vis:vis $field:ident: $ty:ty),* $(,)? })*) => {$(
+    ($($(#[$attr:meta])* $vis:vis struct $name:ident { $($(#[doc = $doc:expr])* $field_vis:vis $field:ident: $ty:ty),* $(,)? })*) => {$(
         $(#[$attr])*
         #[repr(C)]
         #[derive(Clone, Copy)]
-        $vis struct $name { $($(#[$field_attr])* $field_vis $field: $ty,)* }
+        $vis struct $name { $($(#[doc = $doc])* $field_vis $field: $ty,)* }
 
         const _: () = {
             const fn is_pod<T: $crate::sys::Pod>() -> usize { ::core::mem::size_of::<T>() }

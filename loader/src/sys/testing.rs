@@ -1,5 +1,5 @@
 //! What tests need of the system besides.
-#![expect(unsafe_code, reason = "unshare is a call into C")]
+#![expect(unsafe_code, reason = "unshare and close are calls into C")]
 
 use super::errno::Errno;
 
@@ -7,4 +7,10 @@ use super::errno::Errno;
 pub(crate) fn own_network() -> Result<(), Errno> {
     // SAFETY: no memory is passed; only what this thread sees of the network changes.
     if unsafe { libc::unshare(libc::CLONE_NEWNET) } == 0 { Ok(()) } else { Err(Errno::last()) }
+}
+
+/// Leaves the number of the standard input to whoever opens something next.
+pub(crate) fn close_stdin() {
+    // SAFETY: nobody owns it: the standard library uses it by number, and bears that it is closed.
+    assert_eq!(unsafe { libc::close(libc::STDIN_FILENO) }, 0);
 }

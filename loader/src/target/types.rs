@@ -3,11 +3,15 @@
 use super::{TargetError, kernel};
 use crate::sys::{self, Errno};
 use alloc::sync::{Arc, Weak};
+use core::sync::atomic::{AtomicU32, Ordering};
 use core_relo::{
     Target,
-    btf::{Btf, Kind, Type},
+    btf::{Btf, Kind, NameIndex, Type},
 };
 use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// After so many searches of the kernel's types an index is made, which costs about as much as they did.
+const SEARCHES: u32 = 8;
 
 /// A kernel's types.
 ///
@@ -16,6 +20,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 #[derive(Debug)]
 pub struct KernelTypes {
     main: OnceLock<Result<Arc<Btf<'static>>, TargetError>>,
+    index: OnceLock<Arc<NameIndex>>,
+    searches: AtomicU32,
     modules: OnceLock<Result<Vec<ModuleTypes>, Errno>>,
     live: bool,
 }
@@ -50,7 +56,7 @@ impl KernelTypes {
         if let Some(known) = shared.upgrade() {
             return known;
         }
-        let new = Arc::new(Self { main: OnceLock::new(), modules: OnceLock::new(), live: true });
+        let new = Arc::new(Self::new(OnceLock::new(), OnceLock::new(), true));
         *shared = Arc::downgrade(&new);
         new
     }
@@ -61,13 +67,21 @@ impl KernelTypes {
         modules: impl IntoIterator<Item = (String, Arc<Btf<'static>>)>,
     ) -> Self {
         let modules = modules.into_iter().map(|(name, btf)| ModuleTypes { name, id: 0, btf }).collect();
-        Self { main: OnceLock::from(Ok(main)), modules: OnceLock::from(Ok(modules)), live: false }
+        Self::new(OnceLock::from(Ok(main)), OnceLock::from(Ok(modules)), false)
     }
 
     /// None at all: a kernel without BTF.
     pub fn none() -> Self {
         let error = TargetError::NoKernelBtf { release: String::from("given") };
-        Self { main: OnceLock::from(Err(error)), modules: OnceLock::from(Ok(Vec::new())), live: false }
+        Self::new(OnceLock::from(Err(error)), OnceLock::from(Ok(Vec::new())), false)
+    }
+
+    fn new(
+        main: OnceLock<Result<Arc<Btf<'static>>, TargetError>>,
+        modules: OnceLock<Result<Vec<ModuleTypes>, Errno>>,
+        live: bool,
+    ) -> Self {
+        Self { main, index: OnceLock::new(), searches: AtomicU32::new(0), modules, live }
     }
 
     /// Whether these are the running kernel's.
@@ -95,7 +109,7 @@ impl KernelTypes {
 
     /// The first type of this name and kind, the kernel's first, then in its modules.
     pub fn find(&self, name: &[u8], kind: Kind, in_modules: bool) -> Result<Option<Found<'_>>, TypesError> {
-        if let Some(ty) = self.main()?.find(name, kind) {
+        if let Some(ty) = self.find_main(name, kind)? {
             return Ok(Some(Found { ty, module: None }));
         }
         if !in_modules {
@@ -108,9 +122,31 @@ impl KernelTypes {
         Ok(found)
     }
 
+    /// The first of the kernel's own types of this name and kind.
+    pub fn find_main(&self, name: &[u8], kind: Kind) -> Result<Option<Type<'_>>, TargetError> {
+        let main = self.main()?;
+        Ok(match self.index(main) {
+            Some(index) => index.find(main, name, kind),
+            None => main.find(name, kind),
+        })
+    }
+
+    /// The index of the kernel's own types, for the search that is about to be made; none while searches are few.
+    fn index(&self, main: &Arc<Btf<'static>>) -> Option<&Arc<NameIndex>> {
+        if let Some(index) = self.index.get() {
+            return Some(index);
+        }
+        let is_worth_it = self.searches.fetch_add(1, Ordering::Relaxed) >= SEARCHES && main.base().is_none();
+        is_worth_it.then(|| self.index.get_or_init(|| Arc::new(NameIndex::new(main))))
+    }
+
     /// For CO-RE: the kernel alone, or with its modules.
     pub fn target(&self, with_modules: bool) -> Result<Target<'static>, TypesError> {
-        let target = Target::new("vmlinux", Arc::clone(self.main()?));
+        let main = self.main()?;
+        let mut target = Target::new("vmlinux", Arc::clone(main));
+        if let Some(index) = self.index(main) {
+            target = target.with_index(Arc::clone(index));
+        }
         if !with_modules {
             return Ok(target);
         }
@@ -134,8 +170,17 @@ pub enum TypesError {
 fn read_modules(main: &Arc<Btf<'static>>) -> Result<Vec<ModuleTypes>, Errno> {
     let mut found = Vec::new();
     let mut id = 0;
-    while let Some(next) = sys::next_btf_id(id)? {
-        id = next;
+    loop {
+        id = match sys::next_btf_id(id) {
+            Ok(Some(next)) => next,
+            Ok(None) => return Ok(found),
+            // As libbpf: without CAP_SYS_ADMIN there are no modules, and most programs do not need any.
+            Err(errno @ Errno(libc::EPERM)) => {
+                log::info!("types of modules are left out: {errno} (that needs CAP_SYS_ADMIN)");
+                return Ok(found);
+            }
+            Err(errno) => return Err(errno),
+        };
         let fd = match sys::btf_fd_by_id(id) {
             // It was unloaded just now.
             Err(Errno(libc::ENOENT)) => continue,
@@ -153,12 +198,12 @@ fn read_modules(main: &Arc<Btf<'static>>) -> Result<Vec<ModuleTypes>, Errno> {
             Err(e) => log::warn!("module {name}: its BTF is not read: {e}"),
         }
     }
-    Ok(found)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core_relo::{Endian, TypeId, btf::Builder};
 
     #[test]
     fn the_running_kernels_types_are_shared_while_they_are_held() {
@@ -169,5 +214,21 @@ mod tests {
         let task = first.find(b"task_struct", Kind::Struct, false).unwrap();
         assert!(task.is_some_and(|t| t.module.is_none()));
         assert!(first.find(b"no_such_struct_anywhere", Kind::Struct, false).unwrap().is_none());
+    }
+
+    #[test]
+    fn many_searches_make_an_index_which_finds_the_same() {
+        let mut b = Builder::new(Endian::Little);
+        let int = b.int("int", 4, Builder::SIGNED);
+        b.structure("s", 4, &[("a", int, 0)]);
+        let types = KernelTypes::given(Arc::new(Btf::parse(b.finish()).unwrap()), []);
+        let find = |name: &[u8], kind| types.find(name, kind, true).unwrap().map(|f| f.ty.id());
+        for _ in 0..SEARCHES {
+            assert!(types.index.get().is_none());
+            assert_eq!((find(b"s", Kind::Struct), find(b"", Kind::Struct)), (Some(TypeId(2)), None));
+            types.searches.fetch_sub(1, Ordering::Relaxed);
+        }
+        assert!(types.target(false).unwrap().main().index.is_some());
+        assert_eq!((find(b"s", Kind::Struct), find(b"s", Kind::Union)), (Some(TypeId(2)), None));
     }
 }

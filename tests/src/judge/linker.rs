@@ -1,11 +1,13 @@
-//! libbpf's static linker.
+//! libbpf's static linker, and what libbpf makes of a linked object.
 
+use core_relo_loader::sys::prog_info;
 use libbpf_sys as sys;
 use std::{
-    ffi::c_void,
+    ffi::{CStr, c_void},
     fs::File,
     io::{Read as _, Seek as _},
-    os::fd::{AsRawFd as _, FromRawFd as _},
+    iter::successors,
+    os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _},
     ptr,
 };
 
@@ -40,32 +42,68 @@ pub fn link(objects: &[&[u8]]) -> Result<Vec<u8>, i32> {
     Ok(linked)
 }
 
-/// `bpf_object__open_mem`: the number of programs and of maps, or an errno.
-pub fn open(object: &[u8]) -> Result<(usize, usize), i32> {
+/// An object as libbpf has it open.
+#[derive(Debug)]
+pub struct Opened(*mut sys::bpf_object);
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        // SAFETY: it came from bpf_object__open_mem and is closed once.
+        unsafe { sys::bpf_object__close(self.0) }
+    }
+}
+
+/// `bpf_object__open_mem`, or an errno.
+pub fn open(object: &[u8]) -> Result<Opened, i32> {
     let options = sys::bpf_object_open_opts {
         sz: size_of::<sys::bpf_object_open_opts>() as _,
         object_name: c"linked".as_ptr(),
         ..Default::default()
     };
-    // SAFETY: libbpf copies what it needs of object and options; programs and maps live until the object is closed.
-    unsafe {
-        let raw = sys::bpf_object__open_mem(object.as_ptr().cast(), object.len() as _, &options);
-        if raw.is_null() {
-            return Err(-std::io::Error::last_os_error().raw_os_error().unwrap_or_default());
+    // SAFETY: libbpf copies what it needs of object and options.
+    let raw = unsafe { sys::bpf_object__open_mem(object.as_ptr().cast(), object.len() as _, &options) };
+    if raw.is_null() {
+        return Err(-std::io::Error::last_os_error().raw_os_error().unwrap_or_default());
+    }
+    Ok(Opened(raw))
+}
+
+impl Opened {
+    /// The names of its programs, and for those that are loaded how long they are after the verifier, in bytes.
+    pub fn programs(&self) -> Vec<(String, Option<u32>)> {
+        let described = |program: *mut sys::bpf_program| {
+            // SAFETY: the object is open, and its programs live as long.
+            let (name, fd) = unsafe {
+                let name = CStr::from_ptr(sys::bpf_program__name(program));
+                (name.to_string_lossy().into_owned(), sys::bpf_program__fd(program))
+            };
+            // SAFETY: libbpf has it open.
+            let fd = (fd >= 0).then(|| unsafe { BorrowedFd::borrow_raw(fd) });
+            (name, fd.and_then(|fd| Some(prog_info(&fd).ok()?.xlated_prog_len)))
+        };
+        let next = |last| {
+            // SAFETY: the object is open; NULL stands for the beginning.
+            let next = unsafe { sys::bpf_object__next_program(self.0, last) };
+            (!next.is_null()).then_some(next)
+        };
+        successors(next(ptr::null_mut()), |last| next(*last)).map(described).collect()
+    }
+
+    /// `bpf_object__load` on this kernel, nothing pinned; or an errno.
+    pub fn load(&self) -> Result<(), i32> {
+        let next = |last: *const sys::bpf_map| {
+            // SAFETY: the object is open; NULL stands for the beginning.
+            let next = unsafe { sys::bpf_object__next_map(self.0, last) };
+            (!next.is_null()).then_some(next)
+        };
+        for map in successors(next(ptr::null()), |last| next(*last)) {
+            // SAFETY: the map is the open object's; NULL stands for no path.
+            unsafe { sys::bpf_map__set_pin_path(map, ptr::null()) };
         }
-        let first = sys::bpf_object__next_program(raw, ptr::null_mut());
-        let programs = std::iter::successors((!first.is_null()).then_some(first), |p| {
-            let next = sys::bpf_object__next_program(raw, *p);
-            (!next.is_null()).then_some(next)
-        });
-        let programs = programs.count();
-        let first = sys::bpf_object__next_map(raw, ptr::null());
-        let maps = std::iter::successors((!first.is_null()).then_some(first), |m| {
-            let next = sys::bpf_object__next_map(raw, *m);
-            (!next.is_null()).then_some(next)
-        });
-        let maps = maps.count();
-        sys::bpf_object__close(raw);
-        Ok((programs, maps))
+        // SAFETY: the object is open.
+        match unsafe { sys::bpf_object__load(self.0) } {
+            0 => Ok(()),
+            error => Err(error),
+        }
     }
 }

@@ -43,10 +43,14 @@ fn a_program_writes_to_the_context_it_is_run_on() {
     let bytes = object("syscall");
     let object = Object::parse(&bytes).unwrap();
     let loaded = Loader::new(&object).load().unwrap();
-    let mut context = [2, 3, 0].map(|n| Endian::native().u64_bytes(n)).concat();
-    let mut run = TestRun { ctx_in: &mut context, ..TestRun::default() };
-    sys::prog_test_run(loaded.program("add").unwrap(), &mut run).unwrap();
-    assert_eq!(context[16..], Endian::native().u64_bytes(5));
+    let context = [2, 3, 0].map(|n| Endian::native().u64_bytes(n)).concat();
+    let mut after = [0; 24];
+    // Without room for it, what the program writes goes nowhere.
+    for ctx_out in [&mut [][..], &mut after[..]] {
+        let mut run = TestRun { ctx_in: &context, ctx_out, ..TestRun::default() };
+        sys::prog_test_run(loaded.program("add").unwrap(), &mut run).unwrap();
+    }
+    assert_eq!(after[16..], Endian::native().u64_bytes(5));
 }
 
 #[test]

@@ -106,7 +106,8 @@ fn tracepoints() {
     let Some(_live) = live("tracing::tracepoints", &[Need::Tracefs]) else { return };
     let tracer = Tracer::load("tracepoint");
     tracer.fires("getppid", "hits", getppid);
-    let switch = || std::thread::sleep(std::time::Duration::from_millis(1));
+    // A program is passed over while another one runs on its processor.
+    let switch = || (0..20).for_each(|_| std::thread::sleep(std::time::Duration::from_millis(1)));
     tracer.fires("sched_switch", "switches", switch);
 }
 

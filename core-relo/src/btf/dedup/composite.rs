@@ -19,8 +19,8 @@ impl State {
     fn composite(&mut self, id: u32) -> Result<(), DedupError> {
         let key = self.key(id);
         let mut to = id;
-        for nth in 0.. {
-            let Some(kept) = self.table.nth(&key, nth) else { break };
+        let alike = self.table.take(&key);
+        for kept in alike.iter().rev().copied() {
             self.step(1)?;
             if self.equivalent(id, kept)? {
                 self.merge()?;
@@ -28,6 +28,7 @@ impl State {
                 break;
             }
         }
+        self.table.put_back(&key, alike);
         self.settle(id, to, key);
         Ok(())
     }

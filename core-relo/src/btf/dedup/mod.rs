@@ -53,7 +53,8 @@ impl Deduped {
 
 /// Deduplicates a BTF of its own (one that is split from no other).
 ///
-/// Strings that no type refers to are left out.
+/// Strings that no type refers to are left out. Two kernels' types take seconds; types made to take forever are given up
+/// after [`limits::DEDUP_STEPS`].
 ///
 /// ```
 /// use core_relo::{btf::{Btf, Builder, dedup}, Endian, TypeId};
@@ -66,16 +67,17 @@ impl Deduped {
 /// assert_eq!(deduped.id(TypeId(4)), Some(TypeId(2)));
 /// ```
 pub fn dedup(btf: &Btf<'_>) -> Result<Deduped, DedupError> {
-    dedup_into(btf, Builder::new(btf.endian()))
+    dedup_into(btf, Builder::new(btf.endian()), limits::DEDUP_STEPS)
 }
 
-/// As [`dedup`], into a builder of the same byte order that has strings already and no types: those strings stay where they are.
-pub fn dedup_into(btf: &Btf<'_>, mut builder: Builder) -> Result<Deduped, DedupError> {
+/// As [`dedup`], into a builder of the same byte order that has strings already and no types: those strings stay where they
+/// are. It is given up after so many steps, of which each takes some nanoseconds: a type or word compared.
+pub fn dedup_into(btf: &Btf<'_>, mut builder: Builder, max_steps: u64) -> Result<Deduped, DedupError> {
     if btf.base().is_some() {
         return Err(DedupError::Split);
     }
     let records = Records::read(btf, &mut builder)?;
-    let mut state = State::new(records);
+    let mut state = State::new(records, max_steps);
     state.primitives()?;
     state.composites()?;
     state.forwards();
@@ -101,10 +103,10 @@ struct State {
 }
 
 impl State {
-    fn new(records: Records) -> Self {
+    fn new(records: Records, max_steps: u64) -> Self {
         let self_or_open = |id: u32| if records.get(id).is_never_shared() { id } else { OPEN };
         let per_type = u64::from(limits::DEDUP_STEPS_PER_TYPE);
-        let steps = u64::from(records.end()).saturating_mul(per_type);
+        let steps = u64::from(records.end()).saturating_mul(per_type).min(max_steps);
         let map: Vec<u32> = (0..records.end()).map(self_or_open).collect();
         Self {
             table: Table::default(),

@@ -21,7 +21,7 @@ impl State {
     fn plain(&mut self, id: u32) {
         // Equal keys are equal records.
         let key = self.records.get(id).words().to_vec();
-        let to = self.table.nth(&key, 0).unwrap_or(id);
+        let to = self.table.first(&key).unwrap_or(id);
         self.settle(id, to, key);
     }
 
@@ -29,8 +29,8 @@ impl State {
     fn enumeration(&mut self, id: u32) -> Result<(), DedupError> {
         let key = Vec::from([self.records.get(id).name()]);
         let mut to = id;
-        for nth in 0.. {
-            let Some(other) = self.table.nth(&key, nth) else { break };
+        let kept = self.table.take(&key);
+        for other in kept.iter().rev().copied() {
             let (this, kept) = (self.records.get(id), self.records.get(other));
             self.step(this.words().len())?;
             if this.words() == kept.words() || (this.is_like_enum(kept) && this.is_forward_enum()) {
@@ -41,6 +41,7 @@ impl State {
                 self.set_mapped(other, id);
             }
         }
+        self.table.put_back(&key, kept);
         self.settle(id, to, key);
         Ok(())
     }

@@ -30,7 +30,7 @@ impl State {
             let Some(place) = id_places(record.kind(), record.words().len()).nth(at) else {
                 // The types it refers to being settled, equal words are equal types.
                 let key = record.words().to_vec();
-                let to = self.table.nth(&key, 0).unwrap_or(id);
+                let to = self.table.first(&key).unwrap_or(id);
                 self.settle(id, to, key);
                 open.pop();
                 continue;

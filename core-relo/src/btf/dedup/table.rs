@@ -13,9 +13,20 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// The type tried so many places after the first.
-    pub(super) fn nth(&self, key: &[u32], nth: usize) -> Option<u32> {
-        self.lists.get(key)?.iter().rev().nth(nth).copied()
+    /// The type tried first.
+    pub(super) fn first(&self, key: &[u32]) -> Option<u32> {
+        self.lists.get(key)?.last().copied()
+    }
+
+    /// All types under a key, the one tried first as the last; [`Table::put_back`] undoes it.
+    pub(super) fn take(&mut self, key: &[u32]) -> Vec<u32> {
+        self.lists.get_mut(key).map(core::mem::take).unwrap_or_default()
+    }
+
+    pub(super) fn put_back(&mut self, key: &[u32], list: Vec<u32>) {
+        if let Some(place) = self.lists.get_mut(key) {
+            *place = list;
+        }
     }
 
     pub(super) fn add(&mut self, key: Vec<u32>, id: u32) {

@@ -1,6 +1,6 @@
 //! Rules of deduplication, one by one; libbpf's own answers are compared in `tests/`.
 
-use super::{DedupError, dedup};
+use super::{DedupError, Deduped, dedup};
 use crate::{
     Endian,
     btf::{Btf, Builder, Kind, Type},
@@ -217,4 +217,67 @@ fn a_long_chain_of_references_needs_no_stack() {
         }
     });
     assert_eq!(kept.last(), Some(&(count + 2)));
+}
+
+/// A hundred thousand structs of one name that refer to each other as nobody writes them: how many types are left.
+#[expect(clippy::arithmetic_side_effects, reason = "small numbers that the tests choose")]
+mod many {
+    use super::*;
+    use crate::btf::dedup_into;
+
+    const COUNT: u32 = 100_000;
+    const STEPS: u64 = 20_000_000;
+    const TOO_MANY: Result<u32, DedupError> = Err(DedupError::TooManySteps);
+
+    fn assert_left(expected: Result<u32, DedupError>, build: impl Fn(&mut Builder)) {
+        let mut b = Builder::new(Endian::Little);
+        build(&mut b);
+        let btf = Btf::parse(b.finish()).unwrap();
+        let deduped = dedup_into(&btf, Builder::new(Endian::Little), STEPS);
+        let left = |deduped: Deduped| Btf::parse(deduped.finish()).unwrap().types().count();
+        assert_eq!(deduped.map(left), expected.map(|left| usize::try_from(left).unwrap()));
+    }
+
+    /// Structs with a pointer each to the struct of another number, or to `void` if there is none.
+    fn assert_pointing(expected: Result<u32, DedupError>, to: impl Fn(u32) -> u32) {
+        let structure = |number: u32| TypeId(2 * number + 1);
+        assert_left(expected, |b| {
+            for number in 0..COUNT {
+                b.structure("s", 8, &[("p", structure(number).next(), 0)]);
+                let to = to(number);
+                b.pointer(if to < COUNT { structure(to) } else { TypeId::VOID });
+            }
+        });
+    }
+
+    #[test]
+    fn circles_of_any_length_become_one_struct() {
+        assert_pointing(Ok(2), |number| (number + 1) % COUNT);
+        assert_pointing(Ok(2), |number| if number % 100 == 99 { number - 99 } else { number + 1 });
+    }
+
+    #[test]
+    fn a_tree_becomes_a_struct_for_each_level() {
+        assert_pointing(Ok(34), |number| number.checked_sub(1).map_or(COUNT, |up| up / 2));
+    }
+
+    #[test]
+    fn graphs_that_differ_at_their_ends_only_are_given_up() {
+        assert_pointing(TOO_MANY, |number| number.wrapping_sub(1));
+        assert_pointing(TOO_MANY, |number| number + 1);
+        assert_pointing(TOO_MANY, |number| (number.wrapping_mul(48_271) + 11) % COUNT);
+        assert_left(TOO_MANY, |b| {
+            for number in 0..COUNT {
+                b.structure("s", 4, &[("value", TypeId(COUNT + number + 1), 0)]);
+            }
+            for number in 0..COUNT {
+                b.int(&alloc::format!("i{number}"), 4, 0);
+            }
+        });
+        assert_left(TOO_MANY, |b| {
+            for value in 0..COUNT {
+                b.enumeration("e", 4, false, &[("A", value.into())]);
+            }
+        });
+    }
 }

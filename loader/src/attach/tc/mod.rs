@@ -274,5 +274,9 @@ impl Attachment for Classifier {
         Ok(())
     }
 
+    fn outlives_process(&self) -> bool {
+        true
+    }
+
     fn leak(self: Box<Self>) {}
 }

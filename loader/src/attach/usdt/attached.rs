@@ -5,6 +5,7 @@ use super::{
         binary_path::resolve,
         error::AttachError,
         link::{Attachment, Link},
+        pmu::process,
         uprobe::{self, UprobeOptions},
         uprobe_multi::{self, UprobeMultiOptions},
     },
@@ -12,7 +13,10 @@ use super::{
     manager::{Lease, UsdtManager},
     target::{Probe, probes},
 };
-use crate::sys::Errno;
+use crate::{
+    features::{Feature, Features},
+    sys::Errno,
+};
 use std::{
     collections::HashMap,
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
@@ -25,7 +29,7 @@ use std::{
 pub struct UsdtOptions {
     /// What `bpf_usdt_cookie` gives.
     pub cookie: u64,
-    /// The process; none for every one that maps the file.
+    /// The process, 0 for this one; none for every one that maps the file.
     pub pid: Option<u32>,
 }
 
@@ -40,6 +44,7 @@ pub fn usdt(
 ) -> Result<Link, AttachError> {
     let what = format!("usdt/{}:{provider}:{name}", binary.as_ref().display());
     let path = resolve(binary.as_ref(), &what)?;
+    let options = &UsdtOptions { pid: process(options.pid), ..*options };
     let probes = probes(&path, provider, name, options.pid, manager.can())?;
     let mut lease = manager.lease();
     // Places with their arguments in the same places share a specification.
@@ -77,10 +82,10 @@ fn attach(
         ref_ctr_offsets: &semaphores,
         ..UprobeMultiOptions::default()
     };
-    match uprobe_multi::create(prog, path, &offsets, &multi, what)? {
-        Ok(link) => return Ok(Places::Together(Some(link))),
-        Err(Errno(libc::EINVAL)) => {}
-        Err(errno) => return Err(AttachError::kernel(what, "attach", errno)),
+    if go_together(prog, what)? {
+        let link = uprobe_multi::create(prog, path, &offsets, &multi, what)?;
+        let link = link.map_err(|errno| AttachError::kernel(what, "attach", errno))?;
+        return Ok(Places::Together(Some(link)));
     }
     let mut links = Vec::with_capacity(probes.len());
     for (probe, id) in probes.iter().zip(&numbers) {
@@ -93,6 +98,15 @@ fn attach(
         links.push(uprobe::at(prog, path, probe.offset, &each, what)?);
     }
     Ok(Places::Each(links))
+}
+
+/// Whether the kernel has such links, and this program was loaded for one: then `/` is looked at, which is no binary.
+fn go_together(prog: BorrowedFd<'_>, what: &str) -> Result<bool, AttachError> {
+    if !Features::running().has(Feature::UprobeMulti) {
+        return Ok(false);
+    }
+    let none = uprobe_multi::create(prog, Path::new("/"), &[0], &UprobeMultiOptions::default(), what)?;
+    Ok(none.err() == Some(Errno(libc::EBADF)))
 }
 
 #[derive(Debug)]
@@ -116,16 +130,19 @@ impl Attachment for OnProbe {
         }
     }
 
+    fn keep(&mut self) {
+        if let Some(lease) = self.lease.take() {
+            lease.leak();
+        }
+    }
+
     fn detach(&mut self) -> Result<(), Errno> {
         let mut done = Ok(());
         match &mut self.places {
             Places::Together(link) => *link = None,
             Places::Each(links) => {
                 for link in links.drain(..) {
-                    done = done.and(link.detach().map_err(|e| match e {
-                        AttachError::Kernel { errno, .. } => errno,
-                        _ => Errno(libc::EIO),
-                    }));
+                    done = done.and(link.detach().map_err(|e| e.errno().unwrap_or(Errno(libc::EIO))));
                 }
             }
         }
@@ -138,9 +155,7 @@ impl Attachment for OnProbe {
             Places::Together(link) => core::mem::forget(link.take()),
             Places::Each(links) => links.drain(..).for_each(Link::leak),
         }
-        if let Some(lease) = self.lease.take() {
-            lease.leak();
-        }
+        self.keep();
     }
 }
 

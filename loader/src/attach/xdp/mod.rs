@@ -234,6 +234,10 @@ impl Attachment for OnInterface {
         Ok(())
     }
 
+    fn outlives_process(&self) -> bool {
+        true
+    }
+
     fn leak(self: Box<Self>) {}
 }
 
@@ -241,7 +245,7 @@ fn what(ifindex: u32) -> String {
     format!("xdp on interface {ifindex}")
 }
 
-const fn hint(errno: Errno) -> Hint {
+fn hint(errno: Errno) -> Hint {
     match errno.0 {
         libc::EBUSY | libc::EEXIST => {
             Hint("another program or link is there already, perhaps in the other mode: see `xdp_query`")

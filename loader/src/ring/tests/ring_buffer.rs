@@ -227,7 +227,7 @@ fn a_map_has_one_reader_and_the_right_type() {
     let second = RingBuffer::new(&map, |_: &[u8]| ()).unwrap_err();
     assert_eq!(second, RingError::InUse { map: "test_map".into() });
     drop(first);
-    RingBuffer::new(&map, |_: &[u8]| ()).unwrap();
+    let _again = RingBuffer::new(&map, |_: &[u8]| ()).unwrap();
     let Some(array) = crate::live::map(MapType::Array, 4, 4, 1) else { return };
     let refused = RingBuffer::new(&array, |_: &[u8]| ()).unwrap_err();
     assert_eq!(refused.to_string(), "map test_map is of type BPF_MAP_TYPE_ARRAY, not BPF_MAP_TYPE_RINGBUF");

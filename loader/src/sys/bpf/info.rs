@@ -1,7 +1,8 @@
 //! What the kernel says of a program, map, BTF or link (`BPF_OBJ_GET_INFO_BY_FD`).
 
-use super::{Cmd, OBJ_NAME_LEN, address_mut, attr, call_done, count, fd};
+use super::{Cmd, OBJ_NAME_LEN, address_mut, attr, call_done, count, fd, kind::Kind};
 use crate::sys::Errno;
+use core_relo::Endian;
 use std::os::fd::{AsFd, BorrowedFd};
 
 attr! {
@@ -49,8 +50,7 @@ info! {
         name: [u8; OBJ_NAME_LEN],
         /// The network device it is for, 0 for none.
         pub ifindex: u32,
-        /// Bit 0: whether its license is compatible with the GPL.
-        pub gpl_compatible: u32,
+        gpl_compatible: u32,
         /// The device of the network namespace of `ifindex`.
         pub netns_dev: u64,
         /// Its inode.
@@ -153,6 +153,15 @@ info! {
 }
 
 impl ProgInfo {
+    /// Whether its license is compatible with the GPL.
+    pub const fn is_gpl_compatible(&self) -> bool {
+        // C counts bit fields from the low end, or from the high one of big-endian machines.
+        match Endian::native() {
+            Endian::Little => self.gpl_compatible & 1 != 0,
+            Endian::Big => self.gpl_compatible >> 31 != 0,
+        }
+    }
+
     /// Its name; the kernel keeps 15 bytes.
     pub fn name(&self) -> String {
         name_of(&self.name)
@@ -176,32 +185,35 @@ fn get<I: super::Attr>(of: BorrowedFd<'_>, info: &mut I) -> Result<(), Errno> {
     call_done(Cmd::ObjInfo, &mut InfoAttr { bpf_fd: fd(of), info_len: len, info: at })
 }
 
-/// What the kernel says of a program.
-pub fn prog_info(prog: &impl AsFd) -> Result<ProgInfo, Errno> {
-    let mut info = ProgInfo::default();
-    get(prog.as_fd(), &mut info)?;
+/// The same of something that is one of these.
+fn get_of<I: super::Attr>(kind: Kind, of: BorrowedFd<'_>) -> Result<I, Errno> {
+    kind.check(of)?;
+    let mut info = I::default();
+    get(of, &mut info)?;
     Ok(info)
+}
+
+/// What the kernel says of a program; `EINVAL` of what is none, in these functions as in all below.
+pub fn prog_info(prog: &impl AsFd) -> Result<ProgInfo, Errno> {
+    get_of(Kind::Program, prog.as_fd())
 }
 
 /// What the kernel says of a map.
 pub fn map_info(map: &impl AsFd) -> Result<MapInfo, Errno> {
-    let mut info = MapInfo::default();
-    get(map.as_fd(), &mut info)?;
-    Ok(info)
+    get_of(Kind::Map, map.as_fd())
 }
 
 /// What the kernel says of a link. The name of a tracepoint or iterator is asked for by [`link_target_name`].
 pub fn link_info(link: &impl AsFd) -> Result<LinkInfo, Errno> {
-    let mut info = LinkInfo::default();
-    get(link.as_fd(), &mut info)?;
-    Ok(info)
+    get_of(Kind::Link, link.as_fd())
 }
 
 /// The name of what a link is attached to: the raw tracepoint, the iterator's target, the function, tracepoint or binary of a
 /// perf event, the binary of uprobe.multi; empty of other links.
 pub fn link_target_name(link: &impl AsFd) -> Result<String, Errno> {
     // By type: the words at which the name's address and the room for it lie.
-    let (address, room) = match link_info(link)?.link_type {
+    let link = link.as_fd();
+    let (address, room) = match link_info(&link)?.link_type {
         1 | 4 => (0, 2), // raw tracepoint, iterator
         7 => (2, 4),     // perf event, of whatever kind
         12 => (0, 8),    // uprobe.multi
@@ -211,15 +223,14 @@ pub fn link_target_name(link: &impl AsFd) -> Result<String, Errno> {
     let mut info = LinkInfo::default();
     let at = address_mut(&mut name);
     let (low, high) = (low32(at), low32(at >> 32));
-    let order =
-        if core_relo::Endian::native() == core_relo::Endian::Little { [low, high] } else { [high, low] };
+    let order = if Endian::native() == Endian::Little { [low, high] } else { [high, low] };
     for (to, from) in info.detail.iter_mut().skip(address).zip(order) {
         *to = from;
     }
     for to in info.detail.iter_mut().skip(room).take(1) {
         *to = count(&name)?;
     }
-    get(link.as_fd(), &mut info)?;
+    get(link, &mut info)?;
     Ok(name_of(&name))
 }
 
@@ -229,9 +240,7 @@ fn low32(v: u64) -> u32 {
 
 /// What the kernel says of a BTF.
 pub fn btf_info(btf: &impl AsFd) -> Result<BtfInfo, Errno> {
-    let mut info = BtfInfo::default();
-    get(btf.as_fd(), &mut info)?;
-    Ok(info)
+    get_of(Kind::Btf, btf.as_fd())
 }
 
 /// A BTF's name: `vmlinux`, a module's, or none.
@@ -239,35 +248,40 @@ pub fn btf_name(btf: &impl AsFd) -> Result<String, Errno> {
     let mut name = vec![0u8; 64];
     let room = u32::try_from(name.len()).unwrap_or_default();
     let mut info = BtfInfo { name: address_mut(&mut name), name_len: room, ..BtfInfo::default() };
-    get(btf.as_fd(), &mut info)?;
+    let btf = btf.as_fd();
+    Kind::Btf.check(btf)?;
+    get(btf, &mut info)?;
     Ok(name_of(&name))
 }
 
 /// The bytes of a BTF; a module's is split from the kernel's.
 pub fn btf_bytes(btf: &impl AsFd) -> Result<Vec<u8>, Errno> {
-    let size = btf_info(btf)?.btf_size;
+    let btf = btf.as_fd();
+    let size = btf_info(&btf)?.btf_size;
     let mut bytes = vec![0u8; usize::try_from(size).map_err(|_big| Errno(libc::E2BIG))?];
     let mut info = BtfInfo { btf: address_mut(&mut bytes), btf_size: size, ..BtfInfo::default() };
-    get(btf.as_fd(), &mut info)?;
+    get(btf, &mut info)?;
     Ok(bytes)
 }
 
 /// The ids of the maps a program uses.
 pub fn prog_map_ids(prog: &impl AsFd) -> Result<Vec<u32>, Errno> {
-    let n = prog_info(prog)?.nr_map_ids;
+    let prog = prog.as_fd();
+    let n = prog_info(&prog)?.nr_map_ids;
     let mut ids = vec![0u32; usize::try_from(n).unwrap_or_default()];
     let mut info = ProgInfo { nr_map_ids: n, map_ids: address_mut(&mut ids), ..ProgInfo::default() };
-    get(prog.as_fd(), &mut info)?;
+    get(prog, &mut info)?;
     Ok(ids)
 }
 
 /// A program's instructions after the verifier's rewriting, in the machine's byte order. Empty without the right to see them.
 pub fn prog_translated(prog: &impl AsFd) -> Result<Vec<u8>, Errno> {
-    let len = prog_info(prog)?.xlated_prog_len;
+    let prog = prog.as_fd();
+    let len = prog_info(&prog)?.xlated_prog_len;
     let mut insns = vec![0u8; usize::try_from(len).unwrap_or_default()];
     let mut info =
         ProgInfo { xlated_prog_len: len, xlated_prog_insns: address_mut(&mut insns), ..ProgInfo::default() };
-    get(prog.as_fd(), &mut info)?;
+    get(prog, &mut info)?;
     if info.xlated_prog_insns == 0 {
         insns.clear();
     }
@@ -286,7 +300,8 @@ pub struct ProgLines {
 
 /// Where a program's functions and source lines begin.
 pub fn prog_lines(prog: &impl AsFd) -> Result<ProgLines, Errno> {
-    let first = prog_info(prog)?;
+    let prog = prog.as_fd();
+    let first = prog_info(&prog)?;
     let room = |n: u32| usize::try_from(n).unwrap_or_default();
     let mut functions = vec![[0u32; 2]; room(first.nr_func_info)];
     let mut lines = vec![[0u32; 4]; room(first.nr_line_info)];
@@ -299,6 +314,6 @@ pub fn prog_lines(prog: &impl AsFd) -> Result<ProgLines, Errno> {
         line_info: address_mut(&mut lines),
         ..ProgInfo::default()
     };
-    get(prog.as_fd(), &mut info)?;
+    get(prog, &mut info)?;
     Ok(ProgLines { functions, lines })
 }

@@ -19,6 +19,7 @@ attr! {
         map_type: u32, key_size: u32, value_size: u32, max_entries: u32, map_flags: u32, inner_map_fd: u32, numa_node: u32,
         map_name: [u8; OBJ_NAME_LEN], map_ifindex: u32, btf_fd: u32, btf_key_type_id: u32, btf_value_type_id: u32,
         btf_vmlinux_value_type_id: u32, map_extra: u64, value_type_btf_obj_fd: u32, map_token_fd: u32,
+        excl_prog_hash: u64, excl_prog_hash_size: u32, pad: u32,
     }
     struct ElemAttr { map_fd: u32, pad: u32, key: u64, value: u64, flags: u64, }
     struct BatchAttr {
@@ -62,6 +63,8 @@ pub struct MapCreate<'a> {
     pub kernel_value_btf: Option<BorrowedFd<'a>>,
     /// A BPF token.
     pub token: Option<BorrowedFd<'a>>,
+    /// The SHA-256 of the instructions of the only program that may use it; empty: any may (kernels from 6.18).
+    pub excl_prog_hash: &'a [u8],
 }
 
 /// Makes a map.
@@ -92,6 +95,9 @@ pub fn map_create(map: &MapCreate<'_>) -> Result<OwnedFd, Errno> {
             map_extra: map.map_extra,
             value_type_btf_obj_fd: opt_fd(map.kernel_value_btf),
             map_token_fd: opt_fd(map.token),
+            excl_prog_hash: address(map.excl_prog_hash),
+            excl_prog_hash_size: count(map.excl_prog_hash)?,
+            pad: 0,
         },
     )
 }
@@ -110,8 +116,10 @@ pub struct MapShape<'m> {
 impl<'m> MapShape<'m> {
     /// Asks the kernel (`BPF_OBJ_GET_INFO_BY_FD`).
     pub fn of(map: &'m impl AsFd) -> Result<Self, Errno> {
-        let info = super::map_info(map)?;
-        Self::from_sizes(map.as_fd(), info.map_type, info.key_size, info.value_size)
+        // Once: who implements the trait may answer with another descriptor the next time.
+        let map = map.as_fd();
+        let info = super::map_info(&map)?;
+        Self::from_sizes(map, info.map_type, info.key_size, info.value_size)
     }
 
     fn from_sizes(map: BorrowedFd<'m>, map_type: u32, key_size: u32, value_size: u32) -> Result<Self, Errno> {

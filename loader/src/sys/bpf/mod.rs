@@ -5,6 +5,7 @@ mod attach;
 mod btf;
 mod ids;
 mod info;
+mod kind;
 mod link;
 mod map;
 mod pin;
@@ -29,12 +30,13 @@ pub use map::{
     Batch, MapCreate, MapFd, MapShape, map_create, map_delete, map_delete_batch, map_freeze, map_lookup,
     map_lookup_and_delete, map_lookup_batch, map_next_key, map_update, map_update_batch,
 };
-pub use pin::{obj_get, obj_pin, token_create};
+pub use pin::{make_pin_folder, obj_get, obj_pin, token_create};
 pub use prog::{
-    ProgLoad, StreamId, TestRun, TestRunResult, prog_bind_map, prog_load, prog_stream_read, prog_test_run,
+    ProgLoad, StreamId, TestRun, TestRunResult, prog_assoc_struct_ops, prog_bind_map, prog_load,
+    prog_stream_read, prog_test_run,
 };
 
-use super::errno::Errno;
+use super::{errno::Errno, fd::beyond_stdio};
 use core::ffi::c_long;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 
@@ -105,6 +107,7 @@ enum Cmd {
     ProgBindMap = 35,
     TokenCreate = 36,
     ProgStreamRead = 37,
+    ProgAssocStructOps = 38,
 }
 
 /// Makes the call. The kernel may write into `attr`.
@@ -120,7 +123,7 @@ fn call<A: Attr>(cmd: Cmd, attr: &mut A) -> Result<c_long, Errno> {
 fn call_fd<A: Attr>(cmd: Cmd, attr: &mut A) -> Result<OwnedFd, Errno> {
     let fd = RawFd::try_from(call(cmd, attr)?).map_err(|_too_large| Errno(libc::EBADF))?;
     // SAFETY: the kernel just made it for this call; nobody else has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    beyond_stdio(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// Makes a call that only succeeds or fails.

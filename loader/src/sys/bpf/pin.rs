@@ -4,9 +4,11 @@ use super::{Cmd, address, attr, call_done, call_fd, fd};
 use crate::sys::Errno;
 use alloc::ffi::CString;
 use std::{
+    fs::DirBuilder,
+    io::ErrorKind,
     os::{
         fd::{AsFd, OwnedFd},
-        unix::ffi::OsStrExt as _,
+        unix::{ffi::OsStrExt as _, fs::DirBuilderExt as _},
     },
     path::Path,
 };
@@ -26,6 +28,15 @@ pub fn obj_pin(object: impl AsFd, path: &Path) -> Result<(), Errno> {
     let attr =
         PinAttr { pathname: address(path.as_bytes_with_nul()), bpf_fd: fd(object.as_fd()), file_flags: 0 };
     call_done(Cmd::ObjPin, &mut { attr })
+}
+
+/// Makes a folder for pins, for its owner only; whether it was missing.
+pub fn make_pin_folder(path: &Path) -> Result<bool, Errno> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(false),
+        Err(e) => Err(Errno::of(&e)),
+    }
 }
 
 /// Opens what is pinned; `flags` are 0, `BPF_F_RDONLY` or `BPF_F_WRONLY`.

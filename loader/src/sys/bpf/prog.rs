@@ -1,11 +1,19 @@
 //! Programs: loading, test runs, what they print.
 
 use super::{
-    Cmd, OBJ_NAME_LEN, address, address_mut, attr, call, call_done, call_fd, count, fd, object_name, opt_fd,
+    Cmd, OBJ_NAME_LEN, address, address_mut, attr, call, call_done, call_fd, count, fd, info::prog_info,
+    object_name, opt_fd,
 };
 use crate::sys::Errno;
 use core::time::Duration;
+use core_relo::{
+    Endian,
+    insn::{INSN_BYTES, Insn, LD_IMM64},
+};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
+
+/// `BPF_PROG_TYPE_SYSCALL`
+const SYSCALL: u32 = 31;
 
 /// `BPF_F_TOKEN_FD` of `prog_flags`.
 const TOKEN: u32 = 1 << 16;
@@ -23,6 +31,7 @@ attr! {
         ctx_size_in: u32, ctx_size_out: u32, ctx_in: u64, ctx_out: u64, flags: u32, cpu: u32, batch_size: u32, pad: u32,
     }
     struct BindAttr { prog_fd: u32, map_fd: u32, flags: u32, }
+    struct AssocAttr { map_fd: u32, prog_fd: u32, flags: u32, }
     struct StreamAttr { buf: u64, buf_len: u32, stream_id: u32, prog_fd: u32, pad: u32, }
 }
 
@@ -80,6 +89,11 @@ pub fn prog_load(load: &ProgLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> 
     if !load.insns.len().is_multiple_of(8) {
         return Err(Errno(libc::EINVAL));
     }
+    if !load.fd_array.is_empty()
+        && !indices(load.insns).all(|at| at.is_some_and(|at| at < load.fd_array.len()))
+    {
+        return Err(Errno(libc::EINVAL));
+    }
     // The kernel reads the license up to a NUL.
     let mut license = load.license.to_vec();
     license.push(0);
@@ -112,10 +126,36 @@ pub fn prog_load(load: &ProgLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> 
     call_fd(Cmd::ProgLoad, &mut attr)
 }
 
+/// The places in the array of descriptors that instructions refer to, which the kernel is not told the length of; `None` is
+/// one that cannot be.
+fn indices(insns: &[u8]) -> impl Iterator<Item = Option<usize>> {
+    const CALL: u8 = 0x85;
+    const KFUNC: u8 = 2;
+    const MAP_BY_PLACE: u8 = 5;
+    const MAP_VALUE_BY_PLACE: u8 = 6;
+    let place = |raw: [u8; INSN_BYTES]| {
+        let insn = Insn::decode(Endian::native(), raw);
+        match (insn.code, insn.src) {
+            (LD_IMM64, MAP_BY_PLACE | MAP_VALUE_BY_PLACE) => Some(usize::try_from(insn.imm).ok()),
+            // Place 0 is the kernel itself: the array is not read.
+            (CALL, KFUNC) if insn.off != 0 => Some(usize::try_from(insn.off).ok()),
+            _ => None,
+        }
+    };
+    insns.chunks(INSN_BYTES).filter_map(move |raw| place(raw.try_into().ok()?))
+}
+
 /// Lets a program keep a map that its instructions do not mention (`BPF_PROG_BIND_MAP`).
 pub fn prog_bind_map(prog: impl AsFd, map: impl AsFd) -> Result<(), Errno> {
     let attr = BindAttr { prog_fd: fd(prog.as_fd()), map_fd: fd(map.as_fd()), flags: 0 };
     call_done(Cmd::ProgBindMap, &mut { attr })
+}
+
+/// Lets a program's kfuncs find a struct_ops map (`BPF_PROG_ASSOC_STRUCT_OPS`, kernels from 7.0; libbpf:
+/// `bpf_program__assoc_struct_ops`). Programs of the map itself are associated with it anyway.
+pub fn prog_assoc_struct_ops(prog: impl AsFd, map: impl AsFd) -> Result<(), Errno> {
+    let (prog, map) = (prog.as_fd(), map.as_fd());
+    call_done(Cmd::ProgAssocStructOps, &mut AssocAttr { map_fd: fd(map), prog_fd: fd(prog), flags: 0 })
 }
 
 /// A test run of a program (`BPF_PROG_TEST_RUN`).
@@ -126,9 +166,9 @@ pub struct TestRun<'a> {
     pub data_in: &'a [u8],
     /// Room for the data after the run.
     pub data_out: &'a mut [u8],
-    /// The context. A program of type `syscall` writes to it: `ctx_out` is not for those.
-    pub ctx_in: &'a mut [u8],
-    /// Room for the context after the run, for all other types.
+    /// The context.
+    pub ctx_in: &'a [u8],
+    /// Room for the context after the run. Programs of type syscall write in place; theirs is put here, too, as far as it fits.
     pub ctx_out: &'a mut [u8],
     /// How often; 0 counts as once. Not all types take it.
     pub repeat: u32,
@@ -158,17 +198,22 @@ pub struct TestRunResult {
 
 /// Runs a program.
 pub fn prog_test_run(prog: impl AsFd, run: &mut TestRun<'_>) -> Result<TestRunResult, Errno> {
+    let prog = prog.as_fd();
+    // Of some types the kernel writes the context back to where it was.
+    let mut context = run.ctx_in.to_vec();
+    let in_place = !run.ctx_out.is_empty() && prog_info(&prog)?.prog_type == SYSCALL;
+    let ctx_out: &mut [u8] = if in_place { &mut [] } else { run.ctx_out };
     let mut attr = TestAttr {
-        prog_fd: fd(prog.as_fd()),
+        prog_fd: fd(prog),
         data_size_in: count(run.data_in)?,
         data_size_out: count(run.data_out)?,
         data_in: address(run.data_in),
         data_out: address_mut(run.data_out),
         repeat: run.repeat,
-        ctx_size_in: count(run.ctx_in)?,
-        ctx_size_out: count(run.ctx_out)?,
-        ctx_in: address_mut(run.ctx_in),
-        ctx_out: address_mut(run.ctx_out),
+        ctx_size_in: count(&context)?,
+        ctx_size_out: count(ctx_out)?,
+        ctx_in: address_mut(&mut context),
+        ctx_out: address_mut(ctx_out),
         flags: run.flags,
         cpu: run.cpu,
         batch_size: run.batch_size,
@@ -179,6 +224,10 @@ pub fn prog_test_run(prog: impl AsFd, run: &mut TestRun<'_>) -> Result<TestRunRe
         Err(Errno(libc::ENOSPC)) if !run.data_out.is_empty() => true,
         Err(e) => return Err(e),
     };
+    if in_place {
+        run.ctx_out.iter_mut().zip(&context).for_each(|(to, from)| *to = *from);
+        attr.ctx_size_out = attr.ctx_size_in;
+    }
     Ok(TestRunResult {
         retval: attr.retval,
         duration: Duration::from_nanos(attr.duration.into()),
@@ -209,4 +258,58 @@ pub fn prog_stream_read(prog: impl AsFd, stream: StreamId, into: &mut [u8]) -> R
     };
     let n = call(Cmd::ProgStreamRead, &mut attr)?;
     usize::try_from(n).map_err(|_negative| Errno(libc::EIO))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(insns: &[Insn]) -> Vec<u8> {
+        insns.iter().flat_map(|i| i.encode(Endian::native())).collect()
+    }
+
+    #[test]
+    fn an_instruction_beyond_the_array_of_descriptors_is_refused_before_the_kernel_reads_there() {
+        let of = |code, src, off, imm| Insn { code, dst: 1, src, off, imm };
+        let all = code(&[
+            of(LD_IMM64, 5, 0, 2),
+            Insn::default(),
+            of(LD_IMM64, 6, 0, -1),
+            Insn::default(),
+            of(LD_IMM64, 1, 0, 99),
+            Insn::default(),
+            of(0x85, 2, 3, 77),
+            of(0x85, 2, 0, 77),
+            of(0x85, 2, -1, 77),
+            of(0x85, 0, 9, 77),
+        ]);
+        assert_eq!(indices(&all).collect::<Vec<_>>(), [Some(2), None, Some(3), None]);
+
+        let Some(map) = crate::live::map(crate::object::MapType::Array, 4, 4, 1) else { return };
+        let load = |place| {
+            let insns = code(&[
+                of(LD_IMM64, 5, 0, place),
+                Insn::default(),
+                Insn { code: 0xb7, ..Insn::default() },
+                Insn { code: 0x95, ..Insn::default() },
+            ]);
+            let fd_array = &[map.as_fd().as_raw_fd()];
+            prog_load(
+                &ProgLoad { prog_type: 1, insns: &insns, license: b"GPL", fd_array, ..Default::default() },
+                &mut [],
+            )
+        };
+        assert_eq!(load(1).unwrap_err(), Errno(libc::EINVAL));
+        match load(0) {
+            Ok(_program) => {}
+            Err(e) => println!("SKIP: {e}"),
+        }
+    }
+
+    #[test]
+    fn what_is_no_struct_ops_map_is_not_associated() {
+        let Some(map) = crate::live::map(crate::object::MapType::Array, 4, 4, 1) else { return };
+        // Older kernels do not know the command, newer ones look at the map.
+        assert_eq!(prog_assoc_struct_ops(&map, &map), Err(Errno(libc::EINVAL)));
+    }
 }

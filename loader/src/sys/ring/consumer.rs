@@ -66,8 +66,10 @@ impl KernelRing {
         self.release();
         let Some((at, len)) = self.find()? else { return Ok(None) };
         // SAFETY: the record lies between the positions of reader and writer and is not busy, so the kernel is done with it
-        // and does not write there until the reader's position moves on. Only `release` moves it (one reader in this
-        // process, see `Claim`), and needs `self` mutably, so not while the slice lives. No process can map it writable.
+        // and does not write there until the reader's position moves on. Here only `release` moves it (one reader in this
+        // process, see `Claim`), and needs `self` mutably, so not while the slice lives. No process can map the records
+        // writable. Assumed, as nothing can enforce it: no other process that has this map moves the position, which it
+        // could by reading the ring or by writing to the reader's page. `RingBuffer` asks its callers for that.
         Ok(unsafe { self.writer.bytes(at, len) })
     }
 

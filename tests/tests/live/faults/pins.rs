@@ -55,7 +55,20 @@ fn a_folder_that_is_no_bpffs_or_not_there() {
     refused(&folder, 1, &["below a mounted bpffs", "mount -t bpf"]);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     fs::remove_dir(&folder).unwrap();
-    refused(&folder, 1, &["ENOENT", "do its folders exist", "mount -t bpf"]);
+    refused(&folder, 1, &["below a mounted bpffs", "mount -t bpf"]);
+    assert!(!folder.exists(), "made for the pin, and left");
+    refused(&folder.join("deeper"), 1, &["ENOENT", "do its folders exist", "mount -t bpf"]);
+}
+
+#[test]
+fn the_last_folder_of_a_pin_is_made_and_goes_with_it() {
+    let Some(_live) = live("faults::the_last_folder_of_a_pin_is_made_and_goes_with_it", &[]) else { return };
+    let bpffs = Bpffs::new();
+    let folder = bpffs.path().join("app");
+    let mut loaded = load("pinned", &folder, 1).unwrap();
+    assert!(folder.join("core_relo_live").exists());
+    loaded.unpin_maps();
+    assert!(!folder.exists());
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn a_program_interrupted_by_a_signal_is_loaded_again() {
     let times =
         |n| Refusing::new(&fake, move |ask, nth| (ask == Ask::ProgLoad && nth < n).then(|| errno(E::AGAIN)));
     let three = times(3);
-    load::load(&plan, &three).unwrap();
+    drop(load::load(&plan, &three).unwrap());
     assert_eq!(three.details(Ask::ProgLoad), ["log 0"; 4], "no log is asked for, as nothing was refused");
     // Libbpf's five times; then five to hear why.
     let always = times(usize::MAX);
@@ -56,7 +56,7 @@ fn a_log_asked_for_is_asked_for_at_once() {
     let mut plan = plan("globals");
     plan.programs[0].log_level = 2;
     let kernel = Refusing::new(&fake, |_, _| None);
-    load::load(&plan, &kernel).unwrap();
+    drop(load::load(&plan, &kernel).unwrap());
     assert_eq!(kernel.details(Ask::ProgLoad)[0], "log 65536");
 }
 
@@ -66,7 +66,7 @@ fn a_map_whose_types_the_kernel_refuses_is_made_without() {
     let plan = plan("pinned");
     let refusing =
         Refusing::new(&fake, |ask, nth| (ask == Ask::MapCreate && nth == 0).then(|| errno(E::INVAL)));
-    load::load(&plan, &refusing).unwrap();
+    drop(load::load(&plan, &refusing).unwrap());
     let created = refusing.details(Ask::MapCreate);
     assert_eq!(created[..2], ["core_relo_live with types", "core_relo_live"], "{created:?}");
     fake.pins.borrow_mut().clear();
@@ -91,7 +91,7 @@ fn types_the_kernel_refuses_are_left_out_unless_struct_ops_needs_them() {
     let fake = Fake::new();
     let refuse = |ask, _| (ask == Ask::BtfLoad).then(|| errno(E::INVAL));
     let without = Refusing::new(&fake, refuse);
-    load::load(&plan("globals"), &without).unwrap();
+    drop(load::load(&plan("globals"), &without).unwrap());
     assert_eq!(without.details(Ask::BtfLoad).len(), 2, "once, and once more to hear why");
     assert!(without.details(Ask::MapCreate).iter().all(|map| !map.ends_with(" with types")));
     let mut needs = plan("globals");
@@ -108,7 +108,7 @@ fn the_limit_on_locked_memory_is_raised_only_where_the_kernel_counts_by_it() {
         let plan = offline(&object("globals"), "globals", features).unwrap();
         // That it cannot be raised does not matter: it may be high enough.
         let kernel = Refusing::new(&fake, |ask, _| (ask == Ask::Memlock).then(|| errno(E::PERM)));
-        load::load(&plan, &kernel).unwrap();
+        drop(load::load(&plan, &kernel).unwrap());
         assert_eq!(kernel.details(Ask::Memlock).len(), times);
     }
 }

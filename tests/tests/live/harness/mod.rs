@@ -12,6 +12,7 @@
 
 mod census;
 mod cgroup;
+mod loading;
 mod need;
 mod netlink;
 mod netns;
@@ -20,7 +21,9 @@ mod pins;
 
 pub use census::Census;
 pub use cgroup::Cgroup;
+pub use loading::{hits, load, load_with, run, run_with};
 pub use need::{Need, in_vm, kernel_version};
+pub use netlink::Route;
 pub use netns::{Netns, Veth};
 pub use objects::{names, object};
 pub use pins::Bpffs;

@@ -1,12 +1,21 @@
 //! What a test needs of the kernel it runs on. Each need is looked for without the loader's help, so that what the loader gets
 //! wrong is never taken for a reason to skip.
 
-use core_relo::btf::Kind;
+use core_relo::btf::{Btf, Kind, Type};
 use core_relo_loader::{
     sys::{self, Errno, ProgLoad},
     target,
 };
-use std::{env, fs, path::Path, sync::OnceLock};
+use rustix::{
+    mount::{MountFlags, MountPropagationFlags, mount, mount_change},
+    thread::{UnshareFlags, unshare_unsafe},
+};
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    path::Path,
+    sync::{Mutex, OnceLock, PoisonError},
+};
 
 use super::netns::{Netns, Veth};
 
@@ -29,12 +38,23 @@ pub enum Need {
     Kprobes,
     /// Probes in programs.
     Uprobes,
-    /// tracefs, mounted.
+    /// tracefs, mounted: where it is not, this thread gets it in a mount namespace of its own.
     Tracefs,
     /// cgroup2, mounted.
     Cgroup,
     /// Pairs of virtual interfaces.
     Veth,
+    /// A function in the kernel's types. Needs [`Need::Btf`].
+    Function(&'static str),
+    /// An enumerator in the kernel's types, by which a kind of map, link or attachment is known.
+    Enumerator(&'static str),
+    /// A variable in the kernel's types, whose address the kernel tells.
+    Variable(&'static str),
+    /// The kernel's configuration, where it can be read.
+    Configuration,
+    /// Memory that programs can take wherever they are: from 6.18 on the kernel needs cmpxchg16b for that, which `cargo xtask vm`'s
+    /// emulated processor lacks.
+    MemoryAnywhere,
 }
 
 /// Where a program's kind and place of attachment are numbers, they are these.
@@ -67,13 +87,25 @@ impl Need {
             }
             Self::Kprobes => exists("/sys/bus/event_source/devices/kprobe"),
             Self::Uprobes => exists("/sys/bus/event_source/devices/uprobe"),
-            Self::Tracefs => {
-                exists("/sys/kernel/tracing/events").or_else(|_| exists("/sys/kernel/debug/tracing/events"))
-            }
+            Self::Tracefs => tracefs(),
             Self::Cgroup => {
                 super::cgroup::mount().map(drop).ok_or_else(|| "cgroup2 is not mounted".to_owned())
             }
             Self::Veth => veth().clone(),
+            Self::Function(name) => {
+                in_btf(name, "function", |btf| btf.find(name.as_bytes(), Kind::Func).is_some())
+            }
+            Self::Enumerator(name) => in_btf(name, "enumerator", |btf| has_enumerator(btf, name.as_bytes())),
+            Self::Variable(name) => {
+                in_btf(name, "variable", |btf| btf.find(name.as_bytes(), Kind::Var).is_some())?;
+                let symbols = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+                let listed = symbols.lines().any(|line| line.split_ascii_whitespace().nth(2) == Some(name));
+                met(listed, &format!("this kernel tells no address of `{name}`"))
+            }
+            Self::MemoryAnywhere => memory_anywhere(),
+            Self::Configuration => {
+                exists("/proc/config.gz").or_else(|_| exists(&format!("/boot/config-{}", release())))
+            }
         }
     }
 }
@@ -102,9 +134,54 @@ fn exists(path: &str) -> Result<(), String> {
     met(Path::new(path).exists(), &format!("this kernel has no {path}"))
 }
 
+fn tracefs() -> Result<(), String> {
+    const PLACE: &str = "/sys/kernel/tracing";
+    let there = || exists(&format!("{PLACE}/events")).or_else(|_| exists("/sys/kernel/debug/tracing/events"));
+    if there().is_ok() {
+        return Ok(());
+    }
+    // Not for all of the machine: others go by what is mounted, too.
+    let mounted = own_mounts().and_then(|()| mount("tracefs", PLACE, "tracefs", MountFlags::empty(), None));
+    mounted.map_err(|e| format!("{PLACE} is not mounted, and cannot be: {e}")).and_then(|()| there())
+}
+
+/// Has this thread leave the mounts of others alone.
+fn own_mounts() -> rustix::io::Result<()> {
+    // SAFETY: of all that threads share only the mounts and the working directory are left; descriptors stay in common.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
+    mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)
+}
+
+fn memory_anywhere() -> Result<(), String> {
+    let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let has_cx16 = processor.split_ascii_whitespace().any(|flag| flag == "cx16");
+    met(
+        has_cx16 || !cfg!(target_arch = "x86_64") || kernel_version() < (6, 18),
+        "this processor has no cmpxchg16b, without which the kernel's kmalloc_nolock gives nothing",
+    )
+}
+
 fn bpf() -> Result<(), Errno> {
     let load = ProgLoad { prog_type: SOCKET_FILTER, insns: &NOTHING, license: b"GPL", ..ProgLoad::default() };
     sys::prog_load(&load, &mut []).map(drop)
+}
+
+/// Whether the kernel's types have something; found once, since it is much to read.
+fn in_btf(name: &'static str, what: &str, find: impl FnOnce(&Btf<'_>) -> bool) -> Result<(), String> {
+    static FOUND: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
+    Need::Btf.is_met()?;
+    let what = format!("{what} `{name}`");
+    let mut known = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    if !known.contains_key(&what) {
+        let btf = target::kernel().and_then(|file| file.parse(None)).map_err(|e| e.to_string())?;
+        known.insert(what.clone(), find(&btf));
+    }
+    met(known[&what], &format!("the types of this kernel have no {what}"))
+}
+
+fn has_enumerator(btf: &Btf<'_>, name: &[u8]) -> bool {
+    let enums = btf.types().filter(|ty| matches!(ty.kind(), Kind::Enum | Kind::Enum64));
+    enums.flat_map(Type::variants).any(|variant| variant.name.as_bytes() == name)
 }
 
 fn tracing() -> &'static Result<(), String> {

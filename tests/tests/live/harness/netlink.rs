@@ -40,9 +40,22 @@ impl Route {
         attribute(&mut far, IFLA_NET_NS_FD, &peer_netns.to_ne_bytes());
         let mut data = Vec::new();
         attribute(&mut data, VETH_INFO_PEER, &far);
+        self.make("veth", name, &data)
+    }
+
+    /// Makes a pair of interfaces of a kind whose peer is named as that of a veth is, both here.
+    pub fn pair(&self, kind: &str, name: &str, peer: &str) -> io::Result<()> {
+        let mut far = link(0, 0);
+        attribute(&mut far, IFLA_IFNAME, &text(peer));
+        let mut data = Vec::new();
+        attribute(&mut data, VETH_INFO_PEER, &far);
+        self.make(kind, name, &data)
+    }
+
+    fn make(&self, kind: &str, name: &str, data: &[u8]) -> io::Result<()> {
         let mut info = Vec::new();
-        attribute(&mut info, IFLA_INFO_KIND, b"veth");
-        attribute(&mut info, IFLA_INFO_DATA, &data);
+        attribute(&mut info, IFLA_INFO_KIND, kind.as_bytes());
+        attribute(&mut info, IFLA_INFO_DATA, data);
         let mut message = link(0, 0);
         attribute(&mut message, IFLA_IFNAME, &text(name));
         attribute(&mut message, IFLA_LINKINFO, &info);

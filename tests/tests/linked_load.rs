@@ -1,0 +1,209 @@
+//! What is linked here does in the running kernel what bpftool's linked object does: the same programs, loaded by libbpf and
+//! by this loader.
+
+#[cfg(not(all(feature = "libbpf", target_os = "linux")))]
+#[test]
+fn linked_objects_load_as_bpftools() {
+    core_relo_tests::skip::skip("linked_load", "built without libbpf (cargo xtask test builds with it)");
+}
+
+#[cfg(all(feature = "libbpf", target_os = "linux"))]
+mod with_libbpf {
+    use core_relo::Endian;
+    use core_relo_loader::{Loader, object::Object, static_link::Linker, sys::prog_info};
+    use core_relo_tests::{artifacts, judge, skip::skip};
+    use std::{
+        collections::BTreeMap,
+        env,
+        ffi::OsString,
+        fs,
+        os::fd::AsFd as _,
+        path::{Path, PathBuf},
+        process::{self, Command},
+    };
+
+    /// Names of programs, with their length after the verifier where they are loaded.
+    type Programs = Vec<(String, Option<u32>)>;
+
+    #[derive(Default)]
+    struct Counts {
+        loaded: usize,
+        /// Linked objects that are bpftool's byte for byte.
+        identical: usize,
+        /// The kernel takes them from nobody.
+        refused: usize,
+        /// libbpf opens or loads what is linked here and not what bpftool links: see ARCHITECTURE.md.
+        mended: Vec<String>,
+        wrong: Vec<String>,
+    }
+
+    #[test]
+    fn linked_objects_load_as_bpftools() {
+        let bpftool = Bpftool::find();
+        if bpftool.is_none() {
+            skip("linked_load", "no bpftool (BPFTOOL=path): libbpf's linker within this test stands for it");
+        }
+        let mut counts = Counts::default();
+        for paths in programs_of_several_files().into_values().chain(neighbours()) {
+            judge_files(&mut counts, bpftool.as_ref(), &paths);
+            judge_files(&mut counts, bpftool.as_ref(), &paths.iter().rev().cloned().collect::<Vec<_>>());
+        }
+        let Counts { loaded, identical, refused, mended, wrong } = counts;
+        println!(
+            "{loaded} linked objects load with the same programs, {identical} are bpftool's very bytes; {refused} load in no way"
+        );
+        mended.iter().for_each(|what| println!("in libbpf's hands only what is linked here: {what}"));
+        wrong.iter().take(20).for_each(|what| println!("{what}"));
+        if loaded == 0 {
+            skip("linked_load", "libbpf loads nothing here (it takes root)");
+        }
+        assert!(wrong.is_empty());
+    }
+
+    fn judge_files(counts: &mut Counts, bpftool: Option<&Bpftool>, paths: &[PathBuf]) {
+        let files: Vec<_> = paths.iter().map(|path| fs::read(path).unwrap()).collect();
+        let name = paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" + ");
+        let linked = files.iter().try_fold(Linker::new(), |linker, bytes| linker.add("in", bytes));
+        let Ok(ours) = linked.and_then(Linker::finish) else { return };
+        let slices: Vec<_> = files.iter().map(Vec::as_slice).collect();
+        let (theirs, _) = judge::logged(|| match bpftool {
+            Some(bpftool) => bpftool.link(paths),
+            None => judge::link(&slices).ok(),
+        });
+        let by_us = load(&ours);
+        let (by_libbpf, log) = judge::logged(|| load_by_libbpf(&ours));
+        let (by_us, by_libbpf) = match (by_us, by_libbpf) {
+            (Ok(us), Ok(libbpf)) => (us, libbpf),
+            (Err(_), Err(_)) => {
+                counts.refused += 1;
+                return;
+            }
+            (Err(error), Ok(_)) => {
+                return counts.wrong.push(format!("{name}: only libbpf loads it: {error}"));
+            }
+            (Ok(_), Err(errno)) => {
+                let last = log.lines().last().unwrap_or_default();
+                return counts.wrong.push(format!("{name}: libbpf does not load it: {errno} {last}"));
+            }
+        };
+        let mut all = vec![("linked and loaded here", by_us)];
+        match theirs {
+            Some(theirs) if theirs == ours => counts.identical += 1,
+            Some(theirs) => match judge::logged(|| load_by_libbpf(&theirs)) {
+                (Ok(programs), _) => {
+                    all.push(("linked by bpftool, loaded by libbpf", programs));
+                    match load(&theirs) {
+                        Ok(programs) => all.push(("linked by bpftool, loaded here", programs)),
+                        Err(error) => {
+                            counts.wrong.push(format!("{name}: bpftool's is refused here: {error}"))
+                        }
+                    }
+                }
+                (Err(errno), log) => {
+                    let last = log.lines().last().unwrap_or_default();
+                    counts.mended.push(format!("{name}: errno {errno}: {last}"));
+                }
+            },
+            // An old bpftool.
+            None => counts.mended.push(format!("{name}: bpftool does not link it")),
+        }
+        for (what, programs) in all {
+            if programs != by_libbpf {
+                let text =
+                    format!("{name}: {what}: {programs:?}; linked here, loaded by libbpf: {by_libbpf:?}");
+                counts.wrong.push(text);
+            }
+        }
+        counts.loaded += 1;
+    }
+
+    fn load_by_libbpf(bytes: &[u8]) -> Result<Programs, i32> {
+        let opened = judge::open(bytes)?;
+        opened.load()?;
+        Ok(sorted(opened.programs()))
+    }
+
+    fn load(bytes: &[u8]) -> Result<Programs, String> {
+        let object = Object::parse(bytes).map_err(|e| e.to_string())?;
+        let mut loader = Loader::new(&object).name("linked");
+        let plan = loader.plan().map_err(|e| e.to_string())?;
+        for map in plan.maps.iter().filter(|map| map.pin.is_some()) {
+            loader.map(&map.name).pin = Some(None);
+        }
+        let loaded = loader.load().map_err(|e| e.to_string())?;
+        let names = object.programs().iter().filter(|program| !program.is_subprogram);
+        let mut programs: BTreeMap<_, _> =
+            names.map(|program| (String::from_utf8_lossy(program.name).into_owned(), None)).collect();
+        for program in loaded.programs() {
+            let info = prog_info(&program.as_fd()).map_err(|e| e.to_string())?;
+            programs.insert(program.name().to_owned(), Some(info.xlated_prog_len));
+        }
+        Ok(programs.into_iter().collect())
+    }
+
+    fn sorted(mut programs: Programs) -> Programs {
+        programs.sort();
+        programs
+    }
+
+    /// `link/calls_a.bpf.o`, `link/calls_b.bpf.o`, …: by folder and by what is before the last `_`.
+    fn programs_of_several_files() -> BTreeMap<PathBuf, Vec<PathBuf>> {
+        let mut groups: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for path in native().into_iter().filter(|path| is_in(path, "link")) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if let Some((group, _)) = name.rsplit_once('_') {
+                groups.entry(path.with_file_name(group)).or_default().push(path);
+            }
+        }
+        groups
+    }
+
+    /// Objects that have nothing to do with each other.
+    fn neighbours() -> Vec<Vec<PathBuf>> {
+        let alone: Vec<_> = native().into_iter().filter(|path| !is_in(path, "link")).collect();
+        alone.windows(2).map(<[PathBuf]>::to_vec).collect()
+    }
+
+    fn native() -> Vec<PathBuf> {
+        let is_native = |path: &PathBuf| {
+            let bytes = fs::read(path).unwrap();
+            Object::parse(&bytes).is_ok_and(|object| object.endian() == Endian::native())
+        };
+        artifacts::objects().into_iter().filter(is_native).collect()
+    }
+
+    fn is_in(path: &Path, folder: &str) -> bool {
+        path.parent().is_some_and(|parent| parent.ends_with(folder))
+    }
+
+    /// bpftool, and a folder for what it writes.
+    struct Bpftool {
+        program: OsString,
+        folder: PathBuf,
+    }
+
+    impl Bpftool {
+        /// `BPFTOOL`, or the one in `PATH`.
+        fn find() -> Option<Self> {
+            let program = env::var_os("BPFTOOL").unwrap_or_else(|| "bpftool".into());
+            let output = Command::new(&program).arg("version").output().ok()?;
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            println!("{}", text.lines().next().filter(|_| output.status.success())?);
+            let folder = env::temp_dir().join(format!("core-relo-linked-{}", process::id()));
+            fs::create_dir_all(&folder).unwrap();
+            Some(Self { program, folder })
+        }
+
+        fn link(&self, paths: &[PathBuf]) -> Option<Vec<u8>> {
+            let out = self.folder.join("linked.o");
+            let linked = Command::new(&self.program).args(["gen", "object"]).arg(&out).args(paths).output();
+            linked.unwrap().status.success().then(|| fs::read(&out).unwrap())
+        }
+    }
+
+    impl Drop for Bpftool {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.folder);
+        }
+    }
+}

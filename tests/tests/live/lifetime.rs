@@ -1,0 +1,208 @@
+//! What outlives what: pins, links that are pinned, maps shared by objects, and many programs on one reading of the kernel's
+//! types.
+
+use super::harness::{Bpffs, Need, hits, live, load, load_with, object, run};
+use core_relo_loader::{
+    Loader,
+    attach::{AttachError, Link},
+    load::LoadError,
+    load_plan::Host,
+    maps::Array,
+    object::Object,
+    sys,
+};
+use std::{
+    os::{fd::AsFd as _, unix::process::parent_id},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+fn only(map: impl AsRef<std::path::Path>) -> u64 {
+    let map = sys::MapFd::new(sys::obj_get(map.as_ref(), 0).unwrap()).unwrap();
+    Array::<u64>::new(map).unwrap().get(0).unwrap().unwrap()
+}
+
+#[test]
+fn a_map_pinned_by_name_is_found_again() {
+    let Some(_live) = live("lifetime::a_map_pinned_by_name_is_found_again", &[]) else { return };
+    let bpffs = Bpffs::new();
+    let root = bpffs.path().to_path_buf();
+    let pin = root.join("core_relo_live");
+    let pinned = || load_with("pinned", |loader| loader.settings().pin_root.clone_from(&root));
+    let first = pinned();
+    assert!(!first.map("core_relo_live").unwrap().is_reused());
+    run(&first, "count");
+    drop(first);
+    assert_eq!(only(&pin), 1);
+    let mut second = pinned();
+    assert!(second.map("core_relo_live").unwrap().is_reused());
+    run(&second, "count");
+    // Counted in the map that was there, while the variables are new.
+    assert_eq!((only(&pin), hits(&second)), (2, 1));
+    // A pin it found is not its own to remove.
+    second.unpin_maps();
+    assert!(pin.exists());
+    drop(second);
+    // A map of another shape is not taken for it.
+    std::fs::remove_file(&pin).unwrap();
+    let bytes = object("pinned");
+    let object = Object::parse(&bytes).unwrap();
+    let mut wider = Loader::new(&object).name("wider");
+    wider.settings().pin_root.clone_from(&root);
+    wider.map("core_relo_live").max_entries = Some(5);
+    let mut wider = wider.load().unwrap();
+    let bytes = super::harness::object("pinned");
+    let object = Object::parse(&bytes).unwrap();
+    let mut narrow = Loader::new(&object).name("narrow");
+    narrow.settings().pin_root.clone_from(&root);
+    let refused = narrow.load().unwrap_err();
+    let LoadError::PinnedOther { map, expected, found, .. } = &refused else { panic!("{refused}") };
+    assert_eq!((map.as_str(), *expected, *found), ("core_relo_live", 1, 5));
+    wider.unpin_maps();
+    assert!(!pin.exists());
+}
+
+#[test]
+fn a_map_is_pinned_where_it_is_said() {
+    let Some(_live) = live("lifetime::a_map_is_pinned_where_it_is_said", &[]) else { return };
+    let bpffs = Bpffs::new();
+    let pin = bpffs.path().join("elsewhere");
+    let loaded = load_with("pinned", |loader| loader.map("core_relo_live").pin = Some(Some(pin.clone())));
+    run(&loaded, "count");
+    assert_eq!(only(&pin), 1);
+    drop(loaded);
+    let unpinned = load_with("pinned", |loader| loader.map("core_relo_live").pin = Some(None));
+    run(&unpinned, "count");
+    assert_eq!(only(&pin), 1);
+}
+
+#[test]
+fn a_failed_load_leaves_no_pin() {
+    let Some(_live) = live("lifetime::a_failed_load_leaves_no_pin", &[]) else { return };
+    let bpffs = Bpffs::new();
+    let bytes = object("pinned");
+    let object = Object::parse(&bytes).unwrap();
+    let mut loader = Loader::new(&object).name("pinned");
+    let pins = || std::fs::read_dir(bpffs.path()).unwrap().count();
+    // The kernel has put its own iterators there.
+    let before = pins();
+    loader.map("core_relo_live").pin = Some(Some(bpffs.path().join("mine")));
+    let mut plan = loader.plan().unwrap();
+    // An instruction that no kernel knows.
+    plan.programs[0].insns[0..8].fill(0xff);
+    let refused = loader.carry_out(&plan).unwrap_err();
+    assert!(matches!(refused, LoadError::Program { .. }), "{refused}");
+    assert_eq!(pins(), before);
+}
+
+#[test]
+fn a_pinned_link_outlives_its_holder() {
+    let Some(_live) = live("lifetime::a_pinned_link_outlives_its_holder", &[]) else { return };
+    let bpffs = Bpffs::new();
+    let path = bpffs.path().join("link");
+    let loaded = load("raw_tp");
+    let mut link = loaded.attach("enter").unwrap();
+    match link.pin(&path) {
+        Ok(()) => {}
+        // Raw tracepoints are links of the kernel's everywhere.
+        Err(why) => panic!("{why}"),
+    }
+    assert_eq!(link.pin_path(), Some(path.as_path()));
+    drop(link);
+    let fires = || {
+        let before = hits(&loaded);
+        let _parent = parent_id();
+        hits(&loaded) > before
+    };
+    assert!(fires(), "the pin does not keep it attached");
+    let mut again = Link::open(&path).unwrap();
+    assert!(sys::link_info(&again.fd().unwrap()).unwrap().prog_id > 0);
+    again.unpin().unwrap();
+    assert!(fires());
+    again.detach().unwrap();
+    // A pin's share in it is given back after a grace period.
+    let begun = Instant::now();
+    while fires() {
+        assert!(begun.elapsed() < Duration::from_secs(10), "it stays attached");
+    }
+    assert!(matches!(Link::open(&path), Err(AttachError::Pin { .. })));
+}
+
+#[test]
+fn what_is_no_link_is_not_pinned() {
+    let Some(_live) = live("lifetime::what_is_no_link_is_not_pinned", &[Need::Veth]) else { return };
+    let bpffs = Bpffs::new();
+    let (veth, loaded) = (super::harness::Veth::new(), load("xdp"));
+    let program = loaded.program("count").unwrap().as_fd();
+    let (mode, over) = (Default::default(), Default::default());
+    let attached =
+        veth.near.inside(|| core_relo_loader::attach::xdp_netlink(program, veth.near_index, mode, over));
+    let mut link = attached.unwrap();
+    assert!(matches!(link.pin(bpffs.path().join("xdp")), Err(AttachError::NotALink { .. })));
+    link.detach().unwrap();
+}
+
+#[test]
+fn two_objects_share_a_map() {
+    let Some(_live) = live("lifetime::two_objects_share_a_map", &[]) else { return };
+    let first = load("maps");
+    let shared = Arc::new(first.map("hash").unwrap().fd().unwrap().try_clone_to_owned().unwrap());
+    let second = load_with("maps", |loader| loader.map("hash").reuse = Some(shared));
+    assert!(second.map("hash").unwrap().is_reused() && !second.map("array").unwrap().is_reused());
+    run(&first, "touch");
+    run(&first, "touch");
+    let theirs =
+        core_relo_loader::maps::HashMap::<u32, u64>::new(second.handle_of_map("hash").unwrap()).unwrap();
+    assert_eq!(theirs.get(&1).unwrap(), Some(2));
+    drop(first);
+    run(&second, "touch");
+    assert_eq!(theirs.get(&1).unwrap(), Some(1));
+}
+
+#[test]
+fn many_objects_go_by_one_reading_of_the_kernels_types() {
+    let test = "lifetime::many_objects_go_by_one_reading_of_the_kernels_types";
+    let Some(_live) = live(test, &[Need::Btf]) else { return };
+    let host = Host::running();
+    let bytes = ["core", "tp_btf", "iter_task"].map(object);
+    let objects = bytes.each_ref().map(|bytes| Object::parse(bytes).unwrap());
+    let loaded: Vec<_> = objects
+        .iter()
+        .map(|object| {
+            let mut loader = Loader::on(object, host.clone());
+            loader.set_global("only_pid", &std::process::id()).unwrap();
+            assert!(Arc::ptr_eq(&loader.host().types, &host.types));
+            loader.load().unwrap()
+        })
+        .collect();
+    let links: Vec<_> = loaded.iter().flat_map(|loaded| loaded.attach_all().unwrap()).collect();
+    let _parent = parent_id();
+    assert!(hits(&loaded[0]) > 0 && hits(&loaded[1]) > 0 && links.len() == 4, "{links:?}");
+}
+
+#[test]
+fn a_program_is_left_out() {
+    let Some(_live) = live("lifetime::a_program_is_left_out", &[]) else { return };
+    let loaded = load_with("ringbuf", |loader| loader.program("discard").autoload = Some(false));
+    assert_eq!(loaded.programs().len(), 2);
+    assert!(loaded.program("discard").is_none());
+    let loaded = load_with("ringbuf", |loader| loader.only(["output"]));
+    assert_eq!(loaded.programs().iter().map(|p| p.name()).collect::<Vec<_>>(), ["output"]);
+}
+
+#[test]
+fn the_kernel_knows_what_was_loaded() {
+    let Some(_live) = live("lifetime::the_kernel_knows_what_was_loaded", &[Need::Btf]) else { return };
+    let loaded = load("core");
+    let info = sys::prog_info(loaded.program("enter").unwrap()).unwrap();
+    assert_eq!(info.name(), "enter");
+    let btf = loaded.btf().unwrap();
+    let id = sys::btf_info(&btf).unwrap().id;
+    assert_eq!(info.btf_id, id);
+    let map = loaded.map(".bss").unwrap().handle().unwrap();
+    assert_eq!(
+        sys::prog_map_ids(loaded.program("enter").unwrap()).unwrap(),
+        [sys::map_info(&map).unwrap().id]
+    );
+    assert!(!sys::btf_bytes(&btf).unwrap().is_empty());
+}

@@ -1,0 +1,326 @@
+//! Programs on interfaces and network namespaces. Each test has two namespaces of its own, joined by a pair of interfaces.
+
+use super::harness::{Need, Netns, Route, Veth, hits, live, load, load_with};
+use core_relo_loader::{
+    attach::{self, Link, NetfilterHook, Placement, TcHook, TcOptions, TcPoint, XdpMode, XdpOver},
+    load::Loaded,
+    maps::SockMap,
+    object::AttachType,
+    sys::{self, TestRun},
+};
+use std::{
+    io::Read as _,
+    net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket},
+    os::fd::AsFd as _,
+    time::Duration,
+};
+
+const XDP_TX: u32 = 3;
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Datagrams from the near end to the far one; whether one comes. An interface may lose some while a program is put in.
+fn arrives(veth: &Veth) -> bool {
+    let far = veth.far.inside(|| UdpSocket::bind((Veth::FAR, 7)).unwrap());
+    far.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    let near = veth.near.inside(|| UdpSocket::bind((Veth::NEAR, 0)).unwrap());
+    (0..10).any(|_try| {
+        near.send_to(b"hello", (Veth::FAR, 7)).unwrap();
+        far.recv_from(&mut [0; 16]).is_ok()
+    })
+}
+
+/// Whether a program sees a datagram while it is attached, and none afterwards.
+fn fires(loaded: &Loaded, link: Link, veth: &Veth) {
+    let before = hits(loaded);
+    assert!(arrives(veth), "{}: nothing comes through", link.what());
+    assert!(hits(loaded) > before, "{}: does not fire", link.what());
+    link.detach().unwrap();
+    let after = hits(loaded);
+    assert!(arrives(veth));
+    assert_eq!(hits(loaded), after);
+}
+
+#[test]
+fn xdp_by_link_and_by_netlink() {
+    let Some(_live) = live("network::xdp_by_link_and_by_netlink", &[Need::Veth]) else { return };
+    let (veth, loaded) = (Veth::new(), load("xdp"));
+    let program = loaded.program("count").unwrap();
+    for mode in [XdpMode::Driver, XdpMode::Generic, XdpMode::Any] {
+        let link = veth.far.inside(|| attach::xdp(program.as_fd(), veth.far_index, mode)).unwrap();
+        assert!(link.fd().is_some(), "{mode:?}: no link");
+        let there = veth.far.inside(|| attach::xdp_query(veth.far_index)).unwrap();
+        let id = sys::prog_info(program).unwrap().id;
+        assert_eq!(there.prog_ids(), [id]);
+        assert_eq!(there.generic == id, mode == XdpMode::Generic);
+        fires(&loaded, link, &veth);
+    }
+    for mode in [XdpMode::Driver, XdpMode::Generic] {
+        let over = XdpOver::Nothing;
+        let attached = veth.far.inside(|| attach::xdp_netlink(program.as_fd(), veth.far_index, mode, over));
+        let link = attached.unwrap();
+        assert!(link.fd().is_none());
+        fires(&loaded, link, &veth);
+    }
+    // What the program says becomes of the packets.
+    loaded.set_global("action", &1u32).unwrap();
+    let link = veth.far.inside(|| attach::xdp(program.as_fd(), veth.far_index, XdpMode::Any)).unwrap();
+    assert!(!arrives(&veth), "a dropped packet came through");
+    link.detach().unwrap();
+}
+
+#[test]
+fn frames_are_put_through_xdp() {
+    let needs = [Need::Veth, Need::Kernel(5, 18)];
+    let Some(_live) = live("network::frames_are_put_through_xdp", &needs) else { return };
+    const LIVE_FRAMES: u32 = 2;
+    let (veth, loaded) = (Veth::new(), load("xdp"));
+    // Sent out of the interface that the context names.
+    loaded.set_global("action", &XDP_TX).unwrap();
+    let context: Vec<u8> =
+        [0, 64, 0, veth.near_index, 0, 0].iter().flat_map(|n: &u32| n.to_ne_bytes()).collect();
+    let mut how =
+        TestRun { data_in: &[0; 64], ctx_in: &context, repeat: 20, flags: LIVE_FRAMES, ..TestRun::default() };
+    let program = loaded.program("count").unwrap();
+    veth.near.inside(|| sys::prog_test_run(program, &mut how)).unwrap();
+    assert_eq!(hits(&loaded), 20);
+}
+
+#[test]
+fn xdp_of_many_buffers() {
+    let needs = [Need::Veth, Need::Kernel(5, 18)];
+    let Some(_live) = live("network::xdp_of_many_buffers", &needs) else { return };
+    let (veth, loaded) = (Veth::new(), load("xdp_frags"));
+    let program = loaded.program("count").unwrap();
+    let link = veth.far.inside(|| attach::xdp(program.as_fd(), veth.far_index, XdpMode::Driver)).unwrap();
+    fires(&loaded, link, &veth);
+}
+
+#[test]
+fn classifiers_by_netlink() {
+    let Some(_live) = live("network::classifiers_by_netlink", &[Need::Veth]) else { return };
+    let (veth, loaded) = (Veth::new(), load("tc"));
+    let hook = TcHook { ifindex: veth.far_index, point: TcPoint::Ingress };
+    assert!(veth.far.inside(|| hook.create()).unwrap());
+    for name in ["count", "old_name"] {
+        let program = loaded.program(name).unwrap().as_fd();
+        let link = veth.far.inside(|| hook.attach(program, TcOptions::default())).unwrap();
+        assert_eq!(veth.far.inside(|| hook.filters()).unwrap().len(), 1);
+        fires(&loaded, link, &veth);
+    }
+    assert!(loaded.global::<u64>("bytes").unwrap() > 0);
+    let near = TcHook { ifindex: veth.near_index, point: TcPoint::Egress };
+    assert!(veth.near.inside(|| near.create()).unwrap());
+    let program = loaded.program("count").unwrap().as_fd();
+    let link = veth.near.inside(|| near.attach(program, TcOptions::default())).unwrap();
+    fires(&loaded, link, &veth);
+    veth.far.inside(|| hook.destroy()).unwrap();
+}
+
+#[test]
+fn classifiers_by_link() {
+    let needs = [Need::Veth, Need::Enumerator("BPF_TCX_INGRESS")];
+    let Some(_live) = live("network::classifiers_by_link", &needs) else { return };
+    let (veth, loaded) = (Veth::new(), load("tcx"));
+    let link_to = |name: &str, at| {
+        let program = loaded.program(name).unwrap().as_fd();
+        veth.far.inside(|| attach::tcx(program, veth.far_index, at, &Placement::default())).unwrap()
+    };
+    let (first, egress) =
+        (link_to("ingress", AttachType::TcxIngress), link_to("egress", AttachType::TcxEgress));
+    // An answer for the program on egress to see.
+    let echo = || {
+        let far = veth.far.inside(|| UdpSocket::bind((Veth::FAR, 7)).unwrap());
+        let near = veth.near.inside(|| UdpSocket::bind((Veth::NEAR, 0)).unwrap());
+        for socket in [&far, &near] {
+            socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        }
+        near.send_to(b"hello", (Veth::FAR, 7)).unwrap();
+        let (_, from) = far.recv_from(&mut [0; 16]).unwrap();
+        far.send_to(b"you too", from).unwrap();
+        near.recv_from(&mut [0; 16]).unwrap();
+    };
+    echo();
+    let read = |name| loaded.global::<u64>(name).unwrap();
+    assert!(read("in") > 0 && read("out") > 0, "in {}, out {}", read("in"), read("out"));
+    egress.detach().unwrap();
+    let out = read("out");
+    echo();
+    assert_eq!(read("out"), out);
+    fires(&loaded, first, &veth);
+}
+
+#[test]
+fn classifiers_of_netkit() {
+    let needs = [Need::Enumerator("BPF_NETKIT_PRIMARY")];
+    let test = "network::classifiers_of_netkit";
+    let Some(_live) = live(test, &needs) else { return };
+    let netns = Netns::new();
+    let index = match netns.inside(|| {
+        let route = Route::open()?;
+        route.pair("netkit", "kit0", "kit1")?;
+        let index = route.index("kit0")?;
+        route.address(index, [10, 78, 0, 1])?;
+        route.up(route.index("kit1")?)?;
+        route.up(index).map(|()| index)
+    }) {
+        Ok(index) => index,
+        Err(why) => return core_relo_tests::skip::skip(test, &format!("no netkit here: {why}")),
+    };
+    let loaded = load("tc");
+    let program = loaded.program("count").unwrap().as_fd();
+    // The object was not loaded for netkit: any classifier may be attached.
+    let primary = AttachType::NetkitPrimary;
+    let link = netns.inside(|| attach::netkit(program, index, primary, &Placement::default())).unwrap();
+    netns.inside(|| {
+        let socket = UdpSocket::bind((Ipv4Addr::new(10, 78, 0, 1), 0)).unwrap();
+        socket.set_broadcast(true).unwrap();
+        // It is the program that counts, not what becomes of it.
+        let _sent = socket.send_to(b"x", (Ipv4Addr::new(10, 78, 0, 255), 9));
+    });
+    assert!(hits(&loaded) > 0, "netkit's program did not fire");
+    link.detach().unwrap();
+}
+
+#[test]
+fn lookups_of_sockets() {
+    let Some(_live) = live("network::lookups_of_sockets", &[]) else { return };
+    let netns = Netns::new();
+    let loaded = load("sk_lookup");
+    let listener = netns.inside(|| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+    SockMap::new(loaded.handle_of_map("listener").unwrap()).unwrap().set(&0, &listener).unwrap();
+    loaded.set_global("port", &7777u32).unwrap();
+    let program = loaded.program("lookup").unwrap().as_fd();
+    let link = attach::netns(program, netns.file().as_fd(), AttachType::SkLookup).unwrap();
+    let to = (Ipv4Addr::LOCALHOST, 7777);
+    let connected = netns.inside(|| TcpStream::connect(to)).unwrap();
+    let (_, from) = listener.accept().unwrap();
+    assert_eq!(from, connected.local_addr().unwrap());
+    assert_eq!(hits(&loaded), 1);
+    link.detach().unwrap();
+    assert!(netns.inside(|| TcpStream::connect(to)).is_err(), "nobody listens there");
+    assert_eq!(hits(&loaded), 1);
+}
+
+#[test]
+fn flows_are_dissected() {
+    let Some(_live) = live("network::flows_are_dissected", &[]) else { return };
+    let netns = Netns::new();
+    let loaded = load("flow_dissector");
+    let program = loaded.program("dissect").unwrap();
+    let link = attach::netns(program.as_fd(), netns.file().as_fd(), AttachType::FlowDissector).unwrap();
+    // A test run gives the flow's keys as data.
+    let mut keys = [0; 64];
+    let mut packet = [0; 64];
+    packet[12] = 8;
+    packet[14] = 0x45;
+    let mut how = TestRun { data_in: &packet, data_out: &mut keys, ..TestRun::default() };
+    netns.inside(|| sys::prog_test_run(program, &mut how)).unwrap();
+    assert_eq!(hits(&loaded), 1);
+    // nhoff, thoff, addr_proto, three flags, ip_proto, n_proto, addresses, sport, dport
+    assert_eq!(keys[9], 17, "{keys:?}");
+    link.detach().unwrap();
+}
+
+#[test]
+fn hooks_of_the_packet_filter() {
+    let needs = [Need::Function("bpf_nf_link_attach")];
+    let Some(_live) = live("network::hooks_of_the_packet_filter", &needs) else { return };
+    const IPV4: u32 = 2;
+    const LOCAL_OUT: u32 = 3;
+    let (netns, loaded) = (Netns::new(), load("netfilter"));
+    let program = loaded.program("hook").unwrap().as_fd();
+    let at = NetfilterHook { family: IPV4, hook: LOCAL_OUT, priority: -100, defragment: false };
+    let link = netns.inside(|| attach::netfilter(program, at)).unwrap();
+    let send = || {
+        netns.inside(|| {
+            let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            socket.send_to(b"x", socket.local_addr().unwrap()).is_ok()
+        })
+    };
+    assert!(send() && hits(&loaded) == 1, "{} hits", hits(&loaded));
+    loaded.set_global("deny", &1u32).unwrap();
+    assert!(!send(), "a dropped packet was sent");
+    link.detach().unwrap();
+    assert!(send());
+    assert_eq!(hits(&loaded), 2);
+}
+
+#[test]
+fn what_one_socket_gets_goes_to_another() {
+    let Some(_live) = live("network::what_one_socket_gets_goes_to_another", &[]) else { return };
+    for (object, map_types) in [
+        (
+            "sockmap_skb",
+            &[("parser", AttachType::SkSkbStreamParser), ("verdict", AttachType::SkSkbStreamVerdict)][..],
+        ),
+        ("sockmap_msg", &[("verdict", AttachType::SkMsgVerdict)][..]),
+    ] {
+        let (netns, loaded) = (Netns::new(), load(object));
+        let sockets = SockMap::new(loaded.handle_of_map("sockets").unwrap()).unwrap();
+        let links: Vec<Link> = map_types
+            .iter()
+            .map(|(name, at)| {
+                attach::sockmap(loaded.program(name).unwrap().as_fd(), sockets.as_fd(), *at).unwrap()
+            })
+            .collect();
+        let listener = netns.inside(|| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+        let connect = || {
+            let near = netns.inside(|| TcpStream::connect(listener.local_addr().unwrap()).unwrap());
+            (near, listener.accept().unwrap().0)
+        };
+        let ((first, first_far), (second, second_far)) = (connect(), connect());
+        for stream in [&first, &first_far, &second, &second_far] {
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        }
+        let mut got = [0; 5];
+        if object == "sockmap_skb" {
+            // What comes to `first_far` is sent by `second_far` instead, so `second` gets it.
+            sockets.set(&0, &first_far).unwrap();
+            sockets.set(&1, &second_far).unwrap();
+            loaded.set_global("to", &1u32).unwrap();
+            (&first).write_all_bytes(b"hello");
+            (&second).read_exact(&mut got).unwrap();
+        } else {
+            // What `first` sends comes in at `second` at once.
+            sockets.set(&0, &first).unwrap();
+            sockets.set(&1, &second).unwrap();
+            loaded.set_global("to", &1u32).unwrap();
+            (&first).write_all_bytes(b"hello");
+            (&second).read_exact(&mut got).unwrap();
+        }
+        assert_eq!(&got, b"hello", "{object}");
+        assert!(hits(&loaded) > 0);
+        for key in 0..2u32 {
+            sockets.remove(&key).unwrap();
+        }
+        for link in links {
+            link.detach().unwrap();
+        }
+    }
+}
+
+/// Writing all of it, or a panic.
+trait WriteAll {
+    fn write_all_bytes(self, bytes: &[u8]);
+}
+
+impl WriteAll for &TcpStream {
+    fn write_all_bytes(mut self, bytes: &[u8]) {
+        std::io::Write::write_all(&mut self, bytes).unwrap();
+    }
+}
+
+#[test]
+fn a_program_of_an_interface_is_replaced() {
+    let Some(_live) = live("network::a_program_of_an_interface_is_replaced", &[Need::Veth]) else { return };
+    let (veth, old, new) = (Veth::new(), load("xdp"), load_with("xdp", |_| {}));
+    let fd = |loaded: &Loaded| loaded.program("count").unwrap().as_fd().try_clone_to_owned().unwrap();
+    let mut link = veth.far.inside(|| attach::xdp(fd(&old).as_fd(), veth.far_index, XdpMode::Any)).unwrap();
+    assert!(arrives(&veth));
+    let before = hits(&old);
+    assert!(before > 0);
+    link.update(fd(&new)).unwrap();
+    assert!(arrives(&veth));
+    assert_eq!(hits(&old), before);
+    fires(&new, link, &veth);
+}

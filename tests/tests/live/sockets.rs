@@ -1,0 +1,75 @@
+//! Programs that are attached to sockets by their options.
+
+use super::harness::{Netns, hits, live, load};
+use core_relo_loader::{load::LoadedProgram, maps::ReuseportArray};
+use rustix::net::{AddressFamily, SocketType, bind, socket, sockopt};
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddrV4, UdpSocket},
+    os::fd::{AsFd as _, AsRawFd as _, OwnedFd},
+    time::Duration,
+};
+
+/// Attaches a program to a socket by an option.
+fn attach(socket: &impl std::os::fd::AsFd, program: &LoadedProgram, option: libc::c_int) -> io::Result<()> {
+    let number = program.as_fd().as_raw_fd();
+    let length = libc::socklen_t::try_from(size_of_val(&number)).unwrap();
+    // SAFETY: the value lives through the call and is as long as is said.
+    let done = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            option,
+            std::ptr::from_ref(&number).cast(),
+            length,
+        )
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[test]
+fn a_filter_of_a_socket() {
+    let Some(_live) = live("sockets::a_filter_of_a_socket", &[]) else { return };
+    let (netns, loaded) = (Netns::new(), load("socket_filter"));
+    let socket = netns.inside(|| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+    socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    attach(&socket, loaded.program("filter").unwrap(), libc::SO_ATTACH_BPF).unwrap();
+    let send = || {
+        socket.send_to(b"hello", socket.local_addr().unwrap()).unwrap();
+        socket.recv(&mut [0; 16]).ok()
+    };
+    assert_eq!((send(), hits(&loaded)), (Some(5), 1));
+    loaded.set_global("deny", &1u32).unwrap();
+    assert_eq!((send(), hits(&loaded)), (None, 2));
+}
+
+#[test]
+fn one_of_the_sockets_of_a_port() {
+    let Some(_live) = live("sockets::one_of_the_sockets_of_a_port", &[]) else { return };
+    let (netns, loaded) = (Netns::new(), load("sk_reuseport"));
+    let on = |port: u16| -> OwnedFd {
+        let made = netns.inside(|| socket(AddressFamily::INET, SocketType::DGRAM, None)).unwrap();
+        sockopt::set_socket_reuseport(&made, true).unwrap();
+        bind(&made, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)).unwrap();
+        made
+    };
+    let first = UdpSocket::from(on(0));
+    let address = first.local_addr().unwrap();
+    let second = UdpSocket::from(on(address.port()));
+    attach(&first, loaded.program("choose").unwrap(), libc::SO_ATTACH_REUSEPORT_EBPF).unwrap();
+    let sockets = ReuseportArray::new(loaded.handle_of_map("sockets").unwrap()).unwrap();
+    let both = [&first, &second];
+    for (key, one) in (0u32..).zip(both) {
+        one.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        sockets.set(&key, one).unwrap();
+    }
+    let sender = netns.inside(|| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+    for chosen in [1u32, 0, 1] {
+        loaded.set_global("chosen", &chosen).unwrap();
+        sender.send_to(&chosen.to_ne_bytes(), address).unwrap();
+        let mut got = [0; 4];
+        both[usize::try_from(chosen).unwrap()].recv(&mut got).unwrap();
+        assert_eq!(u32::from_ne_bytes(got), chosen);
+    }
+    assert_eq!(hits(&loaded), 3);
+}
