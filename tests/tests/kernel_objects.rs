@@ -180,7 +180,7 @@ mod with_libbpf {
             info.prog_type.into(),
             info.xlated_prog_len.into(),
             info.nr_map_ids.into(),
-            info.gpl_compatible.into(),
+            info.is_gpl_compatible().into(),
             info.ifindex.into(),
             info.nr_func_info.into(),
             info.nr_line_info.into(),

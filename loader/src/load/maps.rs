@@ -255,19 +255,23 @@ fn hint(map: &MapPlan, errno: Errno) -> LoadHint {
         libc::EINVAL if known.is_none() => format!("{} is no map type that this loader knows", map.map_type),
         libc::EINVAL if map.max_entries == 0 && !is_unbounded => "its definition says no max_entries".into(),
         libc::EINVAL if map.key_size == 0 && !keyless => "its definition says no key".into(),
-        libc::EINVAL if map.value_size == 0 && !valueless => "its definition says no value, or one of size 0".into(),
+        libc::EINVAL if map.value_size == 0 && !valueless => {
+            "its definition says no value, or one of size 0".into()
+        }
         libc::EINVAL => format!(
             "this kernel probably does not know maps of type {}, or not with these sizes or flags {:#x}",
             known.map_or("?", M::name),
             map.map_flags
         ),
         libc::E2BIG => "its keys or values are larger, or its entries more, than the kernel takes".into(),
-        libc::EPERM => {
-            "needs CAP_BPF (CAP_SYS_ADMIN before 5.8), CAP_NET_ADMIN for maps of sockets and devices; on kernels before 5.11 \
-             also a larger limit on locked memory (`ulimit -l unlimited`)"
+        libc::EPERM => format!(
+            "{}; on kernels before 5.11 the limit on locked memory may be too low (`ulimit -l unlimited`)",
+            Hint::of(errno).0
+        ),
+        libc::ENOMEM => {
+            "the kernel has too little memory for it, or this cgroup or RLIMIT_MEMLOCK does not allow more"
                 .into()
         }
-        libc::ENOMEM => "the kernel has too little memory for it, or this cgroup or RLIMIT_MEMLOCK does not allow more".into(),
         _ => Hint::of(errno).0.to_owned(),
     };
     LoadHint(text)
