@@ -9,6 +9,7 @@ mod globals;
 mod kernel;
 mod loaded;
 mod maps;
+mod newer;
 mod programs;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! A program the kernel refused: which instruction, which source line, and in what words.
 
+use super::newer;
 use crate::{
     attach::Hint,
     load_plan::{LoadPlan, POISON_KFUNC, POISON_MAP, ProgramPlan},
@@ -60,7 +61,7 @@ impl Refused {
         let source = insn.and_then(|at| source_of(plan, program, at));
         let meaning = meaning(plan, program, &log, insn);
         let hint = hint(plan, program, errno, &log);
-        Self {
+        let mut refused = Self {
             program: program.name.clone(),
             section: program.section.clone(),
             errno,
@@ -69,7 +70,14 @@ impl Refused {
             source,
             meaning,
             hint,
+        };
+        if refused.hint.is_empty()
+            && refused.meaning.is_none()
+            && let Some(hint) = refused.last_lines().last().and_then(|last| newer::meaning(last))
+        {
+            refused.hint = hint;
         }
+        refused
     }
 
     /// The verifier's last lines that say something about the refusal.
@@ -148,6 +156,11 @@ fn last_insn(log: &str) -> Option<u32> {
     log.lines().rev().find_map(number)
 }
 
+/// Without indentation, and without the tabs that macros of many lines end theirs with.
+fn in_one_line(text: &[u8]) -> Vec<u8> {
+    text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(&b' ')
+}
+
 fn source_of(plan: &LoadPlan, program: &ProgramPlan, insn: u32) -> Option<String> {
     let btf = Btf::parse(plan.btf.as_deref()?).ok()?;
     let e = core_relo::Endian::native();
@@ -155,8 +168,7 @@ fn source_of(plan: &LoadPlan, program: &ProgramPlan, insn: u32) -> Option<String
     let record = program.line_info.chunks_exact(16).rfind(|r| word(r, 0) <= insn)?;
     let name = |at| btf.name(StrOffset(word(record, at)));
     let (file, text, position) = (name(4)?, name(8)?, word(record, 12));
-    let text = Name::new(text.as_bytes().trim_ascii());
-    Some(format!("{file}:{}: {text}", position >> 10))
+    Some(format!("{file}:{}: {}", position >> 10, Name::new(&in_one_line(text.as_bytes()))))
 }
 
 /// Whether the verifier stopped at a trap of ours (libbpf: `fixup_verifier_log`).
@@ -216,6 +228,12 @@ fn hint(plan: &LoadPlan, program: &ProgramPlan, errno: Errno, log: &str) -> Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_source_line_has_no_tabs() {
+        assert_eq!(in_one_line(b"\tasm volatile (\"\t\t\\ "), b"asm volatile (\" \\");
+        assert_eq!(in_one_line(b"  return  0;"), b"return 0;");
+    }
 
     #[test]
     fn the_last_instruction_of_a_log() {
