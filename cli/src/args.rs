@@ -16,14 +16,14 @@ const STYLES: styling::Styles = styling::Styles::styled()
 
 const GLOBAL: &str = "Global options";
 
-const EXIT: &str = "Exit status: 0 if every relocation resolves, 1 if some are poisoned or fail, 2 if it could not be told \
-(bad input, wrong usage).";
+const EXIT: &str = "Exit status: 0 if every relocation resolves (everything was loaded), 1 if some are poisoned or fail \
+(something was refused), 2 if it could not be told (bad input, wrong usage).";
 
 /// On which kernels will this BPF object load, and if not, why?
 ///
 /// Relocates BPF objects (CO-RE) against the running kernel, or against the BTF of others, and says what became of each
-/// relocation: nothing is loaded for that, and no privileges are needed. `prog`, `map`, `link` and `btf list` show what the
-/// running kernel holds, for which they need CAP_SYS_ADMIN.
+/// relocation: nothing is loaded for that, and no privileges are needed. `load` and `run` load into the running kernel. `prog`,
+/// `map`, `link` and `btf list` show what it holds, for which they need CAP_SYS_ADMIN.
 #[derive(Debug, Parser)]
 #[command(name = "core-relo", version, styles = STYLES, max_term_width = 100, after_help = EXIT)]
 #[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
