@@ -5,6 +5,7 @@ use crate::sys::Errno;
 use core::{
     hash::BuildHasher as _,
     sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
 };
 use std::{
     fs,
@@ -15,6 +16,8 @@ use std::{
 
 /// Bytes of an event's name without its NUL (`MAX_EVENT_NAME_LEN`).
 const EVENT_NAME: usize = 63;
+/// How often a probe's removal is tried again.
+const PATIENCE: u32 = 100;
 /// The group that probes made here are in.
 const GROUP: &str = "core_relo";
 
@@ -123,7 +126,17 @@ impl ProbeEvent {
             return Ok(());
         }
         self.removed = true;
-        append(&self.file, &format!("-:{GROUP}/{}", self.name))
+        let line = format!("-:{GROUP}/{}", self.name);
+        let mut done = append(&self.file, &line);
+        // A process that another thread is starting has the event, too, until it is another program.
+        for _ in 0..PATIENCE {
+            if done != Err(Errno(libc::EBUSY)) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+            done = append(&self.file, &line);
+        }
+        done
     }
 }
 
