@@ -17,6 +17,7 @@ mod verifier;
 
 pub use error::{LoadError, LoadHint};
 pub use kernel::{Kernel, Running};
+pub use pins::Pins;
 pub use loaded::{Loaded, LoadedMap, LoadedProgram};
 pub use verifier::{Meaning, Refused};
 
