@@ -1,6 +1,6 @@
 //! `load`: objects into the running kernel, or what that would ask of it.
 
-use super::{held::Held, load_json, load_pin::Pins};
+use super::{held::Held, load_json};
 use crate::{
     app::{App, Exit},
     args::Format,
@@ -270,12 +270,10 @@ impl One<'_, '_, '_> {
                 Err(e) => return self.failed(&e.to_string()),
             }
         }
-        let mut pins = Pins::default();
         if let Some(folder) = &self.args.pin
-            && let Err(bad) = pins.all(folder, &loaded, &mut links)
+            && let Err(e) = loaded.pin_all(folder, &mut links)
         {
-            pins.remove();
-            return self.failed(&bad);
+            return self.failed(&e.to_string());
         }
         if self.app.format == Format::Json {
             let left = self.left(&loaded);

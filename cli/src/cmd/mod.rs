@@ -12,7 +12,6 @@ pub(crate) mod inspect;
 pub(crate) mod link;
 pub(crate) mod load;
 mod load_json;
-mod load_pin;
 pub(crate) mod map;
 pub(crate) mod map_dump;
 pub(crate) mod patch;

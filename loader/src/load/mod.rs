@@ -10,6 +10,7 @@ mod kernel;
 mod loaded;
 mod maps;
 mod newer;
+mod pins;
 mod programs;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ mod verifier;
 pub use error::{LoadError, LoadHint};
 pub use kernel::{Kernel, Running};
 pub use loaded::{Loaded, LoadedMap, LoadedProgram};
+pub use pins::Pins;
 pub use verifier::{Meaning, Refused};
 
 use crate::{
@@ -183,7 +185,11 @@ impl<'k, K: Kernel> Loading<'k, K> {
     fn maps_of(&mut self, plan: &LoadPlan) -> Result<(), LoadError> {
         self.token(plan)?;
         if let Some(errno) = plan.not_asked {
-            return Err(self.error("the kernel lets this process load nothing".into(), errno));
+            let mut error = self.error("the kernel lets this process load nothing".into(), errno);
+            if let (LoadError::Kernel { hint, .. }, true) = (&mut error, plan.raise_memlock_limit) {
+                hint.0.push_str("; this kernel also charges all that is loaded to the limit on locked memory: `ulimit -l unlimited`");
+            }
+            return Err(error);
         }
         if plan.raise_memlock_limit {
             // A limit that cannot be raised may still be high enough.

@@ -95,7 +95,9 @@ impl<K: Kernel> Loading<'_, K> {
         let mut sizes = LOG_BYTES.into_iter();
         let mut room = |load: &mut ProgLoad<'_>| {
             load.log_level = load.log_level.max(1);
-            sizes.next().map(|size| vec![0; size])
+            // Asked for first, since memory that cannot be had would end the process. Zeroes that nobody writes to cost nothing.
+            let fits = |size: &usize| Vec::<u8>::new().try_reserve_exact(*size).is_ok();
+            sizes.next().filter(fits).map(|size| vec![0; size])
         };
         let mut log = if load.log_level == 0 { Vec::new() } else { room(&mut load).unwrap_or_default() };
         let mut cut_off: Option<String> = None;

@@ -1,0 +1,143 @@
+//! A loaded object's programs, maps and links given names below bpffs: all or none.
+
+use super::Loaded;
+use crate::{
+    attach::{AttachError, Link},
+    sys::{self, Errno},
+};
+use std::{
+    fs,
+    os::fd::AsFd,
+    path::{Path, PathBuf},
+};
+
+/// Pins and folders that were made, in order. Dropping it removes nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Pins {
+    /// The pins.
+    pub pins: Vec<PathBuf>,
+    /// The folders that were missing.
+    pub folders: Vec<PathBuf>,
+}
+
+impl Loaded {
+    /// Pins programs in `folder`, maps in `folder/maps`, links in `folder/links` (libbpf: `bpf_object__pin`, which knows no links).
+    ///
+    /// The folders are made if they are missing. Names are made ones that bpffs takes: `.bss` is pinned as `maps/bss`. A link of an
+    /// older kind, which cannot be pinned and would end with this process, is an error. If anything cannot be pinned, nothing is.
+    pub fn pin_all(&self, folder: &Path, links: &mut [Link]) -> Result<Pins, AttachError> {
+        if let Some(link) = links.iter().find(|link| link.fd().is_none() && !link.outlives_process()) {
+            return Err(AttachError::NotALink { what: link.what().into() });
+        }
+        let mut pins = Pins::default();
+        match pins.all(folder, self, links) {
+            Ok(()) => Ok(pins),
+            Err(error) => {
+                pins.remove();
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Pins {
+    fn all(&mut self, folder: &Path, loaded: &Loaded, links: &mut [Link]) -> Result<(), AttachError> {
+        self.folder(folder)?;
+        for program in loaded.programs() {
+            self.pin(program, folder.join(fit(program.name())))?;
+        }
+        let maps = folder.join("maps");
+        let created = || loaded.maps().iter().filter_map(|m| Some((m, m.fd()?)));
+        if created().next().is_some() {
+            self.folder(&maps)?;
+        }
+        for (map, fd) in created() {
+            self.pin(fd, maps.join(fit(map.name().trim_start_matches('.'))))?;
+        }
+        let folder = folder.join("links");
+        if links.iter().any(|l| l.fd().is_some()) {
+            self.folder(&folder)?;
+        }
+        for (n, link) in links.iter_mut().enumerate().filter(|(_, l)| l.fd().is_some()) {
+            let path = folder.join(format!("{n}_{}", fit(link.what())));
+            link.pin(&path)?;
+            self.pins.push(path);
+        }
+        Ok(())
+    }
+
+    /// Removes all of them again.
+    pub fn remove(&self) {
+        for path in self.pins.iter().rev() {
+            if let Err(e) = fs::remove_file(path) {
+                log::warn!("{}: {e}", path.display());
+            }
+        }
+        for path in self.folders.iter().rev() {
+            if let Err(e) = fs::remove_dir(path) {
+                log::warn!("{}: {e}", path.display());
+            }
+        }
+    }
+
+    fn folder(&mut self, path: &Path) -> Result<(), AttachError> {
+        match sys::make_pin_folder(path) {
+            Ok(true) => self.folders.push(path.to_path_buf()),
+            Ok(false) if path.is_dir() => {}
+            Ok(false) => return Err(AttachError::pin(path, Errno(libc::ENOTDIR))),
+            Err(errno) => return Err(AttachError::pin(path, errno)),
+        }
+        Ok(())
+    }
+
+    fn pin(&mut self, object: impl AsFd, path: PathBuf) -> Result<(), AttachError> {
+        sys::obj_pin(object, &path).map_err(|errno| AttachError::pin(&path, errno))?;
+        self.pins.push(path);
+        Ok(())
+    }
+}
+
+/// A name that bpffs takes: without dots and slashes.
+fn fit(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attach::Attachment;
+    use std::os::fd::BorrowedFd;
+
+    /// An attachment without a link of the kernel's.
+    #[derive(Debug)]
+    struct Plain {
+        outlives: bool,
+    }
+
+    impl Attachment for Plain {
+        fn link_fd(&self) -> Option<BorrowedFd<'_>> {
+            None
+        }
+
+        fn outlives_process(&self) -> bool {
+            self.outlives
+        }
+
+        fn detach(&mut self) -> Result<(), Errno> {
+            Ok(())
+        }
+
+        fn leak(self: Box<Self>) {}
+    }
+
+    #[test]
+    fn what_would_end_with_the_process_is_refused() {
+        let link = |what: &str, outlives| Link::new(Plain { outlives }, what);
+        let mut links = [link("struct_ops a", true), link("kprobe/f", false)];
+        let pinned = Loaded::default().pin_all(Path::new("/nowhere/at/all"), &mut links);
+        assert_eq!(pinned, Err(AttachError::NotALink { what: "kprobe/f".into() }));
+        let pinned = Loaded::default().pin_all(Path::new("/nowhere/at/all"), &mut links[..1]);
+        assert!(matches!(pinned, Err(AttachError::Pin { .. })), "{pinned:?}");
+    }
+}
