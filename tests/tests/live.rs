@@ -8,6 +8,7 @@ mod live {
     mod faults;
     mod harness;
     mod lifetime;
+    mod lwt;
     mod messages;
     mod network;
     mod smoke;

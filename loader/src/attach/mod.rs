@@ -18,8 +18,7 @@
 //! Where the kernel has no link for a family, or is too old for it, the [`Link`] undoes what it did itself, and nothing that
 //! others did meanwhile; such an attachment outlives a process that ends without dropping it, and cannot be pinned.
 //!
-//! Not here: programs of lightweight tunnels (`lwt_in`, `lwt_out`, `lwt_xmit`, `lwt_seg6local`) go with a route (`ip route …
-//! encap bpf`), those of devmaps and cpumaps into the map, `sk_reuseport` and socket filters onto a socket.
+//! Not here: programs of devmaps and cpumaps go into the map, `sk_reuseport` and socket filters onto a socket.
 
 mod archive;
 mod auto;
@@ -33,6 +32,7 @@ mod kprobe;
 mod kprobe_multi;
 mod link;
 mod lirc;
+mod lwt;
 mod netfilter;
 mod netlink;
 mod netns;
@@ -71,6 +71,7 @@ pub use kprobe::{KprobeOptions, KsyscallOptions, kprobe, ksyscall};
 pub use kprobe_multi::{KprobeMultiOptions, KprobeSet, MultiKind, kprobe_multi};
 pub use link::{Attachment, Link};
 pub use lirc::lirc;
+pub use lwt::{LwtPrograms, LwtRoute, lwt, seg6local};
 pub use netfilter::{NetfilterHook, netfilter};
 pub use netns::netns;
 pub use order::{Neighbour, Order, Placement};

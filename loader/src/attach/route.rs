@@ -1,4 +1,4 @@
-//! A conversation with the kernel about network interfaces.
+//! A conversation with the kernel about network interfaces and routes.
 
 use super::{
     AttachError, Hint,
@@ -20,6 +20,11 @@ pub(super) struct Route {
 impl Route {
     pub(super) fn open() -> Result<Self, Refused> {
         Ok(Self { socket: Netlink::route()?, sequence: 0 })
+    }
+
+    /// Has the kernel take the attributes of a question as a filter, if it can; it then refuses those it does not know.
+    pub(super) fn filtered(&self) {
+        self.socket.filtered();
     }
 
     /// Has something done. Each message that comes back is given to `each`.

@@ -34,6 +34,13 @@ impl Netlink {
         Ok(socket)
     }
 
+    /// Has the kernel take the attributes of a question for all of something as a filter. Before 4.20 it tells of all.
+    pub(crate) fn filtered(&self) {
+        if let Err(errno) = self.switch_on(libc::NETLINK_GET_STRICT_CHK) {
+            log::debug!("netlink does not filter: {errno}");
+        }
+    }
+
     fn switch_on(&self, option: c_int) -> Result<(), Errno> {
         let on: c_int = 1;
         let len = socklen::<c_int>();

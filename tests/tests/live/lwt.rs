@@ -1,0 +1,167 @@
+//! Programs of lightweight tunnels: on the routes of two namespaces, joined by a pair of interfaces.
+
+use super::harness::{Need, Veth, hits, live, load};
+use core_relo_loader::{
+    attach::{self, AttachError, Link, LwtPrograms, LwtRoute},
+    load::Loaded,
+};
+use core_relo_tests::skip::skip;
+use std::{
+    fs, io,
+    net::{Ipv4Addr, Ipv6Addr, UdpSocket},
+    os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd},
+    time::{Duration, Instant},
+};
+
+const DROP: u32 = 2;
+/// A network that nobody has: what goes there is forwarded by the far end.
+const BEYOND: Ipv4Addr = Ipv4Addr::new(10, 88, 0, 0);
+const SEGMENT: Ipv6Addr = Ipv6Addr::new(0xfd00, 0, 0, 0x88, 0, 0, 0, 0);
+
+fn program<'a>(loaded: &'a Loaded, name: &str) -> BorrowedFd<'a> {
+    loaded.program(name).unwrap().as_fd()
+}
+
+/// The link, unless the kernel is built without.
+fn made(test: &str, link: Result<Link, AttachError>) -> Option<Link> {
+    match link {
+        Err(why) if why.errno().is_some_and(|errno| errno.0 == libc::EOPNOTSUPP) => {
+            skip(test, &why.to_string());
+            None
+        }
+        link => Some(link.unwrap()),
+    }
+}
+
+/// Whether a number goes up when something is done, soon.
+fn counts(loaded: &Loaded, global: &str, act: impl Fn()) -> bool {
+    let read = || loaded.global::<u64>(global).unwrap();
+    let before = read();
+    act();
+    let start = Instant::now();
+    while read() == before && start.elapsed() < Duration::from_millis(500) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    read() > before
+}
+
+#[test]
+fn a_route_sends_through_its_programs() {
+    let test = "lwt::a_route_sends_through_its_programs";
+    let Some(_live) = live(test, &[Need::Veth]) else { return };
+    let (veth, loaded) = (Veth::new(), load("lwt"));
+    // Nearer than the interface's own network.
+    let route = LwtRoute::new(Veth::FAR.into(), 32, veth.near_index);
+    let programs = LwtPrograms {
+        output: Some(program(&loaded, "output")),
+        xmit: Some(program(&loaded, "transmit")),
+        headroom: 32,
+        ..LwtPrograms::default()
+    };
+    let far = veth.far.inside(|| UdpSocket::bind((Veth::FAR, 7)).unwrap());
+    far.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    let near = veth.near.inside(|| UdpSocket::bind((Veth::NEAR, 0)).unwrap());
+    // A program that drops is an error for whoever sends.
+    let arrives = || {
+        (0..5).any(|_try| near.send_to(b"hello", (Veth::FAR, 7)).is_ok() && far.recv(&mut [0; 16]).is_ok())
+    };
+    let Some(link) = made(test, veth.near.inside(|| attach::lwt(&programs, &route))) else { return };
+    assert!(arrives(), "nothing comes through");
+    let read = |name| loaded.global::<u64>(name).unwrap();
+    // Both see the packet from its IP header on.
+    assert!(read("out") >= 33 && read("xmit") >= 33, "out {}, xmit {}", read("out"), read("xmit"));
+    assert_eq!(read("in"), 0);
+    loaded.set_global("verdict", &DROP).unwrap();
+    assert!(!arrives(), "a dropped packet came through");
+    // Dropping the link takes the route away, and what goes to the far end takes the one there was.
+    drop(link);
+    let after = hits(&loaded);
+    assert!(arrives());
+    assert_eq!(hits(&loaded), after);
+}
+
+#[test]
+fn what_comes_in_for_a_route_goes_through_its_program() {
+    let test = "lwt::what_comes_in_for_a_route_goes_through_its_program";
+    let Some(_live) = live(test, &[Need::Veth]) else { return };
+    let (veth, loaded) = (Veth::new(), load("lwt"));
+    veth.far.inside(|| fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap());
+    let via = LwtRoute { via: Some(Veth::FAR.into()), ..LwtRoute::new(BEYOND.into(), 24, veth.near_index) };
+    let sent = LwtPrograms { xmit: Some(program(&loaded, "transmit")), ..LwtPrograms::default() };
+    let Some(sending) = made(test, veth.near.inside(|| attach::lwt(&sent, &via))) else { return };
+    let comes = LwtPrograms { input: Some(program(&loaded, "input")), ..LwtPrograms::default() };
+    let route = LwtRoute::new(BEYOND.into(), 24, veth.far_index);
+    let coming = veth.far.inside(|| attach::lwt(&comes, &route)).unwrap();
+    let near = veth.near.inside(|| UdpSocket::bind((Veth::NEAR, 0)).unwrap());
+    let send = || drop(near.send_to(b"hello", (Ipv4Addr::new(10, 88, 0, 5), 9)));
+    assert!(counts(&loaded, "in", send), "nothing comes in");
+    assert!(loaded.global::<u64>("xmit").unwrap() > 0, "nothing is sent by the gateway");
+    coming.detach().unwrap();
+    assert!(counts(&loaded, "xmit", send));
+    assert!(!counts(&loaded, "in", send), "it runs on though it is detached");
+    sending.detach().unwrap();
+}
+
+#[test]
+fn a_segments_program_runs() {
+    let test = "lwt::a_segments_program_runs";
+    let Some(_live) = live(test, &[Need::Veth]) else { return };
+    let (veth, loaded) = (Veth::new(), load("lwt"));
+    loaded.set_global("verdict", &DROP).unwrap();
+    let route = LwtRoute::new(SEGMENT.into(), 64, veth.far_index);
+    let link = veth.far.inside(|| attach::seg6local(program(&loaded, "end"), &route));
+    let Some(link) = made(test, link) else { return };
+    let wire = match veth.near.inside(wire) {
+        Ok(wire) => wire,
+        Err(why) => return skip(test, &format!("no packet sockets here: {why}")),
+    };
+    let send = || send_frame(&wire, veth.near_index, &segmented()).unwrap();
+    assert!(counts(&loaded, "segments", send), "it does not run");
+    link.detach().unwrap();
+    assert!(!counts(&loaded, "segments", send), "it runs on though it is detached");
+}
+
+/// An Ethernet frame with a segment routing header: one segment is left, the last one to come is `SEGMENT` plus 1.
+fn segmented() -> Vec<u8> {
+    const NOTHING_MORE: u8 = 59;
+    const ROUTING: u8 = 43;
+    let segment = |host| [&SEGMENT.octets()[..15], &[host]].concat();
+    let source = [&[0xfd, 0x00][..], &[0; 13], &[0x77]].concat();
+    let ethernet = [&[0xff; 6][..], &[2, 0, 0, 0, 0, 1], &[0x86, 0xdd]].concat();
+    let ipv6 = [&[0x60, 0, 0, 0, 0, 40, ROUTING, 64][..], &source, &segment(1)].concat();
+    // Its length after the first 8 bytes in units of 8, its type, segments left, the last segment's place, flags and tag.
+    let routing = [&[NOTHING_MORE, 4, 4, 1, 1, 0, 0, 0][..], &segment(2), &segment(1)].concat();
+    [ethernet, ipv6, routing].concat()
+}
+
+/// A socket that sends frames as they are, in this thread's network namespace.
+fn wire() -> io::Result<OwnedFd> {
+    // SAFETY: no memory is passed.
+    let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call above just made it; nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn send_frame(wire: &OwnedFd, ifindex: u32, frame: &[u8]) -> io::Result<()> {
+    // SAFETY: a struct of integers, for which zeros are good values.
+    let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    to.sll_family = u16::try_from(libc::AF_PACKET).unwrap();
+    to.sll_protocol = 0x86ddu16.to_be();
+    to.sll_ifindex = i32::try_from(ifindex).unwrap();
+    let length = libc::socklen_t::try_from(size_of_val(&to)).unwrap();
+    // SAFETY: the frame and the address live through the call and are as long as is said.
+    let sent = unsafe {
+        libc::sendto(
+            wire.as_raw_fd(),
+            frame.as_ptr().cast(),
+            frame.len(),
+            0,
+            std::ptr::from_ref(&to).cast(),
+            length,
+        )
+    };
+    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
