@@ -139,7 +139,7 @@ impl Features {
         if !self.0.live || self.0.may_ask.get().is_some() {
             return Ok(());
         }
-        if !self.ask(Feature::MemcgAccounting)
+        if self.charges_locked_memory()
             && let Err(errno) = sys::raise_memlock_limit()
         {
             log::info!("the limit on locked memory stays: {errno}");
@@ -147,6 +147,12 @@ impl Features {
         probe::loading(self.0.token.as_ref().map(|t| t.as_fd()))?;
         self.0.may_ask.get_or_init(|| ());
         Ok(())
+    }
+
+    /// Whether maps and programs are charged to the limit on locked memory. Unlike other questions, a process that may load nothing
+    /// gets an answer, too: the limit may be what keeps it from loading.
+    pub fn charges_locked_memory(&self) -> bool {
+        !self.ask(Feature::MemcgAccounting)
     }
 
     /// Whether the kernel can do it.

@@ -22,7 +22,7 @@ pub struct Host {
     pub types: Arc<KernelTypes>,
     /// Types to relocate against instead of the kernel's (libbpf: `btf_custom_path`).
     pub relocation_types: Option<Arc<KernelTypes>>,
-    /// Processors there may be.
+    /// Processors there may be; 0 if that cannot be told.
     pub cpus: u32,
     /// Bytes of a page.
     pub page_size: u32,
@@ -43,7 +43,7 @@ impl Host {
             features: Features::running(),
             types: KernelTypes::running(),
             relocation_types: None,
-            cpus: sys::possible_cpus().unwrap_or(1),
+            cpus: sys::possible_cpus().unwrap_or(0),
             page_size: u32::try_from(sys::page_size()).unwrap_or(4096),
             kernel_version: *VERSION.get_or_init(running_version),
             kconfig: None,

@@ -273,6 +273,15 @@ impl Planning<'_, '_, '_> {
         }
         apply(&mut plan, settings, btf, edit)?;
         self.default_entries(&mut plan);
+        if plan.max_entries == 0 && self.host.cpus == 0 && plan.known_type() == Some(MapType::PerfEventArray)
+        {
+            return Err(LoadPlanError::Map {
+                map: name.into(),
+                what: "it is to have an entry for each processor, and how many there may be cannot be read from \
+                       /sys/devices/system/cpu/possible: set its max_entries"
+                    .into(),
+            });
+        }
         self.adapt(&mut plan);
         Ok(plan)
     }

@@ -175,7 +175,7 @@ impl LoadPlan {
             btf_is_mandatory: has_struct_ops,
             bind_rodata: has_rodata && !programs.is_empty() && host.features.has(Feature::ProgBindMap),
             not_asked: host.features.check().err(),
-            raise_memlock_limit: !host.features.has(Feature::MemcgAccounting),
+            raise_memlock_limit: host.features.charges_locked_memory(),
             maps,
             programs,
             skipped,

@@ -16,7 +16,7 @@ use super::need::in_vm;
 pub struct Census(BTreeSet<String>);
 
 /// The kernel frees programs after a grace period, some after two, and a virtual machine is slow.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Files of tracefs with a line for each event made.
