@@ -1,0 +1,2 @@
+//! Parts.
+fn main() {}

@@ -1,0 +1,93 @@
+//! The words this program is called with: by `cargo xtask bench`, and by itself.
+
+use crate::{job::Job, peer::Peer};
+use std::{ffi::OsString, path::PathBuf};
+
+/// What to do.
+#[derive(Clone, Debug)]
+pub enum Args {
+    Table(Table),
+    Run(Run),
+}
+
+/// The table of all jobs.
+#[derive(Clone, Debug)]
+pub struct Table {
+    pub btf: PathBuf,
+    pub objects: PathBuf,
+    /// Where files are put: `bench.json`, and below `bench/` profiles.
+    pub out: PathBuf,
+    pub instructions: bool,
+    pub rounds: Option<usize>,
+    /// Peers that are not measured, and why.
+    pub without: Vec<(Peer, String)>,
+}
+
+/// One job, by one peer, so many times: what a child does.
+#[derive(Clone, Debug)]
+pub struct Run {
+    pub job: Job,
+    pub peer: Peer,
+    pub times: usize,
+    pub btf: PathBuf,
+    pub objects: Vec<PathBuf>,
+}
+
+impl Run {
+    /// As [`parse`] reads them.
+    pub fn to_args(&self) -> Vec<OsString> {
+        let words = ["run", self.job.key(), self.peer.name(), &self.times.to_string()].map(OsString::from);
+        let paths = std::iter::once(&self.btf).chain(&self.objects);
+        words.into_iter().chain(paths.map(|path| path.clone().into_os_string())).collect()
+    }
+}
+
+/// Reads them.
+pub fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Args, String> {
+    let mut word = move || words.next();
+    let text = |word: Option<OsString>| {
+        word.and_then(|w| w.into_string().ok()).ok_or_else(|| "a word is missing".to_owned())
+    };
+    match &*text(word())? {
+        "run" => {
+            let (job, peer, times) = (text(word())?, text(word())?, text(word())?);
+            Ok(Args::Run(Run {
+                job: Job::ALL.into_iter().find(|j| j.key() == job).ok_or("no such job")?,
+                peer: peer_named(&peer)?,
+                times: times.parse().map_err(|_| "no number of times")?,
+                btf: word().ok_or("no target")?.into(),
+                objects: std::iter::from_fn(word).map(PathBuf::from).collect(),
+            }))
+        }
+        "table" => {
+            let mut table = Table {
+                btf: "/sys/kernel/btf/vmlinux".into(),
+                objects: PathBuf::new(),
+                out: PathBuf::new(),
+                instructions: false,
+                rounds: None,
+                without: Vec::new(),
+            };
+            while let Some(flag) = word() {
+                match &*text(Some(flag))? {
+                    "--btf" => table.btf = word().ok_or("--btf wants a file")?.into(),
+                    "--objects" => table.objects = word().ok_or("--objects wants a folder")?.into(),
+                    "--out" => table.out = word().ok_or("--out wants a folder")?.into(),
+                    "--instructions" => table.instructions = true,
+                    "--rounds" => {
+                        let rounds = text(word())?.parse().ok().filter(|n| *n > 0);
+                        table.rounds = Some(rounds.ok_or("--rounds wants a number")?);
+                    }
+                    "--without" => table.without.push((peer_named(&text(word())?)?, text(word())?)),
+                    other => return Err(format!("unknown argument `{other}`")),
+                }
+            }
+            Ok(Args::Table(table))
+        }
+        other => Err(format!("nothing to do is called `{other}`")),
+    }
+}
+
+fn peer_named(name: &str) -> Result<Peer, String> {
+    Peer::ALL.into_iter().find(|peer| peer.name() == name).ok_or_else(|| format!("nobody is called `{name}`"))
+}

@@ -1,0 +1,69 @@
+//! Processes of their own: for peak memory, and for counting instructions.
+
+use crate::{args::Run, job::Job, peer::Peer};
+use std::{
+    fs,
+    io::{self, Read as _},
+    os::unix::process::ExitStatusExt as _,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+};
+
+/// What measures a process: itself, by what the kernel says when it ends.
+pub fn peak_kib(run: &Run) -> Result<u64, String> {
+    let mut command = Command::new(this_program()?);
+    command.args(run.to_args()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|e| e.to_string())?;
+    let mut said = String::new();
+    if let Some(mut pipe) = child.stderr.take() {
+        let _read = pipe.read_to_string(&mut said);
+    }
+    let (status, usage) = wait(&child).map_err(|e| e.to_string())?;
+    if !status.success() {
+        return Err(format!("{} {}: {status}: {}", run.peer.name(), run.job.key(), said.trim()));
+    }
+    Ok(usage.ru_maxrss.unsigned_abs())
+}
+
+/// Instructions of one run of the job, by callgrind: those of a process that does it once, less those of one that does all
+/// else. The profile is left in `folder`.
+pub fn instructions(job: Job, peer: Peer, run: &Run, folder: &Path) -> Result<u64, String> {
+    let counted = |times: usize| {
+        let name = format!("{}.{}.{times}.callgrind", job.key(), peer.name());
+        callgrind(&Run { job, peer, times, ..run.clone() }, &folder.join(name))
+    };
+    let (with, without) = (counted(1)?, counted(0)?);
+    with.checked_sub(without).ok_or_else(|| "a run without the job took more".to_owned())
+}
+
+fn callgrind(run: &Run, out: &Path) -> Result<u64, String> {
+    let mut command = Command::new("valgrind");
+    command.args(["--tool=callgrind", "--quiet"]).arg(format!("--callgrind-out-file={}", out.display()));
+    command.arg(this_program()?).args(run.to_args()).stdin(Stdio::null());
+    let done = command.output().map_err(|e| format!("valgrind: {e}"))?;
+    if !done.status.success() {
+        let said = String::from_utf8_lossy(&done.stderr);
+        return Err(format!("valgrind: {}: {}", done.status, said.trim()));
+    }
+    let text = fs::read_to_string(out).map_err(|e| format!("{}: {e}", out.display()))?;
+    let total = text.lines().find_map(|line| line.strip_prefix("totals: ").or(line.strip_prefix("summary: ")));
+    total.and_then(|n| n.trim().parse().ok()).ok_or_else(|| format!("{}: no total", out.display()))
+}
+
+/// wait4(2): the standard library throws the usage away.
+fn wait(child: &Child) -> io::Result<(ExitStatus, libc::rusage)> {
+    let pid = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
+    let mut status = 0;
+    // SAFETY: a record of numbers, for which zeroes are good.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: both are written where they lie; the child is ours and nobody else waits for it.
+    let waited = unsafe { libc::wait4(pid, &mut status, 0, &mut usage) };
+    match waited == pid {
+        true => Ok((ExitStatus::from_raw(status), usage)),
+        false => Err(io::Error::last_os_error()),
+    }
+}
+
+fn this_program() -> Result<PathBuf, String> {
+    std::env::current_exe().map_err(|e| e.to_string())
+}

@@ -1,0 +1,93 @@
+//! Which objects and which target: those that all peers can relocate.
+
+use crate::peer::Peer;
+use core_relo::ext::BtfExt;
+use core_relo_loader::object::Object;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Objects of the jobs with many.
+const OBJECTS: usize = 57;
+
+/// Records of the jobs with one object, if there are such objects.
+const FEW: usize = 3;
+const MANY: usize = 53;
+
+/// What is relocated, and against what.
+#[derive(Clone, Debug)]
+pub struct Corpus {
+    pub target: PathBuf,
+    /// Of a job with many objects.
+    pub objects: Vec<Subject>,
+    /// The object whose number of records is nearest to 3.
+    pub few: Subject,
+    /// The object whose number of records is nearest to 53.
+    pub many: Subject,
+    /// What was left out, and why.
+    pub left_out: Vec<String>,
+}
+
+/// An object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    pub path: PathBuf,
+    pub records: usize,
+}
+
+impl Corpus {
+    /// Takes the objects below `folder` that every one of `peers` relocates without an error: who stops half way does less.
+    pub fn find(target: &Path, folder: &Path, peers: &[Peer]) -> Result<Self, String> {
+        let (mut objects, mut left_out) = (Vec::new(), Vec::new());
+        let is_object = |path: &PathBuf| path.to_string_lossy().ends_with(".bpf.o");
+        for path in files_below(folder).into_iter().filter(is_object) {
+            match judge(target, &path, peers) {
+                Ok(records) => objects.push(Subject { path, records }),
+                Err(why) => left_out.push(format!("{}: {why}", path.display())),
+            }
+        }
+        let nearest = |wanted: usize| {
+            let found = objects.iter().min_by_key(|o| o.records.abs_diff(wanted)).cloned();
+            found.ok_or_else(|| format!("{}: no object that all can relocate", folder.display()))
+        };
+        let (few, many) = (nearest(FEW)?, nearest(MANY)?);
+        objects.truncate(OBJECTS);
+        Ok(Self { target: target.to_path_buf(), objects, few, many, left_out })
+    }
+
+    /// Records of all objects together.
+    pub fn records(&self) -> usize {
+        self.objects.iter().map(|o| o.records).sum()
+    }
+}
+
+/// The number of an object's records, if everybody relocates it.
+fn judge(target: &Path, path: &Path, peers: &[Peer]) -> Result<usize, String> {
+    let bytes = fs::read(path).map_err(|e| e.to_string())?;
+    let object = Object::parse(&bytes).map_err(|e| e.to_string())?;
+    let records = object.ext().map_or(0, |ext| BtfExt::core_relos(ext).map(|g| g.records().count()).sum());
+    if records == 0 {
+        return Err("no records".to_owned());
+    }
+    for peer in peers {
+        let prepared = peer.prepare(target, &[path.to_path_buf()])?;
+        prepared.relocate(false).map_err(|why| format!("{} refuses it: {why}", peer.name()))?;
+    }
+    Ok(records)
+}
+
+/// Every file below a folder, in order of path.
+pub fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(files_below(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}

@@ -1,0 +1,76 @@
+//! The jobs of the table.
+
+use crate::{
+    corpus::Corpus,
+    peer::{Peer, Prepared},
+};
+use std::path::{Path, PathBuf};
+
+/// One line of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Job {
+    Parse,
+    Few,
+    Many,
+    Fresh,
+    Shared,
+}
+
+impl Job {
+    pub const ALL: [Self; 5] = [Self::Parse, Self::Few, Self::Many, Self::Fresh, Self::Shared];
+
+    /// As it is called in arguments.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Parse => "parse",
+            Self::Few => "few",
+            Self::Many => "many",
+            Self::Fresh => "fresh",
+            Self::Shared => "shared",
+        }
+    }
+
+    /// As it is called in the table.
+    pub fn title(self, corpus: &Corpus) -> String {
+        let (few, many, all) = (corpus.few.records, corpus.many.records, corpus.objects.len());
+        match self {
+            Self::Parse => "parse the target BTF".to_owned(),
+            Self::Few => format!("one object, {few} records, whole job"),
+            Self::Many => format!("one object, {many} records, whole job"),
+            Self::Fresh => format!("{all} objects, a fresh target each"),
+            Self::Shared => format!("{all} objects, one shared target"),
+        }
+    }
+
+    /// The objects that take part.
+    pub fn objects(self, corpus: &Corpus) -> Vec<PathBuf> {
+        match self {
+            Self::Parse => Vec::new(),
+            Self::Few => vec![corpus.few.path.clone()],
+            Self::Many => vec![corpus.many.path.clone()],
+            Self::Fresh | Self::Shared => corpus.objects.iter().map(|o| o.path.clone()).collect(),
+        }
+    }
+
+    /// The job for one peer, ready to be run.
+    pub fn prepare(self, peer: Peer, target: &Path, objects: &[PathBuf]) -> Result<Ready, String> {
+        Ok(Ready { job: self, prepared: peer.prepare(target, objects)? })
+    }
+}
+
+/// A job with everything that is not measured done.
+pub struct Ready {
+    job: Job,
+    prepared: Box<dyn Prepared>,
+}
+
+impl Ready {
+    /// Does it once.
+    pub fn run(&self) -> Result<(), String> {
+        match self.job {
+            Job::Parse => self.prepared.parse_target(),
+            Job::Few | Job::Many | Job::Fresh => self.prepared.relocate(false),
+            Job::Shared => self.prepared.relocate(true),
+        }
+    }
+}

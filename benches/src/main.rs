@@ -1,0 +1,27 @@
+//! What `cargo xtask bench` runs.
+
+use core_relo_bench::{
+    args::{self, Args, Run},
+    table,
+};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let done = args::parse(std::env::args_os().skip(1)).and_then(|args| match args {
+        Args::Run(run) => job(&run),
+        Args::Table(args) => table::run(&args),
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What a child does: one job, so many times.
+fn job(run: &Run) -> Result<(), String> {
+    let ready = run.job.prepare(run.peer, &run.btf, &run.objects)?;
+    (0..run.times).try_for_each(|_| ready.run())
+}

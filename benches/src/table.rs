@@ -1,0 +1,191 @@
+//! The table: each job's time, instructions, and the peak memory of a process that does one.
+
+use crate::{
+    args::{Run, Table},
+    child,
+    corpus::Corpus,
+    job::Job,
+    measure::{self, Times},
+    peer::Peer,
+};
+use serde_json::{Map, Value, json};
+use std::fs;
+
+/// A figure of each peer, in the order of [`Peer::ALL`].
+type Figures = [Option<f64>; 3];
+
+/// Measures everything and prints it.
+pub fn run(args: &Table) -> Result<(), String> {
+    let skipped = skipped(args);
+    let peers: Vec<Peer> = Peer::ALL.into_iter().filter(|p| skipped.iter().all(|(s, _)| s != p)).collect();
+    for (peer, why) in &skipped {
+        println!("SKIP {}: {why}", peer.name());
+    }
+    let corpus = Corpus::find(&args.btf, &args.objects, &peers)?;
+    describe(&corpus, args);
+    // Before anything large is in memory: a child's peak is never below what its parent had when it was made.
+    let peaks = peaks(&corpus, &peers)?;
+    let mut rows = Vec::new();
+    let mut disturbed = false;
+    println!("\n{}", heading("ms, medians of the wall clock"));
+    for job in Job::ALL {
+        let objects = job.objects(&corpus);
+        let prepare = |peer: &Peer| Ok((*peer, job.prepare(*peer, &corpus.target, &objects)?));
+        let ready = peers.iter().map(prepare).collect::<Result<Vec<_>, String>>()?;
+        let times = measure::in_turns(&ready, args.rounds)?;
+        disturbed |= times.iter().any(Times::was_disturbed);
+        let all = |figure: fn(&Times) -> f64| spread(&peers, times.iter().map(figure));
+        println!("{}", line(&job.title(&corpus), all(|t| t.wall), 2));
+        let mut row = Map::from_iter([("job".to_owned(), json!(job.title(&corpus)))]);
+        add(&mut row, "ms", all(|t| t.wall), "");
+        add(&mut row, "cpu_ms", all(|t| t.cpu), "_cpu");
+        add(&mut row, "shortest_ms", all(|t| t.shortest), "_shortest");
+        row.insert("rounds".to_owned(), json!(times.first().map(|t| t.rounds)));
+        rows.push(row);
+    }
+    if disturbed {
+        println!("\nOthers used the processors meanwhile; the processor's time alone:\n");
+        println!("{}", heading("ms, medians of the processor's time"));
+        for (job, row) in Job::ALL.iter().zip(&rows) {
+            println!("{}", line(&job.title(&corpus), figures(row, "cpu_ms"), 2));
+        }
+    }
+    rows.extend(print_peaks(peaks));
+    if args.instructions {
+        instructions(args, &corpus, &peers, &mut rows)?;
+    }
+    write(args, &skipped, rows)
+}
+
+fn skipped(args: &Table) -> Vec<(Peer, String)> {
+    let built_without = Peer::ALL.into_iter().filter_map(|p| Some((p, p.missing()?.to_owned())));
+    let asked: Vec<_> = args.without.clone();
+    let more: Vec<_> = built_without.filter(|(p, _)| asked.iter().all(|(a, _)| a != p)).collect();
+    asked.into_iter().chain(more).collect()
+}
+
+fn describe(corpus: &Corpus, args: &Table) {
+    let bytes = fs::metadata(&corpus.target).map_or(0, |meta| meta.len());
+    println!("target   {} ({bytes} bytes)", corpus.target.display());
+    println!(
+        "objects  {}: {} with {} records; {} left out",
+        args.objects.display(),
+        corpus.objects.len(),
+        corpus.records(),
+        corpus.left_out.len()
+    );
+    let name = |path: &std::path::Path| path.strip_prefix(&args.objects).unwrap_or(path).display().to_string();
+    println!("few      {} ({} records)", name(&corpus.few.path), corpus.few.records);
+    println!("many     {} ({} records)", name(&corpus.many.path), corpus.many.records);
+    for line in corpus.left_out.iter().filter(|line| !line.ends_with("no records")) {
+        println!("left out {}", line.strip_prefix(&args.objects.display().to_string()).unwrap_or(line));
+    }
+}
+
+/// Peak memory, in KiB: of a process that prepares and does nothing, and of one that relocates an object once.
+fn peaks(corpus: &Corpus, peers: &[Peer]) -> Result<Vec<(String, Figures)>, String> {
+    let mut rows = Vec::new();
+    for (job, times) in [(Job::Few, 0), (Job::Parse, 1), (Job::Few, 1), (Job::Many, 1)] {
+        let what = if times == 0 { "no job at all".to_owned() } else { job.title(corpus) };
+        let peak = |peer: &Peer| child::peak_kib(&run_of(job, *peer, times, corpus));
+        let found = peers.iter().map(peak).collect::<Result<Vec<_>, _>>()?;
+        rows.push((what, spread(peers, found.into_iter().map(|kib| kib as f64))));
+    }
+    Ok(rows)
+}
+
+fn print_peaks(peaks: Vec<(String, Figures)>) -> Vec<Map<String, Value>> {
+    println!("\n{}", heading("MiB, peak memory of a process that does it once"));
+    let print = |(what, kib): (String, Figures)| {
+        println!("{}", line(&what, kib.map(|f| f.map(|kib| kib / 1024.0)), 2));
+        let mut row = Map::from_iter([("job".to_owned(), json!(format!("peak memory: {what}")))]);
+        add(&mut row, "kib", kib, "");
+        row
+    };
+    peaks.into_iter().map(print).collect()
+}
+
+fn instructions(
+    args: &Table,
+    corpus: &Corpus,
+    peers: &[Peer],
+    rows: &mut [Map<String, Value>],
+) -> Result<(), String> {
+    let folder = args.out.join("bench");
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    println!("\n{}", heading("millions of instructions (callgrind)"));
+    for (job, row) in Job::ALL.into_iter().zip(rows) {
+        let count = |peer: &Peer| {
+            let run = run_of(job, *peer, 1, corpus);
+            child::instructions(job, *peer, &run, &folder)
+        };
+        let found = peers.iter().map(count).collect::<Result<Vec<_>, _>>()?;
+        let all = spread(peers, found.into_iter().map(|n| n as f64));
+        println!("{}", line(&job.title(corpus), all.map(|f| f.map(|n| n / 1e6)), 2));
+        add(row, "instructions", all, "_instructions");
+    }
+    println!("profiles: {}", folder.display());
+    Ok(())
+}
+
+fn write(args: &Table, skipped: &[(Peer, String)], mut rows: Vec<Map<String, Value>>) -> Result<(), String> {
+    for row in &mut rows {
+        for (peer, why) in skipped {
+            row.insert(format!("skipped_{}", peer.name()), json!(why));
+        }
+    }
+    let path = args.out.join("bench.json");
+    let text = serde_json::to_string_pretty(&rows).map_err(|e| e.to_string())?;
+    fs::create_dir_all(&args.out).map_err(|e| format!("{}: {e}", args.out.display()))?;
+    fs::write(&path, text + "\n").map_err(|e| format!("{}: {e}", path.display()))?;
+    println!("\n{}", path.display());
+    Ok(())
+}
+
+fn run_of(job: Job, peer: Peer, times: usize, corpus: &Corpus) -> Run {
+    Run { job, peer, times, btf: corpus.target.clone(), objects: job.objects(corpus) }
+}
+
+/// Figures of those measured, at the places of all.
+fn spread(peers: &[Peer], figures: impl Iterator<Item = f64>) -> Figures {
+    let mut found = [None; 3];
+    for (peer, figure) in peers.iter().zip(figures) {
+        if let Some(place) = Peer::ALL.iter().position(|p| p == peer).and_then(|at| found.get_mut(at)) {
+            *place = Some(figure);
+        }
+    }
+    found
+}
+
+/// Adds `ours_UNIT` and so on, and how many times ours the others' are.
+fn add(row: &mut Map<String, Value>, unit: &str, figures: Figures, suffix: &str) {
+    let ours = figures[0];
+    for (peer, figure) in Peer::ALL.into_iter().zip(figures) {
+        row.insert(format!("{}_{unit}", peer.name()), json!(figure));
+        if peer != Peer::Ours {
+            let ratio = figure.zip(ours).map(|(figure, ours)| figure / ours);
+            row.insert(format!("ratio_{}{suffix}", peer.name()), json!(ratio));
+        }
+    }
+}
+
+fn figures(row: &Map<String, Value>, unit: &str) -> Figures {
+    Peer::ALL.map(|peer| row.get(&format!("{}_{unit}", peer.name()))?.as_f64())
+}
+
+fn heading(what: &str) -> String {
+    format!("{what:<44} {:>9} {:>9} {:>9} {:>9} {:>9}", "ours", "libbpf", "aya", "libbpf ÷", "aya ÷")
+}
+
+fn line(what: &str, [ours, libbpf, aya]: Figures, decimals: usize) -> String {
+    let number = |figure: Option<f64>| figure.map_or("-".to_owned(), |n| format!("{n:.decimals$}"));
+    let ratio = |figure: Option<f64>| number(figure.zip(ours).map(|(figure, ours)| figure / ours));
+    let (ours_text, ratios) = (number(ours), [ratio(libbpf), ratio(aya)]);
+    format!(
+        "{what:<44} {ours_text:>9} {:>9} {:>9} {:>9} {:>9}",
+        number(libbpf),
+        number(aya),
+        ratios[0],
+        ratios[1]
+    )
+}
