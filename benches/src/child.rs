@@ -2,27 +2,38 @@
 
 use crate::{args::Run, job::Job, peer::Peer};
 use std::{
-    fs,
-    io::{self, Read as _},
+    ffi::OsString,
+    fs, io,
     os::unix::process::ExitStatusExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
 };
 
-/// What measures a process: itself, by what the kernel says when it ends.
+/// Peak memory of a process that does this.
+///
+/// A new process begins with the peak of the one that makes it (Linux keeps it across execve), so a third one stands between,
+/// which is as small as can be: [`report_peak`] is what it does.
 pub fn peak_kib(run: &Run) -> Result<u64, String> {
     let mut command = Command::new(this_program()?);
-    command.args(run.to_args()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|e| e.to_string())?;
-    let mut said = String::new();
-    if let Some(mut pipe) = child.stderr.take() {
-        let _read = pipe.read_to_string(&mut said);
-    }
-    let (status, usage) = wait(&child).map_err(|e| e.to_string())?;
+    command.arg("peak").args(run.to_args()).stdin(Stdio::null());
+    let done = command.output().map_err(|e| e.to_string())?;
+    let said = String::from_utf8_lossy(&done.stdout);
+    said.trim().parse().map_err(|_| {
+        let error = String::from_utf8_lossy(&done.stderr);
+        format!("{} {}: {}: {}", run.peer.name(), run.job.key(), done.status, error.trim())
+    })
+}
+
+/// Runs this program once more and prints its peak memory, in KiB.
+pub fn report_peak(args: impl Iterator<Item = OsString>) -> Result<(), String> {
+    let mut command = Command::new(this_program()?);
+    let child = command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+    let (status, usage) = child.and_then(|child| wait(&child)).map_err(|e| e.to_string())?;
     if !status.success() {
-        return Err(format!("{} {}: {status}: {}", run.peer.name(), run.job.key(), said.trim()));
+        return Err(status.to_string());
     }
-    Ok(usage.ru_maxrss.unsigned_abs())
+    println!("{}", usage.ru_maxrss);
+    Ok(())
 }
 
 /// Instructions of one run of the job, by callgrind: those of a process that does it once, less those of one that does all
@@ -46,7 +57,8 @@ fn callgrind(run: &Run, out: &Path) -> Result<u64, String> {
         return Err(format!("valgrind: {}: {}", done.status, said.trim()));
     }
     let text = fs::read_to_string(out).map_err(|e| format!("{}: {e}", out.display()))?;
-    let total = text.lines().find_map(|line| line.strip_prefix("totals: ").or(line.strip_prefix("summary: ")));
+    let total =
+        text.lines().find_map(|line| line.strip_prefix("totals: ").or(line.strip_prefix("summary: ")));
     total.and_then(|n| n.trim().parse().ok()).ok_or_else(|| format!("{}: no total", out.display()))
 }
 

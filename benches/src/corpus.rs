@@ -1,7 +1,7 @@
 //! Which objects and which target: those that all peers can relocate.
 
-use crate::peer::Peer;
-use core_relo::ext::BtfExt;
+use crate::peer::{Peer, ours};
+use core_relo::{Plan, Target, ext::BtfExt};
 use core_relo_loader::object::Object;
 use std::{
     fs,
@@ -14,6 +14,9 @@ const OBJECTS: usize = 57;
 /// Records of the jobs with one object, if there are such objects.
 const FEW: usize = 3;
 const MANY: usize = 53;
+
+/// Why an object without CO-RE records takes no part: nobody would look at the target.
+pub const NO_RECORDS: &str = "no records";
 
 /// What is relocated, and against what.
 #[derive(Clone, Debug)]
@@ -39,16 +42,21 @@ pub struct Subject {
 impl Corpus {
     /// Takes the objects below `folder` that every one of `peers` relocates without an error: who stops half way does less.
     pub fn find(target: &Path, folder: &Path, peers: &[Peer]) -> Result<Self, String> {
-        let (mut objects, mut left_out) = (Vec::new(), Vec::new());
+        let (mut clean, mut objects, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+        let parsed = ours::target(target)?;
         let is_object = |path: &PathBuf| path.to_string_lossy().ends_with(".bpf.o");
         for path in files_below(folder).into_iter().filter(is_object) {
-            match judge(target, &path, peers) {
-                Ok(records) => objects.push(Subject { path, records }),
+            match judge(&parsed, target, &path, peers) {
+                Ok((records, true)) => clean.push(Subject { path, records }),
+                Ok((records, false)) => objects.push(Subject { path, records }),
                 Err(why) => left_out.push(format!("{}: {why}", path.display())),
             }
         }
+        // Objects made for this kind of kernel come first.
+        objects.splice(0..0, clean.iter().cloned());
+        let candidates = if clean.is_empty() { &objects } else { &clean };
         let nearest = |wanted: usize| {
-            let found = objects.iter().min_by_key(|o| o.records.abs_diff(wanted)).cloned();
+            let found = candidates.iter().min_by_key(|o| o.records.abs_diff(wanted)).cloned();
             found.ok_or_else(|| format!("{}: no object that all can relocate", folder.display()))
         };
         let (few, many) = (nearest(FEW)?, nearest(MANY)?);
@@ -62,19 +70,21 @@ impl Corpus {
     }
 }
 
-/// The number of an object's records, if everybody relocates it.
-fn judge(target: &Path, path: &Path, peers: &[Peer]) -> Result<usize, String> {
+/// The number of an object's records, if everybody relocates it, and whether the target has all they ask for.
+fn judge(target: &Target<'_>, btf: &Path, path: &Path, peers: &[Peer]) -> Result<(usize, bool), String> {
     let bytes = fs::read(path).map_err(|e| e.to_string())?;
     let object = Object::parse(&bytes).map_err(|e| e.to_string())?;
-    let records = object.ext().map_or(0, |ext| BtfExt::core_relos(ext).map(|g| g.records().count()).sum());
-    if records == 0 {
-        return Err("no records".to_owned());
+    let none = object.ext().is_none_or(|ext| BtfExt::core_relos(ext).next().is_none());
+    if none {
+        return Err(NO_RECORDS.to_owned());
     }
+    let relocs = object.relocs().map_err(|e| e.to_string())?;
+    let summary = Plan::new(&relocs, target).summary();
     for peer in peers {
-        let prepared = peer.prepare(target, &[path.to_path_buf()])?;
+        let prepared = peer.prepare(btf, &[path.to_path_buf()])?;
         prepared.relocate(false).map_err(|why| format!("{} refuses it: {why}", peer.name()))?;
     }
-    Ok(records)
+    Ok((summary.total(), summary.is_clean()))
 }
 
 /// Every file below a folder, in order of path.

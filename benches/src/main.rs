@@ -2,15 +2,19 @@
 
 use core_relo_bench::{
     args::{self, Args, Run},
-    table,
+    child, table,
 };
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let done = args::parse(std::env::args_os().skip(1)).and_then(|args| match args {
-        Args::Run(run) => job(&run),
-        Args::Table(args) => table::run(&args),
-    });
+    let mut words = std::env::args_os().skip(1).peekable();
+    let done = match words.next_if(|word| word == "peak") {
+        Some(_) => child::report_peak(words),
+        None => args::parse(words).and_then(|args| match args {
+            Args::Run(run) => job(&run),
+            Args::Table(args) => table::run(&args),
+        }),
+    };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {

@@ -3,7 +3,7 @@
 use crate::{
     args::{Run, Table},
     child,
-    corpus::Corpus,
+    corpus::{self, Corpus},
     job::Job,
     measure::{self, Times},
     peer::Peer,
@@ -23,8 +23,6 @@ pub fn run(args: &Table) -> Result<(), String> {
     }
     let corpus = Corpus::find(&args.btf, &args.objects, &peers)?;
     describe(&corpus, args);
-    // Before anything large is in memory: a child's peak is never below what its parent had when it was made.
-    let peaks = peaks(&corpus, &peers)?;
     let mut rows = Vec::new();
     let mut disturbed = false;
     println!("\n{}", heading("ms, medians of the wall clock"));
@@ -50,7 +48,7 @@ pub fn run(args: &Table) -> Result<(), String> {
             println!("{}", line(&job.title(&corpus), figures(row, "cpu_ms"), 2));
         }
     }
-    rows.extend(print_peaks(peaks));
+    rows.extend(print_peaks(peaks(&corpus, &peers)?));
     if args.instructions {
         instructions(args, &corpus, &peers, &mut rows)?;
     }
@@ -74,10 +72,11 @@ fn describe(corpus: &Corpus, args: &Table) {
         corpus.records(),
         corpus.left_out.len()
     );
-    let name = |path: &std::path::Path| path.strip_prefix(&args.objects).unwrap_or(path).display().to_string();
+    let name =
+        |path: &std::path::Path| path.strip_prefix(&args.objects).unwrap_or(path).display().to_string();
     println!("few      {} ({} records)", name(&corpus.few.path), corpus.few.records);
     println!("many     {} ({} records)", name(&corpus.many.path), corpus.many.records);
-    for line in corpus.left_out.iter().filter(|line| !line.ends_with("no records")) {
+    for line in corpus.left_out.iter().filter(|line| !line.ends_with(corpus::NO_RECORDS)) {
         println!("left out {}", line.strip_prefix(&args.objects.display().to_string()).unwrap_or(line));
     }
 }

@@ -4,7 +4,7 @@
 mod aya;
 #[cfg(feature = "libbpf")]
 mod libbpf;
-mod ours;
+pub mod ours;
 
 use std::path::{Path, PathBuf};
 

@@ -18,23 +18,24 @@ impl Ours {
     pub fn new(target: &Path, objects: &[PathBuf]) -> Self {
         Self { target: target.to_path_buf(), objects: objects.to_vec() }
     }
+}
 
-    fn target(&self) -> Result<Target<'static>, String> {
-        let file = TargetFile::open(&self.target).map_err(|e| e.to_string())?;
-        Ok(Target::new("vmlinux", Arc::new(file.parse(None).map_err(|e| e.to_string())?)))
-    }
+/// The target as it is for one object: nothing made for many.
+pub fn target(path: &Path) -> Result<Target<'static>, String> {
+    let file = TargetFile::open(path).map_err(|e| e.to_string())?;
+    Ok(Target::new("vmlinux", Arc::new(file.parse(None).map_err(|e| e.to_string())?)))
 }
 
 impl Prepared for Ours {
     fn parse_target(&self) -> Result<(), String> {
-        self.target().map(drop)
+        target(&self.target).map(drop)
     }
 
     fn relocate(&self, shared: bool) -> Result<(), String> {
         if !shared {
-            return self.objects.iter().try_for_each(|path| relocate(path, &self.target()?));
+            return self.objects.iter().try_for_each(|path| relocate(path, &target(&self.target)?));
         }
-        let target = self.target()?;
+        let target = target(&self.target)?;
         let index = Arc::new(NameIndex::new(&target.main().btf));
         let target = target.with_index(index);
         self.objects.iter().try_for_each(|path| relocate(path, &target))
