@@ -7,10 +7,13 @@ use std::{ffi::OsString, path::PathBuf};
 #[derive(Clone, Debug)]
 pub enum Args {
     Table(Table),
+    Growth(Table),
     Run(Run),
+    /// Not the job: how long it takes.
+    Time(Run),
 }
 
-/// The table of all jobs.
+/// The table of all jobs, or the tables of growth.
 #[derive(Clone, Debug)]
 pub struct Table {
     pub btf: PathBuf,
@@ -35,8 +38,8 @@ pub struct Run {
 
 impl Run {
     /// As [`parse`] reads them.
-    pub fn to_args(&self) -> Vec<OsString> {
-        let words = ["run", self.job.key(), self.peer.name(), &self.times.to_string()].map(OsString::from);
+    pub fn to_args(&self, what: &str) -> Vec<OsString> {
+        let words = [what, self.job.key(), self.peer.name(), &self.times.to_string()].map(OsString::from);
         let paths = std::iter::once(&self.btf).chain(&self.objects);
         words.into_iter().chain(paths.map(|path| path.clone().into_os_string())).collect()
     }
@@ -49,17 +52,18 @@ pub fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Args, String> 
         word.and_then(|w| w.into_string().ok()).ok_or_else(|| "a word is missing".to_owned())
     };
     match &*text(word())? {
-        "run" => {
+        what @ ("run" | "time") => {
             let (job, peer, times) = (text(word())?, text(word())?, text(word())?);
-            Ok(Args::Run(Run {
-                job: Job::ALL.into_iter().find(|j| j.key() == job).ok_or("no such job")?,
+            let run = Run {
+                job: Job::named(&job).ok_or("no such job")?,
                 peer: peer_named(&peer)?,
                 times: times.parse().map_err(|_| "no number of times")?,
                 btf: word().ok_or("no target")?.into(),
                 objects: std::iter::from_fn(word).map(PathBuf::from).collect(),
-            }))
+            };
+            Ok(if what == "run" { Args::Run(run) } else { Args::Time(run) })
         }
-        "table" => {
+        what @ ("table" | "growth") => {
             let mut table = Table {
                 btf: "/sys/kernel/btf/vmlinux".into(),
                 objects: PathBuf::new(),
@@ -82,7 +86,7 @@ pub fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Args, String> 
                     other => return Err(format!("unknown argument `{other}`")),
                 }
             }
-            Ok(Args::Table(table))
+            Ok(if what == "table" { Args::Table(table) } else { Args::Growth(table) })
         }
         other => Err(format!("nothing to do is called `{other}`")),
     }

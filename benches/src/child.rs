@@ -7,6 +7,7 @@ use std::{
     os::unix::process::ExitStatusExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
+    str::FromStr,
 };
 
 /// Peak memory of a process that does this.
@@ -14,8 +15,16 @@ use std::{
 /// A new process begins with the peak of the one that makes it (Linux keeps it across execve), so a third one stands between,
 /// which is as small as can be: [`report_peak`] is what it does.
 pub fn peak_kib(run: &Run) -> Result<u64, String> {
-    let mut command = Command::new(this_program()?);
-    command.arg("peak").args(run.to_args()).stdin(Stdio::null());
+    number_said(run, Command::new(this_program()?).arg("peak").args(run.to_args("run")))
+}
+
+/// The shortest of a few runs in a process of its own, in milliseconds of the processor's time.
+pub fn shortest_ms(run: &Run) -> Result<f64, String> {
+    number_said(run, Command::new(this_program()?).args(run.to_args("time")))
+}
+
+fn number_said<N: FromStr>(run: &Run, command: &mut Command) -> Result<N, String> {
+    command.stdin(Stdio::null());
     let done = command.output().map_err(|e| e.to_string())?;
     let said = String::from_utf8_lossy(&done.stdout);
     said.trim().parse().map_err(|_| {
@@ -50,7 +59,7 @@ pub fn instructions(job: Job, peer: Peer, run: &Run, folder: &Path) -> Result<u6
 fn callgrind(run: &Run, out: &Path) -> Result<u64, String> {
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--quiet"]).arg(format!("--callgrind-out-file={}", out.display()));
-    command.arg(this_program()?).args(run.to_args()).stdin(Stdio::null());
+    command.arg(this_program()?).args(run.to_args("run")).stdin(Stdio::null());
     let done = command.output().map_err(|e| format!("valgrind: {e}"))?;
     if !done.status.success() {
         let said = String::from_utf8_lossy(&done.stderr);

@@ -18,6 +18,9 @@ const MANY: usize = 53;
 /// Why an object without CO-RE records takes no part: nobody would look at the target.
 pub const NO_RECORDS: &str = "no records";
 
+/// Why an object for machines of the other byte order takes none.
+pub const OTHER_ORDER: &str = "of the other byte order";
+
 /// What is relocated, and against what.
 #[derive(Clone, Debug)]
 pub struct Corpus {
@@ -74,6 +77,9 @@ impl Corpus {
 fn judge(target: &Target<'_>, btf: &Path, path: &Path, peers: &[Peer]) -> Result<(usize, bool), String> {
     let bytes = fs::read(path).map_err(|e| e.to_string())?;
     let object = Object::parse(&bytes).map_err(|e| e.to_string())?;
+    if object.endian() != target.main().btf.endian() {
+        return Err(OTHER_ORDER.to_owned());
+    }
     let none = object.ext().is_none_or(|ext| BtfExt::core_relos(ext).next().is_none());
     if none {
         return Err(NO_RECORDS.to_owned());

@@ -14,10 +14,18 @@ pub enum Job {
     Many,
     Fresh,
     Shared,
+    /// Of the growth tables: each of many kernels in turn, all objects on it.
+    Kernels,
 }
 
 impl Job {
-    pub const ALL: [Self; 5] = [Self::Parse, Self::Few, Self::Many, Self::Fresh, Self::Shared];
+    /// Those of the table.
+    pub const TABLE: [Self; 5] = [Self::Parse, Self::Few, Self::Many, Self::Fresh, Self::Shared];
+
+    /// The job of this [`key`](Self::key).
+    pub fn named(key: &str) -> Option<Self> {
+        Self::TABLE.into_iter().chain([Self::Kernels]).find(|job| job.key() == key)
+    }
 
     /// As it is called in arguments.
     pub const fn key(self) -> &'static str {
@@ -27,6 +35,7 @@ impl Job {
             Self::Many => "many",
             Self::Fresh => "fresh",
             Self::Shared => "shared",
+            Self::Kernels => "kernels",
         }
     }
 
@@ -39,6 +48,7 @@ impl Job {
             Self::Many => format!("one object, {many} records, whole job"),
             Self::Fresh => format!("{all} objects, a fresh target each"),
             Self::Shared => format!("{all} objects, one shared target"),
+            Self::Kernels => format!("{all} objects, each kernel in turn"),
         }
     }
 
@@ -48,7 +58,9 @@ impl Job {
             Self::Parse => Vec::new(),
             Self::Few => vec![corpus.few.path.clone()],
             Self::Many => vec![corpus.many.path.clone()],
-            Self::Fresh | Self::Shared => corpus.objects.iter().map(|o| o.path.clone()).collect(),
+            Self::Fresh | Self::Shared | Self::Kernels => {
+                corpus.objects.iter().map(|o| o.path.clone()).collect()
+            }
         }
     }
 
@@ -71,6 +83,7 @@ impl Ready {
             Job::Parse => self.prepared.parse_target(),
             Job::Few | Job::Many | Job::Fresh => self.prepared.relocate(false),
             Job::Shared => self.prepared.relocate(true),
+            Job::Kernels => self.prepared.kernels(),
         }
     }
 }

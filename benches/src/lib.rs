@@ -5,6 +5,7 @@
 pub mod args;
 pub mod child;
 pub mod corpus;
+pub mod growth;
 pub mod job;
 pub mod measure;
 pub mod peer;

@@ -2,7 +2,7 @@
 
 use core_relo_bench::{
     args::{self, Args, Run},
-    child, table,
+    child, growth, measure, table,
 };
 use std::process::ExitCode;
 
@@ -11,8 +11,10 @@ fn main() -> ExitCode {
     let done = match words.next_if(|word| word == "peak") {
         Some(_) => child::report_peak(words),
         None => args::parse(words).and_then(|args| match args {
-            Args::Run(run) => job(&run),
             Args::Table(args) => table::run(&args),
+            Args::Growth(args) => growth::run(&args),
+            Args::Run(run) => job(&run),
+            Args::Time(run) => time(&run),
         }),
     };
     match done {
@@ -28,4 +30,11 @@ fn main() -> ExitCode {
 fn job(run: &Run) -> Result<(), String> {
     let ready = run.job.prepare(run.peer, &run.btf, &run.objects)?;
     (0..run.times).try_for_each(|_| ready.run())
+}
+
+/// What a child does that measures itself.
+fn time(run: &Run) -> Result<(), String> {
+    let ready = run.job.prepare(run.peer, &run.btf, &run.objects)?;
+    println!("{}", measure::shortest(&ready)?);
+    Ok(())
 }

@@ -49,6 +49,12 @@ pub fn emulator() -> bool {
     )
 }
 
+/// Installs what counts instructions.
+pub fn valgrind() -> bool {
+    let everywhere = &["valgrind"];
+    install("valgrind", &Packages { apt: everywhere, dnf: everywhere, apk: everywhere, pacman: everywhere })
+}
+
 /// Installs the decompressors kernels are packed with, as far as they are missing.
 pub fn decompressors() {
     if ["xz", "lz4", "zstd"].iter().all(|tool| have(tool)) {

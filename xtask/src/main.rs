@@ -2,6 +2,7 @@
 //!
 //! No dependencies, so that it builds at once on a machine that has nothing but cargo.
 
+mod bench;
 mod cases;
 mod ci;
 mod compilers;
@@ -65,6 +66,12 @@ const TASKS: &[Task] = &[
         run: fuzz::run,
     },
     Task {
+        name: "bench",
+        args: "[--instructions] [--growth] [--parts] [--btf FILE] [--objects DIR]",
+        about: "time, instructions and memory beside libbpf and aya-obj (cargo xtask bench --help says more)",
+        run: bench::run,
+    },
+    Task {
         name: "tidy",
         args: "",
         about: "check what the compiler does not: file lengths, layering, directives",
@@ -89,11 +96,13 @@ fn main() -> ExitCode {
         return help(2);
     };
     if rest.iter().take_while(|arg| *arg != "--").any(|arg| arg == "-h" || arg == "--help") {
-        if task.name == "vm" {
-            println!("{}", vm::HELP);
-            return ExitCode::SUCCESS;
-        }
-        return help(0);
+        let own = match task.name {
+            "vm" => vm::HELP,
+            "bench" => bench::HELP,
+            _ => return help(0),
+        };
+        println!("{own}");
+        return ExitCode::SUCCESS;
     }
     match (task.run)(rest) {
         Ok(()) => ExitCode::SUCCESS,

@@ -59,4 +59,9 @@ pub trait Prepared {
     /// Relocates each object: read, opened, relocated, dropped; on a target of its own, or all of them on one that is made
     /// ready for many.
     fn relocate(&self, shared: bool) -> Result<(), String>;
+
+    /// Decides all objects' records on each kernel of those that the target, a text file, names line by line.
+    fn kernels(&self) -> Result<(), String> {
+        Err("this peer has no way to do that".to_owned())
+    }
 }

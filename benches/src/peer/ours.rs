@@ -1,7 +1,11 @@
 //! core-relo, through the crates' public functions, as the command calls them.
 
 use super::Prepared;
-use core_relo::{Plan, Target, btf::NameIndex};
+use crate::corpus::files_below;
+use core_relo::{
+    Plan, Target,
+    btf::{Btf, NameIndex},
+};
 use core_relo_loader::{object::Object, target::TargetFile};
 use std::{
     fs,
@@ -20,10 +24,32 @@ impl Ours {
     }
 }
 
-/// The target as it is for one object: nothing made for many.
+/// The target as it is for one object, nothing made for many; of a folder, its `vmlinux` and all else as modules.
 pub fn target(path: &Path) -> Result<Target<'static>, String> {
-    let file = TargetFile::open(path).map_err(|e| e.to_string())?;
-    Ok(Target::new("vmlinux", Arc::new(file.parse(None).map_err(|e| e.to_string())?)))
+    if !path.is_dir() {
+        return Ok(Target::new("vmlinux", Arc::new(btf(path, None)?)));
+    }
+    let main = Arc::new(btf(&path.join("vmlinux"), None)?);
+    let mut modules = Vec::new();
+    for path in files_below(path).into_iter().filter(|path| !path.ends_with("vmlinux")) {
+        modules.push((path.to_string_lossy().into_owned(), Arc::new(btf(&path, Some(&main))?)));
+    }
+    Ok(Target::new("vmlinux", main).with_modules(modules))
+}
+
+fn btf(path: &Path, base: Option<&Arc<Btf<'static>>>) -> Result<Btf<'static>, String> {
+    TargetFile::open(path).and_then(|file| file.parse(base)).map_err(|e| e.to_string())
+}
+
+/// With what is made for many objects.
+fn for_many(path: &Path) -> Result<Target<'static>, String> {
+    let target = target(path)?;
+    let index = Arc::new(NameIndex::new(&target.main().btf));
+    Ok(target.with_index(index))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    fs::read(path).map_err(|e| format!("{}: {e}", path.display()))
 }
 
 impl Prepared for Ours {
@@ -35,16 +61,30 @@ impl Prepared for Ours {
         if !shared {
             return self.objects.iter().try_for_each(|path| relocate(path, &target(&self.target)?));
         }
-        let target = target(&self.target)?;
-        let index = Arc::new(NameIndex::new(&target.main().btf));
-        let target = target.with_index(index);
+        let target = for_many(&self.target)?;
         self.objects.iter().try_for_each(|path| relocate(path, &target))
+    }
+
+    fn kernels(&self) -> Result<(), String> {
+        let bytes = self.objects.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
+        let objects = bytes.iter().map(|bytes| Object::parse(bytes)).collect::<Result<Vec<_>, _>>();
+        let objects = objects.map_err(|e| e.to_string())?;
+        let relocs = objects.iter().map(Object::relocs).collect::<Result<Vec<_>, _>>();
+        let relocs = relocs.map_err(|e| e.to_string())?;
+        let list = fs::read_to_string(&self.target).map_err(|e| e.to_string())?;
+        for kernel in list.lines() {
+            let target = for_many(Path::new(kernel))?;
+            for relocs in &relocs {
+                std::hint::black_box(Plan::new(relocs, &target).summary());
+            }
+        }
+        Ok(())
     }
 }
 
 /// Up to the finished instructions of every section.
 fn relocate(path: &Path, target: &Target<'_>) -> Result<(), String> {
-    let bytes = fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let bytes = read(path)?;
     let object = Object::parse(&bytes).map_err(|e| e.to_string())?;
     let relocs = object.relocs().map_err(|e| e.to_string())?;
     let patched = Plan::new(&relocs, target).patched().map_err(|e| e.to_string())?;

@@ -1,0 +1,129 @@
+//! Files that grow: BTF of many kernels' worth of types, objects with many records, modules.
+
+use core_relo::{
+    Endian, TypeId,
+    btf::{Btf, Builder, Import, Kind},
+    insn::Insn,
+};
+use core_relo_tests::made::{self, Made};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// Writes BTFs with `counts` times (in growing order) the types of `kernel`; all copies but the first have names of their own.
+pub fn kernels_worth(kernel: &[u8], counts: &[usize], folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut files = Vec::new();
+    let original = Btf::parse(kernel).map_err(|e| e.to_string())?;
+    let mut builder = Builder::new(original.endian());
+    for copy in 0..counts.last().copied().unwrap_or_default() {
+        let bytes = renamed(kernel, original.endian(), copy)?;
+        let btf = Btf::parse(&bytes[..]).map_err(|e| e.to_string())?;
+        let shift = builder.next_id().0 - 1;
+        let moved = |id: TypeId| if id == TypeId::VOID { id } else { TypeId(id.0 + shift) };
+        let mut import = Import::new(&btf);
+        for ty in btf.types() {
+            import.ty(&mut builder, ty, moved).map_err(|e| e.to_string())?;
+        }
+        if counts.contains(&(copy + 1)) {
+            files.push(write(folder, &format!("kernels-{}.btf", copy + 1), &builder.finish())?);
+        }
+    }
+    Ok(files)
+}
+
+/// The BTF with other names of the same length: the first letter of each is another, for each copy in its own way.
+fn renamed(kernel: &[u8], endian: Endian, copy: usize) -> Result<Vec<u8>, String> {
+    let mut bytes = kernel.to_vec();
+    let word = |at| endian.u32(kernel, at).map(|word| word as usize).ok_or("no header");
+    let start = word(4)? + word(16)?;
+    let strings = bytes.get_mut(start..start + word(20)?).ok_or("no strings")?;
+    let flip = u8::try_from(copy & 0x3f).unwrap_or_default();
+    let mut is_first = false;
+    for byte in strings {
+        if is_first && (0x40..0x80).contains(byte) {
+            *byte ^= flip;
+        }
+        is_first = *byte == 0;
+    }
+    Ok(bytes)
+}
+
+/// Writes an object with so many records: offsets of fields of the kernel's own structs, a thousand of them by turns.
+pub fn records(kernel: &[u8], count: usize, folder: &Path) -> Result<PathBuf, String> {
+    let kernel = Btf::parse(kernel).map_err(|e| e.to_string())?;
+    let mut local = Builder::new(kernel.endian());
+    let int = local.int("int", 4, Builder::SIGNED);
+    let pointer = local.pointer(TypeId::VOID);
+    let mut roots = Vec::new();
+    for ty in kernel.types().filter(|ty| ty.kind() == Kind::Struct && !ty.name().is_empty()) {
+        let mut members = Vec::new();
+        for member in ty.members().filter(|m| !m.name.is_empty() && m.bitfield_bits == 0) {
+            let is_of = |kind| kernel.strip(member.ty).is_ok_and(|ty| ty.kind() == kind);
+            let ty = if is_of(Kind::Int) { Some(int) } else { is_of(Kind::Ptr).then_some(pointer) };
+            members.extend(ty.map(|ty| (member.name.to_string(), ty)));
+            if members.len() == 4 {
+                break;
+            }
+        }
+        if members.len() == 4 {
+            let place = |((name, ty), at): (&'_ (String, TypeId), u32)| (name.clone(), *ty, at * 64);
+            let placed: Vec<_> = members.iter().zip(0..).map(place).collect();
+            let placed: Vec<_> = placed.iter().map(|(name, ty, at)| (&**name, *ty, *at)).collect();
+            roots.push(local.structure(&ty.name().to_string(), 32, &placed));
+        }
+        if roots.len() == 1000 {
+            break;
+        }
+    }
+    let made = |n: usize| Made {
+        root: roots[n % roots.len()],
+        access: format!("0:{}", n / roots.len() % 4),
+        kind: 0,
+        size: 8,
+        insns: vec![Insn { code: 0xb7, imm: (n / roots.len() % 4 * 8) as i32, ..Insn::default() }],
+    };
+    let made: Vec<_> = (0..count).map(made).collect();
+    write(folder, &format!("records-{count}.bpf.o"), &made::object(&local.finish(), kernel.endian(), &made))
+}
+
+/// Writes an object with one record, whose type no kernel has: all modules are to be looked at.
+pub fn in_no_module(endian: Endian, folder: &Path) -> Result<PathBuf, String> {
+    let mut local = Builder::new(endian);
+    let int = local.int("int", 4, Builder::SIGNED);
+    let root = local.structure("a_struct_that_no_kernel_has", 4, &[("member", int, 0)]);
+    let insns = vec![Insn { code: 0xb7, imm: 1, ..Insn::default() }];
+    let record = Made { root, access: "0:0".to_owned(), kind: 2, size: 4, insns };
+    write(folder, "nowhere.bpf.o", &made::object(&local.finish(), endian, &[record]))
+}
+
+/// Makes a folder with the kernel's BTF and so many modules', each with three hundred structs of its own.
+pub fn modules(kernel: &[u8], count: usize, folder: &Path) -> Result<PathBuf, String> {
+    let folder = folder.join(format!("modules-{count}"));
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    write(&folder, "vmlinux", kernel)?;
+    let base = Arc::new(Btf::parse(kernel).map_err(|e| e.to_string())?);
+    for module in 0..count {
+        let mut builder = Builder::split(&base);
+        for ty in 0..300 {
+            let name = format!("module_{module}_struct_{ty}");
+            let own = builder.structure(&name, 16, &[("first", TypeId(1), 0), ("second", TypeId(1), 64)]);
+            builder.pointer(own);
+        }
+        write(&folder, &format!("module_{module:03}"), &builder.finish())?;
+    }
+    Ok(folder)
+}
+
+/// Writes a list of so many kernels: these files by turns.
+pub fn list(kernels: &[PathBuf], count: usize, folder: &Path) -> Result<PathBuf, String> {
+    let lines: Vec<_> = kernels.iter().cycle().take(count).map(|path| path.display().to_string()).collect();
+    write(folder, &format!("kernels-{count}.txt"), (lines.join("\n") + "\n").as_bytes())
+}
+
+fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, String> {
+    let path = folder.join(name);
+    fs::write(&path, bytes).map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok(path)
+}

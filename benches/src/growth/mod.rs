@@ -1,0 +1,176 @@
+//! How time and memory grow with each of the things there may be many of.
+
+mod inputs;
+mod linear;
+
+use crate::{
+    args::{Run, Table},
+    child,
+    corpus::Corpus,
+    job::Job,
+    peer::Peer,
+};
+use linear::Point;
+use serde_json::{Value, json};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// A point that would take longer than this, going by the one before, is left out.
+const LONGEST_MS: f64 = 60_000.0;
+
+/// One table: what grows, and the job for each size.
+struct Axis {
+    name: &'static str,
+    job: Job,
+    peers: Vec<Peer>,
+    points: Vec<(usize, Input)>,
+}
+
+/// What a point is about.
+struct Input {
+    btf: PathBuf,
+    objects: Vec<PathBuf>,
+}
+
+/// Measures all of them and prints them.
+pub fn run(args: &Table) -> Result<(), String> {
+    let folder = args.out.join("bench/growth");
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let done = all(args, &folder);
+    // Half a gigabyte that nobody needs again.
+    let removed = fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()));
+    done.and(removed)
+}
+
+fn all(args: &Table, folder: &Path) -> Result<(), String> {
+    let is_measured =
+        |peer: &Peer| peer.missing().is_none() && args.without.iter().all(|(other, _)| other != peer);
+    for (peer, why) in &args.without {
+        println!("SKIP {}: {why}", peer.name());
+    }
+    let both: Vec<Peer> = [Peer::Ours, Peer::Libbpf].into_iter().filter(is_measured).collect();
+    let corpus = Corpus::find(&args.btf, &args.objects, &both)?;
+    let kernel = fs::read(&corpus.target).map_err(|e| format!("{}: {e}", corpus.target.display()))?;
+    println!("target   {} ({} bytes)", corpus.target.display(), kernel.len());
+    println!("objects  {}: {}", args.objects.display(), corpus.objects.len());
+    println!(
+        "Time is the processor's, the shortest of a few runs; memory the peak of a process that does it once."
+    );
+    let mut rows = Vec::new();
+    for axis in axes(&corpus, &kernel, &both, folder)? {
+        rows.extend(axis.measure()?);
+    }
+    let path = args.out.join("bench-growth.json");
+    let text = serde_json::to_string_pretty(&rows).map_err(|e| e.to_string())?;
+    fs::write(&path, text + "\n").map_err(|e| format!("{}: {e}", path.display()))?;
+    println!("\n{}", path.display());
+    Ok(())
+}
+
+fn axes(corpus: &Corpus, kernel: &[u8], both: &[Peer], folder: &Path) -> Result<Vec<Axis>, String> {
+    let (few, objects) = (&corpus.few.path, Job::Shared.objects(corpus));
+    let ours = vec![Peer::Ours];
+    let worth = [1, 2, 5, 10, 20, 45];
+    let grown = inputs::kernels_worth(kernel, &worth, folder)?;
+    let on_grown = |objects: &[PathBuf]| {
+        let input = |btf: &PathBuf| Input { btf: btf.clone(), objects: objects.to_vec() };
+        worth.into_iter().zip(grown.iter().map(input)).collect::<Vec<_>>()
+    };
+    let endian = core_relo::btf::Btf::parse(kernel).map_err(|e| e.to_string())?.endian();
+    let nowhere = inputs::in_no_module(endian, folder)?;
+    let kernels = Some(kernels()).filter(|found| !found.is_empty()).unwrap_or(vec![corpus.target.clone()]);
+    println!("kernels  {} different ones", kernels.len());
+    let points = |sizes: &[usize], input: &dyn Fn(usize) -> Result<Input, String>| {
+        sizes.iter().map(|n| Ok((*n, input(*n)?))).collect::<Result<Vec<_>, String>>()
+    };
+    Ok(vec![
+        Axis {
+            name: "kernels' worth of types in one BTF: parse it",
+            job: Job::Parse,
+            peers: both.to_vec(),
+            points: on_grown(&[]),
+        },
+        Axis {
+            name: "kernels' worth of types in one BTF: one object, whole job",
+            job: Job::Few,
+            peers: both.to_vec(),
+            points: on_grown(std::slice::from_ref(few)),
+        },
+        Axis {
+            name: "kernels' worth of types in one BTF: all objects on it",
+            job: Job::Shared,
+            peers: both.to_vec(),
+            points: on_grown(&objects),
+        },
+        Axis {
+            name: "records of one object, whole job",
+            job: Job::Few,
+            peers: both.to_vec(),
+            points: points(&[10, 100, 1_000, 10_000, 100_000], &|n| {
+                Ok(Input { btf: corpus.target.clone(), objects: vec![inputs::records(kernel, n, folder)?] })
+            })?,
+        },
+        Axis {
+            name: "modules, all to be looked at, one object, whole job",
+            job: Job::Few,
+            peers: ours.clone(),
+            points: points(&[0, 1, 10, 50, 100, 200], &|n| {
+                Ok(Input { btf: inputs::modules(kernel, n, folder)?, objects: vec![nowhere.clone()] })
+            })?,
+        },
+        Axis {
+            name: "objects, one shared target",
+            job: Job::Shared,
+            peers: both.to_vec(),
+            points: points(&[1, 10, 100, 1_000], &|n| {
+                let objects = objects.iter().cycle().take(n).cloned().collect();
+                Ok(Input { btf: corpus.target.clone(), objects })
+            })?,
+        },
+        Axis {
+            name: "kernels, all objects on each, one thread",
+            job: Job::Kernels,
+            peers: ours,
+            points: points(&[1, 10, 100, 1_000], &|n| {
+                Ok(Input { btf: inputs::list(&kernels, n, folder)?, objects: objects.clone() })
+            })?,
+        },
+    ])
+}
+
+/// The kernels that `cargo xtask kernels` fetched, if it did.
+fn kernels() -> Vec<PathBuf> {
+    core_relo_tests::artifacts::kernel_btfs()
+}
+
+impl Axis {
+    fn measure(&self) -> Result<Vec<Value>, String> {
+        println!("\n{}", self.name);
+        println!("{:>9} {:>8} {:>10} {:>10}  where it is not linear", "", "who", "ms", "MiB");
+        let mut rows = Vec::new();
+        for peer in &self.peers {
+            let mut before: Vec<Point> = Vec::new();
+            for (n, input) in &self.points {
+                if let Some(expected) = linear::expected(&before, *n).filter(|ms| *ms > LONGEST_MS) {
+                    println!("{n:>9} {:>8} left out: about {:.0} s", peer.name(), expected / 1e3);
+                    continue;
+                }
+                let (btf, objects) = (input.btf.clone(), input.objects.clone());
+                let run = Run { job: self.job, peer: *peer, times: 1, btf, objects };
+                let point =
+                    Point { n: *n, ms: child::shortest_ms(&run)?, kib: child::peak_kib(&run)? as f64 };
+                let remarks = linear::remarks(&before, &point);
+                let mib = point.kib / 1024.0;
+                println!("{n:>9} {:>8} {:>10.2} {mib:>10.2}  {}", peer.name(), point.ms, remarks.join("; "));
+                rows.push(json!({
+                    "axis": self.name, "peer": peer.name(), "n": n,
+                    "ms": point.ms, "kib": point.kib, "not_linear": remarks,
+                }));
+                before.push(point);
+            }
+        }
+        Ok(rows)
+    }
+}

@@ -1,0 +1,196 @@
+//! `cargo xtask bench`: core-relo beside libbpf and aya-obj, from the package in `benches/`.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::cases;
+use crate::install;
+use crate::system::{Failure, Outcome, cargo, check, have, output, root};
+
+/// The oldest compiler that aya-obj takes.
+const RUST: (u32, u32) = (1, 98);
+
+pub const HELP: &str = "usage: cargo xtask bench [OPTIONS]
+
+  Time of each job: ours, libbpf's, aya-obj's; peak memory of a process that does one. Writes target/bench.json.
+
+  --instructions   count each job's instructions too, by callgrind; profiles are left in target/bench
+  --growth         instead: time and memory against the size of the target's BTF, records, modules, objects, kernels;
+                   writes target/bench-growth.json
+  --parts          instead: the parts one by one (parse, scan, index, plan, patch)
+  --btf FILE       the target (default: the running kernel's)
+  --objects DIR    folder of objects, *.bpf.o (default: bpf-progs/prebuilt)
+  --rounds N       how often each job is done (default: as often as ten seconds allow, 5 to 301)
+  --no-install     install nothing: what is missing is skipped and said
+
+  Needs for libbpf a C compiler, make, pkg-config, libelf and zlib; for aya-obj Rust 1.98; for --instructions valgrind.";
+
+/// What was asked for.
+#[derive(Default)]
+struct Options {
+    instructions: bool,
+    growth: bool,
+    parts: bool,
+    no_install: bool,
+    btf: Option<PathBuf>,
+    objects: Option<PathBuf>,
+    rounds: Option<String>,
+}
+
+pub fn run(args: &[String]) -> Outcome {
+    let options = parse(args)?;
+    let built = build(!options.no_install);
+    let btf = options.btf.clone().unwrap_or_else(|| "/sys/kernel/btf/vmlinux".into());
+    if !btf.is_file() {
+        let why = "there is no such file; give the BTF of a kernel with --btf FILE";
+        return Err(Failure::CannotRun(format!("{}: {why}", btf.display())));
+    }
+    let objects = options.objects.clone().unwrap_or_else(|| cases::dir().join("prebuilt"));
+    if options.parts {
+        let mut command = built.command("bench");
+        command.args(["--bench", "parts"]).env("CORE_RELO_BENCH_BTF", &btf);
+        return check(command.env("CORE_RELO_BENCH_OBJECTS", &objects));
+    }
+    let mut command = built.command("run");
+    command.args(["--release", "--quiet", "--", if options.growth { "growth" } else { "table" }]);
+    command.arg("--btf").arg(&btf).arg("--objects").arg(&objects).arg("--out").arg(root().join("target"));
+    for (peer, why) in &built.without {
+        command.args(["--without", *peer, why]);
+    }
+    if let Some(rounds) = &options.rounds {
+        command.args(["--rounds", rounds]);
+    }
+    if options.instructions {
+        if have("valgrind") || (!options.no_install && install::valgrind()) {
+            command.arg("--instructions");
+        } else {
+            println!("SKIP instructions: no valgrind");
+        }
+    }
+    check(&mut command)
+}
+
+fn parse(args: &[String]) -> Outcome<Options> {
+    let mut options = Options::default();
+    let mut words = args.iter();
+    while let Some(word) = words.next() {
+        let mut value =
+            || words.next().cloned().ok_or_else(|| Failure::Usage(format!("{word} needs a value")));
+        // Relative to where the task was called, which need not be where cargo runs.
+        let path = |value: String| std::path::absolute(&value).map_err(|why| format!("{value}: {why}"));
+        match word.as_str() {
+            "--instructions" => options.instructions = true,
+            "--growth" => options.growth = true,
+            "--parts" => options.parts = true,
+            "--no-install" => options.no_install = true,
+            "--btf" => options.btf = Some(path(value()?)?),
+            "--objects" => options.objects = Some(path(value()?)?),
+            "--rounds" => options.rounds = Some(value()?),
+            other => return Err(Failure::Usage(format!("unknown argument `{other}`"))),
+        }
+    }
+    if options.growth && options.parts {
+        return Err(Failure::Usage("--growth or --parts, not both".to_owned()));
+    }
+    Ok(options)
+}
+
+/// How the benchmark is built here.
+struct Build {
+    toolchain: Option<String>,
+    features: Vec<&'static str>,
+    /// Peers that cannot be built, and why.
+    without: Vec<(&'static str, String)>,
+}
+
+fn build(may_install: bool) -> Build {
+    let mut build = Build { toolchain: None, features: Vec::new(), without: Vec::new() };
+    match install::libbpf_build_tools(may_install) {
+        None => build.features.push("libbpf"),
+        Some(missing) => build.without.push(("libbpf", format!("it cannot be built without {missing}"))),
+    }
+    match toolchain(may_install) {
+        Ok(toolchain) => {
+            build.toolchain = toolchain;
+            build.features.push("aya");
+        }
+        Err(why) => build.without.push(("aya", why)),
+    }
+    build
+}
+
+impl Build {
+    /// Cargo on the package, with what can be built.
+    fn command(&self, verb: &str) -> Command {
+        let mut command = match &self.toolchain {
+            None => cargo(),
+            Some(name) => {
+                let mut rustup = Command::new("rustup");
+                rustup.args(["run", name, "cargo"]).current_dir(root());
+                rustup
+            }
+        };
+        command.args([verb, "--manifest-path", "benches/Cargo.toml"]);
+        command.args(["--features", &self.features.join(",")]);
+        if std::env::var_os("CARGO_TARGET_DIR").is_none() {
+            command.env("CARGO_TARGET_DIR", root().join("target"));
+        }
+        command
+    }
+}
+
+/// A toolchain new enough for aya-obj: none if the present one is, or the name of another.
+fn toolchain(may_install: bool) -> Result<Option<String>, String> {
+    if version(cargo().arg("--version")).is_some_and(|found| found >= RUST) {
+        return Ok(None);
+    }
+    let name = format!("{}.{}.0", RUST.0, RUST.1);
+    let works = |name: &str| {
+        version(Command::new("rustup").args(["run", name, "cargo", "--version"])).is_some_and(|v| v >= RUST)
+    };
+    if works("stable") {
+        return Ok(Some("stable".to_owned()));
+    }
+    if !works(&name) && may_install && have("rustup") {
+        eprintln!("installing Rust {name} with rustup, for aya-obj; the default toolchain stays");
+        let mut install = Command::new("rustup");
+        install.args(["toolchain", "install", &name, "--profile", "minimal", "--no-self-update"]);
+        if let Err(why) = check(&mut install) {
+            eprintln!("{why}");
+        }
+    }
+    match works(&name) {
+        true => Ok(Some(name)),
+        false => Err(format!("it needs Rust {name} (rustup toolchain install {name})")),
+    }
+}
+
+/// The two numbers of `cargo 1.98.0 (…)`.
+fn version(command: &mut Command) -> Option<(u32, u32)> {
+    numbers(&output(command)?)
+}
+
+fn numbers(said: &str) -> Option<(u32, u32)> {
+    let mut parts = said.split_whitespace().nth(1)?.split('.');
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_and_compared_by_number() {
+        assert_eq!(numbers("cargo 1.98.0 (88d9e12ae 2026-08-18)"), Some((1, 98)));
+        assert!(numbers("cargo 1.101.0-nightly (92b5b8c87 2026-10-29)") > Some(RUST));
+        assert_eq!(numbers("cargo"), None);
+    }
+
+    #[test]
+    fn an_unknown_argument_and_a_missing_value_are_refused() {
+        for words in [&["--fast"][..], &["--btf"], &["--growth", "--parts"]] {
+            let words: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();
+            assert!(matches!(parse(&words), Err(Failure::Usage(_))), "{words:?}");
+        }
+    }
+}
