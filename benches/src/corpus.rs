@@ -4,6 +4,7 @@ use crate::peer::{Peer, ours};
 use core_relo::{Plan, Target, ext::BtfExt};
 use core_relo_loader::object::Object;
 use std::{
+    fmt::Display,
     fs,
     path::{Path, PathBuf},
 };
@@ -15,12 +16,6 @@ const OBJECTS: usize = 57;
 const FEW: usize = 3;
 const MANY: usize = 53;
 
-/// Why an object without CO-RE records takes no part: nobody would look at the target.
-pub const NO_RECORDS: &str = "no records";
-
-/// Why an object for machines of the other byte order takes none.
-pub const OTHER_ORDER: &str = "of the other byte order";
-
 /// What is relocated, and against what.
 #[derive(Clone, Debug)]
 pub struct Corpus {
@@ -31,8 +26,9 @@ pub struct Corpus {
     pub few: Subject,
     /// The object whose number of records is nearest to 53.
     pub many: Subject,
-    /// What was left out, and why.
-    pub left_out: Vec<String>,
+    /// Objects that somebody cannot relocate, each with who and why. Those without records and those of the other byte order
+    /// are not among them.
+    pub refused: Vec<(Peer, String)>,
 }
 
 /// An object.
@@ -45,14 +41,15 @@ pub struct Subject {
 impl Corpus {
     /// Takes the objects below `folder` that every one of `peers` relocates without an error: who stops half way does less.
     pub fn find(target: &Path, folder: &Path, peers: &[Peer]) -> Result<Self, String> {
-        let (mut clean, mut objects, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut clean, mut objects, mut refused) = (Vec::new(), Vec::new(), Vec::new());
         let parsed = ours::target(target)?;
         let is_object = |path: &PathBuf| path.to_string_lossy().ends_with(".bpf.o");
         for path in files_below(folder).into_iter().filter(is_object) {
             match judge(&parsed, target, &path, peers) {
-                Ok((records, true)) => clean.push(Subject { path, records }),
-                Ok((records, false)) => objects.push(Subject { path, records }),
-                Err(why) => left_out.push(format!("{}: {why}", path.display())),
+                Ok(Some((records, true))) => clean.push(Subject { path, records }),
+                Ok(Some((records, false))) => objects.push(Subject { path, records }),
+                Ok(None) => {}
+                Err((peer, why)) => refused.push((peer, format!("{}: {why}", path.display()))),
             }
         }
         // Objects made for this kind of kernel come first.
@@ -64,7 +61,7 @@ impl Corpus {
         };
         let (few, many) = (nearest(FEW)?, nearest(MANY)?);
         objects.truncate(OBJECTS);
-        Ok(Self { target: target.to_path_buf(), objects, few, many, left_out })
+        Ok(Self { target: target.to_path_buf(), objects, few, many, refused })
     }
 
     /// Records of all objects together.
@@ -73,24 +70,28 @@ impl Corpus {
     }
 }
 
-/// The number of an object's records, if everybody relocates it, and whether the target has all they ask for.
-fn judge(target: &Target<'_>, btf: &Path, path: &Path, peers: &[Peer]) -> Result<(usize, bool), String> {
-    let bytes = fs::read(path).map_err(|e| e.to_string())?;
-    let object = Object::parse(&bytes).map_err(|e| e.to_string())?;
-    if object.endian() != target.main().btf.endian() {
-        return Err(OTHER_ORDER.to_owned());
+/// The number of an object's records, if everybody relocates it, and whether the target has all they ask for; none if it
+/// has no records, so that nobody would look at the target, or if it is for machines of the other byte order.
+fn judge(
+    target: &Target<'_>,
+    btf: &Path,
+    path: &Path,
+    peers: &[Peer],
+) -> Result<Option<(usize, bool)>, (Peer, String)> {
+    let ours = |e: &dyn Display| (Peer::Ours, e.to_string());
+    let bytes = fs::read(path).map_err(|e| ours(&e))?;
+    let object = Object::parse(&bytes).map_err(|e| ours(&e))?;
+    let has_records = object.ext().is_some_and(|ext| BtfExt::core_relos(ext).next().is_some());
+    if !has_records || object.endian() != target.main().btf.endian() {
+        return Ok(None);
     }
-    let none = object.ext().is_none_or(|ext| BtfExt::core_relos(ext).next().is_none());
-    if none {
-        return Err(NO_RECORDS.to_owned());
-    }
-    let relocs = object.relocs().map_err(|e| e.to_string())?;
+    let relocs = object.relocs().map_err(|e| ours(&e))?;
     let summary = Plan::new(&relocs, target).summary();
     for peer in peers {
-        let prepared = peer.prepare(btf, &[path.to_path_buf()])?;
-        prepared.relocate(false).map_err(|why| format!("{} refuses it: {why}", peer.name()))?;
+        let done = peer.prepare(btf, &[path.to_path_buf()]).and_then(|prepared| prepared.relocate(false));
+        done.map_err(|why| (*peer, why))?;
     }
-    Ok((summary.total(), summary.is_clean()))
+    Ok(Some((summary.total(), summary.is_clean())))
 }
 
 /// Every file below a folder, in order of path.

@@ -3,13 +3,16 @@
 use crate::{
     args::{Run, Table},
     child,
-    corpus::{self, Corpus},
+    corpus::Corpus,
     job::Job,
     measure::{self, Times},
     peer::Peer,
 };
 use serde_json::{Map, Value, json};
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 /// A figure of each peer, in the order of [`Peer::ALL`].
 type Figures = [Option<f64>; 3];
@@ -48,6 +51,9 @@ pub fn run(args: &Table) -> Result<(), String> {
             println!("{}", line(&job.title(&corpus), figures(row, "cpu_ms"), 2));
         }
     }
+    let refused: String =
+        corpus.refused.iter().map(|(peer, why)| format!("{}: {why}\n", peer.name())).collect();
+    write_file(&folder(args)?.join("left-out.txt"), &refused)?;
     rows.extend(print_peaks(peaks(args, &corpus, &peers)?));
     if args.instructions {
         instructions(args, &corpus, &peers, &mut rows)?;
@@ -65,21 +71,16 @@ fn skipped(args: &Table) -> Vec<(Peer, String)> {
 fn describe(corpus: &Corpus, args: &Table) {
     let bytes = fs::metadata(&corpus.target).map_or(0, |meta| meta.len());
     println!("target   {} ({bytes} bytes)", corpus.target.display());
-    println!(
-        "objects  {}: {} with {} records; {} left out",
-        args.objects.display(),
-        corpus.objects.len(),
-        corpus.records(),
-        corpus.left_out.len()
-    );
-    let name =
-        |path: &std::path::Path| path.strip_prefix(&args.objects).unwrap_or(path).display().to_string();
+    let (folder, objects, records) = (args.objects.display(), corpus.objects.len(), corpus.records());
+    println!("objects  {folder}: {objects} with {records} records");
+    let name = |path: &Path| path.strip_prefix(&args.objects).unwrap_or(path).display().to_string();
     println!("few      {} ({} records)", name(&corpus.few.path), corpus.few.records);
     println!("many     {} ({} records)", name(&corpus.many.path), corpus.many.records);
-    let expected = |line: &str| line.ends_with(corpus::NO_RECORDS) || line.ends_with(corpus::OTHER_ORDER);
-    for line in corpus.left_out.iter().filter(|line| !expected(line)) {
-        let folder = format!("{}/", args.objects.display());
-        println!("left out {}", line.strip_prefix(&folder).unwrap_or(line));
+    for peer in Peer::ALL {
+        let refused = corpus.refused.iter().filter(|(by, _)| *by == peer).count();
+        if refused > 0 {
+            println!("left out {refused} that {} cannot relocate", peer.name());
+        }
     }
 }
 
@@ -161,11 +162,25 @@ fn write(args: &Table, skipped: &[(Peer, String)], mut rows: Vec<Map<String, Val
     }
     let path = args.out.join("bench.json");
     let text = serde_json::to_string_pretty(&rows).map_err(|e| e.to_string())?;
-    fs::create_dir_all(&args.out).map_err(|e| format!("{}: {e}", args.out.display()))?;
-    fs::write(&path, text + "\n").map_err(|e| format!("{}: {e}", path.display()))?;
-    println!("\n{}", path.display());
+    write_file(&path, &(text + "\n"))?;
+    println!("\n{NOTES}\n\n{}", path.display());
     Ok(())
 }
+
+fn write_file(path: &Path, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// Where somebody does more or less than another.
+const NOTES: &str = "\
+* whole job: the object's file is read and opened, its records relocated, its instructions patched; all is freed again.
+* objects that a peer cannot relocate are left out for all (bench/left-out.txt): who stops half way does less.
+* ours and libbpf check every type's references and names while they parse, aya-obj does not.
+* libbpf does it by the functions behind bpf_object__prepare, which needs root and makes maps. Its records were read before,
+  and it is spared finding their programs. It has no shared target: here its parsed BTF is used for all objects.
+* aya-obj makes a value of each type while it parses; the fixing of the object's BTF in aya's loader is left out.
+* instructions: one run in a process of its own, less a run that does all but the job; the kernel's are not counted.
+* a mapped file in sysfs is not counted as memory by the kernel: for that the rows with the BTF in a file.";
 
 fn run_of(job: Job, peer: Peer, times: usize, corpus: &Corpus) -> Run {
     Run { job, peer, times, btf: corpus.target.clone(), objects: job.objects(corpus) }
