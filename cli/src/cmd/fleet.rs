@@ -84,7 +84,7 @@ mod tests {
             let (sent, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
             let mut got = Vec::new();
             let work = |unit: &usize, send: &mut dyn FnMut((usize, usize)) -> ControlFlow<()>| {
-                if unit % 50 == 0 {
+                if unit.is_multiple_of(50) {
                     thread::sleep(Duration::from_millis(5));
                 }
                 for part in 0..unit % 40 {

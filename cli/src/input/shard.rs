@@ -63,8 +63,6 @@ mod tests {
 
     #[test]
     fn it_is_the_same_for_ever() {
-        assert_eq!(hash(b""), 0xf52a_15e9_a9b0 ^ hash(b"") ^ 0xf52a_15e9_a9b0);
-        let first = Shard { number: 1, of: 2 };
-        assert_eq!(["a", "b", "c", "d"].map(|name| first.has(Path::new(name))), [true, true, true, true]);
+        assert_eq!([hash(b""), hash(b"6.1/vmlinux")], [0x8570_e254_d5cb, 0x7037_9f8c_5a78]);
     }
 }
