@@ -53,7 +53,8 @@ impl App<'_> {
     pub(crate) fn complain(&mut self, bad: &BadInput) -> io::Result<()> {
         self.end_with(Exit::Unknown);
         let e = style::ERROR;
-        writeln!(self.err, "{e}core-relo{e:#}: {bad}")
+        // In one piece: stderr is not buffered.
+        self.err.write_all(format!("{e}core-relo{e:#}: {bad}\n").as_bytes())
     }
 
     /// Reports bad input that leaves nothing else to print; as JSON on stdout too, if that was asked for.
@@ -71,22 +72,7 @@ impl App<'_> {
 }
 
 pub(crate) fn run(args: &Args, mut out: impl Write, mut err: impl Write) -> io::Result<Exit> {
-    let format = match &args.command {
-        Command::Check(c) => c.format,
-        Command::Plan(c) => c.format,
-        Command::Explain(c) => c.format,
-        Command::Patch(c) => c.format,
-        Command::Inspect(c) => c.format,
-        Command::Load(c) => c.format,
-        Command::Run(c) => c.format,
-        Command::Demo(c) => c.format,
-        Command::Btf(c) => c.format(),
-        Command::Prog(c) => c.format(),
-        Command::Map(c) => c.format(),
-        Command::Link(c) => c.format(),
-        Command::Gen(crate::args_gen::Gen::Object(c)) => c.format,
-        _ => Format::Text,
-    };
+    let format = format(&args.command);
     let mut app = App { out: &mut out, err: &mut err, format, exit: Exit::Resolved };
     match &args.command {
         Command::Check(c) => cmd::check::run(&mut app, c),
@@ -110,9 +96,32 @@ pub(crate) fn run(args: &Args, mut out: impl Write, mut err: impl Write) -> io::
     Ok(exit)
 }
 
-pub(crate) fn stdout(color: Color) -> impl Write {
+fn format(command: &Command) -> Format {
+    match command {
+        Command::Check(c) => c.format,
+        Command::Plan(c) => c.format,
+        Command::Explain(c) => c.format,
+        Command::Patch(c) => c.format,
+        Command::Inspect(c) => c.format,
+        Command::Load(c) => c.format,
+        Command::Run(c) => c.format,
+        Command::Demo(c) => c.format,
+        Command::Btf(c) => c.format(),
+        Command::Prog(c) => c.format(),
+        Command::Map(c) => c.format(),
+        Command::Link(c) => c.format(),
+        Command::Gen(crate::args_gen::Gen::Object(c)) => c.format,
+        _ => Format::Text,
+    }
+}
+
+/// Colours as asked for; JSON has none, and needs no looking through for them.
+pub(crate) fn stdout(args: &Args) -> impl Write {
     let raw = io::stdout().lock();
-    let choice = resolve(color, AutoStream::choice(&raw));
+    let choice = match format(&args.command) {
+        Format::Json => ColorChoice::AlwaysAnsi,
+        Format::Text => resolve(args.color, AutoStream::choice(&raw)),
+    };
     io::BufWriter::new(AutoStream::new(raw, choice))
 }
 

@@ -3,10 +3,11 @@
 use crate::{
     args_gen::Gen,
     args_kernel::{Btf, Link, Map, Prog},
+    input::shard::Shard,
 };
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint, builder::styling};
 use clap_complete::Shell;
-use std::{path::PathBuf, str::FromStr};
+use std::{num::NonZeroUsize, path::PathBuf, str::FromStr};
 
 const STYLES: styling::Styles = styling::Styles::styled()
     .header(styling::AnsiColor::Green.on_default().bold())
@@ -124,6 +125,7 @@ pub(crate) enum Command {
 const CHECK: &str = "Examples:
   core-relo check prog.bpf.o                        against the running kernel
   core-relo check *.bpf.o --btf kernels/            every object against every BTF in a folder
+  core-relo check *.bpf.o --btf kernels/ --shard 2/8 --resume results-2.jsonl
   core-relo check prog.bpf.o --btf /boot/vmlinuz-6.1.0-18-amd64 --format json";
 const PLAN: &str = "Examples:
   core-relo plan prog.bpf.o
@@ -145,8 +147,8 @@ const INSPECT: &str = "Example:
 /// The kernels to relocate against
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(crate) struct Targets {
-    /// Kernel to relocate against: raw BTF, an ELF with .BTF (vmlinux, .ko, BPF object), a vmlinuz, or a folder of them;
-    /// may be given several times [default: the running kernel]
+    /// Kernel to relocate against: raw BTF, an ELF with .BTF (vmlinux, .ko, BPF object), a vmlinuz, a tar archive or a folder
+    /// of them; may be given several times [default: the running kernel]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) btf: Vec<PathBuf>,
     /// BTF of modules (split BTF, .ko or a folder of them) that belong to the kernel; may be given several times
@@ -155,6 +157,9 @@ pub(crate) struct Targets {
     /// Kernel that a split --btf belongs to [default: `vmlinux` beside it]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) base: Option<PathBuf>,
+    /// Bytes that a kernel's file is read up to, and a compressed file or an archive's member unpacked [default: 1 GiB]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_bytes: Option<u64>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -164,6 +169,15 @@ pub(crate) struct Check {
     pub(crate) objects: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) targets: Targets,
+    /// Kernels that are checked at the same time [default: one for each CPU]
+    #[arg(short, long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// Check only the I-th of N parts of the kernels; each is of one part, by its path below the --btf folder
+    #[arg(long, value_name = "I/N")]
+    pub(crate) shard: Option<Shard>,
+    /// Keep the results in FILE too, as JSON lines, and leave out the kernels that it has already
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["module", "base"])]
+    pub(crate) resume: Option<PathBuf>,
     /// How to print
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,

@@ -24,7 +24,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let args = args::Args::parse();
     app::init_log(args.verbose);
-    let (out, err) = (app::stdout(args.color), app::stderr(args.color));
+    let (out, err) = (app::stdout(&args), app::stderr(args.color));
     match app::run(&args, out, err) {
         Ok(exit) => exit.into(),
         // Whoever read the output has gone: nothing to say, and the answer was not delivered.

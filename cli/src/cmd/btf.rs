@@ -6,7 +6,7 @@ use crate::{
     args_kernel,
     error::{BadInput, shown},
     input::{
-        file,
+        file::{self, Limits},
         target::{beside, parse_on, wants_base},
         unpack,
     },
@@ -79,7 +79,7 @@ fn of_kernel(id: u32) -> Result<Arc<Btf<'static>>, BadInput> {
 }
 
 fn open(path: &Path, base: Option<&Path>) -> Result<Btf<'static>, BadInput> {
-    let file = unpack::open(path)?;
+    let file = unpack::open(path, Limits::default())?;
     let base = match base {
         Some(base) => base.to_path_buf(),
         None => match (file.parse(None), beside(path)) {

@@ -1,10 +1,13 @@
-//! `check`: a line per object and kernel.
+//! `check`: a line per kernel and object.
 
-use super::{counts, exit_of};
+use super::{
+    counts, exit_of, fleet,
+    resume::{Header, Results, SoFar},
+};
 use crate::{
-    app::{self, App},
+    app::{self, App, Exit},
     args::{self, Format},
-    error::BadInput,
+    error::{BadInput, shown},
     input::{
         object::ObjectFile,
         target::{Kernel, Place, Selection},
@@ -18,8 +21,7 @@ use crate::{
 use core_relo::{Plan, Relocs, plan::Summary};
 use core_relo_loader::object::Object;
 use indicatif::{ProgressBar, ProgressStyle};
-use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
-use std::{collections::BTreeSet, io, path::PathBuf};
+use std::{collections::BTreeSet, io, num::NonZeroUsize, ops::ControlFlow, path::PathBuf};
 
 /// Reasons given in text; `explain` gives them all.
 const REASONS: usize = 3;
@@ -27,49 +29,33 @@ const REASONS: usize = 3;
 /// Kernels from which on progress is shown.
 const MANY: usize = 4;
 
+/// Lines that wait for each other, to be aligned.
+const ALIGNED: usize = 1000;
+
 pub(crate) fn run(app: &mut App<'_>, args: &args::Check) -> io::Result<()> {
     let files = read(app, &args.objects)?;
-    let selection = Selection::of(&args.targets);
-    check(app, &files, &selection)
+    let selection = Selection::part_of(&args.targets, args.shard);
+    with_subjects(app, &files, |app, subjects| {
+        let Some(path) = &args.resume else {
+            return on_kernels(app, subjects, &selection, args.jobs, None);
+        };
+        let header = Header::of(subjects.iter().map(|s| (&*s.file.name, s.file.bytes())));
+        match Results::open(path, &header) {
+            Ok((results, so_far)) => {
+                if so_far.len() > 0 {
+                    let (path, kernels) = (shown(path), so_far.len());
+                    app.note(&format!("{path}: has the results of {kernels} kernels, which are left out"))?;
+                }
+                on_kernels(app, subjects, &selection, args.jobs, Some((results, so_far)))
+            }
+            Err(bad) => app.complain(&bad),
+        }
+    })
 }
 
 /// Checks objects on kernels. What is bad is reported, the rest checked all the same.
 pub(crate) fn check(app: &mut App<'_>, files: &[ObjectFile], selection: &Selection) -> io::Result<()> {
-    let mut parsed = Vec::new();
-    for file in files {
-        match file.parse() {
-            Ok(object) => parsed.push((file, object)),
-            Err(bad) => bad_object(app, &bad)?,
-        }
-    }
-    let mut objects = Vec::new();
-    for (file, object) in &parsed {
-        match file.relocs(object) {
-            Ok(relocs) => objects.push(Subject { file, object, relocs }),
-            Err(bad) => bad_object(app, &bad)?,
-        }
-    }
-    selection.notes.iter().try_for_each(|note| app.note(note))?;
-    selection.bad.iter().try_for_each(|bad| bad_kernel(app, bad))?;
-    let progress = progress(selection.places.len());
-    let results: Vec<_> = selection
-        .places
-        .par_iter()
-        .map(|place| {
-            let result = on_kernel(place, &selection.modules, &objects);
-            progress.inc(1);
-            result
-        })
-        .collect();
-    progress.finish_and_clear();
-    let mut kernels = Vec::new();
-    for result in results {
-        match result {
-            Ok(kernel) => kernels.push(kernel),
-            Err(bad) => bad_kernel(app, &bad)?,
-        }
-    }
-    report(app, &objects, &kernels)
+    with_subjects(app, files, |app, subjects| on_kernels(app, subjects, selection, None, None))
 }
 
 /// An object to be checked.
@@ -77,28 +63,6 @@ struct Subject<'o> {
     file: &'o ObjectFile,
     object: &'o Object<'o>,
     relocs: Relocs<'o>,
-}
-
-/// What every object came to on one kernel, in the objects' order.
-struct OnKernel {
-    name: String,
-    results: Vec<Result<Outcome, BadInput>>,
-}
-
-/// What an object came to on a kernel.
-struct Outcome {
-    summary: Summary,
-    unresolved: Vec<Unresolved>,
-}
-
-impl Outcome {
-    fn verdict(&self) -> &'static str {
-        match self.summary {
-            s if s.failed > 0 => "failed",
-            s if s.poisoned > 0 => "poisoned",
-            _ => "ok",
-        }
-    }
 }
 
 fn read(app: &mut App<'_>, paths: &[PathBuf]) -> io::Result<Vec<ObjectFile>> {
@@ -112,58 +76,241 @@ fn read(app: &mut App<'_>, paths: &[PathBuf]) -> io::Result<Vec<ObjectFile>> {
     Ok(files)
 }
 
-fn on_kernel(place: &Place, modules: &[PathBuf], objects: &[Subject<'_>]) -> Result<OnKernel, BadInput> {
-    let mut kernel = Kernel::open(place, modules)?;
-    let results = objects.iter().map(|subject| {
-        kernel.check_order(subject.object.endian())?;
-        kernel.complete_for(&subject.relocs);
-        let plan = Plan::new(&subject.relocs, &kernel.target);
-        let unresolved = plan.iter().filter(super::explain::is_unresolved);
-        Ok(Outcome { summary: plan.summary(), unresolved: unresolved.map(|p| Unresolved::new(&p)).collect() })
-    });
-    let results = results.collect();
-    Ok(OnKernel { name: kernel.name, results })
+fn with_subjects(
+    app: &mut App<'_>,
+    files: &[ObjectFile],
+    then: impl FnOnce(&mut App<'_>, &[Subject<'_>]) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut parsed = Vec::new();
+    for file in files {
+        match file.parse() {
+            Ok(object) => parsed.push((file, object)),
+            Err(bad) => bad_object(app, &bad)?,
+        }
+    }
+    let mut subjects = Vec::new();
+    for (file, object) in &parsed {
+        match file.relocs(object) {
+            Ok(relocs) => subjects.push(Subject { file, object, relocs }),
+            Err(bad) => bad_object(app, &bad)?,
+        }
+    }
+    then(app, &subjects)
 }
 
-fn report(app: &mut App<'_>, objects: &[Subject<'_>], kernels: &[OnKernel]) -> io::Result<()> {
-    let mut columns = Columns::new();
-    let mut below = Vec::new();
-    for (at, subject) in objects.iter().enumerate() {
-        for kernel in kernels {
-            let name = &subject.file.name;
-            let outcome = match kernel.results.get(at) {
-                Some(Ok(outcome)) => outcome,
-                Some(Err(bad)) => {
-                    bad_pair(app, name, &kernel.name, bad)?;
-                    continue;
-                }
-                None => continue,
+/// What is to be printed of one kernel. It was made where the kernel was read, and holds nothing of it.
+#[derive(Default)]
+struct Block {
+    exit: Exit,
+    /// What cannot be told, for stderr.
+    complaints: Vec<BadInput>,
+    /// JSON lines, if they are wanted.
+    lines: Vec<u8>,
+    /// Rows of a table and what comes below them, if text is wanted.
+    rows: Vec<([String; 4], Vec<String>)>,
+}
+
+/// What a thread has to say.
+enum Said {
+    Block(Block),
+    Note(String),
+}
+
+/// What is wanted of a kernel.
+#[derive(Clone, Copy)]
+struct Wanted {
+    json: bool,
+    text: bool,
+}
+
+fn on_kernels(
+    app: &mut App<'_>,
+    subjects: &[Subject<'_>],
+    selection: &Selection,
+    jobs: Option<NonZeroUsize>,
+    resumed: Option<(Results, SoFar)>,
+) -> io::Result<()> {
+    selection.notes.iter().try_for_each(|note| app.note(note))?;
+    let (results, so_far) = resumed.map_or_else(Default::default, |(file, so_far)| (Some(file), so_far));
+    app.end_with(so_far.exit);
+    let wanted =
+        Wanted { json: results.is_some() || app.format == Format::Json, text: app.format == Format::Text };
+    let is_done = |place: &Place| match place {
+        Place::Archive(path) => so_far.has_archive(&shown(path)),
+        _ => place.name().is_some_and(|name| so_far.has(&name)),
+    };
+    let places: Vec<_> = selection.places.iter().filter(|place| !is_done(place)).collect();
+    let progress = progress(places.len());
+    let mut printer = Printer { app, results, columns: Columns::new(), below: Vec::new() };
+    for bad in selection.bad.iter().filter(|bad| !so_far.has(&bad.file)) {
+        printer.print(Said::Block(Block::of_bad_kernel(bad, wanted)?))?;
+    }
+    let work = |place: &&Place, send: &mut dyn FnMut(io::Result<Said>) -> ControlFlow<()>| {
+        let note = selection.kernels(place, &|name| !so_far.has(name), &mut |opened| {
+            let block = match opened {
+                Ok(kernel) => Block::of_kernel(kernel, subjects, wanted),
+                Err(bad) => Block::of_bad_kernel(&bad, wanted),
             };
-            app.end_with(exit_of(outcome.summary));
-            let verdict = outcome.verdict();
-            match app.format {
-                Format::Json => json::line(app.out, &checked(name, &kernel.name, outcome))?,
-                Format::Text => {
-                    let style = style::of_outcome(verdict);
-                    let counts = counts(outcome.summary);
-                    columns.row([&*painted(style, verdict), name, &kernel.name, &counts]);
-                    below.push(reasons(outcome));
+            send(block.map(Said::Block))
+        });
+        if let Some(note) = note {
+            let _: ControlFlow<()> = send(Ok(Said::Note(note)));
+        }
+    };
+    let mut of_place = 0u64;
+    fleet::in_order(jobs, &places, work, |said| {
+        let Some(said) = said.transpose()? else {
+            // An archive counts as one until it turns out to be several.
+            progress.inc(u64::from(of_place == 0));
+            of_place = 0;
+            return Ok(());
+        };
+        if matches!(said, Said::Block(_)) {
+            progress.inc_length(of_place.min(1));
+            progress.inc(1);
+            of_place = of_place.saturating_add(1);
+        }
+        if progress.is_hidden() {
+            return printer.print(said);
+        }
+        progress.suspend(|| printer.print(said).and_then(|()| printer.app.out.flush()))
+    })?;
+    progress.finish_and_clear();
+    printer.flush()
+}
+
+impl Block {
+    fn of_kernel(mut kernel: Kernel, subjects: &[Subject<'_>], wanted: Wanted) -> io::Result<Self> {
+        let mut block = Self::default();
+        let fits = |subject: &&Subject<'_>| kernel.check_order(subject.object.endian()).is_ok();
+        let relocs: Vec<_> = subjects.iter().filter(fits).map(|subject| &subject.relocs).collect();
+        kernel.complete_for(&relocs);
+        let mut plans = Plan::many(&relocs, &kernel.target).into_iter();
+        for subject in subjects {
+            let name = &*subject.file.name;
+            match kernel.check_order(subject.object.endian()) {
+                Err(bad) => {
+                    block.bad_line(Some(name), Some(&kernel.name), &bad, wanted)?;
+                    let what = format!("{} ({name})", bad.what);
+                    block.complaints.push(BadInput { what, ..bad });
+                }
+                Ok(()) => {
+                    let Some(plan) = plans.next() else { continue };
+                    block.add(name, &kernel.name, &plan, wanted)?;
                 }
             }
         }
+        Ok(block)
     }
-    for (line, reasons) in columns.lines().iter().zip(below) {
-        writeln!(app.out, "{line}")?;
-        reasons.iter().try_for_each(|reason| writeln!(app.out, "    {reason}"))?;
+
+    fn of_bad_kernel(bad: &BadInput, wanted: Wanted) -> io::Result<Self> {
+        let mut block = Self { complaints: vec![bad.clone()], ..Self::default() };
+        block.bad_line(None, Some(&bad.file), bad, wanted)?;
+        Ok(block)
     }
-    Ok(())
+
+    fn add(&mut self, object: &str, target: &str, plan: &Plan<'_>, wanted: Wanted) -> io::Result<()> {
+        let summary = plan.summary();
+        let unresolved = plan.iter().filter(super::explain::is_unresolved).map(|p| Unresolved::new(&p));
+        let unresolved: Vec<_> = if summary.is_clean() { Vec::new() } else { unresolved.collect() };
+        self.exit = self.exit.max(exit_of(summary));
+        let verdict = verdict(summary);
+        if wanted.json {
+            let Summary { kept, patched, poisoned, failed, skipped, .. } = summary;
+            let (object, target, relocations) = (Some(object), Some(target), &*unresolved);
+            json::line(
+                &mut self.lines,
+                &Checked {
+                    object,
+                    target,
+                    kept,
+                    patched,
+                    poisoned,
+                    failed,
+                    skipped,
+                    verdict,
+                    relocations,
+                    error: None,
+                },
+            )?;
+        }
+        if wanted.text {
+            let verdict = painted(style::of_outcome(verdict), verdict).to_string();
+            let row = [verdict, object.to_owned(), target.to_owned(), counts(summary)];
+            self.rows.push((row, reasons(&unresolved)));
+        }
+        Ok(())
+    }
+
+    fn bad_line(
+        &mut self,
+        object: Option<&str>,
+        target: Option<&str>,
+        bad: &BadInput,
+        wanted: Wanted,
+    ) -> io::Result<()> {
+        if wanted.json { bad_line(&mut self.lines, object, target, bad) } else { Ok(()) }
+    }
+}
+
+/// Where it all comes out.
+struct Printer<'p, 'w> {
+    app: &'p mut App<'w>,
+    results: Option<Results>,
+    columns: Columns,
+    /// What comes below each row.
+    below: Vec<Vec<String>>,
+}
+
+impl Printer<'_, '_> {
+    fn print(&mut self, said: Said) -> io::Result<()> {
+        let block = match said {
+            Said::Block(block) => block,
+            Said::Note(note) => return self.app.note(&note),
+        };
+        self.app.end_with(block.exit);
+        if let Some(Err(bad)) = self.results.as_mut().map(|results| results.append(&block.lines)) {
+            self.flush()?;
+            self.app.complain(&bad)?;
+            // It is said already, and ends this run.
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        if self.app.format == Format::Json {
+            self.app.out.write_all(&block.lines)?;
+        }
+        for (row, below) in block.rows {
+            self.columns.row(row);
+            self.below.push(below);
+        }
+        if self.below.len() >= ALIGNED {
+            self.flush()?;
+        }
+        block.complaints.iter().try_for_each(|bad| self.app.complain(bad))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let lines = std::mem::replace(&mut self.columns, Columns::new()).lines();
+        for (line, reasons) in lines.iter().zip(self.below.drain(..)) {
+            writeln!(self.app.out, "{line}")?;
+            reasons.iter().try_for_each(|reason| writeln!(self.app.out, "    {reason}"))?;
+        }
+        Ok(())
+    }
+}
+
+fn verdict(summary: Summary) -> &'static str {
+    match summary {
+        s if s.failed > 0 => "failed",
+        s if s.poisoned > 0 => "poisoned",
+        _ => "ok",
+    }
 }
 
 /// The first few different reasons, with their source lines.
-fn reasons(outcome: &Outcome) -> Vec<String> {
+fn reasons(unresolved: &[Unresolved]) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let mut lines = Vec::new();
-    for u in &outcome.unresolved {
+    for u in unresolved {
         if !seen.insert((u.place(), &u.access, &u.reason)) {
             continue;
         }
@@ -179,48 +326,24 @@ fn reasons(outcome: &Outcome) -> Vec<String> {
     lines
 }
 
-fn checked<'a>(object: &'a str, target: &'a str, outcome: &'a Outcome) -> Checked<'a> {
-    let s = outcome.summary;
-    Checked {
-        object: Some(object),
-        target: Some(target),
-        kept: s.kept,
-        patched: s.patched,
-        poisoned: s.poisoned,
-        failed: s.failed,
-        skipped: s.skipped,
-        verdict: outcome.verdict(),
-        relocations: &outcome.unresolved,
-        error: None,
-    }
-}
-
 fn bad_object(app: &mut App<'_>, bad: &BadInput) -> io::Result<()> {
-    bad_line(app, Some(&bad.file), None, bad)?;
-    app.complain(bad)
-}
-
-fn bad_kernel(app: &mut App<'_>, bad: &BadInput) -> io::Result<()> {
-    bad_line(app, None, Some(&bad.file), bad)?;
-    app.complain(bad)
-}
-
-fn bad_pair(app: &mut App<'_>, object: &str, kernel: &str, bad: &BadInput) -> io::Result<()> {
-    bad_line(app, Some(object), Some(kernel), bad)?;
-    let bad = BadInput { what: format!("{} ({object})", bad.what), ..bad.clone() };
-    app.complain(&bad)
-}
-
-fn bad_line(app: &mut App<'_>, object: Option<&str>, target: Option<&str>, bad: &BadInput) -> io::Result<()> {
-    if app.format != Format::Json {
-        return Ok(());
+    if app.format == Format::Json {
+        bad_line(app.out, Some(&bad.file), None, bad)?;
     }
+    app.complain(bad)
+}
+
+fn bad_line(
+    out: &mut dyn io::Write,
+    object: Option<&str>,
+    target: Option<&str>,
+    bad: &BadInput,
+) -> io::Result<()> {
     let error = Some(ErrorText::new(bad));
-    let none = (0, 0, 0, 0, 0);
-    let (kept, patched, poisoned, failed, skipped) = none;
+    let (kept, patched, poisoned, failed, skipped) = (0, 0, 0, 0, 0);
     let (verdict, relocations) = ("bad_input", &[][..]);
     json::line(
-        app.out,
+        out,
         &Checked { object, target, kept, patched, poisoned, failed, skipped, verdict, relocations, error },
     )
 }
@@ -230,7 +353,7 @@ fn progress(kernels: usize) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(u64::try_from(kernels).unwrap_or(u64::MAX));
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} kernels") {
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} kernels, {per_sec}, {eta} left") {
         bar.set_style(style);
     }
     bar

@@ -8,7 +8,9 @@ use crate::{
     cmd::inspect::short,
     error::{BadInput, shown},
     input::{
-        file, global,
+        file,
+        file::Limits,
+        global,
         object::ObjectFile,
         target::{Kernel, Place},
     },
@@ -126,7 +128,7 @@ fn host(args: &Load) -> Result<Host, BadInput> {
 
 fn types(path: &Path) -> Result<KernelTypes, BadInput> {
     let place = Place::File { path: path.to_path_buf(), base: None };
-    let kernel = Kernel::open(&place, &[])?;
+    let kernel = Kernel::open(&place, &[], Limits::default())?;
     Ok(KernelTypes::given(Arc::clone(&kernel.target.main().btf), []))
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod btf_kernel;
 pub(crate) mod check;
 pub(crate) mod demo;
 pub(crate) mod explain;
+mod fleet;
 pub(crate) mod r#gen;
 mod held;
 pub(crate) mod inspect;
@@ -18,6 +19,7 @@ pub(crate) mod patch;
 pub(crate) mod plan;
 pub(crate) mod prog;
 pub(crate) mod prog_dump;
+mod resume;
 pub(crate) mod run;
 
 use crate::{
@@ -30,7 +32,7 @@ use crate::{
     },
 };
 use core_relo::{Plan, plan::Summary};
-use std::{io, path::Path};
+use std::{io, ops::ControlFlow, path::Path};
 
 /// Plans the object at `path` on each kernel; what is bad is reported and left out.
 fn each_plan(
@@ -64,19 +66,26 @@ fn each_of_plans(
     selection.notes.iter().try_for_each(|note| app.note(note))?;
     selection.bad.iter().try_for_each(|bad| app.fail(bad))?;
     for place in &selection.places {
-        match Kernel::open(place, &selection.modules) {
-            Err(bad) => app.fail(&bad)?,
+        let mut written = Ok(());
+        let mut on_kernel = |app: &mut App<'_>, opened: Result<Kernel, BadInput>| match opened {
+            Err(bad) => app.fail(&bad),
             Ok(mut kernel) => {
                 // The object will not load there, and still there is an answer for each relocation.
                 if let Err(bad) = kernel.check_order(object.endian()) {
                     app.complain(&bad)?;
                 }
-                kernel.complete_for(&relocs);
+                kernel.complete_for(&[&relocs]);
                 let plan = Plan::new(&relocs, &kernel.target);
                 app.end_with(exit_of(plan.summary()));
-                each(app, file, &kernel, &plan)?;
+                each(app, file, &kernel, &plan)
             }
-        }
+        };
+        let note = selection.kernels(place, &|_| true, &mut |opened| {
+            written = on_kernel(app, opened);
+            if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        written?;
+        note.iter().try_for_each(|note| app.note(note))?;
     }
     Ok(())
 }

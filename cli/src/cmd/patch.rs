@@ -53,7 +53,7 @@ fn kernel(app: &mut App<'_>, args: &args::Patch) -> io::Result<Option<Kernel>> {
     selection.bad.iter().try_for_each(|bad| app.fail(bad))?;
     let opened = match &*selection.places {
         [] => return Ok(None),
-        [place] => Kernel::open(place, &selection.modules),
+        [place] => Kernel::open(place, &selection.modules, selection.limits),
         many => {
             let what = format!("{} kernels were given, an object is patched for one", many.len());
             Err(BadInput::new("--btf", what))
@@ -74,7 +74,7 @@ fn patch(
     kernel: &mut Kernel,
 ) -> Result<io::Result<()>, BadInput> {
     let relocs = file.relocs(object)?;
-    kernel.complete_for(&relocs);
+    kernel.complete_for(&[&relocs]);
     let plan = Plan::new(&relocs, &kernel.target);
     let written = match plan.patched() {
         Err(_) => {

@@ -6,20 +6,43 @@ use core_relo_loader::target;
 use std::{
     fs::{self, File, Metadata},
     io::{self, Read as _},
+    os::unix::fs::FileExt as _,
     path::Path,
 };
 
 /// Bytes of a BPF object. The largest known have less than a tenth.
 pub(crate) const OBJECT_BYTES: u64 = 256 << 20;
 
-/// Bytes of a file that may hold a kernel's types: a vmlinux with all its debug information has about 1 GiB.
-pub(crate) const TARGET_BYTES: u64 = 4 << 30;
+/// Bytes that a kernel's types, or the image they are in, may come to: a vmlinux with all its debug information has about
+/// 1 GiB.
+const TARGET_BYTES: u64 = 1 << 30;
 
 /// Bytes of a file that is searched through because nothing at its beginning says what it is.
 pub(crate) const SEARCHED_BYTES: u64 = 256 << 20;
 
 /// Bytes at a file's beginning by which it is recognised.
 const HEAD_BYTES: u64 = 0x1000;
+
+/// How much is read and unpacked of one kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// Bytes of a file that is read whole, and of what comes out of a compressed one or of an archive's member.
+    pub(crate) bytes: u64,
+    /// Whether somebody asked for just that many.
+    pub(crate) given: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { bytes: TARGET_BYTES, given: false }
+    }
+}
+
+impl Limits {
+    pub(crate) fn of(max_bytes: Option<u64>) -> Self {
+        max_bytes.map_or_else(Self::default, |bytes| Self { bytes, given: true })
+    }
+}
 
 /// The file's metadata, if it is one that can be read from beginning to end.
 pub(crate) fn regular(path: &Path) -> Result<Metadata, BadInput> {
@@ -38,18 +61,63 @@ pub(crate) fn regular(path: &Path) -> Result<Metadata, BadInput> {
 pub(crate) fn read(path: &Path, limit: u64) -> Result<Data<'static>, BadInput> {
     let len = regular(path)?.len();
     if len > limit {
-        return Err(BadInput::at(path, format_args!("has {len} bytes, at most {limit} are read")));
+        return Err(too_long(path, len, limit));
     }
     target::read(path).map_err(|e| BadInput::at(path, reason(&e.to_string(), path)))
 }
 
-/// The file's first bytes.
-pub(crate) fn head(path: &Path) -> Result<Vec<u8>, BadInput> {
-    regular(path)?;
-    let mut head = Vec::new();
-    let file = File::open(path).map_err(|e| unreadable(path, &e))?;
-    file.take(HEAD_BYTES).read_to_end(&mut head).map_err(|e| unreadable(path, &e))?;
-    Ok(head)
+pub(crate) fn too_long(path: &Path, len: u64, limit: u64) -> BadInput {
+    BadInput::at(path, format_args!("has {len} bytes, at most {limit} are read"))
+}
+
+/// A regular file, and its first bytes.
+#[derive(Debug)]
+pub(crate) struct Opened<'p> {
+    path: &'p Path,
+    file: File,
+    pub(crate) len: u64,
+    pub(crate) head: Vec<u8>,
+}
+
+impl<'p> Opened<'p> {
+    pub(crate) fn new(path: &'p Path) -> Result<Self, BadInput> {
+        let len = regular(path)?.len();
+        let file = File::open(path).map_err(|e| unreadable(path, &e))?;
+        let mut head = Vec::new();
+        (&file).take(HEAD_BYTES).read_to_end(&mut head).map_err(|e| unreadable(path, &e))?;
+        Ok(Self { path, file, len, head })
+    }
+
+    /// All of it, if it is no larger than `limit`.
+    pub(crate) fn whole(self, limit: u64) -> Result<Data<'static>, BadInput> {
+        if self.len > limit {
+            return Err(too_long(self.path, self.len, limit));
+        }
+        // The kernel's own is mapped.
+        if self.path.starts_with("/sys") {
+            return read(self.path, limit);
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(self.len).unwrap_or_default().saturating_add(1));
+        bytes.extend_from_slice(&self.head);
+        let rest = limit.saturating_sub(u64::try_from(self.head.len()).unwrap_or(u64::MAX));
+        self.file.take(rest).read_to_end(&mut bytes).map_err(|e| unreadable(self.path, &e))?;
+        Ok(Data::from(bytes))
+    }
+
+    /// A part of it; `None` if it has no such part.
+    pub(crate) fn part(&self, at: u64, len: u64) -> Option<Vec<u8>> {
+        if at.checked_add(len)? > self.len {
+            return None;
+        }
+        let mut part = vec![0; usize::try_from(len).ok()?];
+        self.file.read_exact_at(&mut part, at).ok()?;
+        Some(part)
+    }
+
+    /// The file from its beginning, to be read as it comes.
+    pub(crate) fn stream(self) -> impl io::Read {
+        io::Cursor::new(self.head).chain(self.file)
+    }
 }
 
 /// A library's error without the path it begins with.

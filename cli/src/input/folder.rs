@@ -1,8 +1,13 @@
 //! Folders of kernels: every file below, in order of path.
 
-use super::{file, unpack};
+use super::{
+    archive, elf,
+    file::{self, Limits, Opened},
+    unpack,
+};
 use crate::error::{BadInput, shown};
-use core_relo::btf::Btf;
+use core_relo::Endian;
+use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -12,8 +17,24 @@ use std::{
 const DEPTH: u32 = 64;
 
 /// Endings of files that nobody means when naming a folder of kernels.
-const SOMETHING_ELSE: [&str; 14] =
-    ["json", "txt", "md", "toml", "yaml", "yml", "html", "py", "sh", "c", "h", "log", "sha256", "gitignore"];
+const SOMETHING_ELSE: [&str; 16] = [
+    "json",
+    "jsonl",
+    "ndjson",
+    "txt",
+    "md",
+    "toml",
+    "yaml",
+    "yml",
+    "html",
+    "py",
+    "sh",
+    "c",
+    "h",
+    "log",
+    "sha256",
+    "gitignore",
+];
 
 /// What a folder holds.
 #[derive(Debug, Default)]
@@ -28,12 +49,10 @@ pub(crate) fn look_through(folder: &Path) -> Found {
     let (files, bad) = files(folder);
     let mut found = Found { bad, ..Found::default() };
     let mut modules = Vec::new();
-    for path in files.into_iter().filter(|path| !is_something_else(path)) {
-        match is_module(&path) {
-            Ok(true) => modules.push(path),
-            Ok(false) => found.kernels.push(path),
-            Err(bad) => found.bad.push(bad),
-        }
+    let files: Vec<_> = files.into_iter().filter(|path| !is_something_else(path)).collect();
+    let looked_at: Vec<_> = files.into_par_iter().map(|path| (is_module(&path), path)).collect();
+    for (is_module, path) in looked_at {
+        if is_module { modules.push(path) } else { found.kernels.push(path) }
     }
     if let Some(first) = modules.first() {
         let (n, first) = (modules.len(), shown(first));
@@ -44,7 +63,7 @@ pub(crate) fn look_through(folder: &Path) -> Found {
     }
     if found.kernels.is_empty() && found.bad.is_empty() {
         let bad = BadInput::at(folder, "holds no kernel with BTF");
-        found.bad.push(bad.help("expected raw BTF, vmlinux or vmlinuz files in it"));
+        found.bad.push(bad.help("expected raw BTF, vmlinux or vmlinuz files in it, or tar archives of them"));
     }
     found
 }
@@ -86,19 +105,29 @@ fn walk(folder: &Path, depth: u32, found: &mut Vec<PathBuf>, bad: &mut Vec<BadIn
     }
 }
 
-/// Whether a file is BTF of a module, by as little of it as tells. What is damaged is found when it is read in earnest.
-fn is_module(path: &Path) -> Result<bool, BadInput> {
-    let head = file::head(path)?;
+/// Whether a file is BTF of a module, by as little of it as tells. What is bad is found when it is read in earnest.
+fn is_module(path: &Path) -> bool {
+    if archive::is_archive(path) {
+        return false;
+    }
+    let Ok(opened) = Opened::new(path) else { return false };
+    let head = &opened.head;
+    if !head.starts_with(b"\x7fELF") {
+        return unpack::is_raw_or_elf(head)
+            && begins_within_strings(head, |at| opened.part(at, 1)).unwrap_or(false);
+    }
     // A vmlinux is an executable: only relocatable ELF files are modules (or BPF objects).
-    let is_relocatable = matches!(head.get(16..18), Some([1, 0] | [0, 1]));
-    if !unpack::is_raw_or_elf(&head) || (head.starts_with(b"\x7fELF") && !is_relocatable) {
-        return Ok(false);
+    if !matches!(head.get(16..18), Some([1, 0] | [0, 1])) {
+        return false;
     }
-    let opened = unpack::open(path)?;
-    if opened.base.is_some() {
-        return Ok(true);
-    }
-    use core_relo::btf::BtfError;
-    let alone = Btf::parse(opened.btf);
-    Ok(matches!(alone, Err(BtfError::Strings { split_without_base: true, .. })))
+    let Some(found) = elf::types_of(path, &opened, Limits::default().bytes) else { return false };
+    let byte = |at| Some(found.btf.get(usize::try_from(at).ok()?..)?.get(..1)?.to_vec());
+    found.base.is_some() || begins_within_strings(&found.btf, byte).unwrap_or(false)
+}
+
+/// Whether a BTF's strings go on from another's: its own begin with an empty one.
+fn begins_within_strings(head: &[u8], byte: impl Fn(u64) -> Option<Vec<u8>>) -> Option<bool> {
+    let e = [Endian::Little, Endian::Big].into_iter().find(|e| e.u16(head, 0) == Some(0xeb9f))?;
+    let (header, strings, len) = (e.u32(head, 4)?, e.u32(head, 16)?, e.u32(head, 20)?);
+    Some(len > 0 && byte(u64::from(header).saturating_add(strings.into()))? != [0])
 }

@@ -1,9 +1,12 @@
 //! Files to objects and kernels.
 
+pub(crate) mod archive;
+mod elf;
 pub(crate) mod file;
 pub(crate) mod folder;
 pub(crate) mod global;
 pub(crate) mod object;
+pub(crate) mod shard;
 pub(crate) mod target;
 pub(crate) mod unpack;
 pub(crate) mod vmlinuz;

@@ -1,6 +1,12 @@
 //! Kernels to relocate against: the running one, files, folders; and their modules.
 
-use super::{file, folder, unpack};
+use super::{
+    archive,
+    file::{self, Limits},
+    folder,
+    shard::Shard,
+    unpack,
+};
 use crate::{
     args::Targets,
     error::{BadInput, shown},
@@ -8,6 +14,7 @@ use crate::{
 use core_relo::{Endian, Plan, Relocs, Target, btf::Btf};
 use core_relo_loader::target::{self, TargetError, TargetFile};
 use std::{
+    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -22,6 +29,8 @@ pub(crate) enum Place {
     Running,
     /// A file, and the kernel it is a module of if that was said.
     File { path: PathBuf, base: Option<PathBuf> },
+    /// A tar archive of any number of kernels.
+    Archive(PathBuf),
     /// Bytes that come with this program.
     Embedded { name: &'static str, bytes: &'static [u8] },
 }
@@ -34,22 +43,31 @@ pub(crate) struct Selection {
     pub(crate) modules: Vec<PathBuf>,
     pub(crate) bad: Vec<BadInput>,
     pub(crate) notes: Vec<String>,
+    pub(crate) limits: Limits,
 }
 
 impl Selection {
     pub(crate) fn of(targets: &Targets) -> Self {
-        let mut all = Self::default();
-        if targets.btf.is_empty() {
+        Self::part_of(targets, None)
+    }
+
+    /// Those of a shard; what is bad is of one as well, and modules are of all.
+    pub(crate) fn part_of(targets: &Targets, shard: Option<Shard>) -> Self {
+        let mut all = Self { limits: Limits::of(targets.max_bytes), ..Self::default() };
+        let has = |path: &Path| shard.is_none_or(|shard| shard.has(path));
+        if targets.btf.is_empty() && has(Path::new("")) {
             all.places.push(Place::Running);
         }
         for path in &targets.btf {
             if path.is_dir() {
                 let found = folder::look_through(path);
-                all.places.extend(found.kernels.into_iter().map(|path| Place::File { path, base: None }));
-                all.bad.extend(found.bad);
+                let within = |file: &Path| has(file.strip_prefix(path).unwrap_or(file));
+                let kernels = found.kernels.into_iter().filter(|kernel| within(kernel));
+                all.places.extend(kernels.map(|path| Place::file(path, None)));
+                all.bad.extend(found.bad.into_iter().filter(|bad| within(Path::new(&bad.file))));
                 all.notes.extend(found.note);
-            } else {
-                all.places.push(Place::File { path: path.clone(), base: targets.base.clone() });
+            } else if has(path.file_name().map_or(path, Path::new)) {
+                all.places.push(Place::file(path.clone(), targets.base.clone()));
             }
         }
         for path in &targets.module {
@@ -69,6 +87,51 @@ impl Selection {
         }
         all
     }
+
+    /// Reads the kernels of one place, one after the other, as long as `each` wants more; those that `wanted` does not want by
+    /// their name are not looked at. Says what it passed over.
+    pub(crate) fn kernels(
+        &self,
+        place: &Place,
+        wanted: &dyn Fn(&str) -> bool,
+        each: &mut dyn FnMut(Result<Kernel, BadInput>) -> ControlFlow<()>,
+    ) -> Option<String> {
+        let Place::Archive(path) = place else {
+            let _: ControlFlow<()> = each(Kernel::open(place, &self.modules, self.limits));
+            return None;
+        };
+        let of_member = |member: archive::Member<'_>| {
+            let path = member.path.clone();
+            let bytes = member.read(self.limits)?;
+            let file = unpack::open_bytes(&path, bytes, self.limits)?;
+            Kernel::alone(&path, &file)?.with_modules(&self.modules, self.limits)
+        };
+        let members = archive::members(path, self.limits, &mut |member| {
+            if wanted(&shown(&member.path)) { each(of_member(member)) } else { ControlFlow::Continue(()) }
+        });
+        members.unwrap_or_else(|bad| {
+            if wanted(&bad.file) {
+                let _: ControlFlow<()> = each(Err(bad));
+            }
+            None
+        })
+    }
+}
+
+impl Place {
+    /// A file, by its name an archive or not.
+    fn file(path: PathBuf, base: Option<PathBuf>) -> Self {
+        if archive::is_archive(&path) { Self::Archive(path) } else { Self::File { path, base } }
+    }
+
+    /// What the kernel will be called, if that is known before it is read.
+    pub(crate) fn name(&self) -> Option<String> {
+        match self {
+            Self::File { path, .. } => Some(shown(path)),
+            Self::Embedded { name, .. } => Some((*name).to_owned()),
+            Self::Running | Self::Archive(_) => None,
+        }
+    }
 }
 
 /// A kernel, read and parsed.
@@ -83,32 +146,49 @@ pub(crate) struct Kernel {
 
 impl Kernel {
     /// Reads a kernel, and the modules given with it.
-    pub(crate) fn open(place: &Place, modules: &[PathBuf]) -> Result<Self, BadInput> {
-        let mut kernel = match place {
+    pub(crate) fn open(place: &Place, modules: &[PathBuf], limits: Limits) -> Result<Self, BadInput> {
+        let kernel = match place {
             Place::Running => running()?,
-            Place::File { path, base } => from_file(path, base.as_deref())?,
+            Place::File { path, base } => from_file(path, base.as_deref(), limits)?,
+            Place::Archive(path) => {
+                let bad = BadInput::at(path, "is an archive, expected one kernel");
+                return Err(bad.help("unpack it, or give it to `check`, `plan` or `explain`"));
+            }
             Place::Embedded { name, bytes } => {
                 let btf = Btf::parse(*bytes).map_err(|e| BadInput::new(*name, e))?;
                 Self::new((*name).to_owned(), btf)
             }
         };
+        kernel.with_modules(modules, limits)
+    }
+
+    fn with_modules(mut self, modules: &[PathBuf], limits: Limits) -> Result<Self, BadInput> {
         let mut opened = Vec::new();
         for path in modules {
-            opened.push((module_name(path), open_module(path, &kernel.target.main().btf)?));
+            opened.push((module_name(path), open_module(path, &self.target.main().btf, limits)?));
         }
         if !opened.is_empty() {
-            kernel.target = kernel.target.with_modules(opened);
+            self.target = self.target.with_modules(opened);
         }
-        Ok(kernel)
+        Ok(self)
+    }
+
+    /// A kernel whose file was read.
+    fn alone(path: &Path, file: &TargetFile) -> Result<Self, BadInput> {
+        let btf = file.parse(None).map_err(|e| {
+            let bad = BadInput::at(path, file::reason(&e.to_string(), path));
+            if wants_base(&e) { bad.help("it is BTF of a module: unpack it and its kernel") } else { bad }
+        })?;
+        Ok(Self::new(shown(path), btf))
     }
 
     fn new(name: String, btf: Btf<'static>) -> Self {
         Self { name, target: Target::new(MAIN, Arc::new(btf)), more_modules: false }
     }
 
-    /// Fetches the running kernel's modules if `relocs` has a type that the kernel itself has not.
-    pub(crate) fn complete_for(&mut self, relocs: &Relocs<'_>) {
-        if !self.more_modules || !Plan::new(relocs, &self.target).wants_modules() {
+    /// Fetches the running kernel's modules if one of `relocs` has a type that the kernel itself has not.
+    pub(crate) fn complete_for(&mut self, relocs: &[&Relocs<'_>]) {
+        if !self.more_modules || !Plan::many(relocs, &self.target).iter().any(Plan::wants_modules) {
             return;
         }
         self.more_modules = false;
@@ -156,9 +236,9 @@ fn running() -> Result<Kernel, BadInput> {
     Ok(Kernel { more_modules: true, ..Kernel::new(format!("linux {release} (running)"), btf) })
 }
 
-fn from_file(path: &Path, base: Option<&Path>) -> Result<Kernel, BadInput> {
+fn from_file(path: &Path, base: Option<&Path>, limits: Limits) -> Result<Kernel, BadInput> {
     let name = shown(path);
-    let file = unpack::open(path)?;
+    let file = unpack::open(path, limits)?;
     let alone = file.parse(None);
     let is_module = file.base.is_some() || alone.as_ref().is_err_and(wants_base);
     if !is_module {
@@ -171,7 +251,7 @@ fn from_file(path: &Path, base: Option<&Path>) -> Result<Kernel, BadInput> {
             BadInput::at(path, "is BTF of a module").help("give its kernel with --base PATH")
         })?,
     };
-    let kernel = from_file(&base, None)?;
+    let kernel = from_file(&base, None, limits)?;
     let module = parse_on(path, &file, &kernel.target.main().btf)?;
     let target = kernel.target.with_modules([(module_name(path), Arc::new(module))]);
     Ok(Kernel { name, target, more_modules: false })
@@ -198,8 +278,8 @@ pub(crate) fn wants_base(e: &TargetError) -> bool {
     )
 }
 
-fn open_module(path: &Path, base: &Arc<Btf<'static>>) -> Result<Arc<Btf<'static>>, BadInput> {
-    let file = unpack::open(path)?;
+fn open_module(path: &Path, base: &Arc<Btf<'static>>, limits: Limits) -> Result<Arc<Btf<'static>>, BadInput> {
+    let file = unpack::open(path, limits)?;
     parse_on(path, &file, base).map(Arc::new)
 }
 

@@ -1,7 +1,8 @@
 //! Any file that holds a kernel's types, to its BTF: raw, ELF, or either within compressed and boot images.
 
 use super::{
-    file,
+    archive, elf,
+    file::{self, Limits, Opened},
     vmlinuz::{self, Compression},
 };
 use crate::error::BadInput;
@@ -18,25 +19,48 @@ const STREAMS: usize = 32;
 const EXPECTED: &str = "expected raw BTF, an ELF with .BTF (vmlinux, .ko, BPF object) or a vmlinuz";
 
 /// Reads a file and finds the BTF in it.
-pub(crate) fn open(path: &Path) -> Result<TargetFile, BadInput> {
-    let head = file::head(path)?;
-    if head.is_empty() && std::fs::metadata(path).is_ok_and(|meta| meta.len() == 0) {
-        return Err(BadInput::at(path, "is empty").help(EXPECTED));
+pub(crate) fn open(path: &Path, limits: Limits) -> Result<TargetFile, BadInput> {
+    let opened = Opened::new(path)?;
+    if opened.head.is_empty() {
+        return Err(empty(path));
     }
-    let known = is_raw_or_elf(&head) || Compression::of(&head).is_some();
-    let bytes = file::read(path, if known { file::TARGET_BYTES } else { file::SEARCHED_BYTES })?;
+    if is_elf(&opened.head)
+        && let Some(found) = elf::types_of(path, &opened, limits.bytes)
+    {
+        return Ok(found);
+    }
+    let limit = longest(&opened.head, limits);
+    find(path, opened.whole(limit)?, DEPTH, limits)
+}
+
+/// Finds the BTF in bytes that were read already.
+pub(crate) fn open_bytes(path: &Path, bytes: Vec<u8>, limits: Limits) -> Result<TargetFile, BadInput> {
     if bytes.is_empty() {
-        return Err(BadInput::at(path, "is empty").help(EXPECTED));
+        return Err(empty(path));
     }
-    find(path, bytes, DEPTH)
+    find(path, Data::from(bytes), DEPTH, limits)
+}
+
+/// How large something that begins with these bytes may be.
+pub(crate) fn longest(head: &[u8], limits: Limits) -> u64 {
+    let known = is_raw_or_elf(head) || Compression::of(head).is_some();
+    if known { limits.bytes } else { limits.bytes.min(file::SEARCHED_BYTES) }
+}
+
+fn empty(path: &Path) -> BadInput {
+    BadInput::at(path, "is empty").help(EXPECTED)
+}
+
+fn is_elf(head: &[u8]) -> bool {
+    head.starts_with(b"\x7fELF")
 }
 
 /// Whether a file's first bytes are those of raw BTF or of an ELF.
 pub(crate) fn is_raw_or_elf(head: &[u8]) -> bool {
-    head.starts_with(b"\x7fELF") || head.starts_with(b"\x9f\xeb") || head.starts_with(b"\xeb\x9f")
+    is_elf(head) || head.starts_with(b"\x9f\xeb") || head.starts_with(b"\xeb\x9f")
 }
 
-fn find(path: &Path, bytes: Data<'static>, depth: u32) -> Result<TargetFile, BadInput> {
+fn find(path: &Path, bytes: Data<'static>, depth: u32, limits: Limits) -> Result<TargetFile, BadInput> {
     if is_raw_or_elf(&bytes) {
         return slim(path, bytes);
     }
@@ -50,28 +74,32 @@ fn find(path: &Path, bytes: Data<'static>, depth: u32) -> Result<TargetFile, Bad
         let payload = bytes.get(at.clone()).ok_or_else(|| BadInput::at(path, short()))?;
         let what = "the boot image's header names a payload that is in no known compression";
         let how = Compression::of(payload).ok_or_else(|| BadInput::at(path, what))?;
-        return find(path, unpacked(path, how, payload)?, deeper);
+        return find(path, unpacked(path, how, payload, limits)?, deeper, limits);
     }
     if let Some(how) = Compression::of(&bytes) {
-        return find(path, unpacked(path, how, &bytes)?, deeper);
+        return find(path, unpacked(path, how, &bytes, limits)?, deeper, limits);
+    }
+    if archive::is_tar(&bytes) {
+        let bad = BadInput::at(path, "is a tar archive");
+        return Err(bad.help("give it a name that ends in .tar, .tar.gz, .tar.xz or .tar.zst"));
     }
     log::info!("{}: searched for BTF", path.display());
-    search(path, &bytes, deeper).ok_or_else(|| BadInput::at(path, "no BTF in it").help(EXPECTED))
+    search(path, &bytes, deeper, limits).ok_or_else(|| BadInput::at(path, "no BTF in it").help(EXPECTED))
 }
 
 /// Looks for BTF in an image that does not say where it is: arm64, riscv64 (BTF as it is), s390x (in a compressed kernel).
-fn search(path: &Path, image: &[u8], depth: u32) -> Option<TargetFile> {
+fn search(path: &Path, image: &[u8], depth: u32, limits: Limits) -> Option<TargetFile> {
     if let Some(btf) = find_btf_in_image(image) {
         return TargetFile::from_bytes(path, btf.to_vec()).ok();
     }
     vmlinuz::streams(image).take(STREAMS).find_map(|(how, stream)| {
-        let inner = vmlinuz::unpack(how, stream).ok()?;
-        find(path, Data::from(inner), depth).ok()
+        let inner = vmlinuz::unpack(how, stream, limits).ok()?;
+        find(path, Data::from(inner), depth, limits).ok()
     })
 }
 
-fn unpacked(path: &Path, how: Compression, stream: &[u8]) -> Result<Data<'static>, BadInput> {
-    let unpacked = vmlinuz::unpack(how, stream);
+fn unpacked(path: &Path, how: Compression, stream: &[u8], limits: Limits) -> Result<Data<'static>, BadInput> {
+    let unpacked = vmlinuz::unpack(how, stream, limits);
     unpacked.map(Data::from).map_err(|e| BadInput::at(path, format_args!("{how} stream: {e}")))
 }
 

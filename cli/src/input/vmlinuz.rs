@@ -1,5 +1,6 @@
 //! Where in a kernel image the compressed kernel lies, and how streams are unpacked. Pure.
 
+use super::file::Limits;
 use core_relo::Endian;
 use std::{
     fmt,
@@ -7,10 +8,7 @@ use std::{
     ops::Range,
 };
 
-/// Bytes that unpacking may come to, whatever the input.
-const UNPACKED_BYTES: u64 = 1 << 30;
-
-/// What any input may unpack to, and how many times its own size a large one may.
+/// What any input may unpack to, and how many times its own size a large one may, unless a limit was given.
 const UNPACKED_LEAST: u64 = 64 << 20;
 const RATIO: u64 = 64;
 
@@ -75,24 +73,48 @@ impl fmt::Display for Compression {
 }
 
 /// Unpacks the stream at the beginning of `bytes`; what follows it does not matter.
-pub(crate) fn unpack(how: Compression, bytes: &[u8]) -> io::Result<Vec<u8>> {
+pub(crate) fn unpack(how: Compression, bytes: &[u8], limits: Limits) -> io::Result<Vec<u8>> {
     let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    let limit = len.saturating_mul(RATIO).clamp(UNPACKED_LEAST, UNPACKED_BYTES);
+    let limit = match limits {
+        Limits { given: true, bytes } => bytes,
+        Limits { bytes, .. } => len.saturating_mul(RATIO).max(UNPACKED_LEAST).min(bytes),
+    };
     match how {
-        Compression::Gzip => collect(flate2::read::GzDecoder::new(bytes), limit),
-        Compression::Xz => collect(lzma_rust2::XzReader::new_mem_limit(bytes, false, DICTIONARY_KIB), limit),
-        Compression::Lzma => {
-            collect(lzma_rust2::LzmaReader::new_mem_limit(bytes, DICTIONARY_KIB, None)?, limit)
-        }
-        Compression::Zstd => {
-            let decoder = ruzstd::decoding::StreamingDecoder::new_with_max_window_size(bytes, WINDOW);
-            collect(decoder.map_err(io::Error::other)?, limit)
-        }
-        Compression::Lz4 => collect(lz4_flex::frame::FrameDecoder::new(bytes), limit),
         Compression::Lz4Legacy => lz4_legacy(bytes, limit),
-        Compression::Bzip2 => collect(bzip2::read::BzDecoder::new(bytes), limit),
-        Compression::Lzo => Err(io::Error::other("not supported; unpack it first, with lzop -d")),
+        _ => collect(stream(how, bytes)?, limit),
     }
+}
+
+/// Unpacks as it is read. It ends with its first stream: what follows that in a kernel image is none.
+fn stream<'r>(how: Compression, packed: impl Read + 'r) -> io::Result<Box<dyn Read + 'r>> {
+    Ok(match how {
+        Compression::Gzip => Box::new(flate2::read::GzDecoder::new(packed)),
+        Compression::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(packed, false, DICTIONARY_KIB)),
+        _ => return any_stream(how, packed),
+    })
+}
+
+/// Unpacks a whole file as it is read, to the end of the last of its streams.
+pub(crate) fn streams_of<'r>(how: Compression, packed: impl Read + 'r) -> io::Result<Box<dyn Read + 'r>> {
+    Ok(match how {
+        Compression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(packed)),
+        Compression::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(packed, true, DICTIONARY_KIB)),
+        Compression::Bzip2 => Box::new(bzip2::read::MultiBzDecoder::new(packed)),
+        _ => return any_stream(how, packed),
+    })
+}
+
+fn any_stream<'r>(how: Compression, packed: impl Read + 'r) -> io::Result<Box<dyn Read + 'r>> {
+    Ok(match how {
+        Compression::Lzma => Box::new(lzma_rust2::LzmaReader::new_mem_limit(packed, DICTIONARY_KIB, None)?),
+        Compression::Zstd => {
+            let decoder = ruzstd::decoding::StreamingDecoder::new_with_max_window_size(packed, WINDOW);
+            Box::new(decoder.map_err(io::Error::other)?)
+        }
+        Compression::Lz4 => Box::new(lz4_flex::frame::FrameDecoder::new(packed)),
+        Compression::Bzip2 => Box::new(bzip2::read::BzDecoder::new(packed)),
+        _ => return Err(io::Error::other("not supported; unpack it first, with lzop -d")),
+    })
 }
 
 fn collect(stream: impl Read, limit: u64) -> io::Result<Vec<u8>> {
@@ -193,21 +215,24 @@ mod tests {
     fn a_bomb_is_refused() {
         let bomb = gzip(&vec![0; 65 << 20]);
         assert!(bomb.len() < 1 << 20);
-        let error = unpack(Compression::Gzip, &bomb).unwrap_err();
+        let unpacked = |limits| unpack(Compression::Gzip, &bomb, limits);
+        let error = unpacked(Limits::default()).unwrap_err();
         assert_eq!(error.to_string(), "unpacks to more than 67108864 bytes");
+        assert_eq!(unpacked(Limits::of(Some(65 << 20))).unwrap().len(), 65 << 20);
+        assert!(unpacked(Limits::of(Some((65 << 20) - 1))).is_err());
     }
 
     #[test]
     fn every_stream_may_be_followed_by_something() {
         let mut packed = gzip(b"kernel");
         packed.extend_from_slice(b"\x06\0\0\0");
-        assert_eq!(unpack(Compression::Gzip, &packed).unwrap(), b"kernel");
+        assert_eq!(unpack(Compression::Gzip, &packed, Limits::default()).unwrap(), b"kernel");
         let mut lz4 = b"\x02\x21\x4c\x18".to_vec();
         let block = lz4_flex::block::compress(b"kernel");
         lz4.extend(u32::try_from(block.len()).unwrap().to_le_bytes());
         lz4.extend(block);
         lz4.extend(b"\x06\0\0\0");
-        assert_eq!(unpack(Compression::Lz4Legacy, &lz4).unwrap(), b"kernel");
+        assert_eq!(unpack(Compression::Lz4Legacy, &lz4, Limits::default()).unwrap(), b"kernel");
     }
 
     #[test]
@@ -229,6 +254,9 @@ mod tests {
     fn streams_are_found_anywhere() {
         let image = [&b"boot"[..], &gzip(b"kernel")].concat();
         let (how, stream) = streams(&image).next().unwrap();
-        assert_eq!((how, unpack(how, stream).unwrap()), (Compression::Gzip, b"kernel".to_vec()));
+        assert_eq!(
+            (how, unpack(how, stream, Limits::default()).unwrap()),
+            (Compression::Gzip, b"kernel".to_vec())
+        );
     }
 }

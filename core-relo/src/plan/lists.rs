@@ -43,32 +43,55 @@ impl List {
     }
 }
 
-impl CandidateLists {
-    /// The candidates of every root type that a record may ask for.
-    pub(crate) fn find(relocs: &Relocs<'_>, target: &Target<'_>) -> Self {
-        let mut by_root = HashMap::new();
-        let mut slots: HashMap<Wanted<'_>, usize> = HashMap::new();
-        let (mut wanted, mut roots) = (Vec::new(), Vec::new());
+/// The root types of an object's records.
+struct Roots {
+    by_root: HashMap<TypeId, ListId>,
+    /// What is looked for, for each list.
+    slots: Vec<usize>,
+}
+
+impl Roots {
+    /// Adds to `wanted` what is not yet among it.
+    fn of<'o>(
+        relocs: &'o Relocs<'_>,
+        known: &mut HashMap<Wanted<'o>, usize>,
+        wanted: &mut Vec<Wanted<'o>>,
+    ) -> Self {
+        let mut roots = Self { by_root: HashMap::new(), slots: Vec::new() };
         for record in relocs.records() {
             let id = record.relo.root;
             let Some(root) = relocs.btf().ty(id) else { continue };
             if record.relo.kind == RelocKind::TypeIdLocal
                 || root.name().is_empty()
-                || by_root.contains_key(&id)
+                || roots.by_root.contains_key(&id)
             {
                 continue;
             }
             let key = Wanted::new(root.name(), root.kind());
-            let slot = *slots.entry(key).or_insert_with(|| {
+            let slot = *known.entry(key).or_insert_with(|| {
                 wanted.push(key);
                 wanted.len().saturating_sub(1)
             });
-            by_root.insert(id, ListId(roots.len()));
-            roots.push(slot);
+            roots.by_root.insert(id, ListId(roots.slots.len()));
+            roots.slots.push(slot);
         }
+        roots
+    }
+}
+
+impl CandidateLists {
+    /// The candidates of every root type that a record may ask for, of each object; one search serves all.
+    pub(crate) fn find(relocs: &[&Relocs<'_>], target: &Target<'_>) -> Vec<Self> {
+        let mut slots: HashMap<Wanted<'_>, usize> = HashMap::new();
+        let mut wanted = Vec::new();
+        let roots: Vec<_> = relocs.iter().map(|one| Roots::of(one, &mut slots, &mut wanted)).collect();
         let found: Vec<Arc<[Candidate]>> = find(target, &wanted).into_iter().map(Arc::from).collect();
-        let list = |slot: &usize| List { all: found.get(*slot).cloned().unwrap_or_default(), narrowed: None };
-        Self { by_root, lists: roots.iter().map(list).collect() }
+        let list = |slot: usize| List { all: found.get(slot).cloned().unwrap_or_default(), narrowed: None };
+        let lists = |roots: Roots| Self {
+            by_root: roots.by_root,
+            lists: roots.slots.into_iter().map(list).collect(),
+        };
+        roots.into_iter().map(lists).collect()
     }
 
     /// The list of a root type; `None` if no candidates are looked for by it, for it has no name.

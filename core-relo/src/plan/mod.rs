@@ -189,10 +189,27 @@ impl<'p> Plan<'p> {
         options: Options,
         selected: impl Fn(&Record<'_>) -> bool,
     ) -> Self {
+        let lists = CandidateLists::find(&[relocs], target).pop().unwrap_or_default();
+        Self::decided(relocs, target, options, lists, &selected)
+    }
+
+    /// [`new`](Self::new) of each object, their names looked for in one pass over the target.
+    pub fn many(relocs: &[&'p Relocs<'p>], target: &'p Target<'p>) -> Vec<Self> {
         let lists = CandidateLists::find(relocs, target);
+        let plan = |(relocs, lists)| Self::decided(relocs, target, Options::default(), lists, &|_| true);
+        relocs.iter().copied().zip(lists).map(plan).collect()
+    }
+
+    fn decided(
+        relocs: &'p Relocs<'p>,
+        target: &'p Target<'p>,
+        options: Options,
+        lists: CandidateLists,
+        selected: &dyn Fn(&Record<'_>) -> bool,
+    ) -> Self {
         let mut plan =
             Self { relocs, target, options, lists, steps_left: limits::PLAN_STEPS, entries: Vec::new() };
-        decide::all(&mut plan, &selected);
+        decide::all(&mut plan, selected);
         plan
     }
 

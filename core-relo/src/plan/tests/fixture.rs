@@ -96,6 +96,7 @@ impl Fixture {
         let plan = Plan::with(&relocs, &target, self.options, |_| true);
         assert_eq!(relocs.endian(), endian);
         check_patched(&plan);
+        check_many(&relocs, &target);
         plan.iter()
             .map(|planned| Outcome {
                 decision: planned.decision(),
@@ -135,6 +136,16 @@ impl Fixture {
         }
         (ext, code, endian)
     }
+}
+
+/// An object comes to the same among others as alone: what one narrows is its own.
+fn check_many(relocs: &Relocs<'_>, target: &Target<'_>) {
+    let decisions = |plan: &Plan<'_>| plan.iter().map(|planned| planned.decision()).collect::<Vec<_>>();
+    let alone = decisions(&Plan::new(relocs, target));
+    let together = Plan::many(&[relocs, relocs], target);
+    let together: Vec<_> = together.iter().map(decisions).collect();
+    assert_eq!(together, [alone.clone(), alone]);
+    assert!(Plan::many(&[], target).is_empty());
 }
 
 /// Copying out may fail only if a record did, and changes just what was decided.
