@@ -36,7 +36,8 @@ fn missing(caps: u64) -> &'static str {
         (true, false, true) => "this process lacks CAP_PERFMON, for tracing",
         (true, true, false) => "this process lacks CAP_NET_ADMIN, for networking",
         (true, true, true) => {
-            "this process has the capabilities: a policy of this kernel forbids it (lockdown, an LSM, seccomp)"
+            "this process has the capabilities, so it is something else: a policy (lockdown, an LSM, seccomp), or this kernel was built \
+             without it"
         }
     }
 }

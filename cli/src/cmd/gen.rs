@@ -15,7 +15,7 @@ use core_relo_loader::{
     static_link::{LinkError, Linker},
 };
 use serde::Serialize;
-use std::io;
+use std::{fs, io, path::Path};
 
 #[derive(Serialize)]
 struct Linked {
@@ -39,6 +39,11 @@ pub(crate) fn object(app: &mut App<'_>, args: &GenObject) -> io::Result<()> {
 fn link(args: &GenObject) -> Result<Linked, BadInput> {
     let files = args.objects.iter().map(|path| ObjectFile::read(path)).collect::<Result<Vec<_>, _>>()?;
     let output = shown(&args.output);
+    let place = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    if args.objects.iter().any(|input| place(input) == place(&args.output)) {
+        let bad = BadInput::new(&*output, "is to be read, and to be written");
+        return Err(bad.help("the first file named is the one that is made"));
+    }
     let bad = |error: LinkError| {
         let text = error.to_string();
         let file = error.file().unwrap_or(&output);

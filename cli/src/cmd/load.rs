@@ -19,8 +19,8 @@ use crate::{
 };
 use core_relo_loader::{
     Loader,
-    attach::Link,
-    load::{LoadError, Loaded},
+    attach::{AttachError, Link},
+    load::{LoadError, Loaded, Pins},
     load_plan::{Host, LoadPlan, LoadPlanError, TokenSource},
     object::Object,
     sys,
@@ -141,7 +141,7 @@ pub(super) fn set_up(loader: &mut Loader<'_, '_>, file: &ObjectFile, setup: &Set
             let has: Vec<_> = globals.iter().map(|g| g.name.as_str()).collect();
             let help =
                 if has.is_empty() { "it has none".into() } else { format!("it has {}", has.join(", ")) };
-            return Err(bad(format!("has no global `{name}`")).help(help));
+            return Err(bad(format!("it has no global `{name}`")).help(help));
         };
         let bytes =
             global::bytes(loader.object(), found, value).map_err(|e| bad(format!("global `{name}`: {e}")))?;
@@ -272,16 +272,17 @@ impl One<'_, '_, '_> {
                 Err(e) => return self.failed(&e.to_string()),
             }
         }
-        if let Some(folder) = &self.args.pin
-            && let Err(e) = loaded.pin_all(folder, &mut links)
-        {
-            return self.failed(&e.to_string());
+        let mut pins = None;
+        if let Some(folder) = &self.args.pin {
+            match loaded.pin_all(folder, &mut links) {
+                Ok(made) => pins = Some(made),
+                Err(e) => return self.failed(&e.to_string()),
+            }
         }
-        if self.app.format == Format::Json {
-            let left = self.left(&loaded);
-            json::line(self.app.out, &load_json::loaded(&self.file.name, &loaded, &links, &left))?;
-        } else {
-            self.report(plan, &loaded, &links)?;
+        if let Err(e) = self.tell(plan, &loaded, &links) {
+            // Nobody was told of them.
+            pins.iter().for_each(Pins::remove);
+            return Err(e);
         }
         if self.args.pin.is_some() {
             // Their pins keep them, or (struct_ops without a link) the kernel does.
@@ -292,13 +293,31 @@ impl One<'_, '_, '_> {
         Ok(self.args.attach.then_some((links, loaded)))
     }
 
+    fn tell(&mut self, plan: &LoadPlan, loaded: &Loaded, links: &[Link]) -> io::Result<()> {
+        if self.app.format == Format::Json {
+            let left = self.left(loaded);
+            json::line(self.app.out, &load_json::loaded(&self.file.name, loaded, links, &left))?;
+        } else {
+            self.report(plan, loaded, links)?;
+        }
+        self.app.out.flush()
+    }
+
     /// The programs that were to be attached and were not, and why.
     fn left(&self, loaded: &Loaded) -> Vec<(String, String)> {
         if !self.args.attach {
             return Vec::new();
         }
         let left = loaded.left_unattached();
-        left.into_iter().map(|(program, why)| (program.name().to_owned(), why.to_string())).collect()
+        let why = |why: AttachError| {
+            match why {
+            AttachError::NotAutomatic { .. } => {
+                "its section does not say to what; pin it (--pin) and attach it by what sets up the interface, cgroup or socket".into()
+            }
+            other => other.to_string(),
+        }
+        };
+        left.into_iter().map(|(program, error)| (program.name().to_owned(), why(error))).collect()
     }
 
     fn failed(self, what: &str) -> io::Result<Option<Kept>> {

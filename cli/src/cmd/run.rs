@@ -9,9 +9,10 @@ use crate::{
     app::{App, Exit},
     args::Format,
     args_load::Run,
-    error::{BadInput, shown},
+    error::BadInput,
     input::{file, object::ObjectFile},
     json,
+    output::replace,
     render::style::{BOLD, ERROR},
 };
 use core_relo_loader::{
@@ -20,7 +21,7 @@ use core_relo_loader::{
     object::ProgramType,
     sys::{self, Errno, TestRun},
 };
-use std::{fs, io, path::Path};
+use std::{io, path::Path};
 
 /// Room for what a program makes of its data and context.
 const ROOM: usize = 256 * 1024;
@@ -149,16 +150,8 @@ fn hint(errno: Errno, program_type: ProgramType) -> String {
     }
 }
 
-/// Writes what there is beside the file, then puts it in its place.
 fn write(path: Option<&Path>, bytes: &[u8], len: u32) -> Result<(), BadInput> {
     let Some(path) = path else { return Ok(()) };
     let len = usize::try_from(len).unwrap_or(usize::MAX).min(bytes.len());
-    let written = || {
-        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let beside = tempfile::NamedTempFile::new_in(folder)?;
-        fs::write(beside.path(), bytes.get(..len).unwrap_or_default())?;
-        beside.persist(path).map_err(|e| e.error)?;
-        Ok::<(), io::Error>(())
-    };
-    written().map_err(|e| BadInput::new(shown(path), e))
+    replace(path, bytes.get(..len).unwrap_or_default())
 }

@@ -65,6 +65,12 @@ impl Host {
         }
     }
 
+    /// Whether a kernel's configuration and symbols are not this machine's and were not given either.
+    pub(super) fn knows_types_only(&self) -> bool {
+        let is_empty = |text: &Option<Arc<str>>| text.as_deref() == Some("");
+        !self.features.is_live() && is_empty(&self.kconfig) && is_empty(&self.kallsyms)
+    }
+
     /// With types to relocate against instead of the kernel's own.
     #[must_use]
     pub fn relocated_against(mut self, types: Arc<KernelTypes>) -> Self {

@@ -58,13 +58,13 @@ pub(super) fn values(
                 }
             }
         }
+        let why = if host.knows_types_only() && extra.is_none() {
+            "what that kernel's configuration says is not known: give its text (a /boot/config-… file)"
+        } else {
+            "the kernel's configuration does not set it; declare it __weak to get 0 instead"
+        };
         let strong = wanted.values().filter(|(e, _)| !e.is_weak);
-        refused.extend(strong.map(|(e, _)| {
-            Refusal::new(
-                text(e.name),
-                "the kernel's configuration does not set it; declare it __weak to get 0 instead",
-            )
-        }));
+        refused.extend(strong.map(|(e, _)| Refusal::new(text(e.name), why)));
     }
     if refused.is_empty() {
         return Ok(bytes);

@@ -89,7 +89,13 @@ pub(super) fn resolve(
             }
         };
         if resolved.is_none() && !e.is_weak {
-            refused.add(e.name, missing(e.what));
+            let unknown = e.what == What::Address && host.knows_types_only();
+            let why = if unknown {
+                "where that kernel has it is not known here: only a load on it can tell"
+            } else {
+                missing(e.what)
+            };
+            refused.add(e.name, why);
         }
         found.push(resolved.unwrap_or_default());
     }
