@@ -7,6 +7,9 @@ use core_relo_bench::{
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // Who reads only the first lines ends this, without a panic.
+    // SAFETY: the default action, set before anything else is done.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     let mut words = std::env::args_os().skip(1).peekable();
     let done = match words.next_if(|word| word == "peak") {
         Some(_) => child::report_peak(words),

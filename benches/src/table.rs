@@ -176,6 +176,7 @@ const NOTES: &str = "\
 * whole job: the object's file is read and opened, its records relocated, its instructions patched; all is freed again.
 * objects that a peer cannot relocate are left out for all (bench/left-out.txt): who stops half way does less.
 * ours and libbpf check every type's references and names while they parse, aya-obj does not.
+* one shared target: ours opens all objects and looks for all their names in one pass; the others go object by object.
 * libbpf does it by the functions behind bpf_object__prepare, which needs root and makes maps. Its records were read before,
   and it is spared finding their programs. It has no shared target: here its parsed BTF is used for all objects.
 * aya-obj makes a value of each type while it parses; the fixing of the object's BTF in aya's loader is left out.

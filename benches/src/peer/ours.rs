@@ -2,10 +2,7 @@
 
 use super::Prepared;
 use crate::corpus::files_below;
-use core_relo::{
-    Plan, Target,
-    btf::{Btf, NameIndex},
-};
+use core_relo::{Plan, Relocs, Target, btf::Btf};
 use core_relo_loader::{object::Object, target::TargetFile};
 use std::{
     fs,
@@ -41,13 +38,6 @@ fn btf(path: &Path, base: Option<&Arc<Btf<'static>>>) -> Result<Btf<'static>, St
     TargetFile::open(path).and_then(|file| file.parse(base)).map_err(|e| e.to_string())
 }
 
-/// With what is made for many objects.
-fn for_many(path: &Path) -> Result<Target<'static>, String> {
-    let target = target(path)?;
-    let index = Arc::new(NameIndex::new(&target.main().btf));
-    Ok(target.with_index(index))
-}
-
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     fs::read(path).map_err(|e| format!("{}: {e}", path.display()))
 }
@@ -61,25 +51,40 @@ impl Prepared for Ours {
         if !shared {
             return self.objects.iter().try_for_each(|path| relocate(path, &target(&self.target)?));
         }
-        let target = for_many(&self.target)?;
-        self.objects.iter().try_for_each(|path| relocate(path, &target))
+        let target = target(&self.target)?;
+        with_relocs(&self.objects, |relocs| {
+            for plan in Plan::many(relocs, &target) {
+                std::hint::black_box(plan.patched().map_err(|e| e.to_string())?);
+            }
+            Ok(())
+        })
     }
 
     fn kernels(&self) -> Result<(), String> {
-        let bytes = self.objects.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
-        let objects = bytes.iter().map(|bytes| Object::parse(bytes)).collect::<Result<Vec<_>, _>>();
-        let objects = objects.map_err(|e| e.to_string())?;
-        let relocs = objects.iter().map(Object::relocs).collect::<Result<Vec<_>, _>>();
-        let relocs = relocs.map_err(|e| e.to_string())?;
         let list = fs::read_to_string(&self.target).map_err(|e| e.to_string())?;
-        for kernel in list.lines() {
-            let target = for_many(Path::new(kernel))?;
-            for relocs in &relocs {
-                std::hint::black_box(Plan::new(relocs, &target).summary());
+        with_relocs(&self.objects, |relocs| {
+            for kernel in list.lines() {
+                let target = target(Path::new(kernel))?;
+                for plan in Plan::many(relocs, &target) {
+                    std::hint::black_box(plan.summary());
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
+}
+
+/// Opens all objects, and does something with their relocations.
+fn with_relocs(
+    paths: &[PathBuf],
+    then: impl FnOnce(&[&Relocs<'_>]) -> Result<(), String>,
+) -> Result<(), String> {
+    let bytes = paths.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
+    let objects = bytes.iter().map(|bytes| Object::parse(bytes)).collect::<Result<Vec<_>, _>>();
+    let objects = objects.map_err(|e| e.to_string())?;
+    let relocs = objects.iter().map(Object::relocs).collect::<Result<Vec<_>, _>>();
+    let relocs = relocs.map_err(|e| e.to_string())?;
+    then(&relocs.iter().collect::<Vec<_>>())
 }
 
 /// Up to the finished instructions of every section.
