@@ -10,8 +10,11 @@ use core_relo::{
     explain::{Explanation, explain, reason},
     plan::{Planned, Verdict},
 };
-use serde::Serialize;
-use std::io::{self, Write};
+use serde::{Serialize, Serializer, ser::SerializeStruct as _};
+use std::{
+    io::{self, Write},
+    sync::{Arc, OnceLock},
+};
 
 /// Writes one object and ends the line.
 pub(crate) fn line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
@@ -215,21 +218,59 @@ pub(crate) struct Checked<'a> {
 }
 
 /// A record that does not resolve.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub(crate) struct Unresolved {
+    pub(crate) record: Arc<Record>,
+    pub(crate) outcome: &'static str,
+    pub(crate) reason: String,
+}
+
+/// What is to say of a record whatever the kernel.
+#[derive(Debug)]
+pub(crate) struct Record {
     pub(crate) section: String,
     pub(crate) program: Option<String>,
-    pub(crate) relocation: u32,
-    pub(crate) insn: Option<u32>,
-    pub(crate) kind: String,
-    pub(crate) outcome: &'static str,
+    relocation: u32,
+    insn: Option<u32>,
+    kind: String,
     pub(crate) access: String,
-    pub(crate) source: Option<SourceLine>,
-    pub(crate) reason: String,
+    source: Option<SourceLine>,
 }
 
 impl Unresolved {
     pub(crate) fn new(planned: &Planned<'_>) -> Self {
+        Self::again(planned, &OnceLock::new())
+    }
+
+    /// `record` holds what was said of it on another kernel, if it was unresolved there.
+    pub(crate) fn again(planned: &Planned<'_>, record: &OnceLock<Arc<Record>>) -> Self {
+        Self {
+            record: Arc::clone(record.get_or_init(|| Arc::new(Record::new(planned)))),
+            outcome: style::outcome(&planned.decision()),
+            reason: reason(planned),
+        }
+    }
+}
+
+impl Serialize for Unresolved {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Record { section, program, relocation, insn, kind, access, source } = &*self.record;
+        let mut object = serializer.serialize_struct("Unresolved", 9)?;
+        object.serialize_field("section", section)?;
+        object.serialize_field("program", program)?;
+        object.serialize_field("relocation", relocation)?;
+        object.serialize_field("insn", insn)?;
+        object.serialize_field("kind", kind)?;
+        object.serialize_field("outcome", self.outcome)?;
+        object.serialize_field("access", access)?;
+        object.serialize_field("source", source)?;
+        object.serialize_field("reason", &self.reason)?;
+        object.end()
+    }
+}
+
+impl Record {
+    fn new(planned: &Planned<'_>) -> Self {
         let record = planned.record();
         let access = match planned.local_spec() {
             Some(spec) => spec.access_text(planned.btf()).to_string(),
@@ -241,10 +282,8 @@ impl Unresolved {
             relocation: record.index,
             insn: record.insn.map(|insn| insn.0),
             kind: record.relo.kind.to_string(),
-            outcome: style::outcome(&planned.decision()),
             access,
             source: SourceLine::of(planned),
-            reason: reason(planned),
         }
     }
 

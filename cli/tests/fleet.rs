@@ -330,6 +330,7 @@ fn every_kind_of_bad_file_is_named_and_the_rest_checked() {
     std::os::unix::fs::symlink("/dev/zero", fleet.path("kernels/l-device")).unwrap();
     fleet.write("kernels/m-duplicate.btf", &good);
     std::os::unix::fs::symlink("a-good.btf", fleet.path("kernels/n-duplicate.btf")).unwrap();
+    fleet.write("kernels/o-longer.btf", [&*good, &[7; 9000]].concat());
     let bad = [
         ("b-empty", "is empty"),
         ("c-cut.btf", "reaches past the end"),
@@ -349,7 +350,8 @@ fn every_kind_of_bad_file_is_named_and_the_rest_checked() {
         assert!(line.starts_with(&format!("core-relo: kernels/{name}: ")) && line.contains(what), "{line}");
     }
     let checked: Vec<_> = run.out.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
-    let good = ["a-good.btf", "i-bomb.tar.gz//good.btf", "m-duplicate.btf", "n-duplicate.btf"];
+    let good =
+        ["a-good.btf", "i-bomb.tar.gz//good.btf", "m-duplicate.btf", "n-duplicate.btf", "o-longer.btf"];
     assert_eq!(checked, good.map(|name| format!("kernels/{name}")));
 }
 

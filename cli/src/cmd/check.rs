@@ -1,7 +1,9 @@
 //! `check`: a line per kernel and object.
 
 use super::{
-    counts, exit_of, fleet,
+    counts, exit_of,
+    explain::is_unresolved,
+    fleet,
     resume::{Header, Results, SoFar},
 };
 use crate::{
@@ -21,7 +23,14 @@ use crate::{
 use core_relo::{Plan, Relocs, plan::Summary};
 use core_relo_loader::object::Object;
 use indicatif::{ProgressBar, ProgressStyle};
-use std::{collections::BTreeSet, io, num::NonZeroUsize, ops::ControlFlow, path::PathBuf};
+use std::{
+    collections::BTreeSet,
+    io,
+    num::NonZeroUsize,
+    ops::ControlFlow,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
 
 /// Reasons given in text; `explain` gives them all.
 const REASONS: usize = 3;
@@ -63,6 +72,8 @@ struct Subject<'o> {
     file: &'o ObjectFile,
     object: &'o Object<'o>,
     relocs: Relocs<'o>,
+    /// What is to say of each record, once it was unresolved somewhere.
+    records: Vec<OnceLock<Arc<json::Record>>>,
 }
 
 fn read(app: &mut App<'_>, paths: &[PathBuf]) -> io::Result<Vec<ObjectFile>> {
@@ -91,7 +102,10 @@ fn with_subjects(
     let mut subjects = Vec::new();
     for (file, object) in &parsed {
         match file.relocs(object) {
-            Ok(relocs) => subjects.push(Subject { file, object, relocs }),
+            Ok(relocs) => {
+                let records = relocs.records().iter().map(|_| OnceLock::new()).collect();
+                subjects.push(Subject { file, object, relocs, records });
+            }
             Err(bad) => bad_object(app, &bad)?,
         }
     }
@@ -196,7 +210,7 @@ impl Block {
                 }
                 Ok(()) => {
                     let Some(plan) = plans.next() else { continue };
-                    block.add(name, &kernel.name, &plan, wanted)?;
+                    block.add(subject, &kernel.name, &plan, wanted)?;
                 }
             }
         }
@@ -209,9 +223,17 @@ impl Block {
         Ok(block)
     }
 
-    fn add(&mut self, object: &str, target: &str, plan: &Plan<'_>, wanted: Wanted) -> io::Result<()> {
+    fn add(
+        &mut self,
+        subject: &Subject<'_>,
+        target: &str,
+        plan: &Plan<'_>,
+        wanted: Wanted,
+    ) -> io::Result<()> {
+        let object = &*subject.file.name;
         let summary = plan.summary();
-        let unresolved = plan.iter().filter(super::explain::is_unresolved).map(|p| Unresolved::new(&p));
+        let unresolved = plan.iter().zip(&subject.records).filter(|(planned, _)| is_unresolved(planned));
+        let unresolved = unresolved.map(|(planned, record)| Unresolved::again(&planned, record));
         let unresolved: Vec<_> = if summary.is_clean() { Vec::new() } else { unresolved.collect() };
         self.exit = self.exit.max(exit_of(summary));
         let verdict = verdict(summary);
@@ -311,13 +333,14 @@ fn reasons(unresolved: &[Unresolved]) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let mut lines = Vec::new();
     for u in unresolved {
-        if !seen.insert((u.place(), &u.access, &u.reason)) {
+        let json::Record { section, program, access, .. } = &*u.record;
+        if !seen.insert((u.record.place(), access, &u.reason)) {
             continue;
         }
         if lines.len() < REASONS {
-            let program = u.program.as_deref().unwrap_or(&u.section);
-            let place = painted(DIM, u.place());
-            lines.push(format!("{place} {program}: {}: {}", u.access, u.reason));
+            let program = program.as_deref().unwrap_or(section);
+            let place = painted(DIM, u.record.place());
+            lines.push(format!("{place} {program}: {access}: {}", u.reason));
         }
     }
     if let Some(more) = seen.len().checked_sub(REASONS).filter(|more| *more > 0) {

@@ -117,9 +117,10 @@ fn report(
     }
     for planned in plan.iter().filter(is_unresolved) {
         let (u, style) = (Unresolved::new(&planned), style::of_outcome(style::outcome(&planned.decision())));
-        let program = u.program.as_deref().unwrap_or(&u.section);
-        let (outcome, place) = (u.outcome, u.place());
-        writeln!(app.err, "{style}{outcome}{style:#}: {place} {program}: {}: {}", u.access, u.reason)?;
+        let json::Record { section, program, access, .. } = &*u.record;
+        let program = program.as_deref().unwrap_or(section);
+        let (outcome, place) = (u.outcome, u.record.place());
+        writeln!(app.err, "{style}{outcome}{style:#}: {place} {program}: {access}: {}", u.reason)?;
     }
     let counts = counts(summary);
     match written {

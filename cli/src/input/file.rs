@@ -88,8 +88,8 @@ impl<'p> Opened<'p> {
         Ok(Self { path, file, len, head })
     }
 
-    /// All of it, if it is no larger than `limit`.
-    pub(crate) fn whole(self, limit: u64) -> Result<Data<'static>, BadInput> {
+    /// All of it, if it is no larger than `limit`; `used` if it is known that only so many bytes of it count.
+    pub(crate) fn whole(self, limit: u64, used: Option<u64>) -> Result<Data<'static>, BadInput> {
         if self.len > limit {
             return Err(too_long(self.path, self.len, limit));
         }
@@ -97,9 +97,11 @@ impl<'p> Opened<'p> {
         if self.path.starts_with("/sys") {
             return read(self.path, limit);
         }
-        let mut bytes = Vec::with_capacity(usize::try_from(self.len).unwrap_or_default().saturating_add(1));
+        let used = used.filter(|used| *used < self.len);
+        let len = used.unwrap_or(self.len);
+        let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or_default().saturating_add(1));
         bytes.extend_from_slice(&self.head);
-        let rest = limit.saturating_sub(u64::try_from(self.head.len()).unwrap_or(u64::MAX));
+        let rest = used.unwrap_or(limit).saturating_sub(u64::try_from(self.head.len()).unwrap_or(u64::MAX));
         self.file.take(rest).read_to_end(&mut bytes).map_err(|e| unreadable(self.path, &e))?;
         Ok(Data::from(bytes))
     }

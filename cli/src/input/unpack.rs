@@ -6,7 +6,7 @@ use super::{
     vmlinuz::{self, Compression},
 };
 use crate::error::BadInput;
-use core_relo::Data;
+use core_relo::{Data, Endian};
 use core_relo_loader::target::{ExtractError, TargetError, TargetFile, find_btf_in_image};
 use std::path::Path;
 
@@ -30,7 +30,8 @@ pub(crate) fn open(path: &Path, limits: Limits) -> Result<TargetFile, BadInput> 
         return Ok(found);
     }
     let limit = longest(&opened.head, limits);
-    find(path, opened.whole(limit)?, DEPTH, limits)
+    let used = raw_len(&opened.head);
+    find(path, opened.whole(limit, used)?, DEPTH, limits)
 }
 
 /// Finds the BTF in bytes that were read already.
@@ -45,6 +46,16 @@ pub(crate) fn open_bytes(path: &Path, bytes: Vec<u8>, limits: Limits) -> Result<
 pub(crate) fn longest(head: &[u8], limits: Limits) -> u64 {
     let known = is_raw_or_elf(head) || Compression::of(head).is_some();
     if known { limits.bytes } else { limits.bytes.min(file::SEARCHED_BYTES) }
+}
+
+/// How far a raw BTF reaches, as its header says; what comes after does not count.
+fn raw_len(head: &[u8]) -> Option<u64> {
+    let e = [Endian::Little, Endian::Big].into_iter().find(|e| e.u16(head, 0) == Some(0xeb9f))?;
+    let word = |at| e.u32(head, at).map(u64::from);
+    let end = |at: usize| Some(word(at)?.saturating_add(word(at.checked_add(4)?)?));
+    let header = word(4)?;
+    let layout = if header < 32 { 0 } else { end(24)? };
+    Some(header.saturating_add(end(8)?.max(end(16)?).max(layout)))
 }
 
 fn empty(path: &Path) -> BadInput {
