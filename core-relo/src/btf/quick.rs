@@ -160,7 +160,7 @@ fn not_before() -> bool {
 }
 
 /// The larger id. It is the first but for a few hundred times, which a branch tells in fewer instructions than `max`.
-#[inline(always)]
+#[inline]
 fn higher(highest: u32, id: u32) -> u32 {
     if id > highest { rise_to(id) } else { highest }
 }
@@ -213,12 +213,10 @@ fn protos_are_there(
     first_id: u32,
     table: &Table,
 ) -> bool {
-    let is_proto = |target: u32| match target.checked_sub(first_id) {
-        Some(own) => table.kinds.get(to_usize(own)) == Some(&FUNC_PROTO),
-        None => {
-            let target = base.and_then(|base| base.ty(TypeId(target)));
-            target.is_some_and(|ty| ty.kind() == Kind::FuncProto)
-        }
+    let of_base = |target| base.and_then(|base| base.ty(TypeId(target)));
+    let is_proto = |target: u32| {
+        let own = target.checked_sub(first_id).map(|own| table.kinds.get(to_usize(own)) == Some(&FUNC_PROTO));
+        own.unwrap_or_else(|| of_base(target).is_some_and(|ty| ty.kind() == Kind::FuncProto))
     };
     let mut funcs = table.kinds.iter().zip(table.offsets(types.len())).filter(|(kind, _)| **kind == FUNC);
     funcs.all(|(_, at)| endian.u32(types, at.saturating_add(8)).is_some_and(is_proto))
@@ -272,7 +270,8 @@ mod tests {
     fn is_quick(data: &[u8], base: Option<&Arc<Btf<'static>>>) -> bool {
         let header = Header::parse(data).unwrap();
         let (first_id, names) = base.map_or((TypeId(1), 0), |base| (base.end_id(), base.string_end()));
-        read(data, &header, base.map(Arc::as_ref), first_id, names + header.string_len()).is_some()
+        read(data, &header, base.map(Arc::as_ref), first_id, names.saturating_add(header.string_len()))
+            .is_some()
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::{
     ids::{TypeId, to_u32, to_usize},
 };
 use alloc::vec::Vec;
-use core::{array, ops::ControlFlow};
+use core::ops::ControlFlow;
 
 /// Where the own records of a BTF lie, and what they are, in order of id.
 #[derive(Clone, Debug, Default)]
@@ -67,7 +67,7 @@ impl Table {
 #[derive(Clone, Debug)]
 pub(crate) struct KindSet {
     has: [bool; 256],
-    /// The same, if they are few: each as often as a block has records, some in more than one row.
+    /// The same, if they are few: each as often as a block has records.
     few: Option<[[u8; BLOCK]; FEW]>,
 }
 
@@ -79,15 +79,18 @@ const FEW: usize = 4;
 impl KindSet {
     pub(crate) fn new(kinds: impl IntoIterator<Item = Kind>) -> Self {
         let mut has = [false; 256];
-        for kind in kinds {
-            if let Some(it) = has.get_mut(usize::from(kind.raw())) {
-                *it = true;
+        // No record is of this kind.
+        let mut few = [[u8::MAX; BLOCK]; FEW];
+        let mut count = 0usize;
+        for raw in kinds.into_iter().map(Kind::raw) {
+            let Some(it) = has.get_mut(usize::from(raw)).filter(|it| !**it) else { continue };
+            *it = true;
+            if let Some(row) = few.get_mut(count) {
+                *row = [raw; BLOCK];
             }
+            count = count.saturating_add(1);
         }
-        let mut all = (0..=u8::MAX).zip(has).filter(|(_, has)| *has).map(|(raw, _)| raw);
-        let first = all.next().unwrap_or(u8::MAX);
-        let few = array::from_fn(|at| [if at == 0 { first } else { all.next().unwrap_or(first) }; BLOCK]);
-        Self { has, few: all.next().is_none().then_some(few) }
+        Self { has, few: (count <= FEW).then_some(few) }
     }
 
     #[inline]
@@ -101,9 +104,11 @@ impl KindSet {
             return true;
         };
         let rows = block.iter().zip(a).zip(b).zip(c).zip(d);
+        // Without a branch, so that it is done on many at once.
+        let is = |kind: &u8, wanted: &u8| u8::from(kind == wanted);
         let is_in =
-            rows.map(|((((kind, a), b), c), d)| (kind == a) | (kind == b) | (kind == c) | (kind == d));
-        is_in.fold(false, |any, is_in| any | is_in)
+            rows.map(|((((kind, a), b), c), d)| is(kind, a) | is(kind, b) | is(kind, c) | is(kind, d));
+        is_in.fold(0, |any, is_in| any | is_in) != 0
     }
 }
 

@@ -86,9 +86,8 @@ pub(super) fn pointer_size(btf: &Btf<'_>) -> Option<ByteSize> {
         return Some(known);
     }
     let long = |ty: &Type<'_>| matches!(ty.size_or_type(), 4 | 8) && LONG.contains(&ty.name().as_bytes());
-    btf.visit(&KindSet::new([Kind::Int]), |ty| match long(&ty) {
-        true => ControlFlow::Break(ty.size()),
-        false => ControlFlow::Continue(()),
+    btf.visit(&KindSet::new([Kind::Int]), |ty| {
+        if long(&ty) { ControlFlow::Break(ty.size()) } else { ControlFlow::Continue(()) }
     })?
 }
 

@@ -45,16 +45,19 @@ pub(crate) fn find(target: &Target<'_>, wanted: &[Wanted<'_>]) -> Vec<Vec<Candid
         return found;
     }
     let every = || wanted.iter().enumerate().map(|(slot, w)| (*w, slot));
-    scan(0, target.main(), &Names::new(every()), &mut found);
+    scan(0, target.main(), &every().collect(), &mut found);
     let is_missing = |(_, slot): &(_, usize)| found.get(*slot).is_none_or(Vec::is_empty);
     if !target.modules().is_empty() && every().any(|w| is_missing(&w)) {
-        let missing = Names::new(every().filter(is_missing));
+        let missing = every().filter(is_missing).collect();
         for (number, module) in target.modules().iter().enumerate() {
             scan(number.saturating_add(1), module, &missing, &mut found);
         }
     }
     found
 }
+
+/// All that is wanted, with the place of its list.
+type Names<'o> = HashMap<Wanted<'o>, usize>;
 
 /// Adds the own types of one BTF, and below a main BTF its bases' (libbpf: `bpf_core_add_cands`).
 fn scan(number: usize, source: &Source<'_>, wanted: &Names<'_>, found: &mut [Vec<Candidate>]) {
@@ -84,12 +87,12 @@ fn look_up(
     wanted: &Names<'_>,
     found: &mut [Vec<Candidate>],
 ) {
-    let elsewhere = wanted.slots.iter().filter(|(w, _)| !index.covers(w.kind)).map(|(w, slot)| (*w, *slot));
-    let elsewhere = Names::new(elsewhere);
-    if !elsewhere.slots.is_empty() {
-        scan_own(number, btf, &elsewhere, found);
+    let is_elsewhere = |w: &Wanted<'_>| !index.covers(w.kind);
+    if wanted.keys().any(is_elsewhere) {
+        let wanted = wanted.iter().map(|(w, slot)| (*w, *slot)).filter(|(w, _)| is_elsewhere(w));
+        scan_own(number, btf, &wanted.collect(), found);
     }
-    for (w, slot) in wanted.slots.iter().filter(|(w, _)| index.covers(w.kind)) {
+    for (w, slot) in wanted.iter().filter(|(w, _)| !is_elsewhere(w)) {
         let Some(list) = found.get_mut(*slot) else { continue };
         let same = index.flavours(btf, w.name).filter(|ty| Wanted::new(ty.name(), ty.kind()) == *w);
         list.extend(same.map(|ty| Candidate { source: number, id: ty.id() }));
@@ -97,12 +100,12 @@ fn look_up(
 }
 
 fn scan_own(number: usize, btf: &Btf<'_>, wanted: &Names<'_>, found: &mut [Vec<Candidate>]) {
-    let strings = btf.strings();
-    btf.visit(&wanted.kinds, |ty| {
+    let (strings, filter) = (btf.strings(), Filter::new(wanted));
+    btf.visit(&filter.kinds, |ty| {
         let at = ty.name_offset();
-        if strings.beginning(at).is_none_or(|begin| wanted.may_begin(begin)) {
-            let slot = wanted.slot(&Wanted::new(strings.name(at).unwrap_or_default(), ty.kind()));
-            if let Some(list) = slot.and_then(|slot| found.get_mut(slot)) {
+        if strings.beginning(at).is_none_or(|begin| filter.may_begin(begin)) {
+            let slot = wanted.get(&Wanted::new(strings.name(at).unwrap_or_default(), ty.kind()));
+            if let Some(list) = slot.and_then(|slot| found.get_mut(*slot)) {
                 list.push(Candidate { source: number, id: ty.id() });
             }
         }
@@ -110,21 +113,19 @@ fn scan_own(number: usize, btf: &Btf<'_>, wanted: &Names<'_>, found: &mut [Vec<C
     });
 }
 
-/// All that is wanted, so laid out that most types are turned away before their name is read.
-struct Names<'o> {
-    slots: HashMap<Wanted<'o>, usize>,
+/// Turns away most types before their name is read.
+struct Filter {
     kinds: KindSet,
     /// Whether a name may begin so, by [`place`].
-    beginnings: Vec<bool>,
+    beginnings: [bool; BEGINNINGS],
 }
 
-impl<'o> Names<'o> {
-    fn new(wanted: impl IntoIterator<Item = (Wanted<'o>, usize)>) -> Self {
-        let slots: HashMap<_, _> = wanted.into_iter().collect();
+impl Filter {
+    fn new(wanted: &Names<'_>) -> Self {
         let both = |kind| if kind == Kind::Enum { [Kind::Enum, Kind::Enum64] } else { [kind; 2] };
-        let kinds = KindSet::new(slots.keys().flat_map(|w| both(w.kind)));
-        let mut beginnings = vec![false; BEGINNINGS];
-        for w in slots.keys() {
+        let kinds = KindSet::new(wanted.keys().flat_map(|w| both(w.kind)));
+        let mut beginnings = [false; BEGINNINGS];
+        for w in wanted.keys() {
             // A shorter name is followed by its end or by a flavour.
             for filler in [0, b'_'] {
                 if let Some(it) = beginnings.get_mut(place(Beginning::of_name(w.name, filler))) {
@@ -132,11 +133,7 @@ impl<'o> Names<'o> {
                 }
             }
         }
-        Self { slots, kinds, beginnings }
-    }
-
-    fn slot(&self, w: &Wanted<'_>) -> Option<usize> {
-        self.slots.get(w).copied()
+        Self { kinds, beginnings }
     }
 
     #[inline]
