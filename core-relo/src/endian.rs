@@ -62,6 +62,16 @@ impl Endian {
         }
     }
 
+    /// The most significant of the four bytes at `at`; 0 past the end.
+    #[inline]
+    pub(crate) fn high_byte(self, data: &[u8], at: usize) -> u8 {
+        let within = match self {
+            Self::Little => 3,
+            Self::Big => 0,
+        };
+        data.get(at.saturating_add(within)).copied().unwrap_or_default()
+    }
+
     /// A number as two bytes.
     #[inline]
     pub const fn u16_bytes(self, v: u16) -> [u8; 2] {

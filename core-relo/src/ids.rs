@@ -63,3 +63,9 @@ pub(crate) const fn to_usize(v: u32) -> usize {
 pub(crate) fn to_u32(v: usize) -> u32 {
     u32::try_from(v).unwrap_or(u32::MAX)
 }
+
+/// The same where it is known to be no more than [`limits::BTF_BYTES`](crate::limits::BTF_BYTES), and inner loops would pay.
+#[inline]
+pub(crate) fn low_u32(v: usize) -> u32 {
+    u32::try_from(v & 0xffff_ffff).unwrap_or_default()
+}

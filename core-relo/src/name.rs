@@ -28,6 +28,9 @@ impl<'a> Name<'a> {
     /// `bpf_core_essential_name_len`: `a___b___c` is a flavour of `a___b`; `___a`, `a___` and `a____b` are whole names.
     #[must_use]
     pub fn essential(self) -> Self {
+        if !has_three_underscores(self.0) {
+            return self;
+        }
         let cut = self
             .0
             .windows(5)
@@ -48,6 +51,21 @@ impl<'a> Name<'a> {
     pub fn same_essential(self, other: Name<'_>) -> bool {
         self.essential().0 == other.essential().0
     }
+}
+
+/// Whether there is `___` in it, of which every third byte tells: most names have none, and all are asked.
+fn has_three_underscores(name: &[u8]) -> bool {
+    let mut at = 2usize;
+    while let Some(byte) = name.get(at) {
+        if *byte == b'_' {
+            let around = name.get(at.saturating_sub(2)..).unwrap_or_default();
+            if around.windows(3).take(3).any(|three| three == b"___") {
+                return true;
+            }
+        }
+        at = at.saturating_add(3);
+    }
+    false
 }
 
 /// A flavour of a name, to propose.

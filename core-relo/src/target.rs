@@ -60,3 +60,18 @@ impl<'t> Target<'t> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Plan, Relocs};
+
+    #[test]
+    fn many_threads_may_share_a_target_and_make_plans() {
+        fn shared<T: Send + Sync>() {}
+        shared::<Target<'_>>();
+        shared::<NameIndex>();
+        shared::<Relocs<'_>>();
+        shared::<Plan<'_>>();
+    }
+}

@@ -23,8 +23,8 @@ fn references_in<const BIG: bool>(btf: &Btf<'_>) -> Result<(), BtfError> {
     let endian = if BIG { Endian::Big } else { Endian::Little };
     let data = btf.as_bytes().get(..btf.header.types.end).unwrap_or_default();
     let (end_id, string_end) = (btf.end_id(), btf.string_end());
-    for (at, id) in btf.offsets.iter().zip(btf.first_id.0..) {
-        let record = data.get(to_usize(*at)..).unwrap_or_default();
+    for (at, id) in btf.offsets().zip(btf.first_id.0..) {
+        let record = data.get(at..).unwrap_or_default();
         let Some(ty) = Type::of(btf, endian, TypeId(id), record) else { continue };
         let (mut last_id, mut last_name) = (TypeId::VOID, StrOffset(0));
         reference::each(ty, endian, |_, to| match to {
@@ -74,9 +74,10 @@ fn first_wrong(btf: &Btf<'_>, ty: Type<'_>) -> Result<(), BtfError> {
 /// A FUNC refers to a FUNC_PROTO.
 fn has_proto(btf: &Btf<'_>, data: &[u8], endian: Endian, func: Type<'_>) -> Result<(), BtfError> {
     let target = TypeId(func.size_or_type());
-    let own = target.0.checked_sub(btf.first_id.0).and_then(|own| btf.offsets.get(to_usize(own)));
+    let own =
+        target.0.checked_sub(btf.first_id.0).and_then(|own| btf.table.offset(to_usize(own), data.len()));
     let kind = match own {
-        Some(at) => endian.u32(data, to_usize(*at).saturating_add(4)).map(|info| Info(info).kind()),
+        Some(at) => endian.u32(data, at.saturating_add(4)).map(|info| Info(info).kind()),
         None => btf.ty(target).map(Type::kind),
     };
     match kind {

@@ -48,7 +48,7 @@ impl Edit {
         Self {
             endian: btf.header.endian,
             types: btf.data.get(btf.header.types.clone()).unwrap_or_default().to_vec(),
-            offsets: btf.offsets.iter().map(|at| to_usize(*at).saturating_sub(start)).collect(),
+            offsets: btf.offsets().map(|at| at.saturating_sub(start)).collect(),
             strings: btf.data.get(btf.header.strings.clone()).unwrap_or_default().to_vec(),
             known: None,
         }

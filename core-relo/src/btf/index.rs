@@ -1,21 +1,36 @@
 //! Types by name, for who looks for many in one BTF.
 
-use super::{Btf, Kind, Type};
+use super::{Btf, Kind, KindSet, Type};
 use crate::{
-    ids::{TypeId, to_u32, to_usize},
+    ids::{StrOffset, TypeId, to_u32, to_usize},
     name::Name,
 };
 use alloc::{vec, vec::Vec};
-use core::{hash::BuildHasher as _, iter};
+use core::{hash::BuildHasher as _, iter, ops::ControlFlow};
 use hashbrown::DefaultHashBuilder;
 
 /// The end of a chain.
 const NONE: u32 = u32::MAX;
 
+/// The kinds whose types have names of their own, but for functions.
+const TYPES: [Kind; 10] = [
+    Kind::Int,
+    Kind::Struct,
+    Kind::Union,
+    Kind::Enum,
+    Kind::Fwd,
+    Kind::Typedef,
+    Kind::Var,
+    Kind::Datasec,
+    Kind::Float,
+    Kind::Enum64,
+];
+
 /// The own types of one BTF by their essential names.
 ///
-/// Making it costs as much as about ten searches without; what it finds is the same. The BTF is given anew each time: with
-/// another than it was made of, less is found, and nothing wrong.
+/// Making one of a kernel's [types](Self::of_types) costs as much as a few searches without; functions are most of what has
+/// a name, and only who looks for them needs them [indexed](Self::of_functions). What is found is the same as without. The
+/// BTF is given anew each time: with another than the index was made of, less is found, and nothing wrong.
 ///
 /// ```
 /// use core_relo::{btf::{Btf, Builder, Kind, NameIndex}, Endian};
@@ -24,7 +39,7 @@ const NONE: u32 = u32::MAX;
 /// let long = b.int("long", 8, Builder::SIGNED);
 /// let pair = b.structure("pair___old", 8, &[("a", long, 0)]);
 /// let btf = Btf::parse(b.finish()).unwrap();
-/// let index = NameIndex::new(&btf);
+/// let index = NameIndex::of_types(&btf);
 /// assert_eq!(index.find(&btf, b"pair___old", Kind::Struct).map(|t| t.id()), Some(pair));
 /// assert_eq!(index.flavours(&btf, b"pair").map(|t| t.id()).collect::<Vec<_>>(), [pair]);
 /// ```
@@ -32,55 +47,91 @@ const NONE: u32 = u32::MAX;
 pub struct NameIndex {
     hasher: DefaultHashBuilder,
     first_id: TypeId,
-    /// The first own type of each bucket, by place.
+    kinds: KindSet,
+    /// The first entry of each bucket.
     heads: Vec<u32>,
-    /// The next one of the same bucket, of a higher id.
-    next: Vec<u32>,
+    /// In order of id.
+    entries: Vec<Entry>,
+}
+
+/// A type that has a name.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// Its number among the own types.
+    place: u32,
+    /// The next entry of the same bucket, of a higher id.
+    next: u32,
 }
 
 impl NameIndex {
-    /// Indexes a BTF's own types; the base has an index of its own, if any.
+    /// Indexes a BTF's own types that have a name, functions included; the base has an index of its own, if any.
     pub fn new(btf: &Btf<'_>) -> Self {
-        let len = btf.offsets.len();
-        let mut index = Self {
-            hasher: DefaultHashBuilder::default(),
-            first_id: btf.first_id(),
-            heads: vec![NONE; len.next_power_of_two()],
-            next: vec![NONE; len],
-        };
-        // From the last to the first, so that each chain is in order of id.
-        for place in (0..to_u32(len)).rev() {
-            let Some(ty) = index.at(btf, place) else { continue };
-            let name = ty.name();
-            if name.is_empty() {
-                continue;
+        Self::of(btf, KindSet::new(TYPES.into_iter().chain([Kind::Func])))
+    }
+
+    /// All but functions: what relocations look for.
+    pub fn of_types(btf: &Btf<'_>) -> Self {
+        Self::of(btf, KindSet::new(TYPES))
+    }
+
+    /// Functions alone: what programs are attached to, and what they call.
+    pub fn of_functions(btf: &Btf<'_>) -> Self {
+        Self::of(btf, KindSet::new([Kind::Func]))
+    }
+
+    fn of(btf: &Btf<'_>, kinds: KindSet) -> Self {
+        let (strings, first_id) = (btf.strings(), btf.first_id());
+        let mut entries = Vec::new();
+        btf.visit(&kinds, |ty| {
+            // For now with the name's offset in place of the next entry.
+            let (place, next) = (ty.id().0.saturating_sub(first_id.0), ty.name_offset().0);
+            if next != 0 {
+                entries.push(Entry { place, next });
             }
+            ControlFlow::<()>::Continue(())
+        });
+        entries.shrink_to_fit();
+        let heads = vec![NONE; entries.len().next_power_of_two()];
+        let mut index =
+            Self { hasher: DefaultHashBuilder::default(), first_id, kinds, heads, entries: Vec::new() };
+        // From the last to the first, so that each chain is in order of id.
+        for (number, entry) in entries.iter_mut().enumerate().rev() {
+            let name = strings.name(StrOffset(entry.next)).unwrap_or_default();
             let bucket = index.bucket(name.essential().as_bytes());
-            let (Some(head), Some(next)) = (index.heads.get_mut(bucket), index.next.get_mut(to_usize(place)))
-            else {
-                continue;
+            entry.next = match index.heads.get_mut(bucket) {
+                Some(head) if !name.is_empty() => core::mem::replace(head, to_u32(number)),
+                _ => NONE,
             };
-            *next = core::mem::replace(head, place);
         }
+        index.entries = entries;
         index
+    }
+
+    /// Whether types of this kind are in it.
+    pub fn covers(&self, kind: Kind) -> bool {
+        self.kinds.has(kind.raw())
     }
 
     /// The first own type of this name and kind, as [`Btf::find_own`] finds it; an empty name finds nothing.
     pub fn find<'b>(&self, btf: &'b Btf<'_>, name: &[u8], kind: Kind) -> Option<Type<'b>> {
+        if !self.covers(kind) {
+            return btf.find_own(name, kind).filter(|_| !name.is_empty());
+        }
+        let strings = btf.strings();
         let essential = Name::new(name).essential().as_bytes();
-        self.chain(btf, essential).find(|t| t.kind() == kind && t.name().as_bytes() == name)
+        self.chain(btf, essential).find(|t| t.kind() == kind && strings.is(t.name_offset(), name))
     }
 
-    /// The own types that are of this name, whatever their flavour and kind, in order of id.
+    /// The own types that are of this name, whatever their flavour and of whatever kind [is here](Self::covers), in order of id.
     pub fn flavours<'b>(&self, btf: &'b Btf<'_>, essential: &[u8]) -> impl Iterator<Item = Type<'b>> {
         self.chain(btf, essential).filter(move |t| t.name().essential().as_bytes() == essential)
     }
 
     /// The types of a name's bucket.
     fn chain<'b>(&self, btf: &'b Btf<'_>, essential: &[u8]) -> impl Iterator<Item = Type<'b>> {
-        let first = self.heads.get(self.bucket(essential)).copied();
-        let next = |place: &u32| self.next.get(to_usize(*place)).copied();
-        iter::successors(first, next).filter_map(|place| self.at(btf, place))
+        let entry = |number: u32| self.entries.get(to_usize(number));
+        let first = self.heads.get(self.bucket(essential)).and_then(|head| entry(*head));
+        iter::successors(first, move |e| entry(e.next)).filter_map(|e| self.at(btf, e.place))
     }
 
     fn at<'b>(&self, btf: &'b Btf<'_>, place: u32) -> Option<Type<'b>> {
@@ -110,31 +161,39 @@ mod tests {
             b.pointer(int);
         }
         b.composite(Kind::Union, "s1", 0, &[]);
+        let proto = b.func_proto(int, &[]);
+        b.func("s1", proto, 1);
+        b.func("s2___old", proto, 1);
         b
     }
 
     #[test]
     fn it_finds_what_a_search_of_all_types_finds() {
         let btf = Btf::parse(many().finish()).unwrap();
-        let index = NameIndex::new(&btf);
+        for index in [NameIndex::new(&btf), NameIndex::of_types(&btf), NameIndex::of_functions(&btf)] {
+            finds_the_same(&btf, &index);
+        }
+    }
+
+    fn finds_the_same(btf: &Btf<'_>, index: &NameIndex) {
         for ty in btf.types() {
             let name = ty.name();
-            for kind in [ty.kind(), Kind::Enum] {
+            for kind in [ty.kind(), Kind::Enum, Kind::Func] {
                 let one = |t: Type<'_>| t.id();
                 let expected = btf.find_own(name.as_bytes(), kind).filter(|_| !name.is_empty()).map(one);
-                assert_eq!(index.find(&btf, name.as_bytes(), kind).map(one), expected, "{name}");
+                assert_eq!(index.find(btf, name.as_bytes(), kind).map(one), expected, "{name}");
             }
             let name = name.essential();
             let expected: Vec<_> = btf
                 .types()
-                .filter(|t| !name.is_empty() && t.name().essential() == name)
+                .filter(|t| !name.is_empty() && t.name().essential() == name && index.covers(t.kind()))
                 .map(Type::id)
                 .collect();
-            let found: Vec<_> = index.flavours(&btf, name.as_bytes()).map(Type::id).collect();
+            let found: Vec<_> = index.flavours(btf, name.as_bytes()).map(Type::id).collect();
             assert_eq!(found, expected, "{name}");
         }
-        assert!(index.find(&btf, b"s", Kind::Struct).is_none());
-        assert!(index.find(&btf, b"", Kind::Ptr).is_none());
+        assert!(index.find(btf, b"s", Kind::Struct).is_none());
+        assert!(index.find(btf, b"", Kind::Ptr).is_none());
     }
 
     #[test]

@@ -200,8 +200,13 @@ impl Info {
 
     #[inline]
     pub(crate) const fn kind(self) -> Kind {
+        Kind::from_raw(self.kind_raw())
+    }
+
+    #[inline]
+    pub(crate) const fn kind_raw(self) -> u8 {
         let [_, _, _, raw] = Endian::Little.u32_bytes(self.0);
-        Kind::from_raw(raw & 0x7f)
+        raw & 0x7f
     }
 
     pub(crate) const fn kflag(self) -> bool {

@@ -18,9 +18,11 @@ mod header;
 mod import;
 mod index;
 mod kind;
+mod quick;
 mod raw;
 mod reference;
 mod rewrite;
+mod strings;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -43,16 +45,20 @@ pub use value::{EnumValue, Group, Place, Scalar, Value, ValueText, Visit};
 pub use view::{ArrayInfo, IntInfo, Member, Param, SecInfo, Variant};
 
 pub(crate) use header::{MAGIC, endian_of};
+pub(crate) use strings::{Beginning, Strings};
+pub(crate) use table::KindSet;
 
 use crate::{
     data::Data,
     endian::Endian,
-    ids::{ByteSize, StrOffset, TypeId, to_u32},
+    ids::{ByteSize, StrOffset, TypeId, low_u32, to_u32},
     limits,
     name::Name,
 };
-use alloc::{sync::Arc, vec::Vec};
+use alloc::sync::Arc;
+use core::ops::ControlFlow;
 use header::Header;
+use table::Table;
 
 /// The types of a kernel, a module or a BPF object.
 ///
@@ -75,7 +81,7 @@ pub struct Btf<'d> {
     base: Option<Arc<Self>>,
     first_id: TypeId,
     string_start: u32,
-    offsets: Vec<u32>,
+    table: Table,
     pointer_size: Option<ByteSize>,
 }
 
@@ -105,6 +111,11 @@ impl<'d> Btf<'d> {
     }
 
     fn parse_on(data: Data<'d>, base: Option<Arc<Self>>) -> Result<Self, BtfError> {
+        Self::parse_by(data, base, true)
+    }
+
+    /// Without `quickly` the same is found on the long way.
+    fn parse_by(data: Data<'d>, base: Option<Arc<Self>>, quickly: bool) -> Result<Self, BtfError> {
         let header = Header::parse(&data)?;
         let (first_id, string_start) = match &base {
             None => (TypeId(1), 0),
@@ -118,11 +129,19 @@ impl<'d> Btf<'d> {
                 (base.end_id(), base.string_end())
             }
         };
-        string_start.checked_add(header.string_len()).ok_or(BtfError::TooManyTypes)?;
-        check_strings(data.get(header.strings.clone()).unwrap_or_default(), base.is_some())?;
-        let offsets = table::scan(&data, &header, first_id)?;
-        let mut btf = Self { data, header, base, first_id, string_start, offsets, pointer_size: None };
-        check::references(&btf)?;
+        let string_end = string_start.checked_add(header.string_len()).ok_or(BtfError::TooManyTypes)?;
+        strings::check(data.get(header.strings.clone()).unwrap_or_default(), base.is_some())?;
+        let read = || quick::read(&data, &header, base.as_deref(), first_id, string_end);
+        let usual = quickly.then(read).flatten();
+        let is_checked = usual.is_some();
+        let table = match usual {
+            Some(table) => table,
+            None => Table::scan(&data, &header, first_id)?,
+        };
+        let mut btf = Self { data, header, base, first_id, string_start, table, pointer_size: None };
+        if !is_checked {
+            check::references(&btf)?;
+        }
         btf.pointer_size = walk::pointer_size(&btf);
         Ok(btf)
     }
@@ -162,7 +181,7 @@ impl<'d> Btf<'d> {
 
     /// One past the last id; the number of types, `void` and the base's included.
     pub fn end_id(&self) -> TypeId {
-        TypeId(self.first_id.0.saturating_add(to_u32(self.offsets.len())))
+        TypeId(self.first_id.0.saturating_add(to_u32(self.table.len())))
     }
 
     /// The type of this id, the base's included; id 0 is `void`.
@@ -172,26 +191,39 @@ impl<'d> Btf<'d> {
         }
         match id.0.checked_sub(self.first_id.0) {
             None => self.base.as_ref()?.ty(id),
-            Some(own) => Type::at(self, id, *self.offsets.get(TypeId(own).index())?),
+            Some(own) => Type::at(self, id, self.table.offset(TypeId(own).index(), self.header.types.end)?),
         }
     }
 
     /// The string at an offset, the base's included.
     pub fn name(&self, at: StrOffset) -> Option<Name<'_>> {
-        match at.0.checked_sub(self.string_start) {
-            None => self.base.as_ref()?.name(at),
-            Some(own) => {
-                let strings = self.data.get(self.header.strings.clone())?;
-                let rest = strings.get(StrOffset(own).index()..)?;
-                let len = rest.iter().position(|b| *b == 0)?;
-                rest.get(..len).map(Name::new)
-            }
-        }
+        self.strings().name(at)
     }
 
     /// The own types in order of id, neither `void` nor the base's.
     pub fn types(&self) -> impl Iterator<Item = Type<'_>> {
-        self.offsets.iter().zip(self.first_id.0..).filter_map(|(at, id)| Type::at(self, TypeId(id), *at))
+        let types = self.data.get(..self.header.types.end).unwrap_or_default();
+        let at = move |(at, id)| Type::of(self, self.header.endian, TypeId(id), types.get(at..)?);
+        self.offsets().zip(self.first_id.0..).filter_map(at)
+    }
+
+    /// Calls `found` with the own types of some kinds, in order of id, until it breaks; the others are not even read.
+    #[inline]
+    pub(crate) fn visit<'b, B>(
+        &'b self,
+        kinds: &KindSet,
+        mut found: impl FnMut(Type<'b>) -> ControlFlow<B>,
+    ) -> Option<B> {
+        let types = self.data.get(..self.header.types.end).unwrap_or_default();
+        let done = self.table.visit(kinds, |place| {
+            let at = self.table.offset(place, types.len()).unwrap_or_default();
+            let id = TypeId(self.first_id.0.wrapping_add(low_u32(place)));
+            match types.get(at..).and_then(|record| Type::of(self, self.header.endian, id, record)) {
+                Some(ty) => found(ty),
+                None => ControlFlow::Continue(()),
+            }
+        });
+        done.break_value()
     }
 
     /// The first type of this name and kind, the base's first.
@@ -202,22 +234,32 @@ impl<'d> Btf<'d> {
 
     /// The first own type of this name and kind, the base left out (libbpf: `btf__find_by_name_kind_own`).
     pub fn find_own(&self, name: &[u8], kind: Kind) -> Option<Type<'_>> {
-        self.types().find(|t| t.kind() == kind && self.is_named(t.name_offset(), name))
+        let strings = self.strings();
+        let begin = Beginning::of_name(name, 0);
+        self.visit(&KindSet::new([kind]), |ty| {
+            let at = ty.name_offset();
+            let may_be = strings.beginning(at).is_none_or(|other| other == begin);
+            if may_be && strings.is(at, name) { ControlFlow::Break(ty) } else { ControlFlow::Continue(()) }
+        })
     }
 
-    /// Whether this very string lies at an offset; cheaper than reading what does.
-    fn is_named(&self, at: StrOffset, name: &[u8]) -> bool {
-        let Some(own) = at.0.checked_sub(self.string_start) else {
-            return self.base.as_ref().is_some_and(|base| base.is_named(at, name));
-        };
-        let strings = self.data.get(self.header.strings.clone()).unwrap_or_default();
-        let rest = strings.get(StrOffset(own).index()..).unwrap_or_default();
-        matches!(rest.strip_prefix(name), Some([0, ..]))
+    /// The strings, for who reads many: the data is asked for once.
+    pub(crate) fn strings(&self) -> Strings<'_> {
+        Strings {
+            own: self.data.get(self.header.strings.clone()).unwrap_or_default(),
+            start: self.string_start,
+            base: self.base.as_deref(),
+        }
     }
 
     /// The bytes this was parsed from.
     pub fn as_bytes(&self) -> &[u8] {
         &self.data
+    }
+
+    /// The offsets of the own types' records into the whole data, in order of id.
+    fn offsets(&self) -> impl Iterator<Item = usize> {
+        self.table.offsets(self.header.types.end)
     }
 
     /// One past the last string offset, the base's strings included.
@@ -228,22 +270,4 @@ impl<'d> Btf<'d> {
     fn levels(&self) -> u32 {
         self.base.as_ref().map_or(1, |base| base.levels().saturating_add(1))
     }
-}
-
-/// A string section begins (without a base) and ends with NUL; a split BTF may have none (libbpf: `btf_parse_str_sec`).
-fn check_strings(strings: &[u8], has_base: bool) -> Result<(), BtfError> {
-    for (block, offset) in strings.chunks_exact(limits::STRING_BLOCK).zip((0..).step_by(limits::STRING_BLOCK))
-    {
-        if !block.contains(&0) {
-            return Err(BtfError::LongString { offset });
-        }
-    }
-    let must = match (strings.first(), strings.last()) {
-        (None, _) if has_base => return Ok(()),
-        (None, _) => "hold anything",
-        (_, Some(last)) if *last != 0 => "end with NUL",
-        (Some(first), _) if *first != 0 && !has_base => "begin with NUL",
-        _ => return Ok(()),
-    };
-    Err(BtfError::Strings { must, split_without_base: must == "begin with NUL" })
 }

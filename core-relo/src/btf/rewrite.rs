@@ -5,7 +5,7 @@ use super::{
     header::MAGIC,
     reference::{self, Reference},
 };
-use crate::ids::{StrOffset, TypeId, to_u32, to_usize};
+use crate::ids::{StrOffset, TypeId, to_u32};
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -23,10 +23,10 @@ pub(super) fn rewrite(
 ) -> Vec<u8> {
     let part = |range: &Range<usize>| btf.data.get(range.clone()).unwrap_or_default();
     let mut types = part(&btf.header.types).to_vec();
-    let start = to_u32(btf.header.types.start);
+    let start = btf.header.types.start;
     let mut added = Vec::new();
-    for (ty, at) in btf.types().zip(&btf.offsets) {
-        let at = to_usize(at.saturating_sub(start));
+    for (ty, at) in btf.types().zip(btf.offsets()) {
+        let at = at.saturating_sub(start);
         reference::each(ty, btf.endian(), |offset, word| {
             let value = match word {
                 Reference::Id(old) => id(old).0,

@@ -1,4 +1,4 @@
-//! One pass over the type section: where each record lies, and that it lies within.
+//! Where each record lies, and what it is; the pass that finds out for any BTF, and says what is wrong with it.
 
 use super::{BtfError, Kind, header::Header, kind::Info};
 use crate::{
@@ -6,9 +6,114 @@ use crate::{
     ids::{TypeId, to_u32, to_usize},
 };
 use alloc::vec::Vec;
+use core::ops::ControlFlow;
 
-/// Offsets, in bytes into the whole data, of the records; the first is that of the BTF's first own type.
-pub(crate) fn scan(data: &[u8], header: &Header, first_id: TypeId) -> Result<Vec<u32>, BtfError> {
+/// Where the own records of a BTF lie, and what they are, in order of id.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Table {
+    /// Bytes from each record to the end of the type section: what the pass that finds them has at hand.
+    pub(super) lefts: Vec<u32>,
+    /// Numbers of kinds, so that a search reads only the records of the kinds it wants.
+    pub(super) kinds: Vec<u8>,
+}
+
+impl Table {
+    /// The table of any BTF whose records lie within; what they refer to is not looked at.
+    pub(super) fn scan(data: &[u8], header: &Header, first_id: TypeId) -> Result<Self, BtfError> {
+        let mut table = Self { lefts: scan(data, header, first_id)?, kinds: Vec::new() };
+        let info = |at: usize| header.endian.u32(data, at.saturating_add(4)).unwrap_or_default();
+        table.kinds = table.offsets(header.types.end).map(|at| Info(info(at)).kind_raw()).collect();
+        Ok(table)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.lefts.len()
+    }
+
+    /// The offset of a record; `end` is that of the end of the type section.
+    #[inline]
+    pub(super) fn offset(&self, place: usize, end: usize) -> Option<usize> {
+        self.lefts.get(place).map(|left| end.wrapping_sub(to_usize(*left)))
+    }
+
+    /// The offsets of all records.
+    pub(super) fn offsets(&self, end: usize) -> impl Iterator<Item = usize> {
+        self.lefts.iter().map(move |left| end.wrapping_sub(to_usize(*left)))
+    }
+
+    /// Calls `found` with the places of the records of some kinds, in order, until it breaks.
+    #[inline]
+    pub(super) fn visit<B>(
+        &self,
+        kinds: &KindSet,
+        mut found: impl FnMut(usize) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        for (nth, block) in self.kinds.chunks(BLOCK).enumerate() {
+            if !kinds.may_be_in(block) {
+                continue;
+            }
+            let start = nth.wrapping_mul(BLOCK);
+            for (within, kind) in block.iter().enumerate() {
+                if kinds.has(*kind) {
+                    found(start.wrapping_add(within))?;
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Kinds that are looked for.
+#[derive(Clone, Debug)]
+pub(crate) struct KindSet {
+    has: [bool; 256],
+    /// The same, if they are few: each as often as a block has records.
+    few: Option<[[u8; BLOCK]; FEW]>,
+}
+
+/// Records passed over at once: most are of no interest, functions above all.
+const BLOCK: usize = 32;
+/// So many kinds are looked for in a whole block.
+const FEW: usize = 4;
+
+impl KindSet {
+    pub(crate) fn new(kinds: impl IntoIterator<Item = Kind>) -> Self {
+        let mut has = [false; 256];
+        // No record is of this kind.
+        let mut few = [[u8::MAX; BLOCK]; FEW];
+        let mut count = 0usize;
+        for raw in kinds.into_iter().map(Kind::raw) {
+            let Some(it) = has.get_mut(usize::from(raw)).filter(|it| !**it) else { continue };
+            *it = true;
+            if let Some(row) = few.get_mut(count) {
+                *row = [raw; BLOCK];
+            }
+            count = count.saturating_add(1);
+        }
+        Self { has, few: (count <= FEW).then_some(few) }
+    }
+
+    #[inline]
+    pub(crate) fn has(&self, kind: u8) -> bool {
+        self.has.get(usize::from(kind)) == Some(&true)
+    }
+
+    #[inline]
+    fn may_be_in(&self, block: &[u8]) -> bool {
+        let (Some([a, b, c, d]), Some(block)) = (&self.few, block.first_chunk::<BLOCK>()) else {
+            return true;
+        };
+        let rows = block.iter().zip(a).zip(b).zip(c).zip(d);
+        // Without a branch, so that it is done on many at once.
+        let is = |kind: &u8, wanted: &u8| u8::from(kind == wanted);
+        let is_in =
+            rows.map(|((((kind, a), b), c), d)| is(kind, a) | is(kind, b) | is(kind, c) | is(kind, d));
+        is_in.fold(0, |any, is_in| any | is_in) != 0
+    }
+}
+
+/// The bytes from each record to the end of the type section; the first is the BTF's first own type.
+fn scan(data: &[u8], header: &Header, first_id: TypeId) -> Result<Vec<u32>, BtfError> {
     // Two functions, so that the byte order is decided outside of the loop.
     match header.endian {
         Endian::Little => scan_in::<false>(data, header, first_id),
@@ -20,8 +125,7 @@ fn scan_in<const BIG: bool>(data: &[u8], header: &Header, first_id: TypeId) -> R
     let endian = if BIG { Endian::Big } else { Endian::Little };
     let types = data.get(header.types.clone()).unwrap_or_default();
     let section_len = to_u32(types.len());
-    let section_start = to_u32(header.types.start);
-    let mut offsets = Vec::new();
+    let mut lefts = Vec::new();
     let mut rest = types;
     let mut id = first_id;
     while !rest.is_empty() {
@@ -38,11 +142,11 @@ fn scan_in<const BIG: bool>(data: &[u8], header: &Header, first_id: TypeId) -> R
             })?,
         };
         let len = to_usize(shape.record_len(info.vlen()));
+        lefts.push(to_u32(rest.len()));
         rest = rest.get(len..).ok_or(bounds(kind, info.vlen()))?;
-        offsets.push(section_start.saturating_add(at));
         id = TypeId(id.0.checked_add(1).ok_or(BtfError::TooManyTypes)?);
     }
-    Ok(offsets)
+    Ok(lefts)
 }
 
 #[cfg(test)]
@@ -80,11 +184,11 @@ mod tests {
                 let expected = BtfError::TypeBounds { id: TypeId(id), kind, vlen, offset, section_len: len };
                 let got = cut(&b, endian, len);
                 match len {
-                    0 | 16 => assert_eq!(got.unwrap().offsets.len(), usize::from(len == 16)),
+                    0 | 16 => assert_eq!(got.unwrap().table.len(), usize::from(len == 16)),
                     _ => assert_eq!(got.err(), Some(expected), "{len} bytes"),
                 }
             }
-            assert_eq!(cut(&b, endian, 52).unwrap().offsets, [24, 40]);
+            assert_eq!(cut(&b, endian, 52).unwrap().table.lefts, [52, 36]);
         }
     }
 
@@ -108,7 +212,7 @@ mod tests {
                     b.raw("", kind, vlen, false, 0, &vec![0; to_usize(words)]);
                     Btf::parse(b.finish())
                 };
-                assert_eq!(build(words).unwrap().offsets, [24], "{kind}");
+                assert_eq!(build(words).unwrap().table.lefts, [12 + 4 * words], "{kind}");
                 let section_len = 12 + 4 * (words - 1);
                 let short = BtfError::TypeBounds { id: TypeId(1), kind, vlen, offset: 0, section_len };
                 assert_eq!(build(words - 1).err(), Some(short));
@@ -135,8 +239,8 @@ mod tests {
                 b.pointer(TypeId::VOID);
             }
             let btf = Btf::parse(b.finish()).unwrap();
-            assert_eq!(btf.offsets.len(), 1025);
-            assert!(btf.offsets.capacity() < 2 * 1025, "four bytes for twelve, and room to grow");
+            assert_eq!(btf.table.len(), 1025);
+            assert!(btf.table.lefts.capacity() < 2 * 1025, "four bytes for twelve, and room to grow");
         });
     }
 

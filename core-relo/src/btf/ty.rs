@@ -27,8 +27,8 @@ impl<'b> Type<'b> {
 
     /// The record at `at` bytes into the data of `btf`.
     #[inline]
-    pub(crate) fn at<'d: 'b>(btf: &'b Btf<'d>, id: TypeId, at: u32) -> Option<Self> {
-        let record = btf.data.get(to_usize(at)..btf.header.types.end)?;
+    pub(crate) fn at<'d: 'b>(btf: &'b Btf<'d>, id: TypeId, at: usize) -> Option<Self> {
+        let record = btf.data.get(at..btf.header.types.end)?;
         Self::of(btf, btf.header.endian, id, record)
     }
 

@@ -1,10 +1,11 @@
 //! Walks from a type to what it stands for: without modifiers, its size.
 
-use super::{Btf, Kind, Type, WalkError};
+use super::{Btf, Kind, KindSet, Type, WalkError};
 use crate::{
     ids::{ByteSize, TypeId},
     limits,
 };
+use core::ops::ControlFlow;
 
 /// The spellings of `long` whose size is a pointer's (libbpf: `determine_ptr_size`).
 const LONG: [&[u8]; 11] = [
@@ -84,10 +85,10 @@ pub(super) fn pointer_size(btf: &Btf<'_>) -> Option<ByteSize> {
     if let Some(known) = btf.base().and_then(|base| base.pointer_size) {
         return Some(known);
     }
-    let long = |ty: &Type<'_>| {
-        ty.kind() == Kind::Int && matches!(ty.size_or_type(), 4 | 8) && LONG.contains(&ty.name().as_bytes())
-    };
-    btf.types().find(long).and_then(Type::size)
+    let long = |ty: &Type<'_>| matches!(ty.size_or_type(), 4 | 8) && LONG.contains(&ty.name().as_bytes());
+    btf.visit(&KindSet::new([Kind::Int]), |ty| {
+        if long(&ty) { ControlFlow::Break(ty.size()) } else { ControlFlow::Continue(()) }
+    })?
 }
 
 #[cfg(test)]

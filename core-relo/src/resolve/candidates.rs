@@ -1,12 +1,13 @@
 //! The target's types that a local root type may stand for.
 
 use crate::{
-    btf::{Btf, Kind, NameIndex},
-    ids::TypeId,
+    btf::{Beginning, Btf, Kind, KindSet, NameIndex},
+    ids::{TypeId, to_usize},
     name::Name,
     target::{Source, Target},
 };
 use alloc::{vec, vec::Vec};
+use core::ops::ControlFlow;
 use hashbrown::HashMap;
 
 /// A type of the target by the root's name and kind.
@@ -40,15 +41,14 @@ impl<'o> Wanted<'o> {
 /// One pass over a BTF's types serves all that are wanted.
 pub(crate) fn find(target: &Target<'_>, wanted: &[Wanted<'_>]) -> Vec<Vec<Candidate>> {
     let mut found = vec![Vec::new(); wanted.len()];
-    let every = wanted.iter().enumerate().map(|(slot, w)| (*w, slot)).collect();
-    scan(0, target.main(), &every, &mut found);
-    let missing: Names<'_> = wanted
-        .iter()
-        .enumerate()
-        .filter(|(slot, _)| found.get(*slot).is_none_or(Vec::is_empty))
-        .map(|(slot, w)| (*w, slot))
-        .collect();
-    if !missing.is_empty() {
+    if wanted.is_empty() {
+        return found;
+    }
+    let every = || wanted.iter().enumerate().map(|(slot, w)| (*w, slot));
+    scan(0, target.main(), &every().collect(), &mut found);
+    let is_missing = |(_, slot): &(_, usize)| found.get(*slot).is_none_or(Vec::is_empty);
+    if !target.modules().is_empty() && every().any(|w| is_missing(&w)) {
+        let missing = every().filter(is_missing).collect();
         for (number, module) in target.modules().iter().enumerate() {
             scan(number.saturating_add(1), module, &missing, &mut found);
         }
@@ -56,6 +56,7 @@ pub(crate) fn find(target: &Target<'_>, wanted: &[Wanted<'_>]) -> Vec<Vec<Candid
     found
 }
 
+/// All that is wanted, with the place of its list.
 type Names<'o> = HashMap<Wanted<'o>, usize>;
 
 /// Adds the own types of one BTF, and below a main BTF its bases' (libbpf: `bpf_core_add_cands`).
@@ -86,7 +87,12 @@ fn look_up(
     wanted: &Names<'_>,
     found: &mut [Vec<Candidate>],
 ) {
-    for (w, slot) in wanted {
+    let is_elsewhere = |w: &Wanted<'_>| !index.covers(w.kind);
+    if wanted.keys().any(is_elsewhere) {
+        let wanted = wanted.iter().map(|(w, slot)| (*w, *slot)).filter(|(w, _)| is_elsewhere(w));
+        scan_own(number, btf, &wanted.collect(), found);
+    }
+    for (w, slot) in wanted.iter().filter(|(w, _)| !is_elsewhere(w)) {
         let Some(list) = found.get_mut(*slot) else { continue };
         let same = index.flavours(btf, w.name).filter(|ty| Wanted::new(ty.name(), ty.kind()) == *w);
         list.extend(same.map(|ty| Candidate { source: number, id: ty.id() }));
@@ -94,54 +100,54 @@ fn look_up(
 }
 
 fn scan_own(number: usize, btf: &Btf<'_>, wanted: &Names<'_>, found: &mut [Vec<Candidate>]) {
-    let filter = Filter::new(wanted);
-    for ty in btf.types() {
-        if !filter.kind_may_fit(ty.kind()) {
-            continue;
+    let (strings, filter) = (btf.strings(), Filter::new(wanted));
+    btf.visit(&filter.kinds, |ty| {
+        let at = ty.name_offset();
+        if strings.beginning(at).is_none_or(|begin| filter.may_begin(begin)) {
+            let slot = wanted.get(&Wanted::new(strings.name(at).unwrap_or_default(), ty.kind()));
+            if let Some(list) = slot.and_then(|slot| found.get_mut(*slot)) {
+                list.push(Candidate { source: number, id: ty.id() });
+            }
         }
-        let name = ty.name();
-        if !filter.name_may_fit(name) {
-            continue;
-        }
-        if let Some(list) = wanted.get(&Wanted::new(name, ty.kind())).and_then(|slot| found.get_mut(*slot)) {
-            list.push(Candidate { source: number, id: ty.id() });
-        }
-    }
+        ControlFlow::<()>::Continue(())
+    });
 }
 
-/// Turns away most types before their name is hashed.
+/// Turns away most types before their name is read.
 struct Filter {
-    kinds: u64,
-    first_bytes: [bool; 256],
+    kinds: KindSet,
+    /// Whether a name may begin so, by [`place`].
+    beginnings: [bool; BEGINNINGS],
 }
 
 impl Filter {
     fn new(wanted: &Names<'_>) -> Self {
-        let mut filter = Self { kinds: 0, first_bytes: [false; 256] };
+        let both = |kind| if kind == Kind::Enum { [Kind::Enum, Kind::Enum64] } else { [kind; 2] };
+        let kinds = KindSet::new(wanted.keys().flat_map(|w| both(w.kind)));
+        let mut beginnings = [false; BEGINNINGS];
         for w in wanted.keys() {
-            filter.kinds |= kind_bit(w.kind);
-            if let Some(first) = w.name.first()
-                && let Some(bit) = filter.first_bytes.get_mut(usize::from(*first))
-            {
-                *bit = true;
+            // A shorter name is followed by its end or by a flavour.
+            for filler in [0, b'_'] {
+                if let Some(it) = beginnings.get_mut(place(Beginning::of_name(w.name, filler))) {
+                    *it = true;
+                }
             }
         }
-        filter
+        Self { kinds, beginnings }
     }
 
-    fn kind_may_fit(&self, kind: Kind) -> bool {
-        let kind = if kind == Kind::Enum64 { Kind::Enum } else { kind };
-        self.kinds & kind_bit(kind) != 0
-    }
-
-    fn name_may_fit(&self, name: Name<'_>) -> bool {
-        let first = name.as_bytes().first();
-        first.is_some_and(|b| self.first_bytes.get(usize::from(*b)) == Some(&true))
+    #[inline]
+    fn may_begin(&self, begin: Beginning) -> bool {
+        self.beginnings.get(place(begin)) == Some(&true)
     }
 }
 
-fn kind_bit(kind: Kind) -> u64 {
-    1u64.checked_shl(u32::from(kind.raw())).unwrap_or_default()
+/// Places for beginnings of names: so many that those of a hundred names take few of them.
+const BEGINNINGS: usize = 4096;
+
+#[inline]
+fn place(begin: Beginning) -> usize {
+    to_usize(begin.0.wrapping_mul(0x9e37_79b1) >> 20)
 }
 
 #[cfg(test)]
@@ -159,19 +165,22 @@ mod tests {
             b.typedef(name, int);
             b.enumeration(name, 4, false, &[("A", 1)]);
             b.enumeration64(name, 8, false, &[("B", 1)]);
+            let proto = b.func_proto(int, &[]);
+            b.func(name, proto, 1);
         }
         let main = Arc::new(Btf::parse(b.finish()).unwrap());
         let mut b = Builder::split(&main);
         b.structure("d", 4, &[("f", int, 0)]);
         let module = Arc::new(Btf::parse_split(b.finish(), Arc::clone(&main)).unwrap());
         let target = Target::new("vmlinux", Arc::clone(&main)).with_modules([("m".into(), module)]);
-        let indexed = target.clone().with_index(Arc::new(NameIndex::new(&main)));
-        let kinds = [Kind::Struct, Kind::Typedef, Kind::Enum64, Kind::Union];
+        let kinds = [Kind::Struct, Kind::Typedef, Kind::Enum64, Kind::Func];
         let names: [&[u8]; 6] = [b"a", b"b___old", b"c", b"d", b"a___", b"e"];
         let wanted: Vec<_> =
             names.iter().flat_map(|n| kinds.map(|kind| Wanted::new(Name::new(n), kind))).collect();
         let by_scan = find(&target, &wanted);
-        assert_eq!(find(&indexed, &wanted), by_scan);
-        assert_eq!(by_scan.iter().map(Vec::len).collect::<Vec<_>>()[..4], [3, 3, 6, 0]);
+        for index in [NameIndex::new(&main), NameIndex::of_types(&main), NameIndex::of_functions(&main)] {
+            assert_eq!(find(&target.clone().with_index(Arc::new(index)), &wanted), by_scan);
+        }
+        assert_eq!(by_scan.iter().map(Vec::len).collect::<Vec<_>>()[..4], [3, 3, 6, 3]);
     }
 }

@@ -20,10 +20,28 @@ const SEARCHES: u32 = 8;
 #[derive(Debug)]
 pub struct KernelTypes {
     main: OnceLock<Result<Arc<Btf<'static>>, TargetError>>,
-    index: OnceLock<Arc<NameIndex>>,
-    searches: AtomicU32,
+    types: Searched,
+    functions: Searched,
     modules: OnceLock<Result<Vec<ModuleTypes>, Errno>>,
     live: bool,
+}
+
+/// How often some of the kernel's own types were searched, and the index made of them when that was often.
+#[derive(Debug, Default)]
+struct Searched {
+    searches: AtomicU32,
+    index: OnceLock<Arc<NameIndex>>,
+}
+
+impl Searched {
+    /// The index for the search that is about to be made; none while searches are few.
+    fn index(&self, main: &Btf<'_>, make: fn(&Btf<'_>) -> NameIndex) -> Option<&Arc<NameIndex>> {
+        if let Some(index) = self.index.get() {
+            return Some(index);
+        }
+        let is_worth_it = self.searches.fetch_add(1, Ordering::Relaxed) >= SEARCHES && main.base().is_none();
+        is_worth_it.then(|| self.index.get_or_init(|| Arc::new(make(main))))
+    }
 }
 
 /// A module's types.
@@ -81,7 +99,7 @@ impl KernelTypes {
         modules: OnceLock<Result<Vec<ModuleTypes>, Errno>>,
         live: bool,
     ) -> Self {
-        Self { main, index: OnceLock::new(), searches: AtomicU32::new(0), modules, live }
+        Self { main, types: Searched::default(), functions: Searched::default(), modules, live }
     }
 
     /// Whether these are the running kernel's.
@@ -125,26 +143,21 @@ impl KernelTypes {
     /// The first of the kernel's own types of this name and kind.
     pub fn find_main(&self, name: &[u8], kind: Kind) -> Result<Option<Type<'_>>, TargetError> {
         let main = self.main()?;
-        Ok(match self.index(main) {
+        let (searched, make): (_, fn(&Btf<'_>) -> NameIndex) = match kind {
+            Kind::Func => (&self.functions, NameIndex::of_functions),
+            _ => (&self.types, NameIndex::of_types),
+        };
+        Ok(match searched.index(main, make) {
             Some(index) => index.find(main, name, kind),
             None => main.find(name, kind),
         })
-    }
-
-    /// The index of the kernel's own types, for the search that is about to be made; none while searches are few.
-    fn index(&self, main: &Arc<Btf<'static>>) -> Option<&Arc<NameIndex>> {
-        if let Some(index) = self.index.get() {
-            return Some(index);
-        }
-        let is_worth_it = self.searches.fetch_add(1, Ordering::Relaxed) >= SEARCHES && main.base().is_none();
-        is_worth_it.then(|| self.index.get_or_init(|| Arc::new(NameIndex::new(main))))
     }
 
     /// For CO-RE: the kernel alone, or with its modules.
     pub fn target(&self, with_modules: bool) -> Result<Target<'static>, TypesError> {
         let main = self.main()?;
         let mut target = Target::new("vmlinux", Arc::clone(main));
-        if let Some(index) = self.index(main) {
+        if let Some(index) = self.types.index(main, NameIndex::of_types) {
             target = target.with_index(Arc::clone(index));
         }
         if !with_modules {
@@ -221,14 +234,21 @@ mod tests {
         let mut b = Builder::new(Endian::Little);
         let int = b.int("int", 4, Builder::SIGNED);
         b.structure("s", 4, &[("a", int, 0)]);
+        let proto = b.func_proto(int, &[]);
+        b.func("f", proto, 1);
         let types = KernelTypes::given(Arc::new(Btf::parse(b.finish()).unwrap()), []);
         let find = |name: &[u8], kind| types.find(name, kind, true).unwrap().map(|f| f.ty.id());
         for _ in 0..SEARCHES {
-            assert!(types.index.get().is_none());
+            assert!(types.types.index.get().is_none());
             assert_eq!((find(b"s", Kind::Struct), find(b"", Kind::Struct)), (Some(TypeId(2)), None));
-            types.searches.fetch_sub(1, Ordering::Relaxed);
+            types.types.searches.fetch_sub(1, Ordering::Relaxed);
         }
         assert!(types.target(false).unwrap().main().index.is_some());
+        assert!(types.functions.index.get().is_none(), "nobody has looked for a function");
+        for _ in 0..=SEARCHES {
+            assert_eq!((find(b"f", Kind::Func), find(b"s", Kind::Func)), (Some(TypeId(4)), None));
+        }
+        assert!(types.functions.index.get().is_some());
         assert_eq!((find(b"s", Kind::Struct), find(b"s", Kind::Union)), (Some(TypeId(2)), None));
     }
 }

@@ -1,0 +1,108 @@
+//! One part of the work, alone, to be counted: `parts PART TARGET OBJECT...`, below callgrind or `/usr/bin/time -v`.
+//!
+//! `valgrind --tool=callgrind --toggle-collect='*counted*' parts parse /sys/kernel/btf/vmlinux` counts what is within
+//! `counted` and nothing of the process around it; without the option, all of it. See docs/performance.md.
+
+use core_relo::{
+    Plan, Target,
+    btf::{Btf, Kind, NameIndex},
+};
+use core_relo_loader::{
+    object::Object,
+    target::{TargetFile, read},
+};
+use std::{env, error::Error, fs, hint::black_box, path::Path, process::ExitCode, sync::Arc, time::Instant};
+
+type Outcome = Result<String, Box<dyn Error>>;
+
+/// The parts that can be counted.
+const PARTS: [(&str, fn(&Path, &[Vec<u8>]) -> Outcome); 6] = [
+    ("empty", |_, _| counted(|| Ok(String::new()))),
+    ("parse", |target, _| {
+        let file = TargetFile::from_bytes(target, read(target)?)?;
+        counted(|| Ok(format!("{} types", file.parse(None)?.end_id())))
+    }),
+    ("job", |target, objects| counted(|| job(target, objects, false))),
+    ("shared", |target, objects| {
+        let target = open(target)?;
+        counted(|| planned(&target, objects))
+    }),
+    ("indexed", |target, objects| {
+        let btf = open(target)?;
+        let index = Arc::new(NameIndex::of_types(&btf.main().btf));
+        let target = btf.with_index(index);
+        counted(|| planned(&target, objects))
+    }),
+    ("index", |target, _| {
+        let target = open(target)?;
+        let btf = &target.main().btf;
+        let index = counted(|| Ok(NameIndex::of_types(btf)))?;
+        Ok(format!("{:?}", index.find(btf, b"task_struct", Kind::Struct)))
+    }),
+];
+
+fn open(target: &Path) -> Result<Target<'static>, Box<dyn Error>> {
+    let btf: Btf<'static> = TargetFile::open(target)?.parse(None)?;
+    Ok(Target::new("vmlinux", Arc::new(btf)))
+}
+
+/// Opens the target and relocates the objects against it, with or without an index.
+fn job(target: &Path, objects: &[Vec<u8>], indexed: bool) -> Outcome {
+    let mut target = open(target)?;
+    if indexed {
+        let index = NameIndex::of_types(&target.main().btf);
+        target = target.with_index(Arc::new(index));
+    }
+    planned(&target, objects)
+}
+
+/// Relocates the objects, from their bytes to their patched code.
+fn planned(target: &Target<'_>, objects: &[Vec<u8>]) -> Outcome {
+    let (mut records, mut patched, mut refused) = (0, 0, 0);
+    for bytes in objects {
+        let object = Object::parse(bytes)?;
+        let relocs = object.relocs()?;
+        let plan = Plan::new(&relocs, target);
+        records += plan.summary().total();
+        match plan.patched() {
+            Ok(code) => patched += black_box(code).sections.len(),
+            Err(_) => refused += 1,
+        }
+    }
+    Ok(format!("{records} records, {patched} sections patched, {refused} objects refused"))
+}
+
+/// What callgrind is told to count.
+#[inline(never)]
+fn counted<T>(work: impl FnOnce() -> Result<T, Box<dyn Error>>) -> Result<T, Box<dyn Error>> {
+    let begin = Instant::now();
+    let done = work();
+    eprintln!("{:?}", begin.elapsed());
+    done
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let run = || -> Outcome {
+        let [part, target, objects @ ..] = args.as_slice() else {
+            return Err(format!(
+                "usage: parts PART TARGET OBJECT...   (PART: {})",
+                PARTS.map(|p| p.0).join(", ")
+            )
+            .into());
+        };
+        let (_, work) = PARTS.iter().find(|(name, _)| name == part).ok_or("no such part")?;
+        let objects = objects.iter().map(fs::read).collect::<Result<Vec<_>, _>>()?;
+        work(Path::new(target), &objects)
+    };
+    match run() {
+        Ok(said) => {
+            println!("{said}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("parts: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
