@@ -16,7 +16,9 @@ use std::{env, error::Error, fs, hint::black_box, path::Path, process::ExitCode,
 type Outcome = Result<String, Box<dyn Error>>;
 
 /// The parts that can be counted.
-const PARTS: [(&str, fn(&Path, &[Vec<u8>]) -> Outcome); 6] = [
+type Part = fn(&Path, &[Vec<u8>]) -> Outcome;
+
+const PARTS: [(&str, Part); 6] = [
     ("empty", |_, _| counted(|| Ok(String::new()))),
     ("parse", |target, _| {
         let file = TargetFile::from_bytes(target, read(target)?)?;
