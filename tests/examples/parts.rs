@@ -15,16 +15,17 @@ use std::{env, error::Error, fs, hint::black_box, path::Path, process::ExitCode,
 
 type Outcome = Result<String, Box<dyn Error>>;
 
-/// The parts that can be counted.
+/// A part, given the target's path and the objects.
 type Part = fn(&Path, &[Vec<u8>]) -> Outcome;
 
+/// The parts that can be counted.
 const PARTS: [(&str, Part); 6] = [
     ("empty", |_, _| counted(|| Ok(String::new()))),
     ("parse", |target, _| {
         let file = TargetFile::from_bytes(target, read(target)?)?;
         counted(|| Ok(format!("{} types", file.parse(None)?.end_id())))
     }),
-    ("job", |target, objects| counted(|| job(target, objects, false))),
+    ("job", |target, objects| counted(|| planned(&open(target)?, objects))),
     ("shared", |target, objects| {
         let target = open(target)?;
         counted(|| planned(&target, objects))
@@ -46,16 +47,6 @@ const PARTS: [(&str, Part); 6] = [
 fn open(target: &Path) -> Result<Target<'static>, Box<dyn Error>> {
     let btf: Btf<'static> = TargetFile::open(target)?.parse(None)?;
     Ok(Target::new("vmlinux", Arc::new(btf)))
-}
-
-/// Opens the target and relocates the objects against it, with or without an index.
-fn job(target: &Path, objects: &[Vec<u8>], indexed: bool) -> Outcome {
-    let mut target = open(target)?;
-    if indexed {
-        let index = NameIndex::of_types(&target.main().btf);
-        target = target.with_index(Arc::new(index));
-    }
-    planned(&target, objects)
 }
 
 /// Relocates the objects, from their bytes to their patched code.
