@@ -126,7 +126,10 @@ const CHECK: &str = "Examples:
   core-relo check prog.bpf.o                        against the running kernel
   core-relo check *.bpf.o --btf kernels/            every object against every BTF in a folder
   core-relo check *.bpf.o --btf kernels/ --shard 2/8 --resume results-2.jsonl
-  core-relo check prog.bpf.o --btf /boot/vmlinuz-6.1.0-18-amd64 --format json";
+  core-relo check prog.bpf.o --btf /boot/vmlinuz-6.1.0-18-amd64 --format json
+
+What is checked are the relocations. Whether a kernel also has what programs attach to, and their externs, says
+`core-relo load --dry-run --btf PATH`.";
 const PLAN: &str = "Examples:
   core-relo plan prog.bpf.o
   core-relo plan prog.bpf.o --btf vmlinux-6.1.btf --program handle_exec

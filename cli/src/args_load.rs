@@ -26,7 +26,8 @@ that take packets get 64 zero bytes. Exit status: 0 if it ran (whatever it retur
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(crate) struct Setup {
     /// Set a global variable before loading; may be given several times. A number, true or false, text for an array of
-    /// char, an enumerator's name, numbers with commas for an array, or hex:0011… for anything
+    /// char, an enumerator's name, numbers with commas for an array (what is left out becomes 0), or hex:0011… for anything. An unknown name
+    /// lists those there are; of two statics of one name, SECTION/NAME is one
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<Assignment>,
     /// Set how many entries a map may have; may be given several times
@@ -60,7 +61,7 @@ pub(crate) struct Load {
     /// Print what would be asked of the kernel, and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Plan for this kernel instead of the running one: raw BTF, an ELF with .BTF, a vmlinuz
+    /// Plan for this kernel instead of the running one, from one file: raw BTF, an ELF with .BTF, a vmlinuz
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, requires = "dry_run")]
     pub(crate) btf: Option<PathBuf>,
     /// Relocate against these types instead of the kernel's own (for kernels without BTF)
@@ -69,7 +70,7 @@ pub(crate) struct Load {
     /// Attach every program whose section says to what, and every struct_ops table
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) attach: bool,
-    /// Pin what was loaded below this folder of a bpffs, which is made
+    /// Pin what was loaded below this folder of a bpffs, which is made if its parent is there
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "dry_run")]
     pub(crate) pin: Option<PathBuf>,
     #[command(flatten)]

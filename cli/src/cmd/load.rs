@@ -18,7 +18,7 @@ use crate::{
     render::style::{BOLD, DIM, ERROR, GOOD},
 };
 use core_relo_loader::{
-    Loader,
+    Global, Loader,
     attach::{AttachError, Link},
     load::{LoadError, Loaded, Pins},
     load_plan::{Host, LoadPlan, LoadPlanError, TokenSource},
@@ -137,7 +137,8 @@ pub(super) fn set_up(loader: &mut Loader<'_, '_>, file: &ObjectFile, setup: &Set
     let bad = |what: String| BadInput::new(&*file.name, what);
     let globals = loader.globals();
     for Assignment { name, value } in &setup.set {
-        let Some(found) = globals.iter().find(|g| g.name == *name) else {
+        let is_it = |g: &&Global| g.name == *name || name.split_once('/') == Some((&g.section, &g.name));
+        let Some(found) = globals.iter().find(is_it) else {
             let has: Vec<_> = globals.iter().map(|g| g.name.as_str()).collect();
             let help =
                 if has.is_empty() { "it has none".into() } else { format!("it has {}", has.join(", ")) };
