@@ -160,7 +160,7 @@ fn a_pin_that_somebody_else_made_meanwhile_counts() {
 
 /// Who has the capabilities is told that it is not for want of them.
 fn lacking() -> &'static str {
-    if rustix::process::geteuid().is_root() { "a policy of this kernel" } else { "CAP_BPF" }
+    if rustix::process::geteuid().is_root() { "this process has the capabilities" } else { "CAP_BPF" }
 }
 
 #[test]
