@@ -69,3 +69,9 @@ pub(crate) fn to_u32(v: usize) -> u32 {
 pub(crate) fn low_u32(v: usize) -> u32 {
     u32::try_from(v & 0xffff_ffff).unwrap_or_default()
 }
+
+/// The low 16 bits, likewise.
+#[inline]
+pub(crate) fn low_u16(v: usize) -> u16 {
+    u16::try_from(v & 0xffff).unwrap_or_default()
+}

@@ -35,6 +35,10 @@ pub fn btf(data: &[u8]) {
     if let Ok(one) = Btf::parse(data) {
         walk(&one);
     }
+    // Nobody should trust this, but nothing may come of it.
+    if let Ok(one) = Btf::parse_trusted(data, None) {
+        walk(&one);
+    }
     let Some((first, second)) = two(data) else { return };
     let Ok(base) = Btf::parse(first.to_vec()) else { return };
     let base = Arc::new(base);

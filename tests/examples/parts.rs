@@ -7,10 +7,7 @@ use core_relo::{
     Plan, Target,
     btf::{Btf, Kind, NameIndex},
 };
-use core_relo_loader::{
-    object::Object,
-    target::{TargetFile, read},
-};
+use core_relo_loader::{object::Object, target::TargetFile};
 use std::{env, error::Error, fs, hint::black_box, path::Path, process::ExitCode, sync::Arc, time::Instant};
 
 type Outcome = Result<String, Box<dyn Error>>;
@@ -22,7 +19,7 @@ type Part = fn(&Path, &[Vec<u8>]) -> Outcome;
 const PARTS: [(&str, Part); 6] = [
     ("empty", |_, _| counted(|| Ok(String::new()))),
     ("parse", |target, _| {
-        let file = TargetFile::from_bytes(target, read(target)?)?;
+        let file = TargetFile::open(target)?;
         counted(|| Ok(format!("{} types", file.parse(None)?.end_id())))
     }),
     ("job", |target, objects| counted(|| planned(&open(target)?, objects))),

@@ -1,7 +1,6 @@
 //! BTF: a table of offsets over bytes it borrows or shares.
 //!
-//! [`Btf::parse`] makes one pass that finds every record and one that checks every reference; nothing is copied and no type
-//! is allocated. [`Type`] is a `Copy` view whose accessors read the record where it lies. Ids and offsets are newtypes:
+//! [`Btf::parse`] finds every record and checks every reference; nothing is copied and no type is allocated. [`Type`] is a `Copy` view whose accessors read the record where it lies. Ids and offsets are newtypes:
 //! [`TypeId`] counts types (a split BTF's go on after its base's), [`StrOffset`] counts bytes of strings (likewise).
 //!
 //! The format: the kernel's `Documentation/bpf/btf.rst` and `include/uapi/linux/btf.h`.
@@ -12,9 +11,11 @@ mod check;
 mod dedup;
 mod distill;
 mod edit;
+mod elements;
 mod error;
 mod geometry;
 mod header;
+mod heads;
 mod import;
 mod index;
 mod kind;
@@ -85,6 +86,18 @@ pub struct Btf<'d> {
     pointer_size: Option<ByteSize>,
 }
 
+/// How a BTF is read. What the shorter ways do not take is read on the longer ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// [`Table::scan`] and [`check::references`].
+    #[cfg(test)]
+    Long,
+    /// [`quick`].
+    Quick,
+    /// [`heads`], which leaves elements unchecked.
+    Trusted,
+}
+
 impl<'d> Btf<'d> {
     /// Parses a BTF of its own: a kernel's, a BPF object's.
     pub fn parse(data: impl Into<Data<'d>>) -> Result<Self, BtfError> {
@@ -94,6 +107,17 @@ impl<'d> Btf<'d> {
     /// Parses a split BTF (a module's), whose ids and strings go on where those of `base` end.
     pub fn parse_split(data: impl Into<Data<'d>>, base: Arc<Self>) -> Result<Self, BtfError> {
         Self::parse_on(data.into(), Some(base))
+    }
+
+    /// Parses a BTF of which somebody else has checked every reference: what the running kernel shows in sysfs, which it
+    /// checked before it took it (`btf_check_all_metas`). It costs half of what the others do.
+    ///
+    /// Records are known to lie within, and their own names and types to exist; members, parameters, enumerators and variables
+    /// are not looked at. A name or a type of theirs that does not exist reads as an empty name, or as no type; nothing
+    /// else can come of it. Bytes that came from elsewhere belong to [`parse`](Self::parse) and
+    /// [`parse_split`](Self::parse_split).
+    pub fn parse_trusted(data: impl Into<Data<'d>>, base: Option<Arc<Self>>) -> Result<Self, BtfError> {
+        Self::parse_by(data.into(), base, Way::Trusted)
     }
 
     /// Parses a split BTF that was made upon `distilled`, the few base types it needs (`.BTF.base`), and relocates it onto
@@ -111,11 +135,10 @@ impl<'d> Btf<'d> {
     }
 
     fn parse_on(data: Data<'d>, base: Option<Arc<Self>>) -> Result<Self, BtfError> {
-        Self::parse_by(data, base, true)
+        Self::parse_by(data, base, Way::Quick)
     }
 
-    /// Without `quickly` the same is found on the long way.
-    fn parse_by(data: Data<'d>, base: Option<Arc<Self>>, quickly: bool) -> Result<Self, BtfError> {
+    fn parse_by(data: Data<'d>, base: Option<Arc<Self>>, way: Way) -> Result<Self, BtfError> {
         let header = Header::parse(&data)?;
         let (first_id, string_start) = match &base {
             None => (TypeId(1), 0),
@@ -131,8 +154,13 @@ impl<'d> Btf<'d> {
         };
         let string_end = string_start.checked_add(header.string_len()).ok_or(BtfError::TooManyTypes)?;
         strings::check(data.get(header.strings.clone()).unwrap_or_default(), base.is_some())?;
-        let read = || quick::read(&data, &header, base.as_deref(), first_id, string_end);
-        let usual = quickly.then(read).flatten();
+        let read = |way| quick::read(&data, &header, base.as_deref(), first_id, string_end, way);
+        let usual = match way {
+            #[cfg(test)]
+            Way::Long => None,
+            Way::Quick => read(Way::Quick),
+            Way::Trusted => read(Way::Trusted).or_else(|| read(Way::Quick)),
+        };
         let is_checked = usual.is_some();
         let table = match usual {
             Some(table) => table,

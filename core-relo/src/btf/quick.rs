@@ -1,232 +1,87 @@
-//! The pass over the records that compilers write: where they lie, that they lie within, and that what they refer to exists.
+//! The quick way through the records that compilers write: where they lie, that they lie within, and that what they refer to
+//! exists.
 //!
 //! It is most of what opening a kernel's BTF costs. It knows no errors: what it does not take is read again by
 //! [`Table::scan`] and [`super::check`], which take more (kinds younger than the library) and say what is wrong.
 
-use super::{Btf, Kind, header::Header, kind::Info, table::Table};
+use super::{
+    Btf, Kind, Way, elements,
+    header::Header,
+    heads,
+    table::{BLOCK, Places, Table},
+};
 use crate::{
     endian::Endian,
-    ids::{TypeId, low_u32, to_u32, to_usize},
+    ids::{TypeId, to_u32},
 };
-use alloc::vec;
-use core::hint::black_box;
-
-const INT: u8 = Kind::Int.raw();
-const PTR: u8 = Kind::Ptr.raw();
-const ARRAY: u8 = Kind::Array.raw();
-const STRUCT: u8 = Kind::Struct.raw();
-const UNION: u8 = Kind::Union.raw();
-const ENUM: u8 = Kind::Enum.raw();
-const FWD: u8 = Kind::Fwd.raw();
-const TYPEDEF: u8 = Kind::Typedef.raw();
-const VOLATILE: u8 = Kind::Volatile.raw();
-const CONST: u8 = Kind::Const.raw();
-const RESTRICT: u8 = Kind::Restrict.raw();
-const FUNC: u8 = Kind::Func.raw();
-const FUNC_PROTO: u8 = Kind::FuncProto.raw();
-const VAR: u8 = Kind::Var.raw();
-const DATASEC: u8 = Kind::Datasec.raw();
-const FLOAT: u8 = Kind::Float.raw();
-const DECL_TAG: u8 = Kind::DeclTag.raw();
-const TYPE_TAG: u8 = Kind::TypeTag.raw();
-const ENUM64: u8 = Kind::Enum64.raw();
-
-/// No id: what is highest then is beyond the end.
-const NONE: u32 = u32::MAX;
+use alloc::{vec, vec::Vec};
 
 /// Bytes of the smallest record.
-const HEAD: usize = 12;
+pub(super) const HEAD: usize = 12;
 
 /// The records of a BTF, if there is nothing unusual about them; `string_end` is one past the last string offset.
+///
+/// Elements are looked at unless they are trusted.
 pub(super) fn read(
     data: &[u8],
     header: &Header,
     base: Option<&Btf<'_>>,
     first_id: TypeId,
     string_end: u32,
+    way: Way,
 ) -> Option<Table> {
     let types = data.get(header.types.clone())?;
-    let most = types.len() / HEAD;
-    let mut table = Table { lefts: vec![0; most], kinds: vec![0; most] };
     // The empty name is there even if the strings are not (in a split BTF).
     let names = string_end.max(1);
-    let (lefts, kinds) = (&mut table.lefts, &mut table.kinds);
+    let mut room = Room::new(types.len() / HEAD);
+    let (first, endian, trusted) = (first_id.0, header.endian, way == Way::Trusted);
     // Functions of their own, so that nothing of this is decided within the loop.
-    let passed = match (header.endian, base) {
-        (Endian::Little, None) => pass::<false, false>(types, names, first_id.0, lefts, kinds)?,
-        (Endian::Little, Some(_)) => pass::<false, true>(types, names, first_id.0, lefts, kinds)?,
-        (Endian::Big, None) => pass::<true, false>(types, names, first_id.0, lefts, kinds)?,
-        (Endian::Big, Some(_)) => pass::<true, true>(types, names, first_id.0, lefts, kinds)?,
+    let (passed, protos_before) = match (trusted, endian, base) {
+        (true, Endian::Little, _) => (heads::pass::<false>(types, names, &mut room)?, true),
+        (true, Endian::Big, _) => (heads::pass::<true>(types, names, &mut room)?, true),
+        (false, Endian::Little, None) => elements::pass::<false, false>(types, names, first, &mut room)?,
+        (false, Endian::Little, Some(_)) => elements::pass::<false, true>(types, names, first, &mut room)?,
+        (false, Endian::Big, None) => elements::pass::<true, false>(types, names, first, &mut room)?,
+        (false, Endian::Big, Some(_)) => elements::pass::<true, true>(types, names, first, &mut room)?,
     };
-    if passed.highest_id >= first_id.0.checked_add(to_u32(passed.count))? {
+    if passed.highest_id >= first.checked_add(to_u32(passed.count))? {
         return None;
     }
-    table.lefts.truncate(passed.count);
-    table.lefts.shrink_to_fit();
-    table.kinds.truncate(passed.count);
-    table.kinds.shrink_to_fit();
-    let protos = passed.protos_before || protos_are_there(types, header.endian, base, first_id.0, &table);
+    let table = room.into_table(passed.count);
+    let protos = protos_before || elements::protos_are_there(types, endian, base, first, &table);
     protos.then_some(table)
 }
 
-/// What the pass found besides the table.
-struct Passed {
-    count: usize,
-    highest_id: u32,
-    /// Whether each FUNC refers to an own FUNC_PROTO before it.
-    protos_before: bool,
+/// Where the pass writes what it finds: as large as can be needed, for zeroed pages that are never touched cost nothing.
+pub(super) struct Room {
+    pub(super) blocks: Vec<u32>,
+    pub(super) lows: Vec<u16>,
+    pub(super) kinds: Vec<u8>,
 }
 
-/// Goes through the records; `lefts` gets the bytes from each to the end of `types`, `names` is one past the last name.
-///
-/// What is compared with what, in which order, and what is a function of its own was decided by counting instructions: see
-/// docs/performance.md.
-#[inline(never)]
-fn pass<const BIG: bool, const SPLIT: bool>(
-    types: &[u8],
-    names: u32,
-    first_id: u32,
-    lefts: &mut [u32],
-    kinds: &mut [u8],
-) -> Option<Passed> {
-    let first_id = if SPLIT { first_id } else { 1 };
-    let endian = if BIG { Endian::Big } else { Endian::Little };
-    let word = |head: &[u8; HEAD], at| endian.u32(head, at).unwrap_or(NONE);
-    let kinds = kinds.get_mut(..lefts.len())?;
-    let mut rest = types;
-    let (mut count, mut highest_id, mut protos_before) = (0usize, 0, true);
-    while let Some((head, trailer)) = rest.split_first_chunk::<HEAD>() {
-        let (info, third) = (Info(word(head, 4)), word(head, 8));
-        let kind = endian.high_byte(head, 4) & 0x7f;
-        *lefts.get_mut(count)? = low_u32(rest.len());
-        *kinds.get_mut(count)? = kind;
-        count = count.wrapping_add(1);
-        if word(head, 0) >= names {
-            return None;
-        }
-        if kind == FUNC {
-            if kinds.get(to_usize(third.wrapping_sub(first_id))) != Some(&FUNC_PROTO) {
-                protos_before = not_before();
-            }
-            rest = trailer;
-            continue;
-        }
-        if kind == FUNC_PROTO {
-            let (params, after) = trailer.split_at_checked(to_usize(info.vlen()).wrapping_mul(8))?;
-            highest_id = higher(highest_id, third);
-            for param in params.as_chunks::<8>().0 {
-                let [name, id] = [0, 4].map(|at| endian.u32(param, at).unwrap_or(NONE));
-                if name >= names {
-                    return None;
-                }
-                highest_id = higher(highest_id, id);
-            }
-            rest = after;
-            continue;
-        }
-        let elements = to_usize(info.vlen());
-        // Not one jump for all kinds, which would cost the two above more than it costs them to be first.
-        rest = match black_box(kind) {
-            STRUCT | UNION => {
-                let (members, after) = trailer.split_at_checked(elements.wrapping_mul(12))?;
-                for member in members.as_chunks::<12>().0 {
-                    let [name, id] = [0, 4].map(|at| endian.u32(member, at).unwrap_or(NONE));
-                    if name >= names {
-                        return None;
-                    }
-                    highest_id = higher(highest_id, id);
-                }
-                after
-            }
-            PTR | TYPEDEF | VOLATILE | CONST | RESTRICT | TYPE_TAG => {
-                highest_id = highest_id.max(third);
-                trailer
-            }
-            other => {
-                let (after, id) = rarer::<BIG>(other, elements, third, trailer, names)?;
-                highest_id = highest_id.max(id);
-                after
-            }
-        };
+impl Room {
+    fn new(most: usize) -> Self {
+        let most = most.saturating_add(1).next_multiple_of(BLOCK);
+        Self { blocks: vec![0; most / BLOCK], lows: vec![0; most], kinds: vec![0; most] }
     }
-    rest.is_empty().then_some(Passed { count, highest_id, protos_before })
-}
 
-/// `false`, in a way that keeps the usual case free of it.
-#[cold]
-#[inline(never)]
-fn not_before() -> bool {
-    black_box(false)
-}
-
-/// The larger id. It is the first but for a few hundred times, which a branch tells in fewer instructions than `max`.
-#[inline]
-fn higher(highest: u32, id: u32) -> u32 {
-    if id > highest { rise_to(id) } else { highest }
-}
-
-#[cold]
-#[inline(never)]
-fn rise_to(id: u32) -> u32 {
-    black_box(id)
-}
-
-/// What follows a record of one of the kinds there are few of, and the highest id in it; `None` if a name is not there, or the
-/// kind not known.
-#[inline(never)]
-fn rarer<const BIG: bool>(
-    kind: u8,
-    elements: usize,
-    third: u32,
-    trailer: &[u8],
-    names: u32,
-) -> Option<(&[u8], u32)> {
-    let endian = if BIG { Endian::Big } else { Endian::Little };
-    let first_word = |raw: &[u8]| endian.u32(raw, 0).unwrap_or(NONE);
-    let (len, highest_id) = match kind {
-        ARRAY => (12, first_word(trailer.get(..12)?).max(endian.u32(trailer, 4)?)),
-        ENUM | ENUM64 => {
-            let each = if kind == ENUM { 8 } else { 12 };
-            let values = trailer.get(..elements.wrapping_mul(each))?;
-            if values.chunks_exact(each).any(|value| first_word(value) >= names) {
-                return None;
-            }
-            (values.len(), 0)
-        }
-        DATASEC => {
-            let variables = trailer.get(..elements.wrapping_mul(12))?;
-            (variables.len(), variables.chunks_exact(12).map(first_word).max().unwrap_or(0))
-        }
-        VAR | DECL_TAG => (4, third),
-        INT => (4, 0),
-        FWD | FLOAT => (0, 0),
-        _ => return None,
-    };
-    Some((trailer.get(len..)?, highest_id))
-}
-
-/// Whether each FUNC refers to a FUNC_PROTO, wherever that is: in a base, or further on, as in sorted BTF.
-fn protos_are_there(
-    types: &[u8],
-    endian: Endian,
-    base: Option<&Btf<'_>>,
-    first_id: u32,
-    table: &Table,
-) -> bool {
-    let of_base = |target| base.and_then(|base| base.ty(TypeId(target)));
-    let is_proto = |target: u32| {
-        let own = target.checked_sub(first_id).map(|own| table.kinds.get(to_usize(own)) == Some(&FUNC_PROTO));
-        own.unwrap_or_else(|| of_base(target).is_some_and(|ty| ty.kind() == Kind::FuncProto))
-    };
-    let mut funcs = table.kinds.iter().zip(table.offsets(types.len())).filter(|(kind, _)| **kind == FUNC);
-    funcs.all(|(_, at)| endian.u32(types, at.saturating_add(8)).is_some_and(is_proto))
+    fn into_table(self, count: usize) -> Table {
+        let Self { mut blocks, mut lows, mut kinds } = self;
+        blocks.truncate(count.div_ceil(BLOCK));
+        lows.truncate(count);
+        kinds.truncate(count);
+        blocks.shrink_to_fit();
+        lows.shrink_to_fit();
+        kinds.shrink_to_fit();
+        Table { places: Places::Near { blocks, lows }, kinds }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::btf::{BtfError, Builder, BuiltMember};
-    use alloc::{sync::Arc, vec::Vec};
+    use alloc::{string::ToString as _, sync::Arc, vec::Vec};
 
     const ORDERS: [Endian; 2] = [Endian::Little, Endian::Big];
 
@@ -258,19 +113,19 @@ mod tests {
         b.finish()
     }
 
-    type Read = Result<(Vec<u32>, Vec<u8>), BtfError>;
+    type Read = Result<(Vec<usize>, Vec<u8>), BtfError>;
 
     fn both_ways(data: &[u8], base: Option<&Arc<Btf<'static>>>) -> [Read; 2] {
-        [true, false].map(|quickly| {
-            let btf = Btf::parse_by(data.to_vec().into(), base.cloned(), quickly)?;
-            Ok((btf.table.lefts, btf.table.kinds))
+        [Way::Quick, Way::Long].map(|way| {
+            let btf = Btf::parse_by(data.to_vec().into(), base.cloned(), way)?;
+            Ok((btf.offsets().collect(), btf.table.kinds))
         })
     }
 
-    fn is_quick(data: &[u8], base: Option<&Arc<Btf<'static>>>) -> bool {
+    fn is_read(way: Way, data: &[u8], base: Option<&Arc<Btf<'static>>>) -> bool {
         let header = Header::parse(data).unwrap();
         let (first_id, names) = base.map_or((TypeId(1), 0), |base| (base.end_id(), base.string_end()));
-        read(data, &header, base.map(Arc::as_ref), first_id, names.saturating_add(header.string_len()))
+        read(data, &header, base.map(Arc::as_ref), first_id, names.saturating_add(header.string_len()), way)
             .is_some()
     }
 
@@ -278,10 +133,14 @@ mod tests {
     fn all_that_compilers_write_is_read_quickly() {
         for endian in ORDERS {
             let plain = every_kind(Builder::new(endian));
-            assert!(is_quick(&plain, None));
+            for way in [Way::Quick, Way::Trusted] {
+                assert!(is_read(way, &plain, None), "{way:?}");
+            }
             let base = Arc::new(Btf::parse(plain).unwrap());
             let split = every_kind(Builder::split(&base));
-            assert!(is_quick(&split, Some(&base)));
+            for way in [Way::Quick, Way::Trusted] {
+                assert!(is_read(way, &split, Some(&base)), "{way:?}");
+            }
         }
     }
 
@@ -306,6 +165,52 @@ mod tests {
             }
         }
         assert!(good > 1000 && bad > 1000, "{good} taken, {bad} refused");
+    }
+
+    #[test]
+    fn what_is_trusted_lies_within_whatever_it_refers_to() {
+        let elements = |e: &BtfError| {
+            matches!(
+                e,
+                BtfError::TypeRef { .. } | BtfError::NameRef { .. } | BtfError::FuncWithoutProto { .. }
+            )
+        };
+        let (mut same, mut more) = (0, 0);
+        for endian in ORDERS {
+            let good = every_kind(Builder::new(endian));
+            for at in Header::parse(&good).unwrap().types {
+                for change in [1, 4, 0x0d, 0x80, 0xff] {
+                    let mut data = good.clone();
+                    data[at] ^= change;
+                    let [trusted, quick] =
+                        [Way::Trusted, Way::Quick].map(|way| Btf::parse_by(data.clone().into(), None, way));
+                    match (trusted, quick) {
+                        (Ok(trusted), Ok(quick)) => {
+                            assert!(
+                                trusted.offsets().eq(quick.offsets()),
+                                "byte {at} changed by {change:#x}"
+                            );
+                            same += 1;
+                        }
+                        (Ok(trusted), Err(e)) => {
+                            assert!(elements(&e), "{e}");
+                            // Nothing that reads it minds.
+                            assert!(
+                                trusted.types().map(|ty| ty.raw().to_string()).all(|text| !text.is_empty())
+                            );
+                            let _ = trusted
+                                .types()
+                                .map(|ty| trusted.size_of(ty.id()))
+                                .filter(Result::is_ok)
+                                .count();
+                            more += 1;
+                        }
+                        (trusted, quick) => assert_eq!(trusted.err(), quick.err()),
+                    }
+                }
+            }
+        }
+        assert!(same > 500 && more > 100, "{same} the same, {more} only trusted");
     }
 
     #[test]

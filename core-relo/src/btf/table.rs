@@ -3,7 +3,7 @@
 use super::{BtfError, Kind, header::Header, kind::Info};
 use crate::{
     endian::Endian,
-    ids::{TypeId, to_u32, to_usize},
+    ids::{TypeId, low_u16, to_u32, to_usize},
 };
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
@@ -11,34 +11,63 @@ use core::ops::ControlFlow;
 /// Where the own records of a BTF lie, and what they are, in order of id.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table {
-    /// Bytes from each record to the end of the type section: what the pass that finds them has at hand.
-    pub(super) lefts: Vec<u32>,
-    /// Numbers of kinds, so that a search reads only the records of the kinds it wants.
+    pub(super) places: Places,
+    /// Numbers of kinds, so that a search reads only the records of the kinds it wants. The high bit is the kflag, which the
+    /// pass leaves where it is.
     pub(super) kinds: Vec<u8>,
+}
+
+/// Where records lie.
+#[derive(Clone, Debug)]
+pub(super) enum Places {
+    /// Those of compilers: bytes from every [`BLOCK`]th record to the end of the type section, which is what the pass that finds
+    /// them has at hand, and the low half of that for each. Half of what offsets take, and pages cost more than arithmetic.
+    Near { blocks: Vec<u32>, lows: Vec<u16> },
+    /// Any: bytes from each record to the end of the type section.
+    Far(Vec<u32>),
+}
+
+/// So many bytes a block may take for the low half to tell its records apart.
+pub(super) const NEAR: usize = 0xffff;
+
+impl Default for Places {
+    fn default() -> Self {
+        Self::Far(Vec::new())
+    }
 }
 
 impl Table {
     /// The table of any BTF whose records lie within; what they refer to is not looked at.
     pub(super) fn scan(data: &[u8], header: &Header, first_id: TypeId) -> Result<Self, BtfError> {
-        let mut table = Self { lefts: scan(data, header, first_id)?, kinds: Vec::new() };
-        let info = |at: usize| header.endian.u32(data, at.saturating_add(4)).unwrap_or_default();
-        table.kinds = table.offsets(header.types.end).map(|at| Info(info(at)).kind_raw()).collect();
+        let mut table = Self { places: Places::Far(scan(data, header, first_id)?), kinds: Vec::new() };
+        let high = |at: usize| header.endian.high_byte(data, at.saturating_add(4));
+        if let Places::Far(lefts) = &table.places {
+            let offsets = lefts.iter().map(|left| header.types.end.wrapping_sub(to_usize(*left)));
+            table.kinds = offsets.map(|at| high(at)).collect();
+        }
         Ok(table)
     }
 
     pub(super) fn len(&self) -> usize {
-        self.lefts.len()
+        self.kinds.len()
     }
 
     /// The offset of a record; `end` is that of the end of the type section.
     #[inline]
     pub(super) fn offset(&self, place: usize, end: usize) -> Option<usize> {
-        self.lefts.get(place).map(|left| end.wrapping_sub(to_usize(*left)))
+        match &self.places {
+            Places::Near { blocks, lows } => {
+                let block = to_usize(*blocks.get(place / BLOCK)?);
+                let from_block = low_u16(block).wrapping_sub(*lows.get(place)?);
+                Some(end.wrapping_sub(block).wrapping_add(usize::from(from_block)))
+            }
+            Places::Far(lefts) => lefts.get(place).map(|left| end.wrapping_sub(to_usize(*left))),
+        }
     }
 
     /// The offsets of all records.
     pub(super) fn offsets(&self, end: usize) -> impl Iterator<Item = usize> {
-        self.lefts.iter().map(move |left| end.wrapping_sub(to_usize(*left)))
+        (0..self.len()).map(move |place| self.offset(place, end).unwrap_or(end))
     }
 
     /// Calls `found` with the places of the records of some kinds, in order, until it breaks.
@@ -72,7 +101,9 @@ pub(crate) struct KindSet {
 }
 
 /// Records passed over at once: most are of no interest, functions above all.
-const BLOCK: usize = 32;
+pub(super) const BLOCK: usize = 32;
+/// The bit of the info word's last byte that is not the kind's.
+pub(super) const KFLAG: u8 = 0x80;
 /// So many kinds are looked for in a whole block.
 const FEW: usize = 4;
 
@@ -83,8 +114,15 @@ impl KindSet {
         let mut few = [[u8::MAX; BLOCK]; FEW];
         let mut count = 0usize;
         for raw in kinds.into_iter().map(Kind::raw) {
-            let Some(it) = has.get_mut(usize::from(raw)).filter(|it| !**it) else { continue };
-            *it = true;
+            let [plain, flagged] = [raw, raw | KFLAG].map(usize::from);
+            if has.get(plain) == Some(&true) {
+                continue;
+            }
+            for at in [plain, flagged] {
+                if let Some(it) = has.get_mut(at) {
+                    *it = true;
+                }
+            }
             if let Some(row) = few.get_mut(count) {
                 *row = [raw; BLOCK];
             }
@@ -93,6 +131,7 @@ impl KindSet {
         Self { has, few: (count <= FEW).then_some(few) }
     }
 
+    /// Whether a kind is among them, its kflag set or not.
     #[inline]
     pub(crate) fn has(&self, kind: u8) -> bool {
         self.has.get(usize::from(kind)) == Some(&true)
@@ -105,7 +144,7 @@ impl KindSet {
         };
         let rows = block.iter().zip(a).zip(b).zip(c).zip(d);
         // Without a branch, so that it is done on many at once.
-        let is = |kind: &u8, wanted: &u8| u8::from(kind == wanted);
+        let is = |kind: &u8, wanted: &u8| u8::from(kind & !KFLAG == *wanted);
         let is_in =
             rows.map(|((((kind, a), b), c), d)| is(kind, a) | is(kind, b) | is(kind, c) | is(kind, d));
         is_in.fold(0, |any, is_in| any | is_in) != 0
@@ -161,6 +200,12 @@ mod tests {
         }
     }
 
+    /// Bytes from each record to the end of the section.
+    fn lefts(btf: &Btf<'_>) -> Vec<u32> {
+        let end = btf.header.types.end;
+        btf.table.offsets(end).map(|at| to_u32(end - at)).collect()
+    }
+
     /// The BTF with its type section cut to `len` bytes.
     fn cut(b: &Builder, endian: Endian, len: u32) -> Result<Btf<'static>, BtfError> {
         let mut data = b.finish();
@@ -188,7 +233,7 @@ mod tests {
                     _ => assert_eq!(got.err(), Some(expected), "{len} bytes"),
                 }
             }
-            assert_eq!(cut(&b, endian, 52).unwrap().table.lefts, [52, 36]);
+            assert_eq!(lefts(&cut(&b, endian, 52).unwrap()), [52, 36]);
         }
     }
 
@@ -212,7 +257,7 @@ mod tests {
                     b.raw("", kind, vlen, false, 0, &vec![0; to_usize(words)]);
                     Btf::parse(b.finish())
                 };
-                assert_eq!(build(words).unwrap().table.lefts, [12 + 4 * words], "{kind}");
+                assert_eq!(lefts(&build(words).unwrap()), [12 + 4 * words], "{kind}");
                 let section_len = 12 + 4 * (words - 1);
                 let short = BtfError::TypeBounds { id: TypeId(1), kind, vlen, offset: 0, section_len };
                 assert_eq!(build(words - 1).err(), Some(short));
@@ -240,7 +285,8 @@ mod tests {
             }
             let btf = Btf::parse(b.finish()).unwrap();
             assert_eq!(btf.table.len(), 1025);
-            assert!(btf.table.lefts.capacity() < 2 * 1025, "four bytes for twelve, and room to grow");
+            let Places::Near { blocks, lows } = &btf.table.places else { panic!("{:?}", btf.table) };
+            assert!(blocks.capacity() < 64 && lows.capacity() < 2 * 1025, "{blocks:?}");
         });
     }
 

@@ -26,14 +26,16 @@ pub struct TargetFile {
     pub base: Option<Data<'static>>,
     /// What kind of file it was.
     pub form: Form,
+    /// Whether it is the kernel's own, in sysfs, which the kernel checked before it took it.
+    is_of_kernel: bool,
 }
 
 impl TargetFile {
     /// Reads a file of raw BTF or an ELF.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, TargetError> {
         let path = path.into();
-        let bytes = read(&path)?;
-        Self::from_bytes(path, bytes)
+        let (bytes, is_of_kernel) = read_or_map(&path)?;
+        Ok(Self { is_of_kernel, ..Self::from_bytes(path, bytes)? })
     }
 
     /// Takes bytes that somebody else read (and perhaps decompressed) from a file.
@@ -47,7 +49,7 @@ impl TargetFile {
             Err(cause) => return Err(TargetError::Extract { path, cause }),
         };
         let (btf, base) = (part(&bytes, btf), base.map(|base| part(&bytes, base)));
-        Ok(Self { path, btf, base, form })
+        Ok(Self { path, btf, base, form, is_of_kernel: false })
     }
 
     /// The pointer size that an ELF's class says.
@@ -62,6 +64,7 @@ impl TargetFile {
     pub fn parse(&self, base: Option<&Arc<Btf<'static>>>) -> Result<Btf<'static>, TargetError> {
         let split = |base: &Arc<Btf<'static>>| Btf::parse_split(self.btf.clone(), Arc::clone(base));
         let parsed = match (&self.base, base) {
+            (None, base) if self.is_of_kernel => Btf::parse_trusted(self.btf.clone(), base.cloned()),
             (None, None) => Btf::parse(self.btf.clone()),
             (None, Some(base)) => split(base),
             (Some(own), None) => Btf::parse(own.clone()).and_then(|own| split(&Arc::new(own))),
@@ -77,16 +80,21 @@ impl TargetFile {
 
 /// The bytes of a file: mapped if it is in sysfs and the kernel allows it, else read.
 pub fn read(path: &Path) -> Result<Data<'static>, TargetError> {
+    read_or_map(path).map(|(bytes, _)| bytes)
+}
+
+/// The same, and whether it was mapped.
+fn read_or_map(path: &Path) -> Result<(Data<'static>, bool), TargetError> {
     let failed =
         |e: &io::Error| TargetError::Io { path: path.to_path_buf(), kind: e.kind(), errno: e.raw_os_error() };
     let file = File::open(path).map_err(|e| failed(&e))?;
     match Map::sysfs(&file) {
-        Ok(map) => return Ok(Data::shared(map)),
+        Ok(map) => return Ok((Data::shared(map), true)),
         Err(e) => log::debug!("{}: read, not mapped: {e}", path.display()),
     }
     let mut bytes = Vec::new();
     file.take(limits::FILE_BYTES).read_to_end(&mut bytes).map_err(|e| failed(&e))?;
-    Ok(Data::from(bytes))
+    Ok((Data::from(bytes), false))
 }
 
 /// Most of a file's bytes, which keep the whole alive.
