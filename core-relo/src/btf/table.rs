@@ -43,7 +43,7 @@ impl Table {
         let high = |at: usize| header.endian.high_byte(data, at.saturating_add(4));
         if let Places::Far(lefts) = &table.places {
             let offsets = lefts.iter().map(|left| header.types.end.wrapping_sub(to_usize(*left)));
-            table.kinds = offsets.map(|at| high(at)).collect();
+            table.kinds = offsets.map(high).collect();
         }
         Ok(table)
     }
@@ -203,7 +203,7 @@ mod tests {
     /// Bytes from each record to the end of the section.
     fn lefts(btf: &Btf<'_>) -> Vec<u32> {
         let end = btf.header.types.end;
-        btf.table.offsets(end).map(|at| to_u32(end - at)).collect()
+        btf.table.offsets(end).map(|at| to_u32(end.wrapping_sub(at))).collect()
     }
 
     /// The BTF with its type section cut to `len` bytes.
