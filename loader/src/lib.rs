@@ -76,6 +76,7 @@ mod arch;
 pub mod attach;
 mod elf;
 pub mod features;
+mod globals;
 #[doc = include_str!("guide.md")]
 pub mod guide {}
 pub mod limits;
@@ -95,5 +96,5 @@ pub mod static_link;
 pub mod sys;
 pub mod target;
 
-pub use load_plan::Global;
+pub use globals::{Global, GlobalError, GlobalKind};
 pub use loader::Loader;

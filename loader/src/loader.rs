@@ -1,15 +1,15 @@
 //! An object, set up and loaded: what most who embed this crate need.
 
 use crate::{
+    Global,
     features::Features,
-    limits,
     load::{self, LoadError, Loaded, Meaning, Running},
-    load_plan::{Global, Host, LoadPlan, LoadPlanError, MapSettings, ProgramSettings, Settings, globals},
-    object::{DataSection, Object},
-    sys::Pod,
+    load_plan::{Host, LoadPlan, MapSettings, ProgramSettings, Settings},
+    object::Object,
 };
 use alloc::sync::Arc;
 use core_relo::explain::Explanation;
+use std::sync::OnceLock;
 
 /// Sets up an object and loads it.
 ///
@@ -30,9 +30,11 @@ use core_relo::explain::Explanation;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Loader<'o, 'd> {
-    object: &'o Object<'d>,
-    settings: Settings,
+    pub(crate) object: &'o Object<'d>,
+    pub(crate) settings: Settings,
     host: Host,
+    /// Its variables, once they were asked for.
+    pub(crate) globals: OnceLock<Vec<Global>>,
 }
 
 impl<'o, 'd> Loader<'o, 'd> {
@@ -43,7 +45,7 @@ impl<'o, 'd> Loader<'o, 'd> {
 
     /// For a kernel that is described: see [`Host::offline`].
     pub fn on(object: &'o Object<'d>, host: Host) -> Self {
-        Self { object, settings: Settings::default(), host }
+        Self { object, settings: Settings::default(), host, globals: OnceLock::new() }
     }
 
     /// Names the object: the kernel shows (some of) it in the names of data maps, and errors begin with it.
@@ -91,59 +93,6 @@ impl<'o, 'd> Loader<'o, 'd> {
         }
     }
 
-    /// The variables of all data sections, in the symbol table's order.
-    pub fn globals(&self) -> Vec<Global> {
-        globals::of(self.object)
-    }
-
-    /// Sets a variable's first value: also one that is constant for the programs, by which the verifier may leave out code.
-    ///
-    /// The value has to have the variable's size.
-    pub fn set_global<T: Pod>(&mut self, name: &str, value: &T) -> Result<&mut Self, LoadPlanError> {
-        self.set_global_bytes(name, value.as_bytes())
-    }
-
-    /// The same, by its bytes in the machine's order.
-    pub fn set_global_bytes(&mut self, name: &str, value: &[u8]) -> Result<&mut Self, LoadPlanError> {
-        let global = self.find_global(name, value.len())?;
-        let fail =
-            |what: String| LoadPlanError::Map { map: global.section.as_str().into(), what: what.into() };
-        let settings = self.settings.maps.entry(global.section.clone()).or_default();
-        if settings.data.is_none() {
-            let section = section_of(self.object, &global.section);
-            let size = settings.value_size.map_or_else(|| section.map_or(0, |s| s.size), u64::from);
-            if settings.value_size.is_none() && size > limits::DATA_BYTES {
-                return Err(fail(format!("it has {size} bytes, {} is the most", limits::DATA_BYTES)));
-            }
-            let mut data = section.map_or_else(Vec::new, |s| s.bytes.to_vec());
-            data.resize(usize::try_from(size).unwrap_or(usize::MAX), 0);
-            settings.data = Some(data);
-        }
-        let data = settings.data.get_or_insert_default();
-        let size = data.len();
-        let room = data.get_mut(global.offset..global.offset.saturating_add(global.size));
-        let too_small =
-            || fail(format!("its variable `{name}` does not lie in the {size} bytes it was set to"));
-        room.ok_or_else(too_small)?.copy_from_slice(value);
-        Ok(self)
-    }
-
-    /// A variable's first value, as it stands now.
-    pub fn global<T: Pod>(&self, name: &str) -> Result<T, LoadPlanError> {
-        let global = self.find_global(name, size_of::<T>())?;
-        let set = self.settings.maps.get(&global.section).and_then(|s| s.data.as_deref());
-        let data = set.unwrap_or_else(|| section_of(self.object, &global.section).map_or(&[], |s| s.bytes));
-        // What the file says nothing of is 0.
-        let given = data.get(global.offset..).unwrap_or_default();
-        let mut bytes: Vec<u8> = given.iter().copied().take(global.size).collect();
-        bytes.resize(global.size, 0);
-        T::from_bytes(&bytes).ok_or(LoadPlanError::GlobalSize {
-            name: name.into(),
-            expected: global.size,
-            found: size_of::<T>(),
-        })
-    }
-
     /// Everything the load would ask of the kernel. Nothing is done, but to ask the running kernel what it can do.
     pub fn plan(&self) -> Result<LoadPlan, LoadError> {
         let mut host = self.host.clone();
@@ -177,19 +126,6 @@ impl<'o, 'd> Loader<'o, 'd> {
         }
         error
     }
-
-    fn find_global(&self, name: &str, size: usize) -> Result<Global, LoadPlanError> {
-        let globals = self.globals();
-        let global = globals::find(&globals, name)?;
-        if global.size == size {
-            return Ok(global.clone());
-        }
-        Err(LoadPlanError::GlobalSize { name: name.into(), expected: global.size, found: size })
-    }
-}
-
-fn section_of<'o, 'd>(object: &'o Object<'d>, name: &str) -> Option<&'o DataSection<'d>> {
-    object.data_sections().iter().find(|s| s.name == name.as_bytes())
 }
 
 /// An explanation as a few lines.

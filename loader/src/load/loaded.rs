@@ -4,6 +4,7 @@ use super::kernel::{Kernel, Running};
 use crate::{
     Global,
     attach::UsdtManager,
+    globals::Types,
     load_plan::{MapPlan, ProgramPlan},
     maps::Arena,
     sys::{Errno, MapFd},
@@ -28,6 +29,7 @@ pub struct Loaded {
     pub(super) modules: Vec<OwnedFd>,
     pub(super) token: Option<OwnedFd>,
     pub(super) globals: Vec<Global>,
+    pub(super) types: Types,
     /// Folders this load made for its pins.
     pub(super) folders: Vec<PathBuf>,
     pub(super) usdt: OnceLock<Option<UsdtManager>>,

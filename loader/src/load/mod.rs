@@ -173,7 +173,12 @@ impl<K: Kernel> Drop for Loading<'_, K> {
 
 impl<'k, K: Kernel> Loading<'k, K> {
     fn new(plan: &LoadPlan, kernel: &'k K) -> Self {
-        let loaded = Loaded { name: plan.name.clone(), globals: plan.globals.clone(), ..Loaded::default() };
+        let loaded = Loaded {
+            name: plan.name.clone(),
+            globals: plan.globals.clone(),
+            types: plan.types.clone(),
+            ..Loaded::default()
+        };
         Self { kernel, loaded, btf_refusal: None }
     }
 

@@ -1,6 +1,6 @@
 //! Why an object cannot be planned for a kernel: found before anything is asked of it.
 
-use crate::{link::LinkError, object::ObjectError, target::TypesError};
+use crate::{globals::GlobalError, link::LinkError, object::ObjectError, target::TypesError};
 use core::fmt;
 use core_relo::btf::BtfError;
 use thiserror::Error;
@@ -55,31 +55,16 @@ pub enum LoadPlanError {
     /// The object has nothing of that name.
     #[error("it has no {kind} `{name}`{}", Near(name, .near))]
     NoSuch {
-        /// `program`, `map` or `global`.
+        /// `program` or `map`.
         kind: &'static str,
         /// What was asked for.
         name: Box<str>,
         /// What it has.
         near: Vec<Box<str>>,
     },
-    /// More than one variable has that name.
-    #[error("it has more than one global `{name}`: say which, as `{}/{name}` or `{}/{name}`", .sections[0], .sections[1])]
-    Ambiguous {
-        /// What was asked for.
-        name: Box<str>,
-        /// Where two of them lie.
-        sections: [Box<str>; 2],
-    },
-    /// A global of another size than the value given for it.
-    #[error("global `{name}` has {expected} bytes, {found} were given")]
-    GlobalSize {
-        /// Its name.
-        name: Box<str>,
-        /// Its size in bytes.
-        expected: usize,
-        /// Bytes given.
-        found: usize,
-    },
+    /// A variable cannot be set as was asked.
+    #[error(transparent)]
+    Global(#[from] GlobalError),
     /// The BTF made for the kernel is not one: an error of ours.
     #[error("the BTF made for the kernel is damaged: {0}")]
     MadeBtf(#[source] BtfError),
@@ -122,7 +107,7 @@ impl fmt::Display for Lines<'_> {
 const SHOWN: usize = 8;
 
 /// What there is instead, most alike first.
-struct Near<'n>(&'n str, &'n [Box<str>]);
+pub(crate) struct Near<'n>(pub(crate) &'n str, pub(crate) &'n [Box<str>]);
 
 impl fmt::Display for Near<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

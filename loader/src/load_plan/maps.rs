@@ -32,6 +32,9 @@ const MMAPABLE: u32 = 1 << 10;
 /// `BPF_F_LINK`.
 const LINK: u32 = 1 << 13;
 
+/// `BPF_F_SEGV_ON_FAULT`.
+pub(crate) const SEGV_ON_FAULT: u32 = 1 << 17;
+
 /// A map to be created, or taken over.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -269,7 +272,8 @@ impl Planning<'_, '_, '_> {
         if self.table.arena == Some(at) {
             // Where its variables lie depends on how large it is made.
             plan.max_entries = settings.max_entries.unwrap_or(plan.max_entries);
-            self.arena(&mut plan, &name)?;
+            let flags = settings.map_flags.unwrap_or(plan.map_flags);
+            self.arena(&mut plan, &name, flags)?;
         }
         apply(&mut plan, settings, btf, edit)?;
         self.default_entries(&mut plan);
@@ -323,9 +327,14 @@ impl Planning<'_, '_, '_> {
         }
     }
 
-    fn arena(&self, plan: &mut MapPlan, name: &str) -> Result<(), LoadPlanError> {
+    fn arena(&self, plan: &mut MapPlan, name: &str, flags: u32) -> Result<(), LoadPlanError> {
         let section = self.object.data_sections().iter().find(|s| s.kind == DataKind::Arena);
         let Some(section) = section else { return Ok(()) };
+        if flags & SEGV_ON_FAULT != 0 {
+            let what = "it holds variables (`.addr_space.1`), and BPF_F_SEGV_ON_FAULT: writing their first values would \
+                        end this process with SIGSEGV";
+            return Err(LoadPlanError::Map { map: name.into(), what: what.into() });
+        }
         let page = u64::from(self.host.page_size.max(1));
         let room = page.saturating_mul(plan.max_entries.into());
         let used = section.size.checked_next_multiple_of(page).unwrap_or(u64::MAX);

@@ -8,7 +8,6 @@ mod attach_to;
 mod btf_fixup;
 mod display;
 mod error;
-pub(crate) mod globals;
 mod gzip;
 mod host;
 mod kconfig;
@@ -25,19 +24,22 @@ mod tests;
 
 pub use attach_to::AttachPlan;
 pub(crate) use attach_to::in_program;
+pub(crate) use error::Near;
 pub use error::{LoadPlanError, Refusal};
-pub use globals::Global;
 pub use host::Host;
 pub(crate) use host::running_version;
+pub(crate) use maps::SEGV_ON_FAULT;
 pub use maps::{MapPlan, MapRole, SlotPlan};
 pub use programs::{Fixup, FixupOf, ProgramPlan};
 pub(crate) use programs::{POISON_KFUNC, POISON_MAP};
 pub use relocate::Poisoned;
 pub use settings::{AttachTo, MapSettings, ProgramSettings, Settings, TokenSource};
 
+pub use crate::globals::Global;
 use crate::{
     elf::text,
     features::Feature,
+    globals::{self, Types},
     limits,
     link::{Parts, externs},
     object::{Object, Program},
@@ -80,8 +82,10 @@ pub struct LoadPlan {
     pub not_asked: Option<Errno>,
     /// Whether programs hold the maps of constants though they do not mention them.
     pub bind_rodata: bool,
-    /// Variables that can be read and set once it is loaded.
+    /// Variables that can be read and set once it is loaded, and struct_ops tables.
     pub globals: Vec<Global>,
+    /// The types of those.
+    pub(crate) types: Types,
     /// Where a BPF token comes from.
     pub token: TokenSource,
     /// CO-RE relocations whose instructions are traps on this kernel, in case the verifier gets there.
@@ -157,6 +161,7 @@ impl LoadPlan {
             programs.push(plan);
         }
         let fd_array = planning.fd_array;
+        let globals = variables(object, &parts, settings);
         let has_struct_ops = maps.iter().any(|m| m.role == MapRole::StructOps);
         let has_rodata = maps.iter().any(|m| m.role == MapRole::Rodata && m.autocreate);
         let btf = match edit {
@@ -181,7 +186,8 @@ impl LoadPlan {
             skipped,
             modules: modules.0,
             fd_array,
-            globals: globals::of(object),
+            types: if globals.is_empty() { Types::default() } else { Types::of(object.btf()) },
+            globals,
             token: settings.token.clone(),
             poisoned,
             selected,
@@ -189,6 +195,15 @@ impl LoadPlan {
             unlike: (0..).zip(&resolved).filter(|(_, r)| **r == Resolved::Unlike).map(|(n, _)| n).collect(),
         })
     }
+}
+
+/// The object's variables, as large as the settings make them.
+fn variables(object: &Object<'_>, parts: &Parts<'_, '_>, settings: &Settings) -> Vec<Global> {
+    let all = globals::of(object, &parts.maps, &parts.externs);
+    if settings.maps.values().all(|s| s.value_size.is_none()) {
+        return all;
+    }
+    globals::resized(all, object.btf(), |section| settings.maps.get(section)?.value_size)
 }
 
 /// A setting for something the object does not have is a mistake of the caller's.

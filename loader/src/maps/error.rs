@@ -1,6 +1,6 @@
 //! Why a map cannot be used.
 
-use crate::{attach::Hint, object::MapType, sys::Errno};
+use crate::{attach::Hint, globals::GlobalError, object::MapType, sys::Errno};
 use core::fmt;
 use thiserror::Error;
 
@@ -90,6 +90,9 @@ pub enum MapError {
         /// What it lacks.
         problem: &'static str,
     },
+    /// A variable cannot be read or set as was asked.
+    #[error(transparent)]
+    Global(#[from] GlobalError),
     /// Elements came and went so fast that no walk through the keys came to an end.
     #[error(
         "map {map}: elements are removed faster than its keys can be walked through: stop the writers, or make it a hash map"

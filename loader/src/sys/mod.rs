@@ -36,7 +36,7 @@ pub use bpf::*;
 pub use errno::Errno;
 pub(crate) use memory::cpu_list;
 pub use memory::{page_size, possible_cpu_numbers, possible_cpus, raise_memlock_limit};
-pub use pod::{BuildIdFrame, LpmKey, Pod};
+pub use pod::{BuildIdFrame, Element, LpmKey, Pod, Shape};
 pub use ring::RingFault;
 
 pub(crate) use epoll::{Epoll, Interest};

@@ -13,6 +13,10 @@ use core::{fmt, mem::MaybeUninit, slice};
 /// Any bytes are a valid value, and the value has no padding: each of its bytes is always initialised. It holds no reference
 /// and nothing that changes behind a shared reference.
 pub unsafe trait Pod: Copy + Send + Sync + 'static {
+    /// What it consists of, by which a variable's type in C is compared with it. For a type that is one number in disguise, give
+    /// that number's.
+    const SHAPE: Shape = Shape::record(size_of::<Self>());
+
     /// Its bytes, in the machine's byte order.
     fn as_bytes(&self) -> &[u8] {
         // SAFETY: the trait promises that all bytes are initialised and that none changes while it is borrowed.
@@ -39,17 +43,71 @@ pub unsafe trait Pod: Copy + Send + Sync + 'static {
     }
 }
 
+/// What a plain-old-data type consists of, as far as types in C can be compared with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Shape {
+    /// What it is; of an array (of arrays) what its innermost elements are.
+    pub element: Element,
+    /// Bytes of that.
+    pub element_size: usize,
+    /// Whether it is an array.
+    pub is_array: bool,
+}
+
+/// What a value without array around it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Element {
+    /// An integer without sign.
+    Unsigned,
+    /// An integer with sign.
+    Signed,
+    /// A floating-point number.
+    Float,
+    /// A struct, of whatever.
+    Record,
+}
+
+impl Shape {
+    /// A struct of so many bytes.
+    pub const fn record(size: usize) -> Self {
+        Self::of(Element::Record, size)
+    }
+
+    const fn of(element: Element, size: usize) -> Self {
+        Self { element, element_size: size, is_array: false }
+    }
+
+    /// An array of these.
+    #[must_use]
+    pub const fn array(self) -> Self {
+        Self { is_array: true, ..self }
+    }
+
+    /// Whether it is an array of bytes: anything, unseen.
+    pub const fn is_bytes(self) -> bool {
+        self.is_array && self.element_size == 1 && matches!(self.element, Element::Unsigned | Element::Signed)
+    }
+}
+
 macro_rules! plain {
-    ($($ty:ty)*) => {$(
+    ($element:ident: $($ty:ty)*) => {$(
         // SAFETY: numbers have no padding, and any bytes are one.
-        unsafe impl Pod for $ty {}
+        unsafe impl Pod for $ty {
+            const SHAPE: Shape = Shape::of(Element::$element, size_of::<Self>());
+        }
     )*};
 }
 
-plain!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize f32 f64);
+plain!(Unsigned: u8 u16 u32 u64 u128 usize);
+plain!(Signed: i8 i16 i32 i64 i128 isize);
+plain!(Float: f32 f64);
 
 // SAFETY: an array is its elements, one after the other, without padding in between.
-unsafe impl<T: Pod, const N: usize> Pod for [T; N] {}
+unsafe impl<T: Pod, const N: usize> Pod for [T; N] {
+    const SHAPE: Shape = T::SHAPE.array();
+}
 
 /// The key of an LPM trie: how many bits count, and the data (an address, say) in network byte order.
 #[derive(Copy)]
@@ -178,6 +236,17 @@ mod tests {
         assert_eq!(Pair::from_bytes(&bytes[2..]), None, "too short");
         assert_eq!(u32::from_bytes(0x1234_5678u32.as_bytes()), Some(0x1234_5678));
         assert_eq!(Pair::zeroed().a, 0);
+    }
+
+    #[test]
+    fn shapes_say_what_a_type_is() {
+        assert_eq!(
+            (<[[u16; 2]; 3]>::SHAPE.element, <[[u16; 2]; 3]>::SHAPE.element_size),
+            (Element::Unsigned, 2)
+        );
+        assert!(<[u8; 4]>::SHAPE.is_bytes() && !u8::SHAPE.is_bytes() && !<[u16; 4]>::SHAPE.is_bytes());
+        assert_eq!(Pair::SHAPE, Shape::record(8));
+        assert_eq!(f32::SHAPE.element, Element::Float);
     }
 
     #[test]

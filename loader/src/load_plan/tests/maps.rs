@@ -3,6 +3,7 @@
 
 use super::without;
 use crate::{
+    GlobalKind,
     features::Feature,
     load_plan::{FixupOf, LoadPlan, MapPlan, MapRole, SlotPlan},
     made::{Made, insns, kernel, line, load, returns, words},
@@ -183,9 +184,9 @@ fn first_values_are_set_by_the_variables_name_and_size() {
             assert_eq!(loader.global::<u32>("set"), Ok(0x1234_5678));
             assert_eq!(loader.global::<u32>("constant"), Ok(words(&[9, 0, 0, 0])[0]));
             let size = loader.set_global("set", &1u64).unwrap_err();
-            assert_eq!(line(&size), "global `set` has 4 bytes, 8 were given");
+            assert_eq!(line(&size), "global `set` has 4 bytes (`int`), 8 were given");
             let size = loader.global::<u8>("zero").unwrap_err();
-            assert_eq!(line(&size), "global `zero` has 8 bytes, 1 were given");
+            assert_eq!(line(&size), "global `zero` has 8 bytes (`int[2]`), 1 were given");
             let none = loader.set_global("sett", &1u32).unwrap_err();
             assert_eq!(line(&none), "it has no global `sett`; it has set, constant, zero");
         })
@@ -254,6 +255,32 @@ fn variables_of_an_arena_lie_at_its_end_where_the_kernel_can_point_there() {
     let old = without(kernel(|_| {}), &[Feature::FullRangeOffset]);
     let plan = arena(10).plan_on(old, |_| {}).unwrap();
     assert_eq!((map(&plan, "pages").data_offset, insns(&plan, "main")[1].imm), (0, 4));
+}
+
+#[test]
+fn variables_of_an_arena_are_set_like_others() {
+    let plan = arena(10).plan_on(kernel(|_| {}), |loader| {
+        let second = loader.find_global("second").unwrap();
+        assert_eq!((second.kind, second.map.as_str(), second.offset), (GlobalKind::Arena, "pages", 4));
+        assert_eq!(loader.global::<[u8; 4]>("second"), Ok([5, 6, 7, 8]));
+        loader.set_global("second", &[9u8, 10, 11, 12]).unwrap();
+        assert_eq!(loader.global::<[u8; 4]>(".addr_space.1/second"), Ok([9, 10, 11, 12]));
+        loader.map("pages").max_entries = Some(20);
+    });
+    let plan = plan.unwrap();
+    let pages = map(&plan, "pages");
+    assert_eq!((pages.data_offset, pages.data.as_slice()), (19 * 4096, &[1, 2, 3, 4, 9, 10, 11, 12][..]));
+}
+
+#[test]
+fn an_arena_whose_first_values_would_end_this_process_is_refused() {
+    let sure = |flags| {
+        let bytes = arena(10).plan_on(kernel(|_| {}), |loader| loader.map("pages").map_flags = Some(flags));
+        bytes.map(|plan| plan.maps.len())
+    };
+    assert_eq!(sure(1 << 10), Ok(1));
+    let said = line(&sure(1 << 17 | 1 << 10).unwrap_err());
+    assert!(said.contains("BPF_F_SEGV_ON_FAULT"), "{said}");
 }
 
 #[test]
