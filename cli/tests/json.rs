@@ -102,6 +102,31 @@ fn inspect() {
 }
 
 #[test]
+fn inspect_lists_variables_with_their_types() {
+    let mut found = Vec::new();
+    for object in ["globals", "arena_globals", "kconfig", "struct_ops"] {
+        let object = format!("{object}.bpf.o");
+        let lines = run_in(&prebuilt("live"), ["inspect", &object, "--format", "json"]).lines();
+        schema().check("inspect", &lines[0]);
+        for global in lines[0]["globals"].as_array().unwrap() {
+            assert_eq!(keys(global), ["name", "kind", "section", "map", "offset", "size", "c_type"]);
+            let text = |key: &str| global[key].as_str().unwrap().to_owned();
+            found.push(["name", "kind", "section", "map", "c_type"].map(text).join(" "));
+        }
+    }
+    for expected in [
+        "weights constant .rodata .rodata const volatile u32[4]",
+        "apart variable .data.apart .data.apart u64",
+        "hits variable .bss .bss u64",
+        "config arena .addr_space.1 arena struct config",
+        "CONFIG_NET config .kconfig .kconfig const enum libbpf_tristate",
+        "still struct_ops .struct_ops still struct tcp_congestion_ops",
+    ] {
+        assert!(found.iter().any(|f| f == expected), "{expected}: {found:#?}");
+    }
+}
+
+#[test]
 fn patch() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out.o");

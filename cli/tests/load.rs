@@ -58,6 +58,43 @@ fn what_was_typed_wrong_is_one_line_and_status_2() {
 }
 
 #[test]
+fn variables_of_every_kind_are_set_by_name_and_path() {
+    let at = |object: &str, set: &str| {
+        let object = prebuilt(object);
+        let shown = load(&[text(&object), "--dry-run", "--btf", "linux-6.12.btf", "--set", set]);
+        (shown.exit, shown.err)
+    };
+    for (object, set) in [
+        ("live/globals.bpf.o", "weights=1,2,3,4"),
+        ("live/globals.bpf.o", "weights[2]=7"),
+        ("live/globals.bpf.o", ".rodata/factor=0x10"),
+        ("live/arena_globals.bpf.o", "step=3"),
+        ("live/arena_globals.bpf.o", "config.ports[1].high=77"),
+        ("live/struct_ops_link.bpf.o", "still.name=bpf_other"),
+    ] {
+        // That kernel's types say nothing of its functions and tables: only what was typed wrong ends with 2.
+        let (exit, err) = at(object, set);
+        assert!(exit < 2 && err.is_empty(), "{set}: {err}");
+    }
+    for (object, set, said) in [
+        ("live/globals.bpf.o", "weights[4]=7", "`weights` has 4 elements"),
+        ("live/globals.bpf.o", "sum.x=7", "`sum` is `u64`, which has no members"),
+        ("live/arena_globals.bpf.o", "config=7", "it is `struct config`: set a member (NAME.MEMBER=VALUE)"),
+        ("live/arena_globals.bpf.o", "config.ports[1].high=0x10000", "it has 2 bytes: 0 to 65535"),
+        ("live/kconfig.bpf.o", "CONFIG_HZ=100", "give the loader a line of configuration for it"),
+        (
+            "live/struct_ops_link.bpf.o",
+            "still.init=0",
+            "pointers in struct_ops tables are filled by the loader",
+        ),
+    ] {
+        let (exit, err) = at(object, set);
+        assert_eq!((exit, err.lines().count()), (2, 1), "{set}: {err}");
+        assert!(err.contains(said), "{set}: {err}");
+    }
+}
+
+#[test]
 fn an_unknown_program_is_bad_input_and_named_with_those_there_are() {
     let object = prebuilt("live/globals.bpf.o");
     let shown = load(&[text(&object), "--dry-run", "--btf", "linux-6.12.btf", "--program", "nope"]);

@@ -53,6 +53,12 @@ fn inspect() {
 }
 
 #[test]
+fn inspect_globals() {
+    let folder = prebuilt("live");
+    assert_snapshot!(run_in(&folder, ["inspect", "arena_globals.bpf.o"]).whole());
+}
+
+#[test]
 fn inspect_maps_externs_and_data() {
     let folder = prebuilt("kernel");
     assert_snapshot!(run_in(&folder, ["inspect", "config.bpf.o"]).whole());

@@ -6,6 +6,7 @@ mod live {
     mod cgroups;
     mod examples;
     mod faults;
+    mod globals;
     mod harness;
     mod lifetime;
     mod lwt;

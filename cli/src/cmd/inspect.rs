@@ -1,5 +1,6 @@
 //! `inspect`: what an object holds.
 
+use super::inspect_globals::{self, GlobalFacts};
 use crate::{
     app::App,
     args::{self, Format},
@@ -11,7 +12,7 @@ use crate::{
         table::Columns,
     },
 };
-use core_relo::btf::Btf;
+use core_relo::{btf::Btf, explain::CType};
 use core_relo_loader::object::{DataKind, DataSection, Extern, ExternKind, Linkage, Map, Object, Program};
 use serde::Serialize;
 use std::{collections::BTreeMap, io};
@@ -41,6 +42,7 @@ struct Inspected {
     subprograms: Vec<ProgramFacts>,
     maps: Vec<MapFacts>,
     data: Vec<DataFacts>,
+    globals: Vec<GlobalFacts>,
     externs: Vec<ExternFacts>,
     relocations: BTreeMap<String, usize>,
 }
@@ -124,6 +126,7 @@ impl Inspected {
             subprograms: programs(true),
             maps: object.maps().iter().map(MapFacts::new).collect(),
             data: object.data_sections().iter().map(DataFacts::new).collect(),
+            globals: inspect_globals::all(object),
             externs: object.externs().iter().map(ExternFacts::new).collect(),
             relocations: kinds,
         })
@@ -162,6 +165,8 @@ impl Inspected {
         )?;
         let data = self.data.iter().map(|d| vec![d.section.clone(), d.kind.clone(), format!(">{}", d.bytes)]);
         section(out, "Data", &["SECTION", "KIND", "BYTES"], data)?;
+        let head = ["NAME", "SECTION", "OFFSET", "BYTES", "TYPE"];
+        section(out, "Globals", &head, self.globals.iter().map(GlobalFacts::row))?;
         let externs = self.externs.iter().map(|e| {
             let weak = if e.weak { "weak" } else { "" };
             vec![e.name.clone(), e.kind.to_owned(), weak.to_owned()]

@@ -18,7 +18,7 @@ use crate::{
     render::style::{BOLD, DIM, ERROR, GOOD},
 };
 use core_relo_loader::{
-    Global, Loader,
+    Loader,
     attach::{AttachError, Link},
     load::{LoadError, Loaded, Pins},
     load_plan::{Host, LoadPlan, LoadPlanError, TokenSource},
@@ -135,17 +135,14 @@ fn types(path: &Path) -> Result<KernelTypes, BadInput> {
 /// What was set on the command line.
 pub(super) fn set_up(loader: &mut Loader<'_, '_>, file: &ObjectFile, setup: &Setup) -> Result<(), BadInput> {
     let bad = |what: String| BadInput::new(&*file.name, what);
-    let globals = loader.globals();
     for Assignment { name, value } in &setup.set {
-        let is_it = |g: &&Global| g.name == *name || name.split_once('/') == Some((&g.section, &g.name));
-        let Some(found) = globals.iter().find(is_it) else {
-            let has: Vec<_> = globals.iter().map(|g| g.name.as_str()).collect();
-            let help =
-                if has.is_empty() { "it has none".into() } else { format!("it has {}", has.join(", ")) };
-            return Err(bad(format!("it has no global `{name}`")).help(help));
+        let found = loader.find_global(name).map_err(|e| bad(e.to_string()))?;
+        // What may not be set is said before what it was to be set to.
+        let bytes = match found.kind.is_set_before() {
+            true => global::bytes(loader.object(), &found, value)
+                .map_err(|e| bad(format!("global `{name}`: {e}")))?,
+            false => vec![0; found.size],
         };
-        let bytes =
-            global::bytes(loader.object(), found, value).map_err(|e| bad(format!("global `{name}`: {e}")))?;
         loader.set_global_bytes(name, &bytes).map_err(|e| bad(e.to_string()))?;
     }
     for Assignment { name, value } in &setup.max_entries {

@@ -10,6 +10,7 @@ mod fleet;
 pub(crate) mod r#gen;
 mod held;
 pub(crate) mod inspect;
+mod inspect_globals;
 pub(crate) mod link;
 pub(crate) mod load;
 mod load_json;

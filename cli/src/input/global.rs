@@ -3,6 +3,7 @@
 use core_relo::{
     Endian, TypeId,
     btf::{Btf, Kind, Type},
+    explain::CType,
 };
 use core_relo_loader::{Global, object::Object};
 
@@ -13,7 +14,7 @@ pub(crate) fn bytes(object: &Object<'_>, global: &Global, value: &str) -> Result
             .filter(|b| b.len() == global.size)
             .ok_or_else(|| format!("expected {} pairs of hexadecimal digits", global.size));
     }
-    let variable = object.btf().and_then(|btf| Some((btf, variable(btf, global)?)));
+    let variable = object.btf().and_then(|btf| Some((btf, btf.strip(global.ty?).ok()?)));
     let found = match variable {
         Some((btf, ty)) => of_type(btf, ty, value)?,
         None => number(value, global.size, None)?,
@@ -22,12 +23,6 @@ pub(crate) fn bytes(object: &Object<'_>, global: &Global, value: &str) -> Result
         return Ok(found);
     }
     Err(format!("its type has {} bytes, the variable {}: give hex:…", found.len(), global.size))
-}
-
-/// The type of the variable, stripped.
-fn variable<'b>(btf: &'b Btf<'_>, global: &Global) -> Option<Type<'b>> {
-    let is_it = |t: &Type<'_>| t.kind() == Kind::Var && t.name().as_bytes() == global.name.as_bytes();
-    btf.strip(btf.types().find(is_it)?.target()?).ok()
 }
 
 fn of_type(btf: &Btf<'_>, ty: Type<'_>, value: &str) -> Result<Vec<u8>, String> {
@@ -51,6 +46,10 @@ fn of_type(btf: &Btf<'_>, ty: Type<'_>, value: &str) -> Result<Vec<u8>, String> 
         (Kind::Float, _) => float(value, size),
         (Kind::Array, _) => array(btf, ty, value, size),
         (Kind::Ptr, _) => number(value, size, Some(false)),
+        (Kind::Struct | Kind::Union, _) => Err(format!(
+            "it is `{}`: set a member (NAME.MEMBER=VALUE), or give its bytes as hex:…",
+            CType::new(btf, ty.id())
+        )),
         _ => Err(format!("it is {}: give its bytes as hex:…", ty.kind())),
     }
 }

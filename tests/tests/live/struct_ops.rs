@@ -1,6 +1,6 @@
 //! Tables of functions the kernel calls: a congestion control of TCP, registered by a map's update and by a link.
 
-use super::harness::{Need, Netns, hits, live, load};
+use super::harness::{Need, Netns, hits, live, load, load_with};
 use core_relo_loader::{attach, load::Loaded};
 use rustix::net::sockopt;
 use std::{
@@ -79,6 +79,21 @@ fn registered_by_a_link() {
     was_used(&other);
     link.detach().unwrap();
     goes_away("bpf_still_link");
+}
+
+#[test]
+fn registered_by_the_name_it_was_given() {
+    let Some(_live) = live("struct_ops::registered_by_the_name_it_was_given", &[Need::Btf]) else { return };
+    let loaded = load_with("struct_ops", |loader| {
+        assert!(loader.set_global("still.name", b"short").is_err());
+        loader.set_global("still.name", b"bpf_still_other\0").unwrap();
+        assert!(loader.set_global("still.init", &0u64).is_err());
+    });
+    let link = loaded.attach_struct_ops("still").unwrap();
+    assert!(is_known("bpf_still_other"));
+    assert!(loaded.set_global("still.name", b"bpf_still_third\0").is_err());
+    link.detach().unwrap();
+    goes_away("bpf_still_other");
 }
 
 #[test]

@@ -1,0 +1,54 @@
+//! The variables of an object, as `inspect` shows them.
+
+use core_relo::explain::CType;
+use core_relo_loader::{Global, GlobalKind, object::Object};
+use serde::Serialize;
+
+/// All of them.
+pub(super) fn all(object: &Object<'_>) -> Vec<GlobalFacts> {
+    Global::all(object).into_iter().map(|global| GlobalFacts::new(object, global)).collect()
+}
+
+#[derive(Serialize)]
+pub(super) struct GlobalFacts {
+    name: String,
+    kind: &'static str,
+    section: String,
+    map: String,
+    offset: usize,
+    size: usize,
+    /// As C writes it; `null` if the BTF does not declare it.
+    c_type: Option<String>,
+}
+
+impl GlobalFacts {
+    fn new(object: &Object<'_>, global: Global) -> Self {
+        let declared = object.btf().zip(global.ty);
+        Self {
+            kind: match global.kind {
+                GlobalKind::Variable => "variable",
+                GlobalKind::Constant => "constant",
+                GlobalKind::Arena => "arena",
+                GlobalKind::Config => "config",
+                GlobalKind::StructOps => "struct_ops",
+                _ => "other",
+            },
+            name: global.name,
+            section: global.section,
+            map: global.map,
+            offset: global.offset,
+            size: global.size,
+            c_type: declared.map(|(btf, ty)| CType::new(btf, ty).to_string()),
+        }
+    }
+
+    pub(super) fn row(&self) -> Vec<String> {
+        vec![
+            self.name.clone(),
+            self.section.clone(),
+            format!(">{}", self.offset),
+            format!(">{}", self.size),
+            self.c_type.clone().unwrap_or_else(|| "?".to_owned()),
+        ]
+    }
+}

@@ -1,0 +1,135 @@
+//! Variables: set before programs are loaded, seen by them, read and set while they run; in every section that can hold some.
+
+use super::harness::{Need, hits, kernel_version, live, load, load_with, object, run, run_with};
+use core_relo_loader::{
+    GlobalError, GlobalKind, Loader, load::Loaded, load_plan::LoadPlanError, maps::MapError, object::Object,
+    sys::TestRun,
+};
+
+/// Why it was not set or read.
+fn why<T: core::fmt::Debug>(done: Result<T, MapError>) -> GlobalError {
+    match done.unwrap_err() {
+        MapError::Global(why) => why,
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn variables_are_known_by_type() {
+    let Some(_live) = live("globals::variables_are_known_by_type", &[]) else { return };
+    let loaded = load_with("globals", |loader| {
+        loader.set_global("weights[1]", &200i32).unwrap();
+        loader.set_global("factor", &[2u8, 0, 0, 0, 0, 0, 0, 0]).unwrap();
+        for wrong in
+            [loader.set_global("factor", &2f64).err(), loader.set_global("weights", &[1u64, 2]).err()]
+        {
+            assert!(matches!(wrong, Some(LoadPlanError::Global(GlobalError::Type { .. }))), "{wrong:?}");
+        }
+    });
+    run(&loaded, "add");
+    let twice = if cfg!(target_endian = "little") { 2 } else { 2 << 56 };
+    assert_eq!(loaded.global::<u64>("sum").unwrap(), (5 + 1 + 200 + 3 + 4) * twice);
+    loaded.set_global("sum", &-10i64).unwrap();
+    run(&loaded, "add");
+    assert_eq!(loaded.global::<i64>("sum").unwrap(), (-10 + 1 + 200 + 3 + 4) * twice.cast_signed());
+    assert_eq!(loaded.global::<u32>("weights[3]").unwrap(), 4);
+    let wrong = why(loaded.set_global("sum", &1.5f64));
+    assert_eq!(
+        wrong.to_string(),
+        "global `sum` is `u64`: it takes an integer of 8 bytes or [u8; 8], not f64"
+    );
+    assert!(matches!(why(loaded.global::<f32>("only_pid")), GlobalError::Type { .. }));
+    assert!(matches!(why(loaded.global::<u32>("sum")), GlobalError::Size { expected: 8, found: 4, .. }));
+    let constant = why(loaded.set_global("factor", &4u64));
+    assert_eq!(
+        constant.to_string(),
+        "global `factor` cannot be set: it is constant once it is loaded: set it before"
+    );
+    assert!(matches!(why(loaded.set_global("weights[0]", &4u32)), GlobalError::When { .. }));
+    assert!(matches!(why(loaded.global::<u32>("weights[4]")), GlobalError::NoPart { .. }));
+    assert!(matches!(why(loaded.global::<u32>("no_such")), GlobalError::NoSuch { .. }));
+    assert_eq!(loaded.global::<u64>("factor").unwrap(), twice);
+}
+
+#[test]
+fn variables_of_the_arena_are_set_before_and_live() {
+    let needs = [Need::Function("bpf_arena_alloc_pages"), Need::MemoryAnywhere];
+    let Some(_live) = live("globals::variables_of_the_arena_are_set_before_and_live", &needs) else { return };
+    let add = |loaded: &Loaded| assert_eq!(run_with(loaded, "add", &mut TestRun::default()), 0);
+    // As the compiler left them.
+    let loaded = load("arena_globals");
+    add(&loaded);
+    assert_eq!((loaded.global::<u64>("sum").unwrap(), loaded.global::<u32>("high").unwrap()), (1, 4));
+
+    let loaded = load_with("arena_globals", |loader| {
+        loader.set_global("step", &3u64).unwrap();
+        loader.set_global("config.ports[1].high", &77u16).unwrap();
+        assert_eq!(loader.global::<u64>("step").unwrap(), 3);
+        assert!(loader.set_global("step", &3f64).is_err());
+    });
+    assert_eq!(loaded.find_global("step").unwrap().kind, GlobalKind::Arena);
+    add(&loaded);
+    assert_eq!((loaded.global::<u64>("sum").unwrap(), loaded.global::<u32>("high").unwrap()), (3, 77));
+    loaded.set_global("step", &10u64).unwrap();
+    loaded.set_global("config.ports[1]", &[8u16, 9]).unwrap();
+    add(&loaded);
+    assert_eq!((loaded.global::<u64>("sum").unwrap(), loaded.global::<u32>("high").unwrap()), (13, 9));
+    loaded.set_global("config.enabled", &0u32).unwrap();
+    add(&loaded);
+    assert_eq!((hits(&loaded), loaded.global::<u32>("high").unwrap()), (3, 0));
+    let ports: Vec<u8> = [1u16, 2, 8, 9].iter().flat_map(|port| port.to_ne_bytes()).collect();
+    assert_eq!(loaded.global_bytes("config.ports").unwrap(), ports);
+    assert!(matches!(why(loaded.set_global("step", &10f32)), GlobalError::Size { .. }));
+    assert!(matches!(why(loaded.set_global("step", &10f64)), GlobalError::Type { .. }));
+
+    // Where the documentation says that it lies.
+    let map = loaded.map("arena").unwrap();
+    let sum = loaded.find_global("sum").unwrap();
+    let at = usize::try_from(map.plan.data_offset).unwrap() + sum.offset;
+    assert_eq!(map.arena().unwrap().read::<u64>(at).unwrap(), 23);
+}
+
+#[test]
+fn the_configuration_is_read_by_its_names() {
+    let Some(_live) = live("globals::the_configuration_is_read_by_its_names", &[]) else { return };
+    let loaded = load_with("kconfig", |loader| {
+        let text = "CONFIG_HZ=123\nCONFIG_BPF_SYSCALL=y\nCONFIG_NET=m\nCONFIG_DEFAULT_HOSTNAME=\"given\"\n";
+        loader.settings().kconfig = Some(text.to_owned());
+        let early = loader.global::<u64>("CONFIG_HZ").unwrap_err().to_string();
+        assert!(early.ends_with("the kernel's configuration, which is read when it is loaded"), "{early}");
+        let set = loader.set_global("CONFIG_HZ", &100u64).unwrap_err().to_string();
+        assert!(set.ends_with("give the loader a line of configuration for it"), "{set}");
+    });
+    assert_eq!(loaded.global::<u64>("CONFIG_HZ").unwrap(), 123);
+    assert_eq!(loaded.global::<u8>("CONFIG_BPF_SYSCALL").unwrap(), 1);
+    assert_eq!(loaded.global::<u32>("CONFIG_NET").unwrap(), 2);
+    assert_eq!(
+        loaded.global::<[u8; 16]>("CONFIG_DEFAULT_HOSTNAME").unwrap(),
+        *b"given\0\0\0\0\0\0\0\0\0\0\0"
+    );
+    assert_eq!(loaded.global::<u8>("CONFIG_DEFAULT_HOSTNAME[1]").unwrap(), b'i');
+    assert_eq!(loaded.global::<u32>("CONFIG_CORE_RELO_NO_SUCH_OPTION").unwrap(), 0);
+    let version = loaded.global::<u32>("LINUX_KERNEL_VERSION").unwrap();
+    assert_eq!((version >> 16, version >> 8 & 0xff), kernel_version());
+    let set = why(loaded.set_global("CONFIG_HZ", &100u64));
+    assert!(matches!(set, GlobalError::When { action: "set", .. }), "{set}");
+    assert_eq!(loaded.global::<u64>("CONFIG_HZ").unwrap(), 123);
+    assert!(matches!(why(loaded.global::<f64>("CONFIG_HZ")), GlobalError::Type { .. }));
+}
+
+#[test]
+fn every_variable_of_the_live_programs_is_of_its_types_size() {
+    let test = "globals::every_variable_of_the_live_programs_is_of_its_types_size";
+    let Some(_live) = live(test, &[]) else { return };
+    for name in ["globals", "arena_globals", "kconfig", "struct_ops", "ringbuf", "core"] {
+        let bytes = object(name);
+        let object = Object::parse(&bytes).unwrap();
+        let globals = Loader::new(&object).globals();
+        assert!(globals.len() > 1, "{name}");
+        for global in globals {
+            let ty = global.ty.unwrap_or_else(|| panic!("{name}: `{}` has no type", global.name));
+            let size = object.btf().unwrap().size_of(ty).unwrap();
+            assert_eq!(usize::try_from(size.0), Ok(global.size), "{name}: {}", global.name);
+        }
+    }
+}
