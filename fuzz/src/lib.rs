@@ -9,7 +9,7 @@ use core_relo::{
     ext::BtfExt,
 };
 use core_relo_loader::{
-    Loader,
+    Global, GlobalKind, Loader,
     features::Features,
     load_plan::{Host, LoadPlan},
     object::Object,
@@ -163,8 +163,15 @@ fn host(types: Arc<KernelTypes>, features: Features) -> Host {
 fn load_planned(object: &Object<'_>, host: Host) {
     let mut loader = Loader::on(object, host);
     planned(&loader);
-    for global in loader.globals().into_iter().filter(|g| g.size < 1 << 20).take(50) {
+    // Tables would then not be the kernel's any more.
+    let is_set = |g: &Global| g.size < 1 << 20 && g.kind != GlobalKind::StructOps;
+    for global in loader.globals().into_iter().filter(is_set).take(50) {
         let _set = loader.set_global_bytes(&global.name, &vec![0xa5; global.size]).is_ok();
+        for part in ["[1]", ".x", "[0].x[1]"] {
+            let name = format!("{}{part}", global.name);
+            let _set = loader.global_bytes(&name).is_ok_and(|b| loader.set_global_bytes(&name, &b).is_ok());
+        }
+        let _typed = loader.set_global(&global.name, &7u64).is_ok();
     }
     planned(&loader);
     let name = |p: &core_relo_loader::object::Program<'_>| String::from_utf8_lossy(p.name).into_owned();

@@ -12,7 +12,7 @@ use crate::{
         table::Columns,
     },
 };
-use core_relo::{btf::Btf, explain::CType};
+use core_relo::btf::Btf;
 use core_relo_loader::object::{DataKind, DataSection, Extern, ExternKind, Linkage, Map, Object, Program};
 use serde::Serialize;
 use std::{collections::BTreeMap, io};

@@ -33,8 +33,9 @@ impl<'d> Loader<'_, 'd> {
     /// arrays arrays of such, for structs and unions structs or arrays. A struct ([`pod!`](crate::pod)) may also stand for an
     /// array, an array of bytes for anything.
     ///
-    /// The kernel's configuration is not set this way, but by lines of [`Settings::kconfig`](crate::load_plan::Settings::kconfig). Of a struct_ops table the members
-    /// that are no pointers can be set, as `my_ops.flags`.
+    /// The kernel's configuration is not set this way, but by lines of
+    /// [`Settings::kconfig`](crate::load_plan::Settings::kconfig). Of a struct_ops table the members that are no pointers can be
+    /// set, as `my_ops.flags`; its programs go by [`MapSettings::programs`](crate::load_plan::MapSettings::programs).
     pub fn set_global<T: Pod>(&mut self, name: &str, value: &T) -> Result<&mut Self, LoadPlanError> {
         let global = self.find_global(name)?;
         fit_value(self.object.btf(), &global, value)?;
@@ -82,14 +83,14 @@ impl<'d> Loader<'_, 'd> {
                 if global.stripped(self.object.btf()).is_some_and(|t| t.kind() == Kind::Ptr) =>
             {
                 return Err(
-                    when("pointers in struct_ops tables are filled by the loader, with programs").into()
+                    when("pointers in struct_ops tables are filled by the loader: programs go by the table's settings").into()
                 );
             }
             _ => {}
         }
-        let fail = |what: String| LoadPlanError::Map { map: global.map.as_str().into(), what: what.into() };
+        let fail = |what: String| LoadPlanError::Map { map: (*global.map).into(), what: what.into() };
         let (own, own_size) = self.section_of(global);
-        let settings = self.settings.maps.entry(global.map.clone()).or_default();
+        let settings = self.settings.maps.entry(global.map.to_string()).or_default();
         let grown = settings.value_size.filter(|_| is_resizable(global.kind)).map(u64::from);
         let size = grown.unwrap_or(own_size);
         if grown.is_none() && size > limits::DATA_BYTES {
@@ -113,7 +114,7 @@ impl<'d> Loader<'_, 'd> {
             let why = "it is the kernel's configuration, which is read when it is loaded";
             return Err(GlobalError::When { name: global.name.as_str().into(), action: "read", why }.into());
         }
-        let set = self.settings.maps.get(&global.map).and_then(|s| s.data.as_deref());
+        let set = self.settings.maps.get(&*global.map).and_then(|s| s.data.as_deref());
         let data = set.unwrap_or_else(|| self.section_of(global).0);
         // What the file says nothing of is 0.
         let given = data.get(global.place()..).unwrap_or_default();

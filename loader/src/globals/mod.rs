@@ -19,10 +19,11 @@ pub(crate) use types::Types;
 use crate::{
     link::{
         externs::{self, ExternEntry, What},
-        maps::{KCONFIG, MapSource, MapTable},
+        maps::{KCONFIG, MapEntry, MapSource, MapTable},
     },
-    object::{DataKind, DataSection, MapType, Object, Place, Symbol, SymbolKind},
+    object::{DataKind, Map, MapType, Object, Place, Symbol, SymbolKind},
 };
+use alloc::sync::Arc;
 use core_relo::{
     TypeId,
     btf::{Btf, Type},
@@ -37,9 +38,9 @@ pub struct Global {
     /// Its name; of a part the path to it, as `config.ports[2]`.
     pub name: String,
     /// The section it lies in.
-    pub section: String,
+    pub section: Arc<str>,
     /// The map that holds it once it is loaded: of a data section the section's name, of the arena its map's.
-    pub map: String,
+    pub map: Arc<str>,
     /// What becomes of it.
     pub kind: GlobalKind,
     /// Where in the section, in bytes; in the arena, the section lies [`data_offset`](crate::load_plan::MapPlan::data_offset)
@@ -121,25 +122,22 @@ impl Global {
 
 /// The same, of what is known already.
 pub(crate) fn of(object: &Object<'_>, maps: &MapTable<'_, '_>, externs: &[ExternEntry<'_>]) -> Vec<Global> {
-    let sections = object.data_sections().iter();
-    let sections: HashMap<_, _> =
-        sections.filter_map(|s| Some((s.section_index, (s, GlobalKind::of(s.kind)?)))).collect();
+    // Many variables share a section's name, which may be long.
+    let sections = object.data_sections().iter().map(|s| (s.section_index, (s, shared(s.name))));
+    let sections: HashMap<_, _> = sections.collect();
     let declared = Declared::of(object);
-    let arena = object
-        .maps()
-        .iter()
-        .find(|m| m.def.as_ref().is_ok_and(|def| def.known_type() == Some(MapType::Arena)));
-    let arena = arena.map_or_else(String::new, |m| String::from_utf8_lossy(m.name).into_owned());
+    let is_arena = |m: &&Map<'_>| m.def.as_ref().is_ok_and(|d| d.known_type() == Some(MapType::Arena));
+    let arena = object.maps().iter().find(is_arena).map_or_else(|| "".into(), |m| shared(m.name));
     let variable = |symbol: Symbol<'_>| {
         let Place::Section(index) = symbol.place else { return None };
-        let (section, kind) = *sections.get(&index).filter(|_| symbol.kind == SymbolKind::Object)?;
+        let (section, name) = sections.get(&index).filter(|_| symbol.kind == SymbolKind::Object)?;
+        let kind = GlobalKind::of(section.kind)?;
         let end = symbol.value.checked_add(symbol.size)?;
         (end <= section.size).then_some(())?;
-        let name_of = |section: &DataSection<'_>| String::from_utf8_lossy(section.name).into_owned();
         Some(Global {
             name: String::from_utf8_lossy(symbol.name).into_owned(),
-            section: name_of(section),
-            map: if kind == GlobalKind::Arena { arena.clone() } else { name_of(section) },
+            section: Arc::clone(name),
+            map: Arc::clone(if kind == GlobalKind::Arena { &arena } else { name }),
             kind,
             offset: usize::try_from(symbol.value).ok()?,
             size: usize::try_from(symbol.size).ok()?,
@@ -148,40 +146,44 @@ pub(crate) fn of(object: &Object<'_>, maps: &MapTable<'_, '_>, externs: &[Extern
             declared_size: usize::try_from(symbol.size).ok()?,
         })
     };
-    let mut found: Vec<_> = object.symbols().filter_map(variable).collect();
-    found.extend(externs.iter().filter_map(|e| config(object, e)));
-    for entry in &maps.entries {
-        let MapSource::StructOps(table) = entry.source else { continue };
-        let name = String::from_utf8_lossy(entry.name).into_owned();
-        let bytes = |n| usize::try_from(n).unwrap_or(usize::MAX);
-        let (offset, size) = (bytes(table.offset), bytes(table.size));
-        found.push(Global {
-            name: name.clone(),
-            section: String::from_utf8_lossy(table.section.name).into_owned(),
-            map: name,
+    let table = |entry: &MapEntry<'_, '_>| {
+        let MapSource::StructOps(table) = entry.source else { return None };
+        let (_, section) = sections.get(&table.section.section_index)?;
+        let (offset, size) = (usize::try_from(table.offset).ok()?, usize::try_from(table.size).ok()?);
+        Some(Global {
+            name: String::from_utf8_lossy(entry.name).into_owned(),
+            section: Arc::clone(section),
+            map: shared(entry.name),
             kind: GlobalKind::StructOps,
             offset,
             size,
             ty: Some(table.ty),
             start: offset,
             declared_size: size,
-        });
-    }
-    found
+        })
+    };
+    let kconfig = shared(KCONFIG);
+    let variables = object.symbols().filter_map(variable);
+    let configuration = externs.iter().filter_map(|e| config(object, e, &kconfig));
+    variables.chain(configuration).chain(maps.entries.iter().filter_map(table)).collect()
 }
 
-fn config(object: &Object<'_>, e: &ExternEntry<'_>) -> Option<Global> {
+fn config(object: &Object<'_>, e: &ExternEntry<'_>, section: &Arc<str>) -> Option<Global> {
     let What::Config(slot) = e.what else { return None };
-    let section = String::from_utf8_lossy(KCONFIG).into_owned();
+    let size = usize::try_from(slot.size).ok()?;
     Some(Global {
         name: String::from_utf8_lossy(e.name).into_owned(),
-        map: section.clone(),
-        section,
+        section: Arc::clone(section),
+        map: Arc::clone(section),
         kind: GlobalKind::Config,
         offset: usize::try_from(slot.offset).ok()?,
-        size: usize::try_from(slot.size).ok()?,
+        size,
         ty: object.btf().and_then(|btf| btf.ty(e.btf_id)?.target()),
         start: 0,
-        declared_size: usize::try_from(slot.size).ok()?,
+        declared_size: size,
     })
+}
+
+fn shared(name: &[u8]) -> Arc<str> {
+    String::from_utf8_lossy(name).into()
 }

@@ -31,12 +31,12 @@ pub(crate) fn find(globals: &[Global], btf: Option<&Btf<'_>>, name: &str) -> Res
 }
 
 fn exact<'g>(globals: &'g [Global], name: &str) -> Result<Option<&'g Global>, GlobalError> {
-    let is_it = |g: &&Global| g.name == name || name.split_once('/') == Some((&g.section, &g.name));
+    let is_it = |g: &&Global| g.name == name || name.split_once('/') == Some((&*g.section, &*g.name));
     let mut found = globals.iter().filter(is_it);
     match (found.next(), found.next()) {
         (Some(one), Some(other)) => Err(GlobalError::Ambiguous {
             name: name.into(),
-            sections: [one.section.as_str().into(), other.section.as_str().into()],
+            sections: [(*one.section).into(), (*other.section).into()],
         }),
         (one, _) => Ok(one),
     }

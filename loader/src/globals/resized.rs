@@ -1,6 +1,7 @@
 //! Arrays that grow with their section.
 
 use super::Global;
+use alloc::sync::Arc;
 use core_relo::btf::Btf;
 use std::collections::HashMap;
 
@@ -11,12 +12,12 @@ pub(crate) fn resized(
     btf: Option<&Btf<'_>>,
     size_of: impl Fn(&str) -> Option<u32>,
 ) -> Vec<Global> {
-    let mut last = HashMap::<String, (u32, usize)>::new();
+    let mut last = HashMap::<Arc<str>, (u32, usize)>::new();
     for global in &all {
         if let Some((_, offset)) = last.get_mut(&global.section) {
             *offset = global.offset.max(*offset);
         } else if let Some(size) = size_of(&global.section) {
-            last.insert(global.section.clone(), (size, global.offset));
+            last.insert(Arc::clone(&global.section), (size, global.offset));
         }
     }
     for global in &mut all {

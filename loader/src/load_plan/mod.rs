@@ -241,7 +241,7 @@ fn struct_ops_tables(
         };
         settings.and_then(|s| s.autocreate).unwrap_or(!optional)
     };
-    let changed = |at: usize| of(at).and_then(|(_, settings)| settings?.data.clone());
+    let changed = |at: usize| of(at).and_then(|(_, settings)| settings);
     struct_ops::resolve(object, &parts.maps, host, modules, created, changed)
 }
 

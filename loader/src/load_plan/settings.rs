@@ -121,6 +121,9 @@ pub struct MapSettings {
     pub reuse: Option<Arc<OwnedFd>>,
     /// For a map of maps: a map like those it will hold.
     pub inner: Option<Arc<OwnedFd>>,
-    /// What a data map, or the arena, holds at first.
+    /// What a data map, the arena or a struct_ops table holds at first.
     pub data: Option<Vec<u8>>,
+    /// Of a struct_ops table, programs by member, instead of those the object has there; `None` leaves a member empty. A program
+    /// that stands in no table any more is not loaded.
+    pub programs: HashMap<String, Option<String>>,
 }

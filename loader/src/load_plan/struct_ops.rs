@@ -3,7 +3,7 @@
 //! A table's struct is matched with the kernel's of the same essential name, member by member: values are copied to where the
 //! kernel has them, programs are loaded for the member they stand in.
 
-use super::{LoadPlanError, host::Host, ksyms::Modules};
+use super::{LoadPlanError, host::Host, ksyms::Modules, settings::MapSettings};
 use crate::{
     elf::text,
     features::Feature,
@@ -62,14 +62,42 @@ struct Local<'l> {
     programs: BTreeMap<u32, usize>,
 }
 
-/// Matches every table that is created. `data` gives a table's bytes if a caller changed them.
-pub(super) fn resolve(
+impl Local<'_> {
+    /// Another program, or none, for a member; gives the one that stood there.
+    fn replace(
+        &mut self,
+        btf: &Btf<'_>,
+        object: &Object<'_>,
+        member: &str,
+        program: Option<&str>,
+    ) -> Result<Option<usize>, LoadPlanError> {
+        let fail = |what: &str| LoadPlanError::Map {
+            map: text(self.name),
+            what: format!("member `{member}` {what}").into(),
+        };
+        let mut members = btf.ty(self.table.ty).into_iter().flat_map(Type::members);
+        let found = members.find(|m| m.name.as_bytes() == member.as_bytes());
+        let found = found.ok_or_else(|| fail("does not exist, and was to get a program"))?;
+        if !is_function_pointer(btf, found.ty) {
+            return Err(fail("was to get a program, but is no pointer to a function"));
+        }
+        let Some(program) = program else { return Ok(self.programs.remove(&found.index)) };
+        let is_it = |p: &Program<'_>| p.name == program.as_bytes() && is_struct_ops(p);
+        let place = object.programs().iter().position(is_it).ok_or_else(|| {
+            fail(&format!("was to get `{program}`, which is no program of a section `struct_ops`"))
+        })?;
+        Ok(self.programs.insert(found.index, place))
+    }
+}
+
+/// Matches every table that is created. `changed` gives what a caller changed of a table.
+pub(super) fn resolve<'s>(
     object: &Object<'_>,
     maps: &MapTable<'_, '_>,
     host: &Host,
     modules: &mut Modules,
     created: impl Fn(usize) -> bool,
-    changed: impl Fn(usize) -> Option<Vec<u8>>,
+    changed: impl Fn(usize) -> Option<&'s MapSettings>,
 ) -> Result<Tables, LoadPlanError> {
     let mut out = Tables::default();
     let Some(btf) = object.btf() else { return Ok(out) };
@@ -77,8 +105,14 @@ pub(super) fn resolve(
     for (at, entry) in maps.entries.iter().enumerate() {
         let MapSource::StructOps(table) = entry.source else { continue };
         let mut local = local(&mut references, btf, entry.name, table)?;
-        if let Some(data) = changed(at) {
-            local.data = data;
+        if let Some(settings) = changed(at) {
+            if let Some(data) = &settings.data {
+                local.data.clone_from(data);
+            }
+            for (member, program) in &settings.programs {
+                let displaced = local.replace(btf, object, member, program.as_deref())?;
+                displaced.map(|program| out.autoload.entry(program).or_default());
+            }
         }
         for program in local.programs.values() {
             *out.autoload.entry(*program).or_default() |= created(at);
@@ -149,8 +183,7 @@ struct References<'o, 'd> {
 
 impl<'o, 'd> References<'o, 'd> {
     fn new(object: &'o Object<'d>) -> Self {
-        let is_one = |p: &Program<'_>| p.sec_def().is_some_and(|d| d.program_type == ProgramType::StructOps);
-        let programs = object.programs().iter().enumerate().filter(|(_, p)| is_one(p));
+        let programs = object.programs().iter().enumerate().filter(|(_, p)| is_struct_ops(p));
         let place = |p: &Program<'_>| (p.section_index, u64::from(p.start.0).saturating_mul(8));
         let programs = programs.map(|(at, p)| (place(p), at)).collect();
         Self { object, sections: HashMap::new(), programs }
@@ -171,6 +204,10 @@ impl<'o, 'd> References<'o, 'd> {
         let to = all.partition_point(|r| r.offset < end);
         Ok(all.get(from..to).unwrap_or_default().to_vec())
     }
+}
+
+fn is_struct_ops(program: &Program<'_>) -> bool {
+    program.sec_def().is_some_and(|d| d.program_type == ProgramType::StructOps)
 }
 
 fn is_function_pointer(btf: &Btf<'_>, id: TypeId) -> bool {

@@ -88,9 +88,13 @@ fn registered_by_the_name_it_was_given() {
         assert!(loader.set_global("still.name", b"short").is_err());
         loader.set_global("still.name", b"bpf_still_other\0").unwrap();
         assert!(loader.set_global("still.init", &0u64).is_err());
+        // What counts has no part in it.
+        loader.map("still").programs.insert("init".into(), None);
     });
     let link = loaded.attach_struct_ops("still").unwrap();
-    assert!(is_known("bpf_still_other"));
+    assert!(is_known("bpf_still_other") && loaded.program("init").is_none());
+    converse("bpf_still_other").unwrap();
+    assert_eq!((loaded.global::<u64>("inits").unwrap(), hits(&loaded) > 0), (0, true));
     assert!(loaded.set_global("still.name", b"bpf_still_third\0").is_err());
     link.detach().unwrap();
     goes_away("bpf_still_other");

@@ -60,7 +60,7 @@ impl Tracer {
 
     fn read(&self, global: &str) -> u64 {
         let global = self.globals.iter().find(|one| one.name == global).unwrap();
-        let section = |map: &&core_relo_loader::load::LoadedMap| map.name().ends_with(&global.section);
+        let section = |map: &&core_relo_loader::load::LoadedMap| map.name().ends_with(&*global.section);
         let map = self.loaded.maps().iter().find(section).unwrap().handle().unwrap();
         let mut value = vec![0; map.shape().value_size()];
         sys::map_lookup(map.shape(), &[0; 4], &mut value, 0).unwrap();

@@ -261,7 +261,7 @@ fn variables_of_an_arena_lie_at_its_end_where_the_kernel_can_point_there() {
 fn variables_of_an_arena_are_set_like_others() {
     let plan = arena(10).plan_on(kernel(|_| {}), |loader| {
         let second = loader.find_global("second").unwrap();
-        assert_eq!((second.kind, second.map.as_str(), second.offset), (GlobalKind::Arena, "pages", 4));
+        assert_eq!((second.kind, &*second.map, second.offset), (GlobalKind::Arena, "pages", 4));
         assert_eq!(loader.global::<[u8; 4]>("second"), Ok([5, 6, 7, 8]));
         loader.set_global("second", &[9u8, 10, 11, 12]).unwrap();
         assert_eq!(loader.global::<[u8; 4]>(".addr_space.1/second"), Ok([9, 10, 11, 12]));

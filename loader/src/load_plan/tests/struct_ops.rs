@@ -85,6 +85,47 @@ fn members_are_matched_by_name_and_programs_are_loaded_for_them() {
 }
 
 #[test]
+fn programs_are_replaced_by_name_before_the_load() {
+    let members = [("first", Err("one")), ("number", Ok(7)), ("second", Err("two"))];
+    let made = || table(".struct_ops.link", "ops", &members);
+    let set = |m: Made, member: &str, program: Option<&str>| {
+        let member = member.to_owned();
+        m.plan_on(host(), move |loader| {
+            loader.map("mine").programs.insert(member, program.map(str::to_owned));
+        })
+    };
+    // `one` stands in no table any more.
+    let plan = set(made(), "first", Some("two")).unwrap_err();
+    assert_eq!(
+        crate::made::line(&plan),
+        "map `mine`: member `second`: its program stands in two tables at different places"
+    );
+    let plan = made().plan_on(host(), |loader| {
+        loader.map("mine").programs.insert("second".into(), Some("one".into()));
+        loader.map("mine").programs.insert("first".into(), None);
+    });
+    let plan = plan.unwrap();
+    assert_eq!(plan.maps[0].programs, [(64 + 16, 0)]);
+    assert_eq!(programs(&plan), [("one", 5, 2)]);
+    assert_eq!(plan.skipped, [("two".to_owned(), "no struct_ops table that is created uses it")]);
+    for (member, program, said) in [
+        ("third", None, "map `mine`: member `third` does not exist, and was to get a program"),
+        (
+            "number",
+            Some("one"),
+            "map `mine`: member `number` was to get a program, but is no pointer to a function",
+        ),
+        (
+            "first",
+            Some("none"),
+            "map `mine`: member `first` was to get `none`, which is no program of a section `struct_ops`",
+        ),
+    ] {
+        assert_eq!(crate::made::line(&set(made(), member, program).unwrap_err()), said);
+    }
+}
+
+#[test]
 fn members_the_kernel_lacks_have_to_be_0() {
     let plan = table(".struct_ops", "ops", &[("newer", Ok(0)), ("number", Ok(1))]).plan_on(host(), |_| {});
     assert_eq!(plan.unwrap().maps[0].map_flags, 0);
