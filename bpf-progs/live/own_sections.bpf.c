@@ -52,15 +52,17 @@ IN("callbacks") static long each(void *map, u32 *key, u64 *value, void *ctx)
 	return 0;
 }
 
-/* Not loaded itself, and yet a part of `outer`. */
+/* Not loaded itself, and yet a part of `outer`. HIDE keeps the compiler from calling it without its argument. */
 SEC("?tc") NOINLINE int inner(struct __sk_buff *skb)
 {
+	HIDE(skb);
 	hits++;
 	return plus_one(10) + (int)comm_size((void *)0);
 }
 
 SEC("tc") NOINLINE int middle(struct __sk_buff *skb)
 {
+	HIDE(skb);
 	hits++;
 	return inner(skb) + 100;
 }

@@ -199,50 +199,54 @@ fn a_callback_of_any_section_and_by_its_own_symbol() {
     }
 }
 
+/// `util` with a function of two instructions, and two more of none.
+fn one_of_two(m: &mut Made) -> SectionId {
+    let util = m.code("util", &[returns(1), returns(2)].concat());
+    m.function("a", util, 0, 2);
+    util
+}
+
 #[test]
 fn calls_lead_to_starts_of_functions_in_any_section() {
-    let made = |place: fn(&mut Made, SectionId, SectionId)| {
+    // `main` calls, or takes the address of, a symbol, and an instruction or eight bytes on from there.
+    let said = |insns: &[Insn], place: fn(&mut Made) -> SymbolId| {
         let mut m = Made::new();
-        let util = m.code("util", &[returns(1), returns(2)].concat());
-        m.function("a", util, 0, 2);
-        let main = m.program("main", "xdp", &[&[call(0)], &load(2, 8)[..], &returns(0)].concat());
-        place(&mut m, main, util);
-        m
-    };
-    let said = |place| {
-        let error = made(place).plan_on(kernel(|_| {}), |loader| loader.only(["main"])).unwrap_err();
+        let main = m.program("main", "xdp", &[insns, &returns(0)[..]].concat());
+        let symbol = place(&mut m);
+        m.refer(main, 0, symbol, insns.len() == 1);
+        let error = m.plan_on(kernel(|_| {}), |loader| loader.only(["main"])).unwrap_err();
         error.to_string()
     };
-    // The middle of a function; behind the last one, where there are instructions of none; past the section's end.
-    let call_of_section = said(|m, main, util| {
-        let section = m.section_symbol(util);
-        m.refer(main, 0, section, true);
+    let in_the_middle = said(&[call(0)], |m| {
+        let util = one_of_two(m);
+        m.section_symbol(util)
     });
-    assert_eq!(call_of_section, "program `main`: insn 0 of xdp calls util+1, where no function begins");
-    let address = said(|m, main, util| {
-        let b = m.function("b", util, 2, 2);
-        m.refer(main, 1, b, false);
+    assert_eq!(in_the_middle, "program `main`: insn 0 of xdp calls util+1, where no function begins");
+    let in_the_middle = said(&load(2, 8), |m| {
+        let util = one_of_two(m);
+        m.section_symbol(util)
     });
-    assert_eq!(address, "program `main`: insn 1 of xdp calls util+3, where no function begins");
-    for (value, insn) in [(16, 3), (800, 101)] {
-        let mut m = made(|_, _, _| {});
-        let util = m.code("util2", &[returns(1), returns(2)].concat());
-        m.function("b", util, 0, 2);
-        let label = m.symbol("label", object::SymbolKind::Label, util, value, 0);
-        let tc = m.program("other", "tc", &[call(0), exit()]);
-        m.refer(tc, 0, label, true);
-        let said = m.plan_on(kernel(|_| {}), |loader| loader.only(["other"])).unwrap_err().to_string();
-        assert_eq!(
-            said,
-            format!("program `other`: insn 0 of tc calls util2+{insn}, where no function begins")
-        );
-    }
-    let said = said(|m, main, _| {
-        let odd = m.section(".rodata", SectionKind::ReadOnlyData, &[0; 8]);
-        let odd = m.symbol("odd", object::SymbolKind::Data, odd, 0, 8);
-        m.refer(main, 0, odd, true);
+    assert_eq!(in_the_middle, "program `main`: insn 0 of xdp calls util+1, where no function begins");
+    let of_no_function = said(&[call(0)], |m| {
+        let util = one_of_two(m);
+        m.symbol("label", object::SymbolKind::Label, util, 8, 0)
     });
-    assert_eq!(said, "xdp, insn 0: reference to `odd`: functions lie in sections of code");
+    assert_eq!(of_no_function, "program `main`: insn 0 of xdp calls util+2, where no function begins");
+    let past_the_end = said(&[call(0)], |m| {
+        let util = one_of_two(m);
+        m.symbol("label", object::SymbolKind::Label, util, 800, 0)
+    });
+    assert_eq!(past_the_end, "program `main`: insn 0 of xdp calls util+101, where no function begins");
+    let before_the_start = said(&[call(-9)], |m| {
+        let util = one_of_two(m);
+        m.section_symbol(util)
+    });
+    assert_eq!(before_the_start, "program `main`: insn 0 of xdp calls util+-8, where no function begins");
+    let elsewhere = said(&[call(-1)], |m| {
+        let data = m.section(".rodata", SectionKind::ReadOnlyData, &[0; 8]);
+        m.symbol("odd", object::SymbolKind::Data, data, 0, 8)
+    });
+    assert_eq!(elsewhere, "xdp, insn 0: reference to `odd`: functions lie in sections of code");
 }
 
 #[test]
