@@ -63,7 +63,7 @@ impl Refs {
                 }
                 let at = reloc.offset.checked_div(bytes).and_then(|n| u32::try_from(n).ok());
                 let at = at.ok_or_else(|| fail("its offset is too large"))?;
-                if !around(object.programs(), *section_index, at).is_some() {
+                if around(object.programs(), *section_index, at).is_none() {
                     continue;
                 }
                 let start = usize::try_from(reloc.offset).unwrap_or(usize::MAX);

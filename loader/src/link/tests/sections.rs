@@ -28,7 +28,7 @@ fn hidden(m: &mut Made, name: &str, section: SectionId, start: u64, len: u64) ->
 fn led(code: &[Insn]) -> Vec<(i32, u8, i32)> {
     let is_one = |i: &Insn| (i.code == CALL || i.code == LD_IMM64) && i.src != 0;
     let found = code.iter().zip(0i32..).filter(|(i, _)| is_one(i));
-    found.map(|(i, at)| (at, i.src, at + i.imm + 1)).collect()
+    found.map(|(i, at)| (at, i.src, at.saturating_add(i.imm).saturating_add(1))).collect()
 }
 
 /// Names of the object's functions with whether they are subprograms.
