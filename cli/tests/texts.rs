@@ -65,6 +65,12 @@ fn inspect_maps_externs_and_data() {
 }
 
 #[test]
+fn inspect_functions_of_any_section() {
+    let folder = prebuilt("live");
+    assert_snapshot!(run_in(&folder, ["inspect", "own_sections.bpf.o"]).whole());
+}
+
+#[test]
 fn ambiguous_candidates() {
     let folder = prebuilt("ambiguous");
     let args = ["explain", "duplicates.bpf.o", "--btf", "duplicates.apart.o"];

@@ -196,7 +196,7 @@ fn planned(loader: &Loader<'_, '_>) {
 
 /// A plan refers to nothing that it does not have.
 fn whole(plan: &LoadPlan) {
-    use core_relo_loader::load_plan::{FixupOf, SlotPlan};
+    use core_relo_loader::load_plan::{FixupOf, MapRole, SlotPlan};
     assert!(plan.maps.is_empty() || !plan.to_string().is_empty());
     for program in &plan.programs {
         let insns = program.insns.len() / 8;

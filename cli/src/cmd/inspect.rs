@@ -65,6 +65,8 @@ struct ProgramFacts {
     insns: u32,
     linkage: &'static str,
     relocations: usize,
+    #[serde(skip)]
+    is_subprogram: bool,
 }
 
 #[derive(Serialize)]
@@ -223,6 +225,7 @@ impl ProgramFacts {
                 _ => "global",
             },
             relocations,
+            is_subprogram: p.is_subprogram,
         }
     }
 
@@ -230,7 +233,7 @@ impl ProgramFacts {
         let kind = match (self.program_type, self.attach_type) {
             (Some(kind), Some(attach)) => format!("{} / {}", short(kind), short(attach)),
             (Some(kind), None) => short(kind).to_owned(),
-            (None, _) if self.section == ".text" => format!("{} function", self.linkage),
+            (None, _) if self.is_subprogram => format!("{} function", self.linkage),
             (None, _) => "unknown".to_owned(),
         };
         let autoload = if self.autoload { "" } else { "not loaded unless asked for" };

@@ -41,8 +41,8 @@ pub enum LinkError {
         /// The instruction, counted in the section.
         insn: u32,
     },
-    /// A call does not lead to the start of a function in `.text`.
-    #[error("program `{program}`: insn {insn} of {section} calls .text+{target}, where no function begins")]
+    /// A call, or an address taken, does not lead to the start of a function.
+    #[error("program `{program}`: insn {insn} of {section} calls {to}+{target}, where no function begins")]
     Call {
         /// The program being put together.
         program: Box<str>,
@@ -50,7 +50,9 @@ pub enum LinkError {
         section: Box<str>,
         /// The instruction, counted in the section.
         insn: u32,
-        /// The instruction in `.text` it leads to.
+        /// The section it leads to.
+        to: Box<str>,
+        /// The instruction of that section.
         target: i64,
     },
     /// A function of the program has no record, though the ones before had.
@@ -81,9 +83,9 @@ pub enum LinkError {
         /// What is wrong.
         what: &'static str,
     },
-    /// A static function outside of `.text`: the older libbpf convention has no place for it.
+    /// A static function outside of `.text` that is no subprogram, for no other function refers to it.
     #[error(
-        "section {section}: function `{function}` is static, which programs cannot be, and subprograms lie in .text"
+        "section {section}: function `{function}` is static, which programs cannot be, and no other function calls it"
     )]
     StaticProgram {
         /// The section.

@@ -3,13 +3,10 @@
 use super::LinkError;
 use crate::{
     elf::text,
-    object::{Linkage, Object, Program},
+    object::{Linkage, Object, Program, calls::EXCEPTION_CALLBACK},
 };
 use core_relo::btf::{Kind, Type};
 use std::collections::HashMap;
-
-/// What the tag's name begins with.
-const PREFIX: &[u8] = b"exception_callback:";
 
 /// The tags of exception callbacks: by function, what they name.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +21,7 @@ impl<'o> Callbacks<'o> {
         let mut found = Self::default();
         let Some(btf) = object.btf() else { return found };
         for tag in btf.types().filter(|t| t.kind() == Kind::DeclTag && t.component_index() == Some(-1)) {
-            let Some(name) = tag.name().as_bytes().strip_prefix(PREFIX) else { continue };
+            let Some(name) = tag.name().as_bytes().strip_prefix(EXCEPTION_CALLBACK) else { continue };
             let is_global = |t: &Type<'_>| t.kind() == Kind::Func && t.linkage() == Some(1);
             match tag.target().and_then(|id| btf.ty(id)).filter(is_global) {
                 Some(on) => found.of.entry(on.name().as_bytes()).or_default().push(name),

@@ -1,7 +1,8 @@
 //! One program's instructions, put together from the function itself and the subprograms it needs.
 //!
-//! A program takes along each subprogram it calls, or whose address it takes, once, in the order in which they are met; calls
-//! are made to lead to the copies. References to maps, data and externs stay open: they are `Linked::refs`.
+//! A program takes along each function it calls, or whose address it takes, once, in the order in which they are met; calls are
+//! made to lead to the copies. Those functions may lie in any section, and be programs themselves. References to maps, data and
+//! externs stay open: they are `Linked::refs`.
 
 mod error;
 mod exception;
@@ -17,9 +18,11 @@ pub use error::LinkError;
 use crate::{
     elf::text,
     limits,
-    object::{Linkage, Object, Program},
+    object::{
+        Linkage, Object, Program, TEXT,
+        calls::{leads_to, starting_at},
+    },
 };
-use core::ops::Range;
 use core_relo::insn::{INSN_BYTES, Insn, LD_IMM64};
 use exception::Callbacks;
 use externs::ExternEntry;
@@ -28,12 +31,8 @@ use maps::MapTable;
 use refs::{Ref, Refs};
 use std::collections::HashMap;
 
-/// `BPF_PSEUDO_CALL`, of a call.
-const PSEUDO_CALL: u8 = 1;
 /// `BPF_PSEUDO_FUNC`, of a 64-bit load.
 const PSEUDO_FUNC: u8 = 4;
-/// The code of a call.
-const CALL: u8 = 0x85;
 
 /// An object's parts, ready to be put together: for all its programs once.
 #[derive(Debug)]
@@ -45,8 +44,6 @@ pub(crate) struct Parts<'o, 'd> {
     functions: InfoTable<1>,
     lines: InfoTable<3>,
     callbacks: Callbacks<'o>,
-    /// The functions of `.text`, among the object's.
-    text: Range<usize>,
 }
 
 /// A program with its subprograms.
@@ -86,11 +83,8 @@ impl<'o, 'd> Parts<'o, 'd> {
             (Some(btf), Some(ext)) => (InfoTable::functions(btf, ext), InfoTable::lines(btf, ext)),
             _ => (InfoTable::default(), InfoTable::default()),
         };
-        let is_text = |p: &Program<'_>| p.is_subprogram;
-        let start = object.programs().iter().position(is_text).unwrap_or_default();
-        let end = object.programs().iter().rposition(is_text).map_or(start, |at| at.saturating_add(1));
         let callbacks = Callbacks::collect(object);
-        Ok(Self { object, externs, maps, refs, functions, lines, callbacks, text: start..end })
+        Ok(Self { object, externs, maps, refs, functions, lines, callbacks })
     }
 
     /// Puts together a program. `code` are the code sections' bytes, relocated; `callbacks` says whether the kernel knows
@@ -116,6 +110,69 @@ impl<'o, 'd> Parts<'o, 'd> {
         }
         linking.records()?;
         Ok(linking.out)
+    }
+
+    /// Whose relocations take part in a load of these programs, by place: theirs, subprograms', and those of programs that they
+    /// call though they are not loaded themselves.
+    ///
+    /// Where a call leads nowhere is for [`link`](Self::link) to say.
+    pub(crate) fn taking_part(&self, loaded: &[bool]) -> Vec<bool> {
+        let functions = self.object.programs();
+        let mut reached = loaded.to_vec();
+        if reached.contains(&false) && self.may_call_programs() {
+            self.reach(&mut reached);
+        }
+        reached.iter().zip(functions).map(|(reached, p)| *reached || p.is_subprogram).collect()
+    }
+
+    /// Adds to functions, by place, those that they call, and so on.
+    fn reach(&self, reached: &mut [bool]) {
+        let functions = self.object.programs();
+        let mut open: Vec<usize> = (0..).zip(&*reached).filter(|(_, is)| **is).map(|(at, _)| at).collect();
+        // More than that is refused when it is linked.
+        let mut left = index(limits::PROGRAM_INSNS).saturating_mul(open.len()).min(limits::OBJECT_INSNS);
+        while let Some(p) = open.pop().and_then(|at| functions.get(at)) {
+            let Some(rest) = left.checked_sub(index(p.len)) else { break };
+            left = rest;
+            let section = self.object.code_indices().binary_search(&p.section_index).ok();
+            let code = section.and_then(|at| self.object.code_sections().get(at)).map_or(&[][..], |s| s.code);
+            let insns = code.chunks_exact(INSN_BYTES).skip(p.start.index()).take(index(p.len));
+            for (raw, within) in insns.zip(0..) {
+                let Some(raw) = raw.first_chunk() else { continue };
+                let to = self.target(p, within, Insn::decode(self.object.endian(), *raw));
+                let Some(callee) = to.and_then(|to| self.function_at(to)) else { continue };
+                if reached.get_mut(callee).is_some_and(|is| !core::mem::replace(is, true)) {
+                    open.push(callee);
+                }
+            }
+        }
+    }
+
+    /// Whether there could be a call of a function outside of `.text`: by a relocation, or within a section of several functions.
+    fn may_call_programs(&self) -> bool {
+        let mut sections = self.object.code_indices().iter().zip(self.object.code_sections());
+        sections.any(|(index, s)| s.name != TEXT && (s.functions.len() > 1 || self.refs.lead_to(*index)))
+    }
+
+    /// Where an instruction of a function leads, if it calls a function or takes the address of one: section, instruction.
+    fn target(&self, p: &Program<'_>, within: u32, insn: Insn) -> Option<(u32, i64)> {
+        let at = (p.section_index, p.start.0.saturating_add(within));
+        match self.refs.at(at.0, at.1) {
+            None => leads_to(insn, at, None),
+            Some(Ref::Function { section, offset }) => leads_to(insn, at, Some((section, offset))),
+            Some(_) => None,
+        }
+    }
+
+    /// The function that begins there; the last one of several (libbpf: `find_prog_by_sec_insn`).
+    fn function_at(&self, to: (u32, i64)) -> Option<usize> {
+        let (first, functions) = starting_at(self.object.programs(), to);
+        Some(first.saturating_add(functions.len().checked_sub(1)?))
+    }
+
+    fn section_name(&self, section: u32) -> Box<str> {
+        let at = self.object.code_indices().binary_search(&section).ok();
+        text(at.and_then(|at| self.object.code_sections().get(at)).map_or(&[][..], |s| s.name))
     }
 }
 
@@ -184,29 +241,15 @@ impl<C: AsRef<[u8]>> Linking<'_, '_, '_, C> {
         Ok(())
     }
 
-    /// The function that an instruction calls or takes the address of (libbpf: `bpf_object__reloc_code`).
+    /// The function that an instruction calls or takes the address of.
     fn callee(&self, p: &Program<'_>, within: u32, insn: Insn) -> Result<Option<usize>, LinkError> {
-        if !matches!(insn.code, CALL | LD_IMM64) {
-            return Ok(None);
-        }
-        let in_section = p.start.0.saturating_add(within);
-        let is_call = insn.code == CALL && insn.src == PSEUDO_CALL && insn.dst == 0 && insn.off == 0;
-        let imm = i64::from(insn.imm);
-        let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        let target = match self.parts.refs.at(p.section_index, in_section) {
-            Some(Ref::Call { start }) if is_call => signed(start).saturating_add(imm).saturating_add(1),
-            Some(Ref::Function { offset }) => signed(offset).saturating_add(imm).div_euclid(8),
-            None if is_call && p.is_subprogram => i64::from(in_section).saturating_add(imm).saturating_add(1),
-            None if is_call => -1,
-            _ => return Ok(None),
-        };
-        let functions = self.parts.object.programs();
-        let in_text = functions.get(self.parts.text.clone()).unwrap_or_default();
-        let found = in_text.binary_search_by_key(&target, |f| i64::from(f.start.0)).ok();
-        found.map(|at| Some(self.parts.text.start.saturating_add(at))).ok_or_else(|| LinkError::Call {
+        let Some((to, target)) = self.parts.target(p, within, insn) else { return Ok(None) };
+        let found = self.parts.function_at((to, target));
+        found.map(Some).ok_or_else(|| LinkError::Call {
             program: text(self.main.name),
             section: text(p.section),
-            insn: in_section,
+            insn: p.start.0.saturating_add(within),
+            to: self.parts.section_name(to),
             target,
         })
     }

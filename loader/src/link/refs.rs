@@ -3,10 +3,13 @@
 use super::{LinkError, externs::ExternEntry, maps::MapTable};
 use crate::{
     elf::text,
-    object::{DataKind, Linkage, Object, Place, Program, Reloc, SymbolKind},
+    object::{
+        DataKind, Linkage, Object, Place, Reloc, SymbolKind,
+        calls::{CALL, PSEUDO_CALL, around},
+    },
 };
 use core_relo::insn::{INSN_BYTES, Insn, LD_IMM64};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What an instruction refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,22 +20,21 @@ pub(crate) enum Ref {
     Data { map: usize, offset: u64 },
     /// An extern, by number.
     Extern(usize),
-    /// A subprogram that is called: the symbol's instruction in `.text`, to which the call's own offset is added.
-    Call { start: u64 },
-    /// A subprogram's address: the symbol's offset in `.text` in bytes, to which the instruction's own is added.
-    Function { offset: u64 },
+    /// A function that is called or whose address is taken: the symbol's section and its offset there in bytes, to which the
+    /// instruction's own is added.
+    Function { section: u32, offset: u64 },
     /// A table of jump targets.
     JumpTable { offset: u64, size: u64 },
 }
 
-/// The code of a call.
-const CALL: u8 = 0x85;
-/// `BPF_PSEUDO_CALL`.
-const PSEUDO_CALL: u8 = 1;
-
-/// The references of all code, by section and instruction.
+/// The references of all code.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Refs(HashMap<u32, Vec<(u32, Ref)>>);
+pub(crate) struct Refs {
+    /// By section and instruction.
+    of: HashMap<u32, Vec<(u32, Ref)>>,
+    /// The sections that functions are referred to in.
+    called: HashSet<u32>,
+}
 
 impl Refs {
     /// libbpf: `bpf_object__collect_prog_relos`. Relocations outside of any function belong to a weak one that was
@@ -44,7 +46,7 @@ impl Refs {
     ) -> Result<Self, LinkError> {
         let context = Context {
             maps,
-            text_section: object.programs().iter().find(|p| p.is_subprogram).map(|p| p.section_index),
+            code_sections: object.code_indices(),
             externs: externs.iter().enumerate().map(|(at, e)| (e.symbol, at)).collect(),
             defined: maps.defined(),
             sections: object.data_sections().iter().map(|s| (s.section_index, s.kind)).collect(),
@@ -61,7 +63,7 @@ impl Refs {
                 }
                 let at = reloc.offset.checked_div(bytes).and_then(|n| u32::try_from(n).ok());
                 let at = at.ok_or_else(|| fail("its offset is too large"))?;
-                if !is_in_a_function(object.programs(), *section_index, at) {
+                if around(object.programs(), *section_index, at).is_none() {
                     continue;
                 }
                 let start = usize::try_from(reloc.offset).unwrap_or(usize::MAX);
@@ -77,21 +79,30 @@ impl Refs {
             if let Some(((insn, _), _)) = twice {
                 return Err(LinkError::TwoReferences { section: text(code.name), insn: *insn });
             }
-            found.0.insert(*section_index, refs);
+            found.called.extend(refs.iter().filter_map(|(_, to)| match to {
+                Ref::Function { section, .. } => Some(*section),
+                _ => None,
+            }));
+            found.of.insert(*section_index, refs);
         }
         Ok(found)
     }
 
+    /// Whether a relocation refers to a function of the section.
+    pub(crate) fn lead_to(&self, section: u32) -> bool {
+        self.called.contains(&section)
+    }
+
     /// What the instruction of a section refers to.
     pub(crate) fn at(&self, section: u32, insn: u32) -> Option<Ref> {
-        let refs = self.0.get(&section)?;
+        let refs = self.of.get(&section)?;
         let at = refs.partition_point(|(n, _)| *n < insn);
         refs.get(at).filter(|(n, _)| *n == insn).map(|(_, found)| *found)
     }
 
     /// The references within a run of a section's instructions.
     pub(crate) fn within(&self, section: u32, start: u32, len: u32) -> &[(u32, Ref)] {
-        let refs = self.0.get(&section).map(Vec::as_slice).unwrap_or_default();
+        let refs = self.of.get(&section).map(Vec::as_slice).unwrap_or_default();
         let from = refs.partition_point(|(n, _)| *n < start);
         let to = refs.partition_point(|(n, _)| *n < start.saturating_add(len));
         refs.get(from..to).unwrap_or_default()
@@ -101,7 +112,8 @@ impl Refs {
 /// What references are looked up in.
 struct Context<'c, 'o, 'd> {
     maps: &'c MapTable<'o, 'd>,
-    text_section: Option<u32>,
+    /// Sections of code, in order.
+    code_sections: &'c [u32],
     /// Externs by symbol.
     externs: HashMap<u32, usize>,
     /// Defined maps by section and offset.
@@ -111,7 +123,7 @@ struct Context<'c, 'o, 'd> {
 }
 
 impl Context<'_, '_, '_> {
-    /// libbpf: `bpf_program__record_reloc`.
+    /// libbpf: `bpf_program__record_reloc`, which lets functions be in `.text` alone.
     fn resolve(&self, reloc: &Reloc<'_>, at: u32, insn: Insn) -> Result<Ref, LinkError> {
         let fail = |what| reference_error(reloc, what);
         let symbol = &reloc.symbol;
@@ -139,24 +151,23 @@ impl Context<'_, '_, '_> {
                 ));
             }
         };
+        let is_code = self.code_sections.binary_search(&section).is_ok();
         if is_call {
             return match () {
                 () if insn.src != PSEUDO_CALL => Err(fail("the call is not one of a subprogram")),
-                () if self.text_section != Some(section) => Err(fail("subprograms have to lie in .text")),
+                () if !is_code => Err(fail("functions lie in sections of code")),
                 () if !symbol.value.is_multiple_of(8) => {
                     Err(fail("the function begins in the middle of an instruction"))
                 }
-                () => Ok(Ref::Call { start: symbol.value / 8 }),
+                () => Ok(Ref::Function { section, offset: symbol.value }),
             };
         }
         let is_local_section = symbol.linkage == Linkage::Static && symbol.kind == SymbolKind::Section;
-        let is_function =
-            symbol.kind == SymbolKind::Function && matches!(symbol.linkage, Linkage::Global | Linkage::Weak);
-        if self.text_section == Some(section) && (is_local_section || is_function) {
+        if is_code && (is_local_section || symbol.kind == SymbolKind::Function) {
             if !symbol.value.is_multiple_of(8) || insn.imm.rem_euclid(8) != 0 {
                 return Err(fail("the function begins in the middle of an instruction"));
             }
-            return Ok(Ref::Function { offset: symbol.value });
+            return Ok(Ref::Function { section, offset: symbol.value });
         }
         match self.sections.get(&section) {
             Some(DataKind::Arena) => match self.maps.arena {
@@ -176,13 +187,6 @@ impl Context<'_, '_, '_> {
             }
         }
     }
-}
-
-/// Whether a function of the section holds the instruction.
-fn is_in_a_function(programs: &[Program<'_>], section: u32, insn: u32) -> bool {
-    let after = programs.partition_point(|p| (p.section_index, p.start.0) <= (section, insn));
-    let before = after.checked_sub(1).and_then(|at| programs.get(at));
-    before.is_some_and(|p| p.section_index == section && insn < p.start.0.saturating_add(p.len))
 }
 
 fn reference_error(reloc: &Reloc<'_>, what: &'static str) -> LinkError {

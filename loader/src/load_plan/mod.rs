@@ -128,7 +128,8 @@ impl LoadPlan {
         }
         .maps(&mut edit)?;
 
-        let (selected, skipped) = select(object, settings, &tables);
+        let (loaded, skipped) = select(object, settings, &tables);
+        let selected = parts.taking_part(&loaded);
         let (code, poisoned) = relocate::relocated(object, &selected, settings, host)?;
         let mut planning = programs::Planning {
             object,
@@ -145,7 +146,7 @@ impl LoadPlan {
         let default = ProgramSettings::default();
         let (mut programs, mut total) = (Vec::new(), 0usize);
         for (function, program) in object.programs().iter().enumerate() {
-            if program.is_subprogram || !selected.get(function).copied().unwrap_or_default() {
+            if !loaded.get(function).copied().unwrap_or_default() {
                 continue;
             }
             let own = settings.programs.get(&*String::from_utf8_lossy(program.name)).unwrap_or(&default);
@@ -245,7 +246,7 @@ fn struct_ops_tables(
     struct_ops::resolve(object, &parts.maps, host, modules, created, changed)
 }
 
-/// Which programs are loaded, by place; subprograms count as such. And those that are not, with the reason.
+/// Which functions are loaded as programs, by place. And the programs that are not, with the reason.
 fn select(
     object: &Object<'_>,
     settings: &Settings,
@@ -254,7 +255,7 @@ fn select(
     let mut skipped = Vec::new();
     let mut one = |(at, p): (usize, &Program<'_>)| {
         if p.is_subprogram {
-            return true;
+            return false;
         }
         let name = String::from_utf8_lossy(p.name).into_owned();
         let wanted = settings.programs.get(&name).and_then(|s| s.autoload);

@@ -255,7 +255,7 @@ impl Planning<'_, '_, '_> {
             };
             let Some(slot) = linked.insns.get_mut(at..) else { continue };
             match found {
-                Ref::Call { .. } | Ref::Function { .. } => {}
+                Ref::Function { .. } => {}
                 Ref::Map(map) if is_created(maps, map) => {
                     set_load(slot, pseudo::MAP_FD, 0, None);
                     fix(FixupOf::Map(map));

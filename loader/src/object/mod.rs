@@ -4,6 +4,7 @@
 //! [`Object`] on any host. Nothing is loaded here, and an unknown section name or an unreadable map definition is no error
 //! until somebody wants to load it.
 
+pub(crate) mod calls;
 mod data;
 mod error;
 mod externs;
@@ -23,6 +24,7 @@ pub use externs::{Extern, ExternKind};
 pub use kinds::{AttachType, MapType, ProgramType};
 pub use maps::{Map, MapDef, MapError};
 pub use programs::Program;
+pub(crate) use programs::TEXT;
 pub use relocs::{Reloc, RelocType};
 pub use sec_name::{SEC_DEFS, SecDef, SecFlags, SecMatch};
 pub use symbols::{Linkage, Place, Symbol, SymbolKind};
@@ -75,7 +77,7 @@ impl<'d> Object<'d> {
         let symbols = Symbols::find(&elf)?;
         let Code { sections: code, indices: code_indices, programs } = Code::collect(&elf, &symbols)?;
         let (btf, ext) = btf_of(&elf)?;
-        Ok(Self {
+        let mut object = Self {
             bytes,
             code,
             code_indices,
@@ -90,7 +92,13 @@ impl<'d> Object<'d> {
             elf,
             btf,
             ext,
-        })
+        };
+        for at in calls::subprograms(&object) {
+            if let Some(function) = object.programs.get_mut(at) {
+                function.is_subprogram = true;
+            }
+        }
+        Ok(object)
     }
 
     /// The byte order, of the file and of its instructions.

@@ -8,7 +8,7 @@ use super::{
 use crate::elf::{Elf, Section, text};
 use core_relo::{CodeSection, Function, InsnIndex};
 
-/// The section of subprograms.
+/// The section of which all functions are subprograms.
 pub(crate) const TEXT: &[u8] = b".text";
 
 /// Bytes of an instruction slot.
@@ -32,7 +32,8 @@ pub struct Program<'d> {
     pub linkage: Linkage,
     /// Whether its symbol is hidden: libbpf then lets the verifier treat it as static.
     pub hidden: bool,
-    /// Whether it lies in `.text`, so that it is no program of its own.
+    /// Whether it is no program of its own but part of those that call it: it lies in `.text`; or it is static, or its section's
+    /// name says no program type, and another function refers to it.
     pub is_subprogram: bool,
 }
 
@@ -63,8 +64,8 @@ pub(crate) struct Code<'d> {
 impl<'d> Code<'d> {
     /// What libbpf's `bpf_object__add_programs` finds, in its order: by section, then by place.
     ///
-    /// libbpf refuses an object with a `static` function outside of `.text`. Such objects exist (they call it as a subprogram),
-    /// and their relocations can be decided as any other's: it is for loading to refuse.
+    /// libbpf refuses an object with a `static` function outside of `.text`. Here one that another function refers to is a
+    /// subprogram (`calls`), and one that nobody refers to is for loading to refuse.
     pub(crate) fn collect(elf: &Elf<'d>, symbols: &Symbols<'d>) -> Result<Self, ObjectError> {
         let mut sections = Vec::new();
         let mut indices = Vec::new();

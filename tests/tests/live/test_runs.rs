@@ -6,7 +6,7 @@ use core_relo_loader::{
     attach,
     load::LoadError,
     maps::{Array, ArrayOfMaps, Flags, HashMap, LpmTrie, PerCpuArray, Queue, Stack, TaskStorage},
-    sys::{LpmKey, MapCreate, TestRun, map_create},
+    sys::{self, LpmKey, MapCreate, TestRun, map_create},
 };
 use std::{
     os::{fd::AsFd as _, unix::process::parent_id},
@@ -51,6 +51,31 @@ fn functions_are_linked() {
     let Some(_live) = live("test_runs::functions_are_linked", &[]) else { return };
     let loaded = load("subprograms");
     assert_eq!((run(&loaded, "plain"), hits(&loaded)), (41, 1));
+}
+
+#[test]
+fn functions_of_any_section_are_linked() {
+    let needs = [Need::Enumerator("BPF_FUNC_for_each_map_elem")];
+    let Some(_live) = live("test_runs::functions_of_any_section_are_linked", &needs) else { return };
+    let loaded = load("own_sections");
+    let names: Vec<_> = loaded.programs().iter().map(|p| p.name()).collect();
+    assert_eq!(names, ["middle", "outer", "add"]);
+    // `inner` is in a section that begins with `?`: part of the others, with its CO-RE relocation made.
+    let inner = 4 * 10 + 1 + 16;
+    assert_eq!((run(&loaded, "middle"), hits(&loaded)), (inner + 100, 2));
+    assert_eq!((run(&loaded, "outer"), hits(&loaded)), (inner + 1100, 5));
+    let numbers = Array::<u64>::new(loaded.handle_of_map("numbers").unwrap()).unwrap();
+    for at in 0..4u32 {
+        numbers.set(at, &(u64::from(at) + 1)).unwrap();
+    }
+    run(&loaded, "add");
+    assert_eq!((hits(&loaded), loaded.global::<u64>("sum").unwrap()), (6, 20));
+    // The kernel has a record of each function, from whatever section.
+    let outer = loaded.program("outer").unwrap();
+    let records = sys::prog_lines(outer).unwrap();
+    assert_eq!((outer.plan.pieces.len(), records.functions.len()), (7, 7));
+    let all = load_with("own_sections", |loader| loader.program("inner").autoload = Some(true));
+    assert_eq!((run(&all, "inner"), hits(&all)), (inner, 1));
 }
 
 #[test]
