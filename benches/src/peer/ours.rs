@@ -3,7 +3,11 @@
 use super::Prepared;
 use crate::corpus::files_below;
 use core_relo::{Plan, Relocs, Target, btf::Btf};
-use core_relo_loader::{object::Object, target::TargetFile};
+use core_relo_loader::{
+    Loader,
+    object::Object,
+    target::{KernelTypes, TargetFile},
+};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -60,6 +64,17 @@ impl Prepared for Ours {
         })
     }
 
+    fn load(&self) -> Result<(), String> {
+        // Parsed with the first object of a run that wants it, let go with the run.
+        let _shared = KernelTypes::running();
+        for path in &self.objects {
+            let bytes = read(path)?;
+            let object = Object::parse(&bytes).map_err(|e| e.to_string())?;
+            drop(Loader::new(&object).name(name(path)).load().map_err(|e| e.to_string())?);
+        }
+        Ok(())
+    }
+
     fn kernels(&self) -> Result<(), String> {
         let list = fs::read_to_string(&self.target).map_err(|e| e.to_string())?;
         with_relocs(&self.objects, |relocs| {
@@ -85,6 +100,12 @@ fn with_relocs(
     let relocs = objects.iter().map(Object::relocs).collect::<Result<Vec<_>, _>>();
     let relocs = relocs.map_err(|e| e.to_string())?;
     then(&relocs.iter().collect::<Vec<_>>())
+}
+
+/// An object's name, as libbpf makes it of a file's.
+fn name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.split('.').next().unwrap_or_default().to_owned()
 }
 
 /// Up to the finished instructions of every section.
