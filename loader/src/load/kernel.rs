@@ -192,10 +192,13 @@ mod tests {
             let id = sys::map_info(&inner).unwrap().id;
             let shape = MapShape::of(&outer).unwrap();
             let read = |key: u32| {
-                let mut value = [0; 4];
-                sys::map_lookup(shape, key.as_bytes(), &mut value, 0).map(|()| u32::from_ne_bytes(value))
+                let mut value = 0u32;
+                sys::map_lookup(shape, key.as_bytes(), value.as_bytes_mut(), 0).map(|()| value)
             };
-            assert_eq!([read(0), read(1), read(2), read(3)].map(Result::ok), [None, Some(id), None, Some(id)]);
+            assert_eq!(
+                [read(0), read(1), read(2), read(3)].map(Result::ok),
+                [None, Some(id), None, Some(id)]
+            );
             assert_eq!(fill(&[]), Ok(()));
             if of == MapType::ArrayOfMaps {
                 assert_eq!(fill(&[0, 9, 2]), Err((9, Errno(libc::E2BIG))));
