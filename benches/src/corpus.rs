@@ -10,7 +10,7 @@ use std::{
 };
 
 /// Objects of the jobs with many.
-const OBJECTS: usize = 57;
+pub const OBJECTS: usize = 57;
 
 /// Records of the jobs with one object, if there are such objects.
 const FEW: usize = 3;

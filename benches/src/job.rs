@@ -14,17 +14,19 @@ pub enum Job {
     Many,
     Fresh,
     Shared,
+    /// Into the running kernel, one after the other.
+    Load,
     /// Of the growth tables: each of many kernels in turn, all objects on it.
     Kernels,
 }
 
 impl Job {
-    /// Those of the table.
+    /// Those of the table that only need files.
     pub const TABLE: [Self; 5] = [Self::Parse, Self::Few, Self::Many, Self::Fresh, Self::Shared];
 
     /// The job of this [`key`](Self::key).
     pub fn named(key: &str) -> Option<Self> {
-        Self::TABLE.into_iter().chain([Self::Kernels]).find(|job| job.key() == key)
+        Self::TABLE.into_iter().chain([Self::Load, Self::Kernels]).find(|job| job.key() == key)
     }
 
     /// As it is called in arguments.
@@ -35,6 +37,7 @@ impl Job {
             Self::Many => "many",
             Self::Fresh => "fresh",
             Self::Shared => "shared",
+            Self::Load => "load",
             Self::Kernels => "kernels",
         }
     }
@@ -48,6 +51,7 @@ impl Job {
             Self::Many => format!("one object, {many} records, whole job"),
             Self::Fresh => format!("{all} objects, a fresh target each"),
             Self::Shared => format!("{all} objects, one shared target"),
+            Self::Load => format!("load {} objects", all),
             Self::Kernels => format!("{all} objects, each kernel in turn"),
         }
     }
@@ -58,7 +62,7 @@ impl Job {
             Self::Parse => Vec::new(),
             Self::Few => vec![corpus.few.path.clone()],
             Self::Many => vec![corpus.many.path.clone()],
-            Self::Fresh | Self::Shared | Self::Kernels => {
+            Self::Fresh | Self::Shared | Self::Load | Self::Kernels => {
                 corpus.objects.iter().map(|o| o.path.clone()).collect()
             }
         }
@@ -83,6 +87,7 @@ impl Ready {
             Job::Parse => self.prepared.parse_target(),
             Job::Few | Job::Many | Job::Fresh => self.prepared.relocate(false),
             Job::Shared => self.prepared.relocate(true),
+            Job::Load => self.prepared.load(),
             Job::Kernels => self.prepared.kernels(),
         }
     }

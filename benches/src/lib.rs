@@ -7,6 +7,7 @@ pub mod child;
 pub mod corpus;
 pub mod growth;
 pub mod job;
+pub mod load;
 pub mod measure;
 pub mod peer;
 pub mod table;

@@ -14,6 +14,9 @@ pub struct Times {
     pub wall: f64,
     /// Median of the processor's time, all threads together.
     pub cpu: f64,
+    /// Mean of the processor's time outside of the kernel, as getrusage(2) has it. Most kernels tell the two apart at each tick
+    /// of their clock (every 4 ms, say), so that only a sum of many runs means something.
+    pub user: f64,
     /// The shortest run, by the wall clock.
     pub shortest: f64,
     pub rounds: usize,
@@ -21,9 +24,18 @@ pub struct Times {
 
 /// Runs each `ready` so often; the result is in their order.
 pub fn in_turns(ready: &[(Peer, Ready)], rounds: Option<usize>) -> Result<Vec<Times>, String> {
+    in_turns_within(BUDGET, ready, rounds)
+}
+
+/// The same, in another time than [`BUDGET`].
+pub fn in_turns_within(
+    budget: Duration,
+    ready: &[(Peer, Ready)],
+    rounds: Option<usize>,
+) -> Result<Vec<Times>, String> {
     let first = ready.iter().map(|(_, job)| once(job)).collect::<Result<Vec<_>, _>>()?;
-    let one_round: Duration = first.iter().map(|(wall, _)| *wall).sum();
-    let affordable = BUDGET.as_nanos() / one_round.as_nanos().max(1);
+    let one_round: Duration = first.iter().map(|spent| spent.wall).sum();
+    let affordable = budget.as_nanos() / one_round.as_nanos().max(1);
     let rounds = rounds.unwrap_or_else(|| (affordable as usize).clamp(ROUNDS[0], ROUNDS[1]));
     let mut samples = vec![Vec::new(); ready.len()];
     for round in 0..rounds {
@@ -52,19 +64,20 @@ pub fn shortest(ready: &Ready) -> Result<f64, String> {
     while begin.elapsed() < Duration::from_millis(500)
         || (runs < 3 && begin.elapsed() < Duration::from_secs(4))
     {
-        let (_, cpu) = once(ready)?;
-        shortest = shortest.min(cpu.as_secs_f64() * 1e3);
+        shortest = shortest.min(ms(once(ready)?.cpu));
         runs += 1;
     }
     Ok(shortest)
 }
 
 impl Times {
-    fn of(samples: &[(Duration, Duration)]) -> Self {
-        let wall: Vec<f64> = samples.iter().map(|(wall, _)| wall.as_secs_f64() * 1e3).collect();
-        let cpu: Vec<f64> = samples.iter().map(|(_, cpu)| cpu.as_secs_f64() * 1e3).collect();
+    fn of(samples: &[Spent]) -> Self {
+        let all = |of: fn(&Spent) -> Duration| samples.iter().map(|spent| ms(of(spent))).collect::<Vec<_>>();
+        let (wall, cpu, user) = (all(|s| s.wall), all(|s| s.cpu), all(|s| s.user));
         let shortest = wall.iter().copied().fold(f64::INFINITY, f64::min);
-        Self { wall: median(wall), cpu: median(cpu), shortest, rounds: samples.len() }
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let (user, rounds) = (mean(&user), samples.len());
+        Self { wall: median(wall), cpu: median(cpu), user, shortest, rounds }
     }
 
     /// Whether others had the processor while it was measured.
@@ -73,10 +86,26 @@ impl Times {
     }
 }
 
-fn once(job: &Ready) -> Result<(Duration, Duration), String> {
-    let (wall, cpu) = (Instant::now(), cpu_time());
+/// What one run took.
+#[derive(Clone, Copy, Debug)]
+struct Spent {
+    wall: Duration,
+    cpu: Duration,
+    user: Duration,
+}
+
+fn once(job: &Ready) -> Result<Spent, String> {
+    let (wall, cpu, user) = (Instant::now(), cpu_time(), user_time());
     job.run()?;
-    Ok((wall.elapsed(), cpu_time().saturating_sub(cpu)))
+    Ok(Spent {
+        wall: wall.elapsed(),
+        cpu: cpu_time().saturating_sub(cpu),
+        user: user_time().saturating_sub(user),
+    })
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -94,6 +123,15 @@ pub fn cpu_time() -> Duration {
     // SAFETY: it is written where `time` lies.
     unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// What of it was not spent in the kernel.
+fn user_time() -> Duration {
+    // SAFETY: a record of numbers, for which zeroes are good.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: it is written where `usage` lies.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) };
+    Duration::new(usage.ru_utime.tv_sec as u64, usage.ru_utime.tv_usec as u32 * 1000)
 }
 
 #[cfg(test)]

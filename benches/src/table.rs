@@ -5,6 +5,7 @@ use crate::{
     child,
     corpus::Corpus,
     job::Job,
+    load,
     measure::{self, Times},
     peer::Peer,
 };
@@ -15,7 +16,7 @@ use std::{
 };
 
 /// A figure of each peer, in the order of [`Peer::ALL`].
-type Figures = [Option<f64>; 3];
+pub(crate) type Figures = [Option<f64>; 3];
 
 /// Measures everything and prints it.
 pub fn run(args: &Table) -> Result<(), String> {
@@ -58,6 +59,7 @@ pub fn run(args: &Table) -> Result<(), String> {
     if args.instructions {
         instructions(args, &corpus, &peers, &mut rows)?;
     }
+    rows.extend(load::run(args, &corpus, &peers)?);
     write(args, &skipped, rows)
 }
 
@@ -115,7 +117,7 @@ fn peaks(args: &Table, corpus: &Corpus, peers: &[Peer]) -> Result<Vec<(String, F
 }
 
 /// Where profiles and the like are put.
-fn folder(args: &Table) -> Result<PathBuf, String> {
+pub(crate) fn folder(args: &Table) -> Result<PathBuf, String> {
     let folder = args.out.join("bench");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     Ok(folder)
@@ -180,15 +182,18 @@ const NOTES: &str = "\
 * libbpf does it by the functions behind bpf_object__prepare, which needs root and makes maps. Its records were read before,
   and it is spared finding their programs. It has no shared target: here its parsed BTF is used for all objects.
 * aya-obj makes a value of each type while it parses; the fixing of the object's BTF in aya's loader is left out.
+* loading: read, opened, loaded, closed, one object after the other on the running kernel; nothing is attached. The kernel's own
+  types are parsed once a run by ours, once an object by libbpf. What the kernel can do both ask once a process.
+  Time outside of the kernel is what getrusage says, all rounds together: most kernels only look at each tick of their clock.
 * instructions: one run in a process of its own, less a run that does all but the job; the kernel's are not counted.
 * a mapped file in sysfs is not counted as memory by the kernel: for that the rows with the BTF in a file.";
 
-fn run_of(job: Job, peer: Peer, times: usize, corpus: &Corpus) -> Run {
+pub(crate) fn run_of(job: Job, peer: Peer, times: usize, corpus: &Corpus) -> Run {
     Run { job, peer, times, btf: corpus.target.clone(), objects: job.objects(corpus) }
 }
 
 /// Figures of those measured, at the places of all.
-fn spread(peers: &[Peer], figures: impl Iterator<Item = f64>) -> Figures {
+pub(crate) fn spread(peers: &[Peer], figures: impl Iterator<Item = f64>) -> Figures {
     let mut found = [None; 3];
     for (peer, figure) in peers.iter().zip(figures) {
         if let Some(place) = Peer::ALL.iter().position(|p| p == peer).and_then(|at| found.get_mut(at)) {
@@ -199,7 +204,7 @@ fn spread(peers: &[Peer], figures: impl Iterator<Item = f64>) -> Figures {
 }
 
 /// Adds `ours_UNIT` and so on, and how many times ours the others' are.
-fn add(row: &mut Map<String, Value>, unit: &str, figures: Figures, suffix: &str) {
+pub(crate) fn add(row: &mut Map<String, Value>, unit: &str, figures: Figures, suffix: &str) {
     let ours = figures[0];
     for (peer, figure) in Peer::ALL.into_iter().zip(figures) {
         row.insert(format!("{}_{unit}", peer.name()), json!(figure));
@@ -214,11 +219,11 @@ fn figures(row: &Map<String, Value>, unit: &str) -> Figures {
     Peer::ALL.map(|peer| row.get(&format!("{}_{unit}", peer.name()))?.as_f64())
 }
 
-fn heading(what: &str) -> String {
+pub(crate) fn heading(what: &str) -> String {
     format!("{what:<44} {:>9} {:>9} {:>9} {:>9} {:>9}", "ours", "libbpf", "aya", "libbpf ÷", "aya ÷")
 }
 
-fn line(what: &str, [ours, libbpf, aya]: Figures, decimals: usize) -> String {
+pub(crate) fn line(what: &str, [ours, libbpf, aya]: Figures, decimals: usize) -> String {
     let number = |figure: Option<f64>| figure.map_or("-".to_owned(), |n| format!("{n:.decimals$}"));
     let ratio = |figure: Option<f64>| number(figure.zip(ours).map(|(figure, ours)| figure / ours));
     let (ours_text, ratios) = (number(ours), [ratio(libbpf), ratio(aya)]);

@@ -48,6 +48,12 @@ pub const IDENTICAL_LEVELS: u32 = 16;
 /// Ours: offsets into the middle of strings make of one long string as many as it has bytes. Compilers write none.
 pub const STRING_COPIES: usize = 4;
 
+/// Names that a [`Sieve`](crate::btf::Sieve) looks for before it lets everything pass: as many searches of the strings.
+pub const SIEVE_NAMES: usize = 8;
+
+/// Places of a name in a kernel's strings that a [`Sieve`](crate::btf::Sieve) looks for in types before it lets everything pass.
+pub const SIEVE_PLACES: usize = 16;
+
 /// Depth of base BTFs under a split BTF.
 pub const SPLIT_LEVELS: u32 = 8;
 

@@ -8,6 +8,7 @@ use alloc::{string::String, sync::Arc, vec::Vec};
 pub struct Target<'t> {
     main: Source<'t>,
     modules: Vec<Source<'t>>,
+    passed_over: usize,
 }
 
 /// One BTF of a target, and what to call it.
@@ -25,13 +26,25 @@ pub struct Source<'t> {
 impl<'t> Target<'t> {
     /// A target of one BTF; `name` is what explanations call it, as a rule `vmlinux`.
     pub fn new(name: impl Into<String>, main: Arc<Btf<'t>>) -> Self {
-        Self { main: Source { name: name.into(), btf: main, index: None }, modules: Vec::new() }
+        Self {
+            main: Source { name: name.into(), btf: main, index: None },
+            modules: Vec::new(),
+            passed_over: 0,
+        }
     }
 
     /// Adds modules, in the order in which they are searched.
     #[must_use]
     pub fn with_modules(mut self, modules: impl IntoIterator<Item = (String, Arc<Btf<'t>>)>) -> Self {
         self.modules.extend(modules.into_iter().map(|(name, btf)| Source { name, btf, index: None }));
+        self
+    }
+
+    /// With so many modules more that are known to lack what the object looks for (as a [`Sieve`](crate::btf::Sieve) tells):
+    /// explanations count them.
+    #[must_use]
+    pub const fn with_modules_passed_over(mut self, count: usize) -> Self {
+        self.passed_over = self.passed_over.saturating_add(count);
         self
     }
 
@@ -50,6 +63,11 @@ impl<'t> Target<'t> {
     /// The modules.
     pub fn modules(&self) -> &[Source<'t>] {
         &self.modules
+    }
+
+    /// How many modules there are, those passed over included.
+    pub(crate) fn module_count(&self) -> usize {
+        self.modules.len().saturating_add(self.passed_over)
     }
 
     /// The main BTF is source 0, the modules follow.

@@ -12,7 +12,8 @@ const RUST: (u32, u32) = (1, 98);
 
 pub const HELP: &str = "usage: cargo xtask bench [OPTIONS]
 
-  Time of each job: ours, libbpf's, aya-obj's; peak memory of a process that does one. Writes target/bench.json.
+  Time of each job: ours, libbpf's, aya-obj's; peak memory of a process that does one; as root, loading the objects into the
+  running kernel. Writes target/bench.json.
 
   --instructions   count each job's instructions too, by callgrind; profiles are left in target/bench
   --growth         instead: time and memory against the size of the target's BTF, records, modules, objects, kernels;

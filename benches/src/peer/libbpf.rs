@@ -6,6 +6,8 @@
 //! libbpf has found while it opened the object and does not show, were read before. libbpf is spared finding each record's
 //! program. Objects on one target is what libbpf does not offer at all (it parses the target for each): here its parsed BTF
 //! is simply used again.
+//!
+//! Loading is `bpf_object__open_file`, `bpf_object__load`, `bpf_object__close`.
 
 use super::Prepared;
 use core_relo::ext::BtfExt;
@@ -152,6 +154,10 @@ impl Prepared for Libbpf {
         let target = self.target()?;
         self.objects.iter().try_for_each(|object| object.relocate(|| Ok(&target)))
     }
+
+    fn load(&self) -> Result<(), String> {
+        self.objects.iter().try_for_each(Prebuilt::load)
+    }
 }
 
 impl Prebuilt {
@@ -180,16 +186,26 @@ impl Prebuilt {
         Ok(Self { path: c_path(path)?, records })
     }
 
+    fn open(&self) -> Result<Opened, String> {
+        // SAFETY: the path is a string that ends; no options are NULL.
+        let raw = unsafe { sys::bpf_object__open_file(self.path.as_ptr(), ptr::null()) };
+        if raw.is_null() { Err(last_error("open")) } else { Ok(Opened(raw)) }
+    }
+
+    fn load(&self) -> Result<(), String> {
+        let object = self.open()?;
+        // SAFETY: the object is open.
+        match unsafe { sys::bpf_object__load(object.0) } {
+            0 => Ok(()),
+            error => Err(format!("load: errno {}", -error)),
+        }
+    }
+
     fn relocate<B: std::borrow::Borrow<Btf>>(
         &self,
         target: impl FnOnce() -> Result<B, String>,
     ) -> Result<(), String> {
-        // SAFETY: the path is a string that ends; no options are NULL.
-        let raw = unsafe { sys::bpf_object__open_file(self.path.as_ptr(), ptr::null()) };
-        if raw.is_null() {
-            return Err(last_error("open"));
-        }
-        let object = Opened(raw);
+        let object = self.open()?;
         let target = target()?;
         // SAFETY: the object is open, and its BTF with it.
         let local = unsafe { sys::bpf_object__btf(object.0) };

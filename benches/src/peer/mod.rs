@@ -60,6 +60,11 @@ pub trait Prepared {
     /// ready for many.
     fn relocate(&self, shared: bool) -> Result<(), String>;
 
+    /// Loads each object into the running kernel and lets go of it, one after the other.
+    fn load(&self) -> Result<(), String> {
+        Err("this peer has no way to do that".to_owned())
+    }
+
     /// Decides all objects' records on each kernel of those that the target, a text file, names line by line.
     fn kernels(&self) -> Result<(), String> {
         Err("this peer has no way to do that".to_owned())

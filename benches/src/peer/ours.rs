@@ -2,8 +2,12 @@
 
 use super::Prepared;
 use crate::corpus::files_below;
-use core_relo::{Plan, Relocs, Target, btf::Btf};
-use core_relo_loader::{object::Object, target::TargetFile};
+use core_relo::{Plan, Relocs, Target, btf::Sieve};
+use core_relo_loader::{
+    Loader,
+    object::Object,
+    target::{KernelTypes, TargetFile},
+};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -21,21 +25,32 @@ impl Ours {
     }
 }
 
-/// The target as it is for one object, nothing made for many; of a folder, its `vmlinux` and all else as modules.
+/// The target as it is for one object, nothing made for many; of a folder, its `vmlinux`.
 pub fn target(path: &Path) -> Result<Target<'static>, String> {
-    if !path.is_dir() {
-        return Ok(Target::new("vmlinux", Arc::new(btf(path, None)?)));
-    }
-    let main = Arc::new(btf(&path.join("vmlinux"), None)?);
-    let mut modules = Vec::new();
-    for path in files_below(path).into_iter().filter(|path| !path.ends_with("vmlinux")) {
-        modules.push((path.to_string_lossy().into_owned(), Arc::new(btf(&path, Some(&main))?)));
-    }
-    Ok(Target::new("vmlinux", main).with_modules(modules))
+    let main = if path.is_dir() { &path.join("vmlinux") } else { path };
+    let btf = TargetFile::open(main).and_then(|file| file.parse(None)).map_err(|e| e.to_string())?;
+    Ok(Target::new("vmlinux", Arc::new(btf)))
 }
 
-fn btf(path: &Path, base: Option<&Arc<Btf<'static>>>) -> Result<Btf<'static>, String> {
-    TargetFile::open(path).and_then(|file| file.parse(base)).map_err(|e| e.to_string())
+/// A folder's kernel with those of its modules, all other files, that may have what the kernel lacks: as
+/// `Kernel::complete_for` of the command.
+fn complete(
+    target: Target<'static>,
+    folder: &Path,
+    sieve: &mut Sieve<'_, '_>,
+) -> Result<Target<'static>, String> {
+    let (mut modules, mut passed_over) = (Vec::new(), 0);
+    let main = Arc::clone(&target.main().btf);
+    for path in files_below(folder).into_iter().filter(|path| !path.ends_with("vmlinux")) {
+        let file = TargetFile::open(&path).map_err(|e| e.to_string())?;
+        if file.may_have(sieve) {
+            let btf = file.parse(Some(&main)).map_err(|e| e.to_string())?;
+            modules.push((path.to_string_lossy().into_owned(), Arc::new(btf)));
+        } else {
+            passed_over += 1;
+        }
+    }
+    Ok(target.with_modules(modules).with_modules_passed_over(passed_over))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
@@ -49,7 +64,7 @@ impl Prepared for Ours {
 
     fn relocate(&self, shared: bool) -> Result<(), String> {
         if !shared {
-            return self.objects.iter().try_for_each(|path| relocate(path, &target(&self.target)?));
+            return self.objects.iter().try_for_each(|path| relocate(path, &self.target));
         }
         let target = target(&self.target)?;
         with_relocs(&self.objects, |relocs| {
@@ -58,6 +73,17 @@ impl Prepared for Ours {
             }
             Ok(())
         })
+    }
+
+    fn load(&self) -> Result<(), String> {
+        // Parsed with the first object of a run that wants it, let go with the run.
+        let _shared = KernelTypes::running();
+        for path in &self.objects {
+            let bytes = read(path)?;
+            let object = Object::parse(&bytes).map_err(|e| e.to_string())?;
+            drop(Loader::new(&object).name(name(path)).load().map_err(|e| e.to_string())?);
+        }
+        Ok(())
     }
 
     fn kernels(&self) -> Result<(), String> {
@@ -87,12 +113,26 @@ fn with_relocs(
     then(&relocs.iter().collect::<Vec<_>>())
 }
 
+/// An object's name, as libbpf makes it of a file's.
+fn name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.split('.').next().unwrap_or_default().to_owned()
+}
+
 /// Up to the finished instructions of every section.
-fn relocate(path: &Path, target: &Target<'_>) -> Result<(), String> {
+fn relocate(path: &Path, kernel: &Path) -> Result<(), String> {
+    let kernel_alone = target(kernel)?;
     let bytes = read(path)?;
     let object = Object::parse(&bytes).map_err(|e| e.to_string())?;
     let relocs = object.relocs().map_err(|e| e.to_string())?;
-    let patched = Plan::new(&relocs, target).patched().map_err(|e| e.to_string())?;
-    std::hint::black_box(patched);
+    let plan = Plan::new(&relocs, &kernel_alone);
+    let patched = if kernel.is_dir() && plan.wants_modules() {
+        let mut sieve = Sieve::new(&kernel_alone.main().btf, plan.wanted_of_modules());
+        let target = complete(kernel_alone.clone(), kernel, &mut sieve)?;
+        Plan::new(&relocs, &target).patched()
+    } else {
+        plan.patched()
+    };
+    std::hint::black_box(patched.map_err(|e| e.to_string())?);
     Ok(())
 }

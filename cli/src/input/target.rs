@@ -11,7 +11,10 @@ use crate::{
     args::Targets,
     error::{BadInput, shown},
 };
-use core_relo::{Endian, Plan, Relocs, Target, btf::Btf};
+use core_relo::{
+    Endian, Plan, Relocs, Target,
+    btf::{Btf, Sieve},
+};
 use core_relo_loader::target::{self, TargetError, TargetFile};
 use std::{
     ops::ControlFlow,
@@ -188,24 +191,34 @@ impl Kernel {
 
     /// Fetches the running kernel's modules if one of `relocs` has a type that the kernel itself has not.
     pub(crate) fn complete_for(&mut self, relocs: &[&Relocs<'_>]) {
-        if !self.more_modules || !Plan::many(relocs, &self.target).iter().any(Plan::wants_modules) {
+        if !self.more_modules {
+            return;
+        }
+        let plans = Plan::many(relocs, &self.target);
+        if !plans.iter().any(Plan::wants_modules) {
             return;
         }
         self.more_modules = false;
         let base = Arc::clone(&self.target.main().btf);
+        let mut sieve = Sieve::new(&base, plans.iter().flat_map(Plan::wanted_of_modules));
         let files = target::modules().unwrap_or_else(|e| {
             log::warn!("modules of the running kernel are left out: {e}");
             Vec::new()
         });
-        let mut opened = Vec::new();
-        for file in files {
-            match file.open().and_then(|f| f.parse(Some(&base))) {
-                Ok(btf) => opened.push((file.name, Arc::new(btf))),
+        let (mut opened, mut passed_over) = (Vec::new(), 0usize);
+        for module in files {
+            let parsed = module.open().and_then(|file| match file.may_have(&mut sieve) {
+                true => file.parse(Some(&base)).map(Some),
+                false => Ok(None),
+            });
+            match parsed {
+                Ok(Some(btf)) => opened.push((module.name, Arc::new(btf))),
+                Ok(None) => passed_over += 1,
                 Err(e) => log::warn!("a module is left out: {e}"),
             }
         }
-        log::info!("{} modules of the running kernel are looked at", opened.len());
-        self.target = self.target.clone().with_modules(opened);
+        log::info!("{} modules of the running kernel are looked at, {passed_over} passed over", opened.len());
+        self.target = self.target.clone().with_modules(opened).with_modules_passed_over(passed_over);
     }
 
     /// An error if an object's byte order is another.

@@ -23,6 +23,7 @@ mod quick;
 mod raw;
 mod reference;
 mod rewrite;
+mod sieve;
 mod strings;
 mod table;
 #[cfg(test)]
@@ -41,6 +42,7 @@ pub use import::{Import, ImportError};
 pub use index::NameIndex;
 pub use kind::Kind;
 pub use raw::RawType;
+pub use sieve::Sieve;
 pub use ty::{Members, Params, SecInfos, Type, Variants};
 pub use value::{EnumValue, Group, Place, Scalar, Value, ValueText, Visit};
 pub use view::{ArrayInfo, IntInfo, Member, Param, SecInfo, Variant};

@@ -38,7 +38,7 @@ fn missing(planned: &Planned<'_>, tried: &[Tried<'_>], near: &[Near]) -> Vec<Str
     }
     if tried.is_empty() {
         let mut help = Vec::from([format!("guard it with bpf_core_type_exists({root})")]);
-        if planned.target().modules().is_empty() {
+        if planned.target().module_count() == 0 {
             help.push("if a module defines the type, give the module's BTF as well".into());
         }
         return help;

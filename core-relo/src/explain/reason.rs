@@ -58,7 +58,7 @@ fn missing(planned: &Planned<'_>, tried: &[Tried<'_>]) -> String {
     let typedef = if kind == Kind::Typedef { "typedef " } else { "" };
     match tried {
         [] => {
-            let modules = planned.target().modules().len();
+            let modules = planned.target().module_count();
             let more = if modules > 0 { format!(" and its {modules} modules") } else { String::new() };
             format!("{target}{more} has no type `{typedef}{root}`")
         }

@@ -37,6 +37,10 @@ struct Narrowed {
 }
 
 impl List {
+    fn is_without_main(&self) -> bool {
+        self.all.iter().all(|c| c.source != 0)
+    }
+
     fn left(&self) -> impl Iterator<Item = usize> {
         let every = if self.narrowed.is_some() { 0..0 } else { 0..self.all.len() };
         every.chain(self.narrowed.iter().flat_map(|narrowed| narrowed.left.iter().copied()))
@@ -139,6 +143,12 @@ impl CandidateLists {
     }
 
     pub(crate) fn any_without_main(&self) -> bool {
-        self.lists.iter().any(|list| list.all.iter().all(|c| c.source != 0))
+        self.lists.iter().any(List::is_without_main)
+    }
+
+    /// The root types that have no candidate in the main BTF, in no order.
+    pub(crate) fn without_main(&self) -> impl Iterator<Item = TypeId> {
+        let is_without = |id: &ListId| self.lists.get(id.0).is_some_and(List::is_without_main);
+        self.by_root.iter().filter(move |(_, id)| is_without(id)).map(|(root, _)| *root)
     }
 }

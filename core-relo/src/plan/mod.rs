@@ -17,6 +17,7 @@ pub use planned::{Planned, Tried, Verdict};
 use crate::{
     insn::Slot,
     limits,
+    name::Name,
     relocs::{Record, Relocs},
     resolve::Candidate,
     target::Target,
@@ -255,6 +256,12 @@ impl<'p> Plan<'p> {
     /// would be looked at.
     pub fn wants_modules(&self) -> bool {
         self.lists.any_without_main()
+    }
+
+    /// The essential names of these root types: a [`Sieve`](crate::btf::Sieve) of them tells which modules to look at.
+    pub fn wanted_of_modules(&self) -> impl Iterator<Item = Name<'p>> {
+        let roots = self.lists.without_main();
+        roots.filter_map(|root| self.relocs.btf().ty(root)).map(|root| root.name().essential())
     }
 
     /// The code with every decision carried out, or every error.

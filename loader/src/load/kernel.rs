@@ -2,7 +2,7 @@
 
 use crate::{
     maps::{Arena, MapError},
-    sys::{self, BtfLoad, Errno, MapCreate, MapFd, MapInfo, MapShape, ProgLoad},
+    sys::{self, BtfLoad, Errno, MapCreate, MapFd, MapInfo, MapShape, Pod as _, ProgLoad},
 };
 use std::{
     fs::File,
@@ -28,6 +28,13 @@ pub trait Kernel {
     fn map_info(&self, map: BorrowedFd<'_>) -> Result<MapInfo, Errno>;
     /// Writes an element.
     fn map_update(&self, map: BorrowedFd<'_>, key: &[u8], value: &[u8]) -> Result<(), Errno>;
+    /// Writes elements of four bytes to four bytes, one after the other; an error comes with the key it is about.
+    fn map_fill(&self, map: BorrowedFd<'_>, elements: &[(u32, u32)]) -> Result<(), (u32, Errno)> {
+        let mut elements = elements.iter();
+        elements.try_for_each(|(key, value)| {
+            self.map_update(map, key.as_bytes(), value.as_bytes()).map_err(|errno| (*key, errno))
+        })
+    }
     /// Keeps user space from writing a map from now on.
     fn map_freeze(&self, map: BorrowedFd<'_>) -> Result<(), Errno>;
     /// Maps an arena into memory and writes `data` at `offset`. Programs that use it can be loaded from then on. None, if this
@@ -87,6 +94,23 @@ impl Kernel for Running {
         sys::map_update(MapShape::of(&map)?, key, value, 0)
     }
 
+    /// In one request, if the kernel has it (5.6; of maps of maps 5.13): after an update of a map of maps it waits until no
+    /// program runs that may have seen the old element, some 10 ms; since 6.8 once a request.
+    fn map_fill(&self, map: BorrowedFd<'_>, elements: &[(u32, u32)]) -> Result<(), (u32, Errno)> {
+        let shape = MapShape::of(&map).map_err(|errno| (0, errno))?;
+        if let [_, _, ..] = elements {
+            let keys: Vec<u8> = elements.iter().flat_map(|(key, _)| key.as_bytes()).copied().collect();
+            let values: Vec<u8> = elements.iter().flat_map(|(_, value)| value.as_bytes()).copied().collect();
+            if sys::map_update_batch(shape, &keys, &values, 0).is_ok() {
+                return Ok(());
+            }
+        }
+        let mut elements = elements.iter();
+        elements.try_for_each(|(key, value)| {
+            sys::map_update(shape, key.as_bytes(), value.as_bytes(), 0).map_err(|errno| (*key, errno))
+        })
+    }
+
     fn map_freeze(&self, map: BorrowedFd<'_>) -> Result<(), Errno> {
         sys::map_freeze(map)
     }
@@ -137,6 +161,49 @@ impl Kernel for Running {
     fn remove_folder(&self, path: &Path) {
         if let Err(e) = std::fs::remove_dir(path) {
             log::debug!("{} stays: {e}", path.display());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{live, object::MapType};
+    use std::os::fd::{AsFd as _, AsRawFd as _};
+
+    #[test]
+    fn a_map_of_maps_is_filled_at_once_and_an_error_names_the_key() {
+        for of in [MapType::ArrayOfMaps, MapType::HashOfMaps] {
+            let Some(inner) = live::map(MapType::Array, 4, 4, 1) else { return };
+            let shape = MapCreate {
+                key_size: 4,
+                value_size: 4,
+                max_entries: 4,
+                inner: Some(inner.as_fd()),
+                ..MapCreate::default()
+            };
+            let Some(outer) = live::map_with(of, &shape) else { return };
+            let value = inner.as_fd().as_raw_fd().cast_unsigned();
+            let fill = |keys: &[u32]| {
+                let elements: Vec<_> = keys.iter().map(|key| (*key, value)).collect();
+                Running.map_fill(outer.as_fd(), &elements)
+            };
+            assert_eq!(fill(&[1, 3]), Ok(()), "{of:?}");
+            let id = sys::map_info(&inner).unwrap().id;
+            let shape = MapShape::of(&outer).unwrap();
+            let read = |key: u32| {
+                let mut value = 0u32;
+                sys::map_lookup(shape, key.as_bytes(), value.as_bytes_mut(), 0).map(|()| value)
+            };
+            assert_eq!(
+                [read(0), read(1), read(2), read(3)].map(Result::ok),
+                [None, Some(id), None, Some(id)]
+            );
+            assert_eq!(fill(&[]), Ok(()));
+            if of == MapType::ArrayOfMaps {
+                assert_eq!(fill(&[0, 9, 2]), Err((9, Errno(libc::E2BIG))));
+                assert_eq!([read(0), read(2)].map(Result::ok), [Some(id), None]);
+            }
         }
     }
 }

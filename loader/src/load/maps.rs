@@ -161,12 +161,16 @@ impl<K: Kernel> Loading<'_, K> {
     pub(super) fn maps_in_maps(&self) -> Result<(), LoadError> {
         for map in self.loaded.maps.iter().filter(|m| !m.is_reused) {
             let Some(fd) = map.fd() else { continue };
+            let fail = |(key, errno)| self.map_error(&map.plan, &format!("putting a map at {key}"), errno);
+            let mut elements = Vec::new();
             for (key, slot) in &map.plan.slots {
                 let SlotPlan::Map(of) = slot else { continue };
-                let fail = |errno| self.map_error(&map.plan, &format!("putting a map at {key}"), errno);
                 let inner = self.loaded.maps.get(*of).and_then(LoadedMap::fd);
-                let value = inner.ok_or_else(|| fail(Errno(libc::ENOENT)))?.as_raw_fd().cast_unsigned();
-                self.kernel.map_update(fd, key.as_bytes(), value.as_bytes()).map_err(fail)?;
+                let inner = inner.ok_or_else(|| fail((*key, Errno(libc::ENOENT))))?;
+                elements.push((*key, inner.as_raw_fd().cast_unsigned()));
+            }
+            if !elements.is_empty() {
+                self.kernel.map_fill(fd, &elements).map_err(fail)?;
             }
         }
         Ok(())

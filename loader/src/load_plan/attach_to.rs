@@ -6,6 +6,7 @@ use crate::{
     features::Feature,
     object::{AttachType, ProgramType},
     sys,
+    target::Found,
 };
 use alloc::sync::Arc;
 use core_relo::btf::{Btf, Kind};
@@ -81,17 +82,10 @@ fn in_kernel(
         }
     }
     if host.features.has(Feature::ModuleBtf) {
-        for m in host.types.modules().map_err(|cause| types(cause.into()))? {
-            if module.is_some_and(|wanted| wanted != m.name) {
-                continue;
-            }
-            if let Some(ty) = m.btf.find_own(full.as_bytes(), kind) {
-                return Ok(AttachPlan {
-                    btf_id: ty.id().0,
-                    module: Some(modules.place(&m.name, m.id)),
-                    program: None,
-                });
-            }
+        let found = host.types.find_in_modules(full.as_bytes(), kind, module);
+        if let Some(Found { ty, module: Some(of), .. }) = found.map_err(|cause| types(cause.into()))? {
+            let module = Some(modules.place(&of.name, of.id));
+            return Ok(AttachPlan { btf_id: ty.id().0, module, program: None });
         }
     }
     let kind = if kind == Kind::Typedef { "typedef" } else { "function" };

@@ -78,10 +78,11 @@ impl Host {
         self
     }
 
-    /// The configuration of the running kernel: `/boot/config-*`, or `/proc/config.gz`.
+    /// The configuration of the running kernel: `/boot/config-*`, or `/proc/config.gz`; read once a process.
     pub(super) fn read_kconfig(&self) -> io::Result<Arc<str>> {
-        if let Some(given) = &self.kconfig {
-            return Ok(Arc::clone(given));
+        static RUNNING: OnceLock<Arc<str>> = OnceLock::new();
+        if let Some(known) = self.kconfig.as_ref().or_else(|| RUNNING.get()) {
+            return Ok(Arc::clone(known));
         }
         let release = release().map_err(io::Error::other)?;
         let plain = fs::read(format!("/boot/config-{release}"));
@@ -92,7 +93,7 @@ impl Host {
                 io::Error::new(e.kind(), tried)
             })?,
         };
-        Ok(String::from_utf8_lossy(&bytes).into())
+        Ok(Arc::clone(RUNNING.get_or_init(|| assignments(&bytes))))
     }
 
     /// The kernel's symbols, a line each: read as they come, for there are hundreds of thousands.
@@ -102,6 +103,17 @@ impl Host {
             None => Ok(Box::new(BufReader::with_capacity(1 << 16, File::open("/proc/kallsyms")?))),
         }
     }
+}
+
+/// The lines of a configuration that set something: a third of its bytes.
+fn assignments(config: &[u8]) -> Arc<str> {
+    let text = String::from_utf8_lossy(config);
+    let mut set = String::new();
+    for line in text.lines().filter(|line| line.starts_with("CONFIG_")) {
+        set.push_str(line);
+        set.push('\n');
+    }
+    set.into()
 }
 
 /// The running kernel's version (libbpf: `get_kernel_version`): Debian and Ubuntu hide it from `uname -r`.
@@ -140,6 +152,12 @@ fn version(text: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_configuration_what_it_sets_is_kept() {
+        let text = b"#\n# Automatically generated\n#\nCONFIG_A=y\n# CONFIG_B is not set\nCONFIG_C=\"\xff\"";
+        assert_eq!(&*assignments(text), "CONFIG_A=y\nCONFIG_C=\"\u{fffd}\"\n");
+    }
 
     #[test]
     fn versions_of_distributions() {

@@ -95,7 +95,7 @@ fn with_plan<T>(
     if !wants || source.modules().map_err(|e| types(e.into()))?.is_empty() {
         return Ok(Some(use_it(&plan)));
     }
-    let target = source.target(true).map_err(types)?;
+    let target = source.target_for(&plan).map_err(types)?;
     Ok(Some(use_it(&Plan::with(&relocs, &target, settings.core_options, is_selected))))
 }
 

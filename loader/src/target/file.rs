@@ -7,7 +7,10 @@ use super::{
 use crate::{limits, sys::Map};
 use alloc::sync::Arc;
 use core::ops::Range;
-use core_relo::{ByteSize, Data, btf::Btf};
+use core_relo::{
+    ByteSize, Data,
+    btf::{Btf, Sieve},
+};
 use std::{
     fs::File,
     io::{self, Read as _},
@@ -55,6 +58,13 @@ impl TargetFile {
     /// The pointer size that an ELF's class says.
     pub const fn pointer_size(&self) -> Option<ByteSize> {
         self.form.pointer_size()
+    }
+
+    /// Whether it may have a type of the names that `sieve`, made for the kernel, is for; only then is it worth parsing.
+    ///
+    /// One with `.BTF.base` always may: its names do not refer to the kernel's.
+    pub fn may_have(&self, sieve: &mut Sieve<'_, '_>) -> bool {
+        self.base.is_some() || sieve.passes(&self.btf)
     }
 
     /// Parses it, upon the kernel's BTF if it is a module's.

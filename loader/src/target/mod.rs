@@ -7,6 +7,7 @@ mod error;
 mod extract;
 mod file;
 mod kernel;
+mod module_types;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -16,4 +17,5 @@ pub use error::{ExtractError, TargetError};
 pub use extract::{Extracted, Form, extract, find_btf_in_image};
 pub use file::{TargetFile, read};
 pub use kernel::{ModuleFile, kernel, modules, release};
-pub use types::{Found, KernelTypes, ModuleTypes, TypesError};
+pub use module_types::ModuleTypes;
+pub use types::{Found, KernelTypes, TypesError};

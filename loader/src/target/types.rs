@@ -1,12 +1,15 @@
 //! The kernel's types for a load: main BTF and modules, each read when it is first needed, shared by whoever holds them.
 
-use super::{TargetError, kernel};
-use crate::sys::{self, Errno};
+use super::{
+    TargetError, kernel,
+    module_types::{self, ModuleTypes},
+};
+use crate::sys::Errno;
 use alloc::sync::{Arc, Weak};
 use core::sync::atomic::{AtomicU32, Ordering};
 use core_relo::{
-    Target,
-    btf::{Btf, Kind, NameIndex, Type},
+    Name, Plan, Target,
+    btf::{Btf, Kind, NameIndex, Sieve, Type},
 };
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -44,18 +47,6 @@ impl Searched {
     }
 }
 
-/// A module's types.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ModuleTypes {
-    /// The module's name.
-    pub name: String,
-    /// The kernel's id of its BTF; 0 if it did not come from the running kernel.
-    pub id: u32,
-    /// Its types, split from the kernel's.
-    pub btf: Arc<Btf<'static>>,
-}
-
 /// Something found in a kernel's types.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -84,7 +75,7 @@ impl KernelTypes {
         main: Arc<Btf<'static>>,
         modules: impl IntoIterator<Item = (String, Arc<Btf<'static>>)>,
     ) -> Self {
-        let modules = modules.into_iter().map(|(name, btf)| ModuleTypes { name, id: 0, btf }).collect();
+        let modules = modules.into_iter().map(|(name, btf)| ModuleTypes::given(name, &main, btf)).collect();
         Self::new(OnceLock::from(Ok(main)), OnceLock::from(Ok(modules)), false)
     }
 
@@ -116,11 +107,12 @@ impl KernelTypes {
         self.main.get_or_init(read).as_ref().map_err(Clone::clone)
     }
 
-    /// Its modules', in the order in which they were loaded (libbpf: `load_module_btfs`).
+    /// Its modules, in the order in which they were loaded (libbpf: `load_module_btfs`); their types are read when somebody looks
+    /// for one.
     pub fn modules(&self) -> Result<&[ModuleTypes], Errno> {
         let read = || {
             let Ok(main) = self.main() else { return Ok(Vec::new()) };
-            read_modules(main)
+            module_types::running(main)
         };
         self.modules.get_or_init(read).as_deref().map_err(|e| *e)
     }
@@ -133,11 +125,25 @@ impl KernelTypes {
         if !in_modules {
             return Ok(None);
         }
-        let found = self
-            .modules()?
-            .iter()
-            .find_map(|m| Some(Found { ty: m.btf.find_own(name, kind)?, module: Some(m) }));
-        Ok(found)
+        Ok(self.find_in_modules(name, kind, None)?)
+    }
+
+    /// The first type of this name and kind in the modules, or in one of them.
+    pub(crate) fn find_in_modules(
+        &self,
+        name: &[u8],
+        kind: Kind,
+        only: Option<&str>,
+    ) -> Result<Option<Found<'_>>, Errno> {
+        let modules = self.modules()?;
+        let (Some(_), Ok(main)) = (modules.first(), self.main()) else { return Ok(None) };
+        let mut sieve = Sieve::new(main, [Name::new(name)]);
+        for module in modules.iter().filter(|m| only.is_none_or(|only| only == m.name)) {
+            if let Some(ty) = module.btf_for(&mut sieve)?.and_then(|btf| btf.find_own(name, kind)) {
+                return Ok(Some(Found { ty, module: Some(module) }));
+            }
+        }
+        Ok(None)
     }
 
     /// The first of the kernel's own types of this name and kind.
@@ -163,8 +169,24 @@ impl KernelTypes {
         if !with_modules {
             return Ok(target);
         }
-        let modules = self.modules()?.iter().map(|m| (m.name.clone(), Arc::clone(&m.btf)));
+        let mut modules = Vec::new();
+        for module in self.modules()? {
+            modules.extend(module.btf()?.map(|btf| (module.name.clone(), Arc::clone(btf))));
+        }
         Ok(target.with_modules(modules))
+    }
+
+    /// For the CO-RE relocations of an object that was planned on the kernel alone: with those modules that may have what it lacks.
+    pub fn target_for(&self, plan: &Plan<'_>) -> Result<Target<'static>, TypesError> {
+        let (mut modules, mut passed_over) = (Vec::new(), 0usize);
+        let mut sieve = Sieve::new(self.main()?, plan.wanted_of_modules());
+        for module in self.modules()? {
+            match module.btf_for(&mut sieve)? {
+                Some(btf) => modules.push((module.name.clone(), Arc::clone(btf))),
+                None => passed_over = passed_over.saturating_add(1),
+            }
+        }
+        Ok(self.target(false)?.with_modules(modules).with_modules_passed_over(passed_over))
     }
 }
 
@@ -178,39 +200,6 @@ pub enum TypesError {
     /// The modules' cannot be had.
     #[error("cannot read the BTF of the kernel's modules: {0}")]
     Modules(#[from] Errno),
-}
-
-fn read_modules(main: &Arc<Btf<'static>>) -> Result<Vec<ModuleTypes>, Errno> {
-    let mut found = Vec::new();
-    let mut id = 0;
-    loop {
-        id = match sys::next_btf_id(id) {
-            Ok(Some(next)) => next,
-            Ok(None) => return Ok(found),
-            // As libbpf: without CAP_SYS_ADMIN there are no modules, and most programs do not need any.
-            Err(errno @ Errno(libc::EPERM)) => {
-                log::info!("types of modules are left out: {errno} (that needs CAP_SYS_ADMIN)");
-                return Ok(found);
-            }
-            Err(errno) => return Err(errno),
-        };
-        let fd = match sys::btf_fd_by_id(id) {
-            // It was unloaded just now.
-            Err(Errno(libc::ENOENT)) => continue,
-            other => other?,
-        };
-        if sys::btf_info(&fd)?.kernel_btf == 0 {
-            continue;
-        }
-        let name = sys::btf_name(&fd)?;
-        if name == "vmlinux" {
-            continue;
-        }
-        match Btf::parse_split(sys::btf_bytes(&fd)?, Arc::clone(main)) {
-            Ok(btf) => found.push(ModuleTypes { name, id, btf: Arc::new(btf) }),
-            Err(e) => log::warn!("module {name}: its BTF is not read: {e}"),
-        }
-    }
 }
 
 #[cfg(test)]

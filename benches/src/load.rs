@@ -1,0 +1,113 @@
+//! Loading many objects in one process, on the running kernel.
+
+use crate::{
+    args::Table,
+    child,
+    corpus::{Corpus, OBJECTS, Subject, files_below},
+    job::Job,
+    measure::{self, Times},
+    peer::Peer,
+    table::{add, folder, heading, line, run_of, spread},
+};
+use core_relo::{Endian, ext::BtfExt};
+use core_relo_loader::{features::Features, object::Object};
+use serde_json::{Map, Value, json};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// Longer than for other jobs: the time outside of the kernel is a small part, and counted coarsely.
+const BUDGET: Duration = Duration::from_secs(30);
+
+/// Measures it and prints it, if this process may load anything.
+pub fn run(args: &Table, corpus: &Corpus, peers: &[Peer]) -> Result<Vec<Map<String, Value>>, String> {
+    println!();
+    if let Err(errno) = Features::running().check() {
+        println!("SKIP load: the kernel lets this process load nothing: {errno}");
+        return Ok(Vec::new());
+    }
+    // Of aya there is only the half that reads objects.
+    let peers: Vec<Peer> = peers.iter().copied().filter(|peer| *peer != Peer::Aya).collect();
+    let (objects, refused) = loadable(&corpus.target, &args.objects, &peers);
+    write_refused(args, &refused)?;
+    if objects.is_empty() {
+        println!("SKIP load: {}: no object that all can load", args.objects.display());
+        return Ok(Vec::new());
+    }
+    for peer in &peers {
+        let left_out = refused.iter().filter(|(by, _)| by == peer).count();
+        println!("load: left out {left_out} that {} cannot load here", peer.name());
+    }
+    let corpus = Corpus { objects, ..corpus.clone() };
+    let paths = Job::Load.objects(&corpus);
+    let prepare = |peer: &Peer| Ok((*peer, Job::Load.prepare(*peer, &corpus.target, &paths)?));
+    let ready = peers.iter().map(prepare).collect::<Result<Vec<_>, String>>()?;
+    let times = measure::in_turns_within(BUDGET, &ready, args.rounds)?;
+    let all = |figure: fn(&Times) -> f64| spread(&peers, times.iter().map(figure));
+    let title = Job::Load.title(&corpus);
+    let mut row = Map::from_iter([("job".to_owned(), json!(title))]);
+    println!("{}", heading("ms, on the running kernel"));
+    for (what, figures, unit, suffix) in [
+        ("wall clock", all(|t| t.wall), "ms", ""),
+        ("shortest", all(|t| t.shortest), "shortest_ms", "_shortest"),
+        ("processor", all(|t| t.cpu), "cpu_ms", "_cpu"),
+        ("outside of the kernel", all(|t| t.user), "user_ms", "_user"),
+    ] {
+        println!("{}", line(&format!("{title}, {what}"), figures, 2));
+        add(&mut row, unit, figures, suffix);
+    }
+    row.insert("rounds".to_owned(), json!(times.first().map(|t| t.rounds)));
+    if args.instructions {
+        let folder = folder(args)?;
+        let count = |peer: &Peer| {
+            child::instructions(Job::Load, *peer, &run_of(Job::Load, *peer, 1, &corpus), &folder)
+        };
+        let found = peers.iter().map(count).collect::<Result<Vec<_>, _>>()?;
+        let all = spread(&peers, found.into_iter().map(|n| n as f64));
+        let what = format!("{title}, M instructions");
+        println!("{}", line(&what, all.map(|f| f.map(|n| n / 1e6)), 2));
+        add(&mut row, "instructions", all, "_instructions");
+    }
+    Ok(vec![row])
+}
+
+/// Objects below a folder that every one of `peers` loads, as many as the other jobs have, and who cannot load which others.
+///
+/// Those for machines of the other byte order and those without a program are not among them; nor are those whose maps
+/// would be pinned, since that stays.
+fn loadable(target: &Path, folder: &Path, peers: &[Peer]) -> (Vec<Subject>, Vec<(Peer, String)>) {
+    let (mut with_records, mut without, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+    for path in files_below(folder).into_iter().filter(|path| path.extension().is_some_and(|e| e == "o")) {
+        let Some(records) = fs::read(&path).ok().and_then(|bytes| records_if_fit(&bytes)) else { continue };
+        let tried = peers.iter().try_for_each(|peer| loads(*peer, target, &path).map_err(|why| (*peer, why)));
+        match tried {
+            Ok(()) if records > 0 => with_records.push(Subject { path, records }),
+            Ok(()) => without.push(Subject { path, records }),
+            Err((peer, why)) => refused.push((peer, format!("{}: {why}", path.display()))),
+        }
+    }
+    with_records.append(&mut without);
+    with_records.truncate(OBJECTS);
+    (with_records, refused)
+}
+
+/// The number of an object's CO-RE records, if it is one to be loaded here.
+fn records_if_fit(bytes: &[u8]) -> Option<usize> {
+    let object = Object::parse(bytes).ok().filter(|object| object.endian() == Endian::native())?;
+    let is_pinned = object.maps().iter().any(|m| m.def.as_ref().is_ok_and(|def| def.pin_by_name));
+    let has_program = object.programs().iter().any(|p| !p.is_subprogram);
+    let records = object.ext().map_or(0, |ext| BtfExt::core_relos(ext).map(|g| g.records().count()).sum());
+    (has_program && !is_pinned).then_some(records)
+}
+
+fn loads(peer: Peer, target: &Path, path: &Path) -> Result<(), String> {
+    peer.prepare(target, &[PathBuf::from(path)])?.load()
+}
+
+fn write_refused(args: &Table, refused: &[(Peer, String)]) -> Result<(), String> {
+    let text: String = refused.iter().map(|(peer, why)| format!("{}: {why}\n", peer.name())).collect();
+    let path = folder(args)?.join("not-loaded.txt");
+    fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))
+}
