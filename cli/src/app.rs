@@ -5,6 +5,7 @@ use crate::{
     cmd,
     error::BadInput,
     json,
+    plain::plain,
     render::style,
 };
 use anstream::{AutoStream, ColorChoice};
@@ -67,7 +68,7 @@ impl App<'_> {
 
     /// Says something on stderr that changes nothing.
     pub(crate) fn note(&mut self, note: &str) -> io::Result<()> {
-        writeln!(self.err, "core-relo: note: {note}")
+        writeln!(self.err, "core-relo: note: {}", plain(note))
     }
 }
 
@@ -148,7 +149,8 @@ pub(crate) fn watched() -> bool {
 pub(crate) fn init_log(verbose: u8) {
     let level = ["warn", "info", "debug", "trace"].get(usize::from(verbose)).copied().unwrap_or("trace");
     let env = env_logger::Env::default().default_filter_or(level);
-    env_logger::Builder::from_env(env).format(|f, r| writeln!(f, "core-relo: {}", r.args())).init();
+    let line = |r: &log::Record<'_>| format!("core-relo: {}", plain(&r.args().to_string()));
+    env_logger::Builder::from_env(env).format(move |f, r| writeln!(f, "{}", line(r))).init();
 }
 
 /// The answer could not be written: a full disk, a closed stdout.

@@ -16,6 +16,7 @@ mod json_btf;
 mod json_value;
 mod kernel;
 mod output;
+mod plain;
 mod render;
 
 use clap::Parser as _;

@@ -90,6 +90,7 @@ mod loader;
 mod made;
 pub mod maps;
 pub mod object;
+mod plain;
 mod privileges;
 pub mod ring;
 pub mod static_link;

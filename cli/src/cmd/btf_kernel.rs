@@ -4,8 +4,10 @@ use crate::{
     app::App,
     args::Format,
     args_kernel::{BtfShow, List, Which},
+    error::BadInput,
     json,
-    kernel::{self, Holders, Kind, Owner, select},
+    kernel::{self, Found, Holders, Kind, Owner, select},
+    plain::plain,
     render::{kernel as render, table::Columns},
 };
 use core_relo_loader::sys::{self, Errno};
@@ -13,8 +15,8 @@ use serde::Serialize;
 use std::{collections::BTreeMap, io, os::fd::OwnedFd};
 
 pub(crate) fn list(app: &mut App<'_>, args: &List) -> io::Result<()> {
-    let found = match kernel::all(Kind::Btf) {
-        Ok(found) => facts(app, &found)?,
+    let found = match facts(app, kernel::all(Kind::Btf))? {
+        Ok(found) => found,
         Err(bad) => return app.fail(&bad),
     };
     if args.format == Format::Json {
@@ -36,8 +38,8 @@ pub(crate) fn list(app: &mut App<'_>, args: &List) -> io::Result<()> {
 }
 
 pub(crate) fn show(app: &mut App<'_>, args: &BtfShow) -> io::Result<()> {
-    let found = match select::selected(Kind::Btf, &Which::from(&args.which)) {
-        Ok(found) => facts(app, &found)?,
+    let found = match facts(app, select::selected(Kind::Btf, &Which::from(&args.which)))? {
+        Ok(found) => found,
         Err(bad) => return app.fail(&bad),
     };
     match args.format {
@@ -46,17 +48,17 @@ pub(crate) fn show(app: &mut App<'_>, args: &BtfShow) -> io::Result<()> {
     }
 }
 
-/// The facts of each; one that cannot be read is reported and left out.
-fn facts(app: &mut App<'_>, found: &[(u32, OwnedFd)]) -> io::Result<Vec<BtfFacts>> {
-    let (holders, users) = (Holders::look(), Users::look());
-    let mut all = Vec::new();
-    for (id, fd) in found {
-        match BtfFacts::new(fd, &holders, &users) {
-            Ok(btf) => all.push(btf),
-            Err(e) => app.fail(&kernel::unreadable(Kind::Btf, *id, "its info", e))?,
-        }
-    }
-    Ok(all)
+/// The facts of each.
+fn facts(
+    app: &mut App<'_>,
+    found: Result<Vec<Found>, BadInput>,
+) -> io::Result<Result<Vec<BtfFacts>, BadInput>> {
+    let (found, users) = match found.and_then(|found| Ok((found, Users::look()?))) {
+        Ok(known) => known,
+        Err(bad) => return Ok(Err(bad)),
+    };
+    let holders = Holders::look();
+    kernel::facts(app, found, |fd| BtfFacts::new(fd, &holders, &users))
 }
 
 /// Programs and maps by the BTF they refer to.
@@ -67,19 +69,21 @@ struct Users {
 }
 
 impl Users {
-    fn look() -> Self {
+    fn look() -> Result<Self, BadInput> {
         let mut users = Self::default();
-        for (id, fd) in kernel::all(Kind::Prog).unwrap_or_default() {
-            if let Ok(info) = sys::prog_info(&fd) {
+        for one in kernel::all(Kind::Prog)? {
+            let id = one.id;
+            if let Some(info) = one.open()?.and_then(|fd| sys::prog_info(&fd).ok()) {
                 users.programs.entry(info.btf_id).or_default().push(id);
             }
         }
-        for (id, fd) in kernel::all(Kind::Map).unwrap_or_default() {
-            if let Ok(info) = sys::map_info(&fd) {
+        for one in kernel::all(Kind::Map)? {
+            let id = one.id;
+            if let Some(info) = one.open()?.and_then(|fd| sys::map_info(&fd).ok()) {
                 users.maps.entry(info.btf_id).or_default().push(id);
             }
         }
-        users
+        Ok(users)
     }
 }
 
@@ -111,7 +115,7 @@ impl BtfFacts {
     }
 
     fn name_words(&self) -> String {
-        let name = render::plain(self.name.as_deref().unwrap_or_default());
+        let name = plain(self.name.as_deref().unwrap_or_default());
         match (self.kernel, name.as_str()) {
             (true, "vmlinux") => "vmlinux (kernel)".to_owned(),
             (true, name) => format!("{name} (module)"),

@@ -5,8 +5,10 @@ use crate::{
     args::Format,
     args_kernel::{self, List, Show},
     cmd::inspect::short,
+    error::BadInput,
     json,
-    kernel::{self, Holders, Kind, Owner, link, select, types::Types},
+    kernel::{self, Found, Holders, Kind, Owner, link, select, types::Types},
+    plain::plain,
     render::{kernel as render, table::Columns},
 };
 use core_relo_loader::sys::{self, Errno};
@@ -21,8 +23,8 @@ pub(crate) fn run(app: &mut App<'_>, args: &args_kernel::Link) -> io::Result<()>
 }
 
 fn list(app: &mut App<'_>, args: &List) -> io::Result<()> {
-    let links = match kernel::all(Kind::Link) {
-        Ok(links) => facts(app, &links)?,
+    let links = match facts(app, kernel::all(Kind::Link))? {
+        Ok(links) => links,
         Err(bad) => return app.fail(&bad),
     };
     if args.format == Format::Json {
@@ -43,8 +45,8 @@ fn list(app: &mut App<'_>, args: &List) -> io::Result<()> {
 }
 
 fn show(app: &mut App<'_>, args: &Show) -> io::Result<()> {
-    let links = match select::selected(Kind::Link, &args.which) {
-        Ok(links) => facts(app, &links)?,
+    let links = match facts(app, select::selected(Kind::Link, &args.which))? {
+        Ok(links) => links,
         Err(bad) => return app.fail(&bad),
     };
     match args.format {
@@ -53,17 +55,14 @@ fn show(app: &mut App<'_>, args: &Show) -> io::Result<()> {
     }
 }
 
-/// The facts of each; one that cannot be read is reported and left out.
-fn facts(app: &mut App<'_>, links: &[(u32, OwnedFd)]) -> io::Result<Vec<Link>> {
+/// The facts of each.
+fn facts(app: &mut App<'_>, found: Result<Vec<Found>, BadInput>) -> io::Result<Result<Vec<Link>, BadInput>> {
+    let found = match found {
+        Ok(found) => found,
+        Err(bad) => return Ok(Err(bad)),
+    };
     let (holders, mut types) = (Holders::look(), Types::default());
-    let mut all = Vec::new();
-    for (id, fd) in links {
-        match Link::new(fd, &holders, &mut types) {
-            Ok(link) => all.push(link),
-            Err(e) => app.fail(&kernel::unreadable(Kind::Link, *id, "its info", e))?,
-        }
-    }
-    Ok(all)
+    kernel::facts(app, found, |fd| Link::new(fd, &holders, &mut types))
 }
 
 /// A link, as `show` prints it and as JSON.
@@ -98,7 +97,7 @@ impl Link {
 
     fn program_words(&self) -> String {
         match (self.prog_id, &self.program) {
-            (Some(id), Some(name)) if !name.is_empty() => format!("{id} {}", render::plain(name)),
+            (Some(id), Some(name)) if !name.is_empty() => format!("{id} {}", plain(name)),
             (Some(id), _) => id.to_string(),
             (None, _) => String::new(),
         }

@@ -15,6 +15,7 @@ use crate::{
         target::{Kernel, Place},
     },
     json,
+    plain::{lines, plain},
     render::style::{BOLD, DIM, ERROR, GOOD},
 };
 use core_relo_loader::{
@@ -101,7 +102,18 @@ pub(super) fn stem(path: &Path) -> String {
 pub(super) fn without_name(e: &LoadError, path: &Path) -> String {
     let text = e.to_string();
     let own = format!("{}: ", stem(path));
-    text.strip_prefix(&own).map(str::to_owned).unwrap_or(text)
+    fit(e, text.strip_prefix(&own).unwrap_or(&text))
+}
+
+/// Its text fit for a terminal. Of those of several lines the library escapes the parts.
+fn fit(e: &LoadError, text: &str) -> String {
+    match e {
+        LoadError::Program { .. }
+        | LoadError::Plan { cause: LoadPlanError::CoreRelo(_) | LoadPlanError::Externs(_), .. } => {
+            lines(text).collect::<Vec<_>>().join("\n")
+        }
+        _ => plain(text),
+    }
 }
 
 /// A program or map that was named and that the object does not have.
@@ -222,7 +234,7 @@ impl One<'_, '_, '_> {
         if self.app.format == Format::Json {
             return json::line(self.app.out, &load_json::each(&self.file.name, program));
         }
-        writeln!(self.app.out, "{GOOD}ok{GOOD:#}       {}: {BOLD}{name}{BOLD:#}", self.file.name)?;
+        writeln!(self.app.out, "{GOOD}ok{GOOD:#}       {}: {BOLD}{}{BOLD:#}", self.file.name, plain(name))?;
         self.verifier(&program.log)
     }
 
@@ -239,7 +251,7 @@ impl One<'_, '_, '_> {
         if self.app.format == Format::Json {
             return json::line(self.app.out, &load_json::refused(&self.file.name, program, e));
         }
-        let name = program.map(|p| format!(": {BOLD}{p}{BOLD:#}")).unwrap_or_default();
+        let name = program.map(|p| format!(": {BOLD}{}{BOLD:#}", plain(p))).unwrap_or_default();
         let text = without_name(e, Path::new(&self.file.name));
         writeln!(self.app.out, "{ERROR}refused{ERROR:#}  {}{name}: {text}", self.file.name)?;
         if self.args.setup.verifier_log > 0
@@ -251,7 +263,7 @@ impl One<'_, '_, '_> {
     }
 
     fn verifier(&mut self, log: &str) -> io::Result<()> {
-        log.lines().try_for_each(|line| writeln!(self.app.out, "   {DIM}|{DIM:#} {line}"))
+        lines(log).try_for_each(|line| writeln!(self.app.out, "   {DIM}|{DIM:#} {line}"))
     }
 
     fn planned(&mut self, plan: &LoadPlan) -> io::Result<()> {
@@ -259,7 +271,7 @@ impl One<'_, '_, '_> {
             return json::line(self.app.out, &load_json::planned(&self.file.name, plan));
         }
         writeln!(self.app.out, "{BOLD}{}{BOLD:#}: would be asked of the kernel", self.file.name)?;
-        plan.to_string().lines().try_for_each(|line| writeln!(self.app.out, "  {line}"))
+        lines(&plan.to_string()).try_for_each(|line| writeln!(self.app.out, "  {line}"))
     }
 
     fn loaded(mut self, plan: &LoadPlan, loaded: Held) -> io::Result<Option<Kept>> {
@@ -323,7 +335,7 @@ impl One<'_, '_, '_> {
         if self.app.format == Format::Json {
             json::line(self.app.out, &load_json::failed(&self.file.name, what))?;
         } else {
-            writeln!(self.app.out, "{ERROR}refused{ERROR:#}  {}: {what}", self.file.name)?;
+            writeln!(self.app.out, "{ERROR}refused{ERROR:#}  {}: {}", self.file.name, plain(what))?;
         }
         Ok(None)
     }
@@ -336,29 +348,30 @@ impl One<'_, '_, '_> {
             let kind = map.plan.known_type().map_or("?".into(), |t| short(t.name()));
             let id = map.fd().and_then(|fd| sys::map_info(&fd).ok()).map_or(0, |i| i.id);
             match map.fd() {
-                Some(_) => writeln!(out, "  map      {:<24} {kind:<16} id {id}", map.name())?,
-                None => writeln!(out, "  map      {:<24} {kind:<16} not created", map.name())?,
+                Some(_) => writeln!(out, "  map      {:<24} {kind:<16} id {id}", plain(map.name()))?,
+                None => writeln!(out, "  map      {:<24} {kind:<16} not created", plain(map.name()))?,
             }
         }
         for program in loaded.programs() {
             let kind = short(program.plan.program_type.name());
             let info = sys::prog_info(program).unwrap_or_default();
-            let (name, insns) = (program.name(), program.plan.insns.len() / 8);
+            let (name, insns) = (plain(program.name()), program.plan.insns.len() / 8);
             writeln!(out, "  program  {name:<24} {kind:<16} id {}, {insns} instructions", info.id)?;
             if !program.log.is_empty() {
-                program.log.lines().try_for_each(|line| writeln!(out, "   {DIM}|{DIM:#} {line}"))?;
+                lines(&program.log).try_for_each(|line| writeln!(out, "   {DIM}|{DIM:#} {line}"))?;
             }
         }
         for (name, why) in &plan.skipped {
-            writeln!(out, "  program  {name:<24} {DIM}not loaded: {why}{DIM:#}")?;
+            writeln!(out, "  program  {:<24} {DIM}not loaded: {}{DIM:#}", plain(name), plain(why))?;
         }
         for (name, why) in left {
-            writeln!(out, "  program  {name:<24} {DIM}not attached: {why}{DIM:#}")?;
+            writeln!(out, "  program  {:<24} {DIM}not attached: {}{DIM:#}", plain(&name), plain(&why))?;
         }
         for link in links {
+            let what = plain(link.what());
             match link.pin_path() {
-                Some(path) => writeln!(out, "  link     {}, pinned at {}", link.what(), shown(path))?,
-                None => writeln!(out, "  link     {}", link.what())?,
+                Some(path) => writeln!(out, "  link     {what}, pinned at {}", shown(path))?,
+                None => writeln!(out, "  link     {what}")?,
             }
         }
         Ok(())

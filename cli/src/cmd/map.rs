@@ -5,8 +5,10 @@ use crate::{
     args::Format,
     args_kernel::{self, List, Show},
     cmd::inspect::short,
+    error::BadInput,
     json,
-    kernel::{self, Holders, Kind, Owner, fdinfo, select, types::Types},
+    kernel::{self, Found, Holders, Kind, Owner, fdinfo, select, types::Types},
+    plain::plain,
     render::{kernel as render, table::Columns},
 };
 use core_relo::{TypeId, btf::Btf, explain::CType};
@@ -26,8 +28,8 @@ pub(crate) fn run(app: &mut App<'_>, args: &args_kernel::Map) -> io::Result<()> 
 }
 
 fn list(app: &mut App<'_>, args: &List) -> io::Result<()> {
-    let maps = match kernel::all(Kind::Map) {
-        Ok(maps) => facts(app, &maps)?,
+    let maps = match facts(app, kernel::all(Kind::Map))? {
+        Ok(maps) => maps,
         Err(bad) => return app.fail(&bad),
     };
     if args.format == Format::Json {
@@ -38,7 +40,7 @@ fn list(app: &mut App<'_>, args: &List) -> io::Result<()> {
     for m in &maps {
         table.row([
             format!(">{}", m.id),
-            render::plain(&m.name),
+            plain(&m.name),
             short(&m.map_type),
             format!(">{}", m.key_size),
             format!(">{}", m.value_size),
@@ -51,8 +53,8 @@ fn list(app: &mut App<'_>, args: &List) -> io::Result<()> {
 }
 
 fn show(app: &mut App<'_>, args: &Show) -> io::Result<()> {
-    let maps = match select::selected(Kind::Map, &args.which) {
-        Ok(maps) => facts(app, &maps)?,
+    let maps = match facts(app, select::selected(Kind::Map, &args.which))? {
+        Ok(maps) => maps,
         Err(bad) => return app.fail(&bad),
     };
     match args.format {
@@ -61,17 +63,14 @@ fn show(app: &mut App<'_>, args: &Show) -> io::Result<()> {
     }
 }
 
-/// The facts of each; one that cannot be read is reported and left out.
-fn facts(app: &mut App<'_>, maps: &[(u32, OwnedFd)]) -> io::Result<Vec<Map>> {
+/// The facts of each.
+fn facts(app: &mut App<'_>, found: Result<Vec<Found>, BadInput>) -> io::Result<Result<Vec<Map>, BadInput>> {
+    let found = match found {
+        Ok(found) => found,
+        Err(bad) => return Ok(Err(bad)),
+    };
     let (holders, mut types) = (Holders::look(), Types::default());
-    let mut all = Vec::new();
-    for (id, fd) in maps {
-        match Map::new(fd, &holders, &mut types) {
-            Ok(map) => all.push(map),
-            Err(e) => app.fail(&kernel::unreadable(Kind::Map, *id, "its info", e))?,
-        }
-    }
-    Ok(all)
+    kernel::facts(app, found, |fd| Map::new(fd, &holders, &mut types))
 }
 
 /// A map, as `show` prints it and as JSON.

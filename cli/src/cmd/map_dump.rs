@@ -11,6 +11,7 @@ use crate::{
     error::BadInput,
     json, json_value,
     kernel::{self, Kind, select, types::Types},
+    plain::plain,
     render::kernel as render,
 };
 use core_relo::{TypeId, btf::Btf};
@@ -32,8 +33,14 @@ pub(crate) fn run(app: &mut App<'_>, args: &MapDump) -> io::Result<()> {
         Err(bad) => return app.fail(&bad),
     };
     let mut types = Types::default();
-    for (id, fd) in &maps {
-        let dumped = Dump::new(fd, args, &mut types).and_then(|dump| {
+    for one in maps {
+        let id = one.id;
+        let fd = match one.open() {
+            Ok(Some(fd)) => fd,
+            Ok(None) => continue,
+            Err(bad) => return app.fail(&bad),
+        };
+        let dumped = Dump::new(&fd, args, &mut types).and_then(|dump| {
             let has_types = dump.info.btf_value_type_id != 0 || dump.info.btf_vmlinux_value_type_id != 0;
             if has_types && dump.value.is_none() && !args.hex {
                 app.note("the types of its elements cannot be read (-v says why): they are shown as bytes")?;
@@ -52,7 +59,7 @@ pub(crate) fn run(app: &mut App<'_>, args: &MapDump) -> io::Result<()> {
         match dumped {
             Ok(()) => {}
             Err(Failed::Write(e)) => return Err(e),
-            Err(Failed::Kernel(e)) => app.fail(&kernel::unreadable(Kind::Map, *id, "its elements", e))?,
+            Err(Failed::Kernel(e)) => app.fail(&kernel::unreadable(Kind::Map, id, "its elements", e))?,
             Err(Failed::Bad(bad)) => app.fail(&bad)?,
         }
     }
@@ -131,7 +138,7 @@ impl<'m> Dump<'m> {
     }
 
     fn bad(&self, why: &str, help: &str) -> Failed {
-        let called = kernel::called(Kind::Map, self.info.id, &render::plain(&self.info.name()));
+        let called = kernel::called(Kind::Map, self.info.id, &plain(&self.info.name()));
         Failed::Bad(BadInput::new(called, why).help(help))
     }
 

@@ -7,7 +7,8 @@ use crate::{
     cmd::inspect::short,
     error::BadInput,
     json,
-    kernel::{self, Holders, Kind, Owner, fdinfo, select, types::Types},
+    kernel::{self, Found, Holders, Kind, Owner, fdinfo, select, types::Types},
+    plain::plain,
     render::{kernel as render, table::Columns},
 };
 use core_relo_loader::{
@@ -26,8 +27,8 @@ pub(crate) fn run(app: &mut App<'_>, args: &args_kernel::Prog) -> io::Result<()>
 }
 
 fn list(app: &mut App<'_>, args: &List) -> io::Result<()> {
-    let programs = match kernel::all(Kind::Prog) {
-        Ok(programs) => facts(app, &programs)?,
+    let programs = match facts(app, kernel::all(Kind::Prog))? {
+        Ok(programs) => programs,
         Err(bad) => return app.fail(&bad),
     };
     if args.format == Format::Json {
@@ -38,7 +39,7 @@ fn list(app: &mut App<'_>, args: &List) -> io::Result<()> {
     for p in &programs {
         table.row([
             format!(">{}", p.id),
-            render::plain(&p.name),
+            plain(&p.name),
             short(&p.program_type),
             format!(">{}", p.insns),
             render::numbers(&p.map_ids),
@@ -50,8 +51,8 @@ fn list(app: &mut App<'_>, args: &List) -> io::Result<()> {
 }
 
 fn show(app: &mut App<'_>, args: &Show) -> io::Result<()> {
-    let programs = match select::selected(Kind::Prog, &args.which) {
-        Ok(programs) => facts(app, &programs)?,
+    let programs = match facts(app, select::selected(Kind::Prog, &args.which))? {
+        Ok(programs) => programs,
         Err(bad) => return app.fail(&bad),
     };
     match args.format {
@@ -60,17 +61,17 @@ fn show(app: &mut App<'_>, args: &Show) -> io::Result<()> {
     }
 }
 
-/// The facts of each; one that cannot be read is reported and left out.
-fn facts(app: &mut App<'_>, programs: &[(u32, OwnedFd)]) -> io::Result<Vec<Program>> {
+/// The facts of each.
+fn facts(
+    app: &mut App<'_>,
+    found: Result<Vec<Found>, BadInput>,
+) -> io::Result<Result<Vec<Program>, BadInput>> {
+    let found = match found {
+        Ok(found) => found,
+        Err(bad) => return Ok(Err(bad)),
+    };
     let (holders, mut types) = (Holders::look(), Types::default());
-    let mut all = Vec::new();
-    for (id, fd) in programs {
-        match Program::new(fd, &holders, &mut types) {
-            Ok(program) => all.push(program),
-            Err(e) => app.fail(&kernel::unreadable(Kind::Prog, *id, "its info", e))?,
-        }
-    }
-    Ok(all)
+    kernel::facts(app, found, |fd| Program::new(fd, &holders, &mut types))
 }
 
 /// A program, as `show` prints it and as JSON.

@@ -14,6 +14,7 @@ use crate::{
         symbols::Symbols,
         types::Types,
     },
+    plain::plain,
     render::{
         kernel as render,
         style::{BOLD, DIM},
@@ -30,8 +31,14 @@ pub(crate) fn run(app: &mut App<'_>, args: &ProgDump) -> io::Result<()> {
     };
     let mut types = Types::default();
     let symbols = if args.raw { Symbols::default() } else { Symbols::read() };
-    for (id, fd) in &programs {
-        let (code, kind) = match read(*id, fd, args.raw, &symbols, &mut types) {
+    for one in programs {
+        let id = one.id;
+        let fd = match one.open() {
+            Ok(Some(fd)) => fd,
+            Ok(None) => continue,
+            Err(bad) => return app.fail(&bad),
+        };
+        let (code, kind) = match read(id, &fd, args.raw, &symbols, &mut types) {
             Ok(read) => read,
             Err(bad) => {
                 app.fail(&bad)?;
@@ -40,11 +47,11 @@ pub(crate) fn run(app: &mut App<'_>, args: &ProgDump) -> io::Result<()> {
         };
         match args.format {
             Format::Text => {
-                render::title(app.out, *id, &kind, &code.name)?;
+                render::title(app.out, id, &kind, &code.name)?;
                 text(app.out, &code, args.raw)?;
             }
             Format::Json => {
-                code.lines.iter().try_for_each(|line| json::line(app.out, &Instruction::new(*id, line)))?;
+                code.lines.iter().try_for_each(|line| json::line(app.out, &Instruction::new(id, line)))?;
             }
         }
     }
@@ -82,15 +89,16 @@ fn read(
 fn text(out: &mut dyn io::Write, code: &Code, raw: bool) -> io::Result<()> {
     for line in &code.lines {
         if let Some(function) = &line.begins {
-            writeln!(out, "{BOLD}{function}{BOLD:#}:")?;
+            writeln!(out, "{BOLD}{}{BOLD:#}:", plain(function))?;
         }
         if let Some(source) = &line.source {
-            writeln!(out, "; {}  {DIM}{}:{}{DIM:#}", source.text, source.file, source.line)?;
+            let (text, file) = (plain(&source.text), plain(&source.file));
+            writeln!(out, "; {text}  {DIM}{file}:{}{DIM:#}", source.line)?;
         }
         if raw {
-            writeln!(out, "{:>5}: {:<32}  {}", line.insn, line.bytes, line.text)?;
+            writeln!(out, "{:>5}: {:<32}  {}", line.insn, line.bytes, plain(&line.text))?;
         } else {
-            writeln!(out, "{:>5}: {}", line.insn, line.text)?;
+            writeln!(out, "{:>5}: {}", line.insn, plain(&line.text))?;
         }
     }
     Ok(())

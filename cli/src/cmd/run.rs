@@ -13,6 +13,7 @@ use crate::{
     input::{file, object::ObjectFile},
     json,
     output::replace,
+    plain::{lines, plain},
     render::style::{BOLD, ERROR},
 };
 use core_relo_loader::{
@@ -102,7 +103,11 @@ fn prepared(app: &mut App<'_>, args: &Run) -> Result<io::Result<()>, BadInput> {
     let signed = retval.cast_signed();
     let alias = if signed < 0 { format!(" ({signed})") } else { String::new() };
     let times = if args.repeat > 1 { format!(", mean of {} runs", args.repeat) } else { String::new() };
-    Ok(writeln!(app.out, "{BOLD}{}{BOLD:#} returned {retval}{alias} in {duration:?}{times}", args.program))
+    Ok(writeln!(
+        app.out,
+        "{BOLD}{}{BOLD:#} returned {retval}{alias} in {duration:?}{times}",
+        plain(&args.program)
+    ))
 }
 
 fn refused(app: &mut App<'_>, args: &Run, object: &str, e: &LoadError) -> io::Result<()> {
@@ -112,7 +117,7 @@ fn refused(app: &mut App<'_>, args: &Run, object: &str, e: &LoadError) -> io::Re
     }
     writeln!(app.out, "{ERROR}refused{ERROR:#}  {object}: {}", without_name(e, Path::new(object)))?;
     if args.setup.verifier_log > 0 {
-        e.verifier_log().unwrap_or_default().lines().try_for_each(|line| writeln!(app.out, "   | {line}"))?;
+        lines(e.verifier_log().unwrap_or_default()).try_for_each(|line| writeln!(app.out, "   | {line}"))?;
     }
     Ok(())
 }

@@ -8,12 +8,12 @@ pub(crate) mod select;
 pub(crate) mod symbols;
 pub(crate) mod types;
 
-use crate::error::BadInput;
+use crate::{app::App, error::BadInput};
 use core_relo_loader::sys::{self, Errno};
 use serde::Serialize;
 use std::{
     collections::BTreeMap,
-    fs,
+    fs, io,
     os::fd::{AsFd, AsRawFd as _, OwnedFd},
     path::PathBuf,
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -80,19 +80,58 @@ impl Kind {
     }
 }
 
-/// Opens all of a kind, in order of id. Those that vanish meanwhile are left out.
-pub(crate) fn all(kind: Kind) -> Result<Vec<(u32, OwnedFd)>, BadInput> {
-    let mut found = Vec::new();
-    let mut id = 0;
-    while let Some(next) = kind.next_id(id).map_err(|e| refused(kind, "list", e))? {
-        match kind.open(next) {
-            Ok(fd) => found.push((next, fd)),
-            Err(e) if e.name() == Some("ENOENT") => {}
-            Err(e) => return Err(refused(kind, &format!("open id {next} of"), e)),
+/// One of the kernel's objects, opened when it is looked at: there may be more of them than a process may have open.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) kind: Kind,
+    pub(crate) id: u32,
+    /// Open already, for it was found by a pin or is the only one.
+    fd: Option<OwnedFd>,
+}
+
+impl Found {
+    /// Its descriptor; none if it is gone meanwhile.
+    pub(crate) fn open(self) -> Result<Option<OwnedFd>, BadInput> {
+        match self.fd.map_or_else(|| self.kind.open(self.id), Ok) {
+            Ok(fd) => Ok(Some(fd)),
+            Err(e) if e.name() == Some("ENOENT") => Ok(None),
+            Err(e) => Err(refused(self.kind, &format!("open id {} of", self.id), e)),
         }
-        id = next;
+    }
+}
+
+/// All of a kind, in order of id.
+pub(crate) fn all(kind: Kind) -> Result<Vec<Found>, BadInput> {
+    let mut found = Vec::new();
+    let mut after = 0;
+    while let Some(id) = kind.next_id(after).map_err(|e| refused(kind, "list", e))? {
+        found.push(Found { kind, id, fd: None });
+        after = id;
     }
     Ok(found)
+}
+
+/// The facts of each, one after the other; one that cannot be read is reported and left out, one that is gone is not there.
+///
+/// If one cannot even be opened, none are given: what keeps a process from opening one keeps it from the rest.
+pub(crate) fn facts<F>(
+    app: &mut App<'_>,
+    found: Vec<Found>,
+    mut read: impl FnMut(&OwnedFd) -> Result<F, Errno>,
+) -> io::Result<Result<Vec<F>, BadInput>> {
+    let mut all = Vec::new();
+    for one in found {
+        let (kind, id) = (one.kind, one.id);
+        match one.open() {
+            Ok(None) => {}
+            Ok(Some(fd)) => match read(&fd) {
+                Ok(facts) => all.push(facts),
+                Err(e) => app.fail(&unreadable(kind, id, "its info", e))?,
+            },
+            Err(bad) => return Ok(Err(bad)),
+        }
+    }
+    Ok(Ok(all))
 }
 
 /// What the kernel refused, and what helps.

@@ -1,6 +1,6 @@
 //! The objects a user asks for: by id, by name, by pin.
 
-use super::{Kind, all, link::STRUCT_OPS, pins, refused};
+use super::{Found, Kind, all, link::STRUCT_OPS, pins, refused};
 use crate::{
     args_kernel::Which,
     error::{BadInput, shown},
@@ -12,11 +12,11 @@ use std::{
 };
 
 /// The ones asked for, one at least; several may have one name.
-pub(crate) fn selected(kind: Kind, which: &Which) -> Result<Vec<(u32, OwnedFd)>, BadInput> {
+pub(crate) fn selected(kind: Kind, which: &Which) -> Result<Vec<Found>, BadInput> {
     let list = format!("`core-relo {} list` shows what there is", kind.command());
     if let Some(id) = which.id {
         return match kind.open(id) {
-            Ok(fd) => Ok(vec![(id, fd)]),
+            Ok(fd) => Ok(vec![Found { kind, id, fd: Some(fd) }]),
             Err(e) if e.name() == Some("ENOENT") => {
                 Err(BadInput::new(format!("id {id}"), format_args!("no such {}", kind.noun())).help(list))
             }
@@ -27,8 +27,14 @@ pub(crate) fn selected(kind: Kind, which: &Which) -> Result<Vec<(u32, OwnedFd)>,
         return Ok(vec![pinned(kind, path)?]);
     }
     let wanted = which.name.as_deref().unwrap_or_default();
-    let mut found = all(kind)?;
-    found.retain(|(_, fd)| is_called(kind, fd, wanted));
+    let mut found = Vec::new();
+    for Found { id, .. } in all(kind)? {
+        // Closed again: many may have the name.
+        let one = Found { kind, id, fd: None };
+        if one.open()?.is_some_and(|fd| is_called(kind, &fd, wanted)) {
+            found.push(Found { kind, id, fd: None });
+        }
+    }
     if found.is_empty() {
         return Err(BadInput::new(shown(Path::new(wanted)), format_args!("no {} of this name", kind.noun()))
             .help(list));
@@ -36,7 +42,7 @@ pub(crate) fn selected(kind: Kind, which: &Which) -> Result<Vec<(u32, OwnedFd)>,
     Ok(found)
 }
 
-fn pinned(kind: Kind, path: &Path) -> Result<(u32, OwnedFd), BadInput> {
+fn pinned(kind: Kind, path: &Path) -> Result<Found, BadInput> {
     let refused = |errno: Errno| {
         let bad = BadInput::at(path, format_args!("cannot open the pin: {errno}"));
         match errno.name() {
@@ -51,7 +57,7 @@ fn pinned(kind: Kind, path: &Path) -> Result<(u32, OwnedFd), BadInput> {
         let what = format!("a {found} is pinned there, no {}", kind.noun());
         return Err(BadInput::at(path, what));
     }
-    Ok((pins::id_of(kind, &fd).map_err(refused)?, fd))
+    Ok(Found { kind, id: pins::id_of(kind, &fd).map_err(refused)?, fd: Some(fd) })
 }
 
 /// Whether an object has this name, or the 15 bytes that the kernel keeps of it.

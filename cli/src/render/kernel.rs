@@ -4,8 +4,7 @@ use super::{
     style::{BOLD, DIM, painted},
     table::Columns,
 };
-use crate::kernel::Owner;
-use core_relo::Name;
+use crate::{kernel::Owner, plain::plain};
 use std::{
     fmt::Display,
     io::{self, Write},
@@ -34,7 +33,7 @@ pub(crate) fn title(out: &mut dyn Write, id: u32, kind: &str, name: &str) -> io:
 
 /// A line of what `show` prints of one.
 pub(crate) fn field(out: &mut dyn Write, name: &str, text: impl Display) -> io::Result<()> {
-    writeln!(out, "    {DIM}{name:<9}{DIM:#} {text}")
+    writeln!(out, "    {DIM}{name:<9}{DIM:#} {}", plain(&text.to_string()))
 }
 
 /// The same, if there is something to say.
@@ -75,9 +74,4 @@ pub(crate) fn numbers(ids: &[u32]) -> String {
         parts.push("...".to_owned());
     }
     parts.join(",")
-}
-
-/// A name from the kernel, fit for a terminal.
-pub(crate) fn plain(name: &str) -> String {
-    Name::new(name.as_bytes()).to_string()
 }

@@ -4,6 +4,7 @@ use super::newer;
 use crate::{
     attach::Hint,
     load_plan::{LoadPlan, POISON_KFUNC, POISON_MAP, ProgramPlan},
+    plain::{plain, plain_lines},
     sys::Errno,
 };
 use core::fmt;
@@ -103,25 +104,33 @@ impl fmt::Display for Refused {
         write!(
             f,
             "program `{}` (section {}): refused by the kernel: {}",
-            self.program, self.section, self.errno
+            plain(&self.program),
+            plain(&self.section),
+            self.errno
         )?;
         if let Some(source) = &self.source {
-            write!(f, "\n  --> {source}")?;
+            write!(f, "\n  --> {}", plain(source))?;
         }
         match &self.meaning {
             Some(Meaning::CoreRelo { why, .. }) => {
-                write!(f, "\n  it reaches an access that this kernel's types do not have: {why}")?;
+                write!(
+                    f,
+                    "\n  it reaches an access that this kernel's types do not have: {}",
+                    plain_lines(why)
+                )?;
             }
             Some(Meaning::Map(name)) => {
-                write!(f, "\n  it reaches a use of map `{name}`, which was not created")?;
+                write!(f, "\n  it reaches a use of map `{}`, which was not created", plain(name))?;
             }
             Some(Meaning::Kfunc(name)) => {
+                let name = plain(name);
                 write!(
                     f,
                     "\n  it reaches a call of the kernel function `{name}`, which this kernel does not have: test it with bpf_ksym_exists()"
                 )?;
             }
             Some(Meaning::KfuncUnlike(name)) => {
+                let name = plain(name);
                 write!(
                     f,
                     "\n  it reaches a call of the kernel function `{name}`, which this kernel has with other parameters than the object \
@@ -134,12 +143,12 @@ impl fmt::Display for Refused {
                     return write!(f, " ({})", self.hint);
                 }
                 for line in lines {
-                    write!(f, "\n   | {line}")?;
+                    write!(f, "\n   | {}", plain_lines(line))?;
                 }
             }
         }
         if !self.hint.is_empty() {
-            write!(f, "\n  {}", self.hint)?;
+            write!(f, "\n  {}", plain(&self.hint))?;
         }
         Ok(())
     }

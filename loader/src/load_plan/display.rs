@@ -1,7 +1,7 @@
 //! A plan in words: the dry run of a load.
 
 use super::{FixupOf, LoadPlan, MapPlan, MapRole, ProgramPlan, SlotPlan};
-use crate::object::AttachType;
+use crate::{object::AttachType, plain::plain};
 use core::fmt;
 
 impl fmt::Display for LoadPlan {
@@ -16,7 +16,7 @@ impl fmt::Display for LoadPlan {
             writeln!(f, "btf: {} bytes", btf.len())?;
         }
         for (name, _) in &self.modules {
-            writeln!(f, "btf of module {name}")?;
+            writeln!(f, "btf of module {}", plain(name))?;
         }
         for map in &self.maps {
             self.map(f, map)?;
@@ -25,7 +25,7 @@ impl fmt::Display for LoadPlan {
             self.program(f, program)?;
         }
         for (name, why) in &self.skipped {
-            writeln!(f, "program {name}: not loaded ({why})")?;
+            writeln!(f, "program {}: not loaded ({})", plain(name), plain(why))?;
         }
         Ok(())
     }
@@ -33,7 +33,7 @@ impl fmt::Display for LoadPlan {
 
 impl LoadPlan {
     fn map(&self, f: &mut fmt::Formatter<'_>, map: &MapPlan) -> fmt::Result {
-        write!(f, "map {}: ", map.name)?;
+        write!(f, "map {}: ", plain(&map.name))?;
         if !map.autocreate {
             return writeln!(f, "not created");
         }
@@ -56,9 +56,9 @@ impl LoadPlan {
         for (key, slot) in &map.slots {
             match slot {
                 SlotPlan::Map(at) => {
-                    write!(f, ", [{key}] = {}", self.maps.get(*at).map_or("?", |m| &m.name))?;
+                    write!(f, ", [{key}] = {}", plain(self.maps.get(*at).map_or("?", |m| &m.name)))?;
                 }
-                SlotPlan::Program(at) => write!(f, ", [{key}] = {}", self.program_name(*at))?,
+                SlotPlan::Program(at) => write!(f, ", [{key}] = {}", plain(self.program_name(*at)))?,
             }
         }
         if map.role.is_frozen() {
@@ -66,13 +66,13 @@ impl LoadPlan {
         }
         if map.role == MapRole::StructOps {
             let names: Vec<_> = map.programs.iter().map(|(_, at)| self.program_name(*at)).collect();
-            write!(f, ", programs {}", names.join(", "))?;
+            write!(f, ", programs {}", plain(&names.join(", ")))?;
         }
         if map.reuse.is_some() {
             f.write_str(", reused")?;
         }
         match &map.pin {
-            Some(path) => writeln!(f, ", pinned at {}", path.display()),
+            Some(path) => writeln!(f, ", pinned at {}", plain(&path.to_string_lossy())),
             None => writeln!(f),
         }
     }
@@ -83,7 +83,7 @@ impl LoadPlan {
 
     fn program(&self, f: &mut fmt::Formatter<'_>, program: &ProgramPlan) -> fmt::Result {
         let kind = program.program_type.name().trim_start_matches("BPF_PROG_TYPE_").to_ascii_lowercase();
-        write!(f, "program {}: {kind}", program.name)?;
+        write!(f, "program {}: {kind}", plain(&program.name))?;
         if program.attach_type != 0 {
             match AttachType::from_number(program.attach_type).filter(|_| kind != "struct_ops") {
                 Some(known) => {
@@ -92,14 +92,14 @@ impl LoadPlan {
                 None => write!(f, " (member {})", program.attach_type)?,
             }
         }
-        write!(f, ", section {}, {} instructions", program.section, program.insns.len() / 8)?;
+        write!(f, ", section {}, {} instructions", plain(&program.section), program.insns.len() / 8)?;
         if program.pieces.len() > 1 {
             write!(f, " with {} subprograms", program.pieces.len().saturating_sub(1))?;
         }
         if program.attach.btf_id != 0 {
             write!(f, ", attaches to type {}", program.attach.btf_id)?;
             if let Some((name, _)) = program.attach.module.and_then(|m| self.modules.get(m)) {
-                write!(f, " of {name}")?;
+                write!(f, " of {}", plain(name))?;
             }
         }
         if program.flags != 0 {
@@ -115,7 +115,7 @@ impl LoadPlan {
             }
         }
         if !used.is_empty() {
-            write!(f, ", uses {}", used.join(", "))?;
+            write!(f, ", uses {}", plain(&used.join(", ")))?;
         }
         writeln!(f)
     }

@@ -1,6 +1,6 @@
 //! Why an object cannot be planned for a kernel: found before anything is asked of it.
 
-use crate::{globals::GlobalError, link::LinkError, object::ObjectError, target::TypesError};
+use crate::{globals::GlobalError, link::LinkError, object::ObjectError, plain::plain, target::TypesError};
 use core::fmt;
 use core_relo::btf::BtfError;
 use thiserror::Error;
@@ -97,9 +97,9 @@ struct Lines<'l>(&'l [Refusal]);
 impl fmt::Display for Lines<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let [one] = self.0 {
-            return write!(f, " {}: {}", one.name, one.why);
+            return write!(f, " {}: {}", plain(&one.name), plain(&one.why));
         }
-        self.0.iter().try_for_each(|r| write!(f, "\n  {}: {}", r.name, r.why))
+        self.0.iter().try_for_each(|r| write!(f, "\n  {}: {}", plain(&r.name), plain(&r.why)))
     }
 }
 
