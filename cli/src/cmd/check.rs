@@ -5,6 +5,7 @@ use super::{
     explain::is_unresolved,
     fleet,
     resume::{Header, Results, SoFar},
+    same::{Same, Seen},
 };
 use crate::{
     app::{self, App, Exit},
@@ -12,7 +13,7 @@ use crate::{
     error::{BadInput, shown},
     input::{
         object::ObjectFile,
-        target::{Kernel, Place, Selection},
+        target::{Kernel, Place, Selection, Unparsed},
     },
     json::{self, Checked, ErrorText, Unresolved},
     render::{
@@ -112,6 +113,63 @@ fn with_subjects(
     then(app, &subjects)
 }
 
+/// What is to be said of each object on one kernel, whatever the kernel is called; or that they do not belong together.
+struct Answers(Vec<Result<Answer, BadInput>>);
+
+struct Answer {
+    summary: Summary,
+    unresolved: Vec<Unresolved>,
+}
+
+impl Answers {
+    /// The answers for a kernel that was read, with its name. They are those of a kernel of the same bytes if there was one.
+    fn of(
+        read: Unparsed<'_>,
+        subjects: &[Subject<'_>],
+        same: &Same<Self>,
+    ) -> Result<(String, Arc<Self>), BadInput> {
+        let alone = read.alone();
+        let seen = alone.as_ref().map_or(Seen::New, |(_, file)| {
+            same.look_up(&file.btf, u64::from(file.pointer_size().map_or(0, |size| size.0)))
+        });
+        let key = match (seen, alone) {
+            (Seen::Said(said), Some((name, _))) => return Ok((name, said)),
+            (Seen::Twice(key), _) => Some(key),
+            _ => None,
+        };
+        let mut kernel = read.parse()?;
+        let answers = Arc::new(Self::new(&mut kernel, subjects));
+        // What is said of a module, or of a kernel of another byte order, depends on more than the bytes.
+        let is_general = kernel.target.modules().is_empty() && answers.0.iter().all(Result::is_ok);
+        if let Some(key) = key.filter(|_| is_general) {
+            same.keep(key, Arc::clone(&answers));
+        }
+        Ok((kernel.name, answers))
+    }
+
+    fn new(kernel: &mut Kernel, subjects: &[Subject<'_>]) -> Self {
+        let orders: Vec<_> = subjects.iter().map(|s| kernel.check_order(s.object.endian())).collect();
+        let fitting = subjects.iter().zip(&orders).filter(|(_, order)| order.is_ok());
+        let relocs: Vec<_> = fitting.map(|(subject, _)| &subject.relocs).collect();
+        kernel.complete_for(&relocs);
+        let mut plans = Plan::many(&relocs, &kernel.target).into_iter();
+        let answer = |(subject, order): (&Subject<'_>, Result<(), BadInput>)| {
+            order.map(|()| plans.next().map(|plan| Answer::new(subject, &plan))).transpose()
+        };
+        Self(subjects.iter().zip(orders).filter_map(answer).collect())
+    }
+}
+
+impl Answer {
+    fn new(subject: &Subject<'_>, plan: &Plan<'_>) -> Self {
+        let summary = plan.summary();
+        let unresolved = plan.iter().zip(&subject.records).filter(|(planned, _)| is_unresolved(planned));
+        let unresolved = unresolved.map(|(planned, record)| Unresolved::again(&planned, record));
+        let unresolved = if summary.is_clean() { Vec::new() } else { unresolved.collect() };
+        Self { summary, unresolved }
+    }
+}
+
 /// What is to be printed of one kernel. It was made where the kernel was read, and holds nothing of it.
 #[derive(Default)]
 struct Block {
@@ -159,10 +217,11 @@ fn on_kernels(
     for bad in selection.bad.iter().filter(|bad| !so_far.has(&bad.file)) {
         printer.print(Said::Block(Block::of_bad_kernel(bad, wanted)?))?;
     }
+    let same = Same::new();
     let work = |place: &&Place, send: &mut dyn FnMut(io::Result<Said>) -> ControlFlow<()>| {
-        let note = selection.kernels(place, &|name| !so_far.has(name), &mut |opened| {
-            let block = match opened {
-                Ok(kernel) => Block::of_kernel(kernel, subjects, wanted),
+        let note = selection.unparsed(place, &|name| !so_far.has(name), &mut |read| {
+            let block = match read.and_then(|read| Answers::of(read, subjects, &same)) {
+                Ok((name, answers)) => Block::of_kernel(&name, &answers, subjects, wanted),
                 Err(bad) => Block::of_bad_kernel(&bad, wanted),
             };
             send(block.map(Said::Block))
@@ -194,24 +253,22 @@ fn on_kernels(
 }
 
 impl Block {
-    fn of_kernel(mut kernel: Kernel, subjects: &[Subject<'_>], wanted: Wanted) -> io::Result<Self> {
+    fn of_kernel(
+        name: &str,
+        answers: &Answers,
+        subjects: &[Subject<'_>],
+        wanted: Wanted,
+    ) -> io::Result<Self> {
         let mut block = Self::default();
-        let fits = |subject: &&Subject<'_>| kernel.check_order(subject.object.endian()).is_ok();
-        let relocs: Vec<_> = subjects.iter().filter(fits).map(|subject| &subject.relocs).collect();
-        kernel.complete_for(&relocs);
-        let mut plans = Plan::many(&relocs, &kernel.target).into_iter();
-        for subject in subjects {
-            let name = &*subject.file.name;
-            match kernel.check_order(subject.object.endian()) {
+        for (subject, answer) in subjects.iter().zip(&answers.0) {
+            let object = &*subject.file.name;
+            match answer {
                 Err(bad) => {
-                    block.bad_line(Some(name), Some(&kernel.name), &bad, wanted)?;
-                    let what = format!("{} ({name})", bad.what);
-                    block.complaints.push(BadInput { what, ..bad });
+                    block.bad_line(Some(object), Some(name), bad, wanted)?;
+                    let what = format!("{} ({object})", bad.what);
+                    block.complaints.push(BadInput { what, ..bad.clone() });
                 }
-                Ok(()) => {
-                    let Some(plan) = plans.next() else { continue };
-                    block.add(subject, &kernel.name, &plan, wanted)?;
-                }
+                Ok(answer) => block.add(object, name, answer, wanted)?,
             }
         }
         Ok(block)
@@ -223,23 +280,14 @@ impl Block {
         Ok(block)
     }
 
-    fn add(
-        &mut self,
-        subject: &Subject<'_>,
-        target: &str,
-        plan: &Plan<'_>,
-        wanted: Wanted,
-    ) -> io::Result<()> {
-        let object = &*subject.file.name;
-        let summary = plan.summary();
-        let unresolved = plan.iter().zip(&subject.records).filter(|(planned, _)| is_unresolved(planned));
-        let unresolved = unresolved.map(|(planned, record)| Unresolved::again(&planned, record));
-        let unresolved: Vec<_> = if summary.is_clean() { Vec::new() } else { unresolved.collect() };
+    fn add(&mut self, object: &str, target: &str, answer: &Answer, wanted: Wanted) -> io::Result<()> {
+        let Answer { summary, unresolved } = answer;
+        let (summary, relocations) = (*summary, &**unresolved);
         self.exit = self.exit.max(exit_of(summary));
         let verdict = verdict(summary);
         if wanted.json {
             let Summary { kept, patched, poisoned, failed, skipped, .. } = summary;
-            let (object, target, relocations) = (Some(object), Some(target), &*unresolved);
+            let (object, target) = (Some(object), Some(target));
             json::line(
                 &mut self.lines,
                 &Checked {
@@ -259,7 +307,7 @@ impl Block {
         if wanted.text {
             let verdict = painted(style::of_outcome(verdict), verdict).to_string();
             let row = [verdict, object.to_owned(), target.to_owned(), counts(summary)];
-            self.rows.push((row, reasons(&unresolved)));
+            self.rows.push((row, reasons(relocations)));
         }
         Ok(())
     }

@@ -22,6 +22,7 @@ pub(crate) mod prog;
 pub(crate) mod prog_dump;
 mod resume;
 pub(crate) mod run;
+mod same;
 
 use crate::{
     app::{App, Exit},

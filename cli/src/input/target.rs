@@ -91,23 +91,34 @@ impl Selection {
         all
     }
 
-    /// Reads the kernels of one place, one after the other, as long as `each` wants more; those that `wanted` does not want by
-    /// their name are not looked at. Says what it passed over.
+    /// The kernels of one place, one after the other, as long as `each` wants more; those that `wanted` does not want by their
+    /// name are not looked at. Says what it passed over.
     pub(crate) fn kernels(
         &self,
         place: &Place,
         wanted: &dyn Fn(&str) -> bool,
         each: &mut dyn FnMut(Result<Kernel, BadInput>) -> ControlFlow<()>,
     ) -> Option<String> {
+        self.unparsed(place, wanted, &mut |read| each(read.and_then(Unparsed::parse)))
+    }
+
+    /// The same, not parsed yet.
+    pub(crate) fn unparsed(
+        &self,
+        place: &Place,
+        wanted: &dyn Fn(&str) -> bool,
+        each: &mut dyn FnMut(Result<Unparsed<'_>, BadInput>) -> ControlFlow<()>,
+    ) -> Option<String> {
         let Place::Archive(path) = place else {
-            let _: ControlFlow<()> = each(Kernel::open(place, &self.modules, self.limits));
+            let _: ControlFlow<()> = each(Unparsed::open(place, &self.modules, self.limits));
             return None;
         };
         let of_member = |member: archive::Member<'_>| {
             let path = member.path.clone();
             let bytes = member.read(self.limits)?;
             let file = unpack::open_bytes(&path, bytes, self.limits)?;
-            Kernel::alone(&path, &file)?.with_modules(&self.modules, self.limits)
+            let of = Of::Member { path, file };
+            Ok(Unparsed { of, modules: &self.modules, limits: self.limits })
         };
         let members = archive::members(path, self.limits, &mut |member| {
             if wanted(&shown(&member.path)) { each(of_member(member)) } else { ControlFlow::Continue(()) }
@@ -137,6 +148,58 @@ impl Place {
     }
 }
 
+/// A kernel whose file was read.
+pub(crate) struct Unparsed<'s> {
+    of: Of<'s>,
+    modules: &'s [PathBuf],
+    limits: Limits,
+}
+
+enum Of<'s> {
+    File { path: &'s Path, base: Option<&'s Path>, file: TargetFile },
+    Member { path: PathBuf, file: TargetFile },
+    Kernel(Kernel),
+}
+
+impl<'s> Unparsed<'s> {
+    fn open(place: &'s Place, modules: &'s [PathBuf], limits: Limits) -> Result<Self, BadInput> {
+        let of = match place {
+            Place::Running => Of::Kernel(running()?),
+            Place::File { path, base } => {
+                Of::File { path, base: base.as_deref(), file: unpack::open(path, limits)? }
+            }
+            Place::Archive(path) => {
+                let bad = BadInput::at(path, "is an archive, expected one kernel");
+                return Err(bad.help("unpack it, or give it to `check`, `plan` or `explain`"));
+            }
+            Place::Embedded { name, bytes } => {
+                let btf = Btf::parse(*bytes).map_err(|e| BadInput::new(*name, e))?;
+                Of::Kernel(Kernel::new((*name).to_owned(), btf))
+            }
+        };
+        Ok(Self { of, modules, limits })
+    }
+
+    /// The name, and the file that alone decides what is said of the kernel; none if there is more to it.
+    pub(crate) fn alone(&self) -> Option<(String, &TargetFile)> {
+        let (path, file) = match &self.of {
+            Of::File { path, file, .. } => (*path, file),
+            Of::Member { path, file } => (path.as_path(), file),
+            Of::Kernel(_) => return None,
+        };
+        (self.modules.is_empty() && file.base.is_none()).then(|| (shown(path), file))
+    }
+
+    pub(crate) fn parse(self) -> Result<Kernel, BadInput> {
+        let kernel = match self.of {
+            Of::File { path, base, file } => from_file(path, &file, base, self.limits)?,
+            Of::Member { path, file } => Kernel::alone(&path, &file)?,
+            Of::Kernel(kernel) => kernel,
+        };
+        kernel.with_modules(self.modules, self.limits)
+    }
+}
+
 /// A kernel, read and parsed.
 #[derive(Clone, Debug)]
 pub(crate) struct Kernel {
@@ -150,19 +213,7 @@ pub(crate) struct Kernel {
 impl Kernel {
     /// Reads a kernel, and the modules given with it.
     pub(crate) fn open(place: &Place, modules: &[PathBuf], limits: Limits) -> Result<Self, BadInput> {
-        let kernel = match place {
-            Place::Running => running()?,
-            Place::File { path, base } => from_file(path, base.as_deref(), limits)?,
-            Place::Archive(path) => {
-                let bad = BadInput::at(path, "is an archive, expected one kernel");
-                return Err(bad.help("unpack it, or give it to `check`, `plan` or `explain`"));
-            }
-            Place::Embedded { name, bytes } => {
-                let btf = Btf::parse(*bytes).map_err(|e| BadInput::new(*name, e))?;
-                Self::new((*name).to_owned(), btf)
-            }
-        };
-        kernel.with_modules(modules, limits)
+        Unparsed::open(place, modules, limits)?.parse()
     }
 
     fn with_modules(mut self, modules: &[PathBuf], limits: Limits) -> Result<Self, BadInput> {
@@ -249,9 +300,13 @@ fn running() -> Result<Kernel, BadInput> {
     Ok(Kernel { more_modules: true, ..Kernel::new(format!("linux {release} (running)"), btf) })
 }
 
-fn from_file(path: &Path, base: Option<&Path>, limits: Limits) -> Result<Kernel, BadInput> {
+fn from_file(
+    path: &Path,
+    file: &TargetFile,
+    base: Option<&Path>,
+    limits: Limits,
+) -> Result<Kernel, BadInput> {
     let name = shown(path);
-    let file = unpack::open(path, limits)?;
     let alone = file.parse(None);
     let is_module = file.base.is_some() || alone.as_ref().is_err_and(wants_base);
     if !is_module {
@@ -264,8 +319,8 @@ fn from_file(path: &Path, base: Option<&Path>, limits: Limits) -> Result<Kernel,
             BadInput::at(path, "is BTF of a module").help("give its kernel with --base PATH")
         })?,
     };
-    let kernel = from_file(&base, None, limits)?;
-    let module = parse_on(path, &file, &kernel.target.main().btf)?;
+    let kernel = from_file(&base, &unpack::open(&base, limits)?, None, limits)?;
+    let module = parse_on(path, file, &kernel.target.main().btf)?;
     let target = kernel.target.with_modules([(module_name(path), Arc::new(module))]);
     Ok(Kernel { name, target, more_modules: false })
 }
