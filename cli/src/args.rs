@@ -154,7 +154,7 @@ pub(crate) struct Targets {
     /// of them; may be given several times [default: the running kernel]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) btf: Vec<PathBuf>,
-    /// BTF of modules (split BTF, .ko or a folder of them) that belong to the kernel; may be given several times
+    /// BTF of modules (split BTF, .ko, .ko.xz and the like, or a folder of them) that belong to the kernel; may be given several times
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) module: Vec<PathBuf>,
     /// Kernel that a split --btf belongs to [default: `vmlinux` beside it]
@@ -178,7 +178,7 @@ pub(crate) struct Check {
     /// Check only the I-th of N parts of the kernels; each is of one part, by its path below the --btf folder
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
-    /// Keep the results in FILE too, as JSON lines, and leave out the kernels that it has already
+    /// Keep the results in FILE too, as JSON lines, and leave out the kernels that it has already; one run at a time writes to it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["module", "base"])]
     pub(crate) resume: Option<PathBuf>,
     /// How to print

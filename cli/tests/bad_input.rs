@@ -112,7 +112,7 @@ fn damaged_types() {
     let f = Folder::new();
     let mut btf = fs::read(f.path("linux-6.1.btf")).unwrap();
     f.write("short.btf", &btf[..btf.len() / 2]);
-    f.bad_kernel("short.btf", "reaches past the end");
+    f.bad_kernel("short.btf", "truncated: its header says ");
     f.write("header.btf", &btf[..10]);
     f.bad_kernel("header.btf", "");
     // The second type's size_or_type: a type id out of range in one that refers.

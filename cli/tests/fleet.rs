@@ -99,6 +99,18 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
 }
 
+fn bzip2(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    packed.write_all(bytes).unwrap();
+    packed.finish().unwrap()
+}
+
+fn lz4(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = lz4_flex::frame::FrameEncoder::new(Vec::new());
+    packed.write_all(bytes).unwrap();
+    packed.finish().unwrap()
+}
+
 #[test]
 fn order_is_that_of_the_paths_whatever_the_threads_do() {
     let fleet = Fleet::of(60);
@@ -173,6 +185,18 @@ fn an_interrupted_run_goes_on_where_it_was() {
     let again = fleet.check(&["--resume", "results.jsonl"]);
     assert_eq!((again.exit, &*again.out), (2, ""), "how bad it was is not forgotten");
     assert!(again.err.contains("has the results of 10 kernels"), "{}", again.err);
+}
+
+#[test]
+fn one_run_at_a_time_writes_to_a_file_of_results() {
+    let fleet = Fleet::of(2);
+    let theirs = fs::File::create(fleet.path("results.jsonl")).unwrap();
+    theirs.lock().unwrap();
+    let run = fleet.check(&["--resume", "results.jsonl"]);
+    assert_eq!((run.exit, &*run.out), (2, ""));
+    assert!(run.err.contains("results.jsonl: another run is writing to it"), "{}", run.err);
+    drop(theirs);
+    assert_eq!(fleet.check(&["--resume", "results.jsonl"]).lines().len(), 4);
 }
 
 #[test]
@@ -333,7 +357,7 @@ fn every_kind_of_bad_file_is_named_and_the_rest_checked() {
     fleet.write("kernels/o-longer.btf", [&*good, &[7; 9000]].concat());
     let bad = [
         ("b-empty", "is empty"),
-        ("c-cut.btf", "reaches past the end"),
+        ("c-cut.btf", "truncated: its header says "),
         ("d-noise", "no BTF in it"),
         ("e-foreign.o", "the kernel is big-endian, the object little-endian"),
         ("f-huge", "has 2147483648 bytes, at most"),
@@ -353,6 +377,45 @@ fn every_kind_of_bad_file_is_named_and_the_rest_checked() {
     let good =
         ["a-good.btf", "i-bomb.tar.gz//good.btf", "m-duplicate.btf", "n-duplicate.btf", "o-longer.btf"];
     assert_eq!(checked, good.map(|name| format!("kernels/{name}")));
+}
+
+#[test]
+fn streams_that_follow_one_another_are_one_file() {
+    type Pack = fn(&[u8]) -> Vec<u8>;
+    let packs: [(&str, Pack); 5] = [("gz", gzip), ("xz", xz), ("zst", zstd), ("bz2", bzip2), ("lz4", lz4)];
+    let fleet = Fleet::new();
+    let good = kernel(1);
+    let archive = tar(&[("one.btf", good.clone()), ("two.btf", good.clone())]);
+    let mut expected = Vec::new();
+    for (ending, pack) in packs {
+        for (name, bytes) in [("kernel", &good), ("archive.tar", &archive)] {
+            let (first, rest) = bytes.split_at(bytes.len() / 3);
+            let (second, third) = rest.split_at(rest.len() / 2);
+            // Streams of different lengths, an empty one among them.
+            let packed = [first, second, b"", third].map(pack).concat();
+            fleet.write(&format!("kernels/{name}.{ending}"), packed);
+        }
+        expected.extend(["one", "two"].map(|m| format!("kernels/archive.tar.{ending}//{m}.btf")));
+        expected.push(format!("kernels/kernel.{ending}"));
+    }
+    expected.sort();
+    let (exit, mut found) = fleet.verdicts(&[]);
+    found.sort();
+    assert_eq!(found, expected.into_iter().map(|name| (name, "ok".to_owned())).collect::<Vec<_>>());
+    assert_eq!(exit, 0);
+    // pzstd: how long each frame is comes before it.
+    let frames = |bytes: &[u8]| {
+        let frame = zstd(bytes);
+        let len = u32::try_from(frame.len()).unwrap().to_le_bytes();
+        [b"\x50\x2a\x4d\x18\x04\0\0\0".as_slice(), &len, &frame].concat()
+    };
+    for (name, bytes) in [("kernel.zst", &good), ("archive.tar.zst", &archive)] {
+        let (first, second) = bytes.split_at(bytes.len() / 3);
+        fleet.write(&format!("kernels/{name}"), [frames(first), frames(second)].concat());
+    }
+    let (exit, mut again) = fleet.verdicts(&[]);
+    again.sort();
+    assert_eq!((exit, again), (0, found));
 }
 
 #[test]
@@ -407,6 +470,37 @@ fn a_large_elf_is_read_by_its_sections() {
 }
 
 #[test]
+fn what_a_large_file_lacks_is_told_without_reading_it() {
+    let fleet = Fleet::new();
+    let sized = |name: &str, bytes: &[u8], len: u64| {
+        fleet.write(name, bytes);
+        fs::OpenOptions::new().write(true).open(fleet.path(name)).unwrap().set_len(len).unwrap();
+    };
+    let object = fs::read(fleet.path("exec.bpf.o")).unwrap();
+    // Without a section of the name, as a vmlinux with all debug information but BTF.
+    let mut plain = object.clone();
+    let at: Vec<_> =
+        plain.windows(5).enumerate().filter(|(_, w)| *w == b".BTF\0").map(|(at, _)| at).collect();
+    at.into_iter().for_each(|at| plain[at] = b'_');
+    sized("kernels/a-plain", &plain, 3 << 30);
+    // An ELF header alone.
+    sized("kernels/b-header", &object[..16], 900 << 20);
+    let mut lies = kernel(0);
+    lies[20..24].copy_from_slice(&(3u32 << 30).to_le_bytes());
+    sized("kernels/c-lies", &lies, 900 << 20);
+    let run = fleet.run(["check", "exec.bpf.o", "--btf", "kernels"]);
+    let expected = [
+        "no section `.BTF`",
+        "has 943718400 bytes, at most 268435456 are read",
+        "truncated: its header says",
+    ];
+    assert_eq!((run.exit, run.err.lines().count()), (2, 3), "{}", run.err);
+    for (line, what) in run.err.lines().zip(expected) {
+        assert!(line.contains(what), "{line}");
+    }
+}
+
+#[test]
 fn modules_in_a_folder_are_passed_over() {
     let fleet = Fleet::of(2);
     fs::copy(prebuilt("kernel/module.bpf.o"), fleet.path("kernels/object.o")).unwrap();
@@ -422,6 +516,40 @@ fn modules_in_a_folder_are_passed_over() {
         run.err
     );
     assert_eq!(run.out.lines().filter(|line| line.contains("kernels/")).count(), 3, "{}", run.out);
+}
+
+#[test]
+fn a_folder_of_modules_may_hold_what_belongs_to_them() {
+    let fleet = Fleet::new();
+    fleet.write("linux.btf", kernel(1));
+    let base = std::sync::Arc::new(core_relo::btf::Btf::parse(kernel(1)).unwrap());
+    let mut module = core_relo::btf::Builder::split(&base);
+    module.structure("of_module", 4, &[]);
+    let module = module.finish();
+    for (name, bytes) in [("a.ko.gz", gzip(&module)), ("b.ko.xz", xz(&module)), ("c.ko.zst", zstd(&module))] {
+        fleet.write(&format!("6.1/kernel/{name}"), bytes);
+    }
+    fleet.write("6.1/modules.builtin", "kernel/fs/ext4/ext4.ko");
+    let run = fleet.run(["check", "exec.bpf.o", "--btf", "linux.btf", "--module", "6.1"]);
+    assert_eq!((run.exit, &*run.err), (0, ""));
+    fleet.write("6.1/kernel/d.ko", "no module");
+    let run = fleet.run(["check", "exec.bpf.o", "--btf", "linux.btf", "--module", "6.1"]);
+    assert!(run.exit == 2 && run.err.contains("6.1/kernel/d.ko: no BTF in it"), "{}", run.err);
+}
+
+#[test]
+fn packed_modules_in_a_folder_are_passed_over_unread() {
+    let fleet = Fleet::of(1);
+    fleet.write("kernels/veth.ko.xz", "not looked at");
+    fleet.write("kernels/loop.ko.zst", "nor this");
+    let run = fleet.run(["check", "exec.bpf.o", "--btf", "kernels"]);
+    let checked = run.out.lines().filter(|line| line.contains("kernels/")).count();
+    assert_eq!((run.err.lines().count(), checked), (1, 1), "{}", run.err);
+    assert!(
+        run.err.contains("note: kernels: 2 BTFs of modules passed over (kernels/loop.ko.zst, …)"),
+        "{}",
+        run.err
+    );
 }
 
 #[test]

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::{
     borrow::Cow,
     collections::{HashMap, HashSet},
-    fs::{File, OpenOptions},
+    fs::{File, OpenOptions, TryLockError},
     io::{self, BufRead as _, BufReader, Seek as _, SeekFrom, Write as _},
     path::Path,
 };
@@ -96,6 +96,7 @@ impl Results {
         let failed = |e: &io::Error| file::unreadable(path, e);
         let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let mut file = open.map_err(|e| failed(&e))?;
+        lock(&file, path)?;
         let (so_far, whole) = Reading::new(header).all(path, &file)?;
         file.set_len(whole).and_then(|()| file.seek(SeekFrom::Start(whole))).map_err(|e| failed(&e))?;
         let mut results = Self { file, name: shown(path) };
@@ -111,6 +112,22 @@ impl Results {
     pub(crate) fn append(&mut self, lines: &[u8]) -> Result<(), BadInput> {
         let failed = |e| BadInput::new(&*self.name, format_args!("cannot be written: {e}"));
         self.file.write_all(lines).map_err(failed)
+    }
+}
+
+/// Keeps others from adding to the file as long as it is open: two runs would do the same work, and cut off each other's last
+/// lines. A file system without locks goes without.
+fn lock(file: &File, path: &Path) -> Result<(), BadInput> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => {
+            let bad = BadInput::at(path, "another run is writing to it");
+            Err(bad.help("wait for it, or give each its own file and a --shard; the files can be put together afterwards"))
+        }
+        Err(TryLockError::Error(e)) => {
+            log::info!("{}: not locked: {e}", shown(path));
+            Ok(())
+        }
     }
 }
 

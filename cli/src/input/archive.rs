@@ -2,8 +2,8 @@
 
 use super::{
     file::{self, Limits, Opened},
-    folder, unpack,
-    vmlinuz::{self, Compression},
+    folder, streams, unpack,
+    vmlinuz::Compression,
 };
 use crate::error::{BadInput, shown};
 use std::{
@@ -91,7 +91,7 @@ pub(crate) fn members(
     }
     let stream: Box<dyn Read> = match Compression::of(&opened.head) {
         Some(how) => {
-            let stream = vmlinuz::streams_of(how, opened.stream());
+            let stream = streams::all(how, opened.stream());
             stream.map_err(|e| BadInput::at(path, format_args!("{how} stream: {e}")))?
         }
         None if is_tar(&opened.head) => Box::new(opened.stream()),

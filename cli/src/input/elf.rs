@@ -11,9 +11,22 @@ const COMPRESSED: u64 = 0x800;
 /// Sections of a file that is looked at this way. Kernels have less than a hundred, modules a few hundred.
 const SECTIONS: u64 = 0x1000;
 
-/// Reads the sections that count; `None` if anything about the file is out of the ordinary, so that whoever reads all of it
-/// has the word.
-pub(crate) fn types_of(path: &Path, opened: &Opened<'_>, limit: u64) -> Option<TargetFile> {
+/// What looking at the sections that count came to.
+pub(super) enum Looked {
+    /// Its types.
+    Types(TargetFile),
+    /// It has none.
+    NoTypes,
+    /// Anything about the file is out of the ordinary: whoever reads all of it has the word.
+    Unusual,
+}
+
+/// Reads the sections that count.
+pub(super) fn types_of(path: &Path, opened: &Opened<'_>, limit: u64) -> Looked {
+    look(path, opened, limit).unwrap_or(Looked::Unusual)
+}
+
+fn look(path: &Path, opened: &Opened<'_>, limit: u64) -> Option<Looked> {
     let header = Header::of(&opened.head)?;
     let table = opened.part(header.table, header.count.checked_mul(header.entry)?)?;
     let sections = || {
@@ -22,11 +35,14 @@ pub(crate) fn types_of(path: &Path, opened: &Opened<'_>, limit: u64) -> Option<T
     };
     let names = sections().nth(header.names)?;
     let names = opened.part(names.offset, names.len.min(SECTIONS << 8))?;
+    let name = |s: &Section| usize::try_from(s.name).ok().and_then(|at| names.get(at..));
+    if sections().any(|s| name(&s).is_none()) {
+        return None;
+    }
     let named = |wanted: &[u8]| {
-        let mut found = sections().filter(|s| {
-            let name = usize::try_from(s.name).ok().and_then(|at| names.get(at..));
-            name.is_some_and(|name| matches!(name.strip_prefix(wanted), Some([0, ..])))
-        });
+        let is_named =
+            |s: &Section| name(s).is_some_and(|name| matches!(name.strip_prefix(wanted), Some([0, ..])));
+        let mut found = sections().filter(is_named);
         let first = found.next();
         // Two of a name, or one that is no plain bytes, is for others to complain of.
         let plain =
@@ -37,7 +53,7 @@ pub(crate) fn types_of(path: &Path, opened: &Opened<'_>, limit: u64) -> Option<T
             _ => None,
         }
     };
-    let btf = named(b".BTF")??;
+    let Some(btf) = named(b".BTF")? else { return Some(Looked::NoTypes) };
     let base = match named(b".BTF.base")? {
         Some(base) => Some(Data::from(opened.part(base.offset, base.len)?)),
         None => None,
@@ -48,7 +64,7 @@ pub(crate) fn types_of(path: &Path, opened: &Opened<'_>, limit: u64) -> Option<T
     }
     found.base = base;
     found.form = Form::Elf { class: header.class, endian: header.endian, machine: header.machine };
-    Some(found)
+    Some(Looked::Types(found))
 }
 
 /// What an ELF header says.

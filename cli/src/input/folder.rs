@@ -1,7 +1,8 @@
 //! Folders of kernels: every file below, in order of path.
 
 use super::{
-    archive, elf,
+    archive,
+    elf::{self, Looked},
     file::{self, Limits, Opened},
     unpack,
 };
@@ -110,6 +111,9 @@ fn is_module(path: &Path) -> bool {
     if archive::is_archive(path) {
         return false;
     }
+    if is_packed_module(path) {
+        return true;
+    }
     let Ok(opened) = Opened::new(path) else { return false };
     let head = &opened.head;
     if !head.starts_with(b"\x7fELF") {
@@ -120,9 +124,28 @@ fn is_module(path: &Path) -> bool {
     if !matches!(head.get(16..18), Some([1, 0] | [0, 1])) {
         return false;
     }
-    let Some(found) = elf::types_of(path, &opened, Limits::default().bytes) else { return false };
+    let Looked::Types(found) = elf::types_of(path, &opened, Limits::default().bytes) else { return false };
     let byte = |at| Some(found.btf.get(usize::try_from(at).ok()?..)?.get(..1)?.to_vec());
     found.base.is_some() || begins_within_strings(&found.btf, byte).unwrap_or(false)
+}
+
+/// The modules among files: those called `.ko`, and if there are none, as in a folder of BTFs, all that may be some. What else
+/// lies in `/lib/modules/…` (`modules.builtin`) does not count.
+pub(crate) fn modules_among(mut files: Vec<PathBuf>) -> Vec<PathBuf> {
+    let is_module = |path: &Path| is_packed_module(path) || path.extension().is_some_and(|e| e == "ko");
+    if files.iter().any(|path| is_module(path)) {
+        files.retain(|path| is_module(path));
+    } else {
+        files.retain(|path| !is_something_else(path));
+    }
+    files
+}
+
+/// `nf_conntrack.ko.xz`, as distributions ship them: to look into thousands of them would take as long as all else.
+fn is_packed_module(path: &Path) -> bool {
+    let stem = path.file_stem().map(Path::new);
+    let ending = path.extension().and_then(|e| e.to_str());
+    matches!(ending, Some("gz" | "xz" | "zst")) && stem.and_then(Path::extension).is_some_and(|e| e == "ko")
 }
 
 /// Whether a BTF's strings go on from another's: its own begin with an empty one.

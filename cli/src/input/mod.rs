@@ -7,6 +7,7 @@ pub(crate) mod folder;
 pub(crate) mod global;
 pub(crate) mod object;
 pub(crate) mod shard;
+mod streams;
 pub(crate) mod target;
 pub(crate) mod unpack;
 pub(crate) mod vmlinuz;

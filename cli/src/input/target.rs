@@ -77,7 +77,7 @@ impl Selection {
             match path.is_dir() {
                 true => {
                     let (files, bad) = folder::files(path);
-                    all.modules.extend(files.into_iter().filter(|f| !folder::is_something_else(f)));
+                    all.modules.extend(folder::modules_among(files));
                     all.bad.extend(bad);
                 }
                 false => all.modules.push(path.clone()),

@@ -1,20 +1,24 @@
 //! Any file that holds a kernel's types, to its BTF: raw, ELF, or either within compressed and boot images.
 
 use super::{
-    archive, elf,
+    archive,
+    elf::{self, Looked},
     file::{self, Limits, Opened},
     vmlinuz::{self, Compression},
 };
 use crate::error::BadInput;
 use core_relo::{Data, Endian};
 use core_relo_loader::target::{ExtractError, TargetError, TargetFile, find_btf_in_image};
-use std::path::Path;
+use std::{io, path::Path};
 
 /// Streams within streams: a compressed image of a compressed kernel.
 const DEPTH: u32 = 4;
 
 /// Streams tried in one image, for their magic can occur by chance.
 const STREAMS: usize = 32;
+
+/// Bytes of the longest header that a raw BTF has.
+const HEADER_BYTES: u64 = 32;
 
 const EXPECTED: &str = "expected raw BTF, an ELF with .BTF (vmlinux, .ko, BPF object) or a vmlinuz";
 
@@ -24,13 +28,20 @@ pub(crate) fn open(path: &Path, limits: Limits) -> Result<TargetFile, BadInput> 
     if opened.head.is_empty() {
         return Err(empty(path));
     }
-    if is_elf(&opened.head)
-        && let Some(found) = elf::types_of(path, &opened, limits.bytes)
-    {
-        return Ok(found);
+    let mut limit = longest(&opened.head, limits);
+    if is_elf(&opened.head) {
+        match elf::types_of(path, &opened, limits.bytes) {
+            Looked::Types(found) => return Ok(found),
+            Looked::NoTypes => return Err(no_types(path)),
+            Looked::Unusual if !limits.given => limit = limit.min(file::SEARCHED_BYTES),
+            Looked::Unusual => {}
+        }
     }
-    let limit = longest(&opened.head, limits);
     let used = raw_len(&opened.head);
+    if let Some(used) = used.filter(|used| *used > opened.len && opened.len > HEADER_BYTES) {
+        let what = format!("truncated: its header says {used} bytes, {} are there", opened.len);
+        return Err(BadInput::at(path, what));
+    }
     find(path, opened.whole(limit, used)?, DEPTH, limits)
 }
 
@@ -85,10 +96,10 @@ fn find(path: &Path, bytes: Data<'static>, depth: u32, limits: Limits) -> Result
         let payload = bytes.get(at.clone()).ok_or_else(|| BadInput::at(path, short()))?;
         let what = "the boot image's header names a payload that is in no known compression";
         let how = Compression::of(payload).ok_or_else(|| BadInput::at(path, what))?;
-        return find(path, unpacked(path, how, payload, limits)?, deeper, limits);
+        return find(path, unpacked(path, how, vmlinuz::unpack(how, payload, limits))?, deeper, limits);
     }
     if let Some(how) = Compression::of(&bytes) {
-        return find(path, unpacked(path, how, &bytes, limits)?, deeper, limits);
+        return find(path, unpacked(path, how, vmlinuz::unpack_all(how, &bytes, limits))?, deeper, limits);
     }
     if archive::is_tar(&bytes) {
         let bad = BadInput::at(path, "is a tar archive");
@@ -109,21 +120,20 @@ fn search(path: &Path, image: &[u8], depth: u32, limits: Limits) -> Option<Targe
     })
 }
 
-fn unpacked(path: &Path, how: Compression, stream: &[u8], limits: Limits) -> Result<Data<'static>, BadInput> {
-    let unpacked = vmlinuz::unpack(how, stream, limits);
+fn unpacked(path: &Path, how: Compression, unpacked: io::Result<Vec<u8>>) -> Result<Data<'static>, BadInput> {
     unpacked.map(Data::from).map_err(|e| BadInput::at(path, format_args!("{how} stream: {e}")))
+}
+
+fn no_types(path: &Path) -> BadInput {
+    let bad = BadInput::at(path, ExtractError::NoBtf);
+    bad.help("was the kernel built with CONFIG_DEBUG_INFO_BTF, the object with -g?")
 }
 
 /// The BTF, and not the whole vmlinux that it was in.
 fn slim(path: &Path, bytes: Data<'static>) -> Result<TargetFile, BadInput> {
-    let mut found = TargetFile::from_bytes(path, bytes.clone()).map_err(|e| {
-        let bad = BadInput::at(path, file::reason(&e.to_string(), path));
-        match e {
-            TargetError::Extract { cause: ExtractError::NoBtf, .. } => {
-                bad.help("was the kernel built with CONFIG_DEBUG_INFO_BTF, the object with -g?")
-            }
-            _ => bad,
-        }
+    let mut found = TargetFile::from_bytes(path, bytes.clone()).map_err(|e| match e {
+        TargetError::Extract { cause: ExtractError::NoBtf, .. } => no_types(path),
+        _ => BadInput::at(path, file::reason(&e.to_string(), path)),
     })?;
     if found.btf.len() < bytes.len() {
         found.btf = Data::from(found.btf.to_vec());

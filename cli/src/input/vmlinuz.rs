@@ -1,6 +1,6 @@
 //! Where in a kernel image the compressed kernel lies, and how streams are unpacked. Pure.
 
-use super::file::Limits;
+use super::{file::Limits, streams};
 use core_relo::Endian;
 use std::{
     fmt,
@@ -11,12 +11,6 @@ use std::{
 /// What any input may unpack to, and how many times its own size a large one may, unless a limit was given.
 const UNPACKED_LEAST: u64 = 64 << 20;
 const RATIO: u64 = 64;
-
-/// KiB that an xz or lzma stream's dictionary may take.
-const DICTIONARY_KIB: u32 = 256 << 10;
-
-/// Bytes that a zstd stream's window may take: the kernel's build uses 128 MiB.
-const WINDOW: u64 = 256 << 20;
 
 /// Bytes of a block in an lz4 legacy frame.
 const LZ4_BLOCK: usize = 8 << 20;
@@ -35,7 +29,7 @@ pub(crate) enum Compression {
     Lzo,
 }
 
-const MAGICS: [(&[u8], Compression); 8] = [
+pub(super) const MAGICS: [(&[u8], Compression); 8] = [
     (b"\x1f\x8b\x08", Compression::Gzip),
     (b"\xfd7zXZ\0", Compression::Xz),
     (b"\x28\xb5\x2f\xfd", Compression::Zstd),
@@ -49,6 +43,7 @@ const MAGICS: [(&[u8], Compression); 8] = [
 impl Compression {
     /// By the stream's first bytes.
     pub(crate) fn of(bytes: &[u8]) -> Option<Self> {
+        let bytes = streams::after_skippable(bytes);
         MAGICS.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|(_, c)| *c)
     }
 
@@ -73,48 +68,44 @@ impl fmt::Display for Compression {
 }
 
 /// Unpacks the stream at the beginning of `bytes`; what follows it does not matter.
-pub(crate) fn unpack(how: Compression, bytes: &[u8], limits: Limits) -> io::Result<Vec<u8>> {
-    let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    let limit = match limits {
+pub(crate) fn unpack(how: Compression, mut bytes: &[u8], limits: Limits) -> io::Result<Vec<u8>> {
+    let limit = most(bytes, limits);
+    unpack_one(how, &mut bytes, limit)
+}
+
+/// Unpacks a file, to the end of the last of the streams that follow one another; what follows those does not matter.
+pub(crate) fn unpack_all(how: Compression, mut bytes: &[u8], limits: Limits) -> io::Result<Vec<u8>> {
+    let limit = most(bytes, limits);
+    bytes = streams::after_skippable(bytes);
+    let mut unpacked = unpack_one(how, &mut bytes, limit)?;
+    for number in 2u64.. {
+        let Some(next) = streams::next(how, bytes) else { break };
+        bytes = next;
+        let left = limit.saturating_sub(u64::try_from(unpacked.len()).unwrap_or(u64::MAX));
+        let more = unpack_one(how, &mut bytes, left).map_err(|e| match e.kind() {
+            io::ErrorKind::FileTooLarge => too_large(limit),
+            kind => io::Error::new(kind, format!("stream {number} of it: {e}")),
+        })?;
+        unpacked.extend_from_slice(&more);
+    }
+    Ok(unpacked)
+}
+
+/// Bytes that a file may unpack to.
+fn most(packed: &[u8], limits: Limits) -> u64 {
+    let len = u64::try_from(packed.len()).unwrap_or(u64::MAX);
+    match limits {
         Limits { given: true, bytes } => bytes,
         Limits { bytes, .. } => len.saturating_mul(RATIO).max(UNPACKED_LEAST).min(bytes),
-    };
-    match how {
-        Compression::Lz4Legacy => lz4_legacy(bytes, limit),
-        _ => collect(stream(how, bytes)?, limit),
     }
 }
 
-/// Unpacks as it is read. It ends with its first stream: what follows that in a kernel image is none.
-fn stream<'r>(how: Compression, packed: impl Read + 'r) -> io::Result<Box<dyn Read + 'r>> {
-    Ok(match how {
-        Compression::Gzip => Box::new(flate2::read::GzDecoder::new(packed)),
-        Compression::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(packed, false, DICTIONARY_KIB)),
-        _ => return any_stream(how, packed),
-    })
-}
-
-/// Unpacks a whole file as it is read, to the end of the last of its streams.
-pub(crate) fn streams_of<'r>(how: Compression, packed: impl Read + 'r) -> io::Result<Box<dyn Read + 'r>> {
-    Ok(match how {
-        Compression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(packed)),
-        Compression::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(packed, true, DICTIONARY_KIB)),
-        Compression::Bzip2 => Box::new(bzip2::read::MultiBzDecoder::new(packed)),
-        _ => return any_stream(how, packed),
-    })
-}
-
-fn any_stream<'r>(how: Compression, packed: impl Read + 'r) -> io::Result<Box<dyn Read + 'r>> {
-    Ok(match how {
-        Compression::Lzma => Box::new(lzma_rust2::LzmaReader::new_mem_limit(packed, DICTIONARY_KIB, None)?),
-        Compression::Zstd => {
-            let decoder = ruzstd::decoding::StreamingDecoder::new_with_max_window_size(packed, WINDOW);
-            Box::new(decoder.map_err(io::Error::other)?)
-        }
-        Compression::Lz4 => Box::new(lz4_flex::frame::FrameDecoder::new(packed)),
-        Compression::Bzip2 => Box::new(bzip2::read::BzDecoder::new(packed)),
-        _ => return Err(io::Error::other("not supported; unpack it first, with lzop -d")),
-    })
+/// Unpacks a stream and leaves what follows it.
+fn unpack_one(how: Compression, packed: &mut &[u8], limit: u64) -> io::Result<Vec<u8>> {
+    match how {
+        Compression::Lz4Legacy => lz4_legacy(packed, limit),
+        _ => collect(streams::first(how, packed)?, limit),
+    }
 }
 
 fn collect(stream: impl Read, limit: u64) -> io::Result<Vec<u8>> {
@@ -124,13 +115,15 @@ fn collect(stream: impl Read, limit: u64) -> io::Result<Vec<u8>> {
 }
 
 fn too_large(limit: u64) -> io::Error {
-    io::Error::other(format!("unpacks to more than {limit} bytes"))
+    let what = format!("unpacks to more than {limit} bytes");
+    io::Error::new(io::ErrorKind::FileTooLarge, what)
 }
 
 /// Blocks, each after its length, until something follows that is none: the kernel's build appends the unpacked size.
-fn lz4_legacy(bytes: &[u8], limit: u64) -> io::Result<Vec<u8>> {
+fn lz4_legacy(bytes: &mut &[u8], limit: u64) -> io::Result<Vec<u8>> {
     let mut unpacked = Vec::new();
-    let mut rest = bytes.get(4..).unwrap_or_default();
+    let rest = bytes;
+    *rest = rest.get(4..).unwrap_or_default();
     let mut block = vec![0; LZ4_BLOCK];
     while let (Some(len), Some(after)) = (u32_at(rest, 0), rest.get(4..)) {
         let len = usize::try_from(len).unwrap_or(usize::MAX);
@@ -140,7 +133,7 @@ fn lz4_legacy(bytes: &[u8], limit: u64) -> io::Result<Vec<u8>> {
         if u64::try_from(unpacked.len()).is_ok_and(|len| len > limit) {
             return Err(too_large(limit));
         }
-        rest = after;
+        *rest = after;
         if n < LZ4_BLOCK {
             break;
         }
@@ -176,15 +169,25 @@ fn zboot(image: &[u8]) -> Option<Range<usize>> {
 
 /// The streams that begin somewhere in an image, in order.
 pub(crate) fn streams(image: &[u8]) -> impl Iterator<Item = (Compression, &[u8])> {
-    let firsts = MAGICS.map(|(magic, _)| magic.first().copied());
-    (0..image.len()).filter_map(move |at| {
+    let may_begin = may_begin();
+    let begins =
+        image.iter().enumerate().filter(move |(_, byte)| may_begin.get(usize::from(**byte)) == Some(&true));
+    begins.filter_map(move |(at, _)| {
         let rest = image.get(at..)?;
-        if !firsts.contains(&rest.first().copied()) {
-            return None;
-        }
         let how = Compression::of(rest).filter(|how| how.is_distinct())?;
         Some((how, rest))
     })
+}
+
+/// The bytes that a stream may begin with: an image has hundreds of millions.
+fn may_begin() -> [bool; 256] {
+    let mut may_begin = [false; 256];
+    for (magic, _) in MAGICS.iter().filter(|(_, how)| how.is_distinct()) {
+        if let Some(place) = magic.first().and_then(|byte| may_begin.get_mut(usize::from(*byte))) {
+            *place = true;
+        }
+    }
+    may_begin
 }
 
 fn range(start: u32, len: u32) -> Option<Range<usize>> {
@@ -220,6 +223,32 @@ mod tests {
         assert_eq!(error.to_string(), "unpacks to more than 67108864 bytes");
         assert_eq!(unpacked(Limits::of(Some(65 << 20))).unwrap().len(), 65 << 20);
         assert!(unpacked(Limits::of(Some((65 << 20) - 1))).is_err());
+    }
+
+    #[test]
+    fn streams_that_follow_one_another_are_one_file() {
+        let zstd = |bytes: &[u8]| {
+            let level = ruzstd::encoding::CompressionLevel::Fastest;
+            ruzstd::encoding::compress_to_vec(bytes, level)
+        };
+        let skippable = b"\x5a\x2a\x4d\x18\x04\0\0\0size".to_vec();
+        for (how, packed) in [
+            (Compression::Gzip, [gzip(b"ker"), gzip(b""), gzip(b"nel"), b"\0\0".to_vec()].concat()),
+            (Compression::Zstd, [zstd(b"ker"), skippable.clone(), zstd(b"nel"), b"\x06\0".to_vec()].concat()),
+            (Compression::Zstd, [skippable.clone(), zstd(b"ker"), zstd(b"nel"), skippable].concat()),
+        ] {
+            let unpacked = |limits| unpack_all(how, &packed, limits);
+            assert_eq!(Compression::of(&packed), Some(how));
+            assert_eq!(unpacked(Limits::default()).unwrap(), b"kernel");
+            assert_eq!(unpacked(Limits::of(Some(6))).unwrap(), b"kernel");
+            assert_eq!(
+                unpacked(Limits::of(Some(5))).unwrap_err().to_string(),
+                "unpacks to more than 5 bytes"
+            );
+        }
+        let cut = [gzip(b"ker"), gzip(b"nel")[..14].to_vec()].concat();
+        let error = unpack_all(Compression::Gzip, &cut, Limits::default()).unwrap_err();
+        assert!(error.to_string().starts_with("stream 2 of it: "), "{error}");
     }
 
     #[test]

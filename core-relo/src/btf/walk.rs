@@ -27,8 +27,15 @@ impl Btf<'_> {
     ///
     /// A chain longer than [`limits::MODIFIER_HOPS`] is an error, where libbpf would turn in circles.
     pub fn strip(&self, id: TypeId) -> Result<Type<'_>, WalkError> {
+        self.strip_in(id, &mut 0)
+    }
+
+    /// The same, and how many types were passed through.
+    #[inline]
+    pub(super) fn strip_in(&self, id: TypeId, hops: &mut u32) -> Result<Type<'_>, WalkError> {
         let mut ty = self.ty(id).ok_or(WalkError::NoType(id))?;
-        for _ in 0..limits::MODIFIER_HOPS {
+        for hop in 0..limits::MODIFIER_HOPS {
+            *hops = hop;
             match ty.target() {
                 Some(next) if ty.kind().is_modifier_or_typedef() => {
                     ty = self.ty(next).ok_or(WalkError::NoType(next))?;

@@ -164,7 +164,11 @@ impl<'v, V: Visit> Walk<'v, '_, V> {
             self.visitor.scalar(&at, Scalar::Omitted)?;
             return Ok(ControlFlow::Break(()));
         }
-        let Ok(ty) = self.btf.strip(at.ty) else {
+        let mut hops = 0;
+        let stripped = self.btf.strip_in(at.ty, &mut hops);
+        // Of a long array, each element's chain is gone through.
+        self.steps = self.steps.saturating_sub(hops / 4);
+        let Ok(ty) = stripped else {
             return self.scalar(&at, Scalar::Raw(bytes.data));
         };
         let Some(deeper) = depth.checked_sub(1) else {

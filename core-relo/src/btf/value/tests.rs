@@ -299,6 +299,15 @@ fn what_takes_few_bytes_and_endless_parts_ends() {
         b.array(empty, empty, u32::MAX)
     });
     assert!(nothing.groups <= most(0));
+    let chained = count(&[], |b| {
+        let mut ty = b.structure("empty", 0, &[]);
+        let element = ty;
+        for _ in 0..200 {
+            ty = b.typedef("t", ty);
+        }
+        b.array(ty, element, u32::MAX)
+    });
+    assert!(chained.groups < most(0) / 40, "chains are paid for: {}", chained.groups);
     let names = count(&[0; 64], |b| {
         let int = b.int("int", 1, 0);
         let long = vec![b'n'; 60_000];
