@@ -204,7 +204,8 @@ fn pins_are_all_or_none() {
     assert_eq!(shown.exit, 1, "{}", shown.err);
     assert!(shown.out.contains("bpffs"), "{}", shown.out);
     assert!(!Path::new(&folder.path().join("pins")).exists(), "nothing is left of what could not be pinned");
-    let args = [text(&object), "--pin", text(&folder.path().join("pins")), "--format", "json"];
+    let pins = folder.path().join("pins");
+    let args = [text(&object), "--pin", text(&pins), "--format", "json"];
     let error = error_of(&load(&args));
     assert_eq!((&error["stage"], &error["program"]), (&"pin".into(), &serde_json::Value::Null));
     assert!(error["errno"].is_number() && error["errno_name"].is_string(), "{error}");
