@@ -111,9 +111,9 @@ fn as_loaded(program: &Attachable<'_>) -> Result<Link, AttachError> {
     let options = TraceOptions::default();
     match program.program_type {
         ProgramType::Ext => freplace_named(program.fd, None, &what),
-        ProgramType::Lsm => trace_named(program.fd, AttachType::LsmMac, &options, &what),
+        ProgramType::Lsm => trace_named(program.fd, AttachType::LsmMac, options, &what),
         _ => match program.attach_type.or_else(|| attach_type_of(program.section)) {
-            Some(attach_type) => trace_named(program.fd, attach_type, &options, &what),
+            Some(attach_type) => trace_named(program.fd, attach_type, options, &what),
             None => Err(not_automatic(program.section, program.name)),
         },
     }

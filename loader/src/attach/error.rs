@@ -44,7 +44,7 @@ pub enum AttachError {
         section: Box<str>,
         /// Why.
         #[source]
-        cause: Box<AttachError>,
+        cause: Box<Self>,
     },
     /// The section's name does not say what to attach to, or in a form that cannot be read.
     #[error("{what}: {problem}")]

@@ -25,14 +25,14 @@ pub fn trace(
     attach_type: AttachType,
     options: &TraceOptions,
 ) -> Result<Link, AttachError> {
-    trace_named(prog, attach_type, options, &target_words(prog, attach_type))
+    trace_named(prog, attach_type, *options, &target_words(prog, attach_type))
 }
 
 /// The same in the words of who knows what it was loaded for.
 pub(super) fn trace_named(
     prog: BorrowedFd<'_>,
     attach_type: AttachType,
-    options: &TraceOptions,
+    options: TraceOptions,
     what: &str,
 ) -> Result<Link, AttachError> {
     let cookie = LinkExtra::Tracing { btf_id: 0, cookie: options.cookie };
