@@ -12,7 +12,7 @@ use crate::{
 use std::os::fd::AsFd as _;
 
 impl Loaded {
-    /// Attaches a program to what its section's name says.
+    /// Attaches a program to what its section's name says. What fails is an [`AttachError::Program`], which says why.
     pub fn attach(&self, program: &str) -> Result<Link, AttachError> {
         let found = self.program(program).ok_or_else(|| {
             let problem = "the object has no such program, or it was not loaded";
@@ -24,7 +24,8 @@ impl Loaded {
     /// Attaches every program whose section's name says to what, and every struct_ops table (libbpf: `bpf_object__attach_skeleton`).
     ///
     /// Programs that have to be told what to attach to are left out, as are those set so
-    /// ([`ProgramSettings::autoattach`](crate::load_plan::ProgramSettings::autoattach)). If one cannot be attached, those that were are detached.
+    /// ([`ProgramSettings::autoattach`](crate::load_plan::ProgramSettings::autoattach)). If one cannot be attached, those that were are
+    /// detached, and the error ([`AttachError::Program`]) names it.
     pub fn attach_all(&self) -> Result<Vec<Link>, AttachError> {
         let mut links = Vec::new();
         for program in self.programs.iter().filter(|p| p.plan.autoattach) {

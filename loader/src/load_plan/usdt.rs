@@ -52,9 +52,10 @@ mod tests {
     use super::*;
     use crate::{
         load_plan::LoadPlan,
-        made::{Made, kernel, returns},
+        made::{Made, kernel, load, returns},
         object::Object,
     };
+    use core_relo::btf::Builder;
 
     fn planned(maps: &[&str], has: fn(Feature) -> bool) -> Option<UsdtPlan> {
         let mut m = Made::new();
@@ -76,5 +77,27 @@ mod tests {
         assert_eq!(planned(&USDT_MAPS, |_| true), of(true, true));
         assert_eq!(planned(&USDT_MAPS, |f| f != Feature::Cookie), of(false, true));
         assert_eq!(planned(&USDT_MAPS, |f| f != Feature::UprobeMulti), of(true, false));
+    }
+
+    #[test]
+    fn what_programs_are_told_goes_before_a_second_answer() {
+        let mut m = Made::new();
+        for name in USDT_MAPS {
+            m.map(name, &[("type", 1), ("key_size", 4), ("value_size", 4), ("max_entries", 1)], None);
+        }
+        let code: Vec<_> = load(1, 0).into_iter().chain(returns(0)).collect();
+        let main = m.program("main", "socket", &code);
+        let bool = m.types.int("_Bool", 1, Builder::BOOL);
+        let var = m.types.var("LINUX_HAS_BPF_COOKIE", bool, 2);
+        m.types.datasec(".kconfig", 0, &[(var, 0, 1)]);
+        let symbol = m.undefined("LINUX_HAS_BPF_COOKIE", false);
+        m.refer(main, 0, symbol, false);
+        let bytes = m.bytes();
+        let object = Object::parse(&bytes).unwrap();
+        let parts = Parts::collect(&object).unwrap();
+        let mut host = kernel(|_| {});
+        host.features = Features::fixed(|_| true);
+        let cookies = |told: u8| UsdtPlan::of(&parts, &[told], &host).map(|plan| plan.cookies);
+        assert_eq!((cookies(0), cookies(1)), (Some(false), Some(true)));
     }
 }
