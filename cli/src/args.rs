@@ -18,7 +18,8 @@ const STYLES: styling::Styles = styling::Styles::styled()
 const GLOBAL: &str = "Global options";
 
 const EXIT: &str = "Exit status: 0 if every relocation resolves (everything was loaded), 1 if some are poisoned or fail \
-(something was refused), 2 if it could not be told (bad input, wrong usage).";
+(something was refused), 2 if it could not be told (bad input, wrong usage). `patch` ends with 1 only if it writes nothing, \
+`demo` with 0.";
 
 /// On which kernels will this BPF object load, and if not, why?
 ///

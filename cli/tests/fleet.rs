@@ -160,6 +160,12 @@ fn shards_are_the_whole_and_no_kernel_is_in_two() {
     for bad in ["0/3", "4/3", "x"] {
         assert_eq!(fleet.check(&["--shard", bad]).exit, 2, "{bad}");
     }
+    fs::create_dir(fleet.path("none")).unwrap();
+    for shard in ["1/3", "2/3", "3/3"] {
+        let shown = fleet.run(["check", "exec.bpf.o", "--btf", "none", "--shard", shard]);
+        assert_eq!(shown.exit, 2, "{shard}");
+        assert!(shown.err.contains("holds no kernel with BTF"), "{shard}: {}", shown.err);
+    }
 }
 
 #[test]

@@ -204,6 +204,44 @@ fn pins_are_all_or_none() {
     assert_eq!(shown.exit, 1, "{}", shown.err);
     assert!(shown.out.contains("bpffs"), "{}", shown.out);
     assert!(!Path::new(&folder.path().join("pins")).exists(), "nothing is left of what could not be pinned");
+    let pins = folder.path().join("pins");
+    let args = [text(&object), "--pin", text(&pins), "--format", "json"];
+    let error = error_of(&load(&args));
+    assert_eq!((&error["stage"], &error["program"]), (&"pin".into(), &serde_json::Value::Null));
+    assert!(error["errno"].is_number() && error["errno_name"].is_string(), "{error}");
+}
+
+/// The error in the one line of a load that was refused.
+fn error_of(shown: &Run) -> serde_json::Value {
+    assert_eq!(shown.exit, 1, "{}{}", shown.out, shown.err);
+    let line = &shown.lines()[0];
+    schema().check("load", line);
+    schema().check("error of load", &line["error"]);
+    let stem = Path::new(line["object"].as_str().unwrap()).file_name().unwrap().to_str().unwrap();
+    let name = format!("{}: ", stem.split('.').next().unwrap());
+    assert!(line["error"]["text"].as_str().is_some_and(|text| text.starts_with(&name)), "{line}");
+    line["error"].clone()
+}
+
+#[test]
+fn a_program_that_cannot_be_attached_is_named_with_the_kernels_number() {
+    if !may_load() {
+        return;
+    }
+    // There is no such tracepoint.
+    let mut bytes = fs::read(prebuilt("live/raw_tp.bpf.o")).unwrap();
+    let (from, to) = (b"raw_tp/sys_enter", b"raw_tp/sys_entry");
+    while let Some(at) = bytes.windows(from.len()).position(|w| w == from) {
+        bytes[at..at + to.len()].copy_from_slice(to);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let object = folder.path().join("no_such.bpf.o");
+    fs::write(&object, &bytes).unwrap();
+    let error = error_of(&load(&[text(&object), "--attach", "--format", "json"]));
+    assert_eq!((&error["stage"], &error["errno_name"]), (&"attach".into(), &"ENOENT".into()));
+    let program = error["program"].as_str().unwrap();
+    let said = format!("no_such: program `{program}`: raw_tp/sys_entry: cannot attach: ENOENT");
+    assert!(error["text"].as_str().unwrap().starts_with(&said), "{error}");
 }
 
 #[test]

@@ -279,14 +279,14 @@ impl One<'_, '_, '_> {
         if self.args.attach {
             match loaded.attach_all() {
                 Ok(made) => links = made,
-                Err(e) => return self.failed(&e.to_string()),
+                Err(e) => return self.failed(loaded.name(), "attach", &e),
             }
         }
         let mut pins = None;
         if let Some(folder) = &self.args.pin {
             match loaded.pin_all(folder, &mut links) {
                 Ok(made) => pins = Some(made),
-                Err(e) => return self.failed(&e.to_string()),
+                Err(e) => return self.failed(loaded.name(), "pin", &e),
             }
         }
         if let Err(e) = self.tell(plan, &loaded, &links) {
@@ -330,12 +330,12 @@ impl One<'_, '_, '_> {
         left.into_iter().map(|(program, error)| (program.name().to_owned(), why(error))).collect()
     }
 
-    fn failed(self, what: &str) -> io::Result<Option<Kept>> {
+    fn failed(self, name: &str, stage: &'static str, e: &AttachError) -> io::Result<Option<Kept>> {
         self.app.end_with(Exit::Unresolved);
         if self.app.format == Format::Json {
-            json::line(self.app.out, &load_json::failed(&self.file.name, what))?;
+            json::line(self.app.out, &load_json::failed(&self.file.name, name, stage, e))?;
         } else {
-            writeln!(self.app.out, "{ERROR}refused{ERROR:#}  {}: {}", self.file.name, plain(what))?;
+            writeln!(self.app.out, "{ERROR}refused{ERROR:#}  {}: {}", self.file.name, plain(&e.to_string()))?;
         }
         Ok(None)
     }

@@ -1,7 +1,7 @@
 //! `load` and `run` as JSON lines.
 
 use core_relo_loader::{
-    attach::Link,
+    attach::{AttachError, Link},
     load::{LoadError, Loaded, LoadedProgram, Meaning},
     load_plan::{FixupOf, LoadPlan, MapPlan, ProgramPlan, SlotPlan},
     sys,
@@ -175,13 +175,16 @@ pub(crate) fn refused<'l>(object: &'l str, program: Option<&'l str>, e: &LoadErr
 }
 
 /// Something after loading went wrong.
-pub(crate) fn failed<'l>(object: &'l str, what: &str) -> Outcome<'l> {
+pub(crate) fn failed<'l>(object: &'l str, name: &str, stage: &'static str, e: &AttachError) -> Outcome<'l> {
     let error = ErrorText {
-        stage: "attach",
-        text: what.to_owned(),
-        errno: None,
-        errno_name: None,
-        program: None,
+        stage,
+        text: format!("{name}: {e}"),
+        errno: e.errno().map(|e| e.0),
+        errno_name: e.errno().and_then(sys::Errno::name),
+        program: match e {
+            AttachError::Program { program, .. } => Some(program.to_string()),
+            _ => None,
+        },
         insn: None,
         source: None,
         lacks: None,

@@ -54,7 +54,7 @@ impl Selection {
         Self::part_of(targets, None)
     }
 
-    /// Those of a shard; what is bad is of one as well, and modules are of all.
+    /// Those of a shard; what is bad is of one as well, but for a folder without kernels, and modules are of all.
     pub(crate) fn part_of(targets: &Targets, shard: Option<Shard>) -> Self {
         let mut all = Self { limits: Limits::of(targets.max_bytes), ..Self::default() };
         let has = |path: &Path| shard.is_none_or(|shard| shard.has(path));
@@ -65,9 +65,11 @@ impl Selection {
             if path.is_dir() {
                 let found = folder::look_through(path);
                 let within = |file: &Path| has(file.strip_prefix(path).unwrap_or(file));
+                // Each part would find nothing there, and should not be taken for one that found nothing wrong.
+                let is_empty = found.kernels.is_empty();
                 let kernels = found.kernels.into_iter().filter(|kernel| within(kernel));
                 all.places.extend(kernels.map(|path| Place::file(path, None)));
-                all.bad.extend(found.bad.into_iter().filter(|bad| within(Path::new(&bad.file))));
+                all.bad.extend(found.bad.into_iter().filter(|bad| is_empty || within(Path::new(&bad.file))));
                 all.notes.extend(found.note);
             } else if has(path.file_name().map_or(path, Path::new)) {
                 all.places.push(Place::file(path.clone(), targets.base.clone()));

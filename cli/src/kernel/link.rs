@@ -1,10 +1,10 @@
 //! What a link is attached to, by its type: the union in the kernel's `struct bpf_link_info`.
 
-use super::types::Types;
+use super::{Kind, types::Types};
 use core_relo::Endian;
 use core_relo_loader::{
-    object::AttachType,
-    sys::{self, LinkInfo},
+    object::{AttachType, ProgramType},
+    sys::{self, LinkInfo, ProgInfo},
 };
 use serde_json::{Map, Value};
 use std::{fs, os::fd::AsFd};
@@ -50,7 +50,10 @@ pub(crate) fn target(fd: &impl AsFd, info: &LinkInfo, types: &mut Types) -> Map<
             facts.put("tp_name", name());
             facts.put_if("cookie", facts.long(4));
         }
-        2 => tracing(&mut facts, types),
+        2 => {
+            let program = Kind::Prog.open(info.prog_id).and_then(|fd| sys::prog_info(&fd)).ok();
+            tracing(&mut facts, program.as_ref(), types);
+        }
         3 => {
             facts.put("cgroup_id", facts.long(0));
             facts.attach_type(2);
@@ -146,14 +149,31 @@ impl Facts<'_> {
     }
 }
 
-fn tracing(facts: &mut Facts<'_>, types: &mut Types) {
-    facts.attach_type(0);
+fn tracing(facts: &mut Facts<'_>, program: Option<&ProgInfo>, types: &mut Types) {
+    let is_extension = program.is_some_and(|p| p.prog_type == ProgramType::Ext.number());
+    if !is_extension {
+        facts.attach_type(0);
+    }
     let (object, ty) = (facts.word(1), facts.word(2));
-    let is_extension = facts.map.is_empty();
     facts.put("target_obj_id", object);
     facts.put("target_btf_id", ty);
-    facts.put("target_name", if is_extension { None } else { types.name(object, ty) });
+    let name = match program {
+        Some(p) if is_extension || traces_program(p) => {
+            let target = Kind::Prog.open(object).and_then(|fd| sys::prog_info(&fd)).ok();
+            target.and_then(|target| types.name(target.btf_id, ty))
+        }
+        Some(_) => types.name(object, ty),
+        None => None,
+    };
+    facts.put("target_name", name);
     facts.put_if("cookie", facts.long(4));
+}
+
+/// Whether it traces another program: then the kernel's `target_obj_id` is that program's id, and not that of a BTF.
+///
+/// Once attached, it holds that program no more, and no BTF of it. Kernels before 6.0 say nothing of either.
+fn traces_program(program: &ProgInfo) -> bool {
+    program.attach_btf_id != 0 && program.attach_btf_obj_id == 0
 }
 
 fn iterator(facts: &mut Facts<'_>, name: Option<String>) {
@@ -233,6 +253,25 @@ mod tests {
         assert_eq!(words(&attach.map), "attach_type TRACE_FENTRY");
         attach.attach_type(1);
         assert_eq!(words(&attach.map), "attach_type unknown(999)");
+    }
+
+    #[test]
+    fn extensions_have_no_attach_type() {
+        let number = ProgramType::Ext.number();
+        let tracer = |prog_type, attach_btf_obj_id, attach_btf_id| {
+            let mut info = ProgInfo::default();
+            (info.prog_type, info.attach_btf_obj_id, info.attach_btf_id) =
+                (prog_type, attach_btf_obj_id, attach_btf_id);
+            info
+        };
+        let extension = tracer(number, 0, 5);
+        // No program and no BTF has such an id.
+        let words_of_link = [0, u32::MAX, 5, 0, 0, 0];
+        let mut link = facts(&words_of_link);
+        tracing(&mut link, Some(&extension), &mut Types::default());
+        assert_eq!(words(&link.map), "target_obj_id 4294967295, target_btf_id 5, target_name null");
+        assert!(traces_program(&tracer(26, 0, 5)) && !traces_program(&tracer(26, 1, 5)));
+        assert!(!traces_program(&ProgInfo::default()), "a kernel that does not say");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use core_relo_loader::attach::{
 use core_relo_loader::sys::{
     self, LinkCreate, LinkExtra, LinkTarget, MapCreate, MapFd, ProgLoad, map_update,
 };
+use core_relo_loader::{Loader, load_plan::AttachTo, object::Object};
 use fixture::*;
 use serde_json::{Value, json};
 use std::{
@@ -20,6 +21,7 @@ use std::{
     os::fd::AsFd as _,
     path::PathBuf,
     process::{Command, id},
+    sync::Arc,
 };
 
 #[test]
@@ -396,6 +398,75 @@ fn links_of_tracing_programs_name_what_they_trace() {
             assert!(target["offset"].as_u64().is_some_and(|offset| offset > 0), "{target}");
         }
     }
+}
+
+#[test]
+fn a_link_of_what_replaces_a_function_names_it() {
+    if types().is_none() {
+        return;
+    }
+    let read = |name: &str| fs::read(common::prebuilt(&format!("live/{name}.bpf.o"))).unwrap();
+    let (target, replacing) = (read("freplace_target"), read("freplace"));
+    let (target, replacing) = (Object::parse(&target).unwrap(), Object::parse(&replacing).unwrap());
+    let target = Loader::new(&target).load().unwrap();
+    let whole = target.program("whole").unwrap();
+    let mut loader = Loader::new(&replacing);
+    loader.program("instead").attach_to = Some(AttachTo::Program {
+        program: Arc::new(whole.as_fd().try_clone_to_owned().unwrap()),
+        function: "replaced".to_owned(),
+    });
+    let loaded = match loader.load() {
+        Ok(loaded) => loaded,
+        Err(e) => return println!("SKIP: {e}"),
+    };
+    let link = match loaded.attach("instead") {
+        Ok(link) => link,
+        Err(e) => return println!("SKIP: {e}"),
+    };
+    let (target, words) = target_of(&link);
+    let of = sys::prog_info(&whole).unwrap().id;
+    assert_eq!(
+        (&target["target_name"], &target["target_obj_id"]),
+        (&json!("replaced"), &json!(of)),
+        "{words}"
+    );
+    assert!(!words.contains("attach_type"), "{words}");
+}
+
+/// A run in which the command may have only so many files open.
+fn with_files(limit: u32, args: &[&str]) -> common::Run {
+    let script = format!("ulimit -n {limit}; exec \"$@\"");
+    let mut command = Command::new("sh");
+    command.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_core-relo")]).args(args);
+    let output = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    common::Run { out: text(output.stdout), err: text(output.stderr), exit: output.status.code().unwrap() }
+}
+
+#[test]
+fn lists_are_longer_than_a_process_may_have_files_open() {
+    let Some(types) = types() else { return };
+    let maps: Vec<_> = (0..24).map(|_| typed_map(&types, ARRAY, "one_of_many")).collect();
+    let programs: Vec<_> = maps.iter().map(|map| program(&types, map, "one_of_many")).collect();
+    let numbers = |ids: &mut dyn Iterator<Item = u32>| ids.map(|id| json!(id)).collect::<Vec<_>>();
+    let map_ids = numbers(&mut maps.iter().map(map_id));
+    let prog_ids = numbers(&mut programs.iter().map(|p| sys::prog_info(p).unwrap().id));
+    let has_all =
+        |lines: &[Value], ids: &[Value]| ids.iter().all(|id| lines.iter().any(|line| line["id"] == *id));
+    let listed = ok(with_files(16, &["map", "list", "--format", "json"])).lines();
+    assert!(has_all(&listed, &map_ids));
+    let listed = ok(with_files(16, &["prog", "list", "--format", "json"])).lines();
+    assert!(has_all(&listed, &prog_ids));
+    let named = ok(with_files(16, &["prog", "show", "--name", "one_of_many", "--format", "json"])).lines();
+    assert!(has_all(&named, &prog_ids));
+    ok(with_files(16, &["link", "list"]));
+    let listed = ok(with_files(16, &["btf", "list", "--format", "json"])).lines();
+    let btf = sys::btf_info(&types.fd).unwrap().id;
+    let own = listed.iter().find(|line| line["id"] == btf).expect("the own BTF is listed");
+    assert_eq!((&own["map_ids"], &own["prog_ids"]), (&json!(map_ids), &json!(prog_ids)));
+    // Nothing can be opened: that is an error, and not an empty list.
+    let none = with_files(3, &["prog", "list"]);
+    assert_ne!((none.exit, none.err.as_str()), (0, ""), "{}", none.out);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::{
     kprobe_multi::{KprobeMultiOptions, KprobeSet, kprobe_multi},
     link::Link,
     section::Auto,
-    trace::{TraceOptions, freplace, lsm, trace},
+    trace::{TraceOptions, freplace_named, trace_named},
     tracepoint::{RawTracepointOptions, TracepointOptions, raw_tracepoint, tracepoint},
     uprobe::{UprobeOptions, uprobe},
     uprobe_multi::{UprobeMultiOptions, UprobeSet, uprobe_multi},
@@ -102,11 +102,18 @@ fn tracing(program: &Attachable<'_>, auto: Auto<'_>) -> Result<Link, AttachError
 }
 
 fn as_loaded(program: &Attachable<'_>) -> Result<Link, AttachError> {
+    let section = program.section.strip_prefix('?').unwrap_or(program.section);
+    // `fentry` alone, where a setting says of what, does not say much. The kernel cuts names: this one is whole.
+    let what = match section.split_once('/') {
+        Some(_) => section.to_owned(),
+        None => format!("{section} program `{}`", program.name),
+    };
+    let options = TraceOptions::default();
     match program.program_type {
-        ProgramType::Ext => freplace(program.fd, None),
-        ProgramType::Lsm => lsm(program.fd),
+        ProgramType::Ext => freplace_named(program.fd, None, &what),
+        ProgramType::Lsm => trace_named(program.fd, AttachType::LsmMac, options, &what),
         _ => match program.attach_type.or_else(|| attach_type_of(program.section)) {
-            Some(attach_type) => trace(program.fd, attach_type, &TraceOptions::default()),
+            Some(attach_type) => trace_named(program.fd, attach_type, options, &what),
             None => Err(not_automatic(program.section, program.name)),
         },
     }

@@ -332,8 +332,9 @@ mod tests {
         assert_eq!(binary.function("f1"), Ok(F1));
         assert_eq!(binary.functions(&["f1", "entry", "f1"]), Ok(vec![F1, entry, F1]));
         assert_eq!(binary.functions_like("*"), Ok(vec![entry, F1]));
+        assert!(binary.functions_like("take?").is_err(), "it is defined elsewhere");
         // A label is no function.
-        for missing in ["label", "f", "f1@V_1", "F1", ""] {
+        for missing in ["label", "taken", "f", "f1@V_1", "F1", ""] {
             assert!(binary.function(missing).is_err(), "{missing}");
         }
         let kind = Kind { is_64: true, endian: Endian::Little, is_shared: false, is_linked: true };

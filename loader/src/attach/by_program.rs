@@ -64,14 +64,16 @@ impl ByProgram {
         }
     }
 
-    /// Where there is room for one, the kernel detaches whichever it is: see first that it is this one.
-    fn still_there(&self) -> Result<(), Errno> {
+    /// Where there is room for one, the kernel detaches whichever it is: see first that it is this one. Whether what it is
+    /// attached to is still there is the answer: a cgroup that was removed took it along.
+    fn still_there(&self) -> Result<bool, Errno> {
         let there = sys::prog_query(Some(self.target.as_fd()), 0, self.attach_type.number(), 0);
         let id = sys::prog_info(&self.prog)?.id;
         match there {
             Ok(there) if !there.prog_ids.contains(&id) => Err(Errno(libc::ENOENT)),
-            // Where nothing can be asked (sockmaps before 5.16), the program named counts.
-            Ok(_) | Err(_) => Ok(()),
+            Err(Errno(libc::ENOENT | libc::ENODEV)) => Ok(false),
+            // Where nothing can be asked (sockmaps before 5.18), the program named counts.
+            Ok(_) | Err(_) => Ok(true),
         }
     }
 }
@@ -82,8 +84,7 @@ impl Attachment for ByProgram {
     }
 
     fn detach(&mut self) -> Result<(), Errno> {
-        self.still_there()?;
-        sys::prog_detach(&self.request())
+        if self.still_there()? { sys::prog_detach(&self.request()) } else { Ok(()) }
     }
 
     fn update(&mut self, prog: BorrowedFd<'_>) -> Result<(), Errno> {
@@ -96,7 +97,9 @@ impl Attachment for ByProgram {
                 ProgAttach { prog: Some(new.as_fd()), flags: self.flags | REPLACE, replace: old.prog, ..old }
             }
         };
-        self.still_there()?;
+        if !self.still_there()? {
+            return Err(Errno(libc::ENOENT));
+        }
         sys::prog_attach(&request)?;
         self.prog = new;
         Ok(())

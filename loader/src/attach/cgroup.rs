@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     object::AttachType,
+    privileges,
     sys::{self, Errno, LinkTarget},
 };
 use std::os::fd::BorrowedFd;
@@ -62,7 +63,8 @@ pub fn cgroup(
         Err(Errno(libc::EINVAL)) if is_plain(options) && !kernel_has_links() => {
             cgroup_attach(prog, cgroup, attach_type, CgroupSharing::Multi, None)
         }
-        Err(errno) => Err(not_placed(&what, errno, UNKNOWN)),
+        Err(errno @ Errno(libc::EPERM)) => Err(AttachError::hinted(&what, "attach", errno, other_sharing())),
+        Err(errno) => Err(not_placed(&what, errno, &options.place, UNKNOWN)),
     }
 }
 
@@ -78,7 +80,27 @@ pub fn cgroup_attach(
 ) -> Result<Link, AttachError> {
     let replacing =
         if sharing == CgroupSharing::Multi { Replacing::ByNaming } else { Replacing::ByAttaching };
-    ByProgram::attach(&what(attach_type), prog, cgroup, attach_type, sharing.flags(), replace, replacing)
+    let attached =
+        ByProgram::attach(&what(attach_type), prog, cgroup, attach_type, sharing.flags(), replace, replacing);
+    attached.map_err(|mut error| {
+        if let AttachError::Kernel { errno, hint, .. } = &mut error {
+            *hint = match errno.0 {
+                libc::EPERM => other_sharing(),
+                libc::ENOENT if replace.is_some() => Hint("the program to be replaced is not attached there"),
+                libc::ENOENT => Hint("what it is to be attached to is gone"),
+                _ => *hint,
+            };
+        }
+        error
+    })
+}
+
+/// What helps against EPERM: where nothing is lacking, it is what is attached already (`hierarchy_allows_attach` in the kernel).
+fn other_sharing() -> Hint {
+    Hint(privileges::lacking_or(
+        "a program is attached there, or to a cgroup above, that shares the place in another way (`CgroupSharing`); or a policy \
+         (an LSM, seccomp) forbids it",
+    ))
 }
 
 fn is_plain(options: &CgroupOptions<'_>) -> bool {
@@ -106,6 +128,7 @@ mod tests {
         },
         object::ProgramType,
     };
+    use std::os::fd::AsFd as _;
 
     fn program(kind: ProgramType, at: AttachType) -> Option<Counting> {
         Counting::load(kind, Some(at), 1)
@@ -182,6 +205,24 @@ mod tests {
         assert_eq!(ids(&group, at), [c.id()]);
         let error = put(a, CgroupSharing::Multi, None).unwrap_err().to_string();
         assert!(error.starts_with("BPF_CGROUP_DEVICE of a cgroup: cannot attach: EPERM"), "{error}");
+        assert!(error.contains("shares the place in another way"), "{error}");
+        let error = cgroup(a.fd(), group.fd(), at, &CgroupOptions::default()).unwrap_err().to_string();
+        assert!(error.contains("shares the place in another way"), "{error}");
+    }
+
+    #[test]
+    fn what_went_with_its_cgroup_is_detached() {
+        let at = AttachType::CgroupDevice;
+        let Some(group) = Cgroup::new() else { return };
+        let Some(prog) = program(ProgramType::CgroupDevice, at) else { return };
+        let below = group.child();
+        let fd = below.fd().try_clone_to_owned().unwrap();
+        let mut link = cgroup_attach(prog.fd(), below.fd(), at, CgroupSharing::Multi, None).unwrap();
+        drop(below);
+        assert_eq!(link.update(prog.fd()).unwrap_err().errno(), Some(Errno(libc::ENOENT)));
+        link.detach().unwrap();
+        let late = cgroup(prog.fd(), fd.as_fd(), at, &CgroupOptions::default()).unwrap_err().to_string();
+        assert!(late.contains("is gone"), "{late}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Why a program is not attached.
 
-use crate::{privileges, sys::Errno};
+use crate::{plain::plain, privileges, sys::Errno};
 use core::fmt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -34,6 +34,17 @@ pub enum AttachError {
         said: Box<str>,
         /// What to do.
         hint: Hint,
+    },
+    /// One of an object's programs could not be attached.
+    #[error("program `{}`{}: {cause}", plain(program), In(section, cause))]
+    Program {
+        /// The program.
+        program: Box<str>,
+        /// Its section.
+        section: Box<str>,
+        /// Why.
+        #[source]
+        cause: Box<Self>,
     },
     /// The section's name does not say what to attach to, or in a form that cannot be read.
     #[error("{what}: {problem}")]
@@ -90,9 +101,20 @@ impl AttachError {
         let hint = match errno.0 {
             libc::EPERM | libc::EINVAL | libc::ENODEV => Hint::NOT_BPFFS,
             libc::EEXIST => Hint::EXISTS,
+            libc::ENOENT => Hint("the folder that it is to be made in has none above it: make that first"),
             _ => Hint::of(errno),
         };
         Self::Pin { path: path.to_path_buf(), errno, hint }
+    }
+
+    /// A pin that was there.
+    pub(crate) fn no_pin(path: &Path, errno: Errno) -> Self {
+        match errno.0 {
+            libc::ENOENT => {
+                Self::Pin { path: path.to_path_buf(), errno, hint: Hint("nothing is pinned there") }
+            }
+            _ => Self::pin(path, errno),
+        }
     }
 
     /// A target that cannot be read.
@@ -113,8 +135,26 @@ impl AttachError {
                 Some(*errno)
             }
             Self::Target { errno, .. } => *errno,
+            Self::Program { cause, .. } => cause.errno(),
             Self::Pinned { .. } | Self::NotALink { .. } | Self::NotAutomatic { .. } => None,
         }
+    }
+}
+
+/// A program's section, unless the cause begins with it.
+struct In<'e>(&'e str, &'e AttachError);
+
+impl fmt::Display for In<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(section, cause) = self;
+        let section = section.strip_prefix('?').unwrap_or(section);
+        let said = match cause {
+            AttachError::Kernel { what, .. }
+            | AttachError::Netlink { what, .. }
+            | AttachError::Target { what, .. } => what,
+            _ => "",
+        };
+        if said.starts_with(section) { Ok(()) } else { write!(f, " (section {})", plain(section)) }
     }
 }
 
@@ -147,5 +187,30 @@ impl Hint {
 impl fmt::Display for Hint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() { Ok(()) } else { write!(f, " ({})", self.0) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_named_once_and_its_section_once() {
+        let of = |section: &str, cause| {
+            let (program, section) = ("main".into(), section.into());
+            AttachError::Program { program, section, cause: Box::new(cause) }
+        };
+        let missing = of("?kprobe/x", AttachError::kernel("kprobe/x", "attach", Errno(libc::ENOENT)));
+        assert!(
+            missing.to_string().starts_with("program `main`: kprobe/x: cannot attach: ENOENT"),
+            "{missing}"
+        );
+        assert_eq!(missing.errno(), Some(Errno(libc::ENOENT)));
+        let binary = of("usdt/libc.so.6:a:b", AttachError::target("/lib/libc.so.6", "has no USDT probes"));
+        assert_eq!(
+            binary.to_string(),
+            "program `main` (section usdt/libc.so.6:a:b): /lib/libc.so.6: has no USDT probes"
+        );
+        assert_eq!(binary.clone(), binary);
     }
 }

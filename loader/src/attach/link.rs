@@ -68,7 +68,7 @@ impl Link {
     /// Opens a pinned link.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, AttachError> {
         let path = path.as_ref();
-        let fd = sys::obj_get(path, 0).map_err(|errno| AttachError::pin(path, errno))?;
+        let fd = sys::obj_get(path, 0).map_err(|errno| AttachError::no_pin(path, errno))?;
         let mut link = Self::from_fd(fd, path.display().to_string());
         link.pinned = Some(path.to_path_buf());
         Ok(link)
@@ -145,7 +145,7 @@ impl Link {
     /// Removes its pin.
     pub fn unpin(&mut self) -> Result<(), AttachError> {
         let Some(path) = &self.pinned else { return Ok(()) };
-        fs::remove_file(path).map_err(|e| AttachError::pin(path, Errno::of(&e)))?;
+        fs::remove_file(path).map_err(|e| AttachError::no_pin(path, Errno::of(&e)))?;
         self.pinned = None;
         Ok(())
     }
@@ -261,7 +261,10 @@ mod tests {
         let test = "attach::link::tests::a_pin_is_made_in_a_new_folder_once_and_keeps_the_program";
         let Some(bpffs) = again_with_a_bpffs(test) else { return };
         let folder = bpffs.join("folder");
-        link.pin(folder.join("deep/er")).unwrap_err();
+        let deep = link.pin(folder.join("deep/er")).unwrap_err().to_string();
+        assert!(deep.contains("make that first"), "{deep}");
+        let none = Link::open(bpffs.join("nothing")).unwrap_err().to_string();
+        assert!(none.ends_with("(nothing is pinned there)"), "{none}");
         assert!(!folder.exists());
         link.pin(folder.join("no.dots")).unwrap_err();
         assert!(!folder.exists(), "made for nothing, it is removed");

@@ -16,7 +16,8 @@
 //! ```
 //!
 //! Where the kernel has no link for a family, or is too old for it, the [`Link`] undoes what it did itself, and nothing that
-//! others did meanwhile; such an attachment outlives a process that ends without dropping it, and cannot be pinned.
+//! others did meanwhile. Such an attachment cannot be pinned, and most outlive a process that ends without dropping it
+//! ([`Link::outlives_process`]); those of perf events end with the process.
 //!
 //! Not here: programs of devmaps and cpumaps go into the map, `sk_reuseport` and socket filters onto a socket.
 

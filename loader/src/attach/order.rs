@@ -86,10 +86,14 @@ impl Placement<'_> {
 }
 
 /// The error of a link that is not made at such a place; `unknown` says what the kernel may not know.
-pub(super) fn not_placed(what: &str, errno: Errno, unknown: Hint) -> AttachError {
+pub(super) fn not_placed(what: &str, errno: Errno, place: &Placement<'_>, unknown: Hint) -> AttachError {
     let hint = match errno.0 {
         libc::ESTALE => Hint("others were attached or detached since the revision expected: query again"),
-        libc::ENOENT => Hint("the neighbour is not attached there"),
+        libc::ENOENT => match place.order {
+            Order::Before(_) | Order::After(_) => Hint("the neighbour is not attached there"),
+            Order::First | Order::Last => Hint("what it is to be attached to is gone"),
+        },
+        libc::ENODEV => Hint("is there such an interface in this network namespace?"),
         libc::EINVAL | libc::EOPNOTSUPP => unknown,
         _ => Hint::of(errno),
     };
@@ -99,6 +103,19 @@ pub(super) fn not_placed(what: &str, errno: Errno, unknown: Hint) -> AttachError
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_missing_depends_on_what_was_asked_for() {
+        let said = |order, errno| {
+            let place = Placement { order, ..Placement::default() };
+            not_placed("x", Errno(errno), &place, Hint("unknown")).to_string()
+        };
+        assert!(said(Order::Last, libc::ENOENT).ends_with("(what it is to be attached to is gone)"));
+        let neighbour = said(Order::Before(Neighbour::ProgId(1)), libc::ENOENT);
+        assert!(neighbour.ends_with("(the neighbour is not attached there)"), "{neighbour}");
+        assert!(said(Order::First, libc::ENODEV).contains("is there such an interface"));
+        assert!(said(Order::First, libc::EINVAL).ends_with("(unknown)"));
+    }
 
     #[test]
     fn flags_and_numbers_of_all_orders() {

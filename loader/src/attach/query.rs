@@ -22,7 +22,7 @@ pub enum Target<'a> {
     Netns(BorrowedFd<'a>),
     /// A network interface, by number: XDP, tcx or netkit.
     Interface(u32),
-    /// A sockmap or sockhash (kernels from 5.16).
+    /// A sockmap or sockhash (kernels from 5.18).
     Sockmap(BorrowedFd<'a>),
     /// A device of remote controls.
     Lirc(BorrowedFd<'a>),

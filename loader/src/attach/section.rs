@@ -127,7 +127,8 @@ impl<'a> Auto<'a> {
 fn kprobe<'a>(section: &'a str, family: &str, target: &'a str) -> Result<Auto<'a>, AttachError> {
     let (function, rest) = split_word(target, |c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'));
     let retprobe = family == "kretprobe";
-    let offset = number(rest).map_or(0, |(offset, _)| offset);
+    // What is not behind a `+` is passed over, as by libbpf's `sscanf`.
+    let offset = rest.strip_prefix('+').and_then(|n| number(n.trim_start())).map_or(0, |(offset, _)| offset);
     match u64::try_from(offset) {
         _ if function.is_empty() => Err(AttachError::target(section, "expected `kprobe/function[+offset]`")),
         Ok(offset) if offset == 0 || !retprobe => Ok(Auto::Kprobe { function, offset, retprobe }),
@@ -249,7 +250,11 @@ mod tests {
         assert_eq!(of("kprobe/a+010"), entry("a", 8));
         assert_eq!(of("kretprobe/a"), Auto::Kprobe { function: "a", offset: 0, retprobe: true });
         assert_eq!(of("kprobe"), Auto::Nothing);
-        for wrong in ["kprobe/", "kprobe/+4", "kretprobe/a+4", "kprobe/a-4"] {
+        assert_eq!(of("kprobe/a-4"), entry("a", 0));
+        assert_eq!(of("kprobe/a+ 4"), entry("a", 4));
+        assert_eq!(of("kprobe/a+b"), entry("a", 0));
+        assert_eq!(of("kretprobe/a-4"), Auto::Kprobe { function: "a", offset: 0, retprobe: true });
+        for wrong in ["kprobe/", "kprobe/+4", "kretprobe/a+4", "kprobe/a+-4"] {
             assert!(Auto::of(wrong).is_err(), "{wrong}");
         }
     }

@@ -44,7 +44,7 @@ fn on_interface(
         return Err(AttachError::target(what, "no interface has the number 0"));
     }
     let made = place.link(prog, LinkTarget::Interface(ifindex), attach_type, 0);
-    made.map(|fd| Link::from_fd(fd, what.as_str())).map_err(|errno| not_placed(&what, errno, unknown))
+    made.map(|fd| Link::from_fd(fd, what.as_str())).map_err(|errno| not_placed(&what, errno, place, unknown))
 }
 
 #[cfg(test)]

@@ -85,14 +85,20 @@ impl TestElf {
         text.extend([0xb8, 60, 0, 0, 0, 0x0f, 0x05, 0x90, 0x0f, 0x1f, 0x44, 0, 0, 0xc3]);
         let notes: Vec<u8> = notes.iter().flat_map(|n| note(n.0, n.1, n.2)).collect();
         let mut symbols = vec![0; 24];
-        for (name, address, kind) in [(1, BASE + TEXT, 0x12), (7, BASE + F1, 0x12), (10, BASE + TEXT, 0x10)] {
+        for (name, address, kind, section) in [
+            (1, BASE + TEXT, 0x12, 1),
+            (7, BASE + F1, 0x12, 1),
+            (10, BASE + TEXT, 0x10, 1),
+            // Defined elsewhere.
+            (16, 0, 0x12, 0),
+        ] {
             e.put_u32(&mut symbols, name);
             symbols.extend([kind, 0]);
-            e.put_u16(&mut symbols, 1);
+            e.put_u16(&mut symbols, section);
             e.put_u64(&mut symbols, address);
             e.put_u64(&mut symbols, 0);
         }
-        let strings = b"\0entry\0f1\0label\0".to_vec();
+        let strings = b"\0entry\0f1\0label\0taken\0".to_vec();
         let names = b"\0.text\0.note.stapsdt\0.stapsdt.base\0.symtab\0.strtab\0.shstrtab\0".to_vec();
         let mut out = Vec::new();
         // Name, type, flags, address, alignment, bytes; where they are comes of writing them.

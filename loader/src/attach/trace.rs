@@ -15,7 +15,7 @@ use std::os::fd::BorrowedFd;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct TraceOptions {
-    /// What `bpf_get_attach_cookie` gives (kernels from 6.0).
+    /// What `bpf_get_attach_cookie` gives (kernels from 5.19).
     pub cookie: u64,
 }
 
@@ -25,6 +25,16 @@ pub fn trace(
     attach_type: AttachType,
     options: &TraceOptions,
 ) -> Result<Link, AttachError> {
+    trace_named(prog, attach_type, *options, &target_words(prog, attach_type))
+}
+
+/// The same in the words of who knows what it was loaded for.
+pub(super) fn trace_named(
+    prog: BorrowedFd<'_>,
+    attach_type: AttachType,
+    options: TraceOptions,
+    what: &str,
+) -> Result<Link, AttachError> {
     let cookie = LinkExtra::Tracing { btf_id: 0, cookie: options.cookie };
     let create = LinkCreate {
         prog,
@@ -33,8 +43,7 @@ pub fn trace(
         flags: 0,
         extra: if options.cookie == 0 { LinkExtra::None } else { cookie },
     };
-    let what = target_words(prog, attach_type);
-    as_loaded(&create, options.cookie == 0, &what)
+    as_loaded(&create, options.cookie == 0, what)
 }
 
 /// Attaches an LSM program to the hook it was loaded for (libbpf: `bpf_program__attach_lsm`).
@@ -45,12 +54,21 @@ pub fn lsm(prog: BorrowedFd<'_>) -> Result<Link, AttachError> {
 /// Attaches a program that replaces a function of another (libbpf: `bpf_program__attach_freplace`): that which it was loaded
 /// for, or that of another program, by descriptor and the function's id in that program's BTF.
 pub fn freplace(prog: BorrowedFd<'_>, target: Option<(BorrowedFd<'_>, u32)>) -> Result<Link, AttachError> {
+    freplace_named(prog, target, "freplace")
+}
+
+/// The same in the words of who knows what it replaces.
+pub(super) fn freplace_named(
+    prog: BorrowedFd<'_>,
+    target: Option<(BorrowedFd<'_>, u32)>,
+    what: &str,
+) -> Result<Link, AttachError> {
     let (target, extra) = match target {
         Some((of, btf_id)) => (LinkTarget::Fd(of), LinkExtra::Tracing { btf_id, cookie: 0 }),
         None => (LinkTarget::None, LinkExtra::None),
     };
     let older = matches!(target, LinkTarget::None);
-    as_loaded(&LinkCreate { prog, target, attach_type: 0, flags: 0, extra }, older, "freplace")
+    as_loaded(&LinkCreate { prog, target, attach_type: 0, flags: 0, extra }, older, what)
 }
 
 /// The same of another program's function by name.

@@ -72,6 +72,20 @@ impl ProbeKind {
         }
     }
 
+    /// What is wrong if they could be made in tracefs alone, and that is not there.
+    const fn unreachable(self) -> &'static str {
+        match self {
+            Self::Kernel => {
+                "this kernel has no perf events of kprobes: it was built without (CONFIG_KPROBE_EVENTS), or is older than 4.17 and needs \
+                 tracefs, which is not mounted (or not readable by this user); as root: `mount -t tracefs nodev /sys/kernel/tracing`"
+            }
+            Self::User => {
+                "this kernel has no perf events of uprobes: it was built without (CONFIG_UPROBE_EVENTS), or is older than 4.17 and needs \
+                 tracefs, which is not mounted (or not readable by this user); as root: `mount -t tracefs nodev /sys/kernel/tracing`"
+            }
+        }
+    }
+
     /// What is wrong if the kernel has no such probes.
     pub(super) const fn missing(self) -> &'static str {
         match self {
@@ -97,7 +111,7 @@ impl ProbeEvent {
             let problem = "tracefs cannot take a place with spaces in it, and this kernel has no other way";
             return Err(AttachError::target(what, problem));
         }
-        let root = root()?;
+        let root = root().map_err(|_not_there| AttachError::target(what, kind.unreachable()))?;
         let name = event_name(place);
         let file = root.join(kind.file());
         if !file.exists() {

@@ -129,10 +129,16 @@ fn open(
     sys::perf_event_open(&event).map_err(|errno| not_opened(what, errno))
 }
 
+/// The kernel looked at the instruction.
+pub(super) const NO_PROBE: Hint =
+    Hint("the instruction there cannot be probed: is it one of those that cannot, or the middle of one?");
+
 fn not_opened(what: &str, errno: Errno) -> AttachError {
     let hint = match errno.0 {
         libc::ENOENT => Hint("no such file"),
         libc::ESRCH => Hint("no such process"),
+        // ENOTSUPP, which no C library has.
+        524 | libc::ENOEXEC => NO_PROBE,
         libc::EINVAL => {
             Hint("is it a regular file on a file system that takes probes, and the offset within it?")
         }
@@ -307,6 +313,12 @@ mod tests {
         assert!(before_long(|| elf.run() == 0));
         let legacy = UprobeOptions { mode: ProbeMode::Legacy, ..options };
         assert!(matches!(uprobe(prog.fd(), elf.path(), &legacy), Err(AttachError::Target { .. })));
+    }
+
+    #[test]
+    fn an_instruction_that_cannot_be_probed_is_not_blamed_on_the_kernel() {
+        let said = not_opened("uprobe/x:f", Errno(524)).to_string();
+        assert!(said.contains("the instruction there cannot be probed"), "{said}");
     }
 
     #[test]

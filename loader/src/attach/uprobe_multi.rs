@@ -8,6 +8,7 @@ use super::{
     link::Link,
     pmu::process,
     text::c_string,
+    uprobe::NO_PROBE,
 };
 use crate::{
     object::AttachType,
@@ -73,6 +74,7 @@ pub fn uprobe_multi(
     let link = create(prog, &path, &offsets, options, &what)?.map_err(|errno| {
         let hint = match errno.0 {
             libc::ESRCH => Hint("no such process"),
+            524 | libc::ENOEXEC => NO_PROBE,
             libc::EBADF | libc::ENOENT => Hint("is it a regular file?"),
             libc::EOPNOTSUPP => Hint("this kernel was built without uprobes"),
             libc::EINVAL => Hint(

@@ -2,19 +2,17 @@
 
 use super::{Loaded, LoadedMap, LoadedProgram};
 use crate::{
-    attach::{self, AttachError, Attachable, Link, UsdtManager},
-    load_plan::MapRole,
+    attach::{self, AttachError, Attachable, Auto, Link, UsdtManager},
+    features::Features,
+    load_plan::{MapRole, USDT_MAPS, UsdtPlan},
     object::{AttachType, ProgramType},
     ring::{Flow, PerfBuffer, RingBuffer, RingError, UserRingBuffer},
     sys::{Errno, MapFd},
 };
 use std::os::fd::AsFd as _;
 
-/// The maps of libbpf's `usdt.bpf.h`.
-const USDT_MAPS: [&str; 2] = ["__bpf_usdt_specs", "__bpf_usdt_ip_to_spec_id"];
-
 impl Loaded {
-    /// Attaches a program to what its section's name says.
+    /// Attaches a program to what its section's name says. What fails is an [`AttachError::Program`], which says why.
     pub fn attach(&self, program: &str) -> Result<Link, AttachError> {
         let found = self.program(program).ok_or_else(|| {
             let problem = "the object has no such program, or it was not loaded";
@@ -26,7 +24,8 @@ impl Loaded {
     /// Attaches every program whose section's name says to what, and every struct_ops table (libbpf: `bpf_object__attach_skeleton`).
     ///
     /// Programs that have to be told what to attach to are left out, as are those set so
-    /// ([`ProgramSettings::autoattach`](crate::load_plan::ProgramSettings::autoattach)). If one cannot be attached, those that were are detached.
+    /// ([`ProgramSettings::autoattach`](crate::load_plan::ProgramSettings::autoattach)). If one cannot be attached, those that were are
+    /// detached, and the error ([`AttachError::Program`]) names it.
     pub fn attach_all(&self) -> Result<Vec<Link>, AttachError> {
         let mut links = Vec::new();
         for program in self.programs.iter().filter(|p| p.plan.autoattach) {
@@ -93,7 +92,20 @@ impl Loaded {
         found.map_err(|errno| RingError::kernel(map, "find it in the loaded object", errno))
     }
 
+    /// What goes wrong names the program, so that the caller of [`attach_all`](Self::attach_all) knows which it was.
     fn attach_one(&self, program: &LoadedProgram) -> Result<Link, AttachError> {
+        self.attach_as_its_section_says(program).map_err(|cause| match cause {
+            cause @ AttachError::NotAutomatic { .. } => cause,
+            cause => AttachError::Program {
+                program: program.plan.name.as_str().into(),
+                section: program.plan.section.as_str().into(),
+                cause: Box::new(cause),
+            },
+        })
+    }
+
+    fn attach_as_its_section_says(&self, program: &LoadedProgram) -> Result<Link, AttachError> {
+        let is_usdt = matches!(Auto::of(&program.plan.section), Ok(Some(Auto::Usdt { .. })));
         attach::auto(&Attachable {
             fd: program.as_fd(),
             name: &program.plan.name,
@@ -101,18 +113,21 @@ impl Loaded {
             program_type: program.plan.program_type,
             attach_type: AttachType::from_number(program.plan.attach_type)
                 .filter(|_| program.plan.attach_type != 0),
-            usdt: self.usdt()?,
+            usdt: if is_usdt { self.usdt()? } else { None },
         })
     }
 
-    /// What the object's USDT programs share; made when it is first needed.
+    /// What the object's USDT programs share; made when it is first needed: programs of other kinds do not depend on its maps.
     pub fn usdt(&self) -> Result<Option<&UsdtManager>, AttachError> {
         if let Some(known) = self.usdt.get() {
             return Ok(known.as_ref());
         }
         let handles = USDT_MAPS.map(|name| self.map(name).and_then(|m| m.handle().ok()));
         let made = match &handles {
-            [Some(specs), Some(by_address)] => Some(UsdtManager::new(specs, by_address)?),
+            [Some(specs), Some(by_address)] => {
+                let plan = self.usdt_plan.unwrap_or_else(|| UsdtPlan::on(&Features::running()));
+                Some(UsdtManager::planned(specs, by_address, plan)?)
+            }
             _ => None,
         };
         Ok(self.usdt.get_or_init(|| made).as_ref())
@@ -124,4 +139,43 @@ fn attach_table(map: &LoadedMap) -> Result<Link, AttachError> {
     let what = format!("struct_ops {}", map.plan.name);
     let handle = map.handle().map_err(|errno| AttachError::kernel(&what, "attach", errno))?;
     attach::struct_ops(&handle, &map.plan.data)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        Loader,
+        attach::AttachError,
+        load_plan::USDT_MAPS,
+        made::{Made, returns},
+        object::Object,
+    };
+
+    #[test]
+    fn programs_of_other_kinds_do_not_depend_on_the_maps_of_usdt() {
+        let mut m = Made::new();
+        for name in USDT_MAPS {
+            // Not what libbpf's usdt.bpf.h declares.
+            m.map(name, &[("type", 1), ("key_size", 4), ("value_size", 4), ("max_entries", 1)], None);
+        }
+        m.program("enter", "raw_tp/sys_enter", &returns(0));
+        m.program("probe", "usdt//bin/sh:a:b", &returns(0));
+        let bytes = m.bytes();
+        let object = Object::parse(&bytes).unwrap();
+        let loaded = match Loader::new(&object).load() {
+            Ok(loaded) => loaded,
+            Err(e) => return println!("SKIP: nothing can be loaded here: {e}"),
+        };
+        loaded.attach("enter").unwrap().detach().unwrap();
+        match loaded.attach("probe") {
+            Err(AttachError::Program { program, cause, .. }) => {
+                assert_eq!(&*program, "probe");
+                assert!(
+                    cause.to_string().starts_with("__bpf_usdt_specs: its values have 4 bytes"),
+                    "{cause}"
+                );
+            }
+            other => panic!("{other:?}"),
+        }
+    }
 }

@@ -5,7 +5,7 @@ use crate::{
     Global,
     attach::UsdtManager,
     globals::Types,
-    load_plan::{MapPlan, ProgramPlan},
+    load_plan::{MapPlan, ProgramPlan, UsdtPlan},
     maps::Arena,
     sys::{Errno, MapFd},
 };
@@ -33,6 +33,8 @@ pub struct Loaded {
     /// Folders this load made for its pins.
     pub(super) folders: Vec<PathBuf>,
     pub(super) usdt: OnceLock<Option<UsdtManager>>,
+    /// How it was planned that its USDT probes are attached.
+    pub(super) usdt_plan: Option<UsdtPlan>,
 }
 
 /// A map of a loaded object.

@@ -177,6 +177,7 @@ impl<'k, K: Kernel> Loading<'k, K> {
             name: plan.name.clone(),
             globals: plan.globals.clone(),
             types: plan.types.clone(),
+            usdt_plan: plan.usdt,
             ..Loaded::default()
         };
         Self { kernel, loaded, btf_refusal: None }

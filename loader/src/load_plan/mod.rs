@@ -21,6 +21,7 @@ mod slots;
 mod struct_ops;
 #[cfg(test)]
 mod tests;
+mod usdt;
 
 pub use attach_to::AttachPlan;
 pub(crate) use attach_to::in_program;
@@ -34,6 +35,7 @@ pub use programs::{Fixup, FixupOf, ProgramPlan};
 pub(crate) use programs::{POISON_KFUNC, POISON_MAP};
 pub use relocate::Poisoned;
 pub use settings::{AttachTo, MapSettings, ProgramSettings, Settings, TokenSource};
+pub use usdt::{USDT_MAPS, UsdtPlan};
 
 pub use crate::globals::Global;
 use crate::{
@@ -88,6 +90,8 @@ pub struct LoadPlan {
     pub(crate) types: Types,
     /// Where a BPF token comes from.
     pub token: TokenSource,
+    /// How USDT probes are attached, if it has the maps for that.
+    pub usdt: Option<UsdtPlan>,
     /// CO-RE relocations whose instructions are traps on this kernel, in case the verifier gets there.
     pub poisoned: Vec<Poisoned>,
     /// The functions whose relocations took part.
@@ -115,6 +119,7 @@ impl LoadPlan {
             return Err(LoadPlanError::Map { map: ".kconfig".into(), what: what.into() });
         }
         let kconfig = kconfig::values(&parts.externs, kconfig_size, host, settings.kconfig.as_deref())?;
+        let usdt = UsdtPlan::of(&parts, &kconfig, host);
         let resolved = ksyms::resolve(object.btf(), &parts.externs, host, &mut modules)?;
         let tables = struct_ops_tables(object, &parts, settings, host, &mut modules)?;
         let mut maps = maps::Planning {
@@ -190,6 +195,7 @@ impl LoadPlan {
             types: if globals.is_empty() { Types::default() } else { Types::of(object.btf()) },
             globals,
             token: settings.token.clone(),
+            usdt,
             poisoned,
             selected,
             externs: parts.externs.iter().map(|e| String::from_utf8_lossy(e.name).into_owned()).collect(),

@@ -271,6 +271,13 @@ impl Classifier {
         let now = self.hook.get(&mut self.route, handle, priority)?;
         if now.prog_id == prog_id { Ok(()) } else { Err(Errno(libc::ENOENT).into()) }
     }
+
+    /// Whether nothing is attached any more where it was, by it or by others.
+    fn is_gone(&mut self) -> bool {
+        let TcFilter { handle, priority, .. } = self.filter;
+        let there = self.hook.list(&mut self.route);
+        there.is_ok_and(|all| !all.iter().any(|f| (f.handle, f.priority) == (handle, priority)))
+    }
 }
 
 impl Attachment for Classifier {
@@ -285,6 +292,10 @@ impl Attachment for Classifier {
             Ok(()) => Ok(()),
             // The interface is gone, and the attachment with it.
             Err(refused) if refused.errno.0 == libc::ENODEV => Ok(()),
+            // So is it with the qdisc.
+            Err(refused) if matches!(refused.errno.0, libc::EINVAL | libc::ENOENT) && self.is_gone() => {
+                Ok(())
+            }
             Err(refused) => Err(refused.logged()),
         }
     }

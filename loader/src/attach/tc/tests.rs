@@ -65,6 +65,13 @@ fn places_are_kept_replaced_and_updated() {
         hook.attach(prog.fd(), place).unwrap().leak();
         hook.flush().unwrap();
         assert_eq!(hook.filters().unwrap(), []);
+        // What went with others is detached.
+        let flushed = hook.attach(prog.fd(), place).unwrap();
+        hook.flush().unwrap();
+        flushed.detach().unwrap();
+        let destroyed = hook.attach(prog.fd(), place).unwrap();
+        TcHook::clsact(peer).destroy().unwrap();
+        destroyed.detach().unwrap();
     });
 }
 

@@ -11,12 +11,9 @@ use super::{
     },
     args::Arg,
     manager::{Lease, UsdtManager},
-    target::{Probe, probes},
+    target::{Abilities, Probe, probes},
 };
-use crate::{
-    features::{Feature, Features},
-    sys::Errno,
-};
+use crate::sys::Errno;
 use std::{
     collections::HashMap,
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
@@ -59,7 +56,7 @@ pub fn usdt(
         lease.map_address(probe.address, id, &what)?;
         ids.push(id);
     }
-    let places = attach(prog, &path, &probes, &ids, options, manager.can().cookies, &what)?;
+    let places = attach(prog, &path, &probes, &ids, options, manager.can(), &what)?;
     Ok(Link::new(OnProbe { places, lease: Some(lease) }, what))
 }
 
@@ -70,7 +67,7 @@ fn attach(
     probes: &[Probe],
     ids: &[u32],
     options: &UsdtOptions,
-    cookies: bool,
+    can: Abilities,
     what: &str,
 ) -> Result<Places, AttachError> {
     let offsets: Vec<u64> = probes.iter().map(|p| p.offset).collect();
@@ -82,7 +79,7 @@ fn attach(
         ref_ctr_offsets: &semaphores,
         ..UprobeMultiOptions::default()
     };
-    if go_together(prog, what)? {
+    if can.uprobe_multi && go_together(prog, what)? {
         let link = uprobe_multi::create(prog, path, &offsets, &multi, what)?;
         let link = link.map_err(|errno| AttachError::kernel(what, "attach", errno))?;
         return Ok(Places::Together(Some(link)));
@@ -92,7 +89,7 @@ fn attach(
         let each = UprobeOptions {
             pid: options.pid,
             ref_ctr_offset: probe.semaphore,
-            cookie: if cookies { *id } else { 0 },
+            cookie: if can.cookies { *id } else { 0 },
             ..UprobeOptions::default()
         };
         links.push(uprobe::at(prog, path, probe.offset, &each, what)?);
@@ -100,13 +97,17 @@ fn attach(
     Ok(Places::Each(links))
 }
 
-/// Whether the kernel has such links, and this program was loaded for one: then `/` is looked at, which is no binary.
+/// Whether this program was loaded for one link for all places: then `/` is looked at, which is no binary.
 fn go_together(prog: BorrowedFd<'_>, what: &str) -> Result<bool, AttachError> {
-    if !Features::running().has(Feature::UprobeMulti) {
-        return Ok(false);
-    }
     let none = uprobe_multi::create(prog, Path::new("/"), &[0], &UprobeMultiOptions::default(), what)?;
-    Ok(none.err() == Some(Errno(libc::EBADF)))
+    match none {
+        Err(Errno(libc::EBADF)) => Ok(true),
+        // That says nothing about the program.
+        Err(errno @ Errno(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EAGAIN)) => {
+            Err(AttachError::kernel(what, "attach", errno))
+        }
+        _ => Ok(false),
+    }
 }
 
 #[derive(Debug)]
@@ -169,6 +170,7 @@ mod tests {
         *,
     };
     use crate::{
+        load_plan::UsdtPlan,
         object::{AttachType, MapType, ProgramType},
         sys::{self, MapCreate, MapFd},
     };
@@ -260,6 +262,22 @@ mod tests {
         let link = usdt(prog.fd(), &manager, file.path(), "p", "n", &UsdtOptions::default()).unwrap();
         assert_eq!((value(&specs, 0)[0], value(&specs, 1)[0]), (1, 2));
         link.detach().unwrap();
+    }
+
+    #[test]
+    fn what_programs_were_told_counts_and_not_what_the_kernel_can_do() {
+        let Some(elf) = TestElf::write() else { return };
+        let Some((specs, by_address)) = maps(208) else { return println!("SKIP: no maps") };
+        let told = |cookies| UsdtPlan { cookies, ..UsdtPlan::default() };
+        let manager = UsdtManager::planned(&specs, &by_address, told(false)).unwrap();
+        let Some(counter) = Counter::new() else { return };
+        let Some(prog) = Program::counting_all(ProgramType::Kprobe, 0, &counter) else { return };
+        let options = UsdtOptions::default();
+        let link = usdt(prog.fd(), &manager, elf.path(), "test", "probe", &options).unwrap();
+        assert_eq!(sys::map_next_key(by_address.shape(), None, &mut [0; 8]), Ok(true), "found by address");
+        drop(link);
+        let manager = UsdtManager::planned(&specs, &by_address, told(true)).unwrap();
+        assert!(manager.can().cookies && !manager.can().uprobe_multi);
     }
 
     #[test]

@@ -7,11 +7,12 @@ use super::{
     target::Abilities,
 };
 use crate::{
-    object::ProgramType,
-    sys::{self, Errno, MapFd, ProgLoad},
+    features::Features,
+    load_plan::UsdtPlan,
+    sys::{self, Errno, MapFd},
 };
 use alloc::sync::Arc;
-use core_relo::{Endian, insn::Insn};
+use core_relo::Endian;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What USDT programs of one object share: the two maps that libbpf's `usdt.bpf.h` declares (libbpf: `struct usdt_manager`).
@@ -39,8 +40,14 @@ struct Ids {
 }
 
 impl UsdtManager {
-    /// With the object's maps `__bpf_usdt_specs` and `__bpf_usdt_ip_to_spec_id`.
+    /// With the object's maps `__bpf_usdt_specs` and `__bpf_usdt_ip_to_spec_id`, for programs that are told what the running
+    /// kernel can do, asked without a BPF token.
     pub fn new(specs: &MapFd, ip_to_spec_id: &MapFd) -> Result<Self, AttachError> {
+        Self::planned(specs, ip_to_spec_id, UsdtPlan::on(&Features::running()))
+    }
+
+    /// The same for programs that are told this of the kernel (`LINUX_HAS_BPF_COOKIE`).
+    pub fn planned(specs: &MapFd, ip_to_spec_id: &MapFd, plan: UsdtPlan) -> Result<Self, AttachError> {
         let failed = |errno| AttachError::kernel("__bpf_usdt_specs", "look at the map", errno);
         let value_size = specs.shape().value_size();
         let layout = Layout::of_value_size(value_size).ok_or_else(|| {
@@ -58,7 +65,11 @@ impl UsdtManager {
             specs: specs.try_clone().map_err(failed)?,
             by_address: ip_to_spec_id.try_clone().map_err(failed)?,
             layout,
-            can: Abilities { cookies: has_cookies(), fast_nop5: sys::has_uprobe_syscall() },
+            can: Abilities {
+                cookies: plan.cookies,
+                uprobe_multi: plan.uprobe_multi,
+                fast_nop5: sys::has_uprobe_syscall(),
+            },
             ids: Mutex::new(Ids { free: Vec::new(), next: 0, count }),
         })))
     }
@@ -166,19 +177,6 @@ fn address_key(address: u64) -> Vec<u8> {
         _ => e.put_u64(&mut key, address),
     }
     key
-}
-
-/// Whether programs can ask for their attachment's cookie (libbpf: `probe_kern_bpf_cookie`).
-fn has_cookies() -> bool {
-    const GET_ATTACH_COOKIE: i32 = 174;
-    let code = [
-        Insn { code: 0x85, dst: 0, src: 0, off: 0, imm: GET_ATTACH_COOKIE },
-        Insn { code: 0x95, dst: 0, src: 0, off: 0, imm: 0 },
-    ];
-    let insns: Vec<u8> = code.iter().flat_map(|insn| insn.encode(Endian::native())).collect();
-    let kprobe = ProgramType::Kprobe.number();
-    let load = ProgLoad { prog_type: kprobe, insns: &insns, license: b"GPL", ..ProgLoad::default() };
-    sys::prog_load(&load, &mut []).is_ok()
 }
 
 #[cfg(test)]

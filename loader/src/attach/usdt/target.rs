@@ -35,6 +35,8 @@ pub(super) struct Probe {
 pub(super) struct Abilities {
     /// Cookies: otherwise a program knows a probe by its address.
     pub(super) cookies: bool,
+    /// One link for many places.
+    pub(super) uprobe_multi: bool,
     /// The system call that makes uprobes on a five-byte nop fast.
     pub(super) fast_nop5: bool,
 }
@@ -182,7 +184,7 @@ mod tests {
         *,
     };
 
-    const CAN: Abilities = Abilities { cookies: true, fast_nop5: false };
+    const CAN: Abilities = Abilities { cookies: true, uprobe_multi: true, fast_nop5: false };
 
     #[test]
     fn probes_of_a_binary_are_found_by_provider_and_name() {

@@ -31,6 +31,8 @@ fn what_was_attached_is_detached_if_something_else_cannot_be() {
         let before = descriptors();
         let error = loaded.attach_all().expect_err("there is no such tracepoint").to_string();
         assert!(error.contains(to) && !error.contains('\n'), "{error}");
+        // Which of the object's programs it was.
+        assert!(error.starts_with("program `"), "{error}");
         assert_eq!(descriptors(), before, "{error}");
     }
 }
