@@ -3,7 +3,7 @@
 use super::{
     error::ObjectError,
     kinds::MapType,
-    symbols::{Place, SymbolKind, Symbols},
+    symbols::{Linkage, Place, Symbol, SymbolKind, Symbols},
 };
 use crate::{
     elf::{Elf, Section, text},
@@ -132,6 +132,9 @@ pub enum MapError {
     /// The definition does not say the map's type.
     #[error("it says no map type: write `__uint(type, BPF_MAP_TYPE_…)` in its definition")]
     NoType,
+    /// The variable is static. Compilers refer to such by their section, which does not say the map.
+    #[error("it is static: drop `static`")]
+    Static,
     /// A definition in section `maps` is shorter than its five words, or reaches past the section.
     #[error("its definition of {size} bytes at offset {offset} does not fit the section")]
     Legacy {
@@ -165,13 +168,15 @@ pub(crate) fn collect<'d>(
             continue;
         }
         let is_in = |s: Option<&Section<'d>>| s.is_some_and(|s| s.index == index);
-        let def = match (btf, legacy) {
-            (Some(btf), _) if is_in(modern) => match described.get(symbol.name) {
-                Some(id) => known.definition(btf, *id, 0),
-                None => Err(MapError::NoBtf),
+        let def = match legacy {
+            _ if is_in(modern) => match (btf, described.get(symbol.name)) {
+                (Some(btf), Some(variable)) if variable.is_global => known.definition(btf, variable.ty, 0),
+                (_, Some(_)) => Err(MapError::Static),
+                (_, None) if is_static(&symbol) => Err(MapError::Static),
+                (_, None) => Err(MapError::NoBtf),
             },
-            (None, _) if is_in(modern) => Err(MapError::NoBtf),
-            (_, Some(s)) if is_in(legacy) => legacy_definition(elf.endian, s, symbol.value, symbol.size),
+            Some(_) if is_in(legacy) && is_static(&symbol) => Err(MapError::Static),
+            Some(s) if is_in(legacy) => legacy_definition(elf.endian, s, symbol.value, symbol.size),
             _ => continue,
         };
         maps.push(Map {
@@ -187,13 +192,27 @@ pub(crate) fn collect<'d>(
     Ok(maps)
 }
 
-/// The variables of DATASEC `.maps` and their types.
-fn described<'b>(btf: &'b Btf<'_>) -> HashMap<&'b [u8], TypeId> {
+fn is_static(symbol: &Symbol<'_>) -> bool {
+    symbol.linkage == Linkage::Static
+}
+
+/// A variable of DATASEC `.maps`.
+struct Variable {
+    ty: TypeId,
+    /// libbpf goes by the BTF, not by the symbol.
+    is_global: bool,
+}
+
+/// The variables of DATASEC `.maps`.
+fn described<'b>(btf: &'b Btf<'_>) -> HashMap<&'b [u8], Variable> {
     let section = btf.types().find(|t| t.kind() == Kind::Datasec && t.name().as_bytes() == b".maps");
     let infos = section.into_iter().flat_map(Type::secinfos);
     infos
         .filter_map(|info| btf.ty(info.ty))
-        .filter_map(|var| Some((var.name().as_bytes(), var.target()?)))
+        .filter_map(|var| {
+            let is_global = var.linkage() == Some(1);
+            Some((var.name().as_bytes(), Variable { ty: var.target()?, is_global }))
+        })
         .collect()
 }
 

@@ -7,7 +7,7 @@ use crate::{
 };
 use alloc::sync::Arc;
 use core_relo::Endian;
-use object::{SectionKind, SymbolKind};
+use object::{SectionKind, SymbolKind, SymbolScope};
 
 fn program(section: &str) -> Made {
     let mut m = Made::new();
@@ -51,6 +51,41 @@ fn maps_that_are_not_defined_as_maps_are() {
     let mut m = program("tc").without_types();
     m.map("bad", &[("type", 1)], None);
     assert_eq!(m.error(), "map `bad`: no BTF describes it: compile with -g");
+}
+
+#[test]
+fn a_static_map_is_never_taken_for_another() {
+    let refers = |m: &mut Made, section, imm| {
+        let main = m.program("main", "tc", &[&load(1, imm)[..], &returns(0)].concat());
+        let symbol = m.section_symbol(section);
+        m.refer(main, 0, symbol, false);
+    };
+    let mut m = Made::new();
+    let (section, _) = m.static_map("first", &[("type", 2)]);
+    m.static_map("second", &[("type", 1)]);
+    refers(&mut m, section, 8);
+    assert_eq!(m.error(), "map `first`: it is static: drop `static`");
+
+    let mut m = Made::new();
+    let legacy = m.section("maps", SectionKind::Data, &[1; 40]);
+    for (name, at) in [("first", 0), ("second", 20)] {
+        let symbol = m.symbol(name, SymbolKind::Data, legacy, at, 20);
+        m.set_scope(symbol, SymbolScope::Compilation);
+    }
+    refers(&mut m, legacy, 20);
+    assert_eq!(m.error(), "map `first`: it is static: drop `static`");
+
+    // Maps that anybody sees, and code that says only the section.
+    let by_section = |imm| {
+        let mut m = Made::new();
+        let (section, _) = m.map("first", &[("type", 2)], None);
+        m.map("second", &[("type", 1)], None);
+        refers(&mut m, section, imm);
+        m
+    };
+    assert_eq!(by_section(0).plan().unwrap().programs[0].fixups.len(), 1);
+    let said = by_section(8).error();
+    assert!(said.starts_with("tc, insn 0: ") && said.contains("says no map by its name"), "{said}");
 }
 
 #[test]
