@@ -14,7 +14,7 @@ use std::os::fd::AsFd as _;
 const USDT_MAPS: [&str; 2] = ["__bpf_usdt_specs", "__bpf_usdt_ip_to_spec_id"];
 
 impl Loaded {
-    /// Attaches a program to what its section's name says.
+    /// Attaches a program to what its section's name says; nothing, if its type was set to another than the name says.
     pub fn attach(&self, program: &str) -> Result<Link, AttachError> {
         let found = self.program(program).ok_or_else(|| {
             let problem = "the object has no such program, or it was not loaded";
@@ -52,7 +52,8 @@ impl Loaded {
                 return None;
             }
             let not_automatic = attach::not_automatic(&p.plan.section, &p.plan.name);
-            let is_left = !p.plan.autoattach || !attach::is_automatic(&p.plan.section, p.plan.program_type);
+            let is_automatic = attach::is_automatic(&p.plan.section, p.plan.program_type);
+            let is_left = !p.plan.autoattach || p.plan.sec_def.is_none() || !is_automatic;
             is_left.then_some(not_automatic)
         };
         self.programs.iter().filter_map(|p| Some((p, why(p)?))).collect()
@@ -94,6 +95,9 @@ impl Loaded {
     }
 
     fn attach_one(&self, program: &LoadedProgram) -> Result<Link, AttachError> {
+        if program.plan.sec_def.is_none() {
+            return Err(attach::not_automatic(&program.plan.section, &program.plan.name));
+        }
         attach::auto(&Attachable {
             fd: program.as_fd(),
             name: &program.plan.name,

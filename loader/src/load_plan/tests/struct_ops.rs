@@ -64,6 +64,13 @@ fn table(section: &str, structure: &str, members: &[(&str, Result<u32, &str>)]) 
     m
 }
 
+/// A table whose `first` is the program `one`.
+pub(super) fn with_program(
+    set: impl FnOnce(&mut crate::Loader<'_, '_>),
+) -> Result<LoadPlan, crate::load_plan::LoadPlanError> {
+    table(".struct_ops", "ops", &[("first", Err("one"))]).plan_on(host(), set)
+}
+
 fn programs(plan: &LoadPlan) -> Vec<(&str, u32, u32)> {
     plan.programs.iter().map(|p| (p.name.as_str(), p.attach.btf_id, p.attach_type)).collect()
 }
