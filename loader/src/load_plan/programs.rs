@@ -17,7 +17,7 @@ use crate::{
     object::{AttachType, MapType, Object, Program, ProgramType, SecDef},
 };
 use core_relo::{
-    Endian, TypeId,
+    Endian,
     btf::Edit,
     insn::{Insn, LD_IMM64},
 };
@@ -117,7 +117,7 @@ pub(super) struct Planning<'p, 'o, 'd> {
     /// Bytes of all of them.
     pub(super) jump_bytes: u64,
     /// The tags `arg:ctx` in the object's BTF.
-    pub(super) context_tags: Vec<TypeId>,
+    pub(super) context_tags: arg_ctx::Tags,
 }
 
 impl Planning<'_, '_, '_> {
