@@ -10,7 +10,7 @@ use super::{
     struct_ops::Tables,
 };
 use crate::{
-    elf::text,
+    elf::{key, text},
     features::Feature,
     limits,
     link::{Linked, Parts, externs::What, refs::Ref},
@@ -146,7 +146,7 @@ impl Planning<'_, '_, '_> {
             arg_ctx::fix(btf, edit, &self.context_tags, kind.program_type, &mut linked.func_info);
         }
         let has_info = self.host.features.has(Feature::BtfFunc);
-        let name = String::from_utf8_lossy(program.name).into_owned();
+        let name = key(program.name);
         Ok(ProgramPlan {
             function,
             kernel_name: if self.host.features.has(Feature::Names) {
@@ -155,7 +155,7 @@ impl Planning<'_, '_, '_> {
                 Vec::new()
             },
             name,
-            section: String::from_utf8_lossy(program.section_name()).into_owned(),
+            section: key(program.section_name()),
             sec_def: kind.def,
             program_type: kind.program_type,
             attach_type: kind.attach_type,
@@ -184,7 +184,7 @@ impl Planning<'_, '_, '_> {
         let is_kept = |d: &&SecDef| settings.program_type.is_none_or(|set| set == d.program_type);
         let def = program.sec_def().filter(is_kept);
         let program_type = settings.program_type.or(def.map(|d| d.program_type)).ok_or_else(|| {
-            let section = String::from_utf8_lossy(program.section);
+            let section = text(program.section);
             fail(format!("section `{section}` says no program type: give one before loading, or name the section SEC(\"kprobe/…\"), SEC(\"xdp\") or the like"))
         })?;
         let mut attach_type = settings.attach_type.or(def.and_then(|d| d.attach_type));

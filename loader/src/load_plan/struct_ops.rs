@@ -166,7 +166,7 @@ fn local<'l>(
         let member = members.get(&within.saturating_mul(8));
         let member = member
             .ok_or_else(|| fail(format!("byte {within} refers to a function, and no member is there")))?;
-        let symbol = String::from_utf8_lossy(reloc.symbol.name).into_owned();
+        let symbol = text(reloc.symbol.name);
         if !is_function_pointer(btf, member.ty) {
             return Err(fail(format!(
                 "member `{}` refers to `{symbol}`, but is no pointer to a function",

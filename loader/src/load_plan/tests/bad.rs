@@ -105,6 +105,31 @@ fn programs_maps_and_globals_that_the_object_does_not_have() {
 }
 
 #[test]
+fn names_that_would_move_a_cursor_are_escaped_and_still_names() {
+    let (name, map) = ("p\u{1b}[2J", "m\u{7}");
+    let made = || {
+        let mut m = Made::new();
+        m.map(map, &[("type", 1)], None);
+        m.program(name, "?tc", &returns(0));
+        m.program("other", "xdp", &returns(0));
+        m
+    };
+    let plan = made().plan_on(kernel(|_| {}), |loader| loader.only([name])).unwrap();
+    assert_eq!((plan.programs.len(), plan.programs[0].name.as_str()), (1, name));
+    let said = plan.to_string();
+    assert!(said.contains("program p\\u{1b}[2J: sched_cls") && said.contains("map m\\u{7}: "), "{said}");
+    assert!(said.chars().all(|c| c == '\n' || !c.is_control()), "{said}");
+    let error = made().plan_on(kernel(|_| {}), |loader| loader.only(["q\u{1b}"]));
+    assert_eq!(line(&error.expect_err("refused")), "it has no program `q\\u{1b}`; it has p\\u{1b}[2J, other");
+    // A setting for it is found by the whole name, however long.
+    let long = "n".repeat(300);
+    let mut m = Made::new();
+    m.program(&long, "?tc", &returns(0));
+    let plan = m.plan_on(kernel(|_| {}), |loader| loader.program(&long).autoload = Some(true));
+    assert_eq!(plan.unwrap().programs.len(), 1);
+}
+
+#[test]
 fn a_kernel_without_types_is_missed_only_where_they_are_needed() {
     assert!(program("tc").plan_on(no_types(), |_| {}).is_ok());
     let said = program("fentry/do_exit").error_on(no_types());
