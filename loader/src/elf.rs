@@ -251,6 +251,11 @@ pub(crate) fn string_at(strings: &[u8], offset: u32) -> Option<&[u8]> {
     CStr::from_bytes_until_nul(name).ok().map(CStr::to_bytes)
 }
 
+/// What callers know something of an object by: its whole name, not fit to print.
+pub(crate) fn key(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).into_owned()
+}
+
 /// A name from a file, fit to print.
 pub(crate) fn text(name: &[u8]) -> Box<str> {
     match name.get(..limits::SHOWN_BYTES) {

@@ -25,6 +25,8 @@ pub const PROGRAM_INSNS: u32 = 1_000_000;
 
 /// Instructions of all programs of an object with their subprograms. Ours, see [`PROGRAM_INSNS`].
 pub const OBJECT_INSNS: usize = 32_000_000;
+/// Members of all struct_ops tables of an object. Ours: each is looked for in the kernel's struct.
+pub const STRUCT_OPS_MEMBERS: usize = 1 << 20;
 /// Bytes of a data section. Ours: a `.bss` takes no room in the file, and all of its size in memory.
 pub const DATA_BYTES: u64 = 256 * 1024 * 1024;
 /// Steps of comparing the types of symbols while objects are linked. Ours: a thousand externs may share one entangled type.

@@ -2,6 +2,7 @@
 
 use crate::{
     Global,
+    elf::key,
     features::Features,
     load::{self, LoadError, Loaded, Meaning, Running},
     load_plan::{Host, LoadPlan, MapSettings, ProgramSettings, Settings},
@@ -84,7 +85,7 @@ impl<'o, 'd> Loader<'o, 'd> {
     pub fn only<'n>(&mut self, programs: impl IntoIterator<Item = &'n str>) {
         let wanted: Vec<_> = programs.into_iter().collect();
         for p in self.object.programs().iter().filter(|p| !p.is_subprogram) {
-            let name = String::from_utf8_lossy(p.name).into_owned();
+            let name = key(p.name);
             let is_wanted = wanted.contains(&name.as_str());
             self.program(&name).autoload = Some(is_wanted);
         }

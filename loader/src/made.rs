@@ -176,6 +176,23 @@ impl Made {
         numbers: &[(&str, u32)],
         values: Option<TypeId>,
     ) -> (SectionId, SymbolId) {
+        self.define(name, numbers, values, 1)
+    }
+
+    /// A map as C's `static` makes it.
+    pub(crate) fn static_map(&mut self, name: &str, numbers: &[(&str, u32)]) -> (SectionId, SymbolId) {
+        let (section, symbol) = self.define(name, numbers, None, 0);
+        self.set_scope(symbol, SymbolScope::Compilation);
+        (section, symbol)
+    }
+
+    fn define(
+        &mut self,
+        name: &str,
+        numbers: &[(&str, u32)],
+        values: Option<TypeId>,
+        linkage: u32,
+    ) -> (SectionId, SymbolId) {
         let mut members: Vec<(&str, TypeId, u32)> = Vec::new();
         let mut bits = 0;
         for (field, n) in numbers {
@@ -191,7 +208,7 @@ impl Made {
             size += 8;
         }
         let ty = self.types.structure("", bits / 8, &members);
-        let var = self.types.var(name, ty, 1);
+        let var = self.types.var(name, ty, linkage);
         let section = match self.maps_section {
             Some(known) => known,
             None => {

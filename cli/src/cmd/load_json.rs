@@ -7,6 +7,7 @@ use core_relo_loader::{
     sys,
 };
 use serde::Serialize;
+use std::collections::{HashMap, HashSet};
 
 /// What became of an object, or (with `--each`) of one of its programs.
 #[derive(Clone, Debug, Serialize)]
@@ -97,8 +98,8 @@ fn outcome<'l>(object: &'l str, status: &'static str) -> Outcome<'l> {
 
 pub(crate) fn planned<'l>(object: &'l str, plan: &'l LoadPlan) -> Outcome<'l> {
     let names: Vec<&str> = plan.maps.iter().map(|m| m.name.as_str()).collect();
-    let program_name =
-        |function: usize| plan.programs.iter().find(|p| p.function == function).map_or("", |p| &p.name);
+    let by_function: HashMap<_, _> = plan.programs.iter().map(|p| (p.function, p.name.as_str())).collect();
+    let program_name = |function: usize| by_function.get(&function).copied().unwrap_or_default();
     Outcome {
         maps: plan.maps.iter().map(|m| map(m, &names, &program_name)).collect(),
         programs: plan.programs.iter().map(|p| program(p, &names)).collect(),
@@ -115,8 +116,8 @@ pub(crate) fn loaded<'l>(
 ) -> Outcome<'l> {
     let names: Vec<&str> = loaded.maps().iter().map(|m| m.name()).collect();
     let programs = loaded.programs();
-    let program_name =
-        |function: usize| programs.iter().find(|p| p.plan.function == function).map_or("", |p| p.name());
+    let by_function: HashMap<_, _> = programs.iter().map(|p| (p.plan.function, p.name())).collect();
+    let program_name = |function: usize| by_function.get(&function).copied().unwrap_or_default();
     let maps = loaded.maps().iter().map(|m| {
         let mut shown = map(&m.plan, &names, &program_name);
         shown.id = m.fd().and_then(|fd| sys::map_info(&fd).ok()).map(|i| i.id);
@@ -220,11 +221,11 @@ fn map<'l>(plan: &'l MapPlan, names: &[&'l str], program: &dyn Fn(usize) -> &'l 
 }
 
 fn program<'l>(plan: &'l ProgramPlan, names: &[&'l str]) -> Program<'l> {
-    let mut maps: Vec<&str> = Vec::new();
+    let (mut maps, mut seen): (Vec<&str>, _) = (Vec::new(), HashSet::new());
     for fixup in &plan.fixups {
         if let FixupOf::Map(at) = fixup.of
             && let Some(name) = names.get(at)
-            && !maps.contains(name)
+            && seen.insert(*name)
         {
             maps.push(name);
         }

@@ -12,6 +12,8 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Callbacks<'o> {
     of: HashMap<&'o [u8], Vec<&'o [u8]>>,
+    /// The first subprogram of each name, among the object's programs; none if nobody has a callback.
+    subprograms: HashMap<&'o [u8], usize>,
     /// What a tag names that is on no global function.
     misplaced: Option<&'o [u8]>,
 }
@@ -26,6 +28,11 @@ impl<'o> Callbacks<'o> {
             match tag.target().and_then(|id| btf.ty(id)).filter(is_global) {
                 Some(on) => found.of.entry(on.name().as_bytes()).or_default().push(name),
                 None => found.misplaced = found.misplaced.or(Some(name)),
+            }
+        }
+        if !found.of.is_empty() {
+            for (at, p) in object.programs().iter().enumerate().filter(|(_, p)| p.is_subprogram) {
+                found.subprograms.entry(p.name).or_insert(at);
             }
         }
         found
@@ -43,10 +50,9 @@ impl<'o> Callbacks<'o> {
         }
         // The verifier refuses two.
         let Some([name]) = self.of.get(program.name).map(Vec::as_slice) else { return Ok(None) };
-        let mut of_the_name =
-            object.programs().iter().enumerate().filter(|(_, p)| p.is_subprogram && p.name == *name);
-        let (at, callback) =
-            of_the_name.next().ok_or_else(|| fail(name, "is not a function of the object"))?;
+        let at = self.subprograms.get(*name).copied();
+        let found = at.and_then(|at| Some((at, object.programs().get(at)?)));
+        let (at, callback) = found.ok_or_else(|| fail(name, "is not a function of the object"))?;
         if callback.linkage == Linkage::Static || callback.hidden {
             return Err(fail(name, "has to be global and not hidden"));
         }

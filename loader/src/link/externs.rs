@@ -53,7 +53,7 @@ pub(crate) struct ConfigSlot {
 pub(crate) enum ConfigType {
     Bool,
     Tristate,
-    Char,
+    Char { signed: bool },
     Int { signed: bool },
     Text,
 }
@@ -131,7 +131,7 @@ fn config_slot(btf: &Btf<'_>, id: TypeId) -> Option<ConfigSlot> {
         Kind::Array => {
             let array = ty.array().filter(|a| a.nelems > 0)?;
             let element = btf.strip(array.element).ok().filter(|t| t.kind() == Kind::Int)?;
-            (int_type(element)? == ConfigType::Char).then_some(())?;
+            matches!(int_type(element)?, ConfigType::Char { .. }).then_some(())?;
             slot(ConfigType::Text, 1)
         }
         _ => None,
@@ -142,11 +142,12 @@ fn int_type(ty: Type<'_>) -> Option<ConfigType> {
     const SIGNED: u8 = 1;
     const BOOL: u8 = 4;
     let encoding = ty.int()?.encoding;
+    let signed = encoding & SIGNED != 0;
     match ty.size_or_type() {
         1 if encoding & BOOL != 0 => Some(ConfigType::Bool),
         _ if encoding & BOOL != 0 => None,
-        1 => Some(ConfigType::Char),
-        2 | 4 | 8 => Some(ConfigType::Int { signed: encoding & SIGNED != 0 }),
+        1 => Some(ConfigType::Char { signed }),
+        2 | 4 | 8 => Some(ConfigType::Int { signed }),
         _ => None,
     }
 }

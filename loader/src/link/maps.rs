@@ -156,7 +156,14 @@ impl<'o, 'd> MapTable<'o, 'd> {
             found.push((name, StructOps { section, offset, ty: ty.id(), size }));
         }
         found.sort_by_key(|(_, table)| table.offset);
+        let mut end = 0u64;
         for (name, table) in found {
+            // Each table is copied, and its relocations with it.
+            if u64::from(table.offset) < end {
+                let what = "it overlaps the table before it".into();
+                return Err(LinkError::MapShape { map: text(name), what });
+            }
+            end = u64::from(table.offset).saturating_add(table.size.into());
             self.push(name, MapSource::StructOps(table));
         }
         Ok(())

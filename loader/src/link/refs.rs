@@ -180,6 +180,10 @@ impl Context<'_, '_, '_> {
                 Ok(Ref::Data { map, offset: symbol.value })
             }
             Some(DataKind::StructOps { .. }) => Err(fail("a program cannot refer to a struct_ops table")),
+            // libbpf takes the section's first map, whichever is meant.
+            None if symbol.kind == SymbolKind::Section && insn.imm != 0 => {
+                Err(fail("it says no map by its name: a static one? (drop `static`)"))
+            }
             None => {
                 let map = self.defined.get(&(section, symbol.value)).copied();
                 map.map(Ref::Map)

@@ -12,7 +12,8 @@ use crate::{
 use std::os::fd::AsFd as _;
 
 impl Loaded {
-    /// Attaches a program to what its section's name says. What fails is an [`AttachError::Program`], which says why.
+    /// Attaches a program to what its section's name says; nothing, if its type was set to another than the name says. What
+    /// fails is an [`AttachError::Program`], which says why.
     pub fn attach(&self, program: &str) -> Result<Link, AttachError> {
         let found = self.program(program).ok_or_else(|| {
             let problem = "the object has no such program, or it was not loaded";
@@ -51,7 +52,8 @@ impl Loaded {
                 return None;
             }
             let not_automatic = attach::not_automatic(&p.plan.section, &p.plan.name);
-            let is_left = !p.plan.autoattach || !attach::is_automatic(&p.plan.section, p.plan.program_type);
+            let is_automatic = attach::is_automatic(&p.plan.section, p.plan.program_type);
+            let is_left = !p.plan.autoattach || p.plan.sec_def.is_none() || !is_automatic;
             is_left.then_some(not_automatic)
         };
         self.programs.iter().filter_map(|p| Some((p, why(p)?))).collect()
@@ -105,6 +107,9 @@ impl Loaded {
     }
 
     fn attach_as_its_section_says(&self, program: &LoadedProgram) -> Result<Link, AttachError> {
+        if program.plan.sec_def.is_none() {
+            return Err(attach::not_automatic(&program.plan.section, &program.plan.name));
+        }
         let is_usdt = matches!(Auto::of(&program.plan.section), Ok(Some(Auto::Usdt { .. })));
         attach::auto(&Attachable {
             fd: program.as_fd(),

@@ -42,24 +42,32 @@ const fn context(program_type: P) -> Option<&'static [u8]> {
     })
 }
 
+/// Tags by the function they are on.
+pub(super) type Tags = HashMap<TypeId, Vec<TypeId>>;
+
 /// The tags of a BTF, for [`fix`].
-pub(super) fn tags(btf: &Btf<'_>) -> Vec<TypeId> {
-    let tags = btf.types().filter(|t| t.kind() == Kind::DeclTag && t.name().as_bytes() == TAG);
-    tags.map(Type::id).collect()
+pub(super) fn tags(btf: &Btf<'_>) -> Tags {
+    let mut found = Tags::new();
+    for tag in btf.types().filter(|t| t.kind() == Kind::DeclTag && t.name().as_bytes() == TAG) {
+        if let Some(on) = tag.target() {
+            found.entry(on).or_default().push(tag.id());
+        }
+    }
+    found
 }
 
 /// Points the records of a program's functions at copies whose tagged parameters have the context's type.
-pub(super) fn fix(
-    btf: &Btf<'_>,
-    edit: &mut Edit,
-    tags: &[TypeId],
-    program_type: P,
-    func_info: &mut [[u32; 2]],
-) {
+pub(super) fn fix(btf: &Btf<'_>, edit: &mut Edit, tags: &Tags, program_type: P, func_info: &mut [[u32; 2]]) {
     let Some(name) = context(program_type) else { return };
-    let tags = tags.iter().filter_map(|id| btf.ty(*id));
-    let mut fixing = Fixing { btf, edit, name, pointer: None, copies: HashMap::new() };
-    for tag in tags {
+    let mut records = HashMap::new();
+    for (at, [_, ty]) in func_info.iter().enumerate().filter(|(_, [_, ty])| tags.contains_key(&TypeId(*ty))) {
+        records.entry(TypeId(*ty)).or_insert(at);
+    }
+    // In the order of the BTF, as libbpf does.
+    let mut tags: Vec<_> = records.keys().filter_map(|function| tags.get(function)).flatten().collect();
+    tags.sort_unstable();
+    let mut fixing = Fixing { btf, edit, name, records, pointer: None, copies: HashMap::new() };
+    for tag in tags.into_iter().filter_map(|id| btf.ty(*id)) {
         fixing.tag(tag, program_type, func_info);
     }
 }
@@ -68,6 +76,8 @@ struct Fixing<'f, 'd> {
     btf: &'f Btf<'d>,
     edit: &'f mut Edit,
     name: &'static [u8],
+    /// The first record of each tagged function.
+    records: HashMap<TypeId, usize>,
     /// A pointer to the context's struct, once there is one.
     pointer: Option<TypeId>,
     /// Functions that were copied: the copy, and its prototype.
@@ -85,9 +95,8 @@ impl Fixing<'_, '_> {
             return;
         };
         let Some(param) = proto.param(at) else { return };
-        let copy = self.copies.get(&function.id()).map(|(copy, _)| *copy);
-        let now = copy.unwrap_or(function.id()).0;
-        let Some(record) = func_info.iter_mut().find(|[_, ty]| *ty == now) else { return };
+        let record = self.records.get(&function.id()).and_then(|at| func_info.get_mut(*at));
+        let Some(record) = record else { return };
         if !needs_fixing(self.btf, program_type, param.ty, self.name) {
             return;
         }

@@ -3,6 +3,7 @@
 use super::{FixupOf, LoadPlan, MapPlan, MapRole, ProgramPlan, SlotPlan};
 use crate::{object::AttachType, plain::plain};
 use core::fmt;
+use std::collections::{HashMap, HashSet};
 
 impl fmt::Display for LoadPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -18,8 +19,9 @@ impl fmt::Display for LoadPlan {
         for (name, _) in &self.modules {
             writeln!(f, "btf of module {}", plain(name))?;
         }
+        let names = self.programs.iter().map(|p| (p.function, p.name.as_str())).collect();
         for map in &self.maps {
-            self.map(f, map)?;
+            self.map(f, map, &names)?;
         }
         for program in &self.programs {
             self.program(f, program)?;
@@ -32,7 +34,9 @@ impl fmt::Display for LoadPlan {
 }
 
 impl LoadPlan {
-    fn map(&self, f: &mut fmt::Formatter<'_>, map: &MapPlan) -> fmt::Result {
+    /// `names` are the programs' by function.
+    fn map(&self, f: &mut fmt::Formatter<'_>, map: &MapPlan, names: &HashMap<usize, &str>) -> fmt::Result {
+        let program_name = |function| names.get(function).copied().unwrap_or("(not loaded)");
         write!(f, "map {}: ", plain(&map.name))?;
         if !map.autocreate {
             return writeln!(f, "not created");
@@ -58,14 +62,14 @@ impl LoadPlan {
                 SlotPlan::Map(at) => {
                     write!(f, ", [{key}] = {}", plain(self.maps.get(*at).map_or("?", |m| &m.name)))?;
                 }
-                SlotPlan::Program(at) => write!(f, ", [{key}] = {}", plain(self.program_name(*at)))?,
+                SlotPlan::Program(at) => write!(f, ", [{key}] = {}", plain(program_name(at)))?,
             }
         }
         if map.role.is_frozen() {
             f.write_str(", frozen")?;
         }
         if map.role == MapRole::StructOps {
-            let names: Vec<_> = map.programs.iter().map(|(_, at)| self.program_name(*at)).collect();
+            let names: Vec<_> = map.programs.iter().map(|(_, at)| program_name(at)).collect();
             write!(f, ", programs {}", plain(&names.join(", ")))?;
         }
         if map.reuse.is_some() {
@@ -75,10 +79,6 @@ impl LoadPlan {
             Some(path) => writeln!(f, ", pinned at {}", plain(&path.to_string_lossy())),
             None => writeln!(f),
         }
-    }
-
-    fn program_name(&self, function: usize) -> &str {
-        self.programs.iter().find(|p| p.function == function).map_or("(not loaded)", |p| &p.name)
     }
 
     fn program(&self, f: &mut fmt::Formatter<'_>, program: &ProgramPlan) -> fmt::Result {
@@ -105,13 +105,13 @@ impl LoadPlan {
         if program.flags != 0 {
             write!(f, ", flags {:#x}", program.flags)?;
         }
-        let mut used = Vec::new();
+        let (mut used, mut seen) = (Vec::new(), HashSet::new());
         for fixup in &program.fixups {
             if let FixupOf::Map(at) = fixup.of
                 && let Some(map) = self.maps.get(at)
-                && !used.contains(&map.name.as_str())
+                && seen.insert(&map.name)
             {
-                used.push(&map.name);
+                used.push(map.name.as_str());
             }
         }
         if !used.is_empty() {

@@ -1,6 +1,8 @@
 //! Why an object cannot be planned for a kernel: found before anything is asked of it.
 
-use crate::{globals::GlobalError, link::LinkError, object::ObjectError, plain::plain, target::TypesError};
+use crate::{
+    elf::text, globals::GlobalError, link::LinkError, object::ObjectError, plain::plain, target::TypesError,
+};
 use core::fmt;
 use core_relo::btf::BtfError;
 use thiserror::Error;
@@ -37,7 +39,7 @@ pub enum LoadPlanError {
     #[error("{} not to be had from this kernel:{}", if .0.len() == 1 { "an extern is" } else { "externs are" }, Lines(.0))]
     Externs(Vec<Refusal>),
     /// A program that cannot be loaded, whatever the kernel.
-    #[error("program `{program}`: {what}")]
+    #[error("program `{}`: {}", plain(program), plain(what))]
     Program {
         /// The program.
         program: Box<str>,
@@ -45,7 +47,7 @@ pub enum LoadPlanError {
         what: Box<str>,
     },
     /// A map that cannot be created as it is set up.
-    #[error("map `{map}`: {what}")]
+    #[error("map `{}`: {}", plain(map), plain(what))]
     Map {
         /// The map.
         map: Box<str>,
@@ -53,7 +55,7 @@ pub enum LoadPlanError {
         what: Box<str>,
     },
     /// The object has nothing of that name.
-    #[error("it has no {kind} `{name}`{}", Near(name, .near))]
+    #[error("it has no {kind} `{}`{}", text(.name.as_bytes()), Near(name, .near))]
     NoSuch {
         /// `program` or `map`.
         kind: &'static str,
@@ -119,6 +121,7 @@ impl fmt::Display for Near<'_> {
         let mut shown: Vec<&str> = names.iter().map(|n| &**n).collect();
         shown.sort_by_key(|name| core::cmp::Reverse(alike(name)));
         shown.truncate(SHOWN);
+        let shown: Vec<_> = shown.into_iter().map(|name| text(name.as_bytes())).collect();
         write!(f, "; it has {}", shown.join(", "))?;
         match names.len().saturating_sub(SHOWN) {
             0 => Ok(()),

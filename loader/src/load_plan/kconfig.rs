@@ -102,7 +102,7 @@ fn set(bytes: &mut [u8], slot: ConfigSlot, value: &str) -> Result<(), String> {
         None => Err("it has no value".into()),
         Some(_) => {
             let number = parse_u64(value).ok_or("its value is no number")?;
-            if !matches!(slot.ty, ConfigType::Int { .. } | ConfigType::Char) {
+            if !matches!(slot.ty, ConfigType::Int { .. } | ConfigType::Char { .. }) {
                 return Err("its value is a number, its type is none".into());
             }
             set_number(bytes, slot, number)
@@ -124,7 +124,7 @@ fn set_letter(bytes: &mut [u8], slot: ConfigSlot, letter: u8) -> Result<(), Stri
                 _ => 0,
             },
         ),
-        ConfigType::Char => put(bytes, slot, letter.into()),
+        ConfigType::Char { .. } => put(bytes, slot, letter.into()),
         ConfigType::Int { .. } | ConfigType::Text => {
             Err("`y`, `m` and `n` need the type bool, enum libbpf_tristate or char".into())
         }
@@ -149,8 +149,7 @@ fn set_text(bytes: &mut [u8], slot: ConfigSlot, value: &str) -> Result<(), Strin
 /// libbpf: `set_kcfg_value_num`.
 fn set_number(bytes: &mut [u8], slot: ConfigSlot, value: u64) -> Result<(), String> {
     let signed = match slot.ty {
-        ConfigType::Int { signed } => signed,
-        ConfigType::Char => false,
+        ConfigType::Int { signed } | ConfigType::Char { signed } => signed,
         ConfigType::Bool if value <= 1 => false,
         _ => return Err(format!("its value {value} does not fit its type")),
     };
@@ -201,6 +200,9 @@ fn parse_u64(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
+    /// What `char` is to clang.
+    const CHAR: ConfigType = ConfigType::Char { signed: true };
+
     fn slot(ty: ConfigType, size: u32) -> ConfigSlot {
         ConfigSlot { ty, size, align: size, offset: 0 }
     }
@@ -216,7 +218,7 @@ mod tests {
     fn values_take_the_form_of_their_type_or_are_refused() {
         assert_eq!(of(ConfigType::Bool, 1, "y"), Ok(vec![1]));
         assert!(of(ConfigType::Bool, 1, "m").is_err());
-        assert_eq!(of(ConfigType::Char, 1, "m"), Ok(vec![b'm']));
+        assert_eq!(of(CHAR, 1, "m"), Ok(vec![b'm']));
         assert_eq!(of(ConfigType::Int { signed: true }, 1, "-128").map(|b| b.len()), Ok(1));
         assert!(of(ConfigType::Int { signed: true }, 1, "-129").is_err());
         assert!(of(ConfigType::Int { signed: false }, 2, "0x10000").is_err());
@@ -226,6 +228,18 @@ mod tests {
         assert_eq!(of(ConfigType::Text, 4, "\"abcdef\""), Ok(b"abc\0".to_vec()));
         assert!(of(ConfigType::Text, 4, "\"abc").is_err());
         assert!(of(ConfigType::Text, 4, "\"").is_err());
+    }
+
+    #[test]
+    fn one_byte_has_a_sign_or_none() {
+        assert_eq!(of(CHAR, 1, "-1"), Ok(vec![0xff]));
+        assert_eq!(of(CHAR, 1, "-128"), Ok(vec![0x80]));
+        assert!(of(CHAR, 1, "200").is_err());
+        assert!(of(CHAR, 1, "-129").is_err());
+        let unsigned = ConfigType::Char { signed: false };
+        assert_eq!(of(unsigned, 1, "200"), Ok(vec![200]));
+        assert!(of(unsigned, 1, "-1").is_err());
+        assert!(of(unsigned, 1, "256").is_err());
     }
 
     #[test]

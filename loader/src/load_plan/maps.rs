@@ -9,7 +9,7 @@ use super::{
     struct_ops::Tables,
 };
 use crate::{
-    elf::text,
+    elf::{key, text},
     features::Feature,
     link::maps::{MapEntry, MapSource, MapTable},
     object::{DataKind, MapDef, MapType, Object},
@@ -189,7 +189,7 @@ impl Planning<'_, '_, '_> {
         btf: Option<&Btf<'_>>,
         edit: &mut Option<Edit>,
     ) -> Result<MapPlan, LoadPlanError> {
-        let name = String::from_utf8_lossy(entry.name).into_owned();
+        let name = key(entry.name);
         let settings = self.settings.maps.get(&name).cloned().unwrap_or_default();
         let mut plan = match entry.source {
             MapSource::Defined(map) => {

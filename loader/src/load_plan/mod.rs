@@ -39,7 +39,7 @@ pub use usdt::{USDT_MAPS, UsdtPlan};
 
 pub use crate::globals::Global;
 use crate::{
-    elf::text,
+    elf::key,
     features::Feature,
     globals::{self, Types},
     limits,
@@ -49,7 +49,7 @@ use crate::{
 };
 use core_relo::Endian;
 use ksyms::{Modules, Resolved};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// A load, ready to be carried out.
 ///
@@ -154,7 +154,7 @@ impl LoadPlan {
             if !loaded.get(function).copied().unwrap_or_default() {
                 continue;
             }
-            let own = settings.programs.get(&*String::from_utf8_lossy(program.name)).unwrap_or(&default);
+            let own = settings.programs.get(&key(program.name)).unwrap_or(&default);
             let plan = planning.one(function, &code, own, &mut maps, &mut modules, &mut edit)?;
             // Programs share subprograms, and with them their records.
             for (bytes, record) in [(&plan.insns, 8), (&plan.func_info, 8), (&plan.line_info, 16)] {
@@ -198,7 +198,7 @@ impl LoadPlan {
             usdt,
             poisoned,
             selected,
-            externs: parts.externs.iter().map(|e| String::from_utf8_lossy(e.name).into_owned()).collect(),
+            externs: parts.externs.iter().map(|e| key(e.name)).collect(),
             unlike: (0..).zip(&resolved).filter(|(_, r)| **r == Resolved::Unlike).map(|(n, _)| n).collect(),
         })
     }
@@ -215,18 +215,18 @@ fn variables(object: &Object<'_>, parts: &Parts<'_, '_>, settings: &Settings) ->
 
 /// A setting for something the object does not have is a mistake of the caller's.
 fn check_names(object: &Object<'_>, parts: &Parts<'_, '_>, settings: &Settings) -> Result<(), LoadPlanError> {
-    let programs: Vec<_> =
-        object.programs().iter().filter(|p| !p.is_subprogram).map(|p| text(p.name)).collect();
-    let maps: Vec<_> = parts.maps.entries.iter().map(|m| text(m.name)).collect();
-    let check = |kind, name: &str, has: &[Box<str>]| {
-        if has.iter().any(|h| **h == *name) {
-            Ok(())
-        } else {
-            Err(LoadPlanError::NoSuch { kind, name: name.into(), near: has.to_vec() })
-        }
+    // In the object's order, for the error.
+    let check = |kind, asked: Vec<&String>, names: &[&[u8]]| {
+        let has: HashSet<String> = names.iter().map(|name| key(name)).collect();
+        let near = || names.iter().map(|name| key(name).into()).collect();
+        let missing =
+            |name: &String| LoadPlanError::NoSuch { kind, name: name.as_str().into(), near: near() };
+        asked.into_iter().find(|name| !has.contains(*name)).map_or(Ok(()), |name| Err(missing(name)))
     };
-    settings.programs.keys().try_for_each(|name| check("program", name, &programs))?;
-    settings.maps.keys().try_for_each(|name| check("map", name, &maps))
+    let programs: Vec<_> = object.programs().iter().filter(|p| !p.is_subprogram).map(|p| p.name).collect();
+    let maps: Vec<_> = parts.maps.entries.iter().map(|m| m.name).collect();
+    check("program", settings.programs.keys().collect(), &programs)?;
+    check("map", settings.maps.keys().collect(), &maps)
 }
 
 fn struct_ops_tables(
@@ -238,7 +238,7 @@ fn struct_ops_tables(
 ) -> Result<struct_ops::Tables, LoadPlanError> {
     let of = |at: usize| {
         let entry = parts.maps.entries.get(at)?;
-        Some((entry, settings.maps.get(&*String::from_utf8_lossy(entry.name))))
+        Some((entry, settings.maps.get(&key(entry.name))))
     };
     let created = |at: usize| {
         let Some((entry, settings)) = of(at) else { return false };
@@ -263,7 +263,7 @@ fn select(
         if p.is_subprogram {
             return false;
         }
-        let name = String::from_utf8_lossy(p.name).into_owned();
+        let name = key(p.name);
         let wanted = settings.programs.get(&name).and_then(|s| s.autoload);
         // Where it stands in a table, the table decides (libbpf: `bpf_object_adjust_struct_ops_autoload`).
         let why = match tables.autoload.get(&at) {

@@ -10,14 +10,14 @@ use super::{
     struct_ops::Tables,
 };
 use crate::{
-    elf::text,
+    elf::{key, text},
     features::Feature,
     limits,
     link::{Linked, Parts, externs::What, refs::Ref},
     object::{AttachType, MapType, Object, Program, ProgramType, SecDef},
 };
 use core_relo::{
-    Endian, TypeId,
+    Endian,
     btf::Edit,
     insn::{Insn, LD_IMM64},
 };
@@ -54,7 +54,7 @@ pub struct ProgramPlan {
     pub kernel_name: Vec<u8>,
     /// Its section's name, without `?`.
     pub section: String,
-    /// What the section's name says.
+    /// What the section's name says; none if the program's type was set to another than that.
     pub sec_def: Option<&'static SecDef>,
     /// Its type.
     pub program_type: ProgramType,
@@ -117,7 +117,7 @@ pub(super) struct Planning<'p, 'o, 'd> {
     /// Bytes of all of them.
     pub(super) jump_bytes: u64,
     /// The tags `arg:ctx` in the object's BTF.
-    pub(super) context_tags: Vec<TypeId>,
+    pub(super) context_tags: arg_ctx::Tags,
 }
 
 impl Planning<'_, '_, '_> {
@@ -146,7 +146,7 @@ impl Planning<'_, '_, '_> {
             arg_ctx::fix(btf, edit, &self.context_tags, kind.program_type, &mut linked.func_info);
         }
         let has_info = self.host.features.has(Feature::BtfFunc);
-        let name = String::from_utf8_lossy(program.name).into_owned();
+        let name = key(program.name);
         Ok(ProgramPlan {
             function,
             kernel_name: if self.host.features.has(Feature::Names) {
@@ -155,8 +155,8 @@ impl Planning<'_, '_, '_> {
                 Vec::new()
             },
             name,
-            section: String::from_utf8_lossy(program.section_name()).into_owned(),
-            sec_def: program.sec_def(),
+            section: key(program.section_name()),
+            sec_def: kind.def,
             program_type: kind.program_type,
             attach_type: kind.attach_type,
             flags: kind.flags | settings.flags,
@@ -180,9 +180,11 @@ impl Planning<'_, '_, '_> {
         settings: &ProgramSettings,
     ) -> Result<Kind, LoadPlanError> {
         let fail = |what: String| LoadPlanError::Program { program: text(program.name), what: what.into() };
-        let def = program.sec_def();
+        // What a section says of one type is not true of another (libbpf: `bpf_program__set_type`).
+        let is_kept = |d: &&SecDef| settings.program_type.is_none_or(|set| set == d.program_type);
+        let def = program.sec_def().filter(is_kept);
         let program_type = settings.program_type.or(def.map(|d| d.program_type)).ok_or_else(|| {
-            let section = String::from_utf8_lossy(program.section);
+            let section = text(program.section);
             fail(format!("section `{section}` says no program type: give one before loading, or name the section SEC(\"kprobe/…\"), SEC(\"xdp\") or the like"))
         })?;
         let mut attach_type = settings.attach_type.or(def.and_then(|d| d.attach_type));
@@ -205,8 +207,12 @@ impl Planning<'_, '_, '_> {
         if program_type == ProgramType::StructOps && slot.is_none() {
             return Err(fail("no struct_ops table that is created refers to it".into()));
         }
+        if program_type != ProgramType::StructOps && slot.is_some() {
+            return Err(fail("a struct_ops table refers to it, but its type was set to another".into()));
+        }
         let number = slot.map_or_else(|| attach_type.map_or(0, AttachType::number), |slot| slot.member);
         Ok(Kind {
+            def,
             program_type,
             known: attach_type,
             attach_type: number,
@@ -226,7 +232,7 @@ impl Planning<'_, '_, '_> {
         if let Some(slot) = self.struct_ops.slots.get(&function) {
             return Ok(AttachPlan { btf_id: slot.ty.0, module: slot.module, program: None });
         }
-        let needs = program.sec_def().is_some_and(|d| d.flags.needs_attach_btf());
+        let needs = kind.def.is_some_and(|d| d.flags.needs_attach_btf());
         if !needs && settings.attach_to.is_none() {
             return Ok(AttachPlan::default());
         }
@@ -422,6 +428,7 @@ impl Planning<'_, '_, '_> {
 
 /// What a program is.
 struct Kind {
+    def: Option<&'static SecDef>,
     program_type: ProgramType,
     known: Option<AttachType>,
     attach_type: u32,

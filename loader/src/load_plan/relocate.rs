@@ -1,7 +1,7 @@
 //! CO-RE relocations of a load: the engine's plan over the programs that are loaded.
 
 use super::{LoadPlan, LoadPlanError, Refusal, host::Host, settings::Settings};
-use crate::{features::Feature, object::Object, target::TypesError};
+use crate::{elf::text, features::Feature, object::Object, target::TypesError};
 use core_relo::{
     Plan, Record,
     explain::{Explanation, explain, reason},
@@ -109,7 +109,7 @@ fn poisoned(places: &Places, planned: &Planned<'_>) -> Option<Poisoned> {
 
 /// `exec.bpf.c:41 (handle_exec, insn 17)`.
 fn name(planned: &Planned<'_>) -> String {
-    let function = planned.function().map(|f| String::from_utf8_lossy(f.name)).unwrap_or_default();
+    let function = planned.function().map(|f| text(f.name)).unwrap_or_default();
     let insn = planned.record().insn.map_or(0, |i| i.0);
     match planned.source() {
         Some(line) => format!("{}:{} (`{function}`, insn {insn})", line.file, line.line),

@@ -62,9 +62,10 @@ pub struct ProgramSettings {
     pub autoload: Option<bool>,
     /// Whether [`Loaded::attach_all`](crate::load::Loaded::attach_all) attaches it; none: yes.
     pub autoattach: Option<bool>,
-    /// Its type, where the section's name does not say.
+    /// Its type, where the section's name does not say it, or another; then nothing else that the name says holds: no attach
+    /// type, no flags, nothing to attach to.
     pub program_type: Option<ProgramType>,
-    /// Its expected attach type, likewise.
+    /// Its expected attach type, instead of the section's; [`AttachType::CgroupInetIngress`] is 0, which is none.
     pub attach_type: Option<AttachType>,
     /// Further `BPF_F_*` flags.
     pub flags: u32,

@@ -7,6 +7,7 @@ use super::{LoadPlanError, host::Host, ksyms::Modules, settings::MapSettings};
 use crate::{
     elf::text,
     features::Feature,
+    limits,
     link::maps::{MapSource, MapTable, StructOps},
     object::{Object, Place, Program, ProgramType, Reloc},
     target::Found,
@@ -81,7 +82,12 @@ impl Local<'_> {
         if !is_function_pointer(btf, found.ty) {
             return Err(fail("was to get a program, but is no pointer to a function"));
         }
-        let Some(program) = program else { return Ok(self.programs.remove(&found.index)) };
+        let Some(program) = program else {
+            if let Some(pointer) = self.data.get_mut(byte(&found)..).and_then(|rest| rest.get_mut(..8)) {
+                pointer.fill(0);
+            }
+            return Ok(self.programs.remove(&found.index));
+        };
         let is_it = |p: &Program<'_>| p.name == program.as_bytes() && is_struct_ops(p);
         let place = object.programs().iter().position(is_it).ok_or_else(|| {
             fail(&format!("was to get `{program}`, which is no program of a section `struct_ops`"))
@@ -102,8 +108,15 @@ pub(super) fn resolve<'s>(
     let mut out = Tables::default();
     let Some(btf) = object.btf() else { return Ok(out) };
     let mut references = References::new(object);
+    let mut members = 0usize;
     for (at, entry) in maps.entries.iter().enumerate() {
         let MapSource::StructOps(table) = entry.source else { continue };
+        // Tables of no size may share a place, and a type of any number of members.
+        members = members.saturating_add(btf.ty(table.ty).map_or(0, |ty| ty.members().count()));
+        if members > limits::STRUCT_OPS_MEMBERS {
+            let what = format!("the struct_ops tables have more than {} members", limits::STRUCT_OPS_MEMBERS);
+            return Err(LoadPlanError::Map { map: text(entry.name), what: what.into() });
+        }
         let mut local = local(&mut references, btf, entry.name, table)?;
         if let Some(settings) = changed(at) {
             if let Some(data) = &settings.data {
@@ -143,12 +156,17 @@ fn local<'l>(
         .to_vec();
     let ty = btf.ty(table.ty).ok_or_else(|| fail("its type does not exist".into()))?;
     let mut programs = BTreeMap::new();
-    for reloc in references.of(table)? {
+    let (relocs, functions) = references.of(table)?;
+    let mut members = HashMap::new();
+    for member in ty.members().filter(|_| !relocs.is_empty()) {
+        members.entry(u64::from(member.bit_offset.0)).or_insert(member);
+    }
+    for reloc in relocs {
         let within = reloc.offset.saturating_sub(table.offset.into());
-        let member = ty.members().find(|m| u64::from(m.bit_offset.0) == within.saturating_mul(8));
+        let member = members.get(&within.saturating_mul(8));
         let member = member
             .ok_or_else(|| fail(format!("byte {within} refers to a function, and no member is there")))?;
-        let symbol = String::from_utf8_lossy(reloc.symbol.name).into_owned();
+        let symbol = text(reloc.symbol.name);
         if !is_function_pointer(btf, member.ty) {
             return Err(fail(format!(
                 "member `{}` refers to `{symbol}`, but is no pointer to a function",
@@ -161,7 +179,7 @@ fn local<'l>(
                 member.name
             )));
         };
-        let program = references.programs.get(&(section, reloc.symbol.value)).copied().ok_or_else(|| {
+        let program = functions.get(&(section, reloc.symbol.value)).copied().ok_or_else(|| {
             fail(format!(
                 "member `{}` refers to `{symbol}`, which is no program of a section `struct_ops`",
                 member.name
@@ -172,13 +190,16 @@ fn local<'l>(
     Ok(Local { name, table, data, programs })
 }
 
+/// Programs by section and byte.
+type Functions = HashMap<(u32, u64), usize>;
+
 /// What the relocations of struct_ops sections refer to, read once for each section.
 struct References<'o, 'd> {
     object: &'o Object<'d>,
     /// Relocations of a section, by place.
     sections: HashMap<u32, Vec<Reloc<'d>>>,
-    /// Programs of sections `struct_ops`, by section and byte.
-    programs: HashMap<(u32, u64), usize>,
+    /// Programs of sections `struct_ops`.
+    programs: Functions,
 }
 
 impl<'o, 'd> References<'o, 'd> {
@@ -189,8 +210,8 @@ impl<'o, 'd> References<'o, 'd> {
         Self { object, sections: HashMap::new(), programs }
     }
 
-    /// Those of a table, in order of their place.
-    fn of(&mut self, table: StructOps<'_, '_>) -> Result<Vec<Reloc<'d>>, LoadPlanError> {
+    /// Those of a table, in order of their place, and the programs they may refer to.
+    fn of(&mut self, table: StructOps<'_, '_>) -> Result<(&[Reloc<'d>], &Functions), LoadPlanError> {
         let section = table.section.section_index;
         if !self.sections.contains_key(&section) {
             let mut all = self.object.elf_relocs_of(section).collect::<Result<Vec<_>, _>>()?;
@@ -202,7 +223,7 @@ impl<'o, 'd> References<'o, 'd> {
         let end = start.saturating_add(table.size.into());
         let from = all.partition_point(|r| r.offset < start);
         let to = all.partition_point(|r| r.offset < end);
-        Ok(all.get(from..to).unwrap_or_default().to_vec())
+        Ok((all.get(from..to).unwrap_or_default(), &self.programs))
     }
 }
 
@@ -255,8 +276,14 @@ fn matched(
         match m.place(&local.data, program.is_some())? {
             // Zero, and unknown to the kernel.
             None => {}
-            Some((_, to, _)) if m.is_pointer()? => {
-                let Some(program) = program else { continue };
+            Some((from, to, size)) if m.is_pointer()? => {
+                let Some(program) = program else {
+                    let bytes = local.data.get(from..from.saturating_add(size)).unwrap_or_default();
+                    if bytes.iter().any(|b| *b != 0) {
+                        return Err(m.fail("it is a pointer that is not 0, and no program stands there"));
+                    }
+                    continue;
+                };
                 m.must_be_function(&to)?;
                 let slot = Slot { ty: inner.id(), member: to.index, module };
                 if *slots.entry(program).or_insert(slot) != slot {

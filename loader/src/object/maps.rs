@@ -1,9 +1,10 @@
-//! Map definitions: variables of section `.maps`, described by their BTF type, and those of the older section `maps`.
+//! Map definitions: variables of section `.maps`, described by their BTF type, and those of the older sections `maps` and
+//! `maps/…`.
 
 use super::{
     error::ObjectError,
     kinds::MapType,
-    symbols::{Place, SymbolKind, Symbols},
+    symbols::{Linkage, Place, Symbol, SymbolKind, Symbols},
 };
 use crate::{
     elf::{Elf, Section, text},
@@ -28,7 +29,7 @@ pub struct Map<'d> {
     pub offset: u64,
     /// Size of the definition in bytes.
     pub size: u64,
-    /// Whether it is of the section `maps`, which libbpf refuses since 1.0.
+    /// Whether it is of a section `maps` or `maps/…`, which libbpf refuses, or passes over, since 1.0.
     pub is_legacy: bool,
     /// What it says; what cannot be read is no error until the map is created.
     pub def: Result<MapDef, MapError>,
@@ -132,7 +133,10 @@ pub enum MapError {
     /// The definition does not say the map's type.
     #[error("it says no map type: write `__uint(type, BPF_MAP_TYPE_…)` in its definition")]
     NoType,
-    /// A definition in section `maps` is shorter than its five words, or reaches past the section.
+    /// The variable is static. Compilers refer to such by their section, which does not say the map.
+    #[error("it is static: drop `static`")]
+    Static,
+    /// A definition in a section `maps` or `maps/…` is shorter than its five words, or reaches past the section.
     #[error("its definition of {size} bytes at offset {offset} does not fit the section")]
     Legacy {
         /// Where it lies in the section.
@@ -142,17 +146,18 @@ pub enum MapError {
     },
 }
 
-/// The maps of an object: those of `.maps` in the order of symbols, then those of `maps`.
+/// The maps of an object: those of `.maps`, then those of `maps` and `maps/…`; in order of section and place.
 pub(crate) fn collect<'d>(
     elf: &Elf<'d>,
     symbols: &Symbols<'d>,
     btf: Option<&Btf<'_>>,
 ) -> Result<Vec<Map<'d>>, ObjectError> {
-    let (modern, legacy) = (elf.section(b".maps"), elf.section(b"maps"));
-    if modern.is_none() && legacy.is_none() {
+    let modern = elf.section(b".maps");
+    let legacy: HashMap<_, _> = elf.sections.iter().filter(|s| is_legacy(s)).map(|s| (s.index, s)).collect();
+    if modern.is_none() && legacy.is_empty() {
         return Ok(Vec::new());
     }
-    if let Some(s) = modern.iter().chain(&legacy).find(|s| s.is_compressed()) {
+    if let Some(s) = modern.into_iter().chain(legacy.values().copied()).find(|s| s.is_compressed()) {
         return Err(ObjectError::Compressed { section: s.text() });
     }
     let described = btf.map(described).unwrap_or_default();
@@ -164,46 +169,76 @@ pub(crate) fn collect<'d>(
         if symbol.name.is_empty() || !matches!(symbol.kind, SymbolKind::Object | SymbolKind::NoType) {
             continue;
         }
-        let is_in = |s: Option<&Section<'d>>| s.is_some_and(|s| s.index == index);
-        let def = match (btf, legacy) {
-            (Some(btf), _) if is_in(modern) => match described.get(symbol.name) {
-                Some(id) => known.definition(btf, *id, 0),
-                None => Err(MapError::NoBtf),
+        let old = legacy.get(&index);
+        let def = match old {
+            _ if modern.is_some_and(|s| s.index == index) => match (btf, described.get(symbol.name)) {
+                (Some(btf), Some(variable)) if variable.is_global => known.definition(btf, variable.ty, 0),
+                (_, Some(_)) => Err(MapError::Static),
+                (_, None) if is_static(&symbol) => Err(MapError::Static),
+                (_, None) => Err(MapError::NoBtf),
             },
-            (None, _) if is_in(modern) => Err(MapError::NoBtf),
-            (_, Some(s)) if is_in(legacy) => legacy_definition(elf.endian, s, symbol.value, symbol.size),
-            _ => continue,
+            Some(_) if is_static(&symbol) => Err(MapError::Static),
+            Some(s) => legacy_definition(elf.endian, s, symbol.value, symbol.size),
+            None => continue,
         };
         maps.push(Map {
             name: symbol.name,
             section_index: index,
             offset: symbol.value,
             size: symbol.size,
-            is_legacy: is_in(legacy),
+            is_legacy: old.is_some(),
             def,
         });
     }
-    maps.sort_by_key(|m| (m.is_legacy, m.offset));
+    maps.sort_by_key(|m| (m.is_legacy, m.section_index, m.offset));
     Ok(maps)
 }
 
-/// The variables of DATASEC `.maps` and their types.
-fn described<'b>(btf: &'b Btf<'_>) -> HashMap<&'b [u8], TypeId> {
+fn is_static(symbol: &Symbol<'_>) -> bool {
+    symbol.linkage == Linkage::Static
+}
+
+/// A variable of DATASEC `.maps`.
+struct Variable {
+    ty: TypeId,
+    /// libbpf goes by the BTF, not by the symbol.
+    is_global: bool,
+}
+
+/// The variables of DATASEC `.maps`.
+fn described<'b>(btf: &'b Btf<'_>) -> HashMap<&'b [u8], Variable> {
     let section = btf.types().find(|t| t.kind() == Kind::Datasec && t.name().as_bytes() == b".maps");
     let infos = section.into_iter().flat_map(Type::secinfos);
     infos
         .filter_map(|info| btf.ty(info.ty))
-        .filter_map(|var| Some((var.name().as_bytes(), var.target()?)))
+        .filter_map(|var| {
+            let is_global = var.linkage() == Some(1);
+            Some((var.name().as_bytes(), Variable { ty: var.target()?, is_global }))
+        })
         .collect()
 }
 
-/// The five words of `struct bpf_map_def`.
+/// Whether a section has definitions in words, as aya takes them.
+fn is_legacy(s: &Section<'_>) -> bool {
+    (s.name == b"maps" || s.name.starts_with(b"maps/")) && s.index != 0 && !s.is_code()
+}
+
+/// The five words of `struct bpf_map_def`, of which aya's has two more: a number, and how the map is pinned.
 fn legacy_definition(endian: Endian, s: &Section<'_>, offset: u64, size: u64) -> Result<MapDef, MapError> {
     let end = offset.checked_add(size).and_then(|end| usize::try_from(end).ok());
     let bytes = usize::try_from(offset).ok().zip(end).and_then(|(from, to)| s.data.get(from..to));
     let bytes = bytes.ok_or(MapError::Legacy { offset, size })?;
     let word = |at| endian.u32(bytes, at).ok_or(MapError::Legacy { offset, size });
+    let pin_by_name = match endian.u32(bytes, 24) {
+        None | Some(0) => false,
+        Some(1) => true,
+        Some(_) => {
+            let what = "its seventh word is neither 0 (not) nor 1 (by name)";
+            return Err(MapError::Value { field: "pinning".into(), what });
+        }
+    };
     Ok(MapDef {
+        pin_by_name,
         map_type: word(0)?,
         key_size: word(4)?,
         value_size: word(8)?,
@@ -213,7 +248,6 @@ fn legacy_definition(endian: Endian, s: &Section<'_>, offset: u64, size: u64) ->
     })
 }
 
-/// The definition that a type of `.maps` is.
 /// Definitions read so far, by struct and level: many maps may share one.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions(HashMap<(TypeId, u32), Result<MapDef, MapError>>);

@@ -34,6 +34,7 @@ use core_relo::{ByteSize, CodeSection, Endian, Relocs, btf::Btf, ext::BtfExt};
 use object::elf;
 use programs::Code;
 use relocs::RelocSection;
+use std::collections::HashMap;
 use symbols::Symbols;
 
 /// A BPF object, checked.
@@ -49,6 +50,8 @@ pub struct Object<'d> {
     maps: Vec<Map<'d>>,
     externs: Vec<Extern<'d>>,
     relocs: Vec<RelocSection<'d>>,
+    /// The same by the section they apply to.
+    relocs_by_target: HashMap<u32, Vec<RelocSection<'d>>>,
     license: Option<&'d [u8]>,
     version: Option<u32>,
     btf: Option<Btf<'d>>,
@@ -77,6 +80,11 @@ impl<'d> Object<'d> {
         let symbols = Symbols::find(&elf)?;
         let Code { sections: code, indices: code_indices, programs } = Code::collect(&elf, &symbols)?;
         let (btf, ext) = btf_of(&elf)?;
+        let relocs = RelocSection::collect(&elf, &symbols)?;
+        let mut relocs_by_target = HashMap::<_, Vec<_>>::new();
+        for section in &relocs {
+            relocs_by_target.entry(section.target()).or_default().push(*section);
+        }
         let mut object = Self {
             bytes,
             code,
@@ -85,7 +93,8 @@ impl<'d> Object<'d> {
             data: data::collect(&elf)?,
             maps: maps::collect(&elf, &symbols, btf.as_ref())?,
             externs: externs::collect(&symbols, btf.as_ref())?,
-            relocs: RelocSection::collect(&elf, &symbols)?,
+            relocs,
+            relocs_by_target,
             license: last(&elf, b"license")?.map(|s| until_nul(s.data)),
             version: version(&elf)?,
             symbols,
@@ -171,7 +180,7 @@ impl<'d> Object<'d> {
 
     /// The ELF relocations of one section.
     pub fn elf_relocs_of(&self, section_index: u32) -> impl Iterator<Item = Result<Reloc<'d>, ObjectError>> {
-        let of_it = self.relocs.iter().filter(move |r| r.target() == section_index);
+        let of_it = self.relocs_by_target.get(&section_index).into_iter().flatten();
         of_it.flat_map(|r| r.iter(&self.elf, &self.symbols))
     }
 

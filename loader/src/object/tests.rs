@@ -347,6 +347,25 @@ fn legacy_maps_are_recognised_by_their_symbols() {
 }
 
 #[test]
+fn legacy_maps_say_in_their_seventh_word_whether_they_are_pinned() {
+    let pinned = |section: &str, pinning| {
+        let words = [2u32, 4, 8, 16, 0, 0, pinning];
+        let words: Vec<u8> = words.iter().flat_map(|w| Endian::Little.u32_bytes(*w)).collect();
+        let bytes = one(0, 32, |m, _, _| {
+            let maps = m.section(section, SectionKind::Data, &words);
+            m.symbol("old", Some(maps), 0, 28, K::Data);
+        });
+        Object::parse(&bytes).unwrap().maps().iter().map(|m| m.def.clone()).next()
+    };
+    for section in ["maps", "maps/old"] {
+        let pin = |pinning| pinned(section, pinning).unwrap().map(|def| def.pin_by_name);
+        assert_eq!((pin(0), pin(1)), (Ok(false), Ok(true)));
+        assert!(matches!(pin(2), Err(MapError::Value { field, .. }) if &*field == "pinning"));
+    }
+    assert_eq!(pinned("mapset", 0), None);
+}
+
+#[test]
 fn sections_that_share_bytes_are_refused() {
     // Both code sections made to be the whole file, cut to instructions.
     let mut bytes = sample(Endian::Little);

@@ -7,7 +7,7 @@ use crate::{
 };
 use alloc::sync::Arc;
 use core_relo::Endian;
-use object::{SectionKind, SymbolKind};
+use object::{SectionKind, SymbolKind, SymbolScope};
 
 fn program(section: &str) -> Made {
     let mut m = Made::new();
@@ -54,6 +54,41 @@ fn maps_that_are_not_defined_as_maps_are() {
 }
 
 #[test]
+fn a_static_map_is_never_taken_for_another() {
+    let refers = |m: &mut Made, section, imm| {
+        let main = m.program("main", "tc", &[&load(1, imm)[..], &returns(0)].concat());
+        let symbol = m.section_symbol(section);
+        m.refer(main, 0, symbol, false);
+    };
+    let mut m = Made::new();
+    let (section, _) = m.static_map("first", &[("type", 2)]);
+    m.static_map("second", &[("type", 1)]);
+    refers(&mut m, section, 8);
+    assert_eq!(m.error(), "map `first`: it is static: drop `static`");
+
+    let mut m = Made::new();
+    let legacy = m.section("maps", SectionKind::Data, &[1; 40]);
+    for (name, at) in [("first", 0), ("second", 20)] {
+        let symbol = m.symbol(name, SymbolKind::Data, legacy, at, 20);
+        m.set_scope(symbol, SymbolScope::Compilation);
+    }
+    refers(&mut m, legacy, 20);
+    assert_eq!(m.error(), "map `first`: it is static: drop `static`");
+
+    // Maps that anybody sees, and code that says only the section.
+    let by_section = |imm| {
+        let mut m = Made::new();
+        let (section, _) = m.map("first", &[("type", 2)], None);
+        m.map("second", &[("type", 1)], None);
+        refers(&mut m, section, imm);
+        m
+    };
+    assert_eq!(by_section(0).plan().unwrap().programs[0].fixups.len(), 1);
+    let said = by_section(8).error();
+    assert!(said.starts_with("tc, insn 0: ") && said.contains("says no map by its name"), "{said}");
+}
+
+#[test]
 fn programs_maps_and_globals_that_the_object_does_not_have() {
     let error = |set: fn(&mut crate::Loader<'_, '_>)| {
         let mut m = program("tc");
@@ -67,6 +102,31 @@ fn programs_maps_and_globals_that_the_object_does_not_have() {
         error(|loader| loader.map("tabel").max_entries = Some(1)),
         "it has no map `tabel`; it has table"
     );
+}
+
+#[test]
+fn names_that_would_move_a_cursor_are_escaped_and_still_names() {
+    let (name, map) = ("p\u{1b}[2J", "m\u{7}");
+    let made = || {
+        let mut m = Made::new();
+        m.map(map, &[("type", 1)], None);
+        m.program(name, "?tc", &returns(0));
+        m.program("other", "xdp", &returns(0));
+        m
+    };
+    let plan = made().plan_on(kernel(|_| {}), |loader| loader.only([name])).unwrap();
+    assert_eq!((plan.programs.len(), plan.programs[0].name.as_str()), (1, name));
+    let said = plan.to_string();
+    assert!(said.contains("program p\\u{1b}[2J: sched_cls") && said.contains("map m\\u{7}: "), "{said}");
+    assert!(said.chars().all(|c| c == '\n' || !c.is_control()), "{said}");
+    let error = made().plan_on(kernel(|_| {}), |loader| loader.only(["q\u{1b}"]));
+    assert_eq!(line(&error.expect_err("refused")), "it has no program `q\\u{1b}`; it has p\\u{1b}[2J, other");
+    // A setting for it is found by the whole name, however long.
+    let long = "n".repeat(300);
+    let mut m = Made::new();
+    m.program(&long, "?tc", &returns(0));
+    let plan = m.plan_on(kernel(|_| {}), |loader| loader.program(&long).autoload = Some(true));
+    assert_eq!(plan.unwrap().programs.len(), 1);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod bad;
 mod externs;
 mod maps;
+mod programs;
 mod struct_ops;
 mod types;
 

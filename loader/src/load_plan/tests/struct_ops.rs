@@ -64,6 +64,13 @@ fn table(section: &str, structure: &str, members: &[(&str, Result<u32, &str>)]) 
     m
 }
 
+/// A table whose `first` is the program `one`.
+pub(super) fn with_program(
+    set: impl FnOnce(&mut crate::Loader<'_, '_>),
+) -> Result<LoadPlan, crate::load_plan::LoadPlanError> {
+    table(".struct_ops", "ops", &[("first", Err("one"))]).plan_on(host(), set)
+}
+
 fn programs(plan: &LoadPlan) -> Vec<(&str, u32, u32)> {
     plan.programs.iter().map(|p| (p.name.as_str(), p.attach.btf_id, p.attach_type)).collect()
 }
@@ -144,6 +151,54 @@ fn members_of_another_kind_are_refused() {
     assert_eq!(said, "map `mine`: member `number`: it is PTR here, INT in the kernel");
     let said = table(".struct_ops", "ops", &[("data", Err("one"))]).error_on(host());
     assert_eq!(said, "map `mine`: member `data`: the kernel's is no pointer to a function");
+}
+
+#[test]
+fn a_pointer_without_a_program_has_to_be_0() {
+    for (member, at) in [("first", 8), ("data", 24)] {
+        let mut m = Made::new();
+        let pointer = if member == "first" {
+            let proto = m.types.func_proto(m.int, &[]);
+            m.types.pointer(proto)
+        } else {
+            m.types.pointer(m.int)
+        };
+        let ty = m.types.structure("ops", 32, &[(member, pointer, at * 8)]);
+        let var = m.types.var("mine", ty, 1);
+        m.types.datasec(".struct_ops", 0, &[(var, 0, 32)]);
+        let mut bytes = [0; 32];
+        bytes[usize::try_from(at).unwrap()] = 1;
+        let data = m.section(".struct_ops", SectionKind::Data, &bytes);
+        m.symbol("mine", object::SymbolKind::Data, data, 0, 32);
+        let set = |loader: &mut crate::Loader<'_, '_>| {
+            loader.map("mine").programs.insert("first".into(), None);
+        };
+        let said = format!(
+            "map `mine`: member `{member}`: it is a pointer that is not 0, and no program stands there"
+        );
+        let bytes = m.bytes();
+        let object = crate::object::Object::parse(&bytes).unwrap();
+        let plan = |set: &dyn Fn(&mut crate::Loader<'_, '_>)| {
+            let mut loader = crate::Loader::on(&object, host());
+            set(&mut loader);
+            loader.plan().map_err(|e| e.to_string())
+        };
+        let error = plan(&|_| {}).expect_err("refused");
+        assert!(error.ends_with(&said), "{error}");
+        // Said to be none.
+        assert_eq!(plan(&set).is_ok(), member == "first");
+    }
+}
+
+#[test]
+fn tables_that_share_their_bytes_are_refused() {
+    let mut m = Made::new();
+    let ty = m.types.structure("ops", 8, &[]);
+    let (one, two) = (m.types.var("one", ty, 1), m.types.var("two", ty, 1));
+    // Of a section with a size the offsets are the BTF's.
+    m.types.datasec(".struct_ops", 16, &[(one, 0, 8), (two, 4, 8)]);
+    m.section(".struct_ops", SectionKind::Data, &[0; 16]);
+    assert_eq!(m.error_on(host()), "map `two`: it overlaps the table before it");
 }
 
 #[test]
