@@ -112,6 +112,27 @@ fn lz4(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+fn kernels_of_the_same_bytes_get_the_same_answers_under_their_own_names() {
+    let fleet = Fleet::of(20);
+    for jobs in ["1", "2"] {
+        let run = fleet.check(&["--jobs", jobs]);
+        let lines = run.lines();
+        assert_eq!(lines.len(), 2 * 20);
+        let (first, later) = lines.split_at(2 * KERNELS.len());
+        for (line, nth) in later.iter().zip(0..) {
+            let mut expected = first[nth % first.len()].clone();
+            let name = format!("{:03}.btf", KERNELS.len() + nth / 2);
+            assert!(line["target"].as_str().unwrap().ends_with(&name), "{line}");
+            expected["target"] = line["target"].clone();
+            assert_eq!(*line, expected);
+        }
+        let answer = |line: &serde_json::Value| [&line["kept"], &line["patched"]].map(ToString::to_string);
+        let answers: std::collections::BTreeSet<_> = first.iter().map(answer).collect();
+        assert!(answers.len() > 2, "else this test shows nothing: {answers:?}");
+    }
+}
+
+#[test]
 fn order_is_that_of_the_paths_whatever_the_threads_do() {
     let fleet = Fleet::of(60);
     let one = fleet.check(&["--jobs", "1"]);
