@@ -196,7 +196,10 @@ fn each_table_of_an_optional_section_is_optional() {
     let ty = m.types.structure("ops", 8, &[]);
     let (one, two) = (m.types.var("one", ty, 1), m.types.var("two", ty, 1));
     m.types.datasec("?.struct_ops", 16, &[(one, 0, 8), (two, 8, 8)]);
-    m.section("?.struct_ops", SectionKind::Data, &[0; 16]);
+    let data = m.section("?.struct_ops", SectionKind::Data, &[0; 16]);
+    for (name, at) in [("one", 0), ("two", 8)] {
+        m.symbol(name, object::SymbolKind::Data, data, at, 8);
+    }
     let plan = m.plan_on(host(), |_| {}).unwrap();
     assert_eq!(plan.maps.iter().map(|m| m.autocreate).collect::<Vec<_>>(), [false, false]);
 }
