@@ -38,6 +38,8 @@ pub const LINK_STEP_BYTES: usize = 16;
 /// Steps of deduplicating the types of linked objects: some seconds. Ours, as `core_relo::limits::DEDUP_STEPS`. Real objects take
 /// less than a hundred for each of their types.
 pub const LINK_DEDUP_STEPS: u64 = 200_000_000;
+/// Variables of one section of linked objects: `vlen` had 16 bits, and still has for libbpf up to 1.7.
+pub const LINK_VARIABLES: usize = 0xffff;
 /// Bytes of padding between the sections that linking puts together. Ours: sections of one byte may ask for any alignment.
 pub const LINK_PADDING: u64 = 16 * 1024 * 1024;
 /// How many times longer than the linked files the names of symbols may be together, and those of a file's sections.

@@ -81,7 +81,7 @@ impl<'o, 'd> Loader<'o, 'd> {
         self.settings.maps.entry(name.to_owned()).or_default()
     }
 
-    /// Loads these programs and no others.
+    /// Loads these programs and no others; but those of struct_ops tables with their table, always.
     pub fn only<'n>(&mut self, programs: impl IntoIterator<Item = &'n str>) {
         let wanted: Vec<_> = programs.into_iter().collect();
         for p in self.object.programs().iter().filter(|p| !p.is_subprogram) {

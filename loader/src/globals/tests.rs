@@ -304,7 +304,8 @@ fn members_of_struct_ops_tables_are_set_before_the_load() {
     let ops = m.types.structure("ops", 16, &[("number", int, 0), ("flags", int, 32), ("hook", pointer, 64)]);
     let (one, two) = (m.types.var("one", ops, 1), m.types.var("two", ops, 1));
     m.types.datasec(".struct_ops.link", 32, &[(one, 0, 16), (two, 16, 16)]);
-    let data = m.section(".struct_ops.link", SectionKind::Data, &[1; 32]);
+    // What is no program has to be 0.
+    let data = m.section(".struct_ops.link", SectionKind::Data, &[[1; 8], [0; 8]].concat().repeat(2));
     m.symbol("one", SymbolKind::Data, data, 0, 16);
     m.symbol("two", SymbolKind::Data, data, 16, 16);
     let plan = m.plan_on(host(), |loader| {

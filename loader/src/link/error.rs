@@ -65,7 +65,7 @@ pub enum LinkError {
         /// `func_info` or `line_info`.
         what: &'static str,
     },
-    /// More instructions than a program's calls can reach.
+    /// More instructions than a program may have here; the kernel's verifier takes no more either.
     #[error("program `{program}` with its subprograms has more than {limit} instructions")]
     TooLong {
         /// The program.

@@ -58,7 +58,8 @@ pub enum TokenSource {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ProgramSettings {
-    /// Whether it is loaded; none: unless its section begins with `?`.
+    /// Whether it is loaded; none: unless its section begins with `?`. A program that stands in a struct_ops table is loaded if
+    /// the table is created, whatever is said here.
     pub autoload: Option<bool>,
     /// Whether [`Loaded::attach_all`](crate::load::Loaded::attach_all) attaches it; none: yes.
     pub autoattach: Option<bool>,

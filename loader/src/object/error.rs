@@ -70,8 +70,8 @@ pub enum ObjectError {
         /// Its name.
         section: Box<str>,
     },
-    /// Sections of code and relocations have more bytes than the file: they overlap.
-    #[error("section `{section}` overlaps others of code or relocations")]
+    /// Sections of code, data and relocations have more bytes than the file: they overlap.
+    #[error("section `{section}` overlaps others of code, data or relocations")]
     Overlap {
         /// Name of the section whose bytes are too many.
         section: Box<str>,

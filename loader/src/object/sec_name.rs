@@ -1,4 +1,8 @@
-//! The section names that say what a program is: libbpf's table (`section_defs`, libbpf 1.8) as data.
+//! The section names that say what a program is: libbpf's table (`section_defs`) as data, that of libbpf 1.7 and what its
+//! development has added since.
+//!
+//! libbpf 1.7 lacks `tracepoint.s`, `tp.s`, `raw_tracepoint.s`, `raw_tp.s`, `tp_btf.s`, and `fentry.multi`, `fexit.multi`,
+//! `fsession.multi`, with and without `.s`.
 
 use super::kinds::{AttachType as A, ProgramType as P};
 

@@ -88,6 +88,14 @@ pub enum LinkError {
         /// Their number.
         count: usize,
     },
+    /// More variables of one section than libbpf and the kernel read: the format had 16 bits for them.
+    #[error("section `{section}` gets {count} variables, {} is the most", limits::LINK_VARIABLES)]
+    TooManyVariables {
+        /// The section.
+        section: Box<str>,
+        /// Their number.
+        count: usize,
+    },
     /// The sections ask for more alignment than is sensible.
     #[error("the alignments of all sections add up to {bytes} bytes")]
     Padding {

@@ -8,7 +8,7 @@ use super::{
     sections::{Header, OutSection},
     symbols::OutSymbol,
 };
-use crate::limits;
+use crate::{elf::text, limits};
 use core_relo::{
     Endian, TypeId,
     btf::{Btf, dedup_into},
@@ -132,6 +132,10 @@ impl State<'_> {
             let Some(variables) = &section.variables else { continue };
             let known = variables.iter().filter(|v| v.ty != TypeId::VOID);
             let known: Vec<_> = known.map(|v| (v.ty, v.offset, v.size)).collect();
+            if known.len() > limits::LINK_VARIABLES {
+                let (section, count) = (text(&section.name), known.len());
+                return Err(LinkError::TooManyVariables { section, count });
+            }
             self.types.datasec(&section.name, datasec_size(section), &known);
         }
         let merged = Btf::parse(self.types.finish()).map_err(LinkError::Merged)?;

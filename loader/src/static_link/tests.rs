@@ -365,3 +365,20 @@ fn names_of_sections_that_overlap_are_not_taken_apart_without_end() {
     m.section(".BTF", SectionKind::Other, &types);
     assert!(matches!(link(&[&m.elf.write().unwrap()]), Err(LinkError::TooManySectionNames { .. })));
 }
+
+#[test]
+fn a_section_has_no_more_variables_than_everybody_can_read() {
+    let object = |count: u32| {
+        let mut m = Make::new(Endian::Little);
+        m.section(".data", SectionKind::Data, &vec![0; usize::try_from(count).unwrap()]);
+        let byte = m.types.int("byte", 1, 0);
+        let variable = |n: u32| (m.types.var(&format!("v{n}"), byte, 0), n, 1);
+        let variables: Vec<_> = (0..count).map(variable).collect();
+        m.types.datasec(".data", count, &variables);
+        m.bytes()
+    };
+    let (large, small) = (object(40_000), object(25_535));
+    assert!(link(&[&large, &small]).is_ok());
+    let section = ".data".into();
+    assert_eq!(link(&[&large, &large]), Err(LinkError::TooManyVariables { section, count: 80_000 }));
+}

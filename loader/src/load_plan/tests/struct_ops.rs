@@ -191,6 +191,20 @@ fn a_pointer_without_a_program_has_to_be_0() {
 }
 
 #[test]
+fn each_table_of_an_optional_section_is_optional() {
+    let mut m = Made::new();
+    let ty = m.types.structure("ops", 8, &[]);
+    let (one, two) = (m.types.var("one", ty, 1), m.types.var("two", ty, 1));
+    m.types.datasec("?.struct_ops", 16, &[(one, 0, 8), (two, 8, 8)]);
+    let data = m.section("?.struct_ops", SectionKind::Data, &[0; 16]);
+    for (name, at) in [("one", 0), ("two", 8)] {
+        m.symbol(name, object::SymbolKind::Data, data, at, 8);
+    }
+    let plan = m.plan_on(host(), |_| {}).unwrap();
+    assert_eq!(plan.maps.iter().map(|m| m.autocreate).collect::<Vec<_>>(), [false, false]);
+}
+
+#[test]
 fn tables_that_share_their_bytes_are_refused() {
     let mut m = Made::new();
     let ty = m.types.structure("ops", 8, &[]);
