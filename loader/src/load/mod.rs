@@ -101,7 +101,8 @@ impl<K: Kernel> Prepared<'_, K> {
     /// Loads the programs that were not yet, and puts programs into the maps that hold them.
     pub fn finish(mut self) -> Result<Loaded, LoadError> {
         for program in &self.plan.programs {
-            if self.loaded().program(&program.name).is_none() {
+            // Names need not be unique.
+            if !self.loaded().programs().iter().any(|p| p.plan.function == program.function) {
                 self.loading.program(self.plan, program).map_err(|error| self.loading.noted(error))?;
             }
         }

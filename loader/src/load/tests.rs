@@ -51,6 +51,26 @@ fn programs_are_loaded_one_by_one_and_one_that_is_refused_is_left_out() {
     assert!(prepare(&plan, &Running).unwrap().finish().is_err());
 }
 
+#[test]
+fn programs_of_one_name_are_all_loaded() {
+    let mut m = Made::new();
+    m.program("main", "socket", &returns(0));
+    m.program("main", "xdp", &returns(1));
+    let bytes = m.bytes();
+    let object = Object::parse(&bytes).unwrap();
+    let plan = Loader::new(&object).plan().unwrap();
+    let mut prepared = match prepare(&plan, &Running) {
+        Ok(prepared) => prepared,
+        Err(e) => return println!("SKIP: nothing can be loaded here: {e}"),
+    };
+    // By name the first is meant.
+    assert_eq!(prepared.program("main").unwrap().plan.section, "socket");
+    assert_eq!(prepared.loaded().programs().len(), 1);
+    let loaded = prepared.finish().unwrap();
+    let sections: Vec<_> = loaded.programs().iter().map(|p| p.plan.section.as_str()).collect();
+    assert_eq!(sections, ["socket", "xdp"]);
+}
+
 /// The numbers of a map's definition.
 type Numbers<'n> = &'n [(&'n str, u32)];
 
