@@ -56,8 +56,10 @@ fn a_program_that_was_refused_leaves_its_place_in_a_map_empty() {
     let mut m = Made::new();
     let of = m.types.func_proto(core_relo::TypeId::VOID, &[]);
     let numbers = [("type", 3), ("key_size", 4), ("max_entries", 2)];
-    let (maps, _) = m.map("table", &numbers, Some(of));
-    for (at, (name, code)) in [(24, ("good", &returns(0)[..])), (32, ("bad", &[exit()][..]))] {
+    let (maps, _) = m.map("one", &numbers, Some(of));
+    m.map("two", &numbers, Some(of));
+    // The `values` of each lie behind three pointers.
+    for (at, (name, code)) in [(24, ("good", &returns(0)[..])), (32 + 24, ("bad", &[exit()][..]))] {
         let section = m.code("socket", code);
         let program = m.function(name, section, 0, u64::try_from(code.len()).unwrap());
         m.reloc(maps, at, program, 2);
@@ -72,13 +74,12 @@ fn a_program_that_was_refused_leaves_its_place_in_a_map_empty() {
     prepared.program("good").unwrap();
     prepared.program("bad").unwrap_err();
     let loaded = prepared.finish_without_the_rest().unwrap();
-    let table = loaded.map("table").and_then(|m| m.handle().ok()).unwrap();
-    let held = |key: u32| {
-        let mut id = 0u32;
-        sys::map_lookup(table.shape(), key.as_bytes(), id.as_bytes_mut(), 0).map(|()| id)
+    let held = |map: &str| {
+        let (map, mut id) = (loaded.map(map).unwrap().handle().unwrap(), 0u32);
+        sys::map_lookup(map.shape(), 0u32.as_bytes(), id.as_bytes_mut(), 0).map(|()| id)
     };
     let id = sys::prog_info(&loaded.programs()[0]).unwrap().id;
-    assert_eq!((held(0), held(1)), (Ok(id), Err(Errno(libc::ENOENT))));
+    assert_eq!((held("one"), held("two")), (Ok(id), Err(Errno(libc::ENOENT))));
 }
 
 #[test]
