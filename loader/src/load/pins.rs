@@ -37,6 +37,16 @@ impl Loaded {
         match pins.all(folder, self, links) {
             Ok(()) => Ok(pins),
             Err(error) => {
+                // They have to know that they are not, else they would go on without their holder.
+                for link in links.iter_mut() {
+                    let Some(at) = pins.pins.iter().position(|pin| link.pin_path() == Some(pin)) else {
+                        continue;
+                    };
+                    match link.unpin() {
+                        Ok(()) => drop(pins.pins.remove(at)),
+                        Err(e) => log::warn!("{e}"),
+                    }
+                }
                 pins.remove();
                 Err(error)
             }
@@ -131,7 +141,13 @@ fn fit(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attach::Attachment;
+    use crate::{
+        attach::{
+            self, Attachment, CgroupOptions,
+            testing::{Cgroup, Counting, again_with_a_bpffs},
+        },
+        object::{AttachType, ProgramType},
+    };
     use std::os::fd::BorrowedFd;
 
     /// An attachment without a link of the kernel's.
@@ -163,6 +179,36 @@ mod tests {
         assert_eq!(given, ["bss", "_bss", "_data_x", "_data_x_2", "bss_2"]);
         let mut names = Names::of_folders(["maps", "links"]);
         assert_eq!(["main", "maps", "links"].map(|name| names.give(name)), ["main", "maps_2", "links_2"]);
+    }
+
+    #[test]
+    fn links_that_could_not_all_be_pinned_are_not_pinned() {
+        const AT: AttachType = AttachType::CgroupDevice;
+        let Some(group) = Cgroup::new() else { return };
+        let Some(prog) = Counting::load(ProgramType::CgroupDevice, Some(AT), 1) else { return };
+        let attached = || attach::cgroup(prog.fd(), group.fd(), AT, &CgroupOptions::default()).unwrap();
+        let mut links = [attached(), attached()];
+        if links.iter().any(|link| link.fd().is_none()) {
+            return println!("SKIP: no links of cgroups");
+        }
+        let test = "load::pins::tests::links_that_could_not_all_be_pinned_are_not_pinned";
+        let Some(bpffs) = again_with_a_bpffs(test) else { return };
+        let in_the_way = bpffs.join(format!("links/1_{}", fit(links[1].what())));
+        fs::create_dir(bpffs.join("links")).unwrap();
+        sys::obj_pin(prog.fd(), &in_the_way).unwrap();
+        let loaded = Loaded::default();
+        let refused = loaded.pin_all(&bpffs, &mut links).unwrap_err();
+        assert_eq!(refused.errno(), Some(Errno(libc::EEXIST)), "{refused}");
+        assert!(links.iter().all(|link| link.pin_path().is_none()));
+        assert_eq!(fs::read_dir(bpffs.join("links")).unwrap().count(), 1);
+        fs::remove_file(&in_the_way).unwrap();
+        let pins = loaded.pin_all(&bpffs, &mut links).unwrap();
+        assert_eq!(pins.pins.len(), 2);
+        links.iter_mut().for_each(|link| link.unpin().unwrap());
+        for link in links {
+            link.detach().unwrap();
+        }
+        fs::remove_dir(bpffs.join("links")).unwrap();
     }
 
     #[test]
