@@ -1,6 +1,6 @@
 //! Writing a user ring buffer.
 
-use super::RingError;
+use super::{RingError, error::NAMELESS};
 use crate::{
     object::MapType,
     sys::{self, Epoll, Errno, Interest, Reserve, Slot, UserRing},
@@ -39,7 +39,7 @@ impl UserRingBuffer {
     /// Opens the map for writing. A process has one writer of a map at a time.
     pub fn new(map: impl AsFd) -> Result<Self, RingError> {
         let map = map.as_fd();
-        let info = sys::map_info(&map).map_err(|e| RingError::kernel("", "ask for its info", e))?;
+        let info = sys::map_info(&map).map_err(|e| RingError::kernel(NAMELESS, "ask for its info", e))?;
         RingError::check_type(&info, MapType::UserRingbuf)?;
         let name: Box<str> = info.name().into();
         let failed = |action| {
