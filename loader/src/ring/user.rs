@@ -19,6 +19,9 @@ use std::{
 /// Threads may share it: several samples can be reserved at once. A program reads them in the order in which they were reserved, up to the
 /// first that is neither submitted nor discarded.
 ///
+/// No other process may write the map at the same time: the kernel does not keep it from that, and samples lent out here could
+/// change while they are written. What it does to the positions is noticed, and an error.
+///
 /// ```no_run
 /// # fn example(ring: &core_relo_loader::ring::UserRingBuffer) -> Result<(), core_relo_loader::ring::RingError> {
 /// let mut sample = ring.reserve(8)?;
