@@ -204,8 +204,8 @@ mod tests {
         fs::remove_file(&in_the_way).unwrap();
         let pins = loaded.pin_all(&bpffs, &mut links).unwrap();
         assert_eq!(pins.pins.len(), 2);
-        links.iter_mut().for_each(|link| link.unpin().unwrap());
-        for link in links {
+        for mut link in links {
+            link.unpin().unwrap();
             link.detach().unwrap();
         }
         fs::remove_dir(bpffs.join("links")).unwrap();
