@@ -68,7 +68,8 @@
 //! # Hostile input
 //!
 //! Objects and targets come from anywhere. No input makes this crate panic, and none makes it take more memory than a small
-//! multiple of the input; the numbers that bound it are in [`limits`].
+//! multiple of the input; the numbers that bound it are in [`limits`]. What the verifier says of a program is not counted: it
+//! is kept as it is, of the kernel's making and up to 1 GiB.
 
 extern crate alloc;
 

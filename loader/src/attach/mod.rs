@@ -48,7 +48,7 @@ mod struct_ops;
 mod tc;
 mod tcx;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod testing_elf;
 #[cfg(test)]

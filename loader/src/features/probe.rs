@@ -342,8 +342,15 @@ pub(super) fn full_range_offset(token: Token<'_>) -> Answer {
         ..ProgLoad::default()
     };
     let mut log = vec![0; 1024];
-    if yes(retry(|| sys::prog_load(&load, &mut log)))? {
-        return Err(Errno(libc::EINVAL));
+    let Err(errno) = retry(|| sys::prog_load(&load, &mut log)) else { return Err(Errno(libc::EINVAL)) };
+    full_range_said(&String::from_utf8_lossy(&log)).ok_or(errno)
+}
+
+/// What the verifier's words come to: it refuses the offset itself, or what it points to; others say nothing.
+fn full_range_said(log: &str) -> Option<bool> {
+    match () {
+        () if log.contains("direct value offset of") => Some(false),
+        () if log.contains("invalid access to map value pointer") => Some(true),
+        () => None,
     }
-    Ok(!String::from_utf8_lossy(&log).contains("direct value offset of"))
 }

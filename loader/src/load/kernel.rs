@@ -5,8 +5,11 @@ use crate::{
     sys::{self, BtfLoad, Errno, MapCreate, MapFd, MapInfo, MapShape, Pod as _, ProgLoad},
 };
 use std::{
-    fs::File,
-    os::fd::{BorrowedFd, OwnedFd},
+    fs::OpenOptions,
+    os::{
+        fd::{BorrowedFd, OwnedFd},
+        unix::fs::OpenOptionsExt as _,
+    },
     path::Path,
 };
 
@@ -67,7 +70,9 @@ pub struct Running;
 
 impl Kernel for Running {
     fn token(&self, bpffs: &Path) -> Result<OwnedFd, Errno> {
-        sys::token_create(File::open(bpffs).map_err(|e| Errno::of(&e))?)
+        // Nothing but a folder is opened: that of a pipe or a device may wait, or do something.
+        let folder = OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).open(bpffs);
+        sys::token_create(folder.map_err(|e| Errno::of(&e))?)
     }
 
     fn raise_memlock_limit(&self) -> Result<(), Errno> {

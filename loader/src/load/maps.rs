@@ -165,8 +165,12 @@ impl<K: Kernel> Loading<'_, K> {
             let mut elements = Vec::new();
             for (key, slot) in &map.plan.slots {
                 let SlotPlan::Map(of) = slot else { continue };
-                let inner = self.loaded.maps.get(*of).and_then(LoadedMap::fd);
-                let inner = inner.ok_or_else(|| fail((*key, Errno(libc::ENOENT))))?;
+                let planned = self.loaded.maps.get(*of);
+                let inner = planned.and_then(LoadedMap::fd).ok_or_else(|| {
+                    let inner = planned.map_or("?", LoadedMap::name);
+                    let what = format!("putting map `{inner}` at {key}, which was not created");
+                    self.map_error(&map.plan, &what, Errno(libc::ENOENT))
+                })?;
                 elements.push((*key, inner.as_raw_fd().cast_unsigned()));
             }
             if !elements.is_empty() {

@@ -101,18 +101,31 @@ impl<K: Kernel> Prepared<'_, K> {
     /// Loads the programs that were not yet, and puts programs into the maps that hold them.
     pub fn finish(mut self) -> Result<Loaded, LoadError> {
         for program in &self.plan.programs {
-            if self.loaded().program(&program.name).is_none() {
+            // Names need not be unique.
+            if !self.loaded().programs().iter().any(|p| p.plan.function == program.function) {
                 self.loading.program(self.plan, program).map_err(|error| self.loading.noted(error))?;
             }
         }
-        self.finish_without_the_rest()
+        self.done(Missing::IsAnError)
     }
 
-    /// Puts the programs that were loaded into the maps that hold them; the others are left out.
-    pub fn finish_without_the_rest(mut self) -> Result<Loaded, LoadError> {
-        self.loading.programs_in_maps().map_err(|error| self.loading.noted(error))?;
+    /// Puts the programs that were loaded into the maps that hold them; the others are left out, and their places stay empty.
+    pub fn finish_without_the_rest(self) -> Result<Loaded, LoadError> {
+        self.done(Missing::IsLeftOut)
+    }
+
+    fn done(mut self, missing: Missing) -> Result<Loaded, LoadError> {
+        self.loading.programs_in_maps(missing).map_err(|error| self.loading.noted(error))?;
         Ok(self.loading.take())
     }
+}
+
+/// What becomes of a place in a map whose program was not loaded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    /// As in libbpf.
+    IsAnError,
+    IsLeftOut,
 }
 
 /// A BPF token, if it is wanted and to be had (libbpf: `bpf_object_prepare_token`).

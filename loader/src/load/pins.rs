@@ -6,6 +6,7 @@ use crate::{
     sys::{self, Errno},
 };
 use std::{
+    collections::HashSet,
     fs,
     os::fd::AsFd,
     path::{Path, PathBuf},
@@ -22,10 +23,12 @@ pub struct Pins {
 }
 
 impl Loaded {
-    /// Pins programs in `folder`, maps in `folder/maps`, links in `folder/links` (libbpf: `bpf_object__pin`, which knows no links).
+    /// Pins programs in `folder`, maps in `folder/maps`, links in `folder/links` (libbpf: `bpf_object__pin`, which knows no links
+    /// and has maps beside the programs).
     ///
-    /// The folders are made if they are missing. Names are made ones that bpffs takes: `.bss` is pinned as `maps/bss`. A link of an
-    /// older kind, which cannot be pinned and would end with this process, is an error. If anything cannot be pinned, nothing is.
+    /// The folders are made if they are missing. Names are made ones that bpffs takes: `.bss` is pinned as `maps/_bss`, as libbpf
+    /// does. Of several that come to one name, and of a program called `maps` or `links`, the later is pinned with `_2`, `_3` and
+    /// so on behind it. A link of an older kind, which cannot be pinned and would end with this process, is an error. If anything cannot be pinned, nothing is.
     pub fn pin_all(&self, folder: &Path, links: &mut [Link]) -> Result<Pins, AttachError> {
         if let Some(link) = links.iter().find(|link| link.fd().is_none() && !link.outlives_process()) {
             return Err(AttachError::NotALink { what: link.what().into() });
@@ -34,6 +37,16 @@ impl Loaded {
         match pins.all(folder, self, links) {
             Ok(()) => Ok(pins),
             Err(error) => {
+                // They have to know that they are not, else they would go on without their holder.
+                for link in links.iter_mut() {
+                    let Some(at) = pins.pins.iter().position(|pin| link.pin_path() == Some(pin)) else {
+                        continue;
+                    };
+                    match link.unpin() {
+                        Ok(()) => drop(pins.pins.remove(at)),
+                        Err(e) => log::warn!("{e}"),
+                    }
+                }
                 pins.remove();
                 Err(error)
             }
@@ -44,16 +57,18 @@ impl Loaded {
 impl Pins {
     fn all(&mut self, folder: &Path, loaded: &Loaded, links: &mut [Link]) -> Result<(), AttachError> {
         self.folder(folder)?;
+        let mut names = Names::of_folders(["maps", "links"]);
         for program in loaded.programs() {
-            self.pin(program, folder.join(fit(program.name())))?;
+            self.pin(program, folder.join(names.give(program.name())))?;
         }
         let maps = folder.join("maps");
         let created = || loaded.maps().iter().filter_map(|m| Some((m, m.fd()?)));
         if created().next().is_some() {
             self.folder(&maps)?;
         }
+        let mut names = Names::default();
         for (map, fd) in created() {
-            self.pin(fd, maps.join(fit(map.name().trim_start_matches('.'))))?;
+            self.pin(fd, maps.join(names.give(map.name())))?;
         }
         let folder = folder.join("links");
         if links.iter().any(|l| l.fd().is_some()) {
@@ -98,6 +113,26 @@ impl Pins {
     }
 }
 
+/// The names in one folder, each given once.
+#[derive(Default)]
+struct Names(HashSet<String>);
+
+impl Names {
+    fn of_folders<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
+        Self(names.into_iter().map(str::to_owned).collect())
+    }
+
+    /// A name that bpffs takes, with a number if another has it already.
+    fn give(&mut self, name: &str) -> String {
+        let plain = fit(name);
+        let numbered = (2u32..).map(|n| format!("{plain}_{n}"));
+        let free = core::iter::once(plain.clone()).chain(numbered).find(|name| !self.0.contains(name));
+        let given = free.unwrap_or(plain);
+        self.0.insert(given.clone());
+        given
+    }
+}
+
 /// A name that bpffs takes: without dots and slashes.
 fn fit(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' }).collect()
@@ -106,7 +141,13 @@ fn fit(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attach::Attachment;
+    use crate::{
+        attach::{
+            self, Attachment, CgroupOptions,
+            testing::{Cgroup, Counting, again_with_a_bpffs},
+        },
+        object::{AttachType, ProgramType},
+    };
     use std::os::fd::BorrowedFd;
 
     /// An attachment without a link of the kernel's.
@@ -129,6 +170,45 @@ mod tests {
         }
 
         fn leak(self: Box<Self>) {}
+    }
+
+    #[test]
+    fn no_name_is_given_twice() {
+        let mut names = Names::default();
+        let given = ["bss", ".bss", ".data.x", "_data_x", "bss"].map(|name| names.give(name));
+        assert_eq!(given, ["bss", "_bss", "_data_x", "_data_x_2", "bss_2"]);
+        let mut names = Names::of_folders(["maps", "links"]);
+        assert_eq!(["main", "maps", "links"].map(|name| names.give(name)), ["main", "maps_2", "links_2"]);
+    }
+
+    #[test]
+    fn links_that_could_not_all_be_pinned_are_not_pinned() {
+        const AT: AttachType = AttachType::CgroupDevice;
+        let Some(group) = Cgroup::new() else { return };
+        let Some(prog) = Counting::load(ProgramType::CgroupDevice, Some(AT), 1) else { return };
+        let attached = || attach::cgroup(prog.fd(), group.fd(), AT, &CgroupOptions::default()).unwrap();
+        let mut links = [attached(), attached()];
+        if links.iter().any(|link| link.fd().is_none()) {
+            return println!("SKIP: no links of cgroups");
+        }
+        let test = "load::pins::tests::links_that_could_not_all_be_pinned_are_not_pinned";
+        let Some(bpffs) = again_with_a_bpffs(test) else { return };
+        let in_the_way = bpffs.join(format!("links/1_{}", fit(links[1].what())));
+        fs::create_dir(bpffs.join("links")).unwrap();
+        sys::obj_pin(prog.fd(), &in_the_way).unwrap();
+        let loaded = Loaded::default();
+        let refused = loaded.pin_all(&bpffs, &mut links).unwrap_err();
+        assert_eq!(refused.errno(), Some(Errno(libc::EEXIST)), "{refused}");
+        assert!(links.iter().all(|link| link.pin_path().is_none()));
+        assert_eq!(fs::read_dir(bpffs.join("links")).unwrap().count(), 1);
+        fs::remove_file(&in_the_way).unwrap();
+        let pins = loaded.pin_all(&bpffs, &mut links).unwrap();
+        assert_eq!(pins.pins.len(), 2);
+        for mut link in links {
+            link.unpin().unwrap();
+            link.detach().unwrap();
+        }
+        fs::remove_dir(bpffs.join("links")).unwrap();
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Loading the programs of a plan (libbpf: `bpf_object_load_prog`).
 
 use super::{
-    Loading,
+    Loading, Missing,
     error::{LoadError, LoadHint},
     kernel::Kernel,
     loaded::LoadedProgram,
@@ -138,7 +138,7 @@ impl<K: Kernel> Loading<'_, K> {
     }
 
     /// Programs that stand in maps from the start: tail calls, and tables of struct_ops.
-    pub(super) fn programs_in_maps(&mut self) -> Result<(), LoadError> {
+    pub(super) fn programs_in_maps(&mut self, missing: Missing) -> Result<(), LoadError> {
         let fds: Vec<_> = self.loaded.programs.iter().map(|p| (p.plan.function, p.fd.as_raw_fd())).collect();
         let fd_of = |function: usize| fds.iter().find(|(f, _)| *f == function).map(|(_, fd)| *fd);
         for map in &mut self.loaded.maps {
@@ -166,8 +166,11 @@ impl<K: Kernel> Loading<'_, K> {
                 };
                 let not_loaded =
                     Hint("the program is not loaded: its section begins with `?`, or it is not wanted");
-                let program = fd_of(*function).ok_or_else(|| fail(Errno(libc::EBADF), not_loaded))?;
-                let value = program.cast_unsigned();
+                let value = match fd_of(*function) {
+                    Some(program) => program.cast_unsigned(),
+                    None if missing == Missing::IsLeftOut => continue,
+                    None => return Err(fail(Errno(libc::EBADF), not_loaded)),
+                };
                 let updated = self.kernel.map_update(fd, key.as_bytes(), value.as_bytes());
                 updated.map_err(|errno| fail(errno, Hint::of(errno)))?;
             }

@@ -5,7 +5,7 @@ use crate::{
     Loader,
     made::{Made, call, exit, returns},
     object::Object,
-    sys::Errno,
+    sys::{self, Errno, Pod as _},
 };
 
 /// Why the running kernel does not load an object; none (and a word about it) if it loads nothing at all here.
@@ -49,6 +49,57 @@ fn programs_are_loaded_one_by_one_and_one_that_is_refused_is_left_out() {
     let names: Vec<_> = loaded.programs().iter().map(LoadedProgram::name).collect();
     assert_eq!(names, ["main"]);
     assert!(prepare(&plan, &Running).unwrap().finish().is_err());
+}
+
+#[test]
+fn a_program_that_was_refused_leaves_its_place_in_a_map_empty() {
+    let mut m = Made::new();
+    let of = m.types.func_proto(core_relo::TypeId::VOID, &[]);
+    let numbers = [("type", 3), ("key_size", 4), ("max_entries", 2)];
+    let (maps, _) = m.map("one", &numbers, Some(of));
+    m.map("two", &numbers, Some(of));
+    // The `values` of each lie behind three pointers.
+    for (at, (name, code)) in [(24, ("good", &returns(0)[..])), (32 + 24, ("bad", &[exit()][..]))] {
+        let section = m.code("socket", code);
+        let program = m.function(name, section, 0, u64::try_from(code.len()).unwrap());
+        m.reloc(maps, at, program, 2);
+    }
+    let bytes = m.bytes();
+    let object = Object::parse(&bytes).unwrap();
+    let plan = Loader::new(&object).plan().unwrap();
+    let mut prepared = match prepare(&plan, &Running) {
+        Ok(prepared) => prepared,
+        Err(e) => return println!("SKIP: nothing can be loaded here: {e}"),
+    };
+    prepared.program("good").unwrap();
+    prepared.program("bad").unwrap_err();
+    let loaded = prepared.finish_without_the_rest().unwrap();
+    let held = |map: &str| {
+        let (map, mut id) = (loaded.map(map).unwrap().handle().unwrap(), 0u32);
+        sys::map_lookup(map.shape(), 0u32.as_bytes(), id.as_bytes_mut(), 0).map(|()| id)
+    };
+    let id = sys::prog_info(&loaded.programs()[0]).unwrap().id;
+    assert_eq!((held("one"), held("two")), (Ok(id), Err(Errno(libc::ENOENT))));
+}
+
+#[test]
+fn programs_of_one_name_are_all_loaded() {
+    let mut m = Made::new();
+    m.program("main", "socket", &returns(0));
+    m.program("main", "xdp", &returns(1));
+    let bytes = m.bytes();
+    let object = Object::parse(&bytes).unwrap();
+    let plan = Loader::new(&object).plan().unwrap();
+    let mut prepared = match prepare(&plan, &Running) {
+        Ok(prepared) => prepared,
+        Err(e) => return println!("SKIP: nothing can be loaded here: {e}"),
+    };
+    // By name the first is meant.
+    assert_eq!(prepared.program("main").unwrap().plan.section, "socket");
+    assert_eq!(prepared.loaded().programs().len(), 1);
+    let loaded = prepared.finish().unwrap();
+    let sections: Vec<_> = loaded.programs().iter().map(|p| p.plan.section.as_str()).collect();
+    assert_eq!(sections, ["socket", "xdp"]);
 }
 
 /// The numbers of a map's definition.

@@ -45,7 +45,8 @@ impl Default for Settings {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TokenSource {
-    /// From `/sys/fs/bpf` if that delegates, else none; as libbpf does.
+    /// From `/sys/fs/bpf` if that delegates, else none; as libbpf does, whose `LIBBPF_BPF_TOKEN_PATH` in the environment is not
+    /// looked at: that is [`Path`](Self::Path), or [`Off`](Self::Off) if it is empty.
     #[default]
     Auto,
     /// None.

@@ -9,9 +9,9 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum MapError {
     /// The kernel refused.
-    #[error("map {map}: cannot {action}: {errno}{hint}")]
+    #[error("map{}: cannot {action}: {errno}{hint}", spaced(map))]
     Kernel {
-        /// The map.
+        /// The map; nothing as long as the kernel has not said which.
         map: Box<str>,
         /// What was tried.
         action: &'static str,
@@ -156,6 +156,11 @@ pub(super) const MAP: &str = "map its memory";
 pub(super) const INFO: &str = "ask for its info";
 pub(super) const CLONE: &str = "duplicate its descriptor";
 
+/// Behind `map`: it may have no name, or not be known yet.
+fn spaced(map: &str) -> String {
+    if map.is_empty() { String::new() } else { format!(" {map}") }
+}
+
 fn names(types: &[MapType]) -> String {
     types.iter().map(|t| t.name()).collect::<Vec<_>>().join(" or ")
 }
@@ -169,6 +174,9 @@ mod tests {
         let map = || "m".into();
         let error = MapError::kernel("m", REMOVE, Errno(libc::EBUSY));
         assert_eq!(error.errno(), Some(Errno(libc::EBUSY)));
+        assert!(error.to_string().starts_with("map m: cannot remove an element: EBUSY"), "{error}");
+        let nameless = MapError::kernel("", INFO, Errno(libc::EBUSY)).to_string();
+        assert!(nameless.starts_with("map: cannot ask for its info: EBUSY"), "{nameless}");
         assert_eq!(MapError::Frozen { map: map(), action: INSERT }.errno(), Some(Errno(libc::EPERM)));
         assert_eq!(MapError::Restarts { map: map() }.errno(), None);
         let drain = DrainError { entries: vec![(1, 2)], error: error.clone() };

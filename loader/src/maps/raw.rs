@@ -42,7 +42,10 @@ impl Raw {
 
     /// Another descriptor of a map.
     pub(super) fn clone_of(map: &MapFd) -> Result<MapFd, MapError> {
-        map.try_clone().map_err(|e| MapError::kernel("", CLONE, e))
+        map.try_clone().map_err(|e| {
+            let name = sys::map_info(map).map(|info| info.name()).unwrap_or_default();
+            MapError::kernel(&name, CLONE, e)
+        })
     }
 
     /// That keys and values (those of one CPU) have the sizes of the Rust types.
@@ -133,7 +136,7 @@ impl Raw {
     /// Why the kernel does not permit it, if that is the map or how it was opened.
     fn restriction(&self, action: &'static str) -> Option<MapError> {
         const ACCESS_MODE: u32 = 3;
-        let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", self.fd().as_raw_fd())).ok()?;
+        let text = fs::read_to_string(format!("/proc/thread-self/fdinfo/{}", self.fd().as_raw_fd())).ok()?;
         let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
         let mode = u32::from_str_radix(field("flags:")?, 8).ok()? & ACCESS_MODE;
         let reads = matches!(action, READ | WALK);

@@ -3,7 +3,7 @@
 use crate::{
     attach::Hint,
     object::MapType,
-    sys::{Errno, MapInfo, OpenFault, RingFault},
+    sys::{self, Errno, MapInfo, OpenFault, RingFault},
 };
 use thiserror::Error;
 
@@ -12,9 +12,9 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum RingError {
     /// The kernel refused.
-    #[error("map {map}: cannot {action}: {errno}{hint}")]
+    #[error("{}cannot {action}: {errno}{hint}", prefix(map))]
     Kernel {
-        /// The map.
+        /// The map; nothing as long as it is not known which.
         map: Box<str>,
         /// What was tried.
         action: &'static str,
@@ -92,6 +92,13 @@ pub enum RingError {
     },
 }
 
+/// What is no map, or one that does not say its name.
+pub(super) const NAMELESS: &str = "";
+
+fn prefix(map: &str) -> String {
+    if map == NAMELESS { "ring: ".into() } else { format!("map {map}: ") }
+}
+
 impl RingError {
     /// What the kernel said, if it was asked.
     pub fn errno(&self) -> Option<Errno> {
@@ -103,10 +110,10 @@ impl RingError {
 
     pub(crate) fn kernel(map: &str, action: &'static str, errno: Errno) -> Self {
         let hint = match errno.0 {
-            libc::EPERM | libc::EACCES if action == "open a perf event" => {
+            libc::EPERM | libc::EACCES if action == sys::PERF_OPEN => {
                 Hint("needs CAP_PERFMON, or kernel.perf_event_paranoid of 0 or less")
             }
-            libc::EPERM if action == "map its memory" => Hint(
+            libc::EPERM if action == sys::PERF_MAP => Hint(
                 "more locked memory than RLIMIT_MEMLOCK and kernel.perf_event_mlock_kb allow, or the map is read-only",
             ),
             _ => Hint::of(errno),
@@ -117,7 +124,7 @@ impl RingError {
     pub(super) fn open(info: &MapInfo, fault: OpenFault) -> Self {
         let map: Box<str> = info.name().into();
         match fault {
-            OpenFault::Errno(errno) => Self::kernel(&map, "map its memory", errno),
+            OpenFault::Errno(errno) => Self::kernel(&map, sys::PERF_MAP, errno),
             OpenFault::InUse => Self::InUse { map },
             OpenFault::Size(size) => Self::Size { map, size },
             OpenFault::Overwritten => Self::Overwritten { map },
@@ -132,5 +139,17 @@ impl RingError {
         let found = MapType::from_number(info.map_type)
             .map_or_else(|| info.map_type.to_string(), |known| known.name().to_owned());
         Err(Self::Type { map: info.name().into(), expected, found: found.into() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_has_a_beginning_with_or_without_a_name() {
+        let text = |map| RingError::kernel(map, "wait", Errno(libc::EMFILE)).to_string();
+        assert!(text("events").starts_with("map events: cannot wait: EMFILE"), "{}", text("events"));
+        assert!(text(NAMELESS).starts_with("ring: cannot wait: EMFILE"), "{}", text(NAMELESS));
     }
 }

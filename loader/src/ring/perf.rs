@@ -1,6 +1,6 @@
 //! Reading a perf event array.
 
-use super::{Consumed, Flow, RingError};
+use super::{Consumed, Flow, RingError, error::NAMELESS};
 use crate::{
     object::MapType,
     sys::{self, Claim, Epoll, Errno, Interest, MapFd, PerfRecord, PerfRing, PerfWakeup, Pod as _},
@@ -91,7 +91,7 @@ impl<'cb> PerfBufferOptions<'cb> {
         mut on_sample: impl FnMut(u32, &[u8]) -> R + Send + 'cb,
     ) -> Result<PerfBuffer<'cb>, RingError> {
         let map = map.as_fd();
-        let info = sys::map_info(&map).map_err(|e| RingError::kernel("", "ask for its info", e))?;
+        let info = sys::map_info(&map).map_err(|e| RingError::kernel(NAMELESS, "ask for its info", e))?;
         RingError::check_type(&info, MapType::PerfEventArray)?;
         let name: Box<str> = info.name().into();
         if !self.pages.is_power_of_two() {
@@ -185,7 +185,7 @@ impl<'cb> PerfBuffer<'cb> {
             Wakeup::Samples(n) => PerfWakeup::Samples(n.max(1)),
             Wakeup::Bytes(n) => PerfWakeup::Bytes(n.max(1)),
         };
-        let ring = PerfRing::open(cpu, pages, wakeup).map_err(|e| failed("open a perf event", e))?;
+        let ring = PerfRing::open(cpu, pages, wakeup).map_err(|(action, e)| failed(action, e))?;
         let token = u64::try_from(self.rings.len()).unwrap_or(u64::MAX);
         self.epoll.add(ring.as_fd(), token, Interest::Readable).map_err(|e| failed("wait for it", e))?;
         let event = ring.as_fd().as_raw_fd();

@@ -1,6 +1,6 @@
 //! Reading ring buffers.
 
-use super::{Consumed, Flow, RingError};
+use super::{Consumed, Flow, RingError, error::NAMELESS};
 use crate::{
     object::MapType,
     sys::{self, Epoll, Errno, Interest, KernelRing},
@@ -46,7 +46,7 @@ impl<'cb> RingBuffer<'cb> {
 
     /// Reads no map yet.
     pub fn empty() -> Result<Self, RingError> {
-        let epoll = Epoll::new().map_err(|e| RingError::kernel("", "make an epoll instance", e))?;
+        let epoll = Epoll::new().map_err(|e| RingError::kernel(NAMELESS, "make an epoll instance", e))?;
         Ok(Self { rings: Vec::new(), epoll, ready: Vec::new() })
     }
 
@@ -57,7 +57,7 @@ impl<'cb> RingBuffer<'cb> {
         mut on_record: impl FnMut(&[u8]) -> R + Send + 'cb,
     ) -> Result<usize, RingError> {
         let map = map.as_fd();
-        let info = sys::map_info(&map).map_err(|e| RingError::kernel("", "ask for its info", e))?;
+        let info = sys::map_info(&map).map_err(|e| RingError::kernel(NAMELESS, "ask for its info", e))?;
         RingError::check_type(&info, MapType::Ringbuf)?;
         let name: Box<str> = info.name().into();
         let records = KernelRing::open(map, &info).map_err(|fault| RingError::open(&info, fault))?;
@@ -73,10 +73,17 @@ impl<'cb> RingBuffer<'cb> {
         Ok(number)
     }
 
+    /// Those it reads, for errors about all of them.
+    #[cold]
+    fn names(&self) -> String {
+        self.rings.iter().map(|ring| &*ring.name).collect::<Vec<_>>().join(", ")
+    }
+
     /// Waits until there are records, with no timeout for ever, and runs the callbacks on them until nothing is left. A signal ends the
     /// wait early, without an error.
     pub fn poll(&mut self, timeout: Option<Duration>) -> Result<Consumed, RingError> {
-        self.epoll.wait(&mut self.ready, timeout).map_err(|e| RingError::kernel("", "wait", e))?;
+        let waited = self.epoll.wait(&mut self.ready, timeout);
+        waited.map_err(|e| RingError::kernel(&self.names(), "wait", e))?;
         let mut all = Consumed::default();
         for number in &self.ready {
             let ring = usize::try_from(*number).ok().and_then(|n| self.rings.get_mut(n));

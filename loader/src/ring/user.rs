@@ -1,6 +1,6 @@
 //! Writing a user ring buffer.
 
-use super::RingError;
+use super::{RingError, error::NAMELESS};
 use crate::{
     object::MapType,
     sys::{self, Epoll, Errno, Interest, Reserve, Slot, UserRing},
@@ -18,6 +18,9 @@ use std::{
 ///
 /// Threads may share it: several samples can be reserved at once. A program reads them in the order in which they were reserved, up to the
 /// first that is neither submitted nor discarded.
+///
+/// No other process may write the map at the same time: the kernel does not keep it from that, and samples lent out here could
+/// change while they are written. What it does to the positions is noticed, and an error.
 ///
 /// ```no_run
 /// # fn example(ring: &core_relo_loader::ring::UserRingBuffer) -> Result<(), core_relo_loader::ring::RingError> {
@@ -39,7 +42,7 @@ impl UserRingBuffer {
     /// Opens the map for writing. A process has one writer of a map at a time.
     pub fn new(map: impl AsFd) -> Result<Self, RingError> {
         let map = map.as_fd();
-        let info = sys::map_info(&map).map_err(|e| RingError::kernel("", "ask for its info", e))?;
+        let info = sys::map_info(&map).map_err(|e| RingError::kernel(NAMELESS, "ask for its info", e))?;
         RingError::check_type(&info, MapType::UserRingbuf)?;
         let name: Box<str> = info.name().into();
         let failed = |action| {

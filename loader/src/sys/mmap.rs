@@ -2,7 +2,11 @@
 #![expect(unsafe_code, reason = "mmap, munmap and fstatfs are calls into C")]
 
 use core::{ffi::c_void, mem::MaybeUninit, ptr::NonNull, slice};
-use std::{fs::File, io, os::fd::AsRawFd as _};
+use std::{
+    fs::{self, File},
+    io,
+    os::{fd::AsRawFd as _, unix::fs::MetadataExt as _},
+};
 
 /// Bytes of a mapped file.
 #[derive(Debug)]
@@ -18,11 +22,13 @@ unsafe impl Send for Map {}
 unsafe impl Sync for Map {}
 
 impl Map {
-    /// Maps a file of sysfs; of another file system, of no length, or where the kernel does not allow it, an error.
+    /// Maps a BTF that the kernel shows in `/sys/kernel/btf`; of another file, of no length, or where the kernel does not allow
+    /// it, an error.
     ///
-    /// A regular file is never mapped: somebody could shorten it, and reading beyond its end is SIGBUS.
+    /// A regular file is never mapped: somebody could shorten it, and reading beyond its end is SIGBUS. Other files of sysfs are
+    /// not either: some are a device's memory, which changes.
     pub(crate) fn sysfs(file: &File) -> io::Result<Self> {
-        if !is_sysfs(file)? {
+        if !is_sysfs(file)? || !is_btf(file)? {
             return Err(io::Error::from(io::ErrorKind::Unsupported));
         }
         let len = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
@@ -66,6 +72,15 @@ fn is_sysfs(file: &File) -> io::Result<bool> {
     Ok(u64::try_from(stat.f_type).is_ok_and(|kind| kind == SYSFS_MAGIC))
 }
 
+/// Whether a file of sysfs is the kernel's BTF or a module's: by the folder it lies in, whatever path led there.
+fn is_btf(file: &File) -> io::Result<bool> {
+    let path = fs::read_link(format!("/proc/thread-self/fd/{}", file.as_raw_fd()))?;
+    let folder = path.parent().ok_or(io::ErrorKind::NotFound)?;
+    let [here, there] =
+        [fs::metadata(folder)?, fs::metadata("/sys/kernel/btf")?].map(|of| (of.dev(), of.ino()));
+    Ok(here == there)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,11 +92,19 @@ mod tests {
     }
 
     #[test]
+    fn of_sysfs_only_btf_is_mapped() {
+        for path in ["/sys/kernel/notes", "/sys/kernel/uevent_seqnum"] {
+            let Ok(file) = File::open(path) else { continue };
+            assert_eq!(Map::sysfs(&file).unwrap_err().kind(), io::ErrorKind::Unsupported, "{path}");
+        }
+    }
+
+    #[test]
     fn the_kernels_btf_is_mapped_where_allowed_and_reads_the_same() {
         let path = "/sys/kernel/btf/vmlinux";
         let Ok(file) = File::open(path) else { return println!("SKIP: no {path}") };
         match Map::sysfs(&file) {
-            Ok(map) => assert!(map.as_ref() == std::fs::read(path).unwrap()),
+            Ok(map) => assert!(map.as_ref() == fs::read(path).unwrap()),
             Err(e) => println!("SKIP: cannot map {path}: {e}"),
         }
     }

@@ -50,6 +50,8 @@ pub use perf::{
     PerfEventOpen, PerfSample, PerfWakeup, has_uprobe_syscall, perf_disable, perf_enable, perf_event_open,
     perf_set_bpf,
 };
-pub(crate) use ring::{Claim, KernelRing, OpenFault, PerfRecord, PerfRing, Reserve, Slot, UserRing};
+pub(crate) use ring::{
+    Claim, KernelRing, OpenFault, PERF_MAP, PERF_OPEN, PerfRecord, PerfRing, Reserve, Slot, UserRing,
+};
 #[cfg(test)]
 pub(crate) use testing::own_network;

@@ -90,7 +90,7 @@ pub enum PerfWakeup {
     Bytes(u32),
 }
 
-/// Opens an event. It does not begin to count before [`perf_enable`], as far as its type has a say in that.
+/// Opens an event, which counts from then on (libbpf, too, leaves `disabled` unset); a program runs once it is put on it.
 pub fn perf_event_open(event: &PerfEventOpen<'_>) -> Result<OwnedFd, Errno> {
     let number = |of: Option<u32>| match of {
         Some(n) => i32::try_from(n).map(c_long::from).map_err(|_too_large| Errno(libc::EINVAL)),
@@ -144,7 +144,7 @@ pub fn perf_set_bpf(event: impl AsFd, prog: impl AsFd) -> Result<(), Errno> {
     ioctl(event, request(true, 8), c_long::from(prog.as_fd().as_raw_fd()))
 }
 
-/// Lets an event count (`PERF_EVENT_IOC_ENABLE`).
+/// Lets an event count that was stopped (`PERF_EVENT_IOC_ENABLE`).
 pub fn perf_enable(event: impl AsFd) -> Result<(), Errno> {
     ioctl(event, request(false, 0), 0)
 }

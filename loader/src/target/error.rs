@@ -1,6 +1,6 @@
 //! Why there is no target BTF.
 
-use crate::elf::ElfError;
+use crate::{elf::ElfError, limits};
 use core_relo::btf::BtfError;
 use std::{io, path::PathBuf};
 use thiserror::Error;
@@ -41,6 +41,18 @@ pub enum TargetError {
         kind: io::ErrorKind,
         /// The system's number of that, if it came from the system.
         errno: Option<i32>,
+    },
+    /// A folder, a device, a pipe.
+    #[error("{path}: not a file, so it is not read", path = path.display())]
+    NotAFile {
+        /// What was to be read.
+        path: PathBuf,
+    },
+    /// A file that is larger than any kernel image.
+    #[error("{path}: more than {} GiB, the most that is read", limits::FILE_BYTES >> 30, path = path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
     },
     /// A file holds no BTF.
     #[error("{path}: {cause}", path = path.display())]

@@ -1,4 +1,4 @@
-//! BTF from a file: mapped if it is the kernel's in sysfs, read otherwise.
+//! BTF from a file: mapped if it is the kernel's in sysfs, read otherwise; never from a device or a pipe.
 
 use super::{
     error::TargetError,
@@ -12,8 +12,9 @@ use core_relo::{
     btf::{Btf, Sieve},
 };
 use std::{
-    fs::File,
-    io::{self, Read as _},
+    fs::OpenOptions,
+    io::{self, Read},
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -88,7 +89,7 @@ impl TargetFile {
     }
 }
 
-/// The bytes of a file: mapped if it is in sysfs and the kernel allows it, else read.
+/// The bytes of a file: mapped if it is the kernel's BTF in sysfs and the kernel allows it, else read.
 pub fn read(path: &Path) -> Result<Data<'static>, TargetError> {
     read_or_map(path).map(|(bytes, _)| bytes)
 }
@@ -97,14 +98,28 @@ pub fn read(path: &Path) -> Result<Data<'static>, TargetError> {
 fn read_or_map(path: &Path) -> Result<(Data<'static>, bool), TargetError> {
     let failed =
         |e: &io::Error| TargetError::Io { path: path.to_path_buf(), kind: e.kind(), errno: e.raw_os_error() };
-    let file = File::open(path).map_err(|e| failed(&e))?;
+    // Opening a named pipe that nobody writes would wait for ever.
+    let open = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    let file = open.map_err(|e| failed(&e))?;
+    if !file.metadata().map_err(|e| failed(&e))?.is_file() {
+        return Err(TargetError::NotAFile { path: path.to_path_buf() });
+    }
     match Map::sysfs(&file) {
         Ok(map) => return Ok((Data::shared(map), true)),
         Err(e) => log::debug!("{}: read, not mapped: {e}", path.display()),
     }
+    let bytes = read_at_most(file, limits::FILE_BYTES).map_err(|e| failed(&e))?;
+    bytes
+        .map(|bytes| (Data::from(bytes), false))
+        .ok_or_else(|| TargetError::TooLarge { path: path.to_path_buf() })
+}
+
+/// All that there is, unless that is more than `most` bytes.
+fn read_at_most(from: impl Read, most: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
-    file.take(limits::FILE_BYTES).read_to_end(&mut bytes).map_err(|e| failed(&e))?;
-    Ok((Data::from(bytes), false))
+    from.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    let fits = u64::try_from(bytes.len()).is_ok_and(|len| len <= most);
+    Ok(fits.then_some(bytes))
 }
 
 /// Most of a file's bytes, which keep the whole alive.
@@ -127,5 +142,31 @@ fn part(whole: &Data<'static>, range: Range<usize>) -> Data<'static> {
     match whole.get(range.clone()) {
         Some(bytes) if bytes.len() < whole.len() / 2 => Data::from(bytes.to_vec()),
         _ => Data::shared(Part { whole: whole.clone(), range }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_file_is_not_read() {
+        for path in ["/dev/zero", "/proc/self/fd", "/"] {
+            let path = PathBuf::from(path);
+            assert_eq!(TargetFile::open(&path).unwrap_err(), TargetError::NotAFile { path });
+        }
+        let pipe = std::env::temp_dir().join(format!("core-relo-pipe-{}", std::process::id()));
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        if made.is_ok_and(|status| status.success()) {
+            let refused = read(&pipe).unwrap_err();
+            std::fs::remove_file(&pipe).unwrap();
+            assert_eq!(refused, TargetError::NotAFile { path: pipe });
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_is_not_cut() {
+        assert_eq!(read_at_most(&b"abc"[..], 3).unwrap().as_deref(), Some(&b"abc"[..]));
+        assert_eq!(read_at_most(&b"abcd"[..], 3).unwrap(), None);
     }
 }

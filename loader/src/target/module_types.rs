@@ -71,8 +71,13 @@ impl ModuleTypes {
     }
 }
 
-/// The modules that have BTF, in the order in which they were loaded (libbpf: `load_module_btfs`).
-pub(super) fn running(main: &Arc<Btf<'static>>) -> Result<Vec<ModuleTypes>, Errno> {
+/// The modules that have BTF, in the order in which they were loaded (libbpf: `load_module_btfs`): `known` ones as they are.
+///
+/// The kernel gives ids one after the other, and an old one only when all have been given: one that is known is the same.
+pub(super) fn running(
+    main: &Arc<Btf<'static>>,
+    known: &[Arc<ModuleTypes>],
+) -> Result<Vec<Arc<ModuleTypes>>, Errno> {
     let mut found = Vec::new();
     let mut id = 0;
     loop {
@@ -86,6 +91,10 @@ pub(super) fn running(main: &Arc<Btf<'static>>) -> Result<Vec<ModuleTypes>, Errn
             }
             Err(errno) => return Err(errno),
         };
+        if let Some(module) = known.iter().find(|module| module.id == id) {
+            found.push(Arc::clone(module));
+            continue;
+        }
         let fd = match sys::btf_fd_by_id(id) {
             // It was unloaded just now.
             Err(Errno(libc::ENOENT)) => continue,
@@ -96,7 +105,7 @@ pub(super) fn running(main: &Arc<Btf<'static>>) -> Result<Vec<ModuleTypes>, Errn
         }
         let name = sys::btf_name(&fd)?;
         if name != "vmlinux" {
-            found.push(ModuleTypes::new(name, id, main));
+            found.push(Arc::new(ModuleTypes::new(name, id, main)));
         }
     }
 }

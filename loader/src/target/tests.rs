@@ -202,7 +202,10 @@ fn modules_are_listed_by_name_and_read_on_demand() {
     let missing = TargetFile::open(root.0.join("nowhere")).unwrap_err();
     let kind = std::io::ErrorKind::NotFound;
     assert_eq!(missing, TargetError::Io { path: root.0.join("nowhere"), kind, errno: Some(libc::ENOENT) });
-    assert!(matches!(TargetFile::open(&root.0), Err(TargetError::Io { .. })), "a folder cannot be read");
+    assert!(
+        matches!(TargetFile::open(&root.0), Err(TargetError::NotAFile { .. })),
+        "a folder cannot be read"
+    );
 }
 
 #[test]

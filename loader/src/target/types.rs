@@ -18,15 +18,27 @@ const SEARCHES: u32 = 8;
 
 /// A kernel's types.
 ///
-/// [`running`](Self::running) gives the same to all who ask while somebody holds it, so that several objects and programs
-/// share one parsed BTF.
+/// All that [`running`](Self::running) gives share the kernel's own types, and those that were read of its modules, while
+/// somebody holds them. Which modules there are, each of them asks anew, for modules come and go. A failure is not remembered.
 #[derive(Debug)]
 pub struct KernelTypes {
-    main: OnceLock<Result<Arc<Btf<'static>>, TargetError>>,
+    own: Arc<Own>,
+    modules: OnceLock<Vec<Arc<ModuleTypes>>>,
+    /// That there is no BTF at all.
+    missing: OnceLock<TargetError>,
+    live: bool,
+}
+
+/// The kernel's own types.
+#[derive(Debug, Default)]
+struct Own {
+    main: OnceLock<Arc<Btf<'static>>>,
+    /// Held while they are read, so that nobody else does at the same time.
+    reading: Mutex<()>,
     types: Searched,
     functions: Searched,
-    modules: OnceLock<Result<Vec<ModuleTypes>, Errno>>,
-    live: bool,
+    /// The modules there were when somebody last asked, with what was read of them.
+    modules: Mutex<Vec<Arc<ModuleTypes>>>,
 }
 
 /// How often some of the kernel's own types were searched, and the index made of them when that was often.
@@ -60,14 +72,11 @@ pub struct Found<'k> {
 impl KernelTypes {
     /// The running kernel's.
     pub fn running() -> Arc<Self> {
-        static SHARED: Mutex<Weak<KernelTypes>> = Mutex::new(Weak::new());
+        static SHARED: Mutex<Weak<Own>> = Mutex::new(Weak::new());
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = shared.upgrade() {
-            return known;
-        }
-        let new = Arc::new(Self::new(OnceLock::new(), OnceLock::new(), true));
-        *shared = Arc::downgrade(&new);
-        new
+        let own = shared.upgrade().unwrap_or_default();
+        *shared = Arc::downgrade(&own);
+        Arc::new(Self::live(own))
     }
 
     /// Those of a target that somebody else read: for plans without a kernel.
@@ -75,22 +84,20 @@ impl KernelTypes {
         main: Arc<Btf<'static>>,
         modules: impl IntoIterator<Item = (String, Arc<Btf<'static>>)>,
     ) -> Self {
-        let modules = modules.into_iter().map(|(name, btf)| ModuleTypes::given(name, &main, btf)).collect();
-        Self::new(OnceLock::from(Ok(main)), OnceLock::from(Ok(modules)), false)
+        let modules = modules.into_iter().map(|(name, btf)| Arc::new(ModuleTypes::given(name, &main, btf)));
+        let modules = OnceLock::from(modules.collect::<Vec<_>>());
+        let own = Own { main: OnceLock::from(main), ..Own::default() };
+        Self { modules, live: false, ..Self::live(Arc::new(own)) }
     }
 
     /// None at all: a kernel without BTF.
     pub fn none() -> Self {
-        let error = TargetError::NoKernelBtf { release: String::from("given") };
-        Self::new(OnceLock::from(Err(error)), OnceLock::from(Ok(Vec::new())), false)
+        let missing = OnceLock::from(TargetError::NoKernelBtf { release: String::from("given") });
+        Self { modules: OnceLock::from(Vec::new()), missing, live: false, ..Self::live(Arc::default()) }
     }
 
-    fn new(
-        main: OnceLock<Result<Arc<Btf<'static>>, TargetError>>,
-        modules: OnceLock<Result<Vec<ModuleTypes>, Errno>>,
-        live: bool,
-    ) -> Self {
-        Self { main, types: Searched::default(), functions: Searched::default(), modules, live }
+    fn live(own: Arc<Own>) -> Self {
+        Self { own, modules: OnceLock::new(), missing: OnceLock::new(), live: true }
     }
 
     /// Whether these are the running kernel's.
@@ -100,21 +107,48 @@ impl KernelTypes {
 
     /// The kernel's own.
     pub fn main(&self) -> Result<&Arc<Btf<'static>>, TargetError> {
-        let read = || {
-            let file = kernel()?;
-            file.parse(None).map(Arc::new)
-        };
-        self.main.get_or_init(read).as_ref().map_err(Clone::clone)
+        self.main_from(|| kernel()?.parse(None))
+    }
+
+    fn main_from(
+        &self,
+        read: impl FnOnce() -> Result<Btf<'static>, TargetError>,
+    ) -> Result<&Arc<Btf<'static>>, TargetError> {
+        if let Some(known) = self.own.main.get() {
+            return Ok(known);
+        }
+        if let Some(missing) = self.missing.get() {
+            return Err(missing.clone());
+        }
+        let _alone = self.own.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = self.own.main.get() {
+            return Ok(known);
+        }
+        match read() {
+            Ok(main) => Ok(self.own.main.get_or_init(|| Arc::new(main))),
+            // The next object looks again; this one would, at each type.
+            Err(error @ TargetError::NoKernelBtf { .. }) => Err(self.missing.get_or_init(|| error).clone()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Its modules, in the order in which they were loaded (libbpf: `load_module_btfs`); their types are read when somebody looks
     /// for one.
-    pub fn modules(&self) -> Result<&[ModuleTypes], Errno> {
-        let read = || {
-            let Ok(main) = self.main() else { return Ok(Vec::new()) };
-            module_types::running(main)
-        };
-        self.modules.get_or_init(read).as_deref().map_err(|e| *e)
+    pub fn modules(&self) -> Result<&[Arc<ModuleTypes>], Errno> {
+        self.modules_from(module_types::running)
+    }
+
+    fn modules_from(
+        &self,
+        list: impl FnOnce(&Arc<Btf<'static>>, &[Arc<ModuleTypes>]) -> Result<Vec<Arc<ModuleTypes>>, Errno>,
+    ) -> Result<&[Arc<ModuleTypes>], Errno> {
+        if let Some(known) = self.modules.get() {
+            return Ok(known);
+        }
+        let Ok(main) = self.main() else { return Ok(&[]) };
+        let mut shared = self.own.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        *shared = list(main, &shared)?;
+        Ok(self.modules.get_or_init(|| shared.clone()))
     }
 
     /// The first type of this name and kind, the kernel's first, then in its modules.
@@ -150,8 +184,8 @@ impl KernelTypes {
     pub fn find_main(&self, name: &[u8], kind: Kind) -> Result<Option<Type<'_>>, TargetError> {
         let main = self.main()?;
         let (searched, make): (_, fn(&Btf<'_>) -> NameIndex) = match kind {
-            Kind::Func => (&self.functions, NameIndex::of_functions),
-            _ => (&self.types, NameIndex::of_types),
+            Kind::Func => (&self.own.functions, NameIndex::of_functions),
+            _ => (&self.own.types, NameIndex::of_types),
         };
         Ok(match searched.index(main, make) {
             Some(index) => index.find(main, name, kind),
@@ -163,7 +197,7 @@ impl KernelTypes {
     pub fn target(&self, with_modules: bool) -> Result<Target<'static>, TypesError> {
         let main = self.main()?;
         let mut target = Target::new("vmlinux", Arc::clone(main));
-        if let Some(index) = self.types.index(main, NameIndex::of_types) {
+        if let Some(index) = self.own.types.index(main, NameIndex::of_types) {
             target = target.with_index(Arc::clone(index));
         }
         if !with_modules {
@@ -210,12 +244,59 @@ mod tests {
     #[test]
     fn the_running_kernels_types_are_shared_while_they_are_held() {
         let first = KernelTypes::running();
-        assert!(Arc::ptr_eq(&first, &KernelTypes::running()));
         let Ok(main) = first.main() else { return println!("SKIP: this kernel has no BTF") };
         assert!(Arc::ptr_eq(main, KernelTypes::running().main().unwrap()));
         let task = first.find(b"task_struct", Kind::Struct, false).unwrap();
         assert!(task.is_some_and(|t| t.module.is_none()));
         assert!(first.find(b"no_such_struct_anywhere", Kind::Struct, false).unwrap().is_none());
+        let (one, two) = (first.modules().unwrap(), KernelTypes::running());
+        for (one, two) in one.iter().zip(two.modules().unwrap()).filter(|(one, two)| one.id == two.id) {
+            assert!(Arc::ptr_eq(one, two), "{}", one.name);
+        }
+    }
+
+    fn some() -> Btf<'static> {
+        let mut b = Builder::new(Endian::native());
+        b.int("int", 4, Builder::SIGNED);
+        Btf::parse(b.finish()).unwrap()
+    }
+
+    #[test]
+    fn what_could_not_be_read_once_is_read_again() {
+        let types = KernelTypes::live(Arc::default());
+        let kind = std::io::ErrorKind::Other;
+        let full = TargetError::Io { path: "/x".into(), kind, errno: Some(libc::EMFILE) };
+        assert_eq!(types.main_from(|| Err(full.clone())).unwrap_err(), full);
+        assert!(types.main_from(|| Ok(some())).is_ok());
+        let full = Errno(libc::EMFILE);
+        assert_eq!(types.modules_from(|_, _| Err(full)).unwrap_err(), full);
+        assert!(types.modules_from(|_, _| Ok(Vec::new())).unwrap().is_empty());
+
+        let missing = || Err(TargetError::NoKernelBtf { release: "x".into() });
+        let without = KernelTypes::live(Arc::default());
+        assert!(without.main_from(missing).is_err() && without.main_from(|| Ok(some())).is_err());
+        let other = KernelTypes::live(Arc::clone(&without.own));
+        assert!(other.main_from(|| Ok(some())).is_ok(), "that there is none is remembered for one object");
+    }
+
+    #[test]
+    fn which_modules_there_are_is_asked_anew_and_what_was_read_of_them_is_kept() {
+        let own = Arc::new(Own { main: OnceLock::from(Arc::new(some())), ..Own::default() });
+        let module =
+            |main: &_, name: &str| Arc::new(ModuleTypes::given(name.to_owned(), main, Arc::new(some())));
+        let before = KernelTypes::live(Arc::clone(&own));
+        let old = before.modules_from(|main, _| Ok(vec![module(main, "a")])).unwrap();
+        let after = KernelTypes::live(own);
+        let new = after.modules_from(|main, known| {
+            assert!(Arc::ptr_eq(&known[0], &old[0]));
+            Ok([known, &[module(main, "b")]].concat())
+        });
+        let names = |of: &[Arc<ModuleTypes>]| of.iter().map(|m| m.name.clone()).collect::<Vec<_>>();
+        assert_eq!(
+            (names(new.unwrap()), names(before.modules().unwrap())),
+            (vec!["a".into(), "b".into()], vec!["a".to_owned()])
+        );
+        assert!(after.find(b"int", Kind::Int, true).unwrap().is_some());
     }
 
     #[test]
@@ -228,16 +309,16 @@ mod tests {
         let types = KernelTypes::given(Arc::new(Btf::parse(b.finish()).unwrap()), []);
         let find = |name: &[u8], kind| types.find(name, kind, true).unwrap().map(|f| f.ty.id());
         for _ in 0..SEARCHES {
-            assert!(types.types.index.get().is_none());
+            assert!(types.own.types.index.get().is_none());
             assert_eq!((find(b"s", Kind::Struct), find(b"", Kind::Struct)), (Some(TypeId(2)), None));
-            types.types.searches.fetch_sub(1, Ordering::Relaxed);
+            types.own.types.searches.fetch_sub(1, Ordering::Relaxed);
         }
         assert!(types.target(false).unwrap().main().index.is_some());
-        assert!(types.functions.index.get().is_none(), "nobody has looked for a function");
+        assert!(types.own.functions.index.get().is_none(), "nobody has looked for a function");
         for _ in 0..=SEARCHES {
             assert_eq!((find(b"f", Kind::Func), find(b"s", Kind::Func)), (Some(TypeId(4)), None));
         }
-        assert!(types.functions.index.get().is_some());
+        assert!(types.own.functions.index.get().is_some());
         assert_eq!((find(b"s", Kind::Struct), find(b"s", Kind::Union)), (Some(TypeId(2)), None));
     }
 }

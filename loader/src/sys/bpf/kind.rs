@@ -16,7 +16,10 @@ impl Kind {
     /// `EINVAL` of a descriptor of something else. Without `/proc` it is taken to be right: no request about the wrong thing
     /// reads or writes more memory than it is given.
     pub(super) fn check(self, fd: BorrowedFd<'_>) -> Result<(), Errno> {
-        let Ok(to) = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd())) else { return Ok(()) };
+        // A thread may have descriptors of its own; `self` would be the first one's.
+        let Ok(to) = std::fs::read_link(format!("/proc/thread-self/fd/{}", fd.as_raw_fd())) else {
+            return Ok(());
+        };
         let is_one = to.to_str().is_some_and(|to| self.is_named(to));
         if is_one { Ok(()) } else { Err(Errno(libc::EINVAL)) }
     }

@@ -331,6 +331,11 @@ pub fn map_lookup_batch(
     }
 }
 
+/// How many elements were done before an error: a kernel that refuses a batch as a whole leaves the number as it was given.
+const fn done_of(given: u32, count: u32) -> u32 {
+    if count == given { 0 } else { count }
+}
+
 /// Writes elements; as many were written as the result says, all if it is no error.
 pub fn map_update_batch(
     map: MapShape<'_>,
@@ -347,9 +352,10 @@ pub fn map_update_batch(
         elem_flags: flags,
         ..BatchAttr::default()
     };
+    let given = attr.count;
     match call_done(Cmd::MapUpdateBatch, &mut attr) {
         Ok(()) => Ok(attr.count),
-        Err(e) => Err((e, attr.count)),
+        Err(e) => Err((e, done_of(given, attr.count))),
     }
 }
 
@@ -366,9 +372,10 @@ pub fn map_delete_batch(map: MapShape<'_>, keys: &[u8]) -> Result<u32, (Errno, u
         map_fd: fd(map.map),
         ..BatchAttr::default()
     };
+    let given = attr.count;
     match call_done(Cmd::MapDeleteBatch, &mut attr) {
         Ok(()) => Ok(attr.count),
-        Err(e) => Err((e, attr.count)),
+        Err(e) => Err((e, done_of(given, attr.count))),
     }
 }
 

@@ -5,7 +5,7 @@ mod perf;
 mod producer;
 
 pub(crate) use consumer::KernelRing;
-pub(crate) use perf::{PerfRecord, PerfRing};
+pub(crate) use perf::{PERF_MAP, PERF_OPEN, PerfRecord, PerfRing};
 pub(crate) use producer::{Reserve, Slot, UserRing};
 
 use super::{Errno, MapInfo, page_size};

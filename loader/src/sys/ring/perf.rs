@@ -18,6 +18,10 @@ pub(crate) enum PerfRecord<'r> {
     Other,
 }
 
+/// What [`PerfRing::open`] does, as errors name it.
+pub(crate) const PERF_OPEN: &str = "open a perf event";
+pub(crate) const PERF_MAP: &str = "map its memory";
+
 /// Where the writer's and the reader's position lie in the first page (`struct perf_event_mmap_page`).
 const HEAD: usize = low_word(1024);
 const TAIL: usize = low_word(1032);
@@ -43,17 +47,17 @@ pub(crate) struct PerfRing {
 }
 
 impl PerfRing {
-    /// Opens a ring of `pages` pages, a power of two. Nothing comes before `sys::perf_enable`.
-    pub(crate) fn open(cpu: u32, pages: usize, wakeup: PerfWakeup) -> Result<Self, Errno> {
-        let too_many = Errno(libc::EINVAL);
+    /// Opens a ring of `pages` pages, a power of two. Nothing comes before it is in a map. An error says what failed.
+    pub(crate) fn open(cpu: u32, pages: usize, wakeup: PerfWakeup) -> Result<Self, (&'static str, Errno)> {
+        let too_many = (PERF_MAP, Errno(libc::EINVAL));
         let size = pages.checked_mul(page_size()).ok_or(too_many)?;
         let len = size.checked_add(page_size()).ok_or(too_many)?;
         if !pages.is_power_of_two() {
             return Err(too_many);
         }
-        let event = bpf_output(cpu, wakeup)?;
+        let event = bpf_output(cpu, wakeup).map_err(|errno| (PERF_OPEN, errno))?;
         // Writable, so that the kernel keeps what has not been read.
-        let memory = Mapping::new(event.as_fd(), 0, len, Access::Write)?;
+        let memory = Mapping::new(event.as_fd(), 0, len, Access::Write).map_err(|errno| (PERF_MAP, errno))?;
         Ok(Self { memory, size, event, lent: None, joined: Vec::new() })
     }
 

@@ -96,7 +96,8 @@ impl UserRing {
         drop(state);
         // SAFETY: the place was free: neither unread by the kernel nor lent out (checked above, under the lock), and it stays
         // lent out until the slot is dropped. It is no longer than the ring, so it does not overlap itself. The kernel does not
-        // read a busy sample.
+        // read a busy sample. This process has no other writer (the claim); that no other process maps the ring writable is up to
+        // whoever opens it, as `UserRingBuffer` says: the kernel lets any holder of the map do so.
         let data = unsafe { self.writer.bytes_mut(at.saturating_add(HEADER), len) };
         Ok(Reserve::Done(Slot { ring: self, start, at, data: data.unwrap_or_default(), submit: false }))
     }
