@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod fixture;
+mod links;
 
 use common::{run, schema};
 use core_relo_loader::attach::{
@@ -300,137 +301,6 @@ fn objects_are_found_by_name_and_by_pin() {
     let wrong = run(["map", "show", "--pinned", path]);
     assert_eq!(wrong.exit, 2);
     assert!(wrong.err.contains("a program is pinned there, no map"), "{}", wrong.err);
-}
-
-#[test]
-fn links_say_what_they_are_attached_to() {
-    let Some(types) = types() else { return };
-    let map = typed_map(&types, ARRAY, "unused");
-    // A program for a cgroup of this test's own.
-    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
-    let Some(root) = mounts.lines().find(|line| line.split(' ').nth(2) == Some("cgroup2")) else {
-        return println!("SKIP: no cgroup2 is mounted");
-    };
-    let folder = PathBuf::from(root.split(' ').nth(1).unwrap()).join(unique("core-relo-cli"));
-    if let Err(e) = fs::create_dir(&folder) {
-        return println!("SKIP: no cgroup can be made: {e}");
-    }
-    let code = [insn(0xb7, 0, 0, 0, 1), insn(0x95, 0, 0, 0, 0)].concat();
-    let load =
-        ProgLoad { prog_type: 8, name: b"let_pass", insns: &code, license: b"GPL", ..ProgLoad::default() };
-    let attached = sys::prog_load(&load, &mut []).and_then(|prog| {
-        let group = File::open(&folder).unwrap();
-        let target = LinkTarget::Fd(group.as_fd());
-        let link =
-            LinkCreate { prog: prog.as_fd(), target, attach_type: 0, flags: 0, extra: LinkExtra::None };
-        sys::link_create(&link)
-    });
-    fs::remove_dir(&folder).unwrap();
-    drop(map);
-    let link = match attached {
-        Ok(link) => link,
-        Err(e) => return println!("SKIP: no cgroup link: {e}"),
-    };
-    let id = sys::link_info(&link).unwrap().id.to_string();
-    let schema = schema();
-    let listed = ok(run(["link", "list", "--format", "json"])).lines();
-    listed.iter().for_each(|line| schema.check("link list, link show", line));
-    let own = listed
-        .iter()
-        .find(|line| line["id"].as_u64().is_some_and(|n| n.to_string() == *id))
-        .expect("the own link is listed");
-    assert_eq!((&own["link_type"], &own["program"]), (&json!("BPF_LINK_TYPE_CGROUP"), &json!("let_pass")));
-    assert_eq!(own["target"]["attach_type"], "BPF_CGROUP_INET_INGRESS");
-    let text = ok(run(["link", "show", "--id", &id])).out;
-    assert!(text.contains("let_pass") && text.contains("attach_type CGROUP_INET_INGRESS"), "{text}");
-    assert!(!ok(run(["link", "show", "--name", "let_pass"])).out.is_empty());
-    assert!(ok(run(["link", "list"])).out.contains("let_pass"));
-}
-
-/// What `link show` says of the target of a link, and in words.
-fn target_of(link: &Link) -> (Value, String) {
-    let id = sys::link_info(&link.fd().expect("a link of the kernel's")).unwrap().id.to_string();
-    let lines = ok(run(["link", "show", "--id", &id, "--format", "json"])).lines();
-    schema().check("link list, link show", &lines[0]);
-    (lines[0]["target"].clone(), ok(run(["link", "show", "--id", &id])).out)
-}
-
-#[test]
-fn links_of_tracing_programs_name_what_they_trace() {
-    if types().is_none() {
-        return;
-    }
-    let code = [insn(0xb7, 0, 0, 0, 0), insn(0x95, 0, 0, 0, 0)].concat();
-    let load = |prog_type| {
-        let load = ProgLoad { prog_type, insns: &code, license: b"GPL", ..ProgLoad::default() };
-        sys::prog_load(&load, &mut []).unwrap()
-    };
-    let skip = |what: &str, e: AttachError| println!("SKIP: {what}: {e}");
-
-    match attach::raw_tracepoint(load(17).as_fd(), "sched_process_exec", &RawTracepointOptions::default()) {
-        Err(e) => skip("raw tracepoint", e),
-        Ok(link) => assert_eq!(target_of(&link).0["tp_name"], "sched_process_exec"),
-    }
-    match attach::tracepoint(load(5).as_fd(), "sched", "sched_process_exec", &TracepointOptions::default()) {
-        Err(e) => skip("tracepoint", e),
-        Ok(link) if link.fd().is_none() => println!("SKIP: this kernel has no links of perf events"),
-        Ok(link) => {
-            let (target, words) = target_of(&link);
-            // Kernels before 6.6 do not say more than that it is a perf event.
-            if target["event"] == "unspecified" {
-                return println!("SKIP: this kernel does not say what perf events are of");
-            }
-            assert_eq!(
-                (&target["event"], &target["tracepoint"]),
-                (&json!("tracepoint"), &json!("sched_process_exec"))
-            );
-            assert!(words.contains("event tracepoint, tracepoint sched_process_exec"), "{words}");
-        }
-    }
-    let own = UprobeOptions { function: Some("getpid"), pid: Some(id()), ..UprobeOptions::default() };
-    match attach::uprobe(load(2).as_fd(), "libc.so.6", &own) {
-        Err(e) => skip("uprobe", e),
-        Ok(link) if link.fd().is_none() => println!("SKIP: this kernel has no links of perf events"),
-        Ok(link) => {
-            let (target, _) = target_of(&link);
-            assert_eq!(target["event"], "uprobe");
-            assert!(target["path"].as_str().is_some_and(|path| path.ends_with("libc.so.6")), "{target}");
-            assert!(target["offset"].as_u64().is_some_and(|offset| offset > 0), "{target}");
-        }
-    }
-}
-
-#[test]
-fn a_link_of_what_replaces_a_function_names_it() {
-    if types().is_none() {
-        return;
-    }
-    let read = |name: &str| fs::read(common::prebuilt(&format!("live/{name}.bpf.o"))).unwrap();
-    let (target, replacing) = (read("freplace_target"), read("freplace"));
-    let (target, replacing) = (Object::parse(&target).unwrap(), Object::parse(&replacing).unwrap());
-    let target = Loader::new(&target).load().unwrap();
-    let whole = target.program("whole").unwrap();
-    let mut loader = Loader::new(&replacing);
-    loader.program("instead").attach_to = Some(AttachTo::Program {
-        program: Arc::new(whole.as_fd().try_clone_to_owned().unwrap()),
-        function: "replaced".to_owned(),
-    });
-    let loaded = match loader.load() {
-        Ok(loaded) => loaded,
-        Err(e) => return println!("SKIP: {e}"),
-    };
-    let link = match loaded.attach("instead") {
-        Ok(link) => link,
-        Err(e) => return println!("SKIP: {e}"),
-    };
-    let (target, words) = target_of(&link);
-    let of = sys::prog_info(&whole).unwrap().id;
-    assert_eq!(
-        (&target["target_name"], &target["target_obj_id"]),
-        (&json!("replaced"), &json!(of)),
-        "{words}"
-    );
-    assert!(!words.contains("attach_type"), "{words}");
 }
 
 /// A run in which the command may have only so many files open.

@@ -1,0 +1,247 @@
+//! Many kernels: their order, shards, archives, interrupted runs, and what is bad among them.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+#[path = "../common/mod.rs"]
+mod common;
+mod files;
+
+use common::{Run, demo, prebuilt, run_in, schema};
+use std::{
+    ffi::OsStr,
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+const KERNELS: [&str; 4] = ["linux-5.10.btf", "linux-6.1.btf", "linux-6.12.btf", "linux-7.2.btf"];
+
+/// A folder with two objects, and a folder of kernels in it that a test fills.
+struct Fleet(tempfile::TempDir);
+
+impl Fleet {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::copy(demo().join("exec.bpf.o"), folder.path().join("exec.bpf.o")).unwrap();
+        fs::copy(prebuilt("fields/basic.bpf.o"), folder.path().join("basic.bpf.o")).unwrap();
+        fs::create_dir(folder.path().join("kernels")).unwrap();
+        Self(folder)
+    }
+
+    /// With `n` kernels in folders of three, named so that their order is not that of their making.
+    fn of(n: usize) -> Self {
+        let fleet = Self::new();
+        for i in (0..n).rev() {
+            fleet.write(&format!("kernels/{:02}/{i:03}.btf", i / 3), kernel(i));
+        }
+        fleet
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
+        fs::write(self.path(name), bytes).unwrap();
+    }
+
+    fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Run {
+        run_in(self.0.path(), args)
+    }
+
+    /// Both objects on all kernels, with more arguments.
+    fn check(&self, more: &[&str]) -> Run {
+        let args = ["check", "exec.bpf.o", "basic.bpf.o", "--btf", "kernels", "--format", "json"];
+        self.run(args.iter().chain(more))
+    }
+
+    /// The one object that fits them all, as lines of `target verdict`.
+    fn verdicts(&self, more: &[&str]) -> (i32, Vec<(String, String)>) {
+        let run =
+            self.run(["check", "exec.bpf.o", "--btf", "kernels", "--format", "json"].iter().chain(more));
+        (run.exit, verdicts(&run))
+    }
+}
+
+fn verdicts(run: &Run) -> Vec<(String, String)> {
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    run.lines().iter().map(|line| (text(&line["target"]), text(&line["verdict"]))).collect()
+}
+
+fn kernel(i: usize) -> Vec<u8> {
+    fs::read(demo().join(KERNELS[i % KERNELS.len()])).unwrap()
+}
+
+#[test]
+fn kernels_of_the_same_bytes_get_the_same_answers_under_their_own_names() {
+    let fleet = Fleet::of(20);
+    for jobs in ["1", "2"] {
+        let run = fleet.check(&["--jobs", jobs]);
+        let lines = run.lines();
+        assert_eq!(lines.len(), 2 * 20);
+        let (first, later) = lines.split_at(2 * KERNELS.len());
+        for (line, nth) in later.iter().zip(0..) {
+            let mut expected = first[nth % first.len()].clone();
+            let name = format!("{:03}.btf", KERNELS.len() + nth / 2);
+            assert!(line["target"].as_str().unwrap().ends_with(&name), "{line}");
+            expected["target"] = line["target"].clone();
+            assert_eq!(*line, expected);
+        }
+        let answer = |line: &serde_json::Value| [&line["kept"], &line["patched"]].map(ToString::to_string);
+        let answers: std::collections::BTreeSet<_> = first.iter().map(answer).collect();
+        assert!(answers.len() > 2, "else this test shows nothing: {answers:?}");
+    }
+}
+
+#[test]
+fn order_is_that_of_the_paths_whatever_the_threads_do() {
+    let fleet = Fleet::of(60);
+    let one = fleet.check(&["--jobs", "1"]);
+    let lines = one.lines();
+    assert_eq!((one.exit, lines.len()), (1, 120), "{}", one.err);
+    let schema = schema();
+    for (n, pair) in lines.chunks(2).enumerate() {
+        pair.iter().for_each(|line| schema.check("check", line));
+        let target = format!("kernels/{:02}/{n:03}.btf", n / 3);
+        assert_eq!((&pair[0]["target"], &pair[1]["target"]), (&target.clone().into(), &target.into()));
+        assert_eq!((&pair[0]["object"], &pair[1]["object"]), (&"exec.bpf.o".into(), &"basic.bpf.o".into()));
+    }
+    for jobs in ["2", "4", "9"] {
+        let several = fleet.check(&["--jobs", jobs]);
+        assert_eq!((several.exit, &several.out), (1, &one.out), "{jobs} jobs");
+    }
+    let text = |jobs| fleet.run(["check", "exec.bpf.o", "--btf", "kernels", "--jobs", jobs]);
+    let (one, four) = (text("1"), text("4"));
+    assert_eq!(one.out, four.out);
+    assert_eq!(one.out.lines().filter(|line| line.starts_with("ok ")).count(), 30);
+}
+
+#[test]
+fn shards_are_the_whole_and_no_kernel_is_in_two() {
+    let fleet = Fleet::of(40);
+    fleet.write("kernels/empty.btf", "");
+    let (_, whole) = fleet.verdicts(&[]);
+    let mut together = Vec::new();
+    for shard in ["1/3", "2/3", "3/3"] {
+        let (_, part) = fleet.verdicts(&["--shard", shard]);
+        assert!(part.len() > 5 && part.is_sorted(), "{shard}: {part:?}");
+        together.extend(part);
+    }
+    together.sort();
+    assert_eq!(together, whole);
+    // Elsewhere, and among others, a kernel is of the same shard.
+    fs::rename(fleet.path("kernels"), fleet.path("moved")).unwrap();
+    fleet.write("moved/another.btf", kernel(0));
+    let moved = fleet.run(["check", "exec.bpf.o", "--btf", "moved", "--format", "json", "--shard", "1/3"]);
+    let moved =
+        verdicts(&moved).into_iter().map(|(target, verdict)| (target.replace("moved", "kernels"), verdict));
+    let first = together.iter().filter(|one| moved.clone().any(|other| other == **one)).count();
+    fs::rename(fleet.path("moved"), fleet.path("kernels")).unwrap();
+    fs::remove_file(fleet.path("kernels/another.btf")).unwrap();
+    assert_eq!(first, fleet.verdicts(&["--shard", "1/3"]).1.len());
+    for bad in ["0/3", "4/3", "x"] {
+        assert_eq!(fleet.check(&["--shard", bad]).exit, 2, "{bad}");
+    }
+    fs::create_dir(fleet.path("none")).unwrap();
+    for shard in ["1/3", "2/3", "3/3"] {
+        let shown = fleet.run(["check", "exec.bpf.o", "--btf", "none", "--shard", shard]);
+        assert_eq!(shown.exit, 2, "{shard}");
+        assert!(shown.err.contains("holds no kernel with BTF"), "{shard}: {}", shown.err);
+    }
+}
+
+#[test]
+fn an_interrupted_run_goes_on_where_it_was() {
+    let fleet = Fleet::of(9);
+    fleet.write("kernels/05", "no BTF");
+    let plain = fleet.check(&[]);
+    let whole = fleet.check(&["--resume", "results.jsonl"]);
+    assert_eq!((whole.exit, &whole.out), (2, &plain.out));
+    let results = fs::read_to_string(fleet.path("results.jsonl")).unwrap();
+    let header = results.find('\n').unwrap() + 1;
+    assert_eq!(results[header..], plain.out);
+    // Wherever it was cut off, it comes to the same.
+    for cut in
+        (0..results.len()).step_by(results.len() / 30).chain([results.len() - 1, results.len(), header])
+    {
+        fleet.write("results.jsonl", &results[..cut]);
+        let rest = fleet.check(&["--resume", "results.jsonl", "--jobs", "2"]);
+        assert_eq!(rest.exit, 2, "cut at {cut}: {}", rest.err);
+        assert_eq!(fs::read_to_string(fleet.path("results.jsonl")).unwrap(), results, "cut at {cut}");
+        assert!(plain.out.ends_with(&rest.out), "only what is new is printed");
+    }
+    let again = fleet.check(&["--resume", "results.jsonl"]);
+    assert_eq!((again.exit, &*again.out), (2, ""), "how bad it was is not forgotten");
+    assert!(again.err.contains("has the results of 10 kernels"), "{}", again.err);
+}
+
+#[test]
+fn one_run_at_a_time_writes_to_a_file_of_results() {
+    let fleet = Fleet::of(2);
+    let theirs = fs::File::create(fleet.path("results.jsonl")).unwrap();
+    theirs.lock().unwrap();
+    let run = fleet.check(&["--resume", "results.jsonl"]);
+    assert_eq!((run.exit, &*run.out), (2, ""));
+    assert!(run.err.contains("results.jsonl: another run is writing to it"), "{}", run.err);
+    drop(theirs);
+    assert_eq!(fleet.check(&["--resume", "results.jsonl"]).lines().len(), 4);
+}
+
+#[test]
+fn results_of_other_objects_are_not_mixed() {
+    let fleet = Fleet::of(2);
+    fleet.check(&["--resume", "results.jsonl"]);
+    let before = fs::read(fleet.path("results.jsonl")).unwrap();
+    let refused = |what: &str| {
+        let run = fleet.check(&["--resume", "results.jsonl"]);
+        assert_eq!((run.exit, &*run.out, run.err.lines().count()), (2, "", 1));
+        assert!(run.err.starts_with("core-relo: results.jsonl: ") && run.err.contains(what), "{}", run.err);
+    };
+    let object = fs::read(fleet.path("basic.bpf.o")).unwrap();
+    fs::copy(prebuilt("fields/resize.bpf.o"), fleet.path("basic.bpf.o")).unwrap();
+    refused("`basic.bpf.o` differs");
+    fleet.write("basic.bpf.o", object);
+    assert_eq!(fs::read(fleet.path("results.jsonl")).unwrap(), before);
+    for (content, what) in [
+        ("{}\n".to_owned(), "line 1: is none"),
+        ("no JSON\n".to_owned(), "line 1: is none"),
+        (String::from_utf8(before.clone()).unwrap() + "{}\n", "line 6: is none"),
+        (String::from_utf8(before.clone()).unwrap().lines().skip(1).collect(), ""),
+    ] {
+        fleet.write("results.jsonl", &content);
+        if what.is_empty() {
+            continue;
+        }
+        refused(what);
+        assert_eq!(fs::read_to_string(fleet.path("results.jsonl")).unwrap(), content, "it is left alone");
+    }
+    fs::create_dir(fleet.path("folder")).unwrap();
+    assert_eq!(fleet.check(&["--resume", "folder"]).exit, 2);
+}
+
+#[test]
+fn results_of_shards_may_be_put_together() {
+    let fleet = Fleet::of(12);
+    let mut together = Vec::new();
+    for shard in ["1/2", "2/2"] {
+        fleet.check(&["--shard", shard, "--resume", "part.jsonl"]);
+        together.extend(fs::read(fleet.path("part.jsonl")).unwrap());
+        fs::remove_file(fleet.path("part.jsonl")).unwrap();
+    }
+    fleet.write("all.jsonl", together);
+    let run = fleet.check(&["--resume", "all.jsonl"]);
+    assert_eq!((run.exit, &*run.out), (1, ""), "{}", run.err);
+}
+
+#[test]
+fn results_that_cannot_be_kept_end_the_run() {
+    if !Path::new("/dev/full").exists() {
+        println!("SKIP: no /dev/full");
+        return;
+    }
+    let fleet = Fleet::of(3);
+    let run = fleet.check(&["--resume", "/dev/full"]);
+    assert_eq!((run.exit, &*run.out), (2, ""));
+    assert!(run.err.contains("/dev/full: is a device"), "{}", run.err);
+}
