@@ -27,7 +27,7 @@ that take packets get 64 zero bytes. Exit status: 0 if it ran (whatever it retur
 pub(crate) struct Setup {
     /// Set a global variable before loading, in the arena or in a struct_ops table, too; may be given several times. A number, true
     /// or false, text for an array of char, an enumerator's name, numbers with commas for an array (what is left out becomes 0), or
-    /// hex:0011… for anything. A member or element goes by its path, as config.ports[2]. An unknown name lists those there are
+    /// hex:0011… for anything. A member or element goes by its path, as `config.ports[2]`. An unknown name lists those there are
     /// (`inspect` says more); of two statics of one name, SECTION/NAME is one
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<Assignment>,
