@@ -25,9 +25,11 @@ pub(crate) fn bytes(object: &Object<'_>, global: &Global, value: &str) -> Result
     Err(format!("its type has {} bytes, the variable {}: give hex:…", found.len(), global.size))
 }
 
+/// Encodings of BTF's integers.
+const SIGNED: u8 = 1;
+const BOOL: u8 = 4;
+
 fn of_type(btf: &Btf<'_>, ty: Type<'_>, value: &str) -> Result<Vec<u8>, String> {
-    const SIGNED: u8 = 1;
-    const BOOL: u8 = 4;
     let size = btf.size_of(ty.id()).map_err(|e| e.to_string())?.0;
     let size = usize::try_from(size).unwrap_or(usize::MAX);
     match (ty.kind(), ty.int()) {
@@ -39,7 +41,7 @@ fn of_type(btf: &Btf<'_>, ty: Type<'_>, value: &str) -> Result<Vec<u8>, String> 
         (Kind::Int, Some(int)) => number(value, size, Some(int.encoding & SIGNED != 0)),
         (Kind::Enum | Kind::Enum64, _) => {
             match ty.variants().find(|v| v.name.as_bytes() == value.as_bytes()) {
-                Some(v) => number(&v.value.cast_signed().to_string(), size, Some(true)),
+                Some(v) => number(&v.value.cast_signed().to_string(), size, None),
                 None => number(value, size, None).map_err(|e| format!("{e}, or the name of an enumerator")),
             }
         }
@@ -54,12 +56,20 @@ fn of_type(btf: &Btf<'_>, ty: Type<'_>, value: &str) -> Result<Vec<u8>, String> 
     }
 }
 
+/// Whether a value for an array of these is text: of `char` always, of other bytes if it is no list of numbers, of `bool` never.
+fn takes_text(element: Type<'_>, value: &str) -> bool {
+    let is_byte = element.kind() == Kind::Int && element.size_or_type() == 1;
+    let is_bool = element.int().is_some_and(|int| int.encoding & BOOL != 0);
+    let are_numbers = || value.split(',').all(|part| number(part.trim(), 1, None).is_ok());
+    is_byte && !is_bool && (element.name().as_bytes() == b"char" || !are_numbers())
+}
+
 /// Text for an array of char, else as many values as it has elements; those left out are 0.
 fn array(btf: &Btf<'_>, ty: Type<'_>, value: &str, size: usize) -> Result<Vec<u8>, String> {
     let element = ty.array().map_or(TypeId::VOID, |a| a.element);
     let element = btf.strip(element).map_err(|e| e.to_string())?;
     let mut out = Vec::new();
-    if element.kind() == Kind::Int && element.size_or_type() == 1 {
+    if takes_text(element, value) {
         out.extend_from_slice(value.as_bytes());
         if out.len() >= size {
             return Err(format!("it has room for {} bytes of text", size.saturating_sub(1)));
@@ -128,6 +138,26 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core_relo::btf::Builder;
+
+    #[test]
+    fn arrays_of_bytes_take_text_or_numbers_by_their_type() {
+        let mut b = Builder::new(Endian::native());
+        let char = b.int("char", 1, SIGNED);
+        let byte = b.int("unsigned char", 1, 0);
+        let bool = b.int("_Bool", 1, BOOL);
+        let one = b.enumeration("e", 1, false, &[("HIGH", 200)]);
+        let arrays = [char, byte, bool].map(|ty| b.array(ty, byte, 4));
+        let btf = Btf::parse(b.finish()).unwrap();
+        let set = |ty: TypeId, value: &str| of_type(&btf, btf.ty(ty).unwrap(), value);
+        let [chars, bytes, bools] = arrays;
+        assert_eq!(set(chars, "1,2"), Ok(b"1,2\0".to_vec()));
+        assert_eq!(set(bytes, "1, 255,0x10"), Ok(vec![1, 255, 16, 0]));
+        assert_eq!(set(bytes, "ab"), Ok(b"ab\0\0".to_vec()));
+        assert_eq!(set(bools, "true,0,1"), Ok(vec![1, 0, 1, 0]));
+        assert!(set(bools, "yes").is_err() && set(bytes, "1,2,3,4,5").is_err());
+        assert_eq!(set(one, "HIGH"), Ok(vec![200]));
+    }
 
     #[test]
     fn numbers_are_checked_against_their_size() {
