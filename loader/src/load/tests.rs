@@ -1,8 +1,9 @@
 //! What the running kernel refuses, in words for whoever has to mend it.
 
-use super::{LoadError, LoadedProgram, Running, prepare};
+use super::{LoadError, LoadedProgram, Prepared, Running, prepare};
 use crate::{
     Loader,
+    load_plan::LoadPlan,
     made::{Made, call, exit, returns},
     object::Object,
     sys::{self, Errno, Pod as _},
@@ -27,6 +28,12 @@ fn error_of(made: Made) -> Option<LoadError> {
     Loader::new(&object).name("bad").load().err()
 }
 
+/// What the running kernel was asked for up to the programs; none where nothing can be loaded.
+fn prepared(plan: &LoadPlan) -> Option<Prepared<'_, Running>> {
+    let prepared = prepare(plan, &Running);
+    prepared.inspect_err(|e| println!("SKIP: nothing can be loaded here: {e}")).ok()
+}
+
 #[test]
 fn programs_are_loaded_one_by_one_and_one_that_is_refused_is_left_out() {
     let mut m = map(&[("type", 1), ("key_size", 4), ("value_size", 4), ("max_entries", 1)]);
@@ -35,10 +42,7 @@ fn programs_are_loaded_one_by_one_and_one_that_is_refused_is_left_out() {
     let bytes = m.bytes();
     let object = Object::parse(&bytes).unwrap();
     let plan = Loader::new(&object).plan().unwrap();
-    let mut prepared = match prepare(&plan, &Running) {
-        Ok(prepared) => prepared,
-        Err(e) => return println!("SKIP: nothing can be loaded here: {e}"),
-    };
+    let Some(mut prepared) = prepared(&plan) else { return };
     let table = prepared.loaded().map("table").and_then(|m| m.handle().ok());
     assert!(table.is_some() && prepared.loaded().programs().is_empty());
     assert_eq!(prepared.program("main").map(|p| p.name().to_owned()), Ok("main".to_owned()));
@@ -67,10 +71,7 @@ fn a_program_that_was_refused_leaves_its_place_in_a_map_empty() {
     let bytes = m.bytes();
     let object = Object::parse(&bytes).unwrap();
     let plan = Loader::new(&object).plan().unwrap();
-    let mut prepared = match prepare(&plan, &Running) {
-        Ok(prepared) => prepared,
-        Err(e) => return println!("SKIP: nothing can be loaded here: {e}"),
-    };
+    let Some(mut prepared) = prepared(&plan) else { return };
     prepared.program("good").unwrap();
     prepared.program("bad").unwrap_err();
     let loaded = prepared.finish_without_the_rest().unwrap();
@@ -90,10 +91,7 @@ fn programs_of_one_name_are_all_loaded() {
     let bytes = m.bytes();
     let object = Object::parse(&bytes).unwrap();
     let plan = Loader::new(&object).plan().unwrap();
-    let mut prepared = match prepare(&plan, &Running) {
-        Ok(prepared) => prepared,
-        Err(e) => return println!("SKIP: nothing can be loaded here: {e}"),
-    };
+    let Some(mut prepared) = prepared(&plan) else { return };
     // By name the first is meant.
     assert_eq!(prepared.program("main").unwrap().plan.section, "socket");
     assert_eq!(prepared.loaded().programs().len(), 1);
