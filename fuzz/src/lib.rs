@@ -36,7 +36,7 @@ pub fn btf(data: &[u8]) {
         walk(&one);
     }
     // Nobody should trust this, but nothing may come of it.
-    if let Ok(one) = Btf::parse_trusted(data, None) {
+    if let Ok(one) = Btf::parse_unvalidated(data, None) {
         walk(&one);
     }
     let Some((first, second)) = two(data) else { return };

@@ -82,7 +82,7 @@ fn open(path: &Path, base: Option<&Path>) -> Result<Btf<'static>, BadInput> {
     let file = unpack::open(path, Limits::default())?;
     let base = match base {
         Some(base) => base.to_path_buf(),
-        None => match (file.parse(None), beside(path)) {
+        None => match (file.parse_validated(None), beside(path)) {
             (Ok(btf), _) => return Ok(btf),
             (Err(e), Some(base)) if wants_base(&e) => base,
             (Err(e), None) if wants_base(&e) => {

@@ -231,7 +231,7 @@ impl Kernel {
 
     /// A kernel whose file was read.
     fn alone(path: &Path, file: &TargetFile) -> Result<Self, BadInput> {
-        let btf = file.parse(None).map_err(|e| {
+        let btf = file.parse_validated(None).map_err(|e| {
             let bad = BadInput::at(path, file::reason(&e.to_string(), path));
             if wants_base(&e) { bad.help("it is BTF of a module: unpack it and its kernel") } else { bad }
         })?;
@@ -261,7 +261,7 @@ impl Kernel {
         let (mut opened, mut passed_over) = (Vec::new(), 0usize);
         for module in files {
             let parsed = module.open().and_then(|file| match file.may_have(&mut sieve) {
-                true => file.parse(Some(&base)).map(Some),
+                true => file.parse_validated(Some(&base)).map(Some),
                 false => Ok(None),
             });
             match parsed {
@@ -297,7 +297,7 @@ fn running() -> Result<Kernel, BadInput> {
     let no_btf =
         |e: TargetError| BadInput::new("running kernel", e).help("give the BTF of a kernel with --btf PATH");
     let found = target::kernel().map_err(no_btf)?;
-    let btf = found.parse(None).map_err(no_btf)?;
+    let btf = found.parse_validated(None).map_err(no_btf)?;
     let release = target::release().unwrap_or_else(|_| "unknown".to_owned());
     Ok(Kernel { more_modules: true, ..Kernel::new(format!("linux {release} (running)"), btf) })
 }
@@ -309,7 +309,7 @@ fn from_file(
     limits: Limits,
 ) -> Result<Kernel, BadInput> {
     let name = shown(path);
-    let alone = file.parse(None);
+    let alone = file.parse_validated(None);
     let is_module = file.base.is_some() || alone.as_ref().is_err_and(wants_base);
     if !is_module {
         let btf = alone.map_err(|e| BadInput::at(path, file::reason(&e.to_string(), path)))?;
@@ -358,7 +358,7 @@ pub(crate) fn parse_on(
     file: &TargetFile,
     base: &Arc<Btf<'static>>,
 ) -> Result<Btf<'static>, BadInput> {
-    file.parse(Some(base)).map_err(|e| {
+    file.parse_validated(Some(base)).map_err(|e| {
         BadInput::at(path, file::reason(&e.to_string(), path)).help("does it belong to this kernel?")
     })
 }

@@ -15,7 +15,7 @@ impl Types {
     /// The running kernel's own types.
     pub(crate) fn kernel(&mut self) -> Option<Arc<Btf<'static>>> {
         let kernel = self.kernel.get_or_insert_with(|| {
-            let parsed = target::kernel().and_then(|file| file.parse(None));
+            let parsed = target::kernel().and_then(|file| file.parse_validated(None));
             parsed.map_err(|e| log::info!("no types of the kernel: {e}")).ok().map(Arc::new)
         });
         kernel.clone()

@@ -185,6 +185,16 @@ pub enum WalkError {
     /// A type that is not there.
     #[error("type [{0}] does not exist")]
     NoType(TypeId),
+    /// A name that is not there.
+    #[error(
+        "type [{ty}] has a member or enumerator named at string offset {offset}, where there is no string"
+    )]
+    NoName {
+        /// The type whose member or enumerator it is.
+        ty: TypeId,
+        /// The offset of the name.
+        offset: u32,
+    },
     /// Modifiers and typedefs that never end.
     #[error("type [{0}] is a chain of modifiers without end")]
     Endless(TypeId),

@@ -96,12 +96,12 @@ enum Way {
     Long,
     /// [`quick`].
     Quick,
-    /// [`heads`], which leaves elements unchecked.
-    Trusted,
+    /// [`heads`], which leaves elements alone.
+    Unvalidated,
 }
 
 impl<'d> Btf<'d> {
-    /// Parses a BTF of its own: a kernel's, a BPF object's.
+    /// Parses a BTF of its own: a kernel's, a BPF object's. Every name and type that is referred to is known to exist.
     pub fn parse(data: impl Into<Data<'d>>) -> Result<Self, BtfError> {
         Self::parse_on(data.into(), None)
     }
@@ -111,15 +111,15 @@ impl<'d> Btf<'d> {
         Self::parse_on(data.into(), Some(base))
     }
 
-    /// Parses a BTF of which somebody else has checked every reference: what the running kernel shows in sysfs, which it
-    /// checked before it took it (`btf_check_all_metas`). It costs half of what the others do.
+    /// Parses a BTF of its own or, with a `base`, a split one, and leaves for later what only its elements refer to. It costs half
+    /// of what [`parse`](Self::parse) does: for the BTF of a kernel, of which an object wants a few types.
     ///
-    /// Records are known to lie within, and their own names and types to exist; members, parameters, enumerators and variables
-    /// are not looked at. A name or a type of theirs that does not exist reads as an empty name, or as no type; nothing
-    /// else can come of it. Bytes that came from elsewhere belong to [`parse`](Self::parse) and
-    /// [`parse_split`](Self::parse_split).
-    pub fn parse_trusted(data: impl Into<Data<'d>>, base: Option<Arc<Self>>) -> Result<Self, BtfError> {
-        Self::parse_by(data.into(), base, Way::Trusted)
+    /// Records are known to lie within, and their own names and types to exist. Members, parameters, enumerators and
+    /// variables are not looked at. What relocations read of them is validated then, and is an error of theirs
+    /// ([`WalkError::NoType`], [`WalkError::NoName`]); for others who read them, a name that does not exist is empty, and a type that
+    /// does not exist is none. Nothing else can come of it.
+    pub fn parse_unvalidated(data: impl Into<Data<'d>>, base: Option<Arc<Self>>) -> Result<Self, BtfError> {
+        Self::parse_by(data.into(), base, Way::Unvalidated)
     }
 
     /// Parses a split BTF that was made upon `distilled`, the few base types it needs (`.BTF.base`), and relocates it onto
@@ -161,7 +161,7 @@ impl<'d> Btf<'d> {
             #[cfg(test)]
             Way::Long => None,
             Way::Quick => read(Way::Quick),
-            Way::Trusted => read(Way::Trusted).or_else(|| read(Way::Quick)),
+            Way::Unvalidated => read(Way::Unvalidated).or_else(|| read(Way::Quick)),
         };
         let is_checked = usual.is_some();
         let table = match usual {

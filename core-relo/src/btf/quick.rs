@@ -21,7 +21,7 @@ pub(super) const HEAD: usize = 12;
 
 /// The records of a BTF, if there is nothing unusual about them; `string_end` is one past the last string offset.
 ///
-/// Elements are looked at unless they are trusted.
+/// Elements are left alone if that is the way.
 pub(super) fn read(
     data: &[u8],
     header: &Header,
@@ -34,9 +34,9 @@ pub(super) fn read(
     // The empty name is there even if the strings are not (in a split BTF).
     let names = string_end.max(1);
     let mut room = Room::new(types.len() / HEAD);
-    let (first, endian, trusted) = (first_id.0, header.endian, way == Way::Trusted);
+    let (first, endian, unvalidated) = (first_id.0, header.endian, way == Way::Unvalidated);
     // Functions of their own, so that nothing of this is decided within the loop.
-    let (passed, protos_before) = match (trusted, endian, base) {
+    let (passed, protos_before) = match (unvalidated, endian, base) {
         (true, Endian::Little, _) => (heads::pass::<false>(types, names, &mut room)?, true),
         (true, Endian::Big, _) => (heads::pass::<true>(types, names, &mut room)?, true),
         (false, Endian::Little, None) => elements::pass::<false, false>(types, names, first, &mut room)?,
@@ -133,12 +133,12 @@ mod tests {
     fn all_that_compilers_write_is_read_quickly() {
         for endian in ORDERS {
             let plain = every_kind(Builder::new(endian));
-            for way in [Way::Quick, Way::Trusted] {
+            for way in [Way::Quick, Way::Unvalidated] {
                 assert!(is_read(way, &plain, None), "{way:?}");
             }
             let base = Arc::new(Btf::parse(plain).unwrap());
             let split = every_kind(Builder::split(&base));
-            for way in [Way::Quick, Way::Trusted] {
+            for way in [Way::Quick, Way::Unvalidated] {
                 assert!(is_read(way, &split, Some(&base)), "{way:?}");
             }
         }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_trusted_lies_within_whatever_it_refers_to() {
+    fn what_is_not_validated_lies_within_whatever_it_refers_to() {
         let elements = |e: &BtfError| {
             matches!(
                 e,
@@ -182,31 +182,34 @@ mod tests {
                 for change in [1, 4, 0x0d, 0x80, 0xff] {
                     let mut data = good.clone();
                     data[at] ^= change;
-                    let [trusted, quick] =
-                        [Way::Trusted, Way::Quick].map(|way| Btf::parse_by(data.clone().into(), None, way));
-                    match (trusted, quick) {
-                        (Ok(trusted), Ok(quick)) => {
+                    let [unvalidated, quick] = [Way::Unvalidated, Way::Quick]
+                        .map(|way| Btf::parse_by(data.clone().into(), None, way));
+                    match (unvalidated, quick) {
+                        (Ok(unvalidated), Ok(quick)) => {
                             assert!(
-                                trusted.offsets().eq(quick.offsets()),
+                                unvalidated.offsets().eq(quick.offsets()),
                                 "byte {at} changed by {change:#x}"
                             );
                             same += 1;
                         }
-                        (Ok(trusted), Err(e)) => {
+                        (Ok(unvalidated), Err(e)) => {
                             assert!(elements(&e), "{e}");
                             // Nothing that reads it minds.
                             assert!(
-                                trusted.types().map(|ty| ty.raw().to_string()).all(|text| !text.is_empty())
+                                unvalidated
+                                    .types()
+                                    .map(|ty| ty.raw().to_string())
+                                    .all(|text| !text.is_empty())
                             );
-                            let _ = trusted.types().flat_map(|ty| trusted.size_of(ty.id())).count();
+                            let _ = unvalidated.types().flat_map(|ty| unvalidated.size_of(ty.id())).count();
                             more += 1;
                         }
-                        (trusted, quick) => assert_eq!(trusted.err(), quick.err()),
+                        (unvalidated, quick) => assert_eq!(unvalidated.err(), quick.err()),
                     }
                 }
             }
         }
-        assert!(same > 500 && more > 100, "{same} the same, {more} only trusted");
+        assert!(same > 500 && more > 100, "{same} the same, {more} only unvalidated");
     }
 
     #[test]

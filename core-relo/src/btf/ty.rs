@@ -1,6 +1,6 @@
 //! A type's record, read where it lies.
 
-use super::{ArrayInfo, Btf, IntInfo, Kind, Member, Param, SecInfo, Variant, kind::Info};
+use super::{ArrayInfo, Btf, IntInfo, Kind, Member, Param, SecInfo, Variant, WalkError, kind::Info};
 use crate::{
     endian::{Endian, signed32},
     ids::{BitOffset, ByteSize, StrOffset, TypeId, to_usize},
@@ -232,6 +232,15 @@ impl<'b> Type<'b> {
             offset: self.word(at.checked_add(4)?)?,
             size: self.word(at.checked_add(8)?)?,
         })
+    }
+
+    /// An error if `name`, which an element of it has at that offset, is empty because there is none.
+    #[inline]
+    pub(crate) fn check_element_name(self, name: Name<'_>, at: StrOffset) -> Result<(), WalkError> {
+        if name.is_empty() && at.0 != 0 && self.btf.name(at).is_none() {
+            return Err(WalkError::NoName { ty: self.id, offset: at.0 });
+        }
+        Ok(())
     }
 
     /// The record's second word.

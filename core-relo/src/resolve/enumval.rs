@@ -22,6 +22,7 @@ pub(super) fn find(
     let name = local.accessors.first().map(|step| step.name(local_btf)).unwrap_or_default();
     let mut found = None;
     for variant in ty.variants() {
+        ty.check_element_name(variant.name, variant.name_offset)?;
         steps.take_name(variant.name)?;
         if variant.name.same_essential(name) {
             found = Some(variant);

@@ -89,6 +89,7 @@ impl Walk<'_> {
     /// Recursion is as deep as the access has parts: at most [`limits::SPEC_PARTS`].
     fn search(&mut self, ty: Type<'_>, wanted: &Member<'_>) -> Result<Search, MatchError> {
         for member in ty.members() {
+            ty.check_element_name(member.name, member.name_offset)?;
             self.steps.take_name(member.name)?;
             let before = self.spec.bit_offset;
             self.push_raw(member.index)?;

@@ -91,6 +91,7 @@ impl Matching<'_> {
         for lm in local.members() {
             let mut found = false;
             for tm in target.members() {
+                target.check_element_name(tm.name, tm.name_offset)?;
                 self.steps.take_name(tm.name)?;
                 if names_match(lm.name, tm.name) && self.types(lm.ty, tm.ty, false, level)? {
                     found = true;
@@ -112,6 +113,7 @@ impl Matching<'_> {
         for lv in local.variants() {
             let mut found = false;
             for tv in target.variants() {
+                target.check_element_name(tv.name, tv.name_offset)?;
                 self.steps.take_name(tv.name)?;
                 if names_match(lv.name, tv.name) {
                     found = true;

@@ -1,4 +1,5 @@
-//! BTF from a file: mapped if it is the kernel's in sysfs, read otherwise; never from a device or a pipe.
+//! BTF from a file: mapped if it is the kernel's in sysfs or nobody else may write it, read otherwise; never from a device or a
+//! pipe.
 
 use super::{
     error::TargetError,
@@ -9,10 +10,10 @@ use alloc::sync::Arc;
 use core::ops::Range;
 use core_relo::{
     ByteSize, Data,
-    btf::{Btf, Sieve},
+    btf::{Btf, BtfError, Sieve},
 };
 use std::{
-    fs::OpenOptions,
+    fs::{File, OpenOptions},
     io::{self, Read},
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
@@ -30,16 +31,33 @@ pub struct TargetFile {
     pub base: Option<Data<'static>>,
     /// What kind of file it was.
     pub form: Form,
-    /// Whether it is the kernel's own, in sysfs, which the kernel checked before it took it.
+    /// Whether it is the kernel's own, in sysfs, which the kernel validated before it took it.
     is_of_kernel: bool,
 }
 
 impl TargetFile {
-    /// Reads a file of raw BTF or an ELF.
+    /// Maps or reads a file of raw BTF or an ELF.
+    ///
+    /// It is mapped if it is the kernel's in `/sys/kernel/btf`, or if nobody but root and who runs the process may write it. A
+    /// mapped file that is shortened, not replaced, ends the process at the next look at what is gone (SIGBUS): whoever keeps
+    /// types for long and cannot exclude that reads the file and gives [`from_bytes`](Self::from_bytes) the bytes.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, TargetError> {
         let path = path.into();
-        let (bytes, is_of_kernel) = read_or_map(&path)?;
-        Ok(Self { is_of_kernel, ..Self::from_bytes(path, bytes)? })
+        let (file, len) = open(&path)?;
+        if len > limits::FILE_BYTES {
+            return Err(TargetError::TooLarge { path });
+        }
+        if let Ok(map) = Map::sysfs(&file, 0..len) {
+            return Ok(Self { is_of_kernel: true, ..Self::of(path, &Data::shared(map), share)? });
+        }
+        match Map::own(&file, 0..len) {
+            Ok(map) => Self::of(path, &Data::shared(map), share),
+            Err(e) => {
+                log::debug!("{}: read, not mapped: {e}", path.display());
+                let bytes = read_open(&path, file)?;
+                Self::of(path, &bytes, share_or_copy)
+            }
+        }
     }
 
     /// Takes bytes that somebody else read (and perhaps decompressed) from a file.
@@ -47,12 +65,15 @@ impl TargetFile {
         path: impl Into<PathBuf>,
         bytes: impl Into<Data<'static>>,
     ) -> Result<Self, TargetError> {
-        let (path, bytes) = (path.into(), bytes.into());
-        let Located { btf, base, form } = match locate(&bytes) {
+        Self::of(path.into(), &bytes.into(), share_or_copy)
+    }
+
+    fn of(path: PathBuf, bytes: &Data<'static>, part: Part) -> Result<Self, TargetError> {
+        let Located { btf, base, form } = match locate(bytes) {
             Ok(found) => found,
             Err(cause) => return Err(TargetError::Extract { path, cause }),
         };
-        let (btf, base) = (part(&bytes, btf), base.map(|base| part(&bytes, base)));
+        let (btf, base) = (part(bytes, btf), base.map(|base| part(bytes, base)));
         Ok(Self { path, btf, base, form, is_of_kernel: false })
     }
 
@@ -68,18 +89,37 @@ impl TargetFile {
         self.base.is_some() || sieve.passes(&self.btf)
     }
 
-    /// Parses it, upon the kernel's BTF if it is a module's.
+    /// Parses it, upon the kernel's BTF if it is a module's. What members, parameters and enumerators refer to is validated when
+    /// a relocation reads it ([`Btf::parse_unvalidated`]).
     ///
     /// A module with `.BTF.base` is relocated onto `base`; without it, it is split from `base` as it stands. Without a
     /// `base`, a module with `.BTF.base` is split from that.
     pub fn parse(&self, base: Option<&Arc<Btf<'static>>>) -> Result<Btf<'static>, TargetError> {
-        let split = |base: &Arc<Btf<'static>>| Btf::parse_split(self.btf.clone(), Arc::clone(base));
+        self.parse_by(Btf::parse_unvalidated, base)
+    }
+
+    /// The same, all of it validated now; but for what the running kernel shows in sysfs, which it has validated itself.
+    pub fn parse_validated(&self, base: Option<&Arc<Btf<'static>>>) -> Result<Btf<'static>, TargetError> {
+        if self.is_of_kernel {
+            return self.parse(base);
+        }
+        let validated = |btf, base| match base {
+            None => Btf::parse(btf),
+            Some(base) => Btf::parse_split(btf, base),
+        };
+        self.parse_by(validated, base)
+    }
+
+    fn parse_by(
+        &self,
+        parse: impl FnOnce(Data<'static>, Option<Arc<Btf<'static>>>) -> Result<Btf<'static>, BtfError>,
+        base: Option<&Arc<Btf<'static>>>,
+    ) -> Result<Btf<'static>, TargetError> {
+        let btf = self.btf.clone();
         let parsed = match (&self.base, base) {
-            (None, base) if self.is_of_kernel => Btf::parse_trusted(self.btf.clone(), base.cloned()),
-            (None, None) => Btf::parse(self.btf.clone()),
-            (None, Some(base)) => split(base),
-            (Some(own), None) => Btf::parse(own.clone()).and_then(|own| split(&Arc::new(own))),
-            (Some(own), Some(base)) => Btf::relocate_split(self.btf.clone(), own.clone(), Arc::clone(base)),
+            (None, base) => parse(btf, base.cloned()),
+            (Some(own), None) => Btf::parse(own.clone()).and_then(|own| parse(btf, Some(Arc::new(own)))),
+            (Some(own), Some(base)) => Btf::relocate_split(btf, own.clone(), Arc::clone(base)),
         };
         let mut btf = parsed.map_err(|cause| TargetError::Btf { path: self.path.clone(), cause })?;
         if let Some(size) = self.pointer_size() {
@@ -91,27 +131,40 @@ impl TargetFile {
 
 /// The bytes of a file: mapped if it is the kernel's BTF in sysfs and the kernel allows it, else read.
 pub fn read(path: &Path) -> Result<Data<'static>, TargetError> {
-    read_or_map(path).map(|(bytes, _)| bytes)
+    let (file, len) = open(path)?;
+    match Map::sysfs(&file, 0..len) {
+        Ok(map) => Ok(Data::shared(map)),
+        Err(_) => read_open(path, file),
+    }
 }
 
-/// The same, and whether it was mapped.
-fn read_or_map(path: &Path) -> Result<(Data<'static>, bool), TargetError> {
-    let failed =
-        |e: &io::Error| TargetError::Io { path: path.to_path_buf(), kind: e.kind(), errno: e.raw_os_error() };
+/// Bytes of a file without reading them: of the kernel's BTF in sysfs, or of a file that nobody but root and who runs the process
+/// may write; an error for any other, and where the file has no such bytes.
+///
+/// What [`TargetFile::open`] says of files that are shortened holds here as well.
+pub fn map(file: &File, range: Range<u64>) -> io::Result<Data<'static>> {
+    Map::sysfs(file, range.clone()).or_else(|_| Map::own(file, range)).map(Data::shared)
+}
+
+/// A regular file, and how long it is.
+fn open(path: &Path) -> Result<(File, u64), TargetError> {
     // Opening a named pipe that nobody writes would wait for ever.
-    let open = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
-    let file = open.map_err(|e| failed(&e))?;
-    if !file.metadata().map_err(|e| failed(&e))?.is_file() {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    let file = file.map_err(|e| failed(path, &e))?;
+    let meta = file.metadata().map_err(|e| failed(path, &e))?;
+    if !meta.is_file() {
         return Err(TargetError::NotAFile { path: path.to_path_buf() });
     }
-    match Map::sysfs(&file) {
-        Ok(map) => return Ok((Data::shared(map), true)),
-        Err(e) => log::debug!("{}: read, not mapped: {e}", path.display()),
-    }
-    let bytes = read_at_most(file, limits::FILE_BYTES).map_err(|e| failed(&e))?;
-    bytes
-        .map(|bytes| (Data::from(bytes), false))
-        .ok_or_else(|| TargetError::TooLarge { path: path.to_path_buf() })
+    Ok((file, meta.len()))
+}
+
+fn read_open(path: &Path, file: File) -> Result<Data<'static>, TargetError> {
+    let bytes = read_at_most(file, limits::FILE_BYTES).map_err(|e| failed(path, &e))?;
+    bytes.map(Data::from).ok_or_else(|| TargetError::TooLarge { path: path.to_path_buf() })
+}
+
+fn failed(path: &Path, e: &io::Error) -> TargetError {
+    TargetError::Io { path: path.to_path_buf(), kind: e.kind(), errno: e.raw_os_error() }
 }
 
 /// All that there is, unless that is more than `most` bytes.
@@ -122,26 +175,33 @@ fn read_at_most(from: impl Read, most: u64) -> io::Result<Option<Vec<u8>>> {
     Ok(fits.then_some(bytes))
 }
 
-/// Most of a file's bytes, which keep the whole alive.
-struct Part {
+/// Some of a file's bytes, which keep the whole alive.
+struct Shared {
     whole: Data<'static>,
     range: Range<usize>,
 }
 
-impl AsRef<[u8]> for Part {
+impl AsRef<[u8]> for Shared {
     fn as_ref(&self) -> &[u8] {
         self.whole.get(self.range.clone()).unwrap_or_default()
     }
 }
 
-/// A part of a file's bytes: shared if it is most of them, else copied, so that a large image can be dropped.
-fn part(whole: &Data<'static>, range: Range<usize>) -> Data<'static> {
+/// How a part of a file's bytes is kept.
+type Part = fn(&Data<'static>, Range<usize>) -> Data<'static>;
+
+fn share(whole: &Data<'static>, range: Range<usize>) -> Data<'static> {
     if range == (0..whole.len()) {
         return whole.clone();
     }
+    Data::shared(Shared { whole: whole.clone(), range })
+}
+
+/// Shared if it is most of the bytes, else copied, so that a large image can be dropped.
+fn share_or_copy(whole: &Data<'static>, range: Range<usize>) -> Data<'static> {
     match whole.get(range.clone()) {
         Some(bytes) if bytes.len() < whole.len() / 2 => Data::from(bytes.to_vec()),
-        _ => Data::shared(Part { whole: whole.clone(), range }),
+        _ => share(whole, range),
     }
 }
 

@@ -35,6 +35,8 @@ pub(super) struct Fixture {
     pub(super) target: Builder,
     pub(super) modules: Vec<Vec<u8>>,
     pub(super) options: Options,
+    /// Whether the target's elements are left for the plan to validate.
+    pub(super) unvalidated: bool,
 }
 
 /// What became of one record.
@@ -72,6 +74,7 @@ pub(super) fn both(test: impl Fn(&mut Fixture)) {
             target: Builder::new(endian),
             modules: Vec::new(),
             options: Options::default(),
+            unvalidated: false,
         });
     }
 }
@@ -86,7 +89,9 @@ impl Fixture {
         let functions = vec![Function { name: b"prog", start: InsnIndex(0), len }];
         let sections = [CodeSection { name: b"tp/x", code: &code, functions }];
         let relocs = Relocs::collect(&btf, &ext, &sections).unwrap();
-        let main = Arc::new(Btf::parse(self.target.finish()).unwrap());
+        let target = self.target.finish();
+        let main = if self.unvalidated { Btf::parse_unvalidated(target, None) } else { Btf::parse(target) };
+        let main = Arc::new(main.unwrap());
         let split = |(n, bytes): (usize, &Vec<u8>)| {
             let btf = Btf::parse_split(bytes.clone(), Arc::clone(&main)).unwrap();
             (alloc::format!("module{n}"), Arc::new(btf))

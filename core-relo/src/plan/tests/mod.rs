@@ -7,3 +7,4 @@ mod fields;
 mod fixture;
 mod insns;
 mod types;
+mod unvalidated;
