@@ -178,8 +178,15 @@ struct Block {
     complaints: Vec<BadInput>,
     /// JSON lines, if they are wanted.
     lines: Vec<u8>,
-    /// Rows of a table and what comes below them, if text is wanted.
-    rows: Vec<([String; 4], Vec<String>)>,
+    /// If text is wanted.
+    rows: Vec<Lines>,
+}
+
+/// A row of the table, and the lines below it.
+struct Lines {
+    verdict: &'static str,
+    cells: [String; 3],
+    below: Vec<String>,
 }
 
 /// What a thread has to say.
@@ -305,9 +312,8 @@ impl Block {
             )?;
         }
         if wanted.text {
-            let verdict = painted(style::of_outcome(verdict), verdict).to_string();
-            let row = [verdict, object.to_owned(), target.to_owned(), counts(summary)];
-            self.rows.push((row, reasons(relocations)));
+            let cells = [object.to_owned(), target.to_owned(), counts(summary)];
+            self.rows.push(Lines { verdict, cells, below: reasons(relocations) });
         }
         Ok(())
     }
@@ -348,8 +354,8 @@ impl Printer<'_, '_> {
         if self.app.format == Format::Json {
             self.app.out.write_all(&block.lines)?;
         }
-        for (row, below) in block.rows {
-            self.columns.row(row);
+        for Lines { verdict, cells, below } in block.rows {
+            self.columns.row_with(style::of_outcome(verdict), verdict, cells);
             self.below.push(below);
         }
         if self.below.len() >= ALIGNED {

@@ -7,10 +7,7 @@ use crate::{
     error::BadInput,
     input::object::ObjectFile,
     json::{self, byte_order, text},
-    render::{
-        style::{BOLD, DIM, painted},
-        table::Columns,
-    },
+    render::{style::BOLD, table::Columns},
 };
 use core_relo::btf::Btf;
 use core_relo_loader::object::{DataKind, DataSection, Extern, ExternKind, Linkage, Map, Object, Program};
@@ -192,7 +189,7 @@ fn section(
     rows: impl Iterator<Item = Vec<String>>,
 ) -> io::Result<()> {
     let mut columns = Columns::new();
-    columns.row(head.iter().map(|h| if h.is_empty() { String::new() } else { painted(DIM, h) }));
+    columns.head(head);
     let mut rows = rows.peekable();
     if rows.peek().is_none() {
         return Ok(());

@@ -1,7 +1,7 @@
 //! What the commands that look at the running kernel have in common.
 
 use super::{
-    style::{BOLD, DIM, painted},
+    style::{BOLD, DIM},
     table::Columns,
 };
 use crate::{kernel::Owner, plain::plain};
@@ -12,9 +12,9 @@ use std::{
 
 /// The first row of a table.
 pub(crate) fn head(table: &mut Columns, names: &[&str]) {
-    table.row(names.iter().map(|name| match *name {
-        "ID" | "INSNS" | "KEY" | "VALUE" | "ENTRIES" | "BYTES" => format!(">{}", painted(DIM, name)),
-        name => painted(DIM, name),
+    table.head(names.iter().map(|name| match *name {
+        "ID" | "INSNS" | "KEY" | "VALUE" | "ENTRIES" | "BYTES" => format!(">{name}"),
+        name => name.to_owned(),
     }));
 }
 

@@ -29,11 +29,16 @@ impl<'b> Strings<'b> {
     /// Whether this very string lies at an offset; cheaper than reading what does.
     #[inline]
     pub(crate) fn is(self, at: StrOffset, name: &[u8]) -> bool {
-        let Some(own) = at.0.checked_sub(self.start) else {
-            return self.base.is_some_and(|base| base.strings().is(at, name));
-        };
-        let rest = self.own.get(StrOffset(own).index()..).unwrap_or_default();
-        matches!(rest.strip_prefix(name), Some([0, ..]))
+        self.from(at).is_some_and(|rest| is(rest, name))
+    }
+
+    /// The string at an offset, its NUL and what follows.
+    #[inline]
+    pub(super) fn from(self, at: StrOffset) -> Option<&'b [u8]> {
+        match at.0.checked_sub(self.start) {
+            Some(own) => self.own.get(StrOffset(own).index()..).filter(|rest| !rest.is_empty()),
+            None => self.base?.strings().from(at),
+        }
     }
 
     /// How the string at an offset begins; `None` where that is not cheap to tell.
@@ -66,6 +71,12 @@ impl Beginning {
             bit => Self(word & 1u32.wrapping_shl(bit.saturating_sub(7)).wrapping_sub(1)),
         }
     }
+}
+
+/// Whether `bytes` begin with this very string.
+#[inline]
+pub(super) fn is(bytes: &[u8], name: &[u8]) -> bool {
+    matches!(bytes.strip_prefix(name), Some([0, ..]))
 }
 
 /// The length of the string that `bytes` begins with; eight bytes at a time, as most have more.

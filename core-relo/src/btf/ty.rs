@@ -1,6 +1,6 @@
 //! A type's record, read where it lies.
 
-use super::{ArrayInfo, Btf, IntInfo, Kind, Member, Param, SecInfo, Variant, WalkError, kind::Info};
+use super::{ArrayInfo, Btf, IntInfo, Kind, Member, Param, SecInfo, Variant, WalkError, kind::Info, strings};
 use crate::{
     endian::{Endian, signed32},
     ids::{BitOffset, ByteSize, StrOffset, TypeId, to_usize},
@@ -175,6 +175,26 @@ impl<'b> Type<'b> {
             bit_offset: BitOffset(bit_offset),
             bitfield_bits,
         })
+    }
+
+    /// The first member from number `from` on that bears `name`, or none, or one that does not exist. Of the others not even the
+    /// length of the name is asked for.
+    pub(crate) fn next_member(self, from: u32, name: &[u8]) -> Option<Member<'b>> {
+        if !self.kind().is_composite() {
+            return None;
+        }
+        let (strings, endian) = (self.btf.strings(), self.btf.header.endian);
+        let members = self.trailer.as_chunks::<12>().0.get(to_usize(from)..to_usize(self.vlen()))?;
+        let is_it = |raw: &[u8; 12]| {
+            let [n0, n1, n2, n3, ..] = *raw;
+            let Some(rest) = strings.from(StrOffset(endian.word([n0, n1, n2, n3]))) else { return true };
+            match rest.first() {
+                Some(0) => true,
+                first => first == name.first() && strings::is(rest, name),
+            }
+        };
+        let (_, index) = members.iter().zip(from..).find(|(raw, _)| is_it(raw))?;
+        self.member(index)
     }
 
     /// Enumerators of an ENUM or ENUM64; nothing for other kinds.

@@ -3,7 +3,7 @@
 use super::{MatchError, Matched, Mismatch, Steps, compat};
 use crate::{
     btf::{Btf, Member, Type, WalkError},
-    ids::TypeId,
+    ids::{TypeId, to_u32},
     limits,
     spec::{Accessor, Spec, element_bits},
 };
@@ -88,26 +88,35 @@ impl Walk<'_> {
     ///
     /// Recursion is as deep as the access has parts: at most [`limits::SPEC_PARTS`].
     fn search(&mut self, ty: Type<'_>, wanted: &Member<'_>) -> Result<Search, MatchError> {
-        for member in ty.members() {
-            ty.check_element_name(member.name, member.name_offset)?;
-            self.steps.take_name(member.name)?;
+        let end = to_u32(ty.members().len());
+        let mut next = 0;
+        while next < end {
+            let found = ty.next_member(next, wanted.name.as_bytes());
+            let after = found.map_or(end, |member| member.index.saturating_add(1));
+            self.steps.take_names(after.saturating_sub(next), wanted.name)?;
+            next = after;
             let before = self.spec.bit_offset;
-            self.push_raw(member.index)?;
+            // Also where none is found: libbpf counts the part of each member that it looks at.
+            self.push_raw(after.saturating_sub(1))?;
+            let Some(member) = found else {
+                self.spec.raw.pop();
+                break;
+            };
+            ty.check_element_name(member.name, member.name_offset)?;
             self.spec.advance(member.bit_offset.0);
-            if member.name.is_empty() {
-                let inner = self.target_btf.strip(member.ty)?;
-                match self.search(inner, wanted)? {
-                    Search::Absent => {}
-                    // Two members of one name, which C does not allow: libbpf would go on with an offset it has spoilt.
-                    decided => return Ok(decided),
-                }
-            } else if member.name == wanted.name {
+            if !member.name.is_empty() {
                 self.spec.accessors.push(Accessor { ty: ty.id(), index: member.index, named: true });
                 if compat::fields_are_compat(self.local_btf, wanted.ty, self.target_btf, member.ty)? {
                     return Ok(Search::Found(member.ty));
                 }
                 self.spec.accessors.pop();
                 return Ok(Search::Incompatible { ty: ty.id(), member: member.index });
+            }
+            let inner = self.target_btf.strip(member.ty)?;
+            match self.search(inner, wanted)? {
+                Search::Absent => {}
+                // Two members of one name, which C does not allow: libbpf would go on with an offset it has spoilt.
+                decided => return Ok(decided),
             }
             self.spec.bit_offset = before;
             self.spec.raw.pop();

@@ -23,7 +23,13 @@ impl Steps {
 
     /// Takes as many as comparing a name costs.
     pub(crate) fn take_name(&mut self, name: Name<'_>) -> Result<(), MatchError> {
-        let cost = to_u32(name.as_bytes().len() / 64).saturating_add(1);
+        self.take_names(1, name)
+    }
+
+    /// Takes as many as comparing a name with so many others costs.
+    pub(crate) fn take_names(&mut self, others: u32, name: Name<'_>) -> Result<(), MatchError> {
+        let each = to_u32(name.as_bytes().len() / 64).saturating_add(1);
+        let cost = each.checked_mul(others).ok_or(MatchError::TooManySteps)?;
         self.left = self.left.checked_sub(cost).ok_or(MatchError::TooManySteps)?;
         Ok(())
     }
