@@ -78,14 +78,11 @@ impl Table {
         mut found: impl FnMut(usize) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         for (nth, block) in self.kinds.chunks(BLOCK).enumerate() {
-            if !kinds.may_be_in(block) {
-                continue;
-            }
             let start = nth.wrapping_mul(BLOCK);
-            for (within, kind) in block.iter().enumerate() {
-                if kinds.has(*kind) {
-                    found(start.wrapping_add(within))?;
-                }
+            let mut within = kinds.within(block);
+            while within != 0 {
+                found(start.wrapping_add(to_usize(within.trailing_zeros())))?;
+                within &= within.wrapping_sub(1);
             }
         }
         ControlFlow::Continue(())
@@ -137,18 +134,32 @@ impl KindSet {
         self.has.get(usize::from(kind)) == Some(&true)
     }
 
+    /// Which of a block's records are of these kinds, a bit for each.
     #[inline]
-    fn may_be_in(&self, block: &[u8]) -> bool {
+    fn within(&self, block: &[u8]) -> u32 {
         let (Some([a, b, c, d]), Some(block)) = (&self.few, block.first_chunk::<BLOCK>()) else {
-            return true;
+            let each = block.iter().zip(0u32..);
+            return each.fold(0, |bits, (kind, at)| bits | u32::from(self.has(*kind)).wrapping_shl(at));
         };
+        let mut is_in = [0u8; BLOCK];
         let rows = block.iter().zip(a).zip(b).zip(c).zip(d);
-        // Without a branch, so that it is done on many at once.
-        let is = |kind: &u8, wanted: &u8| u8::from(kind & !KFLAG == *wanted);
-        let is_in =
-            rows.map(|((((kind, a), b), c), d)| is(kind, a) | is(kind, b) | is(kind, c) | is(kind, d));
-        is_in.fold(0, |any, is_in| any | is_in) != 0
+        for (is_in, ((((kind, a), b), c), d)) in is_in.iter_mut().zip(rows) {
+            let kind = kind & !KFLAG;
+            // Without a branch, so that it is done on many at once.
+            *is_in =
+                u8::from(kind == *a) | u8::from(kind == *b) | u8::from(kind == *c) | u8::from(kind == *d);
+        }
+        is_in.as_chunks::<8>().0.iter().rev().fold(0, |bits, eight| (bits << 8) | gather(*eight))
     }
+}
+
+/// Eight bytes that are 0 or 1 as bits, the first the lowest.
+#[inline]
+fn gather(eight: [u8; 8]) -> u32 {
+    let bytes = Endian::Little.u64(&eight, 0).unwrap_or_default();
+    // Each byte's bit comes to lie in the highest byte once, and no two of the others meet below.
+    let [.., high] = Endian::Little.u64_bytes(bytes.wrapping_mul(0x0102_0408_1020_4080));
+    u32::from(high)
 }
 
 /// The bytes from each record to the end of the type section; the first is the BTF's first own type.
@@ -204,6 +215,25 @@ mod tests {
     fn lefts(btf: &Btf<'_>) -> Vec<u32> {
         let end = btf.header.types.end;
         btf.table.offsets(end).map(|at| to_u32(end.wrapping_sub(at))).collect()
+    }
+
+    #[test]
+    fn a_bit_for_each_record_of_the_kinds() {
+        use Kind::{Enum, Enum64, Float, Func, Struct, Union};
+        let kinds = [Struct, Func, Union, Enum, Enum64, Float].map(Kind::raw);
+        for count in 1..=kinds.len() {
+            let set = KindSet::new(kinds.iter().take(count).map(|kind| Kind::from_raw(*kind)));
+            for len in [1, 5, BLOCK - 1, BLOCK] {
+                for at in 0..len {
+                    let mut block = vec![Func.raw() ^ 1; len];
+                    block[at] = kinds[count - 1] | KFLAG;
+                    block[len / 2] = Struct.raw();
+                    let expected = (1u32 << at) | (1 << (len / 2));
+                    let of_middle = if at == len / 2 { 1 << at } else { expected };
+                    assert_eq!(set.within(&block), of_middle, "{count} kinds, {at} of {len}");
+                }
+            }
+        }
     }
 
     /// The BTF with its type section cut to `len` bytes.
