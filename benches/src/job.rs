@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Job {
     Parse,
+    /// With every reference of every type looked at.
+    Validate,
     Few,
     Many,
     Fresh,
@@ -22,7 +24,8 @@ pub enum Job {
 
 impl Job {
     /// Those of the table that only need files.
-    pub const TABLE: [Self; 5] = [Self::Parse, Self::Few, Self::Many, Self::Fresh, Self::Shared];
+    pub const TABLE: [Self; 6] =
+        [Self::Parse, Self::Validate, Self::Few, Self::Many, Self::Fresh, Self::Shared];
 
     /// The job of this [`key`](Self::key).
     pub fn named(key: &str) -> Option<Self> {
@@ -33,6 +36,7 @@ impl Job {
     pub const fn key(self) -> &'static str {
         match self {
             Self::Parse => "parse",
+            Self::Validate => "validate",
             Self::Few => "few",
             Self::Many => "many",
             Self::Fresh => "fresh",
@@ -47,6 +51,7 @@ impl Job {
         let (few, many, all) = (corpus.few.records, corpus.many.records, corpus.objects.len());
         match self {
             Self::Parse => "parse the target BTF".to_owned(),
+            Self::Validate => "the same, all of it validated".to_owned(),
             Self::Few => format!("one object, {few} records, whole job"),
             Self::Many => format!("one object, {many} records, whole job"),
             Self::Fresh => format!("{all} objects, a fresh target each"),
@@ -59,7 +64,7 @@ impl Job {
     /// The objects that take part.
     pub fn objects(self, corpus: &Corpus) -> Vec<PathBuf> {
         match self {
-            Self::Parse => Vec::new(),
+            Self::Parse | Self::Validate => Vec::new(),
             Self::Few => vec![corpus.few.path.clone()],
             Self::Many => vec![corpus.many.path.clone()],
             Self::Fresh | Self::Shared | Self::Load | Self::Kernels => {
@@ -85,6 +90,7 @@ impl Ready {
     pub fn run(&self) -> Result<(), String> {
         match self.job {
             Job::Parse => self.prepared.parse_target(),
+            Job::Validate => self.prepared.validate_target(),
             Job::Few | Job::Many | Job::Fresh => self.prepared.relocate(false),
             Job::Shared => self.prepared.relocate(true),
             Job::Load => self.prepared.load(),

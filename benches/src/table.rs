@@ -177,8 +177,9 @@ fn write_file(path: &Path, text: &str) -> Result<(), String> {
 const NOTES: &str = "\
 * whole job: the object's file is read and opened, its records relocated, its instructions patched; all is freed again.
 * objects that a peer cannot relocate are left out for all (bench/left-out.txt): who stops half way does less.
-* libbpf checks every type's references and names while it parses; ours checks those of files as well, and of what the kernel
-  shows in sysfs only the types' own, not their elements', which the kernel has checked; aya-obj checks none.
+* libbpf looks at every type's references and names while it parses; ours at the types' own, and at those of members,
+  parameters and enumerators when a relocation reads them; the second row is ours with all of it done at once. aya-obj looks
+  at none: its second row is its first.
 * one shared target: ours opens all objects and looks for all their names in one pass; the others go object by object.
 * libbpf does it by the functions behind bpf_object__prepare, which needs root and makes maps. Its records were read before,
   and it is spared finding their programs. It has no shared target: here its parsed BTF is used for all objects.

@@ -16,11 +16,15 @@ type Outcome = Result<String, Box<dyn Error>>;
 type Part = fn(&Path, &[Vec<u8>]) -> Outcome;
 
 /// The parts that can be counted.
-const PARTS: [(&str, Part); 6] = [
+const PARTS: [(&str, Part); 7] = [
     ("empty", |_, _| counted(|| Ok(String::new()))),
     ("parse", |target, _| {
         let file = TargetFile::open(target)?;
         counted(|| Ok(format!("{} types", file.parse(None)?.end_id())))
+    }),
+    ("validate", |target, _| {
+        let file = TargetFile::open(target)?;
+        counted(|| Ok(format!("{} types", Btf::parse(file.btf.clone())?.end_id())))
     }),
     ("job", |target, objects| counted(|| planned(&open(target)?, objects))),
     ("shared", |target, objects| {

@@ -56,6 +56,11 @@ pub trait Prepared {
     /// Parses the target, from its file.
     fn parse_target(&self) -> Result<(), String>;
 
+    /// The same, with every reference of every type looked at; for who has one way to parse that is the same.
+    fn validate_target(&self) -> Result<(), String> {
+        self.parse_target()
+    }
+
     /// Relocates each object: read, opened, relocated, dropped; on a target of its own, or all of them on one that is made
     /// ready for many.
     fn relocate(&self, shared: bool) -> Result<(), String>;

@@ -2,7 +2,10 @@
 
 use super::Prepared;
 use crate::corpus::files_below;
-use core_relo::{Plan, Relocs, Target, btf::Sieve};
+use core_relo::{
+    Plan, Relocs, Target,
+    btf::{Btf, Sieve},
+};
 use core_relo_loader::{
     Loader,
     object::Object,
@@ -60,6 +63,12 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
 impl Prepared for Ours {
     fn parse_target(&self) -> Result<(), String> {
         target(&self.target).map(drop)
+    }
+
+    fn validate_target(&self) -> Result<(), String> {
+        // What the kernel shows is not spared either.
+        let file = TargetFile::open(&self.target).map_err(|e| e.to_string())?;
+        Btf::parse(file.btf).map(drop).map_err(|e| e.to_string())
     }
 
     fn relocate(&self, shared: bool) -> Result<(), String> {
