@@ -57,6 +57,13 @@ pub(crate) fn regular(path: &Path) -> Result<Metadata, BadInput> {
     }
 }
 
+/// The whole file, if it is no larger than `limit`; for commands that end soon, as one that nobody else may write is mapped.
+pub(crate) fn map(path: &Path, limit: u64) -> Result<Data<'static>, BadInput> {
+    let len = regular(path)?.len();
+    let mapped = File::open(path).and_then(|file| target::map(&file, 0..len));
+    mapped.ok().filter(|_| len <= limit).map_or_else(|| read(path, limit), Ok)
+}
+
 /// The whole file, if it is no larger than `limit`.
 pub(crate) fn read(path: &Path, limit: u64) -> Result<Data<'static>, BadInput> {
     let len = regular(path)?.len();
