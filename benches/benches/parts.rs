@@ -41,7 +41,7 @@ fn with_relocs(subject: &Subject, bench: impl FnOnce(&Relocs<'_>)) {
     bench(&object.relocs().unwrap());
 }
 
-/// The target: mapped or read, every record found, every reference checked.
+/// The target: mapped or read, every record found; what elements refer to is left for later.
 #[divan::bench]
 fn parse_target(bencher: Bencher) {
     LazyLock::force(&CORPUS);

@@ -35,7 +35,7 @@ pub fn btf(data: &[u8]) {
     if let Ok(one) = Btf::parse(data) {
         walk(&one);
     }
-    // Nobody should trust this, but nothing may come of it.
+    // Elements may then refer to anything.
     if let Ok(one) = Btf::parse_unvalidated(data, None) {
         walk(&one);
     }
@@ -93,14 +93,24 @@ pub fn plan(data: &[u8]) {
 fn relocate(object: &[u8], target: &[u8]) {
     let Ok(object) = Object::parse(object) else { return };
     let Ok(relocs) = object.relocs() else { return };
-    let Ok(btf) = Btf::parse(target) else { return };
+    let validated = Btf::parse(target).ok();
+    let is_valid = validated.is_some();
+    let ways = [validated, Btf::parse_unvalidated(target, None).ok()];
+    let outcomes: Vec<_> = ways.into_iter().flatten().map(|btf| planned_on(&relocs, btf)).collect();
+    // What is valid reads the same either way.
+    assert!(!is_valid || matches!(&*outcomes, [one, other] if one == other));
+}
+
+/// What became of each record.
+fn planned_on(relocs: &Relocs<'_>, btf: Btf<'_>) -> Vec<String> {
     let target = Target::new("fuzz", Arc::new(btf));
-    let plan = Plan::new(&relocs, &target);
+    let plan = Plan::new(relocs, &target);
     assert_eq!(plan.summary().total(), relocs.records().len());
     assert_eq!(plan.patched().is_ok(), plan.summary().failed == 0);
     for planned in plan.iter().take(50) {
         let _explanation = explain(&planned);
     }
+    plan.iter().map(|planned| format!("{:?}", planned.decision())).collect()
 }
 
 /// Objects to link: `[length of the first; 4][first][second]`, where the second may be two in turn, or one alone and with

@@ -1,4 +1,4 @@
-//! core-relo, through the crates' public functions, as the command calls them.
+//! core-relo, through the crates' public functions, as who embeds them calls them.
 
 use super::Prepared;
 use crate::corpus::files_below;

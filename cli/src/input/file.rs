@@ -57,13 +57,6 @@ pub(crate) fn regular(path: &Path) -> Result<Metadata, BadInput> {
     }
 }
 
-/// The whole file, if it is no larger than `limit`; for commands that end soon, as one that nobody else may write is mapped.
-pub(crate) fn map(path: &Path, limit: u64) -> Result<Data<'static>, BadInput> {
-    let len = regular(path)?.len();
-    let mapped = File::open(path).and_then(|file| target::map(&file, 0..len));
-    mapped.ok().filter(|_| len <= limit).map_or_else(|| read(path, limit), Ok)
-}
-
 /// The whole file, if it is no larger than `limit`.
 pub(crate) fn read(path: &Path, limit: u64) -> Result<Data<'static>, BadInput> {
     let len = regular(path)?.len();
@@ -100,11 +93,12 @@ impl<'p> Opened<'p> {
         if self.len > limit {
             return Err(too_long(self.path, self.len, limit));
         }
+        // The kernel's own is mapped.
+        if self.path.starts_with("/sys") {
+            return read(self.path, limit);
+        }
         let used = used.filter(|used| *used < self.len);
         let len = used.unwrap_or(self.len);
-        if let Ok(mapped) = target::map(&self.file, 0..len) {
-            return Ok(mapped);
-        }
         let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or_default().saturating_add(1));
         bytes.extend_from_slice(&self.head);
         let rest = used.unwrap_or(limit).saturating_sub(u64::try_from(self.head.len()).unwrap_or(u64::MAX));
@@ -112,7 +106,7 @@ impl<'p> Opened<'p> {
         Ok(Data::from(bytes))
     }
 
-    /// A few bytes of it; `None` if it has no such bytes.
+    /// A part of it; `None` if it has no such part.
     pub(crate) fn part(&self, at: u64, len: u64) -> Option<Vec<u8>> {
         if at.checked_add(len)? > self.len {
             return None;
@@ -120,12 +114,6 @@ impl<'p> Opened<'p> {
         let mut part = vec![0; usize::try_from(len).ok()?];
         self.file.read_exact_at(&mut part, at).ok()?;
         Some(part)
-    }
-
-    /// The same of many bytes.
-    pub(crate) fn section(&self, at: u64, len: u64) -> Option<Data<'static>> {
-        let mapped = target::map(&self.file, at..at.checked_add(len)?).ok();
-        mapped.or_else(|| self.part(at, len).map(Data::from))
     }
 
     /// The file from its beginning, to be read as it comes.

@@ -17,7 +17,7 @@ pub(crate) struct ObjectFile {
 
 impl ObjectFile {
     pub(crate) fn read(path: &Path) -> Result<Self, BadInput> {
-        let bytes = file::map(path, file::OBJECT_BYTES)?;
+        let bytes = file::read(path, file::OBJECT_BYTES)?;
         if bytes.is_empty() {
             return Err(BadInput::at(path, "is empty").help(EXPECTED));
         }

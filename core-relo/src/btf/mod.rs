@@ -114,10 +114,10 @@ impl<'d> Btf<'d> {
     /// Parses a BTF of its own or, with a `base`, a split one, and leaves for later what only its elements refer to. It costs half
     /// of what [`parse`](Self::parse) does: for the BTF of a kernel, of which an object wants a few types.
     ///
-    /// Records are known to lie within, and their own names and types to exist. Members, parameters, enumerators and
-    /// variables are not looked at. What relocations read of them is validated then, and is an error of theirs
-    /// ([`WalkError::NoType`], [`WalkError::NoName`]); for others who read them, a name that does not exist is empty, and a type that
-    /// does not exist is none. Nothing else can come of it.
+    /// Records are known to lie within, and their own names and types to exist. Members, parameters, enumerators, variables, elements
+    /// of arrays and what kind of type a FUNC refers to are not looked at. What relocations read of them is validated then, and is an
+    /// error of theirs ([`WalkError::NoType`], [`WalkError::NoName`]). For others who read them, a name that does not exist is
+    /// empty, and a type that does not exist is none if it is looked up in the BTF that holds the reference ([`Type::btf`]).
     pub fn parse_unvalidated(data: impl Into<Data<'d>>, base: Option<Arc<Self>>) -> Result<Self, BtfError> {
         Self::parse_by(data.into(), base, Way::Unvalidated)
     }

@@ -29,15 +29,15 @@ impl<'b> Strings<'b> {
     /// Whether this very string lies at an offset; cheaper than reading what does.
     #[inline]
     pub(crate) fn is(self, at: StrOffset, name: &[u8]) -> bool {
-        self.from(at).is_some_and(|rest| is(rest, name))
+        self.tail(at).is_some_and(|rest| is(rest, name))
     }
 
     /// The string at an offset, its NUL and what follows.
     #[inline]
-    pub(super) fn from(self, at: StrOffset) -> Option<&'b [u8]> {
+    pub(super) fn tail(self, at: StrOffset) -> Option<&'b [u8]> {
         match at.0.checked_sub(self.start) {
             Some(own) => self.own.get(StrOffset(own).index()..).filter(|rest| !rest.is_empty()),
-            None => self.base?.strings().from(at),
+            None => self.base?.strings().tail(at),
         }
     }
 

@@ -6,7 +6,7 @@ use crate::{
     ids::{BitOffset, ByteSize, StrOffset, TypeId, to_usize},
     name::Name,
 };
-use core::fmt;
+use core::{fmt, ops::Range};
 
 /// A view of one type.
 #[derive(Clone, Copy)]
@@ -177,17 +177,18 @@ impl<'b> Type<'b> {
         })
     }
 
-    /// The first member from number `from` on that bears `name`, or none, or one that does not exist. Of the others not even the
-    /// length of the name is asked for.
-    pub(crate) fn next_member(self, from: u32, name: &[u8]) -> Option<Member<'b>> {
+    /// The first of these members that bears `name`, or none, or one that does not exist. Of the others not even the length of the
+    /// name is asked for.
+    pub(crate) fn next_member(self, among: Range<u32>, name: &[u8]) -> Option<Member<'b>> {
         if !self.kind().is_composite() {
             return None;
         }
         let (strings, endian) = (self.btf.strings(), self.btf.header.endian);
-        let members = self.trailer.as_chunks::<12>().0.get(to_usize(from)..to_usize(self.vlen()))?;
+        let (from, to) = (among.start, among.end.min(self.vlen()));
+        let members = self.trailer.as_chunks::<12>().0.get(to_usize(from)..to_usize(to))?;
         let is_it = |raw: &[u8; 12]| {
             let [n0, n1, n2, n3, ..] = *raw;
-            let Some(rest) = strings.from(StrOffset(endian.word([n0, n1, n2, n3]))) else { return true };
+            let Some(rest) = strings.tail(StrOffset(endian.word([n0, n1, n2, n3]))) else { return true };
             match rest.first() {
                 Some(0) => true,
                 first => first == name.first() && strings::is(rest, name),

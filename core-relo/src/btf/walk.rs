@@ -1,4 +1,6 @@
 //! Walks from a type to what it stands for: without modifiers, its size.
+//!
+//! An id counts in the BTF that holds it: in a base, whatever is split from that goes on with the numbers.
 
 use super::{Btf, Kind, KindSet, Type, WalkError};
 use crate::{
@@ -38,7 +40,7 @@ impl Btf<'_> {
             *hops = hop;
             match ty.target() {
                 Some(next) if ty.kind().is_modifier_or_typedef() => {
-                    ty = self.ty(next).ok_or(WalkError::NoType(next))?;
+                    ty = ty.btf().ty(next).ok_or(WalkError::NoType(next))?;
                 }
                 _ => return Ok(ty),
             }
@@ -50,9 +52,10 @@ impl Btf<'_> {
     pub fn size_of(&self, id: TypeId) -> Result<ByteSize, WalkError> {
         let too_large = WalkError::TooLarge(id);
         let mut count = 1u32;
-        let mut at = id;
+        let (mut btf, mut at) = (self, id);
         for _ in 0..limits::SIZE_HOPS {
-            let ty = self.ty(at).ok_or(WalkError::NoType(at))?;
+            let ty = btf.ty(at).ok_or(WalkError::NoType(at))?;
+            btf = ty.btf();
             let own = match ty.kind() {
                 Kind::Ptr => Some(self.pointer_size()),
                 _ => ty.size(),
@@ -79,7 +82,7 @@ impl Btf<'_> {
         let mut ty = self.strip(id)?;
         for _ in 0..limits::MODIFIER_HOPS {
             match ty.array() {
-                Some(array) => ty = self.strip(array.element)?,
+                Some(array) => ty = ty.btf().strip(array.element)?,
                 None => return Ok(ty),
             }
         }

@@ -85,7 +85,7 @@ impl Inside<'_> {
             } else if member.name == self.wanted {
                 self.deeper.push(self.near(&member, path_to(member.name), bits, false));
             }
-            let inner = self.btf.strip(member.ty).ok().filter(|inner| inner.kind().is_composite());
+            let inner = ty.btf().strip(member.ty).ok().filter(|inner| inner.kind().is_composite());
             if let (Some(inner), Some(depth)) = (inner, depth.checked_sub(1)) {
                 let anonymous = member.name.is_empty();
                 let path = if anonymous { path.into() } else { path_to(member.name) };

@@ -32,10 +32,12 @@ impl Comparison<'_> {
         if !kind_of(self.local_btf, local).compatible(kind_of(self.target_btf, target)) {
             return Ok(false);
         }
+        let mut target_btf = self.target_btf;
         for _ in 0..limits::COMPARE_HOPS {
             self.steps.take()?;
             let l = self.local_btf.strip(local)?;
-            let t = self.target_btf.strip(target)?;
+            let t = target_btf.strip(target)?;
+            target_btf = t.btf();
             if !l.kind().compatible(t.kind()) {
                 return Ok(false);
             }
@@ -53,7 +55,7 @@ impl Comparison<'_> {
                     for (lp, tp) in l.params().zip(t.params()) {
                         let level = level.checked_sub(1).ok_or(MatchError::Compare(CompareError::TooDeep))?;
                         let lp = self.local_btf.strip(lp.ty)?.id();
-                        let tp = self.target_btf.strip(tp.ty)?.id();
+                        let tp = target_btf.strip(tp.ty)?.id();
                         if !self.types(lp, tp, level)? {
                             return Ok(false);
                         }
@@ -77,10 +79,12 @@ pub(super) fn fields_are_compat(
     target_btf: &Btf<'_>,
     mut target: TypeId,
 ) -> Result<bool, MatchError> {
+    let mut target_btf = target_btf;
     // libbpf follows arrays of arrays without a limit.
     for _ in 0..limits::MODIFIER_HOPS {
         let l = local_btf.strip(local)?;
         let t = target_btf.strip(target)?;
+        target_btf = t.btf();
         if l.kind().is_composite() && t.kind().is_composite() {
             return Ok(true);
         }

@@ -56,7 +56,7 @@ impl Walk<'_> {
             if !flexible && index >= array.nelems {
                 return Ok(Some(Mismatch::OutOfRange { step, ty: ty.id(), index, nelems: array.nelems }));
             }
-            ty = self.target_btf.strip(array.element)?;
+            ty = ty.btf().strip(array.element)?;
         }
         self.push_raw(index)?;
         self.spec.accessors.push(Accessor { ty: ty.id(), index, named: false });
@@ -91,8 +91,9 @@ impl Walk<'_> {
         let end = to_u32(ty.members().len());
         let mut next = 0;
         while next < end {
-            let found = ty.next_member(next, wanted.name.as_bytes());
-            let after = found.map_or(end, |member| member.index.saturating_add(1));
+            let among = next..end.min(next.saturating_add(self.steps.affords(wanted.name)));
+            let found = ty.next_member(among.clone(), wanted.name.as_bytes());
+            let after = found.map_or(among.end, |member| member.index.saturating_add(1));
             self.steps.take_names(after.saturating_sub(next), wanted.name)?;
             next = after;
             let before = self.spec.bit_offset;
@@ -100,19 +101,19 @@ impl Walk<'_> {
             self.push_raw(after.saturating_sub(1))?;
             let Some(member) = found else {
                 self.spec.raw.pop();
-                break;
+                continue;
             };
             ty.check_element_name(member.name, member.name_offset)?;
             self.spec.advance(member.bit_offset.0);
             if !member.name.is_empty() {
                 self.spec.accessors.push(Accessor { ty: ty.id(), index: member.index, named: true });
-                if compat::fields_are_compat(self.local_btf, wanted.ty, self.target_btf, member.ty)? {
+                if compat::fields_are_compat(self.local_btf, wanted.ty, ty.btf(), member.ty)? {
                     return Ok(Search::Found(member.ty));
                 }
                 self.spec.accessors.pop();
                 return Ok(Search::Incompatible { ty: ty.id(), member: member.index });
             }
-            let inner = self.target_btf.strip(member.ty)?;
+            let inner = ty.btf().strip(member.ty)?;
             match self.search(inner, wanted)? {
                 Search::Absent => {}
                 // Two members of one name, which C does not allow: libbpf would go on with an offset it has spoilt.

@@ -17,13 +17,12 @@ pub(super) fn types_match(
     target: TypeId,
     steps: &mut Steps,
 ) -> Result<bool, MatchError> {
-    let mut matching = Matching { local_btf, target_btf, steps };
-    matching.types(local, target, false, limits::COMPARE_LEVELS)
+    let mut matching = Matching { local_btf, steps };
+    matching.types(local, (target_btf, target), false, limits::COMPARE_LEVELS)
 }
 
 struct Matching<'c> {
     local_btf: &'c Btf<'c>,
-    target_btf: &'c Btf<'c>,
     steps: &'c mut Steps,
 }
 
@@ -31,7 +30,7 @@ impl Matching<'_> {
     fn types(
         &mut self,
         mut local: TypeId,
-        mut target: TypeId,
+        (mut target_btf, mut target): (&Btf<'_>, TypeId),
         mut behind_pointer: bool,
         level: u32,
     ) -> Result<bool, MatchError> {
@@ -39,7 +38,8 @@ impl Matching<'_> {
         for _ in 0..limits::COMPARE_HOPS {
             self.steps.take()?;
             let l = self.local_btf.strip(local)?;
-            let t = self.target_btf.strip(target)?;
+            let t = target_btf.strip(target)?;
+            target_btf = t.btf();
             if !names_match(l.name(), t.name()) {
                 return Ok(false);
             }
@@ -71,7 +71,7 @@ impl Matching<'_> {
                         return Ok(false);
                     }
                     for (lp, tp) in l.params().zip(t.params()) {
-                        if !self.types(lp.ty, tp.ty, behind_pointer, below)? {
+                        if !self.types(lp.ty, (target_btf, tp.ty), behind_pointer, below)? {
                             return Ok(false);
                         }
                     }
@@ -93,7 +93,7 @@ impl Matching<'_> {
             for tm in target.members() {
                 target.check_element_name(tm.name, tm.name_offset)?;
                 self.steps.take_name(tm.name)?;
-                if names_match(lm.name, tm.name) && self.types(lm.ty, tm.ty, false, level)? {
+                if names_match(lm.name, tm.name) && self.types(lm.ty, (target.btf(), tm.ty), false, level)? {
                     found = true;
                     break;
                 }

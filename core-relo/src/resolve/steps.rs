@@ -17,8 +17,7 @@ impl Steps {
 
     /// Takes one.
     pub(crate) fn take(&mut self) -> Result<(), MatchError> {
-        self.left = self.left.checked_sub(1).ok_or(MatchError::TooManySteps)?;
-        Ok(())
+        self.take_many(1)
     }
 
     /// Takes as many as comparing a name costs.
@@ -28,14 +27,70 @@ impl Steps {
 
     /// Takes as many as comparing a name with so many others costs.
     pub(crate) fn take_names(&mut self, others: u32, name: Name<'_>) -> Result<(), MatchError> {
-        let each = to_u32(name.as_bytes().len() / 64).saturating_add(1);
-        let cost = each.checked_mul(others).ok_or(MatchError::TooManySteps)?;
-        self.left = self.left.checked_sub(cost).ok_or(MatchError::TooManySteps)?;
-        Ok(())
+        self.take_many(cost(name).saturating_mul(others))
+    }
+
+    /// How many names can be compared with this one before there are no steps left; at least one, which is then one too many.
+    pub(crate) fn affords(self, name: Name<'_>) -> u32 {
+        self.left.checked_div(cost(name)).unwrap_or_default().max(1)
+    }
+
+    /// Where too few are left, none are after: the work was done.
+    fn take_many(&mut self, steps: u32) -> Result<(), MatchError> {
+        let enough = self.left >= steps;
+        self.left = self.left.saturating_sub(steps);
+        if enough { Ok(()) } else { Err(MatchError::TooManySteps) }
     }
 
     /// How many are left.
     pub(crate) const fn left(self) -> u32 {
         self.left
+    }
+}
+
+/// What it costs to compare a name.
+fn cost(name: Name<'_>) -> u32 {
+    to_u32(name.as_bytes().len() / 64).saturating_add(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Endian,
+        btf::{Btf, Builder},
+        ext::RelocKind,
+        resolve::match_candidate,
+        spec::{Accessor, Spec},
+    };
+
+    /// Else each of a hundred thousand records could look through the same million members for the price of a step.
+    #[test]
+    fn a_search_looks_at_no_more_members_than_it_has_steps_for() {
+        let mut b = Builder::new(Endian::Little);
+        let int = b.int("int", 4, Builder::SIGNED);
+        let name = "x".repeat(640);
+        let members = ["a", "b", "c", "d", &name].map(|name| (name, int, 0));
+        let root = b.structure("s", 4, &members);
+        let btf = Btf::parse(b.finish()).unwrap();
+        let mut spec = Spec::of_root(root, RelocKind::FieldByteOffset);
+        spec.accessors =
+            [(0, false), (4, true)].map(|(index, named)| Accessor { ty: root, index, named }).into();
+        // One for the candidate, eleven for each member that is compared with this name.
+        for (allowed, left) in [(56, Some(0)), (60, Some(4)), (55, None), (23, None), (1, None)] {
+            let mut steps = Steps::new(allowed);
+            let found = match_candidate(&btf, &spec, &btf, root, &mut steps);
+            match left {
+                Some(left) => {
+                    assert!(found.is_ok() && steps.left() == left, "{allowed}: {found:?}, {steps:?}");
+                }
+                None => assert!(
+                    found == Err(MatchError::TooManySteps) && steps.left() == 0,
+                    "{allowed}: {found:?}"
+                ),
+            }
+        }
+        assert_eq!(Steps::new(55).affords(Name::new(name.as_bytes())), 5);
+        assert_eq!(Steps::new(0).affords(Name::new(b"a")), 1);
     }
 }

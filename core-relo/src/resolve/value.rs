@@ -106,8 +106,9 @@ fn field<'b>(endian: Endian, btf: &'b Btf<'_>, spec: &Spec) -> Result<Answer<'b>
     if !last.named {
         return element(btf, spec, last);
     }
-    let member = btf.ty(last.ty).and_then(|ty| ty.member(last.index)).ok_or(no_type)?;
-    let declared = btf.strip(member.ty)?;
+    let composite = btf.ty(last.ty).ok_or(no_type)?;
+    let member = composite.member(last.index).ok_or(no_type)?;
+    let declared = composite.btf().strip(member.ty)?;
     let extent = if member.bitfield_bits > 0 {
         Extent::of_bitfield(spec, &member, declared)?
     } else {

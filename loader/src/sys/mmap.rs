@@ -1,8 +1,7 @@
 //! A read-only mapping of a file.
-#![expect(unsafe_code, reason = "mmap, munmap, fstatfs and geteuid are calls into C")]
+#![expect(unsafe_code, reason = "mmap, munmap, fstatfs, getauxval and geteuid are calls into C")]
 
-use super::page_size;
-use core::{ffi::c_void, mem::MaybeUninit, ops::Range, ptr::NonNull, slice};
+use core::{ffi::c_void, mem::MaybeUninit, ptr::NonNull, slice};
 use std::{
     fs::{self, File},
     io,
@@ -13,10 +12,7 @@ use std::{
 #[derive(Debug)]
 pub(crate) struct Map {
     at: NonNull<c_void>,
-    /// Bytes that are mapped.
     len: usize,
-    /// Bytes of the first page that were not asked for.
-    before: usize,
 }
 
 // SAFETY: the mapping is private and read-only and belongs to this value alone; any thread may read and unmap it.
@@ -26,48 +22,45 @@ unsafe impl Send for Map {}
 unsafe impl Sync for Map {}
 
 impl Map {
-    /// Maps bytes of a BTF that the kernel shows in `/sys/kernel/btf`; of another file, of no length, or where the kernel does not
-    /// allow it, an error.
+    /// Maps the first `len` bytes of a BTF that the kernel shows in `/sys/kernel/btf`; of another file, of no length, or where the
+    /// kernel does not allow it, an error.
     ///
     /// Other files of sysfs are not mapped: some are a device's memory, which changes.
-    pub(crate) fn sysfs(file: &File, range: Range<u64>) -> io::Result<Self> {
-        if !is_sysfs(file)? || !is_btf(file)? {
+    pub(crate) fn sysfs(file: &File, len: u64) -> io::Result<Self> {
+        if file_system(file)? != SYSFS || !is_btf(file)? {
             return Err(io::Error::from(io::ErrorKind::Unsupported));
         }
-        Self::part(file, range)
+        Self::of(file, len)
     }
 
-    /// Maps bytes of a regular file that nobody but root and who runs us may write; of any other, an error.
+    /// Maps the first `len` bytes of a regular file on this machine that nobody but root and who runs us may write; of any other
+    /// file, an error.
     ///
-    /// Reading beyond the end of a file that was shortened is SIGBUS. Whoever can write this one can end the process in other
-    /// ways as well.
-    pub(crate) fn own(file: &File, range: Range<u64>) -> io::Result<Self> {
+    /// Reading beyond the end of a file that was shortened is SIGBUS. Whoever can write this one (or had it open when it became
+    /// ours) can end the process in other ways as well.
+    pub(crate) fn own(file: &File, len: u64) -> io::Result<Self> {
         const WRITTEN_BY_OTHERS: u32 = 0o022;
         let meta = file.metadata()?;
-        // SAFETY: it takes nothing and always succeeds.
-        let we = unsafe { libc::geteuid() };
-        let is_own = [0, we].contains(&meta.uid()) && meta.mode() & WRITTEN_BY_OTHERS == 0;
-        if !meta.is_file() || !is_own || range.end > meta.len() || is_sysfs(file)? {
+        let is_own = meta.uid() == 0 || Some(meta.uid()) == trusted_user();
+        let is_kept = is_own && meta.mode() & WRITTEN_BY_OTHERS == 0;
+        if !meta.is_file() || !is_kept || !LOCAL.contains(&file_system(file)?) {
             return Err(io::Error::from(io::ErrorKind::Unsupported));
         }
-        Self::part(file, range)
+        Self::of(file, len)
     }
 
-    fn part(file: &File, range: Range<u64>) -> io::Result<Self> {
-        let page = u64::try_from(page_size()).map_err(io::Error::other)?;
-        let before = range.start.checked_rem(page).unwrap_or_default();
-        let start = range.start.saturating_sub(before);
-        let offset = libc::off_t::try_from(start).map_err(io::Error::other)?;
-        let len = usize::try_from(range.end.saturating_sub(start)).map_err(io::Error::other)?;
-        let before = usize::try_from(before).map_err(io::Error::other)?;
-        if range.is_empty() {
-            return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    fn of(file: &File, len: u64) -> io::Result<Self> {
+        if len > file.metadata()?.len() {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
         }
+        // More than this no slice may have.
+        let len = isize::try_from(len).and_then(usize::try_from).map_err(io::Error::other)?;
         let (any, fd) = (core::ptr::null_mut(), file.as_raw_fd());
-        // SAFETY: no address is asked for, so no other mapping is touched; the descriptor is open.
-        let at = unsafe { libc::mmap(any, len, libc::PROT_READ, libc::MAP_PRIVATE, fd, offset) };
+        // SAFETY: no address is asked for, so no other mapping is touched; the descriptor is open. A length of 0 is refused by
+        // the kernel.
+        let at = unsafe { libc::mmap(any, len, libc::PROT_READ, libc::MAP_PRIVATE, fd, 0) };
         match NonNull::new(at) {
-            Some(at) if at.as_ptr() != libc::MAP_FAILED => Ok(Self { at, len, before }),
+            Some(at) if at.as_ptr() != libc::MAP_FAILED => Ok(Self { at, len }),
             _ => Err(io::Error::last_os_error()),
         }
     }
@@ -78,8 +71,7 @@ impl AsRef<[u8]> for Map {
         // SAFETY: `at` is the start of a mapping of `len` readable bytes that lives until `self` is dropped. The kernel
         // never changes the BTF it shows in sysfs; who may write another mapped file is trusted not to do so meanwhile (see
         // `own`), and what is read from it is checked each time all the same.
-        let mapped: &[u8] = unsafe { slice::from_raw_parts(self.at.cast().as_ptr(), self.len) };
-        mapped.get(self.before..).unwrap_or_default()
+        unsafe { slice::from_raw_parts(self.at.cast().as_ptr(), self.len) }
     }
 }
 
@@ -91,8 +83,26 @@ impl Drop for Map {
     }
 }
 
-fn is_sysfs(file: &File) -> io::Result<bool> {
-    const SYSFS_MAGIC: u64 = 0x6265_6572;
+const SYSFS: u64 = 0x6265_6572;
+
+/// File systems whose files nobody changes but through this machine's own checks of owner and mode: ext2 to ext4, XFS, Btrfs, F2FS, ZFS,
+/// bcachefs, tmpfs, ramfs, overlayfs, SquashFS, EROFS. A server or a process behind one of the others can do as it likes.
+const LOCAL: [u64; 11] = [
+    0xef53,
+    0x5846_5342,
+    0x9123_683e,
+    0xf2f5_2010,
+    0x2fc1_2fc1,
+    0xca45_1a4e,
+    0x0102_1994,
+    0x8584_58f6,
+    0x794c_7630,
+    0x7371_7368,
+    0xe0f5_e1e2,
+];
+
+/// The magic number of the file system that a file lies on.
+fn file_system(file: &File) -> io::Result<u64> {
     let mut stat = MaybeUninit::<libc::statfs>::uninit();
     // SAFETY: the descriptor is open, and `stat` has room for what is written.
     if unsafe { libc::fstatfs(file.as_raw_fd(), stat.as_mut_ptr()) } != 0 {
@@ -100,7 +110,17 @@ fn is_sysfs(file: &File) -> io::Result<bool> {
     }
     // SAFETY: the call above succeeded, so it filled `stat`.
     let stat = unsafe { stat.assume_init() };
-    Ok(u64::try_from(stat.f_type).is_ok_and(|kind| kind == SYSFS_MAGIC))
+    u64::try_from(stat.f_type).map_err(io::Error::other)
+}
+
+/// Who runs us; none if the program has more rights than that user, or is nobody in particular.
+fn trusted_user() -> Option<u32> {
+    const OVERFLOW: u32 = 65534;
+    // SAFETY: it takes a number and always succeeds.
+    let secure = unsafe { libc::getauxval(libc::AT_SECURE) };
+    // SAFETY: it takes nothing and always succeeds.
+    let we = unsafe { libc::geteuid() };
+    (secure == 0 && we != OVERFLOW).then_some(we)
 }
 
 /// Whether a file of sysfs is the kernel's BTF or a module's: by the folder it lies in, whatever path led there.
@@ -123,48 +143,29 @@ mod tests {
         fs::write(&path, b"bytes").unwrap();
         let mapped = [0o600, 0o644, 0o664, 0o646].map(|mode| {
             fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-            Map::own(&File::open(&path).unwrap(), 1..4).map(|map| map.as_ref().to_vec()).ok()
+            Map::own(&File::open(&path).unwrap(), 3).map(|map| map.as_ref().to_vec()).ok()
         });
-        // Nothing is to be had from a mapping of no length.
-        fs::write(&path, b"").unwrap();
-        let empty = Map::own(&File::open(&path).unwrap(), 0..0);
-        fs::remove_file(&path).unwrap();
-        assert_eq!(mapped, [Some(b"yte".to_vec()), Some(b"yte".to_vec()), None, None]);
-        assert!(empty.is_err());
-    }
-
-    #[test]
-    fn a_part_may_begin_within_a_page_and_must_lie_within_the_file() {
-        let path = std::env::temp_dir().join(format!("core-relo-map-part-{}", std::process::id()));
-        let bytes: Vec<u8> = (0..=u8::MAX).cycle().take(3 * page_size() + 7).collect();
-        fs::write(&path, &bytes).unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         let file = File::open(&path).unwrap();
         fs::remove_file(&path).unwrap();
-        let (page, end) = (page_size(), bytes.len());
-        for range in [0..end, 1..end, page - 1..page + 1, 2 * page..end, 2 * page + 3..end - 1, end - 1..end]
-        {
-            let of_file = u64::try_from(range.start).unwrap()..u64::try_from(range.end).unwrap();
-            assert!(Map::own(&file, of_file).unwrap().as_ref() == &bytes[range]);
-        }
-        let end = u64::try_from(end).unwrap();
-        for range in [0..end + 1, end..end + 1, end..end, u64::MAX - 1..u64::MAX] {
-            assert!(Map::own(&file, range.clone()).is_err(), "{range:?}");
+        assert_eq!(mapped, [Some(b"byt".to_vec()), Some(b"byt".to_vec()), None, None]);
+        for no_len in [0, 6, u64::MAX] {
+            assert!(Map::own(&file, no_len).is_err(), "{no_len}");
         }
     }
 
     #[test]
     fn a_regular_file_is_not_taken_for_the_kernels() {
         let file = File::open(std::env::current_exe().unwrap()).unwrap();
-        assert_eq!(Map::sysfs(&file, 0..1).unwrap_err().kind(), io::ErrorKind::Unsupported);
+        assert_eq!(Map::sysfs(&file, 1).unwrap_err().kind(), io::ErrorKind::Unsupported);
     }
 
     #[test]
     fn of_sysfs_only_btf_is_mapped() {
         for path in ["/sys/kernel/notes", "/sys/kernel/uevent_seqnum"] {
             let Ok(file) = File::open(path) else { continue };
-            assert_eq!(Map::sysfs(&file, 0..1).unwrap_err().kind(), io::ErrorKind::Unsupported, "{path}");
-            assert_eq!(Map::own(&file, 0..1).unwrap_err().kind(), io::ErrorKind::Unsupported, "{path}");
+            assert_eq!(Map::sysfs(&file, 1).unwrap_err().kind(), io::ErrorKind::Unsupported, "{path}");
+            assert_eq!(Map::own(&file, 1).unwrap_err().kind(), io::ErrorKind::Unsupported, "{path}");
         }
     }
 
@@ -173,9 +174,13 @@ mod tests {
         let path = "/sys/kernel/btf/vmlinux";
         let Ok(file) = File::open(path) else { return println!("SKIP: no {path}") };
         let bytes = fs::read(path).unwrap();
-        match Map::sysfs(&file, 0..u64::try_from(bytes.len()).unwrap()) {
+        match Map::sysfs(&file, u64::try_from(bytes.len()).unwrap()) {
             Ok(map) => assert!(map.as_ref() == bytes),
             Err(e) => println!("SKIP: cannot map {path}: {e}"),
         }
+        assert!(
+            Map::sysfs(&file, u64::try_from(bytes.len() + 1).unwrap()).is_err(),
+            "the rest of the last page"
+        );
     }
 }

@@ -38,25 +38,36 @@ pub struct TargetFile {
 impl TargetFile {
     /// Maps or reads a file of raw BTF or an ELF.
     ///
-    /// It is mapped if it is the kernel's in `/sys/kernel/btf`, or if nobody but root and who runs the process may write it. A
-    /// mapped file that is shortened, not replaced, ends the process at the next look at what is gone (SIGBUS): whoever keeps
-    /// types for long and cannot exclude that reads the file and gives [`from_bytes`](Self::from_bytes) the bytes.
+    /// It is mapped if it is the kernel's in `/sys/kernel/btf`, or if it lies on this machine and nobody but root and who runs
+    /// the process may write it; of an ELF only the types are kept, as a copy. A mapped file that is shortened, not replaced, ends
+    /// the process at the next look at what is gone (SIGBUS): whoever keeps types for long and cannot exclude that
+    /// [reads](Self::read) it.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, TargetError> {
         let path = path.into();
         let (file, len) = open(&path)?;
         if len > limits::FILE_BYTES {
             return Err(TargetError::TooLarge { path });
         }
-        if let Ok(map) = Map::sysfs(&file, 0..len) {
+        if let Ok(map) = Map::sysfs(&file, len) {
             return Ok(Self { is_of_kernel: true, ..Self::of(path, &Data::shared(map), share)? });
         }
-        match Map::own(&file, 0..len) {
-            Ok(map) => Self::of(path, &Data::shared(map), share),
+        match Map::own(&file, len) {
+            Ok(map) => Self::of(path, &Data::shared(map), share_or_copy),
             Err(e) => {
                 log::debug!("{}: read, not mapped: {e}", path.display());
                 let bytes = read_open(&path, file)?;
-                Self::of(path, &bytes, share_or_copy)
+                Self::from_bytes(path, bytes)
             }
+        }
+    }
+
+    /// The same, mapped only if it is the kernel's in `/sys/kernel/btf`.
+    pub fn read(path: impl Into<PathBuf>) -> Result<Self, TargetError> {
+        let path = path.into();
+        let (file, len) = open(&path)?;
+        match Map::sysfs(&file, len) {
+            Ok(map) => Ok(Self { is_of_kernel: true, ..Self::of(path, &Data::shared(map), share)? }),
+            Err(_) => Self::from_bytes(path.clone(), read_open(&path, file)?),
         }
     }
 
@@ -132,18 +143,10 @@ impl TargetFile {
 /// The bytes of a file: mapped if it is the kernel's BTF in sysfs and the kernel allows it, else read.
 pub fn read(path: &Path) -> Result<Data<'static>, TargetError> {
     let (file, len) = open(path)?;
-    match Map::sysfs(&file, 0..len) {
+    match Map::sysfs(&file, len) {
         Ok(map) => Ok(Data::shared(map)),
         Err(_) => read_open(path, file),
     }
-}
-
-/// Bytes of a file without reading them: of the kernel's BTF in sysfs, or of a file that nobody but root and who runs the process
-/// may write; an error for any other, and where the file has no such bytes.
-///
-/// What [`TargetFile::open`] says of files that are shortened holds here as well.
-pub fn map(file: &File, range: Range<u64>) -> io::Result<Data<'static>> {
-    Map::sysfs(file, range.clone()).or_else(|_| Map::own(file, range)).map(Data::shared)
 }
 
 /// A regular file, and how long it is.
@@ -197,10 +200,10 @@ fn share(whole: &Data<'static>, range: Range<usize>) -> Data<'static> {
     Data::shared(Shared { whole: whole.clone(), range })
 }
 
-/// Shared if it is most of the bytes, else copied, so that a large image can be dropped.
+/// Shared if it is all of the bytes or they are raw BTF, else copied, so that an image can be dropped or unmapped.
 fn share_or_copy(whole: &Data<'static>, range: Range<usize>) -> Data<'static> {
     match whole.get(range.clone()) {
-        Some(bytes) if bytes.len() < whole.len() / 2 => Data::from(bytes.to_vec()),
+        Some(bytes) if range.start > 0 => Data::from(bytes.to_vec()),
         _ => share(whole, range),
     }
 }

@@ -15,7 +15,7 @@ mod types;
 pub use crate::elf::{Class, ElfError};
 pub use error::{ExtractError, TargetError};
 pub use extract::{Extracted, Form, extract, find_btf_in_image};
-pub use file::{TargetFile, map, read};
+pub use file::{TargetFile, read};
 pub use kernel::{ModuleFile, kernel, modules, release};
 pub use module_types::ModuleTypes;
 pub use types::{Found, KernelTypes, TypesError};

@@ -107,7 +107,7 @@ impl KernelTypes {
 
     /// The kernel's own.
     pub fn main(&self) -> Result<&Arc<Btf<'static>>, TargetError> {
-        self.main_from(|| kernel()?.parse(None))
+        self.main_from(|| kernel()?.parse_validated(None))
     }
 
     fn main_from(

@@ -1,5 +1,6 @@
 //! Views of every kind: which answer, and what.
 
+use crate::btf::Member;
 use crate::{
     Endian,
     btf::{ArrayInfo, Btf, Builder, BuiltMember, IntInfo, Kind, Type},
@@ -298,4 +299,27 @@ fn a_record_is_read_to_its_own_end_and_not_into_the_next() {
         assert_eq!(ty.members().map(|m| m.name.to_string()).collect::<Vec<_>>(), ["a"]);
         assert_eq!(ty.members().len(), 1);
     });
+}
+
+#[test]
+fn the_next_member_is_the_first_of_that_name_or_of_none() {
+    let names = ["a", "", "ab", "b", "a", "", "abc", "longer than eight"];
+    let build = |b: &mut Builder| b.structure("s", 4, &names.map(|name| (name, INT, 0)));
+    last(build, |ty| {
+        for wanted in ["a", "ab", "abc", "longer than eight", "longer than", "c", ""] {
+            for from in 0..=8 {
+                for to in from..=9 {
+                    let within = |m: &Member<'_>| m.index >= from && m.index < to;
+                    let is_it = |m: &Member<'_>| m.name.is_empty() || m.name.as_bytes() == wanted.as_bytes();
+                    let expected = ty.members().filter(within).find(is_it);
+                    assert_eq!(
+                        ty.next_member(from..to, wanted.as_bytes()),
+                        expected,
+                        "{wanted} in {from}..{to}"
+                    );
+                }
+            }
+        }
+    });
+    last(|b| b.pointer(INT), |ty| assert_eq!(ty.next_member(0..1, b"a"), None));
 }

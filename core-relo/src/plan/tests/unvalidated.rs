@@ -2,8 +2,8 @@
 
 use super::fixture::{Fixture, both, imm64, load, mov};
 use crate::{
-    btf::{Btf, BtfError, Kind, WalkError},
-    ext::RelocKind::{EnumvalValue, FieldByteOffset, TypeMatches},
+    btf::{Btf, BtfError, Builder, Kind, WalkError},
+    ext::RelocKind::{EnumvalValue, FieldByteOffset, FieldByteSize, TypeExists, TypeMatches},
     ids::TypeId,
     plan::RelocError,
     resolve::MatchError,
@@ -57,6 +57,49 @@ fn what_a_relocation_reads_of_it_must_exist() {
                 })
                 .collect();
             assert_eq!(errors, expected);
+        }
+    });
+}
+
+/// What a base refers to and does not have must not be taken for a type of the module upon it.
+#[test]
+fn ids_count_in_the_btf_that_holds_them() {
+    both(|f| {
+        let int = f.local.int("int", 4, 1);
+        let long = f.local.int("long", 8, 1);
+        let array = f.local.array(int, int, 2);
+        let s = f.local.structure("s", 24, &[("f", int, 0), ("a", array, 64)]);
+        let m = f.local.structure("m", 24, &[("s", s, 0)]);
+        let p = f.local.func_proto(int, &[("x", long)]);
+        let p = f.local.typedef("p", p);
+
+        let int = f.target.int("int", 4, 1);
+        let array = f.target.array(TypeId(7), int, 2);
+        let s = f.target.structure("s", 24, &[("f", TypeId(7), 0), ("a", array, 64)]);
+        let proto = f.target.func_proto(int, &[("x", TypeId(7))]);
+        let good = f.target.int("long", 8, 1);
+        // The module needs a base to be built upon, whatever that one's elements refer to.
+        let base = Btf::parse_unvalidated(f.target.finish(), None).unwrap();
+        let mut module = Builder::split(&base);
+        let pad = module.typedef("pad", good);
+        let first = module.int("long", 8, 1);
+        module.structure("m", 24, &[("s", s, 0)]);
+        module.typedef("p", proto);
+        assert_eq!([pad, first], [TypeId(6), TypeId(7)]);
+        f.modules.push(module.finish());
+        f.unvalidated = true;
+
+        let got = f.plan(&[
+            (FieldByteSize, m, "0:0:0", mov(4)),
+            (FieldByteOffset, m, "0:0:1:1", load(4, 12)),
+            (FieldByteSize, m, "0:0:1", mov(8)),
+            (TypeMatches, m, "0", mov(1)),
+            (TypeMatches, p, "0", mov(1)),
+            (TypeExists, p, "0", mov(1)),
+        ]);
+        for outcome in got {
+            assert!(outcome.decision.is_err(), "{outcome:?}");
+            assert!(outcome.reason.contains("[7] does not exist"), "{outcome:?}");
         }
     });
 }
