@@ -7,7 +7,7 @@ use crate::{
     error::{BadInput, shown},
     input::{
         file::{self, Limits},
-        target::{beside, parse_on, wants_base},
+        target::{beside, no_base, parse_on, wants_base},
         unpack,
     },
     json,
@@ -86,7 +86,7 @@ fn open(path: &Path, base: Option<&Path>) -> Result<Btf<'static>, BadInput> {
             (Ok(btf), _) => return Ok(btf),
             (Err(e), Some(base)) if wants_base(&e) => base,
             (Err(e), None) if wants_base(&e) => {
-                return Err(BadInput::at(path, "is BTF of a module").help("give its kernel with --base PATH"));
+                return Err(no_base(path, Some(&e)));
             }
             (Err(e), _) => return Err(BadInput::at(path, file::reason(&e.to_string(), path))),
         },

@@ -317,14 +317,25 @@ fn from_file(
     }
     let base = match base {
         Some(base) => base.to_path_buf(),
-        None => beside(path).ok_or_else(|| {
-            BadInput::at(path, "is BTF of a module").help("give its kernel with --base PATH")
-        })?,
+        None => beside(path).ok_or_else(|| no_base(path, alone.as_ref().err()))?,
     };
     let kernel = from_file(&base, &unpack::open(&base, limits)?, None, limits)?;
     let module = parse_on(path, file, &kernel.target.main().btf)?;
     let target = kernel.target.with_modules([(module_name(path), Arc::new(module))]);
     Ok(Kernel { name, target, more_modules: false })
+}
+
+/// What to say of BTF that could be a module's if its kernel is not there.
+pub(crate) fn no_base(path: &Path, alone: Option<&TargetError>) -> BadInput {
+    use core_relo::btf::BtfError;
+    match alone {
+        // A module's strings go on where its kernel's end; here they begin, and something refers beyond their end.
+        Some(e @ TargetError::Btf { cause: BtfError::TypeRef { .. } | BtfError::NameRef { .. }, .. }) => {
+            let what = file::reason(&e.to_string(), path);
+            BadInput::at(path, what).help("if it is BTF of a module, give its kernel with --base PATH")
+        }
+        _ => BadInput::at(path, "is BTF of a module").help("give its kernel with --base PATH"),
+    }
 }
 
 /// The kernel that a module's BTF belongs to: `vmlinux` in the same folder.

@@ -4,7 +4,7 @@ use super::*;
 use alloc::sync::Arc;
 use core_relo::{
     ByteSize, Endian, TypeId,
-    btf::{Btf, Builder, Kind},
+    btf::{Btf, BtfError, Builder, Kind},
 };
 use object::{Architecture, BinaryFormat, Endianness, SectionKind, write};
 use std::{fs, path::PathBuf};
@@ -206,6 +206,41 @@ fn modules_are_listed_by_name_and_read_on_demand() {
         matches!(TargetFile::open(&root.0), Err(TargetError::NotAFile { .. })),
         "a folder cannot be read"
     );
+}
+
+#[test]
+fn what_members_refer_to_is_validated_when_asked_for() {
+    let mut b = Builder::new(Endian::Little);
+    b.structure("s", 4, &[("m", TypeId(99), 0)]);
+    let file = TargetFile::from_bytes("x", b.finish()).unwrap();
+    assert!(file.parse(None).is_ok());
+    let refused = file.parse_validated(None).unwrap_err();
+    let is_it =
+        matches!(&refused, TargetError::Btf { cause: BtfError::TypeRef { target: TypeId(99), .. }, .. });
+    assert!(is_it, "{refused}");
+}
+
+#[test]
+fn mapped_and_read_are_the_same() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let root = Root::new("mapped");
+    let raw = types(Endian::Little);
+    let elf = elf_of(Architecture::X86_64, Endianness::Little, &[(".BTF", SectionKind::Other, &raw)]);
+    let long = [&*raw, &[0xff; 100]].concat();
+    for (name, bytes, btf) in [("raw", &raw, &raw), ("elf", &elf, &raw), ("long", &long, &long)] {
+        root.put(name, bytes);
+        let path = root.0.join(name);
+        for mode in [0o600, 0o666] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let [opened, read] = [TargetFile::open(&path).unwrap(), TargetFile::read(&path).unwrap()];
+            assert_eq!((&*opened.btf, opened.form), (&**btf, read.form), "{name} {mode:o}");
+            assert_eq!(&*read.btf, &**btf, "{name} {mode:o}");
+            assert!(opened.parse(None).is_ok() && opened.parse_validated(None).is_ok());
+        }
+    }
+    root.put("empty", b"");
+    let empty = root.0.join("empty");
+    assert_eq!(TargetFile::open(&empty).unwrap_err(), TargetFile::read(&empty).unwrap_err());
 }
 
 #[test]
