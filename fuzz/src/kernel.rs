@@ -8,7 +8,8 @@ use core_relo_loader::target::KernelTypes;
 use std::sync::{Arc, OnceLock};
 
 /// Its configuration.
-pub const CONFIG: &str = "CONFIG_HZ=250\nCONFIG_BPF_SYSCALL=y\nCONFIG_MODULES=m\nCONFIG_DEFAULT_HOSTNAME=\"(none)\"\n";
+pub const CONFIG: &str =
+    "CONFIG_HZ=250\nCONFIG_BPF_SYSCALL=y\nCONFIG_MODULES=m\nCONFIG_DEFAULT_HOSTNAME=\"(none)\"\n";
 /// Its symbols.
 pub const SYMBOLS: &str = "ffffffff81000000 T _text\nffffffff81000010 d bpf_prog_fops\nffffffff81000020 D jiffies\n\
                            ffffffff81000030 d static_variable.llvm.123\nffffffff81000040 D runqueues\n";
@@ -39,7 +40,9 @@ fn bytes() -> Vec<u8> {
     b.typedef("bpf_user_pt_regs_t", regs);
     b.enumeration("bpf_map_type", 4, false, &[("BPF_MAP_TYPE_HASH", 1), ("BPF_MAP_TYPE_ARENA", 33)]);
     let proto = b.func_proto(int, &[("task", task)]);
-    for function in ["bpf_task_acquire", "bpf_lsm_file_open", "bpf_iter_task", "do_unlinkat", "tcp_v4_connect"] {
+    for function in
+        ["bpf_task_acquire", "bpf_lsm_file_open", "bpf_iter_task", "do_unlinkat", "tcp_v4_connect"]
+    {
         b.func(function, proto, 1);
     }
     let nothing = b.func_proto(TypeId::VOID, &[]);

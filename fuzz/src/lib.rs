@@ -3,7 +3,7 @@
 mod kernel;
 
 use core_relo::{
-    Plan, Target, TypeId,
+    Plan, Relocs, Target, TypeId,
     btf::{Btf, Type, dedup},
     explain::{CType, explain},
     ext::BtfExt,
@@ -22,8 +22,14 @@ use std::{fmt::Write as _, sync::Arc};
 pub type Check = (&'static str, fn(&[u8]));
 
 /// Every check there is.
-pub const CHECKS: [Check; 6] =
-    [("btf", btf), ("ext", ext), ("object", object), ("plan", plan), ("link", link), ("load_plan", load_plan)];
+pub const CHECKS: [Check; 6] = [
+    ("btf", btf),
+    ("ext", ext),
+    ("object", object),
+    ("plan", plan),
+    ("link", link),
+    ("load_plan", load_plan),
+];
 
 /// A BTF, then a second one split from it: `[length of the first; 4][first][second]`, or one alone, or an ELF that holds one.
 pub fn btf(data: &[u8]) {
@@ -206,7 +212,7 @@ fn planned(loader: &Loader<'_, '_>) {
 
 /// A plan refers to nothing that it does not have.
 fn whole(plan: &LoadPlan) {
-    use core_relo_loader::load_plan::{FixupOf, MapRole, SlotPlan};
+    use core_relo_loader::load_plan::{FixupOf, SlotPlan};
     assert!(plan.maps.is_empty() || !plan.to_string().is_empty());
     for program in &plan.programs {
         let insns = program.insns.len() / 8;

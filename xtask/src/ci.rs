@@ -1,6 +1,6 @@
 //! `cargo xtask ci`: what a change has to pass, cheapest first.
 
-use crate::system::{Failure, Outcome, cargo, check, output};
+use crate::system::{Failure, Outcome, cargo, check, output, root};
 use crate::{test, tidy};
 
 pub fn run(args: &[String]) -> Outcome {
@@ -13,6 +13,14 @@ pub fn run(args: &[String]) -> Outcome {
     tidy::run(&[])?;
     if has("clippy") {
         check(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+        // Workspaces of their own, which nothing else here compiles.
+        for package in ["fuzz", "benches"] {
+            let manifest = root().join(package).join("Cargo.toml");
+            let mut clippy = cargo();
+            clippy.arg("clippy").arg("--manifest-path").arg(manifest);
+            clippy.arg("--target-dir").arg(root().join("target"));
+            check(clippy.args(["--all-targets", "--", "-D", "warnings"]))?;
+        }
     }
     check(cargo().args(["doc", "--no-deps", "--workspace", "--quiet"]).env("RUSTDOCFLAGS", "-Dwarnings"))?;
     test::run(&["--vm".to_owned()])
