@@ -141,6 +141,10 @@ mod tests {
     fn a_file_that_others_may_write_is_not_mapped() {
         let path = std::env::temp_dir().join(format!("core-relo-map-{}", std::process::id()));
         fs::write(&path, b"bytes").unwrap();
+        if !LOCAL.contains(&file_system(&File::open(&path).unwrap()).unwrap()) || trusted_user().is_none() {
+            fs::remove_file(&path).unwrap();
+            return println!("SKIP: nothing in {} would be mapped", std::env::temp_dir().display());
+        }
         let mapped = [0o600, 0o644, 0o664, 0o646].map(|mode| {
             fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
             Map::own(&File::open(&path).unwrap(), 3).map(|map| map.as_ref().to_vec()).ok()

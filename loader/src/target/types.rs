@@ -79,7 +79,8 @@ impl KernelTypes {
         Arc::new(Self::live(own))
     }
 
-    /// Those of a target that somebody else read: for plans without a kernel.
+    /// Those of a target that somebody else read, and [validated](super::TargetFile::parse_validated) if more than relocations is to
+    /// be planned from them: for plans without a kernel.
     pub fn given(
         main: Arc<Btf<'static>>,
         modules: impl IntoIterator<Item = (String, Arc<Btf<'static>>)>,
