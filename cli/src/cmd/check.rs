@@ -3,7 +3,7 @@
 use super::{
     counts, exit_of,
     explain::is_unresolved,
-    fleet,
+    fleet::{self, Threads},
     resume::{Header, Results, SoFar},
     same::{Same, Seen},
 };
@@ -43,11 +43,12 @@ const MANY: usize = 4;
 const ALIGNED: usize = 1000;
 
 pub(crate) fn run(app: &mut App<'_>, args: &args::Check) -> io::Result<()> {
-    let files = read(app, &args.objects)?;
+    let threads = Threads::new(args.jobs, args.objects.len());
+    let files = read(app, &args.objects, &threads)?;
     let selection = Selection::part_of(&args.targets, args.shard);
-    with_subjects(app, &files, |app, subjects| {
+    with_subjects(app, &files, &threads, |app, subjects| {
         let Some(path) = &args.resume else {
-            return on_kernels(app, subjects, &selection, args.jobs, None);
+            return on_kernels(app, subjects, &selection, (args.jobs, &threads), None);
         };
         let header = Header::of(subjects.iter().map(|s| (&*s.file.name, s.file.bytes())));
         match Results::open(path, &header) {
@@ -56,7 +57,7 @@ pub(crate) fn run(app: &mut App<'_>, args: &args::Check) -> io::Result<()> {
                     let (path, kernels) = (shown(path), so_far.len());
                     app.note(&format!("{path}: has the results of {kernels} kernels, which are left out"))?;
                 }
-                on_kernels(app, subjects, &selection, args.jobs, Some((results, so_far)))
+                on_kernels(app, subjects, &selection, (args.jobs, &threads), Some((results, so_far)))
             }
             Err(bad) => app.complain(&bad),
         }
@@ -65,7 +66,10 @@ pub(crate) fn run(app: &mut App<'_>, args: &args::Check) -> io::Result<()> {
 
 /// Checks objects on kernels. What is bad is reported, the rest checked all the same.
 pub(crate) fn check(app: &mut App<'_>, files: &[ObjectFile], selection: &Selection) -> io::Result<()> {
-    with_subjects(app, files, |app, subjects| on_kernels(app, subjects, selection, None, None))
+    let threads = Threads::none();
+    with_subjects(app, files, &threads, |app, subjects| {
+        on_kernels(app, subjects, selection, (None, &threads), None)
+    })
 }
 
 /// An object to be checked.
@@ -77,10 +81,10 @@ struct Subject<'o> {
     records: Vec<OnceLock<Arc<json::Record>>>,
 }
 
-fn read(app: &mut App<'_>, paths: &[PathBuf]) -> io::Result<Vec<ObjectFile>> {
+fn read(app: &mut App<'_>, paths: &[PathBuf], threads: &Threads) -> io::Result<Vec<ObjectFile>> {
     let mut files = Vec::new();
-    for path in paths {
-        match ObjectFile::read(path) {
+    for read in threads.map(paths, |path| ObjectFile::read(path)) {
+        match read {
             Ok(file) => files.push(file),
             Err(bad) => bad_object(app, &bad)?,
         }
@@ -91,18 +95,20 @@ fn read(app: &mut App<'_>, paths: &[PathBuf]) -> io::Result<Vec<ObjectFile>> {
 fn with_subjects(
     app: &mut App<'_>,
     files: &[ObjectFile],
+    threads: &Threads,
     then: impl FnOnce(&mut App<'_>, &[Subject<'_>]) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut parsed = Vec::new();
-    for file in files {
-        match file.parse() {
+    for (file, object) in files.iter().zip(threads.map(files, ObjectFile::parse)) {
+        match object {
             Ok(object) => parsed.push((file, object)),
             Err(bad) => bad_object(app, &bad)?,
         }
     }
     let mut subjects = Vec::new();
-    for (file, object) in &parsed {
-        match file.relocs(object) {
+    let relocs = threads.map(&parsed, |(file, object)| file.relocs(object));
+    for ((file, object), relocs) in parsed.iter().zip(relocs) {
+        match relocs {
             Ok(relocs) => {
                 let records = relocs.records().iter().map(|_| OnceLock::new()).collect();
                 subjects.push(Subject { file, object, relocs, records });
@@ -111,6 +117,10 @@ fn with_subjects(
         }
     }
     then(app, &subjects)
+}
+
+fn relocs_of<'s, 'o>(subjects: &[&'s Subject<'o>]) -> Vec<&'s Relocs<'o>> {
+    subjects.iter().map(|subject| &subject.relocs).collect()
 }
 
 /// What is to be said of each object on one kernel, whatever the kernel is called; or that they do not belong together.
@@ -126,6 +136,7 @@ impl Answers {
     fn of(
         read: Unparsed<'_>,
         subjects: &[Subject<'_>],
+        threads: &Threads,
         same: &Same<Self>,
     ) -> Result<(String, Arc<Self>), BadInput> {
         let alone = read.alone();
@@ -138,7 +149,7 @@ impl Answers {
             _ => None,
         };
         let mut kernel = read.parse()?;
-        let answers = Arc::new(Self::new(&mut kernel, subjects));
+        let answers = Arc::new(Self::new(&mut kernel, subjects, threads));
         // What is said of a module, or of a kernel of another byte order, depends on more than the bytes.
         let is_general = kernel.target.modules().is_empty() && answers.0.iter().all(Result::is_ok);
         if let Some(key) = key.filter(|_| is_general) {
@@ -147,16 +158,17 @@ impl Answers {
         Ok((kernel.name, answers))
     }
 
-    fn new(kernel: &mut Kernel, subjects: &[Subject<'_>]) -> Self {
+    fn new(kernel: &mut Kernel, subjects: &[Subject<'_>], threads: &Threads) -> Self {
         let orders: Vec<_> = subjects.iter().map(|s| kernel.check_order(s.object.endian())).collect();
         let fitting = subjects.iter().zip(&orders).filter(|(_, order)| order.is_ok());
-        let relocs: Vec<_> = fitting.map(|(subject, _)| &subject.relocs).collect();
-        kernel.complete_for(&relocs);
-        let mut plans = Plan::many(&relocs, &kernel.target).into_iter();
-        let answer = |(subject, order): (&Subject<'_>, Result<(), BadInput>)| {
-            order.map(|()| plans.next().map(|plan| Answer::new(subject, &plan))).transpose()
-        };
-        Self(subjects.iter().zip(orders).filter_map(answer).collect())
+        let fitting: Vec<_> = fitting.map(|(subject, _)| subject).collect();
+        kernel.complete_for(&relocs_of(&fitting));
+        let answers = threads.map_pieces(&fitting, |piece| {
+            let plans = Plan::many(&relocs_of(piece), &kernel.target);
+            piece.iter().zip(&plans).map(|(subject, plan)| Answer::new(subject, plan)).collect()
+        });
+        let mut answers = answers.into_iter();
+        Self(orders.into_iter().filter_map(|order| order.map(|()| answers.next()).transpose()).collect())
     }
 }
 
@@ -206,7 +218,7 @@ fn on_kernels(
     app: &mut App<'_>,
     subjects: &[Subject<'_>],
     selection: &Selection,
-    jobs: Option<NonZeroUsize>,
+    (jobs, threads): (Option<NonZeroUsize>, &Threads),
     resumed: Option<(Results, SoFar)>,
 ) -> io::Result<()> {
     selection.notes.iter().try_for_each(|note| app.note(note))?;
@@ -225,9 +237,12 @@ fn on_kernels(
         printer.print(Said::Block(Block::of_bad_kernel(bad, wanted)?))?;
     }
     let same = Same::new();
+    // Several kernels have the threads to themselves.
+    let none = Threads::none();
+    let threads = if places.len() == 1 { threads } else { &none };
     let work = |place: &&Place, send: &mut dyn FnMut(io::Result<Said>) -> ControlFlow<()>| {
         let note = selection.unparsed(place, &|name| !so_far.has(name), &mut |read| {
-            let block = match read.and_then(|read| Answers::of(read, subjects, &same)) {
+            let block = match read.and_then(|read| Answers::of(read, subjects, threads, &same)) {
                 Ok((name, answers)) => Block::of_kernel(&name, &answers, subjects, wanted),
                 Err(bad) => Block::of_bad_kernel(&bad, wanted),
             };

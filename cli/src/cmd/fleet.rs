@@ -1,6 +1,6 @@
 //! Many kernels at the same time, their results in order, and never more of them held than a few for each thread.
 
-use rayon::ThreadPoolBuilder;
+use rayon::{ThreadPool, ThreadPoolBuilder, prelude::*};
 use std::{collections::VecDeque, io, num::NonZeroUsize, ops::ControlFlow, sync::mpsc, thread};
 
 /// Units begun before the first unfinished one is through, for each thread: a slow one should not halt the others.
@@ -8,6 +8,58 @@ const AHEAD: usize = 8;
 
 /// Results of one unit that wait for their turn. Then its thread does, too.
 const WAITING: usize = 16;
+
+/// Things that are worth a thread of their own together.
+const WORTH_IT: usize = 32;
+
+/// Threads for what is done to many things before or within a unit.
+pub(crate) struct Threads(Option<ThreadPool>);
+
+impl Threads {
+    /// So many, or as many as there are processors; none but the present one for few items, or where threads are not to be had.
+    pub(crate) fn new(jobs: Option<NonZeroUsize>, items: usize) -> Self {
+        let jobs = count(jobs);
+        let pool =
+            (jobs > 1 && items >= WORTH_IT).then(|| ThreadPoolBuilder::new().num_threads(jobs).build());
+        Self(pool.and_then(Result::ok))
+    }
+
+    /// The present one.
+    pub(crate) const fn none() -> Self {
+        Self(None)
+    }
+
+    /// What comes of each item, in their order.
+    pub(crate) fn map<'i, I: Sync, R: Send>(
+        &self,
+        items: &'i [I],
+        work: impl Fn(&'i I) -> R + Sync,
+    ) -> Vec<R> {
+        match &self.0 {
+            Some(pool) if items.len() >= WORTH_IT => pool.install(|| items.par_iter().map(&work).collect()),
+            _ => items.iter().map(work).collect(),
+        }
+    }
+
+    /// The same of pieces, as many as there are threads.
+    pub(crate) fn map_pieces<'i, I: Sync, R: Send>(
+        &self,
+        items: &'i [I],
+        work: impl Fn(&'i [I]) -> Vec<R> + Sync,
+    ) -> Vec<R> {
+        match &self.0 {
+            Some(pool) if items.len() >= WORTH_IT => {
+                let piece = items.len().div_ceil(pool.current_num_threads().max(1));
+                pool.install(|| items.par_chunks(piece).flat_map_iter(&work).collect())
+            }
+            _ => work(items),
+        }
+    }
+}
+
+fn count(jobs: Option<NonZeroUsize>) -> usize {
+    jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
+}
 
 /// Does `work` on every unit; gives what comes of it to `emit`, in the units' order, and tells it where one ends (`None`).
 ///
@@ -18,8 +70,7 @@ pub(crate) fn in_order<U: Sync, R: Send>(
     work: impl Fn(&U, &mut dyn FnMut(R) -> ControlFlow<()>) + Sync,
     mut emit: impl FnMut(Option<R>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let jobs = jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-    let jobs = jobs.min(units.len());
+    let jobs = count(jobs).min(units.len());
     if jobs <= 1 {
         return one_by_one(units, work, emit);
     }
@@ -105,6 +156,20 @@ mod tests {
             assert_eq!(got, expected, "{n} jobs");
             let most = most.into_inner();
             assert!(most <= n * (AHEAD + 1) * (WAITING + 1), "{most} results waited, {n} jobs");
+        }
+    }
+
+    #[test]
+    fn items_keep_their_order_on_any_number_of_threads() {
+        for threads in
+            [Threads::none(), Threads::new(jobs(1), 99), Threads::new(jobs(3), 99), Threads::new(None, 99)]
+        {
+            for len in [0, 1, WORTH_IT - 1, WORTH_IT, 1000] {
+                let items: Vec<usize> = (0..len).collect();
+                let doubled: Vec<_> = items.iter().map(|n| 2 * n).collect();
+                assert_eq!(threads.map(&items, |n| 2 * n), doubled);
+                assert_eq!(threads.map_pieces(&items, |n| n.iter().map(|n| 2 * n).collect()), doubled);
+            }
         }
     }
 
