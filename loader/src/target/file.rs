@@ -55,7 +55,7 @@ impl TargetFile {
             Ok(map) => Self::of(path, &Data::shared(map), share_or_copy),
             Err(e) => {
                 log::debug!("{}: read, not mapped: {e}", path.display());
-                let bytes = read_open(&path, file)?;
+                let bytes = read_open(&path, file, len)?;
                 Self::from_bytes(path, bytes)
             }
         }
@@ -67,7 +67,7 @@ impl TargetFile {
         let (file, len) = open(&path)?;
         match Map::sysfs(&file, len) {
             Ok(map) => Ok(Self { is_of_kernel: true, ..Self::of(path, &Data::shared(map), share)? }),
-            Err(_) => Self::from_bytes(path.clone(), read_open(&path, file)?),
+            Err(_) => Self::from_bytes(path.clone(), read_open(&path, file, len)?),
         }
     }
 
@@ -145,7 +145,7 @@ pub fn read(path: &Path) -> Result<Data<'static>, TargetError> {
     let (file, len) = open(path)?;
     match Map::sysfs(&file, len) {
         Ok(map) => Ok(Data::shared(map)),
-        Err(_) => read_open(path, file),
+        Err(_) => read_open(path, file, len),
     }
 }
 
@@ -161,8 +161,8 @@ fn open(path: &Path) -> Result<(File, u64), TargetError> {
     Ok((file, meta.len()))
 }
 
-fn read_open(path: &Path, file: File) -> Result<Data<'static>, TargetError> {
-    let bytes = read_at_most(file, limits::FILE_BYTES).map_err(|e| failed(path, &e))?;
+fn read_open(path: &Path, file: File, len: u64) -> Result<Data<'static>, TargetError> {
+    let bytes = read_at_most(file, len, limits::FILE_BYTES).map_err(|e| failed(path, &e))?;
     bytes.map(Data::from).ok_or_else(|| TargetError::TooLarge { path: path.to_path_buf() })
 }
 
@@ -170,9 +170,12 @@ fn failed(path: &Path, e: &io::Error) -> TargetError {
     TargetError::Io { path: path.to_path_buf(), kind: e.kind(), errno: e.raw_os_error() }
 }
 
-/// All that there is, unless that is more than `most` bytes.
-fn read_at_most(from: impl Read, most: u64) -> io::Result<Option<Vec<u8>>> {
+/// All that there is, which should be `expected` bytes, unless that is more than `most` bytes.
+fn read_at_most(from: impl Read, expected: u64, most: u64) -> io::Result<Option<Vec<u8>>> {
+    // One more than there are, so that their end is found without asking for more room.
+    let room = expected.min(most).saturating_add(1);
     let mut bytes = Vec::new();
+    bytes.try_reserve_exact(usize::try_from(room).unwrap_or_default()).map_err(io::Error::from)?;
     from.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     let fits = u64::try_from(bytes.len()).is_ok_and(|len| len <= most);
     Ok(fits.then_some(bytes))
@@ -229,7 +232,7 @@ mod tests {
 
     #[test]
     fn what_is_too_long_is_not_cut() {
-        assert_eq!(read_at_most(&b"abc"[..], 3).unwrap().as_deref(), Some(&b"abc"[..]));
-        assert_eq!(read_at_most(&b"abcd"[..], 3).unwrap(), None);
+        assert_eq!(read_at_most(&b"abc"[..], 9, 3).unwrap().as_deref(), Some(&b"abc"[..]));
+        assert_eq!(read_at_most(&b"abcd"[..], 0, 3).unwrap(), None);
     }
 }
