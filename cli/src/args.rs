@@ -173,7 +173,7 @@ pub(crate) struct Check {
     pub(crate) objects: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) targets: Targets,
-    /// Kernels that are checked at the same time [default: one for each CPU]
+    /// Kernels, or many objects, that are checked at the same time [default: one for each CPU]
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// Check only the I-th of N parts of the kernels; each is of one part, by its path below the --btf folder
