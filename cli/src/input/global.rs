@@ -2,7 +2,7 @@
 
 use core_relo::{
     Endian, TypeId,
-    btf::{Btf, Kind, Type},
+    btf::{Btf, IntInfo, Kind, Type},
     explain::CType,
 };
 use core_relo_loader::{Global, object::Object};
@@ -25,20 +25,16 @@ pub(crate) fn bytes(object: &Object<'_>, global: &Global, value: &str) -> Result
     Err(format!("its type has {} bytes, the variable {}: give hex:…", found.len(), global.size))
 }
 
-/// Encodings of BTF's integers.
-const SIGNED: u8 = 1;
-const BOOL: u8 = 4;
-
 fn of_type(btf: &Btf<'_>, ty: Type<'_>, value: &str) -> Result<Vec<u8>, String> {
     let size = btf.size_of(ty.id()).map_err(|e| e.to_string())?.0;
     let size = usize::try_from(size).unwrap_or(usize::MAX);
     match (ty.kind(), ty.int()) {
-        (Kind::Int, Some(int)) if int.encoding & BOOL != 0 => match value {
+        (Kind::Int, Some(int)) if int.encoding & IntInfo::BOOL != 0 => match value {
             "true" | "1" => Ok(vec![1]),
             "false" | "0" => Ok(vec![0]),
             _ => Err("expected true or false".into()),
         },
-        (Kind::Int, Some(int)) => number(value, size, Some(int.encoding & SIGNED != 0)),
+        (Kind::Int, Some(int)) => number(value, size, Some(int.is_signed())),
         (Kind::Enum | Kind::Enum64, _) => {
             match ty.variants().find(|v| v.name.as_bytes() == value.as_bytes()) {
                 Some(v) => number(&v.value.cast_signed().to_string(), size, None),
@@ -59,7 +55,7 @@ fn of_type(btf: &Btf<'_>, ty: Type<'_>, value: &str) -> Result<Vec<u8>, String> 
 /// Whether a value for an array of these is text: of `char` always, of other bytes if it is no list of numbers, of `bool` never.
 fn takes_text(element: Type<'_>, value: &str) -> bool {
     let is_byte = element.kind() == Kind::Int && element.size_or_type() == 1;
-    let is_bool = element.int().is_some_and(|int| int.encoding & BOOL != 0);
+    let is_bool = element.int().is_some_and(|int| int.encoding & IntInfo::BOOL != 0);
     let are_numbers = || value.split(',').all(|part| number(part.trim(), 1, None).is_ok());
     is_byte && !is_bool && (element.name().as_bytes() == b"char" || !are_numbers())
 }
@@ -143,9 +139,9 @@ mod tests {
     #[test]
     fn arrays_of_bytes_take_text_or_numbers_by_their_type() {
         let mut b = Builder::new(Endian::native());
-        let char = b.int("char", 1, SIGNED);
+        let char = b.int("char", 1, IntInfo::SIGNED);
         let byte = b.int("unsigned char", 1, 0);
-        let bool = b.int("_Bool", 1, BOOL);
+        let bool = b.int("_Bool", 1, IntInfo::BOOL);
         let one = b.enumeration("e", 1, false, &[("HIGH", 200)]);
         let arrays = [char, byte, bool].map(|ty| b.array(ty, byte, 4));
         let btf = Btf::parse(b.finish()).unwrap();

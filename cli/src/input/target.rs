@@ -13,7 +13,7 @@ use crate::{
 };
 use core_relo::{
     Endian, Plan, Relocs, Target,
-    btf::{Btf, Sieve},
+    btf::{Btf, BtfError, Sieve},
 };
 use core_relo_loader::target::{self, TargetError, TargetFile};
 use std::{
@@ -327,7 +327,6 @@ fn from_file(
 
 /// What to say of BTF that could be a module's if its kernel is not there.
 pub(crate) fn no_base(path: &Path, alone: Option<&TargetError>) -> BadInput {
-    use core_relo::btf::BtfError;
     match alone {
         // A module's strings go on where its kernel's end; here they begin, and something refers beyond their end.
         Some(e @ TargetError::Btf { cause: BtfError::TypeRef { .. } | BtfError::NameRef { .. }, .. }) => {
@@ -347,7 +346,6 @@ pub(crate) fn beside(path: &Path) -> Option<PathBuf> {
 
 /// Whether an error is what BTF of a module gives when it is read without its kernel's.
 pub(crate) fn wants_base(e: &TargetError) -> bool {
-    use core_relo::btf::BtfError;
     matches!(
         e,
         TargetError::Btf {

@@ -118,6 +118,29 @@ fn order_is_that_of_the_paths_whatever_the_threads_do() {
 }
 
 #[test]
+fn many_objects_on_one_kernel_are_in_order_whatever_the_threads_do() {
+    let fleet = Fleet::of(1);
+    let mut args = vec!["check".to_owned(), "--btf=kernels".to_owned(), "--format=json".to_owned()];
+    for n in 0..50 {
+        let name = format!("{n:02}.bpf.o");
+        match n % 10 {
+            7 => fleet.write(&name, "no object"),
+            even if even % 2 == 0 => drop(fs::copy(fleet.path("exec.bpf.o"), fleet.path(&name)).unwrap()),
+            _ => drop(fs::copy(fleet.path("basic.bpf.o"), fleet.path(&name)).unwrap()),
+        }
+        args.push(name);
+    }
+    let [one, three] =
+        ["1", "3"].map(|jobs| fleet.run(args.iter().map(String::as_str).chain(["--jobs", jobs])));
+    let named =
+        one.lines().iter().map(|line| line["object"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
+    let (bad, good) = named.split_at(5);
+    assert!(bad.iter().all(|name| name.ends_with("7.bpf.o")), "{bad:?}");
+    assert!(good.len() == 45 && good.is_sorted(), "{good:?}");
+    assert_eq!((three.exit, &three.out, &three.err), (one.exit, &one.out, &one.err));
+}
+
+#[test]
 fn shards_are_the_whole_and_no_kernel_is_in_two() {
     let fleet = Fleet::of(40);
     fleet.write("kernels/empty.btf", "");

@@ -49,10 +49,10 @@ impl TargetFile {
             return Err(TargetError::TooLarge { path });
         }
         if let Ok(map) = Map::sysfs(&file, len) {
-            return Ok(Self { is_of_kernel: true, ..Self::of(path, &Data::shared(map), share)? });
+            return Self::of_kernel(path, map);
         }
         match Map::own(&file, len) {
-            Ok(map) => Self::of(path, &Data::shared(map), share_or_copy),
+            Ok(map) => Self::from_bytes(path, Data::shared(map)),
             Err(e) => {
                 log::debug!("{}: read, not mapped: {e}", path.display());
                 let bytes = read_open(&path, file, len)?;
@@ -66,9 +66,13 @@ impl TargetFile {
         let path = path.into();
         let (file, len) = open(&path)?;
         match Map::sysfs(&file, len) {
-            Ok(map) => Ok(Self { is_of_kernel: true, ..Self::of(path, &Data::shared(map), share)? }),
+            Ok(map) => Self::of_kernel(path, map),
             Err(_) => Self::from_bytes(path.clone(), read_open(&path, file, len)?),
         }
+    }
+
+    fn of_kernel(path: PathBuf, map: Map) -> Result<Self, TargetError> {
+        Ok(Self { is_of_kernel: true, ..Self::from_bytes(path, Data::shared(map))? })
     }
 
     /// Takes bytes that somebody else read (and perhaps decompressed) from a file.
@@ -76,15 +80,12 @@ impl TargetFile {
         path: impl Into<PathBuf>,
         bytes: impl Into<Data<'static>>,
     ) -> Result<Self, TargetError> {
-        Self::of(path.into(), &bytes.into(), share_or_copy)
-    }
-
-    fn of(path: PathBuf, bytes: &Data<'static>, part: Part) -> Result<Self, TargetError> {
-        let Located { btf, base, form } = match locate(bytes) {
+        let (path, bytes) = (path.into(), bytes.into());
+        let Located { btf, base, form } = match locate(&bytes) {
             Ok(found) => found,
             Err(cause) => return Err(TargetError::Extract { path, cause }),
         };
-        let (btf, base) = (part(bytes, btf), base.map(|base| part(bytes, base)));
+        let (btf, base) = (part(&bytes, btf), base.map(|base| part(&bytes, base)));
         Ok(Self { path, btf, base, form, is_of_kernel: false })
     }
 
@@ -181,34 +182,12 @@ fn read_at_most(from: impl Read, expected: u64, most: u64) -> io::Result<Option<
     Ok(fits.then_some(bytes))
 }
 
-/// Some of a file's bytes, which keep the whole alive.
-struct Shared {
-    whole: Data<'static>,
-    range: Range<usize>,
-}
-
-impl AsRef<[u8]> for Shared {
-    fn as_ref(&self) -> &[u8] {
-        self.whole.get(self.range.clone()).unwrap_or_default()
-    }
-}
-
-/// How a part of a file's bytes is kept.
-type Part = fn(&Data<'static>, Range<usize>) -> Data<'static>;
-
-fn share(whole: &Data<'static>, range: Range<usize>) -> Data<'static> {
+/// A part of a file's bytes: a copy unless it is all of them, so that an image can be dropped or unmapped.
+fn part(whole: &Data<'static>, range: Range<usize>) -> Data<'static> {
     if range == (0..whole.len()) {
         return whole.clone();
     }
-    Data::shared(Shared { whole: whole.clone(), range })
-}
-
-/// Shared if it is all of the bytes or they are raw BTF, else copied, so that an image can be dropped or unmapped.
-fn share_or_copy(whole: &Data<'static>, range: Range<usize>) -> Data<'static> {
-    match whole.get(range.clone()) {
-        Some(bytes) if range.start > 0 => Data::from(bytes.to_vec()),
-        _ => share(whole, range),
-    }
+    Data::from(whole.get(range).unwrap_or_default().to_vec())
 }
 
 #[cfg(test)]
