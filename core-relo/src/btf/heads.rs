@@ -7,7 +7,7 @@
 use super::{
     Kind,
     kind::RecordShape,
-    quick::{HEAD, Room},
+    quick::{HEAD, Part},
     table::{BLOCK, KFLAG, NEAR},
 };
 use crate::{
@@ -63,45 +63,73 @@ const fn row(kind: Kind) -> Option<Row> {
 }
 
 /// What the pass found besides the table.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Passed {
     pub(super) count: usize,
     /// The highest id that is the third word of a record.
     pub(super) highest_id: u32,
 }
 
-/// Goes through the records; `names` is one past the last name.
+/// What the pass needs of a record.
+pub(super) struct Head<'t> {
+    /// Kind and kflag.
+    pub(super) kind: u8,
+    /// The third word if it is the id of a type, else 0.
+    pub(super) id: u32,
+    /// Bytes of the record; 0 if there is no such kind.
+    pub(super) len: usize,
+    /// What follows its first words.
+    trailer: &'t [u8],
+}
+
+impl<'t> Head<'t> {
+    /// Of the record that `rest` begins with, if it has a name that is there; `names` is one past the last name.
+    #[inline]
+    pub(super) fn read<const BIG: bool>(rest: &'t [u8], names: u32) -> Option<Self> {
+        let endian = if BIG { Endian::Big } else { Endian::Little };
+        let (head, trailer) = rest.split_first_chunk::<HEAD>()?;
+        let word = |at| endian.u32(head, at).unwrap_or(u32::MAX);
+        let kind = endian.high_byte(head, 4);
+        let row = ROWS.get(usize::from(kind))?;
+        if word(0) >= names {
+            return None;
+        }
+        let elements = to_usize(word(4) & 0x00ff_ffff);
+        let len = usize::from(row.len).wrapping_add(elements.wrapping_mul(usize::from(row.each)));
+        Some(Self { kind, id: word(8) & row.id_mask, len, trailer })
+    }
+}
+
+/// Goes through the records; `names` is one past the last name, and `behind` so many bytes of the section follow `types`.
 #[inline(never)]
-pub(super) fn pass<const BIG: bool>(types: &[u8], names: u32, room: &mut Room) -> Option<Passed> {
-    let endian = if BIG { Endian::Big } else { Endian::Little };
-    let word = |head: &[u8; HEAD], at| endian.u32(head, at).unwrap_or(u32::MAX);
-    let Room { blocks, lows, kinds } = room;
+pub(super) fn pass<const BIG: bool>(
+    types: &[u8],
+    behind: usize,
+    names: u32,
+    part: Part<'_>,
+) -> Option<Passed> {
+    let Part { blocks, lows, kinds } = part;
     let (lows, kinds) = (lows.as_chunks_mut::<BLOCK>().0, kinds.as_chunks_mut::<BLOCK>().0);
     let (mut rest, mut highest_id, mut before) = (types, 0, 0usize);
     for ((block, lows), kinds) in blocks.iter_mut().zip(lows).zip(kinds) {
         let start = rest.len();
-        *block = low_u32(start);
+        *block = low_u32(start.wrapping_add(behind));
         for (nth, (low, kind)) in lows.iter_mut().zip(kinds).enumerate() {
-            let Some((head, trailer)) = rest.split_first_chunk::<HEAD>() else {
+            if rest.len() < HEAD {
                 let count = before.wrapping_add(nth);
                 let is_near = start.wrapping_sub(rest.len()) <= NEAR;
                 return (rest.is_empty() && is_near).then_some(Passed { count, highest_id });
-            };
-            let high = endian.high_byte(head, 4);
-            let row = ROWS.get(usize::from(high))?;
-            let elements = to_usize(word(head, 4) & 0x00ff_ffff);
-            if word(head, 0) >= names {
-                return None;
             }
-            *low = low_u16(rest.len());
-            *kind = high;
-            highest_id = highest_id.max(word(head, 8) & row.id_mask);
-            rest = if high & !KFLAG == FUNC {
+            let head = Head::read::<BIG>(rest, names)?;
+            *low = low_u16(rest.len().wrapping_add(behind));
+            *kind = head.kind;
+            highest_id = highest_id.max(head.id);
+            rest = if head.kind & !KFLAG == FUNC {
                 // A jump that is guessed, where the length would have to be waited for; the compiler prefers the latter.
                 black_box(());
-                trailer
+                head.trailer
             } else {
-                let len = usize::from(row.len).wrapping_add(elements.wrapping_mul(usize::from(row.each)));
-                rest.get(len..)?
+                rest.get(head.len..)?
             };
         }
         if start.wrapping_sub(rest.len()) > NEAR {

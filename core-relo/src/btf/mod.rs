@@ -14,6 +14,7 @@ mod edit;
 mod elements;
 mod error;
 mod geometry;
+mod halves;
 mod header;
 mod heads;
 mod import;

@@ -5,9 +5,9 @@
 //! [`Table::scan`] and [`super::check`], which take more (kinds younger than the library) and say what is wrong.
 
 use super::{
-    Btf, Way, elements,
+    Btf, Way, elements, halves,
     header::Header,
-    heads,
+    heads::{self, Passed},
     table::{BLOCK, Places, Table},
 };
 use crate::{
@@ -37,8 +37,8 @@ pub(super) fn read(
     let (first, endian, unvalidated) = (first_id.0, header.endian, way == Way::Unvalidated);
     // Functions of their own, so that nothing of this is decided within the loop.
     let (passed, protos_before) = match (unvalidated, endian, base) {
-        (true, Endian::Little, _) => (heads::pass::<false>(types, names, &mut room)?, true),
-        (true, Endian::Big, _) => (heads::pass::<true>(types, names, &mut room)?, true),
+        (true, Endian::Little, _) => (unvalidated_pass::<false>(types, names, first, &mut room)?, true),
+        (true, Endian::Big, _) => (unvalidated_pass::<true>(types, names, first, &mut room)?, true),
         (false, Endian::Little, None) => elements::pass::<false, false>(types, names, first, &mut room)?,
         (false, Endian::Little, Some(_)) => elements::pass::<false, true>(types, names, first, &mut room)?,
         (false, Endian::Big, None) => elements::pass::<true, false>(types, names, first, &mut room)?,
@@ -52,6 +52,18 @@ pub(super) fn read(
     protos.then_some(table)
 }
 
+fn unvalidated_pass<const BIG: bool>(
+    types: &[u8],
+    names: u32,
+    first_id: u32,
+    room: &mut Room,
+) -> Option<Passed> {
+    let ids = first_id.saturating_add(to_u32(types.len() / HEAD));
+    let by_halves = types.len() >= halves::WORTH_IT;
+    let by_halves = by_halves.then(|| halves::pass::<BIG>(types, names, ids, room)).flatten();
+    by_halves.or_else(|| heads::pass::<BIG>(types, 0, names, room.part()))
+}
+
 /// Where the pass writes what it finds: as large as can be needed, for zeroed pages that are never touched cost nothing.
 pub(super) struct Room {
     pub(super) blocks: Vec<u32>,
@@ -60,12 +72,17 @@ pub(super) struct Room {
 }
 
 impl Room {
-    fn new(most: usize) -> Self {
-        let most = most.saturating_add(1).next_multiple_of(BLOCK);
+    pub(super) fn new(most: usize) -> Self {
+        // A block more, for a second pass begins with one.
+        let most = most.saturating_add(1).saturating_add(BLOCK).next_multiple_of(BLOCK);
         Self { blocks: vec![0; most / BLOCK], lows: vec![0; most], kinds: vec![0; most] }
     }
 
-    fn into_table(self, count: usize) -> Table {
+    pub(super) fn part(&mut self) -> Part<'_> {
+        Part { blocks: &mut self.blocks, lows: &mut self.lows, kinds: &mut self.kinds }
+    }
+
+    pub(super) fn into_table(self, count: usize) -> Table {
         let Self { mut blocks, mut lows, mut kinds } = self;
         blocks.truncate(count.div_ceil(BLOCK));
         lows.truncate(count);
@@ -74,6 +91,37 @@ impl Room {
         lows.shrink_to_fit();
         kinds.shrink_to_fit();
         Table { places: Places::Near { blocks, lows }, kinds }
+    }
+}
+
+/// As much of a [`Room`] as one pass writes.
+pub(super) struct Part<'r> {
+    pub(super) blocks: &'r mut [u32],
+    pub(super) lows: &'r mut [u16],
+    pub(super) kinds: &'r mut [u8],
+}
+
+/// Where what is found of a block's records is written.
+pub(super) struct Block<'r> {
+    pub(super) start: &'r mut u32,
+    pub(super) lows: &'r mut [u16; BLOCK],
+    pub(super) kinds: &'r mut [u8; BLOCK],
+}
+
+impl Part<'_> {
+    pub(super) fn blocks(&mut self) -> impl Iterator<Item = Block<'_>> {
+        let lows = self.lows.as_chunks_mut().0.iter_mut();
+        let kinds = self.kinds.as_chunks_mut().0.iter_mut();
+        let all = self.blocks.iter_mut().zip(lows).zip(kinds);
+        all.map(|((start, lows), kinds)| Block { start, lows, kinds })
+    }
+
+    /// What is before this place, which is the first of a block, and what is from it on.
+    pub(super) fn split_at(self, place: usize) -> Option<[Self; 2]> {
+        let blocks = self.blocks.split_at_mut_checked(place / BLOCK)?;
+        let (lows, kinds) = (self.lows.split_at_mut_checked(place)?, self.kinds.split_at_mut_checked(place)?);
+        let [low, high] = [(blocks.0, lows.0, kinds.0), (blocks.1, lows.1, kinds.1)];
+        Some([low, high].map(|(blocks, lows, kinds)| Self { blocks, lows, kinds }))
     }
 }
 
