@@ -52,6 +52,8 @@ pub fn run(args: &[String]) -> Outcome {
         command.args(["--bench", "parts"]).env("CORE_RELO_BENCH_BTF", &btf);
         return check(command.env("CORE_RELO_BENCH_OBJECTS", &objects));
     }
+    // The programs that are measured lie beside the one that measures; `run` would build that one alone.
+    check(built.command("build").args(["--release", "--quiet", "--bins"]))?;
     let mut command = built.command("run");
     command.args(["--release", "--quiet", "--", if options.growth { "growth" } else { "table" }]);
     command.arg("--btf").arg(&btf).arg("--objects").arg(&objects).arg("--out").arg(root().join("target"));
