@@ -1,6 +1,6 @@
-//! The words this program is called with: by `cargo xtask bench`, and by itself.
+//! The words that `cargo xtask bench` calls this program with.
 
-use crate::{job::Job, peer::Peer};
+use crate::peer::Peer;
 use std::{ffi::OsString, path::PathBuf};
 
 /// What to do.
@@ -8,9 +8,6 @@ use std::{ffi::OsString, path::PathBuf};
 pub enum Args {
     Table(Table),
     Growth(Table),
-    Run(Run),
-    /// Not the job: how long it takes.
-    Time(Run),
 }
 
 /// The table of all jobs, or the tables of growth.
@@ -26,25 +23,6 @@ pub struct Table {
     pub without: Vec<(Peer, String)>,
 }
 
-/// One job, by one peer, so many times: what a child does.
-#[derive(Clone, Debug)]
-pub struct Run {
-    pub job: Job,
-    pub peer: Peer,
-    pub times: usize,
-    pub btf: PathBuf,
-    pub objects: Vec<PathBuf>,
-}
-
-impl Run {
-    /// As [`parse`] reads them.
-    pub fn to_args(&self, what: &str) -> Vec<OsString> {
-        let words = [what, self.job.key(), self.peer.name(), &self.times.to_string()].map(OsString::from);
-        let paths = std::iter::once(&self.btf).chain(&self.objects);
-        words.into_iter().chain(paths.map(|path| path.clone().into_os_string())).collect()
-    }
-}
-
 /// Reads them.
 pub fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Args, String> {
     let mut word = move || words.next();
@@ -52,17 +30,6 @@ pub fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Args, String> 
         word.and_then(|w| w.into_string().ok()).ok_or_else(|| "a word is missing".to_owned())
     };
     match &*text(word())? {
-        what @ ("run" | "time") => {
-            let (job, peer, times) = (text(word())?, text(word())?, text(word())?);
-            let run = Run {
-                job: Job::named(&job).ok_or("no such job")?,
-                peer: peer_named(&peer)?,
-                times: times.parse().map_err(|_| "no number of times")?,
-                btf: word().ok_or("no target")?.into(),
-                objects: std::iter::from_fn(word).map(PathBuf::from).collect(),
-            };
-            Ok(if what == "run" { Args::Run(run) } else { Args::Time(run) })
-        }
         what @ ("table" | "growth") => {
             let mut table = Table {
                 btf: "/sys/kernel/btf/vmlinux".into(),

@@ -1,7 +1,12 @@
 //! Processes of their own: for peak memory, and for counting instructions.
 
-use crate::{args::Run, job::Job, peer::Peer};
+use crate::{
+    job::Job,
+    once::{Run, What},
+    peer::Peer,
+};
 use std::{
+    env,
     ffi::OsString,
     fs, io,
     os::unix::process::ExitStatusExt as _,
@@ -10,33 +15,34 @@ use std::{
     str::FromStr,
 };
 
-/// Peak memory of a process that does this.
+/// Peak memory of a process that does this and has no other peer's code, in KiB.
 ///
 /// A new process begins with the peak of the one that makes it (Linux keeps it across execve), so a third one stands between,
 /// which is as small as can be: [`report_peak`] is what it does.
-pub fn peak_kib(run: &Run) -> Result<u64, String> {
-    number_said(run, Command::new(this_program()?).arg("peak").args(run.to_args("run")))
+pub fn peak_kib(peer: Peer, run: &Run) -> Result<u64, String> {
+    let mut command = Command::new(beside("peak_of")?);
+    number_said(peer, run, command.arg(program_of(peer, run.job)?).args(run.to_args(What::Run)))
 }
 
 /// The shortest of a few runs in a process of its own, in milliseconds of the processor's time.
-pub fn shortest_ms(run: &Run) -> Result<f64, String> {
-    number_said(run, Command::new(this_program()?).args(run.to_args("time")))
+pub fn shortest_ms(peer: Peer, run: &Run) -> Result<f64, String> {
+    number_said(peer, run, Command::new(program_of(peer, run.job)?).args(run.to_args(What::Time)))
 }
 
-fn number_said<N: FromStr>(run: &Run, command: &mut Command) -> Result<N, String> {
+fn number_said<N: FromStr>(peer: Peer, run: &Run, command: &mut Command) -> Result<N, String> {
     command.stdin(Stdio::null());
-    let done = command.output().map_err(|e| e.to_string())?;
+    let done = command.output().map_err(|e| format!("{}: {e}", command.get_program().to_string_lossy()))?;
     let said = String::from_utf8_lossy(&done.stdout);
     said.trim().parse().map_err(|_| {
         let error = String::from_utf8_lossy(&done.stderr);
-        format!("{} {}: {}: {}", run.peer.name(), run.job.key(), done.status, error.trim())
+        format!("{} {}: {}: {}", peer.name(), run.job.key(), done.status, error.trim())
     })
 }
 
-/// Runs this program once more and prints its peak memory, in KiB.
-pub fn report_peak(args: impl Iterator<Item = OsString>) -> Result<(), String> {
-    let mut command = Command::new(this_program()?);
-    let child = command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+/// Runs a program and prints its peak memory, in KiB.
+pub fn report_peak(mut words: impl Iterator<Item = OsString>) -> Result<(), String> {
+    let mut command = Command::new(words.next().ok_or("no program")?);
+    let child = command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).spawn();
     let (status, usage) = child.and_then(|child| wait(&child)).map_err(|e| e.to_string())?;
     if !status.success() {
         return Err(status.to_string());
@@ -47,19 +53,19 @@ pub fn report_peak(args: impl Iterator<Item = OsString>) -> Result<(), String> {
 
 /// Instructions of one run of the job, by callgrind: those of a process that does it once, less those of one that does all
 /// else. The profile is left in `folder`.
-pub fn instructions(job: Job, peer: Peer, run: &Run, folder: &Path) -> Result<u64, String> {
+pub fn instructions(peer: Peer, run: &Run, folder: &Path) -> Result<u64, String> {
     let counted = |times: usize| {
-        let name = format!("{}.{}.{times}.callgrind", job.key(), peer.name());
-        callgrind(&Run { job, peer, times, ..run.clone() }, &folder.join(name))
+        let name = format!("{}.{}.{times}.callgrind", run.job.key(), peer.name());
+        callgrind(peer, &Run { times, ..run.clone() }, &folder.join(name))
     };
     let (with, without) = (counted(1)?, counted(0)?);
     with.checked_sub(without).ok_or_else(|| "a run without the job took more".to_owned())
 }
 
-fn callgrind(run: &Run, out: &Path) -> Result<u64, String> {
+fn callgrind(peer: Peer, run: &Run, out: &Path) -> Result<u64, String> {
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--quiet"]).arg(format!("--callgrind-out-file={}", out.display()));
-    command.arg(this_program()?).args(run.to_args("run")).stdin(Stdio::null());
+    command.arg(program_of(peer, run.job)?).args(run.to_args(What::Run)).stdin(Stdio::null());
     let done = command.output().map_err(|e| format!("valgrind: {e}"))?;
     if !done.status.success() {
         let said = String::from_utf8_lossy(&done.stderr);
@@ -85,6 +91,14 @@ fn wait(child: &Child) -> io::Result<(ExitStatus, libc::rusage)> {
     }
 }
 
-fn this_program() -> Result<PathBuf, String> {
-    std::env::current_exe().map_err(|e| e.to_string())
+/// The small program that has this peer's code alone, and of ours what the job needs: libbpf comes in one piece.
+fn program_of(peer: Peer, job: Job) -> Result<PathBuf, String> {
+    let what = if (peer, job) == (Peer::Ours, Job::Load) { "load" } else { "once" };
+    beside(&format!("{what}_{}", peer.name()))
+}
+
+/// Another program of this package: `cargo build --bins` puts them side by side.
+fn beside(name: &str) -> Result<PathBuf, String> {
+    let this = env::current_exe().map_err(|e| e.to_string())?;
+    Ok(this.with_file_name(name).with_extension(env::consts::EXE_EXTENSION))
 }

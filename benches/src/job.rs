@@ -75,7 +75,7 @@ impl Job {
 
     /// The job for one peer, ready to be run.
     pub fn prepare(self, peer: Peer, target: &Path, objects: &[PathBuf]) -> Result<Ready, String> {
-        Ok(Ready { job: self, prepared: peer.prepare(target, objects)? })
+        Ok(Ready::new(self, peer.prepare(target, objects)?))
     }
 }
 
@@ -86,6 +86,11 @@ pub struct Ready {
 }
 
 impl Ready {
+    /// The job, by who is prepared for it.
+    pub fn new(job: Job, prepared: Box<dyn Prepared>) -> Self {
+        Self { job, prepared }
+    }
+
     /// Does it once.
     pub fn run(&self) -> Result<(), String> {
         match self.job {

@@ -9,5 +9,6 @@ pub mod growth;
 pub mod job;
 pub mod load;
 pub mod measure;
+pub mod once;
 pub mod peer;
 pub mod table;

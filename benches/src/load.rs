@@ -61,9 +61,8 @@ pub fn run(args: &Table, corpus: &Corpus, peers: &[Peer]) -> Result<Vec<Map<Stri
     row.insert("rounds".to_owned(), json!(times.first().map(|t| t.rounds)));
     if args.instructions {
         let folder = folder(args)?;
-        let count = |peer: &Peer| {
-            child::instructions(Job::Load, *peer, &run_of(Job::Load, *peer, 1, &corpus), &folder)
-        };
+        let run = run_of(Job::Load, 1, &corpus);
+        let count = |peer: &Peer| child::instructions(*peer, &run, &folder);
         let found = peers.iter().map(count).collect::<Result<Vec<_>, _>>()?;
         let all = spread(&peers, found.into_iter().map(|n| n as f64));
         let what = format!("{title}, M instructions");

@@ -1,12 +1,13 @@
 //! The table: each job's time, instructions, and the peak memory of a process that does one.
 
 use crate::{
-    args::{Run, Table},
+    args::Table,
     child,
     corpus::Corpus,
     job::Job,
     load,
     measure::{self, Times},
+    once::Run,
     peer::Peer,
 };
 use serde_json::{Map, Value, json};
@@ -86,19 +87,26 @@ fn describe(corpus: &Corpus, args: &Table) {
     }
 }
 
-/// Peak memory, in KiB: of a process that prepares and does nothing, and of one that does a job once.
+/// Processes of which the peak memory's median is taken: it is not the same twice, by 0.1 MiB.
+const PROCESSES: usize = 9;
+
+/// Peak memory, in KiB: of a process that does nothing, and of one that does a job once.
 ///
 /// Pages of a file in sysfs that is mapped are not counted by the kernel. So that they are not had for nothing, the same is
 /// measured with the BTF in an ordinary file, which everybody reads.
 fn peaks(args: &Table, corpus: &Corpus, peers: &[Peer]) -> Result<Vec<(String, Figures)>, String> {
     let mut rows = Vec::new();
     let mut add = |what: String, job, times, corpus: &Corpus| {
-        let peak = |peer: &Peer| child::peak_kib(&run_of(job, *peer, times, corpus));
+        let run = run_of(job, times, corpus);
+        let peak = |peer: &Peer| {
+            let peaks = (0..PROCESSES).map(|_| child::peak_kib(*peer, &run).map(|kib| kib as f64));
+            peaks.collect::<Result<_, _>>().map(measure::median)
+        };
         let found = peers.iter().map(peak).collect::<Result<Vec<_>, _>>()?;
-        rows.push((what, spread(peers, found.into_iter().map(|kib| kib as f64))));
+        rows.push((what, spread(peers, found.into_iter())));
         Ok::<_, String>(())
     };
-    add("no job at all".to_owned(), Job::Few, 0, corpus)?;
+    add("no job at all".to_owned(), Job::Parse, 0, corpus)?;
     let jobs = [Job::Parse, Job::Few, Job::Many];
     jobs.into_iter().try_for_each(|job| add(job.title(corpus), job, 1, corpus))?;
     if corpus.target.starts_with("/sys") {
@@ -143,10 +151,8 @@ fn instructions(
     let folder = folder(args)?;
     println!("\n{}", heading("millions of instructions (callgrind)"));
     for (job, row) in Job::TABLE.into_iter().zip(rows) {
-        let count = |peer: &Peer| {
-            let run = run_of(job, *peer, 1, corpus);
-            child::instructions(job, *peer, &run, &folder)
-        };
+        let run = run_of(job, 1, corpus);
+        let count = |peer: &Peer| child::instructions(*peer, &run, &folder);
         let found = peers.iter().map(count).collect::<Result<Vec<_>, _>>()?;
         let all = spread(peers, found.into_iter().map(|n| n as f64));
         println!("{}", line(&job.title(corpus), all.map(|f| f.map(|n| n / 1e6)), 2));
@@ -187,11 +193,14 @@ const NOTES: &str = "\
 * loading: read, opened, loaded, closed, one object after the other on the running kernel; nothing is attached. The kernel's own
   types are parsed once a run by ours, once an object by libbpf. What the kernel can do both ask once a process.
   Time outside of the kernel is what getrusage says, all rounds together: most kernels only look at each tick of their clock.
-* instructions: one run in a process of its own, less a run that does all but the job; the kernel's are not counted.
+* peak memory: the median of nine processes. Each is a program that has one peer's code and no other's: of ours what relocates and
+  not what loads, as the linker leaves it to who only relocates; libbpf comes in one piece. libbpf's has what reads its records
+  beforehand as well, 0.1 MiB of code.
+* instructions: one run of such a program, less a run that does all but the job; the kernel's are not counted.
 * a mapped file in sysfs is not counted as memory by the kernel: for that the rows with the BTF in a file.";
 
-pub(crate) fn run_of(job: Job, peer: Peer, times: usize, corpus: &Corpus) -> Run {
-    Run { job, peer, times, btf: corpus.target.clone(), objects: job.objects(corpus) }
+pub(crate) fn run_of(job: Job, times: usize, corpus: &Corpus) -> Run {
+    Run { job, times, btf: corpus.target.clone(), objects: job.objects(corpus) }
 }
 
 /// Figures of those measured, at the places of all.

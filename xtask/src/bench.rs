@@ -12,10 +12,10 @@ const RUST: (u32, u32) = (1, 98);
 
 pub const HELP: &str = "usage: cargo xtask bench [OPTIONS]
 
-  Time of each job: ours, libbpf's, aya-obj's; peak memory of a process that does one; as root, loading the objects into the
-  running kernel. Writes target/bench.json.
+  Time of each job: ours, libbpf's, aya-obj's; peak memory of a process that does one and has one peer's code; as root, loading
+  the objects into the running kernel. Writes target/bench.json.
 
-  --instructions   count each job's instructions too, by callgrind; profiles are left in target/bench
+  --instructions   count each job's instructions in such a process too, by callgrind; profiles are left in target/bench
   --growth         instead: time and memory against the size of the target's BTF, records, modules, objects, kernels;
                    writes target/bench-growth.json
   --parts          instead: the parts one by one (parse, scan, index, plan, patch)
@@ -52,6 +52,8 @@ pub fn run(args: &[String]) -> Outcome {
         command.args(["--bench", "parts"]).env("CORE_RELO_BENCH_BTF", &btf);
         return check(command.env("CORE_RELO_BENCH_OBJECTS", &objects));
     }
+    // The programs that are measured lie beside the one that measures; `run` would build that one alone.
+    check(built.command("build").args(["--release", "--quiet", "--bins"]))?;
     let mut command = built.command("run");
     command.args(["--release", "--quiet", "--", if options.growth { "growth" } else { "table" }]);
     command.arg("--btf").arg(&btf).arg("--objects").arg(&objects).arg("--out").arg(root().join("target"));

@@ -3,13 +3,7 @@
 mod inputs;
 mod linear;
 
-use crate::{
-    args::{Run, Table},
-    child,
-    corpus::Corpus,
-    job::Job,
-    peer::Peer,
-};
+use crate::{args::Table, child, corpus::Corpus, job::Job, once::Run, peer::Peer};
 use linear::Point;
 use serde_json::{Value, json};
 use std::{
@@ -158,9 +152,9 @@ impl Axis {
                     continue;
                 }
                 let (btf, objects) = (input.btf.clone(), input.objects.clone());
-                let run = Run { job: self.job, peer: *peer, times: 1, btf, objects };
-                let point =
-                    Point { n: *n, ms: child::shortest_ms(&run)?, kib: child::peak_kib(&run)? as f64 };
+                let run = Run { job: self.job, times: 1, btf, objects };
+                let (ms, kib) = (child::shortest_ms(*peer, &run)?, child::peak_kib(*peer, &run)?);
+                let point = Point { n: *n, ms, kib: kib as f64 };
                 let remarks = linear::remarks(&before, &point);
                 let mib = point.kib / 1024.0;
                 println!("{n:>9} {:>8} {:>10.2} {mib:>10.2}  {}", peer.name(), point.ms, remarks.join("; "));

@@ -12,102 +12,21 @@
 use super::Prepared;
 use core_relo::ext::BtfExt;
 use core_relo_loader::object::Object;
+use core_relo_tests::judge::relo_core::{
+    Cand, CandList, Relo, Resolution, Spec, bpf_core_add_cands, bpf_core_calc_relo_insn,
+    bpf_core_essential_name_len, bpf_core_patch_insn,
+};
 use libbpf_sys as sys;
 use std::{
     collections::{HashMap, hash_map::Entry},
-    ffi::{CString, c_char, c_int, c_void},
+    ffi::{CString, c_int},
     fs,
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
     ptr,
 };
 
-#[repr(C)]
-struct Cand {
-    btf: *const sys::btf,
-    id: u32,
-}
-
-#[repr(C)]
-struct CandList {
-    cands: *mut Cand,
-    len: c_int,
-}
-
-#[repr(C)]
-struct Accessor {
-    type_id: u32,
-    idx: u32,
-    name: *const c_char,
-}
-
-#[repr(C)]
-struct Spec {
-    btf: *const sys::btf,
-    spec: [Accessor; 64],
-    root_type_id: u32,
-    relo_kind: u32,
-    len: c_int,
-    raw_spec: [c_int; 64],
-    raw_len: c_int,
-    bit_offset: u32,
-}
-
-/// `struct bpf_core_relo_res`
-#[repr(C)]
-#[derive(Default)]
-struct Resolution {
-    orig_val: u64,
-    new_val: u64,
-    poison: bool,
-    validate: bool,
-    fail_memsz_adjust: bool,
-    orig_sz: u32,
-    orig_type_id: u32,
-    new_sz: u32,
-    new_type_id: u32,
-}
-
-/// `struct bpf_core_relo`
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Relo {
-    insn_off: u32,
-    type_id: u32,
-    access_str_off: u32,
-    kind: u32,
-}
-
 const TYPE_ID_LOCAL: u32 = 6;
-
-unsafe extern "C" {
-    fn bpf_core_add_cands(
-        local: *mut Cand,
-        local_essent_len: usize,
-        targ_btf: *const sys::btf,
-        targ_btf_name: *const c_char,
-        targ_start_id: c_int,
-        cands: *mut CandList,
-    ) -> c_int;
-    fn bpf_core_essential_name_len(name: *const c_char) -> usize;
-    fn bpf_core_calc_relo_insn(
-        prog_name: *const c_char,
-        relo: *const Relo,
-        relo_idx: c_int,
-        local_btf: *const sys::btf,
-        cands: *mut CandList,
-        specs_scratch: *mut Spec,
-        targ_res: *mut Resolution,
-    ) -> c_int;
-    fn bpf_core_patch_insn(
-        prog_name: *const c_char,
-        insn: *mut c_void,
-        insn_idx: c_int,
-        relo: *const Relo,
-        relo_idx: c_int,
-        res: *const Resolution,
-    ) -> c_int;
-}
 
 pub struct Libbpf {
     target: CString,

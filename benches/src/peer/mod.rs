@@ -1,9 +1,9 @@
 //! Who is measured: each does the same job through its own public way, or what comes closest to it.
 
 #[cfg(feature = "aya")]
-mod aya;
+pub mod aya;
 #[cfg(feature = "libbpf")]
-mod libbpf;
+pub mod libbpf;
 pub mod ours;
 
 use std::path::{Path, PathBuf};
@@ -37,10 +37,10 @@ impl Peer {
         }
     }
 
-    /// Gets ready what is not to be measured.
+    /// Gets ready what is not to be measured. Whoever calls this links everybody.
     pub fn prepare(self, target: &Path, objects: &[PathBuf]) -> Result<Box<dyn Prepared>, String> {
         match self {
-            Self::Ours => Ok(Box::new(ours::Ours::new(target, objects))),
+            Self::Ours => Ok(Box::new(ours::Ours::new(target, objects).that_loads())),
             #[cfg(feature = "libbpf")]
             Self::Libbpf => Ok(Box::new(libbpf::Libbpf::new(target, objects)?)),
             #[cfg(feature = "aya")]

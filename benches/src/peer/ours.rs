@@ -20,11 +20,19 @@ use std::{
 pub struct Ours {
     target: PathBuf,
     objects: Vec<PathBuf>,
+    load: fn(&[PathBuf]) -> Result<(), String>,
 }
 
 impl Ours {
+    /// For relocating. Who only does that links nothing that loads: half of the code.
     pub fn new(target: &Path, objects: &[PathBuf]) -> Self {
-        Self { target: target.to_path_buf(), objects: objects.to_vec() }
+        let load = |_: &[PathBuf]| Err("prepared without loading".to_owned());
+        Self { target: target.to_path_buf(), objects: objects.to_vec(), load }
+    }
+
+    /// For loading as well.
+    pub fn that_loads(self) -> Self {
+        Self { load, ..self }
     }
 }
 
@@ -85,14 +93,7 @@ impl Prepared for Ours {
     }
 
     fn load(&self) -> Result<(), String> {
-        // Parsed with the first object of a run that wants it, let go with the run.
-        let _shared = KernelTypes::running();
-        for path in &self.objects {
-            let bytes = read(path)?;
-            let object = Object::parse(&bytes).map_err(|e| e.to_string())?;
-            drop(Loader::new(&object).name(name(path)).load().map_err(|e| e.to_string())?);
-        }
-        Ok(())
+        (self.load)(&self.objects)
     }
 
     fn kernels(&self) -> Result<(), String> {
@@ -120,6 +121,18 @@ fn with_relocs(
     let relocs = objects.iter().map(Object::relocs).collect::<Result<Vec<_>, _>>();
     let relocs = relocs.map_err(|e| e.to_string())?;
     then(&relocs.iter().collect::<Vec<_>>())
+}
+
+/// Each object into the running kernel.
+fn load(objects: &[PathBuf]) -> Result<(), String> {
+    // Parsed with the first object of a run that wants it, let go with the run.
+    let _shared = KernelTypes::running();
+    for path in objects {
+        let bytes = read(path)?;
+        let object = Object::parse(&bytes).map_err(|e| e.to_string())?;
+        drop(Loader::new(&object).name(name(path)).load().map_err(|e| e.to_string())?);
+    }
+    Ok(())
 }
 
 /// An object's name, as libbpf makes it of a file's.

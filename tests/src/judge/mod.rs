@@ -9,6 +9,7 @@
 mod ffi;
 mod linker;
 mod object;
+pub mod relo_core;
 mod relocate;
 
 pub use ffi::{Btf, LoadedByLibbpf, Prepared, Values, load, logged, prepare};

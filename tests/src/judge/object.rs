@@ -1,6 +1,6 @@
 //! A BPF object as the judge reads it: its sections, functions, types and relocation records.
 
-use super::ffi::{Btf, Relo};
+use super::{ffi::Btf, relo_core::Relo};
 use object::{Endianness, Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind, SymbolKind};
 use std::collections::HashMap;
 

@@ -1,8 +1,9 @@
 //! The order in which libbpf relocates: what `bpf_object__relocate_core` does around the functions called.
 
 use super::{
-    ffi::{self, Btf, Relo, Resolution},
+    ffi::{self, Btf},
     object::{JudgedObject, RawRecord},
+    relo_core::{Relo, Resolution},
 };
 use crate::{
     exceptions::Exception,

@@ -1,0 +1,8 @@
+//! One job by libbpf, and nothing else.
+
+use core_relo_bench::{once, peer::libbpf::Libbpf};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    once::main(Libbpf::new)
+}
