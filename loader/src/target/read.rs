@@ -1,7 +1,8 @@
 //! Files read whole or in part, to addresses that the kernel copies to quickly.
 
-use crate::limits;
+use crate::{limits, sys::prefer_huge_pages};
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core_relo::Data;
 use std::{
     fs::File,
@@ -47,6 +48,7 @@ pub fn read_all(from: impl Read, expected: u64, most: u64) -> io::Result<Option<
     let room = usize::try_from(expected.min(most)).unwrap_or(usize::MAX).saturating_add(ALIGN);
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(room).map_err(io::Error::from)?;
+    prefer_huge_pages_once(&mut bytes);
     let start = padding(bytes.as_ptr(), 0);
     bytes.resize(start, 0);
     let read = from.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -63,10 +65,24 @@ pub fn read_part(file: &File, at: u64, len: u64) -> io::Result<Data<'static>> {
     let len = usize::try_from(len).map_err(io::Error::other)?;
     // Untouched zeros cost nothing; a vector filled with them would be written twice.
     let mut bytes = vec![0; len.saturating_add(ALIGN)];
+    prefer_huge_pages_once(&mut bytes);
     let start = padding(bytes.as_ptr(), at);
     bytes.truncate(start.saturating_add(len));
     file.read_exact_at(bytes.get_mut(start..).unwrap_or_default(), at)?;
     Ok(Data::shared(Placed { bytes, start }))
+}
+
+/// Asks for huge pages for the first large file of the process.
+///
+/// The kernel gives memory page by page as it is written first, which takes longer than what is written there. Later files lie where
+/// malloc had others before; huge pages would only make their remains larger.
+fn prefer_huge_pages_once(bytes: &mut Vec<u8>) {
+    // In as many bytes one of 2 MiB always fits.
+    const HUGE_FROM: usize = 4 << 20;
+    static ASKED: AtomicBool = AtomicBool::new(false);
+    if bytes.capacity() >= HUGE_FROM && !ASKED.swap(true, Ordering::Relaxed) {
+        prefer_huge_pages(bytes);
+    }
 }
 
 /// How many bytes, fewer than [`ALIGN`], are in front of what is read from `at` of a file.
@@ -86,7 +102,7 @@ mod tests {
 
     /// A file that is gone when the test is over.
     fn file(bytes: &[u8]) -> File {
-        use core::sync::atomic::{AtomicU32, Ordering};
+        use core::sync::atomic::AtomicU32;
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("core-relo-read-{}-{number}", std::process::id()));
