@@ -6,6 +6,8 @@ use super::{
     vmlinuz::Compression,
 };
 use crate::error::{BadInput, shown};
+use core_relo::Data;
+use core_relo_loader::target;
 use std::{
     cell::Cell,
     ffi::{OsStr, OsString},
@@ -57,19 +59,22 @@ pub(crate) struct Member<'r> {
 
 impl Member<'_> {
     /// All of it, if it is no larger than it may be.
-    pub(crate) fn read(self, limits: Limits) -> Result<Vec<u8>, BadInput> {
+    pub(crate) fn read(self, limits: Limits) -> Result<Data<'static>, BadInput> {
         let failed = |e: &io::Error| file::unreadable(&self.path, e);
         let too_long = |limit| Err(file::too_long(&self.path, self.len, limit));
         if self.len > limits.bytes {
             return too_long(limits.bytes);
         }
-        let mut bytes = Vec::with_capacity(usize::try_from(self.len.min(16 << 20)).unwrap_or_default());
-        self.content.take(0x1000).read_to_end(&mut bytes).map_err(|e| failed(&e))?;
-        let limit = unpack::longest(&bytes, limits);
+        let mut head = Vec::new();
+        self.content.take(0x1000).read_to_end(&mut head).map_err(|e| failed(&e))?;
+        let limit = unpack::longest(&head, limits);
         if self.len > limit {
             return too_long(limit);
         }
-        self.content.take(limit).read_to_end(&mut bytes).map_err(|e| failed(&e))?;
+        // The archive's word is not enough for all the memory that it asks for.
+        let expected = self.len.min(16 << 20);
+        let bytes = target::read_all(io::Cursor::new(head).chain(self.content), expected, limit);
+        let Some(bytes) = bytes.map_err(|e| failed(&e))? else { return too_long(limit) };
         if u64::try_from(bytes.len()).ok() != Some(self.len) {
             let what = format!("truncated: {} of {} bytes are there", bytes.len(), self.len);
             return Err(BadInput::at(&self.path, what));

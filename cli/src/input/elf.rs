@@ -1,7 +1,7 @@
 //! The BTF of an ELF without the rest of it: a vmlinux with debug information is a hundred times as large.
 
 use super::file::Opened;
-use core_relo::{Data, Endian};
+use core_relo::Endian;
 use core_relo_loader::target::{Class, Form, TargetFile};
 use std::path::Path;
 
@@ -55,7 +55,7 @@ fn look(path: &Path, opened: &Opened<'_>, limit: u64) -> Option<Looked> {
     };
     let Some(btf) = named(b".BTF")? else { return Some(Looked::NoTypes) };
     let base = match named(b".BTF.base")? {
-        Some(base) => Some(Data::from(opened.part(base.offset, base.len)?)),
+        Some(base) => Some(opened.part(base.offset, base.len)?),
         None => None,
     };
     let mut found = TargetFile::from_bytes(path, opened.part(btf.offset, btf.len)?).ok()?;

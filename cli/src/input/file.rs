@@ -6,7 +6,6 @@ use core_relo_loader::target;
 use std::{
     fs::{self, File, Metadata},
     io::{self, Read as _},
-    os::unix::fs::FileExt as _,
     path::Path,
 };
 
@@ -97,23 +96,17 @@ impl<'p> Opened<'p> {
         if self.path.starts_with("/sys") {
             return read(self.path, limit);
         }
-        let used = used.filter(|used| *used < self.len);
-        let len = used.unwrap_or(self.len);
-        let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or_default().saturating_add(1));
-        bytes.extend_from_slice(&self.head);
-        let rest = used.unwrap_or(limit).saturating_sub(u64::try_from(self.head.len()).unwrap_or(u64::MAX));
-        self.file.take(rest).read_to_end(&mut bytes).map_err(|e| unreadable(self.path, &e))?;
-        Ok(Data::from(bytes))
+        let (path, used) = (self.path, used.filter(|used| *used < self.len));
+        let expected = used.unwrap_or(self.len);
+        let bytes = target::read_all(self.stream().take(used.unwrap_or(u64::MAX)), expected, limit);
+        let grown =
+            || BadInput::at(path, format_args!("grew while it was read; at most {limit} bytes are read"));
+        bytes.map_err(|e| unreadable(path, &e))?.ok_or_else(grown)
     }
 
     /// A part of it; `None` if it has no such part.
-    pub(crate) fn part(&self, at: u64, len: u64) -> Option<Vec<u8>> {
-        if at.checked_add(len)? > self.len {
-            return None;
-        }
-        let mut part = vec![0; usize::try_from(len).ok()?];
-        self.file.read_exact_at(&mut part, at).ok()?;
-        Some(part)
+    pub(crate) fn part(&self, at: u64, len: u64) -> Option<Data<'static>> {
+        target::read_part(&self.file, at, len).ok()
     }
 
     /// The file from its beginning, to be read as it comes.

@@ -118,14 +118,14 @@ fn is_module(path: &Path) -> bool {
     let head = &opened.head;
     if !head.starts_with(b"\x7fELF") {
         return unpack::is_raw_or_elf(head)
-            && begins_within_strings(head, |at| opened.part(at, 1)).unwrap_or(false);
+            && begins_within_strings(head, |at| opened.part(at, 1)?.first().copied()).unwrap_or(false);
     }
     // A vmlinux is an executable: only relocatable ELF files are modules (or BPF objects).
     if !matches!(head.get(16..18), Some([1, 0] | [0, 1])) {
         return false;
     }
     let Looked::Types(found) = elf::types_of(path, &opened, Limits::default().bytes) else { return false };
-    let byte = |at| Some(found.btf.get(usize::try_from(at).ok()?..)?.get(..1)?.to_vec());
+    let byte = |at| found.btf.get(usize::try_from(at).ok()?).copied();
     found.base.is_some() || begins_within_strings(&found.btf, byte).unwrap_or(false)
 }
 
@@ -149,8 +149,8 @@ fn is_packed_module(path: &Path) -> bool {
 }
 
 /// Whether a BTF's strings go on from another's: its own begin with an empty one.
-fn begins_within_strings(head: &[u8], byte: impl Fn(u64) -> Option<Vec<u8>>) -> Option<bool> {
+fn begins_within_strings(head: &[u8], byte: impl Fn(u64) -> Option<u8>) -> Option<bool> {
     let e = [Endian::Little, Endian::Big].into_iter().find(|e| e.u16(head, 0) == Some(0xeb9f))?;
     let (header, strings, len) = (e.u32(head, 4)?, e.u32(head, 16)?, e.u32(head, 20)?);
-    Some(len > 0 && byte(u64::from(header).saturating_add(strings.into()))? != [0])
+    Some(len > 0 && byte(u64::from(header).saturating_add(strings.into()))? != 0)
 }

@@ -46,11 +46,11 @@ pub(crate) fn open(path: &Path, limits: Limits) -> Result<TargetFile, BadInput> 
 }
 
 /// Finds the BTF in bytes that were read already.
-pub(crate) fn open_bytes(path: &Path, bytes: Vec<u8>, limits: Limits) -> Result<TargetFile, BadInput> {
+pub(crate) fn open_bytes(path: &Path, bytes: Data<'static>, limits: Limits) -> Result<TargetFile, BadInput> {
     if bytes.is_empty() {
         return Err(empty(path));
     }
-    find(path, Data::from(bytes), DEPTH, limits)
+    find(path, bytes, DEPTH, limits)
 }
 
 /// How large something that begins with these bytes may be.

@@ -1,5 +1,5 @@
 //! Pages, processors, and the limit on locked memory.
-#![expect(unsafe_code, reason = "sysconf and setrlimit are calls into C")]
+#![expect(unsafe_code, reason = "sysconf, madvise and setrlimit are calls into C")]
 
 use super::errno::Errno;
 use std::{fs, io, sync::OnceLock};
@@ -9,6 +9,19 @@ pub fn page_size() -> usize {
     // SAFETY: reads a constant of the system.
     let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(size).unwrap_or(4096).max(1)
+}
+
+/// Asks for huge pages for a vector that is about to be filled. A wish that may not be granted.
+pub(crate) fn prefer_huge_pages(bytes: &mut Vec<u8>) {
+    let (page, room) = (page_size(), bytes.as_mut_ptr());
+    let skipped = room.align_offset(page);
+    let whole = bytes.capacity().saturating_sub(skipped) & page.wrapping_neg();
+    // SAFETY: the range lies within the vector's memory, or has no length; this advice changes neither what is in it nor whether it
+    // may be used.
+    let done = unsafe { libc::madvise(room.wrapping_add(skipped).cast(), whole, libc::MADV_HUGEPAGE) };
+    if done != 0 {
+        log::debug!("no huge pages: {}", Errno::last());
+    }
 }
 
 /// How many processors the system may come to have: the number of values in an element of a per-CPU map (libbpf:
@@ -95,6 +108,32 @@ pub(crate) fn own_pidfd() -> std::os::fd::OwnedFd {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn vectors_may_have_huge_pages_and_keep_what_is_in_them() {
+        for len in [0, 1, 4095, 4096, 8191, 3 << 20, (4 << 20) + 1] {
+            let mut bytes = vec![7; len];
+            prefer_huge_pages(&mut bytes);
+            assert!(bytes.len() == len && bytes.iter().all(|byte| *byte == 7), "{len}");
+        }
+        if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
+            return println!("SKIP: a kernel without transparent huge pages");
+        }
+        let mut bytes = Vec::with_capacity(8 << 20);
+        prefer_huge_pages(&mut bytes);
+        let middle = bytes.as_ptr().addr() + (4 << 20);
+        let smaps = fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut is_ours = false;
+        let flags = smaps.lines().find_map(|line| {
+            let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+            let hex = |text| usize::from_str_radix(text, 16).ok();
+            if let Some((Some(from), Some(to))) = range.map(|(from, to)| (hex(from), hex(to))) {
+                is_ours = (from..to).contains(&middle);
+            }
+            line.strip_prefix("VmFlags:").filter(|_| is_ours)
+        });
+        assert!(flags.unwrap().split(' ').any(|flag| flag == "hg"), "{flags:?}");
+    }
 
     #[test]
     fn lists_of_cpus() {

@@ -34,7 +34,7 @@ mod testing;
 pub(crate) use bpf::link_create_closed;
 pub use bpf::*;
 pub use errno::Errno;
-pub(crate) use memory::cpu_list;
+pub(crate) use memory::{cpu_list, prefer_huge_pages};
 pub use memory::{page_size, possible_cpu_numbers, possible_cpus, raise_memlock_limit};
 pub use pod::{BuildIdFrame, Element, LpmKey, Pod, Shape};
 pub use ring::RingFault;

@@ -4,6 +4,7 @@
 use super::{
     error::TargetError,
     extract::{Form, Located, locate},
+    read::read_all,
 };
 use crate::{limits, sys::Map};
 use alloc::sync::Arc;
@@ -14,7 +15,7 @@ use core_relo::{
 };
 use std::{
     fs::{File, OpenOptions},
-    io::{self, Read},
+    io,
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
@@ -163,23 +164,12 @@ fn open(path: &Path) -> Result<(File, u64), TargetError> {
 }
 
 fn read_open(path: &Path, file: File, len: u64) -> Result<Data<'static>, TargetError> {
-    let bytes = read_at_most(file, len, limits::FILE_BYTES).map_err(|e| failed(path, &e))?;
-    bytes.map(Data::from).ok_or_else(|| TargetError::TooLarge { path: path.to_path_buf() })
+    let bytes = read_all(file, len, limits::FILE_BYTES).map_err(|e| failed(path, &e))?;
+    bytes.ok_or_else(|| TargetError::TooLarge { path: path.to_path_buf() })
 }
 
 fn failed(path: &Path, e: &io::Error) -> TargetError {
     TargetError::Io { path: path.to_path_buf(), kind: e.kind(), errno: e.raw_os_error() }
-}
-
-/// All that there is, which should be `expected` bytes, unless that is more than `most` bytes.
-fn read_at_most(from: impl Read, expected: u64, most: u64) -> io::Result<Option<Vec<u8>>> {
-    // One more than there are, so that their end is found without asking for more room.
-    let room = expected.min(most).saturating_add(1);
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(usize::try_from(room).unwrap_or_default()).map_err(io::Error::from)?;
-    from.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    let fits = u64::try_from(bytes.len()).is_ok_and(|len| len <= most);
-    Ok(fits.then_some(bytes))
 }
 
 /// A part of a file's bytes: a copy unless it is all of them, so that an image can be dropped or unmapped.
@@ -207,11 +197,5 @@ mod tests {
             std::fs::remove_file(&pipe).unwrap();
             assert_eq!(refused, TargetError::NotAFile { path: pipe });
         }
-    }
-
-    #[test]
-    fn what_is_too_long_is_not_cut() {
-        assert_eq!(read_at_most(&b"abc"[..], 9, 3).unwrap().as_deref(), Some(&b"abc"[..]));
-        assert_eq!(read_at_most(&b"abcd"[..], 0, 3).unwrap(), None);
     }
 }

@@ -1,13 +1,14 @@
 //! Where target BTF comes from: the running kernel, raw BTF, any ELF with `.BTF`, an uncompressed kernel image.
 //!
-//! [`extract()`] and [`find_btf_in_image`] are pure; [`kernel()`], [`modules`] and [`TargetFile::open`] read files. Compressed
-//! kernel images are unpacked by whoever calls.
+//! [`extract()`] and [`find_btf_in_image`] are pure; [`kernel()`], [`modules`] and [`TargetFile::open`] read files, all of one
+//! by [`read_all`]. Compressed kernel images are unpacked by whoever calls.
 
 mod error;
 mod extract;
 mod file;
 mod kernel;
 mod module_types;
+mod read;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -18,4 +19,5 @@ pub use extract::{Extracted, Form, extract, find_btf_in_image};
 pub use file::{TargetFile, read};
 pub use kernel::{ModuleFile, kernel, modules, release};
 pub use module_types::ModuleTypes;
+pub use read::{read_all, read_part};
 pub use types::{Found, KernelTypes, TypesError};
