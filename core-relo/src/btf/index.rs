@@ -1,8 +1,9 @@
 //! Types by name, for who looks for many in one BTF.
 
-use super::{Btf, Kind, KindSet, Type};
+use super::{Btf, Kind, KindSet, Type, sorted::Order};
 use crate::{
     ids::{StrOffset, TypeId, to_u32, to_usize},
+    limits,
     name::Name,
 };
 use alloc::{vec, vec::Vec};
@@ -29,8 +30,9 @@ const TYPES: [Kind; 10] = [
 /// The own types of one BTF by their essential names.
 ///
 /// Making one of a kernel's [types](Self::of_types) costs as much as a few searches without; functions are most of what has
-/// a name, and only who looks for them needs them [indexed](Self::of_functions). What is found is the same as without. The
-/// BTF is given anew each time: with another than the index was made of, less is found, and nothing wrong.
+/// a name, and only who looks for them needs them [indexed](Self::of_functions). If all types are [sorted](Self::sorted) by name,
+/// it is only known that they are, which takes half as long and no memory, and names are looked for by bisection. What is found is
+/// the same as without. The BTF is given anew each time: with another than the index was made of, less is found, and nothing wrong.
 ///
 /// ```
 /// use core_relo::{btf::{Btf, Builder, Kind, NameIndex}, Endian};
@@ -44,7 +46,109 @@ const TYPES: [Kind; 10] = [
 /// assert_eq!(index.flavours(&btf, b"pair").map(|t| t.id()).collect::<Vec<_>>(), [pair]);
 /// ```
 #[derive(Clone, Debug)]
-pub struct NameIndex {
+pub struct NameIndex(Form);
+
+#[derive(Clone, Debug)]
+enum Form {
+    /// The types are their own index.
+    Sorted(Order),
+    Hashed(Hashed),
+}
+
+impl NameIndex {
+    /// Indexes a BTF's own types that have a name, functions included; the base has an index of its own, if any.
+    pub fn new(btf: &Btf<'_>) -> Self {
+        Self::of(btf, || KindSet::new(TYPES.into_iter().chain([Kind::Func])))
+    }
+
+    /// All but functions: what relocations look for.
+    pub fn of_types(btf: &Btf<'_>) -> Self {
+        Self::of(btf, || KindSet::new(TYPES))
+    }
+
+    /// Functions alone: what programs are attached to, and what they call.
+    pub fn of_functions(btf: &Btf<'_>) -> Self {
+        Self::of(btf, || KindSet::new([Kind::Func]))
+    }
+
+    /// Of types of all kinds, if they are sorted by name, as in kernels from 6.19 on: without a name first, the others in the order
+    /// of the bytes of their names. All are compared, unless the order is [trusted](Btf::trust_order); of a BTF that is not sorted
+    /// only a few.
+    pub fn sorted(btf: &Btf<'_>) -> Option<Self> {
+        let order = btf.order.or_else(|| Order::exact(btf))?;
+        Some(Self(Form::Sorted(order)))
+    }
+
+    /// Without looking, if the order is trusted.
+    pub(crate) fn trusted(btf: &Btf<'_>) -> Option<Self> {
+        btf.order.map(|order| Self(Form::Sorted(order)))
+    }
+
+    fn of(btf: &Btf<'_>, kinds: impl FnOnce() -> KindSet) -> Self {
+        Self::sorted(btf).unwrap_or_else(|| Self(Form::Hashed(Hashed::of(btf, kinds()))))
+    }
+
+    /// Whether types of this kind are in it.
+    pub fn covers(&self, kind: Kind) -> bool {
+        match &self.0 {
+            Form::Sorted(_) => true,
+            Form::Hashed(hashed) => hashed.kinds.has(kind.raw()),
+        }
+    }
+
+    /// Whether so many names are found faster in it than by a pass over all types.
+    pub(crate) fn is_worth(&self, btf: &Btf<'_>, names: usize) -> bool {
+        match &self.0 {
+            Form::Sorted(_) => names <= btf.table.len() / BISECTION,
+            Form::Hashed(_) => true,
+        }
+    }
+
+    /// The first own type of this name and kind, as [`Btf::find_own`] finds it; an empty name finds nothing.
+    pub fn find<'b>(&self, btf: &'b Btf<'_>, name: &[u8], kind: Kind) -> Option<Type<'b>> {
+        match &self.0 {
+            _ if name.is_empty() => None,
+            Form::Sorted(order) => order.find(btf, name, kind),
+            Form::Hashed(hashed) if hashed.kinds.has(kind.raw()) => hashed.find(btf, name, kind),
+            Form::Hashed(_) => btf.find_own(name, kind),
+        }
+    }
+
+    /// The own types that are of this name, whatever their flavour and of whatever kind [is here](Self::covers), in order of id.
+    pub fn flavours<'b>(&self, btf: &'b Btf<'_>, essential: &[u8]) -> impl Iterator<Item = Type<'b>> {
+        self.flavours_within(btf, essential, usize::MAX).into_iter().flatten()
+    }
+
+    /// The same; none if it is better to look for this name among all types.
+    pub(crate) fn few_flavours<'b>(
+        &self,
+        btf: &'b Btf<'_>,
+        essential: &[u8],
+    ) -> Option<impl Iterator<Item = Type<'b>>> {
+        self.flavours_within(btf, essential, limits::FLAVOUR_BYTES)
+    }
+
+    fn flavours_within<'b>(
+        &self,
+        btf: &'b Btf<'_>,
+        essential: &[u8],
+        budget: usize,
+    ) -> Option<impl Iterator<Item = Type<'b>>> {
+        let (sorted, hashed) = match &self.0 {
+            _ if essential.is_empty() => (None, None),
+            Form::Sorted(order) => (Some(order.flavours(btf, essential, budget)?), None),
+            Form::Hashed(hashed) => (None, Some(hashed.flavours(btf, essential))),
+        };
+        Some(sorted.into_iter().flatten().chain(hashed.into_iter().flatten()))
+    }
+}
+
+/// Types that a pass over all of them has behind it when a name is found by bisection.
+const BISECTION: usize = 256;
+
+/// An index of types that are in any order.
+#[derive(Clone, Debug)]
+struct Hashed {
     hasher: DefaultHashBuilder,
     first_id: TypeId,
     kinds: KindSet,
@@ -63,22 +167,7 @@ struct Entry {
     next: u32,
 }
 
-impl NameIndex {
-    /// Indexes a BTF's own types that have a name, functions included; the base has an index of its own, if any.
-    pub fn new(btf: &Btf<'_>) -> Self {
-        Self::of(btf, KindSet::new(TYPES.into_iter().chain([Kind::Func])))
-    }
-
-    /// All but functions: what relocations look for.
-    pub fn of_types(btf: &Btf<'_>) -> Self {
-        Self::of(btf, KindSet::new(TYPES))
-    }
-
-    /// Functions alone: what programs are attached to, and what they call.
-    pub fn of_functions(btf: &Btf<'_>) -> Self {
-        Self::of(btf, KindSet::new([Kind::Func]))
-    }
-
+impl Hashed {
     fn of(btf: &Btf<'_>, kinds: KindSet) -> Self {
         let (strings, first_id) = (btf.strings(), btf.first_id());
         let mut entries = Vec::new();
@@ -107,23 +196,13 @@ impl NameIndex {
         index
     }
 
-    /// Whether types of this kind are in it.
-    pub fn covers(&self, kind: Kind) -> bool {
-        self.kinds.has(kind.raw())
-    }
-
-    /// The first own type of this name and kind, as [`Btf::find_own`] finds it; an empty name finds nothing.
-    pub fn find<'b>(&self, btf: &'b Btf<'_>, name: &[u8], kind: Kind) -> Option<Type<'b>> {
-        if !self.covers(kind) {
-            return btf.find_own(name, kind).filter(|_| !name.is_empty());
-        }
+    fn find<'b>(&self, btf: &'b Btf<'_>, name: &[u8], kind: Kind) -> Option<Type<'b>> {
         let strings = btf.strings();
         let essential = Name::new(name).essential().as_bytes();
         self.chain(btf, essential).find(|t| t.kind() == kind && strings.is(t.name_offset(), name))
     }
 
-    /// The own types that are of this name, whatever their flavour and of whatever kind [is here](Self::covers), in order of id.
-    pub fn flavours<'b>(&self, btf: &'b Btf<'_>, essential: &[u8]) -> impl Iterator<Item = Type<'b>> {
+    fn flavours<'b>(&self, btf: &'b Btf<'_>, essential: &[u8]) -> impl Iterator<Item = Type<'b>> {
         self.chain(btf, essential).filter(move |t| t.name().essential().as_bytes() == essential)
     }
 

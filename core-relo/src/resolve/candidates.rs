@@ -79,7 +79,15 @@ fn scan(number: usize, source: &Source<'_>, wanted: &Names<'_>, found: &mut [Vec
     }
 }
 
-/// [`scan_own`] of a BTF whose types stand in an index.
+/// Adds the own types of one BTF, of which there is no index but perhaps an order.
+fn scan_own(number: usize, btf: &Btf<'_>, wanted: &Names<'_>, found: &mut [Vec<Candidate>]) {
+    match NameIndex::trusted(btf) {
+        Some(order) => look_up(number, btf, &order, wanted, found),
+        None => scan_all(number, btf, wanted, found),
+    }
+}
+
+/// Adds the own types of one BTF, as far as its index has them without further ado; looks for others among all types.
 fn look_up(
     number: usize,
     btf: &Btf<'_>,
@@ -87,19 +95,29 @@ fn look_up(
     wanted: &Names<'_>,
     found: &mut [Vec<Candidate>],
 ) {
-    let is_elsewhere = |w: &Wanted<'_>| !index.covers(w.kind);
-    if wanted.keys().any(is_elsewhere) {
-        let wanted = wanted.iter().map(|(w, slot)| (*w, *slot)).filter(|(w, _)| is_elsewhere(w));
-        scan_own(number, btf, &wanted.collect(), found);
+    if !index.is_worth(btf, wanted.len()) {
+        return scan_all(number, btf, wanted, found);
     }
-    for (w, slot) in wanted.iter().filter(|(w, _)| !is_elsewhere(w)) {
-        let Some(list) = found.get_mut(*slot) else { continue };
-        let same = index.flavours(btf, w.name).filter(|ty| Wanted::new(ty.name(), ty.kind()) == *w);
-        list.extend(same.map(|ty| Candidate { source: number, id: ty.id() }));
+    let mut elsewhere = Names::new();
+    for (w, slot) in wanted {
+        let flavours = if index.covers(w.kind) { index.few_flavours(btf, w.name) } else { None };
+        match (flavours, found.get_mut(*slot)) {
+            (Some(flavours), Some(list)) => {
+                let same = flavours.filter(|ty| Wanted::new(ty.name(), ty.kind()) == *w);
+                list.extend(same.map(|ty| Candidate { source: number, id: ty.id() }));
+            }
+            _ => {
+                elsewhere.insert(*w, *slot);
+            }
+        }
+    }
+    if !elsewhere.is_empty() {
+        scan_all(number, btf, &elsewhere, found);
     }
 }
 
-fn scan_own(number: usize, btf: &Btf<'_>, wanted: &Names<'_>, found: &mut [Vec<Candidate>]) {
+/// Adds the own types of one BTF by a pass over all of them.
+fn scan_all(number: usize, btf: &Btf<'_>, wanted: &Names<'_>, found: &mut [Vec<Candidate>]) {
     let (strings, filter) = (btf.strings(), Filter::new(wanted));
     btf.visit(&filter.kinds, |ty| {
         let at = ty.name_offset();
