@@ -1,13 +1,20 @@
 //! Types by name, for who looks for many in one BTF.
 
-use super::{Btf, Kind, KindSet, Type, sorted::Order};
+use super::{
+    Btf, Kind, KindSet, Strings, Type,
+    sorted::{self, Names, Order, Sorted},
+};
 use crate::{
     ids::{StrOffset, TypeId, to_u32, to_usize},
     limits,
     name::Name,
 };
 use alloc::{vec, vec::Vec};
-use core::{hash::BuildHasher as _, iter, ops::ControlFlow};
+use core::{
+    hash::BuildHasher as _,
+    iter,
+    ops::{ControlFlow, Range},
+};
 use hashbrown::DefaultHashBuilder;
 
 /// The end of a chain.
@@ -30,9 +37,10 @@ const TYPES: [Kind; 10] = [
 /// The own types of one BTF by their essential names.
 ///
 /// Making one of a kernel's [types](Self::of_types) costs as much as a few searches without; functions are most of what has
-/// a name, and only who looks for them needs them [indexed](Self::of_functions). If all types are [sorted](Self::sorted) by name,
-/// it is only known that they are, which takes half as long and no memory, and names are looked for by bisection. What is found is
-/// the same as without. The BTF is given anew each time: with another than the index was made of, less is found, and nothing wrong.
+/// a name, and only who looks for them needs them [indexed](Self::of_functions). If their names are in order, as in kernels
+/// from 6.19 on, which all of them are compared for, they are looked for by bisection: that takes half as long to make and half the
+/// memory. What is found is the same as without. The BTF is given anew each time: with another than the index was made of, less is
+/// found, and nothing wrong.
 ///
 /// ```
 /// use core_relo::{btf::{Btf, Builder, Kind, NameIndex}, Endian};
@@ -50,9 +58,9 @@ pub struct NameIndex(Form);
 
 #[derive(Clone, Debug)]
 enum Form {
-    /// The types are their own index.
-    Sorted(Order),
-    Hashed(Hashed),
+    /// All types are in order of their names.
+    Trusted(Order),
+    Indexed(Index),
 }
 
 impl NameIndex {
@@ -71,46 +79,50 @@ impl NameIndex {
         Self::of(btf, || KindSet::new([Kind::Func]))
     }
 
-    /// Of types of all kinds, if they are sorted by name, as in kernels from 6.19 on: without a name first, the others in the order
-    /// of the bytes of their names. All are compared, unless the order is [trusted](Btf::trust_order); of a BTF that is not sorted
-    /// only a few.
-    pub fn sorted(btf: &Btf<'_>) -> Option<Self> {
-        let order = btf.order.or_else(|| Order::exact(btf))?;
-        Some(Self(Form::Sorted(order)))
-    }
-
-    /// Without looking, if the order is trusted.
+    /// Of a BTF whose order is [trusted](Btf::trust_order), which needs none.
     pub(crate) fn trusted(btf: &Btf<'_>) -> Option<Self> {
-        btf.order.map(|order| Self(Form::Sorted(order)))
+        btf.order.map(|order| Self(Form::Trusted(order)))
     }
 
     fn of(btf: &Btf<'_>, kinds: impl FnOnce() -> KindSet) -> Self {
-        Self::sorted(btf).unwrap_or_else(|| Self(Form::Hashed(Hashed::of(btf, kinds()))))
+        Self::trusted(btf).unwrap_or_else(|| Self(Form::Indexed(Index::of(btf, kinds()))))
     }
 
     /// Whether types of this kind are in it.
     pub fn covers(&self, kind: Kind) -> bool {
         match &self.0 {
-            Form::Sorted(_) => true,
-            Form::Hashed(hashed) => hashed.kinds.has(kind.raw()),
+            Form::Trusted(_) => true,
+            Form::Indexed(index) => index.kinds.has(kind.raw()),
         }
     }
 
     /// Whether so many names are found faster in it than by a pass over all types.
     pub(crate) fn is_worth(&self, btf: &Btf<'_>, names: usize) -> bool {
         match &self.0 {
-            Form::Sorted(_) => names <= btf.table.len() / BISECTION,
-            Form::Hashed(_) => true,
+            Form::Indexed(Index { buckets: Some(_), .. }) => true,
+            _ => names <= btf.table.len() / BISECTION,
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_bisected(&self) -> bool {
+        !matches!(&self.0, Form::Indexed(Index { buckets: Some(_), .. }))
     }
 
     /// The first own type of this name and kind, as [`Btf::find_own`] finds it; an empty name finds nothing.
     pub fn find<'b>(&self, btf: &'b Btf<'_>, name: &[u8], kind: Kind) -> Option<Type<'b>> {
         match &self.0 {
             _ if name.is_empty() => None,
-            Form::Sorted(order) => order.find(btf, name, kind),
-            Form::Hashed(hashed) if hashed.kinds.has(kind.raw()) => hashed.find(btf, name, kind),
-            Form::Hashed(_) => btf.find_own(name, kind),
+            Form::Trusted(order) => Sorted::new(btf, *order).find(name, kind),
+            Form::Indexed(index) if !index.kinds.has(kind.raw()) => btf.find_own(name, kind),
+            Form::Indexed(index) => match &index.buckets {
+                None => Sorted::new(btf, index).find(name, kind),
+                Some(buckets) => {
+                    let (strings, essential) = (btf.strings(), Name::new(name).essential().as_bytes());
+                    let mut chain = index.chain(buckets, btf, essential);
+                    chain.find(|t| t.kind() == kind && strings.is(t.name_offset(), name))
+                }
+            },
         }
     }
 
@@ -134,28 +146,34 @@ impl NameIndex {
         essential: &[u8],
         budget: usize,
     ) -> Option<impl Iterator<Item = Type<'b>>> {
-        let (sorted, hashed) = match &self.0 {
-            _ if essential.is_empty() => (None, None),
-            Form::Sorted(order) => (Some(order.flavours(btf, essential, budget)?), None),
-            Form::Hashed(hashed) => (None, Some(hashed.flavours(btf, essential))),
-        };
-        Some(sorted.into_iter().flatten().chain(hashed.into_iter().flatten()))
+        let (mut trusted, mut sorted, mut hashed) = (None, None, None);
+        match &self.0 {
+            _ if essential.is_empty() => {}
+            Form::Trusted(order) => trusted = Some(Sorted::new(btf, *order).flavours(essential, budget)?),
+            Form::Indexed(index) => match &index.buckets {
+                None => sorted = Some(Sorted::new(btf, index).flavours(essential, budget)?),
+                Some(buckets) => {
+                    let chain = index.chain(buckets, btf, essential);
+                    hashed = Some(chain.filter(move |t| t.name().essential().as_bytes() == essential));
+                }
+            },
+        }
+        let (trusted, sorted) = (trusted.into_iter().flatten(), sorted.into_iter().flatten());
+        Some(trusted.chain(sorted).chain(hashed.into_iter().flatten()))
     }
 }
 
 /// Types that a pass over all of them has behind it when a name is found by bisection.
 const BISECTION: usize = 256;
 
-/// An index of types that are in any order.
 #[derive(Clone, Debug)]
-struct Hashed {
-    hasher: DefaultHashBuilder,
+struct Index {
     first_id: TypeId,
     kinds: KindSet,
-    /// The first entry of each bucket.
-    heads: Vec<u32>,
     /// In order of id.
     entries: Vec<Entry>,
+    /// None if the entries are in order of their names as well.
+    buckets: Option<Buckets>,
 }
 
 /// A type that has a name.
@@ -163,61 +181,84 @@ struct Hashed {
 struct Entry {
     /// Its number among the own types.
     place: u32,
-    /// The next entry of the same bucket, of a higher id.
-    next: u32,
+    /// The next entry of the same bucket, of a higher id; without buckets where its name lies.
+    link: u32,
 }
 
-impl Hashed {
+/// Entries by their essential names.
+#[derive(Clone, Debug)]
+struct Buckets {
+    hasher: DefaultHashBuilder,
+    /// The first entry of each.
+    heads: Vec<u32>,
+}
+
+impl Names for &Index {
+    fn numbers(self) -> Range<usize> {
+        0..self.entries.len()
+    }
+
+    #[inline]
+    fn at(self, _: &Btf<'_>, number: usize) -> Option<(StrOffset, u32)> {
+        self.entries.get(number).map(|entry| (StrOffset(entry.link), entry.place))
+    }
+}
+
+impl Index {
     fn of(btf: &Btf<'_>, kinds: KindSet) -> Self {
         let (strings, first_id) = (btf.strings(), btf.first_id());
         let mut entries = Vec::new();
         btf.visit(&kinds, |ty| {
-            // For now with the name's offset in place of the next entry.
-            let (place, next) = (ty.id().0.saturating_sub(first_id.0), ty.name_offset().0);
-            if next != 0 {
-                entries.push(Entry { place, next });
+            let (place, link) = (ty.id().0.saturating_sub(first_id.0), ty.name_offset().0);
+            if link != 0 {
+                entries.push(Entry { place, link });
             }
             ControlFlow::<()>::Continue(())
         });
         entries.shrink_to_fit();
-        let heads = vec![NONE; entries.len().next_power_of_two()];
-        let mut index =
-            Self { hasher: DefaultHashBuilder::default(), first_id, kinds, heads, entries: Vec::new() };
-        // From the last to the first, so that each chain is in order of id.
-        for (number, entry) in entries.iter_mut().enumerate().rev() {
-            let name = strings.name(StrOffset(entry.next)).unwrap_or_default();
-            let bucket = index.bucket(name.essential().as_bytes());
-            entry.next = match index.heads.get_mut(bucket) {
-                Some(head) if !name.is_empty() => core::mem::replace(head, to_u32(number)),
-                _ => NONE,
-            };
-        }
-        index.entries = entries;
-        index
-    }
-
-    fn find<'b>(&self, btf: &'b Btf<'_>, name: &[u8], kind: Kind) -> Option<Type<'b>> {
-        let strings = btf.strings();
-        let essential = Name::new(name).essential().as_bytes();
-        self.chain(btf, essential).find(|t| t.kind() == kind && strings.is(t.name_offset(), name))
-    }
-
-    fn flavours<'b>(&self, btf: &'b Btf<'_>, essential: &[u8]) -> impl Iterator<Item = Type<'b>> {
-        self.chain(btf, essential).filter(move |t| t.name().essential().as_bytes() == essential)
+        let are_sorted = sorted::are_in_order(strings, entries.iter().map(|entry| StrOffset(entry.link)));
+        let buckets = (!are_sorted).then(|| Buckets::of(&mut entries, strings));
+        Self { first_id, kinds, entries, buckets }
     }
 
     /// The types of a name's bucket.
-    fn chain<'b>(&self, btf: &'b Btf<'_>, essential: &[u8]) -> impl Iterator<Item = Type<'b>> {
+    fn chain<'b>(
+        &self,
+        buckets: &Buckets,
+        btf: &'b Btf<'_>,
+        essential: &[u8],
+    ) -> impl Iterator<Item = Type<'b>> {
         let entry = |number: u32| self.entries.get(to_usize(number));
-        let first = self.heads.get(self.bucket(essential)).and_then(|head| entry(*head));
-        iter::successors(first, move |e| entry(e.next)).filter_map(|e| self.at(btf, e.place))
+        let first = buckets.heads.get(buckets.of_name(essential)).and_then(|head| entry(*head));
+        iter::successors(first, move |e| entry(e.link)).filter_map(|e| self.at(btf, e.place))
     }
 
     fn at<'b>(&self, btf: &'b Btf<'_>, place: u32) -> Option<Type<'b>> {
         btf.ty(TypeId(self.first_id.0.checked_add(place)?))
     }
+}
 
-    fn bucket(&self, essential: &[u8]) -> usize {
+impl Buckets {
+    /// Links those of a bucket. Alone, so that its loop has the registers.
+    #[inline(never)]
+    fn of(entries: &mut [Entry], strings: Strings<'_>) -> Self {
+        let heads = vec![NONE; entries.len().next_power_of_two()];
+        let mut buckets = Self { hasher: DefaultHashBuilder::default(), heads };
+        // From the last to the first, so that each chain is in order of id.
+        for (number, entry) in entries.iter_mut().enumerate().rev() {
+            let name = strings.name(StrOffset(entry.link)).unwrap_or_default();
+            let bucket = buckets.of_name(name.essential().as_bytes());
+            entry.link = match buckets.heads.get_mut(bucket) {
+                Some(head) if !name.is_empty() => core::mem::replace(head, to_u32(number)),
+                _ => NONE,
+            };
+        }
+        buckets
+    }
+
+    /// A name's bucket.
+    #[inline]
+    fn of_name(&self, essential: &[u8]) -> usize {
         // The number of buckets is a power of two.
         let mask = self.heads.len().saturating_sub(1);
         let hash = self.hasher.hash_one(essential);

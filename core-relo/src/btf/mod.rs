@@ -63,7 +63,7 @@ use crate::{
 use alloc::sync::Arc;
 use core::ops::ControlFlow;
 use header::Header;
-use sorted::Order;
+use sorted::{Order, Sorted};
 use table::Table;
 
 /// The types of a kernel, a module or a BPF object.
@@ -282,7 +282,7 @@ impl<'d> Btf<'d> {
     /// The first own type of this name and kind, the base left out (libbpf: `btf__find_by_name_kind_own`).
     pub fn find_own(&self, name: &[u8], kind: Kind) -> Option<Type<'_>> {
         if let Some(order) = self.order.filter(|_| !name.is_empty()) {
-            return order.find(self, name, kind);
+            return Sorted::new(self, order).find(name, kind);
         }
         let strings = self.strings();
         let begin = Beginning::of_name(name, 0);

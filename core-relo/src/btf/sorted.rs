@@ -1,22 +1,106 @@
-//! BTF whose types are sorted by name: those without one first, the others in the order of the bytes of their names, equal
-//! names in order of id.
+//! Types sorted by name: those without one first, the others in the order of the bytes of their names, equal names in order of id.
 //!
-//! Kernels' builds leave it so from 6.19 on (`resolve_btfids`), that of modules as well. The kernel's and libbpf's own rule is the
-//! same (`btf_check_sorted`), and so is what a search finds: of the types that share a name and a kind the one of the lowest id.
+//! Kernels' builds leave their BTF so from 6.19 on (`resolve_btfids`), that of modules as well. The kernel's and libbpf's own rule is
+//! the same (`btf_check_sorted`), and so is what a search finds: of the types that share a name and a kind the one of the lowest id.
 
-use super::{
-    Btf, Kind, Strings, Type,
-    table::{BLOCK, Table},
-};
+use super::{Btf, Kind, Strings, Type};
 use crate::{
-    endian::Endian,
     ids::{StrOffset, TypeId, to_u32},
     limits,
     name::Name,
 };
-use core::{iter, mem, ops::Range};
+use core::{cmp::Ordering, iter, mem, ops::Range};
 
-/// That a BTF's own types are in order of their names.
+/// Types in the order of their names, so that one is found by bisection.
+#[derive(Clone, Copy)]
+pub(super) struct Sorted<'b, N> {
+    pub(super) btf: &'b Btf<'b>,
+    pub(super) strings: Strings<'b>,
+    /// What has the names.
+    pub(super) names: N,
+}
+
+/// Where names lie, in their order.
+pub(super) trait Names: Copy {
+    /// The numbers of those that have a name.
+    fn numbers(self) -> Range<usize>;
+    /// Where the name of this number lies, and the place of its type among the BTF's own.
+    fn at(self, btf: &Btf<'_>, number: usize) -> Option<(StrOffset, u32)>;
+}
+
+/// Between a name and its flavour.
+const SEPARATOR: &[u8] = b"___";
+
+impl<'b, N: Names> Sorted<'b, N> {
+    pub(super) fn new<'d: 'b>(btf: &'b Btf<'d>, names: N) -> Self {
+        Self { btf, strings: btf.strings(), names }
+    }
+
+    /// The first type of this name, which is not empty, and kind.
+    pub(super) fn find(self, name: &[u8], kind: Kind) -> Option<Type<'b>> {
+        self.named(name).filter_map(|number| self.ty(number)).find(|ty| ty.kind() == kind)
+    }
+
+    /// The types of this essential name, which is not empty, in order of id.
+    ///
+    /// None if more bytes of names than the `budget` has would have to be looked at: what begins like a flavour need not be one
+    /// (`a___b___c` is none of `a`), and names can be made so that most are not.
+    pub(super) fn flavours(self, essential: &[u8], budget: usize) -> Option<impl Iterator<Item = Type<'b>>> {
+        let start = self.first_not_below(essential, SEPARATOR);
+        let (mut end, mut left) = (start, budget.checked_sub(essential.len())?);
+        while let Some(rest) = self.after(end, essential).filter(|rest| rest.starts_with(SEPARATOR)) {
+            let length = rest.iter().take(left).position(|byte| *byte == 0)?;
+            left = left.checked_sub(essential.len().saturating_add(length))?;
+            end = end.saturating_add(1);
+        }
+        // A name that is written like a flavour is not its own essential name.
+        let is_whole = Name::new(essential).essential().as_bytes() == essential;
+        let same = is_whole.then(|| self.named(essential)).into_iter().flatten();
+        let flavoured = (start..end).filter_map(move |number| self.ty(number));
+        let flavoured = flavoured.filter(move |ty| ty.name().essential().as_bytes() == essential);
+        Some(same.filter_map(move |number| self.ty(number)).chain(flavoured))
+    }
+
+    /// The numbers of the types of this very name.
+    fn named(self, name: &[u8]) -> impl Iterator<Item = usize> {
+        let start = self.first_not_below(name, b"");
+        (start..self.names.numbers().end)
+            .take_while(move |number| self.after(*number, name).is_some_and(is_empty))
+    }
+
+    /// The first number of a name that is not less than `begin` and `end` put together.
+    fn first_not_below(&self, begin: &[u8], end: &[u8]) -> usize {
+        first(self.names.numbers(), |number| !is_below(self.tail(number), begin, end))
+    }
+
+    /// What follows after `begin` in a name, if it begins so.
+    fn after(&self, number: usize, begin: &[u8]) -> Option<&'b [u8]> {
+        self.tail(number).strip_prefix(begin)
+    }
+
+    /// A name, its NUL and what follows.
+    #[inline]
+    fn tail(&self, number: usize) -> &'b [u8] {
+        self.names.at(self.btf, number).map_or(&[0], |(at, _)| tail(self.strings, at))
+    }
+
+    fn ty(&self, number: usize) -> Option<Type<'b>> {
+        let (at, place) = self.names.at(self.btf, number)?;
+        let ty = self.btf.ty(TypeId(self.btf.first_id().0.checked_add(place)?));
+        // Of another BTF than the names are, it may be any.
+        ty.filter(|ty| ty.name_offset() == at)
+    }
+
+    /// Whether the names of these numbers are in order.
+    fn ascend(&self, numbers: impl Iterator<Item = usize>) -> bool {
+        are_in_order(
+            self.strings,
+            numbers.filter_map(|number| self.names.at(self.btf, number)).map(|(at, _)| at),
+        )
+    }
+}
+
+/// That a BTF's own types are in order of their names, all of them, where somebody vouches for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Order {
     /// The place of the first type that has a name.
@@ -25,192 +109,72 @@ pub(super) struct Order {
     end: usize,
 }
 
-/// Between a name and its flavour.
-const SEPARATOR: &[u8] = b"___";
-/// So many names are compared before all are: of a BTF that is not sorted the first three are rarely in order.
+impl Names for Order {
+    fn numbers(self) -> Range<usize> {
+        self.first_named..self.end
+    }
+
+    #[inline]
+    fn at(self, btf: &Btf<'_>, place: usize) -> Option<(StrOffset, u32)> {
+        let types = btf.data.get(..btf.header.types.end)?;
+        let record = types.get(btf.table.offset(place, types.len())?..)?;
+        Some((StrOffset(btf.header.endian.word(*record.first_chunk()?)), to_u32(place)))
+    }
+}
+
+/// So many names are compared first: of a BTF that is not sorted the first three are rarely in order.
 const FEW: usize = 32;
-/// So many where not all are.
+/// So many of those that have a name, and of the others.
 const MANY: usize = 256;
-/// Neighbours that are compared then, wherever something may have been added to types that were sorted.
+/// Neighbours that are compared, wherever something may have been added to types that were sorted.
 const RUN: usize = 32;
 
 impl Order {
-    /// The order, if each name is in it.
-    pub(super) fn exact(btf: &Btf<'_>) -> Option<Self> {
-        let names = Names::of(btf);
-        let are_sorted = names.ascend(evenly(0..names.len(), FEW)) && names.all_ascend();
-        are_sorted.then(|| Self { first_named: names.first_named(), end: names.len() })
-    }
-
     /// The order, if each of a few hundred names is in it.
     pub(super) fn sampled(btf: &Btf<'_>) -> Option<Self> {
-        let names = Names::of(btf);
-        let len = names.len();
-        if !names.ascend(evenly(0..len, FEW)) {
+        let end = btf.table.len();
+        let all = Sorted::new(btf, Self { first_named: 0, end });
+        if !all.ascend(evenly(0..end, FEW)) {
             return None;
         }
-        let first_named = names.first_named();
+        let first_named = first(0..end, |place| !is_empty(all.tail(place)));
         let runs =
-            [0, first_named.saturating_sub(RUN / 2), first_named.midpoint(len), len.saturating_sub(RUN)];
+            [0, first_named.saturating_sub(RUN / 2), first_named.midpoint(end), end.saturating_sub(RUN)];
         // The last of those before the first that has a name has none; nor then have others, if they ascend.
-        let is_sorted = names.ascend(evenly(0..first_named, MANY))
-            && names.ascend(evenly(first_named..len, MANY))
-            && runs.into_iter().all(|from| names.ascend(from..from.saturating_add(RUN).min(len)));
-        is_sorted.then_some(Self { first_named, end: len })
-    }
-
-    /// The first own type of this name, which is not empty, and kind.
-    pub(super) fn find<'b>(self, btf: &'b Btf<'_>, name: &[u8], kind: Kind) -> Option<Type<'b>> {
-        self.named(Names::of(btf), name).filter_map(|place| at(btf, place)).find(|ty| ty.kind() == kind)
-    }
-
-    /// The own types of this essential name, which is not empty, in order of id.
-    ///
-    /// None if more bytes of names than the `budget` has would have to be looked at: what begins like a flavour need not be one
-    /// (`a___b___c` is none of `a`), and names can be made so that most are not.
-    pub(super) fn flavours<'b>(
-        self,
-        btf: &'b Btf<'_>,
-        essential: &[u8],
-        budget: usize,
-    ) -> Option<impl Iterator<Item = Type<'b>>> {
-        let names = Names::of(btf);
-        let start =
-            first(self.first_named..self.end, |place| !is_below(names.tail(place), essential, SEPARATOR));
-        let (mut end, mut left) = (start, budget.checked_sub(essential.len())?);
-        while let Some(rest) = self.flavour(names, end, essential) {
-            let length = rest.iter().take(left).position(|byte| *byte == 0)?;
-            left = left.checked_sub(essential.len().saturating_add(length))?;
-            end = end.saturating_add(1);
-        }
-        // A name that is written like a flavour is not its own essential name.
-        let is_whole = Name::new(essential).essential().as_bytes() == essential;
-        let same = is_whole.then(|| self.named(names, essential)).into_iter().flatten();
-        let flavoured = (start..end).filter_map(move |place| at(btf, place));
-        let flavoured = flavoured.filter(move |ty| ty.name().essential().as_bytes() == essential);
-        Some(same.filter_map(move |place| at(btf, place)).chain(flavoured))
-    }
-
-    /// What follows after a name at a place, if that is written like a flavour.
-    fn flavour<'b>(self, names: Names<'b>, place: usize, name: &[u8]) -> Option<&'b [u8]> {
-        let rest = names.after(place, name).filter(|rest| rest.starts_with(SEPARATOR));
-        rest.filter(|_| place < self.end)
-    }
-
-    /// The places of the types of this very name.
-    fn named(self, names: Names<'_>, name: &[u8]) -> impl Iterator<Item = usize> {
-        let start = first(self.first_named..self.end, |place| !is_below(names.tail(place), name, b""));
-        (start..self.end).take_while(move |place| names.after(*place, name).is_some_and(is_empty))
+        let is_sorted = all.ascend(evenly(0..first_named, MANY))
+            && all.ascend(evenly(first_named..end, MANY))
+            && runs.into_iter().all(|from| all.ascend(from..from.saturating_add(RUN).min(end)));
+        is_sorted.then_some(Self { first_named, end })
     }
 }
 
-/// The type at a place among a BTF's own.
-fn at<'b>(btf: &'b Btf<'_>, place: usize) -> Option<Type<'b>> {
-    btf.ty(TypeId(btf.first_id().0.checked_add(to_u32(place))?))
+/// Whether all of these names are in order. Those that have too much in common are not.
+pub(super) fn are_in_order(strings: Strings<'_>, mut names: impl Iterator<Item = StrOffset>) -> bool {
+    let mut last = StrOffset(0);
+    names.all(|at| {
+        let one = mem::replace(&mut last, at);
+        one == at || is_in_order(tail(strings, one), tail(strings, at))
+    })
 }
 
-/// What the names of a BTF's own types are read from, for who reads many.
-#[derive(Clone, Copy)]
-struct Names<'b> {
-    table: &'b Table,
-    types: &'b [u8],
-    strings: Strings<'b>,
-    endian: Endian,
-}
-
-impl<'b> Names<'b> {
-    fn of(btf: &'b Btf<'_>) -> Self {
-        let types = btf.data.get(..btf.header.types.end).unwrap_or_default();
-        Self { table: &btf.table, types, strings: btf.strings(), endian: btf.header.endian }
-    }
-
-    fn len(self) -> usize {
-        self.table.len()
-    }
-
-    #[inline]
-    fn name_offset(self, offset: usize) -> StrOffset {
-        let name = self.types.get(offset..).and_then(|record| record.first_chunk());
-        StrOffset(name.map_or(0, |raw| self.endian.word(*raw)))
-    }
-
-    /// The name at an offset, its NUL and what follows.
-    #[inline]
-    fn name(self, at: StrOffset) -> &'b [u8] {
-        let own =
-            at.0.checked_sub(self.strings.start)
-                .and_then(|own| self.strings.own.get(StrOffset(own).index()..));
-        match own {
-            Some(tail) if !tail.is_empty() => tail,
-            _ => self.name_of_base(at),
-        }
-    }
-
-    #[cold]
-    fn name_of_base(self, at: StrOffset) -> &'b [u8] {
-        self.strings.tail(at).unwrap_or(&[0])
-    }
-
-    /// The name of the record at an offset, its NUL and what follows.
-    #[inline]
-    fn at(self, offset: usize) -> &'b [u8] {
-        self.name(self.name_offset(offset))
-    }
-
-    /// The name of the type at a place, its NUL and what follows.
-    #[inline]
-    fn tail(self, place: usize) -> &'b [u8] {
-        self.table.offset(place, self.types.len()).map_or(&[0], |offset| self.at(offset))
-    }
-
-    /// What follows after `begin` in a name, if it begins so.
-    fn after(self, place: usize, begin: &[u8]) -> Option<&'b [u8]> {
-        self.tail(place).strip_prefix(begin)
-    }
-
-    /// Whether the names at these places are in order.
-    fn ascend(self, places: impl Iterator<Item = usize>) -> bool {
-        let mut last: &[u8] = &[0];
-        places.map(|place| self.tail(place)).all(|name| is_in_order(mem::replace(&mut last, name), name))
-    }
-
-    /// Whether all are in order.
-    #[inline(never)]
-    fn all_ascend(self) -> bool {
-        let (mut last_at, mut last, mut last_begin): (_, &[u8], _) = (StrOffset(0), &[0], 0);
-        for nth in 0..self.len().div_ceil(BLOCK) {
-            let (offsets, count) = self.table.block(nth, self.types.len());
-            for offset in offsets.get(..count).into_iter().flatten().copied() {
-                let at = self.name_offset(offset);
-                // Nearly all that have no name, and most that share one.
-                if at == last_at {
-                    continue;
-                }
-                let name = self.name(at);
-                let begin = begin(name);
-                if begin <= last_begin && !is_in_order(last, name) {
-                    return false;
-                }
-                (last_at, last, last_begin) = (at, name, begin);
-            }
-        }
-        true
-    }
-
-    /// The place of the first that has a name, if they are in order.
-    fn first_named(self) -> usize {
-        first(0..self.len(), |place| !is_empty(self.tail(place)))
+/// A name, its NUL and what follows; an empty one if there is none.
+#[inline]
+fn tail(strings: Strings<'_>, at: StrOffset) -> &[u8] {
+    let own = at.0.checked_sub(strings.start).and_then(|own| strings.own.get(StrOffset(own).index()..));
+    match own {
+        Some(tail) if !tail.is_empty() => tail,
+        _ => strings.tail(at).unwrap_or(&[0]),
     }
 }
 
-/// Some of the places, evenly spaced, and the last.
-fn evenly(places: Range<usize>, count: usize) -> impl Iterator<Item = usize> {
-    let step = places.len().div_ceil(count.max(1)).max(1);
-    let last = places.clone().last();
-    places.step_by(step).chain(last)
+/// Some of the numbers, evenly spaced, and the last.
+fn evenly(numbers: Range<usize>, count: usize) -> impl Iterator<Item = usize> {
+    let step = numbers.len().div_ceil(count.max(1)).max(1);
+    let last = numbers.clone().last();
+    numbers.step_by(step).chain(last)
 }
 
-/// The first place for which this is so, if it is so for all that follow; their end, if it is for none.
+/// The first number for which this is so, if it is so for all that follow; their end, if it is for none.
 fn first(mut among: Range<usize>, is_so: impl Fn(usize) -> bool) -> usize {
     while among.start < among.end {
         let middle = among.start.midpoint(among.end);
@@ -233,45 +197,21 @@ fn is_empty(tail: &[u8]) -> bool {
 #[inline]
 fn is_below(tail: &[u8], begin: &[u8], end: &[u8]) -> bool {
     // Where the string is shorter, its NUL is less than any byte of a name.
-    match tail.split_at_checked(begin.len()) {
-        None => tail < begin,
-        Some((head, _)) if head != begin => head < begin,
-        Some((_, rest)) => rest.get(..end.len()).unwrap_or(rest) < end,
+    let Some((head, rest)) = tail.split_at_checked(begin.len()) else { return tail < begin };
+    match head.cmp(begin) {
+        Ordering::Less => true,
+        Ordering::Greater => false,
+        Ordering::Equal => rest.get(..end.len()).unwrap_or(rest) < end,
     }
 }
 
-/// The first eight bytes of a string and of what follows, as a number of the same order; 0 where there are fewer.
-#[inline]
-fn begin(tail: &[u8]) -> u64 {
-    tail.first_chunk().map_or(0, eight)
-}
-
-#[inline]
-fn eight(bytes: &[u8; 8]) -> u64 {
-    Endian::Big.u64(bytes, 0).unwrap_or_default()
-}
-
-/// Whether the strings that two slices begin with are in order. Those that have too much in common are not.
+/// Whether the strings that two slices begin with are in order, and have not too much in common.
 #[inline]
 fn is_in_order(one: &[u8], other: &[u8]) -> bool {
     // What follows after the NULs of equal strings plays no part; it is told apart only where it would be out of order.
-    for (one, other) in iter::zip(one.as_chunks::<8>().0, other.as_chunks::<8>().0) {
-        let (one, other) = (eight(one), eight(other));
-        if one < other || one == other && has_zero(one) {
-            return true;
-        }
-        if one != other {
-            break;
-        }
-    }
-    is_exactly_in_order(one, other)
-}
-
-/// Whether one of its bytes is 0.
-#[inline]
-fn has_zero(word: u64) -> bool {
-    const LOWS: u64 = 0x0101_0101_0101_0101;
-    word.wrapping_sub(LOWS) & !word & (LOWS << 7) != 0
+    let mut eights = iter::zip(one.as_chunks().0, other.as_chunks().0).take(limits::SORTED_NAME / 8);
+    let differ = eights.find(|(one, other): &(&[u8; 8], _)| one != other);
+    differ.is_some_and(|(one, other)| one < other) || is_exactly_in_order(one, other)
 }
 
 /// The same, byte by byte.
@@ -284,7 +224,10 @@ fn is_exactly_in_order(one: &[u8], other: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::btf::{Builder, NameIndex};
+    use crate::{
+        btf::{Builder, NameIndex},
+        endian::Endian,
+    };
     use alloc::{format, string::String, sync::Arc, vec::Vec};
 
     const ENDIANS: [Endian; 2] = [Endian::Little, Endian::Big];
@@ -347,12 +290,18 @@ mod tests {
         }
     }
 
+    fn is_sorted(btf: &Btf<'_>) -> bool {
+        are_in_order(btf.strings(), btf.types().map(Type::name_offset))
+    }
+
     /// All names are looked for in all ways, and what is found is what a look at each type finds.
     fn finds_all(btf: &Btf<'_>) {
         let mut trusted = btf.clone();
-        let is_sorted = Order::exact(btf).is_some();
-        assert_eq!((trusted.trust_order(), NameIndex::sorted(btf).is_some()), (is_sorted, is_sorted));
-        let indexes = [NameIndex::new(btf), NameIndex::of_types(btf), NameIndex::of_functions(&trusted)];
+        let index = NameIndex::new(btf);
+        assert_eq!(trusted.trust_order(), is_sorted(btf));
+        assert!(index.is_bisected() || !is_sorted(btf));
+        let indexes =
+            [index, NameIndex::of_types(btf), NameIndex::of_functions(btf), NameIndex::new(&trusted)];
         let own = btf.types().flat_map(|ty| [ty.name().as_bytes(), ty.name().essential().as_bytes()]);
         for name in own.chain(NAMES).chain([&b"\x01"[..], b"a___a", b"b", b"abcdefg", b"\xff\xff"]) {
             for kind in KINDS.into_iter().chain([Kind::Enum, Kind::Ptr]) {
@@ -384,7 +333,7 @@ mod tests {
             for count in 0..=NAMES.len() {
                 each(unnamed, &NAMES[..count], |btf| {
                     let expected = Some(Order { first_named: unnamed, end: unnamed + count });
-                    assert_eq!((Order::exact(&btf), Order::sampled(&btf)), (expected, expected));
+                    assert_eq!((Order::sampled(&btf), is_sorted(&btf)), (expected, true));
                     finds_all(&btf);
                 });
             }
@@ -398,14 +347,14 @@ mod tests {
                 let mut names = NAMES;
                 names.swap(at, other);
                 if !names.is_sorted() {
-                    each(3, &names, |btf| assert_eq!(Order::exact(&btf), None));
+                    each(3, &names, |btf| assert!(!is_sorted(&btf)));
                     each(3, &names[at..=other], |btf| finds_all(&btf));
                 }
             }
             let mut names = NAMES;
             names[at] = b"";
             if at != 0 {
-                each(3, &names, |btf| assert_eq!(Order::exact(&btf), None, "no name at {at}"));
+                each(3, &names, |btf| assert!(!is_sorted(&btf), "no name at {at}"));
                 each(3, &names[..=at], |btf| finds_all(&btf));
             }
         }
@@ -424,7 +373,8 @@ mod tests {
             let mut names = names.clone();
             names[at] = b"name_";
             let btf = parsed(made(Builder::new(Endian::Little), 50, names), None);
-            assert_eq!(Order::exact(&btf), None, "{at}");
+            let is_indexed = KINDS[at % KINDS.len()] != Kind::TypeTag;
+            assert_eq!((is_sorted(&btf), NameIndex::new(&btf).is_bisected()), (false, !is_indexed), "{at}");
         }
     }
 
@@ -452,7 +402,7 @@ mod tests {
         let mut names = numbered(20_000);
         names.swap(1_234, 15_678);
         let mut btf = parsed(made(Builder::new(Endian::Big), 0, names.iter().map(String::as_bytes)), None);
-        assert!(btf.trust_order() && Order::exact(&btf).is_none());
+        assert!(btf.trust_order() && !is_sorted(&btf));
         let find = |name: &String| {
             let found = KINDS.into_iter().find_map(|kind| btf.find(name.as_bytes(), kind));
             assert!(found.is_none_or(|ty| ty.name().as_bytes() == name.as_bytes()));
@@ -468,10 +418,11 @@ mod tests {
         let names: Vec<_> =
             [&b"a"[..], b"a___a"].into_iter().chain(nested.iter().map(String::as_bytes)).collect();
         let btf = parsed(made(Builder::new(Endian::Little), 0, names), None);
-        let index = NameIndex::sorted(&btf).unwrap();
+        let index = NameIndex::of_types(&btf);
+        assert!(index.is_bisected());
         assert_eq!(index.flavours(&btf, b"a").map(Type::id).collect::<Vec<_>>(), [TypeId(1), TypeId(2)]);
         assert!(index.few_flavours(&btf, b"a").is_none());
-        assert_eq!(index.few_flavours(&btf, b"a___b0007").map(Iterator::count), Some(1));
+        assert_eq!(index.few_flavours(&btf, b"a___b0008").map(Iterator::count), Some(1));
         assert!(index.few_flavours(&btf, &[b'a'; limits::FLAVOUR_BYTES + 1]).is_none());
     }
 

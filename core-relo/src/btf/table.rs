@@ -70,27 +70,6 @@ impl Table {
         (0..self.len()).map(move |place| self.offset(place, end).unwrap_or(end))
     }
 
-    /// The offsets of the records of a block, and how many they are; the others are 0.
-    #[inline]
-    pub(super) fn block(&self, nth: usize, end: usize) -> ([usize; BLOCK], usize) {
-        let (mut offsets, start) = ([0; BLOCK], nth.wrapping_mul(BLOCK));
-        match &self.places {
-            Places::Near { blocks, lows } => {
-                let block = blocks.get(nth).map_or(0, |block| to_usize(*block));
-                let (from, low) = (end.wrapping_sub(block), low_u16(block));
-                for (offset, it) in offsets.iter_mut().zip(lows.get(start..).unwrap_or_default()) {
-                    *offset = from.wrapping_add(usize::from(low.wrapping_sub(*it)));
-                }
-            }
-            Places::Far(lefts) => {
-                for (offset, left) in offsets.iter_mut().zip(lefts.get(start..).unwrap_or_default()) {
-                    *offset = end.wrapping_sub(to_usize(*left));
-                }
-            }
-        }
-        (offsets, self.len().saturating_sub(start).min(BLOCK))
-    }
-
     /// Calls `found` with the places of the records of some kinds, in order, until it breaks.
     #[inline]
     pub(super) fn visit<B>(
