@@ -206,7 +206,7 @@ impl Names for &Index {
 
 impl Index {
     fn of(btf: &Btf<'_>, kinds: KindSet) -> Self {
-        let (strings, first_id) = (btf.strings(), btf.first_id());
+        let first_id = btf.first_id();
         let mut entries = Vec::new();
         btf.visit(&kinds, |ty| {
             let (place, link) = (ty.id().0.saturating_sub(first_id.0), ty.name_offset().0);
@@ -216,8 +216,7 @@ impl Index {
             ControlFlow::<()>::Continue(())
         });
         entries.shrink_to_fit();
-        let are_sorted = sorted::are_in_order(strings, entries.iter().map(|entry| StrOffset(entry.link)));
-        let buckets = (!are_sorted).then(|| Buckets::of(&mut entries, strings));
+        let buckets = (!are_in_order(&entries, btf)).then(|| Buckets::of(&mut entries, btf.strings()));
         Self { first_id, kinds, entries, buckets }
     }
 
@@ -229,7 +228,7 @@ impl Index {
         essential: &[u8],
     ) -> impl Iterator<Item = Type<'b>> {
         let entry = |number: u32| self.entries.get(to_usize(number));
-        let first = buckets.heads.get(buckets.of_name(essential)).and_then(|head| entry(*head));
+        let first = buckets.head(essential).and_then(entry);
         iter::successors(first, move |e| entry(e.link)).filter_map(|e| self.at(btf, e.place))
     }
 
@@ -238,32 +237,40 @@ impl Index {
     }
 }
 
+/// A function of its own: what it does to the strings costs registers, and the buckets need them.
+#[inline(never)]
+fn are_in_order(entries: &[Entry], btf: &Btf<'_>) -> bool {
+    sorted::are_in_order(btf.strings(), entries.iter().map(|entry| StrOffset(entry.link)))
+}
+
 impl Buckets {
-    /// Links those of a bucket. Alone, so that its loop has the registers.
-    #[inline(never)]
+    /// Links those of a bucket.
     fn of(entries: &mut [Entry], strings: Strings<'_>) -> Self {
-        let heads = vec![NONE; entries.len().next_power_of_two()];
-        let mut buckets = Self { hasher: DefaultHashBuilder::default(), heads };
+        let hasher = DefaultHashBuilder::default();
+        let mut heads = vec![NONE; entries.len().next_power_of_two()];
         // From the last to the first, so that each chain is in order of id.
         for (number, entry) in entries.iter_mut().enumerate().rev() {
             let name = strings.name(StrOffset(entry.link)).unwrap_or_default();
-            let bucket = buckets.of_name(name.essential().as_bytes());
-            entry.link = match buckets.heads.get_mut(bucket) {
+            let bucket = bucket(&hasher, heads.len(), name.essential().as_bytes());
+            entry.link = match heads.get_mut(bucket) {
                 Some(head) if !name.is_empty() => core::mem::replace(head, to_u32(number)),
                 _ => NONE,
             };
         }
-        buckets
+        Self { hasher, heads }
     }
 
-    /// A name's bucket.
-    #[inline]
-    fn of_name(&self, essential: &[u8]) -> usize {
-        // The number of buckets is a power of two.
-        let mask = self.heads.len().saturating_sub(1);
-        let hash = self.hasher.hash_one(essential);
-        to_usize(u32::try_from(hash & u64::from(u32::MAX)).unwrap_or_default()) & mask
+    /// The first entry of a name's bucket.
+    fn head(&self, essential: &[u8]) -> Option<u32> {
+        self.heads.get(bucket(&self.hasher, self.heads.len(), essential)).copied()
     }
+}
+
+/// A name's bucket among so many, which are a power of two.
+#[inline]
+fn bucket(hasher: &DefaultHashBuilder, count: usize, essential: &[u8]) -> usize {
+    let hash = hasher.hash_one(essential);
+    to_usize(u32::try_from(hash & u64::from(u32::MAX)).unwrap_or_default()) & count.saturating_sub(1)
 }
 
 #[cfg(test)]
