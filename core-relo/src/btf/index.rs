@@ -1,7 +1,7 @@
 //! Types by name, for who looks for many in one BTF.
 
 use super::{
-    Btf, Kind, KindSet, Strings, Type,
+    Btf, Kind, KindSet, Type,
     sorted::{self, Names, Order, Sorted},
 };
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     limits,
     name::Name,
 };
-use alloc::{vec, vec::Vec};
+use alloc::{boxed::Box, vec, vec::Vec};
 use core::{
     hash::BuildHasher as _,
     iter,
@@ -60,7 +60,7 @@ pub struct NameIndex(Form);
 enum Form {
     /// All types are in order of their names.
     Trusted(Order),
-    Indexed(Index),
+    Indexed(Box<Index>),
 }
 
 impl NameIndex {
@@ -85,7 +85,7 @@ impl NameIndex {
     }
 
     fn of(btf: &Btf<'_>, kinds: impl FnOnce() -> KindSet) -> Self {
-        Self::trusted(btf).unwrap_or_else(|| Self(Form::Indexed(Index::of(btf, kinds()))))
+        Self::trusted(btf).unwrap_or_else(|| Self(Form::Indexed(Box::new(Index::of(btf, kinds())))))
     }
 
     /// Whether types of this kind are in it.
@@ -99,14 +99,14 @@ impl NameIndex {
     /// Whether so many names are found faster in it than by a pass over all types.
     pub(crate) fn is_worth(&self, btf: &Btf<'_>, names: usize) -> bool {
         match &self.0 {
-            Form::Indexed(Index { buckets: Some(_), .. }) => true,
+            Form::Indexed(index) if index.buckets.is_some() => true,
             _ => names <= btf.table.len() / BISECTION,
         }
     }
 
     #[cfg(test)]
     pub(super) fn is_bisected(&self) -> bool {
-        !matches!(&self.0, Form::Indexed(Index { buckets: Some(_), .. }))
+        !matches!(&self.0, Form::Indexed(index) if index.buckets.is_some())
     }
 
     /// The first own type of this name and kind, as [`Btf::find_own`] finds it; an empty name finds nothing.
@@ -116,7 +116,7 @@ impl NameIndex {
             Form::Trusted(order) => Sorted::new(btf, *order).find(name, kind),
             Form::Indexed(index) if !index.kinds.has(kind.raw()) => btf.find_own(name, kind),
             Form::Indexed(index) => match &index.buckets {
-                None => Sorted::new(btf, index).find(name, kind),
+                None => Sorted::new(btf, &**index).find(name, kind),
                 Some(buckets) => {
                     let (strings, essential) = (btf.strings(), Name::new(name).essential().as_bytes());
                     let mut chain = index.chain(buckets, btf, essential);
@@ -151,7 +151,7 @@ impl NameIndex {
             _ if essential.is_empty() => {}
             Form::Trusted(order) => trusted = Some(Sorted::new(btf, *order).flavours(essential, budget)?),
             Form::Indexed(index) => match &index.buckets {
-                None => sorted = Some(Sorted::new(btf, index).flavours(essential, budget)?),
+                None => sorted = Some(Sorted::new(btf, &**index).flavours(essential, budget)?),
                 Some(buckets) => {
                     let chain = index.chain(buckets, btf, essential);
                     hashed = Some(chain.filter(move |t| t.name().essential().as_bytes() == essential));
@@ -216,7 +216,7 @@ impl Index {
             ControlFlow::<()>::Continue(())
         });
         entries.shrink_to_fit();
-        let buckets = (!are_in_order(&entries, btf)).then(|| Buckets::of(&mut entries, btf.strings()));
+        let buckets = (!are_in_order(&entries, btf)).then(|| Buckets::of(&mut entries, btf));
         Self { first_id, kinds, entries, buckets }
     }
 
@@ -245,7 +245,9 @@ fn are_in_order(entries: &[Entry], btf: &Btf<'_>) -> bool {
 
 impl Buckets {
     /// Links those of a bucket.
-    fn of(entries: &mut [Entry], strings: Strings<'_>) -> Self {
+    #[inline(never)]
+    fn of(entries: &mut [Entry], btf: &Btf<'_>) -> Self {
+        let strings = btf.strings();
         let hasher = DefaultHashBuilder::default();
         let mut heads = vec![NONE; entries.len().next_power_of_two()];
         // From the last to the first, so that each chain is in order of id.

@@ -269,8 +269,8 @@ mod tests {
             let kind = [Kind::Ptr, Kind::FuncProto, Kind::Struct][n % 3];
             b.raw("", kind, 0, false, 0, &[]);
         }
-        for (n, name) in names.into_iter().enumerate() {
-            b.raw(name, KINDS[n % KINDS.len()], 0, false, 0, &[]);
+        for (name, kind) in names.into_iter().zip(KINDS.into_iter().cycle()) {
+            b.raw(name, kind, 0, false, 0, &[]);
         }
         b.finish()
     }
