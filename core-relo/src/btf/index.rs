@@ -128,39 +128,40 @@ impl NameIndex {
 
     /// The own types that are of this name, whatever their flavour and of whatever kind [is here](Self::covers), in order of id.
     pub fn flavours<'b>(&self, btf: &'b Btf<'_>, essential: &[u8]) -> impl Iterator<Item = Type<'b>> {
-        self.flavours_within(btf, essential, usize::MAX).into_iter().flatten()
+        let (mut trusted, mut sorted, mut hashed) = (None, None, None);
+        match &self.0 {
+            _ if essential.is_empty() => {}
+            Form::Trusted(order) => trusted = Sorted::new(btf, *order).flavours(essential, usize::MAX),
+            Form::Indexed(index) => match &index.buckets {
+                None => sorted = Sorted::new(btf, &**index).flavours(essential, usize::MAX),
+                Some(buckets) => hashed = Some(index.flavours(buckets, btf, essential)),
+            },
+        }
+        let (trusted, sorted) = (trusted.into_iter().flatten(), sorted.into_iter().flatten());
+        trusted.chain(sorted).chain(hashed.into_iter().flatten())
     }
 
-    /// The same; none if it is better to look for this name among all types.
+    /// Calls `found` with each of them; false, and none, if it is better to look for this name among all types.
     pub(crate) fn few_flavours<'b>(
         &self,
         btf: &'b Btf<'_>,
         essential: &[u8],
-    ) -> Option<impl Iterator<Item = Type<'b>>> {
-        self.flavours_within(btf, essential, limits::FLAVOUR_BYTES)
-    }
-
-    fn flavours_within<'b>(
-        &self,
-        btf: &'b Btf<'_>,
-        essential: &[u8],
-        budget: usize,
-    ) -> Option<impl Iterator<Item = Type<'b>>> {
-        let (mut trusted, mut sorted, mut hashed) = (None, None, None);
+        found: impl FnMut(Type<'b>),
+    ) -> bool {
+        let budget = limits::FLAVOUR_BYTES;
         match &self.0 {
-            _ if essential.is_empty() => {}
-            Form::Trusted(order) => trusted = Some(Sorted::new(btf, *order).flavours(essential, budget)?),
+            _ if essential.is_empty() => true,
+            Form::Trusted(order) => call(Sorted::new(btf, *order).flavours(essential, budget), found),
             Form::Indexed(index) => match &index.buckets {
-                None => sorted = Some(Sorted::new(btf, &**index).flavours(essential, budget)?),
-                Some(buckets) => {
-                    let chain = index.chain(buckets, btf, essential);
-                    hashed = Some(chain.filter(move |t| t.name().essential().as_bytes() == essential));
-                }
+                None => call(Sorted::new(btf, &**index).flavours(essential, budget), found),
+                Some(buckets) => call(Some(index.flavours(buckets, btf, essential)), found),
             },
         }
-        let (trusted, sorted) = (trusted.into_iter().flatten(), sorted.into_iter().flatten());
-        Some(trusted.chain(sorted).chain(hashed.into_iter().flatten()))
     }
+}
+
+fn call<'b>(types: Option<impl Iterator<Item = Type<'b>>>, found: impl FnMut(Type<'b>)) -> bool {
+    types.map(|types| types.for_each(found)).is_some()
 }
 
 /// Types that a pass over all of them has behind it when a name is found by bisection.
@@ -218,6 +219,15 @@ impl Index {
         entries.shrink_to_fit();
         let buckets = (!are_in_order(&entries, btf)).then(|| Buckets::of(&mut entries, btf));
         Self { first_id, kinds, entries, buckets }
+    }
+
+    fn flavours<'b>(
+        &self,
+        buckets: &Buckets,
+        btf: &'b Btf<'_>,
+        essential: &[u8],
+    ) -> impl Iterator<Item = Type<'b>> {
+        self.chain(buckets, btf, essential).filter(move |t| t.name().essential().as_bytes() == essential)
     }
 
     /// The types of a name's bucket.
