@@ -4,7 +4,7 @@ mod kernel;
 
 use core_relo::{
     Plan, Relocs, Target, TypeId,
-    btf::{Btf, Type, dedup},
+    btf::{Btf, NameIndex, Type, dedup},
     explain::{CType, explain},
     ext::BtfExt,
 };
@@ -252,10 +252,30 @@ fn walk(btf: &Btf<'_>) {
         text.clear();
     }
     let _nothing = btf.ty(TypeId(u32::MAX));
+    search(btf);
     // Values may be long, so a few types, and types in the place of data.
     for ty in btf.types().step_by(499).take(6) {
         let value = btf.value(ty.id(), btf.as_bytes());
         assert!(write!(Nowhere, "{value:#}{}", value.text().types(false).zeroes(false)).is_ok());
+    }
+}
+
+/// An index finds what a look at each type finds; an order that is trusted by mistake leads to nothing else.
+fn search(btf: &Btf<'_>) {
+    let mut trusted = btf.clone();
+    trusted.trust_order();
+    let index = NameIndex::new(btf);
+    let named = |ty: &Type<'_>| !ty.name().is_empty();
+    for ty in btf.types().filter(named).take(200) {
+        let (name, kind) = (ty.name(), ty.kind());
+        let first = btf.find_own(name.as_bytes(), kind).map(Type::id);
+        assert_eq!(index.find(btf, name.as_bytes(), kind).map(Type::id), first, "{kind} {name}");
+        let found = trusted.find_own(name.as_bytes(), kind);
+        assert!(found.is_none_or(|other| other.name() == name && other.kind() == kind), "{kind} {name}");
+        let essential = name.essential();
+        let is_it = |ty: &Type<'_>| index.covers(ty.kind()) && ty.name().essential() == essential;
+        let flavours = btf.types().filter(is_it).map(Type::id);
+        assert!(index.flavours(btf, essential.as_bytes()).map(Type::id).eq(flavours), "{essential}");
     }
 }
 

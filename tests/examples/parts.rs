@@ -16,7 +16,7 @@ type Outcome = Result<String, Box<dyn Error>>;
 type Part = fn(&Path, &[Vec<u8>]) -> Outcome;
 
 /// The parts that can be counted.
-const PARTS: [(&str, Part); 7] = [
+const PARTS: [(&str, Part); 9] = [
     ("empty", |_, _| counted(|| Ok(String::new()))),
     ("parse", |target, _| {
         let file = TargetFile::open(target)?;
@@ -27,6 +27,11 @@ const PARTS: [(&str, Part); 7] = [
         counted(|| Ok(format!("{} types", Btf::parse(file.btf.clone())?.end_id())))
     }),
     ("job", |target, objects| counted(|| planned(&open(target)?, objects))),
+    ("trusted", |target, objects| counted(|| planned(&Target::new("vmlinux", trusted(target)?), objects))),
+    ("trust", |target, _| {
+        let mut btf = TargetFile::open(target)?.parse(None)?;
+        counted(|| Ok(format!("sorted: {}", btf.trust_order())))
+    }),
     ("shared", |target, objects| {
         let target = open(target)?;
         counted(|| planned(&target, objects))
@@ -48,6 +53,13 @@ const PARTS: [(&str, Part); 7] = [
 fn open(target: &Path) -> Result<Target<'static>, Box<dyn Error>> {
     let btf: Btf<'static> = TargetFile::open(target)?.parse(None)?;
     Ok(Target::new("vmlinux", Arc::new(btf)))
+}
+
+/// As a file is not, only what the kernel shows of itself.
+fn trusted(target: &Path) -> Result<Arc<Btf<'static>>, Box<dyn Error>> {
+    let mut btf = TargetFile::open(target)?.parse(None)?;
+    btf.trust_order();
+    Ok(Arc::new(btf))
 }
 
 /// Relocates the objects, from their bytes to their patched code.

@@ -4,6 +4,7 @@ use crate::{
     judge::{self, JudgedObject, JudgedTarget},
     ours,
     record::{Outcome, Record},
+    sorted,
 };
 use core_relo::{Target, btf::Btf};
 use core_relo_loader::{
@@ -24,6 +25,8 @@ pub struct BothTargets {
     /// Its main types, as we read them.
     pub main: Arc<Btf<'static>>,
     ours: Target<'static>,
+    /// The same, searched in other ways.
+    otherwise: Vec<(&'static str, Target<'static>)>,
     theirs: JudgedTarget,
 }
 
@@ -47,7 +50,8 @@ impl BothTargets {
             ours.push((module, Arc::new(btf)));
         }
         let ours = Target::new("vmlinux", Arc::clone(&main)).with_modules(ours);
-        Ok(Self { name, main, ours, theirs })
+        let otherwise = sorted::otherwise(&ours);
+        Ok(Self { name, main, ours, otherwise, theirs })
     }
 }
 
@@ -80,6 +84,11 @@ impl Tally {
         let Some(judged) = JudgedObject::read(object) else { return Ok(()) };
         let parsed = Object::parse(object).map_err(|e| e.to_string())?;
         let our = ours::records(&parsed, &target.ours, false)?;
+        for (how, other) in &target.otherwise {
+            if ours::records(&parsed, other, false)? != our {
+                self.disagreements.push(format!("{place}: {how} here it is not the same"));
+            }
+        }
         let their = judge::records(&judged, &target.theirs);
         self.records += their.len();
         if our.len() != their.len() {

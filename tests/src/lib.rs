@@ -11,3 +11,4 @@ pub mod made;
 pub mod ours;
 pub mod record;
 pub mod skip;
+pub mod sorted;

@@ -25,6 +25,7 @@ mod raw;
 mod reference;
 mod rewrite;
 mod sieve;
+mod sorted;
 mod strings;
 mod table;
 #[cfg(test)]
@@ -62,6 +63,7 @@ use crate::{
 use alloc::sync::Arc;
 use core::ops::ControlFlow;
 use header::Header;
+use sorted::{Order, Sorted};
 use table::Table;
 
 /// The types of a kernel, a module or a BPF object.
@@ -87,6 +89,8 @@ pub struct Btf<'d> {
     string_start: u32,
     table: Table,
     pointer_size: Option<ByteSize>,
+    /// That the own types are sorted by name, if somebody vouches for it.
+    order: Option<Order>,
 }
 
 /// How a BTF is read. What the shorter ways do not take is read on the longer ones.
@@ -169,7 +173,8 @@ impl<'d> Btf<'d> {
             Some(table) => table,
             None => Table::scan(&data, &header, first_id)?,
         };
-        let mut btf = Self { data, header, base, first_id, string_start, table, pointer_size: None };
+        let mut btf =
+            Self { data, header, base, first_id, string_start, table, pointer_size: None, order: None };
         if !is_checked {
             check::references(&btf)?;
         }
@@ -198,6 +203,17 @@ impl<'d> Btf<'d> {
     /// Overrides the pointer size: a minimised BTF without `long`, an ELF file whose class tells.
     pub fn set_pointer_size(&mut self, size: ByteSize) {
         self.pointer_size = Some(size);
+    }
+
+    /// Looks whether the own types seem to be sorted by name, and if so, has names looked for by bisection from now on; whether
+    /// they seem to be.
+    ///
+    /// Only for BTF whose maker sorted either all of it or nothing: the running kernel's and its modules', as the kernel shows them.
+    /// A few hundred names are compared, not all. In a file a single changed letter, which nobody compared, would lead a search
+    /// astray, and it would not find what libbpf finds: there a [`NameIndex`] compares all names, where that pays.
+    pub fn trust_order(&mut self) -> bool {
+        self.order = Order::sampled(self);
+        self.order.is_some()
     }
 
     /// The BTF this one is split from.
@@ -265,6 +281,9 @@ impl<'d> Btf<'d> {
 
     /// The first own type of this name and kind, the base left out (libbpf: `btf__find_by_name_kind_own`).
     pub fn find_own(&self, name: &[u8], kind: Kind) -> Option<Type<'_>> {
+        if let Some(order) = self.order.filter(|_| !name.is_empty()) {
+            return Sorted::new(self, order).find(name, kind);
+        }
         let strings = self.strings();
         let begin = Beginning::of_name(name, 0);
         self.visit(&KindSet::new([kind]), |ty| {

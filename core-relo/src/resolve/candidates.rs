@@ -1,7 +1,7 @@
 //! The target's types that a local root type may stand for.
 
 use crate::{
-    btf::{Beginning, Btf, Kind, KindSet, NameIndex},
+    btf::{Beginning, Btf, Kind, KindSet, NameIndex, Type},
     ids::{TypeId, to_usize},
     name::Name,
     target::{Source, Target},
@@ -30,9 +30,12 @@ pub(crate) struct Wanted<'o> {
 impl<'o> Wanted<'o> {
     /// What to look for given the root's name and kind; ENUM and ENUM64 are one.
     pub(crate) fn new(name: Name<'o>, kind: Kind) -> Self {
-        let kind = if kind == Kind::Enum64 { Kind::Enum } else { kind };
-        Self { name: name.essential().as_bytes(), kind }
+        Self { name: name.essential().as_bytes(), kind: kind_of(kind) }
     }
+}
+
+fn kind_of(kind: Kind) -> Kind {
+    if kind == Kind::Enum64 { Kind::Enum } else { kind }
 }
 
 /// The candidates of each `wanted`, in libbpf's order (`bpf_core_find_cands`): of the main BTF in order of id; only where
@@ -79,7 +82,15 @@ fn scan(number: usize, source: &Source<'_>, wanted: &Names<'_>, found: &mut [Vec
     }
 }
 
-/// [`scan_own`] of a BTF whose types stand in an index.
+/// Adds the own types of one BTF, of which there is no index but perhaps an order.
+fn scan_own(number: usize, btf: &Btf<'_>, wanted: &Names<'_>, found: &mut [Vec<Candidate>]) {
+    match NameIndex::trusted(btf) {
+        Some(order) => look_up(number, btf, &order, wanted, found),
+        None => scan_all(number, btf, wanted, found),
+    }
+}
+
+/// Adds the own types of one BTF, as far as its index has them without further ado; looks for others among all types.
 fn look_up(
     number: usize,
     btf: &Btf<'_>,
@@ -87,19 +98,28 @@ fn look_up(
     wanted: &Names<'_>,
     found: &mut [Vec<Candidate>],
 ) {
-    let is_elsewhere = |w: &Wanted<'_>| !index.covers(w.kind);
-    if wanted.keys().any(is_elsewhere) {
-        let wanted = wanted.iter().map(|(w, slot)| (*w, *slot)).filter(|(w, _)| is_elsewhere(w));
-        scan_own(number, btf, &wanted.collect(), found);
+    if !index.is_worth(btf, wanted.len()) {
+        return scan_all(number, btf, wanted, found);
     }
-    for (w, slot) in wanted.iter().filter(|(w, _)| !is_elsewhere(w)) {
+    let mut elsewhere = Names::new();
+    for (w, slot) in wanted {
         let Some(list) = found.get_mut(*slot) else { continue };
-        let same = index.flavours(btf, w.name).filter(|ty| Wanted::new(ty.name(), ty.kind()) == *w);
-        list.extend(same.map(|ty| Candidate { source: number, id: ty.id() }));
+        let add = |ty: Type<'_>| {
+            if kind_of(ty.kind()) == w.kind {
+                list.push(Candidate { source: number, id: ty.id() });
+            }
+        };
+        if !(index.covers(w.kind) && index.few_flavours(btf, w.name, add)) {
+            elsewhere.insert(*w, *slot);
+        }
+    }
+    if !elsewhere.is_empty() {
+        scan_all(number, btf, &elsewhere, found);
     }
 }
 
-fn scan_own(number: usize, btf: &Btf<'_>, wanted: &Names<'_>, found: &mut [Vec<Candidate>]) {
+/// Adds the own types of one BTF by a pass over all of them.
+fn scan_all(number: usize, btf: &Btf<'_>, wanted: &Names<'_>, found: &mut [Vec<Candidate>]) {
     let (strings, filter) = (btf.strings(), Filter::new(wanted));
     btf.visit(&filter.kinds, |ty| {
         let at = ty.name_offset();
@@ -154,7 +174,7 @@ fn place(begin: Beginning) -> usize {
 mod tests {
     use super::*;
     use crate::{btf::Builder, endian::Endian};
-    use alloc::sync::Arc;
+    use alloc::{format, string::String, sync::Arc};
 
     #[test]
     fn an_index_gives_the_candidates_that_a_scan_gives() {
@@ -182,5 +202,37 @@ mod tests {
             assert_eq!(find(&target.clone().with_index(Arc::new(index)), &wanted), by_scan);
         }
         assert_eq!(by_scan.iter().map(Vec::len).collect::<Vec<_>>()[..4], [3, 3, 6, 3]);
+    }
+
+    /// Among sorted types most are found by bisection, crowded names by a pass over all, and all of them so if they are many.
+    #[test]
+    fn sorted_types_give_the_candidates_that_a_scan_gives() {
+        let names = (0..2_000).map(|n| format!("a___b{n:04}___c"));
+        let mut names: Vec<_> =
+            names.chain(["a", "a", "a___x", "b", "b___y", "c"].map(String::from)).collect();
+        names.sort();
+        let mut b = Builder::new(Endian::Little);
+        for name in &names {
+            b.structure(name, 4, &[]);
+        }
+        let plain = Arc::new(Btf::parse(b.finish()).unwrap());
+        let mut trusted = (*plain).clone();
+        assert!(trusted.trust_order());
+        let targets = [
+            Target::new("trusted", Arc::new(trusted)),
+            Target::new("indexed", Arc::clone(&plain)).with_index(Arc::new(NameIndex::new(&plain))),
+        ];
+        let wanted = |names: &[&'static [u8]]| {
+            let each = names.iter().map(|name| Wanted::new(Name::new(name), Kind::Struct));
+            each.collect::<Vec<_>>()
+        };
+        let many: &[&[u8]] = &[b"a", b"b", b"a___b0007___d", b"c", b"d", b"e", b"f", b"g", b"h"];
+        for wanted in [wanted(&many[..5]), wanted(many)] {
+            let by_scan = find(&Target::new("plain", Arc::clone(&plain)), &wanted);
+            assert_eq!(by_scan.iter().map(Vec::len).collect::<Vec<_>>()[..5], [3, 2, 1, 1, 0]);
+            for target in &targets {
+                assert_eq!(find(target, &wanted), by_scan, "{}", target.main().name);
+            }
+        }
     }
 }

@@ -103,7 +103,8 @@ impl TargetFile {
     }
 
     /// Parses it, upon the kernel's BTF if it is a module's. What members, parameters and enumerators refer to is validated when
-    /// a relocation reads it ([`Btf::parse_unvalidated`]).
+    /// a relocation reads it ([`Btf::parse_unvalidated`]). What the running kernel shows in sysfs is trusted to be
+    /// [sorted](Btf::trust_order) if it seems to be.
     ///
     /// A module with `.BTF.base` is relocated onto `base`; without it, it is split from `base` as it stands. Without a
     /// `base`, a module with `.BTF.base` is split from that.
@@ -138,7 +139,21 @@ impl TargetFile {
         if let Some(size) = self.pointer_size() {
             btf.set_pointer_size(size);
         }
+        if self.is_of_kernel {
+            trust_order(&mut btf);
+        }
         Ok(btf)
+    }
+}
+
+/// Own types of the smallest BTF whose order is looked at; to search a smaller one costs no more.
+const ORDERED: u32 = 8192;
+
+/// Has names looked for by bisection in types that the running kernel shows, if its build sorted them.
+pub(super) fn trust_order(btf: &mut Btf<'_>) {
+    if btf.end_id().0.saturating_sub(btf.first_id().0) >= ORDERED {
+        let is_sorted = btf.trust_order();
+        log::debug!("the kernel's types are {}sorted by name", if is_sorted { "" } else { "not " });
     }
 }
 
@@ -183,6 +198,10 @@ fn part(whole: &Data<'static>, range: Range<usize>) -> Data<'static> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core_relo::{
+        Endian, TypeId,
+        btf::{Builder, Kind, Type},
+    };
 
     #[test]
     fn what_is_no_file_is_not_read() {
@@ -196,6 +215,30 @@ mod tests {
             let refused = read(&pipe).unwrap_err();
             std::fs::remove_file(&pipe).unwrap();
             assert_eq!(refused, TargetError::NotAFile { path: pipe });
+        }
+    }
+
+    /// A type that is not where it belongs is found by who looks at all.
+    #[test]
+    fn only_what_the_kernel_shows_is_trusted_to_be_sorted() {
+        for count in [ORDERED - 1, ORDERED] {
+            let mut b = Builder::new(Endian::native());
+            for n in 0..count {
+                b.structure(&if n == 5001 { String::from("astray") } else { format!("s{n:05}") }, 0, &[]);
+            }
+            for is_of_kernel in [false, true] {
+                let file = TargetFile { is_of_kernel, ..TargetFile::from_bytes("x", b.finish()).unwrap() };
+                for btf in [file.parse(None).unwrap(), file.parse_validated(None).unwrap()] {
+                    let find = |name: &str| btf.find(name.as_bytes(), Kind::Struct).map(Type::id);
+                    assert_eq!(find("s05002"), Some(TypeId(5003)));
+                    let is_trusted = is_of_kernel && count == ORDERED;
+                    assert_eq!(
+                        find("astray"),
+                        (!is_trusted).then_some(TypeId(5002)),
+                        "{count} {is_of_kernel}"
+                    );
+                }
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The modules of the running kernel: which there are, and the types of each, read when somebody looks for one it may have.
 
+use super::file;
 use crate::sys::{self, Errno};
 use alloc::sync::Arc;
 use core_relo::{
@@ -41,7 +42,10 @@ impl ModuleTypes {
         }
         let bytes = self.bytes()?.cloned();
         let parse = |bytes| {
-            let parsed = Btf::parse_split(bytes, Arc::clone(&self.main));
+            let mut parsed = Btf::parse_split(bytes, Arc::clone(&self.main));
+            if let Ok(btf) = &mut parsed {
+                file::trust_order(btf);
+            }
             parsed.inspect_err(|e| log::warn!("module {}: its BTF is not read: {e}", self.name)).ok()
         };
         Ok(self.btf.get_or_init(|| bytes.and_then(parse).map(Arc::new)).as_ref())

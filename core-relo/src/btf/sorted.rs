@@ -1,0 +1,464 @@
+//! Types sorted by name: those without one first, the others in the order of the bytes of their names, equal names in order of id.
+//!
+//! Kernels' builds leave their BTF so from 6.19 on (`resolve_btfids`), that of modules as well. The kernel's and libbpf's own rule is
+//! the same (`btf_check_sorted`), and so is what a search finds: of the types that share a name and a kind the one of the lowest id.
+
+use super::{Btf, Kind, Strings, Type};
+use crate::{
+    ids::{StrOffset, TypeId, to_u32},
+    limits,
+    name::Name,
+};
+use core::{cmp::Ordering, iter, mem, ops::Range};
+
+/// Types in the order of their names, so that one is found by bisection.
+#[derive(Clone, Copy)]
+pub(super) struct Sorted<'b, N> {
+    pub(super) btf: &'b Btf<'b>,
+    pub(super) strings: Strings<'b>,
+    /// What has the names.
+    pub(super) names: N,
+}
+
+/// Where names lie, in their order.
+pub(super) trait Names: Copy {
+    /// The numbers of those that have a name.
+    fn numbers(self) -> Range<usize>;
+    /// Where the name of this number lies, and the place of its type among the BTF's own.
+    fn at(self, btf: &Btf<'_>, number: usize) -> Option<(StrOffset, u32)>;
+}
+
+/// Between a name and its flavour.
+const SEPARATOR: &[u8] = b"___";
+
+impl<'b, N: Names> Sorted<'b, N> {
+    pub(super) fn new<'d: 'b>(btf: &'b Btf<'d>, names: N) -> Self {
+        Self { btf, strings: btf.strings(), names }
+    }
+
+    /// The first type of this name, which is not empty, and kind.
+    pub(super) fn find(self, name: &[u8], kind: Kind) -> Option<Type<'b>> {
+        self.named(name).filter_map(|number| self.ty(number)).find(|ty| ty.kind() == kind)
+    }
+
+    /// The types of this essential name, which is not empty, in order of id.
+    ///
+    /// None if more bytes of names than the `budget` has would have to be looked at: what begins like a flavour need not be one
+    /// (`a___b___c` is none of `a`), and names can be made so that most are not.
+    pub(super) fn flavours(self, essential: &[u8], budget: usize) -> Option<impl Iterator<Item = Type<'b>>> {
+        let start = self.first_not_below(essential, SEPARATOR);
+        let (mut end, mut left) = (start, budget.checked_sub(essential.len())?);
+        while let Some(rest) = self.after(end, essential).filter(|rest| rest.starts_with(SEPARATOR)) {
+            let length = rest.iter().take(left).position(|byte| *byte == 0)?;
+            left = left.checked_sub(essential.len().saturating_add(length))?;
+            end = end.saturating_add(1);
+        }
+        // A name that is written like a flavour is not its own essential name.
+        let is_whole = Name::new(essential).essential().as_bytes() == essential;
+        let same = is_whole.then(|| self.named(essential)).into_iter().flatten();
+        let flavoured = (start..end).filter_map(move |number| self.ty(number));
+        let flavoured = flavoured.filter(move |ty| ty.name().essential().as_bytes() == essential);
+        Some(same.filter_map(move |number| self.ty(number)).chain(flavoured))
+    }
+
+    /// The numbers of the types of this very name.
+    fn named(self, name: &[u8]) -> impl Iterator<Item = usize> {
+        let start = self.first_not_below(name, b"");
+        (start..self.names.numbers().end)
+            .take_while(move |number| self.after(*number, name).is_some_and(is_empty))
+    }
+
+    /// The first number of a name that is not less than `begin` and `end` put together.
+    fn first_not_below(&self, begin: &[u8], end: &[u8]) -> usize {
+        first(self.names.numbers(), |number| !is_below(self.tail(number), begin, end))
+    }
+
+    /// What follows after `begin` in a name, if it begins so.
+    fn after(&self, number: usize, begin: &[u8]) -> Option<&'b [u8]> {
+        self.tail(number).strip_prefix(begin)
+    }
+
+    /// A name, its NUL and what follows.
+    #[inline]
+    fn tail(&self, number: usize) -> &'b [u8] {
+        self.names.at(self.btf, number).map_or(&[0], |(at, _)| tail(self.strings, at))
+    }
+
+    fn ty(&self, number: usize) -> Option<Type<'b>> {
+        let (at, place) = self.names.at(self.btf, number)?;
+        let ty = self.btf.ty(TypeId(self.btf.first_id().0.checked_add(place)?));
+        // Of another BTF than the names are, it may be any.
+        ty.filter(|ty| ty.name_offset() == at)
+    }
+
+    /// Whether the names of these numbers are in order.
+    fn ascend(&self, numbers: impl Iterator<Item = usize>) -> bool {
+        are_in_order(
+            self.strings,
+            numbers.filter_map(|number| self.names.at(self.btf, number)).map(|(at, _)| at),
+        )
+    }
+}
+
+/// That a BTF's own types are in order of their names, all of them, where somebody vouches for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Order {
+    /// The place of the first type that has a name.
+    first_named: usize,
+    /// One past the last place.
+    end: usize,
+}
+
+impl Names for Order {
+    fn numbers(self) -> Range<usize> {
+        self.first_named..self.end
+    }
+
+    #[inline]
+    fn at(self, btf: &Btf<'_>, place: usize) -> Option<(StrOffset, u32)> {
+        let types = btf.data.get(..btf.header.types.end)?;
+        let record = types.get(btf.table.offset(place, types.len())?..)?;
+        Some((StrOffset(btf.header.endian.word(*record.first_chunk()?)), to_u32(place)))
+    }
+}
+
+/// So many names are compared first: of a BTF that is not sorted the first three are rarely in order.
+const FEW: usize = 32;
+/// So many of those that have a name, and of the others.
+const MANY: usize = 256;
+/// Neighbours that are compared, wherever something may have been added to types that were sorted.
+const RUN: usize = 32;
+
+impl Order {
+    /// The order, if each of a few hundred names is in it.
+    pub(super) fn sampled(btf: &Btf<'_>) -> Option<Self> {
+        let end = btf.table.len();
+        let all = Sorted::new(btf, Self { first_named: 0, end });
+        if !all.ascend(evenly(0..end, FEW)) {
+            return None;
+        }
+        let first_named = first(0..end, |place| !is_empty(all.tail(place)));
+        let runs =
+            [0, first_named.saturating_sub(RUN / 2), first_named.midpoint(end), end.saturating_sub(RUN)];
+        // The last of those before the first that has a name has none; nor then have others, if they ascend.
+        let is_sorted = all.ascend(evenly(0..first_named, MANY))
+            && all.ascend(evenly(first_named..end, MANY))
+            && runs.into_iter().all(|from| all.ascend(from..from.saturating_add(RUN).min(end)));
+        is_sorted.then_some(Self { first_named, end })
+    }
+}
+
+/// Whether all of these names are in order. Those that have too much in common are not.
+pub(super) fn are_in_order(strings: Strings<'_>, mut names: impl Iterator<Item = StrOffset>) -> bool {
+    let mut last = StrOffset(0);
+    names.all(|at| {
+        let one = mem::replace(&mut last, at);
+        one == at || is_in_order(tail(strings, one), tail(strings, at))
+    })
+}
+
+/// A name, its NUL and what follows; an empty one if there is none.
+#[inline]
+fn tail(strings: Strings<'_>, at: StrOffset) -> &[u8] {
+    let own = at.0.checked_sub(strings.start).and_then(|own| strings.own.get(StrOffset(own).index()..));
+    match own {
+        Some(tail) if !tail.is_empty() => tail,
+        _ => strings.tail(at).unwrap_or(&[0]),
+    }
+}
+
+/// Some of the numbers, evenly spaced, and the last.
+fn evenly(numbers: Range<usize>, count: usize) -> impl Iterator<Item = usize> {
+    let step = numbers.len().div_ceil(count.max(1)).max(1);
+    let last = numbers.clone().last();
+    numbers.step_by(step).chain(last)
+}
+
+/// The first number for which this is so, if it is so for all that follow; their end, if it is for none.
+fn first(mut among: Range<usize>, is_so: impl Fn(usize) -> bool) -> usize {
+    while among.start < among.end {
+        let middle = among.start.midpoint(among.end);
+        if is_so(middle) {
+            among.end = middle;
+        } else {
+            among.start = middle.saturating_add(1);
+        }
+    }
+    among.start
+}
+
+/// Whether the string that `tail` begins with is empty.
+#[inline]
+fn is_empty(tail: &[u8]) -> bool {
+    matches!(tail, [0, ..])
+}
+
+/// Whether the string that `tail` begins with is less than `begin` and `end` put together.
+#[inline]
+fn is_below(tail: &[u8], begin: &[u8], end: &[u8]) -> bool {
+    // Where the string is shorter, its NUL is less than any byte of a name.
+    let Some((head, rest)) = tail.split_at_checked(begin.len()) else { return tail < begin };
+    match head.cmp(begin) {
+        Ordering::Less => true,
+        Ordering::Greater => false,
+        Ordering::Equal => rest.get(..end.len()).unwrap_or(rest) < end,
+    }
+}
+
+/// Whether the strings that two slices begin with are in order, and have not too much in common.
+#[inline]
+fn is_in_order(one: &[u8], other: &[u8]) -> bool {
+    // What follows after the NULs of equal strings plays no part; it is told apart only where it would be out of order.
+    let mut eights = iter::zip(one.as_chunks().0, other.as_chunks().0).take(limits::SORTED_NAME / 8);
+    let differ = eights.find(|(one, other): &(&[u8; 8], _)| one != other);
+    differ.is_some_and(|(one, other)| one < other) || is_exactly_in_order(one, other)
+}
+
+/// The same, byte by byte.
+#[cold]
+fn is_exactly_in_order(one: &[u8], other: &[u8]) -> bool {
+    let mut pairs = iter::zip(one, other).take(limits::SORTED_NAME);
+    pairs.find(|(one, other)| one != other || **one == 0).is_some_and(|(one, other)| one <= other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        btf::{Builder, NameIndex},
+        endian::Endian,
+    };
+    use alloc::{format, string::String, sync::Arc, vec::Vec};
+
+    const ENDIANS: [Endian; 2] = [Endian::Little, Endian::Big];
+
+    /// In order: names that may be mistaken for each other.
+    const NAMES: [&[u8]; 26] = [
+        b"A",
+        b"___a",
+        b"_a",
+        b"a",
+        b"a",
+        b"a",
+        b"a",
+        b"a",
+        b"a0",
+        b"aB",
+        b"a_",
+        b"a__",
+        b"a___",
+        b"a____b",
+        b"a___b",
+        b"a___b",
+        b"a___b___c",
+        b"a___c",
+        b"a__b",
+        b"aa",
+        b"ab",
+        b"abcdefgh",
+        b"abcdefgh",
+        b"abcdefghi",
+        b"abcdefgh\x80",
+        b"\xff",
+    ];
+    const KINDS: [Kind; 5] = [Kind::Struct, Kind::Typedef, Kind::Func, Kind::Struct, Kind::TypeTag];
+
+    /// Some types without a name, then types of these names.
+    fn made<'n>(mut b: Builder, unnamed: usize, names: impl IntoIterator<Item = &'n [u8]>) -> Vec<u8> {
+        for n in 0..unnamed {
+            let kind = [Kind::Ptr, Kind::FuncProto, Kind::Struct][n % 3];
+            b.raw("", kind, 0, false, 0, &[]);
+        }
+        for (name, kind) in names.into_iter().zip(KINDS.into_iter().cycle()) {
+            b.raw(name, kind, 0, false, 0, &[]);
+        }
+        b.finish()
+    }
+
+    fn parsed(data: Vec<u8>, base: Option<&Arc<Btf<'static>>>) -> Btf<'static> {
+        Btf::parse_unvalidated(data, base.cloned()).unwrap()
+    }
+
+    /// Both byte orders, alone and split from a base that has the same names.
+    fn each(unnamed: usize, names: &[&[u8]], test: impl Fn(Btf<'static>)) {
+        for endian in ENDIANS {
+            let alone = made(Builder::new(endian), unnamed, names.iter().copied());
+            let base = Arc::new(parsed(alone.clone(), None));
+            let split = made(Builder::split(&base), unnamed, names.iter().copied());
+            test(parsed(alone, None));
+            test(parsed(split, Some(&base)));
+        }
+    }
+
+    fn is_sorted(btf: &Btf<'_>) -> bool {
+        are_in_order(btf.strings(), btf.types().map(Type::name_offset))
+    }
+
+    fn few(index: &NameIndex, btf: &Btf<'_>, name: &[u8]) -> Option<Vec<TypeId>> {
+        let mut found = Vec::new();
+        index.few_flavours(btf, name, |ty| found.push(ty.id())).then_some(found)
+    }
+
+    /// All names are looked for in all ways, and what is found is what a look at each type finds.
+    fn finds_all(btf: &Btf<'_>) {
+        let mut trusted = btf.clone();
+        let index = NameIndex::new(btf);
+        assert_eq!(trusted.trust_order(), is_sorted(btf));
+        assert!(index.is_bisected() || !is_sorted(btf));
+        let indexes =
+            [index, NameIndex::of_types(btf), NameIndex::of_functions(btf), NameIndex::new(&trusted)];
+        let own = btf.types().flat_map(|ty| [ty.name().as_bytes(), ty.name().essential().as_bytes()]);
+        for name in own.chain(NAMES).chain([&b"\x01"[..], b"a___a", b"b", b"abcdefg", b"\xff\xff"]) {
+            for kind in KINDS.into_iter().chain([Kind::Enum, Kind::Ptr]) {
+                let expected = btf.types().find(|ty| ty.kind() == kind && ty.name().as_bytes() == name);
+                let expected = expected.map(Type::id);
+                for btf in [btf, &trusted] {
+                    assert_eq!(btf.find_own(name, kind).map(Type::id), expected, "{kind} {name:?}");
+                }
+                for index in &indexes {
+                    let found = index.find(btf, name, kind).map(Type::id);
+                    assert_eq!(found, expected.filter(|_| !name.is_empty()), "{kind} {name:?}");
+                }
+            }
+            for index in &indexes {
+                let is_it =
+                    |ty: &Type<'_>| index.covers(ty.kind()) && ty.name().essential().as_bytes() == name;
+                let expected: Vec<_> =
+                    btf.types().filter(is_it).filter(|_| !name.is_empty()).map(Type::id).collect();
+                let all: Vec<_> = index.flavours(btf, name).map(Type::id).collect();
+                assert_eq!((&all, few(index, btf, name).as_ref()), (&expected, Some(&expected)), "{name:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn in_sorted_types_all_are_found() {
+        for unnamed in [0, 1, 2, 40] {
+            for count in 0..=NAMES.len() {
+                each(unnamed, &NAMES[..count], |btf| {
+                    let expected = Some(Order { first_named: unnamed, end: unnamed + count });
+                    assert_eq!((Order::sampled(&btf), is_sorted(&btf)), (expected, true));
+                    finds_all(&btf);
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn one_out_of_order_anywhere_is_noticed() {
+        for at in 0..NAMES.len() {
+            for other in at + 1..NAMES.len() {
+                let mut names = NAMES;
+                names.swap(at, other);
+                if !names.is_sorted() {
+                    each(3, &names, |btf| assert!(!is_sorted(&btf)));
+                    each(3, &names[at..=other], |btf| finds_all(&btf));
+                }
+            }
+            let mut names = NAMES;
+            names[at] = b"";
+            if at != 0 {
+                each(3, &names, |btf| assert!(!is_sorted(&btf), "no name at {at}"));
+                each(3, &names[..=at], |btf| finds_all(&btf));
+            }
+        }
+    }
+
+    fn numbered(count: usize) -> Vec<String> {
+        (0..count).map(|n| format!("name_{:05}", n / 2)).collect()
+    }
+
+    #[test]
+    fn of_many_types_each_is_compared_with_the_next() {
+        let names = numbered(700);
+        let names: Vec<_> = names.iter().map(String::as_bytes).collect();
+        each(50, &names, |btf| finds_all(&btf));
+        for at in 1..names.len() {
+            let mut names = names.clone();
+            names[at] = b"name_";
+            let btf = parsed(made(Builder::new(Endian::Little), 50, names), None);
+            let is_indexed = KINDS[at % KINDS.len()] != Kind::TypeTag;
+            assert_eq!((is_sorted(&btf), NameIndex::new(&btf).is_bisected()), (false, !is_indexed), "{at}");
+        }
+    }
+
+    #[test]
+    fn types_added_to_sorted_ones_are_noticed_by_samples() {
+        let mut names = numbered(20_000);
+        let sampled = |names: &[String]| {
+            let names = names.iter().map(String::as_bytes);
+            Order::sampled(&parsed(made(Builder::new(Endian::Little), 9_000, names), None))
+        };
+        assert_eq!(sampled(&names), Some(Order { first_named: 9_000, end: 29_000 }));
+        for added in [1, 3, 40, 1_000] {
+            let all: Vec<_> =
+                names.iter().cloned().chain((0..added).map(|n| format!("added{n:04}"))).collect();
+            assert_eq!(sampled(&all), None, "{added} at the end");
+            assert_eq!(sampled(&[&[String::from("z")], &names[..]].concat()), None, "one at the beginning");
+        }
+        names[10_000..].reverse();
+        assert_eq!(sampled(&names), None);
+    }
+
+    /// The promise was not kept: types are missed, but nothing else is found.
+    #[test]
+    fn an_order_wrongly_trusted_is_no_harm() {
+        let mut names = numbered(20_000);
+        names.swap(1_234, 15_678);
+        let mut btf = parsed(made(Builder::new(Endian::Big), 0, names.iter().map(String::as_bytes)), None);
+        assert!(btf.trust_order() && !is_sorted(&btf));
+        let find = |name: &String| {
+            let found = KINDS.into_iter().find_map(|kind| btf.find(name.as_bytes(), kind));
+            assert!(found.is_none_or(|ty| ty.name().as_bytes() == name.as_bytes()));
+            found.is_some()
+        };
+        let found = names.iter().step_by(2).filter(|name| find(name)).count();
+        assert!(found > 9_900, "{found}");
+    }
+
+    #[test]
+    fn names_that_begin_like_flavours_of_one_are_not_looked_through_for_it() {
+        let nested: Vec<_> = (0..1_000).map(|n| format!("a___b{n:04}___c")).collect();
+        let names: Vec<_> =
+            [&b"a"[..], b"a___a"].into_iter().chain(nested.iter().map(String::as_bytes)).collect();
+        let btf = parsed(made(Builder::new(Endian::Little), 0, names), None);
+        let index = NameIndex::of_types(&btf);
+        assert!(index.is_bisected());
+        assert_eq!(index.flavours(&btf, b"a").map(Type::id).collect::<Vec<_>>(), [TypeId(1), TypeId(2)]);
+        assert!(few(&index, &btf, b"a").is_none());
+        assert_eq!(few(&index, &btf, b"a___b0008").map(|few| few.len()), Some(1));
+        assert!(few(&index, &btf, &[b'a'; limits::FLAVOUR_BYTES + 1]).is_none());
+    }
+
+    #[test]
+    fn strings_are_compared_and_what_follows_is_not() {
+        let long = "l".repeat(300);
+        let longer = format!("{long}a");
+        let strings = [
+            "",
+            "\u{1}",
+            "a",
+            "ab",
+            "abcdefg",
+            "abcdefgh",
+            "abcdefgha",
+            "abcdefghabcdefgh",
+            "b",
+            &long,
+            &longer,
+        ];
+        assert!(strings.is_sorted());
+        let followed = |string: &str, by: &str| format!("{string}\0{by}").into_bytes();
+        let after = ["", "\0", "a\0", "zzzzzzzz\0", "\0zzzzzzzzzzzzzzzzzzz\0"];
+        for (at, one) in strings.iter().enumerate() {
+            for (nth, other) in strings.iter().enumerate() {
+                for (by, then) in after.iter().flat_map(|by| after.map(|then| (by, then))) {
+                    let (one, other) = (followed(one, by), followed(other, then));
+                    assert_eq!(is_in_order(&one, &other), at <= nth, "{one:?} {other:?}");
+                }
+            }
+        }
+        let too_long = followed(&"x".repeat(2 * limits::SORTED_NAME), "");
+        assert!(!is_exactly_in_order(&too_long, &too_long));
+    }
+}

@@ -1,0 +1,96 @@
+//! Types sorted by name, as builds of kernels sort theirs from 6.19 on; and a target that is searched in every way there is.
+
+use core_relo::{
+    Endian, Target, TypeId,
+    btf::{Btf, Kind, NameIndex},
+};
+use std::sync::Arc;
+
+/// The same types in the order of their names, those without one first; their references follow them.
+pub fn sorted(btf: &Btf<'_>) -> Vec<u8> {
+    let (data, endian) = (btf.as_bytes(), btf.endian());
+    let mut records = records(data, endian);
+    let mut order: Vec<usize> = (0..records.len()).collect();
+    order.sort_by_key(|at| btf.ty(TypeId(*at as u32 + 1)).unwrap().name());
+    let mut moved = vec![0; records.len() + 1];
+    for (to, from) in order.iter().enumerate() {
+        moved[*from + 1] = to as u32 + 1;
+    }
+    let mut types = Vec::new();
+    for at in order {
+        let record = &mut records[at];
+        refer(record, |id| moved[id as usize]);
+        record.iter().for_each(|word| endian.put_u32(&mut types, *word));
+    }
+    let start = (word(data, endian, 4) + word(data, endian, 8)) as usize;
+    let mut sorted = data.to_vec();
+    sorted[start..start + types.len()].copy_from_slice(&types);
+    sorted
+}
+
+fn word(data: &[u8], endian: Endian, at: usize) -> u32 {
+    endian.u32(data, at).unwrap()
+}
+
+/// The words of each type.
+fn records(data: &[u8], endian: Endian) -> Vec<Vec<u32>> {
+    let mut at = (word(data, endian, 4) + word(data, endian, 8)) as usize;
+    let end = at + word(data, endian, 12) as usize;
+    let mut records = Vec::new();
+    while at < end {
+        let (kind, vlen) = kind_of(word(data, endian, at + 4));
+        let (fixed, each) = words_of(kind);
+        let len = 3 + fixed + each * vlen;
+        records.push((0..len).map(|nth| word(data, endian, at + 4 * nth)).collect());
+        at += 4 * len;
+    }
+    records
+}
+
+fn kind_of(info: u32) -> (Kind, usize) {
+    (Kind::from_raw((info >> 24 & 0x1f) as u8), (info & 0xffff) as usize)
+}
+
+/// Words after the first three, and words of an element.
+fn words_of(kind: Kind) -> (usize, usize) {
+    match kind {
+        Kind::Int | Kind::Var | Kind::DeclTag => (1, 0),
+        Kind::Array => (3, 0),
+        Kind::Struct | Kind::Union | Kind::Datasec | Kind::Enum64 => (0, 3),
+        Kind::Enum | Kind::FuncProto => (0, 2),
+        _ => (0, 0),
+    }
+}
+
+/// Changes the ids in a record.
+fn refer(record: &mut [u32], moved: impl Fn(u32) -> u32) {
+    let ((kind, _), len) = (kind_of(record[1]), record.len());
+    let mut change = |at: usize| record[at] = moved(record[at]);
+    match kind {
+        Kind::Int | Kind::Fwd | Kind::Float | Kind::Enum | Kind::Enum64 => {}
+        Kind::Array => [3, 4].into_iter().for_each(change),
+        Kind::Struct | Kind::Union => (4..len).step_by(3).for_each(change),
+        Kind::Datasec => (3..len).step_by(3).for_each(change),
+        Kind::FuncProto => [2].into_iter().chain((4..len).step_by(2)).for_each(change),
+        _ => change(2),
+    }
+}
+
+/// The target with its types searched otherwise: through an index, and by bisection if they are sorted.
+pub fn otherwise(target: &Target<'static>) -> Vec<(&'static str, Target<'static>)> {
+    let main = &target.main().btf;
+    let indexed = target.clone().with_index(Arc::new(NameIndex::of_types(main)));
+    let mut others = vec![("with an index", indexed)];
+    let trusted = |btf: &Btf<'static>| {
+        let mut btf = btf.clone();
+        btf.trust_order().then(|| Arc::new(btf))
+    };
+    if let Some(main) = trusted(main) {
+        let module = |of: &core_relo::Source<'static>| {
+            (of.name.clone(), trusted(&of.btf).unwrap_or_else(|| Arc::clone(&of.btf)))
+        };
+        let modules: Vec<_> = target.modules().iter().map(module).collect();
+        others.push(("by bisection", Target::new("vmlinux", main).with_modules(modules)));
+    }
+    others
+}

@@ -1,0 +1,87 @@
+//! Types sorted by name: what is found by bisection is what a look at each type finds, and each plan is the same.
+
+use core_relo::{
+    Target,
+    btf::{Btf, NameIndex, Type},
+};
+use core_relo_loader::{object::Object, target::TargetFile};
+use core_relo_tests::{
+    artifacts, ours,
+    skip::skip,
+    sorted::{otherwise, sorted},
+};
+use std::{fs, path::Path, sync::Arc};
+
+fn types_of(path: &Path) -> Btf<'static> {
+    TargetFile::read(path).unwrap().parse(None).unwrap()
+}
+
+/// Kernels whose builds sorted their types, and ours as a later build would leave it.
+fn kernels() -> Vec<(String, Arc<Btf<'static>>)> {
+    let known = artifacts::kernel_btfs();
+    let mut kernels: Vec<_> = known.iter().map(|path| (path.display().to_string(), types_of(path))).collect();
+    kernels.retain(|(_, btf)| btf.clone().trust_order());
+    if let Some(path) = artifacts::running_kernel() {
+        kernels.push((format!("{}, sorted", path.display()), Btf::parse(sorted(&types_of(&path))).unwrap()));
+    }
+    kernels.into_iter().map(|(name, btf)| (name, Arc::new(btf))).collect()
+}
+
+#[test]
+fn plans_are_the_same_in_whatever_way_types_are_searched() {
+    let (mut records, mut targets) = (0, 0);
+    let mut compare = |place: &str, main: Arc<Btf<'static>>, object: &[u8]| {
+        let (object, target) = (Object::parse(object).unwrap(), Target::new("vmlinux", main));
+        let Ok(plain) = ours::records(&object, &target, false) else { return };
+        let others = otherwise(&target);
+        assert_eq!(others.len(), 2, "{place} is not sorted");
+        for (how, other) in others {
+            assert_eq!(ours::records(&object, &other, false).unwrap(), plain, "{place}, {how}");
+        }
+        records += plain.len();
+    };
+    let objects: Vec<_> = artifacts::objects().into_iter().map(|o| (fs::read(&o).unwrap(), o)).collect();
+    for (bytes, object) in &objects {
+        for target in artifacts::targets_of(object) {
+            let types = TargetFile::read(&target).and_then(|file| file.parse(None));
+            let Ok(types) = types else { continue };
+            let place = format!("{} on {}", object.display(), target.display());
+            compare(&place, Arc::new(Btf::parse(sorted(&types)).unwrap()), bytes);
+            targets += 1;
+        }
+    }
+    let kernels = kernels();
+    if kernels.is_empty() {
+        skip("sorted, kernels", "neither the running kernel nor target/kernels has BTF");
+    }
+    for (name, kernel) in &kernels {
+        for (bytes, object) in &objects {
+            compare(&format!("{} on {name}", object.display()), Arc::clone(kernel), bytes);
+        }
+        targets += 1;
+    }
+    println!("{records} records on {targets} sorted targets");
+    assert!(records > 1000, "{records} records");
+}
+
+#[test]
+fn every_type_of_a_sorted_kernel_is_found() {
+    let kernels = kernels();
+    if kernels.is_empty() {
+        skip("sorted, names", "neither the running kernel nor target/kernels has BTF");
+    }
+    for (place, plain) in kernels {
+        let mut trusted = (*plain).clone();
+        assert!(trusted.trust_order(), "{place}");
+        let (all, functions) = (NameIndex::of_types(&plain), NameIndex::of_functions(&plain));
+        let mut first = std::collections::HashMap::new();
+        for ty in plain.types().filter(|ty| !ty.name().is_empty()) {
+            let id = *first.entry((ty.name(), ty.kind())).or_insert(ty.id());
+            let name = ty.name().as_bytes();
+            assert_eq!(trusted.find(name, ty.kind()).map(Type::id), Some(id), "{place} {ty:?}");
+            for index in [&all, &functions].into_iter().filter(|index| index.covers(ty.kind())) {
+                assert_eq!(index.find(&plain, name, ty.kind()).map(Type::id), Some(id), "{place} {ty:?}");
+            }
+        }
+    }
+}
