@@ -134,6 +134,20 @@ fn damaged_types() {
 }
 
 #[test]
+fn a_header_that_says_less_than_a_header_is() {
+    let f = Folder::new();
+    let mut bytes = vec![0; 224];
+    bytes[..4].copy_from_slice(&[0x9f, 0xeb, 1, 0]);
+    for (name, version, len) in [("none.btf", 1, 0), ("four.btf", 1, 4), ("version.btf", 2, 0)] {
+        (bytes[2], bytes[4]) = (version, len);
+        f.write(name, &bytes);
+        let version = format!("BTF version {version} is not supported");
+        let len = format!("BTF header length {len} is not supported");
+        f.bad_kernel(name, if name == "version.btf" { &version } else { &len });
+    }
+}
+
+#[test]
 fn bombs() {
     use std::io::Write as _;
     let f = Folder::new();

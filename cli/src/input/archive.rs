@@ -74,6 +74,7 @@ impl Member<'_> {
         // The archive's word is not enough for all the memory that it asks for.
         let expected = self.len.min(16 << 20);
         let bytes = target::read_all(io::Cursor::new(head).chain(self.content), expected, limit);
+        // `content` ends where the archive says that the member does.
         let Some(bytes) = bytes.map_err(|e| failed(&e))? else { return too_long(limit) };
         if u64::try_from(bytes.len()).ok() != Some(self.len) {
             let what = format!("truncated: {} of {} bytes are there", bytes.len(), self.len);

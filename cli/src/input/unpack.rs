@@ -66,7 +66,8 @@ fn raw_len(head: &[u8]) -> Option<u64> {
     let end = |at: usize| Some(word(at)?.saturating_add(word(at.checked_add(4)?)?));
     let header = word(4)?;
     let layout = if header < 32 { 0 } else { end(24)? };
-    Some(header.saturating_add(end(8)?.max(end(16)?).max(layout)))
+    // Not less than a header, so that a bad one can be read, and said to be bad.
+    Some(header.saturating_add(end(8)?.max(end(16)?).max(layout)).max(HEADER_BYTES))
 }
 
 fn empty(path: &Path) -> BadInput {

@@ -12,7 +12,7 @@ use super::{
 use crate::ids::{low_u16, low_u32, to_usize};
 
 /// Bytes of types from which on it is worth the guessing.
-pub(super) const WORTH_IT: usize = 1 << 18;
+pub(super) const WORTH_IT: usize = if cfg!(fuzzing) { 1 << 10 } else { 1 << 18 };
 
 /// Places at which it is looked how long records are, and how many of them.
 const SAMPLES: usize = 64;
@@ -23,10 +23,20 @@ const TRIES: usize = 1024;
 
 /// Goes through the records as [`heads::pass`] does; `ids` is more than any id. None where that has to do it.
 pub(super) fn pass<const BIG: bool>(types: &[u8], names: u32, ids: u32, room: &mut Room) -> Option<Passed> {
-    let Middle { offset, records } = middle::<BIG>(types, names, ids)?;
+    pass_at::<BIG>(types, names, room, middle::<BIG>(types, names, ids)?)
+}
+
+fn pass_at<const BIG: bool>(
+    types: &[u8],
+    names: u32,
+    room: &mut Room,
+    Middle { offset, records }: Middle,
+) -> Option<Passed> {
     let (first, second) = types.split_at_checked(offset)?;
-    // The second pass writes from where the first will not come to, and does not write further than there is room.
-    let seam = records.min(offset / HEAD).checked_next_multiple_of(BLOCK)?;
+    // The second pass writes from where the first will not come to, with a place left to see its end; and not further than there
+    // is room.
+    let most = (offset / HEAD).saturating_add(1);
+    let seam = records.min(most).checked_next_multiple_of(BLOCK)?;
     let mut parts = room.part().split_at(seam)?;
     let Together { rests: [first_rest, second_rest], done, highest_id } =
         together::<BIG>([first, second], names, &mut parts);
@@ -65,7 +75,8 @@ fn together<'t, const BIG: bool>(
             break;
         }
         let [after_first, after_second] = rests;
-        let is_near = |before: &[u8], after: &[u8]| before.len().wrapping_sub(after.len()) <= NEAR;
+        let is_near =
+            |before: &[u8], after: &[u8]| (1..=NEAR).contains(&before.len().wrapping_sub(after.len()));
         if !is_near(first, after_first) || !is_near(second, after_second) {
             break;
         }
@@ -165,8 +176,8 @@ fn middle<const BIG: bool>(types: &[u8], names: u32, ids: u32) -> Option<Middle>
 
 /// The first offset from `at` on where a [`SAMPLE`] of records seems to begin, and their bytes.
 fn record<const BIG: bool>(types: &[u8], at: usize, names: u32, ids: u32) -> Option<(usize, usize)> {
-    let offsets = (at..types.len()).step_by(size_of::<u32>()).take(TRIES);
-    offsets.into_iter().find_map(|offset| {
+    let mut offsets = (at..types.len()).step_by(size_of::<u32>()).take(TRIES);
+    offsets.find_map(|offset| {
         let all = types.get(offset..)?;
         let mut rest = all;
         for _ in 0..SAMPLE {
@@ -240,6 +251,38 @@ mod tests {
         }
     }
 
+    /// Wherever the second pass begins, and whatever is believed of what comes before it.
+    #[test]
+    fn any_middle_gives_what_one_pass_finds_or_nothing() {
+        let mut b = Builder::new(Endian::Little);
+        let int = b.int("int", 4, Builder::SIGNED);
+        for n in 0..200 {
+            b.structure("s", 4, &vec![("m", int, 0); n % 5]);
+            b.pointer(int);
+        }
+        let data = b.finish();
+        let header = crate::btf::header::Header::parse(&data).unwrap();
+        let (types, names) = (&data[header.types.clone()], header.string_len());
+        let [_, whole] = both(&data);
+        let whole = whole.unwrap();
+        let begins: Vec<_> = whole.0.offsets(types.len()).collect();
+        let mut taken = 0;
+        for offset in 0..=types.len() {
+            for records in [0, offset / 24, offset / HEAD, usize::MAX] {
+                let mut room = Room::new(types.len() / HEAD);
+                let passed = pass_at::<false>(types, names, &mut room, Middle { offset, records });
+                let is_right = begins.contains(&offset) || offset == types.len();
+                let before = begins.partition_point(|begin| *begin < offset);
+                let is_room = records.min(offset / HEAD + 1).next_multiple_of(BLOCK) > before;
+                assert!(passed.is_some() || !(is_right && is_room), "{offset}, {records} records before");
+                let Some(passed) = passed else { continue };
+                assert!(is_same(&(room.into_table(passed.count), passed.highest_id), &whole), "{offset}");
+                taken += 1;
+            }
+        }
+        assert!(taken > begins.len(), "{taken}");
+    }
+
     #[test]
     fn what_looks_like_records_in_the_middle_is_not_taken_for_them() {
         for endian in ORDERS {
@@ -292,7 +335,7 @@ mod tests {
     #[test]
     fn a_large_one_is_read_by_halves_and_its_types_are_where_they_are() {
         let data = skewed(Endian::Little, 1717);
-        assert!(data.len() > WORTH_IT);
+        assert!(data.len() > WORTH_IT && both(&data)[0].is_some());
         let [unvalidated, whole] = [Btf::parse_unvalidated(data.clone(), None), Btf::parse(data)];
         let (unvalidated, whole) = (unvalidated.unwrap(), whole.unwrap());
         assert_eq!(unvalidated.end_id(), whole.end_id());

@@ -100,7 +100,7 @@ impl<'t> Head<'t> {
     }
 }
 
-/// Goes through the records; `names` is one past the last name, and `behind` so many bytes of the section follow `types`.
+/// Goes through the records; `names` is one past the last name, `behind` how many bytes of the section follow `types`.
 #[inline(never)]
 pub(super) fn pass<const BIG: bool>(
     types: &[u8],
@@ -132,7 +132,8 @@ pub(super) fn pass<const BIG: bool>(
                 rest.get(head.len..)?
             };
         }
-        if start.wrapping_sub(rest.len()) > NEAR {
+        // At a record of no known kind it got no further.
+        if !(1..=NEAR).contains(&start.wrapping_sub(rest.len())) {
             return None;
         }
         before = before.wrapping_add(BLOCK);

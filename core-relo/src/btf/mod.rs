@@ -116,7 +116,7 @@ impl<'d> Btf<'d> {
         Self::parse_on(data.into(), Some(base))
     }
 
-    /// Parses a BTF of its own or, with a `base`, a split one, and leaves for later what only its elements refer to. It costs half
+    /// Parses a BTF of its own or, with a `base`, a split one, and leaves for later what only its elements refer to. It costs less than half
     /// of what [`parse`](Self::parse) does: for the BTF of a kernel, of which an object wants a few types.
     ///
     /// Records are known to lie within, and their own names and types to exist. Members, parameters, enumerators, variables, elements

@@ -32,7 +32,8 @@ impl AsRef<[u8]> for Placed {
 /// All that there is, which should be `expected` bytes; none if it is more than `most`.
 ///
 /// `from` begins at the start of a file. The bytes lie where the kernel copies them quickly if they are as many as expected: a
-/// vector of the file's length is where it is slow on some machines.
+/// vector of the file's length is where it is slow on some machines. For the first large file of a process the kernel is asked for
+/// huge pages (`MADV_HUGEPAGE`).
 ///
 /// ```
 /// use core_relo_loader::target::read_all;
@@ -44,7 +45,7 @@ impl AsRef<[u8]> for Placed {
 /// # }
 /// ```
 pub fn read_all(from: impl Read, expected: u64, most: u64) -> io::Result<Option<Data<'static>>> {
-    // One more than there are, so that their end is found without asking for more room.
+    // More than there are even behind the padding, so that their end is found without asking for more room.
     let room = usize::try_from(expected.min(most)).unwrap_or(usize::MAX).saturating_add(ALIGN);
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(room).map_err(io::Error::from)?;
@@ -63,8 +64,11 @@ pub fn read_part(file: &File, at: u64, len: u64) -> io::Result<Data<'static>> {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
     }
     let len = usize::try_from(len).map_err(io::Error::other)?;
+    let room = len.saturating_add(ALIGN);
+    // Whether there is room is asked where the answer is an error.
+    Vec::<u8>::new().try_reserve_exact(room).map_err(io::Error::from)?;
     // Untouched zeros cost nothing; a vector filled with them would be written twice.
-    let mut bytes = vec![0; len.saturating_add(ALIGN)];
+    let mut bytes = vec![0; room];
     prefer_huge_pages_once(&mut bytes);
     let start = padding(bytes.as_ptr(), at);
     bytes.truncate(start.saturating_add(len));
@@ -87,8 +91,9 @@ fn prefer_huge_pages_once(bytes: &mut Vec<u8>) {
 
 /// How many bytes, fewer than [`ALIGN`], are in front of what is read from `at` of a file.
 fn padding(room: *const u8, at: u64) -> usize {
-    let within = usize::try_from(at & 63).unwrap_or_default();
-    within.wrapping_sub(room.addr()) & (ALIGN - 1)
+    // Of the offset only the low bits count.
+    let at = usize::try_from(at & u64::from(u32::MAX)).unwrap_or_default();
+    at.wrapping_sub(room.addr()) & (ALIGN - 1)
 }
 
 #[cfg(test)]
