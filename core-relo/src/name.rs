@@ -2,6 +2,9 @@
 
 use core::fmt;
 
+/// Between a name and its flavour.
+pub(crate) const SEPARATOR: &[u8] = b"___";
+
 /// A name in a BTF's string section: bytes, for nothing makes a compiler write UTF-8.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name<'a>(&'a [u8]);
@@ -44,7 +47,7 @@ impl<'a> Name<'a> {
     /// The flavour that [`essential`](Self::essential) cuts off, `old` of `task_struct___old`.
     pub fn flavour(self) -> Option<Self> {
         let rest = self.0.strip_prefix(self.essential().0)?;
-        rest.strip_prefix(b"___").map(Self)
+        rest.strip_prefix(SEPARATOR).map(Self)
     }
 
     /// Whether both are flavours of one name.
@@ -59,7 +62,7 @@ fn has_three_underscores(name: &[u8]) -> bool {
     while let Some(byte) = name.get(at) {
         if *byte == b'_' {
             let around = name.get(at.saturating_sub(2)..).unwrap_or_default();
-            if around.windows(3).take(3).any(|three| three == b"___") {
+            if around.windows(3).take(3).any(|three| three == SEPARATOR) {
                 return true;
             }
         }

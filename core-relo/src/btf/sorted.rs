@@ -7,7 +7,7 @@ use super::{Btf, Kind, Strings, Type};
 use crate::{
     ids::{StrOffset, TypeId, to_u32},
     limits,
-    name::Name,
+    name::{Name, SEPARATOR},
 };
 use core::{cmp::Ordering, iter, mem, ops::Range};
 
@@ -27,9 +27,6 @@ pub(super) trait Names: Copy {
     /// Where the name of this number lies, and the place of its type among the BTF's own.
     fn at(self, btf: &Btf<'_>, number: usize) -> Option<(StrOffset, u32)>;
 }
-
-/// Between a name and its flavour.
-const SEPARATOR: &[u8] = b"___";
 
 impl<'b, N: Names> Sorted<'b, N> {
     pub(super) fn new<'d: 'b>(btf: &'b Btf<'d>, names: N) -> Self {
