@@ -93,8 +93,8 @@ impl Table {
 #[derive(Clone, Debug)]
 pub(crate) struct KindSet {
     has: [bool; 256],
-    /// The same, if they are few: each as often as a block has records.
-    few: Option<[[u8; BLOCK]; FEW]>,
+    /// The same, if they are few: each as often as a block has records, and how many they are.
+    few: Option<([[u8; BLOCK]; FEW], usize)>,
 }
 
 /// Records passed over at once: most are of no interest, functions above all.
@@ -102,7 +102,7 @@ pub(super) const BLOCK: usize = 32;
 /// The bit of the info word's last byte that is not the kind's.
 pub(super) const KFLAG: u8 = 0x80;
 /// So many kinds are looked for in a whole block.
-const FEW: usize = 4;
+const FEW: usize = 8;
 
 impl KindSet {
     pub(crate) fn new(kinds: impl IntoIterator<Item = Kind>) -> Self {
@@ -125,7 +125,7 @@ impl KindSet {
             }
             count = count.saturating_add(1);
         }
-        Self { has, few: (count <= FEW).then_some(few) }
+        Self { has, few: (count <= FEW).then_some((few, count)) }
     }
 
     /// Whether a kind is among them, its kflag set or not.
@@ -137,17 +137,16 @@ impl KindSet {
     /// Which of a block's records are of these kinds, a bit for each.
     #[inline]
     fn within(&self, block: &[u8]) -> u32 {
-        let (Some([a, b, c, d]), Some(block)) = (&self.few, block.first_chunk::<BLOCK>()) else {
+        let (Some((few, count)), Some(block)) = (&self.few, block.first_chunk::<BLOCK>()) else {
             let each = block.iter().zip(0u32..);
             return each.fold(0, |bits, (kind, at)| bits | u32::from(self.has(*kind)).wrapping_shl(at));
         };
         let mut is_in = [0u8; BLOCK];
-        let rows = block.iter().zip(a).zip(b).zip(c).zip(d);
-        for (is_in, ((((kind, a), b), c), d)) in is_in.iter_mut().zip(rows) {
-            let kind = kind & !KFLAG;
-            // Without a branch, so that it is done on many at once.
-            *is_in =
-                u8::from(kind == *a) | u8::from(kind == *b) | u8::from(kind == *c) | u8::from(kind == *d);
+        // Without a branch within, so that it is done on many at once.
+        for row in few.iter().take(*count) {
+            for ((is_in, kind), wanted) in is_in.iter_mut().zip(block).zip(row) {
+                *is_in |= u8::from(kind & !KFLAG == *wanted);
+            }
         }
         is_in.as_chunks::<8>().0.iter().rev().fold(0, |bits, eight| (bits << 8) | gather(*eight))
     }
@@ -219,8 +218,9 @@ mod tests {
 
     #[test]
     fn a_bit_for_each_record_of_the_kinds() {
-        use Kind::{Enum, Enum64, Float, Func, Struct, Union};
-        let kinds = [Struct, Func, Union, Enum, Enum64, Float].map(Kind::raw);
+        use Kind::{Enum, Enum64, Float, Func, Fwd, Int, Ptr, Struct, Typedef, Union};
+        let kinds = [Struct, Func, Union, Enum, Enum64, Float, Int, Fwd, Typedef, Ptr].map(Kind::raw);
+        assert!(kinds.len() > FEW);
         for count in 1..=kinds.len() {
             let set = KindSet::new(kinds.iter().take(count).map(|kind| Kind::from_raw(*kind)));
             for len in [1, 5, BLOCK - 1, BLOCK] {
