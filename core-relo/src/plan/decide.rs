@@ -23,6 +23,8 @@ use hashbrown::HashMap;
 pub(super) fn all(plan: &mut Plan<'_>, selected: &dyn Fn(&Record<'_>) -> bool) {
     let relocs = plan.relocs;
     let mut code = Overlay { changed: HashMap::new() };
+    // Kept from record to record, so that none has to ask for memory.
+    let mut places = Vec::new();
     plan.entries.reserve_exact(relocs.records().len());
     for (number, record) in relocs.records().iter().enumerate() {
         let mut entry = Entry {
@@ -36,7 +38,7 @@ pub(super) fn all(plan: &mut Plan<'_>, selected: &dyn Fn(&Record<'_>) -> bool) {
         };
         entry.decision = match skip(record, selected) {
             Some(why) => Ok(Decision::Skip(why)),
-            None => decide(plan, number, record, &mut entry),
+            None => decide(plan, (number, record), &mut entry, &mut places),
         };
         if let Ok(Decision::Patch { slot, .. } | Decision::Poison { slot, .. }) = entry.decision {
             code.put(record, slot);
@@ -58,9 +60,9 @@ fn skip(record: &Record<'_>, selected: &dyn Fn(&Record<'_>) -> bool) -> Option<S
 
 fn decide(
     plan: &mut Plan<'_>,
-    number: usize,
-    record: &Record<'_>,
+    (number, record): (usize, &Record<'_>),
     entry: &mut Entry,
+    places: &mut Vec<usize>,
 ) -> Result<Decision, RelocError> {
     let insn = record.insn.ok_or(RelocError::Misaligned { offset: record.relo.insn_offset.0 })?;
     let spec = record.spec.as_ref().map_err(|error| *error)?;
@@ -75,13 +77,13 @@ fn decide(
         let list = list.ok_or(RelocError::AnonymousRoot(spec.root))?;
         let allowed = limits::RECORD_STEPS.min(plan.steps_left);
         let mut steps = Steps::new(allowed);
-        let matching = matching(plan, list, spec, &mut steps);
+        let matching = matching(plan, list, spec, &mut steps, places);
         plan.steps_left = plan.steps_left.saturating_sub(allowed.saturating_sub(steps.left()));
         match matching? {
             Some(matching) => {
                 entry.matched = Some(matching.first);
                 entry.warning = matching.warning;
-                plan.lists.narrow(list, matching.places, number);
+                plan.lists.narrow(list, places, number);
                 matching.resolution
             }
             None => resolve_without_target(endian, btf, spec).map_err(RelocError::Local)?,
@@ -100,19 +102,20 @@ fn decide(
 struct Agreement {
     /// The candidate that counts.
     first: Candidate,
-    /// The places in the list of all that match.
-    places: Vec<usize>,
     resolution: Resolution,
     warning: Option<Warning>,
 }
 
-/// Tries every candidate left; those that match must agree (libbpf: `bpf_core_calc_relo_insn`).
+/// Tries every candidate left; those that match must agree (libbpf: `bpf_core_calc_relo_insn`). `places` become those in the list of
+/// all that match.
 fn matching(
     plan: &Plan<'_>,
     list: ListId,
     local: &Spec,
     steps: &mut Steps,
+    places: &mut Vec<usize>,
 ) -> Result<Option<Agreement>, RelocError> {
+    places.clear();
     let (endian, btf) = (plan.relocs.endian(), plan.relocs.btf());
     let mut first: Option<(Spec, Agreement)> = None;
     for (place, candidate) in plan.lists.left(list) {
@@ -132,8 +135,7 @@ fn matching(
         };
         match &mut first {
             None => {
-                let places = Vec::from([place]);
-                first = Some((spec, Agreement { first: candidate, places, resolution, warning: None }));
+                first = Some((spec, Agreement { first: candidate, resolution, warning: None }));
             }
             Some((first_spec, agreement)) => {
                 let one = (agreement.first, &*first_spec, &agreement.resolution);
@@ -147,9 +149,9 @@ fn matching(
                         other_width: widths.1,
                     });
                 }
-                agreement.places.push(place);
             }
         }
+        places.push(place);
     }
     Ok(first.map(|(_, agreement)| agreement))
 }

@@ -122,12 +122,12 @@ impl CandidateLists {
     }
 
     /// Leaves only the candidates at `matching`, in order of the list, from now on.
-    pub(crate) fn narrow(&mut self, id: ListId, matching: Vec<usize>, record: usize) {
+    pub(crate) fn narrow(&mut self, id: ListId, matching: &[usize], record: usize) {
         let Some(list) = self.lists.get_mut(id.0) else { return };
-        let left: Vec<_> = list.left().collect();
-        if left.len() == matching.len() {
+        if list.left().count() == matching.len() {
             return;
         }
+        let left: Vec<_> = list.left().collect();
         let len = list.all.len();
         let fresh = || Narrowed { put_out_by: vec![None; len], left: Vec::new() };
         let narrowed = list.narrowed.get_or_insert_with(fresh);
@@ -139,7 +139,7 @@ impl CandidateLists {
                 *by = Some(record);
             }
         }
-        narrowed.left = matching;
+        narrowed.left = matching.to_vec();
     }
 
     pub(crate) fn any_without_main(&self) -> bool {

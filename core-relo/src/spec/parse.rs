@@ -136,14 +136,14 @@ fn enumerator(mut spec: Spec, root: Type<'_>) -> Result<Spec, SpecError> {
 }
 
 fn field(mut spec: Spec, btf: &Btf<'_>, root: Type<'_>) -> Result<Spec, SpecError> {
-    let raw = spec.raw.clone();
-    let mut parts = raw.into_iter().enumerate();
     let mut at = root;
-    if let Some((_, index)) = parts.next() {
+    spec.accessors.reserve_exact(spec.raw.len());
+    if let Some(index) = spec.raw.first().copied() {
         spec.accessors.push(Accessor { ty: root.id(), index, named: false });
         spec.advance(element_bits(btf, root.id(), index)?);
     }
-    for (part, index) in parts {
+    for part in 1..spec.raw.len() {
+        let index = spec.raw.get(part).copied().unwrap_or_default();
         let out_of_range = |len| SpecError::OutOfRange { part, ty: at.id(), kind: at.kind(), index, len };
         if let Some(array) = at.array() {
             let element = btf.strip(array.element)?;
