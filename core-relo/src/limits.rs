@@ -48,8 +48,8 @@ pub const IDENTICAL_LEVELS: u32 = 16;
 /// Ours: offsets into the middle of strings make of one long string as many as it has bytes. Compilers write none.
 pub const STRING_COPIES: usize = 4;
 
-/// Bytes that a name may share with the one before it for a BTF to be recognised as sorted (names of the kernel's have less than 512).
-pub const SORTED_NAME: usize = 4096;
+/// Bytes that a name may share with the one before it for a BTF to be recognised as sorted (the kernel's own names have less).
+pub const SORTED_NAME: usize = 512;
 
 /// Bytes of names that are looked at to tell, in a sorted BTF, which types are a name's flavours, before they are looked for among
 /// all types.

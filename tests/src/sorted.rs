@@ -1,4 +1,4 @@
-//! Types sorted by name, as builds of kernels sort theirs from 6.19 on; and a target that is searched in every way there is.
+//! Types sorted by name, as builds of kernels sort theirs from 7.0 on; and a target that is searched in every way there is.
 
 use core_relo::{
     Endian, Target, TypeId,
@@ -48,7 +48,7 @@ fn records(data: &[u8], endian: Endian) -> Vec<Vec<u32>> {
 }
 
 fn kind_of(info: u32) -> (Kind, usize) {
-    (Kind::from_raw((info >> 24 & 0x1f) as u8), (info & 0xffff) as usize)
+    (Kind::from_raw((info >> 24 & 0x7f) as u8), (info & 0x00ff_ffff) as usize)
 }
 
 /// Words after the first three, and words of an element.

@@ -15,7 +15,10 @@ mod with_libbpf {
         skip::skip,
         sorted::sorted,
     };
-    use std::{env, fs, path::Path, path::PathBuf, process};
+    use std::{
+        fs,
+        path::{Path, PathBuf},
+    };
 
     #[test]
     fn libbpf_agrees_on_every_record() {
@@ -45,7 +48,7 @@ mod with_libbpf {
         // As builds of later kernels leave it.
         if let Some(kernel) = artifacts::running_kernel() {
             let types = Btf::parse(fs::read(kernel).unwrap()).unwrap();
-            let path = env::temp_dir().join(format!("core-relo-sorted-{}.btf", process::id()));
+            let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("running-sorted.btf");
             fs::write(&path, sorted(&types)).unwrap();
             on(&path, &[], &objects);
             fs::remove_file(path).unwrap();

@@ -38,8 +38,10 @@ const TYPES: [Kind; 10] = [
 ///
 /// Making one of a kernel's [types](Self::of_types) costs as much as a few searches without; functions are most of what has
 /// a name, and only who looks for them needs them [indexed](Self::of_functions). If their names are in order, as in kernels
-/// from 6.19 on, which all of them are compared for, they are looked for by bisection: that takes two thirds as long to make and half the
-/// memory. What is found is the same as without. The BTF is given anew each time: with another than the index was made of, less is
+/// from 7.0 on, which all of them are compared for, they are looked for by bisection: that takes two thirds as long to make and
+/// half the memory. Of a BTF whose order is [trusted](Btf::trust_order) it is only that order, and covers every kind.
+///
+/// What is found is the same as without. The BTF is given anew each time: with another than the index was made of, less is
 /// found, and nothing wrong.
 ///
 /// ```
@@ -112,7 +114,7 @@ impl NameIndex {
     /// The first own type of this name and kind, as [`Btf::find_own`] finds it; an empty name finds nothing.
     pub fn find<'b>(&self, btf: &'b Btf<'_>, name: &[u8], kind: Kind) -> Option<Type<'b>> {
         match &self.0 {
-            _ if name.is_empty() => None,
+            _ if name.is_empty() || name.contains(&0) => None,
             Form::Trusted(order) => Sorted::new(btf, *order).find(name, kind),
             Form::Indexed(index) if !index.kinds.has(kind.raw()) => btf.find_own(name, kind),
             Form::Indexed(index) => match &index.buckets {
@@ -130,10 +132,10 @@ impl NameIndex {
     pub fn flavours<'b>(&self, btf: &'b Btf<'_>, essential: &[u8]) -> impl Iterator<Item = Type<'b>> {
         let (mut trusted, mut sorted, mut hashed) = (None, None, None);
         match &self.0 {
-            _ if essential.is_empty() => {}
-            Form::Trusted(order) => trusted = Sorted::new(btf, *order).flavours(essential, usize::MAX),
+            _ if essential.is_empty() || essential.contains(&0) => {}
+            Form::Trusted(order) => trusted = Sorted::new(btf, *order).flavours(essential, None),
             Form::Indexed(index) => match &index.buckets {
-                None => sorted = Sorted::new(btf, &**index).flavours(essential, usize::MAX),
+                None => sorted = Sorted::new(btf, &**index).flavours(essential, None),
                 Some(buckets) => hashed = Some(index.flavours(buckets, btf, essential)),
             },
         }
@@ -148,9 +150,9 @@ impl NameIndex {
         essential: &[u8],
         found: impl FnMut(Type<'b>),
     ) -> bool {
-        let budget = limits::FLAVOUR_BYTES;
+        let budget = Some(limits::FLAVOUR_BYTES);
         match &self.0 {
-            _ if essential.is_empty() => true,
+            _ if essential.is_empty() || essential.contains(&0) => true,
             Form::Trusted(order) => call(Sorted::new(btf, *order).flavours(essential, budget), found),
             Form::Indexed(index) => match &index.buckets {
                 None => call(Sorted::new(btf, &**index).flavours(essential, budget), found),

@@ -116,7 +116,7 @@ impl<'d> Btf<'d> {
         Self::parse_on(data.into(), Some(base))
     }
 
-    /// Parses a BTF of its own or, with a `base`, a split one, and leaves for later what only its elements refer to. It costs less than half
+    /// Parses a BTF of its own or, with a `base`, a split one, and leaves for later what only its elements refer to. It costs about half
     /// of what [`parse`](Self::parse) does: for the BTF of a kernel, of which an object wants a few types.
     ///
     /// Records are known to lie within, and their own names and types to exist. Members, parameters, enumerators, variables, elements
@@ -281,6 +281,9 @@ impl<'d> Btf<'d> {
 
     /// The first own type of this name and kind, the base left out (libbpf: `btf__find_by_name_kind_own`).
     pub fn find_own(&self, name: &[u8], kind: Kind) -> Option<Type<'_>> {
+        if name.contains(&0) {
+            return None;
+        }
         if let Some(order) = self.order.filter(|_| !name.is_empty()) {
             return Sorted::new(self, order).find(name, kind);
         }

@@ -1,6 +1,6 @@
 //! Types sorted by name: those without one first, the others in the order of the bytes of their names, equal names in order of id.
 //!
-//! Kernels' builds leave their BTF so from 6.19 on (`resolve_btfids`), that of modules as well. The kernel's and libbpf's own rule is
+//! Kernels' builds leave their BTF so from 7.0 on (`resolve_btfids`), that of modules as well. The kernel's and libbpf's own rule is
 //! the same (`btf_check_sorted`), and so is what a search finds: of the types that share a name and a kind the one of the lowest id.
 
 use super::{Btf, Kind, Strings, Type};
@@ -35,19 +35,30 @@ impl<'b, N: Names> Sorted<'b, N> {
 
     /// The first type of this name, which is not empty, and kind.
     pub(super) fn find(self, name: &[u8], kind: Kind) -> Option<Type<'b>> {
-        self.named(name).filter_map(|number| self.ty(number)).find(|ty| ty.kind() == kind)
+        let mut types = self.named(name).filter_map(|number| self.ty(number));
+        types.find(|ty| ty.kind() == kind && self.strings.is(ty.name_offset(), name))
     }
 
     /// The types of this essential name, which is not empty, in order of id.
     ///
     /// None if more bytes of names than the `budget` has would have to be looked at: what begins like a flavour need not be one
     /// (`a___b___c` is none of `a`), and names can be made so that most are not.
-    pub(super) fn flavours(self, essential: &[u8], budget: usize) -> Option<impl Iterator<Item = Type<'b>>> {
+    pub(super) fn flavours(
+        self,
+        essential: &[u8],
+        budget: Option<usize>,
+    ) -> Option<impl Iterator<Item = Type<'b>>> {
         let start = self.first_not_below(essential, SEPARATOR);
-        let (mut end, mut left) = (start, budget.checked_sub(essential.len())?);
+        let mut left = match budget {
+            Some(budget) => Some(budget.checked_sub(essential.len())?),
+            None => None,
+        };
+        let mut end = start;
         while let Some(rest) = self.after(end, essential).filter(|rest| rest.starts_with(SEPARATOR)) {
-            let length = rest.iter().take(left).position(|byte| *byte == 0)?;
-            left = left.checked_sub(essential.len().saturating_add(length))?;
+            if let Some(left) = &mut left {
+                let length = rest.iter().take(*left).position(|byte| *byte == 0)?;
+                *left = left.checked_sub(essential.len().saturating_add(length))?;
+            }
             end = end.saturating_add(1);
         }
         // A name that is written like a flavour is not its own essential name.
@@ -55,14 +66,16 @@ impl<'b, N: Names> Sorted<'b, N> {
         let same = is_whole.then(|| self.named(essential)).into_iter().flatten();
         let flavoured = (start..end).filter_map(move |number| self.ty(number));
         let flavoured = flavoured.filter(move |ty| ty.name().essential().as_bytes() == essential);
-        Some(same.filter_map(move |number| self.ty(number)).chain(flavoured))
+        let same = same.filter_map(move |number| self.ty(number));
+        Some(same.filter(move |ty| self.strings.is(ty.name_offset(), essential)).chain(flavoured))
     }
 
-    /// The numbers of the types of this very name.
-    fn named(self, name: &[u8]) -> impl Iterator<Item = usize> {
+    /// The numbers of the types of this very name; if the order is what it seems to be, else perhaps of others.
+    fn named(self, name: &[u8]) -> Range<usize> {
         let start = self.first_not_below(name, b"");
-        (start..self.names.numbers().end)
-            .take_while(move |number| self.after(*number, name).is_some_and(is_empty))
+        // Where they end is searched for as well: of one long name there may be many.
+        let is_other = |number| !self.after(number, name).is_some_and(is_empty);
+        start..first(start..self.names.numbers().end, is_other)
     }
 
     /// The first number of a name that is not less than `begin` and `end` put together.
@@ -398,6 +411,32 @@ mod tests {
     }
 
     /// The promise was not kept: types are missed, but nothing else is found.
+    /// Or a search would go astray in types that nobody vouched for.
+    #[test]
+    fn trust_is_not_inherited() {
+        // Only samples are looked at, and not this one.
+        let names = |n: u32| if n == 1501 { String::from("astray") } else { format!("s{n:05}") };
+        let build = |mut b: Builder| {
+            (0..4000).for_each(|n| {
+                b.structure(&names(n), 4, &[]);
+            });
+            b.finish()
+        };
+        let mut base = Btf::parse(build(Builder::new(Endian::Little))).unwrap();
+        assert!(base.trust_order() && base.find_own(b"astray", Kind::Struct).is_none());
+        let base = Arc::new(base);
+        let split = Btf::parse_split(build(Builder::split(&base)), Arc::clone(&base)).unwrap();
+        let own = |btf: &Btf<'_>| btf.find_own(b"astray", Kind::Struct).map(|ty| ty.id().0);
+        assert_eq!(own(&split), Some(5502));
+        let mut distilled = Builder::new(Endian::Little);
+        distilled.structure("s00007", 4, &[]);
+        let distilled = distilled.finish();
+        let upon = Arc::new(Btf::parse(distilled.clone()).unwrap());
+        let moved = Btf::relocate_split(build(Builder::split(&upon)), distilled, Arc::clone(&base)).unwrap();
+        assert_eq!(own(&moved), Some(5502));
+        assert_eq!(own(&Btf::parse(base.as_bytes()).unwrap()), Some(1502));
+    }
+
     #[test]
     fn an_order_wrongly_trusted_is_no_harm() {
         let mut names = numbered(20_000);

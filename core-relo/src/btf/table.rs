@@ -107,8 +107,7 @@ const FEW: usize = 8;
 impl KindSet {
     pub(crate) fn new(kinds: impl IntoIterator<Item = Kind>) -> Self {
         let mut has = [false; 256];
-        // No record is of this kind.
-        let mut few = [[u8::MAX; BLOCK]; FEW];
+        let mut few = [[0; BLOCK]; FEW];
         let mut count = 0usize;
         for raw in kinds.into_iter().map(Kind::raw) {
             let [plain, flagged] = [raw, raw | KFLAG].map(usize::from);

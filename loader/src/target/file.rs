@@ -153,7 +153,8 @@ const ORDERED: u32 = 8192;
 pub(super) fn trust_order(btf: &mut Btf<'_>) {
     if btf.end_id().0.saturating_sub(btf.first_id().0) >= ORDERED {
         let is_sorted = btf.trust_order();
-        log::debug!("the kernel's types are {}sorted by name", if is_sorted { "" } else { "not " });
+        let is_sorted = if is_sorted { "" } else { "not " };
+        log::debug!("{} types that the running kernel shows are {is_sorted}sorted by name", btf.end_id());
     }
 }
 
