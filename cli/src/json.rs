@@ -7,14 +7,11 @@ use crate::{
 };
 use core_relo::{
     Name,
-    explain::{Explanation, explain, reason},
+    explain::{Explanation, explain},
     plan::{Planned, Verdict},
 };
-use serde::{Serialize, Serializer, ser::SerializeStruct as _};
-use std::{
-    io::{self, Write},
-    sync::{Arc, OnceLock},
-};
+use serde::Serialize;
+use std::io::{self, Write};
 
 /// Writes one object and ends the line.
 pub(crate) fn line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
@@ -50,8 +47,8 @@ impl ErrorText {
 /// Where a record is, in the source and in the object.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct SourceLine {
-    file: String,
-    line: u32,
+    pub(crate) file: String,
+    pub(crate) line: u32,
     column: u32,
     text: String,
 }
@@ -198,100 +195,6 @@ impl<'a> Explained<'a> {
             near: explanation.near,
             help: explanation.help,
             warning: planned::warning(planned),
-        }
-    }
-}
-
-/// An object on a kernel.
-#[derive(Debug, Serialize)]
-pub(crate) struct Checked<'a> {
-    pub(crate) object: Option<&'a str>,
-    pub(crate) target: Option<&'a str>,
-    pub(crate) kept: usize,
-    pub(crate) patched: usize,
-    pub(crate) poisoned: usize,
-    pub(crate) failed: usize,
-    pub(crate) skipped: usize,
-    pub(crate) verdict: &'static str,
-    pub(crate) relocations: &'a [Unresolved],
-    pub(crate) error: Option<ErrorText>,
-}
-
-/// A record that does not resolve.
-#[derive(Clone, Debug)]
-pub(crate) struct Unresolved {
-    pub(crate) record: Arc<Record>,
-    pub(crate) outcome: &'static str,
-    pub(crate) reason: String,
-}
-
-/// What is to say of a record whatever the kernel.
-#[derive(Debug)]
-pub(crate) struct Record {
-    pub(crate) section: String,
-    pub(crate) program: Option<String>,
-    relocation: u32,
-    insn: Option<u32>,
-    kind: String,
-    pub(crate) access: String,
-    source: Option<SourceLine>,
-}
-
-impl Unresolved {
-    pub(crate) fn new(planned: &Planned<'_>) -> Self {
-        Self::again(planned, &OnceLock::new())
-    }
-
-    /// `record` holds what was said of it on another kernel, if it was unresolved there.
-    pub(crate) fn again(planned: &Planned<'_>, record: &OnceLock<Arc<Record>>) -> Self {
-        Self {
-            record: Arc::clone(record.get_or_init(|| Arc::new(Record::new(planned)))),
-            outcome: style::outcome(&planned.decision()),
-            reason: reason(planned),
-        }
-    }
-}
-
-impl Serialize for Unresolved {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Record { section, program, relocation, insn, kind, access, source } = &*self.record;
-        let mut object = serializer.serialize_struct("Unresolved", 9)?;
-        object.serialize_field("section", section)?;
-        object.serialize_field("program", program)?;
-        object.serialize_field("relocation", relocation)?;
-        object.serialize_field("insn", insn)?;
-        object.serialize_field("kind", kind)?;
-        object.serialize_field("outcome", self.outcome)?;
-        object.serialize_field("access", access)?;
-        object.serialize_field("source", source)?;
-        object.serialize_field("reason", &self.reason)?;
-        object.end()
-    }
-}
-
-impl Record {
-    fn new(planned: &Planned<'_>) -> Self {
-        let record = planned.record();
-        let access = match planned.local_spec() {
-            Some(spec) => spec.access_text(planned.btf()).to_string(),
-            None => format!("type [{}]", record.relo.root),
-        };
-        Self {
-            section: record.section.to_string(),
-            program: planned::program(planned),
-            relocation: record.index,
-            insn: record.insn.map(|insn| insn.0),
-            kind: record.relo.kind.to_string(),
-            access,
-            source: SourceLine::of(planned),
-        }
-    }
-
-    /// `exec.bpf.c:41`, or the place in the object.
-    pub(crate) fn place(&self) -> String {
-        match &self.source {
-            Some(source) => format!("{}:{}", source.file, source.line),
-            None => format!("{} relocation {}", self.section, self.relocation),
         }
     }
 }

@@ -13,6 +13,7 @@ mod error;
 mod input;
 mod json;
 mod json_btf;
+mod json_check;
 mod json_value;
 mod kernel;
 mod output;

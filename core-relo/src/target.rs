@@ -66,7 +66,7 @@ impl<'t> Target<'t> {
     }
 
     /// How many modules there are, those passed over included.
-    pub(crate) fn module_count(&self) -> usize {
+    pub fn module_count(&self) -> usize {
         self.modules.len().saturating_add(self.passed_over)
     }
 

@@ -1,40 +1,33 @@
 //! `check`: a line per kernel and object.
 
 use super::{
-    counts, exit_of,
+    check_block::{Block, Lines, Named, Reports, Wanted, bad_line},
     explain::is_unresolved,
     fleet::{self, Threads},
     resume::{Header, Results, SoFar},
     same::{Same, Seen},
 };
 use crate::{
-    app::{self, App, Exit},
+    app::{self, App},
     args::{self, Format},
     error::{BadInput, shown},
     input::{
         object::ObjectFile,
         target::{Kernel, Place, Selection, Unparsed},
     },
-    json::{self, Checked, ErrorText, Unresolved},
-    render::{
-        style::{self, DIM, painted},
-        table::Columns,
-    },
+    json_check::{Record, Unresolved},
+    render::{style, table::Columns},
 };
 use core_relo::{Plan, Relocs, plan::Summary};
 use core_relo_loader::object::Object;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::{
-    collections::BTreeSet,
     io,
     num::NonZeroUsize,
     ops::ControlFlow,
     path::PathBuf,
     sync::{Arc, OnceLock},
 };
-
-/// Reasons given in text; `explain` gives them all.
-const REASONS: usize = 3;
 
 /// Kernels from which on progress is shown.
 const MANY: usize = 4;
@@ -77,8 +70,9 @@ struct Subject<'o> {
     file: &'o ObjectFile,
     object: &'o Object<'o>,
     relocs: Relocs<'o>,
+    named: Named<'o>,
     /// What is to say of each record, once it was unresolved somewhere.
-    records: Vec<OnceLock<Arc<json::Record>>>,
+    records: Vec<OnceLock<Arc<Record>>>,
 }
 
 fn read(app: &mut App<'_>, paths: &[PathBuf], threads: &Threads) -> io::Result<Vec<ObjectFile>> {
@@ -111,7 +105,8 @@ fn with_subjects(
         match relocs {
             Ok(relocs) => {
                 let records = relocs.records().iter().map(|_| OnceLock::new()).collect();
-                subjects.push(Subject { file, object, relocs, records });
+                let named = Named::new(&file.name)?;
+                subjects.push(Subject { file, object, relocs, named, records });
             }
             Err(bad) => bad_object(app, &bad)?,
         }
@@ -123,7 +118,7 @@ fn relocs_of<'s, 'o>(subjects: &[&'s Subject<'o>]) -> Vec<&'s Relocs<'o>> {
     subjects.iter().map(|subject| &subject.relocs).collect()
 }
 
-/// What is to be said of each object on one kernel, whatever the kernel is called; or that they do not belong together.
+/// What came out for each object on one kernel; or that they do not belong together.
 struct Answers(Vec<Result<Answer, BadInput>>);
 
 struct Answer {
@@ -132,30 +127,15 @@ struct Answer {
 }
 
 impl Answers {
-    /// The answers for a kernel that was read, with its name. They are those of a kernel of the same bytes if there was one.
-    fn of(
-        read: Unparsed<'_>,
-        subjects: &[Subject<'_>],
-        threads: &Threads,
-        same: &Same<Self>,
-    ) -> Result<(String, Arc<Self>), BadInput> {
-        let alone = read.alone();
-        let seen = alone.as_ref().map_or(Seen::New, |(_, file)| {
-            same.look_up(&file.btf, u64::from(file.pointer_size().map_or(0, |size| size.0)))
-        });
-        let key = match (seen, alone) {
-            (Seen::Said(said), Some((name, _))) => return Ok((name, said)),
-            (Seen::Twice(key), _) => Some(key),
-            _ => None,
-        };
-        let mut kernel = read.parse()?;
-        let answers = Arc::new(Self::new(&mut kernel, subjects, threads));
-        // What is said of a module, or of a kernel of another byte order, depends on more than the bytes.
-        let is_general = kernel.target.modules().is_empty() && answers.0.iter().all(Result::is_ok);
-        if let Some(key) = key.filter(|_| is_general) {
-            same.keep(key, Arc::clone(&answers));
+    fn reports(self, wanted: Wanted) -> io::Result<Reports> {
+        let mut reports = Reports::default();
+        for answer in self.0 {
+            match answer {
+                Ok(Answer { summary, unresolved }) => reports.add(summary, &unresolved, wanted)?,
+                Err(bad) => reports.add_bad(bad),
+            }
         }
-        Ok((kernel.name, answers))
+        Ok(reports)
     }
 
     fn new(kernel: &mut Kernel, subjects: &[Subject<'_>], threads: &Threads) -> Self {
@@ -182,36 +162,52 @@ impl Answer {
     }
 }
 
-/// What is to be printed of one kernel. It was made where the kernel was read, and holds nothing of it.
-#[derive(Default)]
-struct Block {
-    exit: Exit,
-    /// What cannot be told, for stderr.
-    complaints: Vec<BadInput>,
-    /// JSON lines, if they are wanted.
-    lines: Vec<u8>,
-    /// If text is wanted.
-    rows: Vec<Lines>,
+/// A check of many kernels.
+struct Check<'c, 'o> {
+    subjects: &'c [Subject<'o>],
+    threads: &'c Threads,
+    wanted: Wanted,
+    same: Same<Reports>,
 }
 
-/// A row of the table, and the lines below it.
-struct Lines {
-    verdict: &'static str,
-    cells: [String; 3],
-    below: Vec<String>,
+impl Check<'_, '_> {
+    /// What is to be printed of a kernel.
+    fn block(&self, read: Result<Unparsed<'_>, BadInput>) -> io::Result<Block> {
+        match read.and_then(|read| self.reports(read)) {
+            Ok((name, reports)) => {
+                let named = self.subjects.iter().map(|subject| &subject.named);
+                Block::of_kernel(&name, &*reports?, named, self.wanted)
+            }
+            Err(bad) => Block::of_bad_kernel(&bad, self.wanted),
+        }
+    }
+
+    /// The kernel's name, and what is to be said of it: the same as of a kernel of the same bytes if there was one.
+    fn reports(&self, read: Unparsed<'_>) -> Result<(String, io::Result<Arc<Reports>>), BadInput> {
+        let alone = read.alone();
+        let seen = alone.as_ref().map_or(Seen::New, |(_, file)| {
+            self.same.look_up(&file.btf, u64::from(file.pointer_size().map_or(0, |size| size.0)))
+        });
+        let key = match (seen, alone) {
+            (Seen::Said(said), Some((name, _))) => return Ok((name, Ok(said))),
+            (Seen::Twice(key), _) => Some(key),
+            _ => None,
+        };
+        let mut kernel = read.parse()?;
+        let reports = Answers::new(&mut kernel, self.subjects, self.threads).reports(self.wanted);
+        let reports = reports.map(Arc::new);
+        // What is said of a module depends on more than the bytes.
+        if let (Some(key), Ok(reports), []) = (key, &reports, kernel.target.modules()) {
+            self.same.keep(key, Arc::clone(reports));
+        }
+        Ok((kernel.name, reports))
+    }
 }
 
 /// What a thread has to say.
 enum Said {
     Block(Block),
     Note(String),
-}
-
-/// What is wanted of a kernel.
-#[derive(Clone, Copy)]
-struct Wanted {
-    json: bool,
-    text: bool,
 }
 
 fn on_kernels(
@@ -236,18 +232,13 @@ fn on_kernels(
     for bad in selection.bad.iter().filter(|bad| !so_far.has(&bad.file)) {
         printer.print(Said::Block(Block::of_bad_kernel(bad, wanted)?))?;
     }
-    let same = Same::new();
     // Several kernels have the threads to themselves.
     let none = Threads::none();
     let threads = if places.len() == 1 { threads } else { &none };
+    let check = Check { subjects, threads, wanted, same: Same::new() };
     let work = |place: &&Place, send: &mut dyn FnMut(io::Result<Said>) -> ControlFlow<()>| {
-        let note = selection.unparsed(place, &|name| !so_far.has(name), &mut |read| {
-            let block = match read.and_then(|read| Answers::of(read, subjects, threads, &same)) {
-                Ok((name, answers)) => Block::of_kernel(&name, &answers, subjects, wanted),
-                Err(bad) => Block::of_bad_kernel(&bad, wanted),
-            };
-            send(block.map(Said::Block))
-        });
+        let note = selection
+            .unparsed(place, &|name| !so_far.has(name), &mut |read| send(check.block(read).map(Said::Block)));
         if let Some(note) = note {
             let _: ControlFlow<()> = send(Ok(Said::Note(note)));
         }
@@ -274,83 +265,13 @@ fn on_kernels(
     printer.flush()
 }
 
-impl Block {
-    fn of_kernel(
-        name: &str,
-        answers: &Answers,
-        subjects: &[Subject<'_>],
-        wanted: Wanted,
-    ) -> io::Result<Self> {
-        let mut block = Self::default();
-        for (subject, answer) in subjects.iter().zip(&answers.0) {
-            let object = &*subject.file.name;
-            match answer {
-                Err(bad) => {
-                    block.bad_line(Some(object), Some(name), bad, wanted)?;
-                    let what = format!("{} ({object})", bad.what);
-                    block.complaints.push(BadInput { what, ..bad.clone() });
-                }
-                Ok(answer) => block.add(object, name, answer, wanted)?,
-            }
-        }
-        Ok(block)
-    }
-
-    fn of_bad_kernel(bad: &BadInput, wanted: Wanted) -> io::Result<Self> {
-        let mut block = Self { complaints: vec![bad.clone()], ..Self::default() };
-        block.bad_line(None, Some(&bad.file), bad, wanted)?;
-        Ok(block)
-    }
-
-    fn add(&mut self, object: &str, target: &str, answer: &Answer, wanted: Wanted) -> io::Result<()> {
-        let Answer { summary, unresolved } = answer;
-        let (summary, relocations) = (*summary, &**unresolved);
-        self.exit = self.exit.max(exit_of(summary));
-        let verdict = verdict(summary);
-        if wanted.json {
-            let Summary { kept, patched, poisoned, failed, skipped, .. } = summary;
-            let (object, target) = (Some(object), Some(target));
-            json::line(
-                &mut self.lines,
-                &Checked {
-                    object,
-                    target,
-                    kept,
-                    patched,
-                    poisoned,
-                    failed,
-                    skipped,
-                    verdict,
-                    relocations,
-                    error: None,
-                },
-            )?;
-        }
-        if wanted.text {
-            let cells = [object.to_owned(), target.to_owned(), counts(summary)];
-            self.rows.push(Lines { verdict, cells, below: reasons(relocations) });
-        }
-        Ok(())
-    }
-
-    fn bad_line(
-        &mut self,
-        object: Option<&str>,
-        target: Option<&str>,
-        bad: &BadInput,
-        wanted: Wanted,
-    ) -> io::Result<()> {
-        if wanted.json { bad_line(&mut self.lines, object, target, bad) } else { Ok(()) }
-    }
-}
-
 /// Where it all comes out.
 struct Printer<'p, 'w> {
     app: &'p mut App<'w>,
     results: Option<Results>,
     columns: Columns,
     /// What comes below each row.
-    below: Vec<Vec<String>>,
+    below: Vec<Arc<[String]>>,
 }
 
 impl Printer<'_, '_> {
@@ -389,55 +310,11 @@ impl Printer<'_, '_> {
     }
 }
 
-fn verdict(summary: Summary) -> &'static str {
-    match summary {
-        s if s.failed > 0 => "failed",
-        s if s.poisoned > 0 => "poisoned",
-        _ => "ok",
-    }
-}
-
-/// The first few different reasons, with their source lines.
-fn reasons(unresolved: &[Unresolved]) -> Vec<String> {
-    let mut seen = BTreeSet::new();
-    let mut lines = Vec::new();
-    for u in unresolved {
-        let json::Record { section, program, access, .. } = &*u.record;
-        if !seen.insert((u.record.place(), access, &u.reason)) {
-            continue;
-        }
-        if lines.len() < REASONS {
-            let program = program.as_deref().unwrap_or(section);
-            let place = painted(DIM, u.record.place());
-            lines.push(format!("{place} {program}: {access}: {}", u.reason));
-        }
-    }
-    if let Some(more) = seen.len().checked_sub(REASONS).filter(|more| *more > 0) {
-        lines.push(painted(DIM, format_args!("… and {more} more, see `core-relo explain`")));
-    }
-    lines
-}
-
 fn bad_object(app: &mut App<'_>, bad: &BadInput) -> io::Result<()> {
     if app.format == Format::Json {
         bad_line(app.out, Some(&bad.file), None, bad)?;
     }
     app.complain(bad)
-}
-
-fn bad_line(
-    out: &mut dyn io::Write,
-    object: Option<&str>,
-    target: Option<&str>,
-    bad: &BadInput,
-) -> io::Result<()> {
-    let error = Some(ErrorText::new(bad));
-    let (kept, patched, poisoned, failed, skipped) = (0, 0, 0, 0, 0);
-    let (verdict, relocations) = ("bad_input", &[][..]);
-    json::line(
-        out,
-        &Checked { object, target, kept, patched, poisoned, failed, skipped, verdict, relocations, error },
-    )
 }
 
 fn progress(kernels: usize) -> ProgressBar {

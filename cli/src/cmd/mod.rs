@@ -4,6 +4,7 @@ pub(crate) mod about;
 pub(crate) mod btf;
 pub(crate) mod btf_kernel;
 pub(crate) mod check;
+mod check_block;
 pub(crate) mod demo;
 pub(crate) mod explain;
 mod fleet;

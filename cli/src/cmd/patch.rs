@@ -9,7 +9,8 @@ use crate::{
         object::ObjectFile,
         target::{Kernel, Selection},
     },
-    json::{self, Unresolved},
+    json,
+    json_check::Unresolved,
     output::replace,
     render::style,
 };
@@ -117,9 +118,8 @@ fn report(
     }
     for planned in plan.iter().filter(is_unresolved) {
         let (u, style) = (Unresolved::new(&planned), style::of_outcome(style::outcome(&planned.decision())));
-        let json::Record { section, program, access, .. } = &*u.record;
-        let program = program.as_deref().unwrap_or(section);
-        let (outcome, place) = (u.outcome, u.record.place());
+        let (outcome, place, program) = (u.outcome, u.record.shown_place(), u.record.shown_program());
+        let access = &u.record.accessed.access;
         writeln!(app.err, "{style}{outcome}{style:#}: {place} {program}: {access}: {}", u.reason)?;
     }
     let counts = counts(summary);

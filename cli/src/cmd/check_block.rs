@@ -1,0 +1,194 @@
+//! What `check` says of one kernel: what is to be said of it whatever it is called, and that under its name.
+
+use super::{counts, exit_of};
+use crate::{
+    app::Exit,
+    error::BadInput,
+    json::{self, ErrorText},
+    json_check::{self, Checked, Counts, Unresolved},
+    render::style::{DIM, painted},
+};
+use core_relo::plan::Summary;
+use std::{collections::BTreeSet, io, sync::Arc};
+
+/// Reasons given in text; `explain` gives them all.
+const REASONS: usize = 3;
+
+/// What is wanted of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) json: bool,
+    pub(super) text: bool,
+}
+
+/// What is to be said of each object on one kernel, whatever the kernel is called.
+#[derive(Debug, Default)]
+pub(super) struct Reports(Vec<Report>);
+
+/// The same of one object.
+#[derive(Debug)]
+enum Report {
+    Planned {
+        summary: Summary,
+        /// The line from the kernel's name on, if JSON is wanted.
+        rest: Vec<u8>,
+        /// What comes below the row, if text is.
+        below: Arc<[String]>,
+    },
+    /// They do not belong together.
+    Bad(BadInput),
+}
+
+impl Reports {
+    /// Adds what is to be said of the next object.
+    pub(super) fn add(
+        &mut self,
+        summary: Summary,
+        unresolved: &[Unresolved],
+        wanted: Wanted,
+    ) -> io::Result<()> {
+        let rest = match wanted.json {
+            true => json_check::rest(Counts::new(summary, verdict(summary)), unresolved)?,
+            false => Vec::new(),
+        };
+        let below = if wanted.text { reasons(unresolved).into() } else { Arc::default() };
+        self.0.push(Report::Planned { summary, rest, below });
+        Ok(())
+    }
+
+    /// Adds that the next object does not belong to the kernel.
+    pub(super) fn add_bad(&mut self, bad: BadInput) {
+        self.0.push(Report::Bad(bad));
+    }
+
+    /// About how many bytes it takes to keep them.
+    pub(super) fn size(&self) -> usize {
+        let of_string = |text: &String| size_of::<String>().saturating_add(text.len());
+        let of_report = |report: &Report| match report {
+            Report::Planned { rest, below, .. } => {
+                below.iter().map(of_string).fold(rest.capacity(), usize::saturating_add)
+            }
+            Report::Bad(bad) => bad.what.len().saturating_add(bad.file.len()),
+        };
+        self.0.iter().map(of_report).fold(size_of_val(&*self.0), usize::saturating_add)
+    }
+}
+
+/// An object's name, and its line of JSON up to the kernel's name.
+#[derive(Debug)]
+pub(super) struct Named<'o> {
+    name: &'o str,
+    begin: Vec<u8>,
+}
+
+impl<'o> Named<'o> {
+    pub(super) fn new(name: &'o str) -> io::Result<Self> {
+        Ok(Self { name, begin: json_check::begin(name)? })
+    }
+}
+
+/// What is to be printed of one kernel. It was made where the kernel was read, and holds nothing of it.
+#[derive(Default)]
+pub(super) struct Block {
+    pub(super) exit: Exit,
+    /// What cannot be told, for stderr.
+    pub(super) complaints: Vec<BadInput>,
+    /// JSON lines, if they are wanted.
+    pub(super) lines: Vec<u8>,
+    /// If text is wanted.
+    pub(super) rows: Vec<Lines>,
+}
+
+/// A row of the table, and the lines below it.
+pub(super) struct Lines {
+    pub(super) verdict: &'static str,
+    pub(super) cells: [String; 3],
+    pub(super) below: Arc<[String]>,
+}
+
+impl Block {
+    pub(super) fn of_kernel<'o>(
+        target: &str,
+        reports: &Reports,
+        objects: impl Iterator<Item = &'o Named<'o>>,
+        wanted: Wanted,
+    ) -> io::Result<Self> {
+        let mut block = Self::default();
+        let mut quoted = Vec::new();
+        json_check::string(&mut quoted, target)?;
+        for (Named { name, begin }, report) in objects.zip(&reports.0) {
+            match report {
+                Report::Bad(bad) => {
+                    // It may have been said of another kernel.
+                    let bad = BadInput { file: target.to_owned(), ..bad.clone() };
+                    if wanted.json {
+                        bad_line(&mut block.lines, Some(name), Some(target), &bad)?;
+                    }
+                    let what = format!("{} ({name})", bad.what);
+                    block.complaints.push(BadInput { what, ..bad });
+                }
+                Report::Planned { summary, rest, below } => {
+                    block.exit = block.exit.max(exit_of(*summary));
+                    if wanted.json {
+                        for part in [begin, &quoted, rest] {
+                            block.lines.extend_from_slice(part);
+                        }
+                    }
+                    if wanted.text {
+                        let cells = [(*name).to_owned(), target.to_owned(), counts(*summary)];
+                        let verdict = verdict(*summary);
+                        block.rows.push(Lines { verdict, cells, below: Arc::clone(below) });
+                    }
+                }
+            }
+        }
+        Ok(block)
+    }
+
+    pub(super) fn of_bad_kernel(bad: &BadInput, wanted: Wanted) -> io::Result<Self> {
+        let mut block = Self { complaints: vec![bad.clone()], ..Self::default() };
+        if wanted.json {
+            bad_line(&mut block.lines, None, Some(&bad.file), bad)?;
+        }
+        Ok(block)
+    }
+}
+
+pub(super) fn bad_line(
+    out: &mut dyn io::Write,
+    object: Option<&str>,
+    target: Option<&str>,
+    bad: &BadInput,
+) -> io::Result<()> {
+    let counts = Counts::new(Summary::default(), "bad_input");
+    let error = Some(ErrorText::new(bad));
+    json::line(out, &Checked { object, target, counts, relocations: &[], error })
+}
+
+fn verdict(summary: Summary) -> &'static str {
+    match summary {
+        s if s.failed > 0 => "failed",
+        s if s.poisoned > 0 => "poisoned",
+        _ => "ok",
+    }
+}
+
+/// The first few different reasons, with their source lines.
+fn reasons(unresolved: &[Unresolved]) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let mut lines = Vec::new();
+    for u in unresolved {
+        let (place, access) = (u.record.shown_place(), &u.record.accessed.access);
+        if !seen.insert((place.clone(), access, &u.reason)) {
+            continue;
+        }
+        if lines.len() < REASONS {
+            let (place, program) = (painted(DIM, place), u.record.shown_program());
+            lines.push(format!("{place} {program}: {access}: {}", u.reason));
+        }
+    }
+    if let Some(more) = seen.len().checked_sub(REASONS).filter(|more| *more > 0) {
+        lines.push(painted(DIM, format_args!("… and {more} more, see `core-relo explain`")));
+    }
+    lines
+}

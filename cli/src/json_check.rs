@@ -1,0 +1,247 @@
+//! The lines of `check`. What is said of an object, or of one of its records, on each kernel alike is made JSON once.
+
+use crate::{
+    json::{ErrorText, SourceLine},
+    render::{planned, style},
+};
+use core_relo::{
+    explain::reason,
+    plan::{Decision, Planned, PoisonReason, Summary},
+};
+use serde::{Serialize, Serializer};
+use std::{
+    io,
+    sync::{Arc, OnceLock},
+};
+
+/// An object on a kernel.
+#[derive(Debug, Serialize)]
+pub(crate) struct Checked<'a> {
+    pub(crate) object: Option<&'a str>,
+    pub(crate) target: Option<&'a str>,
+    #[serde(flatten)]
+    pub(crate) counts: Counts,
+    pub(crate) relocations: &'a [Unresolved],
+    pub(crate) error: Option<ErrorText>,
+}
+
+/// How many records came to what.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Counts {
+    kept: usize,
+    patched: usize,
+    poisoned: usize,
+    failed: usize,
+    skipped: usize,
+    verdict: &'static str,
+}
+
+impl Counts {
+    pub(crate) fn new(summary: Summary, verdict: &'static str) -> Self {
+        let Summary { kept, patched, poisoned, failed, skipped, .. } = summary;
+        Self { kept, patched, poisoned, failed, skipped, verdict }
+    }
+}
+
+/// The line of an object up to the kernel's name.
+pub(crate) fn begin(object: &str) -> io::Result<Vec<u8>> {
+    let mut line = br#"{"object":"#.to_vec();
+    string(&mut line, object)?;
+    line.extend_from_slice(br#","target":"#);
+    Ok(line)
+}
+
+/// The line from the kernel's name on.
+pub(crate) fn rest(counts: Counts, relocations: &[Unresolved]) -> io::Result<Vec<u8>> {
+    let mut line = vec![b','];
+    line.extend_from_slice(&members(&counts)?);
+    line.extend_from_slice(br#","relocations":["#);
+    for (n, unresolved) in relocations.iter().enumerate() {
+        if n > 0 {
+            line.push(b',');
+        }
+        unresolved.write(&mut line)?;
+    }
+    line.extend_from_slice(b"],\"error\":null}\n");
+    Ok(line)
+}
+
+/// A string, quoted.
+pub(crate) fn string(out: &mut Vec<u8>, text: &str) -> io::Result<()> {
+    serde_json::to_writer(out, text).map_err(io::Error::from)
+}
+
+/// An object's keys and values without the braces.
+fn members(object: &impl Serialize) -> io::Result<Vec<u8>> {
+    let json = serde_json::to_vec(object)?;
+    let members = json.strip_prefix(b"{").and_then(|json| json.strip_suffix(b"}"));
+    Ok(members.unwrap_or(&json).to_vec())
+}
+
+/// A record that does not resolve.
+#[derive(Clone, Debug)]
+pub(crate) struct Unresolved {
+    pub(crate) record: Arc<Record>,
+    pub(crate) outcome: &'static str,
+    pub(crate) reason: String,
+}
+
+/// What is to say of a record whatever the kernel.
+#[derive(Debug)]
+pub(crate) struct Record {
+    pub(crate) place: Place,
+    pub(crate) accessed: Accessed,
+    /// Their members.
+    json: OnceLock<[Vec<u8>; 2]>,
+    /// What is said where there is no type of the name.
+    no_candidates: OnceLock<String>,
+}
+
+/// Where a record is in the object, and what it asks.
+#[derive(Debug, Serialize)]
+pub(crate) struct Place {
+    pub(crate) section: String,
+    pub(crate) program: Option<String>,
+    relocation: u32,
+    insn: Option<u32>,
+    kind: String,
+}
+
+/// What it asks it of, and where that stands in the source.
+#[derive(Debug, Serialize)]
+pub(crate) struct Accessed {
+    pub(crate) access: String,
+    source: Option<SourceLine>,
+}
+
+impl Unresolved {
+    pub(crate) fn new(planned: &Planned<'_>) -> Self {
+        Self::again(planned, &OnceLock::new())
+    }
+
+    /// `record` holds what was said of it on another kernel, if it was unresolved there.
+    pub(crate) fn again(planned: &Planned<'_>, record: &OnceLock<Arc<Record>>) -> Self {
+        let record = record.get_or_init(|| Arc::new(Record::new(planned)));
+        let decision = planned.decision();
+        let outcome = style::outcome(&decision);
+        let no_candidates = matches!(decision, Ok(Decision::Poison { why: PoisonReason::NoCandidates, .. }));
+        // The number of modules would be said. All kernels are called the same.
+        let reason = match no_candidates && planned.target().module_count() == 0 {
+            true => record.no_candidates.get_or_init(|| reason(planned)).clone(),
+            false => reason(planned),
+        };
+        Self { record: Arc::clone(record), outcome, reason }
+    }
+
+    /// The same as [`Serialize`] gives.
+    fn write(&self, out: &mut Vec<u8>) -> io::Result<()> {
+        let [place, accessed] = self.record.json()?;
+        out.push(b'{');
+        out.extend_from_slice(place);
+        out.extend_from_slice(br#","outcome":"#);
+        string(out, self.outcome)?;
+        out.push(b',');
+        out.extend_from_slice(accessed);
+        out.extend_from_slice(br#","reason":"#);
+        string(out, &self.reason)?;
+        out.push(b'}');
+        Ok(())
+    }
+}
+
+impl Serialize for Unresolved {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Whole<'u> {
+            #[serde(flatten)]
+            place: &'u Place,
+            outcome: &'u str,
+            #[serde(flatten)]
+            accessed: &'u Accessed,
+            reason: &'u str,
+        }
+        let Record { place, accessed, .. } = &*self.record;
+        Whole { place, outcome: self.outcome, accessed, reason: &self.reason }.serialize(serializer)
+    }
+}
+
+impl Record {
+    fn new(planned: &Planned<'_>) -> Self {
+        let record = planned.record();
+        let access = match planned.local_spec() {
+            Some(spec) => spec.access_text(planned.btf()).to_string(),
+            None => format!("type [{}]", record.relo.root),
+        };
+        let place = Place {
+            section: record.section.to_string(),
+            program: planned::program(planned),
+            relocation: record.index,
+            insn: record.insn.map(|insn| insn.0),
+            kind: record.relo.kind.to_string(),
+        };
+        let accessed = Accessed { access, source: SourceLine::of(planned) };
+        Self { place, accessed, json: OnceLock::new(), no_candidates: OnceLock::new() }
+    }
+
+    fn json(&self) -> io::Result<&[Vec<u8>; 2]> {
+        if let Some(json) = self.json.get() {
+            return Ok(json);
+        }
+        let json = [members(&self.place)?, members(&self.accessed)?];
+        Ok(self.json.get_or_init(|| json))
+    }
+
+    /// `exec.bpf.c:41`, or the place in the object.
+    pub(crate) fn shown_place(&self) -> String {
+        match &self.accessed.source {
+            Some(source) => format!("{}:{}", source.file, source.line),
+            None => format!("{} relocation {}", self.place.section, self.place.relocation),
+        }
+    }
+
+    /// The program or subprogram, or the section if there is none.
+    pub(crate) fn shown_program(&self) -> &str {
+        self.place.program.as_deref().unwrap_or(&self.place.section)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn lines_put_together_are_those_of_serde() {
+        let record = |program: Option<&str>, section: &str| Record {
+            place: Place {
+                section: section.to_owned(),
+                program: program.map(str::to_owned),
+                relocation: 7,
+                insn: program.map(|_| 3),
+                kind: "field_exists".to_owned(),
+            },
+            accessed: Accessed { access: "struct \"s\"\n::ü".to_owned(), source: None },
+            json: OnceLock::new(),
+            no_candidates: OnceLock::new(),
+        };
+        let unresolved = |record, reason: &str| Unresolved {
+            record: Arc::new(record),
+            outcome: "poison",
+            reason: reason.to_owned(),
+        };
+        let summary = Summary::default();
+        let all = [unresolved(record(Some("a"), "tp/x"), "no `\u{1}\\`"), unresolved(record(None, ""), "")];
+        for relocations in [&all[..0], &all[..1], &all[..], &all[..]] {
+            let (object, target) = ("a\"b\t/é.o", "k\\\u{7f}/\u{1}");
+            let counts = Counts::new(summary, "poisoned");
+            let checked =
+                Checked { object: Some(object), target: Some(target), counts, relocations, error: None };
+            let mut line = begin(object).unwrap();
+            string(&mut line, target).unwrap();
+            line.extend(rest(counts, relocations).unwrap());
+            let expected = serde_json::to_string(&checked).unwrap() + "\n";
+            assert_eq!(String::from_utf8(line).unwrap(), expected);
+        }
+    }
+}
