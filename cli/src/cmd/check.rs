@@ -13,7 +13,8 @@ use crate::{
     error::{BadInput, shown},
     input::{
         object::ObjectFile,
-        target::{Kernel, Place, Selection, Unparsed},
+        target::{Kernel, Place, Selection},
+        unread::{Begun, Unread},
     },
     json_check::{Record, Unresolved},
     render::{style, table::Columns},
@@ -172,8 +173,8 @@ struct Check<'c, 'o> {
 
 impl Check<'_, '_> {
     /// What is to be printed of a kernel.
-    fn block(&self, read: Result<Unparsed<'_>, BadInput>) -> io::Result<Block> {
-        match read.and_then(|read| self.reports(read)) {
+    fn block(&self, unread: Result<Unread<'_>, BadInput>) -> io::Result<Block> {
+        match unread.and_then(|unread| self.reports(unread)) {
             Ok((name, reports)) => {
                 let named = self.subjects.iter().map(|subject| &subject.named);
                 Block::of_kernel(&name, &*reports?, named, self.wanted)
@@ -182,25 +183,48 @@ impl Check<'_, '_> {
         }
     }
 
-    /// The kernel's name, and what is to be said of it: the same as of a kernel of the same bytes if there was one.
-    fn reports(&self, read: Unparsed<'_>) -> Result<(String, io::Result<Arc<Reports>>), BadInput> {
+    /// The kernel's name, and what is to be said of it: what was said of the same file or of one of the same bytes, if there was one.
+    fn reports(&self, unread: Unread<'_>) -> Result<(String, io::Result<Arc<Reports>>), BadInput> {
+        let file = unread.id();
+        if let Some((name, file)) = &file
+            && let Some(said) = self.same.of_file(file)
+        {
+            return Ok((name.clone(), Ok(said)));
+        }
+        let file = file.map(|(_, file)| file);
+        let begun = unread.begin()?;
+        if let Some((name, said)) = self.of_same_bytes(&begun) {
+            self.same.also_of(file, &said);
+            return Ok((name, Ok(said)));
+        }
+        let read = begun.read()?;
         let alone = read.alone();
-        let seen = alone.as_ref().map_or(Seen::New, |(_, file)| {
-            self.same.look_up(&file.btf, u64::from(file.pointer_size().map_or(0, |size| size.0)))
-        });
-        let key = match (seen, alone) {
-            (Seen::Said(said), Some((name, _))) => return Ok((name, Ok(said))),
-            (Seen::Twice(key), _) => Some(key),
+        let seen = alone.as_ref().map_or(Seen::New, |(_, bytes, also)| self.same.look_up(bytes, *also));
+        let bytes = match (seen, alone) {
+            (Seen::Said(said), Some((name, ..))) => {
+                self.same.also_of(file, &said);
+                return Ok((name, Ok(said)));
+            }
+            (Seen::Twice(bytes), _) => Some(bytes),
             _ => None,
         };
         let mut kernel = read.parse()?;
         let reports = Answers::new(&mut kernel, self.subjects, self.threads).reports(self.wanted);
         let reports = reports.map(Arc::new);
-        // What is said of a module depends on more than the bytes.
-        if let (Some(key), Ok(reports), []) = (key, &reports, kernel.target.modules()) {
-            self.same.keep(key, Arc::clone(reports));
+        // What is said of a module depends on more than the file.
+        if let (Ok(reports), []) = (&reports, kernel.target.modules()) {
+            self.same.keep(file, bytes, reports, reports.size());
         }
         Ok((kernel.name, reports))
+    }
+
+    /// What was said of a file of the same bytes, if that can be told without having all of them at once.
+    fn of_same_bytes(&self, begun: &Begun<'_>) -> Option<(String, Arc<Reports>)> {
+        let (name, whole) = begun.whole()?;
+        let mut hashing = self.same.expected(whole.head(), whole.len())?;
+        let is_read = whole.pieces(&mut |piece| hashing.add(piece));
+        let said = is_read.then(|| self.same.of_expected(hashing)).flatten()?;
+        Some((name, said))
     }
 }
 
@@ -237,8 +261,9 @@ fn on_kernels(
     let threads = if places.len() == 1 { threads } else { &none };
     let check = Check { subjects, threads, wanted, same: Same::new() };
     let work = |place: &&Place, send: &mut dyn FnMut(io::Result<Said>) -> ControlFlow<()>| {
-        let note = selection
-            .unparsed(place, &|name| !so_far.has(name), &mut |read| send(check.block(read).map(Said::Block)));
+        let note = selection.unread(place, &|name| !so_far.has(name), &mut |unread| {
+            send(check.block(unread).map(Said::Block))
+        });
         if let Some(note) = note {
             let _: ControlFlow<()> = send(Ok(Said::Note(note)));
         }

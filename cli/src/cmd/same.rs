@@ -1,45 +1,69 @@
-//! What was said of a kernel, said again of one of the very same bytes: fleets run few kernels on many machines.
+//! What was said of a kernel, said again of the very same file or of one of the very same bytes: fleets run few kernels on many
+//! machines.
 //!
-//! Two files are the same if they are of one length and two keyed hashes agree, one of a sample and one of all. That costs a file
-//! which is like no other nothing but the sample: the bytes are hashed from the second of a sample on.
+//! A file is the same if its device and inode, length and times are: then it is not even read. Two files are of the same bytes if
+//! they are of one length and two keyed hashes agree, one of the first bytes and one of all. That costs a file which is like no other
+//! nothing but the first bytes: all are hashed from the second of these first bytes on.
 
-use foldhash::quality::RandomState as Whole;
+use crate::input::file::{FileId, PIECE};
+use foldhash::quality::{FoldHasher, RandomState as Whole};
 use std::{
     collections::{HashMap, VecDeque, hash_map::RandomState},
-    hash::BuildHasher as _,
-    sync::{Arc, Mutex, PoisonError},
+    hash::{BuildHasher as _, Hasher as _},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
 /// Different kernels of which is known what was said.
-const KEPT: usize = 128;
+const KEPT: usize = 1024;
 
-/// Samples that are remembered.
-const SAMPLES: usize = 4096;
+/// Bytes of what was said of them.
+const KEPT_BYTES: usize = 32 << 20;
 
-/// Bytes that are sampled: the header, and so many pieces all over the file.
-const PIECES: usize = 256;
-const PIECE: usize = 8;
+/// Files, first bytes and bytes that are remembered.
+const FILES: usize = 16_384;
+const BEGINNINGS: usize = 4096;
 
-/// What was said of kernels, by their bytes.
+/// First bytes that are hashed: of a raw BTF they say how long its parts are.
+const BEGINNING: usize = 1024;
+
+/// What was said of kernels.
 pub(crate) struct Same<T> {
-    sampled: RandomState,
+    first: RandomState,
     whole: Whole,
     known: Mutex<Known<T>>,
 }
 
 struct Known<T> {
-    samples: Bounded<Sample, ()>,
-    said: Bounded<Bytes, Arc<T>>,
+    said: VecDeque<(Arc<T>, usize)>,
+    /// Bytes of all that.
+    size: usize,
+    by_file: Bounded<FileId, Weak<T>>,
+    by_bytes: Bounded<Bytes, Weak<T>>,
+    beginnings: Bounded<Beginning, Met>,
 }
 
-/// A sample's hash, and how many bytes it was taken from.
+/// The hash of a file's first bytes, and how many it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Sample(u64, usize);
+struct Beginning {
+    hash: u64,
+    len: u64,
+}
+
+/// What is known of files that begin alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Met {
+    /// There was one.
+    Once,
+    /// What was said of one is known, so that another may be the same.
+    Said,
+    /// One was not the same.
+    Different,
+}
 
 /// The hashes of a file's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Bytes {
-    sample: Sample,
+    beginning: Beginning,
     whole: u64,
 }
 
@@ -54,39 +78,124 @@ pub(crate) enum Seen<T> {
     Said(Arc<T>),
 }
 
+/// Bytes being hashed piece by piece.
+pub(crate) struct Hashing {
+    beginning: Beginning,
+    whole: FoldHasher<'static>,
+    len: u64,
+}
+
+impl Hashing {
+    /// Adds [`PIECE`] bytes, or the last ones.
+    pub(crate) fn add(&mut self, piece: &[u8]) {
+        self.whole.write(piece);
+        self.len = self.len.saturating_add(len(piece));
+    }
+
+    fn finish(mut self) -> Bytes {
+        self.whole.write_u64(self.len);
+        Bytes { beginning: self.beginning, whole: self.whole.finish() }
+    }
+}
+
 impl<T> Same<T> {
     pub(crate) fn new() -> Self {
-        let known = Known { samples: Bounded::new(SAMPLES), said: Bounded::new(KEPT) };
-        Self { sampled: RandomState::new(), whole: Whole::default(), known: Mutex::new(known) }
+        let known = Known {
+            said: VecDeque::new(),
+            size: 0,
+            by_file: Bounded::new(FILES),
+            by_bytes: Bounded::new(BEGINNINGS),
+            beginnings: Bounded::new(BEGINNINGS),
+        };
+        Self { first: RandomState::new(), whole: Whole::default(), known: Mutex::new(known) }
+    }
+
+    /// What was said of a file.
+    pub(crate) fn of_file(&self, file: &FileId) -> Option<Arc<T>> {
+        self.known().by_file.get(file).and_then(Weak::upgrade)
+    }
+
+    /// Whether it is worth hashing a file that begins so, is of this length and was not read yet.
+    pub(crate) fn expected(&self, head: &[u8], len: u64) -> Option<Hashing> {
+        let beginning = self.beginning(head, len, 0);
+        let is_expected = self.known().beginnings.get(&beginning) == Some(&Met::Said);
+        is_expected.then(|| self.hashing(beginning))
+    }
+
+    /// What was said of bytes that were expected, and hashed.
+    pub(crate) fn of_expected(&self, hashing: Hashing) -> Option<Arc<T>> {
+        let beginning = hashing.beginning;
+        let bytes = hashing.finish();
+        let mut known = self.known();
+        let said = known.by_bytes.get(&bytes).and_then(Weak::upgrade);
+        if said.is_none() {
+            known.beginnings.put(beginning, Met::Different);
+        }
+        said
     }
 
     /// Looks a kernel up by its bytes; `also` is what else tells two apart.
     pub(crate) fn look_up(&self, bytes: &[u8], also: u64) -> Seen<T> {
-        let sample = self.sample(bytes, also);
+        let beginning = self.beginning(bytes, len(bytes), also);
         {
             let mut known = self.known();
-            if known.samples.get(&sample).is_none() {
-                known.samples.put(sample, ());
+            if known.beginnings.get(&beginning).is_none() {
+                known.beginnings.put(beginning, Met::Once);
                 return Seen::New;
             }
         }
-        let bytes = Bytes { sample, whole: self.whole.hash_one(bytes) };
-        self.known().said.get(&bytes).map_or(Seen::Twice(bytes), |said| Seen::Said(Arc::clone(said)))
+        let mut hashing = self.hashing(beginning);
+        bytes.chunks(PIECE).for_each(|piece| hashing.add(piece));
+        let bytes = hashing.finish();
+        self.known().by_bytes.get(&bytes).and_then(Weak::upgrade).map_or(Seen::Twice(bytes), Seen::Said)
     }
 
-    pub(crate) fn keep(&self, bytes: Bytes, said: Arc<T>) {
-        self.known().said.put(bytes, said);
+    /// Keeps what was said of a file, or of bytes, which takes `size` bytes.
+    pub(crate) fn keep(&self, file: Option<FileId>, bytes: Option<Bytes>, said: &Arc<T>, size: usize) {
+        if file.is_none() && bytes.is_none() {
+            return;
+        }
+        let mut known = self.known();
+        known.said.push_back((Arc::clone(said), size));
+        known.size = known.size.saturating_add(size);
+        while known.said.len() > KEPT || known.size > KEPT_BYTES {
+            let Some((_, size)) = known.said.pop_front() else { break };
+            known.size = known.size.saturating_sub(size);
+        }
+        if let Some(bytes) = bytes {
+            known.by_bytes.put(bytes, Arc::downgrade(said));
+            let met = known.beginnings.get(&bytes.beginning).copied();
+            if met != Some(Met::Different) {
+                known.beginnings.put(bytes.beginning, Met::Said);
+            }
+        }
+        drop(known);
+        self.also_of(file, said);
     }
 
-    fn sample(&self, bytes: &[u8], also: u64) -> Sample {
-        let step = (bytes.len() / PIECES).max(PIECE);
-        let pieces = bytes.chunks(step).map(|chunk| chunk.get(..PIECE).unwrap_or(chunk));
-        Sample(self.sampled.hash_one((also, pieces.collect::<Vec<_>>())), bytes.len())
+    /// Remembers that the same was said of another file.
+    pub(crate) fn also_of(&self, file: Option<FileId>, said: &Arc<T>) {
+        if let Some(file) = file {
+            self.known().by_file.put(file, Arc::downgrade(said));
+        }
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, Known<T>> {
+    fn beginning(&self, bytes: &[u8], len: u64, also: u64) -> Beginning {
+        let first = bytes.get(..BEGINNING).unwrap_or(bytes);
+        Beginning { hash: self.first.hash_one((also, first)), len }
+    }
+
+    fn hashing(&self, beginning: Beginning) -> Hashing {
+        Hashing { beginning, whole: self.whole.build_hasher(), len: 0 }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known<T>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn len(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }
 
 /// A map of so many entries; the oldest one makes room.

@@ -6,7 +6,9 @@ use core_relo_loader::target;
 use std::{
     fs::{self, File, Metadata},
     io::{self, Read as _},
+    os::unix::fs::{FileExt as _, MetadataExt as _},
     path::Path,
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 /// Bytes of a BPF object. The largest known have less than a tenth.
@@ -20,7 +22,16 @@ const TARGET_BYTES: u64 = 1 << 30;
 pub(crate) const SEARCHED_BYTES: u64 = 256 << 20;
 
 /// Bytes at a file's beginning by which it is recognised.
-const HEAD_BYTES: u64 = 0x1000;
+const HEAD_BYTES: usize = 0x1000;
+
+/// Bytes that are read at once where a file is read in pieces.
+pub(crate) const PIECE: usize = 64 << 10;
+
+/// The kernel copies quickly to addresses that are multiples of this.
+const ALIGN: usize = 64;
+
+/// Seconds after which a change bears another time than the one before, whatever the file system. FAT counts every other second.
+const SETTLED: i64 = 4;
 
 /// How much is read and unpacked of one kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +56,11 @@ impl Limits {
 
 /// The file's metadata, if it is one that can be read from beginning to end.
 pub(crate) fn regular(path: &Path) -> Result<Metadata, BadInput> {
-    let meta = fs::metadata(path).map_err(|e| unreadable(path, &e))?;
+    checked(path, fs::metadata(path))
+}
+
+fn checked(path: &Path, meta: io::Result<Metadata>) -> Result<Metadata, BadInput> {
+    let meta = meta.map_err(|e| unreadable(path, &e))?;
     match () {
         () if meta.is_dir() => Err(BadInput::at(path, "is a folder, expected a file")),
         () if !meta.is_file() => {
@@ -69,10 +84,69 @@ pub(crate) fn too_long(path: &Path, len: u64, limit: u64) -> BadInput {
     BadInput::at(path, format_args!("has {len} bytes, at most {limit} are read"))
 }
 
+/// A regular file that was opened. Nothing of it was read yet.
+#[derive(Debug)]
+pub(crate) struct Unread<'p> {
+    pub(crate) path: &'p Path,
+    file: File,
+    len: u64,
+    /// Which one it is, if that tells what is in it.
+    pub(crate) id: Option<FileId>,
+}
+
+impl<'p> Unread<'p> {
+    pub(crate) fn open(path: &'p Path) -> Result<Self, BadInput> {
+        regular(path)?;
+        let file = File::open(path).map_err(|e| unreadable(path, &e))?;
+        // Of what was opened: the path may lead elsewhere by now.
+        let meta = checked(path, file.metadata())?;
+        Ok(Self { path, file, len: meta.len(), id: FileId::new(path, &meta, SystemTime::now()) })
+    }
+
+    /// Reads its first bytes.
+    pub(crate) fn begin(self) -> Result<Opened<'p>, BadInput> {
+        let mut head = vec![0; HEAD_BYTES];
+        let read =
+            fill(&mut head, |rest, _| (&self.file).read(rest)).map_err(|e| unreadable(self.path, &e))?;
+        head.truncate(read);
+        let Self { path, file, len, .. } = self;
+        Ok(Opened { path, file, len, head })
+    }
+}
+
+/// What tells a file from every other, and from itself with another content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct FileId {
+    device: u64,
+    inode: u64,
+    len: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl FileId {
+    /// None of one that was changed a moment ago: it could be changed again and bear the same time. Nor of what the kernel makes up
+    /// when it is read.
+    fn new(path: &Path, meta: &Metadata, now: SystemTime) -> Option<Self> {
+        let modified = (meta.mtime(), meta.mtime_nsec());
+        let changed = (meta.ctime(), meta.ctime_nsec());
+        let now = i64::try_from(now.duration_since(UNIX_EPOCH).ok()?.as_secs()).ok()?;
+        let is_settled = modified.0.max(changed.0) <= now.checked_sub(SETTLED)?;
+        let is_stored = meta.len() > 0 && !is_of_kernel(path);
+        let (device, inode, len) = (meta.dev(), meta.ino(), meta.len());
+        (is_settled && is_stored).then_some(Self { device, inode, len, modified, changed })
+    }
+}
+
+/// Whether a path is one of those by which the kernel shows its own.
+fn is_of_kernel(path: &Path) -> bool {
+    path.starts_with("/sys") || path.starts_with("/proc")
+}
+
 /// A regular file, and its first bytes.
 #[derive(Debug)]
 pub(crate) struct Opened<'p> {
-    path: &'p Path,
+    pub(crate) path: &'p Path,
     file: File,
     pub(crate) len: u64,
     pub(crate) head: Vec<u8>,
@@ -80,11 +154,29 @@ pub(crate) struct Opened<'p> {
 
 impl<'p> Opened<'p> {
     pub(crate) fn new(path: &'p Path) -> Result<Self, BadInput> {
-        let len = regular(path)?.len();
-        let file = File::open(path).map_err(|e| unreadable(path, &e))?;
-        let mut head = Vec::new();
-        (&file).take(HEAD_BYTES).read_to_end(&mut head).map_err(|e| unreadable(path, &e))?;
-        Ok(Self { path, file, len, head })
+        Unread::open(path)?.begin()
+    }
+
+    /// Gives all of it, or its first bytes if only so many are `used`, to `each`, in pieces of [`PIECE`] bytes and a rest; says
+    /// whether it could be read.
+    ///
+    /// The pieces lie in the same few bytes, which are written and read again while they are in the processor's cache.
+    pub(crate) fn pieces(&self, used: Option<u64>, each: &mut dyn FnMut(&[u8])) -> bool {
+        let mut room = vec![0; PIECE.saturating_add(ALIGN)];
+        let start = room.as_ptr().align_offset(ALIGN).min(ALIGN);
+        let mut at = 0u64;
+        loop {
+            let left = used.map_or(u64::MAX, |used| used.saturating_sub(at));
+            let len = PIECE.min(usize::try_from(left).unwrap_or(usize::MAX));
+            let piece = room.get_mut(start..).and_then(|room| room.get_mut(..len)).unwrap_or_default();
+            let from = |rest: &mut [u8], done: u64| self.file.read_at(rest, at.saturating_add(done));
+            let Ok(read) = fill(piece, from) else { return false };
+            each(piece.get(..read).unwrap_or_default());
+            if read < PIECE {
+                return true;
+            }
+            at = at.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));
+        }
     }
 
     /// All of it, if it is no larger than `limit`; `used` if it is known that only so many bytes of it count.
@@ -113,6 +205,20 @@ impl<'p> Opened<'p> {
     pub(crate) fn stream(self) -> impl io::Read {
         io::Cursor::new(self.head).chain(self.file)
     }
+}
+
+/// Reads until there is no more room or no more to read; `read` is told how much there is already.
+fn fill(room: &mut [u8], mut read: impl FnMut(&mut [u8], u64) -> io::Result<usize>) -> io::Result<usize> {
+    let mut done = 0usize;
+    while let Some(rest) = room.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        match read(rest, u64::try_from(done).unwrap_or(u64::MAX)) {
+            Ok(0) => break,
+            Ok(n) => done = done.saturating_add(n),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(done)
 }
 
 /// A library's error without the path it begins with.

@@ -10,4 +10,5 @@ pub(crate) mod shard;
 mod streams;
 pub(crate) mod target;
 pub(crate) mod unpack;
+pub(crate) mod unread;
 pub(crate) mod vmlinuz;

@@ -6,6 +6,7 @@ use super::{
     folder,
     shard::Shard,
     unpack,
+    unread::Unread,
 };
 use crate::{
     args::Targets,
@@ -101,26 +102,24 @@ impl Selection {
         wanted: &dyn Fn(&str) -> bool,
         each: &mut dyn FnMut(Result<Kernel, BadInput>) -> ControlFlow<()>,
     ) -> Option<String> {
-        self.unparsed(place, wanted, &mut |read| each(read.and_then(Unparsed::parse)))
+        self.unread(place, wanted, &mut |unread| each(unread.and_then(Unread::kernel)))
     }
 
-    /// The same, not parsed yet.
-    pub(crate) fn unparsed(
+    /// The same, as far as possible not read yet.
+    pub(crate) fn unread(
         &self,
         place: &Place,
         wanted: &dyn Fn(&str) -> bool,
-        each: &mut dyn FnMut(Result<Unparsed<'_>, BadInput>) -> ControlFlow<()>,
+        each: &mut dyn FnMut(Result<Unread<'_>, BadInput>) -> ControlFlow<()>,
     ) -> Option<String> {
         let Place::Archive(path) = place else {
-            let _: ControlFlow<()> = each(Unparsed::open(place, &self.modules, self.limits));
+            let _: ControlFlow<()> = each(Unread::open(place, &self.modules, self.limits));
             return None;
         };
         let of_member = |member: archive::Member<'_>| {
             let path = member.path.clone();
             let bytes = member.read(self.limits)?;
-            let file = unpack::open_bytes(&path, bytes, self.limits)?;
-            let of = Of::Member { path, file };
-            Ok(Unparsed { of, modules: &self.modules, limits: self.limits })
+            Ok(Unread::of_member(path, bytes, &self.modules, self.limits))
         };
         let members = archive::members(path, self.limits, &mut |member| {
             if wanted(&shown(&member.path)) { each(of_member(member)) } else { ControlFlow::Continue(()) }
@@ -150,58 +149,6 @@ impl Place {
     }
 }
 
-/// A kernel whose file was read.
-pub(crate) struct Unparsed<'s> {
-    of: Of<'s>,
-    modules: &'s [PathBuf],
-    limits: Limits,
-}
-
-enum Of<'s> {
-    File { path: &'s Path, base: Option<&'s Path>, file: TargetFile },
-    Member { path: PathBuf, file: TargetFile },
-    Kernel(Kernel),
-}
-
-impl<'s> Unparsed<'s> {
-    fn open(place: &'s Place, modules: &'s [PathBuf], limits: Limits) -> Result<Self, BadInput> {
-        let of = match place {
-            Place::Running => Of::Kernel(running()?),
-            Place::File { path, base } => {
-                Of::File { path, base: base.as_deref(), file: unpack::open(path, limits)? }
-            }
-            Place::Archive(path) => {
-                let bad = BadInput::at(path, "is an archive, expected one kernel");
-                return Err(bad.help("unpack it, or give it to `check`, `plan` or `explain`"));
-            }
-            Place::Embedded { name, bytes } => {
-                let btf = Btf::parse(*bytes).map_err(|e| BadInput::new(*name, e))?;
-                Of::Kernel(Kernel::new((*name).to_owned(), btf))
-            }
-        };
-        Ok(Self { of, modules, limits })
-    }
-
-    /// The name, and the file that alone decides what is said of the kernel; none if there is more to it.
-    pub(crate) fn alone(&self) -> Option<(String, &TargetFile)> {
-        let (path, file) = match &self.of {
-            Of::File { path, file, .. } => (*path, file),
-            Of::Member { path, file } => (path.as_path(), file),
-            Of::Kernel(_) => return None,
-        };
-        (self.modules.is_empty() && file.base.is_none()).then(|| (shown(path), file))
-    }
-
-    pub(crate) fn parse(self) -> Result<Kernel, BadInput> {
-        let kernel = match self.of {
-            Of::File { path, base, file } => from_file(path, &file, base, self.limits)?,
-            Of::Member { path, file } => Kernel::alone(&path, &file)?,
-            Of::Kernel(kernel) => kernel,
-        };
-        kernel.with_modules(self.modules, self.limits)
-    }
-}
-
 /// A kernel, read and parsed.
 #[derive(Clone, Debug)]
 pub(crate) struct Kernel {
@@ -215,10 +162,10 @@ pub(crate) struct Kernel {
 impl Kernel {
     /// Reads a kernel, and the modules given with it.
     pub(crate) fn open(place: &Place, modules: &[PathBuf], limits: Limits) -> Result<Self, BadInput> {
-        Unparsed::open(place, modules, limits)?.parse()
+        Unread::open(place, modules, limits)?.kernel()
     }
 
-    fn with_modules(mut self, modules: &[PathBuf], limits: Limits) -> Result<Self, BadInput> {
+    pub(super) fn with_modules(mut self, modules: &[PathBuf], limits: Limits) -> Result<Self, BadInput> {
         let mut opened = Vec::new();
         for path in modules {
             opened.push((module_name(path), open_module(path, &self.target.main().btf, limits)?));
@@ -230,7 +177,7 @@ impl Kernel {
     }
 
     /// A kernel whose file was read.
-    fn alone(path: &Path, file: &TargetFile) -> Result<Self, BadInput> {
+    pub(super) fn alone(path: &Path, file: &TargetFile) -> Result<Self, BadInput> {
         let btf = file.parse_validated(None).map_err(|e| {
             let bad = BadInput::at(path, file::reason(&e.to_string(), path));
             if wants_base(&e) { bad.help("it is BTF of a module: unpack it and its kernel") } else { bad }
@@ -238,7 +185,7 @@ impl Kernel {
         Ok(Self::new(shown(path), btf))
     }
 
-    fn new(name: String, btf: Btf<'static>) -> Self {
+    pub(super) fn new(name: String, btf: Btf<'static>) -> Self {
         Self { name, target: Target::new(MAIN, Arc::new(btf)), more_modules: false }
     }
 
@@ -293,7 +240,7 @@ pub(crate) fn order(endian: Endian) -> &'static str {
     }
 }
 
-fn running() -> Result<Kernel, BadInput> {
+pub(super) fn running() -> Result<Kernel, BadInput> {
     let no_btf =
         |e: TargetError| BadInput::new("running kernel", e).help("give the BTF of a kernel with --btf PATH");
     let found = target::kernel().map_err(no_btf)?;
@@ -302,7 +249,7 @@ fn running() -> Result<Kernel, BadInput> {
     Ok(Kernel { more_modules: true, ..Kernel::new(format!("linux {release} (running)"), btf) })
 }
 
-fn from_file(
+pub(super) fn from_file(
     path: &Path,
     file: &TargetFile,
     base: Option<&Path>,

@@ -22,16 +22,32 @@ const HEADER_BYTES: u64 = 32;
 
 const EXPECTED: &str = "expected raw BTF, an ELF with .BTF (vmlinux, .ko, BPF object) or a vmlinuz";
 
+/// What was read of a file.
+pub(crate) enum Read {
+    /// All of it, as far as it counts.
+    Whole(Data<'static>),
+    /// Of an ELF the sections that count.
+    Types(TargetFile),
+}
+
 /// Reads a file and finds the BTF in it.
 pub(crate) fn open(path: &Path, limits: Limits) -> Result<TargetFile, BadInput> {
-    let opened = Opened::new(path)?;
+    match read(Opened::new(path)?, limits)? {
+        Read::Whole(bytes) => open_bytes(path, bytes, limits),
+        Read::Types(found) => Ok(found),
+    }
+}
+
+/// Reads what counts of a file.
+pub(crate) fn read(opened: Opened<'_>, limits: Limits) -> Result<Read, BadInput> {
+    let path = opened.path;
     if opened.head.is_empty() {
         return Err(empty(path));
     }
     let mut limit = longest(&opened.head, limits);
     if is_elf(&opened.head) {
         match elf::types_of(path, &opened, limits.bytes) {
-            Looked::Types(found) => return Ok(found),
+            Looked::Types(found) => return Ok(Read::Types(found)),
             Looked::NoTypes => return Err(no_types(path)),
             Looked::Unusual if !limits.given => limit = limit.min(file::SEARCHED_BYTES),
             Looked::Unusual => {}
@@ -42,7 +58,17 @@ pub(crate) fn open(path: &Path, limits: Limits) -> Result<TargetFile, BadInput> 
         let what = format!("truncated: its header says {used} bytes, {} are there", opened.len);
         return Err(BadInput::at(path, what));
     }
-    find(path, opened.whole(limit, used)?, DEPTH, limits)
+    opened.whole(limit, used).map(Read::Whole)
+}
+
+/// How many bytes of a file [`read`] would read, and how many of them at most count, if that is known before it is tried.
+pub(crate) fn extent(opened: &Opened<'_>, limits: Limits) -> Option<(u64, Option<u64>)> {
+    if is_elf(&opened.head) {
+        return None;
+    }
+    let used = raw_len(&opened.head);
+    let fits = used.is_none_or(|used| used <= opened.len) && opened.len <= longest(&opened.head, limits);
+    fits.then(|| (used.unwrap_or(opened.len), used))
 }
 
 /// Finds the BTF in bytes that were read already.
