@@ -14,6 +14,9 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+/// Bytes of keys and the like in a line, and for each of its records.
+const PUNCTUATION: usize = 40;
+
 /// An object on a kernel.
 #[derive(Debug, Serialize)]
 pub(crate) struct Checked<'a> {
@@ -53,8 +56,14 @@ pub(crate) fn begin(object: &str) -> io::Result<Vec<u8>> {
 
 /// The line from the kernel's name on.
 pub(crate) fn rest(counts: Counts, relocations: &[Unresolved]) -> io::Result<Vec<u8>> {
-    let mut line = vec![b','];
-    line.extend_from_slice(&members(&counts)?);
+    let counts = members(&counts)?;
+    let mut size = counts.len().saturating_add(PUNCTUATION);
+    for unresolved in relocations {
+        size = size.saturating_add(unresolved.size()?);
+    }
+    let mut line = Vec::with_capacity(size);
+    line.push(b',');
+    line.extend_from_slice(&counts);
     line.extend_from_slice(br#","relocations":["#);
     for (n, unresolved) in relocations.iter().enumerate() {
         if n > 0 {
@@ -131,6 +140,13 @@ impl Unresolved {
             false => reason(planned),
         };
         Self { record: Arc::clone(record), outcome, reason }
+    }
+
+    /// About how many bytes it is written in; more if something is escaped.
+    fn size(&self) -> io::Result<usize> {
+        let [place, accessed] = self.record.json()?;
+        let parts = [place.len(), accessed.len(), self.reason.len(), self.outcome.len(), PUNCTUATION];
+        Ok(parts.into_iter().fold(0, usize::saturating_add))
     }
 
     /// The same as [`Serialize`] gives.

@@ -5,16 +5,17 @@ use super::{
     explain::is_unresolved,
     fleet::{self, Threads},
     resume::{Header, Results, SoFar},
-    same::{Same, Seen},
+    same::{Bytes, Same, Seen},
 };
 use crate::{
     app::{self, App},
     args::{self, Format},
     error::{BadInput, shown},
     input::{
+        file::{FileId, Limits},
         object::ObjectFile,
         target::{Kernel, Place, Selection},
-        unread::{Begun, Unread},
+        unread::{self, Alone, Unparsed, Unread},
     },
     json_check::{Record, Unresolved},
     render::{style, table::Columns},
@@ -26,7 +27,7 @@ use std::{
     io,
     num::NonZeroUsize,
     ops::ControlFlow,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
 
@@ -168,6 +169,7 @@ struct Check<'c, 'o> {
     subjects: &'c [Subject<'o>],
     threads: &'c Threads,
     wanted: Wanted,
+    limits: Limits,
     same: Same<Reports>,
 }
 
@@ -185,46 +187,50 @@ impl Check<'_, '_> {
 
     /// The kernel's name, and what is to be said of it: what was said of the same file or of one of the same bytes, if there was one.
     fn reports(&self, unread: Unread<'_>) -> Result<(String, io::Result<Arc<Reports>>), BadInput> {
-        let file = unread.id();
-        if let Some((name, file)) = &file
-            && let Some(said) = self.same.of_file(file)
+        let file = unread.file();
+        if let Some((path, id)) = &file
+            && let Some(said) = self.same.of_file(id)
         {
-            return Ok((name.clone(), Ok(said)));
+            return Ok((shown(path), Ok(said)));
         }
-        let file = file.map(|(_, file)| file);
-        let begun = unread.begin()?;
-        if let Some((name, said)) = self.of_same_bytes(&begun) {
-            self.same.also_of(file, &said);
-            return Ok((name, Ok(said)));
-        }
-        let read = begun.read()?;
-        let alone = read.alone();
-        let seen = alone.as_ref().map_or(Seen::New, |(_, bytes, also)| self.same.look_up(bytes, *also));
-        let bytes = match (seen, alone) {
-            (Seen::Said(said), Some((name, ..))) => {
-                self.same.also_of(file, &said);
+        let id = file.map(|(_, id)| id);
+        let read = unread.read()?;
+        let bytes = match self.of_same_bytes(&read, file) {
+            (Some((name, said)), _) => {
+                self.same.also_of(id, &said);
                 return Ok((name, Ok(said)));
             }
-            (Seen::Twice(bytes), _) => Some(bytes),
-            _ => None,
+            (None, bytes) => bytes,
         };
         let mut kernel = read.parse()?;
         let reports = Answers::new(&mut kernel, self.subjects, self.threads).reports(self.wanted);
         let reports = reports.map(Arc::new);
         // What is said of a module depends on more than the file.
         if let (Ok(reports), []) = (&reports, kernel.target.modules()) {
-            self.same.keep(file, bytes, reports, reports.size());
+            self.same.keep(id, bytes, reports, reports.size());
         }
         Ok((kernel.name, reports))
     }
 
-    /// What was said of a file of the same bytes, if that can be told without having all of them at once.
-    fn of_same_bytes(&self, begun: &Begun<'_>) -> Option<(String, Arc<Reports>)> {
-        let (name, whole) = begun.whole()?;
-        let mut hashing = self.same.expected(whole.head(), whole.len())?;
-        let is_read = whole.pieces(&mut |piece| hashing.add(piece));
-        let said = is_read.then(|| self.same.of_expected(hashing)).flatten()?;
-        Some((name, said))
+    /// The kernel's name and what was said of one of the same bytes; or by what to keep what will be said of it, if there may be more.
+    fn of_same_bytes(
+        &self,
+        read: &Unparsed<'_>,
+        file: Option<(&Path, FileId)>,
+    ) -> (Option<(String, Arc<Reports>)>, Option<Bytes>) {
+        let Some(Alone { name, bytes, also, is_whole }) = read.alone() else { return (None, None) };
+        match self.same.look_up(bytes, also, file.filter(|_| is_whole)) {
+            Seen::New => (None, None),
+            Seen::Said(said) => (Some((name, said)), None),
+            Seen::Twice(bytes, first) => {
+                let said = first.and_then(|mut first| {
+                    let add = &mut |piece: &[u8]| first.hashing.add(piece);
+                    let is_read = unread::read_again(&first.path, first.id, self.limits, add);
+                    is_read.then(|| self.same.of_first(first, bytes)).flatten()
+                });
+                (said.map(|said| (name, said)), Some(bytes))
+            }
+        }
     }
 }
 
@@ -259,7 +265,7 @@ fn on_kernels(
     // Several kernels have the threads to themselves.
     let none = Threads::none();
     let threads = if places.len() == 1 { threads } else { &none };
-    let check = Check { subjects, threads, wanted, same: Same::new() };
+    let check = Check { subjects, threads, wanted, limits: selection.limits, same: Same::new() };
     let work = |place: &&Place, send: &mut dyn FnMut(io::Result<Said>) -> ControlFlow<()>| {
         let note = selection.unread(place, &|name| !so_far.has(name), &mut |unread| {
             send(check.block(unread).map(Said::Block))

@@ -61,6 +61,15 @@ impl Reports {
         self.0.push(Report::Bad(bad));
     }
 
+    /// How long the lines of objects that were planned are if the kernel's name has `name` bytes.
+    fn lines_len<'o>(&self, name: usize, objects: impl Iterator<Item = &'o Named<'o>>) -> usize {
+        let len = |(object, report): (&Named<'_>, &Report)| match report {
+            Report::Planned { rest, .. } => [object.begin.len(), name, rest.len()].into_iter().sum(),
+            Report::Bad(_) => 0usize,
+        };
+        objects.zip(&self.0).map(len).fold(0, usize::saturating_add)
+    }
+
     /// About how many bytes it takes to keep them.
     pub(super) fn size(&self) -> usize {
         let of_string = |text: &String| size_of::<String>().saturating_add(text.len());
@@ -110,12 +119,15 @@ impl Block {
     pub(super) fn of_kernel<'o>(
         target: &str,
         reports: &Reports,
-        objects: impl Iterator<Item = &'o Named<'o>>,
+        objects: impl Iterator<Item = &'o Named<'o>> + Clone,
         wanted: Wanted,
     ) -> io::Result<Self> {
         let mut block = Self::default();
         let mut quoted = Vec::new();
         json_check::string(&mut quoted, target)?;
+        if wanted.json {
+            block.lines.reserve_exact(reports.lines_len(quoted.len(), objects.clone()));
+        }
         for (Named { name, begin }, report) in objects.zip(&reports.0) {
             match report {
                 Report::Bad(bad) => {

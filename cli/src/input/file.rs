@@ -31,7 +31,7 @@ pub(crate) const PIECE: usize = 64 << 10;
 const ALIGN: usize = 64;
 
 /// Seconds after which a change bears another time than the one before, whatever the file system. FAT counts every other second.
-const SETTLED: i64 = 4;
+const SETTLED: i64 = 3;
 
 /// How much is read and unpacked of one kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +127,7 @@ pub(crate) struct FileId {
 impl FileId {
     /// None of one that was changed a moment ago: it could be changed again and bear the same time. Nor of what the kernel makes up
     /// when it is read.
-    fn new(path: &Path, meta: &Metadata, now: SystemTime) -> Option<Self> {
+    pub(crate) fn new(path: &Path, meta: &Metadata, now: SystemTime) -> Option<Self> {
         let modified = (meta.mtime(), meta.mtime_nsec());
         let changed = (meta.ctime(), meta.ctime_nsec());
         let now = i64::try_from(now.duration_since(UNIX_EPOCH).ok()?.as_secs()).ok()?;
@@ -160,7 +160,7 @@ impl<'p> Opened<'p> {
     /// Gives all of it, or its first bytes if only so many are `used`, to `each`, in pieces of [`PIECE`] bytes and a rest; says
     /// whether it could be read.
     ///
-    /// The pieces lie in the same few bytes, which are written and read again while they are in the processor's cache.
+    /// No more memory is taken than for one piece.
     pub(crate) fn pieces(&self, used: Option<u64>, each: &mut dyn FnMut(&[u8])) -> bool {
         let mut room = vec![0; PIECE.saturating_add(ALIGN)];
         let start = room.as_ptr().align_offset(ALIGN).min(ALIGN);
@@ -177,6 +177,12 @@ impl<'p> Opened<'p> {
             }
             at = at.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));
         }
+    }
+
+    /// Whether it has not changed, so that what was read is what it holds.
+    pub(crate) fn is_still(&self, id: FileId) -> bool {
+        let meta = self.file.metadata().ok();
+        meta.and_then(|meta| FileId::new(self.path, &meta, SystemTime::now())) == Some(id)
     }
 
     /// All of it, if it is no larger than `limit`; `used` if it is known that only so many bytes of it count.
@@ -235,4 +241,75 @@ pub(crate) fn unreadable(path: &Path, e: &io::Error) -> BadInput {
         _ => format!("cannot be read: {e}"),
     };
     BadInput::new(shown(path), what)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+    use super::*;
+    use std::{thread, time::Duration};
+
+    fn id(path: &Path, later: u64) -> Option<FileId> {
+        FileId::new(path, &fs::metadata(path).unwrap(), SystemTime::now() + Duration::from_secs(later))
+    }
+
+    #[test]
+    fn a_file_is_the_same_by_any_name_until_it_changes() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, link, copy] = ["file", "link", "copy"].map(|name| folder.path().join(name));
+        fs::write(&file, "abc").unwrap();
+        assert_eq!(id(&file, 0), None, "it could change again and bear the same time");
+        fs::copy(&file, &copy).unwrap();
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        let first = id(&file, 10).unwrap();
+        assert_eq!((id(&file, 20), id(&link, 10)), (Some(first), Some(first)));
+        assert_ne!(id(&copy, 10), Some(first));
+        // The same length, the same time of change as anyone can see it.
+        let modified = fs::metadata(&file).unwrap().modified().unwrap();
+        thread::sleep(Duration::from_millis(20));
+        let mut changed = File::options().write(true).open(&file).unwrap();
+        io::Write::write_all(&mut changed, b"xyz").unwrap();
+        changed.set_modified(modified).unwrap();
+        drop(changed);
+        let second = id(&file, 10).unwrap();
+        assert_eq!((second.len, second.modified, second.inode), (first.len, first.modified, first.inode));
+        assert_ne!(second, first);
+        fs::write(&copy, "").unwrap();
+        assert_eq!(id(&copy, 10), None, "that it is empty may be what the kernel says of what it makes up");
+    }
+
+    #[test]
+    fn what_the_kernel_makes_up_has_no_identity() {
+        let path = Path::new("/proc/version");
+        if path.exists() {
+            assert_eq!(id(path, 10), None);
+        }
+        let meta = fs::metadata(file!().strip_prefix("cli/").unwrap()).unwrap();
+        let later = SystemTime::now() + Duration::from_secs(10);
+        assert!(FileId::new(Path::new("/a"), &meta, later).is_some());
+        assert_eq!(FileId::new(Path::new("/sys/kernel/btf/vmlinux"), &meta, later), None);
+    }
+
+    #[test]
+    fn pieces_are_the_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        for len in [0, 1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE, 3 * PIECE + 17] {
+            let bytes: Vec<u8> = (0..len).map(|n| u8::try_from(n % 251).unwrap()).collect();
+            fs::write(&path, &bytes).unwrap();
+            for used in [None, Some(0), Some(40), Some(PIECE), Some(PIECE + 9), Some(len + 5)] {
+                let (mut all, mut sizes) = (Vec::new(), Vec::new());
+                let opened = Opened::new(&path).unwrap();
+                let is_read = opened.pieces(used.map(|n| u64::try_from(n).unwrap()), &mut |piece| {
+                    all.extend_from_slice(piece);
+                    sizes.push(piece.len());
+                });
+                let end = used.unwrap_or(len).min(len);
+                assert!(is_read && all == bytes[..end], "{len} {used:?}");
+                let (last, full) = sizes.split_last().unwrap();
+                assert!(full.iter().all(|size| *size == PIECE) && *last < PIECE, "{sizes:?}");
+            }
+        }
+    }
 }

@@ -61,14 +61,10 @@ pub(crate) fn read(opened: Opened<'_>, limits: Limits) -> Result<Read, BadInput>
     opened.whole(limit, used).map(Read::Whole)
 }
 
-/// How many bytes of a file [`read`] would read, and how many of them at most count, if that is known before it is tried.
-pub(crate) fn extent(opened: &Opened<'_>, limits: Limits) -> Option<(u64, Option<u64>)> {
-    if is_elf(&opened.head) {
-        return None;
-    }
-    let used = raw_len(&opened.head);
-    let fits = used.is_none_or(|used| used <= opened.len) && opened.len <= longest(&opened.head, limits);
-    fits.then(|| (used.unwrap_or(opened.len), used))
+/// How many bytes of a file [`read`] would read, if not all; none if it would not read them in one piece.
+pub(crate) fn used(opened: &Opened<'_>, limits: Limits) -> Option<Option<u64>> {
+    let fits = !is_elf(&opened.head) && opened.len <= longest(&opened.head, limits);
+    fits.then(|| raw_len(&opened.head))
 }
 
 /// Finds the BTF in bytes that were read already.

@@ -1,8 +1,7 @@
-//! Kernels step by step: their file opened, its first bytes read, all of it read, parsed. Whoever knows a kernel by what is there
-//! already need not take the next step.
+//! Kernels step by step: their file opened, read, parsed. Whoever knows a kernel by what is there already need not take the next step.
 
 use super::{
-    file::{self, FileId, Limits, Opened},
+    file::{self, FileId, Limits},
     target::{self, Kernel, Place},
     unpack::{self, Read},
 };
@@ -16,13 +15,7 @@ use std::{
 
 /// A kernel of which nothing was read, unless it is not to be had otherwise.
 pub(crate) struct Unread<'s> {
-    of: Step<'s, file::Unread<'s>>,
-    with: With<'s>,
-}
-
-/// A kernel of whose file the first bytes were read.
-pub(crate) struct Begun<'s> {
-    of: Step<'s, Opened<'s>>,
+    of: From<'s>,
     with: With<'s>,
 }
 
@@ -32,9 +25,9 @@ pub(crate) struct Unparsed<'s> {
     with: With<'s>,
 }
 
-/// What a kernel comes from, its file `F` as far as it was read.
-enum Step<'s, F> {
-    File { file: F, base: Option<&'s Path> },
+/// What a kernel comes from.
+enum From<'s> {
+    File { file: file::Unread<'s>, base: Option<&'s Path> },
     Member { path: PathBuf, bytes: Data<'static> },
     Kernel(Box<Kernel>),
 }
@@ -42,6 +35,16 @@ enum Step<'s, F> {
 enum Parts<'s> {
     Read { path: Cow<'s, Path>, base: Base<'s>, read: Read },
     Kernel(Box<Kernel>),
+}
+
+/// Gives the bytes of a file that would be read whole to `each`, in [pieces](Opened::pieces); says whether it is that file still.
+pub(crate) fn read_again(path: &Path, id: FileId, limits: Limits, each: &mut dyn FnMut(&[u8])) -> bool {
+    let mut again = || {
+        let opened = file::Unread::open(path).ok().filter(|file| file.id == Some(id))?.begin().ok()?;
+        let used = unpack::used(&opened, limits)?;
+        Some(opened.pieces(used, each) && opened.is_still(id))
+    };
+    again().unwrap_or(false)
 }
 
 /// Where to look for the kernel if the types turn out to be a module's.
@@ -63,9 +66,9 @@ struct With<'s> {
 impl<'s> Unread<'s> {
     pub(super) fn open(place: &'s Place, modules: &'s [PathBuf], limits: Limits) -> Result<Self, BadInput> {
         let of = match place {
-            Place::Running => Step::Kernel(Box::new(target::running()?)),
+            Place::Running => From::Kernel(Box::new(target::running()?)),
             Place::File { path, base } => {
-                Step::File { file: file::Unread::open(path)?, base: base.as_deref() }
+                From::File { file: file::Unread::open(path)?, base: base.as_deref() }
             }
             Place::Archive(path) => {
                 let bad = BadInput::at(path, "is an archive, expected one kernel");
@@ -73,7 +76,7 @@ impl<'s> Unread<'s> {
             }
             Place::Embedded { name, bytes } => {
                 let btf = Btf::parse(*bytes).map_err(|e| BadInput::new(*name, e))?;
-                Step::Kernel(Box::new(Kernel::new((*name).to_owned(), btf)))
+                From::Kernel(Box::new(Kernel::new((*name).to_owned(), btf)))
             }
         };
         Ok(Self { of, with: With { modules, limits } })
@@ -86,100 +89,62 @@ impl<'s> Unread<'s> {
         modules: &'s [PathBuf],
         limits: Limits,
     ) -> Self {
-        Self { of: Step::Member { path, bytes }, with: With { modules, limits } }
+        Self { of: From::Member { path, bytes }, with: With { modules, limits } }
     }
 
-    /// The kernel's name, and which file decides what is said of it; none if there is more to it.
-    pub(crate) fn id(&self) -> Option<(String, FileId)> {
+    /// The file that alone decides what is said of the kernel; none if there is more to it.
+    pub(crate) fn file(&self) -> Option<(&'s Path, FileId)> {
         match &self.of {
-            Step::File { file, .. } if self.with.modules.is_empty() => Some((shown(file.path), file.id?)),
+            From::File { file, .. } if self.with.modules.is_empty() => Some((file.path, file.id?)),
             _ => None,
         }
     }
 
-    /// Reads the first bytes of its file.
-    pub(crate) fn begin(self) -> Result<Begun<'s>, BadInput> {
-        let of = match self.of {
-            Step::File { file, base } => Step::File { file: file.begin()?, base },
-            Step::Member { path, bytes } => Step::Member { path, bytes },
-            Step::Kernel(kernel) => Step::Kernel(kernel),
-        };
-        Ok(Begun { of, with: self.with })
-    }
-
-    pub(super) fn kernel(self) -> Result<Kernel, BadInput> {
-        self.begin()?.read()?.parse()
-    }
-}
-
-/// A file that would be read whole.
-pub(crate) struct Whole<'b> {
-    opened: &'b Opened<'b>,
-    len: u64,
-    used: Option<u64>,
-}
-
-impl<'s> Begun<'s> {
-    /// The kernel's name, and the file all of whose bytes decide what is said of it; none if there is more to it, or they are not
-    /// all read.
-    pub(crate) fn whole(&self) -> Option<(String, Whole<'_>)> {
-        match &self.of {
-            Step::File { file: opened, .. } if self.with.modules.is_empty() => {
-                let (len, used) = unpack::extent(opened, self.with.limits)?;
-                Some((shown(opened.path), Whole { opened, len, used }))
-            }
-            _ => None,
-        }
-    }
-
-    /// Reads the rest.
+    /// Reads it.
     pub(crate) fn read(self) -> Result<Unparsed<'s>, BadInput> {
         let limits = self.with.limits;
         let of = match self.of {
-            Step::File { file, base } => Parts::Read {
-                path: Cow::Borrowed(file.path),
-                base: Base::File(base),
-                read: unpack::read(file, limits)?,
-            },
-            Step::Member { path, bytes } => {
+            From::File { file, base } => {
+                let (path, read) = (file.path, unpack::read(file.begin()?, limits)?);
+                Parts::Read { path: Cow::Borrowed(path), base: Base::File(base), read }
+            }
+            From::Member { path, bytes } => {
                 Parts::Read { path: Cow::Owned(path), base: Base::None, read: Read::Whole(bytes) }
             }
-            Step::Kernel(kernel) => Parts::Kernel(kernel),
+            From::Kernel(kernel) => Parts::Kernel(kernel),
         };
         Ok(Unparsed { of, with: self.with })
     }
+
+    pub(super) fn kernel(self) -> Result<Kernel, BadInput> {
+        self.read()?.parse()
+    }
 }
 
-impl Whole<'_> {
-    /// The first bytes of those that count.
-    pub(crate) fn head(&self) -> &[u8] {
-        let head = &*self.opened.head;
-        usize::try_from(self.len).ok().and_then(|len| head.get(..len)).unwrap_or(head)
-    }
-
-    /// How many bytes count.
-    pub(crate) const fn len(&self) -> u64 {
-        self.len
-    }
-
-    /// All of them, as [`Opened::pieces`].
-    pub(crate) fn pieces(&self, each: &mut dyn FnMut(&[u8])) -> bool {
-        self.opened.pieces(self.used, each)
-    }
+/// A kernel's name, and the bytes that, together with a number, decide what is said of it.
+pub(crate) struct Alone<'u> {
+    pub(crate) name: String,
+    pub(crate) bytes: &'u [u8],
+    pub(crate) also: u64,
+    /// Whether they are all that was read of its file.
+    pub(crate) is_whole: bool,
 }
 
 impl Unparsed<'_> {
-    /// The kernel's name, and the bytes that, together with a number, decide what is said of it; none if there is more to it.
-    pub(crate) fn alone(&self) -> Option<(String, &[u8], u64)> {
+    /// What alone decides what is said of the kernel; none if there is more to it.
+    pub(crate) fn alone(&self) -> Option<Alone<'_>> {
         let Parts::Read { path, read, .. } = &self.of else { return None };
-        let (bytes, also) = match read {
-            Read::Whole(bytes) => (bytes, 0),
+        if !self.with.modules.is_empty() {
+            return None;
+        }
+        let (bytes, also, is_whole) = match read {
+            Read::Whole(bytes) => (bytes, 0, true),
             Read::Types(file) if file.base.is_none() => {
-                (&file.btf, u64::from(file.pointer_size().map_or(0, |size| size.0)))
+                (&file.btf, u64::from(file.pointer_size().map_or(0, |size| size.0)), false)
             }
             Read::Types(_) => return None,
         };
-        self.with.modules.is_empty().then(|| (shown(path), &**bytes, also))
+        Some(Alone { name: shown(path), bytes, also, is_whole })
     }
 
     pub(crate) fn parse(self) -> Result<Kernel, BadInput> {

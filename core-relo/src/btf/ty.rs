@@ -158,6 +158,7 @@ impl<'b> Type<'b> {
     }
 
     /// The member of this number.
+    #[inline]
     pub fn member(self, index: u32) -> Option<Member<'b>> {
         if !self.kind().is_composite() || index >= self.vlen() {
             return None;
