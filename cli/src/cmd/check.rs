@@ -191,6 +191,7 @@ impl Check<'_, '_> {
         if let Some((path, id)) = &file
             && let Some(said) = self.same.of_file(id)
         {
+            log::debug!("{}: a file that was read by another name is not read again", shown(path));
             return Ok((shown(path), Ok(said)));
         }
         let id = file.map(|(_, id)| id);
@@ -357,4 +358,81 @@ fn progress(kernels: usize) -> ProgressBar {
         bar.set_style(style);
     }
     bar
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+    use std::{fs, thread, time::Duration};
+
+    #[test]
+    fn a_file_that_changed_is_read_again() {
+        let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo");
+        let [mut old, mut new] =
+            ["linux-5.10.btf", "linux-6.1.btf"].map(|name| fs::read(demo.join(name)).unwrap());
+        // What comes after the BTF does not count.
+        let len = old.len().max(new.len());
+        for bytes in [&mut old, &mut new] {
+            bytes.resize(len, 0);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kernel");
+        fs::write(&path, old).unwrap();
+        let modified = fs::metadata(&path).unwrap().modified().unwrap();
+        let place = Place::File { path: path.clone(), base: None };
+        let selection = Selection { places: vec![place.clone()], ..Selection::default() };
+        let unread = |each: &mut dyn FnMut(Unread<'_>)| {
+            let each = &mut |unread: Result<Unread<'_>, BadInput>| {
+                each(unread.unwrap());
+                ControlFlow::Continue(())
+            };
+            assert_eq!(selection.unread(&place, &|_| true, each), None);
+        };
+        let known_again = || {
+            let mut is_known = false;
+            unread(&mut |unread| is_known = unread.file().is_some());
+            is_known
+        };
+        while !known_again() {
+            thread::sleep(Duration::from_millis(100));
+        }
+
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut app =
+            App { out: &mut out, err: &mut err, format: Format::Json, exit: crate::app::Exit::Resolved };
+        let files = [ObjectFile::read(&demo.join("exec.bpf.o")).unwrap()];
+        let threads = Threads::none();
+        let ended = with_subjects(&mut app, &files, &threads, |_, subjects| {
+            let check = || Check {
+                subjects,
+                threads: &threads,
+                wanted: Wanted { json: true, text: false },
+                limits: selection.limits,
+                same: Same::new(),
+            };
+            let lines = |check: &Check<'_, '_>| {
+                let mut lines = Vec::new();
+                unread(&mut |unread| lines = check.block(Ok(unread)).unwrap().lines);
+                String::from_utf8(lines).unwrap()
+            };
+            let is_kept = |check: &Check<'_, '_>| {
+                let mut is_kept = false;
+                unread(&mut |unread| is_kept = check.same.of_file(&unread.file().unwrap().1).is_some());
+                is_kept
+            };
+            let one = check();
+            let first = lines(&one);
+            assert!(is_kept(&one), "else this test shows nothing");
+            assert_eq!(lines(&one), first);
+            fs::write(&path, &new)?;
+            fs::File::options().write(true).open(&path)?.set_modified(modified)?;
+            let changed = lines(&one);
+            assert_ne!(changed, first);
+            assert_eq!(changed, lines(&check()));
+            Ok(())
+        });
+        assert!(ended.is_ok());
+    }
 }

@@ -13,7 +13,7 @@ fn tar(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     builder.into_inner().unwrap()
 }
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packed.write_all(bytes).unwrap();
     packed.finish().unwrap()
