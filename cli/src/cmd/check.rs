@@ -395,7 +395,10 @@ mod tests {
             unread(&mut |unread| is_known = unread.file().is_some());
             is_known
         };
-        while !known_again() {
+        for _ in 0..100 {
+            if known_again() {
+                break;
+            }
             thread::sleep(Duration::from_millis(100));
         }
 
