@@ -21,7 +21,10 @@ use crate::{
         table::Columns,
     },
 };
-use core_relo::{Plan, Relocs, plan::Summary};
+use core_relo::{
+    Endian, Plan, Relocs,
+    plan::{Objects, Summary},
+};
 use core_relo_loader::object::Object;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::{
@@ -119,6 +122,28 @@ fn with_subjects(
     then(app, &subjects)
 }
 
+/// The objects of either byte order, prepared for all kernels of theirs.
+struct Prepared<'s> {
+    subjects: &'s [Subject<'s>],
+    little: OnceLock<Objects<'s>>,
+    big: OnceLock<Objects<'s>>,
+}
+
+impl<'s> Prepared<'s> {
+    fn new(subjects: &'s [Subject<'s>]) -> Self {
+        Self { subjects, little: OnceLock::new(), big: OnceLock::new() }
+    }
+
+    /// Those that fit a kernel of this byte order.
+    fn of(&self, order: Endian) -> &Objects<'s> {
+        let objects = if order == Endian::Little { &self.little } else { &self.big };
+        objects.get_or_init(|| {
+            let fitting = self.subjects.iter().filter(|subject| subject.object.endian() == order);
+            Objects::new(fitting.map(|subject| &subject.relocs))
+        })
+    }
+}
+
 fn relocs_of<'s, 'o>(subjects: &[&'s Subject<'o>]) -> Vec<&'s Relocs<'o>> {
     subjects.iter().map(|subject| &subject.relocs).collect()
 }
@@ -135,7 +160,7 @@ impl Answers {
     /// The answers for a kernel that was read, with its name. They are those of a kernel of the same bytes if there was one.
     fn of(
         read: Unparsed<'_>,
-        subjects: &[Subject<'_>],
+        prepared: &Prepared<'_>,
         threads: &Threads,
         same: &Same<Self>,
     ) -> Result<(String, Arc<Self>), BadInput> {
@@ -149,7 +174,7 @@ impl Answers {
             _ => None,
         };
         let mut kernel = read.parse()?;
-        let answers = Arc::new(Self::new(&mut kernel, subjects, threads));
+        let answers = Arc::new(Self::new(&mut kernel, prepared, threads));
         // What is said of a module, or of a kernel of another byte order, depends on more than the bytes.
         let is_general = kernel.target.modules().is_empty() && answers.0.iter().all(Result::is_ok);
         if let Some(key) = key.filter(|_| is_general) {
@@ -158,13 +183,17 @@ impl Answers {
         Ok((kernel.name, answers))
     }
 
-    fn new(kernel: &mut Kernel, subjects: &[Subject<'_>], threads: &Threads) -> Self {
+    fn new(kernel: &mut Kernel, prepared: &Prepared<'_>, threads: &Threads) -> Self {
+        let subjects = prepared.subjects;
         let orders: Vec<_> = subjects.iter().map(|s| kernel.check_order(s.object.endian())).collect();
         let fitting = subjects.iter().zip(&orders).filter(|(_, order)| order.is_ok());
         let fitting: Vec<_> = fitting.map(|(subject, _)| subject).collect();
         kernel.complete_for(&relocs_of(&fitting));
         let answers = threads.map_pieces(&fitting, |piece| {
-            let plans = Plan::many(&relocs_of(piece), &kernel.target);
+            let plans = match piece.len() == fitting.len() {
+                true => prepared.of(kernel.target.main().btf.endian()).plans(&kernel.target),
+                false => Plan::many(&relocs_of(piece), &kernel.target),
+            };
             piece.iter().zip(&plans).map(|(subject, plan)| Answer::new(subject, plan)).collect()
         });
         let mut answers = answers.into_iter();
@@ -236,13 +265,13 @@ fn on_kernels(
     for bad in selection.bad.iter().filter(|bad| !so_far.has(&bad.file)) {
         printer.print(Said::Block(Block::of_bad_kernel(bad, wanted)?))?;
     }
-    let same = Same::new();
+    let (same, prepared) = (Same::new(), Prepared::new(subjects));
     // Several kernels have the threads to themselves.
     let none = Threads::none();
     let threads = if places.len() == 1 { threads } else { &none };
     let work = |place: &&Place, send: &mut dyn FnMut(io::Result<Said>) -> ControlFlow<()>| {
         let note = selection.unparsed(place, &|name| !so_far.has(name), &mut |read| {
-            let block = match read.and_then(|read| Answers::of(read, subjects, threads, &same)) {
+            let block = match read.and_then(|read| Answers::of(read, &prepared, threads, &same)) {
                 Ok((name, answers)) => Block::of_kernel(&name, &answers, subjects, wanted),
                 Err(bad) => Block::of_bad_kernel(&bad, wanted),
             };

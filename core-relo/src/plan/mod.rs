@@ -6,11 +6,14 @@
 mod decide;
 mod error;
 mod lists;
+mod objects;
 mod patch;
 mod patched;
 mod planned;
+mod shared;
 
 pub use error::{InsnError, PlanError, RelocError};
+pub use objects::Objects;
 pub use patched::Patched;
 pub use planned::{Planned, Tried, Verdict};
 
@@ -19,11 +22,12 @@ use crate::{
     limits,
     name::Name,
     relocs::{Record, Relocs},
-    resolve::Candidate,
+    resolve::{Candidate, candidates::Search},
     target::Target,
 };
-use alloc::vec::Vec;
-use lists::{CandidateLists, ListId};
+use alloc::{sync::Arc, vec::Vec};
+use lists::{CandidateLists, ListId, Roots};
+use shared::{Followed, Known};
 
 /// What is to be done with one record's instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,15 +194,16 @@ impl<'p> Plan<'p> {
         options: Options,
         selected: impl Fn(&Record<'_>) -> bool,
     ) -> Self {
-        let lists = CandidateLists::find(&[relocs], target).pop().unwrap_or_default();
-        Self::decided(relocs, target, options, lists, &selected)
+        let mut search = Search::default();
+        let roots = Roots::new(relocs, &mut search);
+        let found: Vec<Arc<[Candidate]>> = search.find(target).into_iter().map(Arc::from).collect();
+        let lists = CandidateLists::new(&roots, &found);
+        Self::decided(relocs, target, options, lists, &selected, (&[], &mut Followed::default()))
     }
 
-    /// [`new`](Self::new) of each object, their names looked for in one pass over the target.
+    /// [`new`](Self::new) of each object, their names looked for in one pass over the target; [`Objects`] prepares them for several.
     pub fn many(relocs: &[&'p Relocs<'p>], target: &'p Target<'p>) -> Vec<Self> {
-        let lists = CandidateLists::find(relocs, target);
-        let plan = |(relocs, lists)| Self::decided(relocs, target, Options::default(), lists, &|_| true);
-        relocs.iter().copied().zip(lists).map(plan).collect()
+        Objects::of(relocs.iter().copied()).plans(target)
     }
 
     fn decided(
@@ -207,10 +212,11 @@ impl<'p> Plan<'p> {
         options: Options,
         lists: CandidateLists,
         selected: &dyn Fn(&Record<'_>) -> bool,
+        shared: (&[Option<Known>], &mut Followed),
     ) -> Self {
         let mut plan =
             Self { relocs, target, options, lists, steps_left: limits::PLAN_STEPS, entries: Vec::new() };
-        decide::all(&mut plan, selected);
+        decide::all(&mut plan, selected, shared);
         plan
     }
 

@@ -1,11 +1,12 @@
 //! An enumerator in a target's enumeration.
 
-use super::{MatchError, Matched, Mismatch, Steps};
+use super::{MatchError, Matched, Mismatch, Steps, add_name};
 use crate::{
     btf::Btf,
     ids::TypeId,
     spec::{Accessor, Spec},
 };
+use alloc::vec::Vec;
 
 /// The first enumerator of the local one's essential name, whatever its value (libbpf: `bpf_core_spec_match`).
 pub(super) fn find(
@@ -36,4 +37,11 @@ pub(super) fn find(
     spec.accessors.push(Accessor { ty: ty.id(), index: found.index, named: true });
     spec.raw.push(found.index);
     Ok(Matched::Yes(spec))
+}
+
+/// What [`find`] reads of the local side.
+pub(super) fn key(local_btf: &Btf<'_>, local: &Spec, key: &mut Vec<u8>) -> Option<()> {
+    let name = local.accessors.first()?.name(local_btf);
+    key.push(b'e');
+    add_name(name.essential(), key)
 }

@@ -36,7 +36,7 @@ impl Steps {
     }
 
     /// Where too few are left, none are after: the work was done.
-    fn take_many(&mut self, steps: u32) -> Result<(), MatchError> {
+    pub(crate) fn take_many(&mut self, steps: u32) -> Result<(), MatchError> {
         let enough = self.left >= steps;
         self.left = self.left.saturating_sub(steps);
         if enough { Ok(()) } else { Err(MatchError::TooManySteps) }
