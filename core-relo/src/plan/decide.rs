@@ -17,7 +17,6 @@ use crate::{
     spec::Spec,
 };
 use alloc::vec::Vec;
-use core::iter;
 use hashbrown::HashMap;
 
 /// What is kept from record to record, so that none has to ask for memory.
@@ -29,7 +28,7 @@ struct Scratch<'s> {
 
 /// Decides all records, in order (libbpf: `bpf_object__relocate_core`).
 ///
-/// `known` is what is known of the records, if they were prepared; `followed` what is known of this target.
+/// `known` is what is known of each record; of a bad one nothing. `followed` is what is known of this target.
 pub(super) fn all(
     plan: &mut Plan<'_>,
     selected: &dyn Fn(&Record<'_>) -> bool,
@@ -39,8 +38,7 @@ pub(super) fn all(
     let mut code = Overlay { changed: HashMap::new() };
     let mut scratch = Scratch { followed, places: Vec::new() };
     plan.entries.reserve_exact(relocs.records().len());
-    let known = known.iter().copied().chain(iter::repeat(None));
-    for ((number, record), known) in relocs.records().iter().enumerate().zip(known) {
+    for ((number, record), known) in relocs.records().iter().enumerate().zip(known.iter().copied()) {
         let mut entry = Entry {
             decision: Ok(Decision::Skip(SkipReason::NotSelected)),
             before: code.slot(plan, record),

@@ -19,15 +19,13 @@ pub use planned::{Planned, Tried, Verdict};
 
 use crate::{
     insn::Slot,
-    limits,
     name::Name,
     relocs::{Record, Relocs},
-    resolve::{Candidate, candidates::Search},
+    resolve::Candidate,
     target::Target,
 };
-use alloc::{sync::Arc, vec::Vec};
-use lists::{CandidateLists, ListId, Roots};
-use shared::{Followed, Known};
+use alloc::vec::Vec;
+use lists::{CandidateLists, ListId};
 
 /// What is to be done with one record's instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,30 +192,12 @@ impl<'p> Plan<'p> {
         options: Options,
         selected: impl Fn(&Record<'_>) -> bool,
     ) -> Self {
-        let mut search = Search::default();
-        let roots = Roots::new(relocs, &mut search);
-        let found: Vec<Arc<[Candidate]>> = search.find(target).into_iter().map(Arc::from).collect();
-        let lists = CandidateLists::new(&roots, &found);
-        Self::decided(relocs, target, options, lists, &selected, (&[], &mut Followed::default()))
+        objects::plan(relocs, target, options, &selected)
     }
 
     /// [`new`](Self::new) of each object, their names looked for in one pass over the target; [`Objects`] prepares them for several.
     pub fn many(relocs: &[&'p Relocs<'p>], target: &'p Target<'p>) -> Vec<Self> {
-        Objects::of(relocs.iter().copied()).plans(target)
-    }
-
-    fn decided(
-        relocs: &'p Relocs<'p>,
-        target: &'p Target<'p>,
-        options: Options,
-        lists: CandidateLists,
-        selected: &dyn Fn(&Record<'_>) -> bool,
-        shared: (&[Option<Known>], &mut Followed),
-    ) -> Self {
-        let mut plan =
-            Self { relocs, target, options, lists, steps_left: limits::PLAN_STEPS, entries: Vec::new() };
-        decide::all(&mut plan, selected, shared);
-        plan
+        Objects::for_one_target(relocs.iter().copied()).plans(target)
     }
 
     /// The object's side.

@@ -1,13 +1,14 @@
 //! Objects that meet many targets: their side of the plans, prepared once.
 
 use super::{
-    Options, Plan,
+    Options, Plan, decide,
     lists::{CandidateLists, Roots},
     shared::{Followed, Known, Local, Questions},
 };
 use crate::{
+    limits,
     relocs::{Record, Relocs},
-    resolve::candidates::Search,
+    resolve::{Candidate, candidates::Search},
     target::Target,
 };
 use alloc::{sync::Arc, vec::Vec};
@@ -33,35 +34,18 @@ pub struct Objects<'o> {
     search: Search<'o>,
 }
 
-#[derive(Debug)]
-struct Prepared<'o> {
-    relocs: &'o Relocs<'o>,
-    roots: Roots,
-    /// What is known of each record; of a bad one nothing.
-    known: Vec<Option<Known>>,
-}
-
 impl<'o> Objects<'o> {
     /// Prepares objects.
     pub fn new(objects: impl IntoIterator<Item = &'o Relocs<'o>>) -> Self {
-        let mut prepared = Self::of(objects);
+        let mut prepared = Self::for_one_target(objects);
         prepared.search.prepare();
         prepared
     }
 
-    /// Prepares them for one target.
-    pub(super) fn of(objects: impl IntoIterator<Item = &'o Relocs<'o>>) -> Self {
+    pub(super) fn for_one_target(objects: impl IntoIterator<Item = &'o Relocs<'o>>) -> Self {
         let (mut search, mut questions) = (Search::default(), Questions::default());
-        let mut prepare = |relocs: &'o Relocs<'o>| {
-            let known = |record: &'o Record<'_>| {
-                let spec = record.spec.as_ref().ok()?;
-                let local = Local { endian: relocs.endian(), btf: relocs.btf(), spec };
-                Some(Known { question: questions.number(local), local: local.answer() })
-            };
-            let known = relocs.records().iter().map(known).collect();
-            Prepared { relocs, roots: Roots::new(relocs, &mut search), known }
-        };
-        let objects = objects.into_iter().map(&mut prepare).collect();
+        let prepare = |relocs| Prepared::new(relocs, &mut search, &mut questions);
+        let objects = objects.into_iter().map(prepare).collect();
         Self { objects, search }
     }
 
@@ -70,13 +54,74 @@ impl<'o> Objects<'o> {
     where
         'o: 'p,
     {
-        let found: Vec<Arc<[_]>> = self.search.find(target).into_iter().map(Arc::from).collect();
-        let mut followed = Followed::default();
-        let mut plan = |object: &Prepared<'o>| {
-            let lists = CandidateLists::new(&object.roots, &found);
-            let shared = (&*object.known, &mut followed);
-            Plan::decided(object.relocs, target, Options::default(), lists, &|_| true, shared)
+        let (found, mut followed) = (found(&self.search, target), Followed::default());
+        let plan = |object: &Prepared<'o>| {
+            object.plan((target, &found), Options::default(), &|_| true, &mut followed)
         };
-        self.objects.iter().map(&mut plan).collect()
+        self.objects.iter().map(plan).collect()
+    }
+}
+
+/// The plan of one object on one target.
+pub(super) fn plan<'p>(
+    relocs: &'p Relocs<'p>,
+    target: &'p Target<'p>,
+    options: Options,
+    selected: &dyn Fn(&Record<'_>) -> bool,
+) -> Plan<'p> {
+    let mut search = Search::default();
+    let object = Prepared::new(relocs, &mut search, &mut Questions::default());
+    object.plan((target, &found(&search, target)), options, selected, &mut Followed::default())
+}
+
+/// The candidates of all that is looked for.
+fn found(search: &Search<'_>, target: &Target<'_>) -> Vec<Arc<[Candidate]>> {
+    search.find(target).into_iter().map(Arc::from).collect()
+}
+
+/// What of an object does not depend on a target.
+#[derive(Debug)]
+struct Prepared<'o> {
+    relocs: &'o Relocs<'o>,
+    roots: Roots,
+    /// What is known of each record; of a bad one nothing.
+    known: Vec<Option<Known>>,
+}
+
+impl<'o> Prepared<'o> {
+    fn new(relocs: &'o Relocs<'o>, search: &mut Search<'o>, questions: &mut Questions) -> Self {
+        let known = |record: &'o Record<'_>| {
+            let spec = record.spec.as_ref().ok()?;
+            let local = Local { endian: relocs.endian(), btf: relocs.btf(), spec };
+            Some(Known { question: questions.number(local), local: local.answer() })
+        };
+        Self {
+            relocs,
+            known: relocs.records().iter().map(known).collect(),
+            roots: Roots::new(relocs, search),
+        }
+    }
+
+    fn plan<'p>(
+        &self,
+        (target, found): (&'p Target<'p>, &[Arc<[Candidate]>]),
+        options: Options,
+        selected: &dyn Fn(&Record<'_>) -> bool,
+        followed: &mut Followed,
+    ) -> Plan<'p>
+    where
+        'o: 'p,
+    {
+        let lists = CandidateLists::new(&self.roots, found);
+        let mut plan = Plan {
+            relocs: self.relocs,
+            target,
+            options,
+            lists,
+            steps_left: limits::PLAN_STEPS,
+            entries: Vec::new(),
+        };
+        decide::all(&mut plan, selected, (&self.known, followed));
+        plan
     }
 }

@@ -3,15 +3,16 @@
 use crate::{
     btf::Btf,
     endian::Endian,
-    ids::{BitOffset, to_u32},
+    ids::{BitOffset, to_u32, to_usize},
     limits,
     resolve::{
-        Answer, Candidate, MatchError, Matched, Steps, ValueError, access_key, answer, match_candidate,
+        Answer, Candidate, Key, MatchError, Matched, Steps, ValueError, access_key, answer, match_candidate,
     },
     spec::Spec,
 };
 use alloc::vec::Vec;
-use hashbrown::HashMap;
+use core::hash::BuildHasher as _;
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
 /// One side of a relocation.
 #[derive(Clone, Copy, Debug)]
@@ -42,22 +43,45 @@ pub(super) struct Known {
 /// Numbers questions: equal ones alike, whatever the types' ids in their objects.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
-    ids: HashMap<Vec<u8>, QuestionId>,
-    key: Vec<u8>,
+    /// One after the other, so that none needs memory of its own.
+    keys: Vec<u8>,
+    /// Where each key ends.
+    ends: Vec<usize>,
+    ids: HashTable<QuestionId>,
+    hasher: DefaultHashBuilder,
 }
 
 impl Questions {
     /// The number of a question; `None` if it is not worth one.
-    pub(super) fn number(&mut self, Local { endian, btf, spec }: Local<'_>) -> Option<QuestionId> {
-        self.key.clear();
-        self.key.push(u8::from(endian == Endian::Big));
-        self.key.extend(Endian::Little.u32_bytes(spec.kind.raw()));
-        access_key(btf, spec, &mut self.key)?;
-        if let Some(id) = self.ids.get(&self.key) {
+    pub(super) fn number(&mut self, local: Local<'_>) -> Option<QuestionId> {
+        let start = self.keys.len();
+        let id = self.add(local, start);
+        if self.ends.last().copied().unwrap_or_default() <= start {
+            self.keys.truncate(start);
+        }
+        id
+    }
+
+    /// Writes the key at `start`. Where it ends is added if it is new.
+    fn add(&mut self, Local { endian, btf, spec }: Local<'_>, start: usize) -> Option<QuestionId> {
+        let mut key = Key::new(&mut self.keys);
+        key.byte(u8::from(endian == Endian::Big))?;
+        key.word(spec.kind.raw())?;
+        access_key(btf, spec, &mut key)?;
+        let Self { keys, ends, ids, hasher } = self;
+        let key_of = |id: QuestionId| {
+            let nth = to_usize(id.0);
+            let start = nth.checked_sub(1).and_then(|before| ends.get(before).copied()).unwrap_or_default();
+            keys.get(start..ends.get(nth).copied().unwrap_or(keys.len()))
+        };
+        let own = keys.get(start..)?;
+        let hash = hasher.hash_one(own);
+        if let Some(id) = ids.find(hash, |id| key_of(*id) == Some(own)) {
             return Some(*id);
         }
-        let id = QuestionId(to_u32(self.ids.len()));
-        self.ids.insert(self.key.clone(), id);
+        let id = QuestionId(to_u32(ends.len()));
+        ids.insert_unique(hash, id, |id| hasher.hash_one(key_of(*id).unwrap_or_default()));
+        ends.push(keys.len());
         Some(id)
     }
 }

@@ -1,12 +1,11 @@
 //! Compatible types: what TYPE_EXISTS, TYPE_SIZE and TYPE_ID_TARGET ask for, and what a field's type must be.
 
-use super::{CompareError, MatchError, Steps, add_name};
+use super::{CompareError, Key, MatchError, Steps};
 use crate::{
     btf::{Btf, Kind, Type},
     ids::TypeId,
     limits,
 };
-use alloc::vec::Vec;
 
 /// Whether a target type is compatible with a local one as a whole (libbpf: `bpf_core_types_are_compat`).
 ///
@@ -107,26 +106,25 @@ pub(super) fn fields_are_compat(
 }
 
 /// What [`fields_are_compat`] reads of the local side.
-pub(super) fn field_key(local_btf: &Btf<'_>, mut local: TypeId, key: &mut Vec<u8>) -> Option<()> {
-    while key.len() < limits::SHARED_ACCESS {
+pub(super) fn field_key(local_btf: &Btf<'_>, mut local: TypeId, key: &mut Key<'_>) -> Option<()> {
+    // The key has an end.
+    loop {
         let l = local_btf.strip(local).ok()?;
         // All composites, and both enumerations, stand for each other.
-        key.push(match l.kind() {
+        key.byte(match l.kind() {
             kind if kind.is_composite() => Kind::Struct.raw(),
             kind if kind.is_enum() => Kind::Enum.raw(),
             kind => kind.raw(),
-        });
+        })?;
         match l.kind() {
             Kind::Array => local = element(l),
             Kind::Int => {
-                key.push(u8::from(is_whole(l)));
-                return Some(());
+                return key.byte(u8::from(is_whole(l)));
             }
-            Kind::Fwd | Kind::Enum | Kind::Enum64 => return add_name(l.name().essential(), key),
+            Kind::Fwd | Kind::Enum | Kind::Enum64 => return key.name(l.name().essential()),
             _ => return Some(()),
         }
     }
-    None
 }
 
 /// Not an integer of old BTF that stands for a bitfield within its storage.

@@ -1,12 +1,11 @@
 //! An enumerator in a target's enumeration.
 
-use super::{MatchError, Matched, Mismatch, Steps, add_name};
+use super::{Key, MatchError, Matched, Mismatch, Steps};
 use crate::{
     btf::Btf,
     ids::TypeId,
     spec::{Accessor, Spec},
 };
-use alloc::vec::Vec;
 
 /// The first enumerator of the local one's essential name, whatever its value (libbpf: `bpf_core_spec_match`).
 pub(super) fn find(
@@ -40,8 +39,8 @@ pub(super) fn find(
 }
 
 /// What [`find`] reads of the local side.
-pub(super) fn key(local_btf: &Btf<'_>, local: &Spec, key: &mut Vec<u8>) -> Option<()> {
+pub(super) fn key(local_btf: &Btf<'_>, local: &Spec, key: &mut Key<'_>) -> Option<()> {
     let name = local.accessors.first()?.name(local_btf);
-    key.push(b'e');
-    add_name(name.essential(), key)
+    key.byte(b'e')?;
+    key.name(name.essential())
 }

@@ -1,14 +1,12 @@
 //! A local access followed through a target type.
 
-use super::{MatchError, Matched, Mismatch, Steps, add_name, compat};
+use super::{Key, MatchError, Matched, Mismatch, Steps, compat};
 use crate::{
     btf::{Btf, Member, Type, WalkError},
-    endian::Endian,
     ids::{TypeId, to_u32},
     limits,
     spec::{Accessor, Spec, element_bits},
 };
-use alloc::vec::Vec;
 
 /// Takes the steps of `local` on the target type (libbpf: `bpf_core_spec_match`, its field part).
 pub(super) fn follow(
@@ -31,19 +29,19 @@ pub(super) fn follow(
 }
 
 /// What [`follow`] reads of the local side.
-pub(super) fn key(local_btf: &Btf<'_>, local: &Spec, key: &mut Vec<u8>) -> Option<()> {
+pub(super) fn key(local_btf: &Btf<'_>, local: &Spec, key: &mut Key<'_>) -> Option<()> {
     for accessor in &local.accessors {
         if !accessor.named {
-            key.push(b'[');
-            key.extend(Endian::Little.u32_bytes(accessor.index));
+            key.byte(b'[')?;
+            key.word(accessor.index)?;
             continue;
         }
         let member = local_btf.ty(accessor.ty)?.member(accessor.index)?;
-        key.push(b'.');
-        add_name(member.name, key)?;
+        key.byte(b'.')?;
+        key.name(member.name)?;
         compat::field_key(local_btf, member.ty, key)?;
     }
-    (key.len() <= limits::SHARED_ACCESS).then_some(())
+    Some(())
 }
 
 struct Walk<'w> {

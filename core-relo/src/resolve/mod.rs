@@ -5,17 +5,18 @@ mod compat;
 mod enumval;
 mod error;
 mod field;
+mod key;
 mod matches;
 mod steps;
 mod value;
 
 pub use candidates::Candidate;
 pub use error::{Ambiguity, CompareError, MatchError, Mismatch, ValueError};
+pub(crate) use key::Key;
 pub(crate) use steps::Steps;
 pub(crate) use value::{Answer, NO_MEMORY, Resolution, answer, resolve, resolve_without_target};
 
-use crate::{btf::Btf, ext::RelocKind, ids::TypeId, limits, name::Name, spec::Spec};
-use alloc::vec::Vec;
+use crate::{btf::Btf, ext::RelocKind, ids::TypeId, limits, spec::Spec};
 
 /// What became of one candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,23 +56,11 @@ pub(crate) fn match_candidate(
 
 /// All that [`match_candidate`] reads of the local side but the kind, so that equal keys match alike in any object's BTF. `None` if
 /// that is not worth remembering: a type as a whole, a name out of proportion, a local type that cannot be followed.
-pub(crate) fn access_key(local_btf: &Btf<'_>, local: &Spec, key: &mut Vec<u8>) -> Option<()> {
+pub(crate) fn access_key(local_btf: &Btf<'_>, local: &Spec, key: &mut Key<'_>) -> Option<()> {
     if local.kind.is_enumval() {
         return enumval::key(local_btf, local, key);
     }
     if local.kind.is_field() { field::key(local_btf, local, key) } else { None }
-}
-
-/// Adds a name; `None` if the key becomes too long.
-fn add_name(name: Name<'_>, key: &mut Vec<u8>) -> Option<()> {
-    let name = name.as_bytes();
-    if key.len().saturating_add(name.len()) > limits::SHARED_ACCESS {
-        return None;
-    }
-    // No name holds the NUL that ends it.
-    key.extend_from_slice(name);
-    key.push(0);
-    Some(())
 }
 
 /// Whether a type of the kernel's is what an object takes it for (libbpf: `bpf_core_types_are_compat`): names and sizes play no
