@@ -1,13 +1,13 @@
 //! The target's types that a local root type may stand for.
 
 use crate::{
-    btf::{Beginning, Btf, Kind, KindSet, NameIndex, Type},
-    ids::{TypeId, to_usize},
+    btf::{Beginning, Btf, Kind, KindSet, NameIndex, Strings, Type},
+    ids::{StrOffset, TypeId, to_usize},
     name::Name,
     target::{Source, Target},
 };
 use alloc::{boxed::Box, vec, vec::Vec};
-use core::ops::ControlFlow;
+use core::ops::{ControlFlow, Range};
 use hashbrown::HashMap;
 
 /// A type of the target by the root's name and kind.
@@ -142,7 +142,7 @@ impl<'o> Search<'o> {
         let strings = btf.strings();
         btf.visit(&filter.kinds, |ty| {
             let at = ty.name_offset();
-            if strings.beginning(at).is_none_or(|begin| filter.may_begin(begin)) {
+            if filter.may_be(strings, at) {
                 let wanted = Wanted::new(strings.name(at).unwrap_or_default(), ty.kind());
                 if let Some(list) = self.places.get(&wanted).and_then(|place| found.get_mut(*place)) {
                     list.push(Candidate { source: number, id: ty.id() });
@@ -157,30 +157,62 @@ impl<'o> Search<'o> {
 #[derive(Clone, Debug)]
 struct Filter {
     kinds: KindSet,
-    /// Whether a name may begin so, by [`place`].
-    beginnings: [bool; BEGINNINGS],
+    /// Which names may begin so, by [`place`].
+    beginnings: [Begins; BEGINNINGS],
+    /// Whether a long name may go on so, [`FURTHER_ON`].
+    further_on: [bool; BEGINNINGS],
 }
+
+/// What is wanted among the names that begin alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Begins {
+    Nothing,
+    /// Only names that are long enough to be told by what comes [`FURTHER_ON`].
+    Long,
+    Any,
+}
+
+/// The bytes of a long name that tell it from others: thousands begin with `trace_event_raw_`.
+const FURTHER_ON: Range<u32> = 16..20;
 
 impl Filter {
     fn new(search: &Search<'_>) -> Self {
         let wanted = &search.places;
         let both = |kind| if kind == Kind::Enum { [Kind::Enum, Kind::Enum64] } else { [kind; 2] };
         let kinds = KindSet::new(wanted.keys().flat_map(|w| both(w.kind)));
-        let mut beginnings = [false; BEGINNINGS];
+        let (mut beginnings, mut further_on) = ([Begins::Nothing; BEGINNINGS], [false; BEGINNINGS]);
         for w in wanted.keys() {
+            let later = w
+                .name
+                .get(to_usize(FURTHER_ON.start)..to_usize(FURTHER_ON.end))
+                .map(|later| Beginning::of_name(later, 0));
+            if let Some(it) = later.and_then(|later| further_on.get_mut(place(later))) {
+                *it = true;
+            }
             // A shorter name is followed by its end or by a flavour.
             for filler in [0, b'_'] {
-                if let Some(it) = beginnings.get_mut(place(Beginning::of_name(w.name, filler))) {
-                    *it = true;
-                }
+                let Some(it) = beginnings.get_mut(place(Beginning::of_name(w.name, filler))) else {
+                    continue;
+                };
+                *it = if later.is_some() && *it != Begins::Any { Begins::Long } else { Begins::Any };
             }
         }
-        Self { kinds, beginnings }
+        Self { kinds, beginnings, further_on }
     }
 
+    /// Whether the name at an offset may be among those that are wanted.
     #[inline]
-    fn may_begin(&self, begin: Beginning) -> bool {
-        self.beginnings.get(place(begin)) == Some(&true)
+    fn may_be(&self, strings: Strings<'_>, at: StrOffset) -> bool {
+        let Some(begin) = strings.beginning(at) else { return true };
+        match self.beginnings.get(place(begin)) {
+            Some(Begins::Nothing) => false,
+            // Behind a name that ends before lies another one; neither is wanted.
+            Some(Begins::Long) => {
+                let later = strings.beginning(StrOffset(at.0.saturating_add(FURTHER_ON.start)));
+                later.is_none_or(|later| self.further_on.get(place(later)) == Some(&true))
+            }
+            _ => true,
+        }
     }
 }
 
@@ -235,6 +267,42 @@ mod tests {
             assert_eq!(find(&target.clone().with_index(Arc::new(index)), &wanted), by_scan);
         }
         assert_eq!(by_scan.iter().map(Vec::len).collect::<Vec<_>>()[..4], [3, 3, 6, 3]);
+    }
+
+    /// What begins alike is told apart further on, if all that is wanted is as long as that.
+    #[test]
+    fn long_names_that_begin_alike_are_found_at_any_length() {
+        for endian in [Endian::Little, Endian::Big] {
+            let raw = "trace_event_raw_sys_exit";
+            let beginnings = (4..=raw.len()).map(|len| raw.chars().take(len).collect::<String>());
+            let mut names: Vec<_> = beginnings.collect();
+            names.extend(names.clone().iter().map(|name| format!("{name}___own")));
+            names.extend(["trace_event_raw_xys_exit", "trace_event_raw_sys_", "tracy"].map(String::from));
+            let mut b = Builder::new(endian);
+            for name in &names {
+                b.structure(name, 4, &[]);
+            }
+            let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
+            let alike = |name: &String, other: &String| {
+                Name::new(name.as_bytes()).same_essential(Name::new(other.as_bytes()))
+            };
+            let ids = |wanted: &String| {
+                let found = names.iter().zip(1..).filter(|(name, _)| alike(name, wanted));
+                found.map(|(_, id)| Candidate { source: 0, id: TypeId(id) }).collect::<Vec<_>>()
+            };
+            for one in &names {
+                for other in [&names[0], &names[names.len() - 3], &names[names.len() - 1]] {
+                    let pair = [one, other].map(|n| Wanted::new(Name::new(n.as_bytes()), Kind::Struct));
+                    let wanted = if alike(one, other) { &pair[..1] } else { &pair };
+                    let expected: Vec<_> = [one, other].into_iter().map(ids).take(wanted.len()).collect();
+                    assert_eq!(find(&target, wanted), expected, "{one} and {other}");
+                }
+                assert_eq!(
+                    find(&target, &[Wanted::new(Name::new(one.as_bytes()), Kind::Struct)]),
+                    [ids(one)]
+                );
+            }
+        }
     }
 
     /// Among sorted types most are found by bisection, crowded names by a pass over all, and all of them so if they are many.
