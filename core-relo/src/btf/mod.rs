@@ -20,6 +20,7 @@ mod heads;
 mod import;
 mod index;
 mod kind;
+mod pieces;
 mod quick;
 mod raw;
 mod reference;

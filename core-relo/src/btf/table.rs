@@ -135,7 +135,7 @@ impl KindSet {
 
     /// Which of a block's records are of these kinds, a bit for each.
     #[inline]
-    fn within(&self, block: &[u8]) -> u32 {
+    pub(super) fn within(&self, block: &[u8]) -> u32 {
         let (Some((few, count)), Some(block)) = (&self.few, block.first_chunk::<BLOCK>()) else {
             let each = block.iter().zip(0u32..);
             return each.fold(0, |bits, (kind, at)| bits | u32::from(self.has(*kind)).wrapping_shl(at));
@@ -147,8 +147,14 @@ impl KindSet {
                 *is_in |= u8::from(kind & !KFLAG == *wanted);
             }
         }
-        is_in.as_chunks::<8>().0.iter().rev().fold(0, |bits, eight| (bits << 8) | gather(*eight))
+        ones_of(is_in)
     }
+}
+
+/// Bytes that are 0 or 1 as bits, the first the lowest.
+#[inline]
+pub(super) fn ones_of(bytes: [u8; BLOCK]) -> u32 {
+    bytes.as_chunks::<8>().0.iter().rev().fold(0, |bits, eight| (bits << 8) | gather(*eight))
 }
 
 /// Eight bytes that are 0 or 1 as bits, the first the lowest.
