@@ -5,9 +5,9 @@
 
 use super::{
     Btf, Kind,
-    pieces::{KINDS, PIECE, Rows, Seen, len_of, vlen},
+    pieces::{KINDS, MANY, PIECE, Rows, Seen, len_of, vlen},
     quick::{HEAD, Part},
-    table::{BLOCK, KFLAG, KindSet},
+    table::{BLOCK, KFLAG, of_kinds},
 };
 use crate::{
     endian::Endian,
@@ -15,10 +15,26 @@ use crate::{
 };
 
 /// Blocks of records that are looked at for one group of kinds and then for the other, while they are at hand.
-const BLOCKS: usize = 64;
+const BLOCKS: usize = 16;
 const TYPES: usize = BLOCKS * BLOCK;
 
 const FUNC_PROTO: u8 = Kind::FuncProto.raw();
+
+/// The kinds that are looked for, as [`of_kinds`] takes them.
+static WITH_ELEMENTS: [[u8; BLOCK]; KINDS.len()] = each(KINDS);
+static FUNCS: [[u8; BLOCK]; 1] = each([Kind::Func]);
+
+const fn each<const N: usize>(kinds: [Kind; N]) -> [[u8; BLOCK]; N] {
+    let (mut rows, mut at) = ([[0; BLOCK]; N], 0usize);
+    while at < N {
+        #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
+        {
+            rows[at] = [kinds[at].raw(); BLOCK];
+        }
+        at = at.wrapping_add(1);
+    }
+    rows
+}
 
 /// Where what there is begins and ends.
 #[derive(Clone, Copy)]
@@ -55,16 +71,15 @@ fn in_chunks<const BIG: bool>(
     let end = count.checked_next_multiple_of(BLOCK)?;
     kinds.get_mut(count..end)?.fill(0);
     let (kinds, lows) = (kinds.get(..end)?, lows.get(..end)?);
-    let (with_elements, funcs) = (KindSet::new(KINDS), KindSet::new([Kind::Func]));
     let rows = Rows::new(bounds.names, bounds.ids);
     let (mut masks, mut long) = ([0; BLOCKS], [0; TYPES]);
     let chunks = kinds.as_chunks().0.chunks(BLOCKS).zip(lows.as_chunks().0.chunks(BLOCKS));
     for ((kinds_here, lows), blocks) in chunks.zip(blocks.chunks(BLOCKS)) {
         let chunk = Chunk { types, kinds: kinds_here, lows, blocks };
-        chunk.find(&with_elements, &mut masks);
+        chunk.find(&WITH_ELEMENTS, &mut masks);
         let left = chunk.elements::<BIG>(&masks, &rows, &mut long)?;
         chunk.long_elements::<BIG>(long.get(..left)?, &rows)?;
-        chunk.find(&funcs, &mut masks);
+        chunk.find(&FUNCS, &mut masks);
         chunk.funcs::<BIG>(&masks, kinds, bounds, base)?;
     }
     Some(())
@@ -80,9 +95,9 @@ struct Chunk<'r> {
 impl Chunk<'_> {
     /// Which of each block's records are of these kinds.
     #[inline(never)]
-    fn find(&self, set: &KindSet, masks: &mut [u32; BLOCKS]) {
+    fn find(&self, of: &[[u8; BLOCK]], masks: &mut [u32; BLOCKS]) {
         for (mask, kinds) in masks.iter_mut().zip(self.kinds) {
-            *mask = set.within(kinds);
+            *mask = of_kinds(kinds, of);
         }
     }
 
@@ -136,14 +151,14 @@ impl Chunk<'_> {
             let Some(last) = elements.len().checked_sub(PIECE) else {
                 let mut piece = [0; PIECE];
                 piece.get_mut(..elements.len())?.copy_from_slice(elements);
-                seen.look::<BIG>(&piece, kind, 0xff_ffff, rows);
+                seen.look::<BIG>(&piece, kind, MANY, rows);
                 continue;
             };
             let mut at = 0usize;
             loop {
                 // The last piece begins before the one before it ends, but with an element.
                 let from = at.min(last);
-                seen.look::<BIG>(elements.get(from..)?.first_chunk()?, kind, 0xff_ffff, rows);
+                seen.look::<BIG>(elements.get(from..)?.first_chunk()?, kind, MANY, rows);
                 if from == last {
                     break;
                 }

@@ -12,6 +12,9 @@ const WORDS: usize = PIECE / 4;
 /// None to six elements, and more.
 const ROWS: usize = PIECE / 8 + 2;
 
+/// More elements than a piece holds: as many as a record may have.
+pub(super) const MANY: usize = 0xff_ffff;
+
 /// The kinds whose elements refer to something.
 pub(super) const KINDS: [Kind; 7] =
     [Kind::Array, Kind::Struct, Kind::Union, Kind::Enum, Kind::FuncProto, Kind::Datasec, Kind::Enum64];
@@ -63,50 +66,77 @@ const fn shape_of(kind: Kind) -> u8 {
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Row {
-    /// The highest that each may be, less 2^31.
+    /// The highest that each may be, less 2^31; among [`ROWS_OF`] what it is.
     highest: [i32; WORDS],
     /// 1 if there are elements that are not in the piece.
     is_long: usize,
 }
 
+/// As many as need no comparison when one is taken.
+type Table = [[Row; ROWS]; 8];
+
+const NAME: i32 = 0;
+const ID: i32 = 1;
+
+/// By shape and number of elements, what the words are.
+static ROWS_OF: Table = {
+    let other = Row { highest: [i32::MAX; WORDS], is_long: 0 };
+    let (mut table, mut shape) = ([[other; ROWS]; 8], 0usize);
+    while shape < SHAPES.len() {
+        let mut count = 0usize;
+        while count < ROWS {
+            #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
+            let (row, (words, is_counted)) = (&mut table[shape][count], SHAPES[shape]);
+            *row = Row::new(words, if is_counted { count } else { 1 });
+            count = count.wrapping_add(1);
+        }
+        shape = shape.wrapping_add(1);
+    }
+    table
+};
+
+impl Row {
+    #[expect(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "evaluated by the compiler")]
+    const fn new(words: &[Word], elements: usize) -> Self {
+        let (mut highest, mut at) = ([i32::MAX; WORDS], 0);
+        while at < WORDS && at < words.len() * elements {
+            highest[at] = match words[at % words.len()] {
+                Word::Name => NAME,
+                Word::Id => ID,
+                Word::Other => i32::MAX,
+            };
+            at += 1;
+        }
+        Self { highest, is_long: if words.len() * elements > WORDS { 1 } else { 0 } }
+    }
+}
+
 /// What may be in pieces.
-pub(super) struct Rows([[Row; ROWS]; 8]);
+pub(super) struct Rows(Table);
 
 impl Rows {
     /// Of elements that refer to what is before `names` and `ids`.
     pub(super) fn new(names: u32, ids: u32) -> Self {
-        let any = Row { highest: [i32::MAX; WORDS], is_long: 0 };
-        let mut rows = [[any; ROWS]; 8];
-        for (rows, (words, is_counted)) in rows.iter_mut().zip(SHAPES) {
-            let fit = WORDS.checked_div(words.len()).unwrap_or_default();
-            for (count, row) in rows.iter_mut().enumerate() {
-                let elements = if is_counted { count } else { 1 };
-                for (highest, word) in row
-                    .highest
-                    .iter_mut()
-                    .zip(words.iter().cycle().take(words.len().saturating_mul(elements)))
-                {
-                    *highest = match word {
-                        Word::Name => less(names.wrapping_sub(1)),
-                        Word::Id => less(ids.wrapping_sub(1)),
-                        Word::Other => i32::MAX,
-                    };
-                }
-                row.is_long = usize::from(elements > fit);
+        let [name, id] = [names, ids].map(|end| less(end.wrapping_sub(1)));
+        let mut table = ROWS_OF;
+        for row in table.iter_mut().take(SHAPES.len()).flatten() {
+            for word in &mut row.highest {
+                let what = *word;
+                let highest = if what == NAME { name } else { what };
+                *word = if what == ID { id } else { highest };
             }
         }
-        Self(rows)
+        Self(table)
     }
 
     #[inline]
     fn of(&self, kind: u8, vlen: usize) -> &Row {
         let shape = SHAPE_OF.get(usize::from(kind)).copied().unwrap_or_default();
-        // Not a minimum, of which the compiler makes a branch.
-        let over = vlen.wrapping_add(0xff_fff8) >> 24;
-        let vlen = (vlen | 0usize.wrapping_sub(over)) & 7;
-        let [rows, ..] = &self.0;
-        let [row, ..] = rows;
-        self.0.get(usize::from(shape % 8)).and_then(|rows| rows.get(vlen)).unwrap_or(row)
+        // At most the last row: 24 bits overflow if it is more. Of a minimum the compiler makes a branch.
+        let is_more = vlen.wrapping_add((1 << 24) - ROWS) >> 24;
+        let row = (vlen | 0usize.wrapping_sub(is_more)) % ROWS;
+        let [[none, ..], ..] = &self.0;
+        self.0.get(usize::from(shape % 8)).and_then(|rows| rows.get(row)).unwrap_or(none)
     }
 }
 

@@ -135,26 +135,26 @@ impl KindSet {
 
     /// Which of a block's records are of these kinds, a bit for each.
     #[inline]
-    pub(super) fn within(&self, block: &[u8]) -> u32 {
+    fn within(&self, block: &[u8]) -> u32 {
         let (Some((few, count)), Some(block)) = (&self.few, block.first_chunk::<BLOCK>()) else {
             let each = block.iter().zip(0u32..);
             return each.fold(0, |bits, (kind, at)| bits | u32::from(self.has(*kind)).wrapping_shl(at));
         };
-        let mut is_in = [0u8; BLOCK];
-        // Without a branch within, so that it is done on many at once.
-        for row in few.iter().take(*count) {
-            for ((is_in, kind), wanted) in is_in.iter_mut().zip(block).zip(row) {
-                *is_in |= u8::from(kind & !KFLAG == *wanted);
-            }
-        }
-        ones_of(is_in)
+        of_kinds(block, few.get(..*count).unwrap_or(few))
     }
 }
 
-/// Bytes that are 0 or 1 as bits, the first the lowest.
+/// Which of a block's records are of some kinds, each of which is given as often as a block has records; a bit for each.
 #[inline]
-pub(super) fn ones_of(bytes: [u8; BLOCK]) -> u32 {
-    bytes.as_chunks::<8>().0.iter().rev().fold(0, |bits, eight| (bits << 8) | gather(*eight))
+pub(super) fn of_kinds(block: &[u8; BLOCK], kinds: &[[u8; BLOCK]]) -> u32 {
+    let mut is_in = [0u8; BLOCK];
+    // Without a branch within, so that it is done on many at once.
+    for row in kinds {
+        for ((is_in, kind), wanted) in is_in.iter_mut().zip(block).zip(row) {
+            *is_in |= u8::from(kind & !KFLAG == *wanted);
+        }
+    }
+    is_in.as_chunks::<8>().0.iter().rev().fold(0, |bits, eight| (bits << 8) | gather(*eight))
 }
 
 /// Eight bytes that are 0 or 1 as bits, the first the lowest.
