@@ -19,22 +19,19 @@ pub(super) const MANY: usize = 0xff_ffff;
 pub(super) const KINDS: [Kind; 7] =
     [Kind::Array, Kind::Struct, Kind::Union, Kind::Enum, Kind::FuncProto, Kind::Datasec, Kind::Enum64];
 
-/// What a word of an element is.
-#[derive(Clone, Copy)]
-enum Word {
-    Name,
-    Id,
-    Other,
-}
+/// What a word of an element is; what is neither may be anything.
+const NAME: i32 = 0;
+const ID: i32 = 1;
+const OTHER: i32 = i32::MAX;
 
 /// The words of an element, and whether the record says how many there are; else there is one.
-const SHAPES: [(&[Word], bool); 6] = [
-    (&[Word::Name, Word::Id], true),
-    (&[Word::Name, Word::Id, Word::Other], true),
-    (&[Word::Name, Word::Other], true),
-    (&[Word::Name, Word::Other, Word::Other], true),
-    (&[Word::Id, Word::Other, Word::Other], true),
-    (&[Word::Id, Word::Id, Word::Other], false),
+const SHAPES: [(&[i32], bool); 6] = [
+    (&[NAME, ID], true),
+    (&[NAME, ID, OTHER], true),
+    (&[NAME, OTHER], true),
+    (&[NAME, OTHER, OTHER], true),
+    (&[ID, OTHER, OTHER], true),
+    (&[ID, ID, OTHER], false),
 ];
 
 /// By kind and kflag, which of the shapes its elements have.
@@ -66,7 +63,7 @@ const fn shape_of(kind: Kind) -> u8 {
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Row {
-    /// The highest that each may be, less 2^31; among [`ROWS_OF`] what it is.
+    /// The highest that each may be, less 2^31; in [`ROWS_OF`] what it is.
     highest: [i32; WORDS],
     /// 1 if there are elements that are not in the piece.
     is_long: usize,
@@ -75,13 +72,9 @@ struct Row {
 /// As many as need no comparison when one is taken.
 type Table = [[Row; ROWS]; 8];
 
-const NAME: i32 = 0;
-const ID: i32 = 1;
-
 /// By shape and number of elements, what the words are.
 static ROWS_OF: Table = {
-    let other = Row { highest: [i32::MAX; WORDS], is_long: 0 };
-    let (mut table, mut shape) = ([[other; ROWS]; 8], 0usize);
+    let (mut table, mut shape) = ([[Row::new(&[], 0); ROWS]; 8], 0usize);
     while shape < SHAPES.len() {
         let mut count = 0usize;
         while count < ROWS {
@@ -97,14 +90,10 @@ static ROWS_OF: Table = {
 
 impl Row {
     #[expect(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "evaluated by the compiler")]
-    const fn new(words: &[Word], elements: usize) -> Self {
-        let (mut highest, mut at) = ([i32::MAX; WORDS], 0);
+    const fn new(words: &[i32], elements: usize) -> Self {
+        let (mut highest, mut at) = ([OTHER; WORDS], 0);
         while at < WORDS && at < words.len() * elements {
-            highest[at] = match words[at % words.len()] {
-                Word::Name => NAME,
-                Word::Id => ID,
-                Word::Other => i32::MAX,
-            };
+            highest[at] = words[at % words.len()];
             at += 1;
         }
         Self { highest, is_long: if words.len() * elements > WORDS { 1 } else { 0 } }

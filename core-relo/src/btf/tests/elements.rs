@@ -1,4 +1,5 @@
 //! Every word of an element that refers to something is looked at, wherever its record lies, and no other.
+#![expect(clippy::arithmetic_side_effects, reason = "places and numbers that the tests choose")]
 
 use crate::{
     btf::{
