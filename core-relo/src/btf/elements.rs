@@ -7,16 +7,18 @@ use super::{
     Btf, Kind,
     pieces::{KINDS, MANY, PIECE, Rows, Seen, len_of, vlen},
     quick::{HEAD, Part},
-    table::{BLOCK, KFLAG, of_kinds},
+    table::{BLOCK, KFLAG, NEAR, of_kinds},
 };
 use crate::{
     endian::Endian,
     ids::{TypeId, low_u16, to_usize},
 };
 
-/// Blocks of records that are looked at for one group of kinds and then for the other, while they are at hand.
-const BLOCKS: usize = 16;
-const TYPES: usize = BLOCKS * BLOCK;
+/// Records of which a bit each tells whether they are of some kinds: where these end is guessed wrong half as often as by block.
+const PAIR: usize = 2 * BLOCK;
+
+/// Types that are looked at for one group of kinds and then for the other, while their records are at hand.
+const TYPES: usize = 8 * PAIR;
 
 const FUNC_PROTO: u8 = Kind::FuncProto.raw();
 
@@ -67,60 +69,93 @@ fn in_chunks<const BIG: bool>(
     bounds: Bounds,
     base: Option<&Btf<'_>>,
 ) -> Option<()> {
-    // Blocks are whole: what follows the last record is of no kind.
-    let end = count.checked_next_multiple_of(BLOCK)?;
+    // Pairs are whole: what follows the last record is of no kind, and takes no bytes.
+    let end = count.checked_next_multiple_of(PAIR)?;
     kinds.get_mut(count..end)?.fill(0);
+    blocks.get_mut(count.div_ceil(BLOCK)..=end / BLOCK)?.fill(0);
     let (kinds, lows) = (kinds.get(..end)?, lows.get(..end)?);
     let rows = Rows::new(bounds.names, bounds.ids);
-    let (mut masks, mut long) = ([0; BLOCKS], [0; TYPES]);
-    let chunks = kinds.as_chunks().0.chunks(BLOCKS).zip(lows.as_chunks().0.chunks(BLOCKS));
-    for ((kinds_here, lows), blocks) in chunks.zip(blocks.chunks(BLOCKS)) {
-        let chunk = Chunk { types, kinds: kinds_here, lows, blocks };
-        chunk.find(&WITH_ELEMENTS, &mut masks);
-        let left = chunk.elements::<BIG>(&masks, &rows, &mut long)?;
+    let (mut groups, mut long) = ([Group::default(); TYPES / BLOCK], [0; TYPES]);
+    for from in (0..end).step_by(TYPES) {
+        let to = from.wrapping_add(TYPES).min(end);
+        let blocks = blocks.get(from / BLOCK..=to / BLOCK)?;
+        let chunk = Chunk { types, kinds: kinds.get(from..to)?, lows: lows.get(from..to)?, blocks };
+        let found = chunk.find(&WITH_ELEMENTS, &mut groups)?;
+        let left = chunk.elements::<BIG>(groups.get(..found)?, &rows, &mut long)?;
         chunk.long_elements::<BIG>(long.get(..left)?, &rows)?;
-        chunk.find(&FUNCS, &mut masks);
-        chunk.funcs::<BIG>(&masks, kinds, bounds, base)?;
+        let found = chunk.find(&FUNCS, &mut groups)?;
+        chunk.funcs::<BIG>(groups.get(..found)?, kinds, bounds, base)?;
     }
     Some(())
 }
 
+/// As much of the table as is looked at in one go.
 struct Chunk<'r> {
     types: &'r [u8],
-    kinds: &'r [[u8; BLOCK]],
-    lows: &'r [[u16; BLOCK]],
+    kinds: &'r [u8],
+    lows: &'r [u16],
+    /// One more than there are, which is where the last ends.
     blocks: &'r [u32],
 }
 
+/// Records of some kinds, out of a pair of blocks.
+#[derive(Clone, Copy, Default)]
+struct Group {
+    /// Bytes from the place that the records' low halves count from to the end of the section.
+    start: u32,
+    /// The pair's first place in the chunk.
+    first: u16,
+    /// A bit for each.
+    bits: u64,
+}
+
 impl Chunk<'_> {
-    /// Which of each block's records are of these kinds.
+    /// Finds the records of these kinds, and tells how many groups they are.
     #[inline(never)]
-    fn find(&self, of: &[[u8; BLOCK]], masks: &mut [u32; BLOCKS]) {
-        for (mask, kinds) in masks.iter_mut().zip(self.kinds) {
-            *mask = of_kinds(kinds, of);
+    fn find(&self, of: &[[u8; BLOCK]], groups: &mut [Group; TYPES / BLOCK]) -> Option<usize> {
+        let mut to = groups.iter_mut();
+        let pairs = self.kinds.as_chunks::<PAIR>().0.iter().zip(self.blocks.windows(3).step_by(2));
+        for ((kinds, starts), first) in pairs.zip((0u16..).step_by(PAIR)) {
+            let ([low, high], &[start, middle, end]) = (kinds.as_chunks().0, starts) else { return None };
+            let bits = u64::from(of_kinds(low, of)) | (u64::from(of_kinds(high, of)) << BLOCK);
+            if to_usize(start.wrapping_sub(end)) <= NEAR {
+                *to.next()? = Group { start, first, bits };
+            } else {
+                let of_low = (1 << BLOCK) - 1;
+                *to.next()? = Group { start, first, bits: bits & of_low };
+                *to.next()? = Group { start: middle, first, bits: bits & !of_low };
+            }
         }
+        let left = to.len();
+        Some(groups.len().wrapping_sub(left))
+    }
+
+    /// The rest of the section, from where a group counts.
+    #[inline]
+    fn here(&self, group: &Group) -> Option<&[u8]> {
+        self.types.get(self.types.len().wrapping_sub(to_usize(group.start))..)
     }
 
     /// Looks at elements that are within one piece; gives back how many records it left in `long`.
     #[inline(never)]
     fn elements<const BIG: bool>(
         &self,
-        masks: &[u32; BLOCKS],
+        groups: &[Group],
         rows: &Rows,
         long: &mut [u16; TYPES],
     ) -> Option<usize> {
         let (mut left, mut seen) = (0usize, Seen::default());
-        let blocks = self.kinds.iter().zip(self.lows).zip(self.blocks).zip(masks);
-        for ((((kinds, lows), block), mask), first) in blocks.zip((0u16..).step_by(BLOCK)) {
-            let start = to_usize(*block);
-            let here = self.types.get(self.types.len().wrapping_sub(start)..)?;
-            let mut bits = *mask;
+        for group in groups {
+            let (here, start) = (self.here(group)?, low_u16(to_usize(group.start)));
+            let kinds: &[u8; PAIR] = self.kinds.get(usize::from(group.first)..)?.first_chunk()?;
+            let lows: &[u16; PAIR] = self.lows.get(usize::from(group.first)..)?.first_chunk()?;
+            let mut bits = group.bits;
             while bits != 0 {
-                let nth = to_usize(bits.trailing_zeros()) % BLOCK;
+                let nth = to_usize(bits.trailing_zeros()) % PAIR;
                 bits &= bits.wrapping_sub(1);
-                *long.get_mut(left % TYPES)? = first.wrapping_add(low_u16(nth));
+                *long.get_mut(left % TYPES)? = group.first.wrapping_add(low_u16(nth));
                 let kind = *kinds.get(nth)?;
-                let at = usize::from(low_u16(start).wrapping_sub(*lows.get(nth)?));
+                let at = usize::from(start.wrapping_sub(*lows.get(nth)?));
                 let record = here.get(at..at.wrapping_add(HEAD + PIECE)).and_then(<[u8]>::first_chunk);
                 let Some(record) = record else {
                     // So near the end that there is no piece.
@@ -140,11 +175,10 @@ impl Chunk<'_> {
     fn long_elements<const BIG: bool>(&self, places: &[u16], rows: &Rows) -> Option<()> {
         let mut seen = Seen::default();
         for place in places {
-            let (number, nth) = (usize::from(*place) / BLOCK, usize::from(*place) % BLOCK);
-            let kind = *self.kinds.get(number)?.get(nth)?;
-            let start = *self.blocks.get(number)?;
-            let at = low_u16(to_usize(start)).wrapping_sub(*self.lows.get(number)?.get(nth)?);
-            let at = self.types.len().wrapping_sub(to_usize(start)).wrapping_add(usize::from(at));
+            let place = usize::from(*place);
+            let (kind, start) = (*self.kinds.get(place)?, to_usize(*self.blocks.get(place / BLOCK)?));
+            let within = low_u16(start).wrapping_sub(*self.lows.get(place)?);
+            let at = self.types.len().wrapping_sub(start).wrapping_add(usize::from(within));
             let record = self.types.get(at..)?;
             let vlen = vlen::<BIG>(record);
             let elements = record.get(HEAD..)?.get(..len_of(kind, vlen)?)?;
@@ -172,20 +206,20 @@ impl Chunk<'_> {
     #[inline(never)]
     fn funcs<const BIG: bool>(
         &self,
-        masks: &[u32; BLOCKS],
+        groups: &[Group],
         kinds: &[u8],
         bounds: Bounds,
         base: Option<&Btf<'_>>,
     ) -> Option<()> {
         let endian = if BIG { Endian::Big } else { Endian::Little };
-        for ((lows, block), mask) in self.lows.iter().zip(self.blocks).zip(masks) {
-            let start = to_usize(*block);
-            let here = self.types.get(self.types.len().wrapping_sub(start)..)?;
-            let mut bits = *mask;
+        for group in groups {
+            let (here, start) = (self.here(group)?, low_u16(to_usize(group.start)));
+            let lows: &[u16; PAIR] = self.lows.get(usize::from(group.first)..)?.first_chunk()?;
+            let mut bits = group.bits;
             while bits != 0 {
-                let nth = to_usize(bits.trailing_zeros()) % BLOCK;
+                let nth = to_usize(bits.trailing_zeros()) % PAIR;
                 bits &= bits.wrapping_sub(1);
-                let at = usize::from(low_u16(start).wrapping_sub(*lows.get(nth)?));
+                let at = usize::from(start.wrapping_sub(*lows.get(nth)?));
                 let target = endian.u32(here.get(at..at.wrapping_add(HEAD))?, 8)?;
                 let own = kinds.get(to_usize(target.wrapping_sub(bounds.first_id)));
                 if own.is_none_or(|kind| kind & !KFLAG != FUNC_PROTO) {

@@ -84,8 +84,8 @@ pub(super) struct Room {
 
 impl Room {
     pub(super) fn new(most: usize) -> Self {
-        // A block more, for a second pass begins with one.
-        let most = most.saturating_add(1).saturating_add(BLOCK).next_multiple_of(BLOCK);
+        // Blocks more, for a second pass begins with one, and who looks at elements takes two at a time and where the next begins.
+        let most = most.saturating_add(1).saturating_add(3 * BLOCK).next_multiple_of(BLOCK);
         Self { blocks: vec![0; most / BLOCK], lows: vec![0; most], kinds: vec![0; most] }
     }
 
