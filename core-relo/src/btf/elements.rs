@@ -190,7 +190,7 @@ impl Chunk<'_> {
             };
             let mut at = 0usize;
             loop {
-                // The last piece begins before the one before it ends, but with an element.
+                // The last piece may begin within the one before it; it begins with an element all the same.
                 let from = at.min(last);
                 seen.look::<BIG>(elements.get(from..)?.first_chunk()?, kind, MANY, rows);
                 if from == last {
