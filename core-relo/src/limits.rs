@@ -32,6 +32,12 @@ pub const PLAN_STEPS: u32 = 100_000_000;
 /// No compiler's name or source line comes near.
 pub const STRING_BLOCK: usize = 64 * 1024;
 
+/// Bytes that tell an access from others for plans to share it: the names of its members, mostly.
+pub const SHARED_ACCESS: usize = 128;
+
+/// Candidates of which plans that are made together remember what became of them. A hundred objects need some hundreds.
+pub const SHARED_MATCHES: usize = 1 << 14;
+
 /// Steps of deduplicating a BTF for each of its types: types compared, their words, hops from a type to what it became.
 ///
 /// libbpf has no such bound. A hundred objects put together take less than a hundredth of it, two almost equal kernels half.

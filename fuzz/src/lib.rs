@@ -7,6 +7,7 @@ use core_relo::{
     btf::{Btf, NameIndex, Type, dedup},
     explain::{CType, explain},
     ext::BtfExt,
+    plan::Objects,
 };
 use core_relo_loader::{
     Global, GlobalKind, Loader,
@@ -116,7 +117,13 @@ fn planned_on(relocs: &Relocs<'_>, btf: Btf<'_>) -> Vec<String> {
     for planned in plan.iter().take(50) {
         let _explanation = explain(&planned);
     }
-    plan.iter().map(|planned| format!("{:?}", planned.decision())).collect()
+    let told = |plan: &Plan<'_>| plan.iter().map(|planned| format!("{:?}", planned.decision())).collect();
+    let alone: Vec<_> = told(&plan);
+    // What objects have in common changes nothing.
+    for plan in Objects::new([relocs, relocs]).plans(&target) {
+        assert_eq!(told(&plan), alone);
+    }
+    alone
 }
 
 /// Objects to link: `[length of the first; 4][first][second]`, where the second may be two in turn, or one alone and with

@@ -6,6 +6,7 @@
 use core_relo::{
     Plan, Target,
     btf::{Btf, Kind, NameIndex},
+    plan::Objects,
 };
 use core_relo_loader::{object::Object, target::TargetFile};
 use std::{env, error::Error, fs, hint::black_box, path::Path, process::ExitCode, sync::Arc, time::Instant};
@@ -16,7 +17,7 @@ type Outcome = Result<String, Box<dyn Error>>;
 type Part = fn(&Path, &[Vec<u8>]) -> Outcome;
 
 /// The parts that can be counted.
-const PARTS: [(&str, Part); 9] = [
+const PARTS: [(&str, Part); 10] = [
     ("empty", |_, _| counted(|| Ok(String::new()))),
     ("parse", |target, _| {
         let file = TargetFile::open(target)?;
@@ -41,6 +42,16 @@ const PARTS: [(&str, Part); 9] = [
         let index = Arc::new(NameIndex::of_types(&btf.main().btf));
         let target = btf.with_index(index);
         counted(|| planned(&target, objects))
+    }),
+    ("together", |target, objects| {
+        let target = open(target)?;
+        let objects: Vec<_> = objects.iter().map(|bytes| Object::parse(bytes)).collect::<Result<_, _>>()?;
+        let relocs: Vec<_> = objects.iter().map(Object::relocs).collect::<Result<_, _>>()?;
+        let objects = Objects::new(&relocs);
+        counted(|| {
+            let plans = objects.plans(&target);
+            Ok(format!("{} records", plans.iter().map(|plan| plan.summary().total()).sum::<usize>()))
+        })
     }),
     ("index", |target, _| {
         let target = open(target)?;

@@ -20,7 +20,10 @@ use crate::{
     json_check::{Record, Unresolved},
     render::{style, table::Columns},
 };
-use core_relo::{Plan, Relocs, plan::Summary};
+use core_relo::{
+    Endian, Plan, Relocs,
+    plan::{Objects, Summary},
+};
 use core_relo_loader::object::Object;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::{
@@ -116,6 +119,28 @@ fn with_subjects(
     then(app, &subjects)
 }
 
+/// The objects of either byte order, prepared for all kernels of theirs.
+struct Prepared<'s> {
+    subjects: &'s [Subject<'s>],
+    little: OnceLock<Objects<'s>>,
+    big: OnceLock<Objects<'s>>,
+}
+
+impl<'s> Prepared<'s> {
+    fn new(subjects: &'s [Subject<'s>]) -> Self {
+        Self { subjects, little: OnceLock::new(), big: OnceLock::new() }
+    }
+
+    /// Those that fit a kernel of this byte order.
+    fn of(&self, order: Endian) -> &Objects<'s> {
+        let objects = if order == Endian::Little { &self.little } else { &self.big };
+        objects.get_or_init(|| {
+            let fitting = self.subjects.iter().filter(|subject| subject.object.endian() == order);
+            Objects::new(fitting.map(|subject| &subject.relocs))
+        })
+    }
+}
+
 fn relocs_of<'s, 'o>(subjects: &[&'s Subject<'o>]) -> Vec<&'s Relocs<'o>> {
     subjects.iter().map(|subject| &subject.relocs).collect()
 }
@@ -140,13 +165,17 @@ impl Answers {
         Ok(reports)
     }
 
-    fn new(kernel: &mut Kernel, subjects: &[Subject<'_>], threads: &Threads) -> Self {
+    fn new(kernel: &mut Kernel, prepared: &Prepared<'_>, threads: &Threads) -> Self {
+        let subjects = prepared.subjects;
         let orders: Vec<_> = subjects.iter().map(|s| kernel.check_order(s.object.endian())).collect();
         let fitting = subjects.iter().zip(&orders).filter(|(_, order)| order.is_ok());
         let fitting: Vec<_> = fitting.map(|(subject, _)| subject).collect();
         kernel.complete_for(&relocs_of(&fitting));
         let answers = threads.map_pieces(&fitting, |piece| {
-            let plans = Plan::many(&relocs_of(piece), &kernel.target);
+            let plans = match piece.len() == fitting.len() {
+                true => prepared.of(kernel.target.main().btf.endian()).plans(&kernel.target),
+                false => Plan::many(&relocs_of(piece), &kernel.target),
+            };
             piece.iter().zip(&plans).map(|(subject, plan)| Answer::new(subject, plan)).collect()
         });
         let mut answers = answers.into_iter();
@@ -165,20 +194,20 @@ impl Answer {
 }
 
 /// A check of many kernels.
-struct Check<'c, 'o> {
-    subjects: &'c [Subject<'o>],
+struct Check<'c> {
+    prepared: Prepared<'c>,
     threads: &'c Threads,
     wanted: Wanted,
     limits: Limits,
     same: Same<Reports>,
 }
 
-impl Check<'_, '_> {
+impl Check<'_> {
     /// What is to be printed of a kernel.
     fn block(&self, unread: Result<Unread<'_>, BadInput>) -> io::Result<Block> {
         match unread.and_then(|unread| self.reports(unread)) {
             Ok((name, reports)) => {
-                let named = self.subjects.iter().map(|subject| &subject.named);
+                let named = self.prepared.subjects.iter().map(|subject| &subject.named);
                 Block::of_kernel(&name, &*reports?, named, self.wanted)
             }
             Err(bad) => Block::of_bad_kernel(&bad, self.wanted),
@@ -204,7 +233,7 @@ impl Check<'_, '_> {
             (None, bytes) => bytes,
         };
         let mut kernel = read.parse()?;
-        let reports = Answers::new(&mut kernel, self.subjects, self.threads).reports(self.wanted);
+        let reports = Answers::new(&mut kernel, &self.prepared, self.threads).reports(self.wanted);
         let reports = reports.map(Arc::new);
         // What is said of a module depends on more than the file.
         if let (Ok(reports), []) = (&reports, kernel.target.modules()) {
@@ -266,7 +295,8 @@ fn on_kernels(
     // Several kernels have the threads to themselves.
     let none = Threads::none();
     let threads = if places.len() == 1 { threads } else { &none };
-    let check = Check { subjects, threads, wanted, limits: selection.limits, same: Same::new() };
+    let prepared = Prepared::new(subjects);
+    let check = Check { prepared, threads, wanted, limits: selection.limits, same: Same::new() };
     let work = |place: &&Place, send: &mut dyn FnMut(io::Result<Said>) -> ControlFlow<()>| {
         let note = selection.unread(place, &|name| !so_far.has(name), &mut |unread| {
             send(check.block(unread).map(Said::Block))
@@ -409,18 +439,18 @@ mod tests {
         let threads = Threads::none();
         let ended = with_subjects(&mut app, &files, &threads, |_, subjects| {
             let check = || Check {
-                subjects,
+                prepared: Prepared::new(subjects),
                 threads: &threads,
                 wanted: Wanted { json: true, text: false },
                 limits: selection.limits,
                 same: Same::new(),
             };
-            let lines = |check: &Check<'_, '_>| {
+            let lines = |check: &Check<'_>| {
                 let mut lines = Vec::new();
                 unread(&mut |unread| lines = check.block(Ok(unread)).unwrap().lines);
                 String::from_utf8(lines).unwrap()
             };
-            let is_kept = |check: &Check<'_, '_>| {
+            let is_kept = |check: &Check<'_>| {
                 let mut is_kept = false;
                 unread(&mut |unread| is_kept = check.same.of_file(&unread.file().unwrap().1).is_some());
                 is_kept

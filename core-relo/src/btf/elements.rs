@@ -1,199 +1,238 @@
-//! The pass over records that trusts nothing: besides where they lie, that what their elements refer to exists.
+//! Whether what elements refer to exists: looked at once records are found, those of some kinds at a time.
 //!
-//! What is compared with what, in which order, and what is a function of its own was decided by counting instructions: see
-//! docs/performance.md.
+//! The kinds' table says which records these are. A jump by the kind of each record would be guessed wrong for most; so is only
+//! where a block's records of the kinds end. What else was decided by measuring: see docs/performance.md.
 
 use super::{
     Btf, Kind,
-    heads::Passed,
-    kind::Info,
-    quick::{HEAD, Room},
-    table::{BLOCK, KFLAG, NEAR, Table},
+    pieces::{KINDS, MANY, PIECE, Rows, Seen, len_of, vlen},
+    quick::{HEAD, Part},
+    table::{BLOCK, KFLAG, NEAR, of_kinds},
 };
 use crate::{
     endian::Endian,
-    ids::{TypeId, low_u16, low_u32, to_usize},
+    ids::{TypeId, low_u16, to_usize},
 };
-use core::hint::black_box;
 
-const INT: u8 = Kind::Int.raw();
-const PTR: u8 = Kind::Ptr.raw();
-const ARRAY: u8 = Kind::Array.raw();
-const STRUCT: u8 = Kind::Struct.raw();
-const UNION: u8 = Kind::Union.raw();
-const ENUM: u8 = Kind::Enum.raw();
-const FWD: u8 = Kind::Fwd.raw();
-const TYPEDEF: u8 = Kind::Typedef.raw();
-const VOLATILE: u8 = Kind::Volatile.raw();
-const CONST: u8 = Kind::Const.raw();
-const RESTRICT: u8 = Kind::Restrict.raw();
-const FUNC: u8 = Kind::Func.raw();
+/// Records of which a bit each tells whether they are of some kinds: where these end is guessed wrong half as often as by block.
+const PAIR: usize = 2 * BLOCK;
+
+/// Types that are looked at for one group of kinds and then for the other, while their records are at hand.
+const TYPES: usize = 8 * PAIR;
+
 const FUNC_PROTO: u8 = Kind::FuncProto.raw();
-const VAR: u8 = Kind::Var.raw();
-const DATASEC: u8 = Kind::Datasec.raw();
-const FLOAT: u8 = Kind::Float.raw();
-const DECL_TAG: u8 = Kind::DeclTag.raw();
-const TYPE_TAG: u8 = Kind::TypeTag.raw();
-const ENUM64: u8 = Kind::Enum64.raw();
 
-/// No id: what is highest then is beyond the end.
-const NONE: u32 = u32::MAX;
+/// The kinds that are looked for, as [`of_kinds`] takes them.
+static WITH_ELEMENTS: [[u8; BLOCK]; KINDS.len()] = each(KINDS);
+static FUNCS: [[u8; BLOCK]; 1] = each([Kind::Func]);
 
-/// Goes through the records; `names` is one past the last name. Also tells whether each FUNC refers to an own FUNC_PROTO
-/// before it.
-#[inline(never)]
-pub(super) fn pass<const BIG: bool, const SPLIT: bool>(
-    types: &[u8],
-    names: u32,
-    first_id: u32,
-    room: &mut Room,
-) -> Option<(Passed, bool)> {
-    let first_id = if SPLIT { first_id } else { 1 };
-    let endian = if BIG { Endian::Big } else { Endian::Little };
-    let word = |head: &[u8; HEAD], at| endian.u32(head, at).unwrap_or(NONE);
-    let (lows, kinds) = (&mut *room.lows, &mut *room.kinds);
-    let kinds = kinds.get_mut(..lows.len())?;
-    let mut rest = types;
-    let (mut count, mut highest_id, mut protos_before) = (0usize, 0, true);
-    for block in &mut room.blocks {
-        let start = rest.len();
-        *block = low_u32(start);
-        let end = count.wrapping_add(BLOCK);
-        while count < end {
-            let Some((head, trailer)) = rest.split_first_chunk::<HEAD>() else {
-                let is_near = start.wrapping_sub(rest.len()) <= NEAR;
-                return (rest.is_empty() && is_near).then_some((Passed { count, highest_id }, protos_before));
-            };
-            let (info, third) = (Info(word(head, 4)), word(head, 8));
-            let high = endian.high_byte(head, 4);
-            let kind = high & !KFLAG;
-            *lows.get_mut(count)? = low_u16(rest.len());
-            *kinds.get_mut(count)? = high;
-            count = count.wrapping_add(1);
-            if word(head, 0) >= names {
-                return None;
-            }
-            if kind == FUNC {
-                if kinds.get(to_usize(third.wrapping_sub(first_id))) != Some(&FUNC_PROTO) {
-                    protos_before = not_before();
-                }
-                rest = trailer;
-                continue;
-            }
-            if kind == FUNC_PROTO {
-                let (params, after) = trailer.split_at_checked(to_usize(info.vlen()).wrapping_mul(8))?;
-                highest_id = higher(highest_id, third);
-                for param in params.as_chunks::<8>().0 {
-                    let [name, id] = [0, 4].map(|at| endian.u32(param, at).unwrap_or(NONE));
-                    if name >= names {
-                        return None;
-                    }
-                    highest_id = higher(highest_id, id);
-                }
-                rest = after;
-                continue;
-            }
-            let elements = to_usize(info.vlen());
-            // Not one jump for all kinds, which would cost the two above more than it costs them to be first.
-            rest = match black_box(kind) {
-                STRUCT | UNION => {
-                    let (members, after) = trailer.split_at_checked(elements.wrapping_mul(12))?;
-                    for member in members.as_chunks::<12>().0 {
-                        let [name, id] = [0, 4].map(|at| endian.u32(member, at).unwrap_or(NONE));
-                        if name >= names {
-                            return None;
-                        }
-                        highest_id = higher(highest_id, id);
-                    }
-                    after
-                }
-                PTR | TYPEDEF | VOLATILE | CONST | RESTRICT | TYPE_TAG => {
-                    highest_id = highest_id.max(third);
-                    trailer
-                }
-                other => {
-                    let (after, id) = rarer::<BIG>(other, elements, third, trailer, names)?;
-                    highest_id = highest_id.max(id);
-                    after
-                }
-            };
+const fn each<const N: usize>(kinds: [Kind; N]) -> [[u8; BLOCK]; N] {
+    let (mut rows, mut at) = ([[0; BLOCK]; N], 0usize);
+    while at < N {
+        #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
+        {
+            rows[at] = [kinds[at].raw(); BLOCK];
         }
-        if start.wrapping_sub(rest.len()) > NEAR {
-            return None;
-        }
+        at = at.wrapping_add(1);
     }
-    None
+    rows
 }
 
-/// `false`, in a way that keeps the usual case free of it.
-#[cold]
-#[inline(never)]
-fn not_before() -> bool {
-    black_box(false)
+/// Where what there is begins and ends.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    /// One past the last name.
+    pub(super) names: u32,
+    /// The first own type.
+    pub(super) first_id: u32,
+    /// One past the last type.
+    pub(super) ids: u32,
 }
 
-/// The larger id. It is the first but for a few hundred times, which a branch tells in fewer instructions than `max`.
-#[inline]
-fn higher(highest: u32, id: u32) -> u32 {
-    if id > highest { rise_to(id) } else { highest }
-}
-
-#[cold]
-#[inline(never)]
-fn rise_to(id: u32) -> u32 {
-    black_box(id)
-}
-
-/// What follows a record of one of the kinds there are few of, and the highest id in it; `None` if a name is not there, or the
-/// kind not known.
-#[inline(never)]
-fn rarer<const BIG: bool>(
-    kind: u8,
-    elements: usize,
-    third: u32,
-    trailer: &[u8],
-    names: u32,
-) -> Option<(&[u8], u32)> {
-    let endian = if BIG { Endian::Big } else { Endian::Little };
-    let first_word = |raw: &[u8]| endian.u32(raw, 0).unwrap_or(NONE);
-    let (len, highest_id) = match kind {
-        ARRAY => (12, first_word(trailer.get(..12)?).max(endian.u32(trailer, 4)?)),
-        ENUM | ENUM64 => {
-            let each = if kind == ENUM { 8 } else { 12 };
-            let values = trailer.get(..elements.wrapping_mul(each))?;
-            if values.chunks_exact(each).any(|value| first_word(value) >= names) {
-                return None;
-            }
-            (values.len(), 0)
-        }
-        DATASEC => {
-            let variables = trailer.get(..elements.wrapping_mul(12))?;
-            (variables.len(), variables.chunks_exact(12).map(first_word).max().unwrap_or(0))
-        }
-        VAR | DECL_TAG => (4, third),
-        INT => (4, 0),
-        FWD | FLOAT => (0, 0),
-        _ => return None,
-    };
-    Some((trailer.get(len..)?, highest_id))
-}
-
-/// Whether each FUNC refers to a FUNC_PROTO, wherever that is: in a base, or further on, as in sorted BTF.
-pub(super) fn protos_are_there(
+/// Whether the names and types that the elements of `count` records refer to are there, and each FUNC refers to a FUNC_PROTO.
+///
+/// All records lie within, their own names and types are there.
+pub(super) fn are_there<const BIG: bool>(
     types: &[u8],
-    endian: Endian,
+    part: Part<'_>,
+    count: usize,
+    bounds: Bounds,
     base: Option<&Btf<'_>>,
-    first_id: u32,
-    table: &Table,
 ) -> bool {
-    let of_base = |target| base.and_then(|base| base.ty(TypeId(target)));
-    let is_proto = |target: u32| {
-        let own = target
-            .checked_sub(first_id)
-            .map(|own| table.kinds.get(to_usize(own)).is_some_and(|kind| kind & !KFLAG == FUNC_PROTO));
-        own.unwrap_or_else(|| of_base(target).is_some_and(|ty| ty.kind() == Kind::FuncProto))
-    };
-    let mut funcs =
-        table.kinds.iter().zip(table.offsets(types.len())).filter(|(kind, _)| **kind & !KFLAG == FUNC);
-    funcs.all(|(_, at)| endian.u32(types, at.saturating_add(8)).is_some_and(is_proto))
+    in_chunks::<BIG>(types, part, count, bounds, base).is_some()
+}
+
+fn in_chunks<const BIG: bool>(
+    types: &[u8],
+    Part { blocks, lows, kinds }: Part<'_>,
+    count: usize,
+    bounds: Bounds,
+    base: Option<&Btf<'_>>,
+) -> Option<()> {
+    // Pairs are whole: what follows the last record is of no kind, and takes no bytes.
+    let end = count.checked_next_multiple_of(PAIR)?;
+    kinds.get_mut(count..end)?.fill(0);
+    blocks.get_mut(count.div_ceil(BLOCK)..=end / BLOCK)?.fill(0);
+    let (kinds, lows) = (kinds.get(..end)?, lows.get(..end)?);
+    let rows = Rows::new(bounds.names, bounds.ids);
+    let (mut groups, mut long) = ([Group::default(); TYPES / BLOCK], [0; TYPES]);
+    for from in (0..end).step_by(TYPES) {
+        let to = from.wrapping_add(TYPES).min(end);
+        let blocks = blocks.get(from / BLOCK..=to / BLOCK)?;
+        let chunk = Chunk { types, kinds: kinds.get(from..to)?, lows: lows.get(from..to)?, blocks };
+        let found = chunk.find(&WITH_ELEMENTS, &mut groups)?;
+        let left = chunk.elements::<BIG>(groups.get(..found)?, &rows, &mut long)?;
+        chunk.long_elements::<BIG>(long.get(..left)?, &rows)?;
+        let found = chunk.find(&FUNCS, &mut groups)?;
+        chunk.funcs::<BIG>(groups.get(..found)?, kinds, bounds, base)?;
+    }
+    Some(())
+}
+
+/// As much of the table as is looked at in one go.
+struct Chunk<'r> {
+    types: &'r [u8],
+    kinds: &'r [u8],
+    lows: &'r [u16],
+    /// One more than there are, which is where the last ends.
+    blocks: &'r [u32],
+}
+
+/// Records of some kinds, out of a pair of blocks.
+#[derive(Clone, Copy, Default)]
+struct Group {
+    /// Bytes from the place that the records' low halves count from to the end of the section.
+    start: u32,
+    /// The pair's first place in the chunk.
+    first: u16,
+    /// A bit for each.
+    bits: u64,
+}
+
+impl Chunk<'_> {
+    /// Finds the records of these kinds, and tells how many groups they are.
+    #[inline(never)]
+    fn find(&self, of: &[[u8; BLOCK]], groups: &mut [Group; TYPES / BLOCK]) -> Option<usize> {
+        let mut to = groups.iter_mut();
+        let pairs = self.kinds.as_chunks::<PAIR>().0.iter().zip(self.blocks.windows(3).step_by(2));
+        for ((kinds, starts), first) in pairs.zip((0u16..).step_by(PAIR)) {
+            let ([low, high], &[start, middle, end]) = (kinds.as_chunks().0, starts) else { return None };
+            let bits = u64::from(of_kinds(low, of)) | (u64::from(of_kinds(high, of)) << BLOCK);
+            if to_usize(start.wrapping_sub(end)) <= NEAR {
+                *to.next()? = Group { start, first, bits };
+            } else {
+                let of_low = (1 << BLOCK) - 1;
+                *to.next()? = Group { start, first, bits: bits & of_low };
+                *to.next()? = Group { start: middle, first, bits: bits & !of_low };
+            }
+        }
+        let left = to.len();
+        Some(groups.len().wrapping_sub(left))
+    }
+
+    /// The rest of the section, from where a group counts.
+    #[inline]
+    fn here(&self, group: &Group) -> Option<&[u8]> {
+        self.types.get(self.types.len().wrapping_sub(to_usize(group.start))..)
+    }
+
+    /// Looks at elements that are within one piece; gives back how many records it left in `long`.
+    #[inline(never)]
+    fn elements<const BIG: bool>(
+        &self,
+        groups: &[Group],
+        rows: &Rows,
+        long: &mut [u16; TYPES],
+    ) -> Option<usize> {
+        let (mut left, mut seen) = (0usize, Seen::default());
+        for group in groups {
+            let (here, start) = (self.here(group)?, low_u16(to_usize(group.start)));
+            let kinds: &[u8; PAIR] = self.kinds.get(usize::from(group.first)..)?.first_chunk()?;
+            let lows: &[u16; PAIR] = self.lows.get(usize::from(group.first)..)?.first_chunk()?;
+            let mut bits = group.bits;
+            while bits != 0 {
+                let nth = to_usize(bits.trailing_zeros()) % PAIR;
+                bits &= bits.wrapping_sub(1);
+                *long.get_mut(left % TYPES)? = group.first.wrapping_add(low_u16(nth));
+                let kind = *kinds.get(nth)?;
+                let at = usize::from(start.wrapping_sub(*lows.get(nth)?));
+                let record = here.get(at..at.wrapping_add(HEAD + PIECE)).and_then(<[u8]>::first_chunk);
+                let Some(record) = record else {
+                    // So near the end that there is no piece.
+                    left = left.wrapping_add(1);
+                    continue;
+                };
+                let record: &[u8; HEAD + PIECE] = record;
+                let vlen = vlen::<BIG>(record);
+                left = left.wrapping_add(seen.look::<BIG>(record.last_chunk()?, kind, vlen, rows));
+            }
+        }
+        seen.is_right().then_some(left)
+    }
+
+    /// Looks at elements of any number, wherever they are.
+    #[inline(never)]
+    fn long_elements<const BIG: bool>(&self, places: &[u16], rows: &Rows) -> Option<()> {
+        let mut seen = Seen::default();
+        for place in places {
+            let place = usize::from(*place);
+            let (kind, start) = (*self.kinds.get(place)?, to_usize(*self.blocks.get(place / BLOCK)?));
+            let within = low_u16(start).wrapping_sub(*self.lows.get(place)?);
+            let at = self.types.len().wrapping_sub(start).wrapping_add(usize::from(within));
+            let record = self.types.get(at..)?;
+            let vlen = vlen::<BIG>(record);
+            let elements = record.get(HEAD..)?.get(..len_of(kind, vlen)?)?;
+            let Some(last) = elements.len().checked_sub(PIECE) else {
+                let mut piece = [0; PIECE];
+                piece.get_mut(..elements.len())?.copy_from_slice(elements);
+                seen.look::<BIG>(&piece, kind, MANY, rows);
+                continue;
+            };
+            let mut at = 0usize;
+            loop {
+                // The last piece may begin within the one before it; it begins with an element all the same.
+                let from = at.min(last);
+                seen.look::<BIG>(elements.get(from..)?.first_chunk()?, kind, MANY, rows);
+                if from == last {
+                    break;
+                }
+                at = at.wrapping_add(PIECE);
+            }
+        }
+        seen.is_right().then_some(())
+    }
+
+    /// Whether each FUNC refers to a FUNC_PROTO, one of the own `kinds` or of the base.
+    #[inline(never)]
+    fn funcs<const BIG: bool>(
+        &self,
+        groups: &[Group],
+        kinds: &[u8],
+        bounds: Bounds,
+        base: Option<&Btf<'_>>,
+    ) -> Option<()> {
+        let endian = if BIG { Endian::Big } else { Endian::Little };
+        for group in groups {
+            let (here, start) = (self.here(group)?, low_u16(to_usize(group.start)));
+            let lows: &[u16; PAIR] = self.lows.get(usize::from(group.first)..)?.first_chunk()?;
+            let mut bits = group.bits;
+            while bits != 0 {
+                let nth = to_usize(bits.trailing_zeros()) % PAIR;
+                bits &= bits.wrapping_sub(1);
+                let at = usize::from(start.wrapping_sub(*lows.get(nth)?));
+                let target = endian.u32(here.get(at..at.wrapping_add(HEAD))?, 8)?;
+                let own = kinds.get(to_usize(target.wrapping_sub(bounds.first_id)));
+                if own.is_none_or(|kind| kind & !KFLAG != FUNC_PROTO) {
+                    is_proto_of_base(target, bounds, base)?;
+                }
+            }
+        }
+        Some(())
+    }
+}
+
+#[inline(never)]
+fn is_proto_of_base(target: u32, bounds: Bounds, base: Option<&Btf<'_>>) -> Option<()> {
+    let of_base = base.filter(|_| target < bounds.first_id).and_then(|base| base.ty(TypeId(target)));
+    of_base.filter(|ty| ty.kind() == Kind::FuncProto).map(|_| ())
 }

@@ -20,6 +20,7 @@ mod heads;
 mod import;
 mod index;
 mod kind;
+mod pieces;
 mod quick;
 mod raw;
 mod reference;
@@ -161,12 +162,12 @@ impl<'d> Btf<'d> {
         };
         let string_end = string_start.checked_add(header.string_len()).ok_or(BtfError::TooManyTypes)?;
         strings::check(data.get(header.strings.clone()).unwrap_or_default(), base.is_some())?;
-        let read = |way| quick::read(&data, &header, base.as_deref(), first_id, string_end, way);
         let usual = match way {
             #[cfg(test)]
             Way::Long => None,
-            Way::Quick => read(Way::Quick),
-            Way::Unvalidated => read(Way::Unvalidated).or_else(|| read(Way::Quick)),
+            Way::Quick | Way::Unvalidated => {
+                quick::read(&data, &header, base.as_deref(), first_id, string_end, way)
+            }
         };
         let is_checked = usual.is_some();
         let table = match usual {

@@ -5,7 +5,9 @@
 //! [`Table::scan`] and [`super::check`], which take more (kinds younger than the library) and say what is wrong.
 
 use super::{
-    Btf, Way, elements, halves,
+    Btf, Way,
+    elements::{Bounds, are_there},
+    halves,
     header::Header,
     heads::{self, Passed},
     table::{BLOCK, Places, Table},
@@ -34,22 +36,31 @@ pub(super) fn read(
     // The empty name is there even if the strings are not (in a split BTF).
     let names = string_end.max(1);
     let mut room = Room::new(types.len() / HEAD);
-    let (first, endian, unvalidated) = (first_id.0, header.endian, way == Way::Unvalidated);
-    // Functions of their own, so that nothing of this is decided within the loop.
-    let (passed, protos_before) = match (unvalidated, endian, base) {
-        (true, Endian::Little, _) => (unvalidated_pass::<false>(types, names, first, &mut room)?, true),
-        (true, Endian::Big, _) => (unvalidated_pass::<true>(types, names, first, &mut room)?, true),
-        (false, Endian::Little, None) => elements::pass::<false, false>(types, names, first, &mut room)?,
-        (false, Endian::Little, Some(_)) => elements::pass::<false, true>(types, names, first, &mut room)?,
-        (false, Endian::Big, None) => elements::pass::<true, false>(types, names, first, &mut room)?,
-        (false, Endian::Big, Some(_)) => elements::pass::<true, true>(types, names, first, &mut room)?,
-    };
-    if passed.highest_id >= first.checked_add(to_u32(passed.count))? {
+    match header.endian {
+        Endian::Little => pass::<false>(types, names, first_id.0, base, way, &mut room),
+        Endian::Big => pass::<true>(types, names, first_id.0, base, way, &mut room),
+    }
+    .map(|count| room.into_table(count))
+}
+
+fn pass<const BIG: bool>(
+    types: &[u8],
+    names: u32,
+    first_id: u32,
+    base: Option<&Btf<'_>>,
+    way: Way,
+    room: &mut Room,
+) -> Option<usize> {
+    let Passed { count, highest_id } = unvalidated_pass::<BIG>(types, names, first_id, room)?;
+    let ids = first_id.checked_add(to_u32(count))?;
+    if highest_id >= ids {
         return None;
     }
-    let table = room.into_table(passed.count);
-    let protos = protos_before || elements::protos_are_there(types, endian, base, first, &table);
-    protos.then_some(table)
+    if way != Way::Unvalidated {
+        let bounds = Bounds { names, first_id, ids };
+        return are_there::<BIG>(types, room.part(), count, bounds, base).then_some(count);
+    }
+    Some(count)
 }
 
 fn unvalidated_pass<const BIG: bool>(
@@ -73,8 +84,8 @@ pub(super) struct Room {
 
 impl Room {
     pub(super) fn new(most: usize) -> Self {
-        // A block more, for a second pass begins with one.
-        let most = most.saturating_add(1).saturating_add(BLOCK).next_multiple_of(BLOCK);
+        // Blocks more, for a second pass begins with one, and who looks at elements takes two at a time and where the next begins.
+        let most = most.saturating_add(1).saturating_add(3 * BLOCK).next_multiple_of(BLOCK);
         Self { blocks: vec![0; most / BLOCK], lows: vec![0; most], kinds: vec![0; most] }
     }
 

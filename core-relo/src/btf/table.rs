@@ -140,15 +140,21 @@ impl KindSet {
             let each = block.iter().zip(0u32..);
             return each.fold(0, |bits, (kind, at)| bits | u32::from(self.has(*kind)).wrapping_shl(at));
         };
-        let mut is_in = [0u8; BLOCK];
-        // Without a branch within, so that it is done on many at once.
-        for row in few.iter().take(*count) {
-            for ((is_in, kind), wanted) in is_in.iter_mut().zip(block).zip(row) {
-                *is_in |= u8::from(kind & !KFLAG == *wanted);
-            }
-        }
-        is_in.as_chunks::<8>().0.iter().rev().fold(0, |bits, eight| (bits << 8) | gather(*eight))
+        of_kinds(block, few.get(..*count).unwrap_or(few))
     }
+}
+
+/// Which of a block's records are of some kinds, each of which is given as often as a block has records; a bit for each.
+#[inline]
+pub(super) fn of_kinds(block: &[u8; BLOCK], kinds: &[[u8; BLOCK]]) -> u32 {
+    let mut is_in = [0u8; BLOCK];
+    // Without a branch within, so that it is done on many at once.
+    for row in kinds {
+        for ((is_in, kind), wanted) in is_in.iter_mut().zip(block).zip(row) {
+            *is_in |= u8::from(kind & !KFLAG == *wanted);
+        }
+    }
+    is_in.as_chunks::<8>().0.iter().rev().fold(0, |bits, eight| (bits << 8) | gather(*eight))
 }
 
 /// Eight bytes that are 0 or 1 as bits, the first the lowest.

@@ -1,32 +1,44 @@
 //! Record by record: match the candidates, demand that they agree, patch.
 
 use super::{
-    Decision, Entry, InsnError, Plan, PoisonReason, RelocError, SkipReason, Warning, lists::ListId, patch,
+    Decision, Entry, InsnError, Plan, PoisonReason, RelocError, SkipReason, Warning,
+    lists::ListId,
+    patch,
+    shared::{Followed, Found, Known, Local},
 };
 use crate::{
     btf::Kind,
     ext::RelocKind,
-    ids::{InsnIndex, to_usize},
+    ids::{BitOffset, InsnIndex, to_usize},
     insn::{Insn, Slot},
     limits,
     relocs::Record,
-    resolve::{
-        Ambiguity, Candidate, Matched, NO_MEMORY, Resolution, Steps, match_candidate, resolve,
-        resolve_without_target,
-    },
+    resolve::{Ambiguity, Candidate, NO_MEMORY, Resolution, Steps, resolve, resolve_without_target},
     spec::Spec,
 };
 use alloc::vec::Vec;
 use hashbrown::HashMap;
 
+/// What is kept from record to record, so that none has to ask for memory.
+struct Scratch<'s> {
+    followed: &'s mut Followed,
+    /// Places in a list of candidates.
+    places: Vec<usize>,
+}
+
 /// Decides all records, in order (libbpf: `bpf_object__relocate_core`).
-pub(super) fn all(plan: &mut Plan<'_>, selected: &dyn Fn(&Record<'_>) -> bool) {
+///
+/// `known` is what is known of each record; of a bad one nothing. `followed` is what is known of this target.
+pub(super) fn all(
+    plan: &mut Plan<'_>,
+    selected: &dyn Fn(&Record<'_>) -> bool,
+    (known, followed): (&[Option<Known>], &mut Followed),
+) {
     let relocs = plan.relocs;
     let mut code = Overlay { changed: HashMap::new() };
-    // Kept from record to record, so that none has to ask for memory.
-    let mut places = Vec::new();
+    let mut scratch = Scratch { followed, places: Vec::new() };
     plan.entries.reserve_exact(relocs.records().len());
-    for (number, record) in relocs.records().iter().enumerate() {
+    for ((number, record), known) in relocs.records().iter().enumerate().zip(known.iter().copied()) {
         let mut entry = Entry {
             decision: Ok(Decision::Skip(SkipReason::NotSelected)),
             before: code.slot(plan, record),
@@ -38,7 +50,7 @@ pub(super) fn all(plan: &mut Plan<'_>, selected: &dyn Fn(&Record<'_>) -> bool) {
         };
         entry.decision = match skip(record, selected) {
             Some(why) => Ok(Decision::Skip(why)),
-            None => decide(plan, (number, record), &mut entry, &mut places),
+            None => decide(plan, (number, record, known), &mut entry, &mut scratch),
         };
         if let Ok(Decision::Patch { slot, .. } | Decision::Poison { slot, .. }) = entry.decision {
             code.put(record, slot);
@@ -60,33 +72,33 @@ fn skip(record: &Record<'_>, selected: &dyn Fn(&Record<'_>) -> bool) -> Option<S
 
 fn decide(
     plan: &mut Plan<'_>,
-    (number, record): (usize, &Record<'_>),
+    (number, record, known): (usize, &Record<'_>, Option<Known>),
     entry: &mut Entry,
-    places: &mut Vec<usize>,
+    scratch: &mut Scratch<'_>,
 ) -> Result<Decision, RelocError> {
     let insn = record.insn.ok_or(RelocError::Misaligned { offset: record.relo.insn_offset.0 })?;
     let spec = record.spec.as_ref().map_err(|error| *error)?;
     let list = plan.lists.of_root(spec.root);
     entry.candidates = list;
-    let endian = plan.relocs.endian();
-    let btf = plan.relocs.btf();
     let resolution = if spec.kind == RelocKind::TypeIdLocal {
         let id = u64::from(spec.root.0);
         Resolution { local: id, target: Some(id), validate: false, memory: NO_MEMORY }
     } else {
         let list = list.ok_or(RelocError::AnonymousRoot(spec.root))?;
+        let local = Local { endian: plan.relocs.endian(), btf: plan.relocs.btf(), spec };
+        let known = known.unwrap_or_else(|| Known { question: None, local: local.answer() });
         let allowed = limits::RECORD_STEPS.min(plan.steps_left);
         let mut steps = Steps::new(allowed);
-        let matching = matching(plan, list, spec, &mut steps, places);
+        let matching = matching(plan, list, (local, known), &mut steps, scratch);
         plan.steps_left = plan.steps_left.saturating_sub(allowed.saturating_sub(steps.left()));
         match matching? {
             Some(matching) => {
                 entry.matched = Some(matching.first);
                 entry.warning = matching.warning;
-                plan.lists.narrow(list, places, number);
+                plan.lists.narrow(list, &scratch.places, number);
                 matching.resolution
             }
-            None => resolve_without_target(endian, btf, spec).map_err(RelocError::Local)?,
+            None => resolve_without_target(spec.kind, known.local.map_err(RelocError::Local)?),
         }
     };
     let resolution = zero_extended(plan, spec, entry.matched, resolution);
@@ -102,48 +114,40 @@ fn decide(
 struct Agreement {
     /// The candidate that counts.
     first: Candidate,
+    /// Where in it the access ends up.
+    bit_offset: BitOffset,
     resolution: Resolution,
     warning: Option<Warning>,
 }
 
-/// Tries every candidate left; those that match must agree (libbpf: `bpf_core_calc_relo_insn`). `places` become those in the list of
-/// all that match.
+/// Tries every candidate left; those that match must agree (libbpf: `bpf_core_calc_relo_insn`). The scratch's places become those in
+/// the list of all that match.
 fn matching(
     plan: &Plan<'_>,
     list: ListId,
-    local: &Spec,
+    (local, known): (Local<'_>, Known),
     steps: &mut Steps,
-    places: &mut Vec<usize>,
+    Scratch { followed, places }: &mut Scratch<'_>,
 ) -> Result<Option<Agreement>, RelocError> {
     places.clear();
-    let (endian, btf) = (plan.relocs.endian(), plan.relocs.btf());
-    let mut first: Option<(Spec, Agreement)> = None;
+    let mut first: Option<Agreement> = None;
     for (place, candidate) in plan.lists.left(list) {
         let Some(source) = plan.target.source(candidate.source) else { continue };
-        let matched = match_candidate(btf, local, &source.btf, candidate.id, steps);
-        let spec = match matched.map_err(|error| RelocError::Match { candidate, error })? {
-            Matched::Yes(spec) => spec,
-            Matched::No(_) => continue,
-        };
-        let resolution = match resolve(endian, btf, local, &source.btf, &spec) {
-            Ok(resolution) => resolution,
-            // The local side is at fault if it fails alone.
-            Err(error) => {
-                resolve_without_target(endian, btf, local).map_err(RelocError::Local)?;
-                return Err(RelocError::Target { candidate, error });
-            }
-        };
+        let found = followed.follow(known.question, local, (&source.btf, candidate), steps);
+        let found = found.map_err(|error| RelocError::Match { candidate, error })?;
+        let Some(Found { bit_offset, answer }) = found else { continue };
+        // The local side is at fault if it fails alone.
+        let own = known.local.map_err(RelocError::Local)?;
+        let answer = answer.map_err(|error| RelocError::Target { candidate, error })?;
+        let resolution = resolve(own, answer);
         match &mut first {
-            None => {
-                first = Some((spec, Agreement { first: candidate, resolution, warning: None }));
-            }
-            Some((first_spec, agreement)) => {
-                let one = (agreement.first, &*first_spec, &agreement.resolution);
-                agree(one, (candidate, &spec, &resolution))?;
+            None => first = Some(Agreement { first: candidate, bit_offset, resolution, warning: None }),
+            Some(agreement) => {
+                agree(agreement, (candidate, bit_offset, &resolution))?;
                 let widths = (agreement.resolution.memory.target, resolution.memory.target);
                 if widths.0 != widths.1 && agreement.warning.is_none() {
                     agreement.warning = Some(Warning::WidthsDiffer {
-                        first: one.0,
+                        first: agreement.first,
                         other: candidate,
                         first_width: widths.0,
                         other_width: widths.1,
@@ -153,26 +157,27 @@ fn matching(
         }
         places.push(place);
     }
-    Ok(first.map(|(_, agreement)| agreement))
+    Ok(first)
 }
 
-type Match<'m> = (Candidate, &'m Spec, &'m Resolution);
-
-fn agree(first: Match<'_>, other: Match<'_>) -> Result<(), Ambiguity> {
-    if first.1.bit_offset != other.1.bit_offset {
+fn agree(
+    first: &Agreement,
+    (other, bit_offset, resolution): (Candidate, BitOffset, &Resolution),
+) -> Result<(), Ambiguity> {
+    if first.bit_offset != bit_offset {
         return Err(Ambiguity::Offset {
-            first: first.0,
-            other: other.0,
-            first_offset: first.1.bit_offset,
-            other_offset: other.1.bit_offset,
+            first: first.first,
+            other,
+            first_offset: first.bit_offset,
+            other_offset: bit_offset,
         });
     }
-    if first.2.target != other.2.target {
+    if first.resolution.target != resolution.target {
         return Err(Ambiguity::Value {
-            first: first.0,
-            other: other.0,
-            first_value: first.2.target.unwrap_or_default(),
-            other_value: other.2.target.unwrap_or_default(),
+            first: first.first,
+            other,
+            first_value: first.resolution.target.unwrap_or_default(),
+            other_value: resolution.target.unwrap_or_default(),
         });
     }
     Ok(())

@@ -4,8 +4,7 @@ use crate::{
     ext::RelocKind,
     ids::TypeId,
     relocs::Relocs,
-    resolve::candidates::{Candidate, Wanted, find},
-    target::Target,
+    resolve::candidates::{Candidate, Search, Wanted},
 };
 use alloc::{sync::Arc, vec, vec::Vec};
 use hashbrown::HashMap;
@@ -13,7 +12,7 @@ use hashbrown::HashMap;
 /// The lists of one plan, by local root type (libbpf: `cand_cache`).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CandidateLists {
-    by_root: HashMap<TypeId, ListId>,
+    by_root: Arc<HashMap<TypeId, ListId>>,
     lists: Vec<List>,
 }
 
@@ -48,54 +47,39 @@ impl List {
 }
 
 /// The root types of an object's records.
-struct Roots {
-    by_root: HashMap<TypeId, ListId>,
-    /// What is looked for, for each list.
-    slots: Vec<usize>,
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Roots {
+    by_root: Arc<HashMap<TypeId, ListId>>,
+    /// The place of each list among those that are found.
+    places: Vec<usize>,
 }
 
 impl Roots {
-    /// Adds to `wanted` what is not yet among it.
-    fn of<'o>(
-        relocs: &'o Relocs<'_>,
-        known: &mut HashMap<Wanted<'o>, usize>,
-        wanted: &mut Vec<Wanted<'o>>,
-    ) -> Self {
-        let mut roots = Self { by_root: HashMap::new(), slots: Vec::new() };
+    /// Adds what they are looked for by to `search`, as far as it is not there yet.
+    pub(crate) fn new<'o>(relocs: &'o Relocs<'_>, search: &mut Search<'o>) -> Self {
+        let (mut by_root, mut places) = (HashMap::new(), Vec::new());
         for record in relocs.records() {
             let id = record.relo.root;
             let Some(root) = relocs.btf().ty(id) else { continue };
             if record.relo.kind == RelocKind::TypeIdLocal
                 || root.name().is_empty()
-                || roots.by_root.contains_key(&id)
+                || by_root.contains_key(&id)
             {
                 continue;
             }
-            let key = Wanted::new(root.name(), root.kind());
-            let slot = *known.entry(key).or_insert_with(|| {
-                wanted.push(key);
-                wanted.len().saturating_sub(1)
-            });
-            roots.by_root.insert(id, ListId(roots.slots.len()));
-            roots.slots.push(slot);
+            by_root.insert(id, ListId(places.len()));
+            places.push(search.place(Wanted::new(root.name(), root.kind())));
         }
-        roots
+        Self { by_root: Arc::new(by_root), places }
     }
 }
 
 impl CandidateLists {
-    /// The candidates of every root type that a record may ask for, of each object; one search serves all.
-    pub(crate) fn find(relocs: &[&Relocs<'_>], target: &Target<'_>) -> Vec<Self> {
-        let mut slots: HashMap<Wanted<'_>, usize> = HashMap::new();
-        let mut wanted = Vec::new();
-        let roots: Vec<_> = relocs.iter().map(|one| Roots::of(one, &mut slots, &mut wanted)).collect();
-        let found: Vec<Arc<[Candidate]>> = find(target, &wanted).into_iter().map(Arc::from).collect();
-        let list = |slot: usize| List { all: found.get(slot).cloned().unwrap_or_default(), narrowed: None };
-        let lists = |roots: Roots| Self {
-            by_root: roots.by_root,
-            lists: roots.slots.into_iter().map(list).collect(),
-        };
-        roots.into_iter().map(lists).collect()
+    /// The candidates of an object's root types, of all that were found.
+    pub(crate) fn new(roots: &Roots, found: &[Arc<[Candidate]>]) -> Self {
+        let list =
+            |place: &usize| List { all: found.get(*place).cloned().unwrap_or_default(), narrowed: None };
+        Self { by_root: Arc::clone(&roots.by_root), lists: roots.places.iter().map(list).collect() }
     }
 
     /// The list of a root type; `None` if no candidates are looked for by it, for it has no name.

@@ -6,17 +6,19 @@
 mod decide;
 mod error;
 mod lists;
+mod objects;
 mod patch;
 mod patched;
 mod planned;
+mod shared;
 
 pub use error::{InsnError, PlanError, RelocError};
+pub use objects::Objects;
 pub use patched::Patched;
 pub use planned::{Planned, Tried, Verdict};
 
 use crate::{
     insn::Slot,
-    limits,
     name::Name,
     relocs::{Record, Relocs},
     resolve::Candidate,
@@ -190,28 +192,12 @@ impl<'p> Plan<'p> {
         options: Options,
         selected: impl Fn(&Record<'_>) -> bool,
     ) -> Self {
-        let lists = CandidateLists::find(&[relocs], target).pop().unwrap_or_default();
-        Self::decided(relocs, target, options, lists, &selected)
+        objects::plan(relocs, target, options, &selected)
     }
 
-    /// [`new`](Self::new) of each object, their names looked for in one pass over the target.
+    /// [`new`](Self::new) of each object, their names looked for in one pass over the target; [`Objects`] prepares them for several.
     pub fn many(relocs: &[&'p Relocs<'p>], target: &'p Target<'p>) -> Vec<Self> {
-        let lists = CandidateLists::find(relocs, target);
-        let plan = |(relocs, lists)| Self::decided(relocs, target, Options::default(), lists, &|_| true);
-        relocs.iter().copied().zip(lists).map(plan).collect()
-    }
-
-    fn decided(
-        relocs: &'p Relocs<'p>,
-        target: &'p Target<'p>,
-        options: Options,
-        lists: CandidateLists,
-        selected: &dyn Fn(&Record<'_>) -> bool,
-    ) -> Self {
-        let mut plan =
-            Self { relocs, target, options, lists, steps_left: limits::PLAN_STEPS, entries: Vec::new() };
-        decide::all(&mut plan, selected);
-        plan
+        Objects::for_one_target(relocs.iter().copied()).plans(target)
     }
 
     /// The object's side.

@@ -1,13 +1,13 @@
 //! The target's types that a local root type may stand for.
 
 use crate::{
-    btf::{Beginning, Btf, Kind, KindSet, NameIndex, Type},
-    ids::{TypeId, to_usize},
+    btf::{Beginning, Btf, Kind, KindSet, NameIndex, Strings, Type},
+    ids::{StrOffset, TypeId, to_usize},
     name::Name,
     target::{Source, Target},
 };
-use alloc::{vec, vec::Vec};
-use core::ops::ControlFlow;
+use alloc::{boxed::Box, vec, vec::Vec};
+use core::ops::{ControlFlow, Range};
 use hashbrown::HashMap;
 
 /// A type of the target by the root's name and kind.
@@ -38,127 +38,181 @@ fn kind_of(kind: Kind) -> Kind {
     if kind == Kind::Enum64 { Kind::Enum } else { kind }
 }
 
-/// The candidates of each `wanted`, in libbpf's order (`bpf_core_find_cands`): of the main BTF in order of id; only where
-/// it has none, of the modules.
-///
-/// One pass over a BTF's types serves all that are wanted.
-pub(crate) fn find(target: &Target<'_>, wanted: &[Wanted<'_>]) -> Vec<Vec<Candidate>> {
-    let mut found = vec![Vec::new(); wanted.len()];
-    if wanted.is_empty() {
-        return found;
-    }
-    let every = || wanted.iter().enumerate().map(|(slot, w)| (*w, slot));
-    scan(0, target.main(), &every().collect(), &mut found);
-    let is_missing = |(_, slot): &(_, usize)| found.get(*slot).is_none_or(Vec::is_empty);
-    if !target.modules().is_empty() && every().any(|w| is_missing(&w)) {
-        let missing = every().filter(is_missing).collect();
-        for (number, module) in target.modules().iter().enumerate() {
-            scan(number.saturating_add(1), module, &missing, &mut found);
-        }
-    }
-    found
+/// All that is wanted, each with the place of its list.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Search<'o> {
+    places: HashMap<Wanted<'o>, usize>,
+    /// Made for each scan where it was not made for all of them.
+    filter: Option<Box<Filter>>,
 }
 
-/// All that is wanted, with the place of its list.
-type Names<'o> = HashMap<Wanted<'o>, usize>;
+impl<'o> Search<'o> {
+    /// The place of what is wanted among the lists that are found.
+    pub(crate) fn place(&mut self, wanted: Wanted<'o>) -> usize {
+        let next = self.places.len();
+        *self.places.entry(wanted).or_insert(next)
+    }
 
-/// Adds the own types of one BTF, and below a main BTF its bases' (libbpf: `bpf_core_add_cands`).
-fn scan(number: usize, source: &Source<'_>, wanted: &Names<'_>, found: &mut [Vec<Candidate>]) {
-    // The main BTF counts from its first type, also if it is itself split; a module only its own types.
-    if number == 0 {
-        let mut bases = Vec::new();
-        let mut next = source.btf.base();
-        while let Some(base) = next {
-            bases.push(base);
-            next = base.base();
+    /// Prepares for many targets; nothing may be added after.
+    pub(crate) fn prepare(&mut self) {
+        self.filter = Some(Box::new(Filter::new(self)));
+    }
+
+    /// The candidates of each, in libbpf's order (`bpf_core_find_cands`): of the main BTF in order of id; only where it has
+    /// none, of the modules.
+    ///
+    /// One pass over a BTF's types serves all that are wanted.
+    pub(crate) fn find(&self, target: &Target<'_>) -> Vec<Vec<Candidate>> {
+        let mut found = vec![Vec::new(); self.places.len()];
+        if found.is_empty() {
+            return found;
         }
-        for base in bases.into_iter().rev() {
-            scan_own(number, base, wanted, found);
-        }
-    }
-    match &source.index {
-        Some(index) => look_up(number, &source.btf, index, wanted, found),
-        None => scan_own(number, &source.btf, wanted, found),
-    }
-}
-
-/// Adds the own types of one BTF, of which there is no index but perhaps an order.
-fn scan_own(number: usize, btf: &Btf<'_>, wanted: &Names<'_>, found: &mut [Vec<Candidate>]) {
-    match NameIndex::trusted(btf) {
-        Some(order) => look_up(number, btf, &order, wanted, found),
-        None => scan_all(number, btf, wanted, found),
-    }
-}
-
-/// Adds the own types of one BTF, as far as its index has them without further ado; looks for others among all types.
-fn look_up(
-    number: usize,
-    btf: &Btf<'_>,
-    index: &NameIndex,
-    wanted: &Names<'_>,
-    found: &mut [Vec<Candidate>],
-) {
-    if !index.is_worth(btf, wanted.len()) {
-        return scan_all(number, btf, wanted, found);
-    }
-    let mut elsewhere = Names::new();
-    for (w, slot) in wanted {
-        let Some(list) = found.get_mut(*slot) else { continue };
-        let add = |ty: Type<'_>| {
-            if kind_of(ty.kind()) == w.kind {
-                list.push(Candidate { source: number, id: ty.id() });
-            }
-        };
-        if !(index.covers(w.kind) && index.few_flavours(btf, w.name, add)) {
-            elsewhere.insert(*w, *slot);
-        }
-    }
-    if !elsewhere.is_empty() {
-        scan_all(number, btf, &elsewhere, found);
-    }
-}
-
-/// Adds the own types of one BTF by a pass over all of them.
-fn scan_all(number: usize, btf: &Btf<'_>, wanted: &Names<'_>, found: &mut [Vec<Candidate>]) {
-    let (strings, filter) = (btf.strings(), Filter::new(wanted));
-    btf.visit(&filter.kinds, |ty| {
-        let at = ty.name_offset();
-        if strings.beginning(at).is_none_or(|begin| filter.may_begin(begin)) {
-            let slot = wanted.get(&Wanted::new(strings.name(at).unwrap_or_default(), ty.kind()));
-            if let Some(list) = slot.and_then(|slot| found.get_mut(*slot)) {
-                list.push(Candidate { source: number, id: ty.id() });
+        self.scan(0, target.main(), &mut found);
+        let is_missing = |place: &usize| found.get(*place).is_none_or(Vec::is_empty);
+        if !target.modules().is_empty() && self.places.values().any(is_missing) {
+            let missing = self.part(|_, place| is_missing(&place));
+            for (number, module) in target.modules().iter().enumerate() {
+                missing.scan(number.saturating_add(1), module, &mut found);
             }
         }
-        ControlFlow::<()>::Continue(())
-    });
+        found
+    }
+
+    fn part(&self, mut is_wanted: impl FnMut(&Wanted<'o>, usize) -> bool) -> Self {
+        let wanted = self.places.iter().filter(|(wanted, place)| is_wanted(wanted, **place));
+        Self { places: wanted.map(|(wanted, place)| (*wanted, *place)).collect(), filter: None }
+    }
+
+    /// Adds the own types of one BTF, and below a main BTF its bases' (libbpf: `bpf_core_add_cands`).
+    fn scan(&self, number: usize, source: &Source<'_>, found: &mut [Vec<Candidate>]) {
+        // The main BTF counts from its first type, also if it is itself split; a module only its own types.
+        if number == 0 {
+            let mut bases = Vec::new();
+            let mut next = source.btf.base();
+            while let Some(base) = next {
+                bases.push(base);
+                next = base.base();
+            }
+            for base in bases.into_iter().rev() {
+                self.scan_own(number, base, found);
+            }
+        }
+        match &source.index {
+            Some(index) => self.look_up(number, &source.btf, index, found),
+            None => self.scan_own(number, &source.btf, found),
+        }
+    }
+
+    /// Adds the own types of one BTF, of which there is no index but perhaps an order.
+    fn scan_own(&self, number: usize, btf: &Btf<'_>, found: &mut [Vec<Candidate>]) {
+        match NameIndex::trusted(btf) {
+            Some(order) => self.look_up(number, btf, &order, found),
+            None => self.scan_all(number, btf, found),
+        }
+    }
+
+    /// Adds the own types of one BTF, as far as its index has them without further ado; looks for others among all types.
+    fn look_up(&self, number: usize, btf: &Btf<'_>, index: &NameIndex, found: &mut [Vec<Candidate>]) {
+        if !index.is_worth(btf, self.places.len()) {
+            return self.scan_all(number, btf, found);
+        }
+        let elsewhere = self.part(|wanted, place| {
+            let Some(list) = found.get_mut(place) else { return false };
+            let add = |ty: Type<'_>| {
+                if kind_of(ty.kind()) == wanted.kind {
+                    list.push(Candidate { source: number, id: ty.id() });
+                }
+            };
+            !(index.covers(wanted.kind) && index.few_flavours(btf, wanted.name, add))
+        });
+        if !elsewhere.places.is_empty() {
+            elsewhere.scan_all(number, btf, found);
+        }
+    }
+
+    /// Adds the own types of one BTF by a pass over all of them.
+    fn scan_all(&self, number: usize, btf: &Btf<'_>, found: &mut [Vec<Candidate>]) {
+        match &self.filter {
+            Some(filter) => self.scan_filtered(number, btf, filter, found),
+            None => self.scan_filtered(number, btf, &Filter::new(self), found),
+        }
+    }
+
+    fn scan_filtered(&self, number: usize, btf: &Btf<'_>, filter: &Filter, found: &mut [Vec<Candidate>]) {
+        let strings = btf.strings();
+        btf.visit(&filter.kinds, |ty| {
+            let at = ty.name_offset();
+            if filter.may_be(strings, at) {
+                let wanted = Wanted::new(strings.name(at).unwrap_or_default(), ty.kind());
+                if let Some(list) = self.places.get(&wanted).and_then(|place| found.get_mut(*place)) {
+                    list.push(Candidate { source: number, id: ty.id() });
+                }
+            }
+            ControlFlow::<()>::Continue(())
+        });
+    }
 }
 
 /// Turns away most types before their name is read.
+#[derive(Clone, Debug)]
 struct Filter {
     kinds: KindSet,
-    /// Whether a name may begin so, by [`place`].
-    beginnings: [bool; BEGINNINGS],
+    /// Which names may begin so, by [`place`].
+    beginnings: [Begins; BEGINNINGS],
+    /// Whether a long name may go on so, [`FURTHER_ON`].
+    further_on: [bool; BEGINNINGS],
 }
 
+/// What is wanted among the names that begin alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Begins {
+    Nothing,
+    /// Only names that are long enough to be told by what comes [`FURTHER_ON`].
+    Long,
+    Any,
+}
+
+/// The bytes of a long name that tell it from others: thousands begin with `trace_event_raw_`.
+const FURTHER_ON: Range<u32> = 16..20;
+
 impl Filter {
-    fn new(wanted: &Names<'_>) -> Self {
+    fn new(search: &Search<'_>) -> Self {
+        let wanted = &search.places;
         let both = |kind| if kind == Kind::Enum { [Kind::Enum, Kind::Enum64] } else { [kind; 2] };
         let kinds = KindSet::new(wanted.keys().flat_map(|w| both(w.kind)));
-        let mut beginnings = [false; BEGINNINGS];
+        let (mut beginnings, mut further_on) = ([Begins::Nothing; BEGINNINGS], [false; BEGINNINGS]);
         for w in wanted.keys() {
+            let later = w
+                .name
+                .get(to_usize(FURTHER_ON.start)..to_usize(FURTHER_ON.end))
+                .map(|later| Beginning::of_name(later, 0));
+            if let Some(it) = later.and_then(|later| further_on.get_mut(place(later))) {
+                *it = true;
+            }
             // A shorter name is followed by its end or by a flavour.
             for filler in [0, b'_'] {
-                if let Some(it) = beginnings.get_mut(place(Beginning::of_name(w.name, filler))) {
-                    *it = true;
-                }
+                let Some(it) = beginnings.get_mut(place(Beginning::of_name(w.name, filler))) else {
+                    continue;
+                };
+                *it = if later.is_some() && *it != Begins::Any { Begins::Long } else { Begins::Any };
             }
         }
-        Self { kinds, beginnings }
+        Self { kinds, beginnings, further_on }
     }
 
+    /// Whether the name at an offset may be among those that are wanted.
     #[inline]
-    fn may_begin(&self, begin: Beginning) -> bool {
-        self.beginnings.get(place(begin)) == Some(&true)
+    fn may_be(&self, strings: Strings<'_>, at: StrOffset) -> bool {
+        let Some(begin) = strings.beginning(at) else { return true };
+        match self.beginnings.get(place(begin)) {
+            Some(Begins::Nothing) => false,
+            // Behind a name that ends before lies another one; neither is wanted.
+            Some(Begins::Long) => {
+                let later = strings.beginning(StrOffset(at.0.saturating_add(FURTHER_ON.start)));
+                later.is_none_or(|later| self.further_on.get(place(later)) == Some(&true))
+            }
+            _ => true,
+        }
     }
 }
 
@@ -175,6 +229,17 @@ mod tests {
     use super::*;
     use crate::{btf::Builder, endian::Endian};
     use alloc::{format, string::String, sync::Arc};
+
+    fn find(target: &Target<'_>, wanted: &[Wanted<'_>]) -> Vec<Vec<Candidate>> {
+        let mut search = Search::default();
+        for (place, wanted) in wanted.iter().enumerate() {
+            assert_eq!(search.place(*wanted), place);
+        }
+        let found = search.find(target);
+        search.prepare();
+        assert_eq!(search.find(target), found);
+        found
+    }
 
     #[test]
     fn an_index_gives_the_candidates_that_a_scan_gives() {
@@ -202,6 +267,42 @@ mod tests {
             assert_eq!(find(&target.clone().with_index(Arc::new(index)), &wanted), by_scan);
         }
         assert_eq!(by_scan.iter().map(Vec::len).collect::<Vec<_>>()[..4], [3, 3, 6, 3]);
+    }
+
+    /// What begins alike is told apart further on, if all that is wanted is as long as that.
+    #[test]
+    fn long_names_that_begin_alike_are_found_at_any_length() {
+        for endian in [Endian::Little, Endian::Big] {
+            let raw = "trace_event_raw_sys_exit";
+            let beginnings = (4..=raw.len()).map(|len| raw.chars().take(len).collect::<String>());
+            let mut names: Vec<_> = beginnings.collect();
+            names.extend(names.clone().iter().map(|name| format!("{name}___own")));
+            names.extend(["trace_event_raw_xys_exit", "trace_event_raw_sys_", "tracy"].map(String::from));
+            let mut b = Builder::new(endian);
+            for name in &names {
+                b.structure(name, 4, &[]);
+            }
+            let target = Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()));
+            let alike = |name: &String, other: &String| {
+                Name::new(name.as_bytes()).same_essential(Name::new(other.as_bytes()))
+            };
+            let ids = |wanted: &String| {
+                let found = names.iter().zip(1..).filter(|(name, _)| alike(name, wanted));
+                found.map(|(_, id)| Candidate { source: 0, id: TypeId(id) }).collect::<Vec<_>>()
+            };
+            for one in &names {
+                for other in [&names[0], &names[names.len() - 3], &names[names.len() - 1]] {
+                    let pair = [one, other].map(|n| Wanted::new(Name::new(n.as_bytes()), Kind::Struct));
+                    let wanted = if alike(one, other) { &pair[..1] } else { &pair };
+                    let expected: Vec<_> = [one, other].into_iter().map(ids).take(wanted.len()).collect();
+                    assert_eq!(find(&target, wanted), expected, "{one} and {other}");
+                }
+                assert_eq!(
+                    find(&target, &[Wanted::new(Name::new(one.as_bytes()), Kind::Struct)]),
+                    [ids(one)]
+                );
+            }
+        }
     }
 
     /// Among sorted types most are found by bisection, crowded names by a pass over all, and all of them so if they are many.

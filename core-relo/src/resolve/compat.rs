@@ -1,6 +1,6 @@
 //! Compatible types: what TYPE_EXISTS, TYPE_SIZE and TYPE_ID_TARGET ask for, and what a field's type must be.
 
-use super::{CompareError, MatchError, Steps};
+use super::{CompareError, Key, MatchError, Steps};
 use crate::{
     btf::{Btf, Kind, Type},
     ids::TypeId,
@@ -103,6 +103,28 @@ pub(super) fn fields_are_compat(
         }
     }
     Err(CompareError::TooDeep.into())
+}
+
+/// What [`fields_are_compat`] reads of the local side.
+pub(super) fn field_key(local_btf: &Btf<'_>, mut local: TypeId, key: &mut Key<'_>) -> Option<()> {
+    // The key has an end.
+    loop {
+        let l = local_btf.strip(local).ok()?;
+        // All composites, and both enumerations, stand for each other.
+        key.byte(match l.kind() {
+            kind if kind.is_composite() => Kind::Struct.raw(),
+            kind if kind.is_enum() => Kind::Enum.raw(),
+            kind => kind.raw(),
+        })?;
+        match l.kind() {
+            Kind::Array => local = element(l),
+            Kind::Int => {
+                return key.byte(u8::from(is_whole(l)));
+            }
+            Kind::Fwd | Kind::Enum | Kind::Enum64 => return key.name(l.name().essential()),
+            _ => return Some(()),
+        }
+    }
 }
 
 /// Not an integer of old BTF that stands for a bitfield within its storage.

@@ -1,6 +1,6 @@
 //! An enumerator in a target's enumeration.
 
-use super::{MatchError, Matched, Mismatch, Steps};
+use super::{Key, MatchError, Matched, Mismatch, Steps};
 use crate::{
     btf::Btf,
     ids::TypeId,
@@ -36,4 +36,11 @@ pub(super) fn find(
     spec.accessors.push(Accessor { ty: ty.id(), index: found.index, named: true });
     spec.raw.push(found.index);
     Ok(Matched::Yes(spec))
+}
+
+/// What [`find`] reads of the local side.
+pub(super) fn key(local_btf: &Btf<'_>, local: &Spec, key: &mut Key<'_>) -> Option<()> {
+    let name = local.accessors.first()?.name(local_btf);
+    key.byte(b'e')?;
+    key.name(name.essential())
 }

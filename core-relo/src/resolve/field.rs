@@ -1,6 +1,6 @@
 //! A local access followed through a target type.
 
-use super::{MatchError, Matched, Mismatch, Steps, compat};
+use super::{Key, MatchError, Matched, Mismatch, Steps, compat};
 use crate::{
     btf::{Btf, Member, Type, WalkError},
     ids::{TypeId, to_u32},
@@ -26,6 +26,22 @@ pub(super) fn follow(
         }
     }
     Ok(Matched::Yes(walk.spec))
+}
+
+/// What [`follow`] reads of the local side.
+pub(super) fn key(local_btf: &Btf<'_>, local: &Spec, key: &mut Key<'_>) -> Option<()> {
+    for accessor in &local.accessors {
+        if !accessor.named {
+            key.byte(b'[')?;
+            key.word(accessor.index)?;
+            continue;
+        }
+        let member = local_btf.ty(accessor.ty)?.member(accessor.index)?;
+        key.byte(b'.')?;
+        key.name(member.name)?;
+        compat::field_key(local_btf, member.ty, key)?;
+    }
+    Some(())
 }
 
 struct Walk<'w> {

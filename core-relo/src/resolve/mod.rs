@@ -5,16 +5,18 @@ mod compat;
 mod enumval;
 mod error;
 mod field;
+mod key;
 mod matches;
 mod steps;
 mod value;
 
 pub use candidates::Candidate;
 pub use error::{Ambiguity, CompareError, MatchError, Mismatch, ValueError};
+pub(crate) use key::Key;
 pub(crate) use steps::Steps;
-pub(crate) use value::{NO_MEMORY, Resolution, resolve_without_target};
+pub(crate) use value::{Answer, NO_MEMORY, Resolution, answer, resolve, resolve_without_target};
 
-use crate::{btf::Btf, endian::Endian, ext::RelocKind, ids::TypeId, spec::Spec};
+use crate::{btf::Btf, ext::RelocKind, ids::TypeId, limits, spec::Spec};
 
 /// What became of one candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +54,15 @@ pub(crate) fn match_candidate(
     })
 }
 
+/// All that [`match_candidate`] reads of the local side but the kind, so that equal keys match alike in any object's BTF. `None` if
+/// that is not worth remembering: a type as a whole, a name out of proportion, a local type that cannot be followed.
+pub(crate) fn access_key(local_btf: &Btf<'_>, local: &Spec, key: &mut Key<'_>) -> Option<()> {
+    if local.kind.is_enumval() {
+        return enumval::key(local_btf, local, key);
+    }
+    if local.kind.is_field() { field::key(local_btf, local, key) } else { None }
+}
+
 /// Whether a type of the kernel's is what an object takes it for (libbpf: `bpf_core_types_are_compat`): names and sizes play no
 /// part, nor what is inside of composites.
 pub fn types_are_compatible(
@@ -60,17 +71,6 @@ pub fn types_are_compatible(
     target_btf: &Btf<'_>,
     target: TypeId,
 ) -> Result<bool, MatchError> {
-    let mut steps = Steps::new(crate::limits::RECORD_STEPS);
+    let mut steps = Steps::new(limits::RECORD_STEPS);
     compat::types_are_compat(local_btf, local, target_btf, target, &mut steps)
-}
-
-/// The local and target values of a relocation whose candidate matched (libbpf: `bpf_core_calc_relo`).
-pub(crate) fn resolve(
-    endian: Endian,
-    local_btf: &Btf<'_>,
-    local: &Spec,
-    target_btf: &Btf<'_>,
-    target: &Spec,
-) -> Result<Resolution, ValueError> {
-    value::resolve(endian, (local_btf, local), (target_btf, target))
 }

@@ -36,7 +36,7 @@ impl Steps {
     }
 
     /// Where too few are left, none are after: the work was done.
-    fn take_many(&mut self, steps: u32) -> Result<(), MatchError> {
+    pub(crate) fn take_many(&mut self, steps: u32) -> Result<(), MatchError> {
         let enough = self.left >= steps;
         self.left = self.left.saturating_sub(steps);
         if enough { Ok(()) } else { Err(MatchError::TooManySteps) }
@@ -74,8 +74,8 @@ mod tests {
         let root = b.structure("s", 4, &members);
         let btf = Btf::parse(b.finish()).unwrap();
         let mut spec = Spec::of_root(root, RelocKind::FieldByteOffset);
-        spec.accessors =
-            [(0, false), (4, true)].map(|(index, named)| Accessor { ty: root, index, named }).into();
+        let steps = [(0, false), (4, true)].map(|(index, named)| Accessor { ty: root, index, named });
+        spec.accessors = steps.into_iter().collect();
         // One for the candidate, eleven for each member that is compared with this name.
         for (allowed, left) in [(56, Some(0)), (60, Some(4)), (55, None), (23, None), (1, None)] {
             let mut steps = Steps::new(allowed);

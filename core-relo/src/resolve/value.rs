@@ -34,49 +34,48 @@ pub(crate) struct Memory {
     pub(crate) adjustable: bool,
 }
 
-/// One side's answer.
-#[derive(Clone, Copy, Debug)]
-struct Answer<'b> {
+/// One side's answer, which needs its BTF no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
     value: u64,
-    /// The width of the memory, and the type it was taken from.
-    memory: Option<(ByteSize, Type<'b>)>,
+    /// The memory that is accessed, if its width says anything.
+    memory: Option<Accessed>,
     validate: bool,
 }
 
-/// Both sides' answers, given a match.
-pub(super) fn resolve(
-    endian: Endian,
-    (local_btf, local): (&Btf<'_>, &Spec),
-    (target_btf, target): (&Btf<'_>, &Spec),
-) -> Result<Resolution, ValueError> {
-    let from = answer(endian, local_btf, local)?;
-    let to = answer(endian, target_btf, target)?;
-    Ok(Resolution {
-        local: from.value,
-        target: Some(to.value),
-        validate: from.validate,
-        memory: memory(from.memory, to.memory),
-    })
+/// What is accessed, and its width in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Accessed {
+    bytes: u32,
+    what: What,
 }
 
-/// The answer where nothing matches: 0 for what asks about existence or about a type, else poison.
-pub(crate) fn resolve_without_target(
-    endian: Endian,
-    btf: &Btf<'_>,
-    local: &Spec,
-) -> Result<Resolution, ValueError> {
-    let from = answer(endian, btf, local)?;
-    let zero =
-        local.kind.is_type() || matches!(local.kind, RelocKind::FieldExists | RelocKind::EnumvalExists);
-    Ok(Resolution {
-        local: from.value,
-        target: zero.then_some(0),
-        validate: from.validate,
-        memory: NO_MEMORY,
-    })
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Pointer,
+    /// An integer that loads zero-extend.
+    Unsigned,
+    Other,
 }
 
-fn answer<'b>(endian: Endian, btf: &'b Btf<'_>, spec: &Spec) -> Result<Answer<'b>, ValueError> {
+/// What both answers come to, given a match.
+pub(crate) fn resolve(local: Answer, target: Answer) -> Resolution {
+    Resolution {
+        local: local.value,
+        target: Some(target.value),
+        validate: local.validate,
+        memory: memory(local.memory, target.memory),
+    }
+}
+
+/// What the local answer comes to where nothing matches: 0 for what asks about existence or about a type, else poison.
+pub(crate) fn resolve_without_target(kind: RelocKind, local: Answer) -> Resolution {
+    let zero = kind.is_type() || matches!(kind, RelocKind::FieldExists | RelocKind::EnumvalExists);
+    Resolution { local: local.value, target: zero.then_some(0), validate: local.validate, memory: NO_MEMORY }
+}
+
+/// One side's answer (libbpf: `bpf_core_calc_relo`, its first part).
+pub(crate) fn answer(endian: Endian, btf: &Btf<'_>, spec: &Spec) -> Result<Answer, ValueError> {
     let sure = |value| Ok(Answer { value, memory: None, validate: true });
     // A type's id may have changed when objects were linked, so the instruction's is not checked.
     let id = || Ok(Answer { value: u64::from(spec.root.0), memory: None, validate: false });
@@ -100,7 +99,7 @@ fn enumerator(btf: &Btf<'_>, spec: &Spec) -> u64 {
 }
 
 /// libbpf: `bpf_core_calc_field_relo`.
-fn field<'b>(endian: Endian, btf: &'b Btf<'_>, spec: &Spec) -> Result<Answer<'b>, ValueError> {
+fn field(endian: Endian, btf: &Btf<'_>, spec: &Spec) -> Result<Answer, ValueError> {
     let no_type = ValueError::Walk(WalkError::NoType(spec.root));
     let last = spec.accessors.last().ok_or(no_type)?;
     if !last.named {
@@ -122,7 +121,7 @@ fn field<'b>(endian: Endian, btf: &'b Btf<'_>, spec: &Spec) -> Result<Answer<'b>
     let value = match spec.kind {
         RelocKind::FieldByteOffset => {
             if !bitfield {
-                memory = Some((element_size(btf, declared.id())?, declared));
+                memory = Some(Accessed::of(element_size(btf, declared.id())?, declared));
             }
             u64::from(extent.byte_offset)
         }
@@ -135,11 +134,11 @@ fn field<'b>(endian: Endian, btf: &'b Btf<'_>, spec: &Spec) -> Result<Answer<'b>
 }
 
 /// An access that ends in an array's element, or in the root itself.
-fn element<'b>(btf: &'b Btf<'_>, spec: &Spec, last: &Accessor) -> Result<Answer<'b>, ValueError> {
+fn element(btf: &Btf<'_>, spec: &Spec, last: &Accessor) -> Result<Answer, ValueError> {
     match spec.kind {
         RelocKind::FieldByteOffset => {
             let ty = btf.ty(last.ty).ok_or(WalkError::NoType(last.ty))?;
-            let memory = Some((element_size(btf, last.ty)?, ty));
+            let memory = Some(Accessed::of(element_size(btf, last.ty)?, ty));
             Ok(Answer { value: u64::from(spec.bit_offset.0 / 8), memory, validate: true })
         }
         RelocKind::FieldByteSize => {
@@ -198,17 +197,23 @@ impl Extent {
     }
 }
 
+impl Accessed {
+    /// An encoding is signed here only if it is SIGNED and nothing else: a signed `char` passes for unsigned, as in libbpf.
+    fn of(size: ByteSize, ty: Type<'_>) -> Self {
+        let what = match ty.int() {
+            Some(int) if int.encoding != IntInfo::SIGNED => What::Unsigned,
+            _ if ty.kind() == Kind::Ptr => What::Pointer,
+            _ => What::Other,
+        };
+        Self { bytes: size.0, what }
+    }
+}
+
 /// Widths may be changed between pointers, and between integers that zero-extend (libbpf: `bpf_core_calc_relo`).
-///
-/// An encoding is signed here only if it is SIGNED and nothing else: a signed `char` passes for unsigned, as in libbpf.
-fn memory(local: Option<(ByteSize, Type<'_>)>, target: Option<(ByteSize, Type<'_>)>) -> Memory {
-    let bytes = |side: &Option<(ByteSize, Type<'_>)>| side.as_ref().map_or(0, |(size, _)| size.0);
-    let both = |test: fn(Type<'_>) -> bool| {
-        let holds = |side: &Option<(ByteSize, Type<'_>)>| side.as_ref().is_some_and(|(_, ty)| test(*ty));
-        holds(&local) && holds(&target)
-    };
-    let pointer = |ty: Type<'_>| ty.kind() == Kind::Ptr;
-    let zero_extends = |ty: Type<'_>| ty.int().is_some_and(|int| int.encoding != IntInfo::SIGNED);
-    let adjustable = bytes(&local) == bytes(&target) || both(pointer) || both(zero_extends);
-    Memory { local: bytes(&local), target: bytes(&target), adjustable }
+fn memory(local: Option<Accessed>, target: Option<Accessed>) -> Memory {
+    let bytes = |side: Option<Accessed>| side.map_or(0, |side| side.bytes);
+    let both = |what| [local, target].iter().all(|side| side.is_some_and(|side| side.what == what));
+    let (of_local, of_target) = (bytes(local), bytes(target));
+    let adjustable = of_local == of_target || both(What::Pointer) || both(What::Unsigned);
+    Memory { local: of_local, target: of_target, adjustable }
 }

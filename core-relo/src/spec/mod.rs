@@ -1,9 +1,11 @@
 //! An access, spelled out: from a root type through members and array elements.
 
 mod parse;
+mod parts;
 mod text;
 
 pub use parse::SpecError;
+pub use parts::Parts;
 pub use text::{AccessText, SpecText};
 
 pub(crate) use parse::{element_bits, local};
@@ -14,10 +16,9 @@ use crate::{
     ids::{BitOffset, TypeId},
     name::Name,
 };
-use alloc::vec::Vec;
 
 /// One meaningful step of an access: the first index, a named member, an array element, an enumerator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Accessor {
     /// Of a named member, the composite that holds it; of an index, the element's type; of an enumerator, the enum. Stripped.
@@ -37,16 +38,16 @@ pub struct Spec {
     /// The question it was made for.
     pub kind: RelocKind,
     /// The meaningful steps; empty for a question about a type.
-    pub accessors: Vec<Accessor>,
+    pub accessors: Parts<Accessor>,
     /// The steps one by one, anonymous members included, as in the access string.
-    pub raw: Vec<u32>,
+    pub raw: Parts<u32>,
     /// Where the access ends up, in bits from the start of the root.
     pub bit_offset: BitOffset,
 }
 
 impl Spec {
     pub(crate) fn of_root(root: TypeId, kind: RelocKind) -> Self {
-        Self { root, kind, accessors: Vec::new(), raw: Vec::new(), bit_offset: BitOffset(0) }
+        Self { root, kind, accessors: Parts::new(), raw: Parts::new(), bit_offset: BitOffset(0) }
     }
 
     /// Adds to the offset; 32 bits wrap, as in libbpf.

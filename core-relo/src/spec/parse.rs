@@ -1,13 +1,12 @@
 //! `0:1:2` on a local type.
 
-use super::{Accessor, Spec};
+use super::{Accessor, Parts, Spec};
 use crate::{
     btf::{Btf, Kind, Type, WalkError},
     ext::{CoreRelo, RelocKind},
     ids::{StrOffset, TypeId},
     limits,
 };
-use alloc::vec::Vec;
 use thiserror::Error;
 
 /// Why a record's access string says nothing on its root type.
@@ -112,7 +111,7 @@ pub(crate) fn local(btf: &Btf<'_>, relo: &CoreRelo) -> Result<Spec, SpecError> {
     }
 }
 
-fn numbers(text: &[u8]) -> Option<Vec<u32>> {
+fn numbers(text: &[u8]) -> Option<Parts<u32>> {
     // One part more than allowed is kept, so that the limit can be told from a bad number.
     text.split(|b| *b == b':').take(limits::SPEC_PARTS.saturating_add(1)).map(number).collect()
 }
@@ -137,7 +136,6 @@ fn enumerator(mut spec: Spec, root: Type<'_>) -> Result<Spec, SpecError> {
 
 fn field(mut spec: Spec, btf: &Btf<'_>, root: Type<'_>) -> Result<Spec, SpecError> {
     let mut at = root;
-    spec.accessors.reserve_exact(spec.raw.len());
     if let Some(index) = spec.raw.first().copied() {
         spec.accessors.push(Accessor { ty: root.id(), index, named: false });
         spec.advance(element_bits(btf, root.id(), index)?);

@@ -5,7 +5,7 @@ use crate::{
     btf::{Btf, Builder},
     ext::{BtfExt, RelocKind},
     insn::{Insn, Slot},
-    plan::{Decision, Options, RelocError},
+    plan::{Decision, Options, Planned, RelocError},
 };
 use alloc::{string::String, string::ToString as _, sync::Arc, vec, vec::Vec};
 
@@ -120,7 +120,8 @@ impl Fixture {
         self.plan(&[ask]).pop().unwrap()
     }
 
-    fn object(&mut self, asks: &[Ask<'_>]) -> (Vec<u8>, Vec<u8>, Endian) {
+    /// The records and the code of an object of these.
+    pub(super) fn object(&mut self, asks: &[Ask<'_>]) -> (Vec<u8>, Vec<u8>, Endian) {
         let endian = Btf::parse(self.local.finish()).unwrap().endian();
         let section = self.local.string("tp/x");
         let (mut code, mut records) = (Vec::new(), Vec::new());
@@ -145,12 +146,21 @@ impl Fixture {
 
 /// An object comes to the same among others as alone: what one narrows is its own.
 fn check_many(relocs: &Relocs<'_>, target: &Target<'_>) {
-    let decisions = |plan: &Plan<'_>| plan.iter().map(|planned| planned.decision()).collect::<Vec<_>>();
-    let alone = decisions(&Plan::new(relocs, target));
+    let alone = told(&Plan::new(relocs, target));
     let together = Plan::many(&[relocs, relocs], target);
-    let together: Vec<_> = together.iter().map(decisions).collect();
+    let together: Vec<_> = together.iter().map(told).collect();
     assert_eq!(together, [alone.clone(), alone]);
     assert!(Plan::many(&[], target).is_empty());
+}
+
+/// All that a plan says of each record, but what it says when it is asked for reasons.
+pub(super) fn told(plan: &Plan<'_>) -> Vec<String> {
+    let each = |planned: Planned<'_>| {
+        let spec = planned.target_spec().map(|(source, spec)| spec.text(&source.btf).to_string());
+        let values = (planned.local_value(), planned.target_value());
+        alloc::format!("{:?} {values:?} {spec:?} {:?}", planned.decision(), planned.warning())
+    };
+    plan.iter().map(each).collect()
 }
 
 /// Copying out may fail only if a record did, and changes just what was decided.

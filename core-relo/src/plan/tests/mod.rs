@@ -6,5 +6,6 @@ mod enums;
 mod fields;
 mod fixture;
 mod insns;
+mod shared;
 mod types;
 mod unvalidated;

@@ -1,0 +1,96 @@
+//! A record needs no memory of its own: twice the records ask the allocator hardly more often.
+
+use core_relo::{
+    CodeSection, Endian, Function, InsnIndex, Plan, Relocs, Target,
+    btf::{Btf, Builder},
+    ext::BtfExt,
+    insn::Insn,
+};
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    sync::Arc,
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+};
+
+/// The system's allocator, and how often it was asked.
+struct Counting;
+
+static ASKED: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: all of it is left to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ASKED.fetch_add(1, Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise; it came from there.
+        unsafe { System.dealloc(at, layout) }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ASKED.fetch_add(1, Relaxed);
+        // SAFETY: the caller's promise; it came from there.
+        unsafe { System.realloc(at, layout, size) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// An object whose records ask for a hundred members in turn, five steps into a struct, in other places than in the target.
+fn types(first_offset: u32) -> (Builder, core_relo::TypeId) {
+    let mut b = Builder::new(Endian::Little);
+    let int = b.int("int", 4, Builder::SIGNED);
+    let names: Vec<_> = (0..100).map(|n| format!("member{n}")).collect();
+    let members: Vec<_> =
+        names.iter().zip((first_offset..).step_by(32)).map(|(name, at)| (&**name, int, at)).collect();
+    let inner = b.structure("inner", 404, &members);
+    let array = b.array(inner, int, 4);
+    let middle = b.union("middle", 1616, &[("array", array, 0)]);
+    let outer = b.structure("outer", 1616, &[("", middle, 0)]);
+    (b, outer)
+}
+
+/// How often memory is asked for by collecting and relocating so many records.
+fn asked(records: u32) -> usize {
+    let (mut b, root) = types(0);
+    let section = b.string("tp/x").0;
+    let mut ext = vec![0x0001_eb9f, 32, 0, 0, 0, 0, 0, 12 + 16 * records, 16, section, records];
+    let mut code = Vec::new();
+    for n in 0..records {
+        let access = b.string(&format!("0:0:0:1:{}", n % 100)).0;
+        ext.extend([8 * n, root.0, access, 0]);
+        // What the compiler wrote: 404 bytes are an element.
+        let imm = 404 + 4 * i32::try_from(n % 100).unwrap();
+        code.extend(Insn { code: 0xb7, imm, ..Insn::default() }.encode(Endian::Little));
+    }
+    let ext: Vec<u8> = ext.iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
+    let (btf, ext) = (Btf::parse(b.finish()).unwrap(), BtfExt::parse(&ext).unwrap());
+    let functions = vec![Function { name: b"prog", start: InsnIndex(0), len: records }];
+    let sections = [CodeSection { name: b"tp/x", code: &code, functions }];
+    let target = Target::new("vmlinux", Arc::new(Btf::parse(types(32).0.finish()).unwrap()));
+    let before = ASKED.load(Relaxed);
+    let relocs = Relocs::collect(&btf, &ext, &sections).unwrap();
+    let plan = Plan::new(&relocs, &target);
+    let patched = plan.patched().unwrap();
+    let asked = ASKED.load(Relaxed) - before;
+    assert_eq!(
+        plan.summary().patched,
+        usize::try_from(records).unwrap(),
+        "{:?}",
+        plan.get(0).unwrap().decision()
+    );
+    assert_ne!(patched.sections[0], code);
+    asked
+}
+
+#[test]
+fn records_share_the_memory_of_their_object() {
+    let (few, many) = (asked(1000), asked(8000));
+    println!("1000 records ask for memory {few} times, 8000 records {many} times");
+    // A vector that grows is asked for anew when it has doubled.
+    assert!(many < few + 40, "{few}, then {many}");
+}
