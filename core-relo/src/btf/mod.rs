@@ -34,6 +34,7 @@ mod tests;
 mod ty;
 mod value;
 mod view;
+mod visit;
 mod walk;
 
 pub use build::{Builder, BuiltMember};
@@ -57,7 +58,7 @@ pub(crate) use table::KindSet;
 use crate::{
     data::Data,
     endian::Endian,
-    ids::{ByteSize, StrOffset, TypeId, low_u32, to_u32},
+    ids::{ByteSize, StrOffset, TypeId, to_u32},
     limits,
     name::Name,
 };
@@ -253,25 +254,6 @@ impl<'d> Btf<'d> {
         let types = self.data.get(..self.header.types.end).unwrap_or_default();
         let at = move |(at, id)| Type::of(self, self.header.endian, TypeId(id), types.get(at..)?);
         self.offsets().zip(self.first_id.0..).filter_map(at)
-    }
-
-    /// Calls `found` with the own types of some kinds, in order of id, until it breaks; the others are not even read.
-    #[inline]
-    pub(crate) fn visit<'b, B>(
-        &'b self,
-        kinds: &KindSet,
-        mut found: impl FnMut(Type<'b>) -> ControlFlow<B>,
-    ) -> Option<B> {
-        let types = self.data.get(..self.header.types.end).unwrap_or_default();
-        let done = self.table.visit(kinds, |place| {
-            let at = self.table.offset(place, types.len()).unwrap_or_default();
-            let id = TypeId(self.first_id.0.wrapping_add(low_u32(place)));
-            match types.get(at..).and_then(|record| Type::of(self, self.header.endian, id, record)) {
-                Some(ty) => found(ty),
-                None => ControlFlow::Continue(()),
-            }
-        });
-        done.break_value()
     }
 
     /// The first type of this name and kind, the base's first.

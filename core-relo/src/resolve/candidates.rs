@@ -7,7 +7,7 @@ use crate::{
     target::{Source, Target},
 };
 use alloc::{boxed::Box, vec, vec::Vec};
-use core::ops::{ControlFlow, Range};
+use core::ops::Range;
 use hashbrown::HashMap;
 
 /// A type of the target by the root's name and kind.
@@ -139,16 +139,13 @@ impl<'o> Search<'o> {
     }
 
     fn scan_filtered(&self, number: usize, btf: &Btf<'_>, filter: &Filter, found: &mut [Vec<Candidate>]) {
-        let strings = btf.strings();
-        btf.visit(&filter.kinds, |ty| {
-            let at = ty.name_offset();
-            if filter.may_be(strings, at) {
-                let wanted = Wanted::new(strings.name(at).unwrap_or_default(), ty.kind());
-                if let Some(list) = self.places.get(&wanted).and_then(|place| found.get_mut(*place)) {
-                    list.push(Candidate { source: number, id: ty.id() });
-                }
+        let may_be = |strings: Strings<'_>, at| filter.may_be(strings, at);
+        btf.visit_named(&filter.kinds, may_be, |ty| {
+            if let Some(place) = self.places.get(&Wanted::new(ty.name(), ty.kind()))
+                && let Some(list) = found.get_mut(*place)
+            {
+                list.push(Candidate { source: number, id: ty.id() });
             }
-            ControlFlow::<()>::Continue(())
         });
     }
 }
