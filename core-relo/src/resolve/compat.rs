@@ -107,8 +107,7 @@ pub(super) fn fields_are_compat(
 
 /// What [`fields_are_compat`] reads of the local side.
 pub(super) fn field_key(local_btf: &Btf<'_>, mut local: TypeId, key: &mut Key<'_>) -> Option<()> {
-    // The key has an end.
-    loop {
+    for _ in 0..=limits::SHARED_DIMENSIONS {
         let l = local_btf.strip(local).ok()?;
         // All composites, and both enumerations, stand for each other.
         key.byte(match l.kind() {
@@ -125,6 +124,7 @@ pub(super) fn field_key(local_btf: &Btf<'_>, mut local: TypeId, key: &mut Key<'_
             _ => return Some(()),
         }
     }
+    None
 }
 
 /// Not an integer of old BTF that stands for a bitfield within its storage.
@@ -134,4 +134,28 @@ fn is_whole(int: Type<'_>) -> bool {
 
 fn element(array: Type<'_>) -> TypeId {
     array.array().map_or(TypeId::VOID, |array| array.element)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{btf::Builder, endian::Endian};
+    use alloc::vec::Vec;
+
+    /// Else each of a hundred thousand records could walk through arrays of arrays whose modifiers nobody else passes.
+    #[test]
+    fn arrays_of_many_dimensions_have_no_key() {
+        let mut b = Builder::new(Endian::Little);
+        let int = b.int("int", 4, Builder::SIGNED);
+        let mut nested = Vec::from([int]);
+        for _ in 0..=limits::SHARED_DIMENSIONS {
+            let inner = b.modifier(Kind::Const, nested.last().copied().unwrap());
+            nested.push(b.array(inner, int, 2));
+        }
+        let btf = Btf::parse(b.finish()).unwrap();
+        let has_key = |ty: &TypeId| field_key(&btf, *ty, &mut Key::new(&mut Vec::new())).is_some();
+        let (many, few) = nested.split_last().unwrap();
+        assert!(few.iter().all(has_key));
+        assert!(!has_key(many));
+    }
 }
