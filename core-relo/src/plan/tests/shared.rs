@@ -2,14 +2,20 @@
 
 use super::fixture::{Ask, both, load, mov, told};
 use crate::{
-    CodeSection, Function, InsnIndex, Plan, Relocs, Target, TypeId,
-    btf::{Btf, Builder, Kind},
+    CodeSection, Endian, Function, InsnIndex, Plan, Relocs, Target, TypeId,
+    btf::{Btf, Builder, BuiltMember, Kind},
     ext::{
         BtfExt,
         RelocKind::{self, *},
     },
+    ids::{BitOffset, to_usize},
     limits,
-    plan::Objects,
+    plan::{
+        Objects,
+        shared::{Followed, Local, Questions},
+    },
+    resolve::{Candidate, MatchError, Steps},
+    spec::{Accessor, Spec},
 };
 use alloc::{format, string::String, sync::Arc, vec, vec::Vec};
 
@@ -161,4 +167,92 @@ fn steps_are_taken_for_what_others_found_out() {
         assert_eq!(steps(&told[0]), steps(&told[1]));
         assert!((1..many * 3 - 100).contains(&steps(&told[0])), "{} of {}", steps(&told[0]), told[0].len());
     });
+}
+
+/// What a record takes from others costs it what it would cost alone: a plan of one question, asked again and again, runs out of steps
+/// where each record's own search would have.
+#[test]
+fn a_plan_of_one_question_runs_out_of_steps() {
+    both(|f| {
+        // One step for the candidate, two for each member that is compared with a name this long.
+        let (name, fillers) = ("x".repeat(64), 33_333);
+        let steps = 1 + 2 * (fillers + 1);
+        let enough = limits::PLAN_STEPS / steps;
+        let int = f.local.int("int", 4, Builder::SIGNED);
+        let root = f.local.structure("s", 4, &[(&name, int, 0)]);
+        let asks = vec![(FieldByteOffset, root, "0:0", mov(0)); to_usize(enough + 10)];
+        let (ext, code, _) = f.object(&asks);
+        let target_int = f.target.int("int", 4, Builder::SIGNED);
+        let mut members = vec![("filler", target_int, 0); to_usize(fillers)];
+        members.push((&name, target_int, 32));
+        f.target.structure("s", 8, &members);
+        let made = [Made { btf: f.local.finish(), ext, code }];
+        let btf = Arc::new(Btf::parse(f.target.finish()).unwrap());
+        let told = &alone_and_together(&made, &Target::new("vmlinux", btf))[0];
+        let ran_out: Vec<_> = told.iter().map(|one| one.contains("TooManySteps")).collect();
+        assert_eq!(ran_out.iter().position(|out| *out), Some(to_usize(enough)));
+        assert!(ran_out.iter().skip(to_usize(enough)).all(|out| *out));
+    });
+}
+
+/// Where a bitfield lies in what is loaded depends on the object's byte order, whatever the names.
+#[test]
+fn objects_of_different_byte_order_do_not_share() {
+    let types = |mut b: Builder| {
+        let int = b.int("int", 4, Builder::SIGNED);
+        let member = BuiltMember { name: "a", ty: int, bit_offset: 3, bitfield_bits: 5 };
+        (b.composite(Kind::Struct, "s", 4, &[member]), b)
+    };
+    both(|f| {
+        let target = types(f.local.clone()).1;
+        let made = [Endian::Little, Endian::Big].map(|endian| {
+            let (root, local) = types(Builder::new(endian));
+            f.local = local;
+            let (ext, code, _) = f.object(&[(FieldLshiftU64, root, "0:0", mov(0))]);
+            Made { btf: f.local.finish(), ext, code }
+        });
+        let btf = Arc::new(Btf::parse(target.finish()).unwrap());
+        let told = alone_and_together(&made, &Target::new("vmlinux", btf));
+        assert_ne!(told[0], told[1]);
+    });
+}
+
+/// What is known is not looked for again: not even the target is looked at, but the steps are taken.
+#[test]
+fn a_question_is_followed_once() {
+    let object = |pads: u32| {
+        let mut b = Builder::new(Endian::Little);
+        (0..pads).for_each(|_| _ = b.float("double", 8));
+        let int = b.int("int", 4, Builder::SIGNED);
+        let root = b.structure("s", 8, &[("a", int, 0), ("b", int, 32)]);
+        let spec = |index| {
+            let mut spec = Spec::of_root(root, FieldByteOffset);
+            let steps = [(0, false), (index, true)].map(|(index, named)| Accessor { ty: root, index, named });
+            spec.accessors = steps.into_iter().collect();
+            spec
+        };
+        (Btf::parse(b.finish()).unwrap(), root, [spec(0), spec(1), Spec::of_root(root, TypeExists)])
+    };
+    let (objects, mut questions) = ([object(0), object(3)], Questions::default());
+    let endian = Endian::Little;
+    let mut numbers = objects.iter().map(|(btf, _, specs)| {
+        let number = |spec: &Spec| questions.number(Local { endian, btf, spec });
+        specs.iter().map(number).collect::<Vec<_>>()
+    });
+    let (one, other) = (numbers.next().unwrap(), numbers.next().unwrap());
+    assert_eq!(one, other, "whatever the ids");
+    assert!(one[0].is_some() && one[1].is_some() && one[0] != one[1] && one[2].is_none(), "{one:?}");
+
+    let (btf, root, [spec, ..]) = &objects[0];
+    let (local, candidate) = (Local { endian, btf, spec }, Candidate { source: 0, id: *root });
+    let empty = Btf::parse(Builder::new(endian).finish()).unwrap();
+    let mut followed = Followed::default();
+    let mut follow = |target: &Btf<'_>, allowed| {
+        let mut steps = Steps::new(allowed);
+        let found = followed.follow(one[0], local, (target, candidate), &mut steps);
+        (found.map(|found| found.map(|found| found.bit_offset)), steps.left())
+    };
+    assert_eq!(follow(btf, 10), (Ok(Some(BitOffset(0))), 8));
+    assert_eq!(follow(&empty, 10), (Ok(Some(BitOffset(0))), 8));
+    assert_eq!(follow(&empty, 1), (Err(MatchError::TooManySteps), 0));
 }
