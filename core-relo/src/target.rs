@@ -82,7 +82,7 @@ impl<'t> Target<'t> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Plan, Relocs};
+    use crate::{Plan, Relocs, plan::Objects};
 
     #[test]
     fn many_threads_may_share_a_target_and_make_plans() {
@@ -91,5 +91,6 @@ mod tests {
         shared::<NameIndex>();
         shared::<Relocs<'_>>();
         shared::<Plan<'_>>();
+        shared::<Objects<'_>>();
     }
 }

@@ -55,7 +55,7 @@ pub(crate) fn match_candidate(
 }
 
 /// All that [`match_candidate`] reads of the local side but the kind, so that equal keys match alike in any object's BTF. `None` if
-/// that is not worth remembering: a type as a whole, a name out of proportion, a local type that cannot be followed.
+/// that is not worth remembering: a type as a whole, a name or an array out of proportion, a local type that cannot be followed.
 pub(crate) fn access_key(local_btf: &Btf<'_>, local: &Spec, key: &mut Key<'_>) -> Option<()> {
     if local.kind.is_enumval() {
         return enumval::key(local_btf, local, key);
