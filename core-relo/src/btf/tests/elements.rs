@@ -3,10 +3,14 @@
 
 use crate::{
     btf::{
-        Btf, Builder, Kind, Way, halves,
+        Btf, Builder, Kind, Way,
+        elements::{Bounds, are_there},
+        halves,
         header::Header,
-        quick,
+        heads,
+        quick::{self, HEAD, Room},
         reference::{self, Reference},
+        table::BLOCK,
     },
     endian::Endian,
     ids::{TypeId, to_u32, to_usize},
@@ -180,5 +184,31 @@ fn a_func_in_a_large_one_refers_to_a_prototype() {
             }
             assert_eq!(to_u32(btf.types().count()) + btf.first_id.0, btf.end_id().0);
         }
+    }
+}
+
+/// Two passes that meet leave behind the last record what the second of them wrote there.
+#[test]
+fn what_is_behind_the_last_record_plays_no_part() {
+    for (id, is_right) in [(34, true), (35, false)] {
+        let mut b = Builder::new(Endian::Little);
+        // More than low halves of offsets can tell apart in two blocks: the struct is told from the middle of the first enum by `blocks`.
+        record(&mut b, Kind::Enum, 5000);
+        for _ in 1..BLOCK {
+            b.forward("a", false);
+        }
+        record(&mut b, Kind::Enum, 5000);
+        b.raw("", Kind::Struct, 1, false, 0, &[1, id, 1]);
+        let data = b.finish();
+        let types = &data[Header::parse(&data).unwrap().types];
+        let mut room = Room::new(types.len() / HEAD);
+        let names = 3;
+        let count = heads::pass::<false>(types, 0, names, room.part()).unwrap().count;
+        assert_eq!(count, 34);
+        let first = room.blocks[0];
+        room.blocks[2..].fill(first);
+        room.kinds[count..].fill(Kind::Struct.raw());
+        let bounds = Bounds { names, first_id: 1, ids: 35 };
+        assert_eq!(are_there::<false>(types, room.part(), count, bounds, None), is_right);
     }
 }
