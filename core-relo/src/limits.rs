@@ -35,9 +35,9 @@ pub const STRING_BLOCK: usize = 64 * 1024;
 /// Bytes that tell an access from others for plans to share it: the names of its members, mostly.
 pub const SHARED_ACCESS: usize = 128;
 
-/// Arrays of arrays that are passed through to tell an access from others. Each may lie behind [`MODIFIER_HOPS`] of its own, and no
-/// step is taken for them: a record could ask for thousands of hops where nothing else does.
-pub const SHARED_DIMENSIONS: usize = 4;
+/// Arrays of arrays that are passed through to tell an access from others. Each may lie behind [`MODIFIER_HOPS`] of its own; where a
+/// field has more of them, each takes as many of a record's steps.
+pub const SHARED_DIMENSIONS: u32 = 4;
 
 /// Candidates of which plans that are made together remember what became of them. A hundred objects need some hundreds.
 pub const SHARED_MATCHES: usize = 1 << 14;

@@ -4,7 +4,7 @@ use super::{
     Decision, Entry, InsnError, Plan, PoisonReason, RelocError, SkipReason, Warning,
     lists::ListId,
     patch,
-    shared::{Followed, Found, Known, Local},
+    shared::{Followed, Found, Known},
 };
 use crate::{
     btf::Kind,
@@ -14,7 +14,7 @@ use crate::{
     limits,
     relocs::Record,
     resolve::{Ambiguity, Candidate, NO_MEMORY, Resolution, Steps, resolve, resolve_without_target},
-    spec::Spec,
+    spec::{Spec, SpecError},
 };
 use alloc::vec::Vec;
 use hashbrown::HashMap;
@@ -28,11 +28,11 @@ struct Scratch<'s> {
 
 /// Decides all records, in order (libbpf: `bpf_object__relocate_core`).
 ///
-/// `known` is what is known of each record; of a bad one nothing. `followed` is what is known of this target.
+/// `known` is what is known of each record, `followed` what is known of this target.
 pub(super) fn all(
     plan: &mut Plan<'_>,
     selected: &dyn Fn(&Record<'_>) -> bool,
-    (known, followed): (&[Option<Known>], &mut Followed),
+    (known, followed): (&[Result<Known<'_>, SpecError>], &mut Followed),
 ) {
     let relocs = plan.relocs;
     let mut code = Overlay { changed: HashMap::new() };
@@ -72,12 +72,13 @@ fn skip(record: &Record<'_>, selected: &dyn Fn(&Record<'_>) -> bool) -> Option<S
 
 fn decide(
     plan: &mut Plan<'_>,
-    (number, record, known): (usize, &Record<'_>, Option<Known>),
+    (number, record, known): (usize, &Record<'_>, Result<Known<'_>, SpecError>),
     entry: &mut Entry,
     scratch: &mut Scratch<'_>,
 ) -> Result<Decision, RelocError> {
     let insn = record.insn.ok_or(RelocError::Misaligned { offset: record.relo.insn_offset.0 })?;
-    let spec = record.spec.as_ref().map_err(|error| *error)?;
+    let known = known?;
+    let spec = known.local.spec;
     let list = plan.lists.of_root(spec.root);
     entry.candidates = list;
     let resolution = if spec.kind == RelocKind::TypeIdLocal {
@@ -85,11 +86,9 @@ fn decide(
         Resolution { local: id, target: Some(id), validate: false, memory: NO_MEMORY }
     } else {
         let list = list.ok_or(RelocError::AnonymousRoot(spec.root))?;
-        let local = Local { endian: plan.relocs.endian(), btf: plan.relocs.btf(), spec };
-        let known = known.unwrap_or_else(|| Known { question: None, local: local.answer() });
         let allowed = limits::RECORD_STEPS.min(plan.steps_left);
         let mut steps = Steps::new(allowed);
-        let matching = matching(plan, list, (local, known), &mut steps, scratch);
+        let matching = matching(plan, list, known, &mut steps, scratch);
         plan.steps_left = plan.steps_left.saturating_sub(allowed.saturating_sub(steps.left()));
         match matching? {
             Some(matching) => {
@@ -98,7 +97,7 @@ fn decide(
                 plan.lists.narrow(list, &scratch.places, number);
                 matching.resolution
             }
-            None => resolve_without_target(spec.kind, known.local.map_err(RelocError::Local)?),
+            None => resolve_without_target(spec.kind, known.answer.map_err(RelocError::Local)?),
         }
     };
     let resolution = zero_extended(plan, spec, entry.matched, resolution);
@@ -125,7 +124,7 @@ struct Agreement {
 fn matching(
     plan: &Plan<'_>,
     list: ListId,
-    (local, known): (Local<'_>, Known),
+    known: Known<'_>,
     steps: &mut Steps,
     Scratch { followed, places }: &mut Scratch<'_>,
 ) -> Result<Option<Agreement>, RelocError> {
@@ -133,11 +132,11 @@ fn matching(
     let mut first: Option<Agreement> = None;
     for (place, candidate) in plan.lists.left(list) {
         let Some(source) = plan.target.source(candidate.source) else { continue };
-        let found = followed.follow(known.question, local, (&source.btf, candidate), steps);
+        let found = followed.follow(known, (&source.btf, candidate), steps);
         let found = found.map_err(|error| RelocError::Match { candidate, error })?;
         let Some(Found { bit_offset, answer }) = found else { continue };
         // The local side is at fault if it fails alone.
-        let own = known.local.map_err(RelocError::Local)?;
+        let own = known.answer.map_err(RelocError::Local)?;
         let answer = answer.map_err(|error| RelocError::Target { candidate, error })?;
         let resolution = resolve(own, answer);
         match &mut first {

@@ -9,6 +9,7 @@ use crate::{
     limits,
     relocs::{Record, Relocs},
     resolve::{Candidate, candidates::Search},
+    spec::SpecError,
     target::Target,
 };
 use alloc::{sync::Arc, vec::Vec};
@@ -84,16 +85,16 @@ fn found(search: &Search<'_>, target: &Target<'_>) -> Vec<Arc<[Candidate]>> {
 struct Prepared<'o> {
     relocs: &'o Relocs<'o>,
     roots: Roots,
-    /// What is known of each record; of a bad one nothing.
-    known: Vec<Option<Known>>,
+    /// What is known of each record, if what it accesses can be said.
+    known: Vec<Result<Known<'o>, SpecError>>,
 }
 
 impl<'o> Prepared<'o> {
     fn new(relocs: &'o Relocs<'o>, search: &mut Search<'o>, questions: &mut Questions) -> Self {
+        let (endian, btf) = (relocs.endian(), relocs.btf());
         let known = |record: &'o Record<'_>| {
-            let spec = record.spec.as_ref().ok()?;
-            let local = Local { endian: relocs.endian(), btf: relocs.btf(), spec };
-            Some(Known { question: questions.number(local), local: local.answer() })
+            let spec = record.spec.as_ref().map_err(|error| *error)?;
+            Ok(Known::new(Local { endian, btf, spec }, questions))
         };
         Self {
             relocs,

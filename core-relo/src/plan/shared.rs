@@ -14,18 +14,12 @@ use alloc::vec::Vec;
 use core::hash::BuildHasher as _;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
-/// One side of a relocation.
+/// The object's side of a relocation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Local<'o> {
     pub(super) endian: Endian,
     pub(super) btf: &'o Btf<'o>,
     pub(super) spec: &'o Spec,
-}
-
-impl Local<'_> {
-    pub(super) fn answer(self) -> Result<Answer, ValueError> {
-        answer(self.endian, self.btf, self.spec)
-    }
 }
 
 /// The number of a question about an access among those of all objects.
@@ -34,10 +28,19 @@ pub(super) struct QuestionId(u32);
 
 /// What is known of a record before there is a target.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
+pub(super) struct Known<'o> {
+    pub(super) local: Local<'o>,
     /// What it asks, if others may ask the same.
     pub(super) question: Option<QuestionId>,
-    pub(super) local: Result<Answer, ValueError>,
+    /// The local side's answer.
+    pub(super) answer: Result<Answer, ValueError>,
+}
+
+impl<'o> Known<'o> {
+    pub(super) fn new(local: Local<'o>, questions: &mut Questions) -> Self {
+        let answer = answer(local.endian, local.btf, local.spec);
+        Self { local, question: questions.number(local), answer }
+    }
 }
 
 /// Numbers questions: equal ones alike, whatever the types' ids in their objects.
@@ -53,7 +56,7 @@ pub(super) struct Questions {
 
 impl Questions {
     /// The number of a question; `None` if it is not worth one.
-    pub(super) fn number(&mut self, local: Local<'_>) -> Option<QuestionId> {
+    fn number(&mut self, local: Local<'_>) -> Option<QuestionId> {
         let start = self.keys.len();
         let id = self.add(local, start);
         if self.ends.last().copied().unwrap_or_default() <= start {
@@ -111,8 +114,7 @@ impl Followed {
     /// depends on what others there were.
     pub(super) fn follow(
         &mut self,
-        question: Option<QuestionId>,
-        local: Local<'_>,
+        Known { local, question, .. }: Known<'_>,
         (target, candidate): (&Btf<'_>, Candidate),
         steps: &mut Steps,
     ) -> Result<Option<Found>, MatchError> {

@@ -73,15 +73,22 @@ impl Comparison<'_> {
 ///
 /// Any composite stands for any other, any pointer for any other; integers whatever their size and sign; enumerations and
 /// forward declarations by essential name, where an anonymous one fits all; arrays by their elements.
+///
+/// What it reads of the local side stands in [`field_key`], too.
 pub(super) fn fields_are_compat(
     local_btf: &Btf<'_>,
     mut local: TypeId,
     target_btf: &Btf<'_>,
     mut target: TypeId,
+    steps: &mut Steps,
 ) -> Result<bool, MatchError> {
     let mut target_btf = target_btf;
     // libbpf follows arrays of arrays without a limit.
-    for _ in 0..limits::MODIFIER_HOPS {
+    for dimension in 0..limits::MODIFIER_HOPS {
+        // As many as each may be hidden behind, where there are more than any program has.
+        if dimension > limits::SHARED_DIMENSIONS {
+            steps.take_many(limits::MODIFIER_HOPS)?;
+        }
         let l = local_btf.strip(local)?;
         let t = target_btf.strip(target)?;
         target_btf = t.btf();

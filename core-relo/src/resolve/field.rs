@@ -123,7 +123,7 @@ impl Walk<'_> {
             self.spec.advance(member.bit_offset.0);
             if !member.name.is_empty() {
                 self.spec.accessors.push(Accessor { ty: ty.id(), index: member.index, named: true });
-                if compat::fields_are_compat(self.local_btf, wanted.ty, ty.btf(), member.ty)? {
+                if compat::fields_are_compat(self.local_btf, wanted.ty, ty.btf(), member.ty, self.steps)? {
                     return Ok(Search::Found(member.ty));
                 }
                 self.spec.accessors.pop();

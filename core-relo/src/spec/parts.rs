@@ -17,13 +17,11 @@ enum Held<T> {
 }
 
 impl<T: Copy + Default> Parts<T> {
-    /// None.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Held::Few { parts: [T::default(); FEW], len: 0 })
     }
 
-    /// Adds a part.
-    pub fn push(&mut self, part: T) {
+    pub(crate) fn push(&mut self, part: T) {
         match &mut self.0 {
             Held::Many(parts) => parts.push(part),
             Held::Few { parts, len } => match parts.get_mut(usize::from(*len)) {
@@ -33,8 +31,7 @@ impl<T: Copy + Default> Parts<T> {
         }
     }
 
-    /// Takes the last part away.
-    pub fn pop(&mut self) -> Option<T> {
+    pub(crate) fn pop(&mut self) -> Option<T> {
         let last = self.last().copied()?;
         match &mut self.0 {
             Held::Few { len, .. } => *len = len.saturating_sub(1),
@@ -69,6 +66,18 @@ impl<T: PartialEq> PartialEq for Parts<T> {
 
 impl<T: Eq> Eq for Parts<T> {}
 
+impl<T: PartialEq> PartialEq<[T]> for Parts<T> {
+    fn eq(&self, other: &[T]) -> bool {
+        **self == *other
+    }
+}
+
+impl<T: PartialEq, const N: usize> PartialEq<[T; N]> for Parts<T> {
+    fn eq(&self, other: &[T; N]) -> bool {
+        **self == *other
+    }
+}
+
 impl<T: fmt::Debug> fmt::Debug for Parts<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter()).finish()
@@ -102,17 +111,22 @@ mod tests {
     fn a_list_is_the_same_as_a_vector_at_any_length() {
         let mut parts = Parts::new();
         let mut vector = Vec::new();
+        assert_eq!(parts, [0u32; 0]);
         for n in 0..20u32 {
             parts.push(n);
             vector.push(n);
-            assert_eq!(*parts, *vector);
-            assert_eq!(parts, vector.iter().copied().collect());
+            assert_eq!(parts, *vector);
+            assert_eq!(parts, vector.iter().copied().collect::<Parts<_>>());
             assert_eq!(format!("{parts:?}"), format!("{vector:?}"));
         }
         for _ in 0..21 {
             assert_eq!(parts.pop(), vector.pop());
-            assert_eq!(*parts, *vector);
-            assert_eq!(parts, vector.iter().copied().collect(), "by its parts, however they are held");
+            assert_eq!(parts, *vector);
+            assert_eq!(
+                parts,
+                vector.iter().copied().collect::<Parts<_>>(),
+                "by its parts, however they are held"
+            );
         }
     }
 }

@@ -307,6 +307,26 @@ fn nesting_bombs_end_in_an_error() {
     });
 }
 
+/// Behind modifiers of its own each array costs microseconds, and a record may have hundreds: no plan may take them without end.
+#[test]
+fn arrays_of_arrays_take_steps() {
+    both(|f| {
+        let nest = |b: &mut Builder| {
+            let int = b.int("int", 4, Builder::SIGNED);
+            let at = (0..250).fold(int, |at, _| b.array(at, int, 1));
+            b.structure("s", 4, &[("a", at, 0)])
+        };
+        let root = nest(&mut f.local);
+        nest(&mut f.target);
+        let got = f.plan(&alloc::vec![(FieldExists, root, "0:0", mov(1)); 1700]);
+        let too_many =
+            |e: &RelocError| matches!(e, RelocError::Match { error: MatchError::TooManySteps, .. });
+        let without = got.iter().filter(|o| o.decision.as_ref().is_err_and(too_many)).count();
+        assert!((1..200).contains(&without), "{without} of {}", got.len());
+        assert_eq!(got[0].decision, Ok(Decision::Keep { value: 1 }));
+    });
+}
+
 #[test]
 fn access_strings_that_are_none_are_errors_of_their_record_alone() {
     both(|f| {

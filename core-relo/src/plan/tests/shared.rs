@@ -12,7 +12,7 @@ use crate::{
     limits,
     plan::{
         Objects,
-        shared::{Followed, Local, Questions},
+        shared::{Followed, Known, Local, Questions},
     },
     resolve::{Candidate, MatchError, Steps},
     spec::{Accessor, Spec},
@@ -236,7 +236,7 @@ fn a_question_is_followed_once() {
     let (objects, mut questions) = ([object(0), object(3)], Questions::default());
     let endian = Endian::Little;
     let mut numbers = objects.iter().map(|(btf, _, specs)| {
-        let number = |spec: &Spec| questions.number(Local { endian, btf, spec });
+        let number = |spec: &_| Known::new(Local { endian, btf, spec }, &mut questions).question;
         specs.iter().map(number).collect::<Vec<_>>()
     });
     let (one, other) = (numbers.next().unwrap(), numbers.next().unwrap());
@@ -244,12 +244,14 @@ fn a_question_is_followed_once() {
     assert!(one[0].is_some() && one[1].is_some() && one[0] != one[1] && one[2].is_none(), "{one:?}");
 
     let (btf, root, [spec, ..]) = &objects[0];
-    let (local, candidate) = (Local { endian, btf, spec }, Candidate { source: 0, id: *root });
+    let candidate = Candidate { source: 0, id: *root };
+    let known = Known::new(Local { endian, btf, spec }, &mut questions);
+    assert_eq!(known.question, one[0]);
     let empty = Btf::parse(Builder::new(endian).finish()).unwrap();
     let mut followed = Followed::default();
     let mut follow = |target: &Btf<'_>, allowed| {
         let mut steps = Steps::new(allowed);
-        let found = followed.follow(one[0], local, (target, candidate), &mut steps);
+        let found = followed.follow(known, (target, candidate), &mut steps);
         (found.map(|found| found.map(|found| found.bit_offset)), steps.left())
     };
     assert_eq!(follow(btf, 10), (Ok(Some(BitOffset(0))), 8));
