@@ -118,8 +118,8 @@ impl<'d> Btf<'d> {
         Self::parse_on(data.into(), Some(base))
     }
 
-    /// Parses a BTF of its own or, with a `base`, a split one, and leaves for later what only its elements refer to. It costs about half
-    /// of what [`parse`](Self::parse) does: for the BTF of a kernel, of which an object wants a few types.
+    /// Parses a BTF of its own or, with a `base`, a split one, and leaves for later what only its elements refer to. It takes little
+    /// more than half as long as [`parse`](Self::parse): for the BTF of a kernel, of which an object wants a few types.
     ///
     /// Records are known to lie within, and their own names and types to exist. Members, parameters, enumerators, variables, elements
     /// of arrays and what kind of type a FUNC refers to are not looked at. What relocations read of them is validated then, and is an
