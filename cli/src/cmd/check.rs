@@ -235,8 +235,9 @@ impl Check<'_> {
         let mut kernel = read.parse()?;
         let reports = Answers::new(&mut kernel, &self.prepared, self.threads).reports(self.wanted);
         let reports = reports.map(Arc::new);
-        // What is said of a module depends on more than the file.
-        if let (Ok(reports), []) = (&reports, kernel.target.modules()) {
+        // What is said of a module depends on more than its bytes: an archive's member is on its own, a file has a kernel beside it.
+        let is_module = kernel.target.main().btf.base().is_some() || !kernel.target.modules().is_empty();
+        if let (Ok(reports), false) = (&reports, is_module) {
             self.same.keep(id, bytes, reports, reports.size());
         }
         Ok((kernel.name, reports))

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn tar(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
+pub(crate) fn tar(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut builder = tar::Builder::new(Vec::new());
     for (name, bytes) in members {
         let mut header = tar::Header::new_gnu();
