@@ -41,8 +41,9 @@ enum Parts<'s> {
 pub(crate) fn read_again(path: &Path, id: FileId, limits: Limits, each: &mut dyn FnMut(&[u8])) -> bool {
     let mut again = || {
         let opened = file::Unread::open(path).ok().filter(|file| file.id == Some(id))?.begin().ok()?;
-        let used = unpack::used(&opened, limits)?;
-        Some(opened.pieces(used, each) && opened.is_still(id))
+        // Not further than it reached: it may be growing.
+        let used = unpack::used(&opened, limits)?.unwrap_or(opened.len);
+        Some(opened.pieces(Some(used), each) && opened.is_still(id))
     };
     again().unwrap_or(false)
 }
