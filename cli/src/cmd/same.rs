@@ -146,7 +146,8 @@ impl<T> Same<T> {
 
     /// Keeps what was said of a file, or of bytes, which takes `size` bytes.
     pub(crate) fn keep(&self, file: Option<FileId>, bytes: Option<Bytes>, said: &Arc<T>, size: usize) {
-        if file.is_none() && bytes.is_none() {
+        // What is too much by itself must not put out all the others.
+        if (file.is_none() && bytes.is_none()) || size > KEPT_BYTES {
             return;
         }
         let mut known = self.known();
@@ -331,11 +332,11 @@ mod tests {
         assert_eq!(kept(&same), (KEPT, KEPT));
         assert_eq!(seen(&same, b"0", 0), Err(true), "the oldest made room");
         assert_eq!(seen(&same, &bytes(count - 1), 0), Ok(count - 1));
-        // What takes much memory makes others go, and goes.
+        // What takes much memory makes others go.
         keep(&same, b"0", 0, 0, KEPT_BYTES);
         assert_eq!((kept(&same), seen(&same, b"0", 0)), ((1, KEPT_BYTES), Ok(0)));
         keep(&same, b"1", 0, 1, KEPT_BYTES + 1);
-        assert_eq!(kept(&same), (0, 0));
+        assert_eq!((kept(&same), seen(&same, b"0", 0)), ((1, KEPT_BYTES), Ok(0)), "too much by itself");
         let mut few = Bounded::new(3);
         (0..9).for_each(|n| few.put(n % 5, n));
         assert_eq!((few.entries.len(), few.order.len()), (3, 3));

@@ -126,13 +126,13 @@ pub(crate) struct FileId {
 
 impl FileId {
     /// None of one that was changed a moment ago: it could be changed again and bear the same time. Nor of what the kernel makes up
-    /// when it is read.
+    /// when it is read, nor where the file system has no numbers for files.
     pub(crate) fn new(path: &Path, meta: &Metadata, now: SystemTime) -> Option<Self> {
         let modified = (meta.mtime(), meta.mtime_nsec());
         let changed = (meta.ctime(), meta.ctime_nsec());
         let now = i64::try_from(now.duration_since(UNIX_EPOCH).ok()?.as_secs()).ok()?;
         let is_settled = modified.0.max(changed.0) <= now.checked_sub(SETTLED)?;
-        let is_stored = meta.len() > 0 && !is_of_kernel(path);
+        let is_stored = meta.len() > 0 && meta.ino() != 0 && !is_of_kernel(path);
         let (device, inode, len) = (meta.dev(), meta.ino(), meta.len());
         (is_settled && is_stored).then_some(Self { device, inode, len, modified, changed })
     }
