@@ -37,7 +37,7 @@ enum Parts<'s> {
     Kernel(Box<Kernel>),
 }
 
-/// Gives the bytes of a file that would be read whole to `each`, in [pieces](Opened::pieces); says whether it is that file still.
+/// Gives the bytes of a file that would be read whole to `each`, in pieces; says whether it is that file still.
 pub(crate) fn read_again(path: &Path, id: FileId, limits: Limits, each: &mut dyn FnMut(&[u8])) -> bool {
     let mut again = || {
         let opened = file::Unread::open(path).ok().filter(|file| file.id == Some(id))?.begin().ok()?;
