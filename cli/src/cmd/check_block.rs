@@ -124,8 +124,8 @@ impl Block {
     ) -> io::Result<Self> {
         let mut block = Self::default();
         let mut quoted = Vec::new();
-        json_check::string(&mut quoted, target)?;
         if wanted.json {
+            json_check::string(&mut quoted, target)?;
             block.lines.reserve_exact(reports.lines_len(quoted.len(), objects.clone()));
         }
         for (Named { name, begin }, report) in objects.zip(&reports.0) {

@@ -86,7 +86,7 @@ pub(crate) fn too_long(path: &Path, len: u64, limit: u64) -> BadInput {
 
 /// A regular file that was opened. Nothing of it was read yet.
 #[derive(Debug)]
-pub(crate) struct Unread<'p> {
+pub(crate) struct Fresh<'p> {
     pub(crate) path: &'p Path,
     file: File,
     len: u64,
@@ -94,7 +94,7 @@ pub(crate) struct Unread<'p> {
     pub(crate) id: Option<FileId>,
 }
 
-impl<'p> Unread<'p> {
+impl<'p> Fresh<'p> {
     pub(crate) fn open(path: &'p Path) -> Result<Self, BadInput> {
         regular(path)?;
         let file = File::open(path).map_err(|e| unreadable(path, &e))?;
@@ -154,7 +154,7 @@ pub(crate) struct Opened<'p> {
 
 impl<'p> Opened<'p> {
     pub(crate) fn new(path: &'p Path) -> Result<Self, BadInput> {
-        Unread::open(path)?.begin()
+        Fresh::open(path)?.begin()
     }
 
     /// Gives all of it, or its first bytes if only so many are `used`, to `each`, in pieces of [`PIECE`] bytes and a rest, none of

@@ -15,7 +15,7 @@ use std::{
 
 /// A kernel of which nothing was read, unless it is not to be had otherwise.
 pub(crate) struct Unread<'s> {
-    of: From<'s>,
+    of: Origin<'s>,
     with: With<'s>,
 }
 
@@ -26,8 +26,8 @@ pub(crate) struct Unparsed<'s> {
 }
 
 /// What a kernel comes from.
-enum From<'s> {
-    File { file: file::Unread<'s>, base: Option<&'s Path> },
+enum Origin<'s> {
+    File { file: file::Fresh<'s>, base: Option<&'s Path> },
     Member { path: PathBuf, bytes: Data<'static> },
     Kernel(Box<Kernel>),
 }
@@ -35,17 +35,6 @@ enum From<'s> {
 enum Parts<'s> {
     Read { path: Cow<'s, Path>, base: Base<'s>, read: Read },
     Kernel(Box<Kernel>),
-}
-
-/// Gives the bytes of a file that would be read whole to `each`, in pieces; says whether it is that file still.
-pub(crate) fn read_again(path: &Path, id: FileId, limits: Limits, each: &mut dyn FnMut(&[u8])) -> bool {
-    let mut again = || {
-        let opened = file::Unread::open(path).ok().filter(|file| file.id == Some(id))?.begin().ok()?;
-        // Not further than it reached: it may be growing.
-        let used = unpack::used(&opened, limits)?.unwrap_or(opened.len);
-        Some(opened.pieces(Some(used), each) && opened.is_still(id))
-    };
-    again().unwrap_or(false)
 }
 
 /// Where to look for the kernel if the types turn out to be a module's.
@@ -67,9 +56,9 @@ struct With<'s> {
 impl<'s> Unread<'s> {
     pub(super) fn open(place: &'s Place, modules: &'s [PathBuf], limits: Limits) -> Result<Self, BadInput> {
         let of = match place {
-            Place::Running => From::Kernel(Box::new(target::running()?)),
+            Place::Running => Origin::Kernel(Box::new(target::running()?)),
             Place::File { path, base } => {
-                From::File { file: file::Unread::open(path)?, base: base.as_deref() }
+                Origin::File { file: file::Fresh::open(path)?, base: base.as_deref() }
             }
             Place::Archive(path) => {
                 let bad = BadInput::at(path, "is an archive, expected one kernel");
@@ -77,7 +66,7 @@ impl<'s> Unread<'s> {
             }
             Place::Embedded { name, bytes } => {
                 let btf = Btf::parse(*bytes).map_err(|e| BadInput::new(*name, e))?;
-                From::Kernel(Box::new(Kernel::new((*name).to_owned(), btf)))
+                Origin::Kernel(Box::new(Kernel::new((*name).to_owned(), btf)))
             }
         };
         Ok(Self { of, with: With { modules, limits } })
@@ -90,13 +79,13 @@ impl<'s> Unread<'s> {
         modules: &'s [PathBuf],
         limits: Limits,
     ) -> Self {
-        Self { of: From::Member { path, bytes }, with: With { modules, limits } }
+        Self { of: Origin::Member { path, bytes }, with: With { modules, limits } }
     }
 
     /// The file that alone decides what is said of the kernel; none if there is more to it.
     pub(crate) fn file(&self) -> Option<(&'s Path, FileId)> {
         match &self.of {
-            From::File { file, .. } if self.with.modules.is_empty() => Some((file.path, file.id?)),
+            Origin::File { file, .. } if self.with.modules.is_empty() => Some((file.path, file.id?)),
             _ => None,
         }
     }
@@ -105,14 +94,14 @@ impl<'s> Unread<'s> {
     pub(crate) fn read(self) -> Result<Unparsed<'s>, BadInput> {
         let limits = self.with.limits;
         let of = match self.of {
-            From::File { file, base } => {
+            Origin::File { file, base } => {
                 let (path, read) = (file.path, unpack::read(file.begin()?, limits)?);
                 Parts::Read { path: Cow::Borrowed(path), base: Base::File(base), read }
             }
-            From::Member { path, bytes } => {
+            Origin::Member { path, bytes } => {
                 Parts::Read { path: Cow::Owned(path), base: Base::None, read: Read::Whole(bytes) }
             }
-            From::Kernel(kernel) => Parts::Kernel(kernel),
+            Origin::Kernel(kernel) => Parts::Kernel(kernel),
         };
         Ok(Unparsed { of, with: self.with })
     }
@@ -162,6 +151,17 @@ impl Unparsed<'_> {
         };
         kernel.with_modules(modules, limits)
     }
+}
+
+/// Gives the bytes of a file that would be read whole to `each`, in pieces; says whether it is that file still.
+pub(crate) fn read_again(path: &Path, id: FileId, limits: Limits, each: &mut dyn FnMut(&[u8])) -> bool {
+    let mut again = || {
+        let opened = file::Fresh::open(path).ok().filter(|file| file.id == Some(id))?.begin().ok()?;
+        // Not further than it reached: it may be growing.
+        let used = unpack::used(&opened, limits)?.unwrap_or(opened.len);
+        Some(opened.pieces(Some(used), each) && opened.is_still(id))
+    };
+    again().unwrap_or(false)
 }
 
 fn of_file(path: &Path, file: &TargetFile, base: Base<'_>, limits: Limits) -> Result<Kernel, BadInput> {
