@@ -23,7 +23,8 @@ mod render;
 use clap::Parser as _;
 use std::process::ExitCode;
 
-fn main() -> ExitCode {
+/// Runs the command with the arguments of this process.
+pub fn main() -> ExitCode {
     let args = args::Args::parse();
     app::init_log(args.verbose);
     let (out, err) = (app::stdout(&args), app::stderr(args.color));
