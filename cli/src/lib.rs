@@ -19,6 +19,7 @@ mod kernel;
 mod output;
 mod plain;
 mod render;
+mod signals;
 
 use clap::Parser as _;
 use std::process::ExitCode;

@@ -17,6 +17,7 @@ use crate::{
     json,
     plain::{lines, plain},
     render::style::{BOLD, DIM, ERROR, GOOD},
+    signals::EndRequests,
 };
 use core_relo_loader::{
     Loader,
@@ -27,11 +28,7 @@ use core_relo_loader::{
     sys,
     target::KernelTypes,
 };
-use std::{
-    io,
-    path::Path,
-    sync::{Arc, mpsc},
-};
+use std::{io, path::Path, sync::Arc};
 
 pub(crate) fn run(app: &mut App<'_>, args: &Load) -> io::Result<()> {
     let host = match host(args) {
@@ -40,10 +37,10 @@ pub(crate) fn run(app: &mut App<'_>, args: &Load) -> io::Result<()> {
     };
     let waits = args.attach && args.pin.is_none();
     // Before anything is attached: from then on everything is detached in order, whenever it comes.
-    let mut interrupt = if waits { Some(Interrupt::new()?) } else { None };
+    let mut end_requests = if waits { Some(EndRequests::catch()?) } else { None };
     let mut kept = Vec::new();
     for path in &args.objects {
-        if interrupt.as_mut().is_some_and(Interrupt::came) {
+        if end_requests.as_mut().is_some_and(EndRequests::arrived) {
             break;
         }
         let file = match ObjectFile::read(path) {
@@ -71,13 +68,13 @@ pub(crate) fn run(app: &mut App<'_>, args: &Load) -> io::Result<()> {
         let one = One { app, args, file: &file, object: &object };
         kept.extend(one.run(&loader)?);
     }
-    if let Some(mut interrupt) = interrupt
+    if let Some(mut end_requests) = end_requests
         && !kept.is_empty()
     {
         app.out.flush()?;
         if kept.iter().any(|(links, _)| !links.is_empty()) {
             app.note("attached; Ctrl-C detaches")?;
-            interrupt.wait();
+            end_requests.wait();
         } else {
             app.note("nothing was attached")?;
         }
@@ -375,35 +372,5 @@ impl One<'_, '_, '_> {
             }
         }
         Ok(())
-    }
-}
-
-/// Ctrl-C, and other wishes that it end.
-#[derive(Debug)]
-struct Interrupt {
-    until: mpsc::Receiver<()>,
-    came: bool,
-}
-
-impl Interrupt {
-    fn new() -> io::Result<Self> {
-        let (done, until) = mpsc::channel();
-        ctrlc::set_handler(move || {
-            // The receiver is there as long as anybody waits.
-            let _sent: Result<(), _> = done.send(());
-        })
-        .map_err(io::Error::other)?;
-        Ok(Self { until, came: false })
-    }
-
-    fn came(&mut self) -> bool {
-        self.came |= self.until.try_recv().is_ok();
-        self.came
-    }
-
-    fn wait(&mut self) {
-        if !self.came() {
-            let _ended: Result<(), _> = self.until.recv();
-        }
     }
 }
