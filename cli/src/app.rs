@@ -5,10 +5,12 @@ use crate::{
     cmd,
     error::BadInput,
     json,
-    plain::plain,
+    line::Line,
+    printer::Printer,
     render::style,
 };
 use anstream::{AutoStream, ColorChoice};
+use core_relo::Escaped;
 use std::{
     io::{self, IsTerminal as _, Write},
     process::ExitCode,
@@ -38,8 +40,8 @@ impl From<Exit> for ExitCode {
 
 /// What every command prints through.
 pub(crate) struct App<'w> {
-    pub(crate) out: &'w mut dyn Write,
-    pub(crate) err: &'w mut dyn Write,
+    pub(crate) out: Printer<'w>,
+    pub(crate) err: Printer<'w>,
     pub(crate) format: Format,
     pub(crate) exit: Exit,
 }
@@ -53,28 +55,34 @@ impl App<'_> {
     /// Reports bad input on stderr, in one line.
     pub(crate) fn complain(&mut self, bad: &BadInput) -> io::Result<()> {
         self.end_with(Exit::Unknown);
-        let e = style::ERROR;
-        // In one piece: stderr is not buffered.
-        self.err.write_all(format!("{e}core-relo{e:#}: {bad}\n").as_bytes())
+        self.err.line(Line::new().styled(style::ERROR, "core-relo").text(format_args!(": {bad}")))
     }
 
     /// Reports bad input that leaves nothing else to print; as JSON on stdout too, if that was asked for.
     pub(crate) fn fail(&mut self, bad: &BadInput) -> io::Result<()> {
         if self.format == Format::Json {
-            json::line(self.out, &json::Failure::new(bad))?;
+            self.out.json(&json::Failure::new(bad))?;
         }
         self.complain(bad)
     }
 
     /// Says something on stderr that changes nothing.
     pub(crate) fn note(&mut self, note: &str) -> io::Result<()> {
-        writeln!(self.err, "core-relo: note: {}", plain(note))
+        self.err.line(format_args!("core-relo: note: {note}"))
     }
 }
 
-pub(crate) fn run(args: &Args, mut out: impl Write, mut err: impl Write) -> io::Result<Exit> {
-    let format = format(&args.command);
-    let mut app = App { out: &mut out, err: &mut err, format, exit: Exit::Resolved };
+pub(crate) fn run(args: &Args) -> io::Result<Exit> {
+    let (out, mut err) = (io::stdout().lock(), io::stderr());
+    let out_has_colour = has_colour(args.color, AutoStream::choice(&out));
+    let err_has_colour = has_colour(args.color, AutoStream::choice(&err));
+    let mut out = io::BufWriter::new(out);
+    let mut app = App {
+        out: Printer::new(&mut out, out_has_colour),
+        err: Printer::new(&mut err, err_has_colour),
+        format: format(&args.command),
+        exit: Exit::Resolved,
+    };
     match &args.command {
         Command::Check(c) => cmd::check::run(&mut app, c),
         Command::Plan(c) => cmd::plan::run(&mut app, c),
@@ -92,9 +100,8 @@ pub(crate) fn run(args: &Args, mut out: impl Write, mut err: impl Write) -> io::
         Command::Completions { shell } => cmd::about::completions(&mut app, *shell),
         Command::Man { command } => cmd::about::man(&mut app, command.as_deref()),
     }?;
-    let exit = app.exit;
-    out.flush()?;
-    Ok(exit)
+    app.out.flush()?;
+    Ok(app.exit)
 }
 
 fn format(command: &Command) -> Format {
@@ -116,27 +123,12 @@ fn format(command: &Command) -> Format {
     }
 }
 
-/// Colours as asked for; JSON has none, and needs no looking through for them.
-pub(crate) fn stdout(args: &Args) -> impl Write {
-    let raw = io::stdout().lock();
-    let choice = match format(&args.command) {
-        Format::Json => ColorChoice::AlwaysAnsi,
-        Format::Text => resolve(args.color, AutoStream::choice(&raw)),
-    };
-    io::BufWriter::new(AutoStream::new(raw, choice))
-}
-
-pub(crate) fn stderr(color: Color) -> impl Write {
-    let raw = io::stderr();
-    let choice = resolve(color, AutoStream::choice(&raw));
-    AutoStream::new(raw, choice)
-}
-
-fn resolve(color: Color, auto: ColorChoice) -> ColorChoice {
+/// Whether a stream gets colours: as `--color` says, or as the stream and the environment do.
+fn has_colour(color: Color, auto: ColorChoice) -> bool {
     match color {
-        Color::Auto => auto,
-        Color::Always => ColorChoice::AlwaysAnsi,
-        Color::Never => ColorChoice::Never,
+        Color::Auto => auto != ColorChoice::Never,
+        Color::Always => true,
+        Color::Never => false,
     }
 }
 
@@ -149,13 +141,12 @@ pub(crate) fn watched() -> bool {
 pub(crate) fn init_log(verbose: u8) {
     let level = ["warn", "info", "debug", "trace"].get(usize::from(verbose)).copied().unwrap_or("trace");
     let env = env_logger::Env::default().default_filter_or(level);
-    let line = |r: &log::Record<'_>| format!("core-relo: {}", plain(&r.args().to_string()));
-    env_logger::Builder::from_env(env).format(move |f, r| writeln!(f, "{}", line(r))).init();
+    env_logger::Builder::from_env(env).format(|f, r| writeln!(f, "core-relo: {}", Escaped(r.args()))).init();
 }
 
 /// The answer could not be written: a full disk, a closed stdout.
 pub(crate) fn cannot_write(e: &io::Error) -> ExitCode {
     // If stderr is gone as well, the exit status has to say it all.
-    drop(writeln!(io::stderr(), "core-relo: stdout: {e}"));
+    drop(writeln!(io::stderr(), "core-relo: stdout: {}", Escaped(e)));
     Exit::Unknown.into()
 }

@@ -1,6 +1,6 @@
 //! Bad input: which file, where in it, what is wrong, and a way out. One line.
 
-use crate::plain::plain;
+use core_relo::Escaped;
 use std::{fmt, path::Path};
 
 /// Something that could not be read or understood.
@@ -31,8 +31,8 @@ impl BadInput {
 
 impl fmt::Display for BadInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", plain(&self.file), plain(&self.what))?;
-        self.help.iter().try_for_each(|help| write!(f, "; {}", plain(help)))
+        write!(f, "{}: {}", Escaped(&self.file), Escaped(&self.what))?;
+        self.help.iter().try_for_each(|help| write!(f, "; {}", Escaped(help)))
     }
 }
 

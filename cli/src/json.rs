@@ -7,16 +7,89 @@ use crate::{
 };
 use core_relo::{
     Name,
+    escape::needs_escape,
     explain::{Explanation, explain},
     plan::{Planned, Verdict},
 };
 use serde::Serialize;
+use serde_json::ser::Formatter;
 use std::io::{self, Write};
 
-/// Writes one object and ends the line.
-pub(crate) fn line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, value).map_err(io::Error::from)?;
-    out.write_all(b"\n")
+/// Writes a value as JSON in which all characters that [`needs_escape`] become a `\u` and four hex digits.
+pub(crate) fn write(out: impl Write, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
+    value.serialize(&mut serde_json::Serializer::with_formatter(out, Escaping)).map_err(io::Error::from)
+}
+
+/// JSON that [`write`] made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Json(Vec<u8>);
+
+impl Json {
+    /// An object on a line of its own.
+    pub(crate) fn line(object: &impl Serialize) -> io::Result<Self> {
+        let mut line = Self::default();
+        line.push_value(object)?;
+        line.push_syntax("\n");
+        Ok(line)
+    }
+
+    /// The keys and values of an object, without the braces.
+    pub(crate) fn members(object: &impl Serialize) -> io::Result<Self> {
+        let mut json = Self::default();
+        json.push_value(object)?;
+        let members = json.0.strip_prefix(b"{").and_then(|json| json.strip_suffix(b"}"));
+        members.map(|members| Self(members.to_vec())).ok_or_else(|| io::Error::other("JSON: not an object"))
+    }
+
+    /// Adds a value.
+    pub(crate) fn push_value(&mut self, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
+        write(&mut self.0, value)
+    }
+
+    /// Adds braces, keys and the like.
+    pub(crate) fn push_syntax(&mut self, text: &'static str) {
+        self.0.extend_from_slice(text.as_bytes());
+    }
+
+    /// Adds other JSON.
+    pub(crate) fn push(&mut self, other: &Self) {
+        self.0.extend_from_slice(&other.0);
+    }
+
+    /// Makes room for so many more bytes.
+    pub(crate) fn reserve(&mut self, bytes: usize) {
+        self.0.reserve_exact(bytes);
+    }
+
+    /// Returns how many bytes it has.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns how many bytes it takes in memory.
+    pub(crate) fn capacity(&self) -> usize {
+        self.0.capacity()
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// serde_json escapes quotes, backslashes and the control characters below the space; this escapes the others.
+struct Escaping;
+
+impl Formatter for Escaping {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, text: &str) -> io::Result<()> {
+        let mut rest = text;
+        while let Some((at, c)) = rest.char_indices().find(|(_, c)| needs_escape(*c)) {
+            out.write_all(rest.get(..at).unwrap_or_default().as_bytes())?;
+            // A character beyond the first 65,536 is a pair of them.
+            c.encode_utf16(&mut [0; 2]).iter().try_for_each(|unit| write!(out, "\\u{unit:04x}"))?;
+            rest = rest.get(at + c.len_utf8()..).unwrap_or_default();
+        }
+        out.write_all(rest.as_bytes())
+    }
 }
 
 /// Bad input.

@@ -1,7 +1,7 @@
 //! The lines of `check`. What is said of an object, or of one of its records, on each kernel alike is made JSON once.
 
 use crate::{
-    json::{ErrorText, SourceLine},
+    json::{ErrorText, Json, SourceLine},
     render::{planned, style},
 };
 use core_relo::{
@@ -47,44 +47,34 @@ impl Counts {
 }
 
 /// The line of an object up to the kernel's name.
-pub(crate) fn begin(object: &str) -> io::Result<Vec<u8>> {
-    let mut line = br#"{"object":"#.to_vec();
-    string(&mut line, object)?;
-    line.extend_from_slice(br#","target":"#);
+pub(crate) fn begin(object: &str) -> io::Result<Json> {
+    let mut line = Json::default();
+    line.push_syntax(r#"{"object":"#);
+    line.push_value(object)?;
+    line.push_syntax(r#","target":"#);
     Ok(line)
 }
 
 /// The line from the kernel's name on.
-pub(crate) fn rest(counts: Counts, relocations: &[Unresolved]) -> io::Result<Vec<u8>> {
-    let counts = members(&counts)?;
+pub(crate) fn rest(counts: Counts, relocations: &[Unresolved]) -> io::Result<Json> {
+    let counts = Json::members(&counts)?;
     let mut size = counts.len().saturating_add(PUNCTUATION);
     for unresolved in relocations {
         size = size.saturating_add(unresolved.size()?);
     }
-    let mut line = Vec::with_capacity(size);
-    line.push(b',');
-    line.extend_from_slice(&counts);
-    line.extend_from_slice(br#","relocations":["#);
+    let mut line = Json::default();
+    line.reserve(size);
+    line.push_syntax(",");
+    line.push(&counts);
+    line.push_syntax(r#","relocations":["#);
     for (n, unresolved) in relocations.iter().enumerate() {
         if n > 0 {
-            line.push(b',');
+            line.push_syntax(",");
         }
         unresolved.write(&mut line)?;
     }
-    line.extend_from_slice(b"],\"error\":null}\n");
+    line.push_syntax("],\"error\":null}\n");
     Ok(line)
-}
-
-/// A string, quoted.
-pub(crate) fn string(out: &mut Vec<u8>, text: &str) -> io::Result<()> {
-    serde_json::to_writer(out, text).map_err(io::Error::from)
-}
-
-/// An object's keys and values without the braces.
-fn members(object: &impl Serialize) -> io::Result<Vec<u8>> {
-    let json = serde_json::to_vec(object)?;
-    let members = json.strip_prefix(b"{").and_then(|json| json.strip_suffix(b"}"));
-    Ok(members.unwrap_or(&json).to_vec())
 }
 
 /// A record that does not resolve.
@@ -101,7 +91,7 @@ pub(crate) struct Record {
     pub(crate) place: Place,
     pub(crate) accessed: Accessed,
     /// Their members.
-    json: OnceLock<[Vec<u8>; 2]>,
+    json: OnceLock<[Json; 2]>,
     /// What is said where there is no type of the name.
     no_candidates: OnceLock<String>,
 }
@@ -150,17 +140,17 @@ impl Unresolved {
     }
 
     /// The same as [`Serialize`] gives.
-    fn write(&self, out: &mut Vec<u8>) -> io::Result<()> {
+    fn write(&self, out: &mut Json) -> io::Result<()> {
         let [place, accessed] = self.record.json()?;
-        out.push(b'{');
-        out.extend_from_slice(place);
-        out.extend_from_slice(br#","outcome":"#);
-        string(out, self.outcome)?;
-        out.push(b',');
-        out.extend_from_slice(accessed);
-        out.extend_from_slice(br#","reason":"#);
-        string(out, &self.reason)?;
-        out.push(b'}');
+        out.push_syntax("{");
+        out.push(place);
+        out.push_syntax(r#","outcome":"#);
+        out.push_value(self.outcome)?;
+        out.push_syntax(",");
+        out.push(accessed);
+        out.push_syntax(r#","reason":"#);
+        out.push_value(&*self.reason)?;
+        out.push_syntax("}");
         Ok(())
     }
 }
@@ -199,11 +189,11 @@ impl Record {
         Self { place, accessed, json: OnceLock::new(), no_candidates: OnceLock::new() }
     }
 
-    fn json(&self) -> io::Result<&[Vec<u8>; 2]> {
+    fn json(&self) -> io::Result<&[Json; 2]> {
         if let Some(json) = self.json.get() {
             return Ok(json);
         }
-        let json = [members(&self.place)?, members(&self.accessed)?];
+        let json = [Json::members(&self.place)?, Json::members(&self.accessed)?];
         Ok(self.json.get_or_init(|| json))
     }
 
@@ -254,10 +244,10 @@ mod tests {
             let checked =
                 Checked { object: Some(object), target: Some(target), counts, relocations, error: None };
             let mut line = begin(object).unwrap();
-            string(&mut line, target).unwrap();
-            line.extend(rest(counts, relocations).unwrap());
-            let expected = serde_json::to_string(&checked).unwrap() + "\n";
-            assert_eq!(String::from_utf8(line).unwrap(), expected);
+            line.push_value(target).unwrap();
+            line.push(&rest(counts, relocations).unwrap());
+            assert_eq!(line, Json::line(&checked).unwrap());
+            assert!(line.as_bytes().iter().all(|byte| *byte != 0x7f));
         }
     }
 }

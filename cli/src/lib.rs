@@ -16,8 +16,9 @@ mod json_btf;
 mod json_check;
 mod json_value;
 mod kernel;
+mod line;
 mod output;
-mod plain;
+mod printer;
 mod render;
 mod signals;
 
@@ -28,8 +29,7 @@ use std::process::ExitCode;
 pub fn main() -> ExitCode {
     let args = args::Args::parse();
     app::init_log(args.verbose);
-    let (out, err) = (app::stdout(&args), app::stderr(args.color));
-    match app::run(&args, out, err) {
+    match app::run(&args) {
         Ok(exit) => exit.into(),
         // Whoever read the output has gone: nothing to say, and the answer was not delivered.
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => app::Exit::Unknown.into(),

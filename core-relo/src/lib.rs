@@ -61,6 +61,7 @@ extern crate alloc;
 pub mod btf;
 mod data;
 mod endian;
+pub mod escape;
 pub mod explain;
 pub mod ext;
 mod ids;
@@ -75,6 +76,7 @@ mod target;
 
 pub use data::Data;
 pub use endian::Endian;
+pub use escape::{Escaped, EscapedLines};
 pub use ids::{BitOffset, ByteOffset, ByteSize, InsnIndex, StrOffset, TypeId};
 pub use name::Name;
 pub use plan::Plan;

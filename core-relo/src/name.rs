@@ -78,21 +78,7 @@ pub(crate) fn flavoured(name: Name<'_>, flavour: &str) -> alloc::string::String 
 
 impl fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for chunk in self.0.utf8_chunks() {
-            for piece in chunk.valid().split_inclusive(char::is_control) {
-                match piece.char_indices().next_back() {
-                    // A name from a file must not move a terminal's cursor.
-                    Some((at, c)) if c.is_control() => {
-                        write!(f, "{}{}", piece.get(..at).unwrap_or_default(), c.escape_default())?;
-                    }
-                    _ => f.write_str(piece)?,
-                }
-            }
-            if !chunk.invalid().is_empty() {
-                f.write_str("\u{fffd}")?;
-            }
-        }
-        Ok(())
+        crate::escape::write_bytes(f, self.0)
     }
 }
 
@@ -132,9 +118,10 @@ mod tests {
     #[test]
     fn printing_cannot_move_the_cursor() {
         for (name, shown) in [
-            (&b"a\x1b[2J\xff"[..], "a\\u{1b}[2J\u{fffd}"),
+            (&b"a\x1b[2J\xff"[..], "a\\u{1b}[2J\\xff"),
             (b"\x1b\n\n", "\\u{1b}\\n\\n"),
-            (b"\xc2\x9bm\xc3\xa9\x07\xc3", "\\u{9b}m\u{e9}\\u{7}\u{fffd}"),
+            (b"\xc2\x9bm\xc3\xa9\x07\xc3", "\\u{9b}m\u{e9}\\u{7}\\xc3"),
+            ("a\u{202e}b\u{200b}".as_bytes(), "a\\u{202e}b\\u{200b}"),
             (b"", ""),
         ] {
             assert_eq!(Name::new(name).to_string(), shown);

@@ -8,7 +8,7 @@ use std::io;
 pub(crate) fn completions(app: &mut App<'_>, shell: Shell) -> io::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Args::command(), "core-relo", &mut script);
-    app.out.write_all(&script)
+    app.out.file(&script)
 }
 
 pub(crate) fn man(app: &mut App<'_>, wanted: Option<&str>) -> io::Result<()> {
@@ -25,5 +25,5 @@ pub(crate) fn man(app: &mut App<'_>, wanted: Option<&str>) -> io::Result<()> {
     };
     let mut text = Vec::new();
     clap_mangen::Man::new(page.clone()).render(&mut text)?;
-    app.out.write_all(&text)
+    app.out.file(&text)
 }

@@ -10,9 +10,9 @@ use crate::{
         target::{beside, no_base, parse_on, wants_base},
         unpack,
     },
-    json,
     json_btf::TypeFacts,
     kernel,
+    line::Line,
 };
 use core_relo::{
     TypeId,
@@ -44,8 +44,11 @@ fn dump(app: &mut App<'_>, args: &args::Dump) -> io::Result<()> {
     for ty in selected(&btf, args) {
         found = true;
         match args.format {
-            DumpFormat::Raw => writeln!(app.out, "{}", ty.raw())?,
-            DumpFormat::Json => json::line(app.out, &TypeFacts::new(ty))?,
+            DumpFormat::Raw => {
+                let text = ty.raw().to_string();
+                text.lines().try_for_each(|line| app.out.line(Line::new().laid_out(line)))?;
+            }
+            DumpFormat::Json => app.out.json(&TypeFacts::new(ty))?,
         }
     }
     match (args.id, &args.name) {

@@ -5,10 +5,12 @@ use crate::{
     args::Format,
     args_kernel::{BtfShow, List, Which},
     error::BadInput,
-    json,
     kernel::{self, Found, Holders, Kind, Owner, select},
-    plain::plain,
-    render::{kernel as render, table::Columns},
+    printer::Printer,
+    render::{
+        kernel as render,
+        table::{Columns, left, right},
+    },
 };
 use core_relo_loader::sys::{self, Errno};
 use serde::Serialize;
@@ -20,21 +22,21 @@ pub(crate) fn list(app: &mut App<'_>, args: &List) -> io::Result<()> {
         Err(bad) => return app.fail(&bad),
     };
     if args.format == Format::Json {
-        return found.iter().try_for_each(|b| json::line(app.out, b));
+        return found.iter().try_for_each(|b| app.out.json(b));
     }
     let mut table = Columns::new();
     render::head(&mut table, &["ID", "NAME", "BYTES", "PROGRAMS", "MAPS", "HELD BY"]);
     for b in &found {
         table.row([
-            format!(">{}", b.id),
-            b.name_words(),
-            format!(">{}", b.bytes),
-            render::numbers(&b.prog_ids),
-            render::numbers(&b.map_ids),
-            render::held_by(&b.pids, &[]),
+            right(b.id),
+            left(b.name_words()),
+            right(b.bytes),
+            left(render::numbers(&b.prog_ids)),
+            left(render::numbers(&b.map_ids)),
+            left(render::held_by(&b.pids, &[])),
         ]);
     }
-    render::table(app.out, &mut table, found.len(), "there is no BTF")
+    render::table(&mut app.out, &mut table, found.len(), "there is no BTF")
 }
 
 pub(crate) fn show(app: &mut App<'_>, args: &BtfShow) -> io::Result<()> {
@@ -43,8 +45,8 @@ pub(crate) fn show(app: &mut App<'_>, args: &BtfShow) -> io::Result<()> {
         Err(bad) => return app.fail(&bad),
     };
     match args.format {
-        Format::Json => found.iter().try_for_each(|b| json::line(app.out, b)),
-        Format::Text => found.iter().try_for_each(|b| b.write(app.out)),
+        Format::Json => found.iter().try_for_each(|b| app.out.json(b)),
+        Format::Text => found.iter().try_for_each(|b| b.write(&mut app.out)),
     }
 }
 
@@ -115,15 +117,15 @@ impl BtfFacts {
     }
 
     fn name_words(&self) -> String {
-        let name = plain(self.name.as_deref().unwrap_or_default());
-        match (self.kernel, name.as_str()) {
+        let name = self.name.as_deref().unwrap_or_default();
+        match (self.kernel, name) {
             (true, "vmlinux") => "vmlinux (kernel)".to_owned(),
             (true, name) => format!("{name} (module)"),
-            (false, _) => name,
+            (false, _) => name.to_owned(),
         }
     }
 
-    fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
+    fn write(&self, out: &mut Printer<'_>) -> io::Result<()> {
         render::title(out, self.id, "btf", &self.name_words())?;
         render::field(out, "size", format_args!("{} bytes", self.bytes))?;
         if !self.prog_ids.is_empty() {

@@ -18,7 +18,11 @@ use crate::{
         unread::{self, Alone, Unparsed, Unread},
     },
     json_check::{Record, Unresolved},
-    render::{style, table::Columns},
+    line::Line,
+    render::{
+        style,
+        table::{Columns, left},
+    },
 };
 use core_relo::{
     Endian, Plan, Relocs,
@@ -334,7 +338,7 @@ struct Printer<'p, 'w> {
     results: Option<Results>,
     columns: Columns,
     /// What comes below each row.
-    below: Vec<Arc<[String]>>,
+    below: Vec<Arc<[Line]>>,
 }
 
 impl Printer<'_, '_> {
@@ -344,17 +348,17 @@ impl Printer<'_, '_> {
             Said::Note(note) => return self.app.note(&note),
         };
         self.app.end_with(block.exit);
-        if let Some(Err(bad)) = self.results.as_mut().map(|results| results.append(&block.lines)) {
+        if let Some(Err(bad)) = self.results.as_mut().map(|results| results.append(block.lines.as_bytes())) {
             self.flush()?;
             self.app.complain(&bad)?;
             // It is said already, and ends this run.
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         if self.app.format == Format::Json {
-            self.app.out.write_all(&block.lines)?;
+            self.app.out.json_lines(&block.lines)?;
         }
         for Lines { verdict, cells, below } in block.rows {
-            self.columns.row_with(style::of_outcome(verdict), verdict, cells);
+            self.columns.row_with(style::of_outcome(verdict), verdict, cells.map(left));
             self.below.push(below);
         }
         if self.below.len() >= ALIGNED {
@@ -365,9 +369,9 @@ impl Printer<'_, '_> {
 
     fn flush(&mut self) -> io::Result<()> {
         let lines = std::mem::replace(&mut self.columns, Columns::new()).lines();
-        for (line, reasons) in lines.iter().zip(self.below.drain(..)) {
-            writeln!(self.app.out, "{line}")?;
-            reasons.iter().try_for_each(|reason| writeln!(self.app.out, "    {reason}"))?;
+        for (line, reasons) in lines.into_iter().zip(self.below.drain(..)) {
+            self.app.out.line(line)?;
+            reasons.iter().try_for_each(|reason| self.app.out.line(Line::new().text("    ").line(reason)))?;
         }
         Ok(())
     }
@@ -375,7 +379,7 @@ impl Printer<'_, '_> {
 
 fn bad_object(app: &mut App<'_>, bad: &BadInput) -> io::Result<()> {
     if app.format == Format::Json {
-        bad_line(app.out, Some(&bad.file), None, bad)?;
+        app.out.json_lines(&bad_line(Some(&bad.file), None, bad)?)?;
     }
     app.complain(bad)
 }
@@ -396,6 +400,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
     use super::*;
+    use crate::{json::Json, printer::Printer as Stream};
     use std::{fs, thread, time::Duration};
 
     #[test]
@@ -434,8 +439,12 @@ mod tests {
         }
 
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let mut app =
-            App { out: &mut out, err: &mut err, format: Format::Json, exit: crate::app::Exit::Resolved };
+        let mut app = App {
+            out: Stream::new(&mut out, false),
+            err: Stream::new(&mut err, false),
+            format: Format::Json,
+            exit: crate::app::Exit::Resolved,
+        };
         let files = [ObjectFile::read(&demo.join("exec.bpf.o")).unwrap()];
         let threads = Threads::none();
         let ended = with_subjects(&mut app, &files, &threads, |_, subjects| {
@@ -447,9 +456,9 @@ mod tests {
                 same: Same::new(),
             };
             let lines = |check: &Check<'_>| {
-                let mut lines = Vec::new();
+                let mut lines = Json::default();
                 unread(&mut |unread| lines = check.block(Ok(unread)).unwrap().lines);
-                String::from_utf8(lines).unwrap()
+                lines
             };
             let is_kept = |check: &Check<'_>| {
                 let mut is_kept = false;

@@ -4,9 +4,10 @@ use super::{counts, exit_of};
 use crate::{
     app::Exit,
     error::BadInput,
-    json::{self, ErrorText},
+    json::{ErrorText, Json},
     json_check::{self, Checked, Counts, Unresolved},
-    render::style::{DIM, painted},
+    line::Line,
+    render::style::DIM,
 };
 use core_relo::plan::Summary;
 use std::{collections::BTreeSet, io, sync::Arc};
@@ -31,9 +32,9 @@ enum Report {
     Planned {
         summary: Summary,
         /// The line from the kernel's name on, if JSON is wanted.
-        rest: Vec<u8>,
+        rest: Json,
         /// What comes below the row, if text is.
-        below: Arc<[String]>,
+        below: Arc<[Line]>,
     },
     /// They do not belong together.
     Bad(BadInput),
@@ -49,7 +50,7 @@ impl Reports {
     ) -> io::Result<()> {
         let rest = match wanted.json {
             true => json_check::rest(Counts::new(summary, verdict(summary)), unresolved)?,
-            false => Vec::new(),
+            false => Json::default(),
         };
         let below = if wanted.text { reasons(unresolved).into() } else { Arc::default() };
         self.0.push(Report::Planned { summary, rest, below });
@@ -72,10 +73,9 @@ impl Reports {
 
     /// About how many bytes it takes to keep them.
     pub(super) fn size(&self) -> usize {
-        let of_string = |text: &String| size_of::<String>().saturating_add(text.len());
         let of_report = |report: &Report| match report {
             Report::Planned { rest, below, .. } => {
-                below.iter().map(of_string).fold(rest.capacity(), usize::saturating_add)
+                below.iter().map(Line::size).fold(rest.capacity(), usize::saturating_add)
             }
             Report::Bad(bad) => bad.what.len().saturating_add(bad.file.len()),
         };
@@ -87,7 +87,7 @@ impl Reports {
 #[derive(Debug)]
 pub(super) struct Named<'o> {
     name: &'o str,
-    begin: Vec<u8>,
+    begin: Json,
 }
 
 impl<'o> Named<'o> {
@@ -103,7 +103,7 @@ pub(super) struct Block {
     /// What cannot be told, for stderr.
     pub(super) complaints: Vec<BadInput>,
     /// JSON lines, if they are wanted.
-    pub(super) lines: Vec<u8>,
+    pub(super) lines: Json,
     /// If text is wanted.
     pub(super) rows: Vec<Lines>,
 }
@@ -112,7 +112,7 @@ pub(super) struct Block {
 pub(super) struct Lines {
     pub(super) verdict: &'static str,
     pub(super) cells: [String; 3],
-    pub(super) below: Arc<[String]>,
+    pub(super) below: Arc<[Line]>,
 }
 
 impl Block {
@@ -123,10 +123,10 @@ impl Block {
         wanted: Wanted,
     ) -> io::Result<Self> {
         let mut block = Self::default();
-        let mut quoted = Vec::new();
+        let mut quoted = Json::default();
         if wanted.json {
-            json_check::string(&mut quoted, target)?;
-            block.lines.reserve_exact(reports.lines_len(quoted.len(), objects.clone()));
+            quoted.push_value(target)?;
+            block.lines.reserve(reports.lines_len(quoted.len(), objects.clone()));
         }
         for (Named { name, begin }, report) in objects.zip(&reports.0) {
             match report {
@@ -134,7 +134,7 @@ impl Block {
                     // It may have been said of another kernel.
                     let bad = BadInput { file: target.to_owned(), ..bad.clone() };
                     if wanted.json {
-                        bad_line(&mut block.lines, Some(name), Some(target), &bad)?;
+                        block.lines.push(&bad_line(Some(name), Some(target), &bad)?);
                     }
                     let what = format!("{} ({name})", bad.what);
                     block.complaints.push(BadInput { what, ..bad });
@@ -143,7 +143,7 @@ impl Block {
                     block.exit = block.exit.max(exit_of(*summary));
                     if wanted.json {
                         for part in [begin, &quoted, rest] {
-                            block.lines.extend_from_slice(part);
+                            block.lines.push(part);
                         }
                     }
                     if wanted.text {
@@ -160,21 +160,16 @@ impl Block {
     pub(super) fn of_bad_kernel(bad: &BadInput, wanted: Wanted) -> io::Result<Self> {
         let mut block = Self { complaints: vec![bad.clone()], ..Self::default() };
         if wanted.json {
-            bad_line(&mut block.lines, None, Some(&bad.file), bad)?;
+            block.lines.push(&bad_line(None, Some(&bad.file), bad)?);
         }
         Ok(block)
     }
 }
 
-pub(super) fn bad_line(
-    out: &mut dyn io::Write,
-    object: Option<&str>,
-    target: Option<&str>,
-    bad: &BadInput,
-) -> io::Result<()> {
+pub(super) fn bad_line(object: Option<&str>, target: Option<&str>, bad: &BadInput) -> io::Result<Json> {
     let counts = Counts::new(Summary::default(), "bad_input");
     let error = Some(ErrorText::new(bad));
-    json::line(out, &Checked { object, target, counts, relocations: &[], error })
+    Json::line(&Checked { object, target, counts, relocations: &[], error })
 }
 
 fn verdict(summary: Summary) -> &'static str {
@@ -186,7 +181,7 @@ fn verdict(summary: Summary) -> &'static str {
 }
 
 /// The first few different reasons, with their source lines.
-fn reasons(unresolved: &[Unresolved]) -> Vec<String> {
+fn reasons(unresolved: &[Unresolved]) -> Vec<Line> {
     let mut seen = BTreeSet::new();
     let mut lines = Vec::new();
     for u in unresolved {
@@ -195,12 +190,12 @@ fn reasons(unresolved: &[Unresolved]) -> Vec<String> {
             continue;
         }
         if lines.len() < REASONS {
-            let (place, program) = (painted(DIM, place), u.record.shown_program());
-            lines.push(format!("{place} {program}: {access}: {}", u.reason));
+            let rest = format!(" {}: {access}: {}", u.record.shown_program(), u.reason);
+            lines.push(Line::new().styled(DIM, place).text(rest));
         }
     }
     if let Some(more) = seen.len().checked_sub(REASONS).filter(|more| *more > 0) {
-        lines.push(painted(DIM, format_args!("… and {more} more, see `core-relo explain`")));
+        lines.push(Line::new().styled(DIM, format_args!("… and {more} more, see `core-relo explain`")));
     }
     lines
 }

@@ -10,6 +10,7 @@ use crate::{
         object::ObjectFile,
         target::{Place, Selection},
     },
+    line::Line,
     render::style::{BOLD, DIM},
 };
 use std::io;
@@ -27,7 +28,8 @@ const KERNELS: [(&str, &[u8]); 4] = [
 pub(crate) fn run(app: &mut App<'_>) -> io::Result<()> {
     let file = ObjectFile::embedded(OBJECT.0, OBJECT.1);
     let kernels = KERNELS.map(|(name, bytes)| Place::Embedded { name, bytes });
-    say(app, "An object for process monitoring, against four kernels and the one running here:\n")?;
+    say(app, "An object for process monitoring, against four kernels and the one running here:")?;
+    say(app, "")?;
     command(app, "check exec.bpf.o --btf linux-5.10 --btf linux-6.1 --btf linux-6.12 --btf linux-7.2")?;
     check::check(
         app,
@@ -41,7 +43,9 @@ pub(crate) fn run(app: &mut App<'_>) -> io::Result<()> {
         std::slice::from_ref(&file),
         &Selection { places: vec![Place::Running], ..Selection::default() },
     )?;
-    say(app, "\nWhy it does not fit the oldest and the newest:\n")?;
+    say(app, "")?;
+    say(app, "Why it does not fit the oldest and the newest:")?;
+    say(app, "")?;
     for kernel in kernels {
         let unresolved = Selection { places: vec![kernel], ..Selection::default() };
         each_of_plans(app, &file, &unresolved, |app, file, kernel, plan| {
@@ -60,12 +64,13 @@ pub(crate) fn run(app: &mut App<'_>) -> io::Result<()> {
 }
 
 fn say(app: &mut App<'_>, text: &str) -> io::Result<()> {
-    if app.format == Format::Text { writeln!(app.out, "{text}") } else { Ok(()) }
+    if app.format == Format::Text { app.out.line(text) } else { Ok(()) }
 }
 
 fn command(app: &mut App<'_>, line: &str) -> io::Result<()> {
     if app.format == Format::Text {
-        writeln!(app.out, "{DIM}${DIM:#} {BOLD}core-relo {line}{BOLD:#}")?;
+        let line = format_args!("core-relo {line}");
+        app.out.line(Line::new().styled(DIM, "$").text(" ").styled(BOLD, line))?;
         // What goes wrong comes on another stream, and after this.
         app.out.flush()?;
     }

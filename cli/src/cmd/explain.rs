@@ -7,6 +7,7 @@ use crate::{
     error::BadInput,
     input::{object::ObjectFile, target::Kernel},
     json,
+    line::Line,
     render::{explained, style::GOOD},
 };
 use core_relo::{
@@ -40,13 +41,14 @@ pub(crate) fn write(
 ) -> io::Result<()> {
     for planned in shown {
         match app.format {
-            Format::Json => json::line(app.out, &json::Explained::new(&file.name, kernel, planned))?,
-            Format::Text => explained::write(app.out, &file.name, &kernel.name, planned)?,
+            Format::Json => app.out.json(&json::Explained::new(&file.name, kernel, planned))?,
+            Format::Text => explained::write(&mut app.out, &file.name, &kernel.name, planned)?,
         }
     }
     if shown.is_empty() && app.format == Format::Text {
         let counts = counts(plan.summary());
-        writeln!(app.out, "{GOOD}resolved{GOOD:#}: {} on {}: {counts}", file.name, kernel.name)?;
+        let rest = format!(": {} on {}: {counts}", file.name, kernel.name);
+        app.out.line(Line::new().styled(GOOD, "resolved").text(rest))?;
     }
     Ok(())
 }

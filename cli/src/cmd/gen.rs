@@ -7,6 +7,7 @@ use crate::{
     error::{BadInput, shown},
     input::object::ObjectFile,
     json,
+    line::Line,
     output::replace,
     render::style,
 };
@@ -75,16 +76,15 @@ fn link(args: &GenObject) -> Result<Linked, BadInput> {
 
 fn report(app: &mut App<'_>, linked: &Linked) -> io::Result<()> {
     if app.format == Format::Json {
-        return json::line(app.out, linked);
+        return app.out.json(linked);
     }
     let Linked { output, objects, bytes, programs, subprograms, maps, types, unresolved } = linked;
     if !unresolved.is_empty() {
         let names = unresolved.join("`, `");
         app.note(&format!("{output}: still to be defined by an object it is linked with: `{names}`"))?;
     }
-    let (good, n) = (style::GOOD, objects.len());
-    writeln!(
-        app.out,
-        "{good}written{good:#}: {output}: {n} objects, {programs} programs, {subprograms} subprograms, {maps} maps, {types} types, {bytes} bytes"
-    )
+    let n = objects.len();
+    app.out.line(Line::new().styled(style::GOOD, "written").text(format_args!(
+        ": {output}: {n} objects, {programs} programs, {subprograms} subprograms, {maps} maps, {types} types, {bytes} bytes"
+    )))
 }

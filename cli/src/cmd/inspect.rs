@@ -6,8 +6,13 @@ use crate::{
     args::{self, Format},
     error::BadInput,
     input::object::ObjectFile,
-    json::{self, byte_order, text},
-    render::{style::BOLD, table::Columns},
+    json::{byte_order, text},
+    line::Line,
+    printer::Printer,
+    render::{
+        style::BOLD,
+        table::{Cell, Columns, left, right},
+    },
 };
 use core_relo::btf::Btf;
 use core_relo_loader::object::{DataKind, DataSection, Extern, ExternKind, Linkage, Map, Object, Program};
@@ -21,7 +26,7 @@ pub(crate) fn run(app: &mut App<'_>, args: &args::Inspect) -> io::Result<()> {
     });
     match (inspected, app.format) {
         (Err(bad), _) => app.fail(&bad),
-        (Ok(inspected), Format::Json) => json::line(app.out, &inspected),
+        (Ok(inspected), Format::Json) => app.out.json(&inspected),
         (Ok(inspected), Format::Text) => inspected.write(app),
     }
 }
@@ -132,18 +137,15 @@ impl Inspected {
     }
 
     fn write(&self, app: &mut App<'_>) -> io::Result<()> {
-        let out = &mut *app.out;
+        let out = &mut app.out;
         let license = self.license.as_deref().unwrap_or("none");
         let btf = match &self.btf {
             None => "no BTF".to_owned(),
             Some(btf) => format!("BTF of {} types ({} bytes)", btf.types, btf.bytes),
         };
         let ext = if self.btf_ext { ".BTF.ext" } else { "no .BTF.ext" };
-        writeln!(
-            out,
-            "{BOLD}{}{BOLD:#}: {}-endian, license {license}, {btf}, {ext}",
-            self.object, self.byte_order
-        )?;
+        let facts = format!(": {}-endian, license {license}, {btf}, {ext}", self.byte_order);
+        out.line(Line::new().styled(BOLD, &self.object).text(facts))?;
         section(
             out,
             "Programs",
@@ -162,20 +164,19 @@ impl Inspected {
             &["NAME", "TYPE", "KEY", "VALUE", "ENTRIES", "FLAGS"],
             self.maps.iter().map(MapFacts::row),
         )?;
-        let data = self.data.iter().map(|d| vec![d.section.clone(), d.kind.clone(), format!(">{}", d.bytes)]);
+        let data = self.data.iter().map(|d| vec![left(&d.section), left(&d.kind), right(d.bytes)]);
         section(out, "Data", &["SECTION", "KIND", "BYTES"], data)?;
         let head = ["NAME", "SECTION", "OFFSET", "BYTES", "TYPE"];
         section(out, "Globals", &head, self.globals.iter().map(GlobalFacts::row))?;
         let externs = self.externs.iter().map(|e| {
             let weak = if e.weak { "weak" } else { "" };
-            vec![e.name.clone(), e.kind.to_owned(), weak.to_owned()]
+            vec![left(&e.name), left(e.kind), left(weak)]
         });
         section(out, "Externs", &["NAME", "KIND", ""], externs)?;
-        let mut kinds: Vec<_> =
-            self.relocations.iter().map(|(kind, n)| vec![kind.clone(), format!(">{n}")]).collect();
+        let mut kinds: Vec<_> = self.relocations.iter().map(|(kind, n)| vec![left(kind), right(n)]).collect();
         let all: usize = self.relocations.values().sum();
         if kinds.len() > 1 {
-            kinds.push(vec!["all".to_owned(), format!(">{all}")]);
+            kinds.push(vec![left("all"), right(all)]);
         }
         section(out, "CO-RE relocations", &["KIND", "COUNT"], kinds.into_iter())
     }
@@ -183,20 +184,21 @@ impl Inspected {
 
 /// A table with its title; nothing if it has no rows.
 fn section(
-    out: &mut dyn io::Write,
+    out: &mut Printer<'_>,
     title: &str,
     head: &[&str],
-    rows: impl Iterator<Item = Vec<String>>,
+    rows: impl Iterator<Item = Vec<Cell>>,
 ) -> io::Result<()> {
     let mut columns = Columns::new();
-    columns.head(head);
+    columns.head(head.iter().map(left));
     let mut rows = rows.peekable();
     if rows.peek().is_none() {
         return Ok(());
     }
     rows.for_each(|row| columns.row(row));
-    writeln!(out, "\n{BOLD}{title}{BOLD:#}")?;
-    columns.lines().iter().try_for_each(|line| writeln!(out, "  {line}"))
+    out.line("")?;
+    out.line(Line::new().styled(BOLD, title))?;
+    columns.lines().iter().try_for_each(|line| out.line(Line::new().text("  ").line(line)))
 }
 
 impl BtfFacts {
@@ -226,7 +228,7 @@ impl ProgramFacts {
         }
     }
 
-    fn row(&self) -> Vec<String> {
+    fn row(&self) -> Vec<Cell> {
         let kind = match (self.program_type, self.attach_type) {
             (Some(kind), Some(attach)) => format!("{} / {}", short(kind), short(attach)),
             (Some(kind), None) => short(kind).to_owned(),
@@ -235,12 +237,12 @@ impl ProgramFacts {
         };
         let autoload = if self.autoload { "" } else { "not loaded unless asked for" };
         vec![
-            self.name.clone(),
-            self.section.clone(),
-            kind,
-            format!(">{}", self.insns),
-            format!(">{}", self.relocations),
-            autoload.to_owned(),
+            left(&self.name),
+            left(&self.section),
+            left(kind),
+            right(self.insns),
+            right(self.relocations),
+            left(autoload),
         ]
     }
 }
@@ -280,20 +282,19 @@ impl MapFacts {
         }
     }
 
-    fn row(&self) -> Vec<String> {
+    fn row(&self) -> Vec<Cell> {
         let Some(kind) = &self.map_type else {
             let error = self.error.as_deref().unwrap_or_default();
-            return vec![self.name.clone(), format!("cannot be read: {error}")];
+            return vec![left(&self.name), left(format_args!("cannot be read: {error}"))];
         };
         let flags = if self.flags == 0 { String::new() } else { format!("{:#x}", self.flags) };
-        let number = |n: u32| format!(">{n}");
         vec![
-            self.name.clone(),
-            short(kind),
-            number(self.key_size),
-            number(self.value_size),
-            number(self.max_entries),
-            flags,
+            left(&self.name),
+            left(short(kind)),
+            right(self.key_size),
+            right(self.value_size),
+            right(self.max_entries),
+            left(flags),
         ]
     }
 }

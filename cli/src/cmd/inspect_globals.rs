@@ -1,5 +1,6 @@
 //! The variables of an object, as `inspect` shows them.
 
+use crate::render::table::{Cell, left, right};
 use core_relo::explain::CType;
 use core_relo_loader::{Global, GlobalKind, object::Object};
 use serde::Serialize;
@@ -42,13 +43,13 @@ impl GlobalFacts {
         }
     }
 
-    pub(super) fn row(&self) -> Vec<String> {
+    pub(super) fn row(&self) -> Vec<Cell> {
         vec![
-            self.name.clone(),
-            self.section.clone(),
-            format!(">{}", self.offset),
-            format!(">{}", self.size),
-            self.c_type.clone().unwrap_or_else(|| "?".to_owned()),
+            left(&self.name),
+            left(&self.section),
+            right(self.offset),
+            right(self.size),
+            left(self.c_type.as_deref().unwrap_or("?")),
         ]
     }
 }

@@ -6,10 +6,12 @@ use crate::{
     args_kernel::{self, List, Show},
     cmd::inspect::short,
     error::BadInput,
-    json,
     kernel::{self, Found, Holders, Kind, Owner, link, select, types::Types},
-    plain::plain,
-    render::{kernel as render, table::Columns},
+    printer::Printer,
+    render::{
+        kernel as render,
+        table::{Columns, left, right},
+    },
 };
 use core_relo_loader::sys::{self, Errno};
 use serde::Serialize;
@@ -28,20 +30,20 @@ fn list(app: &mut App<'_>, args: &List) -> io::Result<()> {
         Err(bad) => return app.fail(&bad),
     };
     if args.format == Format::Json {
-        return links.iter().try_for_each(|l| json::line(app.out, l));
+        return links.iter().try_for_each(|l| app.out.json(l));
     }
     let mut table = Columns::new();
     render::head(&mut table, &["ID", "TYPE", "PROGRAM", "ATTACHED TO", "HELD BY"]);
     for l in &links {
         table.row([
-            format!(">{}", l.id),
-            short(&l.link_type),
-            l.program_words(),
-            link::words(&l.target),
-            render::held_by(&l.pids, &l.pinned),
+            right(l.id),
+            left(short(&l.link_type)),
+            left(l.program_words()),
+            left(link::words(&l.target)),
+            left(render::held_by(&l.pids, &l.pinned)),
         ]);
     }
-    render::table(app.out, &mut table, links.len(), "there are no links")
+    render::table(&mut app.out, &mut table, links.len(), "there are no links")
 }
 
 fn show(app: &mut App<'_>, args: &Show) -> io::Result<()> {
@@ -50,8 +52,8 @@ fn show(app: &mut App<'_>, args: &Show) -> io::Result<()> {
         Err(bad) => return app.fail(&bad),
     };
     match args.format {
-        Format::Json => links.iter().try_for_each(|l| json::line(app.out, l)),
-        Format::Text => links.iter().try_for_each(|l| l.write(app.out)),
+        Format::Json => links.iter().try_for_each(|l| app.out.json(l)),
+        Format::Text => links.iter().try_for_each(|l| l.write(&mut app.out)),
     }
 }
 
@@ -97,13 +99,13 @@ impl Link {
 
     fn program_words(&self) -> String {
         match (self.prog_id, &self.program) {
-            (Some(id), Some(name)) if !name.is_empty() => format!("{id} {}", plain(name)),
+            (Some(id), Some(name)) if !name.is_empty() => format!("{id} {name}"),
             (Some(id), _) => id.to_string(),
             (None, _) => String::new(),
         }
     }
 
-    fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
+    fn write(&self, out: &mut Printer<'_>) -> io::Result<()> {
         render::title(out, self.id, &short(&self.link_type), "")?;
         if self.prog_id.is_some() {
             render::field(out, "program", self.program_words())?;

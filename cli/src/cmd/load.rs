@@ -14,8 +14,8 @@ use crate::{
         object::ObjectFile,
         target::{Kernel, Place},
     },
-    json,
-    plain::{lines, plain},
+    line::Line,
+    printer::Printer,
     render::style::{BOLD, DIM, ERROR, GOOD},
     signals::EndRequests,
 };
@@ -95,22 +95,29 @@ pub(super) fn stem(path: &Path) -> String {
     name.split('.').next().unwrap_or_default().to_owned()
 }
 
-/// Why it is not loaded; the library begins with the object's name where the command names the file.
-pub(super) fn without_name(e: &LoadError, path: &Path) -> String {
+/// Prints why an object is not loaded, after `name`: the library begins with the object's name where the command names the file.
+///
+/// The library escapes what it puts into its lines.
+pub(super) fn print_refusal(out: &mut Printer<'_>, name: Line, e: &LoadError, path: &Path) -> io::Result<()> {
     let text = e.to_string();
     let own = format!("{}: ", stem(path));
-    fit(e, text.strip_prefix(&own).unwrap_or(&text))
-}
-
-/// Its text fit for a terminal. Of those of several lines the library escapes the parts.
-fn fit(e: &LoadError, text: &str) -> String {
-    match e {
+    let text = text.strip_prefix(&own).unwrap_or(&text);
+    // Of texts of several lines the library escapes the parts.
+    let (first, rest) = match e {
         LoadError::Program { .. }
         | LoadError::Plan { cause: LoadPlanError::CoreRelo(_) | LoadPlanError::Externs(_), .. } => {
-            lines(text).collect::<Vec<_>>().join("\n")
+            text.split_once('\n').unwrap_or((text, ""))
         }
-        _ => plain(text),
-    }
+        _ => (text, ""),
+    };
+    out.line(name.laid_out(first))?;
+    rest.lines().try_for_each(|line| out.line(Line::new().laid_out(line)))
+}
+
+/// Prints what the verifier wrote.
+pub(super) fn print_log(out: &mut Printer<'_>, log: &str) -> io::Result<()> {
+    let margin = Line::new().text("   ").styled(DIM, "|").text(" ");
+    log.lines().try_for_each(|line| out.line(margin.clone().laid_out(line)))
 }
 
 /// A program or map that was named and that the object does not have.
@@ -229,10 +236,11 @@ impl One<'_, '_, '_> {
     fn accepted(&mut self, name: &str, loaded: &Loaded) -> io::Result<()> {
         let Some(program) = loaded.program(name) else { return Ok(()) };
         if self.app.format == Format::Json {
-            return json::line(self.app.out, &load_json::each(&self.file.name, program));
+            return self.app.out.json(&load_json::each(&self.file.name, program));
         }
-        writeln!(self.app.out, "{GOOD}ok{GOOD:#}       {}: {BOLD}{}{BOLD:#}", self.file.name, plain(name))?;
-        self.verifier(&program.log)
+        let line = Line::new().styled(GOOD, "ok").text(format_args!("       {}: ", self.file.name));
+        self.app.out.line(line.styled(BOLD, name))?;
+        print_log(&mut self.app.out, &program.log)
     }
 
     /// What was typed wrong is no refusal.
@@ -246,29 +254,27 @@ impl One<'_, '_, '_> {
     fn refused(&mut self, program: Option<&str>, e: &LoadError) -> io::Result<()> {
         self.app.end_with(Exit::Unresolved);
         if self.app.format == Format::Json {
-            return json::line(self.app.out, &load_json::refused(&self.file.name, program, e));
+            return self.app.out.json(&load_json::refused(&self.file.name, program, e));
         }
-        let name = program.map(|p| format!(": {BOLD}{}{BOLD:#}", plain(p))).unwrap_or_default();
-        let text = without_name(e, Path::new(&self.file.name));
-        writeln!(self.app.out, "{ERROR}refused{ERROR:#}  {}{name}: {text}", self.file.name)?;
-        if self.args.setup.verifier_log > 0
-            && let Some(log) = e.verifier_log()
-        {
-            self.verifier(log)?;
+        let mut name = Line::new().styled(ERROR, "refused").text(format_args!("  {}: ", self.file.name));
+        if let Some(program) = program {
+            name = name.styled(BOLD, program).text(": ");
         }
-        Ok(())
-    }
-
-    fn verifier(&mut self, log: &str) -> io::Result<()> {
-        lines(log).try_for_each(|line| writeln!(self.app.out, "   {DIM}|{DIM:#} {line}"))
+        print_refusal(&mut self.app.out, name, e, Path::new(&self.file.name))?;
+        match e.verifier_log() {
+            Some(log) if self.args.setup.verifier_log > 0 => print_log(&mut self.app.out, log),
+            _ => Ok(()),
+        }
     }
 
     fn planned(&mut self, plan: &LoadPlan) -> io::Result<()> {
         if self.app.format == Format::Json {
-            return json::line(self.app.out, &load_json::planned(&self.file.name, plan));
+            return self.app.out.json(&load_json::planned(&self.file.name, plan));
         }
-        writeln!(self.app.out, "{BOLD}{}{BOLD:#}: would be asked of the kernel", self.file.name)?;
-        lines(&plan.to_string()).try_for_each(|line| writeln!(self.app.out, "  {line}"))
+        let title = Line::new().styled(BOLD, &self.file.name).text(": would be asked of the kernel");
+        self.app.out.line(title)?;
+        let text = plan.to_string();
+        text.lines().try_for_each(|line| self.app.out.line(Line::new().text("  ").laid_out(line)))
     }
 
     fn loaded(mut self, plan: &LoadPlan, loaded: Held) -> io::Result<Option<Kept>> {
@@ -303,7 +309,7 @@ impl One<'_, '_, '_> {
     fn tell(&mut self, plan: &LoadPlan, loaded: &Loaded, links: &[Link]) -> io::Result<()> {
         if self.app.format == Format::Json {
             let left = self.left(loaded);
-            json::line(self.app.out, &load_json::loaded(&self.file.name, loaded, links, &left))?;
+            self.app.out.json(&load_json::loaded(&self.file.name, loaded, links, &left))?;
         } else {
             self.report(plan, loaded, links)?;
         }
@@ -330,45 +336,48 @@ impl One<'_, '_, '_> {
     fn failed(self, name: &str, stage: &'static str, e: &AttachError) -> io::Result<Option<Kept>> {
         self.app.end_with(Exit::Unresolved);
         if self.app.format == Format::Json {
-            json::line(self.app.out, &load_json::failed(&self.file.name, name, stage, e))?;
+            self.app.out.json(&load_json::failed(&self.file.name, name, stage, e))?;
         } else {
-            writeln!(self.app.out, "{ERROR}refused{ERROR:#}  {}: {}", self.file.name, plain(&e.to_string()))?;
+            let line = Line::new().styled(ERROR, "refused");
+            self.app.out.line(line.text(format_args!("  {}: {e}", self.file.name)))?;
         }
         Ok(None)
     }
 
     fn report(&mut self, plan: &LoadPlan, loaded: &Loaded, links: &[Link]) -> io::Result<()> {
         let left = self.left(loaded);
-        let out = &mut *self.app.out;
-        writeln!(out, "{GOOD}loaded{GOOD:#}   {BOLD}{}{BOLD:#}", self.file.name)?;
+        let out = &mut self.app.out;
+        out.line(Line::new().styled(GOOD, "loaded").text("   ").styled(BOLD, &self.file.name))?;
         for map in loaded.maps() {
             let kind = map.plan.known_type().map_or("?".into(), |t| short(t.name()));
             let id = map.fd().and_then(|fd| sys::map_info(&fd).ok()).map_or(0, |i| i.id);
+            let line = Line::new().text("  map      ").column(24, map.name()).text(" ").column(16, kind);
             match map.fd() {
-                Some(_) => writeln!(out, "  map      {:<24} {kind:<16} id {id}", plain(map.name()))?,
-                None => writeln!(out, "  map      {:<24} {kind:<16} not created", plain(map.name()))?,
+                Some(_) => out.line(line.text(format_args!(" id {id}")))?,
+                None => out.line(line.text(" not created"))?,
             }
         }
         for program in loaded.programs() {
             let kind = short(program.plan.program_type.name());
             let info = sys::prog_info(program).unwrap_or_default();
-            let (name, insns) = (plain(program.name()), program.plan.insns.len() / 8);
-            writeln!(out, "  program  {name:<24} {kind:<16} id {}, {insns} instructions", info.id)?;
-            if !program.log.is_empty() {
-                lines(&program.log).try_for_each(|line| writeln!(out, "   {DIM}|{DIM:#} {line}"))?;
-            }
+            let insns = program.plan.insns.len() / 8;
+            let line = Line::new().text("  program  ").column(24, program.name()).text(" ").column(16, kind);
+            out.line(line.text(format_args!(" id {}, {insns} instructions", info.id)))?;
+            print_log(out, &program.log)?;
         }
         for (name, why) in &plan.skipped {
-            writeln!(out, "  program  {:<24} {DIM}not loaded: {}{DIM:#}", plain(name), plain(why))?;
+            let line = Line::new().text("  program  ").column(24, name).text(" ");
+            out.line(line.styled(DIM, format_args!("not loaded: {why}")))?;
         }
         for (name, why) in left {
-            writeln!(out, "  program  {:<24} {DIM}not attached: {}{DIM:#}", plain(&name), plain(&why))?;
+            let line = Line::new().text("  program  ").column(24, name).text(" ");
+            out.line(line.styled(DIM, format_args!("not attached: {why}")))?;
         }
         for link in links {
-            let what = plain(link.what());
+            let what = link.what();
             match link.pin_path() {
-                Some(path) => writeln!(out, "  link     {what}, pinned at {}", shown(path))?,
-                None => writeln!(out, "  link     {what}")?,
+                Some(path) => out.line(format_args!("  link     {what}, pinned at {}", shown(path)))?,
+                None => out.line(format_args!("  link     {what}"))?,
             }
         }
         Ok(())

@@ -6,10 +6,12 @@ use crate::{
     args_kernel::{self, List, Show},
     cmd::inspect::short,
     error::BadInput,
-    json,
     kernel::{self, Found, Holders, Kind, Owner, fdinfo, select, types::Types},
-    plain::plain,
-    render::{kernel as render, table::Columns},
+    printer::Printer,
+    render::{
+        kernel as render,
+        table::{Columns, left, right},
+    },
 };
 use core_relo::{TypeId, btf::Btf, explain::CType};
 use core_relo_loader::{
@@ -33,23 +35,23 @@ fn list(app: &mut App<'_>, args: &List) -> io::Result<()> {
         Err(bad) => return app.fail(&bad),
     };
     if args.format == Format::Json {
-        return maps.iter().try_for_each(|m| json::line(app.out, m));
+        return maps.iter().try_for_each(|m| app.out.json(m));
     }
     let mut table = Columns::new();
     render::head(&mut table, &["ID", "NAME", "TYPE", "KEY", "VALUE", "ENTRIES", "FLAGS", "HELD BY"]);
     for m in &maps {
         table.row([
-            format!(">{}", m.id),
-            plain(&m.name),
-            short(&m.map_type),
-            format!(">{}", m.key_size),
-            format!(">{}", m.value_size),
-            format!(">{}", m.max_entries),
-            if m.flags == 0 { String::new() } else { format!("{:#x}", m.flags) },
-            render::held_by(&m.pids, &m.pinned),
+            right(m.id),
+            left(&m.name),
+            left(short(&m.map_type)),
+            right(m.key_size),
+            right(m.value_size),
+            right(m.max_entries),
+            left(if m.flags == 0 { String::new() } else { format!("{:#x}", m.flags) }),
+            left(render::held_by(&m.pids, &m.pinned)),
         ]);
     }
-    render::table(app.out, &mut table, maps.len(), "there are no maps")
+    render::table(&mut app.out, &mut table, maps.len(), "there are no maps")
 }
 
 fn show(app: &mut App<'_>, args: &Show) -> io::Result<()> {
@@ -58,8 +60,8 @@ fn show(app: &mut App<'_>, args: &Show) -> io::Result<()> {
         Err(bad) => return app.fail(&bad),
     };
     match args.format {
-        Format::Json => maps.iter().try_for_each(|m| json::line(app.out, m)),
-        Format::Text => maps.iter().try_for_each(|m| m.write(app.out)),
+        Format::Json => maps.iter().try_for_each(|m| app.out.json(m)),
+        Format::Text => maps.iter().try_for_each(|m| m.write(&mut app.out)),
     }
 }
 
@@ -120,7 +122,7 @@ impl Map {
         })
     }
 
-    fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
+    fn write(&self, out: &mut Printer<'_>) -> io::Result<()> {
         render::title(out, self.id, &short(&self.map_type), &self.name)?;
         let typed = |size: u32, ty: &Option<String>| match ty {
             Some(ty) => format!("{size} bytes, {ty}"),

@@ -9,9 +9,10 @@ use crate::{
         map::{key_type, type_name, value_type},
     },
     error::BadInput,
-    json, json_value,
+    json_value,
     kernel::{self, Kind, select, types::Types},
-    plain::plain,
+    line::Line,
+    printer::Printer,
     render::kernel as render,
 };
 use core_relo::{TypeId, btf::Btf};
@@ -47,7 +48,7 @@ pub(crate) fn run(app: &mut App<'_>, args: &MapDump) -> io::Result<()> {
             }
             if args.format == Format::Text {
                 render::title(
-                    app.out,
+                    &mut app.out,
                     dump.info.id,
                     &short(&type_name(dump.info.map_type)),
                     &dump.info.name(),
@@ -138,7 +139,7 @@ impl<'m> Dump<'m> {
     }
 
     fn bad(&self, why: &str, help: &str) -> Failed {
-        let called = kernel::called(Kind::Map, self.info.id, &plain(&self.info.name()));
+        let called = kernel::called(Kind::Map, self.info.id, &self.info.name());
         Failed::Bad(BadInput::new(called, why).help(help))
     }
 
@@ -147,7 +148,7 @@ impl<'m> Dump<'m> {
         if self.shape.key_size() == 0 {
             // A queue or stack shows the element that is to be taken next, and no other.
             return match sys::map_lookup(self.shape, &[], &mut value, 0) {
-                Ok(()) => Ok(self.element(app.out, &[], &value)?),
+                Ok(()) => Ok(self.element(&mut app.out, &[], &value)?),
                 Err(e) if e.name() == Some("ENOENT") => Ok(()),
                 Err(e) => Err(e.into()),
             };
@@ -156,7 +157,7 @@ impl<'m> Dump<'m> {
         let entries = Entries::new(MapFd::new(map)?).map_err(|e| self.failed(&e))?;
         for entry in &entries {
             match entry {
-                Ok((key, value)) => self.element(app.out, &key, &value)?,
+                Ok((key, value)) => self.element(&mut app.out, &key, &value)?,
                 Err(MapError::Restarts { .. }) => app.note(
                     "elements are removed faster than the map can be walked through: some may be missing",
                 )?,
@@ -173,7 +174,7 @@ impl<'m> Dump<'m> {
         }
     }
 
-    fn element(&self, out: &mut dyn io::Write, key: &[u8], value: &[u8]) -> io::Result<()> {
+    fn element(&self, out: &mut Printer<'_>, key: &[u8], value: &[u8]) -> io::Result<()> {
         match self.format {
             Format::Json => self.json(out, key, value),
             Format::Text => self.text(out, key, value),
@@ -196,7 +197,7 @@ impl<'m> Dump<'m> {
         is_per_cpu.then(|| value.chunks(apart).map(move |one| one.get(..each).unwrap_or(one)))
     }
 
-    fn json(&self, out: &mut dyn io::Write, key: &[u8], value: &[u8]) -> io::Result<()> {
+    fn json(&self, out: &mut Printer<'_>, key: &[u8], value: &[u8]) -> io::Result<()> {
         let of =
             |ty: &Typed, bytes: &[u8]| ty.as_ref().map(|(btf, id)| json_value::of(&btf.value(*id, bytes)));
         let cpus: Option<Vec<_>> = self.per_cpu(value).map(|values| {
@@ -213,20 +214,20 @@ impl<'m> Dump<'m> {
             value_bytes: whole.then(|| hex(value)),
             cpus: cpus.as_deref(),
         };
-        json::line(out, &element)
+        out.json(&element)
     }
 
-    fn text(&self, out: &mut dyn io::Write, key: &[u8], value: &[u8]) -> io::Result<()> {
+    fn text(&self, out: &mut Printer<'_>, key: &[u8], value: &[u8]) -> io::Result<()> {
         let key = if key.is_empty() { "next".to_owned() } else { self.words(&self.key, key, 0, usize::MAX) };
         match self.per_cpu(value) {
             None => {
                 let room = LINE.saturating_sub(key.len());
-                writeln!(out, "[{key}] = {}", self.words(&self.value, value, 0, room))
+                print(out, &format!("[{key}] = {}", self.words(&self.value, value, 0, room)))
             }
             Some(values) => {
-                writeln!(out, "[{key}] =")?;
+                print(out, &format!("[{key}] ="))?;
                 values.enumerate().try_for_each(|(at, bytes)| {
-                    writeln!(out, "\tcpu {}: {}", cpu(at), self.words(&self.value, bytes, 1, LINE))
+                    print(out, &format!("\tcpu {}: {}", cpu(at), self.words(&self.value, bytes, 1, LINE)))
                 })
             }
         }
@@ -283,6 +284,11 @@ fn cannot_be_listed(map_type: u32) -> Option<(&'static str, &'static str)> {
         MapType::Arena => ("an arena is memory, not elements", "whoever maps it sees what it holds"),
         _ => return None,
     })
+}
+
+/// Prints a text of which values make several lines. Names and strings in it are escaped by the types that print them.
+fn print(out: &mut Printer<'_>, text: &str) -> io::Result<()> {
+    text.lines().try_for_each(|line| out.line(Line::new().laid_out(line)))
 }
 
 /// Bytes as digits.

@@ -9,8 +9,8 @@ use crate::{
         object::ObjectFile,
         target::{Kernel, Selection},
     },
-    json,
     json_check::Unresolved,
+    line::Line,
     output::replace,
     render::style,
 };
@@ -114,23 +114,24 @@ fn report(
             skipped: summary.skipped,
             relocations: plan.iter().filter(is_unresolved).map(|p| Unresolved::new(&p)).collect(),
         };
-        return json::line(app.out, &patched);
+        return app.out.json(&patched);
     }
     for planned in plan.iter().filter(is_unresolved) {
         let (u, style) = (Unresolved::new(&planned), style::of_outcome(style::outcome(&planned.decision())));
         let (outcome, place, program) = (u.outcome, u.record.shown_place(), u.record.shown_program());
         let access = &u.record.accessed.access;
-        writeln!(app.err, "{style}{outcome}{style:#}: {place} {program}: {access}: {}", u.reason)?;
+        let rest = format!(": {place} {program}: {access}: {}", u.reason);
+        app.err.line(Line::new().styled(style, outcome).text(rest))?;
     }
     let counts = counts(summary);
     match written {
         true => {
-            let (good, out) = (style::GOOD, shown(&args.output));
-            writeln!(app.out, "{good}written{good:#}: {out}: {} for {}: {counts}", file.name, kernel.name)
+            let rest = format!(": {}: {} for {}: {counts}", shown(&args.output), file.name, kernel.name);
+            app.out.line(Line::new().styled(style::GOOD, "written").text(rest))
         }
         false => {
-            let e = style::ERROR;
-            writeln!(app.err, "{e}core-relo{e:#}: {}: nothing written: {counts}", file.name)
+            let rest = format!(": {}: nothing written: {counts}", file.name);
+            app.err.line(Line::new().styled(style::ERROR, "core-relo").text(rest))
         }
     }
 }

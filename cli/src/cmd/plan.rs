@@ -6,6 +6,7 @@ use crate::{
     args::{self, Format},
     input::{object::ObjectFile, target::Kernel},
     json,
+    line::Line,
     render::{
         planned,
         style::{BOLD, DIM},
@@ -29,7 +30,7 @@ pub(crate) fn run(app: &mut App<'_>, args: &args::Plan) -> io::Result<()> {
             Format::Json => plan
                 .iter()
                 .filter(is_shown)
-                .try_for_each(|p| json::line(app.out, &json::Relocation::new(&file.name, kernel, &p))),
+                .try_for_each(|p| app.out.json(&json::Relocation::new(&file.name, kernel, &p))),
             Format::Text => text(app, file, kernel, plan, is_shown),
         }
     })
@@ -42,16 +43,19 @@ fn text(
     plan: &Plan<'_>,
     is_shown: impl Fn(&Planned<'_>) -> bool,
 ) -> io::Result<()> {
-    writeln!(app.out, "{BOLD}{} on {}{BOLD:#}: {}\n", file.name, kernel.name, counts(plan.summary()))?;
+    let title = Line::new().styled(BOLD, format_args!("{} on {}", file.name, kernel.name));
+    app.out.line(title.text(format_args!(": {}", counts(plan.summary()))))?;
+    app.out.line("")?;
     let mut group = None;
     for planned in plan.iter().filter(is_shown) {
         let this = (planned.record().section, planned::program(&planned));
         if group.as_ref() != Some(&this) {
             let program = this.1.as_deref().unwrap_or("no program");
-            writeln!(app.out, "{BOLD}{program}{BOLD:#} {DIM}in{DIM:#} {}", this.0)?;
+            let title = Line::new().styled(BOLD, program).text(" ").styled(DIM, "in");
+            app.out.line(title.text(format_args!(" {}", this.0)))?;
             group = Some(this);
         }
-        planned::write(app.out, &planned)?;
+        planned::write(&mut app.out, &planned)?;
     }
     Ok(())
 }

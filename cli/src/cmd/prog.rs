@@ -6,10 +6,12 @@ use crate::{
     args_kernel::{self, List, Show},
     cmd::inspect::short,
     error::BadInput,
-    json,
     kernel::{self, Found, Holders, Kind, Owner, fdinfo, select, types::Types},
-    plain::plain,
-    render::{kernel as render, table::Columns},
+    printer::Printer,
+    render::{
+        kernel as render,
+        table::{Columns, left, right},
+    },
 };
 use core_relo_loader::{
     object::ProgramType,
@@ -32,22 +34,22 @@ fn list(app: &mut App<'_>, args: &List) -> io::Result<()> {
         Err(bad) => return app.fail(&bad),
     };
     if args.format == Format::Json {
-        return programs.iter().try_for_each(|p| json::line(app.out, p));
+        return programs.iter().try_for_each(|p| app.out.json(p));
     }
     let mut table = Columns::new();
     render::head(&mut table, &["ID", "NAME", "TYPE", "INSNS", "MAPS", "LOADED", "HELD BY"]);
     for p in &programs {
         table.row([
-            format!(">{}", p.id),
-            plain(&p.name),
-            short(&p.program_type),
-            format!(">{}", p.insns),
-            render::numbers(&p.map_ids),
-            p.loaded_at.map(kernel::date).unwrap_or_default(),
-            render::held_by(&p.pids, &p.pinned),
+            right(p.id),
+            left(&p.name),
+            left(short(&p.program_type)),
+            right(p.insns),
+            left(render::numbers(&p.map_ids)),
+            left(p.loaded_at.map(kernel::date).unwrap_or_default()),
+            left(render::held_by(&p.pids, &p.pinned)),
         ]);
     }
-    render::table(app.out, &mut table, programs.len(), "no programs are loaded")
+    render::table(&mut app.out, &mut table, programs.len(), "no programs are loaded")
 }
 
 fn show(app: &mut App<'_>, args: &Show) -> io::Result<()> {
@@ -56,8 +58,8 @@ fn show(app: &mut App<'_>, args: &Show) -> io::Result<()> {
         Err(bad) => return app.fail(&bad),
     };
     match args.format {
-        Format::Json => programs.iter().try_for_each(|p| json::line(app.out, p)),
-        Format::Text => programs.iter().try_for_each(|p| p.write(app.out)),
+        Format::Json => programs.iter().try_for_each(|p| app.out.json(p)),
+        Format::Text => programs.iter().try_for_each(|p| p.write(&mut app.out)),
     }
 }
 
@@ -142,7 +144,7 @@ impl Program {
         })
     }
 
-    fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
+    fn write(&self, out: &mut Printer<'_>) -> io::Result<()> {
         render::title(out, self.id, &short(&self.program_type), &self.name)?;
         let license = if self.gpl_compatible { "GPL-compatible" } else { "not GPL-compatible" };
         render::field(out, "tag", format_args!("{}, {license}", self.tag))?;

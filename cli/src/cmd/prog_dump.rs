@@ -6,15 +6,15 @@ use crate::{
     args_kernel::ProgDump,
     cmd::{inspect::short, prog::hidden},
     error::BadInput,
-    json,
     kernel::{
         self, Kind,
-        code::{Call, Code, Line},
+        code::{self, Call, Code},
         select,
         symbols::Symbols,
         types::Types,
     },
-    plain::plain,
+    line::Line,
+    printer::Printer,
     render::{
         kernel as render,
         style::{BOLD, DIM},
@@ -47,11 +47,11 @@ pub(crate) fn run(app: &mut App<'_>, args: &ProgDump) -> io::Result<()> {
         };
         match args.format {
             Format::Text => {
-                render::title(app.out, id, &kind, &code.name)?;
-                text(app.out, &code, args.raw)?;
+                render::title(&mut app.out, id, &kind, &code.name)?;
+                text(&mut app.out, &code, args.raw)?;
             }
             Format::Json => {
-                code.lines.iter().try_for_each(|line| json::line(app.out, &Instruction::new(id, line)))?;
+                code.lines.iter().try_for_each(|line| app.out.json(&Instruction::new(id, line)))?;
             }
         }
     }
@@ -86,19 +86,19 @@ fn read(
     Ok((code, kind))
 }
 
-fn text(out: &mut dyn io::Write, code: &Code, raw: bool) -> io::Result<()> {
+fn text(out: &mut Printer<'_>, code: &Code, raw: bool) -> io::Result<()> {
     for line in &code.lines {
         if let Some(function) = &line.begins {
-            writeln!(out, "{BOLD}{}{BOLD:#}:", plain(function))?;
+            out.line(Line::new().styled(BOLD, function).text(":"))?;
         }
         if let Some(source) = &line.source {
-            let (text, file) = (plain(&source.text), plain(&source.file));
-            writeln!(out, "; {text}  {DIM}{file}:{}{DIM:#}", source.line)?;
+            let place = format_args!("{}:{}", source.file, source.line);
+            out.line(Line::new().text(format_args!("; {}  ", source.text)).styled(DIM, place))?;
         }
         if raw {
-            writeln!(out, "{:>5}: {:<32}  {}", line.insn, line.bytes, plain(&line.text))?;
+            out.line(format_args!("{:>5}: {:<32}  {}", line.insn, line.bytes, line.text))?;
         } else {
-            writeln!(out, "{:>5}: {}", line.insn, plain(&line.text))?;
+            out.line(format_args!("{:>5}: {}", line.insn, line.text))?;
         }
     }
     Ok(())
@@ -118,7 +118,7 @@ struct Instruction<'a> {
 }
 
 impl<'a> Instruction<'a> {
-    fn new(prog_id: u32, line: &'a Line) -> Self {
+    fn new(prog_id: u32, line: &'a code::Line) -> Self {
         Self {
             prog_id,
             insn: line.insn,

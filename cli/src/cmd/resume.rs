@@ -7,6 +7,7 @@ use crate::{
     app::Exit,
     error::{BadInput, shown},
     input::{archive, file, shard},
+    json::Json,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -101,9 +102,8 @@ impl Results {
         file.set_len(whole).and_then(|()| file.seek(SeekFrom::Start(whole))).map_err(|e| failed(&e))?;
         let mut results = Self { file, name: shown(path) };
         if whole == 0 {
-            let mut line = serde_json::to_vec(header).map_err(|e| BadInput::at(path, e))?;
-            line.push(b'\n');
-            results.append(&line)?;
+            let line = Json::line(header).map_err(|e| BadInput::at(path, e))?;
+            results.append(line.as_bytes())?;
         }
         Ok((results, so_far))
     }

@@ -2,7 +2,7 @@
 
 use super::{
     held::Held,
-    load::{no_such, set_up, stem, without_name},
+    load::{no_such, print_log, print_refusal, set_up, stem},
     load_json,
 };
 use crate::{
@@ -11,9 +11,8 @@ use crate::{
     args_load::Run,
     error::BadInput,
     input::{file, object::ObjectFile},
-    json,
+    line::Line,
     output::replace,
-    plain::{lines, plain},
     render::style::{BOLD, ERROR},
 };
 use core_relo_loader::{
@@ -97,29 +96,27 @@ fn prepared(app: &mut App<'_>, args: &Run) -> Result<io::Result<()>, BadInput> {
             ctx_len: done.ctx_len,
             truncated: done.truncated,
         };
-        return Ok(json::line(app.out, &ran));
+        return Ok(app.out.json(&ran));
     }
     let (retval, duration) = (done.retval, done.duration);
     let signed = retval.cast_signed();
     let alias = if signed < 0 { format!(" ({signed})") } else { String::new() };
     let times = if args.repeat > 1 { format!(", mean of {} runs", args.repeat) } else { String::new() };
-    Ok(writeln!(
-        app.out,
-        "{BOLD}{}{BOLD:#} returned {retval}{alias} in {duration:?}{times}",
-        plain(&args.program)
-    ))
+    let rest = format!(" returned {retval}{alias} in {duration:?}{times}");
+    Ok(app.out.line(Line::new().styled(BOLD, &args.program).text(rest)))
 }
 
 fn refused(app: &mut App<'_>, args: &Run, object: &str, e: &LoadError) -> io::Result<()> {
     app.end_with(Exit::Unresolved);
     if app.format == Format::Json {
-        return json::line(app.out, &load_json::refused(object, Some(&args.program), e));
+        return app.out.json(&load_json::refused(object, Some(&args.program), e));
     }
-    writeln!(app.out, "{ERROR}refused{ERROR:#}  {object}: {}", without_name(e, Path::new(object)))?;
-    if args.setup.verifier_log > 0 {
-        lines(e.verifier_log().unwrap_or_default()).try_for_each(|line| writeln!(app.out, "   | {line}"))?;
+    let name = Line::new().styled(ERROR, "refused").text(format_args!("  {object}: "));
+    print_refusal(&mut app.out, name, e, Path::new(object))?;
+    match e.verifier_log() {
+        Some(log) if args.setup.verifier_log > 0 => print_log(&mut app.out, log),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Programs whose test run has to be given a packet.

@@ -4,36 +4,35 @@ use super::{
     planned::{program, record_place, source_place, warning},
     style::{self, BOLD, FRAME},
 };
+use crate::{line::Line, printer::Printer};
 use core_relo::{
     explain::{Explanation, explain},
     plan::{Decision, Planned},
 };
-use std::io::{self, Write};
+use std::io;
 
 /// How many candidates are listed before the rest is only counted.
 const TRIED: usize = 8;
 
 pub(crate) fn write(
-    out: &mut dyn Write,
+    out: &mut Printer<'_>,
     object: &str,
     kernel: &str,
     planned: &Planned<'_>,
 ) -> io::Result<()> {
     let explanation = explain(planned);
     headline(out, object, kernel, planned)?;
-    let (f, record) = (FRAME, record_place(planned));
-    match source_place(planned) {
-        Some(place) => writeln!(out, "  {f}-->{f:#} {place}  ({record})")?,
-        None => writeln!(out, "  {f}-->{f:#} no line information  ({record})")?,
-    }
+    let place = source_place(planned).unwrap_or_else(|| "no line information".to_owned());
+    let arrow = Line::new().text("  ").styled(FRAME, "-->");
+    out.line(arrow.text(format_args!(" {place}  ({})", record_place(planned))))?;
     if let Some(source) = planned.source().filter(|s| !s.text.is_empty()) {
-        writeln!(out, "   {f}|{f:#}      {}", source.text)?;
+        out.line(Line::new().text("   ").styled(FRAME, "|").text(format_args!("      {}", source.text)))?;
     }
     facts(out, planned, &explanation)
 }
 
 /// What it means for the program: only a failure is sure to be a refusal.
-fn headline(out: &mut dyn Write, object: &str, kernel: &str, planned: &Planned<'_>) -> io::Result<()> {
+fn headline(out: &mut Printer<'_>, object: &str, kernel: &str, planned: &Planned<'_>) -> io::Result<()> {
     let name = match program(planned) {
         Some(name) => format!("`{name}`"),
         None => format!("section `{}`", planned.record().section),
@@ -49,10 +48,10 @@ fn headline(out: &mut dyn Write, object: &str, kernel: &str, planned: &Planned<'
         Ok(Decision::Patch { .. }) => ("patched", style::GOOD, format!("{name} is adapted to {kernel}")),
         _ => ("skipped", style::DIM, format!("a relocation of {name} takes no part for {kernel}")),
     };
-    writeln!(out, "{style}{word}{style:#}{BOLD}: {object}: {verdict}{BOLD:#}")
+    out.line(Line::new().styled(style, word).styled(BOLD, format_args!(": {object}: {verdict}")))
 }
 
-fn facts(out: &mut dyn Write, planned: &Planned<'_>, explanation: &Explanation) -> io::Result<()> {
+fn facts(out: &mut Printer<'_>, planned: &Planned<'_>, explanation: &Explanation) -> io::Result<()> {
     fact(out, "kind", &planned.record().relo.kind.to_string())?;
     fact(out, "local", &explanation.local)?;
     for tried in explanation.tried.iter().take(TRIED) {
@@ -79,10 +78,12 @@ fn facts(out: &mut dyn Write, planned: &Planned<'_>, explanation: &Explanation) 
     }
     explanation.near.iter().try_for_each(|near| fact(out, "near", near))?;
     explanation.help.iter().try_for_each(|help| fact(out, "help", help))?;
-    writeln!(out)
+    out.line("")
 }
 
-fn fact(out: &mut dyn Write, name: &str, text: &str) -> io::Result<()> {
-    let f = FRAME;
-    writeln!(out, "   {f}={f:#} {BOLD}{name:<7}{BOLD:#} {text}")
+fn fact(out: &mut Printer<'_>, name: &str, text: &str) -> io::Result<()> {
+    let name = format_args!("{name:<7}");
+    out.line(
+        Line::new().text("   ").styled(FRAME, "=").text(" ").styled(BOLD, name).text(format_args!(" {text}")),
+    )
 }

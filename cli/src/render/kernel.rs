@@ -2,47 +2,45 @@
 
 use super::{
     style::{BOLD, DIM},
-    table::Columns,
+    table::{Columns, left, right},
 };
-use crate::{kernel::Owner, plain::plain};
-use std::{
-    fmt::Display,
-    io::{self, Write},
-};
+use crate::{kernel::Owner, line::Line, printer::Printer};
+use std::{fmt::Display, io};
 
 /// The first row of a table.
 pub(crate) fn head(table: &mut Columns, names: &[&str]) {
     table.head(names.iter().map(|name| match *name {
-        "ID" | "INSNS" | "KEY" | "VALUE" | "ENTRIES" | "BYTES" => format!(">{name}"),
-        name => name.to_owned(),
+        "ID" | "INSNS" | "KEY" | "VALUE" | "ENTRIES" | "BYTES" => right(name),
+        name => left(name),
     }));
 }
 
 /// The table, or words where there are no rows.
-pub(crate) fn table(out: &mut dyn Write, table: &mut Columns, rows: usize, none: &str) -> io::Result<()> {
+pub(crate) fn table(out: &mut Printer<'_>, table: &mut Columns, rows: usize, none: &str) -> io::Result<()> {
     if rows == 0 {
-        return writeln!(out, "{none}");
+        return out.line(none);
     }
-    table.lines().iter().try_for_each(|line| writeln!(out, "{line}"))
+    table.lines().into_iter().try_for_each(|line| out.line(line))
 }
 
 /// The first line of what `show` prints of one.
-pub(crate) fn title(out: &mut dyn Write, id: u32, kind: &str, name: &str) -> io::Result<()> {
-    writeln!(out, "{BOLD}{id}{BOLD:#}  {kind}  {BOLD}{}{BOLD:#}", plain(name))
+pub(crate) fn title(out: &mut Printer<'_>, id: u32, kind: &str, name: &str) -> io::Result<()> {
+    out.line(Line::new().styled(BOLD, id).text(format_args!("  {kind}  ")).styled(BOLD, name))
 }
 
 /// A line of what `show` prints of one.
-pub(crate) fn field(out: &mut dyn Write, name: &str, text: impl Display) -> io::Result<()> {
-    writeln!(out, "    {DIM}{name:<9}{DIM:#} {}", plain(&text.to_string()))
+pub(crate) fn field(out: &mut Printer<'_>, name: &str, text: impl Display) -> io::Result<()> {
+    let name = format_args!("{name:<9}");
+    out.line(Line::new().text("    ").styled(DIM, name).text(format_args!(" {text}")))
 }
 
 /// The same, if there is something to say.
-pub(crate) fn optional(out: &mut dyn Write, name: &str, text: Option<impl Display>) -> io::Result<()> {
+pub(crate) fn optional(out: &mut Printer<'_>, name: &str, text: Option<impl Display>) -> io::Result<()> {
     text.map_or(Ok(()), |text| field(out, name, text))
 }
 
 /// Pins and processes.
-pub(crate) fn holders(out: &mut dyn Write, owners: &[Owner], pinned: &[String]) -> io::Result<()> {
+pub(crate) fn holders(out: &mut Printer<'_>, owners: &[Owner], pinned: &[String]) -> io::Result<()> {
     pinned.iter().try_for_each(|path| field(out, "pinned", path))?;
     if owners.is_empty() {
         return Ok(());
@@ -63,7 +61,7 @@ pub(crate) fn held_by(owners: &[Owner], pinned: &[String]) -> String {
 }
 
 fn owner(owner: &Owner) -> String {
-    format!("{}({})", plain(&owner.comm), owner.pid)
+    format!("{}({})", owner.comm, owner.pid)
 }
 
 /// Ids in a cell, the first few.

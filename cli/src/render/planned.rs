@@ -1,11 +1,13 @@
 //! One record of a plan: where it is, what became of it.
 
-use super::style::{self, BOLD, DIM, painted};
+use super::style::{self, BOLD, DIM};
+use crate::{line::Line, printer::Printer};
+use anstyle::Style;
 use core_relo::{
     Name,
     plan::{Decision, Planned, Warning},
 };
-use std::io::{self, Write};
+use std::io;
 
 /// `exec.bpf.c:41:17`, or `file.c:41` without a column; nothing without line information.
 pub(crate) fn source_place(planned: &Planned<'_>) -> Option<String> {
@@ -43,20 +45,17 @@ pub(crate) fn warning(planned: &Planned<'_>) -> Option<String> {
 }
 
 /// A record with its instruction before and after, in a few lines.
-pub(crate) fn write(out: &mut dyn Write, planned: &Planned<'_>) -> io::Result<()> {
+pub(crate) fn write(out: &mut Printer<'_>, planned: &Planned<'_>) -> io::Result<()> {
     let (record, decision) = (planned.record(), planned.decision());
     let outcome = style::outcome(&decision);
     let at = record.insn.map_or_else(|| "insn ?".to_owned(), |insn| format!("insn {insn}"));
     let place = source_place(planned).unwrap_or_else(|| "no line information".to_owned());
-    writeln!(
-        out,
-        "  {}  {at:<9} {:<17} {:<6}  {DIM}{place}{DIM:#}",
-        painted(BOLD, format_args!("#{:<4}", record.index)),
-        record.relo.kind.to_string(),
-        painted(style::of_outcome(outcome), format_args!("{outcome:<6}")),
-    )?;
+    let line = Line::new().text("  ").styled(BOLD, format_args!("#{:<4}", record.index));
+    let line = line.text(format_args!("  {at:<9} {:<17} ", record.relo.kind.to_string()));
+    let line = line.styled(style::of_outcome(outcome), format_args!("{outcome:<6}"));
+    out.line(line.text("  ").styled(DIM, place))?;
     if let Some(source) = planned.source().filter(|s| !s.text.is_empty()) {
-        writeln!(out, "         {}", source.text)?;
+        out.line(format_args!("         {}", source.text))?;
     }
     instructions(out, planned)?;
     values(out, planned)?;
@@ -74,26 +73,26 @@ pub(crate) fn write(out: &mut dyn Write, planned: &Planned<'_>) -> io::Result<()
         field(out, "reason", &reason)?;
     }
     if let Some(warning) = warning(planned) {
-        field(out, &painted(style::WARNING, "warning "), &warning)?;
+        styled_field(out, (style::WARNING, "warning"), (Style::new(), &warning))?;
     }
-    writeln!(out)
+    out.line("")
 }
 
-fn instructions(out: &mut dyn Write, planned: &Planned<'_>) -> io::Result<()> {
+fn instructions(out: &mut Printer<'_>, planned: &Planned<'_>) -> io::Result<()> {
     match (planned.before(), planned.after()) {
         (Some(before), Some(after)) if before == after => field(out, "insn", &before.to_string()),
         (Some(before), Some(after)) => {
             let after = after.to_string();
             let style = style::of_outcome(style::outcome(&planned.decision()));
             field(out, "before", &before.to_string())?;
-            field(out, "after", &painted(style, after))
+            styled_field(out, (DIM, "after"), (style, &after))
         }
         (Some(before), None) => field(out, "insn", &before.to_string()),
         _ => Ok(()),
     }
 }
 
-fn values(out: &mut dyn Write, planned: &Planned<'_>) -> io::Result<()> {
+fn values(out: &mut Printer<'_>, planned: &Planned<'_>) -> io::Result<()> {
     let text = match (planned.local_value(), planned.target_value()) {
         (Some(local), Some(target)) if local == target => format!("{local} in both"),
         (Some(local), Some(target)) => format!("{local} → {target}"),
@@ -104,6 +103,15 @@ fn values(out: &mut dyn Write, planned: &Planned<'_>) -> io::Result<()> {
     field(out, "value", &text)
 }
 
-fn field(out: &mut dyn Write, name: &str, text: &str) -> io::Result<()> {
-    writeln!(out, "         {DIM}{name:<8}{DIM:#} {text}")
+fn field(out: &mut Printer<'_>, name: &str, text: &str) -> io::Result<()> {
+    styled_field(out, (DIM, name), (Style::new(), text))
+}
+
+fn styled_field(
+    out: &mut Printer<'_>,
+    (name_style, name): (Style, &str),
+    (style, text): (Style, &str),
+) -> io::Result<()> {
+    let line = Line::new().text("         ").styled(name_style, format_args!("{name:<8}"));
+    out.line(line.text(" ").styled(style, text))
 }

@@ -1,4 +1,4 @@
-//! Colours; taken out again where the output is no terminal.
+//! The styles of text output.
 
 use anstyle::{AnsiColor, Style};
 use core_relo::plan::{Decision, RelocError};
@@ -11,11 +11,6 @@ pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) const BOLD: Style = Style::new().bold();
 /// Margins and arrows of explanations.
 pub(crate) const FRAME: Style = AnsiColor::Blue.on_default().bold();
-
-/// `text` in a style, as a string.
-pub(crate) fn painted(style: Style, text: impl std::fmt::Display) -> String {
-    format!("{style}{text}{style:#}")
-}
 
 /// What became of a record, in one word, as JSON and text call it.
 pub(crate) fn outcome(decision: &Result<Decision, RelocError>) -> &'static str {

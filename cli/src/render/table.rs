@@ -1,10 +1,30 @@
 //! Aligned columns without lines.
 
-use super::style::{DIM, painted};
+use super::style::DIM;
+use crate::line::Line;
 use anstyle::Style;
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Row, Table};
+use comfy_table::{CellAlignment, ContentArrangement, Row, Table};
+use core_relo::Escaped;
+use std::fmt;
 
-/// Rows of aligned columns. Cells are plain text, which is coloured after it was laid out.
+/// A cell of a table, escaped before it is laid out.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    text: String,
+    is_flushed_right: bool,
+}
+
+/// A cell flushed left.
+pub(crate) fn left(text: impl fmt::Display) -> Cell {
+    Cell { text: Escaped(text).to_string(), is_flushed_right: false }
+}
+
+/// A cell flushed right.
+pub(crate) fn right(text: impl fmt::Display) -> Cell {
+    Cell { text: Escaped(text).to_string(), is_flushed_right: true }
+}
+
+/// Rows of aligned columns.
 pub(crate) struct Columns {
     table: Table,
     /// Of each row.
@@ -27,33 +47,34 @@ impl Columns {
         Self { table, colours: Vec::new() }
     }
 
-    /// Adds a row; cells after a `>` are flushed right.
-    pub(crate) fn row<S: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = S>) {
+    /// Adds a row.
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
         self.add(cells, Colour::Nothing);
     }
 
     /// Adds a row of the columns' names.
-    pub(crate) fn head<S: AsRef<str>>(&mut self, names: impl IntoIterator<Item = S>) {
+    pub(crate) fn head(&mut self, names: impl IntoIterator<Item = Cell>) {
         self.add(names, Colour::All(DIM));
     }
 
-    /// Adds a row whose first cell, which is not flushed right, is of this style.
-    pub(crate) fn row_with(&mut self, style: Style, first: &str, rest: impl IntoIterator<Item = String>) {
-        let colour = Colour::Beginning(style, first.len());
-        self.add([first.to_owned()].into_iter().chain(rest), colour);
+    /// Adds a row whose first cell is of this style.
+    pub(crate) fn row_with(&mut self, style: Style, first: &str, rest: impl IntoIterator<Item = Cell>) {
+        let first = left(first);
+        let colour = Colour::Beginning(style, first.text.len());
+        self.add([first].into_iter().chain(rest), colour);
     }
 
-    fn add<S: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = S>, colour: Colour) {
-        let cell = |text: S| match text.as_ref().strip_prefix('>') {
-            Some(number) => Cell::new(number).set_alignment(CellAlignment::Right),
-            None => Cell::new(text.as_ref()),
+    fn add(&mut self, cells: impl IntoIterator<Item = Cell>, colour: Colour) {
+        let cell = |Cell { text, is_flushed_right }| {
+            let alignment = if is_flushed_right { CellAlignment::Right } else { CellAlignment::Left };
+            comfy_table::Cell::new(text).set_alignment(alignment)
         };
         self.table.add_row(Row::from(cells.into_iter().map(cell).collect::<Vec<_>>()));
         self.colours.push(colour);
     }
 
     /// The rows, each one line, as far as they have text.
-    pub(crate) fn lines(&mut self) -> Vec<String> {
+    pub(crate) fn lines(&mut self) -> Vec<Line> {
         if self.table.row_count() == 0 {
             return Vec::new();
         }
@@ -66,13 +87,15 @@ impl Columns {
 }
 
 impl Colour {
-    fn of(&self, line: &str) -> String {
-        let (style, (first, rest)) = match self {
-            Self::Nothing => return line.to_owned(),
-            Self::All(style) => (style, (line, "")),
-            Self::Beginning(style, len) => (style, line.split_at_checked(*len).unwrap_or((line, ""))),
-        };
-        if first.is_empty() { line.to_owned() } else { format!("{}{rest}", painted(*style, first)) }
+    fn of(&self, line: &str) -> Line {
+        match self {
+            Self::Nothing => line.into(),
+            Self::All(style) => Line::new().styled(*style, line),
+            Self::Beginning(style, len) => {
+                let (first, rest) = line.split_at_checked(*len).unwrap_or((line, ""));
+                Line::new().styled(*style, first).text(rest)
+            }
+        }
     }
 }
 
@@ -84,14 +107,17 @@ mod tests {
     #[test]
     fn colours_take_no_room() {
         let mut columns = Columns::new();
-        columns.head(["VERDICT", ">N"]);
-        columns.row_with(GOOD, "ok", [">100".to_owned()]);
-        columns.row(["", ">1"]);
-        let plain = ["VERDICT    N", "ok       100", "           1"];
-        let lines: Vec<_> =
-            columns.lines().iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect();
-        assert_eq!(lines, plain);
-        assert_eq!(columns.lines()[0], painted(DIM, plain[0]));
-        assert_eq!(columns.lines()[1], format!("{}       100", painted(GOOD, "ok")));
+        columns.head([left("VERDICT"), right("N")]);
+        columns.row_with(GOOD, "ok", [right(100)]);
+        columns.row([left(""), right(1)]);
+        columns.row([left(">a\nb\x1b"), right("")]);
+        let expected = [
+            Line::new().styled(DIM, "VERDICT        N"),
+            Line::new().styled(GOOD, "ok").text("           100"),
+            "               1".into(),
+            ">a\\nb\\u{1b}".into(),
+        ];
+        let lines = columns.lines();
+        assert_eq!(lines, expected);
     }
 }

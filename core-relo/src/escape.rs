@@ -1,0 +1,103 @@
+//! Text from input, escaped for people's terminals and logs.
+
+use core::fmt::{self, Write};
+
+/// Returns whether a character of input must not be printed as it is.
+///
+/// These are control characters, characters that change the direction of text or that nobody sees (format characters, separators
+/// other than the space, tags, Hangul fillers), combining marks, which change what stands before them, and code points without a
+/// character. The table is the one of [`char::escape_debug`].
+pub fn needs_escape(c: char) -> bool {
+    match c {
+        ' '..='~' => false,
+        // Letters for which no font shows anything, and the empty Braille pattern.
+        '\u{115f}' | '\u{1160}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}' => true,
+        _ => c.escape_debug().len() > 1,
+    }
+}
+
+/// Text from input on one line: whatever [`needs_escape`] is printed as `\n`, `\t`, `\r` or `\u{1b}`.
+///
+/// Escaping twice changes nothing, so that a message may be escaped whole although parts of it were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a wrapper, made where it is printed")]
+pub struct Escaped<T>(pub T);
+
+impl<T: fmt::Display> fmt::Display for Escaped<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(Escaper { out: f, kept: &[] }, "{}", self.0)
+    }
+}
+
+/// Text of several lines, such as a verifier log: as [`Escaped`], but line feeds and tabs stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a wrapper, made where it is printed")]
+pub struct EscapedLines<T>(pub T);
+
+impl<T: fmt::Display> fmt::Display for EscapedLines<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(Escaper { out: f, kept: &['\n', '\t'] }, "{}", self.0)
+    }
+}
+
+/// Bytes from input: as [`Escaped`], with `\xff` for bytes that are not UTF-8.
+pub(crate) fn write_bytes(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
+    for chunk in bytes.utf8_chunks() {
+        Escaper { out: f, kept: &[] }.write_str(chunk.valid())?;
+        chunk.invalid().iter().try_for_each(|byte| write!(f, "\\x{byte:02x}"))?;
+    }
+    Ok(())
+}
+
+/// A writer that escapes what goes through it.
+struct Escaper<'o, W> {
+    out: &'o mut W,
+    kept: &'static [char],
+}
+
+impl<W: Write> Write for Escaper<'_, W> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let is_escaped = |c: char| needs_escape(c) && !self.kept.contains(&c);
+        let mut rest = text;
+        while let Some((at, c)) = rest.char_indices().find(|(_, c)| is_escaped(*c)) {
+            self.out.write_str(rest.get(..at).unwrap_or_default())?;
+            write!(self.out, "{}", c.escape_default())?;
+            rest = rest.get(at.saturating_add(c.len_utf8())..).unwrap_or_default();
+        }
+        self.out.write_str(rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::{format, string::ToString as _};
+
+    #[test]
+    fn what_a_terminal_obeys_and_what_nobody_sees_is_escaped() {
+        let controls = ('\0'..='\x1f').chain('\x7f'..='\u{9f}');
+        let directions =
+            ('\u{202a}'..='\u{202e}').chain('\u{2066}'..='\u{2069}').chain("\u{200e}\u{200f}\u{61c}".chars());
+        let invisible = "\u{200b}\u{200c}\u{200d}\u{feff}\u{2028}\u{2029}\u{2060}\u{ad}\u{34f}\u{3164}\u{fff9}\u{fffa}\u{fffb}\u{180e}\u{a0}";
+        let tags = '\u{e0000}'..='\u{e007f}';
+        let all = controls.chain(directions).chain(invisible.chars()).chain(tags);
+        for c in all.chain("\u{301}\u{fe0f}\u{e000}\u{fdd0}\u{10ffff}".chars()) {
+            let shown = Escaped(c).to_string();
+            assert!(shown.starts_with('\\') && shown.is_ascii(), "{c:?}: {shown}");
+        }
+        for c in (' '..='~').chain("äß→…日本語жא🦀".chars()) {
+            assert_eq!(Escaped(c).to_string(), c.to_string());
+        }
+    }
+
+    #[test]
+    fn lines_and_tabs_stay_where_a_text_has_them() {
+        let text = "a\nb\tc\x1b[2J\r";
+        assert_eq!(Escaped(text).to_string(), "a\\nb\\tc\\u{1b}[2J\\r");
+        assert_eq!(EscapedLines(text).to_string(), "a\nb\tc\\u{1b}[2J\\r");
+        assert_eq!(Escaped(format_args!("{text}{}", '\u{9b}')).to_string(), "a\\nb\\tc\\u{1b}[2J\\r\\u{9b}");
+        let twice = Escaped(Escaped(text).to_string()).to_string();
+        assert_eq!(twice, Escaped(text).to_string());
+        assert_eq!(format!("{}", Escaped("")), "");
+    }
+}
