@@ -11,6 +11,7 @@ use crate::{
 };
 use core_relo::{
     Plan,
+    explain::Explainer,
     plan::{Decision, Planned},
 };
 use std::io;
@@ -31,17 +32,24 @@ pub(crate) fn run(app: &mut App<'_>, args: &args::Explain) -> io::Result<()> {
 }
 
 /// Writes the explanations of some records, or that all is well.
-pub(crate) fn write(
+pub(crate) fn write<'p>(
     app: &mut App<'_>,
     file: &ObjectFile,
     kernel: &Kernel,
-    plan: &Plan<'_>,
-    shown: &[Planned<'_>],
+    plan: &'p Plan<'_>,
+    shown: &[Planned<'p>],
 ) -> io::Result<()> {
+    let mut explainer = Explainer::new(plan);
     for planned in shown {
         match app.format {
-            Format::Json => json::line(app.out, &json::Explained::new(&file.name, kernel, planned))?,
-            Format::Text => explained::write(app.out, &file.name, &kernel.name, planned)?,
+            Format::Json => {
+                let line = json::Explained::new(&file.name, kernel, planned, &mut explainer);
+                json::line(app.out, &line)?;
+            }
+            Format::Text => {
+                let explanation = explainer.explain(planned);
+                explained::write(app.out, &file.name, &kernel.name, planned, &explanation)?;
+            }
         }
     }
     if shown.is_empty() && app.format == Format::Text {

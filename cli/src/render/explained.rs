@@ -5,7 +5,7 @@ use super::{
     style::{self, BOLD, FRAME},
 };
 use core_relo::{
-    explain::{Explanation, explain},
+    explain::Explanation,
     plan::{Decision, Planned},
 };
 use std::io::{self, Write};
@@ -18,8 +18,8 @@ pub(crate) fn write(
     object: &str,
     kernel: &str,
     planned: &Planned<'_>,
+    explanation: &Explanation,
 ) -> io::Result<()> {
-    let explanation = explain(planned);
     headline(out, object, kernel, planned)?;
     let (f, record) = (FRAME, record_place(planned));
     match source_place(planned) {
@@ -27,9 +27,9 @@ pub(crate) fn write(
         None => writeln!(out, "  {f}-->{f:#} no line information  ({record})")?,
     }
     if let Some(source) = planned.source().filter(|s| !s.text.is_empty()) {
-        writeln!(out, "   {f}|{f:#}      {}", source.text)?;
+        writeln!(out, "   {f}|{f:#}      {}", source.text.shortened())?;
     }
-    facts(out, planned, &explanation)
+    facts(out, planned, explanation)
 }
 
 /// What it means for the program: only a failure is sure to be a refusal.
@@ -59,7 +59,7 @@ fn facts(out: &mut dyn Write, planned: &Planned<'_>, explanation: &Explanation) 
         let text = format!("{} [{}] {}: {}", tried.btf, tried.type_id, tried.what, tried.verdict);
         fact(out, "tried", &text)?;
     }
-    if let Some(more) = explanation.tried.len().checked_sub(TRIED).filter(|more| *more > 0) {
+    if let Some(more) = planned.candidate_count().checked_sub(TRIED).filter(|more| *more > 0) {
         fact(out, "tried", &format!("… and {more} more"))?;
     }
     // With one candidate the reason repeats what was tried.
