@@ -8,8 +8,8 @@ use crate::{
 use core_relo::{
     Name,
     escape::needs_escape,
-    explain::{Explanation, explain},
-    plan::{Planned, Verdict},
+    explain::{self, Explainer, TriedCandidate, reason},
+    plan::Planned,
 };
 use serde::Serialize;
 use serde_json::ser::Formatter;
@@ -59,6 +59,11 @@ impl Json {
     /// Makes room for so many more bytes.
     pub(crate) fn reserve(&mut self, bytes: usize) {
         self.0.reserve_exact(bytes);
+    }
+
+    /// Gives back the memory that it does not use.
+    pub(crate) fn shrink(&mut self) {
+        self.0.shrink_to_fit();
     }
 
     /// Returns how many bytes it has.
@@ -129,7 +134,8 @@ pub(crate) struct SourceLine {
 impl SourceLine {
     pub(crate) fn of(planned: &Planned<'_>) -> Option<Self> {
         let s = planned.source()?;
-        Some(Self { file: s.file.to_string(), line: s.line, column: s.column, text: s.text.to_string() })
+        let (file, text) = (s.file.shortened().to_string(), s.text.shortened().to_string());
+        Some(Self { file, line: s.line, column: s.column, text })
     }
 }
 
@@ -173,21 +179,28 @@ pub(crate) struct Relocation<'a> {
     after: Option<String>,
     source: Option<SourceLine>,
     candidates: Vec<Candidate>,
+    #[serde(skip_serializing_if = "is_zero")]
+    candidates_left_out: usize,
     reason: String,
     target_spec: Option<InTarget>,
     warning: Option<String>,
 }
 
 impl<'a> Relocation<'a> {
-    pub(crate) fn new(object: &'a str, kernel: &'a Kernel, planned: &Planned<'_>) -> Self {
+    pub(crate) fn new<'p>(
+        object: &'a str,
+        kernel: &'a Kernel,
+        planned: &Planned<'p>,
+        explainer: &mut Explainer<'p>,
+    ) -> Self {
         let record = planned.record();
-        let explanation = explain(planned);
+        let (candidates, candidates_left_out) = candidates(planned, explainer.tried(planned));
         let endian = planned.btf().endian();
-        let spec = planned.local_spec().map(|spec| spec.text(planned.btf()).to_string());
+        let spec = planned.local_spec().map(|spec| explain::text(spec.text(planned.btf())));
         Self {
             object,
             target: &kernel.name,
-            section: record.section.to_string(),
+            section: record.section.shortened().to_string(),
             program: planned::program(planned),
             relocation: record.index,
             insn: record.insn.map(|insn| insn.0),
@@ -199,31 +212,35 @@ impl<'a> Relocation<'a> {
             before: planned.before().map(|slot| slot.hex(endian).to_string()),
             after: planned.after().map(|slot| slot.hex(endian).to_string()),
             source: SourceLine::of(planned),
-            candidates: candidates(planned, &explanation),
-            reason: explanation.reason,
+            candidates,
+            candidates_left_out,
+            reason: reason(planned),
             target_spec: planned.target_spec().map(|(source, spec)| InTarget {
                 btf: source.name.clone(),
                 type_id: spec.root.0,
-                spec: spec.text(&source.btf).to_string(),
+                spec: explain::text(spec.text(&source.btf)),
             }),
             warning: planned::warning(planned),
         }
     }
 }
 
-fn candidates(planned: &Planned<'_>, explanation: &Explanation) -> Vec<Candidate> {
-    let specs = planned.tried().map(|tried| match &tried.verdict {
-        Verdict::Match(spec) => Some(spec.text(&tried.source.btf).to_string()),
-        _ => None,
-    });
-    let one = |(tried, spec): (&core_relo::explain::TriedCandidate, Option<String>)| Candidate {
-        btf: tried.btf.clone(),
+/// The candidates that are listed, and how many are not.
+fn candidates(planned: &Planned<'_>, tried: Vec<TriedCandidate>) -> (Vec<Candidate>, usize) {
+    let left_out = planned.candidate_count().saturating_sub(tried.len());
+    let one = |tried: TriedCandidate| Candidate {
+        spec: tried.spec.unwrap_or_else(|| format!("[{}] {}", tried.type_id, tried.what)),
+        btf: tried.btf,
         type_id: tried.type_id.0,
-        spec: spec.unwrap_or_else(|| format!("[{}] {}", tried.type_id, tried.what)),
-        verdict: tried.verdict.clone(),
+        verdict: tried.verdict,
         matched: tried.matched,
     };
-    explanation.tried.iter().zip(specs).map(one).collect()
+    (tried.into_iter().map(one).collect(), left_out)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// One record explained.
@@ -242,26 +259,35 @@ pub(crate) struct Explained<'a> {
     local: String,
     reason: String,
     tried: Vec<Candidate>,
+    #[serde(skip_serializing_if = "is_zero")]
+    tried_left_out: usize,
     near: Vec<String>,
     help: Vec<String>,
     warning: Option<String>,
 }
 
 impl<'a> Explained<'a> {
-    pub(crate) fn new(object: &'a str, kernel: &'a Kernel, planned: &Planned<'_>) -> Self {
+    pub(crate) fn new<'p>(
+        object: &'a str,
+        kernel: &'a Kernel,
+        planned: &Planned<'p>,
+        explainer: &mut Explainer<'p>,
+    ) -> Self {
         let record = planned.record();
-        let explanation = explain(planned);
+        let explanation = explainer.explain(planned);
+        let (tried, tried_left_out) = candidates(planned, explanation.tried);
         Self {
             object,
             target: &kernel.name,
-            section: record.section.to_string(),
+            section: record.section.shortened().to_string(),
             program: planned::program(planned),
             relocation: record.index,
             insn: record.insn.map(|insn| insn.0),
             kind: record.relo.kind.to_string(),
             outcome: style::outcome(&planned.decision()),
             source: SourceLine::of(planned),
-            tried: candidates(planned, &explanation),
+            tried,
+            tried_left_out,
             access: explanation.access,
             local: explanation.local,
             reason: explanation.reason,

@@ -5,7 +5,7 @@ use crate::{
     render::{planned, style},
 };
 use core_relo::{
-    explain::reason,
+    explain::{reason, text},
     plan::{Decision, Planned, PoisonReason, Summary},
 };
 use serde::{Serialize, Serializer};
@@ -13,9 +13,6 @@ use std::{
     io,
     sync::{Arc, OnceLock},
 };
-
-/// Bytes of keys and the like in a line, and for each of its records.
-const PUNCTUATION: usize = 40;
 
 /// An object on a kernel.
 #[derive(Debug, Serialize)]
@@ -55,26 +52,34 @@ pub(crate) fn begin(object: &str) -> io::Result<Json> {
     Ok(line)
 }
 
-/// The line from the kernel's name on.
-pub(crate) fn rest(counts: Counts, relocations: &[Unresolved]) -> io::Result<Json> {
-    let counts = Json::members(&counts)?;
-    let mut size = counts.len().saturating_add(PUNCTUATION);
-    for unresolved in relocations {
-        size = size.saturating_add(unresolved.size()?);
+/// The line from the kernel's name on, to which relocations are added one by one.
+#[derive(Debug)]
+pub(crate) struct Rest {
+    line: Json,
+    is_first: bool,
+}
+
+impl Rest {
+    pub(crate) fn new(counts: Counts) -> io::Result<Self> {
+        let mut line = Json::default();
+        line.push_syntax(",");
+        line.push(&Json::members(&counts)?);
+        line.push_syntax(r#","relocations":["#);
+        Ok(Self { line, is_first: true })
     }
-    let mut line = Json::default();
-    line.reserve(size);
-    line.push_syntax(",");
-    line.push(&counts);
-    line.push_syntax(r#","relocations":["#);
-    for (n, unresolved) in relocations.iter().enumerate() {
-        if n > 0 {
-            line.push_syntax(",");
+
+    pub(crate) fn add(&mut self, unresolved: &Unresolved) -> io::Result<()> {
+        if !std::mem::take(&mut self.is_first) {
+            self.line.push_syntax(",");
         }
-        unresolved.write(&mut line)?;
+        unresolved.write(&mut self.line)
     }
-    line.push_syntax("],\"error\":null}\n");
-    Ok(line)
+
+    pub(crate) fn finish(mut self) -> Json {
+        self.line.push_syntax("],\"error\":null}\n");
+        self.line.shrink();
+        self.line
+    }
 }
 
 /// A record that does not resolve.
@@ -132,13 +137,6 @@ impl Unresolved {
         Self { record: Arc::clone(record), outcome, reason }
     }
 
-    /// About how many bytes it is written in; more if something is escaped.
-    fn size(&self) -> io::Result<usize> {
-        let [place, accessed] = self.record.json()?;
-        let parts = [place.len(), accessed.len(), self.reason.len(), self.outcome.len(), PUNCTUATION];
-        Ok(parts.into_iter().fold(0, usize::saturating_add))
-    }
-
     /// The same as [`Serialize`] gives.
     fn write(&self, out: &mut Json) -> io::Result<()> {
         let [place, accessed] = self.record.json()?;
@@ -175,11 +173,11 @@ impl Record {
     fn new(planned: &Planned<'_>) -> Self {
         let record = planned.record();
         let access = match planned.local_spec() {
-            Some(spec) => spec.access_text(planned.btf()).to_string(),
+            Some(spec) => text(spec.access_text(planned.btf())),
             None => format!("type [{}]", record.relo.root),
         };
         let place = Place {
-            section: record.section.to_string(),
+            section: record.section.shortened().to_string(),
             program: planned::program(planned),
             relocation: record.index,
             insn: record.insn.map(|insn| insn.0),
@@ -245,7 +243,9 @@ mod tests {
                 Checked { object: Some(object), target: Some(target), counts, relocations, error: None };
             let mut line = begin(object).unwrap();
             line.push_value(target).unwrap();
-            line.push(&rest(counts, relocations).unwrap());
+            let mut rest = Rest::new(counts).unwrap();
+            relocations.iter().try_for_each(|unresolved| rest.add(unresolved)).unwrap();
+            line.push(&rest.finish());
             assert_eq!(line, Json::line(&checked).unwrap());
             assert!(line.as_bytes().iter().all(|byte| *byte != 0x7f));
         }

@@ -32,11 +32,34 @@ pub const PLAN_STEPS: u32 = 100_000_000;
 /// No compiler's name or source line comes near.
 pub const STRING_BLOCK: usize = 64 * 1024;
 
+/// Steps of looking for what comes near the missing types, members and enumerators of a plan: names looked at in the target.
+///
+/// A missing name costs as many as the target has types of its kind, or its type has members. Records that ask the same share them,
+/// so that real objects need a hundredth.
+pub const NEAR_STEPS: u32 = 50_000_000;
+
+/// Members of one composite that are looked through for what comes near, those of its members' types included.
+pub const NEAR_MEMBERS: usize = 200_000;
+
+/// Answers about what comes near that are remembered.
+pub const NEAR_ANSWERS: usize = 4096;
+
+/// Candidates that are listed for each record that is explained, where there are so many...
+pub const LISTED_CANDIDATES: usize = 8;
+
+/// ... and beyond these, candidates listed for all records of a plan. Real plans have hundreds.
+pub const MORE_LISTED_CANDIDATES: usize = 1 << 16;
+
+/// Bytes of a name that a message shows.
+pub const NAME_BYTES: usize = 512;
+
+/// Bytes of one text of an explanation.
+pub const TEXT_BYTES: usize = 1024;
+
 /// Bytes that tell an access from others for plans to share it: the names of its members, mostly.
 pub const SHARED_ACCESS: usize = 128;
 
-/// Arrays of arrays that are passed through to tell an access from others. Each may lie behind [`MODIFIER_HOPS`] of its own; where a
-/// field has more of them, each takes as many of a record's steps.
+/// Arrays of arrays that are passed through to tell an access from others.
 pub const SHARED_DIMENSIONS: u32 = 4;
 
 /// Candidates of which plans that are made together remember what became of them. A hundred objects need some hundreds.

@@ -1,5 +1,6 @@
 //! Names in BTF, and the one rule about flavours (`___`).
 
+use crate::limits;
 use core::fmt;
 
 /// Between a name and its flavour.
@@ -50,6 +51,11 @@ impl<'a> Name<'a> {
         rest.strip_prefix(SEPARATOR).map(Self)
     }
 
+    /// The name for a message: of a name longer than [`limits::NAME_BYTES`] only the beginning is read and shown.
+    pub const fn shortened(self) -> ShortName<'a> {
+        ShortName(self)
+    }
+
     /// Whether both are flavours of one name.
     pub fn same_essential(self, other: Name<'_>) -> bool {
         self.essential().0 == other.essential().0
@@ -79,6 +85,19 @@ pub(crate) fn flavoured(name: Name<'_>, flavour: &str) -> alloc::string::String 
 impl fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         crate::escape::write_bytes(f, self.0)
+    }
+}
+
+/// A [`Name`] that is cut where it is longer than any compiler's.
+#[derive(Clone, Copy, Debug)]
+pub struct ShortName<'a>(Name<'a>);
+
+impl fmt::Display for ShortName<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.0.get(..limits::NAME_BYTES) {
+            Some(beginning) if beginning.len() < self.0.0.len() => write!(f, "{}…", Name(beginning)),
+            _ => self.0.fmt(f),
+        }
     }
 }
 

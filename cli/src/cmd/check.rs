@@ -1,7 +1,7 @@
 //! `check`: a line per kernel and object.
 
 use super::{
-    check_block::{Block, Lines, Named, Reports, Wanted, bad_line},
+    check_block::{Block, Lines, Named, Report, Reports, Wanted, bad_line},
     explain::is_unresolved,
     fleet::{self, Threads},
     resume::{Header, Results, SoFar},
@@ -24,10 +24,7 @@ use crate::{
         table::{Columns, left},
     },
 };
-use core_relo::{
-    Endian, Plan, Relocs,
-    plan::{Objects, Summary},
-};
+use core_relo::{Endian, Plan, Relocs, plan::Objects};
 use core_relo_loader::object::Object;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::{
@@ -149,27 +146,22 @@ fn relocs_of<'s, 'o>(subjects: &[&'s Subject<'o>]) -> Vec<&'s Relocs<'o>> {
     subjects.iter().map(|subject| &subject.relocs).collect()
 }
 
-/// What came out for each object on one kernel; or that they do not belong together.
-struct Answers(Vec<Result<Answer, BadInput>>);
-
-struct Answer {
-    summary: Summary,
-    unresolved: Vec<Unresolved>,
-}
+/// The report of each object on one kernel; or that they do not belong together.
+struct Answers(Vec<Result<io::Result<Report>, BadInput>>);
 
 impl Answers {
-    fn reports(self, wanted: Wanted) -> io::Result<Reports> {
+    fn reports(self) -> io::Result<Reports> {
         let mut reports = Reports::default();
         for answer in self.0 {
             match answer {
-                Ok(Answer { summary, unresolved }) => reports.add(summary, &unresolved, wanted)?,
+                Ok(report) => reports.add(report?),
                 Err(bad) => reports.add_bad(bad),
             }
         }
         Ok(reports)
     }
 
-    fn new(kernel: &mut Kernel, prepared: &Prepared<'_>, threads: &Threads) -> Self {
+    fn new(kernel: &mut Kernel, prepared: &Prepared<'_>, threads: &Threads, wanted: Wanted) -> Self {
         let subjects = prepared.subjects;
         let orders: Vec<_> = subjects.iter().map(|s| kernel.check_order(s.object.endian())).collect();
         let fitting = subjects.iter().zip(&orders).filter(|(_, order)| order.is_ok());
@@ -180,21 +172,21 @@ impl Answers {
                 true => prepared.of(kernel.target.main().btf.endian()).plans(&kernel.target),
                 false => Plan::many(&relocs_of(piece), &kernel.target),
             };
-            piece.iter().zip(&plans).map(|(subject, plan)| Answer::new(subject, plan)).collect()
+            piece.iter().zip(&plans).map(|(subject, plan)| report(subject, plan, wanted)).collect()
         });
         let mut answers = answers.into_iter();
         Self(orders.into_iter().filter_map(|order| order.map(|()| answers.next()).transpose()).collect())
     }
 }
 
-impl Answer {
-    fn new(subject: &Subject<'_>, plan: &Plan<'_>) -> Self {
-        let summary = plan.summary();
-        let unresolved = plan.iter().zip(&subject.records).filter(|(planned, _)| is_unresolved(planned));
-        let unresolved = unresolved.map(|(planned, record)| Unresolved::again(&planned, record));
-        let unresolved = if summary.is_clean() { Vec::new() } else { unresolved.collect() };
-        Self { summary, unresolved }
-    }
+/// The report of an object's plan.
+fn report(subject: &Subject<'_>, plan: &Plan<'_>, wanted: Wanted) -> io::Result<Report> {
+    let unresolved = plan.iter().zip(&subject.records).filter(|(planned, _)| is_unresolved(planned));
+    Report::new(
+        plan.summary(),
+        unresolved.map(|(planned, record)| Unresolved::again(&planned, record)),
+        wanted,
+    )
 }
 
 /// A check of many kernels.
@@ -237,7 +229,7 @@ impl Check<'_> {
             (None, bytes) => bytes,
         };
         let mut kernel = read.parse()?;
-        let reports = Answers::new(&mut kernel, &self.prepared, self.threads).reports(self.wanted);
+        let reports = Answers::new(&mut kernel, &self.prepared, self.threads, self.wanted).reports();
         let reports = reports.map(Arc::new);
         // What is said of a module depends on more than its bytes: an archive's member is on its own, a file has a kernel beside it.
         let is_module = kernel.target.main().btf.base().is_some() || !kernel.target.modules().is_empty();

@@ -5,12 +5,17 @@ use crate::{
     app::Exit,
     error::BadInput,
     json::{ErrorText, Json},
-    json_check::{self, Checked, Counts, Unresolved},
+    json_check::{self, Checked, Counts, Rest, Unresolved},
     line::Line,
     render::style::DIM,
 };
 use core_relo::plan::Summary;
-use std::{collections::BTreeSet, io, sync::Arc};
+use std::{
+    collections::{HashSet, hash_map::RandomState},
+    hash::BuildHasher as _,
+    io,
+    sync::Arc,
+};
 
 /// Reasons given in text; `explain` gives them all.
 const REASONS: usize = 3;
@@ -28,7 +33,7 @@ pub(super) struct Reports(Vec<Report>);
 
 /// The same of one object.
 #[derive(Debug)]
-enum Report {
+pub(super) enum Report {
     Planned {
         summary: Summary,
         /// The line from the kernel's name on, if JSON is wanted.
@@ -40,21 +45,32 @@ enum Report {
     Bad(BadInput),
 }
 
-impl Reports {
-    /// Adds what is to be said of the next object.
-    pub(super) fn add(
-        &mut self,
+impl Report {
+    /// The report of an object's plan; its unresolved records are written one by one, so that their texts are not kept.
+    pub(super) fn new(
         summary: Summary,
-        unresolved: &[Unresolved],
+        unresolved: impl Iterator<Item = Unresolved>,
         wanted: Wanted,
-    ) -> io::Result<()> {
-        let rest = match wanted.json {
-            true => json_check::rest(Counts::new(summary, verdict(summary)), unresolved)?,
-            false => Json::default(),
+    ) -> io::Result<Self> {
+        let mut rest = match wanted.json {
+            true => Some(Rest::new(Counts::new(summary, verdict(summary)))?),
+            false => None,
         };
-        let below = if wanted.text { reasons(unresolved).into() } else { Arc::default() };
-        self.0.push(Report::Planned { summary, rest, below });
-        Ok(())
+        let mut reasons = wanted.text.then(Reasons::default);
+        for unresolved in unresolved {
+            rest.as_mut().map_or(Ok(()), |rest| rest.add(&unresolved))?;
+            reasons.iter_mut().for_each(|reasons| reasons.add(&unresolved));
+        }
+        let rest = rest.map(Rest::finish).unwrap_or_default();
+        let below = reasons.map(Reasons::lines).unwrap_or_default().into();
+        Ok(Self::Planned { summary, rest, below })
+    }
+}
+
+impl Reports {
+    /// Adds the report of the next object.
+    pub(super) fn add(&mut self, report: Report) {
+        self.0.push(report);
     }
 
     /// Adds that the next object does not belong to the kernel.
@@ -180,22 +196,30 @@ fn verdict(summary: Summary) -> &'static str {
     }
 }
 
-/// The first few different reasons, with their source lines.
-fn reasons(unresolved: &[Unresolved]) -> Vec<Line> {
-    let mut seen = BTreeSet::new();
-    let mut lines = Vec::new();
-    for u in unresolved {
-        let (place, access) = (u.record.shown_place(), &u.record.accessed.access);
-        if !seen.insert((place.clone(), access, &u.reason)) {
-            continue;
-        }
-        if lines.len() < REASONS {
-            let rest = format!(" {}: {access}: {}", u.record.shown_program(), u.reason);
-            lines.push(Line::new().styled(DIM, place).text(rest));
+/// The first few different reasons, with their source lines; the others are only told apart, by their hashes.
+#[derive(Default)]
+struct Reasons {
+    lines: Vec<Line>,
+    seen: HashSet<u64>,
+    hasher: RandomState,
+}
+
+impl Reasons {
+    fn add(&mut self, unresolved: &Unresolved) {
+        let (place, access) = (unresolved.record.shown_place(), &unresolved.record.accessed.access);
+        let hash = self.hasher.hash_one((&place, access, &unresolved.reason));
+        if self.seen.insert(hash) && self.lines.len() < REASONS {
+            let program = unresolved.record.shown_program();
+            let rest = format!(" {program}: {access}: {}", unresolved.reason);
+            self.lines.push(Line::new().styled(DIM, place).text(rest));
         }
     }
-    if let Some(more) = seen.len().checked_sub(REASONS).filter(|more| *more > 0) {
-        lines.push(Line::new().styled(DIM, format_args!("… and {more} more, see `core-relo explain`")));
+
+    fn lines(mut self) -> Vec<Line> {
+        if let Some(more) = self.seen.len().checked_sub(REASONS).filter(|more| *more > 0) {
+            let more = format_args!("… and {more} more, see `core-relo explain`");
+            self.lines.push(Line::new().styled(DIM, more));
+        }
+        self.lines
     }
-    lines
 }

@@ -12,6 +12,7 @@ use crate::{
 };
 use core_relo::{
     Plan,
+    explain::Explainer,
     plan::{Decision, Planned},
 };
 use std::io;
@@ -32,17 +33,23 @@ pub(crate) fn run(app: &mut App<'_>, args: &args::Explain) -> io::Result<()> {
 }
 
 /// Writes the explanations of some records, or that all is well.
-pub(crate) fn write(
+pub(crate) fn write<'p>(
     app: &mut App<'_>,
     file: &ObjectFile,
     kernel: &Kernel,
-    plan: &Plan<'_>,
-    shown: &[Planned<'_>],
+    plan: &'p Plan<'_>,
+    shown: &[Planned<'p>],
 ) -> io::Result<()> {
+    let mut explainer = Explainer::new(plan);
     for planned in shown {
         match app.format {
-            Format::Json => app.out.json(&json::Explained::new(&file.name, kernel, planned))?,
-            Format::Text => explained::write(&mut app.out, &file.name, &kernel.name, planned)?,
+            Format::Json => {
+                app.out.json(&json::Explained::new(&file.name, kernel, planned, &mut explainer))?;
+            }
+            Format::Text => {
+                let explanation = explainer.explain(planned);
+                explained::write(&mut app.out, &file.name, &kernel.name, planned, &explanation)?;
+            }
         }
     }
     if shown.is_empty() && app.format == Format::Text {

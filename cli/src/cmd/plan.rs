@@ -12,7 +12,7 @@ use crate::{
         style::{BOLD, DIM},
     },
 };
-use core_relo::{Plan, plan::Planned};
+use core_relo::{Plan, explain::Explainer, plan::Planned};
 use std::io;
 
 pub(crate) fn run(app: &mut App<'_>, args: &args::Plan) -> io::Result<()> {
@@ -27,10 +27,12 @@ pub(crate) fn run(app: &mut App<'_>, args: &args::Plan) -> io::Result<()> {
             args.program.as_ref().is_none_or(|wanted| name == Some(wanted.as_bytes()))
         };
         match app.format {
-            Format::Json => plan
-                .iter()
-                .filter(is_shown)
-                .try_for_each(|p| app.out.json(&json::Relocation::new(&file.name, kernel, &p))),
+            Format::Json => {
+                let mut explainer = Explainer::new(plan);
+                plan.iter().filter(is_shown).try_for_each(|planned| {
+                    app.out.json(&json::Relocation::new(&file.name, kernel, &planned, &mut explainer))
+                })
+            }
             Format::Text => text(app, file, kernel, plan, is_shown),
         }
     })

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{line::Line, printer::Printer};
 use core_relo::{
-    explain::{Explanation, explain},
+    explain::Explanation,
     plan::{Decision, Planned},
 };
 use std::io;
@@ -19,16 +19,17 @@ pub(crate) fn write(
     object: &str,
     kernel: &str,
     planned: &Planned<'_>,
+    explanation: &Explanation,
 ) -> io::Result<()> {
-    let explanation = explain(planned);
     headline(out, object, kernel, planned)?;
     let place = source_place(planned).unwrap_or_else(|| "no line information".to_owned());
     let arrow = Line::new().text("  ").styled(FRAME, "-->");
     out.line(arrow.text(format_args!(" {place}  ({})", record_place(planned))))?;
     if let Some(source) = planned.source().filter(|s| !s.text.is_empty()) {
-        out.line(Line::new().text("   ").styled(FRAME, "|").text(format_args!("      {}", source.text)))?;
+        let text = source.text.shortened();
+        out.line(Line::new().text("   ").styled(FRAME, "|").text(format_args!("      {text}")))?;
     }
-    facts(out, planned, &explanation)
+    facts(out, planned, explanation)
 }
 
 /// What it means for the program: only a failure is sure to be a refusal.
@@ -58,7 +59,7 @@ fn facts(out: &mut Printer<'_>, planned: &Planned<'_>, explanation: &Explanation
         let text = format!("{} [{}] {}: {}", tried.btf, tried.type_id, tried.what, tried.verdict);
         fact(out, "tried", &text)?;
     }
-    if let Some(more) = explanation.tried.len().checked_sub(TRIED).filter(|more| *more > 0) {
+    if let Some(more) = planned.candidate_count().checked_sub(TRIED).filter(|more| *more > 0) {
         fact(out, "tried", &format!("… and {more} more"))?;
     }
     // With one candidate the reason repeats what was tried.

@@ -5,6 +5,7 @@ use crate::{line::Line, printer::Printer};
 use anstyle::Style;
 use core_relo::{
     Name,
+    explain::text,
     plan::{Decision, Planned, Warning},
 };
 use std::io;
@@ -12,9 +13,10 @@ use std::io;
 /// `exec.bpf.c:41:17`, or `file.c:41` without a column; nothing without line information.
 pub(crate) fn source_place(planned: &Planned<'_>) -> Option<String> {
     let source = planned.source()?;
+    let file = source.file.shortened();
     Some(match source.column {
-        0 => format!("{}:{}", source.file, source.line),
-        column => format!("{}:{}:{column}", source.file, source.line),
+        0 => format!("{file}:{}", source.line),
+        column => format!("{file}:{}:{column}", source.line),
     })
 }
 
@@ -25,12 +27,12 @@ pub(crate) fn record_place(planned: &Planned<'_>) -> String {
         Some(insn) => format!("insn {insn}"),
         None => format!("byte {}", record.relo.insn_offset),
     };
-    format!("{}, {at}, relocation {}", record.section, record.index)
+    format!("{}, {at}, relocation {}", record.section.shortened(), record.index)
 }
 
 /// The program's or subprogram's name.
 pub(crate) fn program(planned: &Planned<'_>) -> Option<String> {
-    planned.function().map(|f| Name::new(f.name).to_string())
+    planned.function().map(|f| Name::new(f.name).shortened().to_string())
 }
 
 /// A warning in words.
@@ -55,16 +57,16 @@ pub(crate) fn write(out: &mut Printer<'_>, planned: &Planned<'_>) -> io::Result<
     let line = line.styled(style::of_outcome(outcome), format_args!("{outcome:<6}"));
     out.line(line.text("  ").styled(DIM, place))?;
     if let Some(source) = planned.source().filter(|s| !s.text.is_empty()) {
-        out.line(format_args!("         {}", source.text))?;
+        out.line(format_args!("         {}", source.text.shortened()))?;
     }
     instructions(out, planned)?;
     values(out, planned)?;
     match planned.local_spec() {
-        Some(spec) => field(out, "local", &spec.text(planned.btf()).to_string())?,
+        Some(spec) => field(out, "local", &text(spec.text(planned.btf())))?,
         None => field(out, "local", &format!("[{}]", record.relo.root))?,
     }
     if let Some((source, spec)) = planned.target_spec() {
-        field(out, "target", &format!("{} {}", source.name, spec.text(&source.btf)))?;
+        field(out, "target", &format!("{} {}", source.name, text(spec.text(&source.btf))))?;
     }
     if !matches!(decision, Ok(Decision::Keep { .. } | Decision::Patch { .. }))
         || planned.target_spec().is_none()

@@ -34,7 +34,7 @@ impl Btf<'_> {
 
     /// The same, and how many types were passed through.
     #[inline]
-    pub(super) fn strip_in(&self, id: TypeId, hops: &mut u32) -> Result<Type<'_>, WalkError> {
+    pub(crate) fn strip_in(&self, id: TypeId, hops: &mut u32) -> Result<Type<'_>, WalkError> {
         let mut ty = self.ty(id).ok_or(WalkError::NoType(id))?;
         for hop in 0..limits::MODIFIER_HOPS {
             *hops = hop;

@@ -37,14 +37,18 @@ impl Display for CType<'_> {
         let Some(ty) = self.btf.ty(self.id).filter(|_| self.depth > 0) else {
             return f.write_str("...");
         };
-        let name = ty.name();
+        let name = ty.name().shortened();
         let inner = self.inner(TypeId(ty.size_or_type()));
         match ty.kind() {
             Kind::Void => f.write_str("void"),
             Kind::Fwd if ty.kflag() => write!(f, "union {name}"),
             Kind::Struct | Kind::Union | Kind::Enum | Kind::Enum64 | Kind::Fwd => {
                 let keyword = ty.kind().keyword();
-                if name.is_empty() { write!(f, "{keyword} {{...}}") } else { write!(f, "{keyword} {name}") }
+                if ty.name().is_empty() {
+                    write!(f, "{keyword} {{...}}")
+                } else {
+                    write!(f, "{keyword} {name}")
+                }
             }
             Kind::Ptr => {
                 let pointee = self.btf.strip(inner.id).map_or(Kind::Void, Type::kind);
@@ -68,7 +72,7 @@ impl Display for CType<'_> {
                 }
                 f.write_str(if ty.params().len() > PARAMETERS { ", ...)" } else { ")" })
             }
-            _ if name.is_empty() => write!(f, "{}", ty.kind()),
+            _ if ty.name().is_empty() => write!(f, "{}", ty.kind()),
             _ => write!(f, "{name}"),
         }
     }

@@ -1,20 +1,22 @@
 //! Ways out.
 
-use super::{c_type::CType, near::Near};
+use super::{c_type::CType, near::Near, text::text};
 use crate::{
     btf::{Kind, Type},
     ext::RelocKind,
     plan::{Decision, InsnError, Planned, PoisonReason, RelocError, Tried, Verdict},
+    relocs::Record,
     resolve::Mismatch,
 };
-use alloc::{
-    format,
-    string::{String, ToString as _},
-    vec::Vec,
-};
+use alloc::{format, string::String, vec::Vec};
 
 /// What would mend the record; nothing if it needs no mending.
-pub(super) fn of(planned: &Planned<'_>, tried: &[Tried<'_>], near: &[Near]) -> Vec<String> {
+pub(super) fn of(
+    planned: &Planned<'_>,
+    guard: Option<&Record<'_>>,
+    tried: &[Tried<'_>],
+    near: &[Near],
+) -> Vec<String> {
     match planned.decision() {
         Ok(Decision::Poison { why: PoisonReason::Width { .. }, .. }) => {
             let access =
@@ -24,20 +26,25 @@ pub(super) fn of(planned: &Planned<'_>, tried: &[Tried<'_>], near: &[Near]) -> V
                 "or declare the local field with the target's type in a flavour".into(),
             ])
         }
-        Ok(Decision::Poison { .. }) => missing(planned, tried, near),
+        Ok(Decision::Poison { .. }) => missing(planned, guard, tried, near),
         Err(error) => of_error(planned, error),
         Ok(_) => Vec::new(),
     }
 }
 
-fn missing(planned: &Planned<'_>, tried: &[Tried<'_>], near: &[Near]) -> Vec<String> {
-    let root = CType::new(planned.btf(), planned.record().relo.root).to_string();
-    if let Some(guard) = planned.guard() {
+fn missing(
+    planned: &Planned<'_>,
+    guard: Option<&Record<'_>>,
+    tried: &[Tried<'_>],
+    near: &[Near],
+) -> Vec<String> {
+    let root = CType::new(planned.btf(), planned.record().relo.root);
+    if let Some(guard) = guard {
         let asked = format!("relocation {} of the same program asks whether it exists", guard.index);
         return Vec::from([format!("none is needed if this instruction lies behind a guard: {asked}")]);
     }
     if tried.is_empty() {
-        let mut help = Vec::from([format!("guard it with bpf_core_type_exists({root})")]);
+        let mut help = Vec::from([text(format_args!("guard it with bpf_core_type_exists({root})"))]);
         if planned.target().module_count() == 0 {
             help.push("if a module defines the type, give the module's BTF as well".into());
         }
@@ -45,8 +52,8 @@ fn missing(planned: &Planned<'_>, tried: &[Tried<'_>], near: &[Near]) -> Vec<Str
     }
     if planned.record().relo.kind == RelocKind::EnumvalValue {
         let name = planned.local_spec().and_then(|s| s.accessors.first()).map(|s| s.name(planned.btf()));
-        let name = name.unwrap_or_default();
-        return Vec::from([format!("guard it with bpf_core_enum_value_exists({root}, {name})")]);
+        let name = name.unwrap_or_default().shortened();
+        return Vec::from([text(format_args!("guard it with bpf_core_enum_value_exists({root}, {name})"))]);
     }
     let mut help = Vec::from(["guard it with bpf_core_field_exists()".into()]);
     let holder = tried.iter().find_map(|t| match t.verdict {
@@ -57,12 +64,13 @@ fn missing(planned: &Planned<'_>, tried: &[Tried<'_>], near: &[Near]) -> Vec<Str
     if let (Some((tried, ty)), Some(declaration)) = (holder, declaration) {
         let kind = tried.source.btf.ty(ty).map_or(Kind::Void, Type::kind);
         let name = tried.source.btf.ty(ty).map(|t| t.name().essential()).unwrap_or_default();
-        if !name.is_empty() {
+        // A name that would be cut is none to be written into a program.
+        if !name.is_empty() && name.as_bytes().len() <= crate::limits::NAME_BYTES {
             let flavour = crate::name::flavoured(name, "other");
-            help.push(format!(
+            help.push(text(format_args!(
                 "or add a flavour `{} {flavour} {{ {declaration} }} __attribute__((preserve_access_index));`",
                 kind.keyword()
-            ));
+            )));
         }
     }
     help

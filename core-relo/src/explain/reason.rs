@@ -1,10 +1,9 @@
 //! Decisions and mismatches, in words.
 
-use super::c_type::CType;
+use super::{c_type::CType, text::text};
 use crate::{
     btf::{Btf, Kind, Type},
     ids::TypeId,
-    name::Name,
     plan::{Decision, Planned, PoisonReason, SkipReason, Tried, Verdict},
     resolve::Mismatch,
 };
@@ -13,14 +12,14 @@ use alloc::{
     string::{String, ToString as _},
 };
 
-/// Why the record came out as it did.
-pub(super) fn of(planned: &Planned<'_>, tried: &[Tried<'_>]) -> String {
+/// Why the record came out as it did; `only` is its candidate, if it has just one and something is missing.
+pub(super) fn of(planned: &Planned<'_>, only: Option<&Tried<'_>>) -> String {
     match planned.decision() {
         Err(error) => error.to_string(),
         Ok(Decision::Keep { value: 0 } | Decision::Patch { target: 0, .. })
-            if planned.target_spec().is_none() && planned.asks_target() =>
+            if planned.matched().is_none() && planned.asks_target() =>
         {
-            missing(planned, tried)
+            missing(planned, only)
         }
         Ok(Decision::Keep { value }) => format!("the value is {value} in the target, too"),
         Ok(Decision::Patch { local, target, .. }) if local == target => {
@@ -28,7 +27,7 @@ pub(super) fn of(planned: &Planned<'_>, tried: &[Tried<'_>]) -> String {
         }
         Ok(Decision::Patch { local, target, .. }) => format!("{local} in the object, {target} in the target"),
         Ok(Decision::Poison { why: PoisonReason::Width { local, target }, .. }) => width(local, target),
-        Ok(Decision::Poison { .. }) => missing(planned, tried),
+        Ok(Decision::Poison { .. }) => missing(planned, only),
         Ok(Decision::Skip(SkipReason::NoFunction)) => {
             "no function covers the instruction (a weak function that the linker dropped)".into()
         }
@@ -51,19 +50,21 @@ fn width(local: u32, target: u32) -> String {
 }
 
 /// What is missing: the type, or what is accessed in it.
-fn missing(planned: &Planned<'_>, tried: &[Tried<'_>]) -> String {
+fn missing(planned: &Planned<'_>, only: Option<&Tried<'_>>) -> String {
     let target = &planned.target().main().name;
     let root = CType::new(planned.btf(), planned.record().relo.root);
     let kind = planned.btf().ty(planned.record().relo.root).map_or(Kind::Void, Type::kind);
     let typedef = if kind == Kind::Typedef { "typedef " } else { "" };
-    match tried {
-        [] => {
+    match (planned.candidate_count(), only) {
+        (0, _) => {
             let modules = planned.target().module_count();
             let more = if modules > 0 { format!(" and its {modules} modules") } else { String::new() };
-            format!("{target}{more} has no type `{typedef}{root}`")
+            text(format_args!("{target}{more} has no type `{typedef}{root}`"))
         }
-        [one] => format!("{} [{}]: {}", one.source.name, one.candidate.id, of_verdict(planned, one)),
-        many => format!("none of the {} candidates for `{typedef}{root}` has it", many.len()),
+        (1, Some(one)) => {
+            text(format_args!("{} [{}]: {}", one.source.name, one.candidate.id, of_verdict(planned, one)))
+        }
+        (many, _) => text(format_args!("none of the {many} candidates for `{typedef}{root}` has it")),
     }
 }
 
@@ -71,8 +72,8 @@ fn missing(planned: &Planned<'_>, tried: &[Tried<'_>]) -> String {
 pub(super) fn of_verdict(planned: &Planned<'_>, tried: &Tried<'_>) -> String {
     match &tried.verdict {
         Verdict::Match(spec) => {
-            let text = spec.text(&tried.source.btf).to_string();
-            format!("match {}", text.rsplit_once(" (").map_or("", |(_, place)| place.trim_end_matches(')')))
+            let spec = text(spec.text(&tried.source.btf));
+            format!("match {}", spec.rsplit_once(" (").map_or("", |(_, place)| place.trim_end_matches(')')))
                 .trim_end()
                 .into()
         }
@@ -80,6 +81,7 @@ pub(super) fn of_verdict(planned: &Planned<'_>, tried: &Tried<'_>) -> String {
         Verdict::Error(error) => error.to_string(),
         Verdict::PutOut { by } => match planned.place_of(*by) {
             Some((section, index)) => {
+                let section = section.shortened();
                 format!("out since relocation {index} of {section}, which it does not match")
             }
             None => "out since an earlier relocation, which it does not match".into(),
@@ -89,32 +91,37 @@ pub(super) fn of_verdict(planned: &Planned<'_>, tried: &Tried<'_>) -> String {
 
 fn of_mismatch(planned: &Planned<'_>, btf: &Btf<'_>, root: TypeId, mismatch: Mismatch) -> String {
     let step = |step: usize| planned.local_spec().and_then(|spec| spec.accessors.get(step));
-    let name = |at: usize| step(at).map(|s| s.name(planned.btf())).unwrap_or_default();
-    let within =
-        |ty: TypeId| if ty == root { String::new() } else { format!("{} has ", CType::new(btf, ty)) };
+    let full_name = |at: usize| step(at).map(|s| s.name(planned.btf())).unwrap_or_default();
+    let name = |at: usize| full_name(at).shortened();
+    let within = |ty: TypeId| {
+        if ty == root { String::new() } else { text(format_args!("{} has ", CType::new(btf, ty))) }
+    };
     match mismatch {
-        Mismatch::NoMember { step, ty } => format!("{}no member `{}`", within(ty), name(step)),
+        Mismatch::NoMember { step, ty } => text(format_args!("{}no member `{}`", within(ty), name(step))),
         Mismatch::MemberType { step: at, ty, member } => {
             let theirs = btf.ty(ty).and_then(|t| t.member(member)).map_or(TypeId::VOID, |m| m.ty);
             let local = step(at).and_then(|s| planned.btf().ty(s.ty)?.member(s.index));
             let ours = CType::new(planned.btf(), local.map_or(TypeId::VOID, |m| m.ty));
-            format!("member `{}` is `{}`, incompatible with `{ours}`", name(at), CType::new(btf, theirs))
+            let theirs = CType::new(btf, theirs);
+            text(format_args!("member `{}` is `{theirs}`, incompatible with `{ours}`", name(at)))
         }
         Mismatch::NotComposite { step, ty, kind } => {
-            format!(
-                "`{}` is looked for in `{}` ({kind}), which has no members",
-                name(step),
-                CType::new(btf, ty)
-            )
+            let ty = CType::new(btf, ty);
+            text(format_args!("`{}` is looked for in `{ty}` ({kind}), which has no members", name(step)))
         }
         Mismatch::NotArray { ty, kind, .. } => {
-            format!("an element is asked of `{}` ({kind}), which is no array", CType::new(btf, ty))
+            let ty = CType::new(btf, ty);
+            text(format_args!("an element is asked of `{ty}` ({kind}), which is no array"))
         }
         Mismatch::OutOfRange { index, nelems, .. } => {
             format!("index {index} is out of range, the array has {nelems} elements")
         }
-        Mismatch::NotEnum { ty, kind } => format!("`{}` ({kind}) is no enumeration", CType::new(btf, ty)),
-        Mismatch::NoVariant { .. } => format!("no enumerator `{}`", Name::essential(name(0))),
+        Mismatch::NotEnum { ty, kind } => {
+            text(format_args!("`{}` ({kind}) is no enumeration", CType::new(btf, ty)))
+        }
+        Mismatch::NoVariant { .. } => {
+            text(format_args!("no enumerator `{}`", full_name(0).essential().shortened()))
+        }
         Mismatch::Type { .. } => match planned.record().relo.kind {
             crate::ext::RelocKind::TypeMatches => "not of the same shape".into(),
             _ => "not a compatible type".into(),

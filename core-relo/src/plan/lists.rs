@@ -100,6 +100,11 @@ impl CandidateLists {
         list.into_iter().flat_map(move |l| l.all.iter().enumerate().map(move |(at, c)| (*c, put_out(l, at))))
     }
 
+    /// How many candidates there are, those already out included.
+    pub(crate) fn count(&self, id: ListId) -> usize {
+        self.lists.get(id.0).map_or(0, |list| list.all.len())
+    }
+
     /// Whether there never was a candidate.
     pub(crate) fn is_empty(&self, id: ListId) -> bool {
         self.lists.get(id.0).is_none_or(|list| list.all.is_empty())

@@ -137,57 +137,63 @@ impl<'p> Planned<'p> {
 
     /// The access in the first candidate that matched, and the BTF that is in.
     pub fn target_spec(&self) -> Option<(&'p Source<'p>, Spec)> {
-        let tried = self.try_candidate(self.entry.matched?)?;
+        let tried = self.try_candidate(self.entry.matched?, &mut Steps::new(limits::RECORD_STEPS))?;
         match tried.verdict {
             Verdict::Match(spec) => Some((tried.source, spec)),
             _ => None,
         }
     }
 
-    /// A record of the same function that asks whether the thing exists: a guard, if this instruction lies behind it.
-    pub fn guard(&self) -> Option<&'p Record<'p>> {
-        let spec = self.local_spec()?;
-        let asks_for_it = |other: &&Record<'_>| {
-            let same_function = (other.code, other.function) == (self.record.code, self.record.function);
-            let Ok(asked) = &other.spec else { return false };
-            same_function
-                && asked.root == spec.root
-                && match asked.kind {
-                    RelocKind::FieldExists | RelocKind::EnumvalExists => asked.accessors == spec.accessors,
-                    RelocKind::TypeExists => {
-                        self.entry.candidates.is_none_or(|list| self.plan.lists.is_empty(list))
-                    }
-                    _ => false,
-                }
-        };
-        self.plan.relocs.records().iter().find(asks_for_it)
+    /// The candidate that counts, if one matched.
+    pub fn matched(&self) -> Option<Candidate> {
+        self.entry.matched
     }
 
-    /// Every candidate of the root type, in order, and what became of it.
+    /// How many candidates the root type has, those that earlier records put out included.
+    pub fn candidate_count(&self) -> usize {
+        self.entry.candidates.map_or(0, |list| self.plan.lists.count(list))
+    }
+
+    /// Every candidate of the root type, in order, and what became of it. Each is matched again.
     pub fn tried(&self) -> impl Iterator<Item = Tried<'p>> {
         let this = *self;
-        let list = self.entry.candidates.into_iter();
-        list.flat_map(move |list| this.plan.lists.all(list)).filter_map(move |(candidate, put_out_by)| {
-            match put_out_by.filter(|by| *by < this.number) {
-                Some(by) => {
-                    let source = this.plan.target.source(candidate.source)?;
-                    Some(Tried { candidate, source, verdict: Verdict::PutOut { by } })
-                }
-                None => this.try_candidate(candidate),
-            }
-        })
+        let steps = || Steps::new(limits::RECORD_STEPS);
+        this.candidates().filter_map(move |candidate| this.try_again(candidate, &mut steps()))
     }
 
-    fn try_candidate(&self, candidate: Candidate) -> Option<Tried<'p>> {
+    pub(crate) fn plan(&self) -> &'p Plan<'p> {
+        self.plan
+    }
+
+    /// Every candidate of the root type, in order, with the record that put it out.
+    pub(crate) fn candidates(&self) -> impl Iterator<Item = (Candidate, Option<usize>)> + use<'p> {
+        let plan = self.plan;
+        self.entry.candidates.into_iter().flat_map(move |list| plan.lists.all(list))
+    }
+
+    /// What became of a candidate, found out again.
+    pub(crate) fn try_again(
+        &self,
+        (candidate, put_out_by): (Candidate, Option<usize>),
+        steps: &mut Steps,
+    ) -> Option<Tried<'p>> {
+        match put_out_by.filter(|by| *by < self.number) {
+            Some(by) => {
+                let source = self.plan.target.source(candidate.source)?;
+                Some(Tried { candidate, source, verdict: Verdict::PutOut { by } })
+            }
+            None => self.try_candidate(candidate, steps),
+        }
+    }
+
+    fn try_candidate(&self, candidate: Candidate, steps: &mut Steps) -> Option<Tried<'p>> {
         let source = self.plan.target.source(candidate.source)?;
         let spec = self.local_spec()?;
-        let mut steps = Steps::new(limits::RECORD_STEPS);
-        let verdict =
-            match match_candidate(self.plan.relocs.btf(), spec, &source.btf, candidate.id, &mut steps) {
-                Ok(Matched::Yes(spec)) => Verdict::Match(spec),
-                Ok(Matched::No(mismatch)) => Verdict::Mismatch(mismatch),
-                Err(error) => Verdict::Error(error),
-            };
+        let verdict = match match_candidate(self.plan.relocs.btf(), spec, &source.btf, candidate.id, steps) {
+            Ok(Matched::Yes(spec)) => Verdict::Match(spec),
+            Ok(Matched::No(mismatch)) => Verdict::Mismatch(mismatch),
+            Err(error) => Verdict::Error(error),
+        };
         Some(Tried { candidate, source, verdict })
     }
 }

@@ -1,6 +1,6 @@
 //! Compatible types: what TYPE_EXISTS, TYPE_SIZE and TYPE_ID_TARGET ask for, and what a field's type must be.
 
-use super::{CompareError, Key, MatchError, Steps};
+use super::{CompareError, Key, MatchError, Steps, steps::cost_of_chain};
 use crate::{
     btf::{Btf, Kind, Type},
     ids::TypeId,
@@ -35,8 +35,8 @@ impl Comparison<'_> {
         let mut target_btf = self.target_btf;
         for _ in 0..limits::COMPARE_HOPS {
             self.steps.take()?;
-            let l = self.local_btf.strip(local)?;
-            let t = target_btf.strip(target)?;
+            let l = self.steps.strip(self.local_btf, local)?;
+            let t = self.steps.strip(target_btf, target)?;
             target_btf = t.btf();
             if !l.kind().compatible(t.kind()) {
                 return Ok(false);
@@ -54,8 +54,8 @@ impl Comparison<'_> {
                     }
                     for (lp, tp) in l.params().zip(t.params()) {
                         let level = level.checked_sub(1).ok_or(MatchError::Compare(CompareError::TooDeep))?;
-                        let lp = self.local_btf.strip(lp.ty)?.id();
-                        let tp = target_btf.strip(tp.ty)?.id();
+                        let lp = self.steps.strip(self.local_btf, lp.ty)?.id();
+                        let tp = self.steps.strip(target_btf, tp.ty)?.id();
                         if !self.types(lp, tp, level)? {
                             return Ok(false);
                         }
@@ -85,12 +85,9 @@ pub(super) fn fields_are_compat(
     let mut target_btf = target_btf;
     // libbpf follows arrays of arrays without a limit.
     for dimension in 0..limits::MODIFIER_HOPS {
-        // As many as each may be hidden behind, where there are more than any program has.
-        if dimension > limits::SHARED_DIMENSIONS {
-            steps.take_many(limits::MODIFIER_HOPS)?;
-        }
-        let l = local_btf.strip(local)?;
-        let t = target_btf.strip(target)?;
+        steps.take_many(dimension.min(1))?;
+        let l = steps.strip(local_btf, local)?;
+        let t = steps.strip(target_btf, target)?;
         target_btf = t.btf();
         if l.kind().is_composite() && t.kind().is_composite() {
             return Ok(true);
@@ -101,6 +98,7 @@ pub(super) fn fields_are_compat(
         match l.kind() {
             Kind::Ptr | Kind::Float => return Ok(true),
             Kind::Fwd | Kind::Enum | Kind::Enum64 => {
+                steps.take_two_names(l.name(), t.name())?;
                 let anonymous = l.name().is_empty() || t.name().is_empty();
                 return Ok(anonymous || l.name().same_essential(t.name()));
             }
@@ -112,10 +110,12 @@ pub(super) fn fields_are_compat(
     Err(CompareError::TooDeep.into())
 }
 
-/// What [`fields_are_compat`] reads of the local side.
+/// What [`fields_are_compat`] reads of the local side, and what its steps depend on.
 pub(super) fn field_key(local_btf: &Btf<'_>, mut local: TypeId, key: &mut Key<'_>) -> Option<()> {
     for _ in 0..=limits::SHARED_DIMENSIONS {
-        let l = local_btf.strip(local).ok()?;
+        let mut hops = 0;
+        let l = local_btf.strip_in(local, &mut hops).ok()?;
+        key.word(cost_of_chain(hops))?;
         // All composites, and both enumerations, stand for each other.
         key.byte(match l.kind() {
             kind if kind.is_composite() => Kind::Struct.raw(),
@@ -127,7 +127,7 @@ pub(super) fn field_key(local_btf: &Btf<'_>, mut local: TypeId, key: &mut Key<'_
             Kind::Int => {
                 return key.byte(u8::from(is_whole(l)));
             }
-            Kind::Fwd | Kind::Enum | Kind::Enum64 => return key.name(l.name().essential()),
+            Kind::Fwd | Kind::Enum | Kind::Enum64 => return key.name(l.name()),
             _ => return Some(()),
         }
     }

@@ -15,16 +15,18 @@ pub(super) fn find(
     target: TypeId,
     steps: &mut Steps,
 ) -> Result<Matched, MatchError> {
-    let ty = target_btf.strip(target)?;
+    let ty = steps.strip(target_btf, target)?;
     if !ty.kind().is_enum() {
         return Ok(Matched::No(Mismatch::NotEnum { ty: ty.id(), kind: ty.kind() }));
     }
     let name = local.accessors.first().map(|step| step.name(local_btf)).unwrap_or_default();
+    steps.take_name(name)?;
+    let name = name.essential();
     let mut found = None;
     for variant in ty.variants() {
         ty.check_element_name(variant.name, variant.name_offset)?;
         steps.take_name(variant.name)?;
-        if variant.name.same_essential(name) {
+        if variant.name.essential() == name {
             found = Some(variant);
             break;
         }
@@ -38,9 +40,9 @@ pub(super) fn find(
     Ok(Matched::Yes(spec))
 }
 
-/// What [`find`] reads of the local side.
+/// What [`find`] reads of the local side; the name is read as a whole.
 pub(super) fn key(local_btf: &Btf<'_>, local: &Spec, key: &mut Key<'_>) -> Option<()> {
     let name = local.accessors.first()?.name(local_btf);
     key.byte(b'e')?;
-    key.name(name.essential())
+    key.name(name)
 }

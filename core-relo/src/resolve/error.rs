@@ -3,7 +3,7 @@
 use super::Candidate;
 use crate::{
     btf::{Kind, WalkError},
-    ids::{BitOffset, TypeId},
+    ids::{BitOffset, ByteSize, TypeId},
     limits,
 };
 use thiserror::Error;
@@ -98,6 +98,14 @@ pub enum MatchError {
     /// Looking through the types takes more steps than the limit, of the record or of the whole plan.
     #[error("looking through the types takes more than {} steps", limits::RECORD_STEPS)]
     TooManySteps,
+    /// A field is looked for in a type, or in elements of a type, of 2 GiB or more.
+    #[error("type [{ty}] has {size} bytes, expected less than 2 GiB")]
+    TooLarge {
+        /// The type in the target.
+        ty: TypeId,
+        /// Its size.
+        size: ByteSize,
+    },
     /// The types cannot be compared.
     #[error("{0}")]
     Compare(#[from] CompareError),

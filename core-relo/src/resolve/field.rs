@@ -5,7 +5,7 @@ use crate::{
     btf::{Btf, Member, Type, WalkError},
     ids::{TypeId, to_u32},
     limits,
-    spec::{Accessor, Spec, element_bits},
+    spec::{Accessor, Spec},
 };
 
 /// Takes the steps of `local` on the target type (libbpf: `bpf_core_spec_match`, its field part).
@@ -62,8 +62,9 @@ enum Search {
 impl Walk<'_> {
     /// Element `index`: the first step counts from the root, later ones need an array.
     fn element(&mut self, step: usize, index: u32) -> Result<Option<Mismatch>, MatchError> {
-        let mut ty = self.target_btf.strip(self.at)?;
+        let mut ty = self.steps.strip(self.target_btf, self.at)?;
         if step > 0 {
+            self.steps.take()?;
             let Some(array) = ty.array() else {
                 return Ok(Some(Mismatch::NotArray { step, ty: ty.id(), kind: ty.kind() }));
             };
@@ -72,18 +73,23 @@ impl Walk<'_> {
             if !flexible && index >= array.nelems {
                 return Ok(Some(Mismatch::OutOfRange { step, ty: ty.id(), index, nelems: array.nelems }));
             }
-            ty = ty.btf().strip(array.element)?;
+            ty = self.steps.strip(ty.btf(), array.element)?;
         }
         self.push_raw(index)?;
         self.spec.accessors.push(Accessor { ty: ty.id(), index, named: false });
-        self.spec.advance(element_bits(self.target_btf, ty.id(), index)?);
+        // libbpf takes the size here, and only here, for an `int`: what has 2 GiB or more is an error.
+        let size = self.target_btf.size_of(ty.id())?;
+        if i32::try_from(size.0).is_err() {
+            return Err(MatchError::TooLarge { ty: ty.id(), size });
+        }
+        self.spec.advance(index.wrapping_mul(size.0).wrapping_mul(8));
         self.at = ty.id();
         Ok(None)
     }
 
     /// The member of the local one's exact name, anonymous members descended into.
     fn member(&mut self, step: usize, local: Accessor) -> Result<Option<Mismatch>, MatchError> {
-        let ty = self.target_btf.strip(self.at)?;
+        let ty = self.steps.strip(self.target_btf, self.at)?;
         if !ty.kind().is_composite() {
             return Ok(Some(Mismatch::NotComposite { step, ty: ty.id(), kind: ty.kind() }));
         }
@@ -129,7 +135,7 @@ impl Walk<'_> {
                 self.spec.accessors.pop();
                 return Ok(Search::Incompatible { ty: ty.id(), member: member.index });
             }
-            let inner = ty.btf().strip(member.ty)?;
+            let inner = self.steps.strip(ty.btf(), member.ty)?;
             match self.search(inner, wanted)? {
                 Search::Absent => {}
                 // Two members of one name, which C does not allow: libbpf would go on with an offset it has spoilt.

@@ -36,9 +36,9 @@ impl Matching<'_> {
     ) -> Result<bool, MatchError> {
         let below = level.checked_sub(1).ok_or(MatchError::Compare(CompareError::TooDeep))?;
         for _ in 0..limits::COMPARE_HOPS {
-            self.steps.take()?;
-            let l = self.local_btf.strip(local)?;
-            let t = target_btf.strip(target)?;
+            let l = self.steps.strip(self.local_btf, local)?;
+            let t = self.steps.strip(target_btf, target)?;
+            self.steps.take_two_names(l.name(), t.name())?;
             target_btf = t.btf();
             if !names_match(l.name(), t.name()) {
                 return Ok(false);
@@ -92,7 +92,7 @@ impl Matching<'_> {
             let mut found = false;
             for tm in target.members() {
                 target.check_element_name(tm.name, tm.name_offset)?;
-                self.steps.take_name(tm.name)?;
+                self.steps.take_two_names(lm.name, tm.name)?;
                 if names_match(lm.name, tm.name) && self.types(lm.ty, (target.btf(), tm.ty), false, level)? {
                     found = true;
                     break;
@@ -114,7 +114,7 @@ impl Matching<'_> {
             let mut found = false;
             for tv in target.variants() {
                 target.check_element_name(tv.name, tv.name_offset)?;
-                self.steps.take_name(tv.name)?;
+                self.steps.take_two_names(lv.name, tv.name)?;
                 if names_match(lv.name, tv.name) {
                     found = true;
                     break;

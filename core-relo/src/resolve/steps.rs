@@ -1,7 +1,11 @@
 //! A bound on work: types can be made so that looking through them takes exponential time.
 
 use super::MatchError;
-use crate::{ids::to_u32, name::Name};
+use crate::{
+    btf::{Btf, Type},
+    ids::{TypeId, to_u32},
+    name::Name,
+};
 
 /// Steps that may still be taken.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +27,20 @@ impl Steps {
     /// Takes as many as comparing a name costs.
     pub(crate) fn take_name(&mut self, name: Name<'_>) -> Result<(), MatchError> {
         self.take_names(1, name)
+    }
+
+    /// Takes as many as comparing two names costs, both of which are read.
+    pub(crate) fn take_two_names(&mut self, one: Name<'_>, other: Name<'_>) -> Result<(), MatchError> {
+        let len = one.as_bytes().len().saturating_add(other.as_bytes().len());
+        self.take_many(cost_of_bytes(len))
+    }
+
+    /// Strips a type of modifiers and typedefs, and takes as many as a long chain of these costs.
+    pub(crate) fn strip<'b>(&mut self, btf: &'b Btf<'_>, id: TypeId) -> Result<Type<'b>, MatchError> {
+        let mut hops = 0;
+        let ty = btf.strip_in(id, &mut hops)?;
+        self.take_many(cost_of_chain(hops))?;
+        Ok(ty)
     }
 
     /// Takes as many as comparing a name with so many others costs.
@@ -50,7 +68,16 @@ impl Steps {
 
 /// What it costs to compare a name.
 fn cost(name: Name<'_>) -> u32 {
-    to_u32(name.as_bytes().len() / 64).saturating_add(1)
+    cost_of_bytes(name.as_bytes().len())
+}
+
+fn cost_of_bytes(len: usize) -> u32 {
+    to_u32(len / 64).saturating_add(1)
+}
+
+/// What it costs to pass through so many modifiers and typedefs: nothing, as long as they are as few as in real types.
+pub(crate) const fn cost_of_chain(hops: u32) -> u32 {
+    hops / 4
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ pub use parse::SpecError;
 pub use parts::Parts;
 pub use text::{AccessText, SpecText};
 
-pub(crate) use parse::{element_bits, local};
+pub(crate) use parse::local;
 
 use crate::{
     btf::{Btf, Type},
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// One meaningful step of an access: the first index, a named member, an array element, an enumerator.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Accessor {
     /// Of a named member, the composite that holds it; of an index, the element's type; of an enumerator, the enum. Stripped.

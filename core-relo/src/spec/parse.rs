@@ -170,6 +170,6 @@ fn field(mut spec: Spec, btf: &Btf<'_>, root: Type<'_>) -> Result<Spec, SpecErro
 }
 
 /// The offset, in bits, of element `index`; 32 bits wrap, as in libbpf.
-pub(crate) fn element_bits(btf: &Btf<'_>, element: TypeId, index: u32) -> Result<u32, WalkError> {
+fn element_bits(btf: &Btf<'_>, element: TypeId, index: u32) -> Result<u32, WalkError> {
     Ok(index.wrapping_mul(btf.size_of(element)?.0).wrapping_mul(8))
 }

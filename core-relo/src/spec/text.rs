@@ -61,8 +61,8 @@ impl Display for AccessText<'_> {
         }
         for (i, step) in spec.accessors.iter().enumerate() {
             match step.named {
-                true if spec.kind.is_enumval() => write!(f, "::{}", step.name(btf))?,
-                true => write!(f, ".{}", step.name(btf))?,
+                true if spec.kind.is_enumval() => write!(f, "::{}", step.name(btf).shortened())?,
+                true => write!(f, ".{}", step.name(btf).shortened())?,
                 false if i > 0 || step.index > 0 => write!(f, "[{}]", step.index)?,
                 false => {}
             }
@@ -94,6 +94,6 @@ pub(crate) fn type_name(f: &mut Formatter<'_>, ty: Type<'_>) -> Result {
     let name = if ty.name().is_empty() { Name::new(b"<anon>") } else { ty.name() };
     match keyword {
         "" if ty.name().is_empty() => write!(f, "{} <anon>", ty.kind()),
-        _ => write!(f, "{keyword}{name}"),
+        _ => write!(f, "{keyword}{}", name.shortened()),
     }
 }
