@@ -65,17 +65,22 @@ fn main() -> ExitCode {
         }
     }));
     thread::spawn(watch);
+    let mut slowest = Duration::ZERO;
     for file in &files {
-        run(target, file.clone());
+        slowest = slowest.max(run(target, file.clone()));
     }
     let (until, mut random, mut runs) =
         (Instant::now() + Duration::from_secs(seconds), Random::new(seed), 0u64);
     while Instant::now() < until {
         let is_random = target.input == Input::Decisions && (runs.is_multiple_of(2) || files.is_empty());
-        run(target, if is_random { random.decisions() } else { random.mutate(&files) });
+        let input = if is_random { random.decisions() } else { random.mutate(&files) };
+        slowest = slowest.max(run(target, input));
         runs += 1;
     }
-    println!("replay {}: {runs} inputs besides the files, no failure", target.name);
+    let name = target.name;
+    println!(
+        "replay {name}: {runs} inputs besides the files, no failure; the slowest took {slowest:.0?} of processor time"
+    );
     ExitCode::SUCCESS
 }
 
@@ -83,8 +88,8 @@ fn current() -> MutexGuard<'static, Option<Run>> {
     CURRENT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs a target on one input and checks the memory that it took.
-fn run(target: FuzzTarget, input: Vec<u8>) {
+/// Runs a target on one input and checks the memory that it took. Returns the processor time that it took.
+fn run(target: FuzzTarget, input: Vec<u8>) -> Duration {
     let run = Run {
         target: target.name,
         input: input.clone(),
@@ -95,11 +100,11 @@ fn run(target: FuzzTarget, input: Vec<u8>) {
     ALLOCATOR.reset_peak_usage();
     (target.run)(&input);
     let peak = ALLOCATOR.peak_usage();
-    if let Some(run) = current().take()
-        && peak > MEMORY
-    {
+    let run = current().take().expect("only this thread ends a run");
+    if peak > MEMORY {
         fail(&run, &format!("took {peak} bytes of memory, {MEMORY} allowed"));
     }
+    run.cpu_begin.elapsed()
 }
 
 /// Ends the process once an input takes too long.

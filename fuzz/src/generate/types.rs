@@ -132,7 +132,7 @@ impl Types {
             let len = below(u, 24)?;
             return Ok(u.bytes(len.min(u.len()))?.iter().map(|byte| *byte | 1).collect());
         }
-        if one_in(u, 255)? {
+        if one_in(u, 255)? && one_in(u, 16)? {
             return Ok(vec![b'x'; 70_000]);
         }
         Ok(u.choose(&NAMES)?.as_bytes().to_vec())
