@@ -10,6 +10,8 @@ mod args_kernel;
 mod args_load;
 mod cmd;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod input;
 mod json;
 mod json_btf;

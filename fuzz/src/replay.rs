@@ -1,103 +1,146 @@
-//! The checks without a fuzzer, on any toolchain: `replay CHECK SECONDS FILE|FOLDER...`
+//! The targets without a fuzzer, on any toolchain: `replay TARGET SECONDS FILE|FOLDER...`
 //!
-//! Runs every file given, then mutations of them (a byte changed, a piece cut, doubled or taken from another file) until the
-//! time is up. The generator's seed is printed, so that a crash can be had again with `SEED=n`.
+//! Runs every file given, then mutations of them and, for generators, random bytes, until the time is up. The limits are libFuzzer's:
+//! an input that panics, takes too long or too much memory is a failure, and is saved in `artifacts/TARGET`. `SEED=n` repeats a run.
 
-use core_relo_fuzz::CHECKS;
+use core_relo_fuzz::{FuzzTarget, Input, TARGETS, random::Random};
+use cpu_time::ProcessTime;
+use peak_alloc::PeakAlloc;
 use std::{
     env, fs,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    panic,
     path::{Path, PathBuf},
-    process::ExitCode,
+    process::{self, ExitCode},
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread,
     time::{Duration, Instant, SystemTime},
 };
 
+/// Time that the processor may spend on one input. It does not depend on what else the machine does.
+const CPU_TIME: Duration = Duration::from_secs(10);
+
+/// Time after which an input that takes no processor time counts as stuck.
+const WALL_TIME: Duration = Duration::from_secs(120);
+
+/// Bytes that may be allocated for one input.
+const MEMORY: usize = 1 << 30;
+
+#[global_allocator]
+static ALLOCATOR: PeakAlloc = PeakAlloc;
+
+/// An input that a target is running on.
+struct Run {
+    target: &'static str,
+    input: Vec<u8>,
+    begin: Instant,
+    cpu_begin: ProcessTime,
+}
+
+static CURRENT: Mutex<Option<Run>> = Mutex::new(None);
+
 fn main() -> ExitCode {
     let mut args = env::args().skip(1);
-    let (name, seconds) =
-        (args.next().unwrap_or_default(), args.next().and_then(|s| s.parse().ok()).unwrap_or(10));
-    let Some((name, check)) = CHECKS.iter().find(|(known, _)| *known == name) else {
-        let known: Vec<_> = CHECKS.iter().map(|(name, _)| *name).collect();
-        eprintln!("usage: replay CHECK SECONDS FILE|FOLDER...   (CHECK: {})", known.join(", "));
+    let target = args.next().and_then(|name| FuzzTarget::find(&name));
+    let seconds = args.next().and_then(|seconds| seconds.parse().ok());
+    let (Some(target), Some(seconds)) = (target, seconds) else {
+        let names: Vec<_> = TARGETS.iter().map(|target| target.name).collect();
+        eprintln!("usage: replay TARGET SECONDS FILE|FOLDER...   (TARGET: {})", names.join(", "));
         return ExitCode::from(2);
     };
-    let mut seeds = Vec::new();
-    args.for_each(|path| gather(Path::new(&path), &mut seeds));
-    if seeds.is_empty() {
-        eprintln!("replay: no files to begin with");
+    let mut files = Vec::new();
+    args.for_each(|path| gather(Path::new(&path), &mut files));
+    if files.is_empty() && target.input == Input::File {
+        eprintln!("replay: no file to begin with");
         return ExitCode::from(2);
     }
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |d| d.as_secs());
-    let seed = env::var("SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(now | 1);
-    println!("replay {name}: {} files, {seconds} s, SEED={seed}", seeds.len());
-    seeds.iter().for_each(|seed| check(seed));
-    let (until, mut random, mut runs) = (Instant::now() + Duration::from_secs(seconds), Random(seed), 0u64);
+    let seed = env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(now);
+    println!("replay {}: {} files, {seconds} s, SEED={seed}", target.name, files.len());
+    let print_panic = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        print_panic(info);
+        if let Some(run) = current().as_ref() {
+            fail(run, "panicked");
+        }
+    }));
+    thread::spawn(watch);
     let mut slowest = Duration::ZERO;
+    for file in &files {
+        slowest = slowest.max(run(target, file.clone()));
+    }
+    let (until, mut random, mut runs) =
+        (Instant::now() + Duration::from_secs(seconds), Random::new(seed), 0u64);
     while Instant::now() < until {
-        let input = mutate(&seeds, &mut random);
-        let begin = Instant::now();
-        check(&input);
-        slowest = slowest.max(begin.elapsed());
+        let is_random = target.input == Input::Decisions && (runs.is_multiple_of(2) || files.is_empty());
+        let input = if is_random { random.decisions() } else { random.mutate(&files) };
+        slowest = slowest.max(run(target, input));
         runs += 1;
     }
-    println!("replay {name}: {runs} mutations, none panicked, the slowest took {slowest:?}");
+    let name = target.name;
+    println!(
+        "replay {name}: {runs} inputs besides the files, no failure; the slowest took {slowest:.0?} of processor time"
+    );
     ExitCode::SUCCESS
 }
 
-fn gather(path: &Path, into: &mut Vec<Vec<u8>>) {
+fn current() -> MutexGuard<'static, Option<Run>> {
+    CURRENT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs a target on one input and checks the memory that it took. Returns the processor time that it took.
+fn run(target: FuzzTarget, input: Vec<u8>) -> Duration {
+    let run = Run {
+        target: target.name,
+        input: input.clone(),
+        begin: Instant::now(),
+        cpu_begin: ProcessTime::now(),
+    };
+    *current() = Some(run);
+    ALLOCATOR.reset_peak_usage();
+    (target.run)(&input);
+    let peak = ALLOCATOR.peak_usage();
+    let run = current().take().expect("only this thread ends a run");
+    if peak > MEMORY {
+        fail(&run, &format!("took {peak} bytes of memory, {MEMORY} allowed"));
+    }
+    run.cpu_begin.elapsed()
+}
+
+/// Ends the process once an input takes too long.
+fn watch() {
+    loop {
+        thread::sleep(Duration::from_millis(500));
+        if let Some(run) = current().as_ref() {
+            let (cpu, wall) = (run.cpu_begin.elapsed(), run.begin.elapsed());
+            if cpu > CPU_TIME || wall > WALL_TIME {
+                fail(run, &format!("did not end in {cpu:.0?} of processor time, {wall:.0?} in all"));
+            }
+        }
+    }
+}
+
+/// Saves the input and ends the process.
+fn fail(run: &Run, problem: &str) -> ! {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts").join(run.target);
+    let mut hasher = DefaultHasher::new();
+    run.input.hash(&mut hasher);
+    let file = folder.join(format!("failure-{:016x}", hasher.finish()));
+    let saved = fs::create_dir_all(&folder).and_then(|()| fs::write(&file, &run.input));
+    eprintln!("replay {}: {}: {problem}", run.target, file.display());
+    if let Err(error) = saved {
+        eprintln!("replay {}: the input cannot be saved: {error}", run.target);
+    }
+    process::exit(1)
+}
+
+fn gather(path: &Path, files: &mut Vec<Vec<u8>>) {
     if path.is_dir() {
-        let mut entries: Vec<PathBuf> =
-            fs::read_dir(path).into_iter().flatten().flatten().map(|e| e.path()).collect();
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        let mut entries: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
         entries.sort();
-        entries.iter().for_each(|entry| gather(entry, into));
+        entries.iter().for_each(|entry| gather(entry, files));
     } else if let Ok(bytes) = fs::read(path) {
-        into.push(bytes);
+        files.push(bytes);
     }
-}
-
-/// xorshift64*
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-}
-
-fn mutate(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
-    let mut input = seeds[random.below(seeds.len())].clone();
-    for _ in 0..=random.below(4) {
-        if input.is_empty() {
-            break;
-        }
-        let at = random.below(input.len());
-        match random.below(6) {
-            0 => input[at] ^= 1 << random.below(8),
-            1 => input[at] = random.next() as u8,
-            2 => input[at] = [0, 0xff, 0x7f, 0x80][random.below(4)],
-            3 => input.truncate(at),
-            4 => {
-                // A word of the format is changed as a whole: an id, an offset, a length.
-                let word = [0u32, 1, u32::MAX, 0x7fff_ffff, random.next() as u32 & 0xff][random.below(5)];
-                let aligned = at & !3;
-                if let Some(place) = input.get_mut(aligned..aligned + 4) {
-                    place.copy_from_slice(&word.to_le_bytes());
-                }
-            }
-            _ => {
-                let other = &seeds[random.below(seeds.len())];
-                let from = random.below(other.len());
-                let len = random.below(other.len() - from + 1).min(64);
-                let end = (at + len).min(input.len());
-                input.splice(at..end, other[from..from + len].iter().copied());
-            }
-        }
-    }
-    input
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask ci`: what a change has to pass, cheapest first.
 
 use crate::system::{Failure, Outcome, cargo, check, output, root};
-use crate::{test, tidy};
+use crate::{fuzz, miri, test, tidy};
 
 pub fn run(args: &[String]) -> Outcome {
     if let Some(other) = args.first() {
@@ -23,7 +23,16 @@ pub fn run(args: &[String]) -> Outcome {
         }
     }
     check(cargo().args(["doc", "--no-deps", "--workspace", "--quiet"]).env("RUSTDOCFLAGS", "-Dwarnings"))?;
-    test::run(&["--vm".to_owned()])
+    test::run(&["--vm".to_owned()])?;
+    // The generators' own tests: a fuzz target that reaches nothing finds nothing.
+    let target = root().join("target");
+    check(
+        cargo()
+            .args(["test", "--quiet", "--lib", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"])
+            .arg(target),
+    )?;
+    fuzz::run(&["--smoke".to_owned()])?;
+    miri::run(&[])
 }
 
 /// Is this part of the toolchain installed, or can it be?

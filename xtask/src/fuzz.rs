@@ -1,4 +1,6 @@
 //! `cargo xtask fuzz`: cargo-fuzz over the targets in `fuzz/`, or their replay on the stable toolchain.
+//!
+//! The smoke run always is the replay: it needs no other toolchain, shares the tests' build and ends in a known time.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,18 +9,41 @@ use crate::cases;
 use crate::kernels::btf::elf_section;
 use crate::system::{Failure, Outcome, cargo, check, files_below, output, root};
 
-const SMOKE_SECONDS: u32 = 60;
+/// Seconds for each target.
+const SECONDS: u32 = 60;
+
+/// Seconds for each target in `--smoke`, besides those for the committed seeds: about two minutes for all.
+const SMOKE_SECONDS: u32 = 5;
+
+/// The limits for one input. The replay has the same.
+const LIMITS: [&str; 2] = ["-timeout=10", "-rss_limit_mb=1024"];
+
+/// Bytes and files of a target's committed seeds.
+const SEED_BYTES: u64 = 64 << 10;
+const SEED_FILES: usize = 24;
+
+/// Seeds that found a bug. Minimising keeps them.
+const REGRESSION: &str = "regression-";
+
+/// What to do with each target.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Fuzz,
+    Smoke,
+    Minimise,
+}
 
 pub fn run(args: &[String]) -> Outcome {
-    let mut seconds = SMOKE_SECONDS;
+    let (mut seconds, mut mode) = (None, Mode::Fuzz);
     let mut named = Vec::new();
     let mut words = args.iter();
     while let Some(word) = words.next() {
         match word.as_str() {
-            "--smoke" => seconds = SMOKE_SECONDS,
+            "--smoke" => mode = Mode::Smoke,
+            "--minimise" => mode = Mode::Minimise,
             "--seconds" => {
                 let number = words.next().and_then(|n| n.parse().ok());
-                seconds = number.ok_or_else(|| Failure::Usage("--seconds needs a number".to_owned()))?;
+                seconds = Some(number.ok_or_else(|| Failure::Usage("--seconds needs a number".to_owned()))?);
             }
             flag if flag.starts_with('-') => {
                 return Err(Failure::Usage(format!("unknown argument `{flag}`")));
@@ -32,13 +57,19 @@ pub fn run(args: &[String]) -> Outcome {
     }
     let chosen = if named.is_empty() { known } else { named };
     let missing = missing();
-    if let Some(why) = &missing {
-        println!("SKIP cargo-fuzz: {why}; replaying the seeds and mutations of them instead");
+    match (mode, missing) {
+        (Mode::Minimise, Some(why)) => return Err(Failure::CannotRun(format!("cargo-fuzz: {why}"))),
+        (Mode::Fuzz, Some(why)) => {
+            println!("SKIP cargo-fuzz: {why}; replaying the seeds and mutations of them instead");
+        }
+        _ => {}
     }
     for target in &chosen {
-        match missing {
-            None => fuzz(target, seconds)?,
-            Some(_) => replay(target, seconds)?,
+        match mode {
+            Mode::Minimise => minimise(target)?,
+            Mode::Fuzz if missing.is_none() => fuzz(target, seconds.unwrap_or(SECONDS))?,
+            Mode::Fuzz => replay(target, seconds.unwrap_or(SECONDS), &seeds(target))?,
+            Mode::Smoke => replay(target, seconds.unwrap_or(SMOKE_SECONDS), &[committed(target)])?,
         }
     }
     Ok(())
@@ -47,40 +78,65 @@ pub fn run(args: &[String]) -> Outcome {
 fn fuzz(target: &str, seconds: u32) -> Outcome {
     // New inputs go to the first folder, which is not committed; the seeds are only read.
     let corpus = root().join("fuzz/corpus").join(target);
-    std::fs::create_dir_all(&corpus).map_err(|why| format!("{}: {why}", corpus.display()))?;
+    let mut command = fuzzer(target, &corpus)?;
+    command.args(seeds(target)).arg("--").arg(format!("-max_total_time={seconds}")).args(LIMITS);
+    check(command.arg("-print_final_stats=1"))
+}
+
+/// Returns the command that runs a target on a folder, which it makes.
+fn fuzzer(target: &str, folder: &Path) -> Outcome<Command> {
+    std::fs::create_dir_all(folder).map_err(|why| format!("{}: {why}", folder.display()))?;
     let mut command = Command::new("cargo");
-    command
-        .current_dir(root())
-        .args(["+nightly", "fuzz", "run", "--features", "libfuzzer", target])
-        .arg(corpus);
-    command.args(seeds(target)).arg("--");
-    command.arg(format!("-max_total_time={seconds}")).args([
-        "-rss_limit_mb=2048",
-        "-timeout=10",
-        "-print_final_stats=1",
-    ]);
-    check(&mut command)
+    command.current_dir(root());
+    command.args(["+nightly", "fuzz", "run", "--features", "libfuzzer", target]).arg(folder);
+    Ok(command)
 }
 
-fn replay(target: &str, seconds: u32) -> Outcome {
+/// Renews the committed seeds: the smallest inputs that together reach what the corpus reaches, as far as there is room.
+fn minimise(target: &str) -> Outcome {
+    let merged = root().join("target/fuzz-merged").join(target);
+    let failed = |why: std::io::Error| Failure::Failed(format!("{}: {why}", merged.display()));
+    let _ = std::fs::remove_dir_all(&merged);
+    let mut command = fuzzer(target, &merged)?;
+    command.arg(root().join("fuzz/corpus").join(target)).args(seeds(target));
+    check(command.args(["--", "-merge=1"]).args(LIMITS))?;
+    let committed = committed(target);
+    std::fs::create_dir_all(&committed).map_err(failed)?;
+    for old in files_below(&committed).iter().filter(|file| !is_regression(file)) {
+        std::fs::remove_file(old).map_err(failed)?;
+    }
+    let size = |file: &Path| file.metadata().map(|meta| meta.len()).unwrap_or(u64::MAX);
+    let mut files = files_below(&merged);
+    files.sort_by_key(|file| size(file));
+    let mut left = SEED_BYTES;
+    for file in files.iter().take(SEED_FILES) {
+        let Some(rest) = left.checked_sub(size(file)) else { break };
+        left = rest;
+        let name = file.file_name().unwrap_or_default();
+        std::fs::copy(file, committed.join(name)).map_err(failed)?;
+    }
+    Ok(())
+}
+
+fn is_regression(file: &Path) -> bool {
+    file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(REGRESSION))
+}
+
+fn replay(target: &str, seconds: u32, seeds: &[PathBuf]) -> Outcome {
     let mut command = cargo();
-    command.args([
-        "run",
-        "--release",
-        "--quiet",
-        "--manifest-path",
-        "fuzz/Cargo.toml",
-        "--bin",
-        "replay",
-        "--",
-        target,
-    ]);
-    check(command.arg(seconds.to_string()).args(seeds(target)))
+    command.args(["run", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--bin", "replay"]);
+    // The tests have built most of it there.
+    command.arg("--target-dir").arg(root().join("target")).args(["--", target]);
+    check(command.arg(seconds.to_string()).args(seeds))
 }
 
-/// Folders of inputs to begin with: the target's own where there are any, and what the committed objects give.
+/// The folder of a target's committed seeds.
+fn committed(target: &str) -> PathBuf {
+    root().join("fuzz/seeds").join(target)
+}
+
+/// Folders of inputs to begin with: the committed seeds, and those made of the committed objects.
 fn seeds(target: &str) -> Vec<PathBuf> {
-    let own = root().join("fuzz/seeds").join(target);
     let prebuilt = cases::dir().join("prebuilt");
     let made = root().join("target/fuzz-seeds").join(target);
     let _ = std::fs::remove_dir_all(&made);
@@ -91,11 +147,11 @@ fn seeds(target: &str) -> Vec<PathBuf> {
         let name = object.strip_prefix(&prebuilt).unwrap_or(object).to_string_lossy().replace('/', "-");
         let _ = std::fs::write(made.join(name), seed);
     }
-    [own, made].into_iter().filter(|path| path.is_dir()).collect()
+    [committed(target), made].into_iter().filter(|path| path.is_dir()).collect()
 }
 
-/// What an object is to a fuzz target: a section of it, the whole, or the program before its target's BTF, with its length
-/// first, or a program's files, each with its length before the next.
+/// Makes a seed of an object: a section of it, the whole, the program with its length before its target's BTF, or a program's files,
+/// each with its length before the next. Generators have none: they do not read files.
 fn seed(target: &str, object: &Path) -> Option<Vec<u8>> {
     let data = std::fs::read(object).ok()?;
     match target {
@@ -119,7 +175,8 @@ fn seed(target: &str, object: &Path) -> Option<Vec<u8>> {
                 (second, None) => before(&data, &second),
             }
         }
-        _ => Some(data),
+        "object" | "load_plan" | "image" => Some(data),
+        _ => None,
     }
 }
 
@@ -128,7 +185,7 @@ fn targets() -> Vec<String> {
     files.iter().filter_map(|file| Some(file.file_stem()?.to_string_lossy().into_owned())).collect()
 }
 
-/// What keeps cargo-fuzz from running.
+/// Returns the reason why cargo-fuzz cannot run.
 fn missing() -> Option<&'static str> {
     // A toolchain may have been forced on this task; the fuzzer chooses its own.
     if output(Command::new("cargo").args(["+nightly", "--version"])).is_none() {

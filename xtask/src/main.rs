@@ -9,6 +9,7 @@ mod compilers;
 mod fuzz;
 mod install;
 mod kernels;
+mod miri;
 mod prebuilt;
 mod progs;
 mod system;
@@ -61,9 +62,15 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "fuzz",
-        args: "[--smoke] [--seconds N] [TARGET...]",
-        about: "run the fuzz targets (--smoke: 60 s each), or replay their seeds where cargo-fuzz is missing",
+        args: "[--smoke | --minimise] [--seconds N] [TARGET...]",
+        about: "run the fuzz targets, 60 s each, or replay seeds and mutations where cargo-fuzz is missing (--smoke: always replay, the committed seeds and 5 s each; --minimise: renew the committed seeds)",
         run: fuzz::run,
+    },
+    Task {
+        name: "miri",
+        args: "",
+        about: "run the unit tests of the code without system calls under Miri, where nightly has it",
+        run: miri::run,
     },
     Task {
         name: "bench",
@@ -80,7 +87,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "ci",
         args: "",
-        about: "fmt, clippy, doc, tidy, test --vm: what a change has to pass",
+        about: "fmt, clippy, doc, tidy, test --vm, fuzz --smoke, miri: what a change has to pass",
         run: ci::run,
     },
 ];

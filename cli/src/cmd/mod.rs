@@ -21,7 +21,7 @@ pub(crate) mod patch;
 pub(crate) mod plan;
 pub(crate) mod prog;
 pub(crate) mod prog_dump;
-mod resume;
+pub(crate) mod resume;
 pub(crate) mod run;
 mod same;
 

@@ -28,6 +28,8 @@ mod binary_path;
 mod by_program;
 mod cgroup;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod iter;
 mod kprobe;
 mod kprobe_multi;

@@ -17,11 +17,11 @@ pub const SYMBOLS: &str = "ffffffff81000000 T _text\nffffffff81000010 d bpf_prog
 /// Its types.
 pub fn types() -> Arc<KernelTypes> {
     static TYPES: OnceLock<Arc<KernelTypes>> = OnceLock::new();
-    let made = || {
-        let btf = Btf::parse(bytes()).expect("the builder makes what can be read");
+    let parse = || {
+        let btf = Btf::parse(bytes()).expect("the builder writes valid BTF");
         Arc::new(KernelTypes::given(Arc::new(btf), []))
     };
-    Arc::clone(TYPES.get_or_init(made))
+    Arc::clone(TYPES.get_or_init(parse))
 }
 
 fn bytes() -> Vec<u8> {

@@ -1,0 +1,57 @@
+//! Files of `--resume` by generation: our lines, damaged lines, lines of others, cut anywhere.
+
+use super::{below, corrupt, one_in};
+use arbitrary::{Arbitrary, Result, Unstructured};
+
+const KERNELS: [&str; 6] = ["5.10.btf", "6.1.btf", "k.tar//a", "k.tar//b", "k.tar", "o.tar.xz//a"];
+const VERDICTS: [&str; 5] = ["ok", "failed", "poisoned", "unknown", "error"];
+const FOREIGN: [&[u8]; 7] = [
+    b"\n",
+    b"{}\n",
+    b"[]\n",
+    b"{\"target\":1}\n",
+    b"# not ours",
+    b"{\"core_relo\":\"0.0.1\",\"objects\":[]}\n",
+    b"\xff\xfe\n",
+];
+
+/// Returns a file of results: `header` is the first line of our files, `objects` how many a kernel has lines for.
+pub fn file(u: &mut Unstructured<'_>, header: &[u8], objects: &[&str]) -> Result<Vec<u8>> {
+    let mut file = Vec::new();
+    if !one_in(u, 4)? {
+        file.extend_from_slice(header);
+    }
+    for _ in 0..below(u, 24)? {
+        match u8::arbitrary(u)? % 16 {
+            15 => file.extend_from_slice(u.choose(&FOREIGN)?),
+            14 => file.extend_from_slice(header),
+            13 => file.extend(line(u, objects)?),
+            _ => {
+                // All lines of a kernel.
+                let (kernel, verdict) = (*u.choose(&KERNELS)?, *u.choose(&VERDICTS)?);
+                for object in objects {
+                    file.extend(text(Some(object), kernel, verdict));
+                }
+            }
+        }
+    }
+    if one_in(u, 2)? {
+        let end = below(u, file.len() + 1)?;
+        file.truncate(end);
+    }
+    if one_in(u, 8)? {
+        corrupt(u, &mut file)?;
+    }
+    Ok(file)
+}
+
+/// Returns one line of a kernel, or that of a kernel that cannot be read.
+fn line(u: &mut Unstructured<'_>, objects: &[&str]) -> Result<Vec<u8>> {
+    let object = if one_in(u, 4)? { None } else { Some(*u.choose(objects)?) };
+    Ok(text(object, u.choose(&KERNELS)?, u.choose(&VERDICTS)?))
+}
+
+fn text(object: Option<&str>, kernel: &str, verdict: &str) -> Vec<u8> {
+    let object = object.map_or("null".to_owned(), |name| format!("\"{name}\""));
+    format!("{{\"object\":{object},\"target\":\"{kernel}\",\"verdict\":\"{verdict}\"}}\n").into_bytes()
+}

@@ -1,0 +1,100 @@
+//! Plans of loads: whatever they refer to is in them.
+
+use super::{kernel, types};
+use core_relo::btf::Btf;
+use core_relo_loader::{
+    Global, GlobalKind, Loader,
+    features::Features,
+    load_plan::{Host, LoadPlan},
+    object::Object,
+    target::{self, KernelTypes},
+};
+use std::sync::Arc;
+
+/// Plans the load of an object for three kernels: a small one that is always the same, the small one without any of the optional
+/// features, and one that has the object's own types.
+pub fn check(data: &[u8]) {
+    let Ok(object) = Object::parse(data) else { return };
+    let small = kernel::types();
+    check_settings(&object, host(Arc::clone(&small), Features::newest()));
+    check_settings(&object, host(small, Features::fixed(|_| false)));
+    let own = target::extract(data).ok().and_then(|elf| Btf::parse(elf.btf.to_vec()).ok());
+    if let Some(own) = own {
+        let types = Arc::new(KernelTypes::given(Arc::new(own), []));
+        check_settings(&object, host(types, Features::newest()));
+    }
+}
+
+fn host(types: Arc<KernelTypes>, features: Features) -> Host {
+    let mut host = Host::offline(types);
+    host.features = features;
+    host.kernel_version = 0x0006_0c00;
+    host.kconfig = Some(kernel::CONFIG.into());
+    host.kallsyms = Some(kernel::SYMBOLS.into());
+    host
+}
+
+/// Plans the load as the object says, then program by program, with each global set and each data section made larger.
+fn check_settings(object: &Object<'_>, host: Host) {
+    let mut loader = Loader::on(object, host);
+    check_plan(&loader);
+    // Tables would then not be the kernel's any more.
+    let is_set = |g: &Global| g.size < 1 << 20 && g.kind != GlobalKind::StructOps;
+    for global in loader.globals().into_iter().filter(is_set).take(50) {
+        let _set = loader.set_global_bytes(&global.name, &vec![0xa5; global.size]).is_ok();
+        for part in ["[1]", ".x", "[0].x[1]"] {
+            let name = format!("{}{part}", global.name);
+            let _set = loader.global_bytes(&name).is_ok_and(|b| loader.set_global_bytes(&name, &b).is_ok());
+        }
+        let _typed = loader.set_global(&global.name, &7u64).is_ok();
+    }
+    check_plan(&loader);
+    let name = |p: &core_relo_loader::object::Program<'_>| String::from_utf8_lossy(p.name).into_owned();
+    let programs: Vec<_> = object.programs().iter().filter(|p| !p.is_subprogram).map(name).collect();
+    for program in programs.iter().take(5) {
+        let mut alone = Loader::on(object, loader.host().clone());
+        alone.only([program.as_str()]);
+        for section in object.data_sections().iter().take(5) {
+            let size = u32::try_from(section.size).unwrap_or_default().saturating_mul(2).min(1 << 20);
+            alone.map(&String::from_utf8_lossy(section.name)).value_size = Some(size);
+        }
+        check_plan(&alone);
+    }
+}
+
+fn check_plan(loader: &Loader<'_, '_>) {
+    match loader.plan() {
+        Ok(plan) => check_references(&plan),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// Whatever a plan refers to is in the plan.
+fn check_references(plan: &LoadPlan) {
+    use core_relo_loader::load_plan::{FixupOf, SlotPlan};
+    assert!(plan.maps.is_empty() || !plan.to_string().is_empty());
+    for program in &plan.programs {
+        let insns = program.insns.len() / 8;
+        assert_eq!(program.insns.len() % 8 + program.func_info.len() % 8 + program.line_info.len() % 16, 0);
+        for fixup in &program.fixups {
+            assert!((fixup.insn as usize) < insns);
+            match fixup.of {
+                FixupOf::Map(at) => assert!(plan.maps[at].autocreate),
+                FixupOf::Module(at) => assert!(at < plan.modules.len()),
+                _ => {}
+            }
+        }
+    }
+    for map in &plan.maps {
+        if map.role.is_data() {
+            // Zeros are not written.
+            assert!(map.data.is_empty() || map.data.len() == map.value_size as usize);
+        }
+        for slot in map.slots.values() {
+            assert!(!matches!(slot, SlotPlan::Map(at) if *at >= plan.maps.len()));
+        }
+    }
+    if let Some(btf) = &plan.btf {
+        types::walk(&Btf::parse(btf.as_slice()).expect("the BTF for the kernel is a BTF"));
+    }
+}

@@ -1,0 +1,10 @@
+//! What must hold for every input.
+
+pub mod binaries;
+mod kernel;
+pub mod kernels;
+pub mod linking;
+pub mod loading;
+pub mod planning;
+pub mod results;
+pub mod types;

@@ -1,0 +1,41 @@
+//! The file of `--resume`: a file that another program wrote stays as it is, and of ours a prefix is kept.
+
+use crate::scratch::Scratch;
+use core_relo_cli::fuzzing;
+
+/// The objects of the check that resumes.
+pub const OBJECTS: [(&str, &[u8]); 2] = [("a.bpf.o", b"a"), ("b.bpf.o", b"b")];
+
+/// Returns the first line of our files.
+pub fn header() -> Vec<u8> {
+    let file = Scratch::new("header.jsonl", b"");
+    fuzzing::resume(file.path(), &OBJECTS).expect("an empty file can be resumed");
+    file.read()
+}
+
+/// Opens a file of results.
+pub fn check(content: &[u8]) {
+    let header = header();
+    let file = Scratch::new("results.jsonl", content);
+    let opened = fuzzing::resume(file.path(), &OBJECTS);
+    let left = file.read();
+    let is_ours = content.starts_with(&header);
+    match opened {
+        Err(error) => {
+            assert!(!error.is_empty());
+            assert!(left == content, "a file that was refused has changed");
+        }
+        Ok(kernels) if is_ours => {
+            assert!(content.starts_with(&left), "what is kept is no prefix");
+            assert!(left.starts_with(&header) && left.ends_with(b"\n"));
+            let again = fuzzing::resume(file.path(), &OBJECTS);
+            assert_eq!(again, Ok(kernels), "what is kept reads otherwise");
+            assert_eq!(file.read(), left, "what is kept is cut again");
+        }
+        // The run before ended while it wrote the first line.
+        Ok(kernels) => {
+            assert!(header.starts_with(content), "a file that is not ours was taken");
+            assert_eq!((kernels, left), (0, header));
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! BTF: both ways to parse agree, every type can be looked at, and what is made of a BTF is a BTF.
+
+use core_relo::{
+    TypeId,
+    btf::{Btf, BtfError, Builder, NameIndex, Type, dedup},
+    explain::CType,
+};
+use core_relo_cli::fuzzing;
+use std::{fmt, fmt::Write as _, sync::Arc};
+
+/// Types of a BTF that are looked at one by one.
+const TYPES: usize = 2_000;
+
+/// Parses a BTF, or one that is split from `base`, and looks at all that can be made of it.
+pub fn check(bytes: &[u8], base: Option<&Arc<Btf<'static>>>) {
+    let validated: Result<Btf<'static>, BtfError> = match base {
+        None => Btf::parse(bytes.to_vec()),
+        Some(base) => Btf::parse_split(bytes.to_vec(), Arc::clone(base)),
+    };
+    let unvalidated = Btf::parse_unvalidated(bytes.to_vec(), base.map(Arc::clone));
+    if let Ok(btf) = &unvalidated {
+        // Members may refer to types that do not exist.
+        walk(btf);
+    }
+    let Ok(btf) = validated else { return };
+    let other = unvalidated.expect("a valid BTF can be parsed without validation");
+    assert_eq!((btf.end_id(), btf.pointer_size()), (other.end_id(), other.pointer_size()));
+    let texts = |btf: &Btf<'_>| btf.types().take(TYPES).map(|ty| format!("{ty:?}")).collect::<Vec<_>>();
+    assert_eq!(texts(&btf), texts(&other));
+    walk(&btf);
+    print(&btf);
+    if let Ok(deduped) = dedup(&btf) {
+        let again = Btf::parse(deduped.finish());
+        // Without its base a split BTF's types refer to ids that the result lacks.
+        assert!(
+            base.is_some() || again.as_ref().is_ok_and(|again| again.end_id() <= btf.end_id()),
+            "{again:?}"
+        );
+    }
+    if let Ok(copy) = Builder::copy_of(&btf) {
+        let copy = match base {
+            None => Btf::parse(copy.finish()),
+            Some(base) => Btf::parse_split(copy.finish(), Arc::clone(base)),
+        };
+        assert_eq!(copy.expect("a copy is a BTF").end_id(), btf.end_id());
+    }
+}
+
+/// Looks at every type, and looks for types by name.
+pub fn walk(btf: &Btf<'_>) {
+    let mut text = String::new();
+    for ty in btf.types().take(TYPES) {
+        look_at(btf, ty, &mut text);
+        text.clear();
+    }
+    let _nothing = btf.ty(TypeId(u32::MAX));
+    search(btf);
+    // Values may be long, so a few types, and types in the place of data.
+    for ty in btf.types().step_by(499).take(6) {
+        let value = btf.value(ty.id(), btf.as_bytes());
+        assert!(write!(Discard, "{value:#}{}", value.text().types(false).zeroes(false)).is_ok());
+    }
+}
+
+/// Prints types and values as JSON.
+fn print(btf: &Btf<'_>) {
+    for ty in btf.types().take(200) {
+        assert!(fuzzing::type_json(ty).is_ok_and(|json| json.starts_with('{')));
+    }
+    for ty in btf.types().step_by(97).take(6) {
+        let bytes = &btf.as_bytes()[..btf.as_bytes().len().min(256)];
+        assert!(!fuzzing::value_json(&btf.value(ty.id(), bytes)).is_empty());
+    }
+}
+
+/// An index finds what a look at each type finds; an order that is trusted by mistake leads to nothing else.
+fn search(btf: &Btf<'_>) {
+    let mut trusted = btf.clone();
+    trusted.trust_order();
+    let index = NameIndex::new(btf);
+    let is_named = |ty: &Type<'_>| !ty.name().is_empty();
+    for ty in btf.types().filter(is_named).take(20) {
+        let (name, kind) = (ty.name(), ty.kind());
+        let first = btf.find_own(name.as_bytes(), kind).map(Type::id);
+        assert_eq!(index.find(btf, name.as_bytes(), kind).map(Type::id), first, "{kind} {name}");
+        let found = trusted.find_own(name.as_bytes(), kind);
+        assert!(found.is_none_or(|other| other.name() == name && other.kind() == kind), "{kind} {name}");
+        let essential = name.essential();
+        let is_flavour = |ty: &Type<'_>| index.covers(ty.kind()) && ty.name().essential() == essential;
+        let flavours = btf.types().filter(is_flavour).map(Type::id);
+        assert!(index.flavours(btf, essential.as_bytes()).map(Type::id).eq(flavours), "{essential}");
+    }
+}
+
+fn look_at(btf: &Btf<'_>, ty: Type<'_>, text: &mut String) {
+    let _size = btf.size_of(ty.id());
+    let _stripped = btf.strip(ty.id());
+    let _ = write!(text, "{:?} {}", ty, CType::new(btf, ty.id()));
+    let _elements = ty.members().take(100).count() + ty.variants().take(100).count();
+    let _more = ty.params().take(100).count() + ty.secinfos().take(100).count();
+    let _facts =
+        (ty.array(), ty.int(), ty.linkage(), ty.component_index(), ty.name().essential().as_bytes().len());
+}
+
+/// A writer that discards what is written.
+struct Discard;
+
+impl fmt::Write for Discard {
+    fn write_str(&mut self, _: &str) -> fmt::Result {
+        Ok(())
+    }
+}
