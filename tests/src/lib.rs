@@ -5,6 +5,7 @@ pub mod artifacts;
 pub mod compare;
 pub mod exceptions;
 pub mod expect;
+pub mod growth;
 #[cfg(feature = "libbpf")]
 pub mod judge;
 pub mod made;

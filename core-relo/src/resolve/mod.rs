@@ -63,14 +63,33 @@ pub(crate) fn access_key(local_btf: &Btf<'_>, local: &Spec, key: &mut Key<'_>) -
     if local.kind.is_field() { field::key(local_btf, local, key) } else { None }
 }
 
-/// Whether a type of the kernel's is what an object takes it for (libbpf: `bpf_core_types_are_compat`): names and sizes play no
-/// part, nor what is inside of composites.
-pub fn types_are_compatible(
-    local_btf: &Btf<'_>,
-    local: TypeId,
-    target_btf: &Btf<'_>,
-    target: TypeId,
-) -> Result<bool, MatchError> {
-    let mut steps = Steps::new(limits::RECORD_STEPS);
-    compat::types_are_compat(local_btf, local, target_btf, target, &mut steps)
+/// Compares types of an object with types of a kernel, within a limit on the work of all comparisons together
+/// ([`limits::PLAN_STEPS`]).
+#[derive(Clone, Debug)]
+pub struct TypeComparer {
+    left: u32,
+}
+
+impl Default for TypeComparer {
+    fn default() -> Self {
+        Self { left: limits::PLAN_STEPS }
+    }
+}
+
+impl TypeComparer {
+    /// Whether the object's type can stand for the kernel's (libbpf: `bpf_core_types_are_compat`). Names, sizes and the content
+    /// of composites do not count.
+    pub fn are_compatible(
+        &mut self,
+        local_btf: &Btf<'_>,
+        local: TypeId,
+        target_btf: &Btf<'_>,
+        target: TypeId,
+    ) -> Result<bool, MatchError> {
+        let granted = self.left.min(limits::RECORD_STEPS);
+        let mut steps = Steps::new(granted);
+        let answer = compat::types_are_compat(local_btf, local, target_btf, target, &mut steps);
+        self.left = self.left.saturating_sub(granted.saturating_sub(steps.left()));
+        answer
+    }
 }

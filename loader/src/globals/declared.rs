@@ -4,7 +4,7 @@ use crate::{limits, object::Object};
 use core_relo::{TypeId, btf::Kind};
 use std::collections::HashMap;
 
-/// Types by section and name.
+/// Types by section and name; variables of one name in order of their offset.
 #[derive(Debug, Default)]
 pub(super) struct Declared<'b>(HashMap<&'b [u8], HashMap<&'b [u8], Vec<Variable>>>);
 
@@ -43,14 +43,21 @@ impl<'b> Declared<'b> {
                 }
             }
         }
+        for namesakes in found.0.values_mut().flat_map(HashMap::values_mut) {
+            namesakes.sort_by_key(|variable| variable.offset);
+        }
         found
     }
 
-    /// The type of a variable. Of several of one name (static ones of several files) it is the one at that place.
+    /// Returns the type of a variable. Among several of one name (static variables of several files), the first one declared at
+    /// that offset counts.
     pub(super) fn type_of(&self, section: &[u8], name: &[u8], offset: u64) -> Option<TypeId> {
         match self.0.get(section)?.get(name)?.as_slice() {
             [one] => Some(one.ty),
-            all => all.iter().find(|v| u64::from(v.offset) == offset).map(|v| v.ty),
+            all => {
+                let at = all.partition_point(|v| u64::from(v.offset) < offset);
+                all.get(at).filter(|v| u64::from(v.offset) == offset).map(|v| v.ty)
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ use core_relo::{
     StrOffset, TypeId,
     btf::{Btf, Edit, Kind, Type},
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 const KSYMS: &[u8] = b".ksyms";
 const KCONFIG: &[u8] = b".kconfig";
@@ -31,13 +31,13 @@ type SecInfo = [u32; 3];
 pub(super) fn mended(object: &Object<'_>, externs: &[ExternEntry<'_>]) -> Result<Option<Edit>, LinkError> {
     let Some(btf) = object.btf() else { return Ok(None) };
     let mut edit = Edit::new(btf);
-    let dummy = dummy_variable(btf, &mut edit);
+    let mut symbols = KernelSymbols::new(btf, &mut edit);
     let known: HashMap<_, _> = externs.iter().map(|e| (e.btf_id, e)).collect();
     let has_ksyms = known.values().any(|e| !matches!(e.what, What::Config(_)));
     for section in btf.types().filter(|t| t.kind() == Kind::Datasec) {
         match section.name().as_bytes() {
             KSYMS if has_ksyms => {
-                ksyms(btf, &mut edit, section, &known, dummy)?;
+                symbols.fix(btf, &mut edit, section, &known)?;
             }
             KCONFIG if !known.is_empty() => kconfig(btf, &mut edit, section, &known)?,
             _ => {}
@@ -69,14 +69,14 @@ fn variables<'d>(object: &Object<'d>) -> HashMap<&'d [u8], (u64, bool)> {
 }
 
 /// What stands for functions in `.ksyms`, which may hold variables only: a variable, and its name for nameless parameters.
-fn dummy_variable(btf: &Btf<'_>, edit: &mut Edit) -> Option<(TypeId, StrOffset)> {
+fn dummy_variable(btf: &Btf<'_>, edit: &mut Edit, int: TypeId) -> Option<(TypeId, StrOffset)> {
     let section = btf.find(KSYMS, Kind::Datasec)?;
     let is_function = |info: core_relo::btf::SecInfo| btf.ty(info.ty).is_some_and(|t| t.kind() == Kind::Func);
     if !section.secinfos().any(is_function) {
         return None;
     }
     let name = edit.string(b"dummy_ksym");
-    Some((edit.push(name, (Kind::Var, 0, false), &[int_of(btf).0, GLOBAL]), name))
+    Some((edit.push(name, (Kind::Var, 0, false), &[int.0, GLOBAL]), name))
 }
 
 /// The first integer of 32 bits, or `void`.
@@ -85,38 +85,62 @@ fn int_of(btf: &Btf<'_>) -> TypeId {
     btf.types().find(is_it).map_or(TypeId::VOID, Type::id)
 }
 
-fn ksyms(
-    btf: &Btf<'_>,
-    edit: &mut Edit,
-    section: Type<'_>,
-    known: &HashMap<TypeId, &ExternEntry<'_>>,
+/// What the sections `.ksyms` have in common.
+struct KernelSymbols {
+    /// The type that variables without a type of their own get.
+    int: TypeId,
+    /// What stands for functions.
     dummy: Option<(TypeId, StrOffset)>,
-) -> Result<(), LinkError> {
-    let int = int_of(btf);
-    let mut end = 0u32;
-    for (n, info) in (0u32..).zip(section.secinfos()) {
-        let ty = declared(btf, section, info.ty, known)?;
-        let mut words = [info.ty.0, end, 4];
-        if ty.kind() == Kind::Func {
-            let (variable, name) = dummy.unwrap_or_default();
-            for (m, param) in
-                (0u32..).zip(ty.target().and_then(|id| btf.ty(id)).into_iter().flat_map(Type::params))
-            {
-                if param.ty != TypeId::VOID && param.name.is_empty() {
-                    edit.set(ty.target().unwrap_or_default(), m.saturating_mul(2).saturating_add(3), name.0);
-                }
-            }
-            words = [variable.0, end, 4];
-            edit.set_info(info.ty, Kind::Func, GLOBAL, false);
-        } else {
-            edit.set(info.ty, VAR_LINKAGE, GLOBAL);
-            edit.set(info.ty, Edit::SIZE_OR_TYPE, int.0);
-        }
-        put_secinfo(edit, section.id(), n, words);
-        end = end.saturating_add(4);
+    /// Prototypes whose parameters have names: many functions may share one.
+    named: HashSet<TypeId>,
+}
+
+impl KernelSymbols {
+    fn new(btf: &Btf<'_>, edit: &mut Edit) -> Self {
+        let int = int_of(btf);
+        Self { int, dummy: dummy_variable(btf, edit, int), named: HashSet::new() }
     }
-    edit.set(section.id(), Edit::SIZE_OR_TYPE, end);
-    Ok(())
+
+    /// Makes a section's externs variables of this object.
+    fn fix(
+        &mut self,
+        btf: &Btf<'_>,
+        edit: &mut Edit,
+        section: Type<'_>,
+        known: &HashMap<TypeId, &ExternEntry<'_>>,
+    ) -> Result<(), LinkError> {
+        let mut end = 0u32;
+        for (n, info) in (0u32..).zip(section.secinfos()) {
+            let ty = declared(btf, section, info.ty, known)?;
+            let mut words = [info.ty.0, end, 4];
+            if ty.kind() == Kind::Func {
+                let (variable, name) = self.dummy.unwrap_or_default();
+                if let Some(proto) = ty.target().and_then(|id| btf.ty(id))
+                    && self.named.insert(proto.id())
+                {
+                    name_parameters(edit, proto, name);
+                }
+                words = [variable.0, end, 4];
+                edit.set_info(info.ty, Kind::Func, GLOBAL, false);
+            } else {
+                edit.set(info.ty, VAR_LINKAGE, GLOBAL);
+                edit.set(info.ty, Edit::SIZE_OR_TYPE, self.int.0);
+            }
+            put_secinfo(edit, section.id(), n, words);
+            end = end.saturating_add(4);
+        }
+        edit.set(section.id(), Edit::SIZE_OR_TYPE, end);
+        Ok(())
+    }
+}
+
+/// Gives a name to parameters that have none.
+fn name_parameters(edit: &mut Edit, proto: Type<'_>, name: StrOffset) {
+    for (n, param) in (0u32..).zip(proto.params()) {
+        if param.ty != TypeId::VOID && param.name.is_empty() {
+            edit.set(proto.id(), n.saturating_mul(2).saturating_add(3), name.0);
+        }
+    }
 }
 
 fn kconfig(

@@ -9,8 +9,8 @@ use crate::{
 };
 use core_relo::{
     Name, TypeId,
-    btf::{Btf, Kind},
-    resolve::types_are_compatible,
+    btf::{Btf, Kind, Type},
+    resolve::{MatchError, TypeComparer},
 };
 use std::{
     collections::{HashMap, HashSet},
@@ -72,16 +72,17 @@ pub(super) fn resolve(
 ) -> Result<Vec<Resolved>, LoadPlanError> {
     let mut refused = Refusals::default();
     let addresses = addresses(externs, host, &mut refused);
+    let mut kernel = KernelSearch { host, modules, comparison: Comparison::default() };
     let mut found = Vec::new();
     for e in externs {
         let resolved = match (e.what, btf) {
             (What::Address, _) => addresses.get(e.name).copied().map(Resolved::Address),
             (What::Variable(ty), Some(btf)) => {
-                typed(btf, e, e.name, (Kind::Var, ty), host, modules, &mut refused)?
+                kernel.typed(btf, e, e.name, (Kind::Var, ty), &mut refused)?
             }
             (What::Function(ty), Some(btf)) => {
                 let name = Name::new(e.name).essential().as_bytes();
-                typed(btf, e, name, (Kind::Func, ty), host, modules, &mut refused)?
+                kernel.typed(btf, e, name, (Kind::Func, ty), &mut refused)?
             }
             (What::Config(_), _) | (_, None) => {
                 found.push(Resolved::Missing);
@@ -176,38 +177,65 @@ fn symbol<'e>(line: &[u8], names: &HashMap<&[u8], &'e [u8]>) -> Option<(&'e [u8]
     Some((name, u64::from_str_radix(address, 16).ok()?))
 }
 
-/// A variable or function by its type (libbpf: `bpf_object__resolve_ksym_var_btf_id`, `…_func_btf_id`).
-fn typed<'e>(
-    btf: &Btf<'_>,
-    e: &ExternEntry<'e>,
-    name: &[u8],
-    (kind, local): (Kind, TypeId),
-    host: &Host,
-    modules: &mut Modules,
-    refused: &mut Refusals<'e>,
-) -> Result<Option<Resolved>, LoadPlanError> {
-    let in_modules = host.features.has(Feature::ModuleBtf);
-    let types = |cause| LoadPlanError::Types { what: "its externs", cause };
-    let Some(Found { ty, module, .. }) = host.types.find(name, kind, in_modules).map_err(types)? else {
-        return Ok(None);
-    };
-    let kernel = ty.btf();
-    let target = ty.target().unwrap_or_default();
-    let stripped =
-        if kind == Kind::Var { kernel.strip(target).map(core_relo::btf::Type::id) } else { Ok(target) };
-    let compatible =
-        stripped.is_ok_and(|target| types_are_compatible(btf, local, kernel, target) == Ok(true));
-    if !compatible {
-        if kind == Kind::Func && e.is_weak {
-            return Ok(Some(Resolved::Unlike));
-        }
+/// A search for variables and functions in a kernel's types.
+struct KernelSearch<'h, 'm> {
+    host: &'h Host,
+    modules: &'m mut Modules,
+    comparison: Comparison<'h>,
+}
+
+impl<'h> KernelSearch<'h, '_> {
+    /// Finds a variable or function by name and type (libbpf: `bpf_object__resolve_ksym_var_btf_id`, `…_func_btf_id`).
+    fn typed<'e>(
+        &mut self,
+        btf: &Btf<'_>,
+        e: &ExternEntry<'e>,
+        name: &[u8],
+        (kind, local): (Kind, TypeId),
+        refused: &mut Refusals<'e>,
+    ) -> Result<Option<Resolved>, LoadPlanError> {
+        let in_modules = self.host.features.has(Feature::ModuleBtf);
+        let types = |cause| LoadPlanError::Types { what: "its externs", cause };
+        let Some(Found { ty, module, .. }) = self.host.types.find(name, kind, in_modules).map_err(types)?
+        else {
+            return Ok(None);
+        };
+        let target = ty.target().unwrap_or_default();
+        let target = if kind == Kind::Var { ty.btf().strip(target).ok().map(Type::id) } else { Some(target) };
         let of = module.map_or("vmlinux", |m| &m.name);
         let what = if kind == Kind::Func { "parameters" } else { "a type" };
-        refused.add(e.name, format!("{of} has it with {what} other than the object declares"));
-        return Ok(None);
+        match target.map(|target| self.comparison.compare((btf, local), (ty.btf(), target))) {
+            Some(Ok(true)) => {
+                let module = module.map(|m| self.modules.place(&m.name, m.id));
+                return Ok(Some(Resolved::Typed { id: ty.id(), module }));
+            }
+            Some(Err(MatchError::TooManySteps)) => {
+                refused.add(e.name, format!("{of} has it with {what} that take too many steps to compare"));
+            }
+            _ if kind == Kind::Func && e.is_weak => return Ok(Some(Resolved::Unlike)),
+            _ => refused.add(e.name, format!("{of} has it with {what} other than the object declares")),
+        }
+        Ok(None)
     }
-    let module = module.map(|m| modules.place(&m.name, m.id));
-    Ok(Some(Resolved::Typed { id: ty.id(), module }))
+}
+
+/// Comparisons of an object's types with the kernel's. Many externs may share a type, so each pair is compared once.
+#[derive(Default)]
+struct Comparison<'h> {
+    comparer: TypeComparer,
+    /// Results by the object's type, the kernel's BTF and its type.
+    known: HashMap<(TypeId, *const Btf<'h>, TypeId), Result<bool, MatchError>>,
+}
+
+impl<'h> Comparison<'h> {
+    fn compare(
+        &mut self,
+        (local_btf, local): (&Btf<'_>, TypeId),
+        (kernel, target): (&'h Btf<'h>, TypeId),
+    ) -> Result<bool, MatchError> {
+        let compare = || self.comparer.are_compatible(local_btf, local, kernel, target);
+        self.known.entry((local, core::ptr::from_ref(kernel), target)).or_insert_with(compare).clone()
+    }
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::{
 use alloc::{collections::BTreeMap, sync::Arc};
 use core_relo::{
     TypeId,
-    btf::{Btf, Edit, Kind},
+    btf::{Btf, Edit, Kind, Type},
 };
 use std::{
     collections::{HashMap, HashSet},
@@ -156,8 +156,25 @@ pub(super) struct Planning<'p, 'o, 'd> {
     pub(super) host: &'p Host,
     pub(super) kconfig: Vec<u8>,
     pub(super) struct_ops: &'p Tables,
-    /// The first type of each section's name, in the BTF after it was mended.
-    pub(super) sections: HashMap<&'o [u8], TypeId>,
+    /// The first type of each map's name, in the BTF after it was mended.
+    pub(super) values: HashMap<&'o [u8], ValueType>,
+}
+
+/// The type of a data map's value.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ValueType {
+    id: TypeId,
+    /// Whether it is a DATASEC with a variable that is not static: user space maps such values into memory.
+    has_public_variables: bool,
+}
+
+impl ValueType {
+    fn new(btf: &Btf<'_>, ty: Type<'_>) -> Self {
+        let is_public = |v: Type<'_>| v.kind() == Kind::Var && v.linkage() != Some(0);
+        let has_public_variables =
+            ty.kind() == Kind::Datasec && ty.secinfos().any(|info| btf.ty(info.ty).is_some_and(is_public));
+        Self { id: ty.id(), has_public_variables }
+    }
 }
 
 impl Planning<'_, '_, '_> {
@@ -170,7 +187,7 @@ impl Planning<'_, '_, '_> {
             let wanted: HashSet<&[u8]> = self.table.entries.iter().map(|e| e.name).collect();
             for ty in btf.types() {
                 if let Some(name) = wanted.get(ty.name().as_bytes()) {
-                    self.sections.entry(name).or_insert(ty.id());
+                    self.values.entry(name).or_insert_with(|| ValueType::new(btf, ty));
                 }
             }
         }
@@ -234,12 +251,12 @@ impl Planning<'_, '_, '_> {
                 })?;
                 // Zeros are what a new map holds anyway.
                 let bytes = if role == MapRole::Bss { Vec::new() } else { section.bytes.to_vec() };
-                self.data(role, entry.name, (size, bytes), btf)
+                self.data(role, entry.name, (size, bytes))
             }
             MapSource::Kconfig => {
                 let bytes = core::mem::take(&mut self.kconfig);
                 let size = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-                self.data(MapRole::Kconfig, entry.name, (size, bytes), btf)
+                self.data(MapRole::Kconfig, entry.name, (size, bytes))
             }
             MapSource::StructOps(table) => {
                 let DataKind::StructOps { link, optional } = table.section.kind else {
@@ -291,24 +308,13 @@ impl Planning<'_, '_, '_> {
     }
 
     /// libbpf: `bpf_object__init_internal_map`.
-    fn data(
-        &self,
-        role: MapRole,
-        name: &[u8],
-        (size, data): (u32, Vec<u8>),
-        btf: Option<&Btf<'_>>,
-    ) -> MapPlan {
-        let section = btf.and_then(|b| Some((b, b.ty(*self.sections.get(name)?)?)));
-        let is_shown = section.is_some_and(|(btf, t)| {
-            t.kind() == Kind::Datasec
-                && t.secinfos()
-                    .any(|i| btf.ty(i.ty).is_some_and(|v| v.kind() == Kind::Var && v.linkage() != Some(0)))
-        });
+    fn data(&self, role: MapRole, name: &[u8], (size, data): (u32, Vec<u8>)) -> MapPlan {
+        let value = self.values.get(name);
         let mut map_flags = 0;
         if matches!(role, MapRole::Rodata | MapRole::Kconfig) {
             map_flags |= READ_ONLY_PROG;
         }
-        if is_shown {
+        if value.is_some_and(|value| value.has_public_variables) {
             map_flags |= MMAPABLE;
         }
         MapPlan {
@@ -319,7 +325,7 @@ impl Planning<'_, '_, '_> {
             value_size: size,
             max_entries: 1,
             map_flags,
-            value_type: section.map_or(0, |(_, t)| t.id().0),
+            value_type: value.map_or(0, |value| value.id.0),
             autocreate: true,
             uses_btf: true,
             data,
@@ -467,8 +473,8 @@ fn resize_section(btf: &Btf<'_>, edit: &mut Edit, section: TypeId, size: u32) ->
         .ok_or("its value is no section of variables")?;
     let last = ty.vlen().checked_sub(1).ok_or("its section has no variable")?;
     let [var, offset, _] = secinfo(edit, section, last);
-    let array = btf.ty(TypeId(var)).and_then(core_relo::btf::Type::target).and_then(|id| btf.strip(id).ok());
-    let array = array.and_then(core_relo::btf::Type::array).ok_or("its last variable is no array")?;
+    let array = btf.ty(TypeId(var)).and_then(Type::target).and_then(|id| btf.strip(id).ok());
+    let array = array.and_then(Type::array).ok_or("its last variable is no array")?;
     let element =
         btf.size_of(array.element).map_err(|_endless| "its last variable's elements have no size")?.0;
     let room = size.checked_sub(offset).ok_or("its last variable begins behind the new end")?;

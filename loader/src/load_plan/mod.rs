@@ -11,6 +11,7 @@ mod error;
 mod gzip;
 mod host;
 mod kconfig;
+mod kernel_structs;
 mod ksyms;
 mod maps;
 mod programs;
@@ -44,7 +45,7 @@ use crate::{
     globals::{self, Types},
     limits,
     link::{Parts, externs},
-    object::{Object, Program},
+    object::{DataKind, Object, Program},
     sys::Errno,
 };
 use core_relo::Endian;
@@ -129,7 +130,7 @@ impl LoadPlan {
             host,
             kconfig,
             struct_ops: &tables,
-            sections: HashMap::new(),
+            values: HashMap::new(),
         }
         .maps(&mut edit)?;
 
@@ -144,6 +145,7 @@ impl LoadPlan {
             struct_ops: &tables,
             log_level: settings.log_level,
             fd_array: Vec::new(),
+            jump_targets: object.data_sections().iter().find(|s| s.kind == DataKind::JumpTables),
             jump_tables: HashMap::new(),
             jump_bytes: 0,
             context_tags: object.btf().map(arg_ctx::tags).unwrap_or_default(),
@@ -160,7 +162,7 @@ impl LoadPlan {
             for (bytes, record) in [(&plan.insns, 8), (&plan.func_info, 8), (&plan.line_info, 16)] {
                 total = total.saturating_add(bytes.len().checked_div(record).unwrap_or_default());
             }
-            total = total.saturating_add(plan.fixups.len());
+            total = total.saturating_add(plan.fixups.len()).saturating_add(plan.pieces.len());
             if total > limits::OBJECT_INSNS {
                 return Err(LoadPlanError::TooLong { limit: limits::OBJECT_INSNS });
             }

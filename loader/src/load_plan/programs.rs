@@ -14,7 +14,7 @@ use crate::{
     features::Feature,
     limits,
     link::{Linked, Parts, externs::What, refs::Ref},
-    object::{AttachType, MapType, Object, Program, ProgramType, SecDef},
+    object::{AttachType, DataSection, MapType, Object, Program, ProgramType, SecDef},
 };
 use core_relo::{
     Endian,
@@ -112,6 +112,8 @@ pub(super) struct Planning<'p, 'o, 'd> {
     pub(super) log_level: u32,
     /// Places in the kernel's array of descriptors, of the modules whose functions are called; 0 is nobody's.
     pub(super) fd_array: Vec<usize>,
+    /// The section of jump targets.
+    pub(super) jump_targets: Option<&'o DataSection<'d>>,
     /// Tables of jump targets that are maps already: by program, place and size.
     pub(super) jump_tables: HashMap<(usize, u64, u64), usize>,
     /// Bytes of all of them.
@@ -366,9 +368,7 @@ impl Planning<'_, '_, '_> {
             return Ok(*known);
         }
         let fail = |what: &str| LoadPlanError::Map { map: ".jumptables".into(), what: what.into() };
-        let section =
-            self.object.data_sections().iter().find(|s| s.kind == crate::object::DataKind::JumpTables);
-        let section = section.ok_or_else(|| fail("the object has no such section"))?;
+        let section = self.jump_targets.ok_or_else(|| fail("the object has no such section"))?;
         let (start, end) =
             (offset, offset.checked_add(size).ok_or_else(|| fail("a table reaches past the end"))?);
         let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
@@ -381,7 +381,8 @@ impl Planning<'_, '_, '_> {
         if self.jump_bytes > limits::DATA_BYTES {
             return Err(fail("the tables of all programs together are too large"));
         }
-        let piece = linked.pieces.iter().rfind(|p| p.start <= insn);
+        let after = linked.pieces.partition_point(|p| p.start <= insn);
+        let piece = after.checked_sub(1).and_then(|at| linked.pieces.get(at));
         let piece = piece.and_then(|p| Some((p.start, self.object.programs().get(p.function)?)));
         let (piece, code) = piece.ok_or_else(|| fail("its instruction belongs to no function"))?;
         let mut data = Vec::new();

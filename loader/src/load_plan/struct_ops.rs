@@ -3,14 +3,18 @@
 //! A table's struct is matched with the kernel's of the same essential name, member by member: values are copied to where the
 //! kernel has them, programs are loaded for the member they stand in.
 
-use super::{LoadPlanError, host::Host, ksyms::Modules, settings::MapSettings};
+use super::{
+    LoadPlanError,
+    host::Host,
+    kernel_structs::{KernelStruct, KernelStructs},
+    ksyms::Modules,
+    settings::MapSettings,
+};
 use crate::{
     elf::text,
-    features::Feature,
     limits,
     link::maps::{MapSource, MapTable, StructOps},
     object::{Object, Place, Program, ProgramType, Reloc},
-    target::Found,
 };
 use alloc::collections::BTreeMap;
 use core_relo::{
@@ -108,6 +112,7 @@ pub(super) fn resolve<'s>(
     let mut out = Tables::default();
     let Some(btf) = object.btf() else { return Ok(out) };
     let mut references = References::new(object);
+    let mut structs = KernelStructs::new(host);
     let mut members = 0usize;
     for (at, entry) in maps.entries.iter().enumerate() {
         let MapSource::StructOps(table) = entry.source else { continue };
@@ -131,7 +136,7 @@ pub(super) fn resolve<'s>(
             *out.autoload.entry(*program).or_default() |= created(at);
         }
         if created(at) {
-            let table = matched(btf, &local, host, modules, &mut out.slots)?;
+            let table = matched(btf, &local, &mut structs, modules, &mut out.slots)?;
             out.by_map.insert(at, table);
         }
     }
@@ -238,40 +243,26 @@ fn is_function_pointer(btf: &Btf<'_>, id: TypeId) -> bool {
 }
 
 /// Matches a table with the kernel's struct.
-fn matched(
-    btf: &Btf<'_>,
+fn matched<'l>(
+    btf: &'l Btf<'_>,
     local: &Local<'_>,
-    host: &Host,
+    structs: &mut KernelStructs<'_, 'l>,
     modules: &mut Modules,
     slots: &mut HashMap<usize, Slot>,
 ) -> Result<Table, LoadPlanError> {
     let fail = |what: String| LoadPlanError::Map { map: text(local.name), what: what.into() };
     let ty = btf.ty(local.table.ty).ok_or_else(|| fail("its type does not exist".into()))?;
-    let name = ty.name().essential();
-    let wrapper = [b"bpf_struct_ops_".as_slice(), name.as_bytes()].concat();
-    let types = |cause| LoadPlanError::Types { what: "its struct_ops tables", cause };
-    let in_modules = host.features.has(Feature::ModuleBtf);
-    let lacking = || {
-        fail(format!(
-            "this kernel has no struct_ops `{name}` (no struct bpf_struct_ops_{name} in its BTF or a module's)"
-        ))
-    };
-    let Found { ty: value, module, .. } =
-        host.types.find(&wrapper, Kind::Struct, in_modules).map_err(types)?.ok_or_else(lacking)?;
-    let kernel = value.btf();
-    let inner = kernel.find(name.as_bytes(), Kind::Struct).ok_or_else(lacking)?;
-    let data = value.members().find(|m| m.ty == inner.id()).ok_or_else(lacking)?;
-    let module = module.map(|m| modules.place(&m.name, m.id));
+    let kernel = structs.find(local.name, ty.name().essential(), modules)?;
     let mut table = Table {
-        value_type: value.id(),
-        value_size: value.size_or_type(),
-        module,
-        value: vec![0; usize::try_from(value.size_or_type()).unwrap_or_default()],
+        value_type: kernel.value.id(),
+        value_size: kernel.value.size_or_type(),
+        module: kernel.module,
+        value: structs.value(local.name, &kernel)?,
         programs: Vec::new(),
     };
-    let data_offset = byte(&data);
+    let data_offset = byte(&kernel.data);
     for member in ty.members() {
-        let m = MemberPair { btf, kernel, inner, member, map: local.name };
+        let m = MemberPair { btf, kernel: &kernel, member, map: local.name };
         let program = local.programs.get(&member.index).copied();
         match m.place(&local.data, program.is_some())? {
             // Zero, and unknown to the kernel.
@@ -285,7 +276,7 @@ fn matched(
                     continue;
                 };
                 m.must_be_function(&to)?;
-                let slot = Slot { ty: inner.id(), member: to.index, module };
+                let slot = Slot { ty: kernel.inner.id(), member: to.index, module: kernel.module };
                 if *slots.entry(program).or_insert(slot) != slot {
                     return Err(m.fail("its program stands in two tables at different places"));
                 }
@@ -311,8 +302,7 @@ fn byte(member: &Member<'_>) -> usize {
 /// A member of the object's struct beside the kernel's struct.
 struct MemberPair<'m> {
     btf: &'m Btf<'m>,
-    kernel: &'m Btf<'m>,
-    inner: Type<'m>,
+    kernel: &'m KernelStruct<'m>,
     member: Member<'m>,
     map: &'m [u8],
 }
@@ -339,10 +329,9 @@ impl<'m> MemberPair<'m> {
         let bytes = data
             .get(from..from.saturating_add(size))
             .ok_or_else(|| self.fail("it reaches past the struct"))?;
-        let name = self.member.name;
-        let Some(to) = self.inner.members().find(|m| m.name.as_bytes() == name.as_bytes()) else {
+        let Some(to) = self.kernel.members.get(self.member.name.as_bytes()).copied() else {
             if has_program || bytes.iter().any(|b| *b != 0) {
-                let of = Name::new(self.inner.name().as_bytes());
+                let of = Name::new(self.kernel.inner.name().as_bytes());
                 return Err(self.fail(format_args!(
                     "the kernel's struct {of} has no such member, and it is not 0 here"
                 )));
@@ -353,7 +342,7 @@ impl<'m> MemberPair<'m> {
             return Err(self.fail("bitfields are not supported"));
         }
         let local = self.btf.strip(self.member.ty).map_err(|e| self.fail(e))?;
-        let target = self.kernel.strip(to.ty).map_err(|e| self.fail(e))?;
+        let target = self.kernel.btf().strip(to.ty).map_err(|e| self.fail(e))?;
         if local.kind() != target.kind() {
             return Err(self.fail(format_args!(
                 "it is {} here, {} in the kernel",
@@ -362,7 +351,7 @@ impl<'m> MemberPair<'m> {
             )));
         }
         if local.kind() != Kind::Ptr {
-            let there = self.kernel.size_of(to.ty).map_err(|e| self.fail(e))?;
+            let there = self.kernel.btf().size_of(to.ty).map_err(|e| self.fail(e))?;
             if usize::try_from(there.0) != Ok(size) {
                 return Err(self.fail(format_args!("it has {size} bytes here, {there} in the kernel")));
             }
@@ -375,7 +364,7 @@ impl<'m> MemberPair<'m> {
     }
 
     fn must_be_function(&self, to: &Member<'_>) -> Result<(), LoadPlanError> {
-        if is_function_pointer(self.kernel, to.ty) {
+        if is_function_pointer(self.kernel.btf(), to.ty) {
             Ok(())
         } else {
             Err(self.fail("the kernel's is no pointer to a function"))

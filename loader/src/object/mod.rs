@@ -34,7 +34,7 @@ use core_relo::{ByteSize, CodeSection, Endian, Relocs, btf::Btf, ext::BtfExt};
 use object::elf;
 use programs::Code;
 use relocs::RelocSection;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use symbols::Symbols;
 
 /// A BPF object, checked.
@@ -212,16 +212,14 @@ impl<'d> Object<'d> {
         sections: impl IntoIterator<Item = (&'n [u8], &'n [u8])>,
     ) -> Result<Vec<u8>, RewriteError> {
         let mut copy = self.bytes.to_vec();
-        let mut mentioned = alloc::collections::BTreeMap::<&[u8], usize>::new();
+        let mut left = HashMap::<&[u8], VecDeque<u32>>::new();
+        for (section, index) in self.code.iter().zip(&self.code_indices) {
+            left.entry(section.name).or_default().push_back(*index);
+        }
         for (name, new) in sections {
             let missing = || RewriteError::NoSection { section: text(name) };
-            // Names are not unique: the second mention of one means the second section of it.
-            let nth = mentioned.entry(name).or_default();
-            let named = |(at, s): (usize, &CodeSection<'_>)| (s.name == name).then_some(at);
-            let at = self.code.iter().enumerate().filter_map(named).nth(*nth).ok_or_else(missing)?;
-            *nth = nth.saturating_add(1);
-            let index = self.code_indices.get(at).ok_or_else(missing)?;
-            let section = section_at(&self.elf, *index).ok_or_else(missing)?;
+            let index = left.get_mut(name).and_then(VecDeque::pop_front).ok_or_else(missing)?;
+            let section = section_at(&self.elf, index).ok_or_else(missing)?;
             let length =
                 RewriteError::Length { section: text(name), expected: section.data.len(), found: new.len() };
             match section.file_range().and_then(|range| copy.get_mut(range)) {

@@ -1,0 +1,110 @@
+//! No command's work grows faster than n log n with the size of its input, for any kind of thing of which there may be many.
+//!
+//! Work is counted in instructions by valgrind, at two sizes, so that neither the machine nor its load plays a part.
+#![allow(clippy::panic, reason = "a test fails by panicking")]
+
+use core_relo_tests::{
+    growth::{Command, Dimension, dimensions},
+    skip::skip,
+};
+use std::{
+    collections::HashMap,
+    fs, io,
+    num::NonZero,
+    path::{Path, PathBuf},
+    process,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    thread,
+};
+
+/// The smaller count; the larger one is [`TIMES`] as much. Large enough for squares to show beside the linear work.
+const COUNT: usize = 1500;
+const TIMES: usize = 4;
+
+/// The power of the count with which instructions may grow. Linear work has 1, `n log n` about 1.1, a square 2.
+const POWER: f64 = 1.25;
+
+/// Instructions that every run may take before it reads its input: growth is that of what comes on top.
+const FIXED: u64 = 1_500_000;
+
+#[test]
+fn the_work_of_every_command_is_nearly_linear() {
+    if let Err(why) = process::Command::new("valgrind").arg("--version").output() {
+        return skip("growth", &format!("valgrind does not run: {why}"));
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let only = std::env::var("CORE_RELO_GROWTH").unwrap_or_default();
+    let dimensions: Vec<_> = dimensions().into_iter().filter(|d| d.name.contains(&*only)).collect();
+    let failed = Mutex::new(Vec::new());
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(dimension) = dimensions.get(next.fetch_add(1, Relaxed)) {
+            let within = folder.path().join(dimension.name.replace(' ', "-"));
+            match steep(dimension, &within) {
+                Ok(steep) => failed.lock().expect("no panic").extend(steep),
+                Err(why) => failed.lock().expect("no panic").push(format!("{}: {why}", dimension.name)),
+            }
+        }
+    };
+    thread::scope(|scope| {
+        let threads = thread::available_parallelism().map_or(1, NonZero::get);
+        (0..threads).for_each(|_| drop(scope.spawn(work)));
+    });
+    let failed = failed.into_inner().expect("no panic");
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// The commands whose work grows too fast with a dimension, each in a line.
+fn steep(dimension: &Dimension, folder: &Path) -> Result<Vec<String>, String> {
+    let mut counts: HashMap<Command, [u64; 2]> = HashMap::new();
+    for (at, n) in [COUNT, COUNT * TIMES].into_iter().enumerate() {
+        let within = folder.join(n.to_string());
+        let input = (dimension.make)(n).write(&within).map_err(|e| format!("{}: {e}", within.display()))?;
+        for command in dimension.commands {
+            let counted = instructions(&command.words(&input, false), &within);
+            counts.entry(*command).or_default()[at] =
+                counted.map_err(|why| format!("{}: {why}", command.name()))?;
+        }
+        fs::remove_dir_all(&within).map_err(|e| format!("{}: {e}", within.display()))?;
+    }
+    let line = |command: &Command| {
+        let [few, many] = counts.get(command)?;
+        let own = |count: u64| count.saturating_sub(FIXED).max(FIXED) as f64;
+        let power = (own(*many) / own(*few)).log(TIMES as f64);
+        println!("{power:5.2} {few:>12} {many:>12}  `{}`: {}", command.name(), dimension.name);
+        (power > POWER).then(|| {
+            format!(
+                "`{}` with many {}: {few} instructions for {COUNT}, {many} for {}: they grow with the power {power:.2} of the \
+                 count, expected {POWER} at most",
+                command.name(),
+                dimension.name,
+                COUNT * TIMES,
+            )
+        })
+    };
+    Ok(dimension.commands.iter().filter_map(line).collect())
+}
+
+/// Instructions that a run of the command takes in all its threads.
+fn instructions(words: &[std::ffi::OsString], folder: &Path) -> Result<u64, String> {
+    let (log, error) = (folder.join("valgrind.log"), |e: io::Error| e.to_string());
+    let run = process::Command::new("valgrind")
+        .args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"])
+        .arg(format!("--log-file={}", log.display()))
+        .arg(PathBuf::from(env!("CARGO_BIN_EXE_core-relo")))
+        .args(words)
+        .env_remove("RUST_LOG")
+        .output()
+        .map_err(error)?;
+    // What the kernel lacks is an answer, too.
+    if !matches!(run.status.code(), Some(0 | 1)) {
+        return Err(format!("{}: {}", run.status, String::from_utf8_lossy(&run.stderr)));
+    }
+    let text = fs::read_to_string(&log).map_err(error)?;
+    let count = text.lines().find_map(|line| line.split_once("I   refs:"));
+    let count = count.map(|(_, count)| count.trim().replace(',', ""));
+    count.and_then(|count| count.parse().ok()).ok_or_else(|| format!("valgrind counted nothing: {text}"))
+}

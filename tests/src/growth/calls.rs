@@ -1,0 +1,96 @@
+//! Objects with many subprograms, calls and jump tables.
+
+use super::{
+    Dimension, Files, OBJECT, UNLINKED, name,
+    object::{ENDIAN, ObjectMaker, call, load, returns},
+    records::small_kernel,
+};
+use object::{SectionKind, SymbolKind};
+
+pub(super) const DIMENSIONS: &[Dimension] = &[
+    Dimension { name: "subprograms", most: 100_000, commands: OBJECT, make: |n| subprograms(n, true) },
+    Dimension {
+        name: "subprograms of one name",
+        most: 100_000,
+        commands: OBJECT,
+        make: |n| subprograms(n, false),
+    },
+    Dimension { name: "subprograms that call each the next", most: 100_000, commands: OBJECT, make: chain },
+    Dimension { name: "exception callbacks", most: 60_000, commands: OBJECT, make: callbacks },
+    Dimension { name: "jump tables", most: 60_000, commands: UNLINKED, make: jump_tables },
+];
+
+/// One program that calls them all.
+fn subprograms(n: usize, is_distinct: bool) -> Files {
+    let mut m = ObjectMaker::default();
+    let text = m.code(".text", &returns().repeat(n));
+    let main = m.program("program", "socket", &[vec![call(-1); n], returns().to_vec()].concat());
+    let main_type = m.func_type("program", 1);
+    m.func_infos("socket", &[(0, main_type)]);
+    let mut infos = Vec::new();
+    for at in 0..n {
+        let function = name("function", at, is_distinct);
+        let symbol = m.function(&function, text, 2 * at, 2);
+        if !is_distinct {
+            m.make_static(symbol);
+        }
+        m.refer(main, at, symbol, true);
+        infos.push((2 * at as u32, m.func_type(&function, is_distinct.into())));
+    }
+    m.func_infos(".text", &infos);
+    Files::new(m.finish(), small_kernel())
+}
+
+fn chain(n: usize) -> Files {
+    let mut m = ObjectMaker::default();
+    // Each function begins with a call of the one that follows it.
+    let text = m.code(".text", &[[call(1), returns()[1]].repeat(n - 1), returns().to_vec()].concat());
+    let main = m.program("program", "socket", &[call(-1), returns()[1]]);
+    m.func_type("program", 1);
+    for at in 0..n {
+        let function = format!("function{at}");
+        let symbol = m.function(&function, text, 2 * at, 2);
+        m.func_type(&function, 1);
+        if at == 0 {
+            m.refer(main, 0, symbol, true);
+        }
+    }
+    Files::new(m.finish(), small_kernel())
+}
+
+/// A callback for each program.
+fn callbacks(n: usize) -> Files {
+    let mut m = ObjectMaker::default();
+    let text = m.code(".text", &returns().repeat(n));
+    let section = m.code("socket", &returns().repeat(n));
+    for at in 0..n {
+        let (callback, program) = (format!("callback{at}"), format!("program{at}"));
+        m.function(&callback, text, 2 * at, 2);
+        m.function(&program, section, 2 * at, 2);
+        m.func_type(&callback, 1);
+        let ty = m.func_type(&program, 1);
+        m.types.decl_tag(&format!("exception_callback:{callback}"), ty, -1, false);
+    }
+    Files::new(m.finish(), small_kernel())
+}
+
+/// Each of its own function, and of one target.
+fn jump_tables(n: usize) -> Files {
+    let mut m = ObjectMaker::default();
+    let code = [load().to_vec(), returns().to_vec()].concat();
+    let text = m.code(".text", &code.repeat(n));
+    let main = m.program("program", "socket", &[vec![call(-1); n], returns().to_vec()].concat());
+    m.func_type("program", 1);
+    let mut targets = Vec::new();
+    (0..n).for_each(|at| ENDIAN.put_u64(&mut targets, 32 * at as u64));
+    let tables = m.section(".jumptables", SectionKind::Data, &targets);
+    for at in 0..n {
+        let function = format!("function{at}");
+        let symbol = m.function(&function, text, 4 * at, 4);
+        m.func_type(&function, 1);
+        m.refer(main, at, symbol, true);
+        let table = m.symbol(&format!("table{at}"), SymbolKind::Data, tables, 8 * at, 8);
+        m.refer(text, 4 * at, table, false);
+    }
+    Files::new(m.finish(), small_kernel())
+}

@@ -1,0 +1,123 @@
+//! Objects with many sections, programs, symbols, relocations, lines.
+
+use super::{
+    Dimension, Files, OBJECT, UNLINKED, name,
+    object::{ObjectMaker, insn, load, returns},
+    records::{TASK_OFFSET, small_kernel, task},
+};
+use object::SymbolKind;
+
+pub(super) const DIMENSIONS: &[Dimension] = &[
+    Dimension {
+        name: "code sections",
+        most: 60_000,
+        commands: OBJECT,
+        make: |n| sections(n, true),
+    },
+    Dimension {
+        name: "code sections of one name",
+        most: 60_000,
+        commands: OBJECT,
+        make: |n| sections(n, false),
+    },
+    Dimension { name: "programs of one section", most: 100_000, commands: OBJECT, make: programs },
+    Dimension { name: "symbols", most: 100_000, commands: OBJECT, make: symbols },
+    Dimension { name: "ELF relocations", most: 100_000, commands: OBJECT, make: relocations },
+    Dimension { name: "source lines", most: 100_000, commands: OBJECT, make: lines },
+    Dimension { name: "maps", most: 60_000, commands: OBJECT, make: |n| maps(n, true) },
+    Dimension { name: "maps of one name", most: 60_000, commands: UNLINKED, make: |n| maps(n, false) },
+    Dimension { name: "initial values of a map", most: 100_000, commands: OBJECT, make: values },
+];
+
+/// Each with a program and a CO-RE relocation.
+fn sections(n: usize, is_distinct: bool) -> Files {
+    let mut m = ObjectMaker::default();
+    let (root, access) = task(&mut m);
+    for at in 0..n {
+        let section = name("kprobe/f", at, is_distinct);
+        let program = format!("program{at}");
+        m.program(&program, &section, &[insn(0xb7, 0, 0, TASK_OFFSET), returns()[1]]);
+        m.func_type(&program, 1);
+        m.core_records(&section, &[(0, root, access, 0)]);
+    }
+    Files::new(m.finish(), small_kernel())
+}
+
+fn programs(n: usize) -> Files {
+    let mut m = ObjectMaker::default();
+    let section = m.code("socket", &returns().repeat(n));
+    let mut infos = Vec::new();
+    for at in 0..n {
+        let program = format!("program{at}");
+        m.function(&program, section, 2 * at, 2);
+        infos.push((2 * at as u32, m.func_type(&program, 1)));
+    }
+    m.func_infos("socket", &infos);
+    Files::new(m.finish(), small_kernel())
+}
+
+fn symbols(n: usize) -> Files {
+    let mut m = ObjectMaker::default();
+    let section = m.program("program", "socket", &returns());
+    m.func_type("program", 1);
+    for at in 0..n {
+        let label = m.symbol(&format!("label{at}"), SymbolKind::Label, section, 0, 0);
+        m.make_static(label);
+    }
+    Files::new(m.finish(), small_kernel())
+}
+
+fn relocations(n: usize) -> Files {
+    let mut m = ObjectMaker::default();
+    let (_, _, map) = m.map("map", &[("type", 2), ("key_size", 4), ("value_size", 4), ("max_entries", 1)], None);
+    let code = [load().repeat(n), returns().to_vec()].concat();
+    let section = m.program("program", "socket", &code);
+    m.func_type("program", 1);
+    for at in 0..n {
+        m.refer(section, 2 * at, map, false);
+    }
+    Files::new(m.finish(), small_kernel())
+}
+
+fn lines(n: usize) -> Files {
+    let mut m = ObjectMaker::default();
+    let code = [vec![returns()[0]; n], returns().to_vec()].concat();
+    m.program("program", "socket", &code);
+    let function = m.func_type("program", 1);
+    m.func_infos("socket", &[(0, function)]);
+    let lines: Vec<_> = (0..n as u32).map(|at| (at, at + 1)).collect();
+    m.lines("socket", &lines);
+    Files::new(m.finish(), small_kernel())
+}
+
+fn maps(n: usize, is_distinct: bool) -> Files {
+    let mut m = ObjectMaker::default();
+    m.program("program", "socket", &returns());
+    m.func_type("program", 1);
+    for at in 0..n {
+        let numbers = [("type", 2), ("key_size", 4), ("value_size", 4), ("max_entries", 1 + at as u32)];
+        m.map(&name("map", at, is_distinct), &numbers, None);
+    }
+    Files::new(m.finish(), small_kernel())
+}
+
+fn values(n: usize) -> Files {
+    let mut m = ObjectMaker::default();
+    m.program("program", "socket", &returns());
+    m.func_type("program", 1);
+    let inner = [("type", 2), ("key_size", 4), ("value_size", 4), ("max_entries", 1)];
+    let (_, _, map) = m.map("inner", &inner, None);
+    let numbers: Vec<_> = inner.iter().map(|(field, n)| (*field, *n)).collect();
+    let mut members = Vec::new();
+    for (at, (field, number)) in numbers.iter().enumerate() {
+        let array = m.types.array(m.int, m.int, *number);
+        members.push((*field, m.types.pointer(array), 64 * at as u32));
+    }
+    let definition = m.types.structure("", 32, &members);
+    let outer = [("type", 12), ("key_size", 4), ("value_size", 4), ("max_entries", n as u32)];
+    let (section, at, _) = m.map("outer", &outer, Some((definition, n)));
+    for slot in 0..n {
+        m.refer_from_data(section, at + 32 + 8 * slot, map);
+    }
+    Files::new(m.finish(), small_kernel())
+}

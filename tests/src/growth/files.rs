@@ -1,0 +1,40 @@
+//! Many files of one kind.
+
+use super::{
+    Command as C, Dimension, Files,
+    object::{ENDIAN, ObjectMaker, insn, returns},
+    records::{TASK_OFFSET, small_kernel, task},
+};
+use core_relo::btf::Builder;
+
+pub(super) const DIMENSIONS: &[Dimension] = &[
+    Dimension { name: "kernels in a folder", most: 10_000, commands: &[C::Check], make: kernels },
+    Dimension { name: "objects", most: 10_000, commands: &[C::Check, C::DryRun, C::Link], make: objects },
+];
+
+fn object(n: usize) -> Vec<u8> {
+    let mut m = ObjectMaker::default();
+    let (root, access) = task(&mut m);
+    let program = format!("program{n}");
+    let section = format!("kprobe/f{n}");
+    m.program(&program, &section, &[insn(0xb7, 0, 0, TASK_OFFSET), returns()[1]]);
+    m.func_type(&program, 1);
+    m.core_records(&section, &[(0, root, access, 0)]);
+    m.finish()
+}
+
+fn objects(n: usize) -> Files {
+    Files { objects: (0..n).map(object).collect(), kernels: vec![small_kernel()] }
+}
+
+/// Kernels that all differ.
+fn kernels(n: usize) -> Files {
+    let kernel = |at: usize| {
+        let mut b = Builder::new(ENDIAN);
+        let int = b.int("int", 4, Builder::SIGNED);
+        b.structure("task", 16, &[("state", int, 0), ("pid", int, 64)]);
+        b.structure(&format!("only{at}"), 4, &[("member", int, 0)]);
+        b.finish()
+    };
+    Files { objects: vec![object(0)], kernels: (0..n).map(kernel).collect() }
+}

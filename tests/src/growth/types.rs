@@ -1,0 +1,79 @@
+//! Objects and kernels with many types.
+
+use super::{
+    BOTH, Command as C, Dimension, Files, name,
+    object::{ENDIAN, ObjectMaker, insn, returns},
+    records::{TASK_OFFSET, task},
+};
+use core_relo::btf::Builder;
+
+pub(super) const DIMENSIONS: &[Dimension] = &[
+    Dimension { name: "types", most: 100_000, commands: BOTH, make: |n| structs(n, |at| name("type", at, true)) },
+    Dimension {
+        name: "types of one name",
+        most: 100_000,
+        commands: BOTH,
+        make: |n| structs(n, |at| name("type", at, false)),
+    },
+    Dimension {
+        name: "types of one long name",
+        most: 60_000,
+        // What prints each type prints each name.
+        commands: &[C::Check, C::Plan, C::Explain, C::Patch, C::Inspect, C::DryRun, C::Link],
+        make: |n| structs(n, |_| "long".repeat(900)),
+    },
+    Dimension { name: "pointers", most: 100_000, commands: BOTH, make: pointers },
+    Dimension { name: "parameters of a function", most: 60_000, commands: BOTH, make: parameters },
+    Dimension { name: "tags of a function", most: 100_000, commands: BOTH, make: tags },
+];
+
+/// An object and a kernel of these types, and a CO-RE relocation.
+fn files(grow: impl Fn(&mut Builder)) -> Files {
+    let (mut m, mut kernel) = (ObjectMaker::default(), Builder::new(ENDIAN));
+    let int = kernel.int("int", 4, Builder::SIGNED);
+    grow(&mut m.types);
+    grow(&mut kernel);
+    let (root, access) = task(&mut m);
+    kernel.structure("task", 16, &[("state", int, 0), ("flags", int, 32), ("pid", int, 64)]);
+    m.program("program", "socket", &[insn(0xb7, 0, 0, TASK_OFFSET), returns()[1]]);
+    m.func_type("program", 1);
+    m.core_records("socket", &[(0, root, access, 0)]);
+    Files::new(m.finish(), kernel.finish())
+}
+
+/// Structs that differ in their member.
+fn structs(n: usize, name: impl Fn(usize) -> String) -> Files {
+    files(|types| {
+        let int = core_relo::TypeId(1);
+        for at in 0..n {
+            types.structure(&name(at), 4, &[(&format!("member{at}"), int, 0)]);
+        }
+    })
+}
+
+fn pointers(n: usize) -> Files {
+    files(|types| {
+        let mut last = core_relo::TypeId(1);
+        (0..n).for_each(|_| last = types.pointer(last));
+    })
+}
+
+fn parameters(n: usize) -> Files {
+    files(|types| {
+        let int = core_relo::TypeId(1);
+        let names: Vec<_> = (0..n).map(|at| format!("parameter{at}")).collect();
+        let parameters: Vec<_> = names.iter().map(|name| (&**name, int)).collect();
+        let proto = types.func_proto(int, &parameters);
+        types.typedef("function", proto);
+    })
+}
+
+fn tags(n: usize) -> Files {
+    files(|types| {
+        let int = core_relo::TypeId(1);
+        let ty = types.structure("tagged", 4, &[("member", int, 0)]);
+        for at in 0..n {
+            types.decl_tag(&format!("tag{at}"), ty, -1, false);
+        }
+    })
+}
