@@ -20,10 +20,7 @@ use crate::{
     json_check::{Record, Unresolved},
     render::{style, table::Columns},
 };
-use core_relo::{
-    Endian, Plan, Relocs,
-    plan::Objects,
-};
+use core_relo::{Endian, Plan, Relocs, plan::Objects};
 use core_relo_loader::object::Object;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::{
@@ -181,7 +178,11 @@ impl Answers {
 /// The report of an object's plan.
 fn report(subject: &Subject<'_>, plan: &Plan<'_>, wanted: Wanted) -> io::Result<Report> {
     let unresolved = plan.iter().zip(&subject.records).filter(|(planned, _)| is_unresolved(planned));
-    Report::new(plan.summary(), unresolved.map(|(planned, record)| Unresolved::again(&planned, record)), wanted)
+    Report::new(
+        plan.summary(),
+        unresolved.map(|(planned, record)| Unresolved::again(&planned, record)),
+        wanted,
+    )
 }
 
 /// A check of many kernels.

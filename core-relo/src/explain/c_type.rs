@@ -44,7 +44,11 @@ impl Display for CType<'_> {
             Kind::Fwd if ty.kflag() => write!(f, "union {name}"),
             Kind::Struct | Kind::Union | Kind::Enum | Kind::Enum64 | Kind::Fwd => {
                 let keyword = ty.kind().keyword();
-                if ty.name().is_empty() { write!(f, "{keyword} {{...}}") } else { write!(f, "{keyword} {name}") }
+                if ty.name().is_empty() {
+                    write!(f, "{keyword} {{...}}")
+                } else {
+                    write!(f, "{keyword} {name}")
+                }
             }
             Kind::Ptr => {
                 let pointee = self.btf.strip(inner.id).map_or(Kind::Void, Type::kind);

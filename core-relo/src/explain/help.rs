@@ -8,11 +8,7 @@ use crate::{
     relocs::Record,
     resolve::Mismatch,
 };
-use alloc::{
-    format,
-    string::String,
-    vec::Vec,
-};
+use alloc::{format, string::String, vec::Vec};
 
 /// What would mend the record; nothing if it needs no mending.
 pub(super) fn of(

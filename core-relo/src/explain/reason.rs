@@ -93,8 +93,9 @@ fn of_mismatch(planned: &Planned<'_>, btf: &Btf<'_>, root: TypeId, mismatch: Mis
     let step = |step: usize| planned.local_spec().and_then(|spec| spec.accessors.get(step));
     let full_name = |at: usize| step(at).map(|s| s.name(planned.btf())).unwrap_or_default();
     let name = |at: usize| full_name(at).shortened();
-    let within =
-        |ty: TypeId| if ty == root { String::new() } else { text(format_args!("{} has ", CType::new(btf, ty))) };
+    let within = |ty: TypeId| {
+        if ty == root { String::new() } else { text(format_args!("{} has ", CType::new(btf, ty))) }
+    };
     match mismatch {
         Mismatch::NoMember { step, ty } => text(format_args!("{}no member `{}`", within(ty), name(step))),
         Mismatch::MemberType { step: at, ty, member } => {
@@ -115,10 +116,12 @@ fn of_mismatch(planned: &Planned<'_>, btf: &Btf<'_>, root: TypeId, mismatch: Mis
         Mismatch::OutOfRange { index, nelems, .. } => {
             format!("index {index} is out of range, the array has {nelems} elements")
         }
-        Mismatch::NotEnum { ty, kind } => text(format_args!("`{}` ({kind}) is no enumeration", CType::new(btf, ty))),
+        Mismatch::NotEnum { ty, kind } => {
+            text(format_args!("`{}` ({kind}) is no enumeration", CType::new(btf, ty)))
+        }
         Mismatch::NoVariant { .. } => {
             text(format_args!("no enumerator `{}`", full_name(0).essential().shortened()))
-        },
+        }
         Mismatch::Type { .. } => match planned.record().relo.kind {
             crate::ext::RelocKind::TypeMatches => "not of the same shape".into(),
             _ => "not a compatible type".into(),

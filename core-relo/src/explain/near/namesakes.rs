@@ -94,7 +94,8 @@ impl<'b> Namesakes<'b> {
 fn wanted<'b>(plan: &'b Plan<'b>, name: Name<'b>) -> Places<'b> {
     let specs = plan.iter().filter(is_missing).filter_map(|planned| planned.local_spec());
     let names = specs.flat_map(|spec| {
-        let names = spec.accessors.iter().filter(|step| step.named).map(|step| step.name(plan.relocs().btf()));
+        let names =
+            spec.accessors.iter().filter(|step| step.named).map(|step| step.name(plan.relocs().btf()));
         names.map(|name| if spec.kind.is_enumval() { name.essential() } else { name })
     });
     names.chain([name]).map(|name| (name, Vec::new())).collect()
