@@ -179,11 +179,11 @@ pub(crate) struct Relocation<'a> {
     after: Option<String>,
     source: Option<SourceLine>,
     candidates: Vec<Candidate>,
-    #[serde(skip_serializing_if = "is_zero")]
-    candidates_left_out: usize,
     reason: String,
     target_spec: Option<InTarget>,
     warning: Option<String>,
+    #[serde(skip_serializing_if = "is_zero")]
+    candidates_left_out: usize,
 }
 
 impl<'a> Relocation<'a> {
@@ -213,7 +213,6 @@ impl<'a> Relocation<'a> {
             after: planned.after().map(|slot| slot.hex(endian).to_string()),
             source: SourceLine::of(planned),
             candidates,
-            candidates_left_out,
             reason: reason(planned),
             target_spec: planned.target_spec().map(|(source, spec)| InTarget {
                 btf: source.name.clone(),
@@ -221,6 +220,7 @@ impl<'a> Relocation<'a> {
                 spec: explain::text(spec.text(&source.btf)),
             }),
             warning: planned::warning(planned),
+            candidates_left_out,
         }
     }
 }
@@ -259,11 +259,11 @@ pub(crate) struct Explained<'a> {
     local: String,
     reason: String,
     tried: Vec<Candidate>,
-    #[serde(skip_serializing_if = "is_zero")]
-    tried_left_out: usize,
     near: Vec<String>,
     help: Vec<String>,
     warning: Option<String>,
+    #[serde(skip_serializing_if = "is_zero")]
+    tried_left_out: usize,
 }
 
 impl<'a> Explained<'a> {
@@ -287,13 +287,13 @@ impl<'a> Explained<'a> {
             outcome: style::outcome(&planned.decision()),
             source: SourceLine::of(planned),
             tried,
-            tried_left_out,
             access: explanation.access,
             local: explanation.local,
             reason: explanation.reason,
             near: explanation.near,
             help: explanation.help,
             warning: planned::warning(planned),
+            tried_left_out,
         }
     }
 }

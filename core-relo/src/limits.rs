@@ -23,8 +23,8 @@ pub const COMPARE_LEVELS: u32 = 32;
 /// time exponential in the depth. Real records need thousands.
 pub const RECORD_STEPS: u32 = 1_000_000;
 
-/// The same for all records of a plan together; real objects need less than a tenth of it.
-pub const PLAN_STEPS: u32 = 100_000_000;
+/// The same for all records of a plan together; real objects need less than a fifth of it.
+pub const PLAN_STEPS: u32 = 50_000_000;
 
 /// A whole block of a string section this long must hold a NUL, so that no string is twice as long.
 ///

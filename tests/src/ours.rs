@@ -1,7 +1,7 @@
 //! Our own answers, in the form they are compared in.
 
 use crate::record::{Outcome, Record};
-use core_relo::{Plan, Target, plan::Decision};
+use core_relo::{Plan, Target, explain::Explainer, plan::Decision};
 use core_relo_loader::object::Object;
 
 /// Plans all records of an object; with `explained`, which takes time, says why each came out as it did.
@@ -9,7 +9,8 @@ pub fn records(object: &Object<'_>, target: &Target<'_>, explained: bool) -> Res
     let relocs = object.relocs().map_err(|error| error.to_string())?;
     let plan = Plan::new(&relocs, target);
     let endian = relocs.endian();
-    let record = |planned: core_relo::plan::Planned<'_>| {
+    let mut explainer = Explainer::new(&plan);
+    let mut record = |planned: core_relo::plan::Planned<'_>| {
         let record = planned.record();
         let outcome = match planned.decision() {
             Err(error) => Outcome::Error(error.to_string()),
@@ -28,7 +29,7 @@ pub fn records(object: &Object<'_>, target: &Target<'_>, explained: bool) -> Res
             outcome,
             values: planned.local_value().map(|local| (local, planned.target_value())),
             exception: None,
-            log: if explained { core_relo::explain::explain(&planned).reason } else { String::new() },
+            log: if explained { explainer.explain(&planned).reason } else { String::new() },
         }
     };
     Ok(plan.iter().map(record).collect())

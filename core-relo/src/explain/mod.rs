@@ -111,7 +111,9 @@ impl<'p> Explainer<'p> {
         let missing = if is_missing(planned) { missing(planned, &tried) } else { None };
         let near = missing.map(|missing| self.near.find(missing));
         let near = near.as_deref().unwrap_or_default();
-        let guard = self.guards.get_or_insert_with(|| Guards::new(self.plan)).find(planned);
+        let is_poison = matches!(planned.decision(), Ok(Decision::Poison { .. }));
+        let guards = is_poison.then(|| self.guards.get_or_insert_with(|| Guards::new(self.plan)));
+        let guard = guards.and_then(|guards| guards.find(planned));
         Explanation {
             access,
             local,
@@ -191,3 +193,6 @@ fn missing<'p>(planned: &Planned<'p>, tried: &[Tried<'p>]) -> Option<Missing<'p>
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -85,10 +85,11 @@ mod tests {
     use super::*;
     use crate::{
         Endian,
-        btf::{Btf, Builder},
-        ext::RelocKind,
+        btf::{Builder, Kind},
+        ext::{CoreRelo, RelocKind},
+        ids::{ByteOffset, StrOffset},
         resolve::match_candidate,
-        spec::{Accessor, Spec},
+        spec::{self, Accessor, Spec},
     };
 
     /// Else each of a hundred thousand records could look through the same million members for the price of a step.
@@ -119,5 +120,53 @@ mod tests {
         }
         assert_eq!(Steps::new(55).affords(Name::new(name.as_bytes())), 5);
         assert_eq!(Steps::new(0).affords(Name::new(b"a")), 1);
+    }
+
+    /// Steps of trying a record on a target type of the same BTF.
+    fn steps_of(btf: &Btf<'_>, (kind, root, access): (RelocKind, TypeId, StrOffset)) -> u32 {
+        let relo = CoreRelo { insn_offset: ByteOffset(0), root, access, kind };
+        let mut steps = Steps::new(u32::MAX);
+        let spec = spec::local(btf, &relo).unwrap();
+        assert!(match_candidate(btf, &spec, btf, root, &mut steps).is_ok());
+        u32::MAX - steps.left()
+    }
+
+    /// Else each of a hundred thousand records could walk along hidden modifiers, or read long names, for the price of a step.
+    #[test]
+    fn long_chains_long_names_and_many_elements_take_steps() {
+        let mut b = Builder::new(Endian::Little);
+        let int = b.int("int", 4, Builder::SIGNED);
+        let long = "n".repeat(60_000);
+        let far = (0..200).fold(int, |at, _| b.modifier(Kind::Const, at));
+        let nested = (0..10).fold(int, |at, _| b.array(at, int, 1));
+        let [a, b_, first, elements] =
+            ["0:0", "0:1", "0", "0:0:0:0:0:0:0:0:0:0"].map(|access| b.string(access));
+        let short = b.enumeration("short", 4, false, &[("A", 1)]);
+        let of_short = b.structure("s", 8, &[("a", int, 0), ("b", short, 32)]);
+        let of_far = b.structure("s", 8, &[("a", far, 0)]);
+        let of_nested = b.structure("s", 8, &[("a", nested, 0)]);
+        let long_enum = b.enumeration(&long, 4, false, &[(&long, 1)]);
+        let of_long = b.structure("s", 8, &[("a", int, 0), ("b", long_enum, 32)]);
+        let flavour =
+            b.enumeration(&alloc::format!("e___{long}"), 4, false, &[(&alloc::format!("A___{long}"), 1)]);
+        let btf = Btf::parse(b.finish()).unwrap();
+        for ((kind, root, access), range) in [
+            ((RelocKind::FieldExists, of_short, a), 2..=2),
+            ((RelocKind::FieldExists, of_short, b_), 3..=5),
+            ((RelocKind::EnumvalExists, short, first), 3..=3),
+            ((RelocKind::TypeMatches, short, first), 3..=3),
+            ((RelocKind::FieldExists, of_far, a), 90..=110),
+            ((RelocKind::TypeExists, far, first), 90..=110),
+            ((RelocKind::TypeMatches, far, first), 90..=110),
+            ((RelocKind::FieldExists, of_nested, a), 11..=13),
+            ((RelocKind::FieldExists, of_nested, elements), 18..=24),
+            ((RelocKind::FieldExists, of_long, b_), 1_800..=2_000),
+            ((RelocKind::EnumvalExists, long_enum, first), 1_800..=2_000),
+            ((RelocKind::EnumvalExists, flavour, first), 1_800..=2_000),
+            ((RelocKind::TypeMatches, long_enum, first), 3_700..=4_000),
+        ] {
+            let steps = steps_of(&btf, (kind, root, access));
+            assert!(range.contains(&steps), "{kind} of [{root}]: {steps}, expected {range:?}");
+        }
     }
 }

@@ -89,7 +89,8 @@ impl Court<'_> {
             log: String::new(),
         };
         let (outcome, log) = ffi::logged(|| self.relocate(raw, &mut record));
-        record.outcome = outcome.unwrap_or_else(|errno| Outcome::Error(format!("errno {}", -errno)));
+        record.outcome =
+            outcome.unwrap_or_else(|errno| Outcome::Error(format!("errno {}", errno.unsigned_abs())));
         record.log = log;
         record
     }

@@ -4,12 +4,14 @@ use super::fixture::{both, imm64, load, mov};
 use crate::{
     btf::{Builder, BuiltMember, Kind},
     ext::RelocKind::{
-        FieldByteOffset, FieldByteSize, FieldExists, FieldLshiftU64, FieldRshiftU64, FieldSigned,
+        FieldByteOffset, FieldByteSize, FieldExists, FieldLshiftU64, FieldRshiftU64, FieldSigned, TypeSize,
     },
+    ids::ByteSize,
     plan::{Decision, InsnError, PoisonReason, RelocError},
     resolve::{MatchError, ValueError},
     spec::SpecError,
 };
+use alloc::vec;
 
 #[test]
 fn a_moved_field_is_found_by_name_also_inside_anonymous_members() {
@@ -258,7 +260,7 @@ fn enums_and_forwards_fit_by_name_or_if_anonymous() {
             (FieldExists, root, "0:1", mov(1)),
             (FieldExists, root, "0:2", mov(1)),
         ]);
-        assert_eq!(got.iter().map(|o| o.patched().0).collect::<alloc::vec::Vec<_>>(), [1, 1, 0]);
+        assert_eq!(got.iter().map(|o| o.patched().0).collect::<vec::Vec<_>>(), [1, 1, 0]);
     });
 }
 
@@ -307,24 +309,80 @@ fn nesting_bombs_end_in_an_error() {
     });
 }
 
-/// Behind modifiers of its own each array costs microseconds, and a record may have hundreds: no plan may take them without end.
+/// libbpf takes the size of what it looks for a field in for an `int`, on the target's side alone.
 #[test]
-fn arrays_of_arrays_take_steps() {
+fn fields_are_not_looked_for_in_what_has_two_gigabytes() {
+    const LARGEST: u32 = 0x7fff_ffff;
+    let root_of = |b: &mut Builder, size| {
+        let int = b.int("int", 4, Builder::SIGNED);
+        b.structure("s", size, &[("a", int, 0)])
+    };
+    for (local, target, is_error) in
+        [(8, LARGEST, false), (8, LARGEST + 1, true), (8, u32::MAX, true), (u32::MAX, 8, false)]
+    {
+        both(|f| {
+            let root = root_of(&mut f.local, local);
+            let of_target = root_of(&mut f.target, target);
+            let error = MatchError::TooLarge { ty: of_target, size: ByteSize(target) };
+            let (left, right) = (FieldLshiftU64, FieldRshiftU64);
+            let fields = [(FieldByteSize, 4), (FieldExists, 1), (FieldSigned, 1), (right, 32)];
+            let mut asks =
+                vec![(FieldByteOffset, root, "0:0", mov(0)), (TypeSize, root, "0", imm64(local.into()))];
+            asks.extend(fields.map(|(kind, value)| (kind, root, "0:0", mov(value))));
+            asks.push((left, root, "0:0", mov(32)));
+            for (got, (kind, ..)) in f.plan(&asks).iter().zip(&asks) {
+                match got.decision {
+                    // Of a whole type libbpf takes all 32 bits.
+                    Ok(_) if *kind == TypeSize => assert_eq!(got.target, Some(target.into())),
+                    Err(RelocError::Match { error: found, .. }) if is_error => assert_eq!(found, error),
+                    decision => assert!(!is_error && decision.is_ok(), "{kind}: {decision:?}"),
+                }
+            }
+        });
+    }
     both(|f| {
-        let nest = |b: &mut Builder| {
+        let elements = |b: &mut Builder, size| {
             let int = b.int("int", 4, Builder::SIGNED);
-            let at = (0..250).fold(int, |at, _| b.array(at, int, 1));
-            b.structure("s", 4, &[("a", at, 0)])
+            let element = b.structure("element", size, &[("x", int, 0)]);
+            let array = b.array(element, int, 1);
+            b.structure("s", 8, &[("a", array, 0)])
         };
-        let root = nest(&mut f.local);
-        nest(&mut f.target);
-        let got = f.plan(&alloc::vec![(FieldExists, root, "0:0", mov(1)); 1700]);
-        let too_many =
-            |e: &RelocError| matches!(e, RelocError::Match { error: MatchError::TooManySteps, .. });
-        let without = got.iter().filter(|o| o.decision.as_ref().is_err_and(too_many)).count();
-        assert!((1..200).contains(&without), "{without} of {}", got.len());
-        assert_eq!(got[0].decision, Ok(Decision::Keep { value: 1 }));
+        let root = elements(&mut f.local, 8);
+        elements(&mut f.target, LARGEST + 1);
+        let got = f.one((FieldByteOffset, root, "0:0:0:0", mov(0)));
+        assert!(matches!(got.decision, Err(RelocError::Match { error: MatchError::TooLarge { .. }, .. })));
+        let got = f.one((FieldByteOffset, root, "0:0", mov(0)));
+        assert!(got.decision.is_ok(), "no element is looked at: {got:?}");
     });
+}
+
+/// libbpf takes the id of what the pointer points to for its size.
+#[test]
+fn a_bitfield_of_a_pointer_has_no_value() {
+    for (of_local, of_target) in [(true, true), (true, false), (false, true)] {
+        both(|f| {
+            let root_of = |b: &mut Builder, is_pointer| {
+                let int = b.int("int", 4, Builder::SIGNED);
+                let ty = if is_pointer { b.pointer(int) } else { int };
+                let member = BuiltMember { name: "a", ty, bit_offset: 0, bitfield_bits: 4 };
+                b.composite(Kind::Struct, "s", 8, &[member])
+            };
+            let root = root_of(&mut f.local, of_local);
+            root_of(&mut f.target, of_target);
+            for kind in [FieldByteOffset, FieldByteSize, FieldSigned, FieldLshiftU64, FieldRshiftU64] {
+                let got = f.one((kind, root, "0:0", mov(0)));
+                match got.decision {
+                    Err(RelocError::Local(ValueError::BitfieldType { kind, .. })) if of_local => {
+                        assert_eq!(kind, Kind::Ptr);
+                    }
+                    // An integer does not stand for a pointer.
+                    _ => assert!(!of_local && got.is_poison(), "{kind}: {got:?}"),
+                }
+            }
+            let exists = f.one((FieldExists, root, "0:0", mov(1)));
+            assert_eq!(exists.target, Some(u64::from(of_local == of_target)), "existence asks for no size");
+        });
+    }
 }
 
 #[test]
@@ -349,7 +407,7 @@ fn access_strings_that_are_none_are_errors_of_their_record_alone() {
             "4294967296",
             long.as_str(),
         ];
-        let mut asks: alloc::vec::Vec<_> =
+        let mut asks: vec::Vec<_> =
             bad.iter().map(|access| (FieldByteOffset, root, *access, mov(0))).collect();
         asks.push((FieldByteOffset, ptr, "0:0", mov(0)));
         asks.push((FieldByteOffset, root, "0:0", mov(0)));

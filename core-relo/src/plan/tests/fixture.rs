@@ -3,6 +3,7 @@
 use crate::{
     CodeSection, Endian, Function, InsnIndex, Plan, Relocs, Target, TypeId,
     btf::{Btf, Builder},
+    explain::Explainer,
     ext::{BtfExt, RelocKind},
     insn::{Insn, Slot},
     plan::{Decision, Options, Planned, RelocError},
@@ -102,14 +103,16 @@ impl Fixture {
         assert_eq!(relocs.endian(), endian);
         check_patched(&plan);
         check_many(&relocs, &target);
+        let mut explainer = Explainer::new(&plan);
         plan.iter()
-            .map(|planned| Outcome {
+            .map(|planned| (planned, explainer.explain(&planned)))
+            .map(|(planned, explanation)| Outcome {
                 decision: planned.decision(),
                 local: planned.local_value(),
                 target: planned.target_value(),
                 target_spec: planned.target_spec().map(|(source, spec)| spec.text(&source.btf).to_string()),
-                reason: crate::explain::explain(&planned).reason,
-                help: crate::explain::explain(&planned).help,
+                reason: explanation.reason,
+                help: explanation.help,
                 warned: planned.warning().is_some(),
             })
             .collect()
