@@ -161,7 +161,8 @@ pub(crate) struct Targets {
     /// Kernel that a split --btf belongs to [default: `vmlinux` beside it]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) base: Option<PathBuf>,
-    /// Bytes that a kernel's file is read up to, and a compressed file or an archive's member unpacked [default: 1 GiB]
+    /// Bytes that a kernel's file may have, and that all streams in it may unpack to together; an archive may unpack to 64 times as many
+    /// [default: 1 GiB, and at most 64 times the size of the compressed file, but 64 MiB of any file and 512 MiB of any archive]
     #[arg(long, value_name = "N")]
     pub(crate) max_bytes: Option<u64>,
 }

@@ -59,6 +59,7 @@ fn objects_that_are_none() {
     f.write("text", "hello");
     f.write("empty", "");
     fs::create_dir(f.path("folder")).unwrap();
+    common::pipe(&f.path("pipe"));
     let object = fs::read(f.path("exec.bpf.o")).unwrap();
     f.write("truncated.o", &object[..1000]);
     f.write("stub.o", &object[..40]);
@@ -78,6 +79,8 @@ fn objects_that_are_none() {
         ("x86.o", "not BPF"),
         ("nosuch.o", "no such file"),
         ("/dev/zero", "device"),
+        ("/proc/version", "has no length"),
+        ("pipe", "pipe"),
     ] {
         if name == "elf32.o" {
             // Its headers are read as those of a 32-bit file, and what they say may be said first.

@@ -1,12 +1,14 @@
 //! Tar archives of kernels, as collections of BTF ship them: one member after the other, none of it kept.
 
 use super::{
+    budget::{Budget, Exceeded},
     file::{self, Limits, Opened},
-    folder, streams, unpack,
+    folder,
+    streams::Streams,
+    unpack,
     vmlinuz::Compression,
 };
 use crate::error::{BadInput, shown};
-use core_relo::Data;
 use core_relo_loader::target;
 use std::{
     cell::Cell,
@@ -20,8 +22,11 @@ use std::{
 /// Bytes of headers and long names before a member.
 const HEADERS: u64 = 1 << 20;
 
-/// How many times the bytes of one kernel an archive may unpack to.
-const MEMBERS: u64 = 64;
+/// How many times a byte of these counts: records of a pax header are looked through several times.
+const HEADERS_COST: u64 = 16;
+
+/// Bytes of a header, and to whose multiples a member is filled up.
+const BLOCK: u64 = 512;
 
 /// What is between an archive's name and a member's.
 const WITHIN: &str = "//";
@@ -54,17 +59,24 @@ pub(crate) struct Member<'r> {
     /// `archive.tar.xz//member`
     pub(crate) path: PathBuf,
     len: u64,
+    /// Bytes in the archive: fewer than `len` if it has holes.
+    stored: u64,
+    /// Bytes in the archive that say where the holes are.
+    map: u64,
+    archive: Budget,
     content: &'r mut dyn Read,
 }
 
 impl Member<'_> {
     /// All of it, if it is no larger than it may be.
-    pub(crate) fn read(self, limits: Limits) -> Result<Data<'static>, BadInput> {
+    pub(crate) fn read(self, limits: Limits) -> Result<unpack::Read, BadInput> {
         let failed = |e: &io::Error| file::unreadable(&self.path, e);
         let too_long = |limit| Err(file::too_long(&self.path, self.len, limit));
         if self.len > limits.bytes {
             return too_long(limits.bytes);
         }
+        let budget = self.archive.of_member(limits, self.stored);
+        self.fill_holes(&budget).map_err(|e| unpack::exceeded(&self.path, e))?;
         let mut head = Vec::new();
         self.content.take(0x1000).read_to_end(&mut head).map_err(|e| failed(&e))?;
         let limit = unpack::longest(&head, limits);
@@ -80,7 +92,14 @@ impl Member<'_> {
             let what = format!("truncated: {} of {} bytes are there", bytes.len(), self.len);
             return Err(BadInput::at(&self.path, what));
         }
-        Ok(bytes)
+        Ok(unpack::Read::Whole(bytes, budget))
+    }
+
+    /// Takes what filling the holes costs from the budget: the zeros, and the square of their number, for `tar` keeps the pieces of a
+    /// member in a vector and removes the first one again and again. It has two pieces of 40 bytes for each 24 bytes of the map.
+    fn fill_holes(&self, budget: &Budget) -> Result<(), Exceeded> {
+        budget.take(self.len.saturating_sub(self.stored))?;
+        budget.take(self.map.saturating_mul(self.map) / 8)
     }
 }
 
@@ -90,27 +109,34 @@ pub(crate) fn members(
     limits: Limits,
     each: &mut dyn FnMut(Member<'_>) -> ControlFlow<()>,
 ) -> Result<Option<String>, BadInput> {
-    let failed = |e: &io::Error| BadInput::at(path, format_args!("tar archive: {e}"));
+    let failed = |e: &io::Error| match Exceeded::of(e) {
+        Some(e) => unpack::exceeded(path, e),
+        None => BadInput::at(path, format_args!("tar archive: {e}")),
+    };
     let opened = Opened::new(path)?;
     if opened.head.is_empty() {
         return Err(BadInput::at(path, "is empty").help("expected a tar archive"));
     }
+    let budget = Budget::of_archive(limits, opened.stored);
     let stream: Box<dyn Read> = match Compression::of(&opened.head) {
-        Some(how) => {
-            let stream = streams::all(how, opened.stream());
-            stream.map_err(|e| BadInput::at(path, format_args!("{how} stream: {e}")))?
-        }
-        None if is_tar(&opened.head) => Box::new(opened.stream()),
+        Some(how) => Box::new(Streams::all(how, opened.stream(), budget.clone())),
+        None if is_tar(&opened.head) => Box::new(Plain { stream: opened.stream(), budget: budget.clone() }),
         None => return Err(BadInput::at(path, "is no tar archive, although it is called one")),
     };
-    let allowed = Cell::new(HEADERS);
-    let left = Cell::new(limits.bytes.saturating_mul(MEMBERS));
-    let mut archive = tar::Archive::new(Bounded { stream, allowed: &allowed, left: &left });
-    let mut links = 0usize;
+    let (position, until) = (Cell::new(0u64), Cell::new(HEADERS));
+    let mut archive = tar::Archive::new(Bounded { stream, position: &position, until: &until });
+    let (mut links, mut end) = (0usize, 0u64);
     for entry in archive.entries().map_err(|e| failed(&e))? {
         let mut entry = entry.map_err(|e| failed(&e))?;
-        allowed.set(u64::MAX);
         let kind = entry.header().entry_type();
+        let stored = stored(&mut entry).map_err(|e| failed(&e))?;
+        let start = position.get();
+        let headers = start.saturating_sub(end).saturating_sub(BLOCK);
+        budget.take(headers.saturating_mul(HEADERS_COST)).map_err(|e| unpack::exceeded(path, e))?;
+        // `tar` passes over what is left of the member, and reads the headers of the next.
+        end = start.saturating_add(stored.checked_next_multiple_of(BLOCK).unwrap_or(u64::MAX));
+        until.set(end.saturating_add(HEADERS));
+        let map = start.saturating_sub(entry.raw_file_position());
         let name = entry.path_bytes().into_owned();
         let within = Path::new(OsStr::from_bytes(name.strip_prefix(b"./").unwrap_or(&name)));
         if kind.is_hard_link() || kind.is_symlink() {
@@ -118,17 +144,28 @@ pub(crate) fn members(
         } else if (kind.is_file() || kind.is_gnu_sparse() || kind.is_contiguous())
             && !folder::is_something_else(within)
         {
-            let len = entry.size();
-            let member = Member { path: joined(path, within), len, content: &mut entry };
+            let (path, len, archive) = (joined(path, within), entry.size(), budget.clone());
+            let member = Member { path, len, stored, map, archive, content: &mut entry };
             if each(member).is_break() {
                 return Ok(None);
             }
         }
-        io::copy(&mut entry, &mut io::sink()).map_err(|e| failed(&e))?;
-        allowed.set(HEADERS);
     }
     let note = || format!("{}: {links} links passed over: what they lead to has its own name", shown(path));
     Ok((links > 0).then(note))
+}
+
+/// Bytes that a member takes in the archive. Only one with holes takes fewer than it is long.
+fn stored(entry: &mut tar::Entry<'_, impl Read>) -> io::Result<u64> {
+    if !entry.header().entry_type().is_gnu_sparse() {
+        return Ok(entry.size());
+    }
+    // No tool writes both, and `tar` would take the record's word for what is stored.
+    let mut records = entry.pax_extensions()?.into_iter().flatten();
+    if records.any(|record| record.is_ok_and(|record| record.key_bytes() == b"size")) {
+        return Err(io::Error::other("a member with holes has a size in a pax record as well"));
+    }
+    entry.header().entry_size()
 }
 
 fn joined(archive: &Path, member: &Path) -> PathBuf {
@@ -137,30 +174,36 @@ fn joined(archive: &Path, member: &Path) -> PathBuf {
     PathBuf::from(OsString::from_vec(parts.concat()))
 }
 
-/// An archive's bytes, no more than are allowed now, and no more than are left at all.
+/// An archive that is not compressed. What is read of it counts all the same: holes of a file cost nothing but the time to read them.
+struct Plain<R> {
+    stream: R,
+    budget: Budget,
+}
+
+impl<R: Read> Read for Plain<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let n = self.stream.read(buf)?;
+        self.budget.take(u64::try_from(n).map_err(io::Error::other)?)?;
+        Ok(n)
+    }
+}
+
+/// An archive's bytes, read no further than the next member's content may begin.
 struct Bounded<'a> {
     stream: Box<dyn Read + 'a>,
-    allowed: &'a Cell<u64>,
-    left: &'a Cell<u64>,
+    position: &'a Cell<u64>,
+    until: &'a Cell<u64>,
 }
 
 impl Read for Bounded<'_> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let most = self.allowed.get().min(self.left.get());
+        let most = self.until.get().saturating_sub(self.position.get());
         if most == 0 && !buf.is_empty() {
-            let what = match self.left.get() {
-                0 => {
-                    "unpacks to more than is read of one archive; --max-bytes says how much, by its 64th part"
-                }
-                _ => "a member's name is longer than 1 MiB",
-            };
-            return Err(io::Error::other(what));
+            return Err(io::Error::other("a member's name is longer than 1 MiB"));
         }
         let len = buf.len().min(usize::try_from(most).unwrap_or(usize::MAX));
         let n = self.stream.read(buf.get_mut(..len).unwrap_or_default())?;
-        let read = u64::try_from(n).unwrap_or(u64::MAX);
-        self.allowed.set(self.allowed.get().saturating_sub(read));
-        self.left.set(self.left.get().saturating_sub(read));
+        self.position.set(self.position.get().saturating_add(u64::try_from(n).map_err(io::Error::other)?));
         Ok(n)
     }
 }

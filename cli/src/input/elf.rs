@@ -54,7 +54,11 @@ fn look(path: &Path, opened: &Opened<'_>, limit: u64) -> Option<Looked> {
         }
     };
     let Some(btf) = named(b".BTF")? else { return Some(Looked::NoTypes) };
-    let base = match named(b".BTF.base")? {
+    let base = named(b".BTF.base")?;
+    if base.as_ref().is_some_and(|base| base.len > limit.saturating_sub(btf.len)) {
+        return None;
+    }
+    let base = match base {
         Some(base) => Some(opened.part(base.offset, base.len)?),
         None => None,
     };

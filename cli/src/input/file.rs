@@ -2,7 +2,7 @@
 
 use crate::error::{BadInput, shown};
 use core_relo::Data;
-use core_relo_loader::target;
+use core_relo_loader::target::{self, TargetError};
 use std::{
     fs::{self, File, Metadata},
     io::{self, Read as _},
@@ -56,28 +56,42 @@ impl Limits {
 
 /// The file's metadata, if it is one that can be read from beginning to end.
 pub(crate) fn regular(path: &Path) -> Result<Metadata, BadInput> {
-    checked(path, fs::metadata(path))
+    let meta = fs::metadata(path).map_err(|e| unreadable(path, &e))?;
+    if meta.is_file() { Ok(meta) } else { Err(no_file(path, meta.is_dir())) }
 }
 
-fn checked(path: &Path, meta: io::Result<Metadata>) -> Result<Metadata, BadInput> {
-    let meta = meta.map_err(|e| unreadable(path, &e))?;
-    match () {
-        () if meta.is_dir() => Err(BadInput::at(path, "is a folder, expected a file")),
-        () if !meta.is_file() => {
-            Err(BadInput::at(path, "is a device, pipe or socket, expected a regular file")
-                .help("write its content to a file first"))
+/// Opens a file that can be read from beginning to end; does not wait for one that cannot.
+fn open(path: &Path) -> Result<(File, Metadata), BadInput> {
+    target::open_file(path).map_err(|e| match e {
+        TargetError::NotAFile { .. } => no_file(path, path.is_dir()),
+        TargetError::PseudoFile { .. } => {
+            let what = "has no length, for the kernel writes it while it is read; expected a regular file";
+            BadInput::at(path, what).help("write its content to a file first")
         }
-        () => Ok(meta),
+        TargetError::Io { errno: Some(errno), .. } => unreadable(path, &io::Error::from_raw_os_error(errno)),
+        _ => BadInput::at(path, reason(&e.to_string(), path)),
+    })
+}
+
+/// Whether a path leads to something that cannot be read to its end: a device, a pipe, a socket, a file that the kernel writes while it
+/// is read.
+pub(crate) fn is_endless(path: &Path) -> bool {
+    let Ok(meta) = fs::metadata(path) else { return false };
+    let is_pseudo = || matches!(target::open_file(path), Err(TargetError::PseudoFile { .. }));
+    !meta.is_dir() && (!meta.is_file() || meta.len() == 0 && is_pseudo())
+}
+
+fn no_file(path: &Path, is_folder: bool) -> BadInput {
+    if is_folder {
+        return BadInput::at(path, "is a folder, expected a file");
     }
+    let bad = BadInput::at(path, "is a device, pipe or socket, expected a regular file");
+    bad.help("write its content to a file first")
 }
 
 /// The whole file, if it is no larger than `limit`.
 pub(crate) fn read(path: &Path, limit: u64) -> Result<Data<'static>, BadInput> {
-    let len = regular(path)?.len();
-    if len > limit {
-        return Err(too_long(path, len, limit));
-    }
-    target::read(path).map_err(|e| BadInput::at(path, reason(&e.to_string(), path)))
+    Opened::new(path)?.whole(limit, None)
 }
 
 pub(crate) fn too_long(path: &Path, len: u64, limit: u64) -> BadInput {
@@ -90,17 +104,16 @@ pub(crate) struct Fresh<'p> {
     pub(crate) path: &'p Path,
     file: File,
     len: u64,
+    stored: u64,
     /// Which one it is, if that tells what is in it.
     pub(crate) id: Option<FileId>,
 }
 
 impl<'p> Fresh<'p> {
     pub(crate) fn open(path: &'p Path) -> Result<Self, BadInput> {
-        regular(path)?;
-        let file = File::open(path).map_err(|e| unreadable(path, &e))?;
-        // Of what was opened: the path may lead elsewhere by now.
-        let meta = checked(path, file.metadata())?;
-        Ok(Self { path, file, len: meta.len(), id: FileId::new(path, &meta, SystemTime::now()) })
+        let (file, meta) = open(path)?;
+        let (len, stored) = (meta.len(), stored(&meta));
+        Ok(Self { path, file, len, stored, id: FileId::new(path, &meta, SystemTime::now()) })
     }
 
     /// Reads its first bytes.
@@ -109,8 +122,17 @@ impl<'p> Fresh<'p> {
         let read =
             fill(&mut head, |rest, _| (&self.file).read(rest)).map_err(|e| unreadable(self.path, &e))?;
         head.truncate(read);
-        let Self { path, file, len, .. } = self;
-        Ok(Opened { path, file, len, head })
+        let Self { path, file, len, stored, .. } = self;
+        Ok(Opened { path, file, len, stored, head })
+    }
+}
+
+/// Bytes that a file takes, holes left out; of a file system that does not tell, the file's length.
+fn stored(meta: &Metadata) -> u64 {
+    const BLOCK: u64 = 512;
+    match meta.blocks() {
+        0 => meta.len(),
+        blocks => meta.len().min(blocks.saturating_mul(BLOCK)),
     }
 }
 
@@ -149,6 +171,8 @@ pub(crate) struct Opened<'p> {
     pub(crate) path: &'p Path,
     file: File,
     pub(crate) len: u64,
+    /// Bytes that it takes: one with holes, less than its length.
+    pub(crate) stored: u64,
     pub(crate) head: Vec<u8>,
 }
 
@@ -192,13 +216,13 @@ impl<'p> Opened<'p> {
         if self.len > limit {
             return Err(too_long(self.path, self.len, limit));
         }
-        // The kernel's own is mapped.
-        if self.path.starts_with("/sys") {
-            return read(self.path, limit);
+        if let Some(map) = target::map_kernel_btf(&self.file, self.len) {
+            return Ok(map);
         }
         let (path, used) = (self.path, used.filter(|used| *used < self.len));
         let expected = used.unwrap_or(self.len);
-        let bytes = target::read_all(self.stream().take(used.unwrap_or(u64::MAX)), expected, limit);
+        let from = io::Cursor::new(self.head).chain(self.file);
+        let bytes = target::read_all(from.take(used.unwrap_or(u64::MAX)), expected, limit);
         let grown =
             || BadInput::at(path, format_args!("grew while it was read; at most {limit} bytes are read"));
         bytes.map_err(|e| unreadable(path, &e))?.ok_or_else(grown)
@@ -209,9 +233,10 @@ impl<'p> Opened<'p> {
         target::read_part(&self.file, at, len).ok()
     }
 
-    /// The file from its beginning, to be read as it comes.
-    pub(crate) fn stream(self) -> impl io::Read {
-        io::Cursor::new(self.head).chain(self.file)
+    /// The file from its beginning, to be read as it comes; no further than it reached when it was opened.
+    pub(crate) fn stream(self) -> impl io::BufRead {
+        let from = io::Cursor::new(self.head).chain(self.file);
+        io::BufReader::with_capacity(PIECE, from.take(self.len))
     }
 }
 

@@ -46,12 +46,12 @@ pub(crate) struct Found {
 }
 
 /// Looks which files below a folder are kernels.
-pub(crate) fn look_through(folder: &Path) -> Found {
+pub(crate) fn look_through(folder: &Path, limits: Limits) -> Found {
     let (files, bad) = files(folder);
     let mut found = Found { bad, ..Found::default() };
     let mut modules = Vec::new();
     let files: Vec<_> = files.into_iter().filter(|path| !is_something_else(path)).collect();
-    let looked_at: Vec<_> = files.into_par_iter().map(|path| (is_module(&path), path)).collect();
+    let looked_at: Vec<_> = files.into_par_iter().map(|path| (is_module(&path, limits), path)).collect();
     for (is_module, path) in looked_at {
         if is_module { modules.push(path) } else { found.kernels.push(path) }
     }
@@ -69,11 +69,20 @@ pub(crate) fn look_through(folder: &Path) -> Found {
     found
 }
 
-/// Every file below a folder, in order of path; and what could not be read.
+/// Every file below a folder, in order of path; and what could not be read. Files that cannot be read to their end are skipped.
 pub(crate) fn files(folder: &Path) -> (Vec<PathBuf>, Vec<BadInput>) {
     let (mut found, mut bad) = (Vec::new(), Vec::new());
     walk(folder, DEPTH, &mut found, &mut bad);
     found.sort();
+    let is_endless = |path: &mut PathBuf| file::is_endless(path);
+    let skipped: Vec<_> = found.extract_if(.., is_endless).collect();
+    if let Some(first) = skipped.first() {
+        let (n, first) = (skipped.len(), shown(first));
+        log::warn!(
+            "{}: {n} devices, pipes, sockets or files without a length skipped ({first}, …)",
+            shown(folder)
+        );
+    }
     (found, bad)
 }
 
@@ -107,7 +116,7 @@ fn walk(folder: &Path, depth: u32, found: &mut Vec<PathBuf>, bad: &mut Vec<BadIn
 }
 
 /// Whether a file is BTF of a module, by as little of it as tells. What is bad is found when it is read in earnest.
-fn is_module(path: &Path) -> bool {
+fn is_module(path: &Path, limits: Limits) -> bool {
     if archive::is_archive(path) {
         return false;
     }
@@ -124,7 +133,7 @@ fn is_module(path: &Path) -> bool {
     if !matches!(head.get(16..18), Some([1, 0] | [0, 1])) {
         return false;
     }
-    let Looked::Types(found) = elf::types_of(path, &opened, Limits::default().bytes) else { return false };
+    let Looked::Types(found) = elf::types_of(path, &opened, limits.bytes) else { return false };
     let byte = |at| found.btf.get(usize::try_from(at).ok()?).copied();
     found.base.is_some() || begins_within_strings(&found.btf, byte).unwrap_or(false)
 }

@@ -64,7 +64,7 @@ impl Selection {
         }
         for path in &targets.btf {
             if path.is_dir() {
-                let found = folder::look_through(path);
+                let found = folder::look_through(path, all.limits);
                 let within = |file: &Path| has(file.strip_prefix(path).unwrap_or(file));
                 // Each part would find nothing there, and should not be taken for one that found nothing wrong.
                 let is_empty = found.kernels.is_empty();
@@ -118,8 +118,8 @@ impl Selection {
         };
         let of_member = |member: archive::Member<'_>| {
             let path = member.path.clone();
-            let bytes = member.read(self.limits)?;
-            Ok(Unread::of_member(path, bytes, &self.modules, self.limits))
+            let read = member.read(self.limits)?;
+            Ok(Unread::of_member(path, read, &self.modules, self.limits))
         };
         let members = archive::members(path, self.limits, &mut |member| {
             if wanted(&shown(&member.path)) { each(of_member(member)) } else { ControlFlow::Continue(()) }

@@ -2,20 +2,16 @@
 
 use super::{
     archive,
+    budget::{Budget, Exceeded},
     elf::{self, Looked},
     file::{self, Limits, Opened},
+    streams::Streams,
     vmlinuz::{self, Compression},
 };
 use crate::error::BadInput;
 use core_relo::{Data, Endian};
 use core_relo_loader::target::{ExtractError, TargetError, TargetFile, find_btf_in_image};
 use std::{io, path::Path};
-
-/// Streams within streams: a compressed image of a compressed kernel.
-const DEPTH: u32 = 4;
-
-/// Streams tried in one image, for their magic can occur by chance.
-const STREAMS: usize = 32;
 
 /// Bytes of the longest header that a raw BTF has.
 const HEADER_BYTES: u64 = 32;
@@ -24,8 +20,8 @@ const EXPECTED: &str = "expected raw BTF, an ELF with .BTF (vmlinux, .ko, BPF ob
 
 /// What was read of a file.
 pub(crate) enum Read {
-    /// All of it, as far as it counts.
-    Whole(Data<'static>),
+    /// All of it, as far as it counts, and what it may be unpacked to.
+    Whole(Data<'static>, Budget),
     /// Of an ELF the sections that count.
     Types(TargetFile),
 }
@@ -33,7 +29,7 @@ pub(crate) enum Read {
 /// Reads a file and finds the BTF in it.
 pub(crate) fn open(path: &Path, limits: Limits) -> Result<TargetFile, BadInput> {
     match read(Opened::new(path)?, limits)? {
-        Read::Whole(bytes) => open_bytes(path, bytes, limits),
+        Read::Whole(bytes, budget) => open_bytes(path, bytes, &budget),
         Read::Types(found) => Ok(found),
     }
 }
@@ -58,7 +54,8 @@ pub(crate) fn read(opened: Opened<'_>, limits: Limits) -> Result<Read, BadInput>
         let what = format!("truncated: its header says {used} bytes, {} are there", opened.len);
         return Err(BadInput::at(path, what));
     }
-    opened.whole(limit, used).map(Read::Whole)
+    let budget = Budget::of_kernel(limits, opened.stored);
+    Ok(Read::Whole(opened.whole(limit, used)?, budget))
 }
 
 /// How many bytes of a file [`read`] would read, if not all; none if it would not read them in one piece.
@@ -68,11 +65,11 @@ pub(crate) fn used(opened: &Opened<'_>, limits: Limits) -> Option<Option<u64>> {
 }
 
 /// Finds the BTF in bytes that were read already.
-pub(crate) fn open_bytes(path: &Path, bytes: Data<'static>, limits: Limits) -> Result<TargetFile, BadInput> {
+pub(crate) fn open_bytes(path: &Path, bytes: Data<'static>, budget: &Budget) -> Result<TargetFile, BadInput> {
     if bytes.is_empty() {
         return Err(empty(path));
     }
-    find(path, bytes, DEPTH, limits)
+    find(path, bytes, budget)
 }
 
 /// How large something that begins with these bytes may be.
@@ -105,46 +102,73 @@ pub(crate) fn is_raw_or_elf(head: &[u8]) -> bool {
     is_elf(head) || head.starts_with(b"\x9f\xeb") || head.starts_with(b"\xeb\x9f")
 }
 
-fn find(path: &Path, bytes: Data<'static>, depth: u32, limits: Limits) -> Result<TargetFile, BadInput> {
-    if is_raw_or_elf(&bytes) {
-        return slim(path, bytes);
-    }
-    let Some(deeper) = depth.checked_sub(1) else {
-        return Err(BadInput::at(path, format_args!("compressed more than {DEPTH} times over")));
-    };
-    if let Some(at) = vmlinuz::payload(&bytes) {
-        let short = || {
-            format!("truncated: its header says the kernel ends at byte {}, it has {}", at.end, bytes.len())
+/// Finds the BTF in bytes: raw, in an ELF, or in what they unpack to.
+///
+/// Of two layers, a stream and what it is unpacked to, the outer is let go before the inner is looked at.
+fn find(path: &Path, mut bytes: Data<'static>, budget: &Budget) -> Result<TargetFile, BadInput> {
+    let mut budget = budget.clone();
+    loop {
+        if is_raw_or_elf(&bytes) {
+            return slim(path, bytes);
+        }
+        budget = budget.within_stream().map_err(|e| exceeded(path, e))?;
+        let (how, streams) = if let Some(payload) = payload(path, &bytes)? {
+            let what = "the boot image's header names a payload that is in no known compression";
+            let how = Compression::of(payload).ok_or_else(|| BadInput::at(path, what))?;
+            (how, Streams::first(how, payload, budget.clone()))
+        } else if let Some(how) = Compression::of(&bytes) {
+            (how, Streams::all(how, &*bytes, budget.clone()))
+        } else if archive::is_tar(&bytes) {
+            let bad = BadInput::at(path, "is a tar archive");
+            return Err(bad.help("give it a name that ends in .tar, .tar.gz, .tar.xz or .tar.zst"));
+        } else {
+            return search(path, &bytes, &budget);
         };
-        let payload = bytes.get(at.clone()).ok_or_else(|| BadInput::at(path, short()))?;
-        let what = "the boot image's header names a payload that is in no known compression";
-        let how = Compression::of(payload).ok_or_else(|| BadInput::at(path, what))?;
-        return find(path, unpacked(path, how, vmlinuz::unpack(how, payload, limits))?, deeper, limits);
+        let unpacked = streams.collect().map_err(|e| bad_stream(path, how, &e))?;
+        bytes = Data::from(unpacked);
     }
-    if let Some(how) = Compression::of(&bytes) {
-        return find(path, unpacked(path, how, vmlinuz::unpack_all(how, &bytes, limits))?, deeper, limits);
-    }
-    if archive::is_tar(&bytes) {
-        let bad = BadInput::at(path, "is a tar archive");
-        return Err(bad.help("give it a name that ends in .tar, .tar.gz, .tar.xz or .tar.zst"));
-    }
-    log::info!("{}: searched for BTF", path.display());
-    search(path, &bytes, deeper, limits).ok_or_else(|| BadInput::at(path, "no BTF in it").help(EXPECTED))
+}
+
+/// The compressed kernel in a boot image, as the image's header says; `None` if it has no such header.
+fn payload<'b>(path: &Path, bytes: &'b [u8]) -> Result<Option<&'b [u8]>, BadInput> {
+    let Some(at) = vmlinuz::payload(bytes) else { return Ok(None) };
+    let short =
+        || format!("truncated: its header says the kernel ends at byte {}, it has {}", at.end, bytes.len());
+    bytes.get(at.clone()).map(Some).ok_or_else(|| BadInput::at(path, short()))
 }
 
 /// Looks for BTF in an image that does not say where it is: arm64, riscv64 (BTF as it is), s390x (in a compressed kernel).
-fn search(path: &Path, image: &[u8], depth: u32, limits: Limits) -> Option<TargetFile> {
+fn search(path: &Path, image: &[u8], budget: &Budget) -> Result<TargetFile, BadInput> {
+    log::info!("{}: searched for BTF", path.display());
     if let Some(btf) = find_btf_in_image(image) {
-        return TargetFile::from_bytes(path, btf.to_vec()).ok();
+        return slim(path, Data::from(btf.to_vec()));
     }
-    vmlinuz::streams(image).take(STREAMS).find_map(|(how, stream)| {
-        let inner = vmlinuz::unpack(how, stream, limits).ok()?;
-        find(path, Data::from(inner), depth, limits).ok()
-    })
+    for (how, stream) in vmlinuz::streams(image) {
+        // What begins like a stream by chance fails; what takes all of the budget ends the search.
+        let found = Streams::first(how, stream, budget.clone()).collect();
+        let found = found
+            .map_err(|e| bad_stream(path, how, &e))
+            .and_then(|inner| find(path, Data::from(inner), budget));
+        match found {
+            Ok(found) => return Ok(found),
+            Err(bad) => log::debug!("{}: a {how} stream in it: {}", path.display(), bad.what),
+        }
+        budget.check().map_err(|e| exceeded(path, e))?;
+    }
+    Err(BadInput::at(path, "no BTF in it").help(EXPECTED))
 }
 
-fn unpacked(path: &Path, how: Compression, unpacked: io::Result<Vec<u8>>) -> Result<Data<'static>, BadInput> {
-    unpacked.map(Data::from).map_err(|e| BadInput::at(path, format_args!("{how} stream: {e}")))
+/// What to say of an input that may be unpacked no further.
+pub(crate) fn exceeded(path: &Path, e: Exceeded) -> BadInput {
+    BadInput::at(path, e).help(e.help())
+}
+
+fn bad_stream(path: &Path, how: Compression, e: &io::Error) -> BadInput {
+    let bad = BadInput::at(path, format_args!("{how} stream: {e}"));
+    match Exceeded::of(e) {
+        Some(e) => bad.help(e.help()),
+        None => bad,
+    }
 }
 
 fn no_types(path: &Path) -> BadInput {

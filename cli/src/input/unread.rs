@@ -6,7 +6,7 @@ use super::{
     unpack::{self, Read},
 };
 use crate::error::{BadInput, shown};
-use core_relo::{Data, btf::Btf};
+use core_relo::btf::Btf;
 use core_relo_loader::target::TargetFile;
 use std::{
     borrow::Cow,
@@ -28,7 +28,7 @@ pub(crate) struct Unparsed<'s> {
 /// What a kernel comes from.
 enum Origin<'s> {
     File { file: file::Fresh<'s>, base: Option<&'s Path> },
-    Member { path: PathBuf, bytes: Data<'static> },
+    Member { path: PathBuf, read: Read },
     Kernel(Box<Kernel>),
 }
 
@@ -73,13 +73,8 @@ impl<'s> Unread<'s> {
     }
 
     /// A member of an archive, all of which was read.
-    pub(super) fn of_member(
-        path: PathBuf,
-        bytes: Data<'static>,
-        modules: &'s [PathBuf],
-        limits: Limits,
-    ) -> Self {
-        Self { of: Origin::Member { path, bytes }, with: With { modules, limits } }
+    pub(super) fn of_member(path: PathBuf, read: Read, modules: &'s [PathBuf], limits: Limits) -> Self {
+        Self { of: Origin::Member { path, read }, with: With { modules, limits } }
     }
 
     /// The file that alone decides what is said of the kernel; none if there is more to it.
@@ -98,9 +93,7 @@ impl<'s> Unread<'s> {
                 let (path, read) = (file.path, unpack::read(file.begin()?, limits)?);
                 Parts::Read { path: Cow::Borrowed(path), base: Base::File(base), read }
             }
-            Origin::Member { path, bytes } => {
-                Parts::Read { path: Cow::Owned(path), base: Base::None, read: Read::Whole(bytes) }
-            }
+            Origin::Member { path, read } => Parts::Read { path: Cow::Owned(path), base: Base::None, read },
             Origin::Kernel(kernel) => Parts::Kernel(kernel),
         };
         Ok(Unparsed { of, with: self.with })
@@ -128,7 +121,7 @@ impl Unparsed<'_> {
             return None;
         }
         let (bytes, also, is_whole) = match read {
-            Read::Whole(bytes) => (bytes, 0, true),
+            Read::Whole(bytes, _) => (bytes, 0, true),
             Read::Types(file) if file.base.is_none() => {
                 (&file.btf, u64::from(file.pointer_size().map_or(0, |size| size.0)), false)
             }
@@ -142,7 +135,7 @@ impl Unparsed<'_> {
         let kernel = match self.of {
             Parts::Read { path, base, read } => {
                 let file = match read {
-                    Read::Whole(bytes) => unpack::open_bytes(&path, bytes, limits)?,
+                    Read::Whole(bytes, budget) => unpack::open_bytes(&path, bytes, &budget)?,
                     Read::Types(file) => file,
                 };
                 of_file(&path, &file, base, limits)?

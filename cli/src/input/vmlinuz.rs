@@ -1,19 +1,8 @@
-//! Where in a kernel image the compressed kernel lies, and how streams are unpacked. Pure.
+//! Where in a kernel image the compressed kernel lies. Pure.
 
-use super::{file::Limits, streams};
+use super::{lz4_legacy, streams};
 use core_relo::Endian;
-use std::{
-    fmt,
-    io::{self, Read},
-    ops::Range,
-};
-
-/// What any input may unpack to, and how many times its own size a large one may, unless a limit was given.
-const UNPACKED_LEAST: u64 = 64 << 20;
-const RATIO: u64 = 64;
-
-/// Bytes of a block in an lz4 legacy frame.
-const LZ4_BLOCK: usize = 8 << 20;
+use std::{fmt, ops::Range};
 
 /// A compression that kernels and modules come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +22,7 @@ pub(super) const MAGICS: [(&[u8], Compression); 8] = [
     (b"\x1f\x8b\x08", Compression::Gzip),
     (b"\xfd7zXZ\0", Compression::Xz),
     (b"\x28\xb5\x2f\xfd", Compression::Zstd),
-    (b"\x02\x21\x4c\x18", Compression::Lz4Legacy),
+    (lz4_legacy::MAGIC, Compression::Lz4Legacy),
     (b"\x04\x22\x4d\x18", Compression::Lz4),
     (b"\x5d\0\0", Compression::Lzma),
     (b"BZh", Compression::Bzip2),
@@ -65,80 +54,6 @@ impl fmt::Display for Compression {
             Self::Lzo => "lzo",
         })
     }
-}
-
-/// Unpacks the stream at the beginning of `bytes`; what follows it does not matter.
-pub(crate) fn unpack(how: Compression, mut bytes: &[u8], limits: Limits) -> io::Result<Vec<u8>> {
-    let limit = most(bytes, limits);
-    unpack_one(how, &mut bytes, limit)
-}
-
-/// Unpacks a file, to the end of the last of the streams that follow one another; what follows those does not matter.
-pub(crate) fn unpack_all(how: Compression, mut bytes: &[u8], limits: Limits) -> io::Result<Vec<u8>> {
-    let limit = most(bytes, limits);
-    bytes = streams::after_skippable(bytes);
-    let mut unpacked = unpack_one(how, &mut bytes, limit)?;
-    for number in 2u64.. {
-        let Some(next) = streams::next(how, bytes) else { break };
-        bytes = next;
-        let left = limit.saturating_sub(u64::try_from(unpacked.len()).unwrap_or(u64::MAX));
-        let more = unpack_one(how, &mut bytes, left).map_err(|e| match e.kind() {
-            io::ErrorKind::FileTooLarge => too_large(limit),
-            kind => io::Error::new(kind, format!("stream {number} of it: {e}")),
-        })?;
-        unpacked.extend_from_slice(&more);
-    }
-    Ok(unpacked)
-}
-
-/// Bytes that a file may unpack to.
-fn most(packed: &[u8], limits: Limits) -> u64 {
-    let len = u64::try_from(packed.len()).unwrap_or(u64::MAX);
-    match limits {
-        Limits { given: true, bytes } => bytes,
-        Limits { bytes, .. } => len.saturating_mul(RATIO).max(UNPACKED_LEAST).min(bytes),
-    }
-}
-
-/// Unpacks a stream and leaves what follows it.
-fn unpack_one(how: Compression, packed: &mut &[u8], limit: u64) -> io::Result<Vec<u8>> {
-    match how {
-        Compression::Lz4Legacy => lz4_legacy(packed, limit),
-        _ => collect(streams::first(how, packed)?, limit),
-    }
-}
-
-fn collect(stream: impl Read, limit: u64) -> io::Result<Vec<u8>> {
-    let mut unpacked = Vec::new();
-    let len = stream.take(limit.saturating_add(1)).read_to_end(&mut unpacked)?;
-    if u64::try_from(len).is_ok_and(|len| len <= limit) { Ok(unpacked) } else { Err(too_large(limit)) }
-}
-
-fn too_large(limit: u64) -> io::Error {
-    let what = format!("unpacks to more than {limit} bytes");
-    io::Error::new(io::ErrorKind::FileTooLarge, what)
-}
-
-/// Blocks, each after its length, until something follows that is none: the kernel's build appends the unpacked size.
-fn lz4_legacy(bytes: &mut &[u8], limit: u64) -> io::Result<Vec<u8>> {
-    let mut unpacked = Vec::new();
-    let rest = bytes;
-    *rest = rest.get(4..).unwrap_or_default();
-    let mut block = vec![0; LZ4_BLOCK];
-    while let (Some(len), Some(after)) = (u32_at(rest, 0), rest.get(4..)) {
-        let len = usize::try_from(len).unwrap_or(usize::MAX);
-        let Some((packed, after)) = after.split_at_checked(len) else { break };
-        let n = lz4_flex::block::decompress_into(packed, &mut block).map_err(io::Error::other)?;
-        unpacked.extend_from_slice(block.get(..n).unwrap_or_default());
-        if u64::try_from(unpacked.len()).is_ok_and(|len| len > limit) {
-            return Err(too_large(limit));
-        }
-        *rest = after;
-        if n < LZ4_BLOCK {
-            break;
-        }
-    }
-    if unpacked.is_empty() { Err(io::Error::other("no block in it")) } else { Ok(unpacked) }
 }
 
 /// Where the compressed kernel lies in an x86 bzImage (`Documentation/arch/x86/boot.rst`) or an EFI zboot image
@@ -206,63 +121,6 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write as _;
-
-    fn gzip(bytes: &[u8]) -> Vec<u8> {
-        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-        packed.write_all(bytes).unwrap();
-        packed.finish().unwrap()
-    }
-
-    #[test]
-    fn a_bomb_is_refused() {
-        let bomb = gzip(&vec![0; 65 << 20]);
-        assert!(bomb.len() < 1 << 20);
-        let unpacked = |limits| unpack(Compression::Gzip, &bomb, limits);
-        let error = unpacked(Limits::default()).unwrap_err();
-        assert_eq!(error.to_string(), "unpacks to more than 67108864 bytes");
-        assert_eq!(unpacked(Limits::of(Some(65 << 20))).unwrap().len(), 65 << 20);
-        assert!(unpacked(Limits::of(Some((65 << 20) - 1))).is_err());
-    }
-
-    #[test]
-    fn streams_that_follow_one_another_are_one_file() {
-        let zstd = |bytes: &[u8]| {
-            let level = ruzstd::encoding::CompressionLevel::Fastest;
-            ruzstd::encoding::compress_to_vec(bytes, level)
-        };
-        let skippable = b"\x5a\x2a\x4d\x18\x04\0\0\0size".to_vec();
-        for (how, packed) in [
-            (Compression::Gzip, [gzip(b"ker"), gzip(b""), gzip(b"nel"), b"\0\0".to_vec()].concat()),
-            (Compression::Zstd, [zstd(b"ker"), skippable.clone(), zstd(b"nel"), b"\x06\0".to_vec()].concat()),
-            (Compression::Zstd, [skippable.clone(), zstd(b"ker"), zstd(b"nel"), skippable].concat()),
-        ] {
-            let unpacked = |limits| unpack_all(how, &packed, limits);
-            assert_eq!(Compression::of(&packed), Some(how));
-            assert_eq!(unpacked(Limits::default()).unwrap(), b"kernel");
-            assert_eq!(unpacked(Limits::of(Some(6))).unwrap(), b"kernel");
-            assert_eq!(
-                unpacked(Limits::of(Some(5))).unwrap_err().to_string(),
-                "unpacks to more than 5 bytes"
-            );
-        }
-        let cut = [gzip(b"ker"), gzip(b"nel")[..14].to_vec()].concat();
-        let error = unpack_all(Compression::Gzip, &cut, Limits::default()).unwrap_err();
-        assert!(error.to_string().starts_with("stream 2 of it: "), "{error}");
-    }
-
-    #[test]
-    fn every_stream_may_be_followed_by_something() {
-        let mut packed = gzip(b"kernel");
-        packed.extend_from_slice(b"\x06\0\0\0");
-        assert_eq!(unpack(Compression::Gzip, &packed, Limits::default()).unwrap(), b"kernel");
-        let mut lz4 = b"\x02\x21\x4c\x18".to_vec();
-        let block = lz4_flex::block::compress(b"kernel");
-        lz4.extend(u32::try_from(block.len()).unwrap().to_le_bytes());
-        lz4.extend(block);
-        lz4.extend(b"\x06\0\0\0");
-        assert_eq!(unpack(Compression::Lz4Legacy, &lz4, Limits::default()).unwrap(), b"kernel");
-    }
 
     #[test]
     fn headers_tell_where_the_kernel_lies() {
@@ -281,11 +139,8 @@ mod tests {
 
     #[test]
     fn streams_are_found_anywhere() {
-        let image = [&b"boot"[..], &gzip(b"kernel")].concat();
-        let (how, stream) = streams(&image).next().unwrap();
-        assert_eq!(
-            (how, unpack(how, stream, Limits::default()).unwrap()),
-            (Compression::Gzip, b"kernel".to_vec())
-        );
+        let image = b"boot\x1f\x8b\x08gzip\xfd7zXZ\0\x04BZh9";
+        let found: Vec<_> = streams(image).map(|(how, rest)| (how, image.len() - rest.len())).collect();
+        assert_eq!(found, [(Compression::Gzip, 4), (Compression::Xz, 11)]);
     }
 }

@@ -23,7 +23,24 @@ pub(crate) fn run<S: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = S>) 
 }
 
 pub(crate) fn run_in<S: AsRef<std::ffi::OsStr>>(folder: &Path, args: impl IntoIterator<Item = S>) -> Run {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_core-relo"));
+    run_by(Command::new(env!("CARGO_BIN_EXE_core-relo")), folder, args)
+}
+
+/// The same, ended with exit status 124 after a minute: for what would hang if it went wrong.
+pub(crate) fn run_guarded<S: AsRef<std::ffi::OsStr>>(
+    folder: &Path,
+    args: impl IntoIterator<Item = S>,
+) -> Run {
+    let mut command = Command::new("timeout");
+    command.args(["60", env!("CARGO_BIN_EXE_core-relo")]);
+    run_by(command, folder, args)
+}
+
+fn run_by<S: AsRef<std::ffi::OsStr>>(
+    mut command: Command,
+    folder: &Path,
+    args: impl IntoIterator<Item = S>,
+) -> Run {
     command.args(args).current_dir(folder).env_remove("RUST_LOG").env_remove("CLICOLOR_FORCE");
     let Output { status, stdout, stderr } = command.output().expect("the command runs");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
@@ -40,6 +57,11 @@ impl Run {
     pub(crate) fn whole(&self) -> String {
         format!("{}----- stderr, exit {}\n{}", self.out, self.exit, self.err)
     }
+}
+
+/// Makes a named pipe: opening it would wait for somebody to write.
+pub(crate) fn pipe(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo runs").success());
 }
 
 pub(crate) fn demo() -> PathBuf {

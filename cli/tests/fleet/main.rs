@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod files;
+mod limits;
 mod same;
 
 use common::{Run, demo, prebuilt, run_in, schema};

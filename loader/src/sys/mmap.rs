@@ -102,7 +102,7 @@ const LOCAL: [u64; 11] = [
 ];
 
 /// The magic number of the file system that a file lies on.
-fn file_system(file: &File) -> io::Result<u64> {
+pub(crate) fn file_system(file: &File) -> io::Result<u64> {
     let mut stat = MaybeUninit::<libc::statfs>::uninit();
     // SAFETY: the descriptor is open, and `stat` has room for what is written.
     if unsafe { libc::fstatfs(file.as_raw_fd(), stat.as_mut_ptr()) } != 0 {

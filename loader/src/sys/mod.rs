@@ -43,7 +43,7 @@ pub(crate) use epoll::{Epoll, Interest};
 pub(crate) use mapping::{Access, Mapping, to_pages};
 #[cfg(test)]
 pub(crate) use memory::{own_pidfd, pin_to_first_cpu};
-pub(crate) use mmap::Map;
+pub(crate) use mmap::{Map, file_system};
 pub(crate) use netlink::Netlink;
 pub use perf::{
     PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE, PERF_TYPE_RAW, PERF_TYPE_SOFTWARE, PERF_TYPE_TRACEPOINT,

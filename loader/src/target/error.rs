@@ -48,6 +48,12 @@ pub enum TargetError {
         /// What was to be read.
         path: PathBuf,
     },
+    /// A file of proc, tracefs or the like that has no length: the kernel writes it while it is read, and it may have no end.
+    #[error("{path}: a file without a length, which the kernel writes while it is read, so it is not read", path = path.display())]
+    PseudoFile {
+        /// What was to be read.
+        path: PathBuf,
+    },
     /// A file that is larger than any kernel image.
     #[error("{path}: more than {} GiB, the most that is read", limits::FILE_BYTES >> 30, path = path.display())]
     TooLarge {

@@ -4,6 +4,7 @@
 use super::{
     error::TargetError,
     extract::{Form, Located, locate},
+    open::{failed, open_file},
     read::read_all,
 };
 use crate::{limits, sys::Map};
@@ -14,9 +15,7 @@ use core_relo::{
     btf::{Btf, BtfError, Sieve},
 };
 use std::{
-    fs::{File, OpenOptions},
-    io,
-    os::unix::fs::OpenOptionsExt as _,
+    fs::File,
     path::{Path, PathBuf},
 };
 
@@ -161,31 +160,26 @@ pub(super) fn trust_order(btf: &mut Btf<'_>) {
 /// The bytes of a file: mapped if it is the kernel's BTF in sysfs and the kernel allows it, else read.
 pub fn read(path: &Path) -> Result<Data<'static>, TargetError> {
     let (file, len) = open(path)?;
-    match Map::sysfs(&file, len) {
-        Ok(map) => Ok(Data::shared(map)),
-        Err(_) => read_open(path, file, len),
+    match map_kernel_btf(&file, len) {
+        Some(map) => Ok(map),
+        None => read_open(path, file, len),
     }
+}
+
+/// Maps the BTF of the running kernel or of a module that the kernel shows in sysfs; `None` for any other file.
+pub fn map_kernel_btf(file: &File, len: u64) -> Option<Data<'static>> {
+    Map::sysfs(file, len).ok().map(Data::shared)
 }
 
 /// A regular file, and how long it is.
 fn open(path: &Path) -> Result<(File, u64), TargetError> {
-    // Opening a named pipe that nobody writes would wait for ever.
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
-    let file = file.map_err(|e| failed(path, &e))?;
-    let meta = file.metadata().map_err(|e| failed(path, &e))?;
-    if !meta.is_file() {
-        return Err(TargetError::NotAFile { path: path.to_path_buf() });
-    }
+    let (file, meta) = open_file(path)?;
     Ok((file, meta.len()))
 }
 
 fn read_open(path: &Path, file: File, len: u64) -> Result<Data<'static>, TargetError> {
     let bytes = read_all(file, len, limits::FILE_BYTES).map_err(|e| failed(path, &e))?;
     bytes.ok_or_else(|| TargetError::TooLarge { path: path.to_path_buf() })
-}
-
-fn failed(path: &Path, e: &io::Error) -> TargetError {
-    TargetError::Io { path: path.to_path_buf(), kind: e.kind(), errno: e.raw_os_error() }
 }
 
 /// A part of a file's bytes: a copy unless it is all of them, so that an image can be dropped or unmapped.
@@ -203,21 +197,6 @@ mod tests {
         Endian, TypeId,
         btf::{Builder, Kind, Type},
     };
-
-    #[test]
-    fn what_is_no_file_is_not_read() {
-        for path in ["/dev/zero", "/proc/self/fd", "/"] {
-            let path = PathBuf::from(path);
-            assert_eq!(TargetFile::open(&path).unwrap_err(), TargetError::NotAFile { path });
-        }
-        let pipe = std::env::temp_dir().join(format!("core-relo-pipe-{}", std::process::id()));
-        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
-        if made.is_ok_and(|status| status.success()) {
-            let refused = read(&pipe).unwrap_err();
-            std::fs::remove_file(&pipe).unwrap();
-            assert_eq!(refused, TargetError::NotAFile { path: pipe });
-        }
-    }
 
     /// A type that is not where it belongs is found by who looks at all.
     #[test]

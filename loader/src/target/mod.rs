@@ -8,6 +8,7 @@ mod extract;
 mod file;
 mod kernel;
 mod module_types;
+mod open;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -16,8 +17,9 @@ mod types;
 pub use crate::elf::{Class, ElfError};
 pub use error::{ExtractError, TargetError};
 pub use extract::{Extracted, Form, extract, find_btf_in_image};
-pub use file::{TargetFile, read};
+pub use file::{TargetFile, map_kernel_btf, read};
 pub use kernel::{ModuleFile, kernel, modules, release};
 pub use module_types::ModuleTypes;
+pub use open::open_file;
 pub use read::{read_all, read_part};
 pub use types::{Found, KernelTypes, TypesError};

@@ -1,0 +1,155 @@
+//! Small files that would cost much: what they unpack to is counted, whatever it is packed in.
+
+use super::{
+    files::{gzip, tar},
+    *,
+};
+use common::run_guarded;
+
+/// A limit that makes each of these tests fast.
+const MAX: &str = "1048576";
+
+impl Fleet {
+    fn guarded(&self, btf: &str) -> Run {
+        run_guarded(self.0.path(), ["check", "exec.bpf.o", "--btf", btf, "--max-bytes", MAX])
+    }
+}
+
+/// A member with these holes between pieces of no bytes.
+fn sparse(name: &str, len: u64, pieces: impl IntoIterator<Item = u64>) -> Vec<u8> {
+    let mut header = tar::Header::new_gnu();
+    header.set_path(name).unwrap();
+    header.set_entry_type(tar::EntryType::GNUSparse);
+    header.set_size(0);
+    let gnu = header.as_gnu_mut().unwrap();
+    gnu.set_real_size(len);
+    let mut offsets = pieces.into_iter().chain([len]).peekable();
+    for (piece, offset) in gnu.sparse.iter_mut().zip(offsets.by_ref()) {
+        piece.set_offset(offset);
+        piece.set_length(0);
+    }
+    gnu.set_is_extended(offsets.peek().is_some());
+    header.set_cksum();
+    let mut member = header.as_bytes().to_vec();
+    while offsets.peek().is_some() {
+        let mut more = tar::GnuExtSparseHeader::new();
+        for (piece, offset) in more.sparse.iter_mut().zip(offsets.by_ref()) {
+            piece.set_offset(offset);
+            piece.set_length(0);
+        }
+        more.set_is_extended(offsets.peek().is_some());
+        member.extend_from_slice(more.as_bytes());
+    }
+    member
+}
+
+#[test]
+fn holes_that_are_passed_over_cost_nothing() {
+    let fleet = Fleet::new();
+    let good = tar(&[("good.btf", kernel(1))]);
+    let members = [sparse("huge", 1 << 60, []), sparse("README.md", 1 << 60, []), good].concat();
+    fleet.write("a.tar", &members);
+    fleet.write("a.tar.gz", gzip(&members));
+    for name in ["a.tar", "a.tar.gz"] {
+        let run = fleet.guarded(name);
+        assert_eq!((run.exit, run.err.lines().count()), (2, 1), "{}", run.err);
+        assert!(
+            run.err.contains("//huge: has 1152921504606846976 bytes, at most 1048576 are read"),
+            "{}",
+            run.err
+        );
+        assert!(run.out.starts_with("ok ") && run.out.contains("//good.btf"), "{}", run.out);
+    }
+}
+
+#[test]
+fn holes_that_are_read_count() {
+    let fleet = Fleet::new();
+    // As many as an archive may hold, and some more.
+    let members: Vec<_> = (0..80).flat_map(|n| sparse(&format!("{n}"), 1 << 20, [])).collect();
+    fleet.write("a.tar", [members, vec![0; 1024]].concat());
+    let run = fleet.guarded("a.tar");
+    let count = |what: &str| run.err.lines().filter(|line| line.contains(what)).count();
+    assert_eq!((run.exit, count("no BTF in it")), (2, 63), "{}", run.err);
+    assert!(count("more than is read of one archive, 67108864 bytes") > 0, "{}", run.err);
+}
+
+#[test]
+fn a_member_in_many_pieces_is_not_put_together() {
+    let fleet = Fleet::new();
+    let good = tar(&[("good.btf", kernel(1))]);
+    fleet.write("a.tar", [sparse("few", 1000, 1..100), sparse("many", 9999, 1..2000), good].concat());
+    let run = fleet.guarded("a.tar");
+    let errors: Vec<_> = run.err.lines().collect();
+    assert_eq!((run.exit, errors.len()), (2, 2), "{}", run.err);
+    assert!(errors[0].contains("//few: no BTF in it"), "{}", run.err);
+    assert!(errors[1].contains("//many: unpacks to more than 1048576 bytes"), "{}", run.err);
+    assert!(run.out.starts_with("ok ") && run.out.contains("//good.btf"), "{}", run.out);
+}
+
+#[test]
+fn streams_within_streams_share_one_limit() {
+    let fleet = Fleet::new();
+    let mut image = vec![1; 4096];
+    for layer in 0..4u8 {
+        let packed = gzip(&image);
+        image = b"image".to_vec();
+        (0..32u8).for_each(|n| image.extend([&*packed, &[layer, n, 0xff]].concat()));
+    }
+    fleet.write("image", &image);
+    fleet.write("images.tar.gz", gzip(&tar(&[("image", image), ("good.btf", kernel(1))])));
+    let run = fleet.guarded("image");
+    assert_eq!((run.exit, run.err.lines().count()), (2, 1), "{}", run.err);
+    assert!(run.err.contains("image: unpacks to more than 1048576 bytes"), "{}", run.err);
+    let run = fleet.guarded("images.tar.gz");
+    assert!(run.err.contains("//image: unpacks to more than 1048576 bytes"), "{}", run.err);
+    assert!(run.out.starts_with("ok ") && run.out.contains("//good.btf"), "{}", run.out);
+}
+
+#[test]
+fn records_of_members_count_more_than_once() {
+    let fleet = Fleet::new();
+    let record = b"9 path=x\n".repeat(50_000);
+    let mut header = tar::Header::new_ustar();
+    header.set_path("records").unwrap();
+    header.set_entry_type(tar::EntryType::XHeader);
+    header.set_size(u64::try_from(record.len()).unwrap());
+    header.set_cksum();
+    let padding = vec![0; record.len().next_multiple_of(512) - record.len()];
+    let member =
+        [header.as_bytes().as_slice(), &record, &padding, &tar(&[("a.txt", vec![])])[..512]].concat();
+    fleet.write("a.tar.gz", gzip(&[member.repeat(20), vec![0; 1024]].concat()));
+    let run = fleet.guarded("a.tar.gz");
+    assert!(run.exit == 2 && run.err.contains("more than is read of one archive"), "{}", run.err);
+}
+
+#[test]
+fn what_cannot_be_read_to_its_end_is_skipped_in_folders() {
+    let fleet = Fleet::new();
+    fleet.write("kernels/a.btf", kernel(1));
+    common::pipe(&fleet.path("kernels/b.btf"));
+    std::os::unix::fs::symlink("/proc/kmsg", fleet.path("kernels/c.btf")).unwrap();
+    let run = fleet.guarded("kernels");
+    assert_eq!(run.exit, 0, "{}", run.err);
+    assert!(
+        run.err.contains("kernels: 2 devices, pipes, sockets or files without a length skipped"),
+        "{}",
+        run.err
+    );
+    let run = fleet.guarded("kernels/b.btf");
+    assert!(run.exit == 2 && run.err.contains("is a device, pipe or socket"), "{}", run.err);
+    let run = fleet.guarded("kernels/c.btf");
+    assert!(run.exit == 2 && run.err.contains("has no length"), "{}", run.err);
+    // So it is wherever a path is given.
+    for args in [
+        ["plan", "exec.bpf.o", "--btf", "kernels/a.btf", "--module", "kernels/b.btf"],
+        ["plan", "exec.bpf.o", "--btf", "kernels/a.btf", "--module", "kernels/c.btf"],
+        ["load", "exec.bpf.o", "--btf", "kernels/a.btf", "--dry-run", "--kconfig=kernels/b.btf"],
+        ["load", "exec.bpf.o", "--btf", "kernels/a.btf", "--dry-run", "--kconfig=kernels/c.btf"],
+        ["load", "kernels/b.btf", "--btf", "kernels/a.btf", "--dry-run", "--verbose"],
+    ] {
+        let run = run_guarded(fleet.0.path(), args);
+        let is_told = run.err.contains("is a device, pipe or socket") || run.err.contains("has no length");
+        assert!(run.exit == 2 && is_told, "{args:?}: {run:?}");
+    }
+}
