@@ -4,13 +4,14 @@ use crate::{
     args::{Args, Color, Command, Format},
     cmd,
     error::BadInput,
-    json,
+    json, output,
     plain::plain,
     render::style,
 };
 use anstream::{AutoStream, ColorChoice};
 use std::{
     io::{self, IsTerminal as _, Write},
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
@@ -116,17 +117,32 @@ fn format(command: &Command) -> Format {
     }
 }
 
-/// Colours as asked for; JSON has none, and needs no looking through for them.
-pub(crate) fn stdout(args: &Args) -> impl Write {
+/// Returns the paths of the files that a command writes as a whole.
+fn outputs(command: &Command) -> Vec<&Path> {
+    match command {
+        Command::Patch(c) => vec![&c.output],
+        Command::Gen(crate::args_gen::Gen::Object(c)) => vec![&c.output],
+        Command::Run(c) => [&c.data_out, &c.ctx_out].into_iter().flatten().map(PathBuf::as_path).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the stream for reports: stdout, or stderr where an output of the command goes to stdout.
+///
+/// JSON has no colours, and need not be searched for them.
+pub(crate) fn reports(args: &Args) -> Box<dyn Write> {
+    if outputs(&args.command).into_iter().any(output::is_stdout) {
+        return Box::new(stderr(args.color));
+    }
     let raw = io::stdout().lock();
     let choice = match format(&args.command) {
         Format::Json => ColorChoice::AlwaysAnsi,
         Format::Text => resolve(args.color, AutoStream::choice(&raw)),
     };
-    io::BufWriter::new(AutoStream::new(raw, choice))
+    Box::new(io::BufWriter::new(AutoStream::new(raw, choice)))
 }
 
-pub(crate) fn stderr(color: Color) -> impl Write {
+pub(crate) fn stderr(color: Color) -> impl Write + use<> {
     let raw = io::stderr();
     let choice = resolve(color, AutoStream::choice(&raw));
     AutoStream::new(raw, choice)

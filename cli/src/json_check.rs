@@ -26,6 +26,7 @@ pub(crate) struct Checked<'a> {
     pub(crate) counts: Counts,
     pub(crate) relocations: &'a [Unresolved],
     pub(crate) error: Option<ErrorText>,
+    pub(crate) target_id: Option<&'a str>,
 }
 
 /// How many records came to what.
@@ -54,7 +55,7 @@ pub(crate) fn begin(object: &str) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// The line from the kernel's name on.
+/// The line after the kernel's name, up to its identity.
 pub(crate) fn rest(counts: Counts, relocations: &[Unresolved]) -> io::Result<Vec<u8>> {
     let counts = members(&counts)?;
     let mut size = counts.len().saturating_add(PUNCTUATION);
@@ -71,13 +72,20 @@ pub(crate) fn rest(counts: Counts, relocations: &[Unresolved]) -> io::Result<Vec
         }
         unresolved.write(&mut line)?;
     }
-    line.extend_from_slice(b"],\"error\":null}\n");
+    line.extend_from_slice(b"],\"error\":null,\"target_id\":");
     Ok(line)
 }
 
 /// A string, quoted.
 pub(crate) fn string(out: &mut Vec<u8>, text: &str) -> io::Result<()> {
     serde_json::to_writer(out, text).map_err(io::Error::from)
+}
+
+/// Writes the kernel's identity and ends the line.
+pub(crate) fn end(out: &mut Vec<u8>, target_id: Option<&str>) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, &target_id)?;
+    out.extend_from_slice(b"}\n");
+    Ok(())
 }
 
 /// An object's keys and values without the braces.
@@ -251,13 +259,16 @@ mod tests {
         for relocations in [&all[..0], &all[..1], &all[..], &all[..]] {
             let (object, target) = ("a\"b\t/é.o", "k\\\u{7f}/\u{1}");
             let counts = Counts::new(summary, "poisoned");
-            let checked =
-                Checked { object: Some(object), target: Some(target), counts, relocations, error: None };
-            let mut line = begin(object).unwrap();
-            string(&mut line, target).unwrap();
-            line.extend(rest(counts, relocations).unwrap());
-            let expected = serde_json::to_string(&checked).unwrap() + "\n";
-            assert_eq!(String::from_utf8(line).unwrap(), expected);
+            for target_id in [None, Some("file:a%20\"b")] {
+                let (error, target) = (None, Some(target));
+                let checked = Checked { object: Some(object), target, counts, relocations, error, target_id };
+                let mut line = begin(object).unwrap();
+                string(&mut line, target.unwrap()).unwrap();
+                line.extend(rest(counts, relocations).unwrap());
+                end(&mut line, target_id).unwrap();
+                let expected = serde_json::to_string(&checked).unwrap() + "\n";
+                assert_eq!(String::from_utf8(line).unwrap(), expected);
+            }
         }
     }
 }

@@ -20,6 +20,7 @@ mod output;
 mod plain;
 mod render;
 mod signals;
+mod threads;
 
 use clap::Parser as _;
 use std::process::ExitCode;
@@ -28,8 +29,8 @@ use std::process::ExitCode;
 pub fn main() -> ExitCode {
     let args = args::Args::parse();
     app::init_log(args.verbose);
-    let (out, err) = (app::stdout(&args), app::stderr(args.color));
-    match app::run(&args, out, err) {
+    let (out, err) = (app::reports(&args), app::stderr(args.color));
+    match signals::report_file_size_limit().and_then(|()| app::run(&args, out, err)) {
         Ok(exit) => exit.into(),
         // Whoever read the output has gone: nothing to say, and the answer was not delivered.
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => app::Exit::Unknown.into(),

@@ -40,19 +40,12 @@ pub(crate) fn is_tar(bytes: &[u8]) -> bool {
     bytes.get(257..).is_some_and(|at| at.starts_with(b"ustar"))
 }
 
-/// The archive's part of a member's name.
-pub(crate) fn archive_of(name: &str) -> Option<&str> {
-    let (archive, _) = name
-        .match_indices(WITHIN)
-        .map(|(at, _)| name.split_at(at))
-        .find(|(archive, _)| is_archive(Path::new(archive)))?;
-    Some(archive)
-}
-
 /// A member that may be a kernel.
 pub(crate) struct Member<'r> {
     /// `archive.tar.xz//member`
     pub(crate) path: PathBuf,
+    /// The index among all members, of any kind.
+    pub(crate) index: u64,
     len: u64,
     content: &'r mut dyn Read,
 }
@@ -107,7 +100,7 @@ pub(crate) fn members(
     let left = Cell::new(limits.bytes.saturating_mul(MEMBERS));
     let mut archive = tar::Archive::new(Bounded { stream, allowed: &allowed, left: &left });
     let mut links = 0usize;
-    for entry in archive.entries().map_err(|e| failed(&e))? {
+    for (index, entry) in (0..).zip(archive.entries().map_err(|e| failed(&e))?) {
         let mut entry = entry.map_err(|e| failed(&e))?;
         allowed.set(u64::MAX);
         let kind = entry.header().entry_type();
@@ -119,7 +112,7 @@ pub(crate) fn members(
             && !folder::is_something_else(within)
         {
             let len = entry.size();
-            let member = Member { path: joined(path, within), len, content: &mut entry };
+            let member = Member { path: joined(path, within), index, len, content: &mut entry };
             if each(member).is_break() {
                 return Ok(None);
             }

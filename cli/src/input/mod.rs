@@ -4,6 +4,7 @@ pub(crate) mod archive;
 mod elf;
 pub(crate) mod file;
 pub(crate) mod folder;
+pub(crate) mod kernel_id;
 pub(crate) mod global;
 pub(crate) mod object;
 pub(crate) mod shard;
