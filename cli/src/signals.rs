@@ -94,7 +94,9 @@ fn ignored() -> impl Fn(i32) -> bool {
     });
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    move |signal| u32::try_from(signal - 1).ok().and_then(|bit| mask.checked_shr(bit)).is_some_and(|m| m & 1 == 1)
+    move |signal| {
+        u32::try_from(signal - 1).ok().and_then(|bit| mask.checked_shr(bit)).is_some_and(|m| m & 1 == 1)
+    }
 }
 
 /// Makes a write beyond the limit of a file's size (`ulimit -f`) an error, which names the file, where it would end the process.

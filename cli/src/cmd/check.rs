@@ -13,8 +13,8 @@ use crate::{
     error::{BadInput, shown},
     input::{
         file::{FileId, Limits},
-        object::ObjectFile,
         kernel_id::KernelId,
+        object::ObjectFile,
         target::{BadPlace, Kernel, Place, Selection},
         unread::{self, Alone, Unparsed, Unread},
     },

@@ -6,8 +6,7 @@ use crate::{
     args_gen::GenObject,
     error::{BadInput, shown},
     input::object::ObjectFile,
-    json,
-    output,
+    json, output,
     render::style,
 };
 use core_relo_loader::{

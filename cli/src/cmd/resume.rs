@@ -16,9 +16,10 @@ use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{HashMap, HashSet},
+    ffi::{OsStr, OsString},
     fs::{File, TryLockError},
     io::{self, Seek as _, SeekFrom, Write as _},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 /// Bytes of a line, at most.
@@ -88,7 +89,7 @@ pub(crate) struct Results {
     name: String,
     header: Vec<u8>,
     /// The archive of the last line, unless it is known that no more of its members follow.
-    open_archive: Option<PathBuf>,
+    open_archive: Option<OsString>,
 }
 
 /// The results that the file had when it was opened.
@@ -97,7 +98,7 @@ pub(crate) struct SoFar {
     /// How often each kernel is in it.
     pub(super) done: HashMap<KernelId, usize>,
     /// Archives of which every member is in it.
-    pub(super) archives: HashSet<PathBuf>,
+    pub(super) archives: HashSet<OsString>,
     /// How bad the results are.
     pub(crate) exit: Exit,
 }
@@ -129,8 +130,9 @@ impl Results {
         if lines.split(|byte| *byte == b'\n').any(|line| line.len() >= LINE_BYTES) {
             return Err(bad(format!("a line of more than {LINE_BYTES} bytes")));
         }
-        let is_elsewhere = |archive: &PathBuf| {
-            id.archive() != Some(archive) && !matches!(id, KernelId::File(path) if path == archive)
+        let is_elsewhere = |archive: &OsString| {
+            id.archive() != Some(archive.as_os_str())
+                && !matches!(id, KernelId::File(path) if path == archive)
         };
         let mut begin = &b""[..];
         if self.open_archive.as_ref().is_some_and(is_elsewhere) {
@@ -138,13 +140,13 @@ impl Results {
             begin = &self.header;
         }
         self.file.write_all(&[begin, lines].concat()).map_err(|e| bad(e.to_string()))?;
-        self.open_archive = id.archive().map(Path::to_path_buf);
+        self.open_archive = id.archive().map(OsStr::to_owned);
         Ok(())
     }
 
     /// Records that an archive was read to its end.
     pub(crate) fn archive_ended(&mut self, archive: &Path) {
-        self.open_archive.take_if(|open| open == archive);
+        self.open_archive.take_if(|open| *open == archive.as_os_str());
     }
 }
 
@@ -190,7 +192,8 @@ impl SoFar {
 
     /// Returns whether the file has every member of an archive.
     pub(crate) fn has_archive(&self, archive: &Path) -> bool {
-        self.archives.contains(archive) || self.has(&KernelId::File(archive.to_path_buf()))
+        let archive = archive.as_os_str();
+        self.archives.contains(archive) || self.has(&KernelId::File(archive.to_owned()))
     }
 
     /// Counts the kernels.

@@ -13,9 +13,10 @@ use crate::{
 use serde::{Deserialize, de::IgnoredAny};
 use std::{
     borrow::Cow,
+    ffi::{OsStr, OsString},
     fs::File,
     io::{self, BufRead, BufReader},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 /// Bytes that are read at once.
@@ -29,7 +30,7 @@ pub(super) struct Reading<'h> {
     /// The kernel whose lines are incomplete.
     kernel: Option<Incomplete>,
     /// The archive of the last kernel.
-    archive: Option<PathBuf>,
+    archive: Option<OsString>,
 }
 
 /// A kernel with lines for some of the objects.
@@ -50,7 +51,7 @@ pub(super) struct Read {
     /// Bytes of the header that are there.
     pub(super) header_bytes: usize,
     /// The archive of the last kernel, more members of which may be missing.
-    pub(super) open_archive: Option<PathBuf>,
+    pub(super) open_archive: Option<OsString>,
 }
 
 /// A line of results.
@@ -137,7 +138,9 @@ impl<'h> Reading<'h> {
             };
             let is_whole = result.map_err(|e| match e {
                 LineError::Io(e) => file::unreadable(path, &e),
-                e => BadInput::at(path, format_args!("line {number}: {e}")).help("give --resume another file"),
+                e => {
+                    BadInput::at(path, format_args!("line {number}: {e}")).help("give --resume another file")
+                }
             })?;
             if is_first {
                 header_bytes = line.len();
@@ -187,12 +190,12 @@ impl<'h> Reading<'h> {
     /// Takes in that all lines of a kernel are there.
     fn finish(&mut self, id: KernelId) {
         if let Some(before) = self.archive.take()
-            && id.archive() != Some(&before)
+            && id.archive() != Some(before.as_os_str())
             && id != KernelId::File(before.clone())
         {
             self.so_far.archives.insert(before);
         }
-        self.archive = id.archive().map(Path::to_path_buf);
+        self.archive = id.archive().map(OsStr::to_owned);
         let times = self.so_far.done.entry(id).or_default();
         *times = times.saturating_add(1);
     }

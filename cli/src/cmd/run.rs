@@ -11,8 +11,7 @@ use crate::{
     args_load::Run,
     error::BadInput,
     input::{file, object::ObjectFile},
-    json,
-    output,
+    json, output,
     plain::{lines, plain},
     render::style::{BOLD, ERROR},
 };

@@ -1,23 +1,22 @@
 //! Identities of kernels: equal only for the same file or member, where printed names may be equal for several.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fmt,
     os::unix::ffi::{OsStrExt as _, OsStringExt as _},
-    path::{Path, PathBuf},
     str::FromStr,
 };
 
-/// The identity of a kernel, by the bytes of the path that was given.
+/// The identity of a kernel, by the bytes of the path that was given. (Paths of different bytes may compare equal.)
 ///
 /// As text it is printable ASCII, and every identity has a text of its own: `file:PATH`, `member:INDEX:ARCHIVE`,
 /// `running:RELEASE`, `embedded:NAME`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum KernelId {
     /// A file, an archive as a whole, or a folder that cannot be read.
-    File(PathBuf),
+    File(OsString),
     /// A member of an archive by its index among all of them: several may have one name.
-    Member { archive: PathBuf, index: u64 },
+    Member { archive: OsString, index: u64 },
     /// The running kernel of this release.
     Running(String),
     /// A kernel that is part of this program.
@@ -27,19 +26,19 @@ pub(crate) enum KernelId {
 impl KernelId {
     /// Returns the identity that a line of JSON states in its keys `target` and `target_id`.
     pub(crate) fn from_keys(target: &str, target_id: Option<&str>) -> Result<Self, InvalidKernelId> {
-        target_id.map_or_else(|| Ok(Self::File(PathBuf::from(target))), str::parse)
+        target_id.map_or_else(|| Ok(Self::File(OsString::from(target))), str::parse)
     }
 
     /// Returns the value of the key `target_id`, or `None` where `target` is the exact path of a file.
     pub(crate) fn key(&self, target: &str) -> Option<String> {
         match self {
-            Self::File(path) if path.as_os_str() == target => None,
+            Self::File(path) if path == target => None,
             _ => Some(self.to_string()),
         }
     }
 
     /// Returns the archive that the kernel is a member of.
-    pub(crate) fn archive(&self) -> Option<&Path> {
+    pub(crate) fn archive(&self) -> Option<&OsStr> {
         match self {
             Self::Member { archive, .. } => Some(archive),
             _ => None,
@@ -50,9 +49,9 @@ impl KernelId {
 impl fmt::Display for KernelId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File(path) => write!(f, "file:{}", Percent(path.as_os_str().as_bytes())),
+            Self::File(path) => write!(f, "file:{}", Percent(path.as_bytes())),
             Self::Member { archive, index } => {
-                write!(f, "member:{index}:{}", Percent(archive.as_os_str().as_bytes()))
+                write!(f, "member:{index}:{}", Percent(archive.as_bytes()))
             }
             Self::Running(release) => write!(f, "running:{}", Percent(release.as_bytes())),
             Self::Embedded(name) => write!(f, "embedded:{}", Percent(name.as_bytes())),
@@ -69,7 +68,7 @@ impl FromStr for KernelId {
 
     fn from_str(text: &str) -> Result<Self, InvalidKernelId> {
         let (kind, rest) = text.split_once(':').ok_or(InvalidKernelId)?;
-        let path = |text| decode(text).map(|bytes| PathBuf::from(OsString::from_vec(bytes)));
+        let path = |text| decode(text).map(OsString::from_vec);
         let name = |text| decode(text).and_then(|bytes| String::from_utf8(bytes).ok());
         let id = match kind {
             "file" => path(rest).map(Self::File),
@@ -118,17 +117,20 @@ mod tests {
 
     use super::*;
     use crate::error::shown;
-    use std::{collections::HashSet, ffi::OsStr};
+    use std::{collections::HashSet, path::Path};
 
     #[test]
     fn every_identity_has_a_text_of_its_own() {
-        let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
+        let path = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
         let paths: Vec<_> = [
             &b"v\xe4.btf"[..],
             b"v\xf6.btf",
             "v\u{fffd}.btf".as_bytes(),
             b"a\nb",
             b"a\\nb",
+            b"a/b",
+            b"a//b",
+            b"a/./b",
             b"a%0Ab",
             b"a.tar",
             b"3:a.tar",
@@ -158,15 +160,29 @@ mod tests {
         }
         assert_eq!(KernelId::File(path(b"k/6.1.btf")).key("k/6.1.btf"), None, "the path says it all");
         let newline = path(b"a\nb");
-        assert_eq!(KernelId::File(newline.clone()).key(&shown(&newline)).unwrap(), "file:a%0Ab");
+        assert_eq!(KernelId::File(newline.clone()).key(&shown(Path::new(&newline))).unwrap(), "file:a%0Ab");
     }
 
     #[test]
     fn other_texts_are_no_identities() {
         for text in [
-            "", "file", "k", "file:%", "file:%4", "file:%zz", "file:%41", "file:%0a", "file:\u{e4}", "file:a b",
-            "member:a", "member:+1:a", "member:01:a", "member:-1:a", "member:18446744073709551616:a",
-            "running:%FF", "else:a",
+            "",
+            "file",
+            "k",
+            "file:%",
+            "file:%4",
+            "file:%zz",
+            "file:%41",
+            "file:%0a",
+            "file:\u{e4}",
+            "file:a b",
+            "member:a",
+            "member:+1:a",
+            "member:01:a",
+            "member:-1:a",
+            "member:18446744073709551616:a",
+            "running:%FF",
+            "else:a",
         ] {
             assert_eq!(text.parse::<KernelId>(), Err(InvalidKernelId), "{text}");
         }

@@ -51,9 +51,13 @@ pub(crate) struct BadPlace {
 
 impl From<BadFolder> for BadPlace {
     fn from(BadFolder { path, bad }: BadFolder) -> Self {
-        Self { id: Some(KernelId::File(path)), bad }
+        Self { id: Some(KernelId::File(path.into_os_string())), bad }
     }
 }
+
+/// A function that takes kernels until it breaks.
+pub(crate) type UnreadVisitor<'v> =
+    dyn FnMut(&KernelId, Result<Unread<'_>, BadInput>) -> ControlFlow<()> + 'v;
 
 /// What a selection of kernels comes to.
 #[derive(Debug, Default)]
@@ -125,7 +129,7 @@ impl Selection {
         &self,
         place: &Place,
         wanted: &dyn Fn(&KernelId) -> bool,
-        each: &mut dyn FnMut(&KernelId, Result<Unread<'_>, BadInput>) -> ControlFlow<()>,
+        each: &mut UnreadVisitor<'_>,
     ) -> Option<String> {
         let own = place.id();
         let Place::Archive(path) = place else {
@@ -138,7 +142,7 @@ impl Selection {
             Ok(Unread::of_member(path, bytes, &self.modules, self.limits))
         };
         let members = archive::members(path, self.limits, &mut |member| {
-            let id = KernelId::Member { archive: path.clone(), index: member.index };
+            let id = KernelId::Member { archive: path.clone().into_os_string(), index: member.index };
             if wanted(&id) { each(&id, of_member(member)) } else { ControlFlow::Continue(()) }
         });
         members.unwrap_or_else(|bad| {
@@ -160,7 +164,7 @@ impl Place {
     pub(crate) fn id(&self) -> KernelId {
         match self {
             Self::Running => KernelId::Running(release()),
-            Self::File { path, .. } | Self::Archive(path) => KernelId::File(path.clone()),
+            Self::File { path, .. } | Self::Archive(path) => KernelId::File(path.clone().into_os_string()),
             Self::Embedded { name, .. } => KernelId::Embedded((*name).to_owned()),
         }
     }

@@ -152,7 +152,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
     use super::*;
-    use std::os::unix::fs::{PermissionsExt as _, lchown, symlink};
+    use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 
     fn kind(path: &Path) -> Result<&'static str, String> {
         match Destination::find(path).map_err(|e| e.to_string())?.kind {

@@ -186,7 +186,7 @@ mod tests {
         let folder = folder(temp.path());
         let (staged, file) = Staged::create(&folder).unwrap();
         (&file).write_all(b"new").unwrap();
-        assert_eq!(entries(temp.path()), [staged.name.clone()]);
+        assert_eq!(entries(temp.path()), [&*staged.name]);
         staged.rename(&Destination::find(&out).unwrap()).unwrap();
         assert_eq!(std::fs::read(&out).unwrap(), b"new");
         drop(Staged::create(&folder).unwrap());
