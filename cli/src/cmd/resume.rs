@@ -10,7 +10,7 @@ use crate::{
     app::Exit,
     error::{BadInput, shown},
     input::{file, kernel_id::KernelId, shard},
-    output::{self, Destination, DestinationError, Kind},
+    output::{self, Destination, Kind},
 };
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
@@ -153,19 +153,20 @@ impl Results {
 /// Opens a regular file or creates one, and neither waits for nor changes anything else.
 fn open(path: &Path) -> Result<File, BadInput> {
     let failed = |e| output::not_writable(path, e);
+    let no_file = || {
+        let bad = BadInput::at(path, "is a device, pipe or socket, expected a regular file");
+        bad.help("give --resume the path of a file")
+    };
     let found = Destination::find(path).map_err(failed)?;
     let flags = OFlags::RDWR | OFlags::NONBLOCK;
     let opened = match found.kind {
         Kind::Free => found.open(flags | OFlags::CREATE, Mode::from_raw_mode(0o666)),
-        Kind::File(_) => found.open(flags, Mode::empty()),
-        Kind::Special(_) | Kind::OpenFile => {
-            let bad = BadInput::at(path, "is a device, pipe or socket, expected a regular file");
-            return Err(bad.help("give --resume the path of a file"));
-        }
+        Kind::File(_) => found.refuse_foreign_file().and_then(|()| found.open(flags, Mode::empty())),
+        Kind::Special(_) | Kind::OpenFile => return Err(no_file()),
     };
     let file = opened.map_err(failed)?;
     let is_file = file.metadata().map_err(|e| file::unreadable(path, &e))?.is_file();
-    if is_file { Ok(file) } else { Err(failed(DestinationError::Folder)) }
+    if is_file { Ok(file) } else { Err(no_file()) }
 }
 
 /// Keeps others from adding to the file as long as it is open: two runs would do the same work, and cut off each other's last

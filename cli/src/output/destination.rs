@@ -1,7 +1,7 @@
 //! The place that an output path leads to.
 
 use rustix::{
-    fd::OwnedFd,
+    fd::{AsFd as _, OwnedFd},
     fs::{self, FileType, Mode, OFlags, Stat},
     io::Errno,
 };
@@ -62,11 +62,12 @@ impl Destination {
     /// A link, pipe or device of another user in a folder like `/tmp` is refused: the rules of `fs.protected_symlinks` and
     /// `fs.protected_fifos`, whatever the system's settings are.
     pub(crate) fn find(path: &Path) -> Result<Self, DestinationError> {
-        let mut folder = fs::openat(fs::CWD, c".", FOLDER, Mode::empty())?;
+        let mut link_folder: Option<OwnedFd> = None;
         let mut rest = path.to_path_buf();
         for _ in 0..LINKS {
             let (parent, name) = split(&rest)?;
-            folder = fs::openat(&folder, parent, FOLDER, Mode::empty())?;
+            let start = link_folder.as_ref().map_or(fs::CWD, OwnedFd::as_fd);
+            let folder = fs::openat(start, parent, FOLDER, Mode::empty())?;
             let name = name.to_os_string();
             let entry = match fs::openat(&folder, &name, ENTRY, Mode::empty()) {
                 Err(Errno::NOENT) => return Ok(Self { folder, name, kind: Kind::Free }),
@@ -83,6 +84,7 @@ impl Destination {
                     }
                     let target = fs::readlinkat(&entry, c"", Vec::new())?;
                     rest = PathBuf::from(OsString::from_vec(target.into_bytes()));
+                    link_folder = Some(folder);
                 }
                 _ => {
                     refuse_foreign(&folder, &stat)?;
@@ -108,6 +110,15 @@ impl Destination {
             return Err(io::Error::other("was replaced while it was opened").into());
         }
         Ok(file)
+    }
+
+    /// Refuses a regular file of another user in a folder like `/tmp`: the rule of `fs.protected_regular`, for files that are not
+    /// replaced.
+    pub(crate) fn refuse_foreign_file(&self) -> Result<(), DestinationError> {
+        match &self.kind {
+            Kind::File(stat) => refuse_foreign(&self.folder, stat),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -4,7 +4,8 @@ mod destination;
 mod staged;
 
 use crate::error::BadInput;
-pub(crate) use destination::{Destination, DestinationError, Kind};
+use destination::DestinationError;
+pub(crate) use destination::{Destination, Kind};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::{
     io::{self, Write},
