@@ -6,6 +6,7 @@ use crate::{
     error::BadInput,
     json,
     line::Line,
+    output,
     printer::Printer,
     render::style,
 };
@@ -13,6 +14,7 @@ use anstream::{AutoStream, ColorChoice};
 use core_relo::Escaped;
 use std::{
     io::{self, IsTerminal as _, Write},
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
@@ -73,12 +75,11 @@ impl App<'_> {
 }
 
 pub(crate) fn run(args: &Args) -> io::Result<Exit> {
-    let (out, mut err) = (io::stdout().lock(), io::stderr());
-    let out_has_colour = has_colour(args.color, AutoStream::choice(&out));
+    let (mut out, out_has_colour) = reports(args);
+    let mut err = io::stderr();
     let err_has_colour = has_colour(args.color, AutoStream::choice(&err));
-    let mut out = io::BufWriter::new(out);
     let mut app = App {
-        out: Printer::new(&mut out, out_has_colour),
+        out: Printer::new(&mut *out, out_has_colour),
         err: Printer::new(&mut err, err_has_colour),
         format: format(&args.command),
         exit: Exit::Resolved,
@@ -121,6 +122,28 @@ fn format(command: &Command) -> Format {
         Command::Gen(crate::args_gen::Gen::Object(c)) => c.format,
         _ => Format::Text,
     }
+}
+
+/// Returns the paths of the files that a command writes as a whole.
+fn outputs(command: &Command) -> Vec<&Path> {
+    match command {
+        Command::Patch(c) => vec![&c.output],
+        Command::Gen(crate::args_gen::Gen::Object(c)) => vec![&c.output],
+        Command::Run(c) => [&c.data_out, &c.ctx_out].into_iter().flatten().map(PathBuf::as_path).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the stream for reports, and whether it gets colours: stdout, or stderr where an output of the command goes to stdout.
+fn reports(args: &Args) -> (Box<dyn Write>, bool) {
+    if outputs(&args.command).into_iter().any(output::is_stdout) {
+        let err = io::stderr();
+        let has_colour = has_colour(args.color, AutoStream::choice(&err));
+        return (Box::new(err), has_colour);
+    }
+    let out = io::stdout().lock();
+    let has_colour = has_colour(args.color, AutoStream::choice(&out));
+    (Box::new(io::BufWriter::new(out)), has_colour)
 }
 
 /// Whether a stream gets colours: as `--color` says, or as the stream and the environment do.

@@ -139,12 +139,17 @@ const EXPLAIN: &str = "Examples:
   core-relo explain prog.bpf.o --btf vmlinux-5.10.btf
   core-relo explain prog.bpf.o --relocation tp_btf/sched_switch#3
   core-relo explain prog.bpf.o --program handle_exec --format json";
-const PATCH: &str = "Example:
+const PATCH: &str = "Examples:
   core-relo patch prog.bpf.o --btf vmlinux-6.1.btf -o prog-6.1.bpf.o
+  core-relo patch prog.bpf.o --btf vmlinux-6.1.btf -o - | sha256sum
 
 Nothing is written if a relocation fails: exit status 1. Instructions that do not resolve are poisoned
 as by libbpf, reported on stderr, and written: they may stand behind a guard, exit status 0.
-The relocation records stay: give the result to a loader that does not relocate again.";
+The relocation records stay: give the result to a loader that does not relocate again.
+
+OUT is replaced as a whole or left as it was, also if the command is interrupted; its owner and mode stay, and other hard links to
+the old file keep the old content. A device, a pipe or an open file (/dev/stdout) is written to, as by `cat >>`. A link is followed,
+but not that of another user in a folder like /tmp. With `-`, and wherever OUT is stdout, the report goes to stderr.";
 const INSPECT: &str = "Example:
   core-relo inspect prog.bpf.o";
 
@@ -174,13 +179,15 @@ pub(crate) struct Check {
     pub(crate) objects: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) targets: Targets,
-    /// Kernels, or many objects, that are checked at the same time [default: one for each CPU]
+    /// Kernels, or many objects, that are checked at the same time, or fewer if no more threads can be created; 1 starts no
+    /// thread [default: one for each CPU]
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// Check only the I-th of N parts of the kernels; each is of one part, by its path below the --btf folder
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
-    /// Keep the results in FILE too, as JSON lines, and leave out the kernels that it has already; one run at a time writes to it
+    /// Keep the results in FILE too, as JSON lines, and leave out the kernels that it has already; one run at a time writes to it.
+    /// A FILE that no such run wrote on the same objects is not changed
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["module", "base"])]
     pub(crate) resume: Option<PathBuf>,
     /// How to print
@@ -228,7 +235,7 @@ pub(crate) struct Patch {
     pub(crate) object: PathBuf,
     #[command(flatten)]
     pub(crate) targets: Targets,
-    /// Where to write
+    /// Where to write; `-` is stdout
     #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
     /// How to print

@@ -21,7 +21,7 @@ pub(crate) enum Gen {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct GenObject {
-    /// Where to write
+    /// Where to write, as `patch` does; `-` is stdout
     #[arg(value_name = "OUT", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
     /// BPF objects; of several weak definitions the first one's counts

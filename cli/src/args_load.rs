@@ -92,13 +92,13 @@ pub(crate) struct Run {
     /// The packet, or whatever data the program takes
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) data_in: Option<PathBuf>,
-    /// Write the data after the run to this file
+    /// Write the data after the run to this file; `-` is stdout, and the report goes to stderr
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) data_out: Option<PathBuf>,
     /// The context
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) ctx_in: Option<PathBuf>,
-    /// Write the context after the run to this file
+    /// Write the context after the run to this file; `-` is stdout, and the report goes to stderr
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) ctx_out: Option<PathBuf>,
     /// How often

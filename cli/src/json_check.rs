@@ -23,6 +23,7 @@ pub(crate) struct Checked<'a> {
     pub(crate) counts: Counts,
     pub(crate) relocations: &'a [Unresolved],
     pub(crate) error: Option<ErrorText>,
+    pub(crate) target_id: Option<&'a str>,
 }
 
 /// How many records came to what.
@@ -52,7 +53,7 @@ pub(crate) fn begin(object: &str) -> io::Result<Json> {
     Ok(line)
 }
 
-/// The line from the kernel's name on, to which relocations are added one by one.
+/// The line after the kernel's name, up to its identity, to which relocations are added one by one.
 #[derive(Debug)]
 pub(crate) struct Rest {
     line: Json,
@@ -76,10 +77,18 @@ impl Rest {
     }
 
     pub(crate) fn finish(mut self) -> Json {
-        self.line.push_syntax("],\"error\":null}\n");
+        self.line.push_syntax("],\"error\":null,\"target_id\":");
         self.line.shrink();
         self.line
     }
+}
+
+/// The kernel's identity and the end of the line.
+pub(crate) fn end(target_id: Option<&str>) -> io::Result<Json> {
+    let mut end = Json::default();
+    end.push_value(&target_id)?;
+    end.push_syntax("}\n");
+    Ok(end)
 }
 
 /// A record that does not resolve.
@@ -239,15 +248,18 @@ mod tests {
         for relocations in [&all[..0], &all[..1], &all[..], &all[..]] {
             let (object, target) = ("a\"b\t/é.o", "k\\\u{7f}/\u{1}");
             let counts = Counts::new(summary, "poisoned");
-            let checked =
-                Checked { object: Some(object), target: Some(target), counts, relocations, error: None };
-            let mut line = begin(object).unwrap();
-            line.push_value(target).unwrap();
-            let mut rest = Rest::new(counts).unwrap();
-            relocations.iter().try_for_each(|unresolved| rest.add(unresolved)).unwrap();
-            line.push(&rest.finish());
-            assert_eq!(line, Json::line(&checked).unwrap());
-            assert!(line.as_bytes().iter().all(|byte| *byte != 0x7f));
+            for target_id in [None, Some("file:a%20\"b")] {
+                let (error, target) = (None, Some(target));
+                let checked = Checked { object: Some(object), target, counts, relocations, error, target_id };
+                let mut line = begin(object).unwrap();
+                line.push_value(target.unwrap()).unwrap();
+                let mut rest = Rest::new(counts).unwrap();
+                relocations.iter().try_for_each(|unresolved| rest.add(unresolved)).unwrap();
+                line.push(&rest.finish());
+                line.push(&end(target_id).unwrap());
+                assert_eq!(line, Json::line(&checked).unwrap());
+                assert!(line.as_bytes().iter().all(|byte| *byte != 0x7f));
+            }
         }
     }
 }

@@ -23,6 +23,7 @@ mod output;
 mod printer;
 mod render;
 mod signals;
+mod threads;
 
 use clap::Parser as _;
 use std::process::ExitCode;
@@ -31,7 +32,7 @@ use std::process::ExitCode;
 pub fn main() -> ExitCode {
     let args = args::Args::parse();
     app::init_log(args.verbose);
-    match app::run(&args) {
+    match signals::report_file_size_limit().and_then(|()| app::run(&args)) {
         Ok(exit) => exit.into(),
         // Whoever read the output has gone: nothing to say, and the answer was not delivered.
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => app::Exit::Unknown.into(),

@@ -1,26 +1,60 @@
 //! Signals that ask the command to end. They are handled between two steps, so that a step is finished or undone.
 
 use signal_hook::{
-    consts::{SIGHUP, SIGINT, SIGTERM},
+    consts::{
+        SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
+    },
+    flag,
     iterator::Signals,
     low_level::emulate_default_handler,
 };
-use std::io;
+use std::{
+    fs, io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+/// The signals that end a command in the usual course of things.
+const USUAL: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+
+/// Every signal that ends a process and can be put off.
+const ALL: [i32; 10] =
+    [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGVTALRM, SIGPROF, SIGUSR1, SIGUSR2, SIGXCPU];
 
 /// The requests to end (SIGINT, SIGTERM, SIGHUP) that arrive from now on. It needs no thread.
 ///
 /// A signal that has arrived ends nothing by itself: the owner looks with [`Self::arrived`] where it can stop, and calls
-/// [`Self::release`] when it has nothing left to undo.
+/// [`Self::release`] when it has nothing left to undo. From then on signals end the process again. A signal that the process
+/// ignores (under `nohup`) stays ignored.
 #[derive(Debug)]
 pub(crate) struct EndRequests {
     signals: Signals,
     first: Option<i32>,
+    is_released: Arc<AtomicBool>,
 }
 
 impl EndRequests {
     /// Takes over the three signals.
     pub(crate) fn catch() -> io::Result<Self> {
-        Ok(Self { signals: Signals::new([SIGINT, SIGTERM, SIGHUP])?, first: None })
+        Self::of(&USUAL)
+    }
+
+    /// Takes over every signal that would end the process, for a short time in which a file must not be left behind.
+    pub(crate) fn catch_all() -> io::Result<Self> {
+        Self::of(&ALL)
+    }
+
+    fn of(signals: &[i32]) -> io::Result<Self> {
+        let ignored = ignored();
+        let signals: Vec<_> = signals.iter().filter(|signal| !ignored(**signal)).collect();
+        let is_released = Arc::new(AtomicBool::new(false));
+        for signal in &signals {
+            // Without this the signal would have no effect after the release.
+            flag::register_conditional_default(**signal, Arc::clone(&is_released))?;
+        }
+        Ok(Self { signals: Signals::new(signals)?, first: None, is_released })
     }
 
     /// Returns whether one of the signals has arrived so far.
@@ -40,7 +74,32 @@ impl EndRequests {
 
     /// Ends the process the way the first signal would have, if one has arrived; then a shell sees why it ended.
     pub(crate) fn release(mut self) -> io::Result<()> {
+        self.is_released.store(true, Ordering::SeqCst);
         self.arrived();
         self.first.map_or(Ok(()), emulate_default_handler)
     }
+}
+
+impl Drop for EndRequests {
+    fn drop(&mut self) {
+        self.is_released.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Returns which signals the process was started with the order to ignore.
+fn ignored() -> impl Fn(i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_else(|e| {
+        log::info!("/proc/self/status: no signal is taken for ignored: {e}");
+        String::new()
+    });
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    move |signal| {
+        u32::try_from(signal - 1).ok().and_then(|bit| mask.checked_shr(bit)).is_some_and(|m| m & 1 == 1)
+    }
+}
+
+/// Makes a write beyond the limit of a file's size (`ulimit -f`) an error, which names the file, where it would end the process.
+pub(crate) fn report_file_size_limit() -> io::Result<()> {
+    flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))).map(drop)
 }

@@ -3,7 +3,7 @@
 use super::{
     check_block::{Block, Lines, Named, Report, Reports, Wanted, bad_line},
     explain::is_unresolved,
-    fleet::{self, Threads},
+    fleet,
     resume::{Header, Results, SoFar},
     same::{Bytes, Same, Seen},
 };
@@ -13,8 +13,9 @@ use crate::{
     error::{BadInput, shown},
     input::{
         file::{FileId, Limits},
+        kernel_id::KernelId,
         object::ObjectFile,
-        target::{Kernel, Place, Selection},
+        target::{BadPlace, Kernel, Place, Selection},
         unread::{self, Alone, Unparsed, Unread},
     },
     json_check::{Record, Unresolved},
@@ -23,13 +24,13 @@ use crate::{
         style,
         table::{Columns, left},
     },
+    threads::Threads,
 };
 use core_relo::{Endian, Plan, Relocs, plan::Objects};
 use core_relo_loader::object::Object;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::{
     io,
-    num::NonZeroUsize,
     ops::ControlFlow,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
@@ -42,21 +43,22 @@ const MANY: usize = 4;
 const ALIGNED: usize = 1000;
 
 pub(crate) fn run(app: &mut App<'_>, args: &args::Check) -> io::Result<()> {
-    let threads = Threads::new(args.jobs, args.objects.len());
+    // Several kernels have threads of their own: the two kinds of work never go on at the same time.
+    let (threads, fleet_threads) = (Threads::new(args.jobs), Threads::new(args.jobs));
     let files = read(app, &args.objects, &threads)?;
-    let selection = Selection::part_of(&args.targets, args.shard);
+    let selection = Selection::part_of(&args.targets, args.shard, &fleet_threads);
     with_subjects(app, &files, &threads, |app, subjects| {
         let Some(path) = &args.resume else {
-            return on_kernels(app, subjects, &selection, (args.jobs, &threads), None);
+            return on_kernels(app, subjects, &selection, (&fleet_threads, &threads), None);
         };
-        let header = Header::of(subjects.iter().map(|s| (&*s.file.name, s.file.bytes())));
+        let header = Header::new(subjects.iter().map(|s| (&*s.file.name, s.file.bytes())));
         match Results::open(path, &header) {
             Ok((results, so_far)) => {
                 if so_far.len() > 0 {
                     let (path, kernels) = (shown(path), so_far.len());
                     app.note(&format!("{path}: has the results of {kernels} kernels, which are left out"))?;
                 }
-                on_kernels(app, subjects, &selection, (args.jobs, &threads), Some((results, so_far)))
+                on_kernels(app, subjects, &selection, (&fleet_threads, &threads), Some((results, so_far)))
             }
             Err(bad) => app.complain(&bad),
         }
@@ -67,7 +69,7 @@ pub(crate) fn run(app: &mut App<'_>, args: &args::Check) -> io::Result<()> {
 pub(crate) fn check(app: &mut App<'_>, files: &[ObjectFile], selection: &Selection) -> io::Result<()> {
     let threads = Threads::none();
     with_subjects(app, files, &threads, |app, subjects| {
-        on_kernels(app, subjects, selection, (None, &threads), None)
+        on_kernels(app, subjects, selection, (&Threads::new(None), &threads), None)
     })
 }
 
@@ -200,13 +202,13 @@ struct Check<'c> {
 
 impl Check<'_> {
     /// What is to be printed of a kernel.
-    fn block(&self, unread: Result<Unread<'_>, BadInput>) -> io::Result<Block> {
+    fn block(&self, id: &KernelId, unread: Result<Unread<'_>, BadInput>) -> io::Result<Block> {
         match unread.and_then(|unread| self.reports(unread)) {
             Ok((name, reports)) => {
                 let named = self.prepared.subjects.iter().map(|subject| &subject.named);
-                Block::of_kernel(&name, &*reports?, named, self.wanted)
+                Block::of_kernel((&name, id), &*reports?, named, self.wanted)
             }
-            Err(bad) => Block::of_bad_kernel(&bad, self.wanted),
+            Err(bad) => Block::of_bad_kernel(&bad, Some(id), self.wanted),
         }
     }
 
@@ -263,7 +265,7 @@ impl Check<'_> {
 
 /// What a thread has to say.
 enum Said {
-    Block(Block),
+    Block(Option<KernelId>, Block),
     Note(String),
 }
 
@@ -271,7 +273,7 @@ fn on_kernels(
     app: &mut App<'_>,
     subjects: &[Subject<'_>],
     selection: &Selection,
-    (jobs, threads): (Option<NonZeroUsize>, &Threads),
+    (fleet_threads, threads): (&Threads, &Threads),
     resumed: Option<(Results, SoFar)>,
 ) -> io::Result<()> {
     selection.notes.iter().try_for_each(|note| app.note(note))?;
@@ -280,14 +282,17 @@ fn on_kernels(
     let wanted =
         Wanted { json: results.is_some() || app.format == Format::Json, text: app.format == Format::Text };
     let is_done = |place: &Place| match place {
-        Place::Archive(path) => so_far.has_archive(&shown(path)),
-        _ => place.name().is_some_and(|name| so_far.has(&name)),
+        Place::Archive(path) => so_far.has_archive(path),
+        _ => so_far.has(&place.id()),
     };
     let places: Vec<_> = selection.places.iter().filter(|place| !is_done(place)).collect();
     let progress = progress(places.len());
     let mut printer = Printer { app, results, columns: Columns::new(), below: Vec::new() };
-    for bad in selection.bad.iter().filter(|bad| !so_far.has(&bad.file)) {
-        printer.print(Said::Block(Block::of_bad_kernel(bad, wanted)?))?;
+    for BadPlace { id, bad } in &selection.bad {
+        if !id.as_ref().is_some_and(|id| so_far.has(id)) {
+            let block = Block::of_bad_kernel(bad, id.as_ref(), wanted)?;
+            printer.print(Said::Block(id.clone(), block))?;
+        }
     }
     // Several kernels have the threads to themselves.
     let none = Threads::none();
@@ -295,22 +300,25 @@ fn on_kernels(
     let prepared = Prepared::new(subjects);
     let check = Check { prepared, threads, wanted, limits: selection.limits, same: Same::new() };
     let work = |place: &&Place, send: &mut dyn FnMut(io::Result<Said>) -> ControlFlow<()>| {
-        let note = selection.unread(place, &|name| !so_far.has(name), &mut |unread| {
-            send(check.block(unread).map(Said::Block))
+        let note = selection.unread(place, &|id| !so_far.has(id), &mut |id, unread| {
+            send(check.block(id, unread).map(|block| Said::Block(Some(id.clone()), block)))
         });
         if let Some(note) = note {
             let _: ControlFlow<()> = send(Ok(Said::Note(note)));
         }
     };
-    let mut of_place = 0u64;
-    fleet::in_order(jobs, &places, work, |said| {
+    let (mut of_place, mut ends) = (0u64, places.iter());
+    fleet::in_order(fleet_threads, &places, work, |said| {
         let Some(said) = said.transpose()? else {
+            if let (Some(Place::Archive(path)), Some(results)) = (ends.next(), &mut printer.results) {
+                results.archive_ended(path);
+            }
             // An archive counts as one until it turns out to be several.
             progress.inc(u64::from(of_place == 0));
             of_place = 0;
             return Ok(());
         };
-        if matches!(said, Said::Block(_)) {
+        if matches!(said, Said::Block(..)) {
             progress.inc_length(of_place.min(1));
             progress.inc(1);
             of_place = of_place.saturating_add(1);
@@ -335,12 +343,12 @@ struct Printer<'p, 'w> {
 
 impl Printer<'_, '_> {
     fn print(&mut self, said: Said) -> io::Result<()> {
-        let block = match said {
-            Said::Block(block) => block,
+        let (id, block) = match said {
+            Said::Block(id, block) => (id, block),
             Said::Note(note) => return self.app.note(&note),
         };
         self.app.end_with(block.exit);
-        if let Some(Err(bad)) = self.results.as_mut().map(|results| results.append(block.lines.as_bytes())) {
+        if let Some(Err(bad)) = self.keep(id.as_ref(), &block.lines) {
             self.flush()?;
             self.app.complain(&bad)?;
             // It is said already, and ends this run.
@@ -357,6 +365,11 @@ impl Printer<'_, '_> {
             self.flush()?;
         }
         block.complaints.iter().try_for_each(|bad| self.app.complain(bad))
+    }
+
+    /// Adds the lines of one kernel to the file of results, if there is one.
+    fn keep(&mut self, id: Option<&KernelId>, lines: &Json) -> Option<Result<(), BadInput>> {
+        Some(self.results.as_mut()?.append(id?, lines.as_bytes()))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -412,7 +425,7 @@ mod tests {
         let place = Place::File { path: path.clone(), base: None };
         let selection = Selection { places: vec![place.clone()], ..Selection::default() };
         let unread = |each: &mut dyn FnMut(Unread<'_>)| {
-            let each = &mut |unread: Result<Unread<'_>, BadInput>| {
+            let each = &mut |_: &KernelId, unread: Result<Unread<'_>, BadInput>| {
                 each(unread.unwrap());
                 ControlFlow::Continue(())
             };
@@ -449,7 +462,7 @@ mod tests {
             };
             let lines = |check: &Check<'_>| {
                 let mut lines = Json::default();
-                unread(&mut |unread| lines = check.block(Ok(unread)).unwrap().lines);
+                unread(&mut |unread| lines = check.block(&place.id(), Ok(unread)).unwrap().lines);
                 lines
             };
             let is_kept = |check: &Check<'_>| {

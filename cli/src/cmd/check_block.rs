@@ -4,6 +4,7 @@ use super::{counts, exit_of};
 use crate::{
     app::Exit,
     error::BadInput,
+    input::kernel_id::KernelId,
     json::{ErrorText, Json},
     json_check::{self, Checked, Counts, Rest, Unresolved},
     line::Line,
@@ -78,10 +79,10 @@ impl Reports {
         self.0.push(Report::Bad(bad));
     }
 
-    /// How long the lines of objects that were planned are if the kernel's name has `name` bytes.
-    fn lines_len<'o>(&self, name: usize, objects: impl Iterator<Item = &'o Named<'o>>) -> usize {
+    /// How long the lines of objects that were planned are if the kernel's name and identity have `target` bytes.
+    fn lines_len<'o>(&self, target: usize, objects: impl Iterator<Item = &'o Named<'o>>) -> usize {
         let len = |(object, report): (&Named<'_>, &Report)| match report {
-            Report::Planned { rest, .. } => [object.begin.len(), name, rest.len()].into_iter().sum(),
+            Report::Planned { rest, .. } => [object.begin.len(), target, rest.len()].into_iter().sum(),
             Report::Bad(_) => 0usize,
         };
         objects.zip(&self.0).map(len).fold(0, usize::saturating_add)
@@ -133,16 +134,19 @@ pub(super) struct Lines {
 
 impl Block {
     pub(super) fn of_kernel<'o>(
-        target: &str,
+        (target, id): (&str, &KernelId),
         reports: &Reports,
         objects: impl Iterator<Item = &'o Named<'o>> + Clone,
         wanted: Wanted,
     ) -> io::Result<Self> {
         let mut block = Self::default();
-        let mut quoted = Json::default();
+        let (mut quoted, mut end) = (Json::default(), Json::default());
+        let target_id = id.key(target);
         if wanted.json {
             quoted.push_value(target)?;
-            block.lines.reserve(reports.lines_len(quoted.len(), objects.clone()));
+            end = json_check::end(target_id.as_deref())?;
+            let len = quoted.len().saturating_add(end.len());
+            block.lines.reserve(reports.lines_len(len, objects.clone()));
         }
         for (Named { name, begin }, report) in objects.zip(&reports.0) {
             match report {
@@ -150,7 +154,8 @@ impl Block {
                     // It may have been said of another kernel.
                     let bad = BadInput { file: target.to_owned(), ..bad.clone() };
                     if wanted.json {
-                        block.lines.push(&bad_line(Some(name), Some(target), &bad)?);
+                        let target = Some((target, target_id.as_deref()));
+                        block.lines.push(&bad_line(Some(name), target, &bad)?);
                     }
                     let what = format!("{} ({name})", bad.what);
                     block.complaints.push(BadInput { what, ..bad });
@@ -158,7 +163,7 @@ impl Block {
                 Report::Planned { summary, rest, below } => {
                     block.exit = block.exit.max(exit_of(*summary));
                     if wanted.json {
-                        for part in [begin, &quoted, rest] {
+                        for part in [begin, &quoted, rest, &end] {
                             block.lines.push(part);
                         }
                     }
@@ -173,19 +178,26 @@ impl Block {
         Ok(block)
     }
 
-    pub(super) fn of_bad_kernel(bad: &BadInput, wanted: Wanted) -> io::Result<Self> {
+    pub(super) fn of_bad_kernel(bad: &BadInput, id: Option<&KernelId>, wanted: Wanted) -> io::Result<Self> {
         let mut block = Self { complaints: vec![bad.clone()], ..Self::default() };
         if wanted.json {
-            block.lines.push(&bad_line(None, Some(&bad.file), bad)?);
+            let target_id = id.and_then(|id| id.key(&bad.file));
+            block.lines.push(&bad_line(None, Some((&bad.file, target_id.as_deref())), bad)?);
         }
         Ok(block)
     }
 }
 
-pub(super) fn bad_line(object: Option<&str>, target: Option<&str>, bad: &BadInput) -> io::Result<Json> {
+/// Returns the line of bad input. The target is the kernel's name and its key `target_id`.
+pub(super) fn bad_line(
+    object: Option<&str>,
+    target: Option<(&str, Option<&str>)>,
+    bad: &BadInput,
+) -> io::Result<Json> {
     let counts = Counts::new(Summary::default(), "bad_input");
     let error = Some(ErrorText::new(bad));
-    Json::line(&Checked { object, target, counts, relocations: &[], error })
+    let (target, target_id) = target.map_or((None, None), |(name, id)| (Some(name), id));
+    Json::line(&Checked { object, target, counts, relocations: &[], error, target_id })
 }
 
 fn verdict(summary: Summary) -> &'static str {

@@ -6,9 +6,8 @@ use crate::{
     args_gen::GenObject,
     error::{BadInput, shown},
     input::object::ObjectFile,
-    json,
     line::Line,
-    output::replace,
+    output,
     render::style,
 };
 use core_relo_loader::{
@@ -39,15 +38,15 @@ pub(crate) fn object(app: &mut App<'_>, args: &GenObject) -> io::Result<()> {
 
 fn link(args: &GenObject) -> Result<Linked, BadInput> {
     let files = args.objects.iter().map(|path| ObjectFile::read(path)).collect::<Result<Vec<_>, _>>()?;
-    let output = shown(&args.output);
+    let name = shown(&args.output);
     let place = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     if args.objects.iter().any(|input| place(input) == place(&args.output)) {
-        let bad = BadInput::new(&*output, "is to be read, and to be written");
+        let bad = BadInput::new(&*name, "is an input and the output, expected another output");
         return Err(bad.help("the first file named is the one that is made"));
     }
     let bad = |error: LinkError| {
         let text = error.to_string();
-        let file = error.file().unwrap_or(&output);
+        let file = error.file().unwrap_or(&name);
         let what = text.strip_prefix(file).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(&text);
         BadInput::new(file, what)
     };
@@ -57,7 +56,7 @@ fn link(args: &GenObject) -> Result<Linked, BadInput> {
     }
     let bytes = linker.finish().map_err(bad)?;
     // What was just linked is an object: if it were none, nothing should be written.
-    let object = Object::parse(&bytes).map_err(|e| BadInput::new(&*output, e))?;
+    let object = Object::parse(&bytes).map_err(|e| BadInput::new(&*name, e))?;
     let count = |is_subprogram| object.programs().iter().filter(|p| p.is_subprogram == is_subprogram).count();
     let unresolved = object.externs().iter().filter(|e| e.kind == ExternKind::Unknown);
     let linked = Linked {
@@ -68,9 +67,9 @@ fn link(args: &GenObject) -> Result<Linked, BadInput> {
         maps: object.maps().len(),
         types: object.btf().map_or(0, |btf| btf.end_id().0.saturating_sub(1)),
         unresolved: unresolved.map(|e| json::text(e.name)).collect(),
-        output,
+        output: name,
     };
-    replace(&args.output, &bytes)?;
+    output::write(&args.output, &bytes)?;
     Ok(linked)
 }
 

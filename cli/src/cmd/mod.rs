@@ -22,6 +22,7 @@ pub(crate) mod plan;
 pub(crate) mod prog;
 pub(crate) mod prog_dump;
 pub(crate) mod resume;
+mod resume_read;
 pub(crate) mod run;
 mod same;
 
@@ -67,7 +68,7 @@ fn each_of_plans(
         Err(bad) => return app.fail(&bad),
     };
     selection.notes.iter().try_for_each(|note| app.note(note))?;
-    selection.bad.iter().try_for_each(|bad| app.fail(bad))?;
+    selection.bad.iter().try_for_each(|place| app.fail(&place.bad))?;
     for place in &selection.places {
         let mut written = Ok(());
         let mut on_kernel = |app: &mut App<'_>, opened: Result<Kernel, BadInput>| match opened {
@@ -83,7 +84,7 @@ fn each_of_plans(
                 each(app, file, &kernel, &plan)
             }
         };
-        let note = selection.kernels(place, &|_| true, &mut |opened| {
+        let note = selection.kernels(place, &mut |opened| {
             written = on_kernel(app, opened);
             if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });

@@ -11,7 +11,7 @@ use crate::{
     },
     json_check::Unresolved,
     line::Line,
-    output::replace,
+    output,
     render::style,
 };
 use core_relo::Plan;
@@ -51,7 +51,7 @@ pub(crate) fn run(app: &mut App<'_>, args: &args::Patch) -> io::Result<()> {
 fn kernel(app: &mut App<'_>, args: &args::Patch) -> io::Result<Option<Kernel>> {
     let selection = Selection::of(&args.targets);
     selection.notes.iter().try_for_each(|note| app.note(note))?;
-    selection.bad.iter().try_for_each(|bad| app.fail(bad))?;
+    selection.bad.iter().try_for_each(|place| app.fail(&place.bad))?;
     let opened = match &*selection.places {
         [] => return Ok(None),
         [place] => Kernel::open(place, &selection.modules, selection.limits),
@@ -86,7 +86,7 @@ fn patch(
             let names = plan.relocs().code().iter().map(|section| section.name);
             let sections = names.zip(patched.sections.iter().map(Vec::as_slice));
             let bytes = object.rewrite(sections).map_err(|e| BadInput::new(&*file.name, e))?;
-            replace(&args.output, &bytes)?;
+            output::write(&args.output, &bytes)?;
             true
         }
     };

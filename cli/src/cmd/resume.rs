@@ -1,42 +1,49 @@
 //! The file that keeps the results of a `check` which may be interrupted.
 //!
-//! Its first line says which objects were checked; then come the lines of `--format json`, those of one kernel together. Files
-//! of several runs on the same objects may be put one after the other.
+//! Its first line, the header, names the objects that were checked. The lines of `--format json` follow, those of one kernel
+//! together. Files of several runs on the same objects may be put one after the other.
+//!
+//! Nothing but such a file is ever changed. Bytes are cut off only at its end, and only if an interrupted run wrote them.
 
+use super::resume_read::Reading;
 use crate::{
     app::Exit,
     error::{BadInput, shown},
-    input::{archive, file, shard},
+    input::{file, kernel_id::KernelId, shard},
     json::Json,
+    output::{self, Destination, Kind},
 };
+use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use std::{
-    borrow::Cow,
     collections::{HashMap, HashSet},
-    fs::{File, OpenOptions, TryLockError},
-    io::{self, BufRead as _, BufReader, Seek as _, SeekFrom, Write as _},
+    ffi::{OsStr, OsString},
+    fs::{File, TryLockError},
+    io::{self, Seek as _, SeekFrom, Write as _},
     path::Path,
 };
 
 /// Bytes of a line, at most.
-const LINE: u64 = 1 << 30;
+pub(super) const LINE_BYTES: usize = 128 << 20;
 
-/// What was checked: the first line.
+/// The first line: what was checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Header {
     core_relo: String,
     objects: Vec<HeaderObject>,
 }
 
-/// An object, and by what another of its name is told from it.
+/// An object, and the hash that tells it from another of its name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct HeaderObject {
     object: String,
     hash: String,
 }
 
 impl Header {
-    pub(crate) fn of<'o>(objects: impl Iterator<Item = (&'o str, &'o [u8])>) -> Self {
+    pub(crate) fn new<'o>(objects: impl Iterator<Item = (&'o str, &'o [u8])>) -> Self {
         let one = |(name, bytes): (&str, &[u8])| HeaderObject {
             object: name.to_owned(),
             hash: format!("{:016x}", shard::hash(bytes)),
@@ -44,75 +51,121 @@ impl Header {
         Self { core_relo: env!("CARGO_PKG_VERSION").to_owned(), objects: objects.map(one).collect() }
     }
 
-    /// Which objects make this another check than `other`.
-    fn difference(&self, other: &Self) -> Option<String> {
-        if self == other {
-            return None;
+    /// Returns the names of the objects.
+    pub(super) fn objects(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.objects.iter().map(|one| &*one.object)
+    }
+
+    /// Returns the line of the header.
+    pub(super) fn line(&self) -> io::Result<Json> {
+        Json::line(self)
+    }
+
+    /// Describes how a header line differs from this one; `None` if the line is not that of a header at all.
+    pub(super) fn difference(&self, line: &[u8]) -> Option<String> {
+        /// A header of any version.
+        #[derive(Deserialize)]
+        struct Version {
+            core_relo: String,
         }
+        let Version { core_relo } = serde_json::from_slice(line).ok()?;
+        if core_relo != self.core_relo {
+            return Some(format!("its results are those of core-relo {core_relo}"));
+        }
+        let other: Self = serde_json::from_slice(line).ok().filter(|other| other != self)?;
         let changed = self.objects.iter().find(|one| !other.objects.contains(one));
         let gone = other.objects.iter().find(|one| !self.objects.contains(one));
-        Some(match (changed.or(gone), self.core_relo == other.core_relo) {
-            (Some(one), _) => format!("its results are not of the same objects: `{}` differs", one.object),
-            (None, true) => "its results are of the same objects in another order".to_owned(),
-            (None, false) => format!("its results are those of core-relo {}", other.core_relo),
+        Some(match changed.or(gone) {
+            Some(one) => format!("its results are not of the same objects: `{}` differs", one.object),
+            None => "its results are of the same objects in another order".to_owned(),
         })
     }
-}
-
-/// What of a line counts.
-#[derive(Deserialize)]
-struct Line<'l> {
-    core_relo: Option<Cow<'l, str>>,
-    #[serde(borrow)]
-    object: Option<Cow<'l, str>>,
-    #[serde(borrow)]
-    target: Option<Cow<'l, str>>,
-    #[serde(borrow)]
-    verdict: Option<Cow<'l, str>>,
 }
 
 /// The file, to which results are added.
 pub(crate) struct Results {
     file: File,
     name: String,
+    header: Vec<u8>,
+    /// The archive of the last line, unless it is known that no more of its members follow.
+    open_archive: Option<OsString>,
 }
 
-/// What it had when it was opened.
-#[derive(Default)]
+/// The results that the file had when it was opened.
+#[derive(Debug, Default)]
 pub(crate) struct SoFar {
     /// How often each kernel is in it.
-    done: HashMap<String, usize>,
+    pub(super) done: HashMap<KernelId, usize>,
     /// Archives of which every member is in it.
-    archives: HashSet<String>,
+    pub(super) archives: HashSet<OsString>,
     /// How bad the results are.
     pub(crate) exit: Exit,
 }
 
 impl Results {
-    /// Opens or makes the file. What an interrupted run left half written at its end is cut off.
+    /// Opens or creates the file. What an interrupted run left half written at its end is cut off.
     pub(crate) fn open(path: &Path, header: &Header) -> Result<(Self, SoFar), BadInput> {
-        if path.exists() {
-            file::regular(path)?;
+        if output::is_stdout(path) {
+            return Err(BadInput::at(path, "is standard output, expected a file of its own"));
         }
-        let failed = |e: &io::Error| file::unreadable(path, e);
-        let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-        let mut file = open.map_err(|e| failed(&e))?;
+        let failed = |e: io::Error| BadInput::at(path, format_args!("cannot be written: {e}"));
+        let mut file = open(path)?;
         lock(&file, path)?;
-        let (so_far, whole) = Reading::new(header).all(path, &file)?;
-        file.set_len(whole).and_then(|()| file.seek(SeekFrom::Start(whole))).map_err(|e| failed(&e))?;
-        let mut results = Self { file, name: shown(path) };
-        if whole == 0 {
-            let line = Json::line(header).map_err(|e| BadInput::at(path, e))?;
-            results.append(line.as_bytes())?;
-        }
-        Ok((results, so_far))
+        let line = header.line().map_err(failed)?;
+        let read = Reading::new(header, &line).all(path, &file)?;
+        file.set_len(read.whole).and_then(|()| file.seek(SeekFrom::Start(read.whole))).map_err(failed)?;
+        let rest = line.get(read.header_bytes..).unwrap_or_default();
+        file.write_all(rest).map_err(failed)?;
+        let results = Self { file, name: shown(path), header: line, open_archive: read.open_archive };
+        Ok((results, read.so_far))
     }
 
     /// Adds the lines of one kernel.
-    pub(crate) fn append(&mut self, lines: &[u8]) -> Result<(), BadInput> {
-        let failed = |e| BadInput::new(&*self.name, format_args!("cannot be written: {e}"));
-        self.file.write_all(lines).map_err(failed)
+    pub(crate) fn append(&mut self, id: &KernelId, lines: &[u8]) -> Result<(), BadInput> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let bad = |what: String| BadInput::new(&*self.name, format_args!("cannot be written: {what}"));
+        if lines.split(|byte| *byte == b'\n').any(|line| line.len() >= LINE_BYTES) {
+            return Err(bad(format!("a line of more than {LINE_BYTES} bytes")));
+        }
+        let is_elsewhere = |archive: &OsString| {
+            id.archive() != Some(archive.as_os_str())
+                && !matches!(id, KernelId::File(path) if path == archive)
+        };
+        let mut begin = &b""[..];
+        if self.open_archive.as_ref().is_some_and(is_elsewhere) {
+            // Else the archive's last member in the file would be taken for the last that it has.
+            begin = &self.header;
+        }
+        self.file.write_all(&[begin, lines].concat()).map_err(|e| bad(e.to_string()))?;
+        self.open_archive = id.archive().map(OsStr::to_owned);
+        Ok(())
     }
+
+    /// Records that an archive was read to its end.
+    pub(crate) fn archive_ended(&mut self, archive: &Path) {
+        self.open_archive.take_if(|open| *open == archive.as_os_str());
+    }
+}
+
+/// Opens a regular file or creates one, and neither waits for nor changes anything else.
+fn open(path: &Path) -> Result<File, BadInput> {
+    let failed = |e| output::not_writable(path, e);
+    let no_file = || {
+        let bad = BadInput::at(path, "is a device, pipe or socket, expected a regular file");
+        bad.help("give --resume the path of a file")
+    };
+    let found = Destination::find(path).map_err(failed)?;
+    let flags = OFlags::RDWR | OFlags::NONBLOCK;
+    let opened = match found.kind {
+        Kind::Free => found.open(flags | OFlags::CREATE, Mode::from_raw_mode(0o666)),
+        Kind::File(_) => found.refuse_foreign_file().and_then(|()| found.open(flags, Mode::empty())),
+        Kind::Special(_) | Kind::OpenFile => return Err(no_file()),
+    };
+    let file = opened.map_err(failed)?;
+    let is_file = file.metadata().map_err(|e| file::unreadable(path, &e))?.is_file();
+    if is_file { Ok(file) } else { Err(no_file()) }
 }
 
 /// Keeps others from adding to the file as long as it is open: two runs would do the same work, and cut off each other's last
@@ -132,100 +185,19 @@ fn lock(file: &File, path: &Path) -> Result<(), BadInput> {
 }
 
 impl SoFar {
-    /// Whether a kernel is there already.
-    pub(crate) fn has(&self, kernel: &str) -> bool {
+    /// Returns whether the file has a kernel.
+    pub(crate) fn has(&self, kernel: &KernelId) -> bool {
         self.done.contains_key(kernel)
     }
 
-    /// Whether every member of an archive is.
-    pub(crate) fn has_archive(&self, archive: &str) -> bool {
-        self.archives.contains(archive) || self.has(archive)
+    /// Returns whether the file has every member of an archive.
+    pub(crate) fn has_archive(&self, archive: &Path) -> bool {
+        let archive = archive.as_os_str();
+        self.archives.contains(archive) || self.has(&KernelId::File(archive.to_owned()))
     }
 
-    /// How many kernels are.
+    /// Counts the kernels.
     pub(crate) fn len(&self) -> usize {
         self.done.values().sum()
-    }
-}
-
-/// A file of results being read.
-struct Reading<'h> {
-    header: &'h Header,
-    so_far: SoFar,
-    /// The kernel whose lines come now, how many came, and where they begin.
-    now: Option<(String, usize, u64)>,
-    /// The archive whose members came last.
-    archive: Option<String>,
-}
-
-impl<'h> Reading<'h> {
-    fn new(header: &'h Header) -> Self {
-        Self { header, so_far: SoFar::default(), now: None, archive: None }
-    }
-
-    /// Reads it all; gives how much of it is whole.
-    fn all(mut self, path: &Path, file: &File) -> Result<(SoFar, u64), BadInput> {
-        let mut reader = BufReader::with_capacity(1 << 16, file);
-        let (mut at, mut line) = (0u64, Vec::new());
-        for number in 1u64.. {
-            line.clear();
-            let read = io::Read::take(&mut reader, LINE).read_until(b'\n', &mut line);
-            let len = read.map_err(|e| file::unreadable(path, &e))?;
-            if line.last() != Some(&b'\n') {
-                break;
-            }
-            self.line(number, at, &line).map_err(|what| {
-                let bad = BadInput::at(path, format_args!("line {number}: {what}"));
-                bad.help("give --resume another file")
-            })?;
-            at = at.saturating_add(u64::try_from(len).unwrap_or(u64::MAX));
-        }
-        let whole = self.now.map_or(at, |(_, _, begin)| begin);
-        Ok((self.so_far, whole))
-    }
-
-    fn line(&mut self, number: u64, at: u64, text: &[u8]) -> Result<(), String> {
-        let none = || "is none that `check --resume` wrote".to_owned();
-        let line: Line<'_> = serde_json::from_slice(text).map_err(|_| none())?;
-        if line.core_relo.is_some() {
-            let header: Header = serde_json::from_slice(text).map_err(|_| none())?;
-            // Another file begins here: whether the archive before was finished is not known.
-            self.archive = None;
-            return match (self.header.difference(&header), &self.now) {
-                (Some(difference), _) => Err(difference),
-                (None, Some((kernel, ..))) => Err(format!("the results of {kernel} break off")),
-                (None, None) => Ok(()),
-            };
-        }
-        let (Some(target), Some(verdict), true) = (line.target, line.verdict, number > 1) else {
-            return Err(none());
-        };
-        let bad_kernel = line.object.is_none();
-        let (begun, begin) = match self.now.take() {
-            None => (0, at),
-            Some((kernel, lines, begin)) if kernel == target && !bad_kernel => (lines, begin),
-            Some((kernel, ..)) => return Err(format!("the results of {kernel} break off")),
-        };
-        let lines = begun.saturating_add(1);
-        self.so_far.exit = self.so_far.exit.max(match &*verdict {
-            "ok" => Exit::Resolved,
-            "poisoned" | "failed" => Exit::Unresolved,
-            _ => Exit::Unknown,
-        });
-        if !bad_kernel && lines < self.header.objects.len() {
-            self.now = Some((target.into_owned(), lines, begin));
-            return Ok(());
-        }
-        let archive = archive::archive_of(&target).map(str::to_owned);
-        if let Some(before) = self.archive.take()
-            && archive.as_ref() != Some(&before)
-            && *target != *before
-        {
-            self.so_far.archives.insert(before);
-        }
-        self.archive = archive;
-        let times = self.so_far.done.entry(target.into_owned()).or_default();
-        *times = times.saturating_add(1);
-        Ok(())
     }
 }

@@ -12,7 +12,7 @@ use crate::{
     error::BadInput,
     input::{file, object::ObjectFile},
     line::Line,
-    output::replace,
+    output,
     render::style::{BOLD, ERROR},
 };
 use core_relo_loader::{
@@ -155,5 +155,5 @@ fn hint(errno: Errno, program_type: ProgramType) -> String {
 fn write(path: Option<&Path>, bytes: &[u8], len: u32) -> Result<(), BadInput> {
     let Some(path) = path else { return Ok(()) };
     let len = usize::try_from(len).unwrap_or(usize::MAX).min(bytes.len());
-    replace(path, bytes.get(..len).unwrap_or_default())
+    output::write(path, bytes.get(..len).unwrap_or_default())
 }

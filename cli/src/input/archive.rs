@@ -45,19 +45,12 @@ pub(crate) fn is_tar(bytes: &[u8]) -> bool {
     bytes.get(257..).is_some_and(|at| at.starts_with(b"ustar"))
 }
 
-/// The archive's part of a member's name.
-pub(crate) fn archive_of(name: &str) -> Option<&str> {
-    let (archive, _) = name
-        .match_indices(WITHIN)
-        .map(|(at, _)| name.split_at(at))
-        .find(|(archive, _)| is_archive(Path::new(archive)))?;
-    Some(archive)
-}
-
 /// A member that may be a kernel.
 pub(crate) struct Member<'r> {
     /// `archive.tar.xz//member`
     pub(crate) path: PathBuf,
+    /// The index among all members, of any kind.
+    pub(crate) index: u64,
     len: u64,
     /// Bytes in the archive: fewer than `len` if it has holes.
     stored: u64,
@@ -126,7 +119,7 @@ pub(crate) fn members(
     let (position, until) = (Cell::new(0u64), Cell::new(HEADERS));
     let mut archive = tar::Archive::new(Bounded { stream, position: &position, until: &until });
     let (mut links, mut end) = (0usize, 0u64);
-    for entry in archive.entries().map_err(|e| failed(&e))? {
+    for (index, entry) in (0..).zip(archive.entries().map_err(|e| failed(&e))?) {
         let mut entry = entry.map_err(|e| failed(&e))?;
         let kind = entry.header().entry_type();
         let stored = stored(&mut entry).map_err(|e| failed(&e))?;
@@ -145,7 +138,7 @@ pub(crate) fn members(
             && !folder::is_something_else(within)
         {
             let (path, len, archive) = (joined(path, within), entry.size(), budget.clone());
-            let member = Member { path, len, stored, map, archive, content: &mut entry };
+            let member = Member { path, index, len, stored, map, archive, content: &mut entry };
             if each(member).is_break() {
                 return Ok(None);
             }

@@ -6,9 +6,11 @@ use super::{
     file::{self, Limits, Opened},
     unpack,
 };
-use crate::error::{BadInput, shown};
+use crate::{
+    error::{BadInput, shown},
+    threads::Threads,
+};
 use core_relo::Endian;
-use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -41,18 +43,31 @@ const SOMETHING_ELSE: [&str; 16] = [
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) kernels: Vec<PathBuf>,
-    pub(crate) bad: Vec<BadInput>,
+    pub(crate) bad: Vec<BadFolder>,
     pub(crate) note: Option<String>,
 }
 
+/// A folder that cannot be read, or has no kernel in it.
+#[derive(Debug)]
+pub(crate) struct BadFolder {
+    pub(crate) path: PathBuf,
+    pub(crate) bad: BadInput,
+}
+
+impl BadFolder {
+    fn new(path: &Path, bad: BadInput) -> Self {
+        Self { path: path.to_path_buf(), bad }
+    }
+}
+
 /// Looks which files below a folder are kernels.
-pub(crate) fn look_through(folder: &Path, limits: Limits) -> Found {
+pub(crate) fn look_through(folder: &Path, limits: Limits, threads: &Threads) -> Found {
     let (files, bad) = files(folder);
     let mut found = Found { bad, ..Found::default() };
     let mut modules = Vec::new();
     let files: Vec<_> = files.into_iter().filter(|path| !is_something_else(path)).collect();
-    let looked_at: Vec<_> = files.into_par_iter().map(|path| (is_module(&path, limits), path)).collect();
-    for (is_module, path) in looked_at {
+    let are_modules = threads.map(&files, |path| is_module(path, limits));
+    for (is_module, path) in are_modules.into_iter().zip(files) {
         if is_module { modules.push(path) } else { found.kernels.push(path) }
     }
     if let Some(first) = modules.first() {
@@ -64,13 +79,14 @@ pub(crate) fn look_through(folder: &Path, limits: Limits) -> Found {
     }
     if found.kernels.is_empty() && found.bad.is_empty() {
         let bad = BadInput::at(folder, "holds no kernel with BTF");
-        found.bad.push(bad.help("expected raw BTF, vmlinux or vmlinuz files in it, or tar archives of them"));
+        let bad = bad.help("expected raw BTF, vmlinux or vmlinuz files in it, or tar archives of them");
+        found.bad.push(BadFolder::new(folder, bad));
     }
     found
 }
 
 /// Every file below a folder, in order of path; and what could not be read. Files that cannot be read to their end are skipped.
-pub(crate) fn files(folder: &Path) -> (Vec<PathBuf>, Vec<BadInput>) {
+pub(crate) fn files(folder: &Path) -> (Vec<PathBuf>, Vec<BadFolder>) {
     let (mut found, mut bad) = (Vec::new(), Vec::new());
     walk(folder, DEPTH, &mut found, &mut bad);
     found.sort();
@@ -94,14 +110,14 @@ pub(crate) fn is_something_else(path: &Path) -> bool {
 }
 
 /// Links to files are followed, links to folders are not, for they may lead back.
-fn walk(folder: &Path, depth: u32, found: &mut Vec<PathBuf>, bad: &mut Vec<BadInput>) {
+fn walk(folder: &Path, depth: u32, found: &mut Vec<PathBuf>, bad: &mut Vec<BadFolder>) {
     let Some(deeper) = depth.checked_sub(1) else {
-        bad.push(BadInput::at(folder, format_args!("folders nest deeper than {DEPTH} levels")));
-        return;
+        let what = format_args!("folders nest deeper than {DEPTH} levels");
+        return bad.push(BadFolder::new(folder, BadInput::at(folder, what)));
     };
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(e) => return bad.push(file::unreadable(folder, &e)),
+        Err(e) => return bad.push(BadFolder::new(folder, file::unreadable(folder, &e))),
     };
     for entry in entries {
         match entry.and_then(|entry| Ok((entry.path(), entry.file_type()?))) {
@@ -110,7 +126,7 @@ fn walk(folder: &Path, depth: u32, found: &mut Vec<PathBuf>, bad: &mut Vec<BadIn
                 log::info!("{}: not followed", shown(&path))
             }
             Ok((path, _)) => found.push(path),
-            Err(e) => bad.push(file::unreadable(folder, &e)),
+            Err(e) => bad.push(BadFolder::new(folder, file::unreadable(folder, &e))),
         }
     }
 }

@@ -6,6 +6,7 @@ mod elf;
 pub(crate) mod file;
 pub(crate) mod folder;
 pub(crate) mod global;
+pub(crate) mod kernel_id;
 mod lz4_legacy;
 pub(crate) mod object;
 pub(crate) mod shard;

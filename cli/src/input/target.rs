@@ -3,7 +3,8 @@
 use super::{
     archive,
     file::{self, Limits},
-    folder,
+    folder::{self, BadFolder},
+    kernel_id::KernelId,
     shard::Shard,
     unpack,
     unread::Unread,
@@ -11,6 +12,7 @@ use super::{
 use crate::{
     args::Targets,
     error::{BadInput, shown},
+    threads::Threads,
 };
 use core_relo::{
     Endian, Plan, Relocs, Target,
@@ -39,24 +41,42 @@ pub(crate) enum Place {
     Embedded { name: &'static str, bytes: &'static [u8] },
 }
 
+/// Bad input where kernels were looked for.
+#[derive(Debug)]
+pub(crate) struct BadPlace {
+    /// The place; `None` if the input is not a place.
+    pub(crate) id: Option<KernelId>,
+    pub(crate) bad: BadInput,
+}
+
+impl From<BadFolder> for BadPlace {
+    fn from(BadFolder { path, bad }: BadFolder) -> Self {
+        Self { id: Some(KernelId::File(path.into_os_string())), bad }
+    }
+}
+
+/// A function that takes kernels until it breaks.
+pub(crate) type UnreadVisitor<'v> =
+    dyn FnMut(&KernelId, Result<Unread<'_>, BadInput>) -> ControlFlow<()> + 'v;
+
 /// What a selection of kernels comes to.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     pub(crate) places: Vec<Place>,
     /// BTF of modules, to be added to the one place.
     pub(crate) modules: Vec<PathBuf>,
-    pub(crate) bad: Vec<BadInput>,
+    pub(crate) bad: Vec<BadPlace>,
     pub(crate) notes: Vec<String>,
     pub(crate) limits: Limits,
 }
 
 impl Selection {
     pub(crate) fn of(targets: &Targets) -> Self {
-        Self::part_of(targets, None)
+        Self::part_of(targets, None, &Threads::none())
     }
 
     /// Those of a shard; what is bad is of one as well, but for a folder without kernels, and modules are of all.
-    pub(crate) fn part_of(targets: &Targets, shard: Option<Shard>) -> Self {
+    pub(crate) fn part_of(targets: &Targets, shard: Option<Shard>, threads: &Threads) -> Self {
         let mut all = Self { limits: Limits::of(targets.max_bytes), ..Self::default() };
         let has = |path: &Path| shard.is_none_or(|shard| shard.has(path));
         if targets.btf.is_empty() && has(Path::new("")) {
@@ -64,13 +84,14 @@ impl Selection {
         }
         for path in &targets.btf {
             if path.is_dir() {
-                let found = folder::look_through(path, all.limits);
+                let found = folder::look_through(path, all.limits, threads);
                 let within = |file: &Path| has(file.strip_prefix(path).unwrap_or(file));
                 // Each part would find nothing there, and should not be taken for one that found nothing wrong.
                 let is_empty = found.kernels.is_empty();
                 let kernels = found.kernels.into_iter().filter(|kernel| within(kernel));
                 all.places.extend(kernels.map(|path| Place::file(path, None)));
-                all.bad.extend(found.bad.into_iter().filter(|bad| is_empty || within(Path::new(&bad.file))));
+                let bad = found.bad.into_iter().filter(|bad| is_empty || within(&bad.path));
+                all.bad.extend(bad.map(BadPlace::from));
                 all.notes.extend(found.note);
             } else if has(path.file_name().map_or(path, Path::new)) {
                 all.places.push(Place::file(path.clone(), targets.base.clone()));
@@ -81,39 +102,38 @@ impl Selection {
                 true => {
                     let (files, bad) = folder::files(path);
                     all.modules.extend(folder::modules_among(files));
-                    all.bad.extend(bad);
+                    all.bad.extend(bad.into_iter().map(BadPlace::from));
                 }
                 false => all.modules.push(path.clone()),
             }
         }
         if !all.modules.is_empty() && all.places.len() > 1 {
             let what = format!("modules belong to one kernel, {} were given", all.places.len());
-            all.bad.push(BadInput::new("--module", what).help("give one --btf"));
+            all.bad.push(BadPlace { id: None, bad: BadInput::new("--module", what).help("give one --btf") });
             all.places.clear();
         }
         all
     }
 
-    /// The kernels of one place, one after the other, as long as `each` wants more; those that `wanted` does not want by their
-    /// name are not looked at. Says what it passed over.
+    /// Passes the kernels of one place to `each`, one after the other, until it breaks. Returns a note about what was passed over.
     pub(crate) fn kernels(
         &self,
         place: &Place,
-        wanted: &dyn Fn(&str) -> bool,
         each: &mut dyn FnMut(Result<Kernel, BadInput>) -> ControlFlow<()>,
     ) -> Option<String> {
-        self.unread(place, wanted, &mut |unread| each(unread.and_then(Unread::kernel)))
+        self.unread(place, &|_| true, &mut |_, unread| each(unread.and_then(Unread::kernel)))
     }
 
-    /// The same, as far as possible not read yet.
+    /// The same, as far as possible not read yet, and only of the kernels that `wanted` accepts.
     pub(crate) fn unread(
         &self,
         place: &Place,
-        wanted: &dyn Fn(&str) -> bool,
-        each: &mut dyn FnMut(Result<Unread<'_>, BadInput>) -> ControlFlow<()>,
+        wanted: &dyn Fn(&KernelId) -> bool,
+        each: &mut UnreadVisitor<'_>,
     ) -> Option<String> {
+        let own = place.id();
         let Place::Archive(path) = place else {
-            let _: ControlFlow<()> = each(Unread::open(place, &self.modules, self.limits));
+            let _: ControlFlow<()> = each(&own, Unread::open(place, &self.modules, self.limits));
             return None;
         };
         let of_member = |member: archive::Member<'_>| {
@@ -122,11 +142,12 @@ impl Selection {
             Ok(Unread::of_member(path, read, &self.modules, self.limits))
         };
         let members = archive::members(path, self.limits, &mut |member| {
-            if wanted(&shown(&member.path)) { each(of_member(member)) } else { ControlFlow::Continue(()) }
+            let id = KernelId::Member { archive: path.clone().into_os_string(), index: member.index };
+            if wanted(&id) { each(&id, of_member(member)) } else { ControlFlow::Continue(()) }
         });
         members.unwrap_or_else(|bad| {
-            if wanted(&bad.file) {
-                let _: ControlFlow<()> = each(Err(bad));
+            if wanted(&own) {
+                let _: ControlFlow<()> = each(&own, Err(bad));
             }
             None
         })
@@ -139,12 +160,12 @@ impl Place {
         if archive::is_archive(&path) { Self::Archive(path) } else { Self::File { path, base } }
     }
 
-    /// What the kernel will be called, if that is known before it is read.
-    pub(crate) fn name(&self) -> Option<String> {
+    /// Returns the identity of the kernel, or of an archive as a whole.
+    pub(crate) fn id(&self) -> KernelId {
         match self {
-            Self::File { path, .. } => Some(shown(path)),
-            Self::Embedded { name, .. } => Some((*name).to_owned()),
-            Self::Running | Self::Archive(_) => None,
+            Self::Running => KernelId::Running(release()),
+            Self::File { path, .. } | Self::Archive(path) => KernelId::File(path.clone().into_os_string()),
+            Self::Embedded { name, .. } => KernelId::Embedded((*name).to_owned()),
         }
     }
 }
@@ -245,8 +266,11 @@ pub(super) fn running() -> Result<Kernel, BadInput> {
         |e: TargetError| BadInput::new("running kernel", e).help("give the BTF of a kernel with --btf PATH");
     let found = target::kernel().map_err(no_btf)?;
     let btf = found.parse_validated(None).map_err(no_btf)?;
-    let release = target::release().unwrap_or_else(|_| "unknown".to_owned());
-    Ok(Kernel { more_modules: true, ..Kernel::new(format!("linux {release} (running)"), btf) })
+    Ok(Kernel { more_modules: true, ..Kernel::new(format!("linux {} (running)", release()), btf) })
+}
+
+fn release() -> String {
+    target::release().unwrap_or_else(|_| "unknown".to_owned())
 }
 
 pub(super) fn from_file(

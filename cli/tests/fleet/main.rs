@@ -6,6 +6,8 @@
 mod common;
 mod files;
 mod limits;
+mod resume;
+mod threads;
 mod same;
 
 use common::{Run, demo, prebuilt, run_in, schema};
@@ -153,99 +155,4 @@ fn shards_are_the_whole_and_no_kernel_is_in_two() {
         assert_eq!(shown.exit, 2, "{shard}");
         assert!(shown.err.contains("holds no kernel with BTF"), "{shard}: {}", shown.err);
     }
-}
-
-#[test]
-fn an_interrupted_run_goes_on_where_it_was() {
-    let fleet = Fleet::of(9);
-    fleet.write("kernels/05", "no BTF");
-    let plain = fleet.check(&[]);
-    let whole = fleet.check(&["--resume", "results.jsonl"]);
-    assert_eq!((whole.exit, &whole.out), (2, &plain.out));
-    let results = fs::read_to_string(fleet.path("results.jsonl")).unwrap();
-    let header = results.find('\n').unwrap() + 1;
-    assert_eq!(results[header..], plain.out);
-    // Wherever it was cut off, it comes to the same.
-    for cut in
-        (0..results.len()).step_by(results.len() / 30).chain([results.len() - 1, results.len(), header])
-    {
-        fleet.write("results.jsonl", &results[..cut]);
-        let rest = fleet.check(&["--resume", "results.jsonl", "--jobs", "2"]);
-        assert_eq!(rest.exit, 2, "cut at {cut}: {}", rest.err);
-        assert_eq!(fs::read_to_string(fleet.path("results.jsonl")).unwrap(), results, "cut at {cut}");
-        assert!(plain.out.ends_with(&rest.out), "only what is new is printed");
-    }
-    let again = fleet.check(&["--resume", "results.jsonl"]);
-    assert_eq!((again.exit, &*again.out), (2, ""), "how bad it was is not forgotten");
-    assert!(again.err.contains("has the results of 10 kernels"), "{}", again.err);
-}
-
-#[test]
-fn one_run_at_a_time_writes_to_a_file_of_results() {
-    let fleet = Fleet::of(2);
-    let theirs = fs::File::create(fleet.path("results.jsonl")).unwrap();
-    theirs.lock().unwrap();
-    let run = fleet.check(&["--resume", "results.jsonl"]);
-    assert_eq!((run.exit, &*run.out), (2, ""));
-    assert!(run.err.contains("results.jsonl: another run is writing to it"), "{}", run.err);
-    drop(theirs);
-    assert_eq!(fleet.check(&["--resume", "results.jsonl"]).lines().len(), 4);
-}
-
-#[test]
-fn results_of_other_objects_are_not_mixed() {
-    let fleet = Fleet::of(2);
-    fleet.check(&["--resume", "results.jsonl"]);
-    let before = fs::read(fleet.path("results.jsonl")).unwrap();
-    let refused = |what: &str| {
-        let run = fleet.check(&["--resume", "results.jsonl"]);
-        assert_eq!((run.exit, &*run.out, run.err.lines().count()), (2, "", 1));
-        assert!(run.err.starts_with("core-relo: results.jsonl: ") && run.err.contains(what), "{}", run.err);
-    };
-    let object = fs::read(fleet.path("basic.bpf.o")).unwrap();
-    fs::copy(prebuilt("fields/resize.bpf.o"), fleet.path("basic.bpf.o")).unwrap();
-    refused("`basic.bpf.o` differs");
-    fleet.write("basic.bpf.o", object);
-    assert_eq!(fs::read(fleet.path("results.jsonl")).unwrap(), before);
-    for (content, what) in [
-        ("{}\n".to_owned(), "line 1: is none"),
-        ("no JSON\n".to_owned(), "line 1: is none"),
-        (String::from_utf8(before.clone()).unwrap() + "{}\n", "line 6: is none"),
-        (String::from_utf8(before.clone()).unwrap().lines().skip(1).collect(), ""),
-    ] {
-        fleet.write("results.jsonl", &content);
-        if what.is_empty() {
-            continue;
-        }
-        refused(what);
-        assert_eq!(fs::read_to_string(fleet.path("results.jsonl")).unwrap(), content, "it is left alone");
-    }
-    fs::create_dir(fleet.path("folder")).unwrap();
-    assert_eq!(fleet.check(&["--resume", "folder"]).exit, 2);
-}
-
-#[test]
-fn results_of_shards_may_be_put_together() {
-    let fleet = Fleet::of(12);
-    let mut together = Vec::new();
-    for shard in ["1/2", "2/2"] {
-        fleet.check(&["--shard", shard, "--resume", "part.jsonl"]);
-        together.extend(fs::read(fleet.path("part.jsonl")).unwrap());
-        fs::remove_file(fleet.path("part.jsonl")).unwrap();
-    }
-    fleet.write("all.jsonl", together);
-    let run = fleet.check(&["--resume", "all.jsonl"]);
-    assert_eq!((run.exit, &*run.out), (1, ""), "{}", run.err);
-}
-
-#[test]
-fn results_that_cannot_be_kept_end_the_run() {
-    if !Path::new("/dev/full").exists() {
-        println!("SKIP: no /dev/full");
-        return;
-    }
-    let fleet = Fleet::of(3);
-    let run = fleet.check(&["--resume", "/dev/full"]);
-    assert_eq!((run.exit, &*run.out), (2, ""));
-    assert!(run.err.contains("/dev/full: is a device"), "{}", run.err);
 }

@@ -1,0 +1,240 @@
+//! The place that an output path leads to.
+
+use rustix::{
+    fd::{AsFd as _, OwnedFd},
+    fs::{self, FileType, Mode, OFlags, Stat},
+    io::Errno,
+};
+use std::{
+    ffi::{OsStr, OsString},
+    fs::File,
+    io,
+    os::unix::ffi::{OsStrExt as _, OsStringExt as _},
+    path::{Path, PathBuf},
+};
+
+/// Links that are followed, as many as the kernel follows.
+const LINKS: usize = 40;
+
+/// A name in a folder, which no other path can change once it is found.
+#[derive(Debug)]
+pub(crate) struct Destination {
+    pub(crate) folder: OwnedFd,
+    pub(crate) name: OsString,
+    pub(crate) kind: Kind,
+}
+
+/// What the name stands for.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    /// Nothing yet.
+    Free,
+    /// A regular file.
+    File(Stat),
+    /// A device, pipe or socket.
+    Special(Stat),
+    /// An open file of a process: `/proc/self/fd/1`, which `/dev/stdout` is a link to.
+    OpenFile,
+}
+
+/// Why a path leads to no destination.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DestinationError {
+    #[error("is a folder, expected a file")]
+    Folder,
+    #[error("more than {LINKS} links lead to one another")]
+    Links,
+    #[error("belongs to user {owner}, in a folder where every user may create files")]
+    Foreign { owner: u32 },
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl From<Errno> for DestinationError {
+    fn from(errno: Errno) -> Self {
+        Self::Io(errno.into())
+    }
+}
+
+impl Destination {
+    /// Follows a path to its end. Each link is opened and checked before it is followed, so that none can be swapped in between.
+    ///
+    /// A link, pipe or device of another user in a folder like `/tmp` is refused: the rules of `fs.protected_symlinks` and
+    /// `fs.protected_fifos`, whatever the system's settings are.
+    pub(crate) fn find(path: &Path) -> Result<Self, DestinationError> {
+        let mut link_folder: Option<OwnedFd> = None;
+        let mut rest = path.to_path_buf();
+        for _ in 0..LINKS {
+            let (parent, name) = split(&rest)?;
+            let start = link_folder.as_ref().map_or(fs::CWD, OwnedFd::as_fd);
+            let folder = fs::openat(start, parent, FOLDER, Mode::empty())?;
+            let name = name.to_os_string();
+            let entry = match fs::openat(&folder, &name, ENTRY, Mode::empty()) {
+                Err(Errno::NOENT) => return Ok(Self { folder, name, kind: Kind::Free }),
+                entry => entry?,
+            };
+            let stat = fs::fstat(&entry)?;
+            match FileType::from_raw_mode(stat.st_mode) {
+                FileType::Directory => return Err(DestinationError::Folder),
+                FileType::RegularFile => return Ok(Self { folder, name, kind: Kind::File(stat) }),
+                FileType::Symlink => {
+                    refuse_foreign(&folder, &stat)?;
+                    if fs::fstatfs(&folder)?.f_type == fs::PROC_SUPER_MAGIC {
+                        return Ok(Self { folder, name, kind: Kind::OpenFile });
+                    }
+                    let target = fs::readlinkat(&entry, c"", Vec::new())?;
+                    rest = PathBuf::from(OsString::from_vec(target.into_bytes()));
+                    link_folder = Some(folder);
+                }
+                _ => {
+                    refuse_foreign(&folder, &stat)?;
+                    return Ok(Self { folder, name, kind: Kind::Special(stat) });
+                }
+            }
+        }
+        Err(DestinationError::Links)
+    }
+
+    /// Opens what the name stands for, which has to be what was found.
+    pub(crate) fn open(&self, flags: OFlags, mode: Mode) -> Result<File, DestinationError> {
+        let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
+        let (flags, found) = match &self.kind {
+            // The last link is the kernel's own, and leads to no path.
+            Kind::OpenFile => (flags, None),
+            Kind::Free => (flags | OFlags::NOFOLLOW, None),
+            Kind::File(stat) | Kind::Special(stat) => (flags | OFlags::NOFOLLOW, Some(stat)),
+        };
+        let file = File::from(fs::openat(&self.folder, &self.name, flags, mode)?);
+        let now = fs::fstat(&file)?;
+        if found.is_some_and(|found| (found.st_dev, found.st_ino) != (now.st_dev, now.st_ino)) {
+            return Err(io::Error::other("was replaced while it was opened").into());
+        }
+        Ok(file)
+    }
+
+    /// Refuses a regular file of another user in a folder like `/tmp`: the rule of `fs.protected_regular`, for files that are not
+    /// replaced.
+    pub(crate) fn refuse_foreign_file(&self) -> Result<(), DestinationError> {
+        match &self.kind {
+            Kind::File(stat) => refuse_foreign(&self.folder, stat),
+            _ => Ok(()),
+        }
+    }
+}
+
+const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+const ENTRY: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Splits a path into its folder and its last name.
+fn split(path: &Path) -> Result<(&OsStr, &OsStr), DestinationError> {
+    let bytes = path.as_os_str().as_bytes();
+    if bytes.is_empty() {
+        return Err(Errno::NOENT.into());
+    }
+    let slash = bytes.iter().rposition(|byte| *byte == b'/');
+    let (parent, name) = match slash {
+        None => (&b"."[..], bytes),
+        Some(slash) => {
+            let (parent, name) = bytes.split_at(slash.saturating_add(1));
+            (parent, name)
+        }
+    };
+    match name {
+        b"" | b"." | b".." => Err(DestinationError::Folder),
+        name => Ok((OsStr::from_bytes(parent), OsStr::from_bytes(name))),
+    }
+}
+
+/// Refuses an entry of another user in a folder where every user may create entries and only owners remove them, unless the
+/// entry belongs to the folder's owner.
+fn refuse_foreign(folder: &OwnedFd, entry: &Stat) -> Result<(), DestinationError> {
+    let folder = fs::fstat(folder)?;
+    let shared = Mode::SVTX | Mode::WOTH;
+    let is_shared = Mode::from_raw_mode(folder.st_mode).contains(shared);
+    let owner = entry.st_uid;
+    if is_shared && owner != rustix::process::geteuid().as_raw() && owner != folder.st_uid {
+        return Err(DestinationError::Foreign { owner });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, lchown, symlink};
+
+    fn kind(path: &Path) -> Result<&'static str, String> {
+        match Destination::find(path).map_err(|e| e.to_string())?.kind {
+            Kind::Free => Ok("free"),
+            Kind::File(_) => Ok("file"),
+            Kind::Special(_) => Ok("special"),
+            Kind::OpenFile => Ok("open file"),
+        }
+    }
+
+    #[test]
+    fn links_lead_to_what_they_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir(at("below")).unwrap();
+        std::fs::write(at("below/file"), "").unwrap();
+        symlink("below/file", at("relative")).unwrap();
+        symlink(at("relative"), at("below/absolute")).unwrap();
+        symlink("below/new", at("dangling")).unwrap();
+        symlink("round", at("round")).unwrap();
+        symlink("below", at("folder")).unwrap();
+        symlink("/dev/null", at("device")).unwrap();
+        symlink("/proc/self/fd/2", at("descriptor")).unwrap();
+        for (name, expected) in [
+            ("below/file", Ok("file")),
+            ("below/absolute", Ok("file")),
+            ("folder/file", Ok("file")),
+            ("dangling", Ok("free")),
+            ("new", Ok("free")),
+            ("device", Ok("special")),
+            ("descriptor", Ok("open file")),
+            ("round", Err("more than 40 links lead to one another")),
+            ("folder", Err("is a folder, expected a file")),
+            ("new/", Err("is a folder, expected a file")),
+            ("below/..", Err("is a folder, expected a file")),
+        ] {
+            assert_eq!(kind(&at(name)), expected.map_err(str::to_owned), "{name}");
+        }
+        let found = Destination::find(&at("dangling")).unwrap();
+        assert_eq!(found.name, "new");
+        assert!(matches!(Destination::find(&at("no/where")), Err(DestinationError::Io(_))));
+        assert!(matches!(Destination::find(Path::new("")), Err(DestinationError::Io(_))));
+    }
+
+    #[test]
+    fn links_and_pipes_of_others_in_a_shared_folder_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let shared = folder.path().join("shared");
+        std::fs::create_dir(&shared).unwrap();
+        let (own, foreign, pipe, file) =
+            (shared.join("own"), shared.join("foreign"), shared.join("pipe"), shared.join("file"));
+        symlink("target", &own).unwrap();
+        symlink("target", &foreign).unwrap();
+        fs::mknodat(fs::CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o666), 0).unwrap();
+        std::fs::write(&file, "").unwrap();
+        if [&foreign, &pipe, &file].iter().any(|path| lchown(path, Some(65534), Some(65534)).is_err()) {
+            println!("SKIP: only root gives files to others");
+            return;
+        }
+        let mode = |mode| std::fs::set_permissions(&shared, PermissionsExt::from_mode(mode)).unwrap();
+        let refused = Err("belongs to user 65534, in a folder where every user may create files".to_owned());
+        mode(0o1777);
+        assert_eq!([kind(&own), kind(&foreign)], [Ok("free"), refused.clone()]);
+        assert_eq!([kind(&pipe), kind(&file)], [refused, Ok("file")], "a file is replaced, not written to");
+        for other in [0o755, 0o777, 0o1755] {
+            mode(other);
+            assert_eq!([kind(&foreign), kind(&pipe)], [Ok("free"), Ok("special")], "{other:o}");
+        }
+        // The folder's owner may.
+        std::os::unix::fs::chown(&shared, Some(65534), None).unwrap();
+        mode(0o1777);
+        assert_eq!([kind(&foreign), kind(&pipe)], [Ok("free"), Ok("special")]);
+    }
+}

@@ -1,0 +1,122 @@
+//! Files that commands write: regular files as a whole or not at all, everything else as a stream.
+
+mod destination;
+mod staged;
+
+use crate::error::BadInput;
+use destination::DestinationError;
+pub(crate) use destination::{Destination, Kind};
+use rustix::fs::{FileType, Mode, OFlags};
+use std::{
+    io::{self, Write},
+    os::unix::fs::MetadataExt as _,
+    path::Path,
+};
+
+/// Returns whether a path names standard output: `-`.
+fn is_dash(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Returns whether what is written to a path goes where standard output goes, so that nothing else should go there.
+pub(crate) fn is_stdout(path: &Path) -> bool {
+    let same = || {
+        let (own, other) = (rustix::fs::fstat(io::stdout()).ok()?, std::fs::metadata(path).ok()?);
+        Some((own.st_dev, own.st_ino) == (other.dev(), other.ino()))
+    };
+    is_dash(path) || same().unwrap_or(false)
+}
+
+/// Writes an output: `-` to standard output; a device, a pipe or an open file of a process (`/dev/stdout`) at its end; a
+/// regular file by replacing the whole of it.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), BadInput> {
+    if is_dash(path) {
+        let mut out = io::stdout().lock();
+        let written = out.write_all(bytes).and_then(|()| out.flush());
+        return written.map_err(|e| BadInput::new("stdout", format_args!("cannot be written: {e}")));
+    }
+    let found = Destination::find(path).map_err(|e| not_writable(path, e))?;
+    let written = match &found.kind {
+        Kind::Free | Kind::File(_) => staged::replace(&found, bytes).map_err(DestinationError::from),
+        Kind::Special(_) | Kind::OpenFile => append(&found, bytes),
+    };
+    written.map_err(|e| not_writable(path, e))
+}
+
+/// Writes to a device, a pipe or an open file, as `cat >>` does: a pipe without a reader is waited for.
+fn append(found: &Destination, bytes: &[u8]) -> Result<(), DestinationError> {
+    let mut file = found.open(OFlags::WRONLY | OFlags::APPEND, Mode::empty())?;
+    let mode = rustix::fs::fstat(&file).map_err(io::Error::from)?.st_mode;
+    if FileType::from_raw_mode(mode) == FileType::BlockDevice {
+        return Err(io::Error::other("it is a disk, expected a file, a pipe or a character device").into());
+    }
+    Ok(file.write_all(bytes)?)
+}
+
+/// Returns the error for a path that cannot be written to.
+pub(crate) fn not_writable(path: &Path, e: DestinationError) -> BadInput {
+    let bad = |what: &dyn std::fmt::Display| BadInput::at(path, format_args!("cannot be written: {what}"));
+    match &e {
+        DestinationError::Io(io) => match io.kind() {
+            io::ErrorKind::NotFound => bad(&"no such folder"),
+            io::ErrorKind::PermissionDenied => bad(&"permission denied"),
+            _ => bad(io),
+        },
+        DestinationError::Foreign { .. } => bad(&e).help("write to a folder of your own"),
+        _ => bad(&e),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+    use std::{
+        fs::{self, Permissions},
+        os::unix::fs::{PermissionsExt as _, symlink},
+    };
+
+    #[test]
+    fn owner_and_mode_stay_and_links_lead_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+        let other = folder.path().join("other");
+        fs::hard_link(&path, &other).unwrap();
+        // Root alone can see to that.
+        let given = std::os::unix::fs::chown(&path, Some(65534), Some(65534)).is_ok();
+        write(&path, b"new").unwrap();
+        let now = fs::metadata(&path).unwrap();
+        assert_eq!((fs::read(&path).unwrap().as_slice(), now.mode() & 0o7777), (b"new".as_slice(), 0o640));
+        assert!(!given || (now.uid(), now.gid()) == (65534, 65534));
+        assert_eq!(fs::read(&other).unwrap(), b"old", "another name of the old file stays");
+
+        let (first, second) = (folder.path().join("first"), folder.path().join("second"));
+        symlink("second", &first).unwrap();
+        symlink(folder.path().join("made"), &second).unwrap();
+        write(&first, b"made").unwrap();
+        assert_eq!(fs::read(folder.path().join("made")).unwrap(), b"made");
+        assert!(first.is_symlink() && second.is_symlink());
+        symlink("round", folder.path().join("round")).unwrap();
+        assert!(write(&folder.path().join("round"), b"x").is_err(), "a link to itself leads nowhere");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 6, "nothing is left beside them");
+    }
+
+    #[test]
+    fn what_is_written_to_as_a_stream_stays_what_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        fs::write(&log, "before\n").unwrap();
+        let open = fs::File::options().append(true).open(&log).unwrap();
+        let descriptor = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&open));
+        let inode = fs::metadata(&log).unwrap().ino();
+        write(Path::new(&descriptor), b"object").unwrap();
+        assert_eq!(fs::read(&log).unwrap(), b"before\nobject");
+        assert_eq!(fs::metadata(&log).unwrap().ino(), inode);
+        write(Path::new("/dev/null"), b"object").unwrap();
+        let full = write(Path::new("/dev/full"), b"object").unwrap_err();
+        assert!(full.to_string().starts_with("/dev/full: cannot be written: No space left"), "{full}");
+    }
+}

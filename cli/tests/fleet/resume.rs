@@ -1,0 +1,310 @@
+//! Runs that are interrupted, and the file that keeps their results.
+
+use super::*;
+use files::tar;
+
+#[test]
+fn an_interrupted_run_goes_on_where_it_was() {
+    let fleet = Fleet::of(9);
+    fleet.write("kernels/05", "no BTF");
+    let plain = fleet.check(&[]);
+    let whole = fleet.check(&["--resume", "results.jsonl"]);
+    assert_eq!((whole.exit, &whole.out), (2, &plain.out));
+    let results = fs::read_to_string(fleet.path("results.jsonl")).unwrap();
+    let header = results.find('\n').unwrap() + 1;
+    assert_eq!(results[header..], plain.out);
+    // Wherever it was cut off, it comes to the same.
+    for cut in
+        (0..results.len()).step_by(results.len() / 30).chain([results.len() - 1, results.len(), header])
+    {
+        fleet.write("results.jsonl", &results[..cut]);
+        let rest = fleet.check(&["--resume", "results.jsonl", "--jobs", "2"]);
+        assert_eq!(rest.exit, 2, "cut at {cut}: {}", rest.err);
+        assert_eq!(fs::read_to_string(fleet.path("results.jsonl")).unwrap(), results, "cut at {cut}");
+        assert!(plain.out.ends_with(&rest.out), "only what is new is printed");
+    }
+    let again = fleet.check(&["--resume", "results.jsonl"]);
+    assert_eq!((again.exit, &*again.out), (2, ""), "how bad it was is not forgotten");
+    assert!(again.err.contains("has the results of 10 kernels"), "{}", again.err);
+}
+
+#[test]
+fn one_run_at_a_time_writes_to_a_file_of_results() {
+    let fleet = Fleet::of(2);
+    let theirs = fs::File::create(fleet.path("results.jsonl")).unwrap();
+    theirs.lock().unwrap();
+    let run = fleet.check(&["--resume", "results.jsonl"]);
+    assert_eq!((run.exit, &*run.out), (2, ""));
+    assert!(run.err.contains("results.jsonl: another run is writing to it"), "{}", run.err);
+    drop(theirs);
+    assert_eq!(fleet.check(&["--resume", "results.jsonl"]).lines().len(), 4);
+}
+
+#[test]
+fn results_of_other_objects_are_not_mixed() {
+    let fleet = Fleet::of(2);
+    fleet.check(&["--resume", "results.jsonl"]);
+    let before = fs::read(fleet.path("results.jsonl")).unwrap();
+    let refused = |what: &str| {
+        let run = fleet.check(&["--resume", "results.jsonl"]);
+        assert_eq!((run.exit, &*run.out, run.err.lines().count()), (2, "", 1));
+        assert!(run.err.starts_with("core-relo: results.jsonl: ") && run.err.contains(what), "{}", run.err);
+    };
+    let object = fs::read(fleet.path("basic.bpf.o")).unwrap();
+    fs::copy(prebuilt("fields/resize.bpf.o"), fleet.path("basic.bpf.o")).unwrap();
+    refused("`basic.bpf.o` differs");
+    fleet.write("basic.bpf.o", object);
+    assert_eq!(fs::read(fleet.path("results.jsonl")).unwrap(), before);
+    for (content, what) in [
+        ("{}\n".to_owned(), "line 1: is none"),
+        ("no JSON\n".to_owned(), "line 1: is none"),
+        (String::from_utf8(before.clone()).unwrap() + "{}\n", "line 6: is none"),
+        (String::from_utf8(before.clone()).unwrap().lines().skip(1).collect(), ""),
+    ] {
+        fleet.write("results.jsonl", &content);
+        if what.is_empty() {
+            continue;
+        }
+        refused(what);
+        assert_eq!(fs::read_to_string(fleet.path("results.jsonl")).unwrap(), content, "it is left alone");
+    }
+    fs::create_dir(fleet.path("folder")).unwrap();
+    assert_eq!(fleet.check(&["--resume", "folder"]).exit, 2);
+}
+
+#[test]
+fn results_of_shards_may_be_put_together() {
+    let fleet = Fleet::of(12);
+    let mut together = Vec::new();
+    for shard in ["1/2", "2/2"] {
+        fleet.check(&["--shard", shard, "--resume", "part.jsonl"]);
+        together.extend(fs::read(fleet.path("part.jsonl")).unwrap());
+        fs::remove_file(fleet.path("part.jsonl")).unwrap();
+    }
+    fleet.write("all.jsonl", together);
+    let run = fleet.check(&["--resume", "all.jsonl"]);
+    assert_eq!((run.exit, &*run.out), (1, ""), "{}", run.err);
+}
+
+#[test]
+fn results_that_cannot_be_kept_end_the_run() {
+    if !Path::new("/dev/full").exists() {
+        println!("SKIP: no /dev/full");
+        return;
+    }
+    let fleet = Fleet::of(3);
+    let run = fleet.check(&["--resume", "/dev/full"]);
+    assert_eq!((run.exit, &*run.out), (2, ""));
+    assert!(run.err.contains("/dev/full: is a device"), "{}", run.err);
+}
+
+/// The results of one object on two kernels, and the length of the header.
+fn results(fleet: &Fleet) -> (Vec<u8>, usize) {
+    assert_eq!(fleet.check(&["--resume", "results.jsonl"]).exit, 1);
+    let results = fs::read(fleet.path("results.jsonl")).unwrap();
+    let header = results.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    (results, header)
+}
+
+#[test]
+fn a_file_of_somebody_else_is_not_changed() {
+    let fleet = Fleet::of(2);
+    let (results, header_len) = results(&fleet);
+    let header = &results[..header_len];
+    let first_line = results[header_len..].split_inclusive(|byte| *byte == b'\n').next().unwrap();
+    let after = |rest: &[u8]| [&results, rest].concat();
+    let foreign: [Vec<u8>; 24] = [
+        br#"{"precious":1}"#.into(),
+        b"x".into(),
+        b"\n".into(),
+        b"\0".into(),
+        vec![0; 100_000],
+        br#"{"c0"#.into(),
+        b"precious\n".into(),
+        br#"{"core_relo":"0.1.0","objects":[{"object":"other.o","ha"#.into(),
+        [header, b"x"].concat(),
+        [header, b"\0\0\0"].concat(),
+        [&header[..header.len() - 1], b" \n"].concat(),
+        [b"\xef\xbb\xbf", &*results].concat(),
+        after(b"garbage"),
+        after(b" "),
+        after(b"\n"),
+        after(b"\0\0\0\0"),
+        after(br#"{"precious":1}"#),
+        after(br#"{"object":"other.o""#),
+        after(br#"{"object":"exec.bpf.o","target":7"#),
+        after(br#"{"object":"exec.bpf.o","target":"k","kept":1,"patched":[1"#),
+        after(b"{\"object\":\"exec.bpf.o\",\"target\":\"k\",\"kept\":1,\"else\":"),
+        after(&[&header[..20], b"X"].concat()),
+        // Of a kernel whose first line is there already.
+        after(&[first_line, br#"{"object":"basic.bpf.o","target":"another.btf","#].concat()),
+        after(&[first_line, br#"{"object":null"#].concat()),
+    ];
+    for content in foreign {
+        let shown = String::from_utf8_lossy(&content[content.len().saturating_sub(70)..]).into_owned();
+        fleet.write("results.jsonl", &content);
+        let run = fleet.check(&["--resume", "results.jsonl"]);
+        assert_eq!((run.exit, &*run.out, run.err.lines().count()), (2, "", 1), "{shown:?}: {}", run.err);
+        assert!(run.err.contains("is none that `check --resume` wrote"), "{shown:?}: {}", run.err);
+        assert!(fs::read(fleet.path("results.jsonl")).unwrap() == content, "{shown:?}");
+    }
+    let other = String::from_utf8(results).unwrap().replace("\"core_relo\":\"", "\"core_relo\":\"9.");
+    fleet.write("results.jsonl", &other);
+    let run = fleet.check(&["--resume", "results.jsonl"]);
+    assert!(run.exit == 2 && run.err.contains("are those of core-relo 9."), "{}", run.err);
+    assert_eq!(fs::read_to_string(fleet.path("results.jsonl")).unwrap(), other);
+}
+
+#[test]
+fn a_header_is_continued_wherever_it_was_cut() {
+    let fleet = Fleet::of(1);
+    let whole = fleet.check(&["--resume", "results.jsonl"]);
+    let results = fs::read(fleet.path("results.jsonl")).unwrap();
+    let header = results.iter().position(|byte| *byte == b'\n').unwrap();
+    for cut in 0..=header {
+        for before in [&[][..], &results] {
+            fleet.write("results.jsonl", [before, &results[..cut]].concat());
+            let run = fleet.check(&["--resume", "results.jsonl"]);
+            assert_eq!(run.exit, whole.exit, "cut at {cut}: {}", run.err);
+            assert!(fs::read(fleet.path("results.jsonl")).unwrap() == results, "cut at {cut}");
+        }
+    }
+}
+
+#[test]
+fn a_huge_foreign_file_is_refused_by_its_first_bytes() {
+    let fleet = Fleet::of(2);
+    let (results, header) = results(&fleet);
+    for begin in [&b""[..], &results[..header]] {
+        fleet.write("sparse", begin);
+        fs::OpenOptions::new().write(true).open(fleet.path("sparse")).unwrap().set_len(1 << 40).unwrap();
+        let run = fleet.check(&["--resume", "sparse"]);
+        assert!(run.exit == 2 && run.err.contains("is none that"), "{}", run.err);
+        assert_eq!(fs::metadata(fleet.path("sparse")).unwrap().len(), 1 << 40);
+    }
+}
+
+#[test]
+fn only_a_regular_file_keeps_results() {
+    let fleet = Fleet::of(1);
+    let pipe = rustix::fs::FileType::Fifo;
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, fleet.path("pipe"), pipe, mode, 0).unwrap();
+    for (path, what) in [
+        ("pipe", "is a device, pipe or socket"),
+        ("/dev/null", "is a device, pipe or socket"),
+        ("/dev/stdout", "is standard output"),
+        ("/proc/self/fd/2", "is a device, pipe or socket"),
+        ("kernels", "is a folder"),
+        ("new/", "is a folder"),
+        ("no/where", "no such folder"),
+        ("exec.bpf.o", "line 1: is none that"),
+    ] {
+        let run = fleet.check(&["--resume", path]);
+        assert_eq!((run.exit, &*run.out), (2, ""), "{path}: {}", run.err);
+        assert!(run.err.starts_with(&format!("core-relo: {path}: ")), "{path}: {}", run.err);
+        assert!(run.err.contains(what), "{path}: {}", run.err);
+    }
+    // By another name it is the same file.
+    fs::write(fleet.path("file"), "").unwrap();
+    std::os::unix::fs::symlink("file", fleet.path("link")).unwrap();
+    fs::hard_link(fleet.path("file"), fleet.path("hard")).unwrap();
+    assert_eq!(fleet.check(&["--resume", "link"]).lines().len(), 2);
+    assert_eq!(fleet.check(&["--resume", "hard"]).lines().len(), 0);
+}
+
+/// Interrupts a run after each of its kernels: exit status and results come to those of a run that was not interrupted.
+fn comes_to_the_same_after_each_line(fleet: &Fleet, targets: &[&str]) -> Vec<serde_json::Value> {
+    let args = [&["check", "exec.bpf.o", "--format", "json", "--resume", "results.jsonl"], targets].concat();
+    let whole = fleet.run(&args);
+    let results = fs::read_to_string(fleet.path("results.jsonl")).unwrap();
+    let lines: Vec<_> = results.split_inclusive('\n').collect();
+    for n in 1..=lines.len() {
+        fleet.write("results.jsonl", lines[..n].concat());
+        let rest = fleet.run(&args);
+        assert_eq!(rest.exit, whole.exit, "{n} lines");
+        assert_eq!(fs::read_to_string(fleet.path("results.jsonl")).unwrap(), results, "{n} lines");
+        assert_eq!(rest.out, lines[n..].concat(), "{n} lines");
+    }
+    fs::remove_file(fleet.path("results.jsonl")).unwrap();
+    whole.lines()
+}
+
+#[test]
+fn kernels_are_told_apart_whose_names_print_alike() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let fleet = Fleet::new();
+    let names: [&[u8]; 6] = [b"v\xe4.btf", b"v\xf6.btf", "v\u{fffd}.btf".as_bytes(), b"a\nb", b"a\\nb", b"c"];
+    for (n, name) in names.iter().enumerate() {
+        // The first one resolves, the others do not.
+        fs::write(fleet.path("kernels").join(OsStr::from_bytes(name)), kernel(usize::from(n == 0))).unwrap();
+    }
+    let lines = comes_to_the_same_after_each_line(&fleet, &["--btf", "kernels"]);
+    let schema = schema();
+    lines.iter().for_each(|line| schema.check("check", line));
+    let id = |n: usize| lines[n]["target_id"].as_str();
+    assert_eq!([id(0), id(1), id(2)], [Some("file:kernels/a%0Ab"), None, None]);
+    assert_eq!([id(3), id(4), id(5)], [Some("file:kernels/v%E4.btf"), None, Some("file:kernels/v%F6.btf")]);
+    // A folder called as an archive is, by two spellings.
+    fleet.write("a.tar/b", kernel(1));
+    fleet.write("a.tar/c", kernel(0));
+    comes_to_the_same_after_each_line(&fleet, &["--btf", "a.tar//b", "--btf", "a.tar/b", "--btf", "a.tar/c"]);
+}
+
+#[test]
+fn members_of_one_name_are_told_apart() {
+    let fleet = Fleet::new();
+    let archive = tar(&[("m", kernel(1)), ("m", kernel(0)), ("bad", b"no BTF".to_vec()), ("m", kernel(1))]);
+    fleet.write("kernels/a.tar", &archive);
+    fleet.write("kernels/b.tar", &archive[..archive.len() / 2]);
+    fleet.write("kernels/c.tar", &archive);
+    let lines = comes_to_the_same_after_each_line(&fleet, &["--btf", "kernels"]);
+    let ids: Vec<_> = lines.iter().take(4).map(|line| line["target_id"].as_str().unwrap()).collect();
+    assert_eq!(ids, [0, 1, 2, 3].map(|n| format!("member:{n}:kernels/a.tar")));
+}
+
+#[test]
+fn the_running_kernel_is_known_again() {
+    if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        println!("SKIP: no BTF of the running kernel");
+        return;
+    }
+    let lines = comes_to_the_same_after_each_line(&Fleet::new(), &[]);
+    assert!(lines[0]["target_id"].as_str().unwrap().starts_with("running:"), "{}", lines[0]);
+}
+
+#[test]
+fn an_archive_is_not_complete_because_another_kernel_follows() {
+    for second in [&["--btf", "b.btf"][..], &["--btf", "b.btf", "--btf", "a.tar"]] {
+        let fleet = Fleet::new();
+        fleet.write("a.tar", tar(&[("1", kernel(1)), ("2", kernel(0))]));
+        fleet.write("b.btf", kernel(1));
+        let check = |targets: &[&str]| {
+            fleet.run([&["check", "exec.bpf.o", "--format", "json", "--resume", "r"], targets].concat())
+        };
+        assert_eq!(check(&["--btf", "a.tar"]).exit, 1);
+        let keep = |lines: usize| {
+            let results = fs::read_to_string(fleet.path("r")).unwrap();
+            fleet.write("r", results.split_inclusive('\n').take(lines).collect::<String>());
+        };
+        // Interrupted within the archive; then other kernels come first, and it is interrupted again.
+        keep(2);
+        check(second);
+        keep(4);
+        let rest = check(&["--btf", "a.tar", "--btf", "b.btf"]);
+        assert_eq!((rest.exit, rest.lines().len()), (1, 1), "{}", rest.err);
+    }
+}
+
+#[test]
+fn a_folder_whose_name_prints_like_anothers_is_reported() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let fleet = Fleet::new();
+    let folders = [OsStr::from_bytes(b"x\xe4"), OsStr::from_bytes(b"x\xf6")];
+    folders.iter().for_each(|folder| fs::create_dir(fleet.path("").join(folder)).unwrap());
+    let args = |n: usize| {
+        let args = ["check", "exec.bpf.o", "--format=json", "--resume=r", "--btf"].map(OsStr::new);
+        [&args[..], &[folders[n]]].concat()
+    };
+    assert_eq!([0, 1, 0, 1].map(|n| fleet.run(args(n)).lines().len()), [1, 1, 0, 0]);
+}

@@ -1,0 +1,59 @@
+//! Users who may create few threads, or none.
+
+use super::*;
+use std::{os::unix::fs::PermissionsExt as _, process::Command};
+
+#[test]
+fn a_limit_on_threads_costs_only_time() {
+    let fleet = Fleet::of(70);
+    let expected = fleet.run(["check", "exec.bpf.o", "--btf", "kernels"]);
+    // The user needs to reach all of it.
+    fs::set_permissions(fleet.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_core-relo"), fleet.path("core-relo")).unwrap();
+    let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
+    let works = Command::new("setpriv").args(user).args(["prlimit", "--nproc=1", "true"]).status();
+    if !works.is_ok_and(|status| status.success()) {
+        println!("SKIP: needs root, setpriv and prlimit");
+        return;
+    }
+    for jobs in ["1", "2", "5", "100000"] {
+        for limit in ["1", "2", "3"] {
+            let limited = Command::new("setpriv")
+                .args(user)
+                .args(["prlimit", &format!("--nproc={limit}"), "./core-relo"])
+                .args(["check", "exec.bpf.o", "--btf", "kernels", "--jobs", jobs])
+                .current_dir(fleet.path(""))
+                .output()
+                .unwrap();
+            let err = String::from_utf8(limited.stderr).unwrap();
+            assert_eq!(
+                (limited.status.code(), &*err),
+                (Some(expected.exit), ""),
+                "{jobs} jobs, limit {limit}"
+            );
+            assert!(limited.stdout == expected.out.as_bytes(), "{jobs} jobs, limit {limit}");
+        }
+    }
+}
+
+#[test]
+fn one_job_starts_no_thread_at_all() {
+    let fleet = Fleet::of(70);
+    let strace = ["-f", "-qq", "-e", "trace=clone,clone3", "-o", "trace", env!("CARGO_BIN_EXE_core-relo")];
+    let traced = |args: &[&str]| {
+        let done = Command::new("strace").args(strace).args(args).current_dir(fleet.path("")).output();
+        done.ok().map(|_| fs::read_to_string(fleet.path("trace")).unwrap().contains("clone"))
+    };
+    let check = ["check", "exec.bpf.o", "basic.bpf.o", "--btf", "kernels", "--jobs"];
+    if traced(&[&check[..], &["3"]].concat()) != Some(true) {
+        println!("SKIP: no strace that sees threads");
+        return;
+    }
+    let plan = ["plan", "exec.bpf.o", "--btf", "kernels"];
+    let patch = ["patch", "exec.bpf.o", "--btf", "kernels/00/001.btf", "-o", "out.o"];
+    for args in
+        [&[&check[..], &["1"]].concat()[..], &plan, &patch, &["explain", "exec.bpf.o", "--btf", "kernels"]]
+    {
+        assert_eq!(traced(args), Some(false), "{args:?}");
+    }
+}

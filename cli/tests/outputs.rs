@@ -1,0 +1,222 @@
+//! Where `patch`, `gen object` and `run` write to: files, streams, links of others; and what a signal leaves behind.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod common;
+
+use common::{demo, run_in};
+use std::{
+    ffi::OsString,
+    fs::{self, File},
+    os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, lchown, symlink},
+    os::unix::process::ExitStatusExt as _,
+    path::Path,
+    process::{Child, Command, Stdio},
+};
+
+const BIN: &str = env!("CARGO_BIN_EXE_core-relo");
+
+fn command(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(BIN);
+    command.args(args).current_dir(folder).stdin(Stdio::null()).stderr(Stdio::piped());
+    command
+}
+
+/// A folder with an object, a kernel, and what `patch` makes of the two.
+fn folder() -> (tempfile::TempDir, Vec<u8>) {
+    let folder = tempfile::tempdir().unwrap();
+    for (from, to) in [("exec.bpf.o", "in.o"), ("linux-6.1.btf", "kernel.btf")] {
+        fs::copy(demo().join(from), folder.path().join(to)).unwrap();
+    }
+    assert_eq!(run_in(folder.path(), patch("patched.o")).exit, 0);
+    let patched = fs::read(folder.path().join("patched.o")).unwrap();
+    (folder, patched)
+}
+
+fn patch(out: &str) -> [&str; 6] {
+    ["patch", "in.o", "--btf", "kernel.btf", "-o", out]
+}
+
+/// Files that a run left beside its output.
+fn left_behind(folder: &Path) -> Vec<OsString> {
+    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    names.filter(|name| name.to_str().unwrap().starts_with('.')).collect()
+}
+
+#[test]
+fn an_object_on_stdout_is_alone_there_and_a_log_is_not_replaced() {
+    let (folder, patched) = folder();
+    let log = folder.path().join("log");
+    let linked = {
+        assert_eq!(run_in(folder.path(), ["gen", "object", "linked.o", "in.o"]).exit, 0);
+        fs::read(folder.path().join("linked.o")).unwrap()
+    };
+    for out in ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/proc/thread-self/fd/1"] {
+        for format in ["text", "json"] {
+            let both = [(&patch(out)[..], &patched), (&["gen", "object", out, "in.o"], &linked)];
+            for (args, expected) in both {
+                let args = [args, &["--format", format]].concat();
+                // `>>` and `>`, as a shell opens them.
+                for before in [&b"before\n"[..], b""] {
+                    fs::write(&log, before).unwrap();
+                    let inode = fs::metadata(&log).unwrap().ino();
+                    let stdout = File::options().append(!before.is_empty()).write(true).open(&log).unwrap();
+                    let done = command(folder.path(), &args).stdout(stdout).output().unwrap();
+                    assert!(done.status.success(), "{args:?}: {done:?}");
+                    assert_eq!(fs::read(&log).unwrap(), [before, expected].concat(), "{args:?}");
+                    assert_eq!(fs::metadata(&log).unwrap().ino(), inode, "{args:?}");
+                    let report = String::from_utf8(done.stderr).unwrap();
+                    assert_eq!(report.starts_with('{'), format == "json", "{args:?}: {report}");
+                    assert_eq!(report.lines().count(), 1, "{args:?}: {report}");
+                }
+                let piped = command(folder.path(), &args).stdout(Stdio::piped()).output().unwrap();
+                assert!(piped.status.success() && piped.stdout == *expected, "{args:?}");
+            }
+        }
+    }
+    let bad = ["patch", "in.o", "--btf", "nothing", "-o", "-", "--format", "json"];
+    let done = command(folder.path(), &bad).stdout(Stdio::piped()).output().unwrap();
+    assert_eq!((done.status.code(), done.stdout), (Some(2), Vec::new()), "no error among the object's bytes");
+}
+
+#[test]
+fn pipes_and_devices_are_written_to() {
+    let (folder, patched) = folder();
+    let pipe = folder.path().join("pipe");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .unwrap();
+    // The limit ends the test if nobody writes.
+    let reader =
+        Command::new("timeout").args(["60", "cat"]).arg(&pipe).stdout(Stdio::piped()).spawn().unwrap();
+    assert_eq!(run_in(folder.path(), patch("pipe")).exit, 0);
+    let read = reader.wait_with_output().unwrap().stdout;
+    assert!(read == patched && fs::metadata(&pipe).unwrap().file_type().is_fifo());
+    // Without a reader it waits, as any writer, and ends like one.
+    let mut child = command(folder.path(), &patch("pipe")).stdout(Stdio::null()).spawn().unwrap();
+    wait_until_in_open(&child);
+    signal(&child, 15);
+    assert_eq!(child.wait().unwrap().signal(), Some(15));
+
+    assert_eq!(run_in(folder.path(), patch("/dev/null")).exit, 0);
+    let full = run_in(folder.path(), patch("/dev/full"));
+    assert!(full.exit == 2 && full.err.contains("/dev/full: cannot be written: No space left"), "{full:?}");
+    let socket = folder.path().join("socket");
+    drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
+    let shown = run_in(folder.path(), patch("socket"));
+    assert!(shown.exit == 2 && shown.err.contains("socket: cannot be written: No such device"), "{shown:?}");
+    assert!(fs::metadata(&socket).unwrap().file_type().is_socket());
+}
+
+fn signal(child: &Child, number: i32) {
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    let signal = rustix::process::Signal::from_named_raw(number).unwrap();
+    // It may have ended.
+    let _: Result<(), _> = rustix::process::kill_process(pid, signal);
+}
+
+/// Waits until a process sleeps in the kernel, as in the open of a pipe without a reader.
+fn wait_until_in_open(child: &Child) {
+    let waits = || {
+        let of = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", child.id())).unwrap();
+        of("wchan").contains("fifo") || of("stat").rsplit(')').next().unwrap().starts_with(" S")
+    };
+    for _ in 0..1000 {
+        if waits() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("it does not wait");
+}
+
+#[test]
+fn no_signal_leaves_a_file_beside_the_output() {
+    let (folder, patched) = folder();
+    let out = folder.path().join("out.o");
+    for (n, number) in (0..90u64).zip([1, 2, 15, 3, 10, 14].into_iter().cycle()) {
+        if n % 2 == 0 {
+            fs::write(&out, "old").unwrap();
+        } else {
+            drop(fs::remove_file(&out));
+        }
+        let mut child = command(folder.path(), &patch("out.o")).stdout(Stdio::null()).spawn().unwrap();
+        // At any moment of its short life.
+        std::thread::sleep(std::time::Duration::from_micros(n * 331 % 20_000));
+        signal(&child, number);
+        let status = child.wait().unwrap();
+        assert!(status.success() || status.signal() == Some(number), "{status}");
+        assert_eq!(left_behind(folder.path()), [""; 0], "signal {number}");
+        match fs::read(&out) {
+            Ok(content) => assert!(content == patched || (n % 2 == 0 && content == b"old")),
+            Err(_) => assert!(n % 2 == 1 && !status.success()),
+        }
+    }
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_leaves_nothing_written() {
+    let (folder, _) = folder();
+    fs::write(folder.path().join("out.o"), "old").unwrap();
+    for limit in ["0", "1000"] {
+        let limited = Command::new("prlimit")
+            .args([&format!("--fsize={limit}"), BIN])
+            .args(patch("out.o"))
+            .current_dir(folder.path())
+            .output();
+        let Ok(done) = limited else {
+            println!("SKIP: no prlimit");
+            return;
+        };
+        let err = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(2), "{err}");
+        assert!(err.contains("out.o: cannot be written: File too large"), "{err}");
+        assert_eq!(fs::read(folder.path().join("out.o")).unwrap(), b"old");
+        assert_eq!(left_behind(folder.path()), [""; 0]);
+    }
+}
+
+#[test]
+fn a_link_of_another_user_in_a_shared_folder_is_not_followed() {
+    let (folder, _) = folder();
+    let shared = folder.path().join("shared");
+    fs::create_dir(&shared).unwrap();
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
+    let victim = folder.path().join("victim");
+    for (link, target) in [("existing", &victim), ("dangling", &folder.path().join("new"))] {
+        symlink(target, shared.join(link)).unwrap();
+        if lchown(shared.join(link), Some(65534), Some(65534)).is_err() {
+            println!("SKIP: only root gives links to others");
+            return;
+        }
+    }
+    fs::write(&victim, "precious").unwrap();
+    let check = |out| ["check", "in.o", "--btf", "kernel.btf", "--resume", out];
+    for out in ["shared/existing", "shared/dangling"] {
+        for args in [&patch(out)[..], &["gen", "object", out, "in.o"], &check(out)] {
+            let done = run_in(folder.path(), args);
+            assert_eq!((done.exit, done.err.lines().count()), (2, 1), "{args:?}: {}", done.err);
+            let what =
+                format!("{out}: cannot be written: belongs to user 65534, in a folder where every user");
+            assert!(done.err.contains(&what), "{args:?}: {}", done.err);
+        }
+    }
+    fs::write(shared.join("results"), "").unwrap();
+    lchown(shared.join("results"), Some(65534), Some(65534)).unwrap();
+    assert_eq!(
+        run_in(folder.path(), check("shared/results")).exit,
+        2,
+        "somebody may have written any results there"
+    );
+    assert_eq!(fs::read(&victim).unwrap(), b"precious");
+    assert!(!folder.path().join("new").exists());
+    symlink(&victim, shared.join("own")).unwrap();
+    assert_eq!(run_in(folder.path(), patch("shared/own")).exit, 0, "own links are followed");
+    assert_ne!(fs::read(&victim).unwrap(), b"precious");
+    assert!(shared.join("own").is_symlink());
+}
