@@ -135,19 +135,19 @@ impl<'p> Explainer<'p> {
         let more = more.min(self.more_candidates);
         self.more_candidates = self.more_candidates.saturating_sub(more);
         let listed = planned.candidates().take(limits::LISTED_CANDIDATES.saturating_add(more));
-        let mut one = |candidate| match planned.decision() {
-            // The plan took all these steps, and no more than it may.
-            Ok(_) => planned.try_again(candidate, &mut Steps::new(limits::RECORD_STEPS)),
-            Err(_) => {
-                let mut steps = Steps::new(limits::RECORD_STEPS.min(self.steps.left()));
-                let allowed = steps.left();
-                let tried = planned.try_again(candidate, &mut steps);
-                let taken = allowed.saturating_sub(steps.left());
-                self.steps = Steps::new(self.steps.left().saturating_sub(taken));
-                tried
+        let mut try_again = |candidate| {
+            if planned.decision().is_ok() {
+                // The plan took all these steps, and no more than it may.
+                return planned.try_again(candidate, &mut Steps::new(limits::RECORD_STEPS));
             }
+            let allowed = limits::RECORD_STEPS.min(self.steps.left());
+            let mut steps = Steps::new(allowed);
+            let tried = planned.try_again(candidate, &mut steps);
+            let taken = allowed.saturating_sub(steps.left());
+            self.steps = Steps::new(self.steps.left().saturating_sub(taken));
+            tried
         };
-        listed.filter_map(&mut one).collect()
+        listed.filter_map(&mut try_again).collect()
     }
 }
 

@@ -92,6 +92,7 @@ impl<'n> Pattern<'n> {
 }
 
 #[cfg(test)]
+#[expect(clippy::arithmetic_side_effects, reason = "numbers of the test's own")]
 mod tests {
     use super::*;
     use alloc::vec::Vec;

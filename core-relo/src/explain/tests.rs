@@ -84,7 +84,7 @@ fn missing(count: usize, distinct: usize, sort: RelocKind) -> (Builder, Vec<Aske
             let root = b.structure("s", 4, &members);
             (0..distinct).map(|n| (sort, root, format!("0:{n}"))).collect()
         }
-        _ => names.iter().map(|name| (sort, b.structure(name, 4, &[]), "0".to_string())).collect(),
+        _ => names.iter().map(|name| (sort, b.structure(name, 4, &[]), String::from("0"))).collect(),
     };
     let asked = asked.iter().cycle().take(count).cloned().collect();
     (b, asked)
@@ -138,7 +138,7 @@ fn steps_that_are_used_up_are_reported() {
     let mut asked = Vec::new();
     for n in 0..100 {
         let root = local.structure(&format!("s{n}"), 4, &[("ba", int, 0)]);
-        asked.push((RelocKind::FieldByteOffset, root, "0:0".to_string()));
+        asked.push((RelocKind::FieldByteOffset, root, String::from("0:0")));
     }
     with_plan(local, &asked, &target, |plan| {
         let mut explainer = Explainer::new(plan);
@@ -160,7 +160,7 @@ fn many_candidates_are_counted_and_not_all_listed() {
     let mut local = Builder::new(Endian::Little);
     let int = local.int("int", 4, Builder::SIGNED);
     let root = local.structure("s", 4, &[("a", int, 0)]);
-    let asked = vec![(RelocKind::FieldByteOffset, root, "0:0".to_string()); 5];
+    let asked = vec![(RelocKind::FieldByteOffset, root, String::from("0:0")); 5];
     with_plan(local, &asked, &target, |plan| {
         let mut explainer = Explainer::new(plan);
         let all: Vec<_> = plan.iter().map(|planned| explainer.explain(&planned)).collect();
@@ -192,7 +192,7 @@ fn guards_are_those_of_the_same_access_or_of_a_type_that_is_missing() {
         (RelocKind::TypeExists, gone, "0"),
         (RelocKind::FieldExists, gone, "0:0"),
     ]
-    .map(|(kind, root, access)| (kind, root, access.to_string()));
+    .map(|(kind, root, access)| (kind, root, String::from(access)));
     with_plan(local, &asked, &target, |plan| {
         let guards = Guards::new(plan);
         let found: Vec<_> = plan.iter().map(|p| guards.find(&p).map(|record| record.index)).collect();
@@ -213,7 +213,7 @@ fn names_longer_than_any_compilers_are_cut() {
     let int = local.int("int", 4, Builder::SIGNED);
     let asked = [("s", &member), (&*of_type, &member)].map(|(name, member)| {
         let root = local.structure(name, 4, &[(member, int, 0)]);
-        (RelocKind::FieldByteOffset, root, "0:0".to_string())
+        (RelocKind::FieldByteOffset, root, String::from("0:0"))
     });
     with_plan(local, &asked, &target, |plan| {
         let mut explainer = Explainer::new(plan);

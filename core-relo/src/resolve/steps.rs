@@ -128,7 +128,7 @@ mod tests {
         let mut steps = Steps::new(u32::MAX);
         let spec = spec::local(btf, &relo).unwrap();
         assert!(match_candidate(btf, &spec, btf, root, &mut steps).is_ok());
-        u32::MAX - steps.left()
+        u32::MAX.abs_diff(steps.left())
     }
 
     /// Else each of a hundred thousand records could walk along hidden modifiers, or read long names, for the price of a step.
