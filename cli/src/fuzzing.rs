@@ -15,9 +15,9 @@ use std::{ops::ControlFlow, path::Path};
 pub fn kernels(path: &Path, max_bytes: u64) -> Vec<Result<usize, String>> {
     let targets = Targets { btf: vec![path.to_owned()], max_bytes: Some(max_bytes), ..Targets::default() };
     let selection = Selection::of(&targets);
-    let mut found: Vec<_> = selection.bad.iter().map(|bad| Err(bad.to_string())).collect();
+    let mut found: Vec<_> = selection.bad.iter().map(|bad| Err(bad.bad.to_string())).collect();
     for place in &selection.places {
-        let _note: Option<String> = selection.kernels(place, &|_| true, &mut |kernel| {
+        let _note: Option<String> = selection.kernels(place, &mut |kernel| {
             let size = kernel.map(|kernel| kernel.target.main().btf.as_bytes().len());
             found.push(size.map_err(|bad| bad.to_string()));
             ControlFlow::Continue(())
@@ -29,7 +29,7 @@ pub fn kernels(path: &Path, max_bytes: u64) -> Vec<Result<usize, String>> {
 /// Opens a file of results for a check of these objects (name and content), as `--resume PATH` does. Returns how many kernels the
 /// file has results for.
 pub fn resume(path: &Path, objects: &[(&str, &[u8])]) -> Result<usize, String> {
-    let header = Header::of(objects.iter().copied());
+    let header = Header::new(objects.iter().copied());
     let (_results, so_far) = Results::open(path, &header).map_err(|bad| bad.to_string())?;
     Ok(so_far.len())
 }

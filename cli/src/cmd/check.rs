@@ -18,6 +18,7 @@ use crate::{
         target::{BadPlace, Kernel, Place, Selection},
         unread::{self, Alone, Unparsed, Unread},
     },
+    json::Json,
     json_check::{Record, Unresolved},
     line::Line,
     render::{

@@ -6,6 +6,7 @@ use crate::{
     args_gen::GenObject,
     error::{BadInput, shown},
     input::object::ObjectFile,
+    json,
     line::Line,
     output,
     render::style,

@@ -86,7 +86,7 @@ impl Header {
 pub(crate) struct Results {
     file: File,
     name: String,
-    header: Vec<u8>,
+    header: Json,
     /// The archive of the last line, unless it is known that no more of its members follow.
     open_archive: Option<OsString>,
 }
@@ -112,9 +112,9 @@ impl Results {
         let mut file = open(path)?;
         lock(&file, path)?;
         let line = header.line().map_err(failed)?;
-        let read = Reading::new(header, &line).all(path, &file)?;
+        let read = Reading::new(header, line.as_bytes()).all(path, &file)?;
         file.set_len(read.whole).and_then(|()| file.seek(SeekFrom::Start(read.whole))).map_err(failed)?;
-        let rest = line.get(read.header_bytes..).unwrap_or_default();
+        let rest = line.as_bytes().get(read.header_bytes..).unwrap_or_default();
         file.write_all(rest).map_err(failed)?;
         let results = Self { file, name: shown(path), header: line, open_archive: read.open_archive };
         Ok((results, read.so_far))
@@ -136,7 +136,7 @@ impl Results {
         let mut begin = &b""[..];
         if self.open_archive.as_ref().is_some_and(is_elsewhere) {
             // Else the archive's last member in the file would be taken for the last that it has.
-            begin = &self.header;
+            begin = self.header.as_bytes();
         }
         self.file.write_all(&[begin, lines].concat()).map_err(|e| bad(e.to_string()))?;
         self.open_archive = id.archive().map(OsStr::to_owned);

@@ -8,6 +8,7 @@ use crate::{
     app::Exit,
     error::BadInput,
     input::{file, kernel_id::KernelId},
+    json::Json,
     json_check,
 };
 use serde::{Deserialize, de::IgnoredAny};
@@ -173,7 +174,7 @@ impl<'h> Reading<'h> {
         if let Some(kernel) = self.kernel.take_if(|kernel| kernel.id != id || line.object.is_none()) {
             return Err(LineError::BreaksOff(kernel.name));
         }
-        if is_first || !text.starts_with(&self.begin(text)?) {
+        if is_first || !text.starts_with(self.begin(text)?.as_bytes()) {
             return Err(LineError::Foreign);
         }
         let (begun, begin) = self.kernel.take().map_or((0, at), |kernel| (kernel.lines, kernel.begin));
@@ -201,25 +202,21 @@ impl<'h> Reading<'h> {
     }
 
     /// Returns how a line begins that comes next: it is of the next object, or if it is a kernel's first, of no object.
-    fn begin(&self, text: &[u8]) -> io::Result<Vec<u8>> {
-        const BAD_KERNEL: &[u8] = br#"{"object":null,"target":""#;
+    fn begin(&self, text: &[u8]) -> io::Result<Json> {
+        const BAD_KERNEL: &str = r#"{"object":null,"target":""#;
         let mut objects = self.header.objects();
         if let Some(kernel) = &self.kernel {
             let object = objects.nth(kernel.lines).ok_or(io::ErrorKind::InvalidData)?;
             let mut begin = json_check::begin(object)?;
-            json_check::string(&mut begin, &kernel.name)?;
-            begin.extend_from_slice(br#","kept":"#);
+            begin.push_value(&*kernel.name)?;
+            begin.push_syntax(r#","kept":"#);
             return Ok(begin);
         }
         let len = text.len().min(BAD_KERNEL.len());
-        match objects.next().filter(|_| text.get(..len) != BAD_KERNEL.get(..len)) {
-            Some(object) => {
-                let mut begin = json_check::begin(object)?;
-                begin.push(b'"');
-                Ok(begin)
-            }
-            None => Ok(BAD_KERNEL.to_vec()),
-        }
+        let object = objects.next().filter(|_| text.get(..len) != BAD_KERNEL.as_bytes().get(..len));
+        let mut begin = object.map_or_else(|| Ok(Json::default()), json_check::begin)?;
+        begin.push_syntax(if object.is_some() { "\"" } else { BAD_KERNEL });
+        Ok(begin)
     }
 
     /// Returns whether the text is the beginning of a line that this program writes here.
@@ -229,11 +226,12 @@ impl<'h> Reading<'h> {
             return Ok(may_be_header);
         }
         let begin = self.begin(text)?;
+        let begin = begin.as_bytes();
         if text.len() <= begin.len() {
             return Ok(begin.starts_with(text));
         }
         let is_line = || serde_json::from_slice::<Line<'_>>(text).map_or_else(|e| e.is_eof(), |_| true);
-        Ok(text.starts_with(&begin) && is_line())
+        Ok(text.starts_with(begin) && is_line())
     }
 }
 

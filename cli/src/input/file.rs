@@ -54,12 +54,6 @@ impl Limits {
     }
 }
 
-/// The file's metadata, if it is one that can be read from beginning to end.
-pub(crate) fn regular(path: &Path) -> Result<Metadata, BadInput> {
-    let meta = fs::metadata(path).map_err(|e| unreadable(path, &e))?;
-    if meta.is_file() { Ok(meta) } else { Err(no_file(path, meta.is_dir())) }
-}
-
 /// Opens a file that can be read from beginning to end; does not wait for one that cannot.
 fn open(path: &Path) -> Result<(File, Metadata), BadInput> {
     target::open_file(path).map_err(|e| match e {

@@ -7,8 +7,8 @@ mod common;
 mod files;
 mod limits;
 mod resume;
-mod threads;
 mod same;
+mod threads;
 
 use common::{Run, demo, prebuilt, run_in, schema};
 use std::{

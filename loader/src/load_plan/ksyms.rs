@@ -77,9 +77,7 @@ pub(super) fn resolve(
     for e in externs {
         let resolved = match (e.what, btf) {
             (What::Address, _) => addresses.get(e.name).copied().map(Resolved::Address),
-            (What::Variable(ty), Some(btf)) => {
-                kernel.typed(btf, e, e.name, (Kind::Var, ty), &mut refused)?
-            }
+            (What::Variable(ty), Some(btf)) => kernel.typed(btf, e, e.name, (Kind::Var, ty), &mut refused)?,
             (What::Function(ty), Some(btf)) => {
                 let name = Name::new(e.name).essential().as_bytes();
                 kernel.typed(btf, e, name, (Kind::Func, ty), &mut refused)?
@@ -184,7 +182,7 @@ struct KernelSearch<'h, 'm> {
     comparison: Comparison<'h>,
 }
 
-impl<'h> KernelSearch<'h, '_> {
+impl KernelSearch<'_, '_> {
     /// Finds a variable or function by name and type (libbpf: `bpf_object__resolve_ksym_var_btf_id`, `…_func_btf_id`).
     fn typed<'e>(
         &mut self,
@@ -234,7 +232,7 @@ impl<'h> Comparison<'h> {
         (kernel, target): (&'h Btf<'h>, TypeId),
     ) -> Result<bool, MatchError> {
         let compare = || self.comparer.are_compatible(local_btf, local, kernel, target);
-        self.known.entry((local, core::ptr::from_ref(kernel), target)).or_insert_with(compare).clone()
+        *self.known.entry((local, core::ptr::from_ref(kernel), target)).or_insert_with(compare)
     }
 }
 

@@ -9,7 +9,12 @@ use core_relo::btf::Builder;
 
 pub(super) const DIMENSIONS: &[Dimension] = &[
     Dimension { name: "kernel functions called", most: 60_000, commands: BOTH, make: functions },
-    Dimension { name: "kernel variables by type", most: 60_000, commands: BOTH, make: |n| variables(n, true) },
+    Dimension {
+        name: "kernel variables by type",
+        most: 60_000,
+        commands: BOTH,
+        make: |n| variables(n, true),
+    },
     Dimension {
         name: "kernel variables by address",
         most: 60_000,

@@ -66,17 +66,8 @@ const UNLINKED: &[C] = &[C::Check, C::Plan, C::Explain, C::Patch, C::Inspect, C:
 /// Those that read a kernel.
 const KERNEL: &[C] = &[C::Check, C::Plan, C::Explain, C::Patch, C::DryRun, C::DumpKernel];
 /// Those that read both an object and a kernel, where both grow.
-const BOTH: &[C] = &[
-    C::Check,
-    C::Plan,
-    C::Explain,
-    C::Patch,
-    C::Inspect,
-    C::DryRun,
-    C::Link,
-    C::DumpObject,
-    C::DumpKernel,
-];
+const BOTH: &[C] =
+    &[C::Check, C::Plan, C::Explain, C::Patch, C::Inspect, C::DryRun, C::Link, C::DumpObject, C::DumpKernel];
 
 /// Every dimension.
 pub fn dimensions() -> Vec<Dimension> {
