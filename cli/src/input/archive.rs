@@ -91,8 +91,8 @@ impl Member<'_> {
     /// Takes what filling the holes costs from the budget: the zeros, and the square of their number, for `tar` keeps the pieces of a
     /// member in a vector and removes the first one again and again. It has two pieces of 40 bytes for each 24 bytes of the map.
     fn fill_holes(&self, budget: &Budget) -> Result<(), Exceeded> {
-        budget.take(self.len.saturating_sub(self.stored))?;
-        budget.take(self.map.saturating_mul(self.map) / 8)
+        let zeros = self.len.saturating_sub(self.stored);
+        budget.take_ahead(zeros.saturating_add(self.map.saturating_mul(self.map) / 8))
     }
 }
 

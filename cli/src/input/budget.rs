@@ -86,6 +86,14 @@ impl Budget {
         self.check()
     }
 
+    /// Takes bytes that have yet to be unpacked. What does not fit is not taken: it will not be unpacked, and others may be.
+    pub(crate) fn take_ahead(&self, bytes: u64) -> Result<(), Exceeded> {
+        match self.accounts().find(|account| account.left() < bytes) {
+            Some(account) => Err(account.exceeded()),
+            None => self.take(bytes),
+        }
+    }
+
     /// Whether everything taken so far fitted.
     pub(crate) fn check(&self) -> Result<(), Exceeded> {
         self.accounts().try_for_each(Account::check)
@@ -93,8 +101,7 @@ impl Budget {
 
     /// How many bytes may still be taken.
     pub(crate) fn left(&self) -> u64 {
-        let left = self.accounts().map(|account| account.limit.saturating_sub(account.bytes.get()));
-        left.min().unwrap_or(0)
+        self.accounts().map(Account::left).min().unwrap_or(0)
     }
 
     /// Takes a stream, whether it turns out to be one or not.
@@ -111,9 +118,17 @@ impl Budget {
 }
 
 impl Account {
+    fn left(&self) -> u64 {
+        self.limit.saturating_sub(self.bytes.get())
+    }
+
+    const fn exceeded(&self) -> Exceeded {
+        Exceeded::Bytes { scope: self.scope, limit: self.limit }
+    }
+
     fn check(&self) -> Result<(), Exceeded> {
         if self.bytes.get() > self.limit {
-            return Err(Exceeded::Bytes { scope: self.scope, limit: self.limit });
+            return Err(self.exceeded());
         }
         let limit = (self.limit / STREAM_BYTES).saturating_add(STREAMS_LEAST);
         if self.streams.get() > limit {
@@ -203,6 +218,18 @@ mod tests {
         assert_eq!((last.left(), last.take(1), archive.check()), (0, Err(exceeded), Err(exceeded)));
         // Once too much was taken, nothing fits.
         assert_eq!(last.take(0), Err(exceeded));
+    }
+
+    #[test]
+    fn what_a_member_only_claims_to_be_is_not_taken_of_its_archive() {
+        let archive = Budget::of_archive(Limits::of(Some(100)), 0);
+        let member = archive.of_member(Limits::of(Some(100)), 10);
+        assert_eq!(member.take_ahead(101), Err(Exceeded::Bytes { scope: Scope::Kernel, limit: 100 }));
+        assert_eq!((archive.left(), member.take_ahead(100), archive.left()), (6400, Ok(()), 6300));
+        assert_eq!(archive.take(6300), Ok(()));
+        let member = archive.of_member(Limits::of(Some(100)), 10);
+        assert_eq!(member.take_ahead(1), Err(Exceeded::Bytes { scope: Scope::Archive, limit: 6400 }));
+        assert_eq!(archive.check(), Ok(()));
     }
 
     #[test]

@@ -90,7 +90,7 @@ fn a_member_in_many_pieces_is_not_put_together() {
 #[test]
 fn streams_within_streams_share_one_limit() {
     let fleet = Fleet::new();
-    let mut image = vec![1; 4096];
+    let mut image = vec![1; 1 << 16];
     for layer in 0..4u8 {
         let packed = gzip(&image);
         image = b"image".to_vec();
