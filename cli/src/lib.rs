@@ -22,12 +22,12 @@ mod printer;
 mod render;
 mod signals;
 
-use clap::Parser as _;
 use std::process::ExitCode;
 
 /// Runs the command with the arguments of this process.
 pub fn main() -> ExitCode {
-    let args = args::Args::parse();
+    app::init_panics();
+    let args = args::Args::from_process().unwrap_or_else(|error| error.exit());
     app::init_log(args.verbose);
     match app::run(&args) {
         Ok(exit) => exit.into(),

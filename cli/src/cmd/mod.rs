@@ -24,6 +24,7 @@ pub(crate) mod prog_dump;
 mod resume;
 pub(crate) mod run;
 mod same;
+mod verifier_log;
 
 use crate::{
     app::{App, Exit},

@@ -10,7 +10,7 @@ use crate::{
     },
 };
 use core_relo::{
-    ByteSize, Endian, TypeId,
+    ByteSize, Endian, Text, TypeId,
     btf::{Btf, Kind, Type},
     ext::BtfExt,
 };
@@ -21,7 +21,7 @@ const SHT_LLVM_ADDRSIG: u32 = 0x6fff_4c03;
 
 #[derive(Debug)]
 pub(super) struct Input<'d> {
-    pub(super) file: Box<str>,
+    pub(super) file: Text,
     elf_endian: Endian,
     /// By number as in the ELF file, the unused first one included; then those that only the BTF knows of.
     pub(super) sections: Vec<InSection<'d>>,
@@ -85,8 +85,8 @@ impl InSymbol<'_> {
 
 impl<'d> Input<'d> {
     pub(super) fn read(file: &str, bytes: &'d [u8]) -> Result<Self, LinkError> {
-        let file: Box<str> = text(file.as_bytes());
-        let object = |cause| LinkError::Object { file: file.clone(), cause };
+        let file: Text = text(file.as_bytes());
+        let object = |cause| LinkError::Object { file: file.clone().into(), cause };
         let elf = Elf::parse(bytes).map_err(|cause| object(cause.into()))?;
         match (elf.class, elf.machine, elf.file_type) {
             (Class::Elf32, ..) => return Err(object(ObjectError::Elf32)),
@@ -137,15 +137,15 @@ impl<'d> Input<'d> {
     }
 
     pub(super) fn fault(&self, section: &[u8], cause: SectionFault) -> LinkError {
-        LinkError::Section { file: self.file.clone(), section: text(section), cause }
+        LinkError::Section { file: self.file.clone().into(), section: text(section), cause }
     }
 
     pub(super) fn symbol_fault(&self, symbol: &[u8], cause: SymbolFault) -> LinkError {
-        LinkError::Symbol { file: self.file.clone(), symbol: text(symbol), cause }
+        LinkError::Symbol { file: self.file.clone().into(), symbol: text(symbol), cause }
     }
 
     fn object(&self, cause: ObjectError) -> LinkError {
-        LinkError::Object { file: self.file.clone(), cause }
+        LinkError::Object { file: self.file.clone().into(), cause }
     }
 
     fn section(&mut self, s: &Section<'d>, left: &mut usize) -> Result<(), LinkError> {
@@ -181,7 +181,8 @@ impl<'d> Input<'d> {
 
     fn push(&mut self, name: &[u8], elf: Option<Section<'d>>, skipped: bool) -> Result<usize, LinkError> {
         let left = self.names_left.checked_sub(name.len());
-        self.names_left = left.ok_or_else(|| LinkError::TooManySectionNames { file: self.file.clone() })?;
+        self.names_left =
+            left.ok_or_else(|| LinkError::TooManySectionNames { file: self.file.clone().into() })?;
         let index = self.sections.len();
         if index > 0 {
             self.by_name.entry(name.into()).or_insert(index);
@@ -240,7 +241,7 @@ impl<'d> Input<'d> {
             btf.types().find(|ty| is_looked_up(*ty) && ty.name().as_bytes().len() >= limits::NAME_BYTES)
         {
             let cause = TypeFault::LongName { id: ty.id() };
-            return Err(LinkError::Types { file: self.file.clone(), cause });
+            return Err(LinkError::Types { file: self.file.clone().into(), cause });
         }
         let mut objects = HashMap::new();
         for s in self.symbols.iter().filter(|s| s.kind == elf::STT_OBJECT.0) {
@@ -264,7 +265,7 @@ impl<'d> Input<'d> {
                 let missing = || {
                     let section = text(datasec.name().as_bytes());
                     LinkError::Symbol {
-                        file: self.file.clone(),
+                        file: self.file.clone().into(),
                         symbol: text(name),
                         cause: SymbolFault::NoSymbol { section },
                     }
