@@ -252,7 +252,7 @@ impl<C: AsRef<[u8]>> Linking<'_, '_, '_, C> {
             program: text(self.main.name),
             section: text(p.section),
             insn: p.start.0.saturating_add(within),
-            to: self.parts.section_name(to).into(),
+            to: self.parts.section_name(to),
             target,
         })
     }

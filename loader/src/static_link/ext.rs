@@ -75,8 +75,7 @@ impl State<'_> {
         group: &Group<'_>,
         ids: &[TypeId],
     ) -> Result<(), LinkError> {
-        let types =
-            |cause: ImportError| LinkError::Types { file: input.file.clone().into(), cause: cause.into() };
+        let types = |cause: ImportError| LinkError::Types { file: input.file.clone(), cause: cause.into() };
         let name = btf.name(group.section).unwrap_or_default().as_bytes();
         let section = input.find(name).and_then(|at| input.at(at));
         let section = section.ok_or_else(|| input.fault(name, SectionFault::NotFound))?;

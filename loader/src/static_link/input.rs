@@ -86,7 +86,7 @@ impl InSymbol<'_> {
 impl<'d> Input<'d> {
     pub(super) fn read(file: &str, bytes: &'d [u8]) -> Result<Self, LinkError> {
         let file: Text = text(file.as_bytes());
-        let object = |cause| LinkError::Object { file: file.clone().into(), cause };
+        let object = |cause| LinkError::Object { file: file.clone(), cause };
         let elf = Elf::parse(bytes).map_err(|cause| object(cause.into()))?;
         match (elf.class, elf.machine, elf.file_type) {
             (Class::Elf32, ..) => return Err(object(ObjectError::Elf32)),
@@ -137,15 +137,15 @@ impl<'d> Input<'d> {
     }
 
     pub(super) fn fault(&self, section: &[u8], cause: SectionFault) -> LinkError {
-        LinkError::Section { file: self.file.clone().into(), section: text(section), cause }
+        LinkError::Section { file: self.file.clone(), section: text(section), cause }
     }
 
     pub(super) fn symbol_fault(&self, symbol: &[u8], cause: SymbolFault) -> LinkError {
-        LinkError::Symbol { file: self.file.clone().into(), symbol: text(symbol), cause }
+        LinkError::Symbol { file: self.file.clone(), symbol: text(symbol), cause }
     }
 
     fn object(&self, cause: ObjectError) -> LinkError {
-        LinkError::Object { file: self.file.clone().into(), cause }
+        LinkError::Object { file: self.file.clone(), cause }
     }
 
     fn section(&mut self, s: &Section<'d>, left: &mut usize) -> Result<(), LinkError> {
@@ -181,8 +181,7 @@ impl<'d> Input<'d> {
 
     fn push(&mut self, name: &[u8], elf: Option<Section<'d>>, skipped: bool) -> Result<usize, LinkError> {
         let left = self.names_left.checked_sub(name.len());
-        self.names_left =
-            left.ok_or_else(|| LinkError::TooManySectionNames { file: self.file.clone().into() })?;
+        self.names_left = left.ok_or_else(|| LinkError::TooManySectionNames { file: self.file.clone() })?;
         let index = self.sections.len();
         if index > 0 {
             self.by_name.entry(name.into()).or_insert(index);
@@ -241,7 +240,7 @@ impl<'d> Input<'d> {
             btf.types().find(|ty| is_looked_up(*ty) && ty.name().as_bytes().len() >= limits::NAME_BYTES)
         {
             let cause = TypeFault::LongName { id: ty.id() };
-            return Err(LinkError::Types { file: self.file.clone().into(), cause });
+            return Err(LinkError::Types { file: self.file.clone(), cause });
         }
         let mut objects = HashMap::new();
         for s in self.symbols.iter().filter(|s| s.kind == elf::STT_OBJECT.0) {
@@ -265,7 +264,7 @@ impl<'d> Input<'d> {
                 let missing = || {
                     let section = text(datasec.name().as_bytes());
                     LinkError::Symbol {
-                        file: self.file.clone().into(),
+                        file: self.file.clone(),
                         symbol: text(name),
                         cause: SymbolFault::NoSymbol { section },
                     }

@@ -108,7 +108,7 @@ impl<'d> State<'d> {
 
     fn add(&mut self, mut input: Input<'d>, len: usize) -> Result<(), LinkError> {
         if input.endian() != self.endian {
-            return Err(LinkError::ByteOrder { file: input.file.clone().into(), expected: self.endian });
+            return Err(LinkError::ByteOrder { file: input.file.clone(), expected: self.endian });
         }
         self.input_len = self.input_len.saturating_add(len);
         self.strings.allow(self.input_len);

@@ -62,7 +62,7 @@ impl State<'_> {
     ) -> Result<(), LinkError> {
         let (offset, e) = (record.offset, self.endian);
         let fault = |cause| LinkError::Relocation {
-            file: input.file.clone().into(),
+            file: input.file.clone(),
             section: text(&target.name),
             offset,
             cause,

@@ -135,7 +135,7 @@ impl State<'_> {
         let Some(global) = self.globals.at(at) else { return Ok(0) };
         let other = || self.inputs.get(global.input).unwrap_or(input).file.clone();
         if !s.is_extern() && !global.is_extern && !global.is_weak && !s.is_weak() {
-            return Err(SymbolFault::Conflict { other: other().into() });
+            return Err(SymbolFault::Conflict { other: other() });
         }
         self.compatible(input, described, at)?;
         let Some(global) = self.globals.at_mut(at) else { return Ok(0) };
@@ -153,9 +153,8 @@ impl State<'_> {
         if s.is_extern() || (!global.is_extern && s.is_weak()) {
             return Ok(number);
         }
-        let no_section = || SymbolFault::NoSection {
-            other: self.inputs.get(global.input).unwrap_or(input).file.clone().into(),
-        };
+        let no_section =
+            || SymbolFault::NoSection { other: self.inputs.get(global.input).unwrap_or(input).file.clone() };
         let section = home.out.and_then(|section| self.sections.at(section)).ok_or_else(no_section)?;
         out.kind = s.kind;
         out.section = section_number(section.number());
@@ -166,7 +165,7 @@ impl State<'_> {
         global.is_renewed = true;
         global.input = self.inputs.len();
         self.complete(input, described, at)
-            .map_err(|cause| SymbolFault::Types { other: input.file.clone().into(), cause })?;
+            .map_err(|cause| SymbolFault::Types { other: input.file.clone(), cause })?;
         Ok(number)
     }
 
@@ -175,7 +174,7 @@ impl State<'_> {
         let Some(global) = self.globals.at(at) else { return Ok(()) };
         let known = self.inputs.get(global.input);
         let other = || known.unwrap_or(input).file.clone();
-        let no_btf = || SymbolFault::Types { other: other().into(), cause: TypeMismatch::NoBtf };
+        let no_btf = || SymbolFault::Types { other: other(), cause: TypeMismatch::NoBtf };
         let types = global.types.ok_or_else(no_btf)?;
         let there = known.and_then(|known| known.btf.as_ref()).ok_or_else(no_btf)?;
         let here = input.btf.as_ref().ok_or_else(no_btf)?;
@@ -193,10 +192,10 @@ impl State<'_> {
                 .and_then(|(first, second)| {
                     matching::maps(&mut self.steps, (there, &first), (here, &second))
                 });
-            return matched.map_err(|cause| SymbolFault::Maps { other: other().into(), cause });
+            return matched.map_err(|cause| SymbolFault::Maps { other: other(), cause });
         }
         matching::types(&mut self.steps, (there, types.source), (here, described.ty), true)
-            .map_err(|cause| SymbolFault::Types { other: other().into(), cause })
+            .map_err(|cause| SymbolFault::Types { other: other(), cause })
     }
 
     /// The type known so far becomes one of a definition, with the names of parameters, which declarations lack

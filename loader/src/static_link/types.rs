@@ -16,7 +16,7 @@ impl State<'_> {
     /// The new id of each of the input's types, `void` for those left out (libbpf: `linker_append_btf`).
     pub(super) fn add_types(&mut self, input: &Input<'_>) -> Result<Vec<TypeId>, LinkError> {
         let Some(btf) = &input.btf else { return Ok(Vec::new()) };
-        let fault = |cause| LinkError::Types { file: input.file.clone().into(), cause };
+        let fault = |cause| LinkError::Types { file: input.file.clone(), cause };
         let (ids, added) = self.choose_types(btf);
         let mut import = Import::new(btf);
         for ty in added {
@@ -131,7 +131,7 @@ impl State<'_> {
                 let name = self.sections.at(out).map(|s| &*s.name).unwrap_or_default();
                 let cause = SymbolFault::Section {
                     found: crate::elf::text(name),
-                    other: self.inputs.get(global.input).unwrap_or(input).file.clone().into(),
+                    other: self.inputs.get(global.input).unwrap_or(input).file.clone(),
                 };
                 return Err(input.symbol_fault(ty.name().as_bytes(), cause));
             }
