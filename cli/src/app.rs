@@ -11,8 +11,9 @@ use crate::{
     render::style,
 };
 use anstream::{AutoStream, ColorChoice};
-use core_relo::Escaped;
+use core_relo::{Escaped, EscapedLines};
 use std::{
+    backtrace::{Backtrace, BacktraceStatus},
     io::{self, IsTerminal as _, Write},
     path::{Path, PathBuf},
     process::ExitCode,
@@ -163,8 +164,24 @@ pub(crate) fn watched() -> bool {
 /// Warnings of the libraries always, more with `-v`; `RUST_LOG` goes before.
 pub(crate) fn init_log(verbose: u8) {
     let level = ["warn", "info", "debug", "trace"].get(usize::from(verbose)).copied().unwrap_or("trace");
-    let env = env_logger::Env::default().default_filter_or(level);
-    env_logger::Builder::from_env(env).format(|f, r| writeln!(f, "core-relo: {}", Escaped(r.args()))).init();
+    let filters = std::env::var("RUST_LOG").unwrap_or_else(|_| level.to_owned());
+    // What it cannot parse it prints.
+    let mut builder = env_logger::Builder::new();
+    builder.parse_filters(&Escaped(filters).to_string());
+    builder.format(|f, r| writeln!(f, "core-relo: {}", Escaped(r.args()))).init();
+}
+
+/// Reports panics, which are defects of this program, on one line; and where from, if RUST_BACKTRACE is set.
+pub(crate) fn init_panics() {
+    std::panic::set_hook(Box::new(|info| {
+        let mut text = format!("core-relo: a defect of this program: {}\n", Escaped(info));
+        let backtrace = Backtrace::capture();
+        if backtrace.status() == BacktraceStatus::Captured {
+            text.push_str(&EscapedLines(backtrace).to_string());
+        }
+        // If stderr is gone as well, the exit status has to say it all.
+        drop(io::stderr().write_all(text.as_bytes()));
+    }));
 }
 
 /// The answer could not be written: a full disk, a closed stdout.

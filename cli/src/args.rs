@@ -5,9 +5,12 @@ use crate::{
     args_kernel::{Btf, Link, Map, Prog},
     input::shard::Shard,
 };
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint, builder::styling};
+use clap::{
+    Args as ClapArgs, CommandFactory as _, Parser, Subcommand, ValueEnum, ValueHint, builder::styling,
+};
 use clap_complete::Shell;
-use std::{num::NonZeroUsize, path::PathBuf, str::FromStr};
+use core_relo::Name;
+use std::{env, ffi::OsString, num::NonZeroUsize, path::PathBuf, str::FromStr};
 
 const STYLES: styling::Styles = styling::Styles::styled()
     .header(styling::AnsiColor::Green.on_default().bold())
@@ -38,6 +41,23 @@ pub(crate) struct Args {
     pub(crate) verbose: u8,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Args {
+    /// Parses the arguments of this process.
+    ///
+    /// What is printed instead (help, or what is wrong) repeats arguments, so it is made of escaped ones.
+    pub(crate) fn from_process() -> Result<Self, clap::Error> {
+        let given: Vec<OsString> = env::args_os().collect();
+        Self::try_parse_from(&given).map_err(|error| {
+            let escaped = given.iter().map(|arg| Name::new(arg.as_encoded_bytes()).to_string());
+            match Self::try_parse_from(escaped) {
+                Err(error) => error,
+                // Wrong only because of what is escaped, as bytes that are not UTF-8.
+                Ok(_) => clap::Error::new(error.kind()).with_cmd(&Self::command()),
+            }
+        })
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -306,7 +326,6 @@ impl FromStr for RelocationRef {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
 
     #[test]
     fn arguments_are_consistent() {

@@ -43,7 +43,7 @@ pub(crate) struct Setup {
     /// Take a BPF token from this bpffs [default: from /sys/fs/bpf, if it delegates]
     #[arg(long, value_name = "BPFFS", value_hint = ValueHint::DirPath)]
     pub(crate) token: Option<PathBuf>,
-    /// Show all the verifier said of programs it refused; twice: of those it accepted, too
+    /// Show the whole verifier log of refused programs, in text and in JSON, not only its last lines; twice: of accepted ones, too
     #[arg(long, action = clap::ArgAction::Count)]
     pub(crate) verifier_log: u8,
 }

@@ -25,12 +25,12 @@ mod render;
 mod signals;
 mod threads;
 
-use clap::Parser as _;
 use std::process::ExitCode;
 
 /// Runs the command with the arguments of this process.
 pub fn main() -> ExitCode {
-    let args = args::Args::parse();
+    app::init_panics();
+    let args = args::Args::from_process().unwrap_or_else(|error| error.exit());
     app::init_log(args.verbose);
     match signals::report_file_size_limit().and_then(|()| app::run(&args)) {
         Ok(exit) => exit.into(),

@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::{prebuilt, run, text};
-use std::{fs, path::PathBuf};
+use common::{demo, prebuilt, run, text};
+use std::{collections::BTreeSet, ffi::OsStr, fmt::Debug, fs, path::PathBuf};
 use tempfile::TempDir;
 
 /// An object in which a name is another of the same length, wherever it is.
@@ -21,9 +21,18 @@ fn renamed(folder: &TempDir, object: &str, from: &str, to: &str) -> PathBuf {
     path
 }
 
-/// All that a command prints, without its own colours: no control character and no forged line.
-fn harmless(args: &[&str]) -> String {
-    let shown = run([&["--color", "always"], args].concat());
+/// Whether a terminal obeys a character, or nobody sees it.
+fn is_hostile(c: char) -> bool {
+    let format = "\u{ad}\u{61c}\u{200b}\u{200c}\u{200d}\u{200e}\u{200f}\u{2028}\u{2029}\u{feff}\u{fff9}\u{fffa}\u{fffb}";
+    c.is_control()
+        || format.contains(c)
+        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// All that a command prints, without its own colours: no hostile character and no forged line.
+fn harmless<S: AsRef<OsStr> + Debug>(args: &[S]) -> String {
+    let color = [OsStr::new("--color"), OsStr::new("always")];
+    let shown = run(color.into_iter().chain(args.iter().map(AsRef::as_ref)));
     let all = format!("{}{}", shown.out, shown.err);
     let mut parts = all.split("\x1b[");
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -32,8 +41,10 @@ fn harmless(args: &[&str]) -> String {
         assert!(style.chars().all(|c| c.is_ascii_digit() || c == ';'), "{args:?}: {all:?}");
         plain += text;
     }
-    let bad = |c: char| c.is_control() && !"\n\t".contains(c);
-    assert!(!plain.contains(bad), "{args:?}: {plain:?}");
+    let bad = |c: char| is_hostile(c) && c != '\n';
+    // Tabs are those of bpftool's notation, at the beginning of a line.
+    let found = plain.lines().any(|line| line.trim_start_matches('\t').contains(bad));
+    assert!(!found, "{args:?}: {plain:?}");
     assert!(
         !plain
             .lines()
@@ -41,6 +52,122 @@ fn harmless(args: &[&str]) -> String {
         "{args:?}: {plain}"
     );
     plain
+}
+
+/// JSON lines in which nothing is raw, and which can be read.
+fn harmless_json<S: AsRef<OsStr> + Debug>(args: &[S]) -> Vec<serde_json::Value> {
+    let format = [OsStr::new("--format"), OsStr::new("json")];
+    let shown = run(args.iter().map(AsRef::as_ref).chain(format));
+    assert!(!shown.out.replace('\n', "").contains(is_hostile), "{args:?}: {:?}", shown.out);
+    assert!(!shown.err.replace('\n', "").contains(is_hostile), "{args:?}: {:?}", shown.err);
+    assert!(!shown.err.lines().any(|line| line.starts_with('µ')), "{args:?}: {}", shown.err);
+    shown.lines()
+}
+
+/// So many bytes of what should not be printed.
+fn hostile(len: usize) -> String {
+    let all = "\nµ\x1b[2J\u{202e}\u{9b}\r\u{200b}\x7f\t\u{2028}\u{feff}\u{e0041}\u{85}\x07\x08";
+    let mut text = String::new();
+    for c in all.chars().cycle().take_while(|_| len > 0) {
+        match len - text.len() {
+            0 => break,
+            room if c.len_utf8() <= room => text.push(c),
+            // A character of one byte fits always.
+            _ => text.push('\x1b'),
+        }
+    }
+    text
+}
+
+/// The strings of an object's string tables: of symbols, sections and BTF.
+fn strings(bytes: &[u8]) -> BTreeSet<Vec<u8>> {
+    let is_name = |name: &&[u8]| name.len() >= 2 && name.iter().all(|b| b.is_ascii_graphic() || *b == b' ');
+    let strings: BTreeSet<_> = bytes.split(|b| *b == 0).filter(is_name).map(<[u8]>::to_vec).collect();
+    strings
+}
+
+#[test]
+fn each_string_of_an_object_is_escaped_wherever_it_is_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hostile.bpf.o");
+    let path = text(&path);
+    let mut escaped = 0;
+    for object in ["live/maps.bpf.o", "live/core.bpf.o"] {
+        let bytes = fs::read(prebuilt(object)).unwrap();
+        for name in strings(&bytes) {
+            let to = hostile(name.len());
+            let mut changed = bytes.clone();
+            let wanted = [&[0], &*name, &[0]].concat();
+            for at in (0..bytes.len()).filter(|at| bytes[*at..].starts_with(&wanted)) {
+                changed[at + 1..at + 1 + to.len()].copy_from_slice(to.as_bytes());
+            }
+            fs::write(path, changed).unwrap();
+            let kernel = ["--btf", "linux-6.12.btf"];
+            let shown = harmless(&["inspect", path]);
+            escaped += usize::from(shown.contains("\\n"));
+            harmless(&[&["load", "--dry-run", path], &kernel[..]].concat());
+            harmless(&[&["plan", path], &kernel[..]].concat());
+            harmless(&[&["explain", path], &kernel[..]].concat());
+            harmless(&["btf", "dump", path]);
+            harmless_json(&["inspect", path]);
+            harmless_json(&["btf", "dump", path]);
+            harmless_json(&[&["load", "--dry-run", path], &kernel[..]].concat());
+            harmless_json(&[&["check", path], &kernel[..]].concat());
+        }
+    }
+    assert!(escaped > 20, "only {escaped} names were shown");
+}
+
+#[test]
+fn a_global_of_any_name_is_shown_and_stays_itself_in_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = renamed(&folder, "live/globals.bpf.o", "only_pid", "\x1b\u{9b}\u{202e}\x7f_");
+    let path = text(&path);
+    let shown = harmless(&["inspect", path]);
+    let lines = harmless_json(&["inspect", path]);
+    let names: Vec<_> = lines[0]["globals"].as_array().unwrap().iter().map(|g| g["name"].as_str()).collect();
+    assert!(shown.contains(r"\u{1b}\u{9b}\u{202e}\u{7f}"), "{shown}");
+    assert!(names.contains(&Some("\x1b\u{9b}\u{202e}\x7f_")), "{names:?}");
+}
+
+#[test]
+fn paths_and_arguments_are_escaped() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = format!("{}.bpf.o", hostile(40));
+    let object = folder.path().join(&name);
+    fs::copy(prebuilt("live/core.bpf.o"), &object).unwrap();
+    let kernels = folder.path().join(hostile(20));
+    fs::create_dir(&kernels).unwrap();
+    fs::copy(demo().join("linux-6.12.btf"), kernels.join(hostile(30))).unwrap();
+    fs::write(kernels.join("broken"), "no BTF").unwrap();
+    let (object, kernels) = (text(&object), text(&kernels));
+    let patched = folder.path().join(format!("{}.o", hostile(25)));
+    let results = folder.path().join(hostile(35));
+    let evil = hostile(30);
+    for args in [
+        &["inspect", object][..],
+        &["check", object, "--btf", kernels],
+        &["check", object, "--btf", kernels, "--resume", text(&results)],
+        &["plan", object, "--btf", kernels],
+        &["explain", object, "--btf", kernels, "--program", &evil],
+        &["patch", object, "--btf", "linux-6.12.btf", "-o", text(&patched)],
+        &["gen", "object", text(&patched), object, object],
+        &["load", object, "--dry-run", "--btf", "linux-6.12.btf", "--set", &format!("{evil}=1")],
+        &["load", object, "--each", "--program", &evil],
+        &["run", object, "--program", &evil],
+        &["prog", "show", "--name", &evil],
+        &["map", "dump", "--pinned", &evil],
+    ] {
+        harmless(args);
+        harmless_json(args);
+    }
+    for args in
+        [&[&*evil][..], &["inspect", &format!("--{evil}")], &["check", "--jobs", &evil], &["man", &evil]]
+    {
+        harmless(args);
+    }
+    let kept = fs::read_to_string(&results).unwrap();
+    assert!(kept.lines().count() > 1 && !kept.replace('\n', "").contains(is_hostile), "{kept:?}");
 }
 
 #[test]

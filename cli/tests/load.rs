@@ -151,6 +151,9 @@ fn a_refusal_names_program_line_and_reason() {
     schema().check("error of load", &line["error"]);
     assert_eq!((&line["status"], &line["error"]["stage"]), (&"refused".into(), &"program".into()));
     assert!(line["error"]["verifier_log"].as_str().is_some_and(|log| log.contains("R0")), "{line}");
+    let whole = &load(&[text(&object), "--format", "json", "--verifier-log"]).lines()[0]["error"];
+    let lines = whole["verifier_log"].as_str().unwrap().lines().count();
+    assert_eq!(line["error"]["verifier_log_lines"].as_u64(), u64::try_from(lines).ok(), "{line} {whole}");
 }
 
 #[test]

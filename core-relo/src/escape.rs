@@ -1,6 +1,10 @@
 //! Text from input, escaped for people's terminals and logs.
 
-use core::fmt::{self, Write};
+use alloc::{boxed::Box, string::String};
+use core::{
+    fmt::{self, Write},
+    ops::Deref,
+};
 
 /// Returns whether a character of input must not be printed as it is.
 ///
@@ -47,6 +51,73 @@ pub(crate) fn write_bytes(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Resu
         chunk.invalid().iter().try_for_each(|byte| write!(f, "\\x{byte:02x}"))?;
     }
     Ok(())
+}
+
+/// Text that an error keeps of input: as it was for programs, [`Escaped`] when it is printed.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Text(Box<str>);
+
+impl Text {
+    /// The text as it was.
+    pub const fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<Box<str>> for Text {
+    fn from(text: Box<str>) -> Self {
+        Self(text)
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        Self(text.into())
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl From<&String> for Text {
+    fn from(text: &String) -> Self {
+        Self(text.as_str().into())
+    }
+}
+
+impl PartialEq<str> for Text {
+    fn eq(&self, other: &str) -> bool {
+        *self.0 == *other
+    }
+}
+
+impl PartialEq<&str> for Text {
+    fn eq(&self, other: &&str) -> bool {
+        *self.0 == **other
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Escaped(self.as_str()).fmt(f)
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
 }
 
 /// A writer that escapes what goes through it.
@@ -96,6 +167,10 @@ mod tests {
         assert_eq!(Escaped(text).to_string(), "a\\nb\\tc\\u{1b}[2J\\r");
         assert_eq!(EscapedLines(text).to_string(), "a\nb\tc\\u{1b}[2J\\r");
         assert_eq!(Escaped(format_args!("{text}{}", '\u{9b}')).to_string(), "a\\nb\\tc\\u{1b}[2J\\r\\u{9b}");
+        assert_eq!(
+            (Text::from(text).to_string(), Text::from(text).as_str()),
+            (Escaped(text).to_string(), text)
+        );
         let twice = Escaped(Escaped(text).to_string()).to_string();
         assert_eq!(twice, Escaped(text).to_string());
         assert_eq!(format!("{}", Escaped("")), "");

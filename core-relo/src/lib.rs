@@ -76,7 +76,7 @@ mod target;
 
 pub use data::Data;
 pub use endian::Endian;
-pub use escape::{Escaped, EscapedLines};
+pub use escape::{Escaped, EscapedLines, Text};
 pub use ids::{BitOffset, ByteOffset, ByteSize, InsnIndex, StrOffset, TypeId};
 pub use name::Name;
 pub use plan::Plan;

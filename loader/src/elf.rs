@@ -4,7 +4,7 @@
 
 use crate::limits;
 use core::{ffi::CStr, ops::Range};
-use core_relo::{Endian, Name};
+use core_relo::{Endian, Name, Text};
 use object::{
     Endianness,
     elf::{self, FileHeader32, FileHeader64},
@@ -73,7 +73,7 @@ pub enum ElfError {
     )]
     SectionBounds {
         /// Name of the section.
-        section: Box<str>,
+        section: Text,
         /// Where it begins in the file.
         offset: u64,
         /// Its size in bytes.
@@ -138,7 +138,7 @@ impl Section<'_> {
         Some(from..from.checked_add(self.data.len())?)
     }
 
-    pub(crate) fn text(&self) -> Box<str> {
+    pub(crate) fn text(&self) -> Text {
         text(self.name)
     }
 }
@@ -256,10 +256,10 @@ pub(crate) fn key(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned()
 }
 
-/// A name from a file, fit to print.
-pub(crate) fn text(name: &[u8]) -> Box<str> {
+/// A name from a file for a message: cut off where it is long.
+pub(crate) fn text(name: &[u8]) -> Text {
     match name.get(..limits::SHOWN_BYTES) {
-        Some(head) if head.len() < name.len() => format!("{}...", Name::new(head)).into_boxed_str(),
-        _ => Name::new(name).to_string().into_boxed_str(),
+        Some(head) if head.len() < name.len() => format!("{}...", Name::new(head)).into(),
+        _ => Name::new(name).to_string().into(),
     }
 }

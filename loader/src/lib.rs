@@ -91,7 +91,6 @@ mod loader;
 mod made;
 pub mod maps;
 pub mod object;
-mod plain;
 mod privileges;
 pub mod ring;
 pub mod static_link;

@@ -104,7 +104,7 @@ impl<'o, 'd> Loader<'o, 'd> {
             host.features = Features::with_token(Arc::new(token));
         }
         LoadPlan::new(self.object, &self.settings, &host)
-            .map_err(|cause| LoadError::Plan { object: self.settings.name.clone(), cause })
+            .map_err(|cause| LoadError::Plan { object: self.settings.name.clone().into(), cause })
     }
 
     /// Plans and loads.

@@ -101,17 +101,9 @@ pub(super) fn stem(path: &Path) -> String {
 pub(super) fn print_refusal(out: &mut Printer<'_>, name: Line, e: &LoadError, path: &Path) -> io::Result<()> {
     let text = e.to_string();
     let own = format!("{}: ", stem(path));
-    let text = text.strip_prefix(&own).unwrap_or(&text);
-    // Of texts of several lines the library escapes the parts.
-    let (first, rest) = match e {
-        LoadError::Program { .. }
-        | LoadError::Plan { cause: LoadPlanError::CoreRelo(_) | LoadPlanError::Externs(_), .. } => {
-            text.split_once('\n').unwrap_or((text, ""))
-        }
-        _ => (text, ""),
-    };
-    out.line(name.laid_out(first))?;
-    rest.lines().try_for_each(|line| out.line(Line::new().laid_out(line)))
+    let mut lines = text.strip_prefix(&own).unwrap_or(&text).lines();
+    out.line(name.laid_out(lines.next().unwrap_or_default()))?;
+    lines.try_for_each(|line| out.line(Line::new().laid_out(line)))
 }
 
 /// Prints what the verifier wrote.
@@ -254,7 +246,8 @@ impl One<'_, '_, '_> {
     fn refused(&mut self, program: Option<&str>, e: &LoadError) -> io::Result<()> {
         self.app.end_with(Exit::Unresolved);
         if self.app.format == Format::Json {
-            return self.app.out.json(&load_json::refused(&self.file.name, program, e));
+            let wants_log = self.args.setup.verifier_log > 0;
+            return self.app.out.json(&load_json::refused(&self.file.name, program, e, wants_log));
         }
         let mut name = Line::new().styled(ERROR, "refused").text(format_args!("  {}: ", self.file.name));
         if let Some(program) = program {

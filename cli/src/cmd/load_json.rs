@@ -1,5 +1,6 @@
 //! `load` and `run` as JSON lines.
 
+use super::verifier_log::LogPart;
 use core_relo_loader::{
     attach::{AttachError, Link},
     load::{LoadError, Loaded, LoadedProgram, Meaning},
@@ -37,6 +38,7 @@ struct ErrorText {
     /// `core_relo`, `map` or `kfunc`: what the program reaches that this kernel lacks.
     lacks: Option<&'static str>,
     verifier_log: Option<String>,
+    verifier_log_lines: Option<usize>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -144,7 +146,14 @@ pub(crate) fn each<'l>(object: &'l str, program: &'l LoadedProgram) -> Outcome<'
     }
 }
 
-pub(crate) fn refused<'l>(object: &'l str, program: Option<&'l str>, e: &LoadError) -> Outcome<'l> {
+/// An object or program that is refused, with the whole of the verifier's log or the last lines.
+pub(crate) fn refused<'l>(
+    object: &'l str,
+    program: Option<&'l str>,
+    e: &LoadError,
+    wants_log: bool,
+) -> Outcome<'l> {
+    let log = e.verifier_log().map(if wants_log { LogPart::whole } else { LogPart::last_lines });
     let mut error = ErrorText {
         stage: "plan",
         text: e.to_string(),
@@ -154,7 +163,8 @@ pub(crate) fn refused<'l>(object: &'l str, program: Option<&'l str>, e: &LoadErr
         insn: None,
         source: None,
         lacks: None,
-        verifier_log: e.verifier_log().map(str::to_owned),
+        verifier_log_lines: log.as_ref().map(|log| log.line_count),
+        verifier_log: log.map(|log| log.text.into_owned()),
     };
     error.stage = match e {
         LoadError::Program { refused, .. } => {
@@ -183,13 +193,14 @@ pub(crate) fn failed<'l>(object: &'l str, name: &str, stage: &'static str, e: &A
         errno: e.errno().map(|e| e.0),
         errno_name: e.errno().and_then(sys::Errno::name),
         program: match e {
-            AttachError::Program { program, .. } => Some(program.to_string()),
+            AttachError::Program { program, .. } => Some(program.as_str().to_owned()),
             _ => None,
         },
         insn: None,
         source: None,
         lacks: None,
         verifier_log: None,
+        verifier_log_lines: None,
     };
     Outcome { error: Some(error), ..outcome(object, "refused") }
 }

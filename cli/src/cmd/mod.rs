@@ -25,6 +25,7 @@ pub(crate) mod resume;
 mod resume_read;
 pub(crate) mod run;
 mod same;
+mod verifier_log;
 
 use crate::{
     app::{App, Exit},

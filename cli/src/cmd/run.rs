@@ -109,7 +109,8 @@ fn prepared(app: &mut App<'_>, args: &Run) -> Result<io::Result<()>, BadInput> {
 fn refused(app: &mut App<'_>, args: &Run, object: &str, e: &LoadError) -> io::Result<()> {
     app.end_with(Exit::Unresolved);
     if app.format == Format::Json {
-        return app.out.json(&load_json::refused(object, Some(&args.program), e));
+        let wants_log = args.setup.verifier_log > 0;
+        return app.out.json(&load_json::refused(object, Some(&args.program), e, wants_log));
     }
     let name = Line::new().styled(ERROR, "refused").text(format_args!("  {object}: "));
     print_refusal(&mut app.out, name, e, Path::new(object))?;

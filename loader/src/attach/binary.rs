@@ -4,7 +4,7 @@
 
 use super::{error::AttachError, text::matches};
 use crate::{elf::string_at, sys::Errno};
-use core_relo::Endian;
+use core_relo::{Endian, Text};
 use object::{
     Endianness, FileKind, ReadCache, SectionIndex,
     elf::{self, FileHeader32, FileHeader64},
@@ -197,7 +197,7 @@ impl Binary {
         view!(self, view => view.section(name).map_err(|e| self.error(e.to_string())))
     }
 
-    pub(super) fn error(&self, problem: impl Into<Box<str>>) -> AttachError {
+    pub(super) fn error(&self, problem: impl Into<Text>) -> AttachError {
         AttachError::target(self.path.display().to_string(), problem)
     }
 

@@ -1,7 +1,8 @@
 //! Why a program is not attached.
 
-use crate::{plain::plain, privileges, sys::Errno};
+use crate::{privileges, sys::Errno};
 use core::fmt;
+use core_relo::{Escaped, Text};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -13,7 +14,7 @@ pub enum AttachError {
     #[error("{what}: cannot {action}: {errno}{hint}")]
     Kernel {
         /// What was to be attached where: `kprobe/do_exit`.
-        what: Box<str>,
+        what: Text,
         /// `attach`, `detach`, `update`.
         action: &'static str,
         /// Why.
@@ -25,23 +26,23 @@ pub enum AttachError {
     #[error("{what}: cannot {action}: {errno}{}{hint}", quoted(said))]
     Netlink {
         /// What was to be attached where: `xdp on interface 3`.
-        what: Box<str>,
+        what: Text,
         /// `attach`, `detach`, `update`, `query`.
         action: &'static str,
         /// Why.
         errno: Errno,
         /// Why, in the kernel's own words (its extended acknowledgement); may be empty.
-        said: Box<str>,
+        said: Text,
         /// What to do.
         hint: Hint,
     },
     /// One of an object's programs could not be attached.
-    #[error("program `{}`{}: {cause}", plain(program), In(section, cause))]
+    #[error("program `{program}`{}: {cause}", In(section, cause))]
     Program {
         /// The program.
-        program: Box<str>,
+        program: Text,
         /// Its section.
-        section: Box<str>,
+        section: Text,
         /// Why.
         #[source]
         cause: Box<Self>,
@@ -50,14 +51,14 @@ pub enum AttachError {
     #[error("{what}: {problem}")]
     Target {
         /// The section or the target.
-        what: Box<str>,
+        what: Text,
         /// What is wrong, and what was expected.
-        problem: Box<str>,
+        problem: Text,
         /// The errno behind that, if the system said so.
         errno: Option<Errno>,
     },
     /// A pin cannot be made, opened or removed.
-    #[error("{}: {errno}{hint}", path.display())]
+    #[error("{}: {errno}{hint}", Escaped(path.display()))]
     Pin {
         /// The pin.
         path: PathBuf,
@@ -67,10 +68,10 @@ pub enum AttachError {
         hint: Hint,
     },
     /// A pinned link was to be detached: its pin keeps the program attached.
-    #[error("{what}: it stays attached, for it is pinned at {}: remove that, or detach by force", path.display())]
+    #[error("{what}: it stays attached, for it is pinned at {}: remove that, or detach by force", Escaped(path.display()))]
     Pinned {
         /// What is attached.
-        what: Box<str>,
+        what: Text,
         /// The pin.
         path: PathBuf,
     },
@@ -78,13 +79,13 @@ pub enum AttachError {
     #[error("{what} is not attached by a link of the kernel's, so it cannot be pinned")]
     NotALink {
         /// What is attached.
-        what: Box<str>,
+        what: Text,
     },
     /// Programs of this kind are attached by an explicit call only: the section's name cannot say to what.
     #[error("{what}: programs of this kind do not attach by themselves: say what to attach to")]
     NotAutomatic {
         /// The program's section.
-        what: Box<str>,
+        what: Text,
     },
 }
 
@@ -118,7 +119,7 @@ impl AttachError {
     }
 
     /// A target that cannot be read.
-    pub fn target(what: impl Into<Box<str>>, problem: impl Into<Box<str>>) -> Self {
+    pub fn target(what: impl Into<Text>, problem: impl Into<Text>) -> Self {
         Self::Target { what: what.into(), problem: problem.into(), errno: None }
     }
 
@@ -154,12 +155,12 @@ impl fmt::Display for In<'_> {
             | AttachError::Target { what, .. } => what,
             _ => "",
         };
-        if said.starts_with(section) { Ok(()) } else { write!(f, " (section {})", plain(section)) }
+        if said.starts_with(section) { Ok(()) } else { write!(f, " (section {})", Escaped(section)) }
     }
 }
 
 fn quoted(said: &str) -> String {
-    if said.is_empty() { String::new() } else { format!(", the kernel says: {said}") }
+    if said.is_empty() { String::new() } else { format!(", the kernel says: {}", Escaped(said)) }
 }
 
 /// A way out, printed after the errno in parentheses; may be empty.

@@ -97,7 +97,7 @@ impl Link {
     pub fn detach(mut self) -> Result<(), AttachError> {
         let done = self.let_go().map_err(|errno| AttachError::kernel(&self.what, "detach", errno));
         match self.pinned.take() {
-            Some(path) => Err(AttachError::Pinned { what: self.what.clone(), path }),
+            Some(path) => Err(AttachError::Pinned { what: self.what.clone().into(), path }),
             None => done,
         }
     }
@@ -125,7 +125,7 @@ impl Link {
     pub fn pin(&mut self, path: impl AsRef<Path>) -> Result<(), AttachError> {
         const TWICE: Hint = Hint("this link is pinned elsewhere already: unpin it before");
         let path = path.as_ref();
-        let fd = self.fd().ok_or_else(|| AttachError::NotALink { what: self.what.clone() })?;
+        let fd = self.fd().ok_or_else(|| AttachError::NotALink { what: self.what.clone().into() })?;
         if self.pinned.is_some() {
             return Err(AttachError::Pin { path: path.into(), errno: Errno(libc::EBUSY), hint: TWICE });
         }

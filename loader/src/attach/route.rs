@@ -111,5 +111,5 @@ pub(super) fn refusal(what: &str, action: &'static str, refused: Refused) -> Att
         libc::EOPNOTSUPP => Hint("the driver or this kernel's configuration cannot do it"),
         _ => Hint::of(errno),
     };
-    AttachError::Netlink { what: what.into(), action, errno, said, hint }
+    AttachError::Netlink { what: what.into(), action, errno, said: said.into(), hint }
 }

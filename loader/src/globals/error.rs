@@ -1,6 +1,7 @@
 //! Why a variable cannot be read or set.
 
 use crate::load_plan::Near;
+use core_relo::Text;
 use thiserror::Error;
 
 /// Why a variable cannot be read or set.
@@ -11,33 +12,33 @@ pub enum GlobalError {
     #[error("it has no global `{name}`{}", Near(name, .near))]
     NoSuch {
         /// What was asked for.
-        name: Box<str>,
+        name: Text,
         /// What it has.
-        near: Vec<Box<str>>,
+        near: Vec<Text>,
     },
     /// More than one variable has that name.
     #[error("it has more than one global `{name}`: say which, as `{}/{name}` or `{}/{name}`", .sections[0], .sections[1])]
     Ambiguous {
         /// What was asked for.
-        name: Box<str>,
+        name: Text,
         /// Where two of them lie.
-        sections: [Box<str>; 2],
+        sections: [Text; 2],
     },
     /// The variable does not consist of what was asked for.
     #[error("it has no global `{name}`: {what}")]
     NoPart {
         /// What was asked for.
-        name: Box<str>,
+        name: Text,
         /// What there is instead.
-        what: Box<str>,
+        what: Text,
     },
     /// The value has another size.
     #[error("global `{name}` has {expected} bytes{}, {found} were given", Declared(.c_type))]
     Size {
         /// Its name.
-        name: Box<str>,
+        name: Text,
         /// Its type in C, if that is known.
-        c_type: Option<Box<str>>,
+        c_type: Option<Text>,
         /// Its size in bytes.
         expected: usize,
         /// Bytes given.
@@ -47,11 +48,11 @@ pub enum GlobalError {
     #[error("global `{name}` is `{c_type}`: it takes {takes} or [u8; {size}], not {found}")]
     Type {
         /// Its name.
-        name: Box<str>,
+        name: Text,
         /// Its type in C.
-        c_type: Box<str>,
+        c_type: Text,
         /// What can be given for it.
-        takes: Box<str>,
+        takes: Text,
         /// Its size in bytes.
         size: usize,
         /// The Rust type given.
@@ -61,9 +62,9 @@ pub enum GlobalError {
     #[error("global `{name}` is `{c_type}`: it takes 0 or 1, not {found}")]
     Bool {
         /// Its name.
-        name: Box<str>,
+        name: Text,
         /// Its type in C.
-        c_type: Box<str>,
+        c_type: Text,
         /// What was given.
         found: u8,
     },
@@ -71,7 +72,7 @@ pub enum GlobalError {
     #[error("global `{name}` cannot be {action}: {why}")]
     When {
         /// Its name.
-        name: Box<str>,
+        name: Text,
         /// `read` or `set`.
         action: &'static str,
         /// Why, and what to do.
@@ -79,7 +80,7 @@ pub enum GlobalError {
     },
 }
 
-struct Declared<'d>(&'d Option<Box<str>>);
+struct Declared<'d>(&'d Option<Text>);
 
 impl core::fmt::Display for Declared<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {

@@ -7,6 +7,7 @@ use super::{Global, GlobalError};
 use crate::sys::{Element, Pod, Shape};
 use core::any::type_name;
 use core_relo::{
+    Text,
     btf::{Btf, Kind, Type},
     explain::CType,
 };
@@ -58,7 +59,7 @@ pub(crate) fn size(btf: Option<&Btf<'_>>, global: &Global, found: usize) -> Resu
     Err(GlobalError::Size { name: global.name.as_str().into(), c_type, expected: global.size, found })
 }
 
-fn c_type(btf: &Btf<'_>, global: &Global) -> Box<str> {
+fn c_type(btf: &Btf<'_>, global: &Global) -> Text {
     CType::new(btf, global.ty.unwrap_or_default()).to_string().into()
 }
 

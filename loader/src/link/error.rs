@@ -1,6 +1,7 @@
 //! Why the parts of an object do not fit together.
 
 use crate::object::MapError;
+use core_relo::Text;
 use thiserror::Error;
 
 /// Why a program cannot be put together.
@@ -13,11 +14,11 @@ pub enum LinkError {
     )]
     Instruction {
         /// The section.
-        section: Box<str>,
+        section: Text,
         /// The instruction, counted in the section.
         insn: u32,
         /// What is referred to.
-        symbol: Box<str>,
+        symbol: Text,
         /// The instruction's code.
         code: u8,
     },
@@ -25,11 +26,11 @@ pub enum LinkError {
     #[error("{section}, insn {insn}: reference to `{symbol}`: {what}")]
     Reference {
         /// The section.
-        section: Box<str>,
+        section: Text,
         /// The instruction, counted in the section.
         insn: u32,
         /// What is referred to.
-        symbol: Box<str>,
+        symbol: Text,
         /// What is wrong with it, and what was expected.
         what: &'static str,
     },
@@ -37,7 +38,7 @@ pub enum LinkError {
     #[error("{section}, insn {insn}: two relocations, where there can be one")]
     TwoReferences {
         /// The section.
-        section: Box<str>,
+        section: Text,
         /// The instruction, counted in the section.
         insn: u32,
     },
@@ -45,13 +46,13 @@ pub enum LinkError {
     #[error("program `{program}`: insn {insn} of {section} calls {to}+{target}, where no function begins")]
     Call {
         /// The program being put together.
-        program: Box<str>,
+        program: Text,
         /// The section the call is in.
-        section: Box<str>,
+        section: Text,
         /// The instruction, counted in the section.
         insn: u32,
         /// The section it leads to.
-        to: Box<str>,
+        to: Text,
         /// The instruction of that section.
         target: i64,
     },
@@ -59,9 +60,9 @@ pub enum LinkError {
     #[error("program `{program}`: .BTF.ext has no {what} of `{function}`")]
     Info {
         /// The program.
-        program: Box<str>,
+        program: Text,
         /// The function.
-        function: Box<str>,
+        function: Text,
         /// `func_info` or `line_info`.
         what: &'static str,
     },
@@ -69,7 +70,7 @@ pub enum LinkError {
     #[error("program `{program}` with its subprograms has more than {limit} instructions")]
     TooLong {
         /// The program.
-        program: Box<str>,
+        program: Text,
         /// The most there may be.
         limit: u32,
     },
@@ -77,9 +78,9 @@ pub enum LinkError {
     #[error("program `{program}`: exception callback `{callback}` {what}")]
     ExceptionCallback {
         /// The program.
-        program: Box<str>,
+        program: Text,
         /// What the tag names.
-        callback: Box<str>,
+        callback: Text,
         /// What is wrong.
         what: &'static str,
     },
@@ -89,15 +90,15 @@ pub enum LinkError {
     )]
     StaticProgram {
         /// The section.
-        section: Box<str>,
+        section: Text,
         /// The function.
-        function: Box<str>,
+        function: Text,
     },
     /// A map's definition cannot be read.
     #[error("map `{map}`: {cause}")]
     Map {
         /// The map.
-        map: Box<str>,
+        map: Text,
         /// Why not.
         #[source]
         cause: MapError,
@@ -106,15 +107,15 @@ pub enum LinkError {
     #[error("map `{map}`: {what}")]
     MapShape {
         /// The map.
-        map: Box<str>,
+        map: Text,
         /// What is wrong, and what was expected.
-        what: Box<str>,
+        what: Text,
     },
     /// An extern that the object's BTF does not describe, or not as something the kernel has.
     #[error("extern `{name}`: {what}")]
     Extern {
         /// Its name.
-        name: Box<str>,
+        name: Text,
         /// What is wrong, and what was expected.
         what: &'static str,
     },
@@ -122,9 +123,9 @@ pub enum LinkError {
     #[error("BTF, section `{section}`: {what}")]
     Datasec {
         /// The section.
-        section: Box<str>,
+        section: Text,
         /// What is wrong.
-        what: Box<str>,
+        what: Text,
     },
     /// A relocation section is damaged.
     #[error(transparent)]

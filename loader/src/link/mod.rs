@@ -23,7 +23,10 @@ use crate::{
         calls::{leads_to, starting_at},
     },
 };
-use core_relo::insn::{INSN_BYTES, Insn, LD_IMM64};
+use core_relo::{
+    Text,
+    insn::{INSN_BYTES, Insn, LD_IMM64},
+};
 use exception::Callbacks;
 use externs::ExternEntry;
 use info::InfoTable;
@@ -170,7 +173,7 @@ impl<'o, 'd> Parts<'o, 'd> {
         Some(first.saturating_add(functions.len().checked_sub(1)?))
     }
 
-    fn section_name(&self, section: u32) -> Box<str> {
+    fn section_name(&self, section: u32) -> Text {
         let at = self.object.code_indices().binary_search(&section).ok();
         text(at.and_then(|at| self.object.code_sections().get(at)).map_or(&[][..], |s| s.name))
     }

@@ -3,6 +3,7 @@
 use super::verifier::Refused;
 use crate::{attach::Hint, load_plan::LoadPlanError, sys::Errno};
 use core::fmt;
+use core_relo::{Escaped, Text};
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -14,7 +15,7 @@ pub enum LoadError {
     #[error("{}{cause}", Object(.object))]
     Plan {
         /// The object's name.
-        object: String,
+        object: Text,
         /// Why not.
         #[source]
         cause: LoadPlanError,
@@ -23,9 +24,9 @@ pub enum LoadError {
     #[error("{}{what}: {errno}{hint}", Object(.object))]
     Kernel {
         /// The object's name.
-        object: String,
+        object: Text,
         /// What was asked: `map \`events\``.
-        what: String,
+        what: Text,
         /// Why not.
         errno: Errno,
         /// What to do.
@@ -35,17 +36,17 @@ pub enum LoadError {
     #[error("{}{refused}", Object(.object))]
     Program {
         /// The object's name.
-        object: String,
+        object: Text,
         /// Which, and what the verifier said.
         refused: Box<Refused>,
     },
     /// A map that is pinned already is not what the object defines.
-    #[error("{}map `{map}`: what is pinned at {} has {field} {found}, the object wants {expected}; remove the pin, or give the map another name or pin", Object(.object), path.display())]
+    #[error("{}map `{map}`: what is pinned at {} has {field} {found}, the object wants {expected}; remove the pin, or give the map another name or pin", Object(.object), Escaped(path.display()))]
     PinnedOther {
         /// The object's name.
-        object: String,
+        object: Text,
         /// The map.
-        map: String,
+        map: Text,
         /// The pin.
         path: PathBuf,
         /// What differs.
@@ -56,12 +57,12 @@ pub enum LoadError {
         found: u64,
     },
     /// A pin cannot be made or opened.
-    #[error("{}map `{map}`: pin {}: {errno}{hint}", Object(.object), path.display())]
+    #[error("{}map `{map}`: pin {}: {errno}{hint}", Object(.object), Escaped(path.display()))]
     Pin {
         /// The object's name.
-        object: String,
+        object: Text,
         /// The map.
-        map: String,
+        map: Text,
         /// The pin.
         path: PathBuf,
         /// Why not.
@@ -104,7 +105,7 @@ impl From<Hint> for LoadHint {
 
 impl fmt::Display for LoadHint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() { Ok(()) } else { write!(f, " ({})", self.0) }
+        if self.0.is_empty() { Ok(()) } else { write!(f, " ({})", Escaped(&self.0)) }
     }
 }
 
@@ -112,6 +113,6 @@ struct Object<'o>(&'o str);
 
 impl fmt::Display for Object<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() { Ok(()) } else { write!(f, "{}: ", self.0) }
+        if self.0.is_empty() { Ok(()) } else { write!(f, "{}: ", Escaped(self.0)) }
     }
 }

@@ -163,6 +163,6 @@ impl AsFd for LoadedProgram {
 
 impl fmt::Display for LoadedProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.plan.name)
+        write!(f, "{}", core_relo::Escaped(&self.plan.name))
     }
 }

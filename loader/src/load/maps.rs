@@ -210,8 +210,8 @@ impl<K: Kernel> Loading<'_, K> {
         match differ.into_iter().find(|(_, expected, found): &(_, u64, u64)| expected != found) {
             None => Ok(Some(fd)),
             Some((field, expected, found)) => Err(LoadError::PinnedOther {
-                object: self.loaded.name.clone(),
-                map: map.name.clone(),
+                object: self.loaded.name.clone().into(),
+                map: map.name.clone().into(),
                 path: path.to_path_buf(),
                 field,
                 expected,
@@ -223,8 +223,8 @@ impl<K: Kernel> Loading<'_, K> {
     #[cold]
     fn map_error(&self, map: &MapPlan, action: &str, errno: Errno) -> LoadError {
         LoadError::Kernel {
-            object: self.loaded.name.clone(),
-            what: format!("map `{}`: {action}", map.name),
+            object: self.loaded.name.clone().into(),
+            what: format!("map `{}`: {action}", map.name).into(),
             errno,
             hint: hint(map, errno),
         }
@@ -245,7 +245,7 @@ impl<K: Kernel> Loading<'_, K> {
     #[cold]
     fn pin_hint(&self, map: &MapPlan, path: &Path, errno: Errno, hint: LoadHint) -> LoadError {
         let (object, map) = (self.loaded.name.clone(), map.name.clone());
-        LoadError::Pin { object, map, path: path.to_path_buf(), errno, hint }
+        LoadError::Pin { object: object.into(), map: map.into(), path: path.to_path_buf(), errno, hint }
     }
 }
 

@@ -85,7 +85,7 @@ impl<K: Kernel> Prepared<'_, K> {
         if self.loaded().program(name).is_none() {
             let planned = self.plan.programs.iter().find(|p| p.name == name);
             let planned = planned.ok_or_else(|| LoadError::Plan {
-                object: self.plan.name.clone(),
+                object: self.plan.name.clone().into(),
                 cause: LoadPlanError::NoSuch {
                     kind: "program to be loaded",
                     name: name.into(),
@@ -142,8 +142,8 @@ pub(crate) fn token(
     match kernel.token(path) {
         Ok(token) => Ok(Some(token)),
         Err(errno) if is_wanted => Err(LoadError::Kernel {
-            object: object.to_owned(),
-            what: format!("BPF token from {}", path.display()),
+            object: object.to_owned().into(),
+            what: format!("BPF token from {}", path.display()).into(),
             errno,
             hint: LoadHint(token_hint(errno).to_owned()),
         }),
@@ -286,6 +286,11 @@ impl<'k, K: Kernel> Loading<'k, K> {
 
     #[cold]
     fn error(&self, what: String, errno: Errno) -> LoadError {
-        LoadError::Kernel { object: self.loaded.name.clone(), what, errno, hint: Hint::of(errno).into() }
+        LoadError::Kernel {
+            object: self.loaded.name.clone().into(),
+            what: what.into(),
+            errno,
+            hint: Hint::of(errno).into(),
+        }
     }
 }

@@ -122,7 +122,7 @@ impl<K: Kernel> Loading<'_, K> {
             };
             let refused = Refused::new(plan, program, errno, said);
             let object = self.loaded.name.clone();
-            return Err(LoadError::Program { object, refused: Box::new(refused) });
+            return Err(LoadError::Program { object: object.into(), refused: Box::new(refused) });
         }
     }
 
@@ -159,8 +159,8 @@ impl<K: Kernel> Loading<'_, K> {
                 let SlotPlan::Program(function) = slot else { continue };
                 let name = &map.plan.name;
                 let fail = |errno, hint: Hint| LoadError::Kernel {
-                    object: self.loaded.name.clone(),
-                    what: format!("map `{name}`: putting a program at {key}"),
+                    object: self.loaded.name.clone().into(),
+                    what: format!("map `{name}`: putting a program at {key}").into(),
                     errno,
                     hint: LoadHint::from(hint),
                 };

@@ -4,14 +4,16 @@ use super::newer;
 use crate::{
     attach::Hint,
     load_plan::{LoadPlan, POISON_KFUNC, POISON_MAP, ProgramPlan},
-    plain::{plain, plain_lines},
     sys::Errno,
 };
 use core::fmt;
-use core_relo::{Name, StrOffset, btf::Btf, insn::POISON_IMM};
+use core_relo::{Escaped, EscapedLines, Name, StrOffset, btf::Btf, insn::POISON_IMM};
 
 /// How many of the verifier's last lines are shown.
 const SHOWN: usize = 12;
+
+/// How many characters of each.
+const SHOWN_CHARS: usize = 500;
 
 /// A program that the kernel refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,33 +106,33 @@ impl fmt::Display for Refused {
         write!(
             f,
             "program `{}` (section {}): refused by the kernel: {}",
-            plain(&self.program),
-            plain(&self.section),
+            Escaped(&self.program),
+            Escaped(&self.section),
             self.errno
         )?;
         if let Some(source) = &self.source {
-            write!(f, "\n  --> {}", plain(source))?;
+            write!(f, "\n  --> {}", Escaped(shown(source)))?;
         }
         match &self.meaning {
             Some(Meaning::CoreRelo { why, .. }) => {
                 write!(
                     f,
                     "\n  it reaches an access that this kernel's types do not have: {}",
-                    plain_lines(why)
+                    EscapedLines(why)
                 )?;
             }
             Some(Meaning::Map(name)) => {
-                write!(f, "\n  it reaches a use of map `{}`, which was not created", plain(name))?;
+                write!(f, "\n  it reaches a use of map `{}`, which was not created", Escaped(name))?;
             }
             Some(Meaning::Kfunc(name)) => {
-                let name = plain(name);
+                let name = Escaped(name);
                 write!(
                     f,
                     "\n  it reaches a call of the kernel function `{name}`, which this kernel does not have: test it with bpf_ksym_exists()"
                 )?;
             }
             Some(Meaning::KfuncUnlike(name)) => {
-                let name = plain(name);
+                let name = Escaped(name);
                 write!(
                     f,
                     "\n  it reaches a call of the kernel function `{name}`, which this kernel has with other parameters than the object \
@@ -143,15 +145,25 @@ impl fmt::Display for Refused {
                     return write!(f, " ({})", self.hint);
                 }
                 for line in lines {
-                    write!(f, "\n   | {}", plain_lines(line))?;
+                    write!(f, "\n   | {}", EscapedLines(shown(line)))?;
                 }
             }
         }
         if !self.hint.is_empty() {
-            write!(f, "\n  {}", plain(&self.hint))?;
+            write!(f, "\n  {}", Escaped(&self.hint))?;
         }
         Ok(())
     }
+}
+
+/// A line as far as it is shown.
+fn shown(line: &str) -> String {
+    let mut chars = line.chars();
+    let mut head: String = chars.by_ref().take(SHOWN_CHARS).collect();
+    if chars.next().is_some() {
+        head.push('…');
+    }
+    head
 }
 
 /// The number of the last instruction in the log: `17: (85) call …`.

@@ -1,8 +1,9 @@
 //! A plan in words: the dry run of a load.
 
 use super::{FixupOf, LoadPlan, MapPlan, MapRole, ProgramPlan, SlotPlan};
-use crate::{object::AttachType, plain::plain};
+use crate::object::AttachType;
 use core::fmt;
+use core_relo::Escaped;
 use std::collections::{HashMap, HashSet};
 
 impl fmt::Display for LoadPlan {
@@ -17,7 +18,7 @@ impl fmt::Display for LoadPlan {
             writeln!(f, "btf: {} bytes", btf.len())?;
         }
         for (name, _) in &self.modules {
-            writeln!(f, "btf of module {}", plain(name))?;
+            writeln!(f, "btf of module {}", Escaped(name))?;
         }
         let names = self.programs.iter().map(|p| (p.function, p.name.as_str())).collect();
         for map in &self.maps {
@@ -27,7 +28,7 @@ impl fmt::Display for LoadPlan {
             self.program(f, program)?;
         }
         for (name, why) in &self.skipped {
-            writeln!(f, "program {}: not loaded ({})", plain(name), plain(why))?;
+            writeln!(f, "program {}: not loaded ({})", Escaped(name), Escaped(why))?;
         }
         Ok(())
     }
@@ -37,7 +38,7 @@ impl LoadPlan {
     /// `names` are the programs' by function.
     fn map(&self, f: &mut fmt::Formatter<'_>, map: &MapPlan, names: &HashMap<usize, &str>) -> fmt::Result {
         let program_name = |function| names.get(function).copied().unwrap_or("(not loaded)");
-        write!(f, "map {}: ", plain(&map.name))?;
+        write!(f, "map {}: ", Escaped(&map.name))?;
         if !map.autocreate {
             return writeln!(f, "not created");
         }
@@ -60,9 +61,9 @@ impl LoadPlan {
         for (key, slot) in &map.slots {
             match slot {
                 SlotPlan::Map(at) => {
-                    write!(f, ", [{key}] = {}", plain(self.maps.get(*at).map_or("?", |m| &m.name)))?;
+                    write!(f, ", [{key}] = {}", Escaped(self.maps.get(*at).map_or("?", |m| &m.name)))?;
                 }
-                SlotPlan::Program(at) => write!(f, ", [{key}] = {}", plain(program_name(at)))?,
+                SlotPlan::Program(at) => write!(f, ", [{key}] = {}", Escaped(program_name(at)))?,
             }
         }
         if map.role.is_frozen() {
@@ -70,20 +71,20 @@ impl LoadPlan {
         }
         if map.role == MapRole::StructOps {
             let names: Vec<_> = map.programs.iter().map(|(_, at)| program_name(at)).collect();
-            write!(f, ", programs {}", plain(&names.join(", ")))?;
+            write!(f, ", programs {}", Escaped(&names.join(", ")))?;
         }
         if map.reuse.is_some() {
             f.write_str(", reused")?;
         }
         match &map.pin {
-            Some(path) => writeln!(f, ", pinned at {}", plain(&path.to_string_lossy())),
+            Some(path) => writeln!(f, ", pinned at {}", Escaped(path.display())),
             None => writeln!(f),
         }
     }
 
     fn program(&self, f: &mut fmt::Formatter<'_>, program: &ProgramPlan) -> fmt::Result {
         let kind = program.program_type.name().trim_start_matches("BPF_PROG_TYPE_").to_ascii_lowercase();
-        write!(f, "program {}: {kind}", plain(&program.name))?;
+        write!(f, "program {}: {kind}", Escaped(&program.name))?;
         if program.attach_type != 0 {
             match AttachType::from_number(program.attach_type).filter(|_| kind != "struct_ops") {
                 Some(known) => {
@@ -92,14 +93,14 @@ impl LoadPlan {
                 None => write!(f, " (member {})", program.attach_type)?,
             }
         }
-        write!(f, ", section {}, {} instructions", plain(&program.section), program.insns.len() / 8)?;
+        write!(f, ", section {}, {} instructions", Escaped(&program.section), program.insns.len() / 8)?;
         if program.pieces.len() > 1 {
             write!(f, " with {} subprograms", program.pieces.len().saturating_sub(1))?;
         }
         if program.attach.btf_id != 0 {
             write!(f, ", attaches to type {}", program.attach.btf_id)?;
             if let Some((name, _)) = program.attach.module.and_then(|m| self.modules.get(m)) {
-                write!(f, " of {}", plain(name))?;
+                write!(f, " of {}", Escaped(name))?;
             }
         }
         if program.flags != 0 {
@@ -115,7 +116,7 @@ impl LoadPlan {
             }
         }
         if !used.is_empty() {
-            write!(f, ", uses {}", plain(&used.join(", ")))?;
+            write!(f, ", uses {}", Escaped(&used.join(", ")))?;
         }
         writeln!(f)
     }

@@ -1,10 +1,8 @@
 //! Why an object cannot be planned for a kernel: found before anything is asked of it.
 
-use crate::{
-    elf::text, globals::GlobalError, link::LinkError, object::ObjectError, plain::plain, target::TypesError,
-};
+use crate::{elf::text, globals::GlobalError, link::LinkError, object::ObjectError, target::TypesError};
 use core::fmt;
-use core_relo::btf::BtfError;
+use core_relo::{Text, btf::BtfError};
 use thiserror::Error;
 
 /// Why there is no plan.
@@ -39,20 +37,20 @@ pub enum LoadPlanError {
     #[error("{} not to be had from this kernel:{}", if .0.len() == 1 { "an extern is" } else { "externs are" }, Lines(.0))]
     Externs(Vec<Refusal>),
     /// A program that cannot be loaded, whatever the kernel.
-    #[error("program `{}`: {}", plain(program), plain(what))]
+    #[error("program `{program}`: {what}")]
     Program {
         /// The program.
-        program: Box<str>,
+        program: Text,
         /// What is wrong, and what to do.
-        what: Box<str>,
+        what: Text,
     },
     /// A map that cannot be created as it is set up.
-    #[error("map `{}`: {}", plain(map), plain(what))]
+    #[error("map `{map}`: {what}")]
     Map {
         /// The map.
-        map: Box<str>,
+        map: Text,
         /// What is wrong, and what to do.
-        what: Box<str>,
+        what: Text,
     },
     /// The object has nothing of that name.
     #[error("it has no {kind} `{}`{}", text(.name.as_bytes()), Near(name, .near))]
@@ -60,9 +58,9 @@ pub enum LoadPlanError {
         /// `program` or `map`.
         kind: &'static str,
         /// What was asked for.
-        name: Box<str>,
+        name: Text,
         /// What it has.
-        near: Vec<Box<str>>,
+        near: Vec<Text>,
     },
     /// A variable cannot be set as was asked.
     #[error(transparent)]
@@ -83,13 +81,13 @@ pub enum LoadPlanError {
 #[non_exhaustive]
 pub struct Refusal {
     /// What.
-    pub name: Box<str>,
+    pub name: Text,
     /// Why, and what to do.
-    pub why: Box<str>,
+    pub why: Text,
 }
 
 impl Refusal {
-    pub(crate) fn new(name: impl Into<Box<str>>, why: impl Into<Box<str>>) -> Self {
+    pub(crate) fn new(name: impl Into<Text>, why: impl Into<Text>) -> Self {
         Self { name: name.into(), why: why.into() }
     }
 }
@@ -99,9 +97,9 @@ struct Lines<'l>(&'l [Refusal]);
 impl fmt::Display for Lines<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let [one] = self.0 {
-            return write!(f, " {}: {}", plain(&one.name), plain(&one.why));
+            return write!(f, " {}: {}", one.name, one.why);
         }
-        self.0.iter().try_for_each(|r| write!(f, "\n  {}: {}", plain(&r.name), plain(&r.why)))
+        self.0.iter().try_for_each(|r| write!(f, "\n  {}: {}", r.name, r.why))
     }
 }
 
@@ -109,7 +107,7 @@ impl fmt::Display for Lines<'_> {
 const SHOWN: usize = 8;
 
 /// What there is instead, most alike first.
-pub(crate) struct Near<'n>(pub(crate) &'n str, pub(crate) &'n [Box<str>]);
+pub(crate) struct Near<'n>(pub(crate) &'n str, pub(crate) &'n [Text]);
 
 impl fmt::Display for Near<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -121,7 +119,7 @@ impl fmt::Display for Near<'_> {
         let mut shown: Vec<&str> = names.iter().map(|n| &**n).collect();
         shown.sort_by_key(|name| core::cmp::Reverse(alike(name)));
         shown.truncate(SHOWN);
-        let shown: Vec<_> = shown.into_iter().map(|name| text(name.as_bytes())).collect();
+        let shown: Vec<_> = shown.into_iter().map(|name| text(name.as_bytes()).to_string()).collect();
         write!(f, "; it has {}", shown.join(", "))?;
         match names.len().saturating_sub(SHOWN) {
             0 => Ok(()),

@@ -8,7 +8,7 @@ use crate::{
     target::Found,
 };
 use core_relo::{
-    Name, TypeId,
+    Name, Text, TypeId,
     btf::{Btf, Kind, Type},
     resolve::{MatchError, TypeComparer},
 };
@@ -56,7 +56,7 @@ struct Refusals<'e> {
 }
 
 impl<'e> Refusals<'e> {
-    fn add(&mut self, name: &'e [u8], why: impl Into<Box<str>>) {
+    fn add(&mut self, name: &'e [u8], why: impl Into<Text>) {
         if self.names.insert(name) {
             self.list.push(Refusal::new(text(name), why));
         }

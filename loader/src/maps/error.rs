@@ -2,6 +2,7 @@
 
 use crate::{attach::Hint, globals::GlobalError, object::MapType, sys::Errno};
 use core::fmt;
+use core_relo::{Escaped, Text};
 use thiserror::Error;
 
 /// Why a map cannot be used.
@@ -12,7 +13,7 @@ pub enum MapError {
     #[error("map{}: cannot {action}: {errno}{hint}", spaced(map))]
     Kernel {
         /// The map; nothing as long as the kernel has not said which.
-        map: Box<str>,
+        map: Text,
         /// What was tried.
         action: &'static str,
         /// Why.
@@ -24,7 +25,7 @@ pub enum MapError {
     #[error("map {map}: cannot {action}: it is frozen, as .rodata is once it is loaded")]
     Frozen {
         /// The map.
-        map: Box<str>,
+        map: Text,
         /// What was tried.
         action: &'static str,
     },
@@ -32,7 +33,7 @@ pub enum MapError {
     #[error("map {map}: cannot {action}: it was opened {access}")]
     Access {
         /// The map.
-        map: Box<str>,
+        map: Text,
         /// What was tried.
         action: &'static str,
         /// `read-only` or `write-only`.
@@ -42,17 +43,17 @@ pub enum MapError {
     #[error("map {map} is of type {found}, not {}", names(expected))]
     Type {
         /// The map.
-        map: Box<str>,
+        map: Text,
         /// The types it may have.
         expected: &'static [MapType],
         /// The type it has, or the kernel's number if it has no known name.
-        found: Box<str>,
+        found: Text,
     },
     /// Keys or values have another size than the Rust type.
     #[error("map {map}: its {what} has {found} bytes, the type given {expected}")]
     Size {
         /// The map.
-        map: Box<str>,
+        map: Text,
         /// `key` or `value`.
         what: &'static str,
         /// Bytes of the Rust type.
@@ -64,7 +65,7 @@ pub enum MapError {
     #[error("map {map}: {found} values, but there are {expected} possible CPUs")]
     Cpus {
         /// The map.
-        map: Box<str>,
+        map: Text,
         /// Possible processors.
         expected: usize,
         /// Values given.
@@ -74,7 +75,7 @@ pub enum MapError {
     #[error("map {map}: {len} bytes at {offset} are outside of its {size}")]
     Outside {
         /// The map.
-        map: Box<str>,
+        map: Text,
         /// The first byte.
         offset: usize,
         /// How many.
@@ -86,7 +87,7 @@ pub enum MapError {
     #[error("map {map}: {problem}")]
     Unfit {
         /// The map.
-        map: Box<str>,
+        map: Text,
         /// What it lacks.
         problem: &'static str,
     },
@@ -99,7 +100,7 @@ pub enum MapError {
     )]
     Restarts {
         /// The map.
-        map: Box<str>,
+        map: Text,
     },
 }
 
@@ -158,7 +159,7 @@ pub(super) const CLONE: &str = "duplicate its descriptor";
 
 /// Behind `map`: it may have no name, or not be known yet.
 fn spaced(map: &str) -> String {
-    if map.is_empty() { String::new() } else { format!(" {map}") }
+    if map.is_empty() { String::new() } else { format!(" {}", Escaped(map)) }
 }
 
 fn names(types: &[MapType]) -> String {

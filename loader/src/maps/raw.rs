@@ -30,7 +30,7 @@ impl Raw {
         }
         let found =
             MapType::from_number(number).map_or_else(|| number.to_string(), |known| known.name().to_owned());
-        Err(MapError::Type { map: this.name, expected: types, found: found.into() })
+        Err(MapError::Type { map: this.name.into(), expected: types, found: found.into() })
     }
 
     /// A map of whatever type.
@@ -52,7 +52,8 @@ impl Raw {
     pub(super) fn sized(self, key: usize, value: usize) -> Result<Self, MapError> {
         let found = |size: u32| usize::try_from(size).unwrap_or(usize::MAX);
         let (found_key, found_value) = (found(self.info.key_size), found(self.info.value_size));
-        let wrong = |what, expected, found| MapError::Size { map: self.name.clone(), what, expected, found };
+        let wrong =
+            |what, expected, found| MapError::Size { map: self.name.clone().into(), what, expected, found };
         if found_key != key {
             Err(wrong("key", key, found_key))
         } else if found_value != value {
@@ -130,7 +131,7 @@ impl Raw {
     }
 
     pub(super) fn unfit(&self, problem: &'static str) -> MapError {
-        MapError::Unfit { map: self.name.clone(), problem }
+        MapError::Unfit { map: self.name.clone().into(), problem }
     }
 
     /// Why the kernel does not permit it, if that is the map or how it was opened.
@@ -142,9 +143,15 @@ impl Raw {
         let reads = matches!(action, READ | WALK);
         let map = self.name.clone();
         match i32::try_from(mode).ok()? {
-            libc::O_RDONLY if !reads => Some(MapError::Access { map, action, access: "read-only" }),
-            libc::O_WRONLY if reads => Some(MapError::Access { map, action, access: "write-only" }),
-            _ if !reads && field("frozen:") == Some("1") => Some(MapError::Frozen { map, action }),
+            libc::O_RDONLY if !reads => {
+                Some(MapError::Access { map: map.into(), action, access: "read-only" })
+            }
+            libc::O_WRONLY if reads => {
+                Some(MapError::Access { map: map.into(), action, access: "write-only" })
+            }
+            _ if !reads && field("frozen:") == Some("1") => {
+                Some(MapError::Frozen { map: map.into(), action })
+            }
             _ => None,
         }
     }

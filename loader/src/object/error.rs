@@ -1,7 +1,7 @@
 //! What can be wrong with a BPF object.
 
 use crate::elf::ElfError;
-use core_relo::{RelocsError, btf::BtfError, ext::ExtError};
+use core_relo::{RelocsError, Text, btf::BtfError, ext::ExtError};
 use thiserror::Error;
 
 /// Why bytes are not a BPF object.
@@ -36,7 +36,7 @@ pub enum ObjectError {
     #[error("symbol table `{section}` is damaged: {what}")]
     SymbolTable {
         /// Name of the table's section.
-        section: Box<str>,
+        section: Text,
         /// What is wrong.
         what: &'static str,
     },
@@ -52,7 +52,7 @@ pub enum ObjectError {
     #[error("symbol {index} `{symbol}` is in section {section}, which does not exist")]
     SymbolSection {
         /// Name of the symbol.
-        symbol: Box<str>,
+        symbol: Text,
         /// Its number.
         index: u32,
         /// `st_shndx`.
@@ -62,25 +62,25 @@ pub enum ObjectError {
     #[error("section `{section}` is there more than once")]
     Duplicate {
         /// Its name.
-        section: Box<str>,
+        section: Text,
     },
     /// A section that has to be read is compressed.
     #[error("section `{section}` is compressed")]
     Compressed {
         /// Its name.
-        section: Box<str>,
+        section: Text,
     },
     /// Sections of code, data and relocations have more bytes than the file: they overlap.
     #[error("section `{section}` overlaps others of code, data or relocations")]
     Overlap {
         /// Name of the section whose bytes are too many.
-        section: Box<str>,
+        section: Text,
     },
     /// A section is of another type than its name promises.
     #[error("section `{section}` is of type {found}, expected {expected}")]
     SectionType {
         /// Its name.
-        section: Box<str>,
+        section: Text,
         /// `sh_type`.
         found: u32,
         /// What it should be.
@@ -90,7 +90,7 @@ pub enum ObjectError {
     #[error("code section `{section}` has {size} bytes, not a multiple of 8")]
     CodeSize {
         /// Its name.
-        section: Box<str>,
+        section: Text,
         /// Its size in bytes.
         size: u64,
     },
@@ -100,9 +100,9 @@ pub enum ObjectError {
     )]
     FunctionAlignment {
         /// The section's name.
-        section: Box<str>,
+        section: Text,
         /// The function's name.
-        symbol: Box<str>,
+        symbol: Text,
         /// Where it begins in the section, in bytes.
         offset: u64,
         /// Its size in bytes.
@@ -114,9 +114,9 @@ pub enum ObjectError {
     )]
     FunctionBounds {
         /// The section's name.
-        section: Box<str>,
+        section: Text,
         /// The function's name.
-        symbol: Box<str>,
+        symbol: Text,
         /// Where it begins in the section, in bytes.
         offset: u64,
         /// Its size in bytes.
@@ -134,7 +134,7 @@ pub enum ObjectError {
     #[error("relocation section `{section}` is damaged: {what}")]
     RelocationSection {
         /// Its name.
-        section: Box<str>,
+        section: Text,
         /// What is wrong.
         what: &'static str,
     },
@@ -142,7 +142,7 @@ pub enum ObjectError {
     #[error("section `{section}`: relocation at offset {offset:#x} is of unknown type {found}")]
     RelocationType {
         /// Name of the section it applies to.
-        section: Box<str>,
+        section: Text,
         /// Where it applies, in bytes.
         offset: u64,
         /// `r_type`.
@@ -154,7 +154,7 @@ pub enum ObjectError {
     )]
     RelocationBounds {
         /// Name of the section it applies to.
-        section: Box<str>,
+        section: Text,
         /// Where it applies, in bytes.
         offset: u64,
         /// The section's size in bytes.
@@ -168,7 +168,7 @@ pub enum ObjectError {
     )]
     RelocationSymbol {
         /// Name of the section it applies to.
-        section: Box<str>,
+        section: Text,
         /// Where it applies, in bytes.
         offset: u64,
         /// The symbol's number.
@@ -202,13 +202,13 @@ pub enum RewriteError {
     #[error("no code section `{section}`")]
     NoSection {
         /// The name asked for.
-        section: Box<str>,
+        section: Text,
     },
     /// The bytes are more or fewer than the section's.
     #[error("section `{section}` has {expected} bytes, {found} were given")]
     Length {
         /// The section's name.
-        section: Box<str>,
+        section: Text,
         /// Its size.
         expected: usize,
         /// What was given.

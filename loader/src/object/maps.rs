@@ -11,7 +11,7 @@ use crate::{
     limits,
 };
 use core_relo::{
-    Endian, TypeId,
+    Endian, Text, TypeId,
     btf::{Btf, Kind, Member, Type, WalkError},
 };
 use std::collections::HashMap;
@@ -89,7 +89,7 @@ pub enum MapError {
     #[error("field `{field}`: {cause}")]
     Walk {
         /// The field's name.
-        field: Box<str>,
+        field: Text,
         /// What stopped the walk.
         #[source]
         cause: WalkError,
@@ -98,7 +98,7 @@ pub enum MapError {
     #[error("field `{field}` is {kind}, not {expected}")]
     Field {
         /// The field's name.
-        field: Box<str>,
+        field: Text,
         /// Name of the kind it is.
         kind: &'static str,
         /// What it should be.
@@ -108,7 +108,7 @@ pub enum MapError {
     #[error("field `{field}` says {found} bytes, another said {expected}")]
     Conflict {
         /// The field's name.
-        field: Box<str>,
+        field: Text,
         /// The size said first.
         expected: u32,
         /// The size said now.
@@ -118,7 +118,7 @@ pub enum MapError {
     #[error("field `{field}`: {what}")]
     Value {
         /// The field's name.
-        field: Box<str>,
+        field: Text,
         /// What is wrong.
         what: &'static str,
     },
@@ -128,7 +128,7 @@ pub enum MapError {
     )]
     Unknown {
         /// The field's name.
-        field: Box<str>,
+        field: Text,
     },
     /// The definition does not say the map's type.
     #[error("it says no map type: write `__uint(type, BPF_MAP_TYPE_…)` in its definition")]

@@ -272,12 +272,19 @@ fn functions_are_runs_of_instructions_within_their_section() {
     let (section, symbol): (Box<str>, Box<str>) = ("xdp".into(), "f".into());
     for (offset, size) in [(8, 32), (40, 8), (u64::MAX - 7, 8), (0, u64::MAX)] {
         let (section, symbol) = (section.clone(), symbol.clone());
-        let expected = ObjectError::FunctionBounds { section, symbol, offset, size, available: 32 };
+        let expected = ObjectError::FunctionBounds {
+            section: section.into(),
+            symbol: symbol.into(),
+            offset,
+            size,
+            available: 32,
+        };
         assert_eq!(error(&one(offset, size, |_, _, _| {})), expected);
     }
     for (offset, size) in [(4, 8), (0, 12), (0, 0)] {
         let (section, symbol) = (section.clone(), symbol.clone());
-        let expected = ObjectError::FunctionAlignment { section, symbol, offset, size };
+        let expected =
+            ObjectError::FunctionAlignment { section: section.into(), symbol: symbol.into(), offset, size };
         assert_eq!(error(&one(offset, size, |_, _, _| {})), expected);
     }
     let local = one(0, 32, |m, _, f| m.0.symbol_mut(f).scope = SymbolScope::Compilation);

@@ -5,6 +5,7 @@ use crate::{
     object::MapType,
     sys::{self, Errno, MapInfo, OpenFault, RingFault},
 };
+use core_relo::{Escaped, Text};
 use thiserror::Error;
 
 /// Why a ring cannot be opened, read or written.
@@ -15,7 +16,7 @@ pub enum RingError {
     #[error("{}cannot {action}: {errno}{hint}", prefix(map))]
     Kernel {
         /// The map; nothing as long as it is not known which.
-        map: Box<str>,
+        map: Text,
         /// What was tried.
         action: &'static str,
         /// Why.
@@ -27,17 +28,17 @@ pub enum RingError {
     #[error("map {map} is of type {found}, not {expected}")]
     Type {
         /// The map.
-        map: Box<str>,
+        map: Text,
         /// The type it should have.
         expected: MapType,
         /// The type it has, or the kernel's number if it has no known name.
-        found: Box<str>,
+        found: Text,
     },
     /// The ring's size cannot be: it is a power of two, and whole pages.
     #[error("map {map}: {size} bytes are no power of two of at least a page")]
     Size {
         /// The map.
-        map: Box<str>,
+        map: Text,
         /// The size the kernel says.
         size: u32,
     },
@@ -45,19 +46,19 @@ pub enum RingError {
     #[error("map {map} is open already: one reader or writer at a time, shared if need be")]
     InUse {
         /// The map.
-        map: Box<str>,
+        map: Text,
     },
     /// The kernel overwrites the oldest records of this map (`BPF_F_RB_OVERWRITE`), also while they are read.
     #[error("map {map} overwrites old records (BPF_F_RB_OVERWRITE): it cannot be read without copies")]
     Overwritten {
         /// The map.
-        map: Box<str>,
+        map: Text,
     },
     /// What lies in the ring cannot be: something else writes to it.
     #[error("map {map}: {cause}; does something else read or write it?")]
     Corrupt {
         /// The map.
-        map: Box<str>,
+        map: Text,
         /// What cannot be.
         #[source]
         cause: RingFault,
@@ -68,7 +69,7 @@ pub enum RingError {
     )]
     TooLarge {
         /// The map.
-        map: Box<str>,
+        map: Text,
         /// The sample's size.
         len: usize,
         /// The ring's size.
@@ -78,7 +79,7 @@ pub enum RingError {
     #[error("map {map}: no room for {len} bytes: the BPF program has not yet drained what was submitted")]
     Full {
         /// The map.
-        map: Box<str>,
+        map: Text,
         /// The sample's size.
         len: usize,
     },
@@ -86,7 +87,7 @@ pub enum RingError {
     #[error("map {map}: {pages} pages: a perf buffer has a power of two of them for each processor")]
     Pages {
         /// The map.
-        map: Box<str>,
+        map: Text,
         /// As was asked for.
         pages: usize,
     },
@@ -96,7 +97,7 @@ pub enum RingError {
 pub(super) const NAMELESS: &str = "";
 
 fn prefix(map: &str) -> String {
-    if map == NAMELESS { "ring: ".into() } else { format!("map {map}: ") }
+    if map == NAMELESS { "ring: ".into() } else { format!("map {}: ", Escaped(map)) }
 }
 
 impl RingError {
@@ -122,7 +123,7 @@ impl RingError {
     }
 
     pub(super) fn open(info: &MapInfo, fault: OpenFault) -> Self {
-        let map: Box<str> = info.name().into();
+        let map: Text = info.name().into();
         match fault {
             OpenFault::Errno(errno) => Self::kernel(&map, sys::PERF_MAP, errno),
             OpenFault::InUse => Self::InUse { map },

@@ -95,7 +95,7 @@ impl<'cb> PerfBufferOptions<'cb> {
         RingError::check_type(&info, MapType::PerfEventArray)?;
         let name: Box<str> = info.name().into();
         if !self.pages.is_power_of_two() {
-            return Err(RingError::Pages { map: name, pages: self.pages });
+            return Err(RingError::Pages { map: name.into(), pages: self.pages });
         }
         let failed = |action, errno| RingError::kernel(&name, action, errno);
         let map = map.try_clone_to_owned().map_err(|e| Errno::of(&e));

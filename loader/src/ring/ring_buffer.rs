@@ -155,7 +155,8 @@ impl Ring<'_> {
         let mut done = Consumed::default();
         while done.records < n {
             let record = self.records.next();
-            let record = record.map_err(|cause| RingError::Corrupt { map: self.name.clone(), cause })?;
+            let record =
+                record.map_err(|cause| RingError::Corrupt { map: self.name.clone().into(), cause })?;
             let Some(record) = record else { break };
             let flow = (self.on_record)(record);
             self.records.release();

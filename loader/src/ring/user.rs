@@ -59,7 +59,7 @@ impl UserRingBuffer {
 
     /// Room for a sample of `len` bytes, if there is some now, else [`RingError::Full`].
     pub fn reserve(&self, len: usize) -> Result<Sample<'_>, RingError> {
-        self.try_reserve(len)?.ok_or_else(|| RingError::Full { map: self.name.clone(), len })
+        self.try_reserve(len)?.ok_or_else(|| RingError::Full { map: self.name.clone().into(), len })
     }
 
     /// Room for a sample, once a program has drained enough; with no timeout that may be never. After the timeout [`RingError::Full`].
@@ -72,7 +72,7 @@ impl UserRingBuffer {
             }
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
-                return Err(RingError::Full { map: self.name.clone(), len });
+                return Err(RingError::Full { map: self.name.clone().into(), len });
             }
             // Threads may take each other's wakeup, so none sleeps for long.
             let wait = left.map_or(LONGEST_SLEEP, |left| left.min(LONGEST_SLEEP));
@@ -90,10 +90,10 @@ impl UserRingBuffer {
     }
 
     fn try_reserve(&self, len: usize) -> Result<Option<Sample<'_>>, RingError> {
-        let too_large = || RingError::TooLarge { map: self.name.clone(), len, size: self.ring.size() };
+        let too_large = || RingError::TooLarge { map: self.name.clone().into(), len, size: self.ring.size() };
         let wanted = u32::try_from(len).map_err(|_large| too_large())?;
         let reserved = self.ring.reserve(wanted);
-        match reserved.map_err(|cause| RingError::Corrupt { map: self.name.clone(), cause })? {
+        match reserved.map_err(|cause| RingError::Corrupt { map: self.name.clone().into(), cause })? {
             Reserve::Done(slot) => Ok(Some(Sample(slot))),
             Reserve::Full => Ok(None),
             Reserve::TooLarge => Err(too_large()),

@@ -3,7 +3,7 @@
 use super::mismatch::{MapMismatch, TypeMismatch};
 use crate::{limits, object::ObjectError};
 use core_relo::{
-    Endian, TypeId,
+    Endian, Text, TypeId,
     btf::{BtfError, DedupError, ImportError},
 };
 use thiserror::Error;
@@ -19,7 +19,7 @@ pub enum LinkError {
     #[error("{file}: {cause}")]
     Object {
         /// The file.
-        file: Box<str>,
+        file: Text,
         /// What is wrong with it.
         #[source]
         cause: ObjectError,
@@ -28,7 +28,7 @@ pub enum LinkError {
     #[error("{file}: its byte order is not that of the files before it ({expected:?})")]
     ByteOrder {
         /// The file.
-        file: Box<str>,
+        file: Text,
         /// Byte order of the first file.
         expected: Endian,
     },
@@ -36,9 +36,9 @@ pub enum LinkError {
     #[error("{file}: section `{section}` {cause}")]
     Section {
         /// The file.
-        file: Box<str>,
+        file: Text,
         /// Name of the section.
-        section: Box<str>,
+        section: Text,
         /// What is wrong.
         #[source]
         cause: SectionFault,
@@ -47,9 +47,9 @@ pub enum LinkError {
     #[error("{file}: symbol `{symbol}` {cause}")]
     Symbol {
         /// The file.
-        file: Box<str>,
+        file: Text,
         /// Name of the symbol.
-        symbol: Box<str>,
+        symbol: Text,
         /// What is wrong.
         #[source]
         cause: SymbolFault,
@@ -58,9 +58,9 @@ pub enum LinkError {
     #[error("{file}: section `{section}`: relocation at offset {offset:#x} {cause}")]
     Relocation {
         /// The file.
-        file: Box<str>,
+        file: Text,
         /// Name of the section it applies to.
-        section: Box<str>,
+        section: Text,
         /// Where it applies, in bytes.
         offset: u64,
         /// What is wrong.
@@ -71,7 +71,7 @@ pub enum LinkError {
     #[error("{file}: {cause}")]
     Types {
         /// The file.
-        file: Box<str>,
+        file: Text,
         /// What is wrong.
         #[source]
         cause: TypeFault,
@@ -92,7 +92,7 @@ pub enum LinkError {
     #[error("section `{section}` gets {count} variables, {} is the most", limits::LINK_VARIABLES)]
     TooManyVariables {
         /// The section.
-        section: Box<str>,
+        section: Text,
         /// Their number.
         count: usize,
     },
@@ -106,7 +106,7 @@ pub enum LinkError {
     #[error("{file}: the names of sections overlap, and written apart they are longer than the file")]
     TooManySectionNames {
         /// The file.
-        file: Box<str>,
+        file: Text,
     },
     /// Names of symbols are out of proportion to the files.
     #[error("the names of symbols overlap: written apart they are {len} bytes long")]
@@ -247,13 +247,13 @@ pub enum SymbolFault {
     #[error("is defined in {other}, too: one of them must be weak or static")]
     Conflict {
         /// The other file.
-        other: Box<str>,
+        other: Text,
     },
     /// Its type is not that of the other file's.
     #[error("is declared otherwise in {other}: {cause}")]
     Types {
         /// The other file.
-        other: Box<str>,
+        other: Text,
         /// How they differ.
         #[source]
         cause: TypeMismatch,
@@ -262,7 +262,7 @@ pub enum SymbolFault {
     #[error("is a map defined otherwise in {other}: {cause}")]
     Maps {
         /// The other file.
-        other: Box<str>,
+        other: Text,
         /// How they differ.
         #[source]
         cause: MapMismatch,
@@ -271,21 +271,21 @@ pub enum SymbolFault {
     #[error("is defined in no section, so it cannot stand for that of {other}")]
     NoSection {
         /// The other file.
-        other: Box<str>,
+        other: Text,
     },
     /// The section the BTF says an extern belongs to is another than before.
     #[error("belongs to section `{found}` here, and to another in {other}")]
     Section {
         /// The section of this file.
-        found: Box<str>,
+        found: Text,
         /// The other file.
-        other: Box<str>,
+        other: Text,
     },
     /// The BTF has a variable in a section, the symbols do not.
     #[error("is a variable of section `{section}` in the BTF, but no symbol of it")]
     NoSymbol {
         /// The section.
-        section: Box<str>,
+        section: Text,
     },
 }
 

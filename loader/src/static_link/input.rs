@@ -10,7 +10,7 @@ use crate::{
     },
 };
 use core_relo::{
-    ByteSize, Endian, TypeId,
+    ByteSize, Endian, Text, TypeId,
     btf::{Btf, Kind, Type},
     ext::BtfExt,
 };
@@ -21,7 +21,7 @@ const SHT_LLVM_ADDRSIG: u32 = 0x6fff_4c03;
 
 #[derive(Debug)]
 pub(super) struct Input<'d> {
-    pub(super) file: Box<str>,
+    pub(super) file: Text,
     elf_endian: Endian,
     /// By number as in the ELF file, the unused first one included; then those that only the BTF knows of.
     pub(super) sections: Vec<InSection<'d>>,
@@ -85,7 +85,7 @@ impl InSymbol<'_> {
 
 impl<'d> Input<'d> {
     pub(super) fn read(file: &str, bytes: &'d [u8]) -> Result<Self, LinkError> {
-        let file: Box<str> = text(file.as_bytes());
+        let file: Text = text(file.as_bytes());
         let object = |cause| LinkError::Object { file: file.clone(), cause };
         let elf = Elf::parse(bytes).map_err(|cause| object(cause.into()))?;
         match (elf.class, elf.machine, elf.file_type) {

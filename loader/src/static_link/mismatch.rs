@@ -1,7 +1,10 @@
 //! How what two files say of one symbol differs.
 
 use crate::object::MapError;
-use core_relo::btf::{Kind, WalkError};
+use core_relo::{
+    Text,
+    btf::{Kind, WalkError},
+};
 use thiserror::Error;
 
 /// How the types of two symbols of one name differ.
@@ -22,9 +25,9 @@ pub enum TypeMismatch {
         /// What they are.
         kind: Kind,
         /// There.
-        first: Box<str>,
+        first: Text,
         /// Here.
-        second: Box<str>,
+        second: Text,
     },
     /// Of different size.
     #[error("{kind} of {first} bytes there, of {second} here")]
@@ -52,11 +55,11 @@ pub enum TypeMismatch {
         /// Its number.
         index: u32,
         /// Its name there.
-        first: Box<str>,
+        first: Text,
         /// Its offset there.
         first_at: u32,
         /// Its name here.
-        second: Box<str>,
+        second: Text,
         /// Its offset here.
         second_at: u32,
     },

@@ -178,9 +178,11 @@ fn two_strong_definitions_name_both_files() {
         m.function("f", Some(text), 0);
         m.bytes()
     };
-    let (file, other) = (Box::from("b.o"), Box::from("a.o"));
-    let cause = SymbolFault::Conflict { other };
-    assert_eq!(link(&[&object(), &object()]), Err(LinkError::Symbol { file, symbol: "f".into(), cause }));
+    let cause = SymbolFault::Conflict { other: "a.o".into() };
+    assert_eq!(
+        link(&[&object(), &object()]),
+        Err(LinkError::Symbol { file: "b.o".into(), symbol: "f".into(), cause })
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Why there is no target BTF.
 
 use crate::{elf::ElfError, limits};
-use core_relo::btf::BtfError;
+use core_relo::{Escaped, Text, btf::BtfError};
 use std::{io, path::PathBuf};
 use thiserror::Error;
 
@@ -33,7 +33,7 @@ pub enum ExtractError {
 #[non_exhaustive]
 pub enum TargetError {
     /// A file or folder cannot be read.
-    #[error("{path}: {}", os_text(*kind, *errno), path = path.display())]
+    #[error("{path}: {}", os_text(*kind, *errno), path = Escaped(path.display()))]
     Io {
         /// What was to be read.
         path: PathBuf,
@@ -43,7 +43,7 @@ pub enum TargetError {
         errno: Option<i32>,
     },
     /// A folder, a device, a pipe.
-    #[error("{path}: not a file, so it is not read", path = path.display())]
+    #[error("{path}: not a file, so it is not read", path = Escaped(path.display()))]
     NotAFile {
         /// What was to be read.
         path: PathBuf,
@@ -55,13 +55,13 @@ pub enum TargetError {
         path: PathBuf,
     },
     /// A file that is larger than any kernel image.
-    #[error("{path}: more than {} GiB, the most that is read", limits::FILE_BYTES >> 30, path = path.display())]
+    #[error("{path}: more than {} GiB, the most that is read", limits::FILE_BYTES >> 30, path = Escaped(path.display()))]
     TooLarge {
         /// The file.
         path: PathBuf,
     },
     /// A file holds no BTF.
-    #[error("{path}: {cause}", path = path.display())]
+    #[error("{path}: {cause}", path = Escaped(path.display()))]
     Extract {
         /// The file.
         path: PathBuf,
@@ -70,7 +70,7 @@ pub enum TargetError {
         cause: ExtractError,
     },
     /// A file's BTF is damaged.
-    #[error("{path}: {cause}", path = path.display())]
+    #[error("{path}: {cause}", path = Escaped(path.display()))]
     Btf {
         /// The file.
         path: PathBuf,
@@ -84,7 +84,7 @@ pub enum TargetError {
     )]
     NoKernelBtf {
         /// Its release, `uname -r`.
-        release: String,
+        release: Text,
     },
 }
 

@@ -71,7 +71,7 @@ pub(super) fn kernel_below(root: &Path, release: &str) -> Result<TargetFile, Tar
             Err(e) => log::info!("no BTF of the running kernel: {e}"),
         }
     }
-    Err(TargetError::NoKernelBtf { release: release.to_owned() })
+    Err(TargetError::NoKernelBtf { release: release.to_owned().into() })
 }
 
 pub(super) fn modules_below(root: &Path) -> Result<Vec<ModuleFile>, TargetError> {

@@ -176,7 +176,7 @@ impl Drop for Root {
 fn the_kernels_btf_is_sysfs_then_the_first_image_that_has_some() {
     let root = Root::new("kernel");
     let none = kernel::kernel_below(&root.0, "6.1").unwrap_err();
-    assert_eq!(none, TargetError::NoKernelBtf { release: "6.1".to_owned() });
+    assert_eq!(none, TargetError::NoKernelBtf { release: "6.1".to_owned().into() });
     root.put("boot/vmlinux-6.1", b"stripped");
     root.put("usr/lib/debug/lib/modules/6.1/vmlinux", &types(Endian::Little));
     let found = kernel::kernel_below(&root.0, "6.1").unwrap();

@@ -93,7 +93,7 @@ impl KernelTypes {
 
     /// None at all: a kernel without BTF.
     pub fn none() -> Self {
-        let missing = OnceLock::from(TargetError::NoKernelBtf { release: String::from("given") });
+        let missing = OnceLock::from(TargetError::NoKernelBtf { release: String::from("given").into() });
         Self { modules: OnceLock::from(Vec::new()), missing, live: false, ..Self::live(Arc::default()) }
     }
 

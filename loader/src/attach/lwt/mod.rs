@@ -152,5 +152,5 @@ fn not_made(what: &str, refused: Refused) -> AttachError {
     let Refused { errno, said } = refused;
     // The kernel's own words say more than a guess.
     let hint = if errno.0 == libc::EINVAL && !said.is_empty() { Hint::default() } else { hint };
-    AttachError::Netlink { what: what.into(), action: "attach", errno, said, hint }
+    AttachError::Netlink { what: what.into(), action: "attach", errno, said: said.into(), hint }
 }
