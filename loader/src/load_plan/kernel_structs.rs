@@ -53,12 +53,14 @@ impl<'h, 'l> KernelStructs<'h, 'l> {
         }
         let types = |cause| LoadPlanError::Types { what: "its struct_ops tables", cause };
         let in_modules = self.host.features.has(Feature::ModuleBtf);
-        let lacking = || LoadPlanError::Map {
+        let lacking = || {
+            LoadPlanError::Map {
             map: text(table),
             what: format!(
                 "this kernel has no struct_ops `{name}` (no struct bpf_struct_ops_{name} in its BTF or a module's)"
             )
             .into(),
+        }
         };
         let wrapper = [b"bpf_struct_ops_".as_slice(), name.as_bytes()].concat();
         let found = self.host.types.find(&wrapper, Kind::Struct, in_modules).map_err(types)?;

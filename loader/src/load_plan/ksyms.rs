@@ -77,9 +77,7 @@ pub(super) fn resolve(
     for e in externs {
         let resolved = match (e.what, btf) {
             (What::Address, _) => addresses.get(e.name).copied().map(Resolved::Address),
-            (What::Variable(ty), Some(btf)) => {
-                kernel.typed(btf, e, e.name, (Kind::Var, ty), &mut refused)?
-            }
+            (What::Variable(ty), Some(btf)) => kernel.typed(btf, e, e.name, (Kind::Var, ty), &mut refused)?,
             (What::Function(ty), Some(btf)) => {
                 let name = Name::new(e.name).essential().as_bytes();
                 kernel.typed(btf, e, name, (Kind::Func, ty), &mut refused)?
@@ -276,5 +274,25 @@ mod tests {
         let refused = resolve(&[entry(b"g", false), entry(b"h", false)]).unwrap_err().to_string();
         assert!(refused.contains("g: vmlinux has it with parameters other than"), "{refused}");
         assert!(refused.contains("h: no kernel function (kfunc) of this name"), "{refused}");
+    }
+
+    /// Functions that take functions: comparing them takes time exponential in the depth.
+    #[test]
+    fn a_function_whose_parameters_take_too_long_to_compare_is_refused_for_that() {
+        let mut b = Builder::new(Endian::native());
+        let int = b.int("int", 4, Builder::SIGNED);
+        let mut proto = b.func_proto(int, &[]);
+        for _ in 0..24 {
+            let pointer = b.pointer(proto);
+            proto = b.func_proto(int, &[("one", pointer), ("other", pointer)]);
+        }
+        let id = b.func("f", proto, 2);
+        let kernel = Btf::parse(b.finish()).unwrap();
+        let object = Btf::parse(b.finish()).unwrap();
+        let host = Host::offline(Arc::new(KernelTypes::given(Arc::new(kernel), [])));
+        let what = What::Function(proto);
+        let f = ExternEntry { name: b"f", symbol: 0, is_weak: true, btf_id: id, what };
+        let refused = resolve(Some(&object), &[f], &host, &mut Modules::default()).unwrap_err().to_string();
+        assert!(refused.contains("vmlinux has it with parameters that take too many steps"), "{refused}");
     }
 }

@@ -27,7 +27,7 @@ pub struct Dimension {
     pub name: &'static str,
     /// The largest count that the formats, or the loader's limits, allow.
     pub most: usize,
-    /// The commands whose work may grow with the count.
+    /// The commands whose work is expected to grow with the count; another one's may, too.
     pub commands: &'static [Command],
     /// Makes an input that has so many.
     pub make: fn(usize) -> Files,
@@ -58,25 +58,15 @@ pub enum Command {
 
 use Command as C;
 
-/// All commands, for an object that grows.
-const OBJECT: &[C] =
-    &[C::Check, C::Plan, C::Explain, C::Patch, C::Inspect, C::DryRun, C::Link, C::DumpObject];
-/// Those that do not link: the linker refuses the object, as libbpf's does.
-const UNLINKED: &[C] = &[C::Check, C::Plan, C::Explain, C::Patch, C::Inspect, C::DryRun, C::DumpObject];
-/// Those that read a kernel.
-const KERNEL: &[C] = &[C::Check, C::Plan, C::Explain, C::Patch, C::DryRun, C::DumpKernel];
-/// Those that read both an object and a kernel, where both grow.
-const BOTH: &[C] = &[
-    C::Check,
-    C::Plan,
-    C::Explain,
-    C::Patch,
-    C::Inspect,
-    C::DryRun,
-    C::Link,
-    C::DumpObject,
-    C::DumpKernel,
-];
+/// The commands for an object that grows in what is no type and no CO-RE relocation. Of those that only relocate, `patch` does
+/// the most.
+const OBJECT: &[C] = &[C::Patch, C::Inspect, C::DryRun, C::Link];
+/// Those that do not link: the linker refuses the object, as libbpf's does, or gives up on types that all look alike.
+const UNLINKED: &[C] = &[C::Patch, C::Inspect, C::DryRun];
+/// Those that relocate.
+const RELOCATING: &[C] = &[C::Check, C::Plan, C::Explain, C::Patch, C::DryRun];
+/// Those that read all types.
+const TYPES: &[C] = &[C::Explain, C::DryRun, C::Link, C::DumpObject];
 
 /// Every dimension.
 pub fn dimensions() -> Vec<Dimension> {
