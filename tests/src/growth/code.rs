@@ -8,12 +8,7 @@ use super::{
 use object::SymbolKind;
 
 pub(super) const DIMENSIONS: &[Dimension] = &[
-    Dimension {
-        name: "code sections",
-        most: 60_000,
-        commands: OBJECT,
-        make: |n| sections(n, true),
-    },
+    Dimension { name: "code sections", most: 60_000, commands: OBJECT, make: |n| sections(n, true) },
     Dimension {
         name: "code sections of one name",
         most: 60_000,
@@ -71,7 +66,8 @@ fn symbols(n: usize) -> Files {
 
 fn relocations(n: usize) -> Files {
     let mut m = ObjectMaker::default();
-    let (_, _, map) = m.map("map", &[("type", 2), ("key_size", 4), ("value_size", 4), ("max_entries", 1)], None);
+    let (_, _, map) =
+        m.map("map", &[("type", 2), ("key_size", 4), ("value_size", 4), ("max_entries", 1)], None);
     let code = [load().repeat(n), returns().to_vec()].concat();
     let section = m.program("program", "socket", &code);
     m.func_type("program", 1);

@@ -8,8 +8,13 @@ use super::{
 use core_relo::btf::Builder;
 
 pub(super) const DIMENSIONS: &[Dimension] = &[
-    Dimension { name: "kernel functions called", most: 60_000, commands: make: functions },
-    Dimension { name: "kernel variables by type", most: 60_000, commands: make: |n| variables(n, true) },
+    Dimension { name: "kernel functions called", most: 60_000, commands: OBJECT, make: functions },
+    Dimension {
+        name: "kernel variables by type",
+        most: 60_000,
+        commands: OBJECT,
+        make: |n| variables(n, true),
+    },
     Dimension {
         name: "kernel variables by address",
         most: 60_000,

@@ -52,8 +52,7 @@ pub enum Command {
     Inspect,
     DryRun,
     Link,
-    DumpObject,
-    DumpKernel,
+    Dump,
 }
 
 use Command as C;
@@ -66,7 +65,7 @@ const UNLINKED: &[C] = &[C::Patch, C::Inspect, C::DryRun];
 /// Those that relocate.
 const RELOCATING: &[C] = &[C::Check, C::Plan, C::Explain, C::Patch, C::DryRun];
 /// Those that read all types.
-const TYPES: &[C] = &[C::Explain, C::DryRun, C::Link, C::DumpObject];
+const TYPES: &[C] = &[C::Explain, C::DryRun, C::Link, C::Dump];
 
 /// Every dimension.
 pub fn dimensions() -> Vec<Dimension> {
@@ -119,19 +118,6 @@ pub struct Written {
 }
 
 impl Command {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
-        Self::Check,
-        Self::Plan,
-        Self::Explain,
-        Self::Patch,
-        Self::Inspect,
-        Self::DryRun,
-        Self::Link,
-        Self::DumpObject,
-        Self::DumpKernel,
-    ];
-
     /// The command's words, without files.
     pub const fn name(self) -> &'static str {
         match self {
@@ -142,8 +128,7 @@ impl Command {
             Self::Inspect => "inspect",
             Self::DryRun => "load --dry-run",
             Self::Link => "gen object",
-            Self::DumpObject => "btf dump OBJECT",
-            Self::DumpKernel => "btf dump KERNEL",
+            Self::Dump => "btf dump",
         }
     }
 
@@ -157,7 +142,7 @@ impl Command {
             Self::Inspect => &["inspect"],
             Self::DryRun => &["load", "--dry-run"],
             Self::Link => &["gen", "object"],
-            Self::DumpObject | Self::DumpKernel => &["btf", "dump"],
+            Self::Dump => &["btf", "dump"],
         };
         let mut words: Vec<OsString> = first.iter().map(OsString::from).collect();
         if json {
@@ -171,11 +156,7 @@ impl Command {
             Self::Link => words.push(input.output.clone().into()),
             _ => {}
         }
-        if self == Self::DumpKernel {
-            words.push(input.kernel.clone().into());
-        } else {
-            words.extend(input.objects.iter().map(OsString::from));
-        }
+        words.extend(input.objects.iter().map(OsString::from));
         words
     }
 }

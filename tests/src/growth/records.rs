@@ -31,7 +31,12 @@ pub(super) const DIMENSIONS: &[Dimension] = &[
         commands: RELOCATING,
         make: |n| records(n, Roots::Flavours),
     },
-    Dimension { name: "candidates of a CO-RE relocation", most: 100_000, commands: RELOCATING, make: candidates },
+    Dimension {
+        name: "candidates of a CO-RE relocation",
+        most: 100_000,
+        commands: RELOCATING,
+        make: candidates,
+    },
     Dimension { name: "members of a struct", most: 60_000, commands: RELOCATING, make: members },
     Dimension { name: "enumerators", most: 60_000, commands: RELOCATING, make: enumerators },
 ];

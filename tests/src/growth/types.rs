@@ -8,7 +8,12 @@ use super::{
 use core_relo::btf::Builder;
 
 pub(super) const DIMENSIONS: &[Dimension] = &[
-    Dimension { name: "types", most: 100_000, commands: TYPES, make: |n| structs(n, |at| name("type", at, true)) },
+    Dimension {
+        name: "types",
+        most: 100_000,
+        commands: TYPES,
+        make: |n| structs(n, |at| name("type", at, true)),
+    },
     Dimension {
         name: "types of one name",
         most: 100_000,
