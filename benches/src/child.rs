@@ -20,8 +20,40 @@ use std::{
 /// A new process begins with the peak of the one that makes it (Linux keeps it across execve), so a third one stands between,
 /// which is as small as can be: [`report_peak`] is what it does.
 pub fn peak_kib(peer: Peer, run: &Run) -> Result<u64, String> {
+    let cost = cost(&program_of(peer, run.job)?, &run.to_args(What::Run))?;
+    match cost.exit {
+        Some(0) => Ok(cost.kib as u64),
+        _ => Err(format!("{} {}: {}", peer.name(), run.job.key(), cost.error.trim())),
+    }
+}
+
+/// What a process took.
+#[derive(Clone, Debug)]
+pub struct Cost {
+    /// The processor's time in milliseconds.
+    pub ms: f64,
+    /// Peak memory in KiB.
+    pub kib: f64,
+    /// The exit status, none after a signal.
+    pub exit: Option<i32>,
+    /// The process's standard error.
+    pub error: String,
+}
+
+/// Runs a program through the small one that [`peak_kib`] describes.
+pub fn cost(program: &Path, words: &[OsString]) -> Result<Cost, String> {
     let mut command = Command::new(beside("peak_of")?);
-    number_said(peer, run, command.arg(program_of(peer, run.job)?).args(run.to_args(What::Run)))
+    let done = command.arg(program).args(words).stdin(Stdio::null()).output();
+    let done = done.map_err(|e| format!("{}: {e}", command.get_program().to_string_lossy()))?;
+    let error = String::from_utf8_lossy(&done.stderr).into_owned();
+    let text = String::from_utf8_lossy(&done.stdout);
+    let mut figures = text.split_whitespace().map(|word| word.parse::<f64>().ok());
+    match (figures.next(), figures.next(), figures.next()) {
+        (Some(Some(kib)), Some(Some(ms)), Some(exit)) => {
+            Ok(Cost { ms, kib, exit: exit.map(|exit| exit as i32), error })
+        }
+        _ => Err(format!("{}: {}: {}", program.display(), done.status, error.trim())),
+    }
 }
 
 /// The shortest of a few runs in a process of its own, in milliseconds of the processor's time.
@@ -39,15 +71,14 @@ fn number_said<N: FromStr>(peer: Peer, run: &Run, command: &mut Command) -> Resu
     })
 }
 
-/// Runs a program and prints its peak memory, in KiB.
+/// Runs a program and prints its peak memory in KiB, its time in milliseconds and its exit status.
 pub fn report_peak(mut words: impl Iterator<Item = OsString>) -> Result<(), String> {
     let mut command = Command::new(words.next().ok_or("no program")?);
     let child = command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).spawn();
     let (status, usage) = child.and_then(|child| wait(&child)).map_err(|e| e.to_string())?;
-    if !status.success() {
-        return Err(status.to_string());
-    }
-    println!("{}", usage.ru_maxrss);
+    let ms = |time: libc::timeval| time.tv_sec as f64 * 1e3 + time.tv_usec as f64 / 1e3;
+    let exit = status.code().map_or_else(|| status.to_string(), |code| code.to_string());
+    println!("{} {} {exit}", usage.ru_maxrss, ms(usage.ru_utime) + ms(usage.ru_stime));
     Ok(())
 }
 
@@ -98,7 +129,7 @@ fn program_of(peer: Peer, job: Job) -> Result<PathBuf, String> {
 }
 
 /// Another program of this package: `cargo build --bins` puts them side by side.
-fn beside(name: &str) -> Result<PathBuf, String> {
+pub(crate) fn beside(name: &str) -> Result<PathBuf, String> {
     let this = env::current_exe().map_err(|e| e.to_string())?;
     Ok(this.with_file_name(name).with_extension(env::consts::EXE_EXTENSION))
 }

@@ -16,7 +16,8 @@ pub const HELP: &str = "usage: cargo xtask bench [OPTIONS]
   the objects into the running kernel. Writes target/bench.json.
 
   --instructions   count each job's instructions in such a process too, by callgrind; profiles are left in target/bench
-  --growth         instead: time and memory against the size of the target's BTF, records, modules, objects, kernels;
+  --growth         instead: time and memory against the size of the target's BTF, records, modules, objects, kernels; and of
+                   each command against each kind of thing that its input may have many of, 1,000 to 100,000;
                    writes target/bench-growth.json
   --parts          instead: the parts one by one (parse, scan, index, plan, patch)
   --btf FILE       the target (default: the running kernel's)
@@ -54,6 +55,9 @@ pub fn run(args: &[String]) -> Outcome {
     }
     // The programs that are measured lie beside the one that measures; `run` would build that one alone.
     check(built.command("build").args(["--release", "--quiet", "--bins"]))?;
+    if options.growth {
+        check(cargo().args(["build", "--release", "--quiet", "--package", "core-relo-cli"]))?;
+    }
     let mut command = built.command("run");
     command.args(["--release", "--quiet", "--", if options.growth { "growth" } else { "table" }]);
     command.arg("--btf").arg(&btf).arg("--objects").arg(&objects).arg("--out").arg(root().join("target"));

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::install;
 use crate::kernels;
 use crate::progs;
-use crate::system::{Failure, Outcome, cargo, kernels_dir, progs_dir, root};
+use crate::system::{Failure, Outcome, cargo, have, kernels_dir, progs_dir, root};
 use crate::vm;
 
 /// What came of the tests.
@@ -52,6 +52,10 @@ pub fn run(args: &[String]) -> Outcome {
         Some(missing) => drop(
             skips.insert(format!("tests that compare with libbpf: it cannot be built without {missing}")),
         ),
+    }
+    // Where it cannot be installed, the test of growth says that it is skipped.
+    if may_install && !have("valgrind") {
+        install::valgrind();
     }
     command.arg("--").arg("--show-output").args(for_tests);
     let notes = root().join("target/skipped-tests.txt");

@@ -1,5 +1,6 @@
 //! How time and memory grow with each of the things there may be many of.
 
+mod commands;
 mod inputs;
 mod linear;
 
@@ -56,6 +57,7 @@ fn all(args: &Table, folder: &Path) -> Result<(), String> {
     for axis in axes(&corpus, &kernel, &both, folder)? {
         rows.extend(axis.measure()?);
     }
+    rows.extend(commands::run(folder)?);
     let path = args.out.join("bench-growth.json");
     let text = serde_json::to_string_pretty(&rows).map_err(|e| e.to_string())?;
     fs::write(&path, text + "\n").map_err(|e| format!("{}: {e}", path.display()))?;

@@ -341,3 +341,22 @@ fn configuration_is_listed_and_not_set_here() {
     assert_eq!(all.len(), 1);
     assert_eq!((all[0].kind, &*all[0].map, all[0].size), (GlobalKind::Config, ".kconfig", 4));
 }
+
+/// The linker puts static variables of several files into one DATASEC, whose order is the compiler's.
+#[test]
+fn static_variables_of_one_name_have_the_types_declared_at_their_offsets() {
+    let mut m = Made::new();
+    let short = m.types.int("short", 2, Builder::SIGNED);
+    let types = [(8, m.int), (0, short), (4, m.types.pointer(m.int)), (0, m.int)];
+    let declared: Vec<_> = types.iter().map(|(at, ty)| (m.types.var("v", *ty, 0), *at, 4)).collect();
+    m.types.datasec(".data", 16, &declared);
+    let data = m.section(".data", SectionKind::Data, &[0; 16]);
+    for at in [0, 4, 8, 12] {
+        m.symbol("v", SymbolKind::Data, data, at, 4);
+    }
+    m.program("main", "socket", &returns(0));
+    let bytes = m.bytes();
+    let found: Vec<_> = Global::all(&Object::parse(&bytes).unwrap()).iter().map(|g| g.ty).collect();
+    let [(_, third), (_, first), (_, second), _] = types;
+    assert_eq!(found, [Some(first), Some(second), Some(third), None]);
+}

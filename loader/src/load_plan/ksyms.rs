@@ -275,4 +275,24 @@ mod tests {
         assert!(refused.contains("g: vmlinux has it with parameters other than"), "{refused}");
         assert!(refused.contains("h: no kernel function (kfunc) of this name"), "{refused}");
     }
+
+    /// Functions that take functions: comparing them takes time exponential in the depth.
+    #[test]
+    fn a_function_whose_parameters_take_too_long_to_compare_is_refused_for_that() {
+        let mut b = Builder::new(Endian::native());
+        let int = b.int("int", 4, Builder::SIGNED);
+        let mut proto = b.func_proto(int, &[]);
+        for _ in 0..24 {
+            let pointer = b.pointer(proto);
+            proto = b.func_proto(int, &[("one", pointer), ("other", pointer)]);
+        }
+        let id = b.func("f", proto, 2);
+        let kernel = Btf::parse(b.finish()).unwrap();
+        let object = Btf::parse(b.finish()).unwrap();
+        let host = Host::offline(Arc::new(KernelTypes::given(Arc::new(kernel), [])));
+        let what = What::Function(proto);
+        let f = ExternEntry { name: b"f", symbol: 0, is_weak: true, btf_id: id, what };
+        let refused = resolve(Some(&object), &[f], &host, &mut Modules::default()).unwrap_err().to_string();
+        assert!(refused.contains("vmlinux has it with parameters that take too many steps"), "{refused}");
+    }
 }

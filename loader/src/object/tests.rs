@@ -172,6 +172,25 @@ fn rewriting_changes_the_sections_named_and_nothing_else() {
     assert_eq!(o.rewrite([(&b".text"[..], &EXIT[..])]), Err(length));
 }
 
+#[test]
+fn sections_of_one_name_are_rewritten_in_their_order() {
+    let mut m = crate::made::Made::new();
+    for n in 0..3 {
+        m.code("xdp", &crate::made::returns(n));
+    }
+    m.code("tc", &crate::made::returns(7));
+    let bytes = m.bytes();
+    let o = Object::parse(&bytes).unwrap();
+    let new: Vec<Vec<u8>> = o.code_sections().iter().rev().map(|s| s.code.to_vec()).collect();
+    let names = o.code_sections().iter().map(|s| s.name);
+    let copy = o.rewrite(names.zip(new.iter().map(Vec::as_slice))).unwrap();
+    let found: Vec<_> =
+        Object::parse(&copy).unwrap().code_sections().iter().map(|s| s.code.to_vec()).collect();
+    assert_eq!(found, new);
+    let four = [(&b"xdp"[..], &*new[0]); 4];
+    assert_eq!(o.rewrite(four), Err(RewriteError::NoSection { section: "xdp".into() }));
+}
+
 /// The sample with a value written over it, in the file's byte order.
 fn patched(at: usize, value: impl AsRef<[u8]>) -> Vec<u8> {
     let value = value.as_ref();

@@ -1,18 +1,18 @@
 //! Objects that take much from the kernel.
 
 use super::{
-    BOTH, Dimension, Files, OBJECT,
+    Dimension, Files, OBJECT,
     object::{ENDIAN, ObjectMaker, call, load, returns},
     records::small_kernel,
 };
 use core_relo::btf::Builder;
 
 pub(super) const DIMENSIONS: &[Dimension] = &[
-    Dimension { name: "kernel functions called", most: 60_000, commands: BOTH, make: functions },
+    Dimension { name: "kernel functions called", most: 60_000, commands: OBJECT, make: functions },
     Dimension {
         name: "kernel variables by type",
         most: 60_000,
-        commands: BOTH,
+        commands: OBJECT,
         make: |n| variables(n, true),
     },
     Dimension {
@@ -25,7 +25,7 @@ pub(super) const DIMENSIONS: &[Dimension] = &[
     Dimension {
         name: "kernel functions of one prototype, and its parameters",
         most: 60_000,
-        commands: BOTH,
+        commands: OBJECT,
         make: parameters,
     },
 ];

@@ -27,7 +27,7 @@ pub struct Dimension {
     pub name: &'static str,
     /// The largest count that the formats, or the loader's limits, allow.
     pub most: usize,
-    /// The commands whose work may grow with the count.
+    /// The commands whose work is expected to grow with the count; another one's may, too.
     pub commands: &'static [Command],
     /// Makes an input that has so many.
     pub make: fn(usize) -> Files,
@@ -52,22 +52,20 @@ pub enum Command {
     Inspect,
     DryRun,
     Link,
-    DumpObject,
-    DumpKernel,
+    Dump,
 }
 
 use Command as C;
 
-/// All commands, for an object that grows.
-const OBJECT: &[C] =
-    &[C::Check, C::Plan, C::Explain, C::Patch, C::Inspect, C::DryRun, C::Link, C::DumpObject];
-/// Those that do not link: the linker refuses the object, as libbpf's does.
-const UNLINKED: &[C] = &[C::Check, C::Plan, C::Explain, C::Patch, C::Inspect, C::DryRun, C::DumpObject];
-/// Those that read a kernel.
-const KERNEL: &[C] = &[C::Check, C::Plan, C::Explain, C::Patch, C::DryRun, C::DumpKernel];
-/// Those that read both an object and a kernel, where both grow.
-const BOTH: &[C] =
-    &[C::Check, C::Plan, C::Explain, C::Patch, C::Inspect, C::DryRun, C::Link, C::DumpObject, C::DumpKernel];
+/// The commands for an object that grows in what is no type and no CO-RE relocation. Of those that only relocate, `patch` does
+/// the most.
+const OBJECT: &[C] = &[C::Patch, C::Inspect, C::DryRun, C::Link];
+/// Those that do not link: the linker refuses the object, as libbpf's does, or gives up on types that all look alike.
+const UNLINKED: &[C] = &[C::Patch, C::Inspect, C::DryRun];
+/// Those that relocate.
+const RELOCATING: &[C] = &[C::Check, C::Plan, C::Explain, C::Patch, C::DryRun];
+/// Those that read all types.
+const TYPES: &[C] = &[C::Explain, C::DryRun, C::Link, C::Dump];
 
 /// Every dimension.
 pub fn dimensions() -> Vec<Dimension> {
@@ -120,19 +118,6 @@ pub struct Written {
 }
 
 impl Command {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
-        Self::Check,
-        Self::Plan,
-        Self::Explain,
-        Self::Patch,
-        Self::Inspect,
-        Self::DryRun,
-        Self::Link,
-        Self::DumpObject,
-        Self::DumpKernel,
-    ];
-
     /// The command's words, without files.
     pub const fn name(self) -> &'static str {
         match self {
@@ -143,8 +128,7 @@ impl Command {
             Self::Inspect => "inspect",
             Self::DryRun => "load --dry-run",
             Self::Link => "gen object",
-            Self::DumpObject => "btf dump OBJECT",
-            Self::DumpKernel => "btf dump KERNEL",
+            Self::Dump => "btf dump",
         }
     }
 
@@ -158,7 +142,7 @@ impl Command {
             Self::Inspect => &["inspect"],
             Self::DryRun => &["load", "--dry-run"],
             Self::Link => &["gen", "object"],
-            Self::DumpObject | Self::DumpKernel => &["btf", "dump"],
+            Self::Dump => &["btf", "dump"],
         };
         let mut words: Vec<OsString> = first.iter().map(OsString::from).collect();
         if json {
@@ -172,11 +156,7 @@ impl Command {
             Self::Link => words.push(input.output.clone().into()),
             _ => {}
         }
-        if self == Self::DumpKernel {
-            words.push(input.kernel.clone().into());
-        } else {
-            words.extend(input.objects.iter().map(OsString::from));
-        }
+        words.extend(input.objects.iter().map(OsString::from));
         words
     }
 }

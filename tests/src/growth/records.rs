@@ -1,7 +1,7 @@
 //! Objects with many CO-RE relocations, and kernels for them.
 
 use super::{
-    BOTH, Dimension, Files, KERNEL, OBJECT,
+    Dimension, Files, RELOCATING,
     object::{ENDIAN, ObjectMaker, insn, returns},
 };
 use core_relo::{StrOffset, TypeId, btf::Builder};
@@ -10,30 +10,35 @@ pub(super) const DIMENSIONS: &[Dimension] = &[
     Dimension {
         name: "CO-RE relocations of one access",
         most: 100_000,
-        commands: OBJECT,
+        commands: RELOCATING,
         make: |n| records(n, Roots::One),
     },
     Dimension {
         name: "CO-RE relocations of different types",
         most: 100_000,
-        commands: BOTH,
+        commands: RELOCATING,
         make: |n| records(n, Roots::Own),
     },
     Dimension {
         name: "CO-RE relocations of types that the kernel lacks",
         most: 100_000,
-        commands: OBJECT,
+        commands: RELOCATING,
         make: |n| records(n, Roots::Missing),
     },
     Dimension {
         name: "flavours of a type, with a CO-RE relocation each",
         most: 100_000,
-        commands: OBJECT,
+        commands: RELOCATING,
         make: |n| records(n, Roots::Flavours),
     },
-    Dimension { name: "candidates of a CO-RE relocation", most: 100_000, commands: KERNEL, make: candidates },
-    Dimension { name: "members of a struct", most: 60_000, commands: BOTH, make: members },
-    Dimension { name: "enumerators", most: 60_000, commands: BOTH, make: enumerators },
+    Dimension {
+        name: "candidates of a CO-RE relocation",
+        most: 100_000,
+        commands: RELOCATING,
+        make: candidates,
+    },
+    Dimension { name: "members of a struct", most: 60_000, commands: RELOCATING, make: members },
+    Dimension { name: "enumerators", most: 60_000, commands: RELOCATING, make: enumerators },
 ];
 
 /// The offset of the member that [`task`] is about, in an object and not in a kernel.

@@ -1,21 +1,21 @@
 //! Objects with many struct_ops tables, or large ones.
 
 use super::{
-    BOTH, Dimension, Files,
+    Dimension, Files, OBJECT,
     object::{ENDIAN, ObjectMaker, returns},
 };
 use core_relo::btf::Builder;
 use object::{SectionKind, SymbolKind};
 
 pub(super) const DIMENSIONS: &[Dimension] = &[
-    Dimension { name: "struct_ops tables", most: 60_000, commands: BOTH, make: |n| tables(n, false) },
+    Dimension { name: "struct_ops tables", most: 60_000, commands: OBJECT, make: |n| tables(n, false) },
     Dimension {
         name: "struct_ops tables of different structs",
         most: 60_000,
-        commands: BOTH,
+        commands: OBJECT,
         make: |n| tables(n, true),
     },
-    Dimension { name: "members of a struct_ops table", most: 60_000, commands: BOTH, make: members },
+    Dimension { name: "members of a struct_ops table", most: 60_000, commands: OBJECT, make: members },
 ];
 
 /// Tables with a program each, all of one struct or each of its own.

@@ -1,7 +1,7 @@
 //! Objects and kernels with many types.
 
 use super::{
-    BOTH, Command as C, Dimension, Files, name,
+    Command as C, Dimension, Files, TYPES, name,
     object::{ENDIAN, ObjectMaker, insn, returns},
     records::{TASK_OFFSET, task},
 };
@@ -11,25 +11,25 @@ pub(super) const DIMENSIONS: &[Dimension] = &[
     Dimension {
         name: "types",
         most: 100_000,
-        commands: BOTH,
+        commands: TYPES,
         make: |n| structs(n, |at| name("type", at, true)),
     },
     Dimension {
         name: "types of one name",
         most: 100_000,
-        commands: BOTH,
+        commands: TYPES,
         make: |n| structs(n, |at| name("type", at, false)),
     },
     Dimension {
         name: "types of one long name",
         most: 60_000,
         // What prints each type prints each name.
-        commands: &[C::Check, C::Plan, C::Explain, C::Patch, C::Inspect, C::DryRun, C::Link],
+        commands: &[C::Explain, C::DryRun, C::Link],
         make: |n| structs(n, |_| "long".repeat(900)),
     },
-    Dimension { name: "pointers", most: 100_000, commands: BOTH, make: pointers },
-    Dimension { name: "parameters of a function", most: 60_000, commands: BOTH, make: parameters },
-    Dimension { name: "tags of a function", most: 100_000, commands: BOTH, make: tags },
+    Dimension { name: "pointers", most: 100_000, commands: TYPES, make: pointers },
+    Dimension { name: "parameters of a function", most: 60_000, commands: TYPES, make: parameters },
+    Dimension { name: "tags of a function", most: 100_000, commands: TYPES, make: tags },
 ];
 
 /// An object and a kernel of these types, and a CO-RE relocation.

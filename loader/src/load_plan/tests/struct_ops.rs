@@ -252,3 +252,17 @@ fn a_program_that_no_table_wants_is_named() {
     let plan = m.plan_on(host(), |loader| loader.map("mine").autocreate = Some(false)).unwrap();
     assert!(plan.programs.is_empty());
 }
+
+/// An allocation that no file has to pay for.
+#[test]
+fn a_kernel_struct_out_of_proportion_is_refused() {
+    let kernel = kernel(|b| {
+        let int = b.int("int", 4, 1);
+        let ops = b.structure("ops", 8, &[("number", int, 0)]);
+        b.structure("bpf_struct_ops_ops", 300 << 20, &[("data", ops, 512)]);
+    });
+    assert_eq!(
+        table(".struct_ops", "ops", &[("number", Ok(1))]).error_on(kernel),
+        "map `mine`: the kernel's struct has 314572800 bytes: all struct_ops tables together may have 268435456"
+    );
+}
