@@ -11,6 +11,7 @@ mod args_load;
 mod cmd;
 mod error;
 mod input;
+mod interrupt;
 mod json;
 mod json_btf;
 mod json_check;
