@@ -2,7 +2,8 @@
 
 use super::{
     super::{
-        binary::{Binary, Segment},
+        binary::Binary,
+        elf_file::Segment,
         error::AttachError,
     },
     args::{Arch, Arg, parse},
@@ -50,7 +51,7 @@ pub(super) fn probes(
     can: Abilities,
 ) -> Result<Vec<Probe>, AttachError> {
     let binary = Binary::open(path)?;
-    let kind = binary.kind()?;
+    let kind = binary.kind();
     let arch =
         Arch::native().ok_or_else(|| binary.error("USDT arguments of this architecture are not known"))?;
     if kind.is_64 != cfg!(target_pointer_width = "64") || kind.endian != Endian::native() || !kind.is_linked {
@@ -62,7 +63,7 @@ pub(super) fn probes(
     let segments = binary.segments()?;
     let mut mapped = None;
     let mut found = Vec::new();
-    for note in notes(section.data, kind.endian, kind.is_64) {
+    for note in notes(&section.data, kind.endian, kind.is_64) {
         let note = note.map_err(|_damaged| binary.error("a note in .note.stapsdt is damaged"))?;
         if note.provider != provider.as_bytes() || note.name != name.as_bytes() {
             continue;
