@@ -7,6 +7,7 @@ pub mod exceptions;
 pub mod expect;
 #[cfg(feature = "libbpf")]
 pub mod judge;
+pub mod kernel_crashes;
 pub mod made;
 pub mod ours;
 pub mod record;

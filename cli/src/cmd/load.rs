@@ -66,7 +66,11 @@ pub(super) fn interrupted(app: &mut App<'_>, end_requests: EndRequests) -> io::R
 }
 
 /// Loads the objects; returns those that stay loaded, or none if a signal interrupted the command, after everything was undone.
-fn load_all(app: &mut App<'_>, args: &Load, kernel: &Interruptible<'_>) -> io::Result<Option<Vec<Kept>>> {
+pub(super) fn load_all(
+    app: &mut App<'_>,
+    args: &Load,
+    kernel: &Interruptible<'_>,
+) -> io::Result<Option<Vec<Kept>>> {
     let host = match host(args) {
         Ok(host) => host,
         Err(bad) => return app.fail(&bad).map(|()| Some(Vec::new())),

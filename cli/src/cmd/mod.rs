@@ -11,10 +11,12 @@ mod fleet;
 pub(crate) mod r#gen;
 pub(crate) mod inspect;
 mod inspect_globals;
-pub(crate) mod link;
 mod kept;
+pub(crate) mod link;
 pub(crate) mod load;
 mod load_json;
+#[cfg(test)]
+mod load_tests;
 pub(crate) mod map;
 pub(crate) mod map_dump;
 pub(crate) mod patch;

@@ -44,7 +44,7 @@ pub(crate) fn run(app: &mut App<'_>, args: &Run) -> io::Result<()> {
     }
 }
 
-fn prepared(
+pub(super) fn prepared(
     app: &mut App<'_>,
     args: &Run,
     kernel: &Interruptible<'_>,

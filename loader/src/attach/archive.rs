@@ -66,7 +66,9 @@ impl Directory {
         let Some(at) = tail.windows(END).rposition(|w| w.starts_with(MAGIC)) else { return Ok(None) };
         let record = tail.get(at..).unwrap_or_default();
         let e = Endian::Little;
-        let (Some(entries), Some(size), Some(start)) = (e.u16(record, 10), e.u32(record, 12), e.u32(record, 16)) else {
+        let (Some(entries), Some(size), Some(start)) =
+            (e.u16(record, 10), e.u32(record, 12), e.u32(record, 16))
+        else {
             return Ok(None);
         };
         let start = u64::from(start);
@@ -97,7 +99,9 @@ impl Directory {
                 file.fill("directory", name_at, &mut name)?;
                 if name == member {
                     let (method, size, header) = (e.u16(&entry, 10), e.u32(&entry, 24), e.u32(&entry, 42));
-                    let (Some(method), Some(size), Some(header)) = (method, size, header) else { return Ok(None) };
+                    let (Some(method), Some(size), Some(header)) = (method, size, header) else {
+                        return Ok(None);
+                    };
                     return Ok(Some(Entry { method, size: size.into(), header: header.into() }));
                 }
             }
@@ -181,6 +185,20 @@ mod tests {
             let file = TempFile::new("zip", &whole[cut..]);
             assert!(open_member(file.path(), b"m").is_err(), "{cut}");
         }
+    }
+
+    #[test]
+    fn a_directory_that_claims_gigabytes_of_a_sparse_file_is_not_read_whole() {
+        let e = Endian::Little;
+        let file = TempFile::new("zip", b"");
+        let sparse = std::fs::OpenOptions::new().write(true).open(file.path()).unwrap();
+        let mut end = b"PK\x05\x06\0\0\0\0\xff\xff\xff\xff".to_vec();
+        e.put_u32(&mut end, 0xffff_0000);
+        e.put_u32(&mut end, 0);
+        end.extend([0, 0]);
+        std::os::unix::fs::FileExt::write_all_at(&sparse, &end, 1 << 32).unwrap();
+        let text = open_member(file.path(), b"x").unwrap_err().to_string();
+        assert!(text.ends_with("has no member `x`"), "{text}");
     }
 
     #[test]

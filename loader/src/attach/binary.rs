@@ -52,8 +52,12 @@ impl Binary {
         let mut start = [0; 5];
         let is_long_enough = part.fill("file header", 0, &mut start).is_ok();
         match start.strip_prefix(&ELFMAG) {
-            Some([class]) if is_long_enough && *class == ELFCLASS64.0 => ElfFile::parse(part).map(Self::Elf64),
-            Some([class]) if is_long_enough && *class == ELFCLASS32.0 => ElfFile::parse(part).map(Self::Elf32),
+            Some([class]) if is_long_enough && *class == ELFCLASS64.0 => {
+                ElfFile::parse(part).map(Self::Elf64)
+            }
+            Some([class]) if is_long_enough && *class == ELFCLASS32.0 => {
+                ElfFile::parse(part).map(Self::Elf32)
+            }
             _ => Err(part.error("is not an ELF file")),
         }
     }
@@ -121,7 +125,9 @@ impl Binary {
             self.symbols(dynamic, false, &mut |s: &Symbol<'_>| {
                 if matches(s.name, pattern.as_bytes()) {
                     if found.len() == BINARY_MATCHES {
-                        let problem = format!("more functions match `{pattern}` than the kernel takes: {BINARY_MATCHES}");
+                        let problem = format!(
+                            "more functions match `{pattern}` than the kernel takes: {BINARY_MATCHES}"
+                        );
                         return Err(self.error(problem));
                     }
                     found.push(s.offset);
@@ -276,6 +282,50 @@ mod tests {
             assert_eq!(libc.function("getppid@GLIBC_2.2.5"), Ok(plain));
             assert_eq!(libc.function("getppid@@GLIBC_2.2.5"), Ok(plain));
         }
+    }
+
+    /// The test's ELF, with the size of a section made as large as the file, which is sparse from its own end on.
+    fn sparse(section: &[u8; 4], size: u64, file_len: u64) -> TempFile {
+        let mut bytes = TestElf::bytes();
+        let e = Endian::Little;
+        let headers = usize::try_from(e.u64(&bytes, 40).unwrap()).unwrap();
+        // The symbol table links to its strings; the others are known by their type.
+        let header = (headers..).step_by(64).find(|at| bytes[at + 4..at + 8] == *section).unwrap();
+        bytes[header + 32..header + 40].copy_from_slice(&e.u64_bytes(size));
+        let file = TempFile::new("sparse", &bytes);
+        std::fs::OpenOptions::new().write(true).open(file.path()).unwrap().set_len(file_len).unwrap();
+        file
+    }
+
+    #[test]
+    fn sizes_that_a_sparse_file_claims_are_limited_and_named() {
+        const SYMTAB: &[u8; 4] = &[2, 0, 0, 0];
+        const NOTE: &[u8; 4] = &[7, 0, 0, 0];
+        let (huge, len) = (6 << 30, 1 << 40);
+        let file = sparse(SYMTAB, huge, len);
+        let text = Binary::open(file.path()).unwrap().function("f1").unwrap_err().to_string();
+        assert!(
+            text.contains("symbol table is too large: 6442450944 bytes, expected at most 1073741824"),
+            "{text}"
+        );
+        // What is within the limit is read part by part, and only names of functions are.
+        let file = sparse(SYMTAB, 24 << 20, len);
+        assert_eq!(Binary::open(file.path()).unwrap().function("f1"), Ok(F1));
+        let file = sparse(NOTE, huge, len);
+        let text = Binary::open(file.path()).unwrap().section(b".note.stapsdt").unwrap_err().to_string();
+        assert!(
+            text.contains(".note.stapsdt is too large: 6442450944 bytes, expected at most 67108864"),
+            "{text}"
+        );
+        let mut bytes = TestElf::bytes();
+        // More sections than the header has room for, by the first one's size.
+        bytes[60..62].fill(0);
+        let first = usize::try_from(Endian::Little.u64(&bytes, 40).unwrap()).unwrap();
+        bytes[first + 32..first + 40].fill(0x0f);
+        let file = TempFile::new("sections", &bytes);
+        std::fs::OpenOptions::new().write(true).open(file.path()).unwrap().set_len(len).unwrap();
+        let text = Binary::open(file.path()).unwrap_err().to_string();
+        assert!(text.contains("table of sections"), "{text}");
     }
 
     #[test]

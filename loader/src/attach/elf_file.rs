@@ -65,7 +65,11 @@ impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
             };
             file.names = match usize::try_from(index).ok().and_then(|index| file.sections.get(index)) {
                 Some(names) if index != 0 => file.data(names, "section names")?,
-                _ => return Err(file.part.error(format!("the names of sections (section {index}) are missing"))),
+                _ => {
+                    return Err(file
+                        .part
+                        .error(format!("the names of sections (section {index}) are missing")));
+                }
             };
         }
         Ok(file)
@@ -130,14 +134,18 @@ impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
         let link = usize::try_from(symbols.sh_link(e)).ok().filter(|link| *link != 0);
         let strings = link.and_then(|link| self.sections.get(link)).ok_or_else(missing)?;
         let mut names = Names::new(&self.part, strings.sh_offset(e).into(), strings.sh_size(e).into())?;
-        let versions = if dynamic && with_versions { Versions::read(self, &mut names)? } else { Versions::default() };
+        let versions =
+            if dynamic && with_versions { Versions::read(self, &mut names)? } else { Versions::default() };
         let (offset, bytes): (u64, u64) = (symbols.sh_offset(e).into(), symbols.sh_size(e).into());
         let size = u64::try_from(size_of::<H::Sym>()).unwrap_or(u64::MAX);
         if !bytes.is_multiple_of(size) {
-            return Err(self.part.error(format!("its {what} has {bytes} bytes, expected a multiple of {size}")));
+            return Err(self
+                .part
+                .error(format!("its {what} has {bytes} bytes, expected a multiple of {size}")));
         }
         if bytes > BINARY_SYMBOLS_BYTES {
-            let problem = format!("its {what} is too large: {bytes} bytes, expected at most {BINARY_SYMBOLS_BYTES}");
+            let problem =
+                format!("its {what} is too large: {bytes} bytes, expected at most {BINARY_SYMBOLS_BYTES}");
             return Err(self.part.error(problem));
         }
         let (mut at, mut index) = (0u64, 0usize);
@@ -192,7 +200,9 @@ fn section_headers<H: FileHeader<Endian = Endianness>>(
         // The count stands in the first header, if it has more than 16 bits.
         0 => {
             let first = table(part, what, at, 1, size)?;
-            records::<H::SectionHeader>(part, what, &first)?.first().map_or(0, |first| first.sh_size(e).into())
+            records::<H::SectionHeader>(part, what, &first)?
+                .first()
+                .map_or(0, |first| first.sh_size(e).into())
         }
         count => count.into(),
     };
@@ -244,7 +254,9 @@ impl<'f> Names<'f> {
             self.bytes = self.bytes.saturating_add(len);
             if self.bytes > BINARY_NAMES_BYTES {
                 let problem = "are too many: expected at most";
-                return Err(self.part.error(format!("the names of its functions {problem} {BINARY_NAMES_BYTES} bytes")));
+                return Err(self
+                    .part
+                    .error(format!("the names of its functions {problem} {BINARY_NAMES_BYTES} bytes")));
             }
             let block = self.part.read(Self::WHAT, self.start.saturating_add(from), len, len)?;
             self.blocks.insert(from, block);
@@ -264,10 +276,14 @@ struct Versions {
 }
 
 impl Versions {
-    fn read<H: FileHeader<Endian = Endianness>>(file: &ElfFile<H>, names: &mut Names<'_>) -> Result<Self, AttachError> {
+    fn read<H: FileHeader<Endian = Endianness>>(
+        file: &ElfFile<H>,
+        names: &mut Names<'_>,
+    ) -> Result<Self, AttachError> {
         let e = file.endian();
         let of_type = |kind| file.sections.iter().find(|s| s.sh_type(file.e) == kind);
-        let (Some(numbers), Some(definitions)) = (of_type(elf::SHT_GNU_VERSYM), of_type(elf::SHT_GNU_VERDEF)) else {
+        let (Some(numbers), Some(definitions)) = (of_type(elf::SHT_GNU_VERSYM), of_type(elf::SHT_GNU_VERDEF))
+        else {
             return Ok(Self::default());
         };
         let numbers = file.data(numbers, "table of symbol versions")?;
@@ -278,7 +294,9 @@ impl Versions {
         // Numbers have 15 bits, so there are no more.
         for _ in 0..=0x7fff {
             let record = bytes.get(at..).unwrap_or_default();
-            let (Some(number), Some(aux), Some(next)) = (e.u16(record, 4), e.u32(record, 12), e.u32(record, 16)) else {
+            let (Some(number), Some(aux), Some(next)) =
+                (e.u16(record, 4), e.u32(record, 12), e.u32(record, 16))
+            else {
                 break;
             };
             let name = usize::try_from(aux).ok().and_then(|aux| e.u32(record, aux));

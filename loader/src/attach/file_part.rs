@@ -82,7 +82,9 @@ impl FilePart {
 
     fn outside(&self, what: &str, at: u64, len: u64) -> AttachError {
         let all = self.len;
-        self.error(format!("its {what} reaches past the end: {len} bytes at {at:#x}, expected to lie within {all}"))
+        self.error(format!(
+            "its {what} reaches past the end: {len} bytes at {at:#x}, expected to lie within {all}"
+        ))
     }
 }
 

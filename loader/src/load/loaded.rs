@@ -131,7 +131,11 @@ impl Loaded {
 /// Removes a pin, if it is the map's; `EEXIST` if it is another map's.
 fn unpin_map(path: &Path, map: &OwnedFd) -> Result<(), Errno> {
     let pinned = Running.pinned(path)?;
-    if sys::map_info(&pinned)?.id == sys::map_info(map)?.id { Running.unpin(path) } else { Err(Errno(libc::EEXIST)) }
+    if sys::map_info(&pinned)?.id == sys::map_info(map)?.id {
+        Running.unpin(path)
+    } else {
+        Err(Errno(libc::EEXIST))
+    }
 }
 
 impl LoadedMap {

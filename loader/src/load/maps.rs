@@ -164,7 +164,13 @@ impl<K: Kernel> Loading<'_, K> {
                 let hint =
                     "what is pinned there is no map: remove the pin, or give the map another name or pin";
                 let (object, map) = (self.loaded.name.clone(), map.name.clone());
-                return Err(LoadError::Pin { object, map, path: path.into(), errno, hint: LoadHint(hint.into()) });
+                return Err(LoadError::Pin {
+                    object,
+                    map,
+                    path: path.into(),
+                    errno,
+                    hint: LoadHint(hint.into()),
+                });
             }
             Err(errno) => return Err(self.pin_error(map, path, errno)),
         };

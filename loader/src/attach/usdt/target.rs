@@ -1,11 +1,7 @@
 //! Where in a binary's file the probes of a name are.
 
 use super::{
-    super::{
-        binary::Binary,
-        elf_file::Segment,
-        error::AttachError,
-    },
+    super::{binary::Binary, elf_file::Segment, error::AttachError},
     args::{Arch, Arg, parse},
     note::{Note, notes},
 };

@@ -103,7 +103,10 @@ fn refuse_each<K: Kernel>(
                     assert!(!one_line || !text.contains('\n'), "{place}: {text}");
                     // Nobody can have used a pin of a load that fails, unless one of several pins got its name first.
                     let visible = refusing.visible_pins();
-                    assert!(visible.is_empty() || (*ask == Ask::RenamePin && nth > 0), "{place}: {visible:?}");
+                    assert!(
+                        visible.is_empty() || (*ask == Ask::RenamePin && nth > 0),
+                        "{place}: {visible:?}"
+                    );
                 }
             }
             after(&place, &refusing);

@@ -147,7 +147,8 @@ fn the_running_kernel_gives_a_name_to_one_load_only() {
     let error = slow.pin_maps(&Running).unwrap_err();
     assert!(matches!(error, LoadError::PinTaken { .. }), "{error}");
     let path = bpffs.path().join("folder/core_relo_live");
-    let id_of = |loaded: &Loaded| sys::map_info(&loaded.map("core_relo_live").unwrap().fd().unwrap()).unwrap().id;
+    let id_of =
+        |loaded: &Loaded| sys::map_info(&loaded.map("core_relo_live").unwrap().fd().unwrap()).unwrap().id;
     let pinned_id = || sys::map_info(&sys::obj_get(&path, 0).unwrap()).unwrap().id;
     assert_eq!(pinned_id(), id_of(&quick));
     assert_ne!(pinned_id(), id_of(&slow));
