@@ -11,6 +11,7 @@ use crate::{
 };
 use core_relo::{Endian, ext::BtfExt};
 use core_relo_loader::{features::Features, object::Object};
+use core_relo_tests::kernel_crashes;
 use serde_json::{Map, Value, json};
 use std::{
     fs,
@@ -78,7 +79,9 @@ pub fn run(args: &Table, corpus: &Corpus, peers: &[Peer]) -> Result<Vec<Map<Stri
 /// would be pinned, since that stays.
 fn loadable(target: &Path, folder: &Path, peers: &[Peer]) -> (Vec<Subject>, Vec<(Peer, String)>) {
     let (mut with_records, mut without, mut refused) = (Vec::new(), Vec::new(), Vec::new());
-    for path in files_below(folder).into_iter().filter(|path| path.extension().is_some_and(|e| e == "o")) {
+    let is_subject =
+        |path: &PathBuf| path.extension().is_some_and(|e| e == "o") && kernel_crashes::may_be_loaded(path);
+    for path in files_below(folder).into_iter().filter(is_subject) {
         let Some(records) = fs::read(&path).ok().and_then(|bytes| records_if_fit(&bytes)) else { continue };
         let tried = peers.iter().try_for_each(|peer| loads(*peer, target, &path).map_err(|why| (*peer, why)));
         match tried {

@@ -14,13 +14,16 @@ pub(crate) const LOAD: &str = "Examples:
 
 Loading needs CAP_BPF, CAP_PERFMON for tracing, CAP_NET_ADMIN for networking, or root. With --attach the programs
 stay until Ctrl-C; with --pin maps, programs and links stay below DIR (DIR/maps, DIR, DIR/links) after the command.
+A map that the object pins by name (LIBBPF_PIN_BY_NAME) is used where it is pinned already; with --pin, a new one is pinned as
+the last step, and nothing removes that pin again. SIGINT, SIGTERM and SIGHUP are looked for between requests: a load that is not
+complete is undone, with all objects of the command, and the process ends by the signal; a complete one stays.
 Exit status: 0 if everything was loaded, 1 if something was refused, 2 if it could not be told (bad input, wrong usage).";
 pub(crate) const RUN: &str = "Examples:
   core-relo run prog.bpf.o --program count --repeat 1000 --data-in packet.bin
   core-relo run prog.bpf.o --program setup --set verbose=1 --format json
 
 Loads the one program and runs it by BPF_PROG_TEST_RUN, which not all program types have. Without --data-in, programs
-that take packets get 64 zero bytes. Exit status: 0 if it ran (whatever it returned), 1 if it was refused, 2 if it could not be told.";
+that take packets get 64 zero bytes. Nothing stays, also after SIGINT, SIGTERM or SIGHUP. Exit status: 0 if it ran (whatever it returned), 1 if it was refused, 2 if it could not be told.";
 
 /// What is loaded, and how it is set up
 #[derive(Clone, Debug, Default, ClapArgs)]

@@ -13,6 +13,7 @@ mod error;
 #[doc(hidden)]
 pub mod fuzzing;
 mod input;
+mod interrupt;
 mod json;
 mod json_btf;
 mod json_check;

@@ -48,3 +48,14 @@ pub const LINK_PADDING: u64 = 16 * 1024 * 1024;
 pub const LINK_NAMES: usize = 2;
 /// Bytes of a section of a linked object (libbpf counts them in an `int`).
 pub const LINK_SECTION: u64 = 0x7fff_ffff;
+/// Bytes of a symbol table of a user-space binary. Ours: a sparse file may claim any size. It has room for 44 million symbols;
+/// browsers with all their symbols have a tenth.
+pub const BINARY_SYMBOLS_BYTES: u64 = 1 << 30;
+/// Bytes of names of functions that are read from a user-space binary. Ours, as [`BINARY_SYMBOLS_BYTES`].
+pub const BINARY_NAMES_BYTES: u64 = 512 * 1024 * 1024;
+/// Bytes of any other table of a user-space binary: headers, versions, USDT notes. Ours, as [`BINARY_SYMBOLS_BYTES`].
+pub const BINARY_TABLE_BYTES: u64 = 64 * 1024 * 1024;
+/// Functions of a user-space binary that a pattern may match. The kernel's (`MAX_UPROBE_MULTI_CNT`).
+pub const BINARY_MATCHES: usize = 1 << 20;
+/// Bytes of a kernel's configuration. Ours: real ones have a quarter of a megabyte.
+pub const KCONFIG_BYTES: u64 = 16 * 1024 * 1024;

@@ -4,7 +4,7 @@ use crate::{
     Global,
     elf::key,
     features::Features,
-    load::{self, LoadError, Loaded, Meaning, Running},
+    load::{self, Kernel, LoadError, Loaded, Meaning, Running},
     load_plan::{Host, LoadPlan, MapSettings, ProgramSettings, Settings},
     object::Object,
 };
@@ -115,6 +115,11 @@ impl<'o, 'd> Loader<'o, 'd> {
     /// Loads a plan that [`plan`](Self::plan) made.
     pub fn carry_out(&self, plan: &LoadPlan) -> Result<Loaded, LoadError> {
         load::load(plan, &Running).map_err(|error| self.explained(plan, error))
+    }
+
+    /// Loads a plan on a kernel and makes no pins: [`Loaded::pin_maps`] does, or nobody, if the load ends with this process.
+    pub fn load_unpinned(&self, plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> {
+        load::load_unpinned(plan, kernel).map_err(|error| self.explained(plan, error))
     }
 
     /// With the engine's explanation, if the verifier got to an access that the kernel's types do not have.

@@ -1,8 +1,14 @@
 //! Loads objects, program by program and as a whole, and prints a line for each: what a loader beside this one is compared by.
 //!
-//! `loads [--whole] OBJECT…`: `object program ok|fail errno translated_instructions instructions last_line`.
+//! `loads [--whole] OBJECT…`: `object program ok|fail|skipped errno translated_instructions instructions last_line`.
 
-use core_relo_loader::{Loader, load::LoadError, object::Object, sys};
+use core_relo_loader::{
+    Loader,
+    load::{LoadError, Loaded, Running},
+    object::Object,
+    sys,
+};
+use core_relo_tests::kernel_crashes;
 use std::{env, fs, path::Path};
 
 fn main() {
@@ -23,12 +29,12 @@ fn main() {
             }
         };
         let stem = name.split('.').next().unwrap_or_default().to_owned();
-        match Loader::new(&object).name(&stem).load() {
-            Ok(mut loaded) => {
-                println!("{name} - ok 0 0 0 ");
-                loaded.unpin_maps();
-            }
-            Err(e) => println!("{name} - fail {} 0 0 {}", errno(&e), line(&e)),
+        match kernel_crashes::on_running_kernel(Path::new(&path), None) {
+            Some(crash) => println!("{name} - skipped 0 0 0 {}", crash.reason),
+            None => match load(&Loader::new(&object).name(&stem)) {
+                Ok(_loaded) => println!("{name} - ok 0 0 0 "),
+                Err(e) => println!("{name} - fail {} 0 0 {}", errno(&e), line(&e)),
+            },
         }
         if whole {
             continue;
@@ -36,28 +42,31 @@ fn main() {
         let programs: Vec<_> = object.programs().iter().filter(|p| !p.is_subprogram).collect();
         for p in programs {
             let program = String::from_utf8_lossy(p.name).into_owned();
+            if let Some(crash) = kernel_crashes::on_running_kernel(Path::new(&path), Some(&program)) {
+                println!("{name} {program} skipped 0 0 0 {}", crash.reason);
+                continue;
+            }
             let mut loader = Loader::new(&object).name(&stem);
             loader.only([program.as_str()]);
-            match loader.load() {
-                Ok(mut loaded) => {
-                    match loaded.program(&program) {
-                        Some(p) => {
-                            let info = sys::prog_info(p).expect("info");
-                            println!(
-                                "{name} {program} ok 0 {} {} ",
-                                info.xlated_prog_len / 8,
-                                p.plan.insns.len() / 8
-                            );
-                        }
-                        None => println!("{name} {program} fail 0 0 0 not loaded"),
+            match load(&loader) {
+                Ok(loaded) => match loaded.program(&program) {
+                    Some(p) => {
+                        let info = sys::prog_info(p).expect("info");
+                        let (translated, insns) = (info.xlated_prog_len / 8, p.plan.insns.len() / 8);
+                        println!("{name} {program} ok 0 {translated} {insns} ");
                     }
-                    loaded.unpin_maps();
-                }
+                    None => println!("{name} {program} fail 0 0 0 not loaded"),
+                },
                 Err(e) => println!("{name} {program} fail {} 0 0 {}", errno(&e), line(&e)),
             }
         }
     }
     drop(held);
+}
+
+/// Loads without making pins.
+fn load(loader: &Loader<'_, '_>) -> Result<Loaded, LoadError> {
+    loader.load_unpinned(&loader.plan()?, &Running)
 }
 
 fn errno(e: &LoadError) -> i32 {

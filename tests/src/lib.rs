@@ -8,6 +8,7 @@ pub mod expect;
 pub mod growth;
 #[cfg(feature = "libbpf")]
 pub mod judge;
+pub mod kernel_crashes;
 pub mod made;
 pub mod ours;
 pub mod record;

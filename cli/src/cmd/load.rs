@@ -1,6 +1,9 @@
 //! `load`: objects into the running kernel, or what that would ask of it.
 
-use super::{held::Held, load_json};
+use super::{
+    kept::{Failure, Kept},
+    load_json,
+};
 use crate::{
     app::{App, Exit},
     args::Format,
@@ -14,6 +17,7 @@ use crate::{
         object::ObjectFile,
         target::{Kernel, Place},
     },
+    interrupt::Interruptible,
     line::Line,
     printer::Printer,
     render::style::{BOLD, DIM, ERROR, GOOD},
@@ -22,7 +26,7 @@ use crate::{
 use core_relo_loader::{
     Loader,
     attach::{AttachError, Link},
-    load::{LoadError, Loaded, Pins},
+    load::{LoadError, Loaded, PIN_ATTEMPTS},
     load_plan::{Host, LoadPlan, LoadPlanError, TokenSource},
     object::Object,
     sys,
@@ -31,16 +35,49 @@ use core_relo_loader::{
 use std::{io, path::Path, sync::Arc};
 
 pub(crate) fn run(app: &mut App<'_>, args: &Load) -> io::Result<()> {
+    if args.dry_run {
+        // It does nothing that would have to be undone.
+        return load_all(app, args, &Interruptible::new(&mut || false)).map(drop);
+    }
+    let mut end_requests = EndRequests::catch()?;
+    let kept = load_all(app, args, &Interruptible::new(&mut || end_requests.arrived()))?;
+    let Some(kept) = kept else { return interrupted(app, end_requests) };
+    if args.pin.is_some() {
+        kept.into_iter().for_each(Kept::leave);
+    } else if args.attach && !kept.is_empty() {
+        app.out.flush()?;
+        if kept.iter().any(|kept| !kept.links.is_empty()) {
+            app.note("attached; Ctrl-C detaches")?;
+            end_requests.wait();
+        } else {
+            app.note("nothing was attached")?;
+        }
+        for e in kept.into_iter().flat_map(Kept::detach) {
+            app.complain(&BadInput::new("detaching", e))?;
+        }
+    }
+    Ok(())
+}
+
+/// Says that a signal ended the command, which has undone everything, and ends the process by that signal.
+pub(super) fn interrupted(app: &mut App<'_>, end_requests: EndRequests) -> io::Result<()> {
+    let noted = app.out.flush().and_then(|()| app.note("ended by a signal; what was begun is undone"));
+    end_requests.release().and(noted)
+}
+
+/// Loads the objects; returns those that stay loaded, or none if a signal interrupted the command, after everything was undone.
+pub(super) fn load_all(
+    app: &mut App<'_>,
+    args: &Load,
+    kernel: &Interruptible<'_>,
+) -> io::Result<Option<Vec<Kept>>> {
     let host = match host(args) {
         Ok(host) => host,
-        Err(bad) => return app.fail(&bad),
+        Err(bad) => return app.fail(&bad).map(|()| Some(Vec::new())),
     };
-    let waits = args.attach && args.pin.is_none();
-    // Before anything is attached: from then on everything is detached in order, whenever it comes.
-    let mut end_requests = if waits { Some(EndRequests::catch()?) } else { None };
     let mut kept = Vec::new();
     for path in &args.objects {
-        if end_requests.as_mut().is_some_and(EndRequests::arrived) {
+        if kernel.look() {
             break;
         }
         let file = match ObjectFile::read(path) {
@@ -65,28 +102,10 @@ pub(crate) fn run(app: &mut App<'_>, args: &Load) -> io::Result<()> {
         if !args.program.is_empty() {
             loader.only(args.program.iter().map(String::as_str));
         }
-        let one = One { app, args, file: &file, object: &object };
+        let one = One { app, args, file: &file, object: &object, kernel };
         kept.extend(one.run(&loader)?);
     }
-    if let Some(mut end_requests) = end_requests
-        && !kept.is_empty()
-    {
-        app.out.flush()?;
-        if kept.iter().any(|(links, _)| !links.is_empty()) {
-            app.note("attached; Ctrl-C detaches")?;
-            end_requests.wait();
-        } else {
-            app.note("nothing was attached")?;
-        }
-        for (links, _loaded) in kept {
-            for link in links {
-                if let Err(e) = link.detach() {
-                    app.complain(&BadInput::new("detaching", e))?;
-                }
-            }
-        }
-    }
-    Ok(())
+    Ok(Some(kept).filter(|_| !kernel.is_interrupted()))
 }
 
 /// The object's name for the kernel: the file's up to its first dot, as libbpf takes it.
@@ -175,17 +194,16 @@ pub(super) fn set_up(loader: &mut Loader<'_, '_>, file: &ObjectFile, setup: &Set
     Ok(())
 }
 
-type Kept = (Vec<Link>, Held);
-
 /// One object on its way.
-struct One<'a, 'w, 'd> {
+struct One<'a, 'w, 'd, 's> {
     app: &'a mut App<'w>,
     args: &'a Load,
     file: &'a ObjectFile,
     object: &'a Object<'d>,
+    kernel: &'a Interruptible<'s>,
 }
 
-impl One<'_, '_, '_> {
+impl One<'_, '_, '_, '_> {
     fn run(mut self, loader: &Loader<'_, '_>) -> io::Result<Option<Kept>> {
         if self.args.each {
             return self.each(loader).map(|()| None);
@@ -197,10 +215,40 @@ impl One<'_, '_, '_> {
         if self.args.dry_run {
             return self.planned(&plan).map(|()| None);
         }
-        match loader.carry_out(&plan) {
-            Ok(loaded) => self.loaded(&plan, Held::new(loaded)),
-            Err(e) => self.refused(None, &e).map(|()| None),
+        match self.load(loader, &plan) {
+            Ok(kept) => self.loaded(&plan, kept),
+            Err(_) if self.kernel.is_interrupted() => Ok(None),
+            Err(Failure::Load(e)) => self.refused(None, &e).map(|()| None),
+            Err(Failure::Attach { stage, cause }) => self.failed(&plan.name, stage, &cause).map(|()| None),
+            Err(Failure::Interrupted) => Ok(None),
         }
+    }
+
+    /// Loads, attaches and pins the object; again, if another process pins one of its maps meanwhile.
+    fn load(&self, loader: &Loader<'_, '_>, plan: &LoadPlan) -> Result<Kept, Failure> {
+        let mut attempt = 1;
+        loop {
+            match self.attempt(loader, plan) {
+                Err(Failure::Load(LoadError::PinTaken { .. })) if attempt < PIN_ATTEMPTS => {
+                    attempt = attempt.saturating_add(1);
+                }
+                Err(Failure::Load(LoadError::PinTaken { object, map, path, .. })) => {
+                    return Err(LoadError::PinTaken { object, map, path, attempts: attempt }.into());
+                }
+                done => return done,
+            }
+        }
+    }
+
+    fn attempt(&self, loader: &Loader<'_, '_>, plan: &LoadPlan) -> Result<Kept, Failure> {
+        let mut kept = Kept::new(loader.load_unpinned(plan, self.kernel)?);
+        if self.args.attach {
+            kept.attach(self.kernel)?;
+        }
+        if let Some(folder) = &self.args.pin {
+            kept.pin(self.kernel, folder)?;
+        }
+        Ok(kept)
     }
 
     fn each(&mut self, loader: &Loader<'_, '_>) -> io::Result<()> {
@@ -216,8 +264,10 @@ impl One<'_, '_, '_> {
         for name in names.iter().filter(|n| self.args.program.is_empty() || self.args.program.contains(n)) {
             let mut loader = loader.clone();
             loader.only([name.as_str()]);
-            match loader.load() {
-                Ok(loaded) => self.accepted(name, &Held::new(loaded))?,
+            let loaded = loader.plan().and_then(|plan| loader.load_unpinned(&plan, self.kernel));
+            match loaded {
+                _ if self.kernel.is_interrupted() => break,
+                Ok(loaded) => self.accepted(name, &loaded)?,
                 Err(e) => self.refused(Some(name), &e)?,
             }
             self.app.out.flush()?;
@@ -270,33 +320,14 @@ impl One<'_, '_, '_> {
         text.lines().try_for_each(|line| self.app.out.line(Line::new().text("  ").laid_out(line)))
     }
 
-    fn loaded(mut self, plan: &LoadPlan, loaded: Held) -> io::Result<Option<Kept>> {
-        let mut links = Vec::new();
-        if self.args.attach {
-            match loaded.attach_all() {
-                Ok(made) => links = made,
-                Err(e) => return self.failed(loaded.name(), "attach", &e),
-            }
-        }
-        let mut pins = None;
-        if let Some(folder) = &self.args.pin {
-            match loaded.pin_all(folder, &mut links) {
-                Ok(made) => pins = Some(made),
-                Err(e) => return self.failed(loaded.name(), "pin", &e),
-            }
-        }
-        if let Err(e) = self.tell(plan, &loaded, &links) {
-            // Nobody was told of them.
-            pins.iter().for_each(Pins::remove);
-            return Err(e);
-        }
+    /// Reports the object. If that fails, nobody knows of what was made, and dropping it undoes it.
+    fn loaded(mut self, plan: &LoadPlan, mut kept: Kept) -> io::Result<Option<Kept>> {
+        self.tell(plan, &kept.loaded, &kept.links)?;
         if self.args.pin.is_some() {
-            // Their pins keep them, or (struct_ops without a link) the kernel does.
-            links.into_iter().for_each(Link::leak);
-            loaded.keep_pins();
-            return Ok(None);
+            kept.close();
+            return Ok(Some(kept));
         }
-        Ok(self.args.attach.then_some((links, loaded)))
+        Ok(self.args.attach.then_some(kept))
     }
 
     fn tell(&mut self, plan: &LoadPlan, loaded: &Loaded, links: &[Link]) -> io::Result<()> {
@@ -326,7 +357,7 @@ impl One<'_, '_, '_> {
         left.into_iter().map(|(program, error)| (program.name().to_owned(), why(error))).collect()
     }
 
-    fn failed(self, name: &str, stage: &'static str, e: &AttachError) -> io::Result<Option<Kept>> {
+    fn failed(&mut self, name: &str, stage: &'static str, e: &AttachError) -> io::Result<()> {
         self.app.end_with(Exit::Unresolved);
         if self.app.format == Format::Json {
             self.app.out.json(&load_json::failed(&self.file.name, name, stage, e))?;
@@ -334,7 +365,7 @@ impl One<'_, '_, '_> {
             let line = Line::new().styled(ERROR, "refused");
             self.app.out.line(line.text(format_args!("  {}: {e}", self.file.name)))?;
         }
-        Ok(None)
+        Ok(())
     }
 
     fn report(&mut self, plan: &LoadPlan, loaded: &Loaded, links: &[Link]) -> io::Result<()> {

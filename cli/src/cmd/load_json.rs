@@ -125,6 +125,7 @@ pub(crate) fn loaded<'l>(
         shown.id = m.fd().and_then(|fd| sys::map_info(&fd).ok()).map(|i| i.id);
         shown.created = m.fd().is_some();
         shown.reused = m.is_reused();
+        shown.pin = m.pin_path().map(|p| p.display().to_string());
         shown
     });
     let links =
@@ -178,7 +179,7 @@ pub(crate) fn refused<'l>(
             });
             "program"
         }
-        LoadError::Pin { .. } | LoadError::PinnedOther { .. } => "pin",
+        LoadError::Pin { .. } | LoadError::PinnedOther { .. } | LoadError::PinTaken { .. } => "pin",
         LoadError::Kernel { .. } => "map",
         _ => "plan",
     };

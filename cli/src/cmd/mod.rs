@@ -9,12 +9,14 @@ pub(crate) mod demo;
 pub(crate) mod explain;
 mod fleet;
 pub(crate) mod r#gen;
-mod held;
 pub(crate) mod inspect;
 mod inspect_globals;
+mod kept;
 pub(crate) mod link;
 pub(crate) mod load;
 mod load_json;
+#[cfg(test)]
+mod load_tests;
 pub(crate) mod map;
 pub(crate) mod map_dump;
 pub(crate) mod patch;

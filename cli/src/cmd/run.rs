@@ -1,8 +1,7 @@
 //! `run`: one program, run by the kernel on data of the caller's.
 
 use super::{
-    held::Held,
-    load::{no_such, print_log, print_refusal, set_up, stem},
+    load::{interrupted, no_such, print_log, print_refusal, set_up, stem},
     load_json,
 };
 use crate::{
@@ -11,9 +10,11 @@ use crate::{
     args_load::Run,
     error::BadInput,
     input::{file, object::ObjectFile},
+    interrupt::Interruptible,
     line::Line,
     output,
     render::style::{BOLD, ERROR},
+    signals::EndRequests,
 };
 use core_relo_loader::{
     Loader,
@@ -29,13 +30,24 @@ const ROOM: usize = 256 * 1024;
 const PACKET: [u8; 64] = [0; 64];
 
 pub(crate) fn run(app: &mut App<'_>, args: &Run) -> io::Result<()> {
-    match prepared(app, args) {
+    let mut end_requests = EndRequests::catch()?;
+    let mut has_arrived = || end_requests.arrived();
+    let kernel = Interruptible::new(&mut has_arrived);
+    let result = prepared(app, args, &kernel);
+    if kernel.is_interrupted() {
+        return interrupted(app, end_requests);
+    }
+    match result {
         Ok(result) => result,
         Err(bad) => app.fail(&bad),
     }
 }
 
-fn prepared(app: &mut App<'_>, args: &Run) -> Result<io::Result<()>, BadInput> {
+pub(super) fn prepared(
+    app: &mut App<'_>,
+    args: &Run,
+    kernel: &Interruptible<'_>,
+) -> Result<io::Result<()>, BadInput> {
     let file = ObjectFile::read(&args.object)?;
     let object = file.parse()?;
     let mut loader = Loader::new(&object).name(stem(&args.object));
@@ -46,8 +58,9 @@ fn prepared(app: &mut App<'_>, args: &Run) -> Result<io::Result<()>, BadInput> {
     let (data_in, ctx_in) = (input(&args.data_in)?, input(&args.ctx_in)?);
     let ctx_in = ctx_in.as_deref().unwrap_or_default();
     loader.only([args.program.as_str()]);
-    let loaded = match loader.load() {
-        Ok(loaded) => Held::new(loaded),
+    let loaded = match loader.plan().and_then(|plan| loader.load_unpinned(&plan, kernel)) {
+        _ if kernel.look() => return Ok(Ok(())),
+        Ok(loaded) => loaded,
         Err(e) => {
             return match no_such(&file.name, &e) {
                 Some(bad) => Err(bad),
@@ -73,6 +86,8 @@ fn prepared(app: &mut App<'_>, args: &Run) -> Result<io::Result<()>, BadInput> {
     let ran = sys::prog_test_run(program, &mut test);
     let done = match ran {
         Ok(ran) => ran,
+        // The kernel stops a test run of many rounds when a signal arrives.
+        Err(_) if kernel.look() => return Ok(Ok(())),
         Err(errno) => {
             let help = hint(errno, program.plan.program_type);
             return Err(BadInput::new(

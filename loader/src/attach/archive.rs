@@ -1,13 +1,10 @@
 //! Binaries within ZIP archives, stored there uncompressed, as Android keeps libraries in its packages.
 
-use super::{binary::Binary, error::AttachError};
-use crate::sys::Errno;
+use super::{binary::Binary, error::AttachError, file_part::FilePart};
 use core_relo::Endian;
 use std::{
     ffi::OsStr,
-    fs::File,
-    io,
-    os::unix::{ffi::OsStrExt as _, fs::FileExt as _},
+    os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
 };
 
@@ -17,6 +14,7 @@ const END: usize = 22;
 const COMMENT: u64 = 0xffff;
 /// Bytes of a record of the central directory, without its name.
 const ENTRY: usize = 46;
+const ENTRY_BYTES: u64 = 46;
 
 /// The two halves of `archive!/member`.
 pub(super) fn split(path: &Path) -> Option<(PathBuf, Vec<u8>)> {
@@ -28,23 +26,18 @@ pub(super) fn split(path: &Path) -> Option<(PathBuf, Vec<u8>)> {
 
 /// Opens a member that is not compressed.
 pub(super) fn open_member(archive: &Path, member: &[u8]) -> Result<Binary, AttachError> {
-    let error = |problem: String| AttachError::target(archive.display().to_string(), problem);
-    let io_error = |e: io::Error| AttachError::unreadable(archive, Errno::of(&e));
-    let file = File::open(archive).map_err(io_error)?;
-    let len = file.metadata().map_err(io_error)?.len();
-    let directory = directory(&file, len).map_err(io_error)?;
-    let directory = directory.ok_or_else(|| error("is not a ZIP archive".to_owned()))?;
+    let file = FilePart::open(archive)?;
+    let directory = Directory::find(&file)?.ok_or_else(|| file.error("is not a ZIP archive"))?;
     let name = String::from_utf8_lossy(member);
-    let Some(entry) = find(&directory, member) else { return Err(error(format!("has no member `{name}`"))) };
+    let entry = directory.entry(&file, member)?;
+    let entry = entry.ok_or_else(|| file.error(format!("has no member `{name}`")))?;
     if entry.method != 0 {
-        return Err(error(format!(
-            "`{name}` is compressed, so that it is not mapped from there and cannot be probed"
-        )));
+        let problem = "is compressed, so that it is not mapped from there and cannot be probed";
+        return Err(file.error(format!("`{name}` {problem}")));
     }
-    let start = data_at(&file, entry.header).map_err(io_error)?;
-    let within = start.filter(|start| start.checked_add(entry.size).is_some_and(|end| end <= len));
-    let start = within.ok_or_else(|| error(format!("`{name}` reaches past the archive's end")))?;
-    Binary::open_range(archive, start, Some(entry.size))
+    let outside = file.error(format!("`{name}` reaches past the archive's end"));
+    let Some(start) = data_at(&file, entry.header)? else { return Err(outside) };
+    Binary::parse(file.narrowed(start, entry.size).ok_or(outside)?)
 }
 
 /// A member, by the central directory.
@@ -56,42 +49,72 @@ struct Entry {
     header: u64,
 }
 
-/// The bytes of the central directory.
-fn directory(file: &File, len: u64) -> io::Result<Option<Vec<u8>>> {
-    const MAGIC: &[u8] = b"PK\x05\x06";
-    let room = len.min(COMMENT.saturating_add(22));
-    let tail = read(file, len.saturating_sub(room), room)?;
-    // The last one counts: the directory itself could hold the same bytes.
-    let Some(at) = tail.windows(END).rposition(|w| w.starts_with(MAGIC)) else { return Ok(None) };
-    let record = tail.get(at..).unwrap_or_default();
-    let e = Endian::Little;
-    let number = |field| e.u32(record, field).map(u64::from);
-    let (Some(size), Some(from)) = (number(12), number(16)) else { return Ok(None) };
-    match from.checked_add(size) {
-        Some(end) if end <= len => read(file, from, size).map(Some),
-        _ => Ok(None),
-    }
+/// The central directory. Its entries are read one by one: the directory of a sparse file may have any size.
+#[derive(Clone, Copy, Debug)]
+struct Directory {
+    start: u64,
+    end: u64,
+    entries: u16,
 }
 
-fn find(directory: &[u8], member: &[u8]) -> Option<Entry> {
-    let e = Endian::Little;
-    let mut rest = directory;
-    while rest.starts_with(b"PK\x01\x02") {
-        let length = |field| e.u16(rest, field).map(usize::from);
-        let (name_len, extra, comment) = (length(28)?, length(30)?, length(32)?);
-        let (name, behind) = rest.get(ENTRY..)?.split_at_checked(name_len)?;
-        if name == member {
-            let (size, header) = (e.u32(rest, 24)?.into(), e.u32(rest, 42)?.into());
-            return Some(Entry { method: e.u16(rest, 10)?, size, header });
-        }
-        rest = behind.get(extra.checked_add(comment)?..)?;
+impl Directory {
+    fn find(file: &FilePart) -> Result<Option<Self>, AttachError> {
+        const MAGIC: &[u8] = b"PK\x05\x06";
+        let room = file.len().min(COMMENT.saturating_add(22));
+        let tail = file.read("end", file.len().saturating_sub(room), room, room)?;
+        // The last one counts: the directory itself could hold the same bytes.
+        let Some(at) = tail.windows(END).rposition(|w| w.starts_with(MAGIC)) else { return Ok(None) };
+        let record = tail.get(at..).unwrap_or_default();
+        let e = Endian::Little;
+        let (Some(entries), Some(size), Some(start)) =
+            (e.u16(record, 10), e.u32(record, 12), e.u32(record, 16))
+        else {
+            return Ok(None);
+        };
+        let start = u64::from(start);
+        let end = start.checked_add(size.into()).filter(|end| *end <= file.len());
+        Ok(end.map(|end| Self { start, end, entries }))
     }
-    None
+
+    /// The first entry of a name (libbpf: `zip_archive_find_entry`).
+    fn entry(self, file: &FilePart, member: &[u8]) -> Result<Option<Entry>, AttachError> {
+        let e = Endian::Little;
+        let (mut at, mut name) = (self.start, vec![0; member.len()]);
+        for _ in 0..self.entries {
+            let mut entry = [0; ENTRY];
+            if at.checked_add(ENTRY_BYTES).is_none_or(|end| end > self.end) {
+                return Ok(None);
+            }
+            file.fill("directory", at, &mut entry)?;
+            let length = |field| e.u16(&entry, field).map(u64::from);
+            let (Some(name_len), Some(extra), Some(comment)) = (length(28), length(30), length(32)) else {
+                return Ok(None);
+            };
+            let name_at = at.saturating_add(ENTRY_BYTES);
+            let behind = name_at.saturating_add(name_len);
+            if !entry.starts_with(b"PK\x01\x02") || behind > self.end {
+                return Ok(None);
+            }
+            if usize::try_from(name_len).is_ok_and(|len| len == member.len()) {
+                file.fill("directory", name_at, &mut name)?;
+                if name == member {
+                    let (method, size, header) = (e.u16(&entry, 10), e.u32(&entry, 24), e.u32(&entry, 42));
+                    let (Some(method), Some(size), Some(header)) = (method, size, header) else {
+                        return Ok(None);
+                    };
+                    return Ok(Some(Entry { method, size: size.into(), header: header.into() }));
+                }
+            }
+            at = behind.saturating_add(extra).saturating_add(comment);
+        }
+        Ok(None)
+    }
 }
 
 /// Where a member's bytes begin: behind its own header, name and extra field.
-fn data_at(file: &File, header: u64) -> io::Result<Option<u64>> {
-    let bytes = read(file, header, 30)?;
+fn data_at(file: &FilePart, header: u64) -> Result<Option<u64>, AttachError> {
+    let mut bytes = [0; 30];
+    file.fill("member's header", header, &mut bytes)?;
     let e = Endian::Little;
     let length = |field| e.u16(&bytes, field).map(u64::from);
     let (Some(name), Some(extra)) = (length(26), length(28)) else { return Ok(None) };
@@ -99,12 +122,6 @@ fn data_at(file: &File, header: u64) -> io::Result<Option<u64>> {
         return Ok(None);
     }
     Ok(header.checked_add(30).and_then(|at| at.checked_add(name)).and_then(|at| at.checked_add(extra)))
-}
-
-fn read(file: &File, at: u64, len: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; usize::try_from(len).map_err(io::Error::other)?];
-    file.read_exact_at(&mut bytes, at)?;
-    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -168,6 +185,20 @@ mod tests {
             let file = TempFile::new("zip", &whole[cut..]);
             assert!(open_member(file.path(), b"m").is_err(), "{cut}");
         }
+    }
+
+    #[test]
+    fn a_directory_that_claims_gigabytes_of_a_sparse_file_is_not_read_whole() {
+        let e = Endian::Little;
+        let file = TempFile::new("zip", b"");
+        let sparse = std::fs::OpenOptions::new().write(true).open(file.path()).unwrap();
+        let mut end = b"PK\x05\x06\0\0\0\0\xff\xff\xff\xff".to_vec();
+        e.put_u32(&mut end, 0xffff_0000);
+        e.put_u32(&mut end, 0);
+        end.extend([0, 0]);
+        std::os::unix::fs::FileExt::write_all_at(&sparse, &end, 1 << 32).unwrap();
+        let text = open_member(file.path(), b"x").unwrap_err().to_string();
+        assert!(text.ends_with("has no member `x`"), "{text}");
     }
 
     #[test]

@@ -1,51 +1,24 @@
 //! User-space binaries: where a function lies in the file.
-//!
-//! Files are read piecemeal, for some are big; what is read lies within the file.
 
-use super::{error::AttachError, text::matches};
-use crate::{elf::string_at, sys::Errno};
+use super::{
+    elf_file::{ElfFile, RawSection, Segment, Symbol},
+    error::AttachError,
+    file_part::FilePart,
+    text::matches,
+};
+use crate::limits::BINARY_MATCHES;
 use core_relo::{Endian, Text};
 use object::{
-    Endianness, FileKind, ReadCache, SectionIndex,
-    elf::{self, FileHeader32, FileHeader64},
-    read::{
-        ReadCacheRange,
-        elf::{
-            FileHeader, ProgramHeader as _, SectionHeader as _, SectionTable, Sym as _, Version, VersionTable,
-        },
-    },
+    Endianness,
+    elf::{self, ELFCLASS32, ELFCLASS64, ELFMAG, FileHeader32, FileHeader64},
 };
-use std::{
-    fs::File,
-    os::unix::fs::FileExt as _,
-    path::{Path, PathBuf},
-};
+use std::path::Path;
 
 /// An ELF file, or one within an archive.
 #[derive(Debug)]
-pub(super) struct Binary {
-    path: PathBuf,
-    cache: ReadCache<File>,
-    start: u64,
-    len: u64,
-    is_64: bool,
-}
-
-/// A part of the file that is loaded into memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Segment {
-    pub(super) start: u64,
-    pub(super) end: u64,
-    pub(super) offset: u64,
-    pub(super) is_code: bool,
-}
-
-/// A section as it lies in the file.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RawSection<'b> {
-    pub(super) sh_type: u32,
-    pub(super) address: u64,
-    pub(super) data: &'b [u8],
+pub(super) enum Binary {
+    Elf32(ElfFile<FileHeader32<Endianness>>),
+    Elf64(ElfFile<FileHeader64<Endianness>>),
 }
 
 /// What the header says.
@@ -59,52 +32,39 @@ pub(super) struct Kind {
     pub(super) is_linked: bool,
 }
 
-/// A defined function of a symbol table.
-struct Symbol<'b> {
-    name: &'b [u8],
-    version: Option<&'b [u8]>,
-    offset: u64,
-    is_weak: bool,
-}
-
-/// Does something with the file as it is, of 32 or 64 bits.
-macro_rules! view {
-    ($binary:expr, $view:ident => $body:expr) => {
-        if $binary.is_64 {
-            let $view = $binary.view::<FileHeader64<Endianness>>()?;
-            $body
-        } else {
-            let $view = $binary.view::<FileHeader32<Endianness>>()?;
-            $body
+/// Does something with the file, of 32 or 64 bits.
+macro_rules! elf {
+    ($binary:expr, $file:ident => $body:expr) => {
+        match $binary {
+            Self::Elf32($file) => $body,
+            Self::Elf64($file) => $body,
         }
     };
 }
 
 impl Binary {
     pub(super) fn open(path: &Path) -> Result<Self, AttachError> {
-        Self::open_range(path, 0, None)
+        Self::parse(FilePart::open(path)?)
     }
 
-    /// Opens a binary that is a part of a file.
-    pub(super) fn open_range(path: &Path, start: u64, len: Option<u64>) -> Result<Self, AttachError> {
-        let failed = |e: std::io::Error| AttachError::unreadable(path, Errno::of(&e));
-        let file = File::open(path).map_err(failed)?;
-        let all = file.metadata().map_err(failed)?.len();
-        let cache = ReadCache::new(file);
-        let len = len.unwrap_or(all);
-        let kind = FileKind::parse(cache.range(start, len));
-        let is_64 = match kind {
-            Ok(FileKind::Elf64) => true,
-            Ok(FileKind::Elf32) => false,
-            _ => return Err(AttachError::target(path.display().to_string(), "is not an ELF file")),
-        };
-        Ok(Self { path: path.to_path_buf(), cache, start, len, is_64 })
+    /// Reads the headers of a binary.
+    pub(super) fn parse(part: FilePart) -> Result<Self, AttachError> {
+        let mut start = [0; 5];
+        let is_long_enough = part.fill("file header", 0, &mut start).is_ok();
+        match start.strip_prefix(&ELFMAG) {
+            Some([class]) if is_long_enough && *class == ELFCLASS64.0 => {
+                ElfFile::parse(part).map(Self::Elf64)
+            }
+            Some([class]) if is_long_enough && *class == ELFCLASS32.0 => {
+                ElfFile::parse(part).map(Self::Elf32)
+            }
+            _ => Err(part.error("is not an ELF file")),
+        }
     }
 
     /// Fills a buffer from an offset of the file, if it goes that far.
     pub(super) fn read_at(&self, offset: u64, into: &mut [u8]) -> bool {
-        // A second descriptor: the cache has the first.
-        File::open(&self.path).and_then(|f| f.read_exact_at(into, offset)).is_ok()
+        self.part().fill("code", offset, into).is_ok()
     }
 
     /// The offset in the file of a function: `name`, `name@VERSION` or `name@@VERSION` (libbpf: `elf_find_func_offset`).
@@ -115,10 +75,11 @@ impl Binary {
         };
         for dynamic in [true, false] {
             let mut found = Found::default();
-            self.symbols(dynamic, &mut |s: &Symbol<'_>| {
+            self.symbols(dynamic, version.is_some(), &mut |s: &Symbol<'_>| {
                 if is_named(s, dynamic, name, base, version) {
                     found.add(s);
                 }
+                Ok(())
             })?;
             match found {
                 Found { ambiguous: true, .. } => {
@@ -137,13 +98,14 @@ impl Binary {
         let mut index: Vec<(&[u8], usize)> = names.iter().map(|n| n.as_bytes()).zip(0..).collect();
         index.sort_unstable();
         for dynamic in [true, false] {
-            self.symbols(dynamic, &mut |s: &Symbol<'_>| {
+            self.symbols(dynamic, false, &mut |s: &Symbol<'_>| {
                 let from = index.partition_point(|(name, _)| *name < s.name);
                 for (_, at) in index.iter().skip(from).take_while(|(name, _)| *name == s.name) {
                     if let Some(found) = found.get_mut(*at) {
                         found.add(s);
                     }
                 }
+                Ok(())
             })?;
         }
         let of = |(name, found): (&&str, &Found)| match *found {
@@ -160,10 +122,17 @@ impl Binary {
     pub(super) fn functions_like(&self, pattern: &str) -> Result<Vec<u64>, AttachError> {
         for dynamic in [false, true] {
             let mut found = Vec::new();
-            self.symbols(dynamic, &mut |s: &Symbol<'_>| {
+            self.symbols(dynamic, false, &mut |s: &Symbol<'_>| {
                 if matches(s.name, pattern.as_bytes()) {
+                    if found.len() == BINARY_MATCHES {
+                        let problem = format!(
+                            "more functions match `{pattern}` than the kernel takes: {BINARY_MATCHES}"
+                        );
+                        return Err(self.error(problem));
+                    }
                     found.push(s.offset);
                 }
+                Ok(())
             })?;
             if !found.is_empty() {
                 return Ok(found);
@@ -172,33 +141,30 @@ impl Binary {
         Err(self.error(format!("has no function that `{pattern}` matches")))
     }
 
-    pub(super) fn kind(&self) -> Result<Kind, AttachError> {
-        view!(self, view => {
-            let kind = view.header.e_type(view.e);
-            Ok(Kind {
-                is_64: self.is_64,
-                endian: if view.e == Endianness::Little { Endian::Little } else { Endian::Big },
-                is_shared: kind == elf::ET_DYN,
-                is_linked: kind == elf::ET_DYN || kind == elf::ET_EXEC,
-            })
-        })
+    pub(super) fn kind(&self) -> Kind {
+        let (endian, kind) = elf!(self, file => (file.endian(), file.file_type()));
+        Kind {
+            is_64: matches!(self, Self::Elf64(_)),
+            endian,
+            is_shared: kind == elf::ET_DYN,
+            is_linked: kind == elf::ET_DYN || kind == elf::ET_EXEC,
+        }
     }
 
     pub(super) fn segments(&self) -> Result<Vec<Segment>, AttachError> {
-        view!(self, view => {
-            let headers = view.header.program_headers(view.e, view.data).map_err(|e| self.error(e.to_string()))?;
-            let loaded = headers.iter().filter(|h| h.p_type(view.e) == elf::PT_LOAD);
-            let segment = |h: &_| view.segment(h);
-            Ok(loaded.map(segment).collect())
-        })
+        elf!(self, file => file.segments())
     }
 
-    pub(super) fn section(&self, name: &[u8]) -> Result<Option<RawSection<'_>>, AttachError> {
-        view!(self, view => view.section(name).map_err(|e| self.error(e.to_string())))
+    pub(super) fn section(&self, name: &[u8]) -> Result<Option<RawSection>, AttachError> {
+        elf!(self, file => file.section(name))
     }
 
     pub(super) fn error(&self, problem: impl Into<Text>) -> AttachError {
-        AttachError::target(self.path.display().to_string(), problem)
+        self.part().error(problem)
+    }
+
+    fn part(&self) -> &FilePart {
+        elf!(self, file => &file.part)
     }
 
     fn missing(&self, name: &str) -> AttachError {
@@ -206,17 +172,18 @@ impl Binary {
     }
 
     fn within(&self, name: &str, offset: u64) -> Result<u64, AttachError> {
-        let at = self.start.checked_add(offset).filter(|_| offset != 0 && offset < self.len);
+        let part = self.part();
+        let at = part.start().checked_add(offset).filter(|_| offset != 0 && offset < part.len());
         at.ok_or_else(|| self.error(format!("has the function `{name}` elsewhere than in its bytes")))
     }
 
-    fn symbols(&self, dynamic: bool, each: &mut dyn FnMut(&Symbol<'_>)) -> Result<(), AttachError> {
-        view!(self, view => view.symbols(dynamic, each).map_err(|e| self.error(e.to_string())))
-    }
-
-    fn view<H: FileHeader<Endian = Endianness>>(&self) -> Result<View<'_, H>, AttachError> {
-        let data = self.cache.range(self.start, self.len);
-        View::parse(data).map_err(|e| self.error(e.to_string()))
+    fn symbols(
+        &self,
+        dynamic: bool,
+        with_versions: bool,
+        each: &mut dyn FnMut(&Symbol<'_>) -> Result<(), AttachError>,
+    ) -> Result<(), AttachError> {
+        elf!(self, file => file.symbols(dynamic, with_versions, each))
     }
 }
 
@@ -251,72 +218,6 @@ fn is_named(symbol: &Symbol<'_>, dynamic: bool, whole: &str, base: &str, version
     }
 }
 
-type Data<'b> = ReadCacheRange<'b, File>;
-
-/// The parsed headers of a file of one class.
-struct View<'b, H: FileHeader<Endian = Endianness>> {
-    header: &'b H,
-    e: Endianness,
-    sections: SectionTable<'b, H, Data<'b>>,
-    data: Data<'b>,
-}
-
-impl<'b, H: FileHeader<Endian = Endianness>> View<'b, H> {
-    fn parse(data: Data<'b>) -> object::Result<Self> {
-        let header = H::parse(data)?;
-        let e = header.endian()?;
-        Ok(Self { header, e, sections: header.sections(e, data)?, data })
-    }
-
-    fn segment(&self, h: &H::ProgramHeader) -> Segment {
-        let start: u64 = h.p_vaddr(self.e).into();
-        let size: u64 = h.p_memsz(self.e).into();
-        let is_code = h.p_flags(self.e).contains(elf::PF_X);
-        Segment { start, end: start.saturating_add(size), offset: h.p_offset(self.e).into(), is_code }
-    }
-
-    fn section(&self, name: &[u8]) -> object::Result<Option<RawSection<'b>>> {
-        let Some((_, section)) = self.sections.section_by_name(self.e, name) else { return Ok(None) };
-        let (sh_type, address) = (section.sh_type(self.e).0, section.sh_addr(self.e).into());
-        Ok(Some(RawSection { sh_type, address, data: section.data(self.e, self.data)? }))
-    }
-
-    fn symbols(&self, dynamic: bool, each: &mut dyn FnMut(&Symbol<'_>)) -> object::Result<()> {
-        let kind = if dynamic { elf::SHT_DYNSYM } else { elf::SHT_SYMTAB };
-        let Some(table) = self.sections.iter().find(|s| s.sh_type(self.e) == kind) else { return Ok(()) };
-        let symbols: &[H::Sym] = table.data_as_array(self.e, self.data)?;
-        // Read at once: name by name it would be a system call for each.
-        let strings = self.sections.section(table.link(self.e))?.data(self.e, self.data)?;
-        let versions = if dynamic { self.versions() } else { None };
-        for (index, symbol) in symbols.iter().enumerate().filter(|(_, s)| s.st_type() == elf::STT_FUNC) {
-            let section = symbol.st_shndx(self.e).index();
-            let section = section.and_then(|i| self.sections.section(SectionIndex(i.into())).ok());
-            let (Some(section), Some(name)) = (section, string_at(strings, symbol.st_name(self.e))) else {
-                continue;
-            };
-            let (value, address): (u64, u64) =
-                (symbol.st_value(self.e).into(), section.sh_addr(self.e).into());
-            let offset: u64 = section.sh_offset(self.e).into();
-            let version = versions.as_ref().and_then(|table| {
-                let index = table.version_index(self.e, object::SymbolIndex(index)).index();
-                // Versions that are needed from other files are not those of functions defined here.
-                table.version(index).ok().flatten().filter(|v| v.file().is_none()).map(Version::name)
-            });
-            each(&Symbol {
-                name,
-                version,
-                offset: value.wrapping_sub(address).wrapping_add(offset),
-                is_weak: symbol.st_bind() == elf::STB_WEAK,
-            });
-        }
-        Ok(())
-    }
-
-    fn versions(&self) -> Option<VersionTable<'b, H>> {
-        self.sections.versions(self.e, self.data).ok().flatten()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::{
@@ -338,7 +239,7 @@ mod tests {
             assert!(binary.function(missing).is_err(), "{missing}");
         }
         let kind = Kind { is_64: true, endian: Endian::Little, is_shared: false, is_linked: true };
-        assert_eq!(binary.kind(), Ok(kind));
+        assert_eq!(binary.kind(), kind);
         let code: Vec<bool> = binary.segments().unwrap().iter().map(|s| s.is_code).collect();
         assert_eq!(code, [true, false]);
     }
@@ -381,6 +282,50 @@ mod tests {
             assert_eq!(libc.function("getppid@GLIBC_2.2.5"), Ok(plain));
             assert_eq!(libc.function("getppid@@GLIBC_2.2.5"), Ok(plain));
         }
+    }
+
+    /// The test's ELF, with the size of a section made as large as the file, which is sparse from its own end on.
+    fn sparse(section: &[u8; 4], size: u64, file_len: u64) -> TempFile {
+        let mut bytes = TestElf::bytes();
+        let e = Endian::Little;
+        let headers = usize::try_from(e.u64(&bytes, 40).unwrap()).unwrap();
+        // The symbol table links to its strings; the others are known by their type.
+        let header = (headers..).step_by(64).find(|at| bytes[at + 4..at + 8] == *section).unwrap();
+        bytes[header + 32..header + 40].copy_from_slice(&e.u64_bytes(size));
+        let file = TempFile::new("sparse", &bytes);
+        std::fs::OpenOptions::new().write(true).open(file.path()).unwrap().set_len(file_len).unwrap();
+        file
+    }
+
+    #[test]
+    fn sizes_that_a_sparse_file_claims_are_limited_and_named() {
+        const SYMTAB: &[u8; 4] = &[2, 0, 0, 0];
+        const NOTE: &[u8; 4] = &[7, 0, 0, 0];
+        let (huge, len) = (6 << 30, 1 << 40);
+        let file = sparse(SYMTAB, huge, len);
+        let text = Binary::open(file.path()).unwrap().function("f1").unwrap_err().to_string();
+        assert!(
+            text.contains("symbol table is too large: 6442450944 bytes, expected at most 1073741824"),
+            "{text}"
+        );
+        // What is within the limit is read part by part, and only names of functions are.
+        let file = sparse(SYMTAB, 24 << 20, len);
+        assert_eq!(Binary::open(file.path()).unwrap().function("f1"), Ok(F1));
+        let file = sparse(NOTE, huge, len);
+        let text = Binary::open(file.path()).unwrap().section(b".note.stapsdt").unwrap_err().to_string();
+        assert!(
+            text.contains(".note.stapsdt is too large: 6442450944 bytes, expected at most 67108864"),
+            "{text}"
+        );
+        let mut bytes = TestElf::bytes();
+        // More sections than the header has room for, by the first one's size.
+        bytes[60..62].fill(0);
+        let first = usize::try_from(Endian::Little.u64(&bytes, 40).unwrap()).unwrap();
+        bytes[first + 32..first + 40].fill(0x0f);
+        let file = TempFile::new("sections", &bytes);
+        std::fs::OpenOptions::new().write(true).open(file.path()).unwrap().set_len(len).unwrap();
+        let text = Binary::open(file.path()).unwrap_err().to_string();
+        assert!(text.contains("table of sections"), "{text}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Which file a user-space binary's name means.
 
-use super::error::AttachError;
+use super::{error::AttachError, file_part::open_quickly};
 use std::{
     env,
     ffi::OsString,
@@ -53,7 +53,7 @@ fn search(name: &Path, is_library: bool, lists: impl Iterator<Item = OsString>) 
             let Ok(meta) = fs::metadata(&path) else { continue };
             if meta.is_file()
                 && (is_library || meta.permissions().mode() & 0o111 != 0)
-                && fs::File::open(&path).is_ok()
+                && open_quickly(&path).is_ok()
             {
                 return Some(path);
             }

@@ -123,12 +123,8 @@ impl Link {
     /// Gives it a name below bpffs, under which it outlives its holder. The folder is made if it is missing, but not the one
     /// above. Attachments without a link of the kernel's cannot be pinned, and none is twice.
     pub fn pin(&mut self, path: impl AsRef<Path>) -> Result<(), AttachError> {
-        const TWICE: Hint = Hint("this link is pinned elsewhere already: unpin it before");
         let path = path.as_ref();
-        let fd = self.fd().ok_or_else(|| AttachError::NotALink { what: self.what.clone().into() })?;
-        if self.pinned.is_some() {
-            return Err(AttachError::Pin { path: path.into(), errno: Errno(libc::EBUSY), hint: TWICE });
-        }
+        let fd = self.to_pin(path)?;
         let made = make_folder_of(path).map_err(|errno| AttachError::pin(path, errno))?;
         if let Err(errno) = sys::obj_pin(fd, path) {
             if let Some(folder) = made
@@ -140,6 +136,23 @@ impl Link {
         }
         self.pinned = Some(path.to_path_buf());
         Ok(())
+    }
+
+    /// Returns the kernel's link, if it can be pinned at a path.
+    pub(crate) fn to_pin(&self, path: &Path) -> Result<BorrowedFd<'_>, AttachError> {
+        const TWICE: Hint = Hint("this link is pinned elsewhere already: unpin it before");
+        match self.fd() {
+            None => Err(AttachError::NotALink { what: self.what.clone().into() }),
+            Some(_) if self.pinned.is_some() => {
+                Err(AttachError::Pin { path: path.into(), errno: Errno(libc::EBUSY), hint: TWICE })
+            }
+            Some(fd) => Ok(fd),
+        }
+    }
+
+    /// Records a pin that was made for this link.
+    pub(crate) fn set_pinned(&mut self, path: PathBuf) {
+        self.pinned = Some(path);
     }
 
     /// Removes its pin.

@@ -27,7 +27,9 @@ mod binary;
 mod binary_path;
 mod by_program;
 mod cgroup;
+mod elf_file;
 mod error;
+mod file_part;
 #[doc(hidden)]
 pub mod fuzzing;
 mod iter;

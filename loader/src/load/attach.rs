@@ -28,20 +28,23 @@ impl Loaded {
     /// ([`ProgramSettings::autoattach`](crate::load_plan::ProgramSettings::autoattach)). If one cannot be attached, those that were are
     /// detached, and the error ([`AttachError::Program`]) names it.
     pub fn attach_all(&self) -> Result<Vec<Link>, AttachError> {
-        let mut links = Vec::new();
-        for program in self.programs.iter().filter(|p| p.plan.autoattach) {
-            match self.attach_one(program) {
-                Ok(link) => links.push(link),
-                Err(AttachError::NotAutomatic { what }) => log::debug!("{what}: does not attach by itself"),
-                Err(error) => return Err(error),
+        self.attach_each().collect()
+    }
+
+    /// Attaches what [`attach_all`](Self::attach_all) attaches, one by one as the iterator goes on: for callers who may have to
+    /// stop in between.
+    pub fn attach_each(&self) -> impl Iterator<Item = Result<Link, AttachError>> {
+        let automatic = |program: &LoadedProgram| match self.attach_one(program) {
+            Err(AttachError::NotAutomatic { what }) => {
+                log::debug!("{what}: does not attach by itself");
+                None
             }
-        }
+            attached => Some(attached),
+        };
         let is_table =
             |m: &&LoadedMap| m.plan.role == MapRole::StructOps && m.plan.autoattach && m.fd.is_some();
-        for map in self.maps.iter().filter(is_table) {
-            links.push(attach_table(map)?);
-        }
-        Ok(links)
+        let programs = self.programs.iter().filter(|p| p.plan.autoattach).filter_map(automatic);
+        programs.chain(self.maps.iter().filter(is_table).map(attach_table))
     }
 
     /// The programs that [`attach_all`](Self::attach_all) leaves out, and why: those that have to be told what to attach to, are

@@ -4,7 +4,7 @@ use super::verifier::Refused;
 use crate::{attach::Hint, load_plan::LoadPlanError, sys::Errno};
 use core::fmt;
 use core_relo::{Escaped, Text};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// Why an object is not loaded. Nothing of it is left in the kernel.
@@ -70,9 +70,37 @@ pub enum LoadError {
         /// What to do.
         hint: LoadHint,
     },
+    /// Another process pinned a map at the same path while this object was loaded. A new load uses that map.
+    #[error(
+        "{}map `{map}`: pin {}: another process pinned a map there during the load ({attempts} of at most {} attempts); load the object again",
+        Object(.object), path.display(), super::PIN_ATTEMPTS
+    )]
+    PinTaken {
+        /// The object's name.
+        object: String,
+        /// The map.
+        map: String,
+        /// The pin.
+        path: PathBuf,
+        /// The number of loads that ended so.
+        attempts: u32,
+    },
 }
 
 impl LoadError {
+    /// A pin that cannot be made or opened.
+    #[cold]
+    pub(super) fn pin(object: &str, map: &str, path: &Path, errno: Errno) -> Self {
+        let hint = match errno.0 {
+            libc::EPERM | libc::EINVAL | libc::ENODEV | libc::EOPNOTSUPP | libc::ENOENT | libc::ENOTDIR => LoadHint(
+                "is it below a mounted bpffs, without a `.` in its name, and do its folders exist? (mount -t bpf bpf /sys/fs/bpf)".into(),
+            ),
+            libc::EROFS => LoadHint("that bpffs is mounted read-only".into()),
+            _ => Hint::of(errno).into(),
+        };
+        Self::Pin { object: object.into(), map: map.into(), path: path.to_path_buf(), errno, hint }
+    }
+
     /// The kernel's number for it, if it was the kernel that refused.
     pub fn errno(&self) -> Option<Errno> {
         match self {
@@ -80,6 +108,7 @@ impl LoadError {
             Self::Kernel { errno, .. } | Self::Pin { errno, .. } => Some(*errno),
             Self::Program { refused, .. } => Some(refused.errno),
             Self::PinnedOther { .. } => Some(Errno(libc::EINVAL)),
+            Self::PinTaken { .. } => Some(Errno(libc::EEXIST)),
         }
     }
 

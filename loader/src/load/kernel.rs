@@ -53,6 +53,8 @@ pub trait Kernel {
     fn pin(&self, object: BorrowedFd<'_>, path: &Path) -> Result<(), Errno>;
     /// Opens what is pinned.
     fn pinned(&self, path: &Path) -> Result<OwnedFd, Errno>;
+    /// Gives a pin another name in the same bpffs; `EEXIST` if something has that name already.
+    fn rename_pin(&self, from: &Path, to: &Path) -> Result<(), Errno>;
     /// Removes a pin.
     fn unpin(&self, path: &Path) -> Result<(), Errno>;
     /// Makes a folder for pins, for its owner only; says whether it was missing. A stand-in has all folders.
@@ -153,6 +155,10 @@ impl Kernel for Running {
 
     fn pinned(&self, path: &Path) -> Result<OwnedFd, Errno> {
         sys::obj_get(path, 0)
+    }
+
+    fn rename_pin(&self, from: &Path, to: &Path) -> Result<(), Errno> {
+        sys::rename_pin(from, to)
     }
 
     fn unpin(&self, path: &Path) -> Result<(), Errno> {

@@ -1,18 +1,18 @@
 //! What a load left in the kernel, owned.
 
-use super::kernel::{Kernel, Running};
+use super::kernel::{Kernel as _, Running};
 use crate::{
     Global,
     attach::UsdtManager,
     globals::Types,
     load_plan::{MapPlan, ProgramPlan, UsdtPlan},
     maps::Arena,
-    sys::{Errno, MapFd},
+    sys::{self, Errno, MapFd},
 };
 use core::fmt;
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::OnceLock,
 };
 
@@ -46,8 +46,18 @@ pub struct LoadedMap {
     pub(super) fd: Option<OwnedFd>,
     pub(super) is_reused: bool,
     pub(super) arena: Option<Arena>,
-    /// Where this load pinned it.
-    pub(super) pinned: Option<PathBuf>,
+    pub(super) pin_state: PinState,
+}
+
+/// Whether a map is pinned at the path that its plan names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PinState {
+    /// The map is not pinned there.
+    Unpinned,
+    /// The load opened the pin of another load.
+    Found,
+    /// The load made the pin.
+    Made,
 }
 
 /// A program of a loaded object.
@@ -102,25 +112,37 @@ impl Loaded {
         self.modules.get(place).map(AsFd::as_fd)
     }
 
-    /// Removes the pins this load made.
-    pub(super) fn unpin(&mut self, kernel: &impl Kernel) {
-        for map in &mut self.maps {
-            if let Some(path) = map.pinned.take()
-                && let Err(errno) = kernel.unpin(&path)
-            {
+    /// Removes the pins of maps that this load made, and the folders it made for them, if they are empty (libbpf:
+    /// `bpf_object__unpin_maps`). Pins that the load found stay, and so do pins of other maps that have the path by now.
+    ///
+    /// Processes that opened such a pin keep their map, but later ones get a new map. Nothing else removes a pin that a load made.
+    pub fn unpin_maps(&mut self) {
+        for map in self.maps.iter_mut().filter(|m| m.pin_state == PinState::Made) {
+            map.pin_state = PinState::Unpinned;
+            let (Some(path), Some(fd)) = (&map.plan.pin, &map.fd) else { continue };
+            if let Err(errno) = unpin_map(path, fd) {
                 log::warn!("map {}: its pin {} stays: {errno}", map.plan.name, path.display());
             }
         }
-        self.folders.drain(..).rev().for_each(|folder| kernel.remove_folder(&folder));
+        self.folders.drain(..).rev().for_each(|folder| Running.remove_folder(&folder));
     }
+}
 
-    /// Removes the pins of maps that this load made; those it found stay.
-    pub fn unpin_maps(&mut self) {
-        self.unpin(&Running);
+/// Removes a pin, if it is the map's; `EEXIST` if it is another map's.
+fn unpin_map(path: &Path, map: &OwnedFd) -> Result<(), Errno> {
+    let pinned = Running.pinned(path)?;
+    if sys::map_info(&pinned)?.id == sys::map_info(map)?.id {
+        Running.unpin(path)
+    } else {
+        Err(Errno(libc::EEXIST))
     }
 }
 
 impl LoadedMap {
+    pub(super) const fn new(plan: MapPlan) -> Self {
+        Self { plan, fd: None, is_reused: false, arena: None, pin_state: PinState::Unpinned }
+    }
+
     /// Its name: of a data map its section's.
     pub fn name(&self) -> &str {
         &self.plan.name
@@ -140,6 +162,11 @@ impl LoadedMap {
     /// Whether it was there before.
     pub fn is_reused(&self) -> bool {
         self.is_reused
+    }
+
+    /// The path that the map is pinned at, by this load or an earlier one.
+    pub fn pin_path(&self) -> Option<&Path> {
+        self.plan.pin.as_deref().filter(|_| self.pin_state != PinState::Unpinned)
     }
 
     /// The arena in this process's memory, if it is one.

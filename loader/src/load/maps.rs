@@ -4,7 +4,7 @@ use super::{
     Loading,
     error::{LoadError, LoadHint},
     kernel::Kernel,
-    loaded::LoadedMap,
+    loaded::{LoadedMap, PinState},
 };
 use crate::{
     attach::Hint,
@@ -21,39 +21,23 @@ use std::{
 const READ_ONLY_PROG: u32 = 1 << 7;
 
 impl<K: Kernel> Loading<'_, K> {
-    /// Creates a map, or takes over one; fills, freezes and pins it.
+    /// Opens the map that is pinned already, else takes over the caller's map, else creates a map, fills and freezes it.
+    ///
+    /// A map that is created is pinned at the end of the load ([`Loaded::pin_maps`](super::Loaded::pin_maps)).
     pub(super) fn map(&mut self, map: &MapPlan) -> Result<(), LoadError> {
-        let mut made = LoadedMap { plan: map.clone(), fd: None, is_reused: false, arena: None, pinned: None };
-        if !map.autocreate {
-            self.loaded.maps.push(made);
-            return Ok(());
+        let mut made = LoadedMap::new(map.clone());
+        if map.autocreate {
+            let pinned = map.pin.as_ref().map(|path| self.pinned(map, path)).transpose()?.flatten();
+            made.fd = Some(if let Some(fd) = pinned {
+                (made.is_reused, made.pin_state) = (true, PinState::Found);
+                fd
+            } else if let Some(reuse) = &map.reuse {
+                made.is_reused = true;
+                self.taken_over(reuse.as_fd(), &mut made.plan)?
+            } else {
+                self.create(map, &mut made)?
+            });
         }
-        let mut is_pinned = false;
-        if let Some(reuse) = &map.reuse {
-            made.fd = Some(self.taken_over(reuse.as_fd(), &mut made.plan)?);
-            made.is_reused = true;
-        } else if let Some(path) = &map.pin {
-            made.fd = self.pinned(map, path)?;
-            made.is_reused = made.fd.is_some();
-            is_pinned = made.is_reused;
-        }
-        let fd = match made.fd.take() {
-            Some(fd) => fd,
-            None => self.create(map, &mut made)?,
-        };
-        if let (Some(path), false) = (&map.pin, is_pinned) {
-            match self.pin(fd.as_fd(), path) {
-                Ok(()) => made.pinned = Some(path.clone()),
-                // Somebody was faster: theirs counts.
-                Err(Errno(libc::EEXIST)) => {
-                    let theirs = self.pinned(map, path)?;
-                    made.fd = Some(theirs.ok_or_else(|| self.pin_error(map, path, Errno(libc::ENOENT)))?);
-                    (made.is_reused, made.arena) = (true, None);
-                }
-                Err(errno) => return Err(self.pin_error(map, path, errno)),
-            }
-        }
-        made.fd.get_or_insert(fd);
         self.loaded.maps.push(made);
         Ok(())
     }
@@ -67,19 +51,6 @@ impl<K: Kernel> Loading<'_, K> {
         (plan.max_entries, plan.map_flags, plan.map_extra) =
             (info.max_entries, info.map_flags, info.map_extra);
         Ok(fd)
-    }
-
-    /// Pins; the last folder of the path is made if it is missing (libbpf: `make_parent_dir`).
-    fn pin(&mut self, fd: BorrowedFd<'_>, path: &Path) -> Result<(), Errno> {
-        let pinned = self.kernel.pin(fd, path);
-        if pinned == Err(Errno(libc::ENOENT))
-            && let Some(folder) = path.parent()
-            && self.kernel.make_folder(folder)?
-        {
-            self.loaded.folders.push(folder.to_path_buf());
-            return self.kernel.pin(fd, path);
-        }
-        pinned
     }
 
     fn create(&mut self, map: &MapPlan, made: &mut LoadedMap) -> Result<OwnedFd, LoadError> {
@@ -192,7 +163,14 @@ impl<K: Kernel> Loading<'_, K> {
             Err(errno @ Errno(libc::EINVAL)) => {
                 let hint =
                     "what is pinned there is no map: remove the pin, or give the map another name or pin";
-                return Err(self.pin_hint(map, path, errno, LoadHint(hint.into())));
+                let (object, map) = (self.loaded.name.as_str().into(), map.name.as_str().into());
+                return Err(LoadError::Pin {
+                    object,
+                    map,
+                    path: path.into(),
+                    errno,
+                    hint: LoadHint(hint.into()),
+                });
             }
             Err(errno) => return Err(self.pin_error(map, path, errno)),
         };
@@ -232,20 +210,7 @@ impl<K: Kernel> Loading<'_, K> {
 
     #[cold]
     fn pin_error(&self, map: &MapPlan, path: &Path, errno: Errno) -> LoadError {
-        let hint = match errno.0 {
-            libc::EPERM | libc::EINVAL | libc::ENODEV | libc::EOPNOTSUPP | libc::ENOENT | libc::ENOTDIR => LoadHint(
-                "is it below a mounted bpffs, without a `.` in its name, and do its folders exist? (mount -t bpf bpf /sys/fs/bpf)".into(),
-            ),
-            libc::EROFS => LoadHint("that bpffs is mounted read-only".into()),
-            _ => Hint::of(errno).into(),
-        };
-        self.pin_hint(map, path, errno, hint)
-    }
-
-    #[cold]
-    fn pin_hint(&self, map: &MapPlan, path: &Path, errno: Errno, hint: LoadHint) -> LoadError {
-        let (object, map) = (self.loaded.name.clone(), map.name.clone());
-        LoadError::Pin { object: object.into(), map: map.into(), path: path.to_path_buf(), errno, hint }
+        LoadError::pin(&self.loaded.name, &map.name, path, errno)
     }
 }
 

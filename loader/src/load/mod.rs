@@ -1,7 +1,7 @@
 //! Carrying out a [`LoadPlan`]: the only thing that acts.
 //!
-//! Everything made on the way is owned by a [`Loaded`]; when a request fails, it is dropped and its pins are removed, so that
-//! nothing is left behind.
+//! Everything made on the way is owned by a [`Loaded`]. When a request fails, it is dropped, so that nothing is left behind:
+//! pins of maps, which other processes may open, are made at the very end.
 
 mod attach;
 mod error;
@@ -10,6 +10,7 @@ mod kernel;
 mod loaded;
 mod maps;
 mod newer;
+mod pin_maps;
 mod pins;
 mod programs;
 #[cfg(test)]
@@ -32,11 +33,37 @@ use std::{os::fd::OwnedFd, path::Path};
 /// Where libbpf looks for a bpffs that delegates.
 const DEFAULT_BPFFS: &str = "/sys/fs/bpf";
 
+/// The number of times that [`load()`] loads an object whose pins other processes keep making first.
+pub const PIN_ATTEMPTS: u32 = 5;
+
 /// Carries out a plan.
 ///
-/// libbpf: `bpf_object__load`, without what [`LoadPlan::new`] decided already.
+/// libbpf: `bpf_object__load`, without what [`LoadPlan::new`] decided already. Pins of maps are the last step
+/// ([`Loaded::pin_maps`]). If another process makes one of them during the load, the object is loaded again and uses the
+/// other map, up to [`PIN_ATTEMPTS`] times.
 pub fn load(plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> {
-    prepare(plan, kernel)?.finish()
+    let mut attempt = 1;
+    loop {
+        let mut loaded = load_unpinned(plan, kernel)?;
+        match loaded.pin_maps(kernel) {
+            Ok(()) => return Ok(loaded),
+            Err(LoadError::PinTaken { .. }) if attempt < PIN_ATTEMPTS => attempt = attempt.saturating_add(1),
+            Err(LoadError::PinTaken { object, map, path, .. }) => {
+                return Err(LoadError::PinTaken { object, map, path, attempts: attempt });
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Carries out a plan but for its pins. Maps that are pinned already are used all the same.
+///
+/// For loads that end with their process, and for callers who have more to do that can fail. They pin at the end, by
+/// [`Loaded::pin_maps`].
+pub fn load_unpinned(plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> {
+    let mut prepared = prepare(plan, kernel)?;
+    prepared.programs()?;
+    prepared.complete(Missing::IsAnError)
 }
 
 /// Carries out the first half of a plan: BTF and maps (libbpf: `bpf_object__prepare`).
@@ -98,25 +125,41 @@ impl<K: Kernel> Prepared<'_, K> {
         self.loaded().program(name).ok_or_else(missing)
     }
 
-    /// Loads the programs that were not yet, and puts programs into the maps that hold them.
+    /// Loads the programs that were not yet, puts programs into the maps that hold them, and makes the pins of maps.
+    ///
+    /// If another process made one of the pins meanwhile, nothing is loaded ([`LoadError::PinTaken`]). Then the object is
+    /// prepared again, with the other map.
     pub fn finish(mut self) -> Result<Loaded, LoadError> {
+        self.programs()?;
+        self.pinned(Missing::IsAnError)
+    }
+
+    /// Puts the programs that were loaded into the maps that hold them, and makes the pins of maps; the other programs are left
+    /// out, and their places stay empty.
+    pub fn finish_without_the_rest(self) -> Result<Loaded, LoadError> {
+        self.pinned(Missing::IsLeftOut)
+    }
+
+    fn programs(&mut self) -> Result<(), LoadError> {
         for program in &self.plan.programs {
             // Names need not be unique.
             if !self.loaded().programs().iter().any(|p| p.plan.function == program.function) {
                 self.loading.program(self.plan, program).map_err(|error| self.loading.noted(error))?;
             }
         }
-        self.done(Missing::IsAnError)
+        Ok(())
     }
 
-    /// Puts the programs that were loaded into the maps that hold them; the others are left out, and their places stay empty.
-    pub fn finish_without_the_rest(self) -> Result<Loaded, LoadError> {
-        self.done(Missing::IsLeftOut)
+    fn pinned(self, missing: Missing) -> Result<Loaded, LoadError> {
+        let kernel = self.loading.kernel;
+        let mut loaded = self.complete(missing)?;
+        loaded.pin_maps(kernel)?;
+        Ok(loaded)
     }
 
-    fn done(mut self, missing: Missing) -> Result<Loaded, LoadError> {
+    fn complete(mut self, missing: Missing) -> Result<Loaded, LoadError> {
         self.loading.programs_in_maps(missing).map_err(|error| self.loading.noted(error))?;
-        Ok(self.loading.take())
+        Ok(self.loading.loaded)
     }
 }
 
@@ -169,19 +212,13 @@ fn token_hint(errno: Errno) -> &'static str {
     }
 }
 
-/// A load half way. Dropped, its pins are removed.
+/// A load half way. It has made no pin yet, so that dropping it leaves nothing.
 #[derive(Debug)]
 struct Loading<'k, K: Kernel> {
     kernel: &'k K,
     loaded: Loaded,
     /// Why the kernel did not take the object's BTF, which may explain what it refuses later.
     btf_refusal: Option<String>,
-}
-
-impl<K: Kernel> Drop for Loading<'_, K> {
-    fn drop(&mut self) {
-        self.loaded.unpin(self.kernel);
-    }
 }
 
 impl<'k, K: Kernel> Loading<'k, K> {
@@ -194,10 +231,6 @@ impl<'k, K: Kernel> Loading<'k, K> {
             ..Loaded::default()
         };
         Self { kernel, loaded, btf_refusal: None }
-    }
-
-    fn take(mut self) -> Loaded {
-        core::mem::take(&mut self.loaded)
     }
 
     /// All that comes before the programs.

@@ -1,14 +1,14 @@
 //! A loaded object's programs, maps and links given names below bpffs: all or none.
 
-use super::Loaded;
+use super::{Kernel, Loaded};
 use crate::{
     attach::{AttachError, Link},
-    sys::{self, Errno},
+    sys::Errno,
 };
 use std::{
     collections::HashSet,
     fs,
-    os::fd::AsFd,
+    os::fd::{AsFd as _, BorrowedFd},
     path::{Path, PathBuf},
 };
 
@@ -29,25 +29,22 @@ impl Loaded {
     /// The folders are made if they are missing. Names are made ones that bpffs takes: `.bss` is pinned as `maps/_bss`, as libbpf
     /// does. Of several that come to one name, and of a program called `maps` or `links`, the later is pinned with `_2`, `_3` and
     /// so on behind it. A link of an older kind, which cannot be pinned and would end with this process, is an error. If anything cannot be pinned, nothing is.
-    pub fn pin_all(&self, folder: &Path, links: &mut [Link]) -> Result<Pins, AttachError> {
+    ///
+    /// The pins that the object asks for itself are made by [`pin_maps`](Self::pin_maps).
+    pub fn pin_all(
+        &self,
+        kernel: &impl Kernel,
+        folder: &Path,
+        links: &mut [Link],
+    ) -> Result<Pins, AttachError> {
         if let Some(link) = links.iter().find(|link| link.fd().is_none() && !link.outlives_process()) {
             return Err(AttachError::NotALink { what: link.what().into() });
         }
         let mut pins = Pins::default();
-        match pins.all(folder, self, links) {
+        match pins.all(kernel, folder, self, links) {
             Ok(()) => Ok(pins),
             Err(error) => {
-                // They have to know that they are not, else they would go on without their holder.
-                for link in links.iter_mut() {
-                    let Some(at) = pins.pins.iter().position(|pin| link.pin_path() == Some(pin)) else {
-                        continue;
-                    };
-                    match link.unpin() {
-                        Ok(()) => drop(pins.pins.remove(at)),
-                        Err(e) => log::warn!("{e}"),
-                    }
-                }
-                pins.remove();
+                pins.remove(links);
                 Err(error)
             }
         }
@@ -55,35 +52,48 @@ impl Loaded {
 }
 
 impl Pins {
-    fn all(&mut self, folder: &Path, loaded: &Loaded, links: &mut [Link]) -> Result<(), AttachError> {
-        self.folder(folder)?;
+    fn all(
+        &mut self,
+        kernel: &impl Kernel,
+        folder: &Path,
+        loaded: &Loaded,
+        links: &mut [Link],
+    ) -> Result<(), AttachError> {
+        self.folder(kernel, folder)?;
         let mut names = Names::of_folders(["maps", "links"]);
         for program in loaded.programs() {
-            self.pin(program, folder.join(names.give(program.name())))?;
+            self.pin(kernel, program.as_fd(), folder.join(names.give(program.name())))?;
         }
         let maps = folder.join("maps");
         let created = || loaded.maps().iter().filter_map(|m| Some((m, m.fd()?)));
         if created().next().is_some() {
-            self.folder(&maps)?;
+            self.folder(kernel, &maps)?;
         }
         let mut names = Names::default();
         for (map, fd) in created() {
-            self.pin(fd, maps.join(names.give(map.name())))?;
+            self.pin(kernel, fd, maps.join(names.give(map.name())))?;
         }
         let folder = folder.join("links");
         if links.iter().any(|l| l.fd().is_some()) {
-            self.folder(&folder)?;
+            self.folder(kernel, &folder)?;
         }
         for (n, link) in links.iter_mut().enumerate().filter(|(_, l)| l.fd().is_some()) {
             let path = folder.join(format!("{n}_{}", fit(link.what())));
-            link.pin(&path)?;
-            self.pins.push(path);
+            self.pin(kernel, link.to_pin(&path)?, path.clone())?;
+            link.set_pinned(path);
         }
         Ok(())
     }
 
-    /// Removes all of them again.
-    pub fn remove(&self) {
+    /// Removes the pins and folders again. `links` are the links that were pinned, which end with their holder from then on.
+    pub fn remove(mut self, links: &mut [Link]) {
+        for link in links {
+            let Some(at) = self.pins.iter().position(|pin| link.pin_path() == Some(pin)) else { continue };
+            match link.unpin() {
+                Ok(()) => drop(self.pins.remove(at)),
+                Err(e) => log::warn!("{e}"),
+            }
+        }
         for path in self.pins.iter().rev() {
             if let Err(e) = fs::remove_file(path) {
                 log::warn!("{}: {e}", path.display());
@@ -96,8 +106,8 @@ impl Pins {
         }
     }
 
-    fn folder(&mut self, path: &Path) -> Result<(), AttachError> {
-        match sys::make_pin_folder(path) {
+    fn folder(&mut self, kernel: &impl Kernel, path: &Path) -> Result<(), AttachError> {
+        match kernel.make_folder(path) {
             Ok(true) => self.folders.push(path.to_path_buf()),
             Ok(false) if path.is_dir() => {}
             Ok(false) => return Err(AttachError::pin(path, Errno(libc::ENOTDIR))),
@@ -106,8 +116,13 @@ impl Pins {
         Ok(())
     }
 
-    fn pin(&mut self, object: impl AsFd, path: PathBuf) -> Result<(), AttachError> {
-        sys::obj_pin(object, &path).map_err(|errno| AttachError::pin(&path, errno))?;
+    fn pin(
+        &mut self,
+        kernel: &impl Kernel,
+        object: BorrowedFd<'_>,
+        path: PathBuf,
+    ) -> Result<(), AttachError> {
+        kernel.pin(object, &path).map_err(|errno| AttachError::pin(&path, errno))?;
         self.pins.push(path);
         Ok(())
     }
@@ -146,9 +161,10 @@ mod tests {
             self, Attachment, CgroupOptions,
             testing::{Cgroup, Counting, again_with_a_bpffs},
         },
+        load::Running,
         object::{AttachType, ProgramType},
+        sys,
     };
-    use std::os::fd::BorrowedFd;
 
     /// An attachment without a link of the kernel's.
     #[derive(Debug)]
@@ -197,12 +213,12 @@ mod tests {
         fs::create_dir(bpffs.join("links")).unwrap();
         sys::obj_pin(prog.fd(), &in_the_way).unwrap();
         let loaded = Loaded::default();
-        let refused = loaded.pin_all(&bpffs, &mut links).unwrap_err();
+        let refused = loaded.pin_all(&Running, &bpffs, &mut links).unwrap_err();
         assert_eq!(refused.errno(), Some(Errno(libc::EEXIST)), "{refused}");
         assert!(links.iter().all(|link| link.pin_path().is_none()));
         assert_eq!(fs::read_dir(bpffs.join("links")).unwrap().count(), 1);
         fs::remove_file(&in_the_way).unwrap();
-        let pins = loaded.pin_all(&bpffs, &mut links).unwrap();
+        let pins = loaded.pin_all(&Running, &bpffs, &mut links).unwrap();
         assert_eq!(pins.pins.len(), 2);
         for mut link in links {
             link.unpin().unwrap();
@@ -215,9 +231,9 @@ mod tests {
     fn what_would_end_with_the_process_is_refused() {
         let link = |what: &str, outlives| Link::new(Plain { outlives }, what);
         let mut links = [link("struct_ops a", true), link("kprobe/f", false)];
-        let pinned = Loaded::default().pin_all(Path::new("/nowhere/at/all"), &mut links);
+        let pinned = Loaded::default().pin_all(&Running, Path::new("/nowhere/at/all"), &mut links);
         assert_eq!(pinned, Err(AttachError::NotALink { what: "kprobe/f".into() }));
-        let pinned = Loaded::default().pin_all(Path::new("/nowhere/at/all"), &mut links[..1]);
+        let pinned = Loaded::default().pin_all(&Running, Path::new("/nowhere/at/all"), &mut links[..1]);
         assert!(matches!(pinned, Err(AttachError::Pin { .. })), "{pinned:?}");
     }
 }

@@ -1,5 +1,6 @@
 //! What a plan has to know about a kernel and its machine.
 
+use super::kconfig_file;
 use crate::{
     features::Features,
     sys,
@@ -9,6 +10,7 @@ use alloc::sync::Arc;
 use std::{
     fs::{self, File},
     io::{self, BufRead, BufReader},
+    path::Path,
     sync::OnceLock,
 };
 
@@ -85,10 +87,10 @@ impl Host {
             return Ok(Arc::clone(known));
         }
         let release = release().map_err(io::Error::other)?;
-        let plain = fs::read(format!("/boot/config-{release}"));
+        let plain = kconfig_file::read(Path::new(&format!("/boot/config-{release}")));
         let bytes = match plain {
             Ok(bytes) => bytes,
-            Err(_) => super::gzip::read("/proc/config.gz").map_err(|e| {
+            Err(_) => kconfig_file::read_gzip(Path::new("/proc/config.gz")).map_err(|e| {
                 let tried = format!("neither /boot/config-{release} nor /proc/config.gz can be read ({e})");
                 io::Error::new(e.kind(), tried)
             })?,

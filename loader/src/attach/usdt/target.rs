@@ -1,10 +1,7 @@
 //! Where in a binary's file the probes of a name are.
 
 use super::{
-    super::{
-        binary::{Binary, Segment},
-        error::AttachError,
-    },
+    super::{binary::Binary, elf_file::Segment, error::AttachError},
     args::{Arch, Arg, parse},
     note::{Note, notes},
 };
@@ -50,7 +47,7 @@ pub(super) fn probes(
     can: Abilities,
 ) -> Result<Vec<Probe>, AttachError> {
     let binary = Binary::open(path)?;
-    let kind = binary.kind()?;
+    let kind = binary.kind();
     let arch =
         Arch::native().ok_or_else(|| binary.error("USDT arguments of this architecture are not known"))?;
     if kind.is_64 != cfg!(target_pointer_width = "64") || kind.endian != Endian::native() || !kind.is_linked {
@@ -62,7 +59,7 @@ pub(super) fn probes(
     let segments = binary.segments()?;
     let mut mapped = None;
     let mut found = Vec::new();
-    for note in notes(section.data, kind.endian, kind.is_64) {
+    for note in notes(&section.data, kind.endian, kind.is_64) {
         let note = note.map_err(|_damaged| binary.error("a note in .note.stapsdt is damaged"))?;
         if note.provider != provider.as_bytes() || note.name != name.as_bytes() {
             continue;

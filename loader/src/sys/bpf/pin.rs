@@ -39,6 +39,23 @@ pub fn make_pin_folder(path: &Path) -> Result<bool, Errno> {
     }
 }
 
+/// Gives a pin another name in the same bpffs; `EEXIST` if something has that name already.
+pub fn rename_pin(from: &Path, to: &Path) -> Result<(), Errno> {
+    let (from, to) = (c_path(from)?, c_path(to)?);
+    // SAFETY: both paths end in NUL and live until the call returns; the other arguments are plain numbers.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_renameat2,
+            libc::AT_FDCWD,
+            from.as_ptr(),
+            libc::AT_FDCWD,
+            to.as_ptr(),
+            libc::RENAME_NOREPLACE,
+        )
+    };
+    if done < 0 { Err(Errno::last()) } else { Ok(()) }
+}
+
 /// Opens what is pinned; `flags` are 0, `BPF_F_RDONLY` or `BPF_F_WRONLY`.
 pub fn obj_get(path: &Path, flags: u32) -> Result<OwnedFd, Errno> {
     let path = c_path(path)?;

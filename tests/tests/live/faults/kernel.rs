@@ -6,8 +6,8 @@ use core_relo_loader::{
     sys::{self, BtfLoad, Errno, MapCreate, MapInfo, ProgLoad},
 };
 use std::{
-    cell::RefCell,
-    collections::{BTreeMap, HashMap},
+    cell::{Cell, RefCell},
+    collections::{BTreeMap, HashMap, btree_map::Entry},
     env,
     fs::{self, File},
     os::fd::{AsRawFd as _, BorrowedFd, OwnedFd, RawFd},
@@ -33,6 +33,7 @@ pub enum Ask {
     ProgBindMap,
     Pin,
     Pinned,
+    RenamePin,
     Unpin,
 }
 
@@ -61,11 +62,13 @@ pub struct Refusing<'r, K> {
     answer: Box<dyn Fn(Ask, usize) -> Option<Errno> + 'r>,
     asked: RefCell<Vec<(Ask, String)>>,
     made: RefCell<Vec<Id>>,
+    renamed: RefCell<Vec<PathBuf>>,
 }
 
 impl<'r, K: Kernel> Refusing<'r, K> {
     pub fn new(within: K, answer: impl Fn(Ask, usize) -> Option<Errno> + 'r) -> Self {
-        Self { within, answer: Box::new(answer), asked: RefCell::default(), made: RefCell::default() }
+        let (asked, made, renamed) = Default::default();
+        Self { within, answer: Box::new(answer), asked, made, renamed }
     }
 
     /// Everything that was asked.
@@ -81,6 +84,13 @@ impl<'r, K: Kernel> Refusing<'r, K> {
     /// What the running kernel made.
     pub fn made(&self) -> Vec<Id> {
         self.made.borrow().clone()
+    }
+
+    /// The pins that got their final names, in order.
+    pub fn visible_pins(&self) -> Vec<PathBuf> {
+        let mut pins = self.renamed.borrow().clone();
+        pins.sort();
+        pins
     }
 
     fn ask<T>(
@@ -168,8 +178,22 @@ impl<K: Kernel> Kernel for Refusing<'_, K> {
         self.ask(Ask::Pinned, path.display().to_string(), |k| k.pinned(path))
     }
 
+    fn rename_pin(&self, from: &Path, to: &Path) -> Result<(), Errno> {
+        self.ask(Ask::RenamePin, to.display().to_string(), |k| k.rename_pin(from, to))?;
+        self.renamed.borrow_mut().push(to.to_path_buf());
+        Ok(())
+    }
+
     fn unpin(&self, path: &Path) -> Result<(), Errno> {
         self.ask(Ask::Unpin, path.display().to_string(), |k| k.unpin(path))
+    }
+
+    fn make_folder(&self, path: &Path) -> Result<bool, Errno> {
+        self.within.make_folder(path)
+    }
+
+    fn remove_folder(&self, path: &Path) {
+        self.within.remove_folder(path);
     }
 }
 
@@ -179,6 +203,7 @@ pub struct Fake {
     file: PathBuf,
     shapes: RefCell<HashMap<RawFd, MapInfo>>,
     pub pins: RefCell<BTreeMap<PathBuf, MapInfo>>,
+    last_id: Cell<u32>,
 }
 
 impl Fake {
@@ -187,7 +212,7 @@ impl Fake {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let file = env::temp_dir().join(format!("core-relo-fake-{}-{number}", process::id()));
         fs::write(&file, "").unwrap();
-        Self { file, shapes: RefCell::default(), pins: RefCell::default() }
+        Self { file, shapes: RefCell::default(), pins: RefCell::default(), last_id: Cell::new(0) }
     }
 
     /// How many of its descriptors are open.
@@ -229,6 +254,8 @@ impl Kernel for &Fake {
         let mut info = MapInfo::default();
         (info.map_type, info.key_size, info.value_size) = (map.map_type, map.key_size, map.value_size);
         (info.max_entries, info.map_flags, info.map_extra) = (map.max_entries, map.map_flags, map.map_extra);
+        self.last_id.set(self.last_id.get() + 1);
+        info.id = self.last_id.get();
         self.shapes.borrow_mut().insert(fd.as_raw_fd(), info);
         Ok(fd)
     }
@@ -263,7 +290,20 @@ impl Kernel for &Fake {
 
     fn pin(&self, object: BorrowedFd<'_>, path: &Path) -> Result<(), Errno> {
         let shape = self.map_info(object)?;
-        self.pins.borrow_mut().insert(path.to_path_buf(), shape);
+        match self.pins.borrow_mut().entry(path.to_path_buf()) {
+            Entry::Vacant(free) => free.insert(shape),
+            Entry::Occupied(_) => return Err(super::errno(rustix::io::Errno::EXIST)),
+        };
+        Ok(())
+    }
+
+    fn rename_pin(&self, from: &Path, to: &Path) -> Result<(), Errno> {
+        let mut pins = self.pins.borrow_mut();
+        if pins.contains_key(to) {
+            return Err(super::errno(rustix::io::Errno::EXIST));
+        }
+        let shape = pins.remove(from).ok_or(super::errno(rustix::io::Errno::NOENT))?;
+        pins.insert(to.to_path_buf(), shape);
         Ok(())
     }
 

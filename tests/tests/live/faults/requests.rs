@@ -141,23 +141,6 @@ fn what_is_pinned_already_is_used_and_survives_a_failure() {
     assert_eq!(fake.pins.borrow().len(), 1);
 }
 
-#[test]
-fn a_pin_that_somebody_else_made_meanwhile_counts() {
-    let fake = Fake::new();
-    let plan = plan("pinned");
-    drop(load::load(&plan, &Refusing::new(&fake, |_, _| None)).unwrap());
-    // It is not there when it is looked for, and is there when it is made.
-    let racing = Refusing::new(&fake, |ask, nth| match (ask, nth) {
-        (Ask::Pinned, 0) => Some(errno(E::NOENT)),
-        (Ask::Pin, 0) => Some(errno(E::EXIST)),
-        _ => None,
-    });
-    let loaded = load::load(&plan, &racing).unwrap();
-    assert!(loaded.map("core_relo_live").unwrap().is_reused());
-    drop(loaded);
-    assert_eq!((fake.open(), fake.pins.borrow().len()), (0, 1));
-}
-
 /// Who has the capabilities is told that it is not for want of them.
 fn lacking() -> &'static str {
     if rustix::process::geteuid().is_root() { "this process has the capabilities" } else { "CAP_BPF" }

@@ -1,6 +1,6 @@
 //! The compiled programs of `bpf-progs/live/`.
 
-use core_relo_tests::artifacts;
+use core_relo_tests::{artifacts, kernel_crashes};
 use std::{fs, path::PathBuf};
 
 /// The object of `bpf-progs/live/<name>.bpf.c`, in this machine's byte order.
@@ -22,7 +22,8 @@ fn all() -> Vec<PathBuf> {
     let order = if cfg!(target_endian = "little") { "el" } else { "eb" };
     let mut of_compilers: Vec<(PathBuf, Vec<PathBuf>)> = Vec::new();
     for folder in [artifacts::progs(), artifacts::root().join("bpf-progs/prebuilt")] {
-        for path in artifacts::files(&folder, ".bpf.o") {
+        let files = artifacts::files(&folder, ".bpf.o").into_iter();
+        for path in files.filter(|path| kernel_crashes::on_running_kernel(path, None).is_none()) {
             let live = path.parent().filter(|live| live.ends_with("live"));
             let Some(one) = live.and_then(|live| live.parent()).filter(|one| one.ends_with(order)) else {
                 continue;

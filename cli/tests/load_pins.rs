@@ -1,0 +1,177 @@
+//! `load` and `run` beside other loads of the same pinned map, and ended by signals; in a bpffs of the test's own, as root.
+#![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+mod common;
+
+use common::{prebuilt, text};
+use core_relo_loader::sys;
+use std::{
+    env, fs,
+    io::{BufRead as _, BufReader},
+    os::unix::process::ExitStatusExt as _,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    thread::sleep,
+    time::Duration,
+};
+
+const BPFFS: &str = "/sys/fs/bpf";
+/// What `pinned.bpf.o` pins by name.
+const BY_NAME: &str = "/sys/fs/bpf/core_relo_live";
+const SIGINT: i32 = 2;
+const SIGTERM: i32 = 15;
+
+/// Whether this process has a bpffs of its own. Where it has none yet, the test runs once more in a process that has.
+fn has_own_bpffs(test: &str) -> bool {
+    const VARIABLE: &str = "CORE_RELO_TEST_OWN_BPFFS";
+    if env::var_os(VARIABLE).is_some() {
+        return true;
+    }
+    let script = "mount -t bpf bpf /sys/fs/bpf || exit 42; exec \"$@\"";
+    let again = Command::new("unshare")
+        .args(["--mount", "sh", "-c", script, "sh"])
+        .arg(env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .env(VARIABLE, "1")
+        .status();
+    match again {
+        Ok(status) if status.success() => {}
+        Ok(status) if status.code() == Some(42) || status.code() == Some(1) => {
+            println!("SKIP: no bpffs can be mounted here");
+        }
+        other => panic!("{test}: {other:?}"),
+    }
+    false
+}
+
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_core-relo"));
+    command
+        .args(args)
+        .env_remove("RUST_LOG")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// A command that has attached its programs and waits.
+fn waiting(args: &[&str]) -> Child {
+    let mut child = command(args).spawn().unwrap();
+    let mut line = String::new();
+    let mut err = BufReader::new(child.stderr.take().unwrap());
+    while !line.contains("Ctrl-C detaches") {
+        line.clear();
+        assert!(err.read_line(&mut line).unwrap() > 0, "it did not attach");
+    }
+    child
+}
+
+fn kill(child: &Child, signal: i32) {
+    let status = Command::new("kill").arg(format!("-{signal}")).arg(child.id().to_string()).status();
+    assert!(status.unwrap().success());
+}
+
+fn pinned_map() -> u32 {
+    sys::map_info(&sys::obj_get(Path::new(BY_NAME), 0).unwrap()).unwrap().id
+}
+
+/// Everything in the bpffs, without the files that the kernel puts there.
+fn pins() -> Vec<PathBuf> {
+    fn below(folder: &Path, all: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap().flatten().filter(|e| e.path().extension().is_none()) {
+            if entry.path().is_dir() {
+                below(&entry.path(), all);
+            }
+            all.push(entry.path());
+        }
+    }
+    let mut all = Vec::new();
+    below(Path::new(BPFFS), &mut all);
+    all
+}
+
+#[test]
+fn a_load_that_ends_removes_no_pin_that_another_load_uses() {
+    if !has_own_bpffs("a_load_that_ends_removes_no_pin_that_another_load_uses") {
+        return;
+    }
+    let (pinned, attached) = (prebuilt("live/pinned.bpf.o"), prebuilt("live/raw_tp.bpf.o"));
+    let mut first = waiting(&["load", text(&pinned), text(&attached), "--attach"]);
+    assert_eq!(pins(), [""; 0].map(PathBuf::from), "a load that ends with the command pins nothing");
+    let second = command(&["load", text(&pinned), "--pin", "/sys/fs/bpf/b"]).output().unwrap();
+    assert!(second.status.success(), "{second:?}");
+    let id = pinned_map();
+    kill(&first, SIGINT);
+    assert!(first.wait().unwrap().success());
+    assert_eq!(pinned_map(), id);
+    // A load that finds the pin uses it, and leaves it.
+    for ends in [&["load"][..], &["load", "--each"], &["run", "--program", "count"]] {
+        let shown = command(&[ends, &[text(&pinned)]].concat()).output().unwrap();
+        assert!(shown.status.success(), "{shown:?}");
+        assert_eq!(pinned_map(), id);
+    }
+}
+
+#[test]
+fn a_load_that_cannot_be_reported_or_pinned_leaves_nothing() {
+    if !has_own_bpffs("a_load_that_cannot_be_reported_or_pinned_leaves_nothing") {
+        return;
+    }
+    let pinned = prebuilt("live/pinned.bpf.o");
+    // There is no folder above.
+    let shown = command(&["load", text(&pinned), "--pin", "/sys/fs/bpf/a/b"]).output().unwrap();
+    assert_eq!(shown.status.code(), Some(1), "{shown:?}");
+    assert!(pins().is_empty(), "{:?}", pins());
+    let globals = prebuilt("live/globals.bpf.o");
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let status = command(&["load", text(&globals), "--pin", "/sys/fs/bpf/a"]).stdout(full).status().unwrap();
+    assert_eq!(status.code(), Some(2));
+    assert!(pins().is_empty(), "{:?}", pins());
+}
+
+/// Runs a command, sends a signal after some time, and returns how it ended.
+fn ended_by(args: &[&str], signal: i32, after: Duration) -> ExitStatus {
+    let child = command(args).spawn().unwrap();
+    sleep(after);
+    kill(&child, signal);
+    let done = child.wait_with_output().unwrap();
+    let err = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(!err.contains("stays") && !err.contains("panicked"), "{err}");
+    done.status
+}
+
+#[test]
+fn a_signal_leaves_all_pins_or_none() {
+    if !has_own_bpffs("a_signal_leaves_all_pins_or_none") {
+        return;
+    }
+    let (pinned, attached) = (prebuilt("live/pinned.bpf.o"), prebuilt("live/raw_tp.bpf.o"));
+    for args in [&[text(&pinned)][..], &[text(&attached), "--attach"]] {
+        let load = [&["load", "--pin", "/sys/fs/bpf/all"], args].concat();
+        assert!(command(&load).output().unwrap().status.success());
+        let complete = pins().len();
+        assert!(complete > 3);
+        clear();
+        let (mut interrupted, mut finished) = (0, 0);
+        for (n, signal) in (0..40).zip([SIGINT, SIGTERM].into_iter().cycle()) {
+            let status = ended_by(&load, signal, Duration::from_micros(n * 700));
+            let left = pins();
+            if status.success() {
+                finished += 1;
+                assert_eq!(left.len(), complete, "{left:?}");
+            } else {
+                interrupted += 1;
+                assert_eq!(status.signal(), Some(signal), "{status:?}");
+                assert!(left.is_empty(), "{left:?}");
+            }
+            clear();
+        }
+        println!("{interrupted} loads interrupted, {finished} finished");
+    }
+}
+
+fn clear() {
+    let _ = fs::remove_dir_all("/sys/fs/bpf/all");
+    let _ = fs::remove_file(BY_NAME);
+}

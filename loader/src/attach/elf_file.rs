@@ -1,0 +1,319 @@
+//! The headers, sections and symbols of an ELF file of one class, read piece by piece.
+
+use super::{error::AttachError, file_part::FilePart};
+use crate::{
+    elf::string_at,
+    limits::{BINARY_NAMES_BYTES, BINARY_SYMBOLS_BYTES, BINARY_TABLE_BYTES, NAME_BYTES},
+};
+use core_relo::Endian;
+use object::{
+    Endianness, elf, pod,
+    read::elf::{FileHeader, ProgramHeader as _, SectionHeader as _, Sym as _},
+};
+use std::collections::HashMap;
+
+/// A part of the file that is loaded into memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Segment {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) offset: u64,
+    pub(super) is_code: bool,
+}
+
+/// A section as it lies in the file.
+#[derive(Clone, Debug)]
+pub(super) struct RawSection {
+    pub(super) sh_type: u32,
+    pub(super) address: u64,
+    pub(super) data: Vec<u8>,
+}
+
+/// A defined function of a symbol table.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Symbol<'b> {
+    pub(super) name: &'b [u8],
+    pub(super) version: Option<&'b [u8]>,
+    pub(super) offset: u64,
+    pub(super) is_weak: bool,
+}
+
+/// A file whose headers were read.
+#[derive(Debug)]
+pub(super) struct ElfFile<H: FileHeader<Endian = Endianness>> {
+    pub(super) part: FilePart,
+    header: H,
+    e: Endianness,
+    sections: Vec<H::SectionHeader>,
+    names: Vec<u8>,
+}
+
+impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
+    pub(super) fn parse(part: FilePart) -> Result<Self, AttachError> {
+        let size = size_of::<H>().min(usize::try_from(part.len()).unwrap_or(usize::MAX));
+        let mut head = vec![0; size];
+        part.fill("file header", 0, &mut head)?;
+        let header = *H::parse(head.as_slice()).map_err(|e| part.error(e.to_string()))?;
+        let e = header.endian().map_err(|e| part.error(e.to_string()))?;
+        let sections = section_headers(&part, &header, e)?;
+        let mut file = Self { part, header, e, sections, names: Vec::new() };
+        if let Some(first) = file.sections.first() {
+            let index = if header.e_shstrndx(e) == elf::SHN_XINDEX {
+                first.sh_link(e)
+            } else {
+                header.e_shstrndx(e).0.into()
+            };
+            file.names = match usize::try_from(index).ok().and_then(|index| file.sections.get(index)) {
+                Some(names) if index != 0 => file.data(names, "section names")?,
+                _ => {
+                    return Err(file
+                        .part
+                        .error(format!("the names of sections (section {index}) are missing")));
+                }
+            };
+        }
+        Ok(file)
+    }
+
+    pub(super) fn endian(&self) -> Endian {
+        if self.e == Endianness::Little { Endian::Little } else { Endian::Big }
+    }
+
+    pub(super) fn file_type(&self) -> elf::FileType {
+        self.header.e_type(self.e)
+    }
+
+    pub(super) fn segments(&self) -> Result<Vec<Segment>, AttachError> {
+        let (e, size) = (self.e, size_of::<H::ProgramHeader>());
+        let count = match (self.header.e_phnum(e), self.sections.first()) {
+            (elf::PN_XNUM, Some(first)) => first.sh_info(e),
+            (count, _) => count.into(),
+        };
+        if count == 0 || self.header.e_phoff(e).into() == 0 {
+            return Ok(Vec::new());
+        }
+        if usize::from(self.header.e_phentsize(e)) != size {
+            return Err(self.part.error("its program headers have another size than expected"));
+        }
+        let what = "table of program headers";
+        let bytes = table(&self.part, what, self.header.e_phoff(e).into(), count.into(), size)?;
+        let headers = records::<H::ProgramHeader>(&self.part, what, &bytes)?;
+        let segment = |h: &H::ProgramHeader| {
+            let (start, size): (u64, u64) = (h.p_vaddr(e).into(), h.p_memsz(e).into());
+            let is_code = h.p_flags(e).contains(elf::PF_X);
+            Segment { start, end: start.saturating_add(size), offset: h.p_offset(e).into(), is_code }
+        };
+        Ok(headers.iter().filter(|h| h.p_type(e) == elf::PT_LOAD).map(segment).collect())
+    }
+
+    pub(super) fn section(&self, name: &[u8]) -> Result<Option<RawSection>, AttachError> {
+        let is_named = |s: &&H::SectionHeader| string_at(&self.names, s.sh_name(self.e)) == Some(name);
+        let Some(section) = self.sections.iter().find(is_named) else { return Ok(None) };
+        let (sh_type, address) = (section.sh_type(self.e).0, section.sh_addr(self.e).into());
+        let data = self.data(section, &format!("section {}", String::from_utf8_lossy(name)))?;
+        Ok(Some(RawSection { sh_type, address, data }))
+    }
+
+    /// Goes through the functions of a symbol table that are defined in this file. Versions are those of dynamic symbols, if they
+    /// are wanted.
+    pub(super) fn symbols(
+        &self,
+        dynamic: bool,
+        with_versions: bool,
+        each: &mut dyn FnMut(&Symbol<'_>) -> Result<(), AttachError>,
+    ) -> Result<(), AttachError> {
+        const CHUNK: u64 = 32 * 1024;
+        let e = self.e;
+        let (kind, what) = if dynamic {
+            (elf::SHT_DYNSYM, "dynamic symbol table")
+        } else {
+            (elf::SHT_SYMTAB, "symbol table")
+        };
+        let Some(symbols) = self.sections.iter().find(|s| s.sh_type(e) == kind) else { return Ok(()) };
+        let missing = || self.part.error(format!("the names of its {what} are missing"));
+        let link = usize::try_from(symbols.sh_link(e)).ok().filter(|link| *link != 0);
+        let strings = link.and_then(|link| self.sections.get(link)).ok_or_else(missing)?;
+        let mut names = Names::new(&self.part, strings.sh_offset(e).into(), strings.sh_size(e).into())?;
+        let versions =
+            if dynamic && with_versions { Versions::read(self, &mut names)? } else { Versions::default() };
+        let (offset, bytes): (u64, u64) = (symbols.sh_offset(e).into(), symbols.sh_size(e).into());
+        let size = u64::try_from(size_of::<H::Sym>()).unwrap_or(u64::MAX);
+        if !bytes.is_multiple_of(size) {
+            return Err(self
+                .part
+                .error(format!("its {what} has {bytes} bytes, expected a multiple of {size}")));
+        }
+        if bytes > BINARY_SYMBOLS_BYTES {
+            let problem =
+                format!("its {what} is too large: {bytes} bytes, expected at most {BINARY_SYMBOLS_BYTES}");
+            return Err(self.part.error(problem));
+        }
+        let (mut at, mut index) = (0u64, 0usize);
+        while at < bytes {
+            let len = CHUNK.saturating_mul(size).min(bytes.saturating_sub(at));
+            let chunk = self.part.read(what, offset.saturating_add(at), len, BINARY_SYMBOLS_BYTES)?;
+            at = at.saturating_add(len);
+            for (nth, symbol) in (index..).zip(records::<H::Sym>(&self.part, what, &chunk)?) {
+                index = nth.saturating_add(1);
+                if symbol.st_type() != elf::STT_FUNC {
+                    continue;
+                }
+                let section = symbol.st_shndx(e).index().and_then(|at| self.sections.get(usize::from(at)));
+                let Some(section) = section else { continue };
+                let (value, address): (u64, u64) = (symbol.st_value(e).into(), section.sh_addr(e).into());
+                let start: u64 = section.sh_offset(e).into();
+                let Some(name) = names.get(symbol.st_name(e))? else { continue };
+                each(&Symbol {
+                    name,
+                    version: versions.of(nth),
+                    offset: value.wrapping_sub(address).wrapping_add(start),
+                    is_weak: symbol.st_bind() == elf::STB_WEAK,
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn data(&self, section: &H::SectionHeader, what: &str) -> Result<Vec<u8>, AttachError> {
+        if section.sh_type(self.e) == elf::SHT_NOBITS {
+            return Ok(Vec::new());
+        }
+        let (at, len) = (section.sh_offset(self.e).into(), section.sh_size(self.e).into());
+        self.part.read(what, at, len, BINARY_TABLE_BYTES)
+    }
+}
+
+fn section_headers<H: FileHeader<Endian = Endianness>>(
+    part: &FilePart,
+    header: &H,
+    e: Endianness,
+) -> Result<Vec<H::SectionHeader>, AttachError> {
+    let (what, at) = ("table of sections", header.e_shoff(e).into());
+    let size = size_of::<H::SectionHeader>();
+    if at == 0 {
+        return Ok(Vec::new());
+    }
+    if usize::from(header.e_shentsize(e)) != size {
+        return Err(part.error("its section headers have another size than expected"));
+    }
+    let count = match header.e_shnum(e) {
+        // The count stands in the first header, if it has more than 16 bits.
+        0 => {
+            let first = table(part, what, at, 1, size)?;
+            records::<H::SectionHeader>(part, what, &first)?
+                .first()
+                .map_or(0, |first| first.sh_size(e).into())
+        }
+        count => count.into(),
+    };
+    let bytes = table(part, what, at, count, size)?;
+    Ok(records::<H::SectionHeader>(part, what, &bytes)?.to_vec())
+}
+
+fn table(part: &FilePart, what: &str, at: u64, count: u64, size: usize) -> Result<Vec<u8>, AttachError> {
+    let size = u64::try_from(size).unwrap_or(u64::MAX);
+    part.read(what, at, count.saturating_mul(size), BINARY_TABLE_BYTES)
+}
+
+fn records<'b, T: pod::Pod>(part: &FilePart, what: &str, bytes: &'b [u8]) -> Result<&'b [T], AttachError> {
+    pod::slice_from_all_bytes(bytes).map_err(|()| part.error(format!("its {what} is damaged")))
+}
+
+/// The names of a symbol table, read block by block as far as they are used.
+struct Names<'f> {
+    part: &'f FilePart,
+    start: u64,
+    len: u64,
+    blocks: HashMap<u64, Vec<u8>>,
+    bytes: u64,
+}
+
+impl<'f> Names<'f> {
+    const WHAT: &'static str = "table of symbol names";
+    const BLOCK: u64 = 64 * 1024;
+
+    fn new(part: &'f FilePart, start: u64, len: u64) -> Result<Self, AttachError> {
+        // The last byte, to see that all of it is in the file.
+        if let Some(last) = len.checked_sub(1) {
+            part.read(Self::WHAT, start.saturating_add(last), 1, 1)?;
+        }
+        Ok(Self { part, start, len, blocks: HashMap::new(), bytes: 0 })
+    }
+
+    /// The name at an offset, if there is one no longer than a name may be.
+    fn get(&mut self, offset: u32) -> Result<Option<&[u8]>, AttachError> {
+        let offset = u64::from(offset);
+        if offset >= self.len {
+            return Ok((offset == 0).then_some(&[]));
+        }
+        let from = offset.checked_div(Self::BLOCK).unwrap_or_default().saturating_mul(Self::BLOCK);
+        if !self.blocks.contains_key(&from) {
+            // A name that begins in a block ends in what is read with it.
+            let longest = u64::try_from(NAME_BYTES).unwrap_or(u64::MAX);
+            let len = Self::BLOCK.saturating_add(longest).min(self.len.saturating_sub(from));
+            self.bytes = self.bytes.saturating_add(len);
+            if self.bytes > BINARY_NAMES_BYTES {
+                let problem = "are too many: expected at most";
+                return Err(self
+                    .part
+                    .error(format!("the names of its functions {problem} {BINARY_NAMES_BYTES} bytes")));
+            }
+            let block = self.part.read(Self::WHAT, self.start.saturating_add(from), len, len)?;
+            self.blocks.insert(from, block);
+        }
+        let within = u32::try_from(offset.saturating_sub(from)).ok();
+        Ok(self.blocks.get(&from).zip(within).and_then(|(block, within)| string_at(block, within)))
+    }
+}
+
+/// Versions of dynamic symbols that the file defines. Versions that are needed from other files are not those of functions
+/// defined here.
+#[derive(Debug, Default)]
+struct Versions {
+    /// A number for each symbol, of which the highest bit does not count.
+    numbers: Vec<u16>,
+    names: HashMap<u16, Vec<u8>>,
+}
+
+impl Versions {
+    fn read<H: FileHeader<Endian = Endianness>>(
+        file: &ElfFile<H>,
+        names: &mut Names<'_>,
+    ) -> Result<Self, AttachError> {
+        let e = file.endian();
+        let of_type = |kind| file.sections.iter().find(|s| s.sh_type(file.e) == kind);
+        let (Some(numbers), Some(definitions)) = (of_type(elf::SHT_GNU_VERSYM), of_type(elf::SHT_GNU_VERDEF))
+        else {
+            return Ok(Self::default());
+        };
+        let numbers = file.data(numbers, "table of symbol versions")?;
+        let numbers = numbers.chunks_exact(2).filter_map(|n| e.u16(n, 0)).collect();
+        let bytes = file.data(definitions, "table of version definitions")?;
+        let mut versions = Self { numbers, names: HashMap::new() };
+        let mut at = 0usize;
+        // Numbers have 15 bits, so there are no more.
+        for _ in 0..=0x7fff {
+            let record = bytes.get(at..).unwrap_or_default();
+            let (Some(number), Some(aux), Some(next)) =
+                (e.u16(record, 4), e.u32(record, 12), e.u32(record, 16))
+            else {
+                break;
+            };
+            let name = usize::try_from(aux).ok().and_then(|aux| e.u32(record, aux));
+            if let Some(name) = name.map(|name| names.get(name)).transpose()?.flatten() {
+                versions.names.insert(number & 0x7fff, name.to_vec());
+            }
+            match usize::try_from(next).ok().and_then(|next| at.checked_add(next)) {
+                Some(next) if next != at => at = next,
+                _ => break,
+            }
+        }
+        Ok(versions)
+    }
+
+    fn of(&self, symbol: usize) -> Option<&[u8]> {
+        // 0 and 1 stand for none.
+        let number = self.numbers.get(symbol).map(|n| n & 0x7fff).filter(|n| *n > 1)?;
+        self.names.get(&number).map(Vec::as_slice)
+    }
+}

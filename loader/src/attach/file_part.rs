@@ -1,0 +1,141 @@
+//! A regular file, or a part of one, of which pieces are read as they are needed.
+//!
+//! Sizes in such a file are claims: a sparse file has as many bytes as somebody likes. So each piece has a limit, and memory for it
+//! is asked for where the answer is an error.
+
+use super::error::AttachError;
+use crate::sys::Errno;
+use core_relo::Text;
+use std::{
+    fs::{File, OpenOptions},
+    io,
+    os::unix::fs::{FileExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+/// A part of a file. Offsets count from its start.
+#[derive(Debug)]
+pub(super) struct FilePart {
+    path: PathBuf,
+    file: File,
+    start: u64,
+    len: u64,
+}
+
+impl FilePart {
+    /// Opens a whole file, which has to be a regular one.
+    pub(super) fn open(path: &Path) -> Result<Self, AttachError> {
+        let failed = |e: io::Error| AttachError::unreadable(path, Errno::of(&e));
+        let file = open_quickly(path).map_err(failed)?;
+        let meta = file.metadata().map_err(failed)?;
+        if !meta.is_file() {
+            let problem = "is not a regular file: expected a program, a library or an archive";
+            return Err(AttachError::target(path.display().to_string(), problem));
+        }
+        Ok(Self { path: path.to_path_buf(), file, start: 0, len: meta.len() })
+    }
+
+    /// The part of this part, if it lies within.
+    pub(super) fn narrowed(self, start: u64, len: u64) -> Option<Self> {
+        start.checked_add(len).filter(|end| *end <= self.len)?;
+        Some(Self { start: self.start.checked_add(start)?, len, ..self })
+    }
+
+    pub(super) const fn start(&self) -> u64 {
+        self.start
+    }
+
+    pub(super) const fn len(&self) -> u64 {
+        self.len
+    }
+
+    pub(super) fn error(&self, problem: impl Into<Text>) -> AttachError {
+        AttachError::target(self.path.display().to_string(), problem)
+    }
+
+    /// Fills a buffer from an offset; `what` names the piece in errors.
+    pub(super) fn fill(&self, what: &str, at: u64, into: &mut [u8]) -> Result<(), AttachError> {
+        let len = u64::try_from(into.len()).map_err(|_too_large| self.outside(what, at, u64::MAX))?;
+        let is_within = at.checked_add(len).is_some_and(|end| end <= self.len);
+        let place = self.start.checked_add(at).filter(|_| is_within);
+        let place = place.ok_or_else(|| self.outside(what, at, len))?;
+        self.file
+            .read_exact_at(into, place)
+            .map_err(|e| self.error(format!("its {what} cannot be read: {}", Errno::of(&e))))
+    }
+
+    /// Reads a piece of at most `most` bytes.
+    pub(super) fn read(&self, what: &str, at: u64, len: u64, most: u64) -> Result<Vec<u8>, AttachError> {
+        if at.checked_add(len).is_none_or(|end| end > self.len) {
+            return Err(self.outside(what, at, len));
+        }
+        if len > most {
+            return Err(self.error(format!("its {what} is too large: {len} bytes, expected at most {most}")));
+        }
+        let no_room = || self.error(format!("there is too little memory for its {what}: {len} bytes"));
+        let room = usize::try_from(len).map_err(|_too_large| no_room())?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(room).map_err(|_no_memory| no_room())?;
+        bytes.resize(room, 0);
+        self.fill(what, at, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn outside(&self, what: &str, at: u64, len: u64) -> AttachError {
+        let all = self.len;
+        self.error(format!(
+            "its {what} reaches past the end: {len} bytes at {at:#x}, expected to lie within {all}"
+        ))
+    }
+}
+
+/// Opens a file for reading. A named pipe that nobody writes to is opened, too, and does not wait.
+pub(super) fn open_quickly(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::testing_elf::TempFile, *};
+
+    #[test]
+    fn a_piece_lies_within_its_part_and_is_no_larger_than_its_limit() {
+        let file = TempFile::new("part", b"0123456789");
+        let whole = FilePart::open(file.path()).unwrap();
+        assert_eq!(whole.read("table", 2, 3, 3), Ok(b"234".to_vec()));
+        let text = |e: AttachError| e.to_string();
+        let long = text(whole.read("table", 2, 4, 3).unwrap_err());
+        assert!(long.ends_with("its table is too large: 4 bytes, expected at most 3"), "{long}");
+        for (at, len) in [(8, 3), (11, 0), (u64::MAX, 2), (2, u64::MAX)] {
+            let outside = text(whole.read("table", at, len, u64::MAX).unwrap_err());
+            assert!(outside.contains("its table reaches past the end"), "{outside}");
+        }
+        let part = whole.narrowed(4, 4).unwrap();
+        assert_eq!(part.read("table", 1, 3, 9), Ok(b"567".to_vec()));
+        assert!(part.read("table", 1, 4, 9).is_err());
+        assert!(part.narrowed(2, 3).is_none());
+    }
+
+    #[test]
+    fn a_size_that_is_claimed_is_not_allocated() {
+        let file = TempFile::new("sparse", b"x");
+        OpenOptions::new().write(true).open(file.path()).unwrap().set_len(1 << 42).unwrap();
+        let part = FilePart::open(file.path()).unwrap();
+        assert!(part.read("table", 0, 1 << 41, 1 << 30).is_err());
+        assert!(part.read("table", 0, 1 << 41, u64::MAX).is_err(), "there is no such memory");
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_not_waited_for() {
+        let folder = std::env::temp_dir().join(format!("core-relo-pipe-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let pipe = folder.join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        let paths = [Path::new("/dev/null"), &folder, &pipe];
+        for path in paths.iter().take(if made.is_ok_and(|s| s.success()) { 3 } else { 2 }) {
+            let error = FilePart::open(path).unwrap_err().to_string();
+            assert!(error.contains("is not a regular file"), "{error}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
