@@ -54,7 +54,7 @@ impl FilePart {
 
     /// Fills a buffer from an offset; `what` names the piece in errors.
     pub(super) fn fill(&self, what: &str, at: u64, into: &mut [u8]) -> Result<(), AttachError> {
-        let len = u64::try_from(into.len()).map_err(|_| self.outside(what, at, u64::MAX))?;
+        let len = u64::try_from(into.len()).map_err(|_too_large| self.outside(what, at, u64::MAX))?;
         let is_within = at.checked_add(len).is_some_and(|end| end <= self.len);
         let place = self.start.checked_add(at).filter(|_| is_within);
         let place = place.ok_or_else(|| self.outside(what, at, len))?;
@@ -72,9 +72,9 @@ impl FilePart {
             return Err(self.error(format!("its {what} is too large: {len} bytes, expected at most {most}")));
         }
         let no_room = || self.error(format!("there is too little memory for its {what}: {len} bytes"));
-        let room = usize::try_from(len).map_err(|_| no_room())?;
+        let room = usize::try_from(len).map_err(|_too_large| no_room())?;
         let mut bytes = Vec::new();
-        bytes.try_reserve_exact(room).map_err(|_| no_room())?;
+        bytes.try_reserve_exact(room).map_err(|_no_memory| no_room())?;
         bytes.resize(room, 0);
         self.fill(what, at, &mut bytes)?;
         Ok(bytes)

@@ -1,6 +1,6 @@
 //! What a load left in the kernel, owned.
 
-use super::kernel::{Kernel, Running};
+use super::kernel::{Kernel as _, Running};
 use crate::{
     Global,
     attach::UsdtManager,
