@@ -55,6 +55,9 @@ pub const BINARY_SYMBOLS_BYTES: u64 = 1 << 30;
 pub const BINARY_NAMES_BYTES: u64 = 512 * 1024 * 1024;
 /// Bytes of any other table of a user-space binary: headers, versions, USDT notes. Ours, as [`BINARY_SYMBOLS_BYTES`].
 pub const BINARY_TABLE_BYTES: u64 = 64 * 1024 * 1024;
+/// Segments of a user-space binary that are loaded into memory. Ours: each USDT probe is looked for in all of them. Real ones have a
+/// dozen.
+pub const BINARY_SEGMENTS: usize = 4096;
 /// Functions of a user-space binary that a pattern may match. The kernel's (`MAX_UPROBE_MULTI_CNT`).
 pub const BINARY_MATCHES: usize = 1 << 20;
 /// Bytes of a kernel's configuration. Ours: real ones have a quarter of a megabyte.

@@ -285,13 +285,13 @@ mod tests {
     }
 
     /// The test's ELF, with the size of a section made as large as the file, which is sparse from its own end on.
-    fn sparse(section: &[u8; 4], size: u64, file_len: u64) -> TempFile {
+    fn sparse(section: [u8; 4], size: u64, file_len: u64) -> TempFile {
         let mut bytes = TestElf::bytes();
         let e = Endian::Little;
         let headers = usize::try_from(e.u64(&bytes, 40).unwrap()).unwrap();
         // The symbol table links to its strings; the others are known by their type.
-        let header = (headers..).step_by(64).find(|at| bytes[at + 4..at + 8] == *section).unwrap();
-        bytes[header + 32..header + 40].copy_from_slice(&e.u64_bytes(size));
+        let header = bytes[headers..].chunks_exact_mut(64).find(|header| header[4..8] == section).unwrap();
+        header[32..40].copy_from_slice(&e.u64_bytes(size));
         let file = TempFile::new("sparse", &bytes);
         std::fs::OpenOptions::new().write(true).open(file.path()).unwrap().set_len(file_len).unwrap();
         file
@@ -299,8 +299,8 @@ mod tests {
 
     #[test]
     fn sizes_that_a_sparse_file_claims_are_limited_and_named() {
-        const SYMTAB: &[u8; 4] = &[2, 0, 0, 0];
-        const NOTE: &[u8; 4] = &[7, 0, 0, 0];
+        const SYMTAB: [u8; 4] = [2, 0, 0, 0];
+        const NOTE: [u8; 4] = [7, 0, 0, 0];
         let (huge, len) = (6 << 30, 1 << 40);
         let file = sparse(SYMTAB, huge, len);
         let text = Binary::open(file.path()).unwrap().function("f1").unwrap_err().to_string();
@@ -321,7 +321,7 @@ mod tests {
         // More sections than the header has room for, by the first one's size.
         bytes[60..62].fill(0);
         let first = usize::try_from(Endian::Little.u64(&bytes, 40).unwrap()).unwrap();
-        bytes[first + 32..first + 40].fill(0x0f);
+        bytes[first..][32..40].fill(0x0f);
         let file = TempFile::new("sections", &bytes);
         std::fs::OpenOptions::new().write(true).open(file.path()).unwrap().set_len(len).unwrap();
         let text = Binary::open(file.path()).unwrap_err().to_string();

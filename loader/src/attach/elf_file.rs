@@ -3,7 +3,7 @@
 use super::{error::AttachError, file_part::FilePart};
 use crate::{
     elf::string_at,
-    limits::{BINARY_NAMES_BYTES, BINARY_SYMBOLS_BYTES, BINARY_TABLE_BYTES, NAME_BYTES},
+    limits::{BINARY_NAMES_BYTES, BINARY_SEGMENTS, BINARY_SYMBOLS_BYTES, BINARY_TABLE_BYTES, NAME_BYTES},
 };
 use core_relo::Endian;
 use object::{
@@ -103,7 +103,15 @@ impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
             let is_code = h.p_flags(e).contains(elf::PF_X);
             Segment { start, end: start.saturating_add(size), offset: h.p_offset(e).into(), is_code }
         };
-        Ok(headers.iter().filter(|h| h.p_type(e) == elf::PT_LOAD).map(segment).collect())
+        let loaded = headers.iter().filter(|h| h.p_type(e) == elf::PT_LOAD);
+        let segments: Vec<_> = loaded.map(segment).collect();
+        if segments.len() > BINARY_SEGMENTS {
+            let count = segments.len();
+            return Err(self
+                .part
+                .error(format!("it has {count} loaded segments, expected at most {BINARY_SEGMENTS}")));
+        }
+        Ok(segments)
     }
 
     pub(super) fn section(&self, name: &[u8]) -> Result<Option<RawSection>, AttachError> {

@@ -44,7 +44,7 @@ mod tests {
         fs::write(&path, gzip.finish().unwrap()).unwrap();
         assert_eq!(read_gzip(&path).unwrap(), b"CONFIG_A=y\n");
         let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        (0..17).for_each(|_| bomb.write_all(&[0; 1 << 20]).unwrap());
+        (0..17).for_each(|_| bomb.write_all(&vec![0; 1 << 20]).unwrap());
         fs::write(&path, bomb.finish().unwrap()).unwrap();
         let text = read_gzip(&path).unwrap_err().to_string();
         assert_eq!(text, "it has more than 16777216 bytes");
