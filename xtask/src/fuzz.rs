@@ -124,7 +124,7 @@ fn is_regression(file: &Path) -> bool {
 
 fn replay(target: &str, seconds: u32, seeds: &[PathBuf]) -> Outcome {
     let mut command = cargo();
-    command.args(["run", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--bin", "replay"]);
+    command.args(["run", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--example", "replay"]);
     // The tests have built most of it there.
     command.arg("--target-dir").arg(root().join("target")).args(["--", target]);
     check(command.arg(seconds.to_string()).args(seeds))
