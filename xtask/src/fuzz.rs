@@ -92,7 +92,7 @@ fn fuzzer(target: &str, folder: &Path) -> Outcome<Command> {
     Ok(command)
 }
 
-/// Renews the committed seeds: the smallest inputs that together reach what the corpus reaches, as far as there is room.
+/// Renews the committed seeds: a sample of the inputs that together reach what the corpus reaches.
 fn minimise(target: &str) -> Outcome {
     let merged = root().join("target/fuzz-merged").join(target);
     let failed = |why: std::io::Error| Failure::Failed(format!("{}: {why}", merged.display()));
@@ -109,7 +109,8 @@ fn minimise(target: &str) -> Outcome {
     let mut files = files_below(&merged);
     files.sort_by_key(|file| size(file));
     let mut left = SEED_BYTES;
-    for file in files.iter().take(SEED_FILES) {
+    // A sample of all sizes: the smallest inputs alone are those that the parsers refuse.
+    for file in files.iter().step_by(files.len().div_ceil(SEED_FILES).max(1)) {
         let Some(rest) = left.checked_sub(size(file)) else { break };
         left = rest;
         let name = file.file_name().unwrap_or_default();
@@ -124,7 +125,7 @@ fn is_regression(file: &Path) -> bool {
 
 fn replay(target: &str, seconds: u32, seeds: &[PathBuf]) -> Outcome {
     let mut command = cargo();
-    command.args(["run", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--bin", "replay"]);
+    command.args(["run", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--example", "replay"]);
     // The tests have built most of it there.
     command.arg("--target-dir").arg(root().join("target")).args(["--", target]);
     check(command.arg(seconds.to_string()).args(seeds))

@@ -7,10 +7,50 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::system::{Failure, Outcome, output, root};
+use crate::system::{Failure, Outcome, files_below, output, read, root};
 
 /// The loader's modules without system calls. Their tests make their objects in memory.
 const PURE: [&str; 5] = ["object::", "link::", "load_plan::", "static_link::", "globals::"];
+
+/// Tests of limits, which need too much work for an interpreter: those that take tenths of a second elsewhere.
+const SLOW_ENGINE: [&str; 25] = [
+    "a_func_in_a_large_one_refers_to_a_prototype",
+    "a_long_chain_of_references_needs_no_stack",
+    "a_plan_of_one_question_runs_out_of_steps",
+    "a_struct_within_itself_ends",
+    "a_tree_becomes_a_struct_for_each_level",
+    "any_middle_gives_what_one_pass_finds_or_nothing",
+    "arrays_of_arrays_take_steps",
+    "circles_of_any_length_become_one_struct",
+    "comparisons_that_branch_without_end_are_errors",
+    "graphs_that_differ_at_their_ends_only_are_given_up",
+    "in_a_large_one",
+    "in_sorted_types_all_are_found",
+    "it_finds_what_a_search_of_all_types_finds",
+    "large_arrays_are_read_to_their_end",
+    "many_of_one_name_take_no_longer_than_many_names",
+    "members_of_each_type_are_followed_for_themselves",
+    "near_the_end_and_away_from_it",
+    "nesting_bombs_end_in_an_error",
+    "of_many_types_each_is_compared_with_the_next",
+    "one_out_of_order_anywhere_is_noticed",
+    "steps_are_taken_for_what_others_found_out",
+    "types_added_to_sorted_ones_are_noticed_by_samples",
+    "what_a_change_makes_of_a_btf_is_the_same_on_the_long_way",
+    "what_is_not_validated_lies_within_whatever_it_refers_to",
+    "what_takes_few_bytes_and_endless_parts_ends",
+];
+
+/// The same in the loader.
+const SLOW_LOADER: [&str; 7] = [
+    "a_definition_that_many_maps_share_is_read_once",
+    "a_section_has_no_more_variables_than_everybody_can_read",
+    "every_prefix_and_every_changed_byte_is_an_error_or_an_object",
+    "functions_that_overlap_are_bounded",
+    "long_chains_across_sections_need_no_stack",
+    "names_that_overlap_are_not_written_apart_without_end",
+    "types_that_many_symbols_share_are_not_compared_without_end",
+];
 
 /// Time after which a run counts as stuck.
 const LIMIT: Duration = Duration::from_secs(45 * 60);
@@ -22,12 +62,15 @@ pub fn run(args: &[String]) -> Outcome {
     if let Some(other) = args.first() {
         return Err(Failure::Usage(format!("unknown argument `{other}`")));
     }
+    // Also where there is no Miri, so that the lists follow the tests' names.
+    check_names("core-relo", &SLOW_ENGINE)?;
+    check_names("loader", &SLOW_LOADER)?;
     if !is_installed() {
         println!("SKIP miri: not installed (rustup component add --toolchain nightly miri)");
         return Ok(());
     }
-    test("core-relo", &[])?;
-    test("core-relo-loader", &PURE)
+    test("core-relo", &[], &SLOW_ENGINE)?;
+    test("core-relo-loader", &PURE, &SLOW_LOADER)
 }
 
 /// Whether the nightly toolchain has Miri, or can get it.
@@ -46,15 +89,33 @@ fn is_installed() -> bool {
     works() || (add().is_some() && works())
 }
 
-/// Runs a package's unit tests whose paths contain one of `filters`, or all.
-fn test(package: &str, filters: &[&str]) -> Outcome {
+/// Fails if one of the names is no function of the package.
+fn check_names(package: &str, names: &[&str]) -> Outcome {
+    let mut source = String::new();
+    for file in files_below(&root().join(package).join("src")) {
+        source.push_str(&read(&file)?);
+    }
+    match names.iter().find(|name| !source.contains(&format!("fn {name}("))) {
+        None => Ok(()),
+        Some(name) => {
+            Err(format!("xtask/src/miri.rs: {package} has no test `{name}`, which is left out").into())
+        }
+    }
+}
+
+/// Runs a package's unit tests whose paths contain one of `filters`, or all, but for those of these names.
+fn test(package: &str, filters: &[&str], slow: &[&str]) -> Outcome {
     let mut command = Command::new("cargo");
     command
         .current_dir(root())
         .args(["+nightly", "miri", "test", "--lib", "-p", package, "--"])
         .args(filters);
     command.env("MIRIFLAGS", FLAGS);
-    eprintln!("+ MIRIFLAGS={FLAGS} cargo +nightly miri test --lib -p {package} -- {}", filters.join(" "));
+    eprintln!(
+        "+ MIRIFLAGS={FLAGS} cargo +nightly miri test --lib -p {package} -- {} (without {} slow tests)",
+        filters.join(" "),
+        slow.len()
+    );
     let cannot_run = |why: std::io::Error| Failure::CannotRun(format!("cargo miri: {why}"));
     let mut child = command.spawn().map_err(cannot_run)?;
     let end = Instant::now() + LIMIT;

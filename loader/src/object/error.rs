@@ -214,4 +214,10 @@ pub enum RewriteError {
         /// What was given.
         found: usize,
     },
+    /// The section's bytes belong to another section or to headers, too, which a change would damage.
+    #[error("section `{section}` shares bytes with another part of the file, and cannot be changed")]
+    Overlap {
+        /// The section's name.
+        section: Text,
+    },
 }

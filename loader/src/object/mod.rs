@@ -12,6 +12,7 @@ mod kinds;
 pub(crate) mod maps;
 mod programs;
 mod relocs;
+mod rewrite;
 mod sec_name;
 pub(crate) mod symbols;
 #[cfg(test)]
@@ -205,7 +206,8 @@ impl<'d> Object<'d> {
         Relocs::collect(btf, ext, &self.code).map_err(ObjectError::Relocs)
     }
 
-    /// A copy of the file with other instructions in these code sections; all else stays as it is, byte for byte.
+    /// A copy of the file with other instructions in these code sections; all else stays as it is, byte for byte. A section that
+    /// shares bytes with another part of the file cannot be changed.
     ///
     /// Names are not unique: the second mention of one means the second section of that name.
     pub fn rewrite<'n>(
@@ -217,6 +219,7 @@ impl<'d> Object<'d> {
         for (section, index) in self.code.iter().zip(&self.code_indices) {
             left.entry(section.name).or_default().push_back(*index);
         }
+        let mut changed = alloc::collections::BTreeSet::new();
         for (name, new) in sections {
             let missing = || RewriteError::NoSection { section: text(name) };
             let index = left.get_mut(name).and_then(VecDeque::pop_front).ok_or_else(missing)?;
@@ -224,10 +227,16 @@ impl<'d> Object<'d> {
             let length =
                 RewriteError::Length { section: text(name), expected: section.data.len(), found: new.len() };
             match section.file_range().and_then(|range| copy.get_mut(range)) {
-                Some(old) if old.len() == new.len() => old.copy_from_slice(new),
+                Some(old) if old.len() == new.len() => {
+                    if section.data != new {
+                        changed.insert(section.index);
+                    }
+                    old.copy_from_slice(new);
+                }
                 _ => return Err(length),
             }
         }
+        rewrite::check_separate(&self.elf, self.bytes, &changed)?;
         Ok(copy)
     }
 }

@@ -403,6 +403,29 @@ fn sections_that_share_bytes_are_refused() {
     assert_eq!(error(&bytes), ObjectError::Overlap { section: "?kprobe/do_exit".into() });
 }
 
+#[test]
+fn sections_that_share_bytes_are_not_rewritten() {
+    let whole = sample(Endian::Little);
+    let place = |name: &[u8]| {
+        let object = Object::parse(&whole).unwrap();
+        let found = object.sections().iter().find(|s| s.name == name).unwrap();
+        (found.offset, found.size)
+    };
+    let (text, other) = (place(b".text"), place(b"?kprobe/do_exit"));
+    // Into the other code section, a section that is no code, and the header of the file.
+    for offset in [other.0, other.0 + other.1 - 8, place(b".BTF").0, 0x30] {
+        let mut bytes = whole.clone();
+        let at = header_of(b".text", 24);
+        bytes[at..at + 8].copy_from_slice(&word64(offset));
+        let object = Object::parse(&bytes).unwrap();
+        let new = vec![0x95; usize::try_from(text.1).unwrap()];
+        let overlap = RewriteError::Overlap { section: ".text".into() };
+        assert_eq!(object.rewrite([(&b".text"[..], &new[..])]), Err(overlap), "{offset:#x}");
+        // A rewrite that changes nothing does no damage.
+        assert_eq!(object.rewrite([(&b".text"[..], object.code_sections()[0].code)]), Ok(bytes.clone()));
+    }
+}
+
 /// Reads all there is to read.
 fn exercise(bytes: &[u8]) -> usize {
     let Ok(o) = Object::parse(bytes) else { return 0 };
