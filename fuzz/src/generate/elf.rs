@@ -371,7 +371,7 @@ impl Generator {
             }
         }
         let license = self.elf.add_section(Vec::new(), "license".into(), SectionKind::Data);
-        self.elf.append_section_data(license, *u.choose(&[&b"GPL\0"[..], b"", b"no end"])?, 1);
+        self.elf.append_section_data(license, u.choose(&[&b"GPL\0"[..], b"", b"no end"])?, 1);
         let mut bytes = self.elf.write().expect("the object is well-formed");
         if one_in(u, 16)? {
             corrupt(u, &mut bytes)?;
