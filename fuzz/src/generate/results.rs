@@ -4,7 +4,7 @@ use super::{below, corrupt, one_in};
 use arbitrary::{Arbitrary, Result, Unstructured};
 
 const KERNELS: [&str; 6] = ["5.10.btf", "6.1.btf", "k.tar//a", "k.tar//b", "k.tar", "o.tar.xz//a"];
-const VERDICTS: [&str; 5] = ["ok", "failed", "poisoned", "unknown", "error"];
+const VERDICTS: [&str; 5] = ["ok", "failed", "poisoned", "bad_input", "no verdict"];
 const FOREIGN: [&[u8]; 7] = [
     b"\n",
     b"{}\n",
@@ -53,5 +53,14 @@ fn line(u: &mut Unstructured<'_>, objects: &[&str]) -> Result<Vec<u8>> {
 
 fn text(object: Option<&str>, kernel: &str, verdict: &str) -> Vec<u8> {
     let object = object.map_or("null".to_owned(), |name| format!("\"{name}\""));
-    format!("{{\"object\":{object},\"target\":\"{kernel}\",\"verdict\":\"{verdict}\"}}\n").into_bytes()
+    let counts = r#""kept":1,"patched":0,"poisoned":0,"failed":0,"skipped":0"#;
+    // Members of archives are told apart by their index.
+    let id = match kernel.split_once("//") {
+        Some((archive, member)) => format!(r#","target_id":"member:{}:{archive}""#, member.len()),
+        None => String::new(),
+    };
+    let line = format!(
+        r#"{{"object":{object},"target":"{kernel}",{counts},"verdict":"{verdict}","relocations":[]{id}}}"#
+    );
+    [line.as_bytes(), b"\n"].concat()
 }

@@ -247,7 +247,7 @@ impl Types {
 
     /// Adds the same record many times: chains of modifiers, arrays of arrays, structs that all have one name.
     fn repeat(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
-        let count = *u.choose(&[100u32, 300, 5_000])?;
+        let count = *u.choose(&[100u32, 300, 2_000])?;
         let kind = *u.choose(&[Kind::Typedef, Kind::Const, Kind::Array, Kind::Struct, Kind::Ptr])?;
         let (name, mut before) = (Self::name(u)?, self.reference(u)?);
         for _ in 0..count {

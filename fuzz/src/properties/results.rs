@@ -27,7 +27,7 @@ pub fn check(content: &[u8]) {
         }
         Ok(kernels) if is_ours => {
             assert!(content.starts_with(&left), "what is kept is no prefix");
-            assert!(left.starts_with(&header) && left.ends_with(b"\n"));
+            assert!(left.starts_with(&header), "the first line is lost");
             let again = fuzzing::resume(file.path(), &OBJECTS);
             assert_eq!(again, Ok(kernels), "what is kept reads otherwise");
             assert_eq!(file.read(), left, "what is kept is cut again");
