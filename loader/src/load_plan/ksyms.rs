@@ -182,7 +182,7 @@ struct KernelSearch<'h, 'm> {
     comparison: Comparison<'h>,
 }
 
-impl<'h> KernelSearch<'h, '_> {
+impl KernelSearch<'_, '_> {
     /// Finds a variable or function by name and type (libbpf: `bpf_object__resolve_ksym_var_btf_id`, `…_func_btf_id`).
     fn typed<'e>(
         &mut self,
@@ -232,7 +232,7 @@ impl<'h> Comparison<'h> {
         (kernel, target): (&'h Btf<'h>, TypeId),
     ) -> Result<bool, MatchError> {
         let compare = || self.comparer.are_compatible(local_btf, local, kernel, target);
-        self.known.entry((local, core::ptr::from_ref(kernel), target)).or_insert_with(compare).clone()
+        *self.known.entry((local, core::ptr::from_ref(kernel), target)).or_insert_with(compare)
     }
 }
 

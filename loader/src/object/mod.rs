@@ -30,11 +30,12 @@ pub use sec_name::{SEC_DEFS, SecDef, SecFlags, SecMatch};
 pub use symbols::{Linkage, Place, Symbol, SymbolKind};
 
 use crate::elf::{Elf, text};
+use alloc::collections::VecDeque;
 use core_relo::{ByteSize, CodeSection, Endian, Relocs, btf::Btf, ext::BtfExt};
 use object::elf;
 use programs::Code;
 use relocs::RelocSection;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use symbols::Symbols;
 
 /// A BPF object, checked.
