@@ -27,13 +27,11 @@ const TIMES: usize = 4;
 const POWER: f64 = 1.1;
 
 /// Commands that do grow faster with a dimension, and are let through until that is mended.
-const KNOWN: [(Command, &str); 3] = [
+const KNOWN: [(Command, &str); 2] = [
     // Near names are sought for each relocation anew.
     (Command::Explain, "CO-RE relocations of types that the kernel lacks"),
     // `NameIndex::find` looks through all flavours of a name.
     (Command::DryRun, "flavours of a kernel variable"),
-    // Deduplication.
-    (Command::Link, "kernel functions of one prototype, and its parameters"),
 ];
 
 /// Instructions that every run may take before it reads its input: growth is that of what comes on top.

@@ -9,6 +9,7 @@ use crate::{
     limits,
 };
 use alloc::vec::Vec;
+use core::{iter, ops::Range, option};
 use hashbrown::HashMap;
 use thiserror::Error;
 
@@ -149,10 +150,13 @@ impl Builder {
     }
 }
 
+/// An iterator over places in a record, in words.
+pub(super) type IdPlaces = iter::Chain<option::IntoIter<usize>, iter::StepBy<Range<usize>>>;
+
 /// The places, in words from the record's start, where a record of these words refers to types.
 ///
 /// The order is that of libbpf's `BTF_FIELD_ITER_IDS`.
-pub(super) fn id_places(kind: Kind, len: usize) -> impl Iterator<Item = usize> {
+pub(super) fn id_places(kind: Kind, len: usize) -> IdPlaces {
     let (third, first, step) = match kind {
         Kind::Ptr
         | Kind::Typedef

@@ -2,10 +2,17 @@
 
 use super::{BUSY, DedupError, State, bad_kind};
 use crate::{
-    btf::{Kind, import::id_places},
+    btf::{
+        Kind,
+        import::{IdPlaces, id_places},
+    },
     ids::TypeId,
 };
 use alloc::vec::Vec;
+use core::iter::Peekable;
+
+/// A type whose references are being settled, and the places of those that are not.
+type Open = (u32, Peekable<IdPlaces>);
 
 impl State {
     /// libbpf: `btf_dedup_ref_types`
@@ -20,14 +27,13 @@ impl State {
 
     /// Settles what a type refers to, then the type (libbpf: `btf_dedup_ref_type`; a list of types stands for its recursion).
     fn reference(&mut self, id: u32) -> Result<(), DedupError> {
-        // A type, and how many of its references are settled.
         let mut open = Vec::new();
         self.begin(id, &mut open)?;
-        while let Some((id, settled)) = open.last_mut() {
-            let (id, at) = (*id, *settled);
+        while let Some((id, unsettled)) = open.last_mut() {
+            let id = *id;
             self.step(1)?;
             let record = self.records.get(id);
-            let Some(place) = id_places(record.kind(), record.words().len()).nth(at) else {
+            let Some(place) = unsettled.peek().copied() else {
                 // The types it refers to being settled, equal words are equal types.
                 let key = record.words().to_vec();
                 let to = self.table.first(&key).unwrap_or(id);
@@ -37,7 +43,7 @@ impl State {
             };
             let below = record.word(place);
             if self.is_mapped(below) {
-                *settled = at.saturating_add(1);
+                unsettled.next();
                 let to = self.resolve(below)?;
                 self.records.set_word(id, place, to);
             } else {
@@ -47,7 +53,7 @@ impl State {
         Ok(())
     }
 
-    fn begin(&mut self, id: u32, open: &mut Vec<(u32, usize)>) -> Result<(), DedupError> {
+    fn begin(&mut self, id: u32, open: &mut Vec<Open>) -> Result<(), DedupError> {
         if self.mapped(id) == BUSY {
             return Err(DedupError::Loop { id: TypeId(id) });
         }
@@ -67,8 +73,9 @@ impl State {
         if !may_refer {
             return Err(bad_kind(id, record));
         }
+        let places = id_places(record.kind(), record.words().len());
         self.set_mapped(id, BUSY);
-        open.push((id, 0));
+        open.push((id, places.peekable()));
         Ok(())
     }
 }
