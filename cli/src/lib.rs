@@ -1,6 +1,6 @@
 //! `core-relo`: on which kernels will this BPF object load, and if not, why?
 //!
-//! Words in, words out: arguments to [`args`], what they mean to [`app`], one file a command in [`cmd`]; what decides is the
+//! Words in, words out: arguments to `args`, what they mean to `app`, one file a command in `cmd`; what decides is the
 //! engine. Exit 0: all resolved; 1: something did not; 2: could not tell.
 
 mod app;

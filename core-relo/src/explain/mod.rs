@@ -1,6 +1,6 @@
 //! Why a relocation came out as it did, in words: what was tried, what comes near, what would mend it.
 //!
-//! Nothing here decides: it reads a [`Plan`](crate::Plan) and looks around in the target's types.
+//! Nothing here decides: it reads a [`Plan`] and looks around in the target's types.
 
 mod c_type;
 mod guards;
