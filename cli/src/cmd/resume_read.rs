@@ -20,6 +20,9 @@ use std::{
     path::Path,
 };
 
+/// The first bytes of a file of results, by which an incomplete one is recognised.
+const FIRST_BYTES: &[u8] = br#"{"core_relo":""#;
+
 /// Bytes that are read at once.
 const PIECE: usize = 1 << 16;
 
@@ -222,8 +225,13 @@ impl<'h> Reading<'h> {
     /// Returns whether the text is the beginning of a line that this program writes here.
     fn may_break_off(&self, is_first: bool, text: &[u8]) -> io::Result<bool> {
         let may_be_header = self.kernel.is_none() && self.header_line.starts_with(text);
-        if may_be_header || is_first {
-            return Ok(may_be_header);
+        if is_first {
+            // Shorter beginnings may be those of any other file of JSON.
+            let is_ours = text.is_empty() || text.starts_with(FIRST_BYTES);
+            return Ok(may_be_header && is_ours);
+        }
+        if may_be_header {
+            return Ok(true);
         }
         let begin = self.begin(text)?;
         let begin = begin.as_bytes();
