@@ -8,6 +8,7 @@ use core_relo_tests::{
     skip::skip,
 };
 use std::{
+    ffi::OsString,
     fs, io,
     num::NonZero,
     path::{Path, PathBuf},
@@ -20,7 +21,7 @@ use std::{
 };
 
 /// The smaller count; the larger one is [`TIMES`] as much. Large enough for squares to show beside the linear work.
-const COUNT: usize = 1000;
+const COUNT: usize = 600;
 const TIMES: usize = 4;
 
 /// The power of the count with which instructions may grow. Linear work has 1, a square 2; what sorts has a little more than 1.
@@ -43,6 +44,7 @@ fn the_work_of_every_command_is_nearly_linear() {
         return skip("growth", &format!("valgrind does not run: {why}"));
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
+    let program = &without_debug_info(folder.path());
     let only = std::env::var("CORE_RELO_GROWTH").unwrap_or_default();
     let dimensions: Vec<_> = dimensions().into_iter().filter(|d| d.name.contains(&*only)).collect();
     let failed = Mutex::new(Vec::new());
@@ -50,7 +52,7 @@ fn the_work_of_every_command_is_nearly_linear() {
     let work = || {
         while let Some(dimension) = dimensions.get(next.fetch_add(1, Relaxed)) {
             let within = folder.path().join(dimension.name.replace(' ', "-"));
-            match steep(dimension, &within) {
+            match steep(program, dimension, &within) {
                 Ok(steep) => failed.lock().expect("no panic").extend(steep),
                 Err(why) => failed.lock().expect("no panic").push(format!("{}: {why}", dimension.name)),
             }
@@ -64,13 +66,20 @@ fn the_work_of_every_command_is_nearly_linear() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
+/// A copy of the command that valgrind starts faster, or the command itself where nothing makes one.
+fn without_debug_info(folder: &Path) -> PathBuf {
+    let (command, copy) = (PathBuf::from(env!("CARGO_BIN_EXE_core-relo")), folder.join("core-relo"));
+    let strip = process::Command::new("strip").arg("-g").arg("-o").arg(&copy).arg(&command).status();
+    if strip.is_ok_and(|status| status.success()) { copy } else { command }
+}
+
 /// The commands whose work grows too fast with a dimension, each in a line.
-fn steep(dimension: &Dimension, folder: &Path) -> Result<Vec<String>, String> {
+fn steep(program: &Path, dimension: &Dimension, folder: &Path) -> Result<Vec<String>, String> {
     let counted = |n: usize, commands: &[Command]| {
         let within = folder.join(n.to_string());
         let input = (dimension.make)(n).write(&within).map_err(|e| format!("{}: {e}", within.display()))?;
         let count = |command: &Command| {
-            let counted = instructions(&command.words(&input, false), &within);
+            let counted = instructions(program, &command.words(&input, false), &within);
             Ok((*command, counted.map_err(|why| format!("`{}`: {why}", command.name()))?))
         };
         let counts = commands.iter().map(count).collect::<Result<Vec<_>, String>>()?;
@@ -101,12 +110,12 @@ fn steep(dimension: &Dimension, folder: &Path) -> Result<Vec<String>, String> {
 }
 
 /// Instructions that a run of the command takes in all its threads.
-fn instructions(words: &[std::ffi::OsString], folder: &Path) -> Result<u64, String> {
+fn instructions(program: &Path, words: &[OsString], folder: &Path) -> Result<u64, String> {
     let (log, error) = (folder.join("valgrind.log"), |e: io::Error| e.to_string());
     let run = process::Command::new("valgrind")
         .args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"])
         .arg(format!("--log-file={}", log.display()))
-        .arg(PathBuf::from(env!("CARGO_BIN_EXE_core-relo")))
+        .arg(program)
         .args(words)
         .env_remove("RUST_LOG")
         .output()

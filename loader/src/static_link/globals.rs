@@ -8,6 +8,8 @@ use std::collections::HashMap;
 pub(super) struct Globals {
     all: Vec<Global>,
     by_name: HashMap<Box<[u8]>, usize>,
+    /// Those that are renewed: looking for them among all would cost each input time with all symbols.
+    renewed: Vec<usize>,
 }
 
 #[derive(Debug)]
@@ -52,8 +54,23 @@ impl Globals {
         self.all.get_mut(index)
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Global> {
-        self.all.iter_mut()
+    /// Marks a symbol: the input being added has a better definition, whose type counts from now on.
+    pub(super) fn renew(&mut self, index: usize) {
+        if let Some(global) = self.all.get_mut(index)
+            && !core::mem::replace(&mut global.is_renewed, true)
+        {
+            self.renewed.push(index);
+        }
+    }
+
+    /// Calls `settle` with each symbol that is marked, and unmarks it.
+    pub(super) fn settle_renewed(&mut self, mut settle: impl FnMut(&mut Global)) {
+        for index in core::mem::take(&mut self.renewed) {
+            if let Some(global) = self.all.get_mut(index) {
+                global.is_renewed = false;
+                settle(global);
+            }
+        }
     }
 
     /// Adds one; of several of a name the first is found.

@@ -162,8 +162,8 @@ impl State<'_> {
         out.size = s.size;
         global.section = home.out;
         global.is_extern = false;
-        global.is_renewed = true;
         global.input = self.inputs.len();
+        self.globals.renew(at);
         self.complete(input, described, at)
             .map_err(|cause| SymbolFault::Types { other: input.file.clone(), cause })?;
         Ok(number)

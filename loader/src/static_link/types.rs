@@ -49,15 +49,16 @@ impl State<'_> {
             let mut id = next;
             if is_non_static(ty) {
                 // One without a symbol is of a section that another file has, too: `license`.
-                let at = self.globals.find(ty.name().as_bytes());
-                let Some(global) = at.and_then(|at| self.globals.at_mut(at)) else { continue };
+                let Some(at) = self.globals.find(ty.name().as_bytes()) else { continue };
+                let Some(global) = self.globals.at_mut(at) else { continue };
                 let known = global.types.map(|types| types.id);
-                if known.is_none() || global.is_renewed {
-                    id = known.unwrap_or(next);
-                    global.types = Some(GlobalTypes { id, source: ty.id(), underlying: TypeId::VOID });
-                    (global.is_renewed, global.input) = (true, this);
-                }
+                let counts = known.is_none() || global.is_renewed;
                 id = known.unwrap_or(next);
+                if counts {
+                    global.types = Some(GlobalTypes { id, source: ty.id(), underlying: TypeId::VOID });
+                    global.input = this;
+                    self.globals.renew(at);
+                }
             }
             if id == next {
                 added.push(ty);
@@ -72,13 +73,13 @@ impl State<'_> {
 
     /// Globals that this input describes first, or better, refer to its types from now on.
     fn renew_globals(&mut self, btf: &Btf<'_>, ids: &[TypeId]) {
-        for global in self.globals.iter_mut().filter(|global| global.is_renewed) {
-            global.is_renewed = false;
-            let Some(types) = &mut global.types else { continue };
-            let target = btf.ty(types.source).and_then(Type::target).unwrap_or_default();
-            types.underlying = new_id(ids, target);
-            self.types.set_target(types.id, types.underlying);
-        }
+        let types = &mut self.types;
+        self.globals.settle_renewed(|global| {
+            let Some(own) = &mut global.types else { return };
+            let target = btf.ty(own.source).and_then(Type::target).unwrap_or_default();
+            own.underlying = new_id(ids, target);
+            types.set_target(own.id, own.underlying);
+        });
     }
 
     /// The variables and functions of a DATASEC.
