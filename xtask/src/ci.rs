@@ -32,7 +32,7 @@ pub fn run(args: &[String]) -> Outcome {
             .arg(target),
     )?;
     fuzz::run(&["--smoke".to_owned()])?;
-    miri::run(&[])
+    miri::run(&["--minutes".to_owned(), miri::CI_MINUTES.to_owned()])
 }
 
 /// Is this part of the toolchain installed, or can it be?

@@ -68,7 +68,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "miri",
-        args: "",
+        args: "[--minutes N]",
         about: "run the unit tests of the code without system calls under Miri, where nightly has it",
         run: miri::run,
     },
