@@ -10,7 +10,7 @@ pub fn records(object: &Object<'_>, target: &Target<'_>, explained: bool) -> Res
     let plan = Plan::new(&relocs, target);
     let endian = relocs.endian();
     let mut explainer = Explainer::new(&plan);
-    let mut record = |planned: core_relo::plan::Planned<'_>| {
+    let records = plan.iter().map(|planned| {
         let record = planned.record();
         let outcome = match planned.decision() {
             Err(error) => Outcome::Error(error.to_string()),
@@ -31,6 +31,6 @@ pub fn records(object: &Object<'_>, target: &Target<'_>, explained: bool) -> Res
             exception: None,
             log: if explained { explainer.explain(&planned).reason } else { String::new() },
         }
-    };
-    Ok(plan.iter().map(record).collect())
+    });
+    Ok(records.collect())
 }
