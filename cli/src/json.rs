@@ -182,7 +182,6 @@ pub(crate) struct Relocation<'a> {
     reason: String,
     target_spec: Option<InTarget>,
     warning: Option<String>,
-    #[serde(skip_serializing_if = "is_zero")]
     candidates_left_out: usize,
 }
 
@@ -238,11 +237,6 @@ fn candidates(planned: &Planned<'_>, tried: Vec<TriedCandidate>) -> (Vec<Candida
     (tried.into_iter().map(one).collect(), left_out)
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-fn is_zero(count: &usize) -> bool {
-    *count == 0
-}
-
 /// One record explained.
 #[derive(Debug, Serialize)]
 pub(crate) struct Explained<'a> {
@@ -262,7 +256,6 @@ pub(crate) struct Explained<'a> {
     near: Vec<String>,
     help: Vec<String>,
     warning: Option<String>,
-    #[serde(skip_serializing_if = "is_zero")]
     tried_left_out: usize,
 }
 

@@ -70,7 +70,8 @@ impl<'o> Search<'o> {
         self.scan(0, target.main(), &mut found);
         let is_missing = |place: &usize| found.get(*place).is_none_or(Vec::is_empty);
         if !target.modules().is_empty() && self.places.values().any(is_missing) {
-            let missing = self.part(|_, place| is_missing(&place));
+            let mut missing = self.part(|_, place| is_missing(&place));
+            missing.prepare();
             for (number, module) in target.modules().iter().enumerate() {
                 missing.scan(number.saturating_add(1), module, &mut found);
             }
