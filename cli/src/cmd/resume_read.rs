@@ -44,6 +44,8 @@ struct Incomplete {
     lines: usize,
     /// Where its first line begins.
     begin: u64,
+    /// How bad its results are so far. They count once they are complete: else they are cut off.
+    exit: Exit,
 }
 
 /// What a file of results has.
@@ -180,12 +182,13 @@ impl<'h> Reading<'h> {
         if is_first || !text.starts_with(self.begin(text)?.as_bytes()) {
             return Err(LineError::Foreign);
         }
-        let (begun, begin) = self.kernel.take().map_or((0, at), |kernel| (kernel.lines, kernel.begin));
-        self.so_far.exit = self.so_far.exit.max(line.verdict.into());
-        let lines = begun.saturating_add(1);
+        let first = (0, at, Exit::default());
+        let (begun, begin, exit) = self.kernel.take().map_or(first, |k| (k.lines, k.begin, k.exit));
+        let (lines, exit) = (begun.saturating_add(1), exit.max(line.verdict.into()));
         if line.object.is_some() && lines < self.header.objects().len() {
-            self.kernel = Some(Incomplete { id, name: line.target.into_owned(), lines, begin });
+            self.kernel = Some(Incomplete { id, name: line.target.into_owned(), lines, begin, exit });
         } else {
+            self.so_far.exit = self.so_far.exit.max(exit);
             self.finish(id);
         }
         Ok(())

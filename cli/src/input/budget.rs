@@ -16,6 +16,10 @@ const KERNELS: u64 = 64;
 const STREAMS_LEAST: u64 = 64;
 const STREAM_BYTES: u64 = 16 << 10;
 
+/// Compressed bytes that may be read of any input. A large one may have as many as it may be unpacked to: nothing is read again but for
+/// the streams that are tried in an image, and what is longer than it unpacks to is made of holes.
+const PACKED_LEAST: u64 = 64 << 20;
+
 /// Streams within streams: a compressed image of a compressed kernel.
 const LAYERS: u32 = 4;
 
@@ -32,6 +36,8 @@ struct Account {
     limit: u64,
     bytes: Cell<u64>,
     streams: Cell<u64>,
+    /// Compressed bytes that were read.
+    packed: Cell<u64>,
     /// The archive that a member is from: what is taken of the member is taken of the archive as well.
     archive: Option<Budget>,
 }
@@ -48,6 +54,7 @@ pub(crate) enum Scope {
 pub(crate) enum Exceeded {
     Bytes { scope: Scope, limit: u64 },
     Streams { limit: u64 },
+    Packed { limit: u64 },
     Layers,
 }
 
@@ -70,7 +77,8 @@ impl Budget {
     }
 
     fn new(scope: Scope, limit: u64, archive: Option<Self>) -> Self {
-        let account = Account { scope, limit, bytes: Cell::new(0), streams: Cell::new(0), archive };
+        let [bytes, streams, packed] = [const { Cell::new(0) }; 3];
+        let account = Account { scope, limit, bytes, streams, packed, archive };
         Self { account: Rc::new(account), layers: LAYERS }
     }
 
@@ -110,6 +118,11 @@ impl Budget {
         self.check()
     }
 
+    /// Takes compressed bytes that were read.
+    pub(crate) fn take_packed(&self, bytes: u64) {
+        self.accounts().for_each(|account| account.packed.set(account.packed.get().saturating_add(bytes)));
+    }
+
     /// The same budget for what is in a stream.
     pub(crate) fn within_stream(&self) -> Result<Self, Exceeded> {
         let layers = self.layers.checked_sub(1).ok_or(Exceeded::Layers)?;
@@ -134,6 +147,10 @@ impl Account {
         if self.streams.get() > limit {
             return Err(Exceeded::Streams { limit });
         }
+        let limit = self.limit.max(PACKED_LEAST);
+        if self.packed.get() > limit {
+            return Err(Exceeded::Packed { limit });
+        }
         Ok(())
     }
 }
@@ -154,6 +171,9 @@ impl fmt::Display for Exceeded {
                 write!(f, "unpacks to more than is read of one archive, {limit} bytes")
             }
             Self::Streams { limit } => write!(f, "holds more than {limit} compressed streams"),
+            Self::Packed { limit } => {
+                write!(f, "holds more than {limit} compressed bytes that unpack to little")
+            }
             Self::Layers => write!(f, "compressed more than {LAYERS} times over"),
         }
     }
@@ -176,11 +196,11 @@ impl Exceeded {
     /// What the user can do about it.
     pub(crate) const fn help(self) -> &'static str {
         match self {
-            Self::Bytes { scope: Scope::Kernel, .. } | Self::Streams { .. } => {
-                "raise the limit with --max-bytes"
+            Self::Bytes { scope: Scope::Kernel, .. } | Self::Streams { .. } | Self::Packed { .. } => {
+                "unpack it first, or raise --max-bytes where the command has it"
             }
             Self::Bytes { scope: Scope::Archive, .. } => {
-                "raise the limit with --max-bytes, 64 times which it is"
+                "unpack it first, or raise --max-bytes: an archive may unpack to 64 times that"
             }
             Self::Layers => "unpack it first",
         }

@@ -35,6 +35,32 @@ pub(super) struct Streams<'r> {
     budget: Budget,
 }
 
+/// Compressed bytes that are taken from a budget as they are read.
+struct Metered<R> {
+    packed: R,
+    budget: Budget,
+}
+
+impl<R: BufRead> BufRead for Metered<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.budget.check()?;
+        self.packed.fill_buf()
+    }
+
+    fn consume(&mut self, n: usize) {
+        self.budget.take_packed(u64::try_from(n).unwrap_or(u64::MAX));
+        self.packed.consume(n);
+    }
+}
+
+impl<R: BufRead> Read for Metered<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let n = self.fill_buf()?.read(buf)?;
+        self.consume(n);
+        Ok(n)
+    }
+}
+
 enum State<'r> {
     Between(Packed<'r>),
     Within(Box<dyn Decoder<'r> + 'r>),
@@ -49,6 +75,7 @@ impl<'r> Streams<'r> {
 
     /// Unpacks all streams that follow one another; what follows those does not matter.
     pub(super) fn all(how: Compression, packed: impl BufRead + 'r, budget: Budget) -> Self {
+        let packed = Metered { packed, budget: budget.clone() };
         Self { how, state: State::Between(Box::new(packed)), count: 0, is_one: false, budget }
     }
 

@@ -73,13 +73,13 @@ pub enum LoadError {
     /// Another process pinned a map at the same path while this object was loaded. A new load uses that map.
     #[error(
         "{}map `{map}`: pin {}: another process pinned a map there during the load ({attempts} of at most {} attempts); load the object again",
-        Object(.object), path.display(), super::PIN_ATTEMPTS
+        Object(.object), Escaped(path.display()), super::PIN_ATTEMPTS
     )]
     PinTaken {
         /// The object's name.
-        object: String,
+        object: Text,
         /// The map.
-        map: String,
+        map: Text,
         /// The pin.
         path: PathBuf,
         /// The number of loads that ended so.

@@ -151,9 +151,14 @@ impl<K: Kernel> Loading<'_, K> {
         Ok(())
     }
 
-    /// What is pinned at a path, if it is what the plan wants (libbpf: `map_is_reuse_compat`).
+    /// What is pinned at a path, or will be by another map of this load, if it is what the plan wants (libbpf: `map_is_reuse_compat`).
     fn pinned(&self, map: &MapPlan, path: &Path) -> Result<Option<OwnedFd>, LoadError> {
-        let fd = match self.kernel.pinned(path) {
+        let own = self.loaded.maps.iter().find(|own| own.plan.pin.as_deref() == Some(path));
+        let found = match own.and_then(LoadedMap::fd) {
+            Some(fd) => self.kernel.duplicate(fd),
+            None => self.kernel.pinned(path),
+        };
+        let fd = match found {
             Ok(fd) => fd,
             Err(Errno(libc::ENOENT)) => return Ok(None),
             Err(errno) => return Err(self.pin_error(map, path, errno)),

@@ -79,8 +79,11 @@ impl<'l, K: Kernel> Staged<'l, K> {
         for _ in 0..PRIVATE_NAMES {
             let private = folder.join(private_name());
             let mut pinned = self.kernel.pin(fd, &private);
-            if pinned == Err(Errno(libc::ENOENT)) && self.kernel.make_folder(folder)? {
-                self.folders.push(folder.to_path_buf());
+            if pinned == Err(Errno(libc::ENOENT)) {
+                if self.kernel.make_folder(folder)? {
+                    self.folders.push(folder.to_path_buf());
+                }
+                // Also if another load made the folder in the meantime.
                 pinned = self.kernel.pin(fd, &private);
             }
             match pinned {
@@ -122,7 +125,7 @@ impl<'l, K: Kernel> Staged<'l, K> {
 impl Pin<'_> {
     fn error(&self, object: &str, errno: Errno) -> LoadError {
         if errno == Errno(libc::EEXIST) {
-            let (object, map, path) = (object.to_owned(), self.map.to_owned(), self.path.to_path_buf());
+            let (object, map, path) = (object.into(), self.map.into(), self.path.to_path_buf());
             return LoadError::PinTaken { object, map, path, attempts: 1 };
         }
         LoadError::pin(object, self.map, self.path, errno)
@@ -141,7 +144,8 @@ impl<K: Kernel> Drop for Staged<'_, K> {
     }
 }
 
-/// A name that no other load of this machine uses, and that bpffs takes: it has no dot.
+/// A name that other loads hardly use, and that bpffs takes: it has no dot. Loads in other PID namespaces, and loads that were killed,
+/// may have left the same one: then the next number is tried.
 fn private_name() -> String {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     format!("core_relo_{}_{}", process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))

@@ -49,7 +49,7 @@ pub enum TargetError {
         path: PathBuf,
     },
     /// A file of proc, tracefs or the like that has no length: the kernel writes it while it is read, and it may have no end.
-    #[error("{path}: a file without a length, which the kernel writes while it is read, so it is not read", path = path.display())]
+    #[error("{path}: a file without a length, which the kernel writes while it is read, so it is not read", path = Escaped(path.display()))]
     PseudoFile {
         /// What was to be read.
         path: PathBuf,

@@ -17,11 +17,12 @@ pub fn names() -> Vec<String> {
     all().iter().filter_map(name).collect()
 }
 
-/// The objects of one compiler: the newest there is, or the committed ones.
+/// The objects of the newest compiler; those that it cannot compile are the committed ones.
 fn all() -> Vec<PathBuf> {
     let order = if cfg!(target_endian = "little") { "el" } else { "eb" };
-    let mut of_compilers: Vec<(PathBuf, Vec<PathBuf>)> = Vec::new();
+    let mut found: Vec<PathBuf> = Vec::new();
     for folder in [artifacts::progs(), artifacts::root().join("bpf-progs/prebuilt")] {
+        let mut of_compilers: Vec<(PathBuf, Vec<PathBuf>)> = Vec::new();
         let files = artifacts::files(&folder, ".bpf.o").into_iter();
         for path in files.filter(|path| kernel_crashes::on_running_kernel(path, None).is_none()) {
             let live = path.parent().filter(|live| live.ends_with("live"));
@@ -33,9 +34,11 @@ fn all() -> Vec<PathBuf> {
                 _ => of_compilers.push((one.to_path_buf(), vec![path])),
             }
         }
-        if let Some((_, paths)) = of_compilers.pop() {
-            return paths;
-        }
+        let is_missing =
+            |path: &PathBuf| found.iter().all(|known: &PathBuf| known.file_name() != path.file_name());
+        let newest = of_compilers.pop().map(|(_, paths)| paths).unwrap_or_default();
+        let missing: Vec<_> = newest.into_iter().filter(is_missing).collect();
+        found.extend(missing);
     }
-    Vec::new()
+    found
 }
