@@ -11,8 +11,8 @@ use signal_hook::{
 use std::{
     fs, io,
     sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
+        Arc, LazyLock,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
 
@@ -23,16 +23,42 @@ const USUAL: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 const ALL: [i32; 10] =
     [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGVTALRM, SIGPROF, SIGUSR1, SIGUSR2, SIGXCPU];
 
+/// How many [`EndRequests`] there are.
+static ACTIVE: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether there are none, so that signals end the process again.
+static IS_FREE: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+
 /// The requests to end (SIGINT, SIGTERM, SIGHUP) that arrive from now on. It needs no thread.
 ///
 /// A signal that has arrived ends nothing by itself: the owner looks with [`Self::arrived`] where it can stop, and calls
-/// [`Self::release`] when it has nothing left to undo. From then on signals end the process again. A signal that the process
-/// ignores (under `nohup`) stays ignored.
+/// [`Self::release`] when it has nothing left to undo. With the last owner's release signals end the process again. A signal that
+/// the process ignores (under `nohup`) stays ignored.
 #[derive(Debug)]
 pub(crate) struct EndRequests {
     signals: Signals,
     first: Option<i32>,
-    is_released: Arc<AtomicBool>,
+    _active: Active,
+}
+
+/// One that counts as active.
+#[derive(Debug)]
+struct Active;
+
+impl Active {
+    fn new() -> Self {
+        ACTIVE.fetch_add(1, Ordering::SeqCst);
+        IS_FREE.store(false, Ordering::SeqCst);
+        Self
+    }
+}
+
+impl Drop for Active {
+    fn drop(&mut self) {
+        if ACTIVE.fetch_sub(1, Ordering::SeqCst) == 1 {
+            IS_FREE.store(true, Ordering::SeqCst);
+        }
+    }
 }
 
 impl EndRequests {
@@ -49,12 +75,12 @@ impl EndRequests {
     fn of(signals: &[i32]) -> io::Result<Self> {
         let ignored = ignored();
         let signals: Vec<_> = signals.iter().filter(|signal| !ignored(**signal)).collect();
-        let is_released = Arc::new(AtomicBool::new(false));
+        let active = Active::new();
         for signal in &signals {
             // Without this the signal would have no effect after the release.
-            flag::register_conditional_default(**signal, Arc::clone(&is_released))?;
+            flag::register_conditional_default(**signal, Arc::clone(&IS_FREE))?;
         }
-        Ok(Self { signals: Signals::new(signals)?, first: None, is_released })
+        Ok(Self { signals: Signals::new(signals)?, first: None, _active: active })
     }
 
     /// Returns whether one of the signals has arrived so far.
@@ -72,17 +98,16 @@ impl EndRequests {
         }
     }
 
-    /// Ends the process the way the first signal would have, if one has arrived; then a shell sees why it ended.
-    pub(crate) fn release(mut self) -> io::Result<()> {
-        self.is_released.store(true, Ordering::SeqCst);
-        self.arrived();
-        self.first.map_or(Ok(()), emulate_default_handler)
-    }
-}
-
-impl Drop for EndRequests {
-    fn drop(&mut self) {
-        self.is_released.store(true, Ordering::SeqCst);
+    /// Ends the process the way the first signal would have, if one has arrived and there is no other owner, who has seen it
+    /// too; then a shell sees why the process ended.
+    pub(crate) fn release(self) -> io::Result<()> {
+        let Self { mut signals, first, _active: active } = self;
+        drop(active);
+        let first = first.or_else(|| signals.pending().next());
+        match first {
+            Some(signal) if ACTIVE.load(Ordering::SeqCst) == 0 => emulate_default_handler(signal),
+            _ => Ok(()),
+        }
     }
 }
 

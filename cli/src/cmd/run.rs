@@ -20,7 +20,7 @@ use core_relo_loader::{
     Loader,
     load::LoadError,
     object::ProgramType,
-    sys::{self, Errno, TestRun},
+    sys::{self, Errno, TestRun, TestRunResult},
 };
 use std::{io, path::Path};
 
@@ -37,17 +37,30 @@ pub(crate) fn run(app: &mut App<'_>, args: &Run) -> io::Result<()> {
     if kernel.is_interrupted() {
         return interrupted(app, end_requests);
     }
+    // Nothing is left to undo: a signal ends the process, also while an output waits for its reader.
+    end_requests.release()?;
     match result {
-        Ok(result) => result,
+        Ok(Ok(None)) => Ok(()),
+        Ok(Ok(Some(ran))) => report(app, args, &ran),
+        Ok(Err(e)) => Err(e),
         Err(bad) => app.fail(&bad),
     }
 }
 
+/// What a test run left.
+pub(super) struct Ran {
+    object: String,
+    result: TestRunResult,
+    data: Vec<u8>,
+    context: Vec<u8>,
+}
+
+/// Loads the program and runs it. Returns nothing if a signal arrived, or if the program is refused, which is reported.
 pub(super) fn prepared(
     app: &mut App<'_>,
     args: &Run,
     kernel: &Interruptible<'_>,
-) -> Result<io::Result<()>, BadInput> {
+) -> Result<io::Result<Option<Ran>>, BadInput> {
     let file = ObjectFile::read(&args.object)?;
     let object = file.parse()?;
     let mut loader = Loader::new(&object).name(stem(&args.object));
@@ -59,12 +72,12 @@ pub(super) fn prepared(
     let ctx_in = ctx_in.as_deref().unwrap_or_default();
     loader.only([args.program.as_str()]);
     let loaded = match loader.plan().and_then(|plan| loader.load_unpinned(&plan, kernel)) {
-        _ if kernel.look() => return Ok(Ok(())),
+        _ if kernel.look() => return Ok(Ok(None)),
         Ok(loaded) => loaded,
         Err(e) => {
             return match no_such(&file.name, &e) {
                 Some(bad) => Err(bad),
-                None => Ok(refused(app, args, &file.name, &e)),
+                None => Ok(refused(app, args, &file.name, &e).map(|()| None)),
             };
         }
     };
@@ -84,24 +97,31 @@ pub(super) fn prepared(
         ..TestRun::default()
     };
     let ran = sys::prog_test_run(program, &mut test);
-    let done = match ran {
-        Ok(ran) => ran,
+    match ran {
+        Ok(result) => {
+            Ok(Ok(Some(Ran { object: file.name.clone(), result, data: data_out, context: ctx_out })))
+        }
         // The kernel stops a test run of many rounds when a signal arrives.
-        Err(_) if kernel.look() => return Ok(Ok(())),
+        Err(_) if kernel.look() => Ok(Ok(None)),
         Err(errno) => {
             let help = hint(errno, program.plan.program_type);
-            return Err(BadInput::new(
-                &*file.name,
-                format!("program `{}`: cannot be run: {errno}", args.program),
-            )
-            .help(help));
+            let what = format!("program `{}`: cannot be run: {errno}", args.program);
+            Err(BadInput::new(&*file.name, what).help(help))
         }
-    };
-    write(args.data_out.as_deref(), &data_out, done.data_len)?;
-    write(args.ctx_out.as_deref(), &ctx_out, done.ctx_len)?;
+    }
+}
+
+/// Writes the outputs and prints the result.
+fn report(app: &mut App<'_>, args: &Run, ran: &Ran) -> io::Result<()> {
+    let Ran { object, result: done, data, context } = ran;
+    let written = write(args.data_out.as_deref(), data, done.data_len)
+        .and_then(|()| write(args.ctx_out.as_deref(), context, done.ctx_len));
+    if let Err(bad) = written {
+        return app.fail(&bad);
+    }
     if app.format == Format::Json {
         let ran = load_json::Ran {
-            object: &file.name,
+            object,
             program: &args.program,
             status: "ran",
             retval: done.retval,
@@ -111,14 +131,14 @@ pub(super) fn prepared(
             ctx_len: done.ctx_len,
             truncated: done.truncated,
         };
-        return Ok(app.out.json(&ran));
+        return app.out.json(&ran);
     }
     let (retval, duration) = (done.retval, done.duration);
     let signed = retval.cast_signed();
     let alias = if signed < 0 { format!(" ({signed})") } else { String::new() };
     let times = if args.repeat > 1 { format!(", mean of {} runs", args.repeat) } else { String::new() };
     let rest = format!(" returned {retval}{alias} in {duration:?}{times}");
-    Ok(app.out.line(Line::new().styled(BOLD, &args.program).text(rest)))
+    app.out.line(Line::new().styled(BOLD, &args.program).text(rest))
 }
 
 fn refused(app: &mut App<'_>, args: &Run, object: &str, e: &LoadError) -> io::Result<()> {

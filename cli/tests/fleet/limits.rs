@@ -153,3 +153,25 @@ fn what_cannot_be_read_to_its_end_is_skipped_in_folders() {
         assert!(run.exit == 2 && is_told, "{args:?}: {run:?}");
     }
 }
+
+#[test]
+fn holes_in_compressed_files_are_not_read_to_their_end() {
+    let fleet = Fleet::new();
+    let member = &tar(&[("good.btf", kernel(1))])[..1024 + kernel(1).len().next_multiple_of(512) - 512];
+    // A frame of empty blocks without end; streams with zeros after them; frames in an image that reach over all of it.
+    let frame = b"\x28\xb5\x2f\xfd\x00\x58";
+    let over_all = [&frame[..], &(((40u32 << 20) << 3) & 0xff_ffff).to_le_bytes()[..3]].concat();
+    fleet.write("a.tar.zst", frame);
+    fleet.write("b.tar.gz", gzip(member));
+    fleet.write("image", [b"IMG!".to_vec(), over_all.repeat(1500)].concat());
+    for (name, len) in [("a.tar.zst", 64u64 << 30), ("b.tar.gz", 8 << 40), ("image", 200 << 20)] {
+        let file = fs::File::options().write(true).open(fleet.path(name)).unwrap();
+        if let Err(e) = file.set_len(len) {
+            println!("SKIP {name}: no file of {len} bytes here: {e}");
+            continue;
+        }
+        let run = fleet.guarded(name);
+        assert_eq!(run.exit, 2, "{name}: {}", run.err);
+        assert!(run.err.contains(name), "{}", run.err);
+    }
+}

@@ -312,3 +312,20 @@ fn a_folder_whose_name_prints_like_anothers_is_reported() {
     };
     assert_eq!([0, 1, 0, 1].map(|n| fleet.run(args(n)).lines().len()), [1, 1, 0, 0]);
 }
+
+#[test]
+fn results_that_are_cut_off_do_not_count() {
+    let fleet = Fleet::of(1);
+    let check = ["check", "exec.bpf.o", "basic.bpf.o", "--btf", "kernels", "--resume", "results.jsonl"];
+    let whole = fleet.run(check);
+    let results = fs::read_to_string(fleet.path("results.jsonl")).unwrap();
+    let lines: Vec<_> = results.split_inclusive('\n').collect();
+    assert_eq!(lines.len(), 3, "{results}");
+    // The first object's results say the worst; the second's are missing, so that the kernel is checked again.
+    for verdict in ["\"poisoned\"", "\"failed\"", "\"bad_input\""] {
+        let worse = lines[1].replace("\"verdict\":\"ok\"", &format!("\"verdict\":{verdict}"));
+        fleet.write("results.jsonl", [lines[0], &worse].concat());
+        let rest = fleet.run(check);
+        assert_eq!(rest.exit, whole.exit, "{verdict}: {}", rest.err);
+    }
+}
