@@ -106,7 +106,8 @@ pub(crate) struct Fresh<'p> {
 impl<'p> Fresh<'p> {
     pub(crate) fn open(path: &'p Path) -> Result<Self, BadInput> {
         let (file, meta) = open(path)?;
-        let (len, stored) = (meta.len(), stored(&meta));
+        let len = meta.len();
+        let stored = stored(&file, &meta).map_err(|e| unreadable(path, &e))?;
         Ok(Self { path, file, len, stored, id: FileId::new(path, &meta, SystemTime::now()) })
     }
 
@@ -122,12 +123,17 @@ impl<'p> Fresh<'p> {
 }
 
 /// Bytes that a file takes, holes left out; of a file system that does not tell, the file's length.
-fn stored(meta: &Metadata) -> u64 {
+fn stored(file: &File, meta: &Metadata) -> io::Result<u64> {
     const BLOCK: u64 = 512;
-    match meta.blocks() {
-        0 => meta.len(),
-        blocks => meta.len().min(blocks.saturating_mul(BLOCK)),
-    }
+    let len = meta.len();
+    // A file system may compress a file, or not have counted its blocks yet: only holes take bytes away.
+    let has_holes = match rustix::fs::seek(file, rustix::fs::SeekFrom::Hole(0)) {
+        Ok(hole) => hole < len,
+        // It knows of no holes, or the file is empty.
+        Err(_unknown) => false,
+    };
+    rustix::fs::seek(file, rustix::fs::SeekFrom::Start(0))?;
+    Ok(if has_holes { len.min(meta.blocks().saturating_mul(BLOCK)) } else { len })
 }
 
 /// What tells a file from every other, and from itself with another content.

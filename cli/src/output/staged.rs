@@ -61,7 +61,9 @@ fn stage(destination: &Destination, bytes: &[u8], signals: &mut EndRequests) -> 
         }
         log::info!("a file without a name cannot get one here");
     }
-    let (staged, file) = Staged::create(folder)?;
+    // Users who may not read the old file must not read the new one while it is written.
+    let mode = if before.is_some() { Mode::RUSR | Mode::WUSR } else { new_mode() };
+    let (staged, file) = Staged::create(folder, mode)?;
     fill(&file)?;
     staged.rename(destination)
 }
@@ -112,10 +114,10 @@ impl<'d> Staged<'d> {
     }
 
     /// Creates a file with a temporary name.
-    fn create(folder: &'d OwnedFd) -> io::Result<(Self, File)> {
+    fn create(folder: &'d OwnedFd, mode: Mode) -> io::Result<(Self, File)> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         for name in names() {
-            match fs::openat(folder, &*name, flags, new_mode()) {
+            match fs::openat(folder, &*name, flags, mode) {
                 Ok(file) => return Ok((Self { folder, name }, File::from(file))),
                 Err(Errno::EXIST) => {}
                 Err(e) => return Err(e.into()),
@@ -184,12 +186,12 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let out = temp.path().join("out");
         let folder = folder(temp.path());
-        let (staged, file) = Staged::create(&folder).unwrap();
+        let (staged, file) = Staged::create(&folder, new_mode()).unwrap();
         (&file).write_all(b"new").unwrap();
         assert_eq!(entries(temp.path()), [&*staged.name]);
         staged.rename(&Destination::find(&out).unwrap()).unwrap();
         assert_eq!(std::fs::read(&out).unwrap(), b"new");
-        drop(Staged::create(&folder).unwrap());
+        drop(Staged::create(&folder, new_mode()).unwrap());
         assert_eq!(entries(temp.path()), ["out"], "an error leaves nothing behind");
     }
 

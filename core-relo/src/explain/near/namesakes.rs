@@ -39,13 +39,15 @@ impl<'b> Namesakes<'b> {
         let btf = &*plan.target().main().btf;
         let known = self.members.get_or_insert_default();
         if !known.contains_key(&name) {
-            *known = wanted(plan, name);
+            // What a pass has found that ran out of steps is not all there is, so it is not kept.
+            let mut found = wanted(plan, name);
             for composite in btf.types().filter(|t| t.kind().is_composite() && !t.name().is_empty()) {
                 for member in composite.members() {
                     budget.take_name(member.name)?;
-                    note(known, member.name, (composite.id(), member.index));
+                    note(&mut found, member.name, (composite.id(), member.index));
                 }
             }
+            *known = found;
         }
         let places = known.get(&name).map(Vec::as_slice).unwrap_or_default();
         let others: Vec<_> = places.iter().filter(|(id, _)| *id != ty).collect();
@@ -72,13 +74,14 @@ impl<'b> Namesakes<'b> {
         let (btf, name) = (&*plan.target().main().btf, name.essential());
         let known = self.variants.get_or_insert_default();
         if !known.contains_key(&name) {
-            *known = wanted(plan, name);
+            let mut found = wanted(plan, name);
             for enumeration in btf.types().filter(|t| t.kind().is_enum()) {
                 for variant in enumeration.variants() {
                     budget.take_name(variant.name)?;
-                    note(known, variant.name.essential(), (enumeration.id(), variant.index));
+                    note(&mut found, variant.name.essential(), (enumeration.id(), variant.index));
                 }
             }
+            *known = found;
         }
         let places = known.get(&name).map(Vec::as_slice).unwrap_or_default();
         let others = places.iter().filter(|(id, _)| *id != ty);

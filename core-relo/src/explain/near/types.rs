@@ -34,8 +34,10 @@ impl<'b> TypesSearch<'b> {
         if !known.contains_key(&wanted) {
             let missing = plan.iter().filter(is_missing).map(|planned| planned.record().relo.root);
             let names = missing.filter_map(|id| plan.relocs().btf().ty(id)).map(|ty| ty.name().essential());
-            *known = names.chain([wanted]).map(|name| (name, Vec::new())).collect();
-            find_namesakes(btf, known, budget)?;
+            let mut found = names.chain([wanted]).map(|name| (name, Vec::new())).collect();
+            // What a pass has found that ran out of steps is not all there is, so it is not kept.
+            find_namesakes(btf, &mut found, budget)?;
+            *known = found;
         }
         let namesakes = known.get(&wanted).map(Vec::as_slice).unwrap_or_default();
         if !namesakes.is_empty() {
