@@ -7,7 +7,8 @@ use core_relo::{Escaped, Text};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Why an object is not loaded. Nothing of it is left in the kernel.
+/// Why an object is not loaded. Nothing of it is left in the kernel, but for pins that already had their final names when another
+/// process took a later one ([`LoadError::PinTaken`]): other processes may use them.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LoadError {
