@@ -1,14 +1,18 @@
 //! `cargo xtask matrix`: the libraries under other toolchains, targets and dependency versions.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::process::Command;
 
 use crate::install;
-use crate::system::{Failure, Outcome, cargo, check, have, output, read, root};
+use crate::system::{Failure, Outcome, cargo, check, files_below, have, output, read, root};
 
 /// The published packages, in the order of their dependencies.
 const PACKAGES: [&str; 3] = ["core-relo", "core-relo-loader", "core-relo-cli"];
+
+/// The folders of the libraries.
+const LIBRARIES: [&str; 2] = ["core-relo", "loader"];
 
 /// The packages whose results must not depend on the host: their tests run on every target of [`EMULATED`].
 const PORTABLE: [&str; 1] = ["core-relo"];
@@ -126,21 +130,56 @@ impl Emulated {
     }
 }
 
-/// Checks a copy of the workspace whose lock file has the oldest version of each direct dependency.
+/// Checks the libraries with the oldest version of each direct dependency. The command is left out: its users build it with the
+/// committed lock file.
 fn minimal() -> Outcome {
     let Some(mut resolve) = toolchain_cargo("nightly", "nightly") else {
         return skip("minimal", "no nightly toolchain, which resolves the oldest versions");
     };
-    let lock = root().join("Cargo.lock");
-    let current = read(&lock)?;
-    let resolved = check(resolve.args(["update", "--quiet", "-Zdirect-minimal-versions"]));
-    let checked = resolved.and_then(|()| {
-        let mut command = cargo();
-        command.args(["check", "--locked", "--target-dir", "target/minimal"]);
-        check(command.args(PACKAGES.iter().flat_map(|name| ["-p", name])))
+    let copy = root().join("target/minimal");
+    copy_libraries(&copy)?;
+    check(resolve.current_dir(&copy).args(["update", "--quiet", "-Zdirect-minimal-versions"]))?;
+    check(cargo().current_dir(&copy).args(["check", "--locked", "--workspace"]))
+}
+
+/// Copies the libraries into a workspace of their own, without dev-dependencies, whose minimum versions are no promise.
+fn copy_libraries(to: &Path) -> Outcome {
+    let io = |path: &Path, why: io::Error| Failure::Failed(format!("{}: {why}", path.display()));
+    let members = format!("members = {LIBRARIES:?}");
+    let manifest = read(&root().join("Cargo.toml"))?;
+    let manifest: Vec<_> = manifest
+        .lines()
+        .filter(|line| !line.starts_with("default-members") && !line.starts_with("exclude"))
+        .map(|line| if line.starts_with("members") { &members } else { line })
+        .collect();
+    fs::create_dir_all(to).map_err(|why| io(to, why))?;
+    fs::write(to.join("Cargo.toml"), manifest.join("\n")).map_err(|why| io(to, why))?;
+    for library in LIBRARIES {
+        for file in files_below(&root().join(library)) {
+            let inside = file.strip_prefix(root()).map_err(|_| format!("{} is outside", file.display()))?;
+            let target = to.join(inside);
+            let folder = target.parent().unwrap_or(to);
+            fs::create_dir_all(folder).map_err(|why| io(folder, why))?;
+            if inside.ends_with("Cargo.toml") {
+                fs::write(&target, without_dev_dependencies(&read(&file)?))
+                    .map_err(|why| io(&target, why))?;
+            } else {
+                fs::copy(&file, &target).map_err(|why| io(&target, why))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn without_dev_dependencies(manifest: &str) -> String {
+    let mut is_kept = true;
+    let lines = manifest.lines().filter(|line| {
+        if line.starts_with('[') {
+            is_kept = !line.contains("dev-dependencies");
+        }
+        is_kept
     });
-    let restored = fs::write(&lock, current).map_err(|why| format!("{}: {why}", lock.display()));
-    checked.and(restored.map_err(Failure::from))
+    lines.map(|line| format!("{line}\n")).collect()
 }
 
 fn package() -> Outcome {
