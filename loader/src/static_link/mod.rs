@@ -2,7 +2,7 @@
 //!
 //! Sections of one name are put together, symbols resolved (a strong one before weak ones; externs by definitions of
 //! compatible types), relocations moved along, types merged and deduplicated, `.BTF.ext` rewritten. Pure: bytes in, bytes out,
-//! in the byte order of the inputs. The result is libbpf's, byte for byte; where it is not, ARCHITECTURE.md says why.
+//! in the byte order of the inputs. The result is libbpf's, byte for byte; where it is not, docs/libbpf-differences.md says why.
 //!
 //! ```
 //! use core_relo_loader::static_link::{LinkError, Linker};
