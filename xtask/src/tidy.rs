@@ -98,7 +98,8 @@ fn shape(file: &File, problems: &mut Vec<String>) {
 fn layering(file: &File, problems: &mut Vec<String>) {
     let path = file.path.to_string_lossy();
     let engine = path.starts_with("core-relo/src/");
-    let product = engine || path.starts_with("loader/src/") || path.starts_with("cli/src/");
+    let objects = path.starts_with("object/src/");
+    let product = engine || objects || path.starts_with("loader/src/") || path.starts_with("cli/src/");
     if !product {
         return;
     }
@@ -119,6 +120,13 @@ fn layering(file: &File, problems: &mut Vec<String>) {
         }
         if engine && ["std::", "libc::", "object::"].iter().any(|krate| uses(line, krate)) {
             report("core-relo uses core and alloc, no std, libc or object");
+        }
+        if objects
+            && ["std::fs", "std::env", "std::process", "fs::", "env::", "process::", "File::"]
+                .iter()
+                .any(|part| uses(line, part))
+        {
+            report("core-relo-object reads no files: bytes come in through a parameter or a trait");
         }
     }
 }
