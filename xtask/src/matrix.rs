@@ -9,13 +9,13 @@ use crate::install;
 use crate::system::{Failure, Outcome, cargo, check, files_below, have, output, read, root};
 
 /// The published packages, in the order of their dependencies.
-const PACKAGES: [&str; 3] = ["core-relo", "core-relo-loader", "core-relo-cli"];
+const PACKAGES: [&str; 4] = ["core-relo", "core-relo-object", "core-relo-loader", "core-relo-cli"];
 
 /// The folders of the libraries.
-const LIBRARIES: [&str; 2] = ["core-relo", "loader"];
+const LIBRARIES: [&str; 3] = ["core-relo", "object", "loader"];
 
 /// The packages whose results must not depend on the host: their tests run on every target of [`EMULATED`].
-const PORTABLE: [&str; 1] = ["core-relo"];
+const PORTABLE: [&str; 2] = ["core-relo", "core-relo-object"];
 
 /// A target without an operating system, for the engine's promise of `no_std`.
 const BARE: &str = "thumbv7em-none-eabi";
