@@ -2,7 +2,7 @@
 
 use super::{Loaded, LoadedMap, LoadedProgram};
 use crate::{
-    attach::{self, AttachError, Attachable, Auto, Link, UsdtManager},
+    attach::{self, AttachError, Auto, Link, ProgramRef, UsdtManager},
     features::Features,
     load_plan::{MapRole, USDT_MAPS, UsdtPlan},
     object::{AttachType, ProgramType},
@@ -35,8 +35,8 @@ impl Loaded {
     /// stop in between.
     pub fn attach_each(&self) -> impl Iterator<Item = Result<Link, AttachError>> {
         let automatic = |program: &LoadedProgram| match self.attach_one(program) {
-            Err(AttachError::NotAutomatic { what }) => {
-                log::debug!("{what}: does not attach by itself");
+            Err(AttachError::NoAutoAttach { label }) => {
+                log::debug!("{label}: does not attach by itself");
                 None
             }
             attached => Some(attached),
@@ -49,7 +49,7 @@ impl Loaded {
 
     /// The programs that [`attach_all`](Self::attach_all) leaves out, and why: those that have to be told what to attach to, are
     /// run by themselves, or are set so. Programs of struct_ops tables are not among them.
-    pub fn left_unattached(&self) -> Vec<(&LoadedProgram, AttachError)> {
+    pub fn unattached(&self) -> Vec<(&LoadedProgram, AttachError)> {
         let why = |p: &LoadedProgram| {
             if p.plan.program_type == ProgramType::StructOps {
                 return None;
@@ -100,7 +100,7 @@ impl Loaded {
     /// What goes wrong names the program, so that the caller of [`attach_all`](Self::attach_all) knows which it was.
     fn attach_one(&self, program: &LoadedProgram) -> Result<Link, AttachError> {
         self.attach_as_its_section_says(program).map_err(|cause| match cause {
-            cause @ AttachError::NotAutomatic { .. } => cause,
+            cause @ AttachError::NoAutoAttach { .. } => cause,
             cause => AttachError::Program {
                 program: program.plan.name.as_str().into(),
                 section: program.plan.section.as_str().into(),
@@ -114,7 +114,7 @@ impl Loaded {
             return Err(attach::not_automatic(&program.plan.section, &program.plan.name));
         }
         let is_usdt = matches!(Auto::of(&program.plan.section), Ok(Some(Auto::Usdt { .. })));
-        attach::auto(&Attachable {
+        attach::auto(&ProgramRef {
             fd: program.as_fd(),
             name: &program.plan.name,
             section: &program.plan.section,
@@ -134,7 +134,7 @@ impl Loaded {
         let made = match &handles {
             [Some(specs), Some(by_address)] => {
                 let plan = self.usdt_plan.unwrap_or_else(|| UsdtPlan::on(&Features::running()));
-                Some(UsdtManager::planned(specs, by_address, plan)?)
+                Some(UsdtManager::with_plan(specs, by_address, plan)?)
             }
             _ => None,
         };
@@ -179,7 +179,7 @@ mod tests {
             Err(AttachError::Program { program, cause, .. }) => {
                 assert_eq!(&*program, "probe");
                 assert!(
-                    cause.to_string().starts_with("__bpf_usdt_specs: its values have 4 bytes"),
+                    cause.to_string().starts_with("__bpf_usdt_specs: wrong size of values: 4 bytes"),
                     "{cause}"
                 );
             }

@@ -323,7 +323,7 @@ impl<'k, K: Kernel> Loading<'k, K> {
             object: self.loaded.name.clone().into(),
             what: what.into(),
             errno,
-            hint: Hint::of(errno).into(),
+            hint: Hint::for_errno(errno).into(),
         }
     }
 }

@@ -15,13 +15,13 @@ const BASE: u64 = 0x40_0000;
 const DATA: u64 = 0x1000;
 const DATA_BASE: u64 = 0x60_0000;
 /// Where `f1` is in the file.
-pub(super) const F1: u64 = TEXT + 25;
+pub(in crate::attach) const F1: u64 = TEXT + 25;
 
 /// A file that is removed when it is dropped.
-pub(super) struct TempFile(PathBuf);
+pub(in crate::attach) struct TempFile(PathBuf);
 
 impl TempFile {
-    pub(super) fn new(name: &str, bytes: &[u8]) -> Self {
+    pub(in crate::attach) fn new(name: &str, bytes: &[u8]) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("attach-{}-{number}-{name}", std::process::id()));
@@ -31,7 +31,7 @@ impl TempFile {
         Self(path)
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(in crate::attach) fn path(&self) -> &Path {
         &self.0
     }
 }
@@ -43,14 +43,14 @@ impl Drop for TempFile {
     }
 }
 
-pub(super) struct TestElf(TempFile);
+pub(in crate::attach) struct TestElf(TempFile);
 
 impl TestElf {
     /// Where the semaphore is in the file.
-    pub(super) const SEMAPHORE: u64 = DATA;
+    pub(in crate::attach) const SEMAPHORE: u64 = DATA;
 
     /// Writes it, on the one architecture that can run it.
-    pub(super) fn write() -> Option<Self> {
+    pub(in crate::attach) fn write() -> Option<Self> {
         if !cfg!(target_arch = "x86_64") {
             println!("SKIP: the program of this test is of x86-64");
             return None;
@@ -58,12 +58,12 @@ impl TestElf {
         Some(Self(TempFile::new("elf", &Self::bytes())))
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(in crate::attach) fn path(&self) -> &Path {
         self.0.path()
     }
 
     /// Runs it: calls `f1` once with 5 in `edi`, and exits with the semaphore's value.
-    pub(super) fn run(&self) -> i32 {
+    pub(in crate::attach) fn run(&self) -> i32 {
         loop {
             match Command::new(self.path()).status() {
                 // Another thread forked while the file was open for writing.
@@ -73,12 +73,12 @@ impl TestElf {
         }
     }
 
-    pub(super) fn bytes() -> Vec<u8> {
+    pub(in crate::attach) fn bytes() -> Vec<u8> {
         Self::with_notes(&[("test", "probe", "-4@%edi 8@$-7 2@-16(%rsp)")])
     }
 
     /// With other notes of probes, all at `f1`.
-    pub(super) fn with_notes(notes: &[(&str, &str, &str)]) -> Vec<u8> {
+    pub(in crate::attach) fn with_notes(notes: &[(&str, &str, &str)]) -> Vec<u8> {
         let e = Endian::Little;
         let mut text = vec![0xbf, 5, 0, 0, 0, 0xe8, 15, 0, 0, 0, 0x0f, 0xb7, 0x3c, 0x25];
         e.put_u32(&mut text, u32::try_from(DATA_BASE + DATA).unwrap());

@@ -12,10 +12,10 @@ use std::{
 };
 
 /// An array of two numbers: how often the program ran in this process, and what `bpf_get_attach_cookie` gave.
-pub(super) struct Counter(MapFd);
+pub(in crate::attach) struct Counter(MapFd);
 
 impl Counter {
-    pub(super) fn new() -> Option<Self> {
+    pub(in crate::attach) fn new() -> Option<Self> {
         let map = MapCreate {
             map_type: MapType::Array.number(),
             name: b"counter",
@@ -33,7 +33,7 @@ impl Counter {
         }
     }
 
-    pub(super) fn map(&self) -> BorrowedFd<'_> {
+    pub(in crate::attach) fn map(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 
@@ -43,49 +43,65 @@ impl Counter {
         value
     }
 
-    pub(super) fn count(&self) -> u64 {
+    pub(in crate::attach) fn count(&self) -> u64 {
         Endian::native().u64(&self.value(), 0).unwrap()
     }
 
-    pub(super) fn cookie(&self) -> u64 {
+    pub(in crate::attach) fn cookie(&self) -> u64 {
         Endian::native().u64(&self.value(), 8).unwrap()
     }
 }
 
 /// A loaded program.
-pub(super) struct Program(OwnedFd);
+pub(in crate::attach) struct Program(OwnedFd);
 
 impl Program {
-    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+    pub(in crate::attach) fn fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 
     /// Counts, in this process only.
-    pub(super) fn counting(kind: ProgramType, attach_type: u32, counter: &Counter) -> Option<Self> {
+    pub(in crate::attach) fn counting(
+        kind: ProgramType,
+        attach_type: u32,
+        counter: &Counter,
+    ) -> Option<Self> {
         Self::load(kind, attach_type, &instructions(counter, false, Some(std::process::id())))
     }
 
     /// Counts in whatever process.
-    pub(super) fn counting_all(kind: ProgramType, attach_type: u32, counter: &Counter) -> Option<Self> {
+    pub(in crate::attach) fn counting_all(
+        kind: ProgramType,
+        attach_type: u32,
+        counter: &Counter,
+    ) -> Option<Self> {
         Self::load(kind, attach_type, &instructions(counter, false, None))
     }
 
     /// Counts in this process, and keeps the cookie.
-    pub(super) fn with_cookie(kind: ProgramType, attach_type: u32, counter: &Counter) -> Option<Self> {
+    pub(in crate::attach) fn with_cookie(
+        kind: ProgramType,
+        attach_type: u32,
+        counter: &Counter,
+    ) -> Option<Self> {
         Self::load(kind, attach_type, &instructions(counter, true, Some(std::process::id())))
     }
 
     /// The same in whatever process.
-    pub(super) fn with_cookie_all(kind: ProgramType, attach_type: u32, counter: &Counter) -> Option<Self> {
+    pub(in crate::attach) fn with_cookie_all(
+        kind: ProgramType,
+        attach_type: u32,
+        counter: &Counter,
+    ) -> Option<Self> {
         Self::load(kind, attach_type, &instructions(counter, true, None))
     }
 
-    pub(super) fn load(kind: ProgramType, attach_type: u32, code: &[Insn]) -> Option<Self> {
+    pub(in crate::attach) fn load(kind: ProgramType, attach_type: u32, code: &[Insn]) -> Option<Self> {
         Self::load_for(kind, attach_type, 0, code)
     }
 
     /// Counts in this process, loaded for a type of the kernel's: a function, or a tracepoint's typedef.
-    pub(super) fn counting_at(
+    pub(in crate::attach) fn counting_at(
         kind: ProgramType,
         attach_type: AttachType,
         target: (&str, Kind),
@@ -96,7 +112,7 @@ impl Program {
         Self::load_for(kind, attach_type.number(), btf_id, &code)
     }
 
-    pub(super) fn load_for(
+    pub(in crate::attach) fn load_for(
         kind: ProgramType,
         attach_type: u32,
         attach_btf_id: u32,
@@ -131,7 +147,7 @@ impl Program {
 }
 
 /// The id of a type of the kernel's.
-pub(super) fn kernel_type(name: &str, kind: Kind) -> Option<u32> {
+pub(in crate::attach) fn kernel_type(name: &str, kind: Kind) -> Option<u32> {
     let Ok(kernel) = crate::target::kernel() else {
         println!("SKIP: no BTF of the kernel");
         return None;
@@ -145,7 +161,7 @@ pub(super) fn kernel_type(name: &str, kind: Kind) -> Option<u32> {
 }
 
 /// Makes an instruction.
-pub(super) fn insn(code: u8, dst: u8, src: u8, off: i16, imm: i32) -> Insn {
+pub(in crate::attach) fn insn(code: u8, dst: u8, src: u8, off: i16, imm: i32) -> Insn {
     Insn { code, dst, src, off, imm }
 }
 
@@ -182,8 +198,8 @@ fn instructions(counter: &Counter, cookie: bool, pid: Option<u32>) -> Vec<Insn> 
 }
 
 /// Whether there is a tracefs to look into.
-pub(super) fn tracefs_or_skip() -> bool {
-    match super::tracefs::root() {
+pub(in crate::attach) fn tracefs_or_skip() -> bool {
+    match crate::attach::tracefs::root() {
         Ok(_) => true,
         Err(e) => {
             println!("SKIP: {e}");
@@ -195,7 +211,7 @@ pub(super) fn tracefs_or_skip() -> bool {
 /// Whether something comes to be before long.
 ///
 /// What is detached ends with its last descriptor, and for a moment a process that another thread is starting has all of them.
-pub(super) fn before_long(mut is_so: impl FnMut() -> bool) -> bool {
+pub(in crate::attach) fn before_long(mut is_so: impl FnMut() -> bool) -> bool {
     let begun = Instant::now();
     loop {
         if is_so() {
@@ -209,7 +225,7 @@ pub(super) fn before_long(mut is_so: impl FnMut() -> bool) -> bool {
 }
 
 /// Whether doing something is, before long, not counted any more.
-pub(super) fn stops(counter: &Counter, mut fire: impl FnMut()) -> bool {
+pub(in crate::attach) fn stops(counter: &Counter, mut fire: impl FnMut()) -> bool {
     before_long(|| {
         let before = counter.count();
         fire();
@@ -218,6 +234,6 @@ pub(super) fn stops(counter: &Counter, mut fire: impl FnMut()) -> bool {
 }
 
 /// Makes the system call `getppid`.
-pub(super) fn getppid() {
+pub(in crate::attach) fn getppid() {
     let _parent = std::os::unix::process::parent_id();
 }

@@ -1,8 +1,11 @@
 //! What tests of attachments share: programs that count, network namespaces, cgroups, all gone afterwards.
 
+pub(crate) mod elf;
+pub(crate) mod trace;
+
 use super::{
     netlink::{Attributes, CREATE, EXCL, Request},
-    route::{Route, interface, interface_header},
+    rtnetlink::{RtnetlinkSocket, ifinfomsg, interface_index},
 };
 use crate::{
     object::{AttachType, ProgramType},
@@ -85,7 +88,7 @@ impl Counting {
     pub(crate) fn fires(&self, link: super::Link, mut act: impl FnMut()) {
         let before = self.runs();
         act();
-        assert!(self.ran_since(before), "{} does not run", link.what());
+        assert!(self.ran_since(before), "{} does not run", link.label());
         drop(link);
         let stopped = eventually(|| {
             let after = self.runs();
@@ -188,9 +191,9 @@ fn set_up(ifindex: u32) {
 
 fn ask(kind: u16, flags: u16, fixed: Vec<u8>, attributes: Attributes) -> Result<(), Errno> {
     let request = Request { kind, flags, fixed, attributes };
-    Route::open().and_then(|mut route| route.ask(request, |_| {})).map_err(|refused| {
-        println!("{}", refused.said);
-        refused.errno
+    RtnetlinkSocket::open().and_then(|mut socket| socket.request(request, |_| {})).map_err(|error| {
+        println!("{}", error.ext_ack);
+        error.errno
     })
 }
 
@@ -223,13 +226,13 @@ pub(crate) fn again_with_a_bpffs(test: &str) -> Option<PathBuf> {
 /// Makes a pair of interfaces, up, the first with the address 10.77.0.1/24. `None` if the kernel has none of the kind.
 pub(crate) fn pair(kind: &str) -> Option<(u32, u32)> {
     let peer = Attributes::default().text(3, "peer0").u32(31, 2).u32(32, 2);
-    let peer = [interface_header(0), peer.raw().to_vec()].concat();
+    let peer = [ifinfomsg(0), peer.raw().to_vec()].concat();
     let data = Attributes::default().bytes(1 | 0x8000, &peer);
     let info = Attributes::default().text(1, kind).nest(2, &data);
     // Two queues to send by: one is chosen by a packet's hash. XDP wants as many to receive by at the other end.
     let attributes = Attributes::default().text(3, "near0").u32(31, 2).u32(32, 2).nest(18, &info);
-    skip(&format!("a {kind} pair"), ask(16, CREATE | EXCL, interface_header(0), attributes))?;
-    let (near, peer) = (interface("near0").unwrap(), interface("peer0").unwrap());
+    skip(&format!("a {kind} pair"), ask(16, CREATE | EXCL, ifinfomsg(0), attributes))?;
+    let (near, peer) = (interface_index("near0").unwrap(), interface_index("peer0").unwrap());
     // struct ifaddrmsg: AF_INET, 24 bits, on `near`.
     let mut fixed = vec![2, 24, 0, 0];
     Endian::native().put_u32(&mut fixed, near);
@@ -242,7 +245,7 @@ pub(crate) fn pair(kind: &str) -> Option<(u32, u32)> {
 
 /// Removes an interface; its pair goes with it.
 pub(crate) fn remove(ifindex: u32) {
-    ask(17, 0, interface_header(ifindex), Attributes::default()).unwrap();
+    ask(17, 0, ifinfomsg(ifindex), Attributes::default()).unwrap();
 }
 
 /// Has a packet sent by the near end of a pair: the question who has an address that nobody has.
@@ -287,10 +290,18 @@ impl Cgroup {
         self.dir.as_fd()
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Does one of [`ACTIONS`] in a process in this cgroup, in the calling thread's network namespace.
     pub(crate) fn act(&self, action: &str) {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "attach::testing::actions_succeed_where_nothing_forbids_them", "--nocapture"])
+            .args([
+                "--exact",
+                "attach::test_support::actions_succeed_where_nothing_forbids_them",
+                "--nocapture",
+            ])
             .env("CORE_RELO_TEST_ACTION", action)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
