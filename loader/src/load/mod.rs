@@ -4,6 +4,7 @@
 //! pins of maps, which other processes may open, are made at the very end.
 
 mod attach;
+mod attach_methods;
 mod error;
 mod globals;
 mod kernel;
