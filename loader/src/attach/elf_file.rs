@@ -129,7 +129,8 @@ impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
         with_versions: bool,
         each: &mut dyn FnMut(&Symbol<'_>) -> Result<(), AttachError>,
     ) -> Result<(), AttachError> {
-        const CHUNK: u64 = 32 * 1024;
+        // A multiple of the size of a symbol of either class, 16 and 24 bytes.
+        const CHUNK_BYTES: u64 = 768 * 1024;
         let e = self.e;
         let (kind, what) = if dynamic {
             (elf::SHT_DYNSYM, "dynamic symbol table")
@@ -155,13 +156,15 @@ impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
                 format!("its {what} is too large: {bytes} bytes, expected at most {BINARY_SYMBOLS_BYTES}");
             return Err(self.part.error(problem));
         }
-        let (mut at, mut index) = (0u64, 0usize);
-        while at < bytes {
-            let len = CHUNK.saturating_mul(size).min(bytes.saturating_sub(at));
-            let chunk = self.part.read(what, offset.saturating_add(at), len, BINARY_SYMBOLS_BYTES)?;
-            at = at.saturating_add(len);
-            for (nth, symbol) in (index..).zip(records::<H::Sym>(&self.part, what, &chunk)?) {
-                index = nth.saturating_add(1);
+        let broken =
+            || self.part.error("internal error: a chunk of symbols is larger than the rest of the table");
+        let (mut at, mut rest, mut indices) = (offset, bytes, 0usize..);
+        while rest > 0 {
+            let len = rest.min(CHUNK_BYTES);
+            let chunk = self.part.read(what, at, len, BINARY_SYMBOLS_BYTES)?;
+            rest = rest.checked_sub(len).ok_or_else(broken)?;
+            at = at.checked_add(len).ok_or_else(broken)?;
+            for (symbol, nth) in records::<H::Sym>(&self.part, what, &chunk)?.iter().zip(&mut indices) {
                 if symbol.st_type() != elf::STT_FUNC {
                     continue;
                 }
@@ -238,6 +241,7 @@ struct Names<'f> {
 impl<'f> Names<'f> {
     const WHAT: &'static str = "table of symbol names";
     const BLOCK: u64 = 64 * 1024;
+    const BLOCK_MASK: u64 = !(Self::BLOCK - 1);
 
     fn new(part: &'f FileRange, start: u64, len: u64) -> Result<Self, AttachError> {
         // Reading the last byte checks that the whole table is in the file.
@@ -253,7 +257,7 @@ impl<'f> Names<'f> {
         if offset >= self.len {
             return Ok((offset == 0).then_some(&[]));
         }
-        let from = offset.checked_div(Self::BLOCK).unwrap_or_default().saturating_mul(Self::BLOCK);
+        let from = offset & Self::BLOCK_MASK;
         if !self.blocks.contains_key(&from) {
             // Each read extends past its block by the longest name, so a name that starts in a block also ends in the read.
             let longest = u64::try_from(NAME_BYTES).unwrap_or(u64::MAX);
@@ -268,7 +272,7 @@ impl<'f> Names<'f> {
             let block = self.part.read(Self::WHAT, self.start.saturating_add(from), len, len)?;
             self.blocks.insert(from, block);
         }
-        let within = u32::try_from(offset.saturating_sub(from)).ok();
+        let within = u32::try_from(offset & !Self::BLOCK_MASK).ok();
         Ok(self.blocks.get(&from).zip(within).and_then(|(block, within)| string_at(block, within)))
     }
 }

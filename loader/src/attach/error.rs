@@ -103,14 +103,6 @@ pub enum AttachError {
         /// The program and its section.
         label: Text,
     },
-    /// An invariant of this crate is broken.
-    #[error("{label}: internal error: {invariant}")]
-    Internal {
-        /// The attachment.
-        label: Text,
-        /// The broken invariant.
-        invariant: &'static str,
-    },
 }
 
 impl AttachError {
@@ -161,11 +153,6 @@ impl AttachError {
         Self::Target { label: path.display().to_string().into(), problem, errno: Some(errno) }
     }
 
-    /// Makes the error of a broken invariant.
-    pub(crate) fn internal(label: &str, invariant: &'static str) -> Self {
-        Self::Internal { label: label.into(), invariant }
-    }
-
     /// Returns the error number, if a system call failed.
     pub fn errno(&self) -> Option<Errno> {
         match self {
@@ -175,10 +162,7 @@ impl AttachError {
             Self::Target { errno, .. } => *errno,
             Self::WrongProgramType { .. } => Some(Errno(libc::EINVAL)),
             Self::Program { cause, .. } => cause.errno(),
-            Self::Pinned { .. }
-            | Self::NoKernelLink { .. }
-            | Self::NoAutoAttach { .. }
-            | Self::Internal { .. } => None,
+            Self::Pinned { .. } | Self::NoKernelLink { .. } | Self::NoAutoAttach { .. } => None,
         }
     }
 }

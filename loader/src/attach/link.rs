@@ -233,7 +233,7 @@ impl Attachment for KernelLink {
 mod tests {
     use super::{
         super::{
-            test_support::{Cgroup, Counting, again_with_a_bpffs},
+            test_support::{Cgroup, Counting, rerun_with_bpffs},
             *,
         },
         *,
@@ -275,7 +275,7 @@ mod tests {
         let Some(prog) = Counting::load(ProgramType::CgroupDevice, Some(AT), 1) else { return };
         let Some(mut link) = attached(&prog, &group) else { return };
         let test = "attach::link::tests::a_pin_creates_its_folder_and_keeps_the_program";
-        let Some(bpffs) = again_with_a_bpffs(test) else { return };
+        let Some(bpffs) = rerun_with_bpffs(test) else { return };
         let folder = bpffs.join("folder");
         let deep = link.pin(folder.join("deep/er")).unwrap_err().to_string();
         assert!(deep.contains("create that folder first"), "{deep}");

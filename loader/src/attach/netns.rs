@@ -54,7 +54,7 @@ mod tests {
         net::{TcpListener, TcpStream},
     };
 
-    fn own() -> File {
+    fn open_own_netns() -> File {
         File::open("/proc/thread-self/ns/net").unwrap()
     }
 
@@ -63,7 +63,7 @@ mod tests {
         in_own_network(|| {
             let at = AttachType::SkLookup;
             let Some(prog) = Counting::load(ProgramType::SkLookup, Some(at), 1) else { return };
-            let own = own();
+            let own = open_own_netns();
             let link = netns(prog.fd(), own.as_fd(), at).unwrap();
             assert_eq!(query(QueryTarget::Netns(own.as_fd()), at).unwrap().prog_ids, [prog.id()]);
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -80,7 +80,7 @@ mod tests {
             let dropping = 2;
             let load = || Counting::load(ProgramType::FlowDissector, Some(at), dropping);
             let (Some(prog), Some(other), Some(_)) = (load(), load(), pair("veth")) else { return };
-            let own = own();
+            let own = open_own_netns();
             let mut link = match netns(prog.fd(), own.as_fd(), at) {
                 Ok(link) => link,
                 // A flow dissector of the initial namespace excludes all others.

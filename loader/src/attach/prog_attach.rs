@@ -70,7 +70,7 @@ impl ProgAttachment {
     /// Checks that this program is still attached, and fails with `ENOENT` if the target holds other programs only. Returns
     /// `false` if the target is gone: a removed cgroup took the attachment along.
     ///
-    /// Where a target holds one program, the kernel would detach any program, not only this one.
+    /// On a target that holds one program, the kernel would detach any program, not only this one.
     fn is_attached(&self) -> Result<bool, Errno> {
         let attached = sys::prog_query(Some(self.target.as_fd()), 0, self.attach_type.number(), 0);
         let id = sys::prog_info(&self.prog)?.id;

@@ -181,7 +181,10 @@ mod tests {
     use super::{
         super::{
             test_support::elf::{F1, TestElf},
-            test_support::trace::{Counter, Program, before_long, stops, tracefs_or_skip},
+            test_support::{
+                eventually,
+                trace::{Counter, Program, stops, tracefs_or_skip},
+            },
         },
         *,
     };
@@ -321,7 +324,7 @@ mod tests {
         let link = uprobe(prog.fd(), elf.path(), &options).unwrap();
         assert_eq!(elf.run(), 1);
         link.detach().unwrap();
-        assert!(before_long(|| elf.run() == 0));
+        assert!(eventually(|| elf.run() == 0));
         let legacy = UprobeOptions { mode: ProbeMode::Legacy, ..options };
         assert!(matches!(uprobe(prog.fd(), elf.path(), &legacy), Err(AttachError::Target { .. })));
     }

@@ -138,7 +138,10 @@ mod tests {
     use super::{
         super::{
             test_support::elf::{F1, TestElf},
-            test_support::trace::{Counter, Program, before_long, stops},
+            test_support::{
+                eventually,
+                trace::{Counter, Program, stops},
+            },
         },
         *,
     };
@@ -194,7 +197,7 @@ mod tests {
             assert_eq!(counter.count(), fires, "{locations:?} {options:?}");
             assert_eq!(counter.cookie(), options.cookies.first().copied().unwrap_or(0));
             link.detach().unwrap();
-            assert!(stops(&counter, || assert!(elf.run() >= 0)) && before_long(|| elf.run() == 0));
+            assert!(stops(&counter, || assert!(elf.run() >= 0)) && eventually(|| elf.run() == 0));
         }
     }
 

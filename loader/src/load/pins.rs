@@ -159,7 +159,7 @@ mod tests {
     use crate::{
         attach::{
             self, Attachment, CgroupOptions,
-            test_support::{Cgroup, Counting, again_with_a_bpffs},
+            test_support::{Cgroup, Counting, rerun_with_bpffs},
         },
         load::Running,
         object::{AttachType, ProgramType},
@@ -208,7 +208,7 @@ mod tests {
             return println!("SKIP: no links of cgroups");
         }
         let test = "load::pins::tests::links_that_could_not_all_be_pinned_are_not_pinned";
-        let Some(bpffs) = again_with_a_bpffs(test) else { return };
+        let Some(bpffs) = rerun_with_bpffs(test) else { return };
         let in_the_way = bpffs.join(format!("links/1_{}", fit(links[1].label())));
         fs::create_dir(bpffs.join("links")).unwrap();
         sys::obj_pin(prog.fd(), &in_the_way).unwrap();

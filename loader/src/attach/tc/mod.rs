@@ -82,7 +82,7 @@ impl TcAttachPoint {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct TcOptions {
-    /// The handle, which tells classifiers of the same priority apart. With 0, the kernel chooses one.
+    /// The handle, which distinguishes classifiers of the same priority. With 0, the kernel chooses one.
     pub handle: u32,
     /// The priority. Classifiers with lower numbers run first. With 0, the kernel chooses one.
     pub priority: u16,
@@ -94,7 +94,7 @@ pub struct TcOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TcFilter {
-    /// The handle, which tells classifiers of the same priority apart.
+    /// The handle, which distinguishes classifiers of the same priority.
     pub handle: u32,
     /// The priority.
     pub priority: u16,

@@ -1,4 +1,4 @@
-//! What tests of attachments share: programs that count, network namespaces, cgroups, all gone afterwards.
+//! Test support for attachments: programs that count their runs, network namespaces and cgroups that are removed after the test.
 
 pub(crate) mod elf;
 pub(crate) mod trace;
@@ -34,12 +34,12 @@ pub(crate) struct Counting {
 }
 
 impl Counting {
-    /// Loads one that returns `retval`; `None`, and `SKIP` is printed, if the kernel does not let this process.
+    /// Loads a program that returns `retval`. Prints `SKIP` and returns `None` if this process may not load programs.
     pub(crate) fn load(kind: ProgramType, at: Option<AttachType>, retval: i32) -> Option<Self> {
         Self::load_for(kind, at.map_or(0, AttachType::number), 0, retval)
     }
 
-    /// The same of a program for a function in the kernel's BTF.
+    /// Loads a program for a function in the kernel's BTF.
     pub(crate) fn load_for(kind: ProgramType, at: u32, btf_id: u32, retval: i32) -> Option<Self> {
         let map =
             MapCreate { map_type: 2, key_size: 4, value_size: 8, max_entries: 1, ..MapCreate::default() };
@@ -79,12 +79,12 @@ impl Counting {
         Endian::native().u64(&value, 0).unwrap()
     }
 
-    /// Whether it has run more than `before` times, or does so soon.
+    /// Returns whether the program has run more than `before` times, or does so soon.
     pub(crate) fn ran_since(&self, before: u64) -> bool {
         eventually(|| self.runs() > before)
     }
 
-    /// That it runs when `act` is done, and that it stops when `link` is dropped.
+    /// Asserts that `act` runs the program, and no longer does after `link` is dropped.
     pub(crate) fn fires(&self, link: super::Link, mut act: impl FnMut()) {
         let before = self.runs();
         act();
@@ -96,15 +96,16 @@ impl Counting {
             std::thread::sleep(Duration::from_millis(20));
             self.runs() == after
         });
-        assert!(stopped, "it runs on though it is detached");
+        assert!(stopped, "a detached program still runs");
     }
 }
 
-/// Whether something comes true soon: a process that another test starts holds all descriptors until it has begun, so a
-/// closed link may last a moment longer.
-pub(crate) fn eventually(mut is: impl FnMut() -> bool) -> bool {
+/// Returns whether a condition becomes true within five seconds.
+///
+/// A process that another test starts holds all descriptors until its `exec`, so a closed link may last a moment longer.
+pub(crate) fn eventually(mut condition: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
-    while !is() {
+    while !condition() {
         if start.elapsed() > Duration::from_secs(5) {
             return false;
         }
@@ -113,6 +114,7 @@ pub(crate) fn eventually(mut is: impl FnMut() -> bool) -> bool {
     true
 }
 
+/// Encodes a program that adds 1 to the first element of an array and returns `retval`.
 fn counting(map: BorrowedFd<'_>, retval: i32) -> Vec<u8> {
     let map = map.as_raw_fd();
     [
@@ -129,7 +131,7 @@ fn counting(map: BorrowedFd<'_>, retval: i32) -> Vec<u8> {
     .collect()
 }
 
-/// The id of a function in the kernel's BTF, if there are both.
+/// Returns the id of a function in the kernel's BTF. Prints `SKIP` if there is none.
 pub(crate) fn kernel_function(name: &str) -> Option<u32> {
     let found = crate::target::kernel().ok().and_then(|kernel| {
         let btf = kernel.parse(None).unwrap();
@@ -141,7 +143,7 @@ pub(crate) fn kernel_function(name: &str) -> Option<u32> {
     found
 }
 
-/// Whether the kernel is older than one that has something, and `SKIP` is printed.
+/// Returns whether the kernel is older than a version. Prints `SKIP` if so.
 pub(crate) fn kernel_before(major: u32, minor: u32, what: &str) -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse::<u32>().unwrap_or(0));
@@ -152,10 +154,10 @@ pub(crate) fn kernel_before(major: u32, minor: u32, what: &str) -> bool {
     older
 }
 
-/// What was made, or `None` and why not where the machine does not let this process.
-pub(crate) fn skip<T>(what: &str, made: Result<T, Errno>) -> Option<T> {
-    match made {
-        Ok(made) => Some(made),
+/// Unwraps a result. Prints `SKIP` and returns `None` if this process lacks a permission, or the kernel a feature.
+pub(crate) fn skip<T>(what: &str, result: Result<T, Errno>) -> Option<T> {
+    match result {
+        Ok(value) => Some(value),
         Err(errno @ Errno(libc::EPERM | libc::EOPNOTSUPP | libc::ENOSYS)) => {
             println!("SKIP: {what}: {errno}");
             None
@@ -164,7 +166,7 @@ pub(crate) fn skip<T>(what: &str, made: Result<T, Errno>) -> Option<T> {
     }
 }
 
-/// Runs a test in a network namespace of its own, with `lo` up.
+/// Runs a test in a new network namespace, with `lo` up.
 pub(crate) fn in_own_network(test: impl FnOnce() + Send) {
     std::thread::scope(|scope| {
         let ran = scope.spawn(|| {
@@ -182,7 +184,7 @@ pub(crate) fn in_own_network(test: impl FnOnce() + Send) {
 fn set_up(ifindex: u32) {
     let e = Endian::native();
     let mut fixed = vec![0; 4];
-    // Number, flags, and which of them are to be changed: IFF_UP.
+    // The index, the flags and the mask of changed flags: IFF_UP.
     for word in [ifindex, 1, 1] {
         e.put_u32(&mut fixed, word);
     }
@@ -197,8 +199,8 @@ fn ask(kind: u16, flags: u16, fixed: Vec<u8>, attributes: Attributes) -> Result<
     })
 }
 
-/// A bpffs for a test: one that is mounted, or (`None`) the test runs again where one is mounted for it alone.
-pub(crate) fn again_with_a_bpffs(test: &str) -> Option<PathBuf> {
+/// Returns a bpffs for a test. The first call runs the test again in a mount namespace with a new bpffs, and returns `None`.
+pub(crate) fn rerun_with_bpffs(test: &str) -> Option<PathBuf> {
     const OWN: &str = "CORE_RELO_TEST_BPFFS";
     if let Some(own) = std::env::var_os(OWN) {
         return Some(own.into());
@@ -223,13 +225,14 @@ pub(crate) fn again_with_a_bpffs(test: &str) -> Option<PathBuf> {
     None
 }
 
-/// Makes a pair of interfaces, up, the first with the address 10.77.0.1/24. `None` if the kernel has none of the kind.
+/// Creates the pair of interfaces `near0` and `peer0`, up, with the address 10.77.0.1/24 on `near0`. Returns their indices. Prints
+/// `SKIP` and returns `None` if the kernel lacks the kind.
 pub(crate) fn pair(kind: &str) -> Option<(u32, u32)> {
     let peer = Attributes::default().text(3, "peer0").u32(31, 2).u32(32, 2);
     let peer = [ifinfomsg(0), peer.raw().to_vec()].concat();
     let data = Attributes::default().bytes(1 | 0x8000, &peer);
     let info = Attributes::default().text(1, kind).nest(2, &data);
-    // Two queues to send by: one is chosen by a packet's hash. XDP wants as many to receive by at the other end.
+    // Two transmit queues, so that the kernel chooses one by a packet's hash. XDP needs as many receive queues at the other end.
     let attributes = Attributes::default().text(3, "near0").u32(31, 2).u32(32, 2).nest(18, &info);
     skip(&format!("a {kind} pair"), ask(16, CREATE | EXCL, ifinfomsg(0), attributes))?;
     let (near, peer) = (interface_index("near0").unwrap(), interface_index("peer0").unwrap());
@@ -243,12 +246,12 @@ pub(crate) fn pair(kind: &str) -> Option<(u32, u32)> {
     Some((near, peer))
 }
 
-/// Removes an interface; its pair goes with it.
+/// Removes an interface and its peer.
 pub(crate) fn remove(ifindex: u32) {
     ask(17, 0, ifinfomsg(ifindex), Attributes::default()).unwrap();
 }
 
-/// Has a packet sent by the near end of a pair: the question who has an address that nobody has.
+/// Sends a packet from the near end of a pair: an ARP request for an unused address.
 pub(crate) fn send_on_pair() {
     static HOST: AtomicU8 = AtomicU8::new(0);
     let host = HOST.fetch_add(1, Ordering::Relaxed) & 0x3f | 0x80;
@@ -272,7 +275,7 @@ impl Cgroup {
         Self::below(&mount)
     }
 
-    /// One in this one.
+    /// Creates a cgroup below this cgroup.
     pub(crate) fn child(&self) -> Self {
         Self::below(&self.path).unwrap()
     }
@@ -294,7 +297,7 @@ impl Cgroup {
         &self.path
     }
 
-    /// Does one of [`ACTIONS`] in a process in this cgroup, in the calling thread's network namespace.
+    /// Performs one of [`ACTIONS`] in a process of this cgroup, in the calling thread's network namespace.
     pub(crate) fn act(&self, action: &str) {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args([
@@ -307,7 +310,7 @@ impl Cgroup {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        // It waits for a line before it acts.
+        // The process waits for a line before it acts.
         std::fs::write(self.path.join("cgroup.procs"), child.id().to_string()).unwrap();
         child.stdin.take().unwrap().write_all(b"go\n").unwrap();
         let output = child.wait_with_output().unwrap();
@@ -317,7 +320,7 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // A process that ended a moment ago may still count.
+        // A process that ended a moment ago may still count as a member.
         for _ in 0..500 {
             match std::fs::remove_dir(&self.path) {
                 Err(e) if e.raw_os_error() == Some(libc::EBUSY) => {
@@ -336,10 +339,10 @@ fn cgroup2() -> Option<PathBuf> {
     words.into_iter().find(|words| words.get(2) == Some(&"cgroup2")).map(|words| words[1].into())
 }
 
-/// What programs of cgroups are tried with.
+/// The actions that run programs of cgroups.
 const ACTIONS: [&str; 6] = ["udp", "connect", "tcp", "setsockopt", "sysctl", "device"];
 
-/// Run by [`Cgroup::act`], it does one of them.
+/// Performs the action that [`Cgroup::act`] names, or all actions when run as a test.
 #[test]
 fn actions_succeed_where_nothing_forbids_them() {
     let Ok(action) = std::env::var("CORE_RELO_TEST_ACTION") else { return ACTIONS.into_iter().for_each(act) };

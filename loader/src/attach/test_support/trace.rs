@@ -1,17 +1,14 @@
-//! What the tests of attachments share: a map that counts, programs of a few instructions, a mounted tracefs.
+//! Test support for tracing programs: a map that counts runs, small programs, a mounted tracefs.
 
+use super::eventually;
 use crate::{
     object::{AttachType, MapType, ProgramType},
     sys::{self, Errno, MapCreate, MapFd, ProgLoad},
 };
-use core::time::Duration;
 use core_relo::{Endian, btf::Kind, insn::Insn};
-use std::{
-    os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
-    time::Instant,
-};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
-/// An array of two numbers: how often the program ran in this process, and what `bpf_get_attach_cookie` gave.
+/// An array of two numbers: the runs of the program in this process, and the last result of `bpf_get_attach_cookie`.
 pub(in crate::attach) struct Counter(MapFd);
 
 impl Counter {
@@ -60,7 +57,7 @@ impl Program {
         self.0.as_fd()
     }
 
-    /// Counts, in this process only.
+    /// Loads a program that counts its runs in this process.
     pub(in crate::attach) fn counting(
         kind: ProgramType,
         attach_type: u32,
@@ -69,7 +66,7 @@ impl Program {
         Self::load(kind, attach_type, &instructions(counter, false, Some(std::process::id())))
     }
 
-    /// Counts in whatever process.
+    /// Loads a program that counts its runs in all processes.
     pub(in crate::attach) fn counting_all(
         kind: ProgramType,
         attach_type: u32,
@@ -78,7 +75,7 @@ impl Program {
         Self::load(kind, attach_type, &instructions(counter, false, None))
     }
 
-    /// Counts in this process, and keeps the cookie.
+    /// Loads a program that counts its runs in this process and stores the cookie.
     pub(in crate::attach) fn with_cookie(
         kind: ProgramType,
         attach_type: u32,
@@ -87,7 +84,7 @@ impl Program {
         Self::load(kind, attach_type, &instructions(counter, true, Some(std::process::id())))
     }
 
-    /// The same in whatever process.
+    /// Loads a program that counts its runs in all processes and stores the cookie.
     pub(in crate::attach) fn with_cookie_all(
         kind: ProgramType,
         attach_type: u32,
@@ -100,7 +97,7 @@ impl Program {
         Self::load_for(kind, attach_type, 0, code)
     }
 
-    /// Counts in this process, loaded for a type of the kernel's: a function, or a tracepoint's typedef.
+    /// Loads a program that counts its runs in this process, for a target in the kernel's BTF: a function or a tracepoint's typedef.
     pub(in crate::attach) fn counting_at(
         kind: ProgramType,
         attach_type: AttachType,
@@ -146,7 +143,7 @@ impl Program {
     }
 }
 
-/// The id of a type of the kernel's.
+/// Returns the id of a type in the kernel's BTF.
 pub(in crate::attach) fn kernel_type(name: &str, kind: Kind) -> Option<u32> {
     let Ok(kernel) = crate::target::kernel() else {
         println!("SKIP: no BTF of the kernel");
@@ -160,7 +157,7 @@ pub(in crate::attach) fn kernel_type(name: &str, kind: Kind) -> Option<u32> {
     found
 }
 
-/// Makes an instruction.
+/// Returns an instruction.
 pub(in crate::attach) fn insn(code: u8, dst: u8, src: u8, off: i16, imm: i32) -> Insn {
     Insn { code, dst, src, off, imm }
 }
@@ -197,7 +194,7 @@ fn instructions(counter: &Counter, cookie: bool, pid: Option<u32>) -> Vec<Insn> 
     code
 }
 
-/// Whether there is a tracefs to look into.
+/// Returns whether tracefs is mounted. Prints `SKIP` if not.
 pub(in crate::attach) fn tracefs_or_skip() -> bool {
     match crate::attach::tracefs::root() {
         Ok(_) => true,
@@ -208,25 +205,9 @@ pub(in crate::attach) fn tracefs_or_skip() -> bool {
     }
 }
 
-/// Whether something comes to be before long.
-///
-/// What is detached ends with its last descriptor, and for a moment a process that another thread is starting has all of them.
-pub(in crate::attach) fn before_long(mut is_so: impl FnMut() -> bool) -> bool {
-    let begun = Instant::now();
-    loop {
-        if is_so() {
-            return true;
-        }
-        if begun.elapsed() > Duration::from_secs(5) {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
-/// Whether doing something is, before long, not counted any more.
+/// Returns whether an action soon no longer runs the program.
 pub(in crate::attach) fn stops(counter: &Counter, mut fire: impl FnMut()) -> bool {
-    before_long(|| {
+    eventually(|| {
         let before = counter.count();
         fire();
         counter.count() == before

@@ -172,7 +172,10 @@ mod tests {
     use super::{
         super::super::{
             test_support::elf::{TempFile, TestElf},
-            test_support::trace::{Counter, Program, before_long},
+            test_support::{
+                eventually,
+                trace::{Counter, Program},
+            },
         },
         *,
     };
@@ -229,7 +232,7 @@ mod tests {
                 drop(first);
                 assert!(elf.run() > 0, "the semaphore is raised");
                 assert!(counter.count() > 0);
-                assert!(before_long(|| elf.run() == 1));
+                assert!(eventually(|| elf.run() == 1));
                 assert_eq!(counter.cookie(), 1);
                 drop(second);
             } else {
@@ -240,7 +243,7 @@ mod tests {
                 drop(first);
             }
             assert_eq!(sys::map_next_key(ip_to_spec_id.shape(), None, &mut [0; 8]), Ok(false));
-            assert!(before_long(|| elf.run() == 0), "the semaphore is lowered");
+            assert!(eventually(|| elf.run() == 0), "the semaphore is lowered");
             let spec = value(&specs, 0);
             let e = Endian::native();
             let args = usize::try_from(spec_size).unwrap() - 16;

@@ -3,7 +3,7 @@
 use super::args::{Arg, ArgLocation, MAX_ARGS};
 use core_relo::Endian;
 
-/// The layout of an argument in the program's `usdt.bpf.h`. The size of the map's values tells the layouts apart.
+/// The layout of an argument in the program's `usdt.bpf.h`. The size of the map's values distinguishes the layouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
     /// 16 bytes (up to libbpf 1.6).
