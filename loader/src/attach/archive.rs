@@ -20,9 +20,9 @@ const ENTRY_BYTES: u64 = 46;
 /// Splits `archive!/member` into the archive and the member.
 pub(super) fn split(path: &Path) -> Option<(PathBuf, Vec<u8>)> {
     let bytes = path.as_os_str().as_bytes();
-    let at = bytes.windows(2).position(|w| w == b"!/")?;
-    let member = bytes.get(at.checked_add(2)?..)?;
-    Some((PathBuf::from(OsStr::from_bytes(bytes.get(..at)?)), member.to_vec()))
+    let mark = bytes.windows(2).position(|w| w == b"!/")?;
+    let member = bytes.get(mark.checked_add(2)?..)?;
+    Some((PathBuf::from(OsStr::from_bytes(bytes.get(..mark)?)), member.to_vec()))
 }
 
 /// Opens an uncompressed member.

@@ -166,12 +166,12 @@ mod tests {
         object::ProgramType,
     };
 
-    fn program(kind: ProgramType, at: AttachType) -> Option<Counting> {
-        Counting::load(kind, Some(at), 1)
+    fn program(kind: ProgramType, attach_type: AttachType) -> Option<Counting> {
+        Counting::load(kind, Some(attach_type), 1)
     }
 
-    fn ids(cgroup: &Cgroup, at: AttachType) -> Vec<u32> {
-        query(QueryTarget::Cgroup(cgroup.fd()), at).unwrap().prog_ids
+    fn ids(cgroup: &Cgroup, attach_type: AttachType) -> Vec<u32> {
+        query(QueryTarget::Cgroup(cgroup.fd()), attach_type).unwrap().prog_ids
     }
 
     #[test]
@@ -179,7 +179,7 @@ mod tests {
         use {AttachType as A, ProgramType as P};
         in_own_network(|| {
             let Some(group) = Cgroup::new() else { return };
-            for (kind, at, action) in [
+            for (kind, attach_type, action) in [
                 (P::CgroupSkb, A::CgroupInetIngress, "udp"),
                 (P::CgroupSkb, A::CgroupInetEgress, "udp"),
                 (P::CgroupSock, A::CgroupInetSockCreate, "udp"),
@@ -195,93 +195,96 @@ mod tests {
                 (P::CgroupDevice, A::CgroupDevice, "device"),
                 (P::SockOps, A::CgroupSockOps, "tcp"),
             ] {
-                let Some(prog) = program(kind, at) else { return };
-                let link = cgroup(prog.fd(), group.fd(), at, &CgroupOptions::default()).unwrap();
-                assert_eq!(ids(&group, at), [prog.id()]);
+                let Some(prog) = program(kind, attach_type) else { return };
+                let link = cgroup(prog.fd(), group.fd(), attach_type, &CgroupOptions::default()).unwrap();
+                assert_eq!(ids(&group, attach_type), [prog.id()]);
                 assert!(link.fd().is_some());
                 prog.fires(link, || group.act(action));
-                assert_eq!(ids(&group, at), [0; 0]);
+                assert_eq!(ids(&group, attach_type), [0; 0]);
             }
         });
     }
 
     #[test]
     fn without_a_link_programs_share_the_cgroup_and_detach_only_themselves() {
-        let at = AttachType::CgroupDevice;
+        let attach_type = AttachType::CgroupDevice;
         let Some(group) = Cgroup::new() else { return };
-        let progs: Vec<_> = (0..3).filter_map(|_| program(ProgramType::CgroupDevice, at)).collect();
+        let progs: Vec<_> = (0..3).filter_map(|_| program(ProgramType::CgroupDevice, attach_type)).collect();
         let [a, b, c] = &progs[..] else { return };
-        let put =
-            |prog: &Counting, sharing, replace| cgroup_attach(prog.fd(), group.fd(), at, sharing, replace);
-        let mut a_link = put(a, CgroupSharing::Multi, None).unwrap();
-        let b_link = put(b, CgroupSharing::Multi, None).unwrap();
-        assert_eq!(ids(&group, at), [a.id(), b.id()]);
+        let attach = |prog: &Counting, sharing, replace| {
+            cgroup_attach(prog.fd(), group.fd(), attach_type, sharing, replace)
+        };
+        let mut a_link = attach(a, CgroupSharing::Multi, None).unwrap();
+        let b_link = attach(b, CgroupSharing::Multi, None).unwrap();
+        assert_eq!(ids(&group, attach_type), [a.id(), b.id()]);
         a_link.update(c.fd()).unwrap();
-        assert_eq!(ids(&group, at), [c.id(), b.id()]);
+        assert_eq!(ids(&group, attach_type), [c.id(), b.id()]);
         c.fires(a_link, || group.act("device"));
-        assert_eq!(ids(&group, at), [b.id()]);
-        let over = put(a, CgroupSharing::Multi, Some(b.fd())).unwrap();
+        assert_eq!(ids(&group, attach_type), [b.id()]);
+        let over = attach(a, CgroupSharing::Multi, Some(b.fd())).unwrap();
         assert!(b_link.detach().unwrap_err().to_string().contains("ENOENT"));
-        assert_eq!(ids(&group, at), [a.id()]);
-        assert_eq!(query(QueryTarget::Cgroup(group.fd()), at).unwrap().flags, 2);
+        assert_eq!(ids(&group, attach_type), [a.id()]);
+        assert_eq!(query(QueryTarget::Cgroup(group.fd()), attach_type).unwrap().flags, 2);
         drop(over);
 
         // The second program replaces the first. Detaching the first must not detach the second.
-        let first = put(a, CgroupSharing::Override, None).unwrap();
-        let mut second = put(b, CgroupSharing::Override, None).unwrap();
+        let first = attach(a, CgroupSharing::Override, None).unwrap();
+        let mut second = attach(b, CgroupSharing::Override, None).unwrap();
         assert!(first.detach().is_err());
-        assert_eq!(ids(&group, at), [b.id()]);
+        assert_eq!(ids(&group, attach_type), [b.id()]);
         second.update(c.fd()).unwrap();
-        assert_eq!(ids(&group, at), [c.id()]);
+        assert_eq!(ids(&group, attach_type), [c.id()]);
         let below = group.child();
-        assert_eq!(ids(&below, at), [0; 0]);
-        assert_eq!(query(QueryTarget::CgroupEffective(below.fd()), at).unwrap().prog_ids, [c.id()]);
+        assert_eq!(ids(&below, attach_type), [0; 0]);
+        assert_eq!(query(QueryTarget::CgroupEffective(below.fd()), attach_type).unwrap().prog_ids, [c.id()]);
         drop(below);
         second.leak();
-        assert_eq!(ids(&group, at), [c.id()]);
-        let error = put(a, CgroupSharing::Multi, None).unwrap_err().to_string();
+        assert_eq!(ids(&group, attach_type), [c.id()]);
+        let error = attach(a, CgroupSharing::Multi, None).unwrap_err().to_string();
         assert!(error.starts_with("BPF_CGROUP_DEVICE of a cgroup: cannot attach: EPERM"), "{error}");
         assert!(error.contains("shares the cgroup in another way"), "{error}");
-        let error = cgroup(a.fd(), group.fd(), at, &CgroupOptions::default()).unwrap_err().to_string();
+        let error =
+            cgroup(a.fd(), group.fd(), attach_type, &CgroupOptions::default()).unwrap_err().to_string();
         assert!(error.contains("shares the cgroup in another way"), "{error}");
     }
 
     #[test]
     fn a_removed_cgroup_takes_its_programs_along() {
-        let at = AttachType::CgroupDevice;
+        let attach_type = AttachType::CgroupDevice;
         let Some(group) = Cgroup::new() else { return };
-        let Some(prog) = program(ProgramType::CgroupDevice, at) else { return };
+        let Some(prog) = program(ProgramType::CgroupDevice, attach_type) else { return };
         let below = group.child();
         let fd = below.fd().try_clone_to_owned().unwrap();
-        let mut link = cgroup_attach(prog.fd(), below.fd(), at, CgroupSharing::Multi, None).unwrap();
+        let mut link = cgroup_attach(prog.fd(), below.fd(), attach_type, CgroupSharing::Multi, None).unwrap();
         drop(below);
         assert_eq!(link.update(prog.fd()).unwrap_err().errno(), Some(Errno(libc::ENOENT)));
         link.detach().unwrap();
-        let late = cgroup(prog.fd(), fd.as_fd(), at, &CgroupOptions::default()).unwrap_err().to_string();
+        let late =
+            cgroup(prog.fd(), fd.as_fd(), attach_type, &CgroupOptions::default()).unwrap_err().to_string();
         assert!(late.contains("is gone"), "{late}");
     }
 
     #[test]
     fn links_are_updated_and_ordered() {
-        let at = AttachType::CgroupSysctl;
+        let attach_type = AttachType::CgroupSysctl;
         let Some(group) = Cgroup::new() else { return };
-        let progs: Vec<_> = (0..3).filter_map(|_| program(ProgramType::CgroupSysctl, at)).collect();
+        let progs: Vec<_> = (0..3).filter_map(|_| program(ProgramType::CgroupSysctl, attach_type)).collect();
         let [a, b, c] = &progs[..] else { return };
-        let mut a_link = cgroup(a.fd(), group.fd(), at, &CgroupOptions::default()).unwrap();
+        let mut a_link = cgroup(a.fd(), group.fd(), attach_type, &CgroupOptions::default()).unwrap();
         a_link.update(c.fd()).unwrap();
         c.fires(a_link, || group.act("sysctl"));
-        let a_link = cgroup(a.fd(), group.fd(), at, &CgroupOptions::default()).unwrap();
+        let a_link = cgroup(a.fd(), group.fd(), attach_type, &CgroupOptions::default()).unwrap();
         let order = Order::Before(Anchor::Link(a_link.fd().unwrap()));
         let options = CgroupOptions {
             placement: Placement { order, ..Placement::default() },
             ..CgroupOptions::default()
         };
-        match cgroup(b.fd(), group.fd(), at, &options) {
-            Ok(_b) => assert_eq!(ids(&group, at), [b.id(), a.id()]),
+        match cgroup(b.fd(), group.fd(), attach_type, &options) {
+            Ok(_b) => assert_eq!(ids(&group, attach_type), [b.id(), a.id()]),
             Err(e) => println!("SKIP: no order of cgroup links: {e}"),
         }
         let options = CgroupOptions { preorder: true, ..CgroupOptions::default() };
-        match cgroup(c.fd(), group.fd(), at, &options) {
+        match cgroup(c.fd(), group.fd(), attach_type, &options) {
             Ok(link) => c.fires(link, || group.act("sysctl")),
             Err(e) => println!("SKIP: no preorder: {e}"),
         }
@@ -296,42 +299,42 @@ mod tests {
 
     #[test]
     fn an_lsm_program_of_a_cgroup() {
-        let at = AttachType::LsmCgroup;
-        if kernel_before(6, 0, at.name()) {
+        let attach_type = AttachType::LsmCgroup;
+        if kernel_before(6, 0, attach_type.name()) {
             return;
         }
         let Some(group) = Cgroup::new() else { return };
         let Some(hook) = crate::attach::test_support::kernel_function("bpf_lsm_socket_bind") else { return };
-        let Some(prog) = Counting::load_for(ProgramType::Lsm, at.number(), hook, 1) else { return };
-        let link = cgroup(prog.fd(), group.fd(), at, &CgroupOptions::default()).unwrap();
+        let Some(prog) = Counting::load_for(ProgramType::Lsm, attach_type.number(), hook, 1) else { return };
+        let link = cgroup(prog.fd(), group.fd(), attach_type, &CgroupOptions::default()).unwrap();
         prog.fires(link, || group.act("udp"));
     }
 
     #[test]
     fn a_cgroup_is_named_by_its_path() {
-        let at = AttachType::CgroupDevice;
+        let attach_type = AttachType::CgroupDevice;
         let Some(group) = Cgroup::new() else { return };
-        let Some(prog) = program(ProgramType::CgroupDevice, at) else { return };
-        let link = cgroup(prog.fd(), group.path(), at, &CgroupOptions::default()).unwrap();
-        assert_eq!(ids(&group, at), [prog.id()]);
+        let Some(prog) = program(ProgramType::CgroupDevice, attach_type) else { return };
+        let link = cgroup(prog.fd(), group.path(), attach_type, &CgroupOptions::default()).unwrap();
+        assert_eq!(ids(&group, attach_type), [prog.id()]);
         prog.fires(link, || group.act("device"));
     }
 
     #[test]
     fn a_folder_that_is_no_cgroup_and_a_wrong_program_type_are_named() {
-        let at = AttachType::CgroupDevice;
+        let attach_type = AttachType::CgroupDevice;
         let options = CgroupOptions::default();
-        let Some(prog) = program(ProgramType::CgroupDevice, at) else { return };
-        let folder = cgroup(prog.fd(), "/proc", at, &options).unwrap_err();
+        let Some(prog) = program(ProgramType::CgroupDevice, attach_type) else { return };
+        let folder = cgroup(prog.fd(), "/proc", attach_type, &options).unwrap_err();
         assert_eq!(folder.errno(), Some(Errno(libc::EBADF)));
         assert!(
             folder.to_string().contains("EBADF: Bad file descriptor (not a cgroup v2 folder"),
             "{folder}"
         );
-        let folder = cgroup_attach(prog.fd(), "/proc", at, CgroupSharing::Multi, None).unwrap_err();
+        let folder = cgroup_attach(prog.fd(), "/proc", attach_type, CgroupSharing::Multi, None).unwrap_err();
         assert!(folder.to_string().contains("not a cgroup v2 folder"), "{folder}");
         let file = std::fs::File::open("/dev/null").unwrap();
-        let error = cgroup(prog.fd(), &file, at, &options).unwrap_err().to_string();
+        let error = cgroup(prog.fd(), &file, attach_type, &options).unwrap_err().to_string();
         assert!(error.starts_with("BPF_CGROUP_DEVICE of a cgroup: cannot attach: EBADF"), "{error}");
 
         let Some(group) = Cgroup::new() else { return };
@@ -341,8 +344,9 @@ mod tests {
             found: ProgramType::SockOps,
             expected: vec![ProgramType::CgroupDevice],
         };
-        assert_eq!(cgroup(other.fd(), group.fd(), at, &options).unwrap_err(), expected);
-        let error = cgroup_attach(other.fd(), group.fd(), at, CgroupSharing::Multi, None).unwrap_err();
+        assert_eq!(cgroup(other.fd(), group.fd(), attach_type, &options).unwrap_err(), expected);
+        let error =
+            cgroup_attach(other.fd(), group.fd(), attach_type, CgroupSharing::Multi, None).unwrap_err();
         assert_eq!(error, expected);
     }
 }

@@ -235,17 +235,19 @@ mod tests {
 
     #[test]
     fn a_program_is_named_once_and_its_section_once() {
-        let of = |section: &str, cause| {
+        let program_error = |section: &str, cause| {
             let (program, section) = ("main".into(), section.into());
             AttachError::Program { program, section, cause: Box::new(cause) }
         };
-        let missing = of("?kprobe/x", AttachError::kernel("kprobe/x", "attach", Errno(libc::ENOENT)));
+        let missing =
+            program_error("?kprobe/x", AttachError::kernel("kprobe/x", "attach", Errno(libc::ENOENT)));
         assert!(
             missing.to_string().starts_with("program `main`: kprobe/x: cannot attach: ENOENT"),
             "{missing}"
         );
         assert_eq!(missing.errno(), Some(Errno(libc::ENOENT)));
-        let binary = of("usdt/libc.so.6:a:b", AttachError::target("/lib/libc.so.6", "has no USDT probes"));
+        let binary =
+            program_error("usdt/libc.so.6:a:b", AttachError::target("/lib/libc.so.6", "has no USDT probes"));
         assert_eq!(
             binary.to_string(),
             "program `main` (section usdt/libc.so.6:a:b): /lib/libc.so.6: has no USDT probes"

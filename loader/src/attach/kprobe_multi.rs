@@ -164,17 +164,17 @@ fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty())
 }
 
-fn address(field: &[u8]) -> Option<u64> {
+fn parse_address(field: &[u8]) -> Option<u64> {
     let text = str::from_utf8(field).ok()?;
-    u64::from_str_radix(text, 16).ok().filter(|at| *at != 0)
+    u64::from_str_radix(text, 16).ok().filter(|address| *address != 0)
 }
 
 /// Parses lines of `ffffffff81000000 name [module]`.
 fn parse_addresses(text: &[u8], pattern: &str) -> Vec<u64> {
     let parse_line = |line| {
         let mut fields = fields(line);
-        let at = address(fields.next()?)?;
-        glob_match(fields.next()?, pattern.as_bytes()).then_some(at)
+        let address = parse_address(fields.next()?)?;
+        glob_match(fields.next()?, pattern.as_bytes()).then_some(address)
     };
     text.split(|b| *b == b'\n').filter_map(parse_line).collect()
 }
@@ -189,7 +189,7 @@ fn parse_names<'t>(text: &'t [u8], pattern: &str) -> HashSet<&'t [u8]> {
 fn parse_kallsyms(text: &[u8], pattern: &str, traceable: Option<&HashSet<&[u8]>>) -> Vec<u64> {
     let parse_line = |line| {
         let mut fields = fields(line);
-        let (at, kind, name) = (address(fields.next()?)?, fields.next()?, fields.next()?);
+        let (address, kind, name) = (parse_address(fields.next()?)?, fields.next()?, fields.next()?);
         if !glob_match(name, pattern.as_bytes()) {
             return None;
         }
@@ -198,15 +198,15 @@ fn parse_kallsyms(text: &[u8], pattern: &str, traceable: Option<&HashSet<&[u8]>>
             Some(names) => names.contains(name) || names.contains(strip_llvm_suffix(name)),
             None => matches!(kind, b"t" | b"T"),
         };
-        is_traceable.then_some(at)
+        is_traceable.then_some(address)
     };
     text.split(|b| *b == b'\n').filter_map(parse_line).collect()
 }
 
 fn strip_llvm_suffix(name: &[u8]) -> &[u8] {
     const SUFFIX: &[u8] = b".llvm.";
-    let at = name.windows(SUFFIX.len()).position(|w| w == SUFFIX);
-    at.and_then(|at| name.get(..at)).unwrap_or(name)
+    let suffix = name.windows(SUFFIX.len()).position(|w| w == SUFFIX);
+    suffix.and_then(|start| name.get(..start)).unwrap_or(name)
 }
 
 #[cfg(test)]

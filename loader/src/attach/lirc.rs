@@ -30,7 +30,7 @@ mod tests {
 
     #[test]
     fn a_receiver_runs_its_program_or_is_refused() {
-        // Any program does for the netlink_error: few kernels are built with decoders.
+        // Few kernels are built with decoders, and any program serves to test the refusal.
         let Some(other) = Counting::load(ProgramType::CgroupDevice, None, 1) else { return };
         let null = File::open("/dev/null").unwrap();
         let error = lirc(other.fd(), null.as_fd()).unwrap_err().to_string();
@@ -40,9 +40,9 @@ mod tests {
             return;
         };
         let link = lirc(prog.fd(), device.as_fd()).unwrap();
-        let there = || query(QueryTarget::Lirc(device.as_fd()), AttachType::LircMode2).unwrap().prog_ids;
-        assert!(there().contains(&prog.id()));
+        let attached = || query(QueryTarget::Lirc(device.as_fd()), AttachType::LircMode2).unwrap().prog_ids;
+        assert!(attached().contains(&prog.id()));
         link.detach().unwrap();
-        assert!(!there().contains(&prog.id()));
+        assert!(!attached().contains(&prog.id()));
     }
 }

@@ -61,47 +61,53 @@ mod tests {
     #[test]
     fn socket_lookup_runs() {
         in_own_network(|| {
-            let at = AttachType::SkLookup;
-            let Some(prog) = Counting::load(ProgramType::SkLookup, Some(at), 1) else { return };
-            let own = open_own_netns();
-            let link = netns(prog.fd(), own.as_fd(), at).unwrap();
-            assert_eq!(query(QueryTarget::Netns(own.as_fd()), at).unwrap().prog_ids, [prog.id()]);
+            let attach_type = AttachType::SkLookup;
+            let Some(prog) = Counting::load(ProgramType::SkLookup, Some(attach_type), 1) else { return };
+            let netns_file = open_own_netns();
+            let link = netns(prog.fd(), netns_file.as_fd(), attach_type).unwrap();
+            assert_eq!(
+                query(QueryTarget::Netns(netns_file.as_fd()), attach_type).unwrap().prog_ids,
+                [prog.id()]
+            );
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
             let address = listener.local_addr().unwrap();
             prog.fires(link, || drop(TcpStream::connect(address).unwrap()));
-            assert_eq!(query(QueryTarget::Netns(own.as_fd()), at).unwrap().prog_ids, [0; 0]);
+            assert_eq!(query(QueryTarget::Netns(netns_file.as_fd()), attach_type).unwrap().prog_ids, [0; 0]);
         });
     }
 
     #[test]
     fn flow_dissection_runs_and_is_updated() {
         in_own_network(|| {
-            let at = AttachType::FlowDissector;
+            let attach_type = AttachType::FlowDissector;
             let dropping = 2;
-            let load = || Counting::load(ProgramType::FlowDissector, Some(at), dropping);
+            let load = || Counting::load(ProgramType::FlowDissector, Some(attach_type), dropping);
             let (Some(prog), Some(other), Some(_)) = (load(), load(), pair("veth")) else { return };
-            let own = open_own_netns();
-            let mut link = match netns(prog.fd(), own.as_fd(), at) {
+            let netns_file = open_own_netns();
+            let mut link = match netns(prog.fd(), netns_file.as_fd(), attach_type) {
                 Ok(link) => link,
                 // A flow dissector of the initial namespace excludes all others.
                 Err(e) if e.to_string().contains("EEXIST") => return println!("SKIP: {e}"),
                 Err(e) => panic!("{e}"),
             };
-            let again = netns(other.fd(), own.as_fd(), at).unwrap_err().to_string();
+            let again = netns(other.fd(), netns_file.as_fd(), attach_type).unwrap_err().to_string();
             assert!(again.contains("another program is attached there"), "{again}");
             link.update(other.fd()).unwrap();
-            assert_eq!(query(QueryTarget::Netns(own.as_fd()), at).unwrap().prog_ids, [other.id()]);
+            assert_eq!(
+                query(QueryTarget::Netns(netns_file.as_fd()), attach_type).unwrap().prog_ids,
+                [other.id()]
+            );
             other.fires(link, send_on_pair);
         });
     }
     #[test]
     fn a_file_that_is_no_namespace_and_a_wrong_program_type_are_named() {
-        let at = AttachType::SkLookup;
-        let Some(prog) = Counting::load(ProgramType::SkLookup, Some(at), 1) else { return };
-        let file = netns(prog.fd(), "/proc/self/status", at).unwrap_err().to_string();
+        let attach_type = AttachType::SkLookup;
+        let Some(prog) = Counting::load(ProgramType::SkLookup, Some(attach_type), 1) else { return };
+        let file = netns(prog.fd(), "/proc/self/status", attach_type).unwrap_err().to_string();
         assert!(file.contains("is the file a network namespace"), "{file}");
         let Some(other) = Counting::load(ProgramType::CgroupDevice, None, 1) else { return };
-        let error = netns(other.fd(), "/proc/self/ns/net", at).unwrap_err();
+        let error = netns(other.fd(), "/proc/self/ns/net", attach_type).unwrap_err();
         assert!(matches!(error, AttachError::WrongProgramType { .. }), "{error}");
     }
 }

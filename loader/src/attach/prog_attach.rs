@@ -46,8 +46,9 @@ impl ProgAttachment {
         replace_method: ReplaceMethod,
     ) -> Result<Link, AttachError> {
         let attach = || {
-            let own = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map_err(|e| Errno::of(&e));
-            let this = Self { target: own(target)?, prog: own(prog)?, attach_type, flags, replace_method };
+            let clone = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map_err(|e| Errno::of(&e));
+            let this =
+                Self { target: clone(target)?, prog: clone(prog)?, attach_type, flags, replace_method };
             let replace_flag = if replace.is_some() { REPLACE } else { 0 };
             sys::prog_attach(&ProgAttach { flags: flags | replace_flag, replace, ..this.request() })?;
             Ok(this)

@@ -147,9 +147,9 @@ mod tests {
             ) else {
                 return;
             };
-            let at = AttachType::TcxEgress;
+            let attach_type = AttachType::TcxEgress;
             let _xdp = xdp(x.fd(), peer, XdpMode::Generic).unwrap();
-            let tcx = tcx(c.fd(), peer, at, &Placement::default());
+            let tcx = tcx(c.fd(), peer, attach_type, &Placement::default());
             let hook = TcHook { ifindex: peer, attach_point: TcAttachPoint::Egress };
             hook.create().unwrap();
             let _tc = hook.attach(c.fd(), TcOptions::default()).unwrap();

@@ -103,21 +103,21 @@ mod tests {
     #[test]
     fn verdicts_run_on_sent_and_on_received_data() {
         in_own_network(|| {
-            for (kind, at) in [
+            for (kind, attach_type) in [
                 (ProgramType::SkMsg, AttachType::SkMsgVerdict),
                 (ProgramType::SkSkb, AttachType::SkSkbStreamVerdict),
                 (ProgramType::SkSkb, AttachType::SkSkbVerdict),
             ] {
-                if at == AttachType::SkSkbVerdict && kernel_before(5, 13, at.name()) {
+                if attach_type == AttachType::SkSkbVerdict && kernel_before(5, 13, attach_type.name()) {
                     continue;
                 }
                 for attach in [sockmap, sockmap_attach] {
                     // SK_PASS
-                    let Some(prog) = Counting::load(kind, Some(at), 1) else { return };
+                    let Some(prog) = Counting::load(kind, Some(attach_type), 1) else { return };
                     let Some(map) = sockmap_or_skip() else { return };
                     let map_fd = map.shape().fd();
-                    let link = attach(prog.fd(), map_fd, at).unwrap();
-                    match query(QueryTarget::Sockmap(map_fd), at) {
+                    let link = attach(prog.fd(), map_fd, attach_type).unwrap();
+                    match query(QueryTarget::Sockmap(map_fd), attach_type) {
                         Ok(attached) => assert_eq!(attached.prog_ids, [prog.id()]),
                         Err(e) => println!("SKIP: {e}"),
                     }
@@ -125,13 +125,14 @@ mod tests {
                     let mut got = [0; 2];
                     let sent: &mut TcpStream = if kind == ProgramType::SkMsg { &mut near } else { &mut far };
                     sent.write_all(b"hi").unwrap();
-                    assert!(prog.ran_since(0), "{at}");
+                    assert!(prog.ran_since(0), "{attach_type}");
                     (if kind == ProgramType::SkMsg { &mut far } else { &mut near })
                         .read_exact(&mut got)
                         .unwrap();
                     assert_eq!(&got, b"hi");
                     link.detach().unwrap();
-                    let attached = || query(QueryTarget::Sockmap(map_fd), at).unwrap_or_default().prog_ids;
+                    let attached =
+                        || query(QueryTarget::Sockmap(map_fd), attach_type).unwrap_or_default().prog_ids;
                     assert!(eventually(|| attached().is_empty()));
                 }
             }
@@ -140,29 +141,29 @@ mod tests {
 
     #[test]
     fn with_links_another_map_is_refused_without_a_second_attempt() {
-        let at = AttachType::SkMsgVerdict;
-        let Some(prog) = Counting::load(ProgramType::SkMsg, Some(at), 1) else { return };
+        let attach_type = AttachType::SkMsgVerdict;
+        let Some(prog) = Counting::load(ProgramType::SkMsg, Some(attach_type), 1) else { return };
         if kernel_before(6, 10, "a sockmap's link") {
             return;
         }
-        assert_eq!(sys::link_create_closed(prog.fd(), at.number()), Errno(libc::EBADF));
+        assert_eq!(sys::link_create_closed(prog.fd(), attach_type.number()), Errno(libc::EBADF));
         let Some(map) = crate::live::map(crate::object::MapType::Array, 4, 4, 1) else { return };
-        let e = sockmap(prog.fd(), map.shape().fd(), at).unwrap_err();
+        let e = sockmap(prog.fd(), map.shape().fd(), attach_type).unwrap_err();
         assert_eq!(e.errno(), Some(Errno(libc::EINVAL)), "{e}");
         assert!(!e.to_string().contains("new enough"), "{e}");
     }
 
     #[test]
     fn without_a_link_another_program_replaces_the_first() {
-        let at = AttachType::SkMsgVerdict;
-        let load = || Counting::load(ProgramType::SkMsg, Some(at), 1);
+        let attach_type = AttachType::SkMsgVerdict;
+        let load = || Counting::load(ProgramType::SkMsg, Some(attach_type), 1);
         let (Some(a), Some(b), Some(map)) = (load(), load(), sockmap_or_skip()) else { return };
         let map_fd = map.shape().fd();
-        let first = sockmap_attach(a.fd(), map_fd, at).unwrap();
-        let mut second = sockmap_attach(b.fd(), map_fd, at).unwrap();
+        let first = sockmap_attach(a.fd(), map_fd, attach_type).unwrap();
+        let mut second = sockmap_attach(b.fd(), map_fd, attach_type).unwrap();
         assert!(first.detach().is_err());
         second.update(a.fd()).unwrap();
-        match query(QueryTarget::Sockmap(map_fd), at) {
+        match query(QueryTarget::Sockmap(map_fd), attach_type) {
             Ok(attached) => assert_eq!(attached.prog_ids, [a.id()]),
             Err(e) => println!("SKIP: {e}"),
         }

@@ -71,8 +71,8 @@ mod tests {
     /// `TCX_NEXT`.
     const NEXT: i32 = -1;
 
-    fn program(at: AttachType) -> Option<Counting> {
-        Counting::load(ProgramType::SchedCls, Some(at), NEXT)
+    fn program(attach_type: AttachType) -> Option<Counting> {
+        Counting::load(ProgramType::SchedCls, Some(attach_type), NEXT)
     }
 
     #[test]
@@ -82,12 +82,15 @@ mod tests {
                 return;
             }
             let Some((near, peer)) = pair("veth") else { return };
-            for (ifindex, at) in [(peer, AttachType::TcxIngress), (near, AttachType::TcxEgress)] {
-                let Some(prog) = program(at) else { return };
-                let link = tcx(prog.fd(), ifindex, at, &Placement::default()).unwrap();
-                assert_eq!(query(QueryTarget::Interface(ifindex), at).unwrap().prog_ids, [prog.id()]);
+            for (ifindex, attach_type) in [(peer, AttachType::TcxIngress), (near, AttachType::TcxEgress)] {
+                let Some(prog) = program(attach_type) else { return };
+                let link = tcx(prog.fd(), ifindex, attach_type, &Placement::default()).unwrap();
+                assert_eq!(
+                    query(QueryTarget::Interface(ifindex), attach_type).unwrap().prog_ids,
+                    [prog.id()]
+                );
                 prog.fires(link, send_on_pair);
-                assert_eq!(query(QueryTarget::Interface(ifindex), at).unwrap().prog_ids, [0; 0]);
+                assert_eq!(query(QueryTarget::Interface(ifindex), attach_type).unwrap().prog_ids, [0; 0]);
             }
         });
     }
@@ -98,34 +101,35 @@ mod tests {
             if kernel_before(6, 6, "tcx") {
                 return;
             }
-            let at = AttachType::TcxIngress;
+            let attach_type = AttachType::TcxIngress;
             let Some((_, peer)) = pair("veth") else { return };
-            let progs: Vec<_> = (0..5).filter_map(|_| program(at)).collect();
+            let progs: Vec<_> = (0..5).filter_map(|_| program(attach_type)).collect();
             let [one, two, three, four, five] = &progs[..] else { return };
-            let put = |prog: &Counting, order| {
-                tcx(prog.fd(), peer, at, &Placement { order, ..Placement::default() }).unwrap()
+            let attach = |prog: &Counting, order| {
+                tcx(prog.fd(), peer, attach_type, &Placement { order, ..Placement::default() }).unwrap()
             };
-            let one_link = put(one, Order::Last);
-            let _two = put(two, Order::First);
-            let _three = put(three, Order::After(Anchor::ProgId(two.id())));
-            let _four = put(four, Order::Before(Anchor::Link(one_link.fd().unwrap())));
+            let one_link = attach(one, Order::Last);
+            let _two = attach(two, Order::First);
+            let _three = attach(three, Order::After(Anchor::ProgId(two.id())));
+            let _four = attach(four, Order::Before(Anchor::Link(one_link.fd().unwrap())));
             let one_id = sys::link_info(&one_link.fd().unwrap()).unwrap().id;
-            let _five = put(five, Order::After(Anchor::LinkId(one_id)));
-            let now = query(QueryTarget::Interface(peer), at).unwrap();
+            let _five = attach(five, Order::After(Anchor::LinkId(one_id)));
+            let now = query(QueryTarget::Interface(peer), attach_type).unwrap();
             assert_eq!(now.prog_ids, [two, three, four, one, five].map(Counting::id));
             assert_eq!(now.link_ids.len(), 5);
             assert_eq!(now.link_ids[3], one_id);
-            let late = program(at).unwrap();
+            let late = program(attach_type).unwrap();
             let stale = Placement { expected_revision: now.revision - 1, ..Placement::default() };
-            let error = tcx(late.fd(), peer, at, &stale).unwrap_err().to_string();
+            let error = tcx(late.fd(), peer, attach_type, &stale).unwrap_err().to_string();
             assert!(error.contains("ESTALE") && error.contains("query again"), "{error}");
             let fresh = Placement { expected_revision: now.revision, ..Placement::default() };
-            let link = tcx(late.fd(), peer, at, &fresh).unwrap();
+            let link = tcx(late.fd(), peer, attach_type, &fresh).unwrap();
             let order = Order::Before(Anchor::ProgId(late.id()));
             drop(link);
-            let there = || query(QueryTarget::Interface(peer), at).unwrap().prog_ids;
-            assert!(eventually(|| !there().contains(&late.id())));
-            let gone = tcx(late.fd(), peer, at, &Placement { order, ..Placement::default() }).unwrap_err();
+            let attached = || query(QueryTarget::Interface(peer), attach_type).unwrap().prog_ids;
+            assert!(eventually(|| !attached().contains(&late.id())));
+            let gone =
+                tcx(late.fd(), peer, attach_type, &Placement { order, ..Placement::default() }).unwrap_err();
             assert!(gone.to_string().contains("the anchor is not attached"), "{gone}");
         });
     }
@@ -133,11 +137,11 @@ mod tests {
     #[test]
     fn netkit_runs_on_its_primary_end() {
         in_own_network(|| {
-            let at = AttachType::NetkitPrimary;
+            let attach_type = AttachType::NetkitPrimary;
             let Some((near, _)) = pair("netkit") else { return };
-            let Some(prog) = program(at) else { return };
-            let link = netkit(prog.fd(), near, at, &Placement::default()).unwrap();
-            assert_eq!(query(QueryTarget::Interface(near), at).unwrap().prog_ids, [prog.id()]);
+            let Some(prog) = program(attach_type) else { return };
+            let link = netkit(prog.fd(), near, attach_type, &Placement::default()).unwrap();
+            assert_eq!(query(QueryTarget::Interface(near), attach_type).unwrap().prog_ids, [prog.id()]);
             prog.fires(link, send_on_pair);
         });
     }

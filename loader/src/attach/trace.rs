@@ -155,8 +155,8 @@ mod tests {
     #[test]
     fn a_typed_tracepoint_runs_its_program() {
         let Some(counter) = Counter::new() else { return };
-        let at = ("btf_trace_sys_enter", Kind::Typedef);
-        let prog = Program::counting_at(ProgramType::Tracing, AttachType::TraceRawTp, at, &counter);
+        let target = ("btf_trace_sys_enter", Kind::Typedef);
+        let prog = Program::counting_at(ProgramType::Tracing, AttachType::TraceRawTp, target, &counter);
         let Some(prog) = prog else { return };
         let link = trace(prog.fd(), AttachType::TraceRawTp, &TraceOptions::default());
         let Some(link) = link_or_skip(link) else { return };
@@ -171,8 +171,8 @@ mod tests {
     fn fentry_and_fexit_run() {
         for attach_type in [AttachType::TraceFentry, AttachType::TraceFexit] {
             let Some(counter) = Counter::new() else { return };
-            let at = ("bpf_fentry_test1", Kind::Func);
-            let Some(prog) = Program::counting_at(ProgramType::Tracing, attach_type, at, &counter) else {
+            let target = ("bpf_fentry_test1", Kind::Func);
+            let Some(prog) = Program::counting_at(ProgramType::Tracing, attach_type, target, &counter) else {
                 return;
             };
             let Some(link) = link_or_skip(trace(prog.fd(), attach_type, &TraceOptions::default())) else {
@@ -194,8 +194,8 @@ mod tests {
     #[test]
     fn a_cookie_is_passed_or_refused() {
         let Some(counter) = Counter::new() else { return };
-        let at = ("bpf_fentry_test1", Kind::Func);
-        let prog = Program::counting_at(ProgramType::Tracing, AttachType::TraceFentry, at, &counter);
+        let target = ("bpf_fentry_test1", Kind::Func);
+        let prog = Program::counting_at(ProgramType::Tracing, AttachType::TraceFentry, target, &counter);
         let Some(prog) = prog else { return };
         match trace(prog.fd(), AttachType::TraceFentry, &TraceOptions { cookie: 5 }) {
             Ok(link) => link.detach().unwrap(),
@@ -209,8 +209,8 @@ mod tests {
     #[test]
     fn an_lsm_hook_runs_its_program() {
         let Some(counter) = Counter::new() else { return };
-        let at = ("bpf_lsm_file_open", Kind::Func);
-        let prog = Program::counting_at(ProgramType::Lsm, AttachType::LsmMac, at, &counter);
+        let target = ("bpf_lsm_file_open", Kind::Func);
+        let prog = Program::counting_at(ProgramType::Lsm, AttachType::LsmMac, target, &counter);
         let Some(prog) = prog else { return };
         let Some(link) = link_or_skip(lsm(prog.fd())) else { return };
         let open = || drop(std::fs::File::open("/proc/self/status"));

@@ -69,8 +69,8 @@ fn the_request_that_adds_a_route_with_programs() {
     let route = LwtRoute { gateway, table: 1000, priority: 7, ..to_ipv4(3) };
     let word = |n| Endian::native().u32_bytes(n);
     let name = format!("counting:[{}]\0", prog.id());
-    let one = [attr(1, &word(prog.fd().as_raw_fd().cast_unsigned())), attr(2, name.as_bytes())].concat();
-    let encap = [attr(0x8002, &one), attr(0x8003, &one), attr(4, &word(16))].concat();
+    let program = [attr(1, &word(prog.fd().as_raw_fd().cast_unsigned())), attr(2, name.as_bytes())].concat();
+    let encap = [attr(0x8002, &program), attr(0x8003, &program), attr(4, &word(16))].concat();
     let tail = [attr(21, &Endian::native().u16_bytes(6)), attr(0x8016, &encap)].concat();
     let to = [attr(1, &[10, 88, 0, 0]), attr(4, &word(3))].concat();
     let expected = message(
@@ -87,8 +87,8 @@ fn the_request_that_adds_a_route_with_programs() {
 #[test]
 fn the_request_that_adds_a_segment_route() {
     let word = |n| Endian::native().u32_bytes(n);
-    let one = [attr(1, &word(9)), attr(2, b"end:[4]\0")].concat();
-    let encap = [attr(1, &word(15)), attr(0x8008, &one)].concat();
+    let program = [attr(1, &word(9)), attr(2, b"end:[4]\0")].concat();
+    let encap = [attr(1, &word(15)), attr(0x8008, &program)].concat();
     let expected = message(
         [10, 64, 0, 0, 0, 4, 253, 1, 0, 0, 0, 0],
         &[
@@ -112,28 +112,28 @@ fn a_route_is_recognised_by_destination_and_programs() {
         let message = messages(&bytes).next().unwrap().unwrap();
         to_ipv6(3).matches_message(&encap("end:[4]"), &message)
     };
-    let own = to_ipv6(3);
-    assert!(matches(own, "end:[4]"));
-    assert!(matches(LwtRoute { priority: 1024, table: 254, ..own }, "end:[4]"));
+    let route = to_ipv6(3);
+    assert!(matches(route, "end:[4]"));
+    assert!(matches(LwtRoute { priority: 1024, table: 254, ..route }, "end:[4]"));
     for other in [
-        LwtRoute { prefix_len: 65, ..own },
-        LwtRoute { destination: Ipv6Addr::UNSPECIFIED.into(), ..own },
-        LwtRoute { destination: Ipv4Addr::UNSPECIFIED.into(), ..own },
-        LwtRoute { ifindex: 4, ..own },
-        LwtRoute { table: 1, ..own },
-        LwtRoute { priority: 1, ..own },
+        LwtRoute { prefix_len: 65, ..route },
+        LwtRoute { destination: Ipv6Addr::UNSPECIFIED.into(), ..route },
+        LwtRoute { destination: Ipv4Addr::UNSPECIFIED.into(), ..route },
+        LwtRoute { ifindex: 4, ..route },
+        LwtRoute { table: 1, ..route },
+        LwtRoute { priority: 1, ..route },
     ] {
         assert!(!matches(other, "end:[4]"), "{other:?}");
     }
-    assert!(!matches(own, "end:[5]") && !matches(own, "end:[4"));
+    assert!(!matches(route, "end:[5]") && !matches(route, "end:[4"));
     let plain = Request {
         kind: RTM_NEWROUTE,
         flags: 0,
-        fixed: own.add_request(&encap("")).fixed,
+        fixed: route.add_request(&encap("")).fixed,
         attributes: Attributes::default().bytes(1, &SEGMENTS.octets()).u32(4, 3).u32(15, 254).u32(6, 1024),
     };
     let bytes = plain.encode(1).unwrap();
-    assert!(!own.matches_message(&encap("end:[4]"), &messages(&bytes).next().unwrap().unwrap()));
+    assert!(!route.matches_message(&encap("end:[4]"), &messages(&bytes).next().unwrap().unwrap()));
 }
 
 #[test]
@@ -169,8 +169,8 @@ fn a_leaked_route_stays_and_its_replacement_is_left_alone() {
         for route in [to_ipv4(near), default, to_ipv6(near), LwtRoute { table: 1000, ..to_ipv6(near) }] {
             let Some(link) = link_or_skip(lwt(&xmit(&prog), &route)) else { return };
             link.leak();
-            let there = lwt(&xmit(&prog), &route).unwrap_err();
-            assert_eq!(there.errno(), Some(Errno(libc::EEXIST)), "{there}");
+            let duplicate = lwt(&xmit(&prog), &route).unwrap_err();
+            assert_eq!(duplicate.errno(), Some(Errno(libc::EEXIST)), "{duplicate}");
             // Replaces the route by the same route with another program.
             let replace = |prog: &Counting| {
                 let request = route.add_request(&Encap::bpf(&xmit(prog)).unwrap());
@@ -225,11 +225,12 @@ fn an_impossible_route_is_refused_with_its_mistake() {
     // If a request were sent by mistake, it would change routes of this namespace only.
     in_own_network(|| {
         let Some(prog) = Counting::load(ProgramType::LwtXmit, None, 0) else { return };
-        let of = |programs: &LwtPrograms<'_>, route: LwtRoute| lwt(programs, &route).unwrap_err().to_string();
+        let error_text =
+            |programs: &LwtPrograms<'_>, route: LwtRoute| lwt(programs, &route).unwrap_err().to_string();
         let words = "lwt on 10.88.0.0/24 by interface 9999: expected at least one program";
-        assert_eq!(of(&LwtPrograms::default(), to_ipv4(9999)), words);
+        assert_eq!(error_text(&LwtPrograms::default(), to_ipv4(9999)), words);
         let headroom = LwtPrograms { output: Some(prog.fd()), headroom: 1, ..LwtPrograms::default() };
-        assert!(of(&headroom, to_ipv4(1)).ends_with("headroom needs an `xmit` program"));
+        assert!(error_text(&headroom, to_ipv4(1)).ends_with("headroom needs an `xmit` program"));
         for (route, words) in [
             (LwtRoute { prefix_len: 33, ..to_ipv4(1) }, "the prefix is longer"),
             (LwtRoute { prefix_len: 12, ..to_ipv4(1) }, "without bits beyond the prefix"),
@@ -237,7 +238,7 @@ fn an_impossible_route_is_refused_with_its_mistake() {
             (to_ipv4(0), "the interface index is 0"),
             (LwtRoute { gateway: Some(SEGMENTS.into()), ..to_ipv4(1) }, "destination's address family"),
         ] {
-            let error = of(&xmit(&prog), route);
+            let error = error_text(&xmit(&prog), route);
             assert!(error.contains(words), "{error}");
         }
         let error = seg6local(prog.fd(), &to_ipv4(1)).unwrap_err().to_string();

@@ -217,7 +217,7 @@ impl TcHook {
         let key = FilterKey { handle: options.handle, priority: options.priority };
         let request =
             self.request_for(RTM_NEWTFILTER, flags, key, bpf_kind().nest(TCA_OPTIONS, &bpf_options));
-        // A kernel that does not echo the classifier is asked for it: by its key, or by comparing the lists before and after.
+        // If the kernel does not echo the classifier, a query by key or a comparison of the lists finds it.
         let is_key_complete = key.handle != 0 && key.priority != 0;
         let before = if is_key_complete { Vec::new() } else { self.list_filters(socket)? };
         let mut echoed = None;

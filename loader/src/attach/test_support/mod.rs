@@ -35,12 +35,12 @@ pub(crate) struct Counting {
 
 impl Counting {
     /// Loads a program that returns `retval`. Prints `SKIP` and returns `None` if this process may not load programs.
-    pub(crate) fn load(kind: ProgramType, at: Option<AttachType>, retval: i32) -> Option<Self> {
-        Self::load_for(kind, at.map_or(0, AttachType::number), 0, retval)
+    pub(crate) fn load(kind: ProgramType, attach_type: Option<AttachType>, retval: i32) -> Option<Self> {
+        Self::load_for(kind, attach_type.map_or(0, AttachType::number), 0, retval)
     }
 
     /// Loads a program for a function in the kernel's BTF.
-    pub(crate) fn load_for(kind: ProgramType, at: u32, btf_id: u32, retval: i32) -> Option<Self> {
+    pub(crate) fn load_for(kind: ProgramType, attach_type: u32, btf_id: u32, retval: i32) -> Option<Self> {
         let map =
             MapCreate { map_type: 2, key_size: 4, value_size: 8, max_entries: 1, ..MapCreate::default() };
         let map = skip("a map", sys::map_create(&map))?;
@@ -50,7 +50,7 @@ impl Counting {
             name: b"counting",
             insns: &insns,
             license: b"GPL",
-            expected_attach_type: at,
+            expected_attach_type: attach_type,
             attach_btf_id: btf_id,
             log_level: 1,
             ..ProgLoad::default()
@@ -352,19 +352,19 @@ fn actions_succeed_where_nothing_forbids_them() {
 }
 
 fn act(action: &str) {
-    let own = (Ipv4Addr::LOCALHOST, 0);
+    let address = (Ipv4Addr::LOCALHOST, 0);
     match action {
         "udp" => {
-            let socket = UdpSocket::bind(own).unwrap();
+            let socket = UdpSocket::bind(address).unwrap();
             socket.send_to(b"!", socket.local_addr().unwrap()).unwrap();
             socket.recv_from(&mut [0; 8]).unwrap();
         }
-        "connect" => drop(UdpSocket::bind(own).unwrap().connect((Ipv4Addr::LOCALHOST, 9))),
+        "connect" => drop(UdpSocket::bind(address).unwrap().connect((Ipv4Addr::LOCALHOST, 9))),
         "tcp" => {
-            let listener = std::net::TcpListener::bind(own).unwrap();
+            let listener = std::net::TcpListener::bind(address).unwrap();
             let _stream = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         }
-        "setsockopt" => UdpSocket::bind(own).unwrap().set_broadcast(true).unwrap(),
+        "setsockopt" => UdpSocket::bind(address).unwrap().set_broadcast(true).unwrap(),
         "sysctl" => drop(std::fs::read("/proc/sys/kernel/ostype").unwrap()),
         "device" => drop(std::fs::read("/dev/null").unwrap()),
         other => panic!("{other}?"),

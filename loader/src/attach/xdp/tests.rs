@@ -66,16 +66,16 @@ fn old_kernels_detach_by_program_id() {
         let (Some(prog), Some(other), Some((_, peer))) = (program(), program(), pair("veth")) else {
             return;
         };
-        let put = |prog: &Counting| XdpAttachment {
+        let attachment = |prog: &Counting| XdpAttachment {
             socket: RtnetlinkSocket::open().unwrap(),
             ifindex: peer,
             mode: XdpMode::Generic,
             prog: prog.fd().try_clone_to_owned().unwrap(),
         };
         xdp_netlink(prog.fd(), peer, XdpMode::Generic, XdpReplace::Never).unwrap().leak();
-        assert_eq!(put(&other).detach_by_id().unwrap_err().errno, Errno(libc::ENOENT));
+        assert_eq!(attachment(&other).detach_by_id().unwrap_err().errno, Errno(libc::ENOENT));
         assert_eq!(xdp_query(peer).unwrap().generic, prog.id());
-        put(&prog).detach_by_id().unwrap();
+        attachment(&prog).detach_by_id().unwrap();
         assert_eq!(xdp_query(peer).unwrap(), XdpPrograms::default());
     });
 }
