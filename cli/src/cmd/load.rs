@@ -345,10 +345,10 @@ impl One<'_, '_, '_, '_> {
         if !self.args.attach {
             return Vec::new();
         }
-        let left = loaded.left_unattached();
+        let left = loaded.unattached();
         let why = |why: AttachError| {
             match why {
-            AttachError::NotAutomatic { .. } => {
+            AttachError::NoAutoAttach { .. } => {
                 "its section does not say to what; pin it (--pin) and attach it by what sets up the interface, cgroup or socket".into()
             }
             other => other.to_string(),
@@ -398,7 +398,7 @@ impl One<'_, '_, '_, '_> {
             out.line(line.styled(DIM, format_args!("not attached: {why}")))?;
         }
         for link in links {
-            let what = link.what();
+            let what = link.label();
             match link.pin_path() {
                 Some(path) => out.line(format_args!("  link     {what}, pinned at {}", shown(path)))?,
                 None => out.line(format_args!("  link     {what}"))?,

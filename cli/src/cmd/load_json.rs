@@ -128,8 +128,9 @@ pub(crate) fn loaded<'l>(
         shown.pin = m.pin_path().map(|p| p.display().to_string());
         shown
     });
-    let links =
-        links.iter().map(|l| LinkText { what: l.what(), pin: l.pin_path().map(|p| p.display().to_string()) });
+    let links = links
+        .iter()
+        .map(|l| LinkText { what: l.label(), pin: l.pin_path().map(|p| p.display().to_string()) });
     Outcome {
         maps: maps.collect(),
         programs: programs.iter().map(|p| loaded_program(p, &names)).collect(),

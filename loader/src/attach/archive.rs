@@ -1,6 +1,6 @@
-//! Binaries within ZIP archives, stored there uncompressed, as Android keeps libraries in its packages.
+//! Binaries in ZIP archives, stored without compression, such as the libraries in Android packages.
 
-use super::{binary::Binary, error::AttachError, file_part::FilePart};
+use super::{binary::Binary, error::AttachError, file_range::FileRange};
 use core_relo::Endian;
 use std::{
     ffi::OsStr,
@@ -8,63 +8,66 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Bytes of the record at an archive's end, without its comment.
-const END: usize = 22;
-/// Bytes of the longest comment.
-const COMMENT: u64 = 0xffff;
-/// Bytes of a record of the central directory, without its name.
+/// Bytes of the "end of central directory" record without its comment.
+const END_RECORD: usize = 22;
+/// The most bytes of that record with its comment, whose length has 16 bits.
+const LONGEST_END_RECORD: u64 = 22 + 0xffff;
+/// Bytes of an entry of the central directory without its name.
 const ENTRY: usize = 46;
+/// The same number, for file offsets.
 const ENTRY_BYTES: u64 = 46;
 
-/// The two halves of `archive!/member`.
+/// Splits `archive!/member` into the archive and the member.
 pub(super) fn split(path: &Path) -> Option<(PathBuf, Vec<u8>)> {
     let bytes = path.as_os_str().as_bytes();
-    let at = bytes.windows(2).position(|w| w == b"!/")?;
-    let member = bytes.get(at.checked_add(2)?..)?;
-    Some((PathBuf::from(OsStr::from_bytes(bytes.get(..at)?)), member.to_vec()))
+    let mark = bytes.windows(2).position(|w| w == b"!/")?;
+    let member = bytes.get(mark.checked_add(2)?..)?;
+    Some((PathBuf::from(OsStr::from_bytes(bytes.get(..mark)?)), member.to_vec()))
 }
 
-/// Opens a member that is not compressed.
+/// Opens an uncompressed member.
 pub(super) fn open_member(archive: &Path, member: &[u8]) -> Result<Binary, AttachError> {
-    let file = FilePart::open(archive)?;
-    let directory = Directory::find(&file)?.ok_or_else(|| file.error("is not a ZIP archive"))?;
+    let file = FileRange::open(archive)?;
+    let directory = CentralDirectory::find(&file)?.ok_or_else(|| file.error("is not a ZIP archive"))?;
     let name = String::from_utf8_lossy(member);
-    let entry = directory.entry(&file, member)?;
+    let entry = directory.find_entry(&file, member)?;
     let entry = entry.ok_or_else(|| file.error(format!("has no member `{name}`")))?;
     if entry.method != 0 {
-        let problem = "is compressed, so that it is not mapped from there and cannot be probed";
+        let problem = "is compressed: processes do not map it from the archive, so it cannot be probed";
         return Err(file.error(format!("`{name}` {problem}")));
     }
     let outside = file.error(format!("`{name}` reaches past the archive's end"));
-    let Some(start) = data_at(&file, entry.header)? else { return Err(outside) };
+    let Some(start) = find_data(&file, entry.header)? else { return Err(outside) };
     Binary::parse(file.narrowed(start, entry.size).ok_or(outside)?)
 }
 
-/// A member, by the central directory.
+/// A member's entry in the central directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry {
     method: u16,
     size: u64,
-    /// Where its own header is.
+    /// The file offset of the member's local header.
     header: u64,
 }
 
-/// The central directory. Its entries are read one by one: the directory of a sparse file may have any size.
+/// The central directory. Entries are read one by one, because a sparse file may claim a directory of any size.
 #[derive(Clone, Copy, Debug)]
-struct Directory {
+struct CentralDirectory {
     start: u64,
     end: u64,
     entries: u16,
 }
 
-impl Directory {
-    fn find(file: &FilePart) -> Result<Option<Self>, AttachError> {
+impl CentralDirectory {
+    fn find(file: &FileRange) -> Result<Option<Self>, AttachError> {
         const MAGIC: &[u8] = b"PK\x05\x06";
-        let room = file.len().min(COMMENT.saturating_add(22));
-        let tail = file.read("end", file.len().saturating_sub(room), room, room)?;
-        // The last one counts: the directory itself could hold the same bytes.
-        let Some(at) = tail.windows(END).rposition(|w| w.starts_with(MAGIC)) else { return Ok(None) };
-        let record = tail.get(at..).unwrap_or_default();
+        let tail_bytes = file.len().min(LONGEST_END_RECORD);
+        let Some(tail_offset) = file.len().checked_sub(tail_bytes) else { return Ok(None) };
+        let tail = file.read("end", tail_offset, tail_bytes, tail_bytes)?;
+        // The last match counts, because the directory itself could contain the same bytes.
+        let Some(record) = tail.windows(END_RECORD).rfind(|window| window.starts_with(MAGIC)) else {
+            return Ok(None);
+        };
         let e = Endian::Little;
         let (Some(entries), Some(size), Some(start)) =
             (e.u16(record, 10), e.u32(record, 12), e.u32(record, 16))
@@ -76,27 +79,26 @@ impl Directory {
         Ok(end.map(|end| Self { start, end, entries }))
     }
 
-    /// The first entry of a name (libbpf: `zip_archive_find_entry`).
-    fn entry(self, file: &FilePart, member: &[u8]) -> Result<Option<Entry>, AttachError> {
+    /// Returns the first entry with a name (libbpf: `zip_archive_find_entry`).
+    fn find_entry(self, file: &FileRange, member: &[u8]) -> Result<Option<Entry>, AttachError> {
         let e = Endian::Little;
-        let (mut at, mut name) = (self.start, vec![0; member.len()]);
+        let (mut offset, mut name) = (self.start, vec![0; member.len()]);
         for _ in 0..self.entries {
             let mut entry = [0; ENTRY];
-            if at.checked_add(ENTRY_BYTES).is_none_or(|end| end > self.end) {
+            let Some(name_offset) = offset.checked_add(ENTRY_BYTES).filter(|end| *end <= self.end) else {
                 return Ok(None);
-            }
-            file.fill("directory", at, &mut entry)?;
+            };
+            file.fill("directory", offset, &mut entry)?;
             let length = |field| e.u16(&entry, field).map(u64::from);
             let (Some(name_len), Some(extra), Some(comment)) = (length(28), length(30), length(32)) else {
                 return Ok(None);
             };
-            let name_at = at.saturating_add(ENTRY_BYTES);
-            let behind = name_at.saturating_add(name_len);
-            if !entry.starts_with(b"PK\x01\x02") || behind > self.end {
+            let name_end = name_offset.checked_add(name_len).filter(|end| *end <= self.end);
+            let Some(name_end) = name_end.filter(|_| entry.starts_with(b"PK\x01\x02")) else {
                 return Ok(None);
-            }
+            };
             if usize::try_from(name_len).is_ok_and(|len| len == member.len()) {
-                file.fill("directory", name_at, &mut name)?;
+                file.fill("directory", name_offset, &mut name)?;
                 if name == member {
                     let (method, size, header) = (e.u16(&entry, 10), e.u32(&entry, 24), e.u32(&entry, 42));
                     let (Some(method), Some(size), Some(header)) = (method, size, header) else {
@@ -105,14 +107,16 @@ impl Directory {
                     return Ok(Some(Entry { method, size: size.into(), header: header.into() }));
                 }
             }
-            at = behind.saturating_add(extra).saturating_add(comment);
+            let next = name_end.checked_add(extra).and_then(|next| next.checked_add(comment));
+            let Some(next) = next else { return Ok(None) };
+            offset = next;
         }
         Ok(None)
     }
 }
 
-/// Where a member's bytes begin: behind its own header, name and extra field.
-fn data_at(file: &FilePart, header: u64) -> Result<Option<u64>, AttachError> {
+/// Returns the file offset of a member's data, which follow the local header with its name and extra field.
+fn find_data(file: &FileRange, header: u64) -> Result<Option<u64>, AttachError> {
     let mut bytes = [0; 30];
     file.fill("member's header", header, &mut bytes)?;
     let e = Endian::Little;
@@ -127,7 +131,7 @@ fn data_at(file: &FilePart, header: u64) -> Result<Option<u64>, AttachError> {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::testing_elf::{F1, TempFile, TestElf},
+        super::test_support::elf::{F1, TempFile, TestElf},
         *,
     };
 
@@ -163,11 +167,11 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_is_stored_is_read_where_it_lies() {
+    fn an_uncompressed_member_is_read_in_place() {
         let elf = TestElf::bytes();
         let file = TempFile::new("zip", &zip(b"lib/x.so", 0, &elf));
         let binary = open_member(file.path(), b"lib/x.so").unwrap();
-        assert_eq!(binary.function("f1"), Ok(F1 + 30 + 8 + 3));
+        assert_eq!(binary.find_function("f1"), Ok(F1 + 30 + 8 + 3));
         let text = |member: &[u8]| open_member(file.path(), member).unwrap_err().to_string();
         assert!(text(b"lib/y.so").ends_with("has no member `lib/y.so`"));
         let file = TempFile::new("zip", &zip(b"x", 8, &elf));
@@ -177,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn no_cut_of_an_archive_is_read_past_its_end() {
+    fn no_truncated_archive_is_read_past_its_end() {
         let whole = zip(b"m", 0, b"data that is no ELF");
         for cut in 0..whole.len() {
             let file = TempFile::new("zip", &whole[..cut]);
@@ -188,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_claims_gigabytes_of_a_sparse_file_is_not_read_whole() {
+    fn a_directory_that_claims_gigabytes_of_a_sparse_file_is_read_entry_by_entry() {
         let e = Endian::Little;
         let file = TempFile::new("zip", b"");
         let sparse = std::fs::OpenOptions::new().write(true).open(file.path()).unwrap();
@@ -202,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn an_archives_path_ends_at_its_mark() {
+    fn an_archives_path_ends_at_the_exclamation_mark() {
         assert_eq!(
             split(Path::new("/a.apk!/lib/b.so")),
             Some((PathBuf::from("/a.apk"), b"lib/b.so".to_vec()))

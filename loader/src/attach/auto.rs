@@ -1,4 +1,4 @@
-//! Attaching a program to what its section's name says.
+//! Attaching a program to the target that its section name states.
 
 use super::{
     error::AttachError,
@@ -6,7 +6,7 @@ use super::{
     kprobe::{KprobeOptions, KsyscallOptions, kprobe, ksyscall},
     kprobe_multi::{KprobeMultiOptions, KprobeSet, kprobe_multi},
     link::Link,
-    trace::{TraceOptions, freplace_named, trace_named},
+    trace::{TraceOptions, freplace_with_label, trace_with_label},
     tracepoint::{RawTracepointOptions, TracepointOptions, raw_tracepoint, tracepoint},
     uprobe::{UprobeOptions, uprobe},
     uprobe_multi::{UprobeMultiOptions, UprobeSet, uprobe_multi},
@@ -15,40 +15,40 @@ use super::{
 use crate::object::{AttachType, ProgramType, SecDef, SectionTarget};
 use std::os::fd::BorrowedFd;
 
-/// A loaded program, with what it was loaded as.
+/// A loaded program with the properties that decide how it is attached.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers")]
-pub struct Attachable<'a> {
-    /// The program.
+pub struct ProgramRef<'a> {
+    /// The program's descriptor.
     pub fd: BorrowedFd<'a>,
-    /// Its name.
+    /// The program's name.
     pub name: &'a str,
-    /// Its section's name, with or without a leading `?`.
+    /// The section name, with or without a leading `?`.
     pub section: &'a str,
-    /// Its type.
+    /// The program type.
     pub program_type: ProgramType,
-    /// The attach type it was loaded with; none takes that of the section's name.
+    /// The expected attach type that the program was loaded with. `None` takes the attach type of the section name.
     pub attach_type: Option<AttachType>,
-    /// What its object's USDT programs share, if it has any.
+    /// The state that the USDT programs of the object share. Only `usdt` programs need it.
     pub usdt: Option<&'a UsdtManager>,
 }
 
-/// Attaches a program to what its section's name says (libbpf: `bpf_program__attach`).
+/// Attaches a program to the target that its section name states (libbpf: `bpf_program__attach`).
 ///
-/// Programs that libbpf does not attach by itself give [`AttachError::NotAutomatic`].
-pub fn auto(program: &Attachable<'_>) -> Result<Link, AttachError> {
+/// Fails with [`AttachError::NoAutoAttach`] if libbpf does not auto-attach programs of this section.
+pub fn auto(program: &ProgramRef<'_>) -> Result<Link, AttachError> {
     match SectionTarget::parse(program.section)? {
         Some(auto) => tracing(program, auto),
-        // Networking, cgroups and the rest: the name does not say to which interface, cgroup or map.
+        // Section names of networking and cgroup programs do not name the interface, cgroup or map.
         None => Err(not_automatic(program.section, program.name)),
     }
 }
 
 pub(crate) fn not_automatic(section: &str, name: &str) -> AttachError {
-    AttachError::NotAutomatic { what: format!("{section} (program `{name}`)").into() }
+    AttachError::NoAutoAttach { label: format!("{section} (program `{name}`)").into() }
 }
 
-/// Whether [`auto`] has something to attach a program to; if its section's name cannot be read, that is to be told by `auto`.
+/// Returns whether [`auto`] attaches programs of a section. True for an invalid section name, because `auto` explains the error.
 pub(crate) fn is_automatic(section: &str, program_type: ProgramType) -> bool {
     match SectionTarget::parse(section) {
         Ok(None | Some(SectionTarget::Nothing)) => false,
@@ -63,7 +63,7 @@ fn attach_type_of(section: &str) -> Option<AttachType> {
     SecDef::find(section.strip_prefix('?').unwrap_or(section).as_bytes())?.attach_type
 }
 
-fn tracing(program: &Attachable<'_>, auto: SectionTarget<'_>) -> Result<Link, AttachError> {
+fn tracing(program: &ProgramRef<'_>, auto: SectionTarget<'_>) -> Result<Link, AttachError> {
     let fd = program.fd;
     match auto {
         SectionTarget::Nothing => Err(not_automatic(program.section, program.name)),
@@ -78,7 +78,7 @@ fn tracing(program: &Attachable<'_>, auto: SectionTarget<'_>) -> Result<Link, At
             ksyscall(fd, syscall, &KsyscallOptions { retprobe, ..KsyscallOptions::default() })
         }
         SectionTarget::Uprobe { binary, function, offset, retprobe } => {
-            let name = function_words(function, offset);
+            let name = format_function(function, offset);
             let options = UprobeOptions { function: Some(&name), retprobe, ..UprobeOptions::default() };
             uprobe(fd, binary, &options)
         }
@@ -88,7 +88,7 @@ fn tracing(program: &Attachable<'_>, auto: SectionTarget<'_>) -> Result<Link, At
         }
         SectionTarget::Usdt { binary, provider, name } => {
             let manager = program.usdt.ok_or_else(|| {
-                let problem = "its object lacks the maps of libbpf's usdt.bpf.h, __bpf_usdt_specs and __bpf_usdt_ip_to_spec_id";
+                let problem = "the object lacks the maps of libbpf's usdt.bpf.h, __bpf_usdt_specs and __bpf_usdt_ip_to_spec_id";
                 AttachError::target(program.section, problem)
             })?;
             usdt(fd, manager, binary, provider, name, &UsdtOptions::default())
@@ -97,30 +97,31 @@ fn tracing(program: &Attachable<'_>, auto: SectionTarget<'_>) -> Result<Link, At
             tracepoint(fd, category, name, &TracepointOptions::default())
         }
         SectionTarget::RawTracepoint { name } => raw_tracepoint(fd, name, &RawTracepointOptions::default()),
-        SectionTarget::AsLoaded => as_loaded(program),
+        SectionTarget::AsLoaded => attach_to_load_target(program),
         SectionTarget::Iter => iter(fd, &IterOptions::default()),
     }
 }
 
-fn as_loaded(program: &Attachable<'_>) -> Result<Link, AttachError> {
+/// Attaches a program to the target that the program was loaded for.
+fn attach_to_load_target(program: &ProgramRef<'_>) -> Result<Link, AttachError> {
     let section = program.section.strip_prefix('?').unwrap_or(program.section);
-    // `fentry` alone, where a setting says of what, does not say much. The kernel cuts names: this one is whole.
-    let what = match section.split_once('/') {
+    // A section such as `fentry` names no target if a load setting does. The label then names the program.
+    let label = match section.split_once('/') {
         Some(_) => section.to_owned(),
         None => format!("{section} program `{}`", program.name),
     };
     let options = TraceOptions::default();
     match program.program_type {
-        ProgramType::Ext => freplace_named(program.fd, None, &what),
-        ProgramType::Lsm => trace_named(program.fd, AttachType::LsmMac, options, &what),
+        ProgramType::Ext => freplace_with_label(program.fd, None, &label),
+        ProgramType::Lsm => trace_with_label(program.fd, AttachType::LsmMac, options, &label),
         _ => match program.attach_type.or_else(|| attach_type_of(program.section)) {
-            Some(attach_type) => trace_named(program.fd, attach_type, options, &what),
+            Some(attach_type) => trace_with_label(program.fd, attach_type, options, &label),
             None => Err(not_automatic(program.section, program.name)),
         },
     }
 }
 
-fn function_words(function: &str, offset: i64) -> String {
+fn format_function(function: &str, offset: i64) -> String {
     if offset == 0 { function.to_owned() } else { format!("{function}+{offset}") }
 }
 
@@ -128,19 +129,19 @@ fn function_words(function: &str, offset: i64) -> String {
 mod tests {
     use super::{
         super::{
-            testing_elf::TestElf,
-            testing_trace::{Counter, Program, getppid, stops, tracefs_or_skip},
+            test_support::elf::TestElf,
+            test_support::trace::{Counter, Program, getppid, stops, tracefs_or_skip},
         },
         *,
     };
     use crate::object::split_offset;
 
     fn attach(prog: &Program, section: &str, program_type: ProgramType) -> Result<Link, AttachError> {
-        auto(&Attachable { fd: prog.fd(), name: "p", section, program_type, attach_type: None, usdt: None })
+        auto(&ProgramRef { fd: prog.fd(), name: "p", section, program_type, attach_type: None, usdt: None })
     }
 
     #[test]
-    fn programs_are_attached_by_their_sections_names() {
+    fn programs_are_attached_by_their_section_names() {
         let Some(counter) = Counter::new() else { return };
         let Some(prog) = Program::counting(ProgramType::RawTracepoint, 0, &counter) else { return };
         let link = attach(&prog, "?raw_tp/sys_enter", ProgramType::RawTracepoint).unwrap();
@@ -167,12 +168,12 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_attach_by_itself_says_so() {
+    fn sections_without_a_target_are_refused() {
         let Some(counter) = Counter::new() else { return };
         let Some(prog) = Program::counting(ProgramType::Kprobe, 0, &counter) else { return };
         for section in ["kprobe", "uprobe", "usdt", "perf_event", "tp", "no_such_family/x"] {
             let e = attach(&prog, section, ProgramType::Kprobe).unwrap_err();
-            assert!(matches!(e, AttachError::NotAutomatic { .. }), "{section}: {e}");
+            assert!(matches!(e, AttachError::NoAutoAttach { .. }), "{section}: {e}");
             assert!(!is_automatic(section, ProgramType::Kprobe));
         }
         let e = attach(&prog, "usdt//bin/sh:p:n", ProgramType::Kprobe).unwrap_err();
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_attaches_by_itself_is_known_before() {
+    fn sections_with_a_target_are_recognised() {
         for (section, kind) in [
             ("?kprobe/f", ProgramType::Kprobe),
             ("fentry/f", ProgramType::Tracing),
@@ -198,9 +199,9 @@ mod tests {
     }
 
     #[test]
-    fn a_functions_offset_comes_through() {
+    fn a_functions_offset_is_formatted_and_split_back() {
         for (function, offset) in [("f", 0), ("f", 16), ("f@@V", -3)] {
-            assert_eq!(split_offset(&function_words(function, offset)), (function, offset));
+            assert_eq!(split_offset(&format_function(function, offset)), (function, offset));
         }
     }
 }

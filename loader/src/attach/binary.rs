@@ -1,10 +1,10 @@
-//! User-space binaries: where a function lies in the file.
+//! User-space binaries and the file offsets of their functions.
 
 use super::{
     elf_file::{ElfFile, RawSection, Segment, Symbol},
     error::AttachError,
-    file_part::FilePart,
-    text::matches,
+    file_range::FileRange,
+    names::glob_match,
 };
 use crate::limits::BINARY_MATCHES;
 use core_relo::{Endian, Text};
@@ -14,26 +14,26 @@ use object::{
 };
 use std::path::Path;
 
-/// An ELF file, or one within an archive.
+/// An ELF file, on its own or in an archive.
 #[derive(Debug)]
 pub(super) enum Binary {
     Elf32(ElfFile<FileHeader32<Endianness>>),
     Elf64(ElfFile<FileHeader64<Endianness>>),
 }
 
-/// What the header says.
+/// The properties of a binary that its ELF header states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Kind {
+pub(super) struct ElfKind {
     pub(super) is_64: bool,
     pub(super) endian: Endian,
     /// `ET_DYN`: a shared library or a position-independent program.
     pub(super) is_shared: bool,
-    /// Linked: `ET_EXEC` or `ET_DYN`.
+    /// `ET_EXEC` or `ET_DYN`: not an object file.
     pub(super) is_linked: bool,
 }
 
-/// Does something with the file, of 32 or 64 bits.
-macro_rules! elf {
+/// Evaluates an expression for the ELF file of either class.
+macro_rules! with_elf {
     ($binary:expr, $file:ident => $body:expr) => {
         match $binary {
             Self::Elf32($file) => $body,
@@ -44,11 +44,11 @@ macro_rules! elf {
 
 impl Binary {
     pub(super) fn open(path: &Path) -> Result<Self, AttachError> {
-        Self::parse(FilePart::open(path)?)
+        Self::parse(FileRange::open(path)?)
     }
 
-    /// Reads the headers of a binary.
-    pub(super) fn parse(part: FilePart) -> Result<Self, AttachError> {
+    /// Parses the headers of a binary.
+    pub(super) fn parse(part: FileRange) -> Result<Self, AttachError> {
         let mut start = [0; 5];
         let is_long_enough = part.fill("file header", 0, &mut start).is_ok();
         match start.strip_prefix(&ELFMAG) {
@@ -62,19 +62,19 @@ impl Binary {
         }
     }
 
-    /// Fills a buffer from an offset of the file, if it goes that far.
+    /// Fills a buffer from an offset. Returns `false` if the file is too short.
     pub(super) fn read_at(&self, offset: u64, into: &mut [u8]) -> bool {
         self.part().fill("code", offset, into).is_ok()
     }
 
-    /// The offset in the file of a function: `name`, `name@VERSION` or `name@@VERSION` (libbpf: `elf_find_func_offset`).
-    pub(super) fn function(&self, name: &str) -> Result<u64, AttachError> {
+    /// Returns the file offset of a function: `name`, `name@VERSION` or `name@@VERSION` (libbpf: `elf_find_func_offset`).
+    pub(super) fn find_function(&self, name: &str) -> Result<u64, AttachError> {
         let (base, version) = match name.split_once('@') {
             Some((base, version)) => (base, Some(version.strip_prefix('@').unwrap_or(version))),
             None => (name, None),
         };
         for dynamic in [true, false] {
-            let mut found = Found::default();
+            let mut found = FunctionMatch::default();
             self.symbols(dynamic, version.is_some(), &mut |s: &Symbol<'_>| {
                 if is_named(s, dynamic, name, base, version) {
                     found.add(s);
@@ -82,25 +82,25 @@ impl Binary {
                 Ok(())
             })?;
             match found {
-                Found { ambiguous: true, .. } => {
+                FunctionMatch { is_ambiguous: true, .. } => {
                     return Err(self.error(format!("has several functions `{name}`, at different places")));
                 }
-                Found { offset: Some(offset), .. } => return self.within(name, offset),
-                Found { .. } => {}
+                FunctionMatch { offset: Some(offset), .. } => return self.offset_in_file(name, offset),
+                FunctionMatch { .. } => {}
             }
         }
         Err(self.missing(name))
     }
 
-    /// The offsets of several functions by their plain names (libbpf: `elf_resolve_syms_offsets`).
-    pub(super) fn functions(&self, names: &[&str]) -> Result<Vec<u64>, AttachError> {
-        let mut found: Vec<Found> = vec![Found::default(); names.len()];
+    /// Returns the file offsets of functions by their plain names (libbpf: `elf_resolve_syms_offsets`).
+    pub(super) fn find_functions(&self, names: &[&str]) -> Result<Vec<u64>, AttachError> {
+        let mut found: Vec<FunctionMatch> = vec![FunctionMatch::default(); names.len()];
         let mut index: Vec<(&[u8], usize)> = names.iter().map(|n| n.as_bytes()).zip(0..).collect();
         index.sort_unstable();
         for dynamic in [true, false] {
             self.symbols(dynamic, false, &mut |s: &Symbol<'_>| {
-                let from = index.partition_point(|(name, _)| *name < s.name);
-                for (_, at) in index.iter().skip(from).take_while(|(name, _)| *name == s.name) {
+                let first = index.partition_point(|(name, _)| *name < s.name);
+                for (_, at) in index.iter().skip(first).take_while(|(name, _)| *name == s.name) {
                     if let Some(found) = found.get_mut(*at) {
                         found.add(s);
                     }
@@ -108,25 +108,25 @@ impl Binary {
                 Ok(())
             })?;
         }
-        let of = |(name, found): (&&str, &Found)| match *found {
-            Found { ambiguous: true, .. } => {
+        let to_offset = |(name, found): (&&str, &FunctionMatch)| match *found {
+            FunctionMatch { is_ambiguous: true, .. } => {
                 Err(self.error(format!("has several functions `{name}`, at different places")))
             }
-            Found { offset: Some(offset), .. } => self.within(name, offset),
-            Found { .. } => Err(self.missing(name)),
+            FunctionMatch { offset: Some(offset), .. } => self.offset_in_file(name, offset),
+            FunctionMatch { .. } => Err(self.missing(name)),
         };
-        names.iter().zip(&found).map(of).collect()
+        names.iter().zip(&found).map(to_offset).collect()
     }
 
-    /// The offsets of all functions of a pattern (libbpf: `elf_resolve_pattern_offsets`).
-    pub(super) fn functions_like(&self, pattern: &str) -> Result<Vec<u64>, AttachError> {
+    /// Returns the file offsets of the functions that match a pattern (libbpf: `elf_resolve_pattern_offsets`).
+    pub(super) fn find_matching_functions(&self, pattern: &str) -> Result<Vec<u64>, AttachError> {
         for dynamic in [false, true] {
             let mut found = Vec::new();
             self.symbols(dynamic, false, &mut |s: &Symbol<'_>| {
-                if matches(s.name, pattern.as_bytes()) {
+                if glob_match(s.name, pattern.as_bytes()) {
                     if found.len() == BINARY_MATCHES {
                         let problem = format!(
-                            "more functions match `{pattern}` than the kernel takes: {BINARY_MATCHES}"
+                            "too many functions match `{pattern}`, expected at most {BINARY_MATCHES}"
                         );
                         return Err(self.error(problem));
                     }
@@ -141,9 +141,9 @@ impl Binary {
         Err(self.error(format!("has no function that `{pattern}` matches")))
     }
 
-    pub(super) fn kind(&self) -> Kind {
-        let (endian, kind) = elf!(self, file => (file.endian(), file.file_type()));
-        Kind {
+    pub(super) fn kind(&self) -> ElfKind {
+        let (endian, kind) = with_elf!(self, file => (file.endian(), file.file_type()));
+        ElfKind {
             is_64: matches!(self, Self::Elf64(_)),
             endian,
             is_shared: kind == elf::ET_DYN,
@@ -152,29 +152,35 @@ impl Binary {
     }
 
     pub(super) fn segments(&self) -> Result<Vec<Segment>, AttachError> {
-        elf!(self, file => file.segments())
+        with_elf!(self, file => file.segments())
     }
 
     pub(super) fn section(&self, name: &[u8]) -> Result<Option<RawSection>, AttachError> {
-        elf!(self, file => file.section(name))
+        with_elf!(self, file => file.section(name))
     }
 
     pub(super) fn error(&self, problem: impl Into<Text>) -> AttachError {
         self.part().error(problem)
     }
 
-    fn part(&self) -> &FilePart {
-        elf!(self, file => &file.part)
+    fn part(&self) -> &FileRange {
+        with_elf!(self, file => &file.part)
     }
 
     fn missing(&self, name: &str) -> AttachError {
         self.error(format!("has no function `{name}` in its symbol tables (stripped? then give an offset)"))
     }
 
-    fn within(&self, name: &str, offset: u64) -> Result<u64, AttachError> {
+    /// Checks that a function is inside the binary. Returns the offset in the file, which may be an archive.
+    fn offset_in_file(&self, name: &str, offset: u64) -> Result<u64, AttachError> {
         let part = self.part();
-        let at = part.start().checked_add(offset).filter(|_| offset != 0 && offset < part.len());
-        at.ok_or_else(|| self.error(format!("has the function `{name}` elsewhere than in its bytes")))
+        let in_file = part.start().checked_add(offset).filter(|_| offset != 0 && offset < part.len());
+        in_file.ok_or_else(|| {
+            let len = part.len();
+            self.error(format!(
+                "function `{name}` is outside of the file: at {offset:#x}, expected 1 to {len:#x}"
+            ))
+        })
     }
 
     fn symbols(
@@ -183,30 +189,31 @@ impl Binary {
         with_versions: bool,
         each: &mut dyn FnMut(&Symbol<'_>) -> Result<(), AttachError>,
     ) -> Result<(), AttachError> {
-        elf!(self, file => file.symbols(dynamic, with_versions, each))
+        with_elf!(self, file => file.symbols(dynamic, with_versions, each))
     }
 }
 
-/// One offset for a name; a function that is not weak goes before those that are.
+/// The offset found for a name. A function that is not weak wins over weak ones.
 #[derive(Clone, Copy, Debug, Default)]
-struct Found {
+struct FunctionMatch {
     offset: Option<u64>,
     is_weak: bool,
-    ambiguous: bool,
+    is_ambiguous: bool,
 }
 
-impl Found {
+impl FunctionMatch {
     fn add(&mut self, symbol: &Symbol<'_>) {
         match self.offset {
             Some(offset) if offset == symbol.offset => {}
-            Some(_) if !self.is_weak && !symbol.is_weak => self.ambiguous = true,
+            Some(_) if !self.is_weak && !symbol.is_weak => self.is_ambiguous = true,
             Some(_) if symbol.is_weak => {}
             _ => (self.offset, self.is_weak) = (Some(symbol.offset), symbol.is_weak),
         }
     }
 }
 
-/// Dynamic symbols have their version beside them; others have it in the name (libbpf: `symbol_match`).
+/// Returns whether a symbol has a name and version. Dynamic symbols have the version in a table, others in the name (libbpf:
+/// `symbol_match`).
 fn is_named(symbol: &Symbol<'_>, dynamic: bool, whole: &str, base: &str, version: Option<&str>) -> bool {
     match symbol.name.strip_prefix(base.as_bytes()) {
         Some([] | [b'@', ..]) => match version {
@@ -221,24 +228,24 @@ fn is_named(symbol: &Symbol<'_>, dynamic: bool, whole: &str, base: &str, version
 #[cfg(test)]
 mod tests {
     use super::{
-        super::testing_elf::{F1, TempFile, TestElf},
+        super::test_support::elf::{F1, TempFile, TestElf},
         *,
     };
 
     #[test]
-    fn functions_by_name_names_and_pattern() {
+    fn functions_are_found_by_name_and_by_pattern() {
         let file = TempFile::new("functions", &TestElf::bytes());
         let binary = Binary::open(file.path()).unwrap();
         let entry = 0x100;
-        assert_eq!(binary.function("f1"), Ok(F1));
-        assert_eq!(binary.functions(&["f1", "entry", "f1"]), Ok(vec![F1, entry, F1]));
-        assert_eq!(binary.functions_like("*"), Ok(vec![entry, F1]));
-        assert!(binary.functions_like("take?").is_err(), "it is defined elsewhere");
-        // A label is no function.
+        assert_eq!(binary.find_function("f1"), Ok(F1));
+        assert_eq!(binary.find_functions(&["f1", "entry", "f1"]), Ok(vec![F1, entry, F1]));
+        assert_eq!(binary.find_matching_functions("*"), Ok(vec![entry, F1]));
+        assert!(binary.find_matching_functions("take?").is_err(), "defined in another file");
+        // A label is not a function.
         for missing in ["label", "taken", "f", "f1@V_1", "F1", ""] {
-            assert!(binary.function(missing).is_err(), "{missing}");
+            assert!(binary.find_function(missing).is_err(), "{missing}");
         }
-        let kind = Kind { is_64: true, endian: Endian::Little, is_shared: false, is_linked: true };
+        let kind = ElfKind { is_64: true, endian: Endian::Little, is_shared: false, is_linked: true };
         assert_eq!(binary.kind(), kind);
         let code: Vec<bool> = binary.segments().unwrap().iter().map(|s| s.is_code).collect();
         assert_eq!(code, [true, false]);
@@ -247,17 +254,17 @@ mod tests {
     #[test]
     fn weak_and_versioned_symbols() {
         let symbol = |offset, is_weak| Symbol { name: b"f", version: None, offset, is_weak };
-        let of = |symbols: &[Symbol<'_>]| {
-            let mut found = Found::default();
+        let find = |symbols: &[Symbol<'_>]| {
+            let mut found = FunctionMatch::default();
             for s in symbols {
                 found.add(s);
             }
-            (found.offset, found.ambiguous)
+            (found.offset, found.is_ambiguous)
         };
-        assert_eq!(of(&[symbol(1, true), symbol(2, false)]), (Some(2), false));
-        assert_eq!(of(&[symbol(1, false), symbol(2, true)]), (Some(1), false));
-        assert_eq!(of(&[symbol(1, false), symbol(1, false)]), (Some(1), false));
-        assert!(of(&[symbol(1, false), symbol(2, false)]).1);
+        assert_eq!(find(&[symbol(1, true), symbol(2, false)]), (Some(2), false));
+        assert_eq!(find(&[symbol(1, false), symbol(2, true)]), (Some(1), false));
+        assert_eq!(find(&[symbol(1, false), symbol(1, false)]), (Some(1), false));
+        assert!(find(&[symbol(1, false), symbol(2, false)]).1);
         let dynamic = Symbol { version: Some(b"V_1"), ..symbol(1, false) };
         assert!(is_named(&dynamic, true, "f", "f", None));
         assert!(is_named(&dynamic, true, "f@V_1", "f", Some("V_1")));
@@ -276,20 +283,20 @@ mod tests {
             maps.lines().filter_map(|l| l.split_ascii_whitespace().nth(5)).find(|p| p.contains("/libc.so"));
         let Some(libc) = libc else { return println!("SKIP: no shared C library here") };
         let libc = Binary::open(Path::new(libc)).unwrap();
-        let plain = libc.function("getppid").unwrap();
-        assert!(libc.function("getppid@NO_SUCH").is_err());
+        let plain = libc.find_function("getppid").unwrap();
+        assert!(libc.find_function("getppid@NO_SUCH").is_err());
         if cfg!(target_arch = "x86_64") {
-            assert_eq!(libc.function("getppid@GLIBC_2.2.5"), Ok(plain));
-            assert_eq!(libc.function("getppid@@GLIBC_2.2.5"), Ok(plain));
+            assert_eq!(libc.find_function("getppid@GLIBC_2.2.5"), Ok(plain));
+            assert_eq!(libc.find_function("getppid@@GLIBC_2.2.5"), Ok(plain));
         }
     }
 
-    /// The test's ELF, with the size of a section made as large as the file, which is sparse from its own end on.
+    /// Writes the test ELF with a section of the given size, and extends the file sparsely.
     fn sparse(section: [u8; 4], size: u64, file_len: u64) -> TempFile {
         let mut bytes = TestElf::bytes();
         let e = Endian::Little;
         let headers = usize::try_from(e.u64(&bytes, 40).unwrap()).unwrap();
-        // The symbol table links to its strings; the others are known by their type.
+        // Sections are identified by their type.
         let header = bytes[headers..].chunks_exact_mut(64).find(|header| header[4..8] == section).unwrap();
         header[32..40].copy_from_slice(&e.u64_bytes(size));
         let file = TempFile::new("sparse", &bytes);
@@ -298,19 +305,19 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_a_sparse_file_claims_are_limited_and_named() {
+    fn sizes_claimed_by_a_sparse_file_are_limited() {
         const SYMTAB: [u8; 4] = [2, 0, 0, 0];
         const NOTE: [u8; 4] = [7, 0, 0, 0];
         let (huge, len) = (6 << 30, 1 << 40);
         let file = sparse(SYMTAB, huge, len);
-        let text = Binary::open(file.path()).unwrap().function("f1").unwrap_err().to_string();
+        let text = Binary::open(file.path()).unwrap().find_function("f1").unwrap_err().to_string();
         assert!(
             text.contains("symbol table is too large: 6442450944 bytes, expected at most 1073741824"),
             "{text}"
         );
-        // What is within the limit is read part by part, and only names of functions are.
+        // A table within the limit is read in chunks, and only the names of functions are read.
         let file = sparse(SYMTAB, 24 << 20, len);
-        assert_eq!(Binary::open(file.path()).unwrap().function("f1"), Ok(F1));
+        assert_eq!(Binary::open(file.path()).unwrap().find_function("f1"), Ok(F1));
         let file = sparse(NOTE, huge, len);
         let text = Binary::open(file.path()).unwrap().section(b".note.stapsdt").unwrap_err().to_string();
         assert!(
@@ -318,7 +325,7 @@ mod tests {
             "{text}"
         );
         let mut bytes = TestElf::bytes();
-        // More sections than the header has room for, by the first one's size.
+        // A section count of 0 in the ELF header moves the count to the size of the first section header.
         bytes[60..62].fill(0);
         let first = usize::try_from(Endian::Little.u64(&bytes, 40).unwrap()).unwrap();
         bytes[first..][32..40].fill(0x0f);
@@ -329,16 +336,16 @@ mod tests {
     }
 
     #[test]
-    fn no_damage_to_a_file_is_read_past_its_end() {
+    fn no_damaged_file_is_read_past_its_end() {
         let whole = TestElf::bytes();
         let look = |bytes: &[u8]| {
             let file = TempFile::new("damaged", bytes);
             let Ok(binary) = Binary::open(file.path()) else { return };
             let within = |at: u64| assert!(usize::try_from(at).unwrap() < bytes.len());
-            if let Ok(at) = binary.function("f1") {
+            if let Ok(at) = binary.find_function("f1") {
                 within(at);
             }
-            let _found = (binary.functions_like("*"), binary.segments(), binary.kind());
+            let _found = (binary.find_matching_functions("*"), binary.segments(), binary.kind());
             let _notes = binary.section(b".note.stapsdt").map(|s| s.map(|s| s.data.len()));
         };
         for cut in (0..whole.len()).step_by(23) {

@@ -1,6 +1,6 @@
-//! Which file a user-space binary's name means.
+//! The search for the file of a user-space binary by name.
 
-use super::{error::AttachError, file_part::open_quickly};
+use super::{error::AttachError, file_range::open_quickly};
 use std::{
     env,
     ffi::OsString,
@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Where the libraries of this architecture are on Debian (libbpf: `arch_specific_lib_paths`).
+/// The library folder of this architecture on Debian (libbpf: `arch_specific_lib_paths`).
 const ARCH_LIBRARIES: &str = if cfg!(target_arch = "x86_64") {
     "/lib/x86_64-linux-gnu"
 } else if cfg!(target_arch = "x86") {
@@ -29,20 +29,24 @@ const ARCH_LIBRARIES: &str = if cfg!(target_arch = "x86_64") {
     ""
 };
 
-/// A path as it is; a mere name is searched for as the shell or the dynamic linker would (libbpf: `resolve_full_path`).
-pub(super) fn resolve(name: &Path, what: &str) -> Result<PathBuf, AttachError> {
+/// Returns the path of a binary. A name without a `/` is searched for as the shell or the dynamic linker does (libbpf:
+/// `resolve_full_path`).
+pub(super) fn resolve(name: &Path, label: &str) -> Result<PathBuf, AttachError> {
     let bytes = name.as_os_str().as_bytes();
     if bytes.contains(&b'/') {
         return Ok(name.to_path_buf());
     }
     let is_library = bytes.ends_with(b".so") || bytes.windows(4).any(|w| w == b".so.");
     let variable = if is_library { "LD_LIBRARY_PATH" } else { "PATH" };
-    let given = env::var_os(variable).unwrap_or_default();
-    let usual = if is_library { ["/usr/lib64:/usr/lib", ARCH_LIBRARIES] } else { ["/usr/bin:/usr/sbin", ""] };
-    search(name, is_library, [given].into_iter().chain(usual.map(OsString::from))).ok_or_else(|| {
-        let problem =
-            format!("`{}` is not in {variable} nor in the usual folders: give its path", name.display());
-        AttachError::target(what, problem)
+    let defaults =
+        if is_library { ["/usr/lib64:/usr/lib", ARCH_LIBRARIES] } else { ["/usr/bin:/usr/sbin", ""] };
+    let lists = env::var_os(variable).into_iter().chain(defaults.map(OsString::from));
+    search(name, is_library, lists).ok_or_else(|| {
+        let problem = format!(
+            "`{}` is neither in {variable} nor in the default folders: give the path",
+            name.display()
+        );
+        AttachError::target(label, problem)
     })
 }
 
@@ -64,10 +68,10 @@ fn search(name: &Path, is_library: bool, lists: impl Iterator<Item = OsString>) 
 
 #[cfg(test)]
 mod tests {
-    use super::{super::testing_elf::TempFile, *};
+    use super::{super::test_support::elf::TempFile, *};
 
     #[test]
-    fn a_path_is_taken_as_it_is_and_a_name_is_searched() {
+    fn a_path_is_kept_and_a_name_is_searched_for() {
         assert_eq!(resolve(Path::new("/no/such"), "x"), Ok(PathBuf::from("/no/such")));
         assert_eq!(resolve(Path::new("./x"), "x"), Ok(PathBuf::from("./x")));
         let e = resolve(Path::new("no_such.so.6"), "uprobe/no_such.so.6").unwrap_err();
@@ -75,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_searched_and_what_cannot_be_executed_is_no_program() {
+    fn a_file_that_cannot_be_executed_is_no_program() {
         let file = TempFile::new("so", b"");
         let name = Path::new(file.path().file_name().unwrap());
         let folder = file.path().parent().unwrap().to_str().unwrap();

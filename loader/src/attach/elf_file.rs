@@ -1,6 +1,6 @@
-//! The headers, sections and symbols of an ELF file of one class, read piece by piece.
+//! The headers, sections and symbols of an ELF file of one class (32 or 64 bits), read in pieces.
 
-use super::{error::AttachError, file_part::FilePart};
+use super::{error::AttachError, file_range::FileRange};
 use crate::limits::{
     BINARY_NAMES_BYTES, BINARY_SEGMENTS, BINARY_SYMBOLS_BYTES, BINARY_TABLE_BYTES, NAME_BYTES,
 };
@@ -12,7 +12,7 @@ use object::{
 };
 use std::collections::HashMap;
 
-/// A part of the file that is loaded into memory.
+/// A loaded segment: addresses `start..end` hold the file's bytes from `offset`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Segment {
     pub(super) start: u64,
@@ -21,7 +21,7 @@ pub(super) struct Segment {
     pub(super) is_code: bool,
 }
 
-/// A section as it lies in the file.
+/// A section's data as stored in the file.
 #[derive(Clone, Debug)]
 pub(super) struct RawSection {
     pub(super) sh_type: u32,
@@ -29,7 +29,7 @@ pub(super) struct RawSection {
     pub(super) data: Vec<u8>,
 }
 
-/// A defined function of a symbol table.
+/// A function that a symbol table defines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Symbol<'b> {
     pub(super) name: &'b [u8],
@@ -38,10 +38,10 @@ pub(super) struct Symbol<'b> {
     pub(super) is_weak: bool,
 }
 
-/// A file whose headers were read.
+/// An ELF file with parsed headers.
 #[derive(Debug)]
 pub(super) struct ElfFile<H: FileHeader<Endian = Endianness>> {
-    pub(super) part: FilePart,
+    pub(super) part: FileRange,
     header: H,
     e: Endianness,
     sections: Vec<H::SectionHeader>,
@@ -49,7 +49,7 @@ pub(super) struct ElfFile<H: FileHeader<Endian = Endianness>> {
 }
 
 impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
-    pub(super) fn parse(part: FilePart) -> Result<Self, AttachError> {
+    pub(super) fn parse(part: FileRange) -> Result<Self, AttachError> {
         let size = size_of::<H>().min(usize::try_from(part.len()).unwrap_or(usize::MAX));
         let mut head = vec![0; size];
         part.fill("file header", 0, &mut head)?;
@@ -122,15 +122,15 @@ impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
         Ok(Some(RawSection { sh_type, address, data }))
     }
 
-    /// Goes through the functions of a symbol table that are defined in this file. Versions are those of dynamic symbols, if they
-    /// are wanted.
+    /// Calls `each` for every function that a symbol table defines. With `with_versions`, dynamic symbols carry their version.
     pub(super) fn symbols(
         &self,
         dynamic: bool,
         with_versions: bool,
         each: &mut dyn FnMut(&Symbol<'_>) -> Result<(), AttachError>,
     ) -> Result<(), AttachError> {
-        const CHUNK: u64 = 32 * 1024;
+        // A multiple of the size of a symbol of either class, 16 and 24 bytes.
+        const CHUNK_BYTES: u64 = 768 * 1024;
         let e = self.e;
         let (kind, what) = if dynamic {
             (elf::SHT_DYNSYM, "dynamic symbol table")
@@ -156,13 +156,15 @@ impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
                 format!("its {what} is too large: {bytes} bytes, expected at most {BINARY_SYMBOLS_BYTES}");
             return Err(self.part.error(problem));
         }
-        let (mut at, mut index) = (0u64, 0usize);
-        while at < bytes {
-            let len = CHUNK.saturating_mul(size).min(bytes.saturating_sub(at));
-            let chunk = self.part.read(what, offset.saturating_add(at), len, BINARY_SYMBOLS_BYTES)?;
-            at = at.saturating_add(len);
-            for (nth, symbol) in (index..).zip(records::<H::Sym>(&self.part, what, &chunk)?) {
-                index = nth.saturating_add(1);
+        let broken =
+            || self.part.error("internal error: a chunk of symbols is larger than the rest of the table");
+        let (mut at, mut rest, mut indices) = (offset, bytes, 0usize..);
+        while rest > 0 {
+            let len = rest.min(CHUNK_BYTES);
+            let chunk = self.part.read(what, at, len, BINARY_SYMBOLS_BYTES)?;
+            rest = rest.checked_sub(len).ok_or_else(broken)?;
+            at = at.checked_add(len).ok_or_else(broken)?;
+            for (symbol, nth) in records::<H::Sym>(&self.part, what, &chunk)?.iter().zip(&mut indices) {
                 if symbol.st_type() != elf::STT_FUNC {
                     continue;
                 }
@@ -173,7 +175,7 @@ impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
                 let Some(name) = names.get(symbol.st_name(e))? else { continue };
                 each(&Symbol {
                     name,
-                    version: versions.of(nth),
+                    version: versions.version(nth),
                     offset: value.wrapping_sub(address).wrapping_add(start),
                     is_weak: symbol.st_bind() == elf::STB_WEAK,
                 })?;
@@ -192,7 +194,7 @@ impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
 }
 
 fn section_headers<H: FileHeader<Endian = Endianness>>(
-    part: &FilePart,
+    part: &FileRange,
     header: &H,
     e: Endianness,
 ) -> Result<Vec<H::SectionHeader>, AttachError> {
@@ -205,7 +207,7 @@ fn section_headers<H: FileHeader<Endian = Endianness>>(
         return Err(part.error("its section headers have another size than expected"));
     }
     let count = match header.e_shnum(e) {
-        // The count stands in the first header, if it has more than 16 bits.
+        // A count of more than 16 bits is stored in the first section header.
         0 => {
             let first = table(part, what, at, 1, size)?;
             records::<H::SectionHeader>(part, what, &first)?
@@ -218,18 +220,18 @@ fn section_headers<H: FileHeader<Endian = Endianness>>(
     Ok(records::<H::SectionHeader>(part, what, &bytes)?.to_vec())
 }
 
-fn table(part: &FilePart, what: &str, at: u64, count: u64, size: usize) -> Result<Vec<u8>, AttachError> {
+fn table(part: &FileRange, what: &str, at: u64, count: u64, size: usize) -> Result<Vec<u8>, AttachError> {
     let size = u64::try_from(size).unwrap_or(u64::MAX);
     part.read(what, at, count.saturating_mul(size), BINARY_TABLE_BYTES)
 }
 
-fn records<'b, T: pod::Pod>(part: &FilePart, what: &str, bytes: &'b [u8]) -> Result<&'b [T], AttachError> {
+fn records<'b, T: pod::Pod>(part: &FileRange, what: &str, bytes: &'b [u8]) -> Result<&'b [T], AttachError> {
     pod::slice_from_all_bytes(bytes).map_err(|()| part.error(format!("its {what} is damaged")))
 }
 
-/// The names of a symbol table, read block by block as far as they are used.
+/// The names of a symbol table, read in blocks on demand.
 struct Names<'f> {
-    part: &'f FilePart,
+    part: &'f FileRange,
     start: u64,
     len: u64,
     blocks: HashMap<u64, Vec<u8>>,
@@ -239,24 +241,25 @@ struct Names<'f> {
 impl<'f> Names<'f> {
     const WHAT: &'static str = "table of symbol names";
     const BLOCK: u64 = 64 * 1024;
+    const BLOCK_MASK: u64 = !(Self::BLOCK - 1);
 
-    fn new(part: &'f FilePart, start: u64, len: u64) -> Result<Self, AttachError> {
-        // The last byte, to see that all of it is in the file.
+    fn new(part: &'f FileRange, start: u64, len: u64) -> Result<Self, AttachError> {
+        // Reading the last byte checks that the whole table is in the file.
         if let Some(last) = len.checked_sub(1) {
             part.read(Self::WHAT, start.saturating_add(last), 1, 1)?;
         }
         Ok(Self { part, start, len, blocks: HashMap::new(), bytes: 0 })
     }
 
-    /// The name at an offset, if there is one no longer than a name may be.
+    /// Returns the name at an offset, unless the name is too long.
     fn get(&mut self, offset: u32) -> Result<Option<&[u8]>, AttachError> {
         let offset = u64::from(offset);
         if offset >= self.len {
             return Ok((offset == 0).then_some(&[]));
         }
-        let from = offset.checked_div(Self::BLOCK).unwrap_or_default().saturating_mul(Self::BLOCK);
+        let from = offset & Self::BLOCK_MASK;
         if !self.blocks.contains_key(&from) {
-            // A name that begins in a block ends in what is read with it.
+            // Each read extends past its block by the longest name, so a name that starts in a block also ends in the read.
             let longest = u64::try_from(NAME_BYTES).unwrap_or(u64::MAX);
             let len = Self::BLOCK.saturating_add(longest).min(self.len.saturating_sub(from));
             self.bytes = self.bytes.saturating_add(len);
@@ -269,16 +272,15 @@ impl<'f> Names<'f> {
             let block = self.part.read(Self::WHAT, self.start.saturating_add(from), len, len)?;
             self.blocks.insert(from, block);
         }
-        let within = u32::try_from(offset.saturating_sub(from)).ok();
+        let within = u32::try_from(offset & !Self::BLOCK_MASK).ok();
         Ok(self.blocks.get(&from).zip(within).and_then(|(block, within)| string_at(block, within)))
     }
 }
 
-/// Versions of dynamic symbols that the file defines. Versions that are needed from other files are not those of functions
-/// defined here.
+/// The versions of the dynamic symbols that the file defines. Versions required from other files are left out.
 #[derive(Debug, Default)]
 struct Versions {
-    /// A number for each symbol, of which the highest bit does not count.
+    /// The version index of each symbol; the highest bit is a flag.
     numbers: Vec<u16>,
     names: HashMap<u16, Vec<u8>>,
 }
@@ -289,8 +291,9 @@ impl Versions {
         names: &mut Names<'_>,
     ) -> Result<Self, AttachError> {
         let e = file.endian();
-        let of_type = |kind| file.sections.iter().find(|s| s.sh_type(file.e) == kind);
-        let (Some(numbers), Some(definitions)) = (of_type(elf::SHT_GNU_VERSYM), of_type(elf::SHT_GNU_VERDEF))
+        let find_section = |kind| file.sections.iter().find(|s| s.sh_type(file.e) == kind);
+        let (Some(numbers), Some(definitions)) =
+            (find_section(elf::SHT_GNU_VERSYM), find_section(elf::SHT_GNU_VERDEF))
         else {
             return Ok(Self::default());
         };
@@ -299,7 +302,7 @@ impl Versions {
         let bytes = file.data(definitions, "table of version definitions")?;
         let mut versions = Self { numbers, names: HashMap::new() };
         let mut at = 0usize;
-        // Numbers have 15 bits, so there are no more.
+        // A version index has 15 bits, so there are no more definitions.
         for _ in 0..=0x7fff {
             let record = bytes.get(at..).unwrap_or_default();
             let (Some(number), Some(aux), Some(next)) =
@@ -319,8 +322,8 @@ impl Versions {
         Ok(versions)
     }
 
-    fn of(&self, symbol: usize) -> Option<&[u8]> {
-        // 0 and 1 stand for none.
+    fn version(&self, symbol: usize) -> Option<&[u8]> {
+        // 0 and 1 stand for symbols without a version.
         let number = self.numbers.get(symbol).map(|n| n & 0x7fff).filter(|n| *n > 1)?;
         self.names.get(&number).map(Vec::as_slice)
     }

@@ -1,91 +1,111 @@
-//! Why a program is not attached.
+//! The error of every attach call.
 
-use crate::{object::SectionTargetError, privileges, sys::Errno};
+use crate::{
+    object::{ProgramType, SectionTargetError},
+    privileges,
+    sys::Errno,
+};
 use core::fmt;
 use core_relo::{Escaped, Text};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Why a program is not attached.
+/// `ENOTSUPP` of the kernel, which user space has no name for.
+pub(super) const ENOTSUPP: i32 = 524;
+
+/// The reason why a program is not attached, updated or detached.
+///
+/// The `label` of most variants names the attachment: the section name in libbpf's notation, such as `kprobe/do_exit`, or a text
+/// such as `xdp on interface 3`.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AttachError {
-    /// The kernel refused.
-    #[error("{what}: cannot {action}: {errno}{hint}")]
+    /// The kernel refused a system call.
+    #[error("{label}: cannot {action}: {errno}{hint}")]
     Kernel {
-        /// What was to be attached where: `kprobe/do_exit`.
-        what: Text,
-        /// `attach`, `detach`, `update`.
+        /// The attachment.
+        label: Text,
+        /// The verb: `attach`, `detach`, `update`.
         action: &'static str,
-        /// Why.
+        /// The kernel's error number.
         errno: Errno,
-        /// What to do.
+        /// The likely remedy.
         hint: Hint,
     },
-    /// The kernel refused over netlink.
-    #[error("{what}: cannot {action}: {errno}{}{hint}", quoted(said))]
+    /// The kernel refused a netlink request.
+    #[error("{label}: cannot {action}: {errno}{}{hint}", ext_ack_suffix(ext_ack))]
     Netlink {
-        /// What was to be attached where: `xdp on interface 3`.
-        what: Text,
-        /// `attach`, `detach`, `update`, `query`.
+        /// The attachment.
+        label: Text,
+        /// The verb: `attach`, `detach`, `update`, `query`.
         action: &'static str,
-        /// Why.
+        /// The kernel's error number.
         errno: Errno,
-        /// Why, in the kernel's own words (its extended acknowledgement); may be empty.
-        said: Text,
-        /// What to do.
+        /// The kernel's explanation (extended acknowledgement); empty if the kernel gave none.
+        ext_ack: Text,
+        /// The likely remedy.
         hint: Hint,
     },
-    /// One of an object's programs could not be attached.
-    #[error("program `{program}`{}: {cause}", In(section, cause))]
+    /// An object's program is not attached.
+    #[error("program `{program}`{}: {cause}", SectionSuffix(section, cause))]
     Program {
         /// The program.
         program: Text,
         /// Its section.
         section: Text,
-        /// Why.
+        /// The reason.
         #[source]
         cause: Box<Self>,
     },
-    /// The section's name does not say what to attach to, or in a form that cannot be read.
-    #[error("{what}: {problem}")]
+    /// The attach target is invalid: a section name without a readable target, a file that is no binary, a missing program.
+    #[error("{label}: {problem}")]
     Target {
-        /// The section or the target.
-        what: Text,
-        /// What is wrong, and what was expected.
+        /// The section, file or attachment.
+        label: Text,
+        /// The problem and what was expected.
         problem: Text,
-        /// The errno behind that, if the system said so.
+        /// The error number of the failed system call, if a system call failed.
         errno: Option<Errno>,
     },
-    /// A pin cannot be made, opened or removed.
+    /// The kernel refused a program whose type does not fit the attach target.
+    #[error("{label}: cannot attach: wrong program type: {found}, expected {}", TypeList(expected))]
+    WrongProgramType {
+        /// The attachment.
+        label: Text,
+        /// The program's type.
+        found: ProgramType,
+        /// The types that fit.
+        expected: Vec<ProgramType>,
+    },
+    /// A pin cannot be created, opened or removed.
     #[error("{}: {errno}{hint}", Escaped(path.display()))]
     Pin {
-        /// The pin.
+        /// The pin's path.
         path: PathBuf,
-        /// Why.
+        /// The kernel's error number.
         errno: Errno,
-        /// What to do.
+        /// The likely remedy.
         hint: Hint,
     },
-    /// A pinned link was to be detached: its pin keeps the program attached.
-    #[error("{what}: it stays attached, for it is pinned at {}: remove that, or detach by force", Escaped(path.display()))]
+    /// The detached link is pinned, and the pin keeps the program attached.
+    #[error("{label}: still attached, pinned at {}: remove the pin, or detach by force", Escaped(path.display()))]
     Pinned {
-        /// What is attached.
-        what: Text,
-        /// The pin.
+        /// The attachment.
+        label: Text,
+        /// The pin's path.
         path: PathBuf,
     },
-    /// The attachment is of an older kind that has no link which could be pinned.
-    #[error("{what} is not attached by a link of the kernel's, so it cannot be pinned")]
-    NotALink {
-        /// What is attached.
-        what: Text,
+    /// The attachment has no kernel link, so it cannot be pinned.
+    #[error("{label}: cannot be pinned: the attachment has no kernel link")]
+    NoKernelLink {
+        /// The attachment.
+        label: Text,
     },
-    /// Programs of this kind are attached by an explicit call only: the section's name cannot say to what.
-    #[error("{what}: programs of this kind do not attach by themselves: say what to attach to")]
-    NotAutomatic {
-        /// The program's section.
-        what: Text,
+    /// The section name does not name an attach target.
+    #[error("{label}: the section name does not name an attach target: attach with an explicit call")]
+    NoAutoAttach {
+        /// The program and its section.
+        label: Text,
     },
 }
 
@@ -96,26 +116,28 @@ impl From<SectionTargetError> for AttachError {
 }
 
 impl AttachError {
-    pub(crate) fn kernel(what: &str, action: &'static str, errno: Errno) -> Self {
-        Self::Kernel { what: what.into(), action, errno, hint: Hint::of(errno) }
+    pub(crate) fn kernel(label: &str, action: &'static str, errno: Errno) -> Self {
+        Self::Kernel { label: label.into(), action, errno, hint: Hint::for_errno(errno) }
     }
 
-    pub(crate) fn hinted(what: &str, action: &'static str, errno: Errno, hint: Hint) -> Self {
-        Self::Kernel { what: what.into(), action, errno, hint }
+    pub(crate) fn kernel_with_hint(label: &str, action: &'static str, errno: Errno, hint: Hint) -> Self {
+        Self::Kernel { label: label.into(), action, errno, hint }
     }
 
     pub(crate) fn pin(path: &Path, errno: Errno) -> Self {
         let hint = match errno.0 {
             libc::EPERM | libc::EINVAL | libc::ENODEV => Hint::NOT_BPFFS,
-            libc::EEXIST => Hint::EXISTS,
-            libc::ENOENT => Hint("the folder that it is to be made in has none above it: make that first"),
-            _ => Hint::of(errno),
+            libc::EEXIST => Hint::PIN_EXISTS,
+            libc::ENOENT => {
+                Hint("the folder above the pin's folder does not exist: create that folder first")
+            }
+            _ => Hint::for_errno(errno),
         };
         Self::Pin { path: path.to_path_buf(), errno, hint }
     }
 
-    /// A pin that was there.
-    pub(crate) fn no_pin(path: &Path, errno: Errno) -> Self {
+    /// Makes the error of a pin that cannot be opened or removed.
+    pub(crate) fn missing_pin(path: &Path, errno: Errno) -> Self {
         match errno.0 {
             libc::ENOENT => {
                 Self::Pin { path: path.to_path_buf(), errno, hint: Hint("nothing is pinned there") }
@@ -124,62 +146,82 @@ impl AttachError {
         }
     }
 
-    /// A target that cannot be read.
-    pub fn target(what: impl Into<Text>, problem: impl Into<Text>) -> Self {
-        Self::Target { what: what.into(), problem: problem.into(), errno: None }
+    /// Makes the error of an invalid attach target.
+    pub fn target(label: impl Into<Text>, problem: impl Into<Text>) -> Self {
+        Self::Target { label: label.into(), problem: problem.into(), errno: None }
     }
 
-    /// A file that cannot be read.
+    /// Makes the error of a file that cannot be read.
     pub(crate) fn unreadable(path: &Path, errno: Errno) -> Self {
         let problem = format!("cannot be read: {errno}").into();
-        Self::Target { what: path.display().to_string().into(), problem, errno: Some(errno) }
+        Self::Target { label: path.display().to_string().into(), problem, errno: Some(errno) }
     }
 
-    /// What the kernel said, if it was asked.
+    /// Makes the error of a file that cannot be opened.
+    pub(crate) fn unopened(path: &Path, errno: Errno) -> Self {
+        let problem = format!("cannot be opened: {errno}").into();
+        Self::Target { label: path.display().to_string().into(), problem, errno: Some(errno) }
+    }
+
+    /// Returns the error number, if a system call failed.
     pub fn errno(&self) -> Option<Errno> {
         match self {
             Self::Kernel { errno, .. } | Self::Netlink { errno, .. } | Self::Pin { errno, .. } => {
                 Some(*errno)
             }
             Self::Target { errno, .. } => *errno,
+            Self::WrongProgramType { .. } => Some(Errno(libc::EINVAL)),
             Self::Program { cause, .. } => cause.errno(),
-            Self::Pinned { .. } | Self::NotALink { .. } | Self::NotAutomatic { .. } => None,
+            Self::Pinned { .. } | Self::NoKernelLink { .. } | Self::NoAutoAttach { .. } => None,
         }
     }
 }
 
-/// A program's section, unless the cause begins with it.
-struct In<'e>(&'e str, &'e AttachError);
+/// A program's section in parentheses; empty if the cause's text begins with the section.
+struct SectionSuffix<'e>(&'e str, &'e AttachError);
 
-impl fmt::Display for In<'_> {
+impl fmt::Display for SectionSuffix<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(section, cause) = self;
         let section = section.strip_prefix('?').unwrap_or(section);
-        let said = match cause {
-            AttachError::Kernel { what, .. }
-            | AttachError::Netlink { what, .. }
-            | AttachError::Target { what, .. } => what,
+        let label = match cause {
+            AttachError::Kernel { label, .. }
+            | AttachError::Netlink { label, .. }
+            | AttachError::Target { label, .. } => label,
             _ => "",
         };
-        if said.starts_with(section) { Ok(()) } else { write!(f, " (section {})", Escaped(section)) }
+        if label.starts_with(section) { Ok(()) } else { write!(f, " (section {})", Escaped(section)) }
     }
 }
 
-fn quoted(said: &str) -> String {
-    if said.is_empty() { String::new() } else { format!(", the kernel says: {}", Escaped(said)) }
+/// Program types, separated by `or`.
+struct TypeList<'e>(&'e [ProgramType]);
+
+impl fmt::Display for TypeList<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, program_type) in self.0.iter().enumerate() {
+            let separator = if index == 0 { "" } else { " or " };
+            write!(f, "{separator}{program_type}")?;
+        }
+        Ok(())
+    }
 }
 
-/// A way out, printed after the errno in parentheses; may be empty.
+fn ext_ack_suffix(ext_ack: &str) -> String {
+    if ext_ack.is_empty() { String::new() } else { format!(", the kernel says: {}", Escaped(ext_ack)) }
+}
+
+/// A likely remedy, printed in parentheses after the error number; may be empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "it is a text")]
+#[expect(clippy::exhaustive_structs, reason = "a plain text")]
 pub struct Hint(pub &'static str);
 
 impl Hint {
     const NOT_BPFFS: Self = Self("is it below a mounted bpffs, and without a `.` in its name?");
-    const EXISTS: Self = Self("something is pinned there already: remove it, or pin elsewhere");
+    const PIN_EXISTS: Self = Self("something is pinned there already: remove it, or pin elsewhere");
 
-    /// What usually helps against an error of bpf(2).
-    pub fn of(errno: Errno) -> Self {
+    /// Returns the usual remedy for an error of bpf(2).
+    pub fn for_errno(errno: Errno) -> Self {
         Self(match errno.0 {
             libc::EPERM | libc::EACCES => privileges::lacking(),
             libc::EMFILE => "this process has too many files open: raise RLIMIT_NOFILE (`ulimit -n`)",
@@ -203,17 +245,19 @@ mod tests {
 
     #[test]
     fn a_program_is_named_once_and_its_section_once() {
-        let of = |section: &str, cause| {
+        let program_error = |section: &str, cause| {
             let (program, section) = ("main".into(), section.into());
             AttachError::Program { program, section, cause: Box::new(cause) }
         };
-        let missing = of("?kprobe/x", AttachError::kernel("kprobe/x", "attach", Errno(libc::ENOENT)));
+        let missing =
+            program_error("?kprobe/x", AttachError::kernel("kprobe/x", "attach", Errno(libc::ENOENT)));
         assert!(
             missing.to_string().starts_with("program `main`: kprobe/x: cannot attach: ENOENT"),
             "{missing}"
         );
         assert_eq!(missing.errno(), Some(Errno(libc::ENOENT)));
-        let binary = of("usdt/libc.so.6:a:b", AttachError::target("/lib/libc.so.6", "has no USDT probes"));
+        let binary =
+            program_error("usdt/libc.so.6:a:b", AttachError::target("/lib/libc.so.6", "has no USDT probes"));
         assert_eq!(
             binary.to_string(),
             "program `main` (section usdt/libc.so.6:a:b): /lib/libc.so.6: has no USDT probes"

@@ -1,9 +1,9 @@
-//! Entry points for the fuzz targets: the readers of user-space binaries that uprobes and USDT probes attach to.
+//! Fuzzing entry points: the parsers of the user-space binaries that uprobes and USDT probes attach to.
 
-use super::{AttachError, archive, binary::Binary, usdt};
+use super::{archive, binary::Binary, error::AttachError, usdt};
 use std::path::Path;
 
-/// Offsets that lookups in a file returned. All lie within the file, except for those of USDT probes: their notes name addresses.
+/// The offsets that lookups in a file returned. All are inside the file, except for those of USDT probes, whose notes name addresses.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Offsets {
@@ -27,14 +27,14 @@ pub fn look_up_member(archive: &Path, member: &[u8], function: &str) -> Result<O
 
 /// Parses a USDT probe's arguments in the notation of each architecture. Returns the largest number of arguments.
 pub fn count_arguments(text: &[u8]) -> usize {
-    usdt::most_arguments(text)
+    usdt::count_arguments(text)
 }
 
 fn functions(binary: &Binary, name: &str) -> Offsets {
-    let one = binary.function(name).into_iter();
-    let several = binary.functions(&[name, "f1", name]).into_iter().flatten();
-    // Offsets of a pattern's functions are not compared with the file's length: the kernel refuses those that lie elsewhere.
-    let _all = binary.functions_like("*").map(|all| all.len());
+    let single = binary.find_function(name).into_iter();
+    let several = binary.find_functions(&[name, "f1", name]).into_iter().flatten();
+    // Offsets of matching functions are not checked against the file length, because the kernel refuses offsets outside of the file.
+    let _all = binary.find_matching_functions("*").map(|all| all.len());
     let _layout = (binary.kind(), binary.segments());
-    Offsets { functions: one.chain(several).collect(), probes: Vec::new() }
+    Offsets { functions: single.chain(several).collect(), probes: Vec::new() }
 }

@@ -1,4 +1,4 @@
-//! Iterators: programs that write what is read from a file.
+//! Iterators: programs whose output is read from a file.
 
 use super::{
     error::{AttachError, Hint},
@@ -15,77 +15,77 @@ use std::{
     os::fd::{AsFd, AsRawFd as _, BorrowedFd},
 };
 
-/// What an iterator goes through, if its type lets it be told (`union bpf_iter_link_info`).
+/// The objects that an iterator visits (`union bpf_iter_link_info`). The iterator's type decides which targets it accepts.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub enum IterTarget<'a> {
-    /// All there is.
+    /// All objects of the iterator's type.
     #[default]
     All,
     /// The elements of a map: `iter/bpf_map_elem`, `iter/bpf_sk_storage_map`, `iter/sockmap`.
     Map(BorrowedFd<'a>),
     /// Cgroups: `iter/cgroup`.
     Cgroup {
-        /// From which one.
-        of: CgroupRef<'a>,
-        /// In which order.
+        /// The cgroup where the iteration starts.
+        cgroup: CgroupRef<'a>,
+        /// The order of the visited cgroups.
         order: CgroupOrder,
     },
     /// Tasks, their files or their memory: `iter/task`, `iter/task_file`, `iter/task_vma`.
     Task(TaskRef<'a>),
 }
 
-/// A cgroup, for an iterator.
+/// The cgroup where an iteration starts.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum CgroupRef<'a> {
-    /// The root of cgroup v2.
+    /// The root of the cgroup v2 hierarchy.
     Root,
-    /// Its opened folder.
+    /// The descriptor of the cgroup's folder.
     Fd(BorrowedFd<'a>),
-    /// Its id.
+    /// The cgroup's id.
     Id(u64),
 }
 
-/// The order of cgroups (`enum bpf_cgroup_iter_order`).
+/// The visited cgroups and their order (`enum bpf_cgroup_iter_order`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CgroupOrder {
-    /// The one cgroup.
+    /// The cgroup only.
     SelfOnly,
-    /// It and its descendants, each before those below it.
+    /// The cgroup and its descendants, each before its own descendants.
     DescendantsPre,
-    /// It and its descendants, each after those below it.
+    /// The cgroup and its descendants, each after its own descendants.
     DescendantsPost,
-    /// It and its ancestors.
+    /// The cgroup and its ancestors.
     AncestorsUp,
-    /// The cgroups directly below it (newest kernels).
+    /// The direct children of the cgroup (newest kernels).
     Children,
 }
 
-/// A task, for an iterator.
+/// The task that an iteration visits.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum TaskRef<'a> {
     /// One thread.
     Thread(u32),
-    /// The threads of a process.
+    /// All threads of a process.
     Process(u32),
-    /// The same, by descriptor.
+    /// All threads of a process, by pidfd.
     PidFd(BorrowedFd<'a>),
 }
 
-/// How an iterator is attached.
+/// The options of an iterator.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct IterOptions<'a> {
-    /// What it goes through.
+    /// The visited objects.
     pub target: IterTarget<'a>,
 }
 
-/// Attaches an iterator (libbpf: `bpf_program__attach_iter`). It runs when an [`IterReader`] of the link is read.
+/// Attaches an iterator (libbpf: `bpf_program__attach_iter`). The program runs when an [`IterReader`] of the link is read.
 pub fn iter(prog: BorrowedFd<'_>, options: &IterOptions<'_>) -> Result<Link, AttachError> {
-    let info = options.target.bytes();
+    let info = options.target.encode();
     let create = LinkCreate {
         prog,
         target: LinkTarget::None,
@@ -97,40 +97,42 @@ pub fn iter(prog: BorrowedFd<'_>, options: &IterOptions<'_>) -> Result<Link, Att
         Ok(fd) => Ok(Link::from_fd(fd, "iter")),
         Err(errno) => {
             let hint = match (errno.0, options.target) {
-                (libc::EBADF, IterTarget::All) => Hint("this iterator has to be told a map"),
-                (libc::EINVAL | libc::E2BIG, IterTarget::Cgroup { .. } | IterTarget::Task(_)) => {
-                    Hint("the iterator is not of this kind, or the kernel is too old to narrow it")
+                (libc::EBADF, IterTarget::All) => {
+                    Hint("this iterator needs a map: set `IterOptions::target`")
                 }
-                _ => Hint::of(errno),
+                (libc::EINVAL | libc::E2BIG, IterTarget::Cgroup { .. } | IterTarget::Task(_)) => {
+                    Hint("the iterator does not accept this target, or the kernel is too old for it")
+                }
+                _ => Hint::for_errno(errno),
             };
-            Err(AttachError::hinted("iter", "attach", errno, hint))
+            Err(AttachError::kernel_with_hint("iter", "attach", errno, hint))
         }
     }
 }
 
 impl IterTarget<'_> {
-    fn bytes(&self) -> Vec<u8> {
+    fn encode(&self) -> Vec<u8> {
         let e = Endian::native();
         let mut out = Vec::new();
-        let fd = |of: BorrowedFd<'_>| of.as_raw_fd().cast_unsigned();
+        let number = |fd: BorrowedFd<'_>| fd.as_raw_fd().cast_unsigned();
         match *self {
             Self::All => {}
-            Self::Map(map) => e.put_u32(&mut out, fd(map)),
-            Self::Cgroup { of, order } => {
-                let (cgroup, id) = match of {
+            Self::Map(map) => e.put_u32(&mut out, number(map)),
+            Self::Cgroup { cgroup, order } => {
+                let (cgroup_fd, id) = match cgroup {
                     CgroupRef::Root => (0, 0),
-                    CgroupRef::Fd(cgroup) => (fd(cgroup), 0),
+                    CgroupRef::Fd(fd) => (number(fd), 0),
                     CgroupRef::Id(id) => (0, id),
                 };
                 e.put_u32(&mut out, order.number());
-                e.put_u32(&mut out, cgroup);
+                e.put_u32(&mut out, cgroup_fd);
                 e.put_u64(&mut out, id);
             }
             Self::Task(task) => {
                 let (tid, pid, pid_fd) = match task {
                     TaskRef::Thread(tid) => (tid, 0, 0),
                     TaskRef::Process(pid) => (0, pid, 0),
-                    TaskRef::PidFd(of) => (0, 0, fd(of)),
+                    TaskRef::PidFd(fd) => (0, 0, number(fd)),
                 };
                 for v in [tid, pid, pid_fd] {
                     e.put_u32(&mut out, v);
@@ -153,18 +155,23 @@ impl CgroupOrder {
     }
 }
 
-/// One run of an iterator: reading it runs the program, and gives what that writes.
+/// One run of an iterator. Reading runs the program and returns its output.
 #[derive(Debug)]
 pub struct IterReader(File);
 
 impl IterReader {
-    /// Begins a run.
+    /// Starts a run.
     pub fn new(link: &Link) -> Result<Self, AttachError> {
-        let fd = link.fd().ok_or_else(|| AttachError::target(link.what(), "an iterator's link is needed"))?;
+        let fd = link
+            .fd()
+            .ok_or_else(|| AttachError::target(link.label(), "expected the kernel link of an iterator"))?;
         let fd = sys::iter_create(fd).map_err(|errno| {
-            let hint =
-                if errno.0 == libc::EINVAL { Hint("is it an iterator's link?") } else { Hint::of(errno) };
-            AttachError::hinted(link.what(), "read", errno, hint)
+            let hint = if errno.0 == libc::EINVAL {
+                Hint("expected the link of an iterator")
+            } else {
+                Hint::for_errno(errno)
+            };
+            AttachError::kernel_with_hint(link.label(), "read", errno, hint)
         })?;
         Ok(Self(File::from(fd)))
     }
@@ -174,9 +181,9 @@ impl io::Read for IterReader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.0.read(into) {
-                // The program asks for the element once more.
+                // The program asks the kernel to visit the same object again.
                 Err(e) if e.raw_os_error() == Some(libc::EAGAIN) => {}
-                done => return done,
+                result => return result,
             }
         }
     }
@@ -192,7 +199,7 @@ impl AsFd for IterReader {
 mod tests {
     use super::{
         super::{
-            testing_trace::{Counter, Program, insn, kernel_type},
+            test_support::trace::{Counter, Program, insn, kernel_type},
             tracepoint::{RawTracepointOptions, raw_tracepoint},
         },
         *,
@@ -202,24 +209,24 @@ mod tests {
     use std::io::Read as _;
 
     #[test]
-    fn what_the_kernel_is_told() {
+    fn targets_are_encoded_for_the_kernel() {
         let e = Endian::native();
-        assert_eq!(IterTarget::All.bytes(), []);
-        let bytes = IterTarget::Task(TaskRef::Process(7)).bytes();
+        assert_eq!(IterTarget::All.encode(), []);
+        let bytes = IterTarget::Task(TaskRef::Process(7)).encode();
         assert_eq!(
             (bytes.len(), e.u32(&bytes, 0), e.u32(&bytes, 4), e.u32(&bytes, 8)),
             (12, Some(0), Some(7), Some(0))
         );
-        let bytes = IterTarget::Cgroup { of: CgroupRef::Id(5), order: CgroupOrder::AncestorsUp }.bytes();
+        let bytes = IterTarget::Cgroup { cgroup: CgroupRef::Id(5), order: CgroupOrder::AncestorsUp }.encode();
         assert_eq!(
             (bytes.len(), e.u32(&bytes, 0), e.u32(&bytes, 4), e.u64(&bytes, 8)),
             (16, Some(4), Some(0), Some(5))
         );
     }
 
-    /// Writes two bytes for each element.
-    fn writer(counted: &str) -> Option<Program> {
-        let btf_id = kernel_type(counted, Kind::Func)?;
+    /// Loads an iterator that writes two bytes for each visited object.
+    fn load_writer(iterator: &str) -> Option<Program> {
+        let btf_id = kernel_type(iterator, Kind::Func)?;
         let code = [
             insn(0x62, 10, 0, -4, i32::from(b'x') | (i32::from(b'\n') << 8)),
             // The context's first word is `meta`, whose first word is the file.
@@ -236,36 +243,36 @@ mod tests {
     }
 
     #[test]
-    fn what_an_iterator_writes_is_read() {
+    fn an_iterators_output_is_read() {
         if Endian::native() == Endian::Big {
             return println!("SKIP: the two bytes are those of a little-endian word");
         }
-        let Some(prog) = writer("bpf_iter_task") else { return };
+        let Some(prog) = load_writer("bpf_iter_task") else { return };
         let all = iter(prog.fd(), &IterOptions::default()).unwrap();
         let mut text = String::new();
         IterReader::new(&all).unwrap().read_to_string(&mut text).unwrap();
         assert!(text.len() >= 4 && text.starts_with("x\nx\n"), "{text}");
-        // A link can be read as often as one likes.
+        // A link can be read several times.
         assert_eq!(IterReader::new(&all).unwrap().read(&mut [0; 64]).unwrap_or_default() % 2, 0);
         let target = IterTarget::Task(TaskRef::Process(std::process::id()));
         match iter(prog.fd(), &IterOptions { target }) {
             Ok(own) => {
                 let mut own_text = String::new();
                 IterReader::new(&own).unwrap().read_to_string(&mut own_text).unwrap();
-                // Its threads, and the end.
+                // One element for each thread, and the final call.
                 assert!((4..=text.len()).contains(&own_text.len()), "{own_text}");
             }
-            Err(e) => assert!(e.to_string().contains("too old to narrow it"), "{e}"),
+            Err(e) => assert!(e.to_string().contains("too old for it"), "{e}"),
         }
     }
 
     #[test]
-    fn an_iterator_of_elements_wants_its_map() {
-        let Some(prog) = writer("bpf_iter_bpf_map_elem") else { return };
+    fn an_iterator_of_map_elements_needs_a_map() {
+        let Some(prog) = load_writer("bpf_iter_bpf_map_elem") else { return };
         let e = iter(prog.fd(), &IterOptions::default()).unwrap_err();
         assert_eq!(
             e.to_string(),
-            "iter: cannot attach: EBADF: Bad file descriptor (this iterator has to be told a map)"
+            "iter: cannot attach: EBADF: Bad file descriptor (this iterator needs a map: set `IterOptions::target`)"
         );
         let Some(counter) = Counter::new() else { return };
         let link = iter(prog.fd(), &IterOptions { target: IterTarget::Map(counter.map()) }).unwrap();
@@ -279,6 +286,6 @@ mod tests {
         let Some(counter) = Counter::new() else { return };
         let Some(prog) = Program::counting(ProgramType::RawTracepoint, 0, &counter) else { return };
         let link = raw_tracepoint(prog.fd(), "sys_enter", &RawTracepointOptions::default()).unwrap();
-        assert!(IterReader::new(&link).unwrap_err().to_string().contains("is it an iterator's link?"));
+        assert!(IterReader::new(&link).unwrap_err().to_string().contains("expected the link of an iterator"));
     }
 }

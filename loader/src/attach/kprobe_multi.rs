@@ -1,78 +1,78 @@
-//! Probes in many functions of the kernel at once, by one link (kernels from 5.18).
+//! kprobes on many kernel functions by one kernel link (kernels from 5.18).
 
 use super::{
     error::{AttachError, Hint},
     link::Link,
-    text::{c_string, is_pattern, matches},
+    names::{c_string, glob_match, is_glob},
     tracefs,
 };
 use crate::{
     object::{AttachType, MultiKind},
-    sys::{self, LinkCreate, LinkExtra, LinkTarget},
+    sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget},
 };
 use alloc::ffi::CString;
 use core::ffi::CStr;
-use std::{collections::HashSet, fs, os::fd::BorrowedFd};
+use std::{collections::HashSet, fs, io, os::fd::BorrowedFd};
 
 /// `BPF_F_KPROBE_MULTI_RETURN` and `BPF_F_UPROBE_MULTI_RETURN`.
 pub(super) const RETURN: u32 = 1;
 
-/// Which functions.
+/// The functions of a `kprobe.multi` link.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum KprobeSet<'a> {
-    /// Those of a pattern, in which `*` stands for any characters and `?` for one.
+    /// The functions that match a pattern of `*` (any characters) and `?` (one character).
     Pattern(&'a str),
-    /// These.
+    /// The functions with these names.
     Symbols(&'a [&'a str]),
-    /// Those at these addresses.
+    /// The functions at these addresses.
     Addresses(&'a [u64]),
 }
 
-/// How many kprobes are attached.
+/// The options of a `kprobe.multi` link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct KprobeMultiOptions<'a> {
-    /// When the program runs.
+    /// The moment at which the program runs.
     pub kind: MultiKind,
-    /// What `bpf_get_attach_cookie` gives in each function, or nothing. Not with a pattern.
+    /// The value that `bpf_get_attach_cookie` returns for each function, or an empty slice. Not allowed with a pattern.
     pub cookies: &'a [u64],
-    /// A pattern must match one function only, and no function of the same name may exist. Of patterns alone.
+    /// Requires that the pattern matches exactly one function; two functions of one name count as two. Allowed with a pattern only.
     pub unique_match: bool,
 }
 
-/// Attaches to functions of the kernel (libbpf: `bpf_program__attach_kprobe_multi_opts`).
+/// Attaches a program to kernel functions (libbpf: `bpf_program__attach_kprobe_multi_opts`).
 pub fn kprobe_multi(
     prog: BorrowedFd<'_>,
     functions: KprobeSet<'_>,
     options: &KprobeMultiOptions<'_>,
 ) -> Result<Link, AttachError> {
-    let what = words(functions, options.kind);
-    let wrong = |problem: &str| Err(AttachError::target(what.as_str(), problem));
+    let label = describe(functions, options.kind);
+    let invalid = |problem: &str| Err(AttachError::target(label.as_str(), problem));
     if options.unique_match && !matches!(functions, KprobeSet::Pattern(_)) {
-        return wrong("a unique match is of a pattern alone");
+        return invalid("`unique_match` needs a pattern");
     }
     let (symbols, addresses) = match functions {
-        KprobeSet::Pattern(_) if !options.cookies.is_empty() => return wrong("a pattern takes no cookies"),
-        KprobeSet::Pattern(name) if !is_pattern(name) && !options.unique_match => {
-            (vec![c_string(name, &what)?], Vec::new())
+        KprobeSet::Pattern(_) if !options.cookies.is_empty() => return invalid("a pattern takes no cookies"),
+        KprobeSet::Pattern(name) if !is_glob(name) && !options.unique_match => {
+            (vec![c_string(name, &label)?], Vec::new())
         }
         KprobeSet::Pattern(pattern) => {
-            let found = addresses_of(pattern, &what)?;
+            let found = find_addresses(pattern, &label)?;
             if options.unique_match && found.len() != 1 {
-                return wrong(&format!("{} functions match, not one", found.len()));
+                return invalid(&format!("{} functions match, expected 1", found.len()));
             }
             (Vec::new(), found)
         }
         KprobeSet::Symbols(names) => {
-            let names: Result<Vec<CString>, _> = names.iter().map(|name| c_string(*name, &what)).collect();
+            let names: Result<Vec<CString>, _> = names.iter().map(|name| c_string(*name, &label)).collect();
             (names?, Vec::new())
         }
         KprobeSet::Addresses(addresses) => (Vec::new(), addresses.to_vec()),
     };
     let count = symbols.len().max(addresses.len());
     if count == 0 || !(options.cookies.is_empty() || options.cookies.len() == count) {
-        return wrong("expected one function or more, and a cookie for each or none");
+        return invalid("expected at least one function, and a cookie for each function or no cookies");
     }
     let symbols: Vec<&CStr> = symbols.iter().map(CString::as_c_str).collect();
     let session = options.kind == MultiKind::Session;
@@ -90,7 +90,7 @@ pub fn kprobe_multi(
         },
     };
     match sys::link_create(&create) {
-        Ok(fd) => Ok(Link::from_fd(fd, what)),
+        Ok(fd) => Ok(Link::from_fd(fd, label)),
         Err(errno) => {
             let hint = match errno.0 {
                 libc::ENOENT | libc::ESRCH => Hint(
@@ -100,14 +100,14 @@ pub fn kprobe_multi(
                 libc::EINVAL => Hint(
                     "kprobe.multi needs a kernel from 5.18 (sessions: 6.10), and a program loaded with that attach type",
                 ),
-                _ => Hint::of(errno),
+                _ => Hint::for_errno(errno),
             };
-            Err(AttachError::hinted(&what, "attach", errno, hint))
+            Err(AttachError::kernel_with_hint(&label, "attach", errno, hint))
         }
     }
 }
 
-fn words(functions: KprobeSet<'_>, kind: MultiKind) -> String {
+fn describe(functions: KprobeSet<'_>, kind: MultiKind) -> String {
     let family = match kind {
         MultiKind::Entry => "kprobe.multi",
         MultiKind::Return => "kretprobe.multi",
@@ -121,26 +121,28 @@ fn words(functions: KprobeSet<'_>, kind: MultiKind) -> String {
     }
 }
 
-/// Where the functions of a pattern are: those that can be traced, or (without tracefs) those that are.
-fn addresses_of(pattern: &str, what: &str) -> Result<Vec<u64>, AttachError> {
+/// Returns the addresses of the traceable functions that match a pattern. Without tracefs, all functions count as traceable.
+fn find_addresses(pattern: &str, label: &str) -> Result<Vec<u64>, AttachError> {
     let tracefs = tracefs::root();
     let read = |name: &str| {
         let path = tracefs.as_ref().ok().map(|root| root.join(name))?;
         fs::read(path).ok().filter(|text| !text.is_empty())
     };
     let found = if let Some(text) = read("available_filter_functions_addrs") {
-        with_addresses(&text, pattern)
+        parse_addresses(&text, pattern)
     } else {
-        let kallsyms = fs::read("/proc/kallsyms").unwrap_or_default();
+        const KALLSYMS: &str = "/proc/kallsyms";
+        let failed = |e: io::Error| AttachError::unreadable(KALLSYMS.as_ref(), Errno::of(&e));
+        let kallsyms = fs::read(KALLSYMS).map_err(failed)?;
         match read("available_filter_functions") {
-            Some(text) => from_kallsyms(&kallsyms, pattern, Some(&traceable(&text, pattern))),
-            None => from_kallsyms(&kallsyms, pattern, None),
+            Some(text) => parse_kallsyms(&kallsyms, pattern, Some(&parse_names(&text, pattern))),
+            None => parse_kallsyms(&kallsyms, pattern, None),
         }
     };
     if found.is_empty() {
         let problem =
             "no function that can be traced matches (or /proc/kallsyms hides addresses from this user)";
-        return Err(AttachError::target(what, problem));
+        return Err(AttachError::target(label, problem));
     }
     Ok(found)
 }
@@ -149,77 +151,77 @@ fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty())
 }
 
-fn address(field: &[u8]) -> Option<u64> {
+fn parse_address(field: &[u8]) -> Option<u64> {
     let text = str::from_utf8(field).ok()?;
-    u64::from_str_radix(text, 16).ok().filter(|at| *at != 0)
+    u64::from_str_radix(text, 16).ok().filter(|address| *address != 0)
 }
 
-/// Lines of `ffffffff81000000 name [module]`.
-fn with_addresses(text: &[u8], pattern: &str) -> Vec<u64> {
-    let of_line = |line| {
+/// Parses lines of `ffffffff81000000 name [module]`.
+fn parse_addresses(text: &[u8], pattern: &str) -> Vec<u64> {
+    let parse_line = |line| {
         let mut fields = fields(line);
-        let at = address(fields.next()?)?;
-        matches(fields.next()?, pattern.as_bytes()).then_some(at)
+        let address = parse_address(fields.next()?)?;
+        glob_match(fields.next()?, pattern.as_bytes()).then_some(address)
     };
-    text.split(|b| *b == b'\n').filter_map(of_line).collect()
+    text.split(|b| *b == b'\n').filter_map(parse_line).collect()
 }
 
-/// Lines of `name [module]`.
-fn traceable<'t>(text: &'t [u8], pattern: &str) -> HashSet<&'t [u8]> {
+/// Parses lines of `name [module]`.
+fn parse_names<'t>(text: &'t [u8], pattern: &str) -> HashSet<&'t [u8]> {
     let names = text.split(|b| *b == b'\n').filter_map(|line| fields(line).next());
-    names.filter(|name| matches(name, pattern.as_bytes())).collect()
+    names.filter(|name| glob_match(name, pattern.as_bytes())).collect()
 }
 
-/// Lines of `ffffffff81000000 t name [module]`.
-fn from_kallsyms(text: &[u8], pattern: &str, among: Option<&HashSet<&[u8]>>) -> Vec<u64> {
-    let of_line = |line| {
+/// Parses lines of `ffffffff81000000 t name [module]`.
+fn parse_kallsyms(text: &[u8], pattern: &str, traceable: Option<&HashSet<&[u8]>>) -> Vec<u64> {
+    let parse_line = |line| {
         let mut fields = fields(line);
-        let (at, kind, name) = (address(fields.next()?)?, fields.next()?, fields.next()?);
-        if !matches(name, pattern.as_bytes()) {
+        let (address, kind, name) = (parse_address(fields.next()?)?, fields.next()?, fields.next()?);
+        if !glob_match(name, pattern.as_bytes()) {
             return None;
         }
-        let is_there = match among {
-            // Some kernels strip `.llvm.<hash>` in the one list only (libbpf: `avail_kallsyms_cb`).
-            Some(names) => names.contains(name) || names.contains(without_llvm(name)),
+        let is_traceable = match traceable {
+            // Some kernels strip `.llvm.<hash>` in tracefs but not in kallsyms (libbpf: `avail_kallsyms_cb`).
+            Some(names) => names.contains(name) || names.contains(strip_llvm_suffix(name)),
             None => matches!(kind, b"t" | b"T"),
         };
-        is_there.then_some(at)
+        is_traceable.then_some(address)
     };
-    text.split(|b| *b == b'\n').filter_map(of_line).collect()
+    text.split(|b| *b == b'\n').filter_map(parse_line).collect()
 }
 
-fn without_llvm(name: &[u8]) -> &[u8] {
+fn strip_llvm_suffix(name: &[u8]) -> &[u8] {
     const SUFFIX: &[u8] = b".llvm.";
-    let at = name.windows(SUFFIX.len()).position(|w| w == SUFFIX);
-    at.and_then(|at| name.get(..at)).unwrap_or(name)
+    let suffix = name.windows(SUFFIX.len()).position(|w| w == SUFFIX);
+    suffix.and_then(|start| name.get(..start)).unwrap_or(name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::{
-        super::testing_trace::{Counter, Program, getppid, stops},
+        super::test_support::trace::{Counter, Program, getppid, stops},
         *,
     };
-    use crate::{object::ProgramType, sys::Errno};
+    use crate::object::ProgramType;
 
     #[test]
-    fn functions_of_a_pattern_are_found_in_each_list() {
+    fn matching_functions_are_found_in_each_list() {
         let addrs =
             b"ffffffff81000010 vfs_read\nffffffff81000020 vfs_write [mod]\nffffffff81000030 do_exit\n";
-        assert_eq!(with_addresses(addrs, "vfs_*"), [0xffff_ffff_8100_0010, 0xffff_ffff_8100_0020]);
-        let names = traceable(b"vfs_read\nvfs_write [mod]\nvfs_x\n", "vfs_?????");
+        assert_eq!(parse_addresses(addrs, "vfs_*"), [0xffff_ffff_8100_0010, 0xffff_ffff_8100_0020]);
+        let names = parse_names(b"vfs_read\nvfs_write [mod]\nvfs_x\n", "vfs_?????");
         assert_eq!(names.len(), 1);
-        let names = traceable(b"vfs_read\nvfs_write [mod]\nodd\n", "*");
+        let names = parse_names(b"vfs_read\nvfs_write [mod]\nodd\n", "*");
         let kallsyms =
             b"0000000000000010 T vfs_read\n0000000000000020 t vfs_write\n0000000000000030 t vfs_other\n\
             0000000000000040 t odd.llvm.123\n0000000000000050 d vfs_data\n0000000000000000 T vfs_read\n";
-        assert_eq!(from_kallsyms(kallsyms, "vfs_*", Some(&names)), [0x10, 0x20]);
-        assert_eq!(from_kallsyms(kallsyms, "odd*", Some(&names)), [0x40]);
-        assert_eq!(from_kallsyms(kallsyms, "vfs_*", None), [0x10, 0x20, 0x30]);
+        assert_eq!(parse_kallsyms(kallsyms, "vfs_*", Some(&names)), [0x10, 0x20]);
+        assert_eq!(parse_kallsyms(kallsyms, "odd*", Some(&names)), [0x40]);
+        assert_eq!(parse_kallsyms(kallsyms, "vfs_*", None), [0x10, 0x20, 0x30]);
     }
 
     #[test]
-    fn what_contradicts_itself_is_refused_before_the_kernel_is_asked() {
+    fn contradictory_arguments_are_refused() {
         let file = fs::File::open("/proc/self/status").unwrap();
         let fd = std::os::fd::AsFd::as_fd(&file);
         let options =
@@ -237,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn many_functions_are_probed_by_one_link() {
+    fn one_link_probes_many_functions() {
         let Some(counter) = Counter::new() else { return };
         for (set, kind) in [
             (KprobeSet::Pattern("*_sys_getppid"), MultiKind::Entry),
@@ -260,7 +262,7 @@ mod tests {
                 Err(e @ AttachError::Kernel { errno: Errno(libc::EINVAL | libc::EOPNOTSUPP), .. }) => {
                     return println!("SKIP: {e}");
                 }
-                // Without tracefs the list may hold functions that cannot be traced.
+                // Without tracefs, the list may contain functions that cannot be traced.
                 Err(e) if tracefs::root().is_err() => return println!("SKIP: {e}"),
                 link => link.unwrap(),
             };

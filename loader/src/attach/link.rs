@@ -1,4 +1,4 @@
-//! An attachment that its holder owns.
+//! Owned attachments.
 
 use super::error::{AttachError, Hint};
 use crate::sys::{self, Errno};
@@ -9,26 +9,27 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What keeps a program attached; dropping it detaches, as far as a descriptor's end does not already.
+/// An attachment of one kind: the resource that keeps a program attached. Dropping the resource may, but need not, detach.
 pub trait Attachment: Send + Sync + fmt::Debug {
-    /// The kernel's link, if it is one: it can be pinned, updated and asked for its info.
+    /// Returns the kernel link, if the attachment has one. A kernel link can be pinned, updated and queried.
     fn link_fd(&self) -> Option<BorrowedFd<'_>>;
 
-    /// It is about to be detached, but its pin keeps it: what the program goes on to use must not be given back.
-    fn keep(&mut self) {}
+    /// Keeps what the program goes on to use. [`Link`] calls this before [`detach`](Self::detach) if a pin keeps the program
+    /// attached.
+    fn keep_for_pin(&mut self) {}
 
-    /// Whether it lasts beyond this process without a pin if it is leaked, until it is detached by other means.
+    /// Returns whether a leaked attachment outlives this process without a pin.
     fn outlives_process(&self) -> bool {
         false
     }
 
-    /// Ends it. Called once, by [`Link::detach`] or when the link is dropped.
+    /// Detaches the program. [`Link`] calls this once, in [`Link::detach`] or when the link is dropped.
     fn detach(&mut self) -> Result<(), Errno>;
 
-    /// Gives up owning it: nothing ends when it is dropped.
+    /// Gives up ownership: the program stays attached.
     fn leak(self: Box<Self>);
 
-    /// Puts another program in the place of its own.
+    /// Replaces the attached program.
     fn update(&mut self, prog: BorrowedFd<'_>) -> Result<(), Errno> {
         match self.link_fd() {
             Some(link) => sys::link_update(link, prog, None),
@@ -37,7 +38,7 @@ pub trait Attachment: Send + Sync + fmt::Debug {
     }
 }
 
-/// An attached program. Dropping it detaches.
+/// An attached program. Dropping the link detaches the program.
 ///
 /// ```no_run
 /// # fn example(mut link: core_relo_loader::attach::Link) -> Result<(), core_relo_loader::attach::AttachError> {
@@ -50,84 +51,86 @@ pub trait Attachment: Send + Sync + fmt::Debug {
 #[must_use = "dropping it detaches"]
 pub struct Link {
     attachment: Option<Box<dyn Attachment>>,
-    what: Box<str>,
+    label: Box<str>,
     pinned: Option<PathBuf>,
 }
 
 impl Link {
-    /// An attachment with words for what it is: `kprobe/do_exit`.
-    pub fn new(attachment: impl Attachment + 'static, what: impl Into<Box<str>>) -> Self {
-        Self { attachment: Some(Box::new(attachment)), what: what.into(), pinned: None }
+    /// Wraps an attachment. The label names the attachment in messages, such as `kprobe/do_exit`.
+    pub fn new(attachment: impl Attachment + 'static, label: impl Into<Box<str>>) -> Self {
+        Self { attachment: Some(Box::new(attachment)), label: label.into(), pinned: None }
     }
 
-    /// A link of the kernel's.
-    pub fn from_fd(fd: OwnedFd, what: impl Into<Box<str>>) -> Self {
-        Self::new(KernelLink(Some(fd)), what)
+    /// Wraps the descriptor of a kernel link.
+    pub fn from_fd(fd: OwnedFd, label: impl Into<Box<str>>) -> Self {
+        Self::new(KernelLink(Some(fd)), label)
     }
 
     /// Opens a pinned link.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, AttachError> {
         let path = path.as_ref();
-        let fd = sys::obj_get(path, 0).map_err(|errno| AttachError::no_pin(path, errno))?;
+        let fd = sys::obj_get(path, 0).map_err(|errno| AttachError::missing_pin(path, errno))?;
         let mut link = Self::from_fd(fd, path.display().to_string());
         link.pinned = Some(path.to_path_buf());
         Ok(link)
     }
 
-    /// What is attached where, in words.
-    pub fn what(&self) -> &str {
-        &self.what
+    /// Returns the attachment's name in messages, such as `kprobe/do_exit` or `xdp on interface 3`.
+    pub fn label(&self) -> &str {
+        &self.label
     }
 
-    /// The kernel's link, unless the attachment is of an older kind.
+    /// Returns the descriptor of the kernel link, if the attachment has one.
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.attachment.as_ref()?.link_fd()
     }
 
-    /// Whether it lasts beyond this process without a pin if it is [leaked](Self::leak), as what netlink attached does, and
-    /// struct_ops maps that registered themselves.
+    /// Returns whether the program stays attached after this process ends, without a pin, if the link is
+    /// [leaked](Self::leak). True for netlink attachments and for struct_ops maps without a kernel link.
     pub fn outlives_process(&self) -> bool {
         self.attachment.as_ref().is_some_and(|attachment| attachment.outlives_process())
     }
 
-    /// Detaches, and says if that failed.
+    /// Detaches the program and returns the error, if detaching fails.
     ///
-    /// The program of a link that is pinned goes on, for the pin keeps it: that is [`AttachError::Pinned`], though this holder
-    /// lets go of it. [`unpin`](Self::unpin) it before, or use [`force_detach`](Self::force_detach).
+    /// A pinned link's program stays attached, and the call fails with [`AttachError::Pinned`]. The link is gone all the same.
+    /// Call [`unpin`](Self::unpin) before, or use [`force_detach`](Self::force_detach).
     pub fn detach(mut self) -> Result<(), AttachError> {
-        let done = self.let_go().map_err(|errno| AttachError::kernel(&self.what, "detach", errno));
+        let detached = self.release().map_err(|errno| AttachError::kernel(&self.label, "detach", errno));
         match self.pinned.take() {
-            Some(path) => Err(AttachError::Pinned { what: self.what.clone().into(), path }),
-            None => done,
+            Some(path) => Err(AttachError::Pinned { label: self.label.clone().into(), path }),
+            None => detached,
         }
     }
 
-    /// Detaches though others hold the link, too, or a pin does, which stays (libbpf: `bpf_link__detach`).
+    /// Detaches the program even if other descriptors or a pin keep the link (libbpf: `bpf_link__detach`). The pin stays.
     ///
-    /// Kernels from 5.9 can, with links of cgroups, network namespaces and interfaces, of struct_ops, netfilter and sockmaps;
-    /// others end with their last descriptor and pin alone. If it fails, this holder lets go of it nevertheless.
+    /// Kernels from 5.9 support this for links of cgroups, network namespaces and interfaces, of struct_ops, netfilter and
+    /// sockmaps. Other links end only with their last descriptor and pin. If the call fails, the link is dropped all the same.
     pub fn force_detach(mut self) -> Result<(), AttachError> {
-        const CANNOT: Hint = Hint("links of this kind end with their last descriptor and pin alone");
+        const UNSUPPORTED: Hint = Hint("links of this kind end only with their last descriptor and pin");
         let Some(link) = self.fd() else { return self.detach() };
         sys::link_detach(link).map_err(|errno| match errno.0 {
             libc::EOPNOTSUPP | libc::EINVAL => {
-                AttachError::hinted(&self.what, "detach by force", errno, CANNOT)
+                AttachError::kernel_with_hint(&self.label, "detach by force", errno, UNSUPPORTED)
             }
-            _ => AttachError::kernel(&self.what, "detach by force", errno),
+            _ => AttachError::kernel(&self.label, "detach by force", errno),
         })?;
-        // Nothing uses what it shared with the program any more, whatever its pin is.
+        // The program is detached in spite of the pin, so nothing that it used has to be kept.
         self.pinned = None;
         self.detach()
     }
 
-    /// Gives it a name below bpffs, under which it outlives its holder. The folder is made if it is missing, but not the one
-    /// above. Attachments without a link of the kernel's cannot be pinned, and none is twice.
+    /// Pins the link in a bpffs, where the link outlives this process. Creates the pin's folder if that folder is missing, but
+    /// no folder above it.
+    ///
+    /// A link without a kernel link and a link that is pinned already cannot be pinned.
     pub fn pin(&mut self, path: impl AsRef<Path>) -> Result<(), AttachError> {
         let path = path.as_ref();
-        let fd = self.to_pin(path)?;
-        let made = make_folder_of(path).map_err(|errno| AttachError::pin(path, errno))?;
+        let fd = self.fd_for_pin(path)?;
+        let created = create_parent_folder(path).map_err(|errno| AttachError::pin(path, errno))?;
         if let Err(errno) = sys::obj_pin(fd, path) {
-            if let Some(folder) = made
+            if let Some(folder) = created
                 && let Err(e) = fs::remove_dir(folder)
             {
                 log::warn!("{}: not removed: {}", folder.display(), Errno::of(&e));
@@ -138,13 +141,13 @@ impl Link {
         Ok(())
     }
 
-    /// Returns the kernel's link, if it can be pinned at a path.
-    pub(crate) fn to_pin(&self, path: &Path) -> Result<BorrowedFd<'_>, AttachError> {
-        const TWICE: Hint = Hint("this link is pinned elsewhere already: unpin it before");
+    /// Returns the kernel link, if it can be pinned at a path.
+    pub(crate) fn fd_for_pin(&self, path: &Path) -> Result<BorrowedFd<'_>, AttachError> {
+        const PINNED: Hint = Hint("this link is pinned elsewhere already: unpin it before");
         match self.fd() {
-            None => Err(AttachError::NotALink { what: self.what.clone().into() }),
+            None => Err(AttachError::NoKernelLink { label: self.label.clone().into() }),
             Some(_) if self.pinned.is_some() => {
-                Err(AttachError::Pin { path: path.into(), errno: Errno(libc::EBUSY), hint: TWICE })
+                Err(AttachError::Pin { path: path.into(), errno: Errno(libc::EBUSY), hint: PINNED })
             }
             Some(fd) => Ok(fd),
         }
@@ -155,37 +158,37 @@ impl Link {
         self.pinned = Some(path);
     }
 
-    /// Removes its pin.
+    /// Removes the link's pin.
     pub fn unpin(&mut self) -> Result<(), AttachError> {
         let Some(path) = &self.pinned else { return Ok(()) };
-        fs::remove_file(path).map_err(|e| AttachError::no_pin(path, Errno::of(&e)))?;
+        fs::remove_file(path).map_err(|e| AttachError::missing_pin(path, Errno::of(&e)))?;
         self.pinned = None;
         Ok(())
     }
 
-    /// Where it is pinned.
+    /// Returns the path of the link's pin.
     pub fn pin_path(&self) -> Option<&Path> {
         self.pinned.as_deref()
     }
 
-    /// Puts another program in the place of the attached one, without a gap where the kernel can.
+    /// Replaces the attached program, atomically where the kernel can.
     pub fn update(&mut self, prog: impl AsFd) -> Result<(), AttachError> {
         let Some(attachment) = &mut self.attachment else { return Ok(()) };
-        attachment.update(prog.as_fd()).map_err(|errno| AttachError::kernel(&self.what, "update", errno))
+        attachment.update(prog.as_fd()).map_err(|errno| AttachError::kernel(&self.label, "update", errno))
     }
 
-    /// Leaves it attached for as long as the kernel keeps it: what depends on a descriptor lasts until the process ends.
+    /// Leaves the program attached. An attachment that depends on a descriptor lasts until the process ends.
     pub fn leak(mut self) {
         if let Some(attachment) = self.attachment.take() {
             attachment.leak();
         }
     }
 
-    /// Ends this holder's part in it.
-    fn let_go(&mut self) -> Result<(), Errno> {
+    /// Detaches the program, unless a pin keeps it attached.
+    fn release(&mut self) -> Result<(), Errno> {
         let Some(mut attachment) = self.attachment.take() else { return Ok(()) };
         if self.pinned.is_some() {
-            attachment.keep();
+            attachment.keep_for_pin();
         }
         attachment.detach()
     }
@@ -193,19 +196,19 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        if let Err(errno) = self.let_go() {
-            log::warn!("{}: not detached: {errno}", self.what);
+        if let Err(errno) = self.release() {
+            log::warn!("{}: not detached: {errno}", self.label);
         }
     }
 }
 
-/// Makes the folder of a pin, if it is missing; which, if it was (libbpf: `make_parent_dir`).
-fn make_folder_of(path: &Path) -> Result<Option<&Path>, Errno> {
+/// Creates the folder of a pin (libbpf: `make_parent_dir`). Returns the folder, if it was missing.
+fn create_parent_folder(path: &Path) -> Result<Option<&Path>, Errno> {
     let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else { return Ok(None) };
     Ok(sys::make_pin_folder(folder)?.then_some(folder))
 }
 
-/// A link of the kernel's: it lasts as long as its descriptors and pins.
+/// A kernel link. It lasts as long as its descriptors and pins.
 #[derive(Debug)]
 struct KernelLink(Option<OwnedFd>);
 
@@ -230,7 +233,7 @@ impl Attachment for KernelLink {
 mod tests {
     use super::{
         super::{
-            testing::{Cgroup, Counting, again_with_a_bpffs},
+            test_support::{Cgroup, Counting, rerun_with_bpffs},
             *,
         },
         *,
@@ -251,7 +254,7 @@ mod tests {
     }
 
     fn is_attached(group: &Cgroup) -> bool {
-        !query(Target::Cgroup(group.fd()), AT).unwrap().prog_ids.is_empty()
+        !query(QueryTarget::Cgroup(group.fd()), AT).unwrap().prog_ids.is_empty()
     }
 
     #[test]
@@ -267,20 +270,20 @@ mod tests {
     }
 
     #[test]
-    fn a_pin_is_made_in_a_new_folder_once_and_keeps_the_program() {
+    fn a_pin_creates_its_folder_and_keeps_the_program() {
         let Some(group) = Cgroup::new() else { return };
         let Some(prog) = Counting::load(ProgramType::CgroupDevice, Some(AT), 1) else { return };
         let Some(mut link) = attached(&prog, &group) else { return };
-        let test = "attach::link::tests::a_pin_is_made_in_a_new_folder_once_and_keeps_the_program";
-        let Some(bpffs) = again_with_a_bpffs(test) else { return };
+        let test = "attach::link::tests::a_pin_creates_its_folder_and_keeps_the_program";
+        let Some(bpffs) = rerun_with_bpffs(test) else { return };
         let folder = bpffs.join("folder");
         let deep = link.pin(folder.join("deep/er")).unwrap_err().to_string();
-        assert!(deep.contains("make that first"), "{deep}");
+        assert!(deep.contains("create that folder first"), "{deep}");
         let none = Link::open(bpffs.join("nothing")).unwrap_err().to_string();
         assert!(none.ends_with("(nothing is pinned there)"), "{none}");
         assert!(!folder.exists());
         link.pin(folder.join("no.dots")).unwrap_err();
-        assert!(!folder.exists(), "made for nothing, it is removed");
+        assert!(!folder.exists(), "the folder is removed after the failure");
         link.pin(folder.join("pin")).unwrap();
         assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
         let twice = link.pin(folder.join("other")).unwrap_err();
@@ -300,33 +303,33 @@ mod tests {
     }
 
     #[test]
-    fn what_a_pinned_link_shares_is_kept() {
+    fn a_pinned_link_keeps_shared_state() {
         #[derive(Debug)]
-        struct Said(Arc<Mutex<Vec<&'static str>>>);
+        struct CallRecorder(Arc<Mutex<Vec<&'static str>>>);
 
-        impl Attachment for Said {
+        impl Attachment for CallRecorder {
             fn link_fd(&self) -> Option<BorrowedFd<'_>> {
                 None
             }
 
-            fn keep(&mut self) {
+            fn keep_for_pin(&mut self) {
                 self.0.lock().unwrap().push("keep");
             }
 
             fn detach(&mut self) -> Result<(), Errno> {
-                self.0.lock().map_or_else(|_poisoned| {}, |mut said| said.push("detach"));
+                self.0.lock().map_or_else(|_poisoned| {}, |mut calls| calls.push("detach"));
                 Ok(())
             }
 
             fn leak(self: Box<Self>) {}
         }
 
-        let said = Arc::default();
-        let mut link = Link::new(Said(Arc::clone(&said)), "x");
-        assert!(matches!(link.pin("/x"), Err(AttachError::NotALink { .. })) && !link.outlives_process());
+        let calls = Arc::default();
+        let mut link = Link::new(CallRecorder(Arc::clone(&calls)), "x");
+        assert!(matches!(link.pin("/x"), Err(AttachError::NoKernelLink { .. })) && !link.outlives_process());
         link.pinned = Some("/nowhere".into());
         drop(link);
-        Link::new(Said(Arc::clone(&said)), "x").detach().unwrap();
-        assert_eq!(*said.lock().unwrap(), ["keep", "detach", "detach"]);
+        Link::new(CallRecorder(Arc::clone(&calls)), "x").detach().unwrap();
+        assert_eq!(*calls.lock().unwrap(), ["keep", "detach", "detach"]);
     }
 }

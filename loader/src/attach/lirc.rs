@@ -1,29 +1,36 @@
-//! Remote controls: programs that decode what an infrared receiver sees.
+//! Programs of infrared receivers (lirc), which decode remote controls.
 
 use super::{
-    AttachError, Link,
-    by_program::{ByProgram, Replacing},
+    error::AttachError,
+    link::Link,
+    prog_attach::{ProgAttachment, ReplaceMethod},
+    program_type::explain_einval,
+    target::FileRef,
 };
 use crate::object::AttachType;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd as _, BorrowedFd};
 
-/// Attaches to a receiver, a descriptor of `/dev/lirc…`. There are no links of this kind: it stays until it is detached.
-pub fn lirc(prog: BorrowedFd<'_>, device: BorrowedFd<'_>) -> Result<Link, AttachError> {
-    ByProgram::attach("a lirc device", prog, device, AttachType::LircMode2, 0, None, Replacing::Never)
+/// Attaches a program to a receiver, `/dev/lirc…` by path or descriptor. The kernel has no links of this kind: the program stays
+/// attached until it is detached.
+pub fn lirc<'d>(prog: BorrowedFd<'_>, device: impl Into<FileRef<'d>>) -> Result<Link, AttachError> {
+    let device = device.into().open()?;
+    let (attach_type, method) = (AttachType::LircMode2, ReplaceMethod::Unsupported);
+    ProgAttachment::attach("a lirc device", prog, device.as_fd(), attach_type, 0, None, method)
+        .map_err(|error| explain_einval(error, prog, attach_type))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
-        attach::{Target, query, testing::Counting},
+        attach::{QueryTarget, query, test_support::Counting},
         object::ProgramType,
     };
-    use std::{fs::File, os::fd::AsFd as _};
+    use std::fs::File;
 
     #[test]
-    fn a_receiver_or_why_not() {
-        // Any program does for the refusal: few kernels are built with decoders.
+    fn a_receiver_runs_its_program_or_is_refused() {
+        // Few kernels are built with decoders, and any program serves to test the refusal.
         let Some(other) = Counting::load(ProgramType::CgroupDevice, None, 1) else { return };
         let null = File::open("/dev/null").unwrap();
         let error = lirc(other.fd(), null.as_fd()).unwrap_err().to_string();
@@ -33,9 +40,9 @@ mod tests {
             return;
         };
         let link = lirc(prog.fd(), device.as_fd()).unwrap();
-        let there = || query(Target::Lirc(device.as_fd()), AttachType::LircMode2).unwrap().prog_ids;
-        assert!(there().contains(&prog.id()));
+        let attached = || query(QueryTarget::Lirc(device.as_fd()), AttachType::LircMode2).unwrap().prog_ids;
+        assert!(attached().contains(&prog.id()));
         link.detach().unwrap();
-        assert!(!there().contains(&prog.id()));
+        assert!(!attached().contains(&prog.id()));
     }
 }

@@ -1,7 +1,7 @@
-//! Attaching programs, each family in its own file. What comes of it is a [`Link`], which detaches when it is dropped.
+//! Attaching programs, one file per family. Every attach call returns a [`Link`], which detaches when it is dropped.
 //!
-//! A family's functions take a program's descriptor and what it is to be attached to; [`auto`](auto()) does what the section's
-//! name says.
+//! A family's function takes the program's descriptor and the attach target. [`auto`](auto()) reads the target from the program's
+//! section name.
 //!
 //! ```no_run
 //! use core_relo_loader::attach::{self, UprobeOptions};
@@ -15,48 +15,47 @@
 //! # }
 //! ```
 //!
-//! Where the kernel has no link for a family, or is too old for it, the [`Link`] undoes what it did itself, and nothing that
-//! others did meanwhile. Such an attachment cannot be pinned, and most outlive a process that ends without dropping it
-//! ([`Link::outlives_process`]); those of perf events end with the process.
+//! Some families have no kernel link, or none on older kernels. Their [`Link`] remembers what it attached and detaches exactly
+//! that. Such an attachment cannot be pinned. Most of them outlive a process that ends without dropping the link
+//! ([`Link::outlives_process`]). Attachments to perf events end with the process.
 //!
-//! Not here: programs of devmaps and cpumaps go into the map, `sk_reuseport` and socket filters onto a socket.
+//! Some programs are not attached by this module: devmap and cpumap programs are stored in their map, `sk_reuseport` programs and
+//! socket filters are set on a socket.
 
 mod archive;
 mod auto;
 mod binary;
 mod binary_path;
-mod by_program;
 mod cgroup;
 mod elf_file;
 mod error;
-mod file_part;
+mod file_range;
 #[doc(hidden)]
 pub mod fuzzing;
 mod iter;
-mod kprobe;
+pub(crate) mod kprobe;
 mod kprobe_multi;
 mod link;
 mod lirc;
 mod lwt;
+mod names;
 mod netfilter;
 mod netlink;
 mod netns;
-mod order;
 mod perf_event;
+mod placement;
 mod pmu;
+mod prog_attach;
+mod program_type;
 mod query;
-mod route;
+mod rtnetlink;
 mod sockmap;
 mod struct_ops;
+mod target;
 mod tc;
 mod tcx;
 #[cfg(test)]
-pub(crate) mod testing;
-#[cfg(test)]
-mod testing_elf;
-#[cfg(test)]
-mod testing_trace;
-mod text;
+pub(crate) mod test_support;
 mod trace;
 mod tracefs;
 mod tracepoint;
@@ -66,12 +65,11 @@ mod usdt;
 mod xdp;
 
 pub use crate::object::{MultiKind, SectionTarget, SectionTargetError};
-pub use auto::{Attachable, auto};
+pub use auto::{ProgramRef, auto};
 pub(crate) use auto::{is_automatic, not_automatic};
 pub use cgroup::{CgroupOptions, CgroupSharing, cgroup, cgroup_attach};
 pub use error::{AttachError, Hint};
 pub use iter::{CgroupOrder, CgroupRef, IterOptions, IterReader, IterTarget, TaskRef, iter};
-pub(crate) use kprobe::has_syscall_wrappers;
 pub use kprobe::{KprobeOptions, KsyscallOptions, kprobe, ksyscall};
 pub use kprobe_multi::{KprobeMultiOptions, KprobeSet, kprobe_multi};
 pub use link::{Attachment, Link};
@@ -79,18 +77,19 @@ pub use lirc::lirc;
 pub use lwt::{LwtPrograms, LwtRoute, lwt, seg6local};
 pub use netfilter::{NetfilterHook, netfilter};
 pub use netns::netns;
-pub use order::{Neighbour, Order, Placement};
 pub use perf_event::{PerfCounter, PerfEventOptions, open_perf_counter, perf_event};
+pub use placement::{Anchor, Order, Placement};
 pub use pmu::ProbeMode;
-pub use query::{Attached, OnInterface, Target, query, query_interface};
-pub use route::interface;
+pub use query::{AttachedPrograms, InterfacePrograms, QueryTarget, query, query_interface};
+pub use rtnetlink::interface_index;
 pub use sockmap::{sockmap, sockmap_attach};
 pub use struct_ops::{struct_ops, struct_ops_update};
-pub use tc::{Qdisc, TcFilter, TcHook, TcOptions, TcPoint};
+pub use target::{FileRef, InterfaceRef};
+pub use tc::{Qdisc, TcAttachPoint, TcFilter, TcHook, TcOptions};
 pub use tcx::{netkit, tcx};
-pub use trace::{TraceOptions, freplace, freplace_function, lsm, trace};
+pub use trace::{FreplaceTarget, TraceOptions, freplace, freplace_function, lsm, trace};
 pub use tracepoint::{RawTracepointOptions, TracepointOptions, raw_tracepoint, tracepoint};
 pub use uprobe::{UprobeOptions, uprobe};
 pub use uprobe_multi::{UprobeMultiOptions, UprobeSet, uprobe_multi};
 pub use usdt::{UsdtManager, UsdtOptions, usdt};
-pub use xdp::{Xdp, XdpMode, XdpOver, xdp, xdp_detach, xdp_netlink, xdp_query};
+pub use xdp::{XdpMode, XdpPrograms, XdpReplace, xdp, xdp_detach, xdp_netlink, xdp_query};

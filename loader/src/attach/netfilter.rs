@@ -1,30 +1,34 @@
-//! Netfilter: a program among the hooks of the packet filter, by a link (kernels from 6.4).
+//! Netfilter programs, by a kernel link (kernels from 6.4).
 
-use super::{AttachError, Hint, Link};
+use super::{
+    error::{AttachError, Hint},
+    link::Link,
+    program_type::explain_einval,
+};
 use crate::{
     object::AttachType,
     sys::{self, LinkCreate, LinkExtra, LinkTarget},
 };
 use std::os::fd::BorrowedFd;
 
-/// Where in the packet filter of the calling thread's network namespace.
+/// A netfilter hook of the calling thread's network namespace, and the priority there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "it is what the kernel takes")]
+#[expect(clippy::exhaustive_structs, reason = "the fields are those of the kernel's request")]
 pub struct NetfilterHook {
     /// `NFPROTO_IPV4` (2) or `NFPROTO_IPV6` (10).
     pub family: u32,
     /// `NF_INET_PRE_ROUTING` (0), `LOCAL_IN` (1), `FORWARD` (2), `LOCAL_OUT` (3), `POST_ROUTING` (4).
     pub hook: u32,
-    /// Its order among others: lower runs first. The least and the greatest number are not to be had.
+    /// The priority. Lower numbers run first. The kernel refuses the lowest and the highest number.
     pub priority: i32,
-    /// Has packets put together from their fragments first (`BPF_F_NETFILTER_IP_DEFRAG`, kernels from 6.6).
+    /// Defragments packets first (`BPF_F_NETFILTER_IP_DEFRAG`, kernels from 6.6).
     pub defragment: bool,
 }
 
-/// Attaches to a hook of the packet filter.
-pub fn netfilter(prog: BorrowedFd<'_>, at: NetfilterHook) -> Result<Link, AttachError> {
-    let NetfilterHook { family, hook, priority, defragment } = at;
-    let what = format!("netfilter hook {hook} of family {family}, priority {priority}");
+/// Attaches a program to a netfilter hook.
+pub fn netfilter(prog: BorrowedFd<'_>, hook: NetfilterHook) -> Result<Link, AttachError> {
+    let NetfilterHook { family, hook, priority, defragment } = hook;
+    let label = format!("netfilter hook {hook} of family {family}, priority {priority}");
     let link = LinkCreate {
         prog,
         target: LinkTarget::None,
@@ -32,25 +36,23 @@ pub fn netfilter(prog: BorrowedFd<'_>, at: NetfilterHook) -> Result<Link, Attach
         flags: 0,
         extra: LinkExtra::Netfilter { pf: family, hooknum: hook, priority, flags: defragment.into() },
     };
-    match sys::link_create(&link) {
-        Ok(fd) => Ok(Link::from_fd(fd, what)),
-        Err(errno) => {
-            let hint = match errno.0 {
-                libc::EBUSY => Hint("another program has this priority: choose another"),
-                libc::EAFNOSUPPORT => Hint("the family is 2 (IPv4) or 10 (IPv6)"),
-                libc::ERANGE => Hint("defragmenting needs a priority above -400"),
-                _ => Hint::of(errno),
-            };
-            Err(AttachError::Kernel { what: what.into(), action: "attach", errno, hint })
-        }
-    }
+    sys::link_create(&link).map(|fd| Link::from_fd(fd, label.as_str())).map_err(|errno| {
+        let hint = match errno.0 {
+            libc::EBUSY => Hint("another program has this priority: choose another priority"),
+            libc::EAFNOSUPPORT => Hint("the family is 2 (IPv4) or 10 (IPv6)"),
+            libc::ERANGE => Hint("defragmenting needs a priority above -400"),
+            _ => Hint::for_errno(errno),
+        };
+        let error = AttachError::kernel_with_hint(&label, "attach", errno, hint);
+        explain_einval(error, prog, AttachType::Netfilter)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
-        attach::testing::{Counting, in_own_network, kernel_before},
+        attach::test_support::{Counting, in_own_network, kernel_before},
         object::ProgramType,
         sys,
     };
@@ -60,7 +62,7 @@ mod tests {
     const LOCAL_OUT: NetfilterHook = NetfilterHook { family: 2, hook: 3, priority: -7, defragment: false };
 
     #[test]
-    fn a_hook_fires_and_its_priority_is_taken() {
+    fn a_hook_runs_its_program_and_its_priority_is_taken() {
         in_own_network(|| {
             if kernel_before(6, 4, "netfilter") {
                 return;

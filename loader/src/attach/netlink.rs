@@ -1,4 +1,4 @@
-//! Netlink messages: putting requests together, taking answers apart. Pure; every length is checked.
+//! Encodes netlink requests and parses netlink answers. Performs no I/O and checks every length.
 
 use crate::sys::Errno;
 use core_relo::Endian;
@@ -20,16 +20,19 @@ pub(super) const CREATE: u16 = 0x400;
 
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
-/// Only the header of the request is repeated in an answer that says no.
+/// `NLM_F_CAPPED`: an error repeats the header of the request only.
 const CAPPED: u16 = 0x100;
-/// Attributes follow the number of the error.
+/// `NLM_F_ACK_TLVS`: attributes follow the error number.
 const ACK_TLVS: u16 = 0x200;
-/// The kernel's words in such an answer (`NLMSGERR_ATTR_MSG`).
+/// The kernel's explanation of an error (`NLMSGERR_ATTR_MSG`).
 const ATTR_MSG: u16 = 1;
+/// `NLA_F_NESTED`.
 const NESTED: u16 = 0x8000;
 /// Type bits of an attribute, without `NLA_F_NESTED` and `NLA_F_NET_BYTEORDER`.
 const TYPE_MASK: u16 = 0x3fff;
+/// Bytes of `struct nlmsghdr`.
 const HEADER: usize = 16;
+/// `NLMSG_ALIGNTO`, `NLA_ALIGNTO`.
 const ALIGN: usize = 4;
 
 /// Attributes of a request.
@@ -55,12 +58,13 @@ impl Attributes {
         self
     }
 
+    /// Appends a number.
     #[must_use]
     pub(super) fn u32(self, kind: u16, value: u32) -> Self {
         self.bytes(kind, &Endian::native().u32_bytes(value))
     }
 
-    /// A text with its NUL.
+    /// Appends a text attribute with a terminating NUL.
     #[must_use]
     pub(super) fn text(self, kind: u16, value: &str) -> Self {
         let mut text = value.as_bytes().to_vec();
@@ -68,13 +72,13 @@ impl Attributes {
         self.bytes(kind, &text)
     }
 
-    /// Their bytes.
+    /// Returns the encoded attributes.
     #[cfg(test)]
     pub(super) fn raw(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Attributes in an attribute.
+    /// Appends an attribute that holds other attributes.
     #[must_use]
     pub(super) fn nest(mut self, kind: u16, inner: &Self) -> Self {
         self.too_long |= inner.too_long;
@@ -82,20 +86,20 @@ impl Attributes {
     }
 }
 
-/// A request: its type and flags, the fixed part its type has, and attributes.
+/// A request: the type, the flags, the fixed header of the type, and attributes.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     /// `RTM_*`.
     pub(super) kind: u16,
     /// `NLM_F_*` besides `NLM_F_REQUEST`.
     pub(super) flags: u16,
-    /// The fixed part; a multiple of four bytes.
+    /// The fixed header of the type; a multiple of four bytes.
     pub(super) fixed: Vec<u8>,
     pub(super) attributes: Attributes,
 }
 
 impl Request {
-    /// Its bytes, with a number by which the answers are known.
+    /// Encodes the request. The answers carry the same sequence number.
     pub(super) fn encode(&self, sequence: u32) -> Result<Vec<u8>, Errno> {
         let too_long = Errno(libc::EMSGSIZE);
         if self.attributes.too_long {
@@ -115,7 +119,7 @@ impl Request {
     }
 }
 
-/// One message of an answer.
+/// A message of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Message<'a> {
     pub(super) kind: u16,
@@ -124,59 +128,59 @@ pub(super) struct Message<'a> {
     body: &'a [u8],
 }
 
-/// What a message means to a conversation.
+/// The role of a message in an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Meaning {
-    /// Something that was asked for.
+pub(super) enum MessageOutcome {
+    /// Requested data.
     Data,
-    /// The end.
+    /// The end of a successful request.
     Done,
-    /// The end, and it was not done.
-    Refused(Refused),
+    /// The end of a failed request.
+    Error(NetlinkError),
 }
 
-/// Why the kernel did not do it.
+/// The kernel's refusal of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refused {
+pub(super) struct NetlinkError {
     pub(super) errno: Errno,
-    /// In its own words; may be empty.
-    pub(super) said: Box<str>,
+    /// The kernel's explanation (extended acknowledgement); may be empty.
+    pub(super) ext_ack: Box<str>,
 }
 
-impl Refused {
-    /// The number, where there is no room for the words: they go to the log.
-    pub(super) fn logged(self) -> Errno {
-        if !self.said.is_empty() {
-            log::warn!("the kernel says: {}", self.said);
+impl NetlinkError {
+    /// Logs the explanation and returns the error number, for callers that can return an error number only.
+    pub(super) fn into_logged_errno(self) -> Errno {
+        if !self.ext_ack.is_empty() {
+            log::warn!("the kernel says: {}", self.ext_ack);
         }
         self.errno
     }
 }
 
-impl From<Errno> for Refused {
+impl From<Errno> for NetlinkError {
     fn from(errno: Errno) -> Self {
-        Self { errno, said: Box::default() }
+        Self { errno, ext_ack: Box::default() }
     }
 }
 
 impl<'a> Message<'a> {
-    pub(super) fn meaning(&self) -> Meaning {
+    pub(super) fn outcome(&self) -> MessageOutcome {
         if self.kind != NLMSG_ERROR && self.kind != NLMSG_DONE {
-            return Meaning::Data;
+            return MessageOutcome::Data;
         }
-        // The end of a dump may lack the number; a refusal never does.
+        // The end of a dump may lack the error number. An error message never does.
         let number = Endian::native().u32(self.body, 0).map(u32::cast_signed);
         let errno = match (number, self.kind) {
-            (Some(n), _) if n < 0 => Errno(n.saturating_neg()),
+            (Some(n), _) if n < 0 => n.checked_neg().map_or(Errno(libc::EBADMSG), Errno),
             (None, NLMSG_ERROR) => Errno(libc::EBADMSG),
-            _ => return Meaning::Done,
+            _ => return MessageOutcome::Done,
         };
-        let said = if self.flags & ACK_TLVS == 0 { None } else { self.words() };
-        Meaning::Refused(Refused { errno, said: said.unwrap_or_default() })
+        let ext_ack = if self.flags & ACK_TLVS == 0 { None } else { self.ext_ack() };
+        MessageOutcome::Error(NetlinkError { errno, ext_ack: ext_ack.unwrap_or_default() })
     }
 
-    /// The kernel's words, which follow what it repeats of the request.
-    fn words(&self) -> Option<Box<str>> {
+    /// Returns the kernel's explanation, which follows the repeated part of the request.
+    fn ext_ack(&self) -> Option<Box<str>> {
         let repeated = match self.kind {
             NLMSG_DONE => 0,
             _ if self.flags & CAPPED != 0 => HEADER,
@@ -185,17 +189,17 @@ impl<'a> Message<'a> {
             }
         };
         let text = attribute(self.body.get(repeated.checked_add(4)?..)?, ATTR_MSG)?;
-        let text = text.split(|b| *b == 0).next().unwrap_or_default();
+        let text = text.split(|b| *b == 0).next()?;
         Some(String::from_utf8_lossy(text).into())
     }
 
-    /// Its fixed part of so many bytes, and the attributes; `None` if it is shorter than that.
+    /// Splits the message into a fixed header of so many bytes and the attributes. `None` if the message is shorter.
     pub(super) fn split(&self, fixed: usize) -> Option<(&'a [u8], &'a [u8])> {
         self.body.split_at_checked(fixed)
     }
 }
 
-/// The messages of a datagram. One whose length cannot be is `EBADMSG`, and the last.
+/// Iterates over the messages of a datagram. A message with an impossible length is `EBADMSG`, and the last.
 pub(super) fn messages(mut data: &[u8]) -> impl Iterator<Item = Result<Message<'_>, Errno>> {
     core::iter::from_fn(move || {
         if data.is_empty() {
@@ -222,7 +226,7 @@ fn message(data: &[u8]) -> Option<(Message<'_>, &[u8])> {
     Some((message, data.get(len.checked_next_multiple_of(ALIGN)?..).unwrap_or_default()))
 }
 
-/// The attributes in some bytes, up to the first whose length cannot be.
+/// Iterates over attributes, up to the first attribute with an impossible length.
 pub(super) fn attributes(mut data: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     core::iter::from_fn(move || {
         let e = Endian::native();
@@ -234,12 +238,12 @@ pub(super) fn attributes(mut data: &[u8]) -> impl Iterator<Item = (u16, &[u8])> 
     })
 }
 
-/// The last attribute of a type, as the kernel itself takes the last.
+/// Returns the last attribute of a type. The kernel uses the last one, too.
 pub(super) fn attribute(data: &[u8], kind: u16) -> Option<&[u8]> {
     attributes(data).filter(|(k, _)| *k == kind).last().map(|(_, value)| value)
 }
 
-/// The number in an attribute.
+/// Returns the number in the last attribute of a type.
 pub(super) fn attribute_u32(data: &[u8], kind: u16) -> Option<u32> {
     Endian::native().u32(attribute(data, kind)?, 0)
 }
@@ -256,12 +260,12 @@ mod tests {
         out
     }
 
-    fn only(data: &[u8]) -> Meaning {
-        messages(data).next().unwrap().unwrap().meaning()
+    fn first_outcome(data: &[u8]) -> MessageOutcome {
+        messages(data).next().unwrap().unwrap().outcome()
     }
 
     #[test]
-    fn a_request_is_read_back_as_it_was_put_together() {
+    fn an_encoded_request_is_parsed_back() {
         let inner = Attributes::default().u32(1, 7).bytes(2, &[1]);
         let attributes = Attributes::default().text(3, "bpf").nest(2, &inner);
         let request = Request { kind: 20, flags: ACK, fixed: vec![0; 4], attributes };
@@ -280,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attribute_too_long_for_its_length_is_refused_however_deep() {
+    fn an_attribute_too_long_for_its_length_field_is_refused_at_any_depth() {
         let long = Attributes::default().bytes(1, &vec![0; 65_532]);
         let outer = Attributes::default().nest(2, &long);
         for attributes in [long, outer] {
@@ -292,29 +296,38 @@ mod tests {
     }
 
     #[test]
-    fn refusals_carry_the_kernels_words_capped_or_not() {
+    fn errors_carry_the_extended_acknowledgement_capped_or_not() {
         let e = Endian::native();
         let number = e.u32_bytes((-libc::EBUSY).cast_unsigned());
         let words = Attributes::default().text(ATTR_MSG, "taken already").bytes;
         let header = raw(20, 0, &[]);
         let longer = raw(20, 0, &[0; 8]);
-        let refused = Meaning::Refused(Refused { errno: Errno(libc::EBUSY), said: "taken already".into() });
+        let error = MessageOutcome::Error(NetlinkError {
+            errno: Errno(libc::EBUSY),
+            ext_ack: "taken already".into(),
+        });
         let capped = raw(NLMSG_ERROR, ACK_TLVS | CAPPED, &[&number[..], &header, &words].concat());
-        assert_eq!(only(&capped), refused);
+        assert_eq!(first_outcome(&capped), error);
         let whole = raw(NLMSG_ERROR, ACK_TLVS, &[&number[..], &longer, &words].concat());
-        assert_eq!(only(&whole), refused);
-        assert_eq!(only(&raw(NLMSG_DONE, ACK_TLVS, &[&number[..], &words].concat())), refused);
-        let silent = Meaning::Refused(Errno(libc::EBUSY).into());
-        assert_eq!(only(&raw(NLMSG_ERROR, 0, &[&number[..], &header].concat())), silent);
-        assert_eq!(only(&raw(NLMSG_ERROR, ACK_TLVS | CAPPED, &number)), silent);
-        assert_eq!(only(&raw(NLMSG_ERROR, CAPPED, &[&[0; 4][..], &header].concat())), Meaning::Done);
-        assert_eq!(only(&raw(NLMSG_DONE, 0, &[])), Meaning::Done);
-        assert_eq!(only(&raw(NLMSG_ERROR, 0, &[])), Meaning::Refused(Errno(libc::EBADMSG).into()));
-        assert_eq!(only(&raw(16, 0, &[])), Meaning::Data);
+        assert_eq!(first_outcome(&whole), error);
+        assert_eq!(first_outcome(&raw(NLMSG_DONE, ACK_TLVS, &[&number[..], &words].concat())), error);
+        let silent = MessageOutcome::Error(Errno(libc::EBUSY).into());
+        assert_eq!(first_outcome(&raw(NLMSG_ERROR, 0, &[&number[..], &header].concat())), silent);
+        assert_eq!(first_outcome(&raw(NLMSG_ERROR, ACK_TLVS | CAPPED, &number)), silent);
+        assert_eq!(
+            first_outcome(&raw(NLMSG_ERROR, CAPPED, &[&[0; 4][..], &header].concat())),
+            MessageOutcome::Done
+        );
+        assert_eq!(first_outcome(&raw(NLMSG_DONE, 0, &[])), MessageOutcome::Done);
+        assert_eq!(
+            first_outcome(&raw(NLMSG_ERROR, 0, &[])),
+            MessageOutcome::Error(Errno(libc::EBADMSG).into())
+        );
+        assert_eq!(first_outcome(&raw(16, 0, &[])), MessageOutcome::Data);
     }
 
     #[test]
-    fn lengths_that_cannot_be_end_the_reading() {
+    fn impossible_lengths_end_the_iteration() {
         let good = raw(16, 0, &[1, 2, 3, 4]);
         let two = [good.as_slice(), &good].concat();
         assert_eq!(messages(&two).flatten().count(), 2);

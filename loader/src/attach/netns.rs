@@ -1,37 +1,41 @@
-//! Network namespaces: socket lookup and flow dissection, by links (kernels from 5.9 and 5.8).
+//! Programs of network namespaces: socket lookup (kernels from 5.9) and flow dissection (kernels from 5.8), by kernel links.
 
-use super::{AttachError, Hint, Link};
+use super::{
+    error::{AttachError, Hint},
+    link::Link,
+    program_type::explain_einval,
+    target::FileRef,
+};
 use crate::{
     object::AttachType,
     sys::{self, LinkCreate, LinkExtra, LinkTarget},
 };
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd as _, BorrowedFd};
 
-/// Attaches to a network namespace, a descriptor of `/proc/…/ns/net`: `attach_type` is `SkLookup` or `FlowDissector`.
+/// Attaches a program to a network namespace. `attach_type` is `SkLookup` or `FlowDissector`.
 ///
-/// When the namespace ends, so does the attachment, though the link goes on.
-pub fn netns(
+/// The namespace is a file by path or descriptor, such as `/proc/self/ns/net` or `/run/netns/blue`. The attachment ends with the
+/// namespace, even if the link is still held.
+pub fn netns<'n>(
     prog: BorrowedFd<'_>,
-    netns: BorrowedFd<'_>,
+    netns: impl Into<FileRef<'n>>,
     attach_type: AttachType,
 ) -> Result<Link, AttachError> {
-    let what = format!("{attach_type} of a network namespace");
-    let target = LinkTarget::Fd(netns);
+    let label = format!("{attach_type} of a network namespace");
+    let netns = netns.into().open()?;
+    let target = LinkTarget::Fd(netns.as_fd());
     let link =
         LinkCreate { prog, target, attach_type: attach_type.number(), flags: 0, extra: LinkExtra::None };
-    match sys::link_create(&link) {
-        Ok(fd) => Ok(Link::from_fd(fd, what)),
-        Err(errno) => {
-            let hint = match errno.0 {
-                libc::EEXIST | libc::E2BIG | libc::EBUSY => {
-                    Hint("another program is there, or one of the initial network namespace's excludes it")
-                }
-                libc::EINVAL => Hint("is the descriptor one of /proc/…/ns/net?"),
-                _ => Hint::of(errno),
-            };
-            Err(AttachError::Kernel { what: what.into(), action: "attach", errno, hint })
-        }
-    }
+    sys::link_create(&link).map(|fd| Link::from_fd(fd, label.as_str())).map_err(|errno| {
+        let hint = match errno.0 {
+            libc::EEXIST | libc::E2BIG | libc::EBUSY => {
+                Hint("another program is attached there, or a program of the initial network namespace excludes it")
+            }
+            libc::EINVAL => Hint("is the file a network namespace, such as /proc/self/ns/net?"),
+            _ => Hint::for_errno(errno),
+        };
+        explain_einval(AttachError::kernel_with_hint(&label, "attach", errno, hint), prog, attach_type)
+    })
 }
 
 #[cfg(test)]
@@ -39,8 +43,8 @@ mod tests {
     use super::*;
     use crate::{
         attach::{
-            Target, query,
-            testing::{Counting, in_own_network, pair, send_on_pair},
+            QueryTarget, query,
+            test_support::{Counting, in_own_network, pair, send_on_pair},
         },
         object::ProgramType,
     };
@@ -48,47 +52,62 @@ mod tests {
     use std::{
         fs::File,
         net::{TcpListener, TcpStream},
-        os::fd::AsFd as _,
     };
 
-    fn own() -> File {
+    fn open_own_netns() -> File {
         File::open("/proc/thread-self/ns/net").unwrap()
     }
 
     #[test]
-    fn socket_lookup_fires() {
+    fn socket_lookup_runs() {
         in_own_network(|| {
-            let at = AttachType::SkLookup;
-            let Some(prog) = Counting::load(ProgramType::SkLookup, Some(at), 1) else { return };
-            let own = own();
-            let link = netns(prog.fd(), own.as_fd(), at).unwrap();
-            assert_eq!(query(Target::Netns(own.as_fd()), at).unwrap().prog_ids, [prog.id()]);
+            let attach_type = AttachType::SkLookup;
+            let Some(prog) = Counting::load(ProgramType::SkLookup, Some(attach_type), 1) else { return };
+            let netns_file = open_own_netns();
+            let link = netns(prog.fd(), netns_file.as_fd(), attach_type).unwrap();
+            assert_eq!(
+                query(QueryTarget::Netns(netns_file.as_fd()), attach_type).unwrap().prog_ids,
+                [prog.id()]
+            );
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
             let address = listener.local_addr().unwrap();
             prog.fires(link, || drop(TcpStream::connect(address).unwrap()));
-            assert_eq!(query(Target::Netns(own.as_fd()), at).unwrap().prog_ids, [0; 0]);
+            assert_eq!(query(QueryTarget::Netns(netns_file.as_fd()), attach_type).unwrap().prog_ids, [0; 0]);
         });
     }
 
     #[test]
-    fn flow_dissection_fires_and_is_updated() {
+    fn flow_dissection_runs_and_is_updated() {
         in_own_network(|| {
-            let at = AttachType::FlowDissector;
+            let attach_type = AttachType::FlowDissector;
             let dropping = 2;
-            let load = || Counting::load(ProgramType::FlowDissector, Some(at), dropping);
+            let load = || Counting::load(ProgramType::FlowDissector, Some(attach_type), dropping);
             let (Some(prog), Some(other), Some(_)) = (load(), load(), pair("veth")) else { return };
-            let own = own();
-            let mut link = match netns(prog.fd(), own.as_fd(), at) {
+            let netns_file = open_own_netns();
+            let mut link = match netns(prog.fd(), netns_file.as_fd(), attach_type) {
                 Ok(link) => link,
-                // The initial namespace has one, which holds for all.
+                // A flow dissector of the initial namespace excludes all others.
                 Err(e) if e.to_string().contains("EEXIST") => return println!("SKIP: {e}"),
                 Err(e) => panic!("{e}"),
             };
-            let again = netns(other.fd(), own.as_fd(), at).unwrap_err().to_string();
-            assert!(again.contains("another program is there"), "{again}");
+            let again = netns(other.fd(), netns_file.as_fd(), attach_type).unwrap_err().to_string();
+            assert!(again.contains("another program is attached there"), "{again}");
             link.update(other.fd()).unwrap();
-            assert_eq!(query(Target::Netns(own.as_fd()), at).unwrap().prog_ids, [other.id()]);
+            assert_eq!(
+                query(QueryTarget::Netns(netns_file.as_fd()), attach_type).unwrap().prog_ids,
+                [other.id()]
+            );
             other.fires(link, send_on_pair);
         });
+    }
+    #[test]
+    fn a_file_that_is_no_namespace_and_a_wrong_program_type_are_named() {
+        let attach_type = AttachType::SkLookup;
+        let Some(prog) = Counting::load(ProgramType::SkLookup, Some(attach_type), 1) else { return };
+        let file = netns(prog.fd(), "/proc/self/status", attach_type).unwrap_err().to_string();
+        assert!(file.contains("is the file a network namespace"), "{file}");
+        let Some(other) = Counting::load(ProgramType::CgroupDevice, None, 1) else { return };
+        let error = netns(other.fd(), "/proc/self/ns/net", attach_type).unwrap_err();
+        assert!(matches!(error, AttachError::WrongProgramType { .. }), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! Programs on perf events: counters, and what probes and tracepoints are opened as.
+//! Programs on perf events: counters, and the events of probes and tracepoints.
 
 use super::{
     error::{AttachError, Hint},
@@ -12,19 +12,19 @@ use crate::{
 };
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-/// How a program is put on a perf event.
+/// The options of a program on a perf event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct PerfEventOptions {
-    /// What `bpf_get_attach_cookie` gives. Needs a link of the kernel's, which is 5.15 or newer.
+    /// The value that `bpf_get_attach_cookie` returns. A cookie needs a kernel link (kernels from 5.15).
     pub cookie: u64,
-    /// By `PERF_EVENT_IOC_SET_BPF`, though the kernel may have links.
+    /// Attaches by `PERF_EVENT_IOC_SET_BPF`, even if the kernel has links.
     pub force_ioctl: bool,
-    /// Leaves it to the caller to enable the event.
+    /// Leaves the event disabled, for the caller to enable.
     pub dont_enable: bool,
 }
 
-/// Puts a program on a perf event (libbpf: `bpf_program__attach_perf_event_opts`). The event belongs to the link from now on.
+/// Attaches a program to a perf event (libbpf: `bpf_program__attach_perf_event_opts`). The link takes ownership of the event.
 pub fn perf_event(
     prog: BorrowedFd<'_>,
     event: OwnedFd,
@@ -32,10 +32,11 @@ pub fn perf_event(
 ) -> Result<Link, AttachError> {
     let mode = if options.force_ioctl { ProbeMode::Perf } else { ProbeMode::Auto };
     let enable = !options.dont_enable;
-    Put { prog, event, probe: None, what: "perf_event", cookie: options.cookie, mode, enable }.attach()
+    PerfAttach { prog, event, probe: None, label: "perf_event", cookie: options.cookie, mode, enable }
+        .attach()
 }
 
-/// What is counted, for [`open_perf_counter`].
+/// A counter for [`open_perf_counter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PerfCounter {
@@ -64,7 +65,7 @@ pub enum PerfCounter {
 }
 
 impl PerfCounter {
-    const fn kind_and_config(self) -> (u32, u64) {
+    const fn type_and_config(self) -> (u32, u64) {
         match self {
             Self::CpuCycles => (sys::PERF_TYPE_HARDWARE, 0),
             Self::Instructions => (sys::PERF_TYPE_HARDWARE, 1),
@@ -81,87 +82,88 @@ impl PerfCounter {
     }
 }
 
-/// Opens a counter, of a process or (without `pid`) of a processor, for [`perf_event()`]. Other events than these counters are
-/// opened by [`sys::perf_event_open`].
+/// Opens a counter for [`perf_event()`], for a process or, without `pid`, for a processor.
+///
+/// [`sys::perf_event_open`] opens other events.
 pub fn open_perf_counter(
     counter: PerfCounter,
     sample: PerfSample,
     pid: Option<u32>,
     cpu: Option<u32>,
 ) -> Result<OwnedFd, AttachError> {
-    let (kind, config) = counter.kind_and_config();
+    let (kind, config) = counter.type_and_config();
     let event = PerfEventOpen { kind, config, sample, pid, cpu, ..PerfEventOpen::default() };
     sys::perf_event_open(&event).map_err(|errno| {
         let hint = match errno.0 {
             libc::ENOENT | libc::EOPNOTSUPP => {
-                Hint("this machine has no such counter; virtual machines often have none of hardware")
+                Hint("this machine has no such counter; virtual machines often lack hardware counters")
             }
             libc::EINVAL if pid.is_none() && cpu.is_none() => Hint("name a process or a processor"),
-            _ => denied(errno),
+            _ => perf_hint(errno),
         };
-        AttachError::hinted(&format!("perf_event/{counter:?}"), "open the perf event", errno, hint)
+        AttachError::kernel_with_hint(&format!("perf_event/{counter:?}"), "open the perf event", errno, hint)
     })
 }
 
-/// What helps if perf events are refused.
-pub(super) fn denied(errno: Errno) -> Hint {
+/// Returns the remedy for a refused perf event.
+pub(super) fn perf_hint(errno: Errno) -> Hint {
     match errno.0 {
         libc::EPERM | libc::EACCES => Hint("needs CAP_PERFMON, or a lower kernel.perf_event_paranoid"),
-        _ => Hint::of(errno),
+        _ => Hint::for_errno(errno),
     }
 }
 
-/// A program to be put on an event.
+/// The arguments of an attachment to a perf event.
 #[derive(Debug)]
-pub(super) struct Put<'a> {
+pub(super) struct PerfAttach<'a> {
     pub(super) prog: BorrowedFd<'a>,
     pub(super) event: OwnedFd,
-    /// What has to be removed afterwards.
+    /// The tracefs probe of the event, which is removed after the event is closed.
     pub(super) probe: Option<ProbeEvent>,
-    pub(super) what: &'a str,
+    pub(super) label: &'a str,
     pub(super) cookie: u64,
     pub(super) mode: ProbeMode,
     pub(super) enable: bool,
 }
 
-impl Put<'_> {
+impl PerfAttach<'_> {
     pub(super) fn attach(self) -> Result<Link, AttachError> {
         const NO_LINK: Hint =
-            Hint("this needs a link of the kernel's: 5.15 or newer, and no older way asked for");
-        let Self { prog, event, probe, what, cookie, mode, enable } = self;
-        // A probe of tracefs cannot be removed while a pinned link holds its event: it gets none.
-        let by_ioctl = mode.forces_ioctl() || probe.is_some();
-        // From here on: if this fails, the event is closed before the probe that it is of is removed.
-        let mut on = OnEvent { link: None, event, probe };
+            Hint("a cookie needs a kernel link: a kernel from 5.15, and no older mechanism requested");
+        let Self { prog, event, probe, label, cookie, mode, enable } = self;
+        // tracefs cannot remove a probe while a pinned link holds the probe's event, so such an event gets no link.
+        let by_ioctl = mode.uses_ioctl() || probe.is_some();
+        // From here on, an error drops this value, which closes the event before it removes the event's probe.
+        let mut program = EventProgram { link: None, event, probe };
         if !by_ioctl {
-            on.link = kernel_link(prog, on.event.as_fd(), what, cookie)?;
+            program.link = kernel_link(prog, program.event.as_fd(), label, cookie)?;
         }
-        if on.link.is_none() && (cookie != 0 || mode.demands_link()) {
-            return Err(AttachError::hinted(what, "attach", Errno(libc::EOPNOTSUPP), NO_LINK));
+        if program.link.is_none() && (cookie != 0 || mode.requires_link()) {
+            return Err(AttachError::kernel_with_hint(label, "attach", Errno(libc::EOPNOTSUPP), NO_LINK));
         }
-        if on.link.is_none() {
-            sys::perf_set_bpf(&on.event, prog).map_err(|errno| {
+        if program.link.is_none() {
+            sys::perf_set_bpf(&program.event, prog).map_err(|errno| {
                 let hint = match errno.0 {
-                    libc::EEXIST => Hint("another program is on this event"),
+                    libc::EEXIST => Hint("another program is attached to this event"),
                     libc::EPROTO => Hint("the program reads call chains, which the event does not sample"),
-                    _ => denied(errno),
+                    _ => perf_hint(errno),
                 };
-                AttachError::hinted(what, "attach", errno, hint)
+                AttachError::kernel_with_hint(label, "attach", errno, hint)
             })?;
         }
         if enable {
-            sys::perf_enable(&on.event)
-                .map_err(|errno| AttachError::kernel(what, "enable the perf event", errno))?;
+            sys::perf_enable(&program.event)
+                .map_err(|errno| AttachError::kernel(label, "enable the perf event", errno))?;
         }
-        Ok(Link::new(Attached(Some(on)), what))
+        Ok(Link::new(PerfEventAttachment(Some(program)), label))
     }
 }
 
-/// A link, or nothing if this kernel has none for perf events.
+/// Creates a kernel link. `None` if the kernel has no links of perf events.
 fn kernel_link(
     prog: BorrowedFd<'_>,
     event: BorrowedFd<'_>,
-    what: &str,
+    label: &str,
     cookie: u64,
 ) -> Result<Option<OwnedFd>, AttachError> {
     let create = LinkCreate {
@@ -173,39 +175,39 @@ fn kernel_link(
     };
     match sys::link_create(&create) {
         Ok(link) => Ok(Some(link)),
-        // A kernel that has these links gets as far as the descriptor, and -1 is none (libbpf: `probe_perf_link`).
+        // A kernel with such links checks the event's descriptor, and answers `EBADF` to -1 (libbpf: `probe_perf_link`).
         Err(Errno(libc::EINVAL))
             if sys::link_create(&LinkCreate { target: LinkTarget::Interface(u32::MAX), ..create }).err()
                 != Some(Errno(libc::EBADF)) =>
         {
             Ok(None)
         }
-        Err(errno) => Err(AttachError::hinted(what, "attach", errno, denied(errno))),
+        Err(errno) => Err(AttachError::kernel_with_hint(label, "attach", errno, perf_hint(errno))),
     }
 }
 
-/// A program on a perf event. With a link, the kernel keeps the event as long as the link.
+/// A program on a perf event. A kernel link keeps the event open.
 ///
-/// Dropped field by field: tracefs does not remove a probe (`EBUSY`) while its event is open.
+/// The order of the fields is the order in which they are dropped: tracefs refuses to remove a probe with an open event (`EBUSY`).
 #[derive(Debug)]
-struct OnEvent {
+struct EventProgram {
     link: Option<OwnedFd>,
     event: OwnedFd,
     probe: Option<ProbeEvent>,
 }
 
-/// The same, until it is detached.
+/// A program on a perf event; `None` after it is detached.
 #[derive(Debug)]
-struct Attached(Option<OnEvent>);
+struct PerfEventAttachment(Option<EventProgram>);
 
-impl Attachment for Attached {
+impl Attachment for PerfEventAttachment {
     fn link_fd(&self) -> Option<BorrowedFd<'_>> {
         self.0.as_ref()?.link.as_ref().map(OwnedFd::as_fd)
     }
 
     fn detach(&mut self) -> Result<(), Errno> {
-        let Some(OnEvent { link, event, probe }) = self.0.take() else { return Ok(()) };
-        // Others may hold the event's descriptor, too.
+        let Some(EventProgram { link, event, probe }) = self.0.take() else { return Ok(()) };
+        // Other processes may hold the event's descriptor, too.
         let disabled = if link.is_none() { sys::perf_disable(&event) } else { Ok(()) };
         drop((link, event));
         let removed = probe.map_or(Ok(()), |mut probe| probe.remove());
@@ -220,7 +222,7 @@ impl Attachment for Attached {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::testing_trace::{Counter, Program, stops},
+        super::test_support::trace::{Counter, Program, stops},
         *,
     };
     use crate::object::ProgramType;
@@ -238,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_runs_its_program_until_it_is_detached() {
+    fn a_clock_runs_its_program_until_detached() {
         for force_ioctl in [false, true] {
             let Some(counter) = Counter::new() else { return };
             let Some(prog) = Program::counting(ProgramType::PerfEvent, 0, &counter) else { return };
@@ -248,7 +250,7 @@ mod tests {
                 Ok(event) => event,
                 Err(e) => return println!("SKIP: {e}"),
             };
-            // The counter is of one thread: this one.
+            // The counter counts one thread, so it needs the id of this thread.
             let tid = std::fs::read_link("/proc/thread-self").unwrap();
             let tid: u32 = tid.file_name().unwrap().to_str().unwrap().parse().unwrap();
             drop(event);
@@ -263,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_is_missing_says_so() {
+    fn a_missing_counter_is_named() {
         let e = open_perf_counter(PerfCounter::CpuClock, PerfSample::Never, None, None).unwrap_err();
         assert!(e.to_string().contains("perf_event/CpuClock: cannot open the perf event: "), "{e}");
     }

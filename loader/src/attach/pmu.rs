@@ -1,53 +1,53 @@
-//! The units through which kprobes and uprobes are opened as perf events, and the choice among the kernel's ways.
+//! The perf PMUs of kprobes and uprobes, and the choice between the kernel's attach mechanisms.
 
 use super::error::{AttachError, Hint};
 use crate::sys::Errno;
 use std::fs;
 
-/// The way in which a kprobe or uprobe is attached.
+/// The mechanism that attaches a kprobe or uprobe (libbpf: `enum probe_attach_mode`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ProbeMode {
-    /// The best that the kernel has.
+    /// The newest mechanism that the kernel supports.
     #[default]
     Auto,
-    /// A probe made in tracefs, and an ioctl: for kernels before 4.17.
+    /// A probe created through tracefs, and an ioctl. For kernels before 4.17.
     Legacy,
-    /// A perf event, and an ioctl.
+    /// A perf event and an ioctl.
     Perf,
-    /// A perf event and a link: kernels from 5.15.
+    /// A perf event and a kernel link (kernels from 5.15).
     Link,
 }
 
 impl ProbeMode {
-    /// Whether the probe has to be made in tracefs.
-    pub(super) fn is_legacy(self, has_pmu: bool, what: &str) -> Result<bool, AttachError> {
+    /// Returns whether the probe is created through tracefs.
+    pub(super) fn uses_tracefs(self, has_pmu: bool, label: &str) -> Result<bool, AttachError> {
         match self {
             Self::Legacy => Ok(true),
             Self::Auto => Ok(!has_pmu),
             Self::Perf | Self::Link if has_pmu => Ok(false),
             Self::Perf | Self::Link => {
-                let hint = Hint("this kernel makes probes through tracefs only");
-                Err(AttachError::hinted(what, "attach", Errno(libc::EOPNOTSUPP), hint))
+                let hint = Hint("this kernel creates probes through tracefs only");
+                Err(AttachError::kernel_with_hint(label, "attach", Errno(libc::EOPNOTSUPP), hint))
             }
         }
     }
 
-    /// Whether the program is put on the event by ioctl.
-    pub(super) const fn forces_ioctl(self) -> bool {
+    /// Returns whether an ioctl attaches the program to the perf event.
+    pub(super) const fn uses_ioctl(self) -> bool {
         matches!(self, Self::Legacy | Self::Perf)
     }
 
-    /// Whether nothing but a link will do.
-    pub(super) const fn demands_link(self) -> bool {
+    /// Returns whether the program needs a kernel link.
+    pub(super) const fn requires_link(self) -> bool {
         matches!(self, Self::Link)
     }
 }
 
-/// A unit of the perf subsystem.
+/// A performance monitoring unit (PMU) of the perf subsystem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pmu {
-    /// Its number.
+    /// The PMU type, for `perf_event_attr.type`.
     pub(super) kind: u32,
     name: &'static str,
 }
@@ -66,32 +66,37 @@ impl Pmu {
         Some(Self { kind: kind.trim().parse().ok()?, name })
     }
 
-    /// The configuration of a probe at a function's start or return.
-    pub(super) fn config(self, retprobe: bool, what: &str) -> Result<u64, AttachError> {
+    /// Returns the event configuration of an entry probe or a return probe.
+    pub(super) fn config(self, retprobe: bool, label: &str) -> Result<u64, AttachError> {
         if !retprobe {
             return Ok(0);
         }
         let path = format!("/sys/bus/event_source/devices/{}/format/retprobe", self.name);
-        let text = fs::read_to_string(path).unwrap_or_default();
-        bit_of(&text).ok_or_else(|| {
-            AttachError::target(what, format!("sysfs does not say how a return is probed: `{}`", text.trim()))
+        let text =
+            fs::read_to_string(&path).map_err(|e| AttachError::unreadable(path.as_ref(), Errno::of(&e)))?;
+        parse_config_bit(&text).ok_or_else(|| {
+            let problem = format!(
+                "unknown format of return probes in {path}: `{}`, expected `config:BIT`",
+                text.trim()
+            );
+            AttachError::target(label, problem)
         })
     }
 
-    /// Whether uprobes can count their listeners in a semaphore (kernels from 4.20).
+    /// Returns whether uprobes support reference counters (USDT semaphores; kernels from 4.20).
     pub(super) fn has_ref_ctr(self) -> bool {
         fs::exists(format!("/sys/bus/event_source/devices/{}/format/ref_ctr_offset", self.name))
             .unwrap_or(false)
     }
 }
 
-/// The process that is meant: 0 is this one, as in libbpf; the kernel's ways do not agree on it.
-pub(super) fn process(pid: Option<u32>) -> Option<u32> {
+/// Replaces pid 0 by the calling process's pid, as libbpf does. The kernel's mechanisms interpret 0 differently.
+pub(super) fn resolve_pid(pid: Option<u32>) -> Option<u32> {
     if pid == Some(0) { Some(std::process::id()) } else { pid }
 }
 
-/// The bit of a field's description, `config:0`.
-fn bit_of(text: &str) -> Option<u64> {
+/// Parses the bit of a sysfs format description such as `config:0`.
+fn parse_config_bit(text: &str) -> Option<u64> {
     let bit: u32 = text.trim().strip_prefix("config:")?.parse().ok()?;
     1u64.checked_shl(bit)
 }
@@ -101,25 +106,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bit_of_a_return() {
-        assert_eq!(bit_of("config:0\n"), Some(1));
-        assert_eq!(bit_of("config:3"), Some(8));
-        assert_eq!(bit_of("config:64"), None);
-        assert_eq!(bit_of("config1:0"), None);
-        assert_eq!(bit_of(""), None);
+    fn the_config_bit_is_parsed() {
+        assert_eq!(parse_config_bit("config:0\n"), Some(1));
+        assert_eq!(parse_config_bit("config:3"), Some(8));
+        assert_eq!(parse_config_bit("config:64"), None);
+        assert_eq!(parse_config_bit("config1:0"), None);
+        assert_eq!(parse_config_bit(""), None);
     }
 
     #[test]
     fn process_0_is_the_calling_one() {
-        assert_eq!([None, Some(7), Some(0)].map(process), [None, Some(7), Some(std::process::id())]);
+        assert_eq!([None, Some(7), Some(0)].map(resolve_pid), [None, Some(7), Some(std::process::id())]);
     }
 
     #[test]
-    fn ways_that_the_kernel_lacks_are_refused_not_replaced() {
-        assert_eq!(ProbeMode::Auto.is_legacy(false, "x"), Ok(true));
-        assert_eq!(ProbeMode::Auto.is_legacy(true, "x"), Ok(false));
-        assert_eq!(ProbeMode::Legacy.is_legacy(true, "x"), Ok(true));
-        assert!(ProbeMode::Link.is_legacy(false, "x").is_err());
-        assert!(ProbeMode::Perf.is_legacy(false, "x").is_err());
+    fn unsupported_modes_are_refused() {
+        assert_eq!(ProbeMode::Auto.uses_tracefs(false, "x"), Ok(true));
+        assert_eq!(ProbeMode::Auto.uses_tracefs(true, "x"), Ok(false));
+        assert_eq!(ProbeMode::Legacy.uses_tracefs(true, "x"), Ok(true));
+        assert!(ProbeMode::Link.uses_tracefs(false, "x").is_err());
+        assert!(ProbeMode::Perf.uses_tracefs(false, "x").is_err());
     }
 }

@@ -1,8 +1,10 @@
-//! Sockmaps and sockhashes: what happens to the data of the sockets in a map.
+//! Programs of sockmaps and sockhashes, which decide about the data of the sockets in a map.
 
 use super::{
-    AttachError, Hint, Link,
-    by_program::{ByProgram, Replacing},
+    error::{AttachError, Hint},
+    link::Link,
+    prog_attach::{ProgAttachment, ReplaceMethod},
+    program_type::explain_einval,
 };
 use crate::{
     object::AttachType,
@@ -10,8 +12,9 @@ use crate::{
 };
 use std::os::fd::BorrowedFd;
 
-/// Attaches to a sockmap or sockhash by a link (kernels from 6.10), by [`sockmap_attach`] where there is none: `attach_type`
-/// is `SkMsgVerdict`, `SkSkbVerdict`, `SkSkbStreamVerdict` or `SkSkbStreamParser`.
+/// Attaches a program to a sockmap or sockhash by a kernel link (kernels from 6.10). Older kernels use [`sockmap_attach`].
+///
+/// `attach_type` is `SkMsgVerdict`, `SkSkbVerdict`, `SkSkbStreamVerdict` or `SkSkbStreamParser`.
 pub fn sockmap(
     prog: BorrowedFd<'_>,
     map: BorrowedFd<'_>,
@@ -21,36 +24,44 @@ pub fn sockmap(
     let link =
         LinkCreate { prog, target, attach_type: attach_type.number(), flags: 0, extra: LinkExtra::None };
     match sys::link_create(&link) {
-        Ok(fd) => Ok(Link::from_fd(fd, what(attach_type))),
-        // A kernel with such links looks at the map, here at one that is not open.
+        Ok(fd) => Ok(Link::from_fd(fd, describe(attach_type))),
+        // A kernel with sockmap links checks the map's descriptor, and answers `EBADF` if it is closed.
         Err(Errno(libc::EINVAL))
             if sys::link_create_closed(prog, attach_type.number()) != Errno(libc::EBADF) =>
         {
             sockmap_attach(prog, map, attach_type)
         }
-        Err(errno) => Err(AttachError::kernel(&what(attach_type), "attach", errno)),
+        Err(errno) => {
+            let error = AttachError::kernel(&describe(attach_type), "attach", errno);
+            Err(explain_einval(error, prog, attach_type))
+        }
     }
 }
 
-/// Attaches to a sockmap or sockhash without a link, in the place of another program of its type: it stays as long as the map
-/// does, if the link is not dropped before.
+/// Attaches a program to a sockmap or sockhash without a link, and replaces another program of the same attach type.
+///
+/// The program stays attached until the link is dropped or the map is gone.
 pub fn sockmap_attach(
     prog: BorrowedFd<'_>,
     map: BorrowedFd<'_>,
     attach_type: AttachType,
 ) -> Result<Link, AttachError> {
-    let what = what(attach_type);
-    let attached = ByProgram::attach(&what, prog, map, attach_type, 0, None, Replacing::ByAttaching);
-    match attached {
-        Err(AttachError::Kernel { errno: errno @ Errno(libc::EINVAL | libc::EOPNOTSUPP), .. }) => {
-            let hint = Hint("is it a sockmap, and the kernel new enough? `SkSkbVerdict` needs one from 5.13");
-            Err(AttachError::Kernel { what: what.into(), action: "attach", errno, hint })
-        }
-        attached => attached,
-    }
+    const UNSUPPORTED: Hint =
+        Hint("is the map a sockmap, and the kernel new enough? `SkSkbVerdict` needs a kernel from 5.13");
+    let label = describe(attach_type);
+    ProgAttachment::attach(&label, prog, map, attach_type, 0, None, ReplaceMethod::AttachAgain).map_err(
+        |mut error| {
+            if let AttachError::Kernel { errno: Errno(libc::EINVAL | libc::EOPNOTSUPP), hint, .. } =
+                &mut error
+            {
+                *hint = UNSUPPORTED;
+            }
+            explain_einval(error, prog, attach_type)
+        },
+    )
 }
 
-fn what(attach_type: AttachType) -> String {
+fn describe(attach_type: AttachType) -> String {
     format!("{attach_type} of a sockmap")
 }
 
@@ -59,8 +70,8 @@ mod tests {
     use super::*;
     use crate::{
         attach::{
-            Target, query,
-            testing::{Counting, eventually, in_own_network, kernel_before, skip},
+            QueryTarget, query,
+            test_support::{Counting, eventually, in_own_network, kernel_before, skip},
         },
         object::ProgramType,
         sys::{MapCreate, MapFd},
@@ -73,7 +84,7 @@ mod tests {
         os::fd::AsRawFd as _,
     };
 
-    /// A sockmap with one end of a connection in it, and the other end.
+    /// Stores one end of a connection in a sockmap. Returns both ends.
     fn connected(map: &MapFd) -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -83,76 +94,77 @@ mod tests {
         (near, far)
     }
 
-    fn sockets() -> Option<MapFd> {
+    fn sockmap_or_skip() -> Option<MapFd> {
         let map =
             MapCreate { map_type: 15, key_size: 4, value_size: 4, max_entries: 1, ..MapCreate::default() };
         Some(MapFd::new(skip("a sockmap", sys::map_create(&map))?).unwrap())
     }
 
     #[test]
-    fn verdicts_on_what_is_sent_and_on_what_arrives() {
+    fn verdicts_run_on_sent_and_on_received_data() {
         in_own_network(|| {
-            for (kind, at) in [
+            for (kind, attach_type) in [
                 (ProgramType::SkMsg, AttachType::SkMsgVerdict),
                 (ProgramType::SkSkb, AttachType::SkSkbStreamVerdict),
                 (ProgramType::SkSkb, AttachType::SkSkbVerdict),
             ] {
-                if at == AttachType::SkSkbVerdict && kernel_before(5, 13, at.name()) {
+                if attach_type == AttachType::SkSkbVerdict && kernel_before(5, 13, attach_type.name()) {
                     continue;
                 }
                 for attach in [sockmap, sockmap_attach] {
                     // SK_PASS
-                    let Some(prog) = Counting::load(kind, Some(at), 1) else { return };
-                    let Some(map) = sockets() else { return };
+                    let Some(prog) = Counting::load(kind, Some(attach_type), 1) else { return };
+                    let Some(map) = sockmap_or_skip() else { return };
                     let map_fd = map.shape().fd();
-                    let link = attach(prog.fd(), map_fd, at).unwrap();
-                    match query(Target::Sockmap(map_fd), at) {
-                        Ok(there) => assert_eq!(there.prog_ids, [prog.id()]),
+                    let link = attach(prog.fd(), map_fd, attach_type).unwrap();
+                    match query(QueryTarget::Sockmap(map_fd), attach_type) {
+                        Ok(attached) => assert_eq!(attached.prog_ids, [prog.id()]),
                         Err(e) => println!("SKIP: {e}"),
                     }
                     let (mut near, mut far) = connected(&map);
                     let mut got = [0; 2];
                     let sent: &mut TcpStream = if kind == ProgramType::SkMsg { &mut near } else { &mut far };
                     sent.write_all(b"hi").unwrap();
-                    assert!(prog.ran_since(0), "{at}");
+                    assert!(prog.ran_since(0), "{attach_type}");
                     (if kind == ProgramType::SkMsg { &mut far } else { &mut near })
                         .read_exact(&mut got)
                         .unwrap();
                     assert_eq!(&got, b"hi");
                     link.detach().unwrap();
-                    let there = || query(Target::Sockmap(map_fd), at).unwrap_or_default().prog_ids;
-                    assert!(eventually(|| there().is_empty()));
+                    let attached =
+                        || query(QueryTarget::Sockmap(map_fd), attach_type).unwrap_or_default().prog_ids;
+                    assert!(eventually(|| attached().is_empty()));
                 }
             }
         });
     }
 
     #[test]
-    fn with_links_what_is_no_sockmap_is_not_tried_another_way() {
-        let at = AttachType::SkMsgVerdict;
-        let Some(prog) = Counting::load(ProgramType::SkMsg, Some(at), 1) else { return };
+    fn with_links_another_map_is_refused_without_a_second_attempt() {
+        let attach_type = AttachType::SkMsgVerdict;
+        let Some(prog) = Counting::load(ProgramType::SkMsg, Some(attach_type), 1) else { return };
         if kernel_before(6, 10, "a sockmap's link") {
             return;
         }
-        assert_eq!(sys::link_create_closed(prog.fd(), at.number()), Errno(libc::EBADF));
+        assert_eq!(sys::link_create_closed(prog.fd(), attach_type.number()), Errno(libc::EBADF));
         let Some(map) = crate::live_test_support::map(crate::object::MapType::Array, 4, 4, 1) else { return };
-        let e = sockmap(prog.fd(), map.shape().fd(), at).unwrap_err();
+        let e = sockmap(prog.fd(), map.shape().fd(), attach_type).unwrap_err();
         assert_eq!(e.errno(), Some(Errno(libc::EINVAL)), "{e}");
         assert!(!e.to_string().contains("new enough"), "{e}");
     }
 
     #[test]
-    fn without_a_link_another_takes_the_place() {
-        let at = AttachType::SkMsgVerdict;
-        let load = || Counting::load(ProgramType::SkMsg, Some(at), 1);
-        let (Some(a), Some(b), Some(map)) = (load(), load(), sockets()) else { return };
+    fn without_a_link_another_program_replaces_the_first() {
+        let attach_type = AttachType::SkMsgVerdict;
+        let load = || Counting::load(ProgramType::SkMsg, Some(attach_type), 1);
+        let (Some(a), Some(b), Some(map)) = (load(), load(), sockmap_or_skip()) else { return };
         let map_fd = map.shape().fd();
-        let first = sockmap_attach(a.fd(), map_fd, at).unwrap();
-        let mut second = sockmap_attach(b.fd(), map_fd, at).unwrap();
+        let first = sockmap_attach(a.fd(), map_fd, attach_type).unwrap();
+        let mut second = sockmap_attach(b.fd(), map_fd, attach_type).unwrap();
         assert!(first.detach().is_err());
         second.update(a.fd()).unwrap();
-        match query(Target::Sockmap(map_fd), at) {
-            Ok(there) => assert_eq!(there.prog_ids, [a.id()]),
+        match query(QueryTarget::Sockmap(map_fd), attach_type) {
+            Ok(attached) => assert_eq!(attached.prog_ids, [a.id()]),
             Err(e) => println!("SKIP: {e}"),
         }
         second.detach().unwrap();

@@ -1,39 +1,41 @@
-//! struct_ops: a map of functions that the kernel calls, as those of a TCP congestion control.
+//! struct_ops: maps of functions that the kernel calls, such as those of a TCP congestion control.
 
-use super::{AttachError, Attachment, Hint, Link};
+use super::{
+    error::{AttachError, Hint},
+    link::{Attachment, Link},
+};
 use crate::{
     object::AttachType,
     sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget, MapFd},
 };
 use std::os::fd::BorrowedFd;
 
-/// The only key of such a map.
+/// The only key of a struct_ops map.
 const KEY: [u8; 4] = [0; 4];
-/// `BPF_F_LINK` of a map's flags: it is registered by a link.
-const BY_LINK: u32 = 1 << 13;
+/// `BPF_F_LINK` in a map's flags: a link registers the map.
+const F_LINK: u32 = 1 << 13;
+const FAMILY: &str = "struct_ops";
 
-/// Registers a struct_ops map with the kernel. `value` is the kernel's struct, with descriptors of programs for functions.
+/// Registers a struct_ops map with the kernel. `value` is the kernel's struct, with program descriptors in place of functions.
 ///
-/// A map made with `BPF_F_LINK` (`.struct_ops.link`, kernels from 6.4) is registered by a link. Another is registered until
-/// it is dropped here; if it is leaked it outlives the process, and no pin is needed for that.
+/// A map created with `BPF_F_LINK` (`.struct_ops.link`, kernels from 6.4) is registered by a kernel link. Another map stays
+/// registered until the returned link is dropped. If that link is leaked, the registration outlives the process without a pin.
 pub fn struct_ops(map: &MapFd, value: &[u8]) -> Result<Link, AttachError> {
     let info =
-        sys::map_info(&map.shape().fd()).map_err(|errno| AttachError::kernel(WHAT, "attach", errno))?;
-    let what = format!("{WHAT} {}", info.name());
+        sys::map_info(&map.shape().fd()).map_err(|errno| AttachError::kernel(FAMILY, "attach", errno))?;
+    let label = format!("{FAMILY} {}", info.name());
     let size = map.shape().value_size();
     if value.len() != size {
-        return Err(AttachError::target(
-            what,
-            format!("the value has {} bytes, the map's {size}", value.len()),
-        ));
+        let problem = format!("wrong size of the value: {} bytes, expected {size}", value.len());
+        return Err(AttachError::target(label, problem));
     }
-    let refused = |errno| refused(&what, "attach", errno);
-    if info.map_flags & BY_LINK == 0 {
-        let map = map.try_clone().map_err(refused)?;
-        sys::map_update(map.shape(), &KEY, value, 0).map_err(refused)?;
-        return Ok(Link::new(Registered(map), what.as_str()));
+    let failed = |errno| struct_ops_error(&label, "attach", errno);
+    if info.map_flags & F_LINK == 0 {
+        let map = map.try_clone().map_err(failed)?;
+        sys::map_update(map.shape(), &KEY, value, 0).map_err(failed)?;
+        return Ok(Link::new(StructOpsAttachment(map), label.as_str()));
     }
-    fill(map, value).map_err(refused)?;
+    set_value(map, value).map_err(failed)?;
     let link = LinkCreate {
         prog: map.shape().fd(),
         target: LinkTarget::None,
@@ -41,43 +43,41 @@ pub fn struct_ops(map: &MapFd, value: &[u8]) -> Result<Link, AttachError> {
         flags: 0,
         extra: LinkExtra::None,
     };
-    Ok(Link::from_fd(sys::link_create(&link).map_err(refused)?, what.as_str()))
+    Ok(Link::from_fd(sys::link_create(&link).map_err(failed)?, label.as_str()))
 }
 
-/// Puts another map (also made with `BPF_F_LINK`) in the place of the one that a link registered.
+/// Replaces the map that a link registered by another map, which was also created with `BPF_F_LINK`.
 pub fn struct_ops_update(link: &mut Link, map: &MapFd, value: &[u8]) -> Result<(), AttachError> {
     if link.fd().is_some() {
-        fill(map, value).map_err(|errno| refused(link.what(), "update", errno))?;
+        set_value(map, value).map_err(|errno| struct_ops_error(link.label(), "update", errno))?;
     }
     link.update(map.shape().fd())
 }
 
-const WHAT: &str = "struct_ops";
-
-/// Sets a map's value, for a link to be made.
-fn fill(map: &MapFd, value: &[u8]) -> Result<(), Errno> {
+/// Stores a map's value before a link registers the map.
+fn set_value(map: &MapFd, value: &[u8]) -> Result<(), Errno> {
     match sys::map_update(map.shape(), &KEY, value, 0) {
-        // It was set for an earlier link, and cannot have changed since.
+        // An earlier link had the value stored. The kernel does not let it change.
         Err(Errno(libc::EBUSY)) => Ok(()),
-        set => set,
+        result => result,
     }
 }
 
-fn refused(what: &str, action: &'static str, errno: Errno) -> AttachError {
+fn struct_ops_error(label: &str, action: &'static str, errno: Errno) -> AttachError {
     let hint = match errno.0 {
-        libc::EEXIST => Hint("one of this name is registered already"),
-        libc::EBUSY => Hint("this map is registered already, or was: make a new one"),
-        libc::EINVAL => Hint("a function that is needed may be missing, or a member set that must be 0"),
-        _ => Hint::of(errno),
+        libc::EEXIST => Hint("a struct_ops with this name is registered already"),
+        libc::EBUSY => Hint("this map is registered already, or was: create a new one"),
+        libc::EINVAL => Hint("is a required function missing, or a member set that must be 0?"),
+        _ => Hint::for_errno(errno),
     };
-    AttachError::Kernel { what: what.into(), action, errno, hint }
+    AttachError::Kernel { label: label.into(), action, errno, hint }
 }
 
-/// A map that registered itself when it was filled. The kernel can neither replace it nor keep it by a pin.
+/// A map that registered itself when its value was stored. The kernel can neither replace nor pin the registration.
 #[derive(Debug)]
-struct Registered(MapFd);
+struct StructOpsAttachment(MapFd);
 
-impl Attachment for Registered {
+impl Attachment for StructOpsAttachment {
     fn link_fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
@@ -97,7 +97,7 @@ impl Attachment for Registered {
 mod tests {
     use super::*;
     use crate::{
-        attach::testing::{Counting, eventually, in_own_network, skip},
+        attach::test_support::{Counting, eventually, in_own_network, skip},
         object::ProgramType,
         sys::{BtfLoad, MapCreate},
     };
@@ -124,20 +124,20 @@ mod tests {
         found
     }
 
-    /// The id and the size of a struct of the kernel's.
+    /// Returns the id and the size of a kernel struct.
     fn structure(btf: &Btf<'_>, name: &[u8]) -> (u32, u32) {
         let found = btf.find(name, Kind::Struct).unwrap();
         (found.id().0, found.size().unwrap().0)
     }
 
-    /// The place of a member in a struct of the kernel's, and its number.
+    /// Returns the byte offset and the index of a member of a kernel struct.
     fn member(btf: &Btf<'_>, of: &[u8], name: &[u8]) -> (usize, u32) {
         let found = btf.find(of, Kind::Struct).unwrap();
         let (n, member) = (0..).zip(found.members()).find(|(_, m)| m.name.as_bytes() == name).unwrap();
         (usize::try_from(member.bit_offset.0 / 8).unwrap(), n)
     }
 
-    /// A congestion control whose windows are two packets, with a counter for each function.
+    /// A congestion control with a window of two packets and a run counter for each function.
     struct Control {
         map: MapFd,
         value: Vec<u8>,
@@ -149,7 +149,7 @@ mod tests {
             const VALUE: &[u8] = b"bpf_struct_ops_tcp_congestion_ops";
             let (ops, _) = structure(btf, OPS);
             let (value_type, size) = structure(btf, VALUE);
-            // The kernel wants some BTF with the map, whatever is in it.
+            // The kernel requires a BTF with the map, but does not use its types.
             let mut any = Builder::new(Endian::native());
             any.int("int", 4, 1);
             let load = BtfLoad { btf: &any.finish(), ..BtfLoad::default() };
@@ -180,7 +180,7 @@ mod tests {
                 n
             };
             put(b"name", name.as_bytes());
-            // TCP_CONG_NON_RESTRICTED: own network namespaces may use it.
+            // TCP_CONG_NON_RESTRICTED: network namespaces other than the initial one may use it.
             put(b"flags", &Endian::native().u32_bytes(1));
             let mut functions = Vec::new();
             for name in [&b"ssthresh"[..], b"undo_cwnd", b"cong_avoid"] {
@@ -193,16 +193,16 @@ mod tests {
             Some(Self { map, value, functions })
         }
 
-        fn windows_widened(&self) -> &Counting {
+        fn cong_avoid(&self) -> &Counting {
             &self.functions[2]
         }
     }
 
     fn available(name: &str) -> bool {
-        std::fs::read_to_string(CONTROLS).unwrap().split_whitespace().any(|one| one == name)
+        std::fs::read_to_string(CONTROLS).unwrap().split_whitespace().any(|control| control == name)
     }
 
-    /// Sends over a connection whose congestion control has this name.
+    /// Sends data over a connection with this congestion control.
     fn send(name: &str) {
         let before = std::fs::read_to_string(CONTROL).unwrap();
         std::fs::write(CONTROL, name).unwrap();
@@ -221,21 +221,21 @@ mod tests {
     fn a_congestion_control_registers_and_is_called() {
         in_own_network(|| {
             let Some(btf) = btf() else { return };
-            for (name, flags) in [("crt_p", 0), ("crt_l", BY_LINK)] {
+            for (name, flags) in [("crt_p", 0), ("crt_l", F_LINK)] {
                 let name = &format!("{name}{}", std::process::id());
                 let Some(control) = Control::new(&btf, name, flags) else { continue };
                 assert!(matches!(struct_ops(&control.map, &[1]), Err(AttachError::Target { .. })));
                 let mut link = struct_ops(&control.map, &control.value).unwrap();
-                assert_eq!(link.what(), format!("struct_ops {name}"));
-                assert_eq!(link.fd().is_some(), flags == BY_LINK);
+                assert_eq!(link.label(), format!("struct_ops {name}"));
+                assert_eq!(link.fd().is_some(), flags == F_LINK);
                 assert!(available(name));
                 send(name);
-                assert!(control.windows_widened().ran_since(0));
-                if flags == BY_LINK {
+                assert!(control.cong_avoid().ran_since(0));
+                if flags == F_LINK {
                     let other = Control::new(&btf, name, flags).unwrap();
                     struct_ops_update(&mut link, &other.map, &other.value).unwrap();
                     send(name);
-                    assert!(other.windows_widened().ran_since(0));
+                    assert!(other.cong_avoid().ran_since(0));
                 } else {
                     assert!(link.update(control.map.shape().fd()).is_err());
                     assert!(

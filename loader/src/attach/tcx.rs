@@ -1,50 +1,59 @@
-//! tcx and netkit: programs in an interface's traffic by links, in an order that each can choose.
+//! tcx and netkit: classifiers on an interface by kernel links, in an order that each program can choose.
 
 use super::{
-    AttachError, Hint, Link,
-    order::{Placement, not_placed},
+    error::{AttachError, Hint},
+    link::Link,
+    placement::{Placement, placement_error},
+    program_type::explain_einval,
+    target::InterfaceRef,
 };
 use crate::{object::AttachType, sys::LinkTarget};
 use std::os::fd::BorrowedFd;
 
-/// Attaches a classifier to an interface's traffic (kernels from 6.6): `attach_type` is `TcxIngress` or `TcxEgress`.
+/// Attaches a classifier to an interface (kernels from 6.6). `attach_type` is `TcxIngress` or `TcxEgress`.
 ///
-/// tcx runs before classifiers attached through [`TcHook`](super::TcHook).
-pub fn tcx(
+/// tcx programs run before classifiers that were attached through [`TcHook`](super::TcHook).
+pub fn tcx<'i>(
     prog: BorrowedFd<'_>,
-    ifindex: u32,
+    interface: impl Into<InterfaceRef<'i>>,
     attach_type: AttachType,
-    place: &Placement<'_>,
+    placement: &Placement<'_>,
 ) -> Result<Link, AttachError> {
-    const UNKNOWN: Hint = Hint("it needs a kernel from 6.6, and a classifier");
-    on_interface(("tcx", UNKNOWN), prog, ifindex, attach_type, place)
+    const UNSUPPORTED: Hint = Hint("tcx needs a kernel from 6.6");
+    attach_to_interface("tcx", UNSUPPORTED, prog, interface.into(), attach_type, placement)
 }
 
-/// Attaches a classifier to a netkit device (kernels from 6.7), of which `ifindex` is the primary end: `attach_type` is
+/// Attaches a classifier to a netkit device (kernels from 6.7). The interface is the primary end, and `attach_type` is
 /// `NetkitPrimary` or `NetkitPeer`.
-pub fn netkit(
+pub fn netkit<'i>(
     prog: BorrowedFd<'_>,
-    ifindex: u32,
+    interface: impl Into<InterfaceRef<'i>>,
     attach_type: AttachType,
-    place: &Placement<'_>,
+    placement: &Placement<'_>,
 ) -> Result<Link, AttachError> {
-    const UNKNOWN: Hint = Hint("it needs a kernel from 6.7, a netkit device, and a classifier");
-    on_interface(("netkit", UNKNOWN), prog, ifindex, attach_type, place)
+    const UNSUPPORTED: Hint = Hint("netkit needs a kernel from 6.7 and a netkit device");
+    attach_to_interface("netkit", UNSUPPORTED, prog, interface.into(), attach_type, placement)
 }
 
-fn on_interface(
-    (family, unknown): (&str, Hint),
+fn attach_to_interface(
+    family: &str,
+    unsupported: Hint,
     prog: BorrowedFd<'_>,
-    ifindex: u32,
+    interface: InterfaceRef<'_>,
     attach_type: AttachType,
-    place: &Placement<'_>,
+    placement: &Placement<'_>,
 ) -> Result<Link, AttachError> {
-    let what = format!("{family} ({attach_type}) on interface {ifindex}");
+    let label = format!("{family} ({attach_type}) on {interface}");
+    let ifindex = interface.index()?;
     if ifindex == 0 {
-        return Err(AttachError::target(what, "no interface has the number 0"));
+        return Err(AttachError::target(label, "the interface index is 0, expected 1 or more"));
     }
-    let made = place.link(prog, LinkTarget::Interface(ifindex), attach_type, 0);
-    made.map(|fd| Link::from_fd(fd, what.as_str())).map_err(|errno| not_placed(&what, errno, place, unknown))
+    placement
+        .create_link(prog, LinkTarget::Interface(ifindex), attach_type, 0)
+        .map(|fd| Link::from_fd(fd, label.as_str()))
+        .map_err(|errno| {
+            explain_einval(placement_error(&label, errno, placement, unsupported), prog, attach_type)
+        })
 }
 
 #[cfg(test)]
@@ -52,8 +61,8 @@ mod tests {
     use super::*;
     use crate::{
         attach::{
-            Neighbour, Order, Target, query,
-            testing::{Counting, eventually, in_own_network, kernel_before, pair, send_on_pair},
+            Anchor, Order, QueryTarget, query,
+            test_support::{Counting, eventually, in_own_network, kernel_before, pair, send_on_pair},
         },
         object::ProgramType,
         sys,
@@ -62,83 +71,90 @@ mod tests {
     /// `TCX_NEXT`.
     const NEXT: i32 = -1;
 
-    fn program(at: AttachType) -> Option<Counting> {
-        Counting::load(ProgramType::SchedCls, Some(at), NEXT)
+    fn program(attach_type: AttachType) -> Option<Counting> {
+        Counting::load(ProgramType::SchedCls, Some(attach_type), NEXT)
     }
 
     #[test]
-    fn tcx_fires_in_both_directions() {
+    fn tcx_runs_in_both_directions() {
         in_own_network(|| {
             if kernel_before(6, 6, "tcx") {
                 return;
             }
             let Some((near, peer)) = pair("veth") else { return };
-            for (ifindex, at) in [(peer, AttachType::TcxIngress), (near, AttachType::TcxEgress)] {
-                let Some(prog) = program(at) else { return };
-                let link = tcx(prog.fd(), ifindex, at, &Placement::default()).unwrap();
-                assert_eq!(query(Target::Interface(ifindex), at).unwrap().prog_ids, [prog.id()]);
+            for (ifindex, attach_type) in [(peer, AttachType::TcxIngress), (near, AttachType::TcxEgress)] {
+                let Some(prog) = program(attach_type) else { return };
+                let link = tcx(prog.fd(), ifindex, attach_type, &Placement::default()).unwrap();
+                assert_eq!(
+                    query(QueryTarget::Interface(ifindex), attach_type).unwrap().prog_ids,
+                    [prog.id()]
+                );
                 prog.fires(link, send_on_pair);
-                assert_eq!(query(Target::Interface(ifindex), at).unwrap().prog_ids, [0; 0]);
+                assert_eq!(query(QueryTarget::Interface(ifindex), attach_type).unwrap().prog_ids, [0; 0]);
             }
         });
     }
 
     #[test]
-    fn programs_run_in_the_order_asked_for() {
+    fn programs_run_in_the_chosen_order() {
         in_own_network(|| {
             if kernel_before(6, 6, "tcx") {
                 return;
             }
-            let at = AttachType::TcxIngress;
+            let attach_type = AttachType::TcxIngress;
             let Some((_, peer)) = pair("veth") else { return };
-            let progs: Vec<_> = (0..5).filter_map(|_| program(at)).collect();
+            let progs: Vec<_> = (0..5).filter_map(|_| program(attach_type)).collect();
             let [one, two, three, four, five] = &progs[..] else { return };
-            let put = |prog: &Counting, order| {
-                tcx(prog.fd(), peer, at, &Placement { order, ..Placement::default() }).unwrap()
+            let attach = |prog: &Counting, order| {
+                tcx(prog.fd(), peer, attach_type, &Placement { order, ..Placement::default() }).unwrap()
             };
-            let one_link = put(one, Order::Last);
-            let _two = put(two, Order::First);
-            let _three = put(three, Order::After(Neighbour::ProgId(two.id())));
-            let _four = put(four, Order::Before(Neighbour::Link(one_link.fd().unwrap())));
+            let one_link = attach(one, Order::Last);
+            let _two = attach(two, Order::First);
+            let _three = attach(three, Order::After(Anchor::ProgId(two.id())));
+            let _four = attach(four, Order::Before(Anchor::Link(one_link.fd().unwrap())));
             let one_id = sys::link_info(&one_link.fd().unwrap()).unwrap().id;
-            let _five = put(five, Order::After(Neighbour::LinkId(one_id)));
-            let now = query(Target::Interface(peer), at).unwrap();
+            let _five = attach(five, Order::After(Anchor::LinkId(one_id)));
+            let now = query(QueryTarget::Interface(peer), attach_type).unwrap();
             assert_eq!(now.prog_ids, [two, three, four, one, five].map(Counting::id));
             assert_eq!(now.link_ids.len(), 5);
             assert_eq!(now.link_ids[3], one_id);
-            let late = program(at).unwrap();
+            let late = program(attach_type).unwrap();
             let stale = Placement { expected_revision: now.revision - 1, ..Placement::default() };
-            let error = tcx(late.fd(), peer, at, &stale).unwrap_err().to_string();
+            let error = tcx(late.fd(), peer, attach_type, &stale).unwrap_err().to_string();
             assert!(error.contains("ESTALE") && error.contains("query again"), "{error}");
             let fresh = Placement { expected_revision: now.revision, ..Placement::default() };
-            let link = tcx(late.fd(), peer, at, &fresh).unwrap();
-            let order = Order::Before(Neighbour::ProgId(late.id()));
+            let link = tcx(late.fd(), peer, attach_type, &fresh).unwrap();
+            let order = Order::Before(Anchor::ProgId(late.id()));
             drop(link);
-            let there = || query(Target::Interface(peer), at).unwrap().prog_ids;
-            assert!(eventually(|| !there().contains(&late.id())));
-            let gone = tcx(late.fd(), peer, at, &Placement { order, ..Placement::default() }).unwrap_err();
-            assert!(gone.to_string().contains("the neighbour is not attached"), "{gone}");
+            let attached = || query(QueryTarget::Interface(peer), attach_type).unwrap().prog_ids;
+            assert!(eventually(|| !attached().contains(&late.id())));
+            let gone =
+                tcx(late.fd(), peer, attach_type, &Placement { order, ..Placement::default() }).unwrap_err();
+            assert!(gone.to_string().contains("the anchor is not attached"), "{gone}");
         });
     }
 
     #[test]
-    fn netkit_fires_on_its_primary() {
+    fn netkit_runs_on_its_primary_end() {
         in_own_network(|| {
-            let at = AttachType::NetkitPrimary;
+            let attach_type = AttachType::NetkitPrimary;
             let Some((near, _)) = pair("netkit") else { return };
-            let Some(prog) = program(at) else { return };
-            let link = netkit(prog.fd(), near, at, &Placement::default()).unwrap();
-            assert_eq!(query(Target::Interface(near), at).unwrap().prog_ids, [prog.id()]);
+            let Some(prog) = program(attach_type) else { return };
+            let link = netkit(prog.fd(), near, attach_type, &Placement::default()).unwrap();
+            assert_eq!(query(QueryTarget::Interface(near), attach_type).unwrap().prog_ids, [prog.id()]);
             prog.fires(link, send_on_pair);
         });
     }
 
     #[test]
-    fn no_interface_no_link() {
+    fn a_missing_interface_is_named() {
         let Some(prog) = program(AttachType::TcxIngress) else { return };
-        let place = Placement::default();
-        assert!(matches!(tcx(prog.fd(), 0, AttachType::TcxIngress, &place), Err(AttachError::Target { .. })));
-        let error = netkit(prog.fd(), 1, AttachType::NetkitPeer, &place).unwrap_err().to_string();
+        let placement = Placement::default();
+        assert!(matches!(
+            tcx(prog.fd(), 0, AttachType::TcxIngress, &placement),
+            Err(AttachError::Target { .. })
+        ));
+        let error = netkit(prog.fd(), 1, AttachType::NetkitPeer, &placement).unwrap_err().to_string();
         assert!(error.starts_with("netkit (BPF_NETKIT_PEER) on interface 1: cannot attach: "), "{error}");
     }
 }

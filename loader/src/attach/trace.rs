@@ -1,7 +1,7 @@
-//! Programs that were loaded for what they attach to: fentry, fexit, fmod_ret, fsession, tp_btf, LSM, freplace.
+//! Programs that are loaded for one attach target: fentry, fexit, fmod_ret, fsession, tp_btf, LSM, freplace.
 
 use super::{
-    error::{AttachError, Hint},
+    error::{AttachError, ENOTSUPP, Hint},
     link::Link,
 };
 use crate::{
@@ -12,29 +12,29 @@ use crate::{
 };
 use std::os::fd::BorrowedFd;
 
-/// How a tracing program is attached.
+/// The options of a tracing program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct TraceOptions {
-    /// What `bpf_get_attach_cookie` gives (kernels from 5.19).
+    /// The value that `bpf_get_attach_cookie` returns (kernels from 5.19).
     pub cookie: u64,
 }
 
-/// Attaches a tracing program to the function or tracepoint it was loaded for (libbpf: `bpf_program__attach_trace_opts`).
+/// Attaches a tracing program to the function or tracepoint that it was loaded for (libbpf: `bpf_program__attach_trace_opts`).
 pub fn trace(
     prog: BorrowedFd<'_>,
     attach_type: AttachType,
     options: &TraceOptions,
 ) -> Result<Link, AttachError> {
-    trace_named(prog, attach_type, *options, &target_words(prog, attach_type))
+    trace_with_label(prog, attach_type, *options, &describe(prog, attach_type))
 }
 
-/// The same in the words of who knows what it was loaded for.
-pub(super) fn trace_named(
+/// Attaches a tracing program under a label that names its target.
+pub(super) fn trace_with_label(
     prog: BorrowedFd<'_>,
     attach_type: AttachType,
     options: TraceOptions,
-    what: &str,
+    label: &str,
 ) -> Result<Link, AttachError> {
     let cookie = LinkExtra::Tracing { btf_id: 0, cookie: options.cookie };
     let create = LinkCreate {
@@ -44,65 +44,80 @@ pub(super) fn trace_named(
         flags: 0,
         extra: if options.cookie == 0 { LinkExtra::None } else { cookie },
     };
-    as_loaded(&create, options.cookie == 0, what)
+    create_link(&create, label)
 }
 
-/// Attaches an LSM program to the hook it was loaded for (libbpf: `bpf_program__attach_lsm`).
+/// Attaches an LSM program to the hook that it was loaded for (libbpf: `bpf_program__attach_lsm`).
 pub fn lsm(prog: BorrowedFd<'_>) -> Result<Link, AttachError> {
     trace(prog, AttachType::LsmMac, &TraceOptions::default())
 }
 
-/// Attaches a program that replaces a function of another (libbpf: `bpf_program__attach_freplace`): that which it was loaded
-/// for, or that of another program, by descriptor and the function's id in that program's BTF.
-pub fn freplace(prog: BorrowedFd<'_>, target: Option<(BorrowedFd<'_>, u32)>) -> Result<Link, AttachError> {
-    freplace_named(prog, target, "freplace")
+/// A function of a loaded program, which a freplace program replaces.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "filled by callers")]
+pub struct FreplaceTarget<'a> {
+    /// The loaded program.
+    pub prog: BorrowedFd<'a>,
+    /// The function's id in that program's BTF.
+    pub btf_id: u32,
 }
 
-/// The same in the words of who knows what it replaces.
-pub(super) fn freplace_named(
+/// Attaches a freplace program (libbpf: `bpf_program__attach_freplace`). Without a target, the program replaces the function
+/// that it was loaded for.
+pub fn freplace(prog: BorrowedFd<'_>, target: Option<FreplaceTarget<'_>>) -> Result<Link, AttachError> {
+    freplace_with_label(prog, target, "freplace")
+}
+
+/// Attaches a freplace program under a label that names the replaced function.
+pub(super) fn freplace_with_label(
     prog: BorrowedFd<'_>,
-    target: Option<(BorrowedFd<'_>, u32)>,
-    what: &str,
+    target: Option<FreplaceTarget<'_>>,
+    label: &str,
 ) -> Result<Link, AttachError> {
     let (target, extra) = match target {
-        Some((of, btf_id)) => (LinkTarget::Fd(of), LinkExtra::Tracing { btf_id, cookie: 0 }),
+        Some(FreplaceTarget { prog, btf_id }) => {
+            (LinkTarget::Fd(prog), LinkExtra::Tracing { btf_id, cookie: 0 })
+        }
         None => (LinkTarget::None, LinkExtra::None),
     };
-    let older = matches!(target, LinkTarget::None);
-    as_loaded(&LinkCreate { prog, target, attach_type: 0, flags: 0, extra }, older, what)
+    create_link(&LinkCreate { prog, target, attach_type: 0, flags: 0, extra }, label)
 }
 
-/// The same of another program's function by name.
+/// Attaches a freplace program to another program's function by name.
 pub fn freplace_function(
     prog: BorrowedFd<'_>,
     target: BorrowedFd<'_>,
     function: &str,
 ) -> Result<Link, AttachError> {
     let fail = |problem: String| AttachError::target(format!("freplace of `{function}`"), problem);
-    let btf = program_btf(target).map_err(|errno| fail(format!("the program it attaches to: {errno}")))?;
+    let btf = program_btf(target).map_err(|errno| fail(format!("the BTF of the target program: {errno}")))?;
     let btf_id = find_program_function(btf, function).map_err(fail)?;
-    freplace(prog, Some((target, btf_id.0)))
+    freplace(prog, Some(FreplaceTarget { prog: target, btf_id: btf_id.0 }))
 }
 
-/// By a link, or by the call that older kernels have for it (libbpf: `bpf_link_create`).
-fn as_loaded(create: &LinkCreate<'_>, older: bool, what: &str) -> Result<Link, AttachError> {
-    let made = match sys::link_create(create) {
-        Err(Errno(libc::EINVAL)) if older => sys::raw_tracepoint_open(None, create.prog, 0),
-        made => made,
+/// Creates a link. Older kernels have `BPF_RAW_TRACEPOINT_OPEN` for links without a target and a cookie (libbpf:
+/// `bpf_link_create`).
+fn create_link(create: &LinkCreate<'_>, label: &str) -> Result<Link, AttachError> {
+    let has_older_call = matches!(create.target, LinkTarget::None) && matches!(create.extra, LinkExtra::None);
+    let created = match sys::link_create(create) {
+        Err(Errno(libc::EINVAL)) if has_older_call => sys::raw_tracepoint_open(None, create.prog, 0),
+        result => result,
     };
-    made.map(|fd| Link::from_fd(fd, what)).map_err(|errno| {
+    created.map(|fd| Link::from_fd(fd, label)).map_err(|errno| {
         let hint = match errno.0 {
-            libc::EINVAL if !older => Hint("the kernel may be too old for a cookie, or for another target"),
-            libc::EBUSY => Hint("another program is attached there, which does not share it"),
-            524 => Hint("this kernel has no trampolines for tracing on this architecture"),
-            _ => Hint::of(errno),
+            libc::EINVAL if !has_older_call => Hint(
+                "is the kernel too old for a cookie, or for another target than the program was loaded for?",
+            ),
+            libc::EBUSY => Hint("another program is attached there, and the target holds one only"),
+            ENOTSUPP => Hint("this kernel has no trampolines for tracing on this architecture"),
+            _ => Hint::for_errno(errno),
         };
-        AttachError::hinted(what, "attach", errno, hint)
+        AttachError::kernel_with_hint(label, "attach", errno, hint)
     })
 }
 
-/// The kind, and the program's name: what it was loaded for is known by a number only.
-fn target_words(prog: BorrowedFd<'_>, attach_type: AttachType) -> String {
+/// Returns the family and the program's name. The kernel does not report the name of the target.
+fn describe(prog: BorrowedFd<'_>, attach_type: AttachType) -> String {
     let family = match attach_type {
         AttachType::TraceRawTp => "tp_btf",
         AttachType::TraceFentry => "fentry",
@@ -112,23 +127,26 @@ fn target_words(prog: BorrowedFd<'_>, attach_type: AttachType) -> String {
         AttachType::LsmMac => "lsm",
         other => other.name(),
     };
-    let name = sys::prog_info(&prog).map(|info| info.name()).unwrap_or_default();
-    if name.is_empty() { family.to_owned() } else { format!("{family} program `{name}`") }
+    match sys::prog_info(&prog).map(|info| info.name()) {
+        Ok(name) if !name.is_empty() => format!("{family} program `{name}`"),
+        // A program may have no name, and older kernels report none.
+        Ok(_) | Err(_) => family.to_owned(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{
-        super::testing_trace::{Counter, Program, getppid, stops},
+        super::test_support::trace::{Counter, Program, getppid, stops},
         *,
     };
     use crate::{object::ProgramType, sys::TestRun};
     use core_relo::btf::Kind;
 
-    fn skip_or(link: Result<Link, AttachError>) -> Option<Link> {
+    fn link_or_skip(link: Result<Link, AttachError>) -> Option<Link> {
         match link {
-            // No trampolines, or a policy of the kernel's.
-            Err(e @ AttachError::Kernel { errno: Errno(524 | libc::EPERM), .. }) => {
+            // The kernel has no trampolines, or a policy forbids tracing.
+            Err(e @ AttachError::Kernel { errno: Errno(ENOTSUPP | libc::EPERM), .. }) => {
                 println!("SKIP: {e}");
                 None
             }
@@ -137,14 +155,14 @@ mod tests {
     }
 
     #[test]
-    fn a_tracepoint_with_types_fires() {
+    fn a_typed_tracepoint_runs_its_program() {
         let Some(counter) = Counter::new() else { return };
-        let at = ("btf_trace_sys_enter", Kind::Typedef);
-        let prog = Program::counting_at(ProgramType::Tracing, AttachType::TraceRawTp, at, &counter);
+        let target = ("btf_trace_sys_enter", Kind::Typedef);
+        let prog = Program::counting_at(ProgramType::Tracing, AttachType::TraceRawTp, target, &counter);
         let Some(prog) = prog else { return };
         let link = trace(prog.fd(), AttachType::TraceRawTp, &TraceOptions::default());
-        let Some(link) = skip_or(link) else { return };
-        assert_eq!(link.what(), "tp_btf program `attach_test`");
+        let Some(link) = link_or_skip(link) else { return };
+        assert_eq!(link.label(), "tp_btf program `attach_test`");
         getppid();
         assert!(counter.count() > 0);
         link.detach().unwrap();
@@ -152,14 +170,16 @@ mod tests {
     }
 
     #[test]
-    fn a_functions_entry_and_exit_fire() {
+    fn fentry_and_fexit_run() {
         for attach_type in [AttachType::TraceFentry, AttachType::TraceFexit] {
             let Some(counter) = Counter::new() else { return };
-            let at = ("bpf_fentry_test1", Kind::Func);
-            let Some(prog) = Program::counting_at(ProgramType::Tracing, attach_type, at, &counter) else {
+            let target = ("bpf_fentry_test1", Kind::Func);
+            let Some(prog) = Program::counting_at(ProgramType::Tracing, attach_type, target, &counter) else {
                 return;
             };
-            let Some(link) = skip_or(trace(prog.fd(), attach_type, &TraceOptions::default())) else { return };
+            let Some(link) = link_or_skip(trace(prog.fd(), attach_type, &TraceOptions::default())) else {
+                return;
+            };
             // The kernel calls its test functions once.
             let fire = || {
                 let _ran = sys::prog_test_run(prog.fd(), &mut TestRun::default());
@@ -174,10 +194,10 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_comes_through_or_is_refused() {
+    fn a_cookie_is_passed_or_refused() {
         let Some(counter) = Counter::new() else { return };
-        let at = ("bpf_fentry_test1", Kind::Func);
-        let prog = Program::counting_at(ProgramType::Tracing, AttachType::TraceFentry, at, &counter);
+        let target = ("bpf_fentry_test1", Kind::Func);
+        let prog = Program::counting_at(ProgramType::Tracing, AttachType::TraceFentry, target, &counter);
         let Some(prog) = prog else { return };
         match trace(prog.fd(), AttachType::TraceFentry, &TraceOptions { cookie: 5 }) {
             Ok(link) => link.detach().unwrap(),
@@ -189,19 +209,19 @@ mod tests {
     }
 
     #[test]
-    fn an_lsm_hook_fires() {
+    fn an_lsm_hook_runs_its_program() {
         let Some(counter) = Counter::new() else { return };
-        let at = ("bpf_lsm_file_open", Kind::Func);
-        let prog = Program::counting_at(ProgramType::Lsm, AttachType::LsmMac, at, &counter);
+        let target = ("bpf_lsm_file_open", Kind::Func);
+        let prog = Program::counting_at(ProgramType::Lsm, AttachType::LsmMac, target, &counter);
         let Some(prog) = prog else { return };
-        let Some(link) = skip_or(lsm(prog.fd())) else { return };
+        let Some(link) = link_or_skip(lsm(prog.fd())) else { return };
         let open = || drop(std::fs::File::open("/proc/self/status"));
         open();
         let active = std::fs::read_to_string("/sys/kernel/security/lsm").unwrap_or_default();
         if active.split(',').any(|name| name.trim() == "bpf") {
             assert!(counter.count() > 0);
         } else {
-            println!("SKIP: `bpf` is not among the kernel's LSMs ({active}), so that nothing fires");
+            println!("SKIP: `bpf` is not among the kernel's LSMs ({active}), so its hooks do not run");
         }
         link.detach().unwrap();
         assert!(stops(&counter, open));

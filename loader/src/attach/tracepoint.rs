@@ -1,39 +1,40 @@
-//! Tracepoints: the ones in tracefs, and raw ones by name.
+//! Tracepoints by their tracefs category and name, and raw tracepoints by name.
 
 use super::{
     error::{AttachError, Hint},
     link::Link,
-    perf_event::{Put, denied},
+    names::c_string,
+    perf_event::{PerfAttach, perf_hint},
     pmu::ProbeMode,
-    text::c_string,
     tracefs,
 };
 use crate::sys::{self, PERF_TYPE_TRACEPOINT, PerfEventOpen};
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-/// How a tracepoint is attached to.
+/// The options of a tracepoint program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct TracepointOptions {
-    /// What `bpf_get_attach_cookie` gives (kernels from 5.15).
+    /// The value that `bpf_get_attach_cookie` returns (kernels from 5.15).
     pub cookie: u64,
 }
 
-/// Attaches to a tracepoint, such as `sched`, `sched_switch` (libbpf: `bpf_program__attach_tracepoint_opts`).
+/// Attaches a program to a tracepoint, such as `sched`, `sched_switch` (libbpf: `bpf_program__attach_tracepoint_opts`).
 pub fn tracepoint(
     prog: BorrowedFd<'_>,
     category: &str,
     name: &str,
     options: &TracepointOptions,
 ) -> Result<Link, AttachError> {
-    let what = format!("tp/{category}/{name}");
-    let event = open(tracefs::event_id(&what, category, name)?, None, &what)?;
+    let label = format!("tp/{category}/{name}");
+    let event = open(tracefs::event_id(&label, category, name)?, None, &label)?;
     let cookie = options.cookie;
-    Put { prog, event, probe: None, what: &what, cookie, mode: ProbeMode::Auto, enable: true }.attach()
+    PerfAttach { prog, event, probe: None, label: &label, cookie, mode: ProbeMode::Auto, enable: true }
+        .attach()
 }
 
-/// Opens the event of a tracepoint's number. Programs on it run on every processor, whatever it is opened for.
-pub(super) fn open(id: u64, pid: Option<u32>, what: &str) -> Result<OwnedFd, AttachError> {
+/// Opens the perf event of a tracepoint id. A program on the event runs on every processor, whichever one the event is opened for.
+pub(super) fn open(id: u64, pid: Option<u32>, label: &str) -> Result<OwnedFd, AttachError> {
     let event = PerfEventOpen {
         kind: PERF_TYPE_TRACEPOINT,
         config: id,
@@ -42,37 +43,37 @@ pub(super) fn open(id: u64, pid: Option<u32>, what: &str) -> Result<OwnedFd, Att
         ..PerfEventOpen::default()
     };
     sys::perf_event_open(&event)
-        .map_err(|errno| AttachError::hinted(what, "open the perf event", errno, denied(errno)))
+        .map_err(|errno| AttachError::kernel_with_hint(label, "open the perf event", errno, perf_hint(errno)))
 }
 
-/// How a raw tracepoint is attached to.
+/// The options of a raw tracepoint program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct RawTracepointOptions {
-    /// What `bpf_get_attach_cookie` gives (kernels from 6.10).
+    /// The value that `bpf_get_attach_cookie` returns (kernels from 6.10).
     pub cookie: u64,
 }
 
-/// Attaches to a raw tracepoint, such as `sched_switch` (libbpf: `bpf_program__attach_raw_tracepoint_opts`).
+/// Attaches a program to a raw tracepoint, such as `sched_switch` (libbpf: `bpf_program__attach_raw_tracepoint_opts`).
 pub fn raw_tracepoint(
     prog: BorrowedFd<'_>,
     name: &str,
     options: &RawTracepointOptions,
 ) -> Result<Link, AttachError> {
-    let what = format!("raw_tp/{name}");
-    let c_name = c_string(name, &what)?;
+    let label = format!("raw_tp/{name}");
+    let c_name = c_string(name, &label)?;
     match sys::raw_tracepoint_open(Some(&c_name), prog, options.cookie) {
-        Ok(fd) => Ok(Link::from_fd(fd, what)),
+        Ok(fd) => Ok(Link::from_fd(fd, label)),
         Err(errno) => {
             let hint = match errno.0 {
                 libc::ENOENT => Hint("no such raw tracepoint in this kernel"),
-                // The kernel takes no attributes it does not know.
+                // The kernel refuses attributes that it does not know.
                 libc::E2BIG if options.cookie != 0 => {
                     Hint("cookies of raw tracepoints need a kernel from 6.10")
                 }
-                _ => Hint::of(errno),
+                _ => Hint::for_errno(errno),
             };
-            Err(AttachError::hinted(&what, "attach", errno, hint))
+            Err(AttachError::kernel_with_hint(&label, "attach", errno, hint))
         }
     }
 }
@@ -80,13 +81,13 @@ pub fn raw_tracepoint(
 #[cfg(test)]
 mod tests {
     use super::{
-        super::testing_trace::{Counter, Program, getppid, stops, tracefs_or_skip},
+        super::test_support::trace::{Counter, Program, getppid, stops, tracefs_or_skip},
         *,
     };
     use crate::{object::ProgramType, sys::Errno};
 
     #[test]
-    fn a_tracepoint_fires_for_this_process_with_its_cookie() {
+    fn a_tracepoint_runs_its_program_with_the_cookie() {
         let Some(counter) = Counter::new() else { return };
         if !tracefs_or_skip() {
             return;
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_raw_tracepoint_fires_for_this_process() {
+    fn a_raw_tracepoint_runs_its_program() {
         let Some(counter) = Counter::new() else { return };
         let Some(prog) = Program::counting(ProgramType::RawTracepoint, 0, &counter) else { return };
         let link = raw_tracepoint(prog.fd(), "sys_enter", &RawTracepointOptions::default()).unwrap();
@@ -113,7 +114,7 @@ mod tests {
         assert!(counter.count() >= 1);
         assert_eq!(sys::link_target_name(&link.fd().unwrap()).unwrap(), "sys_enter");
         link.detach().unwrap();
-        // Other threads make system calls, too.
+        // Other threads of this process make system calls, too.
         assert!(stops(&counter, getppid));
     }
 

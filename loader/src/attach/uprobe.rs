@@ -1,14 +1,14 @@
-//! Probes in user space: one place in a binary.
+//! uprobes on one location in a user-space binary.
 
 use super::{
     archive,
     binary::Binary,
     binary_path::resolve,
-    error::{AttachError, Hint},
+    error::{AttachError, ENOTSUPP, Hint},
     link::Link,
-    perf_event::{Put, denied},
-    pmu::{Pmu, ProbeMode, process},
-    text::c_string,
+    names::c_string,
+    perf_event::{PerfAttach, perf_hint},
+    pmu::{Pmu, ProbeMode, resolve_pid},
     tracefs::{ProbeEvent, ProbeKind},
     tracepoint,
 };
@@ -24,40 +24,43 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// How a uprobe is attached.
+/// The options of a uprobe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct UprobeOptions<'a> {
-    /// The function: `name`, `name+offset`, or with the symbol's version, `name@VERSION`. Without one, `offset` is the file's.
+    /// The function: `name`, `name+offset`, or `name@VERSION` with a symbol version. Without a function, `offset` counts from the
+    /// start of the file.
     pub function: Option<&'a str>,
-    /// Bytes behind the function's start; without a function, bytes from the file's start.
+    /// The offset from the start of the function or, without a function, of the file, in bytes.
     pub offset: u64,
     /// Runs when the function returns.
     pub retprobe: bool,
-    /// The process, 0 for this one; none for every one that maps the file.
+    /// The process, 0 for the calling process. `None` probes every process that maps the file.
     pub pid: Option<u32>,
-    /// Where in the file the semaphore is that counts listeners, 0 for none.
+    /// The file offset of the reference counter (USDT semaphore), 0 for none.
     pub ref_ctr_offset: u64,
-    /// What `bpf_get_attach_cookie` gives (kernels from 5.15).
+    /// The value that `bpf_get_attach_cookie` returns (kernels from 5.15).
     pub cookie: u64,
-    /// By which of the kernel's ways.
+    /// The attach mechanism.
     pub mode: ProbeMode,
 }
 
-/// Attaches to a place in a binary (libbpf: `bpf_program__attach_uprobe_opts`): a path, a name that is searched for in `PATH` or
-/// among the libraries, or `archive!/member` of an uncompressed ZIP archive.
+/// Attaches a program to a location in a binary (libbpf: `bpf_program__attach_uprobe_opts`).
+///
+/// The binary is a path, a name that is searched for in `PATH` or in the library folders, or `archive!/member` for an
+/// uncompressed member of a ZIP archive.
 pub fn uprobe(
     prog: BorrowedFd<'_>,
     binary: impl AsRef<Path>,
     options: &UprobeOptions<'_>,
 ) -> Result<Link, AttachError> {
     let binary = binary.as_ref();
-    let what = words(binary, options);
-    let (path, offset) = place(binary, options, &what)?;
-    at(prog, &path, offset, options, &what)
+    let label = describe(binary, options);
+    let (path, offset) = resolve_location(binary, options, &label)?;
+    attach_at_offset(prog, &path, offset, options, &label)
 }
 
-fn words(binary: &Path, options: &UprobeOptions<'_>) -> String {
+fn describe(binary: &Path, options: &UprobeOptions<'_>) -> String {
     let family = if options.retprobe { "uretprobe" } else { "uprobe" };
     let binary = binary.display();
     match (options.function, options.offset) {
@@ -67,103 +70,111 @@ fn words(binary: &Path, options: &UprobeOptions<'_>) -> String {
     }
 }
 
-/// The file and the offset in it.
-fn place(binary: &Path, options: &UprobeOptions<'_>, what: &str) -> Result<(PathBuf, u64), AttachError> {
+/// Returns the file and the offset in the file.
+fn resolve_location(
+    binary: &Path,
+    options: &UprobeOptions<'_>,
+    label: &str,
+) -> Result<(PathBuf, u64), AttachError> {
     let in_archive = archive::split(binary);
     let path = match &in_archive {
         Some((archive, _)) => archive.clone(),
-        None => resolve(binary, what)?,
+        None => resolve(binary, label)?,
     };
     let Some(function) = options.function else { return Ok((path, options.offset)) };
-    let (name, more) = split_offset(function);
+    let (name, name_offset) = split_offset(function);
     let elf = match in_archive {
         Some((_, member)) => archive::open_member(&path, &member)?,
         None => Binary::open(&path)?,
     };
-    let offset = elf.function(name)?.checked_add(options.offset).and_then(|at| at.checked_add_signed(more));
-    let offset = offset.ok_or_else(|| AttachError::target(what, "the offset lies outside of the file"))?;
+    let offset = elf
+        .find_function(name)?
+        .checked_add(options.offset)
+        .and_then(|sum| sum.checked_add_signed(name_offset));
+    let offset = offset.ok_or_else(|| AttachError::target(label, "the offset is outside of the file"))?;
     Ok((path, offset))
 }
 
-/// Attaches to an offset in a file.
-pub(super) fn at(
+/// Attaches a program to an offset in a file.
+pub(super) fn attach_at_offset(
     prog: BorrowedFd<'_>,
     path: &Path,
     offset: u64,
     options: &UprobeOptions<'_>,
-    what: &str,
+    label: &str,
 ) -> Result<Link, AttachError> {
-    let options = &UprobeOptions { pid: process(options.pid), ..*options };
+    let options = &UprobeOptions { pid: resolve_pid(options.pid), ..*options };
     let pmu = Pmu::uprobe();
-    let (probe, event) = if options.mode.is_legacy(pmu.is_some(), what)? {
-        let (probe, event) = legacy(path, offset, options, what)?;
+    let (probe, event) = if options.mode.uses_tracefs(pmu.is_some(), label)? {
+        let (probe, event) = create_legacy_probe(path, offset, options, label)?;
         (Some(probe), event)
     } else {
-        let pmu = pmu.ok_or_else(|| AttachError::target(what, ProbeKind::User.missing()))?;
-        (None, open(pmu, path, offset, options, what)?)
+        let pmu = pmu.ok_or_else(|| AttachError::target(label, ProbeKind::User.no_probes()))?;
+        (None, open_event(pmu, path, offset, options, label)?)
     };
     let &UprobeOptions { cookie, mode, .. } = options;
-    Put { prog, event, probe, what, cookie, mode, enable: true }.attach()
+    PerfAttach { prog, event, probe, label, cookie, mode, enable: true }.attach()
 }
 
-fn open(
+fn open_event(
     pmu: Pmu,
     path: &Path,
     offset: u64,
     options: &UprobeOptions<'_>,
-    what: &str,
+    label: &str,
 ) -> Result<OwnedFd, AttachError> {
-    let ref_ctr = u32::try_from(options.ref_ctr_offset)
-        .map_err(|_too_large| AttachError::target(what, "the semaphore's offset does not fit 32 bits"))?;
+    let ref_ctr = u32::try_from(options.ref_ctr_offset).map_err(|_too_large| {
+        AttachError::target(label, "the semaphore's file offset does not fit in 32 bits")
+    })?;
     if ref_ctr != 0 && !pmu.has_ref_ctr() {
-        return Err(AttachError::target(what, "semaphores need a kernel from 4.20"));
+        return Err(AttachError::target(label, "semaphores need a kernel from 4.20"));
     }
-    let name = c_string(path.as_os_str().as_bytes(), what)?;
+    let name = c_string(path.as_os_str().as_bytes(), label)?;
     let event = PerfEventOpen {
         kind: pmu.kind,
-        config: pmu.config(options.retprobe, what)? | (u64::from(ref_ctr) << 32),
+        config: pmu.config(options.retprobe, label)? | (u64::from(ref_ctr) << 32),
         name: Some(&name),
         offset,
         pid: options.pid,
         cpu: options.pid.is_none().then_some(0),
         ..PerfEventOpen::default()
     };
-    sys::perf_event_open(&event).map_err(|errno| not_opened(what, errno))
+    sys::perf_event_open(&event).map_err(|errno| open_error(label, errno))
 }
 
-/// The kernel looked at the instruction.
-pub(super) const NO_PROBE: Hint =
-    Hint("the instruction there cannot be probed: is it one of those that cannot, or the middle of one?");
+/// The hint for an instruction that the kernel refused to probe.
+pub(super) const NO_PROBE: Hint = Hint(
+    "the instruction there cannot be probed: is the offset the start of an instruction, and of a kind that can be probed?",
+);
 
-fn not_opened(what: &str, errno: Errno) -> AttachError {
+fn open_error(label: &str, errno: Errno) -> AttachError {
     let hint = match errno.0 {
         libc::ENOENT => Hint("no such file"),
         libc::ESRCH => Hint("no such process"),
-        // ENOTSUPP, which no C library has.
-        524 | libc::ENOEXEC => NO_PROBE,
-        libc::EINVAL => {
-            Hint("is it a regular file on a file system that takes probes, and the offset within it?")
-        }
-        _ => denied(errno),
+        ENOTSUPP | libc::ENOEXEC => NO_PROBE,
+        libc::EINVAL => Hint(
+            "is it a regular file on a file system that supports probes, and the offset inside the file?",
+        ),
+        _ => perf_hint(errno),
     };
-    AttachError::hinted(what, "open the perf event", errno, hint)
+    AttachError::kernel_with_hint(label, "open the perf event", errno, hint)
 }
 
-fn legacy(
+fn create_legacy_probe(
     path: &Path,
     offset: u64,
     options: &UprobeOptions<'_>,
-    what: &str,
+    label: &str,
 ) -> Result<(ProbeEvent, OwnedFd), AttachError> {
     if options.ref_ctr_offset != 0 {
         return Err(AttachError::target(
-            what,
-            "semaphores need the kernel's uprobe unit, which is not asked for or missing",
+            label,
+            "semaphores need the kernel's uprobe PMU, which is missing or not requested",
         ));
     }
-    let path = path.to_str().ok_or_else(|| AttachError::target(what, "tracefs takes paths in UTF-8 only"))?;
-    let probe = ProbeEvent::add(ProbeKind::User, options.retprobe, &format!("{path}:{offset:#x}"), what)?;
-    let event = tracepoint::open(probe.id(what)?, options.pid, what)?;
+    let path = path.to_str().ok_or_else(|| AttachError::target(label, "tracefs accepts UTF-8 paths only"))?;
+    let probe = ProbeEvent::add(ProbeKind::User, options.retprobe, &format!("{path}:{offset:#x}"), label)?;
+    let event = tracepoint::open(probe.id(label)?, options.pid, label)?;
     Ok((probe, event))
 }
 
@@ -171,8 +182,11 @@ fn legacy(
 mod tests {
     use super::{
         super::{
-            testing_elf::{F1, TestElf},
-            testing_trace::{Counter, Program, before_long, stops, tracefs_or_skip},
+            test_support::elf::{F1, TestElf},
+            test_support::{
+                eventually,
+                trace::{Counter, Program, stops, tracefs_or_skip},
+            },
         },
         *,
     };
@@ -184,7 +198,7 @@ mod tests {
         black_box(n).wrapping_add(1)
     }
 
-    /// The offset in this program's file of a function, from where it is mapped.
+    /// Returns the file offset of a function of this test program.
     fn own_offset(function: fn(u64) -> u64) -> u64 {
         let at = format!("{function:p}");
         let at = u64::from_str_radix(at.trim_start_matches("0x"), 16).unwrap();
@@ -211,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_probes_this_program_and_leaves_nothing_in_tracefs() {
+    fn every_mode_probes_this_program_and_leaves_nothing_in_tracefs() {
         let legacy = tracefs_or_skip();
         for mode in [ProbeMode::Auto, ProbeMode::Link, ProbeMode::Perf, ProbeMode::Legacy] {
             for (retprobe, pid) in [(false, None), (true, None), (false, Some(std::process::id()))] {
@@ -236,8 +250,8 @@ mod tests {
         }
     }
 
-    /// The probes of tracefs that are at an offset of this program's file.
-    fn in_tracefs(offset: u64) -> usize {
+    /// Counts the tracefs probes at an offset of this program's file.
+    fn count_tracefs_probes(offset: u64) -> usize {
         let root = super::super::tracefs::root().unwrap();
         let probes = std::fs::read_to_string(root.join("uprobe_events")).unwrap();
         let own = format!("p{}_", std::process::id());
@@ -245,25 +259,25 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_of_tracefs_goes_when_the_program_is_not_put_on_it() {
+    fn a_tracefs_probe_is_removed_when_attaching_fails() {
         if !tracefs_or_skip() {
             return;
         }
         let Some(counter) = Counter::new() else { return };
         let Some(prog) = Program::counting(ProgramType::Kprobe, 0, &counter) else { return };
-        // An own place: other tests probe the function at its start.
+        // Another offset than the function's start, which other tests probe.
         let offset = own_offset(probe_target) + 1;
         let legacy = UprobeOptions { offset, mode: ProbeMode::Legacy, ..UprobeOptions::default() };
         let link = uprobe(prog.fd(), "/proc/self/exe", &legacy).unwrap();
-        assert_eq!(in_tracefs(offset), 1, "it is seen while it is there");
+        assert_eq!(count_tracefs_probes(offset), 1);
         drop(link);
         let e = uprobe(prog.fd(), "/proc/self/exe", &UprobeOptions { cookie: 1, ..legacy }).unwrap_err();
         assert!(matches!(e, AttachError::Kernel { errno: Errno(libc::EOPNOTSUPP), .. }), "{e}");
-        assert_eq!(in_tracefs(offset), 0);
+        assert_eq!(count_tracefs_probes(offset), 0);
     }
 
     #[test]
-    fn process_0_is_this_one() {
+    fn pid_0_is_the_calling_process() {
         for mode in [ProbeMode::Auto, ProbeMode::Legacy] {
             if mode == ProbeMode::Legacy && !tracefs_or_skip() {
                 continue;
@@ -274,7 +288,7 @@ mod tests {
             let options = UprobeOptions { offset: F1, pid: Some(0), mode, ..UprobeOptions::default() };
             let link = uprobe(prog.fd(), elf.path(), &options).unwrap();
             assert_eq!(elf.run(), 0);
-            assert_eq!(counter.count(), 0, "another process does not count");
+            assert_eq!(counter.count(), 0, "the probe ignores other processes");
             drop(link);
         }
     }
@@ -299,7 +313,7 @@ mod tests {
             drop(link);
             assert!(stops(&counter, || assert_eq!(elf.run(), 0)));
         }
-        assert_eq!(Binary::open(elf.path()).unwrap().function("f1"), Ok(F1));
+        assert_eq!(Binary::open(elf.path()).unwrap().find_function("f1"), Ok(F1));
     }
 
     #[test]
@@ -312,19 +326,19 @@ mod tests {
         let link = uprobe(prog.fd(), elf.path(), &options).unwrap();
         assert_eq!(elf.run(), 1);
         link.detach().unwrap();
-        assert!(before_long(|| elf.run() == 0));
+        assert!(eventually(|| elf.run() == 0));
         let legacy = UprobeOptions { mode: ProbeMode::Legacy, ..options };
         assert!(matches!(uprobe(prog.fd(), elf.path(), &legacy), Err(AttachError::Target { .. })));
     }
 
     #[test]
     fn an_instruction_that_cannot_be_probed_is_not_blamed_on_the_kernel() {
-        let said = not_opened("uprobe/x:f", Errno(524)).to_string();
-        assert!(said.contains("the instruction there cannot be probed"), "{said}");
+        let text = open_error("uprobe/x:f", Errno(ENOTSUPP)).to_string();
+        assert!(text.contains("the instruction there cannot be probed"), "{text}");
     }
 
     #[test]
-    fn what_is_not_there_is_named() {
+    fn a_missing_file_or_function_is_named() {
         let Some(counter) = Counter::new() else { return };
         let Some(prog) = Program::counting(ProgramType::Kprobe, 0, &counter) else { return };
         let with = |function| UprobeOptions { function, ..UprobeOptions::default() };

@@ -1,13 +1,13 @@
-//! Probes at many places of a binary at once, by one link (kernels from 6.6).
+//! uprobes on many locations in a binary by one kernel link (kernels from 6.6).
 
 use super::{
     binary::Binary,
     binary_path::resolve,
-    error::{AttachError, Hint},
+    error::{AttachError, ENOTSUPP, Hint},
     kprobe_multi::RETURN,
     link::Link,
-    pmu::process,
-    text::c_string,
+    names::c_string,
+    pmu::resolve_pid,
     uprobe::NO_PROBE,
 };
 use crate::{
@@ -22,80 +22,83 @@ use std::{
     path::Path,
 };
 
-/// Which places.
+/// The locations of a `uprobe.multi` link.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum UprobeSet<'a> {
-    /// The functions of a pattern, in which `*` stands for any characters and `?` for one.
+    /// The functions that match a pattern of `*` (any characters) and `?` (one character).
     Pattern(&'a str),
-    /// These functions.
+    /// The functions with these names.
     Symbols(&'a [&'a str]),
-    /// These offsets in the file.
+    /// The instructions at these file offsets.
     Offsets(&'a [u64]),
 }
 
-/// How many uprobes are attached.
+/// The options of a `uprobe.multi` link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct UprobeMultiOptions<'a> {
-    /// When the program runs.
+    /// The moment at which the program runs.
     pub kind: MultiKind,
-    /// The process, 0 for this one; none for every one that maps the file.
+    /// The process, 0 for the calling process. `None` probes every process that maps the file.
     pub pid: Option<u32>,
-    /// What `bpf_get_attach_cookie` gives at each place, or nothing. Not with a pattern.
+    /// The value that `bpf_get_attach_cookie` returns for each location, or an empty slice. Not allowed with a pattern.
     pub cookies: &'a [u64],
-    /// Where in the file the semaphore of each place is (0 for none), or nothing. Not with a pattern.
+    /// The file offset of each location's reference counter (0 for none), or an empty slice. Not allowed with a pattern.
     pub ref_ctr_offsets: &'a [u64],
 }
 
-/// Attaches to places of a binary (libbpf: `bpf_program__attach_uprobe_multi`): a path, or a name that is searched for.
+/// Attaches a program to locations in a binary (libbpf: `bpf_program__attach_uprobe_multi`).
+///
+/// The binary is a path, or a name that is searched for in `PATH` or in the library folders.
 pub fn uprobe_multi(
     prog: BorrowedFd<'_>,
     binary: impl AsRef<Path>,
-    places: UprobeSet<'_>,
+    locations: UprobeSet<'_>,
     options: &UprobeMultiOptions<'_>,
 ) -> Result<Link, AttachError> {
     let binary = binary.as_ref();
-    let what = words(binary, places, options.kind);
-    let path = resolve(binary, &what)?;
-    let offsets = match places {
+    let label = describe(binary, locations, options.kind);
+    let path = resolve(binary, &label)?;
+    let offsets = match locations {
         UprobeSet::Pattern(_) if !(options.cookies.is_empty() && options.ref_ctr_offsets.is_empty()) => {
-            return Err(AttachError::target(what, "a pattern takes no cookies and no semaphores"));
+            return Err(AttachError::target(label, "a pattern takes no cookies and no semaphores"));
         }
-        UprobeSet::Pattern(pattern) => Binary::open(&path)?.functions_like(pattern)?,
-        UprobeSet::Symbols(names) => Binary::open(&path)?.functions(names)?,
+        UprobeSet::Pattern(pattern) => Binary::open(&path)?.find_matching_functions(pattern)?,
+        UprobeSet::Symbols(names) => Binary::open(&path)?.find_functions(names)?,
         UprobeSet::Offsets(offsets) => offsets.to_vec(),
     };
     let fits = |list: &[u64]| list.is_empty() || list.len() == offsets.len();
     if offsets.is_empty() || !fits(options.cookies) || !fits(options.ref_ctr_offsets) {
-        let problem = "expected one place or more, and a cookie and a semaphore for each or none";
-        return Err(AttachError::target(what, problem));
+        let problem =
+            "expected at least one location, and a cookie and a semaphore for each location or none";
+        return Err(AttachError::target(label, problem));
     }
-    let link = create(prog, &path, &offsets, options, &what)?.map_err(|errno| {
+    let link = create_link(prog, &path, &offsets, options, &label)?.map_err(|errno| {
         let hint = match errno.0 {
             libc::ESRCH => Hint("no such process"),
-            524 | libc::ENOEXEC => NO_PROBE,
+            ENOTSUPP | libc::ENOEXEC => NO_PROBE,
             libc::EBADF | libc::ENOENT => Hint("is it a regular file?"),
             libc::EOPNOTSUPP => Hint("this kernel was built without uprobes"),
             libc::EINVAL => Hint(
                 "uprobe.multi needs a kernel from 6.6 (sessions: 6.13), and a program loaded with that attach type",
             ),
-            _ => Hint::of(errno),
+            _ => Hint::for_errno(errno),
         };
-        AttachError::hinted(&what, "attach", errno, hint)
+        AttachError::kernel_with_hint(&label, "attach", errno, hint)
     })?;
-    Ok(Link::from_fd(link, what))
+    Ok(Link::from_fd(link, label))
 }
 
-/// Makes the link; what the kernel says is for the caller to judge.
-pub(super) fn create(
+/// Creates the kernel link. Returns the kernel's answer apart from other errors, because callers judge it differently.
+pub(super) fn create_link(
     prog: BorrowedFd<'_>,
     path: &Path,
     offsets: &[u64],
     options: &UprobeMultiOptions<'_>,
-    what: &str,
+    label: &str,
 ) -> Result<Result<OwnedFd, Errno>, AttachError> {
-    let path = c_string(path.as_os_str().as_bytes(), what)?;
+    let path = c_string(path.as_os_str().as_bytes(), label)?;
     let session = options.kind == MultiKind::Session;
     Ok(sys::link_create(&LinkCreate {
         prog,
@@ -109,24 +112,24 @@ pub(super) fn create(
             ref_ctr_offsets: options.ref_ctr_offsets,
             cookies: options.cookies,
             flags: if options.kind == MultiKind::Return { RETURN } else { 0 },
-            // The kernel's 0 is every process.
-            pid: process(options.pid).unwrap_or(0),
+            // To the kernel, 0 stands for every process.
+            pid: resolve_pid(options.pid).unwrap_or(0),
         },
     }))
 }
 
-fn words(binary: &Path, places: UprobeSet<'_>, kind: MultiKind) -> String {
+fn describe(binary: &Path, locations: UprobeSet<'_>, kind: MultiKind) -> String {
     let family = match kind {
         MultiKind::Entry => "uprobe.multi",
         MultiKind::Return => "uretprobe.multi",
         MultiKind::Session => "uprobe.session",
     };
     let binary = binary.display();
-    match places {
+    match locations {
         UprobeSet::Pattern(pattern) => format!("{family}/{binary}:{pattern}"),
         UprobeSet::Symbols([one]) => format!("{family}/{binary}:{one}"),
         UprobeSet::Symbols(all) => format!("{family}/{binary} at {} functions", all.len()),
-        UprobeSet::Offsets(all) => format!("{family}/{binary} at {} places", all.len()),
+        UprobeSet::Offsets(all) => format!("{family}/{binary} at {} offsets", all.len()),
     }
 }
 
@@ -134,19 +137,22 @@ fn words(binary: &Path, places: UprobeSet<'_>, kind: MultiKind) -> String {
 mod tests {
     use super::{
         super::{
-            testing_elf::{F1, TestElf},
-            testing_trace::{Counter, Program, before_long, stops},
+            test_support::elf::{F1, TestElf},
+            test_support::{
+                eventually,
+                trace::{Counter, Program, stops},
+            },
         },
         *,
     };
     use crate::object::ProgramType;
 
     #[test]
-    fn many_places_are_probed_by_one_link() {
+    fn one_link_probes_many_locations() {
         let Some(elf) = TestElf::write() else { return };
-        let of = |pid| UprobeMultiOptions { pid: Some(pid), ..UprobeMultiOptions::default() };
-        let (only_own, only_this) = (of(std::process::id()), of(0));
-        for (places, options, fires) in [
+        let for_pid = |pid| UprobeMultiOptions { pid: Some(pid), ..UprobeMultiOptions::default() };
+        let (own_pid, pid_0) = (for_pid(std::process::id()), for_pid(0));
+        for (locations, options, fires) in [
             (UprobeSet::Pattern("f?"), UprobeMultiOptions::default(), 1),
             (UprobeSet::Symbols(&["f1"]), UprobeMultiOptions::default(), 1),
             (UprobeSet::Offsets(&[F1, F1 + 1]), UprobeMultiOptions::default(), 2),
@@ -169,9 +175,9 @@ mod tests {
                 UprobeMultiOptions { kind: MultiKind::Session, ..Default::default() },
                 2,
             ),
-            // Another process does not count.
-            (UprobeSet::Pattern("f1"), only_own, 0),
-            (UprobeSet::Pattern("f1"), only_this, 0),
+            // The probe ignores other processes.
+            (UprobeSet::Pattern("f1"), own_pid, 0),
+            (UprobeSet::Pattern("f1"), pid_0, 0),
         ] {
             let expected = match options.kind {
                 MultiKind::Session => AttachType::TraceUprobeSession,
@@ -180,7 +186,7 @@ mod tests {
             let Some(counter) = Counter::new() else { return };
             let loaded = Program::with_cookie_all(ProgramType::Kprobe, expected.number(), &counter);
             let Some(prog) = loaded else { continue };
-            let link = match uprobe_multi(prog.fd(), elf.path(), places, &options) {
+            let link = match uprobe_multi(prog.fd(), elf.path(), locations, &options) {
                 Err(e @ AttachError::Kernel { errno: Errno(libc::EINVAL), .. }) => {
                     println!("SKIP: {e}");
                     continue;
@@ -188,22 +194,23 @@ mod tests {
                 link => link.unwrap(),
             };
             assert_eq!(elf.run(), i32::from(!options.ref_ctr_offsets.is_empty()));
-            assert_eq!(counter.count(), fires, "{places:?} {options:?}");
+            assert_eq!(counter.count(), fires, "{locations:?} {options:?}");
             assert_eq!(counter.cookie(), options.cookies.first().copied().unwrap_or(0));
             link.detach().unwrap();
-            assert!(stops(&counter, || assert!(elf.run() >= 0)) && before_long(|| elf.run() == 0));
+            assert!(stops(&counter, || assert!(elf.run() >= 0)) && eventually(|| elf.run() == 0));
         }
     }
 
     #[test]
-    fn what_contradicts_itself_or_is_missing_is_named() {
+    fn contradictory_arguments_and_missing_functions_are_named() {
         let file = std::fs::File::open("/proc/self/status").unwrap();
         let fd = std::os::fd::AsFd::as_fd(&file);
-        let text =
-            |places, options| uprobe_multi(fd, "/proc/self/exe", places, &options).unwrap_err().to_string();
+        let text = |locations, options| {
+            uprobe_multi(fd, "/proc/self/exe", locations, &options).unwrap_err().to_string()
+        };
         let cookies = UprobeMultiOptions { cookies: &[1, 2], ..UprobeMultiOptions::default() };
         assert!(text(UprobeSet::Pattern("*"), cookies).ends_with("takes no cookies and no semaphores"));
-        assert!(text(UprobeSet::Offsets(&[1]), cookies).contains("expected one place or more"));
+        assert!(text(UprobeSet::Offsets(&[1]), cookies).contains("expected at least one location"));
         let missing = text(UprobeSet::Pattern("no_such_function?"), UprobeMultiOptions::default());
         assert!(missing.contains("has no function that `no_such_function?` matches"), "{missing}");
         let missing = text(UprobeSet::Symbols(&["no_such"]), UprobeMultiOptions::default());

@@ -258,7 +258,7 @@ pub(super) fn btf_enum64(token: Token<'_>) -> Answer {
 }
 
 pub(super) fn syscall_wrapper(_token: Token<'_>) -> Answer {
-    crate::attach::has_syscall_wrappers()
+    crate::attach::kprobe::has_syscall_wrappers()
 }
 
 pub(super) fn uprobe_multi(token: Token<'_>) -> Answer {

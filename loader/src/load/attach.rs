@@ -1,8 +1,8 @@
-//! Attaching the programs of a loaded object, and reading what they send.
+//! Attaching the programs of a loaded object by their sections, and opening its ring buffers.
 
-use super::{Loaded, LoadedMap, LoadedProgram};
+use super::{Loaded, LoadedMap, LoadedProgram, attach_methods::program_error};
 use crate::{
-    attach::{self, AttachError, Attachable, Link, UsdtManager},
+    attach::{self, AttachError, Link, ProgramRef, UsdtManager},
     features,
     load_plan::{MapRole, USDT_MAPS, UsdtPlan},
     object::{AttachType, ProgramType, SectionTarget},
@@ -12,31 +12,29 @@ use crate::{
 use std::os::fd::AsFd as _;
 
 impl Loaded {
-    /// Attaches a program to what its section's name says; nothing, if its type was set to another than the name says. What
-    /// fails is an [`AttachError::Program`], which says why.
+    /// Attaches a program to the target that its section name states. An error is an [`AttachError::Program`] that names the cause.
+    ///
+    /// Fails with [`AttachError::NoAutoAttach`] if the section names no target, or if the program type was set to another type than
+    /// that of the section. Then call the method for the target, such as [`attach_xdp`](Self::attach_xdp).
     pub fn attach(&self, program: &str) -> Result<Link, AttachError> {
-        let found = self.program(program).ok_or_else(|| {
-            let problem = "the object has no such program, or it was not loaded";
-            AttachError::target(format!("program `{program}`"), problem)
-        })?;
-        self.attach_one(found)
+        self.attach_one(self.find_program(program)?)
     }
 
-    /// Attaches every program whose section's name says to what, and every struct_ops table (libbpf: `bpf_object__attach_skeleton`).
+    /// Attaches every program whose section names a target, and every struct_ops map (libbpf: `bpf_object__attach_skeleton`).
     ///
-    /// Programs that have to be told what to attach to are left out, as are those set so
-    /// ([`ProgramSettings::autoattach`](crate::load_plan::ProgramSettings::autoattach)). If one cannot be attached, those that were are
-    /// detached, and the error ([`AttachError::Program`]) names it.
+    /// Programs without a target and programs with [`ProgramSettings::autoattach`](crate::load_plan::ProgramSettings::autoattach)
+    /// off are skipped, see [`unattached`](Self::unattached). If a program cannot be attached, the programs attached before are
+    /// detached, and the error ([`AttachError::Program`]) names the program.
     pub fn attach_all(&self) -> Result<Vec<Link>, AttachError> {
         self.attach_each().collect()
     }
 
-    /// Attaches what [`attach_all`](Self::attach_all) attaches, one by one as the iterator goes on: for callers who may have to
-    /// stop in between.
+    /// Attaches the programs of [`attach_all`](Self::attach_all) one at a time, as the iterator advances. Callers can stop in
+    /// between.
     pub fn attach_each(&self) -> impl Iterator<Item = Result<Link, AttachError>> {
         let automatic = |program: &LoadedProgram| match self.attach_one(program) {
-            Err(AttachError::NotAutomatic { what }) => {
-                log::debug!("{what}: does not attach by itself");
+            Err(AttachError::NoAutoAttach { label }) => {
+                log::debug!("{label}: not auto-attached");
                 None
             }
             attached => Some(attached),
@@ -47,9 +45,9 @@ impl Loaded {
         programs.chain(self.maps.iter().filter(is_table).map(attach_table))
     }
 
-    /// The programs that [`attach_all`](Self::attach_all) leaves out, and why: those that have to be told what to attach to, are
-    /// run by themselves, or are set so. Programs of struct_ops tables are not among them.
-    pub fn left_unattached(&self) -> Vec<(&LoadedProgram, AttachError)> {
+    /// Returns the programs that [`attach_all`](Self::attach_all) skips, with the reason. Programs of struct_ops maps are not among
+    /// them.
+    pub fn unattached(&self) -> Vec<(&LoadedProgram, AttachError)> {
         let why = |p: &LoadedProgram| {
             if p.plan.program_type == ProgramType::StructOps {
                 return None;
@@ -62,14 +60,14 @@ impl Loaded {
         self.programs.iter().filter_map(|p| Some((p, why(p)?))).collect()
     }
 
-    /// Registers a struct_ops table with the kernel.
+    /// Registers a struct_ops map with the kernel.
     pub fn attach_struct_ops(&self, map: &str) -> Result<Link, AttachError> {
         let found = self.map(map).filter(|m| m.plan.role == MapRole::StructOps && m.fd.is_some());
-        let problem = "the object has no such struct_ops table, or it was not created";
+        let problem = "the object has no such struct_ops map, or it was not created";
         attach_table(found.ok_or_else(|| AttachError::target(format!("map `{map}`"), problem))?)
     }
 
-    /// Reads a ring buffer; each record is given to the callback where it lies.
+    /// Opens a ring buffer for reading. The callback gets each record in place, without a copy.
     pub fn ring_buffer<'cb, R: Flow>(
         &self,
         map: &str,
@@ -78,7 +76,7 @@ impl Loaded {
         RingBuffer::new(self.handle_of(map)?, on_record)
     }
 
-    /// Reads a perf event array with a ring for each processor; the callback is given the processor and the sample.
+    /// Opens a perf event array for reading, with a ring for each processor. The callback gets the processor and the sample.
     pub fn perf_buffer<'cb, R: Flow>(
         &self,
         map: &str,
@@ -87,7 +85,7 @@ impl Loaded {
         PerfBuffer::new(self.handle_of(map)?, on_sample)
     }
 
-    /// Writes to a user ring buffer.
+    /// Opens a user ring buffer for writing.
     pub fn user_ring_buffer(&self, map: &str) -> Result<UserRingBuffer, RingError> {
         UserRingBuffer::new(self.handle_of(map)?)
     }
@@ -97,25 +95,21 @@ impl Loaded {
         found.map_err(|errno| RingError::kernel(map, "find it in the loaded object", errno))
     }
 
-    /// What goes wrong names the program, so that the caller of [`attach_all`](Self::attach_all) knows which it was.
+    /// Attaches a program. An error names the program, for callers of [`attach_all`](Self::attach_all).
     fn attach_one(&self, program: &LoadedProgram) -> Result<Link, AttachError> {
-        self.attach_as_its_section_says(program).map_err(|cause| match cause {
-            cause @ AttachError::NotAutomatic { .. } => cause,
-            cause => AttachError::Program {
-                program: program.plan.name.as_str().into(),
-                section: program.plan.section.as_str().into(),
-                cause: Box::new(cause),
-            },
+        self.attach_by_section(program).map_err(|cause| match cause {
+            cause @ AttachError::NoAutoAttach { .. } => cause,
+            cause => program_error(program, cause),
         })
     }
 
-    fn attach_as_its_section_says(&self, program: &LoadedProgram) -> Result<Link, AttachError> {
+    fn attach_by_section(&self, program: &LoadedProgram) -> Result<Link, AttachError> {
         if program.plan.sec_def.is_none() {
             return Err(attach::not_automatic(&program.plan.section, &program.plan.name));
         }
         let is_usdt =
             matches!(SectionTarget::parse(&program.plan.section), Ok(Some(SectionTarget::Usdt { .. })));
-        attach::auto(&Attachable {
+        attach::auto(&ProgramRef {
             fd: program.as_fd(),
             name: &program.plan.name,
             section: &program.plan.section,
@@ -126,7 +120,9 @@ impl Loaded {
         })
     }
 
-    /// What the object's USDT programs share; made when it is first needed: programs of other kinds do not depend on its maps.
+    /// Returns the state that the object's USDT programs share, or `None` if the object lacks the maps of `usdt.bpf.h`.
+    ///
+    /// The state is made on first use, so programs of other kinds do not depend on these maps.
     pub fn usdt(&self) -> Result<Option<&UsdtManager>, AttachError> {
         if let Some(known) = self.usdt.get() {
             return Ok(known.as_ref());
@@ -135,7 +131,7 @@ impl Loaded {
         let made = match &handles {
             [Some(specs), Some(by_address)] => {
                 let plan = self.usdt_plan.unwrap_or_else(|| UsdtPlan::on(&features::running()));
-                Some(UsdtManager::planned(specs, by_address, plan)?)
+                Some(UsdtManager::with_plan(specs, by_address, plan)?)
             }
             _ => None,
         };
@@ -143,7 +139,7 @@ impl Loaded {
     }
 }
 
-/// Registers a struct_ops table that holds its programs' descriptors already.
+/// Registers a struct_ops map whose value holds the programs' descriptors.
 fn attach_table(map: &LoadedMap) -> Result<Link, AttachError> {
     let what = format!("struct_ops {}", map.plan.name);
     let handle = map.handle().map_err(|errno| AttachError::kernel(&what, "attach", errno))?;
@@ -175,7 +171,7 @@ mod tests {
             Err(AttachError::Program { program, cause, .. }) => {
                 assert_eq!(&*program, "probe");
                 assert!(
-                    cause.to_string().starts_with("__bpf_usdt_specs: its values have 4 bytes"),
+                    cause.to_string().starts_with("__bpf_usdt_specs: wrong size of values: 4 bytes"),
                     "{cause}"
                 );
             }

@@ -97,7 +97,7 @@ impl LoadError {
                 "is it below a mounted bpffs, without a `.` in its name, and do its folders exist? (mount -t bpf bpf /sys/fs/bpf)".into(),
             ),
             libc::EROFS => LoadHint("that bpffs is mounted read-only".into()),
-            _ => Hint::of(errno).into(),
+            _ => Hint::for_errno(errno).into(),
         };
         Self::Pin { object: object.into(), map: map.into(), path: path.to_path_buf(), errno, hint }
     }

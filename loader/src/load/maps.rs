@@ -244,13 +244,13 @@ fn hint(map: &MapPlan, errno: Errno) -> LoadHint {
         libc::E2BIG => "its keys or values are larger, or its entries more, than the kernel takes".into(),
         libc::EPERM => format!(
             "{}; on kernels before 5.11 the limit on locked memory may be too low (`ulimit -l unlimited`)",
-            Hint::of(errno).0
+            Hint::for_errno(errno).0
         ),
         libc::ENOMEM => {
             "the kernel has too little memory for it, or this cgroup or RLIMIT_MEMLOCK does not allow more"
                 .into()
         }
-        _ => Hint::of(errno).0.to_owned(),
+        _ => Hint::for_errno(errno).0.to_owned(),
     };
     LoadHint(text)
 }

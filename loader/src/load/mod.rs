@@ -4,6 +4,7 @@
 //! pins of maps, which other processes may open, are made at the very end.
 
 mod attach;
+mod attach_methods;
 mod error;
 mod globals;
 mod kernel;
@@ -323,7 +324,7 @@ impl<'k, K: Kernel> Loading<'k, K> {
             object: self.loaded.name.clone().into(),
             what: what.into(),
             errno,
-            hint: Hint::of(errno).into(),
+            hint: Hint::for_errno(errno).into(),
         }
     }
 }

@@ -38,7 +38,7 @@ impl Loaded {
         links: &mut [Link],
     ) -> Result<Pins, AttachError> {
         if let Some(link) = links.iter().find(|link| link.fd().is_none() && !link.outlives_process()) {
-            return Err(AttachError::NotALink { what: link.what().into() });
+            return Err(AttachError::NoKernelLink { label: link.label().into() });
         }
         let mut pins = Pins::default();
         match pins.all(kernel, folder, self, links) {
@@ -78,8 +78,8 @@ impl Pins {
             self.folder(kernel, &folder)?;
         }
         for (n, link) in links.iter_mut().enumerate().filter(|(_, l)| l.fd().is_some()) {
-            let path = folder.join(format!("{n}_{}", fit(link.what())));
-            self.pin(kernel, link.to_pin(&path)?, path.clone())?;
+            let path = folder.join(format!("{n}_{}", fit(link.label())));
+            self.pin(kernel, link.fd_for_pin(&path)?, path.clone())?;
             link.set_pinned(path);
         }
         Ok(())
@@ -159,7 +159,7 @@ mod tests {
     use crate::{
         attach::{
             self, Attachment, CgroupOptions,
-            testing::{Cgroup, Counting, again_with_a_bpffs},
+            test_support::{Cgroup, Counting, rerun_with_bpffs},
         },
         load::Running,
         object::{AttachType, ProgramType},
@@ -208,8 +208,8 @@ mod tests {
             return println!("SKIP: no links of cgroups");
         }
         let test = "load::pins::tests::links_that_could_not_all_be_pinned_are_not_pinned";
-        let Some(bpffs) = again_with_a_bpffs(test) else { return };
-        let in_the_way = bpffs.join(format!("links/1_{}", fit(links[1].what())));
+        let Some(bpffs) = rerun_with_bpffs(test) else { return };
+        let in_the_way = bpffs.join(format!("links/1_{}", fit(links[1].label())));
         fs::create_dir(bpffs.join("links")).unwrap();
         sys::obj_pin(prog.fd(), &in_the_way).unwrap();
         let loaded = Loaded::default();
@@ -232,7 +232,7 @@ mod tests {
         let link = |what: &str, outlives| Link::new(Plain { outlives }, what);
         let mut links = [link("struct_ops a", true), link("kprobe/f", false)];
         let pinned = Loaded::default().pin_all(&Running, Path::new("/nowhere/at/all"), &mut links);
-        assert_eq!(pinned, Err(AttachError::NotALink { what: "kprobe/f".into() }));
+        assert_eq!(pinned, Err(AttachError::NoKernelLink { label: "kprobe/f".into() }));
         let pinned = Loaded::default().pin_all(&Running, Path::new("/nowhere/at/all"), &mut links[..1]);
         assert!(matches!(pinned, Err(AttachError::Pin { .. })), "{pinned:?}");
     }

@@ -172,7 +172,7 @@ impl<K: Kernel> Loading<'_, K> {
                     None => return Err(fail(Errno(libc::EBADF), not_loaded)),
                 };
                 let updated = self.kernel.map_update(fd, key.as_bytes(), value.as_bytes());
-                updated.map_err(|errno| fail(errno, Hint::of(errno)))?;
+                updated.map_err(|errno| fail(errno, Hint::for_errno(errno)))?;
             }
         }
         Ok(())

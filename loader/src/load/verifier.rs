@@ -227,9 +227,9 @@ fn hint(plan: &LoadPlan, program: &ProgramPlan, errno: Errno, log: &str) -> Stri
     let said = |text: &str| log.contains(text);
     match errno.0 {
         libc::EPERM if plan.raise_memlock_limit && log.trim().is_empty() => {
-            format!("{}; or the limit on locked memory is too low: `ulimit -l unlimited`", Hint::of(errno).0)
+            format!("{}; or the limit on locked memory is too low: `ulimit -l unlimited`", Hint::for_errno(errno).0)
         }
-        libc::EPERM | libc::EACCES if log.trim().is_empty() => Hint::of(errno).0.to_owned(),
+        libc::EPERM | libc::EACCES if log.trim().is_empty() => Hint::for_errno(errno).0.to_owned(),
         _ if said("the call stack of ") || said("recursive call") => {
             "its functions call each other too deep (8 are the most), or a function calls itself: BPF has no recursion".into()
         }
@@ -244,7 +244,7 @@ fn hint(plan: &LoadPlan, program: &ProgramPlan, errno: Errno, log: &str) -> Stri
         libc::EACCES | libc::EINVAL if said("cannot call GPL-restricted function") || said("GPL compatible") => {
             "the helper needs a license that is compatible with the GPL: char LICENSE[] SEC(\"license\") = \"GPL\"".into()
         }
-        libc::ENOMEM | libc::EMFILE | libc::ENFILE => Hint::of(errno).0.to_owned(),
+        libc::ENOMEM | libc::EMFILE | libc::ENFILE => Hint::for_errno(errno).0.to_owned(),
         524 => "this kernel cannot do that on this machine, or was built without it".into(),
         _ => String::new(),
     }

@@ -124,7 +124,7 @@ impl MapError {
             (INSERT, libc::ENOENT) => Hint("there is no such element, and the flags say not to make one"),
             (INSERT, libc::EBUSY) => Hint("a program is writing the same bucket: try again"),
             (MAP, libc::ENODEV | libc::EINVAL | 524) => Hint("kernels before 5.5 cannot map arrays"),
-            _ => Hint::of(errno),
+            _ => Hint::for_errno(errno),
         };
         Self::Kernel { map: map.into(), action, errno, hint }
     }

@@ -117,7 +117,7 @@ impl RingError {
             libc::EPERM if action == sys::PERF_MAP => Hint(
                 "more locked memory than RLIMIT_MEMLOCK and kernel.perf_event_mlock_kb allow, or the map is read-only",
             ),
-            _ => Hint::of(errno),
+            _ => Hint::for_errno(errno),
         };
         Self::Kernel { map: map.into(), action, errno, hint }
     }

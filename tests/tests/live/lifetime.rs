@@ -137,7 +137,7 @@ fn what_is_no_link_is_not_pinned() {
     let attached =
         veth.near.inside(|| core_relo_loader::attach::xdp_netlink(program, veth.near_index, mode, over));
     let mut link = attached.unwrap();
-    assert!(matches!(link.pin(bpffs.path().join("xdp")), Err(AttachError::NotALink { .. })));
+    assert!(matches!(link.pin(bpffs.path().join("xdp")), Err(AttachError::NoKernelLink { .. })));
     link.detach().unwrap();
 }
 

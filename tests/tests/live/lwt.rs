@@ -86,7 +86,8 @@ fn what_comes_in_for_a_route_goes_through_its_program() {
     let Some(_live) = live(test, &[Need::Veth]) else { return };
     let (veth, loaded) = (Veth::new(), load("lwt"));
     veth.far.inside(|| fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap());
-    let via = LwtRoute { via: Some(Veth::FAR.into()), ..LwtRoute::new(BEYOND.into(), 24, veth.near_index) };
+    let via =
+        LwtRoute { gateway: Some(Veth::FAR.into()), ..LwtRoute::new(BEYOND.into(), 24, veth.near_index) };
     let sent = LwtPrograms { xmit: Some(program(&loaded, "transmit")), ..LwtPrograms::default() };
     let Some(sending) = made(test, veth.near.inside(|| attach::lwt(&sent, &via))) else { return };
     let comes = LwtPrograms { input: Some(program(&loaded, "input")), ..LwtPrograms::default() };

@@ -2,7 +2,7 @@
 
 use super::harness::{Need, Netns, Route, Veth, hits, live, load, load_with};
 use core_relo_loader::{
-    attach::{self, Link, NetfilterHook, Placement, TcHook, TcOptions, TcPoint, XdpMode, XdpOver},
+    attach::{self, Link, NetfilterHook, Placement, TcAttachPoint, TcHook, TcOptions, XdpMode, XdpReplace},
     load::Loaded,
     maps::SockMap,
     object::AttachType,
@@ -32,8 +32,8 @@ fn arrives(veth: &Veth) -> bool {
 /// Whether a program sees a datagram while it is attached, and none afterwards.
 fn fires(loaded: &Loaded, link: Link, veth: &Veth) {
     let before = hits(loaded);
-    assert!(arrives(veth), "{}: nothing comes through", link.what());
-    assert!(hits(loaded) > before, "{}: does not fire", link.what());
+    assert!(arrives(veth), "{}: nothing comes through", link.label());
+    assert!(hits(loaded) > before, "{}: does not fire", link.label());
     link.detach().unwrap();
     let after = hits(loaded);
     assert!(arrives(veth));
@@ -55,7 +55,7 @@ fn xdp_by_link_and_by_netlink() {
         fires(&loaded, link, &veth);
     }
     for mode in [XdpMode::Driver, XdpMode::Generic] {
-        let over = XdpOver::Nothing;
+        let over = XdpReplace::Never;
         let attached = veth.far.inside(|| attach::xdp_netlink(program.as_fd(), veth.far_index, mode, over));
         let link = attached.unwrap();
         assert!(link.fd().is_none());
@@ -99,7 +99,7 @@ fn xdp_of_many_buffers() {
 fn classifiers_by_netlink() {
     let Some(_live) = live("network::classifiers_by_netlink", &[Need::Veth]) else { return };
     let (veth, loaded) = (Veth::new(), load("tc"));
-    let hook = TcHook { ifindex: veth.far_index, point: TcPoint::Ingress };
+    let hook = TcHook { ifindex: veth.far_index, attach_point: TcAttachPoint::Ingress };
     assert!(veth.far.inside(|| hook.create()).unwrap());
     for name in ["count", "old_name"] {
         let program = loaded.program(name).unwrap().as_fd();
@@ -108,7 +108,7 @@ fn classifiers_by_netlink() {
         fires(&loaded, link, &veth);
     }
     assert!(loaded.global::<u64>("bytes").unwrap() > 0);
-    let near = TcHook { ifindex: veth.near_index, point: TcPoint::Egress };
+    let near = TcHook { ifindex: veth.near_index, attach_point: TcAttachPoint::Egress };
     assert!(veth.near.inside(|| near.create()).unwrap());
     let program = loaded.program("count").unwrap().as_fd();
     let link = veth.near.inside(|| near.attach(program, TcOptions::default())).unwrap();

@@ -130,7 +130,7 @@ fn fires(loaded: &Loaded) {
     assert!(loaded.token().is_some() && loaded.btf().is_some());
     let link = loaded.attach("enter").unwrap();
     let _parent = parent_id();
-    assert!(hits(loaded) > 0, "{} does not fire", link.what());
+    assert!(hits(loaded) > 0, "{} does not fire", link.label());
 }
 
 fn send(socket: &UnixStream, fd: OwnedFd) {

@@ -17,7 +17,7 @@ use std::{
 fn fires(loaded: &Loaded, link: Link, act: impl Fn()) {
     let before = hits(loaded);
     act();
-    assert!(hits(loaded) > before, "{}: does not fire", link.what());
+    assert!(hits(loaded) > before, "{}: does not fire", link.label());
     link.detach().unwrap();
     let after = hits(loaded);
     act();

@@ -3,7 +3,7 @@
 use super::harness::{Need, live, object};
 use core_relo_loader::{
     Global, Loader,
-    attach::{self, Attachable, IterOptions, IterReader, IterTarget, Link, UprobeMultiOptions, UprobeSet},
+    attach::{self, IterOptions, IterReader, IterTarget, Link, ProgramRef, UprobeMultiOptions, UprobeSet},
     load::Loaded,
     load_plan::AttachTarget,
     object::{AttachType, Object},
@@ -47,7 +47,7 @@ impl Tracer {
 
     fn attach(&self, program: &str) -> Link {
         let loaded = self.loaded.program(program).unwrap();
-        let attachable = Attachable {
+        let attachable = ProgramRef {
             fd: loaded.as_fd(),
             name: loaded.name(),
             section: &loaded.plan.section,
@@ -80,7 +80,7 @@ impl Tracer {
         let before = self.read(global);
         act();
         let fired = self.read(global);
-        assert!(fired > before, "{}: {global} is still {fired}", link.what());
+        assert!(fired > before, "{}: {global} is still {fired}", link.label());
         link.detach().unwrap();
         let after = self.read(global);
         act();

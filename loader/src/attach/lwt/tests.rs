@@ -1,10 +1,10 @@
-//! Routes with programs: what is said to the kernel, and packets of own network namespaces.
+//! Encoded route requests, and packets on routes of network namespaces that the tests create.
 
-use super::{on_route::RTM_NEWROUTE, *};
+use super::{attachment::RTM_NEWROUTE, *};
 use crate::{
     attach::{
         netlink::{Attributes, CREATE, REPLACE, Request, messages},
-        testing::{Counting, in_own_network, pair},
+        test_support::{Counting, in_own_network, pair},
     },
     object::ProgramType,
 };
@@ -26,8 +26,8 @@ fn xmit(prog: &Counting) -> LwtPrograms<'_> {
     LwtPrograms { xmit: Some(prog.fd()), ..LwtPrograms::default() }
 }
 
-/// The link, unless the kernel is built without.
-fn made(link: Result<Link, AttachError>) -> Option<Link> {
+/// Unwraps the link. `None` if the kernel is built without lightweight tunnels.
+fn link_or_skip(link: Result<Link, AttachError>) -> Option<Link> {
     match link {
         Err(e) if e.errno() == Some(Errno(libc::EOPNOTSUPP)) => {
             println!("SKIP: {e}");
@@ -39,11 +39,11 @@ fn made(link: Result<Link, AttachError>) -> Option<Link> {
 
 fn send() {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
-    // Once the route is gone, the network cannot be reached.
+    // Without the route, the network is unreachable.
     let _sent: Result<_, _> = socket.send_to(b"?", (Ipv4Addr::new(10, 88, 0, 5), 9));
 }
 
-/// An attribute as `struct rtattr` has it.
+/// Encodes a `struct rtattr`.
 fn attr(kind: u16, value: &[u8]) -> Vec<u8> {
     let e = Endian::native();
     let len = u16::try_from(value.len().saturating_add(4)).unwrap();
@@ -62,15 +62,15 @@ fn message(fixed: [u8; 12], attributes: &[Vec<u8>]) -> Vec<u8> {
 }
 
 #[test]
-fn a_route_of_programs_is_asked_for() {
+fn the_request_that_adds_a_route_with_programs() {
     let Some(prog) = Counting::load(ProgramType::LwtXmit, None, 0) else { return };
     let programs = LwtPrograms { headroom: 16, output: Some(prog.fd()), ..xmit(&prog) };
-    let via = Some(Ipv4Addr::new(10, 77, 0, 2).into());
-    let route = LwtRoute { via, table: 1000, priority: 7, ..to_ipv4(3) };
+    let gateway = Some(Ipv4Addr::new(10, 77, 0, 2).into());
+    let route = LwtRoute { gateway, table: 1000, priority: 7, ..to_ipv4(3) };
     let word = |n| Endian::native().u32_bytes(n);
     let name = format!("counting:[{}]\0", prog.id());
-    let one = [attr(1, &word(prog.fd().as_raw_fd().cast_unsigned())), attr(2, name.as_bytes())].concat();
-    let encap = [attr(0x8002, &one), attr(0x8003, &one), attr(4, &word(16))].concat();
+    let program = [attr(1, &word(prog.fd().as_raw_fd().cast_unsigned())), attr(2, name.as_bytes())].concat();
+    let encap = [attr(0x8002, &program), attr(0x8003, &program), attr(4, &word(16))].concat();
     let tail = [attr(21, &Endian::native().u16_bytes(6)), attr(0x8016, &encap)].concat();
     let to = [attr(1, &[10, 88, 0, 0]), attr(4, &word(3))].concat();
     let expected = message(
@@ -78,17 +78,17 @@ fn a_route_of_programs_is_asked_for() {
         &[to.clone(), attr(15, &word(1000)), attr(5, &[10, 77, 0, 2]), attr(6, &word(7)), tail.clone()],
     );
     let encap = Encap::bpf(&programs).unwrap();
-    assert_eq!(route.creation(&encap).encode(3).unwrap(), expected);
-    // Reached directly, in the main table, of no metric.
+    assert_eq!(route.add_request(&encap).encode(3).unwrap(), expected);
+    // Without a gateway, in the main table, without a metric.
     let expected = message([2, 24, 0, 0, 0, 4, 253, 1, 0, 0, 0, 0], &[to, attr(15, &word(254)), tail]);
-    assert_eq!(to_ipv4(3).creation(&encap).encode(3).unwrap(), expected);
+    assert_eq!(to_ipv4(3).add_request(&encap).encode(3).unwrap(), expected);
 }
 
 #[test]
-fn a_route_of_segments_is_asked_for() {
+fn the_request_that_adds_a_segment_route() {
     let word = |n| Endian::native().u32_bytes(n);
-    let one = [attr(1, &word(9)), attr(2, b"end:[4]\0")].concat();
-    let encap = [attr(1, &word(15)), attr(0x8008, &one)].concat();
+    let program = [attr(1, &word(9)), attr(2, b"end:[4]\0")].concat();
+    let encap = [attr(1, &word(15)), attr(0x8008, &program)].concat();
     let expected = message(
         [10, 64, 0, 0, 0, 4, 253, 1, 0, 0, 0, 0],
         &[
@@ -101,43 +101,43 @@ fn a_route_of_segments_is_asked_for() {
         ],
     );
     let encap = Encap::end_bpf(9, "end:[4]".into());
-    assert_eq!(to_ipv6(3).creation(&encap).encode(3).unwrap(), expected);
+    assert_eq!(to_ipv6(3).add_request(&encap).encode(3).unwrap(), expected);
 }
 
 #[test]
-fn a_route_is_known_by_its_place_and_its_programs() {
+fn a_route_is_recognised_by_destination_and_programs() {
     let encap = |name: &str| Encap::end_bpf(9, name.into());
-    let told = |route: LwtRoute, name: &str| {
-        let bytes = route.creation(&encap(name)).encode(1).unwrap();
+    let matches = |route: LwtRoute, name: &str| {
+        let bytes = route.add_request(&encap(name)).encode(1).unwrap();
         let message = messages(&bytes).next().unwrap().unwrap();
-        to_ipv6(3).is_told(&encap("end:[4]"), &message)
+        to_ipv6(3).matches_message(&encap("end:[4]"), &message)
     };
-    let own = to_ipv6(3);
-    assert!(told(own, "end:[4]"));
-    assert!(told(LwtRoute { priority: 1024, table: 254, ..own }, "end:[4]"));
+    let route = to_ipv6(3);
+    assert!(matches(route, "end:[4]"));
+    assert!(matches(LwtRoute { priority: 1024, table: 254, ..route }, "end:[4]"));
     for other in [
-        LwtRoute { prefix_len: 65, ..own },
-        LwtRoute { to: Ipv6Addr::UNSPECIFIED.into(), ..own },
-        LwtRoute { to: Ipv4Addr::UNSPECIFIED.into(), ..own },
-        LwtRoute { ifindex: 4, ..own },
-        LwtRoute { table: 1, ..own },
-        LwtRoute { priority: 1, ..own },
+        LwtRoute { prefix_len: 65, ..route },
+        LwtRoute { destination: Ipv6Addr::UNSPECIFIED.into(), ..route },
+        LwtRoute { destination: Ipv4Addr::UNSPECIFIED.into(), ..route },
+        LwtRoute { ifindex: 4, ..route },
+        LwtRoute { table: 1, ..route },
+        LwtRoute { priority: 1, ..route },
     ] {
-        assert!(!told(other, "end:[4]"), "{other:?}");
+        assert!(!matches(other, "end:[4]"), "{other:?}");
     }
-    assert!(!told(own, "end:[5]") && !told(own, "end:[4"));
+    assert!(!matches(route, "end:[5]") && !matches(route, "end:[4"));
     let plain = Request {
         kind: RTM_NEWROUTE,
         flags: 0,
-        fixed: own.creation(&encap("")).fixed,
+        fixed: route.add_request(&encap("")).fixed,
         attributes: Attributes::default().bytes(1, &SEGMENTS.octets()).u32(4, 3).u32(15, 254).u32(6, 1024),
     };
     let bytes = plain.encode(1).unwrap();
-    assert!(!own.is_told(&encap("end:[4]"), &messages(&bytes).next().unwrap().unwrap()));
+    assert!(!route.matches_message(&encap("end:[4]"), &messages(&bytes).next().unwrap().unwrap()));
 }
 
 #[test]
-fn programs_run_on_a_routes_packets_until_it_is_taken_away() {
+fn programs_run_on_a_routes_packets_until_the_route_is_removed() {
     in_own_network(|| {
         let Some((near, _)) = pair("veth") else { return };
         for (kind, table) in [(ProgramType::LwtXmit, 0), (ProgramType::LwtOut, 254)] {
@@ -149,43 +149,46 @@ fn programs_run_on_a_routes_packets_until_it_is_taken_away() {
             } else {
                 LwtPrograms { output: Some(prog.fd()), ..LwtPrograms::default() }
             };
-            let Some(link) = made(lwt(&programs, &route)) else { return };
+            let Some(link) = link_or_skip(lwt(&programs, &route)) else { return };
             assert!(link.fd().is_none() && link.outlives_process());
             let taken = lwt(&programs, &route).unwrap_err();
             assert_eq!(taken.errno(), Some(Errno(libc::EEXIST)), "{taken}");
-            assert!(taken.to_string().contains("with this metric already"), "{taken}");
+            assert!(taken.to_string().contains("with this destination and metric already"), "{taken}");
             prog.fires(link, send);
         }
     });
 }
 
 #[test]
-fn a_leaked_route_stays_and_another_in_its_place_is_left_alone() {
+fn a_leaked_route_stays_and_its_replacement_is_left_alone() {
     in_own_network(|| {
         let Some((near, _)) = pair("veth") else { return };
         let load = || Counting::load(ProgramType::LwtXmit, None, 0);
         let (Some(prog), Some(other)) = (load(), load()) else { return };
-        let default = LwtRoute { to: Ipv4Addr::UNSPECIFIED.into(), prefix_len: 0, ..to_ipv4(near) };
+        let default = LwtRoute { destination: Ipv4Addr::UNSPECIFIED.into(), prefix_len: 0, ..to_ipv4(near) };
         for route in [to_ipv4(near), default, to_ipv6(near), LwtRoute { table: 1000, ..to_ipv6(near) }] {
-            let Some(link) = made(lwt(&xmit(&prog), &route)) else { return };
+            let Some(link) = link_or_skip(lwt(&xmit(&prog), &route)) else { return };
             link.leak();
-            let there = lwt(&xmit(&prog), &route).unwrap_err();
-            assert_eq!(there.errno(), Some(Errno(libc::EEXIST)), "{there}");
-            // The same route, made again over the first.
+            let duplicate = lwt(&xmit(&prog), &route).unwrap_err();
+            assert_eq!(duplicate.errno(), Some(Errno(libc::EEXIST)), "{duplicate}");
+            // Replaces the route by the same route with another program.
             let replace = |prog: &Counting| {
-                let request = route.creation(&Encap::bpf(&xmit(prog)).unwrap());
-                Route::open().unwrap().ask(Request { flags: CREATE | REPLACE, ..request }, |_| {}).unwrap();
+                let request = route.add_request(&Encap::bpf(&xmit(prog)).unwrap());
+                RtnetlinkSocket::open()
+                    .unwrap()
+                    .request(Request { flags: CREATE | REPLACE, ..request }, |_| {})
+                    .unwrap();
             };
             let link = |prog: &Counting| {
                 let encap = Encap::bpf(&xmit(prog)).unwrap();
-                let talk = Route::open().unwrap();
-                Link::new(OnRoute { talk, route, encap }, "route")
+                let socket = RtnetlinkSocket::open().unwrap();
+                Link::new(LwtAttachment { socket, route, encap }, "route")
             };
             replace(&other);
             let gone = link(&prog).detach().unwrap_err();
             assert_eq!(gone.errno(), Some(Errno(libc::ENOENT)), "{gone}");
             link(&other).detach().unwrap();
-            // With none in the table, the kernel may not know the table either.
+            // The kernel may drop a table with its last route.
             let gone = link(&other).detach().unwrap_err();
             assert_eq!(gone.errno(), Some(Errno(libc::ENOENT)), "{gone}");
             lwt(&xmit(&prog), &route).unwrap().detach().unwrap();
@@ -194,12 +197,12 @@ fn a_leaked_route_stays_and_another_in_its_place_is_left_alone() {
 }
 
 #[test]
-fn a_route_goes_with_its_interface() {
+fn a_removed_interface_takes_its_routes_along() {
     in_own_network(|| {
         let Some((near, _)) = pair("veth") else { return };
         let Some(prog) = Counting::load(ProgramType::LwtXmit, None, 0) else { return };
-        let Some(link) = made(lwt(&xmit(&prog), &to_ipv4(near))) else { return };
-        crate::attach::testing::remove(near);
+        let Some(link) = link_or_skip(lwt(&xmit(&prog), &to_ipv4(near))) else { return };
+        crate::attach::test_support::remove(near);
         link.detach().unwrap();
     });
 }
@@ -209,7 +212,7 @@ fn segments_are_routed_through_a_program() {
     in_own_network(|| {
         let Some((near, _)) = pair("veth") else { return };
         let Some(prog) = Counting::load(ProgramType::LwtSeg6local, None, 0) else { return };
-        let Some(link) = made(seg6local(prog.fd(), &to_ipv6(near))) else { return };
+        let Some(link) = link_or_skip(seg6local(prog.fd(), &to_ipv6(near))) else { return };
         let taken = seg6local(prog.fd(), &to_ipv6(near)).unwrap_err();
         assert_eq!(taken.errno(), Some(Errno(libc::EEXIST)), "{taken}");
         link.detach().unwrap();
@@ -218,48 +221,52 @@ fn segments_are_routed_through_a_program() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_words() {
-    // Should it not be, nobody else's routes change.
+fn an_impossible_route_is_refused_with_its_mistake() {
+    // If a request were sent by mistake, it would change routes of this namespace only.
     in_own_network(|| {
         let Some(prog) = Counting::load(ProgramType::LwtXmit, None, 0) else { return };
-        let of = |programs: &LwtPrograms<'_>, route: LwtRoute| lwt(programs, &route).unwrap_err().to_string();
-        let words = "lwt on 10.88.0.0/24 by interface 9999: expected one program or more";
-        assert_eq!(of(&LwtPrograms::default(), to_ipv4(9999)), words);
+        let error_text =
+            |programs: &LwtPrograms<'_>, route: LwtRoute| lwt(programs, &route).unwrap_err().to_string();
+        let words = "lwt on 10.88.0.0/24 by interface 9999: expected at least one program";
+        assert_eq!(error_text(&LwtPrograms::default(), to_ipv4(9999)), words);
         let headroom = LwtPrograms { output: Some(prog.fd()), headroom: 1, ..LwtPrograms::default() };
-        assert!(of(&headroom, to_ipv4(1)).ends_with("headroom is for a program of `xmit`"));
+        assert!(error_text(&headroom, to_ipv4(1)).ends_with("headroom needs an `xmit` program"));
         for (route, words) in [
             (LwtRoute { prefix_len: 33, ..to_ipv4(1) }, "the prefix is longer"),
             (LwtRoute { prefix_len: 12, ..to_ipv4(1) }, "without bits beyond the prefix"),
             (LwtRoute { prefix_len: 0, ..to_ipv6(1) }, "without bits beyond the prefix"),
-            (to_ipv4(0), "which 0 is not"),
-            (LwtRoute { via: Some(SEGMENTS.into()), ..to_ipv4(1) }, "own family"),
+            (to_ipv4(0), "the interface index is 0"),
+            (LwtRoute { gateway: Some(SEGMENTS.into()), ..to_ipv4(1) }, "destination's address family"),
         ] {
-            let error = of(&xmit(&prog), route);
+            let error = error_text(&xmit(&prog), route);
             assert!(error.contains(words), "{error}");
         }
         let error = seg6local(prog.fd(), &to_ipv4(1)).unwrap_err().to_string();
-        assert!(error.ends_with("segments are routed by IPv6 alone"), "{error}");
+        assert!(error.ends_with("segment routing needs an IPv6 destination"), "{error}");
     });
 }
 
 #[test]
-fn what_the_kernel_refuses_is_told_in_its_words() {
+fn the_kernels_refusals_are_explained() {
     in_own_network(|| {
         let Some((near, _)) = pair("veth") else { return };
         let Some(prog) = Counting::load(ProgramType::LwtXmit, None, 0) else { return };
-        let Some(link) = made(lwt(&xmit(&prog), &to_ipv4(near))) else { return };
+        let Some(link) = link_or_skip(lwt(&xmit(&prog), &to_ipv4(near))) else { return };
         link.detach().unwrap();
         let missing = lwt(&xmit(&prog), &to_ipv4(9999)).unwrap_err();
         assert_eq!(missing.errno(), Some(Errno(libc::ENODEV)), "{missing}");
         let wrong = LwtPrograms { input: Some(prog.fd()), ..LwtPrograms::default() };
         let wrong = lwt(&wrong, &to_ipv4(near)).unwrap_err();
         assert_eq!(wrong.errno(), Some(Errno(libc::EINVAL)), "{wrong}");
-        assert!(wrong.to_string().contains("of the type for its place"), "{wrong}");
+        assert!(
+            matches!(wrong, AttachError::WrongProgramType { found: ProgramType::LwtXmit, .. }),
+            "{wrong}"
+        );
         let much = lwt(&LwtPrograms { headroom: 257, ..xmit(&prog) }, &to_ipv4(near)).unwrap_err();
         assert_eq!(much.errno(), Some(Errno(libc::ERANGE)), "{much}");
-        let via = Some(Ipv4Addr::new(192, 0, 2, 1).into());
-        let far = lwt(&xmit(&prog), &LwtRoute { via, ..to_ipv4(near) }).unwrap_err();
-        let AttachError::Netlink { said, .. } = &far else { panic!("{far}") };
-        assert!(said.contains("gateway") && far.to_string().contains("the kernel says: "), "{far}");
+        let gateway = Some(Ipv4Addr::new(192, 0, 2, 1).into());
+        let far = lwt(&xmit(&prog), &LwtRoute { gateway, ..to_ipv4(near) }).unwrap_err();
+        let AttachError::Netlink { ext_ack, .. } = &far else { panic!("{far}") };
+        assert!(ext_ack.contains("gateway") && far.to_string().contains("the kernel says: "), "{far}");
     });
 }

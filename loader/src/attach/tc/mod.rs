@@ -1,7 +1,7 @@
-//! Traffic control: classifiers (`cls_bpf`, direct action) below a `clsact` qdisc, through netlink.
+//! Traffic control: classifiers (`cls_bpf`, direct action) on a `clsact` qdisc, through netlink.
 //!
-//! They are attached for as long as the qdisc lasts, whatever becomes of the process; a [`Link`] takes its own away when it
-//! is dropped. On kernels from 6.6, [`tcx`](super::tcx) does the same with links.
+//! A classifier stays attached as long as its qdisc exists, even if the process ends. Dropping its [`Link`] detaches it. Kernels
+//! from 6.6 also have [`tcx`](super::tcx), which attaches classifiers by kernel links.
 
 mod qdisc;
 #[cfg(test)]
@@ -10,13 +10,20 @@ mod tests;
 pub use qdisc::Qdisc;
 
 use super::{
-    AttachError, Attachment, Hint, Link,
+    error::{AttachError, Hint},
+    link::{Attachment, Link},
     netlink::{
-        Attributes, CREATE, DUMP, ECHO, EXCL, Message, REPLACE, Refused, Request, attribute, attribute_u32,
+        Attributes, CREATE, DUMP, ECHO, EXCL, Message, NetlinkError, REPLACE, Request, attribute,
+        attribute_u32,
     },
-    route::{Route, refusal},
+    program_type::explain_einval_by_types,
+    rtnetlink::{RtnetlinkSocket, netlink_error, tcmsg},
+    target::InterfaceRef,
 };
-use crate::sys::{self, Errno};
+use crate::{
+    object::ProgramType,
+    sys::{self, Errno},
+};
 use core_relo::Endian;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
@@ -29,282 +36,315 @@ const TCA_BPF_FD: u16 = 6;
 const TCA_BPF_NAME: u16 = 7;
 const TCA_BPF_FLAGS: u16 = 8;
 const TCA_BPF_ID: u16 = 11;
+/// `TCA_BPF_FLAG_ACT_DIRECT`.
 const ACT_DIRECT: u32 = 1;
 /// Bytes of `struct tcmsg`.
-const HEADER: usize = 20;
-/// `ETH_P_ALL`, in the network's byte order.
-const ALL_PROTOCOLS: [u8; 2] = [0, 3];
+const TCMSG_BYTES: usize = 20;
+/// `ETH_P_ALL` in network byte order.
+const ETH_P_ALL: u16 = 3u16.to_be();
+const TC_H_CLSACT: u32 = 0xffff_fff1;
+const TC_H_MIN_INGRESS: u32 = 0xffff_fff2;
+const TC_H_MIN_EGRESS: u32 = 0xffff_fff3;
 
-/// A point in an interface's traffic where classifiers run.
+/// An attach point of an interface that runs classifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "an interface and a point are all there is to it")]
+#[expect(clippy::exhaustive_structs, reason = "an interface and an attach point say it all")]
 pub struct TcHook {
-    /// The interface's number, in the calling thread's network namespace.
+    /// The interface index, in the calling thread's network namespace.
     pub ifindex: u32,
-    /// Which point.
-    pub point: TcPoint,
+    /// The attach point.
+    pub attach_point: TcAttachPoint,
 }
 
-/// Which point in the traffic.
+/// An attach point of an interface (`enum bpf_tc_attach_point` of libbpf).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum TcPoint {
-    /// What comes in.
+pub enum TcAttachPoint {
+    /// Incoming packets.
     Ingress,
-    /// What goes out.
+    /// Outgoing packets.
     Egress,
-    /// The class or qdisc with this handle, which the caller made.
+    /// The class or qdisc with this handle, which the caller created.
     Parent(u32),
 }
 
-impl TcPoint {
+impl TcAttachPoint {
     const fn parent(self) -> u32 {
         match self {
-            Self::Ingress => 0xffff_fff2,
-            Self::Egress => 0xffff_fff3,
+            Self::Ingress => TC_H_MIN_INGRESS,
+            Self::Egress => TC_H_MIN_EGRESS,
             Self::Parent(parent) => parent,
         }
     }
 }
 
-/// How a classifier is attached.
+/// The options of a classifier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct TcOptions {
-    /// The number by which it is known beside others of the same priority; 0: the kernel chooses one.
+    /// The handle, which distinguishes classifiers of the same priority. With 0, the kernel chooses one.
     pub handle: u32,
-    /// Lower ones run first; 0: the kernel chooses one.
+    /// The priority. Classifiers with lower numbers run first. With 0, the kernel chooses one.
     pub priority: u16,
-    /// Takes the place of the one with this handle and priority.
+    /// Replaces the classifier with this handle and priority.
     pub replace: bool,
 }
 
-/// A classifier that is attached.
+/// An attached classifier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TcFilter {
-    /// Its number beside others of the same priority.
+    /// The handle, which distinguishes classifiers of the same priority.
     pub handle: u32,
-    /// Its priority.
+    /// The priority.
     pub priority: u16,
-    /// Its program's id.
+    /// The program's id.
     pub prog_id: u32,
-    /// What it is called: `name:[id]`.
+    /// The classifier's name, `name:[id]`.
     pub name: String,
 }
 
+impl TcFilter {
+    const fn key(&self) -> FilterKey {
+        FilterKey { handle: self.handle, priority: self.priority }
+    }
+}
+
+/// The handle and priority that identify a classifier at a hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FilterKey {
+    handle: u32,
+    priority: u16,
+}
+
 impl TcHook {
-    /// Makes the interface's `clsact` qdisc, which holds both directions. Whether it was there already is the answer: `false`.
-    /// Another parent than these two is the caller's to make, see [`Qdisc`].
+    /// Returns an attach point of an interface. An interface name is looked up in the calling thread's network namespace.
+    pub fn new<'i>(
+        interface: impl Into<InterfaceRef<'i>>,
+        attach_point: TcAttachPoint,
+    ) -> Result<Self, AttachError> {
+        Ok(Self { ifindex: interface.into().index()?, attach_point })
+    }
+
+    /// Creates the interface's `clsact` qdisc, which holds both directions. Returns `false` if the qdisc exists already.
+    ///
+    /// Other parents are created by the caller, see [`Qdisc`].
     pub fn create(&self) -> Result<bool, AttachError> {
-        self.is_of_clsact("create")?;
+        self.check_clsact("create")?;
         Self::clsact(self.ifindex).create()
     }
 
-    /// Removes all that is attached in this direction, whoever attached it; the qdisc and the other direction stay. It is for
-    /// [`clsact`](Self::clsact) to remove those, too.
+    /// Removes all classifiers of this direction, whoever attached them. The qdisc and the other direction stay, see
+    /// [`clsact`](Self::clsact).
     pub fn destroy(&self) -> Result<(), AttachError> {
-        self.is_of_clsact("destroy")?;
+        self.check_clsact("destroy")?;
         self.flush()
     }
 
-    /// An interface's `clsact` qdisc: destroying it removes all that is attached, in both directions.
+    /// Returns an interface's `clsact` qdisc. Destroying the qdisc removes the classifiers of both directions.
     pub const fn clsact(ifindex: u32) -> Qdisc<'static> {
-        Qdisc { ifindex, parent: 0xffff_fff1, handle: 0xffff_0000, kind: "clsact" }
+        Qdisc { ifindex, parent: TC_H_CLSACT, handle: 0xffff_0000, kind: "clsact" }
     }
 
-    fn is_of_clsact(&self, action: &'static str) -> Result<(), AttachError> {
-        const OTHER: Hint = Hint("the parent is the caller's own: make and destroy it as a `Qdisc`");
-        match self.point {
-            TcPoint::Ingress | TcPoint::Egress => Ok(()),
-            TcPoint::Parent(_) => {
-                Err(AttachError::hinted(&self.what(), action, Errno(libc::EOPNOTSUPP), OTHER))
+    fn check_clsact(&self, action: &'static str) -> Result<(), AttachError> {
+        const OTHER: Hint = Hint("the caller owns this parent: create and destroy it as a `Qdisc`");
+        match self.attach_point {
+            TcAttachPoint::Ingress | TcAttachPoint::Egress => Ok(()),
+            TcAttachPoint::Parent(_) => {
+                Err(AttachError::kernel_with_hint(&self.label(), action, Errno(libc::EOPNOTSUPP), OTHER))
             }
         }
     }
 
-    /// Removes all that is attached here, whoever attached it.
+    /// Removes all classifiers at this hook, whoever attached them.
     pub fn flush(&self) -> Result<(), AttachError> {
-        let request = self.filter(RTM_DELTFILTER, 0, None, Attributes::default());
-        let done = Route::open().and_then(|mut route| route.ask(request, |_| {}));
-        done.map_err(|refused| refusal(&self.what(), "flush", refused))
+        let request = self.request_for_all(RTM_DELTFILTER, 0);
+        RtnetlinkSocket::open()
+            .and_then(|mut socket| socket.request(request, |_| {}))
+            .map_err(|error| netlink_error(&self.label(), "flush", error))
     }
 
-    /// Attaches a program. The hook has to be there: [`create`](Self::create).
+    /// Attaches a program. [`create`](Self::create) the hook before.
     pub fn attach(&self, prog: BorrowedFd<'_>, options: TcOptions) -> Result<Link, AttachError> {
-        let attached = Route::open().and_then(|mut route| {
-            let filter = self.set(&mut route, prog, options)?;
-            Ok(Classifier { route, hook: *self, filter })
+        let attached = RtnetlinkSocket::open().and_then(|mut socket| {
+            let filter = self.add_filter(&mut socket, prog, options)?;
+            Ok(TcAttachment { socket, hook: *self, filter })
         });
         match attached {
-            Ok(classifier) => Ok(Link::new(classifier, self.what())),
-            Err(refused) => Err(refusal(&self.what(), "attach", refused)),
+            Ok(attachment) => Ok(Link::new(attachment, self.label())),
+            Err(error) => {
+                let error = netlink_error(&self.label(), "attach", error);
+                Err(explain_einval_by_types(error, prog, vec![ProgramType::SchedCls]))
+            }
         }
     }
 
-    /// Takes away the one with this handle and priority, whoever attached it.
+    /// Detaches the classifier with this handle and priority, whoever attached it.
     pub fn detach(&self, handle: u32, priority: u16) -> Result<(), AttachError> {
-        let request = self.filter(RTM_DELTFILTER, 0, Some((handle, priority)), bpf());
-        let done = Route::open().and_then(|mut route| route.ask(request, |_| {}));
-        done.map_err(|refused| refusal(&self.what(), "detach", refused))
+        let request = self.request_for(RTM_DELTFILTER, 0, FilterKey { handle, priority }, bpf_kind());
+        RtnetlinkSocket::open()
+            .and_then(|mut socket| socket.request(request, |_| {}))
+            .map_err(|error| netlink_error(&self.label(), "detach", error))
     }
 
-    /// The one with this handle and priority.
+    /// Returns the classifier with this handle and priority.
     pub fn query(&self, handle: u32, priority: u16) -> Result<TcFilter, AttachError> {
-        let found = Route::open().and_then(|mut route| self.get(&mut route, handle, priority));
-        found.map_err(|refused| refusal(&self.what(), "query", refused))
+        RtnetlinkSocket::open()
+            .and_then(|mut socket| self.get_filter(&mut socket, FilterKey { handle, priority }))
+            .map_err(|error| netlink_error(&self.label(), "query", error))
     }
 
-    /// All that are attached here, in the order in which they run. None if there is no hook.
+    /// Returns all classifiers at this hook, in the order in which they run. Empty if the qdisc does not exist.
     pub fn filters(&self) -> Result<Vec<TcFilter>, AttachError> {
-        let found = Route::open().and_then(|mut route| self.list(&mut route));
-        found.map_err(|refused| refusal(&self.what(), "query", refused))
+        RtnetlinkSocket::open()
+            .and_then(|mut socket| self.list_filters(&mut socket))
+            .map_err(|error| netlink_error(&self.label(), "query", error))
     }
 
-    /// Adds or replaces a classifier; what the kernel says it has become.
-    fn set(&self, route: &mut Route, prog: BorrowedFd<'_>, options: TcOptions) -> Result<TcFilter, Refused> {
+    /// Adds or replaces a classifier. Returns the classifier with the handle and priority that the kernel chose.
+    fn add_filter(
+        &self,
+        socket: &mut RtnetlinkSocket,
+        prog: BorrowedFd<'_>,
+        options: TcOptions,
+    ) -> Result<TcFilter, NetlinkError> {
         let info = sys::prog_info(&prog)?;
-        let inner = Attributes::default()
+        let bpf_options = Attributes::default()
             .u32(TCA_BPF_FD, prog.as_raw_fd().cast_unsigned())
             .text(TCA_BPF_NAME, &format!("{}:[{}]", info.name(), info.id))
             .u32(TCA_BPF_FLAGS, ACT_DIRECT);
         let flags = CREATE | ECHO | if options.replace { REPLACE } else { EXCL };
-        let place = Some((options.handle, options.priority));
-        let request = self.filter(RTM_NEWTFILTER, flags, place, bpf().nest(TCA_OPTIONS, &inner));
-        // Should it not be echoed, it is found by what was not there before.
-        let is_placed = options.handle != 0 && options.priority != 0;
-        let before = if is_placed { Vec::new() } else { self.list(route)? };
-        let mut made = None;
-        route.ask(request, |message| made = made.take().or_else(|| read(message)))?;
-        match made {
-            Some(made) => Ok(made),
-            None if is_placed => self.get(route, options.handle, options.priority),
-            None => added(&before, self.list(route)?, info.id).ok_or(Refused::from(Errno(libc::ENOENT))),
+        let key = FilterKey { handle: options.handle, priority: options.priority };
+        let request =
+            self.request_for(RTM_NEWTFILTER, flags, key, bpf_kind().nest(TCA_OPTIONS, &bpf_options));
+        // If the kernel does not echo the classifier, a query by key or a comparison of the lists finds it.
+        let is_key_complete = key.handle != 0 && key.priority != 0;
+        let before = if is_key_complete { Vec::new() } else { self.list_filters(socket)? };
+        let mut echoed = None;
+        socket.request(request, |message| echoed = echoed.take().or_else(|| parse_filter(message)))?;
+        match echoed {
+            Some(filter) => Ok(filter),
+            None if is_key_complete => self.get_filter(socket, key),
+            None => find_added(&before, self.list_filters(socket)?, info.id)
+                .ok_or(NetlinkError::from(Errno(libc::ENOENT))),
         }
     }
 
-    fn get(&self, route: &mut Route, handle: u32, priority: u16) -> Result<TcFilter, Refused> {
-        let request = self.filter(RTM_GETTFILTER, 0, Some((handle, priority)), bpf());
+    fn get_filter(&self, socket: &mut RtnetlinkSocket, key: FilterKey) -> Result<TcFilter, NetlinkError> {
+        let request = self.request_for(RTM_GETTFILTER, 0, key, bpf_kind());
         let mut found = None;
-        route.ask(request, |message| found = found.take().or_else(|| read(message)))?;
-        found.ok_or(Refused::from(Errno(libc::ENOENT)))
+        socket.request(request, |message| found = found.take().or_else(|| parse_filter(message)))?;
+        found.ok_or(NetlinkError::from(Errno(libc::ENOENT)))
     }
 
-    fn list(&self, route: &mut Route) -> Result<Vec<TcFilter>, Refused> {
+    fn list_filters(&self, socket: &mut RtnetlinkSocket) -> Result<Vec<TcFilter>, NetlinkError> {
         let mut found = Vec::new();
-        let request = self.filter(RTM_GETTFILTER, DUMP, None, Attributes::default());
-        match route.ask(request, |message| found.extend(read(message))) {
-            // No such qdisc, so nothing in it.
-            Err(refused) if refused.errno.0 == libc::EINVAL && found.is_empty() => Ok(found),
-            asked => asked.map(|()| found),
+        let request = self.request_for_all(RTM_GETTFILTER, DUMP);
+        match socket.request(request, |message| found.extend(parse_filter(message))) {
+            // The qdisc does not exist.
+            Err(error) if error.errno.0 == libc::EINVAL && found.is_empty() => Ok(found),
+            answer => answer.map(|()| found),
         }
     }
 
-    /// A request about one classifier by handle and priority, or about all.
-    fn filter(&self, kind: u16, flags: u16, place: Option<(u32, u16)>, attributes: Attributes) -> Request {
-        let (handle, priority) = place.unwrap_or_default();
-        let protocol =
-            if place.is_some() { Endian::native().u16(&ALL_PROTOCOLS, 0).unwrap_or_default() } else { 0 };
-        let info = u32::from(priority) << 16 | u32::from(protocol);
-        Request { kind, flags, fixed: header(self.ifindex, handle, self.point.parent(), info), attributes }
+    /// Makes a request for one classifier.
+    fn request_for(&self, kind: u16, flags: u16, key: FilterKey, attributes: Attributes) -> Request {
+        let info = u32::from(key.priority) << 16 | u32::from(ETH_P_ALL);
+        let fixed = tcmsg(self.ifindex, key.handle, self.attach_point.parent(), info);
+        Request { kind, flags, fixed, attributes }
     }
 
-    fn what(&self) -> String {
-        let point = match self.point {
-            TcPoint::Ingress => "ingress".into(),
-            TcPoint::Egress => "egress".into(),
-            TcPoint::Parent(parent) => format!("{:x}:{:x}", parent >> 16, parent & 0xffff),
+    /// Makes a request for all classifiers at this hook.
+    fn request_for_all(&self, kind: u16, flags: u16) -> Request {
+        let fixed = tcmsg(self.ifindex, 0, self.attach_point.parent(), 0);
+        Request { kind, flags, fixed, attributes: Attributes::default() }
+    }
+
+    fn label(&self) -> String {
+        let attach_point = match self.attach_point {
+            TcAttachPoint::Ingress => "ingress".into(),
+            TcAttachPoint::Egress => "egress".into(),
+            TcAttachPoint::Parent(parent) => format!("{:x}:{:x}", parent >> 16, parent & 0xffff),
         };
-        format!("tc {point} of interface {}", self.ifindex)
+        format!("tc {attach_point} of interface {}", self.ifindex)
     }
 }
 
-/// The classifier with a program's id that was not there before, if it is but one.
-fn added(before: &[TcFilter], now: Vec<TcFilter>, prog_id: u32) -> Option<TcFilter> {
+/// Returns the classifier of a program that was not attached before, if exactly one was added.
+fn find_added(before: &[TcFilter], after: Vec<TcFilter>, prog_id: u32) -> Option<TcFilter> {
     let is_new = |filter: &TcFilter| filter.prog_id == prog_id && !before.contains(filter);
-    let mut new = now.into_iter().filter(is_new);
+    let mut new = after.into_iter().filter(is_new);
     new.next().filter(|_| new.next().is_none())
 }
 
-fn bpf() -> Attributes {
+fn bpf_kind() -> Attributes {
     Attributes::default().text(TCA_KIND, "bpf")
 }
 
-/// `struct tcmsg`.
-fn header(ifindex: u32, handle: u32, parent: u32, info: u32) -> Vec<u8> {
-    let mut out = vec![0; 4];
-    for word in [ifindex, handle, parent, info] {
-        Endian::native().put_u32(&mut out, word);
-    }
-    out
-}
-
-/// A classifier of ours, if the message is about one.
-fn read(message: &Message<'_>) -> Option<TcFilter> {
-    let (fixed, attributes) = message.split(HEADER)?;
+/// Parses a `cls_bpf` classifier. `None` if the message describes something else.
+fn parse_filter(message: &Message<'_>) -> Option<TcFilter> {
+    let (fixed, attributes) = message.split(TCMSG_BYTES)?;
     let e = Endian::native();
     if message.kind != RTM_NEWTFILTER || attribute(attributes, TCA_KIND)? != b"bpf\0" {
         return None;
     }
     let options = attribute(attributes, TCA_OPTIONS)?;
+    // Classifiers attached by other tools may have no name.
     let name = attribute(options, TCA_BPF_NAME).unwrap_or_default();
     Some(TcFilter {
         handle: e.u32(fixed, 8)?,
-        priority: u16::try_from(e.u32(fixed, 16)? >> 16).unwrap_or_default(),
+        priority: u16::try_from(e.u32(fixed, 16)? >> 16).ok()?,
         prog_id: attribute_u32(options, TCA_BPF_ID)?,
         name: String::from_utf8_lossy(name.strip_suffix(b"\0").unwrap_or(name)).into_owned(),
     })
 }
 
-/// A classifier that was attached here. The socket keeps to the network namespace that the interface's number is of.
+/// A classifier attached by this process. The socket stays in the network namespace in which the interface index is valid.
 #[derive(Debug)]
-struct Classifier {
-    route: Route,
+struct TcAttachment {
+    socket: RtnetlinkSocket,
     hook: TcHook,
     filter: TcFilter,
 }
 
-impl Classifier {
-    /// That the classifier in its place is still the one that was put there.
-    fn still_there(&mut self) -> Result<(), Refused> {
-        let TcFilter { handle, priority, prog_id, .. } = self.filter;
-        let now = self.hook.get(&mut self.route, handle, priority)?;
-        if now.prog_id == prog_id { Ok(()) } else { Err(Errno(libc::ENOENT).into()) }
+impl TcAttachment {
+    /// Checks that the classifier still runs the program that was attached.
+    fn check_attached(&mut self) -> Result<(), NetlinkError> {
+        let attached = self.hook.get_filter(&mut self.socket, self.filter.key())?;
+        if attached.prog_id == self.filter.prog_id { Ok(()) } else { Err(Errno(libc::ENOENT).into()) }
     }
 
-    /// Whether nothing is attached any more where it was, by it or by others.
+    /// Returns whether no classifier has this handle and priority any more.
     fn is_gone(&mut self) -> bool {
-        let TcFilter { handle, priority, .. } = self.filter;
-        let there = self.hook.list(&mut self.route);
-        there.is_ok_and(|all| !all.iter().any(|f| (f.handle, f.priority) == (handle, priority)))
+        let key = self.filter.key();
+        let attached = self.hook.list_filters(&mut self.socket);
+        attached.is_ok_and(|all| !all.iter().any(|filter| filter.key() == key))
     }
 }
 
-impl Attachment for Classifier {
+impl Attachment for TcAttachment {
     fn link_fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
     fn detach(&mut self) -> Result<(), Errno> {
-        let place = Some((self.filter.handle, self.filter.priority));
-        let request = self.hook.filter(RTM_DELTFILTER, 0, place, bpf());
-        match self.still_there().and_then(|()| self.route.ask(request, |_| {})) {
+        let request = self.hook.request_for(RTM_DELTFILTER, 0, self.filter.key(), bpf_kind());
+        match self.check_attached().and_then(|()| self.socket.request(request, |_| {})) {
             Ok(()) => Ok(()),
             // The interface is gone, and the attachment with it.
-            Err(refused) if refused.errno.0 == libc::ENODEV => Ok(()),
-            // So is it with the qdisc.
-            Err(refused) if matches!(refused.errno.0, libc::EINVAL | libc::ENOENT) && self.is_gone() => {
-                Ok(())
-            }
-            Err(refused) => Err(refused.logged()),
+            Err(error) if error.errno.0 == libc::ENODEV => Ok(()),
+            // The qdisc or the classifier is gone, and the attachment with it.
+            Err(error) if matches!(error.errno.0, libc::EINVAL | libc::ENOENT) && self.is_gone() => Ok(()),
+            Err(error) => Err(error.into_logged_errno()),
         }
     }
 
     fn update(&mut self, prog: BorrowedFd<'_>) -> Result<(), Errno> {
-        self.still_there().map_err(Refused::logged)?;
-        let TcFilter { handle, priority, .. } = self.filter;
+        self.check_attached().map_err(NetlinkError::into_logged_errno)?;
+        let FilterKey { handle, priority } = self.filter.key();
         let options = TcOptions { handle, priority, replace: true };
-        self.filter = self.hook.set(&mut self.route, prog, options).map_err(Refused::logged)?;
+        self.filter =
+            self.hook.add_filter(&mut self.socket, prog, options).map_err(NetlinkError::into_logged_errno)?;
         Ok(())
     }
 

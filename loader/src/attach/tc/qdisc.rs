@@ -1,9 +1,9 @@
-//! Queueing disciplines: `clsact`, which holds classifiers, and those that are written in BPF.
+//! Queueing disciplines: `clsact`, which holds classifiers, and qdiscs written in BPF.
 
 use crate::attach::{
-    AttachError,
+    error::AttachError,
     netlink::{Attributes, CREATE, EXCL, Request},
-    route::{Route, refusal},
+    rtnetlink::{RtnetlinkSocket, netlink_error, tcmsg},
 };
 
 const RTM_NEWQDISC: u16 = 36;
@@ -12,45 +12,45 @@ const TCA_KIND: u16 = 1;
 
 /// A queueing discipline on an interface.
 ///
-/// One written in BPF (a struct_ops map of `Qdisc_ops`, kernels from 6.16) is registered by
-/// [`struct_ops`](crate::attach::struct_ops) and put on an interface by this.
+/// A qdisc written in BPF is a struct_ops map of `Qdisc_ops` (kernels from 6.16). [`struct_ops`](crate::attach::struct_ops)
+/// registers its kind, and [`create`](Self::create) puts a qdisc of that kind on an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "it is what the kernel takes")]
+#[expect(clippy::exhaustive_structs, reason = "the fields are those of the kernel's request")]
 pub struct Qdisc<'a> {
-    /// The interface's number, in the calling thread's network namespace.
+    /// The interface index, in the calling thread's network namespace.
     pub ifindex: u32,
-    /// What it goes below: [`Qdisc::ROOT`], or a class.
+    /// The parent: [`Qdisc::ROOT`], or a class.
     pub parent: u32,
-    /// Its number, the upper 16 bits; 0: the kernel chooses one.
+    /// The handle, whose number is in the upper 16 bits. With 0, the kernel chooses one.
     pub handle: u32,
-    /// Its kind by name.
+    /// The name of the kind, such as `clsact` or `fq`.
     pub kind: &'a str,
 }
 
 impl Qdisc<'_> {
-    /// The parent of an interface's main one (`TC_H_ROOT`).
+    /// The parent of an interface's root qdisc (`TC_H_ROOT`).
     pub const ROOT: u32 = u32::MAX;
 
-    /// Makes it. Whether it was there already is the answer: `false`.
+    /// Creates the qdisc. Returns `false` if the qdisc exists already.
     pub fn create(&self) -> Result<bool, AttachError> {
-        match self.ask(RTM_NEWQDISC, CREATE | EXCL, "create") {
+        match self.request(RTM_NEWQDISC, CREATE | EXCL, "create") {
             Ok(()) => Ok(true),
             Err(AttachError::Netlink { errno, .. }) if errno.0 == libc::EEXIST => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// Removes it and all that is in it.
+    /// Removes the qdisc and all that is attached to it.
     pub fn destroy(&self) -> Result<(), AttachError> {
-        self.ask(RTM_DELQDISC, 0, "destroy")
+        self.request(RTM_DELQDISC, 0, "destroy")
     }
 
-    fn ask(&self, kind: u16, flags: u16, action: &'static str) -> Result<(), AttachError> {
-        let fixed = super::header(self.ifindex, self.handle, self.parent, 0);
+    fn request(&self, kind: u16, flags: u16, action: &'static str) -> Result<(), AttachError> {
+        let fixed = tcmsg(self.ifindex, self.handle, self.parent, 0);
         let attributes = Attributes::default().text(TCA_KIND, self.kind);
         let request = Request { kind, flags, fixed, attributes };
-        Route::open().and_then(|mut route| route.ask(request, |_| {})).map_err(|refused| {
-            refusal(&format!("qdisc {} on interface {}", self.kind, self.ifindex), action, refused)
+        RtnetlinkSocket::open().and_then(|mut socket| socket.request(request, |_| {})).map_err(|error| {
+            netlink_error(&format!("qdisc {} on interface {}", self.kind, self.ifindex), action, error)
         })
     }
 }

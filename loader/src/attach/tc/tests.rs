@@ -1,8 +1,8 @@
-//! Classifiers on own interfaces.
+//! Classifiers on interfaces of network namespaces that the tests create.
 
 use super::*;
 use crate::{
-    attach::testing::{Counting, in_own_network, pair, send_on_pair},
+    attach::test_support::{Counting, in_own_network, pair, send_on_pair},
     object::ProgramType,
 };
 
@@ -14,12 +14,12 @@ fn program() -> Option<Counting> {
 }
 
 #[test]
-fn both_directions_fire_and_end() {
+fn both_directions_run_their_program_until_detached() {
     in_own_network(|| {
         let (Some(prog), Some((near, peer))) = (program(), pair("veth")) else { return };
         for hook in [
-            TcHook { ifindex: peer, point: TcPoint::Ingress },
-            TcHook { ifindex: near, point: TcPoint::Egress },
+            TcHook { ifindex: peer, attach_point: TcAttachPoint::Ingress },
+            TcHook { ifindex: near, attach_point: TcAttachPoint::Egress },
         ] {
             assert_eq!(hook.filters().unwrap(), []);
             assert!(hook.create().unwrap());
@@ -37,12 +37,12 @@ fn both_directions_fire_and_end() {
 }
 
 #[test]
-fn places_are_kept_replaced_and_updated() {
+fn handles_and_priorities_are_kept_replaced_and_updated() {
     in_own_network(|| {
         let (Some(prog), Some(other), Some((_, peer))) = (program(), program(), pair("veth")) else {
             return;
         };
-        let hook = TcHook { ifindex: peer, point: TcPoint::Ingress };
+        let hook = TcHook { ifindex: peer, attach_point: TcAttachPoint::Ingress };
         hook.create().unwrap();
         let place = TcOptions { handle: 7, priority: 3, replace: false };
         let mut link = hook.attach(prog.fd(), place).unwrap();
@@ -55,7 +55,7 @@ fn places_are_kept_replaced_and_updated() {
         let ids: Vec<_> = hook.filters().unwrap().iter().map(|f| f.prog_id).collect();
         assert_eq!(ids, [prog.id(), other.id()]);
         drop(first);
-        // Another takes the place: it is left where it is.
+        // Another program replaces the classifier: detaching leaves that program alone.
         let over = hook.attach(prog.fd(), TcOptions { replace: true, ..place }).unwrap();
         assert!(link.detach().is_err());
         assert_eq!(hook.query(7, 3).unwrap().prog_id, prog.id());
@@ -65,7 +65,7 @@ fn places_are_kept_replaced_and_updated() {
         hook.attach(prog.fd(), place).unwrap().leak();
         hook.flush().unwrap();
         assert_eq!(hook.filters().unwrap(), []);
-        // What went with others is detached.
+        // A classifier that was flushed counts as detached.
         let flushed = hook.attach(prog.fd(), place).unwrap();
         hook.flush().unwrap();
         flushed.detach().unwrap();
@@ -79,14 +79,14 @@ fn places_are_kept_replaced_and_updated() {
 fn without_a_hook_or_an_interface_the_kernel_says_so() {
     in_own_network(|| {
         let (Some(prog), Some((_, peer))) = (program(), pair("veth")) else { return };
-        let hook = TcHook { ifindex: peer, point: TcPoint::Egress };
+        let hook = TcHook { ifindex: peer, attach_point: TcAttachPoint::Egress };
         let error = hook.attach(prog.fd(), TcOptions::default()).unwrap_err().to_string();
         assert!(error.contains("the kernel says: "), "{error}");
-        let nowhere = TcHook { ifindex: 9999, point: TcPoint::Egress };
+        let nowhere = TcHook { ifindex: 9999, attach_point: TcAttachPoint::Egress };
         assert!(nowhere.create().unwrap_err().to_string().contains("is there such an interface"));
         assert!(nowhere.destroy().is_err());
-        let odd = TcHook { ifindex: peer, point: TcPoint::Parent(0x1_0002) };
-        assert_eq!(odd.what(), format!("tc 1:2 of interface {peer}"));
+        let odd = TcHook { ifindex: peer, attach_point: TcAttachPoint::Parent(0x1_0002) };
+        assert_eq!(odd.label(), format!("tc 1:2 of interface {peer}"));
         assert!(odd.attach(prog.fd(), TcOptions::default()).is_err());
         for refused in [odd.create().unwrap_err(), odd.destroy().unwrap_err()] {
             assert_eq!(refused.errno(), Some(Errno(libc::EOPNOTSUPP)), "{refused}");
@@ -95,11 +95,11 @@ fn without_a_hook_or_an_interface_the_kernel_says_so() {
 }
 
 #[test]
-fn one_direction_is_emptied_and_the_other_stays() {
+fn destroying_one_direction_keeps_the_other() {
     in_own_network(|| {
         let (Some(prog), Some((_, peer))) = (program(), pair("veth")) else { return };
-        let hook = |point| TcHook { ifindex: peer, point };
-        let (ingress, egress) = (hook(TcPoint::Ingress), hook(TcPoint::Egress));
+        let hook = |attach_point| TcHook { ifindex: peer, attach_point };
+        let (ingress, egress) = (hook(TcAttachPoint::Ingress), hook(TcAttachPoint::Egress));
         assert!(ingress.create().unwrap());
         let _in = ingress.attach(prog.fd(), TcOptions::default()).unwrap();
         let out = egress.attach(prog.fd(), TcOptions::default()).unwrap();
@@ -113,29 +113,29 @@ fn one_direction_is_emptied_and_the_other_stays() {
 }
 
 #[test]
-fn what_was_not_echoed_is_found_by_what_was_there_before() {
+fn a_classifier_that_is_not_echoed_is_found_by_comparing_lists() {
     let filter = |handle, prog_id| TcFilter { handle, priority: 1, prog_id, name: String::new() };
     let before = [filter(1, 7), filter(3, 7)];
     let now = || vec![filter(1, 7), filter(2, 7), filter(3, 7), filter(4, 8)];
-    assert_eq!(added(&before, now(), 7), Some(filter(2, 7)));
-    assert_eq!(added(&before, now(), 9), None);
-    assert_eq!(added(&[], now(), 7), None, "one of several cannot be told");
+    assert_eq!(find_added(&before, now(), 7), Some(filter(2, 7)));
+    assert_eq!(find_added(&before, now(), 9), None);
+    assert_eq!(find_added(&[], now(), 7), None, "two candidates are ambiguous");
 }
 
 #[test]
-fn an_interface_that_is_gone_took_its_programs_with_it() {
+fn a_removed_interface_takes_its_classifiers_along() {
     in_own_network(|| {
         let (Some(prog), Some((near, peer))) = (program(), pair("veth")) else { return };
-        let hook = TcHook { ifindex: peer, point: TcPoint::Ingress };
+        let hook = TcHook { ifindex: peer, attach_point: TcAttachPoint::Ingress };
         hook.create().unwrap();
         let link = hook.attach(prog.fd(), TcOptions::default()).unwrap();
-        crate::attach::testing::remove(near);
+        crate::attach::test_support::remove(near);
         link.detach().unwrap();
     });
 }
 
 #[test]
-fn other_qdiscs_come_and_go() {
+fn other_qdiscs_are_created_and_destroyed() {
     in_own_network(|| {
         let Some((near, _)) = pair("veth") else { return };
         let qdisc = Qdisc { ifindex: near, parent: Qdisc::ROOT, handle: 0x11_0000, kind: "pfifo" };

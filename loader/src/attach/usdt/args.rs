@@ -1,9 +1,9 @@
-//! Where a probe's arguments are: `-4@%edi 8@-16(%rbp)`, in the notation of the architecture's assembler.
+//! The argument locations of a probe, such as `-4@%edi 8@-16(%rbp)`, in the notation of the architecture's assembler.
 
-/// Arguments that a probe can have (`BPF_USDT_MAX_ARG_CNT`).
+/// The most arguments of a probe (`BPF_USDT_MAX_ARG_CNT`).
 pub(super) const MAX_ARGS: usize = 12;
 
-/// The architectures whose notation is known.
+/// An architecture with a supported notation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arch {
     X86_64,
@@ -14,7 +14,7 @@ pub(super) enum Arch {
 }
 
 impl Arch {
-    /// This program's own.
+    /// Returns the architecture of this program.
     pub(super) const fn native() -> Option<Self> {
         if cfg!(target_arch = "x86_64") {
             Some(Self::X86_64)
@@ -32,29 +32,29 @@ impl Arch {
     }
 }
 
-/// A place. Registers are offsets in the kernel's `struct pt_regs`.
+/// The location of an argument. A register is its offset in the kernel's `struct pt_regs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Place {
-    /// No place: the value itself.
+pub(super) enum ArgLocation {
+    /// A constant value.
     Const(i64),
-    /// In a register.
+    /// A register.
     Register(u16),
-    /// In memory, behind the address in a register.
+    /// Memory at `register + offset`.
     Memory { register: u16, offset: i64 },
-    /// In memory, behind the address in a register and a multiple (by a power of two) of another.
+    /// Memory at `register + (index << shift) + offset`.
     Indexed { register: u16, index: u16, shift: u8, offset: i64 },
 }
 
-/// An argument.
+/// An argument of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Arg {
-    pub(super) place: Place,
+    pub(super) location: ArgLocation,
     pub(super) is_signed: bool,
-    /// 1, 2, 4 or 8.
+    /// The size in bytes: 1, 2, 4 or 8.
     pub(super) bytes: u8,
 }
 
-/// Reads all arguments; what cannot be read is given back.
+/// Parses all arguments. The error quotes the first argument that cannot be parsed.
 pub(super) fn parse(arch: Arch, text: &[u8]) -> Result<Vec<Arg>, String> {
     let mut cursor = Cursor(text);
     let mut args = Vec::new();
@@ -82,26 +82,26 @@ impl<'t> Cursor<'t> {
     fn arg(&mut self, arch: Arch) -> Option<Arg> {
         let size = self.integer()?;
         self.expect(b'@')?;
-        let place = match arch {
+        let location = match arch {
             Arch::X86_64 => self.x86_64()?,
             Arch::S390x => self.s390x()?,
             Arch::Riscv64 => self.riscv64()?,
-            Arch::Aarch64 => self.in_brackets(None, aarch64_register)?,
-            Arch::Arm => self.in_brackets(Some(b'#'), arm_register)?,
+            Arch::Aarch64 => self.bracketed(None, aarch64_register)?,
+            Arch::Arm => self.bracketed(Some(b'#'), arm_register)?,
         };
         let bytes = u8::try_from(size.unsigned_abs()).ok().filter(|b| matches!(b, 1 | 2 | 4 | 8))?;
-        // What follows is the next argument.
-        let ended = self.0.first().is_none_or(u8::is_ascii_whitespace);
-        ended.then_some(Arg { place, is_signed: size < 0, bytes })
+        // A space separates the next argument.
+        let is_complete = self.0.first().is_none_or(u8::is_ascii_whitespace);
+        is_complete.then_some(Arg { location, is_signed: size < 0, bytes })
     }
 
-    /// `%rax`, `$5`, `-8(%rbp)`, `(%rsp)`, `-96(%rbp,%rax,8)`.
-    fn x86_64(&mut self) -> Option<Place> {
+    /// Parses `%rax`, `$5`, `-8(%rbp)`, `(%rsp)`, `-96(%rbp,%rax,8)`.
+    fn x86_64(&mut self) -> Option<ArgLocation> {
         if self.eat(b'%') {
-            return Some(Place::Register(x86_64_register(self.word())?));
+            return Some(ArgLocation::Register(x86_64_register(self.word())?));
         }
         if self.eat(b'$') {
-            return Some(Place::Const(self.integer()?));
+            return Some(ArgLocation::Const(self.integer()?));
         }
         let offset = if self.0.first() == Some(&b'(') { 0 } else { self.integer()? };
         self.expect(b'(')?;
@@ -109,7 +109,7 @@ impl<'t> Cursor<'t> {
         let register = x86_64_register(self.word())?;
         if !self.eat(b',') {
             self.expect(b')')?;
-            return Some(Place::Memory { register, offset });
+            return Some(ArgLocation::Memory { register, offset });
         }
         self.expect(b'%')?;
         let index = x86_64_register(self.word())?;
@@ -122,73 +122,73 @@ impl<'t> Cursor<'t> {
             8 => 3,
             _ => return None,
         };
-        Some(Place::Indexed { register, index, shift, offset })
+        Some(ArgLocation::Indexed { register, index, shift, offset })
     }
 
-    /// `%r2`, `5`, `-28(%r15)`.
-    fn s390x(&mut self) -> Option<Place> {
+    /// Parses `%r2`, `5`, `-28(%r15)`.
+    fn s390x(&mut self) -> Option<ArgLocation> {
         if self.eat(b'%') {
-            return Some(Place::Register(s390x_register(self.word())?));
+            return Some(ArgLocation::Register(s390x_register(self.word())?));
         }
         let offset = self.integer()?;
         if !self.eat(b'(') {
-            return Some(Place::Const(offset));
+            return Some(ArgLocation::Const(offset));
         }
         self.expect(b'%')?;
         let register = s390x_register(self.word())?;
         self.expect(b')')?;
-        Some(Place::Memory { register, offset })
+        Some(ArgLocation::Memory { register, offset })
     }
 
-    /// `a1`, `5`, `-88(s0)`.
-    fn riscv64(&mut self) -> Option<Place> {
+    /// Parses `a1`, `5`, `-88(s0)`.
+    fn riscv64(&mut self) -> Option<ArgLocation> {
         if self.0.first().is_some_and(u8::is_ascii_lowercase) {
-            return Some(Place::Register(riscv64_register(self.word())?));
+            return Some(ArgLocation::Register(riscv64_register(self.word())?));
         }
         let offset = self.integer()?;
         if !self.eat(b'(') {
-            return Some(Place::Const(offset));
+            return Some(ArgLocation::Const(offset));
         }
         let register = riscv64_register(self.word())?;
         self.expect(b')')?;
-        Some(Place::Memory { register, offset })
+        Some(ArgLocation::Memory { register, offset })
     }
 
-    /// `x4`, `5`, `[sp]`, `[sp, 96]`; numbers have a mark in front on some architectures.
-    fn in_brackets(&mut self, mark: Option<u8>, register: fn(&[u8]) -> Option<u16>) -> Option<Place> {
+    /// Parses `x4`, `5`, `[sp]`, `[sp, 96]`. On some architectures, numbers have a prefix.
+    fn bracketed(&mut self, prefix: Option<u8>, register: fn(&[u8]) -> Option<u16>) -> Option<ArgLocation> {
         if self.eat(b'[') {
             self.skip_space();
             let register = register(self.word())?;
             self.skip_space();
             let offset = if self.eat(b',') {
                 self.skip_space();
-                self.marked(mark)?
+                self.prefixed_integer(prefix)?
             } else {
                 0
             };
             self.skip_space();
             self.expect(b']')?;
-            return Some(Place::Memory { register, offset });
+            return Some(ArgLocation::Memory { register, offset });
         }
         if self.0.first().is_some_and(u8::is_ascii_lowercase) {
-            return Some(Place::Register(register(self.word())?));
+            return Some(ArgLocation::Register(register(self.word())?));
         }
-        Some(Place::Const(self.marked(mark)?))
+        Some(ArgLocation::Const(self.prefixed_integer(prefix)?))
     }
 
-    fn marked(&mut self, mark: Option<u8>) -> Option<i64> {
-        if let Some(mark) = mark {
-            self.expect(mark)?;
+    fn prefixed_integer(&mut self, prefix: Option<u8>) -> Option<i64> {
+        if let Some(prefix) = prefix {
+            self.expect(prefix)?;
         }
         self.integer()
     }
 
     fn integer(&mut self) -> Option<i64> {
-        let signed = matches!(self.0.first(), Some(b'-' | b'+'));
-        let digits = self.0.iter().skip(usize::from(signed)).take_while(|b| b.is_ascii_digit()).count();
-        let text = self.take(digits.checked_add(usize::from(signed))?);
+        let has_sign = matches!(self.0.first(), Some(b'-' | b'+'));
+        let digits = self.0.iter().skip(usize::from(has_sign)).take_while(|b| b.is_ascii_digit()).count();
+        let text = self.take(digits.checked_add(usize::from(has_sign))?);
         let text = str::from_utf8(text).ok()?;
-        // A constant may be written without a sign though it uses all bits.
+        // A negative constant may be written as an unsigned number of 64 bits.
         text.parse().ok().or_else(|| text.parse::<u64>().ok().map(u64::cast_signed))
     }
 
@@ -203,13 +203,9 @@ impl<'t> Cursor<'t> {
     }
 
     fn eat(&mut self, byte: u8) -> bool {
-        match self.0.strip_prefix(&[byte]) {
-            Some(rest) => {
-                self.0 = rest;
-                true
-            }
-            None => false,
-        }
+        let rest = self.0.strip_prefix(&[byte]);
+        self.0 = rest.unwrap_or(self.0);
+        rest.is_some()
     }
 
     fn expect(&mut self, byte: u8) -> Option<()> {
@@ -221,7 +217,7 @@ impl<'t> Cursor<'t> {
     }
 }
 
-/// Offsets in `struct pt_regs`, of a register in all its widths.
+/// Returns the offset of a register, by any of its names, in `struct pt_regs`.
 fn x86_64_register(name: &[u8]) -> Option<u16> {
     let name = str::from_utf8(name).ok()?;
     Some(match name {
@@ -252,34 +248,34 @@ fn x86_64_register(name: &[u8]) -> Option<u16> {
     })
 }
 
-/// The number behind a prefix, if it is less than `count`.
-fn numbered(name: &[u8], prefix: &str, count: u16) -> Option<u16> {
+/// Returns the number after a prefix, if the number is less than `count`.
+fn parse_number(name: &[u8], prefix: &str, count: u16) -> Option<u16> {
     let number = str::from_utf8(name).ok()?.strip_prefix(prefix)?;
     number.parse().ok().filter(|n| *n < count)
 }
 
-/// Offsets in `user_pt_regs`: one argument and the status word come before the registers.
+/// Returns the offset of a register in `user_pt_regs`, where one argument and the status word (24 bytes) come first.
 fn s390x_register(name: &[u8]) -> Option<u16> {
-    numbered(name, "r", 16)?.checked_mul(8)?.checked_add(24)
+    parse_number(name, "r", 16)?.checked_mul(8)?.checked_add(24)
 }
 
-/// Offsets in `struct user_pt_regs`.
+/// Returns the offset of a register in `struct user_pt_regs`.
 fn aarch64_register(name: &[u8]) -> Option<u16> {
-    if name == b"sp" { Some(248) } else { numbered(name, "x", 31)?.checked_mul(8) }
+    if name == b"sp" { Some(248) } else { parse_number(name, "x", 31)?.checked_mul(8) }
 }
 
-/// Offsets in `struct user_regs_struct`.
+/// Returns the offset of a register in `struct user_regs_struct`.
 fn riscv64_register(name: &[u8]) -> Option<u16> {
     const ORDER: [&[u8]; 32] = [
         b"pc", b"ra", b"sp", b"gp", b"tp", b"t0", b"t1", b"t2", b"s0", b"s1", b"a0", b"a1", b"a2", b"a3",
         b"a4", b"a5", b"a6", b"a7", b"s2", b"s3", b"s4", b"s5", b"s6", b"s7", b"s8", b"s9", b"s10", b"s11",
         b"t3", b"t4", b"t5", b"t6",
     ];
-    let (at, _) = (0u16..).zip(ORDER).skip(1).find(|(_, register)| *register == name)?;
-    at.checked_mul(8)
+    let (index, _) = (0u16..).zip(ORDER).skip(1).find(|(_, register)| *register == name)?;
+    index.checked_mul(8)
 }
 
-/// Offsets in `struct pt_regs`.
+/// Returns the offset of a register in `struct pt_regs`.
 fn arm_register(name: &[u8]) -> Option<u16> {
     let number = match name {
         b"fp" => 11,
@@ -287,7 +283,7 @@ fn arm_register(name: &[u8]) -> Option<u16> {
         b"sp" => 13,
         b"lr" => 14,
         b"pc" => 15,
-        name => numbered(name, "r", 11)?,
+        name => parse_number(name, "r", 11)?,
     };
     number.checked_mul(4)
 }
@@ -296,32 +292,32 @@ fn arm_register(name: &[u8]) -> Option<u16> {
 mod tests {
     use super::*;
 
-    fn one(arch: Arch, text: &str) -> Option<(i8, Place)> {
+    fn parse_single(arch: Arch, text: &str) -> Option<(i8, ArgLocation)> {
         let args = parse(arch, text.as_bytes()).ok()?;
         let [arg] = args[..] else { return None };
         let bytes = i8::try_from(arg.bytes).unwrap();
-        Some((if arg.is_signed { bytes.checked_neg()? } else { bytes }, arg.place))
+        Some((if arg.is_signed { bytes.checked_neg()? } else { bytes }, arg.location))
     }
 
-    fn memory(register: u16, offset: i64) -> Place {
-        Place::Memory { register, offset }
+    fn memory(register: u16, offset: i64) -> ArgLocation {
+        ArgLocation::Memory { register, offset }
     }
 
     #[test]
     fn x86_64() {
-        let of = |text| one(Arch::X86_64, text);
-        assert_eq!(of("-4@%eax"), Some((-4, Place::Register(80))));
-        assert_eq!(of("1@%r10b"), Some((1, Place::Register(56))));
-        assert_eq!(of("4@$71"), Some((4, Place::Const(71))));
-        assert_eq!(of("-8@$-9"), Some((-8, Place::Const(-9))));
-        assert_eq!(of("8@$18446744073709551615"), Some((8, Place::Const(-1))));
-        assert_eq!(of("-4@-20(%rbp)"), Some((-4, memory(32, -20))));
-        assert_eq!(of("8@(%rsp)"), Some((8, memory(152, 0))));
-        let sib = |shift, offset| Place::Indexed { register: 32, index: 80, shift, offset };
-        assert_eq!(of("1@-96(%rbp,%rax,8)"), Some((1, sib(3, -96))));
-        assert_eq!(of("1@(%rbp,%rax,4)"), Some((1, sib(2, 0))));
-        assert_eq!(of("1@-96(%rbp,%rax)"), Some((1, sib(0, -96))));
-        assert_eq!(of("1@(%rbp,%rax)"), Some((1, sib(0, 0))));
+        let parsed = |text| parse_single(Arch::X86_64, text);
+        assert_eq!(parsed("-4@%eax"), Some((-4, ArgLocation::Register(80))));
+        assert_eq!(parsed("1@%r10b"), Some((1, ArgLocation::Register(56))));
+        assert_eq!(parsed("4@$71"), Some((4, ArgLocation::Const(71))));
+        assert_eq!(parsed("-8@$-9"), Some((-8, ArgLocation::Const(-9))));
+        assert_eq!(parsed("8@$18446744073709551615"), Some((8, ArgLocation::Const(-1))));
+        assert_eq!(parsed("-4@-20(%rbp)"), Some((-4, memory(32, -20))));
+        assert_eq!(parsed("8@(%rsp)"), Some((8, memory(152, 0))));
+        let sib = |shift, offset| ArgLocation::Indexed { register: 32, index: 80, shift, offset };
+        assert_eq!(parsed("1@-96(%rbp,%rax,8)"), Some((1, sib(3, -96))));
+        assert_eq!(parsed("1@(%rbp,%rax,4)"), Some((1, sib(2, 0))));
+        assert_eq!(parsed("1@-96(%rbp,%rax)"), Some((1, sib(0, -96))));
+        assert_eq!(parsed("1@(%rbp,%rax)"), Some((1, sib(0, 0))));
         for wrong in [
             "4@%xmm0",
             "8f@%xmm0",
@@ -333,40 +329,40 @@ mod tests {
             "4@(%rbp,%rax,3)",
             "4@%eax)",
         ] {
-            assert_eq!(of(wrong), None, "{wrong}");
+            assert_eq!(parsed(wrong), None, "{wrong}");
         }
     }
 
     #[test]
     fn the_other_architectures() {
-        let of = |text| one(Arch::Aarch64, text);
-        assert_eq!(of("-8@x4"), Some((-8, Place::Register(32))));
-        assert_eq!(of("-4@5"), Some((-4, Place::Const(5))));
-        assert_eq!(of("-4@[sp, 96]"), Some((-4, memory(248, 96))));
-        assert_eq!(of("-4@[x30,-8]"), Some((-4, memory(240, -8))));
-        assert_eq!(of("-4@[sp]"), Some((-4, memory(248, 0))));
-        assert_eq!(of("-4@x31"), None);
-        let of = |text| one(Arch::S390x, text);
-        assert_eq!(of("-2@-28(%r15)"), Some((-2, memory(144, -28))));
-        assert_eq!(of("-8@%r0"), Some((-8, Place::Register(24))));
-        assert_eq!(of("4@71"), Some((4, Place::Const(71))));
-        assert_eq!(of("4@%r16"), None);
-        let of = |text| one(Arch::Riscv64, text);
-        assert_eq!(of("-8@-88(s0)"), Some((-8, memory(64, -88))));
-        assert_eq!(of("4@5"), Some((4, Place::Const(5))));
-        assert_eq!(of("-8@a1"), Some((-8, Place::Register(88))));
-        assert_eq!(of("-8@t6"), Some((-8, Place::Register(248))));
-        assert_eq!(of("-8@pc"), None);
-        let of = |text| one(Arch::Arm, text);
-        assert_eq!(of("-4@[fp, #96]"), Some((-4, memory(44, 96))));
-        assert_eq!(of("-4@[sp]"), Some((-4, memory(52, 0))));
-        assert_eq!(of("4@#5"), Some((4, Place::Const(5))));
-        assert_eq!(of("-4@r4"), Some((-4, Place::Register(16))));
-        assert_eq!(of("4@5"), None);
+        let parsed = |text| parse_single(Arch::Aarch64, text);
+        assert_eq!(parsed("-8@x4"), Some((-8, ArgLocation::Register(32))));
+        assert_eq!(parsed("-4@5"), Some((-4, ArgLocation::Const(5))));
+        assert_eq!(parsed("-4@[sp, 96]"), Some((-4, memory(248, 96))));
+        assert_eq!(parsed("-4@[x30,-8]"), Some((-4, memory(240, -8))));
+        assert_eq!(parsed("-4@[sp]"), Some((-4, memory(248, 0))));
+        assert_eq!(parsed("-4@x31"), None);
+        let parsed = |text| parse_single(Arch::S390x, text);
+        assert_eq!(parsed("-2@-28(%r15)"), Some((-2, memory(144, -28))));
+        assert_eq!(parsed("-8@%r0"), Some((-8, ArgLocation::Register(24))));
+        assert_eq!(parsed("4@71"), Some((4, ArgLocation::Const(71))));
+        assert_eq!(parsed("4@%r16"), None);
+        let parsed = |text| parse_single(Arch::Riscv64, text);
+        assert_eq!(parsed("-8@-88(s0)"), Some((-8, memory(64, -88))));
+        assert_eq!(parsed("4@5"), Some((4, ArgLocation::Const(5))));
+        assert_eq!(parsed("-8@a1"), Some((-8, ArgLocation::Register(88))));
+        assert_eq!(parsed("-8@t6"), Some((-8, ArgLocation::Register(248))));
+        assert_eq!(parsed("-8@pc"), None);
+        let parsed = |text| parse_single(Arch::Arm, text);
+        assert_eq!(parsed("-4@[fp, #96]"), Some((-4, memory(44, 96))));
+        assert_eq!(parsed("-4@[sp]"), Some((-4, memory(52, 0))));
+        assert_eq!(parsed("4@#5"), Some((4, ArgLocation::Const(5))));
+        assert_eq!(parsed("-4@r4"), Some((-4, ArgLocation::Register(16))));
+        assert_eq!(parsed("4@5"), None);
     }
 
     #[test]
-    fn several_arguments_and_too_many() {
+    fn many_arguments_are_parsed_and_too_many_refused() {
         let args = parse(Arch::X86_64, b"-4@%esi -4@-24(%rbp)  2@%ax 8@$1 ").unwrap();
         assert_eq!(args.len(), 4);
         assert_eq!(parse(Arch::X86_64, b""), Ok(vec![]));

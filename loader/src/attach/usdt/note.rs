@@ -1,4 +1,4 @@
-//! A probe's note in `.note.stapsdt`.
+//! The notes of probes in `.note.stapsdt`.
 
 use core_relo::Endian;
 
@@ -6,72 +6,73 @@ use core_relo::Endian;
 const NOTE_TYPE: u32 = 3;
 const NAME: &[u8] = b"stapsdt";
 
-/// What a note says of a probe.
+/// The description of a probe in a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Note<'b> {
-    /// Address of the probe, as linked.
+    /// The probe's address, as linked.
     pub(super) location: u64,
-    /// Address of `.stapsdt.base`, as linked: prelink moves that section and not this number.
+    /// The address of `.stapsdt.base`, as linked. prelink moves that section but does not change this number.
     pub(super) base: u64,
-    /// Address of the semaphore, 0 for none.
+    /// The semaphore's address, 0 for none.
     pub(super) semaphore: u64,
     pub(super) provider: &'b [u8],
     pub(super) name: &'b [u8],
-    /// Where the arguments are, in the assembler's notation.
+    /// The arguments, in the assembler's notation.
     pub(super) args: &'b [u8],
 }
 
-/// The notes of a section; a note that is damaged ends with `Err` what can be read.
+/// Iterates over the notes of a section. A damaged note is an error, and the last item if its length is damaged.
 pub(super) fn notes(
     data: &[u8],
     endian: Endian,
     is_64: bool,
-) -> impl Iterator<Item = Result<Note<'_>, Damaged>> {
+) -> impl Iterator<Item = Result<Note<'_>, DamagedNote>> {
     let mut rest = data;
     core::iter::from_fn(move || {
         loop {
             if rest.is_empty() {
                 return None;
             }
-            let Some((raw, behind)) = split(rest, endian) else {
+            let Some((raw, remaining)) = split_note(rest, endian) else {
                 rest = &[];
-                return Some(Err(Damaged));
+                return Some(Err(DamagedNote));
             };
-            rest = behind;
-            // Others may put their notes here, too.
+            rest = remaining;
+            // Other tools may store their notes in this section, too.
             if raw.kind == NOTE_TYPE && raw.name.strip_suffix(b"\0").unwrap_or(raw.name) == NAME {
-                return Some(describe(raw.desc, endian, is_64).ok_or(Damaged));
+                return Some(parse_descriptor(raw.desc, endian, is_64).ok_or(DamagedNote));
             }
         }
     })
 }
 
-/// A note that ends before it is complete.
+/// A note that is cut off or incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Damaged;
+pub(super) struct DamagedNote;
 
-struct Raw<'b> {
+struct RawNote<'b> {
     kind: u32,
     name: &'b [u8],
     desc: &'b [u8],
 }
 
-/// The first note, and what is behind it.
-fn split(data: &[u8], endian: Endian) -> Option<(Raw<'_>, &[u8])> {
+/// Splits off the first note. Returns the note and the rest.
+fn split_note(data: &[u8], endian: Endian) -> Option<(RawNote<'_>, &[u8])> {
     let word = |at| endian.u32(data, at);
     let (name_len, desc_len) = (usize::try_from(word(0)?).ok()?, usize::try_from(word(4)?).ok()?);
-    let (name, rest) = padded(data.get(12..)?, name_len)?;
-    let (desc, rest) = padded(rest, desc_len)?;
-    Some((Raw { kind: word(8)?, name, desc }, rest))
+    let (name, rest) = split_padded(data.get(12..)?, name_len)?;
+    let (desc, rest) = split_padded(rest, desc_len)?;
+    Some((RawNote { kind: word(8)?, name, desc }, rest))
 }
 
-/// Bytes, and what is behind them and what fills them up to four.
-fn padded(data: &[u8], len: usize) -> Option<(&[u8], &[u8])> {
+/// Splits off bytes that are padded to a multiple of four. Returns the bytes and the rest.
+fn split_padded(data: &[u8], len: usize) -> Option<(&[u8], &[u8])> {
     let bytes = data.get(..len)?;
-    Some((bytes, data.get(len.checked_next_multiple_of(4)?..).unwrap_or_default()))
+    // The last note may lack its padding.
+    Some((bytes, data.get(len.checked_next_multiple_of(4)?..).unwrap_or(&[])))
 }
 
-fn describe(desc: &[u8], endian: Endian, is_64: bool) -> Option<Note<'_>> {
+fn parse_descriptor(desc: &[u8], endian: Endian, is_64: bool) -> Option<Note<'_>> {
     let word = |i: usize| {
         if is_64 {
             endian.u64(desc, i.checked_mul(8)?)
@@ -82,10 +83,11 @@ fn describe(desc: &[u8], endian: Endian, is_64: bool) -> Option<Note<'_>> {
     let strings = desc.get(if is_64 { 24 } else { 12 }..)?;
     let mut strings = strings.splitn(3, |b| *b == 0);
     let (provider, name, args) = (strings.next()?, strings.next()?, strings.next()?);
-    let args = args.split(|b| *b == 0).next().unwrap_or_default();
+    let args = args.split(|b| *b == 0).next()?;
     if name.is_empty() {
         return None;
     }
+    // `:` stands for no arguments, too (libbpf: `parse_usdt_note`).
     let args = if args.starts_with(b":") { &[] } else { args };
     Some(Note { location: word(0)?, base: word(1)?, semaphore: word(2)?, provider, name, args })
 }
@@ -94,7 +96,7 @@ fn describe(desc: &[u8], endian: Endian, is_64: bool) -> Option<Note<'_>> {
 mod tests {
     use super::*;
 
-    fn made(endian: Endian, is_64: bool, name: &[u8], kind: u32, strings: &[u8]) -> Vec<u8> {
+    fn encode(endian: Endian, is_64: bool, name: &[u8], kind: u32, strings: &[u8]) -> Vec<u8> {
         let mut desc = Vec::new();
         for v in [0x1000, 0x2000, 0x3000] {
             if is_64 {
@@ -117,12 +119,12 @@ mod tests {
     }
 
     #[test]
-    fn notes_of_either_order_and_size() {
+    fn notes_of_either_byte_order_and_word_size() {
         for endian in [Endian::Little, Endian::Big] {
             for is_64 in [true, false] {
-                let mut data = made(endian, is_64, b"stapsdt\0", 3, b"p\0n\0-4@%edi\0");
-                data.extend(made(endian, is_64, b"GNU\0", 1, b""));
-                data.extend(made(endian, is_64, b"stapsdt\0", 3, b"\0x\0:\0"));
+                let mut data = encode(endian, is_64, b"stapsdt\0", 3, b"p\0n\0-4@%edi\0");
+                data.extend(encode(endian, is_64, b"GNU\0", 1, b""));
+                data.extend(encode(endian, is_64, b"stapsdt\0", 3, b"\0x\0:\0"));
                 let found: Vec<_> = notes(&data, endian, is_64).map(Result::unwrap).collect();
                 let note = Note {
                     location: 0x1000,
@@ -138,18 +140,18 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_note_is_an_error_and_the_last() {
+    fn a_damaged_note_is_an_error_and_the_last_item() {
         for strings in [&b"p"[..], b"p\0", b"p\0n", b"p\0\0\0"] {
-            let data = made(Endian::Little, true, b"stapsdt\0", 3, strings);
-            assert_eq!(notes(&data, Endian::Little, true).next(), Some(Err(Damaged)), "{strings:?}");
+            let data = encode(Endian::Little, true, b"stapsdt\0", 3, strings);
+            assert_eq!(notes(&data, Endian::Little, true).next(), Some(Err(DamagedNote)), "{strings:?}");
         }
-        let whole = made(Endian::Little, true, b"stapsdt\0", 3, b"p\0n\0a\0");
+        let whole = encode(Endian::Little, true, b"stapsdt\0", 3, b"p\0n\0a\0");
         for cut in 1..whole.len() - 3 {
             let read: Vec<_> = notes(&whole[..cut], Endian::Little, true).collect();
-            assert_eq!(read, [Err(Damaged)], "{cut}");
+            assert_eq!(read, [Err(DamagedNote)], "{cut}");
         }
         let mut data = whole;
         data[0..4].copy_from_slice(&[0xff; 4]);
-        assert_eq!(notes(&data, Endian::Little, true).collect::<Vec<_>>(), [Err(Damaged)]);
+        assert_eq!(notes(&data, Endian::Little, true).collect::<Vec<_>>(), [Err(DamagedNote)]);
     }
 }

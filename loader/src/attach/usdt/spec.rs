@@ -1,16 +1,16 @@
-//! A probe as the BPF program reads it: `struct __bpf_usdt_spec` of libbpf's `usdt.bpf.h`.
+//! The encoding of a probe for the BPF program: `struct __bpf_usdt_spec` of libbpf's `usdt.bpf.h`.
 
-use super::args::{Arg, MAX_ARGS, Place};
+use super::args::{Arg, ArgLocation, MAX_ARGS};
 use core_relo::Endian;
 
-/// How the program's `usdt.bpf.h` lays out an argument. Which it is shows in the size of the map's values.
+/// The layout of an argument in the program's `usdt.bpf.h`. The size of the map's values distinguishes the layouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// Up to libbpf 1.6: 16 bytes.
+    /// 16 bytes (up to libbpf 1.6).
     Plain,
-    /// From libbpf 1.7: 24 bytes, with room for an index register.
+    /// 24 bytes, with an index register (from libbpf 1.7).
     ///
-    /// The header means to keep the older layout, but a compiler does not put its bit fields of different types together.
+    /// The header intends to keep the older layout, but compilers do not pack its bit fields of different types.
     Indexed,
 }
 
@@ -31,13 +31,13 @@ impl Layout {
     }
 }
 
-/// The bytes of a map's value. Nothing if the program knows no index registers and there is one.
+/// Encodes a map value. `None` if the layout has no index register and an argument needs one.
 pub(super) fn encode(layout: Layout, endian: Endian, args: &[Arg], cookie: u64) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     for arg in args.iter().take(MAX_ARGS) {
         put_arg(&mut out, layout, endian, arg)?;
     }
-    out.resize(layout.arg_bytes().saturating_mul(MAX_ARGS), 0);
+    out.resize(layout.arg_bytes().checked_mul(MAX_ARGS)?, 0);
     endian.put_u64(&mut out, cookie);
     endian.put_u16(&mut out, u16::try_from(args.len()).ok()?);
     out.resize(out.len().next_multiple_of(8), 0);
@@ -45,30 +45,34 @@ pub(super) fn encode(layout: Layout, endian: Endian, args: &[Arg], cookie: u64) 
 }
 
 fn put_arg(out: &mut Vec<u8>, layout: Layout, endian: Endian, arg: &Arg) -> Option<()> {
-    // The value or offset, the kind, the register, and the index register with its shift.
-    let (value, kind, register, index) = match arg.place {
-        Place::Const(value) => (value, 0, 0, None),
-        Place::Register(register) => (0, 1, register, None),
-        Place::Memory { register, offset } => (offset, 2, register, None),
-        Place::Indexed { register, index, shift, offset } => (offset, 3, register, Some((index, shift))),
+    // The value or offset, the kind (`enum __bpf_usdt_arg_type`), and the register.
+    let (value, kind, register) = match arg.location {
+        ArgLocation::Const(value) => (value, 0u8, 0),
+        ArgLocation::Register(register) => (0, 1, register),
+        ArgLocation::Memory { register, offset } => (offset, 2, register),
+        ArgLocation::Indexed { register, offset, .. } => (offset, 3, register),
+    };
+    // The index register with its shift.
+    let index = match arg.location {
+        ArgLocation::Indexed { index, shift, .. } => Some((index & 0xfff, u16::from(shift))),
+        ArgLocation::Const(_) | ArgLocation::Register(_) | ArgLocation::Memory { .. } => None,
     };
     endian.put_u64(out, value.cast_unsigned());
     match (layout, index) {
         (Layout::Plain, Some(_)) => return None,
-        (Layout::Plain, None) => endian.put_u32(out, kind),
+        (Layout::Plain, None) => endian.put_u32(out, kind.into()),
         (Layout::Indexed, index) => {
-            let (index, shift) = index.unwrap_or_default();
-            let kind = u8::try_from(kind).ok()?;
-            // Bit fields begin at the low end on little-endian machines, at the high end on big-endian ones.
+            let (index, shift) = index.unwrap_or((0, 0));
+            // Bit fields start at the low bit on little-endian machines, at the high bit on big-endian ones.
             match endian {
                 Endian::Little => {
                     out.extend([kind, 0]);
-                    endian.put_u16(out, (index & 0xfff) | (u16::from(shift) << 12));
+                    endian.put_u16(out, index | (shift << 12));
                     out.extend([0, 0]);
                 }
                 Endian::Big => {
                     out.extend([0, 0]);
-                    endian.put_u16(out, ((index & 0xfff) << 4) | u16::from(shift));
+                    endian.put_u16(out, (index << 4) | shift);
                     out.extend([kind, 0]);
                 }
             }
@@ -86,11 +90,12 @@ mod tests {
     use super::*;
 
     const SIGNED: Arg =
-        Arg { place: Place::Memory { register: 0x98, offset: -16 }, is_signed: true, bytes: 4 };
-    const INDEXED: Place = Place::Indexed { register: 0x7788, index: 0x123, shift: 3, offset: 0x1122 };
+        Arg { location: ArgLocation::Memory { register: 0x98, offset: -16 }, is_signed: true, bytes: 4 };
+    const INDEXED: ArgLocation =
+        ArgLocation::Indexed { register: 0x7788, index: 0x123, shift: 3, offset: 0x1122 };
 
     #[test]
-    fn sizes_are_those_of_the_headers() {
+    fn encoded_sizes_match_the_headers() {
         for (layout, size) in [(Layout::Plain, 208), (Layout::Indexed, 304)] {
             assert_eq!(Layout::of_value_size(size), Some(layout));
             let bytes = encode(layout, Endian::Little, &[SIGNED; 12], 7).unwrap();
@@ -107,13 +112,13 @@ mod tests {
         assert_eq!(bytes[..16], [0xf0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0x98, 0, 1, 32]);
         let bytes = encode(Layout::Plain, Endian::Big, &[SIGNED], 0).unwrap();
         assert_eq!(bytes[..16], [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xf0, 0, 0, 0, 2, 0, 0x98, 1, 32]);
-        assert_eq!(encode(Layout::Plain, Endian::Little, &[Arg { place: INDEXED, ..SIGNED }], 0), None);
+        assert_eq!(encode(Layout::Plain, Endian::Little, &[Arg { location: INDEXED, ..SIGNED }], 0), None);
     }
 
-    /// As clang lays out the header's struct for bpfel and bpfeb.
+    /// The expected bytes are those of clang's layouts for bpfel and bpfeb.
     #[test]
     fn arguments_since_libbpf_1_7() {
-        let arg = Arg { place: INDEXED, is_signed: true, bytes: 1 };
+        let arg = Arg { location: INDEXED, is_signed: true, bytes: 1 };
         let bytes = encode(Layout::Indexed, Endian::Little, &[arg], 0).unwrap();
         assert_eq!(bytes[..18], [0x22, 0x11, 0, 0, 0, 0, 0, 0, 3, 0, 0x23, 0x31, 0, 0, 0x88, 0x77, 1, 56]);
         let bytes = encode(Layout::Indexed, Endian::Big, &[arg], 0).unwrap();

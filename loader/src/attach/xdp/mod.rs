@@ -1,14 +1,17 @@
-//! XDP: programs on a network interface, by a link or (as older kernels and tools have it) by netlink.
+//! XDP programs on a network interface, by a kernel link or by netlink.
 //!
-//! Programs of devmaps and cpumaps are attached by putting them into the map.
+//! Programs of devmaps and cpumaps are attached by storing them in the map.
 
 #[cfg(test)]
 mod tests;
 
 use super::{
-    AttachError, Attachment, Hint, Link,
-    netlink::{Attributes, Refused, Request, attribute, attribute_u32},
-    route::{Route, interface_attributes, interface_header, refusal},
+    error::{AttachError, Hint},
+    link::{Attachment, Link},
+    netlink::{Attributes, NetlinkError, Request, attribute, attribute_u32},
+    program_type::explain_einval,
+    rtnetlink::{RtnetlinkSocket, ifinfomsg, netlink_error, query_interface_attributes},
+    target::InterfaceRef,
 };
 use crate::{
     object::AttachType,
@@ -26,23 +29,25 @@ const IFLA_XDP_DRV_PROG_ID: u16 = 5;
 const IFLA_XDP_SKB_PROG_ID: u16 = 6;
 const IFLA_XDP_HW_PROG_ID: u16 = 7;
 const IFLA_XDP_EXPECTED_FD: u16 = 8;
+/// `XDP_FLAGS_UPDATE_IF_NOEXIST`.
 const UPDATE_IF_NOEXIST: u32 = 1;
+/// `XDP_FLAGS_REPLACE`.
 const FLAG_REPLACE: u32 = 1 << 4;
-/// Instead of a program's descriptor: none.
+/// The descriptor that stands for "no program" (-1).
 const NO_PROGRAM: u32 = u32::MAX;
 
-/// Where in the network stack the program runs.
+/// The layer of the network stack that runs the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum XdpMode {
-    /// In the driver if it can, else in the generic stack.
+    /// The driver if it supports XDP, else the generic stack.
     #[default]
     Any,
-    /// In the generic stack, on socket buffers (`XDP_FLAGS_SKB_MODE`).
+    /// The generic stack, on socket buffers (`XDP_FLAGS_SKB_MODE`).
     Generic,
-    /// In the driver (`XDP_FLAGS_DRV_MODE`).
+    /// The driver (`XDP_FLAGS_DRV_MODE`).
     Driver,
-    /// In the device (`XDP_FLAGS_HW_MODE`).
+    /// The device (`XDP_FLAGS_HW_MODE`).
     Hardware,
 }
 
@@ -57,99 +62,116 @@ impl XdpMode {
     }
 }
 
-/// What is to become of a program that is attached already, by netlink.
+/// The attached program that an attach call by netlink may replace.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
-pub enum XdpOver<'a> {
-    /// It stays, and attaching fails.
+pub enum XdpReplace<'a> {
+    /// No program: attaching fails if one is attached.
     #[default]
-    Nothing,
-    /// It goes, whichever it is.
-    Anything,
-    /// It goes if it is this one (kernels from 5.7); else attaching fails.
-    Program(BorrowedFd<'a>),
+    Never,
+    /// Any program.
+    Any,
+    /// This program (kernels from 5.7): attaching fails if another one is attached.
+    Expected(BorrowedFd<'a>),
 }
 
-/// Attaches by a link (kernels from 5.9); kernels without them by netlink, if no other program is there.
-pub fn xdp(prog: BorrowedFd<'_>, ifindex: u32, mode: XdpMode) -> Result<Link, AttachError> {
-    let link = LinkCreate {
+/// Attaches a program by a kernel link (kernels from 5.9). Older kernels attach by netlink, if no other program is attached.
+pub fn xdp<'i>(
+    prog: BorrowedFd<'_>,
+    interface: impl Into<InterfaceRef<'i>>,
+    mode: XdpMode,
+) -> Result<Link, AttachError> {
+    let interface = interface.into();
+    let ifindex = interface.index()?;
+    let label = describe(interface);
+    match sys::link_create(&link_request(prog, ifindex, mode)) {
+        Ok(fd) => Ok(Link::from_fd(fd, label)),
+        Err(Errno(libc::EINVAL)) if !kernel_has_links(prog) => {
+            xdp_netlink(prog, interface, mode, XdpReplace::Never)
+        }
+        Err(errno) => {
+            let error = AttachError::kernel_with_hint(&label, "attach", errno, hint(errno));
+            Err(explain_einval(error, prog, AttachType::Xdp))
+        }
+    }
+}
+
+fn link_request(prog: BorrowedFd<'_>, ifindex: u32, mode: XdpMode) -> LinkCreate<'_> {
+    LinkCreate {
         prog,
         target: LinkTarget::Interface(ifindex),
         attach_type: AttachType::Xdp.number(),
         flags: mode.flags(),
         extra: LinkExtra::None,
-    };
-    match sys::link_create(&link) {
-        Ok(fd) => Ok(Link::from_fd(fd, what(ifindex))),
-        Err(Errno(libc::EINVAL)) if !kernel_has_links(prog) => {
-            xdp_netlink(prog, ifindex, mode, XdpOver::Nothing)
-        }
-        Err(errno) => {
-            let (what, action) = (what(ifindex).into(), "attach");
-            Err(AttachError::Kernel { what, action, errno, hint: hint(errno) })
-        }
     }
 }
 
-/// Whether the kernel has links of XDP: if it does, it goes as far as to see that the loopback interface has no driver that
-/// could run a program.
+/// Returns whether the kernel has XDP links. Such a kernel gets as far as noticing that the loopback driver has no XDP support.
 fn kernel_has_links(prog: BorrowedFd<'_>) -> bool {
     const LOOPBACK: u32 = 1;
-    let link = LinkCreate {
-        prog,
-        target: LinkTarget::Interface(LOOPBACK),
-        attach_type: AttachType::Xdp.number(),
-        flags: XdpMode::Driver.flags(),
-        extra: LinkExtra::None,
-    };
-    sys::link_create(&link).err() != Some(Errno(libc::EINVAL))
+    sys::link_create(&link_request(prog, LOOPBACK, XdpMode::Driver)).err() != Some(Errno(libc::EINVAL))
 }
 
-/// Attaches by netlink: it stays if the process ends without dropping the link.
+/// Attaches a program by netlink. The program stays attached if the process ends without dropping the link.
 ///
-/// Detaching takes away this program and no other, and does not bring back one that it took the place of.
-pub fn xdp_netlink(
+/// Detaching removes this program only, and does not restore a program that it replaced.
+pub fn xdp_netlink<'i>(
     prog: BorrowedFd<'_>,
-    ifindex: u32,
+    interface: impl Into<InterfaceRef<'i>>,
     mode: XdpMode,
-    over: XdpOver<'_>,
+    replace: XdpReplace<'_>,
 ) -> Result<Link, AttachError> {
-    let refused = |refused| refusal(&what(ifindex), "attach", refused);
-    let prog = prog.try_clone_to_owned().map_err(|e| refused(Errno::of(&e).into()))?;
-    let mut route = Route::open().map_err(refused)?;
-    let (flags, expected) = match over {
-        XdpOver::Nothing => (UPDATE_IF_NOEXIST, None),
-        XdpOver::Anything => (0, None),
-        XdpOver::Program(old) => (0, Some(old)),
+    let interface = interface.into();
+    let ifindex = interface.index()?;
+    let label = describe(interface);
+    let attach = || {
+        let prog = prog.try_clone_to_owned().map_err(|e| Errno::of(&e))?;
+        let mut socket = RtnetlinkSocket::open()?;
+        let (flags, expected) = match replace {
+            XdpReplace::Never => (UPDATE_IF_NOEXIST, None),
+            XdpReplace::Any => (0, None),
+            XdpReplace::Expected(old) => (0, Some(old)),
+        };
+        set_program(&mut socket, ifindex, mode.flags() | flags, Some(prog.as_fd()), expected)?;
+        Ok(XdpAttachment { socket, ifindex, mode, prog })
     };
-    set(&mut route, ifindex, mode.flags() | flags, Some(prog.as_fd()), expected).map_err(refused)?;
-    Ok(Link::new(OnInterface { route, ifindex, mode, prog }, what(ifindex)))
+    match attach() {
+        Ok(attachment) => Ok(Link::new(attachment, label)),
+        Err(error) => Err(explain_einval(netlink_error(&label, "attach", error), prog, AttachType::Xdp)),
+    }
 }
 
-/// Takes away a program that netlink attached, whoever did; with `expected`, only if it is that one.
-pub fn xdp_detach(ifindex: u32, mode: XdpMode, expected: Option<BorrowedFd<'_>>) -> Result<(), AttachError> {
-    let done = Route::open().and_then(|mut route| set(&mut route, ifindex, mode.flags(), None, expected));
-    done.map_err(|refused| refusal(&what(ifindex), "detach", refused))
+/// Detaches a program that was attached by netlink, by any process. With `expected`, detaches only that program.
+pub fn xdp_detach<'i>(
+    interface: impl Into<InterfaceRef<'i>>,
+    mode: XdpMode,
+    expected: Option<BorrowedFd<'_>>,
+) -> Result<(), AttachError> {
+    let interface = interface.into();
+    let ifindex = interface.index()?;
+    RtnetlinkSocket::open()
+        .and_then(|mut socket| set_program(&mut socket, ifindex, mode.flags(), None, expected))
+        .map_err(|error| netlink_error(&describe(interface), "detach", error))
 }
 
-/// The programs on an interface; 0 is none.
+/// The ids of the XDP programs on an interface; 0 stands for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Xdp {
-    /// Whether there are programs in more than one mode.
-    pub multiple: bool,
-    /// The id of the program, if there is but one.
+pub struct XdpPrograms {
+    /// Whether programs are attached in more than one mode.
+    pub has_multiple: bool,
+    /// The only program.
     pub prog_id: u32,
-    /// That of the program in the driver.
+    /// The program in the driver.
     pub driver: u32,
-    /// That of the program in the generic stack.
+    /// The program in the generic stack.
     pub generic: u32,
-    /// That of the program in the device.
+    /// The program in the device.
     pub hardware: u32,
 }
 
-impl Xdp {
-    /// The ids of the programs there are.
+impl XdpPrograms {
+    /// Returns the ids of all attached programs.
     pub fn prog_ids(&self) -> Vec<u32> {
         let mut ids = vec![self.hardware, self.driver, self.generic];
         ids.retain(|id| *id != 0);
@@ -160,25 +182,29 @@ impl Xdp {
     }
 }
 
-/// Which programs are on an interface.
-pub fn xdp_query(ifindex: u32) -> Result<Xdp, AttachError> {
-    let answer = Route::open().and_then(|mut route| interface_attributes(&mut route, ifindex));
+/// Returns the XDP programs on an interface.
+pub fn xdp_query<'i>(interface: impl Into<InterfaceRef<'i>>) -> Result<XdpPrograms, AttachError> {
+    let interface = interface.into();
+    let ifindex = interface.index()?;
+    let answer =
+        RtnetlinkSocket::open().and_then(|mut socket| query_interface_attributes(&mut socket, ifindex));
     match answer {
-        Ok(attributes) => Ok(read_answer(&attributes)),
-        Err(refused) => Err(refusal(&what(ifindex), "query", refused)),
+        Ok(attributes) => Ok(parse_interface(&attributes)),
+        Err(error) => Err(netlink_error(&describe(interface), "query", error)),
     }
 }
 
-fn read_answer(attributes: &[u8]) -> Xdp {
-    attribute(attributes, IFLA_XDP).map(read).unwrap_or_default()
+fn parse_interface(attributes: &[u8]) -> XdpPrograms {
+    // An interface without XDP programs may lack the attribute.
+    attribute(attributes, IFLA_XDP).map(parse_programs).unwrap_or_default()
 }
 
-fn read(xdp: &[u8]) -> Xdp {
+fn parse_programs(xdp: &[u8]) -> XdpPrograms {
     /// `XDP_ATTACHED_MULTI`.
     const MULTI: u8 = 4;
-    let id = |kind| attribute_u32(xdp, kind).unwrap_or_default();
-    Xdp {
-        multiple: attribute(xdp, IFLA_XDP_ATTACHED).is_some_and(|mode| mode.first() == Some(&MULTI)),
+    let id = |kind| attribute_u32(xdp, kind).unwrap_or(0);
+    XdpPrograms {
+        has_multiple: attribute(xdp, IFLA_XDP_ATTACHED).is_some_and(|mode| mode.first() == Some(&MULTI)),
         prog_id: id(IFLA_XDP_PROG_ID),
         driver: id(IFLA_XDP_DRV_PROG_ID),
         generic: id(IFLA_XDP_SKB_PROG_ID),
@@ -186,13 +212,14 @@ fn read(xdp: &[u8]) -> Xdp {
     }
 }
 
-fn set(
-    route: &mut Route,
+/// Attaches a program, or detaches the attached one if `prog` is `None`.
+fn set_program(
+    socket: &mut RtnetlinkSocket,
     ifindex: u32,
     mut flags: u32,
     prog: Option<BorrowedFd<'_>>,
     expected: Option<BorrowedFd<'_>>,
-) -> Result<(), Refused> {
+) -> Result<(), NetlinkError> {
     let number = |fd: BorrowedFd<'_>| fd.as_raw_fd().cast_unsigned();
     let mut xdp = Attributes::default().u32(IFLA_XDP_FD, prog.map_or(NO_PROGRAM, number));
     if let Some(old) = expected {
@@ -203,48 +230,51 @@ fn set(
         xdp = xdp.u32(IFLA_XDP_FLAGS, flags);
     }
     let attributes = Attributes::default().nest(IFLA_XDP, &xdp);
-    route.ask(Request { kind: RTM_SETLINK, flags: 0, fixed: interface_header(ifindex), attributes }, |_| {})
+    socket.request(Request { kind: RTM_SETLINK, flags: 0, fixed: ifinfomsg(ifindex), attributes }, |_| {})
 }
 
-/// A program attached by netlink. The socket keeps to the network namespace that the interface's number is of.
+/// A program attached by netlink. The socket stays in the network namespace in which the interface index is valid.
 #[derive(Debug)]
-struct OnInterface {
-    route: Route,
+struct XdpAttachment {
+    socket: RtnetlinkSocket,
     ifindex: u32,
     mode: XdpMode,
     prog: OwnedFd,
 }
 
-impl OnInterface {
-    /// For kernels before 5.7, which cannot be told which program is to go.
-    fn detach_unnamed(&mut self) -> Result<(), Refused> {
-        let there = read_answer(&interface_attributes(&mut self.route, self.ifindex)?);
-        if !there.prog_ids().contains(&sys::prog_info(&self.prog)?.id) {
+impl XdpAttachment {
+    /// Detaches the program on kernels before 5.7, whose requests cannot name the expected program.
+    fn detach_by_id(&mut self) -> Result<(), NetlinkError> {
+        let attached = parse_interface(&query_interface_attributes(&mut self.socket, self.ifindex)?);
+        if !attached.prog_ids().contains(&sys::prog_info(&self.prog)?.id) {
             return Err(Errno(libc::ENOENT).into());
         }
-        set(&mut self.route, self.ifindex, self.mode.flags(), None, None)
+        set_program(&mut self.socket, self.ifindex, self.mode.flags(), None, None)
     }
 }
 
-impl Attachment for OnInterface {
+impl Attachment for XdpAttachment {
     fn link_fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
     fn detach(&mut self) -> Result<(), Errno> {
-        match set(&mut self.route, self.ifindex, self.mode.flags(), None, Some(self.prog.as_fd())) {
+        match set_program(&mut self.socket, self.ifindex, self.mode.flags(), None, Some(self.prog.as_fd())) {
             Ok(()) => Ok(()),
-            Err(refused) if refused.errno.0 == libc::EINVAL => self.detach_unnamed().map_err(Refused::logged),
+            Err(error) if error.errno.0 == libc::EINVAL => {
+                self.detach_by_id().map_err(NetlinkError::into_logged_errno)
+            }
             // The interface is gone, and the attachment with it.
-            Err(refused) if refused.errno.0 == libc::ENODEV => Ok(()),
-            Err(refused) => Err(refused.logged()),
+            Err(error) if error.errno.0 == libc::ENODEV => Ok(()),
+            Err(error) => Err(error.into_logged_errno()),
         }
     }
 
     fn update(&mut self, prog: BorrowedFd<'_>) -> Result<(), Errno> {
         let prog = prog.try_clone_to_owned().map_err(|e| Errno::of(&e))?;
         let (new, old) = (Some(prog.as_fd()), Some(self.prog.as_fd()));
-        set(&mut self.route, self.ifindex, self.mode.flags(), new, old).map_err(Refused::logged)?;
+        set_program(&mut self.socket, self.ifindex, self.mode.flags(), new, old)
+            .map_err(NetlinkError::into_logged_errno)?;
         self.prog = prog;
         Ok(())
     }
@@ -256,19 +286,19 @@ impl Attachment for OnInterface {
     fn leak(self: Box<Self>) {}
 }
 
-fn what(ifindex: u32) -> String {
-    format!("xdp on interface {ifindex}")
+fn describe(interface: InterfaceRef<'_>) -> String {
+    format!("xdp on {interface}")
 }
 
 fn hint(errno: Errno) -> Hint {
     match errno.0 {
         libc::EBUSY | libc::EEXIST => {
-            Hint("another program or link is there already, perhaps in the other mode: see `xdp_query`")
+            Hint("another program or link is attached already, perhaps in the other mode: see `xdp_query`")
         }
-        libc::EINVAL => {
-            Hint("is there such an interface in this network namespace, and does the program go with it?")
-        }
-        libc::EOPNOTSUPP => Hint("the driver cannot run it: try the generic mode"),
-        _ => Hint::of(errno),
+        libc::EINVAL => Hint(
+            "is there such an interface in this network namespace, and was the program loaded for an interface?",
+        ),
+        libc::EOPNOTSUPP => Hint("the driver does not support XDP: try the generic mode"),
+        _ => Hint::for_errno(errno),
     }
 }

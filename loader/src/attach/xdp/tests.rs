@@ -1,8 +1,8 @@
-//! XDP on own interfaces.
+//! XDP on interfaces of network namespaces that the tests create.
 
 use super::*;
 use crate::{
-    attach::testing::{Counting, in_own_network, pair, send_on_pair},
+    attach::test_support::{Counting, in_own_network, pair, send_on_pair},
     object::ProgramType,
 };
 
@@ -13,7 +13,7 @@ fn program() -> Option<Counting> {
 }
 
 #[test]
-fn a_link_fires_in_either_mode_and_is_seen() {
+fn a_link_runs_its_program_in_either_mode_and_is_queried() {
     in_own_network(|| {
         let (Some(prog), Some((_, peer))) = (program(), pair("veth")) else { return };
         for mode in [XdpMode::Generic, XdpMode::Driver, XdpMode::Any] {
@@ -22,60 +22,61 @@ fn a_link_fires_in_either_mode_and_is_seen() {
             assert_eq!(seen.prog_ids(), [prog.id()]);
             assert_eq!(seen.generic != 0, mode == XdpMode::Generic);
             assert_eq!(seen.driver != 0, mode != XdpMode::Generic);
-            assert!(link.fd().is_some() && !seen.multiple);
+            assert!(link.fd().is_some() && !seen.has_multiple);
             prog.fires(link, send_on_pair);
-            assert_eq!(xdp_query(peer).unwrap(), Xdp::default());
+            assert_eq!(xdp_query(peer).unwrap(), XdpPrograms::default());
         }
     });
 }
 
 #[test]
-fn netlink_attaches_updates_and_takes_away_its_own_only() {
+fn netlink_attaches_updates_and_detaches_its_own_program_only() {
     in_own_network(|| {
         let (Some(prog), Some(other), Some((_, peer))) = (program(), program(), pair("veth")) else {
             return;
         };
-        let mut link = xdp_netlink(prog.fd(), peer, XdpMode::Driver, XdpOver::Nothing).unwrap();
+        let mut link = xdp_netlink(prog.fd(), peer, XdpMode::Driver, XdpReplace::Never).unwrap();
         send_on_pair();
         assert!(prog.ran_since(0) && link.fd().is_none());
         link.update(other.fd()).unwrap();
         assert_eq!(xdp_query(peer).unwrap().driver, other.id());
         other.fires(link, send_on_pair);
-        assert_eq!(xdp_query(peer).unwrap(), Xdp::default());
+        assert_eq!(xdp_query(peer).unwrap(), XdpPrograms::default());
 
-        let first = xdp_netlink(prog.fd(), peer, XdpMode::Generic, XdpOver::Nothing).unwrap();
-        let second = xdp_netlink(other.fd(), peer, XdpMode::Generic, XdpOver::Program(prog.fd())).unwrap();
-        // `prog` is not there any more: `other` stays.
+        let first = xdp_netlink(prog.fd(), peer, XdpMode::Generic, XdpReplace::Never).unwrap();
+        let second =
+            xdp_netlink(other.fd(), peer, XdpMode::Generic, XdpReplace::Expected(prog.fd())).unwrap();
+        // `prog` is no longer attached: `other` stays.
         assert!(first.detach().is_err());
         assert_eq!(xdp_query(peer).unwrap().generic, other.id());
         second.leak();
         assert_eq!(xdp_query(peer).unwrap().generic, other.id());
         assert!(xdp_detach(peer, XdpMode::Generic, Some(prog.fd())).is_err());
         xdp_detach(peer, XdpMode::Generic, None).unwrap();
-        assert_eq!(xdp_query(peer).unwrap(), Xdp::default());
-        let over = xdp_netlink(prog.fd(), peer, XdpMode::Any, XdpOver::Anything).unwrap();
+        assert_eq!(xdp_query(peer).unwrap(), XdpPrograms::default());
+        let over = xdp_netlink(prog.fd(), peer, XdpMode::Any, XdpReplace::Any).unwrap();
         assert_eq!(xdp_query(peer).unwrap().prog_id, prog.id());
         over.detach().unwrap();
     });
 }
 
 #[test]
-fn on_old_kernels_the_id_says_whether_it_is_still_there() {
+fn old_kernels_detach_by_program_id() {
     in_own_network(|| {
         let (Some(prog), Some(other), Some((_, peer))) = (program(), program(), pair("veth")) else {
             return;
         };
-        let put = |prog: &Counting| OnInterface {
-            route: Route::open().unwrap(),
+        let attachment = |prog: &Counting| XdpAttachment {
+            socket: RtnetlinkSocket::open().unwrap(),
             ifindex: peer,
             mode: XdpMode::Generic,
             prog: prog.fd().try_clone_to_owned().unwrap(),
         };
-        xdp_netlink(prog.fd(), peer, XdpMode::Generic, XdpOver::Nothing).unwrap().leak();
-        assert_eq!(put(&other).detach_unnamed().unwrap_err().errno, Errno(libc::ENOENT));
+        xdp_netlink(prog.fd(), peer, XdpMode::Generic, XdpReplace::Never).unwrap().leak();
+        assert_eq!(attachment(&other).detach_by_id().unwrap_err().errno, Errno(libc::ENOENT));
         assert_eq!(xdp_query(peer).unwrap().generic, prog.id());
-        put(&prog).detach_unnamed().unwrap();
-        assert_eq!(xdp_query(peer).unwrap(), Xdp::default());
+        attachment(&prog).detach_by_id().unwrap();
+        assert_eq!(xdp_query(peer).unwrap(), XdpPrograms::default());
     });
 }
 
@@ -84,17 +85,17 @@ fn a_detach_is_in_the_namespace_of_the_attachment() {
     let Some(prog) = program() else { return };
     in_own_network(|| {
         let Some((_, peer)) = pair("veth") else { return };
-        let link = xdp_netlink(prog.fd(), peer, XdpMode::Generic, XdpOver::Nothing).unwrap();
+        let link = xdp_netlink(prog.fd(), peer, XdpMode::Generic, XdpReplace::Never).unwrap();
         in_own_network(|| {
-            // The same numbers are given out in every new namespace.
+            // Every new namespace numbers its interfaces alike.
             let (_, same) = pair("veth").unwrap();
             assert_eq!(same, peer);
-            let here = xdp_netlink(prog.fd(), peer, XdpMode::Generic, XdpOver::Nothing).unwrap();
+            let here = xdp_netlink(prog.fd(), peer, XdpMode::Generic, XdpReplace::Never).unwrap();
             link.detach().unwrap();
             assert_eq!(xdp_query(peer).unwrap().generic, prog.id());
             here.detach().unwrap();
         });
-        assert_eq!(xdp_query(peer).unwrap(), Xdp::default());
+        assert_eq!(xdp_query(peer).unwrap(), XdpPrograms::default());
     });
 }
 
@@ -102,21 +103,21 @@ fn a_detach_is_in_the_namespace_of_the_attachment() {
 fn a_kernel_with_links_is_known_as_one() {
     let Some(prog) = program() else { return };
     in_own_network(|| {
-        if !crate::attach::testing::kernel_before(5, 9, "links of XDP") {
+        if !crate::attach::test_support::kernel_before(5, 9, "links of XDP") {
             assert!(kernel_has_links(prog.fd()));
-            assert_eq!(xdp_query(1).unwrap(), Xdp::default());
+            assert_eq!(xdp_query(1).unwrap(), XdpPrograms::default());
         }
     });
 }
 
 #[test]
-fn refusals_carry_the_kernels_words() {
+fn errors_carry_the_extended_acknowledgement() {
     in_own_network(|| {
         let (Some(prog), Some((_, peer))) = (program(), pair("veth")) else { return };
-        let _first = xdp_netlink(prog.fd(), peer, XdpMode::Driver, XdpOver::Nothing).unwrap();
-        let again = xdp_netlink(prog.fd(), peer, XdpMode::Driver, XdpOver::Nothing).unwrap_err().to_string();
+        let _first = xdp_netlink(prog.fd(), peer, XdpMode::Driver, XdpReplace::Never).unwrap();
+        let again = xdp_netlink(prog.fd(), peer, XdpMode::Driver, XdpReplace::Never).unwrap_err().to_string();
         assert!(again.contains("EBUSY") && again.contains("the kernel says: "), "{again}");
-        let mode = xdp_netlink(prog.fd(), peer, XdpMode::Generic, XdpOver::Nothing).unwrap_err().to_string();
+        let mode = xdp_netlink(prog.fd(), peer, XdpMode::Generic, XdpReplace::Never).unwrap_err().to_string();
         assert!(mode.contains("EEXIST") && mode.contains("at the same time"), "{mode}");
         let missing = xdp(prog.fd(), 9999, XdpMode::Any).unwrap_err().to_string();
         assert!(
@@ -124,20 +125,50 @@ fn refusals_carry_the_kernels_words() {
                 && missing.contains("is there such"),
             "{missing}"
         );
-        assert!(super::super::interface("nowhere0").unwrap_err().to_string().contains("interface nowhere0"));
+        assert!(
+            super::super::interface_index("nowhere0").unwrap_err().to_string().contains("interface nowhere0")
+        );
     });
 }
 
 #[test]
-fn ids_of_one_and_of_several_modes() {
+fn ids_of_one_mode_and_of_several() {
     let attributes = Attributes::default().bytes(IFLA_XDP_ATTACHED, &[1]).u32(IFLA_XDP_PROG_ID, 7);
-    assert_eq!(read(attributes.raw()).prog_ids(), [7]);
+    assert_eq!(parse_programs(attributes.raw()).prog_ids(), [7]);
     let attributes = Attributes::default()
         .bytes(IFLA_XDP_ATTACHED, &[4])
         .u32(IFLA_XDP_DRV_PROG_ID, 7)
         .u32(IFLA_XDP_SKB_PROG_ID, 8);
-    let several = read(attributes.raw());
-    assert!(several.multiple);
+    let several = parse_programs(attributes.raw());
+    assert!(several.has_multiple);
     assert_eq!(several.prog_ids(), [7, 8]);
-    assert_eq!(read(&[]), Xdp::default());
+    assert_eq!(parse_programs(&[]), XdpPrograms::default());
+}
+
+#[test]
+fn an_interface_is_named_and_a_wrong_program_type_is_explained() {
+    in_own_network(|| {
+        let (Some(prog), Some((_, peer))) = (program(), pair("veth")) else { return };
+        let link = xdp(prog.fd(), "peer0", XdpMode::Generic).unwrap();
+        assert_eq!(link.label(), "xdp on interface peer0");
+        assert_eq!(xdp_query(peer).unwrap(), xdp_query("peer0").unwrap());
+        drop(link);
+        let missing = xdp(prog.fd(), "nowhere0", XdpMode::Any).unwrap_err();
+        assert_eq!(missing.errno(), Some(Errno(libc::ENODEV)), "{missing}");
+        let Some(other) = Counting::load(ProgramType::CgroupDevice, None, 1) else { return };
+        let expected = AttachError::WrongProgramType {
+            label: "xdp on interface peer0".into(),
+            found: ProgramType::CgroupDevice,
+            expected: vec![ProgramType::Xdp],
+        };
+        assert_eq!(xdp(other.fd(), "peer0", XdpMode::Any).unwrap_err(), expected);
+        assert_eq!(
+            xdp_netlink(other.fd(), "peer0", XdpMode::Generic, XdpReplace::Never).unwrap_err(),
+            expected
+        );
+        assert_eq!(
+            expected.to_string(),
+            "xdp on interface peer0: cannot attach: wrong program type: BPF_PROG_TYPE_CGROUP_DEVICE, expected BPF_PROG_TYPE_XDP"
+        );
+    });
 }

@@ -1,4 +1,4 @@
-//! Where in a binary's file the probes of a name are.
+//! The search for the probes of a provider and name in a binary.
 
 use super::{
     super::{binary::Binary, elf_file::Segment, error::AttachError},
@@ -15,41 +15,41 @@ const NOTES: &[u8] = b".note.stapsdt";
 const BASE: &[u8] = b".stapsdt.base";
 const SHT_NOTE: u32 = 7;
 
-/// One probe.
+/// A probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Probe {
-    /// Where it is in the file.
+    /// The file offset.
     pub(super) offset: u64,
-    /// Its address in memory; of a shared library, in the memory of the one process.
+    /// The address in memory. For a shared library, the address in the memory of the one process.
     pub(super) address: u64,
-    /// Where its semaphore is in the file, 0 for none.
+    /// The file offset of the semaphore, 0 for none.
     pub(super) semaphore: u64,
     pub(super) args: Vec<Arg>,
 }
 
-/// What the kernel can do, as far as it matters here.
+/// The kernel features that decide how a USDT probe is attached.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Abilities {
-    /// Cookies: otherwise a program knows a probe by its address.
+pub(super) struct UsdtFeatures {
+    /// Cookies. Without them, a program recognises a probe by its address.
     pub(super) cookies: bool,
-    /// One link for many places.
+    /// One link for many locations.
     pub(super) uprobe_multi: bool,
-    /// The system call that makes uprobes on a five-byte nop fast.
+    /// The `uprobe` system call, which makes probes on a five-byte nop fast.
     pub(super) fast_nop5: bool,
 }
 
-/// Finds the probes (libbpf: `collect_usdt_targets`).
-pub(super) fn probes(
+/// Returns the probes with a provider and name (libbpf: `collect_usdt_targets`).
+pub(super) fn find_probes(
     path: &Path,
     provider: &str,
     name: &str,
     pid: Option<u32>,
-    can: Abilities,
+    features: UsdtFeatures,
 ) -> Result<Vec<Probe>, AttachError> {
     let binary = Binary::open(path)?;
     let kind = binary.kind();
-    let arch =
-        Arch::native().ok_or_else(|| binary.error("USDT arguments of this architecture are not known"))?;
+    let arch = Arch::native()
+        .ok_or_else(|| binary.error("USDT arguments of this architecture are not supported"))?;
     if kind.is_64 != cfg!(target_pointer_width = "64") || kind.endian != Endian::native() || !kind.is_linked {
         return Err(binary.error("is not a program or library of this machine's word size and byte order"));
     }
@@ -57,32 +57,29 @@ pub(super) fn probes(
     let section = section.ok_or_else(|| binary.error("has no USDT probes (no notes in .note.stapsdt)"))?;
     let base = binary.section(BASE)?.map_or(0, |s| s.address);
     let segments = binary.segments()?;
-    let mut mapped = None;
+    let mut mapped: Option<Vec<Segment>> = None;
     let mut found = Vec::new();
     for note in notes(&section.data, kind.endian, kind.is_64) {
         let note = note.map_err(|_damaged| binary.error("a note in .note.stapsdt is damaged"))?;
         if note.provider != provider.as_bytes() || note.name != name.as_bytes() {
             continue;
         }
+        let invalid = |problem: &str| binary.error(format!("probe {provider}:{name}: {problem}"));
         let shift = if base != 0 && note.base != 0 { base.wrapping_sub(note.base) } else { 0 };
-        let place = Place::of(&note, shift, &segments);
-        let mut place =
-            place.map_err(|problem| binary.error(format!("probe {provider}:{name}: {problem}")))?;
-        if kind.is_shared && !can.cookies {
+        let mut location = ProbeLocation::resolve(&note, shift, &segments).map_err(invalid)?;
+        if kind.is_shared && !features.cookies {
             if mapped.is_none() {
                 mapped = Some(mappings(path, pid, &binary)?);
             }
-            let address = mapped.as_deref().and_then(|m| address_of(place.offset, m));
-            let unmapped = || binary.error(format!("probe {provider}:{name} is not mapped by the process"));
-            place.address = address.ok_or_else(unmapped)?;
+            let address = mapped.as_deref().and_then(|mappings| find_address(location.offset, mappings));
+            location.address = address.ok_or_else(|| invalid("the process does not map it"))?;
         }
-        if can.fast_nop5 && is_nop_combo(&binary, place.offset) {
-            place.address = place.address.saturating_add(1);
-            place.offset = place.offset.saturating_add(1);
+        if features.fast_nop5 && is_nop_combo(&binary, location.offset) {
+            let skipped = location.skip_nop().ok_or_else(|| invalid("its address is too large"))?;
+            location = skipped;
         }
-        let args = parse(arch, note.args)
-            .map_err(|problem| binary.error(format!("probe {provider}:{name}: {problem}")))?;
-        let Place { offset, address, semaphore } = place;
+        let args = parse(arch, note.args).map_err(|problem| invalid(&problem))?;
+        let ProbeLocation { offset, address, semaphore } = location;
         found.push(Probe { offset, address, semaphore, args });
     }
     if found.is_empty() {
@@ -91,15 +88,17 @@ pub(super) fn probes(
     Ok(found)
 }
 
+/// The location of a probe and its semaphore, as in [`Probe`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct ProbeLocation {
     offset: u64,
     address: u64,
     semaphore: u64,
 }
 
-impl Place {
-    fn of(note: &Note<'_>, shift: u64, segments: &[Segment]) -> Result<Self, &'static str> {
+impl ProbeLocation {
+    /// Converts the addresses of a note to file offsets. `shift` is the distance by which prelink moved the binary.
+    fn resolve(note: &Note<'_>, shift: u64, segments: &[Segment]) -> Result<Self, &'static str> {
         let address = note.location.wrapping_add(shift);
         let (code, offset) = file_offset(address, segments).ok_or("its address is in no segment")?;
         if !code.is_code {
@@ -107,13 +106,18 @@ impl Place {
         }
         let semaphore = match note.semaphore {
             0 => 0,
-            at => match file_offset(at, segments) {
+            address => match file_offset(address, segments) {
                 Some((data, offset)) if !data.is_code => offset,
                 Some(_) => return Err("its semaphore is in a segment of code"),
                 None => return Err("its semaphore is in no segment"),
             },
         };
         Ok(Self { offset, address, semaphore })
+    }
+
+    /// Skips the one-byte nop before a five-byte nop.
+    fn skip_nop(self) -> Option<Self> {
+        Some(Self { offset: self.offset.checked_add(1)?, address: self.address.checked_add(1)?, ..self })
     }
 }
 
@@ -122,34 +126,34 @@ fn file_offset(address: u64, segments: &[Segment]) -> Option<(Segment, u64)> {
     Some((segment, address.checked_sub(segment.start)?.checked_add(segment.offset)?))
 }
 
-/// Whether a probe is a nop and a nop of five bytes (libbpf: `has_nop_combo`).
+/// Returns whether a probe is a one-byte nop followed by a five-byte nop (libbpf: `has_nop_combo`).
 fn is_nop_combo(binary: &Binary, offset: u64) -> bool {
     let mut bytes = [0; 6];
     binary.read_at(offset, &mut bytes) && bytes == [0x90, 0x0f, 0x1f, 0x44, 0, 0]
 }
 
-/// The parts of a library that a process maps as code (libbpf: `parse_vma_segs`).
+/// Returns the parts of a library that a process maps as code (libbpf: `parse_vma_segs`).
 fn mappings(path: &Path, pid: Option<u32>, binary: &Binary) -> Result<Vec<Segment>, AttachError> {
     let Some(pid) = pid else {
         let problem =
-            "this kernel has no cookies (5.15): probes of a shared library or PIE need a process to be named";
+            "this kernel has no cookies (needs 5.15): name a process to probe a shared library or PIE";
         return Err(binary.error(problem));
     };
-    // A process in a container names its files from its own root.
+    // The maps of a process in a container show paths below the container's root.
     let inside = path.strip_prefix(format!("/proc/{pid}/root")).map(|inside| Path::new("/").join(inside));
     let path = inside.or_else(|_outside| fs::canonicalize(path)).unwrap_or_else(|_e| PathBuf::from(path));
     let maps = fs::read(format!("/proc/{pid}/maps"));
-    let maps = maps.map_err(|e| binary.error(format!("memory of process {pid} cannot be looked at: {e}")))?;
-    let found = code_mappings(&String::from_utf8_lossy(&maps), &path.to_string_lossy());
+    let maps = maps.map_err(|e| binary.error(format!("/proc/{pid}/maps cannot be read: {e}")))?;
+    let found = parse_code_mappings(&String::from_utf8_lossy(&maps), &path.to_string_lossy());
     if found.is_empty() {
         return Err(binary.error(format!("is not mapped by process {pid}")));
     }
     Ok(found)
 }
 
-fn code_mappings(maps: &str, path: &str) -> Vec<Segment> {
+fn parse_code_mappings(maps: &str, path: &str) -> Vec<Segment> {
     let hex = |text: &str| u64::from_str_radix(text, 16).ok();
-    let of_line = |line: &str| {
+    let parse_line = |line: &str| {
         let mut fields = line.splitn(6, ' ');
         let (start, end) = fields.next()?.split_once('-')?;
         let (mode, offset) = (fields.next()?, fields.next()?);
@@ -162,26 +166,25 @@ fn code_mappings(maps: &str, path: &str) -> Vec<Segment> {
             is_code,
         })
     };
-    maps.lines().filter_map(of_line).collect()
+    maps.lines().filter_map(parse_line).collect()
 }
 
-fn address_of(offset: u64, mapped: &[Segment]) -> Option<u64> {
-    let within = |s: &&Segment| {
-        let len = s.end.saturating_sub(s.start);
-        offset.checked_sub(s.offset).is_some_and(|at| at < len)
-    };
-    let segment = mapped.iter().find(within)?;
-    offset.checked_sub(segment.offset)?.checked_add(segment.start)
+/// Returns the address at which a process maps a file offset.
+fn find_address(offset: u64, mappings: &[Segment]) -> Option<u64> {
+    mappings.iter().find_map(|mapping| {
+        let address = offset.checked_sub(mapping.offset)?.checked_add(mapping.start)?;
+        (address < mapping.end).then_some(address)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::{
-        super::super::testing_elf::{F1, TempFile, TestElf},
+        super::super::test_support::elf::{F1, TempFile, TestElf},
         *,
     };
 
-    const CAN: Abilities = Abilities { cookies: true, uprobe_multi: true, fast_nop5: false };
+    const FEATURES: UsdtFeatures = UsdtFeatures { cookies: true, uprobe_multi: true, fast_nop5: false };
 
     #[test]
     fn probes_of_a_binary_are_found_by_provider_and_name() {
@@ -195,28 +198,31 @@ mod tests {
             ("q", "a", ""),
         ]);
         let file = TempFile::new("usdt", &bytes);
-        let found = probes(file.path(), "p", "b", None, CAN).unwrap();
+        let found = find_probes(file.path(), "p", "b", None, FEATURES).unwrap();
         let probe =
             Probe { offset: F1, address: 0x40_0000 + F1, semaphore: TestElf::SEMAPHORE, args: vec![] };
         assert_eq!(found, [probe]);
-        let fast = probes(file.path(), "p", "b", None, Abilities { fast_nop5: true, ..CAN }).unwrap();
+        let fast =
+            find_probes(file.path(), "p", "b", None, UsdtFeatures { fast_nop5: true, ..FEATURES }).unwrap();
         assert_eq!((fast[0].offset, fast[0].semaphore), (F1.saturating_add(1), TestElf::SEMAPHORE));
-        let text = |provider, name| probes(file.path(), provider, name, None, CAN).unwrap_err().to_string();
+        let text = |provider, name| {
+            find_probes(file.path(), provider, name, None, FEATURES).unwrap_err().to_string()
+        };
         assert!(text("p", "c").ends_with("has no USDT probe p:c"));
         assert!(text("p", "a").ends_with("probe p:a: argument 0 at `4@%xmm0` cannot be read"));
-        let place = probes(file.path(), "q", "a", None, CAN).unwrap();
-        assert_eq!(place.len(), 1);
+        let found = find_probes(file.path(), "q", "a", None, FEATURES).unwrap();
+        assert_eq!(found.len(), 1);
     }
 
     #[test]
-    fn a_binary_without_notes_says_so() {
-        let e = probes(Path::new("/proc/self/status"), "p", "n", None, CAN).unwrap_err();
+    fn a_binary_without_notes_is_named() {
+        let e = find_probes(Path::new("/proc/self/status"), "p", "n", None, FEATURES).unwrap_err();
         assert_eq!(e.to_string(), "/proc/self/status: is not an ELF file");
         let mut bytes = TestElf::bytes();
         let at = bytes.windows(9).position(|w| w == b".note.sta").unwrap();
         bytes[at] = b'x';
         let file = TempFile::new("nonotes", &bytes);
-        let e = probes(file.path(), "p", "n", None, CAN).unwrap_err();
+        let e = find_probes(file.path(), "p", "n", None, FEATURES).unwrap_err();
         assert!(e.to_string().contains("has no USDT probes"), "{e}");
     }
 
@@ -228,24 +234,24 @@ mod tests {
         ];
         let note =
             Note { location: 0x500, base: 0x100, semaphore: 0x3010, provider: b"p", name: b"n", args: b"" };
-        let place = Place::of(&note, 0xb00, &segments);
-        assert_eq!(place, Ok(Place { offset: 0x400, address: 0x1000, semaphore: 0x1410 }));
-        assert!(Place::of(&note, 0, &segments).is_err());
-        assert!(Place::of(&Note { location: 0x3000, ..note }, 0, &segments).is_err());
-        assert!(Place::of(&Note { semaphore: 0x1000, ..note }, 0xb00, &segments).is_err());
-        assert!(Place::of(&Note { semaphore: 0x9000, ..note }, 0xb00, &segments).is_err());
+        let location = ProbeLocation::resolve(&note, 0xb00, &segments);
+        assert_eq!(location, Ok(ProbeLocation { offset: 0x400, address: 0x1000, semaphore: 0x1410 }));
+        assert!(ProbeLocation::resolve(&note, 0, &segments).is_err());
+        assert!(ProbeLocation::resolve(&Note { location: 0x3000, ..note }, 0, &segments).is_err());
+        assert!(ProbeLocation::resolve(&Note { semaphore: 0x1000, ..note }, 0xb00, &segments).is_err());
+        assert!(ProbeLocation::resolve(&Note { semaphore: 0x9000, ..note }, 0xb00, &segments).is_err());
     }
 
     #[test]
-    fn where_a_process_maps_a_librarys_code() {
+    fn the_mapping_of_a_librarys_code_is_found() {
         let maps = "7f0000001000-7f0000003000 r-xp 00001000 08:04 21238613      /usr/lib/my lib.so\n\
             7f0000003000-7f0000004000 rw-p 00003000 08:04 21238613      /usr/lib/my lib.so\n\
             7f0000008000-7f0000009000 rw-p 00000000 00:00 0\n\
             7f000000a000-7f000000b000 r-xp 00000000 08:04 1 /usr/lib/other.so\n";
-        let found = code_mappings(maps, "/usr/lib/my lib.so");
+        let found = parse_code_mappings(maps, "/usr/lib/my lib.so");
         assert_eq!(found.len(), 1);
-        assert_eq!(address_of(0x1234, &found), Some(0x7f00_0000_1234));
-        assert_eq!(address_of(0x3000, &found), None);
-        assert_eq!(address_of(0x10, &found), None);
+        assert_eq!(find_address(0x1234, &found), Some(0x7f00_0000_1234));
+        assert_eq!(find_address(0x3000, &found), None);
+        assert_eq!(find_address(0x10, &found), None);
     }
 }

@@ -1,5 +1,5 @@
-//! A program made for the tests: x86-64, a few instructions, one function `f1`, which is a USDT probe with a semaphore
-//! (a nop, and behind it the nop of five bytes that newer `sys/sdt.h` put there).
+//! A small x86-64 program for the tests. Its function `f1` is a USDT probe with a semaphore: a one-byte nop and a five-byte nop, as
+//! newer versions of `sys/sdt.h` emit them.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use core_relo::Endian;
@@ -14,14 +14,14 @@ const TEXT: u64 = 0x100;
 const BASE: u64 = 0x40_0000;
 const DATA: u64 = 0x1000;
 const DATA_BASE: u64 = 0x60_0000;
-/// Where `f1` is in the file.
-pub(super) const F1: u64 = TEXT + 25;
+/// The file offset of `f1`.
+pub(in crate::attach) const F1: u64 = TEXT + 25;
 
 /// A file that is removed when it is dropped.
-pub(super) struct TempFile(PathBuf);
+pub(in crate::attach) struct TempFile(PathBuf);
 
 impl TempFile {
-    pub(super) fn new(name: &str, bytes: &[u8]) -> Self {
+    pub(in crate::attach) fn new(name: &str, bytes: &[u8]) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("attach-{}-{number}-{name}", std::process::id()));
@@ -31,7 +31,7 @@ impl TempFile {
         Self(path)
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(in crate::attach) fn path(&self) -> &Path {
         &self.0
     }
 }
@@ -43,14 +43,14 @@ impl Drop for TempFile {
     }
 }
 
-pub(super) struct TestElf(TempFile);
+pub(in crate::attach) struct TestElf(TempFile);
 
 impl TestElf {
-    /// Where the semaphore is in the file.
-    pub(super) const SEMAPHORE: u64 = DATA;
+    /// The file offset of the semaphore.
+    pub(in crate::attach) const SEMAPHORE: u64 = DATA;
 
-    /// Writes it, on the one architecture that can run it.
-    pub(super) fn write() -> Option<Self> {
+    /// Writes the program to a file. Prints `SKIP` and returns `None` on architectures other than x86-64.
+    pub(in crate::attach) fn write() -> Option<Self> {
         if !cfg!(target_arch = "x86_64") {
             println!("SKIP: the program of this test is of x86-64");
             return None;
@@ -58,27 +58,27 @@ impl TestElf {
         Some(Self(TempFile::new("elf", &Self::bytes())))
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(in crate::attach) fn path(&self) -> &Path {
         self.0.path()
     }
 
-    /// Runs it: calls `f1` once with 5 in `edi`, and exits with the semaphore's value.
-    pub(super) fn run(&self) -> i32 {
+    /// Runs the program, which calls `f1` once with 5 in `edi`. Returns its exit status, the value of the semaphore.
+    pub(in crate::attach) fn run(&self) -> i32 {
         loop {
             match Command::new(self.path()).status() {
-                // Another thread forked while the file was open for writing.
+                // A process that another thread started still has the file open for writing.
                 Err(e) if e.raw_os_error() == Some(libc::ETXTBSY) => std::thread::yield_now(),
                 done => return done.unwrap().into_raw() >> 8,
             }
         }
     }
 
-    pub(super) fn bytes() -> Vec<u8> {
+    pub(in crate::attach) fn bytes() -> Vec<u8> {
         Self::with_notes(&[("test", "probe", "-4@%edi 8@$-7 2@-16(%rsp)")])
     }
 
-    /// With other notes of probes, all at `f1`.
-    pub(super) fn with_notes(notes: &[(&str, &str, &str)]) -> Vec<u8> {
+    /// Returns the program with other probe notes, all for `f1`.
+    pub(in crate::attach) fn with_notes(notes: &[(&str, &str, &str)]) -> Vec<u8> {
         let e = Endian::Little;
         let mut text = vec![0xbf, 5, 0, 0, 0, 0xe8, 15, 0, 0, 0, 0x0f, 0xb7, 0x3c, 0x25];
         e.put_u32(&mut text, u32::try_from(DATA_BASE + DATA).unwrap());
@@ -89,7 +89,7 @@ impl TestElf {
             (1, BASE + TEXT, 0x12, 1),
             (7, BASE + F1, 0x12, 1),
             (10, BASE + TEXT, 0x10, 1),
-            // Defined elsewhere.
+            // Defined in another file.
             (16, 0, 0x12, 0),
         ] {
             e.put_u32(&mut symbols, name);
@@ -101,7 +101,7 @@ impl TestElf {
         let strings = b"\0entry\0f1\0label\0taken\0".to_vec();
         let names = b"\0.text\0.note.stapsdt\0.stapsdt.base\0.symtab\0.strtab\0.shstrtab\0".to_vec();
         let mut out = Vec::new();
-        // Name, type, flags, address, alignment, bytes; where they are comes of writing them.
+        // The name, type, flags, address, alignment and bytes. The offsets follow from the order.
         let sections = [
             (1u32, 1u32, 6u64, BASE + TEXT, 1u64, &text[..]),
             (7, 7, 0, 0, 4, &notes),

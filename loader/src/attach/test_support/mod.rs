@@ -1,8 +1,11 @@
-//! What tests of attachments share: programs that count, network namespaces, cgroups, all gone afterwards.
+//! Test support for attachments: programs that count their runs, network namespaces and cgroups that are removed after the test.
+
+pub(crate) mod elf;
+pub(crate) mod trace;
 
 use super::{
     netlink::{Attributes, CREATE, EXCL, Request},
-    route::{Route, interface, interface_header},
+    rtnetlink::{RtnetlinkSocket, ifinfomsg, interface_index},
 };
 use crate::{
     object::{AttachType, ProgramType},
@@ -31,13 +34,13 @@ pub(crate) struct Counting {
 }
 
 impl Counting {
-    /// Loads one that returns `retval`; `None`, and `SKIP` is printed, if the kernel does not let this process.
-    pub(crate) fn load(kind: ProgramType, at: Option<AttachType>, retval: i32) -> Option<Self> {
-        Self::load_for(kind, at.map_or(0, AttachType::number), 0, retval)
+    /// Loads a program that returns `retval`. Prints `SKIP` and returns `None` if this process may not load programs.
+    pub(crate) fn load(kind: ProgramType, attach_type: Option<AttachType>, retval: i32) -> Option<Self> {
+        Self::load_for(kind, attach_type.map_or(0, AttachType::number), 0, retval)
     }
 
-    /// The same of a program for a function in the kernel's BTF.
-    pub(crate) fn load_for(kind: ProgramType, at: u32, btf_id: u32, retval: i32) -> Option<Self> {
+    /// Loads a program for a function in the kernel's BTF.
+    pub(crate) fn load_for(kind: ProgramType, attach_type: u32, btf_id: u32, retval: i32) -> Option<Self> {
         let map =
             MapCreate { map_type: 2, key_size: 4, value_size: 8, max_entries: 1, ..MapCreate::default() };
         let map = skip("a map", sys::map_create(&map))?;
@@ -47,7 +50,7 @@ impl Counting {
             name: b"counting",
             insns: &insns,
             license: b"GPL",
-            expected_attach_type: at,
+            expected_attach_type: attach_type,
             attach_btf_id: btf_id,
             log_level: 1,
             ..ProgLoad::default()
@@ -76,16 +79,16 @@ impl Counting {
         Endian::native().u64(&value, 0).unwrap()
     }
 
-    /// Whether it has run more than `before` times, or does so soon.
+    /// Returns whether the program has run more than `before` times, or does so soon.
     pub(crate) fn ran_since(&self, before: u64) -> bool {
         eventually(|| self.runs() > before)
     }
 
-    /// That it runs when `act` is done, and that it stops when `link` is dropped.
+    /// Asserts that `act` runs the program, and no longer does after `link` is dropped.
     pub(crate) fn fires(&self, link: super::Link, mut act: impl FnMut()) {
         let before = self.runs();
         act();
-        assert!(self.ran_since(before), "{} does not run", link.what());
+        assert!(self.ran_since(before), "{} does not run", link.label());
         drop(link);
         let stopped = eventually(|| {
             let after = self.runs();
@@ -93,15 +96,16 @@ impl Counting {
             std::thread::sleep(Duration::from_millis(20));
             self.runs() == after
         });
-        assert!(stopped, "it runs on though it is detached");
+        assert!(stopped, "a detached program still runs");
     }
 }
 
-/// Whether something comes true soon: a process that another test starts holds all descriptors until it has begun, so a
-/// closed link may last a moment longer.
-pub(crate) fn eventually(mut is: impl FnMut() -> bool) -> bool {
+/// Returns whether a condition becomes true within five seconds.
+///
+/// A process that another test starts holds all descriptors until its `exec`, so a closed link may last a moment longer.
+pub(crate) fn eventually(mut condition: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
-    while !is() {
+    while !condition() {
         if start.elapsed() > Duration::from_secs(5) {
             return false;
         }
@@ -110,6 +114,7 @@ pub(crate) fn eventually(mut is: impl FnMut() -> bool) -> bool {
     true
 }
 
+/// Encodes a program that adds 1 to the first element of an array and returns `retval`.
 fn counting(map: BorrowedFd<'_>, retval: i32) -> Vec<u8> {
     let map = map.as_raw_fd();
     [
@@ -126,7 +131,7 @@ fn counting(map: BorrowedFd<'_>, retval: i32) -> Vec<u8> {
     .collect()
 }
 
-/// The id of a function in the kernel's BTF, if there are both.
+/// Returns the id of a function in the kernel's BTF. Prints `SKIP` if there is none.
 pub(crate) fn kernel_function(name: &str) -> Option<u32> {
     let found = crate::target::kernel().ok().and_then(|kernel| {
         let btf = kernel.parse(None).unwrap();
@@ -138,7 +143,7 @@ pub(crate) fn kernel_function(name: &str) -> Option<u32> {
     found
 }
 
-/// Whether the kernel is older than one that has something, and `SKIP` is printed.
+/// Returns whether the kernel is older than a version. Prints `SKIP` if so.
 pub(crate) fn kernel_before(major: u32, minor: u32, what: &str) -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse::<u32>().unwrap_or(0));
@@ -149,10 +154,10 @@ pub(crate) fn kernel_before(major: u32, minor: u32, what: &str) -> bool {
     older
 }
 
-/// What was made, or `None` and why not where the machine does not let this process.
-pub(crate) fn skip<T>(what: &str, made: Result<T, Errno>) -> Option<T> {
-    match made {
-        Ok(made) => Some(made),
+/// Unwraps a result. Prints `SKIP` and returns `None` if this process lacks a permission, or the kernel a feature.
+pub(crate) fn skip<T>(what: &str, result: Result<T, Errno>) -> Option<T> {
+    match result {
+        Ok(value) => Some(value),
         Err(errno @ Errno(libc::EPERM | libc::EOPNOTSUPP | libc::ENOSYS)) => {
             println!("SKIP: {what}: {errno}");
             None
@@ -161,7 +166,7 @@ pub(crate) fn skip<T>(what: &str, made: Result<T, Errno>) -> Option<T> {
     }
 }
 
-/// Runs a test in a network namespace of its own, with `lo` up.
+/// Runs a test in a new network namespace, with `lo` up.
 pub(crate) fn in_own_network(test: impl FnOnce() + Send) {
     std::thread::scope(|scope| {
         let ran = scope.spawn(|| {
@@ -179,7 +184,7 @@ pub(crate) fn in_own_network(test: impl FnOnce() + Send) {
 fn set_up(ifindex: u32) {
     let e = Endian::native();
     let mut fixed = vec![0; 4];
-    // Number, flags, and which of them are to be changed: IFF_UP.
+    // The index, the flags and the mask of changed flags: IFF_UP.
     for word in [ifindex, 1, 1] {
         e.put_u32(&mut fixed, word);
     }
@@ -188,14 +193,14 @@ fn set_up(ifindex: u32) {
 
 fn ask(kind: u16, flags: u16, fixed: Vec<u8>, attributes: Attributes) -> Result<(), Errno> {
     let request = Request { kind, flags, fixed, attributes };
-    Route::open().and_then(|mut route| route.ask(request, |_| {})).map_err(|refused| {
-        println!("{}", refused.said);
-        refused.errno
+    RtnetlinkSocket::open().and_then(|mut socket| socket.request(request, |_| {})).map_err(|error| {
+        println!("{}", error.ext_ack);
+        error.errno
     })
 }
 
-/// A bpffs for a test: one that is mounted, or (`None`) the test runs again where one is mounted for it alone.
-pub(crate) fn again_with_a_bpffs(test: &str) -> Option<PathBuf> {
+/// Returns a bpffs for a test. The first call runs the test again in a mount namespace with a new bpffs, and returns `None`.
+pub(crate) fn rerun_with_bpffs(test: &str) -> Option<PathBuf> {
     const OWN: &str = "CORE_RELO_TEST_BPFFS";
     if let Some(own) = std::env::var_os(OWN) {
         return Some(own.into());
@@ -220,16 +225,17 @@ pub(crate) fn again_with_a_bpffs(test: &str) -> Option<PathBuf> {
     None
 }
 
-/// Makes a pair of interfaces, up, the first with the address 10.77.0.1/24. `None` if the kernel has none of the kind.
+/// Creates the pair of interfaces `near0` and `peer0`, up, with the address 10.77.0.1/24 on `near0`. Returns their indices. Prints
+/// `SKIP` and returns `None` if the kernel lacks the kind.
 pub(crate) fn pair(kind: &str) -> Option<(u32, u32)> {
     let peer = Attributes::default().text(3, "peer0").u32(31, 2).u32(32, 2);
-    let peer = [interface_header(0), peer.raw().to_vec()].concat();
+    let peer = [ifinfomsg(0), peer.raw().to_vec()].concat();
     let data = Attributes::default().bytes(1 | 0x8000, &peer);
     let info = Attributes::default().text(1, kind).nest(2, &data);
-    // Two queues to send by: one is chosen by a packet's hash. XDP wants as many to receive by at the other end.
+    // Two transmit queues, so that the kernel chooses one by a packet's hash. XDP needs as many receive queues at the other end.
     let attributes = Attributes::default().text(3, "near0").u32(31, 2).u32(32, 2).nest(18, &info);
-    skip(&format!("a {kind} pair"), ask(16, CREATE | EXCL, interface_header(0), attributes))?;
-    let (near, peer) = (interface("near0").unwrap(), interface("peer0").unwrap());
+    skip(&format!("a {kind} pair"), ask(16, CREATE | EXCL, ifinfomsg(0), attributes))?;
+    let (near, peer) = (interface_index("near0").unwrap(), interface_index("peer0").unwrap());
     // struct ifaddrmsg: AF_INET, 24 bits, on `near`.
     let mut fixed = vec![2, 24, 0, 0];
     Endian::native().put_u32(&mut fixed, near);
@@ -240,12 +246,12 @@ pub(crate) fn pair(kind: &str) -> Option<(u32, u32)> {
     Some((near, peer))
 }
 
-/// Removes an interface; its pair goes with it.
+/// Removes an interface and its peer.
 pub(crate) fn remove(ifindex: u32) {
-    ask(17, 0, interface_header(ifindex), Attributes::default()).unwrap();
+    ask(17, 0, ifinfomsg(ifindex), Attributes::default()).unwrap();
 }
 
-/// Has a packet sent by the near end of a pair: the question who has an address that nobody has.
+/// Sends a packet from the near end of a pair: an ARP request for an unused address.
 pub(crate) fn send_on_pair() {
     static HOST: AtomicU8 = AtomicU8::new(0);
     let host = HOST.fetch_add(1, Ordering::Relaxed) & 0x3f | 0x80;
@@ -269,7 +275,7 @@ impl Cgroup {
         Self::below(&mount)
     }
 
-    /// One in this one.
+    /// Creates a cgroup below this cgroup.
     pub(crate) fn child(&self) -> Self {
         Self::below(&self.path).unwrap()
     }
@@ -287,16 +293,24 @@ impl Cgroup {
         self.dir.as_fd()
     }
 
-    /// Does one of [`ACTIONS`] in a process in this cgroup, in the calling thread's network namespace.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Performs one of [`ACTIONS`] in a process of this cgroup, in the calling thread's network namespace.
     pub(crate) fn act(&self, action: &str) {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "attach::testing::actions_succeed_where_nothing_forbids_them", "--nocapture"])
+            .args([
+                "--exact",
+                "attach::test_support::actions_succeed_where_nothing_forbids_them",
+                "--nocapture",
+            ])
             .env("CORE_RELO_TEST_ACTION", action)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        // It waits for a line before it acts.
+        // The process waits for a line before it acts.
         std::fs::write(self.path.join("cgroup.procs"), child.id().to_string()).unwrap();
         child.stdin.take().unwrap().write_all(b"go\n").unwrap();
         let output = child.wait_with_output().unwrap();
@@ -306,7 +320,7 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // A process that ended a moment ago may still count.
+        // A process that ended a moment ago may still count as a member.
         for _ in 0..500 {
             match std::fs::remove_dir(&self.path) {
                 Err(e) if e.raw_os_error() == Some(libc::EBUSY) => {
@@ -325,10 +339,10 @@ fn cgroup2() -> Option<PathBuf> {
     words.into_iter().find(|words| words.get(2) == Some(&"cgroup2")).map(|words| words[1].into())
 }
 
-/// What programs of cgroups are tried with.
+/// The actions that run programs of cgroups.
 const ACTIONS: [&str; 6] = ["udp", "connect", "tcp", "setsockopt", "sysctl", "device"];
 
-/// Run by [`Cgroup::act`], it does one of them.
+/// Performs the action that [`Cgroup::act`] names, or all actions when run as a test.
 #[test]
 fn actions_succeed_where_nothing_forbids_them() {
     let Ok(action) = std::env::var("CORE_RELO_TEST_ACTION") else { return ACTIONS.into_iter().for_each(act) };
@@ -338,19 +352,19 @@ fn actions_succeed_where_nothing_forbids_them() {
 }
 
 fn act(action: &str) {
-    let own = (Ipv4Addr::LOCALHOST, 0);
+    let address = (Ipv4Addr::LOCALHOST, 0);
     match action {
         "udp" => {
-            let socket = UdpSocket::bind(own).unwrap();
+            let socket = UdpSocket::bind(address).unwrap();
             socket.send_to(b"!", socket.local_addr().unwrap()).unwrap();
             socket.recv_from(&mut [0; 8]).unwrap();
         }
-        "connect" => drop(UdpSocket::bind(own).unwrap().connect((Ipv4Addr::LOCALHOST, 9))),
+        "connect" => drop(UdpSocket::bind(address).unwrap().connect((Ipv4Addr::LOCALHOST, 9))),
         "tcp" => {
-            let listener = std::net::TcpListener::bind(own).unwrap();
+            let listener = std::net::TcpListener::bind(address).unwrap();
             let _stream = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         }
-        "setsockopt" => UdpSocket::bind(own).unwrap().set_broadcast(true).unwrap(),
+        "setsockopt" => UdpSocket::bind(address).unwrap().set_broadcast(true).unwrap(),
         "sysctl" => drop(std::fs::read("/proc/sys/kernel/ostype").unwrap()),
         "device" => drop(std::fs::read("/dev/null").unwrap()),
         other => panic!("{other}?"),

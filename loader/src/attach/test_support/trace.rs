@@ -1,21 +1,18 @@
-//! What the tests of attachments share: a map that counts, programs of a few instructions, a mounted tracefs.
+//! Test support for tracing programs: a map that counts runs, small programs, a mounted tracefs.
 
+use super::eventually;
 use crate::{
     object::{AttachType, MapType, ProgramType},
     sys::{self, Errno, MapCreate, MapFd, ProgLoad},
 };
-use core::time::Duration;
 use core_relo::{Endian, btf::Kind, insn::Insn};
-use std::{
-    os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
-    time::Instant,
-};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
-/// An array of two numbers: how often the program ran in this process, and what `bpf_get_attach_cookie` gave.
-pub(super) struct Counter(MapFd);
+/// An array of two numbers: the runs of the program in this process, and the last result of `bpf_get_attach_cookie`.
+pub(in crate::attach) struct Counter(MapFd);
 
 impl Counter {
-    pub(super) fn new() -> Option<Self> {
+    pub(in crate::attach) fn new() -> Option<Self> {
         let map = MapCreate {
             map_type: MapType::Array.number(),
             name: b"counter",
@@ -33,7 +30,7 @@ impl Counter {
         }
     }
 
-    pub(super) fn map(&self) -> BorrowedFd<'_> {
+    pub(in crate::attach) fn map(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 
@@ -43,49 +40,65 @@ impl Counter {
         value
     }
 
-    pub(super) fn count(&self) -> u64 {
+    pub(in crate::attach) fn count(&self) -> u64 {
         Endian::native().u64(&self.value(), 0).unwrap()
     }
 
-    pub(super) fn cookie(&self) -> u64 {
+    pub(in crate::attach) fn cookie(&self) -> u64 {
         Endian::native().u64(&self.value(), 8).unwrap()
     }
 }
 
 /// A loaded program.
-pub(super) struct Program(OwnedFd);
+pub(in crate::attach) struct Program(OwnedFd);
 
 impl Program {
-    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+    pub(in crate::attach) fn fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 
-    /// Counts, in this process only.
-    pub(super) fn counting(kind: ProgramType, attach_type: u32, counter: &Counter) -> Option<Self> {
+    /// Loads a program that counts its runs in this process.
+    pub(in crate::attach) fn counting(
+        kind: ProgramType,
+        attach_type: u32,
+        counter: &Counter,
+    ) -> Option<Self> {
         Self::load(kind, attach_type, &instructions(counter, false, Some(std::process::id())))
     }
 
-    /// Counts in whatever process.
-    pub(super) fn counting_all(kind: ProgramType, attach_type: u32, counter: &Counter) -> Option<Self> {
+    /// Loads a program that counts its runs in all processes.
+    pub(in crate::attach) fn counting_all(
+        kind: ProgramType,
+        attach_type: u32,
+        counter: &Counter,
+    ) -> Option<Self> {
         Self::load(kind, attach_type, &instructions(counter, false, None))
     }
 
-    /// Counts in this process, and keeps the cookie.
-    pub(super) fn with_cookie(kind: ProgramType, attach_type: u32, counter: &Counter) -> Option<Self> {
+    /// Loads a program that counts its runs in this process and stores the cookie.
+    pub(in crate::attach) fn with_cookie(
+        kind: ProgramType,
+        attach_type: u32,
+        counter: &Counter,
+    ) -> Option<Self> {
         Self::load(kind, attach_type, &instructions(counter, true, Some(std::process::id())))
     }
 
-    /// The same in whatever process.
-    pub(super) fn with_cookie_all(kind: ProgramType, attach_type: u32, counter: &Counter) -> Option<Self> {
+    /// Loads a program that counts its runs in all processes and stores the cookie.
+    pub(in crate::attach) fn with_cookie_all(
+        kind: ProgramType,
+        attach_type: u32,
+        counter: &Counter,
+    ) -> Option<Self> {
         Self::load(kind, attach_type, &instructions(counter, true, None))
     }
 
-    pub(super) fn load(kind: ProgramType, attach_type: u32, code: &[Insn]) -> Option<Self> {
+    pub(in crate::attach) fn load(kind: ProgramType, attach_type: u32, code: &[Insn]) -> Option<Self> {
         Self::load_for(kind, attach_type, 0, code)
     }
 
-    /// Counts in this process, loaded for a type of the kernel's: a function, or a tracepoint's typedef.
-    pub(super) fn counting_at(
+    /// Loads a program that counts its runs in this process, for a target in the kernel's BTF: a function or a tracepoint's typedef.
+    pub(in crate::attach) fn counting_at(
         kind: ProgramType,
         attach_type: AttachType,
         target: (&str, Kind),
@@ -96,7 +109,7 @@ impl Program {
         Self::load_for(kind, attach_type.number(), btf_id, &code)
     }
 
-    pub(super) fn load_for(
+    pub(in crate::attach) fn load_for(
         kind: ProgramType,
         attach_type: u32,
         attach_btf_id: u32,
@@ -130,8 +143,8 @@ impl Program {
     }
 }
 
-/// The id of a type of the kernel's.
-pub(super) fn kernel_type(name: &str, kind: Kind) -> Option<u32> {
+/// Returns the id of a type in the kernel's BTF.
+pub(in crate::attach) fn kernel_type(name: &str, kind: Kind) -> Option<u32> {
     let Ok(kernel) = crate::target::kernel() else {
         println!("SKIP: no BTF of the kernel");
         return None;
@@ -144,8 +157,8 @@ pub(super) fn kernel_type(name: &str, kind: Kind) -> Option<u32> {
     found
 }
 
-/// Makes an instruction.
-pub(super) fn insn(code: u8, dst: u8, src: u8, off: i16, imm: i32) -> Insn {
+/// Returns an instruction.
+pub(in crate::attach) fn insn(code: u8, dst: u8, src: u8, off: i16, imm: i32) -> Insn {
     Insn { code, dst, src, off, imm }
 }
 
@@ -181,9 +194,9 @@ fn instructions(counter: &Counter, cookie: bool, pid: Option<u32>) -> Vec<Insn> 
     code
 }
 
-/// Whether there is a tracefs to look into.
-pub(super) fn tracefs_or_skip() -> bool {
-    match super::tracefs::root() {
+/// Returns whether tracefs is mounted. Prints `SKIP` if not.
+pub(in crate::attach) fn tracefs_or_skip() -> bool {
+    match crate::attach::tracefs::root() {
         Ok(_) => true,
         Err(e) => {
             println!("SKIP: {e}");
@@ -192,25 +205,9 @@ pub(super) fn tracefs_or_skip() -> bool {
     }
 }
 
-/// Whether something comes to be before long.
-///
-/// What is detached ends with its last descriptor, and for a moment a process that another thread is starting has all of them.
-pub(super) fn before_long(mut is_so: impl FnMut() -> bool) -> bool {
-    let begun = Instant::now();
-    loop {
-        if is_so() {
-            return true;
-        }
-        if begun.elapsed() > Duration::from_secs(5) {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
-/// Whether doing something is, before long, not counted any more.
-pub(super) fn stops(counter: &Counter, mut fire: impl FnMut()) -> bool {
-    before_long(|| {
+/// Returns whether an action soon no longer runs the program.
+pub(in crate::attach) fn stops(counter: &Counter, mut fire: impl FnMut()) -> bool {
+    eventually(|| {
         let before = counter.count();
         fire();
         counter.count() == before
@@ -218,6 +215,6 @@ pub(super) fn stops(counter: &Counter, mut fire: impl FnMut()) -> bool {
 }
 
 /// Makes the system call `getppid`.
-pub(super) fn getppid() {
+pub(in crate::attach) fn getppid() {
     let _parent = std::os::unix::process::parent_id();
 }

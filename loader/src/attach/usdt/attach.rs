@@ -1,17 +1,17 @@
-//! Attaching to a USDT probe.
+//! Attaching a program to a USDT probe.
 
 use super::{
     super::{
         binary_path::resolve,
         error::AttachError,
         link::{Attachment, Link},
-        pmu::process,
+        pmu::resolve_pid,
         uprobe::{self, UprobeOptions},
         uprobe_multi::{self, UprobeMultiOptions},
     },
     args::Arg,
-    manager::{Lease, UsdtManager},
-    target::{Abilities, Probe, probes},
+    manager::{SpecLease, UsdtManager},
+    probe::{Probe, UsdtFeatures, find_probes},
 };
 use crate::sys::Errno;
 use std::{
@@ -20,17 +20,19 @@ use std::{
     path::Path,
 };
 
-/// How a USDT probe is attached to.
+/// The options of a USDT probe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct UsdtOptions {
-    /// What `bpf_usdt_cookie` gives.
+    /// The value that `bpf_usdt_cookie` returns.
     pub cookie: u64,
-    /// The process, 0 for this one; none for every one that maps the file.
+    /// The process, 0 for the calling process. `None` probes every process that maps the file.
     pub pid: Option<u32>,
 }
 
-/// Attaches to all places of a USDT probe in a binary (libbpf: `bpf_program__attach_usdt`): a path, or a name that is searched for.
+/// Attaches a program to all locations of a USDT probe in a binary (libbpf: `bpf_program__attach_usdt`).
+///
+/// The binary is a path, or a name that is searched for in `PATH` or in the library folders.
 pub fn usdt(
     prog: BorrowedFd<'_>,
     manager: &UsdtManager,
@@ -39,124 +41,129 @@ pub fn usdt(
     name: &str,
     options: &UsdtOptions,
 ) -> Result<Link, AttachError> {
-    let what = format!("usdt/{}:{provider}:{name}", binary.as_ref().display());
-    let path = resolve(binary.as_ref(), &what)?;
-    let options = &UsdtOptions { pid: process(options.pid), ..*options };
-    let probes = probes(&path, provider, name, options.pid, manager.can())?;
+    let label = format!("usdt/{}:{provider}:{name}", binary.as_ref().display());
+    let path = resolve(binary.as_ref(), &label)?;
+    let options = &UsdtOptions { pid: resolve_pid(options.pid), ..*options };
+    let probes = find_probes(&path, provider, name, options.pid, manager.features())?;
     let mut lease = manager.lease();
-    // Places with their arguments in the same places share a specification.
-    let mut known: HashMap<&[Arg], u32> = HashMap::new();
+    // Probes with the same arguments share a specification.
+    let mut spec_ids: HashMap<&[Arg], u32> = HashMap::new();
     let mut ids = Vec::with_capacity(probes.len());
     for probe in &probes {
-        let id = match known.get(probe.args.as_slice()) {
+        let id = match spec_ids.get(probe.args.as_slice()) {
             Some(id) => *id,
-            None => lease.add(&probe.args, options.cookie, &what)?,
+            None => lease.add(&probe.args, options.cookie, &label)?,
         };
-        known.insert(&probe.args, id);
-        lease.map_address(probe.address, id, &what)?;
+        spec_ids.insert(&probe.args, id);
+        lease.map_address(probe.address, id, &label)?;
         ids.push(id);
     }
-    let places = attach(prog, &path, &probes, &ids, options, manager.can(), &what)?;
-    Ok(Link::new(OnProbe { places, lease: Some(lease) }, what))
+    let links = attach_probes(prog, &path, &probes, &ids, options, manager.features(), &label)?;
+    Ok(Link::new(UsdtAttachment { links, lease: Some(lease) }, label))
 }
 
-/// By one link, or (where the kernel or the program does not go with that) by one for each place.
-fn attach(
+/// Attaches by one link or, if the kernel or the program does not support `uprobe.multi`, by one link for each location.
+fn attach_probes(
     prog: BorrowedFd<'_>,
     path: &Path,
     probes: &[Probe],
     ids: &[u32],
     options: &UsdtOptions,
-    can: Abilities,
-    what: &str,
-) -> Result<Places, AttachError> {
+    features: UsdtFeatures,
+    label: &str,
+) -> Result<ProbeLinks, AttachError> {
     let offsets: Vec<u64> = probes.iter().map(|p| p.offset).collect();
     let semaphores: Vec<u64> = probes.iter().map(|p| p.semaphore).collect();
-    let numbers: Vec<u64> = ids.iter().copied().map(u64::from).collect();
+    let cookies: Vec<u64> = ids.iter().copied().map(u64::from).collect();
     let multi = UprobeMultiOptions {
         pid: options.pid,
-        cookies: &numbers,
+        cookies: &cookies,
         ref_ctr_offsets: &semaphores,
         ..UprobeMultiOptions::default()
     };
-    if can.uprobe_multi && go_together(prog, what)? {
-        let link = uprobe_multi::create(prog, path, &offsets, &multi, what)?;
-        let link = link.map_err(|errno| AttachError::kernel(what, "attach", errno))?;
-        return Ok(Places::Together(Some(link)));
+    if features.uprobe_multi && is_uprobe_multi_program(prog, label)? {
+        let link = uprobe_multi::create_link(prog, path, &offsets, &multi, label)?;
+        let link = link.map_err(|errno| AttachError::kernel(label, "attach", errno))?;
+        return Ok(ProbeLinks::Multi(Some(link)));
     }
     let mut links = Vec::with_capacity(probes.len());
-    for (probe, id) in probes.iter().zip(&numbers) {
-        let each = UprobeOptions {
+    for (probe, cookie) in probes.iter().zip(&cookies) {
+        let options = UprobeOptions {
             pid: options.pid,
             ref_ctr_offset: probe.semaphore,
-            cookie: if can.cookies { *id } else { 0 },
+            cookie: if features.cookies { *cookie } else { 0 },
             ..UprobeOptions::default()
         };
-        links.push(uprobe::at(prog, path, probe.offset, &each, what)?);
+        links.push(uprobe::attach_at_offset(prog, path, probe.offset, &options, label)?);
     }
-    Ok(Places::Each(links))
+    Ok(ProbeLinks::Single(links))
 }
 
-/// Whether this program was loaded for one link for all places: then `/` is looked at, which is no binary.
-fn go_together(prog: BorrowedFd<'_>, what: &str) -> Result<bool, AttachError> {
-    let none = uprobe_multi::create(prog, Path::new("/"), &[0], &UprobeMultiOptions::default(), what)?;
+/// Returns whether a program was loaded for `uprobe.multi`. For such a program, the kernel looks at the binary, here `/`, and
+/// answers `EBADF`.
+fn is_uprobe_multi_program(prog: BorrowedFd<'_>, label: &str) -> Result<bool, AttachError> {
+    let none = uprobe_multi::create_link(prog, Path::new("/"), &[0], &UprobeMultiOptions::default(), label)?;
     match none {
         Err(Errno(libc::EBADF)) => Ok(true),
-        // That says nothing about the program.
+        // These errors say nothing about the program.
         Err(errno @ Errno(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EAGAIN)) => {
-            Err(AttachError::kernel(what, "attach", errno))
+            Err(AttachError::kernel(label, "attach", errno))
         }
         _ => Ok(false),
     }
 }
 
+/// The kernel links of a probe's locations.
 #[derive(Debug)]
-enum Places {
-    Together(Option<OwnedFd>),
-    Each(Vec<Link>),
+enum ProbeLinks {
+    /// One `uprobe.multi` link; `None` after it is detached.
+    Multi(Option<OwnedFd>),
+    /// One link for each location.
+    Single(Vec<Link>),
 }
 
-/// A program on a probe. The specifications go after the places that use them.
+/// A program on a probe. Detaching closes the links before it frees the specifications that they use.
 #[derive(Debug)]
-struct OnProbe {
-    places: Places,
-    lease: Option<Lease>,
+struct UsdtAttachment {
+    links: ProbeLinks,
+    lease: Option<SpecLease>,
 }
 
-impl Attachment for OnProbe {
+impl Attachment for UsdtAttachment {
     fn link_fd(&self) -> Option<BorrowedFd<'_>> {
-        match &self.places {
-            Places::Together(link) => link.as_ref().map(OwnedFd::as_fd),
-            Places::Each(_) => None,
+        match &self.links {
+            ProbeLinks::Multi(link) => link.as_ref().map(OwnedFd::as_fd),
+            ProbeLinks::Single(_) => None,
         }
     }
 
-    fn keep(&mut self) {
+    fn keep_for_pin(&mut self) {
         if let Some(lease) = self.lease.take() {
             lease.leak();
         }
     }
 
     fn detach(&mut self) -> Result<(), Errno> {
-        let mut done = Ok(());
-        match &mut self.places {
-            Places::Together(link) => *link = None,
-            Places::Each(links) => {
+        let mut result = Ok(());
+        match &mut self.links {
+            ProbeLinks::Multi(link) => *link = None,
+            ProbeLinks::Single(links) => {
                 for link in links.drain(..) {
-                    done = done.and(link.detach().map_err(|e| e.errno().unwrap_or(Errno(libc::EIO))));
+                    // Each link is unpinned, so an error comes from a system call and has an error number.
+                    result = result.and(link.detach().map_err(|e| e.errno().unwrap_or(Errno(libc::EIO))));
                 }
             }
         }
         self.lease = None;
-        done
+        result
     }
 
     fn leak(mut self: Box<Self>) {
-        match &mut self.places {
-            Places::Together(link) => core::mem::forget(link.take()),
-            Places::Each(links) => links.drain(..).for_each(Link::leak),
+        match &mut self.links {
+            ProbeLinks::Multi(link) => core::mem::forget(link.take()),
+            ProbeLinks::Single(links) => links.drain(..).for_each(Link::leak),
         }
-        self.keep();
+        self.keep_for_pin();
     }
 }
 
@@ -164,8 +171,11 @@ impl Attachment for OnProbe {
 mod tests {
     use super::{
         super::super::{
-            testing_elf::{TempFile, TestElf},
-            testing_trace::{Counter, Program, before_long},
+            test_support::elf::{TempFile, TestElf},
+            test_support::{
+                eventually,
+                trace::{Counter, Program},
+            },
         },
         *,
     };
@@ -199,13 +209,13 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_fires_in_another_process_with_its_arguments_described() {
+    fn a_probe_runs_its_program_in_another_process_and_describes_its_arguments() {
         let Some(elf) = TestElf::write() else { return };
         for (spec_size, attach_type) in [(208, 0), (304, 0), (208, AttachType::TraceUprobeMulti.number())] {
-            let Some((specs, by_address)) = maps(spec_size) else { return println!("SKIP: no maps") };
-            let manager = UsdtManager::new(&specs, &by_address).unwrap();
+            let Some((specs, ip_to_spec_id)) = maps(spec_size) else { return println!("SKIP: no maps") };
+            let manager = UsdtManager::new(&specs, &ip_to_spec_id).unwrap();
             let Some(counter) = Counter::new() else { return };
-            let cookies = manager.can().cookies;
+            let cookies = manager.features().cookies;
             let prog = if cookies {
                 Program::with_cookie_all(ProgramType::Kprobe, attach_type, &counter)
             } else {
@@ -213,7 +223,7 @@ mod tests {
             };
             let Some(prog) = prog else { continue };
             let options = UsdtOptions { cookie: 0x1234, pid: None };
-            // Both at once take the map's two places; the same address can be had once without cookies.
+            // Two attachments fill the map's two entries. Without cookies, an address can be mapped once only.
             let first = usdt(prog.fd(), &manager, elf.path(), "test", "probe", &options).unwrap();
             let second = usdt(prog.fd(), &manager, elf.path(), "test", "probe", &options);
             if cookies {
@@ -222,39 +232,39 @@ mod tests {
                 drop(first);
                 assert!(elf.run() > 0, "the semaphore is raised");
                 assert!(counter.count() > 0);
-                assert!(before_long(|| elf.run() == 1));
+                assert!(eventually(|| elf.run() == 1));
                 assert_eq!(counter.cookie(), 1);
                 drop(second);
             } else {
                 assert!(second.unwrap_err().to_string().contains("cannot tell them apart"));
-                assert_eq!(sys::map_next_key(by_address.shape(), None, &mut [0; 8]), Ok(true));
+                assert_eq!(sys::map_next_key(ip_to_spec_id.shape(), None, &mut [0; 8]), Ok(true));
                 assert!(elf.run() > 0);
                 assert_eq!(counter.count(), 1);
                 drop(first);
             }
-            assert_eq!(sys::map_next_key(by_address.shape(), None, &mut [0; 8]), Ok(false));
-            assert!(before_long(|| elf.run() == 0), "the semaphore is lowered");
+            assert_eq!(sys::map_next_key(ip_to_spec_id.shape(), None, &mut [0; 8]), Ok(false));
+            assert!(eventually(|| elf.run() == 0), "the semaphore is lowered");
             let spec = value(&specs, 0);
             let e = Endian::native();
             let args = usize::try_from(spec_size).unwrap() - 16;
             assert_eq!((e.u64(&spec, args), e.u16(&spec, args + 8)), (Some(0x1234), Some(3)));
             assert_eq!(e.u64(&spec, args / 12), Some((-7i64).cast_unsigned()));
-            // What was given back is used again.
+            // Freed entries are used again.
             let again = usdt(prog.fd(), &manager, elf.path(), "test", "probe", &options).unwrap();
             again.detach().unwrap();
         }
     }
 
     #[test]
-    fn places_with_the_same_arguments_share_a_specification() {
+    fn probes_with_the_same_arguments_share_a_specification() {
         if !cfg!(target_arch = "x86_64") {
             return println!("SKIP: a binary of x86-64");
         }
         let notes = [("p", "n", "8@$1"), ("p", "n", "8@$1"), ("p", "n", "8@$2")];
         let file = TempFile::new("shared", &TestElf::with_notes(&notes));
-        let Some((specs, by_address)) = maps(208) else { return println!("SKIP: no maps") };
-        let manager = UsdtManager::new(&specs, &by_address).unwrap();
-        if !manager.can().cookies {
+        let Some((specs, ip_to_spec_id)) = maps(208) else { return println!("SKIP: no maps") };
+        let manager = UsdtManager::new(&specs, &ip_to_spec_id).unwrap();
+        if !manager.features().cookies {
             return println!("SKIP: three probes at one address need cookies");
         }
         let Some(counter) = Counter::new() else { return };
@@ -265,30 +275,34 @@ mod tests {
     }
 
     #[test]
-    fn what_programs_were_told_counts_and_not_what_the_kernel_can_do() {
+    fn the_plan_decides_about_cookies_and_not_the_kernel() {
         let Some(elf) = TestElf::write() else { return };
-        let Some((specs, by_address)) = maps(208) else { return println!("SKIP: no maps") };
-        let told = |cookies| {
+        let Some((specs, ip_to_spec_id)) = maps(208) else { return println!("SKIP: no maps") };
+        let plan = |cookies| {
             let mut plan = UsdtPlan::default();
             plan.cookies = cookies;
             plan
         };
-        let manager = UsdtManager::planned(&specs, &by_address, told(false)).unwrap();
+        let manager = UsdtManager::with_plan(&specs, &ip_to_spec_id, plan(false)).unwrap();
         let Some(counter) = Counter::new() else { return };
         let Some(prog) = Program::counting_all(ProgramType::Kprobe, 0, &counter) else { return };
         let options = UsdtOptions::default();
         let link = usdt(prog.fd(), &manager, elf.path(), "test", "probe", &options).unwrap();
-        assert_eq!(sys::map_next_key(by_address.shape(), None, &mut [0; 8]), Ok(true), "found by address");
+        assert_eq!(
+            sys::map_next_key(ip_to_spec_id.shape(), None, &mut [0; 8]),
+            Ok(true),
+            "the address is mapped"
+        );
         drop(link);
-        let manager = UsdtManager::planned(&specs, &by_address, told(true)).unwrap();
-        assert!(manager.can().cookies && !manager.can().uprobe_multi);
+        let manager = UsdtManager::with_plan(&specs, &ip_to_spec_id, plan(true)).unwrap();
+        assert!(manager.features().cookies && !manager.features().uprobe_multi);
     }
 
     #[test]
     fn maps_of_another_shape_are_refused() {
-        let Some((specs, by_address)) = maps(200) else { return println!("SKIP: no maps") };
-        let e = UsdtManager::new(&specs, &by_address).unwrap_err();
-        assert!(e.to_string().starts_with("__bpf_usdt_specs: its values have 200 bytes"), "{e}");
+        let Some((specs, ip_to_spec_id)) = maps(200) else { return println!("SKIP: no maps") };
+        let e = UsdtManager::new(&specs, &ip_to_spec_id).unwrap_err();
+        assert!(e.to_string().starts_with("__bpf_usdt_specs: wrong size of values: 200 bytes"), "{e}");
         let Some((specs, _)) = maps(208) else { return println!("SKIP: no maps") };
         assert!(UsdtManager::new(&specs, &specs).is_err());
     }

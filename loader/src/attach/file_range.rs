@@ -1,7 +1,7 @@
-//! A regular file, or a part of one, of which pieces are read as they are needed.
+//! A regular file, or a range of one, that is read in pieces.
 //!
-//! Sizes in such a file are claims: a sparse file has as many bytes as somebody likes. So each piece has a limit, and memory for it
-//! is asked for where the answer is an error.
+//! Sizes in such a file are untrusted, because a sparse file can have any size. So each read has a limit, and a failed allocation
+//! is an error.
 
 use super::error::AttachError;
 use crate::sys::Errno;
@@ -13,17 +13,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A part of a file. Offsets count from its start.
+/// A range of a file. Offsets count from the start of the range.
 #[derive(Debug)]
-pub(super) struct FilePart {
+pub(super) struct FileRange {
     path: PathBuf,
     file: File,
     start: u64,
     len: u64,
 }
 
-impl FilePart {
-    /// Opens a whole file, which has to be a regular one.
+impl FileRange {
+    /// Opens a whole file, which has to be a regular file.
     pub(super) fn open(path: &Path) -> Result<Self, AttachError> {
         let failed = |e: io::Error| AttachError::unreadable(path, Errno::of(&e));
         let file = open_quickly(path).map_err(failed)?;
@@ -35,7 +35,7 @@ impl FilePart {
         Ok(Self { path: path.to_path_buf(), file, start: 0, len: meta.len() })
     }
 
-    /// The part of this part, if it lies within.
+    /// Returns a range inside this range.
     pub(super) fn narrowed(self, start: u64, len: u64) -> Option<Self> {
         start.checked_add(len).filter(|end| *end <= self.len)?;
         Some(Self { start: self.start.checked_add(start)?, len, ..self })
@@ -53,7 +53,7 @@ impl FilePart {
         AttachError::target(self.path.display().to_string(), problem)
     }
 
-    /// Fills a buffer from an offset; `what` names the piece in errors.
+    /// Fills a buffer from an offset. `what` names the piece in errors.
     pub(super) fn fill(&self, what: &str, at: u64, into: &mut [u8]) -> Result<(), AttachError> {
         let len = u64::try_from(into.len()).map_err(|_too_large| self.outside(what, at, u64::MAX))?;
         let is_within = at.checked_add(len).is_some_and(|end| end <= self.len);
@@ -64,7 +64,7 @@ impl FilePart {
             .map_err(|e| self.error(format!("its {what} cannot be read: {}", Errno::of(&e))))
     }
 
-    /// Reads a piece of at most `most` bytes.
+    /// Reads a piece. A piece of more than `most` bytes is an error.
     pub(super) fn read(&self, what: &str, at: u64, len: u64, most: u64) -> Result<Vec<u8>, AttachError> {
         if at.checked_add(len).is_none_or(|end| end > self.len) {
             return Err(self.outside(what, at, len));
@@ -89,19 +89,19 @@ impl FilePart {
     }
 }
 
-/// Opens a file for reading. A named pipe that nobody writes to is opened, too, and does not wait.
+/// Opens a file for reading. The open does not wait for the writer of a named pipe.
 pub(super) fn open_quickly(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{super::testing_elf::TempFile, *};
+    use super::{super::test_support::elf::TempFile, *};
 
     #[test]
-    fn a_piece_lies_within_its_part_and_is_no_larger_than_its_limit() {
+    fn a_piece_is_inside_the_range_and_within_its_limit() {
         let file = TempFile::new("part", b"0123456789");
-        let whole = FilePart::open(file.path()).unwrap();
+        let whole = FileRange::open(file.path()).unwrap();
         assert_eq!(whole.read("table", 2, 3, 3), Ok(b"234".to_vec()));
         let text = |e: AttachError| e.to_string();
         let long = text(whole.read("table", 2, 4, 3).unwrap_err());
@@ -117,23 +117,23 @@ mod tests {
     }
 
     #[test]
-    fn a_size_that_is_claimed_is_not_allocated() {
+    fn a_claimed_size_is_not_allocated() {
         let file = TempFile::new("sparse", b"x");
         OpenOptions::new().write(true).open(file.path()).unwrap().set_len(1 << 42).unwrap();
-        let part = FilePart::open(file.path()).unwrap();
+        let part = FileRange::open(file.path()).unwrap();
         assert!(part.read("table", 0, 1 << 41, 1 << 30).is_err());
         assert!(part.read("table", 0, 1 << 41, u64::MAX).is_err(), "there is no such memory");
     }
 
     #[test]
-    fn what_is_no_regular_file_is_not_waited_for() {
+    fn a_file_that_is_not_regular_is_refused_without_waiting() {
         let folder = std::env::temp_dir().join(format!("core-relo-pipe-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
         let pipe = folder.join("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
         let paths = [Path::new("/dev/null"), &folder, &pipe];
         for path in paths.iter().take(if made.is_ok_and(|s| s.success()) { 3 } else { 2 }) {
-            let error = FilePart::open(path).unwrap_err().to_string();
+            let error = FileRange::open(path).unwrap_err().to_string();
             assert!(error.contains("is not a regular file"), "{error}");
         }
         std::fs::remove_dir_all(&folder).unwrap();
