@@ -3,12 +3,12 @@
 
 mod common;
 
-use common::{prebuilt, text};
+use common::{pipe, prebuilt, text};
 use core_relo_loader::sys;
 use std::{
     env, fs,
-    io::{BufRead as _, BufReader},
-    os::unix::process::ExitStatusExt as _,
+    io::{BufRead as _, BufReader, Write as _},
+    os::unix::{fs::OpenOptionsExt as _, process::ExitStatusExt as _},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     thread::sleep,
@@ -174,4 +174,77 @@ fn a_signal_leaves_all_pins_or_none() {
 fn clear() {
     let _ = fs::remove_dir_all("/sys/fs/bpf/all");
     let _ = fs::remove_file(BY_NAME);
+}
+
+/// A pipe that nobody reads and that takes no more bytes.
+fn full_pipe(folder: &Path) -> fs::File {
+    const O_NONBLOCK: i32 = 0o4000;
+    let path = folder.join("pipe");
+    pipe(&path);
+    let open = |flags| fs::File::options().read(true).write(true).custom_flags(flags).open(&path).unwrap();
+    let mut filling = open(O_NONBLOCK);
+    while filling.write(&[b' ']).is_ok() {}
+    open(0)
+}
+
+/// Waits until a process waits for room in a pipe.
+fn wait_until_it_writes(child: &Child) {
+    let waits = || {
+        let function = fs::read_to_string(format!("/proc/{}/wchan", child.id())).unwrap();
+        ["pipe", "poll"].iter().any(|part| function.contains(part))
+    };
+    // Where the kernel does not show the function, the signal arrives at any moment.
+    (0..200).take_while(|_| !waits()).for_each(|_| sleep(Duration::from_millis(10)));
+}
+
+/// Returns the signal that ended a process, or ends the process if none does.
+fn end(child: &mut Child) -> Option<i32> {
+    for _ in 0..1000 {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.signal();
+        }
+        sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    None
+}
+
+#[test]
+fn a_signal_ends_a_command_whose_output_nobody_reads() {
+    if !has_own_bpffs("a_signal_ends_a_command_whose_output_nobody_reads") {
+        return;
+    }
+    let (pinned, globals, attached) =
+        (prebuilt("live/pinned.bpf.o"), prebuilt("live/globals.bpf.o"), prebuilt("live/raw_tp.bpf.o"));
+    let (pinned, globals, attached) = (text(&pinned), text(&globals), text(&attached));
+    let folder = tempfile::tempdir().unwrap();
+    let full = full_pipe(folder.path());
+    for args in [
+        &["load", globals][..],
+        &["load", "--format", "json", globals],
+        &["load", "--pin", "/sys/fs/bpf/all", globals, attached],
+        &["load", "--attach", attached],
+        &["load", "--each", attached],
+        &["load", "/no/such/object"],
+        &["run", "--program", "count", pinned],
+        &["run", "--program", "count", "--token", "/nowhere", pinned],
+    ] {
+        for errors_too in [false, true] {
+            let mut command = command(args);
+            command.stdout(full.try_clone().unwrap()).stderr(Stdio::null());
+            if errors_too {
+                command.stderr(full.try_clone().unwrap());
+            }
+            // That error goes to stderr alone.
+            if args == ["load", "/no/such/object"] && !errors_too {
+                continue;
+            }
+            let mut child = command.spawn().unwrap();
+            wait_until_it_writes(&child);
+            kill(&child, SIGTERM);
+            assert_eq!(end(&mut child), Some(SIGTERM), "{args:?}, errors too: {errors_too}");
+            assert_eq!(pins(), [""; 0].map(PathBuf::from), "{args:?}");
+        }
+    }
 }

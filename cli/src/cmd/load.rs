@@ -19,6 +19,7 @@ use crate::{
     },
     interrupt::Interruptible,
     line::Line,
+    output::is_ended_by_signal,
     printer::Printer,
     render::style::{BOLD, DIM, ERROR, GOOD},
     signals::EndRequests,
@@ -39,9 +40,29 @@ pub(crate) fn run(app: &mut App<'_>, args: &Load) -> io::Result<()> {
         // It does nothing that would have to be undone.
         return load_all(app, args, &Interruptible::new(&mut || false)).map(drop);
     }
-    let mut end_requests = EndRequests::catch()?;
-    let kept = load_all(app, args, &Interruptible::new(&mut || end_requests.arrived()))?;
-    let Some(kept) = kept else { return interrupted(app, end_requests) };
+    let mut end_requests = match EndRequests::catch() {
+        Ok(end_requests) => end_requests,
+        Err(e) => return app.fail(&e.into()),
+    };
+    let loaded = load_all(app, args, &Interruptible::new(&mut || end_requests.arrived()));
+    let finished = match loaded {
+        Ok(Some(kept)) => finish(app, args, kept, &mut end_requests),
+        Ok(None) => return interrupted(app, end_requests),
+        Err(e) => Err(e),
+    };
+    match finished {
+        Err(e) if is_ended_by_signal(&e) => interrupted(app, end_requests),
+        finished => finished,
+    }
+}
+
+/// Leaves pinned objects behind, and waits for the end of those that are only attached.
+fn finish(
+    app: &mut App<'_>,
+    args: &Load,
+    kept: Vec<Kept>,
+    end_requests: &mut EndRequests,
+) -> io::Result<()> {
     if args.pin.is_some() {
         kept.into_iter().for_each(Kept::leave);
     } else if args.attach && !kept.is_empty() {
@@ -61,8 +82,12 @@ pub(crate) fn run(app: &mut App<'_>, args: &Load) -> io::Result<()> {
 
 /// Says that a signal ended the command, which has undone everything, and ends the process by that signal.
 pub(super) fn interrupted(app: &mut App<'_>, end_requests: EndRequests) -> io::Result<()> {
-    let noted = app.out.flush().and_then(|()| app.note("ended by a signal; what was begun is undone"));
-    end_requests.release().and(noted)
+    let flushed = app.out.flush();
+    let noted = app.note("ended by a signal; what was begun is undone");
+    match end_requests.release() {
+        Ok(()) => flushed.and(noted),
+        Err(e) => app.fail(&e.into()),
+    }
 }
 
 /// Loads the objects; returns those that stay loaded, or none if a signal interrupted the command, after everything was undone.

@@ -2,10 +2,12 @@
 
 mod destination;
 mod staged;
+mod stream;
 
 use crate::error::BadInput;
 use destination::DestinationError;
 pub(crate) use destination::{Destination, Kind};
+pub(crate) use stream::{Stream, is_ended_by_signal};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::{
     io::{self, Write},
