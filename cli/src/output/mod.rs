@@ -5,8 +5,7 @@ mod staged;
 mod stream;
 
 use crate::error::BadInput;
-use destination::DestinationError;
-pub(crate) use destination::{Destination, Kind};
+pub(crate) use destination::{Destination, DestinationError, Kind};
 pub(crate) use stream::{Stream, is_ended_by_signal};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::{
