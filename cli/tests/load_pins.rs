@@ -130,6 +130,21 @@ fn a_load_that_cannot_be_reported_or_pinned_leaves_nothing() {
     assert!(pins().is_empty(), "{:?}", pins());
 }
 
+#[test]
+fn a_link_under_the_name_of_a_pin_is_named() {
+    if !has_own_bpffs("a_link_under_the_name_of_a_pin_is_named") {
+        return;
+    }
+    let pinned = prebuilt("live/pinned.bpf.o");
+    std::os::unix::fs::symlink("/sys/fs/bpf/nowhere", BY_NAME).unwrap();
+    let shown = command(&["load", text(&pinned), "--pin", "/sys/fs/bpf/all"]).output().unwrap();
+    assert_eq!(shown.status.code(), Some(1), "{shown:?}");
+    let out = String::from_utf8(shown.stdout).unwrap();
+    assert!(out.contains("core_relo_live: EEXIST: File exists (it is a symbolic link to a file"), "{out}");
+    assert_eq!(pins(), [PathBuf::from(BY_NAME)], "nothing else is left");
+    fs::remove_file(BY_NAME).unwrap();
+}
+
 /// Runs a command, sends a signal after some time, and returns how it ended.
 fn ended_by(args: &[&str], signal: i32, after: Duration) -> ExitStatus {
     let child = command(args).spawn().unwrap();

@@ -6,7 +6,7 @@
 
 use super::{
     Kernel, Loaded,
-    error::LoadError,
+    error::{LoadError, LoadHint},
     loaded::{LoadedMap, PinState},
 };
 use crate::sys::Errno;
@@ -97,6 +97,13 @@ impl<'l, K: Kernel> Staged<'l, K> {
     /// Checks that all final names are free, before the first pin gets its own and cannot be removed any more.
     fn check_names(&self) -> Result<(), LoadError> {
         self.pins.iter().try_for_each(|pin| match self.kernel.pinned(pin.path) {
+            Err(Errno(libc::ENOENT)) if pin.path.is_symlink() => Err(LoadError::Pin {
+                object: self.object.into(),
+                map: pin.map.into(),
+                path: pin.path.to_path_buf(),
+                errno: Errno(libc::EEXIST),
+                hint: LoadHint("it is a symbolic link to a file that does not exist: remove the link".into()),
+            }),
             Err(Errno(libc::ENOENT)) => Ok(()),
             Err(errno) => Err(pin.error(self.object, errno)),
             Ok(_) => Err(pin.error(self.object, Errno(libc::EEXIST))),
