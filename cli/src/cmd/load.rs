@@ -27,7 +27,7 @@ use crate::{
 use core_relo_loader::{
     Loader,
     attach::{AttachError, Link},
-    load::{LoadError, Loaded, PIN_ATTEMPTS},
+    load::{LoadError, Loaded, RemainingPins, retry_taken_pins},
     load_plan::{Host, LoadPlan, LoadPlanError, TokenSource},
     object::Object,
     sys,
@@ -57,12 +57,7 @@ pub(crate) fn run(app: &mut App<'_>, args: &Load) -> io::Result<()> {
 }
 
 /// Leaves pinned objects behind, and waits for the end of those that are only attached.
-fn finish(
-    app: &mut App<'_>,
-    args: &Load,
-    kept: Vec<Kept>,
-    end_requests: &mut EndRequests,
-) -> io::Result<()> {
+fn finish(app: &mut App<'_>, args: &Load, kept: Vec<Kept>, end_requests: &mut EndRequests) -> io::Result<()> {
     if args.pin.is_some() {
         kept.into_iter().for_each(Kept::leave);
     } else if args.attach && !kept.is_empty() {
@@ -251,22 +246,23 @@ impl One<'_, '_, '_, '_> {
 
     /// Loads, attaches and pins the object; again, if another process pins one of its maps meanwhile.
     fn load(&self, loader: &Loader<'_, '_>, plan: &LoadPlan) -> Result<Kept, Failure> {
-        let mut attempt = 1;
-        loop {
-            match self.attempt(loader, plan) {
-                Err(Failure::Load(LoadError::PinTaken { .. })) if attempt < PIN_ATTEMPTS => {
-                    attempt = attempt.saturating_add(1);
-                }
-                Err(Failure::Load(LoadError::PinTaken { object, map, path, .. })) => {
-                    return Err(LoadError::PinTaken { object, map, path, attempts: attempt }.into());
-                }
-                done => return done,
-            }
-        }
+        // Only errors of the load itself are a reason for another attempt.
+        let attempt = |remaining: &RemainingPins| match self.attempt(loader, plan, remaining) {
+            Err(Failure::Load(error)) => Err(error),
+            done => Ok(done),
+        };
+        retry_taken_pins(attempt)?
     }
 
-    fn attempt(&self, loader: &Loader<'_, '_>, plan: &LoadPlan) -> Result<Kept, Failure> {
-        let mut kept = Kept::new(loader.load_unpinned(plan, self.kernel)?);
+    fn attempt(
+        &self,
+        loader: &Loader<'_, '_>,
+        plan: &LoadPlan,
+        remaining: &RemainingPins,
+    ) -> Result<Kept, Failure> {
+        let mut loaded = loader.load_unpinned(plan, self.kernel)?;
+        loaded.adopt_pins(remaining, self.kernel);
+        let mut kept = Kept::new(loaded);
         if self.args.attach {
             kept.attach(self.kernel)?;
         }
