@@ -6,13 +6,13 @@ mod stream;
 
 use crate::error::BadInput;
 pub(crate) use destination::{Destination, DestinationError, Kind};
-pub(crate) use stream::{Stream, is_ended_by_signal};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::{
     io::{self, Write},
     os::unix::fs::MetadataExt as _,
     path::Path,
 };
+pub(crate) use stream::{Stream, is_ended_by_signal};
 
 /// Returns whether a path names standard output: `-`.
 fn is_dash(path: &Path) -> bool {
