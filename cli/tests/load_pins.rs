@@ -3,10 +3,10 @@
 
 mod common;
 
-use common::{pipe, prebuilt, text};
+use common::{has_own_bpffs, pipe, prebuilt, text};
 use core_relo_loader::sys;
 use std::{
-    env, fs,
+    fs,
     io::{BufRead as _, BufReader, Write as _},
     os::unix::{fs::OpenOptionsExt as _, process::ExitStatusExt as _},
     path::{Path, PathBuf},
@@ -20,29 +20,6 @@ const BPFFS: &str = "/sys/fs/bpf";
 const BY_NAME: &str = "/sys/fs/bpf/core_relo_live";
 const SIGINT: i32 = 2;
 const SIGTERM: i32 = 15;
-
-/// Whether this process has a bpffs of its own. Where it has none yet, the test runs once more in a process that has.
-fn has_own_bpffs(test: &str) -> bool {
-    const VARIABLE: &str = "CORE_RELO_TEST_OWN_BPFFS";
-    if env::var_os(VARIABLE).is_some() {
-        return true;
-    }
-    let script = "mount -t bpf bpf /sys/fs/bpf || exit 42; exec \"$@\"";
-    let again = Command::new("unshare")
-        .args(["--mount", "sh", "-c", script, "sh"])
-        .arg(env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
-        .env(VARIABLE, "1")
-        .status();
-    match again {
-        Ok(status) if status.success() => {}
-        Ok(status) if status.code() == Some(42) || status.code() == Some(1) => {
-            println!("SKIP: no bpffs can be mounted here");
-        }
-        other => panic!("{test}: {other:?}"),
-    }
-    false
-}
 
 fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_core-relo"));
