@@ -130,8 +130,8 @@ fn pins_of_an_earlier_attempt_are_pins_of_the_load() {
     assert_eq!((remaining.pins.len(), &remaining.pins), (1, &pins));
     // A pin that another process replaced is not adopted.
     fake.pins.borrow_mut().values_mut().for_each(|info| info.id += 1000);
-    let mut loaded = load::load_unpinned(&plan, &fake).unwrap();
-    loaded.adopt_pins(remaining, &fake);
+    let mut loaded = load::load_unpinned(&plan, &&fake).unwrap();
+    loaded.adopt_pins(remaining, &&fake);
     assert_eq!(loaded.maps().iter().filter(|m| m.is_reused()).count(), 1);
 }
 
