@@ -259,7 +259,8 @@ fn texts_in_maps_are_escaped() {
     let Some(types) = fixture::types() else { return };
     let map = fixture::typed_map(&types, fixture::HASH, "events");
     let id = fixture::map_id(&map).to_string();
-    for comm in [*b"\x1b[2J\n\xc2\xb5\0", *b"\xe2\x80\xae\x07\x08\x7f\xc2\x9b", *b"\xff\xfe\r\n\t\x85\0\x1b"] {
+    for comm in [*b"\x1b[2J\n\xc2\xb5\0", *b"\xe2\x80\xae\x07\x08\x7f\xc2\x9b", *b"\xff\xfe\r\n\t\x85\0\x1b"]
+    {
         let mut value = fixture::event(7);
         value[4..12].copy_from_slice(&comm);
         sys::map_update(map.shape(), &fixture::native32(5), &value, 0).unwrap();
