@@ -6,7 +6,7 @@ use crate::{
     error::BadInput,
     json,
     line::Line,
-    output,
+    output::{self, Stream},
     printer::Printer,
     render::style,
 };
@@ -77,8 +77,8 @@ impl App<'_> {
 
 pub(crate) fn run(args: &Args) -> io::Result<Exit> {
     let (mut out, out_has_colour) = reports(args);
-    let mut err = io::stderr();
-    let err_has_colour = has_colour(args.color, AutoStream::choice(&err));
+    let err_has_colour = has_colour(args.color, AutoStream::choice(&io::stderr()));
+    let mut err = Stream(io::stderr());
     let mut app = App {
         out: Printer::new(&mut *out, out_has_colour),
         err: Printer::new(&mut err, err_has_colour),
@@ -138,13 +138,11 @@ fn outputs(command: &Command) -> Vec<&Path> {
 /// Returns the stream for reports, and whether it gets colours: stdout, or stderr where an output of the command goes to stdout.
 fn reports(args: &Args) -> (Box<dyn Write>, bool) {
     if outputs(&args.command).into_iter().any(output::is_stdout) {
-        let err = io::stderr();
-        let has_colour = has_colour(args.color, AutoStream::choice(&err));
-        return (Box::new(err), has_colour);
+        let has_colour = has_colour(args.color, AutoStream::choice(&io::stderr()));
+        return (Box::new(Stream(io::stderr())), has_colour);
     }
-    let out = io::stdout().lock();
-    let has_colour = has_colour(args.color, AutoStream::choice(&out));
-    (Box::new(io::BufWriter::new(out)), has_colour)
+    let has_colour = has_colour(args.color, AutoStream::choice(&io::stdout()));
+    (Box::new(io::BufWriter::new(Stream(io::stdout()))), has_colour)
 }
 
 /// Whether a stream gets colours: as `--color` says, or as the stream and the environment do.
@@ -168,6 +166,7 @@ pub(crate) fn init_log(verbose: u8) {
     // What it cannot parse it prints.
     let mut builder = env_logger::Builder::new();
     builder.parse_filters(&Escaped(filters).to_string());
+    builder.target(env_logger::Target::Pipe(Box::new(Stream(io::stderr()))));
     builder.format(|f, r| writeln!(f, "core-relo: {}", Escaped(r.args()))).init();
 }
 
@@ -184,9 +183,14 @@ pub(crate) fn init_panics() {
     }));
 }
 
-/// The answer could not be written: a full disk, a closed stdout.
+/// Reports on stderr that the output cannot be written: a full disk, a closed stdout.
 pub(crate) fn cannot_write(e: &io::Error) -> ExitCode {
+    end_with_failure(&BadInput::new("stdout", e))
+}
+
+/// Reports on stderr why the command ends without an answer.
+pub(crate) fn end_with_failure(bad: &BadInput) -> ExitCode {
     // If stderr is gone as well, the exit status has to say it all.
-    drop(writeln!(io::stderr(), "core-relo: stdout: {}", Escaped(e)));
+    drop(writeln!(io::stderr(), "core-relo: {bad}"));
     Exit::Unknown.into()
 }

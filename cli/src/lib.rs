@@ -33,7 +33,10 @@ pub fn main() -> ExitCode {
     app::init_panics();
     let args = args::Args::from_process().unwrap_or_else(|error| error.exit());
     app::init_log(args.verbose);
-    match signals::report_file_size_limit().and_then(|()| app::run(&args)) {
+    if let Err(e) = signals::report_file_size_limit() {
+        return app::end_with_failure(&e.into());
+    }
+    match app::run(&args) {
         Ok(exit) => exit.into(),
         // Whoever read the output has gone: nothing to say, and the answer was not delivered.
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => app::Exit::Unknown.into(),

@@ -19,6 +19,7 @@ use crate::{
     },
     interrupt::Interruptible,
     line::Line,
+    output::is_ended_by_signal,
     printer::Printer,
     render::style::{BOLD, DIM, ERROR, GOOD},
     signals::EndRequests,
@@ -26,7 +27,7 @@ use crate::{
 use core_relo_loader::{
     Loader,
     attach::{AttachError, Link},
-    load::{LoadError, Loaded, PIN_ATTEMPTS},
+    load::{LoadError, Loaded, RemainingPins, retry_taken_pins},
     load_plan::{Host, LoadPlan, LoadPlanError, TokenSource},
     object::Object,
     sys,
@@ -39,9 +40,24 @@ pub(crate) fn run(app: &mut App<'_>, args: &Load) -> io::Result<()> {
         // It does nothing that would have to be undone.
         return load_all(app, args, &Interruptible::new(&mut || false)).map(drop);
     }
-    let mut end_requests = EndRequests::catch()?;
-    let kept = load_all(app, args, &Interruptible::new(&mut || end_requests.arrived()))?;
-    let Some(kept) = kept else { return interrupted(app, end_requests) };
+    let mut end_requests = match EndRequests::catch() {
+        Ok(end_requests) => end_requests,
+        Err(e) => return app.fail(&e.into()),
+    };
+    let loaded = load_all(app, args, &Interruptible::new(&mut || end_requests.arrived()));
+    let finished = match loaded {
+        Ok(Some(kept)) => finish(app, args, kept, &mut end_requests),
+        Ok(None) => return interrupted(app, end_requests),
+        Err(e) => Err(e),
+    };
+    match finished {
+        Err(e) if is_ended_by_signal(&e) => interrupted(app, end_requests),
+        finished => finished,
+    }
+}
+
+/// Leaves pinned objects behind, and waits for the end of those that are only attached.
+fn finish(app: &mut App<'_>, args: &Load, kept: Vec<Kept>, end_requests: &mut EndRequests) -> io::Result<()> {
     if args.pin.is_some() {
         kept.into_iter().for_each(Kept::leave);
     } else if args.attach && !kept.is_empty() {
@@ -61,8 +77,12 @@ pub(crate) fn run(app: &mut App<'_>, args: &Load) -> io::Result<()> {
 
 /// Says that a signal ended the command, which has undone everything, and ends the process by that signal.
 pub(super) fn interrupted(app: &mut App<'_>, end_requests: EndRequests) -> io::Result<()> {
-    let noted = app.out.flush().and_then(|()| app.note("ended by a signal; what was begun is undone"));
-    end_requests.release().and(noted)
+    let flushed = app.out.flush();
+    let noted = app.note("ended by a signal; what was begun is undone");
+    match end_requests.release() {
+        Ok(()) => flushed.and(noted),
+        Err(e) => app.fail(&e.into()),
+    }
 }
 
 /// Loads the objects; returns those that stay loaded, or none if a signal interrupted the command, after everything was undone.
@@ -226,22 +246,23 @@ impl One<'_, '_, '_, '_> {
 
     /// Loads, attaches and pins the object; again, if another process pins one of its maps meanwhile.
     fn load(&self, loader: &Loader<'_, '_>, plan: &LoadPlan) -> Result<Kept, Failure> {
-        let mut attempt = 1;
-        loop {
-            match self.attempt(loader, plan) {
-                Err(Failure::Load(LoadError::PinTaken { .. })) if attempt < PIN_ATTEMPTS => {
-                    attempt = attempt.saturating_add(1);
-                }
-                Err(Failure::Load(LoadError::PinTaken { object, map, path, .. })) => {
-                    return Err(LoadError::PinTaken { object, map, path, attempts: attempt }.into());
-                }
-                done => return done,
-            }
-        }
+        // Only errors of the load itself are a reason for another attempt.
+        let attempt = |remaining: &RemainingPins| match self.attempt(loader, plan, remaining) {
+            Err(Failure::Load(error)) => Err(error),
+            done => Ok(done),
+        };
+        retry_taken_pins(attempt)?
     }
 
-    fn attempt(&self, loader: &Loader<'_, '_>, plan: &LoadPlan) -> Result<Kept, Failure> {
-        let mut kept = Kept::new(loader.load_unpinned(plan, self.kernel)?);
+    fn attempt(
+        &self,
+        loader: &Loader<'_, '_>,
+        plan: &LoadPlan,
+        remaining: &RemainingPins,
+    ) -> Result<Kept, Failure> {
+        let mut loaded = loader.load_unpinned(plan, self.kernel)?;
+        loaded.adopt_pins(remaining, self.kernel);
+        let mut kept = Kept::new(loaded);
         if self.args.attach {
             kept.attach(self.kernel)?;
         }

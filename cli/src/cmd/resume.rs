@@ -11,7 +11,7 @@ use crate::{
     error::{BadInput, shown},
     input::{file, kernel_id::KernelId, shard},
     json::Json,
-    output::{self, Destination, Kind},
+    output::{self, Destination, DestinationError, Kind},
 };
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
@@ -149,8 +149,21 @@ impl Results {
     }
 }
 
+/// The number of times that [`open`] looks at a path where other processes create and remove files.
+const ATTEMPTS: usize = 5;
+
 /// Opens a regular file or creates one, and neither waits for nor changes anything else.
 fn open(path: &Path) -> Result<File, BadInput> {
+    for _ in 0..ATTEMPTS {
+        if let Some(file) = try_open(path)? {
+            return Ok(file);
+        }
+    }
+    Err(BadInput::at(path, "cannot be written: another process creates and removes it"))
+}
+
+/// Opens or creates the file; `None` if another process created it in the meantime.
+fn try_open(path: &Path) -> Result<Option<File>, BadInput> {
     let failed = |e| output::not_writable(path, e);
     let no_file = || {
         let bad = BadInput::at(path, "is a device, pipe or socket, expected a regular file");
@@ -159,13 +172,16 @@ fn open(path: &Path) -> Result<File, BadInput> {
     let found = Destination::find(path).map_err(failed)?;
     let flags = OFlags::RDWR | OFlags::NONBLOCK;
     let opened = match found.kind {
-        Kind::Free => found.open(flags | OFlags::CREATE, Mode::from_raw_mode(0o666)),
+        Kind::Free => match found.open(flags, Mode::from_raw_mode(0o666)) {
+            Err(DestinationError::Io(e)) if e.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
+            opened => opened,
+        },
         Kind::File(_) => found.refuse_foreign_file().and_then(|()| found.open(flags, Mode::empty())),
         Kind::Special(_) | Kind::OpenFile => return Err(no_file()),
     };
     let file = opened.map_err(failed)?;
     let is_file = file.metadata().map_err(|e| file::unreadable(path, &e))?.is_file();
-    if is_file { Ok(file) } else { Err(no_file()) }
+    if is_file { Ok(Some(file)) } else { Err(no_file()) }
 }
 
 /// Keeps others from adding to the file as long as it is open: two runs would do the same work, and cut off each other's last

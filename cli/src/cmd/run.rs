@@ -30,7 +30,10 @@ const ROOM: usize = 256 * 1024;
 const PACKET: [u8; 64] = [0; 64];
 
 pub(crate) fn run(app: &mut App<'_>, args: &Run) -> io::Result<()> {
-    let mut end_requests = EndRequests::catch()?;
+    let mut end_requests = match EndRequests::catch() {
+        Ok(end_requests) => end_requests,
+        Err(e) => return app.fail(&e.into()),
+    };
     let mut has_arrived = || end_requests.arrived();
     let kernel = Interruptible::new(&mut has_arrived);
     let result = prepared(app, args, &kernel);
@@ -38,7 +41,9 @@ pub(crate) fn run(app: &mut App<'_>, args: &Run) -> io::Result<()> {
         return interrupted(app, end_requests);
     }
     // Nothing is left to undo: a signal ends the process, also while an output waits for its reader.
-    end_requests.release()?;
+    if let Err(e) = end_requests.release() {
+        return app.fail(&e.into());
+    }
     match result {
         Ok(Ok(None)) => Ok(()),
         Ok(Ok(Some(ran))) => report(app, args, &ran),

@@ -6,8 +6,9 @@ use core_relo_loader::{
     object::{AttachType, ProgramType},
     sys::{self, LinkInfo, ProgInfo},
 };
+use rustix::net::{self, AddressFamily, SocketType};
 use serde_json::{Map, Value};
-use std::{fs, os::fd::AsFd};
+use std::os::fd::AsFd;
 
 /// The number of a struct_ops link's type.
 pub(crate) const STRUCT_OPS: u32 = 9;
@@ -222,12 +223,9 @@ fn perf_event(facts: &mut Facts<'_>, name: Option<String>) {
 
 /// The name of a network interface in this network namespace.
 pub(crate) fn interface_name(index: u32) -> Option<String> {
-    let entries = fs::read_dir("/sys/class/net").ok()?.flatten();
-    let mut named = entries.filter(|entry| {
-        let text = fs::read_to_string(entry.path().join("ifindex")).unwrap_or_default();
-        text.trim().parse() == Ok(index)
-    });
-    named.next()?.file_name().into_string().ok()
+    // /sys/class/net shows the interfaces of the namespace in which sysfs was mounted.
+    let socket = net::socket(AddressFamily::UNIX, SocketType::DGRAM, None).ok()?;
+    net::netdevice::index_to_name(&socket, index).ok()
 }
 
 #[cfg(test)]

@@ -95,13 +95,14 @@ impl Destination {
         Err(DestinationError::Links)
     }
 
-    /// Opens what the name stands for, which has to be what was found.
+    /// Opens what the name stands for, which has to be what was found. A name that was free gets a new file; if the name has been
+    /// taken since, the error is `EEXIST`.
     pub(crate) fn open(&self, flags: OFlags, mode: Mode) -> Result<File, DestinationError> {
         let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
         let (flags, found) = match &self.kind {
             // The last link is the kernel's own, and leads to no path.
             Kind::OpenFile => (flags, None),
-            Kind::Free => (flags | OFlags::NOFOLLOW, None),
+            Kind::Free => (flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW, None),
             Kind::File(stat) | Kind::Special(stat) => (flags | OFlags::NOFOLLOW, Some(stat)),
         };
         let file = File::from(fs::openat(&self.folder, &self.name, flags, mode)?);
@@ -204,6 +205,17 @@ mod tests {
         }
         let found = Destination::find(&at("dangling")).unwrap();
         assert_eq!(found.name, "new");
+        let open = || found.open(OFlags::RDWR, Mode::RUSR).map_err(|e| e.to_string());
+        // What takes the name after it was found free is neither opened nor followed.
+        std::fs::write(at("below/new"), "theirs").unwrap();
+        open().unwrap_err();
+        std::fs::remove_file(at("below/new")).unwrap();
+        symlink("file", at("below/new")).unwrap();
+        open().unwrap_err();
+        std::fs::remove_file(at("below/new")).unwrap();
+        open().unwrap();
+        assert!(at("below/new").is_file());
+        std::fs::remove_file(at("below/new")).unwrap();
         assert!(matches!(Destination::find(&at("no/where")), Err(DestinationError::Io(_))));
         assert!(matches!(Destination::find(Path::new("")), Err(DestinationError::Io(_))));
     }

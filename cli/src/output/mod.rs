@@ -2,16 +2,17 @@
 
 mod destination;
 mod staged;
+mod stream;
 
 use crate::error::BadInput;
-use destination::DestinationError;
-pub(crate) use destination::{Destination, Kind};
+pub(crate) use destination::{Destination, DestinationError, Kind};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::{
     io::{self, Write},
     os::unix::fs::MetadataExt as _,
     path::Path,
 };
+pub(crate) use stream::{Stream, is_ended_by_signal};
 
 /// Returns whether a path names standard output: `-`.
 fn is_dash(path: &Path) -> bool {

@@ -27,10 +27,10 @@ const PIECE: usize = 1 << 20;
 ///
 /// A signal that asks the process to end takes effect when nothing is left beside the destination.
 pub(super) fn replace(destination: &Destination, bytes: &[u8]) -> io::Result<()> {
-    let mut signals = EndRequests::catch_all()?;
+    let mut signals = EndRequests::catch_all().map_err(io::Error::other)?;
     let done = stage(destination, bytes, &mut signals);
     // What was staged is removed by now.
-    signals.release()?;
+    signals.release().map_err(io::Error::other)?;
     done
 }
 
