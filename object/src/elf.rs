@@ -2,7 +2,7 @@
 //!
 //! The records are the `object` crate's, read where they lie; what it has no words for (which section, where) is said here.
 
-use crate::limits;
+use crate::{index::SectionIndex, limits};
 use core::{ffi::CStr, ops::Range};
 use core_relo::{Endian, Name, Text};
 use object::{
@@ -98,7 +98,7 @@ pub enum Class {
 #[non_exhaustive]
 pub struct Section<'d> {
     /// Its number in the section header table.
-    pub index: u32,
+    pub index: SectionIndex,
     /// Its name.
     pub name: &'d [u8],
     /// `sh_type`.
@@ -122,6 +122,11 @@ pub struct Section<'d> {
 }
 
 impl Section<'_> {
+    /// Whether this is section 0, which every file has and which is none.
+    pub const fn is_null(&self) -> bool {
+        self.index.0 == 0
+    }
+
     /// Whether the bytes are compressed (`SHF_COMPRESSED`), which no section of ours may be.
     pub const fn is_compressed(&self) -> bool {
         self.flags & elf::SHF_COMPRESSED.0 != 0
@@ -182,7 +187,7 @@ impl<'d> Elf<'d> {
 
     /// The first section of a name, whatever it holds.
     pub(crate) fn section(&self, name: &[u8]) -> Option<&Section<'d>> {
-        self.sections.iter().find(|s| s.name == name && s.index != 0)
+        self.sections.iter().find(|s| s.name == name && !s.is_null())
     }
 
     fn read<H: FileHeader<Endian = Endianness>>(data: &'d [u8], class: Class) -> Result<Self, ElfError> {
@@ -206,7 +211,7 @@ impl<'d> Elf<'d> {
                 return Err(ElfError::SectionBounds { section: text(name), offset, size, len });
             };
             sections.push(Section {
-                index,
+                index: SectionIndex(index),
                 name,
                 sh_type: h.sh_type(e).0,
                 flags: h.sh_flags(e).0,

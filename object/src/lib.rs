@@ -28,6 +28,8 @@ mod elf;
 mod errno;
 pub mod features;
 pub mod globals;
+mod index;
+mod internal;
 pub mod limits;
 pub mod link;
 pub mod load_plan;
@@ -40,3 +42,5 @@ pub mod test_support;
 
 pub use elf::{Class, ElfError, string_at};
 pub use errno::Errno;
+pub use index::{ExternIndex, MapIndex, ModuleIndex, ProgramIndex, SectionIndex};
+pub use internal::InternalError;

@@ -10,6 +10,7 @@ use crate::{
     sys::{self, Errno, MapFd},
 };
 use core::fmt;
+use core_relo_object::ModuleIndex;
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
@@ -107,9 +108,9 @@ impl Loaded {
         self.token.as_ref().map(AsFd::as_fd)
     }
 
-    /// The BTF of a module that programs attach to, by its place in the plan.
-    pub fn module(&self, place: usize) -> Option<BorrowedFd<'_>> {
-        self.modules.get(place).map(AsFd::as_fd)
+    /// Returns the BTF of a module of the plan.
+    pub fn module(&self, module: ModuleIndex) -> Option<BorrowedFd<'_>> {
+        self.modules.get(module.0).map(AsFd::as_fd)
     }
 
     /// Removes the pins of maps that this load made, and the folders it made for them, if they are empty (libbpf:

@@ -130,6 +130,9 @@ pub enum LinkError {
     /// A relocation section is damaged.
     #[error(transparent)]
     Object(#[from] crate::object::ObjectError),
+    /// A broken invariant of this crate.
+    #[error(transparent)]
+    Internal(#[from] crate::InternalError),
     /// Maps, kernel symbols and struct_ops need the object's BTF.
     #[error("the object has no BTF, which its {what} need: compile with -g")]
     NoBtf {

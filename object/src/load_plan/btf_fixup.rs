@@ -45,7 +45,7 @@ pub(super) fn mended(object: &Object<'_>, externs: &[ExternEntry<'_>]) -> Result
     }
     let symbols = variables(object);
     let mut sizes = HashMap::new();
-    for s in object.sections().iter().filter(|s| s.index != 0) {
+    for s in object.sections().iter().filter(|s| !s.is_null()) {
         sizes.entry(s.name).or_insert(s.size);
     }
     for section in btf.types().filter(|t| t.kind() == Kind::Datasec) {

@@ -68,6 +68,15 @@ pub enum LoadPlanError {
     /// The BTF made for the kernel is not one: an error of ours.
     #[error("the BTF made for the kernel is damaged: {0}")]
     MadeBtf(#[source] BtfError),
+    /// The programs call kfuncs of more modules than instructions can name.
+    #[error("its programs call kfuncs of more than {limit} modules")]
+    TooManyModules {
+        /// The most there may be.
+        limit: i16,
+    },
+    /// A broken invariant of this crate.
+    #[error(transparent)]
+    Internal(#[from] crate::InternalError),
     /// Programs that together are too large.
     #[error("its programs with their subprograms have more than {limit} instructions")]
     TooLong {

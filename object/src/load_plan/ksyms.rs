@@ -4,6 +4,7 @@ use super::{LoadPlanError, error::Refusal, host::Host};
 use crate::{
     elf::text,
     features::Feature,
+    index::ModuleIndex,
     link::externs::{ExternEntry, What},
     target::Found,
 };
@@ -28,23 +29,32 @@ pub(super) enum Resolved {
     /// A variable's address.
     Address(u64),
     /// A variable or function in the kernel's types, or in those of a module (its place among the plan's modules).
-    Typed { id: TypeId, module: Option<usize> },
+    Typed { id: TypeId, module: Option<ModuleIndex> },
 }
 
-/// The modules whose BTF descriptors a load needs: `(name, id of the BTF)`.
+/// A module whose BTF a load needs a descriptor of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ModulePlan {
+    /// The module's name.
+    pub name: String,
+    /// The kernel's id of the module's BTF; 0 if the types did not come from the running kernel.
+    pub btf_id: u32,
+}
+
+/// The modules whose BTF a load needs.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Modules(pub(super) Vec<(String, u32)>);
+pub(super) struct Modules(pub(super) Vec<ModulePlan>);
 
 impl Modules {
-    /// The place of a module among them.
-    pub(super) fn place(&mut self, name: &str, id: u32) -> usize {
-        let known = self.0.iter().position(|(_, known)| *known == id && id != 0);
-        known.or_else(|| self.0.iter().position(|(n, known)| n == name && *known == id)).unwrap_or_else(
-            || {
-                self.0.push((name.to_owned(), id));
-                self.0.len().saturating_sub(1)
-            },
-        )
+    /// Returns the index of a module, which is added if it is new.
+    pub(super) fn index_of(&mut self, name: &str, id: u32) -> ModuleIndex {
+        let is_it = |known: &ModulePlan| known.btf_id == id && (id != 0 || known.name == name);
+        let index = self.0.iter().position(is_it).unwrap_or(self.0.len());
+        if index == self.0.len() {
+            self.0.push(ModulePlan { name: name.to_owned(), btf_id: id });
+        }
+        ModuleIndex(index)
     }
 }
 
@@ -204,7 +214,7 @@ impl KernelSearch<'_, '_> {
         let what = if kind == Kind::Func { "parameters" } else { "a type" };
         match target.map(|target| self.comparison.compare((btf, local), (ty.btf(), target))) {
             Some(Ok(true)) => {
-                let module = module.map(|m| self.modules.place(&m.name, m.id));
+                let module = module.map(|m| self.modules.index_of(&m.name, m.id));
                 return Ok(Some(Resolved::Typed { id: ty.id(), module }));
             }
             Some(Err(MatchError::TooManySteps)) => {

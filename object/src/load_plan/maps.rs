@@ -11,6 +11,8 @@ use super::{
 use crate::{
     elf::{key, text},
     features::Feature,
+    index::{MapIndex, ModuleIndex, ProgramIndex},
+    internal::{InternalError, Invariant as _},
     link::maps::{MapEntry, MapSource, MapTable},
     object::{DataKind, MapDef, MapType, Object},
 };
@@ -61,10 +63,10 @@ pub struct MapPlan {
     pub numa_node: u32,
     /// The network device it belongs to, 0 for none.
     pub ifindex: u32,
-    /// Type of a key in the object's BTF, 0 for none.
-    pub key_type: u32,
-    /// Type of a value in the object's BTF, 0 for none.
-    pub value_type: u32,
+    /// Type of a key in the object's BTF; `void` for none.
+    pub key_type: TypeId,
+    /// Type of a value in the object's BTF; `void` for none.
+    pub value_type: TypeId,
     /// Whether it is created with the object's BTF, from which the kernel finds locks, timers and the like in its values.
     pub uses_btf: bool,
     /// Whether it is created; references to one that is not are poisoned.
@@ -86,11 +88,21 @@ pub struct MapPlan {
     /// Maps or programs it holds at first, by key.
     pub slots: BTreeMap<u32, SlotPlan>,
     /// Type of a struct_ops map's value in the kernel's BTF.
-    pub kernel_value_type: u32,
-    /// The module that type is of, among the plan's.
-    pub kernel_value_module: Option<usize>,
-    /// Where programs go in a struct_ops map's value: `(byte, program)`, by place among the object's programs.
-    pub programs: Vec<(usize, usize)>,
+    pub kernel_value_type: TypeId,
+    /// The module whose BTF has that type; none for the kernel itself.
+    pub kernel_value_module: Option<ModuleIndex>,
+    /// The programs in a struct_ops map's value.
+    pub programs: Vec<ProgramSlot>,
+}
+
+/// A member of a struct_ops map's value that takes the descriptor of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProgramSlot {
+    /// The member's offset in the value, in bytes.
+    pub offset: usize,
+    /// The program.
+    pub program: ProgramIndex,
 }
 
 /// What a map holds.
@@ -131,9 +143,9 @@ impl MapRole {
 #[non_exhaustive]
 pub enum SlotPlan {
     /// A map of the plan.
-    Map(usize),
-    /// A program, by its place among the object's.
-    Program(usize),
+    Map(MapIndex),
+    /// A program.
+    Program(ProgramIndex),
 }
 
 impl MapPlan {
@@ -192,16 +204,16 @@ impl Planning<'_, '_, '_> {
             }
         }
         let mut plans = Vec::new();
-        for (at, entry) in self.table.entries.iter().enumerate() {
-            plans.push(self.one(at, *entry, mended.as_ref(), edit)?);
+        for (at, entry) in MapIndex::enumerate(&self.table.entries) {
+            plans.push(self.plan_map(at, *entry, mended.as_ref(), edit)?);
         }
         slots::fill(self.object, self.table, &mut plans)?;
         Ok(plans)
     }
 
-    fn one(
+    fn plan_map(
         &mut self,
-        at: usize,
+        at: MapIndex,
         entry: MapEntry<'_, '_>,
         btf: Option<&Btf<'_>>,
         edit: &mut Option<Edit>,
@@ -255,12 +267,16 @@ impl Planning<'_, '_, '_> {
             }
             MapSource::Kconfig => {
                 let bytes = core::mem::take(&mut self.kconfig);
-                let size = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+                let size = u32::try_from(bytes.len());
+                let size = size.invariant("configuration values are within the limit of a data section")?;
                 self.data(MapRole::Kconfig, entry.name, (size, bytes))
             }
             MapSource::StructOps(table) => {
                 let DataKind::StructOps { link, optional } = table.section.kind else {
-                    return Ok(MapPlan::default());
+                    return Err(InternalError {
+                        invariant: "a struct_ops table lies in a struct_ops section",
+                    }
+                    .into());
                 };
                 let mut plan = MapPlan {
                     role: MapRole::StructOps,
@@ -270,14 +286,14 @@ impl Planning<'_, '_, '_> {
                     value_size: table.size,
                     max_entries: 1,
                     map_flags: if link { LINK } else { 0 },
-                    value_type: table.ty.0,
+                    value_type: table.ty,
                     autocreate: !optional,
                     uses_btf: true,
                     ..MapPlan::default()
                 };
                 if let Some(kernel) = self.struct_ops.by_map.get(&at) {
                     plan.value_size = kernel.value_size;
-                    plan.kernel_value_type = kernel.value_type.0;
+                    plan.kernel_value_type = kernel.value_type;
                     plan.kernel_value_module = kernel.module;
                     plan.data.clone_from(&kernel.value);
                     plan.programs.clone_from(&kernel.programs);
@@ -325,7 +341,7 @@ impl Planning<'_, '_, '_> {
             value_size: size,
             max_entries: 1,
             map_flags,
-            value_type: value.map_or(0, |value| value.id.0),
+            value_type: value.map_or(TypeId::VOID, |value| value.id),
             autocreate: true,
             uses_btf: true,
             data,
@@ -342,9 +358,10 @@ impl Planning<'_, '_, '_> {
             return Err(LoadPlanError::Map { map: name.into(), what: what.into() });
         }
         let page = u64::from(self.host.page_size.max(1));
+        // Two numbers of 32 bits: the product cannot overflow.
         let room = page.saturating_mul(plan.max_entries.into());
-        let used = section.size.checked_next_multiple_of(page).unwrap_or(u64::MAX);
-        let end = room.checked_sub(used).ok_or_else(|| LoadPlanError::Map {
+        let used = section.size.checked_next_multiple_of(page);
+        let end = used.and_then(|used| room.checked_sub(used)).ok_or_else(|| LoadPlanError::Map {
             map: name.into(),
             what: format!(
                 "its {} pages cannot hold the {} bytes of `.addr_space.1`",
@@ -403,16 +420,16 @@ fn defined(def: &MapDef, host: &Host) -> MapPlan {
         max_entries: if is_ring { ring_size(def.max_entries, host.page_size) } else { def.max_entries },
         map_flags: def.map_flags,
         map_extra: def.map_extra,
-        numa_node: def.numa_node.unwrap_or_default(),
-        key_type: def.key_type.map_or(0, |t| t.0),
-        value_type: def.value_type.map_or(0, |t| t.0),
+        numa_node: def.numa_node.unwrap_or(0),
+        key_type: def.key_type.unwrap_or(TypeId::VOID),
+        value_type: def.value_type.unwrap_or(TypeId::VOID),
         autocreate: true,
         uses_btf: true,
         ..MapPlan::default()
     }
 }
 
-/// What a caller set.
+/// Applies the settings of a caller.
 fn apply(
     plan: &mut MapPlan,
     settings: MapSettings,
@@ -425,22 +442,23 @@ fn apply(
     if let Some(size) = settings.value_size {
         if plan.role.is_data() {
             if !plan.data.is_empty() {
-                plan.data.resize(usize::try_from(size).unwrap_or(usize::MAX), 0);
+                plan.data
+                    .resize(usize::try_from(size).invariant("hosts have addresses of at least 32 bits")?, 0);
             }
             if let (Some(btf), Some(edit)) = (btf, edit)
-                && let Err(why) = resize_section(btf, edit, TypeId(plan.value_type), size)
+                && let Err(why) = resize_section(btf, edit, plan.value_type, size)
             {
                 log::info!("map {}: without types, since {why}", plan.name);
-                plan.value_type = 0;
+                plan.value_type = TypeId::VOID;
             }
         }
         plan.value_size = size;
     }
     if let Some(mut data) = settings.data {
-        let bytes = |size: u32| usize::try_from(size).unwrap_or(usize::MAX);
-        let size = if plan.role.is_data() { bytes(plan.value_size) } else { plan.data.len() };
+        let bytes = |size: u32| usize::try_from(size).invariant("hosts have addresses of at least 32 bits");
+        let size = if plan.role.is_data() { bytes(plan.value_size)? } else { plan.data.len() };
         // Variables may be set before the section is resized.
-        if plan.role.is_data() && data.len() == bytes(own_size) {
+        if plan.role.is_data() && data.len() == bytes(own_size)? {
             data.resize(size, 0);
         }
         if data.len() != size && plan.role != MapRole::StructOps {
@@ -507,28 +525,32 @@ fn forget_types(plan: &mut MapPlan) {
             | M::Queue
             | M::Stack
             | M::Arena,
-        ) => (plan.key_type, plan.value_type, plan.uses_btf) = (0, 0, false),
-        Some(M::StructOps) => plan.value_type = 0,
+        ) => {
+            (plan.key_type, plan.value_type, plan.uses_btf) = (TypeId::VOID, TypeId::VOID, false);
+        }
+        Some(M::StructOps) => plan.value_type = TypeId::VOID,
         _ => {}
     }
 }
 
-/// The next power of two of pages; what is 0 stays so, for the kernel to refuse.
+/// Rounds a ring's size up to a power of two of pages. A size of 0 stays, for the kernel to refuse.
 fn ring_size(size: u32, page: u32) -> u32 {
     let page = page.max(1);
     let is_fit = size.is_multiple_of(page) && size.checked_div(page).is_some_and(u32::is_power_of_two);
     if size == 0 || is_fit {
         return size;
     }
-    let pages = size.checked_div(page).unwrap_or_default().saturating_add(1);
-    pages.checked_next_power_of_two().and_then(|n| n.checked_mul(page)).unwrap_or(size)
+    // A size whose next power of two is beyond 32 bits stays, for the kernel to refuse.
+    let pages = size.checked_div(page).and_then(|pages| pages.checked_add(1)?.checked_next_power_of_two());
+    pages.and_then(|pages| pages.checked_mul(page)).unwrap_or(size)
 }
 
 /// The name of a data map: as much of the object's as fits before the section's (libbpf: `internal_map_name`).
 fn data_map_name(object: &str, section: &[u8]) -> Vec<u8> {
     const MOST: usize = 15;
     let own = section.len().clamp(7, MOST);
-    let has_two_dots = section.get(1..).unwrap_or_default().contains(&b'.');
+    let has_two_dots = section.iter().skip(1).any(|b| *b == b'.');
+    // `clamp` keeps `own` within `MOST`.
     let prefix = if has_two_dots { 0 } else { MOST.saturating_sub(own) };
     let name = object.bytes().take(prefix).chain(section.iter().copied().take(own));
     name.map(|b| if b.is_ascii_alphanumeric() || b == b'_' || b == b'.' { b } else { b'_' }).collect()

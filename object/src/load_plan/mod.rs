@@ -27,22 +27,25 @@ pub use attach_target::{AttachPlan, find_program_function};
 pub(crate) use error::Near;
 pub use error::{LoadPlanError, Refusal};
 pub use host::{Host, ReadSystem};
-pub use maps::{MapPlan, MapRole, SEGV_ON_FAULT, SlotPlan};
+pub use ksyms::ModulePlan;
+pub use maps::{MapPlan, MapRole, ProgramSlot, SEGV_ON_FAULT, SlotPlan};
 pub use programs::{Fixup, FixupTarget, POISON_KFUNC, POISON_MAP, ProgramPlan};
 pub use relocate::Poisoned;
 pub use settings::{AttachTarget, MapSettings, ProgramSettings, Settings, TokenSource};
 pub use usdt::{USDT_MAPS, UsdtPlan};
 
-pub use crate::globals::Global;
 use crate::{
     elf::key,
     errno::Errno,
     features::Feature,
     globals::{self, ObjectTypes},
+    index::{ExternIndex, MapIndex, ModuleIndex, ProgramIndex},
+    internal::Invariant as _,
     limits,
     link::{Parts, externs},
     object::{DataKind, Object, Program},
 };
+pub use crate::{globals::Global, link::Piece};
 use core_relo::Endian;
 use ksyms::{Modules, Resolved};
 use std::collections::{HashMap, HashSet};
@@ -67,12 +70,12 @@ pub struct LoadPlan {
     pub maps: Vec<MapPlan>,
     /// Programs that are loaded, in the object's order.
     pub programs: Vec<ProgramPlan>,
-    /// Programs that are not: by name, and why not.
-    pub skipped: Vec<(String, &'static str)>,
-    /// Modules whose BTF is needed: name, and the kernel's id of the BTF.
-    pub modules: Vec<(String, u32)>,
-    /// The array of descriptors that instructions refer to by place: modules, from place 1 on.
-    pub fd_array: Vec<usize>,
+    /// Programs that are not loaded.
+    pub skipped: Vec<SkippedProgram>,
+    /// Modules whose BTF is needed.
+    pub modules: Vec<ModulePlan>,
+    /// The modules in the array of descriptors that instructions refer to by index, from index 1 on. Index 0 is the kernel's.
+    pub fd_array: Vec<ModuleIndex>,
     /// Whether this kernel charges maps and programs to the limit on locked memory, which is raised then.
     pub raise_memlock_limit: bool,
     /// Why the running kernel could not be probed. The plan is then for a kernel that can do everything, and its execution most
@@ -95,7 +98,17 @@ pub struct LoadPlan {
     /// Names of the externs in the order in which missing functions are numbered.
     pub externs: Vec<String>,
     /// The weak kfuncs among the externs that the kernel has with other parameters than the object declares, by place.
-    pub incompatible_kfuncs: Vec<usize>,
+    pub incompatible_kfuncs: Vec<ExternIndex>,
+}
+
+/// A program that is not loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SkippedProgram {
+    /// The program's name.
+    pub program: String,
+    /// Why the program is not loaded.
+    pub reason: &'static str,
 }
 
 impl LoadPlan {
@@ -130,7 +143,7 @@ impl LoadPlan {
         .maps(&mut edit)?;
 
         let (loaded, skipped) = select(object, settings, &tables);
-        let selected = parts.taking_part(&loaded);
+        let selected = parts.select_functions(&loaded);
         let (code, poisoned) = relocate::relocated(object, &selected, settings, host)?;
         let mut planning = programs::Planning {
             object,
@@ -147,20 +160,23 @@ impl LoadPlan {
         };
         let default = ProgramSettings::default();
         let (mut programs, mut total) = (Vec::new(), 0usize);
-        for (function, program) in object.programs().iter().enumerate() {
-            if !loaded.get(function).copied().unwrap_or_default() {
+        for (function, program) in ProgramIndex::enumerate(object.programs()) {
+            if !*loaded.get(function.0).invariant("each program is selected or not")? {
                 continue;
             }
             let own = settings.programs.get(&key(program.name)).unwrap_or(&default);
-            let plan = planning.one(function, &code, own, &mut maps, &mut modules, &mut edit)?;
+            let plan = planning.plan_program(function, &code, own, &mut maps, &mut modules, &mut edit)?;
             // Programs share subprograms, and with them their records.
-            for (bytes, record) in [(&plan.insns, 8), (&plan.func_info, 8), (&plan.line_info, 16)] {
-                total = total.saturating_add(bytes.len().checked_div(record).unwrap_or_default());
-            }
-            total = total.saturating_add(plan.fixups.len()).saturating_add(plan.pieces.len());
-            if total > limits::OBJECT_INSNS {
-                return Err(LoadPlanError::TooLong { limit: limits::OBJECT_INSNS });
-            }
+            let counts = [
+                plan.insns.len() / 8,
+                plan.func_info.len() / 8,
+                plan.line_info.len() / 16,
+                plan.fixups.len(),
+                plan.pieces.len(),
+            ];
+            let sum = counts.into_iter().try_fold(total, usize::checked_add);
+            let sum = sum.filter(|sum| *sum <= limits::OBJECT_INSNS);
+            total = sum.ok_or(LoadPlanError::TooLong { limit: limits::OBJECT_INSNS })?;
             programs.push(plan);
         }
         let fd_array = planning.fd_array;
@@ -177,7 +193,8 @@ impl LoadPlan {
         };
         Ok(Self {
             name: settings.name.clone(),
-            license: object.license().unwrap_or_default().to_vec(),
+            // An object without license has an empty one, as for libbpf.
+            license: object.license().unwrap_or(b"").to_vec(),
             kernel_version: object.kernel_version().unwrap_or(host.kernel_version),
             btf,
             btf_is_mandatory: has_struct_ops,
@@ -199,7 +216,7 @@ impl LoadPlan {
             incompatible_kfuncs: (0..)
                 .zip(&resolved)
                 .filter(|(_, r)| **r == Resolved::Incompatible)
-                .map(|(n, _)| n)
+                .map(|(n, _)| ExternIndex(n))
                 .collect(),
         })
     }
@@ -237,11 +254,11 @@ fn struct_ops_tables(
     host: &Host,
     modules: &mut Modules,
 ) -> Result<struct_ops::Tables, LoadPlanError> {
-    let of = |at: usize| {
-        let entry = parts.maps.entries.get(at)?;
+    let of = |at: MapIndex| {
+        let entry = parts.maps.entries.get(at.0)?;
         Some((entry, settings.maps.get(&key(entry.name))))
     };
-    let created = |at: usize| {
+    let created = |at: MapIndex| {
         let Some((entry, settings)) = of(at) else { return false };
         let optional = match entry.source {
             crate::link::maps::MapSource::StructOps(table) => table.section.name.starts_with(b"?"),
@@ -249,7 +266,7 @@ fn struct_ops_tables(
         };
         settings.and_then(|s| s.autocreate).unwrap_or(!optional)
     };
-    let changed = |at: usize| of(at).and_then(|(_, settings)| settings);
+    let changed = |at: MapIndex| of(at).and_then(|(_, settings)| settings);
     struct_ops::resolve(object, &parts.maps, host, modules, created, changed)
 }
 
@@ -258,24 +275,24 @@ fn select(
     object: &Object<'_>,
     settings: &Settings,
     tables: &struct_ops::Tables,
-) -> (Vec<bool>, Vec<(String, &'static str)>) {
+) -> (Vec<bool>, Vec<SkippedProgram>) {
     let mut skipped = Vec::new();
-    let mut one = |(at, p): (usize, &Program<'_>)| {
+    let mut is_selected = |(at, p): (ProgramIndex, &Program<'_>)| {
         if p.is_subprogram {
             return false;
         }
         let name = key(p.name);
         let wanted = settings.programs.get(&name).and_then(|s| s.autoload);
         // Where it stands in a table, the table decides (libbpf: `bpf_object_adjust_struct_ops_autoload`).
-        let why = match tables.autoload.get(&at) {
+        let reason = match tables.autoload.get(&at) {
             Some(false) => "no struct_ops table that is created uses it",
             None if wanted == Some(false) => "not wanted",
             None if wanted.is_none() && !p.autoload() => "its section begins with `?`",
             Some(true) | None => return true,
         };
-        skipped.push((name, why));
+        skipped.push(SkippedProgram { program: name, reason });
         false
     };
-    let selected = object.programs().iter().enumerate().map(&mut one).collect();
+    let selected = ProgramIndex::enumerate(object.programs()).map(&mut is_selected).collect();
     (selected, skipped)
 }

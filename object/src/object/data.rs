@@ -2,6 +2,7 @@
 
 use super::error::ObjectError;
 use crate::elf::{Elf, Section};
+use crate::index::SectionIndex;
 use object::elf;
 
 /// What a data section becomes.
@@ -32,7 +33,7 @@ pub enum DataKind {
 #[non_exhaustive]
 pub struct DataSection<'d> {
     /// Its ELF section's number.
-    pub section_index: u32,
+    pub section_index: SectionIndex,
     /// Its name.
     pub name: &'d [u8],
     /// What it becomes.

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     elf::{Elf, Section, text},
+    index::SectionIndex,
     limits,
 };
 use core_relo::{
@@ -24,7 +25,7 @@ pub struct Map<'d> {
     /// Its name.
     pub name: &'d [u8],
     /// Number of its ELF section.
-    pub section_index: u32,
+    pub section_index: SectionIndex,
     /// Where its definition lies in the section, in bytes.
     pub offset: u64,
     /// Size of the definition in bytes.
@@ -220,7 +221,7 @@ fn described<'b>(btf: &'b Btf<'_>) -> HashMap<&'b [u8], Variable> {
 
 /// Whether a section has definitions in words, as aya takes them.
 fn is_legacy(s: &Section<'_>) -> bool {
-    (s.name == b"maps" || s.name.starts_with(b"maps/")) && s.index != 0 && !s.is_code()
+    (s.name == b"maps" || s.name.starts_with(b"maps/")) && !s.is_null() && !s.is_code()
 }
 
 /// The five words of `struct bpf_map_def`, of which aya's has two more: a number, and how the map is pinned.

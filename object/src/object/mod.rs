@@ -32,7 +32,10 @@ pub use sec_def::{SEC_DEFS, SecDef, SecFlags, SecMatch};
 pub use section_target::{SectionTarget, SectionTargetError, split_offset};
 pub use symbols::{Linkage, Place, Symbol, SymbolKind};
 
-use crate::elf::{Elf, text};
+use crate::{
+    elf::{Elf, text},
+    index::SectionIndex,
+};
 use alloc::collections::VecDeque;
 use core_relo::{ByteSize, CodeSection, Endian, Relocs, btf::Btf, ext::BtfExt};
 use object::elf;
@@ -48,14 +51,14 @@ pub struct Object<'d> {
     elf: Elf<'d>,
     symbols: Symbols<'d>,
     code: Vec<CodeSection<'d>>,
-    code_indices: Vec<u32>,
+    code_indices: Vec<SectionIndex>,
     programs: Vec<Program<'d>>,
     data: Vec<DataSection<'d>>,
     maps: Vec<Map<'d>>,
     externs: Vec<Extern<'d>>,
     relocs: Vec<RelocSection<'d>>,
     /// The same by the section they apply to.
-    relocs_by_target: HashMap<u32, Vec<RelocSection<'d>>>,
+    relocs_by_target: HashMap<SectionIndex, Vec<RelocSection<'d>>>,
     license: Option<&'d [u8]>,
     version: Option<u32>,
     btf: Option<Btf<'d>>,
@@ -107,7 +110,7 @@ impl<'d> Object<'d> {
             ext,
         };
         for at in calls::subprograms(&object) {
-            if let Some(function) = object.programs.get_mut(at) {
+            if let Some(function) = object.programs.get_mut(at.0) {
                 function.is_subprogram = true;
             }
         }
@@ -140,7 +143,7 @@ impl<'d> Object<'d> {
     }
 
     /// The ELF sections' numbers of [`code_sections`](Self::code_sections), in the same order.
-    pub fn code_indices(&self) -> &[u32] {
+    pub fn code_indices(&self) -> &[SectionIndex] {
         &self.code_indices
     }
 
@@ -159,7 +162,7 @@ impl<'d> Object<'d> {
         &self.maps
     }
 
-    /// What the kernel is to supply.
+    /// The variables and functions that the kernel supplies.
     pub fn externs(&self) -> &[Extern<'d>] {
         &self.externs
     }
@@ -183,8 +186,11 @@ impl<'d> Object<'d> {
     }
 
     /// The ELF relocations of one section.
-    pub fn elf_relocs_of(&self, section_index: u32) -> impl Iterator<Item = Result<Reloc<'d>, ObjectError>> {
-        let of_it = self.relocs_by_target.get(&section_index).into_iter().flatten();
+    pub fn elf_relocs_of(
+        &self,
+        section: SectionIndex,
+    ) -> impl Iterator<Item = Result<Reloc<'d>, ObjectError>> {
+        let of_it = self.relocs_by_target.get(&section).into_iter().flatten();
         of_it.flat_map(|r| r.iter(&self.elf, &self.symbols))
     }
 
@@ -217,7 +223,7 @@ impl<'d> Object<'d> {
         sections: impl IntoIterator<Item = (&'n [u8], &'n [u8])>,
     ) -> Result<Vec<u8>, RewriteError> {
         let mut copy = self.bytes.to_vec();
-        let mut left = HashMap::<&[u8], VecDeque<u32>>::new();
+        let mut left = HashMap::<&[u8], VecDeque<SectionIndex>>::new();
         for (section, index) in self.code.iter().zip(&self.code_indices) {
             left.entry(section.name).or_default().push_back(*index);
         }
@@ -244,8 +250,8 @@ impl<'d> Object<'d> {
 }
 
 /// The section of this number, unless it is the first one, which is none.
-pub(crate) fn section_at<'e, 'd>(elf: &'e Elf<'d>, index: u32) -> Option<&'e Section<'d>> {
-    elf.sections.get(usize::try_from(index).ok()?).filter(|s| s.index != 0)
+pub(crate) fn section_at<'e, 'd>(elf: &'e Elf<'d>, index: SectionIndex) -> Option<&'e Section<'d>> {
+    elf.sections.get(usize::try_from(index.0).ok()?).filter(|s| !s.is_null())
 }
 
 /// Refuses sections that share their bytes, at least where time or memory would grow with each of them.
@@ -261,7 +267,7 @@ fn no_overlap(elf: &Elf<'_>, len: usize) -> Result<(), ObjectError> {
 
 /// The one section of a name, or none; readable.
 fn only<'e, 'd>(elf: &'e Elf<'d>, name: &[u8]) -> Result<Option<&'e Section<'d>>, ObjectError> {
-    let mut found = elf.sections.iter().filter(|s| s.name == name && s.index != 0);
+    let mut found = elf.sections.iter().filter(|s| s.name == name && !s.is_null());
     let (section, more) = (found.next(), found.next());
     match section {
         Some(s) if more.is_some() => Err(ObjectError::Duplicate { section: s.text() }),
@@ -272,7 +278,7 @@ fn only<'e, 'd>(elf: &'e Elf<'d>, name: &[u8]) -> Result<Option<&'e Section<'d>>
 
 /// The last section of a name, or none; readable. libbpf lets the last `license` win.
 fn last<'e, 'd>(elf: &'e Elf<'d>, name: &[u8]) -> Result<Option<&'e Section<'d>>, ObjectError> {
-    match elf.sections.iter().rfind(|s| s.name == name && s.index != 0) {
+    match elf.sections.iter().rfind(|s| s.name == name && !s.is_null()) {
         Some(s) if s.is_compressed() => Err(ObjectError::Compressed { section: s.text() }),
         other => Ok(other),
     }

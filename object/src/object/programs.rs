@@ -6,6 +6,7 @@ use super::{
     symbols::{Linkage, Place, SymbolKind, Symbols},
 };
 use crate::elf::{Elf, Section, text};
+use crate::index::SectionIndex;
 use core_relo::{CodeSection, Function, InsnIndex};
 
 /// The section of which all functions are subprograms.
@@ -23,7 +24,7 @@ pub struct Program<'d> {
     /// Name of its ELF section, with a leading `?` if it has one.
     pub section: &'d [u8],
     /// The ELF section's number.
-    pub section_index: u32,
+    pub section_index: SectionIndex,
     /// Its first instruction in the section.
     pub start: InsnIndex,
     /// Instructions it has (a 64-bit load counts two).
@@ -57,7 +58,7 @@ impl<'d> Program<'d> {
 /// The code of an object, and the functions in it.
 pub(crate) struct Code<'d> {
     pub(crate) sections: Vec<CodeSection<'d>>,
-    pub(crate) indices: Vec<u32>,
+    pub(crate) indices: Vec<SectionIndex>,
     pub(crate) programs: Vec<Program<'d>>,
 }
 

@@ -1,7 +1,10 @@
 //! The symbol table: names and sections resolved with their bounds checked.
 
 use super::error::ObjectError;
-use crate::elf::{Elf, Section};
+use crate::{
+    elf::{Elf, Section},
+    index::SectionIndex,
+};
 use core_relo::Endian;
 use object::{
     Endianness,
@@ -17,7 +20,7 @@ pub enum Place {
     /// Nowhere: somebody else's.
     Undefined,
     /// In the section of this number.
-    Section(u32),
+    Section(SectionIndex),
     /// In none (`SHN_ABS` and the other reserved numbers).
     Reserved(u16),
 }
@@ -90,7 +93,7 @@ pub(crate) struct Symbols<'d> {
     strings: &'d [u8],
     endian: Endianness,
     sections: usize,
-    pub(crate) section: u32,
+    pub(crate) section: SectionIndex,
 }
 
 impl<'d> Symbols<'d> {
@@ -105,7 +108,7 @@ impl<'d> Symbols<'d> {
         if table.is_compressed() {
             return Err(ObjectError::Compressed { section: table.text() });
         }
-        let strings = crate::object::section_at(elf, table.link)
+        let strings = crate::object::section_at(elf, SectionIndex(table.link))
             .filter(|s| s.sh_type == elf::SHT_STRTAB.0 && !s.is_compressed())
             .ok_or_else(|| damaged("its names are missing"))?;
         let raw = pod::slice_from_all_bytes(table.data).ok().filter(|_| table.data.len().is_multiple_of(24));
@@ -140,7 +143,7 @@ impl<'d> Symbols<'d> {
         let place = match raw.st_shndx(e).0 {
             0 => Place::Undefined,
             n if n >= elf::SHN_LORESERVE => Place::Reserved(n),
-            n if usize::from(n) < self.sections => Place::Section(n.into()),
+            n if usize::from(n) < self.sections => Place::Section(SectionIndex(n.into())),
             section => {
                 let symbol = crate::elf::text(name);
                 return Err(ObjectError::SymbolSection { symbol, index, section: section.into() });

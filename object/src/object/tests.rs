@@ -210,7 +210,7 @@ fn header_of(name: &[u8], field: usize) -> usize {
     let bytes = sample(Endian::Little);
     let index = Object::parse(&bytes).unwrap().sections().iter().find(|s| s.name == name).unwrap().index;
     let table = Endian::Little.u64(&bytes, 40).unwrap();
-    usize::try_from(table).unwrap() + usize::try_from(index).unwrap() * 64 + field
+    usize::try_from(table).unwrap() + usize::try_from(index.0).unwrap() * 64 + field
 }
 
 fn error(bytes: &[u8]) -> ObjectError {
