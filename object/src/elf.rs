@@ -190,6 +190,11 @@ impl<'d> Elf<'d> {
         self.sections.iter().find(|s| s.name == name && !s.is_null())
     }
 
+    /// Returns the section of an index; none for section 0, which is no section.
+    pub(crate) fn section_at(&self, index: SectionIndex) -> Option<&Section<'d>> {
+        self.sections.get(usize::try_from(index.0).ok()?).filter(|s| !s.is_null())
+    }
+
     fn read<H: FileHeader<Endian = Endianness>>(data: &'d [u8], class: Class) -> Result<Self, ElfError> {
         let len = data.len();
         let Ok(header) = H::parse(data) else { return Err(ElfError::Header { len }) };

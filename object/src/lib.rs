@@ -33,6 +33,7 @@ mod internal;
 pub mod limits;
 pub mod link;
 pub mod load_plan;
+mod near;
 pub mod object;
 pub mod static_link;
 pub mod target;

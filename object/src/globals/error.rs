@@ -1,6 +1,6 @@
 //! Why a variable cannot be read or set.
 
-use crate::load_plan::Near;
+use crate::near::Near;
 use core_relo::Text;
 use thiserror::Error;
 

@@ -1,6 +1,8 @@
 //! Why an object cannot be planned for a kernel: found before anything is asked of it.
 
-use crate::{elf::text, globals::GlobalError, link::LinkError, object::ObjectError, target::TypesError};
+use crate::{
+    elf::text, globals::GlobalError, link::LinkError, near::Near, object::ObjectError, target::TypesError,
+};
 use core::fmt;
 use core_relo::{Text, btf::BtfError};
 use thiserror::Error;
@@ -109,30 +111,5 @@ impl fmt::Display for Lines<'_> {
             return write!(f, " {}: {}", one.name, one.why);
         }
         self.0.iter().try_for_each(|r| write!(f, "\n  {}: {}", r.name, r.why))
-    }
-}
-
-/// How many names an error shows.
-const SHOWN: usize = 8;
-
-/// What there is instead, most alike first.
-pub(crate) struct Near<'n>(pub(crate) &'n str, pub(crate) &'n [Text]);
-
-impl fmt::Display for Near<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(wanted, names) = self;
-        if names.is_empty() {
-            return f.write_str("; it has none");
-        }
-        let alike = |name: &str| name.bytes().zip(wanted.bytes()).take_while(|(a, b)| a == b).count();
-        let mut shown: Vec<&str> = names.iter().map(|n| &**n).collect();
-        shown.sort_by_key(|name| core::cmp::Reverse(alike(name)));
-        shown.truncate(SHOWN);
-        let shown: Vec<_> = shown.into_iter().map(|name| text(name.as_bytes()).to_string()).collect();
-        write!(f, "; it has {}", shown.join(", "))?;
-        match names.len().saturating_sub(SHOWN) {
-            0 => Ok(()),
-            more => write!(f, " and {more} more"),
-        }
     }
 }

@@ -12,6 +12,7 @@ mod host;
 mod kconfig;
 mod kernel_structs;
 mod ksyms;
+mod map_plan;
 mod maps;
 mod programs;
 mod relocate;
@@ -24,11 +25,10 @@ mod tests;
 mod usdt;
 
 pub use attach_target::{AttachPlan, find_program_function};
-pub(crate) use error::Near;
 pub use error::{LoadPlanError, Refusal};
 pub use host::{Host, ReadSystem};
 pub use ksyms::ModulePlan;
-pub use maps::{MapPlan, MapRole, ProgramSlot, SEGV_ON_FAULT, SlotPlan};
+pub use map_plan::{MapPlan, MapRole, ProgramSlot, SEGV_ON_FAULT, SlotPlan};
 pub use programs::{Fixup, FixupTarget, POISON_KFUNC, POISON_MAP, ProgramPlan};
 pub use relocate::Poisoned;
 pub use settings::{AttachTarget, MapSettings, ProgramSettings, Settings, TokenSource};
@@ -46,7 +46,7 @@ use crate::{
     object::{DataKind, Object, Program},
 };
 pub use crate::{globals::Global, link::Piece};
-use core_relo::Endian;
+use core_relo::{Endian, btf::Edit, explain::Explanation};
 use ksyms::{Modules, Resolved};
 use std::collections::{HashMap, HashSet};
 
@@ -183,14 +183,7 @@ impl LoadPlan {
         let globals = variables(object, &parts, settings);
         let has_struct_ops = maps.iter().any(|m| m.role == MapRole::StructOps);
         let has_rodata = maps.iter().any(|m| m.role == MapRole::Rodata && m.autocreate);
-        let btf = match edit {
-            Some(mut edit) if host.features.has(Feature::Btf) => {
-                btf_fixup::hide_functions(object, &mut edit);
-                sanitize::sanitize(&mut edit, &host.features);
-                Some(edit.finish())
-            }
-            _ => None,
-        };
+        let btf = finish_btf(object, edit, host);
         Ok(Self {
             name: settings.name.clone(),
             // An object without license has an empty one, as for libbpf.
@@ -213,18 +206,42 @@ impl LoadPlan {
             poisoned,
             selected,
             externs: parts.externs.iter().map(|e| key(e.name)).collect(),
-            incompatible_kfuncs: (0..)
-                .zip(&resolved)
-                .filter(|(_, r)| **r == Resolved::Incompatible)
-                .map(|(n, _)| ExternIndex(n))
-                .collect(),
+            incompatible_kfuncs: incompatible(&resolved),
         })
     }
 }
 
+impl LoadPlan {
+    /// Explains a relocation that is a trap, by its [record](Poisoned::record). The plan has to have been made of the same
+    /// object, settings and host.
+    pub fn explain(
+        &self,
+        object: &Object<'_>,
+        settings: &Settings,
+        host: &Host,
+        record: usize,
+    ) -> Option<Explanation> {
+        relocate::explain_record(object, &self.selected, settings, host, record)
+    }
+}
+
+/// Returns the object's BTF as the kernel takes it; none if the kernel takes none.
+fn finish_btf(object: &Object<'_>, edit: Option<Edit>, host: &Host) -> Option<Vec<u8>> {
+    let mut edit = edit.filter(|_| host.features.has(Feature::Btf))?;
+    btf_fixup::hide_functions(object, &mut edit);
+    sanitize::sanitize(&mut edit, &host.features);
+    Some(edit.finish())
+}
+
+/// Returns the kfuncs that the kernel has with other parameters.
+fn incompatible(resolved: &[Resolved]) -> Vec<ExternIndex> {
+    let externs = resolved.iter().enumerate();
+    externs.filter(|(_, r)| **r == Resolved::Incompatible).map(|(n, _)| ExternIndex(n)).collect()
+}
+
 /// The object's variables, as large as the settings make them.
 fn variables(object: &Object<'_>, parts: &Parts<'_, '_>, settings: &Settings) -> Vec<Global> {
-    let all = globals::of(object, &parts.maps, &parts.externs);
+    let all = globals::collect(object, &parts.maps, &parts.externs);
     if settings.maps.values().all(|s| s.value_size.is_none()) {
         return all;
     }

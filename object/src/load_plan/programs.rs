@@ -5,7 +5,7 @@ use super::{
     attach_target::{self, AttachPlan},
     host::Host,
     ksyms::{Modules, Resolved},
-    maps::MapPlan,
+    map_plan::{MapPlan, MapRole},
     settings::ProgramSettings,
     struct_ops::Tables,
 };
@@ -413,7 +413,7 @@ impl Planning<'_, '_, '_> {
         maps.push(MapPlan {
             name: String::from(".jumptables"),
             kernel_name: b".jumptables".to_vec(),
-            role: super::maps::MapRole::JumpTable,
+            role: MapRole::JumpTable,
             map_type: MapType::InsnArray.number(),
             key_size: 4,
             value_size: 16,

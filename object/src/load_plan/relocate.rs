@@ -1,6 +1,6 @@
 //! CO-RE relocations of a load: the engine's plan over the programs that are loaded.
 
-use super::{LoadPlan, LoadPlanError, Refusal, host::Host, settings::Settings};
+use super::{LoadPlanError, Refusal, host::Host, settings::Settings};
 use crate::{
     elf::text,
     features::Feature,
@@ -52,22 +52,19 @@ pub(super) fn relocated(
     }
 }
 
-impl LoadPlan {
-    /// Explains a relocation that is a trap, by its [record](Poisoned::record). The plan has to have been made of the same
-    /// object, settings and host.
-    pub fn explain(
-        &self,
-        object: &Object<'_>,
-        settings: &Settings,
-        host: &Host,
-        record: usize,
-    ) -> Option<Explanation> {
-        let places = Places::of(object);
-        let explained = with_plan(object, &places, &self.selected, settings, host, |plan| {
-            plan.get(record).map(|planned| explain(&planned))
-        });
-        explained.ok()??
-    }
+/// Explains a relocation by its [record](Poisoned::record).
+pub(super) fn explain_record(
+    object: &Object<'_>,
+    selected: &[bool],
+    settings: &Settings,
+    host: &Host,
+    record: usize,
+) -> Option<Explanation> {
+    let places = Places::of(object);
+    let explained = with_plan(object, &places, selected, settings, host, |plan| {
+        plan.get(record).map(|planned| explain(&planned))
+    });
+    explained.ok()??
 }
 
 /// Makes the engine's plan and gives it to `use_it`; none if no relocation takes part.

@@ -3,7 +3,7 @@
 
 use super::{
     LoadPlanError,
-    maps::{MapPlan, SlotPlan},
+    map_plan::{MapPlan, SlotPlan},
 };
 use crate::{
     elf::text,

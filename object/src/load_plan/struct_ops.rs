@@ -8,7 +8,7 @@ use super::{
     host::Host,
     kernel_structs::{KernelStruct, KernelStructs},
     ksyms::Modules,
-    maps::ProgramSlot,
+    map_plan::ProgramSlot,
     settings::MapSettings,
 };
 use crate::{

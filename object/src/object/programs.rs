@@ -84,7 +84,7 @@ impl<'d> Code<'d> {
         for symbol in symbols.iter() {
             let symbol = symbol?;
             let Place::Section(index) = symbol.place else { continue };
-            let Some(section) = super::section_at(elf, index).filter(|s| s.is_code()) else { continue };
+            let Some(section) = elf.section_at(index).filter(|s| s.is_code()) else { continue };
             if symbol.kind != SymbolKind::Function {
                 continue;
             }

@@ -153,7 +153,8 @@ impl<'d> RelocSection<'d> {
         if SectionIndex(s.link) != symbols.section {
             return Err(damaged("it does not refer to the symbol table"));
         }
-        let target = *super::section_at(elf, SectionIndex(s.info))
+        let target = *elf
+            .section_at(SectionIndex(s.info))
             .ok_or_else(|| damaged("the section it applies to does not exist"))?;
         let size = if s.sh_type == elf::SHT_REL.0 { 16 } else { 24 };
         if s.entsize != size || !s.size.is_multiple_of(size) {

@@ -108,7 +108,8 @@ impl<'d> Symbols<'d> {
         if table.is_compressed() {
             return Err(ObjectError::Compressed { section: table.text() });
         }
-        let strings = crate::object::section_at(elf, SectionIndex(table.link))
+        let strings = elf
+            .section_at(SectionIndex(table.link))
             .filter(|s| s.sh_type == elf::SHT_STRTAB.0 && !s.is_compressed())
             .ok_or_else(|| damaged("its names are missing"))?;
         let raw = pod::slice_from_all_bytes(table.data).ok().filter(|_| table.data.len().is_multiple_of(24));
@@ -184,7 +185,7 @@ pub(crate) const fn object_endian(endian: Endian) -> Endianness {
 /// The symbol's section, if it lies in one.
 pub(crate) fn section_of<'e, 'd>(elf: &'e Elf<'d>, symbol: &Symbol<'_>) -> Option<&'e Section<'d>> {
     match symbol.place {
-        Place::Section(index) => crate::object::section_at(elf, index),
+        Place::Section(index) => elf.section_at(index),
         _ => None,
     }
 }

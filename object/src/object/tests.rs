@@ -149,7 +149,7 @@ fn everything_an_object_holds_is_found_in_either_byte_order() {
         let expected: [(u64, RelocType, &[u8]); 2] =
             [(0, RelocType::Load64, b"counts"), (16, RelocType::Call32, b"bpf_kfunc")];
         assert_eq!(relocs, expected);
-        assert_eq!(o.btf().unwrap().pointer_size(), ByteSize(8));
+        assert_eq!(o.btf().unwrap().pointer_size(), core_relo::ByteSize(8));
         assert!(o.ext().is_some() && o.relocs().unwrap().records().is_empty());
     }
 }

@@ -1,7 +1,7 @@
 //! Why objects cannot be linked: which file, which section or symbol, and what is wrong.
 
 use super::mismatch::{MapMismatch, TypeMismatch};
-use crate::{limits, object::ObjectError};
+use crate::{internal::InternalError, limits, object::ObjectError};
 use core_relo::{
     Endian, Text, TypeId,
     btf::{BtfError, DedupError, ImportError},
@@ -12,6 +12,9 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LinkError {
+    /// A broken invariant of this crate.
+    #[error(transparent)]
+    Internal(#[from] InternalError),
     /// There is nothing to link.
     #[error("no objects to link")]
     Nothing,
@@ -136,6 +139,9 @@ impl LinkError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SectionFault {
+    /// A broken invariant of this crate.
+    #[error(transparent)]
+    Internal(#[from] InternalError),
     /// It has no name.
     #[error("number {index} has no name")]
     NoName {
@@ -208,6 +214,9 @@ pub enum SectionFault {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SymbolFault {
+    /// A broken invariant of this crate.
+    #[error(transparent)]
+    Internal(#[from] InternalError),
     /// Neither local, global nor weak.
     #[error("has binding {found}, which is neither local, global nor weak")]
     Binding {

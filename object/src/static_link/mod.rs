@@ -14,16 +14,20 @@
 //! # assert_eq!(link(&[("a.o", b"text")]).unwrap_err().to_string(), "a.o: not an ELF file");
 //! ```
 
+mod add_sections;
 mod error;
 mod ext;
+mod ext_records;
 mod globals;
 mod input;
 mod matching;
 mod mismatch;
 mod names;
+mod out_symbol;
 mod output;
 mod relocs;
 mod sections;
+mod strings;
 mod symbols;
 #[cfg(test)]
 mod tests;
@@ -37,10 +41,10 @@ use core_relo::{Endian, btf::Builder};
 use globals::Globals;
 use input::Input;
 use matching::Steps;
-use output::Strings;
+use out_symbol::OutSymbol;
 use sections::Sections;
 use std::collections::HashMap;
-use symbols::OutSymbol;
+use strings::Strings;
 
 /// Links objects: [`add`](Self::add) each, then [`finish`](Self::finish).
 ///

@@ -86,7 +86,10 @@ fn members_are_matched_by_name_and_programs_are_loaded_for_them() {
     let plan = table(".struct_ops.link", "ops___mine", &members).plan_on(host(), |_| {}).unwrap();
     let map = &plan.maps[0];
     assert_eq!((map.name.as_str(), map.role, map.map_flags), ("mine", MapRole::StructOps, 1 << 13));
-    assert_eq!((map.value_size, map.kernel_value_type, map.value_type), (128, core_relo::TypeId(7), core_relo::TypeId::VOID));
+    assert_eq!(
+        (map.value_size, map.kernel_value_type, map.value_type),
+        (128, core_relo::TypeId(7), core_relo::TypeId::VOID)
+    );
     assert_eq!(slots(map), [(64 + 16, 0), (64 + 8, 1)]);
     let mut value = vec![0; 128];
     value[64..68].copy_from_slice(&Endian::native().u32_bytes(7));
