@@ -4,7 +4,7 @@ use crate::elf::text;
 use core::fmt;
 use core_relo::Text;
 
-/// How many names an error shows.
+/// The number of names that an error shows.
 const SHOWN: usize = 8;
 
 /// The known names, those with the longest common beginning first.

@@ -1,4 +1,4 @@
-//! Variables of programs that user space can read and set: which there are, where they lie, what they are.
+//! Global variables of programs, which user space can read and set.
 
 mod declared;
 mod error;

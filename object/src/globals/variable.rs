@@ -25,22 +25,22 @@ pub struct Global {
     pub section: Arc<str>,
     /// The map that holds it once it is loaded: of a data section the section's name, of the arena its map's.
     pub map: Arc<str>,
-    /// What becomes of it.
+    /// The kind of variable.
     pub kind: GlobalKind,
     /// Where in the section, in bytes; in the arena, the section lies [`data_offset`](crate::load_plan::MapPlan::data_offset)
     /// bytes from the start.
     pub offset: usize,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub size: usize,
     /// Its type in the object's BTF, if that declares it.
     pub ty: Option<TypeId>,
-    /// Where in the section its map's value begins.
+    /// The offset in the section at which the map's value begins, in bytes.
     pub(crate) start: usize,
     /// Its size as it is declared, if it grew with its section.
     pub(crate) declared_size: usize,
 }
 
-/// What becomes of a variable, and so when it can be read and set.
+/// The kind of a variable, which decides when it can be read and set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum GlobalKind {
@@ -57,17 +57,17 @@ pub enum GlobalKind {
 }
 
 impl GlobalKind {
-    /// Whether it has a first value that can be set before the load.
+    /// Whether the first value can be set before the load.
     pub const fn is_set_before(self) -> bool {
         !matches!(self, Self::Config)
     }
 
-    /// Whether it can be read once it is loaded.
+    /// Whether the variable can be read after the load.
     pub const fn is_read_after(self) -> bool {
         !matches!(self, Self::StructOps)
     }
 
-    /// Whether it can be set once it is loaded.
+    /// Whether the variable can be set after the load.
     pub const fn is_set_after(self) -> bool {
         matches!(self, Self::Variable | Self::Arena)
     }

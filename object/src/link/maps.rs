@@ -20,11 +20,11 @@ pub(crate) const KCONFIG: &[u8] = b".kconfig";
 pub(crate) struct MapEntry<'o, 'd> {
     /// Its name: of a data section the section's.
     pub(crate) name: &'o [u8],
-    /// What it is made of.
+    /// The source of the map.
     pub(crate) source: MapSource<'o, 'd>,
 }
 
-/// What a map is made of.
+/// The source of a map.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum MapSource<'o, 'd> {
     /// A definition.
@@ -42,7 +42,7 @@ pub(crate) enum MapSource<'o, 'd> {
 pub(crate) struct StructOps<'o, 'd> {
     /// Its section.
     pub(crate) section: &'o DataSection<'d>,
-    /// Where in the section it lies.
+    /// The offset in the section, in bytes.
     pub(crate) offset: u32,
     /// Its struct type, stripped.
     pub(crate) ty: TypeId,

@@ -57,13 +57,13 @@ pub(crate) struct Parts<'o, 'd> {
 pub(crate) struct Linked {
     /// The instructions.
     pub(crate) insns: Vec<Insn>,
-    /// What instructions still refer to.
+    /// The references of instructions that are open.
     pub(crate) refs: Vec<(u32, Ref)>,
     /// Records of functions: instruction, type.
     pub(crate) func_info: Vec<[u32; 2]>,
     /// Records of lines: instruction, file, text, position.
     pub(crate) line_info: Vec<[u32; 4]>,
-    /// Where the instructions come from, in order.
+    /// The functions that the instructions come from, in order.
     pub(crate) pieces: Vec<Piece>,
 }
 

@@ -12,7 +12,7 @@ use crate::{
 use core_relo::insn::{Insn, LD_IMM64};
 use std::collections::{HashMap, HashSet};
 
-/// What an instruction refers to.
+/// The target of an instruction's reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ref {
     /// A map.

@@ -1,4 +1,4 @@
-//! Why an object cannot be planned for a kernel: found before anything is asked of it.
+//! Errors of plans, found before any request to the kernel.
 
 use crate::{
     elf::text, globals::GlobalError, link::LinkError, near::Near, object::ObjectError, target::TypesError,
@@ -26,7 +26,7 @@ pub enum LoadPlanError {
     /// The kernel's types are needed and cannot be had.
     #[error("the kernel's types are needed for {what}: {cause}")]
     Types {
-        /// What needs them.
+        /// The part of the plan that needs the types.
         what: &'static str,
         /// Why there are none.
         #[source]
@@ -43,7 +43,7 @@ pub enum LoadPlanError {
     Program {
         /// The program.
         program: Text,
-        /// What is wrong, and what to do.
+        /// The problem, and what to do.
         what: Text,
     },
     /// A map that cannot be created as it is set up.
@@ -51,7 +51,7 @@ pub enum LoadPlanError {
     Map {
         /// The map.
         map: Text,
-        /// What is wrong, and what to do.
+        /// The problem, and what to do.
         what: Text,
     },
     /// The object has nothing of that name.
@@ -59,9 +59,9 @@ pub enum LoadPlanError {
     NoSuch {
         /// `program` or `map`.
         kind: &'static str,
-        /// What was asked for.
+        /// The requested name.
         name: Text,
-        /// What it has.
+        /// The names that the object has.
         near: Vec<Text>,
     },
     /// A variable cannot be set as was asked.
@@ -91,9 +91,9 @@ pub enum LoadPlanError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refusal {
-    /// What.
+    /// The refused relocation or extern.
     pub name: Text,
-    /// Why, and what to do.
+    /// The reason, and what to do.
     pub why: Text,
 }
 

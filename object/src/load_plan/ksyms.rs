@@ -18,7 +18,7 @@ use std::{
     io::{self, BufRead as _},
 };
 
-/// What an extern came to.
+/// The resolution of an extern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Resolved {
     /// The kernel does not have it, and the object does without.
@@ -58,7 +58,7 @@ impl Modules {
     }
 }
 
-/// What is refused, each extern once.
+/// The refused externs, each once.
 #[derive(Default)]
 struct Refusals<'e> {
     list: Vec<Refusal>,
@@ -73,7 +73,7 @@ impl<'e> Refusals<'e> {
     }
 }
 
-/// What each extern came to, in their order; configuration values stay [`Resolved::Missing`].
+/// Resolves externs, in their order. Configuration values stay [`Resolved::Missing`].
 pub(super) fn resolve(
     btf: Option<&Btf<'_>>,
     externs: &[ExternEntry<'_>],
@@ -172,7 +172,7 @@ fn scan<'e>(
     Ok(())
 }
 
-/// What a line says: address, kind, name, and the module's name, if it is in one.
+/// Parses a line of `/proc/kallsyms`: address, kind, name, and the module's name, if the symbol is in a module.
 fn symbol<'e>(line: &[u8], names: &HashMap<&[u8], &'e [u8]>) -> Option<(&'e [u8], u64)> {
     let mut words = line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
     let (address, kind, symbol) = (words.next()?, words.next()?, words.next()?);

@@ -13,7 +13,7 @@ pub(super) const MMAPABLE: u32 = 1 << 10;
 /// `BPF_F_SEGV_ON_FAULT`.
 pub const SEGV_ON_FAULT: u32 = 1 << 17;
 
-/// A map to be created, or taken over.
+/// The plan of a map: created, or reused.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct MapPlan {
@@ -21,7 +21,7 @@ pub struct MapPlan {
     pub name: String,
     /// The name the kernel is given, of which it keeps 15 bytes.
     pub kernel_name: Vec<u8>,
-    /// What it holds.
+    /// The role of the map.
     pub role: MapRole,
     /// The kernel's number of its type.
     pub map_type: u32,
@@ -29,11 +29,11 @@ pub struct MapPlan {
     pub key_size: u32,
     /// Bytes of a value.
     pub value_size: u32,
-    /// How many entries it may have.
+    /// The maximum number of entries.
     pub max_entries: u32,
     /// `BPF_F_*` flags.
     pub map_flags: u32,
-    /// What else its type takes.
+    /// The extra value of the map's type (`map_extra`).
     pub map_extra: u64,
     /// The memory node it is put on.
     pub numa_node: u32,
@@ -49,7 +49,7 @@ pub struct MapPlan {
     pub autocreate: bool,
     /// Whether, of a struct_ops table, it is registered when all programs are attached.
     pub autoattach: bool,
-    /// Where it is pinned; what is pinned there already is taken over.
+    /// The path of the pin. A map that is pinned there already is reused.
     pub pin: Option<PathBuf>,
     /// A map to use instead.
     pub reuse: Option<Arc<OwnedFd>>,
@@ -57,9 +57,9 @@ pub struct MapPlan {
     pub inner: Option<Box<Self>>,
     /// For a map of maps: a map like those it will hold.
     pub inner_fd: Option<Arc<OwnedFd>>,
-    /// What it holds at first: of a data map its one value, of the arena its variables; nothing if that is all zero.
+    /// The initial contents: the one value of a data map, the variables of the arena. Empty if all bytes are zero.
     pub data: Vec<u8>,
-    /// Where in the arena `data` goes, in bytes.
+    /// The offset of `data` in the arena, in bytes.
     pub data_offset: u64,
     /// Maps or programs it holds at first, by key.
     pub slots: BTreeMap<u32, SlotPlan>,
@@ -81,11 +81,11 @@ pub struct ProgramSlot {
     pub program: ProgramIndex,
 }
 
-/// What a map holds.
+/// The role of a map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MapRole {
-    /// What programs put in.
+    /// A map that the object defines.
     #[default]
     Defined,
     /// Variables.
@@ -114,7 +114,7 @@ impl MapRole {
     }
 }
 
-/// What stands in a map's slot at first.
+/// The initial contents of a map's slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SlotPlan {

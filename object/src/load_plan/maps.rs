@@ -1,4 +1,4 @@
-//! The maps of a load, as the kernel will be asked for them.
+//! Plans the maps of a load.
 
 use super::{
     LoadPlanError,
@@ -255,7 +255,7 @@ impl Planning<'_, '_, '_> {
         }
     }
 
-    /// What this kernel does not know is left out (libbpf: `bpf_object__sanitize_maps`, `bpf_object__create_map`).
+    /// Removes what this kernel does not know (libbpf: `bpf_object__sanitize_maps`, `bpf_object__create_map`).
     fn adapt(&self, plan: &mut MapPlan) {
         let features = &self.host.features;
         if plan.role.is_data() {

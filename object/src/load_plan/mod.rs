@@ -1,4 +1,4 @@
-//! Everything a load asks of the kernel, as data: what the loader carries out and a dry run prints.
+//! Everything that a load asks of the kernel, as data: the loader executes it, and a dry run prints it.
 //!
 //! A plan is made of an object, a caller's [`Settings`] and a [`Host`] (what the kernel has and can do). Making it changes
 //! nothing. Where libbpf decides something while it loads, the decision is made here.
@@ -50,7 +50,7 @@ use core_relo::{Endian, btf::Edit, explain::Explanation};
 use ksyms::{Modules, Resolved};
 use std::collections::{HashMap, HashSet};
 
-/// A load, ready to be carried out.
+/// The plan of a load: everything that it asks of the kernel.
 ///
 /// `Display` prints it as the dry run of a load.
 #[derive(Clone, Debug)]
@@ -87,9 +87,9 @@ pub struct LoadPlan {
     pub globals: Vec<Global>,
     /// The types of the variables.
     pub types: ObjectTypes,
-    /// Where a BPF token comes from.
+    /// The source of a BPF token.
     pub token: TokenSource,
-    /// How USDT probes are attached, if it has the maps for that.
+    /// How USDT probes are attached; none if the object lacks the maps for that.
     pub usdt: Option<UsdtPlan>,
     /// CO-RE relocations whose instructions are traps on this kernel, in case the verifier gets there.
     pub poisoned: Vec<Poisoned>,
@@ -287,7 +287,7 @@ fn struct_ops_tables(
     struct_ops::resolve(object, &parts.maps, host, modules, created, changed)
 }
 
-/// Which functions are loaded as programs, by place. And the programs that are not, with the reason.
+/// Returns, for each function, whether it is loaded as a program, and the programs that are not loaded.
 fn select(
     object: &Object<'_>,
     settings: &Settings,

@@ -1,4 +1,4 @@
-//! The programs of a load, as the kernel will be asked to take them.
+//! Plans the programs of a load.
 
 use super::{
     LoadPlanError, arg_ctx,
@@ -32,7 +32,7 @@ const SLEEPABLE: u32 = 1 << 4;
 /// `BPF_F_XDP_HAS_FRAGS`.
 const XDP_FRAGS: u32 = 1 << 5;
 
-/// What a 64-bit load's source register says its immediate is.
+/// Values of a 64-bit load's source register, which give the meaning of its immediate.
 mod pseudo {
     pub(super) const MAP_FD: u8 = 1;
     pub(super) const MAP_VALUE: u8 = 2;
@@ -56,7 +56,7 @@ pub const POISON_KFUNC: i32 = 2_002_000_000;
 pub struct ProgramPlan {
     /// The program's function in the object.
     pub function: ProgramIndex,
-    /// Its name.
+    /// The name.
     pub name: String,
     /// The name the kernel is given, of which it keeps 15 bytes.
     pub kernel_name: Vec<u8>,
@@ -80,11 +80,11 @@ pub struct ProgramPlan {
     pub func_info: Vec<u8>,
     /// `struct bpf_line_info`.
     pub line_info: Vec<u8>,
-    /// What it attaches to.
+    /// The attach target.
     pub attach: AttachPlan,
     /// Whether it is attached with all others.
     pub autoattach: bool,
-    /// How much the verifier says at once.
+    /// The verifier's log level.
     pub log_level: u32,
     /// The functions that the instructions come from, in order.
     pub pieces: Vec<Piece>,
@@ -100,7 +100,7 @@ pub struct Fixup {
     pub target: FixupTarget,
 }
 
-/// What an instruction takes the descriptor of.
+/// The owner of a descriptor that an instruction takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the loader acts on each")]
 pub enum FixupTarget {
@@ -440,7 +440,7 @@ impl Planning<'_, '_, '_> {
     }
 }
 
-/// What a program is.
+/// The type of a program and what follows from it.
 struct Kind {
     def: Option<&'static SecDef>,
     program_type: ProgramType,

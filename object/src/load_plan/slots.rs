@@ -48,7 +48,7 @@ struct Definition<'o> {
     byte: u64,
 }
 
-/// What relocations of `.maps` are looked up in.
+/// The tables in which relocations of `.maps` are looked up.
 struct Places<'o> {
     /// Maps by name, the first of a name.
     maps: HashMap<&'o [u8], MapIndex>,
@@ -56,7 +56,7 @@ struct Places<'o> {
     programs: HashMap<(SectionIndex, u64), ProgramIndex>,
     /// Definitions by their start: size, map, name.
     definitions: Vec<(u64, u64, MapIndex, &'o [u8])>,
-    /// Where `values` begins in a map's definition, in bytes.
+    /// The offset of `values` in a map's definition, in bytes.
     values: HashMap<&'o [u8], u64>,
 }
 
@@ -115,7 +115,7 @@ impl<'o> Places<'o> {
         Ok((key, slot))
     }
 
-    /// Which element of `values` lies at a byte of a definition.
+    /// Returns the element of `values` at a byte of a definition.
     fn key(&self, map: &[u8], byte: u64) -> Option<u32> {
         let within = byte.checked_sub(*self.values.get(map)?)?;
         u32::try_from(within.checked_div(8).filter(|_| within.is_multiple_of(8))?).ok()
@@ -131,7 +131,7 @@ impl<'o> Places<'o> {
     }
 }
 
-/// Where `values`, if it is a definition's last member, begins.
+/// Returns the offsets of `values` in definitions of which it is the last member.
 fn values<'o>(object: &'o Object<'_>) -> HashMap<&'o [u8], u64> {
     let mut found = HashMap::new();
     let Some(btf) = object.btf() else { return found };

@@ -40,7 +40,7 @@ pub(super) struct Table {
     pub(super) programs: Vec<ProgramSlot>,
 }
 
-/// What a struct_ops program is loaded for.
+/// The member that a struct_ops program is loaded for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot {
     /// The kernel's struct.
@@ -201,7 +201,7 @@ fn local<'l>(
 /// Programs by section and byte.
 type Functions = HashMap<(SectionIndex, u64), ProgramIndex>;
 
-/// What the relocations of struct_ops sections refer to, read once for each section.
+/// The relocations of struct_ops sections, read once for each section.
 struct References<'o, 'd> {
     object: &'o Object<'d>,
     /// Relocations of a section, by place.

@@ -1,4 +1,4 @@
-//! Which functions others refer to, and so which are subprograms though they do not lie in `.text`.
+//! Calls between functions, and the subprograms that lie outside of `.text`.
 
 use super::{Linkage, Object, Place, Program, SecDef, TEXT};
 use crate::index::{ProgramIndex, SectionIndex};
@@ -12,10 +12,10 @@ use std::collections::{HashMap, HashSet};
 pub(crate) const CALL: u8 = 0x85;
 /// `BPF_PSEUDO_CALL`, of a call.
 pub(crate) const PSEUDO_CALL: u8 = 1;
-/// What the name of a tag begins with that names a program's exception callback.
+/// The prefix of a tag that names a program's exception callback.
 pub(crate) const EXCEPTION_CALLBACK: &[u8] = b"exception_callback:";
 
-/// What a relocation gives an instruction: a section, and a place in it in bytes.
+/// The symbol of an instruction's relocation: its section, and its offset there in bytes.
 pub(crate) type Base = (SectionIndex, u64);
 
 /// Whether an instruction calls a function of the object (libbpf: `insn_is_subprog_call`).

@@ -5,7 +5,7 @@ use crate::elf::{Elf, Section};
 use crate::index::SectionIndex;
 use object::elf;
 
-/// What a data section becomes.
+/// The kind of a data section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DataKind {
@@ -34,9 +34,9 @@ pub enum DataKind {
 pub struct DataSection<'d> {
     /// Its ELF section's number.
     pub section_index: SectionIndex,
-    /// Its name.
+    /// The name.
     pub name: &'d [u8],
-    /// What it becomes.
+    /// The kind of the section.
     pub kind: DataKind,
     /// Its size in bytes; of a `.bss` that nobody has to hold in the file.
     pub size: u64,

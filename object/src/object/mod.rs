@@ -147,7 +147,7 @@ impl<'d> Object<'d> {
         self.btf.as_ref()
     }
 
-    /// What `.BTF.ext` says of the instructions.
+    /// Returns the object's `.BTF.ext`.
     pub fn ext(&self) -> Option<&BtfExt<'d>> {
         self.ext.as_ref()
     }
@@ -197,7 +197,7 @@ impl<'d> Object<'d> {
     }
 }
 
-/// A `.BTF.ext` that says nothing.
+/// A `.BTF.ext` without records.
 const fn no_ext(endian: Endian) -> &'static [u8] {
     match endian {
         Endian::Little => b"\x9f\xeb\x01\0\x18\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",

@@ -29,7 +29,7 @@ pub struct Program<'d> {
     pub start: InsnIndex,
     /// Instructions it has (a 64-bit load counts two).
     pub len: u32,
-    /// How widely its symbol is seen.
+    /// The linkage of the symbol.
     pub linkage: Linkage,
     /// Whether its symbol is hidden: libbpf then lets the verifier treat it as static.
     pub hidden: bool,

@@ -65,7 +65,7 @@ impl RelocType {
         }
     }
 
-    /// Its name.
+    /// The name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "R_BPF_NONE",
@@ -104,9 +104,9 @@ pub struct Reloc<'d> {
     pub section_index: SectionIndex,
     /// Name of the section it applies to.
     pub section: &'d [u8],
-    /// Where in the section it applies, in bytes.
+    /// The offset in the section, in bytes.
     pub offset: u64,
-    /// What it writes.
+    /// The type of the relocation.
     pub kind: RelocType,
     /// The symbol it refers to; a section symbol without a name goes by its section's.
     pub symbol: Symbol<'d>,

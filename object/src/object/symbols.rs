@@ -13,7 +13,7 @@ use object::{
     read::elf::Sym as _,
 };
 
-/// Where a symbol is defined.
+/// The place of a symbol's definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Place {
@@ -25,7 +25,7 @@ pub enum Place {
     Reserved(u16),
 }
 
-/// How widely a symbol is seen.
+/// The linkage of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Linkage {
@@ -39,7 +39,7 @@ pub enum Linkage {
     Other(u8),
 }
 
-/// What a symbol stands for.
+/// The kind of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SymbolKind {
@@ -63,17 +63,17 @@ pub struct Symbol<'d> {
     pub index: u32,
     /// Its name; empty for most section symbols.
     pub name: &'d [u8],
-    /// What it stands for.
+    /// The kind.
     pub kind: SymbolKind,
-    /// How widely it is seen.
+    /// The linkage.
     pub linkage: Linkage,
     /// Whether its visibility is `STV_HIDDEN` or `STV_INTERNAL`.
     pub hidden: bool,
-    /// Where it is defined.
+    /// The place of the definition.
     pub place: Place,
     /// Its offset within its section.
     pub value: u64,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub size: u64,
 }
 

@@ -23,7 +23,7 @@ pub enum LinkError {
     Object {
         /// The file.
         file: Text,
-        /// What is wrong with it.
+        /// The problem.
         #[source]
         cause: ObjectError,
     },
@@ -42,7 +42,7 @@ pub enum LinkError {
         file: Text,
         /// Name of the section.
         section: Text,
-        /// What is wrong.
+        /// The problem.
         #[source]
         cause: SectionFault,
     },
@@ -53,7 +53,7 @@ pub enum LinkError {
         file: Text,
         /// Name of the symbol.
         symbol: Text,
-        /// What is wrong.
+        /// The problem.
         #[source]
         cause: SymbolFault,
     },
@@ -64,9 +64,9 @@ pub enum LinkError {
         file: Text,
         /// Name of the section it applies to.
         section: Text,
-        /// Where it applies, in bytes.
+        /// The offset in the section, in bytes.
         offset: u64,
-        /// What is wrong.
+        /// The problem.
         #[source]
         cause: RelocationFault,
     },
@@ -75,7 +75,7 @@ pub enum LinkError {
     Types {
         /// The file.
         file: Text,
-        /// What is wrong.
+        /// The problem.
         #[source]
         cause: TypeFault,
     },
@@ -135,7 +135,7 @@ impl LinkError {
     }
 }
 
-/// What is wrong with a section.
+/// A problem of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SectionFault {
@@ -169,7 +169,7 @@ pub enum SectionFault {
     /// Code that is not made of whole instructions.
     #[error("has {size} bytes of code, not a multiple of 8")]
     CodeSize {
-        /// Its size in bytes.
+        /// The size in bytes.
         size: u64,
     },
     /// Its bytes are those of another section, too.
@@ -194,7 +194,7 @@ pub enum SectionFault {
     /// A relocation section has records of another size, another symbol table, or another name than its section.
     #[error("is a damaged relocation section: {what}")]
     Relocations {
-        /// What is wrong.
+        /// The problem.
         what: &'static str,
     },
     /// `.BTF.ext` speaks of it, and it is not there.
@@ -210,7 +210,7 @@ pub enum SectionFault {
     },
 }
 
-/// What is wrong with a symbol.
+/// A problem of a symbol.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SymbolFault {
@@ -263,7 +263,7 @@ pub enum SymbolFault {
     Types {
         /// The other file.
         other: Text,
-        /// How they differ.
+        /// The difference.
         #[source]
         cause: TypeMismatch,
     },
@@ -272,7 +272,7 @@ pub enum SymbolFault {
     Maps {
         /// The other file.
         other: Text,
-        /// How they differ.
+        /// The difference.
         #[source]
         cause: MapMismatch,
     },
@@ -298,7 +298,7 @@ pub enum SymbolFault {
     },
 }
 
-/// What is wrong with a relocation.
+/// A problem of a relocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RelocationFault {
@@ -330,7 +330,7 @@ pub enum RelocationFault {
     SectionSymbol,
 }
 
-/// What is wrong with a file's types.
+/// A problem of a file's types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TypeFault {
@@ -348,7 +348,7 @@ pub enum TypeFault {
     NotLinked {
         /// The type that refers.
         from: TypeId,
-        /// What it refers to.
+        /// The type referred to.
         to: TypeId,
     },
 }

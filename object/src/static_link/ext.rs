@@ -8,7 +8,7 @@ use core_relo::{
     ext::{BtfExt, ExtBuilder, ExtPart},
 };
 
-/// What the words of a record are, after the instruction's offset.
+/// The meaning of a record's words after the instruction's offset.
 #[derive(Clone, Copy)]
 enum Word {
     Type,

@@ -131,7 +131,7 @@ impl<'d> Input<'d> {
         self.sections.get(index)
     }
 
-    /// Where a variable lies in its section.
+    /// Returns the offset of a variable in its section.
     pub(super) fn variable_offset(&self, datasec: TypeId, at: usize, told: u32) -> u32 {
         self.offsets.get(&(datasec, at)).copied().unwrap_or(told)
     }

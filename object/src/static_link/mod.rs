@@ -51,7 +51,7 @@ use strings::Strings;
 /// The order counts as on a linker's command line: of several weak definitions the first one wins.
 #[derive(Debug, Default)]
 pub struct Linker<'d> {
-    /// What there is once the first object has told the byte order.
+    /// The state of the linking, which begins with the first object's byte order.
     state: Option<State<'d>>,
 }
 
@@ -72,7 +72,7 @@ struct State<'d> {
 }
 
 impl<'d> Linker<'d> {
-    /// Nothing to link yet.
+    /// A linker without inputs.
     pub fn new() -> Self {
         Self::default()
     }

@@ -1,4 +1,4 @@
-//! Which type of a BTF describes a global symbol.
+//! The types of a BTF that describe global symbols.
 
 use super::error::SymbolFault;
 use core_relo::{

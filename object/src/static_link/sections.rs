@@ -31,11 +31,11 @@ pub(super) struct OutSection {
     pub(super) ext: ExtRecords,
 }
 
-/// What the ELF says of a section.
+/// The section header of a linked section.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Header {
     pub(super) number: u32,
-    /// Where its name lies in the string table.
+    /// The offset of the name in the string table.
     pub(super) name: u32,
     pub(super) sh_type: u32,
     pub(super) flags: u64,

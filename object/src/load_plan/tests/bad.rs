@@ -1,4 +1,4 @@
-//! What is wrong with an object, or with what is asked of it: one line that names the thing and what to do.
+//! Errors of objects and settings: one line that names the thing and what to do.
 
 use crate::{
     load_plan::{Host, LoadPlanError},
