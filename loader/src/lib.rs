@@ -93,6 +93,9 @@ pub mod sys;
 pub mod target;
 
 pub use core_relo_object::globals::{Global, GlobalError, GlobalKind};
-pub use core_relo_object::{link, load_plan, object, static_link};
+pub use core_relo_object::{
+    ExternIndex, InternalError, MapIndex, ModuleIndex, ProgramIndex, SectionIndex, link, load_plan, object,
+    static_link,
+};
 pub use host::running_host;
 pub use loader::Loader;

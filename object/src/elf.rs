@@ -2,7 +2,7 @@
 //!
 //! The records are the `object` crate's, read where they lie; what it has no words for (which section, where) is said here.
 
-use crate::limits;
+use crate::{index::SectionIndex, limits};
 use core::{ffi::CStr, ops::Range};
 use core_relo::{Endian, Name, Text};
 use object::{
@@ -74,9 +74,9 @@ pub enum ElfError {
     SectionBounds {
         /// Name of the section.
         section: Text,
-        /// Where it begins in the file.
+        /// The offset in the file.
         offset: u64,
-        /// Its size in bytes.
+        /// The size in bytes.
         size: u64,
         /// Length of the file.
         len: usize,
@@ -98,14 +98,14 @@ pub enum Class {
 #[non_exhaustive]
 pub struct Section<'d> {
     /// Its number in the section header table.
-    pub index: u32,
-    /// Its name.
+    pub index: SectionIndex,
+    /// The name.
     pub name: &'d [u8],
     /// `sh_type`.
     pub sh_type: u32,
     /// `sh_flags`.
     pub flags: u64,
-    /// Where it begins in the file.
+    /// The offset in the file.
     pub offset: u64,
     /// Its size, in memory if it is `SHT_NOBITS`.
     pub size: u64,
@@ -122,7 +122,12 @@ pub struct Section<'d> {
 }
 
 impl Section<'_> {
-    /// Whether the bytes are compressed (`SHF_COMPRESSED`), which no section of ours may be.
+    /// Whether this is section 0, which every file has and which is unused.
+    pub const fn is_null(&self) -> bool {
+        self.index.0 == 0
+    }
+
+    /// Whether the bytes are compressed (`SHF_COMPRESSED`).
     pub const fn is_compressed(&self) -> bool {
         self.flags & elf::SHF_COMPRESSED.0 != 0
     }
@@ -132,7 +137,7 @@ impl Section<'_> {
         self.sh_type == elf::SHT_PROGBITS.0 && self.flags & elf::SHF_EXECINSTR.0 != 0 && !self.data.is_empty()
     }
 
-    /// Where its bytes lie in the file.
+    /// Returns the range of the section's bytes in the file.
     pub fn file_range(&self) -> Option<Range<usize>> {
         let from = if self.data.is_empty() { 0 } else { usize::try_from(self.offset).ok()? };
         Some(from..from.checked_add(self.data.len())?)
@@ -182,7 +187,12 @@ impl<'d> Elf<'d> {
 
     /// The first section of a name, whatever it holds.
     pub(crate) fn section(&self, name: &[u8]) -> Option<&Section<'d>> {
-        self.sections.iter().find(|s| s.name == name && s.index != 0)
+        self.sections.iter().find(|s| s.name == name && !s.is_null())
+    }
+
+    /// Returns the section of an index; none for section 0, which is no section.
+    pub(crate) fn section_at(&self, index: SectionIndex) -> Option<&Section<'d>> {
+        self.sections.get(usize::try_from(index.0).ok()?).filter(|s| !s.is_null())
     }
 
     fn read<H: FileHeader<Endian = Endianness>>(data: &'d [u8], class: Class) -> Result<Self, ElfError> {
@@ -206,7 +216,7 @@ impl<'d> Elf<'d> {
                 return Err(ElfError::SectionBounds { section: text(name), offset, size, len });
             };
             sections.push(Section {
-                index,
+                index: SectionIndex(index),
                 name,
                 sh_type: h.sh_type(e).0,
                 flags: h.sh_flags(e).0,
@@ -251,7 +261,7 @@ pub fn string_at(strings: &[u8], offset: u32) -> Option<&[u8]> {
     CStr::from_bytes_until_nul(name).ok().map(CStr::to_bytes)
 }
 
-/// What callers know something of an object by: its whole name, not fit to print.
+/// Returns the name by which callers refer to a part of an object: the whole name, not fit to print.
 pub(crate) fn key(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned()
 }

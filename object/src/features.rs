@@ -1,4 +1,4 @@
-//! What a kernel can do. The running kernel is probed as late as possible, and once for each feature.
+//! Features of a kernel. The running kernel is probed as late as possible, and once for each feature.
 
 use crate::errno::Errno;
 use alloc::sync::Arc;
@@ -13,10 +13,10 @@ macro_rules! features {
         pub enum Feature {$($(#[$doc])* $name,)*}
 
         impl Feature {
-            /// Every one.
+            /// All features.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
-            /// What it is, in words.
+            /// Returns the feature in words.
             pub const fn text(self) -> &'static str {
                 match self {$(Self::$name => $text,)*}
             }
@@ -73,7 +73,7 @@ features! {
     FullRangeOffset "offsets beyond 512 MiB in loads of map values",
 }
 
-/// How many there are.
+/// The number of features.
 const COUNT: usize = Feature::ALL.len();
 
 /// Finds out what the running kernel can do.
@@ -88,7 +88,7 @@ pub trait ProbeKernel: Send + Sync {
     fn check_permission(&self, charges_locked_memory: bool) -> Result<(), Errno>;
 }
 
-/// What a kernel can do.
+/// A kernel's features.
 #[derive(Clone)]
 pub struct Features(Arc<Inner>);
 
@@ -110,12 +110,12 @@ impl Features {
         Self(Arc::new(Inner { known, kernel, is_permitted: OnceLock::new() }))
     }
 
-    /// Those of a kernel that can do everything, for plans without a kernel.
+    /// All features, for plans without a kernel.
     pub fn newest() -> Self {
         Self::fixed(|_| true)
     }
 
-    /// As a caller says, for tests and for plans without a kernel.
+    /// The features that a function gives, for tests and for plans without a kernel.
     pub fn fixed(has: impl Fn(Feature) -> bool) -> Self {
         let known: [OnceLock<bool>; COUNT] = Default::default();
         for (feature, cell) in Feature::ALL.iter().zip(&known) {
@@ -140,7 +140,7 @@ impl Features {
         !self.ask(Feature::MemcgAccounting)
     }
 
-    /// Whether the kernel can do it.
+    /// Returns whether the kernel has a feature.
     ///
     /// If this process may ask nothing ([`check`](Self::check)), the answer is yes: that makes the most useful plan. A single
     /// probe that cannot be made counts as no, as in libbpf's `feat_supported`, and is made again when asked again.
@@ -164,7 +164,7 @@ impl Features {
         }
     }
 
-    /// Whether the running kernel is asked.
+    /// Returns whether the running kernel is probed.
     pub fn is_live(&self) -> bool {
         self.0.kernel.is_some()
     }

@@ -28,9 +28,12 @@ mod elf;
 mod errno;
 pub mod features;
 pub mod globals;
+mod index;
+mod internal;
 pub mod limits;
 pub mod link;
 pub mod load_plan;
+mod near;
 pub mod object;
 pub mod static_link;
 pub mod target;
@@ -40,3 +43,5 @@ pub mod test_support;
 
 pub use elf::{Class, ElfError, string_at};
 pub use errno::Errno;
+pub use index::{ExternIndex, MapIndex, ModuleIndex, ProgramIndex, SectionIndex};
+pub use internal::InternalError;

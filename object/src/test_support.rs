@@ -380,6 +380,11 @@ pub fn insns(plan: &LoadPlan, program: &str) -> Vec<Insn> {
         .collect()
 }
 
+/// The programs that a plan does not load, and the reasons.
+pub fn skipped(plan: &LoadPlan) -> Vec<(&str, &str)> {
+    plan.skipped.iter().map(|s| (s.program.as_str(), s.reason)).collect()
+}
+
 /// Numbers of four bytes, as records and values hold them.
 pub fn words(bytes: &[u8]) -> Vec<u32> {
     bytes.chunks_exact(4).map(|raw| Endian::native().u32(raw, 0).unwrap()).collect()

@@ -410,9 +410,9 @@ impl One<'_, '_, '_, '_> {
             out.line(line.text(format_args!(" id {}, {insns} instructions", info.id)))?;
             print_log(out, &program.log)?;
         }
-        for (name, why) in &plan.skipped {
-            let line = Line::new().text("  program  ").column(24, name).text(" ");
-            out.line(line.styled(DIM, format_args!("not loaded: {why}")))?;
+        for skipped in &plan.skipped {
+            let line = Line::new().text("  program  ").column(24, &skipped.program).text(" ");
+            out.line(line.styled(DIM, format_args!("not loaded: {}", skipped.reason)))?;
         }
         for (name, why) in left {
             let line = Line::new().text("  program  ").column(24, name).text(" ");

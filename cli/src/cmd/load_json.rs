@@ -2,6 +2,7 @@
 
 use super::verifier_log::LogPart;
 use core_relo_loader::{
+    ProgramIndex,
     attach::{AttachError, Link},
     load::{LoadError, Loaded, LoadedProgram, Meaning},
     load_plan::{FixupTarget, LoadPlan, MapPlan, ProgramPlan, SlotPlan},
@@ -101,11 +102,11 @@ fn outcome<'l>(object: &'l str, status: &'static str) -> Outcome<'l> {
 pub(crate) fn planned<'l>(object: &'l str, plan: &'l LoadPlan) -> Outcome<'l> {
     let names: Vec<&str> = plan.maps.iter().map(|m| m.name.as_str()).collect();
     let by_function: HashMap<_, _> = plan.programs.iter().map(|p| (p.function, p.name.as_str())).collect();
-    let program_name = |function: usize| by_function.get(&function).copied().unwrap_or_default();
+    let program_name = |function: ProgramIndex| by_function.get(&function).copied().unwrap_or_default();
     Outcome {
         maps: plan.maps.iter().map(|m| map(m, &names, &program_name)).collect(),
         programs: plan.programs.iter().map(|p| program(p, &names)).collect(),
-        skipped: plan.skipped.iter().map(|(name, why)| Skipped { name, why }).collect(),
+        skipped: plan.skipped.iter().map(|s| Skipped { name: &s.program, why: s.reason }).collect(),
         ..outcome(object, "planned")
     }
 }
@@ -119,7 +120,7 @@ pub(crate) fn loaded<'l>(
     let names: Vec<&str> = loaded.maps().iter().map(|m| m.name()).collect();
     let programs = loaded.programs();
     let by_function: HashMap<_, _> = programs.iter().map(|p| (p.plan.function, p.name())).collect();
-    let program_name = |function: usize| by_function.get(&function).copied().unwrap_or_default();
+    let program_name = |function: ProgramIndex| by_function.get(&function).copied().unwrap_or_default();
     let maps = loaded.maps().iter().map(|m| {
         let mut shown = map(&m.plan, &names, &program_name);
         shown.id = m.fd().and_then(|fd| sys::map_info(&fd).ok()).map(|i| i.id);
@@ -207,10 +208,10 @@ pub(crate) fn failed<'l>(object: &'l str, name: &str, stage: &'static str, e: &A
     Outcome { error: Some(error), ..outcome(object, "refused") }
 }
 
-fn map<'l>(plan: &'l MapPlan, names: &[&'l str], program: &dyn Fn(usize) -> &'l str) -> Map<'l> {
+fn map<'l>(plan: &'l MapPlan, names: &[&'l str], program: &dyn Fn(ProgramIndex) -> &'l str) -> Map<'l> {
     let slot = |(key, slot): (&u32, &SlotPlan)| {
         let name = match slot {
-            SlotPlan::Map(at) => names.get(*at).copied().unwrap_or_default(),
+            SlotPlan::Map(at) => names.get(at.0).copied().unwrap_or_default(),
             SlotPlan::Program(at) => program(*at),
             _ => "",
         };
@@ -236,8 +237,8 @@ fn map<'l>(plan: &'l MapPlan, names: &[&'l str], program: &dyn Fn(usize) -> &'l 
 fn program<'l>(plan: &'l ProgramPlan, names: &[&'l str]) -> Program<'l> {
     let (mut maps, mut seen): (Vec<&str>, _) = (Vec::new(), HashSet::new());
     for fixup in &plan.fixups {
-        if let FixupTarget::Map(at) = fixup.of
-            && let Some(name) = names.get(at)
+        if let FixupTarget::Map(at) = fixup.target
+            && let Some(name) = names.get(at.0)
             && seen.insert(*name)
         {
             maps.push(name);
@@ -250,7 +251,7 @@ fn program<'l>(plan: &'l ProgramPlan, names: &[&'l str]) -> Program<'l> {
         program_type: plan.program_type.name(),
         attach_type: plan.attach_type,
         flags: plan.flags,
-        attach_btf_id: plan.attach.btf_id,
+        attach_btf_id: plan.attach.type_id.map_or(0, |ty| ty.0),
         instructions: plan.insns.len() / 8,
         translated_instructions: None,
         subprograms: plan.pieces.len().saturating_sub(1),

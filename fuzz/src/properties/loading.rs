@@ -78,9 +78,9 @@ fn check_references(plan: &LoadPlan) {
         assert_eq!(program.insns.len() % 8 + program.func_info.len() % 8 + program.line_info.len() % 16, 0);
         for fixup in &program.fixups {
             assert!((fixup.insn as usize) < insns);
-            match fixup.of {
-                FixupTarget::Map(at) => assert!(plan.maps[at].autocreate),
-                FixupTarget::Module(at) => assert!(at < plan.modules.len()),
+            match fixup.target {
+                FixupTarget::Map(at) => assert!(plan.maps[at.0].autocreate),
+                FixupTarget::Module(at) => assert!(at.0 < plan.modules.len()),
             }
         }
     }
@@ -90,7 +90,7 @@ fn check_references(plan: &LoadPlan) {
             assert!(map.data.is_empty() || map.data.len() == map.value_size as usize);
         }
         for slot in map.slots.values() {
-            assert!(!matches!(slot, SlotPlan::Map(at) if *at >= plan.maps.len()));
+            assert!(!matches!(slot, SlotPlan::Map(at) if at.0 >= plan.maps.len()));
         }
     }
     if let Some(btf) = &plan.btf {

@@ -4,6 +4,7 @@ use super::verifier::Refused;
 use crate::{attach::Hint, load_plan::LoadPlanError, sys::Errno};
 use core::fmt;
 use core_relo::{Escaped, Text};
+use core_relo_object::InternalError;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -40,6 +41,15 @@ pub enum LoadError {
         object: Text,
         /// Which, and what the verifier said.
         refused: Box<Refused>,
+    },
+    /// A broken invariant of the loader.
+    #[error("{}{cause}", Object(.object))]
+    Internal {
+        /// The object's name.
+        object: Text,
+        /// The invariant.
+        #[source]
+        cause: InternalError,
     },
     /// A map that is pinned already is not what the object defines.
     #[error("{}map `{map}`: what is pinned at {} has {field} {found}, the object wants {expected}; remove the pin, or give the map another name or pin", Object(.object), Escaped(path.display()))]
@@ -128,7 +138,7 @@ impl LoadError {
     /// The kernel's number for it, if it was the kernel that refused.
     pub fn errno(&self) -> Option<Errno> {
         match self {
-            Self::Plan { .. } => None,
+            Self::Plan { .. } | Self::Internal { .. } => None,
             Self::Kernel { errno, .. } | Self::Pin { errno, .. } => Some(*errno),
             Self::Program { refused, .. } => Some(refused.errno),
             Self::PinnedOther { .. } => Some(Errno(libc::EINVAL)),

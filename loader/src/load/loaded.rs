@@ -13,6 +13,7 @@ use crate::{
     sys::{self, Errno, MapFd},
 };
 use core::fmt;
+use core_relo_object::ModuleIndex;
 use std::{
     collections::HashMap,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
@@ -111,9 +112,9 @@ impl Loaded {
         self.token.as_ref().map(AsFd::as_fd)
     }
 
-    /// The BTF of a module that programs attach to, by its place in the plan.
-    pub fn module(&self, place: usize) -> Option<BorrowedFd<'_>> {
-        self.modules.get(place).map(AsFd::as_fd)
+    /// Returns the BTF of a module of the plan.
+    pub fn module(&self, module: ModuleIndex) -> Option<BorrowedFd<'_>> {
+        self.modules.get(module.0).map(AsFd::as_fd)
     }
 
     /// Makes pins that remain of an earlier attempt pins of this load, which found them (see [`LoadError::PinTaken`](super::LoadError::PinTaken)).

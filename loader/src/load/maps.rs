@@ -12,6 +12,7 @@ use crate::{
     object::MapType,
     sys::{Errno, MapCreate, Pod as _},
 };
+use core_relo::TypeId;
 use std::{
     os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
     path::Path,
@@ -71,8 +72,8 @@ impl<K: Kernel> Loading<'_, K> {
 
     /// The request, without types if the kernel does not like them.
     fn request(&self, map: &MapPlan, inner: Option<&OwnedFd>) -> Result<OwnedFd, Errno> {
-        let has_types = map.key_type != 0 || map.value_type != 0;
-        let module = map.kernel_value_module.and_then(|m| self.loaded.modules.get(m));
+        let has_types = map.key_type != TypeId::VOID || map.value_type != TypeId::VOID;
+        let module = map.kernel_value_module.and_then(|m| self.loaded.modules.get(m.0));
         let mut create = MapCreate {
             map_type: map.map_type,
             name: &map.kernel_name,
@@ -85,9 +86,9 @@ impl<K: Kernel> Loading<'_, K> {
             ifindex: map.ifindex,
             inner: inner.map(|fd| fd.as_fd()),
             btf: self.loaded.btf().filter(|_| map.uses_btf),
-            key_type: if self.loaded.btf.is_some() { map.key_type } else { 0 },
-            value_type: if self.loaded.btf.is_some() { map.value_type } else { 0 },
-            kernel_value_type: map.kernel_value_type,
+            key_type: if self.loaded.btf.is_some() { map.key_type.0 } else { 0 },
+            value_type: if self.loaded.btf.is_some() { map.value_type.0 } else { 0 },
+            kernel_value_type: map.kernel_value_type.0,
             kernel_value_btf: module.map(|m| m.as_fd()),
             token: self.loaded.token(),
             ..MapCreate::default()
@@ -136,7 +137,7 @@ impl<K: Kernel> Loading<'_, K> {
             let mut elements = Vec::new();
             for (key, slot) in &map.plan.slots {
                 let SlotPlan::Map(of) = slot else { continue };
-                let planned = self.loaded.maps.get(*of);
+                let planned = self.loaded.maps.get(of.0);
                 let inner = planned.and_then(LoadedMap::fd).ok_or_else(|| {
                     let inner = planned.map_or("?", LoadedMap::name);
                     let what = format!("putting map `{inner}` at {key}, which was not created");

@@ -265,9 +265,9 @@ impl<'k, K: Kernel> Loading<'k, K> {
                 log::info!("the limit on locked memory stays: {errno}");
             }
         }
-        for (name, id) in &plan.modules {
-            let what = || format!("BTF of module `{name}`");
-            let btf = self.kernel.btf_by_id(*id).map_err(|errno| self.error(what(), errno))?;
+        for module in &plan.modules {
+            let what = || format!("BTF of module `{}`", module.name);
+            let btf = self.kernel.btf_by_id(module.btf_id).map_err(|errno| self.error(what(), errno))?;
             self.loaded.modules.push(btf);
         }
         self.btf(plan)?;

@@ -13,6 +13,7 @@ use crate::{
     sys::{Errno, Pod as _, ProgLoad},
 };
 use core_relo::Endian;
+use core_relo_object::{InternalError, ModuleIndex, ProgramIndex};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
 
 /// How often a load is tried that a signal interrupted.
@@ -24,15 +25,16 @@ const LOG_BYTES: [usize; 3] = [(1 << 24) - 1, (1 << 26) - 1, (1 << 30) - 1];
 impl<K: Kernel> Loading<'_, K> {
     /// Loads a program; what the verifier said of it is kept if it was asked for.
     pub(super) fn program(&mut self, plan: &LoadPlan, program: &ProgramPlan) -> Result<(), LoadError> {
-        let insns = self.insns(program);
-        let fd_array: Vec<RawFd> = match plan.fd_array.as_slice() {
-            [] => Vec::new(),
-            modules => {
-                let fds = modules.iter().map(|m| self.loaded.modules.get(*m).map_or(0, OwnedFd::as_raw_fd));
-                core::iter::once(0).chain(fds).collect()
+        let insns = self.insns(program)?;
+        let mut fd_array: Vec<RawFd> = Vec::new();
+        if !plan.fd_array.is_empty() {
+            // Index 0 is the kernel's own BTF, which has no descriptor.
+            fd_array.push(0);
+            for module in &plan.fd_array {
+                fd_array.push(self.module(*module)?.as_raw_fd());
             }
-        };
-        let module = program.attach.module.and_then(|m| self.loaded.modules.get(m));
+        }
+        let module = program.attach.module.map(|m| self.module(m)).transpose()?;
         let has_btf = self.loaded.btf.is_some();
         let load = ProgLoad {
             prog_type: program.program_type.number(),
@@ -48,7 +50,7 @@ impl<K: Kernel> Loading<'_, K> {
             func_info_rec_size: if has_btf && !program.func_info.is_empty() { 8 } else { 0 },
             line_info: if has_btf { &program.line_info } else { &[] },
             line_info_rec_size: if has_btf && !program.line_info.is_empty() { 16 } else { 0 },
-            attach_btf_id: program.attach.btf_id,
+            attach_btf_id: program.attach.type_id.map_or(0, |ty| ty.0),
             attach_to: program.attach.program.as_ref().map(|p| p.as_fd()).or(module.map(|m| m.as_fd())),
             fd_array: &fd_array,
             log_level: program.log_level,
@@ -69,20 +71,33 @@ impl<K: Kernel> Loading<'_, K> {
     }
 
     /// The instructions with descriptors in place.
-    fn insns(&self, program: &ProgramPlan) -> Vec<u8> {
+    fn insns(&self, program: &ProgramPlan) -> Result<Vec<u8>, LoadError> {
         let mut insns = program.insns.clone();
         for fixup in &program.fixups {
-            let (fd, word) = match fixup.of {
-                FixupTarget::Map(at) => (self.loaded.maps.get(at).and_then(|m| m.fd.as_ref()), 4),
-                FixupTarget::Module(at) => (self.loaded.modules.get(at), 12),
+            let (fd, word) = match fixup.target {
+                FixupTarget::Map(at) => {
+                    let fd = self.loaded.maps.get(at.0).and_then(|m| m.fd.as_ref());
+                    (fd.ok_or_else(|| self.internal("a map that an instruction refers to is created"))?, 4)
+                }
+                FixupTarget::Module(at) => (self.module(at)?, 12),
             };
-            let at = usize::try_from(fixup.insn).unwrap_or(usize::MAX).saturating_mul(8).saturating_add(word);
-            let room = insns.get_mut(at..).and_then(<[u8]>::first_chunk_mut);
-            if let (Some(fd), Some(room)) = (fd, room) {
-                *room = Endian::native().u32_bytes(fd.as_raw_fd().cast_unsigned());
-            }
+            let at = usize::try_from(fixup.insn).ok();
+            let at = at.and_then(|at| at.checked_mul(8)?.checked_add(word));
+            let room = at.and_then(|at| insns.get_mut(at..)).and_then(<[u8]>::first_chunk_mut);
+            let room = room.ok_or_else(|| self.internal("a fixup is of an instruction of the program"))?;
+            *room = Endian::native().u32_bytes(fd.as_raw_fd().cast_unsigned());
         }
-        insns
+        Ok(insns)
+    }
+
+    /// Returns the BTF of a module of the plan.
+    fn module(&self, module: ModuleIndex) -> Result<&OwnedFd, LoadError> {
+        let fd = self.loaded.modules.get(module.0);
+        fd.ok_or_else(|| self.internal("the BTF of each module of the plan is open"))
+    }
+
+    fn internal(&self, invariant: &'static str) -> LoadError {
+        LoadError::Internal { object: self.loaded.name.clone().into(), cause: InternalError::new(invariant) }
     }
 
     /// Loads without a log first, unless one is asked for; then again to hear why not, with more and more room.
@@ -140,14 +155,14 @@ impl<K: Kernel> Loading<'_, K> {
     /// Programs that stand in maps from the start: tail calls, and tables of struct_ops.
     pub(super) fn programs_in_maps(&mut self, missing: Missing) -> Result<(), LoadError> {
         let fds: Vec<_> = self.loaded.programs.iter().map(|p| (p.plan.function, p.fd.as_raw_fd())).collect();
-        let fd_of = |function: usize| fds.iter().find(|(f, _)| *f == function).map(|(_, fd)| *fd);
+        let fd_of = |function: ProgramIndex| fds.iter().find(|(f, _)| *f == function).map(|(_, fd)| *fd);
         for map in &mut self.loaded.maps {
             let programs = core::mem::take(&mut map.plan.programs);
-            for (byte, function) in &programs {
-                let Some(fd) = fd_of(*function) else { continue };
+            for slot in &programs {
+                let Some(fd) = fd_of(slot.program) else { continue };
                 // The kernel reads a descriptor in the place of a pointer.
                 let word = Endian::native().u64_bytes(u64::from(fd.cast_unsigned()));
-                if let Some(room) = map.plan.data.get_mut(*byte..).and_then(<[u8]>::first_chunk_mut) {
+                if let Some(room) = map.plan.data.get_mut(slot.offset..).and_then(<[u8]>::first_chunk_mut) {
                     *room = word;
                 }
             }

@@ -8,6 +8,7 @@ use crate::{
 };
 use core::fmt;
 use core_relo::{Escaped, EscapedLines, Name, StrOffset, btf::Btf, insn::POISON_IMM};
+use core_relo_object::ExternIndex;
 
 /// How many of the verifier's last lines are shown.
 const SHOWN: usize = 12;
@@ -200,16 +201,16 @@ fn meaning(plan: &LoadPlan, program: &ProgramPlan, log: &str, insn: Option<u32>)
     })?;
     if called == POISON_IMM {
         let at = insn?;
-        let (start, function) = program.pieces.iter().rfind(|(start, _)| *start <= at)?;
-        let within = at.checked_sub(*start)?;
-        let found = plan.poisoned.iter().find(|p| p.function == *function && p.insn == within)?;
+        let piece = program.pieces.iter().rfind(|piece| piece.start <= at)?;
+        let within = at.checked_sub(piece.start)?;
+        let found = plan.poisoned.iter().find(|p| p.function == piece.function && p.insn == within)?;
         return Some(Meaning::CoreRelo { why: found.why.clone(), record: found.record });
     }
     let nth =
         |base: i32| called.checked_sub(base).and_then(|n| usize::try_from(n).ok()).filter(|n| *n < 1_000_000);
     if let Some(n) = nth(POISON_KFUNC) {
         let name = plan.externs.get(n).cloned();
-        return name.map(if plan.incompatible_kfuncs.contains(&n) {
+        return name.map(if plan.incompatible_kfuncs.contains(&ExternIndex(n)) {
             Meaning::KfuncUnlike
         } else {
             Meaning::Kfunc

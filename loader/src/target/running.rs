@@ -4,7 +4,7 @@ use super::kernel;
 use crate::sys::{self, Errno};
 use alloc::sync::{Arc, Weak};
 use core_relo::{Data, btf::Btf};
-use core_relo_object::target::{KernelTypes, ModuleTypes, ReadKernelBtf, TargetError, TypesCache};
+use core_relo_object::target::{KernelModule, KernelTypes, ReadKernelBtf, TargetError, TypesCache};
 use std::sync::{Mutex, PoisonError};
 
 /// Reads the running kernel's BTF with bpf(2) and from sysfs.
@@ -16,12 +16,39 @@ impl ReadKernelBtf for RunningKernelBtf {
         kernel()?.parse_validated(None)
     }
 
-    fn list_modules(
-        &self,
-        main: &Arc<Btf<'static>>,
-        known: &[Arc<ModuleTypes>],
-    ) -> Result<Vec<Arc<ModuleTypes>>, Errno> {
-        list_modules(main, known)
+    /// libbpf: `load_module_btfs`. The kernel gives ids one after the other, and an old id only when all have been given: a known
+    /// id is of the same module.
+    fn list_modules(&self, known: &dyn Fn(u32) -> Option<String>) -> Result<Vec<KernelModule>, Errno> {
+        let mut found = Vec::new();
+        let mut id = 0;
+        loop {
+            id = match sys::next_btf_id(id) {
+                Ok(Some(next)) => next,
+                Ok(None) => return Ok(found),
+                // As libbpf: without CAP_SYS_ADMIN there are no modules, and most programs do not need any.
+                Err(errno @ Errno(libc::EPERM)) => {
+                    log::info!("types of modules are left out: {errno} (that needs CAP_SYS_ADMIN)");
+                    return Ok(found);
+                }
+                Err(errno) => return Err(errno),
+            };
+            if let Some(name) = known(id) {
+                found.push(KernelModule { name, id });
+                continue;
+            }
+            let fd = match sys::btf_fd_by_id(id) {
+                // It was unloaded just now.
+                Err(Errno(libc::ENOENT)) => continue,
+                other => other?,
+            };
+            if sys::btf_info(&fd)?.kernel_btf == 0 {
+                continue;
+            }
+            let name = sys::btf_name(&fd)?;
+            if name != "vmlinux" {
+                found.push(KernelModule { name, id });
+            }
+        }
     }
 
     fn read_module(&self, id: u32) -> Result<Option<Data<'static>>, Errno> {
@@ -43,45 +70,6 @@ pub fn running_types() -> Arc<KernelTypes> {
     let cache = shared.upgrade().unwrap_or_else(|| Arc::new(TypesCache::new(Arc::new(RunningKernelBtf))));
     *shared = Arc::downgrade(&cache);
     Arc::new(KernelTypes::from_cache(cache))
-}
-
-/// The modules that have BTF, in the order in which they were loaded (libbpf: `load_module_btfs`): `known` ones as they are.
-///
-/// The kernel gives ids one after the other, and an old one only when all have been given: one that is known is the same.
-fn list_modules(
-    main: &Arc<Btf<'static>>,
-    known: &[Arc<ModuleTypes>],
-) -> Result<Vec<Arc<ModuleTypes>>, Errno> {
-    let mut found = Vec::new();
-    let mut id = 0;
-    loop {
-        id = match sys::next_btf_id(id) {
-            Ok(Some(next)) => next,
-            Ok(None) => return Ok(found),
-            // As libbpf: without CAP_SYS_ADMIN there are no modules, and most programs do not need any.
-            Err(errno @ Errno(libc::EPERM)) => {
-                log::info!("types of modules are left out: {errno} (that needs CAP_SYS_ADMIN)");
-                return Ok(found);
-            }
-            Err(errno) => return Err(errno),
-        };
-        if let Some(module) = known.iter().find(|module| module.id == id) {
-            found.push(Arc::clone(module));
-            continue;
-        }
-        let fd = match sys::btf_fd_by_id(id) {
-            // It was unloaded just now.
-            Err(Errno(libc::ENOENT)) => continue,
-            other => other?,
-        };
-        if sys::btf_info(&fd)?.kernel_btf == 0 {
-            continue;
-        }
-        let name = sys::btf_name(&fd)?;
-        if name != "vmlinux" {
-            found.push(Arc::new(ModuleTypes::new(name, id, main, Arc::new(RunningKernelBtf))));
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Why a variable cannot be read or set.
 
-use crate::load_plan::Near;
+use crate::near::Near;
 use core_relo::Text;
 use thiserror::Error;
 
@@ -11,35 +11,35 @@ pub enum GlobalError {
     /// The object has none of that name.
     #[error("it has no global `{name}`{}", Near(name, .near))]
     NoSuch {
-        /// What was asked for.
+        /// The requested name.
         name: Text,
-        /// What it has.
+        /// The names that the object has.
         near: Vec<Text>,
     },
     /// More than one variable has that name.
     #[error("it has more than one global `{name}`: say which, as `{}/{name}` or `{}/{name}`", .sections[0], .sections[1])]
     Ambiguous {
-        /// What was asked for.
+        /// The requested name.
         name: Text,
-        /// Where two of them lie.
+        /// The sections of two of them.
         sections: [Text; 2],
     },
     /// The variable does not consist of what was asked for.
     #[error("it has no global `{name}`: {what}")]
     NoPart {
-        /// What was asked for.
+        /// The requested name.
         name: Text,
-        /// What there is instead.
+        /// The parts that exist.
         what: Text,
     },
     /// The value has another size.
     #[error("global `{name}` has {expected} bytes{}, {found} were given", Declared(.c_type))]
     Size {
-        /// Its name.
+        /// The name.
         name: Text,
         /// Its type in C, if that is known.
         c_type: Option<Text>,
-        /// Its size in bytes.
+        /// The size in bytes.
         expected: usize,
         /// Bytes given.
         found: usize,
@@ -47,13 +47,13 @@ pub enum GlobalError {
     /// The value is of another type.
     #[error("global `{name}` is `{c_type}`: it takes {takes} or [u8; {size}], not {found}")]
     Type {
-        /// Its name.
+        /// The name.
         name: Text,
-        /// Its type in C.
+        /// The type in C.
         c_type: Text,
-        /// What can be given for it.
+        /// The Rust types that the variable takes.
         takes: Text,
-        /// Its size in bytes.
+        /// The size in bytes.
         size: usize,
         /// The Rust type given.
         found: &'static str,
@@ -61,21 +61,21 @@ pub enum GlobalError {
     /// A `bool` can be 0 or 1 only: compilers count on it.
     #[error("global `{name}` is `{c_type}`: it takes 0 or 1, not {found}")]
     Bool {
-        /// Its name.
+        /// The name.
         name: Text,
-        /// Its type in C.
+        /// The type in C.
         c_type: Text,
-        /// What was given.
+        /// The given value.
         found: u8,
     },
     /// It cannot be done at this time.
     #[error("global `{name}` cannot be {action}: {why}")]
     When {
-        /// Its name.
+        /// The name.
         name: Text,
         /// `read` or `set`.
         action: &'static str,
-        /// Why, and what to do.
+        /// The reason, and what to do.
         why: &'static str,
     },
 }

@@ -1,4 +1,4 @@
-//! Whether a Rust value can stand for a variable: by size, and by what the object's BTF declares.
+//! Checks that a Rust value can stand for a variable: by size, and by the type in the object's BTF.
 //!
 //! Refused is what is surely a mistake: a float for an integer, a number for a struct. Signs do not matter, since C converts them
 //! and constants are often written without; nor does what structs consist of. An array of bytes stands for anything.
@@ -65,7 +65,7 @@ fn c_type(btf: &Btf<'_>, global: &Global) -> Text {
     CType::new(btf, global.ty.unwrap_or_default()).to_string().into()
 }
 
-/// What a type of so many bytes takes instead of this; none if it takes this.
+/// Returns the Rust types that a C type takes instead of the given one; none if it takes the given one.
 fn takes(btf: &Btf<'_>, ty: Type<'_>, size: usize, given: Shape) -> Option<String> {
     let is_array = ty.kind() == Kind::Array;
     let element = if is_array { innermost(btf, ty)? } else { ty };
@@ -104,7 +104,7 @@ fn of_bytes(n: usize) -> String {
     if n == 1 { "1 byte".into() } else { format!("{n} bytes") }
 }
 
-/// What an array of arrays has in the end.
+/// Returns the innermost element type of an array of arrays.
 fn innermost<'b>(btf: &'b Btf<'_>, array: Type<'_>) -> Option<Type<'b>> {
     let mut at = btf.strip(array.array()?.element).ok()?;
     for _ in 0..core_relo::limits::MODIFIER_HOPS {

@@ -106,7 +106,7 @@ impl<'o, 'd> InitialValues<'o, 'd> {
         Ok(())
     }
 
-    /// What the file has for the map a variable lies in, and its size.
+    /// Returns the bytes that the file has for a variable's map, and the map's size.
     fn section_of(&self, global: &Global) -> (&'d [u8], u64) {
         let section = self.object.data_sections().iter().find(|s| s.name == global.section.as_bytes());
         let Some(section) = section else { return (&[], 0) };

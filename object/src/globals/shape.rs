@@ -1,18 +1,18 @@
-//! What a Rust type consists of, for the comparison with a variable's type in C.
+//! The shapes of Rust types, for the comparison with a variable's type in C.
 
-/// What a plain-old-data type consists of, as far as types in C can be compared with it.
+/// The shape of a plain-old-data type, as far as types in C can be compared with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Shape {
-    /// What it is; of an array (of arrays) what its innermost elements are.
+    /// The kind of the value; of an array, of the innermost elements.
     pub element: Element,
     /// Bytes of that.
     pub element_size: usize,
-    /// Whether it is an array.
+    /// Whether the type is an array.
     pub is_array: bool,
 }
 
-/// What a value without array around it is.
+/// The kind of a value that is no array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Element {
@@ -43,7 +43,7 @@ impl Shape {
         Self { is_array: true, ..self }
     }
 
-    /// Whether it is an array of bytes: anything, unseen.
+    /// Whether this is an array of bytes, which stands for any type.
     pub const fn is_bytes(self) -> bool {
         self.is_array && self.element_size == 1 && matches!(self.element, Element::Unsigned | Element::Signed)
     }
@@ -53,7 +53,7 @@ impl Shape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers")]
 pub struct RustType {
-    /// What the type consists of.
+    /// The type's shape.
     pub shape: Shape,
     /// Bytes of a value.
     pub size: usize,

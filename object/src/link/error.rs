@@ -1,4 +1,4 @@
-//! Why the parts of an object do not fit together.
+//! Errors of linking the functions of an object.
 
 use crate::object::MapError;
 use core_relo::Text;
@@ -17,7 +17,7 @@ pub enum LinkError {
         section: Text,
         /// The instruction, counted in the section.
         insn: u32,
-        /// What is referred to.
+        /// The symbol.
         symbol: Text,
         /// The instruction's code.
         code: u8,
@@ -29,7 +29,7 @@ pub enum LinkError {
         section: Text,
         /// The instruction, counted in the section.
         insn: u32,
-        /// What is referred to.
+        /// The symbol.
         symbol: Text,
         /// What is wrong with it, and what was expected.
         what: &'static str,
@@ -79,9 +79,9 @@ pub enum LinkError {
     ExceptionCallback {
         /// The program.
         program: Text,
-        /// What the tag names.
+        /// The callback that the tag names.
         callback: Text,
-        /// What is wrong.
+        /// The problem.
         what: &'static str,
     },
     /// A static function outside of `.text` that is no subprogram, for no other function refers to it.
@@ -99,7 +99,7 @@ pub enum LinkError {
     Map {
         /// The map.
         map: Text,
-        /// Why not.
+        /// The cause.
         #[source]
         cause: MapError,
     },
@@ -108,15 +108,15 @@ pub enum LinkError {
     MapShape {
         /// The map.
         map: Text,
-        /// What is wrong, and what was expected.
+        /// The problem, and what is expected.
         what: Text,
     },
     /// An extern that the object's BTF does not describe, or not as something the kernel has.
     #[error("extern `{name}`: {what}")]
     Extern {
-        /// Its name.
+        /// The name.
         name: Text,
-        /// What is wrong, and what was expected.
+        /// The problem, and what is expected.
         what: &'static str,
     },
     /// The object's BTF contradicts its sections or symbols.
@@ -124,16 +124,19 @@ pub enum LinkError {
     Datasec {
         /// The section.
         section: Text,
-        /// What is wrong.
+        /// The problem.
         what: Text,
     },
     /// A relocation section is damaged.
     #[error(transparent)]
     Object(#[from] crate::object::ObjectError),
+    /// A broken invariant of this crate.
+    #[error(transparent)]
+    Internal(#[from] crate::InternalError),
     /// Maps, kernel symbols and struct_ops need the object's BTF.
     #[error("the object has no BTF, which its {what} need: compile with -g")]
     NoBtf {
-        /// What needs it.
+        /// The parts of the object that need it.
         what: &'static str,
     },
 }

@@ -1,20 +1,21 @@
-//! The subprogram that runs when a program throws, named by a tag on the program.
+//! Exception callbacks: the subprogram that runs when a program throws, named by a tag on the program.
 
 use super::LinkError;
 use crate::{
     elf::text,
+    index::ProgramIndex,
     object::{Linkage, Object, Program, calls::EXCEPTION_CALLBACK},
 };
 use core_relo::btf::{Kind, Type};
 use std::collections::HashMap;
 
-/// The tags of exception callbacks: by function, what they name.
+/// The exception callbacks that tags name, by the function that has the tag.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Callbacks<'o> {
-    of: HashMap<&'o [u8], Vec<&'o [u8]>>,
-    /// The first subprogram of each name, among the object's programs; none if nobody has a callback.
-    subprograms: HashMap<&'o [u8], usize>,
-    /// What a tag names that is on no global function.
+    by_program: HashMap<&'o [u8], Vec<&'o [u8]>>,
+    /// The first subprogram of each name; empty if no function has a callback.
+    subprograms: HashMap<&'o [u8], ProgramIndex>,
+    /// A callback named by a tag that is not on a global function.
     misplaced: Option<&'o [u8]>,
 }
 
@@ -26,20 +27,24 @@ impl<'o> Callbacks<'o> {
             let Some(name) = tag.name().as_bytes().strip_prefix(EXCEPTION_CALLBACK) else { continue };
             let is_global = |t: &Type<'_>| t.kind() == Kind::Func && t.linkage() == Some(1);
             match tag.target().and_then(|id| btf.ty(id)).filter(is_global) {
-                Some(on) => found.of.entry(on.name().as_bytes()).or_default().push(name),
+                Some(on) => found.by_program.entry(on.name().as_bytes()).or_default().push(name),
                 None => found.misplaced = found.misplaced.or(Some(name)),
             }
         }
-        if !found.of.is_empty() {
-            for (at, p) in object.programs().iter().enumerate().filter(|(_, p)| p.is_subprogram) {
+        if !found.by_program.is_empty() {
+            for (at, p) in ProgramIndex::enumerate(object.programs()).filter(|(_, p)| p.is_subprogram) {
                 found.subprograms.entry(p.name).or_insert(at);
             }
         }
         found
     }
 
-    /// The callback of a program: its number among the object's programs (libbpf: `bpf_prog_assign_exc_cb`).
-    pub(super) fn of(&self, object: &Object<'_>, program: &Program<'_>) -> Result<Option<usize>, LinkError> {
+    /// Finds the exception callback of a program (libbpf: `bpf_prog_assign_exc_cb`).
+    pub(super) fn find(
+        &self,
+        object: &Object<'_>,
+        program: &Program<'_>,
+    ) -> Result<Option<ProgramIndex>, LinkError> {
         let fail = |name: &[u8], what| LinkError::ExceptionCallback {
             program: text(program.name),
             callback: text(name),
@@ -49,9 +54,9 @@ impl<'o> Callbacks<'o> {
             return Err(fail(name, "is not a tag of a global function"));
         }
         // The verifier refuses two.
-        let Some([name]) = self.of.get(program.name).map(Vec::as_slice) else { return Ok(None) };
+        let Some([name]) = self.by_program.get(program.name).map(Vec::as_slice) else { return Ok(None) };
         let at = self.subprograms.get(*name).copied();
-        let found = at.and_then(|at| Some((at, object.programs().get(at)?)));
+        let found = at.and_then(|at| Some((at, object.programs().get(at.0)?)));
         let (at, callback) = found.ok_or_else(|| fail(name, "is not a function of the object"))?;
         if callback.linkage == Linkage::Static || callback.hidden {
             return Err(fail(name, "has to be global and not hidden"));

@@ -1,4 +1,4 @@
-//! What an object takes from the kernel, in libbpf's order, with the place that configuration values get.
+//! Externs of an object, in libbpf's order, with the places of configuration values.
 
 use super::LinkError;
 use crate::{
@@ -18,15 +18,15 @@ pub(crate) struct ExternEntry<'d> {
     pub(crate) name: &'d [u8],
     /// Its ELF symbol.
     pub(crate) symbol: u32,
-    /// Whether the object does without it.
+    /// Whether the extern is weak: the object does without it.
     pub(crate) is_weak: bool,
     /// Its VAR or FUNC.
     pub(crate) btf_id: TypeId,
-    /// What it is.
+    /// The kind.
     pub(crate) what: What,
 }
 
-/// What an extern is.
+/// The kind of an extern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     /// A configuration value.
@@ -39,7 +39,7 @@ pub(crate) enum What {
     Function(TypeId),
 }
 
-/// Where a configuration value lies in `.kconfig`, and as what.
+/// The place and the type of a configuration value in `.kconfig`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ConfigSlot {
     pub(crate) ty: ConfigType,

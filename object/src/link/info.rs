@@ -1,4 +1,4 @@
-//! Records of functions and source lines, by section, for whoever puts programs together.
+//! Records of functions and source lines, by section.
 
 use core_relo::{
     btf::Btf,
@@ -53,10 +53,11 @@ impl<const WORDS: usize> InfoTable<WORDS> {
     /// The records of a run of a section's instructions: from the first one within to the last one before the first beyond
     /// (libbpf: `adjust_prog_btf_ext_info`).
     pub(crate) fn within(&self, section: &[u8], start: u32, len: u32) -> &[(u32, [u32; WORDS])] {
-        let records = self.0.get(section).map(Vec::as_slice).unwrap_or_default();
-        let end = start.saturating_add(len);
-        let first = records.partition_point(|(at, _)| *at < start);
-        let stop = records.partition_point(|(at, _)| *at < end);
-        records.get(first..stop).unwrap_or_default()
+        // A section without records has none within.
+        let records = self.0.get(section).map_or(&[][..], Vec::as_slice);
+        let (_, records) = records.split_at(records.partition_point(|(at, _)| *at < start));
+        let is_within = |(at, _): &(u32, _)| at.checked_sub(start).is_some_and(|within| within < len);
+        let (records, _) = records.split_at(records.partition_point(is_within));
+        records
     }
 }

@@ -3,6 +3,7 @@
 use super::LinkError;
 use crate::{
     elf::text,
+    index::{MapIndex, SectionIndex},
     object::{DataKind, DataSection, Map, MapType, Object, Place, Symbol, SymbolKind},
 };
 use core_relo::{
@@ -19,11 +20,11 @@ pub(crate) const KCONFIG: &[u8] = b".kconfig";
 pub(crate) struct MapEntry<'o, 'd> {
     /// Its name: of a data section the section's.
     pub(crate) name: &'o [u8],
-    /// What it is made of.
+    /// The source of the map.
     pub(crate) source: MapSource<'o, 'd>,
 }
 
-/// What a map is made of.
+/// The source of a map.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum MapSource<'o, 'd> {
     /// A definition.
@@ -41,7 +42,7 @@ pub(crate) enum MapSource<'o, 'd> {
 pub(crate) struct StructOps<'o, 'd> {
     /// Its section.
     pub(crate) section: &'o DataSection<'d>,
-    /// Where in the section it lies.
+    /// The offset in the section, in bytes.
     pub(crate) offset: u32,
     /// Its struct type, stripped.
     pub(crate) ty: TypeId,
@@ -53,10 +54,10 @@ pub(crate) struct StructOps<'o, 'd> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MapTable<'o, 'd> {
     pub(crate) entries: Vec<MapEntry<'o, 'd>>,
-    pub(crate) arena: Option<usize>,
-    pub(crate) kconfig: Option<usize>,
+    pub(crate) arena: Option<MapIndex>,
+    pub(crate) kconfig: Option<MapIndex>,
     /// Data sections' maps by section.
-    data: HashMap<u32, usize>,
+    data: HashMap<SectionIndex, MapIndex>,
 }
 
 impl<'o, 'd> MapTable<'o, 'd> {
@@ -69,12 +70,12 @@ impl<'o, 'd> MapTable<'o, 'd> {
         }
         for section in object.data_sections().iter().filter(|s| s.size > 0) {
             if matches!(section.kind, DataKind::Data | DataKind::Rodata | DataKind::Bss) {
-                table.data.insert(section.section_index, table.entries.len());
+                table.data.insert(section.section_index, table.next());
                 table.push(section.name, MapSource::Data(section));
             }
         }
         if has_config {
-            table.kconfig = Some(table.entries.len());
+            table.kconfig = Some(table.next());
             table.push(KCONFIG, MapSource::Kconfig);
         }
         let mut tables = HashSet::new();
@@ -100,6 +101,11 @@ impl<'o, 'd> MapTable<'o, 'd> {
         Ok(table)
     }
 
+    /// Returns the index of the map that is pushed next.
+    fn next(&self) -> MapIndex {
+        MapIndex(self.entries.len())
+    }
+
     fn push(&mut self, name: &'o [u8], source: MapSource<'o, 'd>) {
         self.entries.push(MapEntry { name, source });
     }
@@ -112,7 +118,7 @@ impl<'o, 'd> MapTable<'o, 'd> {
                 let what = "an object can have one arena only".into();
                 return Err(LinkError::MapShape { map: text(map.name), what });
             }
-            self.arena = Some(self.entries.len());
+            self.arena = Some(self.next());
         }
         if let Err(cause) = &map.def {
             return Err(LinkError::Map { map: text(map.name), cause: cause.clone() });
@@ -163,23 +169,24 @@ impl<'o, 'd> MapTable<'o, 'd> {
                 let what = "it overlaps the table before it".into();
                 return Err(LinkError::MapShape { map: text(name), what });
             }
+            // Two numbers of 32 bits: the sum cannot overflow.
             end = u64::from(table.offset).saturating_add(table.size.into());
             self.push(name, MapSource::StructOps(table));
         }
         Ok(())
     }
 
-    /// The map that a data section is.
-    pub(crate) fn of_section(&self, index: u32) -> Option<usize> {
+    /// Returns the map of a data section.
+    pub(crate) fn for_section(&self, index: SectionIndex) -> Option<MapIndex> {
         self.data.get(&index).copied()
     }
 
-    /// Defined maps by section and offset.
-    pub(crate) fn defined(&self) -> HashMap<(u32, u64), usize> {
-        let place = |(at, e): (usize, &MapEntry<'_, '_>)| match e.source {
+    /// Returns the defined maps by section and offset.
+    pub(crate) fn defined(&self) -> HashMap<(SectionIndex, u64), MapIndex> {
+        let place = |(at, e): (MapIndex, &MapEntry<'_, '_>)| match e.source {
             MapSource::Defined(m) => Some(((m.section_index, m.offset), at)),
             _ => None,
         };
-        self.entries.iter().enumerate().filter_map(place).collect()
+        MapIndex::enumerate(&self.entries).filter_map(place).collect()
     }
 }

@@ -13,10 +13,13 @@ pub(crate) mod refs;
 #[cfg(test)]
 mod tests;
 
+use crate::internal::InternalError;
 pub use error::LinkError;
 
 use crate::{
     elf::text,
+    index::{ProgramIndex, SectionIndex},
+    internal::Invariant as _,
     limits,
     object::{
         Linkage, Object, Program, TEXT,
@@ -54,23 +57,24 @@ pub(crate) struct Parts<'o, 'd> {
 pub(crate) struct Linked {
     /// The instructions.
     pub(crate) insns: Vec<Insn>,
-    /// What instructions still refer to.
+    /// The references of instructions that are open.
     pub(crate) refs: Vec<(u32, Ref)>,
     /// Records of functions: instruction, type.
     pub(crate) func_info: Vec<[u32; 2]>,
     /// Records of lines: instruction, file, text, position.
     pub(crate) line_info: Vec<[u32; 4]>,
-    /// Where the instructions come from, in order.
+    /// The functions that the instructions come from, in order.
     pub(crate) pieces: Vec<Piece>,
 }
 
 /// A function's copy in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
-    /// Where it begins in the program.
-    pub(crate) start: u32,
-    /// The function's number among the object's programs.
-    pub(crate) function: usize,
+#[non_exhaustive]
+pub struct Piece {
+    /// The first instruction in the program.
+    pub start: u32,
+    /// The function.
+    pub function: ProgramIndex,
 }
 
 impl<'o, 'd> Parts<'o, 'd> {
@@ -97,15 +101,15 @@ impl<'o, 'd> Parts<'o, 'd> {
     pub(crate) fn link(
         &self,
         code: &[impl AsRef<[u8]>],
-        program: usize,
+        program: ProgramIndex,
         callbacks: bool,
     ) -> Result<Linked, LinkError> {
-        let Some(main) = self.object.programs().get(program) else { return Ok(Linked::default()) };
+        let main = self.function(program)?;
         let mut linking = Linking { parts: self, code, main, out: Linked::default(), at: HashMap::new() };
         linking.append(program)?;
         linking.follow(program)?;
         if callbacks
-            && let Some(callback) = self.callbacks.of(self.object, main)?
+            && let Some(callback) = self.callbacks.find(self.object, main)?
             && !linking.at.contains_key(&callback)
         {
             linking.append(callback)?;
@@ -115,11 +119,26 @@ impl<'o, 'd> Parts<'o, 'd> {
         Ok(linking.out)
     }
 
-    /// Whose relocations take part in a load of these programs, by place: theirs, subprograms', and those of programs that they
-    /// call though they are not loaded themselves.
+    fn function(&self, function: ProgramIndex) -> Result<&'o Program<'d>, InternalError> {
+        self.object.programs().get(function.0).invariant("a function to link is one of the object's")
+    }
+
+    /// Returns the bytes of a code section among `code`, which has one entry for each code section.
+    fn code_of<'c, C: AsRef<[u8]>>(
+        &self,
+        code: &'c [C],
+        section: SectionIndex,
+    ) -> Result<&'c [u8], InternalError> {
+        let at = self.object.code_indices().binary_search(&section);
+        let at = at.invariant("a function lies in a code section")?;
+        Ok(code.get(at).invariant("there is code for each code section")?.as_ref())
+    }
+
+    /// Returns, for each function, whether its relocations belong to the programs being loaded: the programs themselves, all
+    /// subprograms, and the programs that are called though they are not loaded.
     ///
-    /// Where a call leads nowhere is for [`link`](Self::link) to say.
-    pub(crate) fn taking_part(&self, loaded: &[bool]) -> Vec<bool> {
+    /// [`link`](Self::link) refuses a call that leads to no function.
+    pub(crate) fn select_functions(&self, loaded: &[bool]) -> Vec<bool> {
         let functions = self.object.programs();
         let mut reached = loaded.to_vec();
         if reached.contains(&false) && self.may_call_programs() {
@@ -128,13 +147,14 @@ impl<'o, 'd> Parts<'o, 'd> {
         reached.iter().zip(functions).map(|(reached, p)| *reached || p.is_subprogram).collect()
     }
 
-    /// Adds to functions, by place, those that they call, and so on.
+    /// Extends a set of functions to the transitive closure of their calls.
     fn reach(&self, reached: &mut [bool]) {
         let functions = self.object.programs();
-        let mut open: Vec<usize> = (0..).zip(&*reached).filter(|(_, is)| **is).map(|(at, _)| at).collect();
-        // More than that is refused when it is linked.
+        let selected = ProgramIndex::enumerate(&*reached).filter(|(_, is_reached)| **is_reached);
+        let mut open: Vec<ProgramIndex> = selected.map(|(function, _)| function).collect();
+        // Linking refuses more instructions than that, so that a product beyond all numbers is right to end at the limit.
         let mut left = index(limits::PROGRAM_INSNS).saturating_mul(open.len()).min(limits::OBJECT_INSNS);
-        while let Some(p) = open.pop().and_then(|at| functions.get(at)) {
+        while let Some(p) = open.pop().and_then(|at| functions.get(at.0)) {
             let Some(rest) = left.checked_sub(index(p.len)) else { break };
             left = rest;
             let section = self.object.code_indices().binary_search(&p.section_index).ok();
@@ -144,22 +164,22 @@ impl<'o, 'd> Parts<'o, 'd> {
                 let Some(raw) = raw.first_chunk() else { continue };
                 let to = self.target(p, within, Insn::decode(self.object.endian(), *raw));
                 let Some(callee) = to.and_then(|to| self.function_at(to)) else { continue };
-                if reached.get_mut(callee).is_some_and(|is| !core::mem::replace(is, true)) {
+                if reached.get_mut(callee.0).is_some_and(|is| !core::mem::replace(is, true)) {
                     open.push(callee);
                 }
             }
         }
     }
 
-    /// Whether there could be a call of a function outside of `.text`: by a relocation, or within a section of several functions.
+    /// Returns whether a function outside of `.text` may be called: by a relocation, or within a section of several functions.
     fn may_call_programs(&self) -> bool {
         let mut sections = self.object.code_indices().iter().zip(self.object.code_sections());
-        sections.any(|(index, s)| s.name != TEXT && (s.functions.len() > 1 || self.refs.lead_to(*index)))
+        sections.any(|(index, s)| s.name != TEXT && (s.functions.len() > 1 || self.refs.has_calls_to(*index)))
     }
 
-    /// Where an instruction of a function leads, if it calls a function or takes the address of one: section, instruction.
-    fn target(&self, p: &Program<'_>, within: u32, insn: Insn) -> Option<(u32, i64)> {
-        let at = (p.section_index, p.start.0.saturating_add(within));
+    /// Returns the section and the instruction that an instruction calls, or whose address it takes.
+    fn target(&self, p: &Program<'_>, within: u32, insn: Insn) -> Option<(SectionIndex, i64)> {
+        let at = (p.section_index, p.start.0.checked_add(within)?);
         match self.refs.at(at.0, at.1) {
             None => leads_to(insn, at, None),
             Some(Ref::Function { section, offset }) => leads_to(insn, at, Some((section, offset))),
@@ -167,74 +187,80 @@ impl<'o, 'd> Parts<'o, 'd> {
         }
     }
 
-    /// The function that begins there; the last one of several (libbpf: `find_prog_by_sec_insn`).
-    fn function_at(&self, to: (u32, i64)) -> Option<usize> {
-        let (first, functions) = starting_at(self.object.programs(), to);
-        Some(first.saturating_add(functions.len().checked_sub(1)?))
+    /// Finds the function that begins at an instruction; the last one of several (libbpf: `find_prog_by_sec_insn`).
+    fn function_at(&self, to: (SectionIndex, i64)) -> Option<ProgramIndex> {
+        starting_at(self.object.programs(), to).last().map(|(function, _)| function)
     }
 
-    fn section_name(&self, section: u32) -> Text {
+    fn section_name(&self, section: SectionIndex) -> Text {
         let at = self.object.code_indices().binary_search(&section).ok();
         text(at.and_then(|at| self.object.code_sections().get(at)).map_or(&[][..], |s| s.name))
     }
 }
 
-/// A program half put together.
+/// A program that is being linked.
 struct Linking<'l, 'o, 'd, C> {
     parts: &'l Parts<'o, 'd>,
     code: &'l [C],
     main: &'l Program<'d>,
     out: Linked,
-    /// Where each function's copy begins, if it has one yet.
-    at: HashMap<usize, u32>,
+    /// The first instruction of each function's copy, as far as there are copies.
+    at: HashMap<ProgramIndex, u32>,
 }
 
 impl<C: AsRef<[u8]>> Linking<'_, '_, '_, C> {
     /// Copies a function to the end.
-    fn append(&mut self, function: usize) -> Result<(), LinkError> {
+    fn append(&mut self, function: ProgramIndex) -> Result<(), LinkError> {
         let object = self.parts.object;
-        let Some(p) = object.programs().get(function) else { return Ok(()) };
-        let start = u32::try_from(self.out.insns.len()).unwrap_or(u32::MAX);
-        if start.saturating_add(p.len) > limits::PROGRAM_INSNS {
-            return Err(LinkError::TooLong { program: text(self.main.name), limit: limits::PROGRAM_INSNS });
-        }
-        let section = object.code_indices().binary_search(&p.section_index).ok();
-        let bytes = section.and_then(|at| self.code.get(at)).map_or(&[][..], AsRef::as_ref);
+        let p = self.parts.function(function)?;
+        let start = u32::try_from(self.out.insns.len()).ok();
+        let start =
+            start.filter(|start| start.checked_add(p.len).is_some_and(|end| end <= limits::PROGRAM_INSNS));
+        let start = start.ok_or_else(|| LinkError::TooLong {
+            program: text(self.main.name),
+            limit: limits::PROGRAM_INSNS,
+        })?;
+        let bytes = self.parts.code_of(self.code, p.section_index)?;
         let insns = bytes.chunks_exact(INSN_BYTES).skip(p.start.index()).take(index(p.len));
         let decode = |raw: &[u8]| Some(Insn::decode(object.endian(), *raw.first_chunk()?));
         self.out.insns.extend(insns.filter_map(decode));
+        if self.out.insns.len().checked_sub(index(start)) != Some(index(p.len)) {
+            return Err(InternalError { invariant: "a function lies within its section's code" }.into());
+        }
         self.out.pieces.push(Piece { start, function });
         self.at.insert(function, start);
         for (insn, found) in self.parts.refs.within(p.section_index, p.start.0, p.len) {
-            let within = insn.saturating_sub(p.start.0).saturating_add(start);
-            self.out.refs.push((within, *found));
+            let moved = insn.checked_sub(p.start.0).and_then(|within| within.checked_add(start));
+            let moved = moved.invariant("a function's references lie within the function")?;
+            self.out.refs.push((moved, *found));
         }
         Ok(())
     }
 
     /// Follows the calls of a function that was appended, and of those that are appended on the way, depth first.
-    fn follow(&mut self, function: usize) -> Result<(), LinkError> {
+    fn follow(&mut self, function: ProgramIndex) -> Result<(), LinkError> {
         let mut stack = vec![(function, 0u32)];
         while let Some((function, next)) = stack.pop() {
-            let Some(p) = self.parts.object.programs().get(function).copied() else { continue };
-            let start = self.at.get(&function).copied().unwrap_or_default();
+            let p = *self.parts.function(function)?;
+            let start = self.start_of(function)?;
             for within in next..p.len {
-                let at = start.saturating_add(within);
-                let Some(insn) = self.out.insns.get(index(at)).copied() else { break };
+                // `append` checked that the function's end is within the limit.
+                let at = start.checked_add(within).invariant("a copy ends within the program's limit")?;
+                let insn = self.out.insns.get(index(at)).copied();
+                let insn = insn.invariant("a followed function is copied whole")?;
                 let Some(callee) = self.callee(&p, within, insn)? else { continue };
                 let known = self.at.get(&callee).copied();
                 if known.is_none() {
                     self.append(callee)?;
                 }
-                let to = self.at.get(&callee).copied().unwrap_or_default();
-                let distance = i64::from(to).saturating_sub(i64::from(at)).saturating_sub(1);
-                if let Some(insn) = self.out.insns.get_mut(index(at)) {
-                    insn.imm = i32::try_from(distance).unwrap_or_default();
-                    if insn.code == LD_IMM64 {
-                        insn.src = PSEUDO_FUNC;
-                    }
+                let distance = call_distance(at, self.start_of(callee)?)?;
+                let insn = self.out.insns.get_mut(index(at)).invariant("a copied instruction stays")?;
+                insn.imm = distance;
+                if insn.code == LD_IMM64 {
+                    insn.src = PSEUDO_FUNC;
                 }
                 if known.is_none() {
+                    // `within` is less than the function's length.
                     stack.push((function, within.saturating_add(1)));
                     stack.push((callee, 0));
                     break;
@@ -244,8 +270,13 @@ impl<C: AsRef<[u8]>> Linking<'_, '_, '_, C> {
         Ok(())
     }
 
-    /// The function that an instruction calls or takes the address of.
-    fn callee(&self, p: &Program<'_>, within: u32, insn: Insn) -> Result<Option<usize>, LinkError> {
+    /// Returns the first instruction of a function's copy.
+    fn start_of(&self, function: ProgramIndex) -> Result<u32, InternalError> {
+        self.at.get(&function).copied().invariant("a function is copied before a call leads to it")
+    }
+
+    /// Returns the function that an instruction calls, or whose address it takes.
+    fn callee(&self, p: &Program<'_>, within: u32, insn: Insn) -> Result<Option<ProgramIndex>, LinkError> {
         let Some((to, target)) = self.parts.target(p, within, insn) else { return Ok(None) };
         let found = self.parts.function_at((to, target));
         found.map(Some).ok_or_else(|| LinkError::Call {
@@ -263,8 +294,11 @@ impl<C: AsRef<[u8]>> Linking<'_, '_, '_, C> {
     fn records(&mut self) -> Result<(), LinkError> {
         let parts = self.parts;
         for (n, piece) in self.out.pieces.iter().enumerate() {
-            let Some(p) = parts.object.programs().get(piece.function) else { continue };
-            let moved = |at: u32| at.saturating_sub(p.start.0).saturating_add(piece.start);
+            let p = parts.function(piece.function)?;
+            let moved = |at: u32| {
+                let moved = at.checked_sub(p.start.0).and_then(|within| within.checked_add(piece.start));
+                moved.invariant("a function's records lie within the function")
+            };
             let missing =
                 |what| LinkError::Info { program: text(self.main.name), function: text(p.name), what };
             let functions = parts.functions.within(p.section, p.start.0, p.len);
@@ -272,23 +306,33 @@ impl<C: AsRef<[u8]>> Linking<'_, '_, '_, C> {
                 if n > 0 && functions.is_empty() {
                     return Err(missing("func_info"));
                 }
-                self.out.func_info.extend(functions.iter().map(|(at, [ty])| [moved(*at), *ty]));
+                for (at, [ty]) in functions {
+                    self.out.func_info.push([moved(*at)?, *ty]);
+                }
             }
             let lines = parts.lines.within(p.section, p.start.0, p.len);
             if n == 0 || !self.out.line_info.is_empty() {
                 if n > 0 && lines.is_empty() {
                     return Err(missing("line_info"));
                 }
-                self.out.line_info.extend(
-                    lines.iter().map(|(at, [file, line, position])| [moved(*at), *file, *line, *position]),
-                );
+                for (at, [file, line, position]) in lines {
+                    self.out.line_info.push([moved(*at)?, *file, *line, *position]);
+                }
             }
         }
         Ok(())
     }
 }
 
-/// Widens an instruction's number to an index.
+/// Returns the immediate of a call at one instruction that leads to another.
+fn call_distance(from: u32, to: u32) -> Result<i32, InternalError> {
+    let next = i64::from(from).checked_add(1);
+    let distance = next.and_then(|next| i64::from(to).checked_sub(next));
+    let distance = distance.and_then(|distance| i32::try_from(distance).ok());
+    distance.invariant("a program's limit keeps its calls within 32 bits")
+}
+
+/// Widens an instruction's number to an index. Hosts have at least 32 bits.
 fn index(n: u32) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }

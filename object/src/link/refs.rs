@@ -3,26 +3,27 @@
 use super::{LinkError, externs::ExternEntry, maps::MapTable};
 use crate::{
     elf::text,
+    index::{ExternIndex, MapIndex, SectionIndex},
     object::{
         DataKind, Linkage, Object, Place, Reloc, SymbolKind,
         calls::{CALL, PSEUDO_CALL, around},
     },
 };
-use core_relo::insn::{INSN_BYTES, Insn, LD_IMM64};
+use core_relo::insn::{Insn, LD_IMM64};
 use std::collections::{HashMap, HashSet};
 
-/// What an instruction refers to.
+/// The target of an instruction's reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ref {
-    /// A map, by number.
-    Map(usize),
+    /// A map.
+    Map(MapIndex),
     /// A place in a map's value: the symbol's offset, to which the instruction's own is added.
-    Data { map: usize, offset: u64 },
-    /// An extern, by number.
-    Extern(usize),
+    Data { map: MapIndex, offset: u64 },
+    /// An extern.
+    Extern(ExternIndex),
     /// A function that is called or whose address is taken: the symbol's section and its offset there in bytes, to which the
     /// instruction's own is added.
-    Function { section: u32, offset: u64 },
+    Function { section: SectionIndex, offset: u64 },
     /// A table of jump targets.
     JumpTable { offset: u64, size: u64 },
 }
@@ -30,10 +31,10 @@ pub(crate) enum Ref {
 /// The references of all code.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Refs {
-    /// By section and instruction.
-    of: HashMap<u32, Vec<(u32, Ref)>>,
-    /// The sections that functions are referred to in.
-    called: HashSet<u32>,
+    /// References by section, in order of their instructions.
+    by_section: HashMap<SectionIndex, Vec<(u32, Ref)>>,
+    /// The sections whose functions relocations refer to.
+    called: HashSet<SectionIndex>,
 }
 
 impl Refs {
@@ -47,7 +48,7 @@ impl Refs {
         let context = Context {
             maps,
             code_sections: object.code_indices(),
-            externs: externs.iter().enumerate().map(|(at, e)| (e.symbol, at)).collect(),
+            externs: externs.iter().enumerate().map(|(at, e)| (e.symbol, ExternIndex(at))).collect(),
             defined: maps.defined(),
             sections: object.data_sections().iter().map(|s| (s.section_index, s.kind)).collect(),
         };
@@ -57,17 +58,15 @@ impl Refs {
             for reloc in object.elf_relocs_of(*section_index) {
                 let reloc = reloc?;
                 let fail = |what| reference_error(&reloc, what);
-                let bytes = u64::try_from(INSN_BYTES).unwrap_or(8);
-                if !reloc.offset.is_multiple_of(bytes) {
+                if !reloc.offset.is_multiple_of(8) {
                     return Err(fail("its offset is in the middle of an instruction"));
                 }
-                let at = reloc.offset.checked_div(bytes).and_then(|n| u32::try_from(n).ok());
-                let at = at.ok_or_else(|| fail("its offset is too large"))?;
+                let at = u32::try_from(reloc.offset / 8).map_err(|_large| fail("its offset is too large"))?;
                 if around(object.programs(), *section_index, at).is_none() {
                     continue;
                 }
-                let start = usize::try_from(reloc.offset).unwrap_or(usize::MAX);
-                let raw = code.code.get(start..).and_then(|rest| rest.first_chunk());
+                let start = usize::try_from(reloc.offset).ok();
+                let raw = start.and_then(|start| code.code.get(start..)).and_then(|rest| rest.first_chunk());
                 let insn = Insn::decode(
                     object.endian(),
                     *raw.ok_or_else(|| fail("it lies past the section's end"))?,
@@ -83,43 +82,48 @@ impl Refs {
                 Ref::Function { section, .. } => Some(*section),
                 _ => None,
             }));
-            found.of.insert(*section_index, refs);
+            found.by_section.insert(*section_index, refs);
         }
         Ok(found)
     }
 
-    /// Whether a relocation refers to a function of the section.
-    pub(crate) fn lead_to(&self, section: u32) -> bool {
+    /// Returns whether a relocation refers to a function of the section.
+    pub(crate) fn has_calls_to(&self, section: SectionIndex) -> bool {
         self.called.contains(&section)
     }
 
-    /// What the instruction of a section refers to.
-    pub(crate) fn at(&self, section: u32, insn: u32) -> Option<Ref> {
-        let refs = self.of.get(&section)?;
+    /// Returns the reference of an instruction.
+    pub(crate) fn at(&self, section: SectionIndex, insn: u32) -> Option<Ref> {
+        let refs = self.by_section.get(&section)?;
         let at = refs.partition_point(|(n, _)| *n < insn);
         refs.get(at).filter(|(n, _)| *n == insn).map(|(_, found)| *found)
     }
 
     /// The references within a run of a section's instructions.
-    pub(crate) fn within(&self, section: u32, start: u32, len: u32) -> &[(u32, Ref)] {
-        let refs = self.of.get(&section).map(Vec::as_slice).unwrap_or_default();
+    pub(crate) fn within(
+        &self,
+        section: SectionIndex,
+        start: u32,
+        len: u32,
+    ) -> impl Iterator<Item = &(u32, Ref)> {
+        let refs = self.by_section.get(&section).map_or(&[][..], Vec::as_slice);
         let from = refs.partition_point(|(n, _)| *n < start);
-        let to = refs.partition_point(|(n, _)| *n < start.saturating_add(len));
-        refs.get(from..to).unwrap_or_default()
+        let is_within = move |(n, _): &&(u32, Ref)| n.checked_sub(start).is_some_and(|within| within < len);
+        refs.iter().skip(from).take_while(is_within)
     }
 }
 
-/// What references are looked up in.
+/// The tables in which references are looked up.
 struct Context<'c, 'o, 'd> {
     maps: &'c MapTable<'o, 'd>,
     /// Sections of code, in order.
-    code_sections: &'c [u32],
+    code_sections: &'c [SectionIndex],
     /// Externs by symbol.
-    externs: HashMap<u32, usize>,
+    externs: HashMap<u32, ExternIndex>,
     /// Defined maps by section and offset.
-    defined: HashMap<(u32, u64), usize>,
+    defined: HashMap<(SectionIndex, u64), MapIndex>,
     /// Data sections by number.
-    sections: HashMap<u32, DataKind>,
+    sections: HashMap<SectionIndex, DataKind>,
 }
 
 impl Context<'_, '_, '_> {
@@ -176,7 +180,7 @@ impl Context<'_, '_, '_> {
             },
             Some(DataKind::JumpTables) => Ok(Ref::JumpTable { offset: symbol.value, size: symbol.size }),
             Some(DataKind::Data | DataKind::Rodata | DataKind::Bss) => {
-                let map = self.maps.of_section(section).ok_or_else(|| fail("its section is empty"))?;
+                let map = self.maps.for_section(section).ok_or_else(|| fail("its section is empty"))?;
                 Ok(Ref::Data { map, offset: symbol.value })
             }
             Some(DataKind::StructOps { .. }) => Err(fail("a program cannot refer to a struct_ops table")),
@@ -194,6 +198,7 @@ impl Context<'_, '_, '_> {
 }
 
 fn reference_error(reloc: &Reloc<'_>, what: &'static str) -> LinkError {
+    // An offset beyond 32 bits is refused; the message then shows the largest number.
     let insn = u32::try_from(reloc.offset / 8).unwrap_or(u32::MAX);
     LinkError::Reference { section: text(reloc.section), insn, symbol: text(reloc.symbol.name), what }
 }

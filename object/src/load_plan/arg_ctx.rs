@@ -157,7 +157,7 @@ fn needs_fixing(btf: &Btf<'_>, program_type: P, id: TypeId, context: &[u8]) -> b
     }
 }
 
-/// Whether the first typedef behind modifiers is `bpf_user_pt_regs_t`.
+/// Returns whether the first typedef behind modifiers is `bpf_user_pt_regs_t`.
 fn is_user_regs(btf: &Btf<'_>, mut id: TypeId) -> bool {
     for _ in 0..core_relo::limits::MODIFIER_HOPS {
         let Some(ty) = btf.ty(id) else { return false };

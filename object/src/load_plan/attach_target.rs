@@ -1,9 +1,10 @@
-//! What a program attaches to, found in the kernel's types (libbpf: `libbpf_find_attach_btf_id`).
+//! The attach targets of programs, found in the kernel's types (libbpf: `libbpf_find_attach_btf_id`).
 
 use super::{LoadPlanError, host::Host, ksyms::Modules, settings::AttachTarget};
 use crate::{
     elf::text,
     features::Feature,
+    index::ModuleIndex,
     object::{AttachType, ProgramType},
     target::Found,
 };
@@ -14,19 +15,19 @@ use core_relo::{
 };
 use std::os::fd::{AsFd as _, OwnedFd};
 
-/// What a program attaches to, for the verifier.
+/// The attach target of a program, for the verifier.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct AttachPlan {
-    /// Id of the function, typedef or struct; 0 for none.
-    pub btf_id: u32,
-    /// The module the id is of, among the plan's; none for the kernel itself.
-    pub module: Option<usize>,
-    /// The program the id is of.
+    /// The function, typedef or struct; none if the program needs no target.
+    pub type_id: Option<TypeId>,
+    /// The module whose BTF has the type; none for the kernel itself.
+    pub module: Option<ModuleIndex>,
+    /// The program whose BTF has the type.
     pub program: Option<Arc<OwnedFd>>,
 }
 
-/// Looks a target up. `section` is what stands behind the `/` of the program's section.
+/// Finds the attach target of a program. `section` is the part of the section's name behind the `/`.
 pub(super) fn find(
     program: &[u8],
     (program_type, attach_type): (ProgramType, Option<AttachType>),
@@ -40,8 +41,8 @@ pub(super) fn find(
         Some(AttachTarget::Program { program: to, function }) => {
             let btf = host.read_program_btf(to.as_fd());
             let btf = btf.map_err(|why| fail(format!("the program it attaches to: {why}")))?;
-            let btf_id = find_program_function(btf, function).map_err(fail)?.0;
-            return Ok(AttachPlan { btf_id, module: None, program: Some(Arc::clone(to)) });
+            let type_id = Some(find_program_function(btf, function).map_err(fail)?);
+            return Ok(AttachPlan { type_id, module: None, program: Some(Arc::clone(to)) });
         }
         Some(AttachTarget::Kernel(name)) => name.clone(),
         None => match section {
@@ -82,14 +83,14 @@ fn in_kernel(
     if module.is_none_or(|m| m == "vmlinux") {
         let found = host.types.find_main(full.as_bytes(), kind).map_err(|cause| types(cause.into()))?;
         if let Some(ty) = found {
-            return Ok(AttachPlan { btf_id: ty.id().0, ..AttachPlan::default() });
+            return Ok(AttachPlan { type_id: Some(ty.id()), ..AttachPlan::default() });
         }
     }
     if host.features.has(Feature::ModuleBtf) {
         let found = host.types.find_in_modules(full.as_bytes(), kind, module);
         if let Some(Found { ty, module: Some(of), .. }) = found.map_err(|cause| types(cause.into()))? {
-            let module = Some(modules.place(&of.name, of.id));
-            return Ok(AttachPlan { btf_id: ty.id().0, module, program: None });
+            let module = Some(modules.index_of(&of.name, of.id));
+            return Ok(AttachPlan { type_id: Some(ty.id()), module, program: None });
         }
     }
     let kind = if kind == Kind::Typedef { "typedef" } else { "function" };

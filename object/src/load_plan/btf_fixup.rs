@@ -45,7 +45,7 @@ pub(super) fn mended(object: &Object<'_>, externs: &[ExternEntry<'_>]) -> Result
     }
     let symbols = variables(object);
     let mut sizes = HashMap::new();
-    for s in object.sections().iter().filter(|s| s.index != 0) {
+    for s in object.sections().iter().filter(|s| !s.is_null()) {
         sizes.entry(s.name).or_insert(s.size);
     }
     for section in btf.types().filter(|t| t.kind() == Kind::Datasec) {
@@ -68,7 +68,7 @@ fn variables<'d>(object: &Object<'d>) -> HashMap<&'d [u8], (u64, bool)> {
     found
 }
 
-/// What stands for functions in `.ksyms`, which may hold variables only: a variable, and its name for nameless parameters.
+/// Adds the variable that stands for functions in `.ksyms`, which may hold variables only. Its name also names nameless parameters.
 fn dummy_variable(btf: &Btf<'_>, edit: &mut Edit, int: TypeId) -> Option<(TypeId, StrOffset)> {
     let section = btf.find(KSYMS, Kind::Datasec)?;
     let is_function = |info: core_relo::btf::SecInfo| btf.ty(info.ty).is_some_and(|t| t.kind() == Kind::Func);
@@ -85,11 +85,11 @@ fn int_of(btf: &Btf<'_>) -> TypeId {
     btf.types().find(is_it).map_or(TypeId::VOID, Type::id)
 }
 
-/// What the sections `.ksyms` have in common.
+/// State that the sections `.ksyms` share.
 struct KernelSymbols {
     /// The type that variables without a type of their own get.
     int: TypeId,
-    /// What stands for functions.
+    /// The variable that stands for functions.
     dummy: Option<(TypeId, StrOffset)>,
     /// Prototypes whose parameters have names: many functions may share one.
     named: HashSet<TypeId>,

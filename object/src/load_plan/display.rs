@@ -1,7 +1,7 @@
-//! A plan in words: the dry run of a load.
+//! `Display` of a plan: the dry run of a load.
 
 use super::{FixupTarget, LoadPlan, MapPlan, MapRole, ProgramPlan, SlotPlan};
-use crate::object::AttachType;
+use crate::{index::ProgramIndex, object::AttachType};
 use core::fmt;
 use core_relo::Escaped;
 use std::collections::{HashMap, HashSet};
@@ -17,8 +17,8 @@ impl fmt::Display for LoadPlan {
         if let Some(btf) = &self.btf {
             writeln!(f, "btf: {} bytes", btf.len())?;
         }
-        for (name, _) in &self.modules {
-            writeln!(f, "btf of module {}", Escaped(name))?;
+        for module in &self.modules {
+            writeln!(f, "btf of module {}", Escaped(&module.name))?;
         }
         let names = self.programs.iter().map(|p| (p.function, p.name.as_str())).collect();
         for map in &self.maps {
@@ -27,8 +27,8 @@ impl fmt::Display for LoadPlan {
         for program in &self.programs {
             self.program(f, program)?;
         }
-        for (name, why) in &self.skipped {
-            writeln!(f, "program {}: not loaded ({})", Escaped(name), Escaped(why))?;
+        for skipped in &self.skipped {
+            writeln!(f, "program {}: not loaded ({})", Escaped(&skipped.program), Escaped(skipped.reason))?;
         }
         Ok(())
     }
@@ -36,7 +36,12 @@ impl fmt::Display for LoadPlan {
 
 impl LoadPlan {
     /// `names` are the programs' by function.
-    fn map(&self, f: &mut fmt::Formatter<'_>, map: &MapPlan, names: &HashMap<usize, &str>) -> fmt::Result {
+    fn map(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        map: &MapPlan,
+        names: &HashMap<ProgramIndex, &str>,
+    ) -> fmt::Result {
         let program_name = |function| names.get(function).copied().unwrap_or("(not loaded)");
         write!(f, "map {}: ", Escaped(&map.name))?;
         if !map.autocreate {
@@ -61,7 +66,7 @@ impl LoadPlan {
         for (key, slot) in &map.slots {
             match slot {
                 SlotPlan::Map(at) => {
-                    write!(f, ", [{key}] = {}", Escaped(self.maps.get(*at).map_or("?", |m| &m.name)))?;
+                    write!(f, ", [{key}] = {}", Escaped(self.maps.get(at.0).map_or("?", |m| &m.name)))?;
                 }
                 SlotPlan::Program(at) => write!(f, ", [{key}] = {}", Escaped(program_name(at)))?,
             }
@@ -70,7 +75,7 @@ impl LoadPlan {
             f.write_str(", frozen")?;
         }
         if map.role == MapRole::StructOps {
-            let names: Vec<_> = map.programs.iter().map(|(_, at)| program_name(at)).collect();
+            let names: Vec<_> = map.programs.iter().map(|slot| program_name(&slot.program)).collect();
             write!(f, ", programs {}", Escaped(&names.join(", ")))?;
         }
         if map.reuse.is_some() {
@@ -95,12 +100,13 @@ impl LoadPlan {
         }
         write!(f, ", section {}, {} instructions", Escaped(&program.section), program.insns.len() / 8)?;
         if program.pieces.len() > 1 {
+            // The first piece is the program itself.
             write!(f, " with {} subprograms", program.pieces.len().saturating_sub(1))?;
         }
-        if program.attach.btf_id != 0 {
-            write!(f, ", attaches to type {}", program.attach.btf_id)?;
-            if let Some((name, _)) = program.attach.module.and_then(|m| self.modules.get(m)) {
-                write!(f, " of {}", Escaped(name))?;
+        if let Some(ty) = program.attach.type_id {
+            write!(f, ", attaches to type {ty}")?;
+            if let Some(module) = program.attach.module.and_then(|m| self.modules.get(m.0)) {
+                write!(f, " of {}", Escaped(&module.name))?;
             }
         }
         if program.flags != 0 {
@@ -108,8 +114,8 @@ impl LoadPlan {
         }
         let (mut used, mut seen) = (Vec::new(), HashSet::new());
         for fixup in &program.fixups {
-            if let FixupTarget::Map(at) = fixup.of
-                && let Some(map) = self.maps.get(at)
+            if let FixupTarget::Map(at) = fixup.target
+                && let Some(map) = self.maps.get(at.0)
                 && seen.insert(&map.name)
             {
                 used.push(map.name.as_str());

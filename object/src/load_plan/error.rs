@@ -1,6 +1,8 @@
-//! Why an object cannot be planned for a kernel: found before anything is asked of it.
+//! Errors of plans, found before any request to the kernel.
 
-use crate::{elf::text, globals::GlobalError, link::LinkError, object::ObjectError, target::TypesError};
+use crate::{
+    elf::text, globals::GlobalError, link::LinkError, near::Near, object::ObjectError, target::TypesError,
+};
 use core::fmt;
 use core_relo::{Text, btf::BtfError};
 use thiserror::Error;
@@ -24,7 +26,7 @@ pub enum LoadPlanError {
     /// The kernel's types are needed and cannot be had.
     #[error("the kernel's types are needed for {what}: {cause}")]
     Types {
-        /// What needs them.
+        /// The part of the plan that needs the types.
         what: &'static str,
         /// Why there are none.
         #[source]
@@ -41,7 +43,7 @@ pub enum LoadPlanError {
     Program {
         /// The program.
         program: Text,
-        /// What is wrong, and what to do.
+        /// The problem, and what to do.
         what: Text,
     },
     /// A map that cannot be created as it is set up.
@@ -49,7 +51,7 @@ pub enum LoadPlanError {
     Map {
         /// The map.
         map: Text,
-        /// What is wrong, and what to do.
+        /// The problem, and what to do.
         what: Text,
     },
     /// The object has nothing of that name.
@@ -57,9 +59,9 @@ pub enum LoadPlanError {
     NoSuch {
         /// `program` or `map`.
         kind: &'static str,
-        /// What was asked for.
+        /// The requested name.
         name: Text,
-        /// What it has.
+        /// The names that the object has.
         near: Vec<Text>,
     },
     /// A variable cannot be set as was asked.
@@ -68,6 +70,15 @@ pub enum LoadPlanError {
     /// The BTF made for the kernel is not one: an error of ours.
     #[error("the BTF made for the kernel is damaged: {0}")]
     MadeBtf(#[source] BtfError),
+    /// The programs call kfuncs of more modules than instructions can name.
+    #[error("its programs call kfuncs of more than {limit} modules")]
+    TooManyModules {
+        /// The most there may be.
+        limit: i16,
+    },
+    /// A broken invariant of this crate.
+    #[error(transparent)]
+    Internal(#[from] crate::InternalError),
     /// Programs that together are too large.
     #[error("its programs with their subprograms have more than {limit} instructions")]
     TooLong {
@@ -80,9 +91,9 @@ pub enum LoadPlanError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refusal {
-    /// What.
+    /// The refused relocation or extern.
     pub name: Text,
-    /// Why, and what to do.
+    /// The reason, and what to do.
     pub why: Text,
 }
 
@@ -100,30 +111,5 @@ impl fmt::Display for Lines<'_> {
             return write!(f, " {}: {}", one.name, one.why);
         }
         self.0.iter().try_for_each(|r| write!(f, "\n  {}: {}", r.name, r.why))
-    }
-}
-
-/// How many names an error shows.
-const SHOWN: usize = 8;
-
-/// What there is instead, most alike first.
-pub(crate) struct Near<'n>(pub(crate) &'n str, pub(crate) &'n [Text]);
-
-impl fmt::Display for Near<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(wanted, names) = self;
-        if names.is_empty() {
-            return f.write_str("; it has none");
-        }
-        let alike = |name: &str| name.bytes().zip(wanted.bytes()).take_while(|(a, b)| a == b).count();
-        let mut shown: Vec<&str> = names.iter().map(|n| &**n).collect();
-        shown.sort_by_key(|name| core::cmp::Reverse(alike(name)));
-        shown.truncate(SHOWN);
-        let shown: Vec<_> = shown.into_iter().map(|name| text(name.as_bytes()).to_string()).collect();
-        write!(f, "; it has {}", shown.join(", "))?;
-        match names.len().saturating_sub(SHOWN) {
-            0 => Ok(()),
-            more => write!(f, " and {more} more"),
-        }
     }
 }

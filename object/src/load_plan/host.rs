@@ -1,4 +1,4 @@
-//! What a plan has to know about a kernel and its machine.
+//! The kernel and the machine that a plan is made for.
 
 use crate::{errno::Errno, features::Features, target::KernelTypes};
 use alloc::sync::Arc;
@@ -20,17 +20,17 @@ pub trait ReadSystem: fmt::Debug + Send + Sync {
     fn read_program_btf(&self, program: BorrowedFd<'_>) -> Result<Option<Vec<u8>>, Errno>;
 }
 
-/// A kernel and its machine, as far as a plan asks. What is expensive is read when it is needed.
+/// The kernel and the machine that a plan is made for. Expensive parts are read when they are needed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Host {
-    /// What the kernel can do.
+    /// The kernel's features.
     pub features: Features,
     /// The kernel's types.
     pub types: Arc<KernelTypes>,
     /// Types to relocate against instead of the kernel's (libbpf: `btf_custom_path`).
     pub relocation_types: Option<Arc<KernelTypes>>,
-    /// Processors there may be; 0 if that cannot be told.
+    /// The number of possible processors; 0 if it is unknown.
     pub cpus: u32,
     /// Bytes of a page.
     pub page_size: u32,
@@ -60,7 +60,7 @@ impl Host {
         }
     }
 
-    /// Whether a kernel's configuration and symbols are not this machine's and were not given either.
+    /// Returns whether the kernel's configuration and symbols are neither given nor this machine's.
     pub(super) fn knows_types_only(&self) -> bool {
         let is_empty = |text: &Option<Arc<str>>| text.as_deref() == Some("");
         !self.features.is_live() && is_empty(&self.kconfig) && is_empty(&self.kallsyms)

@@ -79,7 +79,7 @@ fn assignment(line: &str) -> Option<(&str, &str)> {
     line.split_once('=')
 }
 
-/// What the loader itself knows.
+/// Returns the value of a variable that the loader supplies.
 fn virtual_value(e: &ExternEntry<'_>, host: &Host) -> Result<Option<u64>, String> {
     match e.name {
         b"LINUX_KERNEL_VERSION" => match host.kernel_version {

@@ -1,7 +1,9 @@
 //! The kernel's side of struct_ops tables: structs of programs, and the maps' values they are in.
 
 use super::{LoadPlanError, host::Host, ksyms::Modules};
-use crate::{elf::text, features::Feature, limits, target::Found};
+use crate::{
+    elf::text, features::Feature, index::ModuleIndex, internal::Invariant as _, limits, target::Found,
+};
 use alloc::rc::Rc;
 use core_relo::{
     Name,
@@ -18,7 +20,7 @@ pub(super) struct KernelStruct<'h> {
     pub(super) inner: Type<'h>,
     /// The first member of each name.
     pub(super) members: HashMap<&'h [u8], Member<'h>>,
-    pub(super) module: Option<usize>,
+    pub(super) module: Option<ModuleIndex>,
 }
 
 impl<'h> KernelStruct<'h> {
@@ -79,7 +81,7 @@ impl<'h, 'l> KernelStructs<'h, 'l> {
         for member in inner.members() {
             members.entry(member.name.as_bytes()).or_insert(member);
         }
-        let module = module.map(|m| modules.place(&m.name, m.id));
+        let module = module.map(|m| modules.index_of(&m.name, m.id));
         let found = Rc::new(KernelStruct { value, data, inner, members, module });
         self.known.insert(name.as_bytes(), Rc::clone(&found));
         Ok(found)
@@ -97,6 +99,6 @@ impl<'h, 'l> KernelStructs<'h, 'l> {
             )
             .into(),
         })?;
-        Ok(vec![0; usize::try_from(size).unwrap_or(usize::MAX)])
+        Ok(vec![0; usize::try_from(size).invariant("hosts have addresses of at least 32 bits")?])
     }
 }

@@ -4,6 +4,7 @@ use super::{LoadPlanError, error::Refusal, host::Host};
 use crate::{
     elf::text,
     features::Feature,
+    index::ModuleIndex,
     link::externs::{ExternEntry, What},
     target::Found,
 };
@@ -17,7 +18,7 @@ use std::{
     io::{self, BufRead as _},
 };
 
-/// What an extern came to.
+/// The resolution of an extern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Resolved {
     /// The kernel does not have it, and the object does without.
@@ -28,27 +29,36 @@ pub(super) enum Resolved {
     /// A variable's address.
     Address(u64),
     /// A variable or function in the kernel's types, or in those of a module (its place among the plan's modules).
-    Typed { id: TypeId, module: Option<usize> },
+    Typed { id: TypeId, module: Option<ModuleIndex> },
 }
 
-/// The modules whose BTF descriptors a load needs: `(name, id of the BTF)`.
+/// A module whose BTF a load needs a descriptor of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ModulePlan {
+    /// The module's name.
+    pub name: String,
+    /// The kernel's id of the module's BTF; 0 if the types did not come from the running kernel.
+    pub btf_id: u32,
+}
+
+/// The modules whose BTF a load needs.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Modules(pub(super) Vec<(String, u32)>);
+pub(super) struct Modules(pub(super) Vec<ModulePlan>);
 
 impl Modules {
-    /// The place of a module among them.
-    pub(super) fn place(&mut self, name: &str, id: u32) -> usize {
-        let known = self.0.iter().position(|(_, known)| *known == id && id != 0);
-        known.or_else(|| self.0.iter().position(|(n, known)| n == name && *known == id)).unwrap_or_else(
-            || {
-                self.0.push((name.to_owned(), id));
-                self.0.len().saturating_sub(1)
-            },
-        )
+    /// Returns the index of a module, which is added if it is new.
+    pub(super) fn index_of(&mut self, name: &str, id: u32) -> ModuleIndex {
+        let is_it = |known: &ModulePlan| known.btf_id == id && (id != 0 || known.name == name);
+        let index = self.0.iter().position(is_it).unwrap_or(self.0.len());
+        if index == self.0.len() {
+            self.0.push(ModulePlan { name: name.to_owned(), btf_id: id });
+        }
+        ModuleIndex(index)
     }
 }
 
-/// What is refused, each extern once.
+/// The refused externs, each once.
 #[derive(Default)]
 struct Refusals<'e> {
     list: Vec<Refusal>,
@@ -63,7 +73,7 @@ impl<'e> Refusals<'e> {
     }
 }
 
-/// What each extern came to, in their order; configuration values stay [`Resolved::Missing`].
+/// Resolves externs, in their order. Configuration values stay [`Resolved::Missing`].
 pub(super) fn resolve(
     btf: Option<&Btf<'_>>,
     externs: &[ExternEntry<'_>],
@@ -162,7 +172,7 @@ fn scan<'e>(
     Ok(())
 }
 
-/// What a line says: address, kind, name, and the module's name, if it is in one.
+/// Parses a line of `/proc/kallsyms`: address, kind, name, and the module's name, if the symbol is in a module.
 fn symbol<'e>(line: &[u8], names: &HashMap<&[u8], &'e [u8]>) -> Option<(&'e [u8], u64)> {
     let mut words = line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
     let (address, kind, symbol) = (words.next()?, words.next()?, words.next()?);
@@ -204,7 +214,7 @@ impl KernelSearch<'_, '_> {
         let what = if kind == Kind::Func { "parameters" } else { "a type" };
         match target.map(|target| self.comparison.compare((btf, local), (ty.btf(), target))) {
             Some(Ok(true)) => {
-                let module = module.map(|m| self.modules.place(&m.name, m.id));
+                let module = module.map(|m| self.modules.index_of(&m.name, m.id));
                 return Ok(Some(Resolved::Typed { id: ty.id(), module }));
             }
             Some(Err(MatchError::TooManySteps)) => {

@@ -1,9 +1,10 @@
-//! The maps of a load, as the kernel will be asked for them.
+//! Plans the maps of a load.
 
 use super::{
     LoadPlanError,
     btf_fixup::{put_secinfo, secinfo},
     host::Host,
+    map_plan::{MMAPABLE, MapPlan, MapRole, SEGV_ON_FAULT},
     settings::{MapSettings, Settings},
     slots,
     struct_ops::Tables,
@@ -11,142 +12,21 @@ use super::{
 use crate::{
     elf::{key, text},
     features::Feature,
+    index::MapIndex,
+    internal::{InternalError, Invariant as _},
     link::maps::{MapEntry, MapSource, MapTable},
     object::{DataKind, MapDef, MapType, Object},
 };
-use alloc::{collections::BTreeMap, sync::Arc};
 use core_relo::{
     TypeId,
     btf::{Btf, Edit, Kind, Type},
 };
-use std::{
-    collections::{HashMap, HashSet},
-    os::fd::OwnedFd,
-    path::PathBuf,
-};
+use std::collections::{HashMap, HashSet};
 
 /// `BPF_F_RDONLY_PROG`.
 const READ_ONLY_PROG: u32 = 1 << 7;
-/// `BPF_F_MMAPABLE`.
-const MMAPABLE: u32 = 1 << 10;
 /// `BPF_F_LINK`.
 const LINK: u32 = 1 << 13;
-
-/// `BPF_F_SEGV_ON_FAULT`.
-pub const SEGV_ON_FAULT: u32 = 1 << 17;
-
-/// A map to be created, or taken over.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct MapPlan {
-    /// Its name: of a data map its section's.
-    pub name: String,
-    /// The name the kernel is given, of which it keeps 15 bytes.
-    pub kernel_name: Vec<u8>,
-    /// What it holds.
-    pub role: MapRole,
-    /// The kernel's number of its type.
-    pub map_type: u32,
-    /// Bytes of a key.
-    pub key_size: u32,
-    /// Bytes of a value.
-    pub value_size: u32,
-    /// How many entries it may have.
-    pub max_entries: u32,
-    /// `BPF_F_*` flags.
-    pub map_flags: u32,
-    /// What else its type takes.
-    pub map_extra: u64,
-    /// The memory node it is put on.
-    pub numa_node: u32,
-    /// The network device it belongs to, 0 for none.
-    pub ifindex: u32,
-    /// Type of a key in the object's BTF, 0 for none.
-    pub key_type: u32,
-    /// Type of a value in the object's BTF, 0 for none.
-    pub value_type: u32,
-    /// Whether it is created with the object's BTF, from which the kernel finds locks, timers and the like in its values.
-    pub uses_btf: bool,
-    /// Whether it is created; references to one that is not are poisoned.
-    pub autocreate: bool,
-    /// Whether, of a struct_ops table, it is registered when all programs are attached.
-    pub autoattach: bool,
-    /// Where it is pinned; what is pinned there already is taken over.
-    pub pin: Option<PathBuf>,
-    /// A map to use instead.
-    pub reuse: Option<Arc<OwnedFd>>,
-    /// For a map of maps: what it will hold.
-    pub inner: Option<Box<Self>>,
-    /// For a map of maps: a map like those it will hold.
-    pub inner_fd: Option<Arc<OwnedFd>>,
-    /// What it holds at first: of a data map its one value, of the arena its variables; nothing if that is all zero.
-    pub data: Vec<u8>,
-    /// Where in the arena `data` goes, in bytes.
-    pub data_offset: u64,
-    /// Maps or programs it holds at first, by key.
-    pub slots: BTreeMap<u32, SlotPlan>,
-    /// Type of a struct_ops map's value in the kernel's BTF.
-    pub kernel_value_type: u32,
-    /// The module that type is of, among the plan's.
-    pub kernel_value_module: Option<usize>,
-    /// Where programs go in a struct_ops map's value: `(byte, program)`, by place among the object's programs.
-    pub programs: Vec<(usize, usize)>,
-}
-
-/// What a map holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum MapRole {
-    /// What programs put in.
-    #[default]
-    Defined,
-    /// Variables.
-    Data,
-    /// Constants: frozen.
-    Rodata,
-    /// Variables that begin as zero.
-    Bss,
-    /// The kernel's configuration: frozen.
-    Kconfig,
-    /// Programs that a kernel subsystem calls.
-    StructOps,
-    /// Targets of jumps: frozen.
-    JumpTable,
-}
-
-impl MapRole {
-    /// Whether it is made of a section of variables (libbpf: `bpf_map__is_internal`).
-    pub const fn is_data(self) -> bool {
-        matches!(self, Self::Data | Self::Rodata | Self::Bss | Self::Kconfig)
-    }
-
-    /// Whether user space may not write it once it is filled.
-    pub const fn is_frozen(self) -> bool {
-        matches!(self, Self::Rodata | Self::Kconfig | Self::JumpTable)
-    }
-}
-
-/// What stands in a map's slot at first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SlotPlan {
-    /// A map of the plan.
-    Map(usize),
-    /// A program, by its place among the object's.
-    Program(usize),
-}
-
-impl MapPlan {
-    /// Its type, if the number is a known one.
-    pub const fn known_type(&self) -> Option<MapType> {
-        MapType::from_number(self.map_type)
-    }
-
-    /// Whether user space can map its values into memory.
-    pub const fn is_mmapable(&self) -> bool {
-        self.map_flags & MMAPABLE != 0 || matches!(self.known_type(), Some(MapType::Arena))
-    }
-}
 
 /// Everything maps are planned from.
 pub(super) struct Planning<'p, 'o, 'd> {
@@ -192,16 +72,16 @@ impl Planning<'_, '_, '_> {
             }
         }
         let mut plans = Vec::new();
-        for (at, entry) in self.table.entries.iter().enumerate() {
-            plans.push(self.one(at, *entry, mended.as_ref(), edit)?);
+        for (at, entry) in MapIndex::enumerate(&self.table.entries) {
+            plans.push(self.plan_map(at, *entry, mended.as_ref(), edit)?);
         }
         slots::fill(self.object, self.table, &mut plans)?;
         Ok(plans)
     }
 
-    fn one(
+    fn plan_map(
         &mut self,
-        at: usize,
+        at: MapIndex,
         entry: MapEntry<'_, '_>,
         btf: Option<&Btf<'_>>,
         edit: &mut Option<Edit>,
@@ -255,12 +135,16 @@ impl Planning<'_, '_, '_> {
             }
             MapSource::Kconfig => {
                 let bytes = core::mem::take(&mut self.kconfig);
-                let size = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+                let size = u32::try_from(bytes.len());
+                let size = size.invariant("configuration values are within the limit of a data section")?;
                 self.data(MapRole::Kconfig, entry.name, (size, bytes))
             }
             MapSource::StructOps(table) => {
                 let DataKind::StructOps { link, optional } = table.section.kind else {
-                    return Ok(MapPlan::default());
+                    return Err(InternalError {
+                        invariant: "a struct_ops table lies in a struct_ops section",
+                    }
+                    .into());
                 };
                 let mut plan = MapPlan {
                     role: MapRole::StructOps,
@@ -270,14 +154,14 @@ impl Planning<'_, '_, '_> {
                     value_size: table.size,
                     max_entries: 1,
                     map_flags: if link { LINK } else { 0 },
-                    value_type: table.ty.0,
+                    value_type: table.ty,
                     autocreate: !optional,
                     uses_btf: true,
                     ..MapPlan::default()
                 };
                 if let Some(kernel) = self.struct_ops.by_map.get(&at) {
                     plan.value_size = kernel.value_size;
-                    plan.kernel_value_type = kernel.value_type.0;
+                    plan.kernel_value_type = kernel.value_type;
                     plan.kernel_value_module = kernel.module;
                     plan.data.clone_from(&kernel.value);
                     plan.programs.clone_from(&kernel.programs);
@@ -325,7 +209,7 @@ impl Planning<'_, '_, '_> {
             value_size: size,
             max_entries: 1,
             map_flags,
-            value_type: value.map_or(0, |value| value.id.0),
+            value_type: value.map_or(TypeId::VOID, |value| value.id),
             autocreate: true,
             uses_btf: true,
             data,
@@ -342,9 +226,10 @@ impl Planning<'_, '_, '_> {
             return Err(LoadPlanError::Map { map: name.into(), what: what.into() });
         }
         let page = u64::from(self.host.page_size.max(1));
+        // Two numbers of 32 bits: the product cannot overflow.
         let room = page.saturating_mul(plan.max_entries.into());
-        let used = section.size.checked_next_multiple_of(page).unwrap_or(u64::MAX);
-        let end = room.checked_sub(used).ok_or_else(|| LoadPlanError::Map {
+        let used = section.size.checked_next_multiple_of(page);
+        let end = used.and_then(|used| room.checked_sub(used)).ok_or_else(|| LoadPlanError::Map {
             map: name.into(),
             what: format!(
                 "its {} pages cannot hold the {} bytes of `.addr_space.1`",
@@ -370,7 +255,7 @@ impl Planning<'_, '_, '_> {
         }
     }
 
-    /// What this kernel does not know is left out (libbpf: `bpf_object__sanitize_maps`, `bpf_object__create_map`).
+    /// Removes what this kernel does not know (libbpf: `bpf_object__sanitize_maps`, `bpf_object__create_map`).
     fn adapt(&self, plan: &mut MapPlan) {
         let features = &self.host.features;
         if plan.role.is_data() {
@@ -403,16 +288,16 @@ fn defined(def: &MapDef, host: &Host) -> MapPlan {
         max_entries: if is_ring { ring_size(def.max_entries, host.page_size) } else { def.max_entries },
         map_flags: def.map_flags,
         map_extra: def.map_extra,
-        numa_node: def.numa_node.unwrap_or_default(),
-        key_type: def.key_type.map_or(0, |t| t.0),
-        value_type: def.value_type.map_or(0, |t| t.0),
+        numa_node: def.numa_node.unwrap_or(0),
+        key_type: def.key_type.unwrap_or(TypeId::VOID),
+        value_type: def.value_type.unwrap_or(TypeId::VOID),
         autocreate: true,
         uses_btf: true,
         ..MapPlan::default()
     }
 }
 
-/// What a caller set.
+/// Applies the settings of a caller.
 fn apply(
     plan: &mut MapPlan,
     settings: MapSettings,
@@ -425,22 +310,23 @@ fn apply(
     if let Some(size) = settings.value_size {
         if plan.role.is_data() {
             if !plan.data.is_empty() {
-                plan.data.resize(usize::try_from(size).unwrap_or(usize::MAX), 0);
+                plan.data
+                    .resize(usize::try_from(size).invariant("hosts have addresses of at least 32 bits")?, 0);
             }
             if let (Some(btf), Some(edit)) = (btf, edit)
-                && let Err(why) = resize_section(btf, edit, TypeId(plan.value_type), size)
+                && let Err(why) = resize_section(btf, edit, plan.value_type, size)
             {
                 log::info!("map {}: without types, since {why}", plan.name);
-                plan.value_type = 0;
+                plan.value_type = TypeId::VOID;
             }
         }
         plan.value_size = size;
     }
     if let Some(mut data) = settings.data {
-        let bytes = |size: u32| usize::try_from(size).unwrap_or(usize::MAX);
-        let size = if plan.role.is_data() { bytes(plan.value_size) } else { plan.data.len() };
+        let bytes = |size: u32| usize::try_from(size).invariant("hosts have addresses of at least 32 bits");
+        let size = if plan.role.is_data() { bytes(plan.value_size)? } else { plan.data.len() };
         // Variables may be set before the section is resized.
-        if plan.role.is_data() && data.len() == bytes(own_size) {
+        if plan.role.is_data() && data.len() == bytes(own_size)? {
             data.resize(size, 0);
         }
         if data.len() != size && plan.role != MapRole::StructOps {
@@ -507,28 +393,32 @@ fn forget_types(plan: &mut MapPlan) {
             | M::Queue
             | M::Stack
             | M::Arena,
-        ) => (plan.key_type, plan.value_type, plan.uses_btf) = (0, 0, false),
-        Some(M::StructOps) => plan.value_type = 0,
+        ) => {
+            (plan.key_type, plan.value_type, plan.uses_btf) = (TypeId::VOID, TypeId::VOID, false);
+        }
+        Some(M::StructOps) => plan.value_type = TypeId::VOID,
         _ => {}
     }
 }
 
-/// The next power of two of pages; what is 0 stays so, for the kernel to refuse.
+/// Rounds a ring's size up to a power of two of pages. A size of 0 stays, for the kernel to refuse.
 fn ring_size(size: u32, page: u32) -> u32 {
     let page = page.max(1);
     let is_fit = size.is_multiple_of(page) && size.checked_div(page).is_some_and(u32::is_power_of_two);
     if size == 0 || is_fit {
         return size;
     }
-    let pages = size.checked_div(page).unwrap_or_default().saturating_add(1);
-    pages.checked_next_power_of_two().and_then(|n| n.checked_mul(page)).unwrap_or(size)
+    // A size whose next power of two is beyond 32 bits stays, for the kernel to refuse.
+    let pages = size.checked_div(page).and_then(|pages| pages.checked_add(1)?.checked_next_power_of_two());
+    pages.and_then(|pages| pages.checked_mul(page)).unwrap_or(size)
 }
 
 /// The name of a data map: as much of the object's as fits before the section's (libbpf: `internal_map_name`).
 fn data_map_name(object: &str, section: &[u8]) -> Vec<u8> {
     const MOST: usize = 15;
     let own = section.len().clamp(7, MOST);
-    let has_two_dots = section.get(1..).unwrap_or_default().contains(&b'.');
+    let has_two_dots = section.iter().skip(1).any(|b| *b == b'.');
+    // `clamp` keeps `own` within `MOST`.
     let prefix = if has_two_dots { 0 } else { MOST.saturating_sub(own) };
     let name = object.bytes().take(prefix).chain(section.iter().copied().take(own));
     name.map(|b| if b.is_ascii_alphanumeric() || b == b'_' || b == b'.' { b } else { b'_' }).collect()

@@ -1,4 +1,4 @@
-//! Everything a load asks of the kernel, as data: what the loader carries out and a dry run prints.
+//! Everything that a load asks of the kernel, as data: the loader executes it, and a dry run prints it.
 //!
 //! A plan is made of an object, a caller's [`Settings`] and a [`Host`] (what the kernel has and can do). Making it changes
 //! nothing. Where libbpf decides something while it loads, the decision is made here.
@@ -12,6 +12,7 @@ mod host;
 mod kconfig;
 mod kernel_structs;
 mod ksyms;
+mod map_plan;
 mod maps;
 mod programs;
 mod relocate;
@@ -24,30 +25,32 @@ mod tests;
 mod usdt;
 
 pub use attach_target::{AttachPlan, find_program_function};
-pub(crate) use error::Near;
 pub use error::{LoadPlanError, Refusal};
 pub use host::{Host, ReadSystem};
-pub use maps::{MapPlan, MapRole, SEGV_ON_FAULT, SlotPlan};
+pub use ksyms::ModulePlan;
+pub use map_plan::{MapPlan, MapRole, ProgramSlot, SEGV_ON_FAULT, SlotPlan};
 pub use programs::{Fixup, FixupTarget, POISON_KFUNC, POISON_MAP, ProgramPlan};
 pub use relocate::Poisoned;
 pub use settings::{AttachTarget, MapSettings, ProgramSettings, Settings, TokenSource};
 pub use usdt::{USDT_MAPS, UsdtPlan};
 
-pub use crate::globals::Global;
 use crate::{
     elf::key,
     errno::Errno,
     features::Feature,
     globals::{self, ObjectTypes},
+    index::{ExternIndex, MapIndex, ModuleIndex, ProgramIndex},
+    internal::Invariant as _,
     limits,
     link::{Parts, externs},
     object::{DataKind, Object, Program},
 };
-use core_relo::Endian;
+pub use crate::{globals::Global, link::Piece};
+use core_relo::{Endian, btf::Edit, explain::Explanation};
 use ksyms::{Modules, Resolved};
 use std::collections::{HashMap, HashSet};
 
-/// A load, ready to be carried out.
+/// The plan of a load: everything that it asks of the kernel.
 ///
 /// `Display` prints it as the dry run of a load.
 #[derive(Clone, Debug)]
@@ -67,12 +70,12 @@ pub struct LoadPlan {
     pub maps: Vec<MapPlan>,
     /// Programs that are loaded, in the object's order.
     pub programs: Vec<ProgramPlan>,
-    /// Programs that are not: by name, and why not.
-    pub skipped: Vec<(String, &'static str)>,
-    /// Modules whose BTF is needed: name, and the kernel's id of the BTF.
-    pub modules: Vec<(String, u32)>,
-    /// The array of descriptors that instructions refer to by place: modules, from place 1 on.
-    pub fd_array: Vec<usize>,
+    /// Programs that are not loaded.
+    pub skipped: Vec<SkippedProgram>,
+    /// Modules whose BTF is needed.
+    pub modules: Vec<ModulePlan>,
+    /// The modules in the array of descriptors that instructions refer to by index, from index 1 on. Index 0 is the kernel's.
+    pub fd_array: Vec<ModuleIndex>,
     /// Whether this kernel charges maps and programs to the limit on locked memory, which is raised then.
     pub raise_memlock_limit: bool,
     /// Why the running kernel could not be probed. The plan is then for a kernel that can do everything, and its execution most
@@ -84,9 +87,9 @@ pub struct LoadPlan {
     pub globals: Vec<Global>,
     /// The types of the variables.
     pub types: ObjectTypes,
-    /// Where a BPF token comes from.
+    /// The source of a BPF token.
     pub token: TokenSource,
-    /// How USDT probes are attached, if it has the maps for that.
+    /// How USDT probes are attached; none if the object lacks the maps for that.
     pub usdt: Option<UsdtPlan>,
     /// CO-RE relocations whose instructions are traps on this kernel, in case the verifier gets there.
     pub poisoned: Vec<Poisoned>,
@@ -95,7 +98,17 @@ pub struct LoadPlan {
     /// Names of the externs in the order in which missing functions are numbered.
     pub externs: Vec<String>,
     /// The weak kfuncs among the externs that the kernel has with other parameters than the object declares, by place.
-    pub incompatible_kfuncs: Vec<usize>,
+    pub incompatible_kfuncs: Vec<ExternIndex>,
+}
+
+/// A program that is not loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SkippedProgram {
+    /// The program's name.
+    pub program: String,
+    /// Why the program is not loaded.
+    pub reason: &'static str,
 }
 
 impl LoadPlan {
@@ -130,7 +143,7 @@ impl LoadPlan {
         .maps(&mut edit)?;
 
         let (loaded, skipped) = select(object, settings, &tables);
-        let selected = parts.taking_part(&loaded);
+        let selected = parts.select_functions(&loaded);
         let (code, poisoned) = relocate::relocated(object, &selected, settings, host)?;
         let mut planning = programs::Planning {
             object,
@@ -147,37 +160,34 @@ impl LoadPlan {
         };
         let default = ProgramSettings::default();
         let (mut programs, mut total) = (Vec::new(), 0usize);
-        for (function, program) in object.programs().iter().enumerate() {
-            if !loaded.get(function).copied().unwrap_or_default() {
+        for (function, program) in ProgramIndex::enumerate(object.programs()) {
+            if !*loaded.get(function.0).invariant("each program is selected or not")? {
                 continue;
             }
             let own = settings.programs.get(&key(program.name)).unwrap_or(&default);
-            let plan = planning.one(function, &code, own, &mut maps, &mut modules, &mut edit)?;
+            let plan = planning.plan_program(function, &code, own, &mut maps, &mut modules, &mut edit)?;
             // Programs share subprograms, and with them their records.
-            for (bytes, record) in [(&plan.insns, 8), (&plan.func_info, 8), (&plan.line_info, 16)] {
-                total = total.saturating_add(bytes.len().checked_div(record).unwrap_or_default());
-            }
-            total = total.saturating_add(plan.fixups.len()).saturating_add(plan.pieces.len());
-            if total > limits::OBJECT_INSNS {
-                return Err(LoadPlanError::TooLong { limit: limits::OBJECT_INSNS });
-            }
+            let counts = [
+                plan.insns.len() / 8,
+                plan.func_info.len() / 8,
+                plan.line_info.len() / 16,
+                plan.fixups.len(),
+                plan.pieces.len(),
+            ];
+            let sum = counts.into_iter().try_fold(total, usize::checked_add);
+            let sum = sum.filter(|sum| *sum <= limits::OBJECT_INSNS);
+            total = sum.ok_or(LoadPlanError::TooLong { limit: limits::OBJECT_INSNS })?;
             programs.push(plan);
         }
         let fd_array = planning.fd_array;
         let globals = variables(object, &parts, settings);
         let has_struct_ops = maps.iter().any(|m| m.role == MapRole::StructOps);
         let has_rodata = maps.iter().any(|m| m.role == MapRole::Rodata && m.autocreate);
-        let btf = match edit {
-            Some(mut edit) if host.features.has(Feature::Btf) => {
-                btf_fixup::hide_functions(object, &mut edit);
-                sanitize::sanitize(&mut edit, &host.features);
-                Some(edit.finish())
-            }
-            _ => None,
-        };
+        let btf = finish_btf(object, edit, host);
         Ok(Self {
             name: settings.name.clone(),
-            license: object.license().unwrap_or_default().to_vec(),
+            // An object without license has an empty one, as for libbpf.
+            license: object.license().unwrap_or(b"").to_vec(),
             kernel_version: object.kernel_version().unwrap_or(host.kernel_version),
             btf,
             btf_is_mandatory: has_struct_ops,
@@ -196,18 +206,42 @@ impl LoadPlan {
             poisoned,
             selected,
             externs: parts.externs.iter().map(|e| key(e.name)).collect(),
-            incompatible_kfuncs: (0..)
-                .zip(&resolved)
-                .filter(|(_, r)| **r == Resolved::Incompatible)
-                .map(|(n, _)| n)
-                .collect(),
+            incompatible_kfuncs: incompatible(&resolved),
         })
     }
 }
 
+impl LoadPlan {
+    /// Explains a relocation that is a trap, by its [record](Poisoned::record). The plan has to have been made of the same
+    /// object, settings and host.
+    pub fn explain(
+        &self,
+        object: &Object<'_>,
+        settings: &Settings,
+        host: &Host,
+        record: usize,
+    ) -> Option<Explanation> {
+        relocate::explain_record(object, &self.selected, settings, host, record)
+    }
+}
+
+/// Returns the object's BTF as the kernel takes it; none if the kernel takes none.
+fn finish_btf(object: &Object<'_>, edit: Option<Edit>, host: &Host) -> Option<Vec<u8>> {
+    let mut edit = edit.filter(|_| host.features.has(Feature::Btf))?;
+    btf_fixup::hide_functions(object, &mut edit);
+    sanitize::sanitize(&mut edit, &host.features);
+    Some(edit.finish())
+}
+
+/// Returns the kfuncs that the kernel has with other parameters.
+fn incompatible(resolved: &[Resolved]) -> Vec<ExternIndex> {
+    let externs = resolved.iter().enumerate();
+    externs.filter(|(_, r)| **r == Resolved::Incompatible).map(|(n, _)| ExternIndex(n)).collect()
+}
+
 /// The object's variables, as large as the settings make them.
 fn variables(object: &Object<'_>, parts: &Parts<'_, '_>, settings: &Settings) -> Vec<Global> {
-    let all = globals::of(object, &parts.maps, &parts.externs);
+    let all = globals::collect(object, &parts.maps, &parts.externs);
     if settings.maps.values().all(|s| s.value_size.is_none()) {
         return all;
     }
@@ -237,11 +271,11 @@ fn struct_ops_tables(
     host: &Host,
     modules: &mut Modules,
 ) -> Result<struct_ops::Tables, LoadPlanError> {
-    let of = |at: usize| {
-        let entry = parts.maps.entries.get(at)?;
+    let of = |at: MapIndex| {
+        let entry = parts.maps.entries.get(at.0)?;
         Some((entry, settings.maps.get(&key(entry.name))))
     };
-    let created = |at: usize| {
+    let created = |at: MapIndex| {
         let Some((entry, settings)) = of(at) else { return false };
         let optional = match entry.source {
             crate::link::maps::MapSource::StructOps(table) => table.section.name.starts_with(b"?"),
@@ -249,33 +283,33 @@ fn struct_ops_tables(
         };
         settings.and_then(|s| s.autocreate).unwrap_or(!optional)
     };
-    let changed = |at: usize| of(at).and_then(|(_, settings)| settings);
+    let changed = |at: MapIndex| of(at).and_then(|(_, settings)| settings);
     struct_ops::resolve(object, &parts.maps, host, modules, created, changed)
 }
 
-/// Which functions are loaded as programs, by place. And the programs that are not, with the reason.
+/// Returns, for each function, whether it is loaded as a program, and the programs that are not loaded.
 fn select(
     object: &Object<'_>,
     settings: &Settings,
     tables: &struct_ops::Tables,
-) -> (Vec<bool>, Vec<(String, &'static str)>) {
+) -> (Vec<bool>, Vec<SkippedProgram>) {
     let mut skipped = Vec::new();
-    let mut one = |(at, p): (usize, &Program<'_>)| {
+    let mut is_selected = |(at, p): (ProgramIndex, &Program<'_>)| {
         if p.is_subprogram {
             return false;
         }
         let name = key(p.name);
         let wanted = settings.programs.get(&name).and_then(|s| s.autoload);
         // Where it stands in a table, the table decides (libbpf: `bpf_object_adjust_struct_ops_autoload`).
-        let why = match tables.autoload.get(&at) {
+        let reason = match tables.autoload.get(&at) {
             Some(false) => "no struct_ops table that is created uses it",
             None if wanted == Some(false) => "not wanted",
             None if wanted.is_none() && !p.autoload() => "its section begins with `?`",
             Some(true) | None => return true,
         };
-        skipped.push((name, why));
+        skipped.push(SkippedProgram { program: name, reason });
         false
     };
-    let selected = object.programs().iter().enumerate().map(&mut one).collect();
+    let selected = ProgramIndex::enumerate(object.programs()).map(&mut is_selected).collect();
     (selected, skipped)
 }

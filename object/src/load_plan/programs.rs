@@ -1,19 +1,21 @@
-//! The programs of a load, as the kernel will be asked to take them.
+//! Plans the programs of a load.
 
 use super::{
     LoadPlanError, arg_ctx,
     attach_target::{self, AttachPlan},
     host::Host,
     ksyms::{Modules, Resolved},
-    maps::MapPlan,
+    map_plan::{MapPlan, MapRole},
     settings::ProgramSettings,
     struct_ops::Tables,
 };
 use crate::{
     elf::{key, text},
     features::Feature,
+    index::{ExternIndex, MapIndex, ModuleIndex, ProgramIndex},
+    internal::{InternalError, Invariant as _},
     limits,
-    link::{Linked, Parts, externs::What, refs::Ref},
+    link::{Linked, Parts, Piece, externs::What, refs::Ref},
     object::{AttachType, DataSection, MapType, Object, Program, ProgramType, SecDef},
 };
 use core_relo::{
@@ -23,12 +25,14 @@ use core_relo::{
 };
 use std::collections::HashMap;
 
+/// The index of the kernel's own BTF in the array of descriptors.
+const KERNEL_BTF: i16 = 0;
 /// `BPF_F_SLEEPABLE`.
 const SLEEPABLE: u32 = 1 << 4;
 /// `BPF_F_XDP_HAS_FRAGS`.
 const XDP_FRAGS: u32 = 1 << 5;
 
-/// What a 64-bit load's source register says its immediate is.
+/// Values of a 64-bit load's source register, which give the meaning of its immediate.
 mod pseudo {
     pub(super) const MAP_FD: u8 = 1;
     pub(super) const MAP_VALUE: u8 = 2;
@@ -46,13 +50,13 @@ pub const POISON_MAP: i32 = 2_001_000_000;
 /// No kernel has such helpers (libbpf: `POISON_CALL_KFUNC_BASE`).
 pub const POISON_KFUNC: i32 = 2_002_000_000;
 
-/// A program to be loaded.
+/// The plan of a program.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProgramPlan {
-    /// Its place among the object's programs.
-    pub function: usize,
-    /// Its name.
+    /// The program's function in the object.
+    pub function: ProgramIndex,
+    /// The name.
     pub name: String,
     /// The name the kernel is given, of which it keeps 15 bytes.
     pub kernel_name: Vec<u8>,
@@ -76,14 +80,14 @@ pub struct ProgramPlan {
     pub func_info: Vec<u8>,
     /// `struct bpf_line_info`.
     pub line_info: Vec<u8>,
-    /// What it attaches to.
+    /// The attach target.
     pub attach: AttachPlan,
     /// Whether it is attached with all others.
     pub autoattach: bool,
-    /// How much the verifier says at once.
+    /// The verifier's log level.
     pub log_level: u32,
-    /// Which functions its instructions come from: `(first instruction, place among the object's programs)`.
-    pub pieces: Vec<(u32, usize)>,
+    /// The functions that the instructions come from, in order.
+    pub pieces: Vec<Piece>,
 }
 
 /// An instruction that takes a descriptor once there is one.
@@ -92,21 +96,21 @@ pub struct ProgramPlan {
 pub struct Fixup {
     /// The instruction.
     pub insn: u32,
-    /// What of.
-    pub of: FixupTarget,
+    /// The owner of the descriptor.
+    pub target: FixupTarget,
 }
 
-/// What an instruction takes the descriptor of.
+/// The owner of a descriptor that an instruction takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the loader acts on each")]
 pub enum FixupTarget {
     /// A map of the plan, in the first half of a 64-bit load.
-    Map(usize),
+    Map(MapIndex),
     /// A module's BTF, in the second half.
-    Module(usize),
+    Module(ModuleIndex),
 }
 
-/// What programs are planned from.
+/// Everything that programs are planned from.
 pub(super) struct Planning<'p, 'o, 'd> {
     pub(super) object: &'o Object<'d>,
     pub(super) parts: &'p Parts<'o, 'd>,
@@ -115,11 +119,11 @@ pub(super) struct Planning<'p, 'o, 'd> {
     pub(super) struct_ops: &'p Tables,
     pub(super) log_level: u32,
     /// Places in the kernel's array of descriptors, of the modules whose functions are called; 0 is nobody's.
-    pub(super) fd_array: Vec<usize>,
+    pub(super) fd_array: Vec<ModuleIndex>,
     /// The section of jump targets.
     pub(super) jump_targets: Option<&'o DataSection<'d>>,
     /// Tables of jump targets that are maps already: by program, place and size.
-    pub(super) jump_tables: HashMap<(usize, u64, u64), usize>,
+    pub(super) jump_tables: HashMap<(ProgramIndex, u64, u64), MapIndex>,
     /// Bytes of all of them.
     pub(super) jump_bytes: u64,
     /// The tags `arg:ctx` in the object's BTF.
@@ -127,19 +131,18 @@ pub(super) struct Planning<'p, 'o, 'd> {
 }
 
 impl Planning<'_, '_, '_> {
-    /// The plan of a program. `maps` grows by its jump tables.
-    pub(super) fn one(
+    /// Plans a program. The program's jump tables are appended to `maps`.
+    pub(super) fn plan_program(
         &mut self,
-        function: usize,
+        function: ProgramIndex,
         code: &[Vec<u8>],
         settings: &ProgramSettings,
         maps: &mut Vec<MapPlan>,
         modules: &mut Modules,
         edit: &mut Option<Edit>,
     ) -> Result<ProgramPlan, LoadPlanError> {
-        let Some(program) = self.object.programs().get(function) else {
-            return Err(LoadPlanError::Program { program: "?".into(), what: "it does not exist".into() });
-        };
+        let program = self.object.programs().get(function.0);
+        let program = program.invariant("a selected program is one of the object's")?;
         let mut kind = self.kind(program, function, settings)?;
         kind.attach = self.attach(program, function, settings, &mut kind, modules)?;
         let callbacks = self.host.features.has(Feature::BtfDeclTag);
@@ -174,7 +177,7 @@ impl Planning<'_, '_, '_> {
             attach: kind.attach,
             autoattach: settings.autoattach.unwrap_or(true),
             log_level: settings.log_level.unwrap_or(self.log_level),
-            pieces: linked.pieces.iter().map(|p| (p.start, p.function)).collect(),
+            pieces: linked.pieces,
         })
     }
 
@@ -182,7 +185,7 @@ impl Planning<'_, '_, '_> {
     fn kind(
         &self,
         program: &Program<'_>,
-        function: usize,
+        function: ProgramIndex,
         settings: &ProgramSettings,
     ) -> Result<Kind, LoadPlanError> {
         let fail = |what: String| LoadPlanError::Program { program: text(program.name), what: what.into() };
@@ -230,13 +233,13 @@ impl Planning<'_, '_, '_> {
     fn attach(
         &self,
         program: &Program<'_>,
-        function: usize,
+        function: ProgramIndex,
         settings: &ProgramSettings,
         kind: &mut Kind,
         modules: &mut Modules,
     ) -> Result<AttachPlan, LoadPlanError> {
         if let Some(slot) = self.struct_ops.slots.get(&function) {
-            return Ok(AttachPlan { btf_id: slot.ty.0, module: slot.module, program: None });
+            return Ok(AttachPlan { type_id: Some(slot.ty), module: slot.module, program: None });
         }
         let needs = kind.def.is_some_and(|d| d.flags.needs_attach_btf());
         if !needs && settings.attach_to.is_none() {
@@ -250,22 +253,23 @@ impl Planning<'_, '_, '_> {
     /// Writes what references come to (libbpf: `bpf_object__relocate_data`).
     fn fill(
         &mut self,
-        function: usize,
+        function: ProgramIndex,
         linked: &mut Linked,
         maps: &mut Vec<MapPlan>,
     ) -> Result<Vec<Fixup>, LoadPlanError> {
         let mut fixups = Vec::new();
         let refs = core::mem::take(&mut linked.refs);
         for (insn, found) in refs {
-            let at = usize::try_from(insn).unwrap_or(usize::MAX);
-            let mut fix = |of| fixups.push(Fixup { insn, of });
+            let mut fix = |target| fixups.push(Fixup { insn, target });
             let table = match found {
                 Ref::JumpTable { offset, size } => {
                     Some(self.jump_table(function, linked, insn, (offset, size), maps)?)
                 }
                 _ => None,
             };
-            let Some(slot) = linked.insns.get_mut(at..) else { continue };
+            let slot = usize::try_from(insn).ok().and_then(|at| linked.insns.get_mut(at..));
+            let slot = slot.filter(|slot| !slot.is_empty());
+            let slot = slot.invariant("a reference is of an instruction of the program")?;
             match found {
                 Ref::Function { .. } => {}
                 Ref::Map(map) if is_created(maps, map) => {
@@ -273,26 +277,26 @@ impl Planning<'_, '_, '_> {
                     fix(FixupTarget::Map(map));
                 }
                 Ref::Data { map, offset } if is_created(maps, map) => {
-                    let offset = offset.saturating_add(maps.get(map).map_or(0, |m| m.data_offset));
                     let own = slot.first().map_or(0, |i| i.imm);
                     // The verifier takes 32 bits, whose upper half reaches into an arena.
-                    set_load(slot, pseudo::MAP_VALUE, 0, Some(own.wrapping_add(low(offset))));
+                    let offset = low32(offset).wrapping_add(low32(data_offset(maps, map)?));
+                    set_load(slot, pseudo::MAP_VALUE, 0, Some(own.wrapping_add(offset)));
                     fix(FixupTarget::Map(map));
                 }
                 Ref::Map(map) | Ref::Data { map, .. } => {
-                    poison(slot.get_mut(..2), poison_number(POISON_MAP, map));
+                    poison(slot.get_mut(..2), poison_number(POISON_MAP, map.0));
                 }
                 Ref::JumpTable { .. } => {
                     set_load(slot, pseudo::MAP_VALUE, 0, None);
                     if let Some(first) = slot.first_mut() {
                         first.off = 0;
                     }
-                    fix(FixupTarget::Map(table.unwrap_or_default()));
+                    fix(FixupTarget::Map(table.invariant("a jump table that is referred to is a map")?));
                 }
                 Ref::Extern(n) => {
                     let is_load = slot.first().is_some_and(|i| i.code == LD_IMM64);
-                    if let Some(of) = self.extern_ref(n, slot, is_load, maps) {
-                        fix(of);
+                    if let Some(target) = self.extern_ref(n, slot, is_load, maps)? {
+                        fix(target);
                     }
                 }
             }
@@ -302,21 +306,21 @@ impl Planning<'_, '_, '_> {
 
     fn extern_ref(
         &mut self,
-        n: usize,
+        n: ExternIndex,
         slot: &mut [Insn],
         is_load: bool,
         maps: &[MapPlan],
-    ) -> Option<FixupTarget> {
-        let entry = self.parts.externs.get(n)?;
-        let resolved = self.externs.get(n).copied().unwrap_or_default();
-        match (is_load, entry.what, resolved) {
+    ) -> Result<Option<FixupTarget>, LoadPlanError> {
+        let entry = self.parts.externs.get(n.0).invariant("a reference is to a known extern")?;
+        let resolved = *self.externs.get(n.0).invariant("each extern is resolved")?;
+        Ok(match (is_load, entry.what, resolved) {
             (true, What::Config(config), _) => {
-                let map = self.parts.maps.kconfig?;
+                let map = self.parts.maps.kconfig.invariant("configuration values have a map")?;
                 if is_created(maps, map) {
-                    set_load(slot, pseudo::MAP_VALUE, 0, Some(low(config.offset.into())));
-                    return Some(FixupTarget::Map(map));
+                    set_load(slot, pseudo::MAP_VALUE, 0, Some(low32(config.offset.into())));
+                    return Ok(Some(FixupTarget::Map(map)));
                 }
-                poison(slot.get_mut(..2), poison_number(POISON_MAP, map));
+                poison(slot.get_mut(..2), poison_number(POISON_MAP, map.0));
                 None
             }
             (true, _, Resolved::Typed { id, module }) => {
@@ -325,7 +329,7 @@ impl Planning<'_, '_, '_> {
             }
             (true, _, Resolved::Address(address)) => {
                 let source = slot.first().map_or(0, |i| i.src);
-                set_load(slot, source, low(address), Some(low(address >> 32)));
+                set_load(slot, source, low32(address), Some(low32(address >> 32)));
                 None
             }
             (true, _, Resolved::Missing | Resolved::Incompatible) => {
@@ -334,7 +338,10 @@ impl Planning<'_, '_, '_> {
                 None
             }
             (false, _, Resolved::Typed { id, module }) => {
-                let place = module.map_or(0, |module| self.fd_place(module));
+                let place = match module {
+                    Some(module) => self.fd_array_index(module)?,
+                    None => KERNEL_BTF,
+                };
                 if let Some(call) = slot.first_mut() {
                     call.src = pseudo::KFUNC_CALL;
                     call.imm = id.0.cast_signed();
@@ -343,31 +350,32 @@ impl Planning<'_, '_, '_> {
                 None
             }
             (false, ..) => {
-                poison(slot.get_mut(..1), poison_number(POISON_KFUNC, n));
+                poison(slot.get_mut(..1), poison_number(POISON_KFUNC, n.0));
                 None
             }
-        }
+        })
     }
 
-    /// A module's place in the array of descriptors; 0 is the kernel's.
-    fn fd_place(&mut self, module: usize) -> i16 {
+    /// Returns a module's index in the array of descriptors, in which 0 is the kernel's.
+    fn fd_array_index(&mut self, module: ModuleIndex) -> Result<i16, LoadPlanError> {
         let known = self.fd_array.iter().position(|m| *m == module);
-        let at = known.unwrap_or_else(|| {
+        let at = known.unwrap_or(self.fd_array.len());
+        if known.is_none() {
             self.fd_array.push(module);
-            self.fd_array.len().saturating_sub(1)
-        });
-        i16::try_from(at.saturating_add(1)).unwrap_or(i16::MAX)
+        }
+        let index = at.checked_add(1).and_then(|index| i16::try_from(index).ok());
+        index.ok_or(LoadPlanError::TooManyModules { limit: i16::MAX })
     }
 
     /// The map of a program's jump table: the targets, counted from the program's start (libbpf: `create_jt_map`).
     fn jump_table(
         &mut self,
-        function: usize,
+        function: ProgramIndex,
         linked: &Linked,
         insn: u32,
         (offset, size): (u64, u64),
         maps: &mut Vec<MapPlan>,
-    ) -> Result<usize, LoadPlanError> {
+    ) -> Result<MapIndex, LoadPlanError> {
         if let Some(known) = self.jump_tables.get(&(function, offset, size)) {
             return Ok(*known);
         }
@@ -381,18 +389,17 @@ impl Planning<'_, '_, '_> {
         if !offset.is_multiple_of(8) || !size.is_multiple_of(8) || size == 0 {
             return Err(fail("tables begin and end at multiples of 8 bytes"));
         }
-        self.jump_bytes = self.jump_bytes.saturating_add(size.saturating_mul(2));
-        if self.jump_bytes > limits::DATA_BYTES {
-            return Err(fail("the tables of all programs together are too large"));
-        }
+        let total = size.checked_mul(2).and_then(|bytes| self.jump_bytes.checked_add(bytes));
+        let total = total.filter(|total| *total <= limits::DATA_BYTES);
+        self.jump_bytes = total.ok_or_else(|| fail("the tables of all programs together are too large"))?;
         let after = linked.pieces.partition_point(|p| p.start <= insn);
         let piece = after.checked_sub(1).and_then(|at| linked.pieces.get(at));
-        let piece = piece.and_then(|p| Some((p.start, self.object.programs().get(p.function)?)));
+        let piece = piece.and_then(|p| Some((p.start, self.object.programs().get(p.function.0)?)));
         let (piece, code) = piece.ok_or_else(|| fail("its instruction belongs to no function"))?;
         let mut data = Vec::new();
         for target in raw.chunks_exact(8) {
-            let byte = self.object.endian().u64(target, 0).unwrap_or_default();
-            let within = byte.checked_div(8).unwrap_or_default().checked_sub(code.start.0.into());
+            let byte = self.object.endian().u64(target, 0).invariant("a chunk of 8 bytes holds a number")?;
+            let within = (byte / 8).checked_sub(code.start.0.into());
             let moved = within.and_then(|w| u32::try_from(w.checked_add(piece.into())?).ok());
             let moved = moved.ok_or_else(|| fail("a target lies outside of its function"))?;
             // struct bpf_insn_array_value: where the target is, then what the verifier fills in.
@@ -400,15 +407,17 @@ impl Planning<'_, '_, '_> {
                 Endian::native().put_u32(&mut data, word);
             }
         }
-        let at = maps.len();
+        let at = MapIndex(maps.len());
+        let entries =
+            u32::try_from(size / 8).invariant("a table within the limit has less than 2^32 targets")?;
         maps.push(MapPlan {
             name: String::from(".jumptables"),
             kernel_name: b".jumptables".to_vec(),
-            role: super::maps::MapRole::JumpTable,
+            role: MapRole::JumpTable,
             map_type: MapType::InsnArray.number(),
             key_size: 4,
             value_size: 16,
-            max_entries: u32::try_from(size / 8).unwrap_or(u32::MAX),
+            max_entries: entries,
             autocreate: true,
             data,
             ..MapPlan::default()
@@ -431,7 +440,7 @@ impl Planning<'_, '_, '_> {
     }
 }
 
-/// What a program is.
+/// The type of a program and what follows from it.
 struct Kind {
     def: Option<&'static SecDef>,
     program_type: ProgramType,
@@ -441,8 +450,13 @@ struct Kind {
     attach: AttachPlan,
 }
 
-fn is_created(maps: &[MapPlan], map: usize) -> bool {
-    maps.get(map).is_some_and(|m| m.autocreate)
+fn is_created(maps: &[MapPlan], map: MapIndex) -> bool {
+    maps.get(map.0).is_some_and(|m| m.autocreate)
+}
+
+/// Returns where the variables of a map begin in the map's memory, in bytes.
+fn data_offset(maps: &[MapPlan], map: MapIndex) -> Result<u64, InternalError> {
+    maps.get(map.0).map(|m| m.data_offset).invariant("a reference is to a planned map")
 }
 
 /// Sets a 64-bit load's source and halves.
@@ -460,13 +474,20 @@ fn poison(slots: Option<&mut [Insn]>, imm: i32) {
     }
 }
 
+/// Returns the number of the helper that stands for item `n`; items beyond the last number share it.
 fn poison_number(base: i32, n: usize) -> i32 {
-    base.saturating_add(i32::try_from(n).unwrap_or(999_999).min(999_999))
+    const LAST: i32 = 999_999;
+    base.saturating_add(i32::try_from(n).map_or(LAST, |n| n.min(LAST)))
 }
 
-/// The low 32 bits.
-fn low(v: u64) -> i32 {
-    u32::try_from(v & 0xffff_ffff).unwrap_or_default().cast_signed()
+/// Returns the low 32 bits.
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    reason = "the upper half is cut off on purpose"
+)]
+const fn low32(v: u64) -> i32 {
+    (v as u32).cast_signed()
 }
 
 fn bytes<const N: usize>(records: &[[u32; N]]) -> Vec<u8> {

@@ -1,7 +1,13 @@
 //! CO-RE relocations of a load: the engine's plan over the programs that are loaded.
 
-use super::{LoadPlan, LoadPlanError, Refusal, host::Host, settings::Settings};
-use crate::{elf::text, features::Feature, object::Object, target::TypesError};
+use super::{LoadPlanError, Refusal, host::Host, settings::Settings};
+use crate::{
+    elf::text,
+    features::Feature,
+    index::{ProgramIndex, SectionIndex},
+    object::Object,
+    target::TypesError,
+};
 use core_relo::{
     Plan, Record,
     explain::{Explanation, explain, reason},
@@ -13,8 +19,8 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Poisoned {
-    /// The function, by its place among the object's programs.
-    pub function: usize,
+    /// The function.
+    pub function: ProgramIndex,
     /// The instruction, counted in the function.
     pub insn: u32,
     /// The relocation, by its place among the object's.
@@ -46,22 +52,19 @@ pub(super) fn relocated(
     }
 }
 
-impl LoadPlan {
-    /// Explains a relocation that is a trap, by its [record](Poisoned::record). The plan has to have been made of the same
-    /// object, settings and host.
-    pub fn explain(
-        &self,
-        object: &Object<'_>,
-        settings: &Settings,
-        host: &Host,
-        record: usize,
-    ) -> Option<Explanation> {
-        let places = Places::of(object);
-        let explained = with_plan(object, &places, &self.selected, settings, host, |plan| {
-            plan.get(record).map(|planned| explain(&planned))
-        });
-        explained.ok()??
-    }
+/// Explains a relocation by its [record](Poisoned::record).
+pub(super) fn explain_record(
+    object: &Object<'_>,
+    selected: &[bool],
+    settings: &Settings,
+    host: &Host,
+    record: usize,
+) -> Option<Explanation> {
+    let places = Places::of(object);
+    let explained = with_plan(object, &places, selected, settings, host, |plan| {
+        plan.get(record).map(|planned| explain(&planned))
+    });
+    explained.ok()??
 }
 
 /// Makes the engine's plan and gives it to `use_it`; none if no relocation takes part.
@@ -78,7 +81,7 @@ fn with_plan<T>(
     }
     let relocs = object.relocs()?;
     let is_selected = |record: &Record<'_>| {
-        places.function(record).and_then(|at| selected.get(at).copied()).unwrap_or(true)
+        places.function(record).and_then(|at| selected.get(at.0).copied()).unwrap_or(true)
     };
     if !relocs.records().iter().any(is_selected) {
         return Ok(None);
@@ -118,23 +121,24 @@ fn name(planned: &Planned<'_>) -> String {
 }
 
 /// Records' functions among the object's programs.
-struct Places(HashMap<(usize, u32), usize>);
+struct Places(HashMap<(usize, u32), ProgramIndex>);
 
 impl Places {
     fn of(object: &Object<'_>) -> Self {
-        let sections: HashMap<u32, usize> = object.code_indices().iter().copied().zip(0..).collect();
+        let sections: HashMap<SectionIndex, usize> = object.code_indices().iter().copied().zip(0..).collect();
         let mut found = HashMap::new();
         let mut counts: HashMap<usize, u32> = HashMap::new();
-        for (at, p) in object.programs().iter().enumerate() {
+        for (at, p) in ProgramIndex::enumerate(object.programs()) {
             let Some(section) = sections.get(&p.section_index).copied() else { continue };
             let n = counts.entry(section).or_default();
             found.insert((section, *n), at);
+            // There are fewer functions than symbols, whose count fits 32 bits.
             *n = n.saturating_add(1);
         }
         Self(found)
     }
 
-    fn function(&self, record: &Record<'_>) -> Option<usize> {
+    fn function(&self, record: &Record<'_>) -> Option<ProgramIndex> {
         let (section, function) = record.place()?;
         self.0.get(&(section, u32::try_from(function).ok()?)).copied()
     }

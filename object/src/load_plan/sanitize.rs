@@ -33,7 +33,7 @@ pub(super) fn sanitize(edit: &mut Edit, features: &Features) {
     }
 }
 
-/// What a kernel lacks.
+/// Features of BTF that a kernel lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a feature")]
 struct Lacks {

@@ -1,4 +1,4 @@
-//! What a caller wants otherwise than the object says.
+//! Settings of a load: what a caller wants to differ from the object.
 
 use crate::{
     elf::key,
@@ -21,15 +21,15 @@ pub struct Settings {
     pub programs: HashMap<String, ProgramSettings>,
     /// Maps set up otherwise, by name; data maps go by their section's.
     pub maps: HashMap<String, MapSettings>,
-    /// Where maps that are pinned by name go.
+    /// The folder of maps that are pinned by name.
     pub pin_root: PathBuf,
     /// Lines of configuration that come before the kernel's own.
     pub kconfig: Option<String>,
     /// BPF token.
     pub token: TokenSource,
-    /// How much the verifier says of programs that it accepts: 0 nothing, 1, 2 everything; 4 adds statistics.
+    /// The verifier's log level for programs that it accepts: 0 no log, 1 basic, 2 verbose; 4 adds statistics.
     pub log_level: u32,
-    /// Where CO-RE is to differ from libbpf.
+    /// Options of CO-RE relocation that differ from libbpf.
     pub core_options: core_relo::plan::Options,
 }
 
@@ -73,7 +73,7 @@ impl Settings {
     }
 }
 
-/// Where a BPF token comes from.
+/// The source of a BPF token.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the loader acts on each")]
 pub enum TokenSource {
@@ -105,13 +105,13 @@ pub struct ProgramSettings {
     pub flags: u32,
     /// The network device it is for, 0 for none.
     pub ifindex: u32,
-    /// What it attaches to, instead of what its section says.
+    /// The attach target, instead of the section's.
     pub attach_to: Option<AttachTarget>,
-    /// How much the verifier says, instead of the setting for all.
+    /// The verifier's log level, instead of the one for all programs.
     pub log_level: Option<u32>,
 }
 
-/// What a tracing, LSM, extension or iterator program attaches to.
+/// The attach target of a tracing, LSM, extension or iterator program.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum AttachTarget {
@@ -134,7 +134,7 @@ pub struct MapSettings {
     pub autocreate: Option<bool>,
     /// Whether `Loaded::attach_all` registers it, if it is a struct_ops table; none: yes.
     pub autoattach: Option<bool>,
-    /// How many entries it may have.
+    /// The maximum number of entries.
     pub max_entries: Option<u32>,
     /// Bytes of a value; of a data map the new size of its section.
     pub value_size: Option<u32>,
@@ -144,7 +144,7 @@ pub struct MapSettings {
     pub map_type: Option<u32>,
     /// `BPF_F_*` flags.
     pub map_flags: Option<u32>,
-    /// What else its type takes.
+    /// The extra value of the map's type (`map_extra`).
     pub map_extra: Option<u64>,
     /// The memory node it is put on.
     pub numa_node: Option<u32>,
@@ -156,7 +156,7 @@ pub struct MapSettings {
     pub reuse: Option<Arc<OwnedFd>>,
     /// For a map of maps: a map like those it will hold.
     pub inner: Option<Arc<OwnedFd>>,
-    /// What a data map, the arena or a struct_ops table holds at first.
+    /// The initial contents of a data map, the arena or a struct_ops table.
     pub data: Option<Vec<u8>>,
     /// Of a struct_ops table, programs by member, instead of those the object has there; `None` leaves a member empty. A program
     /// that stands in no table any more is not loaded.

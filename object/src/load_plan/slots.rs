@@ -3,10 +3,12 @@
 
 use super::{
     LoadPlanError,
-    maps::{MapPlan, SlotPlan},
+    map_plan::{MapPlan, SlotPlan},
 };
 use crate::{
     elf::text,
+    index::{MapIndex, ProgramIndex, SectionIndex},
+    internal::Invariant as _,
     link::maps::{MapSource, MapTable},
     object::{MapType, Object, Place, Reloc, Symbol, SymbolKind},
 };
@@ -31,7 +33,7 @@ pub(super) fn fill(
             map: text(reloc.symbol.name),
             what: format!("byte {} of .maps refers to it, and no map is defined there", reloc.offset).into(),
         })?;
-        let Some(plan) = plans.get_mut(definition.map) else { continue };
+        let plan = plans.get_mut(definition.map.0).invariant("each map of the table has a plan")?;
         let (key, slot) = places.slot(definition, plan, &reloc)?;
         plan.slots.insert(key, slot);
     }
@@ -41,33 +43,31 @@ pub(super) fn fill(
 /// The definition of a map, and a byte of it that is referred from.
 #[derive(Clone, Copy)]
 struct Definition<'o> {
-    map: usize,
+    map: MapIndex,
     name: &'o [u8],
     byte: u64,
 }
 
-/// What relocations of `.maps` are looked up in.
+/// The tables in which relocations of `.maps` are looked up.
 struct Places<'o> {
     /// Maps by name, the first of a name.
-    maps: HashMap<&'o [u8], usize>,
+    maps: HashMap<&'o [u8], MapIndex>,
     /// Programs by section and byte.
-    programs: HashMap<(u32, u64), usize>,
+    programs: HashMap<(SectionIndex, u64), ProgramIndex>,
     /// Definitions by their start: size, map, name.
-    definitions: Vec<(u64, u64, usize, &'o [u8])>,
-    /// Where `values` begins in a map's definition, in bytes.
+    definitions: Vec<(u64, u64, MapIndex, &'o [u8])>,
+    /// The offset of `values` in a map's definition, in bytes.
     values: HashMap<&'o [u8], u64>,
 }
 
 impl<'o> Places<'o> {
-    fn new(object: &'o Object<'_>, table: &MapTable<'o, '_>, section: u32) -> Self {
-        let maps = table.entries.iter().enumerate().rev().map(|(at, e)| (e.name, at)).collect();
-        let programs = object.programs().iter().enumerate().filter(|(_, p)| !p.is_subprogram);
+    fn new(object: &'o Object<'_>, table: &MapTable<'o, '_>, section: SectionIndex) -> Self {
+        let maps = table.entries.iter().enumerate().rev().map(|(at, e)| (e.name, MapIndex(at))).collect();
+        let programs = ProgramIndex::enumerate(object.programs()).filter(|(_, p)| !p.is_subprogram);
+        // 32 bits times 8 do not overflow 64.
         let start = |start: u32| u64::from(start).saturating_mul(8);
         let programs = programs.map(|(at, p)| ((p.section_index, start(p.start.0)), at)).collect();
-        let mut definitions: Vec<_> = table
-            .entries
-            .iter()
-            .enumerate()
+        let mut definitions: Vec<_> = MapIndex::enumerate(&table.entries)
             .filter_map(|(at, e)| match e.source {
                 MapSource::Defined(m) if m.section_index == section => Some((m.offset, m.size, at, e.name)),
                 _ => None,
@@ -115,13 +115,13 @@ impl<'o> Places<'o> {
         Ok((key, slot))
     }
 
-    /// Which element of `values` lies at a byte of a definition.
+    /// Returns the element of `values` at a byte of a definition.
     fn key(&self, map: &[u8], byte: u64) -> Option<u32> {
         let within = byte.checked_sub(*self.values.get(map)?)?;
         u32::try_from(within.checked_div(8).filter(|_| within.is_multiple_of(8))?).ok()
     }
 
-    fn program(&self, symbol: &Symbol<'_>) -> Option<usize> {
+    fn program(&self, symbol: &Symbol<'_>) -> Option<ProgramIndex> {
         match symbol.place {
             Place::Section(section) if symbol.kind == SymbolKind::Function => {
                 self.programs.get(&(section, symbol.value)).copied()
@@ -131,7 +131,7 @@ impl<'o> Places<'o> {
     }
 }
 
-/// Where `values`, if it is a definition's last member, begins.
+/// Returns the offsets of `values` in definitions of which it is the last member.
 fn values<'o>(object: &'o Object<'_>) -> HashMap<&'o [u8], u64> {
     let mut found = HashMap::new();
     let Some(btf) = object.btf() else { return found };

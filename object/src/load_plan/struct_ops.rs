@@ -8,10 +8,13 @@ use super::{
     host::Host,
     kernel_structs::{KernelStruct, KernelStructs},
     ksyms::Modules,
+    map_plan::ProgramSlot,
     settings::MapSettings,
 };
 use crate::{
     elf::text,
+    index::{MapIndex, ModuleIndex, ProgramIndex, SectionIndex},
+    internal::Invariant as _,
     limits,
     link::maps::{MapSource, MapTable, StructOps},
     object::{Object, Place, Program, ProgramType, Reloc},
@@ -30,32 +33,32 @@ pub(super) struct Table {
     pub(super) value_type: TypeId,
     pub(super) value_size: u32,
     /// The module the type is in, among the plan's.
-    pub(super) module: Option<usize>,
-    /// The map's value; programs are missing in it.
+    pub(super) module: Option<ModuleIndex>,
+    /// The map's value without the programs.
     pub(super) value: Vec<u8>,
-    /// Where programs go: `(byte, program)`.
-    pub(super) programs: Vec<(usize, usize)>,
+    /// The programs in the value.
+    pub(super) programs: Vec<ProgramSlot>,
 }
 
-/// What a struct_ops program is loaded for.
+/// The member that a struct_ops program is loaded for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot {
     /// The kernel's struct.
     pub(super) ty: TypeId,
     /// The member.
     pub(super) member: u32,
-    pub(super) module: Option<usize>,
+    pub(super) module: Option<ModuleIndex>,
 }
 
 /// All tables of an object.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tables {
     /// By map; those that are not created are left out.
-    pub(super) by_map: HashMap<usize, Table>,
+    pub(super) by_map: HashMap<MapIndex, Table>,
     /// By program.
-    pub(super) slots: HashMap<usize, Slot>,
+    pub(super) slots: HashMap<ProgramIndex, Slot>,
     /// Whether a program that stands in a table is to be loaded: if it stands in one that is created.
-    pub(super) autoload: HashMap<usize, bool>,
+    pub(super) autoload: HashMap<ProgramIndex, bool>,
 }
 
 /// A table as the object has it.
@@ -64,7 +67,7 @@ struct Local<'l> {
     table: StructOps<'l, 'l>,
     data: Vec<u8>,
     /// Programs by member.
-    programs: BTreeMap<u32, usize>,
+    programs: BTreeMap<u32, ProgramIndex>,
 }
 
 impl Local<'_> {
@@ -75,7 +78,7 @@ impl Local<'_> {
         object: &Object<'_>,
         member: &str,
         program: Option<&str>,
-    ) -> Result<Option<usize>, LoadPlanError> {
+    ) -> Result<Option<ProgramIndex>, LoadPlanError> {
         let fail = |what: &str| LoadPlanError::Map {
             map: text(self.name),
             what: format!("member `{member}` {what}").into(),
@@ -96,7 +99,7 @@ impl Local<'_> {
         let place = object.programs().iter().position(is_it).ok_or_else(|| {
             fail(&format!("was to get `{program}`, which is no program of a section `struct_ops`"))
         })?;
-        Ok(self.programs.insert(found.index, place))
+        Ok(self.programs.insert(found.index, ProgramIndex(place)))
     }
 }
 
@@ -106,19 +109,22 @@ pub(super) fn resolve<'s>(
     maps: &MapTable<'_, '_>,
     host: &Host,
     modules: &mut Modules,
-    created: impl Fn(usize) -> bool,
-    changed: impl Fn(usize) -> Option<&'s MapSettings>,
+    created: impl Fn(MapIndex) -> bool,
+    changed: impl Fn(MapIndex) -> Option<&'s MapSettings>,
 ) -> Result<Tables, LoadPlanError> {
     let mut out = Tables::default();
     let Some(btf) = object.btf() else { return Ok(out) };
     let mut references = References::new(object);
     let mut structs = KernelStructs::new(host);
     let mut members = 0usize;
-    for (at, entry) in maps.entries.iter().enumerate() {
+    for (at, entry) in MapIndex::enumerate(&maps.entries) {
         let MapSource::StructOps(table) = entry.source else { continue };
         // Tables of no size may share a place, and a type of any number of members.
-        members = members.saturating_add(btf.ty(table.ty).map_or(0, |ty| ty.members().count()));
-        if members > limits::STRUCT_OPS_MEMBERS {
+        let ty = btf.ty(table.ty).invariant("a struct_ops table's type was found in the BTF")?;
+        let total = members.checked_add(ty.members().len());
+        if let Some(total) = total.filter(|total| *total <= limits::STRUCT_OPS_MEMBERS) {
+            members = total;
+        } else {
             let what = format!("the struct_ops tables have more than {} members", limits::STRUCT_OPS_MEMBERS);
             return Err(LoadPlanError::Map { map: text(entry.name), what: what.into() });
         }
@@ -151,24 +157,21 @@ fn local<'l>(
     table: StructOps<'l, 'l>,
 ) -> Result<Local<'l>, LoadPlanError> {
     let fail = |what: String| LoadPlanError::Map { map: text(name), what: what.into() };
-    let start = usize::try_from(table.offset).unwrap_or(usize::MAX);
-    let end = start.saturating_add(usize::try_from(table.size).unwrap_or(usize::MAX));
-    let data = table
-        .section
-        .bytes
-        .get(start..end)
-        .ok_or_else(|| fail("it reaches past its section".into()))?
-        .to_vec();
+    let start = usize::try_from(table.offset).ok();
+    let end = start.and_then(|start| start.checked_add(usize::try_from(table.size).ok()?));
+    let data = start.zip(end).and_then(|(start, end)| table.section.bytes.get(start..end));
+    let data = data.ok_or_else(|| fail("it reaches past its section".into()))?.to_vec();
     let ty = btf.ty(table.ty).ok_or_else(|| fail("its type does not exist".into()))?;
     let mut programs = BTreeMap::new();
-    let (relocs, functions) = references.of(table)?;
+    let (relocs, functions) = references.of_table(table)?;
     let mut members = HashMap::new();
     for member in ty.members().filter(|_| !relocs.is_empty()) {
         members.entry(u64::from(member.bit_offset.0)).or_insert(member);
     }
     for reloc in relocs {
-        let within = reloc.offset.saturating_sub(table.offset.into());
-        let member = members.get(&within.saturating_mul(8));
+        let within = reloc.offset.checked_sub(table.offset.into());
+        let within = within.invariant("a table's relocations lie within the table")?;
+        let member = within.checked_mul(8).and_then(|bits| members.get(&bits));
         let member = member
             .ok_or_else(|| fail(format!("byte {within} refers to a function, and no member is there")))?;
         let symbol = text(reloc.symbol.name);
@@ -196,39 +199,40 @@ fn local<'l>(
 }
 
 /// Programs by section and byte.
-type Functions = HashMap<(u32, u64), usize>;
+type Functions = HashMap<(SectionIndex, u64), ProgramIndex>;
 
-/// What the relocations of struct_ops sections refer to, read once for each section.
+/// The relocations of struct_ops sections, read once for each section.
 struct References<'o, 'd> {
     object: &'o Object<'d>,
     /// Relocations of a section, by place.
-    sections: HashMap<u32, Vec<Reloc<'d>>>,
+    sections: HashMap<SectionIndex, Vec<Reloc<'d>>>,
     /// Programs of sections `struct_ops`.
     programs: Functions,
 }
 
 impl<'o, 'd> References<'o, 'd> {
     fn new(object: &'o Object<'d>) -> Self {
-        let programs = object.programs().iter().enumerate().filter(|(_, p)| is_struct_ops(p));
+        let programs = ProgramIndex::enumerate(object.programs()).filter(|(_, p)| is_struct_ops(p));
+        // A function lies within its section, whose size fits 32 bits.
         let place = |p: &Program<'_>| (p.section_index, u64::from(p.start.0).saturating_mul(8));
         let programs = programs.map(|(at, p)| (place(p), at)).collect();
         Self { object, sections: HashMap::new(), programs }
     }
 
-    /// Those of a table, in order of their place, and the programs they may refer to.
-    fn of(&mut self, table: StructOps<'_, '_>) -> Result<(&[Reloc<'d>], &Functions), LoadPlanError> {
+    /// Returns the relocations of a table, in order of their offsets, and the programs they may refer to.
+    fn of_table(&mut self, table: StructOps<'_, '_>) -> Result<(&[Reloc<'d>], &Functions), LoadPlanError> {
         let section = table.section.section_index;
         if !self.sections.contains_key(&section) {
             let mut all = self.object.elf_relocs_of(section).collect::<Result<Vec<_>, _>>()?;
             all.sort_by_key(|r| r.offset);
             self.sections.insert(section, all);
         }
-        let all = self.sections.get(&section).map(Vec::as_slice).unwrap_or_default();
+        let all = self.sections.get(&section).invariant("a section's relocations were read")?;
         let start = u64::from(table.offset);
-        let end = start.saturating_add(table.size.into());
-        let from = all.partition_point(|r| r.offset < start);
-        let to = all.partition_point(|r| r.offset < end);
-        Ok((all.get(from..to).unwrap_or_default(), &self.programs))
+        let is_within = |r: &Reloc<'_>| r.offset.checked_sub(start).is_some_and(|at| at < table.size.into());
+        let (_, rest) = all.split_at(all.partition_point(|r| r.offset < start));
+        let (found, _) = rest.split_at(rest.partition_point(is_within));
+        Ok((found, &self.programs))
     }
 }
 
@@ -248,7 +252,7 @@ fn matched<'l>(
     local: &Local<'_>,
     structs: &mut KernelStructs<'_, 'l>,
     modules: &mut Modules,
-    slots: &mut HashMap<usize, Slot>,
+    slots: &mut HashMap<ProgramIndex, Slot>,
 ) -> Result<Table, LoadPlanError> {
     let fail = |what: String| LoadPlanError::Map { map: text(local.name), what: what.into() };
     let ty = btf.ty(local.table.ty).ok_or_else(|| fail("its type does not exist".into()))?;
@@ -269,7 +273,8 @@ fn matched<'l>(
             None => {}
             Some((from, to, size)) if m.is_pointer()? => {
                 let Some(program) = program else {
-                    let bytes = local.data.get(from..from.saturating_add(size)).unwrap_or_default();
+                    let bytes = range(&local.data, from, size);
+                    let bytes = bytes.invariant("a member lies within its table")?;
                     if bytes.iter().any(|b| *b != 0) {
                         return Err(m.fail("it is a pointer that is not 0, and no program stands there"));
                     }
@@ -280,12 +285,15 @@ fn matched<'l>(
                 if *slots.entry(program).or_insert(slot) != slot {
                     return Err(m.fail("its program stands in two tables at different places"));
                 }
-                table.programs.push((data_offset.saturating_add(byte(&to)), program));
+                let offset = data_offset.checked_add(byte(&to));
+                let offset = offset.ok_or_else(|| m.fail("the kernel's member lies past the struct"))?;
+                table.programs.push(ProgramSlot { offset, program });
             }
             Some((from, to, size)) => {
-                let start = data_offset.saturating_add(byte(&to));
-                let room = table.value.get_mut(start..start.saturating_add(size));
-                match (room, local.data.get(from..from.saturating_add(size))) {
+                let start = data_offset.checked_add(byte(&to));
+                let end = start.and_then(|start| start.checked_add(size));
+                let room = start.zip(end).and_then(|(start, end)| table.value.get_mut(start..end));
+                match (room, range(&local.data, from, size)) {
                     (Some(room), Some(bytes)) => room.copy_from_slice(bytes),
                     _ => return Err(m.fail("it reaches past the struct")),
                 }
@@ -295,8 +303,14 @@ fn matched<'l>(
     Ok(table)
 }
 
+/// Returns the offset of a member, in bytes. Hosts have at least 32 bits.
 fn byte(member: &Member<'_>) -> usize {
     usize::try_from(member.bit_offset.0 / 8).unwrap_or(usize::MAX)
+}
+
+/// Returns `size` bytes from an offset on.
+fn range(bytes: &[u8], start: usize, size: usize) -> Option<&[u8]> {
+    bytes.get(start..start.checked_add(size)?)
 }
 
 /// A member of the object's struct beside the kernel's struct.
@@ -324,11 +338,9 @@ impl<'m> MemberPair<'m> {
         has_program: bool,
     ) -> Result<Option<(usize, Member<'m>, usize)>, LoadPlanError> {
         let size = self.btf.size_of(self.member.ty).map_err(|e| self.fail(e))?;
-        let size = usize::try_from(size.0).unwrap_or(usize::MAX);
+        let size = usize::try_from(size.0).invariant("hosts have addresses of at least 32 bits")?;
         let from = byte(&self.member);
-        let bytes = data
-            .get(from..from.saturating_add(size))
-            .ok_or_else(|| self.fail("it reaches past the struct"))?;
+        let bytes = range(data, from, size).ok_or_else(|| self.fail("it reaches past the struct"))?;
         let Some(to) = self.kernel.members.get(self.member.name.as_bytes()).copied() else {
             if has_program || bytes.iter().any(|b| *b != 0) {
                 let of = Name::new(self.kernel.inner.name().as_bytes());

@@ -1,4 +1,4 @@
-//! What USDT programs are told of the kernel, and what their probes are attached with: it has to be the same.
+//! The features of the kernel that USDT programs see and their probes are attached with. Both have to agree.
 
 use super::Host;
 use crate::{
@@ -20,7 +20,7 @@ pub struct UsdtPlan {
 }
 
 impl UsdtPlan {
-    /// What a kernel can do, asked now.
+    /// Plans for a kernel with these features.
     pub fn on(features: &Features) -> Self {
         Self { cookies: features.has(Feature::Cookie), uprobe_multi: features.has(Feature::UprobeMulti) }
     }

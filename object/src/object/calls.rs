@@ -1,6 +1,7 @@
-//! Which functions others refer to, and so which are subprograms though they do not lie in `.text`.
+//! Calls between functions, and the subprograms that lie outside of `.text`.
 
 use super::{Linkage, Object, Place, Program, SecDef, TEXT};
+use crate::index::{ProgramIndex, SectionIndex};
 use core_relo::{
     btf::Kind,
     insn::{INSN_BYTES, Insn, LD_IMM64},
@@ -11,11 +12,11 @@ use std::collections::{HashMap, HashSet};
 pub(crate) const CALL: u8 = 0x85;
 /// `BPF_PSEUDO_CALL`, of a call.
 pub(crate) const PSEUDO_CALL: u8 = 1;
-/// What the name of a tag begins with that names a program's exception callback.
+/// The prefix of a tag that names a program's exception callback.
 pub(crate) const EXCEPTION_CALLBACK: &[u8] = b"exception_callback:";
 
-/// What a relocation gives an instruction: a section, and a place in it in bytes.
-pub(crate) type Base = (u32, u64);
+/// The symbol of an instruction's relocation: its section, and its offset there in bytes.
+pub(crate) type Base = (SectionIndex, u64);
 
 /// Whether an instruction calls a function of the object (libbpf: `insn_is_subprog_call`).
 pub(crate) const fn is_subprogram_call(insn: Insn) -> bool {
@@ -25,8 +26,13 @@ pub(crate) const fn is_subprogram_call(insn: Insn) -> bool {
 /// The instruction that a call leads to, or whose address a 64-bit load takes: section, and number in the section.
 ///
 /// Calls within a section need no relocation. libbpf: `bpf_object__reloc_code`, which knows no section but `.text`.
-pub(crate) fn leads_to(insn: Insn, (section, at): (u32, u32), base: Option<Base>) -> Option<(u32, i64)> {
+pub(crate) fn leads_to(
+    insn: Insn,
+    (section, at): (SectionIndex, u32),
+    base: Option<Base>,
+) -> Option<(SectionIndex, i64)> {
     let imm = i64::from(insn.imm);
+    // A symbol's value is any number. At the end of all numbers no function begins, so that the call is refused.
     let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     match base {
         Some((to, byte)) if is_subprogram_call(insn) => {
@@ -42,33 +48,36 @@ pub(crate) fn leads_to(insn: Insn, (section, at): (u32, u32), base: Option<Base>
     }
 }
 
-/// The functions, in order of section and place, that begin at an instruction.
+/// Returns the functions that begin at an instruction, in order.
 pub(crate) fn starting_at<'p, 'd>(
     programs: &'p [Program<'d>],
-    (section, insn): (u32, i64),
-) -> (usize, &'p [Program<'d>]) {
+    (section, insn): (SectionIndex, i64),
+) -> impl Iterator<Item = (ProgramIndex, &'p Program<'d>)> {
     let key = |p: &Program<'_>| (p.section_index, i64::from(p.start.0));
     let from = programs.partition_point(|p| key(p) < (section, insn));
-    let to = programs.partition_point(|p| key(p) <= (section, insn));
-    (from, programs.get(from..to).unwrap_or_default())
+    let at_insn = move |(_, p): &(usize, &Program<'_>)| key(p) == (section, insn);
+    let found = programs.iter().enumerate().skip(from).take_while(at_insn);
+    found.map(|(function, p)| (ProgramIndex(function), p))
 }
 
 /// The function around an instruction.
 pub(crate) fn around<'p, 'd>(
     programs: &'p [Program<'d>],
-    section: u32,
+    section: SectionIndex,
     insn: u32,
 ) -> Option<&'p Program<'d>> {
     let after = programs.partition_point(|p| (p.section_index, p.start.0) <= (section, insn));
     let before = after.checked_sub(1).and_then(|at| programs.get(at));
-    before.filter(|p| p.section_index == section && insn < p.start.0.saturating_add(p.len))
+    before.filter(|p| {
+        p.section_index == section && insn.checked_sub(p.start.0).is_some_and(|within| within < p.len)
+    })
 }
 
 /// The functions outside of `.text` that are subprograms all the same: those that could be no program, for they are static or
 /// their section's name says no type, and that another function calls, takes the address of, or names as its exception callback.
 ///
 /// libbpf refuses objects with such references, so no object that it opens has any.
-pub(super) fn subprograms(object: &Object<'_>) -> Vec<usize> {
+pub(super) fn subprograms(object: &Object<'_>) -> Vec<ProgramIndex> {
     let programs = object.programs();
     let mut known = HashMap::new();
     let mut is_candidate = |p: &Program<'_>| {
@@ -91,21 +100,21 @@ pub(super) fn subprograms(object: &Object<'_>) -> Vec<usize> {
                 other => other.copied().flatten(),
             };
             let Some(to) = leads_to(insn, (*section, at), base) else { continue };
-            let (first, functions) = starting_at(programs, to);
-            let Some(function) = functions.first() else { continue };
+            let mut functions = starting_at(programs, to).peekable();
+            let Some((_, function)) = functions.peek().copied() else { continue };
             let is_other = |by: &Program<'_>| (by.section_index, by.start) != (to.0, function.start);
             if around(programs, *section, at).is_some_and(is_other) {
-                found.extend((first..).take(functions.len()));
+                found.extend(functions.map(|(function, _)| function));
             }
         }
     }
     let named = callbacks(object);
-    found.extend((0..).zip(programs).filter(|(_, p)| named.contains(p.name)).map(|(at, _)| at));
-    found.into_iter().filter(|at| candidates.get(*at).copied().unwrap_or_default()).collect()
+    found.extend(ProgramIndex::enumerate(programs).filter(|(_, p)| named.contains(p.name)).map(|(at, _)| at));
+    found.into_iter().filter(|function| candidates.get(function.0) == Some(&true)).collect()
 }
 
 /// What the relocations of code give its instructions, by section and instruction; nothing for what is not in the object.
-fn bases(object: &Object<'_>) -> HashMap<(u32, u32), Option<Base>> {
+fn bases(object: &Object<'_>) -> HashMap<(SectionIndex, u32), Option<Base>> {
     let of_code = object.relocs.iter().filter(|r| object.code_indices.binary_search(&r.target()).is_ok());
     let relocs = of_code.flat_map(|r| r.iter(&object.elf, &object.symbols)).filter_map(Result::ok);
     let base = |reloc: super::Reloc<'_>| {

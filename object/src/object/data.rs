@@ -2,9 +2,10 @@
 
 use super::error::ObjectError;
 use crate::elf::{Elf, Section};
+use crate::index::SectionIndex;
 use object::elf;
 
-/// What a data section becomes.
+/// The kind of a data section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DataKind {
@@ -32,10 +33,10 @@ pub enum DataKind {
 #[non_exhaustive]
 pub struct DataSection<'d> {
     /// Its ELF section's number.
-    pub section_index: u32,
-    /// Its name.
+    pub section_index: SectionIndex,
+    /// The name.
     pub name: &'d [u8],
-    /// What it becomes.
+    /// The kind of the section.
     pub kind: DataKind,
     /// Its size in bytes; of a `.bss` that nobody has to hold in the file.
     pub size: u64,

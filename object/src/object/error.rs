@@ -1,4 +1,4 @@
-//! What can be wrong with a BPF object.
+//! Errors of BPF objects.
 
 use crate::elf::ElfError;
 use core_relo::{RelocsError, Text, btf::BtfError, ext::ExtError};
@@ -37,7 +37,7 @@ pub enum ObjectError {
     SymbolTable {
         /// Name of the table's section.
         section: Text,
-        /// What is wrong.
+        /// The problem.
         what: &'static str,
     },
     /// A symbol's name lies outside the names, or is longer than [`limits::NAME_BYTES`](crate::limits::NAME_BYTES).
@@ -61,13 +61,13 @@ pub enum ObjectError {
     /// A section that may stand only once stands twice.
     #[error("section `{section}` is there more than once")]
     Duplicate {
-        /// Its name.
+        /// The name.
         section: Text,
     },
     /// A section that has to be read is compressed.
     #[error("section `{section}` is compressed")]
     Compressed {
-        /// Its name.
+        /// The name.
         section: Text,
     },
     /// Sections of code, data and relocations have more bytes than the file: they overlap.
@@ -79,19 +79,19 @@ pub enum ObjectError {
     /// A section is of another type than its name promises.
     #[error("section `{section}` is of type {found}, expected {expected}")]
     SectionType {
-        /// Its name.
+        /// The name.
         section: Text,
         /// `sh_type`.
         found: u32,
-        /// What it should be.
+        /// The expected value.
         expected: u32,
     },
     /// A code section does not consist of whole instructions.
     #[error("code section `{section}` has {size} bytes, not a multiple of 8")]
     CodeSize {
-        /// Its name.
+        /// The name.
         section: Text,
-        /// Its size in bytes.
+        /// The size in bytes.
         size: u64,
     },
     /// A function begins or ends within an instruction, or is empty.
@@ -103,9 +103,9 @@ pub enum ObjectError {
         section: Text,
         /// The function's name.
         symbol: Text,
-        /// Where it begins in the section, in bytes.
+        /// The offset in the section, in bytes.
         offset: u64,
-        /// Its size in bytes.
+        /// The size in bytes.
         size: u64,
     },
     /// A function reaches past the end of its section.
@@ -117,9 +117,9 @@ pub enum ObjectError {
         section: Text,
         /// The function's name.
         symbol: Text,
-        /// Where it begins in the section, in bytes.
+        /// The offset in the section, in bytes.
         offset: u64,
-        /// Its size in bytes.
+        /// The size in bytes.
         size: u64,
         /// The section's size in bytes.
         available: u64,
@@ -127,15 +127,15 @@ pub enum ObjectError {
     /// The `version` section is not four bytes long.
     #[error("section `version` has {size} bytes, expected 4")]
     VersionSize {
-        /// Its size in bytes.
+        /// The size in bytes.
         size: u64,
     },
     /// A relocation section's records are of another size than the format's, or it applies to no section.
     #[error("relocation section `{section}` is damaged: {what}")]
     RelocationSection {
-        /// Its name.
+        /// The name.
         section: Text,
-        /// What is wrong.
+        /// The problem.
         what: &'static str,
     },
     /// A relocation of a type that BPF does not have.
@@ -143,7 +143,7 @@ pub enum ObjectError {
     RelocationType {
         /// Name of the section it applies to.
         section: Text,
-        /// Where it applies, in bytes.
+        /// The offset in the section, in bytes.
         offset: u64,
         /// `r_type`.
         found: u32,
@@ -155,7 +155,7 @@ pub enum ObjectError {
     RelocationBounds {
         /// Name of the section it applies to.
         section: Text,
-        /// Where it applies, in bytes.
+        /// The offset in the section, in bytes.
         offset: u64,
         /// The section's size in bytes.
         size: u64,
@@ -169,7 +169,7 @@ pub enum ObjectError {
     RelocationSymbol {
         /// Name of the section it applies to.
         section: Text,
-        /// Where it applies, in bytes.
+        /// The offset in the section, in bytes.
         offset: u64,
         /// The symbol's number.
         symbol: u32,
@@ -211,7 +211,7 @@ pub enum RewriteError {
         section: Text,
         /// Its size.
         expected: usize,
-        /// What was given.
+        /// The given value.
         found: usize,
     },
     /// The section's bytes belong to another section or to headers, too, which a change would damage.

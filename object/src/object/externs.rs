@@ -1,4 +1,4 @@
-//! What an object takes from the kernel: configuration, symbols, functions.
+//! Externs: the configuration values, symbols and functions that an object takes from the kernel.
 
 use super::{
     error::ObjectError,
@@ -10,7 +10,7 @@ use core_relo::{
 };
 use std::collections::HashMap;
 
-/// What an extern is.
+/// The kind of an extern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ExternKind {
@@ -32,9 +32,9 @@ pub struct Extern<'d> {
     pub name: &'d [u8],
     /// Number of its symbol.
     pub symbol: u32,
-    /// What it is.
+    /// The kind.
     pub kind: ExternKind,
-    /// Whether the object does without it.
+    /// Whether the extern is weak: the object does without it.
     pub is_weak: bool,
     /// Its VAR or FUNC in the object's BTF.
     pub type_id: Option<TypeId>,

@@ -42,7 +42,7 @@ macro_rules! kernel_enum {
 }
 
 kernel_enum! {
-    /// What a program is (`enum bpf_prog_type`).
+    /// A program type (`enum bpf_prog_type`).
     ProgramType {
         Unspec = 0 "BPF_PROG_TYPE_UNSPEC",
         SocketFilter = 1 "BPF_PROG_TYPE_SOCKET_FILTER",
@@ -81,7 +81,7 @@ kernel_enum! {
 }
 
 kernel_enum! {
-    /// Where a program attaches (`enum bpf_attach_type`).
+    /// An attach type (`enum bpf_attach_type`).
     AttachType {
         CgroupInetIngress = 0 "BPF_CGROUP_INET_INGRESS",
         CgroupInetEgress = 1 "BPF_CGROUP_INET_EGRESS",
@@ -149,7 +149,7 @@ kernel_enum! {
 }
 
 kernel_enum! {
-    /// What a map is (`enum bpf_map_type`).
+    /// A map type (`enum bpf_map_type`).
     MapType {
         Unspec = 0 "BPF_MAP_TYPE_UNSPEC",
         Hash = 1 "BPF_MAP_TYPE_HASH",

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     elf::{Elf, Section, text},
+    index::SectionIndex,
     limits,
 };
 use core_relo::{
@@ -21,17 +22,17 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Map<'d> {
-    /// Its name.
+    /// The name.
     pub name: &'d [u8],
     /// Number of its ELF section.
-    pub section_index: u32,
-    /// Where its definition lies in the section, in bytes.
+    pub section_index: SectionIndex,
+    /// The offset of the definition in the section, in bytes.
     pub offset: u64,
     /// Size of the definition in bytes.
     pub size: u64,
     /// Whether it is of a section `maps` or `maps/…`, which libbpf refuses, or passes over, since 1.0.
     pub is_legacy: bool,
-    /// What it says; what cannot be read is no error until the map is created.
+    /// The definition. One that cannot be read is an error only when the map is planned.
     pub def: Result<MapDef, MapError>,
 }
 
@@ -49,7 +50,7 @@ pub struct MapDef {
     pub key_type: Option<TypeId>,
     /// Type of a value in the object's BTF.
     pub value_type: Option<TypeId>,
-    /// How many entries it may have.
+    /// The maximum number of entries.
     pub max_entries: u32,
     /// Flags for its creation.
     pub map_flags: u32,
@@ -57,7 +58,7 @@ pub struct MapDef {
     pub pin_by_name: bool,
     /// The memory node it is put on.
     pub numa_node: Option<u32>,
-    /// What else its type takes.
+    /// The extra value of the map's type (`map_extra`).
     pub map_extra: u64,
     /// The maps that a map of maps holds.
     pub inner: Option<Box<Self>>,
@@ -90,7 +91,7 @@ pub enum MapError {
     Walk {
         /// The field's name.
         field: Text,
-        /// What stopped the walk.
+        /// The error that stopped the walk.
         #[source]
         cause: WalkError,
     },
@@ -101,7 +102,7 @@ pub enum MapError {
         field: Text,
         /// Name of the kind it is.
         kind: &'static str,
-        /// What it should be.
+        /// The expected value.
         expected: &'static str,
     },
     /// A size is given twice and differs.
@@ -109,9 +110,9 @@ pub enum MapError {
     Conflict {
         /// The field's name.
         field: Text,
-        /// The size said first.
+        /// The first size.
         expected: u32,
-        /// The size said now.
+        /// The second size.
         found: u32,
     },
     /// A field's value is out of range, or the field has no place here.
@@ -119,7 +120,7 @@ pub enum MapError {
     Value {
         /// The field's name.
         field: Text,
-        /// What is wrong.
+        /// The problem.
         what: &'static str,
     },
     /// A field that no loader knows.
@@ -139,9 +140,9 @@ pub enum MapError {
     /// A definition in a section `maps` or `maps/…` is shorter than its five words, or reaches past the section.
     #[error("its definition of {size} bytes at offset {offset} does not fit the section")]
     Legacy {
-        /// Where it lies in the section.
+        /// The offset in the section.
         offset: u64,
-        /// Its size in bytes.
+        /// The size in bytes.
         size: u64,
     },
 }
@@ -220,7 +221,7 @@ fn described<'b>(btf: &'b Btf<'_>) -> HashMap<&'b [u8], Variable> {
 
 /// Whether a section has definitions in words, as aya takes them.
 fn is_legacy(s: &Section<'_>) -> bool {
-    (s.name == b"maps" || s.name.starts_with(b"maps/")) && s.index != 0 && !s.is_code()
+    (s.name == b"maps" || s.name.starts_with(b"maps/")) && !s.is_null() && !s.is_code()
 }
 
 /// The five words of `struct bpf_map_def`, of which aya's has two more: a number, and how the map is pinned.

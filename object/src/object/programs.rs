@@ -6,6 +6,7 @@ use super::{
     symbols::{Linkage, Place, SymbolKind, Symbols},
 };
 use crate::elf::{Elf, Section, text};
+use crate::index::SectionIndex;
 use core_relo::{CodeSection, Function, InsnIndex};
 
 /// The section of which all functions are subprograms.
@@ -23,12 +24,12 @@ pub struct Program<'d> {
     /// Name of its ELF section, with a leading `?` if it has one.
     pub section: &'d [u8],
     /// The ELF section's number.
-    pub section_index: u32,
+    pub section_index: SectionIndex,
     /// Its first instruction in the section.
     pub start: InsnIndex,
     /// Instructions it has (a 64-bit load counts two).
     pub len: u32,
-    /// How widely its symbol is seen.
+    /// The linkage of the symbol.
     pub linkage: Linkage,
     /// Whether its symbol is hidden: libbpf then lets the verifier treat it as static.
     pub hidden: bool,
@@ -57,7 +58,7 @@ impl<'d> Program<'d> {
 /// The code of an object, and the functions in it.
 pub(crate) struct Code<'d> {
     pub(crate) sections: Vec<CodeSection<'d>>,
-    pub(crate) indices: Vec<u32>,
+    pub(crate) indices: Vec<SectionIndex>,
     pub(crate) programs: Vec<Program<'d>>,
 }
 
@@ -83,7 +84,7 @@ impl<'d> Code<'d> {
         for symbol in symbols.iter() {
             let symbol = symbol?;
             let Place::Section(index) = symbol.place else { continue };
-            let Some(section) = super::section_at(elf, index).filter(|s| s.is_code()) else { continue };
+            let Some(section) = elf.section_at(index).filter(|s| s.is_code()) else { continue };
             if symbol.kind != SymbolKind::Function {
                 continue;
             }

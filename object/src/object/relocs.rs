@@ -5,6 +5,7 @@ use super::{
     symbols::{Symbol, Symbols, object_endian},
 };
 use crate::elf::{Elf, Section};
+use crate::index::SectionIndex;
 use object::{
     Endianness,
     elf::{self, Rel64, Rela64},
@@ -64,7 +65,7 @@ impl RelocType {
         }
     }
 
-    /// Its name.
+    /// The name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "R_BPF_NONE",
@@ -100,12 +101,12 @@ impl core::fmt::Display for RelocType {
 #[non_exhaustive]
 pub struct Reloc<'d> {
     /// Number of the section it applies to.
-    pub section_index: u32,
+    pub section_index: SectionIndex,
     /// Name of the section it applies to.
     pub section: &'d [u8],
-    /// Where in the section it applies, in bytes.
+    /// The offset in the section, in bytes.
     pub offset: u64,
-    /// What it writes.
+    /// The type of the relocation.
     pub kind: RelocType,
     /// The symbol it refers to; a section symbol without a name goes by its section's.
     pub symbol: Symbol<'d>,
@@ -149,10 +150,11 @@ impl<'d> RelocSection<'d> {
         if s.is_compressed() {
             return Err(ObjectError::Compressed { section: s.text() });
         }
-        if s.link != symbols.section {
+        if SectionIndex(s.link) != symbols.section {
             return Err(damaged("it does not refer to the symbol table"));
         }
-        let target = *super::section_at(elf, s.info)
+        let target = *elf
+            .section_at(SectionIndex(s.info))
             .ok_or_else(|| damaged("the section it applies to does not exist"))?;
         let size = if s.sh_type == elf::SHT_REL.0 { 16 } else { 24 };
         if s.entsize != size || !s.size.is_multiple_of(size) {
@@ -202,7 +204,7 @@ impl<'d> RelocSection<'d> {
         })
     }
 
-    pub(crate) fn target(&self) -> u32 {
+    pub(crate) fn target(&self) -> SectionIndex {
         self.target.index
     }
 }

@@ -2,6 +2,7 @@
 
 use super::error::RewriteError;
 use crate::elf::{Elf, Section};
+use crate::index::SectionIndex;
 use alloc::{collections::BTreeSet, vec::Vec};
 use core::ops::Range;
 
@@ -18,10 +19,10 @@ type Part<'e, 'd> = (Range<usize>, Option<&'e Section<'d>>);
 pub(super) fn check_separate(
     elf: &Elf<'_>,
     file: &[u8],
-    changed: &BTreeSet<u32>,
+    changed: &BTreeSet<SectionIndex>,
 ) -> Result<(), RewriteError> {
     let headers = [Some(0..HEADER), section_headers(elf, file)].into_iter().flatten();
-    let sections = elf.sections.iter().filter(|s| s.index != 0 && !s.data.is_empty());
+    let sections = elf.sections.iter().filter(|s| !s.is_null() && !s.data.is_empty());
     let sections = sections.filter_map(|s| Some((s.file_range()?, Some(s))));
     let mut parts: Vec<Part<'_, '_>> = headers.map(|range| (range, None)).chain(sections).collect();
     parts.sort_unstable_by_key(|(range, _)| (range.start, range.end));

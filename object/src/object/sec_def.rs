@@ -6,7 +6,7 @@
 
 use super::kinds::{AttachType as A, MultiKind, ProgramType as P};
 
-/// How a section's name is compared with a table row's.
+/// The comparison of a section's name with a row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SecMatch {
@@ -16,7 +16,7 @@ pub enum SecMatch {
     WithTarget,
 }
 
-/// What a section name says about its programs besides their type.
+/// Properties of the programs of a section, besides their type.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SecFlags(u8);
 
@@ -79,13 +79,13 @@ impl core::fmt::Debug for SecFlags {
     }
 }
 
-/// One section name and what it says.
+/// A section name, and the programs of such sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SecDef {
     /// The name, without libbpf's trailing `+`.
     pub name: &'static str,
-    /// How a section's name is compared with it.
+    /// The comparison with a section's name.
     pub matching: SecMatch,
     /// The type of the programs.
     pub program_type: P,

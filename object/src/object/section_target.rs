@@ -14,11 +14,11 @@ use thiserror::Error;
 pub struct SectionTargetError {
     /// The section's name.
     pub section: Text,
-    /// What is wrong, or what is expected.
+    /// The problem, or what is expected.
     pub problem: &'static str,
 }
 
-/// What a section's name tells to attach a tracing program to.
+/// The attach target in the name of a tracing program's section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the loader acts on each")]
 pub enum SectionTarget<'a> {
@@ -80,12 +80,12 @@ pub enum SectionTarget<'a> {
     Tracepoint {
         /// Its category.
         category: &'a str,
-        /// Its name.
+        /// The name.
         name: &'a str,
     },
     /// `raw_tp/name`.
     RawTracepoint {
-        /// Its name.
+        /// The name.
         name: &'a str,
     },
     /// What the program was loaded for: `fentry`, `fexit`, `fmod_ret`, `fsession`, `tp_btf`, `freplace`, `lsm`.

@@ -1,7 +1,10 @@
 //! The symbol table: names and sections resolved with their bounds checked.
 
 use super::error::ObjectError;
-use crate::elf::{Elf, Section};
+use crate::{
+    elf::{Elf, Section},
+    index::SectionIndex,
+};
 use core_relo::Endian;
 use object::{
     Endianness,
@@ -10,19 +13,19 @@ use object::{
     read::elf::Sym as _,
 };
 
-/// Where a symbol is defined.
+/// The place of a symbol's definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Place {
     /// Nowhere: somebody else's.
     Undefined,
     /// In the section of this number.
-    Section(u32),
+    Section(SectionIndex),
     /// In none (`SHN_ABS` and the other reserved numbers).
     Reserved(u16),
 }
 
-/// How widely a symbol is seen.
+/// The linkage of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Linkage {
@@ -36,7 +39,7 @@ pub enum Linkage {
     Other(u8),
 }
 
-/// What a symbol stands for.
+/// The kind of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SymbolKind {
@@ -60,17 +63,17 @@ pub struct Symbol<'d> {
     pub index: u32,
     /// Its name; empty for most section symbols.
     pub name: &'d [u8],
-    /// What it stands for.
+    /// The kind.
     pub kind: SymbolKind,
-    /// How widely it is seen.
+    /// The linkage.
     pub linkage: Linkage,
     /// Whether its visibility is `STV_HIDDEN` or `STV_INTERNAL`.
     pub hidden: bool,
-    /// Where it is defined.
+    /// The place of the definition.
     pub place: Place,
     /// Its offset within its section.
     pub value: u64,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub size: u64,
 }
 
@@ -90,7 +93,7 @@ pub(crate) struct Symbols<'d> {
     strings: &'d [u8],
     endian: Endianness,
     sections: usize,
-    pub(crate) section: u32,
+    pub(crate) section: SectionIndex,
 }
 
 impl<'d> Symbols<'d> {
@@ -105,7 +108,8 @@ impl<'d> Symbols<'d> {
         if table.is_compressed() {
             return Err(ObjectError::Compressed { section: table.text() });
         }
-        let strings = crate::object::section_at(elf, table.link)
+        let strings = elf
+            .section_at(SectionIndex(table.link))
             .filter(|s| s.sh_type == elf::SHT_STRTAB.0 && !s.is_compressed())
             .ok_or_else(|| damaged("its names are missing"))?;
         let raw = pod::slice_from_all_bytes(table.data).ok().filter(|_| table.data.len().is_multiple_of(24));
@@ -140,7 +144,7 @@ impl<'d> Symbols<'d> {
         let place = match raw.st_shndx(e).0 {
             0 => Place::Undefined,
             n if n >= elf::SHN_LORESERVE => Place::Reserved(n),
-            n if usize::from(n) < self.sections => Place::Section(n.into()),
+            n if usize::from(n) < self.sections => Place::Section(SectionIndex(n.into())),
             section => {
                 let symbol = crate::elf::text(name);
                 return Err(ObjectError::SymbolSection { symbol, index, section: section.into() });
@@ -181,7 +185,7 @@ pub(crate) const fn object_endian(endian: Endian) -> Endianness {
 /// The symbol's section, if it lies in one.
 pub(crate) fn section_of<'e, 'd>(elf: &'e Elf<'d>, symbol: &Symbol<'_>) -> Option<&'e Section<'d>> {
     match symbol.place {
-        Place::Section(index) => crate::object::section_at(elf, index),
+        Place::Section(index) => elf.section_at(index),
         _ => None,
     }
 }

@@ -149,7 +149,7 @@ fn everything_an_object_holds_is_found_in_either_byte_order() {
         let expected: [(u64, RelocType, &[u8]); 2] =
             [(0, RelocType::Load64, b"counts"), (16, RelocType::Call32, b"bpf_kfunc")];
         assert_eq!(relocs, expected);
-        assert_eq!(o.btf().unwrap().pointer_size(), ByteSize(8));
+        assert_eq!(o.btf().unwrap().pointer_size(), core_relo::ByteSize(8));
         assert!(o.ext().is_some() && o.relocs().unwrap().records().is_empty());
     }
 }
@@ -210,7 +210,7 @@ fn header_of(name: &[u8], field: usize) -> usize {
     let bytes = sample(Endian::Little);
     let index = Object::parse(&bytes).unwrap().sections().iter().find(|s| s.name == name).unwrap().index;
     let table = Endian::Little.u64(&bytes, 40).unwrap();
-    usize::try_from(table).unwrap() + usize::try_from(index).unwrap() * 64 + field
+    usize::try_from(table).unwrap() + usize::try_from(index.0).unwrap() * 64 + field
 }
 
 fn error(bytes: &[u8]) -> ObjectError {

@@ -1,7 +1,7 @@
 //! Why objects cannot be linked: which file, which section or symbol, and what is wrong.
 
 use super::mismatch::{MapMismatch, TypeMismatch};
-use crate::{limits, object::ObjectError};
+use crate::{internal::InternalError, limits, object::ObjectError};
 use core_relo::{
     Endian, Text, TypeId,
     btf::{BtfError, DedupError, ImportError},
@@ -12,6 +12,9 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LinkError {
+    /// A broken invariant of this crate.
+    #[error(transparent)]
+    Internal(#[from] InternalError),
     /// There is nothing to link.
     #[error("no objects to link")]
     Nothing,
@@ -20,7 +23,7 @@ pub enum LinkError {
     Object {
         /// The file.
         file: Text,
-        /// What is wrong with it.
+        /// The problem.
         #[source]
         cause: ObjectError,
     },
@@ -39,7 +42,7 @@ pub enum LinkError {
         file: Text,
         /// Name of the section.
         section: Text,
-        /// What is wrong.
+        /// The problem.
         #[source]
         cause: SectionFault,
     },
@@ -50,7 +53,7 @@ pub enum LinkError {
         file: Text,
         /// Name of the symbol.
         symbol: Text,
-        /// What is wrong.
+        /// The problem.
         #[source]
         cause: SymbolFault,
     },
@@ -61,9 +64,9 @@ pub enum LinkError {
         file: Text,
         /// Name of the section it applies to.
         section: Text,
-        /// Where it applies, in bytes.
+        /// The offset in the section, in bytes.
         offset: u64,
-        /// What is wrong.
+        /// The problem.
         #[source]
         cause: RelocationFault,
     },
@@ -72,7 +75,7 @@ pub enum LinkError {
     Types {
         /// The file.
         file: Text,
-        /// What is wrong.
+        /// The problem.
         #[source]
         cause: TypeFault,
     },
@@ -132,10 +135,13 @@ impl LinkError {
     }
 }
 
-/// What is wrong with a section.
+/// A problem of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SectionFault {
+    /// A broken invariant of this crate.
+    #[error(transparent)]
+    Internal(#[from] InternalError),
     /// It has no name.
     #[error("number {index} has no name")]
     NoName {
@@ -163,7 +169,7 @@ pub enum SectionFault {
     /// Code that is not made of whole instructions.
     #[error("has {size} bytes of code, not a multiple of 8")]
     CodeSize {
-        /// Its size in bytes.
+        /// The size in bytes.
         size: u64,
     },
     /// Its bytes are those of another section, too.
@@ -188,7 +194,7 @@ pub enum SectionFault {
     /// A relocation section has records of another size, another symbol table, or another name than its section.
     #[error("is a damaged relocation section: {what}")]
     Relocations {
-        /// What is wrong.
+        /// The problem.
         what: &'static str,
     },
     /// `.BTF.ext` speaks of it, and it is not there.
@@ -204,10 +210,13 @@ pub enum SectionFault {
     },
 }
 
-/// What is wrong with a symbol.
+/// A problem of a symbol.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SymbolFault {
+    /// A broken invariant of this crate.
+    #[error(transparent)]
+    Internal(#[from] InternalError),
     /// Neither local, global nor weak.
     #[error("has binding {found}, which is neither local, global nor weak")]
     Binding {
@@ -254,7 +263,7 @@ pub enum SymbolFault {
     Types {
         /// The other file.
         other: Text,
-        /// How they differ.
+        /// The difference.
         #[source]
         cause: TypeMismatch,
     },
@@ -263,7 +272,7 @@ pub enum SymbolFault {
     Maps {
         /// The other file.
         other: Text,
-        /// How they differ.
+        /// The difference.
         #[source]
         cause: MapMismatch,
     },
@@ -289,7 +298,7 @@ pub enum SymbolFault {
     },
 }
 
-/// What is wrong with a relocation.
+/// A problem of a relocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RelocationFault {
@@ -321,7 +330,7 @@ pub enum RelocationFault {
     SectionSymbol,
 }
 
-/// What is wrong with a file's types.
+/// A problem of a file's types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TypeFault {
@@ -339,7 +348,7 @@ pub enum TypeFault {
     NotLinked {
         /// The type that refers.
         from: TypeId,
-        /// What it refers to.
+        /// The type referred to.
         to: TypeId,
     },
 }

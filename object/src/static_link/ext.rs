@@ -1,17 +1,14 @@
 //! `.BTF.ext` of all files in one: the records of a section after each other, at their new places, with their new types.
 
 use super::{LinkError, SectionFault, State, input::Input, types::new_id};
+use crate::internal::Invariant as _;
 use core_relo::{
     Endian, StrOffset, TypeId,
     btf::{Btf, Deduped, Import, ImportError},
     ext::{BtfExt, ExtBuilder, ExtPart},
 };
 
-/// The records of a section: for each part the size of a record, and all of them.
-#[derive(Debug, Default)]
-pub(super) struct ExtRecords([(u32, Vec<u8>); 3]);
-
-/// What the words of a record are, after the instruction's offset.
+/// The meaning of a record's words after the instruction's offset.
 #[derive(Clone, Copy)]
 enum Word {
     Type,
@@ -31,26 +28,6 @@ struct Group<'d> {
     section: StrOffset,
     record_size: u32,
     records: Vec<&'d [u8]>,
-}
-
-impl ExtRecords {
-    const fn part(&self, part: ExtPart) -> &(u32, Vec<u8>) {
-        let [func_info, line_info, core_relo] = &self.0;
-        match part {
-            ExtPart::FuncInfo => func_info,
-            ExtPart::LineInfo => line_info,
-            ExtPart::CoreRelo => core_relo,
-        }
-    }
-
-    const fn part_mut(&mut self, part: ExtPart) -> &mut (u32, Vec<u8>) {
-        let [func_info, line_info, core_relo] = &mut self.0;
-        match part {
-            ExtPart::FuncInfo => func_info,
-            ExtPart::LineInfo => line_info,
-            ExtPart::CoreRelo => core_relo,
-        }
-    }
 }
 
 impl State<'_> {
@@ -89,11 +66,12 @@ impl State<'_> {
             let (expected, found) = (*size, group.record_size);
             return Err(input.fault(name, SectionFault::RecordSize { expected, found }));
         }
-        let by = u32::try_from(section.offset).unwrap_or(u32::MAX);
+        let by = u32::try_from(section.offset).invariant("a linked section is below 2 GiB")?;
         for record in &group.records {
             let start = records.len();
             records.extend_from_slice(record);
-            let Some(record) = records.get_mut(start..) else { continue };
+            let record = records.get_mut(start..).invariant("a record was appended")?;
+            // The offset is the file's own. One beyond its section is no instruction's, there or at the end of all numbers.
             change(self.endian, record, 0, |offset| offset.saturating_add(by));
             for (at, word) in words(part) {
                 match word {

@@ -36,7 +36,7 @@ pub(super) struct GlobalTypes {
     pub(super) id: TypeId,
     /// The VAR or FUNC of the input whose type counts.
     pub(super) source: TypeId,
-    /// What the VAR or FUNC refers to among the merged types.
+    /// The type that the VAR or FUNC refers to, among the merged types.
     pub(super) underlying: TypeId,
 }
 

@@ -97,7 +97,7 @@ impl<'d> Input<'d> {
         let table = Symbols::find(&elf).map_err(object)?;
         let mut input = Self {
             symbols: symbols(&file, &elf, &table)?,
-            symbol_table: table.section,
+            symbol_table: table.section.0,
             elf_endian: elf.endian,
             sections: Vec::new(),
             by_name: HashMap::new(),
@@ -131,7 +131,7 @@ impl<'d> Input<'d> {
         self.sections.get(index)
     }
 
-    /// Where a variable lies in its section.
+    /// Returns the offset of a variable in its section.
     pub(super) fn variable_offset(&self, datasec: TypeId, at: usize, told: u32) -> u32 {
         self.offsets.get(&(datasec, at)).copied().unwrap_or(told)
     }
@@ -149,7 +149,7 @@ impl<'d> Input<'d> {
     }
 
     fn section(&mut self, s: &Section<'d>, left: &mut usize) -> Result<(), LinkError> {
-        let mut skipped = s.index == 0 || is_ignored(s);
+        let mut skipped = s.is_null() || is_ignored(s);
         if !skipped {
             self.check(s)?;
             *left =
@@ -206,7 +206,7 @@ impl<'d> Input<'d> {
             found => return fault(SectionFault::Type { found }),
         }
         if s.name.is_empty() {
-            return fault(SectionFault::NoName { index: s.index });
+            return fault(SectionFault::NoName { index: s.index.0 });
         }
         if s.is_compressed() {
             return fault(SectionFault::Compressed);

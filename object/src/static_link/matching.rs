@@ -1,4 +1,4 @@
-//! Whether a symbol means the same in two files.
+//! The comparison of a symbol's types in two files.
 
 use super::mismatch::{MapMismatch, TypeMismatch};
 use crate::{
@@ -17,7 +17,7 @@ pub(super) type In<'b> = (&'b Btf<'b>, TypeId);
 /// Two types that have to agree; `exact` no longer holds behind a pointer.
 type Pair = (TypeId, TypeId, bool);
 
-/// What is left of the work that comparing all symbols' types may be.
+/// The steps that are left for comparing the types of all symbols.
 #[derive(Debug)]
 pub(super) struct Steps(u32);
 

@@ -1,4 +1,4 @@
-//! How what two files say of one symbol differs.
+//! Differences between the types of one symbol in two files.
 
 use crate::object::MapError;
 use core_relo::{
@@ -7,7 +7,7 @@ use core_relo::{
 };
 use thiserror::Error;
 
-/// How the types of two symbols of one name differ.
+/// A difference between the types of two symbols of one name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TypeMismatch {
@@ -22,7 +22,7 @@ pub enum TypeMismatch {
     /// Of different names.
     #[error("{kind} `{first}` there, `{second}` here")]
     Name {
-        /// What they are.
+        /// The kinds.
         kind: Kind,
         /// There.
         first: Text,
@@ -32,7 +32,7 @@ pub enum TypeMismatch {
     /// Of different size.
     #[error("{kind} of {first} bytes there, of {second} here")]
     Size {
-        /// What they are.
+        /// The kinds.
         kind: Kind,
         /// There.
         first: u32,
@@ -42,7 +42,7 @@ pub enum TypeMismatch {
     /// Of different numbers of members or parameters.
     #[error("{kind} of {first} elements there, of {second} here")]
     Elements {
-        /// What they are.
+        /// The kinds.
         kind: Kind,
         /// There.
         first: u32,
@@ -80,7 +80,7 @@ pub enum TypeMismatch {
     TooManySteps,
 }
 
-/// How two definitions of one map differ.
+/// A difference between two definitions of one map.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MapMismatch {
@@ -101,7 +101,7 @@ pub enum MapMismatch {
     Type {
         /// `key` or `value`.
         field: &'static str,
-        /// How.
+        /// The difference.
         #[source]
         cause: TypeMismatch,
     },

@@ -14,16 +14,20 @@
 //! # assert_eq!(link(&[("a.o", b"text")]).unwrap_err().to_string(), "a.o: not an ELF file");
 //! ```
 
+mod add_sections;
 mod error;
 mod ext;
+mod ext_records;
 mod globals;
 mod input;
 mod matching;
 mod mismatch;
 mod names;
+mod out_symbol;
 mod output;
 mod relocs;
 mod sections;
+mod strings;
 mod symbols;
 #[cfg(test)]
 mod tests;
@@ -37,17 +41,17 @@ use core_relo::{Endian, btf::Builder};
 use globals::Globals;
 use input::Input;
 use matching::Steps;
-use output::Strings;
+use out_symbol::OutSymbol;
 use sections::Sections;
 use std::collections::HashMap;
-use symbols::OutSymbol;
+use strings::Strings;
 
 /// Links objects: [`add`](Self::add) each, then [`finish`](Self::finish).
 ///
 /// The order counts as on a linker's command line: of several weak definitions the first one wins.
 #[derive(Debug, Default)]
 pub struct Linker<'d> {
-    /// What there is once the first object has told the byte order.
+    /// The state of the linking, which begins with the first object's byte order.
     state: Option<State<'d>>,
 }
 
@@ -68,7 +72,7 @@ struct State<'d> {
 }
 
 impl<'d> Linker<'d> {
-    /// Nothing to link yet.
+    /// A linker without inputs.
     pub fn new() -> Self {
         Self::default()
     }

@@ -1,4 +1,4 @@
-//! Which type of a BTF describes a global symbol.
+//! The types of a BTF that describe global symbols.
 
 use super::error::SymbolFault;
 use core_relo::{
@@ -27,7 +27,7 @@ struct Found {
 
 impl<'b> Names<'b> {
     /// One pass over all types, for all symbols.
-    pub(super) fn of(btf: &'b Btf<'b>) -> Self {
+    pub(super) fn collect(btf: &'b Btf<'b>) -> Self {
         let mut names: HashMap<&'b [u8], Found> = HashMap::new();
         for ty in btf.types() {
             if is_non_static(ty) {

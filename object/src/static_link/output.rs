@@ -5,60 +5,22 @@
 
 use super::{
     LinkError, State,
+    out_symbol::OutSymbol,
     sections::{Header, OutSection},
-    symbols::OutSymbol,
 };
-use crate::{elf::text, limits};
+use crate::{
+    elf::text,
+    internal::{InternalError, Invariant as _},
+    limits,
+};
 use core_relo::{
     Endian, TypeId,
     btf::{Btf, dedup_into},
 };
 use object::elf;
-use std::collections::HashMap;
 
 /// Bytes of the file header, and of a section header.
 const HEADER: u64 = 64;
-
-/// Names of sections and symbols, each once, in the order they came.
-#[derive(Debug)]
-pub(super) struct Strings {
-    bytes: Vec<u8>,
-    known: HashMap<Box<[u8]>, u32>,
-    limit: usize,
-}
-
-impl Default for Strings {
-    fn default() -> Self {
-        Self { bytes: Vec::from([0]), known: HashMap::from([(Box::from([]), 0)]), limit: 0 }
-    }
-}
-
-impl Strings {
-    /// Where a name lies.
-    pub(super) fn add(&mut self, name: &[u8]) -> u32 {
-        if let Some(at) = self.known.get(name) {
-            return *at;
-        }
-        let at = u32::try_from(self.bytes.len()).unwrap_or(u32::MAX);
-        self.bytes.extend_from_slice(name);
-        self.bytes.push(0);
-        self.known.insert(name.into(), at);
-        at
-    }
-
-    /// How long they may become, for inputs of so many bytes.
-    pub(super) fn allow(&mut self, input_len: usize) {
-        self.limit = input_len.saturating_mul(limits::LINK_NAMES).max(limits::NAME_BYTES);
-    }
-
-    pub(super) fn check(&self) -> Result<(), LinkError> {
-        let len = self.bytes.len();
-        if len > self.limit || u32::try_from(len).is_err() {
-            return Err(LinkError::TooManyNames { len });
-        }
-        Ok(())
-    }
-}
 
 /// The sections of types, if there are any.
 #[derive(Default)]
@@ -82,9 +44,9 @@ impl State<'_> {
         let mut extra = Vec::new();
         for (name, data) in [(&b".BTF"[..], &btf), (b".BTF.ext", &ext)] {
             let Some(data) = data else { continue };
-            number = number.saturating_add(1);
+            number = number.checked_add(1).invariant("there are fewer than 2^32 sections")?;
             let header = Header {
-                number: u32::try_from(number).unwrap_or(u32::MAX),
+                number: u32::try_from(number).invariant("there are fewer than 2^32 sections")?,
                 name: self.strings.add(name),
                 sh_type: elf::SHT_PROGBITS.0,
                 flags: 0,
@@ -104,7 +66,7 @@ impl State<'_> {
         for (at, section) in self.sections.iter().enumerate() {
             let Some(mut header) = section.elf else { continue };
             let data = match at {
-                0 => &self.strings.bytes,
+                0 => self.strings.as_bytes(),
                 1 => {
                     header.link = 1;
                     &symbols
@@ -120,7 +82,7 @@ impl State<'_> {
         if padding > limits::LINK_PADDING {
             return Err(LinkError::Padding { bytes: padding });
         }
-        Ok(assemble(self.endian, &written))
+        Ok(assemble(self.endian, &written)?)
     }
 
     /// `.BTF` and `.BTF.ext` (libbpf: `finalize_btf`).
@@ -165,11 +127,11 @@ fn datasec_size(section: &OutSection) -> u32 {
 }
 
 /// Header, sections in order, section headers, as libelf lays them out.
-fn assemble(e: Endian, sections: &[Written<'_>]) -> Vec<u8> {
+fn assemble(e: Endian, sections: &[Written<'_>]) -> Result<Vec<u8>, InternalError> {
     let mut out = vec![0; 64];
     let mut headers = vec![0; 64];
     for Written { header, size, data } in sections {
-        let align = usize::try_from(header.align).unwrap_or(1).max(1);
+        let align = usize::try_from(header.align).invariant("padding is limited")?.max(1);
         out.resize(out.len().next_multiple_of(align), 0);
         e.put_u32(&mut headers, header.name);
         e.put_u32(&mut headers, header.sh_type);
@@ -184,11 +146,12 @@ fn assemble(e: Endian, sections: &[Written<'_>]) -> Vec<u8> {
         out.extend_from_slice(data);
     }
     out.resize(out.len().next_multiple_of(8), 0);
-    let count = u16::try_from(sections.len().saturating_add(1)).unwrap_or(u16::MAX);
+    let count = sections.len().checked_add(1).and_then(|count| u16::try_from(count).ok());
+    let count = count.invariant("more than 16 bits of sections are refused before")?;
     let header = file_header(e, len(&out), count);
     out.splice(..header.len().min(out.len()), header);
     out.append(&mut headers);
-    out
+    Ok(out)
 }
 
 fn file_header(e: Endian, headers_at: u64, count: u16) -> Vec<u8> {

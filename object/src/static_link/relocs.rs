@@ -4,7 +4,10 @@ use super::{
     LinkError, RelocationFault, SectionFault, State,
     input::{InSection, Input},
 };
-use crate::elf::{Section, text};
+use crate::{
+    elf::{Section, text},
+    internal::{InternalError, Invariant as _},
+};
 use core_relo::Endian;
 use object::elf;
 
@@ -42,7 +45,7 @@ impl State<'_> {
             for record in records {
                 self.add_relocation(input, target, out, symbols, &record, &mut bytes)?;
             }
-            self.replace_tail(place, out, &bytes);
+            self.replace_tail(place, out, &bytes)?;
             if let Some(s) = input.sections.get_mut(at) {
                 s.out = Some(place);
             }
@@ -84,7 +87,8 @@ impl State<'_> {
         if offset.checked_add(need).is_none_or(|end| end > size) {
             return Err(fault(RelocationFault::Bounds { size }));
         }
-        let moved = offset.saturating_add(target.offset);
+        // Both lie within sections, which have less than 2^31 bytes.
+        let moved = offset.checked_add(target.offset).invariant("a linked section is below 2 GiB")?;
         if symbol.is_section() {
             if !is_code {
                 return Err(fault(RelocationFault::SectionSymbol));
@@ -93,24 +97,26 @@ impl State<'_> {
             let data = self.sections.at_mut(out).map(|out| &mut out.data);
             let place = usize::try_from(moved).ok();
             let insn = data.zip(place).and_then(|(data, at)| data.get_mut(at..)?.first_chunk_mut::<8>());
-            mend(insn.ok_or_else(|| fault(RelocationFault::Bounds { size }))?, by, e);
+            shift_target(insn.ok_or_else(|| fault(RelocationFault::Bounds { size }))?, by, e)?;
         }
         e.put_u64(bytes, moved);
         e.put_u64(bytes, (u64::from(new) << 32) | u64::from(record.kind));
         Ok(())
     }
 
-    /// Writes the relocations just moved over those that were appended, and says what they belong to.
-    fn replace_tail(&mut self, place: usize, target: usize, bytes: &[u8]) {
+    /// Replaces the relocations that were appended last by the moved ones, and sets the section they apply to.
+    fn replace_tail(&mut self, place: usize, target: usize, bytes: &[u8]) -> Result<(), InternalError> {
         // The numbers of sections: `.symtab` is the second one.
-        let info = self.sections.at(target).map_or(0, super::sections::OutSection::number);
-        let Some(section) = self.sections.at_mut(place) else { return };
-        let start = section.data.len().saturating_sub(bytes.len());
+        let info = self.sections.at(target).invariant("relocations apply to a linked section")?.number();
+        let section = self.sections.at_mut(place).invariant("relocations lie in a linked section")?;
+        let start = section.data.len().checked_sub(bytes.len());
+        let start = start.invariant("rewritten relocations replace as many appended ones")?;
         section.data.truncate(start);
         section.data.extend_from_slice(bytes);
         if let Some(header) = &mut section.elf {
             (header.link, header.info) = (2, info);
         }
+        Ok(())
     }
 }
 
@@ -148,10 +154,11 @@ fn records(from: &Section<'_>, e: Endian) -> Vec<Record> {
     raw.iter().filter_map(record).collect()
 }
 
-/// An instruction that refers to a place in a section by the section's symbol: the section's bytes are now `by` bytes further.
-fn mend(insn: &mut [u8; 8], by: u64, e: Endian) {
+/// Adjusts an instruction that refers to a section's symbol: the section's bytes are now `by` bytes further.
+fn shift_target(insn: &mut [u8; 8], by: u64, e: Endian) -> Result<(), InternalError> {
     let [code, _, _, _, imm @ ..] = insn;
     let by = if *code == CALL { by / 8 } else { by };
-    let by = u32::try_from(by & 0xffff_ffff).unwrap_or_default();
+    let by = u32::try_from(by).invariant("a linked section is below 2 GiB")?;
     *imm = e.u32_bytes(e.word(*imm).wrapping_add(by));
+    Ok(())
 }

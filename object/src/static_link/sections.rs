@@ -1,12 +1,7 @@
 //! Sections of one name become one.
 
-use super::{
-    LinkError, SectionFault, State,
-    ext::ExtRecords,
-    input::{InSection, Input},
-    output::Strings,
-};
-use crate::{elf::Section, limits};
+use super::{SectionFault, ext_records::ExtRecords, input::InSection, strings::Strings};
+use crate::{elf::Section, internal::Invariant as _, limits};
 use core_relo::TypeId;
 use object::elf;
 use std::collections::HashMap;
@@ -36,11 +31,11 @@ pub(super) struct OutSection {
     pub(super) ext: ExtRecords,
 }
 
-/// What the ELF says of a section.
+/// The section header of a linked section.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Header {
     pub(super) number: u32,
-    /// Where its name lies in the string table.
+    /// The offset of the name in the string table.
     pub(super) name: u32,
     pub(super) sh_type: u32,
     pub(super) flags: u64,
@@ -156,6 +151,7 @@ impl Sections {
         entsize: u64,
         strings: &mut Strings,
     ) -> Header {
+        // There are fewer sections than bytes of input; `finish` refuses more than 16 bits.
         self.numbered = self.numbered.saturating_add(1);
         let (number, name) = (self.numbered, strings.add(name));
         Header { number, name, sh_type, flags, link: 0, info: 0, align, entsize }
@@ -163,48 +159,21 @@ impl Sections {
 
     /// libbpf: `extend_sec`
     fn extend(&mut self, at: usize, from: &Section<'_>) -> Result<u64, SectionFault> {
-        let Some(out) = self.all.get_mut(at) else { return Ok(0) };
-        let Some(header) = &mut out.elf else { return Ok(0) };
+        let out = self.all.get_mut(at).invariant("an appended section is one of the linked object's")?;
+        let header = out.elf.as_mut().invariant("an extended section has a header")?;
         header.align = header.align.max(from.align).max(1);
         let too_large = SectionFault::TooLarge;
         let offset = out.size.checked_next_multiple_of(header.align).ok_or(too_large)?;
         let size = offset.checked_add(from.size).filter(|size| *size <= limits::LINK_SECTION);
         let size = size.ok_or(too_large)?;
         if header.sh_type != elf::SHT_NOBITS.0 {
-            let padding = offset.saturating_sub(out.size);
+            let padding = offset.checked_sub(out.size).invariant("an offset is rounded up")?;
             self.padding = self.padding.checked_sub(padding).ok_or(too_large)?;
             out.data.resize(usize::try_from(offset).map_err(|_too_large| too_large)?, 0);
             out.data.extend_from_slice(from.data);
         }
         out.size = size;
         Ok(offset)
-    }
-}
-
-impl State<'_> {
-    /// libbpf: `linker_append_sec_data`
-    pub(super) fn add_sections(&mut self, input: &mut Input<'_>) -> Result<(), LinkError> {
-        for at in 1..input.sections.len() {
-            let Some(s) = input.at(at) else { break };
-            let is_data = match &s.elf {
-                None => true,
-                Some(e) => e.sh_type == elf::SHT_PROGBITS.0 || e.sh_type == elf::SHT_NOBITS.0,
-            };
-            if s.skipped || !is_data {
-                continue;
-            }
-            let is_said_once = matches!(&*s.name, b"license" | b"version");
-            let said = if is_said_once { self.sections.has(s) } else { None };
-            let placed = match said {
-                Some(same) => same.map(|out| (out, 0, true)),
-                None => self.sections.append(s, &mut self.strings).map(|(out, offset)| (out, offset, false)),
-            };
-            let (out, offset, skipped) = placed.map_err(|cause| input.fault(&s.name, cause))?;
-            if let Some(s) = input.sections.get_mut(at) {
-                (s.out, s.offset, s.skipped) = (Some(out), offset, skipped);
-            }
-        }
-        Ok(())
     }
 }
 

@@ -6,26 +6,16 @@ use super::{
     input::{InSymbol, Input},
     matching,
     names::{Described, Names},
+    out_symbol::OutSymbol,
 };
+use crate::internal::Invariant as _;
 use core_relo::btf::Kind;
 use object::elf;
 
 /// Symbols of tables of jump targets are described by no BTF.
 const JUMP_TABLES: &[u8] = b".jumptables";
 
-/// A symbol of the linked object.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct OutSymbol {
-    pub(super) name: u32,
-    pub(super) binding: u8,
-    pub(super) kind: u8,
-    pub(super) other: u8,
-    pub(super) section: u16,
-    pub(super) value: u64,
-    pub(super) size: u64,
-}
-
-/// Where an input's symbol lies: its section in the input, and what it became.
+/// The place of an input's symbol in the linked object.
 #[derive(Clone, Copy, Debug, Default)]
 struct Home {
     /// The output section; `None` for absolute symbols and for externs of no section.
@@ -37,7 +27,8 @@ struct Home {
 impl State<'_> {
     /// The new number of each of the input's symbols, 0 for those left out (libbpf: `linker_append_elf_syms`).
     pub(super) fn add_symbols(&mut self, input: &Input<'_>) -> Result<Vec<u32>, LinkError> {
-        let names = input.btf.as_ref().map(Names::of).unwrap_or_default();
+        // An input without BTF describes nothing.
+        let names = input.btf.as_ref().map_or_else(Names::default, Names::collect);
         let mut map = Vec::with_capacity(input.symbols.len());
         for (number, s) in input.symbols.iter().enumerate() {
             map.push(if number == 0 { 0 } else { self.add_symbol(input, &names, s)? });
@@ -69,7 +60,7 @@ impl State<'_> {
             is_described &= &*section.name != JUMP_TABLES;
         }
         if !is_described {
-            return Ok(self.new_symbol(s, home));
+            return self.new_symbol(s, home);
         }
         let fault = |cause| input.symbol_fault(s.name, cause);
         let described = names.find(s.name, s.is_extern()).map_err(fault)?;
@@ -78,13 +69,14 @@ impl State<'_> {
         }
         match self.globals.find(s.name) {
             Some(at) => self.resolve(input, s, home, described, at).map_err(fault),
-            None => Ok(self.new_symbol(s, home)),
+            None => self.new_symbol(s, home),
         }
     }
 
     /// A symbol that no file before had.
-    fn new_symbol(&mut self, s: &InSymbol<'_>, home: Home) -> u32 {
-        let number = u32::try_from(self.symbols.len()).unwrap_or(u32::MAX);
+    fn new_symbol(&mut self, s: &InSymbol<'_>, home: Home) -> Result<u32, LinkError> {
+        let number = u32::try_from(self.symbols.len());
+        let number = number.invariant("the symbols of all inputs fit 32 bits")?;
         let out = home.out.and_then(|out| self.sections.at_mut(out));
         let mut value = home.offset.wrapping_add(s.value);
         let section = match &out {
@@ -120,7 +112,7 @@ impl State<'_> {
             };
             self.globals.add(s.name, global);
         }
-        number
+        Ok(number)
     }
 
     /// A symbol that a file before had, too.
@@ -132,16 +124,16 @@ impl State<'_> {
         described: Described,
         at: usize,
     ) -> Result<u32, SymbolFault> {
-        let Some(global) = self.globals.at(at) else { return Ok(0) };
+        let global = self.globals.at(at).invariant("a symbol that was found is a global")?;
         let other = || self.inputs.get(global.input).unwrap_or(input).file.clone();
         if !s.is_extern() && !global.is_extern && !global.is_weak && !s.is_weak() {
             return Err(SymbolFault::Conflict { other: other() });
         }
         self.compatible(input, described, at)?;
-        let Some(global) = self.globals.at_mut(at) else { return Ok(0) };
+        let global = self.globals.at_mut(at).invariant("a symbol that was found is a global")?;
         let number = global.symbol;
-        let index = usize::try_from(number).unwrap_or(usize::MAX);
-        let Some(out) = self.symbols.get_mut(index) else { return Ok(0) };
+        let out = usize::try_from(number).ok().and_then(|index| self.symbols.get_mut(index));
+        let out = out.invariant("a global has a symbol")?;
         if s.binding == elf::STB_GLOBAL.0 {
             out.binding = elf::STB_GLOBAL.0;
             global.is_weak = false;
@@ -171,7 +163,7 @@ impl State<'_> {
 
     /// Whether the types of a symbol and of the one known agree (libbpf: `glob_syms_match`).
     fn compatible(&mut self, input: &Input<'_>, described: Described, at: usize) -> Result<(), SymbolFault> {
-        let Some(global) = self.globals.at(at) else { return Ok(()) };
+        let global = self.globals.at(at).invariant("a symbol that was found is a global")?;
         let known = self.inputs.get(global.input);
         let other = || known.unwrap_or(input).file.clone();
         let no_btf = || SymbolFault::Types { other: other(), cause: TypeMismatch::NoBtf };
@@ -230,7 +222,7 @@ fn extern_home(input: &Input<'_>, described: Described) -> Result<Home, LinkErro
     Ok(Home { out: section.out, offset: 0 })
 }
 
-/// A section's number in a symbol; there are no more of them, which is checked in the end.
+/// Returns the number of a section in a symbol. `finish` refuses an object with more sections.
 fn section_number(number: u32) -> u16 {
     u16::try_from(number).unwrap_or(u16::MAX)
 }

@@ -87,7 +87,7 @@ fn set_header(bytes: &mut Vec<u8>, section: &str, at: usize, value: u64) {
     let elf = Elf::parse(bytes).unwrap();
     let (endian, headers) = (elf.endian, elf.endian.u64(bytes, 40).unwrap());
     let index = elf.section(section.as_bytes()).unwrap().index;
-    let place = usize::try_from(headers + 64 * u64::from(index)).unwrap() + at;
+    let place = usize::try_from(headers + 64 * u64::from(index.0)).unwrap() + at;
     let mut word = Vec::new();
     endian.put_u64(&mut word, value);
     bytes.splice(place..place + 8, word);

@@ -96,6 +96,7 @@ impl State<'_> {
         let _described = self.variables(out);
         for (at, info) in datasec.secinfos().enumerate() {
             let offset = input.variable_offset(datasec.id(), at, info.offset);
+            // An offset that the BTF says and no section has stays at the end of all numbers.
             let offset = u64::from(offset).saturating_add(section.offset);
             let offset = u32::try_from(offset).unwrap_or(u32::MAX);
             self.add_variable(input, btf, out, SecInfoAt { info, offset }, ids)?;

@@ -23,7 +23,7 @@ pub enum ExtractError {
     Section {
         /// `.BTF` or `.BTF.base`.
         section: &'static str,
-        /// What is wrong.
+        /// The problem.
         what: &'static str,
     },
 }
@@ -65,7 +65,7 @@ pub enum TargetError {
     Extract {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         #[source]
         cause: ExtractError,
     },
@@ -74,7 +74,7 @@ pub enum TargetError {
     Btf {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         #[source]
         cause: BtfError,
     },

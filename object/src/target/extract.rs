@@ -148,7 +148,7 @@ fn plausible(bytes: &[u8]) -> Option<&[u8]> {
 }
 
 fn section(file: &Elf<'_>, name: &'static str) -> Result<Option<Range<usize>>, ExtractError> {
-    let mut found = file.sections.iter().filter(|s| s.name == name.as_bytes() && s.index != 0);
+    let mut found = file.sections.iter().filter(|s| s.name == name.as_bytes() && !s.is_null());
     let Some(s) = found.next() else { return Ok(None) };
     let what = match (found.next(), s.file_range()) {
         (Some(_), _) => "is there more than once",

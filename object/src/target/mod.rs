@@ -4,6 +4,7 @@ mod error;
 mod extract;
 mod module_types;
 mod order;
+mod source;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -13,4 +14,5 @@ pub use error::{ExtractError, TargetError};
 pub use extract::{Extracted, Form, Located, extract, find_btf_in_image, locate};
 pub use module_types::ModuleTypes;
 pub use order::{ORDERED, trust_kernel_order};
-pub use types::{Found, KernelTypes, ReadKernelBtf, TypesCache, TypesError};
+pub use source::{KernelModule, ReadKernelBtf};
+pub use types::{Found, KernelTypes, TypesCache, TypesError};

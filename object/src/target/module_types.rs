@@ -1,6 +1,6 @@
 //! The types of a kernel module, read when a plan looks for a type that the module may have.
 
-use super::{order::trust_kernel_order, types::ReadKernelBtf};
+use super::{order::trust_kernel_order, source::ReadKernelBtf};
 use crate::errno::Errno;
 use alloc::sync::Arc;
 use core_relo::{
@@ -81,7 +81,10 @@ impl ModuleTypes {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::TargetError, *};
+    use super::{
+        super::{KernelModule, TargetError},
+        *,
+    };
     use core_relo::{
         Endian, Name,
         btf::{Builder, Kind},
@@ -96,11 +99,7 @@ mod tests {
             panic!("the kernel's own BTF is given")
         }
 
-        fn list_modules(
-            &self,
-            _: &Arc<Btf<'static>>,
-            _: &[Arc<ModuleTypes>],
-        ) -> Result<Vec<Arc<ModuleTypes>>, Errno> {
+        fn list_modules(&self, _: &dyn Fn(u32) -> Option<String>) -> Result<Vec<KernelModule>, Errno> {
             panic!("no modules are listed")
         }
 

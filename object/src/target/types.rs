@@ -1,36 +1,21 @@
 //! The kernel's types for a load: main BTF and modules, each read when it is first needed, shared by whoever holds them.
 
-use super::{TargetError, module_types::ModuleTypes};
+use super::{
+    TargetError,
+    module_types::ModuleTypes,
+    source::{KernelModule, ReadKernelBtf},
+};
 use crate::errno::Errno;
 use alloc::sync::Arc;
-use core::{
-    fmt,
-    sync::atomic::{AtomicU32, Ordering},
-};
+use core::sync::atomic::{AtomicU32, Ordering};
 use core_relo::{
-    Data, Name, Plan, Target,
+    Name, Plan, Target,
     btf::{Btf, Kind, NameIndex, Sieve, Type},
 };
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// After so many searches of the kernel's types an index is made, which costs about as much as they did.
 const SEARCHES: u32 = 8;
-
-/// Reads the BTF of a running kernel and its modules.
-pub trait ReadKernelBtf: fmt::Debug + Send + Sync {
-    /// Reads and parses the kernel's own BTF.
-    fn read_kernel(&self) -> Result<Btf<'static>, TargetError>;
-
-    /// Lists the modules that have BTF, in the order in which they were loaded. Modules in `known` are returned as they are.
-    fn list_modules(
-        &self,
-        main: &Arc<Btf<'static>>,
-        known: &[Arc<ModuleTypes>],
-    ) -> Result<Vec<Arc<ModuleTypes>>, Errno>;
-
-    /// Reads the BTF of the module whose BTF has this id; none if the module was unloaded.
-    fn read_module(&self, id: u32) -> Result<Option<Data<'static>>, Errno>;
-}
 
 /// The types of a kernel and its modules, each read when it is first needed.
 ///
@@ -161,7 +146,7 @@ impl KernelTypes {
     /// for one.
     pub fn modules(&self) -> Result<&[Arc<ModuleTypes>], Errno> {
         self.modules_from(|main, known| match &self.own.source {
-            Some(source) => source.list_modules(main, known),
+            Some(source) => list_modules(source, main, known),
             None => Ok(Vec::new()),
         })
     }
@@ -250,6 +235,21 @@ impl KernelTypes {
         }
         Ok(self.target(false)?.with_modules(modules).with_modules_passed_over(passed_over))
     }
+}
+
+/// Lists the modules, those in `known` with the types that were read.
+fn list_modules(
+    source: &Arc<dyn ReadKernelBtf>,
+    main: &Arc<Btf<'static>>,
+    known: &[Arc<ModuleTypes>],
+) -> Result<Vec<Arc<ModuleTypes>>, Errno> {
+    let name_of = |id: u32| known.iter().find(|module| module.id == id).map(|module| module.name.clone());
+    let modules = source.list_modules(&name_of)?;
+    let types = |KernelModule { name, id }| match known.iter().find(|module| module.id == id) {
+        Some(module) => Arc::clone(module),
+        None => Arc::new(ModuleTypes::new(name, id, main, Arc::clone(source))),
+    };
+    Ok(modules.into_iter().map(types).collect())
 }
 
 /// Why the kernel's types cannot be looked at.

@@ -26,7 +26,7 @@ const NOTHING: Insn = Insn { code: 0xb7, dst: 0, src: 0, off: 0, imm: 0 };
 /// The functions a program is made of, by name, with where they begin.
 fn pieces(plan: &LoadPlan, of: &[(usize, &'static str)]) -> Vec<(u32, &'static str)> {
     let name = |at: usize| of.iter().find(|(n, _)| *n == at).map_or("?", |(_, name)| name);
-    plan.programs.iter().flat_map(|p| &p.pieces).map(|(start, at)| (*start, name(*at))).collect()
+    plan.programs.iter().flat_map(|p| &p.pieces).map(|piece| (piece.start, name(piece.function.0))).collect()
 }
 
 const NAMES: [(usize, &str); 4] = [(0, "a"), (1, "b"), (2, "c"), (3, "main")];

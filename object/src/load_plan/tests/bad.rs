@@ -1,9 +1,9 @@
-//! What is wrong with an object, or with what is asked of it: one line that names the thing and what to do.
+//! Errors of objects and settings: one line that names the thing and what to do.
 
 use crate::{
     load_plan::{Host, LoadPlanError},
     target::KernelTypes,
-    test_support::{TestObject, call, exit, kernel, line, load, returns},
+    test_support::{TestObject, call, exit, kernel, line, load, returns, skipped},
 };
 use alloc::sync::Arc;
 use core_relo::Endian;
@@ -31,7 +31,7 @@ fn a_section_that_says_no_program_type() {
     let skip =
         |loader: &mut crate::test_support::Setup<'_, '_>| loader.program("main").autoload = Some(false);
     let plan = program("trampoline/x").plan_on(kernel(|_| {}), skip).unwrap();
-    assert_eq!(plan.skipped, [("main".to_owned(), "not wanted")]);
+    assert_eq!(skipped(&plan), [("main", "not wanted")]);
 }
 
 #[test]

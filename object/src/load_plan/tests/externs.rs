@@ -4,6 +4,7 @@
 use super::without;
 use crate::{
     features::Feature,
+    index::ModuleIndex,
     load_plan::{Host, LoadPlan, LoadPlanError},
     test_support::{TestObject, call, exit, insns, kernel, line, load, returns, words},
 };
@@ -276,7 +277,7 @@ fn modules_are_looked_at_only_where_the_kernel_knows_their_types() {
     let code = insns(&plan, "main");
     // Place 0 of the array of descriptors is the kernel's own.
     assert_eq!((code[0].src, code[0].imm, code[0].off), (2, 3, 1));
-    assert_eq!((plan.fd_array.as_slice(), plan.modules[0].0.as_str()), (&[0][..], "mod"));
+    assert_eq!((plan.fd_array.as_slice(), plan.modules[0].name.as_str()), (&[ModuleIndex(0)][..], "mod"));
     let old = without(with_module(), &[Feature::ModuleBtf]);
     assert!(calling("do_it", false).error_on(old).contains("do_it"));
 }

@@ -5,6 +5,7 @@ use super::without;
 use crate::{
     features::Feature,
     globals::GlobalKind,
+    index::{MapIndex, ProgramIndex},
     load_plan::{FixupTarget, LoadPlan, MapPlan, MapRole, SlotPlan},
     object::MapType,
     test_support::{TestObject, insns, kernel, line, load, returns, words},
@@ -69,8 +70,9 @@ fn defined_maps_come_before_data_and_instructions_refer_to_them() {
         (".bss", MapRole::Bss),
     ];
     assert_eq!(names, expected);
-    let fixups: Vec<_> = plan.programs[0].fixups.iter().map(|f| (f.insn, f.of)).collect();
-    let expected: Vec<_> = (0..5).map(|n| (n * 2, FixupTarget::Map(usize::try_from(n).unwrap()))).collect();
+    let fixups: Vec<_> = plan.programs[0].fixups.iter().map(|f| (f.insn, f.target)).collect();
+    let expected: Vec<_> =
+        (0..5).map(|n| (n * 2, FixupTarget::Map(MapIndex(usize::try_from(n).unwrap())))).collect();
     assert_eq!(fixups, expected);
     let code = insns(&plan, "main");
     let loads: Vec<_> = (0..5).map(|n| (code[n * 2].src, code[n * 2 + 1].imm)).collect();
@@ -159,7 +161,7 @@ fn a_section_is_made_larger_by_its_last_variable() {
     };
     let plan = sized(".bss", 48);
     let bss = map(&plan, ".bss");
-    assert_eq!((bss.value_size, bss.data.len(), bss.value_type != 0), (48, 0, true));
+    assert_eq!((bss.value_size, bss.data.len(), bss.value_type != TypeId::VOID), (48, 0, true));
     assert_eq!(section(&plan, ".bss"), (48, Some(10)));
     // Smaller, too, as long as the last variable begins within.
     assert_eq!(section(&sized(".bss", 12), ".bss"), (12, Some(1)));
@@ -170,7 +172,7 @@ fn a_section_is_made_larger_by_its_last_variable() {
         let data = if name == ".bss" { 0 } else { size };
         assert_eq!(
             (map.value_size, map.data.len(), map.value_type),
-            (size, usize::try_from(data).unwrap(), 0)
+            (size, usize::try_from(data).unwrap(), TypeId::VOID)
         );
     }
 }
@@ -320,7 +322,10 @@ fn maps_hold_programs_and_maps_from_the_start() {
         m.function("next", next, 0, 2)
     });
     let plan = plan.plan().unwrap();
-    assert_eq!(map(&plan, "table").slots.iter().collect::<Vec<_>>(), [(&0, &SlotPlan::Program(1))]);
+    assert_eq!(
+        map(&plan, "table").slots.iter().collect::<Vec<_>>(),
+        [(&0, &SlotPlan::Program(ProgramIndex(1)))]
+    );
 
     let mut m = TestObject::new();
     let (_, first) = m.map("first", HASH, None);
@@ -332,7 +337,7 @@ fn maps_hold_programs_and_maps_from_the_start() {
     m.reloc(maps, 32 + 24, first, 2);
     let plan = m.plan().unwrap();
     let outer = map(&plan, "outer");
-    assert_eq!(outer.slots.iter().collect::<Vec<_>>(), [(&0, &SlotPlan::Map(0))]);
+    assert_eq!(outer.slots.iter().collect::<Vec<_>>(), [(&0, &SlotPlan::Map(MapIndex(0)))]);
     let inner = outer.inner.as_deref().unwrap();
     assert_eq!((inner.name.as_str(), inner.known_type()), ("outer.inner", Some(MapType::Hash)));
 }
@@ -380,7 +385,10 @@ fn jump_tables_become_maps_of_targets_in_the_program() {
     assert_eq!((table.max_entries, table.value_size), (2, 16));
     assert_eq!(words(&table.data), [2, 0, 0, 0, 3, 0, 0, 0]);
     let main = plan.programs.iter().find(|p| p.name == "main").unwrap();
-    assert_eq!(main.fixups.iter().map(|f| (f.insn, f.of)).collect::<Vec<_>>(), [(0, FixupTarget::Map(0))]);
+    assert_eq!(
+        main.fixups.iter().map(|f| (f.insn, f.target)).collect::<Vec<_>>(),
+        [(0, FixupTarget::Map(MapIndex(0)))]
+    );
     assert_eq!(insns(&plan, "main")[0].src, 2);
 }
 

@@ -18,7 +18,7 @@ fn a_section_says_nothing_of_a_program_whose_type_is_set_to_another() {
     assert_eq!((plan.program_type, plan.attach_type, plan.sec_def), (ProgramType::Ext, 0, None));
     // There is no function `nowhere`: it is not looked for. Nor is the program sleepable any more.
     let plan = planned("fentry.s/nowhere", |p| p.program_type = Some(ProgramType::SocketFilter));
-    assert_eq!((plan.attach_type, plan.flags, plan.attach.btf_id), (0, 0, 0));
+    assert_eq!((plan.attach_type, plan.flags, plan.attach.type_id), (0, 0, None));
     let set = |p: &mut ProgramSettings| {
         p.program_type = Some(ProgramType::SchedCls);
         p.attach_type = Some(AttachType::TcxIngress);

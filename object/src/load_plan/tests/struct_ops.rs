@@ -2,8 +2,8 @@
 #![expect(clippy::arithmetic_side_effects, reason = "places within bytes the tests made themselves")]
 
 use crate::{
-    load_plan::{Host, LoadPlan, MapRole},
-    test_support::{Setup, TestObject, kernel, plan_bytes, returns},
+    load_plan::{Host, LoadPlan, MapPlan, MapRole},
+    test_support::{Setup, TestObject, kernel, plan_bytes, returns, skipped},
 };
 use core_relo::{
     Endian,
@@ -71,8 +71,13 @@ pub(super) fn with_program(
     table(".struct_ops", "ops", &[("first", Err("one"))]).plan_on(host(), set)
 }
 
+/// Offsets in a table's value and the programs there.
+fn slots(map: &MapPlan) -> Vec<(usize, usize)> {
+    map.programs.iter().map(|slot| (slot.offset, slot.program.0)).collect()
+}
+
 fn programs(plan: &LoadPlan) -> Vec<(&str, u32, u32)> {
-    plan.programs.iter().map(|p| (p.name.as_str(), p.attach.btf_id, p.attach_type)).collect()
+    plan.programs.iter().map(|p| (p.name.as_str(), p.attach.type_id.unwrap().0, p.attach_type)).collect()
 }
 
 #[test]
@@ -81,8 +86,11 @@ fn members_are_matched_by_name_and_programs_are_loaded_for_them() {
     let plan = table(".struct_ops.link", "ops___mine", &members).plan_on(host(), |_| {}).unwrap();
     let map = &plan.maps[0];
     assert_eq!((map.name.as_str(), map.role, map.map_flags), ("mine", MapRole::StructOps, 1 << 13));
-    assert_eq!((map.value_size, map.kernel_value_type, map.value_type), (128, 7, 0));
-    assert_eq!(map.programs, [(64 + 16, 0), (64 + 8, 1)]);
+    assert_eq!(
+        (map.value_size, map.kernel_value_type, map.value_type),
+        (128, core_relo::TypeId(7), core_relo::TypeId::VOID)
+    );
+    assert_eq!(slots(map), [(64 + 16, 0), (64 + 8, 1)]);
     let mut value = vec![0; 128];
     value[64..68].copy_from_slice(&Endian::native().u32_bytes(7));
     assert_eq!(map.data, value);
@@ -112,9 +120,9 @@ fn programs_are_replaced_by_name_before_the_load() {
         loader.map("mine").programs.insert("first".into(), None);
     });
     let plan = plan.unwrap();
-    assert_eq!(plan.maps[0].programs, [(64 + 16, 0)]);
+    assert_eq!(slots(&plan.maps[0]), [(64 + 16, 0)]);
     assert_eq!(programs(&plan), [("one", 5, 2)]);
-    assert_eq!(plan.skipped, [("two".to_owned(), "no struct_ops table that is created uses it")]);
+    assert_eq!(skipped(&plan), [("two", "no struct_ops table that is created uses it")]);
     for (member, program, said) in [
         ("third", None, "map `mine`: member `third` does not exist, and was to get a program"),
         (
@@ -229,7 +237,7 @@ fn an_optional_table_waits_and_its_programs_with_it() {
     let optional = || table("?.struct_ops", "others", &[("first", Err("one"))]);
     let plan = optional().plan_on(host(), |_| {}).unwrap();
     assert!(!plan.maps[0].autocreate && plan.programs.is_empty());
-    assert_eq!(plan.skipped, [("one".to_owned(), "no struct_ops table that is created uses it")]);
+    assert_eq!(skipped(&plan), [("one", "no struct_ops table that is created uses it")]);
     let wanted = |m: TestObject| m.plan_on(host(), |loader| loader.map("mine").autocreate = Some(true));
     assert!(wanted(optional()).is_err());
     let plan = wanted(table("?.struct_ops", "ops", &[("first", Err("one"))])).unwrap();

@@ -1,0 +1,37 @@
+//! Broken invariants: errors of this crate, never of its input.
+
+use thiserror::Error;
+
+/// A broken invariant of this crate. Whatever the input, please report it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("internal error, please report it: {invariant}")]
+#[non_exhaustive]
+pub struct InternalError {
+    /// The invariant that does not hold.
+    pub invariant: &'static str,
+}
+
+impl InternalError {
+    /// The error that names a broken invariant.
+    pub const fn new(invariant: &'static str) -> Self {
+        Self { invariant }
+    }
+}
+
+/// Values that are missing only if an invariant is broken.
+pub(crate) trait Invariant<T> {
+    /// Returns the value, or the error that names the broken invariant.
+    fn invariant(self, invariant: &'static str) -> Result<T, InternalError>;
+}
+
+impl<T> Invariant<T> for Option<T> {
+    fn invariant(self, invariant: &'static str) -> Result<T, InternalError> {
+        self.ok_or(InternalError { invariant })
+    }
+}
+
+impl<T, E> Invariant<T> for Result<T, E> {
+    fn invariant(self, invariant: &'static str) -> Result<T, InternalError> {
+        self.map_err(|_broken| InternalError { invariant })
+    }
+}
