@@ -129,7 +129,7 @@ impl<'p> Explainer<'p> {
 
     /// Matches the listed candidates of a record again.
     fn candidate_results(&mut self, planned: &PlannedReloc<'p>) -> Vec<CandidateResult<'p>> {
-        let more = planned.candidate_count().checked_sub(limits::LISTED_CANDIDATES).unwrap_or(0);
+        let more = planned.candidate_count().saturating_sub(limits::LISTED_CANDIDATES);
         let more = more.min(self.more_candidates);
         self.more_candidates = self.more_candidates.abs_diff(more);
         let listed = planned.candidates().take(limits::LISTED_CANDIDATES.saturating_add(more));

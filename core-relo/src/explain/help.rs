@@ -41,8 +41,8 @@ fn missing_help(
 ) -> Vec<String> {
     let root = CType::new(planned.btf(), planned.record().relo.root);
     if let Some(guard) = guard {
-        let check = format!("relocation {} of the same program asks whether it exists", guard.index);
-        return Vec::from([format!("none is needed if this instruction lies behind a guard: {check}")]);
+        let check = format!("relocation {} of the same program checks that it exists", guard.index);
+        return Vec::from([format!("nothing to fix if the instruction is behind its guard: {check}")]);
     }
     if results.is_empty() {
         let mut help = Vec::from([text(format_args!("guard it with bpf_core_type_exists({root})"))]);
@@ -90,19 +90,19 @@ fn error_help(planned: &PlannedReloc<'_>, error: RelocError) -> Option<&'static 
         RelocError::Insn(InsnError::UnexpectedValue { .. })
             if planned.record().relo.kind == RelocKind::EnumvalValue =>
         {
-            "libbpf reads an unsigned 32-bit enumerator from 0x80000000 on as negative, and so do we unless told to zero-extend: use a 64-bit enum, or a constant"
+            "libbpf sign-extends an unsigned 32-bit enumerator from 0x80000000 on, as this plan does without the option to zero-extend: use a 64-bit enum, or a constant"
         }
         RelocError::Insn(InsnError::OffsetTooLarge { .. }) => {
             "read it with bpf_core_read() from the field's address, whose offset may have 32 bits"
         }
         RelocError::Insn(_) | RelocError::Misaligned { .. } => {
-            "the instruction is not what the record was made for: was the object changed after compilation?"
+            "the instruction does not fit the record: compile the object again, and do not change its code afterwards"
         }
         RelocError::Spec(_) | RelocError::Local(_) => {
-            "the record makes no sense on the object's own types: compile it anew"
+            "the record does not fit the object's own types: compile the object again"
         }
         RelocError::Match { .. } | RelocError::Target { .. } => {
-            "the target's type is at fault: is its BTF whole?"
+            "the target's type is invalid: check the target's BTF"
         }
         RelocError::Internal(_) => return None,
     })

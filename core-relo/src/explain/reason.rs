@@ -90,9 +90,9 @@ pub(super) fn verdict_text(planned: &PlannedReloc<'_>, result: &CandidateResult<
         Verdict::Eliminated { by_record } => match planned.section_and_index(*by_record) {
             Some((section, index)) => {
                 let section = section.shortened();
-                format!("out since relocation {index} of {section}, which it does not match")
+                format!("eliminated by relocation {index} of {section}, which it does not match")
             }
-            None => "out since an earlier relocation, which it does not match".into(),
+            None => "eliminated by an earlier relocation, which it does not match".into(),
         },
     }
 }
@@ -121,17 +121,17 @@ fn mismatch_reason(
         }
         Mismatch::NotComposite { step, ty, kind } => {
             let ty = CType::new(btf, ty);
-            text(format_args!("`{}` is looked for in `{ty}` ({kind}), which has no members", name(step)?))
+            text(format_args!("`{}` is not found: `{ty}` ({kind}) has no members", name(step)?))
         }
         Mismatch::NotArray { ty, kind, .. } => {
             let ty = CType::new(btf, ty);
-            text(format_args!("an element is asked of `{ty}` ({kind}), which is no array"))
+            text(format_args!("`{ty}` ({kind}) has no elements: it is not an array"))
         }
         Mismatch::OutOfRange { index, nelems, .. } => {
             format!("index {index} is out of range, the array has {nelems} elements")
         }
         Mismatch::NotEnum { ty, kind } => {
-            text(format_args!("`{}` ({kind}) is no enumeration", CType::new(btf, ty)))
+            text(format_args!("`{}` ({kind}) is not an enumeration", CType::new(btf, ty)))
         }
         Mismatch::NoVariant { .. } => {
             let name = accessor(0)?.name(planned.btf())?.essential();

@@ -3,11 +3,11 @@
 use super::similar::BareName;
 use alloc::vec::Vec;
 
-/// The shortest words that count: one letter says nothing.
+/// The shortest words that count.
 const SHORTEST_WORD: usize = 2;
 /// The shortest beginning that counts if the words differ later: `running` and `runnable`.
 const SHORTEST_BEGINNING: usize = 4;
-/// A word that more names of a list have says nothing: most members of `struct sock` begin with `sk_`.
+/// The number of names that may have a word that counts. Most members of `struct sock` begin with `sk_`, which is no likeness.
 const COMMON: usize = 8;
 /// The smallest likeness, in percent.
 const LEAST_PERCENT: usize = 20;
@@ -19,19 +19,19 @@ pub(super) struct WordPattern<'n> {
 }
 
 impl<'n> WordPattern<'n> {
-    /// Prepares a name. Returns `None` for a name longer than any that is compared.
+    /// Prepares a name. Returns `None` for a name that is too long for [`BareName`].
     pub(super) fn new(name: &'n [u8]) -> Option<Self> {
         Some(Self { words: BareName::new(name)?.words().collect() })
     }
 
-    /// Returns the number of words: comparing a name takes as many steps.
+    /// Returns the number of words, which is the number of steps for comparing a name.
     pub(super) fn len(&self) -> usize {
         self.words.len()
     }
 
     /// Returns the names that share words with this one, the most similar first.
     ///
-    /// Words that more than a few of the names have do not count. The list has each name with a value of the caller's.
+    /// Words that more than [`COMMON`] of the names have do not count. Each name comes with a value for the result.
     pub(super) fn find_similar<T: Copy>(&self, names: &[(BareName<'n>, T)]) -> Vec<T> {
         let is_rare = |word: &&&[u8]| {
             let having = names.iter().filter(|(name, _)| shared_letters(word, name) > 0);
@@ -44,13 +44,13 @@ impl<'n> WordPattern<'n> {
         similar.into_iter().map(|(_, value)| value).collect()
     }
 
-    /// Returns the share of letters that two names have in common, in percent, if it is not too small.
+    /// Returns the percentage of letters that two names have in common, if it is at least [`LEAST_PERCENT`].
     fn likeness(&self, rare: &[&[u8]], name: &BareName<'_>) -> Option<usize> {
         let shared: usize = rare.iter().map(|word| shared_letters(word, name)).sum();
         if shared == 0 {
             return None;
         }
-        // Of names with as much in common, those with the same beginning are nearer.
+        // An equal first word counts for one letter more.
         let first_is_shared = name.words().next().is_some_and(|first| self.words.first() == Some(&first));
         let letters = |words: &mut dyn Iterator<Item = &[u8]>| words.map(<[u8]>::len).sum::<usize>();
         let all = letters(&mut self.words.iter().copied()).saturating_add(letters(&mut name.words()));

@@ -42,9 +42,9 @@ pub enum RelocKind {
     FieldByteOffset,
     /// The field's size in bytes.
     FieldByteSize,
-    /// Whether the field exists: 1 or 0.
+    /// 1 if the field exists, otherwise 0.
     FieldExists,
-    /// Whether the field is signed: 1 or 0.
+    /// 1 if the field is signed, otherwise 0.
     FieldSigned,
     /// The left shift that moves the field's highest bit to the top of a 64-bit load.
     FieldLshiftU64,
@@ -54,15 +54,15 @@ pub enum RelocKind {
     TypeIdLocal,
     /// The type's id in the target.
     TypeIdTarget,
-    /// Whether a compatible type exists: 1 or 0.
+    /// 1 if a compatible type exists, otherwise 0.
     TypeExists,
     /// The type's size in bytes.
     TypeSize,
-    /// Whether the enumerator exists: 1 or 0.
+    /// 1 if the enumerator exists, otherwise 0.
     EnumvalExists,
     /// The enumerator's value.
     EnumvalValue,
-    /// Whether a type of the same shape exists: 1 or 0.
+    /// 1 if a type of the same shape exists, otherwise 0.
     TypeMatches,
     /// A number that this library does not know.
     Unknown(u32),

@@ -53,24 +53,27 @@ impl<'e> Subsection<'e> {
     }
 }
 
-/// Checks that `data`, a record size of 4 bytes and groups, consists of whole groups that are not empty.
+/// Checks that a subsection consists of one or more groups, none of them empty, after its record size of 4 bytes.
 fn check_groups(endian: Endian, name: &'static str, record_size: u32, data: &[u8]) -> Result<(), ExtError> {
     let mut offset = 4;
-    while let Some(rest) = data.get(offset..).filter(|rest| !rest.is_empty() || offset == 4) {
+    loop {
+        let rest = data.get(offset..).unwrap_or(&[]);
         let group = split_group(endian, record_size, rest).filter(|group| !group.records.is_empty());
         let Some(group) = group else {
             return Err(ExtError::Group {
                 subsection: name,
                 offset,
-                // A group's header that is cut off states no records.
+                // The error has 0 for a header that is cut off.
                 records: endian.u32(rest, 4).unwrap_or(0),
                 size: record_size,
                 left: rest.get(8..).map_or(0, <[u8]>::len),
             });
         };
+        if group.rest.is_empty() {
+            return Ok(());
+        }
         offset = data.len().abs_diff(group.rest.len());
     }
-    Ok(())
 }
 
 /// A group at the start of some data.

@@ -111,7 +111,7 @@ impl CandidateList {
     }
 
     /// Returns all candidates, each with the record that eliminated it.
-    pub(super) fn all(&self) -> impl Iterator<Item = (Candidate, Option<usize>)> {
+    pub(super) fn candidates(&self) -> impl Iterator<Item = (Candidate, Option<usize>)> {
         let eliminated_by = |position: usize| *self.narrowed.as_ref()?.eliminated_by.get(position)?;
         self.all.iter().enumerate().map(move |(position, candidate)| (*candidate, eliminated_by(position)))
     }

@@ -24,13 +24,13 @@ pub enum RelocError {
     #[error("{0}")]
     Spec(#[from] SpecError),
     /// The root type has no name. Only TYPE_ID_LOCAL needs no name.
-    #[error("root type [{0}] is anonymous, and candidates are looked for by name")]
+    #[error("root type [{0}] is anonymous: candidates are found by name")]
     AnonymousRoot(TypeId),
     /// The access has no value in the object.
-    #[error("no value in the object's own types: {0}")]
+    #[error("the access has no value in the object: {0}")]
     Local(ValueError),
     /// The match with a candidate fails.
-    #[error("candidate [{}] cannot be decided: {error}", candidate.id)]
+    #[error("candidate [{}] cannot be compared: {error}", candidate.id)]
     Match {
         /// The candidate.
         candidate: Candidate,
@@ -38,7 +38,7 @@ pub enum RelocError {
         error: MatchError,
     },
     /// A candidate matches, but has no value.
-    #[error("candidate [{}] matches but has no value: {error}", candidate.id)]
+    #[error("candidate [{}] matches, but has no value: {error}", candidate.id)]
     Target {
         /// The candidate.
         candidate: Candidate,
@@ -67,7 +67,7 @@ pub enum InsnError {
         insn: InsnIndex,
     },
     /// The instruction does not contain the local value.
-    #[error("instruction `{insn}` holds {found}, the record expects {expected}")]
+    #[error("instruction `{insn}`: value {found}, expected {expected}")]
     UnexpectedValue {
         /// The instruction.
         insn: Insn,
@@ -77,13 +77,13 @@ pub enum InsnError {
         expected: i64,
     },
     /// Instructions of this class contain no value that can be relocated.
-    #[error("instruction `{insn}` (code {:#04x}) is not one that can be relocated", insn.code)]
+    #[error("instruction `{insn}` (code {:#04x}) has no value that can be relocated", insn.code)]
     NotRelocatable {
         /// The instruction.
         insn: Insn,
     },
     /// The offset in the target exceeds 16 bits.
-    #[error("offset {value} does not fit into the instruction `{insn}` (at most 32767)")]
+    #[error("instruction `{insn}`: offset {value} is too large, expected at most 32767")]
     OffsetTooLarge {
         /// The instruction.
         insn: Insn,
@@ -91,7 +91,7 @@ pub enum InsnError {
         value: u64,
     },
     /// The width of the access is not the local field's.
-    #[error("instruction `{insn}` accesses {found} bytes, the local field has {expected}")]
+    #[error("instruction `{insn}`: access of {found} bytes, expected the local field's {expected}")]
     UnexpectedWidth {
         /// The instruction.
         insn: Insn,
@@ -101,7 +101,7 @@ pub enum InsnError {
         expected: u32,
     },
     /// No load or store has the width of the target's field.
-    #[error("no access of {width} bytes can be made of `{insn}`")]
+    #[error("instruction `{insn}`: no load or store has the target field's width of {width} bytes")]
     NoSuchWidth {
         /// The instruction.
         insn: Insn,
@@ -109,7 +109,7 @@ pub enum InsnError {
         width: u32,
     },
     /// An `ld_imm64` refers to a map or a function, or its second slot is invalid.
-    #[error("`{insn}` is not a plain 64-bit constant")]
+    #[error("instruction `{insn}` is not a plain 64-bit constant")]
     NotPlainImm64 {
         /// The first slot.
         insn: Insn,

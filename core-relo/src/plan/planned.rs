@@ -1,6 +1,7 @@
 //! One record of a plan with its outcome.
 
 use super::{
+    candidate_lists::CandidateList,
     decision::{Decision, Warning},
     entries::{Plan, PlanEntry},
     error::RelocError,
@@ -56,7 +57,7 @@ pub enum Verdict {
     },
 }
 
-impl<'p> Plan<'p> {
+impl Plan<'_> {
     /// Returns the records with their outcomes, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = PlannedReloc<'_>> {
         let records = self.relocs().records().iter().zip(self.entries()).enumerate();
@@ -168,7 +169,7 @@ impl<'p> PlannedReloc<'p> {
     /// Returns the number of candidates of the root type, those that earlier records eliminated included.
     pub fn candidate_count(&self) -> usize {
         let list = self.entry.candidates.and_then(|list| self.plan.lists.get(list).ok());
-        list.map_or(0, |list| list.len())
+        list.map_or(0, CandidateList::len)
     }
 
     /// Returns every candidate of the root type with its verdict, in order. Each is matched again.
@@ -186,7 +187,7 @@ impl<'p> PlannedReloc<'p> {
     pub(crate) fn candidates(&self) -> impl Iterator<Item = (Candidate, Option<usize>)> + use<'p> {
         let plan = self.plan;
         let list = self.entry.candidates.and_then(move |list| plan.lists.get(list).ok());
-        list.into_iter().flat_map(|list| list.all())
+        list.into_iter().flat_map(CandidateList::candidates)
     }
 
     /// Returns the verdict on a candidate, which is matched again.

@@ -118,7 +118,7 @@ pub enum MatchError {
     #[error("the access has more than {} parts in the target", limits::SPEC_PARTS)]
     TooDeep,
     /// The match takes more steps than the limit of the record or of the plan.
-    #[error("looking through the types takes more than {} steps", limits::RECORD_STEPS)]
+    #[error("the comparison of types takes more than {} steps", limits::RECORD_STEPS)]
     TooManySteps,
     /// The type of a field, or of the elements of a type, has 2 GiB or more.
     #[error("type [{ty}] has {size} bytes, expected less than 2 GiB")]
@@ -181,7 +181,7 @@ pub enum ValueError {
 #[non_exhaustive]
 pub enum Ambiguity {
     /// The field's offsets differ.
-    #[error("candidates [{}] and [{}] have it at different offsets: bit {} and bit {}", first.id, other.id, first_offset, other_offset)]
+    #[error("candidates [{}] and [{}] have the field at different offsets: bit {} and bit {}", first.id, other.id, first_offset, other_offset)]
     Offset {
         /// The first match.
         first: Candidate,
@@ -193,7 +193,7 @@ pub enum Ambiguity {
         other_offset: BitOffset,
     },
     /// The values differ.
-    #[error("candidates [{}] and [{}] give different answers: {} and {}", first.id, other.id, first_value, other_value)]
+    #[error("candidates [{}] and [{}] have different values: {} and {}", first.id, other.id, first_value, other_value)]
     Value {
         /// The first match.
         first: Candidate,

@@ -28,16 +28,9 @@ impl StepBudget {
 
     /// Takes `steps`. Where fewer are left the budget is empty afterwards, because the work was done.
     pub(crate) fn take(&mut self, steps: u32) -> Result<(), OutOfSteps> {
-        match self.left.checked_sub(steps) {
-            Some(left) => {
-                self.left = left;
-                Ok(())
-            }
-            None => {
-                self.left = 0;
-                Err(OutOfSteps)
-            }
-        }
+        let left = self.left.checked_sub(steps);
+        self.left = left.unwrap_or(0);
+        left.map(|_| ()).ok_or(OutOfSteps)
     }
 
     /// Takes the steps for reading a name.
@@ -77,8 +70,9 @@ impl StepBudget {
     }
 
     /// Adds what a budget from [`lend`](Self::lend) has left.
-    pub(crate) fn take_back(&mut self, rest: Self) {
-        self.left = self.left.saturating_add(rest.left);
+    pub(crate) fn take_back(&mut self, Self { left }: Self) {
+        // The parts of a budget have no more steps together than it had.
+        self.left = self.left.saturating_add(left);
     }
 
     /// Returns the number of steps left.

@@ -16,7 +16,7 @@ use crate::{
 use alloc::vec::Vec;
 use hashbrown::HashMap;
 
-/// A search in the main BTF, of which one pass serves all missing names of a plan.
+/// A search in the main BTF. One pass serves all missing names of a plan.
 #[derive(Debug, Default)]
 pub(super) struct NamesakeSearch<'b> {
     members: Option<Namesakes<'b>>,
@@ -35,7 +35,7 @@ const KEPT: usize = FEW.saturating_add(2);
 impl<'b> NamesakeSearch<'b> {
     /// Finds named composites other than `ty` that have a member of the name.
     ///
-    /// Returns none if they are more than a few: a name such as `next` or `flags` says nothing.
+    /// Returns none if they are more than a few, as for a common name such as `next` or `flags`.
     pub(super) fn find_members(
         &mut self,
         plan: &'b Plan<'b>,

@@ -47,7 +47,7 @@ impl<'p> NearSearch<'p> {
         let Ok(near) = self.search(missing) else {
             // A later search must not be answered where an earlier one was not.
             self.steps = StepBudget::new(0);
-            let what = "not searched: earlier relocations took all steps that near names are searched with";
+            let what = "not searched: earlier relocations used up the steps of the search for similar names";
             return Rc::new([NearMatch::new(what, "")]);
         };
         if self.results.len() >= limits::NEAR_ANSWERS {

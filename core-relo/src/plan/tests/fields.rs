@@ -45,7 +45,7 @@ fn a_missing_field_poisons_and_does_not_exist() {
             Ok(Decision::Poison { slot: load(4, 0).poisoned(), why: PoisonReason::NoMatch })
         );
         assert_eq!(got[0].reason, "vmlinux [2]: no member `gone`");
-        let guarded = "none is needed if this instruction lies behind a guard: relocation 1 of the same program asks whether it exists";
+        let guarded = "nothing to fix if the instruction is behind its guard: relocation 1 of the same program checks that it exists";
         assert_eq!(got[0].help, [guarded]);
         let alone = f.plan_one((FieldByteOffset, root, "0:0", load(4, 0)));
         assert_eq!(alone.help, ["guard it with bpf_core_field_exists()"]);

@@ -36,7 +36,7 @@ pub(super) struct Fixture {
     pub(super) target: Builder,
     pub(super) modules: Vec<Vec<u8>>,
     pub(super) options: Options,
-    /// Whether the target's elements are not validated before the plan reads them.
+    /// Whether the target is parsed without validation of its members and enumerators.
     pub(super) unvalidated: bool,
 }
 
