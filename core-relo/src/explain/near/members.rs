@@ -33,15 +33,6 @@ pub(super) struct MemberSearch<'b> {
     listed: usize,
 }
 
-/// The results in one composite.
-#[derive(Debug)]
-pub(super) struct MemberMatches {
-    /// Members with a similar name, then members of members with the same name.
-    pub(super) similar: Vec<NearMatch>,
-    /// Members whose names share words with the missing one, if few members have a similar name.
-    pub(super) sharing_words: Vec<NearMatch>,
-}
-
 /// A member of a composite, or of a member of it, in depth-first order.
 #[derive(Clone, Copy, Debug)]
 struct ListedMember<'b> {
@@ -58,14 +49,14 @@ struct ListedMember<'b> {
 }
 
 impl<'b> MemberSearch<'b> {
-    /// Finds members of the composite `ty` with a name like `wanted`.
-    pub(super) fn find(
+    /// Finds members of the composite `ty` with a name like `wanted`, then members of its members with the same name.
+    pub(super) fn find_similar(
         &mut self,
         (source, btf): (usize, &'b Btf<'b>),
         ty: TypeId,
         wanted: Name<'b>,
         steps: &mut StepBudget,
-    ) -> Result<MemberMatches, OutOfSteps> {
+    ) -> Result<Vec<NearMatch>, OutOfSteps> {
         let list = self.list((source, btf), ty, steps)?;
         steps.take(to_u32(list.len()))?;
         let pattern = NamePattern::new(wanted.as_bytes());
@@ -83,22 +74,26 @@ impl<'b> MemberSearch<'b> {
             }
         }
         similar.sort_by_key(|(distance, _)| *distance);
-        similar.truncate(FEW);
-        let nearest: Vec<_> = similar.into_iter().map(|(_, listed)| listed).collect();
-        let sharing_words =
-            if nearest.len() < FEW { sharing_words(list, wanted, steps)? } else { Vec::new() };
-        let is_new = |listed: &&ListedMember<'_>| !nearest.iter().any(|near| core::ptr::eq(*near, *listed));
+        let similar = similar.into_iter().map(|(_, listed)| listed);
+        let nearest = similar.take(FEW).chain(deeper.into_iter().take(FEW));
+        Ok(nearest.map(|listed| near_match(listed, list, (btf, ty))).collect())
+    }
+
+    /// Finds members of the composite `ty` whose names share words with `wanted`. They are no replacement for a flavour to declare.
+    pub(super) fn find_sharing_words(
+        &mut self,
+        (source, btf): (usize, &'b Btf<'b>),
+        ty: TypeId,
+        wanted: Name<'b>,
+        steps: &mut StepBudget,
+    ) -> Result<Vec<NearMatch>, OutOfSteps> {
+        let Some(words) = WordPattern::new(wanted.as_bytes()) else { return Ok(Vec::new()) };
+        let list = self.list((source, btf), ty, steps)?;
+        let names: Vec<_> = list.iter().filter_map(|listed| Some((listed.bare_name?, listed))).collect();
+        steps.take(to_u32(names.len().saturating_mul(words.len())))?;
+        let nearest = words.find_similar(&names).into_iter().take(FEW);
         let near_match = |listed| near_match(listed, list, (btf, ty));
-        let without_declaration = |listed| NearMatch { declaration: None, ..near_match(listed) };
-        Ok(MemberMatches {
-            sharing_words: sharing_words
-                .into_iter()
-                .filter(is_new)
-                .take(FEW.abs_diff(nearest.len()))
-                .map(without_declaration)
-                .collect(),
-            similar: nearest.iter().copied().chain(deeper.into_iter().take(FEW)).map(near_match).collect(),
-        })
+        Ok(nearest.map(|listed| NearMatch { declaration: None, ..near_match(listed) }).collect())
     }
 
     /// Returns the list of a composite's members, from an earlier search or a new one.
@@ -123,18 +118,6 @@ impl<'b> MemberSearch<'b> {
         }
         Ok(self.lists.entry(key).or_default())
     }
-}
-
-/// Returns the own members of a list whose names share words with `wanted`, the most similar first.
-fn sharing_words<'l, 'b>(
-    list: &'l [ListedMember<'b>],
-    wanted: Name<'b>,
-    steps: &mut StepBudget,
-) -> Result<Vec<&'l ListedMember<'b>>, OutOfSteps> {
-    let Some(words) = WordPattern::new(wanted.as_bytes()) else { return Ok(Vec::new()) };
-    let names: Vec<_> = list.iter().filter_map(|listed| Some((listed.bare_name?, listed))).collect();
-    steps.take(to_u32(names.len().saturating_mul(words.len())))?;
-    Ok(words.find_similar(&names))
 }
 
 /// Adds the members of `ty`, each followed by the members of its type.

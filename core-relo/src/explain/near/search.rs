@@ -70,13 +70,12 @@ impl<'p> NearSearch<'p> {
             MissingItem::Type(root) => self.types.find(plan, root, steps),
             MissingItem::Member { source, ty, name } => {
                 let Some(target) = plan.target().source(source) else { return Ok(Vec::new()) };
-                let found = self.members.find((source, &target.btf), ty, name, steps)?;
-                let mut near = found.similar;
-                let has_similar = !near.is_empty();
-                near.extend(found.sharing_words);
-                if !has_similar {
-                    near.extend(self.namesakes.find_members(plan, ty, name, steps)?);
+                let similar = self.members.find_similar((source, &target.btf), ty, name, steps)?;
+                if !similar.is_empty() {
+                    return Ok(similar);
                 }
+                let mut near = self.members.find_sharing_words((source, &target.btf), ty, name, steps)?;
+                near.extend(self.namesakes.find_members(plan, ty, name, steps)?);
                 Ok(near)
             }
             MissingItem::Variant { source, ty, name } => {
