@@ -1,10 +1,12 @@
 //! The search for candidates: the target's types that a local root type may stand for.
 
-use super::name_filter::NameFilter;
+use super::{
+    candidate_query::{CandidateQuery, enum_kind},
+    name_filter::NameFilter,
+};
 use crate::{
-    btf::{Btf, Kind, NameIndex, Type},
+    btf::{Btf, NameIndex, Type},
     ids::TypeId,
-    name::Name,
     target::{Source, Target},
 };
 use alloc::{boxed::Box, vec, vec::Vec};
@@ -18,25 +20,6 @@ pub struct Candidate {
     pub source: usize,
     /// The type.
     pub id: TypeId,
-}
-
-/// The essential name and the kind that candidates must have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct CandidateQuery<'o> {
-    pub(super) name: &'o [u8],
-    /// The kind; ENUM64 counts as ENUM.
-    pub(super) kind: Kind,
-}
-
-impl<'o> CandidateQuery<'o> {
-    /// Creates the query for a root type of this name and kind.
-    pub(crate) fn new(name: Name<'o>, kind: Kind) -> Self {
-        Self { name: name.essential().as_bytes(), kind: enum_kind(kind) }
-    }
-}
-
-fn enum_kind(kind: Kind) -> Kind {
-    if kind == Kind::Enum64 { Kind::Enum } else { kind }
 }
 
 /// The number of a query in its search.
@@ -179,7 +162,11 @@ impl<'o> CandidateSearch<'o> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{btf::Builder, endian::Endian};
+    use crate::{
+        btf::{Builder, Kind},
+        endian::Endian,
+        name::Name,
+    };
     use alloc::{format, string::String, sync::Arc};
 
     fn find(target: &Target<'_>, wanted: &[CandidateQuery<'_>]) -> Vec<Vec<Candidate>> {

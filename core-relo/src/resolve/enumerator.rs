@@ -2,7 +2,7 @@
 
 use super::{
     error::{MatchError, Mismatch},
-    match_candidate::MatchOutcome,
+    match_outcome::MatchOutcome,
     pattern::AccessPattern,
     step_budget::StepBudget,
 };

@@ -1,6 +1,6 @@
 //! The reasons why a candidate does not match, and the errors of matching.
 
-use super::{candidates::Candidate, step_budget::OutOfSteps};
+use super::candidates::Candidate;
 use crate::{
     btf::{Kind, WalkError},
     ext::RelocKind,
@@ -137,12 +137,6 @@ pub enum MatchError {
     /// A bug of this crate.
     #[error("{0}")]
     Internal(#[from] BrokenInvariant),
-}
-
-impl From<OutOfSteps> for MatchError {
-    fn from(_: OutOfSteps) -> Self {
-        Self::TooManySteps
-    }
 }
 
 /// The reason why an access has no value of the relocation's kind.

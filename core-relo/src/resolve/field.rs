@@ -3,7 +3,7 @@
 use super::{
     error::{MatchError, Mismatch},
     field_compat::fields_are_compat,
-    match_candidate::MatchOutcome,
+    match_outcome::MatchOutcome,
     pattern::{AccessPattern, FieldStep, TypeLayers},
     step_budget::StepBudget,
 };

@@ -4,20 +4,12 @@ use super::{
     compat, enumerator,
     error::{MatchError, Mismatch},
     field,
+    match_outcome::MatchOutcome,
     pattern::AccessPattern,
     step_budget::StepBudget,
     type_matches,
 };
 use crate::{btf::Btf, ext::RelocKind, ids::TypeId, spec::Spec};
-
-/// The result of comparing a local access with a candidate.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum MatchOutcome {
-    /// The candidate matches; the spec is the access in the candidate.
-    Match(Spec),
-    /// The candidate does not match.
-    Mismatch(Mismatch),
-}
 
 /// Compares the access `local` with the candidate `target` (libbpf: `bpf_core_spec_match`).
 pub(crate) fn match_candidate(

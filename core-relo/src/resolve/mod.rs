@@ -1,5 +1,6 @@
 //! The match of one relocation with one target: candidates, the comparison with each, and the value that follows.
 
+mod candidate_query;
 mod candidates;
 mod compat;
 mod enumerator;
@@ -7,6 +8,7 @@ mod error;
 mod field;
 mod field_compat;
 mod match_candidate;
+mod match_outcome;
 mod name_filter;
 mod pattern;
 mod step_budget;
@@ -17,8 +19,10 @@ pub use candidates::Candidate;
 pub use compat::TypeComparer;
 pub use error::{Ambiguity, BrokenInvariant, CompareError, MatchError, Mismatch, ValueError};
 
-pub(crate) use candidates::{CandidateQuery, CandidateSearch, QueryId};
-pub(crate) use match_candidate::{MatchOutcome, match_candidate};
+pub(crate) use candidate_query::CandidateQuery;
+pub(crate) use candidates::{CandidateSearch, QueryId};
+pub(crate) use match_candidate::match_candidate;
+pub(crate) use match_outcome::MatchOutcome;
 pub(crate) use pattern::{AccessPattern, KeyPart};
 pub(crate) use step_budget::{OutOfSteps, StepBudget};
 pub(crate) use value::{AccessValue, Resolution, access_value};

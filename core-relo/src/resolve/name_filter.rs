@@ -1,6 +1,6 @@
 //! A filter that rejects most types of a BTF before their name is read.
 
-use super::candidates::CandidateQuery;
+use super::candidate_query::CandidateQuery;
 use crate::{
     btf::{Beginning, Kind, KindSet, Strings},
     ids::{StrOffset, to_usize},

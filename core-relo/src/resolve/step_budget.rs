@@ -20,6 +20,12 @@ pub(crate) struct StepBudget {
 #[error("the budget of steps is used up")]
 pub(crate) struct OutOfSteps;
 
+impl From<OutOfSteps> for MatchError {
+    fn from(_: OutOfSteps) -> Self {
+        Self::TooManySteps
+    }
+}
+
 impl StepBudget {
     /// Creates a budget of `limit` steps.
     pub(crate) const fn new(limit: u32) -> Self {
