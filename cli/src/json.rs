@@ -9,7 +9,7 @@ use core_relo::{
     Name,
     escape::needs_escape,
     explain::{self, Explainer, TriedCandidate, reason},
-    plan::Planned,
+    plan::PlannedReloc,
 };
 use serde::Serialize;
 use serde_json::ser::Formatter;
@@ -132,7 +132,7 @@ pub(crate) struct SourceLine {
 }
 
 impl SourceLine {
-    pub(crate) fn of(planned: &Planned<'_>) -> Option<Self> {
+    pub(crate) fn of(planned: &PlannedReloc<'_>) -> Option<Self> {
         let s = planned.source()?;
         let (file, text) = (s.file.shortened().to_string(), s.text.shortened().to_string());
         Some(Self { file, line: s.line, column: s.column, text })
@@ -189,7 +189,7 @@ impl<'a> Relocation<'a> {
     pub(crate) fn new<'p>(
         object: &'a str,
         kernel: &'a Kernel,
-        planned: &Planned<'p>,
+        planned: &PlannedReloc<'p>,
         explainer: &mut Explainer<'p>,
     ) -> Self {
         let record = planned.record();
@@ -225,7 +225,7 @@ impl<'a> Relocation<'a> {
 }
 
 /// The candidates that are listed, and how many are not.
-fn candidates(planned: &Planned<'_>, tried: Vec<TriedCandidate>) -> (Vec<Candidate>, usize) {
+fn candidates(planned: &PlannedReloc<'_>, tried: Vec<TriedCandidate>) -> (Vec<Candidate>, usize) {
     let left_out = planned.candidate_count().saturating_sub(tried.len());
     let one = |tried: TriedCandidate| Candidate {
         spec: tried.spec.unwrap_or_else(|| format!("[{}] {}", tried.type_id, tried.what)),
@@ -263,7 +263,7 @@ impl<'a> Explained<'a> {
     pub(crate) fn new<'p>(
         object: &'a str,
         kernel: &'a Kernel,
-        planned: &Planned<'p>,
+        planned: &PlannedReloc<'p>,
         explainer: &mut Explainer<'p>,
     ) -> Self {
         let record = planned.record();

@@ -6,7 +6,7 @@ use crate::{
 };
 use core_relo::{
     explain::{reason, text},
-    plan::{Decision, Planned, PoisonReason, Summary},
+    plan::{Decision, PlannedReloc, PoisonReason, Summary},
 };
 use serde::{Serialize, Serializer};
 use std::{
@@ -128,12 +128,12 @@ pub(crate) struct Accessed {
 }
 
 impl Unresolved {
-    pub(crate) fn new(planned: &Planned<'_>) -> Self {
+    pub(crate) fn new(planned: &PlannedReloc<'_>) -> Self {
         Self::again(planned, &OnceLock::new())
     }
 
     /// `record` holds what was said of it on another kernel, if it was unresolved there.
-    pub(crate) fn again(planned: &Planned<'_>, record: &OnceLock<Arc<Record>>) -> Self {
+    pub(crate) fn again(planned: &PlannedReloc<'_>, record: &OnceLock<Arc<Record>>) -> Self {
         let record = record.get_or_init(|| Arc::new(Record::new(planned)));
         let decision = planned.decision();
         let outcome = style::outcome(&decision);
@@ -179,7 +179,7 @@ impl Serialize for Unresolved {
 }
 
 impl Record {
-    fn new(planned: &Planned<'_>) -> Self {
+    fn new(planned: &PlannedReloc<'_>) -> Self {
         let record = planned.record();
         let access = match planned.local_spec() {
             Some(spec) => text(spec.access_text(planned.btf())),

@@ -1,4 +1,4 @@
-//! The object's side of every relocation, made once: records, where they are, what they access.
+//! The object's side of its relocations: the records, their instructions and their accesses.
 
 use crate::{
     btf::Btf,
@@ -10,62 +10,63 @@ use crate::{
     spec::{self, Spec, SpecError},
 };
 use alloc::vec::Vec;
+use core::fmt;
 use hashbrown::HashMap;
 use thiserror::Error;
 
-/// A section of instructions, as it lies in the object.
-#[derive(Clone, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "made by whoever reads the ELF")]
+/// A section of instructions of the object.
+#[derive(Clone)]
+#[expect(clippy::exhaustive_structs, reason = "created by the reader of the ELF file")]
 pub struct CodeSection<'o> {
     /// The ELF section's name.
     pub name: &'o [u8],
-    /// Its bytes.
+    /// The section's bytes.
     pub code: &'o [u8],
-    /// Its programs and subprograms, in order of their start.
+    /// The programs and subprograms, in order of their start.
     pub functions: Vec<Function<'o>>,
 }
 
-/// A program or subprogram: what an ELF function symbol covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "made by whoever reads the ELF")]
+/// A program or subprogram: the range of an ELF function symbol.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "created by the reader of the ELF file")]
 pub struct Function<'o> {
     /// The symbol's name.
     pub name: &'o [u8],
-    /// Its first instruction.
+    /// The first instruction.
     pub start: InsnIndex,
-    /// Its length in instructions (slots of 8 bytes).
+    /// The length in instructions (slots of 8 bytes).
     pub len: u32,
 }
 
-/// Why the records of an object cannot be collected at all.
+/// The reason why no record of an object can be collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RelocsError {
-    /// A group of records whose section has no name.
-    #[error(".BTF.ext core_relo names a section at string offset {0}, where there is no name")]
+    /// The section of a group of records has no name.
+    #[error(".BTF.ext core_relo: no section name at string offset {0}")]
     SectionName(StrOffset),
-    /// BTF and instructions, or `.BTF.ext`, of different byte order.
+    /// The byte order of `.BTF` differs from that of `.BTF.ext`.
     #[error(".BTF and .BTF.ext are of different byte order")]
     Endian,
 }
 
-/// One record, tied to its section, function, instruction and source line.
+/// A relocation record with its section, function, instruction and source line.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Record<'o> {
     /// The ELF section's name.
     pub section: Name<'o>,
-    /// Its number among the records of that section's group, restarting per group: libbpf's "relo #N".
+    /// The record's number in its group, from 0: libbpf's "relo #N".
     pub index: u32,
-    /// The record as written.
+    /// The record as the compiler wrote it.
     pub relo: CoreRelo,
-    /// The instruction, if the offset is a multiple of 8.
+    /// The instruction, if the record's offset is a multiple of 8.
     pub insn: Option<InsnIndex>,
-    /// What it accesses, or why that cannot be said.
+    /// The local access, or the reason why the record has none.
     pub spec: Result<Spec, SpecError>,
-    /// Position of its section in the code given, if there is one of that name.
+    /// The index of the record's section in [`Relocs::code`], if there is one of that name.
     pub(crate) code: Option<usize>,
-    /// Position of its function in that section.
+    /// The index of the record's function in that section.
     pub(crate) function: Option<usize>,
     source: Option<LineInfo>,
 }
@@ -74,25 +75,25 @@ pub struct Record<'o> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SourceLine<'o> {
-    /// The file, as given to the compiler.
+    /// The file, as the compiler's command line names it.
     pub file: Name<'o>,
-    /// Line number, from 1.
+    /// The line number, from 1.
     pub line: u32,
-    /// Column, from 1; 0 if unknown.
+    /// The column, from 1; 0 if unknown.
     pub column: u32,
     /// The line's text.
     pub text: Name<'o>,
 }
 
 impl Record<'_> {
-    /// The positions of its code section among those given, and of its function in that section.
-    pub fn place(&self) -> Option<(usize, usize)> {
+    /// Returns the index of the record's section in [`Relocs::code`] and of its function in that section.
+    pub fn function_position(&self) -> Option<(usize, usize)> {
         Some((self.code?, self.function?))
     }
 }
 
-/// Every relocation of an object, in the order libbpf makes them.
-#[derive(Clone, Debug)]
+/// The relocations of an object, in the order in which libbpf performs them.
+#[derive(Clone)]
 pub struct Relocs<'o> {
     btf: &'o Btf<'o>,
     code: &'o [CodeSection<'o>],
@@ -100,9 +101,9 @@ pub struct Relocs<'o> {
 }
 
 impl<'o> Relocs<'o> {
-    /// Collects the records of `ext`, whose types are those of `btf` and whose instructions are in `code`.
+    /// Collects the records of `ext`. Their types are in `btf`, their instructions in `code`.
     ///
-    /// A bad record is kept and reported by the plan; only what spoils all of them is an error here.
+    /// A bad record is no error here: the plan reports it.
     pub fn collect(
         btf: &'o Btf<'o>,
         ext: &BtfExt<'_>,
@@ -111,88 +112,97 @@ impl<'o> Relocs<'o> {
         if btf.endian() != ext.endian() {
             return Err(RelocsError::Endian);
         }
-        let mut places = HashMap::new();
-        for (at, section) in code.iter().enumerate() {
-            places.entry(section.name).or_insert(at);
+        let mut section_indices = HashMap::new();
+        for (index, section) in code.iter().enumerate() {
+            section_indices.entry(section.name).or_insert(index);
         }
         let lines = lines_by_section(btf, ext);
         let mut records = Vec::new();
         for group in ext.core_relos() {
-            let named = btf.name(group.name()).filter(|name| !name.is_empty());
-            let section = named.ok_or(RelocsError::SectionName(group.name()))?;
-            let place = places.get(section.as_bytes()).copied();
+            let name = btf.name(group.name()).filter(|name| !name.is_empty());
+            let section = name.ok_or(RelocsError::SectionName(group.name()))?;
+            let section_index = section_indices.get(section.as_bytes()).copied();
             let lines = lines.get(&section).map_or(&[][..], Vec::as_slice);
             for (relo, index) in group.records().zip(0u32..) {
                 let insn = (relo.insn_offset.0 % 8 == 0).then_some(InsnIndex(relo.insn_offset.0 / 8));
-                let function =
-                    place.and_then(|at| code.get(at)).zip(insn).and_then(|(c, i)| c.function_at(i));
+                let section_code = section_index.and_then(|index| code.get(index));
+                let function = section_code.zip(insn).and_then(|(code, insn)| code.function_at(insn));
                 let source = line_at(lines, relo.insn_offset);
-                let spec = spec::local(btf, &relo);
-                records.push(Record { section, index, relo, insn, spec, code: place, function, source });
+                let spec = spec::parse_access(btf, &relo);
+                records.push(Record {
+                    section,
+                    index,
+                    relo,
+                    insn,
+                    spec,
+                    code: section_index,
+                    function,
+                    source,
+                });
             }
         }
         Ok(Self { btf, code, records })
     }
 
-    /// The object's BTF.
+    /// Returns the object's BTF.
     pub fn btf(&self) -> &'o Btf<'o> {
         self.btf
     }
 
-    /// The object's byte order.
+    /// Returns the object's byte order.
     pub fn endian(&self) -> Endian {
         self.btf.endian()
     }
 
-    /// The sections of instructions.
+    /// Returns the sections of instructions.
     pub fn code(&self) -> &'o [CodeSection<'o>] {
         self.code
     }
 
-    /// The records in order.
+    /// Returns the records in order.
     pub fn records(&self) -> &[Record<'o>] {
         &self.records
     }
 
-    /// The function a record's instruction belongs to.
+    /// Returns the function that contains a record's instruction.
     pub fn function(&self, record: &Record<'o>) -> Option<&'o Function<'o>> {
         self.code.get(record.code?)?.functions.get(record.function?)
     }
 
-    /// The instruction a record patches, as the compiler wrote it.
+    /// Returns the instruction of a record, as the compiler wrote it.
     pub fn insn(&self, record: &Record<'o>) -> Option<Slot> {
         let at = to_usize(record.relo.insn_offset.0);
         Slot::decode(self.endian(), self.code.get(record.code?)?.code.get(at..)?)
     }
 
-    /// The source line a record's instruction was compiled from.
+    /// Returns the source line of a record's instruction.
     pub fn source(&self, record: &Record<'o>) -> Option<SourceLine<'o>> {
         let info = record.source?;
         Some(SourceLine {
             file: self.btf.name(info.file)?,
             line: info.line,
             column: info.column,
-            text: self.btf.name(info.text).map(trimmed)?,
+            text: self.btf.name(info.text).map(trim_name)?,
         })
     }
 }
 
 impl CodeSection<'_> {
-    /// Number of whole instruction slots.
+    /// Returns the number of whole instruction slots.
     pub fn insn_count(&self) -> u32 {
         to_u32(self.code.len() / INSN_BYTES)
     }
 
-    /// Position of the function that covers an instruction (libbpf: `find_prog_by_sec_insn`).
+    /// Returns the index of the function that contains an instruction (libbpf: `find_prog_by_sec_insn`).
     pub fn function_at(&self, insn: InsnIndex) -> Option<usize> {
-        let covers = |f: &Function<'_>| insn >= f.start && insn.0.saturating_sub(f.start.0) < f.len;
-        let after = self.functions.partition_point(|f| f.start <= insn);
-        let at = after.checked_sub(1)?;
-        self.functions.get(at).filter(|f| covers(f)).map(|_| at)
+        let index = self.functions.partition_point(|f| f.start <= insn).checked_sub(1)?;
+        let function = self.functions.get(index)?;
+        let offset = insn.0.checked_sub(function.start.0)?;
+        (offset < function.len).then_some(index)
     }
 }
 
-/// The lines of each section, in order of their instruction.
+/// Returns the lines of each section, in order of their instruction.
 fn lines_by_section<'o>(btf: &'o Btf<'_>, ext: &BtfExt<'_>) -> HashMap<Name<'o>, Vec<LineInfo>> {
     let mut lines = HashMap::<_, Vec<_>>::new();
     for group in ext.line_infos() {
@@ -200,18 +210,48 @@ fn lines_by_section<'o>(btf: &'o Btf<'_>, ext: &BtfExt<'_>) -> HashMap<Name<'o>,
             lines.entry(section).or_default().extend(group.records());
         }
     }
-    lines.values_mut().for_each(|of_section| of_section.sort_by_key(|line| line.insn_offset));
+    lines.values_mut().for_each(|section_lines| section_lines.sort_by_key(|line| line.insn_offset));
     lines
 }
 
-/// The last line that begins at or before an instruction.
+/// Returns the last line that begins at or before an instruction.
 fn line_at(lines: &[LineInfo], insn: ByteOffset) -> Option<LineInfo> {
     let after = lines.partition_point(|line| line.insn_offset <= insn);
     lines.get(after.checked_sub(1)?).copied()
 }
 
-fn trimmed(text: Name<'_>) -> Name<'_> {
+fn trim_name(text: Name<'_>) -> Name<'_> {
     Name::new(text.as_bytes().trim_ascii())
+}
+
+impl fmt::Debug for CodeSection<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CodeSection")
+            .field("name", &Name::new(self.name))
+            .field("code_bytes", &self.code.len())
+            .field("function_count", &self.functions.len())
+            .finish()
+    }
+}
+
+impl fmt::Debug for Function<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Function")
+            .field("name", &Name::new(self.name))
+            .field("start", &self.start)
+            .field("len", &self.len)
+            .finish()
+    }
+}
+
+impl fmt::Debug for Relocs<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Relocs")
+            .field("endian", &self.endian())
+            .field("section_count", &self.code.len())
+            .field("record_count", &self.records.len())
+            .finish()
+    }
 }
 
 #[cfg(test)]
@@ -223,10 +263,10 @@ mod tests {
         insn::Insn,
         plan::{Decision, SkipReason},
     };
-    use alloc::{sync::Arc, vec};
+    use alloc::{format, sync::Arc, vec};
 
-    /// Three records on the same field: at instruction 1 of `.text` (of function `kept`), at 3 (of none: the linker dropped
-    /// the weak function that was there), and in a section that is not in the object.
+    /// Returns the BTF and `.BTF.ext` of three records on the same field. The first is in function `kept` of `.text`. The second is
+    /// at instruction 3, outside any function, as where the linker drops a weak function. The section of the third does not exist.
     fn object(endian: Endian) -> (Vec<u8>, Vec<u8>) {
         let mut b = Builder::new(endian);
         let int = b.int("int", 4, Builder::SIGNED);
@@ -263,6 +303,9 @@ mod tests {
             let relocs = Relocs::collect(&btf, &BtfExt::parse(&ext).unwrap(), &sections).unwrap();
             let target = Target::new("vmlinux", Arc::new(btf.clone()));
             let plan = Plan::new(&relocs, &target);
+            for debug in [format!("{relocs:?}"), format!("{plan:?}"), format!("{sections:?}")] {
+                assert!(!debug.contains("183"), "the code 0xb7 of an instruction: {debug}");
+            }
             let decisions: Vec<_> = plan.iter().map(|planned| planned.decision().unwrap()).collect();
             assert_eq!(
                 decisions,
@@ -278,8 +321,8 @@ mod tests {
             assert_eq!(plan.get(0).unwrap().source().unwrap().text.as_bytes(), b"return s->a;");
             let indices: Vec<_> = relocs.records().iter().map(|r| (r.section.as_bytes(), r.index)).collect();
             assert_eq!(indices, [(&b".text"[..], 0), (b".text", 1), (b"gone", 0)]);
-            let none = Plan::with(&relocs, &target, crate::plan::Options::default(), |_| false);
-            assert_eq!(none.get(0).unwrap().decision(), Ok(Decision::Skip(SkipReason::NotSelected)));
+            let unselected = Plan::with_options(&relocs, &target, crate::plan::Options::default(), |_| false);
+            assert_eq!(unselected.get(0).unwrap().decision(), Ok(Decision::Skip(SkipReason::NotSelected)));
         }
     }
 }

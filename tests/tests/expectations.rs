@@ -2,7 +2,7 @@
 
 use core_relo::{
     Plan, Target,
-    plan::{Decision, Planned},
+    plan::{Decision, PlannedReloc},
 };
 use core_relo_loader::{object::Object, target::TargetFile};
 use core_relo_tests::{
@@ -81,7 +81,7 @@ fn check(object: &Path, target: &Path, expected: &[&Expectation]) -> Vec<String>
     failures
 }
 
-fn describe(planned: &Planned<'_>, expected: &Expectation) -> String {
+fn describe(planned: &PlannedReloc<'_>, expected: &Expectation) -> String {
     let outcome = match planned.decision() {
         Err(_) => "error",
         Ok(Decision::Poison { .. }) => "poison",

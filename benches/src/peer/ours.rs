@@ -85,7 +85,7 @@ impl Prepared for Ours {
         }
         let target = target(&self.target)?;
         with_relocs(&self.objects, |relocs| {
-            for plan in Plan::many(relocs, &target) {
+            for plan in Plan::for_objects(relocs, &target) {
                 std::hint::black_box(plan.patched().map_err(|e| e.to_string())?);
             }
             Ok(())
@@ -101,7 +101,7 @@ impl Prepared for Ours {
         with_relocs(&self.objects, |relocs| {
             for kernel in list.lines() {
                 let target = target(Path::new(kernel))?;
-                for plan in Plan::many(relocs, &target) {
+                for plan in Plan::for_objects(relocs, &target) {
                     std::hint::black_box(plan.summary());
                 }
             }
@@ -148,8 +148,8 @@ fn relocate(path: &Path, kernel: &Path) -> Result<(), String> {
     let object = Object::parse(&bytes).map_err(|e| e.to_string())?;
     let relocs = object.relocs().map_err(|e| e.to_string())?;
     let plan = Plan::new(&relocs, &kernel_alone);
-    let patched = if kernel.is_dir() && plan.wants_modules() {
-        let mut sieve = Sieve::new(&kernel_alone.main().btf, plan.wanted_of_modules());
+    let patched = if kernel.is_dir() && plan.needs_modules() {
+        let mut sieve = Sieve::new(&kernel_alone.main().btf, plan.names_for_modules());
         let target = complete(kernel_alone.clone(), kernel, &mut sieve)?;
         Plan::new(&relocs, &target).patched()
     } else {

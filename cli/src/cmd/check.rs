@@ -173,7 +173,7 @@ impl Answers {
         let answers = threads.map_pieces(&fitting, |piece| {
             let plans = match piece.len() == fitting.len() {
                 true => prepared.of(kernel.target.main().btf.endian()).plans(&kernel.target),
-                false => Plan::many(&relocs_of(piece), &kernel.target),
+                false => Plan::for_objects(&relocs_of(piece), &kernel.target),
             };
             piece.iter().zip(&plans).map(|(subject, plan)| report(subject, plan, wanted)).collect()
         });

@@ -13,7 +13,7 @@ use crate::{
 use core_relo::{
     Plan,
     explain::Explainer,
-    plan::{Decision, Planned},
+    plan::{Decision, PlannedReloc},
 };
 use std::io;
 
@@ -38,7 +38,7 @@ pub(crate) fn write<'p>(
     file: &ObjectFile,
     kernel: &Kernel,
     plan: &'p Plan<'_>,
-    shown: &[Planned<'p>],
+    shown: &[PlannedReloc<'p>],
 ) -> io::Result<()> {
     let mut explainer = Explainer::new(plan);
     for planned in shown {
@@ -61,11 +61,11 @@ pub(crate) fn write<'p>(
 }
 
 /// Whether a record does not resolve.
-pub(crate) fn is_unresolved(planned: &Planned<'_>) -> bool {
+pub(crate) fn is_unresolved(planned: &PlannedReloc<'_>) -> bool {
     matches!(planned.decision(), Err(_) | Ok(Decision::Poison { .. }))
 }
 
-fn is_shown(planned: &Planned<'_>, args: &args::Explain) -> bool {
+fn is_shown(planned: &PlannedReloc<'_>, args: &args::Explain) -> bool {
     let record = planned.record();
     let in_program = args.program.as_ref().is_none_or(|wanted| {
         let name = planned.function().map(|f| f.name);

@@ -12,7 +12,7 @@ use crate::{
         style::{BOLD, DIM},
     },
 };
-use core_relo::{Plan, explain::Explainer, plan::Planned};
+use core_relo::{Plan, explain::Explainer, plan::PlannedReloc};
 use std::io;
 
 pub(crate) fn run(app: &mut App<'_>, args: &args::Plan) -> io::Result<()> {
@@ -22,7 +22,7 @@ pub(crate) fn run(app: &mut App<'_>, args: &args::Plan) -> io::Result<()> {
         {
             return app.fail(&no_such_program(file, plan, wanted));
         }
-        let is_shown = |planned: &Planned<'_>| {
+        let is_shown = |planned: &PlannedReloc<'_>| {
             let name = planned.function().map(|f| f.name);
             args.program.as_ref().is_none_or(|wanted| name == Some(wanted.as_bytes()))
         };
@@ -43,7 +43,7 @@ fn text(
     file: &ObjectFile,
     kernel: &Kernel,
     plan: &Plan<'_>,
-    is_shown: impl Fn(&Planned<'_>) -> bool,
+    is_shown: impl Fn(&PlannedReloc<'_>) -> bool,
 ) -> io::Result<()> {
     let title = Line::new().styled(BOLD, format_args!("{} on {}", file.name, kernel.name));
     app.out.line(title.text(format_args!(": {}", counts(plan.summary()))))?;

@@ -215,13 +215,13 @@ impl Kernel {
         if !self.more_modules {
             return;
         }
-        let plans = Plan::many(relocs, &self.target);
-        if !plans.iter().any(Plan::wants_modules) {
+        let plans = Plan::for_objects(relocs, &self.target);
+        if !plans.iter().any(Plan::needs_modules) {
             return;
         }
         self.more_modules = false;
         let base = Arc::clone(&self.target.main().btf);
-        let mut sieve = Sieve::new(&base, plans.iter().flat_map(Plan::wanted_of_modules));
+        let mut sieve = Sieve::new(&base, plans.iter().flat_map(Plan::names_for_modules));
         let files = target::modules().unwrap_or_else(|e| {
             log::warn!("modules of the running kernel are left out: {e}");
             Vec::new()

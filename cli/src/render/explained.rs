@@ -7,7 +7,7 @@ use super::{
 use crate::{line::Line, printer::Printer};
 use core_relo::{
     explain::Explanation,
-    plan::{Decision, Planned},
+    plan::{Decision, PlannedReloc},
 };
 use std::io;
 
@@ -18,7 +18,7 @@ pub(crate) fn write(
     out: &mut Printer<'_>,
     object: &str,
     kernel: &str,
-    planned: &Planned<'_>,
+    planned: &PlannedReloc<'_>,
     explanation: &Explanation,
 ) -> io::Result<()> {
     headline(out, object, kernel, planned)?;
@@ -33,7 +33,7 @@ pub(crate) fn write(
 }
 
 /// What it means for the program: only a failure is sure to be a refusal.
-fn headline(out: &mut Printer<'_>, object: &str, kernel: &str, planned: &Planned<'_>) -> io::Result<()> {
+fn headline(out: &mut Printer<'_>, object: &str, kernel: &str, planned: &PlannedReloc<'_>) -> io::Result<()> {
     let name = match program(planned) {
         Some(name) => format!("`{name}`"),
         None => format!("section `{}`", planned.record().section),
@@ -52,7 +52,7 @@ fn headline(out: &mut Printer<'_>, object: &str, kernel: &str, planned: &Planned
     out.line(Line::new().styled(style, word).styled(BOLD, format_args!(": {object}: {verdict}")))
 }
 
-fn facts(out: &mut Printer<'_>, planned: &Planned<'_>, explanation: &Explanation) -> io::Result<()> {
+fn facts(out: &mut Printer<'_>, planned: &PlannedReloc<'_>, explanation: &Explanation) -> io::Result<()> {
     fact(out, "kind", &planned.record().relo.kind.to_string())?;
     fact(out, "local", &explanation.local)?;
     for tried in explanation.tried.iter().take(TRIED) {

@@ -6,12 +6,12 @@ use anstyle::Style;
 use core_relo::{
     Name,
     explain::text,
-    plan::{Decision, Planned, Warning},
+    plan::{Decision, PlannedReloc, Warning},
 };
 use std::io;
 
 /// `exec.bpf.c:41:17`, or `file.c:41` without a column; nothing without line information.
-pub(crate) fn source_place(planned: &Planned<'_>) -> Option<String> {
+pub(crate) fn source_place(planned: &PlannedReloc<'_>) -> Option<String> {
     let source = planned.source()?;
     let file = source.file.shortened();
     Some(match source.column {
@@ -21,7 +21,7 @@ pub(crate) fn source_place(planned: &Planned<'_>) -> Option<String> {
 }
 
 /// `tp_btf/sched_process_exec, insn 17, relocation 3`.
-pub(crate) fn record_place(planned: &Planned<'_>) -> String {
+pub(crate) fn record_place(planned: &PlannedReloc<'_>) -> String {
     let record = planned.record();
     let at = match record.insn {
         Some(insn) => format!("insn {insn}"),
@@ -31,12 +31,12 @@ pub(crate) fn record_place(planned: &Planned<'_>) -> String {
 }
 
 /// The program's or subprogram's name.
-pub(crate) fn program(planned: &Planned<'_>) -> Option<String> {
+pub(crate) fn program(planned: &PlannedReloc<'_>) -> Option<String> {
     planned.function().map(|f| Name::new(f.name).shortened().to_string())
 }
 
 /// A warning in words.
-pub(crate) fn warning(planned: &Planned<'_>) -> Option<String> {
+pub(crate) fn warning(planned: &PlannedReloc<'_>) -> Option<String> {
     match planned.warning()? {
         Warning::WidthsDiffer { first, other, first_width, other_width, .. } => Some(format!(
             "candidate [{}] has the field at the same offset, {other_width} bytes wide; [{}], with {first_width} bytes, counts",
@@ -47,7 +47,7 @@ pub(crate) fn warning(planned: &Planned<'_>) -> Option<String> {
 }
 
 /// A record with its instruction before and after, in a few lines.
-pub(crate) fn write(out: &mut Printer<'_>, planned: &Planned<'_>) -> io::Result<()> {
+pub(crate) fn write(out: &mut Printer<'_>, planned: &PlannedReloc<'_>) -> io::Result<()> {
     let (record, decision) = (planned.record(), planned.decision());
     let outcome = style::outcome(&decision);
     let at = record.insn.map_or_else(|| "insn ?".to_owned(), |insn| format!("insn {insn}"));
@@ -80,7 +80,7 @@ pub(crate) fn write(out: &mut Printer<'_>, planned: &Planned<'_>) -> io::Result<
     out.line("")
 }
 
-fn instructions(out: &mut Printer<'_>, planned: &Planned<'_>) -> io::Result<()> {
+fn instructions(out: &mut Printer<'_>, planned: &PlannedReloc<'_>) -> io::Result<()> {
     match (planned.before(), planned.after()) {
         (Some(before), Some(after)) if before == after => field(out, "insn", &before.to_string()),
         (Some(before), Some(after)) => {
@@ -94,7 +94,7 @@ fn instructions(out: &mut Printer<'_>, planned: &Planned<'_>) -> io::Result<()> 
     }
 }
 
-fn values(out: &mut Printer<'_>, planned: &Planned<'_>) -> io::Result<()> {
+fn values(out: &mut Printer<'_>, planned: &PlannedReloc<'_>) -> io::Result<()> {
     let text = match (planned.local_value(), planned.target_value()) {
         (Some(local), Some(target)) if local == target => format!("{local} in both"),
         (Some(local), Some(target)) => format!("{local} → {target}"),

@@ -1,46 +1,48 @@
-//! Records that ask whether something exists: guards of the instructions that access it.
+//! Guards: existence checks, such as `bpf_core_field_exists()`, for the accesses of a plan.
 
 use crate::{
     ext::RelocKind,
     ids::TypeId,
-    plan::{Plan, Planned},
+    plan::{Plan, PlannedReloc},
     relocs::Record,
     spec::Accessor,
 };
 use hashbrown::HashMap;
 
-/// The guards of a plan's records, by what they ask and where.
+/// The first guard of each access, by function.
 #[derive(Debug)]
-pub(super) struct Guards<'p>(HashMap<Asked<'p>, usize>);
+pub(super) struct Guards<'p> {
+    records: HashMap<GuardKey<'p>, usize>,
+}
 
-/// A function, by its section and its place there; a root type; the access, which is empty for the type itself.
-type Asked<'p> = (Option<usize>, Option<usize>, TypeId, &'p [Accessor]);
+/// The indices of a section and of a function in it, a root type, and an access; no accessors for the type itself.
+type GuardKey<'p> = (Option<usize>, Option<usize>, TypeId, &'p [Accessor]);
 
 impl<'p> Guards<'p> {
     pub(super) fn new(plan: &'p Plan<'p>) -> Self {
-        let mut guards = HashMap::new();
+        let mut records = HashMap::new();
         for (record, number) in plan.relocs().records().iter().zip(0..) {
             let Ok(spec) = &record.spec else { continue };
-            let asks = matches!(
+            let is_guard = matches!(
                 spec.kind,
                 RelocKind::FieldExists | RelocKind::EnumvalExists | RelocKind::TypeExists
             );
-            if asks {
-                let asked = (record.code, record.function, spec.root, &*spec.accessors);
-                guards.entry(asked).or_insert(number);
+            if is_guard {
+                let key = (record.code, record.function, spec.root, &*spec.accessors);
+                records.entry(key).or_insert(number);
             }
         }
-        Self(guards)
+        Self { records }
     }
 
-    /// The first record of the same function that asks whether the thing exists: a guard, if this instruction lies behind it.
-    pub(super) fn find(&self, planned: &Planned<'p>) -> Option<&'p Record<'p>> {
+    /// Returns the first guard of the record's access in the same function. The guard may still be behind the instruction.
+    pub(super) fn find(&self, planned: &PlannedReloc<'p>) -> Option<&'p Record<'p>> {
         let (record, spec) = (planned.record(), planned.local_spec()?);
-        let find = |access| self.0.get(&(record.code, record.function, spec.root, access)).copied();
-        let of_access = if spec.kind.is_type() { None } else { find(&*spec.accessors) };
-        // The type's existence says something where there is no type of the name at all.
-        let of_type = if planned.candidate_count() == 0 { find(&[]) } else { None };
-        let first = of_access.into_iter().chain(of_type).min()?;
+        let find = |access| self.records.get(&(record.code, record.function, spec.root, access)).copied();
+        let access_guard = if spec.kind.is_type() { None } else { find(&*spec.accessors) };
+        // A check of the type is a guard only if the target has no type of the name at all.
+        let type_guard = if planned.candidate_count() == 0 { find(&[]) } else { None };
+        let first = access_guard.into_iter().chain(type_guard).min()?;
         planned.plan().relocs().records().get(first)
     }
 }

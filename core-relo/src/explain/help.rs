@@ -1,21 +1,22 @@
-//! Ways out.
+//! Ways to fix the program.
 
-use super::{c_type::CType, near::Near, text::text};
+use super::{c_type::CType, near::NearMatch, text::text};
 use crate::{
-    btf::{Kind, Type},
     ext::RelocKind,
-    plan::{Decision, InsnError, Planned, PoisonReason, RelocError, Tried, Verdict},
+    limits,
+    name::flavoured,
+    plan::{CandidateResult, Decision, InsnError, PlannedReloc, PoisonReason, RelocError, Verdict},
     relocs::Record,
     resolve::Mismatch,
 };
 use alloc::{format, string::String, vec::Vec};
 
-/// What would mend the record; nothing if it needs no mending.
-pub(super) fn of(
-    planned: &Planned<'_>,
+/// Returns the ways to fix the record; none if there is nothing to fix.
+pub(super) fn help(
+    planned: &PlannedReloc<'_>,
     guard: Option<&Record<'_>>,
-    tried: &[Tried<'_>],
-    near: &[Near],
+    results: &[CandidateResult<'_>],
+    near: &[NearMatch],
 ) -> Vec<String> {
     match planned.decision() {
         Ok(Decision::Poison { why: PoisonReason::Width { .. }, .. }) => {
@@ -26,24 +27,24 @@ pub(super) fn of(
                 "or declare the local field with the target's type in a flavour".into(),
             ])
         }
-        Ok(Decision::Poison { .. }) => missing(planned, guard, tried, near),
-        Err(error) => of_error(planned, error),
+        Ok(Decision::Poison { .. }) => missing_help(planned, guard, results, near),
+        Err(error) => error_help(planned, error).map(Into::into).into_iter().collect(),
         Ok(_) => Vec::new(),
     }
 }
 
-fn missing(
-    planned: &Planned<'_>,
+fn missing_help(
+    planned: &PlannedReloc<'_>,
     guard: Option<&Record<'_>>,
-    tried: &[Tried<'_>],
-    near: &[Near],
+    results: &[CandidateResult<'_>],
+    near: &[NearMatch],
 ) -> Vec<String> {
     let root = CType::new(planned.btf(), planned.record().relo.root);
     if let Some(guard) = guard {
-        let asked = format!("relocation {} of the same program asks whether it exists", guard.index);
-        return Vec::from([format!("none is needed if this instruction lies behind a guard: {asked}")]);
+        let check = format!("relocation {} of the same program checks that it exists", guard.index);
+        return Vec::from([format!("nothing to fix if the instruction is behind its guard: {check}")]);
     }
-    if tried.is_empty() {
+    if results.is_empty() {
         let mut help = Vec::from([text(format_args!("guard it with bpf_core_type_exists({root})"))]);
         if planned.target().module_count() == 0 {
             help.push("if a module defines the type, give the module's BTF as well".into());
@@ -51,56 +52,58 @@ fn missing(
         return help;
     }
     if planned.record().relo.kind == RelocKind::EnumvalValue {
-        let name = planned.local_spec().and_then(|s| s.accessors.first()).map(|s| s.name(planned.btf()));
-        let name = name.unwrap_or_default().shortened();
-        return Vec::from([text(format_args!("guard it with bpf_core_enum_value_exists({root}, {name})"))]);
+        let accessor = planned.local_spec().and_then(|spec| spec.accessors.first());
+        let name = accessor.and_then(|accessor| accessor.name(planned.btf()));
+        let check = |name| text(format_args!("guard it with bpf_core_enum_value_exists({root}, {name})"));
+        return name.map(|name| check(name.shortened())).into_iter().collect();
     }
     let mut help = Vec::from(["guard it with bpf_core_field_exists()".into()]);
-    let holder = tried.iter().find_map(|t| match t.verdict {
-        Verdict::Mismatch(Mismatch::NoMember { ty, .. }) => Some((t, ty)),
-        _ => None,
-    });
-    let declaration = near.iter().find_map(|near| near.declaration.as_deref());
-    if let (Some((tried, ty)), Some(declaration)) = (holder, declaration) {
-        let kind = tried.source.btf.ty(ty).map_or(Kind::Void, Type::kind);
-        let name = tried.source.btf.ty(ty).map(|t| t.name().essential()).unwrap_or_default();
-        // A name that would be cut is none to be written into a program.
-        if !name.is_empty() && name.as_bytes().len() <= crate::limits::NAME_BYTES {
-            let flavour = crate::name::flavoured(name, "other");
-            help.push(text(format_args!(
-                "or add a flavour `{} {flavour} {{ {declaration} }} __attribute__((preserve_access_index));`",
-                kind.keyword()
-            )));
-        }
-    }
+    help.extend(flavour_help(results, near));
     help
 }
 
-fn of_error(planned: &Planned<'_>, error: RelocError) -> Vec<String> {
-    let one = |text: &str| Vec::from([text.into()]);
-    match error {
-        RelocError::Ambiguous(_) => one(
-            "access it through a local flavour with a member that only one of the candidates has, before this access",
-        ),
-        RelocError::AnonymousRoot(_) => one("give the type a name, or access it through one that has"),
+/// Proposes a flavour that declares a similar member.
+fn flavour_help(results: &[CandidateResult<'_>], near: &[NearMatch]) -> Option<String> {
+    let ty = results.iter().find_map(|result| match result.verdict {
+        Verdict::Mismatch(Mismatch::NoMember { ty, .. }) => result.source.btf.ty(ty),
+        _ => None,
+    })?;
+    let declaration = near.iter().find_map(|near| near.declaration.as_deref())?;
+    let name = ty.name().essential();
+    // Texts cut longer names, so that the declaration would not compile.
+    if name.is_empty() || name.as_bytes().len() > limits::NAME_BYTES {
+        return None;
+    }
+    Some(text(format_args!(
+        "or add a flavour `{} {} {{ {declaration} }} __attribute__((preserve_access_index));`",
+        ty.kind().keyword(),
+        flavoured(name, "other"),
+    )))
+}
+
+fn error_help(planned: &PlannedReloc<'_>, error: RelocError) -> Option<&'static str> {
+    Some(match error {
+        RelocError::Ambiguous(_) => {
+            "access it through a local flavour with a member that only one of the candidates has, before this access"
+        }
+        RelocError::AnonymousRoot(_) => "give the type a name, or access it through one that has",
         RelocError::Insn(InsnError::UnexpectedValue { .. })
             if planned.record().relo.kind == RelocKind::EnumvalValue =>
         {
-            one(
-                "libbpf reads an unsigned 32-bit enumerator from 0x80000000 on as negative, and so do we unless told to zero-extend: use a 64-bit enum, or a constant",
-            )
+            "libbpf sign-extends an unsigned 32-bit enumerator from 0x80000000 on, as this plan does without the option to zero-extend: use a 64-bit enum, or a constant"
         }
         RelocError::Insn(InsnError::OffsetTooLarge { .. }) => {
-            one("read it with bpf_core_read() from the field's address, whose offset may have 32 bits")
+            "read it with bpf_core_read() from the field's address, whose offset may have 32 bits"
         }
-        RelocError::Insn(_) | RelocError::Misaligned { .. } => one(
-            "the instruction is not what the record was made for: was the object changed after compilation?",
-        ),
+        RelocError::Insn(_) | RelocError::Misaligned { .. } => {
+            "the instruction does not fit the record: compile the object again, and do not change its code afterwards"
+        }
         RelocError::Spec(_) | RelocError::Local(_) => {
-            one("the record makes no sense on the object's own types: compile it anew")
+            "the record does not fit the object's own types: compile the object again"
         }
         RelocError::Match { .. } | RelocError::Target { .. } => {
-            one("the target's type is at fault: is its BTF whole?")
+            "the target's type is invalid: check the target's BTF"
         }
-    }
+        RelocError::Internal(_) => return None,
+    })
 }

@@ -1,33 +1,35 @@
-//! Decisions and mismatches, in words.
+//! The texts of decisions and mismatches.
 
 use super::{c_type::CType, text::text};
 use crate::{
-    btf::{Btf, Kind, Type},
-    ids::TypeId,
-    plan::{Decision, Planned, PoisonReason, SkipReason, Tried, Verdict},
-    resolve::Mismatch,
+    btf::{Kind, Type},
+    ext::RelocKind,
+    plan::{CandidateResult, Decision, PlannedReloc, PoisonReason, SkipReason, Verdict},
+    resolve::{BrokenInvariant, Mismatch},
 };
 use alloc::{
     format,
     string::{String, ToString as _},
 };
 
-/// Why the record came out as it did; `only` is its candidate, if it has just one and something is missing.
-pub(super) fn of(planned: &Planned<'_>, only: Option<&Tried<'_>>) -> String {
+/// Returns the reason for the outcome of a record. `only` is the result of its candidate, if it has only one and lacks something.
+pub(super) fn record_reason(planned: &PlannedReloc<'_>, only: Option<&CandidateResult<'_>>) -> String {
     match planned.decision() {
         Err(error) => error.to_string(),
         Ok(Decision::Keep { value: 0 } | Decision::Patch { target: 0, .. })
-            if planned.matched().is_none() && planned.asks_target() =>
+            if planned.matched().is_none() && planned.needs_target() =>
         {
-            missing(planned, only)
+            missing_reason(planned, only)
         }
         Ok(Decision::Keep { value }) => format!("the value is {value} in the target, too"),
         Ok(Decision::Patch { local, target, .. }) if local == target => {
             format!("the value is {target} in the target, too; the instruction's width changes")
         }
         Ok(Decision::Patch { local, target, .. }) => format!("{local} in the object, {target} in the target"),
-        Ok(Decision::Poison { why: PoisonReason::Width { local, target }, .. }) => width(local, target),
-        Ok(Decision::Poison { .. }) => missing(planned, only),
+        Ok(Decision::Poison { why: PoisonReason::Width { local, target }, .. }) => {
+            width_reason(local, target)
+        }
+        Ok(Decision::Poison { .. }) => missing_reason(planned, only),
         Ok(Decision::Skip(SkipReason::NoFunction)) => {
             "no function covers the instruction (a weak function that the linker dropped)".into()
         }
@@ -36,7 +38,7 @@ pub(super) fn of(planned: &Planned<'_>, only: Option<&Tried<'_>>) -> String {
     }
 }
 
-fn width(local: u32, target: u32) -> String {
+fn width_reason(local: u32, target: u32) -> String {
     let bytes = |n: u32| match n {
         0 => "a bitfield".into(),
         1 => "1 byte".into(),
@@ -49,8 +51,8 @@ fn width(local: u32, target: u32) -> String {
     )
 }
 
-/// What is missing: the type, or what is accessed in it.
-fn missing(planned: &Planned<'_>, only: Option<&Tried<'_>>) -> String {
+/// Returns the reason for a missing type, or for a type that does not match.
+fn missing_reason(planned: &PlannedReloc<'_>, only: Option<&CandidateResult<'_>>) -> String {
     let target = &planned.target().main().name;
     let root = CType::new(planned.btf(), planned.record().relo.root);
     let kind = planned.btf().ty(planned.record().relo.root).map_or(Kind::Void, Type::kind);
@@ -61,70 +63,83 @@ fn missing(planned: &Planned<'_>, only: Option<&Tried<'_>>) -> String {
             let more = if modules > 0 { format!(" and its {modules} modules") } else { String::new() };
             text(format_args!("{target}{more} has no type `{typedef}{root}`"))
         }
-        (1, Some(one)) => {
-            text(format_args!("{} [{}]: {}", one.source.name, one.candidate.id, of_verdict(planned, one)))
+        (1, Some(only)) => {
+            let verdict = verdict_text(planned, only);
+            text(format_args!("{} [{}]: {verdict}", only.source.name, only.candidate.id))
         }
         (many, _) => text(format_args!("none of the {many} candidates for `{typedef}{root}` has it")),
     }
 }
 
-/// What became of a candidate.
-pub(super) fn of_verdict(planned: &Planned<'_>, tried: &Tried<'_>) -> String {
-    match &tried.verdict {
+/// Returns the text of a verdict.
+pub(super) fn verdict_text(planned: &PlannedReloc<'_>, result: &CandidateResult<'_>) -> String {
+    match &result.verdict {
         Verdict::Match(spec) => {
-            let spec = text(spec.text(&tried.source.btf));
-            format!("match {}", spec.rsplit_once(" (").map_or("", |(_, place)| place.trim_end_matches(')')))
-                .trim_end()
-                .into()
+            let spec = text(spec.text(&result.source.btf));
+            match spec.rsplit_once(" (") {
+                Some((_, place)) => format!("match {}", place.trim_end_matches(')')),
+                None => "match".into(),
+            }
         }
-        Verdict::Mismatch(mismatch) => of_mismatch(planned, &tried.source.btf, tried.candidate.id, *mismatch),
+        Verdict::Mismatch(mismatch) => {
+            // A mismatch comes from an accessor of the local spec and from types of this BTF.
+            let reason = mismatch_reason(planned, result, *mismatch);
+            reason.unwrap_or_else(|| BrokenInvariant::Accessor.to_string())
+        }
         Verdict::Error(error) => error.to_string(),
-        Verdict::PutOut { by } => match planned.place_of(*by) {
+        Verdict::Eliminated { by_record } => match planned.section_and_index(*by_record) {
             Some((section, index)) => {
                 let section = section.shortened();
-                format!("out since relocation {index} of {section}, which it does not match")
+                format!("eliminated by relocation {index} of {section}, which it does not match")
             }
-            None => "out since an earlier relocation, which it does not match".into(),
+            None => "eliminated by an earlier relocation, which it does not match".into(),
         },
     }
 }
 
-fn of_mismatch(planned: &Planned<'_>, btf: &Btf<'_>, root: TypeId, mismatch: Mismatch) -> String {
-    let step = |step: usize| planned.local_spec().and_then(|spec| spec.accessors.get(step));
-    let full_name = |at: usize| step(at).map(|s| s.name(planned.btf())).unwrap_or_default();
-    let name = |at: usize| full_name(at).shortened();
-    let within = |ty: TypeId| {
-        if ty == root { String::new() } else { text(format_args!("{} has ", CType::new(btf, ty))) }
-    };
-    match mismatch {
-        Mismatch::NoMember { step, ty } => text(format_args!("{}no member `{}`", within(ty), name(step))),
-        Mismatch::MemberType { step: at, ty, member } => {
-            let theirs = btf.ty(ty).and_then(|t| t.member(member)).map_or(TypeId::VOID, |m| m.ty);
-            let local = step(at).and_then(|s| planned.btf().ty(s.ty)?.member(s.index));
-            let ours = CType::new(planned.btf(), local.map_or(TypeId::VOID, |m| m.ty));
-            let theirs = CType::new(btf, theirs);
-            text(format_args!("member `{}` is `{theirs}`, incompatible with `{ours}`", name(at)))
+fn mismatch_reason(
+    planned: &PlannedReloc<'_>,
+    result: &CandidateResult<'_>,
+    mismatch: Mismatch,
+) -> Option<String> {
+    let btf = &*result.source.btf;
+    let accessor = |step: usize| planned.local_spec()?.accessors.get(step);
+    let name = |step: usize| Some(accessor(step)?.name(planned.btf())?.shortened());
+    Some(match mismatch {
+        Mismatch::NoMember { step, ty } if ty == result.candidate.id => {
+            text(format_args!("no member `{}`", name(step)?))
+        }
+        Mismatch::NoMember { step, ty } => {
+            text(format_args!("{} has no member `{}`", CType::new(btf, ty), name(step)?))
+        }
+        Mismatch::MemberType { step, ty, member } => {
+            let local = accessor(step)?;
+            let local = planned.btf().ty(local.ty)?.member(local.index)?;
+            let local = CType::new(planned.btf(), local.ty);
+            let target = CType::new(btf, btf.ty(ty)?.member(member)?.ty);
+            text(format_args!("member `{}` is `{target}`, incompatible with `{local}`", name(step)?))
         }
         Mismatch::NotComposite { step, ty, kind } => {
             let ty = CType::new(btf, ty);
-            text(format_args!("`{}` is looked for in `{ty}` ({kind}), which has no members", name(step)))
+            text(format_args!("`{}` is not found: `{ty}` ({kind}) has no members", name(step)?))
         }
         Mismatch::NotArray { ty, kind, .. } => {
             let ty = CType::new(btf, ty);
-            text(format_args!("an element is asked of `{ty}` ({kind}), which is no array"))
+            text(format_args!("`{ty}` ({kind}) has no elements: it is not an array"))
         }
         Mismatch::OutOfRange { index, nelems, .. } => {
             format!("index {index} is out of range, the array has {nelems} elements")
         }
         Mismatch::NotEnum { ty, kind } => {
-            text(format_args!("`{}` ({kind}) is no enumeration", CType::new(btf, ty)))
+            text(format_args!("`{}` ({kind}) is not an enumeration", CType::new(btf, ty)))
         }
         Mismatch::NoVariant { .. } => {
-            text(format_args!("no enumerator `{}`", full_name(0).essential().shortened()))
+            let name = accessor(0)?.name(planned.btf())?.essential();
+            text(format_args!("no enumerator `{}`", name.shortened()))
         }
         Mismatch::Type { .. } => match planned.record().relo.kind {
-            crate::ext::RelocKind::TypeMatches => "not of the same shape".into(),
+            RelocKind::TypeMatches => "not of the same shape".into(),
             _ => "not a compatible type".into(),
         },
-    }
+    })
 }

@@ -1,87 +1,102 @@
-//! How far one name is from another.
+//! The distance between two names.
 
-use alloc::{boxed::Box, vec};
+use crate::ids::to_usize;
+use alloc::boxed::Box;
 
-/// Names longer than this are not compared: one bit of a word stands for each byte.
-const LONGEST: usize = 64;
+/// The longest names that are compared: one bit of a word stands for each byte.
+pub(super) const LONGEST: usize = 64;
 
-/// A name without the underscores at its ends, prepared to be compared.
+/// A name without the underscores at its ends, prepared for comparison.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bare<'n> {
+pub(super) struct BareName<'n> {
     bytes: &'n [u8],
-    /// The letters that occur, a bit for each residue of 64: two names differ in at least as many places as in letters.
+    /// The bytes that occur, a bit for each residue modulo 64. Two names differ in at least as many positions as bytes.
     letters: u64,
 }
 
-impl<'n> Bare<'n> {
-    /// Prepares a name; `None` if it is too long to be compared.
+impl<'n> BareName<'n> {
+    /// Prepares a name. Returns `None` for a name longer than [`LONGEST`].
     pub(super) fn new(name: &'n [u8]) -> Option<Self> {
         if name.len() > LONGEST {
             return None;
         }
-        let from = name.iter().position(|b| *b != b'_').unwrap_or(name.len());
-        let name = name.get(from..)?;
-        let upto = name.iter().rposition(|b| *b != b'_').map_or(0, |at| at.saturating_add(1));
-        let bytes = name.get(..upto)?;
+        let bytes = trim_underscores(name);
         let letters = bytes.iter().fold(0u64, |letters, byte| letters | 1u64.rotate_left(u32::from(*byte)));
         Some(Self { bytes, letters })
     }
+
+    /// Returns the words of the name, which underscores separate.
+    pub(super) fn words(&self) -> impl Iterator<Item = &'n [u8]> + Clone + use<'n> {
+        self.bytes.split(|byte| *byte == b'_').filter(|word| !word.is_empty())
+    }
 }
 
-/// A name that others are compared with.
+/// Returns a name without the underscores at its ends.
+fn trim_underscores(mut name: &[u8]) -> &[u8] {
+    while let [b'_', rest @ ..] | [rest @ .., b'_'] = name {
+        name = rest;
+    }
+    name
+}
+
+/// A name with which others are compared.
 #[derive(Debug)]
-pub(super) struct Pattern<'n> {
-    name: Bare<'n>,
-    /// For each byte, the places at which the name has it.
-    places: Box<[u64]>,
+pub(super) struct NamePattern<'n> {
+    name: BareName<'n>,
+    /// For each byte, a bit for each position at which the name has it.
+    positions: Box<[u64; 256]>,
+    /// The bit of the last position.
+    last: u64,
 }
 
-impl<'n> Pattern<'n> {
-    /// Prepares a name; `None` if it is too long to be compared.
+impl<'n> NamePattern<'n> {
+    /// Prepares a name. Returns `None` for a name longer than [`LONGEST`].
     pub(super) fn new(name: &'n [u8]) -> Option<Self> {
-        let name = Bare::new(name)?;
-        let mut places = vec![0u64; 256].into_boxed_slice();
-        let mut place = 1u64;
+        let name = BareName::new(name)?;
+        let mut positions = Box::new([0u64; 256]);
+        let mut last = 1u64.rotate_right(1);
         for byte in name.bytes {
-            if let Some(places) = places.get_mut(usize::from(*byte)) {
-                *places |= place;
+            last = last.rotate_left(1);
+            if let Some(positions) = positions.get_mut(usize::from(*byte)) {
+                *positions |= last;
             }
-            place <<= 1;
         }
-        Some(Self { name, places })
+        Some(Self { name, positions, last })
     }
 
-    /// Edits from one name to the other, if they are few for its length: 0 if they differ in underscores at the ends alone.
-    pub(super) fn distance(&self, other: &Bare<'_>) -> Option<usize> {
+    /// Returns the number of edits from one name to the other, if there are few for the names' length.
+    ///
+    /// The number is 0 if the names differ only in underscores at the ends.
+    pub(super) fn distance(&self, other: &BareName<'_>) -> Option<usize> {
         let (own, other_len) = (self.name.bytes.len(), other.bytes.len());
         if own == 0 || other_len == 0 {
             return (own == other_len).then_some(0);
         }
         let few = (own.max(other_len) / 3).max(1);
-        let only = |one: u64, other: u64| usize::try_from((one & !other).count_ones()).unwrap_or(usize::MAX);
+        let only_first = |first: u64, second: u64| to_usize((first & !second).count_ones());
         let (letters, other_letters) = (self.name.letters, other.letters);
-        let at_least = only(letters, other_letters).max(only(other_letters, letters));
+        let at_least = only_first(letters, other_letters).max(only_first(other_letters, letters));
         if own.abs_diff(other_len) > few || at_least > few {
             return None;
         }
         Some(self.edits(other.bytes)).filter(|edits| *edits <= few)
     }
 
-    /// Levenshtein's distance to `other`, a column of the table at once (Myers 1999, Hyyrö 2003). The name is not empty.
+    /// Computes Levenshtein's distance to `other`, a column of the table at once (Myers 1999, Hyyrö 2003). The name is not empty.
     fn edits(&self, other: &[u8]) -> usize {
         let mut edits = self.name.bytes.len();
-        let last = 1u64 << edits.saturating_sub(1).min(LONGEST.saturating_sub(1));
-        // Where a column's value is one more, and one less, than the one above it.
+        // The rows whose value is one more, and one less, than the value above.
         let (mut more, mut less) = (u64::MAX, 0u64);
         for byte in other {
-            let equal = self.places.get(usize::from(*byte)).copied().unwrap_or_default();
+            let equal = self.positions.get(usize::from(*byte)).map_or(0, |positions| *positions);
             let down = equal | less;
             let diagonal = ((equal & more).wrapping_add(more) ^ more) | equal;
             let (right_more, right_less) = (less | !(diagonal | more), more & diagonal);
-            if right_more & last != 0 {
-                edits = edits.saturating_add(1);
-            } else if right_less & last != 0 {
-                edits = edits.saturating_sub(1);
+            if right_more & self.last != 0 {
+                // The distance is at most the longer name's length.
+                edits = edits.wrapping_add(1);
+            } else if right_less & self.last != 0 {
+                edits = edits.wrapping_sub(1);
             }
             let (right_more, right_less) = (right_more << 1 | 1, right_less << 1);
             more = right_less | !(down | right_more);
@@ -92,16 +107,16 @@ impl<'n> Pattern<'n> {
 }
 
 #[cfg(test)]
-#[expect(clippy::arithmetic_side_effects, reason = "numbers of the test's own")]
+#[expect(clippy::arithmetic_side_effects, reason = "small numbers")]
 mod tests {
     use super::*;
     use alloc::vec::Vec;
 
     fn distance(a: &[u8], b: &[u8]) -> Option<usize> {
-        Pattern::new(a)?.distance(&Bare::new(b)?)
+        NamePattern::new(a)?.distance(&BareName::new(b)?)
     }
 
-    /// The textbook's table, row by row.
+    /// Computes the distance with the textbook's table, row by row.
     fn edits(a: &[u8], b: &[u8]) -> usize {
         let mut row: Vec<usize> = (0..=b.len()).collect();
         for (i, x) in a.iter().enumerate() {
@@ -117,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn underscores_count_for_nothing_and_far_names_are_not_near() {
+    fn underscores_at_the_ends_do_not_count_and_distant_names_have_no_distance() {
         assert_eq!(distance(b"__state", b"state"), Some(0));
         assert_eq!(distance(b"state_", b"__state"), Some(0));
         assert_eq!(distance(b"sk_refcnt", b"sk_refcnts"), Some(1));
@@ -130,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_bits_give_the_distance_of_the_textbook() {
+    fn the_distance_is_that_of_the_textbook() {
         let mut seed = 1u32;
         let mut random = |below: u32| {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -142,28 +157,30 @@ mod tests {
             let name = |random: &mut dyn FnMut(u32) -> u32| -> Vec<u8> {
                 (0..random(65)).map(|_| b'a' + u8::try_from(random(letters)).unwrap()).collect()
             };
-            let one = name(&mut random);
-            let mut other = name(&mut random);
+            let first = name(&mut random);
+            let mut second = name(&mut random);
             if round % 2 == 0 {
-                other.clone_from(&one);
+                second.clone_from(&first);
                 for _ in 0..random(8) {
-                    let at = usize::try_from(random(u32::try_from(other.len()).unwrap() + 1)).unwrap();
+                    let at = usize::try_from(random(u32::try_from(second.len()).unwrap() + 1)).unwrap();
                     match random(3) {
-                        0 if at < other.len() => other[at] = b'z',
-                        1 if at < other.len() => _ = other.remove(at),
-                        _ if other.len() < LONGEST => other.insert(at, b'y'),
+                        0 if at < second.len() => second[at] = b'z',
+                        1 if at < second.len() => _ = second.remove(at),
+                        _ if second.len() < LONGEST => second.insert(at, b'y'),
                         _ => {}
                     }
                 }
             }
-            let expected = match (one.len(), other.len()) {
+            let expected = match (first.len(), second.len()) {
                 (0, 0) => Some(0),
                 (0, _) | (_, 0) => None,
-                (own, len) => Some(edits(&one, &other)).filter(|edits| *edits <= (own.max(len) / 3).max(1)),
+                (own, len) => {
+                    Some(edits(&first, &second)).filter(|edits| *edits <= (own.max(len) / 3).max(1))
+                }
             };
-            assert_eq!(distance(&one, &other), expected, "{one:?} {other:?}");
+            assert_eq!(distance(&first, &second), expected, "{first:?} {second:?}");
             near += usize::from(expected.is_some());
         }
-        assert!(near > 5_000, "else this test shows little: {near}");
+        assert!(near > 5_000, "too few names are near: {near}");
     }
 }

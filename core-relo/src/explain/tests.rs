@@ -1,23 +1,30 @@
-//! What explaining costs, counted in steps; and what is left out where it would cost too much.
+//! Tests of the steps that explanations take, and of the limits on their texts.
 
-use super::*;
+use super::{guards::Guards, *};
 use crate::{
-    CodeSection, Endian, Function, InsnIndex, Relocs, Target, TypeId,
+    CodeSection, Endian, Function, InsnIndex, Plan, Relocs, Target, TypeId,
     btf::{Btf, Builder},
     ext::{BtfExt, ExtBuilder, ExtPart, RelocKind},
     insn::Insn,
+    limits,
 };
-use alloc::{format, sync::Arc, vec};
+use alloc::{
+    format,
+    string::{String, ToString as _},
+    sync::Arc,
+    vec,
+    vec::Vec,
+};
 
-/// A record: kind, root, access string.
-type Asked = (RelocKind, TypeId, String);
+/// A record: kind, root type, access string.
+type RecordSpec = (RelocKind, TypeId, String);
 
-/// Plans the records, each on an instruction of its own, and hands over the plan.
+/// Plans the records, each with its own instruction, and passes the plan to `use_plan`.
 fn with_plan<T>(
     mut local: Builder,
-    asked: &[Asked],
+    asked: &[RecordSpec],
     target: &Target<'_>,
-    use_it: impl Fn(&Plan<'_>) -> T,
+    use_plan: impl Fn(&Plan<'_>) -> T,
 ) -> T {
     let endian = Endian::Little;
     let section = local.string("tp/x");
@@ -35,29 +42,29 @@ fn with_plan<T>(
     let functions = vec![Function { name: b"prog", start: InsnIndex(0), len: u32::MAX }];
     let sections = [CodeSection { name: b"tp/x", code: &code, functions }];
     let relocs = Relocs::collect(&btf, &BtfExt::parse(&ext).unwrap(), &sections).unwrap();
-    use_it(&Plan::new(&relocs, target))
+    use_plan(&Plan::new(&relocs, target))
 }
 
-fn target_of(make: impl FnOnce(&mut Builder, TypeId)) -> Target<'static> {
+fn build_target(make: impl FnOnce(&mut Builder, TypeId)) -> Target<'static> {
     let mut b = Builder::new(Endian::Little);
     let int = b.int("int", 4, Builder::SIGNED);
     make(&mut b, int);
     Target::new("vmlinux", Arc::new(Btf::parse(b.finish()).unwrap()))
 }
 
-/// Steps of looking for what comes near, for all records.
-fn steps(plan: &Plan<'_>) -> u32 {
+/// Returns the steps of the search for similar names, for all records.
+fn near_steps(plan: &Plan<'_>) -> u32 {
     let mut explainer = Explainer::new(plan);
     for planned in plan.iter() {
         explainer.explain(&planned);
     }
-    explainer.near.steps()
+    explainer.near_steps()
 }
 
 const TYPES: usize = 1000;
 
 fn many_structs() -> Target<'static> {
-    target_of(|b, int| {
+    build_target(|b, int| {
         for n in 0..TYPES {
             let member = format!("member_{n}");
             b.structure(&format!("struct_{n}"), 4, &[(&member, int, 0)]);
@@ -68,63 +75,63 @@ fn many_structs() -> Target<'static> {
     })
 }
 
-/// Records that ask for `distinct` missing things by turns, of each sort.
-fn missing(count: usize, distinct: usize, sort: RelocKind) -> (Builder, Vec<Asked>) {
+/// Returns `count` records of one kind that access `distinct` missing items by turns.
+fn missing_records(count: usize, distinct: usize, kind: RelocKind) -> (Builder, Vec<RecordSpec>) {
     let mut b = Builder::new(Endian::Little);
     let int = b.int("int", 4, Builder::SIGNED);
     let names: Vec<_> = (0..distinct).map(|n| format!("quite_different_{n}")).collect();
-    let asked: Vec<Asked> = match sort {
+    let asked: Vec<RecordSpec> = match kind {
         RelocKind::EnumvalValue => {
             let variants: Vec<_> = names.iter().map(|name| (&**name, 0)).collect();
             let root = b.enumeration("e", 4, false, &variants);
-            (0..distinct).map(|n| (sort, root, n.to_string())).collect()
+            (0..distinct).map(|n| (kind, root, n.to_string())).collect()
         }
         RelocKind::FieldByteOffset => {
             let members: Vec<_> = names.iter().map(|name| (&**name, int, 0)).collect();
             let root = b.structure("s", 4, &members);
-            (0..distinct).map(|n| (sort, root, format!("0:{n}"))).collect()
+            (0..distinct).map(|n| (kind, root, format!("0:{n}"))).collect()
         }
-        _ => names.iter().map(|name| (sort, b.structure(name, 4, &[]), String::from("0"))).collect(),
+        _ => names.iter().map(|name| (kind, b.structure(name, 4, &[]), String::from("0"))).collect(),
     };
     let asked = asked.iter().cycle().take(count).cloned().collect();
     (b, asked)
 }
 
 #[test]
-fn records_that_lack_the_same_share_one_search() {
+fn records_with_the_same_missing_item_share_one_search() {
     let target = many_structs();
-    for sort in [RelocKind::TypeIdTarget, RelocKind::FieldByteOffset, RelocKind::EnumvalValue] {
-        let of = |count, distinct| {
-            let (local, asked) = missing(count, distinct, sort);
-            with_plan(local, &asked, &target, steps)
+    for kind in [RelocKind::TypeIdTarget, RelocKind::FieldByteOffset, RelocKind::EnumvalValue] {
+        let steps = |count, distinct| {
+            let (local, asked) = missing_records(count, distinct, kind);
+            with_plan(local, &asked, &target, near_steps)
         };
-        let one = of(1, 1);
-        assert!(one > 0);
-        assert_eq!(of(500, 1), one, "{sort}");
-        assert_eq!(of(500, 20), of(20, 20), "{sort}");
+        let single = steps(1, 1);
+        assert!(single > 0);
+        assert_eq!(steps(500, 1), single, "{kind}");
+        assert_eq!(steps(500, 20), steps(20, 20), "{kind}");
     }
 }
 
-/// Each distinct name is compared with those like it; all the target is passed over once for all of them.
+/// Each distinct name is compared with the names of one type, or of all types. One pass over the target serves all names.
 #[test]
-fn the_target_is_passed_over_once_for_all_missing_names() {
+fn one_pass_over_the_target_serves_all_missing_names() {
     let target = many_structs();
-    for (sort, compared) in
-        [(RelocKind::TypeIdTarget, TYPES + 1), (RelocKind::FieldByteOffset, 1), (RelocKind::EnumvalValue, 5)]
+    for (kind, compared) in
+        [(RelocKind::TypeIdTarget, TYPES + 1), (RelocKind::FieldByteOffset, 4), (RelocKind::EnumvalValue, 5)]
     {
-        let of = |distinct| {
-            let (local, asked) = missing(distinct, distinct, sort);
-            with_plan(local, &asked, &target, steps)
+        let steps = |distinct| {
+            let (local, asked) = missing_records(distinct, distinct, kind);
+            with_plan(local, &asked, &target, near_steps)
         };
-        let more = of(101).checked_sub(of(1)).unwrap();
-        assert_eq!(usize::try_from(more).unwrap(), 100 * compared, "{sort}");
+        let more = steps(101).checked_sub(steps(1)).unwrap();
+        assert_eq!(usize::try_from(more).unwrap(), 100 * compared, "{kind}");
     }
 }
 
-/// Composites of which each has the one before it three times have more members than anyone can look through.
+/// Composites that contain other composites several times have more members than the steps allow.
 #[test]
-fn steps_that_are_used_up_are_reported() {
-    let target = target_of(|b, int| {
+fn explanations_report_that_the_steps_are_used_up() {
+    let target = build_target(|b, int| {
         let members: Vec<_> = (0..60_000).map(|n| format!("member_{n}")).collect();
         let members: Vec<_> = members.iter().map(|name| (&**name, int, 0)).collect();
         let inner = b.structure("inner", 4, &members);
@@ -145,14 +152,14 @@ fn steps_that_are_used_up_are_reported() {
         let near: Vec<_> = plan.iter().map(|planned| explainer.explain(&planned).near).collect();
         assert_eq!(near[0][0], "struct s0.a (struct inner, offset 0)");
         assert!(near[99][0].starts_with("not searched: "), "{near:?}");
-        assert_eq!(explainer.near.steps(), limits::NEAR_STEPS);
+        assert_eq!(explainer.near_steps(), limits::NEAR_STEPS);
     });
 }
 
 #[test]
 fn many_candidates_are_counted_and_not_all_listed() {
     let count = limits::MORE_LISTED_CANDIDATES / 2;
-    let target = target_of(|b, int| {
+    let target = build_target(|b, int| {
         for n in 0..count {
             b.structure(&format!("s___{n}"), 4, &[("b", int, 0)]);
         }
@@ -175,8 +182,8 @@ fn many_candidates_are_counted_and_not_all_listed() {
 }
 
 #[test]
-fn guards_are_those_of_the_same_access_or_of_a_type_that_is_missing() {
-    let target = target_of(|b, int| {
+fn a_guard_checks_the_same_access_or_a_missing_type() {
+    let target = build_target(|b, int| {
         b.structure("s", 4, &[("x", int, 0)]);
     });
     let mut local = Builder::new(Endian::Little);
@@ -200,18 +207,18 @@ fn guards_are_those_of_the_same_access_or_of_a_type_that_is_missing() {
     });
 }
 
-/// Else 100,000 records could print a name of 64 KiB each.
+/// Without this 100,000 records could print a name of 64 KiB each.
 #[test]
-fn names_longer_than_any_compilers_are_cut() {
-    let (of_type, member) = ("t".repeat(60_000), "m".repeat(60_000));
-    let target = target_of(|b, int| {
-        let inner = b.structure(&of_type, 4, &[(&member, int, 0)]);
+fn long_names_are_cut() {
+    let (type_name, member) = ("t".repeat(60_000), "m".repeat(60_000));
+    let target = build_target(|b, int| {
+        let inner = b.structure(&type_name, 4, &[(&member, int, 0)]);
         let other = format!("{member}other");
         b.structure("s", 4, &[("inner", inner, 0), (&other, inner, 0)]);
     });
     let mut local = Builder::new(Endian::Little);
     let int = local.int("int", 4, Builder::SIGNED);
-    let asked = [("s", &member), (&*of_type, &member)].map(|(name, member)| {
+    let asked = [("s", &member), (&*type_name, &member)].map(|(name, member)| {
         let root = local.structure(name, 4, &[(member, int, 0)]);
         (RelocKind::FieldByteOffset, root, String::from("0:0"))
     });
@@ -227,5 +234,25 @@ fn names_longer_than_any_compilers_are_cut() {
             }
             assert!(e.local.contains('…'));
         }
+    });
+}
+
+/// A renamed member often keeps a word: Linux 6.14 renamed `nr_running` of `struct cfs_rq` to `nr_queued`.
+#[test]
+fn members_that_share_words_are_near_and_no_flavour_declares_them() {
+    let target = build_target(|b, int| {
+        let names = ["load", "nr_queued", "h_nr_runnable", "h_nr_idle", "min_vruntime", "curr"];
+        b.structure("cfs_rq", 24, &names.map(|name| (name, int, 0)));
+        b.structure("rq", 4, &[("nr_running", int, 0)]);
+    });
+    let mut local = Builder::new(Endian::Little);
+    let int = local.int("int", 4, Builder::SIGNED);
+    let root = local.structure("cfs_rq", 4, &[("nr_running", int, 0)]);
+    let records = [(RelocKind::FieldByteOffset, root, String::from("0:0"))];
+    with_plan(local, &records, &target, |plan| {
+        let explanation = explain(&plan.get(0).unwrap());
+        let near: Vec<_> = explanation.near.iter().map(|near| near.split(' ').nth(1).unwrap()).collect();
+        assert_eq!(near, ["cfs_rq.h_nr_runnable", "cfs_rq.nr_queued", "cfs_rq.h_nr_idle", "rq.nr_running"]);
+        assert_eq!(explanation.help, ["guard it with bpf_core_field_exists()"]);
     });
 }

@@ -1,33 +1,34 @@
-//! Texts of bounded length, whatever the names in them.
+//! Texts of bounded length, whatever the length of the names in them.
 
 use crate::limits;
 use alloc::string::String;
 use core::fmt::{Display, Error, Result, Write};
 
-/// The text of something, cut after [`limits::TEXT_BYTES`]. What comes after that is not even formatted.
-pub fn text(what: impl Display) -> String {
-    let mut cut = Cut { text: String::new(), is_cut: false };
-    if write!(cut, "{what}").is_err() && cut.is_cut {
-        cut.text.push('…');
+/// Formats a value, and cuts its text after [`limits::TEXT_BYTES`]. The rest is not formatted.
+pub fn text(value: impl Display) -> String {
+    let mut bounded = BoundedText { text: String::new(), is_cut: false };
+    if write!(bounded, "{value}").is_err() && bounded.is_cut {
+        bounded.text.push('…');
     }
-    cut.text
+    bounded.text
 }
 
-/// Text that takes no more than fits.
-struct Cut {
+/// A text of at most [`limits::TEXT_BYTES`].
+struct BoundedText {
     text: String,
     is_cut: bool,
 }
 
-impl Write for Cut {
+impl Write for BoundedText {
     fn write_str(&mut self, piece: &str) -> Result {
-        let left = limits::TEXT_BYTES.saturating_sub(self.text.len());
+        let left = limits::TEXT_BYTES.abs_diff(self.text.len());
         if piece.len() <= left {
             self.text.push_str(piece);
             return Ok(());
         }
-        let fits = (0..=left).rev().find_map(|end| piece.get(..end));
-        self.text.push_str(fits.unwrap_or_default());
+        if let Some(beginning) = (0..=left).rev().find_map(|end| piece.get(..end)) {
+            self.text.push_str(beginning);
+        }
         self.is_cut = true;
         Err(Error)
     }

@@ -1,6 +1,6 @@
-//! CO-RE relocation records, as the compiler wrote them.
+//! The CO-RE relocation records, as the compiler wrote them.
 
-use super::ExtRecord;
+use super::records::ExtRecord;
 use crate::{
     endian::Endian,
     ids::{ByteOffset, StrOffset, TypeId},
@@ -11,13 +11,13 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CoreRelo {
-    /// The instruction it patches, in bytes from the start of the ELF section.
+    /// The offset of the patched instruction, in bytes from the start of the ELF section.
     pub insn_offset: ByteOffset,
-    /// The local type the access starts from.
+    /// The local type that the access starts from.
     pub root: TypeId,
     /// The access string, `0:1:2`.
     pub access: StrOffset,
-    /// What is asked.
+    /// The property of the target that the relocation needs.
     pub kind: RelocKind,
 }
 
@@ -34,7 +34,7 @@ impl ExtRecord for CoreRelo {
     }
 }
 
-/// What a relocation asks of the target (`enum bpf_core_relo_kind`).
+/// The property of the target that a relocation needs (`enum bpf_core_relo_kind`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RelocKind {
@@ -42,75 +42,97 @@ pub enum RelocKind {
     FieldByteOffset,
     /// The field's size in bytes.
     FieldByteSize,
-    /// Whether the field exists: 1 or 0.
+    /// 1 if the field exists, otherwise 0.
     FieldExists,
-    /// Whether the field is signed: 1 or 0.
+    /// 1 if the field is signed, otherwise 0.
     FieldSigned,
-    /// How far to shift a 64-bit load left so that the field's highest bit is on top.
+    /// The left shift that moves the field's highest bit to the top of a 64-bit load.
     FieldLshiftU64,
-    /// How far to shift it right again.
+    /// The right shift that moves the field's lowest bit to the bottom afterwards.
     FieldRshiftU64,
     /// The type's id in the object's own BTF.
     TypeIdLocal,
     /// The type's id in the target.
     TypeIdTarget,
-    /// Whether a compatible type exists: 1 or 0.
+    /// 1 if a compatible type exists, otherwise 0.
     TypeExists,
     /// The type's size in bytes.
     TypeSize,
-    /// Whether the enumerator exists: 1 or 0.
+    /// 1 if the enumerator exists, otherwise 0.
     EnumvalExists,
     /// The enumerator's value.
     EnumvalValue,
-    /// Whether a type of the same shape exists: 1 or 0.
+    /// 1 if a type of the same shape exists, otherwise 0.
     TypeMatches,
-    /// A number younger than this library.
+    /// A number that this library does not know.
     Unknown(u32),
 }
 
-const KINDS: [(RelocKind, &str); 13] = [
-    (RelocKind::FieldByteOffset, "field_byte_offset"),
-    (RelocKind::FieldByteSize, "field_byte_size"),
-    (RelocKind::FieldExists, "field_exists"),
-    (RelocKind::FieldSigned, "field_signed"),
-    (RelocKind::FieldLshiftU64, "field_lshift_u64"),
-    (RelocKind::FieldRshiftU64, "field_rshift_u64"),
-    (RelocKind::TypeIdLocal, "type_id_local"),
-    (RelocKind::TypeIdTarget, "type_id_target"),
-    (RelocKind::TypeExists, "type_exists"),
-    (RelocKind::TypeSize, "type_size"),
-    (RelocKind::EnumvalExists, "enumval_exists"),
-    (RelocKind::EnumvalValue, "enumval_value"),
-    (RelocKind::TypeMatches, "type_matches"),
-];
-
 impl RelocKind {
-    /// The kind of this number.
-    pub fn from_raw(raw: u32) -> Self {
-        let known = usize::try_from(raw).ok().and_then(|at| KINDS.get(at));
-        known.map_or(Self::Unknown(raw), |(kind, _)| *kind)
-    }
-
-    /// Its number in the format.
-    pub fn raw(self) -> u32 {
-        if let Self::Unknown(raw) = self {
-            return raw;
-        }
-        let at = KINDS.iter().position(|(kind, _)| *kind == self).unwrap_or_default();
-        u32::try_from(at).unwrap_or_default()
-    }
-
     /// Every known kind, in order of its number.
-    pub fn all() -> impl ExactSizeIterator<Item = Self> {
-        KINDS.iter().map(|(kind, _)| *kind)
+    pub const ALL: [Self; 13] = [
+        Self::FieldByteOffset,
+        Self::FieldByteSize,
+        Self::FieldExists,
+        Self::FieldSigned,
+        Self::FieldLshiftU64,
+        Self::FieldRshiftU64,
+        Self::TypeIdLocal,
+        Self::TypeIdTarget,
+        Self::TypeExists,
+        Self::TypeSize,
+        Self::EnumvalExists,
+        Self::EnumvalValue,
+        Self::TypeMatches,
+    ];
+
+    /// Returns the kind of this number.
+    pub fn from_raw(raw: u32) -> Self {
+        let known = usize::try_from(raw).ok().and_then(|index| Self::ALL.get(index));
+        known.copied().unwrap_or(Self::Unknown(raw))
     }
 
-    /// The kernel's name in lower case: `field_byte_offset`.
-    pub fn name(self) -> &'static str {
-        KINDS.iter().find(|(kind, _)| *kind == self).map_or("unknown", |(_, name)| name)
+    /// Returns the kind's number in the format.
+    pub const fn raw(self) -> u32 {
+        match self {
+            Self::FieldByteOffset => 0,
+            Self::FieldByteSize => 1,
+            Self::FieldExists => 2,
+            Self::FieldSigned => 3,
+            Self::FieldLshiftU64 => 4,
+            Self::FieldRshiftU64 => 5,
+            Self::TypeIdLocal => 6,
+            Self::TypeIdTarget => 7,
+            Self::TypeExists => 8,
+            Self::TypeSize => 9,
+            Self::EnumvalExists => 10,
+            Self::EnumvalValue => 11,
+            Self::TypeMatches => 12,
+            Self::Unknown(raw) => raw,
+        }
     }
 
-    /// Asks about a field.
+    /// Returns the kernel's name in lower case: `field_byte_offset`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::FieldByteOffset => "field_byte_offset",
+            Self::FieldByteSize => "field_byte_size",
+            Self::FieldExists => "field_exists",
+            Self::FieldSigned => "field_signed",
+            Self::FieldLshiftU64 => "field_lshift_u64",
+            Self::FieldRshiftU64 => "field_rshift_u64",
+            Self::TypeIdLocal => "type_id_local",
+            Self::TypeIdTarget => "type_id_target",
+            Self::TypeExists => "type_exists",
+            Self::TypeSize => "type_size",
+            Self::EnumvalExists => "enumval_exists",
+            Self::EnumvalValue => "enumval_value",
+            Self::TypeMatches => "type_matches",
+            Self::Unknown(_) => "unknown",
+        }
+    }
+
+    /// Returns whether the relocation concerns a field.
     pub const fn is_field(self) -> bool {
         matches!(
             self,
@@ -123,7 +145,7 @@ impl RelocKind {
         )
     }
 
-    /// Asks about a type as a whole.
+    /// Returns whether the relocation concerns a type as a whole.
     pub const fn is_type(self) -> bool {
         matches!(
             self,
@@ -131,7 +153,7 @@ impl RelocKind {
         )
     }
 
-    /// Asks about an enumerator.
+    /// Returns whether the relocation concerns an enumerator.
     pub const fn is_enumval(self) -> bool {
         matches!(self, Self::EnumvalExists | Self::EnumvalValue)
     }
@@ -143,5 +165,18 @@ impl fmt::Display for RelocKind {
             Self::Unknown(raw) => write!(f, "unknown({raw})"),
             known => f.pad(known.name()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_kinds_correspond() {
+        for (kind, raw) in RelocKind::ALL.into_iter().zip(0..) {
+            assert_eq!((kind.raw(), RelocKind::from_raw(raw)), (raw, kind));
+        }
+        assert_eq!(RelocKind::from_raw(13), RelocKind::Unknown(13));
     }
 }

@@ -1,6 +1,6 @@
-//! Types of functions.
+//! The types of functions.
 
-use super::ExtRecord;
+use super::records::ExtRecord;
 use crate::{
     endian::Endian,
     ids::{ByteOffset, TypeId},
@@ -12,7 +12,7 @@ use crate::{
 pub struct FuncInfo {
     /// The function's first instruction, in bytes from the start of the ELF section.
     pub insn_offset: ByteOffset,
-    /// Its FUNC type.
+    /// The function's FUNC type.
     pub ty: TypeId,
 }
 

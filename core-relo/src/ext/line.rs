@@ -1,6 +1,6 @@
-//! Source lines of instructions.
+//! The source lines of instructions.
 
-use super::ExtRecord;
+use super::records::ExtRecord;
 use crate::{
     endian::Endian,
     ids::{ByteOffset, StrOffset},
@@ -10,11 +10,11 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LineInfo {
-    /// The instruction, in bytes from the start of the ELF section.
+    /// The offset of the instruction, in bytes from the start of the ELF section.
     pub insn_offset: ByteOffset,
-    /// Where, in the object's BTF, the file's name lies.
+    /// The file's name, in the strings of the object's BTF.
     pub file: StrOffset,
-    /// Where the line's text lies.
+    /// The line's text, in the strings of the object's BTF.
     pub text: StrOffset,
     /// Line number, from 1.
     pub line: u32,

@@ -1,30 +1,30 @@
 //! Groups of fixed-size records, a group for each ELF section.
 
-use super::ExtError;
+use super::error::ExtError;
 use crate::{
     endian::Endian,
     ids::{StrOffset, to_usize},
 };
-use core::marker::PhantomData;
+use core::{fmt, marker::PhantomData};
 
 /// A record of `.BTF.ext`.
 pub trait ExtRecord: Sized {
-    /// Bytes of the record as first defined; longer ones are read as far as known.
+    /// The bytes of the record in the first version of the format. Of longer records the known beginning is read.
     const SIZE: u32;
 
-    /// Reads the record; `None` if `data` is shorter than [`SIZE`](Self::SIZE).
+    /// Reads the record. Returns `None` if `data` is shorter than [`SIZE`](Self::SIZE).
     fn read(endian: Endian, data: &[u8]) -> Option<Self>;
 }
 
-/// One of the three parts of a `.BTF.ext`, checked.
-#[derive(Clone, Copy, Debug, Default)]
+/// A validated subsection of `.BTF.ext`.
+#[derive(Clone, Copy, Default)]
 pub(super) struct Subsection<'e> {
     record_size: u32,
     groups: &'e [u8],
 }
 
 impl<'e> Subsection<'e> {
-    /// Checks the bounds of the subsection and of every group in it (libbpf: `btf_ext_parse_sec_info`).
+    /// Validates the bounds of a subsection and of its groups (libbpf: `btf_ext_parse_sec_info`).
     pub(super) fn parse(
         endian: Endian,
         name: &'static str,
@@ -39,111 +39,123 @@ impl<'e> Subsection<'e> {
         let bounds = ExtError::Bounds { subsection: name, offset, len, available: body.len() };
         let end = to_usize(offset.checked_add(len).ok_or(bounds)?);
         let data = body.get(to_usize(offset)..end).filter(|_| offset.is_multiple_of(4)).ok_or(bounds)?;
-        let record_size = endian.u32(data, 0).ok_or(bounds)?;
+        let (size, groups) = data.split_first_chunk().ok_or(bounds)?;
+        let record_size = endian.word(*size);
         if record_size < need || !record_size.is_multiple_of(4) {
             return Err(ExtError::RecordSize { subsection: name, found: record_size, need });
         }
-        let groups = data.get(4..).unwrap_or_default();
-        let subsection = Self { record_size, groups };
-        subsection.check(endian, name)?;
-        Ok(subsection)
-    }
-
-    fn check(&self, endian: Endian, name: &'static str) -> Result<(), ExtError> {
-        let mut rest = self.groups;
-        loop {
-            let records = endian.u32(rest, 4).unwrap_or_default();
-            let group =
-                split_group(endian, self.record_size, rest).filter(|(_, records, _)| !records.is_empty());
-            rest = match group {
-                Some((_, _, after)) => after,
-                None => {
-                    return Err(ExtError::Group {
-                        subsection: name,
-                        offset: self.groups.len().saturating_sub(rest.len()).saturating_add(4),
-                        records,
-                        size: self.record_size,
-                        left: rest.len().saturating_sub(8),
-                    });
-                }
-            };
-            if rest.is_empty() {
-                return Ok(());
-            }
-        }
+        check_groups(endian, name, record_size, data)?;
+        Ok(Self { record_size, groups })
     }
 
     pub(super) fn sections<R>(&self, endian: Endian) -> Sections<'e, R> {
-        Sections { endian, record_size: self.record_size, rest: self.groups, of: PhantomData }
+        Sections { endian, record_size: self.record_size, rest: self.groups, record: PhantomData }
     }
 }
 
-/// The name, records and remainder after the group at the start of `data`.
-fn split_group(endian: Endian, record_size: u32, data: &[u8]) -> Option<(StrOffset, &[u8], &[u8])> {
-    let name = StrOffset(endian.u32(data, 0)?);
-    let len = to_usize(endian.u32(data, 4)?).checked_mul(to_usize(record_size))?;
-    let (records, rest) = data.get(8..)?.split_at_checked(len)?;
-    Some((name, records, rest))
+/// Checks that a subsection consists of one or more groups, none of them empty, after its record size of 4 bytes.
+fn check_groups(endian: Endian, name: &'static str, record_size: u32, data: &[u8]) -> Result<(), ExtError> {
+    let mut offset = 4;
+    loop {
+        let rest = data.get(offset..).unwrap_or(&[]);
+        let group = split_group(endian, record_size, rest).filter(|group| !group.records.is_empty());
+        let Some(group) = group else {
+            return Err(ExtError::Group {
+                subsection: name,
+                offset,
+                // The error has 0 for a header that is cut off.
+                records: endian.u32(rest, 4).unwrap_or(0),
+                size: record_size,
+                left: rest.get(8..).map_or(0, <[u8]>::len),
+            });
+        };
+        if group.rest.is_empty() {
+            return Ok(());
+        }
+        offset = data.len().abs_diff(group.rest.len());
+    }
 }
 
-/// The groups of records of one subsection.
-#[derive(Clone, Copy, Debug)]
+/// A group at the start of some data.
+struct Group<'e> {
+    section: StrOffset,
+    records: &'e [u8],
+    /// The data after the group.
+    rest: &'e [u8],
+}
+
+/// Splits off the first group. Returns `None` if the group exceeds the data.
+fn split_group(endian: Endian, record_size: u32, data: &[u8]) -> Option<Group<'_>> {
+    let section = StrOffset(endian.u32(data, 0)?);
+    let len = to_usize(endian.u32(data, 4)?).checked_mul(to_usize(record_size))?;
+    let (records, rest) = data.get(8..)?.split_at_checked(len)?;
+    Some(Group { section, records, rest })
+}
+
+/// The groups of records of one subsection, a group for each ELF section.
+#[derive(Clone, Copy)]
 pub struct Sections<'e, R> {
     endian: Endian,
     record_size: u32,
     rest: &'e [u8],
-    of: PhantomData<R>,
+    record: PhantomData<R>,
 }
 
 impl<'e, R> Iterator for Sections<'e, R> {
     type Item = Section<'e, R>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (name, records, rest) = split_group(self.endian, self.record_size, self.rest)?;
-        self.rest = rest;
-        Some(Section { name, endian: self.endian, record_size: self.record_size, records, of: PhantomData })
+        let group = split_group(self.endian, self.record_size, self.rest)?;
+        self.rest = group.rest;
+        Some(Section {
+            name: group.section,
+            endian: self.endian,
+            record_size: self.record_size,
+            records: group.records,
+            record: PhantomData,
+        })
     }
 }
 
 /// The records of one ELF section.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Section<'e, R> {
     name: StrOffset,
     endian: Endian,
     record_size: u32,
     records: &'e [u8],
-    of: PhantomData<R>,
+    record: PhantomData<R>,
 }
 
 impl<'e, R: ExtRecord> Section<'e, R> {
-    /// Where, in the object's BTF, the ELF section's name lies.
+    /// Returns the offset of the ELF section's name in the strings of the object's BTF.
     pub fn name(&self) -> StrOffset {
         self.name
     }
 
-    /// Bytes of a record, all of it, known or not.
+    /// Returns the bytes of a record, including any after the known beginning.
     pub fn record_size(&self) -> u32 {
         self.record_size.max(4)
     }
 
-    /// The records in order, each as it lies in the file.
+    /// Returns the bytes of each record, in order.
     pub fn raw_records(&self) -> impl Iterator<Item = &'e [u8]> + use<'e, R> {
         self.records.chunks_exact(to_usize(self.record_size()))
     }
 
-    /// The records in order.
+    /// Returns the records, in order.
     pub fn records(&self) -> Records<'e, R> {
         let size = to_usize(self.record_size());
-        Records { endian: self.endian, chunks: self.records.chunks_exact(size), of: PhantomData }
+        Records { endian: self.endian, chunks: self.records.chunks_exact(size), record: PhantomData }
     }
 }
 
-/// Records of one section, in order.
-#[derive(Clone, Debug)]
+/// An iterator over the records of one section.
+#[derive(Clone)]
 pub struct Records<'e, R> {
     endian: Endian,
     chunks: core::slice::ChunksExact<'e, u8>,
-    of: PhantomData<R>,
+    record: PhantomData<R>,
 }
 
 impl<R: ExtRecord> Iterator for Records<'_, R> {
@@ -159,3 +171,40 @@ impl<R: ExtRecord> Iterator for Records<'_, R> {
 }
 
 impl<R: ExtRecord> ExactSizeIterator for Records<'_, R> {}
+
+impl fmt::Debug for Subsection<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let groups_bytes = self.groups.len();
+        f.debug_struct("Subsection")
+            .field("record_size", &self.record_size)
+            .field("groups_bytes", &groups_bytes)
+            .finish()
+    }
+}
+
+impl<R> fmt::Debug for Sections<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rest_bytes = self.rest.len();
+        f.debug_struct("Sections")
+            .field("record_size", &self.record_size)
+            .field("rest_bytes", &rest_bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<R> fmt::Debug for Section<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let records_bytes = self.records.len();
+        f.debug_struct("Section")
+            .field("name", &self.name)
+            .field("record_size", &self.record_size)
+            .field("records_bytes", &records_bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<R> fmt::Debug for Records<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Records").field("count", &self.chunks.len()).finish_non_exhaustive()
+    }
+}

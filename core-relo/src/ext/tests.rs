@@ -1,9 +1,13 @@
-//! Headers and groups that are short, long or broken, in either byte order.
+//! Tests of headers and groups that are short, long or broken, in either byte order.
 #![expect(clippy::arithmetic_side_effects, reason = "sizes of small fixtures")]
 
 use super::*;
-use crate::ids::{ByteOffset, StrOffset, TypeId};
-use alloc::vec::Vec;
+use crate::{
+    btf::MAGIC,
+    endian::Endian,
+    ids::{ByteOffset, StrOffset, TypeId},
+};
+use alloc::{format, vec::Vec};
 
 const ORDERS: [Endian; 2] = [Endian::Little, Endian::Big];
 
@@ -95,4 +99,22 @@ fn every_prefix_is_an_error_or_a_table() {
             }
         }
     }
+}
+
+#[test]
+fn debug_output_has_lengths_instead_of_bytes() {
+    let data = ext(Endian::Little, 32, &[16, 0xabab_abab, 1, 0xabab_abab, 1, 30, 0]);
+    let parsed = BtfExt::parse(&data).unwrap();
+    let section = parsed.core_relos().next().unwrap();
+    let mut builder = ExtBuilder::new(Endian::Little);
+    builder.group(ExtPart::CoreRelo, StrOffset(1), 16, &[0xab; 16]);
+    for text in [
+        format!("{parsed:?}"),
+        format!("{:?}", parsed.core_relos()),
+        format!("{:?}", section.records()),
+        format!("{builder:?}"),
+    ] {
+        assert!(!text.contains("171, 171"), "{text}");
+    }
+    assert!(format!("{parsed:?}").contains("groups_bytes: 24"));
 }

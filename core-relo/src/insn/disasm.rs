@@ -1,36 +1,53 @@
-//! One instruction as text, in the notation of llvm-objdump and the verifier.
+//! The text of an instruction, in the notation of llvm-objdump and the verifier.
 
-use super::{Class, Insn};
+use super::{
+    instruction::{Class, Insn},
+    slot::Slot,
+};
 use crate::endian::Endian;
-use core::fmt::{Formatter, Result};
+use core::fmt::{Display, Formatter, Result};
 
+/// Arithmetic operations by the upper four bits of the code.
 const ALU: [&str; 16] =
     ["+=", "-=", "*=", "/=", "|=", "&=", "<<=", ">>=", "neg", "%=", "^=", "=", "s>>=", "end", "", ""];
+/// Jumps by the upper four bits of the code.
 const JMP: [&str; 16] =
     ["goto", "==", ">", ">=", "&", "!=", "s>", "s>=", "call", "exit", "<", "<=", "s<", "s<=", "may_goto", ""];
 
+impl Display for Insn {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write_insn(f, *self, None)
+    }
+}
+
+impl Display for Slot {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write_insn(f, self.first(), self.imm64())
+    }
+}
+
 /// Writes `insn`; `imm64` is the whole immediate of an `ld_imm64`.
-pub(super) fn insn(f: &mut Formatter<'_>, insn: Insn, imm64: Option<u64>) -> Result {
+fn write_insn(f: &mut Formatter<'_>, insn: Insn, imm64: Option<u64>) -> Result {
     match insn.class() {
-        Class::Ld => load_immediate(f, insn, imm64),
+        Class::Ld => write_load(f, insn, imm64),
         Class::Ldx => {
             let signed = matches!(insn.code >> 5, 4);
             write!(f, "r{} = *({} *)(r{} {:+})", insn.dst, width(insn, signed), insn.src, insn.off)
         }
         Class::St if insn.code >> 5 == 6 => f.write_str("nospec"),
         Class::St => write!(f, "*({} *)(r{} {:+}) = {}", width(insn, false), insn.dst, insn.off, insn.imm),
-        Class::Stx if matches!(insn.code >> 5, 6 | 7) => atomic(f, insn),
+        Class::Stx if matches!(insn.code >> 5, 6 | 7) => write_atomic(f, insn),
         Class::Stx => {
             write!(f, "*({} *)(r{} {:+}) = r{}", width(insn, false), insn.dst, insn.off, insn.src)
         }
-        Class::Alu => arithmetic(f, insn, 'w'),
-        Class::Alu64 => arithmetic(f, insn, 'r'),
-        Class::Jmp => jump(f, insn, 'r'),
-        Class::Jmp32 => jump(f, insn, 'w'),
+        Class::Alu => write_arithmetic(f, insn, 'w'),
+        Class::Alu64 => write_arithmetic(f, insn, 'r'),
+        Class::Jmp => write_jump(f, insn, 'r'),
+        Class::Jmp32 => write_jump(f, insn, 'w'),
     }
 }
 
-fn load_immediate(f: &mut Formatter<'_>, insn: Insn, imm64: Option<u64>) -> Result {
+fn write_load(f: &mut Formatter<'_>, insn: Insn, imm64: Option<u64>) -> Result {
     match (insn.is_ld_imm64(), imm64) {
         (true, Some(imm)) if insn.src == 0 => write!(f, "r{} = {imm:#x} ll", insn.dst),
         (true, Some(imm)) => write!(f, "r{} = {imm:#x} ll (src {})", insn.dst, insn.src),
@@ -45,9 +62,11 @@ fn load_immediate(f: &mut Formatter<'_>, insn: Insn, imm64: Option<u64>) -> Resu
     }
 }
 
-fn arithmetic(f: &mut Formatter<'_>, insn: Insn, reg: char) -> Result {
-    let name = ALU.get(usize::from(insn.code >> 4)).copied().unwrap_or_default();
-    // Signed division and remainder are told by the offset.
+fn write_arithmetic(f: &mut Formatter<'_>, insn: Insn, reg: char) -> Result {
+    let Some(name) = ALU.get(usize::from(insn.code >> 4)).copied() else {
+        return write!(f, "code {:#04x}", insn.code);
+    };
+    // An offset of 1 makes a division or remainder signed.
     let sign = if insn.off == 1 && matches!(name, "/=" | "%=") { "s" } else { "" };
     let (dst, src) = (insn.dst, insn.src);
     match (name, insn.source_is_register()) {
@@ -71,8 +90,8 @@ fn arithmetic(f: &mut Formatter<'_>, insn: Insn, reg: char) -> Result {
     }
 }
 
-/// Atomics: what they do is in the immediate.
-fn atomic(f: &mut Formatter<'_>, insn: Insn) -> Result {
+/// Writes an atomic operation, which the immediate selects.
+fn write_atomic(f: &mut Formatter<'_>, insn: Insn) -> Result {
     const FETCH: i32 = 1;
     const OPERATIONS: [(i32, &str, &str); 4] =
         [(0x00, "+=", "add"), (0x40, "|=", "or"), (0x50, "&=", "and"), (0xa0, "^=", "xor")];
@@ -94,8 +113,10 @@ fn atomic(f: &mut Formatter<'_>, insn: Insn) -> Result {
     }
 }
 
-fn jump(f: &mut Formatter<'_>, insn: Insn, reg: char) -> Result {
-    let name = JMP.get(usize::from(insn.code >> 4)).copied().unwrap_or_default();
+fn write_jump(f: &mut Formatter<'_>, insn: Insn, reg: char) -> Result {
+    let Some(name) = JMP.get(usize::from(insn.code >> 4)).copied() else {
+        return write!(f, "code {:#04x}", insn.code);
+    };
     match name {
         "exit" => f.write_str("exit"),
         "call" if insn == Insn::POISON => write!(f, "call {} (poison)", insn.imm),

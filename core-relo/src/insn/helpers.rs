@@ -1,12 +1,12 @@
-//! Names of the kernel's helpers by number (`include/uapi/linux/bpf.h`). No more will be added: what is new is a kfunc.
+//! The names of the kernel's helpers by number (`include/uapi/linux/bpf.h`). The list is complete: new functions are kfuncs.
 
-/// The helper of this number, without `bpf_`: `map_lookup_elem` of 1.
+/// Returns the name of a helper without `bpf_`: `map_lookup_elem` for 1.
 pub fn helper_name(number: u32) -> Option<&'static str> {
     let known = HELPERS.get(usize::try_from(number).ok()?).copied();
     known.filter(|_| number != 0)
 }
 
-/// By number; 0 is none.
+/// The names by number; number 0 is no helper.
 const HELPERS: [&str; 212] = [
     "unspec",
     "map_lookup_elem",

@@ -1,241 +1,212 @@
-//! Record by record: match the candidates, demand that they agree, patch.
+//! The decision about each record: match the candidates, check that they agree, patch.
 
 use super::{
-    Decision, Entry, InsnError, Plan, PoisonReason, RelocError, SkipReason, Warning,
-    lists::ListId,
+    candidate_lists::ListId,
+    code_overlay::CodeOverlay,
+    decision::{Decision, PoisonReason, SkipReason, Warning},
+    entries::{Plan, PlanEntry},
+    error::{InsnError, RelocError},
+    local_access::LocalAccess,
+    match_cache::{Match, MatchCache},
     patch,
-    shared::{Followed, Found, Known},
 };
 use crate::{
-    btf::Kind,
+    btf::{Kind, Type},
     ext::RelocKind,
-    ids::{BitOffset, InsnIndex, to_usize},
-    insn::{Insn, Slot},
+    ids::BitOffset,
     limits,
     relocs::Record,
-    resolve::{Ambiguity, Candidate, NO_MEMORY, Resolution, Steps, resolve, resolve_without_target},
-    spec::{Spec, SpecError},
+    resolve::{AccessValue, Ambiguity, BrokenInvariant, Candidate, Resolution, StepBudget},
+    spec::SpecError,
 };
 use alloc::vec::Vec;
-use hashbrown::HashMap;
-
-/// What is kept from record to record, so that none has to ask for memory.
-struct Scratch<'s> {
-    followed: &'s mut Followed,
-    /// Places in a list of candidates.
-    places: Vec<usize>,
-}
 
 /// Decides all records, in order (libbpf: `bpf_object__relocate_core`).
 ///
-/// `known` is what is known of each record, `followed` what is known of this target.
-pub(super) fn all(
+/// `accesses` has the local access of each record, `cache` the matches on this target so far.
+pub(super) fn decide_records(
     plan: &mut Plan<'_>,
-    selected: &dyn Fn(&Record<'_>) -> bool,
-    (known, followed): (&[Result<Known<'_>, SpecError>], &mut Followed),
+    is_selected: &dyn Fn(&Record<'_>) -> bool,
+    accesses: &[Result<LocalAccess<'_>, SpecError>],
+    cache: &mut MatchCache,
 ) {
-    let relocs = plan.relocs;
-    let mut code = Overlay { changed: HashMap::new() };
-    let mut scratch = Scratch { followed, places: Vec::new() };
-    plan.entries.reserve_exact(relocs.records().len());
-    for ((number, record), known) in relocs.records().iter().enumerate().zip(known.iter().copied()) {
-        let mut entry = Entry {
+    let records = plan.relocs().records();
+    let mut code = CodeOverlay::default();
+    let mut decider =
+        Decider { plan, cache, steps: StepBudget::new(limits::PLAN_STEPS), matching: Vec::new() };
+    decider.plan.entries.reserve_exact(records.len());
+    for ((number, record), access) in records.iter().enumerate().zip(accesses) {
+        let mut entry = PlanEntry {
             decision: Ok(Decision::Skip(SkipReason::NotSelected)),
-            before: code.slot(plan, record),
+            before: code.slot(decider.plan, record),
             local_value: None,
             target_value: None,
             candidates: None,
             matched: None,
             warning: None,
         };
-        entry.decision = match skip(record, selected) {
-            Some(why) => Ok(Decision::Skip(why)),
-            None => decide(plan, (number, record, known), &mut entry, &mut scratch),
+        entry.decision = match skip_reason(record, is_selected) {
+            Some(reason) => Ok(Decision::Skip(reason)),
+            None => decider.decide_record(number, record, access, &mut entry),
         };
         if let Ok(Decision::Patch { slot, .. } | Decision::Poison { slot, .. }) = entry.decision {
-            code.put(record, slot);
+            code.patch(record, slot);
         }
-        plan.entries.push(entry);
+        decider.plan.entries.push(entry);
     }
 }
 
-fn skip(record: &Record<'_>, selected: &dyn Fn(&Record<'_>) -> bool) -> Option<SkipReason> {
-    // libbpf looks at the offset before it looks for the program.
+fn skip_reason(record: &Record<'_>, is_selected: &dyn Fn(&Record<'_>) -> bool) -> Option<SkipReason> {
+    // libbpf checks the offset before it looks for the program.
     record.insn?;
     match (record.code, record.function) {
         (None, _) => Some(SkipReason::NoSection),
         (_, None) => Some(SkipReason::NoFunction),
-        _ if !selected(record) => Some(SkipReason::NotSelected),
+        _ if !is_selected(record) => Some(SkipReason::NotSelected),
         _ => None,
     }
 }
 
-fn decide(
-    plan: &mut Plan<'_>,
-    (number, record, known): (usize, &Record<'_>, Result<Known<'_>, SpecError>),
-    entry: &mut Entry,
-    scratch: &mut Scratch<'_>,
-) -> Result<Decision, RelocError> {
-    let insn = record.insn.ok_or(RelocError::Misaligned { offset: record.relo.insn_offset.0 })?;
-    let known = known?;
-    let spec = known.local.spec;
-    let list = plan.lists.of_root(spec.root);
-    entry.candidates = list;
-    let resolution = if spec.kind == RelocKind::TypeIdLocal {
-        let id = u64::from(spec.root.0);
-        Resolution { local: id, target: Some(id), validate: false, memory: NO_MEMORY }
-    } else {
-        let list = list.ok_or(RelocError::AnonymousRoot(spec.root))?;
-        let allowed = limits::RECORD_STEPS.min(plan.steps_left);
-        let mut steps = Steps::new(allowed);
-        let matching = matching(plan, list, known, &mut steps, scratch);
-        plan.steps_left = plan.steps_left.saturating_sub(allowed.saturating_sub(steps.left()));
-        match matching? {
-            Some(matching) => {
-                entry.matched = Some(matching.first);
-                entry.warning = matching.warning;
-                plan.lists.narrow(list, &scratch.places, number);
-                matching.resolution
-            }
-            None => resolve_without_target(spec.kind, known.answer.map_err(RelocError::Local)?),
-        }
-    };
-    let resolution = zero_extended(plan, spec, entry.matched, resolution);
-    entry.local_value = Some(resolution.local);
-    entry.target_value = resolution.target;
-    let before = entry.before.ok_or(InsnError::CutOff { insn })?;
-    let none = list.is_none_or(|list| plan.lists.is_empty(list));
-    let why = if none { PoisonReason::NoCandidates } else { PoisonReason::NoMatch };
-    Ok(patch::patch(before, &resolution, why)?)
+/// The state that the records of a plan share.
+struct Decider<'d, 'p> {
+    plan: &'d mut Plan<'p>,
+    cache: &'d mut MatchCache,
+    steps: StepBudget,
+    /// The positions of the matching candidates in their list. Its memory is reused for each record.
+    matching: Vec<usize>,
 }
 
-/// What the candidates that match agree upon.
+/// The result of several candidates that match and agree.
 struct Agreement {
     /// The candidate that counts.
     first: Candidate,
-    /// Where in it the access ends up.
     bit_offset: BitOffset,
-    resolution: Resolution,
+    value: AccessValue,
     warning: Option<Warning>,
 }
 
-/// Tries every candidate left; those that match must agree (libbpf: `bpf_core_calc_relo_insn`). The scratch's places become those in
-/// the list of all that match.
-fn matching(
-    plan: &Plan<'_>,
-    list: ListId,
-    known: Known<'_>,
-    steps: &mut Steps,
-    Scratch { followed, places }: &mut Scratch<'_>,
-) -> Result<Option<Agreement>, RelocError> {
-    places.clear();
-    let mut first: Option<Agreement> = None;
-    for (place, candidate) in plan.lists.left(list) {
-        let Some(source) = plan.target.source(candidate.source) else { continue };
-        let found = followed.follow(known, (&source.btf, candidate), steps);
-        let found = found.map_err(|error| RelocError::Match { candidate, error })?;
-        let Some(Found { bit_offset, answer }) = found else { continue };
-        // The local side is at fault if it fails alone.
-        let own = known.answer.map_err(RelocError::Local)?;
-        let answer = answer.map_err(|error| RelocError::Target { candidate, error })?;
-        let resolution = resolve(own, answer);
-        match &mut first {
-            None => first = Some(Agreement { first: candidate, bit_offset, resolution, warning: None }),
-            Some(agreement) => {
-                agree(agreement, (candidate, bit_offset, &resolution))?;
-                let widths = (agreement.resolution.memory.target, resolution.memory.target);
-                if widths.0 != widths.1 && agreement.warning.is_none() {
-                    agreement.warning = Some(Warning::WidthsDiffer {
-                        first: agreement.first,
-                        other: candidate,
-                        first_width: widths.0,
-                        other_width: widths.1,
-                    });
-                }
-            }
-        }
-        places.push(place);
-    }
-    Ok(first)
-}
-
-fn agree(
-    first: &Agreement,
-    (other, bit_offset, resolution): (Candidate, BitOffset, &Resolution),
-) -> Result<(), Ambiguity> {
-    if first.bit_offset != bit_offset {
-        return Err(Ambiguity::Offset {
-            first: first.first,
-            other,
-            first_offset: first.bit_offset,
-            other_offset: bit_offset,
-        });
-    }
-    if first.resolution.target != resolution.target {
-        return Err(Ambiguity::Value {
-            first: first.first,
-            other,
-            first_value: first.resolution.target.unwrap_or_default(),
-            other_value: resolution.target.unwrap_or_default(),
-        });
-    }
-    Ok(())
-}
-
-/// Where asked for, an unsigned ENUM's enumerators as C sees them.
-fn zero_extended(
-    plan: &Plan<'_>,
-    spec: &Spec,
-    matched: Option<Candidate>,
-    resolution: Resolution,
-) -> Resolution {
-    if !plan.options.zero_extend_unsigned_enums || spec.kind != RelocKind::EnumvalValue {
-        return resolution;
-    }
-    let unsigned =
-        |ty: Option<crate::btf::Type<'_>>| ty.is_some_and(|ty| ty.kind() == Kind::Enum && !ty.kflag());
-    let narrow = |value: u64, unsigned| if unsigned { value & 0xffff_ffff } else { value };
-    let local = unsigned(plan.relocs.btf().strip(spec.root).ok());
-    let source = matched.and_then(|c| Some((plan.target.source(c.source)?, c.id)));
-    let target = unsigned(source.and_then(|(source, id)| source.btf.strip(id).ok()));
-    Resolution {
-        local: narrow(resolution.local, local),
-        target: resolution.target.map(|value| narrow(value, target)),
-        ..resolution
-    }
-}
-
-/// The code as patched so far: a later record on the same instruction sees what an earlier one made of it.
-struct Overlay {
-    changed: HashMap<(usize, InsnIndex), Insn>,
-}
-
-impl Overlay {
-    fn slot(&self, plan: &Plan<'_>, record: &Record<'_>) -> Option<Slot> {
-        let (code, insn) = (record.code?, record.insn?);
-        let section = plan.relocs.code().get(code)?;
-        if self.changed.is_empty() {
-            let at = to_usize(record.relo.insn_offset.0);
-            return Slot::decode(plan.relocs.endian(), section.code.get(at..)?);
-        }
-        let original = |insn: InsnIndex| {
-            let raw = section.code.get(insn.index().checked_mul(8)?..)?;
-            raw.first_chunk().map(|raw| Insn::decode(plan.relocs.endian(), *raw))
-        };
-        let at = |insn| self.changed.get(&(code, insn)).copied().or_else(|| original(insn));
-        let first = at(insn)?;
-        if first.is_ld_imm64() {
-            Some(Slot::Two(first, at(InsnIndex(insn.0.checked_add(1)?))?))
+impl Decider<'_, '_> {
+    fn decide_record(
+        &mut self,
+        number: usize,
+        record: &Record<'_>,
+        access: &Result<LocalAccess<'_>, SpecError>,
+        entry: &mut PlanEntry,
+    ) -> Result<Decision, RelocError> {
+        let insn = record.insn.ok_or(RelocError::Misaligned { offset: record.relo.insn_offset.0 })?;
+        let access = access.as_ref().map_err(|error| *error)?;
+        let root = access.spec.root;
+        entry.candidates = self.plan.lists.find(root);
+        let resolution = if access.spec.kind == RelocKind::TypeIdLocal {
+            Resolution::local_type_id(root)
         } else {
-            Some(Slot::One(first))
-        }
+            let list = entry.candidates.ok_or(RelocError::AnonymousRoot(root))?;
+            self.resolve(number, access, list, entry)?
+        };
+        let resolution = self.zero_extend_enums(access, entry.matched, resolution);
+        entry.local_value = Some(resolution.local);
+        entry.target_value = resolution.target;
+        let before = entry.before.ok_or(InsnError::CutOff { insn })?;
+        let has_candidates = match entry.candidates {
+            Some(list) => self.plan.lists.get(list)?.len() > 0,
+            None => false,
+        };
+        let why = if has_candidates { PoisonReason::NoMatch } else { PoisonReason::NoCandidates };
+        Ok(patch::patch(before, &resolution, why)?)
     }
 
-    fn put(&mut self, record: &Record<'_>, slot: Slot) {
-        let (Some(code), Some(insn)) = (record.code, record.insn) else { return };
-        self.changed.insert((code, insn), slot.first());
-        if let Some(second) = slot.second() {
-            self.changed.insert((code, InsnIndex(insn.0.saturating_add(1))), second);
+    /// Computes the value in the target, and eliminates the candidates that do not match if any matches.
+    fn resolve(
+        &mut self,
+        number: usize,
+        access: &LocalAccess<'_>,
+        list: ListId,
+        entry: &mut PlanEntry,
+    ) -> Result<Resolution, RelocError> {
+        let mut steps = self.steps.lend(limits::RECORD_STEPS);
+        let agreement = self.match_candidates(access, list, &mut steps);
+        self.steps.take_back(steps);
+        let agreement = agreement?;
+        let local = access.value.map_err(RelocError::Local)?;
+        let Some(agreement) = agreement else {
+            return Ok(Resolution::without_match(access.spec.kind, local));
+        };
+        entry.matched = Some(agreement.first);
+        entry.warning = agreement.warning;
+        self.plan.lists.get_mut(list)?.narrow(&self.matching, number);
+        Ok(Resolution::with_match(local, agreement.value))
+    }
+
+    /// Matches every remaining candidate. Those that match must agree (libbpf: `bpf_core_calc_relo_insn`).
+    fn match_candidates(
+        &mut self,
+        access: &LocalAccess<'_>,
+        list: ListId,
+        steps: &mut StepBudget,
+    ) -> Result<Option<Agreement>, RelocError> {
+        self.matching.clear();
+        let mut agreement: Option<Agreement> = None;
+        for (position, candidate) in self.plan.lists.get(list)?.remaining() {
+            let source = self.plan.target().source(candidate.source);
+            let btf = &source.ok_or(BrokenInvariant::CandidateSource)?.btf;
+            let found = self.cache.find_match(access, (btf, candidate), steps);
+            let found = found.map_err(|error| RelocError::Match { candidate, error })?;
+            let Some(Match { bit_offset, value }) = found else { continue };
+            // An error of the local value counts first: the object is at fault.
+            access.value.map_err(RelocError::Local)?;
+            let value = value.map_err(|error| RelocError::Target { candidate, error })?;
+            match &mut agreement {
+                None => {
+                    agreement = Some(Agreement { first: candidate, bit_offset, value, warning: None });
+                }
+                Some(agreement) => agreement.add(candidate, bit_offset, value)?,
+            }
+            self.matching.push(position);
         }
+        Ok(agreement)
+    }
+
+    /// Zero-extends the values of an unsigned ENUM's enumerators, if the options say so.
+    fn zero_extend_enums(
+        &self,
+        access: &LocalAccess<'_>,
+        matched: Option<Candidate>,
+        resolution: Resolution,
+    ) -> Resolution {
+        if !self.plan.options().zero_extend_unsigned_enums || access.spec.kind != RelocKind::EnumvalValue {
+            return resolution;
+        }
+        let is_unsigned = |ty: Type<'_>| ty.kind() == Kind::Enum && !ty.kflag();
+        let zero_extend = |value: u64, is_unsigned| if is_unsigned { value & 0xffff_ffff } else { value };
+        let is_local_unsigned = access.btf.strip(access.spec.root).is_ok_and(is_unsigned);
+        let is_target_unsigned = matched.is_some_and(|Candidate { source, id }| {
+            let source = self.plan.target().source(source);
+            source.is_some_and(|source| source.btf.strip(id).is_ok_and(is_unsigned))
+        });
+        Resolution {
+            local: zero_extend(resolution.local, is_local_unsigned),
+            target: resolution.target.map(|value| zero_extend(value, is_target_unsigned)),
+            ..resolution
+        }
+    }
+}
+
+impl Agreement {
+    /// Adds another match, which must have the same offset and value.
+    fn add(&mut self, other: Candidate, bit_offset: BitOffset, value: AccessValue) -> Result<(), Ambiguity> {
+        let first = self.first;
+        if self.bit_offset != bit_offset {
+            let (first_offset, other_offset) = (self.bit_offset, bit_offset);
+            return Err(Ambiguity::Offset { first, other, first_offset, other_offset });
+        }
+        let (first_value, other_value) = (self.value.value(), value.value());
+        if first_value != other_value {
+            return Err(Ambiguity::Value { first, other, first_value, other_value });
+        }
+        let (first_width, other_width) = (self.value.width(), value.width());
+        if first_width != other_width && self.warning.is_none() {
+            self.warning = Some(Warning::WidthsDiffer { first, other, first_width, other_width });
+        }
+        Ok(())
     }
 }

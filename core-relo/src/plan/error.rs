@@ -1,122 +1,135 @@
-//! Why a record cannot be relocated; libbpf would refuse the object.
+//! The errors of records. libbpf refuses an object with such a record.
 
 use crate::{
     ids::{InsnIndex, TypeId},
     insn::Insn,
-    resolve::{Ambiguity, Candidate, MatchError, ValueError},
+    resolve::{Ambiguity, BrokenInvariant, Candidate, MatchError, ValueError},
     spec::SpecError,
 };
 use alloc::vec::Vec;
+use core::fmt;
 use thiserror::Error;
 
-/// Why one record has no decision.
+/// The error of a record without a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RelocError {
-    /// The record's offset is inside of an instruction.
+    /// The record's offset lies within an instruction.
     #[error("instruction offset {offset} is not a multiple of 8")]
     Misaligned {
         /// The offset in bytes.
         offset: u32,
     },
-    /// The record itself makes no sense.
+    /// The record's access string does not fit its root type.
     #[error("{0}")]
     Spec(#[from] SpecError),
-    /// Only TYPE_ID_LOCAL can be asked of a type without a name.
-    #[error("root type [{0}] is anonymous, and candidates are looked for by name")]
+    /// The root type has no name. Only TYPE_ID_LOCAL needs no name.
+    #[error("root type [{0}] is anonymous: candidates are found by name")]
     AnonymousRoot(TypeId),
-    /// The local side has no value.
-    #[error("no value in the object's own types: {0}")]
+    /// The access has no value in the object.
+    #[error("the access has no value in the object: {0}")]
     Local(ValueError),
-    /// A candidate cannot be decided.
-    #[error("candidate [{}] cannot be decided: {error}", candidate.id)]
+    /// The match with a candidate fails.
+    #[error("candidate [{}] cannot be compared: {error}", candidate.id)]
     Match {
         /// The candidate.
         candidate: Candidate,
-        /// Why.
+        /// The error.
         error: MatchError,
     },
-    /// A candidate matches, and has no value.
-    #[error("candidate [{}] matches but has no value: {error}", candidate.id)]
+    /// A candidate matches, but has no value.
+    #[error("candidate [{}] matches, but has no value: {error}", candidate.id)]
     Target {
         /// The candidate.
         candidate: Candidate,
-        /// Why.
+        /// The error.
         error: ValueError,
     },
-    /// Candidates disagree.
+    /// Two candidates match, and disagree.
     #[error("{0}")]
     Ambiguous(#[from] Ambiguity),
     /// The instruction cannot be patched.
     #[error("{0}")]
     Insn(#[from] InsnError),
+    /// A bug of this crate.
+    #[error("{0}")]
+    Internal(#[from] BrokenInvariant),
 }
 
-/// Why an instruction cannot be patched.
+/// The reason why an instruction cannot be patched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InsnError {
-    /// It lies past the end of its section, or its second slot does.
+    /// The instruction, or its second slot, lies past the end of its section.
     #[error("instruction {insn} is cut off by the section's end")]
     CutOff {
         /// The instruction.
         insn: InsnIndex,
     },
-    /// It does not hold what the record says.
-    #[error("instruction `{insn}` holds {found}, the record expects {expected}")]
+    /// The instruction does not contain the local value.
+    #[error("instruction `{insn}`: value {found}, expected {expected}")]
     UnexpectedValue {
         /// The instruction.
         insn: Insn,
-        /// What it holds.
+        /// The value in the instruction.
         found: i64,
-        /// What it should.
+        /// The local value.
         expected: i64,
     },
-    /// It is of a class that holds no relocatable value.
-    #[error("instruction `{insn}` (code {:#04x}) is not one that can be relocated", insn.code)]
+    /// Instructions of this class contain no value that can be relocated.
+    #[error("instruction `{insn}` (code {:#04x}) has no value that can be relocated", insn.code)]
     NotRelocatable {
         /// The instruction.
         insn: Insn,
     },
     /// The offset in the target exceeds 16 bits.
-    #[error("offset {value} does not fit into the instruction `{insn}` (at most 32767)")]
+    #[error("instruction `{insn}`: offset {value} is too large, expected at most 32767")]
     OffsetTooLarge {
         /// The instruction.
         insn: Insn,
         /// The offset.
         value: u64,
     },
-    /// The width of the access is not the local field's, so it cannot be changed to the target's.
-    #[error("instruction `{insn}` accesses {found} bytes, the local field has {expected}")]
+    /// The width of the access is not the local field's.
+    #[error("instruction `{insn}`: access of {found} bytes, expected the local field's {expected}")]
     UnexpectedWidth {
         /// The instruction.
         insn: Insn,
-        /// Bytes it accesses.
+        /// The width of the instruction's access in bytes.
         found: u32,
-        /// Bytes of the local field.
+        /// The width of the local field in bytes.
         expected: u32,
     },
-    /// No load or store is as wide as the target's field.
-    #[error("no access of {width} bytes can be made of `{insn}`")]
+    /// No load or store has the width of the target's field.
+    #[error("instruction `{insn}`: no load or store has the target field's width of {width} bytes")]
     NoSuchWidth {
         /// The instruction.
         insn: Insn,
-        /// Bytes of the target's field.
+        /// The width of the target's field in bytes.
         width: u32,
     },
-    /// An `ld_imm64` of a map, a function or the like, or with a second slot that is not one.
-    #[error("`{insn}` is not a plain 64-bit constant")]
+    /// An `ld_imm64` refers to a map or a function, or its second slot is invalid.
+    #[error("instruction `{insn}` is not a plain 64-bit constant")]
     NotPlainImm64 {
-        /// Its first slot.
+        /// The first slot.
         insn: Insn,
     },
 }
 
-/// Why there is no patched code: every record in error, by its number among all.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+/// The errors of all records that have one.
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-#[error("{} relocations failed, the first (record {}): {}", failed.len(), failed.first().map_or(0, |f| f.0), failed.first().map_or(RelocError::Misaligned { offset: 0 }, |f| f.1))]
 pub struct PlanError {
-    /// Number of the record and its error, in order.
+    /// The number of each record among all and its error, in order.
     pub failed: Vec<(usize, RelocError)>,
 }
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} relocations failed", self.failed.len())?;
+        let first = self.failed.first();
+        first.map_or(Ok(()), |(record, error)| write!(f, ", the first (record {record}): {error}"))
+    }
+}
+
+impl core::error::Error for PlanError {}

@@ -1,23 +1,26 @@
-//! Objects that meet many targets: their side of the plans, prepared once.
+//! Objects whose side of the plans is prepared once for many targets.
 
 use super::{
-    Options, Plan, decide,
-    lists::{CandidateLists, Roots},
-    shared::{Followed, Known, Local, Questions},
+    candidate_lists::{CandidateLists, RootTypes},
+    decide::decide_records,
+    entries::Plan,
+    local_access::{AccessInterner, LocalAccess},
+    match_cache::MatchCache,
+    options::Options,
 };
 use crate::{
-    limits,
     relocs::{Record, Relocs},
-    resolve::{Candidate, candidates::Search},
+    resolve::{Candidate, CandidateSearch},
     spec::SpecError,
     target::Target,
 };
 use alloc::{sync::Arc, vec::Vec};
+use core::fmt;
 
-/// Objects, prepared to be planned together on any number of targets.
+/// Objects that are planned together, on any number of targets.
 ///
-/// What they look for in a target is found in one pass over its types, and what their records have in common is followed
-/// there once. Each object comes to what [`Plan::new`] comes to.
+/// One pass over a target's types finds the candidates of all objects, and equal accesses are matched once. The plan of each object
+/// is the same as that of [`Plan::new`].
 ///
 /// ```
 /// # use core_relo::{Relocs, Target, plan::Objects};
@@ -29,100 +32,114 @@ use alloc::{sync::Arc, vec::Vec};
 /// }
 /// # }
 /// ```
-#[derive(Debug)]
 pub struct Objects<'o> {
-    objects: Vec<Prepared<'o>>,
-    search: Search<'o>,
+    objects: Vec<PreparedObject<'o>>,
+    search: CandidateSearch<'o>,
 }
 
 impl<'o> Objects<'o> {
-    /// Prepares objects.
+    /// Prepares objects for many targets.
     pub fn new(objects: impl IntoIterator<Item = &'o Relocs<'o>>) -> Self {
         let mut prepared = Self::for_one_target(objects);
-        prepared.search.prepare();
+        prepared.search.prepare_filter();
         prepared
     }
 
-    pub(super) fn for_one_target(objects: impl IntoIterator<Item = &'o Relocs<'o>>) -> Self {
-        let (mut search, mut questions) = (Search::default(), Questions::default());
-        let prepare = |relocs| Prepared::new(relocs, &mut search, &mut questions);
+    fn for_one_target(objects: impl IntoIterator<Item = &'o Relocs<'o>>) -> Self {
+        let (mut search, mut interner) = (CandidateSearch::default(), AccessInterner::default());
+        let prepare = |relocs| PreparedObject::new(relocs, &mut search, &mut interner);
         let objects = objects.into_iter().map(prepare).collect();
         Self { objects, search }
     }
 
-    /// The plan of each object on a target.
+    /// Plans each object on a target.
     pub fn plans<'p>(&self, target: &'p Target<'p>) -> Vec<Plan<'p>>
     where
         'o: 'p,
     {
-        let (found, mut followed) = (found(&self.search, target), Followed::default());
-        let plan = |object: &Prepared<'o>| {
-            object.plan((target, &found), Options::default(), &|_| true, &mut followed)
+        let found = find_candidates(&self.search, target);
+        let mut cache = MatchCache::default();
+        let plan = |object: &PreparedObject<'o>| {
+            object.plan((target, &found), Options::default(), &|_| true, &mut cache)
         };
         self.objects.iter().map(plan).collect()
     }
 }
 
-/// The plan of one object on one target.
-pub(super) fn plan<'p>(
-    relocs: &'p Relocs<'p>,
-    target: &'p Target<'p>,
-    options: Options,
-    selected: &dyn Fn(&Record<'_>) -> bool,
-) -> Plan<'p> {
-    let mut search = Search::default();
-    let object = Prepared::new(relocs, &mut search, &mut Questions::default());
-    object.plan((target, &found(&search, target)), options, selected, &mut Followed::default())
+impl fmt::Debug for Objects<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Objects").field("object_count", &self.objects.len()).finish_non_exhaustive()
+    }
 }
 
-/// The candidates of all that is looked for.
-fn found(search: &Search<'_>, target: &Target<'_>) -> Vec<Arc<[Candidate]>> {
-    search.find(target).into_iter().map(Arc::from).collect()
+impl<'p> Plan<'p> {
+    /// Decides every record, as for a load of all programs.
+    pub fn new(relocs: &'p Relocs<'p>, target: &'p Target<'p>) -> Self {
+        Self::with_options(relocs, target, Options::default(), |_| true)
+    }
+
+    /// Decides the records that `is_selected` accepts.
+    ///
+    /// Only selected records eliminate candidates, as in libbpf. The selection can therefore change the decisions about other
+    /// records.
+    pub fn with_options(
+        relocs: &'p Relocs<'p>,
+        target: &'p Target<'p>,
+        options: Options,
+        is_selected: impl Fn(&Record<'_>) -> bool,
+    ) -> Self {
+        let mut search = CandidateSearch::default();
+        let object = PreparedObject::new(relocs, &mut search, &mut AccessInterner::default());
+        let found = find_candidates(&search, target);
+        object.plan((target, &found), options, &is_selected, &mut MatchCache::default())
+    }
+
+    /// Plans each object on one target, in one pass over the target's types; [`Objects`] prepares objects for many targets.
+    pub fn for_objects(relocs: &[&'p Relocs<'p>], target: &'p Target<'p>) -> Vec<Self> {
+        Objects::for_one_target(relocs.iter().copied()).plans(target)
+    }
 }
 
-/// What of an object does not depend on a target.
-#[derive(Debug)]
-struct Prepared<'o> {
+fn find_candidates(search: &CandidateSearch<'_>, target: &Target<'_>) -> Vec<Arc<[Candidate]>> {
+    search.find_candidates(target).into_iter().map(Arc::from).collect()
+}
+
+/// The part of an object's plan that does not depend on a target.
+struct PreparedObject<'o> {
     relocs: &'o Relocs<'o>,
-    roots: Roots,
-    /// What is known of each record, if what it accesses can be said.
-    known: Vec<Result<Known<'o>, SpecError>>,
+    roots: RootTypes,
+    /// The local access of each record, or the error of its access string.
+    accesses: Vec<Result<LocalAccess<'o>, SpecError>>,
 }
 
-impl<'o> Prepared<'o> {
-    fn new(relocs: &'o Relocs<'o>, search: &mut Search<'o>, questions: &mut Questions) -> Self {
+impl<'o> PreparedObject<'o> {
+    fn new(
+        relocs: &'o Relocs<'o>,
+        search: &mut CandidateSearch<'o>,
+        interner: &mut AccessInterner<'o>,
+    ) -> Self {
         let (endian, btf) = (relocs.endian(), relocs.btf());
-        let known = |record: &'o Record<'_>| {
+        let access = |record: &'o Record<'_>| {
             let spec = record.spec.as_ref().map_err(|error| *error)?;
-            Ok(Known::new(Local { endian, btf, spec }, questions))
+            Ok(LocalAccess::new(endian, btf, spec, interner))
         };
-        Self {
-            relocs,
-            known: relocs.records().iter().map(known).collect(),
-            roots: Roots::new(relocs, search),
-        }
+        let accesses = relocs.records().iter().map(access).collect();
+        Self { relocs, roots: RootTypes::new(relocs, search), accesses }
     }
 
     fn plan<'p>(
         &self,
         (target, found): (&'p Target<'p>, &[Arc<[Candidate]>]),
         options: Options,
-        selected: &dyn Fn(&Record<'_>) -> bool,
-        followed: &mut Followed,
+        is_selected: &dyn Fn(&Record<'_>) -> bool,
+        cache: &mut MatchCache,
     ) -> Plan<'p>
     where
         'o: 'p,
     {
         let lists = CandidateLists::new(&self.roots, found);
-        let mut plan = Plan {
-            relocs: self.relocs,
-            target,
-            options,
-            lists,
-            steps_left: limits::PLAN_STEPS,
-            entries: Vec::new(),
-        };
-        decide::all(&mut plan, selected, (&self.known, followed));
+        let mut plan = Plan::without_entries(self.relocs, target, options, lists);
+        decide_records(&mut plan, is_selected, &self.accesses, cache);
         plan
     }
 }

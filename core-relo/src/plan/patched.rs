@@ -1,42 +1,59 @@
-//! Copies of the code with every decision in place.
+//! Copies of the code with all patches.
 
-use super::{Decision, Plan, PlanError};
-use crate::{ids::to_usize, insn::INSN_BYTES};
+use super::{
+    decision::Decision,
+    entries::Plan,
+    error::{PlanError, RelocError},
+};
+use crate::{ids::to_usize, insn::INSN_BYTES, relocs::Record, resolve::BrokenInvariant};
 use alloc::vec::Vec;
+use core::fmt;
 
-/// The code sections of an object, relocated; in the order in which they were given.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The relocated code sections of an object, in the order of [`Relocs::code`](crate::Relocs::code).
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Patched {
+pub struct PatchedCode {
     /// The bytes of each section.
     pub sections: Vec<Vec<u8>>,
 }
 
-pub(super) fn patched(plan: &Plan<'_>) -> Result<Patched, PlanError> {
-    let failed: Vec<_> =
-        (0..).zip(&plan.entries).filter_map(|(n, entry)| entry.decision.err().map(|e| (n, e))).collect();
-    if !failed.is_empty() {
-        return Err(PlanError { failed });
-    }
-    let endian = plan.relocs.endian();
-    let mut sections: Vec<_> = plan.relocs.code().iter().map(|section| section.code.to_vec()).collect();
-    for (record, entry) in plan.relocs.records().iter().zip(&plan.entries) {
-        let Ok(Decision::Patch { slot, .. } | Decision::Poison { slot, .. }) = entry.decision else {
-            continue;
-        };
-        let Some(section) = record.code.and_then(|at| sections.get_mut(at)) else { continue };
-        let at = to_usize(record.relo.insn_offset.0);
-        let (first, second) = slot.encode(endian);
-        write(section, at, first);
-        if let Some(second) = second {
-            write(section, at.saturating_add(INSN_BYTES), second);
+impl Plan<'_> {
+    /// Copies the code and patches the copy. Returns the errors of all records if there is any.
+    pub fn patched(&self) -> Result<PatchedCode, PlanError> {
+        let mut sections: Vec<_> = self.relocs().code().iter().map(|section| section.code.to_vec()).collect();
+        let mut failed = Vec::new();
+        for ((number, record), entry) in self.relocs().records().iter().enumerate().zip(self.entries()) {
+            let result = match entry.decision {
+                Ok(decision) => self.patch_copy(&mut sections, record, decision),
+                Err(error) => Err(error),
+            };
+            failed.extend(result.err().map(|error| (number, error)));
         }
+        if failed.is_empty() { Ok(PatchedCode { sections }) } else { Err(PlanError { failed }) }
     }
-    Ok(Patched { sections })
+
+    fn patch_copy(
+        &self,
+        sections: &mut [Vec<u8>],
+        record: &Record<'_>,
+        decision: Decision,
+    ) -> Result<(), RelocError> {
+        let (Decision::Patch { slot, .. } | Decision::Poison { slot, .. }) = decision else { return Ok(()) };
+        let section = record.code.and_then(|index| sections.get_mut(index));
+        let offset = to_usize(record.relo.insn_offset.0);
+        let code = section.and_then(|section| section.get_mut(offset..));
+        let (first, second) = slot.encode(self.relocs().endian());
+        let (slots, _) = code.ok_or(BrokenInvariant::PatchedInsn)?.as_chunks_mut::<INSN_BYTES>();
+        for (index, bytes) in [Some(first), second].into_iter().flatten().enumerate() {
+            *slots.get_mut(index).ok_or(BrokenInvariant::PatchedInsn)? = bytes;
+        }
+        Ok(())
+    }
 }
 
-fn write(section: &mut [u8], at: usize, bytes: [u8; INSN_BYTES]) {
-    if let Some(place) = section.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
-        *place = bytes;
+impl fmt::Debug for PatchedCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let section_bytes: Vec<_> = self.sections.iter().map(Vec::len).collect();
+        f.debug_struct("PatchedCode").field("section_bytes", &section_bytes).finish()
     }
 }

@@ -1,6 +1,11 @@
-//! One record's outcome, and all that can be said about it.
+//! One record of a plan with its outcome.
 
-use super::{Decision, Entry, Plan, RelocError, Warning};
+use super::{
+    candidate_lists::CandidateList,
+    decision::{Decision, Warning},
+    entries::{Plan, PlanEntry},
+    error::RelocError,
+};
 use crate::{
     btf::Btf,
     ext::RelocKind,
@@ -8,96 +13,107 @@ use crate::{
     limits,
     name::Name,
     relocs::{Function, Record, SourceLine},
-    resolve::{Candidate, MatchError, Matched, Mismatch, Steps, match_candidate},
+    resolve::{Candidate, MatchError, MatchOutcome, Mismatch, StepBudget, match_candidate},
     spec::Spec,
     target::{Source, Target},
 };
+use core::fmt;
 
-/// A record together with what was decided about it.
-#[derive(Clone, Copy, Debug)]
-pub struct Planned<'p> {
+/// A record of a plan with its outcome.
+#[derive(Clone, Copy)]
+pub struct PlannedReloc<'p> {
     plan: &'p Plan<'p>,
     number: usize,
     record: &'p Record<'p>,
-    entry: &'p Entry,
+    entry: &'p PlanEntry,
 }
 
-/// One candidate, and what became of it.
+/// A candidate of a record with its verdict.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Tried<'p> {
+pub struct CandidateResult<'p> {
     /// The candidate.
     pub candidate: Candidate,
-    /// The BTF it is in.
+    /// The BTF that contains the candidate.
     pub source: &'p Source<'p>,
-    /// What became of it.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
-/// What became of a candidate.
+/// The verdict on a candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// It has what is accessed.
+    /// The candidate matches; the spec is the access in the candidate.
     Match(Spec),
-    /// It has not.
+    /// The candidate does not match.
     Mismatch(Mismatch),
-    /// It cannot be decided.
+    /// The comparison failed.
     Error(MatchError),
-    /// It did not match an earlier record of the same type, so it is out.
-    PutOut {
-        /// That record's number among all.
-        by: usize,
+    /// An earlier record of the same root type eliminated the candidate, which does not match that record.
+    Eliminated {
+        /// The number of the earlier record among all.
+        by_record: usize,
     },
 }
 
-impl<'p> Planned<'p> {
-    pub(super) fn new(plan: &'p Plan<'_>, number: usize, record: &'p Record<'_>, entry: &'p Entry) -> Self {
-        Self { plan, number, record, entry }
+impl Plan<'_> {
+    /// Returns the records with their outcomes, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = PlannedReloc<'_>> {
+        let records = self.relocs().records().iter().zip(self.entries()).enumerate();
+        records.map(|(number, (record, entry))| PlannedReloc { plan: self, number, record, entry })
     }
 
-    /// The object's BTF.
+    /// Returns a record with its outcome, by the record's number among all.
+    pub fn get(&self, number: usize) -> Option<PlannedReloc<'_>> {
+        let record = self.relocs().records().get(number)?;
+        Some(PlannedReloc { plan: self, number, record, entry: self.entries().get(number)? })
+    }
+}
+
+impl<'p> PlannedReloc<'p> {
+    /// Returns the object's BTF.
     pub fn btf(&self) -> &'p Btf<'p> {
-        self.plan.relocs.btf()
+        self.plan.relocs().btf()
     }
 
-    /// The kernel's side.
+    /// Returns the kernel's side.
     pub fn target(&self) -> &'p Target<'p> {
-        self.plan.target
+        self.plan.target()
     }
 
-    /// Whether the record asks anything of the target at all.
-    pub fn asks_target(&self) -> bool {
+    /// Returns whether the value depends on the target. Only TYPE_ID_LOCAL does not.
+    pub fn needs_target(&self) -> bool {
         self.record.relo.kind != RelocKind::TypeIdLocal
     }
 
-    /// The section of another record of the same object, and its number there.
-    pub fn place_of(&self, number: usize) -> Option<(Name<'p>, u32)> {
-        let record = self.plan.relocs.records().get(number)?;
+    /// Returns the section of another record of the same object, and that record's number in the section.
+    pub fn section_and_index(&self, number: usize) -> Option<(Name<'p>, u32)> {
+        let record = self.plan.relocs().records().get(number)?;
         Some((record.section, record.index))
     }
 
-    /// Its number among all records of the object, from 0.
+    /// Returns the record's number among all records of the object, from 0.
     pub fn number(&self) -> usize {
         self.number
     }
 
-    /// The record.
+    /// Returns the record.
     pub fn record(&self) -> &'p Record<'p> {
         self.record
     }
 
-    /// What is to be done.
+    /// Returns the decision.
     pub fn decision(&self) -> Result<Decision, RelocError> {
         self.entry.decision
     }
 
-    /// The instruction before, earlier records' patches included.
+    /// Returns the instruction before, with the patches of earlier records.
     pub fn before(&self) -> Option<Slot> {
         self.entry.before
     }
 
-    /// The instruction after; as before if it is kept or skipped, `None` if the record is in error.
+    /// Returns the instruction after; `None` if the record is in error.
     pub fn after(&self) -> Option<Slot> {
         match self.entry.decision.ok()? {
             Decision::Patch { slot, .. } | Decision::Poison { slot, .. } => Some(slot),
@@ -105,95 +121,107 @@ impl<'p> Planned<'p> {
         }
     }
 
-    /// The value in the object, where it was come to.
+    /// Returns the value in the object, if it was computed.
     pub fn local_value(&self) -> Option<u64> {
         self.entry.local_value
     }
 
-    /// The value in the target, if there is one.
+    /// Returns the value in the target, if there is one.
     pub fn target_value(&self) -> Option<u64> {
         self.entry.target_value
     }
 
-    /// What is worth a look.
+    /// Returns the warning, if there is one.
     pub fn warning(&self) -> Option<Warning> {
         self.entry.warning
     }
 
-    /// The program or subprogram.
+    /// Returns the program or subprogram that contains the instruction.
     pub fn function(&self) -> Option<&'p Function<'p>> {
-        self.plan.relocs.function(self.record)
+        self.plan.relocs().function(self.record)
     }
 
-    /// The source line.
+    /// Returns the source line of the instruction.
     pub fn source(&self) -> Option<SourceLine<'p>> {
-        self.plan.relocs.source(self.record)
+        self.plan.relocs().source(self.record)
     }
 
-    /// The access in the object's own types.
+    /// Returns the access in the object's own types.
     pub fn local_spec(&self) -> Option<&'p Spec> {
         self.record.spec.as_ref().ok()
     }
 
-    /// The access in the first candidate that matched, and the BTF that is in.
+    /// Returns the access in the first candidate that matches, and the BTF that contains the candidate.
     pub fn target_spec(&self) -> Option<(&'p Source<'p>, Spec)> {
-        let tried = self.try_candidate(self.entry.matched?, &mut Steps::new(limits::RECORD_STEPS))?;
-        match tried.verdict {
-            Verdict::Match(spec) => Some((tried.source, spec)),
+        let mut steps = StepBudget::new(limits::RECORD_STEPS);
+        let result = self.match_again(self.entry.matched?, &mut steps)?;
+        match result.verdict {
+            Verdict::Match(spec) => Some((result.source, spec)),
             _ => None,
         }
     }
 
-    /// The candidate that counts, if one matched.
+    /// Returns the first candidate that matches: its value counts.
     pub fn matched(&self) -> Option<Candidate> {
         self.entry.matched
     }
 
-    /// How many candidates the root type has, those that earlier records put out included.
+    /// Returns the number of candidates of the root type, those that earlier records eliminated included.
     pub fn candidate_count(&self) -> usize {
-        self.entry.candidates.map_or(0, |list| self.plan.lists.count(list))
+        let list = self.entry.candidates.and_then(|list| self.plan.lists.get(list).ok());
+        list.map_or(0, CandidateList::len)
     }
 
-    /// Every candidate of the root type, in order, and what became of it. Each is matched again.
-    pub fn tried(&self) -> impl Iterator<Item = Tried<'p>> {
+    /// Returns every candidate of the root type with its verdict, in order. Each is matched again.
+    pub fn candidate_results(&self) -> impl Iterator<Item = CandidateResult<'p>> {
         let this = *self;
-        let steps = || Steps::new(limits::RECORD_STEPS);
-        this.candidates().filter_map(move |candidate| this.try_again(candidate, &mut steps()))
+        let steps = || StepBudget::new(limits::RECORD_STEPS);
+        this.candidates().filter_map(move |candidate| this.candidate_result(candidate, &mut steps()))
     }
 
     pub(crate) fn plan(&self) -> &'p Plan<'p> {
         self.plan
     }
 
-    /// Every candidate of the root type, in order, with the record that put it out.
+    /// Returns every candidate of the root type, in order, with the record that eliminated it.
     pub(crate) fn candidates(&self) -> impl Iterator<Item = (Candidate, Option<usize>)> + use<'p> {
         let plan = self.plan;
-        self.entry.candidates.into_iter().flat_map(move |list| plan.lists.all(list))
+        let list = self.entry.candidates.and_then(move |list| plan.lists.get(list).ok());
+        list.into_iter().flat_map(CandidateList::candidates)
     }
 
-    /// What became of a candidate, found out again.
-    pub(crate) fn try_again(
+    /// Returns the verdict on a candidate, which is matched again.
+    pub(crate) fn candidate_result(
         &self,
-        (candidate, put_out_by): (Candidate, Option<usize>),
-        steps: &mut Steps,
-    ) -> Option<Tried<'p>> {
-        match put_out_by.filter(|by| *by < self.number) {
-            Some(by) => {
-                let source = self.plan.target.source(candidate.source)?;
-                Some(Tried { candidate, source, verdict: Verdict::PutOut { by } })
+        (candidate, eliminated_by): (Candidate, Option<usize>),
+        steps: &mut StepBudget,
+    ) -> Option<CandidateResult<'p>> {
+        match eliminated_by.filter(|by_record| *by_record < self.number) {
+            Some(by_record) => {
+                let source = self.target().source(candidate.source)?;
+                Some(CandidateResult { candidate, source, verdict: Verdict::Eliminated { by_record } })
             }
-            None => self.try_candidate(candidate, steps),
+            None => self.match_again(candidate, steps),
         }
     }
 
-    fn try_candidate(&self, candidate: Candidate, steps: &mut Steps) -> Option<Tried<'p>> {
-        let source = self.plan.target.source(candidate.source)?;
+    fn match_again(&self, candidate: Candidate, steps: &mut StepBudget) -> Option<CandidateResult<'p>> {
+        let source = self.target().source(candidate.source)?;
         let spec = self.local_spec()?;
-        let verdict = match match_candidate(self.plan.relocs.btf(), spec, &source.btf, candidate.id, steps) {
-            Ok(Matched::Yes(spec)) => Verdict::Match(spec),
-            Ok(Matched::No(mismatch)) => Verdict::Mismatch(mismatch),
+        let verdict = match match_candidate(self.btf(), spec, &source.btf, candidate.id, steps) {
+            Ok(MatchOutcome::Match(spec)) => Verdict::Match(spec),
+            Ok(MatchOutcome::Mismatch(mismatch)) => Verdict::Mismatch(mismatch),
             Err(error) => Verdict::Error(error),
         };
-        Some(Tried { candidate, source, verdict })
+        Some(CandidateResult { candidate, source, verdict })
+    }
+}
+
+impl fmt::Debug for PlannedReloc<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PlannedReloc")
+            .field("number", &self.number)
+            .field("entry", self.entry)
+            .finish_non_exhaustive()
     }
 }

@@ -1,92 +1,91 @@
-//! The target's types that a local root type may stand for.
+//! The search for candidates: the target's types that a local root type may stand for.
 
+use super::{
+    candidate_query::{CandidateQuery, enum_kind},
+    name_filter::NameFilter,
+};
 use crate::{
-    btf::{Beginning, Btf, Kind, KindSet, NameIndex, Strings, Type},
-    ids::{StrOffset, TypeId, to_usize},
-    name::Name,
+    btf::{Btf, NameIndex, Type},
+    ids::TypeId,
     target::{Source, Target},
 };
 use alloc::{boxed::Box, vec, vec::Vec};
-use core::ops::Range;
 use hashbrown::HashMap;
 
-/// A type of the target by the root's name and kind.
+/// A type of the target that has the root type's essential name and kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Candidate {
-    /// Which BTF: 0 the target's main one, from 1 its modules.
+    /// The number of the BTF: 0 for the target's main one, from 1 for its modules.
     pub source: usize,
     /// The type.
     pub id: TypeId,
 }
 
-/// What candidates are looked for by: a local root's essential name, and its kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Wanted<'o> {
-    name: &'o [u8],
-    kind: Kind,
-}
+/// The number of a query in its search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct QueryId(usize);
 
-impl<'o> Wanted<'o> {
-    /// What to look for given the root's name and kind; ENUM and ENUM64 are one.
-    pub(crate) fn new(name: Name<'o>, kind: Kind) -> Self {
-        Self { name: name.essential().as_bytes(), kind: kind_of(kind) }
+impl QueryId {
+    /// Returns the position of the query's candidates in the result of [`CandidateSearch::find_candidates`].
+    pub(crate) fn index(self) -> usize {
+        self.0
     }
 }
 
-fn kind_of(kind: Kind) -> Kind {
-    if kind == Kind::Enum64 { Kind::Enum } else { kind }
-}
-
-/// All that is wanted, each with the place of its list.
+/// A search for the candidates of several queries at once.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Search<'o> {
-    places: HashMap<Wanted<'o>, usize>,
-    /// Made for each scan where it was not made for all of them.
-    filter: Option<Box<Filter>>,
+pub(crate) struct CandidateSearch<'o> {
+    queries: HashMap<CandidateQuery<'o>, QueryId>,
+    /// The filter for all scans; without it each scan creates its own.
+    filter: Option<Box<NameFilter>>,
 }
 
-impl<'o> Search<'o> {
-    /// The place of what is wanted among the lists that are found.
-    pub(crate) fn place(&mut self, wanted: Wanted<'o>) -> usize {
-        let next = self.places.len();
-        *self.places.entry(wanted).or_insert(next)
+/// The candidates of each query, by [`QueryId`].
+type CandidatesByQuery = Vec<Vec<Candidate>>;
+
+impl<'o> CandidateSearch<'o> {
+    /// Adds a query unless the search has it, and returns its number.
+    pub(crate) fn add_query(&mut self, query: CandidateQuery<'o>) -> QueryId {
+        let next = QueryId(self.queries.len());
+        *self.queries.entry(query).or_insert(next)
     }
 
-    /// Prepares for many targets; nothing may be added after.
-    pub(crate) fn prepare(&mut self) {
-        self.filter = Some(Box::new(Filter::new(self)));
+    /// Prepares the search for many targets. No query may be added afterwards.
+    pub(crate) fn prepare_filter(&mut self) {
+        self.filter = Some(Box::new(NameFilter::new(self.queries.keys())));
     }
 
-    /// The candidates of each, in libbpf's order (`bpf_core_find_cands`): of the main BTF in order of id; only where it has
-    /// none, of the modules.
+    /// Finds the candidates of each query, in libbpf's order (`bpf_core_find_cands`): those of the main BTF in order of id. Modules
+    /// are searched only for queries without a candidate in the main BTF.
     ///
-    /// One pass over a BTF's types serves all that are wanted.
-    pub(crate) fn find(&self, target: &Target<'_>) -> Vec<Vec<Candidate>> {
-        let mut found = vec![Vec::new(); self.places.len()];
+    /// One pass over a BTF's types serves all queries.
+    pub(crate) fn find_candidates(&self, target: &Target<'_>) -> CandidatesByQuery {
+        let mut found = vec![Vec::new(); self.queries.len()];
         if found.is_empty() {
             return found;
         }
-        self.scan(0, target.main(), &mut found);
-        let is_missing = |place: &usize| found.get(*place).is_none_or(Vec::is_empty);
-        if !target.modules().is_empty() && self.places.values().any(is_missing) {
-            let mut missing = self.part(|_, place| is_missing(&place));
-            missing.prepare();
-            for (number, module) in target.modules().iter().enumerate() {
-                missing.scan(number.saturating_add(1), module, &mut found);
+        self.search_source(0, target.main(), &mut found);
+        let is_missing = |id: &QueryId| found.get(id.0).is_none_or(Vec::is_empty);
+        if !target.modules().is_empty() && self.queries.values().any(is_missing) {
+            let mut missing = self.filter_queries(|_, id| is_missing(&id));
+            missing.prepare_filter();
+            for (number, module) in (1..).zip(target.modules()) {
+                missing.search_source(number, module, &mut found);
             }
         }
         found
     }
 
-    fn part(&self, mut is_wanted: impl FnMut(&Wanted<'o>, usize) -> bool) -> Self {
-        let wanted = self.places.iter().filter(|(wanted, place)| is_wanted(wanted, **place));
-        Self { places: wanted.map(|(wanted, place)| (*wanted, *place)).collect(), filter: None }
+    /// Returns a search for those queries that `is_wanted` accepts.
+    fn filter_queries(&self, mut is_wanted: impl FnMut(&CandidateQuery<'o>, QueryId) -> bool) -> Self {
+        let wanted = self.queries.iter().filter(|(query, id)| is_wanted(query, **id));
+        Self { queries: wanted.map(|(query, id)| (*query, *id)).collect(), filter: None }
     }
 
-    /// Adds the own types of one BTF, and below a main BTF its bases' (libbpf: `bpf_core_add_cands`).
-    fn scan(&self, number: usize, source: &Source<'_>, found: &mut [Vec<Candidate>]) {
-        // The main BTF counts from its first type, also if it is itself split; a module only its own types.
+    /// Adds the candidates of one BTF, and of its bases if it is the main one (libbpf: `bpf_core_add_cands`).
+    fn search_source(&self, number: usize, source: &Source<'_>, found: &mut CandidatesByQuery) {
+        // Of a module only its own types count; of the main BTF all, even if it is itself split.
         if number == 0 {
             let mut bases = Vec::new();
             let mut next = source.btf.base();
@@ -95,147 +94,89 @@ impl<'o> Search<'o> {
                 next = base.base();
             }
             for base in bases.into_iter().rev() {
-                self.scan_own(number, base, found);
+                self.search_btf(number, base, found);
             }
         }
         match &source.index {
             Some(index) => self.look_up(number, &source.btf, index, found),
-            None => self.scan_own(number, &source.btf, found),
+            None => self.search_btf(number, &source.btf, found),
         }
     }
 
-    /// Adds the own types of one BTF, of which there is no index but perhaps an order.
-    fn scan_own(&self, number: usize, btf: &Btf<'_>, found: &mut [Vec<Candidate>]) {
+    /// Adds the candidates among the own types of a BTF without an index. Its types may be sorted by name.
+    fn search_btf(&self, number: usize, btf: &Btf<'_>, found: &mut CandidatesByQuery) {
         match NameIndex::trusted(btf) {
             Some(order) => self.look_up(number, btf, &order, found),
-            None => self.scan_all(number, btf, found),
+            None => self.scan(number, btf, found),
         }
     }
 
-    /// Adds the own types of one BTF, as far as its index has them without further ado; looks for others among all types.
-    fn look_up(&self, number: usize, btf: &Btf<'_>, index: &NameIndex, found: &mut [Vec<Candidate>]) {
-        if !index.is_worth(btf, self.places.len()) {
-            return self.scan_all(number, btf, found);
+    /// Adds the candidates that the index finds. A scan answers queries that the index does not cover.
+    fn look_up(&self, number: usize, btf: &Btf<'_>, index: &NameIndex, found: &mut CandidatesByQuery) {
+        if !index.is_worth(btf, self.queries.len()) {
+            return self.scan(number, btf, found);
         }
-        let elsewhere = self.part(|wanted, place| {
-            let Some(list) = found.get_mut(place) else { return false };
+        let unanswered = self.filter_queries(|query, id| {
+            let Some(list) = found.get_mut(id.0) else { return false };
             let add = |ty: Type<'_>| {
-                if kind_of(ty.kind()) == wanted.kind {
+                if enum_kind(ty.kind()) == query.kind {
                     list.push(Candidate { source: number, id: ty.id() });
                 }
             };
-            !(index.covers(wanted.kind) && index.few_flavours(btf, wanted.name, add))
+            !(index.covers(query.kind) && index.few_flavours(btf, query.name, add))
         });
-        if !elsewhere.places.is_empty() {
-            elsewhere.scan_all(number, btf, found);
+        if !unanswered.queries.is_empty() {
+            unanswered.scan(number, btf, found);
         }
     }
 
-    /// Adds the own types of one BTF by a pass over all of them.
-    fn scan_all(&self, number: usize, btf: &Btf<'_>, found: &mut [Vec<Candidate>]) {
+    /// Adds the candidates among the own types of a BTF by a pass over all of them.
+    fn scan(&self, number: usize, btf: &Btf<'_>, found: &mut CandidatesByQuery) {
         match &self.filter {
             Some(filter) => self.scan_filtered(number, btf, filter, found),
-            None => self.scan_filtered(number, btf, &Filter::new(self), found),
+            None => self.scan_filtered(number, btf, &NameFilter::new(self.queries.keys()), found),
         }
     }
 
-    fn scan_filtered(&self, number: usize, btf: &Btf<'_>, filter: &Filter, found: &mut [Vec<Candidate>]) {
-        let may_be = |strings: Strings<'_>, at| filter.may_be(strings, at);
-        btf.visit_named(&filter.kinds, may_be, |ty| {
-            if let Some(place) = self.places.get(&Wanted::new(ty.name(), ty.kind()))
-                && let Some(list) = found.get_mut(*place)
-            {
-                list.push(Candidate { source: number, id: ty.id() });
-            }
-        });
+    fn scan_filtered(
+        &self,
+        number: usize,
+        btf: &Btf<'_>,
+        filter: &NameFilter,
+        found: &mut CandidatesByQuery,
+    ) {
+        btf.visit_named(
+            filter.kinds(),
+            |strings, name| filter.may_match(strings, name),
+            |ty| {
+                if let Some(id) = self.queries.get(&CandidateQuery::new(ty.name(), ty.kind()))
+                    && let Some(list) = found.get_mut(id.0)
+                {
+                    list.push(Candidate { source: number, id: ty.id() });
+                }
+            },
+        );
     }
-}
-
-/// Turns away most types before their name is read.
-#[derive(Clone, Debug)]
-struct Filter {
-    kinds: KindSet,
-    /// Which names may begin so, by [`place`].
-    beginnings: [Begins; BEGINNINGS],
-    /// Whether a long name may go on so, [`FURTHER_ON`].
-    further_on: [bool; BEGINNINGS],
-}
-
-/// What is wanted among the names that begin alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Begins {
-    Nothing,
-    /// Only names that are long enough to be told by what comes [`FURTHER_ON`].
-    Long,
-    Any,
-}
-
-/// The bytes of a long name that tell it from others: thousands begin with `trace_event_raw_`.
-const FURTHER_ON: Range<u32> = 16..20;
-
-impl Filter {
-    fn new(search: &Search<'_>) -> Self {
-        let wanted = &search.places;
-        let both = |kind| if kind == Kind::Enum { [Kind::Enum, Kind::Enum64] } else { [kind; 2] };
-        let kinds = KindSet::new(wanted.keys().flat_map(|w| both(w.kind)));
-        let (mut beginnings, mut further_on) = ([Begins::Nothing; BEGINNINGS], [false; BEGINNINGS]);
-        for w in wanted.keys() {
-            let later = w
-                .name
-                .get(to_usize(FURTHER_ON.start)..to_usize(FURTHER_ON.end))
-                .map(|later| Beginning::of_name(later, 0));
-            if let Some(it) = later.and_then(|later| further_on.get_mut(place(later))) {
-                *it = true;
-            }
-            // A shorter name is followed by its end or by a flavour.
-            for filler in [0, b'_'] {
-                let Some(it) = beginnings.get_mut(place(Beginning::of_name(w.name, filler))) else {
-                    continue;
-                };
-                *it = if later.is_some() && *it != Begins::Any { Begins::Long } else { Begins::Any };
-            }
-        }
-        Self { kinds, beginnings, further_on }
-    }
-
-    /// Whether the name at an offset may be among those that are wanted.
-    #[inline]
-    fn may_be(&self, strings: Strings<'_>, at: StrOffset) -> bool {
-        let Some(begin) = strings.beginning(at) else { return true };
-        match self.beginnings.get(place(begin)) {
-            Some(Begins::Nothing) => false,
-            // Behind a name that ends before lies another one; neither is wanted.
-            Some(Begins::Long) => {
-                let later = strings.beginning(StrOffset(at.0.saturating_add(FURTHER_ON.start)));
-                later.is_none_or(|later| self.further_on.get(place(later)) == Some(&true))
-            }
-            _ => true,
-        }
-    }
-}
-
-/// Places for beginnings of names: so many that those of a hundred names take few of them.
-const BEGINNINGS: usize = 4096;
-
-#[inline]
-fn place(begin: Beginning) -> usize {
-    to_usize(begin.0.wrapping_mul(0x9e37_79b1) >> 20)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{btf::Builder, endian::Endian};
+    use crate::{
+        btf::{Builder, Kind},
+        endian::Endian,
+        name::Name,
+    };
     use alloc::{format, string::String, sync::Arc};
 
-    fn find(target: &Target<'_>, wanted: &[Wanted<'_>]) -> Vec<Vec<Candidate>> {
-        let mut search = Search::default();
+    fn find(target: &Target<'_>, wanted: &[CandidateQuery<'_>]) -> Vec<Vec<Candidate>> {
+        let mut search = CandidateSearch::default();
         for (place, wanted) in wanted.iter().enumerate() {
-            assert_eq!(search.place(*wanted), place);
+            assert_eq!(search.add_query(*wanted).index(), place);
         }
-        let found = search.find(target);
-        search.prepare();
-        assert_eq!(search.find(target), found);
+        let found = search.find_candidates(target);
+        search.prepare_filter();
+        assert_eq!(search.find_candidates(target), found);
         found
     }
 
@@ -259,7 +200,7 @@ mod tests {
         let kinds = [Kind::Struct, Kind::Typedef, Kind::Enum64, Kind::Func];
         let names: [&[u8]; 6] = [b"a", b"b___old", b"c", b"d", b"a___", b"e"];
         let wanted: Vec<_> =
-            names.iter().flat_map(|n| kinds.map(|kind| Wanted::new(Name::new(n), kind))).collect();
+            names.iter().flat_map(|n| kinds.map(|kind| CandidateQuery::new(Name::new(n), kind))).collect();
         let by_scan = find(&target, &wanted);
         for index in [NameIndex::new(&main), NameIndex::of_types(&main), NameIndex::of_functions(&main)] {
             assert_eq!(find(&target.clone().with_index(Arc::new(index)), &wanted), by_scan);
@@ -267,7 +208,7 @@ mod tests {
         assert_eq!(by_scan.iter().map(Vec::len).collect::<Vec<_>>()[..4], [3, 3, 6, 3]);
     }
 
-    /// What begins alike is told apart further on, if all that is wanted is as long as that.
+    /// Names with the same beginning are distinguished by later bytes, if all queries are that long.
     #[test]
     fn long_names_that_begin_alike_are_found_at_any_length() {
         for endian in [Endian::Little, Endian::Big] {
@@ -290,20 +231,21 @@ mod tests {
             };
             for one in &names {
                 for other in [&names[0], &names[names.len() - 3], &names[names.len() - 1]] {
-                    let pair = [one, other].map(|n| Wanted::new(Name::new(n.as_bytes()), Kind::Struct));
+                    let pair =
+                        [one, other].map(|n| CandidateQuery::new(Name::new(n.as_bytes()), Kind::Struct));
                     let wanted = if alike(one, other) { &pair[..1] } else { &pair };
                     let expected: Vec<_> = [one, other].into_iter().map(ids).take(wanted.len()).collect();
                     assert_eq!(find(&target, wanted), expected, "{one} and {other}");
                 }
                 assert_eq!(
-                    find(&target, &[Wanted::new(Name::new(one.as_bytes()), Kind::Struct)]),
+                    find(&target, &[CandidateQuery::new(Name::new(one.as_bytes()), Kind::Struct)]),
                     [ids(one)]
                 );
             }
         }
     }
 
-    /// Among sorted types most are found by bisection, crowded names by a pass over all, and all of them so if they are many.
+    /// In a sorted BTF bisection finds most names. A scan finds names with many flavours, and all names if the queries are many.
     #[test]
     fn sorted_types_give_the_candidates_that_a_scan_gives() {
         let names = (0..2_000).map(|n| format!("a___b{n:04}___c"));
@@ -322,7 +264,7 @@ mod tests {
             Target::new("indexed", Arc::clone(&plain)).with_index(Arc::new(NameIndex::new(&plain))),
         ];
         let wanted = |names: &[&'static [u8]]| {
-            let each = names.iter().map(|name| Wanted::new(Name::new(name), Kind::Struct));
+            let each = names.iter().map(|name| CandidateQuery::new(Name::new(name), Kind::Struct));
             each.collect::<Vec<_>>()
         };
         let many: &[&[u8]] = &[b"a", b"b", b"a___b0007___d", b"c", b"d", b"e", b"f", b"g", b"h"];

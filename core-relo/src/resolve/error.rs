@@ -1,70 +1,71 @@
-//! Why a candidate does not match, and why an answer cannot be given at all.
+//! The reasons why a candidate does not match, and the errors of matching.
 
-use super::Candidate;
+use super::candidates::Candidate;
 use crate::{
     btf::{Kind, WalkError},
+    ext::RelocKind,
     ids::{BitOffset, ByteSize, TypeId},
     limits,
 };
 use thiserror::Error;
 
-/// Why a candidate does not have what is accessed. Ids are the target's unless they say otherwise.
+/// The reason why a candidate does not match. Ids are the target's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mismatch {
-    /// A composite has no member of the name that step `step` of the access asks for.
+    /// A composite has no member of the accessor's name.
     NoMember {
-        /// Which step of [`Spec::accessors`](crate::spec::Spec::accessors).
+        /// The number of the accessor in [`Spec::accessors`](crate::spec::Spec::accessors).
         step: usize,
-        /// The composite that lacks it.
+        /// The composite.
         ty: TypeId,
     },
-    /// The member of that name is of an incompatible type.
+    /// The member of the accessor's name has an incompatible type.
     MemberType {
-        /// Which step.
+        /// The number of the accessor.
         step: usize,
         /// The composite.
         ty: TypeId,
         /// The member's number.
         member: u32,
     },
-    /// A step asks for a member of something that has none.
+    /// The accessor names a member, but the type has no members.
     NotComposite {
-        /// Which step.
+        /// The number of the accessor.
         step: usize,
-        /// What was found there.
+        /// The type at this point of the access.
         ty: TypeId,
         /// Its kind.
         kind: Kind,
     },
-    /// A step asks for an element of something that is no array.
+    /// The accessor is an index, but the type is not an array.
     NotArray {
-        /// Which step.
+        /// The number of the accessor.
         step: usize,
-        /// What was found there.
+        /// The type at this point of the access.
         ty: TypeId,
         /// Its kind.
         kind: Kind,
     },
-    /// The array is shorter.
+    /// The accessor's index is beyond the array's length.
     OutOfRange {
-        /// Which step.
+        /// The number of the accessor.
         step: usize,
         /// The array.
         ty: TypeId,
-        /// The index asked for.
+        /// The index.
         index: u32,
-        /// Its length.
+        /// The array's length.
         nelems: u32,
     },
-    /// The candidate's typedef leads to no enumeration.
+    /// The candidate is a typedef of a type other than an enumeration.
     NotEnum {
-        /// What was found.
+        /// The type behind the typedef.
         ty: TypeId,
         /// Its kind.
         kind: Kind,
     },
-    /// The enumeration has no enumerator of this name.
+    /// The enumeration has no enumerator of the accessor's name.
     NoVariant {
         /// The enumeration.
         ty: TypeId,
@@ -76,29 +77,50 @@ pub enum Mismatch {
     },
 }
 
-/// Why two types cannot be compared to the end.
+/// A broken invariant of this crate: a bug, or a mapped file that changed while it was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum BrokenInvariant {
+    /// An accessor refers to a member or enumerator that its type does not have.
+    #[error("internal error: an accessor refers to a member or enumerator that does not exist")]
+    Accessor,
+    /// The access to a field has no accessors.
+    #[error("internal error: the access to a field has no accessors")]
+    NoAccessors,
+    /// A candidate belongs to a BTF that the target does not have.
+    #[error("internal error: a candidate belongs to a BTF that the target does not have")]
+    CandidateSource,
+    /// The candidates of a root type were not looked up.
+    #[error("internal error: the candidates of a root type were not looked up")]
+    CandidateList,
+    /// A patched instruction lies outside its section.
+    #[error("internal error: a patched instruction lies outside its section")]
+    PatchedInsn,
+}
+
+/// The error of a comparison of two types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CompareError {
     /// The comparison goes deeper than libbpf's limit.
     #[error("types nest deeper than {} levels", limits::COMPARE_LEVELS)]
     TooDeep,
-    /// A walk did not arrive.
+    /// A chain of types is broken.
     #[error("{0}")]
     Walk(#[from] WalkError),
 }
 
-/// Why a candidate cannot be decided; libbpf fails the load on it.
+/// The error of a match with one candidate. libbpf fails the load on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MatchError {
-    /// The access is longer in the target than the limit.
+    /// The access has more parts in the target than the limit.
     #[error("the access has more than {} parts in the target", limits::SPEC_PARTS)]
     TooDeep,
-    /// Looking through the types takes more steps than the limit, of the record or of the whole plan.
-    #[error("looking through the types takes more than {} steps", limits::RECORD_STEPS)]
+    /// The match takes more steps than the limit of the record or of the plan.
+    #[error("the comparison of types takes more than {} steps", limits::RECORD_STEPS)]
     TooManySteps,
-    /// A field is looked for in a type, or in elements of a type, of 2 GiB or more.
+    /// The type of a field, or of the elements of a type, has 2 GiB or more.
     #[error("type [{ty}] has {size} bytes, expected less than 2 GiB")]
     TooLarge {
         /// The type in the target.
@@ -109,27 +131,30 @@ pub enum MatchError {
     /// The types cannot be compared.
     #[error("{0}")]
     Compare(#[from] CompareError),
-    /// A walk did not arrive.
+    /// A chain of types is broken.
     #[error("{0}")]
     Walk(#[from] WalkError),
+    /// A bug of this crate.
+    #[error("{0}")]
+    Internal(#[from] BrokenInvariant),
 }
 
-/// Why an access has no value of the kind asked for.
+/// The reason why an access has no value of the relocation's kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ValueError {
-    /// Signedness or shifts of an array's element.
-    #[error("{0} cannot be asked of an array element")]
-    ArrayElement(crate::ext::RelocKind),
-    /// A bitfield that no load of 8 bytes holds.
+    /// An array's element has no signedness and no shifts.
+    #[error("an array element has no {0}")]
+    ArrayElement(RelocKind),
+    /// No load of 8 bytes contains the whole bitfield.
     #[error("bitfield at bit {bit_offset} of {bits} bits cannot be read with one 64-bit load")]
     WideBitfield {
         /// Its offset in bits from the root.
         bit_offset: BitOffset,
-        /// Its width.
+        /// Its width in bits.
         bits: u32,
     },
-    /// A bitfield of a type that has no size.
+    /// The declared type of a bitfield has no size.
     #[error("bitfield of type [{ty}] {kind}, which has no size")]
     BitfieldType {
         /// The declared type.
@@ -137,37 +162,40 @@ pub enum ValueError {
         /// Its kind.
         kind: Kind,
     },
-    /// Something the access leads to has no size.
+    /// A chain of types is broken, or ends in a type without a size.
     #[error("{0}")]
     Walk(#[from] WalkError),
+    /// A bug of this crate.
+    #[error("{0}")]
+    Internal(#[from] BrokenInvariant),
 }
 
-/// Two candidates that both match and disagree.
+/// A disagreement between two candidates that both match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Ambiguity {
-    /// The field lies at different places.
-    #[error("candidates [{}] and [{}] have it at different offsets: bit {} and bit {}", first.id, other.id, first_offset, other_offset)]
+    /// The field's offsets differ.
+    #[error("candidates [{}] and [{}] have the field at different offsets: bit {} and bit {}", first.id, other.id, first_offset, other_offset)]
     Offset {
         /// The first match.
         first: Candidate,
-        /// The one that disagrees.
+        /// The match that disagrees.
         other: Candidate,
         /// The field's offset in the first.
         first_offset: BitOffset,
         /// The field's offset in the other.
         other_offset: BitOffset,
     },
-    /// The answers differ.
-    #[error("candidates [{}] and [{}] give different answers: {} and {}", first.id, other.id, first_value, other_value)]
+    /// The values differ.
+    #[error("candidates [{}] and [{}] have different values: {} and {}", first.id, other.id, first_value, other_value)]
     Value {
         /// The first match.
         first: Candidate,
-        /// The one that disagrees.
+        /// The match that disagrees.
         other: Candidate,
-        /// The first's answer.
+        /// The first match's value.
         first_value: u64,
-        /// The other's answer.
+        /// The other match's value.
         other_value: u64,
     },
 }

@@ -1,84 +1,80 @@
-//! A local access followed through a target type.
+//! A local access to a field, followed through a target type.
 
-use super::{Key, MatchError, Matched, Mismatch, Steps, compat};
+use super::{
+    error::{MatchError, Mismatch},
+    field_compat::fields_are_compat,
+    match_outcome::MatchOutcome,
+    pattern::{AccessPattern, FieldStep, TypeLayers},
+    step_budget::StepBudget,
+};
 use crate::{
-    btf::{Btf, Member, Type, WalkError},
+    btf::{Btf, Type},
     ids::{TypeId, to_u32},
     limits,
+    name::Name,
     spec::{Accessor, Spec},
 };
 
-/// Takes the steps of `local` on the target type (libbpf: `bpf_core_spec_match`, its field part).
-pub(super) fn follow(
-    local_btf: &Btf<'_>,
-    local: &Spec,
+/// Follows the steps of `pattern` on the target type (libbpf: `bpf_core_spec_match`, its field part).
+pub(super) fn match_field(
+    pattern: AccessPattern<'_>,
     target_btf: &Btf<'_>,
     target: TypeId,
-    steps: &mut Steps,
-) -> Result<Matched, MatchError> {
-    let spec = Spec::of_root(target, local.kind);
-    let mut walk = Walk { local_btf, target_btf, spec, at: target, steps };
-    for (step, accessor) in local.accessors.iter().enumerate() {
-        let mismatch =
-            if accessor.named { walk.member(step, *accessor)? } else { walk.element(step, accessor.index)? };
+    steps: &mut StepBudget,
+) -> Result<MatchOutcome, MatchError> {
+    let mut walk = TargetWalk { btf: target_btf, spec: Spec::new(target, pattern.kind()), at: target, steps };
+    for (step, local) in pattern.field_steps().enumerate() {
+        let mismatch = match local? {
+            FieldStep::Element(index) => walk.enter_element(step, index)?,
+            FieldStep::Member { name, layers } => walk.enter_member(step, name, layers)?,
+        };
         if let Some(mismatch) = mismatch {
-            return Ok(Matched::No(mismatch));
+            return Ok(MatchOutcome::Mismatch(mismatch));
         }
     }
-    Ok(Matched::Yes(walk.spec))
+    Ok(MatchOutcome::Match(walk.spec))
 }
 
-/// What [`follow`] reads of the local side.
-pub(super) fn key(local_btf: &Btf<'_>, local: &Spec, key: &mut Key<'_>) -> Option<()> {
-    for accessor in &local.accessors {
-        if !accessor.named {
-            key.byte(b'[')?;
-            key.word(accessor.index)?;
-            continue;
-        }
-        let member = local_btf.ty(accessor.ty)?.member(accessor.index)?;
-        key.byte(b'.')?;
-        key.name(member.name)?;
-        compat::field_key(local_btf, member.ty, key)?;
-    }
-    Some(())
-}
-
-struct Walk<'w> {
-    local_btf: &'w Btf<'w>,
-    target_btf: &'w Btf<'w>,
+/// The position in the target that the access has reached.
+struct TargetWalk<'w> {
+    btf: &'w Btf<'w>,
+    /// The access so far.
     spec: Spec,
+    /// The type at the position.
     at: TypeId,
-    steps: &'w mut Steps,
+    steps: &'w mut StepBudget,
 }
 
-/// What looking for a member in one composite came to.
-enum Search {
+/// The result of the search for a member in one composite.
+enum MemberSearch {
+    /// The member's type, which is compatible.
     Found(TypeId),
+    /// A member of this name has another type.
     Incompatible { ty: TypeId, member: u32 },
+    /// No member has this name.
     Absent,
 }
 
-impl Walk<'_> {
-    /// Element `index`: the first step counts from the root, later ones need an array.
-    fn element(&mut self, step: usize, index: u32) -> Result<Option<Mismatch>, MatchError> {
-        let mut ty = self.steps.strip(self.target_btf, self.at)?;
+impl TargetWalk<'_> {
+    /// Enters element `index`. The first step of an access counts from the root, later ones need an array.
+    fn enter_element(&mut self, step: usize, index: u32) -> Result<Option<Mismatch>, MatchError> {
+        let mut ty = self.steps.strip(self.btf, self.at)?;
         if step > 0 {
-            self.steps.take()?;
+            self.steps.take(1)?;
             let Some(array) = ty.array() else {
                 return Ok(Some(Mismatch::NotArray { step, ty: ty.id(), kind: ty.kind() }));
             };
             let last = self.spec.accessors.last();
-            let flexible = last.is_some_and(|last| last.makes_flexible(self.target_btf, array.nelems));
-            if !flexible && index >= array.nelems {
+            let is_flexible = last.is_some_and(|last| last.is_flexible_array(self.btf, array.nelems));
+            if !is_flexible && index >= array.nelems {
                 return Ok(Some(Mismatch::OutOfRange { step, ty: ty.id(), index, nelems: array.nelems }));
             }
             ty = self.steps.strip(ty.btf(), array.element)?;
         }
         self.push_raw(index)?;
         self.spec.accessors.push(Accessor { ty: ty.id(), index, named: false });
-        // libbpf takes the size here, and only here, for an `int`: what has 2 GiB or more is an error.
-        let size = self.target_btf.size_of(ty.id())?;
+        // libbpf takes the size for an `int` here, and only here: 2 GiB or more is an error.
+        let size = self.btf.size_of(ty.id())?;
         if i32::try_from(size.0).is_err() {
             return Err(MatchError::TooLarge { ty: ty.id(), size });
         }
@@ -87,40 +83,49 @@ impl Walk<'_> {
         Ok(None)
     }
 
-    /// The member of the local one's exact name, anonymous members descended into.
-    fn member(&mut self, step: usize, local: Accessor) -> Result<Option<Mismatch>, MatchError> {
-        let ty = self.steps.strip(self.target_btf, self.at)?;
+    /// Enters the member of exactly this name. Members of anonymous members count as members.
+    fn enter_member(
+        &mut self,
+        step: usize,
+        name: Name<'_>,
+        layers: TypeLayers<'_>,
+    ) -> Result<Option<Mismatch>, MatchError> {
+        let ty = self.steps.strip(self.btf, self.at)?;
         if !ty.kind().is_composite() {
             return Ok(Some(Mismatch::NotComposite { step, ty: ty.id(), kind: ty.kind() }));
         }
-        let composite = self.local_btf.ty(local.ty);
-        let no_type = WalkError::NoType(local.ty);
-        let wanted = composite.and_then(|c| c.member(local.index)).ok_or(no_type)?;
-        match self.search(ty, &wanted)? {
-            Search::Found(next) => {
+        match self.find_member(ty, name, layers)? {
+            MemberSearch::Found(next) => {
                 self.at = next;
                 Ok(None)
             }
-            Search::Incompatible { ty, member } => Ok(Some(Mismatch::MemberType { step, ty, member })),
-            Search::Absent => Ok(Some(Mismatch::NoMember { step, ty: ty.id() })),
+            MemberSearch::Incompatible { ty, member } => Ok(Some(Mismatch::MemberType { step, ty, member })),
+            MemberSearch::Absent => Ok(Some(Mismatch::NoMember { step, ty: ty.id() })),
         }
     }
 
-    /// Depth first, in order of members; the first of the name decides (libbpf: `bpf_core_match_member`).
+    /// Searches depth first, in order of members. The first member of the name decides (libbpf: `bpf_core_match_member`).
     ///
     /// Recursion is as deep as the access has parts: at most [`limits::SPEC_PARTS`].
-    fn search(&mut self, ty: Type<'_>, wanted: &Member<'_>) -> Result<Search, MatchError> {
+    fn find_member(
+        &mut self,
+        ty: Type<'_>,
+        name: Name<'_>,
+        layers: TypeLayers<'_>,
+    ) -> Result<MemberSearch, MatchError> {
         let end = to_u32(ty.members().len());
         let mut next = 0;
-        while next < end {
-            let among = next..end.min(next.saturating_add(self.steps.affords(wanted.name)));
-            let found = ty.next_member(among.clone(), wanted.name.as_bytes());
-            let after = found.map_or(among.end, |member| member.index.saturating_add(1));
-            self.steps.take_names(after.saturating_sub(next), wanted.name)?;
-            next = after;
+        while let Some(unread) = end.checked_sub(next).filter(|unread| *unread > 0) {
+            // At least one member is compared: the step that its name takes reports that the budget is used up.
+            let count = unread.min(self.steps.affordable_names(name).max(1));
+            let range_end = next.wrapping_add(count);
+            let found = ty.next_member(next..range_end, name.as_bytes());
+            let last = found.map_or(range_end.wrapping_sub(1), |member| member.index);
+            self.steps.take_names(last.abs_diff(next).wrapping_add(1), name)?;
+            next = last.wrapping_add(1);
             let before = self.spec.bit_offset;
-            // Also where none is found: libbpf counts the part of each member that it looks at.
-            self.push_raw(after.saturating_sub(1))?;
+            // libbpf counts a part for each member that it compares, so the limit also applies where none is found.
+            self.push_raw(last)?;
             let Some(member) = found else {
                 self.spec.raw.pop();
                 continue;
@@ -129,22 +134,22 @@ impl Walk<'_> {
             self.spec.advance(member.bit_offset.0);
             if !member.name.is_empty() {
                 self.spec.accessors.push(Accessor { ty: ty.id(), index: member.index, named: true });
-                if compat::fields_are_compat(self.local_btf, wanted.ty, ty.btf(), member.ty, self.steps)? {
-                    return Ok(Search::Found(member.ty));
+                if fields_are_compat(layers, ty.btf(), member.ty, self.steps)? {
+                    return Ok(MemberSearch::Found(member.ty));
                 }
                 self.spec.accessors.pop();
-                return Ok(Search::Incompatible { ty: ty.id(), member: member.index });
+                return Ok(MemberSearch::Incompatible { ty: ty.id(), member: member.index });
             }
             let inner = self.steps.strip(ty.btf(), member.ty)?;
-            match self.search(inner, wanted)? {
-                Search::Absent => {}
-                // Two members of one name, which C does not allow: libbpf would go on with an offset it has spoilt.
+            match self.find_member(inner, name, layers)? {
+                MemberSearch::Absent => {}
+                // C does not allow a second member of the name. libbpf goes on here, with the offset of the first one added.
                 decided => return Ok(decided),
             }
             self.spec.bit_offset = before;
             self.spec.raw.pop();
         }
-        Ok(Search::Absent)
+        Ok(MemberSearch::Absent)
     }
 
     fn push_raw(&mut self, part: u32) -> Result<(), MatchError> {

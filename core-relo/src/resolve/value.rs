@@ -1,6 +1,6 @@
-//! The number an access comes to, on either side.
+//! The value that an access has, in the object and in the target.
 
-use super::ValueError;
+use super::error::{BrokenInvariant, ValueError};
 use crate::{
     btf::{Btf, IntInfo, Kind, Member, Type, WalkError},
     endian::Endian,
@@ -9,119 +9,162 @@ use crate::{
     spec::{Accessor, Spec},
 };
 
-/// Both values, and what patching must heed (libbpf: `struct bpf_core_relo_res`).
+/// The values of both sides, and the conditions for patching (libbpf: `struct bpf_core_relo_res`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Resolution {
-    /// What the compiler put into the instruction.
+    /// The value that the compiler wrote into the instruction.
     pub(crate) local: u64,
-    /// What the target asks for; `None` asks for poison.
+    /// The value in the target; `None` poisons the instruction.
     pub(crate) target: Option<u64>,
-    /// Whether the instruction must hold the local value.
+    /// Whether the instruction must contain the local value.
     pub(crate) validate: bool,
-    /// The widths of the memory accessed.
-    pub(crate) memory: Memory,
+    pub(crate) widths: AccessWidths,
 }
 
-/// Where no memory is accessed, no width stands in the way.
-pub(crate) const NO_MEMORY: Memory = Memory { local: 0, target: 0, adjustable: true };
-
-/// Widths, in bytes, of the memory a load or store accesses; 0 where an access's width says nothing (a bitfield).
+/// The widths, in bytes, of the memory that a load or store accesses.
+///
+/// A width is 0 where it does not restrict the instruction, as for a bitfield.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Memory {
+pub(crate) struct AccessWidths {
     pub(crate) local: u32,
     pub(crate) target: u32,
-    /// Whether an instruction may be changed from the one width to the other.
-    pub(crate) adjustable: bool,
+    /// Whether the instruction's width may change from the local to the target one.
+    pub(crate) are_adjustable: bool,
 }
 
-/// One side's answer, which needs its BTF no more.
+/// The value of an access in one BTF.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct AccessValue {
     value: u64,
-    /// The memory that is accessed, if its width says anything.
-    memory: Option<Accessed>,
+    /// The memory that is accessed, if its width restricts the instruction.
+    memory: Option<AccessedMemory>,
     validate: bool,
 }
 
-/// What is accessed, and its width in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Accessed {
+struct AccessedMemory {
     bytes: u32,
-    what: What,
+    content: MemoryContent,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum MemoryContent {
     Pointer,
-    /// An integer that loads zero-extend.
+    /// An integer that loads extend with zeros.
     Unsigned,
     Other,
 }
 
-/// What both answers come to, given a match.
-pub(crate) fn resolve(local: Answer, target: Answer) -> Resolution {
-    Resolution {
-        local: local.value,
-        target: Some(target.value),
-        validate: local.validate,
-        memory: memory(local.memory, target.memory),
+impl AccessWidths {
+    /// The widths of an access that restricts no instruction.
+    pub(crate) const UNRESTRICTED: Self = Self { local: 0, target: 0, are_adjustable: true };
+
+    /// Widths may change between pointers, and between integers that loads extend with zeros (libbpf: `bpf_core_calc_relo`).
+    fn new(local: AccessValue, target: AccessValue) -> Self {
+        let content = |value: AccessValue| value.memory.map(|memory| memory.content);
+        let are_both = |wanted| content(local) == Some(wanted) && content(target) == Some(wanted);
+        Self {
+            local: local.width(),
+            target: target.width(),
+            are_adjustable: local.width() == target.width()
+                || are_both(MemoryContent::Pointer)
+                || are_both(MemoryContent::Unsigned),
+        }
     }
 }
 
-/// What the local answer comes to where nothing matches: 0 for what asks about existence or about a type, else poison.
-pub(crate) fn resolve_without_target(kind: RelocKind, local: Answer) -> Resolution {
-    let zero = kind.is_type() || matches!(kind, RelocKind::FieldExists | RelocKind::EnumvalExists);
-    Resolution { local: local.value, target: zero.then_some(0), validate: local.validate, memory: NO_MEMORY }
+impl Resolution {
+    /// Combines the local value with the value of a matching candidate.
+    pub(crate) fn with_match(local: AccessValue, target: AccessValue) -> Self {
+        Self {
+            local: local.value,
+            target: Some(target.value),
+            validate: local.validate,
+            widths: AccessWidths::new(local, target),
+        }
+    }
+
+    /// Returns the result where no candidate matches: 0 for the existence of something and for types, otherwise poison.
+    pub(crate) fn without_match(kind: RelocKind, local: AccessValue) -> Self {
+        let is_zero = kind.is_type() || matches!(kind, RelocKind::FieldExists | RelocKind::EnumvalExists);
+        Self {
+            local: local.value,
+            target: is_zero.then_some(0),
+            validate: local.validate,
+            widths: AccessWidths::UNRESTRICTED,
+        }
+    }
+
+    /// Returns the result of TYPE_ID_LOCAL, which needs no target.
+    pub(crate) fn local_type_id(id: TypeId) -> Self {
+        let id = u64::from(id.0);
+        Self { local: id, target: Some(id), validate: false, widths: AccessWidths::UNRESTRICTED }
+    }
 }
 
-/// One side's answer (libbpf: `bpf_core_calc_relo`, its first part).
-pub(crate) fn answer(endian: Endian, btf: &Btf<'_>, spec: &Spec) -> Result<Answer, ValueError> {
-    let sure = |value| Ok(Answer { value, memory: None, validate: true });
-    // A type's id may have changed when objects were linked, so the instruction's is not checked.
-    let id = || Ok(Answer { value: u64::from(spec.root.0), memory: None, validate: false });
+impl AccessValue {
+    /// A value that no memory access depends on.
+    fn plain(value: impl Into<u64>) -> Self {
+        Self { value: value.into(), memory: None, validate: true }
+    }
+
+    /// Returns the number that goes into the instruction.
+    pub(crate) fn value(self) -> u64 {
+        self.value
+    }
+
+    /// Returns the width of the accessed memory in bytes, 0 if it does not restrict the instruction.
+    pub(crate) fn width(self) -> u32 {
+        self.memory.map_or(0, |memory| memory.bytes)
+    }
+}
+
+/// Computes the value of an access in one BTF (libbpf: `bpf_core_calc_relo`, its first part).
+pub(crate) fn access_value(endian: Endian, btf: &Btf<'_>, spec: &Spec) -> Result<AccessValue, ValueError> {
     match spec.kind {
-        RelocKind::TypeIdLocal | RelocKind::TypeIdTarget => id(),
+        // The linker of objects may have changed a type's id, so the instruction is not checked for it.
+        RelocKind::TypeIdLocal | RelocKind::TypeIdTarget => {
+            Ok(AccessValue { validate: false, ..AccessValue::plain(spec.root.0) })
+        }
         RelocKind::TypeExists
         | RelocKind::TypeMatches
         | RelocKind::FieldExists
-        | RelocKind::EnumvalExists => sure(1),
-        RelocKind::TypeSize => sure(u64::from(btf.size_of(spec.root)?.0)),
-        RelocKind::EnumvalValue => sure(enumerator(btf, spec)),
-        _ => field(endian, btf, spec),
+        | RelocKind::EnumvalExists => Ok(AccessValue::plain(1u64)),
+        RelocKind::TypeSize => Ok(AccessValue::plain(btf.size_of(spec.root)?.0)),
+        RelocKind::EnumvalValue => Ok(AccessValue::plain(enumerator_value(btf, spec)?)),
+        _ => field_value(endian, btf, spec),
     }
 }
 
-/// An ENUM's value is sign-extended whatever its sign, as libbpf reads it (`bpf_core_calc_enumval_relo`): see
+/// Returns an enumerator's value. An ENUM's is sign-extended whatever its sign, as in libbpf (`bpf_core_calc_enumval_relo`): see
 /// [`Options::zero_extend_unsigned_enums`](crate::plan::Options::zero_extend_unsigned_enums).
-fn enumerator(btf: &Btf<'_>, spec: &Spec) -> u64 {
-    let step = spec.accessors.first();
-    step.and_then(|step| btf.ty(step.ty)?.variant(step.index)).map_or(0, |v| v.value)
+fn enumerator_value(btf: &Btf<'_>, spec: &Spec) -> Result<u64, BrokenInvariant> {
+    let accessor = spec.accessors.first().ok_or(BrokenInvariant::NoAccessors)?;
+    let variant = btf.ty(accessor.ty).and_then(|ty| ty.variant(accessor.index));
+    Ok(variant.ok_or(BrokenInvariant::Accessor)?.value)
 }
 
-/// libbpf: `bpf_core_calc_field_relo`.
-fn field(endian: Endian, btf: &Btf<'_>, spec: &Spec) -> Result<Answer, ValueError> {
-    let no_type = ValueError::Walk(WalkError::NoType(spec.root));
-    let last = spec.accessors.last().ok_or(no_type)?;
+/// Computes the value of an access to a field (libbpf: `bpf_core_calc_field_relo`).
+fn field_value(endian: Endian, btf: &Btf<'_>, spec: &Spec) -> Result<AccessValue, ValueError> {
+    let last = spec.accessors.last().ok_or(BrokenInvariant::NoAccessors)?;
     if !last.named {
-        return element(btf, spec, last);
+        return element_value(btf, spec, last);
     }
-    let composite = btf.ty(last.ty).ok_or(no_type)?;
-    let member = composite.member(last.index).ok_or(no_type)?;
+    let composite = btf.ty(last.ty).ok_or(BrokenInvariant::Accessor)?;
+    let member = composite.member(last.index).ok_or(BrokenInvariant::Accessor)?;
     let declared = composite.btf().strip(member.ty)?;
-    let extent = if member.bitfield_bits > 0 {
-        Extent::of_bitfield(spec, &member, declared)?
+    let is_bitfield = member.bitfield_bits > 0;
+    let extent = if is_bitfield {
+        FieldExtent::of_bitfield(spec, &member, declared)?
     } else {
         let bytes = btf.size_of(declared.id())?.0;
-        Extent { byte_offset: spec.bit_offset.0 / 8, bytes, bits: bytes.wrapping_mul(8) }
+        FieldExtent { byte_offset: spec.bit_offset.0 / 8, bytes, bits: bytes.wrapping_mul(8) }
     };
-    let bitfield = member.bitfield_bits > 0;
-    // The compiler may load a bitfield otherwise than we would: only sign and width are beyond doubt.
-    let validate = !bitfield || matches!(spec.kind, RelocKind::FieldSigned | RelocKind::FieldRshiftU64);
     let mut memory = None;
     let value = match spec.kind {
         RelocKind::FieldByteOffset => {
-            if !bitfield {
-                memory = Some(Accessed::of(element_size(btf, declared.id())?, declared));
+            if !is_bitfield {
+                memory = Some(AccessedMemory::new(element_size(btf, declared.id())?, declared));
             }
             u64::from(extent.byte_offset)
         }
@@ -130,25 +173,25 @@ fn field(endian: Endian, btf: &Btf<'_>, spec: &Spec) -> Result<Answer, ValueErro
         RelocKind::FieldLshiftU64 => u64::from(extent.left_shift(endian, spec.bit_offset.0)),
         _ => u64::from(64u32.wrapping_sub(extent.bits)),
     };
-    Ok(Answer { value, memory, validate })
+    // Compilers may choose another load for a bitfield. Only the sign and the right shift do not depend on the load.
+    let validate = !is_bitfield || matches!(spec.kind, RelocKind::FieldSigned | RelocKind::FieldRshiftU64);
+    Ok(AccessValue { value, memory, validate })
 }
 
-/// An access that ends in an array's element, or in the root itself.
-fn element(btf: &Btf<'_>, spec: &Spec, last: &Accessor) -> Result<Answer, ValueError> {
+/// Computes the value of an access that ends in an array's element, or in the root itself.
+fn element_value(btf: &Btf<'_>, spec: &Spec, last: &Accessor) -> Result<AccessValue, ValueError> {
     match spec.kind {
         RelocKind::FieldByteOffset => {
             let ty = btf.ty(last.ty).ok_or(WalkError::NoType(last.ty))?;
-            let memory = Some(Accessed::of(element_size(btf, last.ty)?, ty));
-            Ok(Answer { value: u64::from(spec.bit_offset.0 / 8), memory, validate: true })
+            let memory = Some(AccessedMemory::new(element_size(btf, last.ty)?, ty));
+            Ok(AccessValue { memory, ..AccessValue::plain(spec.bit_offset.0 / 8) })
         }
-        RelocKind::FieldByteSize => {
-            Ok(Answer { value: u64::from(btf.size_of(last.ty)?.0), memory: None, validate: true })
-        }
+        RelocKind::FieldByteSize => Ok(AccessValue::plain(btf.size_of(last.ty)?.0)),
         kind => Err(ValueError::ArrayElement(kind)),
     }
 }
 
-/// What a load of a field reads: of an array, its innermost element.
+/// Returns the size of the memory that a load of a field reads: for an array, of its innermost element.
 fn element_size(btf: &Btf<'_>, ty: TypeId) -> Result<ByteSize, WalkError> {
     btf.size_of(btf.innermost_element(ty)?.id())
 }
@@ -160,23 +203,23 @@ fn is_signed(ty: Type<'_>) -> bool {
     }
 }
 
-/// The bytes a load covers, and the bits of the field. All arithmetic wraps at 32 bits, as in libbpf.
-struct Extent {
+/// The bytes that a load covers, and the bits of the field. All arithmetic wraps at 32 bits, as in libbpf.
+struct FieldExtent {
     byte_offset: u32,
     bytes: u32,
     bits: u32,
 }
 
-impl Extent {
-    /// The smallest aligned load, at least as wide as the declared type, that holds the bitfield.
+impl FieldExtent {
+    /// Returns the smallest aligned load that contains the bitfield and is at least as wide as its declared type.
     fn of_bitfield(spec: &Spec, member: &Member<'_>, declared: Type<'_>) -> Result<Self, ValueError> {
-        let (at, bits) = (spec.bit_offset.0, member.bitfield_bits);
+        let (offset, bits) = (spec.bit_offset.0, member.bitfield_bits);
         let no_size = ValueError::BitfieldType { ty: declared.id(), kind: declared.kind() };
-        let mut bytes = declared.size().map_or(0, |size| size.0);
+        let mut bytes = declared.size().ok_or(no_size)?.0;
         loop {
-            let unit = (at / 8).checked_div(bytes).ok_or(no_size)?;
+            let unit = (offset / 8).checked_div(bytes).ok_or(no_size)?;
             let byte_offset = unit.wrapping_mul(bytes);
-            let end = at.wrapping_add(bits).wrapping_sub(byte_offset.wrapping_mul(8));
+            let end = offset.wrapping_add(bits).wrapping_sub(byte_offset.wrapping_mul(8));
             if end <= bytes.wrapping_mul(8) {
                 return Ok(Self { byte_offset, bytes, bits });
             }
@@ -187,7 +230,7 @@ impl Extent {
         }
     }
 
-    /// By the object's byte order; libbpf takes that of the machine it was built for.
+    /// Returns the left shift of FIELD_LSHIFT_U64, by the object's byte order. libbpf takes the byte order of its own machine.
     fn left_shift(&self, endian: Endian, bit_offset: u32) -> u32 {
         let within = bit_offset.wrapping_sub(self.byte_offset.wrapping_mul(8));
         match endian {
@@ -197,23 +240,14 @@ impl Extent {
     }
 }
 
-impl Accessed {
-    /// An encoding is signed here only if it is SIGNED and nothing else: a signed `char` passes for unsigned, as in libbpf.
-    fn of(size: ByteSize, ty: Type<'_>) -> Self {
-        let what = match ty.int() {
-            Some(int) if int.encoding != IntInfo::SIGNED => What::Unsigned,
-            _ if ty.kind() == Kind::Ptr => What::Pointer,
-            _ => What::Other,
+impl AccessedMemory {
+    /// An integer counts as signed only if SIGNED is its whole encoding, as in libbpf: a signed `char` counts as unsigned.
+    fn new(size: ByteSize, ty: Type<'_>) -> Self {
+        let content = match ty.int() {
+            Some(int) if int.encoding != IntInfo::SIGNED => MemoryContent::Unsigned,
+            _ if ty.kind() == Kind::Ptr => MemoryContent::Pointer,
+            _ => MemoryContent::Other,
         };
-        Self { bytes: size.0, what }
+        Self { bytes: size.0, content }
     }
-}
-
-/// Widths may be changed between pointers, and between integers that zero-extend (libbpf: `bpf_core_calc_relo`).
-fn memory(local: Option<Accessed>, target: Option<Accessed>) -> Memory {
-    let bytes = |side: Option<Accessed>| side.map_or(0, |side| side.bytes);
-    let both = |what| [local, target].iter().all(|side| side.is_some_and(|side| side.what == what));
-    let (of_local, of_target) = (bytes(local), bytes(target));
-    let adjustable = of_local == of_target || both(What::Pointer) || both(What::Unsigned);
-    Memory { local: of_local, target: of_target, adjustable }
 }

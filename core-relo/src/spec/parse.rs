@@ -1,6 +1,9 @@
-//! `0:1:2` on a local type.
+//! The parser of access strings, such as `0:1:2`, on a local type.
 
-use super::{Accessor, Parts, Spec};
+use super::{
+    access::{Accessor, Spec},
+    inline_vec::InlineVec,
+};
 use crate::{
     btf::{Btf, Kind, Type, WalkError},
     ext::{CoreRelo, RelocKind},
@@ -9,7 +12,7 @@ use crate::{
 };
 use thiserror::Error;
 
-/// Why a record's access string says nothing on its root type.
+/// The reason why a record's access string does not fit its root type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SpecError {
@@ -19,19 +22,19 @@ pub enum SpecError {
     /// The access string lies outside the string section.
     #[error("access string at offset {0} lies outside the object's BTF strings")]
     NoString(StrOffset),
-    /// It is empty, or no list of numbers between colons.
+    /// The access string is empty, or not a list of numbers between colons.
     #[error("access string at offset {0} is not a list of numbers between colons")]
     Malformed(StrOffset),
-    /// It has more parts than the limit.
+    /// The access string has more parts than the limit.
     #[error("access string has more than {limit} parts")]
     TooLong {
         /// The limit.
         limit: usize,
     },
-    /// A question about a type whose access string is not `0`.
-    #[error("access string of a question about a type is not `0`")]
+    /// The access string of a relocation of a whole type is not `0`.
+    #[error("access string of a relocation of a type is not `0`")]
     NotZero,
-    /// A question about an enumerator of a type that is no enum, or with more than one part.
+    /// The root type of an enumerator relocation is no enumeration, or the access string has more than one part.
     #[error("type [{ty}] {kind} is not an enumeration with an enumerator {index}")]
     NotEnumerator {
         /// The stripped root.
@@ -41,55 +44,55 @@ pub enum SpecError {
         /// The first part of the access string.
         index: u32,
     },
-    /// A member or element that the local type does not have.
+    /// The local type has no member or element of this number.
     #[error("part {part} of the access string: type [{ty}] {kind} has no element {index}, it has {len}")]
     OutOfRange {
-        /// Which part, from 0.
+        /// The number of the part, from 0.
         part: usize,
         /// The composite or array.
         ty: TypeId,
         /// Its kind.
         kind: Kind,
-        /// The number asked for.
+        /// The number in the access string.
         index: u32,
-        /// How many there are.
+        /// The number of members or elements.
         len: u32,
     },
-    /// A step into something that has no parts.
+    /// The access string goes on, but the type has neither members nor elements.
     #[error(
         "part {part} of the access string steps into type [{ty}] {kind}, expected a struct, union or array"
     )]
     NoParts {
-        /// Which part, from 0.
+        /// The number of the part, from 0.
         part: usize,
         /// The type.
         ty: TypeId,
         /// Its kind.
         kind: Kind,
     },
-    /// A member that has a name, and the name is empty.
+    /// The member's name offset refers to an empty string.
     #[error("part {part} of the access string: member {index} of type [{ty}] has an empty name")]
     EmptyName {
-        /// Which part, from 0.
+        /// The number of the part, from 0.
         part: usize,
         /// The composite.
         ty: TypeId,
         /// The member's number.
         index: u32,
     },
-    /// A relocation kind this library does not know.
+    /// The relocation kind is unknown to this library.
     #[error("relocation kind {0} is not known")]
     UnknownKind(u32),
-    /// A walk from a local type did not arrive.
+    /// A chain of local types is broken.
     #[error("local {0}")]
     Walk(#[from] WalkError),
 }
 
-/// Spells out what `relo` accesses in the object's own BTF (libbpf: `bpf_core_parse_spec`).
+/// Parses the access of `relo` in the object's own BTF (libbpf: `bpf_core_parse_spec`).
 ///
-/// Negative numbers, which libbpf up to 1.7 wraps around, are refused as in later ones.
-pub(crate) fn local(btf: &Btf<'_>, relo: &CoreRelo) -> Result<Spec, SpecError> {
-    let mut spec = Spec::of_root(relo.root, relo.kind);
+/// Negative numbers are refused, as in libbpf after 1.7. Earlier versions wrap them around.
+pub(crate) fn parse_access(btf: &Btf<'_>, relo: &CoreRelo) -> Result<Spec, SpecError> {
+    let spec = Spec::new(relo.root, relo.kind);
     btf.ty(relo.root).ok_or(SpecError::NoRoot(relo.root))?;
     let text = btf.name(relo.access).ok_or(SpecError::NoString(relo.access))?.as_bytes();
     if relo.kind.is_type() {
@@ -99,25 +102,25 @@ pub(crate) fn local(btf: &Btf<'_>, relo: &CoreRelo) -> Result<Spec, SpecError> {
             _ => Err(SpecError::NotZero),
         };
     }
-    spec.raw = numbers(text).ok_or(SpecError::Malformed(relo.access))?;
-    if spec.raw.len() > limits::SPEC_PARTS {
+    let parts = parse_numbers(text).ok_or(SpecError::Malformed(relo.access))?;
+    if parts.len() > limits::SPEC_PARTS {
         return Err(SpecError::TooLong { limit: limits::SPEC_PARTS });
     }
     let root = btf.strip(relo.root)?;
     match relo.kind {
         RelocKind::Unknown(raw) => Err(SpecError::UnknownKind(raw)),
-        kind if kind.is_enumval() => enumerator(spec, root),
-        _ => field(spec, btf, root),
+        kind if kind.is_enumval() => parse_enumerator(spec, parts, root, relo.access),
+        _ => parse_field(spec, parts, btf, root),
     }
 }
 
-fn numbers(text: &[u8]) -> Option<Parts<u32>> {
-    // One part more than allowed is kept, so that the limit can be told from a bad number.
-    text.split(|b| *b == b':').take(limits::SPEC_PARTS.saturating_add(1)).map(number).collect()
+fn parse_numbers(text: &[u8]) -> Option<InlineVec<u32>> {
+    // One part more than the limit distinguishes a string that is too long from a bad number.
+    text.split(|b| *b == b':').take(limits::SPEC_PARTS.saturating_add(1)).map(parse_number).collect()
 }
 
-/// Decimal digits, at most `i32::MAX`, which is what libbpf's `%d` holds.
-fn number(digits: &[u8]) -> Option<u32> {
+/// Parses decimal digits. The largest number is `i32::MAX`, the largest that libbpf's `%d` reads.
+fn parse_number(digits: &[u8]) -> Option<u32> {
     if !digits.first()?.is_ascii_digit() {
         return None;
     }
@@ -125,28 +128,42 @@ fn number(digits: &[u8]) -> Option<u32> {
     (n <= i32::MAX.cast_unsigned()).then_some(n)
 }
 
-fn enumerator(mut spec: Spec, root: Type<'_>) -> Result<Spec, SpecError> {
-    let index = spec.raw.first().copied().unwrap_or_default();
-    if spec.raw.len() > 1 || root.variant(index).is_none() {
-        return Err(SpecError::NotEnumerator { ty: root.id(), kind: root.kind(), index });
+fn parse_enumerator(
+    mut spec: Spec,
+    parts: InlineVec<u32>,
+    root: Type<'_>,
+    access: StrOffset,
+) -> Result<Spec, SpecError> {
+    match *parts {
+        [] => return Err(SpecError::Malformed(access)),
+        [index] if root.variant(index).is_some() => {
+            spec.accessors.push(Accessor { ty: root.id(), index, named: true });
+        }
+        [index, ..] => return Err(SpecError::NotEnumerator { ty: root.id(), kind: root.kind(), index }),
     }
-    spec.accessors.push(Accessor { ty: root.id(), index, named: true });
+    spec.raw = parts;
     Ok(spec)
 }
 
-fn field(mut spec: Spec, btf: &Btf<'_>, root: Type<'_>) -> Result<Spec, SpecError> {
+fn parse_field(
+    mut spec: Spec,
+    parts: InlineVec<u32>,
+    btf: &Btf<'_>,
+    root: Type<'_>,
+) -> Result<Spec, SpecError> {
     let mut at = root;
-    if let Some(index) = spec.raw.first().copied() {
-        spec.accessors.push(Accessor { ty: root.id(), index, named: false });
-        spec.advance(element_bits(btf, root.id(), index)?);
-    }
-    for part in 1..spec.raw.len() {
-        let index = spec.raw.get(part).copied().unwrap_or_default();
+    for (part, index) in parts.iter().copied().enumerate() {
+        if part == 0 {
+            spec.accessors.push(Accessor { ty: root.id(), index, named: false });
+            spec.advance(element_bits(btf, root.id(), index)?);
+            continue;
+        }
         let out_of_range = |len| SpecError::OutOfRange { part, ty: at.id(), kind: at.kind(), index, len };
         if let Some(array) = at.array() {
             let element = btf.strip(array.element)?;
-            let flexible = spec.accessors.last().is_some_and(|last| last.makes_flexible(btf, array.nelems));
-            if !flexible && index >= array.nelems {
+            let last = spec.accessors.last();
+            let is_flexible = last.is_some_and(|last| last.is_flexible_array(btf, array.nelems));
+            if !is_flexible && index >= array.nelems {
                 return Err(out_of_range(array.nelems));
             }
             spec.accessors.push(Accessor { ty: element.id(), index, named: false });
@@ -166,10 +183,11 @@ fn field(mut spec: Spec, btf: &Btf<'_>, root: Type<'_>) -> Result<Spec, SpecErro
             return Err(SpecError::NoParts { part, ty: at.id(), kind: at.kind() });
         }
     }
+    spec.raw = parts;
     Ok(spec)
 }
 
-/// The offset, in bits, of element `index`; 32 bits wrap, as in libbpf.
+/// Returns the offset, in bits, of element `index`; 32 bits wrap, as in libbpf.
 fn element_bits(btf: &Btf<'_>, element: TypeId, index: u32) -> Result<u32, WalkError> {
     Ok(index.wrapping_mul(btf.size_of(element)?.0).wrapping_mul(8))
 }

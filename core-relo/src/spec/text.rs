@@ -1,35 +1,35 @@
-//! Accesses as text: libbpf's form, and C's.
+//! The text of an access, in libbpf's notation and in C's.
 
-use super::Spec;
+use super::access::Spec;
 use crate::{
     btf::{Btf, Kind, Type},
     name::Name,
 };
 use core::fmt::{Display, Formatter, Result};
 
-/// A spec as libbpf prints it: `[12] struct task_struct.__state (0:3 @ offset 24)` (`bpf_core_format_spec`).
+/// A spec in libbpf's notation: `[12] struct task_struct.__state (0:3 @ offset 24)` (`bpf_core_format_spec`).
 #[derive(Clone, Copy, Debug)]
 pub struct SpecText<'s> {
     spec: &'s Spec,
     btf: &'s Btf<'s>,
 }
 
-/// A spec as C names the thing: `struct task_struct.__state`, `enum pid_type::PIDTYPE_TGID`.
+/// A spec in C's notation: `struct task_struct.__state`, `enum pid_type::PIDTYPE_TGID`.
 #[derive(Clone, Copy, Debug)]
 pub struct AccessText<'s> {
     spec: &'s Spec,
     btf: &'s Btf<'s>,
 }
 
-impl<'s> SpecText<'s> {
-    pub(super) fn new(spec: &'s Spec, btf: &'s Btf<'_>) -> Self {
-        Self { spec, btf }
+impl Spec {
+    /// Returns the access in libbpf's notation. `btf` is the BTF that the spec was made in.
+    pub fn text<'s>(&'s self, btf: &'s Btf<'_>) -> SpecText<'s> {
+        SpecText { spec: self, btf }
     }
-}
 
-impl<'s> AccessText<'s> {
-    pub(super) fn new(spec: &'s Spec, btf: &'s Btf<'_>) -> Self {
-        Self { spec, btf }
+    /// Returns the access in C's notation: `struct task_struct.mm` for `task->mm`.
+    pub fn access_text<'s>(&'s self, btf: &'s Btf<'_>) -> AccessText<'s> {
+        AccessText { spec: self, btf }
     }
 }
 
@@ -38,7 +38,7 @@ impl Display for SpecText<'_> {
         let Self { spec, btf } = self;
         write!(f, "[{}] {}", spec.root, spec.access_text(btf))?;
         if spec.kind.is_enumval() {
-            return enumerator_value(f, spec, btf);
+            return write_enumerator_value(f, spec, btf);
         }
         if spec.kind.is_type() || spec.accessors.is_empty() {
             return Ok(());
@@ -56,24 +56,24 @@ impl Display for AccessText<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         let Self { spec, btf } = self;
         match btf.ty(spec.root) {
-            Some(root) => type_name(f, root)?,
+            Some(root) => write_type_name(f, root)?,
             None => f.write_str("<no type>")?,
         }
-        for (i, step) in spec.accessors.iter().enumerate() {
-            match step.named {
-                true if spec.kind.is_enumval() => write!(f, "::{}", step.name(btf).shortened())?,
-                true => write!(f, ".{}", step.name(btf).shortened())?,
-                false if i > 0 || step.index > 0 => write!(f, "[{}]", step.index)?,
-                false => {}
+        for (i, accessor) in spec.accessors.iter().enumerate() {
+            match accessor.name(btf) {
+                Some(name) if spec.kind.is_enumval() => write!(f, "::{}", name.shortened())?,
+                Some(name) => write!(f, ".{}", name.shortened())?,
+                None if i > 0 || accessor.index > 0 => write!(f, "[{}]", accessor.index)?,
+                None => {}
             }
         }
         Ok(())
     }
 }
 
-fn enumerator_value(f: &mut Formatter<'_>, spec: &Spec, btf: &Btf<'_>) -> Result {
-    let step = spec.accessors.first();
-    let variant = step.and_then(|step| btf.ty(step.ty)?.variant(step.index));
+fn write_enumerator_value(f: &mut Formatter<'_>, spec: &Spec, btf: &Btf<'_>) -> Result {
+    let accessor = spec.accessors.first();
+    let variant = accessor.and_then(|accessor| btf.ty(accessor.ty)?.variant(accessor.index));
     match variant {
         Some(v) if v.signed => write!(f, " = {}", v.value.cast_signed()),
         Some(v) => write!(f, " = {}", v.c_value()),
@@ -81,8 +81,8 @@ fn enumerator_value(f: &mut Formatter<'_>, spec: &Spec, btf: &Btf<'_>) -> Result
     }
 }
 
-/// `struct foo`, `typedef foo`, `int`; `<anon>` where there is no name.
-pub(crate) fn type_name(f: &mut Formatter<'_>, ty: Type<'_>) -> Result {
+/// Writes a type's keyword and name: `struct foo`, `typedef foo`, `int`. An anonymous type's name is `<anon>`.
+fn write_type_name(f: &mut Formatter<'_>, ty: Type<'_>) -> Result {
     let keyword = match ty.kind() {
         Kind::Fwd if ty.kflag() => "union ",
         Kind::Struct | Kind::Fwd => "struct ",

@@ -11,7 +11,7 @@ use crate::{
 use core_relo::{
     Plan, Record,
     explain::{Explanation, explain, reason},
-    plan::{Decision, Planned, RelocError},
+    plan::{Decision, PlannedReloc, RelocError},
 };
 use std::collections::HashMap;
 
@@ -92,17 +92,17 @@ fn with_plan<T>(
         None => (&host.types, true),
     };
     let target = source.target(false).map_err(types)?;
-    let plan = Plan::with(&relocs, &target, settings.core_options, is_selected);
+    let plan = Plan::with_options(&relocs, &target, settings.core_options, is_selected);
     // Modules are read only for what the kernel itself lacks.
-    let wants = is_own && plan.wants_modules() && host.features.has(Feature::ModuleBtf);
+    let wants = is_own && plan.needs_modules() && host.features.has(Feature::ModuleBtf);
     if !wants || source.modules().map_err(|e| types(e.into()))?.is_empty() {
         return Ok(Some(use_it(&plan)));
     }
     let target = source.target_for(&plan).map_err(types)?;
-    Ok(Some(use_it(&Plan::with(&relocs, &target, settings.core_options, is_selected))))
+    Ok(Some(use_it(&Plan::with_options(&relocs, &target, settings.core_options, is_selected))))
 }
 
-fn poisoned(places: &Places, planned: &Planned<'_>) -> Option<Poisoned> {
+fn poisoned(places: &Places, planned: &PlannedReloc<'_>) -> Option<Poisoned> {
     let Ok(Decision::Poison { .. }) = planned.decision() else { return None };
     let record = planned.record();
     let (function, insn) = (places.function(record)?, record.insn?);
@@ -111,7 +111,7 @@ fn poisoned(places: &Places, planned: &Planned<'_>) -> Option<Poisoned> {
 }
 
 /// `exec.bpf.c:41 (handle_exec, insn 17)`.
-fn name(planned: &Planned<'_>) -> String {
+fn name(planned: &PlannedReloc<'_>) -> String {
     let function = planned.function().map(|f| text(f.name)).unwrap_or_default();
     let insn = planned.record().insn.map_or(0, |i| i.0);
     match planned.source() {
@@ -139,7 +139,7 @@ impl Places {
     }
 
     fn function(&self, record: &Record<'_>) -> Option<ProgramIndex> {
-        let (section, function) = record.place()?;
+        let (section, function) = record.function_position()?;
         self.0.get(&(section, u32::try_from(function).ok()?)).copied()
     }
 }

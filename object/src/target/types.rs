@@ -226,7 +226,7 @@ impl KernelTypes {
     /// For the CO-RE relocations of an object that was planned on the kernel alone: with those modules that may have what it lacks.
     pub fn target_for(&self, plan: &Plan<'_>) -> Result<Target<'static>, TypesError> {
         let (mut modules, mut passed_over) = (Vec::new(), 0usize);
-        let mut sieve = Sieve::new(self.main()?, plan.wanted_of_modules());
+        let mut sieve = Sieve::new(self.main()?, plan.names_for_modules());
         for module in self.modules()? {
             match module.btf_for(&mut sieve)? {
                 Some(btf) => modules.push((module.name.clone(), Arc::clone(btf))),

@@ -1,68 +1,73 @@
-//! Members of the composite itself, and further down in it.
+//! Similar members of a composite, and members of its members with the missing name.
 
-use super::{Budget, FEW, Near, OutOfSteps};
+use super::near_match::{FEW, NearMatch};
 use crate::{
     btf::{Btf, Member, Type},
     explain::{
         c_type::CType,
-        similar::{Bare, Pattern},
+        shared_words::WordPattern,
+        similar::{BareName, NamePattern},
         text::text,
     },
     ids::{TypeId, to_u32},
     limits,
     name::Name,
+    resolve::{OutOfSteps, StepBudget},
 };
 use alloc::{format, string::String, vec::Vec};
 use core::fmt::{Display, Formatter, Result as FmtResult};
 use hashbrown::HashMap;
 
-/// Similar members looked at before the nearest are chosen.
+/// The number of similar members from which the nearest are chosen.
 const MANY: usize = 64;
-/// How deep members of members are looked through, anonymous ones included.
+/// The levels of members of members, anonymous ones included.
 const DEPTH: u32 = 4;
-/// Steps that it takes to add a member to a list.
-const ADDED: u32 = 8;
+/// The steps for adding a member to a list.
+const ADD_STEPS: u32 = 8;
 
-/// The members of composites, listed once for all names that are missing in them.
+/// A search in composites, each of which is listed once for all missing names.
 #[derive(Debug, Default)]
-pub(super) struct MembersSearch<'b> {
-    lists: HashMap<(usize, TypeId), Vec<Listed<'b>>>,
+pub(super) struct MemberSearch<'b> {
+    lists: HashMap<(usize, TypeId), Vec<ListedMember<'b>>>,
+    /// The number of members in all lists.
     listed: usize,
 }
 
 /// A member of a composite, or of a member of it, in depth-first order.
 #[derive(Clone, Copy, Debug)]
-struct Listed<'b> {
+struct ListedMember<'b> {
     btf: &'b Btf<'b>,
     member: Member<'b>,
-    /// From the start of the outermost composite.
+    /// The offset from the start of the outermost composite.
     bits: u32,
-    /// The place in the list of the member that this is a member of.
+    /// The index in the list of the member that contains this one.
     parent: Option<usize>,
-    /// The name to be compared, if only anonymous members lie between the outermost composite and here.
-    own: Option<Bare<'b>>,
+    /// The name for comparison, if the member is an own one and its name is not too long.
+    bare_name: Option<BareName<'b>>,
+    /// Whether only anonymous members lie between the outermost composite and this member.
     is_own: bool,
 }
 
-impl<'b> MembersSearch<'b> {
-    /// Members of the composite `ty` with a name like `wanted`, and the same name further down in it.
-    pub(super) fn find(
+impl<'b> MemberSearch<'b> {
+    /// Finds members of the composite `ty` with a name like `wanted`, then members of its members with the same name.
+    pub(super) fn find_similar(
         &mut self,
         (source, btf): (usize, &'b Btf<'b>),
         ty: TypeId,
-        wanted: Name<'_>,
-        budget: &mut Budget,
-    ) -> Result<Vec<Near>, OutOfSteps> {
-        let list = self.list((source, btf), ty, budget)?;
-        budget.take(to_u32(list.len()))?;
-        let pattern = Pattern::new(wanted.as_bytes());
+        wanted: Name<'b>,
+        steps: &mut StepBudget,
+    ) -> Result<Vec<NearMatch>, OutOfSteps> {
+        let list = self.list((source, btf), ty, steps)?;
+        steps.take(to_u32(list.len()))?;
+        let pattern = NamePattern::new(wanted.as_bytes());
         let (mut similar, mut deeper) = (Vec::new(), Vec::new());
         for listed in list {
             if similar.len() > MANY || deeper.len() > FEW {
                 break;
             }
             if listed.is_own {
-                let distance = pattern.as_ref().zip(listed.own).and_then(|(p, own)| p.distance(&own));
+                let names = pattern.as_ref().zip(listed.bare_name);
+                let distance = names.and_then(|(pattern, name)| pattern.distance(&name));
                 similar.extend(distance.map(|distance| (distance, listed)));
             } else if listed.member.name == wanted {
                 deeper.push(listed);
@@ -71,38 +76,57 @@ impl<'b> MembersSearch<'b> {
         similar.sort_by_key(|(distance, _)| *distance);
         let similar = similar.into_iter().map(|(_, listed)| listed);
         let nearest = similar.take(FEW).chain(deeper.into_iter().take(FEW));
-        Ok(nearest.map(|listed| near(listed, list, (btf, ty))).collect())
+        Ok(nearest.map(|listed| near_match(listed, list, (btf, ty))).collect())
     }
 
+    /// Finds members of the composite `ty` whose names share words with `wanted`. They are no replacement for a flavour to declare.
+    pub(super) fn find_sharing_words(
+        &mut self,
+        (source, btf): (usize, &'b Btf<'b>),
+        ty: TypeId,
+        wanted: Name<'b>,
+        steps: &mut StepBudget,
+    ) -> Result<Vec<NearMatch>, OutOfSteps> {
+        let Some(words) = WordPattern::new(wanted.as_bytes()) else { return Ok(Vec::new()) };
+        let list = self.list((source, btf), ty, steps)?;
+        let names: Vec<_> = list.iter().filter_map(|listed| Some((listed.bare_name?, listed))).collect();
+        steps.take(to_u32(names.len().saturating_mul(words.len())))?;
+        let nearest = words.find_similar(&names).into_iter().take(FEW);
+        let near_match = |listed| near_match(listed, list, (btf, ty));
+        Ok(nearest.map(|listed| NearMatch { declaration: None, ..near_match(listed) }).collect())
+    }
+
+    /// Returns the list of a composite's members, from an earlier search or a new one.
     fn list(
         &mut self,
         (source, btf): (usize, &'b Btf<'b>),
         ty: TypeId,
-        budget: &mut Budget,
-    ) -> Result<&[Listed<'b>], OutOfSteps> {
-        if !self.lists.contains_key(&(source, ty)) {
+        steps: &mut StepBudget,
+    ) -> Result<&[ListedMember<'b>], OutOfSteps> {
+        let key = (source, ty);
+        if !self.lists.contains_key(&key) {
             let mut list = Vec::new();
             if let Some(root) = btf.ty(ty) {
-                add(&mut list, root, (None, 0), (true, DEPTH), budget)?;
+                add_members(&mut list, root, (None, 0), (true, DEPTH), steps)?;
             }
             if self.listed.saturating_add(list.len()) > limits::NEAR_MEMBERS {
                 self.lists.clear();
                 self.listed = 0;
             }
             self.listed = self.listed.saturating_add(list.len());
-            self.lists.insert((source, ty), list);
+            self.lists.insert(key, list);
         }
-        Ok(self.lists.get(&(source, ty)).map(Vec::as_slice).unwrap_or_default())
+        Ok(self.lists.entry(key).or_default())
     }
 }
 
 /// Adds the members of `ty`, each followed by the members of its type.
-fn add<'b>(
-    list: &mut Vec<Listed<'b>>,
+fn add_members<'b>(
+    list: &mut Vec<ListedMember<'b>>,
     ty: Type<'b>,
     (parent, base_bits): (Option<usize>, u32),
     (is_own, depth): (bool, u32),
-    budget: &mut Budget,
+    steps: &mut StepBudget,
 ) -> Result<(), OutOfSteps> {
     for member in ty.members() {
         if list.len() >= limits::NEAR_MEMBERS {
@@ -110,49 +134,49 @@ fn add<'b>(
         }
         let mut hops = 0;
         let inner = ty.btf().strip_in(member.ty, &mut hops).ok().filter(|inner| inner.kind().is_composite());
-        budget.take(ADDED.saturating_add(hops))?;
-        budget.take_name(member.name)?;
+        steps.take(ADD_STEPS.saturating_add(hops))?;
+        steps.take_name(member.name)?;
         let bits = base_bits.wrapping_add(member.bit_offset.0);
         let is_anonymous = member.name.is_empty();
         let is_own_member = is_own && !is_anonymous;
-        let own = if is_own_member { Bare::new(member.name.as_bytes()) } else { None };
-        let place = list.len();
-        list.push(Listed { btf: ty.btf(), member, bits, parent, own, is_own: is_own_member });
+        let bare_name = if is_own_member { BareName::new(member.name.as_bytes()) } else { None };
+        let index = list.len();
+        list.push(ListedMember { btf: ty.btf(), member, bits, parent, bare_name, is_own: is_own_member });
         if let (Some(inner), Some(depth)) = (inner, depth.checked_sub(1)) {
-            add(list, inner, (Some(place), bits), (is_own && is_anonymous, depth), budget)?;
+            add_members(list, inner, (Some(index), bits), (is_own && is_anonymous, depth), steps)?;
         }
     }
     Ok(())
 }
 
-fn near(listed: &Listed<'_>, list: &[Listed<'_>], root: (&Btf<'_>, TypeId)) -> Near {
+fn near_match(listed: &ListedMember<'_>, list: &[ListedMember<'_>], root: (&Btf<'_>, TypeId)) -> NearMatch {
     let (name, bits) = (listed.member.name.shortened(), listed.member.bitfield_bits);
     let ty = text(CType::new(listed.btf, listed.member.ty));
     let bitfield = if bits > 0 { format!(":{bits}") } else { String::new() };
     let detail = text(format_args!("{ty}{bitfield}, offset {}", listed.bits / 8));
-    // What was cut is no declaration either.
-    let declarable = listed.is_own && !ty.contains(['[', '(', '{', '…']);
-    let declaration = declarable.then(|| {
+    // Arrays and functions are declared in another way, anonymous types and cut texts in none.
+    let is_declarable = listed.is_own && !ty.contains(['[', '(', '{', '…']);
+    let declaration = is_declarable.then(|| {
         let space = if ty.ends_with('*') { "" } else { " " };
         text(format_args!("{ty}{space}{name}{bitfield};"))
     });
-    Near { what: text(Path { listed, list, root }), detail, declaration }
+    NearMatch { what: text(MemberPath { listed, list, root }), detail, declaration }
 }
 
-/// A member with all that lies between the outermost composite and it: `struct task_struct.se.vruntime`.
-struct Path<'p> {
-    listed: &'p Listed<'p>,
-    list: &'p [Listed<'p>],
+/// The path from the outermost composite to a member: `struct task_struct.se.vruntime`.
+struct MemberPath<'p> {
+    listed: &'p ListedMember<'p>,
+    list: &'p [ListedMember<'p>],
     root: (&'p Btf<'p>, TypeId),
 }
 
-impl Display for Path<'_> {
+impl Display for MemberPath<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> FmtResult {
-        let parent = |listed: &&Listed<'_>| self.list.get(listed.parent?);
+        let parent = |listed: &&ListedMember<'_>| self.list.get(listed.parent?);
         let mut members: Vec<_> = core::iter::successors(Some(self.listed), parent).collect();
         members.reverse();
         write!(f, "{}", CType::new(self.root.0, self.root.1))?;
-        let named = members.into_iter().filter(|listed| !listed.member.name.is_empty());
-        named.into_iter().try_for_each(|listed| write!(f, ".{}", listed.member.name.shortened()))
+        let mut named = members.into_iter().filter(|listed| !listed.member.name.is_empty());
+        named.try_for_each(|listed| write!(f, ".{}", listed.member.name.shortened()))
     }
 }

@@ -1,33 +1,38 @@
-//! Types of the missing one's name, or of a name like it.
+//! Types with the missing type's name, or with a similar name.
 
-use super::{Budget, FEW, Near, OutOfSteps, Pattern};
+use super::near_match::{FEW, NearMatch};
 use crate::{
     btf::{Btf, Kind, Type},
-    explain::{c_type::CType, is_missing, similar::Bare},
+    explain::{
+        c_type::CType,
+        missing::is_missing,
+        similar::{BareName, NamePattern},
+    },
     ids::TypeId,
     name::Name,
     plan::Plan,
+    resolve::{OutOfSteps, StepBudget},
 };
 use alloc::vec::Vec;
 use hashbrown::HashMap;
 
-/// What searches for all missing types of a plan have in common.
+/// A search in the main BTF, whose passes serve all missing types of a plan.
 #[derive(Debug, Default)]
-pub(super) struct TypesSearch<'b> {
+pub(super) struct TypeSearch<'b> {
     /// For the essential name of each missing type, the first types of that name.
     namesakes: Option<HashMap<Name<'b>, Vec<TypeId>>>,
-    /// The named types of a kind.
-    of_kind: HashMap<Kind, Vec<(Bare<'b>, TypeId)>>,
+    /// The named types of each kind.
+    by_kind: HashMap<Kind, Vec<(BareName<'b>, TypeId)>>,
 }
 
-impl<'b> TypesSearch<'b> {
-    /// Types of the root's name and another kind, else of its kind and a name like it.
+impl<'b> TypeSearch<'b> {
+    /// Finds types with the root type's name and another kind, otherwise types of its kind with a similar name.
     pub(super) fn find(
         &mut self,
         plan: &'b Plan<'b>,
         root: TypeId,
-        budget: &mut Budget,
-    ) -> Result<Vec<Near>, OutOfSteps> {
+        steps: &mut StepBudget,
+    ) -> Result<Vec<NearMatch>, OutOfSteps> {
         let Some(root) = plan.relocs().btf().ty(root) else { return Ok(Vec::new()) };
         let (wanted, btf) = (root.name().essential(), &*plan.target().main().btf);
         let known = self.namesakes.get_or_insert_default();
@@ -35,49 +40,49 @@ impl<'b> TypesSearch<'b> {
             let missing = plan.iter().filter(is_missing).map(|planned| planned.record().relo.root);
             let names = missing.filter_map(|id| plan.relocs().btf().ty(id)).map(|ty| ty.name().essential());
             let mut found = names.chain([wanted]).map(|name| (name, Vec::new())).collect();
-            // What a pass has found that ran out of steps is not all there is, so it is not kept.
-            find_namesakes(btf, &mut found, budget)?;
+            // The result of a pass that runs out of steps is incomplete, so it is not kept.
+            find_namesakes(btf, &mut found, steps)?;
             *known = found;
         }
-        let namesakes = known.get(&wanted).map(Vec::as_slice).unwrap_or_default();
+        let namesakes = &*known.entry(wanted).or_default();
         if !namesakes.is_empty() {
-            return Ok(namesakes.iter().filter_map(|id| btf.ty(*id)).map(near).collect());
+            return Ok(namesakes.iter().filter_map(|id| btf.ty(*id)).map(near_match).collect());
         }
-        let Some(pattern) = Pattern::new(wanted.as_bytes()) else { return Ok(Vec::new()) };
-        let mut alike = Vec::new();
+        let Some(pattern) = NamePattern::new(wanted.as_bytes()) else { return Ok(Vec::new()) };
+        let mut similar = Vec::new();
         for kind in kinds_like(root.kind()) {
-            for (name, id) in self.of_kind(btf, kind, budget)? {
-                budget.take(1)?;
-                alike.extend(pattern.distance(name).map(|distance| (distance, *id)));
+            for (name, id) in self.types_of_kind(btf, kind, steps)? {
+                steps.take(1)?;
+                similar.extend(pattern.distance(name).map(|distance| (distance, *id)));
             }
         }
-        alike.sort();
-        let nearest = alike.into_iter().take(FEW);
-        Ok(nearest.filter_map(|(_, id)| btf.ty(id)).map(near).collect())
+        similar.sort();
+        let nearest = similar.into_iter().take(FEW);
+        Ok(nearest.filter_map(|(_, id)| btf.ty(id)).map(near_match).collect())
     }
 
-    fn of_kind(
+    fn types_of_kind(
         &mut self,
         btf: &'b Btf<'b>,
         kind: Kind,
-        budget: &mut Budget,
-    ) -> Result<&[(Bare<'b>, TypeId)], OutOfSteps> {
-        if !self.of_kind.contains_key(&kind) {
+        steps: &mut StepBudget,
+    ) -> Result<&[(BareName<'b>, TypeId)], OutOfSteps> {
+        if !self.by_kind.contains_key(&kind) {
             let mut named = Vec::new();
             for ty in btf.types() {
-                budget.take(1)?;
+                steps.take(1)?;
                 if ty.kind() == kind && !ty.name().is_empty() {
-                    budget.take_name(ty.name())?;
-                    named.extend(Bare::new(ty.name().essential().as_bytes()).map(|name| (name, ty.id())));
+                    steps.take_name(ty.name())?;
+                    named.extend(BareName::new(ty.name().essential().as_bytes()).map(|name| (name, ty.id())));
                 }
             }
-            self.of_kind.insert(kind, named);
+            self.by_kind.insert(kind, named);
         }
-        Ok(self.of_kind.get(&kind).map(Vec::as_slice).unwrap_or_default())
+        Ok(self.by_kind.entry(kind).or_default())
     }
 }
 
-/// The kinds that are [compatible](Kind::compatible) with one.
+/// Returns the kinds that are [compatible](Kind::compatible) with a kind.
 fn kinds_like(kind: Kind) -> impl Iterator<Item = Kind> {
     let other = match kind {
         Kind::Enum => Some(Kind::Enum64),
@@ -87,14 +92,14 @@ fn kinds_like(kind: Kind) -> impl Iterator<Item = Kind> {
     [kind].into_iter().chain(other)
 }
 
-/// Adds to each name the first few types that bear it.
+/// Adds the first few types of each name.
 fn find_namesakes<'b>(
     btf: &'b Btf<'b>,
     names: &mut HashMap<Name<'b>, Vec<TypeId>>,
-    budget: &mut Budget,
+    steps: &mut StepBudget,
 ) -> Result<(), OutOfSteps> {
     for ty in btf.types() {
-        budget.take_name(ty.name())?;
+        steps.take_name(ty.name())?;
         let is_type = ty.kind().is_composite()
             || ty.kind().is_enum()
             || matches!(ty.kind(), Kind::Typedef | Kind::Fwd | Kind::Int);
@@ -108,12 +113,12 @@ fn find_namesakes<'b>(
     Ok(())
 }
 
-fn near(ty: Type<'_>) -> Near {
+fn near_match(ty: Type<'_>) -> NearMatch {
     let id = format_args!("[{}]", ty.id());
     let c_type = CType::new(ty.btf(), ty.id());
     match ty.kind() {
-        Kind::Typedef => Near::new(format_args!("typedef {}", ty.name().shortened()), id),
-        Kind::Fwd => Near::new(format_args!("{c_type} (declared only)"), id),
-        _ => Near::new(c_type, id),
+        Kind::Typedef => NearMatch::new(format_args!("typedef {}", ty.name().shortened()), id),
+        Kind::Fwd => NearMatch::new(format_args!("{c_type} (declared only)"), id),
+        _ => NearMatch::new(c_type, id),
     }
 }

@@ -1,6 +1,6 @@
-//! Several candidates: they must agree, and they are narrowed in record order.
+//! Tests of several candidates: they must agree, and records eliminate them in order.
 
-use super::fixture::{both, load, mov};
+use super::fixture::{in_both_orders, load, mov};
 use crate::{
     btf::{Btf, Builder},
     ext::RelocKind::{FieldByteOffset, FieldByteSize, FieldExists, TypeIdTarget},
@@ -9,8 +9,8 @@ use crate::{
 };
 
 #[test]
-fn candidates_that_disagree_are_an_error_in_place_and_in_value() {
-    both(|f| {
+fn candidates_that_disagree_in_offset_or_value_are_an_error() {
+    in_both_orders(|f| {
         let int = f.local.int("unsigned int", 4, 0);
         let root = f.local.structure("s", 8, &[("a", int, 0), ("b", int, 32)]);
         let int = f.target.int("unsigned int", 4, 0);
@@ -31,25 +31,25 @@ fn candidates_that_disagree_are_an_error_in_place_and_in_value() {
     });
 }
 
-/// libbpf compares place and value alone, so the first candidate's width counts in silence; we say so.
+/// libbpf compares offset and value alone, so the first candidate's width counts without a warning. A plan warns.
 #[test]
-fn the_same_place_with_another_width_takes_the_first_and_warns() {
-    both(|f| {
+fn the_first_width_counts_at_equal_offsets_with_a_warning() {
+    in_both_orders(|f| {
         let int = f.local.int("unsigned int", 4, 0);
         let root = f.local.structure("s", 8, &[("a", int, 0)]);
         let int = f.target.int("unsigned int", 4, 0);
         let long = f.target.int("unsigned long", 8, 0);
         f.target.structure("s", 8, &[("a", long, 64)]);
         f.target.structure("s", 8, &[("a", int, 64)]);
-        let got = f.one((FieldByteOffset, root, "0:0", load(4, 0)));
+        let got = f.plan_one((FieldByteOffset, root, "0:0", load(4, 0)));
         assert_eq!(got.patched(), (8, Some(load(8, 8))));
         assert!(got.warned);
     });
 }
 
 #[test]
-fn a_record_that_some_match_puts_the_others_out_for_later_records() {
-    both(|f| {
+fn a_match_eliminates_other_candidates_for_later_records() {
+    in_both_orders(|f| {
         let int = f.local.int("unsigned int", 4, 0);
         let root = f.local.structure("s", 8, &[("a", int, 0), ("only", int, 32)]);
         let again = f.local.structure("s___2", 8, &[("a", int, 0)]);
@@ -70,8 +70,8 @@ fn a_record_that_some_match_puts_the_others_out_for_later_records() {
 }
 
 #[test]
-fn modules_are_looked_at_only_if_the_main_btf_has_no_candidate() {
-    both(|f| {
+fn modules_are_searched_only_if_the_main_btf_has_no_candidate() {
+    in_both_orders(|f| {
         let int = f.local.int("unsigned int", 4, 0);
         let root = f.local.structure("s", 8, &[("a", int, 0)]);
         let there = f.local.structure("t", 8, &[("a", int, 0)]);

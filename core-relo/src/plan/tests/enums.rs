@@ -1,6 +1,6 @@
-//! Enumerators, and the sign of their values.
+//! Tests of enumerators and the sign of their values.
 
-use super::fixture::{both, imm64, mov};
+use super::fixture::{imm64, in_both_orders, mov};
 use crate::{
     ext::RelocKind::{EnumvalExists, EnumvalValue},
     plan::{InsnError, Options, RelocError},
@@ -8,7 +8,7 @@ use crate::{
 
 #[test]
 fn enumerators_are_found_by_essential_name_between_enum_and_enum64() {
-    both(|f| {
+    in_both_orders(|f| {
         let root = f.local.enumeration("e", 4, false, &[("A___old", 1), ("GONE", 2)]);
         f.target.enumeration64("e", 8, false, &[("Z", 0), ("A", 0x1_0000_0001)]);
         let got = f.plan(&[
@@ -27,23 +27,23 @@ fn enumerators_are_found_by_essential_name_between_enum_and_enum64() {
 
 #[test]
 fn negative_values_extend_their_sign() {
-    both(|f| {
+    in_both_orders(|f| {
         let root = f.local.enumeration("e", 4, true, &[("A", -1)]);
         f.target.enumeration("e", 4, true, &[("A", -2)]);
-        let got = f.one((EnumvalValue, root, "0", imm64(u64::MAX)));
+        let got = f.plan_one((EnumvalValue, root, "0", imm64(u64::MAX)));
         assert_eq!(got.patched().1, Some(imm64(u64::MAX - 1)));
     });
 }
 
-/// libbpf reads 0x80000000 of an unsigned enum as negative and refuses the instruction, which holds it zero-extended. We
-/// agree unless told otherwise, and then give the value C sees.
+/// libbpf reads 0x80000000 of an unsigned enum as negative. It refuses the instruction, which contains the zero-extended value.
+/// So does a plan, unless its options ask for C's value.
 #[test]
 fn unsigned_values_above_31_bits_are_refused_or_zero_extended() {
-    both(|f| {
+    in_both_orders(|f| {
         let root = f.local.enumeration("e", 4, false, &[("A", 0x8000_0000)]);
         f.target.enumeration("e", 4, false, &[("A", 0x8000_0001)]);
-        let ask = (EnumvalValue, root, "0", imm64(0x8000_0000));
-        let refused = f.one(ask);
+        let record = (EnumvalValue, root, "0", imm64(0x8000_0000));
+        let refused = f.plan_one(record);
         assert!(matches!(
             refused.decision,
             Err(RelocError::Insn(InsnError::UnexpectedValue {
@@ -53,13 +53,13 @@ fn unsigned_values_above_31_bits_are_refused_or_zero_extended() {
             }))
         ));
         f.options = Options::default().zero_extend_unsigned_enums(true);
-        assert_eq!(f.one(ask).patched(), (0x8000_0001, Some(imm64(0x8000_0001))));
+        assert_eq!(f.plan_one(record).patched(), (0x8000_0001, Some(imm64(0x8000_0001))));
     });
 }
 
 #[test]
-fn what_is_no_enumerator_is_an_error_of_the_record() {
-    both(|f| {
+fn an_access_to_no_enumerator_is_an_error_of_the_record() {
+    in_both_orders(|f| {
         let root = f.local.enumeration("e", 4, false, &[("A", 1)]);
         let plain = f.local.structure("s", 4, &[]);
         let got = f.plan(&[

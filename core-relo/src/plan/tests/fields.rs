@@ -1,6 +1,6 @@
-//! Fields: where they went, how wide they are, what they may become.
+//! Tests of fields: offsets, sizes, widths and bitfields.
 
-use super::fixture::{both, imm64, load, mov};
+use super::fixture::{imm64, in_both_orders, load, mov};
 use crate::{
     btf::{Builder, BuiltMember, Kind},
     ext::RelocKind::{
@@ -15,22 +15,22 @@ use alloc::vec;
 
 #[test]
 fn a_moved_field_is_found_by_name_also_inside_anonymous_members() {
-    both(|f| {
+    in_both_orders(|f| {
         let int = f.local.int("int", 4, Builder::SIGNED);
         let root = f.local.structure("s", 8, &[("a", int, 0), ("b", int, 32)]);
         let int = f.target.int("int", 4, Builder::SIGNED);
         let inner = f.target.union("", 8, &[("x", int, 0), ("b", int, 0)]);
         let middle = f.target.structure("", 16, &[("y", int, 0), ("", inner, 64)]);
         f.target.structure("s___new", 40, &[("a", int, 0), ("", middle, 192)]);
-        let got = f.one((FieldByteOffset, root, "0:1", load(4, 4)));
+        let got = f.plan_one((FieldByteOffset, root, "0:1", load(4, 4)));
         assert_eq!(got.patched(), (32, Some(load(4, 32))));
         assert_eq!(got.target_spec.as_deref(), Some("[4] struct s___new.b (0:1:1:1 @ offset 32)"));
     });
 }
 
 #[test]
-fn a_missing_field_poisons_and_exists_says_no() {
-    both(|f| {
+fn a_missing_field_poisons_and_does_not_exist() {
+    in_both_orders(|f| {
         let int = f.local.int("int", 4, Builder::SIGNED);
         let root = f.local.structure("s", 4, &[("gone", int, 0)]);
         let int = f.target.int("int", 4, Builder::SIGNED);
@@ -45,9 +45,9 @@ fn a_missing_field_poisons_and_exists_says_no() {
             Ok(Decision::Poison { slot: load(4, 0).poisoned(), why: PoisonReason::NoMatch })
         );
         assert_eq!(got[0].reason, "vmlinux [2]: no member `gone`");
-        let guarded = "none is needed if this instruction lies behind a guard: relocation 1 of the same program asks whether it exists";
+        let guarded = "nothing to fix if the instruction is behind its guard: relocation 1 of the same program checks that it exists";
         assert_eq!(got[0].help, [guarded]);
-        let alone = f.one((FieldByteOffset, root, "0:0", load(4, 0)));
+        let alone = f.plan_one((FieldByteOffset, root, "0:0", load(4, 0)));
         assert_eq!(alone.help, ["guard it with bpf_core_field_exists()"]);
         assert_eq!(got[1].patched(), (0, Some(mov(0))));
         assert_eq!(
@@ -60,13 +60,13 @@ fn a_missing_field_poisons_and_exists_says_no() {
 
 #[test]
 fn the_first_member_of_the_name_decides_even_if_incompatible() {
-    both(|f| {
+    in_both_orders(|f| {
         let int = f.local.int("int", 4, Builder::SIGNED);
         let root = f.local.structure("s", 4, &[("a", int, 0)]);
         let int = f.target.int("int", 4, Builder::SIGNED);
         let ptr = f.target.pointer(int);
         f.target.structure("s", 16, &[("a", ptr, 0)]);
-        let got = f.one((FieldExists, root, "0:0", mov(1)));
+        let got = f.plan_one((FieldExists, root, "0:0", mov(1)));
         assert_eq!(got.patched(), (0, Some(mov(0))));
         assert_eq!(got.reason, "vmlinux [3]: member `a` is `int *`, incompatible with `int`");
     });
@@ -74,7 +74,7 @@ fn the_first_member_of_the_name_decides_even_if_incompatible() {
 
 #[test]
 fn widths_change_for_pointers_and_unsigned_integers_only() {
-    both(|f| {
+    in_both_orders(|f| {
         let u32_ = f.local.int("unsigned int", 4, 0);
         let s32 = f.local.int("int", 4, Builder::SIGNED);
         let schar = f.local.int("signed char", 1, Builder::SIGNED | Builder::CHAR);
@@ -120,7 +120,7 @@ fn widths_change_for_pointers_and_unsigned_integers_only() {
 
 #[test]
 fn arrays_are_followed_within_bounds_and_beyond_only_if_flexible() {
-    both(|f| {
+    in_both_orders(|f| {
         let int = f.local.int("int", 4, Builder::SIGNED);
         let row = f.local.array(int, int, 4);
         let grid = f.local.array(row, int, 3);
@@ -157,7 +157,7 @@ fn arrays_are_followed_within_bounds_and_beyond_only_if_flexible() {
 
 #[test]
 fn elements_of_another_size_poison_loads_of_array_members() {
-    both(|f| {
+    in_both_orders(|f| {
         let u32_ = f.local.int("unsigned int", 4, 0);
         let array = f.local.array(u32_, u32_, 4);
         let root = f.local.structure("s", 16, &[("a", array, 0)]);
@@ -174,8 +174,8 @@ fn elements_of_another_size_poison_loads_of_array_members() {
 }
 
 #[test]
-fn bitfields_are_loaded_by_the_smallest_unit_that_holds_them() {
-    both(|f| {
+fn bitfields_are_loaded_by_the_smallest_unit_that_contains_them() {
+    in_both_orders(|f| {
         let big = f.local.finish().first() == Some(&0xeb);
         let u32_ = f.local.int("unsigned int", 4, 0);
         let bits = |name, ty, bit_offset, bitfield_bits| BuiltMember { name, ty, bit_offset, bitfield_bits };
@@ -214,41 +214,41 @@ fn bitfields_are_loaded_by_the_smallest_unit_that_holds_them() {
 }
 
 #[test]
-fn a_bitfield_no_load_can_hold_is_an_error_even_without_a_candidate() {
-    both(|f| {
+fn a_bitfield_wider_than_any_load_is_an_error_even_without_a_candidate() {
+    in_both_orders(|f| {
         let u64_ = f.local.int("unsigned long", 8, 0);
         let member = BuiltMember { name: "a", ty: u64_, bit_offset: 4, bitfield_bits: 64 };
         let root = f.local.composite(Kind::Struct, "s", 16, &[member]);
-        let got = f.one((FieldByteOffset, root, "0:0", mov(0)));
+        let got = f.plan_one((FieldByteOffset, root, "0:0", mov(0)));
         assert!(matches!(got.decision, Err(RelocError::Local(ValueError::WideBitfield { bits: 64, .. }))));
     });
 }
 
 #[test]
 fn a_bitfield_of_a_type_without_size_is_an_error_not_a_division_by_zero() {
-    both(|f| {
+    in_both_orders(|f| {
         let void = f.local.pointer(crate::TypeId::VOID);
         let member = BuiltMember { name: "a", ty: void, bit_offset: 4, bitfield_bits: 4 };
         let root = f.local.composite(Kind::Struct, "s", 16, &[member]);
-        let got = f.one((FieldByteOffset, root, "0:0", mov(0)));
+        let got = f.plan_one((FieldByteOffset, root, "0:0", mov(0)));
         assert!(matches!(got.decision, Err(RelocError::Local(ValueError::BitfieldType { .. }))));
     });
 }
 
 #[test]
 fn bitfields_of_old_btf_are_not_compatible_with_anything() {
-    both(|f| {
+    in_both_orders(|f| {
         let int = f.local.int("unsigned int", 4, 0);
         let root = f.local.structure("s", 4, &[("a", int, 0)]);
         let legacy = f.target.legacy_bitfield("unsigned int", 4, 0, 3, 5);
         f.target.structure("s", 4, &[("a", legacy, 0)]);
-        assert!(f.one((FieldByteOffset, root, "0:0", load(4, 0))).is_poison());
+        assert!(f.plan_one((FieldByteOffset, root, "0:0", load(4, 0))).is_poison());
     });
 }
 
 #[test]
 fn enums_and_forwards_fit_by_name_or_if_anonymous() {
-    both(|f| {
+    in_both_orders(|f| {
         let named = f.local.enumeration("e___local", 4, false, &[("A", 0)]);
         let other = f.local.enumeration("f", 4, false, &[("B", 0)]);
         let root = f.local.structure("s", 8, &[("a", named, 0), ("b", other, 32), ("c", other, 64)]);
@@ -266,7 +266,7 @@ fn enums_and_forwards_fit_by_name_or_if_anonymous() {
 
 #[test]
 fn a_struct_and_a_union_replace_each_other_except_at_the_root() {
-    both(|f| {
+    in_both_orders(|f| {
         let int = f.local.int("int", 4, Builder::SIGNED);
         let inner = f.local.structure("i", 4, &[("a", int, 0)]);
         let root = f.local.structure("s", 4, &[("in", inner, 0)]);
@@ -285,7 +285,7 @@ fn a_struct_and_a_union_replace_each_other_except_at_the_root() {
 
 #[test]
 fn nesting_bombs_end_in_an_error() {
-    both(|f| {
+    in_both_orders(|f| {
         let int = f.local.int("int", 4, Builder::SIGNED);
         let root = f.local.structure("s", 4, &[("a", int, 0)]);
         let mut inner = f.target.union("", 4, &[]);
@@ -293,25 +293,25 @@ fn nesting_bombs_end_in_an_error() {
             inner = f.target.union("", 4, &[("", inner, 0), ("", inner, 0), ("", inner, 0)]);
         }
         f.target.structure("s", 4, &[("", inner, 0)]);
-        let got = f.one((FieldByteOffset, root, "0:0", mov(0)));
+        let got = f.plan_one((FieldByteOffset, root, "0:0", mov(0)));
         assert!(matches!(
             got.decision,
             Err(RelocError::Match { error: MatchError::TooManySteps | MatchError::TooDeep, .. })
         ));
     });
-    both(|f| {
+    in_both_orders(|f| {
         let int = f.local.int("int", 4, Builder::SIGNED);
         let root = f.local.structure("s", 4, &[("a", int, 0)]);
         let own = f.target.next_id();
         f.target.structure("s", 4, &[("", own, 0)]);
-        let got = f.one((FieldByteOffset, root, "0:0", mov(0)));
+        let got = f.plan_one((FieldByteOffset, root, "0:0", mov(0)));
         assert!(matches!(got.decision, Err(RelocError::Match { error: MatchError::TooDeep, .. })));
     });
 }
 
-/// libbpf takes the size of what it looks for a field in for an `int`, on the target's side alone.
+/// libbpf stores the size of a target type that contains a field in an `int`. Local sizes have no such limit.
 #[test]
-fn fields_are_not_looked_for_in_what_has_two_gigabytes() {
+fn a_field_in_a_target_type_of_two_gigabytes_is_an_error() {
     const LARGEST: u32 = 0x7fff_ffff;
     let root_of = |b: &mut Builder, size| {
         let int = b.int("int", 4, Builder::SIGNED);
@@ -320,17 +320,17 @@ fn fields_are_not_looked_for_in_what_has_two_gigabytes() {
     for (local, target, is_error) in
         [(8, LARGEST, false), (8, LARGEST + 1, true), (8, u32::MAX, true), (u32::MAX, 8, false)]
     {
-        both(|f| {
+        in_both_orders(|f| {
             let root = root_of(&mut f.local, local);
             let of_target = root_of(&mut f.target, target);
             let error = MatchError::TooLarge { ty: of_target, size: ByteSize(target) };
             let (left, right) = (FieldLshiftU64, FieldRshiftU64);
             let fields = [(FieldByteSize, 4), (FieldExists, 1), (FieldSigned, 1), (right, 32)];
-            let mut asks =
+            let mut records =
                 vec![(FieldByteOffset, root, "0:0", mov(0)), (TypeSize, root, "0", imm64(local.into()))];
-            asks.extend(fields.map(|(kind, value)| (kind, root, "0:0", mov(value))));
-            asks.push((left, root, "0:0", mov(32)));
-            for (got, (kind, ..)) in f.plan(&asks).iter().zip(&asks) {
+            records.extend(fields.map(|(kind, value)| (kind, root, "0:0", mov(value))));
+            records.push((left, root, "0:0", mov(32)));
+            for (got, (kind, ..)) in f.plan(&records).iter().zip(&records) {
                 match got.decision {
                     // Of a whole type libbpf takes all 32 bits.
                     Ok(_) if *kind == TypeSize => assert_eq!(got.target, Some(target.into())),
@@ -340,7 +340,7 @@ fn fields_are_not_looked_for_in_what_has_two_gigabytes() {
             }
         });
     }
-    both(|f| {
+    in_both_orders(|f| {
         let elements = |b: &mut Builder, size| {
             let int = b.int("int", 4, Builder::SIGNED);
             let element = b.structure("element", size, &[("x", int, 0)]);
@@ -349,18 +349,18 @@ fn fields_are_not_looked_for_in_what_has_two_gigabytes() {
         };
         let root = elements(&mut f.local, 8);
         elements(&mut f.target, LARGEST + 1);
-        let got = f.one((FieldByteOffset, root, "0:0:0:0", mov(0)));
+        let got = f.plan_one((FieldByteOffset, root, "0:0:0:0", mov(0)));
         assert!(matches!(got.decision, Err(RelocError::Match { error: MatchError::TooLarge { .. }, .. })));
-        let got = f.one((FieldByteOffset, root, "0:0", mov(0)));
+        let got = f.plan_one((FieldByteOffset, root, "0:0", mov(0)));
         assert!(got.decision.is_ok(), "no element is looked at: {got:?}");
     });
 }
 
-/// libbpf takes the id of what the pointer points to for its size.
+/// libbpf takes the id of the pointer's target type for the pointer's size.
 #[test]
 fn a_bitfield_of_a_pointer_has_no_value() {
     for (of_local, of_target) in [(true, true), (true, false), (false, true)] {
-        both(|f| {
+        in_both_orders(|f| {
             let root_of = |b: &mut Builder, is_pointer| {
                 let int = b.int("int", 4, Builder::SIGNED);
                 let ty = if is_pointer { b.pointer(int) } else { int };
@@ -370,7 +370,7 @@ fn a_bitfield_of_a_pointer_has_no_value() {
             let root = root_of(&mut f.local, of_local);
             root_of(&mut f.target, of_target);
             for kind in [FieldByteOffset, FieldByteSize, FieldSigned, FieldLshiftU64, FieldRshiftU64] {
-                let got = f.one((kind, root, "0:0", mov(0)));
+                let got = f.plan_one((kind, root, "0:0", mov(0)));
                 match got.decision {
                     Err(RelocError::Local(ValueError::BitfieldType { kind, .. })) if of_local => {
                         assert_eq!(kind, Kind::Ptr);
@@ -379,15 +379,15 @@ fn a_bitfield_of_a_pointer_has_no_value() {
                     _ => assert!(!of_local && got.is_poison(), "{kind}: {got:?}"),
                 }
             }
-            let exists = f.one((FieldExists, root, "0:0", mov(1)));
+            let exists = f.plan_one((FieldExists, root, "0:0", mov(1)));
             assert_eq!(exists.target, Some(u64::from(of_local == of_target)), "existence asks for no size");
         });
     }
 }
 
 #[test]
-fn access_strings_that_are_none_are_errors_of_their_record_alone() {
-    both(|f| {
+fn invalid_access_strings_are_errors_of_their_record_alone() {
+    in_both_orders(|f| {
         let int = f.local.int("int", 4, Builder::SIGNED);
         let root = f.local.structure("s", 4, &[("a", int, 0)]);
         let ptr = f.local.pointer(root);
@@ -407,11 +407,11 @@ fn access_strings_that_are_none_are_errors_of_their_record_alone() {
             "4294967296",
             long.as_str(),
         ];
-        let mut asks: vec::Vec<_> =
+        let mut records: vec::Vec<_> =
             bad.iter().map(|access| (FieldByteOffset, root, *access, mov(0))).collect();
-        asks.push((FieldByteOffset, ptr, "0:0", mov(0)));
-        asks.push((FieldByteOffset, root, "0:0", mov(0)));
-        let mut got = f.plan(&asks);
+        records.push((FieldByteOffset, ptr, "0:0", mov(0)));
+        records.push((FieldByteOffset, root, "0:0", mov(0)));
+        let mut got = f.plan(&records);
         assert!(got.pop().unwrap().is_poison(), "the good one, without a candidate");
         for (outcome, access) in got.iter().zip(&bad) {
             assert!(

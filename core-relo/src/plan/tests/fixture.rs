@@ -1,4 +1,4 @@
-//! An object of a few records, and a target, from two builders.
+//! A fixture: an object of a few records, and a target, from two builders.
 
 use crate::{
     CodeSection, Endian, Function, InsnIndex, Plan, Relocs, Target, TypeId,
@@ -6,7 +6,7 @@ use crate::{
     explain::Explainer,
     ext::{BtfExt, RelocKind},
     insn::{Insn, Slot},
-    plan::{Decision, Options, Planned, RelocError},
+    plan::{Decision, Options, PlannedReloc, RelocError},
 };
 use alloc::{string::String, string::ToString as _, sync::Arc, vec, vec::Vec};
 
@@ -27,20 +27,20 @@ pub(super) fn imm64(value: u64) -> Slot {
     Slot::Two(first, Insn::default()).with_imm64(value)
 }
 
-/// One record: kind, root, access string, the instruction it patches.
-pub(super) type Ask<'a> = (RelocKind, TypeId, &'a str, Slot);
+/// One record: kind, root type, access string, instruction.
+pub(super) type RecordSpec<'a> = (RelocKind, TypeId, &'a str, Slot);
 
-/// An object being made.
+/// An object and a target under construction.
 pub(super) struct Fixture {
     pub(super) local: Builder,
     pub(super) target: Builder,
     pub(super) modules: Vec<Vec<u8>>,
     pub(super) options: Options,
-    /// Whether the target's elements are left for the plan to validate.
+    /// Whether the target is parsed without validation of its members and enumerators.
     pub(super) unvalidated: bool,
 }
 
-/// What became of one record.
+/// The outcome of one record.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
     pub(super) decision: Result<Decision, RelocError>,
@@ -53,7 +53,7 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// The value patched in (or kept), and the instruction after.
+    /// Returns the value in the target, and the instruction if it is patched.
     pub(super) fn patched(&self) -> (u64, Option<Slot>) {
         match self.decision {
             Ok(Decision::Keep { value }) => (value, None),
@@ -68,7 +68,7 @@ impl Outcome {
 }
 
 /// Runs a test in both byte orders.
-pub(super) fn both(test: impl Fn(&mut Fixture)) {
+pub(super) fn in_both_orders(test: impl Fn(&mut Fixture)) {
     for endian in [Endian::Little, Endian::Big] {
         test(&mut Fixture {
             local: Builder::new(endian),
@@ -82,8 +82,8 @@ pub(super) fn both(test: impl Fn(&mut Fixture)) {
 
 impl Fixture {
     /// Plans the records, all in one function.
-    pub(super) fn plan(&mut self, asks: &[Ask<'_>]) -> Vec<Outcome> {
-        let (ext, code, endian) = self.object(asks);
+    pub(super) fn plan(&mut self, records: &[RecordSpec<'_>]) -> Vec<Outcome> {
+        let (ext, code, endian) = self.object(records);
         let btf = Btf::parse(self.local.finish()).unwrap();
         let ext = BtfExt::parse(&ext).unwrap();
         let len = u32::try_from(code.len() / 8).unwrap();
@@ -99,10 +99,10 @@ impl Fixture {
         };
         let modules: Vec<_> = self.modules.iter().enumerate().map(split).collect();
         let target = Target::new("vmlinux", main).with_modules(modules);
-        let plan = Plan::with(&relocs, &target, self.options, |_| true);
+        let plan = Plan::with_options(&relocs, &target, self.options, |_| true);
         assert_eq!(relocs.endian(), endian);
         check_patched(&plan);
-        check_many(&relocs, &target);
+        check_shared_plans(&relocs, &target);
         let mut explainer = Explainer::new(&plan);
         plan.iter()
             .map(|planned| (planned, explainer.explain(&planned)))
@@ -119,24 +119,24 @@ impl Fixture {
     }
 
     /// Plans one record.
-    pub(super) fn one(&mut self, ask: Ask<'_>) -> Outcome {
-        self.plan(&[ask]).pop().unwrap()
+    pub(super) fn plan_one(&mut self, record: RecordSpec<'_>) -> Outcome {
+        self.plan(&[record]).pop().unwrap()
     }
 
-    /// The records and the code of an object of these.
-    pub(super) fn object(&mut self, asks: &[Ask<'_>]) -> (Vec<u8>, Vec<u8>, Endian) {
+    /// Returns the `.BTF.ext`, the code and the byte order of an object of these records.
+    pub(super) fn object(&mut self, records: &[RecordSpec<'_>]) -> (Vec<u8>, Vec<u8>, Endian) {
         let endian = Btf::parse(self.local.finish()).unwrap().endian();
         let section = self.local.string("tp/x");
-        let (mut code, mut records) = (Vec::new(), Vec::new());
-        for (kind, root, access, slot) in asks {
+        let (mut code, mut record_words) = (Vec::new(), Vec::new());
+        for (kind, root, access, slot) in records {
             let offset = u32::try_from(code.len()).unwrap();
             let (first, second) = slot.encode(endian);
             code.extend_from_slice(&first);
             code.extend(second.iter().flatten());
-            records.extend([offset, root.0, self.local.string(access).0, kind.raw()]);
+            record_words.extend([offset, root.0, self.local.string(access).0, kind.raw()]);
         }
-        let mut words = vec![16, section.0, u32::try_from(asks.len()).unwrap()];
-        words.extend(records);
+        let mut words = vec![16, section.0, u32::try_from(records.len()).unwrap()];
+        words.extend(record_words);
         let mut ext = Vec::new();
         endian.put_u16(&mut ext, 0xeb9f);
         ext.extend([1, 0]);
@@ -147,18 +147,18 @@ impl Fixture {
     }
 }
 
-/// An object comes to the same among others as alone: what one narrows is its own.
-fn check_many(relocs: &Relocs<'_>, target: &Target<'_>) {
-    let alone = told(&Plan::new(relocs, target));
-    let together = Plan::many(&[relocs, relocs], target);
-    let together: Vec<_> = together.iter().map(told).collect();
+/// Checks that the plan of an object does not depend on the other objects: each has its own candidate lists.
+fn check_shared_plans(relocs: &Relocs<'_>, target: &Target<'_>) {
+    let alone = describe(&Plan::new(relocs, target));
+    let together = Plan::for_objects(&[relocs, relocs], target);
+    let together: Vec<_> = together.iter().map(describe).collect();
     assert_eq!(together, [alone.clone(), alone]);
-    assert!(Plan::many(&[], target).is_empty());
+    assert!(Plan::for_objects(&[], target).is_empty());
 }
 
-/// All that a plan says of each record, but what it says when it is asked for reasons.
-pub(super) fn told(plan: &Plan<'_>) -> Vec<String> {
-    let each = |planned: Planned<'_>| {
+/// Returns the text of each record's outcome, without its explanation.
+pub(super) fn describe(plan: &Plan<'_>) -> Vec<String> {
+    let each = |planned: PlannedReloc<'_>| {
         let spec = planned.target_spec().map(|(source, spec)| spec.text(&source.btf).to_string());
         let values = (planned.local_value(), planned.target_value());
         alloc::format!("{:?} {values:?} {spec:?} {:?}", planned.decision(), planned.warning())
@@ -166,7 +166,7 @@ pub(super) fn told(plan: &Plan<'_>) -> Vec<String> {
     plan.iter().map(each).collect()
 }
 
-/// Copying out may fail only if a record did, and changes just what was decided.
+/// Checks that the patched code exists unless a record is in error, and has the decided instructions.
 fn check_patched(plan: &Plan<'_>) {
     match plan.patched() {
         Err(error) => assert_eq!(error.failed.len(), plan.summary().failed),

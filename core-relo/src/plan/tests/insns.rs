@@ -1,6 +1,6 @@
-//! What an instruction must be like to be patched.
+//! Tests of the instructions that can be patched, and of those that cannot.
 
-use super::fixture::{Ask, both, imm64, load, mov};
+use super::fixture::{RecordSpec, imm64, in_both_orders, load, mov};
 use crate::{
     btf::Builder,
     ext::RelocKind::{FieldByteOffset, FieldExists, Unknown},
@@ -9,16 +9,16 @@ use crate::{
     spec::SpecError,
 };
 
-/// One record on a field moved from offset 0 to `to` bytes.
-fn moved(to: u32, slot: Slot) -> Result<Option<Slot>, InsnError> {
+/// Plans one record on a field that moves from offset 0 to `to` bytes.
+fn plan_moved_field(to: u32, slot: Slot) -> Result<Option<Slot>, InsnError> {
     let result = core::cell::RefCell::new(alloc::vec::Vec::new());
-    both(|f| {
+    in_both_orders(|f| {
         let int = f.local.int("unsigned int", 4, 0);
         let root = f.local.structure("s", 8, &[("a", int, 0)]);
         let int = f.target.int("unsigned int", 4, 0);
         f.target.structure("s", 8, &[("a", int, to * 8)]);
-        let ask: Ask<'_> = (FieldByteOffset, root, "0:0", slot);
-        let got = f.one(ask);
+        let record: RecordSpec<'_> = (FieldByteOffset, root, "0:0", slot);
+        let got = f.plan_one(record);
         result.borrow_mut().push(match got.decision {
             Err(RelocError::Insn(error)) => Err(error),
             _ => Ok(got.patched().1),
@@ -33,31 +33,44 @@ fn moved(to: u32, slot: Slot) -> Result<Option<Slot>, InsnError> {
 fn every_class_that_can_be_patched_is_and_no_other() {
     let insn = |code, off, imm| Slot::One(Insn { code, dst: 1, src: 0, off, imm });
     for code in [0xb7, 0xb4, 0x07, 0x04, 0x57] {
-        assert_eq!(moved(24, insn(code, 0, 0)), Ok(Some(insn(code, 0, 24))));
+        assert_eq!(plan_moved_field(24, insn(code, 0, 0)), Ok(Some(insn(code, 0, 24))));
     }
     for code in [0x61, 0x62, 0x63, 0xc3, 0x81] {
-        assert_eq!(moved(24, insn(code, 0, 5)), Ok(Some(insn(code, 24, 5))));
+        assert_eq!(plan_moved_field(24, insn(code, 0, 5)), Ok(Some(insn(code, 24, 5))));
     }
-    assert_eq!(moved(24, imm64(0)), Ok(Some(imm64(24))));
+    assert_eq!(plan_moved_field(24, imm64(0)), Ok(Some(imm64(24))));
     for code in [0x05, 0x85, 0x95, 0x15, 0x16, 0x20, 0x0f, 0xbf, 0xbc] {
         let refused = insn(code, 0, 0);
-        assert_eq!(moved(24, refused), Err(InsnError::NotRelocatable { insn: refused.first() }), "{code:#x}");
+        assert_eq!(
+            plan_moved_field(24, refused),
+            Err(InsnError::NotRelocatable { insn: refused.first() }),
+            "{code:#x}"
+        );
     }
 }
 
 #[test]
 fn an_offset_beyond_16_bits_is_an_error_for_memory_and_not_for_constants() {
-    assert_eq!(moved(32767, load(4, 0)), Ok(Some(load(4, 32767))));
+    assert_eq!(plan_moved_field(32767, load(4, 0)), Ok(Some(load(4, 32767))));
     let too_large = InsnError::OffsetTooLarge { insn: load(4, 0).first(), value: 32768 };
-    assert_eq!(moved(32768, load(4, 0)), Err(too_large));
-    assert_eq!(moved(32768, mov(0)), Ok(Some(mov(32768))));
+    assert_eq!(plan_moved_field(32768, load(4, 0)), Err(too_large));
+    assert_eq!(plan_moved_field(32768, mov(0)), Ok(Some(mov(32768))));
 }
 
 #[test]
 fn the_value_in_the_instruction_must_be_the_local_one() {
-    assert!(matches!(moved(8, mov(1)), Err(InsnError::UnexpectedValue { found: 1, expected: 0, .. })));
-    assert!(matches!(moved(8, load(4, -4)), Err(InsnError::UnexpectedValue { found: -4, expected: 0, .. })));
-    assert!(matches!(moved(8, imm64(1 << 32)), Err(InsnError::UnexpectedValue { found: 0x1_0000_0000, .. })));
+    assert!(matches!(
+        plan_moved_field(8, mov(1)),
+        Err(InsnError::UnexpectedValue { found: 1, expected: 0, .. })
+    ));
+    assert!(matches!(
+        plan_moved_field(8, load(4, -4)),
+        Err(InsnError::UnexpectedValue { found: -4, expected: 0, .. })
+    ));
+    assert!(matches!(
+        plan_moved_field(8, imm64(1 << 32)),
+        Err(InsnError::UnexpectedValue { found: 0x1_0000_0000, .. })
+    ));
 }
 
 #[test]
@@ -69,24 +82,24 @@ fn an_ld_imm64_must_be_a_plain_constant() {
         Slot::Two(first, Insn { code: 1, ..second }),
         Slot::Two(first, Insn { dst: 1, ..second }),
     ] {
-        assert_eq!(moved(8, odd), Err(InsnError::NotPlainImm64 { insn: odd.first() }));
+        assert_eq!(plan_moved_field(8, odd), Err(InsnError::NotPlainImm64 { insn: odd.first() }));
     }
 }
 
 #[test]
 fn an_ld_imm64_cut_off_by_the_section_is_an_error_also_when_poisoned() {
-    both(|f| {
+    in_both_orders(|f| {
         let int = f.local.int("int", 4, Builder::SIGNED);
         let root = f.local.structure("s", 8, &[("a", int, 0)]);
         let half = Slot::One(Insn { code: 0x18, ..Insn::default() });
-        let got = f.one((FieldByteOffset, root, "0:0", half));
+        let got = f.plan_one((FieldByteOffset, root, "0:0", half));
         assert!(matches!(got.decision, Err(RelocError::Insn(InsnError::CutOff { .. }))));
     });
 }
 
 #[test]
 fn an_unknown_kind_is_an_error_of_its_record_alone() {
-    both(|f| {
+    in_both_orders(|f| {
         let int = f.local.int("int", 4, Builder::SIGNED);
         let root = f.local.structure("s", 8, &[("a", int, 0)]);
         let got = f.plan(&[(Unknown(13), root, "0:0", mov(1)), (FieldExists, root, "0:0", mov(1))]);

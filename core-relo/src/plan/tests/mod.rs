@@ -1,4 +1,4 @@
-//! The rules of matching, values and patching, over types built for the purpose, in both byte orders.
+//! Tests of matching, values and patching, on built types in both byte orders.
 #![expect(clippy::arithmetic_side_effects, reason = "sizes of small fixtures")]
 
 mod ambiguity;
@@ -6,6 +6,6 @@ mod enums;
 mod fields;
 mod fixture;
 mod insns;
-mod shared;
+mod sharing;
 mod types;
 mod unvalidated;

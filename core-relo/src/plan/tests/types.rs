@@ -1,6 +1,6 @@
-//! Questions about types as a whole.
+//! Tests of relocations of types as a whole.
 
-use super::fixture::{both, imm64, mov};
+use super::fixture::{imm64, in_both_orders, mov};
 use crate::{
     TypeId,
     btf::{Builder, Kind},
@@ -11,7 +11,7 @@ use crate::{
 
 #[test]
 fn a_missing_type_is_zero_and_not_poison() {
-    both(|f| {
+    in_both_orders(|f| {
         let int = f.local.int("int", 4, Builder::SIGNED);
         let root = f.local.structure("s", 4, &[("a", int, 0)]);
         let id = u64::from(root.0);
@@ -28,8 +28,8 @@ fn a_missing_type_is_zero_and_not_poison() {
 }
 
 #[test]
-fn ids_sizes_and_existence_of_what_is_there() {
-    both(|f| {
+fn an_existing_type_has_an_id_and_a_size() {
+    in_both_orders(|f| {
         let int = f.local.int("int", 4, Builder::SIGNED);
         let root = f.local.typedef("t", int);
         let wrong = f.local.structure("t2", 4, &[]);
@@ -51,8 +51,8 @@ fn ids_sizes_and_existence_of_what_is_there() {
 }
 
 #[test]
-fn anonymous_roots_can_only_be_asked_for_their_own_id() {
-    both(|f| {
+fn an_anonymous_root_has_only_a_local_id() {
+    in_both_orders(|f| {
         let root = f.local.structure("", 4, &[]);
         let got = f.plan(&[(TypeIdLocal, root, "0", imm64(0)), (TypeExists, root, "0", mov(1))]);
         assert_eq!(got[0].patched().0, u64::from(root.0));
@@ -66,12 +66,12 @@ fn matches(
     kind: RelocKind,
 ) -> bool {
     let answers = core::cell::RefCell::new(alloc::vec::Vec::new());
-    both(|f| {
+    in_both_orders(|f| {
         let inner = local(&mut f.local);
         let root = f.local.typedef("t", inner);
         let inner = target(&mut f.target);
         f.target.typedef("t", inner);
-        answers.borrow_mut().push(f.one((kind, root, "0", mov(1))).patched().0 == 1);
+        answers.borrow_mut().push(f.plan_one((kind, root, "0", mov(1))).patched().0 == 1);
     });
     let answers = answers.into_inner();
     assert_eq!(answers[0], answers[1], "both byte orders agree");
@@ -167,7 +167,7 @@ fn functions_compare_arguments_and_result() {
 
 #[test]
 fn comparisons_too_deep_are_errors() {
-    both(|f| {
+    in_both_orders(|f| {
         for b in [&mut f.local, &mut f.target] {
             let next = b.next_id();
             b.pointer(TypeId(next.0 + 1));
@@ -176,7 +176,7 @@ fn comparisons_too_deep_are_errors() {
         }
         let root = TypeId(3);
         for kind in [TypeExists, TypeMatches] {
-            let got = f.one((kind, root, "0", mov(1)));
+            let got = f.plan_one((kind, root, "0", mov(1)));
             let too_deep = MatchError::Compare(CompareError::TooDeep);
             assert!(
                 matches!(got.decision, Err(RelocError::Match { error, .. }) if error == too_deep),
@@ -188,7 +188,7 @@ fn comparisons_too_deep_are_errors() {
 
 #[test]
 fn comparisons_that_branch_without_end_are_errors() {
-    both(|f| {
+    in_both_orders(|f| {
         for b in [&mut f.local, &mut f.target] {
             let int = b.int("n", 4, 1);
             let mut inner = b.func_proto(int, &[("", int); 4]);
@@ -199,7 +199,7 @@ fn comparisons_that_branch_without_end_are_errors() {
         }
         let root = TypeId(f.local.next_id().0 - 1);
         for kind in [TypeExists, TypeMatches] {
-            let got = f.one((kind, root, "0", mov(1)));
+            let got = f.plan_one((kind, root, "0", mov(1)));
             let endless =
                 matches!(got.decision, Err(RelocError::Match { error: MatchError::TooManySteps, .. }));
             assert!(endless, "{got:?}");

@@ -1,6 +1,6 @@
-//! A target whose elements nobody looked at before.
+//! Tests of a target whose members and enumerators are not validated.
 
-use super::fixture::{Fixture, both, imm64, load, mov};
+use super::fixture::{Fixture, imm64, in_both_orders, load, mov};
 use crate::{
     btf::{Btf, BtfError, Builder, Kind, WalkError},
     ext::RelocKind::{EnumvalValue, FieldByteOffset, FieldByteSize, TypeExists, TypeMatches},
@@ -12,8 +12,8 @@ use alloc::vec::Vec;
 
 const NOWHERE: u32 = 0x00ff_ffff;
 
-/// `struct s { <first>; int f; }`, and an enumeration `e`, of which one element refers to what does not exist.
-fn target(f: &mut Fixture, [name, ty, variant]: [u32; 3]) {
+/// Adds `struct s { <first>; int f; }` and an enumeration `e`. A number other than 0 replaces a valid name or type.
+fn add_types(f: &mut Fixture, [name, ty, variant]: [u32; 3]) {
     let int = f.target.int("int", 4, 1).0;
     let f_name = f.target.string("f").0;
     let variant_name = f.target.string("A").0;
@@ -24,12 +24,12 @@ fn target(f: &mut Fixture, [name, ty, variant]: [u32; 3]) {
 }
 
 #[test]
-fn what_a_relocation_reads_of_it_must_exist() {
-    both(|f| {
+fn missing_names_and_types_are_errors_of_the_relocations_that_read_them() {
+    in_both_orders(|f| {
         let int = f.local.int("int", 4, 1);
         let s = f.local.structure("s", 4, &[("f", int, 0)]);
         let e = f.local.enumeration("e", 4, false, &[("A", 1)]);
-        let asks = [
+        let records = [
             (FieldByteOffset, s, "0:0", load(4, 0)),
             (TypeMatches, s, "0", mov(1)),
             (EnumvalValue, e, "0", imm64(1)),
@@ -44,11 +44,11 @@ fn what_a_relocation_reads_of_it_must_exist() {
         ] {
             let mut f =
                 Fixture { local: f.local.clone(), target: f.target.clone(), modules: Vec::new(), ..*f };
-            target(&mut f, wrong);
+            add_types(&mut f, wrong);
             let refused = Btf::parse(f.target.finish()).unwrap_err();
             assert!(matches!(refused, BtfError::NameRef { .. } | BtfError::TypeRef { .. }), "{refused}");
             let errors: Vec<_> = f
-                .plan(&asks)
+                .plan(&records)
                 .into_iter()
                 .map(|outcome| match outcome.decision {
                     Ok(_) => None,
@@ -61,10 +61,10 @@ fn what_a_relocation_reads_of_it_must_exist() {
     });
 }
 
-/// What a base refers to and does not have must not be taken for a type of the module upon it.
+/// An id that a base BTF does not have must not refer to a type of the module on top of it.
 #[test]
-fn ids_count_in_the_btf_that_holds_them() {
-    both(|f| {
+fn ids_refer_to_types_of_their_own_btf() {
+    in_both_orders(|f| {
         let int = f.local.int("int", 4, 1);
         let long = f.local.int("long", 8, 1);
         let array = f.local.array(int, int, 2);
@@ -78,7 +78,7 @@ fn ids_count_in_the_btf_that_holds_them() {
         let s = f.target.structure("s", 24, &[("f", TypeId(7), 0), ("a", array, 64)]);
         let proto = f.target.func_proto(int, &[("x", TypeId(7))]);
         let good = f.target.int("long", 8, 1);
-        // The module needs a base to be built upon, whatever that one's elements refer to.
+        // The module's builder needs a base. Its elements may refer to missing types.
         let base = Btf::parse_unvalidated(f.target.finish(), None).unwrap();
         let mut module = Builder::split(&base);
         let pad = module.typedef("pad", good);

@@ -1,4 +1,4 @@
-//! Writes `.BTF.ext`, in either byte order.
+//! The writer of `.BTF.ext`, in either byte order.
 
 use crate::{
     btf::MAGIC,
@@ -6,8 +6,9 @@ use crate::{
     ids::{StrOffset, to_u32},
 };
 use alloc::vec::Vec;
+use core::fmt;
 
-/// One of the three parts of a `.BTF.ext`.
+/// A subsection of `.BTF.ext`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "the format has three")]
 pub enum ExtPart {
@@ -20,28 +21,29 @@ pub enum ExtPart {
 }
 
 impl ExtPart {
-    /// All of them, in the order they are written.
+    /// All subsections, in the order in which they are written.
     pub const ALL: [Self; 3] = [Self::FuncInfo, Self::LineInfo, Self::CoreRelo];
 }
 
-/// Makes a `.BTF.ext` group by group.
-#[derive(Clone, Debug)]
+/// A `.BTF.ext` under construction, group by group.
+#[derive(Clone)]
 pub struct ExtBuilder {
     endian: Endian,
     parts: [Vec<u8>; 3],
 }
 
 impl ExtBuilder {
-    /// Nothing yet.
+    /// Creates an empty `.BTF.ext`.
     pub fn new(endian: Endian) -> Self {
         Self { endian, parts: Default::default() }
     }
 
-    /// Adds the records of one ELF section; `section` is where its name lies in the BTF's strings.
+    /// Adds the records of one ELF section; `section` is the offset of its name in the BTF's strings.
     ///
-    /// Records are whole, in the byte order given, each of `record_size` bytes. Within a part that size is the same for all
-    /// sections: the first one's counts.
+    /// The records are in the builder's byte order, each of `record_size` bytes. All sections of a subsection must have the same
+    /// record size; the first section's is written. Without a record size nothing is added.
     pub fn group(&mut self, part: ExtPart, section: StrOffset, record_size: u32, records: &[u8]) {
+        let Some(count) = to_u32(records.len()).checked_div(record_size) else { return };
         let [func_info, line_info, core_relo] = &mut self.parts;
         let out = match part {
             ExtPart::FuncInfo => func_info,
@@ -52,17 +54,16 @@ impl ExtBuilder {
             self.endian.put_u32(out, record_size);
         }
         self.endian.put_u32(out, section.0);
-        let count = to_u32(records.len()).checked_div(record_size).unwrap_or_default();
         self.endian.put_u32(out, count);
         out.extend_from_slice(records);
     }
 
-    /// Whether there is no record.
+    /// Returns whether no group was added.
     pub fn is_empty(&self) -> bool {
         self.parts.iter().all(Vec::is_empty)
     }
 
-    /// The finished `.BTF.ext`.
+    /// Returns the bytes of the `.BTF.ext`.
     pub fn finish(&self) -> Vec<u8> {
         let mut out = Vec::new();
         self.endian.put_u16(&mut out, MAGIC);
@@ -73,9 +74,17 @@ impl ExtBuilder {
             let len = to_u32(part.len());
             self.endian.put_u32(&mut out, offset);
             self.endian.put_u32(&mut out, len);
+            // From 4 GiB on the header cannot state the offset, and parsers refuse the data.
             offset = offset.saturating_add(len);
         }
         self.parts.iter().for_each(|part| out.extend_from_slice(part));
         out
+    }
+}
+
+impl fmt::Debug for ExtBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let part_bytes = self.parts.each_ref().map(Vec::len);
+        f.debug_struct("ExtBuilder").field("endian", &self.endian).field("part_bytes", &part_bytes).finish()
     }
 }

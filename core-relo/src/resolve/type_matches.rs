@@ -1,6 +1,9 @@
-//! Types of the same shape: what TYPE_MATCHES asks for.
+//! The comparison of two types' shapes: the rule of TYPE_MATCHES.
 
-use super::{CompareError, MatchError, Steps};
+use super::{
+    error::{CompareError, MatchError},
+    step_budget::StepBudget,
+};
 use crate::{
     btf::{Btf, IntInfo, Kind, Type},
     ids::TypeId,
@@ -8,26 +11,28 @@ use crate::{
     name::Name,
 };
 
-/// Whether a target type has all that the local one has (libbpf: `bpf_core_types_match`): members and enumerators by
-/// essential name, recursively, but behind a pointer only names and kinds; integers of equal size and sign.
+/// Returns whether a target type has everything that the local type has (libbpf: `bpf_core_types_match`).
+///
+/// Members and enumerators match by essential name, recursively. Behind a pointer only names and kinds count. Integers must be
+/// of equal size and sign.
 pub(super) fn types_match(
     local_btf: &Btf<'_>,
     local: TypeId,
     target_btf: &Btf<'_>,
     target: TypeId,
-    steps: &mut Steps,
+    steps: &mut StepBudget,
 ) -> Result<bool, MatchError> {
-    let mut matching = Matching { local_btf, steps };
-    matching.types(local, (target_btf, target), false, limits::COMPARE_LEVELS)
+    let mut comparison = ShapeComparison { local_btf, steps };
+    comparison.types_match(local, (target_btf, target), false, limits::COMPARE_LEVELS)
 }
 
-struct Matching<'c> {
+struct ShapeComparison<'c> {
     local_btf: &'c Btf<'c>,
-    steps: &'c mut Steps,
+    steps: &'c mut StepBudget,
 }
 
-impl Matching<'_> {
-    fn types(
+impl ShapeComparison<'_> {
+    fn types_match(
         &mut self,
         mut local: TypeId,
         (mut target_btf, mut target): (&Btf<'_>, TypeId),
@@ -38,7 +43,7 @@ impl Matching<'_> {
         for _ in 0..limits::COMPARE_HOPS {
             let l = self.steps.strip(self.local_btf, local)?;
             let t = self.steps.strip(target_btf, target)?;
-            self.steps.take_two_names(l.name(), t.name())?;
+            self.steps.take_name_pair(l.name(), t.name())?;
             target_btf = t.btf();
             if !names_match(l.name(), t.name()) {
                 return Ok(false);
@@ -47,13 +52,13 @@ impl Matching<'_> {
             match l.kind() {
                 Kind::Void => return Ok(same_kind),
                 Kind::Fwd if same_kind => return Ok(l.kflag() == t.kflag()),
-                Kind::Fwd => return Ok(behind_pointer && forward_of(l, t.kind())),
-                Kind::Enum | Kind::Enum64 => return Ok(t.kind().is_enum() && self.enums(l, t)?),
+                Kind::Fwd => return Ok(behind_pointer && is_forward_of(l, t.kind())),
+                Kind::Enum | Kind::Enum64 => return Ok(t.kind().is_enum() && self.enums_match(l, t)?),
                 Kind::Struct | Kind::Union if behind_pointer => {
-                    return Ok(same_kind || (t.kind() == Kind::Fwd && forward_of(t, l.kind())));
+                    return Ok(same_kind || (t.kind() == Kind::Fwd && is_forward_of(t, l.kind())));
                 }
                 _ if !same_kind => return Ok(false),
-                Kind::Struct | Kind::Union => return self.composites(l, t, below),
+                Kind::Struct | Kind::Union => return self.composites_match(l, t, below),
                 Kind::Int => return Ok(l.size() == t.size() && is_signed(l) == is_signed(t)),
                 Kind::Ptr => {
                     behind_pointer = true;
@@ -71,7 +76,7 @@ impl Matching<'_> {
                         return Ok(false);
                     }
                     for (lp, tp) in l.params().zip(t.params()) {
-                        if !self.types(lp.ty, (target_btf, tp.ty), behind_pointer, below)? {
+                        if !self.types_match(lp.ty, (target_btf, tp.ty), behind_pointer, below)? {
                             return Ok(false);
                         }
                     }
@@ -83,8 +88,13 @@ impl Matching<'_> {
         Err(CompareError::TooDeep.into())
     }
 
-    /// Every local member has one in the target, of the same essential name and matching type.
-    fn composites(&mut self, local: Type<'_>, target: Type<'_>, level: u32) -> Result<bool, MatchError> {
+    /// Returns whether every local member has a target member of the same essential name and a matching type.
+    fn composites_match(
+        &mut self,
+        local: Type<'_>,
+        target: Type<'_>,
+        level: u32,
+    ) -> Result<bool, MatchError> {
         if local.vlen() > target.vlen() {
             return Ok(false);
         }
@@ -92,8 +102,10 @@ impl Matching<'_> {
             let mut found = false;
             for tm in target.members() {
                 target.check_element_name(tm.name, tm.name_offset)?;
-                self.steps.take_two_names(lm.name, tm.name)?;
-                if names_match(lm.name, tm.name) && self.types(lm.ty, (target.btf(), tm.ty), false, level)? {
+                self.steps.take_name_pair(lm.name, tm.name)?;
+                if names_match(lm.name, tm.name)
+                    && self.types_match(lm.ty, (target.btf(), tm.ty), false, level)?
+                {
                     found = true;
                     break;
                 }
@@ -105,8 +117,8 @@ impl Matching<'_> {
         Ok(true)
     }
 
-    /// Equal size, and every local enumerator's name is there; values may differ.
-    fn enums(&mut self, local: Type<'_>, target: Type<'_>) -> Result<bool, MatchError> {
+    /// Returns whether the sizes are equal and the target has every local enumerator's name. Values may differ.
+    fn enums_match(&mut self, local: Type<'_>, target: Type<'_>) -> Result<bool, MatchError> {
         if local.size() != target.size() || local.vlen() > target.vlen() {
             return Ok(false);
         }
@@ -114,7 +126,7 @@ impl Matching<'_> {
             let mut found = false;
             for tv in target.variants() {
                 target.check_element_name(tv.name, tv.name_offset)?;
-                self.steps.take_two_names(lv.name, tv.name)?;
+                self.steps.take_name_pair(lv.name, tv.name)?;
                 if names_match(lv.name, tv.name) {
                     found = true;
                     break;
@@ -128,13 +140,13 @@ impl Matching<'_> {
     }
 }
 
-/// By essential name; anonymous only with anonymous (libbpf: `bpf_core_names_match`).
+/// Returns whether two names match: by essential name, and anonymous only with anonymous (libbpf: `bpf_core_names_match`).
 fn names_match(local: Name<'_>, target: Name<'_>) -> bool {
     if target.is_empty() { local.is_empty() } else { local.same_essential(target) }
 }
 
-/// Whether a forward declaration is of this kind of composite.
-fn forward_of(forward: Type<'_>, kind: Kind) -> bool {
+/// Returns whether a forward declaration declares a composite of this kind.
+fn is_forward_of(forward: Type<'_>, kind: Kind) -> bool {
     kind == if forward.kflag() { Kind::Union } else { Kind::Struct }
 }
 

@@ -1,82 +1,102 @@
-//! A bound on work: types can be made so that looking through them takes exponential time.
+//! A bound on work: types can be made so that searching or comparing them takes exponential time.
 
-use super::MatchError;
+use super::error::MatchError;
 use crate::{
     btf::{Btf, Type},
     ids::{TypeId, to_u32},
     name::Name,
 };
+use core::num::NonZeroU32;
+use thiserror::Error;
 
-/// Steps that may still be taken.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Steps {
+/// The number of steps that a search or comparison may still take.
+#[derive(Debug)]
+pub(crate) struct StepBudget {
     left: u32,
 }
 
-impl Steps {
-    /// So many and no more.
+/// The error of a search or comparison whose budget is used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the budget of steps is used up")]
+pub(crate) struct OutOfSteps;
+
+impl From<OutOfSteps> for MatchError {
+    fn from(_: OutOfSteps) -> Self {
+        Self::TooManySteps
+    }
+}
+
+impl StepBudget {
+    /// Creates a budget of `limit` steps.
     pub(crate) const fn new(limit: u32) -> Self {
         Self { left: limit }
     }
 
-    /// Takes one.
-    pub(crate) fn take(&mut self) -> Result<(), MatchError> {
-        self.take_many(1)
+    /// Takes `steps`. Where fewer are left the budget is empty afterwards, because the work was done.
+    pub(crate) fn take(&mut self, steps: u32) -> Result<(), OutOfSteps> {
+        let left = self.left.checked_sub(steps);
+        self.left = left.unwrap_or(0);
+        left.map(|_| ()).ok_or(OutOfSteps)
     }
 
-    /// Takes as many as comparing a name costs.
-    pub(crate) fn take_name(&mut self, name: Name<'_>) -> Result<(), MatchError> {
+    /// Takes the steps for reading a name.
+    pub(crate) fn take_name(&mut self, name: Name<'_>) -> Result<(), OutOfSteps> {
         self.take_names(1, name)
     }
 
-    /// Takes as many as comparing two names costs, both of which are read.
-    pub(crate) fn take_two_names(&mut self, one: Name<'_>, other: Name<'_>) -> Result<(), MatchError> {
-        let len = one.as_bytes().len().saturating_add(other.as_bytes().len());
-        self.take_many(cost_of_bytes(len))
+    /// Takes the steps for comparing a name with `count` others.
+    pub(crate) fn take_names(&mut self, count: u32, name: Name<'_>) -> Result<(), OutOfSteps> {
+        // No budget holds as many steps as a product that saturates.
+        self.take(name_cost(name.as_bytes().len()).get().saturating_mul(count))
     }
 
-    /// Strips a type of modifiers and typedefs, and takes as many as a long chain of these costs.
+    /// Takes the steps for comparing two names, both of which are read.
+    pub(crate) fn take_name_pair(&mut self, first: Name<'_>, second: Name<'_>) -> Result<(), OutOfSteps> {
+        self.take(name_cost(first.as_bytes().len().saturating_add(second.as_bytes().len())).get())
+    }
+
+    /// Returns the number of names that this budget can compare with `name`.
+    pub(crate) fn affordable_names(&self, name: Name<'_>) -> u32 {
+        self.left / name_cost(name.as_bytes().len())
+    }
+
+    /// Strips a type of modifiers and typedefs, and takes the steps for their chain.
     pub(crate) fn strip<'b>(&mut self, btf: &'b Btf<'_>, id: TypeId) -> Result<Type<'b>, MatchError> {
         let mut hops = 0;
         let ty = btf.strip_in(id, &mut hops)?;
-        self.take_many(cost_of_chain(hops))?;
+        self.take(chain_cost(hops))?;
         Ok(ty)
     }
 
-    /// Takes as many as comparing a name with so many others costs.
-    pub(crate) fn take_names(&mut self, others: u32, name: Name<'_>) -> Result<(), MatchError> {
-        self.take_many(cost(name).saturating_mul(others))
+    /// Splits off a budget of at most `limit` steps, for one of several tasks.
+    pub(crate) fn lend(&mut self, limit: u32) -> Self {
+        let lent = self.left.min(limit);
+        self.left = self.left.abs_diff(lent);
+        Self { left: lent }
     }
 
-    /// How many names can be compared with this one before there are no steps left; at least one, which is then one too many.
-    pub(crate) fn affords(self, name: Name<'_>) -> u32 {
-        self.left.checked_div(cost(name)).unwrap_or_default().max(1)
+    /// Adds what a budget from [`lend`](Self::lend) has left.
+    pub(crate) fn take_back(&mut self, Self { left }: Self) {
+        // The parts of a budget have no more steps together than it had.
+        self.left = self.left.saturating_add(left);
     }
 
-    /// Where too few are left, none are after: the work was done.
-    pub(crate) fn take_many(&mut self, steps: u32) -> Result<(), MatchError> {
-        let enough = self.left >= steps;
-        self.left = self.left.saturating_sub(steps);
-        if enough { Ok(()) } else { Err(MatchError::TooManySteps) }
-    }
-
-    /// How many are left.
-    pub(crate) const fn left(self) -> u32 {
+    /// Returns the number of steps left.
+    pub(crate) const fn left(&self) -> u32 {
         self.left
     }
 }
 
-/// What it costs to compare a name.
-fn cost(name: Name<'_>) -> u32 {
-    cost_of_bytes(name.as_bytes().len())
+/// The bytes of a name that one step reads.
+const NAME_BLOCK: usize = 64;
+
+/// Returns the number of steps for reading names of `len` bytes.
+fn name_cost(len: usize) -> NonZeroU32 {
+    NonZeroU32::MIN.saturating_add(to_u32(len / NAME_BLOCK))
 }
 
-fn cost_of_bytes(len: usize) -> u32 {
-    to_u32(len / 64).saturating_add(1)
-}
-
-/// What it costs to pass through so many modifiers and typedefs: nothing, as long as they are as few as in real types.
-pub(crate) const fn cost_of_chain(hops: u32) -> u32 {
+/// Returns the number of steps for passing through modifiers and typedefs: none for as few as real types have.
+pub(crate) const fn chain_cost(hops: u32) -> u32 {
     hops / 4
 }
 
@@ -92,7 +112,7 @@ mod tests {
         spec::{self, Accessor, Spec},
     };
 
-    /// Else each of a hundred thousand records could look through the same million members for the price of a step.
+    /// Without this each of a hundred thousand records could look through the same million members for the price of a step.
     #[test]
     fn a_search_looks_at_no_more_members_than_it_has_steps_for() {
         let mut b = Builder::new(Endian::Little);
@@ -101,12 +121,12 @@ mod tests {
         let members = ["a", "b", "c", "d", &name].map(|name| (name, int, 0));
         let root = b.structure("s", 4, &members);
         let btf = Btf::parse(b.finish()).unwrap();
-        let mut spec = Spec::of_root(root, RelocKind::FieldByteOffset);
+        let mut spec = Spec::new(root, RelocKind::FieldByteOffset);
         let steps = [(0, false), (4, true)].map(|(index, named)| Accessor { ty: root, index, named });
         spec.accessors = steps.into_iter().collect();
-        // One for the candidate, eleven for each member that is compared with this name.
+        // One step for the candidate, eleven for each member that is compared with this name.
         for (allowed, left) in [(56, Some(0)), (60, Some(4)), (55, None), (23, None), (1, None)] {
-            let mut steps = Steps::new(allowed);
+            let mut steps = StepBudget::new(allowed);
             let found = match_candidate(&btf, &spec, &btf, root, &mut steps);
             match left {
                 Some(left) => {
@@ -118,20 +138,21 @@ mod tests {
                 ),
             }
         }
-        assert_eq!(Steps::new(55).affords(Name::new(name.as_bytes())), 5);
-        assert_eq!(Steps::new(0).affords(Name::new(b"a")), 1);
+        assert_eq!(StepBudget::new(55).affordable_names(Name::new(name.as_bytes())), 5);
+        assert_eq!(StepBudget::new(0).affordable_names(Name::new(b"a")), 0);
     }
 
-    /// Steps of trying a record on a target type of the same BTF.
+    /// Returns the steps that the match of a record with a type of the same BTF takes.
     fn steps_of(btf: &Btf<'_>, (kind, root, access): (RelocKind, TypeId, StrOffset)) -> u32 {
         let relo = CoreRelo { insn_offset: ByteOffset(0), root, access, kind };
-        let mut steps = Steps::new(u32::MAX);
-        let spec = spec::local(btf, &relo).unwrap();
+        let mut steps = StepBudget::new(u32::MAX);
+        let spec = spec::parse_access(btf, &relo).unwrap();
         assert!(match_candidate(btf, &spec, btf, root, &mut steps).is_ok());
         u32::MAX.abs_diff(steps.left())
     }
 
-    /// Else each of a hundred thousand records could walk along hidden modifiers, or read long names, for the price of a step.
+    /// Without this each of a hundred thousand records could pass through long chains of modifiers, or read long names, for the
+    /// price of a step.
     #[test]
     fn long_chains_long_names_and_many_elements_take_steps() {
         let mut b = Builder::new(Endian::Little);

@@ -1,0 +1,181 @@
+//! The explanations of a plan's records.
+
+use super::{
+    c_type::CType,
+    guards::Guards,
+    help::help,
+    missing::{is_missing, missing_item},
+    near::NearSearch,
+    reason::{record_reason, verdict_text},
+    text::text,
+};
+use crate::{
+    ids::TypeId,
+    limits,
+    plan::{CandidateResult, Decision, Plan, PlannedReloc, Verdict},
+    resolve::{Candidate, StepBudget},
+};
+use alloc::{
+    string::{String, ToString},
+    vec::Vec,
+};
+use core::fmt;
+
+/// The outcome of a relocation, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// The access in C's notation: `struct task_struct.__state`.
+    pub access: String,
+    /// The access with ids and offsets: `[12] struct task_struct.__state (0:3 @ offset 24)`.
+    pub local: String,
+    /// The reason for the outcome.
+    pub reason: String,
+    /// The candidates, up to the limits that [`Explainer::tried`] documents.
+    pub tried: Vec<TriedCandidate>,
+    /// Similar names in the target, the nearest first; after [`limits::NEAR_STEPS`] a note that nothing was searched.
+    pub near: Vec<String>,
+    /// Ways to fix the program.
+    pub help: Vec<String>,
+}
+
+/// A candidate and its verdict, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TriedCandidate {
+    /// The name of the BTF that contains the candidate: `vmlinux` or a module's name.
+    pub btf: String,
+    /// The candidate's id in that BTF.
+    pub type_id: TypeId,
+    /// The candidate, `struct task_struct`; if it matches, the whole access.
+    pub what: String,
+    /// The access with ids and offsets, if the candidate matches.
+    pub spec: Option<String>,
+    /// The verdict.
+    pub verdict: String,
+    /// Whether the candidate matches.
+    pub matched: bool,
+}
+
+/// Returns [`Explanation::reason`] alone, without a search for similar names.
+pub fn reason(planned: &PlannedReloc<'_>) -> String {
+    let has_one = is_missing(planned) && planned.candidate_count() == 1;
+    let only = if has_one { planned.candidate_results().next() } else { None };
+    record_reason(planned, only.as_ref())
+}
+
+/// Explains the outcome of one record; an [`Explainer`] explains many.
+pub fn explain(planned: &PlannedReloc<'_>) -> Explanation {
+    Explainer::new(planned.plan()).explain(planned)
+}
+
+/// An explainer of the records of one plan, which share the search for similar names.
+pub struct Explainer<'p> {
+    plan: &'p Plan<'p>,
+    guards: Option<Guards<'p>>,
+    near: NearSearch<'p>,
+    /// The steps for the candidates of records in error, some of which the plan did not compare.
+    steps: StepBudget,
+    /// The unused rest of [`limits::MORE_LISTED_CANDIDATES`].
+    more_candidates: usize,
+}
+
+impl<'p> Explainer<'p> {
+    /// Creates an explainer of the records of a plan.
+    pub fn new(plan: &'p Plan<'p>) -> Self {
+        Self {
+            plan,
+            guards: None,
+            near: NearSearch::new(plan),
+            steps: StepBudget::new(limits::PLAN_STEPS),
+            more_candidates: limits::MORE_LISTED_CANDIDATES,
+        }
+    }
+
+    /// Explains the outcome of one record of the plan.
+    pub fn explain(&mut self, planned: &PlannedReloc<'p>) -> Explanation {
+        let btf = planned.btf();
+        let (access, local) = if let Some(spec) = planned.local_spec() {
+            (text(spec.access_text(btf)), text(spec.text(btf)))
+        } else {
+            let root = text(CType::new(btf, planned.record().relo.root));
+            (root.clone(), root)
+        };
+        let results = self.candidate_results(planned);
+        let missing = if is_missing(planned) { missing_item(planned, &results) } else { None };
+        let near = missing.map(|missing| self.near.find(missing));
+        let near = near.as_deref().unwrap_or_default();
+        let is_poison = matches!(planned.decision(), Ok(Decision::Poison { .. }));
+        let guards = is_poison.then(|| self.guards.get_or_insert_with(|| Guards::new(self.plan)));
+        let guard = guards.and_then(|guards| guards.find(planned));
+        Explanation {
+            access,
+            local,
+            reason: record_reason(planned, results.first()),
+            tried: results.iter().map(|result| tried_candidate(planned, result)).collect(),
+            help: help(planned, guard, &results, near),
+            near: near.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// Returns the candidates of a record and their verdicts.
+    ///
+    /// The first [`limits::LISTED_CANDIDATES`] are always listed. All records of the plan together list at most
+    /// [`limits::MORE_LISTED_CANDIDATES`] others.
+    pub fn tried(&mut self, planned: &PlannedReloc<'p>) -> Vec<TriedCandidate> {
+        let results = self.candidate_results(planned);
+        results.iter().map(|result| tried_candidate(planned, result)).collect()
+    }
+
+    /// Matches the listed candidates of a record again.
+    fn candidate_results(&mut self, planned: &PlannedReloc<'p>) -> Vec<CandidateResult<'p>> {
+        let more = planned.candidate_count().saturating_sub(limits::LISTED_CANDIDATES);
+        let more = more.min(self.more_candidates);
+        self.more_candidates = self.more_candidates.abs_diff(more);
+        let listed = planned.candidates().take(limits::LISTED_CANDIDATES.saturating_add(more));
+        listed.filter_map(|candidate| self.candidate_result(planned, candidate)).collect()
+    }
+
+    fn candidate_result(
+        &mut self,
+        planned: &PlannedReloc<'p>,
+        candidate: (Candidate, Option<usize>),
+    ) -> Option<CandidateResult<'p>> {
+        if planned.decision().is_ok() {
+            // The plan made the same comparison within the same limit.
+            return planned.candidate_result(candidate, &mut StepBudget::new(limits::RECORD_STEPS));
+        }
+        let mut steps = self.steps.lend(limits::RECORD_STEPS);
+        let result = planned.candidate_result(candidate, &mut steps);
+        self.steps.take_back(steps);
+        result
+    }
+
+    /// Returns the steps of the search for similar names so far.
+    #[cfg(test)]
+    pub(super) fn near_steps(&self) -> u32 {
+        self.near.steps()
+    }
+}
+
+impl fmt::Debug for Explainer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Explainer").field("plan", self.plan).finish_non_exhaustive()
+    }
+}
+
+fn tried_candidate(planned: &PlannedReloc<'_>, result: &CandidateResult<'_>) -> TriedCandidate {
+    let btf = &result.source.btf;
+    let (what, spec) = match &result.verdict {
+        Verdict::Match(spec) => (text(spec.access_text(btf)), Some(text(spec.text(btf)))),
+        _ => (text(CType::new(btf, result.candidate.id)), None),
+    };
+    TriedCandidate {
+        btf: result.source.name.clone(),
+        type_id: result.candidate.id,
+        what,
+        matched: spec.is_some(),
+        spec,
+        verdict: verdict_text(planned, result),
+    }
+}

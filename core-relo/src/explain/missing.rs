@@ -1,0 +1,49 @@
+//! The type, member or enumerator that a record needs and the target lacks.
+
+use crate::{
+    ids::TypeId,
+    name::Name,
+    plan::{CandidateResult, Decision, PlannedReloc, PoisonReason, Verdict},
+    resolve::Mismatch,
+};
+
+/// A type, member or enumerator that the target lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum MissingItem<'p> {
+    /// The type of this id in the object.
+    Type(TypeId),
+    /// A member of this name in a composite of a source.
+    Member { source: usize, ty: TypeId, name: Name<'p> },
+    /// An enumerator of this name in an enumeration of a source.
+    Variant { source: usize, ty: TypeId, name: Name<'p> },
+}
+
+/// Returns whether the target lacks the type or the access of the record. Similar names are searched only then.
+pub(super) fn is_missing(planned: &PlannedReloc<'_>) -> bool {
+    match planned.decision() {
+        Ok(Decision::Poison { why, .. }) => !matches!(why, PoisonReason::Width { .. }),
+        Ok(Decision::Patch { target: 0, .. } | Decision::Keep { value: 0 }) => planned.matched().is_none(),
+        _ => false,
+    }
+}
+
+/// Returns the missing item of a record for which [`is_missing`] holds.
+pub(super) fn missing_item<'p>(
+    planned: &PlannedReloc<'p>,
+    results: &[CandidateResult<'p>],
+) -> Option<MissingItem<'p>> {
+    let spec = planned.local_spec()?;
+    if results.is_empty() {
+        return Some(MissingItem::Type(spec.root));
+    }
+    let (source, mismatch) = results.iter().find_map(|result| match result.verdict {
+        Verdict::Mismatch(mismatch) => Some((result.candidate.source, mismatch)),
+        _ => None,
+    })?;
+    let name = |step: usize| spec.accessors.get(step)?.name(planned.btf());
+    match mismatch {
+        Mismatch::NoMember { step, ty } => Some(MissingItem::Member { source, ty, name: name(step)? }),
+        Mismatch::NoVariant { ty } => Some(MissingItem::Variant { source, ty, name: name(0)? }),
+        _ => None,
+    }
+}

@@ -1,0 +1,89 @@
+//! The search for the records of one plan.
+
+use super::{
+    members::MemberSearch,
+    namesakes::{NamesakeSearch, similar_variants},
+    near_match::NearMatch,
+    types::TypeSearch,
+};
+use crate::{
+    explain::missing::MissingItem,
+    limits,
+    plan::Plan,
+    resolve::{OutOfSteps, StepBudget},
+};
+use alloc::{rc::Rc, vec::Vec};
+use hashbrown::HashMap;
+
+/// A search for similar names that all records of a plan share.
+///
+/// Each distinct missing item is searched once. A pass over the whole target serves all missing items of the plan.
+pub(in crate::explain) struct NearSearch<'p> {
+    plan: &'p Plan<'p>,
+    steps: StepBudget,
+    results: HashMap<MissingItem<'p>, Rc<[NearMatch]>>,
+    types: TypeSearch<'p>,
+    members: MemberSearch<'p>,
+    namesakes: NamesakeSearch<'p>,
+}
+
+impl<'p> NearSearch<'p> {
+    pub(in crate::explain) fn new(plan: &'p Plan<'p>) -> Self {
+        Self {
+            plan,
+            steps: StepBudget::new(limits::NEAR_STEPS),
+            results: HashMap::new(),
+            types: TypeSearch::default(),
+            members: MemberSearch::default(),
+            namesakes: NamesakeSearch::default(),
+        }
+    }
+
+    /// Returns the similar names, the nearest first; a note that nothing was searched if the steps are used up.
+    pub(in crate::explain) fn find(&mut self, missing: MissingItem<'p>) -> Rc<[NearMatch]> {
+        if let Some(known) = self.results.get(&missing) {
+            return Rc::clone(known);
+        }
+        let Ok(near) = self.search(missing) else {
+            // A later search must not be answered where an earlier one was not.
+            self.steps = StepBudget::new(0);
+            let what = "not searched: earlier relocations used up the steps of the search for similar names";
+            return Rc::new([NearMatch::new(what, "")]);
+        };
+        if self.results.len() >= limits::NEAR_ANSWERS {
+            self.results.clear();
+        }
+        let near: Rc<[NearMatch]> = near.into();
+        self.results.insert(missing, Rc::clone(&near));
+        near
+    }
+
+    /// Returns the number of steps so far.
+    #[cfg(test)]
+    pub(in crate::explain) fn steps(&self) -> u32 {
+        limits::NEAR_STEPS.abs_diff(self.steps.left())
+    }
+
+    fn search(&mut self, missing: MissingItem<'p>) -> Result<Vec<NearMatch>, OutOfSteps> {
+        let (plan, steps) = (self.plan, &mut self.steps);
+        match missing {
+            MissingItem::Type(root) => self.types.find(plan, root, steps),
+            MissingItem::Member { source, ty, name } => {
+                let Some(target) = plan.target().source(source) else { return Ok(Vec::new()) };
+                let similar = self.members.find_similar((source, &target.btf), ty, name, steps)?;
+                if !similar.is_empty() {
+                    return Ok(similar);
+                }
+                let mut near = self.members.find_sharing_words((source, &target.btf), ty, name, steps)?;
+                near.extend(self.namesakes.find_members(plan, ty, name, steps)?);
+                Ok(near)
+            }
+            MissingItem::Variant { source, ty, name } => {
+                let Some(target) = plan.target().source(source) else { return Ok(Vec::new()) };
+                let mut near = similar_variants(&target.btf, ty, name, steps)?;
+                near.extend(self.namesakes.find_variants(plan, ty, name, steps)?);
+                Ok(near)
+            }
+        }
+    }
+}

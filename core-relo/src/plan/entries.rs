@@ -1,0 +1,88 @@
+//! The plan and its entries, one for each record.
+
+use super::{
+    candidate_lists::{CandidateLists, ListId},
+    decision::{Decision, Warning},
+    error::RelocError,
+    options::Options,
+};
+use crate::{insn::Slot, name::Name, relocs::Relocs, resolve::Candidate, target::Target};
+use alloc::vec::Vec;
+use core::fmt;
+
+/// The decisions about an object's records on one target.
+#[derive(Clone)]
+pub struct Plan<'p> {
+    relocs: &'p Relocs<'p>,
+    target: &'p Target<'p>,
+    options: Options,
+    pub(super) lists: CandidateLists,
+    pub(super) entries: Vec<PlanEntry>,
+}
+
+/// The outcome of one record.
+#[derive(Clone, Debug)]
+pub(super) struct PlanEntry {
+    pub(super) decision: Result<Decision, RelocError>,
+    /// The instruction before, with the patches of earlier records.
+    pub(super) before: Option<Slot>,
+    pub(super) local_value: Option<u64>,
+    pub(super) target_value: Option<u64>,
+    /// The candidates of the root type. The list knows which of them earlier records eliminated.
+    pub(super) candidates: Option<ListId>,
+    pub(super) matched: Option<Candidate>,
+    pub(super) warning: Option<Warning>,
+}
+
+impl<'p> Plan<'p> {
+    /// Creates a plan without entries.
+    pub(super) fn without_entries(
+        relocs: &'p Relocs<'p>,
+        target: &'p Target<'p>,
+        options: Options,
+        lists: CandidateLists,
+    ) -> Self {
+        Self { relocs, target, options, lists, entries: Vec::new() }
+    }
+
+    /// Returns the object's side.
+    pub fn relocs(&self) -> &'p Relocs<'p> {
+        self.relocs
+    }
+
+    /// Returns the kernel's side.
+    pub fn target(&self) -> &'p Target<'p> {
+        self.target
+    }
+
+    pub(super) fn options(&self) -> Options {
+        self.options
+    }
+
+    pub(super) fn entries(&self) -> &[PlanEntry] {
+        &self.entries
+    }
+
+    /// Returns whether a root type has no candidate in the main BTF. libbpf then searches the modules for it.
+    pub fn needs_modules(&self) -> bool {
+        self.lists.any_without_main()
+    }
+
+    /// Returns the essential names of the root types without a candidate in the main BTF.
+    ///
+    /// A [`Sieve`](crate::btf::Sieve) of these names selects the modules that may have a candidate.
+    pub fn names_for_modules(&self) -> impl Iterator<Item = Name<'p>> {
+        let roots = self.lists.roots_without_main();
+        roots.filter_map(|root| self.relocs.btf().ty(root)).map(|root| root.name().essential())
+    }
+}
+
+impl fmt::Debug for Plan<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plan")
+            .field("target", &self.target.main().name)
+            .field("options", &self.options)
+            .field("entry_count", &self.entries.len())
+            .finish_non_exhaustive()
+    }
+}

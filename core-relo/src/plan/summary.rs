@@ -1,0 +1,50 @@
+//! The number of records with each outcome.
+
+use super::{decision::Decision, entries::Plan};
+
+/// The number of records with each outcome.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Records whose value and instruction stay.
+    pub kept: usize,
+    /// Records whose instruction is replaced.
+    pub patched: usize,
+    /// Records whose instruction is poisoned.
+    pub poisoned: usize,
+    /// Records in error. libbpf refuses an object with such a record.
+    pub failed: usize,
+    /// Records that do not take part.
+    pub skipped: usize,
+}
+
+impl Summary {
+    /// Returns the number of all records.
+    pub fn total(&self) -> usize {
+        [self.kept, self.patched, self.poisoned, self.failed, self.skipped].iter().sum()
+    }
+
+    /// Returns whether no record is poisoned or in error.
+    pub fn is_clean(&self) -> bool {
+        self.poisoned == 0 && self.failed == 0
+    }
+}
+
+impl Plan<'_> {
+    /// Counts the records with each outcome.
+    pub fn summary(&self) -> Summary {
+        let mut summary = Summary::default();
+        for entry in self.entries() {
+            let count = match entry.decision {
+                Ok(Decision::Keep { .. }) => &mut summary.kept,
+                Ok(Decision::Patch { .. }) => &mut summary.patched,
+                Ok(Decision::Poison { .. }) => &mut summary.poisoned,
+                Ok(Decision::Skip(_)) => &mut summary.skipped,
+                Err(_) => &mut summary.failed,
+            };
+            // There are no more records than usize::MAX.
+            *count = count.wrapping_add(1);
+        }
+        summary
+    }
+}

@@ -1,0 +1,13 @@
+//! The result of one comparison.
+
+use super::error::Mismatch;
+use crate::spec::Spec;
+
+/// The result of comparing a local access with a candidate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum MatchOutcome {
+    /// The candidate matches; the spec is the access in the candidate.
+    Match(Spec),
+    /// The candidate does not match.
+    Mismatch(Mismatch),
+}
