@@ -47,10 +47,16 @@ impl Endian {
     #[inline]
     pub fn u64(self, data: &[u8], at: usize) -> Option<u64> {
         let raw = *data.get(at..)?.first_chunk::<8>()?;
-        Some(match self {
+        Some(self.u64_of(raw))
+    }
+
+    /// Returns eight bytes as a number.
+    #[inline]
+    pub(crate) const fn u64_of(self, raw: [u8; 8]) -> u64 {
+        match self {
             Self::Little => u64::from_le_bytes(raw),
             Self::Big => u64::from_be_bytes(raw),
-        })
+        }
     }
 
     /// Four bytes as a number.
@@ -60,16 +66,6 @@ impl Endian {
             Self::Little => u32::from_le_bytes(raw),
             Self::Big => u32::from_be_bytes(raw),
         }
-    }
-
-    /// The most significant of the four bytes at `at`; 0 past the end.
-    #[inline]
-    pub(crate) fn high_byte(self, data: &[u8], at: usize) -> u8 {
-        let within = match self {
-            Self::Little => 3,
-            Self::Big => 0,
-        };
-        data.get(at.saturating_add(within)).copied().unwrap_or_default()
     }
 
     /// A number as two bytes.

@@ -88,11 +88,11 @@ pub const SORTED_NAME: usize = 512;
 /// all types.
 pub const FLAVOUR_BYTES: usize = 4096;
 
-/// Names that a [`Sieve`](crate::btf::Sieve) looks for before it lets everything pass: as many searches of the strings.
-pub const SIEVE_NAMES: usize = 8;
+/// Names that a [`ModuleFilter`](crate::btf::ModuleFilter) looks for before it lets everything pass: as many searches of the strings.
+pub const MODULE_FILTER_NAMES: usize = 8;
 
-/// Places of a name in a kernel's strings that a [`Sieve`](crate::btf::Sieve) looks for in types before it lets everything pass.
-pub const SIEVE_PLACES: usize = 16;
+/// Places of a name in a kernel's strings that a [`ModuleFilter`](crate::btf::ModuleFilter) looks for in types before it lets everything pass.
+pub const MODULE_FILTER_OFFSETS: usize = 16;
 
 /// Depth of base BTFs under a split BTF.
 pub const SPLIT_LEVELS: u32 = 8;

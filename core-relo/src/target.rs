@@ -40,7 +40,7 @@ impl<'t> Target<'t> {
         self
     }
 
-    /// With so many modules more that are known to lack what the object looks for (as a [`Sieve`](crate::btf::Sieve) tells):
+    /// With so many modules more that are known to lack what the object looks for (as a [`ModuleFilter`](crate::btf::ModuleFilter) tells):
     /// explanations count them.
     #[must_use]
     pub const fn with_modules_passed_over(mut self, count: usize) -> Self {

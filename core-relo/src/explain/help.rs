@@ -1,6 +1,6 @@
 //! Ways out.
 
-use super::{c_type::CType, near::Near, text::text};
+use super::{CType, near::Near, text::text};
 use crate::{
     btf::{Kind, Type},
     ext::RelocKind,

@@ -2,7 +2,6 @@
 //!
 //! Nothing here decides: it reads a [`Plan`] and looks around in the target's types.
 
-mod c_type;
 mod guards;
 mod help;
 mod near;
@@ -10,7 +9,7 @@ mod reason;
 mod similar;
 mod text;
 
-pub use c_type::CType;
+pub use crate::btf::CType;
 pub use text::text;
 
 use crate::{

@@ -1,6 +1,6 @@
 //! Decisions and mismatches, in words.
 
-use super::{c_type::CType, text::text};
+use super::{CType, text::text};
 use crate::{
     btf::{Btf, Kind, Type},
     ids::TypeId,

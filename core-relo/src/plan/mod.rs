@@ -244,7 +244,7 @@ impl<'p> Plan<'p> {
         self.lists.any_without_main()
     }
 
-    /// The essential names of these root types: a [`Sieve`](crate::btf::Sieve) of them tells which modules to look at.
+    /// The essential names of these root types: a [`ModuleFilter`](crate::btf::ModuleFilter) of them tells which modules to look at.
     pub fn wanted_of_modules(&self) -> impl Iterator<Item = Name<'p>> {
         let roots = self.lists.without_main();
         roots.filter_map(|root| self.relocs.btf().ty(root)).map(|root| root.name().essential())

@@ -1,7 +1,7 @@
 //! The target's types that a local root type may stand for.
 
 use crate::{
-    btf::{Beginning, Btf, Kind, KindSet, NameIndex, Strings, Type},
+    btf::{Btf, Kind, KindSet, NameIndex, NamePrefix, Strings, Type},
     ids::{StrOffset, TypeId, to_usize},
     name::Name,
     target::{Source, Target},
@@ -124,7 +124,7 @@ impl<'o> Search<'o> {
                     list.push(Candidate { source: number, id: ty.id() });
                 }
             };
-            !(index.covers(wanted.kind) && index.few_flavours(btf, wanted.name, add))
+            !(index.covers(wanted.kind) && index.visit_flavours(btf, wanted.name, add))
         });
         if !elsewhere.places.is_empty() {
             elsewhere.scan_all(number, btf, found);
@@ -183,13 +183,13 @@ impl Filter {
             let later = w
                 .name
                 .get(to_usize(FURTHER_ON.start)..to_usize(FURTHER_ON.end))
-                .map(|later| Beginning::of_name(later, 0));
+                .map(|later| NamePrefix::from_name(later, 0));
             if let Some(it) = later.and_then(|later| further_on.get_mut(place(later))) {
                 *it = true;
             }
             // A shorter name is followed by its end or by a flavour.
             for filler in [0, b'_'] {
-                let Some(it) = beginnings.get_mut(place(Beginning::of_name(w.name, filler))) else {
+                let Some(it) = beginnings.get_mut(place(NamePrefix::from_name(w.name, filler))) else {
                     continue;
                 };
                 *it = if later.is_some() && *it != Begins::Any { Begins::Long } else { Begins::Any };
@@ -201,12 +201,12 @@ impl Filter {
     /// Whether the name at an offset may be among those that are wanted.
     #[inline]
     fn may_be(&self, strings: Strings<'_>, at: StrOffset) -> bool {
-        let Some(begin) = strings.beginning(at) else { return true };
+        let Some(begin) = strings.prefix(at) else { return true };
         match self.beginnings.get(place(begin)) {
             Some(Begins::Nothing) => false,
             // Behind a name that ends before lies another one; neither is wanted.
             Some(Begins::Long) => {
-                let later = strings.beginning(StrOffset(at.0.saturating_add(FURTHER_ON.start)));
+                let later = strings.prefix(StrOffset(at.0.saturating_add(FURTHER_ON.start)));
                 later.is_none_or(|later| self.further_on.get(place(later)) == Some(&true))
             }
             _ => true,
@@ -218,7 +218,7 @@ impl Filter {
 const BEGINNINGS: usize = 4096;
 
 #[inline]
-fn place(begin: Beginning) -> usize {
+fn place(begin: NamePrefix) -> usize {
     to_usize(begin.0.wrapping_mul(0x9e37_79b1) >> 20)
 }
 

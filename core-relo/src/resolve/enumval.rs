@@ -23,7 +23,7 @@ pub(super) fn find(
     steps.take_name(name)?;
     let name = name.essential();
     let mut found = None;
-    for variant in ty.variants() {
+    for variant in ty.enumerators() {
         ty.check_element_name(variant.name, variant.name_offset)?;
         steps.take_name(variant.name)?;
         if variant.name.essential() == name {

@@ -95,7 +95,7 @@ pub(crate) fn answer(endian: Endian, btf: &Btf<'_>, spec: &Spec) -> Result<Answe
 /// [`Options::zero_extend_unsigned_enums`](crate::plan::Options::zero_extend_unsigned_enums).
 fn enumerator(btf: &Btf<'_>, spec: &Spec) -> u64 {
     let step = spec.accessors.first();
-    step.and_then(|step| btf.ty(step.ty)?.variant(step.index)).map_or(0, |v| v.value)
+    step.and_then(|step| btf.ty(step.ty)?.enumerator(step.index)).map_or(0, |v| v.value)
 }
 
 /// libbpf: `bpf_core_calc_field_relo`.

@@ -74,7 +74,7 @@ impl Accessor {
         }
         let ty = btf.ty(self.ty);
         let member = ty.and_then(|ty| ty.member(self.index)).map(|m| m.name);
-        member.or_else(|| ty.and_then(|ty| ty.variant(self.index)).map(|v| v.name)).unwrap_or_default()
+        member.or_else(|| ty.and_then(|ty| ty.enumerator(self.index)).map(|v| v.name)).unwrap_or_default()
     }
 
     /// Whether an array of `nelems`, reached by this accessor, may be indexed beyond: it has no length and is the last

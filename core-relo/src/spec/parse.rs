@@ -127,7 +127,7 @@ fn number(digits: &[u8]) -> Option<u32> {
 
 fn enumerator(mut spec: Spec, root: Type<'_>) -> Result<Spec, SpecError> {
     let index = spec.raw.first().copied().unwrap_or_default();
-    if spec.raw.len() > 1 || root.variant(index).is_none() {
+    if spec.raw.len() > 1 || root.enumerator(index).is_none() {
         return Err(SpecError::NotEnumerator { ty: root.id(), kind: root.kind(), index });
     }
     spec.accessors.push(Accessor { ty: root.id(), index, named: true });

@@ -73,7 +73,7 @@ impl Display for AccessText<'_> {
 
 fn enumerator_value(f: &mut Formatter<'_>, spec: &Spec, btf: &Btf<'_>) -> Result {
     let step = spec.accessors.first();
-    let variant = step.and_then(|step| btf.ty(step.ty)?.variant(step.index));
+    let variant = step.and_then(|step| btf.ty(step.ty)?.enumerator(step.index));
     match variant {
         Some(v) if v.signed => write!(f, " = {}", v.value.cast_signed()),
         Some(v) => write!(f, " = {}", v.c_value()),

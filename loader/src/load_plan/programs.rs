@@ -18,7 +18,7 @@ use crate::{
 };
 use core_relo::{
     Endian,
-    btf::Edit,
+    btf::Editor,
     insn::{Insn, LD_IMM64},
 };
 use std::collections::HashMap;
@@ -131,7 +131,7 @@ impl Planning<'_, '_, '_> {
         settings: &ProgramSettings,
         maps: &mut Vec<MapPlan>,
         modules: &mut Modules,
-        edit: &mut Option<Edit>,
+        edit: &mut Option<Editor>,
     ) -> Result<ProgramPlan, LoadPlanError> {
         let Some(program) = self.object.programs().get(function) else {
             return Err(LoadPlanError::Program { program: "?".into(), what: "it does not exist".into() });

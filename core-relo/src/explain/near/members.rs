@@ -4,7 +4,7 @@ use super::{Budget, FEW, Near, OutOfSteps};
 use crate::{
     btf::{Btf, Member, Type},
     explain::{
-        c_type::CType,
+        CType,
         similar::{Bare, Pattern},
         text::text,
     },

@@ -2,8 +2,8 @@
 
 use super::{Budget, FEW, Near, OutOfSteps, Pattern};
 use crate::{
-    btf::{Btf, Type, Variant},
-    explain::{c_type::CType, is_missing, similar::Bare},
+    btf::{Btf, Enumerator, Type},
+    explain::{CType, is_missing, similar::Bare},
     ids::TypeId,
     name::Name,
     plan::Plan,
@@ -76,7 +76,7 @@ impl<'b> Namesakes<'b> {
         if !known.contains_key(&name) {
             let mut found = wanted(plan, name);
             for enumeration in btf.types().filter(|t| t.kind().is_enum()) {
-                for variant in enumeration.variants() {
+                for variant in enumeration.enumerators() {
                     budget.take_name(variant.name)?;
                     note(&mut found, variant.name.essential(), (enumeration.id(), variant.index));
                 }
@@ -87,7 +87,7 @@ impl<'b> Namesakes<'b> {
         let others = places.iter().filter(|(id, _)| *id != ty);
         let near = |(id, index): &(TypeId, u32)| {
             let enumeration = btf.ty(*id)?;
-            Some(near_variant(enumeration, enumeration.variant(*index)?))
+            Some(near_variant(enumeration, enumeration.enumerator(*index)?))
         };
         Ok(others.take(FEW).filter_map(near).collect())
     }
@@ -124,7 +124,7 @@ pub(super) fn similar_variants(
     let Some(pattern) = Pattern::new(wanted.essential().as_bytes()) else { return Ok(Vec::new()) };
     let Some(enumeration) = btf.ty(ty) else { return Ok(Vec::new()) };
     let mut alike = Vec::new();
-    for variant in enumeration.variants() {
+    for variant in enumeration.enumerators() {
         budget.take_name(variant.name)?;
         budget.take(COMPARED)?;
         let distance = Bare::new(variant.name.as_bytes()).and_then(|name| pattern.distance(&name));
@@ -134,7 +134,7 @@ pub(super) fn similar_variants(
     Ok(alike.into_iter().take(FEW).map(|(_, variant)| near_variant(enumeration, variant)).collect())
 }
 
-fn near_variant(enumeration: Type<'_>, variant: Variant<'_>) -> Near {
+fn near_variant(enumeration: Type<'_>, variant: Enumerator<'_>) -> Near {
     let of = CType::new(enumeration.btf(), enumeration.id());
     Near::new(format_args!("{of}::{}", variant.name.shortened()), variant.c_value().cast_signed())
 }

@@ -3,7 +3,7 @@
 use super::{Budget, FEW, Near, OutOfSteps, Pattern};
 use crate::{
     btf::{Btf, Kind, Type},
-    explain::{c_type::CType, is_missing, similar::Bare},
+    explain::{CType, is_missing, similar::Bare},
     ids::TypeId,
     name::Name,
     plan::Plan,
