@@ -89,7 +89,11 @@ impl RecordLayout {
     }
 }
 
-#[expect(clippy::as_conversions, reason = "a layout has at most three words; TryFrom is not const")]
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    reason = "a layout has at most three words; TryFrom is not const"
+)]
 const fn byte_len(words: &[Word]) -> u32 {
     (words.len() as u32).wrapping_mul(4)
 }
@@ -107,7 +111,7 @@ impl RecordSize {
     /// Returns the whole words after the first twelve bytes of a record with `vlen` elements.
     #[inline]
     pub(crate) fn trailer_words(self, vlen: u32) -> usize {
-        to_usize(vlen.saturating_mul(self.element).saturating_add(self.fixed) / 4)
+        to_usize(self.record_len(vlen).wrapping_sub(12) / 4)
     }
 
     /// Returns the bytes of a record with `vlen` elements, its first twelve included. 24 bits times 8 bits do not saturate.
@@ -131,13 +135,8 @@ pub(crate) struct References {
 impl References {
     /// Returns the references of a record of `words` words.
     pub(crate) fn new(kind: Kind, words: usize) -> Self {
-        match kind.layout() {
-            Some(layout) => Self { layout, next: 0, end: words },
-            None => {
-                let layout = RecordLayout { third: Word::Value, fixed: &[], element: &[] };
-                Self { layout, next: 0, end: words.min(1) }
-            }
-        }
+        let unknown = RecordLayout { third: Word::Value, fixed: &[], element: &[] };
+        Self { layout: kind.layout().unwrap_or(unknown), next: 0, end: words }
     }
 
     /// Returns the numbers of the words that refer to types.

@@ -7,18 +7,18 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum BtfError {
-    /// Fewer bytes than a header.
+    /// The data is shorter than a header.
     #[error("BTF is {len} bytes long, its header needs {need}")]
     TooShort {
-        /// Bytes there are.
+        /// The length of the data.
         len: usize,
-        /// Bytes the header needs.
+        /// The length of the header.
         need: u32,
     },
-    /// More bytes than the format can address.
+    /// The data is longer than the format can address.
     #[error("BTF of {len} bytes is larger than the format allows (2 GiB)")]
     TooLong {
-        /// Bytes there are.
+        /// The length of the data.
         len: usize,
     },
     /// The first two bytes are not 0xEB9F in either byte order.
@@ -27,19 +27,19 @@ pub enum BtfError {
         /// The first two bytes as a little-endian number.
         found: u16,
     },
-    /// A version other than 1.
+    /// The version is not 1.
     #[error("BTF version {found} is not supported (expected 1)")]
     Version {
         /// The version in the header.
         found: u8,
     },
-    /// The header's length leaves out the section offsets, or is not a multiple of 4.
+    /// The header is too short for the section offsets, or its length is not a multiple of 4.
     #[error("BTF header length {found} is not supported (expected at least 24, a multiple of 4)")]
     HeaderLength {
         /// `hdr_len` in the header.
         found: u32,
     },
-    /// A section reaches past the end of the data.
+    /// A section exceeds the data.
     #[error(
         "BTF {section} section (offset {offset}, length {len}) reaches past the end: {available} bytes follow the header"
     )]
@@ -68,12 +68,12 @@ pub enum BtfError {
     /// The string section is empty, does not end in NUL, or (without a base) does not begin with one.
     #[error("BTF string section does not {must}{}", if *.split_without_base { " (is this a split BTF whose base was not given?)" } else { "" })]
     Strings {
-        /// What it must do: `begin with NUL`, `end with NUL`, `hold anything`.
+        /// The rule: `begin with NUL`, `end with NUL`, `hold anything`.
         must: &'static str,
         /// Whether a missing base BTF would explain it.
         split_without_base: bool,
     },
-    /// A string that is longer than any name or source line.
+    /// A string is longer than any name or source line.
     #[error(
         "BTF strings hold none that ends between offset {offset} and {} bytes on; longer ones are refused",
         limits::STRING_BLOCK
@@ -82,12 +82,12 @@ pub enum BtfError {
         /// An offset, in bytes, in the string section.
         offset: usize,
     },
-    /// A type record reaches past the type section.
+    /// A type record exceeds the type section.
     #[error(
         "BTF type [{id}] {kind} with {vlen} elements at offset {offset} reaches past the type section of {section_len} bytes"
     )]
     TypeBounds {
-        /// The type's number.
+        /// The type's id.
         id: TypeId,
         /// Its kind.
         kind: Kind,
@@ -98,26 +98,26 @@ pub enum BtfError {
         /// The length of the type section in bytes.
         section_len: u32,
     },
-    /// A kind this library does not know, and no layout section that says how to skip it.
+    /// A type is of an unknown kind, and the BTF has no layout section with the size of its record.
     #[error("BTF type [{id}] at offset {offset} is of unknown kind {kind}, and the BTF has no layout for it")]
     UnknownKind {
-        /// The type's number.
+        /// The type's id.
         id: TypeId,
-        /// The kind's number.
+        /// The number of the kind.
         kind: u8,
         /// Its offset, in bytes, in the type section.
         offset: u32,
     },
-    /// A type refers to a type that is not there.
+    /// A type refers to a type that does not exist.
     #[error("BTF type [{id}] {kind} refers to type [{target}], the last is [{last}]{}", if *.split_without_base { " (is this a split BTF whose base was not given?)" } else { "" })]
     TypeRef {
         /// The type that refers.
         id: TypeId,
         /// Its kind.
         kind: Kind,
-        /// The id it refers to.
+        /// The id that does not exist.
         target: TypeId,
-        /// The last id there is.
+        /// The last id.
         last: TypeId,
         /// Whether a missing base BTF would explain it.
         split_without_base: bool,
@@ -125,40 +125,40 @@ pub enum BtfError {
     /// A name lies outside the string section.
     #[error("BTF type [{id}] {kind} has a name at string offset {offset}, the strings end at {end}{}", if *.split_without_base { " (is this a split BTF whose base was not given?)" } else { "" })]
     NameRef {
-        /// The type that bears the name, or whose member does.
+        /// The type with the name, or with the element that has the name.
         id: TypeId,
         /// Its kind.
         kind: Kind,
         /// The offset of the name.
         offset: u32,
-        /// Where the strings end.
+        /// One past the last string offset.
         end: u32,
         /// Whether a missing base BTF would explain it.
         split_without_base: bool,
     },
-    /// A `FUNC` that refers to something other than a `FUNC_PROTO`.
+    /// A FUNC refers to a type that is not a FUNC_PROTO.
     #[error("BTF type [{id}] FUNC refers to type [{target}] {kind}, expected FUNC_PROTO")]
     FuncWithoutProto {
         /// The function's type.
         id: TypeId,
-        /// What it refers to.
+        /// The type to which the FUNC refers.
         target: TypeId,
-        /// The kind of that.
+        /// The kind of the target.
         kind: Kind,
     },
-    /// A base and a split BTF of different byte order.
+    /// A split BTF and its base differ in byte order.
     #[error("split BTF and its base are of different byte order")]
     BaseEndian,
-    /// Split upon split, deeper than the limit.
+    /// The chain of bases is longer than the limit.
     #[error("split BTF has more than {limit} levels of base BTF")]
     TooManyBases {
         /// The limit.
         limit: u32,
     },
-    /// More types, with the base's, than 32-bit ids.
+    /// The types or strings, with those of the base, exceed 32-bit numbers.
     #[error("base and split BTF hold more types or strings than 32-bit numbers can name")]
     TooManyTypes,
-    /// A type that a distilled base does not hold: it is anonymous, or of another kind than the few.
+    /// A distilled base contains an anonymous type, or a type of a kind that no distilled base contains.
     #[error("type [{id}] {kind} has no place in a distilled base BTF")]
     NotDistilled {
         /// The type in `.BTF.base`.
@@ -173,7 +173,7 @@ pub enum BtfError {
         id: TypeId,
         /// Its kind.
         kind: Kind,
-        /// How many types of the base fit.
+        /// The number of counterparts in the base.
         found: u32,
     },
 }

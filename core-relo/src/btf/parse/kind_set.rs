@@ -40,7 +40,7 @@ impl KindSet {
 
     /// Returns whether a kind is in the set. Its kflag may be set or not.
     #[inline]
-    pub(crate) fn has(&self, kind: u8) -> bool {
+    pub(crate) fn contains(&self, kind: u8) -> bool {
         self.has.get(usize::from(kind)) == Some(&true)
     }
 
@@ -49,7 +49,7 @@ impl KindSet {
     pub(super) fn matches(&self, block: &[u8]) -> u32 {
         let (Some((few, count)), Some(block)) = (&self.few, block.first_chunk::<BLOCK>()) else {
             let kinds = block.iter().zip(0u32..);
-            return kinds.fold(0, |bits, (kind, at)| bits | u32::from(self.has(*kind)).wrapping_shl(at));
+            return kinds.fold(0, |bits, (kind, at)| bits | u32::from(self.contains(*kind)).wrapping_shl(at));
         };
         let mut is_member = [0u8; BLOCK];
         // No branch in the loops, so that the compiler compares many records at once.

@@ -72,14 +72,13 @@ impl<'d> Btf<'d> {
             Validation::AllWithoutFastPath => None,
             _ => fast_path::scan(header.types_of(&data), header.endian, bounds, validation),
         };
-        let mut btf = match accepted {
-            Some(table) => Self::from_parts(data, header, base, table)?,
-            None => {
-                let table = scan::scan(&data, &header, first_id)?;
-                let btf = Self::from_parts(data, header, base, table)?;
-                validate::references(&btf)?;
-                btf
-            }
+        let mut btf = if let Some(table) = accepted {
+            Self::from_parts(data, header, base, table)?
+        } else {
+            let table = scan::scan(&data, &header, first_id)?;
+            let btf = Self::from_parts(data, header, base, table)?;
+            validate::references(&btf)?;
+            btf
         };
         btf.pointer_size = pointer_size::find(&btf);
         Ok(btf)

@@ -50,7 +50,7 @@ mod tests {
     };
     use alloc::vec;
 
-    fn both(test: impl Fn(Builder)) {
+    fn in_both_orders(test: impl Fn(Builder)) {
         for endian in [Endian::Little, Endian::Big] {
             test(Builder::new(endian));
         }
@@ -107,7 +107,7 @@ mod tests {
         let elements = |vlen: u32| each.map(|(kind, words)| (kind, words * vlen, vlen));
         let fixed = fixed.map(|(kind, words)| (kind, words, 0));
         for (kind, words, vlen) in fixed.into_iter().chain(elements(1)).chain(elements(3)) {
-            both(|b| {
+            in_both_orders(|b| {
                 let build = |words: u32| {
                     let mut b = b.clone();
                     b.raw("", kind, vlen, false, 0, &vec![0; to_usize(words)]);
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn more_elements_than_the_section_holds_are_an_error_not_a_reservation() {
         for vlen in [2, 65_536, 0x00ff_ffff] {
-            both(|mut b| {
+            in_both_orders(|mut b| {
                 b.raw("", Kind::Struct, vlen, false, 8, &[0, 0, 0]);
                 let (id, kind) = (TypeId(1), Kind::Struct);
                 let expected = BtfError::TypeBounds { id, kind, vlen, offset: 0, section_len: 24 };
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn the_table_is_in_proportion_to_the_data() {
-        both(|mut b| {
+        in_both_orders(|mut b| {
             for _ in 0..1025 {
                 b.pointer(TypeId::VOID);
             }
@@ -162,7 +162,7 @@ mod tests {
             entries[20] = last;
             entries
         };
-        both(|b| {
+        in_both_orders(|b| {
             let refused = BtfError::UnknownKind { id: TypeId(2), kind: 20, offset: 16 };
             assert_eq!(parse_unknown(b.clone(), &[]).err(), Some(refused));
             assert_eq!(parse_unknown(b.clone(), &[[0, 0]; 20]).err(), Some(refused));
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_record_of_kind_zero_is_refused_without_a_layout() {
-        both(|mut b| {
+        in_both_orders(|mut b| {
             b.raw("", Kind::Void, 0, false, 0, &[]);
             let refused = BtfError::UnknownKind { id: TypeId(1), kind: 0, offset: 0 };
             assert_eq!(Btf::parse(b.finish()).err(), Some(refused));
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn more_than_65535_elements_count_in_full() {
-        both(|mut b| {
+        in_both_orders(|mut b| {
             let values = vec![("A", 1); 70_000];
             let many = b.enumeration("many", 4, false, &values);
             let after = b.float("after", 8);
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn ids_in_errors_go_on_where_the_base_ends() {
-        both(|mut b| {
+        in_both_orders(|mut b| {
             b.int("int", 4, 0);
             let base = Btf::parse(b.finish()).unwrap();
             let mut s = Builder::split(&base);

@@ -44,7 +44,7 @@ impl<'b> Strings<'b> {
 
     /// Returns whether the string at an offset is `name`. Faster than reading the string.
     #[inline]
-    pub(crate) fn is(self, at: StrOffset, name: &[u8]) -> bool {
+    pub(crate) fn equals(self, at: StrOffset, name: &[u8]) -> bool {
         self.tail(at).is_some_and(|rest| starts_with_string(rest, name))
     }
 

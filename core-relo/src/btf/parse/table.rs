@@ -60,7 +60,7 @@ impl RecordTable {
     /// Returns the offset of a record in a type section of `section_len` bytes.
     #[inline]
     pub(crate) fn offset(&self, place: usize, section_len: usize) -> Option<usize> {
-        let from_end = self.offsets.block(place / BLOCK).from_end(place % BLOCK)?;
+        let from_end = self.offsets.block(place / BLOCK).to_end(place % BLOCK)?;
         Some(section_len.wrapping_sub(from_end))
     }
 
@@ -95,7 +95,7 @@ impl RecordTable {
             while matches != 0 {
                 let within = to_usize(matches.trailing_zeros());
                 matches &= matches.wrapping_sub(1);
-                let from_end = block_offsets.from_end(within);
+                let from_end = block_offsets.to_end(within);
                 if let Some(record) =
                     from_end.and_then(|from_end| types.get(types.len().wrapping_sub(from_end)..))
                 {
@@ -131,7 +131,7 @@ impl Offsets {
 impl BlockOffsets<'_> {
     /// Returns the bytes from a record of the block to the end of the section.
     #[inline]
-    fn from_end(&self, within: usize) -> Option<usize> {
+    fn to_end(&self, within: usize) -> Option<usize> {
         match self {
             Self::Compact { start, low16 } => {
                 let from_start = low_u16(*start).wrapping_sub(*low16.get(within)?);

@@ -82,7 +82,7 @@ mod tests {
         Kind::FuncProto,
     ];
 
-    fn both(test: impl Fn(Builder)) {
+    fn in_both_orders(test: impl Fn(Builder)) {
         for endian in [Endian::Little, Endian::Big] {
             let mut b = Builder::new(endian);
             b.int("int", 4, Builder::SIGNED);
@@ -115,7 +115,7 @@ mod tests {
     fn every_kind_that_refers_to_a_type_refers_to_one_there_is() {
         for kind in KINDS_WITH_A_TARGET {
             let trailer = if matches!(kind, Kind::Var | Kind::DeclTag) { &[0][..] } else { &[] };
-            both(|b| {
+            in_both_orders(|b| {
                 assert!(second(b.clone(), kind, 0, 2, trailer).is_ok(), "{kind} refers to itself");
                 for target in [3, 4, 0x8000_0000, u32::MAX] {
                     let got = second(b.clone(), kind, 0, target, trailer);
@@ -123,13 +123,13 @@ mod tests {
                 }
             });
         }
-        both(|b| assert_eq!(second(b, Kind::Func, 1, 3, &[]).err(), Some(wrong_id(Kind::Func, 3))));
+        in_both_orders(|b| assert_eq!(second(b, Kind::Func, 1, 3, &[]).err(), Some(wrong_id(Kind::Func, 3))));
     }
 
     #[test]
     fn every_kind_whose_elements_refer_to_types_refers_to_ones_there_are() {
         for wrong in [3, u32::MAX] {
-            both(|b| {
+            in_both_orders(|b| {
                 let check = |kind, vlen, good: &[u32], bad: &[u32]| {
                     assert!(second(b.clone(), kind, vlen, 0, good).is_ok(), "{kind}");
                     assert_eq!(second(b.clone(), kind, vlen, 0, bad).err(), Some(wrong_id(kind, wrong)));
@@ -146,8 +146,8 @@ mod tests {
     }
 
     #[test]
-    fn what_refers_to_no_type_may_hold_any_number() {
-        both(|b| {
+    fn words_that_are_no_reference_may_have_any_value() {
+        in_both_orders(|b| {
             let max = u32::MAX;
             for kind in [Kind::Struct, Kind::Union, Kind::Enum, Kind::Enum64, Kind::Datasec] {
                 assert!(second(b.clone(), kind, 0, max, &[]).is_ok(), "the size of a {kind}");
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn every_element_has_its_name_within_the_strings() {
-        both(|b| {
+        in_both_orders(|b| {
             let check = |kind, good: &[u32], bad: &[u32]| {
                 assert!(second(b.clone(), kind, 2, 0, good).is_ok(), "{kind}");
                 assert_eq!(second(b.clone(), kind, 2, 0, bad).err(), Some(wrong_name(kind, 5)));
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn the_first_of_several_wrong_references_is_named() {
-        both(|b| {
+        in_both_orders(|b| {
             let got = second(b.clone(), Kind::Struct, 3, 0, &[0, 0, 0, 5, 9, 0, 9, 9, 9]);
             assert_eq!(got.err(), Some(wrong_name(Kind::Struct, 5)));
             let got = second(b.clone(), Kind::Struct, 3, 0, &[0, 7, 0, 5, 9, 0, 9, 9, 9]);
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_func_refers_to_a_func_proto_wherever_that_lies() {
-        both(|b| {
+        in_both_orders(|b| {
             let func = |target| second(b.clone(), Kind::Func, 0, target, &[]).err();
             let wrong = |target, kind| {
                 Some(BtfError::FuncWithoutProto { id: TypeId(2), target: TypeId(target), kind })
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_split_btf_refers_to_its_base_and_to_itself_and_no_further() {
-        both(|b| {
+        in_both_orders(|b| {
             let base = Arc::new(Btf::parse(b.finish()).unwrap());
             let parse = |words: &[u32]| {
                 let mut s = Builder::split(&base);

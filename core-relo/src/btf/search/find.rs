@@ -39,7 +39,7 @@ impl Btf<'_> {
         self.visit(&KindSet::new([kind]), |ty| {
             let offset = ty.name_offset();
             let may_match = strings.prefix(offset).is_none_or(|other| other == prefix);
-            if may_match && strings.is(offset, name) {
+            if may_match && strings.equals(offset, name) {
                 ControlFlow::Break(ty)
             } else {
                 ControlFlow::Continue(())

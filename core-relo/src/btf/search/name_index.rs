@@ -7,6 +7,7 @@ use crate::{
         parse::{Btf, KindSet, NameOrder},
         view::Type,
     },
+    endian::low32,
     ids::{StrOffset, TypeId, to_u32, to_usize},
     limits,
     name::Name,
@@ -96,7 +97,7 @@ impl NameIndex {
     pub fn covers(&self, kind: Kind) -> bool {
         match &self.0 {
             IndexKind::Trusted(_) => true,
-            IndexKind::Indexed(index) => index.kinds.has(kind.raw()),
+            IndexKind::Indexed(index) => index.kinds.contains(kind.raw()),
         }
     }
 
@@ -118,13 +119,13 @@ impl NameIndex {
         match &self.0 {
             _ if name.is_empty() || name.contains(&0) => None,
             IndexKind::Trusted(order) => Sorted::new(btf, *order).find(name, kind),
-            IndexKind::Indexed(index) if !index.kinds.has(kind.raw()) => btf.find_own(name, kind),
+            IndexKind::Indexed(index) if !index.kinds.contains(kind.raw()) => btf.find_own(name, kind),
             IndexKind::Indexed(index) => match &index.buckets {
                 None => Sorted::new(btf, &**index).find(name, kind),
                 Some(buckets) => {
                     let (strings, essential) = (btf.strings(), Name::new(name).essential().as_bytes());
                     let mut chain = index.chain(buckets, btf, essential);
-                    chain.find(|t| t.kind() == kind && strings.is(t.name_offset(), name))
+                    chain.find(|t| t.kind() == kind && strings.equals(t.name_offset(), name))
                 }
             },
         }
@@ -288,7 +289,7 @@ impl Buckets {
 #[inline]
 fn bucket(hasher: &DefaultHashBuilder, count: usize, essential: &[u8]) -> usize {
     let hash = hasher.hash_one(essential);
-    to_usize(u32::try_from(hash & u64::from(u32::MAX)).unwrap_or_default()) & count.saturating_sub(1)
+    to_usize(low32(hash)) & count.wrapping_sub(1)
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ impl<'b, N: SortedNames> Sorted<'b, N> {
     /// Returns the first type of this name and kind. The name is not empty.
     pub(super) fn find(self, name: &[u8], kind: Kind) -> Option<Type<'b>> {
         let mut types = self.named(name).filter_map(|number| self.ty(number));
-        types.find(|ty| ty.kind() == kind && self.strings.is(ty.name_offset(), name))
+        types.find(|ty| ty.kind() == kind && self.strings.equals(ty.name_offset(), name))
     }
 
     /// Returns the types of this essential name, in order of id. The name is not empty.
@@ -70,7 +70,7 @@ impl<'b, N: SortedNames> Sorted<'b, N> {
         let flavoured = (start..end).filter_map(move |number| self.ty(number));
         let flavoured = flavoured.filter(move |ty| ty.name().essential().as_bytes() == essential);
         let same = same.filter_map(move |number| self.ty(number));
-        Some(same.filter(move |ty| self.strings.is(ty.name_offset(), essential)).chain(flavoured))
+        Some(same.filter(move |ty| self.strings.equals(ty.name_offset(), essential)).chain(flavoured))
     }
 
     /// Returns the numbers of the types of exactly this name, or of any types if the names are not sorted.
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_are_compared_and_what_follows_is_not() {
+    fn strings_are_compared_without_the_bytes_after_them() {
         let long = "l".repeat(300);
         let longer = format!("{long}a");
         let strings = [

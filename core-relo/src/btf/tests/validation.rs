@@ -3,7 +3,7 @@
 
 use crate::{
     btf::{
-        Btf, BtfError, Builder, Kind,
+        Btf, BtfError, Builder, Kind, Type,
         format::{References, Word},
         parse::Validation,
     },
@@ -141,7 +141,7 @@ fn a_func_in_any_block_refers_to_a_prototype() {
         for base in bases(endian) {
             let (good, _) = large(endian, &base);
             let btf = parse(&good, &base).unwrap();
-            let ids = |kind| btf.types().filter(move |ty| ty.kind() == kind).map(|ty| ty.id());
+            let ids = |kind| btf.types().filter(move |ty| ty.kind() == kind).map(Type::id);
             let (funcs, last) = (ids(Kind::Func).collect::<Vec<_>>(), ids(Kind::FuncProto).last().unwrap());
             for func in funcs.iter().step_by(funcs.len() / 9).chain(funcs.last()) {
                 let place = btf.place_of(*func).unwrap();

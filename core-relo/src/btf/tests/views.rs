@@ -1,4 +1,4 @@
-//! Views of every kind: which answer, and what.
+//! The accessors of types of every kind.
 
 use crate::btf::Member;
 use crate::{
@@ -24,7 +24,7 @@ fn last(build: impl Fn(&mut Builder) -> TypeId, look: impl Fn(Type<'_>)) {
 
 const INT: TypeId = TypeId(1);
 
-/// Which views answer: size, target, array, int, linkage, component, members, variants, params, secinfos.
+/// Returns which accessors return a value: size, target, array, int, linkage, component, members, variants, params, secinfos.
 fn answers(ty: Type<'_>) -> [bool; 10] {
     let elements = [ty.members().len(), ty.enumerators().len(), ty.params().len(), ty.secinfos().len()];
     let firsts =
@@ -110,7 +110,7 @@ fn an_int_has_encoding_offset_and_width() {
 }
 
 #[test]
-fn what_refers_to_one_type_says_which() {
+fn types_with_a_target_return_it() {
     let modifiers = [Kind::Const, Kind::Volatile, Kind::Restrict];
     for kind in modifiers {
         last(|b| b.modifier(kind, INT), |ty| assert_eq!((ty.kind(), ty.target()), (kind, Some(INT))));

@@ -23,12 +23,12 @@ pub struct Type<'b> {
     name_offset: StrOffset,
     info: Info,
     /// The third word of the record: a size, a type, or nothing.
-    size_or_type: u32,
+    third_word: u32,
     /// The bytes after the record's first twelve, to the end of the type section.
     trailer: &'b [u8],
 }
 
-impl<'d> Btf<'d> {
+impl Btf<'_> {
     /// Returns the type with this id, the base's included. Id 0 is `void`.
     pub fn ty(&self, id: TypeId) -> Option<Type<'_>> {
         if id == TypeId::VOID {
@@ -50,14 +50,7 @@ impl<'d> Btf<'d> {
 impl<'b> Type<'b> {
     /// Returns type 0.
     pub(crate) fn void<'d: 'b>(btf: &'b Btf<'d>) -> Self {
-        Self {
-            btf,
-            id: TypeId::VOID,
-            name_offset: StrOffset(0),
-            info: Info(0),
-            size_or_type: 0,
-            trailer: &[],
-        }
+        Self { btf, id: TypeId::VOID, name_offset: StrOffset(0), info: Info(0), third_word: 0, trailer: &[] }
     }
 
     /// Returns the own type with this place; `types` is the type section of `btf`.
@@ -83,7 +76,7 @@ impl<'b> Type<'b> {
             id,
             name_offset: StrOffset(endian.word([n0, n1, n2, n3])),
             info: Info(endian.word([i0, i1, i2, i3])),
-            size_or_type: endian.word([t0, t1, t2, t3]),
+            third_word: endian.word([t0, t1, t2, t3]),
             trailer,
         })
     }
@@ -125,7 +118,7 @@ impl<'b> Type<'b> {
 
     /// Returns the record's third word.
     pub fn size_or_type(self) -> u32 {
-        self.size_or_type
+        self.third_word
     }
 
     /// Returns the size in the record of an INT, FLOAT, composite, enum or DATASEC.
@@ -134,12 +127,12 @@ impl<'b> Type<'b> {
             self.kind(),
             Kind::Int | Kind::Struct | Kind::Union | Kind::Enum | Kind::Enum64 | Kind::Datasec | Kind::Float
         )
-        .then_some(ByteSize(self.size_or_type))
+        .then_some(ByteSize(self.third_word))
     }
 
     /// Returns the type to which a PTR, TYPEDEF, modifier, FUNC, VAR or tag refers, or the return type of a FUNC_PROTO.
     pub fn target(self) -> Option<TypeId> {
-        self.kind().has_target().then_some(TypeId(self.size_or_type))
+        self.kind().has_target().then_some(TypeId(self.third_word))
     }
 
     /// Returns the element type and the length of an ARRAY.

@@ -83,7 +83,7 @@ mod tests {
         ids::{ByteSize, TypeId},
     };
 
-    fn both(test: impl Fn(Builder)) {
+    fn in_both_orders(test: impl Fn(Builder)) {
         for endian in [Endian::Little, Endian::Big] {
             test(Builder::new(endian));
         }
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn dimensions_multiply_and_overflow_is_an_error() {
-        both(|mut b| {
+        in_both_orders(|mut b| {
             let int = b.int("int", 4, Builder::SIGNED);
             let row = b.array(int, int, 4);
             let grid = b.array(row, int, 3);
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_cycle_of_modifiers_is_an_error() {
-        both(|mut b| {
+        in_both_orders(|mut b| {
             let first = b.modifier(Kind::Const, TypeId(2));
             let second = b.modifier(Kind::Volatile, first);
             let btf = Btf::parse(b.finish()).unwrap();
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_pointer_has_the_size_of_long_or_the_size_that_was_set() {
-        both(|mut b| {
+        in_both_orders(|mut b| {
             let long = b.int("long unsigned int", 4, 0);
             let ptr = b.pointer(long);
             let mut btf = Btf::parse(b.finish()).unwrap();
@@ -126,7 +126,7 @@ mod tests {
             btf.set_pointer_size(ByteSize(8));
             assert_eq!(btf.size_of(ptr), Ok(ByteSize(8)));
         });
-        both(|mut b| {
+        in_both_orders(|mut b| {
             let ptr = b.pointer(TypeId::VOID);
             let btf = Btf::parse(b.finish()).unwrap();
             assert!(!btf.pointer_size_is_known());
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn types_without_a_size_are_an_error() {
-        both(|mut b| {
+        in_both_orders(|mut b| {
             let fwd = b.forward("later", false);
             let tag = b.modifier(Kind::Const, fwd);
             let btf = Btf::parse(b.finish()).unwrap();

@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_embedded_behind_typedefs_arrays_and_modifiers_is_held_by_value() {
+    fn types_behind_typedefs_arrays_and_modifiers_are_embedded() {
         let larger = |b: &mut Builder| {
             b.structure("s", 16, &[]);
         };
@@ -540,7 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_distilled_is_refused() {
+    fn types_that_cannot_be_distilled_are_refused() {
         let typedef = |b: &mut Builder| {
             b.typedef("t", TypeId::VOID);
         };

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn every_width_at_every_start_is_what_single_bits_say() {
+    fn every_width_at_every_start_equals_single_bits() {
         let data: [u8; 18] = core::array::from_fn(|i| u8::try_from(i * 37 % 251).unwrap());
         for endian in [Endian::Little, Endian::Big] {
             let bit = |at: usize| match endian {

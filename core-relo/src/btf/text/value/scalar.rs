@@ -138,15 +138,20 @@ pub(super) fn read<'v>(btf: &'v Btf<'v>, ty: Type<'v>, data: &'v [u8], extent: O
         Kind::Enum | Kind::Enum64 => match number(start, width) {
             None => Scalar::CutOff,
             Some((v, width)) => {
+                let Ok(bits) = u64::try_from(v) else { return Scalar::Raw(data) };
                 let signed = ty.kflag();
                 let value = if signed { bits::sign_extended(v, width) } else { v.cast_signed() };
-                Scalar::Enum(EnumValue { ty, bits: u64::try_from(v).unwrap_or_default(), value })
+                Scalar::Enum(EnumValue { ty, bits, value })
             }
         },
         Kind::Float => match (number(start, width), width) {
             (None, 32 | 64) => Scalar::CutOff,
-            (Some((v, _)), 32) => Scalar::Float(f32::from_bits(u32::try_from(v).unwrap_or_default()).into()),
-            (Some((v, _)), 64) => Scalar::Float(f64::from_bits(u64::try_from(v).unwrap_or_default())),
+            (Some((v, _)), 32) => {
+                u32::try_from(v).map_or(Scalar::Raw(data), |v| Scalar::Float(f32::from_bits(v).into()))
+            }
+            (Some((v, _)), 64) => {
+                u64::try_from(v).map_or(Scalar::Raw(data), |v| Scalar::Float(f64::from_bits(v)))
+            }
             _ => Scalar::Raw(data),
         },
         _ => Scalar::Raw(data),

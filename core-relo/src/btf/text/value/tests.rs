@@ -20,7 +20,7 @@ fn text(endian: Endian, bytes: &[u8], build: impl Fn(&mut Builder) -> TypeId) ->
     btf.value(ty, bytes).text().types(false).to_string()
 }
 
-fn both(words: &[u64], width: usize, expected: &str, build: impl Fn(&mut Builder) -> TypeId) {
+fn in_both_orders(words: &[u64], width: usize, expected: &str, build: impl Fn(&mut Builder) -> TypeId) {
     for endian in BOTH {
         let mut bytes = Vec::new();
         for word in words {
@@ -37,17 +37,19 @@ fn both(words: &[u64], width: usize, expected: &str, build: impl Fn(&mut Builder
 
 #[test]
 fn integers_of_every_width() {
-    both(&[0xfffe], 2, "-2", |b| b.int("short", 2, Builder::SIGNED));
-    both(&[0xfffe], 2, "65534", |b| b.int("unsigned short", 2, 0));
-    both(&[0xffff_ffff], 4, "-1", |b| b.int("int", 4, Builder::SIGNED));
-    both(&[u64::MAX], 8, "18446744073709551615", |b| b.int("unsigned long", 8, 0));
-    both(&[1 << 63], 8, "-9223372036854775808", |b| b.int("long", 8, Builder::SIGNED));
-    both(&[1], 1, "true", |b| b.int("_Bool", 1, 4));
-    both(&[2], 1, "2", |b| b.int("_Bool", 1, 4));
-    both(&[97], 1, "'a'", |b| b.int("char", 1, Builder::SIGNED));
-    both(&[9], 1, "9", |b| b.int("char", 1, Builder::SIGNED));
-    both(&[u64::MAX; 2], 8, "-1", |b| b.int("__int128", 16, Builder::SIGNED));
-    both(&[u64::MAX; 2], 8, "0xffffffffffffffffffffffffffffffff", |b| b.int("unsigned __int128", 16, 0));
+    in_both_orders(&[0xfffe], 2, "-2", |b| b.int("short", 2, Builder::SIGNED));
+    in_both_orders(&[0xfffe], 2, "65534", |b| b.int("unsigned short", 2, 0));
+    in_both_orders(&[0xffff_ffff], 4, "-1", |b| b.int("int", 4, Builder::SIGNED));
+    in_both_orders(&[u64::MAX], 8, "18446744073709551615", |b| b.int("unsigned long", 8, 0));
+    in_both_orders(&[1 << 63], 8, "-9223372036854775808", |b| b.int("long", 8, Builder::SIGNED));
+    in_both_orders(&[1], 1, "true", |b| b.int("_Bool", 1, 4));
+    in_both_orders(&[2], 1, "2", |b| b.int("_Bool", 1, 4));
+    in_both_orders(&[97], 1, "'a'", |b| b.int("char", 1, Builder::SIGNED));
+    in_both_orders(&[9], 1, "9", |b| b.int("char", 1, Builder::SIGNED));
+    in_both_orders(&[u64::MAX; 2], 8, "-1", |b| b.int("__int128", 16, Builder::SIGNED));
+    in_both_orders(&[u64::MAX; 2], 8, "0xffffffffffffffffffffffffffffffff", |b| {
+        b.int("unsigned __int128", 16, 0)
+    });
 }
 
 #[test]
@@ -61,12 +63,12 @@ fn a_number_of_128_bits_has_its_halves_in_order() {
 
 #[test]
 fn floats_and_pointers() {
-    both(&[1.5f32.to_bits().into()], 4, "1.5", |b| b.float("float", 4));
-    both(&[(-0.25f64).to_bits()], 8, "-0.25", |b| b.float("double", 8));
-    both(&[f64::NAN.to_bits()], 8, "NaN", |b| b.float("double", 8));
-    both(&[1; 16], 1, "0x01010101010101010101010101010101", |b| b.float("long double", 16));
-    both(&[0xffff_8000_0000_0000], 8, "0xffff800000000000", |b| b.pointer(TypeId::VOID));
-    both(&[0x8000_0000], 4, "0x80000000", |b| {
+    in_both_orders(&[1.5f32.to_bits().into()], 4, "1.5", |b| b.float("float", 4));
+    in_both_orders(&[(-0.25f64).to_bits()], 8, "-0.25", |b| b.float("double", 8));
+    in_both_orders(&[f64::NAN.to_bits()], 8, "NaN", |b| b.float("double", 8));
+    in_both_orders(&[1; 16], 1, "0x01010101010101010101010101010101", |b| b.float("long double", 16));
+    in_both_orders(&[0xffff_8000_0000_0000], 8, "0xffff800000000000", |b| b.pointer(TypeId::VOID));
+    in_both_orders(&[0x8000_0000], 4, "0x80000000", |b| {
         b.int("long", 4, Builder::SIGNED);
         b.pointer(TypeId::VOID)
     });
@@ -75,9 +77,9 @@ fn floats_and_pointers() {
 #[test]
 fn enumerations_by_name_by_flags_and_by_number() {
     let state = |b: &mut Builder| b.enumeration("state", 4, true, &[("DOWN", -1), ("IDLE", 0), ("UP", 1)]);
-    both(&[0xffff_ffff], 4, "DOWN", state);
-    both(&[0], 4, "IDLE", state);
-    both(&[7], 4, "7", state);
+    in_both_orders(&[0xffff_ffff], 4, "DOWN", state);
+    in_both_orders(&[0], 4, "IDLE", state);
+    in_both_orders(&[7], 4, "7", state);
     let flags = |b: &mut Builder| {
         b.enumeration(
             "flags",
@@ -86,16 +88,16 @@ fn enumerations_by_name_by_flags_and_by_number() {
             &[("NONE", 0), ("A", 1), ("B", 2), ("C", 4), ("AB", 3), ("HIGH", -0x8000_0000)],
         )
     };
-    both(&[3], 4, "AB", flags);
-    both(&[5], 4, "A | C", flags);
-    both(&[0x8000_0010], 4, "HIGH | 0x10", flags);
-    both(&[0x10], 4, "16", flags);
+    in_both_orders(&[3], 4, "AB", flags);
+    in_both_orders(&[5], 4, "A | C", flags);
+    in_both_orders(&[0x8000_0010], 4, "HIGH | 0x10", flags);
+    in_both_orders(&[0x10], 4, "16", flags);
     let wide = |b: &mut Builder| b.enumeration64("wide", 8, false, &[("TOP", 1 << 63), ("LOW", 1)]);
-    both(&[1 << 63], 8, "TOP", wide);
-    both(&[u64::MAX], 8, "18446744073709551615", wide);
+    in_both_orders(&[1 << 63], 8, "TOP", wide);
+    in_both_orders(&[u64::MAX], 8, "18446744073709551615", wide);
     let signed = |b: &mut Builder| b.enumeration64("wide", 8, true, &[("MINUS", u64::MAX)]);
-    both(&[u64::MAX], 8, "MINUS", signed);
-    both(&[254], 1, "-2", |b| b.enumeration("small", 1, true, &[("ONE", 1)]));
+    in_both_orders(&[u64::MAX], 8, "MINUS", signed);
+    in_both_orders(&[254], 1, "-2", |b| b.enumeration("small", 1, true, &[("ONE", 1)]));
 }
 
 #[test]
@@ -198,9 +200,9 @@ fn bytes_that_end_early_say_where() {
         text,
         r#"{.comm = "aaaaaa"<cut off>, {.v4 = [<cut off>], .all = <cut off>}, .pair = [<cut off>], .p = <cut off>}"#
     );
-    both(&[], 1, "<cut off>", |b| b.int("int", 4, 0));
-    both(&[1, 2], 1, "0x0102", |b| b.forward("later", false));
-    both(&[], 1, "<no value>", |_| TypeId::VOID);
+    in_both_orders(&[], 1, "<cut off>", |b| b.int("int", 4, 0));
+    in_both_orders(&[1, 2], 1, "0x0102", |b| b.forward("later", false));
+    in_both_orders(&[], 1, "<no value>", |_| TypeId::VOID);
 }
 
 #[test]
@@ -284,7 +286,7 @@ fn a_struct_within_itself_ends() {
 }
 
 #[test]
-fn what_takes_few_bytes_and_endless_parts_ends() {
+fn few_bytes_with_many_parts_end() {
     let unions = count(&[1; 4], |b| {
         let mut ty = b.int("int", 4, 0);
         for _ in 0..28 {

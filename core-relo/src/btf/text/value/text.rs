@@ -1,6 +1,9 @@
 //! The C text of a value (libbpf: `btf_dump__dump_type_data`).
 
-use super::{Aggregate, Scalar, Value, ValueLocation, ValueVisitor};
+use super::{
+    scalar::Scalar,
+    visit::{Aggregate, Value, ValueLocation, ValueVisitor},
+};
 use crate::{
     btf::{format::Kind, text::c_type::CType, view::Type},
     ids::to_usize,
@@ -25,11 +28,21 @@ pub struct ValueText<'v> {
     indent: usize,
 }
 
-impl<'v> ValueText<'v> {
-    pub(super) fn new(value: Value<'v>) -> Self {
-        Self { value, types: true, zeroes: true, indent: 0 }
+impl<'v> Value<'v> {
+    /// Returns the value as C text, with options.
+    pub fn text(self) -> ValueText<'v> {
+        ValueText { value: self, types: true, zeroes: true, indent: 0 }
     }
+}
 
+/// Prints as [`text`](Value::text) with types: on one line, or with `{:#}` one member a line.
+impl Display for Value<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.text().fmt(f)
+    }
+}
+
+impl ValueText<'_> {
     /// Sets whether the text contains the type of each part. The default is yes.
     #[must_use]
     pub fn types(self, types: bool) -> Self {

@@ -1,6 +1,6 @@
 //! Deduplication of structs, unions and typedefs, through which graphs of types can have cycles.
 
-use super::{DedupError, Deduplicator, usize_of};
+use super::{DedupError, Deduplicator, UNMAPPED, usize_of};
 use crate::btf::format::Kind;
 use alloc::vec::Vec;
 
@@ -48,7 +48,7 @@ impl Deduplicator {
     fn merge(&mut self) -> Result<(), DedupError> {
         for at in 0..self.hypot_list.len() {
             let Some(kept) = self.hypot_list.get(at).copied() else { break };
-            let new = self.hypot_map.get(usize_of(kept)).copied().unwrap_or_default();
+            let new = self.hypot_map.get(usize_of(kept)).copied().ok_or(UNMAPPED)?;
             let (new, kept) = (self.resolve(new)?, self.resolve(kept)?);
             let (new_kind, kept_kind) = (self.records.get(new).kind(), self.records.get(kept).kind());
             let is_open_composite = new_kind.is_composite() && self.is_mapped(kept) && !self.is_mapped(new);

@@ -36,4 +36,10 @@ pub enum DedupError {
         crate::limits::DEDUP_STEPS_PER_TYPE
     )]
     TooManySteps,
+    /// A broken invariant: a defect of this library.
+    #[error("internal error: {invariant}")]
+    Internal {
+        /// The invariant.
+        invariant: &'static str,
+    },
 }

@@ -87,6 +87,9 @@ pub fn dedup_into(btf: &Btf<'_>, mut builder: Builder, max_steps: u64) -> Result
     deduplicator.compact(builder)
 }
 
+/// The error for an id without a mapping.
+const UNMAPPED: DedupError = DedupError::Internal { invariant: "every type of the BTF has a mapping" };
+
 /// The mapping of a type that is not resolved yet.
 const UNRESOLVED: u32 = u32::MAX;
 /// The mapping of a type that is being resolved. A second visit is a loop.
@@ -177,7 +180,7 @@ impl Deduplicator {
         }
         for old in self.own_ids() {
             let end = self.resolve(old)?;
-            let new = ids.get(usize_of(end)).copied().unwrap_or_default();
+            let new = ids.get(usize_of(end)).copied().ok_or(UNMAPPED)?;
             if let Some(place) = ids.get_mut(usize_of(old)).filter(|_| end != old) {
                 *place = new;
             }
@@ -187,7 +190,7 @@ impl Deduplicator {
             let mut words = record.words().to_vec();
             for at in References::new(record.kind(), words.len()).ids() {
                 if let Some(word) = words.get_mut(at) {
-                    *word = ids.get(usize_of(*word)).copied().unwrap_or_default().0;
+                    *word = ids.get(usize_of(*word)).copied().ok_or(UNMAPPED)?.0;
                 }
             }
             builder.record_words(&words);

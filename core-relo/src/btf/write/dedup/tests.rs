@@ -165,7 +165,7 @@ fn strings_that_nothing_refers_to_are_left_out() {
 }
 
 #[test]
-fn what_no_compiler_writes_is_an_error() {
+fn types_that_no_compiler_writes_are_an_error() {
     let looped = deduped(|b| {
         let next = b.next_id().next();
         let pointer = b.pointer(next);
