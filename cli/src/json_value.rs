@@ -1,6 +1,6 @@
 //! A value as JSON: structs and unions as objects, arrays as arrays; docs/json.md says what scalars become.
 
-use core_relo::btf::{Aggregate, ValueLocation, Scalar, Value as Bytes, ValueVisitor};
+use core_relo::btf::{Aggregate, Scalar, Value as Bytes, ValueLocation, ValueVisitor};
 use serde_json::{Map, Value};
 use std::convert::Infallible;
 

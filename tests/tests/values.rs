@@ -9,7 +9,7 @@ fn libbpf_reads_the_same_values() {
 
 #[cfg(feature = "libbpf")]
 mod with_libbpf {
-    use core_relo::btf::{Btf, Aggregate, ValueLocation, Scalar, ValueVisitor};
+    use core_relo::btf::{Aggregate, Btf, Scalar, ValueLocation, ValueVisitor};
     use core_relo_tests::{artifacts, judge, skip::skip};
     use std::{convert::Infallible, fs};
 

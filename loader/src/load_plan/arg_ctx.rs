@@ -57,7 +57,13 @@ pub(super) fn tags(btf: &Btf<'_>) -> Tags {
 }
 
 /// Points the records of a program's functions at copies whose tagged parameters have the context's type.
-pub(super) fn fix(btf: &Btf<'_>, edit: &mut Editor, tags: &Tags, program_type: P, func_info: &mut [[u32; 2]]) {
+pub(super) fn fix(
+    btf: &Btf<'_>,
+    edit: &mut Editor,
+    tags: &Tags,
+    program_type: P,
+    func_info: &mut [[u32; 2]],
+) {
     let Some(name) = context(program_type) else { return };
     let mut records = HashMap::new();
     for (at, [_, ty]) in func_info.iter().enumerate().filter(|(_, [_, ty])| tags.contains_key(&TypeId(*ty))) {

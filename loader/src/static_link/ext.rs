@@ -3,7 +3,7 @@
 use super::{LinkError, SectionFault, State, input::Input, types::new_id};
 use core_relo::{
     Endian, StrOffset, TypeId,
-    btf::{Btf, DedupResult, Importer, ImportError},
+    btf::{Btf, DedupResult, ImportError, Importer},
     ext::{BtfExt, ExtBuilder, ExtPart},
 };
 

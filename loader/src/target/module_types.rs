@@ -52,7 +52,10 @@ impl ModuleTypes {
     }
 
     /// Its types, if it may have what a module_filter is for.
-    pub(super) fn btf_for(&self, module_filter: &mut ModuleFilter<'_, '_>) -> Result<Option<&Arc<Btf<'static>>>, Errno> {
+    pub(super) fn btf_for(
+        &self,
+        module_filter: &mut ModuleFilter<'_, '_>,
+    ) -> Result<Option<&Arc<Btf<'static>>>, Errno> {
         if let Some(known) = self.btf.get() {
             return Ok(known.as_ref());
         }
@@ -142,7 +145,10 @@ mod tests {
         let module = read("m", Some(b.finish()), &main);
         let find = |name: &'static str| {
             let mut module_filter = ModuleFilter::new(&main, [Name::new(name.as_bytes())]);
-            module.btf_for(&mut module_filter).unwrap().and_then(|btf| btf.find_own(name.as_bytes(), Kind::Struct))
+            module
+                .btf_for(&mut module_filter)
+                .unwrap()
+                .and_then(|btf| btf.find_own(name.as_bytes(), Kind::Struct))
         };
         assert!(find("other").is_none() && module.btf.get().is_none());
         assert!(find("own").is_some() && module.btf.get().is_some());

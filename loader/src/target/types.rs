@@ -9,7 +9,7 @@ use alloc::sync::{Arc, Weak};
 use core::sync::atomic::{AtomicU32, Ordering};
 use core_relo::{
     Name, Plan, Target,
-    btf::{Btf, Kind, NameIndex, ModuleFilter, Type},
+    btf::{Btf, Kind, ModuleFilter, NameIndex, Type},
 };
 use std::sync::{Mutex, OnceLock, PoisonError};
 

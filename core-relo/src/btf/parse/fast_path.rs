@@ -6,8 +6,8 @@
 
 use super::{
     btf::Btf,
-    kind_set::KindSet,
-    table::{BLOCK, BLOCK_SPAN, KFLAG, Offsets, RecordTable},
+    kind_set::{BLOCK, KFLAG, KindSet},
+    table::{BLOCK_SPAN, Offsets, RecordTable},
     validate::Validation,
 };
 use crate::{

@@ -1,7 +1,12 @@
 //! Sets of kinds, and the records of a block whose kinds are in a set.
 
-use super::table::{BLOCK, KFLAG};
 use crate::{btf::format::Kind, endian::Endian};
+
+/// Records in a block, which a search skips at once if it wants none of them.
+pub(super) const BLOCK: usize = 32;
+
+/// The bit of the info word's last byte that is not part of the kind.
+pub(super) const KFLAG: u8 = 0x80;
 
 /// The most kinds that are compared with a whole block at once.
 const FEW: usize = 8;

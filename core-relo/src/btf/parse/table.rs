@@ -1,6 +1,6 @@
 //! The record table: where each own record begins, and its kind.
 
-use super::kind_set::KindSet;
+use super::kind_set::{BLOCK, KFLAG, KindSet};
 use crate::{
     btf::format::Kind,
     ids::{low_u16, to_usize},
@@ -35,14 +35,8 @@ pub(crate) enum Offsets {
     Wide(Vec<u32>),
 }
 
-/// Records in a block, which a search skips at once if it wants none of them.
-pub(super) const BLOCK: usize = 32;
-
 /// The most bytes that a block may span for 16 bits to tell its records apart.
 pub(super) const BLOCK_SPAN: usize = 0xffff;
-
-/// The bit of the info word's last byte that is not part of the kind.
-pub(super) const KFLAG: u8 = 0x80;
 
 impl Default for Offsets {
     fn default() -> Self {
