@@ -130,7 +130,7 @@ impl<'b> Cut<'b> {
             Kind::Enum if share == Share::Shell => out.enumeration(name, size, ty.kflag(), &[]),
             Kind::Enum => {
                 let variants: Vec<_> =
-                    ty.variants().map(|v| (v.name.to_string(), v.value.cast_signed())).collect();
+                    ty.enumerators().map(|v| (v.name.to_string(), v.value.cast_signed())).collect();
                 let variants: Vec<_> = variants.iter().map(|(n, v)| (&**n, *v)).collect();
                 out.enumeration(name, size, ty.kflag(), &variants)
             }

@@ -117,7 +117,7 @@ impl TypeFacts {
     }
 
     fn enumeration(&mut self, ty: Type<'_>) {
-        let values = ty.variants().map(|v| {
+        let values = ty.enumerators().map(|v| {
             let value: Value = if v.signed { v.value.cast_signed().into() } else { v.c_value().into() };
             json!({"name": v.name.to_string(), "val": value})
         });

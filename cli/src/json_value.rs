@@ -1,6 +1,6 @@
 //! A value as JSON: structs and unions as objects, arrays as arrays; docs/json.md says what scalars become.
 
-use core_relo::btf::{Group, Place, Scalar, Value as Bytes, Visit};
+use core_relo::btf::{Aggregate, Scalar, Value as Bytes, ValueLocation, ValueVisitor};
 use serde_json::{Map, Value};
 use std::convert::Infallible;
 
@@ -37,12 +37,12 @@ impl Maker {
     }
 }
 
-impl Visit for Maker {
+impl ValueVisitor for Maker {
     type Error = Infallible;
 
-    fn open(&mut self, at: &Place<'_>, group: Group) -> Result<(), Infallible> {
+    fn open(&mut self, at: &ValueLocation<'_>, group: Aggregate) -> Result<(), Infallible> {
         let value = match group {
-            Group::Array { .. } => Value::Array(Vec::new()),
+            Aggregate::Array { .. } => Value::Array(Vec::new()),
             _ => Value::Object(Map::new()),
         };
         let is_member = at.index.is_none() && self.open.last().is_some_and(|part| part.value.is_object());
@@ -51,7 +51,7 @@ impl Visit for Maker {
         Ok(())
     }
 
-    fn close(&mut self, _: Group) -> Result<(), Infallible> {
+    fn close(&mut self, _: Aggregate) -> Result<(), Infallible> {
         match self.open.pop() {
             Some(Part { is_anonymous: true, value: Value::Object(members), .. }) => {
                 members.into_iter().for_each(|(name, value)| self.put(name, value));
@@ -62,7 +62,7 @@ impl Visit for Maker {
         Ok(())
     }
 
-    fn scalar(&mut self, at: &Place<'_>, scalar: Scalar<'_>) -> Result<(), Infallible> {
+    fn scalar(&mut self, at: &ValueLocation<'_>, scalar: Scalar<'_>) -> Result<(), Infallible> {
         self.put(at.name.to_string(), of_scalar(scalar));
         Ok(())
     }

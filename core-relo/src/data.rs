@@ -1,9 +1,9 @@
-//! Bytes that are borrowed, owned or shared (a mapped file): what a [`Btf`](crate::btf::Btf) looks into.
+//! Input bytes that are borrowed, owned or shared, such as a mapped file.
 
 use alloc::{sync::Arc, vec::Vec};
 use core::{fmt, ops::Deref};
 
-/// Bytes of an input, kept without copying them.
+/// The bytes of an input, which are not copied.
 ///
 /// ```
 /// use core_relo::Data;
@@ -14,14 +14,14 @@ use core::{fmt, ops::Deref};
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum Data<'d> {
-    /// Somebody else's bytes.
+    /// Borrowed bytes.
     Borrowed(&'d [u8]),
-    /// Bytes kept alive by a count: an owned vector or a mapped file.
+    /// Reference-counted bytes: an owned vector or a mapped file.
     Shared(Arc<dyn AsRef<[u8]> + Send + Sync + 'd>),
 }
 
 impl<'d> Data<'d> {
-    /// Keeps `bytes` (a vector, a mapped file) alive for as long as anything looks into it.
+    /// Shares `bytes`, such as a vector or a mapped file, for as long as a value uses them.
     pub fn shared(bytes: impl AsRef<[u8]> + Send + Sync + 'd) -> Self {
         Self::Shared(Arc::new(bytes))
     }

@@ -1,6 +1,6 @@
-//! The one place where bytes become numbers and back.
+//! Conversions between bytes and numbers. No other file converts byte order.
 //!
-//! Byte order belongs to the data: the host's is never asked for.
+//! The byte order belongs to the data; no result depends on the host's.
 
 use alloc::vec::Vec;
 
@@ -20,13 +20,13 @@ pub enum Endian {
     reason = "this file is where byte order is decided"
 )]
 impl Endian {
-    /// The order of the machine this runs on: for what is exchanged with its kernel, never for data.
+    /// Returns the byte order of the host, for data that is exchanged with the running kernel.
     #[inline]
     pub const fn native() -> Self {
         if cfg!(target_endian = "little") { Self::Little } else { Self::Big }
     }
 
-    /// Two bytes at `at`, or `None` past the end.
+    /// Returns the two bytes at `at` as a number, or `None` past the end.
     #[inline]
     pub fn u16(self, data: &[u8], at: usize) -> Option<u16> {
         let raw = *data.get(at..)?.first_chunk::<2>()?;
@@ -36,24 +36,30 @@ impl Endian {
         })
     }
 
-    /// Four bytes at `at`, or `None` past the end.
+    /// Returns the four bytes at `at` as a number, or `None` past the end.
     #[inline]
     pub fn u32(self, data: &[u8], at: usize) -> Option<u32> {
         let raw = *data.get(at..)?.first_chunk::<4>()?;
         Some(self.word(raw))
     }
 
-    /// Eight bytes at `at`, or `None` past the end.
+    /// Returns the eight bytes at `at` as a number, or `None` past the end.
     #[inline]
     pub fn u64(self, data: &[u8], at: usize) -> Option<u64> {
         let raw = *data.get(at..)?.first_chunk::<8>()?;
-        Some(match self {
-            Self::Little => u64::from_le_bytes(raw),
-            Self::Big => u64::from_be_bytes(raw),
-        })
+        Some(self.u64_of(raw))
     }
 
-    /// Four bytes as a number.
+    /// Returns eight bytes as a number.
+    #[inline]
+    pub(crate) const fn u64_of(self, raw: [u8; 8]) -> u64 {
+        match self {
+            Self::Little => u64::from_le_bytes(raw),
+            Self::Big => u64::from_be_bytes(raw),
+        }
+    }
+
+    /// Returns four bytes as a number.
     #[inline]
     pub const fn word(self, raw: [u8; 4]) -> u32 {
         match self {
@@ -62,17 +68,7 @@ impl Endian {
         }
     }
 
-    /// The most significant of the four bytes at `at`; 0 past the end.
-    #[inline]
-    pub(crate) fn high_byte(self, data: &[u8], at: usize) -> u8 {
-        let within = match self {
-            Self::Little => 3,
-            Self::Big => 0,
-        };
-        data.get(at.saturating_add(within)).copied().unwrap_or_default()
-    }
-
-    /// A number as two bytes.
+    /// Returns a number as two bytes.
     #[inline]
     pub const fn u16_bytes(self, v: u16) -> [u8; 2] {
         match self {
@@ -81,7 +77,7 @@ impl Endian {
         }
     }
 
-    /// A number as four bytes.
+    /// Returns a number as four bytes.
     #[inline]
     pub const fn u32_bytes(self, v: u32) -> [u8; 4] {
         match self {
@@ -90,7 +86,7 @@ impl Endian {
         }
     }
 
-    /// A number as eight bytes.
+    /// Returns a number as eight bytes.
     #[inline]
     pub const fn u64_bytes(self, v: u64) -> [u8; 8] {
         match self {
@@ -99,37 +95,38 @@ impl Endian {
         }
     }
 
-    /// Appends eight bytes.
+    /// Appends a number as eight bytes.
     pub fn put_u64(self, out: &mut Vec<u8>, v: u64) {
         out.extend_from_slice(&self.u64_bytes(v));
     }
 
-    /// Appends two bytes.
+    /// Appends a number as two bytes.
     pub fn put_u16(self, out: &mut Vec<u8>, v: u16) {
         out.extend_from_slice(&self.u16_bytes(v));
     }
 
-    /// Appends four bytes.
+    /// Appends a number as four bytes.
     pub fn put_u32(self, out: &mut Vec<u8>, v: u32) {
         out.extend_from_slice(&self.u32_bytes(v));
     }
 }
 
-/// A 32-bit pattern read as a signed number.
+/// Returns a 32-bit pattern as a signed number.
 #[inline]
 pub(crate) const fn signed32(v: u32) -> i32 {
     v.cast_signed()
 }
 
-/// The low 32 bits of a 64-bit number.
+/// Returns the low 32 bits of a 64-bit number.
 #[inline]
-pub(crate) fn low32(v: u64) -> u32 {
-    u32::try_from(v & 0xffff_ffff).unwrap_or_default()
+pub(crate) const fn low32(v: u64) -> u32 {
+    let [b0, b1, b2, b3, ..] = Endian::Little.u64_bytes(v);
+    Endian::Little.word([b0, b1, b2, b3])
 }
 
-/// The high 32 bits of a 64-bit number.
+/// Returns the high 32 bits of a 64-bit number.
 #[inline]
-pub(crate) fn high32(v: u64) -> u32 {
+pub(crate) const fn high32(v: u64) -> u32 {
     low32(v >> 32)
 }
 

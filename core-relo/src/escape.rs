@@ -1,4 +1,4 @@
-//! Text from input, escaped for people's terminals and logs.
+//! Escaping of text from input, for terminals and logs.
 
 use alloc::{boxed::Box, string::String};
 use core::{
@@ -8,21 +8,21 @@ use core::{
 
 /// Returns whether a character of input must not be printed as it is.
 ///
-/// These are control characters, characters that change the direction of text or that nobody sees (format characters, separators
-/// other than the space, tags, Hangul fillers), combining marks, which change what stands before them, and code points without a
-/// character. The table is the one of [`char::escape_debug`].
+/// Escaped are control characters, characters that change the direction of text, invisible characters (format characters, separators
+/// other than the space, tags, Hangul fillers), combining marks, and code points without a character. The table is that of
+/// [`char::escape_debug`].
 pub fn needs_escape(c: char) -> bool {
     match c {
         ' '..='~' => false,
-        // Letters for which no font shows anything, and the empty Braille pattern.
+        // Letters without a visible glyph, and the empty Braille pattern.
         '\u{115f}' | '\u{1160}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}' => true,
         _ => c.escape_debug().len() > 1,
     }
 }
 
-/// Text from input on one line: whatever [`needs_escape`] is printed as `\n`, `\t`, `\r` or `\u{1b}`.
+/// Text from input, escaped for one line: characters that [`needs_escape`] are printed as `\n`, `\t`, `\r` or `\u{1b}`.
 ///
-/// Escaping twice changes nothing, so that a message may be escaped whole although parts of it were.
+/// Escaping twice changes nothing, so that a message with escaped parts can be escaped again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "a wrapper, made where it is printed")]
 pub struct Escaped<T>(pub T);
@@ -33,7 +33,7 @@ impl<T: fmt::Display> fmt::Display for Escaped<T> {
     }
 }
 
-/// Text of several lines, such as a verifier log: as [`Escaped`], but line feeds and tabs stay.
+/// Text of several lines, such as a verifier log. As [`Escaped`], except that line feeds and tabs stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "a wrapper, made where it is printed")]
 pub struct EscapedLines<T>(pub T);
@@ -44,7 +44,7 @@ impl<T: fmt::Display> fmt::Display for EscapedLines<T> {
     }
 }
 
-/// Bytes from input: as [`Escaped`], with `\xff` for bytes that are not UTF-8.
+/// Writes bytes from input as [`Escaped`], and as `\xff` where they are not UTF-8.
 pub(crate) fn write_bytes(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
     for chunk in bytes.utf8_chunks() {
         Escaper { out: f, kept: &[] }.write_str(chunk.valid())?;
@@ -53,12 +53,12 @@ pub(crate) fn write_bytes(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Resu
     Ok(())
 }
 
-/// Text that an error keeps of input: as it was for programs, [`Escaped`] when it is printed.
+/// Text from input in an error: unchanged for programs, [`Escaped`] when it is printed.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text(Box<str>);
 
 impl Text {
-    /// The text as it was.
+    /// Returns the unchanged text.
     pub const fn as_str(&self) -> &str {
         &self.0
     }
@@ -120,7 +120,7 @@ impl fmt::Debug for Text {
     }
 }
 
-/// A writer that escapes what goes through it.
+/// A writer that escapes its input.
 struct Escaper<'o, W> {
     out: &'o mut W,
     kept: &'static [char],
@@ -145,7 +145,7 @@ mod tests {
     use alloc::{format, string::ToString as _};
 
     #[test]
-    fn what_a_terminal_obeys_and_what_nobody_sees_is_escaped() {
+    fn control_and_invisible_characters_are_escaped() {
         let controls = ('\0'..='\x1f').chain('\x7f'..='\u{9f}');
         let directions =
             ('\u{202a}'..='\u{202e}').chain('\u{2066}'..='\u{2069}').chain("\u{200e}\u{200f}\u{61c}".chars());
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_and_tabs_stay_where_a_text_has_them() {
+    fn line_feeds_and_tabs_stay_in_text_of_several_lines() {
         let text = "a\nb\tc\x1b[2J\r";
         assert_eq!(Escaped(text).to_string(), "a\\nb\\tc\\u{1b}[2J\\r");
         assert_eq!(EscapedLines(text).to_string(), "a\nb\tc\\u{1b}[2J\\r");

@@ -1,4 +1,4 @@
-//! Coordinates: one newtype per table or unit, so that an offset is never taken for an index.
+//! Ids, offsets and sizes: one newtype for each table and unit, so that an offset cannot be used as an index.
 
 use core::fmt;
 
@@ -10,7 +10,7 @@ macro_rules! coordinate {
         pub struct $name(pub u32);
 
         impl $name {
-            /// The number as a slice index.
+            /// Returns the number as a slice index.
             pub const fn index(self) -> usize {
                 to_usize(self.0)
             }
@@ -25,15 +25,15 @@ macro_rules! coordinate {
 }
 
 coordinate! {
-    /// A type's number in a BTF: 0 is `void`, a split BTF goes on where its base ends.
+    /// The number of a type in a BTF. 0 is `void`; the ids of a split BTF continue after those of its base.
     TypeId;
-    /// An offset, in bytes, into a BTF's string section (a split BTF's strings follow its base's).
+    /// An offset, in bytes, in a BTF's string section. The strings of a split BTF continue after those of its base.
     StrOffset;
-    /// An instruction's number within its ELF section, in units of 8 bytes.
+    /// The number of an instruction in its ELF section, in units of 8 bytes.
     InsnIndex;
-    /// An offset within a type, in bits.
+    /// An offset in a type, in bits.
     BitOffset;
-    /// An offset, in bytes, from the start of the data an error or table speaks of.
+    /// An offset, in bytes, from the start of the data of a table or an error.
     ByteOffset;
     /// A size in bytes.
     ByteSize;
@@ -43,35 +43,37 @@ impl TypeId {
     /// `void`, type 0 of every BTF.
     pub const VOID: Self = Self(0);
 
-    /// The id after this one; stays at the end of the number space.
+    /// Returns the next id. The highest id has no next one and is returned itself.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
 }
 
-/// Widens a 32-bit number of the file format to an index.
-///
-/// Every supported host has at least 32-bit addresses, so nothing is lost.
+/// Converts a 32-bit number of the file format to an index. Every supported host has addresses of at least 32 bits.
 #[expect(clippy::as_conversions, reason = "usize::from(u32) does not exist; hosts have >= 32-bit usize")]
 pub(crate) const fn to_usize(v: u32) -> usize {
     const { assert!(usize::BITS >= 32) };
     v as usize
 }
 
-/// Narrows a length to the format's 32 bits; longer data is refused before this is called.
+/// Converts a length to the format's 32 bits.
+///
+/// Longer input is refused before. A longer output saturates, and parsing refuses it.
 pub(crate) fn to_u32(v: usize) -> u32 {
     u32::try_from(v).unwrap_or(u32::MAX)
 }
 
-/// The same where it is known to be no more than [`limits::BTF_BYTES`](crate::limits::BTF_BYTES), and inner loops would pay.
+/// Returns the low 32 bits of a number, for inner loops over at most [`limits::BTF_BYTES`](crate::limits::BTF_BYTES).
 #[inline]
-pub(crate) fn low_u32(v: usize) -> u32 {
-    u32::try_from(v & 0xffff_ffff).unwrap_or_default()
+#[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "the truncation is the purpose")]
+pub(crate) const fn low_u32(v: usize) -> u32 {
+    v as u32
 }
 
-/// The low 16 bits, likewise.
+/// Returns the low 16 bits of a number.
 #[inline]
-pub(crate) fn low_u16(v: usize) -> u16 {
-    u16::try_from(v & 0xffff).unwrap_or_default()
+#[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "the truncation is the purpose")]
+pub(crate) const fn low_u16(v: usize) -> u16 {
+    v as u16
 }

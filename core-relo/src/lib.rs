@@ -1,9 +1,9 @@
-//! Decides, and explains, every CO-RE relocation of a BPF object on any kernel's BTF.
+//! A CO-RE relocation engine: decides and explains every relocation of a BPF object on the BTF of any kernel.
 //!
-//! Three inputs, each parsed once: the object's types and records ([`btf::Btf`], [`ext::BtfExt`]), its instructions
-//! ([`CodeSection`]), and the kernel's types ([`Target`]). [`Relocs`] is the object's side, made without a target;
-//! [`Plan`] is where the two meet. A plan never fails as a whole: each record becomes a [`plan::Decision`] or a
-//! [`plan::RelocError`], with libbpf's answer to the bit, and [`explain::explain`] says why.
+//! The inputs are the object's types and records ([`btf::Btf`], [`ext::BtfExt`]), the object's instructions ([`CodeSection`]), and
+//! the kernel's types ([`Target`]). [`Relocs`] collects the relocations of an object without a target. A [`Plan`] resolves them
+//! against a target. A plan never fails as a whole: each record becomes a [`plan::Decision`] or a [`plan::RelocError`], equal to
+//! libbpf's result to the bit. [`explain::explain`] gives the reason.
 //!
 //! ```
 //! use core_relo::{
@@ -15,7 +15,7 @@
 //! use std::sync::Arc;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // What the program was compiled against: a field at offset 0, which it loads.
+//! // The object's types: a field at offset 0, which the program loads.
 //! let mut object = Builder::new(Endian::Little);
 //! let int = object.int("unsigned int", 4, 0);
 //! let task = object.structure("task_struct", 4, &[("flags", int, 0)]);
@@ -25,7 +25,7 @@
 //! # let ext: Vec<u8> = [0x0001_eb9f_u32, 32, 0, 0, 0, 0, 0, 28, 16, section, 1, 0, task.0, access, 0]
 //! #     .iter().flat_map(|word| word.to_le_bytes()).collect();
 //!
-//! // The kernel's field has moved and become wider.
+//! // The kernel's types: the field has moved and is wider.
 //! let mut kernel = Builder::new(Endian::Little);
 //! let long = kernel.int("long unsigned int", 8, 0);
 //! kernel.structure("task_struct", 24, &[("flags", long, 128)]);
@@ -46,13 +46,13 @@
 //!
 //! # What it does not do
 //!
-//! It knows no file, no ELF, no process and no kernel: bytes in, values out. `core-relo-loader` reads objects and finds
-//! targets; nothing here is loaded.
+//! This crate reads no files, parses no ELF and makes no system calls. `core-relo-loader` reads objects, finds targets, and loads
+//! programs.
 //!
 //! # Hostile input
 //!
-//! Objects and BTF come from anywhere. No input makes this crate panic, recurse without bound, or take time or memory out of
-//! proportion to its size: the numbers that bound it are in [`limits`].
+//! Objects and BTF may be hostile. No input makes this crate panic or recurse without bound. Time and memory stay in proportion to the
+//! size of the input. The limits are in [`limits`].
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,112 +1,112 @@
-//! Every limit, and whose it is.
+//! The limits of the engine, and where each comes from.
 
-/// Parts of an access string, and depth of a target spec (libbpf: `BPF_CORE_SPEC_MAX_LEN`).
+/// The parts of an access string, and the depth of a target spec (libbpf: `BPF_CORE_SPEC_MAX_LEN`).
 pub const SPEC_PARTS: usize = 64;
 
-/// Modifiers and typedefs passed through before a chain counts as a cycle.
+/// The modifiers and typedefs of a chain that does not count as a cycle.
 ///
-/// libbpf's `skip_mods_and_typedefs` has no limit and hangs on a cycle; no compiler comes near this.
+/// libbpf's `skip_mods_and_typedefs` has no limit and hangs on a cycle. No compiler writes chains of this length.
 pub const MODIFIER_HOPS: u32 = 256;
 
-/// Types passed through to find a size (libbpf: `MAX_RESOLVE_DEPTH`).
+/// The types in a chain whose size is resolved (libbpf: `MAX_RESOLVE_DEPTH`).
 pub const SIZE_HOPS: u32 = 32;
 
-/// Types passed through on one level of a comparison (libbpf: `depth` in `__bpf_core_types_are_compat`).
+/// The types that are followed on one level of a comparison (libbpf: `depth` in `__bpf_core_types_are_compat`).
 pub const COMPARE_HOPS: u32 = 32;
 
-/// Levels of nested comparisons (libbpf: the `level` that `bpf_core_types_are_compat` starts with).
+/// The levels of nested comparisons (libbpf: the `level` that `bpf_core_types_are_compat` starts with).
 pub const COMPARE_LEVELS: u32 = 32;
 
-/// Candidates tried, members looked at and types compared for one record.
+/// The steps of one record: candidates, members and types that are compared.
 ///
-/// libbpf has no such bound: unions nested in each other through anonymous members, or functions that take functions, cost it
-/// time exponential in the depth. Real records need thousands.
+/// libbpf has no such limit. Nested anonymous unions, or functions that take functions, cost libbpf time that is exponential in their
+/// depth. Real records need thousands of steps.
 pub const RECORD_STEPS: u32 = 1_000_000;
 
-/// The same for all records of a plan together; real objects need less than a fifth of it.
+/// The steps of all records of a plan. Real objects need less than a fifth.
 pub const PLAN_STEPS: u32 = 50_000_000;
 
-/// A whole block of a string section this long must hold a NUL, so that no string is twice as long.
+/// The bytes of a block of the string section. Every block contains a NUL, so that a string is at most twice as long.
 ///
-/// libbpf has no such bound: types that share one enormous name cost it time with the product of their number and its length.
-/// No compiler's name or source line comes near.
+/// libbpf has no such limit. Types that share one long name cost libbpf time in proportion to the product of their number and the
+/// length. No compiler writes names or source lines of this length.
 pub const STRING_BLOCK: usize = 64 * 1024;
 
-/// Steps of looking for what comes near the missing types, members and enumerators of a plan: names looked at in the target.
+/// The names of the target that are compared with the missing types, members and enumerators of a plan.
 ///
-/// A missing name costs as many as the target has types of its kind, or its type has members. Records that ask the same share them,
-/// so that real objects need a hundredth.
+/// A missing type is compared with all types of its kind, and a missing member with all members of its type. Records with the same
+/// access share the comparison. Real objects need a hundredth.
 pub const NEAR_STEPS: u32 = 50_000_000;
 
-/// Members of one composite that are looked through for what comes near, those of its members' types included.
+/// The members of one composite, those of its members' types included, that are compared with a missing member.
 pub const NEAR_MEMBERS: usize = 200_000;
 
-/// Answers about what comes near that are remembered.
+/// The results of searches for similar names that are cached.
 pub const NEAR_ANSWERS: usize = 4096;
 
-/// Candidates that are listed for each record that is explained, where there are so many...
+/// The candidates that are always listed for an explained record.
 pub const LISTED_CANDIDATES: usize = 8;
 
-/// ... and beyond these, candidates listed for all records of a plan. Real plans have hundreds.
+/// The further candidates that are listed for all records of a plan. Real plans have hundreds.
 pub const MORE_LISTED_CANDIDATES: usize = 1 << 16;
 
-/// Bytes of a name that a message shows.
+/// The bytes of a name that a message shows.
 pub const NAME_BYTES: usize = 512;
 
-/// Bytes of one text of an explanation.
+/// The bytes of one text of an explanation.
 pub const TEXT_BYTES: usize = 1024;
 
-/// Bytes that tell an access from others for plans to share it: the names of its members, mostly.
+/// The bytes of the key of an access that plans share. Most of them are the names of its members.
 pub const SHARED_ACCESS: usize = 128;
 
-/// Arrays of arrays that are passed through to tell an access from others.
+/// The dimensions of an array that the key of an access covers.
 pub const SHARED_DIMENSIONS: u32 = 4;
 
-/// Candidates of which plans that are made together remember what became of them. A hundred objects need some hundreds.
+/// The candidates whose matches are cached for plans that are made together. A hundred objects need some hundreds.
 pub const SHARED_MATCHES: usize = 1 << 14;
 
-/// Steps of deduplicating a BTF for each of its types: types compared, their words, hops from a type to what it became.
+/// The steps of deduplication for each type: comparisons of types and of words, and mappings that are followed.
 ///
-/// libbpf has no such bound. A hundred objects put together take less than a hundredth of it, two almost equal kernels half.
+/// libbpf has no such limit. A hundred objects need less than a hundredth, two almost equal kernels half.
 pub const DEDUP_STEPS_PER_TYPE: u32 = 10_000;
 
-/// Steps of deduplicating a BTF at all. Two almost equal kernels take half of it, and ten seconds.
+/// The steps of deduplication of a BTF. Two almost equal kernels need half, in ten seconds.
 pub const DEDUP_STEPS: u64 = 2_000_000_000;
 
-/// Levels of types compared for being written alike (libbpf: the depth `btf_dedup_identical_types` starts with).
+/// The levels of types that are compared for identity (libbpf: the initial depth of `btf_dedup_identical_types`).
 pub const IDENTICAL_LEVELS: u32 = 16;
 
-/// How many times longer than a BTF's strings the names copied out of it may be together.
+/// The total length of the names that are copied from a BTF, as a multiple of the length of its strings.
 ///
-/// Ours: offsets into the middle of strings make of one long string as many as it has bytes. Compilers write none.
+/// Names may overlap: offsets into one long string are as many names as the string has bytes. Compilers write no such names.
 pub const STRING_COPIES: usize = 4;
 
-/// Bytes that a name may share with the one before it for a BTF to be recognised as sorted (the kernel's own names have less).
+/// The common prefix of two names that still counts as sorted. Names of the kernel have shorter ones.
 pub const SORTED_NAME: usize = 512;
 
-/// Bytes of names that are looked at to tell, in a sorted BTF, which types are a name's flavours, before they are looked for among
-/// all types.
+/// The bytes of names that a search for flavours in a sorted BTF reads, before it visits all types instead.
 pub const FLAVOUR_BYTES: usize = 4096;
 
-/// Names that a [`Sieve`](crate::btf::Sieve) looks for before it lets everything pass: as many searches of the strings.
-pub const SIEVE_NAMES: usize = 8;
+/// The names for which a [`ModuleFilter`](crate::btf::ModuleFilter) searches. With more names it accepts every module.
+pub const MODULE_FILTER_NAMES: usize = 8;
 
-/// Places of a name in a kernel's strings that a [`Sieve`](crate::btf::Sieve) looks for in types before it lets everything pass.
-pub const SIEVE_PLACES: usize = 16;
+/// The offsets of names in a kernel's strings for which a [`ModuleFilter`](crate::btf::ModuleFilter) searches. With more offsets it
+/// accepts every module.
+pub const MODULE_FILTER_OFFSETS: usize = 16;
 
-/// Depth of base BTFs under a split BTF.
+/// The number of BTFs in a chain of bases, the split BTF included.
 pub const SPLIT_LEVELS: u32 = 8;
 
-/// Bytes of a BTF (libbpf and the kernel address it with 32 bits).
+/// The bytes of a BTF (libbpf and the kernel address it with 32 bits).
 pub const BTF_BYTES: usize = 0x7fff_ffff;
 
-/// Levels of structs and arrays within each other that a value is read to.
+/// The levels of nested structs and arrays to which a value is read.
 pub const VALUE_DEPTH: u32 = 32;
 
-/// Parts of a value that are read, names and searches for enumerators counted in, besides [`VALUE_STEPS_PER_BYTE`].
+/// The parts of a value that are read, with names and searches for enumerators, in addition to [`VALUE_STEPS_PER_BYTE`].
 ///
-/// Unions within each other, or arrays of what has no size, could say that much of a few bytes, and no more.
+/// Nested unions, or arrays of types without a size, have many parts in a few bytes.
 pub const VALUE_STEPS: u32 = 1 << 16;
 
-/// Parts that are read for each byte of the value.
+/// The parts that are read for each byte of a value.
 pub const VALUE_STEPS_PER_BYTE: u32 = 4;

@@ -1,35 +1,35 @@
-//! Names in BTF, and the one rule about flavours (`___`).
+//! Names in BTF, and the rule for flavours (`___`).
 
 use crate::limits;
 use core::fmt;
 
-/// Between a name and its flavour.
+/// The separator between a name and its flavour.
 pub(crate) const SEPARATOR: &[u8] = b"___";
 
-/// A name in a BTF's string section: bytes, for nothing makes a compiler write UTF-8.
+/// A name in a BTF's string section. Compilers need not write UTF-8, so that a name is bytes.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name<'a>(&'a [u8]);
 
 impl<'a> Name<'a> {
-    /// A name of these bytes, which hold no NUL.
+    /// Returns a name of these bytes, which contain no NUL.
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    /// The bytes, without the terminating NUL.
+    /// Returns the bytes, without the terminating NUL.
     pub const fn as_bytes(self) -> &'a [u8] {
         self.0
     }
 
-    /// Whether this is the name of something anonymous.
+    /// Returns whether the name is empty, as that of an anonymous type.
     pub const fn is_empty(self) -> bool {
         self.0.is_empty()
     }
 
-    /// The name without its flavour: `task_struct` of `task_struct___old`.
+    /// Returns the name without its flavour: `task_struct` for `task_struct___old`.
     ///
-    /// The *last* `X___Y` counts, where neither X nor Y is an underscore, as in libbpf's
-    /// `bpf_core_essential_name_len`: `a___b___c` is a flavour of `a___b`; `___a`, `a___` and `a____b` are whole names.
+    /// The flavour begins at the *last* `X___Y` where neither X nor Y is an underscore (libbpf: `bpf_core_essential_name_len`).
+    /// `a___b___c` is a flavour of `a___b`; `___a`, `a___` and `a____b` have no flavour.
     #[must_use]
     pub fn essential(self) -> Self {
         if !has_three_underscores(self.0) {
@@ -45,24 +45,26 @@ impl<'a> Name<'a> {
         }
     }
 
-    /// The flavour that [`essential`](Self::essential) cuts off, `old` of `task_struct___old`.
+    /// Returns the flavour that [`essential`](Self::essential) removes: `old` for `task_struct___old`.
     pub fn flavour(self) -> Option<Self> {
         let rest = self.0.strip_prefix(self.essential().0)?;
         rest.strip_prefix(SEPARATOR).map(Self)
     }
 
-    /// The name for a message: of a name longer than [`limits::NAME_BYTES`] only the beginning is read and shown.
+    /// Returns the name for a message, which shows at most [`limits::NAME_BYTES`] bytes.
     pub const fn shortened(self) -> ShortName<'a> {
         ShortName(self)
     }
 
-    /// Whether both are flavours of one name.
+    /// Returns whether both names have the same essential name.
     pub fn same_essential(self, other: Name<'_>) -> bool {
         self.essential().0 == other.essential().0
     }
 }
 
-/// Whether there is `___` in it, of which every third byte tells: most names have none, and all are asked.
+/// Returns whether a name contains `___`.
+///
+/// Reads only every third byte: most names have no flavour, and candidate search calls this function for many names.
 fn has_three_underscores(name: &[u8]) -> bool {
     let mut at = 2usize;
     while let Some(byte) = name.get(at) {
@@ -77,7 +79,7 @@ fn has_three_underscores(name: &[u8]) -> bool {
     false
 }
 
-/// A flavour of a name, to propose.
+/// Returns a flavour of a name, for a suggestion.
 pub(crate) fn flavoured(name: Name<'_>, flavour: &str) -> alloc::string::String {
     alloc::format!("{name}___{flavour}")
 }
@@ -88,7 +90,7 @@ impl fmt::Display for Name<'_> {
     }
 }
 
-/// A [`Name`] that is cut where it is longer than any compiler's.
+/// A [`Name`] that is printed up to [`limits::NAME_BYTES`] bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct ShortName<'a>(Name<'a>);
 
@@ -113,7 +115,7 @@ mod tests {
     use alloc::string::ToString as _;
 
     #[test]
-    fn the_last_separator_counts_and_underscores_beside_it_do_not() {
+    fn the_flavour_begins_at_the_last_separator_without_underscores_beside_it() {
         for (name, essential) in [
             ("task_struct", "task_struct"),
             ("task_struct___old", "task_struct"),
@@ -135,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn printing_cannot_move_the_cursor() {
+    fn control_characters_are_escaped() {
         for (name, shown) in [
             (&b"a\x1b[2J\xff"[..], "a\\u{1b}[2J\\xff"),
             (b"\x1b\n\n", "\\u{1b}\\n\\n"),

@@ -100,21 +100,21 @@ fn walk(btf: &Btf<'_>) -> usize {
         let len = |count: usize, of: bool| assert_eq!(count, if of { ty.vlen() as usize } else { 0 });
         let kind = ty.kind();
         len(ty.members().count(), kind.is_composite());
-        len(ty.variants().count(), kind.is_enum());
+        len(ty.enumerators().count(), kind.is_enum());
         len(ty.params().count(), kind == Kind::FuncProto);
         len(ty.secinfos().count(), kind == Kind::Datasec);
         for m in ty.members() {
             assert!(btf.ty(m.ty).is_some() && btf.name(m.name_offset).is_some());
             write!(text, "{:?}{}", btf.member_extent(&m), m.name.essential()).unwrap();
         }
-        for v in ty.variants() {
+        for v in ty.enumerators() {
             assert!(btf.name(v.name_offset).is_some());
             write!(text, "{}{}", v.name, v.c_value()).unwrap();
         }
         assert!(ty.params().all(|p| btf.ty(p.ty).is_some() && btf.name(p.name_offset).is_some()));
         assert!(ty.secinfos().all(|s| btf.ty(s.ty).is_some()));
         for past in [ty.vlen(), u32::MAX] {
-            assert!(ty.member(past).is_none() && ty.variant(past).is_none());
+            assert!(ty.member(past).is_none() && ty.enumerator(past).is_none());
             assert!(ty.param(past).is_none() && ty.secinfo(past).is_none());
         }
     }

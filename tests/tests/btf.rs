@@ -90,14 +90,14 @@ mod with_libbpf {
                 })
                 .collect(),
             Kind::Enum => ty
-                .variants()
+                .enumerators()
                 .flat_map(|v| {
                     names.push(v.name);
                     [0, v.value as u32]
                 })
                 .collect(),
             Kind::Enum64 => ty
-                .variants()
+                .enumerators()
                 .flat_map(|v| {
                     names.push(v.name);
                     [0, v.value as u32, (v.value >> 32) as u32]

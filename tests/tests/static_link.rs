@@ -10,7 +10,7 @@ fn linked_objects_are_libbpfs_byte_for_byte() {
 mod with_libbpf {
     use core_relo::{
         Endian, TypeId,
-        btf::{Btf, Builder, Import, Kind, dedup},
+        btf::{Btf, Builder, Importer, Kind, dedup},
     };
     use core_relo_loader::object::Object;
     use core_relo_loader::static_link::{LinkError, Linker};
@@ -40,9 +40,9 @@ mod with_libbpf {
     fn append(all: &mut Builder, btf: &Btf<'_>) {
         let first = all.next_id().0 - 1;
         let moved = |id: TypeId| if id.0 == 0 { id } else { TypeId(id.0 + first) };
-        let mut import = Import::new(btf);
+        let mut import = Importer::new(btf);
         for ty in btf.types() {
-            import.ty(all, ty, moved).unwrap();
+            import.copy_type(all, ty, moved).unwrap();
         }
     }
 

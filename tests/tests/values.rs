@@ -9,7 +9,7 @@ fn libbpf_reads_the_same_values() {
 
 #[cfg(feature = "libbpf")]
 mod with_libbpf {
-    use core_relo::btf::{Btf, Group, Place, Scalar, Visit};
+    use core_relo::btf::{Aggregate, Btf, Scalar, ValueLocation, ValueVisitor};
     use core_relo_tests::{artifacts, judge, skip::skip};
     use std::{convert::Infallible, fs};
 
@@ -103,20 +103,20 @@ mod with_libbpf {
 
     struct Tokens(Vec<Token>);
 
-    impl Visit for Tokens {
+    impl ValueVisitor for Tokens {
         type Error = Infallible;
 
-        fn open(&mut self, _: &Place<'_>, _: Group) -> Result<(), Infallible> {
+        fn open(&mut self, _: &ValueLocation<'_>, _: Aggregate) -> Result<(), Infallible> {
             self.0.push(Token::Open);
             Ok(())
         }
 
-        fn close(&mut self, _: Group) -> Result<(), Infallible> {
+        fn close(&mut self, _: Aggregate) -> Result<(), Infallible> {
             self.0.push(Token::Close);
             Ok(())
         }
 
-        fn scalar(&mut self, at: &Place<'_>, scalar: Scalar<'_>) -> Result<(), Infallible> {
+        fn scalar(&mut self, at: &ValueLocation<'_>, scalar: Scalar<'_>) -> Result<(), Infallible> {
             let signed = |v: i128| Token::Number(v);
             let token = match scalar {
                 Scalar::Unsigned(v) => signed(v.cast_signed()),
@@ -138,7 +138,7 @@ mod with_libbpf {
     }
 
     /// What a `char` is where it stands: signed or not.
-    fn char_value(at: &Place<'_>, byte: u8) -> i128 {
+    fn char_value(at: &ValueLocation<'_>, byte: u8) -> i128 {
         let mut ty = at.btf.strip(at.ty).unwrap();
         if let Some(array) = ty.array() {
             ty = at.btf.strip(array.element).unwrap();

@@ -2,7 +2,7 @@
 
 use core_relo::{
     Endian, TypeId,
-    btf::{Btf, Builder, Import, Kind},
+    btf::{Btf, Builder, Importer, Kind},
     insn::Insn,
 };
 use core_relo_tests::made::{self, Made};
@@ -22,9 +22,9 @@ pub fn kernels_worth(kernel: &[u8], counts: &[usize], folder: &Path) -> Result<V
         let btf = Btf::parse(&bytes[..]).map_err(|e| e.to_string())?;
         let shift = builder.next_id().0 - 1;
         let moved = |id: TypeId| if id == TypeId::VOID { id } else { TypeId(id.0 + shift) };
-        let mut import = Import::new(&btf);
+        let mut import = Importer::new(&btf);
         for ty in btf.types() {
-            import.ty(&mut builder, ty, moved).map_err(|e| e.to_string())?;
+            import.copy_type(&mut builder, ty, moved).map_err(|e| e.to_string())?;
         }
         if counts.contains(&(copy + 1)) {
             files.push(write(folder, &format!("kernels-{}.btf", copy + 1), &builder.finish())?);

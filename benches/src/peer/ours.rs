@@ -4,7 +4,7 @@ use super::Prepared;
 use crate::corpus::files_below;
 use core_relo::{
     Plan, Relocs, Target,
-    btf::{Btf, Sieve},
+    btf::{Btf, ModuleFilter},
 };
 use core_relo_loader::{
     Loader,
@@ -48,13 +48,13 @@ pub fn target(path: &Path) -> Result<Target<'static>, String> {
 fn complete(
     target: Target<'static>,
     folder: &Path,
-    sieve: &mut Sieve<'_, '_>,
+    module_filter: &mut ModuleFilter<'_, '_>,
 ) -> Result<Target<'static>, String> {
     let (mut modules, mut passed_over) = (Vec::new(), 0);
     let main = Arc::clone(&target.main().btf);
     for path in files_below(folder).into_iter().filter(|path| !path.ends_with("vmlinux")) {
         let file = TargetFile::open(&path).map_err(|e| e.to_string())?;
-        if file.may_have(sieve) {
+        if file.may_have(module_filter) {
             let btf = file.parse(Some(&main)).map_err(|e| e.to_string())?;
             modules.push((path.to_string_lossy().into_owned(), Arc::new(btf)));
         } else {
@@ -149,8 +149,8 @@ fn relocate(path: &Path, kernel: &Path) -> Result<(), String> {
     let relocs = object.relocs().map_err(|e| e.to_string())?;
     let plan = Plan::new(&relocs, &kernel_alone);
     let patched = if kernel.is_dir() && plan.needs_modules() {
-        let mut sieve = Sieve::new(&kernel_alone.main().btf, plan.names_for_modules());
-        let target = complete(kernel_alone.clone(), kernel, &mut sieve)?;
+        let mut module_filter = ModuleFilter::new(&kernel_alone.main().btf, plan.names_for_modules());
+        let target = complete(kernel_alone.clone(), kernel, &mut module_filter)?;
         Plan::new(&relocs, &target).patched()
     } else {
         plan.patched()

@@ -36,7 +36,7 @@ fn of_type(btf: &Btf<'_>, ty: Type<'_>, value: &str) -> Result<Vec<u8>, String> 
         },
         (Kind::Int, Some(int)) => number(value, size, Some(int.is_signed())),
         (Kind::Enum | Kind::Enum64, _) => {
-            match ty.variants().find(|v| v.name.as_bytes() == value.as_bytes()) {
+            match ty.enumerators().find(|v| v.name.as_bytes() == value.as_bytes()) {
                 Some(v) => number(&v.value.cast_signed().to_string(), size, None),
                 None => number(value, size, None).map_err(|e| format!("{e}, or the name of an enumerator")),
             }

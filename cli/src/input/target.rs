@@ -16,7 +16,7 @@ use crate::{
 };
 use core_relo::{
     Endian, Plan, Relocs, Target,
-    btf::{Btf, BtfError, Sieve},
+    btf::{Btf, BtfError, ModuleFilter},
 };
 use core_relo_loader::target::{self, TargetError, TargetFile};
 use std::{
@@ -221,14 +221,14 @@ impl Kernel {
         }
         self.more_modules = false;
         let base = Arc::clone(&self.target.main().btf);
-        let mut sieve = Sieve::new(&base, plans.iter().flat_map(Plan::names_for_modules));
+        let mut module_filter = ModuleFilter::new(&base, plans.iter().flat_map(Plan::names_for_modules));
         let files = target::modules().unwrap_or_else(|e| {
             log::warn!("modules of the running kernel are left out: {e}");
             Vec::new()
         });
         let (mut opened, mut passed_over) = (Vec::new(), 0usize);
         for module in files {
-            let parsed = module.open().and_then(|file| match file.may_have(&mut sieve) {
+            let parsed = module.open().and_then(|file| match file.may_have(&mut module_filter) {
                 true => file.parse_validated(Some(&base)).map(Some),
                 false => Ok(None),
             });

@@ -1,7 +1,7 @@
 //! The explanations of a plan's records.
 
 use super::{
-    c_type::CType,
+    CType,
     guards::Guards,
     help::help,
     missing::{is_missing, missing_item},

@@ -1,6 +1,6 @@
 //! Ways to fix the program.
 
-use super::{c_type::CType, near::NearMatch, text::text};
+use super::{CType, near::NearMatch, text::text};
 use crate::{
     ext::RelocKind,
     limits,

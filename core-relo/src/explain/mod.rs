@@ -2,7 +2,6 @@
 //!
 //! Nothing here decides: explanations read a [`Plan`](crate::Plan) and search the target's types.
 
-mod c_type;
 mod explainer;
 mod guards;
 mod help;
@@ -13,7 +12,7 @@ mod shared_words;
 mod similar;
 mod text;
 
-pub use c_type::CType;
+pub use crate::btf::CType;
 pub use explainer::{Explainer, Explanation, TriedCandidate, explain, reason};
 pub use text::text;
 

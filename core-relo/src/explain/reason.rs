@@ -1,6 +1,6 @@
 //! The texts of decisions and mismatches.
 
-use super::{c_type::CType, text::text};
+use super::{CType, text::text};
 use crate::{
     btf::{Kind, Type},
     ext::RelocKind,

@@ -70,7 +70,7 @@ impl<'p> Plan<'p> {
 
     /// Returns the essential names of the root types without a candidate in the main BTF.
     ///
-    /// A [`Sieve`](crate::btf::Sieve) of these names selects the modules that may have a candidate.
+    /// A [`ModuleFilter`](crate::btf::ModuleFilter) of these names selects the modules that may have a candidate.
     pub fn names_for_modules(&self) -> impl Iterator<Item = Name<'p>> {
         let roots = self.lists.roots_without_main();
         roots.filter_map(|root| self.relocs.btf().ty(root)).map(|root| root.name().essential())

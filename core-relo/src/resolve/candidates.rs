@@ -123,7 +123,7 @@ impl<'o> CandidateSearch<'o> {
                     list.push(Candidate { source: number, id: ty.id() });
                 }
             };
-            !(index.covers(query.kind) && index.few_flavours(btf, query.name, add))
+            !(index.covers(query.kind) && index.visit_flavours(btf, query.name, add))
         });
         if !unanswered.queries.is_empty() {
             unanswered.scan(number, btf, found);

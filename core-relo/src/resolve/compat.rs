@@ -63,7 +63,7 @@ struct Comparison<'c> {
 impl Comparison<'_> {
     fn compare(&mut self, mut local: TypeId, mut target: TypeId, level: u32) -> Result<bool, MatchError> {
         let kind_of = |btf: &Btf<'_>, id| btf.ty(id).map_or(Kind::Void, Type::kind);
-        if !kind_of(self.local_btf, local).compatible(kind_of(self.target_btf, target)) {
+        if !kind_of(self.local_btf, local).is_compatible_with(kind_of(self.target_btf, target)) {
             return Ok(false);
         }
         let mut target_btf = self.target_btf;
@@ -72,7 +72,7 @@ impl Comparison<'_> {
             let l = self.steps.strip(self.local_btf, local)?;
             let t = self.steps.strip(target_btf, target)?;
             target_btf = t.btf();
-            if !l.kind().compatible(t.kind()) {
+            if !l.kind().is_compatible_with(t.kind()) {
                 return Ok(false);
             }
             match l.kind() {

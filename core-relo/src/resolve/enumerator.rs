@@ -26,7 +26,7 @@ pub(super) fn match_enumerator(
     let name = pattern.enumerator()?;
     steps.take_name(name)?;
     let name = name.essential();
-    for variant in ty.variants() {
+    for variant in ty.enumerators() {
         ty.check_element_name(variant.name, variant.name_offset)?;
         steps.take_name(variant.name)?;
         if variant.name.essential() == name {

@@ -2,7 +2,7 @@
 
 use super::candidate_query::CandidateQuery;
 use crate::{
-    btf::{Beginning, Kind, KindSet, Strings},
+    btf::{Kind, KindSet, NamePrefix, Strings},
     ids::{StrOffset, to_usize},
 };
 use core::ops::Range;
@@ -46,13 +46,13 @@ impl NameFilter {
     fn add_name(&mut self, name: &[u8]) {
         let later = name
             .get(to_usize(LATER_BYTES.start)..to_usize(LATER_BYTES.end))
-            .map(|later| Beginning::of_name(later, 0));
+            .map(|later| NamePrefix::from_name(later, 0));
         if let Some(is_present) = later.and_then(|later| self.later_bytes.get_mut(hash(later))) {
             *is_present = true;
         }
         // The end of the string, or a flavour, follows a name shorter than four bytes.
         for filler in [0, b'_'] {
-            let beginning = hash(Beginning::of_name(name, filler));
+            let beginning = hash(NamePrefix::from_name(name, filler));
             if let Some(length) = self.beginnings.get_mut(beginning) {
                 let is_long = later.is_some() && *length != NameLength::Short;
                 *length = if is_long { NameLength::Long } else { NameLength::Short };
@@ -68,13 +68,13 @@ impl NameFilter {
     /// Returns whether a query may ask for the name at an offset.
     #[inline]
     pub(super) fn may_match(&self, strings: Strings<'_>, name: StrOffset) -> bool {
-        let Some(beginning) = strings.beginning(name) else { return true };
+        let Some(beginning) = strings.prefix(name) else { return true };
         match self.beginnings.get(hash(beginning)) {
             Some(NameLength::NoName) => false,
             // Behind a shorter name these are bytes of the next name. They match by chance only, which costs time alone.
             Some(NameLength::Long) => {
                 let later =
-                    name.0.checked_add(LATER_BYTES.start).and_then(|at| strings.beginning(StrOffset(at)));
+                    name.0.checked_add(LATER_BYTES.start).and_then(|at| strings.prefix(StrOffset(at)));
                 later.is_none_or(|later| self.later_bytes.get(hash(later)) == Some(&true))
             }
             _ => true,
@@ -86,6 +86,6 @@ impl NameFilter {
 const HASHES: usize = 4096;
 
 #[inline]
-fn hash(beginning: Beginning) -> usize {
+fn hash(beginning: NamePrefix) -> usize {
     to_usize(beginning.0.wrapping_mul(0x9e37_79b1) >> 20)
 }

@@ -122,9 +122,9 @@ impl ShapeComparison<'_> {
         if local.size() != target.size() || local.vlen() > target.vlen() {
             return Ok(false);
         }
-        for lv in local.variants() {
+        for lv in local.enumerators() {
             let mut found = false;
-            for tv in target.variants() {
+            for tv in target.enumerators() {
                 target.check_element_name(tv.name, tv.name_offset)?;
                 self.steps.take_name_pair(lv.name, tv.name)?;
                 if names_match(lv.name, tv.name) {

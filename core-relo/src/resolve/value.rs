@@ -140,7 +140,7 @@ pub(crate) fn access_value(endian: Endian, btf: &Btf<'_>, spec: &Spec) -> Result
 /// [`Options::zero_extend_unsigned_enums`](crate::plan::Options::zero_extend_unsigned_enums).
 fn enumerator_value(btf: &Btf<'_>, spec: &Spec) -> Result<u64, BrokenInvariant> {
     let accessor = spec.accessors.first().ok_or(BrokenInvariant::NoAccessors)?;
-    let variant = btf.ty(accessor.ty).and_then(|ty| ty.variant(accessor.index));
+    let variant = btf.ty(accessor.ty).and_then(|ty| ty.enumerator(accessor.index));
     Ok(variant.ok_or(BrokenInvariant::Accessor)?.value)
 }
 

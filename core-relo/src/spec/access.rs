@@ -53,7 +53,7 @@ impl Accessor {
     pub fn name<'b>(&self, btf: &'b Btf<'_>) -> Option<Name<'b>> {
         let ty = btf.ty(self.ty).filter(|_| self.named)?;
         let member = ty.member(self.index).map(|member| member.name);
-        member.or_else(|| ty.variant(self.index).map(|variant| variant.name))
+        member.or_else(|| ty.enumerator(self.index).map(|variant| variant.name))
     }
 
     /// Returns whether an array of `nelems` elements behind this accessor has no fixed length.

@@ -136,7 +136,7 @@ fn parse_enumerator(
 ) -> Result<Spec, SpecError> {
     match *parts {
         [] => return Err(SpecError::Malformed(access)),
-        [index] if root.variant(index).is_some() => {
+        [index] if root.enumerator(index).is_some() => {
             spec.accessors.push(Accessor { ty: root.id(), index, named: true });
         }
         [index, ..] => return Err(SpecError::NotEnumerator { ty: root.id(), kind: root.kind(), index }),

@@ -73,7 +73,7 @@ impl Display for AccessText<'_> {
 
 fn write_enumerator_value(f: &mut Formatter<'_>, spec: &Spec, btf: &Btf<'_>) -> Result {
     let accessor = spec.accessors.first();
-    let variant = accessor.and_then(|accessor| btf.ty(accessor.ty)?.variant(accessor.index));
+    let variant = accessor.and_then(|accessor| btf.ty(accessor.ty)?.enumerator(accessor.index));
     match variant {
         Some(v) if v.signed => write!(f, " = {}", v.value.cast_signed()),
         Some(v) => write!(f, " = {}", v.c_value()),

@@ -103,7 +103,7 @@ fn look_at(btf: &Btf<'_>, ty: Type<'_>, text: &mut String) {
     let _size = btf.size_of(ty.id());
     let _stripped = btf.strip(ty.id());
     let _ = write!(text, "{:?} {}", ty, CType::new(btf, ty.id()));
-    let _elements = ty.members().take(100).count() + ty.variants().take(100).count();
+    let _elements = ty.members().take(100).count() + ty.enumerators().take(100).count();
     let _more = ty.params().take(100).count() + ty.secinfos().take(100).count();
     let _facts =
         (ty.array(), ty.int(), ty.linkage(), ty.component_index(), ty.name().essential().as_bytes().len());

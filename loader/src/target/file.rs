@@ -10,7 +10,7 @@ use alloc::sync::Arc;
 use core::ops::Range;
 use core_relo::{
     ByteSize, Data,
-    btf::{Btf, BtfError, Sieve},
+    btf::{Btf, BtfError, ModuleFilter},
 };
 use core_relo_object::target::{Form, Located, TargetError, locate, trust_kernel_order};
 use std::{
@@ -93,11 +93,11 @@ impl TargetFile {
         self.form.pointer_size()
     }
 
-    /// Whether it may have a type of the names that `sieve`, made for the kernel, is for; only then is it worth parsing.
+    /// Whether it may have a type of the names that `module_filter`, made for the kernel, is for; only then is it worth parsing.
     ///
     /// One with `.BTF.base` always may: its names do not refer to the kernel's.
-    pub fn may_have(&self, sieve: &mut Sieve<'_, '_>) -> bool {
-        self.base.is_some() || sieve.passes(&self.btf)
+    pub fn may_have(&self, module_filter: &mut ModuleFilter<'_, '_>) -> bool {
+        self.base.is_some() || module_filter.may_contain(&self.btf)
     }
 
     /// Parses it, upon the kernel's BTF if it is a module's. What members, parameters and enumerators refer to is validated when

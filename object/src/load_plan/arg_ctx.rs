@@ -4,7 +4,7 @@
 use crate::{arch, object::ProgramType as P};
 use core_relo::{
     StrOffset, TypeId,
-    btf::{Btf, Edit, Kind, Type},
+    btf::{Btf, Editor, Kind, Type},
 };
 use std::collections::HashMap;
 
@@ -57,7 +57,13 @@ pub(super) fn tags(btf: &Btf<'_>) -> Tags {
 }
 
 /// Points the records of a program's functions at copies whose tagged parameters have the context's type.
-pub(super) fn fix(btf: &Btf<'_>, edit: &mut Edit, tags: &Tags, program_type: P, func_info: &mut [[u32; 2]]) {
+pub(super) fn fix(
+    btf: &Btf<'_>,
+    edit: &mut Editor,
+    tags: &Tags,
+    program_type: P,
+    func_info: &mut [[u32; 2]],
+) {
     let Some(name) = context(program_type) else { return };
     let mut records = HashMap::new();
     for (at, [_, ty]) in func_info.iter().enumerate().filter(|(_, [_, ty])| tags.contains_key(&TypeId(*ty))) {
@@ -74,7 +80,7 @@ pub(super) fn fix(btf: &Btf<'_>, edit: &mut Edit, tags: &Tags, program_type: P, 
 
 struct Fixing<'f, 'd> {
     btf: &'f Btf<'d>,
-    edit: &'f mut Edit,
+    edit: &'f mut Editor,
     name: &'static [u8],
     /// The first record of each tagged function.
     records: HashMap<TypeId, usize>,

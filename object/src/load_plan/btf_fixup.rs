@@ -11,7 +11,7 @@ use crate::{
 };
 use core_relo::{
     StrOffset, TypeId,
-    btf::{Btf, Edit, Kind, Type},
+    btf::{Btf, Editor, Kind, Type},
 };
 use std::collections::{HashMap, HashSet};
 
@@ -28,9 +28,9 @@ const VAR_LINKAGE: u32 = 3;
 type SecInfo = [u32; 3];
 
 /// A copy of the object's BTF, mended.
-pub(super) fn mended(object: &Object<'_>, externs: &[ExternEntry<'_>]) -> Result<Option<Edit>, LinkError> {
+pub(super) fn mended(object: &Object<'_>, externs: &[ExternEntry<'_>]) -> Result<Option<Editor>, LinkError> {
     let Some(btf) = object.btf() else { return Ok(None) };
-    let mut edit = Edit::new(btf);
+    let mut edit = Editor::new(btf);
     let mut symbols = KernelSymbols::new(btf, &mut edit);
     let known: HashMap<_, _> = externs.iter().map(|e| (e.btf_id, e)).collect();
     let has_ksyms = known.values().any(|e| !matches!(e.what, What::Config(_)));
@@ -69,7 +69,7 @@ fn variables<'d>(object: &Object<'d>) -> HashMap<&'d [u8], (u64, bool)> {
 }
 
 /// Adds the variable that stands for functions in `.ksyms`, which may hold variables only. Its name also names nameless parameters.
-fn dummy_variable(btf: &Btf<'_>, edit: &mut Edit, int: TypeId) -> Option<(TypeId, StrOffset)> {
+fn dummy_variable(btf: &Btf<'_>, edit: &mut Editor, int: TypeId) -> Option<(TypeId, StrOffset)> {
     let section = btf.find(KSYMS, Kind::Datasec)?;
     let is_function = |info: core_relo::btf::SecInfo| btf.ty(info.ty).is_some_and(|t| t.kind() == Kind::Func);
     if !section.secinfos().any(is_function) {
@@ -96,7 +96,7 @@ struct KernelSymbols {
 }
 
 impl KernelSymbols {
-    fn new(btf: &Btf<'_>, edit: &mut Edit) -> Self {
+    fn new(btf: &Btf<'_>, edit: &mut Editor) -> Self {
         let int = int_of(btf);
         Self { int, dummy: dummy_variable(btf, edit, int), named: HashSet::new() }
     }
@@ -105,7 +105,7 @@ impl KernelSymbols {
     fn fix(
         &mut self,
         btf: &Btf<'_>,
-        edit: &mut Edit,
+        edit: &mut Editor,
         section: Type<'_>,
         known: &HashMap<TypeId, &ExternEntry<'_>>,
     ) -> Result<(), LinkError> {
@@ -124,18 +124,18 @@ impl KernelSymbols {
                 edit.set_info(info.ty, Kind::Func, GLOBAL, false);
             } else {
                 edit.set(info.ty, VAR_LINKAGE, GLOBAL);
-                edit.set(info.ty, Edit::SIZE_OR_TYPE, self.int.0);
+                edit.set(info.ty, Editor::SIZE_OR_TYPE, self.int.0);
             }
             put_secinfo(edit, section.id(), n, words);
             end = end.saturating_add(4);
         }
-        edit.set(section.id(), Edit::SIZE_OR_TYPE, end);
+        edit.set(section.id(), Editor::SIZE_OR_TYPE, end);
         Ok(())
     }
 }
 
 /// Gives a name to parameters that have none.
-fn name_parameters(edit: &mut Edit, proto: Type<'_>, name: StrOffset) {
+fn name_parameters(edit: &mut Editor, proto: Type<'_>, name: StrOffset) {
     for (n, param) in (0u32..).zip(proto.params()) {
         if param.ty != TypeId::VOID && param.name.is_empty() {
             edit.set(proto.id(), n.saturating_mul(2).saturating_add(3), name.0);
@@ -145,7 +145,7 @@ fn name_parameters(edit: &mut Edit, proto: Type<'_>, name: StrOffset) {
 
 fn kconfig(
     btf: &Btf<'_>,
-    edit: &mut Edit,
+    edit: &mut Editor,
     section: Type<'_>,
     known: &HashMap<TypeId, &ExternEntry<'_>>,
 ) -> Result<(), LinkError> {
@@ -157,7 +157,7 @@ fn kconfig(
         put_secinfo(edit, section.id(), n, [info.ty.0, slot.offset, info.size]);
         end = end.max(slot.offset.saturating_add(slot.size));
     }
-    edit.set(section.id(), Edit::SIZE_OR_TYPE, end);
+    edit.set(section.id(), Editor::SIZE_OR_TYPE, end);
     Ok(())
 }
 
@@ -179,7 +179,7 @@ fn declared<'b>(
 fn fix_section(
     sizes: &HashMap<&[u8], u64>,
     btf: &Btf<'_>,
-    edit: &mut Edit,
+    edit: &mut Editor,
     section: Type<'_>,
     symbols: &HashMap<&[u8], (u64, bool)>,
 ) -> Result<(), LinkError> {
@@ -190,7 +190,7 @@ fn fix_section(
         let size = sizes.get(name.as_bytes()).and_then(|s| u32::try_from(*s).ok()).filter(|s| *s > 0);
         edit.set(
             section.id(),
-            Edit::SIZE_OR_TYPE,
+            Editor::SIZE_OR_TYPE,
             size.ok_or_else(|| fail("the object has no such section".into()))?,
         );
     }
@@ -216,7 +216,7 @@ fn fix_section(
 }
 
 /// The kernel wants the variables in order of their offset.
-fn sort(edit: &mut Edit, section: Type<'_>) {
+fn sort(edit: &mut Editor, section: Type<'_>) {
     let all = 0..section.vlen();
     let mut infos: Vec<SecInfo> = all.map(|n| secinfo(edit, section.id(), n)).collect();
     infos.sort_by_key(|[_, offset, _]| *offset);
@@ -225,12 +225,12 @@ fn sort(edit: &mut Edit, section: Type<'_>) {
     }
 }
 
-pub(super) fn secinfo(edit: &Edit, section: TypeId, n: u32) -> SecInfo {
+pub(super) fn secinfo(edit: &Editor, section: TypeId, n: u32) -> SecInfo {
     let first = n.saturating_mul(3).saturating_add(3);
     [0, 1, 2].map(|word| edit.word(section, first.saturating_add(word)).unwrap_or_default())
 }
 
-pub(super) fn put_secinfo(edit: &mut Edit, section: TypeId, n: u32, words: SecInfo) {
+pub(super) fn put_secinfo(edit: &mut Editor, section: TypeId, n: u32, words: SecInfo) {
     let first = n.saturating_mul(3).saturating_add(3);
     for (word, value) in (first..).zip(words) {
         edit.set(section, word, value);
@@ -239,7 +239,7 @@ pub(super) fn put_secinfo(edit: &mut Edit, section: TypeId, n: u32, words: SecIn
 
 /// Marks functions of hidden symbols static, so that the verifier looks at them together with their callers (libbpf:
 /// `bpf_object__sanitize_and_load_btf`).
-pub(super) fn hide_functions(object: &Object<'_>, edit: &mut Edit) {
+pub(super) fn hide_functions(object: &Object<'_>, edit: &mut Editor) {
     let is_hidden =
         |p: &&crate::object::Program<'_>| p.is_subprogram && p.hidden && p.linkage != Linkage::Static;
     let hidden: Vec<_> = object.programs().iter().filter(is_hidden).map(|p| p.name).collect();

@@ -19,7 +19,7 @@ use crate::{
 };
 use core_relo::{
     TypeId,
-    btf::{Btf, Edit, Kind, Type},
+    btf::{Btf, Editor, Kind, Type},
 };
 use std::collections::{HashMap, HashSet};
 
@@ -59,7 +59,7 @@ impl ValueType {
 
 impl Planning<'_, '_, '_> {
     /// The plans of all maps, in the table's order. `edit` is the BTF for the kernel: resized sections change it.
-    pub(super) fn maps(&mut self, edit: &mut Option<Edit>) -> Result<Vec<MapPlan>, LoadPlanError> {
+    pub(super) fn maps(&mut self, edit: &mut Option<Editor>) -> Result<Vec<MapPlan>, LoadPlanError> {
         // What the BTF looks like after it was mended: linkage decides about mapping into memory.
         let mended =
             edit.as_ref().map(|e| Btf::parse(e.finish())).transpose().map_err(LoadPlanError::MadeBtf)?;
@@ -84,7 +84,7 @@ impl Planning<'_, '_, '_> {
         at: MapIndex,
         entry: MapEntry<'_, '_>,
         btf: Option<&Btf<'_>>,
-        edit: &mut Option<Edit>,
+        edit: &mut Option<Editor>,
     ) -> Result<MapPlan, LoadPlanError> {
         let name = key(entry.name);
         let settings = self.settings.maps.get(&name).cloned().unwrap_or_default();
@@ -302,7 +302,7 @@ fn apply(
     plan: &mut MapPlan,
     settings: MapSettings,
     btf: Option<&Btf<'_>>,
-    edit: &mut Option<Edit>,
+    edit: &mut Option<Editor>,
 ) -> Result<(), LoadPlanError> {
     let fail = |what: String| LoadPlanError::Map { map: plan.name.clone().into(), what: what.into() };
     plan.autoattach = settings.autoattach.unwrap_or(true);
@@ -352,7 +352,7 @@ fn apply(
 }
 
 /// Makes the last variable of a section, which has to be an array, fill the new size (libbpf: `map_btf_datasec_resize`).
-fn resize_section(btf: &Btf<'_>, edit: &mut Edit, section: TypeId, size: u32) -> Result<(), &'static str> {
+fn resize_section(btf: &Btf<'_>, edit: &mut Editor, section: TypeId, size: u32) -> Result<(), &'static str> {
     let ty = btf
         .ty(section)
         .filter(|t| t.kind() == Kind::Datasec)
@@ -368,9 +368,9 @@ fn resize_section(btf: &Btf<'_>, edit: &mut Edit, section: TypeId, size: u32) ->
     let n = n.ok_or("the new size is no whole number of elements of its last variable")?;
     let words = [0, array.element.0, array.index.0, n];
     let new = edit.push(core_relo::StrOffset(0), (Kind::Array, 0, false), &words);
-    edit.set(section, Edit::SIZE_OR_TYPE, size);
+    edit.set(section, Editor::SIZE_OR_TYPE, size);
     put_secinfo(edit, section, last, [var, offset, room]);
-    edit.set(TypeId(var), Edit::SIZE_OR_TYPE, new.0);
+    edit.set(TypeId(var), Editor::SIZE_OR_TYPE, new.0);
     Ok(())
 }
 

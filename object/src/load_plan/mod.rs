@@ -46,7 +46,7 @@ use crate::{
     object::{DataKind, Object, Program},
 };
 pub use crate::{globals::Global, link::Piece};
-use core_relo::{Endian, btf::Edit, explain::Explanation};
+use core_relo::{Endian, btf::Editor, explain::Explanation};
 use ksyms::{Modules, Resolved};
 use std::collections::{HashMap, HashSet};
 
@@ -226,7 +226,7 @@ impl LoadPlan {
 }
 
 /// Returns the object's BTF as the kernel takes it; none if the kernel takes none.
-fn finish_btf(object: &Object<'_>, edit: Option<Edit>, host: &Host) -> Option<Vec<u8>> {
+fn finish_btf(object: &Object<'_>, edit: Option<Editor>, host: &Host) -> Option<Vec<u8>> {
     let mut edit = edit.filter(|_| host.features.has(Feature::Btf))?;
     btf_fixup::hide_functions(object, &mut edit);
     sanitize::sanitize(&mut edit, &host.features);

@@ -20,7 +20,7 @@ use crate::{
 };
 use core_relo::{
     Endian,
-    btf::Edit,
+    btf::Editor,
     insn::{Insn, LD_IMM64},
 };
 use std::collections::HashMap;
@@ -139,7 +139,7 @@ impl Planning<'_, '_, '_> {
         settings: &ProgramSettings,
         maps: &mut Vec<MapPlan>,
         modules: &mut Modules,
-        edit: &mut Option<Edit>,
+        edit: &mut Option<Editor>,
     ) -> Result<ProgramPlan, LoadPlanError> {
         let program = self.object.programs().get(function.0);
         let program = program.invariant("a selected program is one of the object's")?;

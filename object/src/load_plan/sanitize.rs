@@ -4,11 +4,11 @@
 use crate::features::{Feature, Features};
 use core_relo::{
     StrOffset, TypeId,
-    btf::{Edit, Kind},
+    btf::{Editor, Kind},
 };
 
 /// Changes what this kernel would refuse.
-pub(super) fn sanitize(edit: &mut Edit, features: &Features) {
+pub(super) fn sanitize(edit: &mut Editor, features: &Features) {
     let lacks = |feature| !features.has(feature);
     let no = Lacks {
         function: lacks(Feature::BtfFunc),
@@ -47,10 +47,10 @@ struct Lacks {
     enum64: bool,
 }
 
-fn one(edit: &mut Edit, id: TypeId, no: Lacks, placeholder: &mut Option<TypeId>) {
+fn one(edit: &mut Editor, id: TypeId, no: Lacks, placeholder: &mut Option<TypeId>) {
     let Some(kind) = edit.kind(id) else { return };
     let vlen = edit.vlen(id);
-    let name = StrOffset(edit.word(id, Edit::NAME).unwrap_or_default());
+    let name = StrOffset(edit.word(id, Editor::NAME).unwrap_or_default());
     match kind {
         Kind::Var if no.datasec => byte(edit, id),
         Kind::DeclTag if no.decl_tag => byte(edit, id),
@@ -59,7 +59,7 @@ fn one(edit: &mut Edit, id: TypeId, no: Lacks, placeholder: &mut Option<TypeId>)
             edit.set_info(id, Kind::Struct, vlen, false);
             for n in 0..vlen {
                 let [ty, offset, _] = super::btf_fixup::secinfo(edit, id, n);
-                let name = edit.word(TypeId(ty), Edit::NAME).unwrap_or_default();
+                let name = edit.word(TypeId(ty), Editor::NAME).unwrap_or_default();
                 super::btf_fixup::put_secinfo(edit, id, n, [name, ty, offset.saturating_mul(8)]);
             }
         }
@@ -68,16 +68,16 @@ fn one(edit: &mut Edit, id: TypeId, no: Lacks, placeholder: &mut Option<TypeId>)
         }
         Kind::FuncProto if no.function => {
             edit.set_info(id, Kind::Enum, vlen, false);
-            edit.set(id, Edit::SIZE_OR_TYPE, 4);
+            edit.set(id, Editor::SIZE_OR_TYPE, 4);
         }
         Kind::Func if no.function => edit.set_info(id, Kind::Typedef, 0, false),
         Kind::Func if no.global_function => edit.set_info(id, Kind::Func, 0, false),
         Kind::Float if no.float => {
-            edit.set(id, Edit::NAME, 0);
+            edit.set(id, Editor::NAME, 0);
             edit.set_info(id, Kind::Struct, 0, false);
         }
         Kind::TypeTag if no.type_tag => {
-            edit.set(id, Edit::NAME, 0);
+            edit.set(id, Editor::NAME, 0);
             edit.set_info(id, Kind::Const, 0, false);
         }
         Kind::Enum if no.enum64 => edit.set_info(id, Kind::Enum, vlen, false),
@@ -98,9 +98,9 @@ fn one(edit: &mut Edit, id: TypeId, no: Lacks, placeholder: &mut Option<TypeId>)
 }
 
 /// Makes a record of four words an integer of one byte, the size that fits wherever it stands.
-fn byte(edit: &mut Edit, id: TypeId) {
+fn byte(edit: &mut Editor, id: TypeId) {
     edit.set_info(id, Kind::Int, 0, false);
-    edit.set(id, Edit::SIZE_OR_TYPE, 1);
+    edit.set(id, Editor::SIZE_OR_TYPE, 1);
     edit.set(id, 3, 8);
 }
 
@@ -127,7 +127,7 @@ mod tests {
             b.func("f", proto, 1);
             b.enumeration64("e", 8, false, &[("A", 1 << 40)]);
             let btf = Btf::parse(b.finish()).unwrap();
-            let mut edit = Edit::new(&btf);
+            let mut edit = Editor::new(&btf);
             sanitize(&mut edit, &Features::fixed(|f| f == Feature::Btf));
             let old = Btf::parse(edit.finish()).unwrap();
             let kinds: Vec<_> = old.types().map(|t| t.kind().name()).collect();
@@ -138,13 +138,13 @@ mod tests {
             assert_eq!(section.name().to_string(), "__data_x");
             assert_eq!(section.member(0).unwrap().name.to_string(), "x");
 
-            let mut edit = Edit::new(&btf);
+            let mut edit = Editor::new(&btf);
             sanitize(&mut edit, &Features::fixed(|f| f != Feature::BtfQmarkDatasec));
             let newer = Btf::parse(edit.finish()).unwrap();
             assert_eq!(newer.ty(TypeId(6)).unwrap().name().to_string(), "_.data.x");
             assert_eq!(newer.types().count(), btf.types().count());
 
-            let mut edit = Edit::new(&btf);
+            let mut edit = Editor::new(&btf);
             sanitize(&mut edit, &Features::newest());
             assert_eq!(edit.finish(), btf.as_bytes());
         }

@@ -362,7 +362,7 @@ fn long_number(btf: &Btf<'_>, m: &Member<'_>) -> Result<u64, MapError> {
     if !ty.kind().is_enum() {
         return pointed_number(btf, m).map(u64::from);
     }
-    match (ty.vlen(), ty.variant(0)) {
+    match (ty.vlen(), ty.enumerator(0)) {
         (1, Some(v)) => Ok(v.value),
         _ => Err(value_error(m, "its enum does not have one enumerator")),
     }

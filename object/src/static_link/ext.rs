@@ -4,7 +4,7 @@ use super::{LinkError, SectionFault, State, input::Input, types::new_id};
 use crate::internal::Invariant as _;
 use core_relo::{
     Endian, StrOffset, TypeId,
-    btf::{Btf, Deduped, Import, ImportError},
+    btf::{Btf, DedupResult, ImportError, Importer},
     ext::{BtfExt, ExtBuilder, ExtPart},
 };
 
@@ -34,7 +34,7 @@ impl State<'_> {
     /// libbpf: `linker_append_btf_ext`
     pub(super) fn add_ext(&mut self, input: &Input<'_>, ids: &[TypeId]) -> Result<(), LinkError> {
         let (Some(btf), Some(ext)) = (&input.btf, &input.ext) else { return Ok(()) };
-        let mut import = Import::new(btf);
+        let mut import = Importer::new(btf);
         for part in ExtPart::ALL {
             for group in groups(ext, part) {
                 self.add_group(input, btf, &mut import, part, &group, ids)?;
@@ -47,7 +47,7 @@ impl State<'_> {
         &mut self,
         input: &Input<'_>,
         btf: &Btf<'_>,
-        import: &mut Import<'_>,
+        import: &mut Importer<'_>,
         part: ExtPart,
         group: &Group<'_>,
         ids: &[TypeId],
@@ -78,7 +78,7 @@ impl State<'_> {
                     Word::Type => change(self.endian, record, *at, |id| new_id(ids, TypeId(id)).0),
                     Word::Name => {
                         let old = StrOffset(self.endian.u32(record, *at).unwrap_or_default());
-                        let new = import.string(&mut self.types, old).map_err(types)?;
+                        let new = import.copy_name(&mut self.types, old).map_err(types)?;
                         change(self.endian, record, *at, |_| new.0);
                     }
                 }
@@ -92,9 +92,9 @@ impl State<'_> {
     pub(super) fn finish_ext(
         &self,
         merged: &Btf<'_>,
-        types: &mut Deduped,
+        types: &mut DedupResult,
     ) -> Result<Option<Vec<u8>>, LinkError> {
-        let mut import = Import::new(merged);
+        let mut import = Importer::new(merged);
         let mut ext = ExtBuilder::new(self.endian);
         for part in ExtPart::ALL {
             let mut expected = 0;
@@ -131,13 +131,13 @@ fn renew(
     record: &mut [u8],
     at: usize,
     word: Word,
-    types: &mut Deduped,
-    import: &mut Import<'_>,
+    types: &mut DedupResult,
+    import: &mut Importer<'_>,
 ) -> Result<(), ImportError> {
     let old = e.u32(record, at).unwrap_or_default();
     let new = match word {
         Word::Type => types.id(TypeId(old)).unwrap_or_default().0,
-        Word::Name => import.string(types.builder(), StrOffset(old))?.0,
+        Word::Name => import.copy_name(types.builder(), StrOffset(old))?.0,
     };
     change(e, record, at, |_| new);
     Ok(())

@@ -9,7 +9,7 @@ use super::{
 };
 use core_relo::{
     TypeId,
-    btf::{Btf, Import, Kind, SecInfo, Type},
+    btf::{Btf, Importer, Kind, SecInfo, Type},
 };
 
 impl State<'_> {
@@ -18,7 +18,7 @@ impl State<'_> {
         let Some(btf) = &input.btf else { return Ok(Vec::new()) };
         let fault = |cause| LinkError::Types { file: input.file.clone(), cause };
         let (ids, added) = self.choose_types(btf);
-        let mut import = Import::new(btf);
+        let mut import = Importer::new(btf);
         for ty in added {
             let mut missing = None;
             let moved = |old: TypeId| match new_id(&ids, old) {
@@ -28,7 +28,7 @@ impl State<'_> {
                 }
                 new => new,
             };
-            import.ty(&mut self.types, ty, moved).map_err(|cause| fault(cause.into()))?;
+            import.copy_type(&mut self.types, ty, moved).map_err(|cause| fault(cause.into()))?;
             if let Some(to) = missing {
                 return Err(fault(TypeFault::NotLinked { from: ty.id(), to }));
             }

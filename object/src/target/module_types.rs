@@ -5,7 +5,7 @@ use crate::errno::Errno;
 use alloc::sync::Arc;
 use core_relo::{
     Data,
-    btf::{Btf, Sieve},
+    btf::{Btf, ModuleFilter},
 };
 use std::sync::OnceLock;
 
@@ -56,13 +56,16 @@ impl ModuleTypes {
         Ok(self.btf.get_or_init(|| bytes.and_then(parse).map(Arc::new)).as_ref())
     }
 
-    /// Its types, if it may have what a sieve is for.
-    pub(super) fn btf_for(&self, sieve: &mut Sieve<'_, '_>) -> Result<Option<&Arc<Btf<'static>>>, Errno> {
+    /// Its types, if it may have what a module_filter is for.
+    pub(super) fn btf_for(
+        &self,
+        module_filter: &mut ModuleFilter<'_, '_>,
+    ) -> Result<Option<&Arc<Btf<'static>>>, Errno> {
         if let Some(known) = self.btf.get() {
             return Ok(known.as_ref());
         }
         match self.bytes()? {
-            Some(bytes) if sieve.passes(bytes) => self.btf(),
+            Some(bytes) if module_filter.may_contain(bytes) => self.btf(),
             _ => Ok(None),
         }
     }
@@ -127,8 +130,11 @@ mod tests {
         b.structure("own", 4, &[]);
         let module = read("m", Some(b.finish()), &main);
         let find = |name: &'static str| {
-            let mut sieve = Sieve::new(&main, [Name::new(name.as_bytes())]);
-            module.btf_for(&mut sieve).unwrap().and_then(|btf| btf.find_own(name.as_bytes(), Kind::Struct))
+            let mut module_filter = ModuleFilter::new(&main, [Name::new(name.as_bytes())]);
+            module
+                .btf_for(&mut module_filter)
+                .unwrap()
+                .and_then(|btf| btf.find_own(name.as_bytes(), Kind::Struct))
         };
         assert!(find("other").is_none() && module.btf.get().is_none());
         assert!(find("own").is_some() && module.btf.get().is_some());
@@ -140,8 +146,8 @@ mod tests {
         let main = kernel();
         for bytes in [None, Some(b"\x9f\xeb\x01".to_vec())] {
             let module = read("m", bytes, &main);
-            let mut sieve = Sieve::new(&main, [Name::new(b"own")]);
-            assert!(module.btf_for(&mut sieve).unwrap().is_none() && module.btf().unwrap().is_none());
+            let mut module_filter = ModuleFilter::new(&main, [Name::new(b"own")]);
+            assert!(module.btf_for(&mut module_filter).unwrap().is_none() && module.btf().unwrap().is_none());
         }
     }
 }

@@ -10,7 +10,7 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU32, Ordering};
 use core_relo::{
     Name, Plan, Target,
-    btf::{Btf, Kind, NameIndex, Sieve, Type},
+    btf::{Btf, Kind, ModuleFilter, NameIndex, Type},
 };
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -184,9 +184,9 @@ impl KernelTypes {
     ) -> Result<Option<Found<'_>>, Errno> {
         let modules = self.modules()?;
         let (Some(_), Ok(main)) = (modules.first(), self.main()) else { return Ok(None) };
-        let mut sieve = Sieve::new(main, [Name::new(name)]);
+        let mut module_filter = ModuleFilter::new(main, [Name::new(name)]);
         for module in modules.iter().filter(|m| only.is_none_or(|only| only == m.name)) {
-            if let Some(ty) = module.btf_for(&mut sieve)?.and_then(|btf| btf.find_own(name, kind)) {
+            if let Some(ty) = module.btf_for(&mut module_filter)?.and_then(|btf| btf.find_own(name, kind)) {
                 return Ok(Some(Found { ty, module: Some(module) }));
             }
         }
@@ -226,9 +226,9 @@ impl KernelTypes {
     /// For the CO-RE relocations of an object that was planned on the kernel alone: with those modules that may have what it lacks.
     pub fn target_for(&self, plan: &Plan<'_>) -> Result<Target<'static>, TypesError> {
         let (mut modules, mut passed_over) = (Vec::new(), 0usize);
-        let mut sieve = Sieve::new(self.main()?, plan.names_for_modules());
+        let mut module_filter = ModuleFilter::new(self.main()?, plan.names_for_modules());
         for module in self.modules()? {
-            match module.btf_for(&mut sieve)? {
+            match module.btf_for(&mut module_filter)? {
                 Some(btf) => modules.push((module.name.clone(), Arc::clone(btf))),
                 None => passed_over = passed_over.saturating_add(1),
             }

@@ -1,6 +1,6 @@
-//! What a parsed BTF gives back, in both byte orders.
+//! Tests of parsed BTF, in both byte orders.
 
-mod elements;
 mod split;
 mod strings;
+mod validation;
 mod views;

@@ -1,4 +1,4 @@
-//! Split BTF: ids, names and lookups that go on through several levels.
+//! Split BTF: ids, names and searches through several levels of bases.
 
 use crate::{
     Endian,
@@ -25,7 +25,7 @@ fn on<T>(base: &Arc<Btf<'static>>, build: impl Fn(&mut Builder) -> T) -> Arc<Btf
 }
 
 #[test]
-fn ids_and_names_go_on_through_several_levels() {
+fn ids_and_names_continue_through_several_levels() {
     for endian in ORDERS {
         let base = base(endian);
         let middle = on(&base, |b| {
@@ -38,7 +38,7 @@ fn ids_and_names_go_on_through_several_levels() {
         });
         let ends = [&base, &middle, &top].map(|btf| (btf.first_id().0, btf.end_id().0));
         assert_eq!(ends, [(1, 3), (3, 5), (5, 7)]);
-        let strings = [&base, &middle, &top].map(|btf| (btf.string_start, btf.string_end()));
+        let strings = [&base, &middle, &top].map(|btf| (btf.string_start(), btf.string_end()));
         assert_eq!(strings, [(0, 9), (9, 30), (30, 32)]);
         let name = |at| top.name(StrOffset(at)).map(|name| name.as_bytes().to_vec());
         assert_eq!(name(0).unwrap(), b"");

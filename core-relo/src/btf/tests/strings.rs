@@ -1,4 +1,4 @@
-//! What the string section must be like.
+//! Limits of the string section.
 
 use crate::{
     Endian,

@@ -1,4 +1,4 @@
-//! Views of every kind: which answer, and what.
+//! The accessors of types of every kind.
 
 use crate::btf::Member;
 use crate::{
@@ -24,11 +24,11 @@ fn last(build: impl Fn(&mut Builder) -> TypeId, look: impl Fn(Type<'_>)) {
 
 const INT: TypeId = TypeId(1);
 
-/// Which views answer: size, target, array, int, linkage, component, members, variants, params, secinfos.
+/// Returns which accessors return a value: size, target, array, int, linkage, component, members, variants, params, secinfos.
 fn answers(ty: Type<'_>) -> [bool; 10] {
-    let elements = [ty.members().len(), ty.variants().len(), ty.params().len(), ty.secinfos().len()];
+    let elements = [ty.members().len(), ty.enumerators().len(), ty.params().len(), ty.secinfos().len()];
     let firsts =
-        [ty.member(0).is_some(), ty.variant(0).is_some(), ty.param(0).is_some(), ty.secinfo(0).is_some()];
+        [ty.member(0).is_some(), ty.enumerator(0).is_some(), ty.param(0).is_some(), ty.secinfo(0).is_some()];
     let [members, variants, params, secinfos] = elements.map(|len| len > 0);
     assert_eq!(firsts, [members, variants, params, secinfos]);
     [
@@ -89,8 +89,8 @@ fn each_kind_answers_to_its_own_views_alone() {
 }
 
 fn words(kind: Kind) -> usize {
-    let shape = kind.record_shape().unwrap();
-    usize::from(shape.fixed.max(shape.each)) / 4
+    let layout = kind.layout().unwrap();
+    layout.fixed.len().max(layout.element.len())
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn an_int_has_encoding_offset_and_width() {
 }
 
 #[test]
-fn what_refers_to_one_type_says_which() {
+fn types_with_a_target_return_it() {
     let modifiers = [Kind::Const, Kind::Volatile, Kind::Restrict];
     for kind in modifiers {
         last(|b| b.modifier(kind, INT), |ty| assert_eq!((ty.kind(), ty.target()), (kind, Some(INT))));
@@ -181,15 +181,15 @@ fn an_enums_values_are_sign_extended_and_c_sees_its_flag() {
             b.enumeration("e", 4, signed, &[("A", -1), ("B", 0x7fff_ffff), ("C", 0x8000_0000)])
         };
         last(build, |ty| {
-            let values: Vec<_> = ty.variants().map(|v| v.value).collect();
+            let values: Vec<_> = ty.enumerators().map(|v| v.value).collect();
             assert_eq!(values, [u64::MAX, 0x7fff_ffff, 0xffff_ffff_8000_0000]);
-            let seen: Vec<_> = ty.variants().map(|v| v.c_value()).collect();
+            let seen: Vec<_> = ty.enumerators().map(|v| v.c_value()).collect();
             let unsigned = [0xffff_ffff, 0x7fff_ffff, 0x8000_0000];
             assert_eq!(seen, if signed { values } else { unsigned.to_vec() });
-            assert!(ty.variants().all(|v| v.signed == signed && !v.wide));
-            let names: String = ty.variants().map(|v| v.name.to_string()).collect();
+            assert!(ty.enumerators().all(|v| v.signed == signed && !v.wide));
+            let names: String = ty.enumerators().map(|v| v.name.to_string()).collect();
             assert_eq!(names, "ABC");
-            assert_eq!(ty.variant(3), None);
+            assert_eq!(ty.enumerator(3), None);
             assert_eq!(ty.size(), Some(ByteSize(4)));
         });
     }
@@ -202,11 +202,11 @@ fn an_enum64s_values_are_low_word_then_high_word() {
             b.enumeration64("e", 8, signed, &[("A", u64::MAX), ("B", 0x0123_4567_89ab_cdef)])
         };
         last(build, |ty| {
-            let values: Vec<_> = ty.variants().map(|v| (v.index, v.value, v.c_value())).collect();
+            let values: Vec<_> = ty.enumerators().map(|v| (v.index, v.value, v.c_value())).collect();
             let second = 0x0123_4567_89ab_cdef;
             assert_eq!(values, [(0, u64::MAX, u64::MAX), (1, second, second)]);
-            assert!(ty.variants().all(|v| v.signed == signed && v.wide));
-            assert_eq!(ty.variant(2), None);
+            assert!(ty.enumerators().all(|v| v.signed == signed && v.wide));
+            assert_eq!(ty.enumerator(2), None);
         });
     }
 }

@@ -4,7 +4,7 @@ use super::near_match::{FEW, NearMatch};
 use crate::{
     btf::{Btf, Member, Type},
     explain::{
-        c_type::CType,
+        CType,
         shared_words::WordPattern,
         similar::{BareName, NamePattern},
         text::text,

@@ -2,9 +2,9 @@
 
 use super::near_match::{FEW, NearMatch};
 use crate::{
-    btf::{Btf, Type, Variant},
+    btf::{Btf, Enumerator, Type},
     explain::{
-        c_type::CType,
+        CType,
         missing::is_missing,
         similar::{BareName, NamePattern},
     },
@@ -83,7 +83,7 @@ impl<'b> NamesakeSearch<'b> {
         if !known.contains_key(&name) {
             let mut found = missing_names(plan, name);
             for enumeration in btf.types().filter(|t| t.kind().is_enum()) {
-                for variant in enumeration.variants() {
+                for variant in enumeration.enumerators() {
                     steps.take_name(variant.name)?;
                     add_namesake(&mut found, variant.name.essential(), (enumeration.id(), variant.index));
                 }
@@ -94,7 +94,7 @@ impl<'b> NamesakeSearch<'b> {
         let others = namesakes.iter().filter(|(id, _)| *id != ty);
         let near = |(id, index): &(TypeId, u32)| {
             let enumeration = btf.ty(*id)?;
-            Some(near_variant(enumeration, enumeration.variant(*index)?))
+            Some(near_variant(enumeration, enumeration.enumerator(*index)?))
         };
         Ok(others.take(FEW).filter_map(near).collect())
     }
@@ -130,7 +130,7 @@ pub(super) fn similar_variants(
     let Some(pattern) = NamePattern::new(wanted.essential().as_bytes()) else { return Ok(Vec::new()) };
     let Some(enumeration) = btf.ty(ty) else { return Ok(Vec::new()) };
     let mut similar = Vec::new();
-    for variant in enumeration.variants() {
+    for variant in enumeration.enumerators() {
         steps.take_name(variant.name)?;
         steps.take(COMPARE_STEPS)?;
         let distance = BareName::new(variant.name.as_bytes()).and_then(|name| pattern.distance(&name));
@@ -140,7 +140,7 @@ pub(super) fn similar_variants(
     Ok(similar.into_iter().take(FEW).map(|(_, variant)| near_variant(enumeration, variant)).collect())
 }
 
-fn near_variant(enumeration: Type<'_>, variant: Variant<'_>) -> NearMatch {
+fn near_variant(enumeration: Type<'_>, variant: Enumerator<'_>) -> NearMatch {
     let ty = CType::new(enumeration.btf(), enumeration.id());
     NearMatch::new(format_args!("{ty}::{}", variant.name.shortened()), variant.c_value().cast_signed())
 }

@@ -4,7 +4,7 @@ use super::near_match::{FEW, NearMatch};
 use crate::{
     btf::{Btf, Kind, Type},
     explain::{
-        c_type::CType,
+        CType,
         missing::is_missing,
         similar::{BareName, NamePattern},
     },

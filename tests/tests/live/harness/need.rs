@@ -181,7 +181,7 @@ fn in_btf(name: &'static str, what: &str, find: impl FnOnce(&Btf<'_>) -> bool) -
 
 fn has_enumerator(btf: &Btf<'_>, name: &[u8]) -> bool {
     let enums = btf.types().filter(|ty| matches!(ty.kind(), Kind::Enum | Kind::Enum64));
-    enums.flat_map(Type::variants).any(|variant| variant.name.as_bytes() == name)
+    enums.flat_map(Type::enumerators).any(|variant| variant.name.as_bytes() == name)
 }
 
 fn tracing() -> &'static Result<(), String> {

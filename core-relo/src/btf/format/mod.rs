@@ -1,0 +1,9 @@
+//! The record format: kinds, the info word, and which words of a record refer to names and types.
+
+mod info;
+mod kind;
+mod layout;
+
+pub(crate) use info::Info;
+pub use kind::Kind;
+pub(crate) use layout::{IdPlaces, RecordSize, References, Word};

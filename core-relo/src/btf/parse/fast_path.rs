@@ -1,0 +1,422 @@
+//! The fast path: one pass that accepts record tables as compilers write them.
+//!
+//! This pass is most of the cost of parsing a kernel's BTF. It reports no errors. What it does not accept,
+//! [`scan`](super::scan) and [`validate`](super::validate) read again: they accept kinds that the layout section describes, and
+//! report what is wrong.
+
+use super::{
+    btf::Btf,
+    kind_set::{BLOCK, KFLAG, KindSet},
+    table::{BLOCK_SPAN, Offsets, RecordTable},
+    validate::Validation,
+};
+use crate::{
+    btf::format::{Info, Kind, RecordSize, Word},
+    endian::Endian,
+    ids::{TypeId, low_u16, low_u32, to_usize},
+};
+use alloc::{vec, vec::Vec};
+use core::{cell::Cell, hint::black_box, ops::ControlFlow};
+
+/// Bytes of the smallest record.
+const HEAD_BYTES: usize = 12;
+
+const FUNC: u8 = Kind::Func.raw();
+const FUNC_PROTO: u8 = Kind::FuncProto.raw();
+
+/// The properties of a kind that the scan needs.
+#[derive(Clone, Copy)]
+struct Row {
+    /// Bytes of a record without elements, or 0 for an unknown kind.
+    record: u32,
+    /// Bytes of an element.
+    element: u32,
+    /// All ones if the third word is the id of a type, else 0.
+    id_mask: u32,
+}
+
+/// The rows by the last byte of the info word: the kind and the kflag.
+static ROWS: [Row; 256] = {
+    let mut rows = [Row { record: 0, element: 0, id_mask: 0 }; 256];
+    let (mut raw, mut at) = (0, 0usize);
+    while raw < KFLAG {
+        let kind = Kind::from_raw(raw);
+        if let Some(layout) = kind.layout() {
+            let RecordSize { fixed, element } = layout.size();
+            let id_mask = if kind.has_target() { u32::MAX } else { 0 };
+            let row = Row { record: fixed.wrapping_add(12), element, id_mask };
+            #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
+            {
+                (rows[at], rows[at | 0x80]) = (row, row);
+            }
+        }
+        (raw, at) = (raw.wrapping_add(1), at.wrapping_add(1));
+    }
+    rows
+};
+
+/// The ranges of names and ids to which records may refer.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds<'b> {
+    pub(super) first_id: TypeId,
+    /// One past the last string offset.
+    pub(super) string_end: u32,
+    pub(super) base: Option<&'b Btf<'b>>,
+}
+
+/// Finds the records of a type section, if all lie within it, are of known kinds, and refer to names and types that exist.
+///
+/// With [`Validation::Heads`] the references of elements are not validated.
+pub(super) fn scan(
+    types: &[u8],
+    endian: Endian,
+    bounds: Bounds<'_>,
+    validation: Validation,
+) -> Option<RecordTable> {
+    // Four functions, so that the byte order and the validation are decided outside of the loop.
+    let validate_elements = validation != Validation::Heads;
+    let scan_records = match (endian, validate_elements) {
+        (Endian::Little, false) => scan_records::<false, false>,
+        (Endian::Little, true) => scan_records::<false, true>,
+        (Endian::Big, false) => scan_records::<true, false>,
+        (Endian::Big, true) => scan_records::<true, true>,
+    };
+    let mut buffers = TableBuffers::new(types.len() / HEAD_BYTES);
+    let Scanned { count, highest_id, has_unresolved_func } = scan_records(types, bounds, &mut buffers)?;
+    let end_id = bounds.first_id.0.checked_add(u32::try_from(count).ok()?)?;
+    if highest_id >= end_id {
+        return None;
+    }
+    let table = buffers.into_table(count);
+    let is_valid = !has_unresolved_func || have_prototypes(types, endian, bounds, &table);
+    is_valid.then_some(table)
+}
+
+/// The result of [`scan_records`], besides the table.
+struct Scanned {
+    count: usize,
+    /// The highest id to which a record refers.
+    highest_id: u32,
+    /// Whether a FUNC refers to a type of the base, or to a type that follows.
+    has_unresolved_func: bool,
+}
+
+/// Finds the records, and validates their names. The caller validates `highest_id` when the number of types is known.
+///
+/// The offset of a record is known only when the length of the record before it is known. A lookup by kind gives the length
+/// without a branch that the processor could mispredict.
+#[inline(never)]
+fn scan_records<const BIG: bool, const VALIDATE_ELEMENTS: bool>(
+    types: &[u8],
+    bounds: Bounds<'_>,
+    buffers: &mut TableBuffers,
+) -> Option<Scanned> {
+    let endian = if BIG { Endian::Big } else { Endian::Little };
+    // Offset 0 is the empty name, even if the BTF has no strings, as a split BTF may.
+    let name_end = bounds.string_end.max(1);
+    let TableBuffers { blocks, low16, kinds } = buffers;
+    // Cells, because a FUNC reads the kind of an earlier type.
+    let all_kinds = Cell::from_mut(kinds.as_mut_slice()).as_slice_of_cells();
+    let (low16, kinds) = (low16.as_chunks_mut::<BLOCK>().0, all_kinds.as_chunks::<BLOCK>().0);
+    let (mut rest, mut count) = (types, 0usize);
+    let (mut highest_id, mut has_unresolved_func) = (0, false);
+    for ((block, low16), kinds) in blocks.iter_mut().zip(low16).zip(kinds) {
+        let block_start = rest.len();
+        *block = low_u32(block_start);
+        for (number, (low16, kind)) in low16.iter_mut().zip(kinds).enumerate() {
+            let Some((head, trailer)) = rest.split_first_chunk::<HEAD_BYTES>() else {
+                let is_compact = block_start.wrapping_sub(rest.len()) <= BLOCK_SPAN;
+                let count = count.wrapping_add(number);
+                let scanned = Scanned { count, highest_id, has_unresolved_func };
+                return (rest.is_empty() && is_compact).then_some(scanned);
+            };
+            let [n0, n1, n2, n3, i0, i1, i2, i3, t0, t1, t2, t3] = *head;
+            if endian.word([n0, n1, n2, n3]) >= name_end {
+                return None;
+            }
+            let info = Info(endian.word([i0, i1, i2, i3]));
+            let target = endian.word([t0, t1, t2, t3]);
+            let row = ROWS.get(usize::from(info.last_byte()))?;
+            highest_id = highest_id.max(target & row.id_mask);
+            *low16 = low_u16(rest.len());
+            kind.set(info.last_byte());
+            rest = if info.kind_raw() == FUNC {
+                if VALIDATE_ELEMENTS {
+                    // The kinds of types that follow are still 0.
+                    let earlier = all_kinds.get(to_usize(target.wrapping_sub(bounds.first_id.0)));
+                    has_unresolved_func |= earlier.is_none_or(|kind| kind.get() & !KFLAG != FUNC_PROTO);
+                }
+                // Nearly half of a kernel's records are FUNCs, all of 12 bytes. The branch lets the processor predict the next
+                // record; without the black box the compiler replaces the branch by a wait for the length.
+                black_box(());
+                trailer
+            } else {
+                let elements = to_usize(info.vlen()).wrapping_mul(to_usize(row.element));
+                let len = to_usize(row.record).wrapping_add(elements);
+                if VALIDATE_ELEMENTS && len > HEAD_BYTES {
+                    let elements = rest.get(HEAD_BYTES..len)?;
+                    highest_id = highest_id.max(highest_element_id(endian, info.kind(), elements, name_end)?);
+                }
+                rest.get(len..)?
+            };
+        }
+        // A record of unknown kind has no length, so that the scan stops there. A block of such records spans no bytes.
+        if !(1..=BLOCK_SPAN).contains(&block_start.wrapping_sub(rest.len())) {
+            return None;
+        }
+        count = count.wrapping_add(BLOCK);
+    }
+    None
+}
+
+/// Returns the highest id in the elements of a record, or `None` if an element has a name that does not exist.
+#[inline]
+fn highest_element_id(endian: Endian, kind: Kind, elements: &[u8], name_end: u32) -> Option<u32> {
+    let words = elements.as_chunks::<4>().0;
+    match kind {
+        Kind::Struct | Kind::Union => {
+            highest_id(endian, words, const { words_of::<3>(Kind::Struct) }, name_end)
+        }
+        Kind::Enum => highest_id(endian, words, const { words_of::<2>(Kind::Enum) }, name_end),
+        Kind::Enum64 => highest_id(endian, words, const { words_of::<3>(Kind::Enum64) }, name_end),
+        Kind::FuncProto => highest_id(endian, words, const { words_of::<2>(Kind::FuncProto) }, name_end),
+        Kind::Datasec => highest_id(endian, words, const { words_of::<3>(Kind::Datasec) }, name_end),
+        Kind::Array => highest_id(endian, words, const { words_of::<3>(Kind::Array) }, name_end),
+        _ => Some(0),
+    }
+}
+
+/// Returns the meaning of the words that a kind's records repeat after their first twelve bytes.
+const fn words_of<const WORDS: usize>(kind: Kind) -> [Word; WORDS] {
+    let Some(layout) = kind.layout() else { return [Word::Value; WORDS] };
+    let words = if layout.element.is_empty() { layout.fixed } else { layout.element };
+    match words.first_chunk::<WORDS>() {
+        Some(words) => *words,
+        None => [Word::Value; WORDS],
+    }
+}
+
+/// Returns the highest id in elements of these words, or `None` if a name does not exist.
+#[inline]
+fn highest_id<const WORDS: usize>(
+    endian: Endian,
+    words: &[[u8; 4]],
+    meanings: [Word; WORDS],
+    name_end: u32,
+) -> Option<u32> {
+    let mut highest_id = 0;
+    for element in words.as_chunks::<WORDS>().0 {
+        for (word, meaning) in element.iter().zip(meanings) {
+            match meaning {
+                Word::Name if endian.word(*word) >= name_end => return None,
+                Word::Id => highest_id = highest_id.max(endian.word(*word)),
+                Word::Name | Word::Value => {}
+            }
+        }
+    }
+    Some(highest_id)
+}
+
+/// Returns whether every FUNC refers to a FUNC_PROTO, of the own types or of the base.
+fn have_prototypes(types: &[u8], endian: Endian, bounds: Bounds<'_>, table: &RecordTable) -> bool {
+    let is_prototype = |target: TypeId| {
+        let kind = match target.0.checked_sub(bounds.first_id.0) {
+            Some(place) => table.kind(to_usize(place)),
+            None => bounds.base.and_then(|base| base.kind_of(target)),
+        };
+        kind == Some(Kind::FuncProto)
+    };
+    let flow = table.visit(types, &KindSet::new([Kind::Func]), |_, record| {
+        let has_prototype = endian.u32(record, 8).is_some_and(|target| is_prototype(TypeId(target)));
+        if has_prototype { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    flow.is_continue()
+}
+
+/// Buffers for the table of a BTF, large enough for any number of records.
+///
+/// Zeroed pages that are never written cost nothing.
+struct TableBuffers {
+    blocks: Vec<u32>,
+    low16: Vec<u16>,
+    kinds: Vec<u8>,
+}
+
+impl TableBuffers {
+    fn new(max_records: usize) -> Self {
+        // One more, for the scan to see the end after the last record.
+        let blocks = (max_records / BLOCK).saturating_add(1);
+        let records = blocks.saturating_mul(BLOCK);
+        Self { blocks: vec![0; blocks], low16: vec![0; records], kinds: vec![0; records] }
+    }
+
+    fn into_table(self, count: usize) -> RecordTable {
+        let Self { mut blocks, mut low16, mut kinds } = self;
+        blocks.truncate(count.div_ceil(BLOCK));
+        low16.truncate(count);
+        kinds.truncate(count);
+        blocks.shrink_to_fit();
+        low16.shrink_to_fit();
+        kinds.shrink_to_fit();
+        RecordTable { offsets: Offsets::Compact { blocks, low16 }, kinds }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::btf::{
+        Btf, BtfError, Builder, BuiltMember,
+        parse::{Header, validate::Validation},
+    };
+    use alloc::{string::ToString as _, sync::Arc};
+
+    const ORDERS: [Endian; 2] = [Endian::Little, Endian::Big];
+
+    /// Builds types of every kind, with FUNCs before their FUNC_PROTO and after it.
+    fn every_kind(mut b: Builder) -> Vec<u8> {
+        let int = b.int("int", 4, Builder::SIGNED);
+        let fwd = b.forward("later", true);
+        let ptr = b.pointer(fwd);
+        let array = b.array(int, ptr, 4);
+        let union = b.union("u", 8, &[("f", int, 0), ("p", ptr, 0)]);
+        let member = |name, ty| BuiltMember { name, ty, bit_offset: 0, bitfield_bits: 3 };
+        let flagged = b.composite(Kind::Struct, "s", 64, &[member("a", int), member("", union)]);
+        b.enumeration("e", 4, true, &[("A", -1), ("B", 7)]);
+        b.enumeration64("e64", 8, false, &[("C", u64::MAX)]);
+        let mut at = b.typedef("t", flagged);
+        for kind in [Kind::Const, Kind::Volatile, Kind::Restrict] {
+            at = b.modifier(kind, at);
+        }
+        at = b.type_tag("user", at, false);
+        let proto = b.func_proto(at, &[("x", array), ("", TypeId::VOID)]);
+        b.func("f", proto, 1);
+        let next = b.func_proto(int, &[("y", ptr)]);
+        b.func("g", TypeId(next.0.saturating_add(2)), 1);
+        b.func_proto(at, &[]);
+        let var = b.var("v", at, 1);
+        b.datasec(".data", 64, &[(var, 0, 64)]);
+        b.decl_tag("tag", flagged, 1, true);
+        b.float("double", 8);
+        b.finish()
+    }
+
+    /// Returns the range of the type section, which follows a header of 24 bytes.
+    fn type_range(data: &[u8]) -> core::ops::Range<usize> {
+        let types = Header::parse(data).unwrap().types_of(data);
+        24..types.len().saturating_add(24)
+    }
+
+    fn offsets(btf: &Btf<'_>) -> impl Iterator<Item = usize> {
+        btf.table.offsets(btf.types_section().len())
+    }
+
+    type Parsed = Result<(Vec<usize>, Vec<u8>), BtfError>;
+
+    /// Returns what parsing finds with the fast path and without.
+    fn both_paths(data: &[u8], base: Option<&Arc<Btf<'static>>>) -> [Parsed; 2] {
+        [Validation::All, Validation::AllWithoutFastPath].map(|validation| {
+            let btf = Btf::parse_with(data.to_vec().into(), base.cloned(), validation)?;
+            Ok((btf.table.offsets(btf.types_section().len()).collect(), btf.table.kinds))
+        })
+    }
+
+    fn is_accepted(data: &[u8], base: Option<&Arc<Btf<'static>>>) -> bool {
+        let header = Header::parse(data).unwrap();
+        let (first_id, names) = base.map_or((TypeId(1), 0), |base| (base.end_id(), base.string_end()));
+        let string_end = names.saturating_add(header.string_len());
+        let bounds = Bounds { first_id, string_end, base: base.map(AsRef::as_ref) };
+        let accepts = |validation| scan(header.types_of(data), header.endian, bounds, validation).is_some();
+        accepts(Validation::All) && accepts(Validation::Heads)
+    }
+
+    #[test]
+    fn the_fast_path_accepts_what_compilers_write() {
+        for endian in ORDERS {
+            let plain = every_kind(Builder::new(endian));
+            assert!(is_accepted(&plain, None));
+            let base = Arc::new(Btf::parse(plain).unwrap());
+            assert!(is_accepted(&every_kind(Builder::split(&base)), Some(&base)));
+        }
+    }
+
+    #[test]
+    fn every_changed_byte_gives_the_same_result_on_both_paths() {
+        let (mut good, mut bad) = (0, 0);
+        for endian in ORDERS {
+            let plain = every_kind(Builder::new(endian));
+            let base = Arc::new(Btf::parse(plain.clone()).unwrap());
+            let split = every_kind(Builder::split(&base));
+            for (data, base) in [(plain, None), (split, Some(&base))] {
+                for at in type_range(&data) {
+                    for change in [1, 2, 4, 0x0c, 0x0d, 0x1f, 0x7f, 0x80, 0xff] {
+                        let mut data = data.clone();
+                        data[at] ^= change;
+                        let [fast, slow] = both_paths(&data, base);
+                        assert_eq!(fast, slow, "byte {at} changed by {change:#x}");
+                        *if fast.is_ok() { &mut good } else { &mut bad } += 1;
+                    }
+                }
+            }
+        }
+        assert!(good > 1000 && bad > 1000, "{good} taken, {bad} refused");
+    }
+
+    #[test]
+    fn unvalidated_records_lie_within_the_data() {
+        let elements = |e: &BtfError| {
+            matches!(
+                e,
+                BtfError::TypeRef { .. } | BtfError::NameRef { .. } | BtfError::FuncWithoutProto { .. }
+            )
+        };
+        let (mut same, mut more) = (0, 0);
+        for endian in ORDERS {
+            let good = every_kind(Builder::new(endian));
+            for at in type_range(&good) {
+                for change in [1, 4, 0x0d, 0x80, 0xff] {
+                    let mut data = good.clone();
+                    data[at] ^= change;
+                    let [unvalidated, validated] = [Validation::Heads, Validation::All]
+                        .map(|validation| Btf::parse_with(data.clone().into(), None, validation));
+                    match (unvalidated, validated) {
+                        (Ok(unvalidated), Ok(validated)) => {
+                            assert!(
+                                offsets(&unvalidated).eq(offsets(&validated)),
+                                "byte {at} changed by {change:#x}"
+                            );
+                            same += 1;
+                        }
+                        (Ok(unvalidated), Err(e)) => {
+                            assert!(elements(&e), "{e}");
+                            // Every reader copes with the missing reference.
+                            assert!(
+                                unvalidated
+                                    .types()
+                                    .map(|ty| ty.raw().to_string())
+                                    .all(|text| !text.is_empty())
+                            );
+                            let _ = unvalidated.types().flat_map(|ty| unvalidated.size_of(ty.id())).count();
+                            more += 1;
+                        }
+                        (unvalidated, validated) => assert_eq!(unvalidated.err(), validated.err()),
+                    }
+                }
+            }
+        }
+        assert!(same > 500 && more > 100, "{same} the same, {more} only unvalidated");
+    }
+
+    #[test]
+    fn a_func_in_a_split_btf_refers_to_a_prototype_of_the_base() {
+        for endian in ORDERS {
+            let base = Arc::new(Btf::parse(every_kind(Builder::new(endian))).unwrap());
+            for target in base.types().map(|ty| ty.id().0).chain([0, base.end_id().0, u32::MAX]) {
+                let mut b = Builder::split(&base);
+                b.func("f", TypeId(target), 1);
+                let [fast, slow] = both_paths(&b.finish(), Some(&base));
+                assert_eq!(fast, slow, "refers to {target}");
+            }
+        }
+    }
+}

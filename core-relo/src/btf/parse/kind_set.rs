@@ -1,0 +1,103 @@
+//! Sets of kinds, and the records of a block whose kinds are in a set.
+
+use crate::{btf::format::Kind, endian::Endian};
+
+/// Records in a block, which a search skips at once if it wants none of them.
+pub(super) const BLOCK: usize = 32;
+
+/// The bit of the info word's last byte that is not part of the kind.
+pub(super) const KFLAG: u8 = 0x80;
+
+/// The most kinds that are compared with a whole block at once.
+const FEW: usize = 8;
+
+/// A set of kinds to search for.
+#[derive(Clone, Debug)]
+pub(crate) struct KindSet {
+    /// Membership by the last byte of the info word, with and without the kflag.
+    has: [bool; 256],
+    /// The kinds and their number, if they are few. Each kind is repeated for each record of a block.
+    few: Option<([[u8; BLOCK]; FEW], usize)>,
+}
+
+impl KindSet {
+    pub(crate) fn new(kinds: impl IntoIterator<Item = Kind>) -> Self {
+        let mut has = [false; 256];
+        let mut few = [[0; BLOCK]; FEW];
+        let mut count = 0usize;
+        for raw in kinds.into_iter().map(Kind::raw) {
+            let [plain, flagged] = [raw, raw | KFLAG].map(usize::from);
+            if has.get(plain) == Some(&true) {
+                continue;
+            }
+            for byte in [plain, flagged] {
+                if let Some(is_member) = has.get_mut(byte) {
+                    *is_member = true;
+                }
+            }
+            if let Some(row) = few.get_mut(count) {
+                *row = [raw; BLOCK];
+            }
+            count = count.wrapping_add(1);
+        }
+        Self { has, few: (count <= FEW).then_some((few, count)) }
+    }
+
+    /// Returns whether a kind is in the set. Its kflag may be set or not.
+    #[inline]
+    pub(crate) fn contains(&self, kind: u8) -> bool {
+        self.has.get(usize::from(kind)) == Some(&true)
+    }
+
+    /// Returns a bit for each record of a block, set if the record's kind is in the set.
+    #[inline]
+    pub(super) fn matches(&self, block: &[u8]) -> u32 {
+        let (Some((few, count)), Some(block)) = (&self.few, block.first_chunk::<BLOCK>()) else {
+            let kinds = block.iter().zip(0u32..);
+            return kinds.fold(0, |bits, (kind, at)| bits | u32::from(self.contains(*kind)).wrapping_shl(at));
+        };
+        let mut is_member = [0u8; BLOCK];
+        // No branch in the loops, so that the compiler compares many records at once.
+        for row in few.iter().take(*count) {
+            for ((is_member, kind), wanted) in is_member.iter_mut().zip(block).zip(row) {
+                *is_member |= u8::from(kind & !KFLAG == *wanted);
+            }
+        }
+        is_member.as_chunks::<8>().0.iter().rev().fold(0, |bits, eight| (bits << 8) | gather_bits(*eight))
+    }
+}
+
+/// Gathers eight bytes that are 0 or 1 into bits, the first byte into the lowest.
+#[inline]
+fn gather_bits(bytes: [u8; 8]) -> u32 {
+    // The multiplication moves each byte's bit into the highest byte; no two of the other bits meet below it.
+    let product = Endian::Little.u64_of(bytes).wrapping_mul(0x0102_0408_1020_4080);
+    let [.., high] = Endian::Little.u64_bytes(product);
+    u32::from(high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    #[test]
+    fn each_record_of_a_kind_in_the_set_has_its_bit() {
+        use Kind::{Enum, Enum64, Float, Func, Fwd, Int, Ptr, Struct, Typedef, Union};
+        let kinds = [Struct, Func, Union, Enum, Enum64, Float, Int, Fwd, Typedef, Ptr].map(Kind::raw);
+        assert!(kinds.len() > FEW);
+        for count in 1..=kinds.len() {
+            let set = KindSet::new(kinds.iter().take(count).map(|kind| Kind::from_raw(*kind)));
+            for len in [1, 5, BLOCK - 1, BLOCK] {
+                for at in 0..len {
+                    let mut block = vec![Func.raw() ^ 1; len];
+                    block[at] = kinds[count - 1] | KFLAG;
+                    block[len / 2] = Struct.raw();
+                    let both = (1u32 << at) | (1 << (len / 2));
+                    let expected = if at == len / 2 { 1 << at } else { both };
+                    assert_eq!(set.matches(&block), expected, "{count} kinds, {at} of {len}");
+                }
+            }
+        }
+    }
+}

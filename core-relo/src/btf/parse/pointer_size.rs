@@ -1,0 +1,41 @@
+//! The size of a pointer, as the BTF itself tells it.
+
+use super::{btf::Btf, kind_set::KindSet};
+use crate::{
+    btf::format::Kind,
+    ids::{ByteSize, StrOffset},
+};
+use core::ops::ControlFlow;
+
+/// The spellings of `long` whose size is a pointer's (libbpf: `determine_ptr_size`).
+const LONG: [&[u8]; 11] = [
+    b"long",
+    b"long int",
+    b"int long",
+    b"unsigned long",
+    b"long unsigned",
+    b"unsigned long int",
+    b"unsigned int long",
+    b"long unsigned int",
+    b"long int unsigned",
+    b"int unsigned long",
+    b"int long unsigned",
+];
+
+/// Returns the pointer size of the base, or the size of the first `long`.
+pub(super) fn find(btf: &Btf<'_>) -> Option<ByteSize> {
+    if let Some(known) = btf.base().and_then(|base| base.pointer_size) {
+        return Some(known);
+    }
+    let (types, strings, endian) = (btf.types_section(), btf.strings(), btf.endian());
+    let size_of_long = |record| {
+        let (name, size) = (endian.u32(record, 0)?, endian.u32(record, 8)?);
+        let name = strings.name(StrOffset(name))?;
+        (matches!(size, 4 | 8) && LONG.contains(&name.as_bytes())).then_some(ByteSize(size))
+    };
+    let found = btf.table.visit(types, &KindSet::new([Kind::Int]), |_, record| match size_of_long(record) {
+        Some(size) => ControlFlow::Break(size),
+        None => ControlFlow::Continue(()),
+    });
+    found.break_value()
+}

@@ -1,0 +1,137 @@
+//! The record table: where each own record begins, and its kind.
+
+use super::kind_set::{BLOCK, KFLAG, KindSet};
+use crate::{
+    btf::format::Kind,
+    ids::{low_u16, to_usize},
+};
+use alloc::vec::Vec;
+use core::ops::ControlFlow;
+
+/// The offsets and kinds of the own records of a BTF, in order of id.
+///
+/// A *place* is the number of a record among the own records, from 0.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RecordTable {
+    pub(super) offsets: Offsets,
+    /// The last byte of each info word: the kind, and the kflag as the highest bit. A search reads only the records whose kinds
+    /// it wants.
+    pub(super) kinds: Vec<u8>,
+}
+
+/// The offsets of records, counted back from the end of the type section.
+#[derive(Clone, Debug)]
+pub(crate) enum Offsets {
+    /// The offset of every [`BLOCK`]th record, and the low 16 bits of each offset.
+    ///
+    /// Half the memory of [`Wide`](Self::Wide). Every block spans at most [`BLOCK_SPAN`] bytes, as in all BTF of compilers.
+    Compact {
+        /// Bytes from the first record of each block to the end of the section.
+        blocks: Vec<u32>,
+        /// The low 16 bits of the bytes from each record to the end of the section.
+        low16: Vec<u16>,
+    },
+    /// Bytes from each record to the end of the section.
+    Wide(Vec<u32>),
+}
+
+/// The most bytes that a block may span for 16 bits to tell its records apart.
+pub(super) const BLOCK_SPAN: usize = 0xffff;
+
+impl Default for Offsets {
+    fn default() -> Self {
+        Self::Wide(Vec::new())
+    }
+}
+
+impl RecordTable {
+    /// Returns the number of records.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.kinds.len()
+    }
+
+    /// Returns the offset of a record in a type section of `section_len` bytes.
+    #[inline]
+    pub(crate) fn offset(&self, place: usize, section_len: usize) -> Option<usize> {
+        let from_end = self.offsets.block(place / BLOCK).to_end(place % BLOCK)?;
+        Some(section_len.wrapping_sub(from_end))
+    }
+
+    /// Returns the offsets of all records.
+    pub(crate) fn offsets(&self, section_len: usize) -> impl Iterator<Item = usize> {
+        (0..self.len()).map_while(move |place| self.offset(place, section_len))
+    }
+
+    /// Returns the kind of a record.
+    #[inline]
+    pub(super) fn kind(&self, place: usize) -> Option<Kind> {
+        self.kinds.get(place).map(|kind| Kind::from_raw(kind & !KFLAG))
+    }
+
+    /// Calls `found` with the place and the bytes of each record of some kinds, in order, until it breaks.
+    ///
+    /// `types` is the type section. The bytes begin with the record and go on to the end of the section.
+    #[inline]
+    pub(crate) fn visit<'d, B>(
+        &self,
+        types: &'d [u8],
+        kinds: &KindSet,
+        mut found: impl FnMut(usize, &'d [u8]) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        for (number, block) in self.kinds.chunks(BLOCK).enumerate() {
+            let mut matches = kinds.matches(block);
+            if matches == 0 {
+                continue;
+            }
+            let start = number.wrapping_mul(BLOCK);
+            let block_offsets = self.offsets.block(number);
+            while matches != 0 {
+                let within = to_usize(matches.trailing_zeros());
+                matches &= matches.wrapping_sub(1);
+                let from_end = block_offsets.to_end(within);
+                if let Some(record) =
+                    from_end.and_then(|from_end| types.get(types.len().wrapping_sub(from_end)..))
+                {
+                    found(start.wrapping_add(within), record)?;
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The offsets of the records of one block.
+enum BlockOffsets<'t> {
+    Compact { start: usize, low16: &'t [u16] },
+    Wide(&'t [u32]),
+}
+
+impl Offsets {
+    /// Returns the offsets of the records of a block, which are none if there is no such block.
+    #[inline]
+    fn block(&self, number: usize) -> BlockOffsets<'_> {
+        let first = number.wrapping_mul(BLOCK);
+        match self {
+            Self::Compact { blocks, low16 } => match (blocks.get(number), low16.get(first..)) {
+                (Some(start), Some(low16)) => BlockOffsets::Compact { start: to_usize(*start), low16 },
+                _ => BlockOffsets::Wide(&[]),
+            },
+            Self::Wide(offsets) => BlockOffsets::Wide(offsets.get(first..).unwrap_or_default()),
+        }
+    }
+}
+
+impl BlockOffsets<'_> {
+    /// Returns the bytes from a record of the block to the end of the section.
+    #[inline]
+    fn to_end(&self, within: usize) -> Option<usize> {
+        match self {
+            Self::Compact { start, low16 } => {
+                let from_start = low_u16(*start).wrapping_sub(*low16.get(within)?);
+                Some(start.wrapping_sub(usize::from(from_start)))
+            }
+            Self::Wide(offsets) => offsets.get(within).map(|from_end| to_usize(*from_end)),
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Searches for types by name and kind.
+
+mod find;
+mod module_filter;
+mod name_index;
+mod sorted;
+mod visit;
+
+pub use module_filter::ModuleFilter;
+pub use name_index::NameIndex;

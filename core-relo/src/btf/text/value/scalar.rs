@@ -1,0 +1,170 @@
+//! Values without parts: numbers, enumerators, text.
+
+use super::bits;
+use crate::{
+    btf::{
+        format::Kind,
+        parse::Btf,
+        view::{Extent, IntInfo, Type},
+    },
+    ids::to_usize,
+    name::Name,
+};
+
+/// A value without parts.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Scalar<'v> {
+    /// An unsigned integer, up to 128 bits.
+    Unsigned(u128),
+    /// A signed integer, up to 128 bits.
+    Signed(i128),
+    /// A `_Bool`.
+    Bool(bool),
+    /// A character: an INT with the encoding CHAR, or a `char`.
+    Char(u8),
+    /// A floating-point number of 4 or 8 bytes.
+    Float(f64),
+    /// An address.
+    Pointer(u64),
+    /// A value of an enumeration.
+    Enum(EnumValue<'v>),
+    /// An array of `char`.
+    Text {
+        /// The bytes, with those after the NUL: see [`Scalar::c_str`]. There are fewer than `len` if the data ends early.
+        bytes: &'v [u8],
+        /// The number of elements in the type.
+        len: u32,
+    },
+    /// Bytes of a type whose values cannot be read.
+    Raw(&'v [u8]),
+    /// The data ends before the value.
+    CutOff,
+    /// The value is too deep, or follows too many other parts.
+    Omitted,
+}
+
+impl<'v> Scalar<'v> {
+    /// Returns the bytes of a text up to its NUL, or all bytes if there is none.
+    pub fn c_str(self) -> Option<&'v [u8]> {
+        match self {
+            Self::Text { bytes, .. } => bytes.split(|b| *b == 0).next(),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the value is zero, or a text without characters.
+    pub fn is_zero(self) -> bool {
+        match self {
+            Self::Unsigned(v) => v == 0,
+            Self::Signed(v) => v == 0,
+            Self::Bool(v) => !v,
+            Self::Char(v) => v == 0,
+            Self::Float(v) => v.to_bits() == 0,
+            Self::Pointer(v) => v == 0,
+            Self::Enum(v) => v.bits == 0,
+            Self::Text { bytes, .. } => bytes.iter().all(|b| *b == 0),
+            Self::Raw(_) | Self::CutOff | Self::Omitted => false,
+        }
+    }
+}
+
+/// A value of an ENUM or ENUM64.
+#[derive(Clone, Copy, Debug)]
+pub struct EnumValue<'v> {
+    ty: Type<'v>,
+    bits: u64,
+    value: i128,
+}
+
+impl<'v> EnumValue<'v> {
+    /// The number.
+    pub fn value(self) -> i128 {
+        self.value
+    }
+
+    /// The enumerator of this value.
+    pub fn name(self) -> Option<Name<'v>> {
+        let found = self.ty.enumerators().find(|v| {
+            let value = if v.signed { i128::from(v.value.cast_signed()) } else { i128::from(v.c_value()) };
+            value == self.value
+        });
+        found.map(|v| v.name)
+    }
+
+    /// The enumerators whose bits it is put together from, and the bits that have no name; nothing if the enumeration is not
+    /// one of flags: three single bits at least, and all others made of those.
+    pub fn flags(self) -> Option<(impl Iterator<Item = Name<'v>>, u64)> {
+        let single = self.ty.enumerators().filter(|v| v.c_value().is_power_of_two());
+        let all = single.clone().fold(0, |all, v| all | v.c_value());
+        let is_flags = all.count_ones() >= 3 && self.ty.enumerators().all(|v| v.c_value() & !all == 0);
+        if !is_flags || self.bits & all == 0 {
+            return None;
+        }
+        let mut left = self.bits;
+        let set = single.filter(move |v| {
+            let is_set = left & v.c_value() != 0;
+            left &= !v.c_value();
+            is_set
+        });
+        Some((set.map(|v| v.name), self.bits & !all))
+    }
+}
+
+/// Reads a value without parts from the start of `data`, or from the bits of `extent`.
+pub(super) fn read<'v>(btf: &'v Btf<'v>, ty: Type<'v>, data: &'v [u8], extent: Option<Extent>) -> Scalar<'v> {
+    let number = |start: u32, width: u64| {
+        let width = u32::try_from(width).ok()?;
+        bits::unsigned(btf.endian(), data, to_usize(start), width).map(|v| (v, width))
+    };
+    let whole = u64::from(btf.size_of(ty.id()).map_or(0, |size| size.0)).saturating_mul(8);
+    let (start, width) = extent.map_or((0, whole), |e| (e.bit_offset.0, e.bits));
+    match ty.kind() {
+        Kind::Int => {
+            let Some(int) = ty.int() else { return Scalar::Raw(data) };
+            // An INT with fewer bits than its storage, outside of a composite.
+            let odd = extent.is_none() && (int.offset != 0 || u64::from(int.bits) != whole);
+            let (start, width) = if odd { (u32::from(int.offset), int.bits.into()) } else { (start, width) };
+            if width == 0 || width > 128 {
+                return Scalar::Raw(data);
+            }
+            number(start, width).map_or(Scalar::CutOff, |(v, width)| integer(ty, int, v, width))
+        }
+        Kind::Ptr => match number(start, width) {
+            Some((v, _)) => u64::try_from(v).map_or(Scalar::Raw(data), Scalar::Pointer),
+            None => Scalar::CutOff,
+        },
+        Kind::Enum | Kind::Enum64 if width > 64 || width == 0 => Scalar::Raw(data),
+        Kind::Enum | Kind::Enum64 => match number(start, width) {
+            None => Scalar::CutOff,
+            Some((v, width)) => {
+                let Ok(bits) = u64::try_from(v) else { return Scalar::Raw(data) };
+                let signed = ty.kflag();
+                let value = if signed { bits::sign_extended(v, width) } else { v.cast_signed() };
+                Scalar::Enum(EnumValue { ty, bits, value })
+            }
+        },
+        Kind::Float => match (number(start, width), width) {
+            (None, 32 | 64) => Scalar::CutOff,
+            (Some((v, _)), 32) => {
+                u32::try_from(v).map_or(Scalar::Raw(data), |v| Scalar::Float(f32::from_bits(v).into()))
+            }
+            (Some((v, _)), 64) => {
+                u64::try_from(v).map_or(Scalar::Raw(data), |v| Scalar::Float(f64::from_bits(v)))
+            }
+            _ => Scalar::Raw(data),
+        },
+        _ => Scalar::Raw(data),
+    }
+}
+
+fn integer(ty: Type<'_>, int: IntInfo, v: u128, width: u32) -> Scalar<'static> {
+    if int.encoding & IntInfo::BOOL != 0 && v <= 1 {
+        return Scalar::Bool(v == 1);
+    }
+    let is_char = int.encoding & IntInfo::CHAR != 0 || ty.name().as_bytes() == b"char";
+    if let (true, 8, Ok(char)) = (is_char, width, u8::try_from(v)) {
+        return Scalar::Char(char);
+    }
+    if int.is_signed() { Scalar::Signed(bits::sign_extended(v, width)) } else { Scalar::Unsigned(v) }
+}

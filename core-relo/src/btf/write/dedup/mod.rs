@@ -1,0 +1,209 @@
+//! Deduplication: equal types are merged into one (libbpf: `btf__dedup`).
+//!
+//! The steps, in order: names; types without references (`primitive`); structs, unions and typedefs, whose graphs are compared
+//! (`equivalence`, `composite`); forward declarations with one definition (`forward`); and the remaining types, after the types to
+//! which they refer (`reference`). The result has the same types as libbpf's, in the same order.
+
+mod composite;
+mod equivalence;
+mod error;
+mod forward;
+mod primitive;
+mod records;
+mod reference;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use error::DedupError;
+
+use super::builder::Builder;
+use crate::{
+    btf::{format::References, parse::Btf},
+    ids::{TypeId, to_u32},
+    limits,
+};
+use alloc::vec::Vec;
+use core::cell::Cell;
+use records::{Record, Records};
+use table::Table;
+
+/// The result of deduplication.
+#[derive(Clone, Debug)]
+pub struct DedupResult {
+    builder: Builder,
+    ids: Vec<TypeId>,
+}
+
+impl DedupResult {
+    /// Returns the new id of a type of the original BTF.
+    pub fn id(&self, old: TypeId) -> Option<TypeId> {
+        self.ids.get(old.index()).copied()
+    }
+
+    /// Returns a builder with the remaining types, to which strings and types can be added.
+    pub fn builder(&mut self) -> &mut Builder {
+        &mut self.builder
+    }
+
+    /// Returns the bytes of the deduplicated BTF.
+    pub fn finish(&self) -> Vec<u8> {
+        self.builder.finish()
+    }
+}
+
+/// Deduplicates a BTF without a base.
+///
+/// The result has no strings to which no type refers. The types of two kernels take seconds. Hostile types end with an error
+/// after [`limits::DEDUP_STEPS`].
+///
+/// ```
+/// use core_relo::{btf::{Btf, Builder, dedup}, Endian, TypeId};
+/// let mut b = Builder::new(Endian::Little);
+/// for _ in 0..2 {
+///     let int = b.int("int", 4, Builder::SIGNED);
+///     b.pointer(int);
+/// }
+/// let deduped = dedup(&Btf::parse(b.finish()).unwrap()).unwrap();
+/// assert_eq!(deduped.id(TypeId(4)), Some(TypeId(2)));
+/// ```
+pub fn dedup(btf: &Btf<'_>) -> Result<DedupResult, DedupError> {
+    dedup_into(btf, Builder::new(btf.endian()), limits::DEDUP_STEPS)
+}
+
+/// As [`dedup`], into a builder of the same byte order that has strings and no types. The strings keep their offsets.
+///
+/// Ends with an error after `max_steps`. A step, a comparison of a type or a word, takes some nanoseconds.
+pub fn dedup_into(btf: &Btf<'_>, mut builder: Builder, max_steps: u64) -> Result<DedupResult, DedupError> {
+    if btf.base().is_some() {
+        return Err(DedupError::Split);
+    }
+    let records = Records::read(btf, &mut builder)?;
+    let mut deduplicator = Deduplicator::new(records, max_steps);
+    deduplicator.primitives()?;
+    deduplicator.composites()?;
+    deduplicator.forwards();
+    deduplicator.references()?;
+    deduplicator.compact(builder)
+}
+
+/// The error for an id without a mapping.
+const UNMAPPED: DedupError = DedupError::Internal { invariant: "every type of the BTF has a mapping" };
+
+/// The mapping of a type that is not resolved yet.
+const UNRESOLVED: u32 = u32::MAX;
+/// The mapping of a type that is being resolved. A second visit is a loop.
+const IN_PROGRESS: u32 = u32::MAX - 1;
+
+struct Deduplicator {
+    records: Records,
+    table: Table,
+    /// The mapping of each type: to itself, or to a type that may be mapped again.
+    map: Vec<u32>,
+    /// The mapping from types of the kept graph to types of the new graph while the two are compared
+    /// (libbpf: `hypot_map`).
+    hypot_map: Vec<u32>,
+    /// The types with a mapping in `hypot_map`, in the order of the comparison (libbpf: `hypot_list`).
+    hypot_list: Vec<u32>,
+    steps: Cell<u64>,
+}
+
+impl Deduplicator {
+    fn new(records: Records, max_steps: u64) -> Self {
+        let self_or_open = |id: u32| if records.get(id).is_never_shared() { id } else { UNRESOLVED };
+        let per_type = u64::from(limits::DEDUP_STEPS_PER_TYPE);
+        let steps = u64::from(records.end()).saturating_mul(per_type).min(max_steps);
+        let map: Vec<u32> = (0..records.end()).map(self_or_open).collect();
+        Self {
+            table: Table::default(),
+            hypot_map: alloc::vec![UNRESOLVED; map.len()],
+            map,
+            hypot_list: Vec::new(),
+            records,
+            steps: Cell::new(steps),
+        }
+    }
+
+    fn own_ids(&self) -> core::ops::Range<u32> {
+        1..self.records.end()
+    }
+
+    fn mapped(&self, id: u32) -> u32 {
+        self.map.get(usize_of(id)).copied().unwrap_or(UNRESOLVED)
+    }
+
+    fn set_mapped(&mut self, id: u32, to: u32) {
+        if let Some(place) = self.map.get_mut(usize_of(id)) {
+            *place = to;
+        }
+    }
+
+    fn is_mapped(&self, id: u32) -> bool {
+        self.mapped(id) < IN_PROGRESS
+    }
+
+    /// Returns the type at the end of the known mappings (libbpf: `resolve_type_id`).
+    fn resolve(&self, mut id: u32) -> Result<u32, DedupError> {
+        loop {
+            let to = self.mapped(id);
+            if to >= IN_PROGRESS || to == id {
+                return Ok(id);
+            }
+            self.step(1)?;
+            id = to;
+        }
+    }
+
+    fn step(&self, n: usize) -> Result<(), DedupError> {
+        let left = self.steps.get().checked_sub(to_u32(n).into()).ok_or(DedupError::TooManySteps)?;
+        self.steps.set(left);
+        Ok(())
+    }
+
+    /// Maps a type to itself and keeps it, or maps it to another type.
+    fn settle(&mut self, id: u32, to: u32, key: Vec<u32>) {
+        self.set_mapped(id, to);
+        if id == to {
+            self.table.add(key, id);
+        }
+    }
+
+    /// Adds the kept types to the builder, in their order, with consecutive ids (libbpf: `btf_dedup_compact_types`,
+    /// `btf_dedup_remap_types`).
+    fn compact(self, mut builder: Builder) -> Result<DedupResult, DedupError> {
+        let mut ids = alloc::vec![TypeId::VOID; self.map.len()];
+        let kept = || self.own_ids().filter(|id| self.mapped(*id) == *id);
+        for (old, new) in kept().zip(1..) {
+            if let Some(place) = ids.get_mut(usize_of(old)) {
+                *place = TypeId(new);
+            }
+        }
+        for old in self.own_ids() {
+            let end = self.resolve(old)?;
+            let new = ids.get(usize_of(end)).copied().ok_or(UNMAPPED)?;
+            if let Some(place) = ids.get_mut(usize_of(old)).filter(|_| end != old) {
+                *place = new;
+            }
+        }
+        for old in kept() {
+            let record = self.records.get(old);
+            let mut words = record.words().to_vec();
+            for at in References::new(record.kind(), words.len()).ids() {
+                if let Some(word) = words.get_mut(at) {
+                    *word = ids.get(usize_of(*word)).copied().ok_or(UNMAPPED)?.0;
+                }
+            }
+            builder.record_words(&words);
+        }
+        Ok(DedupResult { builder, ids })
+    }
+}
+
+fn usize_of(id: u32) -> usize {
+    TypeId(id).index()
+}
+
+/// Returns the error for a type to which no type may refer.
+fn bad_kind(id: u32, record: Record<'_>) -> DedupError {
+    DedupError::Kind { id: TypeId(id), kind: record.kind() }
+}

@@ -1,0 +1,146 @@
+//! Records as words, in which equal names have equal offsets.
+
+use crate::{
+    btf::{
+        format::{Info, Kind},
+        parse::Btf,
+        write::{
+            builder::Builder,
+            import::{ImportError, Importer},
+        },
+    },
+    ids::{to_u32, to_usize},
+};
+use alloc::vec::Vec;
+
+/// The records of a BTF, with `void` as the first.
+pub(super) struct Records {
+    words: Vec<u32>,
+    /// The start of each record in `words`, and the end of the last.
+    starts: Vec<u32>,
+}
+
+impl Records {
+    /// Reads a BTF's types, and adds their names to `strings`, in order (libbpf: `btf_dedup_strings`).
+    pub(super) fn read(btf: &Btf<'_>, strings: &mut Builder) -> Result<Self, ImportError> {
+        let mut import = Importer::new(btf);
+        let mut words = Vec::from([0, 0, 0]);
+        let mut starts = Vec::from([0, 3]);
+        for ty in btf.types() {
+            words.extend(import.words(strings, ty, |id| id)?);
+            starts.push(to_u32(words.len()));
+        }
+        Ok(Self { words, starts })
+    }
+
+    /// Returns one past the last id.
+    pub(super) fn end(&self) -> u32 {
+        to_u32(self.starts.len().saturating_sub(1))
+    }
+
+    /// Returns the record of a type, or that of `void` if there is no such type.
+    pub(super) fn get(&self, id: u32) -> Record<'_> {
+        let words = || self.words.get(self.range(id)?);
+        Record(words().unwrap_or(&[0, 0, 0]))
+    }
+
+    pub(super) fn set_word(&mut self, id: u32, at: usize, value: u32) {
+        let range = self.range(id);
+        if let Some(word) = range.and_then(|r| self.words.get_mut(r)?.get_mut(at)) {
+            *word = value;
+        }
+    }
+
+    fn range(&self, id: u32) -> Option<core::ops::Range<usize>> {
+        let id = to_usize(id);
+        Some(to_usize(*self.starts.get(id)?)..to_usize(*self.starts.get(id.checked_add(1)?)?))
+    }
+}
+
+/// A record as words: name, info, size or type, and the words of its kind.
+#[derive(Clone, Copy)]
+pub(super) struct Record<'r>(&'r [u32]);
+
+impl<'r> Record<'r> {
+    pub(super) fn words(self) -> &'r [u32] {
+        self.0
+    }
+
+    pub(super) fn word(self, at: usize) -> u32 {
+        self.0.get(at).copied().unwrap_or_default()
+    }
+
+    pub(super) fn name(self) -> u32 {
+        self.word(0)
+    }
+
+    pub(super) fn kind(self) -> Kind {
+        Info(self.word(1)).kind()
+    }
+
+    /// Returns the number of elements.
+    pub(super) fn vlen(self) -> u32 {
+        Info(self.word(1)).vlen()
+    }
+
+    /// Returns name and info: a record without its target.
+    pub(super) fn head(self) -> &'r [u32] {
+        self.0.get(..2).unwrap_or_default()
+    }
+
+    /// Returns name, info, and size or type.
+    pub(super) fn common(self) -> &'r [u32] {
+        self.0.get(..3).unwrap_or_default()
+    }
+
+    /// Returns the kind that a FWD declares.
+    pub(super) fn declares(self) -> Kind {
+        if Info(self.word(1)).kflag() { Kind::Union } else { Kind::Struct }
+    }
+
+    pub(super) fn is_forward_enum(self) -> bool {
+        self.kind().is_enum() && self.vlen() == 0
+    }
+
+    /// Returns whether the type is never merged with an equal type, as a VAR or DATASEC.
+    pub(super) fn is_never_shared(self) -> bool {
+        matches!(self.kind(), Kind::Void | Kind::Var | Kind::Datasec)
+    }
+
+    /// Returns the members of a struct or union: name, type, offset.
+    pub(super) fn members(self) -> impl DoubleEndedIterator<Item = [u32; 3]> + ExactSizeIterator + 'r {
+        let (members, _) = self.0.get(3..).unwrap_or_default().as_chunks::<3>();
+        members.iter().copied()
+    }
+
+    /// Returns the parameters of a function: name, type.
+    pub(super) fn params(self) -> impl DoubleEndedIterator<Item = [u32; 2]> + ExactSizeIterator + 'r {
+        let (params, _) = self.0.get(3..).unwrap_or_default().as_chunks::<2>();
+        params.iter().copied()
+    }
+
+    /// Returns whether two structs or unions are equal except for the types of their members (libbpf: `btf_shallow_equal_struct`).
+    pub(super) fn is_like_composite(self, other: Self) -> bool {
+        let layout = |r: Self| r.members().map(|[name, _, offset]| (name, offset));
+        self.common() == other.common() && layout(self).eq(layout(other))
+    }
+
+    /// Returns whether two arrays are equal except for the types of element and index (libbpf: `btf_compat_array`).
+    pub(super) fn is_like_array(self, other: Self) -> bool {
+        self.common() == other.common() && self.word(5) == other.word(5)
+    }
+
+    /// Returns whether two functions are equal except for the types of parameters and result (libbpf: `btf_compat_fnproto`).
+    pub(super) fn is_like_function(self, other: Self) -> bool {
+        let names = |r: Self| r.params().map(|[name, _]| name);
+        self.head() == other.head() && names(self).eq(names(other))
+    }
+
+    /// Returns whether two enums are equal, or one of them is a forward declaration (libbpf: `btf_compat_enum`).
+    pub(super) fn is_like_enum(self, other: Self) -> bool {
+        if self.is_forward_enum() || other.is_forward_enum() {
+            return self.name() == other.name() && self.kind().is_enum() && other.kind().is_enum();
+        }
+        self.0 == other.0
+    }
+}

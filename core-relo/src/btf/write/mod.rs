@@ -1,0 +1,15 @@
+//! Writing BTF: from nothing, from other BTF, with each type once, or moved onto another base.
+
+mod amend;
+mod builder;
+mod dedup;
+mod distill;
+mod editor;
+mod import;
+mod output;
+mod rewrite;
+
+pub use builder::{Builder, BuiltMember};
+pub use dedup::{DedupError, DedupResult, dedup, dedup_into};
+pub use editor::Editor;
+pub use import::{ImportError, Importer};
