@@ -55,7 +55,8 @@ fn append(found: &Destination, bytes: &[u8]) -> Result<(), DestinationError> {
 
 /// Returns the error for a path that cannot be written to.
 pub(crate) fn not_writable(path: &Path, e: DestinationError) -> BadInput {
-    let bad = |what: &dyn std::fmt::Display| BadInput::at(path, format_args!("cannot be written: {what}"));
+    let bad =
+        |what: &dyn std::fmt::Display| BadInput::for_path(path, format_args!("cannot be written: {what}"));
     match &e {
         DestinationError::Io(io) => match io.kind() {
             io::ErrorKind::NotFound => bad(&"no such folder"),

@@ -1,7 +1,9 @@
 //! A regular file replaced as a whole: the new content is complete before it gets the name.
 
-use super::destination::{Destination, Kind};
-use crate::signals::EndRequests;
+use crate::{
+    output::destination::{Destination, Kind},
+    process::signals::EndRequests,
+};
 use rustix::{
     fd::OwnedFd,
     fs::{self, AtFlags, Mode, OFlags, Stat},
