@@ -4,7 +4,7 @@ use crate::{
     args::{Args, Command, format::Color, gen_object::GenCommand},
     cmd,
     console::{Console, ExitStatus},
-    output,
+    output::{self, Stream},
     text::printer::Printer,
 };
 use anstream::{AutoStream, ColorChoice};
@@ -13,8 +13,8 @@ use std::io::{self, Write};
 /// Runs the command that the arguments name.
 pub(crate) fn run(args: &Args) -> io::Result<ExitStatus> {
     let (mut out, out_has_colour) = report_stream(args);
-    let mut err = io::stderr();
-    let err_has_colour = has_colour(args.color, AutoStream::choice(&err));
+    let err_has_colour = has_colour(args.color, AutoStream::choice(&io::stderr()));
+    let mut err = Stream(io::stderr());
     let mut console = Console {
         out: Printer::new(&mut *out, out_has_colour),
         err: Printer::new(&mut err, err_has_colour),
@@ -45,13 +45,11 @@ pub(crate) fn run(args: &Args) -> io::Result<ExitStatus> {
 /// Returns the stream for the report, and whether it gets colours: stdout, or stderr if the command writes a file to stdout.
 fn report_stream(args: &Args) -> (Box<dyn Write>, bool) {
     if args.command.output_paths().into_iter().any(output::is_stdout) {
-        let err = io::stderr();
-        let has_colour = has_colour(args.color, AutoStream::choice(&err));
-        return (Box::new(err), has_colour);
+        let has_colour = has_colour(args.color, AutoStream::choice(&io::stderr()));
+        return (Box::new(Stream(io::stderr())), has_colour);
     }
-    let out = io::stdout().lock();
-    let has_colour = has_colour(args.color, AutoStream::choice(&out));
-    (Box::new(io::BufWriter::new(out)), has_colour)
+    let has_colour = has_colour(args.color, AutoStream::choice(&io::stdout()));
+    (Box::new(io::BufWriter::new(Stream(io::stdout()))), has_colour)
 }
 
 /// Returns whether a stream gets colours. `auto` is what the stream and the environment ask for.

@@ -20,6 +20,7 @@ mod stable_hash;
 mod text;
 
 use console::ExitStatus;
+use error::BadInput;
 use process::{diagnostics, signals};
 use std::{io, process::ExitCode};
 
@@ -28,12 +29,16 @@ pub fn main() -> ExitCode {
     diagnostics::init_panic_hook();
     let args = args::Args::from_process().unwrap_or_else(|error| error.exit());
     diagnostics::init_log(args.verbose);
-    match signals::report_file_size_limit().and_then(|()| dispatch::run(&args)) {
+    if let Err(e) = signals::report_file_size_limit() {
+        diagnostics::report(&e.into());
+        return ExitStatus::Unknown.into();
+    }
+    match dispatch::run(&args) {
         Ok(exit) => exit.into(),
         // The reader of stdout is gone: nobody reads a message, but the result was not delivered.
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => ExitStatus::Unknown.into(),
         Err(e) => {
-            diagnostics::report_unwritable_stdout(&e);
+            diagnostics::report(&BadInput::new("stdout", e));
             ExitStatus::Unknown.into()
         }
     }

@@ -2,9 +2,13 @@
 #![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod common;
+#[allow(dead_code, reason = "the tests of the kernel commands use the rest")]
+#[path = "kernel/fixture.rs"]
+mod fixture;
 
-use common::{demo, prebuilt, run, text};
-use std::{collections::BTreeSet, ffi::OsStr, fmt::Debug, fs, path::PathBuf};
+use common::{demo, has_own_bpffs, prebuilt, run, text};
+use core_relo_loader::sys;
+use std::{collections::BTreeSet, ffi::OsStr, fmt::Debug, fs, os::fd::AsFd as _, path::PathBuf};
 use tempfile::TempDir;
 
 /// An object in which a name is another of the same length, wherever it is.
@@ -199,5 +203,113 @@ fn names_of_an_object_are_escaped_by_every_command_that_shows_them() {
         of(&["load", "--each", "--verifier-log"]);
         of(&["-vvv", "load", "--pin", "/nowhere/at/all", "--attach"]);
         harmless(&["run", path, "--program", "touch", "--verifier-log"]);
+    }
+}
+
+#[test]
+fn names_of_archive_members_are_escaped() {
+    let folder = tempfile::tempdir().unwrap();
+    let (archive, results) = (folder.path().join("kernels.tar"), folder.path().join("results"));
+    let good = fs::read(demo().join("linux-6.12.btf")).unwrap();
+    let mut builder = tar::Builder::new(Vec::new());
+    for (name, bytes) in [(hostile(30), &*good), (format!("{}/{}", hostile(20), hostile(50)), b"no BTF")] {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(bytes.len().try_into().unwrap());
+        builder.append_data(&mut header, name, bytes).unwrap();
+    }
+    fs::write(&archive, builder.into_inner().unwrap()).unwrap();
+    let object = prebuilt("live/core.bpf.o");
+    let (object, archive) = (text(&object), text(&archive));
+    for args in [
+        &["check", object, "--btf", archive][..],
+        &["check", object, "--btf", archive, "--resume", text(&results)],
+        &["-vvv", "check", object, "--btf", archive],
+        &["plan", object, "--btf", archive],
+        &["explain", object, "--btf", archive],
+    ] {
+        assert!(harmless(args).contains(r"kernels.tar//\nµ\u{1b}[2J"), "{args:?}");
+        harmless_json(args);
+    }
+    let kept = fs::read_to_string(&results).unwrap();
+    assert!(kept.lines().count() > 1 && !kept.replace('\n', "").contains(is_hostile), "{kept:?}");
+}
+
+#[test]
+fn values_of_a_configuration_are_escaped() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join(".config");
+    let object = prebuilt("live/kconfig.bpf.o");
+    // A line ends with the value.
+    let value = hostile(40).replace('\n', "");
+    for option in ["HZ", "BPF_SYSCALL", "NET", "DEFAULT_HOSTNAME"] {
+        for value in [value.clone(), format!("\"{value}\""), format!("\"{value}"), format!("7{value}")] {
+            fs::write(&config, format!("CONFIG_{option}={value}\n")).unwrap();
+            let args =
+                ["load", "--dry-run", "--btf", "linux-6.12.btf", text(&object), "--kconfig", text(&config)];
+            let shown = harmless(&args);
+            let is_shown = shown.contains(r"µ\u{1b}[2J");
+            assert!(is_shown || option == "DEFAULT_HOSTNAME", "{option}={value:?}: {shown}");
+            harmless_json(&args);
+        }
+    }
+}
+
+#[test]
+fn texts_in_maps_are_escaped() {
+    let Some(types) = fixture::types() else { return };
+    let map = fixture::typed_map(&types, fixture::HASH, "events");
+    let id = fixture::map_id(&map).to_string();
+    for comm in [*b"\x1b[2J\n\xc2\xb5\0", *b"\xe2\x80\xae\x07\x08\x7f\xc2\x9b", *b"\xff\xfe\r\n\t\x85\0\x1b"]
+    {
+        let mut value = fixture::event(7);
+        value[4..12].copy_from_slice(&comm);
+        sys::map_update(map.shape(), &fixture::native32(5), &value, 0).unwrap();
+        for form in [&[][..], &["--types"], &["--hex"]] {
+            let args = [&["map", "dump", "--id", &id], form].concat();
+            assert!(harmless(&args).contains("[05 00") == form.contains(&"--hex"));
+        }
+        harmless_json(&["map", "dump", "--id", &id]);
+    }
+}
+
+#[test]
+fn names_of_pins_are_escaped() {
+    if !has_own_bpffs("names_of_pins_are_escaped") {
+        return;
+    }
+    let Some(types) = fixture::types() else { return };
+    let map = fixture::typed_map(&types, fixture::HASH, "events");
+    let program = fixture::program(&types, &map, "hostile_pin");
+    let folder = PathBuf::from("/sys/fs/bpf").join(hostile(20));
+    fs::create_dir(&folder).unwrap();
+    let (map_pin, program_pin) = (folder.join(hostile(40)), folder.join(hostile(41)));
+    sys::obj_pin(map.as_fd(), &map_pin).unwrap();
+    sys::obj_pin(&program, &program_pin).unwrap();
+    let object = prebuilt("live/pinned.bpf.o");
+    let (missing, other) = (folder.join(hostile(42)), folder.join(hostile(43)));
+    for args in [
+        &["map", "list"][..],
+        &["map", "show", "--pinned", text(&map_pin)],
+        &["map", "show", "--name", "events"],
+        &["map", "dump", "--pinned", text(&map_pin)],
+        &["prog", "list"],
+        &["prog", "show", "--pinned", text(&program_pin)],
+        &["link", "list"],
+        // The pin is of another kind, or does not exist.
+        &["map", "show", "--pinned", text(&program_pin)],
+        &["map", "show", "--pinned", text(&missing)],
+        &["load", text(&object), "--pin", text(&map_pin)],
+        &["load", text(&object), "--pin", text(&other)],
+    ] {
+        let shown = harmless(args);
+        let is_shown = args[0] != "link" && args[1] != "dump" && args.last() != Some(&text(&other));
+        assert!(!is_shown || shown.contains(r"\u{1b}[2J"), "{args:?}: {shown}");
+        if args[0] == "load" {
+            drop(fs::remove_dir_all(&other));
+            drop(fs::remove_file("/sys/fs/bpf/core_relo_live"));
+        }
+        harmless_json(args);
+        drop(fs::remove_dir_all(&other));
+        drop(fs::remove_file("/sys/fs/bpf/core_relo_live"));
     }
 }

@@ -3,12 +3,12 @@
 
 mod common;
 
-use common::{prebuilt, text};
+use common::{has_own_bpffs, pipe, prebuilt, text};
 use core_relo_loader::sys;
 use std::{
-    env, fs,
-    io::{BufRead as _, BufReader},
-    os::unix::process::ExitStatusExt as _,
+    fs,
+    io::{BufRead as _, BufReader, Write as _},
+    os::unix::{fs::OpenOptionsExt as _, process::ExitStatusExt as _},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     thread::sleep,
@@ -20,29 +20,6 @@ const BPFFS: &str = "/sys/fs/bpf";
 const BY_NAME: &str = "/sys/fs/bpf/core_relo_live";
 const SIGINT: i32 = 2;
 const SIGTERM: i32 = 15;
-
-/// Whether this process has a bpffs of its own. Where it has none yet, the test runs once more in a process that has.
-fn has_own_bpffs(test: &str) -> bool {
-    const VARIABLE: &str = "CORE_RELO_TEST_OWN_BPFFS";
-    if env::var_os(VARIABLE).is_some() {
-        return true;
-    }
-    let script = "mount -t bpf bpf /sys/fs/bpf || exit 42; exec \"$@\"";
-    let again = Command::new("unshare")
-        .args(["--mount", "sh", "-c", script, "sh"])
-        .arg(env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
-        .env(VARIABLE, "1")
-        .status();
-    match again {
-        Ok(status) if status.success() => {}
-        Ok(status) if status.code() == Some(42) || status.code() == Some(1) => {
-            println!("SKIP: no bpffs can be mounted here");
-        }
-        other => panic!("{test}: {other:?}"),
-    }
-    false
-}
 
 fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_core-relo"));
@@ -130,6 +107,21 @@ fn a_load_that_cannot_be_reported_or_pinned_leaves_nothing() {
     assert!(pins().is_empty(), "{:?}", pins());
 }
 
+#[test]
+fn a_link_under_the_name_of_a_pin_is_named() {
+    if !has_own_bpffs("a_link_under_the_name_of_a_pin_is_named") {
+        return;
+    }
+    let pinned = prebuilt("live/pinned.bpf.o");
+    std::os::unix::fs::symlink("/sys/fs/bpf/nowhere", BY_NAME).unwrap();
+    let shown = command(&["load", text(&pinned), "--pin", "/sys/fs/bpf/all"]).output().unwrap();
+    assert_eq!(shown.status.code(), Some(1), "{shown:?}");
+    let out = String::from_utf8(shown.stdout).unwrap();
+    assert!(out.contains("core_relo_live: EEXIST: File exists (it is a symbolic link to a file"), "{out}");
+    assert_eq!(pins(), [PathBuf::from(BY_NAME)], "nothing else is left");
+    fs::remove_file(BY_NAME).unwrap();
+}
+
 /// Runs a command, sends a signal after some time, and returns how it ended.
 fn ended_by(args: &[&str], signal: i32, after: Duration) -> ExitStatus {
     let child = command(args).spawn().unwrap();
@@ -174,4 +166,77 @@ fn a_signal_leaves_all_pins_or_none() {
 fn clear() {
     let _ = fs::remove_dir_all("/sys/fs/bpf/all");
     let _ = fs::remove_file(BY_NAME);
+}
+
+/// A pipe that nobody reads and that takes no more bytes.
+fn full_pipe(folder: &Path) -> fs::File {
+    const O_NONBLOCK: i32 = 0o4000;
+    let path = folder.join("pipe");
+    pipe(&path);
+    let open = |flags| fs::File::options().read(true).write(true).custom_flags(flags).open(&path).unwrap();
+    let mut filling = open(O_NONBLOCK);
+    while filling.write(&[b' ']).is_ok() {}
+    open(0)
+}
+
+/// Waits until a process waits for room in a pipe.
+fn wait_until_it_writes(child: &Child) {
+    let waits = || {
+        let function = fs::read_to_string(format!("/proc/{}/wchan", child.id())).unwrap();
+        ["pipe", "poll"].iter().any(|part| function.contains(part))
+    };
+    // Where the kernel does not show the function, the signal arrives at any moment.
+    (0..200).take_while(|_| !waits()).for_each(|_| sleep(Duration::from_millis(10)));
+}
+
+/// Returns the signal that ended a process, or ends the process if none does.
+fn end(child: &mut Child) -> Option<i32> {
+    for _ in 0..1000 {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.signal();
+        }
+        sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    None
+}
+
+#[test]
+fn a_signal_ends_a_command_whose_output_nobody_reads() {
+    if !has_own_bpffs("a_signal_ends_a_command_whose_output_nobody_reads") {
+        return;
+    }
+    let (pinned, globals, attached) =
+        (prebuilt("live/pinned.bpf.o"), prebuilt("live/globals.bpf.o"), prebuilt("live/raw_tp.bpf.o"));
+    let (pinned, globals, attached) = (text(&pinned), text(&globals), text(&attached));
+    let folder = tempfile::tempdir().unwrap();
+    let full = full_pipe(folder.path());
+    for args in [
+        &["load", globals][..],
+        &["load", "--format", "json", globals],
+        &["load", "--pin", "/sys/fs/bpf/all", globals, attached],
+        &["load", "--attach", attached],
+        &["load", "--each", attached],
+        &["load", "/no/such/object"],
+        &["run", "--program", "count", pinned],
+        &["run", "--program", "count", "--token", "/nowhere", pinned],
+    ] {
+        for errors_too in [false, true] {
+            let mut command = command(args);
+            command.stdout(full.try_clone().unwrap()).stderr(Stdio::null());
+            if errors_too {
+                command.stderr(full.try_clone().unwrap());
+            }
+            // That error goes to stderr alone.
+            if args == ["load", "/no/such/object"] && !errors_too {
+                continue;
+            }
+            let mut child = command.spawn().unwrap();
+            wait_until_it_writes(&child);
+            kill(&child, SIGTERM);
+            assert_eq!(end(&mut child), Some(SIGTERM), "{args:?}, errors too: {errors_too}");
+            assert_eq!(pins(), [""; 0].map(PathBuf::from), "{args:?}");
+        }
+    }
 }

@@ -182,6 +182,19 @@ fn a_limit_on_the_size_of_files_leaves_nothing_written() {
 }
 
 #[test]
+fn a_process_without_descriptors_for_signals_names_them() {
+    let (folder, _) = folder();
+    for args in [&["load", "in.o"][..], &["run", "in.o", "--program", "main"]] {
+        let mut limited = Command::new("sh");
+        limited.args(["-c", "ulimit -n 4 && exec \"$@\"", "sh", BIN]).args(args).current_dir(folder.path());
+        let done = limited.output().unwrap();
+        let err = String::from_utf8(done.stderr).unwrap();
+        assert_eq!((done.status.code(), err.lines().count()), (Some(2), 1), "{args:?}: {err}");
+        assert!(err.starts_with("core-relo: signals: cannot be handled: "), "{args:?}: {err}");
+    }
+}
+
+#[test]
 fn a_link_of_another_user_in_a_shared_folder_is_not_followed() {
     let (folder, _) = folder();
     let shared = folder.path().join("shared");

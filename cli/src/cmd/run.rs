@@ -35,7 +35,10 @@ const OUTPUT_BYTES: usize = 256 * 1024;
 const DEFAULT_PACKET: [u8; 64] = [0; 64];
 
 pub(crate) fn run(console: &mut Console<'_>, args: &RunArgs) -> io::Result<()> {
-    let mut end_requests = EndRequests::catch()?;
+    let mut end_requests = match EndRequests::catch() {
+        Ok(end_requests) => end_requests,
+        Err(e) => return console.fail(&e.into()),
+    };
     let mut has_arrived = || end_requests.arrived();
     let kernel = InterruptibleKernel::new(&mut has_arrived);
     let result = test_run(console, args, &kernel);
@@ -43,7 +46,9 @@ pub(crate) fn run(console: &mut Console<'_>, args: &RunArgs) -> io::Result<()> {
         return end_by_signal(console, end_requests);
     }
     // Nothing is left to undo, so a signal may end the process while it waits for the reader of an output.
-    end_requests.release()?;
+    if let Err(e) = end_requests.release() {
+        return console.fail(&e.into());
+    }
     match result {
         Ok(Ok(None)) => Ok(()),
         Ok(Ok(Some(outcome))) => report(console, args, &outcome),

@@ -6,9 +6,10 @@ use core_relo_loader::{
     object::{AttachType, ProgramType},
     sys::{self, Errno, LinkInfo, ProgInfo},
 };
+use rustix::net::{self, AddressFamily, SocketType};
 use serde::Serialize;
 use serde_json::Value;
-use std::{fs, os::fd::AsFd};
+use std::os::fd::AsFd;
 
 /// `BPF_LINK_TYPE_STRUCT_OPS`.
 pub(crate) const STRUCT_OPS: u32 = 9;
@@ -314,12 +315,9 @@ fn perf_event(detail: &Detail<'_>, name: Option<String>) -> Result<LinkTarget, E
 
 /// Returns the name of a network interface in this network namespace.
 fn interface_name(index: u32) -> Option<String> {
-    let entries = fs::read_dir("/sys/class/net").ok()?.flatten();
-    let mut with_index = entries.filter(|entry| {
-        let text = fs::read_to_string(entry.path().join("ifindex"));
-        text.is_ok_and(|text| text.trim().parse() == Ok(index))
-    });
-    with_index.next()?.file_name().into_string().ok()
+    // /sys/class/net shows the interfaces of the namespace in which sysfs was mounted.
+    let socket = net::socket(AddressFamily::UNIX, SocketType::DGRAM, None).ok()?;
+    net::netdevice::index_to_name(&socket, index).ok()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Messages on stderr that no command prints: the log, panics, output that cannot be written.
 
+use crate::{error::BadInput, output::Stream};
 use core_relo::{Escaped, EscapedLines};
 use std::{
     backtrace::{Backtrace, BacktraceStatus},
@@ -15,6 +16,7 @@ pub(crate) fn init_log(verbose: u8) {
     let mut builder = env_logger::Builder::new();
     // The builder prints filters that it cannot parse.
     builder.parse_filters(&Escaped(filters).to_string());
+    builder.target(env_logger::Target::Pipe(Box::new(Stream(io::stderr()))));
     builder.format(|f, r| writeln!(f, "core-relo: {}", Escaped(r.args()))).init();
 }
 
@@ -31,8 +33,8 @@ pub(crate) fn init_panic_hook() {
     }));
 }
 
-/// Reports that stdout cannot be written: a full disk, a closed descriptor.
-pub(crate) fn report_unwritable_stdout(e: &io::Error) {
+/// Reports an error after which the command has no answer: stdout that cannot be written, signals that cannot be caught.
+pub(crate) fn report(bad: &BadInput) {
     // Without stderr, only the exit status reports the error.
-    drop(writeln!(io::stderr(), "core-relo: stdout: {}", Escaped(e)));
+    drop(writeln!(io::stderr(), "core-relo: {bad}"));
 }

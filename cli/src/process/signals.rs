@@ -2,6 +2,7 @@
 //!
 //! A command that changes the system handles them between two steps, so that each step is completed or undone.
 
+use crate::error::BadInput;
 use signal_hook::{
     consts::{
         SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
@@ -31,6 +32,30 @@ static ACTIVE: AtomicUsize = AtomicUsize::new(0);
 /// Whether no [`EndRequests`] is active, so that signals end the process again.
 static NONE_ACTIVE: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
+/// The last signal that arrived while signals were caught, or 0.
+static ARRIVED: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
+
+/// Returns whether signals are caught, so that they do not end the process.
+pub(crate) fn are_caught() -> bool {
+    ACTIVE.load(Ordering::SeqCst) > 0
+}
+
+/// Returns whether a caught signal has arrived.
+pub(crate) fn has_arrived() -> bool {
+    ARRIVED.load(Ordering::SeqCst) != 0
+}
+
+/// The system does not let the process handle signals.
+#[derive(Debug, thiserror::Error)]
+#[error("signals: cannot be handled: {0}")]
+pub(crate) struct SignalError(io::Error);
+
+impl From<SignalError> for BadInput {
+    fn from(SignalError(e): SignalError) -> Self {
+        Self::new("signals", format_args!("cannot be handled: {e}"))
+    }
+}
+
 /// The caught signals that ask the process to end. Catching them needs no thread.
 ///
 /// A caught signal does not end the process. The owner calls [`Self::arrived`] where it can stop, and [`Self::release`] when it
@@ -49,7 +74,9 @@ struct ActiveCount;
 
 impl ActiveCount {
     fn new() -> Self {
-        ACTIVE.fetch_add(1, Ordering::SeqCst);
+        if ACTIVE.fetch_add(1, Ordering::SeqCst) == 0 {
+            ARRIVED.store(0, Ordering::SeqCst);
+        }
         NONE_ACTIVE.store(false, Ordering::SeqCst);
         Self
     }
@@ -65,13 +92,13 @@ impl Drop for ActiveCount {
 
 impl EndRequests {
     /// Catches SIGINT, SIGTERM and SIGHUP.
-    pub(crate) fn catch() -> io::Result<Self> {
-        Self::catch_signals(&END_SIGNALS)
+    pub(crate) fn catch() -> Result<Self, SignalError> {
+        Self::catch_signals(&END_SIGNALS).map_err(SignalError)
     }
 
     /// Catches every signal that would end the process, while a temporary file exists.
-    pub(crate) fn catch_all() -> io::Result<Self> {
-        Self::catch_signals(&ALL_SIGNALS)
+    pub(crate) fn catch_all() -> Result<Self, SignalError> {
+        Self::catch_signals(&ALL_SIGNALS).map_err(SignalError)
     }
 
     fn catch_signals(signals: &[i32]) -> io::Result<Self> {
@@ -79,6 +106,8 @@ impl EndRequests {
         let signals: Vec<_> = signals.iter().filter(|signal| !ignored(**signal)).collect();
         let active = ActiveCount::new();
         for signal in &signals {
+            let number = usize::try_from(**signal).map_err(io::Error::other)?;
+            flag::register_usize(**signal, Arc::clone(&ARRIVED), number)?;
             // After the release, this restores the effect of the signal.
             flag::register_conditional_default(**signal, Arc::clone(&NONE_ACTIVE))?;
         }
@@ -88,7 +117,7 @@ impl EndRequests {
     /// Returns whether one of the signals has arrived.
     pub(crate) fn arrived(&mut self) -> bool {
         if self.first.is_none() {
-            self.first = self.signals.pending().next();
+            self.first = self.signals.pending().next().or_else(last_arrived);
         }
         self.first.is_some()
     }
@@ -102,15 +131,22 @@ impl EndRequests {
 
     /// Stops catching. If a signal has arrived and no other owner is left, ends the process by that signal, so that a shell sees
     /// the reason.
-    pub(crate) fn release(self) -> io::Result<()> {
+    pub(crate) fn release(self) -> Result<(), SignalError> {
         let Self { mut signals, first, _active: active } = self;
         drop(active);
-        let first = first.or_else(|| signals.pending().next());
+        let first = first.or_else(|| signals.pending().next()).or_else(last_arrived);
         match first {
-            Some(signal) if ACTIVE.load(Ordering::SeqCst) == 0 => emulate_default_handler(signal),
+            Some(signal) if ACTIVE.load(Ordering::SeqCst) == 0 => {
+                emulate_default_handler(signal).map_err(SignalError)
+            }
             _ => Ok(()),
         }
     }
+}
+
+/// Returns the signal that arrived last; also one that arrived before [`EndRequests`] was complete.
+fn last_arrived() -> Option<i32> {
+    i32::try_from(ARRIVED.load(Ordering::SeqCst)).ok().filter(|signal| *signal != 0)
 }
 
 /// Returns a predicate for the signals that the process ignored from its start.
@@ -127,6 +163,6 @@ fn ignored() -> impl Fn(i32) -> bool {
 }
 
 /// Catches SIGXFSZ, so that a write beyond the file size limit (`ulimit -f`) is an error and does not end the process.
-pub(crate) fn report_file_size_limit() -> io::Result<()> {
-    flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))).map(drop)
+pub(crate) fn report_file_size_limit() -> Result<(), SignalError> {
+    flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))).map(drop).map_err(SignalError)
 }

@@ -4,38 +4,69 @@ use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuilder, prelude::*};
 use std::{
     io,
     num::NonZeroUsize,
-    sync::{Arc, Mutex, OnceLock, PoisonError, mpsc},
+    sync::{Arc, Mutex, PoisonError, mpsc},
     thread,
 };
 
 /// The smallest number of items that [`Threads::map`] spreads over threads.
 const WORTH_THREADS: usize = 32;
 
-/// Threads for work on many items. They start with the first work, and there are no more of them than its items.
+/// Threads for work on many items. They start when work arrives, and no more of them than it has items. Work with more items
+/// starts more threads.
 #[derive(Debug)]
 pub(crate) struct Threads {
     count: usize,
-    pool: OnceLock<Option<ThreadPool>>,
+    running: Mutex<RunningThreads>,
+}
+
+/// The running threads.
+#[derive(Debug)]
+struct RunningThreads {
+    pool: Option<Arc<ThreadPool>>,
+    /// Whether the system refused to create more threads.
+    is_limited: bool,
+}
+
+impl RunningThreads {
+    const NONE: Self = Self { pool: None, is_limited: false };
+
+    /// Replaces the pool by one with at least `wanted` threads. A new pool has twice the threads of the old one, up to `max`, so that
+    /// work that grows item by item starts few pools.
+    fn grow(&mut self, wanted: usize, max: usize) {
+        let current = self.pool.as_ref().map_or(0, |pool| pool.current_num_threads());
+        if current >= wanted || self.is_limited {
+            return;
+        }
+        let wanted = wanted.max(current.saturating_mul(2)).min(max);
+        let pool = start(wanted, spawn);
+        let granted = pool.as_ref().map_or(0, ThreadPool::current_num_threads);
+        self.is_limited = granted < wanted;
+        if granted > current {
+            self.pool = pool.map(Arc::new);
+        }
+    }
 }
 
 impl Threads {
     /// Plans `jobs` threads, or one for each processor. With one job, the calling thread does the work.
     pub(crate) fn new(jobs: Option<NonZeroUsize>) -> Self {
         let count = jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-        Self { count, pool: OnceLock::new() }
+        Self { count, running: Mutex::new(RunningThreads::NONE) }
     }
 
     /// Creates a value that starts no thread.
     pub(crate) const fn none() -> Self {
-        Self { count: 1, pool: OnceLock::new() }
+        Self { count: 1, running: Mutex::new(RunningThreads::NONE) }
     }
 
     /// Returns the threads for `items` items, or `None` if the calling thread does the work.
-    pub(crate) fn pool(&self, items: usize) -> Option<&ThreadPool> {
+    pub(crate) fn pool(&self, items: usize) -> Option<Arc<ThreadPool>> {
         if self.count <= 1 || items <= 1 {
             return None;
         }
-        self.pool.get_or_init(|| start(self.count.min(items), spawn)).as_ref()
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.grow(self.count.min(items), self.count);
+        running.pool.clone()
     }
 
     /// Maps each item. The results have the order of the items.
@@ -65,7 +96,7 @@ impl Threads {
         }
     }
 
-    fn pool_if_worth_it(&self, items: usize) -> Option<&ThreadPool> {
+    fn pool_if_worth_it(&self, items: usize) -> Option<Arc<ThreadPool>> {
         if items < WORTH_THREADS { None } else { self.pool(items) }
     }
 }
@@ -129,7 +160,12 @@ mod tests {
         assert!(threads.pool(1000).is_none() && Threads::none().pool(1000).is_none());
         let threads = Threads::new(Some(NonZeroUsize::MAX));
         assert!(threads.pool(1).is_none(), "one item needs no thread");
-        assert_eq!(threads.pool(3).map(ThreadPool::current_num_threads), Some(3));
+        let threads = Threads::new(NonZeroUsize::new(10));
+        // More items start more threads, up to the number that was requested.
+        for (items, expected) in [(3, 3), (2, 3), (4, 6), (6, 6), (7, 10), (1000, 10)] {
+            let pool = threads.pool(items);
+            assert_eq!(pool.map(|pool| pool.current_num_threads()), Some(expected), "{items} items");
+        }
     }
 
     #[test]

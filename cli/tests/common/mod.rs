@@ -77,6 +77,29 @@ pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }
 
+/// Whether this process has a bpffs of its own. Where it has none yet, the test runs once more in a process that has.
+pub(crate) fn has_own_bpffs(test: &str) -> bool {
+    const VARIABLE: &str = "CORE_RELO_TEST_OWN_BPFFS";
+    if std::env::var_os(VARIABLE).is_some() {
+        return true;
+    }
+    let script = "mount -t bpf bpf /sys/fs/bpf || exit 42; exec \"$@\"";
+    let again = Command::new("unshare")
+        .args(["--mount", "sh", "-c", script, "sh"])
+        .arg(std::env::current_exe().expect("a path"))
+        .args(["--exact", test, "--nocapture"])
+        .env(VARIABLE, "1")
+        .status();
+    match again {
+        Ok(status) if status.success() => {}
+        Ok(status) if status.code() == Some(42) || status.code() == Some(1) => {
+            println!("SKIP: no bpffs can be mounted here");
+        }
+        other => panic!("{test}: {other:?}"),
+    }
+    false
+}
+
 /// docs/json.md: section → keys and types, as its tables have them.
 #[derive(Debug)]
 pub(crate) struct Schema(BTreeMap<String, Vec<(String, String)>>);

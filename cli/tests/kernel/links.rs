@@ -132,3 +132,42 @@ fn a_link_of_what_replaces_a_function_names_it() {
     );
     assert!(!words.contains("attach_type"), "{words}");
 }
+
+/// Whether this process has a network namespace of its own. Where it has none yet, the test runs once more in a process that has.
+fn has_own_netns(test: &str) -> bool {
+    const VARIABLE: &str = "CORE_RELO_TEST_OWN_NETNS";
+    if std::env::var_os(VARIABLE).is_some() {
+        return true;
+    }
+    // /sys stays that of the first namespace.
+    let script = "ip link set lo name own_lo || exit 42; exec \"$@\"";
+    let mut again = Command::new("unshare");
+    again.args(["--net", "sh", "-c", script, "sh"]).arg(std::env::current_exe().unwrap());
+    match again.args(["--exact", test, "--nocapture"]).env(VARIABLE, "1").status() {
+        Ok(status) if status.success() => {}
+        Ok(status) if matches!(status.code(), Some(1 | 42)) => println!("SKIP: no network namespace"),
+        other => panic!("{test}: {other:?}"),
+    }
+    false
+}
+
+#[test]
+fn interfaces_have_their_names_of_the_own_namespace() {
+    if !has_own_netns("links::interfaces_have_their_names_of_the_own_namespace") {
+        return;
+    }
+    let code = [insn(0xb7, 0, 0, 0, 2), insn(0x95, 0, 0, 0, 0)].concat();
+    let xdp = ProgLoad { prog_type: 6, insns: &code, license: b"GPL", ..ProgLoad::default() };
+    let attached = sys::prog_load(&xdp, &mut []).and_then(|prog| {
+        let (target, extra) = (LinkTarget::Interface(1), LinkExtra::None);
+        // BPF_XDP
+        sys::link_create(&LinkCreate { prog: prog.as_fd(), target, attach_type: 37, flags: 0, extra })
+    });
+    let link = match attached {
+        Ok(link) => link,
+        Err(e) => return println!("SKIP: no XDP link: {e}"),
+    };
+    let id = sys::link_info(&link).unwrap().id.to_string();
+    let line = &ok(run(["link", "show", "--id", &id, "--format", "json"])).lines()[0];
+    assert_eq!((&line["target"]["ifindex"], &line["target"]["ifname"]), (&json!(1), &json!("own_lo")));
+}

@@ -1,10 +1,10 @@
 //! Which file a user-space binary's name means.
 
-use super::{error::AttachError, file_part::open_quickly};
+use super::error::AttachError;
+use crate::target::open_file;
 use std::{
     env,
     ffi::OsString,
-    fs,
     os::unix::{ffi::OsStrExt as _, fs::PermissionsExt as _},
     path::{Path, PathBuf},
 };
@@ -50,11 +50,8 @@ fn search(name: &Path, is_library: bool, lists: impl Iterator<Item = OsString>) 
     for list in lists {
         for folder in env::split_paths(&list).filter(|folder| !folder.as_os_str().is_empty()) {
             let path = folder.join(name);
-            let Ok(meta) = fs::metadata(&path) else { continue };
-            if meta.is_file()
-                && (is_library || meta.permissions().mode() & 0o111 != 0)
-                && open_quickly(&path).is_ok()
-            {
+            let Ok((_file, meta)) = open_file(&path) else { continue };
+            if is_library || meta.permissions().mode() & 0o111 != 0 {
                 return Some(path);
             }
         }
@@ -81,7 +78,7 @@ mod tests {
         let folder = file.path().parent().unwrap().to_str().unwrap();
         let folders = || [OsString::new(), OsString::from(format!(":/no/such:{folder}"))].into_iter();
         assert_eq!(search(name, false, folders()).as_deref(), Some(file.path()));
-        fs::set_permissions(file.path(), fs::Permissions::from_mode(0o600)).unwrap();
+        std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(0o600)).unwrap();
         assert_eq!(search(name, false, folders()), None);
         assert_eq!(search(name, true, folders()).as_deref(), Some(file.path()));
         assert_eq!(search(Path::new("no-such"), true, folders()), None);

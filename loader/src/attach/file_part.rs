@@ -4,12 +4,14 @@
 //! is asked for where the answer is an error.
 
 use super::error::AttachError;
-use crate::sys::Errno;
+use crate::{
+    sys::Errno,
+    target::{TargetError, open_file},
+};
 use core_relo::Text;
 use std::{
-    fs::{File, OpenOptions},
-    io,
-    os::unix::fs::{FileExt as _, OpenOptionsExt as _},
+    fs::File,
+    os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
 };
 
@@ -25,13 +27,15 @@ pub(super) struct FilePart {
 impl FilePart {
     /// Opens a whole file, which has to be a regular one.
     pub(super) fn open(path: &Path) -> Result<Self, AttachError> {
-        let failed = |e: io::Error| AttachError::unreadable(path, Errno::of(&e));
-        let file = open_quickly(path).map_err(failed)?;
-        let meta = file.metadata().map_err(failed)?;
-        if !meta.is_file() {
-            let problem = "is not a regular file: expected a program, a library or an archive";
-            return Err(AttachError::target(path.display().to_string(), problem));
-        }
+        let (file, meta) = open_file(path).map_err(|e| match e {
+            TargetError::Io { errno, .. } => {
+                AttachError::unreadable(path, errno.map_or(Errno(libc::EIO), Errno))
+            }
+            _ => {
+                let problem = "is not a regular file: expected a program, a library or an archive";
+                AttachError::target(path.display().to_string(), problem)
+            }
+        })?;
         Ok(Self { path: path.to_path_buf(), file, start: 0, len: meta.len() })
     }
 
@@ -89,11 +93,6 @@ impl FilePart {
     }
 }
 
-/// Opens a file for reading. A named pipe that nobody writes to is opened, too, and does not wait.
-pub(super) fn open_quickly(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
-}
-
 #[cfg(test)]
 mod tests {
     use super::{super::testing_elf::TempFile, *};
@@ -119,7 +118,7 @@ mod tests {
     #[test]
     fn a_size_that_is_claimed_is_not_allocated() {
         let file = TempFile::new("sparse", b"x");
-        OpenOptions::new().write(true).open(file.path()).unwrap().set_len(1 << 42).unwrap();
+        File::options().write(true).open(file.path()).unwrap().set_len(1 << 42).unwrap();
         let part = FilePart::open(file.path()).unwrap();
         assert!(part.read("table", 0, 1 << 41, 1 << 30).is_err());
         assert!(part.read("table", 0, 1 << 41, u64::MAX).is_err(), "there is no such memory");
@@ -129,10 +128,12 @@ mod tests {
     fn what_is_no_regular_file_is_not_waited_for() {
         let folder = std::env::temp_dir().join(format!("core-relo-pipe-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
-        let pipe = folder.join("pipe");
+        let (pipe, socket) = (folder.join("pipe"), folder.join("socket"));
+        // Nobody can open a socket: the error shows that the kind of the file is checked first.
+        std::os::unix::net::UnixListener::bind(&socket).unwrap();
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
-        let paths = [Path::new("/dev/null"), &folder, &pipe];
-        for path in paths.iter().take(if made.is_ok_and(|s| s.success()) { 3 } else { 2 }) {
+        let paths = [Path::new("/dev/null"), &folder, &socket, Path::new("/proc/version"), &pipe];
+        for path in paths.iter().take(if made.is_ok_and(|s| s.success()) { 5 } else { 4 }) {
             let error = FilePart::open(path).unwrap_err().to_string();
             assert!(error.contains("is not a regular file"), "{error}");
         }

@@ -85,7 +85,30 @@ pub enum LoadError {
         path: PathBuf,
         /// The number of loads that ended so.
         attempts: u32,
+        /// The pins that already had their final names.
+        remaining: RemainingPins,
     },
+}
+
+/// Pins of maps that an object made before another process took the name of a later pin. They stay, as other processes may use
+/// them.
+///
+/// The next load of the object finds these pins. [`Loaded::adopt_pins`](super::Loaded::adopt_pins) makes them pins of that load.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RemainingPins {
+    /// The pins, each with the id of its map.
+    pub pins: Vec<(PathBuf, u32)>,
+    /// The folders that were made for the pins.
+    pub folders: Vec<PathBuf>,
+}
+
+impl RemainingPins {
+    /// Adds the pins of a later attempt.
+    pub fn extend(&mut self, later: Self) {
+        self.pins.extend(later.pins);
+        self.folders.extend(later.folders);
+    }
 }
 
 impl LoadError {

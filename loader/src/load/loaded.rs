@@ -1,6 +1,9 @@
 //! What a load left in the kernel, owned.
 
-use super::kernel::{Kernel as _, Running};
+use super::{
+    error::RemainingPins,
+    kernel::{Kernel, Running},
+};
 use crate::{
     Global,
     attach::UsdtManager,
@@ -11,6 +14,7 @@ use crate::{
 };
 use core::fmt;
 use std::{
+    collections::HashMap,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
     sync::OnceLock,
@@ -112,6 +116,21 @@ impl Loaded {
         self.modules.get(place).map(AsFd::as_fd)
     }
 
+    /// Makes pins that remain of an earlier attempt pins of this load, which found them (see [`LoadError::PinTaken`](super::LoadError::PinTaken)).
+    ///
+    /// A pin that is of another map by now stays another load's pin.
+    pub fn adopt_pins(&mut self, remaining: &RemainingPins, kernel: &impl Kernel) {
+        let ids: HashMap<&Path, u32> = remaining.pins.iter().map(|(path, id)| (&**path, *id)).collect();
+        for map in self.maps.iter_mut().filter(|m| m.pin_state == PinState::Found) {
+            let (Some(path), Some(fd)) = (&map.plan.pin, &map.fd) else { continue };
+            let Some(made) = ids.get(&**path) else { continue };
+            if kernel.map_info(fd.as_fd()).is_ok_and(|info| info.id == *made) {
+                (map.pin_state, map.is_reused) = (PinState::Made, false);
+            }
+        }
+        self.folders.extend_from_slice(&remaining.folders);
+    }
+
     /// Removes the pins of maps that this load made, and the folders it made for them, if they are empty (libbpf:
     /// `bpf_object__unpin_maps`). Pins that the load found stay, and so do pins of other maps that have the path by now.
     ///
@@ -159,7 +178,7 @@ impl LoadedMap {
         MapFd::new(fd.try_clone().map_err(|e| Errno::of(&e))?)
     }
 
-    /// Whether it was there before.
+    /// Whether the map existed before the load: it was pinned, or is a map of the caller.
     pub fn is_reused(&self) -> bool {
         self.is_reused
     }

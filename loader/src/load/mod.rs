@@ -17,7 +17,7 @@ mod programs;
 mod tests;
 mod verifier;
 
-pub use error::{LoadError, LoadHint};
+pub use error::{LoadError, LoadHint, RemainingPins};
 pub use kernel::{Kernel, Running};
 pub use loaded::{Loaded, LoadedMap, LoadedProgram};
 pub use pins::Pins;
@@ -42,16 +42,31 @@ pub const PIN_ATTEMPTS: u32 = 5;
 /// ([`Loaded::pin_maps`]). If another process makes one of them during the load, the object is loaded again and uses the
 /// other map, up to [`PIN_ATTEMPTS`] times.
 pub fn load(plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> {
-    let mut attempt = 1;
-    loop {
+    retry_taken_pins(|remaining| {
         let mut loaded = load_unpinned(plan, kernel)?;
-        match loaded.pin_maps(kernel) {
-            Ok(()) => return Ok(loaded),
-            Err(LoadError::PinTaken { .. }) if attempt < PIN_ATTEMPTS => attempt = attempt.saturating_add(1),
-            Err(LoadError::PinTaken { object, map, path, .. }) => {
-                return Err(LoadError::PinTaken { object, map, path, attempts: attempt });
+        loaded.adopt_pins(remaining, kernel);
+        loaded.pin_maps(kernel)?;
+        Ok(loaded)
+    })
+}
+
+/// Attempts a load again while it ends with [`LoadError::PinTaken`], up to [`PIN_ATTEMPTS`] times.
+///
+/// Each attempt gets the pins that remain of the attempts before it, for [`Loaded::adopt_pins`].
+pub fn retry_taken_pins<T>(
+    mut attempt: impl FnMut(&RemainingPins) -> Result<T, LoadError>,
+) -> Result<T, LoadError> {
+    let (mut attempts, mut remaining) = (1, RemainingPins::default());
+    loop {
+        match attempt(&remaining) {
+            Err(LoadError::PinTaken { object, map, path, remaining: later, .. }) => {
+                remaining.extend(later);
+                if attempts == PIN_ATTEMPTS {
+                    return Err(LoadError::PinTaken { object, map, path, attempts, remaining });
+                }
+                attempts = attempts.saturating_add(1);
             }
-            Err(error) => return Err(error),
+            done => return done,
         }
     }
 }

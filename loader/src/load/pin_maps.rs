@@ -6,13 +6,13 @@
 
 use super::{
     Kernel, Loaded,
-    error::LoadError,
+    error::{LoadError, LoadHint, RemainingPins},
     loaded::{LoadedMap, PinState},
 };
 use crate::sys::Errno;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::{
-    os::fd::{AsFd as _, BorrowedFd},
+    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
     process,
 };
@@ -25,7 +25,7 @@ impl Loaded {
     /// of a path is made if it is missing (libbpf: `make_parent_dir`).
     ///
     /// [`LoadError::PinTaken`] means that another process made one of the pins first. Its map has the path then, so the caller
-    /// drops this object and loads it again. No error leaves a pin behind, with one exception: if several pins are made and a
+    /// drops this object and loads it again ([`retry_taken_pins`](super::retry_taken_pins)). No error leaves a pin behind, with one exception: if several pins are made and a
     /// later one does not get its name, the earlier ones stay, as other processes may use them already.
     pub fn pin_maps(&mut self, kernel: &impl Kernel) -> Result<(), LoadError> {
         let mut staged = Staged { kernel, object: &self.name, pins: Vec::new(), folders: Vec::new() };
@@ -33,7 +33,7 @@ impl Loaded {
             if let LoadedMap { plan, fd: Some(fd), pin_state: state @ PinState::Unpinned, .. } = map
                 && let Some(path) = &plan.pin
             {
-                staged.add(fd.as_fd(), &plan.name, path, state)?;
+                staged.add(OwnedFd::as_fd(fd), &plan.name, path, state)?;
             }
         }
         staged.check_names()?;
@@ -53,6 +53,7 @@ struct Staged<'l, K: Kernel> {
 
 /// A pin that does not have its final name yet.
 struct Pin<'l> {
+    fd: BorrowedFd<'l>,
     map: &'l str,
     path: &'l Path,
     state: &'l mut PinState,
@@ -64,13 +65,13 @@ impl<'l, K: Kernel> Staged<'l, K> {
     /// Pins a map under a private name.
     fn add(
         &mut self,
-        fd: BorrowedFd<'_>,
+        fd: BorrowedFd<'l>,
         map: &'l str,
         path: &'l Path,
         state: &'l mut PinState,
     ) -> Result<(), LoadError> {
         let private = self.pin(fd, path).map_err(|errno| LoadError::pin(self.object, map, path, errno))?;
-        self.pins.push(Pin { map, path, state, private: Some(private) });
+        self.pins.push(Pin { fd, map, path, state, private: Some(private) });
         Ok(())
     }
 
@@ -97,6 +98,13 @@ impl<'l, K: Kernel> Staged<'l, K> {
     /// Checks that all final names are free, before the first pin gets its own and cannot be removed any more.
     fn check_names(&self) -> Result<(), LoadError> {
         self.pins.iter().try_for_each(|pin| match self.kernel.pinned(pin.path) {
+            Err(Errno(libc::ENOENT)) if pin.path.is_symlink() => Err(LoadError::Pin {
+                object: self.object.into(),
+                map: pin.map.into(),
+                path: pin.path.to_path_buf(),
+                errno: Errno(libc::EEXIST),
+                hint: LoadHint("it is a symbolic link to a file that does not exist: remove the link".into()),
+            }),
             Err(Errno(libc::ENOENT)) => Ok(()),
             Err(errno) => Err(pin.error(self.object, errno)),
             Ok(_) => Err(pin.error(self.object, Errno(libc::EEXIST))),
@@ -106,17 +114,21 @@ impl<'l, K: Kernel> Staged<'l, K> {
     /// Gives the pins their final names.
     fn rename(&mut self) -> Result<(), LoadError> {
         let (kernel, object) = (self.kernel, self.object);
-        let mut made: Vec<&Path> = Vec::new();
+        let mut made: Vec<(&Path, BorrowedFd<'_>)> = Vec::new();
         for pin in &mut self.pins {
             let Some(private) = &pin.private else { continue };
             if let Err(errno) = kernel.rename_pin(private, pin.path) {
-                for path in made {
+                for (path, _) in &made {
                     log::warn!("the pin {} stays: other processes may use it", path.display());
                 }
-                return Err(pin.error(object, errno));
+                let mut error = pin.error(object, errno);
+                if let LoadError::PinTaken { remaining, .. } = &mut error {
+                    *remaining = remaining_pins(kernel, &made, &self.folders);
+                }
+                return Err(error);
             }
             (*pin.state, pin.private) = (PinState::Made, None);
-            made.push(pin.path);
+            made.push((pin.path, pin.fd));
         }
         Ok(())
     }
@@ -126,7 +138,8 @@ impl Pin<'_> {
     fn error(&self, object: &str, errno: Errno) -> LoadError {
         if errno == Errno(libc::EEXIST) {
             let (object, map, path) = (object.into(), self.map.into(), self.path.to_path_buf());
-            return LoadError::PinTaken { object, map, path, attempts: 1 };
+            let remaining = RemainingPins::default();
+            return LoadError::PinTaken { object, map, path, attempts: 1, remaining };
         }
         LoadError::pin(object, self.map, self.path, errno)
     }
@@ -142,6 +155,25 @@ impl<K: Kernel> Drop for Staged<'_, K> {
         // A folder that holds a pin by now is not empty, and stays.
         self.folders.iter().rev().for_each(|folder| self.kernel.remove_folder(folder));
     }
+}
+
+/// Describes the pins that have their final names, and the folders that were made for them.
+fn remaining_pins(
+    kernel: &impl Kernel,
+    made: &[(&Path, BorrowedFd<'_>)],
+    folders: &[PathBuf],
+) -> RemainingPins {
+    let mut remaining = RemainingPins::default();
+    for (path, fd) in made {
+        match kernel.map_info(*fd) {
+            Ok(info) => remaining.pins.push((path.to_path_buf(), info.id)),
+            // The next attempt takes the pin for that of another load, and keeps it.
+            Err(errno) => log::info!("the pin {}: the id of its map is not known: {errno}", path.display()),
+        }
+    }
+    let has_pin = |folder: &&PathBuf| made.iter().any(|(path, _)| path.parent() == Some(folder));
+    remaining.folders = folders.iter().filter(has_pin).cloned().collect();
+    remaining
 }
 
 /// A name that other loads hardly use, and that bpffs takes: it has no dot. Loads in other PID namespaces, and loads that were killed,

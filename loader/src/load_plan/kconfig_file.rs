@@ -1,10 +1,12 @@
 //! Files of a kernel's configuration: as text, or compressed with gzip.
 
-use crate::{limits::KCONFIG_BYTES, target::read_all};
+use crate::{
+    limits::KCONFIG_BYTES,
+    target::{TargetError, open_file, read_all},
+};
 use std::{
-    fs::{File, OpenOptions},
+    fs::File,
     io::{self, Read},
-    os::unix::fs::OpenOptionsExt as _,
     path::Path,
 };
 
@@ -19,10 +21,13 @@ pub(super) fn read_gzip(path: &Path) -> io::Result<Vec<u8>> {
     bounded(flate2::read::GzDecoder::new(open(path)?))
 }
 
-/// Opens a regular file; a named pipe would be waited for.
+/// Opens a regular file.
 fn open(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
+    open_file(path).map(|(file, _)| file).map_err(|e| match e {
+        TargetError::Io { errno: Some(errno), .. } => io::Error::from_raw_os_error(errno),
+        TargetError::Io { kind, .. } => kind.into(),
+        _ => io::Error::other("it is not a regular file"),
+    })
 }
 
 fn bounded(from: impl Read) -> io::Result<Vec<u8>> {
@@ -51,6 +56,12 @@ mod tests {
         File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
         assert_eq!(read(&path).unwrap_err().to_string(), text);
         fs::remove_file(&path).unwrap();
-        assert_eq!(read(Path::new("/dev/zero")).unwrap_err().to_string(), "it is not a regular file");
+        let socket = path.with_extension("socket");
+        // Nobody can open a socket: the error shows that the kind of the file is checked first.
+        std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        for path in [Path::new("/dev/zero"), Path::new("/proc/version"), &socket] {
+            assert_eq!(read(path).unwrap_err().to_string(), "it is not a regular file", "{}", path.display());
+        }
+        fs::remove_file(&socket).unwrap();
     }
 }

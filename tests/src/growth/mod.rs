@@ -132,6 +132,16 @@ impl Command {
         }
     }
 
+    /// Whether the exit status may be 1: a made input may have relocations that do not resolve, or need what the kernel lacks.
+    pub const fn may_be_unresolved(self) -> bool {
+        matches!(self, Self::Check | Self::Plan | Self::Explain | Self::Patch | Self::DryRun)
+    }
+
+    /// Whether the JSON output has other parts than the text, so that its work grows in another way.
+    pub const fn has_own_json(self) -> bool {
+        matches!(self, Self::Check | Self::Plan | Self::Explain | Self::Inspect)
+    }
+
     /// The command line for an input; `json` asks for JSON instead of text.
     pub fn words(self, input: &Written, json: bool) -> Vec<OsString> {
         let first: &[&str] = match self {

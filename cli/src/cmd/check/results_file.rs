@@ -13,7 +13,7 @@ use crate::{
     error::{BadInput, escape_path},
     input::{file, kernel::id::KernelId},
     json::writer::JsonLines,
-    output::{self, Destination, Kind},
+    output::{self, Destination, DestinationError, Kind},
 };
 use rustix::fs::{Mode, OFlags};
 use std::{
@@ -82,8 +82,21 @@ impl ResultsFile {
     }
 }
 
+/// Attempts to open a path at which other processes create and remove files.
+const ATTEMPTS: usize = 5;
+
 /// Opens or creates a regular file. Anything else is neither changed nor waited for.
 fn open(path: &Path) -> Result<File, BadInput> {
+    for _ in 0..ATTEMPTS {
+        if let Some(file) = try_open(path)? {
+            return Ok(file);
+        }
+    }
+    Err(BadInput::for_path(path, "cannot be written: another process creates and removes it"))
+}
+
+/// Opens or creates the file. Returns `None` if another process has created it in the meantime.
+fn try_open(path: &Path) -> Result<Option<File>, BadInput> {
     let failed = |e| output::not_writable(path, e);
     let no_file = || {
         let bad = BadInput::for_path(path, "is a device, pipe or socket, expected a regular file");
@@ -92,13 +105,16 @@ fn open(path: &Path) -> Result<File, BadInput> {
     let found = Destination::find(path).map_err(failed)?;
     let flags = OFlags::RDWR | OFlags::NONBLOCK;
     let opened = match found.kind {
-        Kind::Free => found.open(flags | OFlags::CREATE, Mode::from_raw_mode(0o666)),
+        Kind::Free => match found.open(flags, Mode::from_raw_mode(0o666)) {
+            Err(DestinationError::Io(e)) if e.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
+            opened => opened,
+        },
         Kind::File(_) => found.refuse_foreign_file().and_then(|()| found.open(flags, Mode::empty())),
         Kind::Special(_) | Kind::OpenFile => return Err(no_file()),
     };
     let file = opened.map_err(failed)?;
     let is_file = file.metadata().map_err(|e| file::unreadable(path, &e))?.is_file();
-    if is_file { Ok(file) } else { Err(no_file()) }
+    if is_file { Ok(Some(file)) } else { Err(no_file()) }
 }
 
 /// Locks the file, because two runs would do the same work and truncate each other's lines.

@@ -18,6 +18,7 @@ use crate::{
         object::ObjectFile,
     },
     json::load as json,
+    output::is_ended_by_signal,
     process::{interrupt::InterruptibleKernel, signals::EndRequests},
     text::{
         line::Line,
@@ -27,7 +28,7 @@ use crate::{
 use core_relo_loader::{
     Loader,
     attach::{AttachError, Link},
-    load::{LoadError, Loaded, PIN_ATTEMPTS},
+    load::{LoadError, Loaded, RemainingPins, retry_taken_pins},
     load_plan::{Host, LoadPlan},
     object::Object,
     sys,
@@ -43,9 +44,29 @@ pub(crate) fn run(console: &mut Console<'_>, args: &LoadArgs) -> io::Result<()> 
         // A dry run changes nothing that a signal would have to undo.
         return load_all(console, args, &InterruptibleKernel::new(&mut || false)).map(drop);
     }
-    let mut end_requests = EndRequests::catch()?;
-    let loaded = load_all(console, args, &InterruptibleKernel::new(&mut || end_requests.arrived()))?;
-    let Some(loaded) = loaded else { return end_by_signal(console, end_requests) };
+    let mut end_requests = match EndRequests::catch() {
+        Ok(end_requests) => end_requests,
+        Err(e) => return console.fail(&e.into()),
+    };
+    let loaded = load_all(console, args, &InterruptibleKernel::new(&mut || end_requests.arrived()));
+    let finished = match loaded {
+        Ok(Some(loaded)) => keep_loaded(console, args, loaded, &mut end_requests),
+        Ok(None) => return end_by_signal(console, end_requests),
+        Err(e) => Err(e),
+    };
+    match finished {
+        Err(e) if is_ended_by_signal(&e) => end_by_signal(console, end_requests),
+        finished => finished,
+    }
+}
+
+/// Leaves pinned objects in the kernel. Keeps objects that are only attached until a signal arrives.
+fn keep_loaded(
+    console: &mut Console<'_>,
+    args: &LoadArgs,
+    loaded: Vec<LoadedObject>,
+    end_requests: &mut EndRequests,
+) -> io::Result<()> {
     if args.pin.is_some() {
         loaded.into_iter().for_each(LoadedObject::leak);
     } else if args.attach && !loaded.is_empty() {
@@ -161,22 +182,23 @@ impl ObjectLoader<'_, '_, '_, '_> {
 
     /// Loads, attaches and pins the object. Tries again if another process pins one of its maps at the same time.
     fn load(&self, loader: &Loader<'_, '_>, plan: &LoadPlan) -> Result<LoadedObject, LoadFailure> {
-        let mut attempt = 1;
-        loop {
-            match self.try_load(loader, plan) {
-                Err(LoadFailure::Load(LoadError::PinTaken { .. })) if attempt < PIN_ATTEMPTS => {
-                    attempt += 1;
-                }
-                Err(LoadFailure::Load(LoadError::PinTaken { object, map, path, .. })) => {
-                    return Err(LoadError::PinTaken { object, map, path, attempts: attempt }.into());
-                }
-                result => return result,
-            }
-        }
+        // Only errors of the load itself are a reason for another attempt.
+        let attempt = |remaining: &RemainingPins| match self.try_load(loader, plan, remaining) {
+            Err(LoadFailure::Load(error)) => Err(error),
+            result => Ok(result),
+        };
+        retry_taken_pins(attempt)?
     }
 
-    fn try_load(&self, loader: &Loader<'_, '_>, plan: &LoadPlan) -> Result<LoadedObject, LoadFailure> {
-        let mut object = LoadedObject::new(loader.load_unpinned(plan, self.kernel)?);
+    fn try_load(
+        &self,
+        loader: &Loader<'_, '_>,
+        plan: &LoadPlan,
+        remaining: &RemainingPins,
+    ) -> Result<LoadedObject, LoadFailure> {
+        let mut loaded = loader.load_unpinned(plan, self.kernel)?;
+        loaded.adopt_pins(remaining, self.kernel);
+        let mut object = LoadedObject::new(loaded);
         if self.args.attach {
             object.attach(self.kernel)?;
         }

@@ -12,9 +12,12 @@ use std::{io, path::Path};
 
 /// Reports that a signal ended the command and that everything is undone. Ends the process by that signal.
 pub(crate) fn end_by_signal(console: &mut Console<'_>, end_requests: EndRequests) -> io::Result<()> {
-    let noted =
-        console.out.flush().and_then(|()| console.note("ended by a signal; what was begun is undone"));
-    end_requests.release().and(noted)
+    let flushed = console.out.flush();
+    let noted = console.note("ended by a signal; what was begun is undone");
+    match end_requests.release() {
+        Ok(()) => flushed.and(noted),
+        Err(e) => console.fail(&e.into()),
+    }
 }
 
 /// Prints why the kernel refused an object, after `name`.

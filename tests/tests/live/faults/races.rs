@@ -113,6 +113,46 @@ fn a_pin_that_others_always_make_first_is_an_error_after_some_attempts() {
 }
 
 #[test]
+fn pins_of_an_earlier_attempt_are_pins_of_the_load() {
+    let (fake, plan) = (Fake::new(), plan("map_in_map"));
+    assert!(plan.maps.iter().filter(|m| m.pin.is_some()).count() > 1);
+    // The first pin gets its name. Another process has the second one's for a moment.
+    let once = |ask, nth| (ask == Ask::RenamePin && nth == 1).then(|| errno(E::EXIST));
+    let loaded = load::load(&plan, &Refusing::new(&fake, once)).unwrap();
+    uses_what_is_pinned("second attempt", &fake, &loaded);
+    let reused: Vec<_> = loaded.maps().iter().filter(|m| m.is_reused()).map(|m| m.name()).collect();
+    assert_eq!(reused, [""; 0]);
+    // Without a second attempt the error names what stays.
+    let fake = Fake::new();
+    let error = load::prepare(&plan, &Refusing::new(&fake, once)).unwrap().finish().unwrap_err();
+    let LoadError::PinTaken { remaining, .. } = &error else { panic!("{error}") };
+    let pins: Vec<_> = fake.pins.borrow().iter().map(|(path, info)| (path.clone(), info.id)).collect();
+    assert_eq!((remaining.pins.len(), &remaining.pins), (1, &pins));
+    // A pin that another process replaced is not adopted.
+    fake.pins.borrow_mut().values_mut().for_each(|info| info.id += 1000);
+    let mut loaded = load::load_unpinned(&plan, &&fake).unwrap();
+    loaded.adopt_pins(remaining, &&fake);
+    assert_eq!(loaded.maps().iter().filter(|m| m.is_reused()).count(), 1);
+}
+
+#[test]
+fn unpinning_removes_pins_of_an_earlier_attempt() {
+    let Some(_live) = live("faults::unpinning_removes_pins_of_an_earlier_attempt", &[]) else { return };
+    let bpffs = Bpffs::new();
+    let bytes = object("map_in_map");
+    let object = Object::parse(&bytes).unwrap();
+    let mut loader = Loader::new(&object).name("map_in_map");
+    loader.settings().pin_root = bpffs.path().join("folder");
+    let plan = loader.plan().unwrap();
+    let once = |ask, nth| (ask == Ask::RenamePin && nth == 1).then(|| errno(E::EXIST));
+    let mut loaded = load::load(&plan, &Refusing::new(Running, once)).unwrap();
+    assert!(loaded.maps().iter().all(|m| !m.is_reused()));
+    assert!(std::fs::read_dir(bpffs.path().join("folder")).unwrap().count() > 1);
+    loaded.unpin_maps();
+    assert!(!bpffs.path().join("folder").exists());
+}
+
+#[test]
 fn a_pin_is_made_when_nothing_can_fail_any_more() {
     let fake = Fake::new();
     for name in OBJECTS {
