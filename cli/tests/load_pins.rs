@@ -175,7 +175,7 @@ fn full_pipe(folder: &Path) -> fs::File {
     pipe(&path);
     let open = |flags| fs::File::options().read(true).write(true).custom_flags(flags).open(&path).unwrap();
     let mut filling = open(O_NONBLOCK);
-    while filling.write(&[b' ']).is_ok() {}
+    while filling.write(b" ").is_ok() {}
     open(0)
 }
 

@@ -27,14 +27,12 @@ pub(super) struct FilePart {
 impl FilePart {
     /// Opens a whole file, which has to be a regular one.
     pub(super) fn open(path: &Path) -> Result<Self, AttachError> {
-        let (file, meta) = open_file(path).map_err(|e| match e {
-            TargetError::Io { errno, .. } => {
-                AttachError::unreadable(path, errno.map_or(Errno(libc::EIO), Errno))
+        let (file, meta) = open_file(path).map_err(|e| {
+            if let TargetError::Io { errno, .. } = e {
+                return AttachError::unreadable(path, errno.map_or(Errno(libc::EIO), Errno));
             }
-            _ => {
-                let problem = "is not a regular file: expected a program, a library or an archive";
-                AttachError::target(path.display().to_string(), problem)
-            }
+            let problem = "is not a regular file: expected a program, a library or an archive";
+            AttachError::target(path.display().to_string(), problem)
         })?;
         Ok(Self { path: path.to_path_buf(), file, start: 0, len: meta.len() })
     }

@@ -139,17 +139,20 @@ fn pins_of_an_earlier_attempt_are_pins_of_the_load() {
 fn unpinning_removes_pins_of_an_earlier_attempt() {
     let Some(_live) = live("faults::unpinning_removes_pins_of_an_earlier_attempt", &[]) else { return };
     let bpffs = Bpffs::new();
-    let bytes = object("map_in_map");
+    let folder = bpffs.path().join("folder");
+    let bytes = object("pinned");
     let object = Object::parse(&bytes).unwrap();
-    let mut loader = Loader::new(&object).name("map_in_map");
-    loader.settings().pin_root = bpffs.path().join("folder");
+    let mut loader = Loader::new(&object).name("pinned");
+    for (n, map) in loader.plan().unwrap().maps.iter().enumerate() {
+        loader.map(&map.name).pin = Some(Some(folder.join(format!("map_{n}"))));
+    }
     let plan = loader.plan().unwrap();
     let once = |ask, nth| (ask == Ask::RenamePin && nth == 1).then(|| errno(E::EXIST));
     let mut loaded = load::load(&plan, &Refusing::new(Running, once)).unwrap();
     assert!(loaded.maps().iter().all(|m| !m.is_reused()));
-    assert!(std::fs::read_dir(bpffs.path().join("folder")).unwrap().count() > 1);
+    assert!(std::fs::read_dir(&folder).unwrap().count() > 1);
     loaded.unpin_maps();
-    assert!(!bpffs.path().join("folder").exists());
+    assert!(!folder.exists());
 }
 
 #[test]
