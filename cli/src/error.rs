@@ -1,12 +1,12 @@
-//! Bad input: which file, where in it, what is wrong, and a way out. One line.
+//! Bad input: the file, what is wrong with it, and what to do about it.
 
-use core_relo::Escaped;
+use core_relo::{Escaped, Name};
 use std::{fmt, path::Path};
 
-/// Something that could not be read or understood.
+/// An input that could not be read or understood. It prints as one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BadInput {
-    /// The file as it was named.
+    /// The file's path as the user gave it, or the name of another input: `BTF 12`, `--module`.
     pub(crate) file: String,
     /// What is wrong, and where in the file.
     pub(crate) what: String,
@@ -19,10 +19,12 @@ impl BadInput {
         Self { file: file.into(), what: what.to_string(), help: None }
     }
 
-    pub(crate) fn at(path: &Path, what: impl fmt::Display) -> Self {
-        Self::new(shown(path), what)
+    /// Creates the error for a file.
+    pub(crate) fn for_path(path: &Path, what: impl fmt::Display) -> Self {
+        Self::new(escape_path(path), what)
     }
 
+    /// Adds what to do about it.
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
@@ -36,7 +38,7 @@ impl fmt::Display for BadInput {
     }
 }
 
-/// A path fit to print on one line: what a terminal would obey is escaped.
-pub(crate) fn shown(path: &Path) -> String {
-    core_relo::Name::new(path.as_os_str().as_encoded_bytes()).to_string()
+/// Returns a path as one line of text, with characters that a terminal obeys escaped.
+pub(crate) fn escape_path(path: &Path) -> String {
+    Name::new(path.as_os_str().as_encoded_bytes()).to_string()
 }

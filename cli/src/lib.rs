@@ -1,45 +1,45 @@
 //! `core-relo`: on which kernels will this BPF object load, and if not, why?
 //!
-//! Words in, words out: arguments to `args`, what they mean to `app`, one file a command in `cmd`; what decides is the
-//! engine. Exit 0: all resolved; 1: something did not; 2: could not tell.
+//! `args` parses the arguments, `dispatch` calls a command of `cmd`. Commands read files through `input` and print through
+//! `console::Console`, as `text` or as `json`. The engine and the loader decide everything else.
 
-mod app;
 mod args;
-mod args_gen;
-mod args_kernel;
-mod args_load;
 mod cmd;
+mod console;
+mod describe;
+mod dispatch;
 mod error;
 #[doc(hidden)]
 pub mod fuzzing;
 mod input;
-mod interrupt;
 mod json;
-mod json_btf;
-mod json_check;
-mod json_value;
-mod kernel;
-mod line;
+mod kernel_objects;
 mod output;
-mod printer;
-mod render;
-mod signals;
-mod threads;
+mod process;
+mod stable_hash;
+mod text;
 
-use std::process::ExitCode;
+use console::ExitStatus;
+use error::BadInput;
+use process::{diagnostics, signals};
+use std::{io, process::ExitCode};
 
 /// Runs the command with the arguments of this process.
 pub fn main() -> ExitCode {
-    app::init_panics();
+    diagnostics::init_panic_hook();
     let args = args::Args::from_process().unwrap_or_else(|error| error.exit());
-    app::init_log(args.verbose);
+    diagnostics::init_log(args.verbose);
     if let Err(e) = signals::report_file_size_limit() {
-        return app::end_with_failure(&e.into());
+        diagnostics::report(&e.into());
+        return ExitStatus::Unknown.into();
     }
-    match app::run(&args) {
+    match dispatch::run(&args) {
         Ok(exit) => exit.into(),
-        // Whoever read the output has gone: nothing to say, and the answer was not delivered.
-        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => app::Exit::Unknown.into(),
-        Err(e) => app::cannot_write(&e),
+        // The reader of stdout is gone: nobody reads a message, but the result was not delivered.
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => ExitStatus::Unknown.into(),
+        Err(e) => {
+            diagnostics::report(&BadInput::new("stdout", e));
+            ExitStatus::Unknown.into()
+        }
     }
 }

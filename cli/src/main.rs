@@ -1,4 +1,4 @@
-//! The command `core-relo`; everything it does is in the library beside it, so that fuzz targets can reach it too.
+//! The command `core-relo`. Its code is in the library of this package, which the fuzz targets use as well.
 
 use std::process::ExitCode;
 

@@ -1,23 +1,26 @@
-//! `demo`: `check` and `explain` on an object and kernels that come with this program.
+//! `demo`: `check` and `explain` on an object and kernels that are part of this program.
 //!
-//! docs/demo.md says what they are and how they were made.
+//! docs/demo.md describes them and how they were made.
 
-use super::{check, each_of_plans, explain};
+use super::{check, explain, plans::for_each_selected};
 use crate::{
-    app::{App, Exit},
-    args::Format,
+    args::format::Format,
+    console::{Console, ExitStatus},
+    describe,
     input::{
+        kernel::{selection::Selection, source::KernelSource},
         object::ObjectFile,
-        target::{Place, Selection},
     },
-    line::Line,
-    render::style::{BOLD, DIM},
+    text::{
+        line::Line,
+        style::{BOLD, DIM},
+    },
 };
-use std::io;
+use std::{io, slice};
 
 const OBJECT: (&str, &[u8]) = ("exec.bpf.o", include_bytes!("../../demo/exec.bpf.o"));
 
-/// The types of real kernels that the object asks about, and no others.
+/// Kernels reduced to the types that the object uses.
 const KERNELS: [(&str, &[u8]); 4] = [
     ("linux-5.10", include_bytes!("../../demo/linux-5.10.btf")),
     ("linux-6.1", include_bytes!("../../demo/linux-6.1.btf")),
@@ -25,54 +28,49 @@ const KERNELS: [(&str, &[u8]); 4] = [
     ("linux-7.2", include_bytes!("../../demo/linux-7.2.btf")),
 ];
 
-pub(crate) fn run(app: &mut App<'_>) -> io::Result<()> {
+pub(crate) fn run(console: &mut Console<'_>) -> io::Result<()> {
     let file = ObjectFile::embedded(OBJECT.0, OBJECT.1);
-    let kernels = KERNELS.map(|(name, bytes)| Place::Embedded { name, bytes });
-    say(app, "An object for process monitoring, against four kernels and the one running here:")?;
-    say(app, "")?;
-    command(app, "check exec.bpf.o --btf linux-5.10 --btf linux-6.1 --btf linux-6.12 --btf linux-7.2")?;
-    check::check(
-        app,
-        std::slice::from_ref(&file),
-        &Selection { places: kernels.to_vec(), ..Selection::default() },
+    let kernels = KERNELS.map(|(name, bytes)| KernelSource::Embedded { name, bytes });
+    let select = |sources: &[KernelSource]| Selection { sources: sources.to_vec(), ..Selection::default() };
+    print(console, "An object for process monitoring, against four kernels and the one running here:")?;
+    print(console, "")?;
+    print_command(
+        console,
+        "check exec.bpf.o --btf linux-5.10 --btf linux-6.1 --btf linux-6.12 --btf linux-7.2",
     )?;
-    say(app, "")?;
-    command(app, "check exec.bpf.o")?;
-    check::check(
-        app,
-        std::slice::from_ref(&file),
-        &Selection { places: vec![Place::Running], ..Selection::default() },
-    )?;
-    say(app, "")?;
-    say(app, "Why it does not fit the oldest and the newest:")?;
-    say(app, "")?;
+    check::check(console, slice::from_ref(&file), &select(&kernels))?;
+    print(console, "")?;
+    print_command(console, "check exec.bpf.o")?;
+    check::check(console, slice::from_ref(&file), &select(&[KernelSource::Running]))?;
+    print(console, "")?;
+    print(console, "Why it does not fit the oldest and the newest:")?;
+    print(console, "")?;
     for kernel in kernels {
-        let unresolved = Selection { places: vec![kernel], ..Selection::default() };
-        each_of_plans(app, &file, &unresolved, |app, file, kernel, plan| {
-            let shown: Vec<_> = plan.iter().filter(explain::is_unresolved).collect();
-            if shown.is_empty() {
+        for_each_selected(console, &file, &select(&[kernel]), &mut |console, file, kernel, plan| {
+            let unresolved: Vec<_> = plan.iter().filter(describe::is_unresolved).collect();
+            if unresolved.is_empty() {
                 return Ok(());
             }
-            command(app, &format!("explain exec.bpf.o --btf {}", kernel.name))?;
-            explain::write(app, file, kernel, plan, &shown)
+            print_command(console, &format!("explain exec.bpf.o --btf {}", kernel.name))?;
+            explain::write_explanations(console, file, kernel, plan, &unresolved)
         })?;
     }
-    say(app, "Now yours: core-relo check YOUR.bpf.o [--btf FOLDER_OF_KERNELS]")?;
-    // What it showed is what it was to show; a machine without kernel BTF is no failure either.
-    app.exit = Exit::Resolved;
+    print(console, "Now yours: core-relo check YOUR.bpf.o [--btf FOLDER_OF_KERNELS]")?;
+    // Unresolved relocations are what the demo shows. A machine without kernel BTF is no error either.
+    console.exit = ExitStatus::Resolved;
     Ok(())
 }
 
-fn say(app: &mut App<'_>, text: &str) -> io::Result<()> {
-    if app.format == Format::Text { app.out.line(text) } else { Ok(()) }
+fn print(console: &mut Console<'_>, text: &str) -> io::Result<()> {
+    if console.format == Format::Text { console.out.line(text) } else { Ok(()) }
 }
 
-fn command(app: &mut App<'_>, line: &str) -> io::Result<()> {
-    if app.format == Format::Text {
+fn print_command(console: &mut Console<'_>, line: &str) -> io::Result<()> {
+    if console.format == Format::Text {
         let line = format_args!("core-relo {line}");
-        app.out.line(Line::new().styled(DIM, "$").text(" ").styled(BOLD, line))?;
-        // What goes wrong comes on another stream, and after this.
-        app.out.flush()?;
+        console.out.line(Line::new().styled(DIM, "$").text(" ").styled(BOLD, line))?;
+        // The command's errors go to stderr, and must come after this line.
+        console.out.flush()?;
     }
     Ok(())
 }

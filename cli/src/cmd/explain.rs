@@ -1,40 +1,39 @@
-//! `explain`: what does not resolve, why, and what would mend it.
+//! `explain`: why relocations do not resolve, and what would help.
 
-use super::{counts, each_plan, has_program, no_such_program};
+use super::plans::{check_program, for_each_kernel};
 use crate::{
-    app::App,
-    args::{self, Format, RelocationRef},
+    args::{
+        format::Format,
+        relocate::{ExplainArgs, RelocationRef},
+    },
+    console::Console,
+    describe,
     error::BadInput,
-    input::{object::ObjectFile, target::Kernel},
-    json,
-    line::Line,
-    render::{explained, style::GOOD},
+    input::{kernel::parsed::Kernel, object::ObjectFile},
+    json::plan::ExplainedRelocation,
+    text::{explanation, line::Line, style::GOOD},
 };
-use core_relo::{
-    Plan,
-    explain::Explainer,
-    plan::{Decision, PlannedReloc},
-};
+use core_relo::{Plan, explain::Explainer, plan::PlannedReloc};
 use std::io;
 
-pub(crate) fn run(app: &mut App<'_>, args: &args::Explain) -> io::Result<()> {
-    each_plan(app, &args.object, &args.targets, |app, file, kernel, plan| {
-        if let Some(wanted) = &args.program
-            && !has_program(plan, wanted)
+pub(crate) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<()> {
+    for_each_kernel(console, &args.object, &args.kernels, &mut |console, file, kernel, plan| {
+        if let Some(name) = &args.program
+            && let Err(bad) = check_program(file, plan, name)
         {
-            return app.fail(&no_such_program(file, plan, wanted));
+            return console.fail(&bad);
         }
-        let shown: Vec<_> = plan.iter().filter(|p| is_shown(p, args)).collect();
-        if let (Some(wanted), true) = (&args.relocation, shown.is_empty()) {
-            return app.fail(&no_such_relocation(file, args, wanted));
+        let shown: Vec<_> = plan.iter().filter(|planned| is_shown(planned, args)).collect();
+        if let (Some(relocation), true) = (&args.relocation, shown.is_empty()) {
+            return console.fail(&no_such_relocation(file, args, relocation));
         }
-        write(app, file, kernel, plan, &shown)
+        write_explanations(console, file, kernel, plan, &shown)
     })
 }
 
-/// Writes the explanations of some records, or that all is well.
-pub(crate) fn write<'p>(
-    app: &mut App<'_>,
+/// Prints the explanations of some relocations, or that all relocations resolve.
+pub(crate) fn write_explanations<'p>(
+    console: &mut Console<'_>,
     file: &ObjectFile,
     kernel: &Kernel,
     plan: &'p Plan<'_>,
@@ -42,30 +41,26 @@ pub(crate) fn write<'p>(
 ) -> io::Result<()> {
     let mut explainer = Explainer::new(plan);
     for planned in shown {
-        match app.format {
+        match console.format {
             Format::Json => {
-                app.out.json(&json::Explained::new(&file.name, kernel, planned, &mut explainer))?;
+                let line = ExplainedRelocation::new(&file.name, &kernel.name, planned, &mut explainer);
+                console.out.json(&line)?;
             }
             Format::Text => {
                 let explanation = explainer.explain(planned);
-                explained::write(&mut app.out, &file.name, &kernel.name, planned, &explanation)?;
+                explanation::write(&mut console.out, &file.name, &kernel.name, planned, &explanation)?;
             }
         }
     }
-    if shown.is_empty() && app.format == Format::Text {
-        let counts = counts(plan.summary());
+    if shown.is_empty() && console.format == Format::Text {
+        let counts = describe::summary(plan.summary());
         let rest = format!(": {} on {}: {counts}", file.name, kernel.name);
-        app.out.line(Line::new().styled(GOOD, "resolved").text(rest))?;
+        console.out.line(Line::new().styled(GOOD, "resolved").text(rest))?;
     }
     Ok(())
 }
 
-/// Whether a record does not resolve.
-pub(crate) fn is_unresolved(planned: &PlannedReloc<'_>) -> bool {
-    matches!(planned.decision(), Err(_) | Ok(Decision::Poison { .. }))
-}
-
-fn is_shown(planned: &PlannedReloc<'_>, args: &args::Explain) -> bool {
+fn is_shown(planned: &PlannedReloc<'_>, args: &ExplainArgs) -> bool {
     let record = planned.record();
     let in_program = args.program.as_ref().is_none_or(|wanted| {
         let name = planned.function().map(|f| f.name);
@@ -73,7 +68,7 @@ fn is_shown(planned: &PlannedReloc<'_>, args: &args::Explain) -> bool {
     });
     in_program
         && match &args.relocation {
-            None => is_unresolved(planned),
+            None => describe::is_unresolved(planned),
             Some(wanted) => {
                 let section = wanted.section.as_ref();
                 wanted.number == record.index
@@ -82,7 +77,7 @@ fn is_shown(planned: &PlannedReloc<'_>, args: &args::Explain) -> bool {
         }
 }
 
-fn no_such_relocation(file: &ObjectFile, args: &args::Explain, wanted: &RelocationRef) -> BadInput {
+fn no_such_relocation(file: &ObjectFile, args: &ExplainArgs, wanted: &RelocationRef) -> BadInput {
     let section = wanted.section.as_ref().map(|s| format!(" in section `{s}`")).unwrap_or_default();
     let program = args.program.as_ref().map(|p| format!(" of program `{p}`")).unwrap_or_default();
     let what = format!("no relocation {}{section}{program}", wanted.number);

@@ -1,103 +1,118 @@
-//! `link list` and `link show`: what is attached where in the running kernel.
+//! `link`: the links in the running kernel, and what they attach to.
 
+use super::kernel_facts;
 use crate::{
-    app::App,
-    args::Format,
-    args_kernel::{self, List, Show},
-    cmd::inspect::short,
+    args::{
+        format::Format,
+        kernel_objects::{LinkCommand, ListArgs, ShowArgs},
+    },
+    console::Console,
+    describe::short_type_name,
     error::BadInput,
-    kernel::{self, Found, Holders, Kind, Owner, link, select, types::Types},
-    printer::Printer,
-    render::{
-        kernel as render,
-        table::{Columns, left, right},
+    kernel_objects::{
+        btf_cache::BtfCache,
+        holders::Holders,
+        kind::Kind,
+        link_target::{LinkTarget, type_name},
+        object::{self, KernelObject},
+        owners::Owner,
+        select::{full_program_name, select},
+    },
+    text::{
+        kernel_object as text,
+        printer::Printer,
+        table::{AlignedTable, left, right},
     },
 };
 use core_relo_loader::sys::{self, Errno};
 use serde::Serialize;
 use std::{io, os::fd::OwnedFd};
 
-pub(crate) fn run(app: &mut App<'_>, args: &args_kernel::Link) -> io::Result<()> {
-    match args {
-        args_kernel::Link::List(args) => list(app, args),
-        args_kernel::Link::Show(args) => show(app, args),
+pub(crate) fn run(console: &mut Console<'_>, command: &LinkCommand) -> io::Result<()> {
+    match command {
+        LinkCommand::List(args) => list(console, args),
+        LinkCommand::Show(args) => show(console, args),
     }
 }
 
-fn list(app: &mut App<'_>, args: &List) -> io::Result<()> {
-    let links = match facts(app, kernel::all(Kind::Link))? {
+fn list(console: &mut Console<'_>, args: &ListArgs) -> io::Result<()> {
+    let links = match read_facts(console, object::list(Kind::Link))? {
         Ok(links) => links,
-        Err(bad) => return app.fail(&bad),
+        Err(bad) => return console.fail(&bad),
     };
     if args.format == Format::Json {
-        return links.iter().try_for_each(|l| app.out.json(l));
+        return links.iter().try_for_each(|l| console.out.json(l));
     }
-    let mut table = Columns::new();
-    render::head(&mut table, &["ID", "TYPE", "PROGRAM", "ATTACHED TO", "HELD BY"]);
+    let mut table = AlignedTable::new();
+    text::head(&mut table, &["ID", "TYPE", "PROGRAM", "ATTACHED TO", "HELD BY"]);
     for l in &links {
         table.row([
             right(l.id),
-            left(short(&l.link_type)),
-            left(l.program_words()),
-            left(link::words(&l.target)),
-            left(render::held_by(&l.pids, &l.pinned)),
+            left(short_type_name(&l.link_type)),
+            left(l.program_text()),
+            left(l.target.text()?),
+            left(text::holders_cell(&l.pids, &l.pinned)),
         ]);
     }
-    render::table(&mut app.out, &mut table, links.len(), "there are no links")
+    text::write_table(&mut console.out, &mut table, links.len(), "there are no links")
 }
 
-fn show(app: &mut App<'_>, args: &Show) -> io::Result<()> {
-    let links = match facts(app, select::selected(Kind::Link, &args.which))? {
+fn show(console: &mut Console<'_>, args: &ShowArgs) -> io::Result<()> {
+    let links = match read_facts(console, select(Kind::Link, &args.selector))? {
         Ok(links) => links,
-        Err(bad) => return app.fail(&bad),
+        Err(bad) => return console.fail(&bad),
     };
     match args.format {
-        Format::Json => links.iter().try_for_each(|l| app.out.json(l)),
-        Format::Text => links.iter().try_for_each(|l| l.write(&mut app.out)),
+        Format::Json => links.iter().try_for_each(|l| console.out.json(l)),
+        Format::Text => links.iter().try_for_each(|l| l.write(&mut console.out)),
     }
 }
 
-/// The facts of each.
-fn facts(app: &mut App<'_>, found: Result<Vec<Found>, BadInput>) -> io::Result<Result<Vec<Link>, BadInput>> {
-    let found = match found {
-        Ok(found) => found,
+/// Reads the facts of links.
+fn read_facts(
+    console: &mut Console<'_>,
+    links: Result<Vec<KernelObject>, BadInput>,
+) -> io::Result<Result<Vec<LinkFacts>, BadInput>> {
+    let links = match links {
+        Ok(links) => links,
         Err(bad) => return Ok(Err(bad)),
     };
-    let (holders, mut types) = (Holders::look(), Types::default());
-    kernel::facts(app, found, |fd| Link::new(fd, &holders, &mut types))
+    let (holders, mut btfs) = (Holders::find(), BtfCache::default());
+    kernel_facts::read_all(console, links, |fd| LinkFacts::new(fd, &holders, &mut btfs))
 }
 
-/// A link, as `show` prints it and as JSON.
+/// The facts of a link, and their JSON.
 #[derive(Debug, Serialize)]
-struct Link {
+struct LinkFacts {
     id: u32,
     link_type: String,
     prog_id: Option<u32>,
     program: Option<String>,
-    target: serde_json::Map<String, serde_json::Value>,
+    target: LinkTarget,
     pinned: Vec<String>,
     pids: Vec<Owner>,
 }
 
-impl Link {
-    fn new(fd: &OwnedFd, holders: &Holders, types: &mut Types) -> Result<Self, Errno> {
+impl LinkFacts {
+    fn new(fd: &OwnedFd, holders: &Holders, btfs: &mut BtfCache) -> Result<Self, Errno> {
         let info = sys::link_info(fd)?;
         let program = Kind::Prog.open(info.prog_id).ok().filter(|_| info.prog_id != 0).and_then(|fd| {
             let info = sys::prog_info(&fd).ok()?;
-            Some(select::full_name(&fd, &info))
+            Some(full_program_name(&fd, &info))
         });
         Ok(Self {
             id: info.id,
-            link_type: link::type_name(info.link_type),
+            link_type: type_name(info.link_type),
             prog_id: (info.prog_id != 0).then_some(info.prog_id),
             program,
-            target: link::target(fd, &info, types),
-            pinned: holders.pinned(Kind::Link, info.id),
+            target: LinkTarget::read(fd, &info, btfs)?,
+            pinned: holders.pins(Kind::Link, info.id),
             pids: holders.owners(Kind::Link, info.id).to_vec(),
         })
     }
 
-    fn program_words(&self) -> String {
+    /// Returns the id and the name of the link's program.
+    fn program_text(&self) -> String {
         match (self.prog_id, &self.program) {
             (Some(id), Some(name)) if !name.is_empty() => format!("{id} {name}"),
             (Some(id), _) => id.to_string(),
@@ -106,13 +121,14 @@ impl Link {
     }
 
     fn write(&self, out: &mut Printer<'_>) -> io::Result<()> {
-        render::title(out, self.id, &short(&self.link_type), "")?;
+        text::title(out, self.id, &short_type_name(&self.link_type), "")?;
         if self.prog_id.is_some() {
-            render::field(out, "program", self.program_words())?;
+            text::field(out, "program", self.program_text())?;
         }
-        if !self.target.is_empty() {
-            render::field(out, "to", link::words(&self.target))?;
+        let target = self.target.text()?;
+        if !target.is_empty() {
+            text::field(out, "to", target)?;
         }
-        render::holders(out, &self.pids, &self.pinned)
+        text::holders(out, &self.pids, &self.pinned)
     }
 }

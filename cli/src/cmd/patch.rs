@@ -1,26 +1,26 @@
 //! `patch`: the object with its instructions relocated.
 
-use super::{counts, explain::is_unresolved};
 use crate::{
-    app::{App, Exit},
-    args::{self, Format},
-    error::{BadInput, shown},
+    args::{format::Format, relocate::PatchArgs},
+    console::{Console, ExitStatus},
+    describe,
+    error::{BadInput, escape_path},
     input::{
+        kernel::{image::read_kernel, parsed::Kernel, selection::Selection},
         object::ObjectFile,
-        target::{Kernel, Selection},
     },
-    json_check::Unresolved,
-    line::Line,
+    json::check::Unresolved,
     output,
-    render::style,
+    text::{line::Line, style},
 };
 use core_relo::Plan;
 use core_relo_loader::object::Object;
 use serde::Serialize;
 use std::io;
 
+/// The JSON line of `patch`.
 #[derive(Serialize)]
-struct Patched<'a> {
+struct PatchLine<'a> {
     object: &'a str,
     target: &'a str,
     /// `null` if nothing was written.
@@ -33,53 +33,50 @@ struct Patched<'a> {
     relocations: Vec<Unresolved>,
 }
 
-pub(crate) fn run(app: &mut App<'_>, args: &args::Patch) -> io::Result<()> {
-    let mut kernel = match kernel(app, args)? {
-        Some(kernel) => kernel,
-        None => return Ok(()),
-    };
+pub(crate) fn run(console: &mut Console<'_>, args: &PatchArgs) -> io::Result<()> {
+    let Some(mut kernel) = read_selected_kernel(console, args)? else { return Ok(()) };
     let patched = (|| {
         let file = ObjectFile::read(&args.object)?;
         let object = file.parse()?;
-        kernel.check_order(object.endian())?;
-        patch(app, args, &file, &object, &mut kernel)
+        kernel.check_byte_order(object.endian())?;
+        patch(console, args, &file, &object, &mut kernel)
     })();
-    patched.unwrap_or_else(|bad| app.fail(&bad))
+    patched.unwrap_or_else(|bad| console.fail(&bad))
 }
 
-/// The one kernel to patch for.
-fn kernel(app: &mut App<'_>, args: &args::Patch) -> io::Result<Option<Kernel>> {
-    let selection = Selection::of(&args.targets);
-    selection.notes.iter().try_for_each(|note| app.note(note))?;
-    selection.bad.iter().try_for_each(|place| app.fail(&place.bad))?;
-    let opened = match &*selection.places {
+/// Reads the kernel to patch for. Returns `None` after it has reported bad input.
+fn read_selected_kernel(console: &mut Console<'_>, args: &PatchArgs) -> io::Result<Option<Kernel>> {
+    let selection = Selection::new(&args.kernels);
+    selection.notes.iter().try_for_each(|note| console.note(note))?;
+    selection.bad.iter().try_for_each(|source| console.fail(&source.bad))?;
+    let kernel = match &*selection.sources {
         [] => return Ok(None),
-        [place] => Kernel::open(place, &selection.modules, selection.limits),
-        many => {
-            let what = format!("{} kernels were given, an object is patched for one", many.len());
+        [source] => read_kernel(source, &selection.modules, selection.limits),
+        sources => {
+            let what = format!("{} kernels were given, an object is patched for one", sources.len());
             Err(BadInput::new("--btf", what))
         }
     };
-    match opened {
+    match kernel {
         Ok(kernel) => Ok(Some(kernel)),
-        Err(bad) => app.fail(&bad).map(|()| None),
+        Err(bad) => console.fail(&bad).map(|()| None),
     }
 }
 
-/// Plans, reports, and writes unless a relocation fails.
+/// Plans the relocations, writes the object unless one of them fails, and reports the result.
 fn patch(
-    app: &mut App<'_>,
-    args: &args::Patch,
+    console: &mut Console<'_>,
+    args: &PatchArgs,
     file: &ObjectFile,
     object: &Object<'_>,
     kernel: &mut Kernel,
 ) -> Result<io::Result<()>, BadInput> {
     let relocs = file.relocs(object)?;
-    kernel.complete_for(&[&relocs]);
+    kernel.add_wanted_modules(&[&relocs]);
     let plan = Plan::new(&relocs, &kernel.target);
-    let written = match plan.patched() {
+    let is_written = match plan.patched() {
         Err(_) => {
-            app.end_with(Exit::Unresolved);
+            console.raise_exit(ExitStatus::Unresolved);
             false
         }
         Ok(patched) => {
@@ -90,48 +87,45 @@ fn patch(
             true
         }
     };
-    Ok(report(app, args, file, kernel, &plan, written))
+    Ok(report(console, args, file, kernel, &plan, is_written))
 }
 
 fn report(
-    app: &mut App<'_>,
-    args: &args::Patch,
+    console: &mut Console<'_>,
+    args: &PatchArgs,
     file: &ObjectFile,
     kernel: &Kernel,
     plan: &Plan<'_>,
-    written: bool,
+    is_written: bool,
 ) -> io::Result<()> {
     let summary = plan.summary();
-    if app.format == Format::Json {
-        let patched = Patched {
+    let unresolved = || plan.iter().filter(describe::is_unresolved);
+    if console.format == Format::Json {
+        let line = PatchLine {
             object: &file.name,
             target: &kernel.name,
-            output: written.then(|| shown(&args.output)),
+            output: is_written.then(|| escape_path(&args.output)),
             kept: summary.kept,
             patched: summary.patched,
             poisoned: summary.poisoned,
             failed: summary.failed,
             skipped: summary.skipped,
-            relocations: plan.iter().filter(is_unresolved).map(|p| Unresolved::new(&p)).collect(),
+            relocations: unresolved().map(|planned| Unresolved::new(&planned)).collect(),
         };
-        return app.out.json(&patched);
+        return console.out.json(&line);
     }
-    for planned in plan.iter().filter(is_unresolved) {
-        let (u, style) = (Unresolved::new(&planned), style::of_outcome(style::outcome(&planned.decision())));
-        let (outcome, place, program) = (u.outcome, u.record.shown_place(), u.record.shown_program());
-        let access = &u.record.accessed.access;
-        let rest = format!(": {place} {program}: {access}: {}", u.reason);
-        app.err.line(Line::new().styled(style, outcome).text(rest))?;
+    for planned in unresolved() {
+        let Unresolved { record, outcome, reason } = Unresolved::new(&planned);
+        let (position, program) = (record.position(), record.program_or_section());
+        let rest = format!(": {position} {program}: {}: {reason}", record.access);
+        console.err.line(Line::new().styled(style::outcome_style(outcome), outcome).text(rest))?;
     }
-    let counts = counts(summary);
-    match written {
-        true => {
-            let rest = format!(": {}: {} for {}: {counts}", shown(&args.output), file.name, kernel.name);
-            app.out.line(Line::new().styled(style::GOOD, "written").text(rest))
-        }
-        false => {
-            let rest = format!(": {}: nothing written: {counts}", file.name);
-            app.err.line(Line::new().styled(style::ERROR, "core-relo").text(rest))
-        }
+    let counts = describe::summary(summary);
+    if is_written {
+        let rest = format!(": {}: {} for {}: {counts}", escape_path(&args.output), file.name, kernel.name);
+        console.out.line(Line::new().styled(style::GOOD, "written").text(rest))
+    } else {
+        let rest = format!(": {}: nothing written: {counts}", file.name);
+        console.err.line(Line::new().styled(style::ERROR, "core-relo").text(rest))
     }
 }

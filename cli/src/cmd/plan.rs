@@ -1,63 +1,65 @@
 //! `plan`: every relocation, with its instruction before and after.
 
-use super::{counts, each_plan, has_program, no_such_program};
+use super::plans::{check_program, for_each_kernel};
 use crate::{
-    app::App,
-    args::{self, Format},
-    input::{object::ObjectFile, target::Kernel},
-    json,
-    line::Line,
-    render::{
-        planned,
+    args::{format::Format, relocate::PlanArgs},
+    console::Console,
+    describe,
+    input::{kernel::parsed::Kernel, object::ObjectFile},
+    json::plan::PlannedRelocation,
+    text::{
+        line::Line,
+        plan,
         style::{BOLD, DIM},
     },
 };
 use core_relo::{Plan, explain::Explainer, plan::PlannedReloc};
 use std::io;
 
-pub(crate) fn run(app: &mut App<'_>, args: &args::Plan) -> io::Result<()> {
-    each_plan(app, &args.object, &args.targets, |app, file, kernel, plan| {
-        if let Some(wanted) = &args.program
-            && !has_program(plan, wanted)
+pub(crate) fn run(console: &mut Console<'_>, args: &PlanArgs) -> io::Result<()> {
+    for_each_kernel(console, &args.object, &args.kernels, &mut |console, file, kernel, plan| {
+        if let Some(name) = &args.program
+            && let Err(bad) = check_program(file, plan, name)
         {
-            return app.fail(&no_such_program(file, plan, wanted));
+            return console.fail(&bad);
         }
         let is_shown = |planned: &PlannedReloc<'_>| {
             let name = planned.function().map(|f| f.name);
             args.program.as_ref().is_none_or(|wanted| name == Some(wanted.as_bytes()))
         };
-        match app.format {
+        match console.format {
             Format::Json => {
                 let mut explainer = Explainer::new(plan);
                 plan.iter().filter(is_shown).try_for_each(|planned| {
-                    app.out.json(&json::Relocation::new(&file.name, kernel, &planned, &mut explainer))
+                    let line = PlannedRelocation::new(&file.name, &kernel.name, &planned, &mut explainer);
+                    console.out.json(&line)
                 })
             }
-            Format::Text => text(app, file, kernel, plan, is_shown),
+            Format::Text => write_text(console, file, kernel, plan, is_shown),
         }
     })
 }
 
-fn text(
-    app: &mut App<'_>,
+fn write_text(
+    console: &mut Console<'_>,
     file: &ObjectFile,
     kernel: &Kernel,
     plan: &Plan<'_>,
     is_shown: impl Fn(&PlannedReloc<'_>) -> bool,
 ) -> io::Result<()> {
     let title = Line::new().styled(BOLD, format_args!("{} on {}", file.name, kernel.name));
-    app.out.line(title.text(format_args!(": {}", counts(plan.summary()))))?;
-    app.out.line("")?;
-    let mut group = None;
+    console.out.line(title.text(format_args!(": {}", describe::summary(plan.summary()))))?;
+    console.out.line("")?;
+    let mut last_program = None;
     for planned in plan.iter().filter(is_shown) {
-        let this = (planned.record().section, planned::program(&planned));
-        if group.as_ref() != Some(&this) {
-            let program = this.1.as_deref().unwrap_or("no program");
-            let title = Line::new().styled(BOLD, program).text(" ").styled(DIM, "in");
-            app.out.line(title.text(format_args!(" {}", this.0)))?;
-            group = Some(this);
+        let program = (planned.record().section, describe::program_name(&planned));
+        if last_program.as_ref() != Some(&program) {
+            let name = program.1.as_deref().unwrap_or("no program");
+            let title = Line::new().styled(BOLD, name).text(" ").styled(DIM, "in");
+            console.out.line(title.text(format_args!(" {}", program.0)))?;
+            last_program = Some(program);
         }
-        planned::write(&mut app.out, &planned)?;
+        plan::write(&mut console.out, &planned)?;
     }
     Ok(())
 }

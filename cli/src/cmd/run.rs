@@ -1,20 +1,21 @@
-//! `run`: one program, run by the kernel on data of the caller's.
+//! `run`: a test run of one program on the user's data.
 
-use super::{
-    load::{interrupted, no_such, print_log, print_refusal, set_up, stem},
-    load_json,
+use super::load::{
+    report::{end_by_signal, print_log, print_refusal, unknown_name},
+    setup::{object_name, set_up},
 };
 use crate::{
-    app::{App, Exit},
-    args::Format,
-    args_load::Run,
+    args::{format::Format, load::RunArgs},
+    console::{Console, ExitStatus},
     error::BadInput,
-    input::{file, object::ObjectFile},
-    interrupt::Interruptible,
-    line::Line,
+    input::{file, limits::OBJECT_BYTES, object::ObjectFile},
+    json::load as json,
     output,
-    render::style::{BOLD, ERROR},
-    signals::EndRequests,
+    process::{interrupt::InterruptibleKernel, signals::EndRequests},
+    text::{
+        line::Line,
+        style::{BOLD, ERROR},
+    },
 };
 use core_relo_loader::{
     Loader,
@@ -22,67 +23,70 @@ use core_relo_loader::{
     object::ProgramType,
     sys::{self, Errno, TestRun, TestRunResult},
 };
-use std::{io, path::Path};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
-/// Room for what a program makes of its data and context.
-const ROOM: usize = 256 * 1024;
-/// What a program that takes packets gets if nothing is given: the least that is one.
-const PACKET: [u8; 64] = [0; 64];
+/// Bytes of the buffers for output data and context.
+const OUTPUT_BYTES: usize = 256 * 1024;
 
-pub(crate) fn run(app: &mut App<'_>, args: &Run) -> io::Result<()> {
+/// The default input of programs that take packets.
+const DEFAULT_PACKET: [u8; 64] = [0; 64];
+
+pub(crate) fn run(console: &mut Console<'_>, args: &RunArgs) -> io::Result<()> {
     let mut end_requests = match EndRequests::catch() {
         Ok(end_requests) => end_requests,
-        Err(e) => return app.fail(&e.into()),
+        Err(e) => return console.fail(&e.into()),
     };
     let mut has_arrived = || end_requests.arrived();
-    let kernel = Interruptible::new(&mut has_arrived);
-    let result = prepared(app, args, &kernel);
+    let kernel = InterruptibleKernel::new(&mut has_arrived);
+    let result = test_run(console, args, &kernel);
     if kernel.is_interrupted() {
-        return interrupted(app, end_requests);
+        return end_by_signal(console, end_requests);
     }
-    // Nothing is left to undo: a signal ends the process, also while an output waits for its reader.
+    // Nothing is left to undo, so a signal may end the process while it waits for the reader of an output.
     if let Err(e) = end_requests.release() {
-        return app.fail(&e.into());
+        return console.fail(&e.into());
     }
     match result {
         Ok(Ok(None)) => Ok(()),
-        Ok(Ok(Some(ran))) => report(app, args, &ran),
+        Ok(Ok(Some(outcome))) => report(console, args, &outcome),
         Ok(Err(e)) => Err(e),
-        Err(bad) => app.fail(&bad),
+        Err(bad) => console.fail(&bad),
     }
 }
 
-/// What a test run left.
-pub(super) struct Ran {
+/// The result of a test run, with the output data and context.
+pub(super) struct TestRunOutcome {
     object: String,
     result: TestRunResult,
     data: Vec<u8>,
     context: Vec<u8>,
 }
 
-/// Loads the program and runs it. Returns nothing if a signal arrived, or if the program is refused, which is reported.
-pub(super) fn prepared(
-    app: &mut App<'_>,
-    args: &Run,
-    kernel: &Interruptible<'_>,
-) -> Result<io::Result<Option<Ran>>, BadInput> {
+/// Loads the program and runs it. Returns `None` if a signal arrived, or if the kernel refused the program, which is reported.
+pub(super) fn test_run(
+    console: &mut Console<'_>,
+    args: &RunArgs,
+    kernel: &InterruptibleKernel<'_>,
+) -> Result<io::Result<Option<TestRunOutcome>>, BadInput> {
     let file = ObjectFile::read(&args.object)?;
     let object = file.parse()?;
-    let mut loader = Loader::new(&object).name(stem(&args.object));
+    let mut loader = Loader::new(&object).name(object_name(&args.object));
     set_up(&mut loader, &file, &args.setup)?;
-    let input = |path: &Option<_>| {
-        path.as_ref().map(|p: &std::path::PathBuf| file::read(p, file::OBJECT_BYTES)).transpose()
-    };
+    let input =
+        |path: &Option<_>| path.as_ref().map(|path: &PathBuf| file::read(path, OBJECT_BYTES)).transpose();
     let (data_in, ctx_in) = (input(&args.data_in)?, input(&args.ctx_in)?);
     let ctx_in = ctx_in.as_deref().unwrap_or_default();
     loader.select_programs([args.program.as_str()]);
     let loaded = match loader.plan().and_then(|plan| loader.load_unpinned(&plan, kernel)) {
-        _ if kernel.look() => return Ok(Ok(None)),
+        _ if kernel.check_interrupted() => return Ok(Ok(None)),
         Ok(loaded) => loaded,
         Err(e) => {
-            return match no_such(&file.name, &e) {
+            return match unknown_name(&file.name, &e) {
                 Some(bad) => Err(bad),
-                None => Ok(refused(app, args, &file.name, &e).map(|()| None)),
+                None => Ok(report_refusal(console, args, &file.name, &e).map(|()| None)),
             };
         }
     };
@@ -90,8 +94,8 @@ pub(super) fn prepared(
         return Err(BadInput::new(&*file.name, format!("has no program `{}`", args.program)));
     };
     let takes_packets = takes_packets(program.plan.program_type);
-    let default: &[u8] = if takes_packets { &PACKET } else { &[] };
-    let (mut data_out, mut ctx_out) = (vec![0; ROOM], vec![0; ROOM]);
+    let default: &[u8] = if takes_packets { &DEFAULT_PACKET } else { &[] };
+    let (mut data_out, mut ctx_out) = (vec![0; OUTPUT_BYTES], vec![0; OUTPUT_BYTES]);
     let wants_data = takes_packets || data_in.is_some();
     let mut test = TestRun {
         data_in: data_in.as_deref().unwrap_or(default),
@@ -101,13 +105,13 @@ pub(super) fn prepared(
         repeat: if args.repeat > 1 { args.repeat } else { 0 },
         ..TestRun::default()
     };
-    let ran = sys::prog_test_run(program, &mut test);
-    match ran {
+    match sys::prog_test_run(program, &mut test) {
         Ok(result) => {
-            Ok(Ok(Some(Ran { object: file.name.clone(), result, data: data_out, context: ctx_out })))
+            let object = file.name.clone();
+            Ok(Ok(Some(TestRunOutcome { object, result, data: data_out, context: ctx_out })))
         }
-        // The kernel stops a test run of many rounds when a signal arrives.
-        Err(_) if kernel.look() => Ok(Ok(None)),
+        // A signal stops a test run with many repetitions.
+        Err(_) if kernel.check_interrupted() => Ok(Ok(None)),
         Err(errno) => {
             let help = hint(errno, program.plan.program_type);
             let what = format!("program `{}`: cannot be run: {errno}", args.program);
@@ -117,50 +121,50 @@ pub(super) fn prepared(
 }
 
 /// Writes the outputs and prints the result.
-fn report(app: &mut App<'_>, args: &Run, ran: &Ran) -> io::Result<()> {
-    let Ran { object, result: done, data, context } = ran;
-    let written = write(args.data_out.as_deref(), data, done.data_len)
-        .and_then(|()| write(args.ctx_out.as_deref(), context, done.ctx_len));
+fn report(console: &mut Console<'_>, args: &RunArgs, outcome: &TestRunOutcome) -> io::Result<()> {
+    let TestRunOutcome { object, result, data, context } = outcome;
+    let written = write_output(args.data_out.as_deref(), data, result.data_len)
+        .and_then(|()| write_output(args.ctx_out.as_deref(), context, result.ctx_len));
     if let Err(bad) = written {
-        return app.fail(&bad);
+        return console.fail(&bad);
     }
-    if app.format == Format::Json {
-        let ran = load_json::Ran {
+    if console.format == Format::Json {
+        let line = json::RunOutcome {
             object,
             program: &args.program,
             status: "ran",
-            retval: done.retval,
-            duration_ns: u64::try_from(done.duration.as_nanos()).unwrap_or(u64::MAX),
+            retval: result.retval,
+            duration_ns: u64::try_from(result.duration.as_nanos()).unwrap_or(u64::MAX),
             repeat: args.repeat,
-            data_len: done.data_len,
-            ctx_len: done.ctx_len,
-            truncated: done.truncated,
+            data_len: result.data_len,
+            ctx_len: result.ctx_len,
+            truncated: result.truncated,
         };
-        return app.out.json(&ran);
+        return console.out.json(&line);
     }
-    let (retval, duration) = (done.retval, done.duration);
+    let (retval, duration) = (result.retval, result.duration);
     let signed = retval.cast_signed();
     let alias = if signed < 0 { format!(" ({signed})") } else { String::new() };
     let times = if args.repeat > 1 { format!(", mean of {} runs", args.repeat) } else { String::new() };
     let rest = format!(" returned {retval}{alias} in {duration:?}{times}");
-    app.out.line(Line::new().styled(BOLD, &args.program).text(rest))
+    console.out.line(Line::new().styled(BOLD, &args.program).text(rest))
 }
 
-fn refused(app: &mut App<'_>, args: &Run, object: &str, e: &LoadError) -> io::Result<()> {
-    app.end_with(Exit::Unresolved);
-    if app.format == Format::Json {
+fn report_refusal(console: &mut Console<'_>, args: &RunArgs, object: &str, e: &LoadError) -> io::Result<()> {
+    console.raise_exit(ExitStatus::Unresolved);
+    if console.format == Format::Json {
         let wants_log = args.setup.verifier_log > 0;
-        return app.out.json(&load_json::refused(object, Some(&args.program), e, wants_log));
+        return console.out.json(&json::refused(object, Some(&args.program), e, wants_log));
     }
     let name = Line::new().styled(ERROR, "refused").text(format_args!("  {object}: "));
-    print_refusal(&mut app.out, name, e, Path::new(object))?;
+    print_refusal(&mut console.out, name, e, Path::new(object))?;
     match e.verifier_log() {
-        Some(log) if args.setup.verifier_log > 0 => print_log(&mut app.out, log),
+        Some(log) if args.setup.verifier_log > 0 => print_log(&mut console.out, log),
         _ => Ok(()),
     }
 }
 
-/// Programs whose test run has to be given a packet.
+/// Returns whether a test run of this program type needs a packet.
 fn takes_packets(program_type: ProgramType) -> bool {
     use ProgramType as P;
     matches!(
@@ -193,7 +197,7 @@ fn hint(errno: Errno, program_type: ProgramType) -> String {
     }
 }
 
-fn write(path: Option<&Path>, bytes: &[u8], len: u32) -> Result<(), BadInput> {
+fn write_output(path: Option<&Path>, bytes: &[u8], len: u32) -> Result<(), BadInput> {
     let Some(path) = path else { return Ok(()) };
     let len = usize::try_from(len).unwrap_or(usize::MAX).min(bytes.len());
     output::write(path, bytes.get(..len).unwrap_or_default())

@@ -1,14 +1,19 @@
-//! Tar archives of kernels, as collections of BTF ship them: one member after the other, none of it kept.
+//! Tar archives of kernels, read member by member.
 
-use super::{
-    budget::{Budget, Exceeded},
-    file::{self, Limits, Opened},
-    folder,
-    streams::Streams,
-    unpack,
-    vmlinuz::Compression,
+use crate::{
+    error::{BadInput, escape_path},
+    input::{
+        compression::{
+            budget::{Budget, Exceeded},
+            format::Compression,
+            streams::Streams,
+        },
+        file::{self, InputFile},
+        file_kind::{is_other_name, is_tar, max_bytes},
+        limits::Limits,
+    },
 };
-use crate::error::{BadInput, shown};
+use core_relo::Data;
 use core_relo_loader::target;
 use std::{
     cell::Cell,
@@ -20,140 +25,140 @@ use std::{
 };
 
 /// Bytes of headers and long names before a member.
-const HEADERS: u64 = 1 << 20;
+const HEADER_BYTES: u64 = 1 << 20;
 
-/// How many times a byte of these counts: records of a pax header are looked through several times.
-const HEADERS_COST: u64 = 16;
+/// The cost of a header byte: `tar` parses the records of a pax header several times.
+const HEADER_COST: u64 = 16;
 
-/// Bytes of a header, and to whose multiples a member is filled up.
-const BLOCK: u64 = 512;
+/// Bytes of a header. The content of a member is padded to a multiple.
+const BLOCK_BYTES: u64 = 512;
 
-/// What is between an archive's name and a member's.
-const WITHIN: &str = "//";
-
-const ENDINGS: [&str; 9] =
-    [".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.zst", ".tzst", ".tar.bz2", ".tar.lz4"];
-
-/// Whether a file's name says that it is an archive.
-pub(crate) fn is_archive(path: &Path) -> bool {
-    let name = path.file_name().map(|name| name.as_encoded_bytes()).unwrap_or_default();
-    ENDINGS.iter().any(|ending| name.ends_with(ending.as_bytes()))
-}
-
-/// Whether bytes are those of a tar archive.
-pub(crate) fn is_tar(bytes: &[u8]) -> bool {
-    bytes.get(257..).is_some_and(|at| at.starts_with(b"ustar"))
-}
+/// The separator between the names of an archive and of its member.
+const SEPARATOR: &str = "//";
 
 /// A member that may be a kernel.
 pub(crate) struct Member<'r> {
-    /// `archive.tar.xz//member`
+    /// The name for messages: `archive.tar.xz//member`.
     pub(crate) path: PathBuf,
     /// The index among all members, of any kind.
     pub(crate) index: u64,
     len: u64,
-    /// Bytes in the archive: fewer than `len` if it has holes.
-    stored: u64,
-    /// Bytes in the archive that say where the holes are.
-    map: u64,
-    archive: Budget,
+    /// Bytes of content in the archive: fewer than `len` if the member is sparse.
+    stored_bytes: u64,
+    /// Bytes in the archive that describe the holes of a sparse member.
+    sparse_map_bytes: u64,
+    archive_budget: Budget,
     content: &'r mut dyn Read,
 }
 
 impl Member<'_> {
-    /// All of it, if it is no larger than it may be.
-    pub(crate) fn read(self, limits: Limits) -> Result<unpack::Read, BadInput> {
-        let failed = |e: &io::Error| file::unreadable(&self.path, e);
+    /// Reads the member. Returns its content and the budget for unpacking it.
+    pub(crate) fn read(self, limits: Limits) -> Result<(Data<'static>, Budget), BadInput> {
+        let unreadable = |e: &io::Error| file::unreadable(&self.path, e);
         let too_long = |limit| Err(file::too_long(&self.path, self.len, limit));
         if self.len > limits.bytes {
             return too_long(limits.bytes);
         }
-        let budget = self.archive.of_member(limits, self.stored);
-        self.fill_holes(&budget).map_err(|e| unpack::exceeded(&self.path, e))?;
+        let budget = self.archive_budget.for_member(limits, self.stored_bytes);
+        self.take_holes(&budget).map_err(|e| e.at(&self.path))?;
         let mut head = Vec::new();
-        self.content.take(0x1000).read_to_end(&mut head).map_err(|e| failed(&e))?;
-        let limit = unpack::longest(&head, limits);
+        self.content.take(0x1000).read_to_end(&mut head).map_err(|e| unreadable(&e))?;
+        let limit = max_bytes(&head, limits);
         if self.len > limit {
             return too_long(limit);
         }
-        // The archive's word is not enough for all the memory that it asks for.
+        // The header alone does not justify a large allocation.
         let expected = self.len.min(16 << 20);
         let bytes = target::read_all(io::Cursor::new(head).chain(self.content), expected, limit);
-        // `content` ends where the archive says that the member does.
-        let Some(bytes) = bytes.map_err(|e| failed(&e))? else { return too_long(limit) };
+        // `content` ends at the length in the header.
+        let Some(bytes) = bytes.map_err(|e| unreadable(&e))? else { return too_long(limit) };
         if u64::try_from(bytes.len()).ok() != Some(self.len) {
             let what = format!("truncated: {} of {} bytes are there", bytes.len(), self.len);
-            return Err(BadInput::at(&self.path, what));
+            return Err(BadInput::for_path(&self.path, what));
         }
-        Ok(unpack::Read::Whole(bytes, budget))
+        Ok((bytes, budget))
     }
 
-    /// Takes what filling the holes costs from the budget: the zeros, and the square of their number, for `tar` keeps the pieces of a
-    /// member in a vector and removes the first one again and again. It has two pieces of 40 bytes for each 24 bytes of the map.
-    fn fill_holes(&self, budget: &Budget) -> Result<(), Exceeded> {
-        let zeros = self.len.saturating_sub(self.stored);
-        budget.take_ahead(zeros.saturating_add(self.map.saturating_mul(self.map) / 8))
+    /// Takes the cost of a sparse member from the budget: its zeros, and the square of the number of its pieces.
+    ///
+    /// `tar` stores the pieces in a vector and removes the first one repeatedly. 24 bytes of the map make two pieces of 40 bytes.
+    fn take_holes(&self, budget: &Budget) -> Result<(), Exceeded> {
+        let zeros = self.len.saturating_sub(self.stored_bytes);
+        let piece_cost = self.sparse_map_bytes.saturating_mul(self.sparse_map_bytes) / 8;
+        budget.take_ahead(zeros.saturating_add(piece_cost))
     }
 }
 
-/// Gives each member that is a file and by its name may be a kernel to `each`; says what was passed over, if anything.
-pub(crate) fn members(
+/// Passes each member that may be a kernel to `visit`, by its type and name. Returns a note about skipped links.
+pub(crate) fn visit_members(
     path: &Path,
     limits: Limits,
-    each: &mut dyn FnMut(Member<'_>) -> ControlFlow<()>,
+    visit: &mut dyn FnMut(Member<'_>) -> ControlFlow<()>,
 ) -> Result<Option<String>, BadInput> {
-    let failed = |e: &io::Error| match Exceeded::of(e) {
-        Some(e) => unpack::exceeded(path, e),
-        None => BadInput::at(path, format_args!("tar archive: {e}")),
+    let bad_archive = |e: &io::Error| match Exceeded::from_io(e) {
+        Some(e) => e.at(path),
+        None => BadInput::for_path(path, format_args!("tar archive: {e}")),
     };
-    let opened = Opened::new(path)?;
-    if opened.head.is_empty() {
-        return Err(BadInput::at(path, "is empty").help("expected a tar archive"));
+    let input = InputFile::open(path)?;
+    if input.head.is_empty() {
+        return Err(BadInput::for_path(path, "is empty").help("expected a tar archive"));
     }
-    let budget = Budget::of_archive(limits, opened.stored);
-    let stream: Box<dyn Read> = match Compression::of(&opened.head) {
-        Some(how) => Box::new(Streams::all(how, opened.stream(), budget.clone())),
-        None if is_tar(&opened.head) => Box::new(Plain { stream: opened.stream(), budget: budget.clone() }),
-        None => return Err(BadInput::at(path, "is no tar archive, although it is called one")),
+    let budget = Budget::for_archive(limits, input.stored_bytes);
+    let stream: Box<dyn Read> = match Compression::detect(&input.head) {
+        Some(format) => Box::new(Streams::all(format, input.into_stream(), budget.clone())),
+        None if is_tar(&input.head) => {
+            Box::new(Uncompressed { stream: input.into_stream(), budget: budget.clone() })
+        }
+        None => return Err(BadInput::for_path(path, "is no tar archive, although it is called one")),
     };
-    let (position, until) = (Cell::new(0u64), Cell::new(HEADERS));
-    let mut archive = tar::Archive::new(Bounded { stream, position: &position, until: &until });
-    let (mut links, mut end) = (0usize, 0u64);
-    for (index, entry) in (0..).zip(archive.entries().map_err(|e| failed(&e))?) {
-        let mut entry = entry.map_err(|e| failed(&e))?;
+    let (position, limit) = (Cell::new(0u64), Cell::new(HEADER_BYTES));
+    let mut archive = tar::Archive::new(Bounded { stream, position: &position, limit: &limit });
+    let (mut link_count, mut member_end) = (0usize, 0u64);
+    for (index, entry) in (0..).zip(archive.entries().map_err(|e| bad_archive(&e))?) {
+        let mut entry = entry.map_err(|e| bad_archive(&e))?;
         let kind = entry.header().entry_type();
-        let stored = stored(&mut entry).map_err(|e| failed(&e))?;
-        let start = position.get();
-        let headers = start.saturating_sub(end).saturating_sub(BLOCK);
-        budget.take(headers.saturating_mul(HEADERS_COST)).map_err(|e| unpack::exceeded(path, e))?;
-        // `tar` passes over what is left of the member, and reads the headers of the next.
-        end = start.saturating_add(stored.checked_next_multiple_of(BLOCK).unwrap_or(u64::MAX));
-        until.set(end.saturating_add(HEADERS));
-        let map = start.saturating_sub(entry.raw_file_position());
+        let stored_bytes = stored_bytes(&mut entry).map_err(|e| bad_archive(&e))?;
+        let content_start = position.get();
+        let header_bytes = content_start.saturating_sub(member_end).saturating_sub(BLOCK_BYTES);
+        budget.take(header_bytes.saturating_mul(HEADER_COST)).map_err(|e| e.at(path))?;
+        // `tar` skips the rest of the member, and then reads the headers of the next one.
+        member_end = content_start
+            .saturating_add(stored_bytes.checked_next_multiple_of(BLOCK_BYTES).unwrap_or(u64::MAX));
+        limit.set(member_end.saturating_add(HEADER_BYTES));
+        let sparse_map_bytes = content_start.saturating_sub(entry.raw_file_position());
         let name = entry.path_bytes().into_owned();
-        let within = Path::new(OsStr::from_bytes(name.strip_prefix(b"./").unwrap_or(&name)));
+        let member_path = Path::new(OsStr::from_bytes(name.strip_prefix(b"./").unwrap_or(&name)));
+        let is_file = kind.is_file() || kind.is_gnu_sparse() || kind.is_contiguous();
         if kind.is_hard_link() || kind.is_symlink() {
-            links = links.saturating_add(1);
-        } else if (kind.is_file() || kind.is_gnu_sparse() || kind.is_contiguous())
-            && !folder::is_something_else(within)
-        {
-            let (path, len, archive) = (joined(path, within), entry.size(), budget.clone());
-            let member = Member { path, index, len, stored, map, archive, content: &mut entry };
-            if each(member).is_break() {
+            link_count += 1;
+        } else if is_file && !is_other_name(member_path) {
+            let member = Member {
+                path: join(path, member_path),
+                index,
+                len: entry.size(),
+                stored_bytes,
+                sparse_map_bytes,
+                archive_budget: budget.clone(),
+                content: &mut entry,
+            };
+            if visit(member).is_break() {
                 return Ok(None);
             }
         }
     }
-    let note = || format!("{}: {links} links passed over: what they lead to has its own name", shown(path));
-    Ok((links > 0).then(note))
+    let note = || {
+        let path = escape_path(path);
+        format!("{path}: {link_count} links passed over: what they lead to has its own name")
+    };
+    Ok((link_count > 0).then(note))
 }
 
-/// Bytes that a member takes in the archive. Only one with holes takes fewer than it is long.
-fn stored(entry: &mut tar::Entry<'_, impl Read>) -> io::Result<u64> {
+/// Returns the bytes of a member's content in the archive. Only a sparse member has fewer than its length.
+fn stored_bytes(entry: &mut tar::Entry<'_, impl Read>) -> io::Result<u64> {
     if !entry.header().entry_type().is_gnu_sparse() {
         return Ok(entry.size());
     }
-    // No tool writes both, and `tar` would take the record's word for what is stored.
+    // No tool writes both, and `tar` would use the size of the record for the stored bytes.
     let mut records = entry.pax_extensions()?.into_iter().flatten();
     if records.any(|record| record.is_ok_and(|record| record.key_bytes() == b"size")) {
         return Err(io::Error::other("a member with holes has a size in a pax record as well"));
@@ -161,19 +166,19 @@ fn stored(entry: &mut tar::Entry<'_, impl Read>) -> io::Result<u64> {
     entry.header().entry_size()
 }
 
-fn joined(archive: &Path, member: &Path) -> PathBuf {
+fn join(archive: &Path, member: &Path) -> PathBuf {
     let parts =
-        [archive.as_os_str().as_encoded_bytes(), WITHIN.as_bytes(), member.as_os_str().as_encoded_bytes()];
+        [archive.as_os_str().as_encoded_bytes(), SEPARATOR.as_bytes(), member.as_os_str().as_encoded_bytes()];
     PathBuf::from(OsString::from_vec(parts.concat()))
 }
 
-/// An archive that is not compressed. What is read of it counts all the same: holes of a file cost nothing but the time to read them.
-struct Plain<R> {
+/// A reader for an uncompressed archive. It takes bytes from the budget as well, because reading the holes of a file takes time.
+struct Uncompressed<R> {
     stream: R,
     budget: Budget,
 }
 
-impl<R: Read> Read for Plain<R> {
+impl<R: Read> Read for Uncompressed<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let n = self.stream.read(buf)?;
         self.budget.take(u64::try_from(n).map_err(io::Error::other)?)?;
@@ -181,22 +186,22 @@ impl<R: Read> Read for Plain<R> {
     }
 }
 
-/// An archive's bytes, read no further than the next member's content may begin.
+/// A reader for an archive that stops at the last byte where the content of the next member may begin.
 struct Bounded<'a> {
     stream: Box<dyn Read + 'a>,
     position: &'a Cell<u64>,
-    until: &'a Cell<u64>,
+    limit: &'a Cell<u64>,
 }
 
 impl Read for Bounded<'_> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let most = self.until.get().saturating_sub(self.position.get());
-        if most == 0 && !buf.is_empty() {
+        let max = self.limit.get().saturating_sub(self.position.get());
+        if max == 0 && !buf.is_empty() {
             return Err(io::Error::other("a member's name is longer than 1 MiB"));
         }
-        let len = buf.len().min(usize::try_from(most).unwrap_or(usize::MAX));
-        let n = self.stream.read(buf.get_mut(..len).unwrap_or_default())?;
-        self.position.set(self.position.get().saturating_add(u64::try_from(n).map_err(io::Error::other)?));
+        let n = self.stream.by_ref().take(max).read(buf)?;
+        let position = self.position.get().checked_add(u64::try_from(n).map_err(io::Error::other)?);
+        self.position.set(position.ok_or_else(|| io::Error::other("the archive has more than 2^64 bytes"))?);
         Ok(n)
     }
 }

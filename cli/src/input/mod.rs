@@ -1,18 +1,14 @@
-//! Files to objects and kernels.
+//! Input files: BPF objects, and kernels in all the forms they come in.
 
 pub(crate) mod archive;
-pub(crate) mod budget;
-mod elf;
+pub(crate) mod boot_image;
+pub(crate) mod btf_file;
+pub(crate) mod compression;
+mod elf_sections;
 pub(crate) mod file;
+pub(crate) mod file_id;
+pub(crate) mod file_kind;
 pub(crate) mod folder;
-pub(crate) mod global;
-pub(crate) mod kernel_id;
-mod lz4_legacy;
+pub(crate) mod kernel;
+pub(crate) mod limits;
 pub(crate) mod object;
-pub(crate) mod shard;
-mod streams;
-pub(crate) mod target;
-pub(crate) mod unpack;
-pub(crate) mod unread;
-pub(crate) mod vmlinuz;
-mod zstd;

@@ -1,4 +1,4 @@
-//! The place that an output path leads to.
+//! The file that an output path leads to.
 
 use rustix::{
     fd::{AsFd as _, OwnedFd},
@@ -13,10 +13,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Links that are followed, as many as the kernel follows.
+/// Symbolic links that are followed: as many as the kernel follows.
 const LINKS: usize = 40;
 
-/// A name in a folder, which no other path can change once it is found.
+/// A name in an open folder. Renaming the folder or its parents does not change it.
 #[derive(Debug)]
 pub(crate) struct Destination {
     pub(crate) folder: OwnedFd,
@@ -24,10 +24,10 @@ pub(crate) struct Destination {
     pub(crate) kind: Kind,
 }
 
-/// What the name stands for.
+/// The kind of file with the name.
 #[derive(Debug)]
 pub(crate) enum Kind {
-    /// Nothing yet.
+    /// No file has the name.
     Free,
     /// A regular file.
     File(Stat),
@@ -37,7 +37,7 @@ pub(crate) enum Kind {
     OpenFile,
 }
 
-/// Why a path leads to no destination.
+/// The error for a path that leads to no destination.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DestinationError {
     #[error("is a folder, expected a file")]
@@ -57,7 +57,7 @@ impl From<Errno> for DestinationError {
 }
 
 impl Destination {
-    /// Follows a path to its end. Each link is opened and checked before it is followed, so that none can be swapped in between.
+    /// Follows the links of a path. Each link is opened and checked before it is followed, so that it cannot be replaced in between.
     ///
     /// A link, pipe or device of another user in a folder like `/tmp` is refused: the rules of `fs.protected_symlinks` and
     /// `fs.protected_fifos`, whatever the system's settings are.
@@ -95,12 +95,12 @@ impl Destination {
         Err(DestinationError::Links)
     }
 
-    /// Opens what the name stands for, which has to be what was found. A name that was free gets a new file; if the name has been
-    /// taken since, the error is `EEXIST`.
+    /// Opens the file, which must be the one that was found. Creates a file if the name was free; the error is `EEXIST` if another
+    /// file has taken the name since.
     pub(crate) fn open(&self, flags: OFlags, mode: Mode) -> Result<File, DestinationError> {
         let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
         let (flags, found) = match &self.kind {
-            // The last link is the kernel's own, and leads to no path.
+            // The last link is one of procfs, which does not lead to a path.
             Kind::OpenFile => (flags, None),
             Kind::Free => (flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW, None),
             Kind::File(stat) | Kind::Special(stat) => (flags | OFlags::NOFOLLOW, Some(stat)),

@@ -1,4 +1,4 @@
-//! Files that commands write: regular files as a whole or not at all, everything else as a stream.
+//! Files that commands write: regular files as a whole or not at all, other files as a stream.
 
 mod destination;
 mod staged;
@@ -19,7 +19,7 @@ fn is_dash(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Returns whether what is written to a path goes where standard output goes, so that nothing else should go there.
+/// Returns whether a path leads to the file that is standard output.
 pub(crate) fn is_stdout(path: &Path) -> bool {
     let same = || {
         let (own, other) = (rustix::fs::fstat(io::stdout()).ok()?, std::fs::metadata(path).ok()?);
@@ -28,8 +28,8 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
     is_dash(path) || same().unwrap_or(false)
 }
 
-/// Writes an output: `-` to standard output; a device, a pipe or an open file of a process (`/dev/stdout`) at its end; a
-/// regular file by replacing the whole of it.
+/// Writes an output file. `-` is standard output. Replaces a regular file as a whole; appends to a device, a pipe or an open file
+/// of a process (`/dev/stdout`).
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), BadInput> {
     if is_dash(path) {
         let mut out = io::stdout().lock();
@@ -44,7 +44,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), BadInput> {
     written.map_err(|e| not_writable(path, e))
 }
 
-/// Writes to a device, a pipe or an open file, as `cat >>` does: a pipe without a reader is waited for.
+/// Appends to a device, a pipe or an open file, as `cat >>` does. Waits for the reader of a pipe.
 fn append(found: &Destination, bytes: &[u8]) -> Result<(), DestinationError> {
     let mut file = found.open(OFlags::WRONLY | OFlags::APPEND, Mode::empty())?;
     let mode = rustix::fs::fstat(&file).map_err(io::Error::from)?.st_mode;
@@ -54,9 +54,10 @@ fn append(found: &Destination, bytes: &[u8]) -> Result<(), DestinationError> {
     Ok(file.write_all(bytes)?)
 }
 
-/// Returns the error for a path that cannot be written to.
+/// Creates the error for a path that cannot be written.
 pub(crate) fn not_writable(path: &Path, e: DestinationError) -> BadInput {
-    let bad = |what: &dyn std::fmt::Display| BadInput::at(path, format_args!("cannot be written: {what}"));
+    let bad =
+        |what: &dyn std::fmt::Display| BadInput::for_path(path, format_args!("cannot be written: {what}"));
     match &e {
         DestinationError::Io(io) => match io.kind() {
             io::ErrorKind::NotFound => bad(&"no such folder"),

@@ -1,7 +1,9 @@
-//! A regular file replaced as a whole: the new content is complete before it gets the name.
+//! The replacement of a regular file: the new content is complete before it gets the name.
 
-use super::destination::{Destination, Kind};
-use crate::signals::EndRequests;
+use crate::{
+    output::destination::{Destination, Kind},
+    process::signals::EndRequests,
+};
 use rustix::{
     fd::OwnedFd,
     fs::{self, AtFlags, Mode, OFlags, Stat},
@@ -17,21 +19,21 @@ use std::{
     },
 };
 
-/// Names that are tried for a new file.
-const TRIES: usize = 100;
+/// Attempts to find a temporary name.
+const ATTEMPTS: usize = 100;
 
-/// Bytes that are written before the next look for a signal.
-const PIECE: usize = 1 << 20;
+/// Bytes that are written between two checks for a signal.
+const CHUNK_BYTES: usize = 1 << 20;
 
-/// Writes a file beside the destination, then gives it the name: readers see the old content or the new one.
+/// Writes a temporary file beside the destination, and renames it: readers see either the old content or the new one.
 ///
-/// A signal that asks the process to end takes effect when nothing is left beside the destination.
+/// A signal ends the process only after the temporary file has been removed or renamed.
 pub(super) fn replace(destination: &Destination, bytes: &[u8]) -> io::Result<()> {
     let mut signals = EndRequests::catch_all().map_err(io::Error::other)?;
-    let done = stage(destination, bytes, &mut signals);
-    // What was staged is removed by now.
+    let result = stage(destination, bytes, &mut signals);
+    // The temporary file does not exist any more.
     signals.release().map_err(io::Error::other)?;
-    done
+    result
 }
 
 fn stage(destination: &Destination, bytes: &[u8], signals: &mut EndRequests) -> io::Result<()> {
@@ -40,9 +42,9 @@ fn stage(destination: &Destination, bytes: &[u8], signals: &mut EndRequests) -> 
         _ => None,
     };
     let mut fill = |file: &File| {
-        for piece in bytes.chunks(PIECE) {
+        for chunk in bytes.chunks(CHUNK_BYTES) {
             stop_if(signals)?;
-            (&*file).write_all(piece)?;
+            (&*file).write_all(chunk)?;
         }
         if let Some(before) = before {
             copy_owner_and_mode(before, file)?;
@@ -72,20 +74,20 @@ fn stop_if(signals: &mut EndRequests) -> io::Result<()> {
     if signals.arrived() { Err(io::Error::new(io::ErrorKind::Interrupted, "interrupted")) } else { Ok(()) }
 }
 
-/// Creates a file without a name, which vanishes with the process. `None` if the file system has no such files.
+/// Creates a file without a name, which the kernel removes when it is closed. `None` if the file system does not support it.
 fn unnamed(folder: &OwnedFd) -> io::Result<Option<File>> {
     match fs::openat(folder, c".", OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, new_mode()) {
         Ok(file) => Ok(Some(File::from(file))),
-        // Kernels and file systems without O_TMPFILE take it for an attempt to open the folder.
+        // Without O_TMPFILE, the request means to open the folder for writing.
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => Ok(None),
         Err(e) => Err(e.into()),
     }
 }
 
-/// Gives a file without a name a name that is free.
+/// Gives a name to a file without a name. Fails if the name is in use.
 fn link(file: &File, folder: &OwnedFd, name: &std::ffi::OsStr) -> Result<(), Errno> {
     match fs::linkat(file, c"", folder, name, AtFlags::EMPTY_PATH) {
-        // Older kernels want a privilege for this, but none for the link in /proc.
+        // Older kernels need a privilege for this, but not for the link in /proc.
         Err(Errno::NOENT) => {
             let path = format!("/proc/self/fd/{}", file.as_raw_fd());
             fs::linkat(fs::CWD, path, folder, name, AtFlags::SYMLINK_FOLLOW)
@@ -94,14 +96,14 @@ fn link(file: &File, folder: &OwnedFd, name: &std::ffi::OsStr) -> Result<(), Err
     }
 }
 
-/// A file beside the destination. It is removed again unless it gets the destination's name.
+/// A temporary file beside the destination. Dropping it removes the file, unless it was renamed.
 struct Staged<'d> {
     folder: &'d OwnedFd,
     name: String,
 }
 
 impl<'d> Staged<'d> {
-    /// Gives a file without a name a temporary one; `None` if that is not possible here.
+    /// Gives a temporary name to a file without a name. `None` if that is not possible here.
     fn link(file: &File, folder: &'d OwnedFd) -> io::Result<Option<Self>> {
         for name in names() {
             match link(file, folder, name.as_ref()) {
@@ -143,24 +145,24 @@ impl Drop for Staged<'_> {
 }
 
 fn names() -> impl Iterator<Item = String> {
-    (0..TRIES).map(|_| format!(".core-relo-{:016x}", RandomState::new().hash_one(())))
+    (0..ATTEMPTS).map(|_| format!(".core-relo-{:016x}", RandomState::new().hash_one(())))
 }
 
-/// What a new file gets; the umask takes its part.
+/// Returns the mode of a new file, before the umask.
 fn new_mode() -> Mode {
     Mode::from_raw_mode(0o666)
 }
 
-/// Gives a new file the owner and mode of the file whose place it takes.
+/// Gives a file the owner and the mode of the file that it replaces.
 fn copy_owner_and_mode(before: &Stat, file: &File) -> io::Result<()> {
     if let Err(e) = fchown(file, Some(before.st_uid), Some(before.st_gid)) {
-        // Only root gives files away. Other users get a file of their own, which no more users may read than the old one.
+        // Only root may change the owner. For other users, the new file is their own, and no more users may read it than the old one.
         log::info!("the owner of the replaced file is not kept: {e}");
         let has_group = fs::fstat(file)?.st_gid == before.st_gid;
         let mode = before.st_mode & if has_group { 0o777 } else { 0o707 };
         return file.set_permissions(Permissions::from_mode(mode));
     }
-    // After the owner: a change of the owner clears the set-user-id bits.
+    // The mode comes last, because changing the owner clears the set-user-id bits.
     file.set_permissions(Permissions::from_mode(before.st_mode & 0o7777))
 }
 

@@ -1,6 +1,6 @@
 //! Standard output and standard error.
 
-use crate::signals;
+use crate::process::signals;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fd::AsFd,
@@ -8,22 +8,22 @@ use rustix::{
 };
 use std::io::{self, Write};
 
-/// The longest wait for room before the next look for a signal.
+/// The longest wait for the reader between two checks for a signal.
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 const NO_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// The most bytes of a write that must not wait. Pipes and terminals with any room have room for these.
-const CHUNK: usize = 256;
+/// Bytes that a pipe or terminal takes without waiting if it takes any.
+const CHUNK_BYTES: usize = 256;
 
-/// The error of a write that a signal ended.
+/// The error for a write that a signal ended.
 #[derive(Debug, thiserror::Error)]
 #[error("the write was ended by a signal")]
 pub(crate) struct WriteEnded;
 
 /// Standard output or standard error, without a buffer.
 ///
-/// While a command catches signals ([`signals::are_caught`]), a write waits for its reader only until a signal arrives. From then on
-/// a write that would wait fails with [`WriteEnded`], so that the command can undo its work and end.
+/// While a command catches signals ([`signals::are_caught`]), a write waits for the reader only until a signal arrives. After that, a
+/// write that would wait fails with [`WriteEnded`], so that the command can undo its work and end.
 #[derive(Debug)]
 pub(crate) struct Stream<S>(pub(crate) S);
 
@@ -50,7 +50,7 @@ impl<S: AsFd> Write for Stream<S> {
             return Ok(rustix::io::write(&self.0, bytes)?);
         }
         self.wait_for_room()?;
-        Ok(rustix::io::write(&self.0, bytes.get(..CHUNK).unwrap_or(bytes))?)
+        Ok(rustix::io::write(&self.0, bytes.get(..CHUNK_BYTES).unwrap_or(bytes))?)
     }
 
     fn flush(&mut self) -> io::Result<()> {

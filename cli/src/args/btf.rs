@@ -1,0 +1,85 @@
+//! The arguments of `btf`.
+
+use crate::args::{
+    format::{BtfDumpFormat, Format},
+    kernel_objects::{ListArgs, ObjectSelector},
+};
+use clap::{Args, Subcommand, ValueHint};
+use std::path::PathBuf;
+
+const BTF_LIST: &str = "Example:
+  core-relo btf list
+
+Needs CAP_SYS_ADMIN.";
+const BTF_SHOW: &str = "Examples:
+  core-relo btf show --id 1
+  core-relo btf show --name nf_conntrack --format json
+
+Needs CAP_SYS_ADMIN.";
+const DUMP: &str = "Examples:
+  core-relo btf dump /sys/kernel/btf/vmlinux --name task_struct
+  core-relo btf dump /sys/kernel/btf/veth --format json
+  core-relo btf dump veth.ko --base vmlinux --id 142000
+  core-relo btf dump --kernel-id 12";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BtfCommand {
+    /// Print types, from a file or from the kernel
+    #[command(after_help = DUMP)]
+    Dump(BtfDumpArgs),
+    /// A line per BTF in the kernel
+    #[command(after_help = BTF_LIST)]
+    List(ListArgs),
+    /// Everything the kernel reports about its BTFs
+    #[command(after_help = BTF_SHOW)]
+    Show(BtfShowArgs),
+}
+
+/// The BTFs to show; BTF cannot be pinned
+#[derive(Clone, Debug, Default, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct BtfSelector {
+    /// The BTF with this id
+    #[arg(long, value_name = "N")]
+    pub(crate) id: Option<u32>,
+    /// All BTFs with this name: `vmlinux`, a module's, a loader's
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+}
+
+impl From<&BtfSelector> for ObjectSelector {
+    fn from(selector: &BtfSelector) -> Self {
+        Self { id: selector.id, name: selector.name.clone(), pinned: None }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BtfShowArgs {
+    #[command(flatten)]
+    pub(crate) selector: BtfSelector,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BtfDumpArgs {
+    /// Raw BTF, an ELF with .BTF, a vmlinuz
+    #[arg(value_name = "PATH", value_hint = ValueHint::FilePath, required_unless_present = "kernel_id")]
+    pub(crate) path: Option<PathBuf>,
+    /// The BTF with this id in the running kernel, as in `btf list`
+    #[arg(long, value_name = "N", conflicts_with_all = ["path", "base"])]
+    pub(crate) kernel_id: Option<u32>,
+    /// Only the type with this id
+    #[arg(long, value_name = "N")]
+    pub(crate) id: Option<u32>,
+    /// Only types with this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// BTF that a split BTF belongs to [default: `vmlinux` beside it]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) base: Option<PathBuf>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: BtfDumpFormat,
+}

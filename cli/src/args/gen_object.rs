@@ -1,0 +1,33 @@
+//! The arguments of `gen`.
+
+use crate::args::format::Format;
+use clap::{Args, Subcommand, ValueHint};
+use std::path::PathBuf;
+
+const OBJECT: &str = "Examples:
+  core-relo gen object prog.bpf.o main.bpf.o maps.bpf.o
+  core-relo gen object prog.bpf.o *.bpf.o && core-relo check prog.bpf.o
+
+Works like `bpftool gen object`: joins sections with the same name, resolves symbols, merges and deduplicates types.
+Global functions and variables that several files share need BTF (clang -g). Exit status 0 if the object was written, else 2.";
+
+#[derive(Debug, Subcommand)]
+#[command(after_help = OBJECT)]
+pub(crate) enum GenCommand {
+    /// Link several objects into one
+    #[command(after_help = OBJECT)]
+    Object(GenObjectArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GenObjectArgs {
+    /// Where to write, as `patch` does; `-` is stdout
+    #[arg(value_name = "OUT", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// BPF objects; the first of several weak definitions is used
+    #[arg(required = true, value_name = "IN", value_hint = ValueHint::FilePath)]
+    pub(crate) objects: Vec<PathBuf>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}

@@ -1,0 +1,149 @@
+//! The arguments of the commands that show the programs, maps and links in the running kernel.
+
+use crate::args::format::Format;
+use clap::{Args, Subcommand, ValueHint};
+use std::path::PathBuf;
+
+const PROG: &str = "Examples:
+  core-relo prog list
+  core-relo prog show --name handle_exec
+  core-relo prog dump --id 42
+  core-relo prog list --format json | jq 'select(.run_cnt > 0)'
+
+Needs CAP_SYS_ADMIN. Exit status: 0 if everything was read, 2 if not.";
+const PROG_LIST: &str = "Example:
+  core-relo prog list";
+const PROG_SHOW: &str = "Examples:
+  core-relo prog show --id 42
+  core-relo prog show --pinned /sys/fs/bpf/handle_exec --format json";
+const PROG_DUMP: &str = "Examples:
+  core-relo prog dump --id 42
+  core-relo prog dump --name handle_exec --raw
+  core-relo prog dump --id 42 --format json | jq -r 'select(.call) | .call.name'
+
+Prints the translated program, as the verifier leaves it: jumps are relative, maps and calls have names. A call prints as `#N` if
+/proc/kallsyms hides addresses from this user.";
+const MAP: &str = "Examples:
+  core-relo map list
+  core-relo map show --name events
+  core-relo map dump --pinned /sys/fs/bpf/counts
+
+Needs CAP_SYS_ADMIN; for a pinned map, permission to read the pin. Exit status: 0 if everything was read, 2 if not.";
+const MAP_LIST: &str = "Example:
+  core-relo map list";
+const MAP_SHOW: &str = "Examples:
+  core-relo map show --id 7
+  core-relo map show --name events --format json";
+const MAP_DUMP: &str = "Examples:
+  core-relo map dump --id 7
+  core-relo map dump --name counts --types
+  core-relo map dump --pinned /sys/fs/bpf/counts --format json | jq .value
+
+Without BTF, or with --hex, keys and values are printed as bytes.";
+const LINK: &str = "Examples:
+  core-relo link list
+  core-relo link show --id 3
+
+Needs CAP_SYS_ADMIN. A link has no name: --name is the name of its program. Exit status: 0 if everything was read, 2 if not.";
+const LINK_LIST: &str = "Example:
+  core-relo link list";
+const LINK_SHOW: &str = "Examples:
+  core-relo link show --id 3
+  core-relo link show --name handle_exec --format json";
+
+#[derive(Debug, Subcommand)]
+#[command(after_help = PROG)]
+pub(crate) enum ProgCommand {
+    /// A line per program
+    #[command(after_help = PROG_LIST)]
+    List(ListArgs),
+    /// Everything the kernel reports about programs
+    #[command(after_help = PROG_SHOW)]
+    Show(ShowArgs),
+    /// The instructions as the kernel runs them, with source lines
+    #[command(after_help = PROG_DUMP)]
+    Dump(ProgDumpArgs),
+}
+
+#[derive(Debug, Subcommand)]
+#[command(after_help = MAP)]
+pub(crate) enum MapCommand {
+    /// A line per map
+    #[command(after_help = MAP_LIST)]
+    List(ListArgs),
+    /// Everything the kernel reports about maps
+    #[command(after_help = MAP_SHOW)]
+    Show(ShowArgs),
+    /// The elements; BTF gives the types of keys and values
+    #[command(after_help = MAP_DUMP)]
+    Dump(MapDumpArgs),
+}
+
+#[derive(Debug, Subcommand)]
+#[command(after_help = LINK)]
+pub(crate) enum LinkCommand {
+    /// A line per link
+    #[command(after_help = LINK_LIST)]
+    List(ListArgs),
+    /// Everything the kernel reports about links
+    #[command(after_help = LINK_SHOW)]
+    Show(ShowArgs),
+}
+
+/// The objects to show
+#[derive(Clone, Debug, Default, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct ObjectSelector {
+    /// The object with this id
+    #[arg(long, value_name = "N")]
+    pub(crate) id: Option<u32>,
+    /// All objects with this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// The object pinned at this path
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) pinned: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    pub(crate) selector: ObjectSelector,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ProgDumpArgs {
+    #[command(flatten)]
+    pub(crate) selector: ObjectSelector,
+    /// Print only the instructions and their bytes: no names, no source lines
+    #[arg(long)]
+    pub(crate) raw: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MapDumpArgs {
+    #[command(flatten)]
+    pub(crate) selector: ObjectSelector,
+    /// Print keys and values as bytes
+    #[arg(long)]
+    pub(crate) hex: bool,
+    /// Print the type of each member
+    #[arg(long)]
+    pub(crate) types: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}

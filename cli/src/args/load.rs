@@ -1,0 +1,134 @@
+//! The arguments of `load` and `run`.
+
+use crate::args::format::Format;
+use clap::{Args, ValueHint};
+use std::{path::PathBuf, str::FromStr};
+
+pub(crate) const LOAD: &str = "Examples:
+  core-relo load prog.bpf.o                           load, report the result, and unload
+  core-relo load prog.bpf.o --dry-run                 the load plan
+  core-relo load prog.bpf.o --dry-run --btf vmlinux   the same for another kernel, without privileges
+  core-relo load prog.bpf.o --each                    each program alone: which load, which do not
+  core-relo load prog.bpf.o --attach --set target_pid=42
+  core-relo load prog.bpf.o --attach --pin /sys/fs/bpf/mine
+
+Loading needs CAP_BPF, CAP_PERFMON for tracing, CAP_NET_ADMIN for networking, or root. With --attach, the programs
+stay until Ctrl-C. With --pin, maps, programs and links stay below DIR (DIR/maps, DIR, DIR/links) after the command.
+If the object pins a map by name (LIBBPF_PIN_BY_NAME) and the pin exists, the pinned map is reused. With --pin, a new map gets such
+a pin as the last step, and nothing removes that pin again. After SIGINT, SIGTERM or SIGHUP, a load that is not complete is undone,
+with all objects of the command, and the process ends by the signal. A complete load stays.
+Exit status: 0 if everything was loaded, 1 if something was refused, 2 if there is no answer (bad input, wrong usage).";
+pub(crate) const RUN: &str = "Examples:
+  core-relo run prog.bpf.o --program count --repeat 1000 --data-in packet.bin
+  core-relo run prog.bpf.o --program setup --set verbose=1 --format json
+
+Loads one program and runs it with BPF_PROG_TEST_RUN, which some program types do not have. Without --data-in, programs
+that take packets get 64 zero bytes. Nothing stays loaded, also after SIGINT, SIGTERM or SIGHUP.
+Exit status: 0 if the program ran (whatever it returned), 1 if it was refused, 2 if there is no answer.";
+
+/// How the object is set up before loading
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct SetupArgs {
+    /// Set a global variable before loading, also in an arena or a struct_ops table; may be given several times. VALUE is a number,
+    /// true or false, text for an array of char, an enumerator, numbers with commas for an array (missing ones become 0), or
+    /// hex:0011… for any type. NAME may be a path to a member or element, as `config.ports[2]`, and SECTION/NAME selects one of two
+    /// statics with the same name. An unknown name lists the known ones; `inspect` shows all
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) set: Vec<Assignment>,
+    /// Set the max_entries of a map; may be given several times
+    #[arg(long, value_name = "MAP=N")]
+    pub(crate) max_entries: Vec<Assignment>,
+    /// Do not create this map, and poison the instructions that use it, as libbpf does; may be given several times
+    #[arg(long, value_name = "MAP")]
+    pub(crate) without_map: Vec<String>,
+    /// File of CONFIG_…= lines that take precedence over the kernel's configuration
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) kconfig: Option<PathBuf>,
+    /// Take a BPF token from this bpffs [default: from /sys/fs/bpf, if it delegates]
+    #[arg(long, value_name = "BPFFS", value_hint = ValueHint::DirPath)]
+    pub(crate) token: Option<PathBuf>,
+    /// Print the whole verifier log of refused programs, in text and in JSON; twice: of accepted programs too
+    #[arg(long, action = clap::ArgAction::Count)]
+    pub(crate) verifier_log: u8,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LoadArgs {
+    /// The objects
+    #[arg(required = true, value_hint = ValueHint::FilePath)]
+    pub(crate) objects: Vec<PathBuf>,
+    /// Load only this program; may be given several times [default: all programs whose section does not begin with `?`]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) program: Vec<String>,
+    /// Load each program alone, and continue after a refusal
+    #[arg(long, conflicts_with_all = ["attach", "pin", "dry_run"])]
+    pub(crate) each: bool,
+    /// Print the load plan, and load nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Plan for this kernel instead of the running one: raw BTF, an ELF with .BTF, a vmlinuz
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, requires = "dry_run")]
+    pub(crate) btf: Option<PathBuf>,
+    /// Relocate against these types instead of the kernel's own (for kernels without BTF)
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, conflicts_with = "btf")]
+    pub(crate) relocate_against: Option<PathBuf>,
+    /// Attach every program whose section names the target, and every struct_ops table
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) attach: bool,
+    /// Pin everything below this folder of a bpffs; the folder is created if its parent exists
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "dry_run")]
+    pub(crate) pin: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) setup: SetupArgs,
+    /// Output format
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The object
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) object: PathBuf,
+    /// The program
+    #[arg(long, value_name = "NAME")]
+    pub(crate) program: String,
+    /// Input data, for example a packet
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) data_in: Option<PathBuf>,
+    /// Write the data after the run to this file; `-` is stdout, and the report goes to stderr
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) data_out: Option<PathBuf>,
+    /// Input context
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) ctx_in: Option<PathBuf>,
+    /// Write the context after the run to this file; `-` is stdout, and the report goes to stderr
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) ctx_out: Option<PathBuf>,
+    /// Number of runs
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) repeat: u32,
+    #[command(flatten)]
+    pub(crate) setup: SetupArgs,
+    /// Output format
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+/// An assignment: `name=value`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Assignment {
+    pub(crate) name: String,
+    pub(crate) value: String,
+}
+
+impl FromStr for Assignment {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.split_once('=') {
+            Some((name, value)) if !name.is_empty() => Ok(Self { name: name.into(), value: value.into() }),
+            _ => Err("expected NAME=VALUE"),
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The command line.
+
+pub(crate) mod btf;
+pub(crate) mod format;
+pub(crate) mod gen_object;
+pub(crate) mod kernel_objects;
+pub(crate) mod load;
+pub(crate) mod relocate;
+pub(crate) mod shard;
+
+use btf::BtfCommand;
+use clap::{Args as ClapArgs, CommandFactory as _, Parser, Subcommand, ValueHint, builder::styling};
+use clap_complete::Shell;
+use core_relo::Name;
+use format::{BtfDumpFormat, Color, Format};
+use gen_object::GenCommand;
+use kernel_objects::{LinkCommand, MapCommand, ProgCommand};
+use load::{LoadArgs, RunArgs};
+use relocate::{CheckArgs, ExplainArgs, PatchArgs, PlanArgs};
+use std::{
+    env,
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+const STYLES: styling::Styles = styling::Styles::styled()
+    .header(styling::AnsiColor::Green.on_default().bold())
+    .usage(styling::AnsiColor::Green.on_default().bold())
+    .literal(styling::AnsiColor::Cyan.on_default().bold())
+    .placeholder(styling::AnsiColor::Cyan.on_default());
+
+const GLOBAL: &str = "Global options";
+
+const EXIT: &str = "Exit status: 0 if every relocation resolves (everything was loaded), 1 if some are poisoned or fail \
+(something was refused), 2 if there is no answer (bad input, wrong usage). `patch` ends with 1 only if it writes nothing, \
+`demo` with 0.";
+
+/// On which kernels will this BPF object load, and if not, why?
+///
+/// Relocates BPF objects (CO-RE) against the running kernel or against the BTF of other kernels, and reports the outcome of each
+/// relocation. That loads nothing and needs no privileges. `load` and `run` load objects into the running kernel. `prog`, `map`,
+/// `link` and `btf list` show the kernel's BPF objects and need CAP_SYS_ADMIN.
+#[derive(Debug, Parser)]
+#[command(name = "core-relo", version, styles = STYLES, max_term_width = 100, after_help = EXIT)]
+#[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
+pub(crate) struct Args {
+    /// When to use colours; `auto` is on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, help_heading = GLOBAL, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    pub(crate) color: Color,
+    /// Log to stderr (-vv: more)
+    #[arg(short, long, global = true, help_heading = GLOBAL, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+impl Args {
+    /// Parses the arguments of this process.
+    ///
+    /// Help and error messages repeat arguments, so the returned error is built from escaped ones.
+    pub(crate) fn from_process() -> Result<Self, clap::Error> {
+        let raw: Vec<OsString> = env::args_os().collect();
+        Self::try_parse_from(&raw).map_err(|error| {
+            let escaped = raw.iter().map(|arg| Name::new(arg.as_encoded_bytes()).to_string());
+            match Self::try_parse_from(escaped) {
+                Err(error) => error,
+                // Only the unescaped arguments are wrong, as bytes that are not UTF-8.
+                Ok(_) => clap::Error::new(error.kind()).with_cmd(&Self::command()),
+            }
+        })
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Check whether objects fit kernels: a line per object and kernel
+    #[command(after_help = relocate::CHECK)]
+    Check(CheckArgs),
+    /// Dry run: every relocation, with its instruction before and after
+    #[command(after_help = relocate::PLAN)]
+    Plan(PlanArgs),
+    /// Explain why relocations do not resolve, and what would help
+    #[command(after_help = relocate::EXPLAIN)]
+    Explain(ExplainArgs),
+    /// Write the object with its instructions relocated
+    #[command(after_help = relocate::PATCH)]
+    Patch(PatchArgs),
+    /// Load objects into the running kernel, or show the load plan
+    #[command(after_help = load::LOAD)]
+    Load(LoadArgs),
+    /// Load one program and have the kernel run it on your data
+    #[command(after_help = load::RUN)]
+    Run(RunArgs),
+    /// Show the contents of an object: programs, maps, externs, relocations, BTF
+    #[command(after_help = "Example:\n  core-relo inspect prog.bpf.o")]
+    Inspect(InspectArgs),
+    /// Print BTF types, or list the BTF in the running kernel
+    #[command(subcommand)]
+    Btf(BtfCommand),
+    /// Show the programs in the running kernel
+    #[command(subcommand)]
+    Prog(ProgCommand),
+    /// Show the maps in the running kernel, and their elements
+    #[command(subcommand)]
+    Map(MapCommand),
+    /// Show the links in the running kernel, and what they attach to
+    #[command(subcommand)]
+    Link(LinkCommand),
+    /// Make files from objects
+    #[command(subcommand)]
+    Gen(GenCommand),
+    /// Show `check` and `explain` on an object and kernels that come with this program
+    Demo(DemoArgs),
+    /// Print a shell completion script
+    #[command(
+        after_help = "Example:\n  core-relo completions bash > ~/.local/share/bash-completion/completions/core-relo"
+    )]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page, of all commands or of one
+    #[command(after_help = "Examples:\n  core-relo man > core-relo.1\n  core-relo man check | man -l -")]
+    Man {
+        /// The command (`check`, `btf`, …)
+        command: Option<String>,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct InspectArgs {
+    /// BPF object
+    #[arg(value_name = "OBJ", value_hint = ValueHint::FilePath)]
+    pub(crate) object: PathBuf,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DemoArgs {
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+impl Command {
+    /// Returns the output format of the command.
+    pub(crate) fn format(&self) -> Format {
+        match self {
+            Self::Check(c) => c.format,
+            Self::Plan(c) => c.format,
+            Self::Explain(c) => c.format,
+            Self::Patch(c) => c.format,
+            Self::Load(c) => c.format,
+            Self::Run(c) => c.format,
+            Self::Inspect(c) => c.format,
+            Self::Btf(BtfCommand::Dump(c)) => match c.format {
+                BtfDumpFormat::Raw => Format::Text,
+                BtfDumpFormat::Json => Format::Json,
+            },
+            Self::Btf(BtfCommand::List(c)) => c.format,
+            Self::Btf(BtfCommand::Show(c)) => c.format,
+            Self::Prog(ProgCommand::List(c)) | Self::Map(MapCommand::List(c)) => c.format,
+            Self::Prog(ProgCommand::Show(c)) | Self::Map(MapCommand::Show(c)) => c.format,
+            Self::Prog(ProgCommand::Dump(c)) => c.format,
+            Self::Map(MapCommand::Dump(c)) => c.format,
+            Self::Link(LinkCommand::List(c)) => c.format,
+            Self::Link(LinkCommand::Show(c)) => c.format,
+            Self::Gen(GenCommand::Object(c)) => c.format,
+            Self::Demo(c) => c.format,
+            Self::Completions { .. } | Self::Man { .. } => Format::Text,
+        }
+    }
+
+    /// Returns the paths of the files that the command writes as a whole.
+    pub(crate) fn output_paths(&self) -> Vec<&Path> {
+        match self {
+            Self::Patch(c) => vec![&c.output],
+            Self::Gen(GenCommand::Object(c)) => vec![&c.output],
+            Self::Run(c) => [&c.data_out, &c.ctx_out].into_iter().flatten().map(PathBuf::as_path).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_consistent() {
+        Args::command().debug_assert();
+    }
+}

@@ -1,0 +1,156 @@
+//! The arguments of the commands that relocate: `check`, `plan`, `explain`, `patch`.
+
+use crate::args::{format::Format, shard::Shard};
+use clap::{Args, ValueHint};
+use std::{num::NonZeroUsize, path::PathBuf, str::FromStr};
+
+pub(super) const CHECK: &str = "Examples:
+  core-relo check prog.bpf.o                        against the running kernel
+  core-relo check *.bpf.o --btf kernels/            every object against every BTF in a folder
+  core-relo check *.bpf.o --btf kernels/ --shard 2/8 --resume results-2.jsonl
+  core-relo check prog.bpf.o --btf /boot/vmlinuz-6.1.0-18-amd64 --format json
+
+`check` looks at relocations only. `core-relo load --dry-run --btf PATH` also looks up attach targets and externs.";
+pub(super) const PLAN: &str = "Examples:
+  core-relo plan prog.bpf.o
+  core-relo plan prog.bpf.o --btf vmlinux-6.1.btf --program handle_exec
+  core-relo plan prog.bpf.o --btf vmlinux --format json | jq 'select(.outcome == \"poison\")'";
+pub(super) const EXPLAIN: &str = "Examples:
+  core-relo explain prog.bpf.o --btf vmlinux-5.10.btf
+  core-relo explain prog.bpf.o --relocation tp_btf/sched_switch#3
+  core-relo explain prog.bpf.o --program handle_exec --format json";
+pub(super) const PATCH: &str = "Examples:
+  core-relo patch prog.bpf.o --btf vmlinux-6.1.btf -o prog-6.1.bpf.o
+  core-relo patch prog.bpf.o --btf vmlinux-6.1.btf -o - | sha256sum
+
+If a relocation fails, nothing is written and the exit status is 1. Instructions that do not resolve are poisoned as by libbpf,
+reported on stderr, and written: a guard may make them unreachable. The exit status is then 0.
+The relocation records stay in the object: give it to a loader that does not relocate again.
+
+OUT is replaced as a whole or not at all, also if the command is interrupted. It keeps its owner and mode; other hard links to
+the old file keep the old content. If OUT is a device, a pipe or an open file (/dev/stdout), the object is appended, as by `cat >>`.
+Links are followed, but not those of other users in a folder like /tmp. If OUT is `-` or stdout, the report goes to stderr.";
+
+/// The kernels to relocate against
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct KernelArgs {
+    /// Kernel to relocate against: raw BTF, an ELF with .BTF (vmlinux, .ko, BPF object), a vmlinuz, a tar archive or a folder
+    /// of them; may be given several times [default: the running kernel]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub(crate) btf: Vec<PathBuf>,
+    /// BTF of modules (split BTF, .ko, .ko.xz and the like, or a folder of them) that belong to the kernel; may be given several times
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub(crate) module: Vec<PathBuf>,
+    /// Kernel that a split --btf belongs to [default: `vmlinux` beside it]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) base: Option<PathBuf>,
+    /// Limit in bytes for a kernel's file, and for everything that is unpacked from it; for an archive, 64 times as many
+    /// [default: 1 GiB, and at most 64 times the size of the compressed file, but 64 MiB of any file and 512 MiB of any archive]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_bytes: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// BPF objects
+    #[arg(required = true, value_name = "OBJ", value_hint = ValueHint::FilePath)]
+    pub(crate) objects: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) kernels: KernelArgs,
+    /// Number of kernels, or of objects, to check at the same time; 1 starts no thread [default: one for each CPU]
+    #[arg(short, long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// Check only the I-th of N parts of the kernels; a kernel's path below the --btf folder decides on its part
+    #[arg(long, value_name = "I/N")]
+    pub(crate) shard: Option<Shard>,
+    /// Also write the results to FILE, as JSON lines, and skip the kernels that FILE has results for. Only one run at a time may write
+    /// to FILE. A FILE that is not from such a run on the same objects is refused and stays as it is
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["module", "base"])]
+    pub(crate) resume: Option<PathBuf>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// BPF object
+    #[arg(value_name = "OBJ", value_hint = ValueHint::FilePath)]
+    pub(crate) object: PathBuf,
+    #[command(flatten)]
+    pub(crate) kernels: KernelArgs,
+    /// Show only this program (the plan is for all)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) program: Option<String>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// BPF object
+    #[arg(value_name = "OBJ", value_hint = ValueHint::FilePath)]
+    pub(crate) object: PathBuf,
+    #[command(flatten)]
+    pub(crate) kernels: KernelArgs,
+    /// Explain only this program's relocations
+    #[arg(long, value_name = "NAME")]
+    pub(crate) program: Option<String>,
+    /// Explain this relocation, even if it resolves: its number in its section, or SECTION#N
+    #[arg(long, value_name = "N|SECTION#N")]
+    pub(crate) relocation: Option<RelocationRef>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PatchArgs {
+    /// BPF object
+    #[arg(value_name = "OBJ", value_hint = ValueHint::FilePath)]
+    pub(crate) object: PathBuf,
+    #[command(flatten)]
+    pub(crate) kernels: KernelArgs,
+    /// Where to write the object; `-` is stdout
+    #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// A reference to a relocation: `3`, or `tp_btf/sched_switch#3`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RelocationRef {
+    pub(crate) section: Option<String>,
+    pub(crate) number: u32,
+}
+
+impl FromStr for RelocationRef {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Self, String> {
+        let (section, number) = match s.rsplit_once('#') {
+            Some(("", number)) => (None, number),
+            Some((section, number)) => (Some(section.to_owned()), number),
+            None => (None, s),
+        };
+        let expected = |_| "expected a number, or SECTION#NUMBER as `plan` shows it".to_owned();
+        Ok(Self { section, number: number.parse().map_err(expected)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relocations_are_named_by_number_or_section() {
+        let parsed = |s: &str| s.parse::<RelocationRef>().map(|r| (r.section, r.number));
+        assert_eq!(parsed("3"), Ok((None, 3)));
+        assert_eq!(parsed("#3"), Ok((None, 3)));
+        assert_eq!(parsed("xdp#0"), Ok((Some("xdp".into()), 0)));
+        assert!(parsed("xdp").is_err());
+    }
+}

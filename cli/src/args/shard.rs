@@ -1,0 +1,63 @@
+//! One of several parts of a fleet: a batch system checks each part on another machine.
+
+use crate::stable_hash::hash;
+use std::{num::NonZeroU64, path::Path, str::FromStr};
+
+/// A part of the kernels: `2/8` is the second of eight parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shard {
+    /// The number of the part, from 1.
+    number: u64,
+    count: NonZeroU64,
+}
+
+impl Shard {
+    /// Returns whether a file belongs to this part, by its path below the folder that was given.
+    ///
+    /// The answer does not depend on where the folder is, nor on the other files in it.
+    pub(crate) fn includes(self, path: &Path) -> bool {
+        hash(path.as_os_str().as_encoded_bytes()) % self.count == self.number - 1
+    }
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Self, String> {
+        let parts =
+            s.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse::<NonZeroU64>().ok()?)));
+        match parts {
+            Some((number, count)) if (1..=count.get()).contains(&number) => Ok(Self { number, count }),
+            _ => Err("expected I/N with I from 1 to N, as 1/4".to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shard(number: u64, count: u64) -> Shard {
+        Shard { number, count: NonZeroU64::new(count).unwrap() }
+    }
+
+    #[test]
+    fn shards_are_numbered_from_one() {
+        assert_eq!("2/3".parse(), Ok(shard(2, 3)));
+        for bad in ["0/2", "3/2", "1", "1/0", "/", "a/b", "-1/2", "1/2/3"] {
+            assert!(bad.parse::<Shard>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn every_path_belongs_to_one_shard_and_the_shards_are_about_as_large() {
+        let mut sizes = [0u32; 4];
+        for n in 0..1000 {
+            let path = format!("6.1.{n}/vmlinux");
+            let shards: Vec<_> = (1..=4).filter(|i| shard(*i, 4).includes(Path::new(&path))).collect();
+            assert_eq!(shards.len(), 1);
+            sizes[usize::try_from(shards[0]).unwrap() - 1] += 1;
+        }
+        assert!(sizes.iter().all(|size| (200..300).contains(size)), "{sizes:?}");
+    }
+}

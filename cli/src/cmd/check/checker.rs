@@ -1,0 +1,204 @@
+//! The check of all objects on one kernel.
+
+use super::{
+    kernel_output::{KernelOutput, OutputFormats},
+    objects::{CheckedObject, ObjectsByOrder},
+    report::{KernelReport, ObjectReport, Reasons},
+    report_cache::ReportCache,
+};
+use crate::{
+    describe,
+    error::{BadInput, escape_path},
+    input::kernel::{id::KernelId, image::KernelImage, parsed::Kernel},
+    json::check::Unresolved,
+    process::threads::Threads,
+};
+use core_relo::{Plan, Relocs};
+use std::{io, sync::Arc};
+
+/// Checks all objects on one kernel after the other. Threads share it.
+pub(super) struct Checker<'c> {
+    objects: ObjectsByOrder<'c>,
+    threads: &'c Threads,
+    formats: OutputFormats,
+    cache: ReportCache<KernelReport>,
+}
+
+impl<'c> Checker<'c> {
+    pub(super) fn new(
+        objects: &'c [CheckedObject<'c>],
+        threads: &'c Threads,
+        formats: OutputFormats,
+    ) -> Self {
+        Self { objects: ObjectsByOrder::new(objects), threads, formats, cache: ReportCache::new() }
+    }
+
+    /// Checks the objects on a kernel, and returns the output.
+    pub(super) fn check(
+        &self,
+        id: &KernelId,
+        image: Result<KernelImage<'_>, BadInput>,
+    ) -> io::Result<KernelOutput> {
+        match image.and_then(|image| self.report(image)) {
+            Ok((name, report)) => {
+                let objects = self.objects.all.iter().map(|object| &*object.file.name);
+                KernelOutput::new((&name, id), &report, objects, self.formats)
+            }
+            Err(bad) => KernelOutput::bad_kernel(&bad, Some(id), self.formats),
+        }
+    }
+
+    /// Returns the kernel's name and its report, from the cache if the file has been checked under another name.
+    fn report(&self, image: KernelImage<'_>) -> Result<(String, Arc<KernelReport>), BadInput> {
+        let file = image.file_id();
+        if let Some((path, file_id)) = &file
+            && let Some(report) = self.cache.get(file_id)
+        {
+            log::debug!("{}: a file that was read by another name is not read again", escape_path(path));
+            return Ok((escape_path(path), report));
+        }
+        let mut kernel = image.parse()?;
+        let report = Arc::new(self.check_kernel(&mut kernel));
+        // The report of a module also depends on its base, which is another file.
+        if let Some((_, file_id)) = file
+            && !kernel.has_modules()
+        {
+            self.cache.insert(file_id, &report, report.memory_bytes());
+        }
+        Ok((kernel.name, report))
+    }
+
+    fn check_kernel(&self, kernel: &mut Kernel) -> KernelReport {
+        let objects = self.objects.all;
+        let orders: Vec<_> = objects.iter().map(|o| kernel.check_byte_order(o.object.endian())).collect();
+        let fitting = objects.iter().zip(&orders).filter(|(_, order)| order.is_ok());
+        let fitting: Vec<_> = fitting.map(|(object, _)| object).collect();
+        kernel.add_wanted_modules(&relocs_of(&fitting));
+        let planned = self.threads.map_chunks(&fitting, |chunk| {
+            let plans = match chunk.len() == fitting.len() {
+                true => self.objects.with_order(kernel.target.main().btf.endian()).plans(&kernel.target),
+                false => Plan::for_objects(&relocs_of(chunk), &kernel.target),
+            };
+            chunk.iter().zip(&plans).map(|(object, plan)| self.object_report(object, plan)).collect()
+        });
+        let mut planned = planned.into_iter();
+        let reports = orders.into_iter().filter_map(|order| match order {
+            Ok(()) => planned.next(),
+            Err(bad) => Some(ObjectReport::Mismatch(bad)),
+        });
+        KernelReport(reports.collect())
+    }
+
+    fn object_report(&self, object: &CheckedObject<'_>, plan: &Plan<'_>) -> ObjectReport {
+        let unresolved = plan.iter().zip(&object.records).filter(|(p, _)| describe::is_unresolved(p));
+        let unresolved = unresolved.map(|(p, record)| Unresolved::with_cached_record(&p, record));
+        let (mut relocations, mut reasons) = (Vec::new(), Reasons::default());
+        for unresolved in unresolved {
+            if self.formats.text {
+                reasons.add(&unresolved);
+            }
+            // Text has only the first reasons, so it needs no memory for the rest.
+            if self.formats.json {
+                relocations.push(unresolved);
+            }
+        }
+        let reasons = reasons.into_lines().into();
+        ObjectReport::Planned { summary: plan.summary(), unresolved: relocations, reasons }
+    }
+}
+
+fn relocs_of<'c, 'o>(objects: &[&'c CheckedObject<'o>]) -> Vec<&'c Relocs<'o>> {
+    objects.iter().map(|object| &object.relocs).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+    use crate::{
+        args::format::Format,
+        cmd::check::objects::with_checked_objects,
+        console::{Console, ExitStatus},
+        input::{
+            kernel::{selection::Selection, source::KernelSource},
+            object::ObjectFile,
+        },
+        text::printer::Printer,
+    };
+    use std::{fs, ops::ControlFlow, path::Path, thread, time::Duration};
+
+    #[test]
+    fn a_file_that_changed_is_read_again() {
+        let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo");
+        let [mut old, mut new] =
+            ["linux-5.10.btf", "linux-6.1.btf"].map(|name| fs::read(demo.join(name)).unwrap());
+        // Bytes after the BTF are ignored.
+        let len = old.len().max(new.len());
+        for bytes in [&mut old, &mut new] {
+            bytes.resize(len, 0);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kernel");
+        fs::write(&path, old).unwrap();
+        let modified = fs::metadata(&path).unwrap().modified().unwrap();
+        let source = KernelSource::File { path: path.clone(), base: None };
+        let selection = Selection { sources: vec![source.clone()], ..Selection::default() };
+        let with_image = |then: &mut dyn FnMut(KernelImage<'_>)| {
+            let visit = &mut |_: &KernelId, image: Result<KernelImage<'_>, BadInput>| {
+                then(image.unwrap());
+                ControlFlow::Continue(())
+            };
+            assert_eq!(selection.visit_images(&source, &|_| true, visit), None);
+        };
+        let has_id = || {
+            let mut has_id = false;
+            with_image(&mut |image| has_id = image.file_id().is_some());
+            has_id
+        };
+        for _ in 0..100 {
+            if has_id() {
+                break;
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut console = Console {
+            out: Printer::new(&mut out, false),
+            err: Printer::new(&mut err, false),
+            format: Format::Json,
+            exit: ExitStatus::Resolved,
+        };
+        let files = [ObjectFile::read(&demo.join("exec.bpf.o")).unwrap()];
+        let threads = Threads::none();
+        let result = with_checked_objects(&mut console, &files, &threads, |_, objects| {
+            let checker = || Checker::new(objects, &threads, OutputFormats { json: true, text: false });
+            let lines = |checker: &Checker<'_>| {
+                let mut lines = None;
+                with_image(&mut |image| {
+                    lines = Some(checker.check(&source.id(), Ok(image)).unwrap().lines);
+                });
+                lines.unwrap()
+            };
+            let is_cached = |checker: &Checker<'_>| {
+                let mut is_cached = false;
+                with_image(&mut |image| {
+                    is_cached = checker.cache.get(&image.file_id().unwrap().1).is_some();
+                });
+                is_cached
+            };
+            let first_checker = checker();
+            let first = lines(&first_checker);
+            assert!(is_cached(&first_checker), "else this test shows nothing");
+            assert_eq!(lines(&first_checker), first);
+            fs::write(&path, &new)?;
+            fs::File::options().write(true).open(&path)?.set_modified(modified)?;
+            let changed = lines(&first_checker);
+            assert_ne!(changed, first);
+            assert_eq!(changed, lines(&checker()));
+            Ok(())
+        });
+        assert!(result.is_ok());
+    }
+}

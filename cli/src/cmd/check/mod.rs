@@ -1,0 +1,156 @@
+//! `check`: a line for each object and kernel.
+
+mod checker;
+mod fleet;
+mod kernel_output;
+mod objects;
+mod report;
+mod report_cache;
+pub(crate) mod results_file;
+pub(crate) mod results_header;
+mod results_reader;
+mod writer;
+
+use crate::{
+    args::{format::Format, relocate::CheckArgs},
+    console::{self, Console},
+    error::escape_path,
+    input::{
+        kernel::{
+            selection::{BadSource, Selection},
+            source::KernelSource,
+        },
+        object::ObjectFile,
+    },
+    process::threads::Threads,
+};
+use checker::Checker;
+use indicatif::{ProgressBar, ProgressStyle};
+use kernel_output::{KernelOutput, OutputFormats};
+use objects::{CheckedObject, read_objects, with_checked_objects};
+use results_file::ResultsFile;
+use results_header::{PreviousResults, ResultsHeader};
+use std::{io, ops::ControlFlow};
+use writer::{CheckWriter, Item};
+
+/// The smallest number of kernels for which progress is shown.
+const PROGRESS_KERNELS: usize = 4;
+
+pub(crate) fn run(console: &mut Console<'_>, args: &CheckArgs) -> io::Result<()> {
+    let threads = CheckThreads { kernels: Threads::new(args.jobs), objects: Threads::new(args.jobs) };
+    let files = read_objects(console, &args.objects, &threads.objects)?;
+    let selection = Selection::of_shard(&args.kernels, args.shard, &threads.kernels);
+    with_checked_objects(console, &files, &threads.objects, |console, objects| {
+        let Some(path) = &args.resume else {
+            return check_kernels(console, objects, &selection, &threads, None);
+        };
+        let header = ResultsHeader::new(objects.iter().map(|o| (&*o.file.name, o.file.bytes())));
+        match ResultsFile::open(path, &header) {
+            Ok((results, previous)) => {
+                if previous.kernel_count() > 0 {
+                    let (path, kernels) = (escape_path(path), previous.kernel_count());
+                    console
+                        .note(&format!("{path}: has the results of {kernels} kernels, which are left out"))?;
+                }
+                check_kernels(console, objects, &selection, &threads, Some((results, previous)))
+            }
+            Err(bad) => console.error(&bad),
+        }
+    })
+}
+
+/// Checks objects on a selection of kernels. Bad input is reported.
+pub(crate) fn check(
+    console: &mut Console<'_>,
+    files: &[ObjectFile],
+    selection: &Selection,
+) -> io::Result<()> {
+    let threads = CheckThreads { kernels: Threads::new(None), objects: Threads::none() };
+    with_checked_objects(console, files, &threads.objects, |console, objects| {
+        check_kernels(console, objects, selection, &threads, None)
+    })
+}
+
+/// Threads for many kernels, and for many objects on one kernel. They never work at the same time.
+struct CheckThreads {
+    kernels: Threads,
+    objects: Threads,
+}
+
+fn check_kernels(
+    console: &mut Console<'_>,
+    objects: &[CheckedObject<'_>],
+    selection: &Selection,
+    threads: &CheckThreads,
+    resumed: Option<(ResultsFile, PreviousResults)>,
+) -> io::Result<()> {
+    selection.notes.iter().try_for_each(|note| console.note(note))?;
+    let (results, previous) = match resumed {
+        Some((results, previous)) => (Some(results), previous),
+        None => (None, PreviousResults::default()),
+    };
+    console.raise_exit(previous.exit);
+    let formats = OutputFormats {
+        json: results.is_some() || console.format == Format::Json,
+        text: console.format == Format::Text,
+    };
+    let is_done = |source: &KernelSource| match source {
+        KernelSource::Archive(path) => previous.has_archive(path),
+        _ => previous.has_kernel(&source.id()),
+    };
+    let sources: Vec<_> = selection.sources.iter().filter(|source| !is_done(source)).collect();
+    let progress = progress_bar(sources.len());
+    let mut writer = CheckWriter::new(console, results);
+    for BadSource { id, bad } in &selection.bad {
+        if !id.as_ref().is_some_and(|id| previous.has_kernel(id)) {
+            let output = KernelOutput::bad_kernel(bad, id.as_ref(), formats)?;
+            writer.write(Item::Output(id.clone(), output))?;
+        }
+    }
+    let no_threads = Threads::none();
+    let object_threads = if sources.len() == 1 { &threads.objects } else { &no_threads };
+    let checker = Checker::new(objects, object_threads, formats);
+    let work = |source: &&KernelSource, send: &mut dyn FnMut(io::Result<Item>) -> ControlFlow<()>| {
+        let is_wanted = |id: &_| !previous.has_kernel(id);
+        let note = selection.visit_images(source, &is_wanted, &mut |id, image| {
+            send(checker.check(id, image).map(|output| Item::Output(Some(id.clone()), output)))
+        });
+        if let Some(note) = note {
+            let _: ControlFlow<()> = send(Ok(Item::Note(note)));
+        }
+    };
+    let (mut kernel_count, mut ended_sources) = (0u64, sources.iter());
+    fleet::for_each_in_order(&threads.kernels, &sources, work, |item| {
+        let Some(item) = item.transpose()? else {
+            if let Some(KernelSource::Archive(path)) = ended_sources.next() {
+                writer.end_archive(path);
+            }
+            // An archive without kernels counts as one.
+            progress.inc(u64::from(kernel_count == 0));
+            kernel_count = 0;
+            return Ok(());
+        };
+        if matches!(item, Item::Output(..)) {
+            progress.inc_length(kernel_count.min(1));
+            progress.inc(1);
+            kernel_count += 1;
+        }
+        if progress.is_hidden() {
+            return writer.write(item);
+        }
+        progress.suspend(|| writer.write(item).and_then(|()| writer.flush_console()))
+    })?;
+    progress.finish_and_clear();
+    writer.flush_table()
+}
+
+fn progress_bar(kernel_count: usize) -> ProgressBar {
+    if kernel_count < PROGRESS_KERNELS || !console::is_stderr_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(u64::try_from(kernel_count).unwrap_or(u64::MAX));
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} kernels, {per_sec}, {eta} left") {
+        bar.set_style(style);
+    }
+    bar
+}

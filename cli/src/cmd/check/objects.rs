@@ -1,0 +1,96 @@
+//! The objects to check, parsed once for all kernels.
+
+use super::kernel_output::bad_object_line;
+use crate::{
+    args::format::Format, console::Console, error::BadInput, input::object::ObjectFile,
+    json::check::RecordFacts, process::threads::Threads,
+};
+use core_relo::{Endian, Relocs, plan::Objects};
+use core_relo_loader::object::Object;
+use std::{
+    io,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
+
+/// An object to check.
+pub(super) struct CheckedObject<'o> {
+    pub(super) file: &'o ObjectFile,
+    pub(super) object: &'o Object<'o>,
+    pub(super) relocs: Relocs<'o>,
+    /// The facts of each relocation record, from the first kernel on which it does not resolve.
+    pub(super) records: Vec<OnceLock<Arc<RecordFacts>>>,
+}
+
+/// Reads the object files. Bad input is reported.
+pub(super) fn read_objects(
+    console: &mut Console<'_>,
+    paths: &[PathBuf],
+    threads: &Threads,
+) -> io::Result<Vec<ObjectFile>> {
+    let mut files = Vec::new();
+    for read in threads.map(paths, |path| ObjectFile::read(path)) {
+        match read {
+            Ok(file) => files.push(file),
+            Err(bad) => report_bad_object(console, &bad)?,
+        }
+    }
+    Ok(files)
+}
+
+/// Parses the objects, and passes them to `then`. Bad input is reported.
+pub(super) fn with_checked_objects(
+    console: &mut Console<'_>,
+    files: &[ObjectFile],
+    threads: &Threads,
+    then: impl FnOnce(&mut Console<'_>, &[CheckedObject<'_>]) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut parsed = Vec::new();
+    for (file, object) in files.iter().zip(threads.map(files, ObjectFile::parse)) {
+        match object {
+            Ok(object) => parsed.push((file, object)),
+            Err(bad) => report_bad_object(console, &bad)?,
+        }
+    }
+    let mut objects = Vec::new();
+    let relocs = threads.map(&parsed, |(file, object)| file.relocs(object));
+    for ((file, object), relocs) in parsed.iter().zip(relocs) {
+        match relocs {
+            Ok(relocs) => {
+                let records = relocs.records().iter().map(|_| OnceLock::new()).collect();
+                objects.push(CheckedObject { file, object, relocs, records });
+            }
+            Err(bad) => report_bad_object(console, &bad)?,
+        }
+    }
+    then(console, &objects)
+}
+
+fn report_bad_object(console: &mut Console<'_>, bad: &BadInput) -> io::Result<()> {
+    if console.format == Format::Json {
+        console.out.json_lines(&bad_object_line(bad)?)?;
+    }
+    console.error(bad)
+}
+
+/// The objects of each byte order, prepared for all kernels of that order.
+pub(super) struct ObjectsByOrder<'o> {
+    pub(super) all: &'o [CheckedObject<'o>],
+    little: OnceLock<Objects<'o>>,
+    big: OnceLock<Objects<'o>>,
+}
+
+impl<'o> ObjectsByOrder<'o> {
+    pub(super) fn new(all: &'o [CheckedObject<'o>]) -> Self {
+        Self { all, little: OnceLock::new(), big: OnceLock::new() }
+    }
+
+    /// Returns the objects of a byte order.
+    pub(super) fn with_order(&self, order: Endian) -> &Objects<'o> {
+        let prepared = if order == Endian::Little { &self.little } else { &self.big };
+        prepared.get_or_init(|| {
+            let with_order = self.all.iter().filter(|object| object.object.endian() == order);
+            Objects::new(with_order.map(|object| &object.relocs))
+        })
+    }
+}

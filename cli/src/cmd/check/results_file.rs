@@ -1,0 +1,135 @@
+//! The file of results that `check --resume` continues.
+//!
+//! The first line, the header, names the objects that were checked. The lines of `--format json` follow, those of one kernel
+//! together. The files of several runs on the same objects may be concatenated.
+//!
+//! Other files are never changed. Only bytes at the end that an interrupted run wrote are truncated.
+
+use super::{
+    results_header::{LINE_BYTES, PreviousResults, ResultsHeader},
+    results_reader::ResultsReader,
+};
+use crate::{
+    error::{BadInput, escape_path},
+    input::{file, kernel::id::KernelId},
+    json::writer::JsonLines,
+    output::{self, Destination, DestinationError, Kind},
+};
+use rustix::fs::{Mode, OFlags};
+use std::{
+    ffi::{OsStr, OsString},
+    fs::{File, TryLockError},
+    io::{self, Seek as _, SeekFrom, Write as _},
+    path::Path,
+};
+
+/// A file of results, open for appending.
+pub(crate) struct ResultsFile {
+    file: File,
+    name: String,
+    header: JsonLines,
+    /// The archive of the last line, unless it was read to its end.
+    open_archive: Option<OsString>,
+}
+
+impl ResultsFile {
+    /// Opens or creates the file. Truncates the incomplete results of an interrupted run at its end.
+    pub(crate) fn open(path: &Path, header: &ResultsHeader) -> Result<(Self, PreviousResults), BadInput> {
+        if output::is_stdout(path) {
+            return Err(BadInput::for_path(path, "is standard output, expected a file of its own"));
+        }
+        let failed = |e: io::Error| BadInput::for_path(path, format_args!("cannot be written: {e}"));
+        let mut file = open(path)?;
+        lock(&file, path)?;
+        let line = header.line().map_err(failed)?;
+        let found = ResultsReader::new(header, line.as_bytes()).read(path, &file)?;
+        let end = found.complete_bytes;
+        file.set_len(end).and_then(|()| file.seek(SeekFrom::Start(end))).map_err(failed)?;
+        // An interrupted run may have left a part of the header.
+        let too_long = || failed(io::Error::other("the header is longer than this program writes it"));
+        let missing_header = line.as_bytes().get(found.header_bytes..).ok_or_else(too_long)?;
+        file.write_all(missing_header).map_err(failed)?;
+        let name = escape_path(path);
+        Ok((Self { file, name, header: line, open_archive: found.open_archive }, found.results))
+    }
+
+    /// Appends the lines of one kernel.
+    pub(crate) fn append(&mut self, id: &KernelId, lines: &[u8]) -> Result<(), BadInput> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let bad = |what: String| BadInput::new(&*self.name, format_args!("cannot be written: {what}"));
+        if lines.split(|byte| *byte == b'\n').any(|line| line.len() >= LINE_BYTES) {
+            return Err(bad(format!("a line of more than {LINE_BYTES} bytes")));
+        }
+        let is_outside = |archive: &OsString| {
+            id.archive() != Some(archive.as_os_str())
+                && !matches!(id, KernelId::File(path) if path == archive)
+        };
+        // A kernel outside of the archive means that the archive is complete. After a header it does not.
+        let header = match self.open_archive.as_ref().is_some_and(is_outside) {
+            true => self.header.as_bytes(),
+            false => &[],
+        };
+        self.file.write_all(&[header, lines].concat()).map_err(|e| bad(e.to_string()))?;
+        self.open_archive = id.archive().map(OsStr::to_owned);
+        Ok(())
+    }
+
+    /// Records that an archive was read to its end.
+    pub(crate) fn end_archive(&mut self, archive: &Path) {
+        self.open_archive.take_if(|open| *open == archive.as_os_str());
+    }
+}
+
+/// Attempts to open a path at which other processes create and remove files.
+const ATTEMPTS: usize = 5;
+
+/// Opens or creates a regular file. Anything else is neither changed nor waited for.
+fn open(path: &Path) -> Result<File, BadInput> {
+    for _ in 0..ATTEMPTS {
+        if let Some(file) = try_open(path)? {
+            return Ok(file);
+        }
+    }
+    Err(BadInput::for_path(path, "cannot be written: another process creates and removes it"))
+}
+
+/// Opens or creates the file. Returns `None` if another process has created it in the meantime.
+fn try_open(path: &Path) -> Result<Option<File>, BadInput> {
+    let failed = |e| output::not_writable(path, e);
+    let no_file = || {
+        let bad = BadInput::for_path(path, "is a device, pipe or socket, expected a regular file");
+        bad.help("give --resume the path of a file")
+    };
+    let found = Destination::find(path).map_err(failed)?;
+    let flags = OFlags::RDWR | OFlags::NONBLOCK;
+    let opened = match found.kind {
+        Kind::Free => match found.open(flags, Mode::from_raw_mode(0o666)) {
+            Err(DestinationError::Io(e)) if e.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
+            opened => opened,
+        },
+        Kind::File(_) => found.refuse_foreign_file().and_then(|()| found.open(flags, Mode::empty())),
+        Kind::Special(_) | Kind::OpenFile => return Err(no_file()),
+    };
+    let file = opened.map_err(failed)?;
+    let is_file = file.metadata().map_err(|e| file::unreadable(path, &e))?.is_file();
+    if is_file { Ok(Some(file)) } else { Err(no_file()) }
+}
+
+/// Locks the file, because two runs would do the same work and truncate each other's lines.
+///
+/// On a file system without locks, the file is not locked.
+fn lock(file: &File, path: &Path) -> Result<(), BadInput> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => {
+            let bad = BadInput::for_path(path, "another run is writing to it");
+            Err(bad.help("wait for it, or give each its own file and a --shard; the files can be put together afterwards"))
+        }
+        Err(TryLockError::Error(e)) => {
+            log::info!("{}: not locked: {e}", escape_path(path));
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The first line of a file of results, and the results that the file already has.
+
+use crate::{console::ExitStatus, input::kernel::id::KernelId, json::writer::JsonLines, stable_hash};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::{HashMap, HashSet},
+    ffi::OsString,
+    io,
+    path::Path,
+};
+
+/// Bytes of the longest line.
+pub(super) const LINE_BYTES: usize = 128 << 20;
+
+/// The first line: the version of this program, and the objects that were checked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ResultsHeader {
+    core_relo: String,
+    objects: Vec<HeaderObject>,
+}
+
+/// An object, and the hash of its content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HeaderObject {
+    object: String,
+    hash: String,
+}
+
+impl ResultsHeader {
+    /// Creates the header for objects, given by name and content.
+    pub(crate) fn new<'o>(objects: impl Iterator<Item = (&'o str, &'o [u8])>) -> Self {
+        let header_object = |(name, bytes): (&str, &[u8])| HeaderObject {
+            object: name.to_owned(),
+            hash: format!("{:016x}", stable_hash::hash(bytes)),
+        };
+        Self {
+            core_relo: env!("CARGO_PKG_VERSION").to_owned(),
+            objects: objects.map(header_object).collect(),
+        }
+    }
+
+    /// Returns the names of the objects.
+    pub(super) fn objects(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.objects.iter().map(|object| &*object.object)
+    }
+
+    /// Returns the header as a line.
+    pub(super) fn line(&self) -> io::Result<JsonLines> {
+        let mut line = JsonLines::default();
+        line.push(self)?;
+        Ok(line)
+    }
+
+    /// Describes the difference to another header; `None` if the line is not a header.
+    pub(super) fn difference(&self, line: &[u8]) -> Option<String> {
+        /// The key that the headers of all versions have.
+        #[derive(Deserialize)]
+        struct Version {
+            core_relo: String,
+        }
+        let Version { core_relo } = serde_json::from_slice(line).ok()?;
+        if core_relo != self.core_relo {
+            return Some(format!("its results are those of core-relo {core_relo}"));
+        }
+        let other: Self = serde_json::from_slice(line).ok().filter(|other| other != self)?;
+        let changed = self.objects.iter().find(|object| !other.objects.contains(object));
+        let removed = other.objects.iter().find(|object| !self.objects.contains(object));
+        Some(match changed.or(removed) {
+            Some(HeaderObject { object, .. }) => {
+                format!("its results are not of the same objects: `{object}` differs")
+            }
+            None => "its results are of the same objects in another order".to_owned(),
+        })
+    }
+}
+
+/// The results that the file had when it was opened.
+#[derive(Debug, Default)]
+pub(crate) struct PreviousResults {
+    /// The kernels with results, and how often each is in the file.
+    pub(super) kernels: HashMap<KernelId, usize>,
+    /// Archives with results for every member.
+    pub(super) archives: HashSet<OsString>,
+    /// The exit status for these results.
+    pub(crate) exit: ExitStatus,
+}
+
+impl PreviousResults {
+    pub(crate) fn has_kernel(&self, kernel: &KernelId) -> bool {
+        self.kernels.contains_key(kernel)
+    }
+
+    /// Returns whether the file has results for every member of an archive, or an error in place of them.
+    pub(crate) fn has_archive(&self, archive: &Path) -> bool {
+        let archive = archive.as_os_str();
+        self.archives.contains(archive) || self.has_kernel(&KernelId::File(archive.to_owned()))
+    }
+
+    /// Returns the number of kernels, with repetitions.
+    pub(crate) fn kernel_count(&self) -> usize {
+        self.kernels.values().sum()
+    }
+}

@@ -1,0 +1,289 @@
+//! The reader for a file of results. It finds the incomplete results of an interrupted run at the end.
+//!
+//! Every line must be as this program writes it. The last line may end at any byte. A file with other bytes is refused.
+
+use super::results_header::{LINE_BYTES, PreviousResults, ResultsHeader};
+use crate::{
+    console::ExitStatus,
+    error::BadInput,
+    input::{file, kernel::id::KernelId},
+    json::writer,
+};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
+use std::{
+    borrow::Cow,
+    ffi::{OsStr, OsString},
+    fs::File,
+    io::{self, BufRead, BufReader},
+    path::Path,
+};
+
+/// The first bytes of every file of results.
+const FIRST_BYTES: &[u8] = br#"{"core_relo":""#;
+
+/// Bytes of the buffer.
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// The state of reading a file of results.
+pub(super) struct ResultsReader<'h> {
+    header: &'h ResultsHeader,
+    header_line: &'h [u8],
+    results: PreviousResults,
+    /// The kernel whose lines are incomplete.
+    kernel: Option<Incomplete>,
+    /// The archive of the last kernel.
+    archive: Option<OsString>,
+}
+
+/// A kernel with lines for some of the objects.
+struct Incomplete {
+    id: KernelId,
+    name: String,
+    lines: usize,
+    /// The offset of its first line.
+    offset: u64,
+    /// The exit status for its lines. It counts when the lines are complete; incomplete lines are truncated.
+    exit: ExitStatus,
+}
+
+/// The content of a file of results.
+#[derive(Debug)]
+pub(super) struct ResultsContent {
+    pub(super) results: PreviousResults,
+    /// Bytes up to the end of the last complete kernel.
+    pub(super) complete_bytes: u64,
+    /// Bytes of the first header that the file has.
+    pub(super) header_bytes: usize,
+    /// The archive of the last kernel, if members may be missing.
+    pub(super) open_archive: Option<OsString>,
+}
+
+/// A line of results. Only some of its values matter.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line<'l> {
+    #[serde(borrow)]
+    object: Option<Cow<'l, str>>,
+    #[serde(borrow)]
+    target: Cow<'l, str>,
+    #[serde(rename = "kept")]
+    _kept: u64,
+    #[serde(rename = "patched")]
+    _patched: u64,
+    #[serde(rename = "poisoned")]
+    _poisoned: u64,
+    #[serde(rename = "failed")]
+    _failed: u64,
+    #[serde(rename = "skipped")]
+    _skipped: u64,
+    verdict: Verdict,
+    #[serde(rename = "relocations")]
+    _relocations: Vec<IgnoredAny>,
+    #[serde(rename = "error")]
+    _error: Option<IgnoredAny>,
+    #[serde(borrow)]
+    target_id: Option<Cow<'l, str>>,
+}
+
+/// The first keys of a line.
+#[derive(Serialize)]
+struct LineStart<'a> {
+    object: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<&'a str>,
+}
+
+impl LineStart<'_> {
+    /// Returns the bytes of the keys and values, without the closing brace, and `next_key` after them.
+    fn to_bytes(&self, next_key: &[u8]) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        writer::write(&mut bytes, self)?;
+        bytes.pop_if(|last| *last == b'}').ok_or(io::ErrorKind::InvalidData)?;
+        bytes.extend_from_slice(next_key);
+        Ok(bytes)
+    }
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Verdict {
+    Ok,
+    Poisoned,
+    Failed,
+    BadInput,
+}
+
+impl From<Verdict> for ExitStatus {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Ok => Self::Resolved,
+            Verdict::Poisoned | Verdict::Failed => Self::Unresolved,
+            Verdict::BadInput => Self::Unknown,
+        }
+    }
+}
+
+/// The error in a line.
+#[derive(Debug, thiserror::Error)]
+enum LineError {
+    #[error("is none that `check --resume` wrote")]
+    Foreign,
+    #[error("is longer than {LINE_BYTES} bytes")]
+    TooLong,
+    #[error("{0}")]
+    Different(String),
+    #[error("the results of {0} break off")]
+    BreaksOff(String),
+    #[error("cannot be read: {0}")]
+    Io(#[from] io::Error),
+}
+
+impl<'h> ResultsReader<'h> {
+    pub(super) fn new(header: &'h ResultsHeader, header_line: &'h [u8]) -> Self {
+        Self { header, header_line, results: PreviousResults::default(), kernel: None, archive: None }
+    }
+
+    /// Reads the whole file.
+    pub(super) fn read(mut self, path: &Path, file: &File) -> Result<ResultsContent, BadInput> {
+        let mut reader = BufReader::with_capacity(BUFFER_BYTES, file);
+        let (mut offset, mut line) = (0u64, Vec::new());
+        let mut header_bytes = 0;
+        for number in 1u64.. {
+            let is_first = number == 1;
+            let result = match next_line(&mut reader, &mut line) {
+                Ok(true) => self.add_line(offset, is_first, &line).map(|()| true),
+                Ok(false) => match self.is_line_start(is_first, &line) {
+                    Ok(true) => Ok(false),
+                    Ok(false) => Err(LineError::Foreign),
+                    Err(e) => Err(e.into()),
+                },
+                Err(e) => Err(e),
+            };
+            let is_complete = result.map_err(|e| match e {
+                LineError::Io(e) => file::unreadable(path, &e),
+                e => BadInput::for_path(path, format_args!("line {number}: {e}"))
+                    .help("give --resume another file"),
+            })?;
+            if is_first {
+                header_bytes = line.len();
+            }
+            if is_first || is_complete {
+                // A part of the header stays, and the rest is appended.
+                offset += line.len() as u64;
+            }
+            if !is_complete {
+                break;
+            }
+        }
+        let complete_bytes = self.kernel.map_or(offset, |kernel| kernel.offset);
+        let open_archive = self.archive;
+        Ok(ResultsContent { results: self.results, complete_bytes, header_bytes, open_archive })
+    }
+
+    /// Adds a complete line.
+    fn add_line(&mut self, offset: u64, is_first: bool, text: &[u8]) -> Result<(), LineError> {
+        if text == self.header_line {
+            // The lines of another run follow. The last archive of the run before may be incomplete.
+            self.archive = None;
+            return self.kernel.take().map_or(Ok(()), |kernel| Err(LineError::BreaksOff(kernel.name)));
+        }
+        if let Some(difference) = self.header.difference(text) {
+            return Err(LineError::Different(difference));
+        }
+        let line: Line<'_> = serde_json::from_slice(text).map_err(|_| LineError::Foreign)?;
+        let id = KernelId::from_keys(&line.target, line.target_id.as_deref());
+        let id = id.map_err(|_| LineError::Foreign)?;
+        if let Some(kernel) = self.kernel.take_if(|kernel| kernel.id != id || line.object.is_none()) {
+            return Err(LineError::BreaksOff(kernel.name));
+        }
+        if is_first || !text.starts_with(&self.line_start(text)?) {
+            return Err(LineError::Foreign);
+        }
+        let first = (0, offset, ExitStatus::default());
+        let (previous_lines, offset, exit) =
+            self.kernel.take().map_or(first, |k| (k.lines, k.offset, k.exit));
+        let (lines, exit) = (previous_lines + 1, exit.max(line.verdict.into()));
+        if line.object.is_some() && lines < self.header.objects().len() {
+            self.kernel = Some(Incomplete { id, name: line.target.into_owned(), lines, offset, exit });
+        } else {
+            self.results.exit = self.results.exit.max(exit);
+            self.complete_kernel(id);
+        }
+        Ok(())
+    }
+
+    /// Records that all lines of a kernel have been read.
+    fn complete_kernel(&mut self, id: KernelId) {
+        if let Some(last) = self.archive.take()
+            && id.archive() != Some(last.as_os_str())
+            && id != KernelId::File(last.clone())
+        {
+            self.results.archives.insert(last);
+        }
+        self.archive = id.archive().map(OsStr::to_owned);
+        *self.results.kernels.entry(id).or_default() += 1;
+    }
+
+    /// Returns the bytes with which the next line must begin: those of a line for the next object or, if it is the first line of a
+    /// kernel, of a line without an object.
+    fn line_start(&self, text: &[u8]) -> io::Result<Vec<u8>> {
+        const BAD_KERNEL: &[u8] = br#"{"object":null,"target":""#;
+        let mut objects = self.header.objects();
+        if let Some(kernel) = &self.kernel {
+            let object = objects.nth(kernel.lines).ok_or(io::ErrorKind::InvalidData)?;
+            return LineStart { object, target: Some(&kernel.name) }.to_bytes(br#","kept":"#);
+        }
+        let len = text.len().min(BAD_KERNEL.len());
+        let is_bad_kernel = text.get(..len) == BAD_KERNEL.get(..len);
+        match objects.next().filter(|_| !is_bad_kernel) {
+            Some(object) => LineStart { object, target: None }.to_bytes(br#","target":""#),
+            None => Ok(BAD_KERNEL.to_vec()),
+        }
+    }
+
+    /// Returns whether the text is the start of a line that this program may write here.
+    fn is_line_start(&self, is_first: bool, text: &[u8]) -> io::Result<bool> {
+        let may_be_header = self.kernel.is_none() && self.header_line.starts_with(text);
+        if is_first {
+            // A shorter start may be that of any JSON file.
+            let is_ours = text.is_empty() || text.starts_with(FIRST_BYTES);
+            return Ok(may_be_header && is_ours);
+        }
+        if may_be_header {
+            return Ok(true);
+        }
+        let start = self.line_start(text)?;
+        if text.len() <= start.len() {
+            return Ok(start.starts_with(text));
+        }
+        let is_line = || serde_json::from_slice::<Line<'_>>(text).map_or_else(|e| e.is_eof(), |_| true);
+        Ok(text.starts_with(&start) && is_line())
+    }
+}
+
+/// Reads the next line into `line`, with the line feed. Returns `false` if the file ends before the line does.
+///
+/// The lines of this program have no control characters. Other lines are refused before they are read to their end.
+fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, LineError> {
+    line.clear();
+    loop {
+        let buffer = match reader.fill_buf() {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            buffer => buffer?,
+        };
+        if buffer.is_empty() {
+            return Ok(false);
+        }
+        let control = buffer.iter().enumerate().find(|(_, byte)| **byte < b' ').map(|(at, byte)| (at, *byte));
+        let used = control.map_or(buffer.len(), |(at, _)| at + 1);
+        line.extend(buffer.iter().take(used));
+        reader.consume(used);
+        match control {
+            Some((_, b'\n')) => return Ok(true),
+            Some(_) => return Err(LineError::Foreign),
+            None if line.first() != Some(&b'{') => return Err(LineError::Foreign),
+            None if line.len() > LINE_BYTES => return Err(LineError::TooLong),
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The writer for the outputs of kernels: to the console, and to the file of results.
+
+use super::{
+    kernel_output::{KernelOutput, Row},
+    results_file::ResultsFile,
+};
+use crate::{
+    args::format::Format,
+    console::Console,
+    input::kernel::id::KernelId,
+    text::{
+        line::Line,
+        style,
+        table::{AlignedTable, left},
+    },
+};
+use std::{io, path::Path, sync::Arc};
+
+/// Rows that are aligned with each other.
+const ALIGNED_ROWS: usize = 1000;
+
+/// Something to print.
+pub(super) enum Item {
+    /// The output for a kernel, and the identity of the kernel.
+    Output(Option<KernelId>, KernelOutput),
+    Note(String),
+}
+
+/// Prints the outputs of kernels, and appends them to the file of results.
+pub(super) struct CheckWriter<'p, 'w> {
+    console: &'p mut Console<'w>,
+    results: Option<ResultsFile>,
+    table: AlignedTable,
+    /// The lines below each row of the table.
+    reasons: Vec<Arc<[Line]>>,
+}
+
+impl<'p, 'w> CheckWriter<'p, 'w> {
+    pub(super) fn new(console: &'p mut Console<'w>, results: Option<ResultsFile>) -> Self {
+        Self { console, results, table: AlignedTable::new(), reasons: Vec::new() }
+    }
+
+    pub(super) fn write(&mut self, item: Item) -> io::Result<()> {
+        let (id, output) = match item {
+            Item::Output(id, output) => (id, output),
+            Item::Note(note) => return self.console.note(&note),
+        };
+        self.console.raise_exit(output.exit);
+        if let (Some(results), Some(id)) = (&mut self.results, &id)
+            && let Err(bad) = results.append(id, output.lines.as_bytes())
+        {
+            self.flush_table()?;
+            self.console.error(&bad)?;
+            // The error ends the command without another message.
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        if self.console.format == Format::Json {
+            self.console.out.json_lines(&output.lines)?;
+        }
+        for Row { verdict, cells, reasons } in output.rows {
+            self.table.styled_row(style::outcome_style(verdict), verdict, cells.map(left));
+            self.reasons.push(reasons);
+        }
+        if self.reasons.len() >= ALIGNED_ROWS {
+            self.flush_table()?;
+        }
+        output.errors.iter().try_for_each(|bad| self.console.error(bad))
+    }
+
+    /// Records in the file of results that an archive was read to its end.
+    pub(super) fn end_archive(&mut self, path: &Path) {
+        if let Some(results) = &mut self.results {
+            results.end_archive(path);
+        }
+    }
+
+    /// Prints the rows of the table.
+    pub(super) fn flush_table(&mut self) -> io::Result<()> {
+        let lines = std::mem::replace(&mut self.table, AlignedTable::new()).lines();
+        for (line, reasons) in lines.into_iter().zip(self.reasons.drain(..)) {
+            self.console.out.line(line)?;
+            reasons
+                .iter()
+                .try_for_each(|reason| self.console.out.line(Line::new().text("    ").line(reason)))?;
+        }
+        Ok(())
+    }
+
+    /// Writes out the console's buffer.
+    pub(super) fn flush_console(&mut self) -> io::Result<()> {
+        self.console.out.flush()
+    }
+}

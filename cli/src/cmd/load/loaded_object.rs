@@ -1,0 +1,84 @@
+//! A loaded object with its links and pins, which are undone together.
+
+use crate::process::interrupt::InterruptibleKernel;
+use core_relo_loader::{
+    attach::{AttachError, Link},
+    load::{LoadError, Loaded, Pins},
+};
+use std::{mem, path::Path};
+
+/// A loaded object, its links and its pins. Dropping it removes all of them, except for the pins of maps that the object itself
+/// names: other processes may use those.
+#[derive(Debug)]
+pub(crate) struct LoadedObject {
+    pub(crate) links: Vec<Link>,
+    pub(crate) loaded: Loaded,
+    pins: Option<Pins>,
+}
+
+/// The reason why an object is not loaded, attached and pinned.
+#[derive(Debug)]
+pub(crate) enum LoadFailure {
+    /// The object is not loaded, or its maps are not pinned.
+    Load(LoadError),
+    /// Attaching or pinning failed.
+    Attach { stage: &'static str, cause: AttachError },
+    /// A signal arrived between two steps.
+    Interrupted,
+}
+
+impl From<LoadError> for LoadFailure {
+    fn from(error: LoadError) -> Self {
+        Self::Load(error)
+    }
+}
+
+impl LoadedObject {
+    pub(crate) const fn new(loaded: Loaded) -> Self {
+        Self { links: Vec::new(), loaded, pins: None }
+    }
+
+    /// Attaches the programs whose sections name the target.
+    pub(crate) fn attach(&mut self, kernel: &InterruptibleKernel<'_>) -> Result<(), LoadFailure> {
+        let mut attached = self.loaded.attach_each();
+        while !kernel.check_interrupted() {
+            match attached.next() {
+                None => return Ok(()),
+                Some(Ok(link)) => self.links.push(link),
+                Some(Err(cause)) => return Err(LoadFailure::Attach { stage: "attach", cause }),
+            }
+        }
+        Err(LoadFailure::Interrupted)
+    }
+
+    /// Pins everything below a folder, then the maps at the paths that the object names.
+    pub(crate) fn pin(&mut self, kernel: &InterruptibleKernel<'_>, folder: &Path) -> Result<(), LoadFailure> {
+        let pins = self.loaded.pin_all(kernel, folder, &mut self.links);
+        self.pins = Some(pins.map_err(|cause| LoadFailure::Attach { stage: "pin", cause })?);
+        Ok(self.loaded.pin_maps(kernel)?)
+    }
+
+    /// Detaches the programs, and returns the errors.
+    pub(crate) fn detach(mut self) -> Vec<AttachError> {
+        mem::take(&mut self.links).into_iter().filter_map(|link| link.detach().err()).collect()
+    }
+
+    /// Closes the descriptors of pinned programs and maps.
+    pub(crate) fn close(&mut self) {
+        drop(mem::take(&mut self.loaded));
+    }
+
+    /// Leaves everything in the kernel. The pins keep it; the kernel itself keeps a struct_ops table without a link.
+    pub(crate) fn leak(mut self) {
+        self.pins = None;
+        mem::take(&mut self.links).into_iter().for_each(Link::leak);
+    }
+}
+
+impl Drop for LoadedObject {
+    fn drop(&mut self) {
+        if let Some(pins) = self.pins.take() {
+            pins.remove(&mut self.links);
+        }
+    }
+}

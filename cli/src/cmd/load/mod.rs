@@ -1,0 +1,364 @@
+//! `load`: loads objects into the running kernel, or prints the load plan.
+
+mod global_value;
+mod loaded_object;
+pub(crate) mod report;
+pub(crate) mod setup;
+#[cfg(test)]
+mod tests;
+
+use crate::{
+    args::{format::Format, load::LoadArgs},
+    console::{Console, ExitStatus},
+    describe::short_type_name,
+    error::{BadInput, escape_path},
+    input::{
+        kernel::{image::read_kernel, source::KernelSource},
+        limits::Limits,
+        object::ObjectFile,
+    },
+    json::load as json,
+    output::is_ended_by_signal,
+    process::{interrupt::InterruptibleKernel, signals::EndRequests},
+    text::{
+        line::Line,
+        style::{BOLD, DIM, ERROR, GOOD},
+    },
+};
+use core_relo_loader::{
+    Loader,
+    attach::{AttachError, Link},
+    load::{LoadError, Loaded, RemainingPins, retry_taken_pins},
+    load_plan::{Host, LoadPlan},
+    object::Object,
+    sys,
+    target::KernelTypes,
+};
+use loaded_object::{LoadFailure, LoadedObject};
+use report::{end_by_signal, print_log, print_refusal, unknown_name};
+use setup::{object_name, set_up};
+use std::{io, path::Path, sync::Arc};
+
+pub(crate) fn run(console: &mut Console<'_>, args: &LoadArgs) -> io::Result<()> {
+    if args.dry_run {
+        // A dry run changes nothing that a signal would have to undo.
+        return load_all(console, args, &InterruptibleKernel::new(&mut || false)).map(drop);
+    }
+    let mut end_requests = match EndRequests::catch() {
+        Ok(end_requests) => end_requests,
+        Err(e) => return console.fail(&e.into()),
+    };
+    let loaded = load_all(console, args, &InterruptibleKernel::new(&mut || end_requests.arrived()));
+    let finished = match loaded {
+        Ok(Some(loaded)) => keep_loaded(console, args, loaded, &mut end_requests),
+        Ok(None) => return end_by_signal(console, end_requests),
+        Err(e) => Err(e),
+    };
+    match finished {
+        Err(e) if is_ended_by_signal(&e) => end_by_signal(console, end_requests),
+        finished => finished,
+    }
+}
+
+/// Leaves pinned objects in the kernel. Keeps objects that are only attached until a signal arrives.
+fn keep_loaded(
+    console: &mut Console<'_>,
+    args: &LoadArgs,
+    loaded: Vec<LoadedObject>,
+    end_requests: &mut EndRequests,
+) -> io::Result<()> {
+    if args.pin.is_some() {
+        loaded.into_iter().for_each(LoadedObject::leak);
+    } else if args.attach && !loaded.is_empty() {
+        console.out.flush()?;
+        if loaded.iter().any(|object| !object.links.is_empty()) {
+            console.note("attached; Ctrl-C detaches")?;
+            end_requests.wait();
+        } else {
+            console.note("nothing was attached")?;
+        }
+        for e in loaded.into_iter().flat_map(LoadedObject::detach) {
+            console.error(&BadInput::new("detaching", e))?;
+        }
+    }
+    Ok(())
+}
+
+/// Loads the objects, and returns those that stay loaded. Returns `None` if a signal arrived, after everything was undone.
+fn load_all(
+    console: &mut Console<'_>,
+    args: &LoadArgs,
+    kernel: &InterruptibleKernel<'_>,
+) -> io::Result<Option<Vec<LoadedObject>>> {
+    let host = match host(args) {
+        Ok(host) => host,
+        Err(bad) => return console.fail(&bad).map(|()| Some(Vec::new())),
+    };
+    let mut loaded = Vec::new();
+    for path in &args.objects {
+        if kernel.check_interrupted() {
+            break;
+        }
+        let file = match ObjectFile::read(path) {
+            Ok(file) => file,
+            Err(bad) => {
+                console.fail(&bad)?;
+                continue;
+            }
+        };
+        let object = match file.parse() {
+            Ok(object) => object,
+            Err(bad) => {
+                console.fail(&bad)?;
+                continue;
+            }
+        };
+        let mut loader = Loader::with_host(&object, host.clone()).name(object_name(path));
+        if let Err(bad) = set_up(&mut loader, &file, &args.setup) {
+            console.fail(&bad)?;
+            continue;
+        }
+        if !args.program.is_empty() {
+            loader.select_programs(args.program.iter().map(String::as_str));
+        }
+        let object_loader = ObjectLoader { console, args, file: &file, object: &object, kernel };
+        loaded.extend(object_loader.run(&loader)?);
+    }
+    Ok(Some(loaded).filter(|_| !kernel.is_interrupted()))
+}
+
+/// Returns the kernel to plan for.
+fn host(args: &LoadArgs) -> Result<Host, BadInput> {
+    if let Some(path) = &args.btf {
+        return Ok(Host::offline(Arc::new(read_kernel_types(path)?)));
+    }
+    let host = core_relo_loader::running_host();
+    match &args.relocate_against {
+        Some(path) => Ok(host.relocated_against(Arc::new(read_kernel_types(path)?))),
+        None => Ok(host),
+    }
+}
+
+fn read_kernel_types(path: &Path) -> Result<KernelTypes, BadInput> {
+    let source = KernelSource::File { path: path.to_path_buf(), base: None };
+    let kernel = read_kernel(&source, &[], Limits::default())?;
+    Ok(KernelTypes::from_btf(Arc::clone(&kernel.target.main().btf), []))
+}
+
+/// The reason why `--attach` does not attach a program without an attach target in its section.
+const NO_TARGET: &str = "its section does not say to what; pin it (--pin) and attach it by what sets up the interface, cgroup or socket";
+
+/// The steps of loading one object, and its report.
+struct ObjectLoader<'a, 'w, 'd, 's> {
+    console: &'a mut Console<'w>,
+    args: &'a LoadArgs,
+    file: &'a ObjectFile,
+    object: &'a Object<'d>,
+    kernel: &'a InterruptibleKernel<'s>,
+}
+
+impl ObjectLoader<'_, '_, '_, '_> {
+    fn run(mut self, loader: &Loader<'_, '_>) -> io::Result<Option<LoadedObject>> {
+        if self.args.each {
+            return self.load_each(loader).map(|()| None);
+        }
+        let plan = match loader.plan() {
+            Ok(plan) => plan,
+            Err(e) => return self.report_plan_error(&e).map(|()| None),
+        };
+        if self.args.dry_run {
+            return self.report_plan(&plan).map(|()| None);
+        }
+        match self.load(loader, &plan) {
+            Ok(object) => self.finish(&plan, object),
+            Err(_) if self.kernel.is_interrupted() => Ok(None),
+            Err(LoadFailure::Load(e)) => self.report_refusal(None, &e).map(|()| None),
+            Err(LoadFailure::Attach { stage, cause }) => {
+                self.report_attach_failure(&plan.name, stage, &cause).map(|()| None)
+            }
+            Err(LoadFailure::Interrupted) => Ok(None),
+        }
+    }
+
+    /// Loads, attaches and pins the object. Tries again if another process pins one of its maps at the same time.
+    fn load(&self, loader: &Loader<'_, '_>, plan: &LoadPlan) -> Result<LoadedObject, LoadFailure> {
+        // Only errors of the load itself are a reason for another attempt.
+        let attempt = |remaining: &RemainingPins| match self.try_load(loader, plan, remaining) {
+            Err(LoadFailure::Load(error)) => Err(error),
+            result => Ok(result),
+        };
+        retry_taken_pins(attempt)?
+    }
+
+    fn try_load(
+        &self,
+        loader: &Loader<'_, '_>,
+        plan: &LoadPlan,
+        remaining: &RemainingPins,
+    ) -> Result<LoadedObject, LoadFailure> {
+        let mut loaded = loader.load_unpinned(plan, self.kernel)?;
+        loaded.adopt_pins(remaining, self.kernel);
+        let mut object = LoadedObject::new(loaded);
+        if self.args.attach {
+            object.attach(self.kernel)?;
+        }
+        if let Some(folder) = &self.args.pin {
+            object.pin(self.kernel, folder)?;
+        }
+        Ok(object)
+    }
+
+    /// Loads each program alone.
+    fn load_each(&mut self, loader: &Loader<'_, '_>) -> io::Result<()> {
+        let programs = self.object.programs().iter().filter(|p| !p.is_subprogram);
+        let names: Vec<_> = programs.map(|p| String::from_utf8_lossy(p.name).into_owned()).collect();
+        if names.is_empty() {
+            return self.console.note(&format!("{}: it has no programs", self.file.name));
+        }
+        if let Some(unknown) = self.args.program.iter().find(|p| !names.contains(p)) {
+            let bad = BadInput::new(&*self.file.name, format!("it has no program `{unknown}`"));
+            return self.console.fail(&bad.help(format!("it has {}", names.join(", "))));
+        }
+        for name in names.iter().filter(|n| self.args.program.is_empty() || self.args.program.contains(n)) {
+            let mut loader = loader.clone();
+            loader.select_programs([name.as_str()]);
+            let loaded = loader.plan().and_then(|plan| loader.load_unpinned(&plan, self.kernel));
+            match loaded {
+                _ if self.kernel.is_interrupted() => break,
+                Ok(loaded) => self.report_accepted(name, &loaded)?,
+                Err(e) => self.report_refusal(Some(name), &e)?,
+            }
+            self.console.out.flush()?;
+        }
+        Ok(())
+    }
+
+    fn report_accepted(&mut self, name: &str, loaded: &Loaded) -> io::Result<()> {
+        let Some(program) = loaded.program(name) else { return Ok(()) };
+        if self.console.format == Format::Json {
+            return self.console.out.json(&json::loaded_alone(&self.file.name, program));
+        }
+        let line = Line::new().styled(GOOD, "ok").text(format_args!("       {}: ", self.file.name));
+        self.console.out.line(line.styled(BOLD, name))?;
+        print_log(&mut self.console.out, &program.log)
+    }
+
+    /// Reports a plan error. An unknown name in the arguments is bad input, not a refusal.
+    fn report_plan_error(&mut self, e: &LoadError) -> io::Result<()> {
+        match unknown_name(&self.file.name, e) {
+            Some(bad) => self.console.fail(&bad),
+            None => self.report_refusal(None, e),
+        }
+    }
+
+    fn report_refusal(&mut self, program: Option<&str>, e: &LoadError) -> io::Result<()> {
+        self.console.raise_exit(ExitStatus::Unresolved);
+        if self.console.format == Format::Json {
+            let wants_log = self.args.setup.verifier_log > 0;
+            return self.console.out.json(&json::refused(&self.file.name, program, e, wants_log));
+        }
+        let mut name = Line::new().styled(ERROR, "refused").text(format_args!("  {}: ", self.file.name));
+        if let Some(program) = program {
+            name = name.styled(BOLD, program).text(": ");
+        }
+        print_refusal(&mut self.console.out, name, e, Path::new(&self.file.name))?;
+        match e.verifier_log() {
+            Some(log) if self.args.setup.verifier_log > 0 => print_log(&mut self.console.out, log),
+            _ => Ok(()),
+        }
+    }
+
+    fn report_plan(&mut self, plan: &LoadPlan) -> io::Result<()> {
+        if self.console.format == Format::Json {
+            return self.console.out.json(&json::planned(&self.file.name, plan));
+        }
+        let title = Line::new().styled(BOLD, &self.file.name).text(": would be asked of the kernel");
+        self.console.out.line(title)?;
+        let text = plan.to_string();
+        text.lines().try_for_each(|line| self.console.out.line(Line::new().text("  ").formatted(line)))
+    }
+
+    /// Reports the object, and returns it if it stays loaded. If the report cannot be printed, dropping the object undoes the load.
+    fn finish(mut self, plan: &LoadPlan, mut object: LoadedObject) -> io::Result<Option<LoadedObject>> {
+        self.report_loaded(plan, &object.loaded, &object.links)?;
+        if self.args.pin.is_some() {
+            object.close();
+            return Ok(Some(object));
+        }
+        Ok(self.args.attach.then_some(object))
+    }
+
+    fn report_loaded(&mut self, plan: &LoadPlan, loaded: &Loaded, links: &[Link]) -> io::Result<()> {
+        if self.console.format == Format::Json {
+            let unattached = self.unattached(loaded);
+            self.console.out.json(&json::loaded(&self.file.name, loaded, links, &unattached))?;
+        } else {
+            self.print_loaded(plan, loaded, links)?;
+        }
+        self.console.out.flush()
+    }
+
+    /// Returns the programs that `--attach` does not attach, and why.
+    fn unattached(&self, loaded: &Loaded) -> Vec<(String, String)> {
+        if !self.args.attach {
+            return Vec::new();
+        }
+        let reason = |error: AttachError| match error {
+            AttachError::NoAutoAttach { .. } => NO_TARGET.to_owned(),
+            error => error.to_string(),
+        };
+        let unattached = loaded.unattached().into_iter();
+        unattached.map(|(program, error)| (program.name().to_owned(), reason(error))).collect()
+    }
+
+    fn report_attach_failure(&mut self, name: &str, stage: &'static str, e: &AttachError) -> io::Result<()> {
+        self.console.raise_exit(ExitStatus::Unresolved);
+        if self.console.format == Format::Json {
+            self.console.out.json(&json::attach_failed(&self.file.name, name, stage, e))?;
+        } else {
+            let line = Line::new().styled(ERROR, "refused");
+            self.console.out.line(line.text(format_args!("  {}: {e}", self.file.name)))?;
+        }
+        Ok(())
+    }
+
+    fn print_loaded(&mut self, plan: &LoadPlan, loaded: &Loaded, links: &[Link]) -> io::Result<()> {
+        let unattached = self.unattached(loaded);
+        let out = &mut self.console.out;
+        out.line(Line::new().styled(GOOD, "loaded").text("   ").styled(BOLD, &self.file.name))?;
+        for map in loaded.maps() {
+            let kind = map.plan.known_type().map_or("?".into(), |t| short_type_name(t.name()));
+            let id = map.fd().and_then(|fd| sys::map_info(&fd).ok()).map_or(0, |i| i.id);
+            let line = Line::new().text("  map      ").column(24, map.name()).text(" ").column(16, kind);
+            match map.fd() {
+                Some(_) => out.line(line.text(format_args!(" id {id}")))?,
+                None => out.line(line.text(" not created"))?,
+            }
+        }
+        for program in loaded.programs() {
+            let kind = short_type_name(program.plan.program_type.name());
+            let info = sys::prog_info(program).unwrap_or_default();
+            let insns = program.plan.insns.len() / 8;
+            let line = Line::new().text("  program  ").column(24, program.name()).text(" ").column(16, kind);
+            out.line(line.text(format_args!(" id {}, {insns} instructions", info.id)))?;
+            print_log(out, &program.log)?;
+        }
+        for skipped in &plan.skipped {
+            let (name, why) = (&skipped.program, skipped.reason);
+            let line = Line::new().text("  program  ").column(24, name).text(" ");
+            out.line(line.styled(DIM, format_args!("not loaded: {why}")))?;
+        }
+        for (name, why) in unattached {
+            let line = Line::new().text("  program  ").column(24, name).text(" ");
+            out.line(line.styled(DIM, format_args!("not attached: {why}")))?;
+        }
+        for link in links {
+            let what = link.label();
+            match link.pin_path() {
+                Some(path) => out.line(format_args!("  link     {what}, pinned at {}", escape_path(path)))?,
+                None => out.line(format_args!("  link     {what}"))?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,48 @@
+//! Messages that `load` and `run` share.
+
+use super::setup::object_name;
+use crate::{
+    console::Console,
+    error::BadInput,
+    process::signals::EndRequests,
+    text::{line::Line, printer::Printer, style::DIM},
+};
+use core_relo_loader::{load::LoadError, load_plan::LoadPlanError};
+use std::{io, path::Path};
+
+/// Reports that a signal ended the command and that everything is undone. Ends the process by that signal.
+pub(crate) fn end_by_signal(console: &mut Console<'_>, end_requests: EndRequests) -> io::Result<()> {
+    let flushed = console.out.flush();
+    let noted = console.note("ended by a signal; what was begun is undone");
+    match end_requests.release() {
+        Ok(()) => flushed.and(noted),
+        Err(e) => console.fail(&e.into()),
+    }
+}
+
+/// Prints why the kernel refused an object, after `name`.
+///
+/// The library's message begins with the object's name, which `name` replaces. The message is escaped already.
+pub(crate) fn print_refusal(out: &mut Printer<'_>, name: Line, e: &LoadError, path: &Path) -> io::Result<()> {
+    let text = e.to_string();
+    let prefix = format!("{}: ", object_name(path));
+    let mut lines = text.strip_prefix(&prefix).unwrap_or(&text).lines();
+    out.line(name.formatted(lines.next().unwrap_or_default()))?;
+    lines.try_for_each(|line| out.line(Line::new().formatted(line)))
+}
+
+/// Prints a verifier log.
+pub(crate) fn print_log(out: &mut Printer<'_>, log: &str) -> io::Result<()> {
+    let margin = Line::new().text("   ").styled(DIM, "|").text(" ");
+    log.lines().try_for_each(|line| out.line(margin.clone().formatted(line)))
+}
+
+/// Returns the error for a program or map that the arguments name and the object does not have.
+pub(crate) fn unknown_name(file: &str, e: &LoadError) -> Option<BadInput> {
+    match e {
+        LoadError::Plan { cause: cause @ LoadPlanError::NoSuch { .. }, .. } => {
+            Some(BadInput::new(file, cause.to_string()))
+        }
+        _ => None,
+    }
+}

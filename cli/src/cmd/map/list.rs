@@ -1,0 +1,181 @@
+//! `map list` and `map show`: the maps in the running kernel.
+
+use crate::{
+    args::{
+        format::Format,
+        kernel_objects::{ListArgs, ShowArgs},
+    },
+    cmd::kernel_facts,
+    console::Console,
+    describe::short_type_name,
+    error::BadInput,
+    kernel_objects::{
+        btf_cache::BtfCache, fdinfo::fdinfo, holders::Holders, kind::Kind, object, object::KernelObject,
+        owners::Owner, select::select,
+    },
+    text::{
+        kernel_object as text,
+        printer::Printer,
+        table::{AlignedTable, left, right},
+    },
+};
+use core_relo::{TypeId, btf::Btf, explain::CType};
+use core_relo_loader::{
+    object::MapType,
+    sys::{self, Errno, MapInfo},
+};
+use serde::Serialize;
+use std::{io, os::fd::OwnedFd, sync::Arc};
+
+pub(super) fn list(console: &mut Console<'_>, args: &ListArgs) -> io::Result<()> {
+    let maps = match read_facts(console, object::list(Kind::Map))? {
+        Ok(maps) => maps,
+        Err(bad) => return console.fail(&bad),
+    };
+    if args.format == Format::Json {
+        return maps.iter().try_for_each(|m| console.out.json(m));
+    }
+    let mut table = AlignedTable::new();
+    text::head(&mut table, &["ID", "NAME", "TYPE", "KEY", "VALUE", "ENTRIES", "FLAGS", "HELD BY"]);
+    for m in &maps {
+        table.row([
+            right(m.id),
+            left(&m.name),
+            left(short_type_name(&m.map_type)),
+            right(m.key_size),
+            right(m.value_size),
+            right(m.max_entries),
+            left(if m.flags == 0 { String::new() } else { format!("{:#x}", m.flags) }),
+            left(text::holders_cell(&m.pids, &m.pinned)),
+        ]);
+    }
+    text::write_table(&mut console.out, &mut table, maps.len(), "there are no maps")
+}
+
+pub(super) fn show(console: &mut Console<'_>, args: &ShowArgs) -> io::Result<()> {
+    let maps = match read_facts(console, select(Kind::Map, &args.selector))? {
+        Ok(maps) => maps,
+        Err(bad) => return console.fail(&bad),
+    };
+    match args.format {
+        Format::Json => maps.iter().try_for_each(|m| console.out.json(m)),
+        Format::Text => maps.iter().try_for_each(|m| m.write(&mut console.out)),
+    }
+}
+
+/// Reads the facts of maps.
+fn read_facts(
+    console: &mut Console<'_>,
+    maps: Result<Vec<KernelObject>, BadInput>,
+) -> io::Result<Result<Vec<MapFacts>, BadInput>> {
+    let maps = match maps {
+        Ok(maps) => maps,
+        Err(bad) => return Ok(Err(bad)),
+    };
+    let (holders, mut btfs) = (Holders::find(), BtfCache::default());
+    kernel_facts::read_all(console, maps, |fd| MapFacts::new(fd, &holders, &mut btfs))
+}
+
+/// The facts of a map, and their JSON.
+#[derive(Debug, Serialize)]
+struct MapFacts {
+    id: u32,
+    name: String,
+    map_type: String,
+    key_size: u32,
+    value_size: u32,
+    max_entries: u32,
+    flags: u32,
+    map_extra: u64,
+    bytes_memlock: Option<u64>,
+    frozen: Option<bool>,
+    btf_id: Option<u32>,
+    key_type: Option<String>,
+    value_type: Option<String>,
+    ifindex: Option<u32>,
+    pinned: Vec<String>,
+    pids: Vec<Owner>,
+}
+
+impl MapFacts {
+    fn new(fd: &OwnedFd, holders: &Holders, btfs: &mut BtfCache) -> Result<Self, Errno> {
+        let info = sys::map_info(fd)?;
+        let (key, value) = (key_type(&info, btfs), value_type(&info, btfs));
+        let c_type = |ty: Option<MapElementType>| ty.map(|ty| CType::new(&ty.btf, ty.id).to_string());
+        Ok(Self {
+            id: info.id,
+            name: info.name(),
+            map_type: type_name(info.map_type),
+            key_size: info.key_size,
+            value_size: info.value_size,
+            max_entries: info.max_entries,
+            flags: info.map_flags,
+            map_extra: info.map_extra,
+            bytes_memlock: fdinfo(fd, "memlock"),
+            frozen: fdinfo(fd, "frozen").map(|frozen| frozen != 0),
+            btf_id: (info.btf_id != 0).then_some(info.btf_id),
+            key_type: c_type(key),
+            value_type: c_type(value),
+            ifindex: (info.ifindex != 0).then_some(info.ifindex),
+            pinned: holders.pins(Kind::Map, info.id),
+            pids: holders.owners(Kind::Map, info.id).to_vec(),
+        })
+    }
+
+    fn write(&self, out: &mut Printer<'_>) -> io::Result<()> {
+        text::title(out, self.id, &short_type_name(&self.map_type), &self.name)?;
+        let with_type = |size: u32, ty: &Option<String>| match ty {
+            Some(ty) => format!("{size} bytes, {ty}"),
+            None => format!("{size} bytes"),
+        };
+        text::field(out, "key", with_type(self.key_size, &self.key_type))?;
+        text::field(out, "value", with_type(self.value_size, &self.value_type))?;
+        text::field(out, "entries", format_args!("{} at most", self.max_entries))?;
+        if self.flags != 0 {
+            text::field(out, "flags", format_args!("{:#x}", self.flags))?;
+        }
+        if self.map_extra != 0 {
+            text::field(out, "extra", format_args!("{:#x}", self.map_extra))?;
+        }
+        if self.frozen == Some(true) {
+            text::field(out, "frozen", "user space cannot write to it")?;
+        }
+        text::optional_field(out, "memlock", self.bytes_memlock)?;
+        text::optional_field(out, "btf", self.btf_id)?;
+        text::optional_field(out, "ifindex", self.ifindex)?;
+        text::holders(out, &self.pids, &self.pinned)
+    }
+}
+
+/// Returns the kernel's name of a map type.
+pub(super) fn type_name(number: u32) -> String {
+    MapType::from_number(number).map_or_else(|| format!("unknown({number})"), |known| known.name().to_owned())
+}
+
+/// The type of a map's keys or values, and the BTF that has it.
+pub(super) struct MapElementType {
+    pub(super) btf: Arc<Btf<'static>>,
+    pub(super) id: TypeId,
+}
+
+/// Returns the type of a map's keys.
+pub(super) fn key_type(info: &MapInfo, btfs: &mut BtfCache) -> Option<MapElementType> {
+    element_type(info.btf_id, info.btf_key_type_id, btfs)
+}
+
+fn element_type(btf_id: u32, type_id: u32, btfs: &mut BtfCache) -> Option<MapElementType> {
+    let (btf, id) = (btfs.get(btf_id)?, TypeId(type_id));
+    (id != TypeId::VOID).then_some(MapElementType { btf, id })
+}
+
+/// Returns the type of a map's values. The value of a struct_ops map has a type of the kernel.
+pub(super) fn value_type(info: &MapInfo, btfs: &mut BtfCache) -> Option<MapElementType> {
+    if info.btf_vmlinux_value_type_id != 0 {
+        let btf = match info.btf_vmlinux_id {
+            0 => btfs.kernel(),
+            id => btfs.get(id),
+        };
+        return btf.map(|btf| MapElementType { btf, id: TypeId(info.btf_vmlinux_value_type_id) });
+    }
+    element_type(info.btf_id, info.btf_value_type_id, btfs)
+}

@@ -1,0 +1,192 @@
+//! `prog list` and `prog show`: the programs in the running kernel.
+
+use crate::{
+    args::{
+        format::Format,
+        kernel_objects::{ListArgs, ShowArgs},
+    },
+    cmd::kernel_facts,
+    console::Console,
+    describe::short_type_name,
+    error::BadInput,
+    kernel_objects::{
+        btf_cache::BtfCache,
+        fdinfo::fdinfo,
+        holders::Holders,
+        kind::Kind,
+        object::{self, KernelObject},
+        owners::Owner,
+        select::{full_program_name, select},
+        time::{format_date, unix_seconds},
+    },
+    text::{
+        kernel_object as text,
+        printer::Printer,
+        table::{AlignedTable, left, right},
+    },
+};
+use core_relo_loader::{
+    object::ProgramType,
+    sys::{self, Errno},
+};
+use serde::Serialize;
+use std::{io, os::fd::OwnedFd};
+
+pub(super) fn list(console: &mut Console<'_>, args: &ListArgs) -> io::Result<()> {
+    let programs = match read_facts(console, object::list(Kind::Prog))? {
+        Ok(programs) => programs,
+        Err(bad) => return console.fail(&bad),
+    };
+    if args.format == Format::Json {
+        return programs.iter().try_for_each(|p| console.out.json(p));
+    }
+    let mut table = AlignedTable::new();
+    text::head(&mut table, &["ID", "NAME", "TYPE", "INSNS", "MAPS", "LOADED", "HELD BY"]);
+    for p in &programs {
+        table.row([
+            right(p.id),
+            left(&p.name),
+            left(short_type_name(&p.program_type)),
+            right(p.insns),
+            left(text::ids_cell(&p.map_ids)),
+            left(p.loaded_at.map(format_date).unwrap_or_default()),
+            left(text::holders_cell(&p.pids, &p.pinned)),
+        ]);
+    }
+    text::write_table(&mut console.out, &mut table, programs.len(), "no programs are loaded")
+}
+
+pub(super) fn show(console: &mut Console<'_>, args: &ShowArgs) -> io::Result<()> {
+    let programs = match read_facts(console, select(Kind::Prog, &args.selector))? {
+        Ok(programs) => programs,
+        Err(bad) => return console.fail(&bad),
+    };
+    match args.format {
+        Format::Json => programs.iter().try_for_each(|p| console.out.json(p)),
+        Format::Text => programs.iter().try_for_each(|p| p.write(&mut console.out)),
+    }
+}
+
+/// Reads the facts of programs.
+fn read_facts(
+    console: &mut Console<'_>,
+    programs: Result<Vec<KernelObject>, BadInput>,
+) -> io::Result<Result<Vec<ProgramFacts>, BadInput>> {
+    let programs = match programs {
+        Ok(programs) => programs,
+        Err(bad) => return Ok(Err(bad)),
+    };
+    let (holders, mut btfs) = (Holders::find(), BtfCache::default());
+    kernel_facts::read_all(console, programs, |fd| ProgramFacts::new(fd, &holders, &mut btfs))
+}
+
+/// The facts of a program, and their JSON.
+#[derive(Debug, Serialize)]
+struct ProgramFacts {
+    id: u32,
+    name: String,
+    program_type: String,
+    tag: String,
+    gpl_compatible: bool,
+    loaded_at: Option<u64>,
+    uid: u32,
+    insns: u32,
+    bytes_xlated: u32,
+    bytes_jited: u32,
+    bytes_memlock: Option<u64>,
+    verified_insns: u32,
+    map_ids: Vec<u32>,
+    btf_id: Option<u32>,
+    attach_to: Option<AttachTarget>,
+    ifindex: Option<u32>,
+    run_cnt: u64,
+    run_time_ns: u64,
+    recursion_misses: u64,
+    pinned: Vec<String>,
+    pids: Vec<Owner>,
+}
+
+/// The attach target that a program was loaded with.
+#[derive(Debug, Serialize)]
+struct AttachTarget {
+    btf_id: u32,
+    type_id: u32,
+    name: Option<String>,
+}
+
+impl ProgramFacts {
+    fn new(fd: &OwnedFd, holders: &Holders, btfs: &mut BtfCache) -> Result<Self, Errno> {
+        let info = sys::prog_info(fd)?;
+        let program_type = ProgramType::from_number(info.prog_type).map(|known| known.name().to_owned());
+        Ok(Self {
+            id: info.id,
+            name: full_program_name(fd, &info),
+            program_type: program_type.unwrap_or_else(|| format!("unknown({})", info.prog_type)),
+            tag: info.tag.iter().map(|b| format!("{b:02x}")).collect(),
+            gpl_compatible: info.is_gpl_compatible(),
+            loaded_at: unix_seconds(info.load_time),
+            uid: info.created_by_uid,
+            insns: info.xlated_prog_len / 8,
+            bytes_xlated: info.xlated_prog_len,
+            bytes_jited: info.jited_prog_len,
+            bytes_memlock: fdinfo(fd, "memlock"),
+            verified_insns: info.verified_insns,
+            map_ids: sys::prog_map_ids(fd)?,
+            btf_id: (info.btf_id != 0).then_some(info.btf_id),
+            attach_to: (info.attach_btf_id != 0).then(|| AttachTarget {
+                btf_id: info.attach_btf_obj_id,
+                type_id: info.attach_btf_id,
+                name: btfs.type_name(info.attach_btf_obj_id, info.attach_btf_id),
+            }),
+            ifindex: (info.ifindex != 0).then_some(info.ifindex),
+            run_cnt: info.run_cnt,
+            run_time_ns: info.run_time_ns,
+            recursion_misses: info.recursion_misses,
+            pinned: holders.pins(Kind::Prog, info.id),
+            pids: holders.owners(Kind::Prog, info.id).to_vec(),
+        })
+    }
+
+    fn write(&self, out: &mut Printer<'_>) -> io::Result<()> {
+        text::title(out, self.id, &short_type_name(&self.program_type), &self.name)?;
+        let license = if self.gpl_compatible { "GPL-compatible" } else { "not GPL-compatible" };
+        text::field(out, "tag", format_args!("{}, {license}", self.tag))?;
+        let loaded_at = self.loaded_at.map_or_else(|| "at an unknown time".to_owned(), format_date);
+        text::field(out, "loaded", format_args!("{loaded_at} by uid {}", self.uid))?;
+        let jited = match self.bytes_jited {
+            0 => "not jited".to_owned(),
+            bytes => format!("{bytes} bytes of machine code"),
+        };
+        let memlock = self.bytes_memlock.map(|bytes| format!(", memlock {bytes}")).unwrap_or_default();
+        text::field(
+            out,
+            "size",
+            format_args!("{} instructions, {jited}{memlock}; {} verified", self.insns, self.verified_insns),
+        )?;
+        if !self.map_ids.is_empty() {
+            text::field(out, "maps", text::ids_cell(&self.map_ids))?;
+        }
+        text::optional_field(out, "btf", self.btf_id)?;
+        if let Some(target) = &self.attach_to {
+            let name = target.name.as_deref().unwrap_or("?");
+            text::field(
+                out,
+                "for",
+                format_args!("{name} (type {} of BTF {})", target.type_id, target.btf_id),
+            )?;
+        }
+        text::optional_field(out, "ifindex", self.ifindex)?;
+        if self.run_cnt > 0 {
+            let misses = self.recursion_misses;
+            text::field(
+                out,
+                "ran",
+                format_args!(
+                    "{} times, {} ns in all, {misses} times not for recursion",
+                    self.run_cnt, self.run_time_ns
+                ),
+            )?;
+        }
+        text::holders(out, &self.pids, &self.pinned)
+    }
+}

@@ -1,0 +1,73 @@
+//! The streams that a command prints to, and the exit status that its results lead to.
+
+use crate::{
+    args::format::Format,
+    error::BadInput,
+    json::error::Failure,
+    text::{line::Line, printer::Printer, style},
+};
+use std::{
+    io::{self, IsTerminal as _},
+    process::ExitCode,
+};
+
+/// The exit status of the command, from good to bad.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ExitStatus {
+    /// Every relocation resolves.
+    #[default]
+    Resolved,
+    /// Some relocations are poisoned or fail.
+    Unresolved,
+    /// There is no answer: bad input, or output that cannot be written.
+    Unknown,
+}
+
+impl From<ExitStatus> for ExitCode {
+    fn from(status: ExitStatus) -> Self {
+        match status {
+            ExitStatus::Resolved => Self::SUCCESS,
+            ExitStatus::Unresolved => Self::from(1),
+            ExitStatus::Unknown => Self::from(2),
+        }
+    }
+}
+
+/// The output streams of a command, its output format, and its exit status so far.
+pub(crate) struct Console<'w> {
+    pub(crate) out: Printer<'w>,
+    pub(crate) err: Printer<'w>,
+    pub(crate) format: Format,
+    pub(crate) exit: ExitStatus,
+}
+
+impl Console<'_> {
+    /// Changes the exit status if the new one is worse.
+    pub(crate) fn raise_exit(&mut self, status: ExitStatus) {
+        self.exit = self.exit.max(status);
+    }
+
+    /// Reports bad input on stderr, in one line.
+    pub(crate) fn error(&mut self, bad: &BadInput) -> io::Result<()> {
+        self.raise_exit(ExitStatus::Unknown);
+        self.err.line(Line::new().styled(style::ERROR, "core-relo").text(format_args!(": {bad}")))
+    }
+
+    /// Reports bad input on stderr, and on stdout too if the format is JSON.
+    pub(crate) fn fail(&mut self, bad: &BadInput) -> io::Result<()> {
+        if self.format == Format::Json {
+            self.out.json(&Failure::new(bad))?;
+        }
+        self.error(bad)
+    }
+
+    /// Prints a note on stderr. The exit status stays.
+    pub(crate) fn note(&mut self, note: &str) -> io::Result<()> {
+        self.err.line(format_args!("core-relo: note: {note}"))
+    }
+}
+
+/// Returns whether stderr is a terminal.
+pub(crate) fn is_stderr_terminal() -> bool {
+    io::stderr().is_terminal()
+}

@@ -1,0 +1,62 @@
+//! The parsed arguments to the command's streams, format and function.
+
+use crate::{
+    args::{Args, Command, format::Color, gen_object::GenCommand},
+    cmd,
+    console::{Console, ExitStatus},
+    output::{self, Stream},
+    text::printer::Printer,
+};
+use anstream::{AutoStream, ColorChoice};
+use std::io::{self, Write};
+
+/// Runs the command that the arguments name.
+pub(crate) fn run(args: &Args) -> io::Result<ExitStatus> {
+    let (mut out, out_has_colour) = report_stream(args);
+    let err_has_colour = has_colour(args.color, AutoStream::choice(&io::stderr()));
+    let mut err = Stream(io::stderr());
+    let mut console = Console {
+        out: Printer::new(&mut *out, out_has_colour),
+        err: Printer::new(&mut err, err_has_colour),
+        format: args.command.format(),
+        exit: ExitStatus::Resolved,
+    };
+    match &args.command {
+        Command::Check(c) => cmd::check::run(&mut console, c),
+        Command::Plan(c) => cmd::plan::run(&mut console, c),
+        Command::Explain(c) => cmd::explain::run(&mut console, c),
+        Command::Patch(c) => cmd::patch::run(&mut console, c),
+        Command::Inspect(c) => cmd::inspect::run(&mut console, c),
+        Command::Load(c) => cmd::load::run(&mut console, c),
+        Command::Run(c) => cmd::run::run(&mut console, c),
+        Command::Btf(c) => cmd::btf::run(&mut console, c),
+        Command::Prog(c) => cmd::prog::run(&mut console, c),
+        Command::Map(c) => cmd::map::run(&mut console, c),
+        Command::Link(c) => cmd::link::run(&mut console, c),
+        Command::Gen(GenCommand::Object(c)) => cmd::gen_object::run(&mut console, c),
+        Command::Demo(_) => cmd::demo::run(&mut console),
+        Command::Completions { shell } => cmd::completions::run(&mut console, *shell),
+        Command::Man { command } => cmd::man::run(&mut console, command.as_deref()),
+    }?;
+    console.out.flush()?;
+    Ok(console.exit)
+}
+
+/// Returns the stream for the report, and whether it gets colours: stdout, or stderr if the command writes a file to stdout.
+fn report_stream(args: &Args) -> (Box<dyn Write>, bool) {
+    if args.command.output_paths().into_iter().any(output::is_stdout) {
+        let has_colour = has_colour(args.color, AutoStream::choice(&io::stderr()));
+        return (Box::new(Stream(io::stderr())), has_colour);
+    }
+    let has_colour = has_colour(args.color, AutoStream::choice(&io::stdout()));
+    (Box::new(io::BufWriter::new(Stream(io::stdout()))), has_colour)
+}
+
+/// Returns whether a stream gets colours. `auto` is what the stream and the environment ask for.
+fn has_colour(color: Color, auto: ColorChoice) -> bool {
+    match color {
+        Color::Auto => auto != ColorChoice::Never,
+        Color::Always => true,
+        Color::Never => false,
+    }
+}

@@ -1,0 +1,160 @@
+//! The BTF in a file of any form: raw BTF, an ELF, or either of them in a compressed file or a boot image.
+
+use crate::{
+    error::BadInput,
+    input::{
+        boot_image,
+        compression::{
+            budget::{Budget, Exceeded},
+            format::Compression,
+            streams::Streams,
+        },
+        elf_sections::{BtfSections, read_btf},
+        file::{self, InputFile},
+        file_kind::{btf_endian, is_elf, is_raw_or_elf, is_tar, max_bytes},
+        limits::{Limits, SEARCHED_BYTES},
+    },
+};
+use core_relo::Data;
+use core_relo_loader::target::{ExtractError, TargetError, TargetFile, find_btf_in_image};
+use std::{io, path::Path};
+
+/// Bytes of the longest header of raw BTF.
+const HEADER_BYTES: u64 = 32;
+
+const EXPECTED: &str = "expected raw BTF, an ELF with .BTF (vmlinux, .ko, BPF object) or a vmlinuz";
+
+/// Reads the BTF in a file.
+pub(crate) fn read(path: &Path, limits: Limits) -> Result<TargetFile, BadInput> {
+    read_input(InputFile::open(path)?, limits)
+}
+
+/// Reads the BTF in an open file.
+pub(crate) fn read_input(input: InputFile<'_>, limits: Limits) -> Result<TargetFile, BadInput> {
+    let path = input.path;
+    if input.head.is_empty() {
+        return Err(empty(path));
+    }
+    let mut limit = max_bytes(&input.head, limits);
+    if is_elf(&input.head) {
+        match read_btf(path, &input, limits.bytes) {
+            BtfSections::Found(file) => return Ok(file),
+            BtfSections::NoBtf => return Err(no_btf(path)),
+            BtfSections::Unusual if !limits.is_user_set => limit = limit.min(SEARCHED_BYTES),
+            BtfSections::Unusual => {}
+        }
+    }
+    let used = raw_btf_len(&input.head);
+    if let Some(used) = used.filter(|used| *used > input.len && input.len > HEADER_BYTES) {
+        let what = format!("truncated: its header says {used} bytes, {} are there", input.len);
+        return Err(BadInput::for_path(path, what));
+    }
+    let budget = Budget::for_kernel(limits, input.stored_bytes);
+    read_bytes(path, input.read_whole(limit, used)?, &budget)
+}
+
+/// Finds the BTF in the content of a file.
+pub(crate) fn read_bytes(path: &Path, bytes: Data<'static>, budget: &Budget) -> Result<TargetFile, BadInput> {
+    if bytes.is_empty() {
+        return Err(empty(path));
+    }
+    unpack(path, bytes, budget)
+}
+
+/// Returns the length of raw BTF from its header, or `None` for other files. Bytes after the BTF are ignored.
+fn raw_btf_len(head: &[u8]) -> Option<u64> {
+    let endian = btf_endian(head)?;
+    let word = |offset| endian.u32(head, offset).map(u64::from);
+    let header_len = word(4)?;
+    let types_end = word(8)? + word(12)?;
+    let strings_end = word(16)? + word(20)?;
+    let layout_end = if header_len < 32 { 0 } else { word(24)? + word(28)? };
+    // At least a header, so that the parser can report a bad one.
+    Some((header_len + types_end.max(strings_end).max(layout_end)).max(HEADER_BYTES))
+}
+
+fn empty(path: &Path) -> BadInput {
+    BadInput::for_path(path, "is empty").help(EXPECTED)
+}
+
+/// Finds the BTF in bytes: raw, in an ELF, or in the data that they unpack to.
+///
+/// Each layer of compression is freed before the next one is read.
+fn unpack(path: &Path, mut bytes: Data<'static>, budget: &Budget) -> Result<TargetFile, BadInput> {
+    let mut budget = budget.clone();
+    loop {
+        if is_raw_or_elf(&bytes) {
+            return extract(path, bytes);
+        }
+        budget = budget.within_stream().map_err(|e| e.at(path))?;
+        let (compression, streams) = if let Some(payload) = boot_payload(path, &bytes)? {
+            let what = "the boot image's header names a payload that is in no known compression";
+            let compression = Compression::detect(payload).ok_or_else(|| BadInput::for_path(path, what))?;
+            (compression, Streams::first(compression, payload, budget.clone()))
+        } else if let Some(compression) = Compression::detect(&bytes) {
+            (compression, Streams::all(compression, &*bytes, budget.clone()))
+        } else if is_tar(&bytes) {
+            let bad = BadInput::for_path(path, "is a tar archive");
+            return Err(bad.help("give it a name that ends in .tar, .tar.gz, .tar.xz or .tar.zst"));
+        } else {
+            return search(path, &bytes, &budget);
+        };
+        let unpacked = streams.read_all().map_err(|e| bad_stream(path, compression, &e))?;
+        bytes = Data::from(unpacked);
+    }
+}
+
+/// Returns the compressed kernel that the header of a boot image names; `None` if there is no such header.
+fn boot_payload<'b>(path: &Path, image: &'b [u8]) -> Result<Option<&'b [u8]>, BadInput> {
+    let Some(range) = boot_image::payload(image) else { return Ok(None) };
+    let (end, len) = (range.end, image.len());
+    let truncated = || format!("truncated: its header says the kernel ends at byte {end}, it has {len}");
+    image.get(range).map(Some).ok_or_else(|| BadInput::for_path(path, truncated()))
+}
+
+/// Searches for BTF in an image without a header: arm64 and riscv64 contain BTF, s390x a compressed kernel.
+fn search(path: &Path, image: &[u8], budget: &Budget) -> Result<TargetFile, BadInput> {
+    log::info!("{}: searched for BTF", path.display());
+    if let Some(btf) = find_btf_in_image(image) {
+        return extract(path, Data::from(btf.to_vec()));
+    }
+    for (compression, stream) in boot_image::find_streams(image) {
+        // Bytes that look like a stream by chance fail. A stream that takes the whole budget ends the search.
+        let unpacked = Streams::first(compression, stream, budget.clone()).read_all();
+        let found = unpacked
+            .map_err(|e| bad_stream(path, compression, &e))
+            .and_then(|inner| unpack(path, Data::from(inner), budget));
+        match found {
+            Ok(file) => return Ok(file),
+            Err(bad) => log::debug!("{}: a {compression} stream in it: {}", path.display(), bad.what),
+        }
+        budget.check().map_err(|e| e.at(path))?;
+    }
+    Err(BadInput::for_path(path, "no BTF in it").help(EXPECTED))
+}
+
+fn bad_stream(path: &Path, compression: Compression, e: &io::Error) -> BadInput {
+    let bad = BadInput::for_path(path, format_args!("{compression} stream: {e}"));
+    match Exceeded::from_io(e) {
+        Some(e) => bad.help(e.help()),
+        None => bad,
+    }
+}
+
+fn no_btf(path: &Path) -> BadInput {
+    let bad = BadInput::for_path(path, ExtractError::NoBtf);
+    bad.help("was the kernel built with CONFIG_DEBUG_INFO_BTF, the object with -g?")
+}
+
+/// Extracts the BTF, and frees the rest of the vmlinux that contains it.
+fn extract(path: &Path, bytes: Data<'static>) -> Result<TargetFile, BadInput> {
+    let mut file = TargetFile::from_bytes(path, bytes.clone()).map_err(|e| match e {
+        TargetError::Extract { cause: ExtractError::NoBtf, .. } => no_btf(path),
+        _ => BadInput::for_path(path, file::without_path(&e.to_string(), path)),
+    })?;
+    if file.btf.len() < bytes.len() {
+        file.btf = Data::from(file.btf.to_vec());
+        file.base = file.base.map(|base| Data::from(base.to_vec()));
+    }
+    Ok(file)
+}

@@ -1,0 +1,275 @@
+//! The budget for unpacking one input file: bytes, compressed streams, streams within streams.
+
+use crate::{error::BadInput, input::limits::Limits};
+use std::{cell::Cell, error::Error, fmt, io, path::Path, rc::Rc};
+
+/// Bytes that any input may unpack to, unless the user sets a limit. A large input may unpack to [`RATIO`] times its own size.
+const KERNEL_MIN: u64 = 64 << 20;
+const RATIO: u64 = 64;
+
+/// Bytes that any archive may unpack to. No archive may unpack to more than [`ARCHIVE_KERNELS`] times the limit of one kernel.
+const ARCHIVE_MIN: u64 = 512 << 20;
+const ARCHIVE_KERNELS: u64 = 64;
+
+/// Streams that any input may contain, and unpacked bytes for each further stream. Tools that split files into streams put at
+/// least 64 KiB into each. Bytes in a kernel image that only look like a stream count as well.
+const STREAMS_MIN: u64 = 64;
+const STREAM_BYTES: u64 = 16 << 10;
+
+/// Compressed bytes that are read from any input. From a large input, as many are read as it may unpack to.
+///
+/// Only the search of an image reads bytes twice, and only the holes of a sparse file unpack to fewer bytes than they have.
+const COMPRESSED_MIN: u64 = 64 << 20;
+
+/// Nested streams, as in a compressed image of a compressed kernel.
+const LAYERS: u32 = 4;
+
+/// The remaining budget of an input file. Clones share it: an image, the streams in it, the streams within those.
+#[derive(Clone, Debug)]
+pub(crate) struct Budget {
+    account: Rc<Account>,
+    layers: u32,
+}
+
+#[derive(Debug)]
+struct Account {
+    scope: Scope,
+    limit: u64,
+    bytes: Cell<u64>,
+    streams: Cell<u64>,
+    /// Compressed bytes that have been read.
+    compressed: Cell<u64>,
+    /// The budget of the archive, for a member. It pays for everything that the member takes.
+    archive: Option<Budget>,
+}
+
+/// The input that a limit applies to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Kernel,
+    Archive,
+}
+
+/// A limit that has been exceeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exceeded {
+    Bytes { scope: Scope, limit: u64 },
+    Streams { limit: u64 },
+    Compressed { limit: u64 },
+    Layers,
+}
+
+impl Budget {
+    /// Creates the budget for a file with one kernel that takes `stored` bytes.
+    pub(crate) fn for_kernel(limits: Limits, stored: u64) -> Self {
+        Self::new(Scope::Kernel, kernel_bytes(limits, stored), None)
+    }
+
+    /// Creates the budget for an archive that takes `stored` bytes.
+    pub(crate) fn for_archive(limits: Limits, stored: u64) -> Self {
+        let max = limits.bytes.saturating_mul(ARCHIVE_KERNELS);
+        let bytes = if limits.is_user_set { max } else { by_ratio(stored, ARCHIVE_MIN).min(max) };
+        Self::new(Scope::Archive, bytes, None)
+    }
+
+    /// Creates the budget for a member that takes `stored` bytes of this budget's archive.
+    pub(crate) fn for_member(&self, limits: Limits, stored: u64) -> Self {
+        Self::new(Scope::Kernel, kernel_bytes(limits, stored), Some(self.clone()))
+    }
+
+    fn new(scope: Scope, limit: u64, archive: Option<Self>) -> Self {
+        let [bytes, streams, compressed] = [const { Cell::new(0) }; 3];
+        let account = Account { scope, limit, bytes, streams, compressed, archive };
+        Self { account: Rc::new(account), layers: LAYERS }
+    }
+
+    /// Returns the accounts that pay: the own one, and the archive's.
+    fn accounts(&self) -> impl Iterator<Item = &Account> {
+        let archive = self.account.archive.as_ref();
+        [Some(&*self.account), archive.map(|archive| &*archive.account)].into_iter().flatten()
+    }
+
+    /// Takes bytes that have been unpacked. If they exceed the budget, nothing else fits any more.
+    pub(crate) fn take(&self, bytes: u64) -> Result<(), Exceeded> {
+        self.accounts().for_each(|account| account.bytes.set(account.bytes.get().saturating_add(bytes)));
+        self.check()
+    }
+
+    /// Takes bytes before they are unpacked. If they exceed the budget, it stays unchanged, because they are not unpacked.
+    pub(crate) fn take_ahead(&self, bytes: u64) -> Result<(), Exceeded> {
+        match self.accounts().find(|account| account.left() < bytes) {
+            Some(account) => Err(account.exceeded()),
+            None => self.take(bytes),
+        }
+    }
+
+    /// Returns an error if the budget is exceeded.
+    pub(crate) fn check(&self) -> Result<(), Exceeded> {
+        self.accounts().try_for_each(Account::check)
+    }
+
+    /// Returns the bytes that are left.
+    pub(crate) fn left(&self) -> u64 {
+        let own = self.account.left();
+        self.account.archive.as_ref().map_or(own, |archive| own.min(archive.account.left()))
+    }
+
+    /// Takes a stream, before its content is checked.
+    pub(crate) fn take_stream(&self) -> Result<(), Exceeded> {
+        self.accounts().for_each(|account| account.streams.set(account.streams.get().saturating_add(1)));
+        self.check()
+    }
+
+    /// Takes compressed bytes that have been read.
+    pub(crate) fn take_compressed(&self, bytes: u64) {
+        self.accounts()
+            .for_each(|account| account.compressed.set(account.compressed.get().saturating_add(bytes)));
+    }
+
+    /// Returns the same budget for the content of a stream.
+    pub(crate) fn within_stream(&self) -> Result<Self, Exceeded> {
+        let layers = self.layers.checked_sub(1).ok_or(Exceeded::Layers)?;
+        Ok(Self { account: Rc::clone(&self.account), layers })
+    }
+}
+
+impl Account {
+    fn left(&self) -> u64 {
+        self.limit.saturating_sub(self.bytes.get())
+    }
+
+    const fn exceeded(&self) -> Exceeded {
+        Exceeded::Bytes { scope: self.scope, limit: self.limit }
+    }
+
+    fn check(&self) -> Result<(), Exceeded> {
+        if self.bytes.get() > self.limit {
+            return Err(self.exceeded());
+        }
+        let limit = (self.limit / STREAM_BYTES).saturating_add(STREAMS_MIN);
+        if self.streams.get() > limit {
+            return Err(Exceeded::Streams { limit });
+        }
+        let limit = self.limit.max(COMPRESSED_MIN);
+        if self.compressed.get() > limit {
+            return Err(Exceeded::Compressed { limit });
+        }
+        Ok(())
+    }
+}
+
+/// Returns the bytes that a file with one kernel may unpack to.
+fn kernel_bytes(limits: Limits, stored: u64) -> u64 {
+    if limits.is_user_set { limits.bytes } else { by_ratio(stored, KERNEL_MIN).min(limits.bytes) }
+}
+
+fn by_ratio(stored: u64, min: u64) -> u64 {
+    stored.saturating_mul(RATIO).max(min)
+}
+
+impl fmt::Display for Exceeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes { scope: Scope::Kernel, limit } => write!(f, "unpacks to more than {limit} bytes"),
+            Self::Bytes { scope: Scope::Archive, limit } => {
+                write!(f, "unpacks to more than is read of one archive, {limit} bytes")
+            }
+            Self::Streams { limit } => write!(f, "holds more than {limit} compressed streams"),
+            Self::Compressed { limit } => {
+                write!(f, "holds more than {limit} compressed bytes that unpack to little")
+            }
+            Self::Layers => write!(f, "compressed more than {LAYERS} times over"),
+        }
+    }
+}
+
+impl Error for Exceeded {}
+
+impl From<Exceeded> for io::Error {
+    fn from(e: Exceeded) -> Self {
+        Self::new(io::ErrorKind::FileTooLarge, e)
+    }
+}
+
+impl Exceeded {
+    /// Returns the exceeded limit that caused an I/O error.
+    pub(crate) fn from_io(e: &io::Error) -> Option<Self> {
+        e.get_ref().and_then(|inner| inner.downcast_ref()).copied()
+    }
+
+    /// Creates the error for a file.
+    pub(crate) fn at(self, path: &Path) -> BadInput {
+        BadInput::for_path(path, self).help(self.help())
+    }
+
+    /// Returns what the user can do about it.
+    pub(crate) const fn help(self) -> &'static str {
+        match self {
+            Self::Bytes { scope: Scope::Kernel, .. } | Self::Streams { .. } | Self::Compressed { .. } => {
+                "unpack it first, or raise --max-bytes where the command has it"
+            }
+            Self::Bytes { scope: Scope::Archive, .. } => {
+                "unpack it first, or raise --max-bytes: an archive may unpack to 64 times that"
+            }
+            Self::Layers => "unpack it first",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_files_may_unpack_to_a_minimum_large_ones_to_a_multiple_of_their_size() {
+        let kernel = |limits, stored| Budget::for_kernel(limits, stored).left();
+        let archive = |limits, stored| Budget::for_archive(limits, stored).left();
+        let (free, given) = (Limits::default(), Limits::new(Some(1000)));
+        assert_eq!(
+            [0, 1 << 20, 2 << 20, 1 << 30].map(|n| kernel(free, n)),
+            [64 << 20, 64 << 20, 128 << 20, 1 << 30]
+        );
+        assert_eq!([0, 1 << 25, 1 << 40].map(|n| archive(free, n)), [512 << 20, 2 << 30, 64 << 30]);
+        assert_eq!([0, u64::MAX].map(|n| kernel(given, n)), [1000; 2]);
+        assert_eq!([0, u64::MAX].map(|n| archive(given, n)), [64_000; 2]);
+    }
+
+    #[test]
+    fn archives_pay_for_their_members() {
+        let archive = Budget::for_archive(Limits::new(Some(100)), 0);
+        for _ in 0..64 {
+            let member = archive.for_member(Limits::new(Some(100)), 10);
+            assert_eq!(member.within_stream().unwrap().take(100), Ok(()));
+            assert_eq!(member.left(), 0);
+        }
+        let last = archive.for_member(Limits::new(Some(100)), 10);
+        let exceeded = Exceeded::Bytes { scope: Scope::Archive, limit: 6400 };
+        assert_eq!((last.left(), last.take(1), archive.check()), (0, Err(exceeded), Err(exceeded)));
+        // Once too much was taken, nothing fits.
+        assert_eq!(last.take(0), Err(exceeded));
+    }
+
+    #[test]
+    fn bytes_that_are_not_unpacked_cost_nothing() {
+        let archive = Budget::for_archive(Limits::new(Some(100)), 0);
+        let member = archive.for_member(Limits::new(Some(100)), 10);
+        assert_eq!(member.take_ahead(101), Err(Exceeded::Bytes { scope: Scope::Kernel, limit: 100 }));
+        assert_eq!((archive.left(), member.take_ahead(100), archive.left()), (6400, Ok(()), 6300));
+        assert_eq!(archive.take(6300), Ok(()));
+        let member = archive.for_member(Limits::new(Some(100)), 10);
+        assert_eq!(member.take_ahead(1), Err(Exceeded::Bytes { scope: Scope::Archive, limit: 6400 }));
+        assert_eq!(archive.check(), Ok(()));
+    }
+
+    #[test]
+    fn streams_and_layers_are_limited() {
+        let budget = Budget::for_kernel(Limits::new(Some(2 * STREAM_BYTES)), 0);
+        let taken = (0..1000).take_while(|_| budget.take_stream().is_ok()).count();
+        assert_eq!((taken, budget.check()), (66, Err(Exceeded::Streams { limit: 66 })));
+        let mut budget = Budget::for_kernel(Limits::default(), 0);
+        for _ in 0..LAYERS {
+            budget = budget.within_stream().unwrap();
+        }
+        assert_eq!(budget.within_stream().unwrap_err(), Exceeded::Layers);
+    }
+}

@@ -1,0 +1,148 @@
+//! The BTF sections of an ELF, read without the rest of the file: a vmlinux with debug information is a hundred times as large.
+
+use crate::input::file::InputFile;
+use core_relo::{Data, Endian};
+use core_relo_loader::target::{Class, Form, TargetFile};
+use std::path::Path;
+
+const SHT_PROGBITS: u32 = 1;
+const SHF_COMPRESSED: u64 = 0x800;
+
+/// Sections of an ELF that is read in parts. Kernels have less than a hundred, modules a few hundred.
+const SECTIONS: u64 = 0x1000;
+
+/// The result of reading only the BTF sections.
+pub(super) enum BtfSections {
+    Found(TargetFile),
+    NoBtf,
+    /// Something in the ELF is unusual. The full parser, which reads the whole file, decides.
+    Unusual,
+}
+
+/// Reads the sections `.BTF` and `.BTF.base` of an ELF.
+pub(super) fn read_btf(path: &Path, input: &InputFile<'_>, limit: u64) -> BtfSections {
+    try_read_btf(path, input, limit).unwrap_or(BtfSections::Unusual)
+}
+
+fn try_read_btf(path: &Path, input: &InputFile<'_>, limit: u64) -> Option<BtfSections> {
+    let header = Header::parse(&input.head)?;
+    let sections = Sections::read(&header, input)?;
+    let Some(btf) = sections.find_unique(b".BTF", limit)? else { return Some(BtfSections::NoBtf) };
+    let base = sections.find_unique(b".BTF.base", limit)?;
+    if base.as_ref().is_some_and(|base| base.len > limit - btf.len) {
+        return None;
+    }
+    let base = match base {
+        Some(base) => Some(input.read_part(base.offset, base.len)?),
+        None => None,
+    };
+    let mut file = TargetFile::from_bytes(path, input.read_part(btf.offset, btf.len)?).ok()?;
+    if file.form != Form::Raw {
+        return None;
+    }
+    file.base = base;
+    file.form = Form::Elf { class: header.class, endian: header.endian, machine: header.machine };
+    Some(BtfSections::Found(file))
+}
+
+/// The fields of an ELF header.
+struct Header {
+    class: Class,
+    endian: Endian,
+    machine: u16,
+    table_offset: u64,
+    entry_bytes: u64,
+    section_count: u64,
+    /// The index of the section with the section names.
+    names_index: usize,
+}
+
+impl Header {
+    fn parse(head: &[u8]) -> Option<Self> {
+        let (class, data) = match head.get(4..6)? {
+            [1, data] => (Class::Elf32, *data),
+            [2, data] => (Class::Elf64, *data),
+            _ => return None,
+        };
+        let endian = match data {
+            1 => Endian::Little,
+            2 => Endian::Big,
+            _ => return None,
+        };
+        let (table_offset, sizes_offset, min_entry_bytes) = match class {
+            Class::Elf32 => (u64::from(endian.u32(head, 0x20)?), 0x2e, 40),
+            _ => (endian.u64(head, 0x28)?, 0x3a, 64),
+        };
+        let entry_bytes = u64::from(endian.u16(head, sizes_offset)?);
+        let section_count = u64::from(endian.u16(head, sizes_offset + 2)?);
+        let names_index = endian.u16(head, sizes_offset + 4)?.into();
+        if entry_bytes != min_entry_bytes || section_count == 0 || section_count > SECTIONS {
+            return None;
+        }
+        let machine = endian.u16(head, 18)?;
+        Some(Self { class, endian, machine, table_offset, entry_bytes, section_count, names_index })
+    }
+
+    fn parse_section(&self, raw: &[u8]) -> Option<Section> {
+        let endian = self.endian;
+        let (name_offset, kind) = (endian.u32(raw, 0)?, endian.u32(raw, 4)?);
+        let word = |at| endian.u32(raw, at).map(u64::from);
+        let (flags, offset, len) = match self.class {
+            Class::Elf32 => (word(8)?, word(16)?, word(20)?),
+            _ => (endian.u64(raw, 8)?, endian.u64(raw, 24)?, endian.u64(raw, 32)?),
+        };
+        Some(Section { name_offset: usize::try_from(name_offset).ok()?, kind, flags, offset, len })
+    }
+}
+
+/// The fields of a section header.
+#[derive(Clone, Copy)]
+struct Section {
+    name_offset: usize,
+    kind: u32,
+    flags: u64,
+    offset: u64,
+    len: u64,
+}
+
+/// The section headers and names of an ELF.
+struct Sections {
+    headers: Vec<Section>,
+    names: Data<'static>,
+}
+
+impl Sections {
+    fn read(header: &Header, input: &InputFile<'_>) -> Option<Self> {
+        let table_bytes = header.section_count.checked_mul(header.entry_bytes)?;
+        let table = input.read_part(header.table_offset, table_bytes)?;
+        let entries = table.chunks_exact(usize::try_from(header.entry_bytes).ok()?);
+        let headers = entries.map(|raw| header.parse_section(raw)).collect::<Option<Vec<_>>>()?;
+        let names = headers.get(header.names_index)?;
+        let names = input.read_part(names.offset, names.len.min(SECTIONS << 8))?;
+        let has_name = |section: &Section| names.get(section.name_offset..).is_some();
+        headers.iter().all(has_name).then_some(())?;
+        Some(Self { headers, names })
+    }
+
+    /// Returns the section with this name, or `Some(None)` if there is none.
+    ///
+    /// Returns `None` if several sections have the name, or if the section is compressed, empty or larger than `limit`.
+    fn find_unique(&self, name: &[u8], limit: u64) -> Option<Option<Section>> {
+        let has_name = |section: &&Section| {
+            let rest = self.names.get(section.name_offset..).and_then(|text| text.strip_prefix(name));
+            matches!(rest, Some([0, ..]))
+        };
+        let mut with_name = self.headers.iter().filter(has_name);
+        let is_plain = |section: &Section| {
+            section.kind == SHT_PROGBITS
+                && section.flags & SHF_COMPRESSED == 0
+                && section.len > 0
+                && section.len <= limit
+        };
+        match (with_name.next(), with_name.next()) {
+            (None, _) => Some(None),
+            (Some(section), None) if is_plain(section) => Some(Some(*section)),
+            _ => None,
+        }
+    }
+}

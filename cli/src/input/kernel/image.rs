@@ -1,0 +1,98 @@
+//! Kernels whose file is open. A kernel that was checked under another name is not read again.
+
+use crate::{
+    error::BadInput,
+    input::{
+        btf_file,
+        compression::budget::Budget,
+        file::OpenFile,
+        file_id::FileId,
+        kernel::{parsed::Kernel, source::KernelSource},
+        limits::Limits,
+    },
+};
+use core_relo::{Data, btf::Btf};
+use std::path::{Path, PathBuf};
+
+/// A kernel that has been opened and not parsed, with the modules to add to it.
+pub(crate) struct KernelImage<'s> {
+    content: Content<'s>,
+    modules: &'s [PathBuf],
+    limits: Limits,
+}
+
+/// The content of a kernel image.
+enum Content<'s> {
+    File { file: OpenFile<'s>, base: Option<&'s Path> },
+    Member { path: PathBuf, bytes: Data<'static>, budget: Budget },
+    Parsed(Box<Kernel>),
+}
+
+impl<'s> KernelImage<'s> {
+    /// Opens a source, which must not be an archive.
+    pub(super) fn open(
+        source: &'s KernelSource,
+        modules: &'s [PathBuf],
+        limits: Limits,
+    ) -> Result<Self, BadInput> {
+        let content = match source {
+            KernelSource::Running => Content::Parsed(Box::new(Kernel::running()?)),
+            KernelSource::File { path, base } => {
+                Content::File { file: OpenFile::open(path)?, base: base.as_deref() }
+            }
+            KernelSource::Archive(path) => {
+                let bad = BadInput::for_path(path, "is an archive, expected one kernel");
+                return Err(bad.help("unpack it, or give it to `check`, `plan` or `explain`"));
+            }
+            KernelSource::Embedded { name, bytes } => {
+                let btf = Btf::parse(*bytes).map_err(|e| BadInput::new(*name, e))?;
+                Content::Parsed(Box::new(Kernel::new((*name).to_owned(), btf)))
+            }
+        };
+        Ok(Self { content, modules, limits })
+    }
+
+    /// Creates the image of a member of an archive.
+    pub(super) fn from_member(
+        path: PathBuf,
+        (bytes, budget): (Data<'static>, Budget),
+        modules: &'s [PathBuf],
+        limits: Limits,
+    ) -> Self {
+        Self { content: Content::Member { path, bytes, budget }, modules, limits }
+    }
+
+    /// Returns the path and the identity of the file, unless other files belong to the kernel as well.
+    pub(crate) fn file_id(&self) -> Option<(&'s Path, FileId)> {
+        match &self.content {
+            Content::File { file, .. } if self.modules.is_empty() => Some((file.path, file.id?)),
+            _ => None,
+        }
+    }
+
+    /// Reads and parses the kernel.
+    pub(crate) fn parse(self) -> Result<Kernel, BadInput> {
+        let limits = self.limits;
+        let kernel = match self.content {
+            Content::File { file, base } => {
+                let path = file.path;
+                let btf_file = btf_file::read_input(file.read_head()?, limits)?;
+                Kernel::from_file(path, &btf_file, base, limits)?
+            }
+            Content::Member { path, bytes, budget } => {
+                Kernel::from_member(&path, &btf_file::read_bytes(&path, bytes, &budget)?)?
+            }
+            Content::Parsed(kernel) => *kernel,
+        };
+        kernel.with_modules(self.modules, limits)
+    }
+}
+
+/// Reads and parses a kernel, and adds modules.
+pub(crate) fn read_kernel(
+    source: &KernelSource,
+    modules: &[PathBuf],
+    limits: Limits,
+) -> Result<Kernel, BadInput> {
+    KernelImage::open(source, modules, limits)?.parse()
+}

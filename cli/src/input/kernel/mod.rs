@@ -1,0 +1,8 @@
+//! Kernels to relocate against: the running kernel, files, archives, folders; and their modules.
+
+pub(crate) mod id;
+pub(crate) mod image;
+pub(crate) mod module;
+pub(crate) mod parsed;
+pub(crate) mod selection;
+pub(crate) mod source;

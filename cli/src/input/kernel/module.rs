@@ -1,0 +1,72 @@
+//! Split BTF of modules, and the kernels that it extends.
+
+use crate::{
+    error::{BadInput, escape_path},
+    input::{btf_file, file::without_path, limits::Limits},
+};
+use core_relo::btf::{Btf, BtfError};
+use core_relo_loader::target::{TargetError, TargetFile};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// Reads the BTF of a module of a kernel.
+pub(crate) fn read_module(
+    path: &Path,
+    base: &Arc<Btf<'static>>,
+    limits: Limits,
+) -> Result<Arc<Btf<'static>>, BadInput> {
+    let file = btf_file::read(path, limits)?;
+    parse_split(path, &file, base).map(Arc::new)
+}
+
+/// Parses split BTF.
+pub(crate) fn parse_split(
+    path: &Path,
+    file: &TargetFile,
+    base: &Arc<Btf<'static>>,
+) -> Result<Btf<'static>, BadInput> {
+    file.parse_validated(Some(base)).map_err(|e| {
+        BadInput::for_path(path, without_path(&e.to_string(), path)).help("does it belong to this kernel?")
+    })
+}
+
+/// Returns the name of a module: `veth` for `/lib/modules/…/veth.ko.xz`.
+pub(crate) fn module_name(path: &Path) -> String {
+    let file = path.file_name().map(Path::new).map(escape_path).unwrap_or_default();
+    let name = file.split_once('.').map_or(&*file, |(name, _)| name);
+    name.replace('-', "_")
+}
+
+/// Returns the kernel in the same folder as a module's BTF: `vmlinux` or `vmlinux.btf`.
+pub(crate) fn find_base(path: &Path) -> Option<PathBuf> {
+    let folder = path.parent()?;
+    let found = ["vmlinux", "vmlinux.btf"].iter().map(|name| folder.join(name)).find(|p| p.is_file())?;
+    (found.file_name() != path.file_name()).then_some(found)
+}
+
+/// Returns whether an error is that of split BTF that was parsed without its base.
+pub(crate) fn is_split_without_base(e: &TargetError) -> bool {
+    matches!(
+        e,
+        TargetError::Btf {
+            cause: BtfError::Strings { split_without_base: true, .. }
+                | BtfError::TypeRef { split_without_base: true, .. }
+                | BtfError::NameRef { split_without_base: true, .. },
+            ..
+        }
+    )
+}
+
+/// Creates the error for BTF that may be split and whose base is not known. `parse_error` is that of parsing it without a base.
+pub(crate) fn missing_base(path: &Path, parse_error: Option<&TargetError>) -> BadInput {
+    match parse_error {
+        // Split strings continue those of the base. These strings begin with an empty one, and a reference exceeds them.
+        Some(e @ TargetError::Btf { cause: BtfError::TypeRef { .. } | BtfError::NameRef { .. }, .. }) => {
+            let what = without_path(&e.to_string(), path);
+            BadInput::for_path(path, what).help("if it is BTF of a module, give its kernel with --base PATH")
+        }
+        _ => BadInput::for_path(path, "is BTF of a module").help("give its kernel with --base PATH"),
+    }
+}

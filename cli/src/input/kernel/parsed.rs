@@ -1,0 +1,155 @@
+//! Parsed kernels.
+
+use crate::{
+    describe,
+    error::{BadInput, escape_path},
+    input::{
+        btf_file,
+        file::without_path,
+        kernel::{
+            module::{find_base, is_split_without_base, missing_base, module_name, parse_split, read_module},
+            source::running_release,
+        },
+        limits::Limits,
+    },
+};
+use core_relo::{
+    Endian, Plan, Relocs, Target,
+    btf::{Btf, ModuleFilter},
+};
+use core_relo_loader::target::{self, TargetError, TargetFile};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// The name of the kernel's own BTF in lists of candidates.
+const MAIN_BTF: &str = "vmlinux";
+
+/// A kernel that has been read and parsed.
+#[derive(Clone, Debug)]
+pub(crate) struct Kernel {
+    /// The name in reports.
+    pub(crate) name: String,
+    pub(crate) target: Target<'static>,
+    /// Whether this is the running kernel and its modules have not been added.
+    can_add_modules: bool,
+}
+
+impl Kernel {
+    /// Creates a kernel without modules.
+    pub(super) fn new(name: String, btf: Btf<'static>) -> Self {
+        Self { name, target: Target::new(MAIN_BTF, Arc::new(btf)), can_add_modules: false }
+    }
+
+    /// Reads the running kernel. Its modules are added by [`Self::add_wanted_modules`].
+    pub(super) fn running() -> Result<Self, BadInput> {
+        let no_btf = |e: TargetError| {
+            BadInput::new("running kernel", e).help("give the BTF of a kernel with --btf PATH")
+        };
+        let file = target::kernel().map_err(no_btf)?;
+        let btf = file.parse_validated(None).map_err(no_btf)?;
+        let name = format!("linux {} (running)", running_release());
+        Ok(Self { can_add_modules: true, ..Self::new(name, btf) })
+    }
+
+    /// Parses a member of an archive. A member has no base.
+    pub(super) fn from_member(path: &Path, file: &TargetFile) -> Result<Self, BadInput> {
+        let btf = file.parse_validated(None).map_err(|e| {
+            let bad = BadInput::for_path(path, without_path(&e.to_string(), path));
+            match is_split_without_base(&e) {
+                true => bad.help("it is BTF of a module: unpack it and its kernel"),
+                false => bad,
+            }
+        })?;
+        Ok(Self::new(escape_path(path), btf))
+    }
+
+    /// Parses a file. For split BTF, reads the base as well.
+    pub(super) fn from_file(
+        path: &Path,
+        file: &TargetFile,
+        base: Option<&Path>,
+        limits: Limits,
+    ) -> Result<Self, BadInput> {
+        let name = escape_path(path);
+        let parsed = file.parse_validated(None);
+        let is_module = file.base.is_some() || parsed.as_ref().is_err_and(is_split_without_base);
+        if !is_module {
+            let btf = parsed.map_err(|e| BadInput::for_path(path, without_path(&e.to_string(), path)))?;
+            return Ok(Self::new(name, btf));
+        }
+        let base = match base {
+            Some(base) => base.to_path_buf(),
+            None => find_base(path).ok_or_else(|| missing_base(path, parsed.as_ref().err()))?,
+        };
+        let kernel = Self::from_file(&base, &btf_file::read(&base, limits)?, None, limits)?;
+        let module = parse_split(path, file, &kernel.target.main().btf)?;
+        let target = kernel.target.with_modules([(module_name(path), Arc::new(module))]);
+        Ok(Self { name, target, can_add_modules: false })
+    }
+
+    /// Adds modules that the user named.
+    pub(super) fn with_modules(mut self, paths: &[PathBuf], limits: Limits) -> Result<Self, BadInput> {
+        let mut modules = Vec::new();
+        for path in paths {
+            modules.push((module_name(path), read_module(path, &self.target.main().btf, limits)?));
+        }
+        if !modules.is_empty() {
+            self.target = self.target.with_modules(modules);
+        }
+        Ok(self)
+    }
+
+    /// Adds the running kernel's modules if a relocation needs a type that the kernel's own BTF does not have.
+    pub(crate) fn add_wanted_modules(&mut self, relocs: &[&Relocs<'_>]) {
+        if !self.can_add_modules {
+            return;
+        }
+        let plans = Plan::for_objects(relocs, &self.target);
+        if !plans.iter().any(Plan::needs_modules) {
+            return;
+        }
+        self.can_add_modules = false;
+        let base = Arc::clone(&self.target.main().btf);
+        let mut module_filter = ModuleFilter::new(&base, plans.iter().flat_map(Plan::names_for_modules));
+        let files = target::modules().unwrap_or_else(|e| {
+            log::warn!("modules of the running kernel are left out: {e}");
+            Vec::new()
+        });
+        let (mut modules, mut passed_over) = (Vec::new(), 0usize);
+        for module in files {
+            let parsed = module.open().and_then(|file| match file.may_have(&mut module_filter) {
+                true => file.parse_validated(Some(&base)).map(Some),
+                false => Ok(None),
+            });
+            match parsed {
+                Ok(Some(btf)) => modules.push((module.name, Arc::new(btf))),
+                Ok(None) => passed_over += 1,
+                Err(e) => log::warn!("a module is left out: {e}"),
+            }
+        }
+        log::info!("{} modules of the running kernel are searched, {passed_over} passed over", modules.len());
+        self.target = self.target.clone().with_modules(modules).with_modules_passed_over(passed_over);
+    }
+
+    /// Returns whether the kernel's types include those of a module.
+    pub(crate) fn has_modules(&self) -> bool {
+        self.target.main().btf.base().is_some() || !self.target.modules().is_empty()
+    }
+
+    /// Returns an error if an object has the other byte order.
+    pub(crate) fn check_byte_order(&self, object: Endian) -> Result<(), BadInput> {
+        let own = self.target.main().btf.endian();
+        if own == object {
+            return Ok(());
+        }
+        let what = format!(
+            "the kernel is {}-endian, the object {}-endian",
+            describe::byte_order(own),
+            describe::byte_order(object)
+        );
+        let bpf = if own == Endian::Little { "bpfel" } else { "bpfeb" };
+        Err(BadInput::new(&*self.name, what).help(format!("compile the object with --target={bpf}")))
+    }
+}

@@ -1,0 +1,136 @@
+//! The kernels that the arguments select.
+
+use crate::{
+    args::{relocate::KernelArgs, shard::Shard},
+    error::BadInput,
+    input::{
+        archive::{self, Member},
+        folder::{self, BadFolder},
+        kernel::{id::KernelId, image::KernelImage, parsed::Kernel, source::KernelSource},
+        limits::Limits,
+    },
+    process::threads::Threads,
+};
+use std::{
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
+
+/// Bad input in place of kernels.
+#[derive(Debug)]
+pub(crate) struct BadSource {
+    /// The identity of the folder; `None` if the input is not a file.
+    pub(crate) id: Option<KernelId>,
+    pub(crate) bad: BadInput,
+}
+
+impl From<BadFolder> for BadSource {
+    fn from(BadFolder { path, bad }: BadFolder) -> Self {
+        Self { id: Some(KernelId::File(path.into_os_string())), bad }
+    }
+}
+
+/// A function that receives kernels, or the errors in place of them.
+pub(crate) type ImageVisitor<'v> =
+    dyn FnMut(&KernelId, Result<KernelImage<'_>, BadInput>) -> ControlFlow<()> + 'v;
+
+/// The selected kernels. Only folders have been read.
+#[derive(Debug, Default)]
+pub(crate) struct Selection {
+    pub(crate) sources: Vec<KernelSource>,
+    /// BTF of modules, to be added to the only source.
+    pub(crate) modules: Vec<PathBuf>,
+    pub(crate) bad: Vec<BadSource>,
+    pub(crate) notes: Vec<String>,
+    pub(crate) limits: Limits,
+}
+
+impl Selection {
+    /// Selects all kernels.
+    pub(crate) fn new(args: &KernelArgs) -> Self {
+        Self::of_shard(args, None, &Threads::none())
+    }
+
+    /// Selects the kernels in a shard, with all modules.
+    ///
+    /// Folders that cannot be read belong to a shard as well. A folder without kernels is bad input for every shard.
+    pub(crate) fn of_shard(args: &KernelArgs, shard: Option<Shard>, threads: &Threads) -> Self {
+        let mut selection = Self { limits: Limits::new(args.max_bytes), ..Self::default() };
+        let in_shard = |path: &Path| shard.is_none_or(|shard| shard.includes(path));
+        if args.btf.is_empty() && in_shard(Path::new("")) {
+            selection.sources.push(KernelSource::Running);
+        }
+        for path in &args.btf {
+            if path.is_dir() {
+                selection.add_folder(path, in_shard, threads);
+            } else if in_shard(path.file_name().map_or(path, Path::new)) {
+                selection.sources.push(KernelSource::from_path(path.clone(), args.base.clone()));
+            }
+        }
+        for path in &args.module {
+            if path.is_dir() {
+                let (files, bad) = folder::find_files(path);
+                selection.modules.extend(folder::retain_modules(files));
+                selection.bad.extend(bad.into_iter().map(BadSource::from));
+            } else {
+                selection.modules.push(path.clone());
+            }
+        }
+        if !selection.modules.is_empty() && selection.sources.len() > 1 {
+            let what = format!("modules belong to one kernel, {} were given", selection.sources.len());
+            let bad = BadInput::new("--module", what).help("give one --btf");
+            selection.bad.push(BadSource { id: None, bad });
+            selection.sources.clear();
+        }
+        selection
+    }
+
+    fn add_folder(&mut self, folder: &Path, in_shard: impl Fn(&Path) -> bool, threads: &Threads) {
+        let found = folder::find_kernels(folder, self.limits, threads);
+        let in_shard = |file: &Path| in_shard(file.strip_prefix(folder).unwrap_or(file));
+        let has_no_kernel = found.kernels.is_empty();
+        let kernels = found.kernels.into_iter().filter(|kernel| in_shard(kernel));
+        self.sources.extend(kernels.map(|path| KernelSource::from_path(path, None)));
+        let bad = found.bad.into_iter().filter(|bad| has_no_kernel || in_shard(&bad.path));
+        self.bad.extend(bad.map(BadSource::from));
+        self.notes.extend(found.note);
+    }
+
+    /// Passes the parsed kernels of a source to `visit`. Returns a note about skipped members.
+    pub(crate) fn visit_kernels(
+        &self,
+        source: &KernelSource,
+        visit: &mut dyn FnMut(Result<Kernel, BadInput>) -> ControlFlow<()>,
+    ) -> Option<String> {
+        self.visit_images(source, &|_| true, &mut |_, image| visit(image.and_then(KernelImage::parse)))
+    }
+
+    /// Passes the kernels of a source that `is_wanted` accepts to `visit`. Returns a note about skipped members.
+    pub(crate) fn visit_images(
+        &self,
+        source: &KernelSource,
+        is_wanted: &dyn Fn(&KernelId) -> bool,
+        visit: &mut ImageVisitor<'_>,
+    ) -> Option<String> {
+        let source_id = source.id();
+        let KernelSource::Archive(path) = source else {
+            let _: ControlFlow<()> = visit(&source_id, KernelImage::open(source, &self.modules, self.limits));
+            return None;
+        };
+        let read_member = |member: Member<'_>| {
+            let path = member.path.clone();
+            let content = member.read(self.limits)?;
+            Ok(KernelImage::from_member(path, content, &self.modules, self.limits))
+        };
+        let note = archive::visit_members(path, self.limits, &mut |member| {
+            let id = KernelId::Member { archive: path.clone().into_os_string(), index: member.index };
+            if is_wanted(&id) { visit(&id, read_member(member)) } else { ControlFlow::Continue(()) }
+        });
+        note.unwrap_or_else(|bad| {
+            if is_wanted(&source_id) {
+                let _: ControlFlow<()> = visit(&source_id, Err(bad));
+            }
+            None
+        })
+    }
+}

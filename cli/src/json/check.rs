@@ -1,0 +1,191 @@
+//! The lines of `check`: one for each object and kernel.
+
+use crate::{
+    describe,
+    error::BadInput,
+    json::{error::ErrorJson, plan::SourceLine},
+};
+use core_relo::{
+    explain::{reason, text},
+    plan::{Decision, PlannedReloc, PoisonReason, Summary},
+};
+use serde::{Serialize, Serializer};
+use std::sync::{Arc, OnceLock};
+
+/// The result of checking an object on a kernel, or the error for an object or a kernel that could not be read.
+#[derive(Debug, Serialize)]
+pub(crate) struct CheckLine<'a> {
+    object: Option<&'a str>,
+    target: Option<&'a str>,
+    kept: usize,
+    patched: usize,
+    poisoned: usize,
+    failed: usize,
+    skipped: usize,
+    verdict: &'static str,
+    relocations: &'a [Unresolved],
+    error: Option<ErrorJson<'a>>,
+    target_id: Option<&'a str>,
+}
+
+/// The kernel of a line: its name, and its identity where the name is not the exact path of a file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TargetKeys<'a> {
+    pub(crate) target: &'a str,
+    pub(crate) target_id: Option<&'a str>,
+}
+
+impl<'a> CheckLine<'a> {
+    /// Creates the line for an object's plan.
+    pub(crate) fn planned(
+        object: &'a str,
+        target: TargetKeys<'a>,
+        summary: Summary,
+        relocations: &'a [Unresolved],
+    ) -> Self {
+        let verdict = describe::verdict(summary);
+        Self::new(Some(object), Some(target), summary, verdict, relocations, None)
+    }
+
+    /// Creates the line for an object, a kernel, or a pair of both, that cannot be checked.
+    pub(crate) fn bad_input(
+        object: Option<&'a str>,
+        target: Option<TargetKeys<'a>>,
+        bad: &'a BadInput,
+    ) -> Self {
+        Self::new(object, target, Summary::default(), "bad_input", &[], Some(ErrorJson::new(bad)))
+    }
+
+    fn new(
+        object: Option<&'a str>,
+        target: Option<TargetKeys<'a>>,
+        summary: Summary,
+        verdict: &'static str,
+        relocations: &'a [Unresolved],
+        error: Option<ErrorJson<'a>>,
+    ) -> Self {
+        let Summary { kept, patched, poisoned, failed, skipped, .. } = summary;
+        let (target, target_id) = target.map_or((None, None), |t| (Some(t.target), t.target_id));
+        Self {
+            object,
+            target,
+            kept,
+            patched,
+            poisoned,
+            failed,
+            skipped,
+            verdict,
+            relocations,
+            error,
+            target_id,
+        }
+    }
+}
+
+/// A relocation that does not resolve on a kernel.
+#[derive(Clone, Debug)]
+pub(crate) struct Unresolved {
+    pub(crate) record: Arc<RecordFacts>,
+    pub(crate) outcome: &'static str,
+    pub(crate) reason: Arc<str>,
+}
+
+/// The facts of a relocation record that do not depend on the kernel.
+#[derive(Debug)]
+pub(crate) struct RecordFacts {
+    section: String,
+    program: Option<String>,
+    relocation: u32,
+    insn: Option<u32>,
+    kind: String,
+    pub(crate) access: String,
+    source: Option<SourceLine>,
+    /// The reason on every kernel without a type of the name and without modules. It does not name the kernel.
+    no_candidates: OnceLock<Arc<str>>,
+}
+
+impl Unresolved {
+    pub(crate) fn new(planned: &PlannedReloc<'_>) -> Self {
+        Self::with_cached_record(planned, &OnceLock::new())
+    }
+
+    /// Creates the value with the facts of the record from `record`, which other kernels share.
+    pub(crate) fn with_cached_record(
+        planned: &PlannedReloc<'_>,
+        record: &OnceLock<Arc<RecordFacts>>,
+    ) -> Self {
+        let record = record.get_or_init(|| Arc::new(RecordFacts::new(planned)));
+        let decision = planned.decision();
+        let outcome = describe::outcome(&decision);
+        let no_candidates = matches!(decision, Ok(Decision::Poison { why: PoisonReason::NoCandidates, .. }));
+        // The reason names the number of modules.
+        let reason = match no_candidates && planned.target().module_count() == 0 {
+            true => Arc::clone(record.no_candidates.get_or_init(|| reason(planned).into())),
+            false => reason(planned).into(),
+        };
+        Self { record: Arc::clone(record), outcome, reason }
+    }
+}
+
+impl Serialize for Unresolved {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Keys<'u> {
+            section: &'u str,
+            program: Option<&'u str>,
+            relocation: u32,
+            insn: Option<u32>,
+            kind: &'u str,
+            outcome: &'u str,
+            access: &'u str,
+            source: Option<&'u SourceLine>,
+            reason: &'u str,
+        }
+        let record = &*self.record;
+        let keys = Keys {
+            section: &record.section,
+            program: record.program.as_deref(),
+            relocation: record.relocation,
+            insn: record.insn,
+            kind: &record.kind,
+            outcome: self.outcome,
+            access: &record.access,
+            source: record.source.as_ref(),
+            reason: &self.reason,
+        };
+        keys.serialize(serializer)
+    }
+}
+
+impl RecordFacts {
+    fn new(planned: &PlannedReloc<'_>) -> Self {
+        let record = planned.record();
+        let access = match planned.local_spec() {
+            Some(spec) => text(spec.access_text(planned.btf())),
+            None => format!("type [{}]", record.relo.root),
+        };
+        Self {
+            section: record.section.shortened().to_string(),
+            program: describe::program_name(planned),
+            relocation: record.index,
+            insn: record.insn.map(|insn| insn.0),
+            kind: record.relo.kind.to_string(),
+            access,
+            source: SourceLine::new(planned),
+            no_candidates: OnceLock::new(),
+        }
+    }
+
+    /// Returns the source position, as `exec.bpf.c:41`, or the position in the object.
+    pub(crate) fn position(&self) -> String {
+        match &self.source {
+            Some(source) => format!("{}:{}", source.file, source.line),
+            None => format!("{} relocation {}", self.section, self.relocation),
+        }
+    }
+
+    /// Returns the name of the program or subprogram, or of the section where there is none.
+    pub(crate) fn program_or_section(&self) -> &str {
+        self.program.as_deref().unwrap_or(&self.section)
+    }
+}

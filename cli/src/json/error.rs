@@ -1,0 +1,30 @@
+//! Bad input as JSON.
+
+use crate::error::BadInput;
+use serde::Serialize;
+
+/// A line for bad input, where a command has no other line for it.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Failure<'a> {
+    error: ErrorJson<'a>,
+}
+
+impl<'a> Failure<'a> {
+    pub(crate) fn new(bad: &'a BadInput) -> Self {
+        Self { error: ErrorJson::new(bad) }
+    }
+}
+
+/// The value of the key `error`.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ErrorJson<'a> {
+    file: &'a str,
+    what: &'a str,
+    help: Option<&'a str>,
+}
+
+impl<'a> ErrorJson<'a> {
+    pub(crate) fn new(bad: &'a BadInput) -> Self {
+        Self { file: &bad.file, what: &bad.what, help: bad.help.as_deref() }
+    }
+}

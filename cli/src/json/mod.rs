@@ -1,0 +1,10 @@
+//! JSON output. docs/json.md documents the keys and their order.
+
+pub(crate) mod btf_type;
+pub(crate) mod check;
+pub(crate) mod error;
+pub(crate) mod load;
+pub(crate) mod plan;
+pub(crate) mod value;
+mod verifier_log;
+pub(crate) mod writer;

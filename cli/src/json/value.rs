@@ -1,0 +1,155 @@
+//! A value of a BTF type as JSON: structs and unions as objects, arrays as arrays. docs/json.md describes scalars.
+
+use core_relo::btf::{self, Aggregate, Scalar, ValueLocation, ValueVisitor};
+use serde_json::{Map, Value};
+
+/// Converts a value.
+pub(crate) fn value_to_json(value: &btf::Value<'_>) -> Result<Value, UnbalancedGroups> {
+    let mut builder = ValueBuilder { open: Vec::new(), finished: Value::Null };
+    value.visit(&mut builder)?;
+    Ok(builder.finished)
+}
+
+/// The visited groups do not nest: a defect of the library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("value: a group ends that never began")]
+pub(crate) struct UnbalancedGroups;
+
+struct ValueBuilder {
+    /// The groups that have not ended, from the outermost.
+    open: Vec<OpenGroup>,
+    finished: Value,
+}
+
+struct OpenGroup {
+    name: String,
+    /// Whether the group is an anonymous member of a struct or union. Its members belong to the outer group, as in C.
+    is_anonymous: bool,
+    parts: Parts,
+}
+
+/// The parts of a group so far.
+enum Parts {
+    Array(Vec<Value>),
+    Object(Map<String, Value>),
+}
+
+impl ValueBuilder {
+    /// Adds a value to the innermost open group.
+    fn add(&mut self, name: String, value: Value) {
+        match self.open.last_mut().map(|group| &mut group.parts) {
+            None => self.finished = value,
+            Some(Parts::Array(elements)) => elements.push(value),
+            Some(Parts::Object(members)) => {
+                members.insert(name, value);
+            }
+        }
+    }
+}
+
+impl ValueVisitor for ValueBuilder {
+    type Error = UnbalancedGroups;
+
+    fn open(&mut self, at: &ValueLocation<'_>, group: Aggregate) -> Result<(), UnbalancedGroups> {
+        let parts = match group {
+            Aggregate::Array { .. } => Parts::Array(Vec::new()),
+            _ => Parts::Object(Map::new()),
+        };
+        let outer = self.open.last().map(|group| &group.parts);
+        let is_member = at.index.is_none() && matches!(outer, Some(Parts::Object(_)));
+        let is_anonymous = is_member && at.name.is_empty() && matches!(parts, Parts::Object(_));
+        self.open.push(OpenGroup { name: at.name.to_string(), is_anonymous, parts });
+        Ok(())
+    }
+
+    fn close(&mut self, _: Aggregate) -> Result<(), UnbalancedGroups> {
+        let OpenGroup { name, is_anonymous, parts } = self.open.pop().ok_or(UnbalancedGroups)?;
+        match parts {
+            Parts::Object(members) if is_anonymous => {
+                members.into_iter().for_each(|(name, value)| self.add(name, value));
+            }
+            Parts::Object(members) => self.add(name, Value::Object(members)),
+            Parts::Array(elements) => self.add(name, Value::Array(elements)),
+        }
+        Ok(())
+    }
+
+    fn scalar(&mut self, at: &ValueLocation<'_>, scalar: Scalar<'_>) -> Result<(), UnbalancedGroups> {
+        self.add(at.name.to_string(), scalar_to_json(scalar));
+        Ok(())
+    }
+}
+
+fn scalar_to_json(scalar: Scalar<'_>) -> Value {
+    match scalar {
+        Scalar::Unsigned(v) => u64::try_from(v).map_or_else(|_| v.to_string().into(), Value::from),
+        Scalar::Signed(v) => match (i64::try_from(v), u64::try_from(v)) {
+            (Ok(v), _) => v.into(),
+            (_, Ok(v)) => v.into(),
+            _ => v.to_string().into(),
+        },
+        Scalar::Bool(v) => v.into(),
+        Scalar::Char(v) => v.into(),
+        Scalar::Float(v) => v.into(),
+        Scalar::Enum(v) if v.name().is_none() && v.flags().is_none() => {
+            scalar_to_json(Scalar::Signed(v.value()))
+        }
+        Scalar::Enum(_) | Scalar::Pointer(_) => scalar.to_string().into(),
+        Scalar::Text { bytes, .. } => match std::str::from_utf8(scalar.c_str().unwrap_or_default()) {
+            Ok(text) => text.into(),
+            Err(_) => bytes.into(),
+        },
+        Scalar::Raw(bytes) if !bytes.is_empty() => scalar.to_string().into(),
+        _ => Value::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use core_relo::{
+        Endian, TypeId,
+        btf::{Btf, Builder},
+    };
+    use serde_json::json;
+
+    fn json_of(bytes: &[u8], build: impl Fn(&mut Builder) -> TypeId) -> serde_json::Value {
+        let mut b = Builder::new(Endian::Little);
+        let ty = build(&mut b);
+        let btf = Btf::parse(b.finish()).unwrap();
+        super::value_to_json(&btf.value(ty, bytes)).unwrap()
+    }
+
+    #[test]
+    fn structs_arrays_and_anonymous_members() {
+        let build = |b: &mut Builder| {
+            let int = b.int("int", 4, Builder::SIGNED);
+            let char = b.int("char", 1, Builder::SIGNED);
+            let comm = b.array(char, int, 4);
+            let pair = b.array(int, int, 2);
+            let ptr = b.pointer(TypeId::VOID);
+            let either = b.union("", 4, &[("a", int, 0), ("b", comm, 0)]);
+            b.structure("s", 24, &[("comm", comm, 0), ("pair", pair, 32), ("", either, 96), ("p", ptr, 128)])
+        };
+        let bytes =
+            [b's', b'h', 0, 0, 1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0];
+        let expected = json!({"comm": "sh", "pair": [1, -1], "a": 255, "b": [255, 0, 0, 0], "p": "0x10"});
+        assert_eq!(json_of(&bytes, build), expected);
+        assert_eq!(json_of(&bytes[..4], build)["p"], json!(null));
+    }
+
+    #[test]
+    fn scalars() {
+        let wide = |b: &mut Builder| b.int("unsigned __int128", 16, 0);
+        assert_eq!(json_of(&[255; 16], wide), json!("340282366920938463463374607431768211455"));
+        assert_eq!(json_of(&[255; 8], |b| b.int("long", 8, 0)), json!(u64::MAX));
+        let state = |b: &mut Builder| b.enumeration("e", 4, true, &[("ON", 1)]);
+        assert_eq!(json_of(&[1, 0, 0, 0], state), json!("ON"));
+        assert_eq!(json_of(&[255; 4], state), json!(-1));
+        assert_eq!(json_of(&f64::NAN.to_bits().to_le_bytes(), |b| b.float("double", 8)), json!(null));
+        assert_eq!(json_of(&[1], |b| b.int("_Bool", 1, 4)), json!(true));
+        assert_eq!(json_of(&[65], |b| b.int("char", 1, 0)), json!(65));
+        assert_eq!(json_of(&[1, 2], |b| b.forward("later", false)), json!("0x0102"));
+    }
+}

@@ -1,0 +1,69 @@
+//! The JSON serializer. It escapes the characters that [`needs_escape`].
+
+use core_relo::escape::needs_escape;
+use serde::Serialize;
+use serde_json::{Serializer, ser::Formatter};
+use std::io::{self, Write};
+
+/// Writes a value as JSON. Control characters and invisible characters become `\u` and four hexadecimal digits.
+pub(crate) fn write(out: impl Write, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
+    value.serialize(&mut Serializer::with_formatter(out, EscapingFormatter)).map_err(io::Error::from)
+}
+
+/// Lines of JSON, written by [`write`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct JsonLines(Vec<u8>);
+
+impl JsonLines {
+    /// Adds an object on a line of its own.
+    pub(crate) fn push(&mut self, object: &(impl Serialize + ?Sized)) -> io::Result<()> {
+        write(&mut self.0, object)?;
+        self.0.push(b'\n');
+        Ok(())
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Escapes what serde_json does not: it escapes only quotes, backslashes and the control characters below the space.
+struct EscapingFormatter;
+
+impl Formatter for EscapingFormatter {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, text: &str) -> io::Result<()> {
+        // Most text is printable ASCII, which needs no escape.
+        if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+            return out.write_all(text.as_bytes());
+        }
+        let mut plain_start = 0;
+        for (at, c) in text.char_indices().filter(|(_, c)| needs_escape(*c)) {
+            out.write_all(slice(text, plain_start, at)?)?;
+            // A character beyond U+FFFF becomes a pair of surrogates.
+            c.encode_utf16(&mut [0; 2]).iter().try_for_each(|unit| write!(out, "\\u{unit:04x}"))?;
+            plain_start = at + c.len_utf8();
+        }
+        out.write_all(slice(text, plain_start, text.len())?)
+    }
+}
+
+fn slice(text: &str, start: usize, end: usize) -> io::Result<&[u8]> {
+    let slice = text.get(start..end).map(str::as_bytes);
+    slice.ok_or_else(|| io::Error::other("JSON: an escape does not end at a character boundary"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn characters_that_a_terminal_obeys_are_escaped() {
+        let mut lines = JsonLines::default();
+        lines.push("plain \"quoted\"").unwrap();
+        lines.push("a\u{7f}b\u{202e}c\u{e9}\u{e0001}").unwrap();
+        let expected = "\"plain \\\"quoted\\\"\"\n\"a\\u007fb\\u202ecé\\udb40\\udc01\"\n";
+        assert_eq!(std::str::from_utf8(lines.as_bytes()).unwrap(), expected);
+    }
+}

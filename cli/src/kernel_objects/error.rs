@@ -1,0 +1,38 @@
+//! Messages for requests that the kernel refuses.
+
+use crate::{error::BadInput, kernel_objects::kind::Kind};
+use core_relo_loader::{attach::Hint, sys::Errno};
+
+/// Creates the error for a refused request about objects of a kind.
+pub(crate) fn refused(kind: Kind, request: &str, errno: Errno) -> BadInput {
+    let bad = BadInput::new("running kernel", format_args!("cannot {request} {}s: {errno}", kind.noun()));
+    with_hint(bad, errno)
+}
+
+/// Creates the error for facts of an object that cannot be read.
+pub(crate) fn unreadable(kind: Kind, id: u32, facts: &str, errno: Errno) -> BadInput {
+    let bad = BadInput::new(format!("{} {id}", kind.noun()), format_args!("cannot read {facts}: {errno}"));
+    with_hint(bad, errno)
+}
+
+fn with_hint(bad: BadInput, errno: Errno) -> BadInput {
+    match hint(errno) {
+        Some(help) => bad.help(help),
+        None => bad,
+    }
+}
+
+fn hint(errno: Errno) -> Option<&'static str> {
+    match errno.name() {
+        Some("EPERM") => {
+            Some("needs CAP_SYS_ADMIN in the initial user namespace: run it as root, outside of a container")
+        }
+        Some("EINVAL") => Some("this kernel may be too old for it"),
+        _ => Some(Hint::for_errno(errno).0).filter(|help| !help.is_empty()),
+    }
+}
+
+/// Returns the name of an object in messages: `program 5 (handle_exec)`.
+pub(crate) fn object_name(kind: Kind, id: u32, name: &str) -> String {
+    if name.is_empty() { format!("{} {id}", kind.noun()) } else { format!("{} {id} ({name})", kind.noun()) }
+}

@@ -1,0 +1,258 @@
+//! Translated instructions, annotated with functions, source lines, maps and call targets.
+
+use crate::kernel_objects::{btf_cache::BtfCache, kind::Kind, symbols::Symbols};
+use core_relo::{
+    Endian, StrOffset, TypeId,
+    btf::Btf,
+    explain::CType,
+    insn::{Class, INSN_BYTES, Insn, Slot, helper_name},
+};
+use core_relo_loader::sys::{self, ProgLines};
+use serde::Serialize;
+use std::{collections::BTreeMap, iter, rc::Rc, sync::Arc};
+
+/// An instruction of one or two slots.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Instruction {
+    /// The number of its first slot.
+    pub(crate) insn: u32,
+    /// The signature of the function that begins with this instruction.
+    pub(crate) function_signature: Option<String>,
+    /// The name of the function that contains the instruction.
+    pub(crate) function: Option<Rc<str>>,
+    pub(crate) bytes: String,
+    pub(crate) text: String,
+    pub(crate) call: Option<Call>,
+    pub(crate) map: Option<MapRef>,
+    /// The source line that begins with this instruction.
+    pub(crate) source: Option<SourceLine>,
+}
+
+/// The target of a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Call {
+    pub(crate) kind: &'static str,
+    pub(crate) name: Option<String>,
+}
+
+/// The map whose address an instruction loads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct MapRef {
+    pub(crate) id: u32,
+    pub(crate) name: Option<String>,
+    /// The offset into the map's value, if the instruction loads the address of the value.
+    pub(crate) offset: Option<u32>,
+}
+
+/// A source line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct SourceLine {
+    pub(crate) file: String,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+    pub(crate) text: String,
+}
+
+/// Decodes instructions without annotations.
+pub(crate) fn decode_raw(insns: &[u8]) -> Vec<Instruction> {
+    slots(insns)
+        .map(|(insn, slot)| Instruction {
+            insn,
+            bytes: slot.hex(Endian::native()).to_string(),
+            text: slot.to_string(),
+            ..Instruction::default()
+        })
+        .collect()
+}
+
+/// Returns each instruction with the number of its first slot. A truncated instruction ends the iterator.
+fn slots(insns: &[u8]) -> impl Iterator<Item = (u32, Slot)> {
+    let (mut rest, mut next) = (insns, 0u32);
+    iter::from_fn(move || {
+        let slot = Slot::decode(Endian::native(), rest)?;
+        let (insn, slot_count) = (next, if slot.second().is_some() { 2u8 } else { 1 });
+        rest = rest.get(usize::from(slot_count) * INSN_BYTES..)?;
+        next = next.checked_add(slot_count.into())?;
+        Some((insn, slot))
+    })
+}
+
+/// The sources of annotations for one program.
+pub(crate) struct Annotator<'s> {
+    pub(crate) btf: Option<Arc<Btf<'static>>>,
+    pub(crate) records: ProgLines,
+    pub(crate) jited: bool,
+    pub(crate) symbols: &'s Symbols,
+}
+
+impl Annotator<'_> {
+    /// Decodes and annotates instructions.
+    pub(crate) fn annotate(&self, insns: &[u8], btfs: &mut BtfCache) -> Vec<Instruction> {
+        let functions: BTreeMap<u32, TypeId> =
+            self.records.functions.iter().map(|[insn, ty]| (*insn, TypeId(*ty))).collect();
+        let sources: BTreeMap<u32, &[u32; 4]> =
+            self.records.lines.iter().map(|record| (record[0], record)).collect();
+        let mut maps = BTreeMap::new();
+        let mut function = None;
+        let mut instructions = Vec::new();
+        for (insn, mut line) in
+            slots(insns).map(|(insn, slot)| (insn, self.annotate_slot(slot, insn, &functions, btfs)))
+        {
+            if let Some(ty) = functions.get(&insn) {
+                line.function_signature = self.signature(*ty);
+                function = self.function_name(*ty).map(Rc::from);
+            }
+            line.function.clone_from(&function);
+            line.source = sources.get(&insn).and_then(|record| self.source_line(record));
+            if let Some(map) = &mut line.map {
+                let name = maps.entry(map.id).or_insert_with(|| map_name(map.id));
+                map.name.clone_from(name);
+                line.text = format!("{}{}", line.text, map_text(map));
+            }
+            instructions.push(line);
+        }
+        instructions
+    }
+
+    fn annotate_slot(
+        &self,
+        slot: Slot,
+        insn_number: u32,
+        functions: &BTreeMap<u32, TypeId>,
+        btfs: &mut BtfCache,
+    ) -> Instruction {
+        let insn = slot.first();
+        let mut line = Instruction {
+            insn: insn_number,
+            bytes: slot.hex(Endian::native()).to_string(),
+            text: slot.to_string(),
+            ..Instruction::default()
+        };
+        let function_at = |distance: i64| {
+            let target = i64::from(insn_number).checked_add(distance)?.checked_add(1)?;
+            self.function_name(*functions.get(&u32::try_from(target).ok()?)?)
+        };
+        match (insn.class(), slot.second()) {
+            (Class::Jmp, None) if insn.code == 0x85 => {
+                let call = self.call_target(insn, function_at, btfs);
+                line.text = match &call {
+                    Call { name: Some(name), .. } => format!("call {name}"),
+                    Call { kind: "function", .. } if self.jited => format!("call pc{:+}", insn.off),
+                    Call { kind, .. } => format!("call {kind}#{}", insn.imm),
+                };
+                line.call = Some(call);
+            }
+            (Class::Jmp | Class::Jmp32, None) => {
+                let target =
+                    jump_distance(insn).and_then(|distance| insn_number.checked_add_signed(distance));
+                if let Some(target) = target.and_then(|target| target.checked_add(1)) {
+                    line.text = format!("{} <{target}>", line.text);
+                }
+            }
+            (_, Some(second)) => match insn.src {
+                1 => set_map(&mut line, insn, None),
+                2 => set_map(&mut line, insn, Some(second.imm.cast_unsigned())),
+                4 => {
+                    let name = function_at(insn.imm.into());
+                    let name = name.unwrap_or_else(|| format!("pc{:+}", insn.imm));
+                    line.text = format!("r{} = &{name}", insn.dst);
+                }
+                0 => {
+                    if let Some(name) = slot.imm64().and_then(|address| self.symbols.name_at(address)) {
+                        line.text = format!("r{} = &{name}", insn.dst);
+                    }
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+        line
+    }
+
+    fn call_target(
+        &self,
+        insn: Insn,
+        function_at: impl Fn(i64) -> Option<String>,
+        btfs: &mut BtfCache,
+    ) -> Call {
+        let symbol = || self.symbols.call_target(insn.imm).map(str::to_owned);
+        match insn.src {
+            // For the interpreter, the kernel has replaced the offset of the called function.
+            1 if !self.jited => Call { kind: "function", name: None },
+            1 => Call { kind: "function", name: function_at(insn.off.into()) },
+            2 => {
+                let by_type = || {
+                    let kernel = btfs.kernel().filter(|_| insn.off == 0)?;
+                    let ty = kernel.ty(TypeId(insn.imm.cast_unsigned()))?;
+                    (ty.kind() == core_relo::btf::Kind::Func).then(|| ty.name().to_string())
+                };
+                Call { kind: "kfunc", name: symbol().or_else(by_type) }
+            }
+            _ => {
+                // A tail call keeps the helper number; in other calls, an address has replaced it.
+                let by_number = || helper_name(insn.imm.cast_unsigned()).map(|name| format!("bpf_{name}"));
+                Call { kind: "helper", name: symbol().or_else(by_number) }
+            }
+        }
+    }
+
+    fn function_name(&self, function: TypeId) -> Option<String> {
+        Some(self.btf.as_ref()?.ty(function)?.name().to_string())
+    }
+
+    /// Returns a signature: `int handle_exec(struct trace_event_raw_sched_process_exec *ctx)`.
+    fn signature(&self, function: TypeId) -> Option<String> {
+        let btf = self.btf.as_ref()?;
+        let func = btf.ty(function)?;
+        let proto = btf.ty(func.target()?)?;
+        let params: Vec<_> = proto
+            .params()
+            .take(16)
+            .map(|p| format!("{} {}", CType::new(btf, p.ty), p.name).trim_end().to_owned().replace("* ", "*"))
+            .collect();
+        let params = if params.is_empty() { "void".to_owned() } else { params.join(", ") };
+        Some(format!("{} {}({params})", CType::new(btf, proto.target()?), func.name()).replace("* ", "*"))
+    }
+
+    fn source_line(&self, [_, file, text, position]: &[u32; 4]) -> Option<SourceLine> {
+        let btf = self.btf.as_ref()?;
+        let text = btf.name(StrOffset(*text))?.to_string();
+        Some(SourceLine {
+            file: btf.name(StrOffset(*file))?.to_string(),
+            line: position >> 10,
+            column: position & 0x3ff,
+            // Tabs are escaped in the name.
+            text: text.replace("\\t", " ").trim().to_owned(),
+        })
+    }
+}
+
+/// Returns the distance of a jump in slots; `None` for other instructions.
+fn jump_distance(insn: Insn) -> Option<i32> {
+    match (insn.code >> 4, insn.class()) {
+        (0, Class::Jmp32) => Some(insn.imm),
+        (0, _) if insn.source_is_register() => None,
+        (0x8 | 0x9, _) => None,
+        _ => Some(insn.off.into()),
+    }
+}
+
+fn set_map(line: &mut Instruction, insn: Insn, offset: Option<u32>) {
+    line.text = format!("r{} = ", insn.dst);
+    line.map = Some(MapRef { id: insn.imm.cast_unsigned(), name: None, offset });
+}
+
+fn map_name(id: u32) -> Option<String> {
+    let fd = Kind::Map.open(id).ok()?;
+    let name = sys::map_info(&fd).ok()?.name();
+    (!name.is_empty()).then(|| core_relo::Name::new(name.as_bytes()).to_string())
+}
+
+/// Returns the text of a loaded map: `map 5 (events)`, `value of map 5 (.bss) +8`.
+fn map_text(map: &MapRef) -> String {
+    let name = map.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+    match map.offset {
+        None => format!("map {}{name}", map.id),
+        Some(offset) => format!("value of map {}{name} +{offset}", map.id),
+    }
+}

@@ -1,0 +1,15 @@
+//! The programs, maps, links and BTFs in the running kernel.
+
+pub(crate) mod btf_cache;
+pub(crate) mod error;
+pub(crate) mod fdinfo;
+pub(crate) mod holders;
+pub(crate) mod instructions;
+pub(crate) mod kind;
+pub(crate) mod link_target;
+pub(crate) mod object;
+pub(crate) mod owners;
+pub(crate) mod pins;
+pub(crate) mod select;
+pub(crate) mod symbols;
+pub(crate) mod time;

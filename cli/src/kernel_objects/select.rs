@@ -1,0 +1,128 @@
+//! The objects that the user selects: by id, by name, by pin.
+
+use crate::{
+    args::kernel_objects::ObjectSelector,
+    error::{BadInput, escape_path},
+    kernel_objects::{
+        btf_cache::program_btf,
+        error::refused,
+        kind::Kind,
+        link_target::STRUCT_OPS,
+        object::{KernelObject, list},
+        pins,
+    },
+};
+use core_relo::TypeId;
+use core_relo_loader::sys::{self, Errno, LinkInfo, ProgInfo};
+use std::{
+    os::fd::{AsFd, OwnedFd},
+    path::Path,
+};
+
+/// Returns the selected objects, at least one. Several objects may have the same name.
+pub(crate) fn select(kind: Kind, selector: &ObjectSelector) -> Result<Vec<KernelObject>, BadInput> {
+    let help = format!("`core-relo {} list` shows what there is", kind.command());
+    if let Some(id) = selector.id {
+        return match kind.open(id) {
+            Ok(fd) => Ok(vec![KernelObject::from_fd(kind, id, fd)]),
+            Err(e) if e.name() == Some("ENOENT") => {
+                Err(BadInput::new(format!("id {id}"), format_args!("no such {}", kind.noun())).help(help))
+            }
+            Err(e) => Err(refused(kind, &format!("open id {id} of"), e)),
+        };
+    }
+    if let Some(path) = &selector.pinned {
+        return Ok(vec![open_pin(kind, path)?]);
+    }
+    let Some(name) = selector.name.as_deref() else {
+        let bad = BadInput::new(kind.noun(), "nothing is selected, expected an id, a name or a pin");
+        return Err(bad.help(help));
+    };
+    let mut objects = Vec::new();
+    for object in list(kind)? {
+        let id = object.id;
+        // The descriptor is closed again: many objects may have the name.
+        if object.open()?.is_some_and(|fd| has_name(kind, &fd, name)) {
+            objects.push(KernelObject::new(kind, id));
+        }
+    }
+    if objects.is_empty() {
+        let what = format_args!("no {} of this name", kind.noun());
+        return Err(BadInput::new(escape_path(Path::new(name)), what).help(help));
+    }
+    Ok(objects)
+}
+
+fn open_pin(kind: Kind, path: &Path) -> Result<KernelObject, BadInput> {
+    let refused = |errno: Errno| {
+        let bad = BadInput::for_path(path, format_args!("cannot open the pin: {errno}"));
+        match errno.name() {
+            Some("ENOENT") => bad.help(format!("`core-relo {} list` shows what is pinned", kind.command())),
+            Some("EPERM" | "EINVAL") => bad.help("is it below a mounted bpffs, and may this user read it?"),
+            _ => bad,
+        }
+    };
+    let (pinned_kind, fd) = pins::open(path).map_err(refused)?;
+    if let Some(pinned_kind) = pinned_kind
+        && pinned_kind != kind
+    {
+        let what = format!("a {} is pinned there, no {}", pinned_kind.noun(), kind.noun());
+        return Err(BadInput::for_path(path, what));
+    }
+    let id = kind.id(&fd).map_err(refused)?;
+    Ok(KernelObject::from_fd(kind, id, fd))
+}
+
+/// Returns whether an object has this name, or the first 15 bytes of the name, which the kernel keeps.
+fn has_name(kind: Kind, fd: &OwnedFd, wanted: &str) -> bool {
+    match kind {
+        Kind::Prog => sys::prog_info(fd).is_ok_and(|info| {
+            let name = info.name();
+            name == wanted
+                || (may_be_truncated(&name)
+                    && wanted.starts_with(&name)
+                    && full_program_name(fd, &info) == wanted)
+        }),
+        Kind::Map => sys::map_info(fd).is_ok_and(|info| {
+            let name = info.name();
+            name == wanted || (may_be_truncated(&name) && wanted.starts_with(&name))
+        }),
+        Kind::Btf => sys::btf_name(fd).is_ok_and(|name| name == wanted),
+        Kind::Link => sys::link_info(fd).is_ok_and(|info| link_has_name(&info, wanted)),
+    }
+}
+
+/// Returns whether a link's program has this name, or the map of a struct_ops link. Links have no names themselves.
+fn link_has_name(link: &LinkInfo, wanted: &str) -> bool {
+    let program_has_name = || {
+        let fd = Kind::Prog.open(link.prog_id).ok()?;
+        let info = sys::prog_info(&fd).ok()?;
+        Some(info.name() == wanted || full_program_name(&fd, &info) == wanted)
+    };
+    let map_has_name = || {
+        let map_id = *link.detail.first().filter(|_| link.link_type == STRUCT_OPS)?;
+        let info = sys::map_info(&Kind::Map.open(map_id).ok()?).ok()?;
+        Some(info.name() == wanted)
+    };
+    program_has_name() == Some(true) || map_has_name() == Some(true)
+}
+
+/// Returns whether the kernel may have truncated a name.
+fn may_be_truncated(name: &str) -> bool {
+    name.len() + 1 >= sys::OBJ_NAME_LEN
+}
+
+/// Returns a program's whole name. The program's BTF has it where the kernel has truncated it.
+pub(crate) fn full_program_name(fd: &impl AsFd, info: &ProgInfo) -> String {
+    let name = info.name();
+    if !may_be_truncated(&name) || info.btf_id == 0 {
+        return name;
+    }
+    let full_name = || {
+        let btf = program_btf(info.btf_id).ok()?;
+        let [_, ty] = sys::prog_lines(fd).ok()?.functions.first().copied()?;
+        let full_name = btf.ty(TypeId(ty))?.name().to_string();
+        full_name.starts_with(&name).then_some(full_name)
+    };
+    full_name().unwrap_or(name)
+}

@@ -1,0 +1,40 @@
+//! Messages on stderr that no command prints: the log, panics, output that cannot be written.
+
+use crate::{error::BadInput, output::Stream};
+use core_relo::{Escaped, EscapedLines};
+use std::{
+    backtrace::{Backtrace, BacktraceStatus},
+    env,
+    io::{self, Write as _},
+    panic,
+};
+
+/// Starts the logger. It prints warnings, and more with each `-v`; `RUST_LOG` takes precedence.
+pub(crate) fn init_log(verbose: u8) {
+    let level = ["warn", "info", "debug", "trace"].get(usize::from(verbose)).copied().unwrap_or("trace");
+    let filters = env::var("RUST_LOG").unwrap_or_else(|_| level.to_owned());
+    let mut builder = env_logger::Builder::new();
+    // The builder prints filters that it cannot parse.
+    builder.parse_filters(&Escaped(filters).to_string());
+    builder.target(env_logger::Target::Pipe(Box::new(Stream(io::stderr()))));
+    builder.format(|f, r| writeln!(f, "core-relo: {}", Escaped(r.args()))).init();
+}
+
+/// Prints a panic, which is a defect of this program, on one line; and the backtrace if `RUST_BACKTRACE` is set.
+pub(crate) fn init_panic_hook() {
+    panic::set_hook(Box::new(|info| {
+        let mut text = format!("core-relo: a defect of this program: {}\n", Escaped(info));
+        let backtrace = Backtrace::capture();
+        if backtrace.status() == BacktraceStatus::Captured {
+            text.push_str(&EscapedLines(backtrace).to_string());
+        }
+        // Without stderr, only the exit status reports the defect.
+        drop(io::stderr().write_all(text.as_bytes()));
+    }));
+}
+
+/// Reports an error after which the command has no answer: stdout that cannot be written, signals that cannot be caught.
+pub(crate) fn report(bad: &BadInput) {
+    // Without stderr, only the exit status reports the error.
+    drop(writeln!(io::stderr(), "core-relo: {bad}"));
+}

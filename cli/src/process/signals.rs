@@ -1,0 +1,168 @@
+//! Signals that ask the process to end.
+//!
+//! A command that changes the system handles them between two steps, so that each step is completed or undone.
+
+use crate::error::BadInput;
+use signal_hook::{
+    consts::{
+        SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
+    },
+    flag,
+    iterator::Signals,
+    low_level::emulate_default_handler,
+};
+use std::{
+    fs, io,
+    sync::{
+        Arc, LazyLock,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
+
+/// The signals with which a user or a service manager ends a command.
+const END_SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+
+/// Every signal that ends a process by default and can be caught.
+const ALL_SIGNALS: [i32; 10] =
+    [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGVTALRM, SIGPROF, SIGUSR1, SIGUSR2, SIGXCPU];
+
+/// The number of [`EndRequests`] values.
+static ACTIVE: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether no [`EndRequests`] is active, so that signals end the process again.
+static NONE_ACTIVE: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+
+/// The last signal that arrived while signals were caught, or 0.
+static ARRIVED: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
+
+/// Returns whether signals are caught, so that they do not end the process.
+pub(crate) fn are_caught() -> bool {
+    ACTIVE.load(Ordering::SeqCst) > 0
+}
+
+/// Returns whether a caught signal has arrived.
+pub(crate) fn has_arrived() -> bool {
+    ARRIVED.load(Ordering::SeqCst) != 0
+}
+
+/// The system does not let the process handle signals.
+#[derive(Debug, thiserror::Error)]
+#[error("signals: cannot be handled: {0}")]
+pub(crate) struct SignalError(io::Error);
+
+impl From<SignalError> for BadInput {
+    fn from(SignalError(e): SignalError) -> Self {
+        Self::new("signals", format_args!("cannot be handled: {e}"))
+    }
+}
+
+/// The caught signals that ask the process to end. Catching them needs no thread.
+///
+/// A caught signal does not end the process. The owner calls [`Self::arrived`] where it can stop, and [`Self::release`] when it
+/// has nothing left to undo. After the last owner's release, signals end the process again. A signal that the process ignores
+/// (under `nohup`) stays ignored.
+#[derive(Debug)]
+pub(crate) struct EndRequests {
+    signals: Signals,
+    first: Option<i32>,
+    _active: ActiveCount,
+}
+
+/// A share in [`ACTIVE`].
+#[derive(Debug)]
+struct ActiveCount;
+
+impl ActiveCount {
+    fn new() -> Self {
+        if ACTIVE.fetch_add(1, Ordering::SeqCst) == 0 {
+            ARRIVED.store(0, Ordering::SeqCst);
+        }
+        NONE_ACTIVE.store(false, Ordering::SeqCst);
+        Self
+    }
+}
+
+impl Drop for ActiveCount {
+    fn drop(&mut self) {
+        if ACTIVE.fetch_sub(1, Ordering::SeqCst) == 1 {
+            NONE_ACTIVE.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+impl EndRequests {
+    /// Catches SIGINT, SIGTERM and SIGHUP.
+    pub(crate) fn catch() -> Result<Self, SignalError> {
+        Self::catch_signals(&END_SIGNALS).map_err(SignalError)
+    }
+
+    /// Catches every signal that would end the process, while a temporary file exists.
+    pub(crate) fn catch_all() -> Result<Self, SignalError> {
+        Self::catch_signals(&ALL_SIGNALS).map_err(SignalError)
+    }
+
+    fn catch_signals(signals: &[i32]) -> io::Result<Self> {
+        let ignored = ignored();
+        let signals: Vec<_> = signals.iter().filter(|signal| !ignored(**signal)).collect();
+        let active = ActiveCount::new();
+        for signal in &signals {
+            let number = usize::try_from(**signal).map_err(io::Error::other)?;
+            flag::register_usize(**signal, Arc::clone(&ARRIVED), number)?;
+            // After the release, this restores the effect of the signal.
+            flag::register_conditional_default(**signal, Arc::clone(&NONE_ACTIVE))?;
+        }
+        Ok(Self { signals: Signals::new(signals)?, first: None, _active: active })
+    }
+
+    /// Returns whether one of the signals has arrived.
+    pub(crate) fn arrived(&mut self) -> bool {
+        if self.first.is_none() {
+            self.first = self.signals.pending().next().or_else(last_arrived);
+        }
+        self.first.is_some()
+    }
+
+    /// Waits until one of the signals arrives.
+    pub(crate) fn wait(&mut self) {
+        while !self.arrived() {
+            self.first = self.signals.wait().next();
+        }
+    }
+
+    /// Stops catching. If a signal has arrived and no other owner is left, ends the process by that signal, so that a shell sees
+    /// the reason.
+    pub(crate) fn release(self) -> Result<(), SignalError> {
+        let Self { mut signals, first, _active: active } = self;
+        drop(active);
+        let first = first.or_else(|| signals.pending().next()).or_else(last_arrived);
+        match first {
+            Some(signal) if ACTIVE.load(Ordering::SeqCst) == 0 => {
+                emulate_default_handler(signal).map_err(SignalError)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Returns the signal that arrived last; also one that arrived before [`EndRequests`] was complete.
+fn last_arrived() -> Option<i32> {
+    i32::try_from(ARRIVED.load(Ordering::SeqCst)).ok().filter(|signal| *signal != 0)
+}
+
+/// Returns a predicate for the signals that the process ignored from its start.
+fn ignored() -> impl Fn(i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_else(|e| {
+        log::info!("/proc/self/status: signals that the process ignores are not known: {e}");
+        String::new()
+    });
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    move |signal| {
+        u32::try_from(signal - 1).ok().and_then(|bit| mask.checked_shr(bit)).is_some_and(|m| m & 1 == 1)
+    }
+}
+
+/// Catches SIGXFSZ, so that a write beyond the file size limit (`ulimit -f`) is an error and does not end the process.
+pub(crate) fn report_file_size_limit() -> Result<(), SignalError> {
+    flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))).map(drop).map_err(SignalError)
+}

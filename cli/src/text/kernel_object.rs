@@ -1,0 +1,88 @@
+//! The running kernel's programs, maps, links and BTFs as text, for `list` and `show`.
+
+use crate::{
+    kernel_objects::owners::Owner,
+    text::{
+        line::Line,
+        printer::Printer,
+        style::{BOLD, DIM},
+        table::{AlignedTable, left, right},
+    },
+};
+use std::{fmt::Display, io};
+
+/// Adds the row of column names. Columns of numbers are aligned right.
+pub(crate) fn head(table: &mut AlignedTable, names: &[&str]) {
+    table.head(names.iter().map(|name| match *name {
+        "ID" | "INSNS" | "KEY" | "VALUE" | "ENTRIES" | "BYTES" => right(name),
+        name => left(name),
+    }));
+}
+
+/// Prints a table, or `placeholder` if it has no rows.
+pub(crate) fn write_table(
+    out: &mut Printer<'_>,
+    table: &mut AlignedTable,
+    row_count: usize,
+    placeholder: &str,
+) -> io::Result<()> {
+    if row_count == 0 {
+        return out.line(placeholder);
+    }
+    table.lines().into_iter().try_for_each(|line| out.line(line))
+}
+
+/// Prints the first line of an object in `show`.
+pub(crate) fn title(out: &mut Printer<'_>, id: u32, kind: &str, name: &str) -> io::Result<()> {
+    out.line(Line::new().styled(BOLD, id).text(format_args!("  {kind}  ")).styled(BOLD, name))
+}
+
+/// Prints a fact of an object in `show`.
+pub(crate) fn field(out: &mut Printer<'_>, name: &str, text: impl Display) -> io::Result<()> {
+    let name = format_args!("{name:<9}");
+    out.line(Line::new().text("    ").styled(DIM, name).text(format_args!(" {text}")))
+}
+
+/// Prints a fact if there is one.
+pub(crate) fn optional_field(
+    out: &mut Printer<'_>,
+    name: &str,
+    text: Option<impl Display>,
+) -> io::Result<()> {
+    text.map_or(Ok(()), |text| field(out, name, text))
+}
+
+/// Prints an object's pins, and the processes that have it open.
+pub(crate) fn holders(out: &mut Printer<'_>, owners: &[Owner], pins: &[String]) -> io::Result<()> {
+    pins.iter().try_for_each(|path| field(out, "pinned", path))?;
+    if owners.is_empty() {
+        return Ok(());
+    }
+    let owners: Vec<_> = owners.iter().map(owner_text).collect();
+    field(out, "held by", owners.join(", "))
+}
+
+/// Returns the text of a table cell: the first few processes that have an object open, and pins.
+pub(crate) fn holders_cell(owners: &[Owner], pins: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let count = owners.len() + pins.len();
+    let mut parts: Vec<_> = owners.iter().map(owner_text).chain(pins.iter().cloned()).take(SHOWN).collect();
+    if count > SHOWN {
+        parts.push(format!("{} more", count - SHOWN));
+    }
+    parts.join(", ")
+}
+
+fn owner_text(owner: &Owner) -> String {
+    format!("{}({})", owner.comm, owner.pid)
+}
+
+/// Returns the text of a table cell: the first few ids.
+pub(crate) fn ids_cell(ids: &[u32]) -> String {
+    const SHOWN: usize = 8;
+    let mut parts: Vec<_> = ids.iter().take(SHOWN).map(u32::to_string).collect();
+    if ids.len() > SHOWN {
+        parts.push("...".to_owned());
+    }
+    parts.join(",")
+}

@@ -1,0 +1,127 @@
+//! A line of text output: escaped when it is built, coloured when it is printed.
+
+use anstyle::Style;
+use core_relo::Escaped;
+use std::fmt::{self, Write as _};
+
+/// A line of text in which every control character and every invisible character is escaped.
+///
+/// No method adds raw text or an escape sequence: styles are stored beside the text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Line {
+    text: String,
+    /// The styled parts in order: start and end in `text`, and the style.
+    styled: Vec<(usize, usize, Style)>,
+}
+
+/// Any displayable value becomes a line without style. `Line` itself is not `Display`, so that no text is escaped twice.
+impl<T: fmt::Display> From<T> for Line {
+    fn from(text: T) -> Self {
+        Self::new().text(text)
+    }
+}
+
+impl Line {
+    /// Creates an empty line.
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds text.
+    pub(crate) fn text(mut self, text: impl fmt::Display) -> Self {
+        // Writing to a string does not fail.
+        let _ = write!(self.text, "{}", Escaped(text));
+        self
+    }
+
+    /// Adds text with a style.
+    pub(crate) fn styled(mut self, style: Style, text: impl fmt::Display) -> Self {
+        let start = self.text.len();
+        self = self.text(text);
+        if self.text.len() > start {
+            self.styled.push((start, self.text.len(), style));
+        }
+        self
+    }
+
+    /// Adds another line's text and styles.
+    pub(crate) fn line(mut self, other: &Self) -> Self {
+        let start = self.text.len();
+        self.text.push_str(&other.text);
+        let moved = |(from, to, style): &(usize, usize, Style)| (start + from, start + to, *style);
+        self.styled.extend(other.styled.iter().map(moved));
+        self
+    }
+
+    /// Adds text, padded with spaces to `width` characters.
+    pub(crate) fn column(mut self, width: usize, text: impl fmt::Display) -> Self {
+        let start = self.text.len();
+        self = self.text(text);
+        let shown = self.text.get(start..).map_or(0, |text| text.chars().count());
+        self.text.extend(std::iter::repeat_n(' ', width.saturating_sub(shown)));
+        self
+    }
+
+    /// Adds a line of text that is already formatted: tabs at its start stay, other tabs become a space.
+    pub(crate) fn formatted(mut self, line: &str) -> Self {
+        let rest = line.trim_start_matches('\t');
+        self.text.extend(std::iter::repeat_n('\t', line.len() - rest.len()));
+        let mut parts = rest.split('\t');
+        self = self.text(parts.next().unwrap_or_default());
+        parts.fold(self, |line, part| line.text(" ").text(part))
+    }
+
+    /// Returns the memory of the line in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        size_of::<Self>().saturating_add(self.text.len()).saturating_add(size_of_val(&*self.styled))
+    }
+
+    /// Returns the bytes to print: the text, with the escape sequences of the styles if `has_colour`, and a line feed.
+    pub(crate) fn to_bytes(&self, has_colour: bool) -> Vec<u8> {
+        let mut bytes = String::with_capacity(self.text.len() + 1);
+        let mut end = 0;
+        for (from, to, style) in self.styled.iter().filter(|_| has_colour) {
+            let (before, text) = (self.text.get(end..*from), self.text.get(*from..*to));
+            // Writing to a string does not fail.
+            let _ =
+                write!(bytes, "{}{style}{}{style:#}", before.unwrap_or_default(), text.unwrap_or_default());
+            end = *to;
+        }
+        bytes.push_str(self.text.get(end..).unwrap_or_default());
+        bytes.push('\n');
+        bytes.into_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+    use crate::text::style::{BOLD, DIM};
+
+    fn printed(line: &Line, has_colour: bool) -> String {
+        String::from_utf8(line.to_bytes(has_colour)).unwrap()
+    }
+
+    #[test]
+    fn lines_have_no_raw_control_characters() {
+        let hostile = "a\nloaded\x1b[31m\u{9b}31m\x07\t\u{202e}";
+        let escaped = "a\\nloaded\\u{1b}[31m\\u{9b}31m\\u{7}\\t\\u{202e}";
+        assert_eq!(printed(&hostile.into(), true), format!("{escaped}\n"));
+        let line = Line::new().styled(BOLD, hostile).column(3, hostile);
+        assert_eq!(printed(&line, false), format!("{escaped}{escaped}\n"));
+        assert_eq!(printed(&line, true), format!("{BOLD}{escaped}{BOLD:#}{escaped}\n"));
+        let formatted = Line::new().formatted("\t\t1\tr0\x1b[2J\r\u{85}x");
+        assert_eq!(printed(&formatted, true), "\t\t1 r0\\u{1b}[2J\\r\\u{85}x\n");
+    }
+
+    #[test]
+    fn styles_apply_to_their_text() {
+        let inner = Line::new().text("x").styled(DIM, "y").styled(DIM, "");
+        let line = Line::new().text("ä ").column(4, "é").line(&inner).styled(BOLD, "z").text(".");
+        assert_eq!(printed(&line, false), "ä é   xyz.\n");
+        assert_eq!(printed(&line, true), format!("ä é   x{DIM}y{DIM:#}{BOLD}z{BOLD:#}.\n"));
+        assert_eq!(printed(&Line::new(), true), "\n");
+    }
+}

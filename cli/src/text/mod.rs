@@ -1,0 +1,9 @@
+//! Text output: lines, tables, reports.
+
+pub(crate) mod explanation;
+pub(crate) mod kernel_object;
+pub(crate) mod line;
+pub(crate) mod plan;
+pub(crate) mod printer;
+pub(crate) mod style;
+pub(crate) mod table;
