@@ -153,7 +153,7 @@ impl<'m> Dump<'m> {
                 Err(e) => Err(e.into()),
             };
         }
-        let map = self.shape.fd().try_clone_to_owned().map_err(|e| Errno::of(&e))?;
+        let map = self.shape.fd().try_clone_to_owned().map_err(|e| Errno::from_io_error(&e))?;
         let entries = Entries::new(MapFd::new(map)?).map_err(|e| self.failed(&e))?;
         for entry in &entries {
             match entry {

@@ -43,7 +43,7 @@ impl ByProgram {
         replacing: Replacing,
     ) -> Result<Link, AttachError> {
         let attach = || {
-            let own = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map_err(|e| Errno::of(&e));
+            let own = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map_err(|e| Errno::from_io_error(&e));
             let this = Self { target: own(target)?, prog: own(prog)?, attach_type, flags, replacing };
             let more = if replace.is_some() { REPLACE } else { 0 };
             sys::prog_attach(&ProgAttach { flags: flags | more, replace, ..this.request() })?;
@@ -88,7 +88,7 @@ impl Attachment for ByProgram {
     }
 
     fn update(&mut self, prog: BorrowedFd<'_>) -> Result<(), Errno> {
-        let new = prog.try_clone_to_owned().map_err(|e| Errno::of(&e))?;
+        let new = prog.try_clone_to_owned().map_err(|e| Errno::from_io_error(&e))?;
         let old = self.request();
         let request = match self.replacing {
             Replacing::Never => return Err(Errno(libc::EOPNOTSUPP)),

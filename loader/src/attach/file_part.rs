@@ -25,7 +25,7 @@ pub(super) struct FilePart {
 impl FilePart {
     /// Opens a whole file, which has to be a regular one.
     pub(super) fn open(path: &Path) -> Result<Self, AttachError> {
-        let failed = |e: io::Error| AttachError::unreadable(path, Errno::of(&e));
+        let failed = |e: io::Error| AttachError::unreadable(path, Errno::from_io_error(&e));
         let file = open_quickly(path).map_err(failed)?;
         let meta = file.metadata().map_err(failed)?;
         if !meta.is_file() {
@@ -61,7 +61,7 @@ impl FilePart {
         let place = place.ok_or_else(|| self.outside(what, at, len))?;
         self.file
             .read_exact_at(into, place)
-            .map_err(|e| self.error(format!("its {what} cannot be read: {}", Errno::of(&e))))
+            .map_err(|e| self.error(format!("its {what} cannot be read: {}", Errno::from_io_error(&e))))
     }
 
     /// Reads a piece of at most `most` bytes.

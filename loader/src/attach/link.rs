@@ -130,7 +130,7 @@ impl Link {
             if let Some(folder) = made
                 && let Err(e) = fs::remove_dir(folder)
             {
-                log::warn!("{}: not removed: {}", folder.display(), Errno::of(&e));
+                log::warn!("{}: not removed: {}", folder.display(), Errno::from_io_error(&e));
             }
             return Err(AttachError::pin(path, errno));
         }
@@ -158,7 +158,7 @@ impl Link {
     /// Removes its pin.
     pub fn unpin(&mut self) -> Result<(), AttachError> {
         let Some(path) = &self.pinned else { return Ok(()) };
-        fs::remove_file(path).map_err(|e| AttachError::no_pin(path, Errno::of(&e)))?;
+        fs::remove_file(path).map_err(|e| AttachError::no_pin(path, Errno::from_io_error(&e)))?;
         self.pinned = None;
         Ok(())
     }

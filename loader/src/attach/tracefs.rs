@@ -53,7 +53,7 @@ pub(super) fn event_id(what: &str, category: &str, name: &str) -> Result<u64, At
         let hint = if errno == Errno(libc::ENOENT) { NOT_THERE } else { Hint::of(errno) };
         AttachError::hinted(what, "look up the tracepoint's number", errno, hint)
     };
-    let text = fs::read_to_string(path).map_err(|e| failed(Errno::of(&e)))?;
+    let text = fs::read_to_string(path).map_err(|e| failed(Errno::from_io_error(&e)))?;
     text.trim().parse().map_err(|_no_number| failed(Errno(libc::EIO)))
 }
 
@@ -176,7 +176,7 @@ fn event_name(place: &str) -> String {
 fn append(file: &Path, line: &str) -> Result<(), Errno> {
     let open = fs::OpenOptions::new().append(true).open(file);
     // The kernel acts on each write: it must be one.
-    open.and_then(|mut f| f.write(line.as_bytes())).map(drop).map_err(|e| Errno::of(&e))
+    open.and_then(|mut f| f.write(line.as_bytes())).map(drop).map_err(|e| Errno::from_io_error(&e))
 }
 
 #[cfg(test)]

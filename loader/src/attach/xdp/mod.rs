@@ -115,7 +115,7 @@ pub fn xdp_netlink(
     over: XdpOver<'_>,
 ) -> Result<Link, AttachError> {
     let refused = |refused| refusal(&what(ifindex), "attach", refused);
-    let prog = prog.try_clone_to_owned().map_err(|e| refused(Errno::of(&e).into()))?;
+    let prog = prog.try_clone_to_owned().map_err(|e| refused(Errno::from_io_error(&e).into()))?;
     let mut route = Route::open().map_err(refused)?;
     let (flags, expected) = match over {
         XdpOver::Nothing => (UPDATE_IF_NOEXIST, None),
@@ -242,7 +242,7 @@ impl Attachment for OnInterface {
     }
 
     fn update(&mut self, prog: BorrowedFd<'_>) -> Result<(), Errno> {
-        let prog = prog.try_clone_to_owned().map_err(|e| Errno::of(&e))?;
+        let prog = prog.try_clone_to_owned().map_err(|e| Errno::from_io_error(&e))?;
         let (new, old) = (Some(prog.as_fd()), Some(self.prog.as_fd()));
         set(&mut self.route, self.ifindex, self.mode.flags(), new, old).map_err(Refused::logged)?;
         self.prog = prog;
