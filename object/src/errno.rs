@@ -34,11 +34,11 @@ impl Errno {
 
     /// Returns the error number of this thread's last system call.
     pub fn last() -> Self {
-        Self::of(&io::Error::last_os_error())
+        Self::from_io_error(&io::Error::last_os_error())
     }
 
     /// The number behind an error of the standard library; `EIO` if there is none.
-    pub fn of(error: &io::Error) -> Self {
+    pub fn from_io_error(error: &io::Error) -> Self {
         error.raw_os_error().map_or(Self::EIO, Self)
     }
 
@@ -114,6 +114,6 @@ mod tests {
         assert_eq!(Errno(1).to_string(), "EPERM: Operation not permitted");
         assert_eq!(Errno(524).to_string(), "ENOTSUPP: not supported by this kernel");
         assert!(Errno(18).to_string().starts_with("errno 18: "));
-        assert_eq!(Errno::of(&io::Error::other("x")), Errno::EIO);
+        assert_eq!(Errno::from_io_error(&io::Error::other("x")), Errno::EIO);
     }
 }

@@ -63,7 +63,7 @@ impl FileRange {
         let place = place.ok_or_else(|| self.outside(what, at, len))?;
         self.file
             .read_exact_at(into, place)
-            .map_err(|e| self.error(format!("its {what} cannot be read: {}", Errno::of(&e))))
+            .map_err(|e| self.error(format!("its {what} cannot be read: {}", Errno::from_io_error(&e))))
     }
 
     /// Reads a piece. A piece of more than `most` bytes is an error.

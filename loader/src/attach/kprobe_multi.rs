@@ -132,7 +132,7 @@ fn find_addresses(pattern: &str, label: &str) -> Result<Vec<u64>, AttachError> {
         parse_addresses(&text, pattern)
     } else {
         const KALLSYMS: &str = "/proc/kallsyms";
-        let failed = |e: io::Error| AttachError::unreadable(KALLSYMS.as_ref(), Errno::of(&e));
+        let failed = |e: io::Error| AttachError::unreadable(KALLSYMS.as_ref(), Errno::from_io_error(&e));
         let kallsyms = fs::read(KALLSYMS).map_err(failed)?;
         match read("available_filter_functions") {
             Some(text) => parse_kallsyms(&kallsyms, pattern, Some(&parse_names(&text, pattern))),

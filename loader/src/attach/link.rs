@@ -133,7 +133,7 @@ impl Link {
             if let Some(folder) = created
                 && let Err(e) = fs::remove_dir(folder)
             {
-                log::warn!("{}: not removed: {}", folder.display(), Errno::of(&e));
+                log::warn!("{}: not removed: {}", folder.display(), Errno::from_io_error(&e));
             }
             return Err(AttachError::pin(path, errno));
         }
@@ -161,7 +161,7 @@ impl Link {
     /// Removes the link's pin.
     pub fn unpin(&mut self) -> Result<(), AttachError> {
         let Some(path) = &self.pinned else { return Ok(()) };
-        fs::remove_file(path).map_err(|e| AttachError::missing_pin(path, Errno::of(&e)))?;
+        fs::remove_file(path).map_err(|e| AttachError::missing_pin(path, Errno::from_io_error(&e)))?;
         self.pinned = None;
         Ok(())
     }

@@ -72,8 +72,8 @@ impl Pmu {
             return Ok(0);
         }
         let path = format!("/sys/bus/event_source/devices/{}/format/retprobe", self.name);
-        let text =
-            fs::read_to_string(&path).map_err(|e| AttachError::unreadable(path.as_ref(), Errno::of(&e)))?;
+        let text = fs::read_to_string(&path)
+            .map_err(|e| AttachError::unreadable(path.as_ref(), Errno::from_io_error(&e)))?;
         parse_config_bit(&text).ok_or_else(|| {
             let problem = format!(
                 "unknown format of return probes in {path}: `{}`, expected `config:BIT`",

@@ -46,7 +46,7 @@ impl ProgAttachment {
         replace_method: ReplaceMethod,
     ) -> Result<Link, AttachError> {
         let attach = || {
-            let clone = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map_err(|e| Errno::of(&e));
+            let clone = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map_err(|e| Errno::from_io_error(&e));
             let this =
                 Self { target: clone(target)?, prog: clone(prog)?, attach_type, flags, replace_method };
             let replace_flag = if replace.is_some() { REPLACE } else { 0 };
@@ -94,7 +94,7 @@ impl Attachment for ProgAttachment {
     }
 
     fn update(&mut self, prog: BorrowedFd<'_>) -> Result<(), Errno> {
-        let new = prog.try_clone_to_owned().map_err(|e| Errno::of(&e))?;
+        let new = prog.try_clone_to_owned().map_err(|e| Errno::from_io_error(&e))?;
         let old = self.request();
         let request = match self.replace_method {
             ReplaceMethod::Unsupported => return Err(Errno(libc::EOPNOTSUPP)),

@@ -88,7 +88,7 @@ impl<'a> FileRef<'a> {
                 // A named pipe must not block the open.
                 let flags = flags | libc::O_NONBLOCK | libc::O_NOCTTY;
                 let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
-                let failed = |e: io::Error| AttachError::unopened(path, Errno::of(&e));
+                let failed = |e: io::Error| AttachError::unopened(path, Errno::from_io_error(&e));
                 Ok(OpenFile::Owned(file.map_err(failed)?))
             }
         }

@@ -53,7 +53,7 @@ pub(super) fn event_id(label: &str, category: &str, name: &str) -> Result<u64, A
         let hint = if errno == Errno(libc::ENOENT) { NOT_THERE } else { Hint::for_errno(errno) };
         AttachError::kernel_with_hint(label, "look up the tracepoint's id", errno, hint)
     };
-    let text = fs::read_to_string(path).map_err(|e| failed(Errno::of(&e)))?;
+    let text = fs::read_to_string(path).map_err(|e| failed(Errno::from_io_error(&e)))?;
     text.trim().parse().map_err(|_no_number| failed(Errno(libc::EIO)))
 }
 
@@ -181,7 +181,7 @@ fn event_name(location: &str) -> String {
 fn append(file: &Path, line: &str) -> Result<(), Errno> {
     let open = fs::OpenOptions::new().append(true).open(file);
     // The kernel executes each write as one command.
-    open.and_then(|mut f| f.write(line.as_bytes())).map(drop).map_err(|e| Errno::of(&e))
+    open.and_then(|mut f| f.write(line.as_bytes())).map(drop).map_err(|e| Errno::from_io_error(&e))
 }
 
 #[cfg(test)]

@@ -130,7 +130,7 @@ impl Loaded {
         let handles = USDT_MAPS.map(|name| self.map(name).and_then(|m| m.handle().ok()));
         let made = match &handles {
             [Some(specs), Some(by_address)] => {
-                let plan = self.usdt_plan.unwrap_or_else(|| UsdtPlan::on(&features::running()));
+                let plan = self.usdt_plan.unwrap_or_else(|| UsdtPlan::for_features(&features::running()));
                 Some(UsdtManager::with_plan(specs, by_address, plan)?)
             }
             _ => None,

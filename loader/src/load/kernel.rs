@@ -74,7 +74,7 @@ impl Kernel for Running {
     fn token(&self, bpffs: &Path) -> Result<OwnedFd, Errno> {
         // Nothing but a folder is opened: that of a pipe or a device may wait, or do something.
         let folder = OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).open(bpffs);
-        sys::token_create(folder.map_err(|e| Errno::of(&e))?)
+        sys::token_create(folder.map_err(|e| Errno::from_io_error(&e))?)
     }
 
     fn raise_memlock_limit(&self) -> Result<(), Errno> {
@@ -138,7 +138,7 @@ impl Kernel for Running {
     }
 
     fn duplicate(&self, fd: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
-        fd.try_clone_to_owned().map_err(|e| Errno::of(&e))
+        fd.try_clone_to_owned().map_err(|e| Errno::from_io_error(&e))
     }
 
     fn prog_load(&self, prog: &ProgLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> {
@@ -162,7 +162,7 @@ impl Kernel for Running {
     }
 
     fn unpin(&self, path: &Path) -> Result<(), Errno> {
-        std::fs::remove_file(path).map_err(|e| Errno::of(&e))
+        std::fs::remove_file(path).map_err(|e| Errno::from_io_error(&e))
     }
 
     fn make_folder(&self, path: &Path) -> Result<bool, Errno> {

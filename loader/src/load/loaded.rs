@@ -176,7 +176,7 @@ impl LoadedMap {
     /// A handle of its own, with the sizes of its elements; `ENOENT` if the map was not created.
     pub fn handle(&self) -> Result<MapFd, Errno> {
         let fd = self.fd.as_ref().ok_or(Errno(libc::ENOENT))?;
-        MapFd::new(fd.try_clone().map_err(|e| Errno::of(&e))?)
+        MapFd::new(fd.try_clone().map_err(|e| Errno::from_io_error(&e))?)
     }
 
     /// Whether the map existed before the load: it was pinned, or is a map of the caller.

@@ -98,7 +98,7 @@ impl<'cb> PerfBufferOptions<'cb> {
             return Err(RingError::Pages { map: name.into(), pages: self.pages });
         }
         let failed = |action, errno| RingError::kernel(&name, action, errno);
-        let map = map.try_clone_to_owned().map_err(|e| Errno::of(&e));
+        let map = map.try_clone_to_owned().map_err(|e| Errno::from_io_error(&e));
         let map = map.and_then(MapFd::new).map_err(|e| failed("duplicate its descriptor", e))?;
         let cpus = match self.cpus {
             Some(cpus) => cpus,
@@ -307,7 +307,7 @@ impl Drop for PerfBuffer<'_> {
 
 /// Processors that are online and have a place in the map, each under its own number.
 fn online(max_entries: u32) -> Result<Vec<(u32, u32)>, Errno> {
-    let text = fs::read_to_string("/sys/devices/system/cpu/online").map_err(|e| Errno::of(&e))?;
+    let text = fs::read_to_string("/sys/devices/system/cpu/online").map_err(|e| Errno::from_io_error(&e))?;
     let cpus = sys::cpu_list(&text, max_entries).ok_or(Errno(libc::EINVAL))?;
     Ok(cpus.into_iter().map(|cpu| (cpu, cpu)).collect())
 }

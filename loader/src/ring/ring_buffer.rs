@@ -63,7 +63,7 @@ impl<'cb> RingBuffer<'cb> {
         let records = KernelRing::open(map, &info).map_err(|fault| RingError::open(&info, fault))?;
         let map = map
             .try_clone_to_owned()
-            .map_err(|e| RingError::kernel(&name, "duplicate its descriptor", Errno::of(&e)))?;
+            .map_err(|e| RingError::kernel(&name, "duplicate its descriptor", Errno::from_io_error(&e)))?;
         let number = self.rings.len();
         self.epoll
             .add(map.as_fd(), u64::try_from(number).unwrap_or(u64::MAX), Interest::Readable)

@@ -51,7 +51,7 @@ impl UserRingBuffer {
         };
         let ring = UserRing::open(map, &info).map_err(|fault| RingError::open(&info, fault))?;
         let map = map.try_clone_to_owned();
-        let map = map.map_err(|e| Errno::of(&e)).map_err(failed("duplicate its descriptor"))?;
+        let map = map.map_err(|e| Errno::from_io_error(&e)).map_err(failed("duplicate its descriptor"))?;
         let epoll = Epoll::new().map_err(failed("make an epoll instance"))?;
         epoll.add(map.as_fd(), 0, Interest::MoreRoom).map_err(failed("wait for it"))?;
         Ok(Self { name, ring, epoll, map })

@@ -10,7 +10,7 @@ pub(super) fn beyond_stdio(fd: OwnedFd) -> Result<OwnedFd, Errno> {
         return Ok(fd);
     }
     // The standard library duplicates to 3 or more, closed on exec.
-    fd.try_clone().map_err(|e| Errno::of(&e))
+    fd.try_clone().map_err(|e| Errno::from_io_error(&e))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ struct Variable {
 
 impl<'b> Declared<'b> {
     /// Those of the object's data sections.
-    pub(super) fn of(object: &'b Object<'_>) -> Self {
+    pub(super) fn collect(object: &'b Object<'_>) -> Self {
         let mut found = Self::default();
         let Some(btf) = object.btf() else { return found };
         for section in object.data_sections() {

@@ -3,7 +3,7 @@
 use super::declared::Declared;
 use crate::{
     link::{
-        externs::{self, ExternEntry, What},
+        externs::{self, ExternBinding, ExternEntry},
         maps::{KCONFIG, MapEntry, MapSource, MapTable},
     },
     object::{DataKind, Map, MapType, Object, Place, Symbol, SymbolKind},
@@ -72,7 +72,7 @@ impl GlobalKind {
         matches!(self, Self::Variable | Self::Arena)
     }
 
-    const fn of(section: DataKind) -> Option<Self> {
+    const fn from_data_kind(section: DataKind) -> Option<Self> {
         match section {
             DataKind::Data | DataKind::Bss => Some(Self::Variable),
             DataKind::Rodata => Some(Self::Constant),
@@ -113,13 +113,13 @@ pub(crate) fn collect(
     // Many variables share a section's name, which may be long.
     let sections = object.data_sections().iter().map(|s| (s.section_index, (s, shared(s.name))));
     let sections: HashMap<_, _> = sections.collect();
-    let declared = Declared::of(object);
+    let declared = Declared::collect(object);
     let is_arena = |m: &&Map<'_>| m.def.as_ref().is_ok_and(|d| d.known_type() == Some(MapType::Arena));
     let arena = object.maps().iter().find(is_arena).map_or_else(|| "".into(), |m| shared(m.name));
     let variable = |symbol: Symbol<'_>| {
         let Place::Section(index) = symbol.place else { return None };
         let (section, name) = sections.get(&index).filter(|_| symbol.kind == SymbolKind::Object)?;
-        let kind = GlobalKind::of(section.kind)?;
+        let kind = GlobalKind::from_data_kind(section.kind)?;
         let end = symbol.value.checked_add(symbol.size)?;
         (end <= section.size).then_some(())?;
         Some(Global {
@@ -157,7 +157,7 @@ pub(crate) fn collect(
 }
 
 fn config(object: &Object<'_>, e: &ExternEntry<'_>, section: &Arc<str>) -> Option<Global> {
-    let What::Config(slot) = e.what else { return None };
+    let ExternBinding::Config(slot) = e.what else { return None };
     let size = usize::try_from(slot.size).ok()?;
     Some(Global {
         name: String::from_utf8_lossy(e.name).into_owned(),

@@ -23,12 +23,12 @@ pub(crate) struct ExternEntry<'d> {
     /// Its VAR or FUNC.
     pub(crate) btf_id: TypeId,
     /// The kind.
-    pub(crate) what: What,
+    pub(crate) what: ExternBinding,
 }
 
 /// The kind of an extern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum ExternBinding {
     /// A configuration value.
     Config(ConfigSlot),
     /// A kernel variable without a type of its own: its address.
@@ -68,14 +68,14 @@ pub(crate) fn collect<'d>(object: &Object<'d>) -> Result<Vec<ExternEntry<'d>>, L
     // By kind; configuration by descending alignment, then size; then by name.
     found.sort_by(|a, b| {
         let key = |e: &ExternEntry<'_>| match e.what {
-            What::Config(slot) => (0, Reverse(slot.align), slot.size),
+            ExternBinding::Config(slot) => (0, Reverse(slot.align), slot.size),
             _ => (1, Reverse(0), 0),
         };
         key(a).cmp(&key(b)).then_with(|| a.name.cmp(b.name))
     });
     let mut end = 0u32;
     for e in &mut found {
-        let What::Config(slot) = &mut e.what else { continue };
+        let ExternBinding::Config(slot) = &mut e.what else { continue };
         let too_large = || LinkError::Extern { name: text(e.name), what: ".kconfig would be too large" };
         slot.offset = end.checked_next_multiple_of(slot.align.max(1)).ok_or_else(too_large)?;
         end = slot.offset.checked_add(slot.size).ok_or_else(too_large)?;
@@ -86,7 +86,7 @@ pub(crate) fn collect<'d>(object: &Object<'d>) -> Result<Vec<ExternEntry<'d>>, L
 /// The size of `.kconfig`; 0 if there are no configuration values.
 pub(crate) fn config_size(externs: &[ExternEntry<'_>]) -> u32 {
     let end = |e: &ExternEntry<'_>| match e.what {
-        What::Config(slot) => slot.offset.saturating_add(slot.size),
+        ExternBinding::Config(slot) => slot.offset.saturating_add(slot.size),
         _ => 0,
     };
     externs.iter().map(end).max().unwrap_or_default()
@@ -102,14 +102,14 @@ fn entry<'d>(btf: &Btf<'_>, e: &Extern<'d>) -> Result<ExternEntry<'d>, LinkError
     }
     let target = ty.target().unwrap_or_default();
     let what = match e.kind {
-        ExternKind::Kconfig => What::Config(config_slot(btf, target).ok_or_else(|| {
+        ExternKind::Kconfig => ExternBinding::Config(config_slot(btf, target).ok_or_else(|| {
             fail("a configuration value has to be bool, char, an integer, enum libbpf_tristate or an array of char")
         })?),
         ExternKind::Ksym => match btf.strip(target).map_err(|_endless| fail("its type cannot be followed"))? {
-            void if void.id() == TypeId::VOID => What::Address,
-            of => What::Variable(of.id()),
+            void if void.id() == TypeId::VOID => ExternBinding::Address,
+            of => ExternBinding::Variable(of.id()),
         },
-        ExternKind::Kfunc => What::Function(target),
+        ExternKind::Kfunc => ExternBinding::Function(target),
         ExternKind::Unknown => return Err(fail("it is neither in `.ksyms` nor a variable in `.kconfig`")),
     };
     Ok(ExternEntry { name: e.name, symbol: e.symbol, is_weak: e.is_weak, btf_id: id, what })

@@ -42,7 +42,7 @@ const PSEUDO_FUNC: u8 = 4;
 
 /// An object's parts, ready to be put together: for all its programs once.
 #[derive(Debug)]
-pub(crate) struct Parts<'o, 'd> {
+pub(crate) struct ProgramParts<'o, 'd> {
     object: &'o Object<'d>,
     pub(crate) externs: Vec<ExternEntry<'d>>,
     pub(crate) maps: MapTable<'o, 'd>,
@@ -77,7 +77,7 @@ pub struct Piece {
     pub function: ProgramIndex,
 }
 
-impl<'o, 'd> Parts<'o, 'd> {
+impl<'o, 'd> ProgramParts<'o, 'd> {
     /// Finds maps, externs and references, and checks what libbpf checks when it opens an object.
     pub(crate) fn collect(object: &'o Object<'d>) -> Result<Self, LinkError> {
         if let Some(p) = object.programs().iter().find(|p| !p.is_subprogram && p.linkage == Linkage::Static) {
@@ -200,7 +200,7 @@ impl<'o, 'd> Parts<'o, 'd> {
 
 /// A program that is being linked.
 struct Linking<'l, 'o, 'd, C> {
-    parts: &'l Parts<'o, 'd>,
+    parts: &'l ProgramParts<'o, 'd>,
     code: &'l [C],
     main: &'l Program<'d>,
     out: Linked,

@@ -6,7 +6,7 @@ use crate::{
     features::Feature,
     index::ModuleIndex,
     object::{AttachType, ProgramType},
-    target::Found,
+    target::FoundType,
 };
 use alloc::sync::Arc;
 use core_relo::{
@@ -88,7 +88,7 @@ fn in_kernel(
     }
     if host.features.has(Feature::ModuleBtf) {
         let found = host.types.find_in_modules(full.as_bytes(), kind, module);
-        if let Some(Found { ty, module: Some(of), .. }) = found.map_err(|cause| types(cause.into()))? {
+        if let Some(FoundType { ty, module: Some(of), .. }) = found.map_err(|cause| types(cause.into()))? {
             let module = Some(modules.index_of(&of.name, of.id));
             return Ok(AttachPlan { type_id: Some(ty.id()), module, program: None });
         }

@@ -5,7 +5,7 @@ use crate::{
     elf::text,
     link::{
         LinkError,
-        externs::{ExternEntry, What},
+        externs::{ExternBinding, ExternEntry},
     },
     object::{Linkage, Object, SymbolKind},
 };
@@ -33,7 +33,7 @@ pub(super) fn mended(object: &Object<'_>, externs: &[ExternEntry<'_>]) -> Result
     let mut edit = Editor::new(btf);
     let mut symbols = KernelSymbols::new(btf, &mut edit);
     let known: HashMap<_, _> = externs.iter().map(|e| (e.btf_id, e)).collect();
-    let has_ksyms = known.values().any(|e| !matches!(e.what, What::Config(_)));
+    let has_ksyms = known.values().any(|e| !matches!(e.what, ExternBinding::Config(_)));
     for section in btf.types().filter(|t| t.kind() == Kind::Datasec) {
         match section.name().as_bytes() {
             KSYMS if has_ksyms => {
@@ -152,7 +152,7 @@ fn kconfig(
     let mut end = 0;
     for (n, info) in (0u32..).zip(section.secinfos()) {
         declared(btf, section, info.ty, known)?;
-        let Some(What::Config(slot)) = known.get(&info.ty).map(|e| e.what) else { continue };
+        let Some(ExternBinding::Config(slot)) = known.get(&info.ty).map(|e| e.what) else { continue };
         edit.set(info.ty, VAR_LINKAGE, GLOBAL);
         put_secinfo(edit, section.id(), n, [info.ty.0, slot.offset, info.size]);
         end = end.max(slot.offset.saturating_add(slot.size));

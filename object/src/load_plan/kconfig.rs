@@ -4,7 +4,7 @@ use super::{LoadPlanError, error::Refusal, host::Host};
 use crate::{
     elf::text,
     features::Feature,
-    link::externs::{ConfigSlot, ConfigType, ExternEntry, What},
+    link::externs::{ConfigSlot, ConfigType, ExternBinding, ExternEntry},
 };
 use core_relo::Endian;
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ pub(super) fn values(
     let mut wanted = HashMap::new();
     let mut refused = Vec::new();
     for e in externs {
-        let What::Config(slot) = e.what else { continue };
+        let ExternBinding::Config(slot) = e.what else { continue };
         if e.name.starts_with(b"CONFIG_") {
             wanted.insert(e.name, (e, slot));
             continue;

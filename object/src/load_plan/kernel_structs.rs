@@ -2,7 +2,7 @@
 
 use super::{LoadPlanError, host::Host, ksyms::Modules};
 use crate::{
-    elf::text, features::Feature, index::ModuleIndex, internal::Invariant as _, limits, target::Found,
+    elf::text, features::Feature, index::ModuleIndex, internal::Invariant as _, limits, target::FoundType,
 };
 use alloc::rc::Rc;
 use core_relo::{
@@ -66,7 +66,7 @@ impl<'h, 'l> KernelStructs<'h, 'l> {
         };
         let wrapper = [b"bpf_struct_ops_".as_slice(), name.as_bytes()].concat();
         let found = self.host.types.find(&wrapper, Kind::Struct, in_modules).map_err(types)?;
-        let Found { ty: value, module, .. } = found.ok_or_else(lacking)?;
+        let FoundType { ty: value, module, .. } = found.ok_or_else(lacking)?;
         // A module's BTF has the kernel's types, too.
         let inner = match module {
             None => {

@@ -5,8 +5,8 @@ use crate::{
     elf::text,
     features::Feature,
     index::ModuleIndex,
-    link::externs::{ExternEntry, What},
-    target::Found,
+    link::externs::{ExternBinding, ExternEntry},
+    target::FoundType,
 };
 use core_relo::{
     Name, Text, TypeId,
@@ -86,19 +86,21 @@ pub(super) fn resolve(
     let mut found = Vec::new();
     for e in externs {
         let resolved = match (e.what, btf) {
-            (What::Address, _) => addresses.get(e.name).copied().map(Resolved::Address),
-            (What::Variable(ty), Some(btf)) => kernel.typed(btf, e, e.name, (Kind::Var, ty), &mut refused)?,
-            (What::Function(ty), Some(btf)) => {
+            (ExternBinding::Address, _) => addresses.get(e.name).copied().map(Resolved::Address),
+            (ExternBinding::Variable(ty), Some(btf)) => {
+                kernel.typed(btf, e, e.name, (Kind::Var, ty), &mut refused)?
+            }
+            (ExternBinding::Function(ty), Some(btf)) => {
                 let name = Name::new(e.name).essential().as_bytes();
                 kernel.typed(btf, e, name, (Kind::Func, ty), &mut refused)?
             }
-            (What::Config(_), _) | (_, None) => {
+            (ExternBinding::Config(_), _) | (_, None) => {
                 found.push(Resolved::Missing);
                 continue;
             }
         };
         if resolved.is_none() && !e.is_weak {
-            let unknown = e.what == What::Address && host.knows_types_only();
+            let unknown = e.what == ExternBinding::Address && host.knows_types_only();
             let why = if unknown {
                 "where that kernel has it is not known here: only a load on it can tell"
             } else {
@@ -111,13 +113,13 @@ pub(super) fn resolve(
     if refused.list.is_empty() { Ok(found) } else { Err(LoadPlanError::Externs(refused.list)) }
 }
 
-fn missing(what: What) -> &'static str {
+fn missing(what: ExternBinding) -> &'static str {
     match what {
-        What::Function(_) => {
+        ExternBinding::Function(_) => {
             "no kernel function (kfunc) of this name in the BTF of the kernel or a loaded module; a newer kernel may have it: \
              declare it __weak and test it with bpf_ksym_exists()"
         }
-        What::Variable(_) => {
+        ExternBinding::Variable(_) => {
             "no variable of this name in the BTF of the kernel or a loaded module, which have per-CPU variables only; \
              declare it __weak to get 0 instead"
         }
@@ -134,7 +136,7 @@ fn addresses<'e>(
     host: &Host,
     refused: &mut Refusals<'e>,
 ) -> HashMap<&'e [u8], u64> {
-    let wanted: Vec<_> = externs.iter().filter(|e| e.what == What::Address).collect();
+    let wanted: Vec<_> = externs.iter().filter(|e| e.what == ExternBinding::Address).collect();
     let mut found = HashMap::new();
     if wanted.is_empty() {
         return found;
@@ -204,7 +206,8 @@ impl KernelSearch<'_, '_> {
     ) -> Result<Option<Resolved>, LoadPlanError> {
         let in_modules = self.host.features.has(Feature::ModuleBtf);
         let types = |cause| LoadPlanError::Types { what: "its externs", cause };
-        let Some(Found { ty, module, .. }) = self.host.types.find(name, kind, in_modules).map_err(types)?
+        let Some(FoundType { ty, module, .. }) =
+            self.host.types.find(name, kind, in_modules).map_err(types)?
         else {
             return Ok(None);
         };
@@ -273,7 +276,7 @@ mod tests {
         let object = types(&[("f___old", false), ("f___new", true), ("g", false), ("h", true)]);
         let entry = |name: &'static [u8], is_weak| {
             let func = object.find(name, Kind::Func).unwrap();
-            let what = What::Function(func.target().unwrap());
+            let what = ExternBinding::Function(func.target().unwrap());
             ExternEntry { name, symbol: 0, is_weak, btf_id: func.id(), what }
         };
         let resolve =
@@ -303,7 +306,7 @@ mod tests {
         let kernel = Btf::parse(b.finish()).unwrap();
         let object = Btf::parse(b.finish()).unwrap();
         let host = Host::offline(Arc::new(KernelTypes::from_btf(Arc::new(kernel), [])));
-        let what = What::Function(proto);
+        let what = ExternBinding::Function(proto);
         let f = ExternEntry { name: b"f", symbol: 0, is_weak: true, btf_id: id, what };
         let refused = resolve(Some(&object), &[f], &host, &mut Modules::default()).unwrap_err().to_string();
         assert!(refused.contains("vmlinux has it with parameters that take too many steps"), "{refused}");

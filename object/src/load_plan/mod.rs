@@ -42,7 +42,7 @@ use crate::{
     index::{ExternIndex, MapIndex, ModuleIndex, ProgramIndex},
     internal::Invariant as _,
     limits,
-    link::{Parts, externs},
+    link::{ProgramParts, externs},
     object::{DataKind, Object, Program},
 };
 pub use crate::{globals::Global, link::Piece};
@@ -117,7 +117,7 @@ impl LoadPlan {
         if host.features.is_live() && object.endian() != Endian::native() {
             return Err(LoadPlanError::Endian { is_big: object.endian() == Endian::Big });
         }
-        let parts = Parts::collect(object)?;
+        let parts = ProgramParts::collect(object)?;
         check_names(object, &parts, settings)?;
         let mut edit = btf_fixup::mended(object, &parts.externs)?;
         let mut modules = Modules::default();
@@ -128,7 +128,7 @@ impl LoadPlan {
             return Err(LoadPlanError::Map { map: ".kconfig".into(), what: what.into() });
         }
         let kconfig = kconfig::values(&parts.externs, kconfig_size, host, settings.kconfig.as_deref())?;
-        let usdt = UsdtPlan::of(&parts, &kconfig, host);
+        let usdt = UsdtPlan::plan(&parts, &kconfig, host);
         let resolved = ksyms::resolve(object.btf(), &parts.externs, host, &mut modules)?;
         let tables = struct_ops_tables(object, &parts, settings, host, &mut modules)?;
         let mut maps = maps::Planning {
@@ -240,7 +240,7 @@ fn incompatible(resolved: &[Resolved]) -> Vec<ExternIndex> {
 }
 
 /// The object's variables, as large as the settings make them.
-fn variables(object: &Object<'_>, parts: &Parts<'_, '_>, settings: &Settings) -> Vec<Global> {
+fn variables(object: &Object<'_>, parts: &ProgramParts<'_, '_>, settings: &Settings) -> Vec<Global> {
     let all = globals::collect(object, &parts.maps, &parts.externs);
     if settings.maps.values().all(|s| s.value_size.is_none()) {
         return all;
@@ -249,7 +249,11 @@ fn variables(object: &Object<'_>, parts: &Parts<'_, '_>, settings: &Settings) ->
 }
 
 /// A setting for something the object does not have is a mistake of the caller's.
-fn check_names(object: &Object<'_>, parts: &Parts<'_, '_>, settings: &Settings) -> Result<(), LoadPlanError> {
+fn check_names(
+    object: &Object<'_>,
+    parts: &ProgramParts<'_, '_>,
+    settings: &Settings,
+) -> Result<(), LoadPlanError> {
     // In the object's order, for the error.
     let check = |kind, asked: Vec<&String>, names: &[&[u8]]| {
         let has: HashSet<String> = names.iter().map(|name| key(name)).collect();
@@ -266,7 +270,7 @@ fn check_names(object: &Object<'_>, parts: &Parts<'_, '_>, settings: &Settings) 
 
 fn struct_ops_tables(
     object: &Object<'_>,
-    parts: &Parts<'_, '_>,
+    parts: &ProgramParts<'_, '_>,
     settings: &Settings,
     host: &Host,
     modules: &mut Modules,

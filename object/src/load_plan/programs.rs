@@ -15,7 +15,7 @@ use crate::{
     index::{ExternIndex, MapIndex, ModuleIndex, ProgramIndex},
     internal::{InternalError, Invariant as _},
     limits,
-    link::{Linked, Parts, Piece, externs::What, refs::Ref},
+    link::{Linked, Piece, ProgramParts, externs::ExternBinding, refs::Ref},
     object::{AttachType, DataSection, MapType, Object, Program, ProgramType, SecDef},
 };
 use core_relo::{
@@ -113,7 +113,7 @@ pub enum FixupTarget {
 /// Everything that programs are planned from.
 pub(super) struct Planning<'p, 'o, 'd> {
     pub(super) object: &'o Object<'d>,
-    pub(super) parts: &'p Parts<'o, 'd>,
+    pub(super) parts: &'p ProgramParts<'o, 'd>,
     pub(super) host: &'p Host,
     pub(super) externs: &'p [Resolved],
     pub(super) struct_ops: &'p Tables,
@@ -314,7 +314,7 @@ impl Planning<'_, '_, '_> {
         let entry = self.parts.externs.get(n.0).invariant("a reference is to a known extern")?;
         let resolved = *self.externs.get(n.0).invariant("each extern is resolved")?;
         Ok(match (is_load, entry.what, resolved) {
-            (true, What::Config(config), _) => {
+            (true, ExternBinding::Config(config), _) => {
                 let map = self.parts.maps.kconfig.invariant("configuration values have a map")?;
                 if is_created(maps, map) {
                     set_load(slot, pseudo::MAP_VALUE, 0, Some(low32(config.offset.into())));

@@ -36,7 +36,7 @@ pub(super) fn relocated(
     settings: &Settings,
     host: &Host,
 ) -> Result<(Vec<Vec<u8>>, Vec<Poisoned>), LoadPlanError> {
-    let places = Places::of(object);
+    let places = Places::new(object);
     let planned = with_plan(object, &places, selected, settings, host, |plan| {
         let patched = plan.patched().map_err(|failed| {
             let one = |(n, error): &(usize, RelocError)| {
@@ -60,7 +60,7 @@ pub(super) fn explain_record(
     host: &Host,
     record: usize,
 ) -> Option<Explanation> {
-    let places = Places::of(object);
+    let places = Places::new(object);
     let explained = with_plan(object, &places, selected, settings, host, |plan| {
         plan.get(record).map(|planned| explain(&planned))
     });
@@ -124,7 +124,7 @@ fn name(planned: &PlannedReloc<'_>) -> String {
 struct Places(HashMap<(usize, u32), ProgramIndex>);
 
 impl Places {
-    fn of(object: &Object<'_>) -> Self {
+    fn new(object: &Object<'_>) -> Self {
         let sections: HashMap<SectionIndex, usize> = object.code_indices().iter().copied().zip(0..).collect();
         let mut found = HashMap::new();
         let mut counts: HashMap<usize, u32> = HashMap::new();

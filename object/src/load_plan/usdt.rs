@@ -3,7 +3,7 @@
 use super::Host;
 use crate::{
     features::{Feature, Features},
-    link::{Parts, externs::What},
+    link::{ProgramParts, externs::ExternBinding},
 };
 
 /// The maps of libbpf's `usdt.bpf.h`: specifications, and their numbers by address.
@@ -21,19 +21,19 @@ pub struct UsdtPlan {
 
 impl UsdtPlan {
     /// Plans for a kernel with these features.
-    pub fn on(features: &Features) -> Self {
+    pub fn for_features(features: &Features) -> Self {
         Self { cookies: features.has(Feature::Cookie), uprobe_multi: features.has(Feature::UprobeMulti) }
     }
 
     /// For an object with the maps. What its programs are told (`LINUX_HAS_BPF_COOKIE`) counts: a question asked twice may be
     /// answered differently, and then they would look where nothing is.
-    pub(super) fn of(parts: &Parts<'_, '_>, kconfig: &[u8], host: &Host) -> Option<Self> {
+    pub(super) fn plan(parts: &ProgramParts<'_, '_>, kconfig: &[u8], host: &Host) -> Option<Self> {
         let has_maps = USDT_MAPS.iter().all(|n| parts.maps.entries.iter().any(|m| m.name == n.as_bytes()));
         if !has_maps {
             return None;
         }
         let told = parts.externs.iter().find_map(|e| match e.what {
-            What::Config(slot) if e.name == b"LINUX_HAS_BPF_COOKIE" => {
+            ExternBinding::Config(slot) if e.name == b"LINUX_HAS_BPF_COOKIE" => {
                 let from = usize::try_from(slot.offset).ok()?;
                 let end = from.checked_add(usize::try_from(slot.size).ok()?)?;
                 Some(kconfig.get(from..end)?.iter().any(|b| *b != 0))
@@ -94,10 +94,10 @@ mod tests {
         m.refer(main, 0, symbol, false);
         let bytes = m.bytes();
         let object = Object::parse(&bytes).unwrap();
-        let parts = Parts::collect(&object).unwrap();
+        let parts = ProgramParts::collect(&object).unwrap();
         let mut host = kernel(|_| {});
         host.features = Features::fixed(|_| true);
-        let cookies = |told: u8| UsdtPlan::of(&parts, &[told], &host).map(|plan| plan.cookies);
+        let cookies = |told: u8| UsdtPlan::plan(&parts, &[told], &host).map(|plan| plan.cookies);
         assert_eq!((cookies(0), cookies(1)), (Some(false), Some(true)));
     }
 }

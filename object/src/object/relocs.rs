@@ -136,7 +136,7 @@ impl<'d> RelocSection<'d> {
             if !matches!(s.sh_type, t if t == elf::SHT_REL.0 || t == elf::SHT_RELA.0) {
                 continue;
             }
-            let section = Self::of(elf, symbols, s)?;
+            let section = Self::parse(elf, symbols, s)?;
             if section.target.flags & elf::SHF_ALLOC.0 != 0 {
                 section.iter(elf, symbols).try_for_each(|r| r.map(drop))?;
             }
@@ -145,7 +145,7 @@ impl<'d> RelocSection<'d> {
         Ok(found)
     }
 
-    fn of(elf: &Elf<'d>, symbols: &Symbols<'d>, s: &Section<'d>) -> Result<Self, ObjectError> {
+    fn parse(elf: &Elf<'d>, symbols: &Symbols<'d>, s: &Section<'d>) -> Result<Self, ObjectError> {
         let damaged = |what| ObjectError::RelocationSection { section: s.text(), what };
         if s.is_compressed() {
             return Err(ObjectError::Compressed { section: s.text() });

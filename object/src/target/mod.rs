@@ -15,4 +15,4 @@ pub use extract::{Extracted, Form, Located, extract, find_btf_in_image, locate};
 pub use module_types::ModuleTypes;
 pub use order::{ORDERED, trust_kernel_order};
 pub use source::{KernelModule, ReadKernelBtf};
-pub use types::{Found, KernelTypes, TypesCache, TypesError};
+pub use types::{FoundType, KernelTypes, TypesCache, TypesError};

@@ -64,7 +64,7 @@ impl Searched {
 /// Something found in a kernel's types.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Found<'k> {
+pub struct FoundType<'k> {
     /// It.
     pub ty: Type<'k>,
     /// The module it is in; none for the kernel itself.
@@ -165,9 +165,14 @@ impl KernelTypes {
     }
 
     /// The first type of this name and kind, the kernel's first, then in its modules.
-    pub fn find(&self, name: &[u8], kind: Kind, in_modules: bool) -> Result<Option<Found<'_>>, TypesError> {
+    pub fn find(
+        &self,
+        name: &[u8],
+        kind: Kind,
+        in_modules: bool,
+    ) -> Result<Option<FoundType<'_>>, TypesError> {
         if let Some(ty) = self.find_main(name, kind)? {
-            return Ok(Some(Found { ty, module: None }));
+            return Ok(Some(FoundType { ty, module: None }));
         }
         if !in_modules {
             return Ok(None);
@@ -181,13 +186,13 @@ impl KernelTypes {
         name: &[u8],
         kind: Kind,
         only: Option<&str>,
-    ) -> Result<Option<Found<'_>>, Errno> {
+    ) -> Result<Option<FoundType<'_>>, Errno> {
         let modules = self.modules()?;
         let (Some(_), Ok(main)) = (modules.first(), self.main()) else { return Ok(None) };
         let mut module_filter = ModuleFilter::new(main, [Name::new(name)]);
         for module in modules.iter().filter(|m| only.is_none_or(|only| only == m.name)) {
             if let Some(ty) = module.btf_for(&mut module_filter)?.and_then(|btf| btf.find_own(name, kind)) {
-                return Ok(Some(Found { ty, module: Some(module) }));
+                return Ok(Some(FoundType { ty, module: Some(module) }));
             }
         }
         Ok(None)

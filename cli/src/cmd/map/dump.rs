@@ -148,7 +148,7 @@ impl<'m> MapDumper<'m> {
                 Err(e) => Err(e.into()),
             };
         }
-        let map = self.shape.fd().try_clone_to_owned().map_err(|e| Errno::of(&e))?;
+        let map = self.shape.fd().try_clone_to_owned().map_err(|e| Errno::from_io_error(&e))?;
         let entries = Entries::new(MapFd::new(map)?).map_err(|e| self.map_error(&e))?;
         for entry in &entries {
             match entry {

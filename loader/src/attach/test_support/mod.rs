@@ -284,7 +284,7 @@ impl Cgroup {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = parent.join(format!("core-relo-test-{}-{count}", std::process::id()));
-        skip("a cgroup", std::fs::create_dir(&path).map_err(|e| Errno::of(&e)))?;
+        skip("a cgroup", std::fs::create_dir(&path).map_err(|e| Errno::from_io_error(&e)))?;
         let dir = std::fs::File::open(&path).unwrap().into();
         Some(Self { path, dir })
     }

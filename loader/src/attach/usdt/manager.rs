@@ -44,7 +44,7 @@ impl UsdtManager {
     ///
     /// Use this if the programs were loaded for the features of the running kernel, probed without a BPF token.
     pub fn new(specs: &MapFd, ip_to_spec_id: &MapFd) -> Result<Self, AttachError> {
-        Self::with_plan(specs, ip_to_spec_id, UsdtPlan::on(&crate::features::running()))
+        Self::with_plan(specs, ip_to_spec_id, UsdtPlan::for_features(&crate::features::running()))
     }
 
     /// Makes a manager for programs that were loaded with a plan: the plan sets their `LINUX_HAS_BPF_COOKIE`.

@@ -125,7 +125,7 @@ pub fn xdp_netlink<'i>(
     let ifindex = interface.index()?;
     let label = describe(interface);
     let attach = || {
-        let prog = prog.try_clone_to_owned().map_err(|e| Errno::of(&e))?;
+        let prog = prog.try_clone_to_owned().map_err(|e| Errno::from_io_error(&e))?;
         let mut socket = RtnetlinkSocket::open()?;
         let (flags, expected) = match replace {
             XdpReplace::Never => (UPDATE_IF_NOEXIST, None),
@@ -271,7 +271,7 @@ impl Attachment for XdpAttachment {
     }
 
     fn update(&mut self, prog: BorrowedFd<'_>) -> Result<(), Errno> {
-        let prog = prog.try_clone_to_owned().map_err(|e| Errno::of(&e))?;
+        let prog = prog.try_clone_to_owned().map_err(|e| Errno::from_io_error(&e))?;
         let (new, old) = (Some(prog.as_fd()), Some(self.prog.as_fd()));
         set_program(&mut self.socket, self.ifindex, self.mode.flags(), new, old)
             .map_err(NetlinkError::into_logged_errno)?;

@@ -126,7 +126,7 @@ impl<'m> MapShape<'m> {
         let too_big = |_| Errno(libc::E2BIG);
         let each = usize::try_from(value_size).map_err(too_big)?;
         let value_size = if is_per_cpu(map_type) {
-            let cpus = possible_cpus().map_err(|e| Errno::of(&e))?;
+            let cpus = possible_cpus().map_err(|e| Errno::from_io_error(&e))?;
             let cpus = usize::try_from(cpus).map_err(too_big)?;
             each.next_multiple_of(8).checked_mul(cpus).ok_or(Errno(libc::E2BIG))?
         } else if is_of_descriptors(map_type) {
@@ -198,7 +198,7 @@ impl MapFd {
 
     /// Another descriptor of the same map.
     pub fn try_clone(&self) -> Result<Self, Errno> {
-        let fd = self.fd.try_clone().map_err(|e| Errno::of(&e))?;
+        let fd = self.fd.try_clone().map_err(|e| Errno::from_io_error(&e))?;
         Ok(Self { fd, map_type: self.map_type, key_size: self.key_size, value_size: self.value_size })
     }
 }

@@ -35,7 +35,7 @@ pub fn make_pin_folder(path: &Path) -> Result<bool, Errno> {
     match DirBuilder::new().mode(0o700).create(path) {
         Ok(()) => Ok(true),
         Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(false),
-        Err(e) => Err(Errno::of(&e)),
+        Err(e) => Err(Errno::from_io_error(&e)),
     }
 }
 

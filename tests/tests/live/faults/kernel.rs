@@ -222,7 +222,7 @@ impl Fake {
     }
 
     fn descriptor(&self) -> Result<OwnedFd, Errno> {
-        File::open(&self.file).map(OwnedFd::from).map_err(|e| Errno::of(&e))
+        File::open(&self.file).map(OwnedFd::from).map_err(|e| Errno::from_io_error(&e))
     }
 }
 
