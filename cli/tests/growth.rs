@@ -27,12 +27,6 @@ const TIMES: usize = 4;
 /// The power of the count with which instructions may grow. Linear work has 1, a square 2; what sorts has a little more than 1.
 const POWER: f64 = 1.1;
 
-/// Commands that grow faster with a dimension until that is mended. The test fails if one of them no longer does.
-const KNOWN: [(Command, &str); 1] = [
-    // `NameIndex::find` looks through all flavours of a name.
-    (Command::DryRun, "flavours of a kernel variable"),
-];
-
 /// Instructions that every run may take before it reads its input: growth is that of what comes on top.
 const FIXED: u64 = 1_500_000;
 
@@ -46,20 +40,14 @@ fn the_work_of_every_command_is_nearly_linear() {
     let only = std::env::var("CORE_RELO_GROWTH").unwrap_or_default();
     let dimensions: Vec<_> = dimensions().into_iter().filter(|d| d.name.contains(&*only)).collect();
     assert!(!dimensions.is_empty(), "no dimension has `{only}` in its name");
-    let (failed, known) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+    let failed = Mutex::new(Vec::new());
     let next = AtomicUsize::new(0);
     let work = || {
         while let Some(dimension) = dimensions.get(next.fetch_add(1, Relaxed)) {
             let within = folder.path().join(dimension.name.replace(' ', "-"));
             match steep(program, dimension, &within) {
                 Ok(steep) => {
-                    let is_known = |steep: &Steep| KNOWN.contains(&(steep.form.command, dimension.name));
-                    let (expected, other): (Vec<_>, Vec<_>) = steep.into_iter().partition(is_known);
-                    known
-                        .lock()
-                        .expect("no panic")
-                        .extend(expected.iter().map(|s| (s.form.command, dimension.name)));
-                    failed.lock().expect("no panic").extend(other.into_iter().map(|steep| steep.line));
+                    failed.lock().expect("no panic").extend(steep);
                 }
                 Err(why) => failed.lock().expect("no panic").push(format!("{}: {why}", dimension.name)),
             }
@@ -69,13 +57,7 @@ fn the_work_of_every_command_is_nearly_linear() {
         let threads = thread::available_parallelism().map_or(1, NonZero::get);
         (0..threads).for_each(|_| drop(scope.spawn(work)));
     });
-    let (mut failed, known) = (failed.into_inner().expect("no panic"), known.into_inner().expect("no panic"));
-    let is_measured = |name: &str| dimensions.iter().any(|dimension| dimension.name == name);
-    for mended in KNOWN.iter().filter(|entry| is_measured(entry.1) && !known.contains(*entry)) {
-        let (command, name) = (mended.0.name(), mended.1);
-        failed
-            .push(format!("`{command}` with many {name} is no longer steep: remove the entry from `KNOWN`"));
-    }
+    let failed = failed.into_inner().expect("no panic");
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
@@ -106,15 +88,8 @@ impl Form {
     }
 }
 
-/// A command whose work grows too fast with a dimension.
-struct Steep {
-    form: Form,
-    /// The report.
-    line: String,
-}
-
-/// Returns the commands whose work grows too fast with a dimension.
-fn steep(program: &Path, dimension: &Dimension, folder: &Path) -> Result<Vec<Steep>, String> {
+/// Returns a report for each command whose work grows too fast with a dimension.
+fn steep(program: &Path, dimension: &Dimension, folder: &Path) -> Result<Vec<String>, String> {
     let counted = |n: usize, forms: &[Form]| {
         let within = folder.join(n.to_string());
         let input = (dimension.make)(n).write(&within).map_err(|e| format!("{}: {e}", within.display()))?;
@@ -146,7 +121,7 @@ fn steep(program: &Path, dimension: &Dimension, folder: &Path) -> Result<Vec<Ste
                 COUNT * TIMES,
             )
         };
-        (power > POWER).then(|| Steep { form: *form, line: line() })
+        (power > POWER).then(line)
     };
     Ok(small.iter().zip(&large).filter_map(report).collect())
 }

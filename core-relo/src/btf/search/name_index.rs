@@ -123,9 +123,12 @@ impl NameIndex {
             IndexKind::Indexed(index) => match &index.buckets {
                 None => Sorted::new(btf, &**index).find(name, kind),
                 Some(buckets) => {
-                    let (strings, essential) = (btf.strings(), Name::new(name).essential().as_bytes());
-                    let mut chain = index.chain(buckets, btf, essential);
-                    chain.find(|t| t.kind() == kind && strings.equals(t.name_offset(), name))
+                    let (entries, buckets, key) = match index.full_names.as_deref() {
+                        Some((entries, full_names)) => (entries, full_names, name),
+                        None => (&index.entries, buckets, Name::new(name).essential().as_bytes()),
+                    };
+                    let mut chain = index.chain(entries, buckets, btf, key);
+                    chain.find(|t| t.kind() == kind && btf.strings().equals(t.name_offset(), name))
                 }
             },
         }
@@ -172,14 +175,20 @@ fn call<'b>(types: Option<impl Iterator<Item = Type<'b>>>, found: impl FnMut(Typ
 /// Types that one pass visits in the time of one bisection.
 const BISECTION: usize = 256;
 
+/// The number of flavoured names above which an index has a table of full names too, because a chain of essential names can be
+/// long. Kernels have a few such names at most.
+const FEW_FLAVOURS: usize = 64;
+
 #[derive(Clone, Debug)]
 struct Index {
     first_id: TypeId,
     kinds: KindSet,
     /// In order of id.
     entries: Vec<Entry>,
-    /// `None` if the entries are in the order of their names as well.
+    /// The entries by essential name. `None` if the entries are in the order of their names as well.
     buckets: Option<Buckets>,
+    /// The same entries by full name, if many names have a flavour.
+    full_names: Option<Box<(Vec<Entry>, Buckets)>>,
 }
 
 /// An indexed type.
@@ -191,7 +200,7 @@ struct Entry {
     link: u32,
 }
 
-/// A hash table of entries by their essential names.
+/// A hash table of entries by name.
 #[derive(Clone, Debug)]
 struct Buckets {
     hasher: DefaultHashBuilder,
@@ -222,8 +231,23 @@ impl Index {
             ControlFlow::<()>::Continue(())
         });
         entries.shrink_to_fit();
-        let buckets = (!are_in_order(&entries, btf)).then(|| Buckets::build(&mut entries, btf));
-        Self { first_id, kinds, entries, buckets }
+        let mut index = Self { first_id, kinds, entries, buckets: None, full_names: None };
+        if !are_in_order(&index.entries, btf) {
+            let (buckets, flavours) = Buckets::build(&mut index.entries, btf, essential_name);
+            index.buckets = Some(buckets);
+            if flavours > FEW_FLAVOURS {
+                index.full_names = Some(Box::new(index.by_full_name(btf)));
+            }
+        }
+        index
+    }
+
+    fn by_full_name(&self, btf: &Btf<'_>) -> (Vec<Entry>, Buckets) {
+        let named =
+            |entry: &Entry| Some(Entry { link: self.ty(btf, entry.place)?.name_offset().0, ..*entry });
+        let mut entries: Vec<_> = self.entries.iter().filter_map(named).collect();
+        let (buckets, _) = Buckets::build(&mut entries, btf, full_name);
+        (entries, buckets)
     }
 
     fn flavours<'b>(
@@ -232,18 +256,20 @@ impl Index {
         btf: &'b Btf<'_>,
         essential: &[u8],
     ) -> impl Iterator<Item = Type<'b>> {
-        self.chain(buckets, btf, essential).filter(move |t| t.name().essential().as_bytes() == essential)
+        let chain = self.chain(&self.entries, buckets, btf, essential);
+        chain.filter(move |t| t.name().essential().as_bytes() == essential)
     }
 
     /// Returns the types of a name's bucket.
     fn chain<'b>(
         &self,
+        entries: &[Entry],
         buckets: &Buckets,
         btf: &'b Btf<'_>,
-        essential: &[u8],
+        name: &[u8],
     ) -> impl Iterator<Item = Type<'b>> {
-        let entry = |number: u32| self.entries.get(to_usize(number));
-        let first = buckets.head(essential).and_then(entry);
+        let entry = move |number: u32| entries.get(to_usize(number));
+        let first = buckets.head(name).and_then(entry);
         iter::successors(first, move |e| entry(e.link)).filter_map(|e| self.ty(btf, e.place))
     }
 
@@ -260,35 +286,45 @@ fn are_in_order(entries: &[Entry], btf: &Btf<'_>) -> bool {
     sorted::are_in_order(btf.strings(), entries.iter().map(|entry| StrOffset(entry.link)))
 }
 
+fn essential_name(name: Name<'_>) -> Name<'_> {
+    name.essential()
+}
+
+fn full_name(name: Name<'_>) -> Name<'_> {
+    name
+}
+
 impl Buckets {
-    /// Links the entries of each bucket.
+    /// Links the entries of each bucket. Also returns the number of names that differ from their `key`.
     #[inline(never)]
-    fn build(entries: &mut [Entry], btf: &Btf<'_>) -> Self {
-        let strings = btf.strings();
+    fn build(entries: &mut [Entry], btf: &Btf<'_>, key: impl Fn(Name<'_>) -> Name<'_>) -> (Self, usize) {
+        let (strings, mut shortened) = (btf.strings(), 0_usize);
         let hasher = DefaultHashBuilder::default();
         let mut heads = vec![NONE; entries.len().next_power_of_two()];
         // From the last entry to the first, so that each chain is in order of id.
         for (number, entry) in entries.iter_mut().enumerate().rev() {
             let name = strings.name(StrOffset(entry.link)).unwrap_or_default();
-            let bucket = bucket(&hasher, heads.len(), name.essential().as_bytes());
+            let key = key(name).as_bytes();
+            shortened = shortened.saturating_add(usize::from(key.len() != name.as_bytes().len()));
+            let bucket = bucket(&hasher, heads.len(), key);
             entry.link = match heads.get_mut(bucket) {
                 Some(head) if !name.is_empty() => core::mem::replace(head, to_u32(number)),
                 _ => NONE,
             };
         }
-        Self { hasher, heads }
+        (Self { hasher, heads }, shortened)
     }
 
     /// Returns the number of the first entry of a name's bucket.
-    fn head(&self, essential: &[u8]) -> Option<u32> {
-        self.heads.get(bucket(&self.hasher, self.heads.len(), essential)).copied()
+    fn head(&self, name: &[u8]) -> Option<u32> {
+        self.heads.get(bucket(&self.hasher, self.heads.len(), name)).copied()
     }
 }
 
 /// Returns the number of a name's bucket. The `count` of buckets is a power of two.
 #[inline]
-fn bucket(hasher: &DefaultHashBuilder, count: usize, essential: &[u8]) -> usize {
-    let hash = hasher.hash_one(essential);
+fn bucket(hasher: &DefaultHashBuilder, count: usize, name: &[u8]) -> usize {
+    let hash = hasher.hash_one(name);
     to_usize(low32(hash)) & count.wrapping_sub(1)
 }
 
@@ -298,10 +334,10 @@ mod tests {
     use crate::{btf::Builder, endian::Endian};
     use alloc::{format, sync::Arc};
 
-    fn many() -> Builder {
+    fn builder(count: usize) -> Builder {
         let mut b = Builder::new(Endian::Little);
         let int = b.int("int", 4, Builder::SIGNED);
-        for n in 0..300 {
+        for n in 0..count {
             b.structure(&format!("s{}___f{n}", n % 7), 4, &[("a", int, 0)]);
             b.typedef(&format!("s{}", n % 40), int);
             b.pointer(int);
@@ -315,9 +351,12 @@ mod tests {
 
     #[test]
     fn the_index_finds_what_a_search_of_all_types_finds() {
-        let btf = Btf::parse(many().finish()).unwrap();
-        for index in [NameIndex::new(&btf), NameIndex::of_types(&btf), NameIndex::of_functions(&btf)] {
-            finds_the_same(&btf, &index);
+        // With a table of full names and without.
+        for count in [300, FEW_FLAVOURS / 2] {
+            let btf = Btf::parse(builder(count).finish()).unwrap();
+            for index in [NameIndex::new(&btf), NameIndex::of_types(&btf), NameIndex::of_functions(&btf)] {
+                finds_the_same(&btf, &index);
+            }
         }
     }
 
@@ -344,7 +383,7 @@ mod tests {
 
     #[test]
     fn the_index_of_a_split_btf_has_its_own_types() {
-        let base = Arc::new(Btf::parse(many().finish()).unwrap());
+        let base = Arc::new(Btf::parse(builder(300).finish()).unwrap());
         let mut b = Builder::split(&base);
         let own = b.typedef("s1", TypeId(1));
         let split = Btf::parse_split(b.finish(), Arc::clone(&base)).unwrap();
