@@ -23,6 +23,8 @@ mod errno;
 mod fd;
 mod mapping;
 mod memory;
+#[cfg(all(test, miri))]
+mod miri_mmap;
 mod mmap;
 mod netlink;
 mod perf;
