@@ -10,7 +10,7 @@ use crate::{
     table::{add, folder, heading, line, run_of, spread},
 };
 use core_relo::{Endian, ext::BtfExt};
-use core_relo_loader::{features::Features, object::Object};
+use core_relo_loader::{features, object::Object};
 use core_relo_tests::kernel_crashes;
 use serde_json::{Map, Value, json};
 use std::{
@@ -25,7 +25,7 @@ const BUDGET: Duration = Duration::from_secs(30);
 /// Measures it and prints it, if this process may load anything.
 pub fn run(args: &Table, corpus: &Corpus, peers: &[Peer]) -> Result<Vec<Map<String, Value>>, String> {
     println!();
-    if let Err(errno) = Features::running().check() {
+    if let Err(errno) = features::running().check() {
         println!("SKIP load: the kernel lets this process load nothing: {errno}");
         return Ok(Vec::new());
     }

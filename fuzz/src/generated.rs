@@ -163,7 +163,7 @@ mod tests {
         let Ok(object) = Object::parse(&object) else { return Ok(()) };
         reached.objects += 1;
         let host = Host::offline(Arc::new(KernelTypes::none()));
-        reached.loads += usize::from(Loader::on(&object, host).plan().is_ok());
+        reached.loads += usize::from(Loader::with_host(&object, host).plan().is_ok());
         let Ok(relocs) = object.relocs() else { return Ok(()) };
         reached.records += relocs.records().len();
         for btf in targets.into_iter().filter_map(|target| Btf::parse(target).ok()) {

@@ -73,7 +73,7 @@ fn load(options: &Options) -> Result<Loaded, Box<dyn Error>> {
     loader.set_global("min_duration_ns", &options.min_ms.saturating_mul(1_000_000))?;
     // Without its types the kernel's structures cannot be read: then by what tracepoints tell, which is less.
     let has_types = target::kernel().is_ok() && !options.tracepoints;
-    loader.only(if has_types { ["process_exec", "process_exit"] } else { ["tp_exec", "tp_exit"] });
+    loader.select_programs(if has_types { ["process_exec", "process_exit"] } else { ["tp_exec", "tp_exit"] });
     Ok(loader.load()?)
 }
 

@@ -75,27 +75,24 @@ extern crate alloc;
 
 mod arch;
 pub mod attach;
-mod elf;
 pub mod features;
 mod globals;
 #[doc = include_str!("guide.md")]
 pub mod guide {}
+mod host;
+mod kconfig_file;
 pub mod limits;
-pub mod link;
 #[cfg(test)]
-mod live;
+mod live_test_support;
 pub mod load;
-pub mod load_plan;
 mod loader;
-#[cfg(test)]
-mod made;
 pub mod maps;
-pub mod object;
 mod privileges;
 pub mod ring;
-pub mod static_link;
 pub mod sys;
 pub mod target;
 
-pub use globals::{Global, GlobalError, GlobalKind};
+pub use core_relo_object::globals::{Global, GlobalError, GlobalKind};
+pub use core_relo_object::{link, load_plan, object, static_link};
+pub use host::running_host;
 pub use loader::Loader;

@@ -1,16 +1,15 @@
-//! An object, set up and loaded: what most who embed this crate need.
+//! [`Loader`]: the usual way from an object to loaded programs.
 
 use crate::{
-    Global,
-    elf::key,
-    features::Features,
+    features,
+    globals::InitialValues,
+    host::{running_host, with_running_system},
     load::{self, Kernel, LoadError, Loaded, Meaning, Running},
     load_plan::{Host, LoadPlan, MapSettings, ProgramSettings, Settings},
     object::Object,
 };
 use alloc::sync::Arc;
 use core_relo::explain::Explanation;
-use std::sync::OnceLock;
 
 /// Sets up an object and loads it.
 ///
@@ -34,19 +33,19 @@ pub struct Loader<'o, 'd> {
     pub(crate) object: &'o Object<'d>,
     pub(crate) settings: Settings,
     host: Host,
-    /// Its variables, once they were asked for.
-    pub(crate) globals: OnceLock<Vec<Global>>,
+    /// The object's variables and their first values.
+    pub(crate) variables: InitialValues<'o, 'd>,
 }
 
 impl<'o, 'd> Loader<'o, 'd> {
-    /// For the running kernel.
+    /// A loader for the running kernel.
     pub fn new(object: &'o Object<'d>) -> Self {
-        Self::on(object, Host::running())
+        Self::with_host(object, running_host())
     }
 
-    /// For a kernel that is described: see [`Host::offline`].
-    pub fn on(object: &'o Object<'d>, host: Host) -> Self {
-        Self { object, settings: Settings::default(), host, globals: OnceLock::new() }
+    /// A loader for a kernel that is described: see [`Host::offline`].
+    pub fn with_host(object: &'o Object<'d>, host: Host) -> Self {
+        Self { object, settings: Settings::default(), host, variables: InitialValues::new(object) }
     }
 
     /// Names the object: the kernel shows (some of) it in the names of data maps, and errors begin with it.
@@ -56,52 +55,44 @@ impl<'o, 'd> Loader<'o, 'd> {
         self
     }
 
-    /// The object.
+    /// Returns the object.
     pub fn object(&self) -> &'o Object<'d> {
         self.object
     }
 
-    /// What it is loaded on.
+    /// Returns the kernel that the object is planned for.
     pub fn host(&mut self) -> &mut Host {
         &mut self.host
     }
 
-    /// Everything that can be set.
+    /// Returns all settings of the load.
     pub fn settings(&mut self) -> &mut Settings {
         &mut self.settings
     }
 
-    /// What can be set of a program. That the object has none of the name is found out when it is planned.
+    /// Returns the settings of a program. Planning finds out if the object has no program of the name.
     pub fn program(&mut self, name: &str) -> &mut ProgramSettings {
-        self.settings.programs.entry(name.to_owned()).or_default()
+        self.settings.program(name)
     }
 
-    /// What can be set of a map; a data map goes by its section's name, as `.rodata`.
+    /// Returns the settings of a map; a data map goes by its section's name, as `.rodata`.
     pub fn map(&mut self, name: &str) -> &mut MapSettings {
-        self.settings.maps.entry(name.to_owned()).or_default()
+        self.settings.map(name)
     }
 
-    /// Loads these programs and no others; but those of struct_ops tables with their table, always.
-    pub fn only<'n>(&mut self, programs: impl IntoIterator<Item = &'n str>) {
-        let wanted: Vec<_> = programs.into_iter().collect();
-        for p in self.object.programs().iter().filter(|p| !p.is_subprogram) {
-            let name = key(p.name);
-            let is_wanted = wanted.contains(&name.as_str());
-            self.program(&name).autoload = Some(is_wanted);
-        }
-        for name in wanted {
-            self.program(name).autoload = Some(true);
-        }
+    /// Loads these programs and no others. Programs of struct_ops tables are loaded with their table in any case.
+    pub fn select_programs<'n>(&mut self, programs: impl IntoIterator<Item = &'n str>) {
+        self.settings.select_programs(self.object, programs);
     }
 
-    /// Everything the load would ask of the kernel. Nothing is done, but to ask the running kernel what it can do.
+    /// Plans everything that the load asks of the kernel. Changes nothing; the running kernel is probed for what it can do.
     pub fn plan(&self) -> Result<LoadPlan, LoadError> {
-        let mut host = self.host.clone();
-        // Without its token, a process in a user namespace would hear that the kernel can do nothing.
+        let mut host = with_running_system(self.host.clone());
+        // Without its token, a process in a user namespace would find that the kernel can do nothing.
         if host.features.is_live()
             && let Some(token) = load::token(&self.settings.name, &self.settings.token, &Running)?
         {
-            host.features = Features::with_token(Arc::new(token));
+            host.features = features::with_token(Arc::new(token));
         }
         LoadPlan::new(self.object, &self.settings, &host)
             .map_err(|cause| LoadError::Plan { object: self.settings.name.clone().into(), cause })
@@ -109,33 +100,33 @@ impl<'o, 'd> Loader<'o, 'd> {
 
     /// Plans and loads.
     pub fn load(&self) -> Result<Loaded, LoadError> {
-        self.carry_out(&self.plan()?)
+        self.execute(&self.plan()?)
     }
 
     /// Loads a plan that [`plan`](Self::plan) made.
-    pub fn carry_out(&self, plan: &LoadPlan) -> Result<Loaded, LoadError> {
-        load::load(plan, &Running).map_err(|error| self.explained(plan, error))
+    pub fn execute(&self, plan: &LoadPlan) -> Result<Loaded, LoadError> {
+        load::load(plan, &Running).map_err(|error| self.add_explanation(plan, error))
     }
 
-    /// Loads a plan on a kernel and makes no pins: [`Loaded::pin_maps`] does, or nobody, if the load ends with this process.
+    /// Loads a plan on a kernel and makes no pins. [`Loaded::pin_maps`] makes them; nobody does if the load ends with this process.
     pub fn load_unpinned(&self, plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> {
-        load::load_unpinned(plan, kernel).map_err(|error| self.explained(plan, error))
+        load::load_unpinned(plan, kernel).map_err(|error| self.add_explanation(plan, error))
     }
 
-    /// With the engine's explanation, if the verifier got to an access that the kernel's types do not have.
-    fn explained(&self, plan: &LoadPlan, mut error: LoadError) -> LoadError {
+    /// Adds the engine's explanation, if the verifier reached an access that the kernel's types do not have.
+    fn add_explanation(&self, plan: &LoadPlan, mut error: LoadError) -> LoadError {
         if let LoadError::Program { refused, .. } = &mut error
             && let Some(Meaning::CoreRelo { why, record }) = &mut refused.meaning
             && let Some(found) = plan.explain(self.object, &self.settings, &self.host, *record)
         {
-            *why = text_of(&found);
+            *why = explanation_text(&found);
         }
         error
     }
 }
 
-/// An explanation as a few lines.
-fn text_of(found: &Explanation) -> String {
+/// Formats an explanation as a few lines.
+fn explanation_text(found: &Explanation) -> String {
     let mut text = format!("{}: {}", found.local, found.reason);
     for (what, lines) in [("near", &found.near), ("help", &found.help)] {
         for line in lines {

@@ -17,7 +17,7 @@ fn main() {
     if whole {
         args.remove(0);
     }
-    let held = core_relo_loader::target::KernelTypes::running();
+    let held = core_relo_loader::target::running_types();
     for path in args {
         let name = Path::new(&path).file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         let bytes = fs::read(&path).expect("readable");
@@ -47,7 +47,7 @@ fn main() {
                 continue;
             }
             let mut loader = Loader::new(&object).name(&stem);
-            loader.only([program.as_str()]);
+            loader.select_programs([program.as_str()]);
             match load(&loader) {
                 Ok(loaded) => match loaded.program(&program) {
                     Some(p) => {

@@ -15,7 +15,7 @@ mod with_libbpf {
         load::{Loaded, LoadedMap},
         object::{MapType, Object},
         sys::{self, Errno, MapFd, MapInfo, ProgInfo},
-        target::KernelTypes,
+        target::running_types,
     };
     use core_relo_tests::{
         artifacts,
@@ -45,7 +45,7 @@ mod with_libbpf {
     #[test]
     fn the_kernel_sees_no_difference() {
         let mut counts = Counts::default();
-        let _types = KernelTypes::running();
+        let _types = running_types();
         for path in artifacts::objects().into_iter().filter(|path| kernel_crashes::may_be_loaded(path)) {
             object(&mut counts, &path);
         }

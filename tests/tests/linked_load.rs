@@ -32,7 +32,7 @@ mod with_libbpf {
         identical: usize,
         /// The kernel takes them from nobody.
         refused: usize,
-        /// libbpf opens or loads what is linked here and not what bpftool links: see ARCHITECTURE.md.
+        /// libbpf opens or loads what is linked here and not what bpftool links: see docs/libbpf-differences.md.
         mended: Vec<String>,
         wrong: Vec<String>,
     }

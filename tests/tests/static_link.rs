@@ -260,7 +260,7 @@ mod with_libbpf {
         counts.assert("programs of several files");
     }
 
-    /// What is in ARCHITECTURE.md's table: linked here, and sound, where libbpf refuses or writes nonsense.
+    /// What is in docs/libbpf-differences.md: linked here, and sound, where libbpf refuses or writes nonsense.
     #[test]
     fn where_libbpf_fails_the_result_is_sound() {
         let mut found = 0;

@@ -7,7 +7,7 @@ use crate::cases;
 use crate::install;
 use crate::system::{Failure, Outcome, cargo, check, have, output, root};
 
-/// The oldest compiler that aya-obj takes.
+/// The oldest Rust version that aya-obj supports.
 const RUST: (u32, u32) = (1, 98);
 
 pub const HELP: &str = "usage: cargo xtask bench [OPTIONS]
@@ -27,7 +27,7 @@ pub const HELP: &str = "usage: cargo xtask bench [OPTIONS]
 
   Needs for libbpf a C compiler, make, pkg-config, libelf and zlib; for aya-obj Rust 1.98; for --instructions valgrind.";
 
-/// What was asked for.
+/// The parsed arguments.
 #[derive(Default)]
 struct Options {
     instructions: bool,
@@ -53,7 +53,7 @@ pub fn run(args: &[String]) -> Outcome {
         command.args(["--bench", "parts"]).env("CORE_RELO_BENCH_BTF", &btf);
         return check(command.env("CORE_RELO_BENCH_OBJECTS", &objects));
     }
-    // The programs that are measured lie beside the one that measures; `run` would build that one alone.
+    // The measured programs are separate binaries beside the measuring one; `run` alone would not build them.
     check(built.command("build").args(["--release", "--quiet", "--bins"]))?;
     if options.growth {
         check(cargo().args(["build", "--release", "--quiet", "--package", "core-relo-cli"]))?;
@@ -83,7 +83,7 @@ fn parse(args: &[String]) -> Outcome<Options> {
     while let Some(word) = words.next() {
         let mut value =
             || words.next().cloned().ok_or_else(|| Failure::Usage(format!("{word} needs a value")));
-        // Relative to where the task was called, which need not be where cargo runs.
+        // Paths are relative to the caller's folder, in which cargo may not run.
         let path = |value: String| std::path::absolute(&value).map_err(|why| format!("{value}: {why}"));
         match word.as_str() {
             "--instructions" => options.instructions = true,
@@ -102,11 +102,11 @@ fn parse(args: &[String]) -> Outcome<Options> {
     Ok(options)
 }
 
-/// How the benchmark is built here.
+/// The benchmark's build on this machine.
 struct Build {
     toolchain: Option<String>,
     features: Vec<&'static str>,
-    /// Peers that cannot be built, and why.
+    /// The peers that cannot be built, with the reasons.
     without: Vec<(&'static str, String)>,
 }
 
@@ -127,7 +127,7 @@ fn build(may_install: bool) -> Build {
 }
 
 impl Build {
-    /// Cargo on the package, with what can be built.
+    /// Returns a cargo command for the package, with the features that can be built.
     fn command(&self, verb: &str) -> Command {
         let mut command = match &self.toolchain {
             None => cargo(),
@@ -146,7 +146,7 @@ impl Build {
     }
 }
 
-/// A toolchain new enough for aya-obj: none if the present one is, or the name of another.
+/// Returns the name of a toolchain that is new enough for aya-obj, or `None` if the current one is.
 fn toolchain(may_install: bool) -> Result<Option<String>, String> {
     if version(cargo().arg("--version")).is_some_and(|found| found >= RUST) {
         return Ok(None);
@@ -172,7 +172,7 @@ fn toolchain(may_install: bool) -> Result<Option<String>, String> {
     }
 }
 
-/// The two numbers of `cargo 1.98.0 (…)`.
+/// Returns the major and minor version from `cargo 1.98.0 (…)`.
 fn version(command: &mut Command) -> Option<(u32, u32)> {
     numbers(&output(command)?)
 }

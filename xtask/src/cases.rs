@@ -15,7 +15,7 @@ pub struct Case {
     pub listed: Vec<String>,
 }
 
-/// One C file and what its directives say about compiling it.
+/// One C file and the directives for its compilation.
 #[derive(Debug)]
 pub struct Source {
     pub path: PathBuf,
@@ -23,7 +23,7 @@ pub struct Source {
     pub cflags: Vec<String>,
     /// Flags for the host's C compiler, which makes this file instead of a BPF compiler.
     pub host_cc: Option<Vec<String>>,
-    /// Lines that begin with `//#` and mean nothing.
+    /// Lines that begin with `//#` but are no known directive.
     pub unknown: Vec<String>,
 }
 
@@ -34,7 +34,7 @@ pub struct Requirement {
     pub at_least: u32,
 }
 
-/// Target names that stand for something else than a file of types.
+/// Target names that do not stand for a file of types.
 pub const NOT_FILES: [&str; 2] = ["self", "kernels"];
 
 impl Case {
@@ -45,19 +45,19 @@ impl Case {
 }
 
 impl Source {
-    /// What keeps `compiler` from building this file, if anything does.
+    /// Returns the requirement that `compiler` does not meet, if any.
     pub fn refuses(&self, compiler: &Compiler) -> Option<String> {
         let fits = |r: &Requirement| r.family == compiler.family && compiler.version >= r.at_least;
         let wanted: Vec<_> = self.requires.iter().map(|r| format!("{}>={}", r.family, r.at_least)).collect();
         if self.requires.iter().any(fits) { None } else { Some(format!("needs {}", wanted.join(" or "))) }
     }
 
-    /// No `requires:` directive of its own.
+    /// Returns whether the file has no `requires:` directive.
     pub fn is_default(&self) -> bool {
         self.requires == default_requirements()
     }
 
-    /// Where its object lies below a `<compiler>/<order>/` folder.
+    /// Returns the object's path below a `<compiler>/<order>/` folder.
     pub fn object(&self) -> PathBuf {
         self.path.with_extension("o")
     }
@@ -101,14 +101,14 @@ impl Requirement {
     }
 }
 
-/// What a case can rely on unless it says otherwise: GCC 12 knows one of the thirteen kinds.
+/// The requirement of a case without a `requires:` directive. GCC 12 knows only one of the thirteen relocation kinds.
 fn default_requirements() -> Vec<Requirement> {
     let any = |family: &str, at_least| Requirement { family: family.to_owned(), at_least };
     vec![any("clang", 14), any("gcc", 14)]
 }
 
-/// Every case, sorted by topic and name.
-pub fn all() -> Outcome<Vec<Case>> {
+/// Returns every case, sorted by topic and name.
+pub fn read_all() -> Outcome<Vec<Case>> {
     let dir = dir();
     let sources: Vec<PathBuf> = files_below(&dir)
         .iter()

@@ -1,4 +1,4 @@
-//! The compilers that can make BPF objects: every clang from 14 on, and GCC for BPF.
+//! The compilers that can build BPF objects: every clang from 14 on, and GCC for BPF.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,16 +21,16 @@ pub enum Order {
     Big,
 }
 
-/// The oldest clang that is used.
+/// The oldest usable clang.
 pub const OLDEST_CLANG: u32 = 14;
 const NEWEST_CLANG: u32 = 26;
-/// GCC writes the folder it runs in to .BTF, maps of prefixes or not; it takes that folder from `PWD`, if that leads there.
+/// The folder that GCC writes to .BTF. GCC takes the folder from `PWD` and applies no prefix maps to it.
 const SOME_FOLDER: &str = "/proc/self/cwd";
 
 impl Order {
     pub const BOTH: [Self; 2] = [Self::Little, Self::Big];
 
-    /// The folder of its objects.
+    /// Returns the name of the folder of its objects.
     pub fn folder(self) -> &'static str {
         match self {
             Self::Little => "el",
@@ -40,20 +40,20 @@ impl Order {
 }
 
 impl Compiler {
-    /// `clang-19`, `gcc-12`: the folder of its objects.
+    /// Returns the compiler's name and version, which is the folder of its objects: `clang-19`, `gcc-12`.
     pub fn name(&self) -> String {
         format!("{}-{}", self.family, self.version)
     }
 
-    /// The compiler at a path, if it is one that can be used.
-    pub fn at(path: &Path) -> Option<Self> {
+    /// Returns the compiler at a path, if it is usable.
+    pub fn probe(path: &Path) -> Option<Self> {
         let text = output(Command::new(path).arg("--version"))?;
         let family = if text.contains("clang version") { "clang" } else { "gcc" };
         let version = version(&text, family)?;
         Some(Self { path: path.to_path_buf(), family, version })
     }
 
-    /// The command that compiles for `order`, all but the files. Paths inside the object are relative to the
+    /// Returns the command that compiles for `order`, without the files. Paths inside the object are relative to the
     /// folder it runs in.
     pub fn command(&self, order: Order, folder: &Path) -> Command {
         let mut command = Command::new(&self.path);
@@ -78,10 +78,10 @@ impl Compiler {
     }
 }
 
-/// Every usable compiler, newest clang first, GCC last; one of each version.
-pub fn all() -> Vec<Compiler> {
+/// Returns one usable compiler of each version: the newest clang first, GCC last.
+pub fn find_all() -> Vec<Compiler> {
     let mut found: Vec<Compiler> = Vec::new();
-    for new in clang_names().iter().filter_map(|name| Compiler::at(&find(name)?)) {
+    for new in clang_names().iter().filter_map(|name| Compiler::probe(&find(name)?)) {
         let known = found.iter().any(|old| old.version == new.version);
         if new.family == "clang" && new.version >= OLDEST_CLANG && !known && can_bpf(&new) {
             found.push(new);
@@ -90,7 +90,7 @@ pub fn all() -> Vec<Compiler> {
     found.sort_by_key(|compiler| std::cmp::Reverse(compiler.version));
     let gcc = std::env::var("BPF_GCC").unwrap_or_else(|_| "bpf-gcc".to_owned());
     for name in [gcc.as_str(), "bpf-unknown-none-gcc"] {
-        if let Some(compiler) = find(name).and_then(|path| Compiler::at(&path)) {
+        if let Some(compiler) = find(name).and_then(|path| Compiler::probe(&path)) {
             found.push(compiler);
             break;
         }
@@ -98,7 +98,7 @@ pub fn all() -> Vec<Compiler> {
     found
 }
 
-/// The host's own C compiler with these flags, if it can write BTF with them.
+/// Returns the host's C compiler with these flags, if it can write BTF with them.
 pub fn host_cc(flags: &[String], folder: &Path) -> Option<Command> {
     let name = ["gcc", "cc"].into_iter().find(|name| have(name))?;
     let mut probe = Command::new(name);
@@ -116,13 +116,13 @@ fn clang_names() -> Vec<String> {
     own.into_iter().chain(std::iter::once("clang".to_owned())).chain(numbered).collect()
 }
 
-/// A clang may be built without the BPF backend.
+/// Returns whether a clang has the BPF backend.
 fn can_bpf(clang: &Compiler) -> bool {
     let targets = output(Command::new(&clang.path).arg("--print-targets"));
     targets.is_some_and(|text| text.lines().any(|line| line.trim_start().starts_with("bpfel ")))
 }
 
-/// The major version in the first line of `--version`.
+/// Returns the major version from the first line of `--version`.
 fn version(text: &str, family: &str) -> Option<u32> {
     let line = text.lines().find(|line| family == "gcc" || line.contains("clang version"))?;
     let words = line.split_whitespace();

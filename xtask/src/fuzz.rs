@@ -12,7 +12,7 @@ use crate::system::{Failure, Outcome, cargo, check, files_below, output, root};
 /// Seconds for each target.
 const SECONDS: u32 = 60;
 
-/// Seconds for each target in `--smoke`, besides those for the committed seeds: about two minutes for all.
+/// Seconds for each target in `--smoke`, after its committed seeds: about two minutes for all targets.
 const SMOKE_SECONDS: u32 = 5;
 
 /// The limits for one input. The replay has the same.
@@ -25,7 +25,7 @@ const SEED_FILES: usize = 24;
 /// Seeds that found a bug. Minimising keeps them.
 const REGRESSION: &str = "regression-";
 
-/// What to do with each target.
+/// The work to do on each target.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Fuzz,
@@ -83,7 +83,7 @@ fn fuzz(target: &str, seconds: u32) -> Outcome {
     check(command.arg("-print_final_stats=1"))
 }
 
-/// Returns the command that runs a target on a folder, which it makes.
+/// Makes a target's folder of inputs and returns the command that runs the target on it.
 fn fuzzer(target: &str, folder: &Path) -> Outcome<Command> {
     std::fs::create_dir_all(folder).map_err(|why| format!("{}: {why}", folder.display()))?;
     let mut command = Command::new("cargo");
@@ -92,7 +92,7 @@ fn fuzzer(target: &str, folder: &Path) -> Outcome<Command> {
     Ok(command)
 }
 
-/// Renews the committed seeds: a sample of the inputs that together reach what the corpus reaches.
+/// Renews the committed seeds: a sample of the inputs that together cover as much code as the whole corpus.
 fn minimise(target: &str) -> Outcome {
     let merged = root().join("target/fuzz-merged").join(target);
     let failed = |why: std::io::Error| Failure::Failed(format!("{}: {why}", merged.display()));
@@ -109,7 +109,7 @@ fn minimise(target: &str) -> Outcome {
     let mut files = files_below(&merged);
     files.sort_by_key(|file| size(file));
     let mut left = SEED_BYTES;
-    // A sample of all sizes: the smallest inputs alone are those that the parsers refuse.
+    // Take inputs of all sizes: most of the smallest ones are refused early by the parsers.
     for file in files.iter().step_by(files.len().div_ceil(SEED_FILES).max(1)) {
         let Some(rest) = left.checked_sub(size(file)) else { break };
         left = rest;
@@ -136,7 +136,7 @@ fn committed(target: &str) -> PathBuf {
     root().join("fuzz/seeds").join(target)
 }
 
-/// Folders of inputs to begin with: the committed seeds, and those made of the committed objects.
+/// Returns the folders of first inputs: the committed seeds, and seeds made from the committed objects.
 fn seeds(target: &str) -> Vec<PathBuf> {
     let prebuilt = cases::dir().join("prebuilt");
     let made = root().join("target/fuzz-seeds").join(target);
@@ -188,7 +188,7 @@ fn targets() -> Vec<String> {
 
 /// Returns the reason why cargo-fuzz cannot run.
 fn missing() -> Option<&'static str> {
-    // A toolchain may have been forced on this task; the fuzzer chooses its own.
+    // The environment may force a toolchain on this task; cargo-fuzz needs nightly.
     if output(Command::new("cargo").args(["+nightly", "--version"])).is_none() {
         return Some("no nightly toolchain (rustup toolchain install nightly)");
     }

@@ -1,15 +1,15 @@
-//! Installing what is missing through the system's package manager, saying so; never more than was asked for.
+//! Installs missing tools with the system's package manager and prints each step.
 
 use std::process::{Command, Stdio};
 
 use crate::system::{check, have, output};
 
-/// Names of the same thing in four package managers' words.
-struct Packages {
-    apt: &'static [&'static str],
-    dnf: &'static [&'static str],
-    apk: &'static [&'static str],
-    pacman: &'static [&'static str],
+/// The package names of a tool in four package managers.
+struct Packages<'p> {
+    apt: &'p [&'static str],
+    dnf: &'p [&'static str],
+    apk: &'p [&'static str],
+    pacman: &'p [&'static str],
 }
 
 /// Installs clang.
@@ -17,8 +17,8 @@ pub fn clang() -> bool {
     install("clang", &Packages { apt: &["clang"], dnf: &["clang"], apk: &["clang"], pacman: &["clang"] })
 }
 
-/// What libbpf needs to be built as a crate (it is compared with): a C compiler, make, pkg-config, libelf, zlib.
-/// Returns what is missing still.
+/// Installs the build tools of libbpf, with which the tests compare: a C compiler, make, pkg-config, libelf, zlib.
+/// Returns the ones that are still missing.
 pub fn libbpf_build_tools(may_install: bool) -> Option<String> {
     let missing = missing_for_libbpf()?;
     if may_install {
@@ -36,7 +36,7 @@ pub fn libbpf_build_tools(may_install: bool) -> Option<String> {
     missing_for_libbpf()
 }
 
-/// Installs what boots kernels: QEMU for x86-64, and a static busybox for what runs first in there.
+/// Installs QEMU for x86-64, and a static busybox for the guest's first script.
 pub fn emulator() -> bool {
     install(
         "QEMU and a static busybox",
@@ -49,13 +49,21 @@ pub fn emulator() -> bool {
     )
 }
 
-/// Installs what counts instructions.
+/// Installs valgrind, which counts instructions.
 pub fn valgrind() -> bool {
     let everywhere = &["valgrind"];
     install("valgrind", &Packages { apt: everywhere, dnf: everywhere, apk: everywhere, pacman: everywhere })
 }
 
-/// Installs the decompressors kernels are packed with, as far as they are missing.
+/// Installs a C compiler and library for a foreign architecture (Debian's names) and QEMU's user-mode emulation.
+pub fn cross(debian: &[&'static str; 2]) -> bool {
+    let [compiler, library] = *debian;
+    let apt = &["--no-install-recommends", "qemu-user", compiler, library];
+    // Other distributions have no common names for these; there the row is skipped.
+    have("apt-get") && install("a cross compiler", &Packages { apt, dnf: &[], apk: &[], pacman: &[] })
+}
+
+/// Installs the missing ones of the decompressors that kernel images need.
 pub fn decompressors() {
     if ["xz", "lz4", "zstd"].iter().all(|tool| have(tool)) {
         return;
@@ -84,7 +92,7 @@ fn has_header(name: &str) -> bool {
     output(&mut cc).is_some()
 }
 
-fn install(what: &str, packages: &Packages) -> bool {
+fn install(what: &str, packages: &Packages<'_>) -> bool {
     let managers = [
         ("apt-get", ["install", "-y"].as_slice(), packages.apt),
         ("dnf", &["install", "-y"], packages.dnf),
@@ -111,7 +119,7 @@ fn install(what: &str, packages: &Packages) -> bool {
         command.stdout(Stdio::null());
         command
     };
-    // Package lists may be half out of order and still good for what is wanted.
+    // Stale package lists often still serve; only the installation decides.
     if manager == "apt-get"
         && let Err(why) = check(&mut command(&["update"]))
     {
@@ -127,7 +135,7 @@ fn install(what: &str, packages: &Packages) -> bool {
     }
 }
 
-/// What to put before a command that needs root: nothing as root, else sudo if it asks no password.
+/// Returns the prefix of a command that needs root: empty for root, else sudo if it needs no password.
 fn privilege() -> Option<&'static [&'static str]> {
     if output(Command::new("id").arg("-u"))?.trim() == "0" {
         return Some(&[]);

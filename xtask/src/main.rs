@@ -9,6 +9,7 @@ mod compilers;
 mod fuzz;
 mod install;
 mod kernels;
+mod matrix;
 mod miri;
 mod prebuilt;
 mod progs;
@@ -73,6 +74,12 @@ const TASKS: &[Task] = &[
         run: miri::run,
     },
     Task {
+        name: "matrix",
+        args: "[msrv] [no-std] [targets] [minimal] [package] [semver]",
+        about: "build with the oldest Rust version and the oldest dependencies, without std, on big-endian and 32-bit targets, and from packages",
+        run: matrix::run,
+    },
+    Task {
         name: "bench",
         args: "[--instructions] [--growth] [--parts] [--btf FILE] [--objects DIR]",
         about: "time, instructions and memory beside libbpf and aya-obj (cargo xtask bench --help says more)",
@@ -87,7 +94,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "ci",
         args: "",
-        about: "fmt, clippy, doc, tidy, test --vm, fuzz --smoke, miri: what a change has to pass",
+        about: "fmt, clippy, doc, tidy, test --vm, fuzz --smoke, miri, matrix: what a change has to pass",
         run: ci::run,
     },
 ];

@@ -1,5 +1,5 @@
-//! The committed objects in `bpf-progs/prebuilt/` and `loader/examples/prebuilt/`, and the manifests that tell whether they fit
-//! their sources.
+//! The committed objects in `bpf-progs/prebuilt/` and `loader/examples/prebuilt/`, and the manifests with the hashes of their
+//! sources.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,16 +10,16 @@ use crate::compilers::{Compiler, Order};
 use crate::progs;
 use crate::system::{Outcome, files_below, find, output, root};
 
-/// Where committed objects are, in the folder of their sources.
+/// The folder of committed objects, below that of their sources.
 const FOLDER: &str = "prebuilt";
 
-/// The compiler the committed objects come from.
+/// The compiler that built the committed objects.
 const COMPILER: &str = "clang-19";
 
-/// The loader's examples, whose programs are no cases: nothing but their objects is committed, and they include nothing.
+/// The loader's examples. Their programs are not test cases and include no other files.
 const EXAMPLES: &str = "loader/examples";
 
-/// Builds the committed objects anew and writes their manifests.
+/// Rebuilds the committed objects and writes their manifests.
 pub fn renew(compilers: &[Compiler]) -> Outcome {
     let compiler = compilers
         .iter()
@@ -46,7 +46,7 @@ pub fn renew(compilers: &[Compiler]) -> Outcome {
     take(&built, &examples())
 }
 
-/// Puts what was built in place of what is committed for the sources in `folder`.
+/// Replaces the committed objects of the sources in `folder` by the ones just built.
 fn take(built: &Path, folder: &Path) -> Outcome {
     let dir = folder.join(FOLDER);
     let _ = std::fs::remove_dir_all(&dir);
@@ -63,13 +63,13 @@ fn take(built: &Path, folder: &Path) -> Outcome {
     Ok(())
 }
 
-/// What is wrong with the committed objects: sources that changed since, objects missing or left over.
+/// Returns the problems with the committed objects: changed sources, missing objects, left-over objects.
 pub fn problems() -> Outcome<Vec<String>> {
     let mut problems = Vec::new();
     for folder in [cases::dir(), examples()] {
         changes(&folder, &mut problems)?;
     }
-    let cases = cases::all()?;
+    let cases = cases::read_all()?;
     let of_cases = cases.iter().flat_map(|case| {
         Order::BOTH.map(|order| cases::dir().join(FOLDER).join(order.folder()).join(case.program.object()))
     });
@@ -83,7 +83,7 @@ pub fn problems() -> Outcome<Vec<String>> {
     Ok(problems)
 }
 
-/// How the sources in a folder differ from those its objects were made of.
+/// Compares the sources in a folder with the manifest of its objects and returns the differences.
 fn changes(folder: &Path, problems: &mut Vec<String>) -> Outcome {
     let shown = folder.strip_prefix(root()).unwrap_or(folder).display();
     let committed = std::fs::read_to_string(folder.join(FOLDER).join("MANIFEST")).unwrap_or_default();
@@ -103,7 +103,7 @@ fn changes(folder: &Path, problems: &mut Vec<String>) -> Outcome {
     Ok(())
 }
 
-/// A line per source: its hash and its path.
+/// Returns the text of a manifest: a line per source, with its hash and path.
 fn manifest(folder: &Path) -> Outcome<String> {
     let mut text = String::new();
     for file in files_below(folder) {
@@ -121,7 +121,7 @@ fn examples() -> PathBuf {
     root().join(EXAMPLES)
 }
 
-/// The examples' programs, relative to their folder.
+/// Returns the paths of the examples' programs, relative to their folder.
 fn example_sources() -> Vec<PathBuf> {
     let folder = examples();
     let files = files_below(&folder).into_iter();
@@ -140,7 +140,7 @@ fn write(path: &Path, data: &[u8]) -> Outcome {
         .map_err(|why| format!("{}: {why}", path.display()).into())
 }
 
-/// Drops the .debug sections; .BTF and .BTF.ext stay.
+/// Strips the .debug sections. .BTF and .BTF.ext stay.
 fn strip(object: &Path) -> Outcome {
     let number = COMPILER.rsplit('-').next().unwrap_or_default();
     let tool = [format!("llvm-strip-{number}"), "llvm-strip".to_owned()]
@@ -152,7 +152,7 @@ fn strip(object: &Path) -> Outcome {
         .ok_or_else(|| format!("cannot strip {}", object.display()).into())
 }
 
-/// FNV-1a: tells whether a file changed; it need not resist anybody.
+/// Returns the FNV-1a hash of a file, which detects changes but resists no attacker.
 fn hash(data: &[u8]) -> u64 {
     data.iter()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))

@@ -13,7 +13,7 @@ use crate::install;
 use crate::prebuilt;
 use crate::system::{Failure, Outcome, files_below, progs_dir};
 
-/// One file to make: the command lacks nothing but being run.
+/// One compilation: the complete command, its output and its source.
 struct Job {
     command: Command,
     object: PathBuf,
@@ -29,7 +29,7 @@ pub fn run(args: &[String]) -> Outcome {
             "--clang" => {
                 let path = words.next().ok_or_else(|| Failure::Usage("--clang needs a path".to_owned()))?;
                 let file = crate::system::find(path).ok_or_else(|| format!("{path}: no such compiler"))?;
-                let found = Compiler::at(&file).ok_or_else(|| format!("{path}: not a compiler"))?;
+                let found = Compiler::probe(&file).ok_or_else(|| format!("{path}: not a compiler"))?;
                 compilers.push(found);
             }
             "--prebuilt" => renew = true,
@@ -51,20 +51,20 @@ pub fn run(args: &[String]) -> Outcome {
     Ok(())
 }
 
-/// The compilers on this machine; if there is no clang, one is installed where that is allowed.
+/// Returns the compilers on this machine. Installs clang if there is none and `may_install` is set.
 pub fn compilers_or_install(may_install: bool) -> Vec<Compiler> {
-    let found = compilers::all();
+    let found = compilers::find_all();
     if found.iter().any(|compiler| compiler.family == "clang") || !may_install {
         return found;
     }
     eprintln!("no clang >= {} found", compilers::OLDEST_CLANG);
     install::clang();
-    compilers::all()
+    compilers::find_all()
 }
 
-/// Builds what is out of date below `out`; returns what could not be built, and why.
+/// Builds the objects below `out` that are out of date. Returns a line for each group that could not be built, with the reason.
 pub fn build(compilers: &[Compiler], out: &Path) -> Outcome<Vec<String>> {
-    let cases = cases::all()?;
+    let cases = cases::read_all()?;
     let newest_header = newest(&files_below(&cases::dir().join("include")));
     let mut jobs = Vec::new();
     let mut skips = Skips::new();
@@ -89,7 +89,7 @@ pub fn build(compilers: &[Compiler], out: &Path) -> Outcome<Vec<String>> {
     Ok(skips.iter().map(describe).collect())
 }
 
-/// Why files are not made, and which.
+/// Files that are not built, by reason.
 type Skips = BTreeMap<String, BTreeSet<String>>;
 
 fn describe((why, names): (&String, &BTreeSet<String>)) -> String {
@@ -99,7 +99,7 @@ fn describe((why, names): (&String, &BTreeSet<String>)) -> String {
     format!("bpf-progs {why}: {}{more}", shown.join(", "))
 }
 
-/// Lists the files one compiler is to make for one byte order.
+/// Lists the compilations for one compiler and one byte order.
 fn plan(
     compiler: &Compiler,
     order: Order,
@@ -131,7 +131,7 @@ fn plan(
     }
 }
 
-/// The command for one file; nothing if it is not made for that byte order.
+/// Returns the command for one file, or `None` if the file is not built for that byte order.
 fn command(
     source: &Source,
     compiler: &Compiler,
@@ -139,7 +139,7 @@ fn command(
     folder: &Path,
 ) -> Result<Option<Command>, String> {
     let Some(flags) = &source.host_cc else {
-        // A target of types needs less than a program: any compiler will do, unless it says otherwise.
+        // A file of target types needs no BPF features: any compiler can build it, unless it has a `requires:` directive.
         return match source.refuses(compiler) {
             Some(why) if !source.is_default() => Err(format!("with {}: {why}", compiler.name())),
             _ => Ok(Some(compiler.command(order, folder))),
@@ -154,7 +154,7 @@ fn command(
         .ok_or_else(|| format!("no host C compiler takes `{} -gbtf`", flags.join(" ")))
 }
 
-/// Removes objects of an earlier build that are no longer made.
+/// Removes objects of earlier builds whose sources are gone.
 fn prune(folder: &Path, jobs: &[Job]) {
     let made: HashSet<&Path> = jobs.iter().map(|job| job.object.as_path()).collect();
     for file in files_below(folder) {

@@ -1,17 +1,17 @@
-//! The machine: the workspace's folders, other programs, and how a task ends.
+//! Folders of the workspace, external programs, and the result of a task.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Why a task did not succeed.
+/// The reason why a task did not succeed.
 #[derive(Debug, Clone)]
 pub enum Failure {
-    /// It was called in a way it does not know.
+    /// The arguments are wrong.
     Usage(String),
-    /// It ran and found something wrong.
+    /// The task ran and found a problem.
     Failed(String),
-    /// Something it needs is not there, so nothing was found out.
+    /// The task could not run because something is missing.
     CannotRun(String),
 }
 
@@ -38,7 +38,7 @@ impl From<&str> for Failure {
     }
 }
 
-/// The exit code a failure asks for.
+/// Returns the exit code of a failure.
 pub fn failed(why: &Failure) -> u8 {
     match why {
         Failure::Usage(_) | Failure::CannotRun(_) => 2,
@@ -46,19 +46,19 @@ pub fn failed(why: &Failure) -> u8 {
     }
 }
 
-/// The workspace's root folder.
+/// Returns the workspace's root folder.
 pub fn root() -> PathBuf {
     let here = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     here.parent().map_or(here.clone(), Path::to_path_buf)
 }
 
-/// Where the built test programs go: `CORE_RELO_PROGS`, or `target/bpf-progs`.
+/// Returns the folder of built test programs: `CORE_RELO_PROGS`, or `target/bpf-progs`.
 pub fn progs_dir() -> PathBuf {
     from_env("CORE_RELO_PROGS", "target/bpf-progs")
 }
 
-/// Where kernels' BTF goes: `CORE_RELO_KERNELS`, or `target/kernels/btf`.
+/// Returns the folder of kernels' BTF: `CORE_RELO_KERNELS`, or `target/kernels/btf`.
 pub fn kernels_dir() -> PathBuf {
     from_env("CORE_RELO_KERNELS", "target/kernels/btf")
 }
@@ -70,14 +70,14 @@ fn from_env(variable: &str, otherwise: &str) -> PathBuf {
     }
 }
 
-/// The cargo that started this task.
+/// Returns a command for the cargo that started this task.
 pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
     command
 }
 
-/// Runs a command whose output people are to see; an exit code other than 0 is a failure.
+/// Runs a command with its output shown. An exit code other than 0 is a failure.
 pub fn check(command: &mut Command) -> Outcome {
     let name = describe(command);
     eprintln!("+ {name}");
@@ -85,18 +85,18 @@ pub fn check(command: &mut Command) -> Outcome {
     if status.success() { Ok(()) } else { Err(format!("{name}: {status}").into()) }
 }
 
-/// What a command prints, if it can be run and succeeds.
+/// Returns the output of a command, if the command runs and succeeds.
 pub fn output(command: &mut Command) -> Option<String> {
     let out = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
     out.status.success().then(|| String::from_utf8_lossy(&out.stdout).into_owned())
 }
 
-/// Is there a program of this name in `PATH`?
+/// Returns whether a program of this name is in `PATH`.
 pub fn have(program: &str) -> bool {
     find(program).is_some()
 }
 
-/// The file a program name stands for.
+/// Returns the file that a program name resolves to.
 pub fn find(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(|path| path.is_file());
@@ -105,7 +105,7 @@ pub fn find(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
-/// Every file below a folder, sorted; nothing if there is no such folder.
+/// Returns every file below a folder, sorted. A missing folder has no files.
 pub fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_path_buf()];

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: everything the tests need, then the tests, then what was skipped and why.
+//! `cargo xtask test`: prepares what the tests need, runs them, and lists the skipped ones with reasons.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
@@ -10,7 +10,7 @@ use crate::progs;
 use crate::system::{Failure, Outcome, cargo, have, kernels_dir, progs_dir, root};
 use crate::vm;
 
-/// What came of the tests.
+/// Numbers of tests by result.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Counts {
     pub passed: u64,
@@ -53,7 +53,7 @@ pub fn run(args: &[String]) -> Outcome {
             skips.insert(format!("tests that compare with libbpf: it cannot be built without {missing}")),
         ),
     }
-    // Where it cannot be installed, the test of growth says that it is skipped.
+    // Without valgrind the growth test prints SKIP.
     if may_install && !have("valgrind") {
         install::valgrind();
     }
@@ -85,7 +85,7 @@ pub fn run(args: &[String]) -> Outcome {
     if ok { Ok(()) } else { Err("the tests did not all pass".into()) }
 }
 
-/// `cargo xtask bless`
+/// Rewrites the golden files (`cargo xtask bless`).
 pub fn bless(args: &[String]) -> Outcome {
     if let Some(other) = args.first() {
         return Err(Failure::Usage(format!("unknown argument `{other}`")));
@@ -95,7 +95,7 @@ pub fn bless(args: &[String]) -> Outcome {
     crate::system::check(environment(&mut command))
 }
 
-/// Tells the tests where things are; what is not there, they look for themselves (the committed objects).
+/// Passes the folders of built objects and kernels to the tests. Without them the tests use the committed objects.
 fn environment(command: &mut Command) -> &mut Command {
     for (variable, folder) in [("CORE_RELO_PROGS", progs_dir()), ("CORE_RELO_KERNELS", kernels_dir())] {
         if folder.is_dir() {
@@ -105,7 +105,7 @@ fn environment(command: &mut Command) -> &mut Command {
     command
 }
 
-/// Runs the tests, passes on what they print, and counts.
+/// Runs the tests, prints the interesting part of their output, and counts results and skips.
 fn watch(mut command: Command) -> Outcome<(bool, Counts, BTreeSet<String>)> {
     let mut child = command.stdout(Stdio::piped()).spawn().map_err(|why| format!("cargo: {why}"))?;
     let mut counts = Counts::default();
@@ -125,7 +125,7 @@ fn watch(mut command: Command) -> Outcome<(bool, Counts, BTreeSet<String>)> {
     Ok((status.success(), counts, skips))
 }
 
-/// Lines of the test harness around the output of tests that passed.
+/// Returns whether a line is only the test harness's frame around the output of passed tests.
 fn is_frame(line: &str) -> bool {
     line.is_empty()
         || line == "successes:"
@@ -147,7 +147,7 @@ impl Counts {
         }
     }
 
-    /// What was counted after `before`.
+    /// Returns the counts added since `before`.
     pub fn since(&self, before: &Self) -> Self {
         Self {
             passed: self.passed - before.passed,
@@ -156,7 +156,7 @@ impl Counts {
         }
     }
 
-    /// Was no test counted at all?
+    /// Returns whether no test was counted.
     pub fn none(&self) -> bool {
         self.passed + self.failed + self.ignored == 0
     }

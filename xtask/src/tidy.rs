@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: what the compiler does not check. Every problem is printed, then the task fails once.
+//! `cargo xtask tidy`: conventions that the compiler does not check. Prints every problem before it fails.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,12 +7,12 @@ use crate::cases;
 use crate::prebuilt;
 use crate::system::{Failure, Outcome, output, root};
 
-/// Lines a Rust file may have, its tests aside.
+/// The most lines of a Rust file, without its tests.
 const LONGEST_FILE: usize = 500;
 
-/// A file as the checks see it.
+/// A file to check.
 struct File {
-    /// Relative to the workspace's root.
+    /// The path, relative to the workspace's root.
     path: PathBuf,
     text: String,
 }
@@ -39,7 +39,7 @@ pub fn run(args: &[String]) -> Outcome {
     if problems.is_empty() { Ok(()) } else { Err("not tidy".into()) }
 }
 
-/// Every text file that is, or is about to be, in the repository.
+/// Returns every text file that git tracks or would add.
 fn files() -> Outcome<Vec<File>> {
     let mut git = Command::new("git");
     git.current_dir(root()).args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
@@ -55,10 +55,10 @@ fn files() -> Outcome<Vec<File>> {
         .collect())
 }
 
-/// Trailing blanks, carriage returns, the last line's end.
+/// Checks for trailing blanks, carriage returns and a missing final newline.
 fn whitespace(file: &File, problems: &mut Vec<String>) {
     let path = file.path.display();
-    // Goldens hold what a program prints, to the byte.
+    // Golden files hold the exact bytes that a program prints.
     if file.path.components().any(|part| part.as_os_str() == "golden" || part.as_os_str() == "snapshots") {
         return;
     }
@@ -75,7 +75,7 @@ fn whitespace(file: &File, problems: &mut Vec<String>) {
     }
 }
 
-/// Every Rust file says first what it is for, and is not too long; no open ends.
+/// Checks that a Rust file begins with a `//!` comment, is not too long, and has no to-do marks.
 fn shape(file: &File, problems: &mut Vec<String>) {
     let path = file.path.display();
     if !file.text.lines().find(|line| !line.starts_with("#!")).is_some_and(|line| line.starts_with("//!")) {
@@ -94,11 +94,12 @@ fn shape(file: &File, problems: &mut Vec<String>) {
     }
 }
 
-/// Who may use what.
+/// Checks the layering: the modules and crates that a file may use.
 fn layering(file: &File, problems: &mut Vec<String>) {
     let path = file.path.to_string_lossy();
     let engine = path.starts_with("core-relo/src/");
-    let product = engine || path.starts_with("loader/src/") || path.starts_with("cli/src/");
+    let objects = path.starts_with("object/src/");
+    let product = engine || objects || path.starts_with("loader/src/") || path.starts_with("cli/src/");
     if !product {
         return;
     }
@@ -120,13 +121,20 @@ fn layering(file: &File, problems: &mut Vec<String>) {
         if engine && ["std::", "libc::", "object::"].iter().any(|krate| uses(line, krate)) {
             report("core-relo uses core and alloc, no std, libc or object");
         }
+        if objects
+            && ["std::fs", "std::env", "std::process", "fs::", "env::", "process::", "File::"]
+                .iter()
+                .any(|part| uses(line, part))
+        {
+            report("core-relo-object reads no files: bytes come in through a parameter or a trait");
+        }
     }
 }
 
-/// Directives that mean nothing, targets without a file and files that no case lists.
+/// Checks the cases: unknown directives, targets without a file, files without a case.
 fn directives() -> Outcome<Vec<String>> {
     let mut problems = Vec::new();
-    for case in cases::all()? {
+    for case in cases::read_all()? {
         let path = Path::new("bpf-progs").join(&case.program.path);
         let path = path.display();
         if case.listed.is_empty() {
@@ -149,7 +157,7 @@ fn directives() -> Outcome<Vec<String>> {
     Ok(problems)
 }
 
-/// The numbered lines of a file up to its tests, without comments.
+/// Returns the numbered lines of a file up to its tests, without comments.
 fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = (1..).zip(text.lines()).take_while(|(_, line)| line.trim() != "#[cfg(test)]");
     lines.filter(|(_, line)| !line.trim_start().starts_with("//"))
@@ -159,7 +167,7 @@ fn has_word(line: &str, word: &str) -> bool {
     line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|found| found == word)
 }
 
-/// Is `krate` (with its `::`) used in this line, and not just the end of another name or path?
+/// Returns whether a line uses `krate` (with its `::`) and not a longer name or path that ends with it.
 fn uses(line: &str, krate: &str) -> bool {
     line.match_indices(krate).any(|(at, _)| {
         let before = line.get(..at).and_then(|text| text.chars().next_back());

@@ -9,7 +9,7 @@ use core_relo::{
 use core_relo_loader::{
     Loader,
     object::Object,
-    target::{KernelTypes, TargetFile},
+    target::{TargetFile, running_types},
 };
 use std::{
     fs,
@@ -126,7 +126,7 @@ fn with_relocs(
 /// Each object into the running kernel.
 fn load(objects: &[PathBuf]) -> Result<(), String> {
     // Parsed with the first object of a run that wants it, let go with the run.
-    let _shared = KernelTypes::running();
+    let _shared = running_types();
     for path in objects {
         let bytes = read(path)?;
         let object = Object::parse(&bytes).map_err(|e| e.to_string())?;

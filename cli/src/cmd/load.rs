@@ -94,13 +94,13 @@ pub(super) fn load_all(
                 continue;
             }
         };
-        let mut loader = Loader::on(&object, host.clone()).name(stem(path));
+        let mut loader = Loader::with_host(&object, host.clone()).name(stem(path));
         if let Err(bad) = set_up(&mut loader, &file, &args.setup) {
             app.fail(&bad)?;
             continue;
         }
         if !args.program.is_empty() {
-            loader.only(args.program.iter().map(String::as_str));
+            loader.select_programs(args.program.iter().map(String::as_str));
         }
         let one = One { app, args, file: &file, object: &object, kernel };
         kept.extend(one.run(&loader)?);
@@ -146,7 +146,7 @@ fn host(args: &Load) -> Result<Host, BadInput> {
     if let Some(path) = &args.btf {
         return Ok(Host::offline(Arc::new(types(path)?)));
     }
-    let host = Host::running();
+    let host = core_relo_loader::running_host();
     match &args.relocate_against {
         Some(path) => Ok(host.relocated_against(Arc::new(types(path)?))),
         None => Ok(host),
@@ -156,7 +156,7 @@ fn host(args: &Load) -> Result<Host, BadInput> {
 fn types(path: &Path) -> Result<KernelTypes, BadInput> {
     let place = Place::File { path: path.to_path_buf(), base: None };
     let kernel = Kernel::open(&place, &[], Limits::default())?;
-    Ok(KernelTypes::given(Arc::clone(&kernel.target.main().btf), []))
+    Ok(KernelTypes::from_btf(Arc::clone(&kernel.target.main().btf), []))
 }
 
 /// What was set on the command line.
@@ -263,7 +263,7 @@ impl One<'_, '_, '_, '_> {
         }
         for name in names.iter().filter(|n| self.args.program.is_empty() || self.args.program.contains(n)) {
             let mut loader = loader.clone();
-            loader.only([name.as_str()]);
+            loader.select_programs([name.as_str()]);
             let loaded = loader.plan().and_then(|plan| loader.load_unpinned(&plan, self.kernel));
             match loaded {
                 _ if self.kernel.is_interrupted() => break,

@@ -4,7 +4,7 @@ use super::verifier_log::LogPart;
 use core_relo_loader::{
     attach::{AttachError, Link},
     load::{LoadError, Loaded, LoadedProgram, Meaning},
-    load_plan::{FixupOf, LoadPlan, MapPlan, ProgramPlan, SlotPlan},
+    load_plan::{FixupTarget, LoadPlan, MapPlan, ProgramPlan, SlotPlan},
     sys,
 };
 use serde::Serialize;
@@ -235,7 +235,7 @@ fn map<'l>(plan: &'l MapPlan, names: &[&'l str], program: &dyn Fn(usize) -> &'l 
 fn program<'l>(plan: &'l ProgramPlan, names: &[&'l str]) -> Program<'l> {
     let (mut maps, mut seen): (Vec<&str>, _) = (Vec::new(), HashSet::new());
     for fixup in &plan.fixups {
-        if let FixupOf::Map(at) = fixup.of
+        if let FixupTarget::Map(at) = fixup.of
             && let Some(name) = names.get(at)
             && seen.insert(*name)
         {

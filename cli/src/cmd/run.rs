@@ -70,7 +70,7 @@ pub(super) fn prepared(
     };
     let (data_in, ctx_in) = (input(&args.data_in)?, input(&args.ctx_in)?);
     let ctx_in = ctx_in.as_deref().unwrap_or_default();
-    loader.only([args.program.as_str()]);
+    loader.select_programs([args.program.as_str()]);
     let loaded = match loader.plan().and_then(|plan| loader.load_unpinned(&plan, kernel)) {
         _ if kernel.look() => return Ok(Ok(None)),
         Ok(loaded) => loaded,

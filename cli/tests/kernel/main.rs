@@ -14,7 +14,7 @@ use core_relo_loader::attach::{
 use core_relo_loader::sys::{
     self, LinkCreate, LinkExtra, LinkTarget, MapCreate, MapFd, ProgLoad, map_update,
 };
-use core_relo_loader::{Loader, load_plan::AttachTo, object::Object};
+use core_relo_loader::{Loader, load_plan::AttachTarget, object::Object};
 use fixture::*;
 use serde_json::{Value, json};
 use std::{

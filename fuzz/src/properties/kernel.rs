@@ -19,7 +19,7 @@ pub fn types() -> Arc<KernelTypes> {
     static TYPES: OnceLock<Arc<KernelTypes>> = OnceLock::new();
     let parse = || {
         let btf = Btf::parse(bytes()).expect("the builder writes valid BTF");
-        Arc::new(KernelTypes::given(Arc::new(btf), []))
+        Arc::new(KernelTypes::from_btf(Arc::new(btf), []))
     };
     Arc::clone(TYPES.get_or_init(parse))
 }

@@ -20,7 +20,7 @@ pub fn check(data: &[u8]) {
     check_settings(&object, host(small, Features::fixed(|_| false)));
     let own = target::extract(data).ok().and_then(|elf| Btf::parse(elf.btf.to_vec()).ok());
     if let Some(own) = own {
-        let types = Arc::new(KernelTypes::given(Arc::new(own), []));
+        let types = Arc::new(KernelTypes::from_btf(Arc::new(own), []));
         check_settings(&object, host(types, Features::newest()));
     }
 }
@@ -36,7 +36,7 @@ fn host(types: Arc<KernelTypes>, features: Features) -> Host {
 
 /// Plans the load as the object says, then program by program, with each global set and each data section made larger.
 fn check_settings(object: &Object<'_>, host: Host) {
-    let mut loader = Loader::on(object, host);
+    let mut loader = Loader::with_host(object, host);
     check_plan(&loader);
     // Tables would then not be the kernel's any more.
     let is_set = |g: &Global| g.size < 1 << 20 && g.kind != GlobalKind::StructOps;
@@ -52,8 +52,8 @@ fn check_settings(object: &Object<'_>, host: Host) {
     let name = |p: &core_relo_loader::object::Program<'_>| String::from_utf8_lossy(p.name).into_owned();
     let programs: Vec<_> = object.programs().iter().filter(|p| !p.is_subprogram).map(name).collect();
     for program in programs.iter().take(5) {
-        let mut alone = Loader::on(object, loader.host().clone());
-        alone.only([program.as_str()]);
+        let mut alone = Loader::with_host(object, loader.host().clone());
+        alone.select_programs([program.as_str()]);
         for section in object.data_sections().iter().take(5) {
             let size = u32::try_from(section.size).unwrap_or_default().saturating_mul(2).min(1 << 20);
             alone.map(&String::from_utf8_lossy(section.name)).value_size = Some(size);
@@ -71,7 +71,7 @@ fn check_plan(loader: &Loader<'_, '_>) {
 
 /// Whatever a plan refers to is in the plan.
 fn check_references(plan: &LoadPlan) {
-    use core_relo_loader::load_plan::{FixupOf, SlotPlan};
+    use core_relo_loader::load_plan::{FixupTarget, SlotPlan};
     assert!(plan.maps.is_empty() || !plan.to_string().is_empty());
     for program in &plan.programs {
         let insns = program.insns.len() / 8;
@@ -79,9 +79,8 @@ fn check_references(plan: &LoadPlan) {
         for fixup in &program.fixups {
             assert!((fixup.insn as usize) < insns);
             match fixup.of {
-                FixupOf::Map(at) => assert!(plan.maps[at].autocreate),
-                FixupOf::Module(at) => assert!(at < plan.modules.len()),
-                _ => {}
+                FixupTarget::Map(at) => assert!(plan.maps[at].autocreate),
+                FixupTarget::Module(at) => assert!(at < plan.modules.len()),
             }
         }
     }

@@ -6,14 +6,13 @@ use super::{
     kprobe::{KprobeOptions, KsyscallOptions, kprobe, ksyscall},
     kprobe_multi::{KprobeMultiOptions, KprobeSet, kprobe_multi},
     link::Link,
-    section::Auto,
     trace::{TraceOptions, freplace_named, trace_named},
     tracepoint::{RawTracepointOptions, TracepointOptions, raw_tracepoint, tracepoint},
     uprobe::{UprobeOptions, uprobe},
     uprobe_multi::{UprobeMultiOptions, UprobeSet, uprobe_multi},
     usdt::{UsdtManager, UsdtOptions, usdt},
 };
-use crate::object::{AttachType, ProgramType, SecDef};
+use crate::object::{AttachType, ProgramType, SecDef, SectionTarget};
 use std::os::fd::BorrowedFd;
 
 /// A loaded program, with what it was loaded as.
@@ -38,7 +37,7 @@ pub struct Attachable<'a> {
 ///
 /// Programs that libbpf does not attach by itself give [`AttachError::NotAutomatic`].
 pub fn auto(program: &Attachable<'_>) -> Result<Link, AttachError> {
-    match Auto::of(program.section)? {
+    match SectionTarget::parse(program.section)? {
         Some(auto) => tracing(program, auto),
         // Networking, cgroups and the rest: the name does not say to which interface, cgroup or map.
         None => Err(not_automatic(program.section, program.name)),
@@ -51,9 +50,9 @@ pub(crate) fn not_automatic(section: &str, name: &str) -> AttachError {
 
 /// Whether [`auto`] has something to attach a program to; if its section's name cannot be read, that is to be told by `auto`.
 pub(crate) fn is_automatic(section: &str, program_type: ProgramType) -> bool {
-    match Auto::of(section) {
-        Ok(None | Some(Auto::Nothing)) => false,
-        Ok(Some(Auto::AsLoaded)) => {
+    match SectionTarget::parse(section) {
+        Ok(None | Some(SectionTarget::Nothing)) => false,
+        Ok(Some(SectionTarget::AsLoaded)) => {
             matches!(program_type, ProgramType::Ext | ProgramType::Lsm) || attach_type_of(section).is_some()
         }
         Ok(Some(_)) | Err(_) => true,
@@ -64,40 +63,42 @@ fn attach_type_of(section: &str) -> Option<AttachType> {
     SecDef::find(section.strip_prefix('?').unwrap_or(section).as_bytes())?.attach_type
 }
 
-fn tracing(program: &Attachable<'_>, auto: Auto<'_>) -> Result<Link, AttachError> {
+fn tracing(program: &Attachable<'_>, auto: SectionTarget<'_>) -> Result<Link, AttachError> {
     let fd = program.fd;
     match auto {
-        Auto::Nothing => Err(not_automatic(program.section, program.name)),
-        Auto::Kprobe { function, offset, retprobe } => {
+        SectionTarget::Nothing => Err(not_automatic(program.section, program.name)),
+        SectionTarget::Kprobe { function, offset, retprobe } => {
             kprobe(fd, function, &KprobeOptions { retprobe, offset, ..KprobeOptions::default() })
         }
-        Auto::KprobeMulti { pattern, kind } => {
+        SectionTarget::KprobeMulti { pattern, kind } => {
             let options = KprobeMultiOptions { kind, ..KprobeMultiOptions::default() };
             kprobe_multi(fd, KprobeSet::Pattern(pattern), &options)
         }
-        Auto::Ksyscall { syscall, retprobe } => {
+        SectionTarget::Ksyscall { syscall, retprobe } => {
             ksyscall(fd, syscall, &KsyscallOptions { retprobe, ..KsyscallOptions::default() })
         }
-        Auto::Uprobe { binary, function, offset, retprobe } => {
+        SectionTarget::Uprobe { binary, function, offset, retprobe } => {
             let name = function_words(function, offset);
             let options = UprobeOptions { function: Some(&name), retprobe, ..UprobeOptions::default() };
             uprobe(fd, binary, &options)
         }
-        Auto::UprobeMulti { binary, pattern, kind } => {
+        SectionTarget::UprobeMulti { binary, pattern, kind } => {
             let options = UprobeMultiOptions { kind, ..UprobeMultiOptions::default() };
             uprobe_multi(fd, binary, UprobeSet::Pattern(pattern), &options)
         }
-        Auto::Usdt { binary, provider, name } => {
+        SectionTarget::Usdt { binary, provider, name } => {
             let manager = program.usdt.ok_or_else(|| {
                 let problem = "its object lacks the maps of libbpf's usdt.bpf.h, __bpf_usdt_specs and __bpf_usdt_ip_to_spec_id";
                 AttachError::target(program.section, problem)
             })?;
             usdt(fd, manager, binary, provider, name, &UsdtOptions::default())
         }
-        Auto::Tracepoint { category, name } => tracepoint(fd, category, name, &TracepointOptions::default()),
-        Auto::RawTracepoint { name } => raw_tracepoint(fd, name, &RawTracepointOptions::default()),
-        Auto::AsLoaded => as_loaded(program),
-        Auto::Iter => iter(fd, &IterOptions::default()),
+        SectionTarget::Tracepoint { category, name } => {
+            tracepoint(fd, category, name, &TracepointOptions::default())
+        }
+        SectionTarget::RawTracepoint { name } => raw_tracepoint(fd, name, &RawTracepointOptions::default()),
+        SectionTarget::AsLoaded => as_loaded(program),
+        SectionTarget::Iter => iter(fd, &IterOptions::default()),
     }
 }
 
@@ -127,12 +128,12 @@ fn function_words(function: &str, offset: i64) -> String {
 mod tests {
     use super::{
         super::{
-            section::split_offset,
             testing_elf::TestElf,
             testing_trace::{Counter, Program, getppid, stops, tracefs_or_skip},
         },
         *,
     };
+    use crate::object::split_offset;
 
     fn attach(prog: &Program, section: &str, program_type: ProgramType) -> Result<Link, AttachError> {
         auto(&Attachable { fd: prog.fd(), name: "p", section, program_type, attach_type: None, usdt: None })

@@ -1,11 +1,11 @@
 //! The headers, sections and symbols of an ELF file of one class, read piece by piece.
 
 use super::{error::AttachError, file_part::FilePart};
-use crate::{
-    elf::string_at,
-    limits::{BINARY_NAMES_BYTES, BINARY_SEGMENTS, BINARY_SYMBOLS_BYTES, BINARY_TABLE_BYTES, NAME_BYTES},
+use crate::limits::{
+    BINARY_NAMES_BYTES, BINARY_SEGMENTS, BINARY_SYMBOLS_BYTES, BINARY_TABLE_BYTES, NAME_BYTES,
 };
 use core_relo::Endian;
+use core_relo_object::string_at;
 use object::{
     Endianness, elf, pod,
     read::elf::{FileHeader, ProgramHeader as _, SectionHeader as _, Sym as _},

@@ -1,6 +1,6 @@
 //! Why a program is not attached.
 
-use crate::{privileges, sys::Errno};
+use crate::{object::SectionTargetError, privileges, sys::Errno};
 use core::fmt;
 use core_relo::{Escaped, Text};
 use std::path::{Path, PathBuf};
@@ -87,6 +87,12 @@ pub enum AttachError {
         /// The program's section.
         what: Text,
     },
+}
+
+impl From<SectionTargetError> for AttachError {
+    fn from(error: SectionTargetError) -> Self {
+        Self::target(error.section, error.problem)
+    }
 }
 
 impl AttachError {

@@ -221,7 +221,7 @@ mod tests {
         }
         assert_eq!(is_there("do_exit"), Ok(true));
         assert_eq!(is_there("a\0b"), Err(Errno(libc::EINVAL)));
-        let known = crate::features::Features::running().has(crate::features::Feature::SyscallWrapper);
+        let known = crate::features::running().has(crate::features::Feature::SyscallWrapper);
         assert_eq!(has_syscall_wrappers(), Ok(known));
     }
 

@@ -7,7 +7,7 @@ use super::{
     tracefs,
 };
 use crate::{
-    object::AttachType,
+    object::{AttachType, MultiKind},
     sys::{self, LinkCreate, LinkExtra, LinkTarget},
 };
 use alloc::ffi::CString;
@@ -27,19 +27,6 @@ pub enum KprobeSet<'a> {
     Symbols(&'a [&'a str]),
     /// Those at these addresses.
     Addresses(&'a [u64]),
-}
-
-/// When a program of many probes runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum MultiKind {
-    /// On entry.
-    #[default]
-    Entry,
-    /// On return.
-    Return,
-    /// On both; the program was loaded for that (kprobes from 6.10, uprobes from 6.13).
-    Session,
 }
 
 /// How many kprobes are attached.

@@ -135,7 +135,7 @@ mod tests {
             return;
         }
         assert_eq!(sys::link_create_closed(prog.fd(), at.number()), Errno(libc::EBADF));
-        let Some(map) = crate::live::map(crate::object::MapType::Array, 4, 4, 1) else { return };
+        let Some(map) = crate::live_test_support::map(crate::object::MapType::Array, 4, 4, 1) else { return };
         let e = sockmap(prog.fd(), map.shape().fd(), at).unwrap_err();
         assert_eq!(e.errno(), Some(Errno(libc::EINVAL)), "{e}");
         assert!(!e.to_string().contains("new enough"), "{e}");

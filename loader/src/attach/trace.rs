@@ -5,7 +5,8 @@ use super::{
     link::Link,
 };
 use crate::{
-    load_plan::in_program,
+    host::program_btf,
+    load_plan::find_program_function,
     object::AttachType,
     sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget},
 };
@@ -77,9 +78,10 @@ pub fn freplace_function(
     target: BorrowedFd<'_>,
     function: &str,
 ) -> Result<Link, AttachError> {
-    let btf_id = in_program(target, function)
-        .map_err(|problem| AttachError::target(format!("freplace of `{function}`"), problem))?;
-    freplace(prog, Some((target, btf_id)))
+    let fail = |problem: String| AttachError::target(format!("freplace of `{function}`"), problem);
+    let btf = program_btf(target).map_err(|errno| fail(format!("the program it attaches to: {errno}")))?;
+    let btf_id = find_program_function(btf, function).map_err(fail)?;
+    freplace(prog, Some((target, btf_id.0)))
 }
 
 /// By a link, or by the call that older kernels have for it (libbpf: `bpf_link_create`).

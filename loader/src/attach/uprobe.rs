@@ -8,12 +8,14 @@ use super::{
     link::Link,
     perf_event::{Put, denied},
     pmu::{Pmu, ProbeMode, process},
-    section::split_offset,
     text::c_string,
     tracefs::{ProbeEvent, ProbeKind},
     tracepoint,
 };
-use crate::sys::{self, Errno, PerfEventOpen};
+use crate::{
+    object::split_offset,
+    sys::{self, Errno, PerfEventOpen},
+};
 use std::{
     os::{
         fd::{BorrowedFd, OwnedFd},

@@ -4,14 +4,14 @@ use super::{
     binary::Binary,
     binary_path::resolve,
     error::{AttachError, Hint},
-    kprobe_multi::{MultiKind, RETURN},
+    kprobe_multi::RETURN,
     link::Link,
     pmu::process,
     text::c_string,
     uprobe::NO_PROBE,
 };
 use crate::{
-    object::AttachType,
+    object::{AttachType, MultiKind},
     sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget},
 };
 use std::{

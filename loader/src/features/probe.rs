@@ -1,7 +1,7 @@
 //! How each feature is found out: by doing it, in a way that leaves nothing behind (libbpf: `features.c`).
 
 use crate::{
-    load_plan::running_version,
+    host::running_version,
     object::{AttachType, MapType, ProgramType},
     sys::{self, BtfLoad, Errno, LinkCreate, LinkExtra, LinkTarget, MapCreate, ProgLoad},
 };
@@ -12,8 +12,8 @@ use core_relo::{
 };
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
-type Token<'t> = Option<BorrowedFd<'t>>;
-type Answer = Result<bool, Errno>;
+pub(super) type Token<'t> = Option<BorrowedFd<'t>>;
+pub(super) type Answer = Result<bool, Errno>;
 
 const EXIT: Insn = Insn { code: 0x95, dst: 0, src: 0, off: 0, imm: 0 };
 const RETURN_0: [Insn; 2] = [mov(0, 0), EXIT];

@@ -1,189 +1,75 @@
-//! Variables of programs that user space can read and set: which there are, where they lie, what they are.
+//! Variables of an object as Rust values, before the load.
 
-mod before;
-mod declared;
-mod error;
-mod fit;
-mod path;
-mod resized;
 #[cfg(test)]
 mod tests;
-mod types;
 
-pub use error::GlobalError;
-pub(crate) use fit::{fit, fit_value, size};
-pub(crate) use path::find;
-pub(crate) use resized::resized;
-pub(crate) use types::Types;
-
-use crate::{
-    link::{
-        externs::{self, ExternEntry, What},
-        maps::{KCONFIG, MapEntry, MapSource, MapTable},
-    },
-    object::{DataKind, Map, MapType, Object, Place, Symbol, SymbolKind},
+use crate::{Loader, load_plan::LoadPlanError, sys::Pod};
+use core::any::type_name;
+use core_relo_object::globals::{Global, RustType};
+pub(crate) use core_relo_object::globals::{
+    InitialValues, ObjectTypes, check_size, check_type, check_value, find_global,
 };
-use alloc::sync::Arc;
-use core_relo::{
-    TypeId,
-    btf::{Btf, Type},
-};
-use declared::Declared;
-use std::collections::HashMap;
 
-/// A variable of a program's that user space can read or set, or a part of one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Global {
-    /// Its name; of a part the path to it, as `config.ports[2]`.
-    pub name: String,
-    /// The section it lies in.
-    pub section: Arc<str>,
-    /// The map that holds it once it is loaded: of a data section the section's name, of the arena its map's.
-    pub map: Arc<str>,
-    /// What becomes of it.
-    pub kind: GlobalKind,
-    /// Where in the section, in bytes; in the arena, the section lies [`data_offset`](crate::load_plan::MapPlan::data_offset)
-    /// bytes from the start.
-    pub offset: usize,
-    /// Its size in bytes.
-    pub size: usize,
-    /// Its type in the object's BTF, if that declares it.
-    pub ty: Option<TypeId>,
-    /// Where in the section its map's value begins.
-    pub(crate) start: usize,
-    /// Its size as it is declared, if it grew with its section.
-    pub(crate) declared_size: usize,
+/// Describes a Rust type for the comparison with a variable's type in C.
+pub(crate) fn rust_type<T: Pod>() -> RustType {
+    RustType { shape: T::SHAPE, size: size_of::<T>(), name: type_name::<T>() }
 }
 
-/// What becomes of a variable, and so when it can be read and set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum GlobalKind {
-    /// Programs and user space read and write it (`.data`, `.bss`).
-    Variable,
-    /// It is set before the load, and constant from then on (`.rodata`).
-    Constant,
-    /// As a variable, in memory that has the same addresses for both (`.addr_space.1`).
-    Arena,
-    /// The kernel's configuration (`.kconfig`): to be read, once it is loaded.
-    Config,
-    /// A table for a kernel subsystem (`.struct_ops`): set before the load, and the kernel's from then on.
-    StructOps,
-}
-
-impl GlobalKind {
-    /// Whether it has a first value that can be set before the load.
-    pub const fn is_set_before(self) -> bool {
-        !matches!(self, Self::Config)
-    }
-
-    /// Whether it can be read once it is loaded.
-    pub const fn is_read_after(self) -> bool {
-        !matches!(self, Self::StructOps)
-    }
-
-    /// Whether it can be set once it is loaded.
-    pub const fn is_set_after(self) -> bool {
-        matches!(self, Self::Variable | Self::Arena)
-    }
-
-    const fn of(section: DataKind) -> Option<Self> {
-        match section {
-            DataKind::Data | DataKind::Bss => Some(Self::Variable),
-            DataKind::Rodata => Some(Self::Constant),
-            DataKind::Arena => Some(Self::Arena),
-            DataKind::StructOps { .. } | DataKind::JumpTables => None,
-        }
-    }
-}
-
-impl Global {
-    /// All of an object: those of data sections and the arena in the symbol table's order, then configuration values, then
+impl Loader<'_, '_> {
+    /// The variables of all data sections and of the arena, in the symbol table's order; then configuration values and
     /// struct_ops tables.
+    pub fn globals(&self) -> Vec<Global> {
+        self.variables.all().to_vec()
+    }
+
+    /// The variable of a name, or the part of one that a path leads to: `config.ports[2]`.
     ///
-    /// An object whose externs or tables cannot be read has none of those; planning it says why.
-    pub fn all(object: &Object<'_>) -> Vec<Self> {
-        let externs = externs::collect(object).unwrap_or_default();
-        let maps = MapTable::collect(object, false).unwrap_or_default();
-        of(object, &maps, &externs)
+    /// Of two static variables of one name, `section/name` is one (`.data/config.ports[2]`). An array that ends a section which
+    /// was [resized](crate::load_plan::MapSettings::value_size) has as many elements as there is room for.
+    pub fn find_global(&self, name: &str) -> Result<Global, LoadPlanError> {
+        self.variables.find(&self.settings, name)
     }
 
-    /// Where its map's value has it, in bytes.
-    pub(crate) fn place(&self) -> usize {
-        self.offset.saturating_sub(self.start)
+    /// Sets a variable's first value: also one that is constant for the programs, by which the verifier may leave out code, and
+    /// one in the arena. By name or by [path](Self::find_global).
+    ///
+    /// The value has to have the variable's size and, as far as the object's BTF says what it is, its type: for integers, enums
+    /// and `bool` integers with or without sign (0 and 1 for `bool`), for floats floats, for pointers unsigned integers, for
+    /// arrays arrays of such, for structs and unions structs or arrays. A struct ([`pod!`](crate::pod)) may also stand for an
+    /// array, an array of bytes for anything.
+    ///
+    /// The kernel's configuration is not set this way, but by lines of
+    /// [`Settings::kconfig`](crate::load_plan::Settings::kconfig). Of a struct_ops table the members that are no pointers can be
+    /// set, as `my_ops.flags`; its programs go by [`MapSettings::programs`](crate::load_plan::MapSettings::programs).
+    pub fn set_global<T: Pod>(&mut self, name: &str, value: &T) -> Result<&mut Self, LoadPlanError> {
+        let global = self.find_global(name)?;
+        check_value(self.object.btf(), &global, &rust_type::<T>(), value.as_bytes())?;
+        self.variables.set_bytes(&mut self.settings, &global, value.as_bytes())?;
+        Ok(self)
     }
 
-    /// Its type, without what does not change values: qualifiers, typedefs. None if it is not known, or not of its size.
-    fn stripped<'b>(&self, btf: Option<&'b Btf<'_>>) -> Option<Type<'b>> {
-        btf?.strip(self.ty?).ok()
+    /// The same, by its bytes in the machine's order: of whatever type, if there are as many as it has.
+    pub fn set_global_bytes(&mut self, name: &str, value: &[u8]) -> Result<&mut Self, LoadPlanError> {
+        let global = self.find_global(name)?;
+        check_size(self.object.btf(), &global, value.len())?;
+        self.variables.set_bytes(&mut self.settings, &global, value)?;
+        Ok(self)
     }
-}
 
-/// The same, of what is known already.
-pub(crate) fn of(object: &Object<'_>, maps: &MapTable<'_, '_>, externs: &[ExternEntry<'_>]) -> Vec<Global> {
-    // Many variables share a section's name, which may be long.
-    let sections = object.data_sections().iter().map(|s| (s.section_index, (s, shared(s.name))));
-    let sections: HashMap<_, _> = sections.collect();
-    let declared = Declared::of(object);
-    let is_arena = |m: &&Map<'_>| m.def.as_ref().is_ok_and(|d| d.known_type() == Some(MapType::Arena));
-    let arena = object.maps().iter().find(is_arena).map_or_else(|| "".into(), |m| shared(m.name));
-    let variable = |symbol: Symbol<'_>| {
-        let Place::Section(index) = symbol.place else { return None };
-        let (section, name) = sections.get(&index).filter(|_| symbol.kind == SymbolKind::Object)?;
-        let kind = GlobalKind::of(section.kind)?;
-        let end = symbol.value.checked_add(symbol.size)?;
-        (end <= section.size).then_some(())?;
-        Some(Global {
-            name: String::from_utf8_lossy(symbol.name).into_owned(),
-            section: Arc::clone(name),
-            map: Arc::clone(if kind == GlobalKind::Arena { &arena } else { name }),
-            kind,
-            offset: usize::try_from(symbol.value).ok()?,
-            size: usize::try_from(symbol.size).ok()?,
-            ty: declared.type_of(section.name, symbol.name, symbol.value),
-            start: 0,
-            declared_size: usize::try_from(symbol.size).ok()?,
-        })
-    };
-    let table = |entry: &MapEntry<'_, '_>| {
-        let MapSource::StructOps(table) = entry.source else { return None };
-        let (_, section) = sections.get(&table.section.section_index)?;
-        let (offset, size) = (usize::try_from(table.offset).ok()?, usize::try_from(table.size).ok()?);
-        Some(Global {
-            name: String::from_utf8_lossy(entry.name).into_owned(),
-            section: Arc::clone(section),
-            map: shared(entry.name),
-            kind: GlobalKind::StructOps,
-            offset,
-            size,
-            ty: Some(table.ty),
-            start: offset,
-            declared_size: size,
-        })
-    };
-    let kconfig = shared(KCONFIG);
-    let variables = object.symbols().filter_map(variable);
-    let configuration = externs.iter().filter_map(|e| config(object, e, &kconfig));
-    variables.chain(configuration).chain(maps.entries.iter().filter_map(table)).collect()
-}
+    /// A variable's first value, as it stands now.
+    pub fn global<T: Pod>(&self, name: &str) -> Result<T, LoadPlanError> {
+        let global = self.find_global(name)?;
+        check_type(self.object.btf(), &global, &rust_type::<T>())?;
+        let mut value = T::zeroed();
+        self.variables.read_bytes(&self.settings, &global, value.as_bytes_mut())?;
+        Ok(value)
+    }
 
-fn config(object: &Object<'_>, e: &ExternEntry<'_>, section: &Arc<str>) -> Option<Global> {
-    let What::Config(slot) = e.what else { return None };
-    let size = usize::try_from(slot.size).ok()?;
-    Some(Global {
-        name: String::from_utf8_lossy(e.name).into_owned(),
-        section: Arc::clone(section),
-        map: Arc::clone(section),
-        kind: GlobalKind::Config,
-        offset: usize::try_from(slot.offset).ok()?,
-        size,
-        ty: object.btf().and_then(|btf| btf.ty(e.btf_id)?.target()),
-        start: 0,
-        declared_size: size,
-    })
-}
-
-fn shared(name: &[u8]) -> Arc<str> {
-    String::from_utf8_lossy(name).into()
+    /// The same, as its bytes.
+    pub fn global_bytes(&self, name: &str) -> Result<Vec<u8>, LoadPlanError> {
+        let global = self.find_global(name)?;
+        let mut value = vec![0; global.size];
+        self.variables.read_bytes(&self.settings, &global, &mut value)?;
+        Ok(value)
+    }
 }

@@ -1,17 +1,19 @@
 //! Variables of objects made byte by byte, found and set.
 #![cfg(test)]
 
-use super::{Global, GlobalError, GlobalKind};
 use crate::{
     Loader,
     load_plan::{Host, LoadPlanError},
-    made::{Made, kernel, returns},
     object::Object,
     sys::Pod,
 };
 use core_relo::{
     Endian, TypeId,
     btf::{Builder, BuiltMember, Kind},
+};
+use core_relo_object::{
+    globals::{Global, GlobalError, GlobalKind},
+    test_support::{self, TestObject, kernel, returns},
 };
 use object::{SectionKind, SymbolKind};
 
@@ -22,8 +24,11 @@ crate::pod! {
 }
 
 /// An object whose section has a variable of each of these types, each `size` bytes long.
-fn made(section: &str, variables: impl FnOnce(&mut Made) -> Vec<(&'static str, TypeId, u32)>) -> Vec<u8> {
-    let mut m = Made::new();
+fn made(
+    section: &str,
+    variables: impl FnOnce(&mut TestObject) -> Vec<(&'static str, TypeId, u32)>,
+) -> Vec<u8> {
+    let mut m = TestObject::new();
     let variables = variables(&mut m);
     let (mut end, mut infos) = (0u32, Vec::new());
     let mut places = Vec::new();
@@ -52,7 +57,7 @@ fn one(size: u32, ty: impl FnOnce(&mut Builder, TypeId) -> TypeId) -> Vec<u8> {
 
 fn set<T: Pod>(bytes: &[u8], name: &str, value: &T) -> Result<(), GlobalError> {
     let Ok(object) = Object::parse(bytes) else { panic!("it is an object") };
-    let mut loader = Loader::on(&object, kernel(|_| {}));
+    let mut loader = Loader::with_host(&object, kernel(|_| {}));
     let read = loader.global::<T>(name);
     let done = match loader.set_global(name, value) {
         Ok(_) => {
@@ -155,7 +160,7 @@ fn structs_and_arrays_take_plain_old_data() {
 fn without_types_and_where_they_contradict_the_symbol_the_size_counts() {
     let longer = one(8, |_, int| int);
     assert_eq!((set(&longer, "v", &1u64), set(&longer, "v", &1f64)), (Ok(()), Ok(())));
-    let mut m = Made::new().without_types();
+    let mut m = TestObject::new().without_types();
     let data = m.section(".data", SectionKind::Data, &[0; 8]);
     m.symbol("v", SymbolKind::Data, data, 0, 4);
     let bytes = m.bytes();
@@ -183,7 +188,7 @@ fn config() -> Vec<u8> {
 fn members_and_elements_are_found_by_path() {
     let bytes = config();
     let object = Object::parse(&bytes).unwrap();
-    let mut loader = Loader::on(&object, kernel(|_| {}));
+    let mut loader = Loader::with_host(&object, kernel(|_| {}));
     let place = |loader: &Loader<'_, '_>, name| loader.find_global(name).map(|g| (g.offset, g.size)).unwrap();
     assert_eq!(place(&loader, "config"), (0, 28));
     assert_eq!(place(&loader, "config.first"), (0, 4));
@@ -245,7 +250,7 @@ fn an_array_at_the_end_of_a_resized_section_has_more_elements() {
         vec![("first", array, 4), ("last", array, 4)]
     });
     let object = Object::parse(&bytes).unwrap();
-    let mut loader = Loader::on(&object, kernel(|_| {}));
+    let mut loader = Loader::with_host(&object, kernel(|_| {}));
     loader.set_global("last", &[1u32]).unwrap();
     loader.map(".data.more").value_size = Some(24);
     loader.set_global("last", &[1u32, 2, 3, 4]).unwrap();
@@ -259,28 +264,6 @@ fn an_array_at_the_end_of_a_resized_section_has_more_elements() {
     let expected: Vec<u8> =
         [0, 0, 5, 2, 7, 4].into_iter().flat_map(|n| Endian::native().u32_bytes(n)).collect();
     assert_eq!(plan.maps[0].data, expected);
-}
-
-#[test]
-fn two_of_a_name_are_told_apart_by_their_section() {
-    let global = |section: &str| Global {
-        name: "n".into(),
-        section: section.into(),
-        map: section.into(),
-        kind: GlobalKind::Variable,
-        offset: 0,
-        size: 4,
-        ty: None,
-        start: 0,
-        declared_size: 4,
-    };
-    let globals = [global(".data"), global(".bss")];
-    let find = |all, name| super::find(all, None, name);
-    assert_eq!(find(&globals, ".bss/n").map(|g| g.section), Ok(".bss".into()));
-    assert!(matches!(find(&globals, "n"), Err(GlobalError::Ambiguous { .. })));
-    assert!(matches!(find(&globals, "n.x"), Err(GlobalError::Ambiguous { .. })));
-    assert!(matches!(find(&globals, ".rodata/n"), Err(GlobalError::NoSuch { .. })));
-    assert_eq!(find(&globals[..1], "n").map(|g| g.section), Ok(".data".into()));
 }
 
 /// A kernel with a `struct ops` of two numbers and a function.
@@ -297,7 +280,7 @@ fn host() -> Host {
 
 #[test]
 fn members_of_struct_ops_tables_are_set_before_the_load() {
-    let mut m = Made::new();
+    let mut m = TestObject::new();
     let int = m.int;
     let proto = m.types.func_proto(int, &[]);
     let pointer = m.types.pointer(proto);
@@ -308,7 +291,10 @@ fn members_of_struct_ops_tables_are_set_before_the_load() {
     let data = m.section(".struct_ops.link", SectionKind::Data, &[[1; 8], [0; 8]].concat().repeat(2));
     m.symbol("one", SymbolKind::Data, data, 0, 16);
     m.symbol("two", SymbolKind::Data, data, 16, 16);
-    let plan = m.plan_on(host(), |loader| {
+    let bytes = m.bytes();
+    let object = Object::parse(&bytes).unwrap();
+    let mut loader = Loader::with_host(&object, host());
+    {
         let two = loader.find_global("two").unwrap();
         assert_eq!((two.kind, two.offset, two.size, &*two.map), (GlobalKind::StructOps, 16, 16, "two"));
         assert_eq!(loader.global::<u32>("two.flags").unwrap(), 0x0101_0101);
@@ -318,19 +304,19 @@ fn members_of_struct_ops_tables_are_set_before_the_load() {
         let pointer = loader.set_global("two.hook", &7u64).unwrap_err().to_string();
         assert!(pointer.contains("filled by the loader: programs go by"), "{pointer}");
         assert!(loader.set_global("two.flags", &7f32).is_err());
-    });
-    let plan = plan.unwrap();
-    let flags: Vec<_> = plan.maps.iter().map(|m| crate::made::words(&m.data)[4..6].to_vec()).collect();
+    }
+    let plan = loader.plan().unwrap();
+    let flags: Vec<_> = plan.maps.iter().map(|m| test_support::words(&m.data)[4..6].to_vec()).collect();
     assert_eq!(flags, [[0x0101_0101, 0x0101_0101], [0x0101_0101, 7]]);
 }
 
 #[test]
 fn configuration_is_listed_and_not_set_here() {
-    let mut m = Made::new();
+    let mut m = TestObject::new();
     let var = m.types.var("CONFIG_HZ", m.int, 2);
     m.types.datasec(".kconfig", 0, &[(var, 0, 4)]);
     let symbol = m.undefined("CONFIG_HZ", false);
-    let mut code = crate::made::load(1, 0).to_vec();
+    let mut code = test_support::load(1, 0).to_vec();
     code.extend(returns(0));
     let section = m.program("main", "socket", &code);
     m.refer(section, 0, symbol, false);
@@ -345,7 +331,7 @@ fn configuration_is_listed_and_not_set_here() {
 /// The linker puts static variables of several files into one DATASEC, whose order is the compiler's.
 #[test]
 fn static_variables_of_one_name_have_the_types_declared_at_their_offsets() {
-    let mut m = Made::new();
+    let mut m = TestObject::new();
     let short = m.types.int("short", 2, Builder::SIGNED);
     let types = [(8, m.int), (0, short), (4, m.types.pointer(m.int)), (0, m.int)];
     let declared: Vec<_> = types.iter().map(|(at, ty)| (m.types.var("v", *ty, 0), *at, 4)).collect();

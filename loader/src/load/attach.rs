@@ -2,10 +2,10 @@
 
 use super::{Loaded, LoadedMap, LoadedProgram};
 use crate::{
-    attach::{self, AttachError, Attachable, Auto, Link, UsdtManager},
-    features::Features,
+    attach::{self, AttachError, Attachable, Link, UsdtManager},
+    features,
     load_plan::{MapRole, USDT_MAPS, UsdtPlan},
-    object::{AttachType, ProgramType},
+    object::{AttachType, ProgramType, SectionTarget},
     ring::{Flow, PerfBuffer, RingBuffer, RingError, UserRingBuffer},
     sys::{Errno, MapFd},
 };
@@ -113,7 +113,8 @@ impl Loaded {
         if program.plan.sec_def.is_none() {
             return Err(attach::not_automatic(&program.plan.section, &program.plan.name));
         }
-        let is_usdt = matches!(Auto::of(&program.plan.section), Ok(Some(Auto::Usdt { .. })));
+        let is_usdt =
+            matches!(SectionTarget::parse(&program.plan.section), Ok(Some(SectionTarget::Usdt { .. })));
         attach::auto(&Attachable {
             fd: program.as_fd(),
             name: &program.plan.name,
@@ -133,7 +134,7 @@ impl Loaded {
         let handles = USDT_MAPS.map(|name| self.map(name).and_then(|m| m.handle().ok()));
         let made = match &handles {
             [Some(specs), Some(by_address)] => {
-                let plan = self.usdt_plan.unwrap_or_else(|| UsdtPlan::on(&Features::running()));
+                let plan = self.usdt_plan.unwrap_or_else(|| UsdtPlan::on(&features::running()));
                 Some(UsdtManager::planned(specs, by_address, plan)?)
             }
             _ => None,
@@ -151,17 +152,12 @@ fn attach_table(map: &LoadedMap) -> Result<Link, AttachError> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{
-        Loader,
-        attach::AttachError,
-        load_plan::USDT_MAPS,
-        made::{Made, returns},
-        object::Object,
-    };
+    use crate::{Loader, attach::AttachError, load_plan::USDT_MAPS, object::Object};
+    use core_relo_object::test_support::{TestObject, returns};
 
     #[test]
     fn programs_of_other_kinds_do_not_depend_on_the_maps_of_usdt() {
-        let mut m = Made::new();
+        let mut m = TestObject::new();
         for name in USDT_MAPS {
             // Not what libbpf's usdt.bpf.h declares.
             m.map(name, &[("type", 1), ("key_size", 4), ("value_size", 4), ("max_entries", 1)], None);

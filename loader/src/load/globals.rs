@@ -3,7 +3,7 @@
 use super::{Loaded, LoadedMap};
 use crate::{
     Global, GlobalError, GlobalKind,
-    globals::{find, fit, fit_value, size},
+    globals::{check_size, check_type, check_value, find_global, rust_type},
     load_plan::SEGV_ON_FAULT,
     maps::{Arena, MapError, MappedMap},
     sys::{Errno, MapFd, Pod, map_lookup, map_update},
@@ -17,7 +17,7 @@ impl Loaded {
 
     /// The variable of a name, or the part of one that a path leads to, as [`Loader::find_global`](crate::Loader::find_global).
     pub fn find_global(&self, name: &str) -> Result<Global, MapError> {
-        Ok(find(&self.globals, self.types.btf(), name)?)
+        Ok(find_global(&self.globals, self.types.btf(), name)?)
     }
 
     /// A variable's value now: also one of the kernel's configuration, and one in the arena.
@@ -26,7 +26,7 @@ impl Loaded {
     /// mapped into memory, [`mapped`](Self::mapped) reads many with no system call.
     pub fn global<T: Pod>(&self, name: &str) -> Result<T, MapError> {
         let global = self.find_global(name)?;
-        fit::<T>(self.types.btf(), &global)?;
+        check_type(self.types.btf(), &global, &rust_type::<T>())?;
         let mut value = T::zeroed();
         self.read(&global, value.as_bytes_mut())?;
         Ok(value)
@@ -47,14 +47,14 @@ impl Loaded {
     /// and written back: what programs write to it at that very time is lost.
     pub fn set_global<T: Pod>(&self, name: &str, value: &T) -> Result<(), MapError> {
         let global = self.find_global(name)?;
-        fit_value(self.types.btf(), &global, value)?;
+        check_value(self.types.btf(), &global, &rust_type::<T>(), value.as_bytes())?;
         self.write(&global, value.as_bytes())
     }
 
     /// The same, by its bytes in the machine's order: of whatever type, if there are as many as it has.
     pub fn set_global_bytes(&self, name: &str, value: &[u8]) -> Result<(), MapError> {
         let global = self.find_global(name)?;
-        size(self.types.btf(), &global, value.len())?;
+        check_size(self.types.btf(), &global, value.len())?;
         self.write(&global, value)
     }
 
@@ -111,11 +111,11 @@ impl Loaded {
     fn write_to_map(&self, global: &Global, from: &[u8]) -> Result<(), MapError> {
         let map = self.handle_of_map(&global.map)?;
         if let Ok(mapped) = MappedMap::open(&map) {
-            return mapped.write_bytes(global.place(), from);
+            return mapped.write_bytes(global.value_offset(), from);
         }
         let mut value = value_of(global, &map, "set it")?;
-        let end = global.place().saturating_add(from.len());
-        let room = value.get_mut(global.place()..end).ok_or_else(|| outside(global))?;
+        let end = global.value_offset().saturating_add(from.len());
+        let room = value.get_mut(global.value_offset()..end).ok_or_else(|| outside(global))?;
         room.copy_from_slice(from);
         map_update(map.shape(), 0u32.as_bytes(), &value, 0)
             .map_err(|e| MapError::kernel(&global.name, "set it", e))
@@ -129,7 +129,7 @@ impl Loaded {
         let handle = self.handle_of_map(&global.map)?;
         let Some(map) = self.map(&global.map) else { return Err(outside(global)) };
         let start = usize::try_from(map.plan.data_offset).unwrap_or(usize::MAX);
-        let at = start.saturating_add(global.place());
+        let at = start.saturating_add(global.value_offset());
         if let Some(arena) = map.arena() {
             return act(arena, at);
         }
@@ -150,7 +150,7 @@ fn value_of(global: &Global, map: &MapFd, action: &'static str) -> Result<Vec<u8
 }
 
 fn part<'v>(global: &Global, value: &'v [u8], len: usize) -> Result<&'v [u8], MapError> {
-    value.get(global.place()..global.place().saturating_add(len)).ok_or_else(|| outside(global))
+    value.get(global.value_offset()..global.value_offset().saturating_add(len)).ok_or_else(|| outside(global))
 }
 
 /// A map that was taken over may be smaller than the object's section.

@@ -179,13 +179,13 @@ impl Kernel for Running {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{live, object::MapType};
+    use crate::{live_test_support, object::MapType};
     use std::os::fd::{AsFd as _, AsRawFd as _};
 
     #[test]
     fn a_map_of_maps_is_filled_at_once_and_an_error_names_the_key() {
         for of in [MapType::ArrayOfMaps, MapType::HashOfMaps] {
-            let Some(inner) = live::map(MapType::Array, 4, 4, 1) else { return };
+            let Some(inner) = live_test_support::map(MapType::Array, 4, 4, 1) else { return };
             let shape = MapCreate {
                 key_size: 4,
                 value_size: 4,
@@ -193,7 +193,7 @@ mod tests {
                 inner: Some(inner.as_fd()),
                 ..MapCreate::default()
             };
-            let Some(outer) = live::map_with(of, &shape) else { return };
+            let Some(outer) = live_test_support::map_with(of, &shape) else { return };
             let value = inner.as_fd().as_raw_fd().cast_unsigned();
             let fill = |keys: &[u32]| {
                 let elements: Vec<_> = keys.iter().map(|key| (*key, value)).collect();

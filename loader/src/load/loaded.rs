@@ -4,7 +4,7 @@ use super::kernel::{Kernel as _, Running};
 use crate::{
     Global,
     attach::UsdtManager,
-    globals::Types,
+    globals::ObjectTypes,
     load_plan::{MapPlan, ProgramPlan, UsdtPlan},
     maps::Arena,
     sys::{self, Errno, MapFd},
@@ -29,7 +29,7 @@ pub struct Loaded {
     pub(super) modules: Vec<OwnedFd>,
     pub(super) token: Option<OwnedFd>,
     pub(super) globals: Vec<Global>,
-    pub(super) types: Types,
+    pub(super) types: ObjectTypes,
     /// Folders this load made for its pins.
     pub(super) folders: Vec<PathBuf>,
     pub(super) usdt: OnceLock<Option<UsdtManager>>,

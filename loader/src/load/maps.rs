@@ -262,8 +262,9 @@ mod tests {
     #[test]
     fn what_a_refused_map_lacks() {
         let said = |map_type: MapType, key_size, value_size, max_entries| {
-            let map_type = map_type.number();
-            let map = MapPlan { map_type, key_size, value_size, max_entries, ..MapPlan::default() };
+            let mut map = MapPlan::default();
+            map.map_type = map_type.number();
+            (map.key_size, map.value_size, map.max_entries) = (key_size, value_size, max_entries);
             hint(&map, Errno(libc::EINVAL)).0
         };
         assert!(said(MapType::Hash, 4, 4, 0).contains("max_entries"));

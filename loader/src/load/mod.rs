@@ -236,7 +236,7 @@ impl<'k, K: Kernel> Loading<'k, K> {
     /// All that comes before the programs.
     fn maps_of(&mut self, plan: &LoadPlan) -> Result<(), LoadError> {
         self.token(plan)?;
-        if let Some(errno) = plan.not_asked {
+        if let Some(errno) = plan.probe_error {
             let mut error = self.error("the kernel lets this process load nothing".into(), errno);
             if let (LoadError::Kernel { hint, .. }, true) = (&mut error, plan.raise_memlock_limit) {
                 hint.0.push_str("; this kernel also charges all that is loaded to the limit on locked memory: `ulimit -l unlimited`");

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     attach::Hint,
-    load_plan::{FixupOf, LoadPlan, MapRole, ProgramPlan, SlotPlan},
+    load_plan::{FixupTarget, LoadPlan, MapRole, ProgramPlan, SlotPlan},
     sys::{Errno, Pod as _, ProgLoad},
 };
 use core_relo::Endian;
@@ -73,8 +73,8 @@ impl<K: Kernel> Loading<'_, K> {
         let mut insns = program.insns.clone();
         for fixup in &program.fixups {
             let (fd, word) = match fixup.of {
-                FixupOf::Map(at) => (self.loaded.maps.get(at).and_then(|m| m.fd.as_ref()), 4),
-                FixupOf::Module(at) => (self.loaded.modules.get(at), 12),
+                FixupTarget::Map(at) => (self.loaded.maps.get(at).and_then(|m| m.fd.as_ref()), 4),
+                FixupTarget::Module(at) => (self.loaded.modules.get(at), 12),
             };
             let at = usize::try_from(fixup.insn).unwrap_or(usize::MAX).saturating_mul(8).saturating_add(word);
             let room = insns.get_mut(at..).and_then(<[u8]>::first_chunk_mut);

@@ -4,14 +4,14 @@ use super::{LoadError, LoadedProgram, Prepared, Running, prepare};
 use crate::{
     Loader,
     load_plan::LoadPlan,
-    made::{Made, call, exit, returns},
     object::Object,
     sys::{self, Errno, Pod as _},
 };
+use core_relo_object::test_support::{TestObject, call, exit, returns};
 
 /// Why the running kernel does not load an object; none (and a word about it) if it loads nothing at all here.
-fn refused(made: Made) -> Option<LoadError> {
-    let mut m = Made::new();
+fn refused(made: TestObject) -> Option<LoadError> {
+    let mut m = TestObject::new();
     m.program("main", "socket", &returns(0));
     if let Some(e) = error_of(m) {
         println!("SKIP: nothing can be loaded here: {e}");
@@ -22,7 +22,7 @@ fn refused(made: Made) -> Option<LoadError> {
     error
 }
 
-fn error_of(made: Made) -> Option<LoadError> {
+fn error_of(made: TestObject) -> Option<LoadError> {
     let bytes = made.bytes();
     let object = Object::parse(&bytes).unwrap();
     Loader::new(&object).name("bad").load().err()
@@ -57,7 +57,7 @@ fn programs_are_loaded_one_by_one_and_one_that_is_refused_is_left_out() {
 
 #[test]
 fn a_program_that_was_refused_leaves_its_place_in_a_map_empty() {
-    let mut m = Made::new();
+    let mut m = TestObject::new();
     let of = m.types.func_proto(core_relo::TypeId::VOID, &[]);
     let numbers = [("type", 3), ("key_size", 4), ("max_entries", 2)];
     let (maps, _) = m.map("one", &numbers, Some(of));
@@ -85,7 +85,7 @@ fn a_program_that_was_refused_leaves_its_place_in_a_map_empty() {
 
 #[test]
 fn programs_of_one_name_are_all_loaded() {
-    let mut m = Made::new();
+    let mut m = TestObject::new();
     m.program("main", "socket", &returns(0));
     m.program("main", "xdp", &returns(1));
     let bytes = m.bytes();
@@ -103,8 +103,8 @@ fn programs_of_one_name_are_all_loaded() {
 /// The numbers of a map's definition.
 type Numbers<'n> = &'n [(&'n str, u32)];
 
-fn map(numbers: Numbers<'_>) -> Made {
-    let mut m = Made::new();
+fn map(numbers: Numbers<'_>) -> TestObject {
+    let mut m = TestObject::new();
     m.map("table", numbers, None);
     m.program("main", "socket", &returns(0));
     m
@@ -154,7 +154,7 @@ fn maps_that_no_kernel_makes() {
 #[test]
 fn functions_that_call_themselves_are_said_to() {
     for around in [0, 2] {
-        let mut m = Made::new();
+        let mut m = TestObject::new();
         // a calls itself, or b, which calls a.
         let code = if around == 0 { vec![call(-1), exit()] } else { vec![call(1), exit(), call(-3), exit()] };
         let text = m.code(".text", &code);
@@ -173,7 +173,7 @@ fn functions_that_call_themselves_are_said_to() {
 
 #[test]
 fn a_refusal_without_a_word_from_the_verifier_is_one_line() {
-    let mut m = Made::new();
+    let mut m = TestObject::new();
     m.program("main", "socket", &returns(0));
     let bytes = m.bytes();
     let object = Object::parse(&bytes).unwrap();

@@ -209,7 +209,11 @@ fn meaning(plan: &LoadPlan, program: &ProgramPlan, log: &str, insn: Option<u32>)
         |base: i32| called.checked_sub(base).and_then(|n| usize::try_from(n).ok()).filter(|n| *n < 1_000_000);
     if let Some(n) = nth(POISON_KFUNC) {
         let name = plan.externs.get(n).cloned();
-        return name.map(if plan.unlike.contains(&n) { Meaning::KfuncUnlike } else { Meaning::Kfunc });
+        return name.map(if plan.incompatible_kfuncs.contains(&n) {
+            Meaning::KfuncUnlike
+        } else {
+            Meaning::Kfunc
+        });
     }
     nth(POISON_MAP).and_then(|n| plan.maps.get(n)).map(|m| Meaning::Map(m.name.clone()))
 }

@@ -1,6 +1,6 @@
 //! Why a map cannot be used.
 
-use crate::{attach::Hint, globals::GlobalError, object::MapType, sys::Errno};
+use crate::{GlobalError, attach::Hint, object::MapType, sys::Errno};
 use core::fmt;
 use core_relo::{Escaped, Text};
 use thiserror::Error;

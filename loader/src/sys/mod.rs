@@ -19,7 +19,6 @@
 
 mod bpf;
 mod epoll;
-mod errno;
 mod fd;
 mod mapping;
 mod memory;
@@ -35,7 +34,7 @@ mod testing;
 
 pub(crate) use bpf::link_create_closed;
 pub use bpf::*;
-pub use errno::Errno;
+pub use core_relo_object::Errno;
 pub(crate) use memory::{cpu_list, prefer_huge_pages};
 pub use memory::{page_size, possible_cpu_numbers, possible_cpus, raise_memlock_limit};
 pub use pod::{BuildIdFrame, Element, LpmKey, Pod, Shape};
@@ -57,3 +56,41 @@ pub(crate) use ring::{
 };
 #[cfg(test)]
 pub(crate) use testing::own_network;
+
+#[cfg(test)]
+mod tests {
+    use super::Errno;
+
+    #[test]
+    fn errors_have_the_names_of_this_architecture() {
+        for (number, name) in [
+            (libc::EPERM, "EPERM"),
+            (libc::ENOENT, "ENOENT"),
+            (libc::ESRCH, "ESRCH"),
+            (libc::EINTR, "EINTR"),
+            (libc::EIO, "EIO"),
+            (libc::E2BIG, "E2BIG"),
+            (libc::EBADF, "EBADF"),
+            (libc::EAGAIN, "EAGAIN"),
+            (libc::ENOMEM, "ENOMEM"),
+            (libc::EACCES, "EACCES"),
+            (libc::EFAULT, "EFAULT"),
+            (libc::EBUSY, "EBUSY"),
+            (libc::EEXIST, "EEXIST"),
+            (libc::ENODEV, "ENODEV"),
+            (libc::ENOTDIR, "ENOTDIR"),
+            (libc::EINVAL, "EINVAL"),
+            (libc::ENFILE, "ENFILE"),
+            (libc::EMFILE, "EMFILE"),
+            (libc::ENOSPC, "ENOSPC"),
+            (libc::EROFS, "EROFS"),
+            (libc::ERANGE, "ERANGE"),
+            (libc::ENOSYS, "ENOSYS"),
+            (libc::EILSEQ, "EILSEQ"),
+            (libc::EOPNOTSUPP, "EOPNOTSUPP"),
+            (libc::ESTALE, "ESTALE"),
+        ] {
+            assert_eq!(Errno(number).name(), Some(name));
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Netlink sockets: whole messages to the kernel and from it.
 #![expect(unsafe_code, reason = "socket, setsockopt, connect, send and recv are calls into C")]
 
-use super::{errno::Errno, fd::beyond_stdio};
+use super::{Errno, fd::beyond_stdio};
 use core::ffi::c_int;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 

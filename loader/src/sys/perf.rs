@@ -1,7 +1,7 @@
 //! Perf events: `perf_event_open(2)` and the ioctls that put a program on one.
 #![expect(unsafe_code, reason = "perf_event_open has no wrapper; ioctl is a call into C")]
 
-use super::{errno::Errno, fd::beyond_stdio};
+use super::{Errno, fd::beyond_stdio};
 use core::ffi::{CStr, c_long};
 use core_relo::Endian;
 use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};

@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "bytes become values and back")]
 
 use core::{fmt, mem::MaybeUninit, slice};
+pub use core_relo_object::globals::{Element, Shape};
 
 /// A value that is nothing but its bytes: keys and values of maps, records of ring buffers.
 ///
@@ -43,59 +44,11 @@ pub unsafe trait Pod: Copy + Send + Sync + 'static {
     }
 }
 
-/// What a plain-old-data type consists of, as far as types in C can be compared with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Shape {
-    /// What it is; of an array (of arrays) what its innermost elements are.
-    pub element: Element,
-    /// Bytes of that.
-    pub element_size: usize,
-    /// Whether it is an array.
-    pub is_array: bool,
-}
-
-/// What a value without array around it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Element {
-    /// An integer without sign.
-    Unsigned,
-    /// An integer with sign.
-    Signed,
-    /// A floating-point number.
-    Float,
-    /// A struct, of whatever.
-    Record,
-}
-
-impl Shape {
-    /// A struct of so many bytes.
-    pub const fn record(size: usize) -> Self {
-        Self::of(Element::Record, size)
-    }
-
-    const fn of(element: Element, size: usize) -> Self {
-        Self { element, element_size: size, is_array: false }
-    }
-
-    /// An array of these.
-    #[must_use]
-    pub const fn array(self) -> Self {
-        Self { is_array: true, ..self }
-    }
-
-    /// Whether it is an array of bytes: anything, unseen.
-    pub const fn is_bytes(self) -> bool {
-        self.is_array && self.element_size == 1 && matches!(self.element, Element::Unsigned | Element::Signed)
-    }
-}
-
 macro_rules! plain {
     ($element:ident: $($ty:ty)*) => {$(
         // SAFETY: numbers have no padding, and any bytes are one.
         unsafe impl Pod for $ty {
-            const SHAPE: Shape = Shape::of(Element::$element, size_of::<Self>());
+            const SHAPE: Shape = Shape::scalar(Element::$element, size_of::<Self>());
         }
     )*};
 }

@@ -2,8 +2,6 @@
 //! pipe.
 
 use super::{
-    error::TargetError,
-    extract::{Form, Located, locate},
     open::{failed, open_file},
     read::read_all,
 };
@@ -14,6 +12,7 @@ use core_relo::{
     ByteSize, Data,
     btf::{Btf, BtfError, Sieve},
 };
+use core_relo_object::target::{Form, Located, TargetError, locate, trust_kernel_order};
 use std::{
     fs::File,
     path::{Path, PathBuf},
@@ -81,7 +80,7 @@ impl TargetFile {
         bytes: impl Into<Data<'static>>,
     ) -> Result<Self, TargetError> {
         let (path, bytes) = (path.into(), bytes.into());
-        let Located { btf, base, form } = match locate(&bytes) {
+        let Located { btf, base, form, .. } = match locate(&bytes) {
             Ok(found) => found,
             Err(cause) => return Err(TargetError::Extract { path, cause }),
         };
@@ -139,21 +138,9 @@ impl TargetFile {
             btf.set_pointer_size(size);
         }
         if self.is_of_kernel {
-            trust_order(&mut btf);
+            trust_kernel_order(&mut btf);
         }
         Ok(btf)
-    }
-}
-
-/// Own types of the smallest BTF whose order is looked at; to search a smaller one costs no more.
-const ORDERED: u32 = 8192;
-
-/// Has names looked for by bisection in types that the running kernel shows, if its build sorted them.
-pub(super) fn trust_order(btf: &mut Btf<'_>) {
-    if btf.end_id().0.saturating_sub(btf.first_id().0) >= ORDERED {
-        let is_sorted = btf.trust_order();
-        let is_sorted = if is_sorted { "" } else { "not " };
-        log::debug!("{} types that the running kernel shows are {is_sorted}sorted by name", btf.end_id());
     }
 }
 
@@ -197,6 +184,7 @@ mod tests {
         Endian, TypeId,
         btf::{Builder, Kind, Type},
     };
+    use core_relo_object::target::ORDERED;
 
     /// A type that is not where it belongs is found by who looks at all.
     #[test]

@@ -1,6 +1,7 @@
 //! The running kernel's BTF and its modules'.
 
-use super::{error::TargetError, file::TargetFile};
+use super::file::TargetFile;
+use core_relo_object::target::TargetError;
 use std::{
     fs, io,
     path::{Path, PathBuf},

@@ -1,7 +1,7 @@
 //! Opens files that can be read to their end: no folder, device or pipe, and nothing that the kernel writes while it is read.
 
-use super::error::TargetError;
 use crate::sys;
+use core_relo_object::target::TargetError;
 use std::{
     fs::{File, Metadata, OpenOptions},
     io,

@@ -6,7 +6,6 @@ use core_relo_loader::{
     Loader,
     attach::{AttachError, Link},
     load::{self, LoadError, Running},
-    load_plan::Host,
     maps::{Array, Flags, HashMap},
     object::Object,
     sys,
@@ -90,7 +89,7 @@ fn a_failed_load_leaves_no_pin() {
     let mut plan = loader.plan().unwrap();
     // An instruction that no kernel knows.
     plan.programs[0].insns[0..8].fill(0xff);
-    let refused = loader.carry_out(&plan).unwrap_err();
+    let refused = loader.execute(&plan).unwrap_err();
     assert!(matches!(refused, LoadError::Program { .. }), "{refused}");
     assert_eq!(pins(), before);
 }
@@ -162,13 +161,13 @@ fn two_objects_share_a_map() {
 fn many_objects_go_by_one_reading_of_the_kernels_types() {
     let test = "lifetime::many_objects_go_by_one_reading_of_the_kernels_types";
     let Some(_live) = live(test, &[Need::Btf]) else { return };
-    let host = Host::running();
+    let host = core_relo_loader::running_host();
     let bytes = ["core", "tp_btf", "iter_task"].map(object);
     let objects = bytes.each_ref().map(|bytes| Object::parse(bytes).unwrap());
     let loaded: Vec<_> = objects
         .iter()
         .map(|object| {
-            let mut loader = Loader::on(object, host.clone());
+            let mut loader = Loader::with_host(object, host.clone());
             loader.set_global("only_pid", &std::process::id()).unwrap();
             assert!(Arc::ptr_eq(&loader.host().types, &host.types));
             loader.load().unwrap()
@@ -185,7 +184,7 @@ fn a_program_is_left_out() {
     let loaded = load_with("ringbuf", |loader| loader.program("discard").autoload = Some(false));
     assert_eq!(loaded.programs().len(), 2);
     assert!(loaded.program("discard").is_none());
-    let loaded = load_with("ringbuf", |loader| loader.only(["output"]));
+    let loaded = load_with("ringbuf", |loader| loader.select_programs(["output"]));
     assert_eq!(loaded.programs().iter().map(|p| p.name()).collect::<Vec<_>>(), ["output"]);
 }
 

@@ -92,9 +92,9 @@ fn functions_of_modules() {
     }
     for name in ["veth:veth_open", "veth_open"] {
         let loaded = load_with("fentry", |loader| {
-            loader.only(["open_entry"]);
+            loader.select_programs(["open_entry"]);
             loader.program("open_entry").attach_to =
-                Some(core_relo_loader::load_plan::AttachTo::Kernel(name.to_owned()));
+                Some(core_relo_loader::load_plan::AttachTarget::Kernel(name.to_owned()));
         });
         let links = loaded.attach_all().unwrap();
         drop(Veth::new());
@@ -300,9 +300,9 @@ fn what_is_not_there_to_be_traced_is_said() {
     let bytes = object("fentry");
     let object = Object::parse(&bytes).unwrap();
     let mut loader = core_relo_loader::Loader::new(&object).name("fentry");
-    loader.only(["open_entry"]);
+    loader.select_programs(["open_entry"]);
     loader.program("open_entry").attach_to =
-        Some(core_relo_loader::load_plan::AttachTo::Kernel("do_sys_openat2_".to_owned()));
+        Some(core_relo_loader::load_plan::AttachTarget::Kernel("do_sys_openat2_".to_owned()));
     let refused = loader.load().unwrap_err().to_string();
     assert!(refused.contains("do_sys_openat2_") && refused.contains("open_entry"), "{refused}");
 }

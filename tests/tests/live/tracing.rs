@@ -5,7 +5,7 @@ use core_relo_loader::{
     Global, Loader,
     attach::{self, Attachable, IterOptions, IterReader, IterTarget, Link, UprobeMultiOptions, UprobeSet},
     load::Loaded,
-    load_plan::AttachTo,
+    load_plan::AttachTarget,
     object::{AttachType, Object},
     sys::{self, PerfSample, TestRun},
 };
@@ -154,7 +154,7 @@ fn probes_in_the_kernel() {
 fn many_probes_in_the_kernel() {
     let needs = [Need::Kprobes, Need::Tracefs, Need::Tracing, Need::Kernel(6, 2)];
     let Some(_live) = live("tracing::many_probes_in_the_kernel", &needs) else { return };
-    let calls = Tracer::load_with("fentry", |loader| loader.only(["test1_entry"]));
+    let calls = Tracer::load_with("fentry", |loader| loader.select_programs(["test1_entry"]));
     let tracer = Tracer::load("kprobe_multi");
     tracer.fires("entry", "hits", || test_functions(&calls, "test1_entry"));
     tracer.fires("back", "returns", || test_functions(&calls, "test1_entry"));
@@ -164,7 +164,7 @@ fn many_probes_in_the_kernel() {
 fn sessions_of_probes_in_the_kernel() {
     let needs = [Need::Kprobes, Need::Tracefs, Need::Tracing, Need::Kernel(6, 10)];
     let Some(_live) = live("tracing::sessions_of_probes_in_the_kernel", &needs) else { return };
-    let calls = Tracer::load_with("fentry", |loader| loader.only(["test1_entry"]));
+    let calls = Tracer::load_with("fentry", |loader| loader.select_programs(["test1_entry"]));
     let tracer = Tracer::load("kprobe_session");
     tracer.fires("both", "returns", || test_functions(&calls, "test1_entry"));
     assert!(tracer.read("hits") > 0);
@@ -251,7 +251,8 @@ fn functions_of_programs_are_replaced() {
     assert_eq!(run(), 1);
     let replacing = Tracer::load_with("freplace", |loader| {
         let function = "replaced".to_owned();
-        loader.program("instead").attach_to = Some(AttachTo::Program { program: Arc::new(whole), function });
+        loader.program("instead").attach_to =
+            Some(AttachTarget::Program { program: Arc::new(whole), function });
     });
     let link = replacing.attach("instead");
     assert_eq!((run(), replacing.read("hits")), (42, 1));

@@ -1,4 +1,4 @@
-//! An apt of our own: its lists, its cache and its idea of what is installed lie in one folder below `target/`.
+//! A private apt: its lists, its cache and its package status are in one folder below `target/`.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ pub struct Apt {
     folder: PathBuf,
 }
 
-/// A kernel the mirror has.
+/// A kernel on the mirror.
 #[derive(Debug, Clone)]
 pub struct Kernel {
     pub arch: String,
@@ -25,17 +25,17 @@ pub struct Kernel {
     package_version: String,
 }
 
-/// Releases and the architectures read from each: the fewest that have every series.
+/// The releases to read and their architectures: the fewest that have every series.
 const SUITES: [(&str, &str); 4] =
     [("bullseye", "amd64"), ("bookworm", "amd64"), ("trixie", "amd64,s390x"), ("sid", "amd64")];
 
-/// What the names of packages with a part of a kernel begin with.
+/// Prefixes of the names of kernel packages.
 const PREFIXES: [&str; 4] = ["linux-image-", "linux-binary-", "linux-modules-", "linux-base-"];
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 impl Apt {
-    /// Sets the folder up and fetches the package lists from the mirror this machine's own apt uses.
+    /// Creates the folder and fetches the package lists from the mirror of this machine's apt.
     pub fn new(folder: &Path) -> Outcome<Self> {
         let mirror = mirror().ok_or("no Debian mirror in this machine's apt sources")?;
         if !Path::new(KEYRING).is_file() {
@@ -63,14 +63,14 @@ impl Apt {
         }
         let apt = Self { folder: folder.to_path_buf() };
         eprintln!("package lists of {} Debian releases, into {dir}", SUITES.len());
-        // A list that cannot be had is left out; the others do.
+        // A list that cannot be fetched is left out.
         let status =
             apt.command("apt-get").arg("update").stdout(Stdio::null()).stderr(Stdio::null()).status();
         status.map_err(|why| format!("apt-get: {why}"))?;
         Ok(apt)
     }
 
-    /// Every kernel in the lists, of the flavours used here.
+    /// Returns every kernel in the lists that has one of the wanted flavours.
     pub fn kernels(&self) -> Outcome<Vec<Kernel>> {
         let text = output(self.command("apt-cache").arg("dumpavail")).ok_or("apt-cache dumpavail failed")?;
         let mut packages: HashMap<(String, String, String), u64> = HashMap::new();
@@ -103,13 +103,13 @@ impl Apt {
         Ok(kernels)
     }
 
-    /// Downloads the package with a kernel's image; returns the file.
+    /// Downloads the package with a kernel's image and returns its path.
     pub fn download(&self, kernel: &Kernel) -> Outcome<PathBuf> {
         let image = kernel.packages.first().ok_or("no package")?;
         self.download_package(kernel, image)
     }
 
-    /// Downloads one of a kernel's [`packages`](Kernel::packages); the one before goes.
+    /// Downloads one of a kernel's [`packages`](Kernel::packages) and removes the previous one.
     pub fn download_package(&self, kernel: &Kernel, package: &str) -> Outcome<PathBuf> {
         let debs = self.folder.join("debs");
         let _ = std::fs::remove_dir_all(&debs);
@@ -142,13 +142,13 @@ impl Kernel {
         format!("{}-{}-{}", self.arch, self.version, self.flavour)
     }
 
-    /// The packages with the image, the modules and the configuration.
+    /// Returns the packages with the image, the modules and the configuration.
     pub fn packages(&self) -> &[String] {
         &self.packages
     }
 }
 
-/// The kernel a package holds. From 7.x on linux-image-* is empty and the kernel is in linux-binary-*.
+/// Returns the kernel in a package. From 7.x on linux-image-* is empty and the kernel is in linux-binary-*.
 fn kernel(
     key: &(String, String, String),
     size: u64,
@@ -176,7 +176,7 @@ fn kernel(
     Some(Kernel { arch: arch.clone(), version, flavour, packages, package_version: package_version.clone() })
 }
 
-/// The address of the Debian archive in this machine's apt sources.
+/// Returns the address of the Debian archive in this machine's apt sources.
 fn mirror() -> Option<String> {
     let mut files = vec![PathBuf::from("/etc/apt/sources.list")];
     files.extend(crate::system::files_below(Path::new("/etc/apt/sources.list.d")));

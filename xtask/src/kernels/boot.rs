@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use super::{apt, available, btf, fresh, image, of_series, unpack, version_key, write};
 use crate::system::{Failure, Outcome, files_below, root};
 
-/// The series tests are run on, oldest first.
+/// The kernel series to run the tests on, oldest first.
 pub const SERIES: [&str; 4] = ["5.10", "6.1", "6.12", "7"];
 
-/// Modules inserted before the tests, with those they depend on, where the kernel has them as modules.
+/// Modules to insert before the tests, where the kernel does not have them built in.
 const MODULES: [&str; 6] = ["veth", "sch_ingress", "cls_bpf", "act_bpf", "nf_conntrack", "tcp_dctcp"];
 
-/// What those may depend on.
+/// Modules that [`MODULES`] may depend on.
 const BENEATH: [&str; 4] = ["nf_defrag_ipv4", "nf_defrag_ipv6", "libcrc32c", "crc32c_generic"];
 
-/// How a module's file name ends, compression aside.
+/// The suffix of a module's file name, before that of its compression.
 const MODULE: &str = ".ko";
 
 /// A kernel that can be booted.
@@ -23,17 +23,17 @@ const MODULE: &str = ".ko";
 pub struct Bootable {
     /// `amd64-6.1.192-cloud`, or the file's name.
     pub name: String,
-    /// What `uname -r` says there.
+    /// The kernel's release, as `uname -r` prints it.
     pub release: String,
     /// The image, as ELF.
     pub vmlinux: PathBuf,
     pub config: Option<PathBuf>,
-    /// In the order they are to be inserted.
+    /// The modules, in the order of insertion.
     pub modules: Vec<PathBuf>,
 }
 
-/// The newest kernel of a series, fetched if it is not in the cache.
-pub fn of(series: &str) -> Outcome<Bootable> {
+/// Returns the newest kernel of a series and fetches it if the cache does not have it.
+pub fn newest(series: &str) -> Outcome<Bootable> {
     if let Some(found) = cached(series) {
         return Ok(found);
     }
@@ -45,7 +45,7 @@ pub fn of(series: &str) -> Outcome<Bootable> {
     cached(series).ok_or_else(|| format!("no kernel {series} in {}", dir().display()).into())
 }
 
-/// The newest kernel of a series in the cache.
+/// Returns the newest kernel of a series in the cache.
 pub fn cached(series: &str) -> Option<Bootable> {
     let folders = std::fs::read_dir(dir()).into_iter().flatten().flatten().map(|entry| entry.path());
     let versions = folders.filter_map(|folder| {
@@ -56,8 +56,8 @@ pub fn cached(series: &str) -> Option<Bootable> {
     open(&versions.max()?.1)
 }
 
-/// A kernel image of the user's; its modules and configuration are looked for where a distribution puts them.
-pub fn at(path: &Path) -> Outcome<Bootable> {
+/// Returns a kernel image given by the user, with the modules and configuration from the distribution's usual paths.
+pub fn from_image(path: &Path) -> Outcome<Bootable> {
     let cannot = |why: String| Failure::CannotRun(format!("{}: {why}", path.display()));
     let image = std::fs::read(path).map_err(|why| cannot(why.to_string()))?;
     let kernel = image::kernel_elf(image).map_err(|why| cannot(why.to_string()))?;
@@ -99,7 +99,7 @@ fn fetch(series: &str) -> Outcome {
     kept
 }
 
-/// Keeps what is needed of unpacked packages; the image last, so that a kernel cut short is not taken for a whole one.
+/// Copies the needed files of unpacked packages into the cache. The image comes last, so that an interrupted copy does not look complete.
 fn keep(tree: &Path, folder: &Path) -> Outcome {
     let files = files_below(tree);
     let named = |prefix: &str| {
@@ -120,7 +120,7 @@ fn keep(tree: &Path, folder: &Path) -> Outcome {
     write(&folder.join("vmlinux"), &kernel)
 }
 
-/// Copies the modules wanted, unpacked, numbered in the order they are to be inserted.
+/// Copies the modules, unpacked and numbered in the order of insertion.
 fn keep_modules(files: &[PathBuf], folder: &Path) -> Outcome {
     let mut objects = BTreeMap::new();
     for file in files {
@@ -143,7 +143,7 @@ fn keep_modules(files: &[PathBuf], folder: &Path) -> Outcome {
     Ok(())
 }
 
-/// Module names, each after those it depends on; without those that lack one.
+/// Sorts module names so that each follows its dependencies. Drops modules with a missing dependency.
 fn order(objects: &BTreeMap<String, Vec<u8>>) -> Vec<String> {
     let mut done: Vec<String> = Vec::new();
     loop {
@@ -157,7 +157,7 @@ fn order(objects: &BTreeMap<String, Vec<u8>>) -> Vec<String> {
     }
 }
 
-/// The modules a module says it depends on.
+/// Returns the names in a module's `depends=` field.
 fn depends(object: &[u8]) -> Vec<String> {
     let info = btf::elf_section(object, b".modinfo").unwrap_or_default();
     let mut entries = info.split(|byte| *byte == 0).map(String::from_utf8_lossy);
@@ -178,7 +178,7 @@ fn open(folder: &Path) -> Option<Bootable> {
     })
 }
 
-/// What follows `Linux version ` in the kernel's banner.
+/// Returns the release from the kernel's banner (`Linux version …`).
 fn release(kernel: &[u8]) -> Option<String> {
     const BANNER: &[u8] = b"Linux version ";
     let at = kernel.windows(BANNER.len()).enumerate().filter(|(_, window)| *window == BANNER);

@@ -1,5 +1,5 @@
-//! As much of ELF and BTF as it takes to cut BTF out of a kernel; the real reader is the project itself, which is
-//! tested with what this one finds.
+//! A minimal reader of ELF and BTF that cuts the BTF out of a kernel. It shares no code with the project's parsers,
+//! which are tested with its results.
 
 /// Reads numbers in the byte order of the data.
 #[derive(Clone, Copy)]
@@ -16,7 +16,7 @@ impl Reader<'_> {
     }
 }
 
-/// The contents of a section of an ELF file of any class and byte order.
+/// Returns the contents of a section of an ELF file of any class and byte order.
 pub fn elf_section<'a>(data: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     if !data.starts_with(b"\x7fELF") {
         return None;
@@ -43,7 +43,7 @@ pub fn elf_section<'a>(data: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     })
 }
 
-/// Finds a kernel's BTF in an image that is no ELF file: a header, and types that fill their section exactly.
+/// Finds a kernel's BTF in an image that is not ELF: a header, followed by types that fill their section exactly.
 pub fn scan(image: &[u8]) -> Option<&[u8]> {
     const LITTLE: &[u8] = b"\x9f\xeb\x01\x00\x18\x00\x00\x00";
     const BIG: &[u8] = b"\xeb\x9f\x01\x00\x00\x00\x00\x18";
@@ -54,7 +54,7 @@ pub fn scan(image: &[u8]) -> Option<&[u8]> {
     found.filter_map(whole).max_by_key(|btf| btf.len())
 }
 
-/// The BTF that `data` begins with, if it is one of more than a thousand types.
+/// Returns the BTF at the start of `data`, if it has more than a thousand types.
 fn whole(data: &[u8]) -> Option<&[u8]> {
     let read = Reader { data, big: data.first() == Some(&0xeb) };
     let (types, types_len) = (read.number(8, 4)?, read.number(12, 4)?);
@@ -73,7 +73,7 @@ fn whole(data: &[u8]) -> Option<&[u8]> {
     if at == until && count > 1000 { data.get(..end) } else { None }
 }
 
-/// How many bytes follow a type's common part.
+/// Returns the size in bytes of the part that follows a type's common header.
 fn trailer(kind: usize, vlen: usize) -> Option<usize> {
     Some(match kind {
         1 | 14 | 17 => 4,

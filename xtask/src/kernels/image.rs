@@ -1,4 +1,4 @@
-//! From a boot image to the BTF in it: the payload decompressed by the system's tools, then `.BTF` or a scan.
+//! Finds the BTF in a boot image: decompresses the payload with the system's tools, then reads `.BTF` or scans.
 
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use super::btf;
 use crate::system::{Outcome, have};
 
-/// A compression a kernel may be packed with: what it begins with, and the tool that undoes it.
+/// A compression format of kernels: its magic bytes and the tool that decompresses it.
 struct Packing {
     magic: &'static [u8],
     tool: &'static [&'static str],
@@ -19,12 +19,12 @@ const PACKINGS: [Packing; 4] = [
     Packing { magic: b"\x1f\x8b\x08", tool: &["gzip", "-dcq"] },
 ];
 
-/// How many places that only look like a payload are tried before giving up.
+/// The number of false payload starts to try before giving up.
 const TRIES: usize = 40;
-/// A kernel is larger than this, unpacked.
+/// The least size in bytes of an unpacked kernel.
 const KERNEL_AT_LEAST: usize = 4 << 20;
 
-/// The BTF of the kernel in a boot image.
+/// Returns the BTF of the kernel in a boot image.
 pub fn vmlinux_btf(image: &[u8]) -> Outcome<Vec<u8>> {
     if let Some(found) = btf_in(image) {
         return Ok(found);
@@ -33,7 +33,7 @@ pub fn vmlinux_btf(image: &[u8]) -> Outcome<Vec<u8>> {
         let kernel = unpack(payload).ok_or_else(|| unpack_failure(payload))?;
         return btf_in(&kernel).ok_or_else(|| "the kernel in the image has no BTF".into());
     }
-    // Other architectures: a payload somewhere in the image.
+    // Other architectures have the payload somewhere in the image.
     for packing in &PACKINGS {
         let starts = (0..image.len())
             .filter(|at| image.get(*at..).is_some_and(|rest| rest.starts_with(packing.magic)));
@@ -52,7 +52,7 @@ pub fn vmlinux_btf(image: &[u8]) -> Outcome<Vec<u8>> {
     Err(format!("no BTF found in the image; {} not installed", missing.join(", ")).into())
 }
 
-/// The kernel in an x86 boot image as ELF, which boots faster since nothing has to unpack it; an ELF file as it is.
+/// Returns the kernel in an x86 boot image as ELF, which boots faster because the guest need not unpack it.
 pub fn kernel_elf(image: Vec<u8>) -> Outcome<Vec<u8>> {
     if image.starts_with(b"\x7fELF") {
         return Ok(image);
@@ -66,7 +66,7 @@ pub fn kernel_elf(image: Vec<u8>) -> Outcome<Vec<u8>> {
     }
 }
 
-/// Decompresses what `data` begins with; what follows it is ignored.
+/// Decompresses the stream at the start of `data` and ignores the bytes after it.
 pub fn unpack(data: &[u8]) -> Option<Vec<u8>> {
     let packing = PACKINGS.iter().find(|packing| data.starts_with(packing.magic))?;
     let (tool, args) = packing.tool.split_first()?;
@@ -81,7 +81,7 @@ pub fn unpack(data: &[u8]) -> Option<Vec<u8>> {
     let mut stdout = child.stdout.take()?;
     let mut out = Vec::new();
     std::thread::scope(|scope| {
-        // The tool stops reading where the payload ends: that write then fails, and means nothing.
+        // The tool stops reading at the end of the payload; the failed write after that is no error.
         scope.spawn(move || drop(stdin.write_all(data)));
         let _ = stdout.read_to_end(&mut out);
     });
@@ -93,7 +93,7 @@ fn btf_in(kernel: &[u8]) -> Option<Vec<u8>> {
     btf::elf_section(kernel, b".BTF").or_else(|| btf::scan(kernel)).map(<[u8]>::to_vec)
 }
 
-/// The payload of an x86 bzImage, by its setup header.
+/// Returns the payload of an x86 bzImage, found through its setup header.
 fn bz_image_payload(image: &[u8]) -> Option<&[u8]> {
     if image.get(0x202..0x206)? != b"HdrS" {
         return None;

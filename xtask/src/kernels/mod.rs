@@ -89,7 +89,7 @@ pub fn fetch(series: &[String]) -> Vec<String> {
             .max_by_key(|kernel| version_key(&kernel.version));
         let result = newest
             .ok_or_else(|| Failure::from("the mirror has none"))
-            .and_then(|k| one(apt, k, wanted.modules));
+            .and_then(|k| fetch_kernel(apt, k, wanted.modules));
         if let Err(why) = result {
             skips.push(format!("kernel BTF {}: {why}", wanted.name()));
         }
@@ -97,7 +97,7 @@ pub fn fetch(series: &[String]) -> Vec<String> {
     skips
 }
 
-/// The kernels the mirror has; it is asked once.
+/// The kernels on the mirror, listed once.
 fn available() -> Outcome<&'static (apt::Apt, Vec<apt::Kernel>)> {
     static ANSWER: OnceLock<Outcome<(apt::Apt, Vec<apt::Kernel>)>> = OnceLock::new();
     ANSWER.get_or_init(ask).as_ref().map_err(Failure::clone)
@@ -116,7 +116,7 @@ fn ask() -> Outcome<(apt::Apt, Vec<apt::Kernel>)> {
 }
 
 /// Downloads one kernel and leaves its BTF, and its modules', in the cache.
-fn one(apt: &apt::Apt, kernel: &apt::Kernel, modules: bool) -> Outcome {
+fn fetch_kernel(apt: &apt::Apt, kernel: &apt::Kernel, modules: bool) -> Outcome {
     let deb = apt.download(kernel)?;
     let tree = deb.with_extension("tree");
     let unpacked = fresh(&tree).and_then(|()| unpack(&deb, &tree, if modules { &MODULES } else { &[] }));
@@ -152,19 +152,19 @@ fn extract(kernel: &apt::Kernel, tree: &Path) -> Outcome {
             modules += 1;
         }
     }
-    // Last, so that a fetch cut short is not taken for a whole one.
+    // Written last, so that an interrupted fetch does not look complete.
     write(&kernels_dir().join(format!("{name}.btf")), &data)?;
     eprintln!("  {name}: {} bytes, {modules} modules", data.len());
     Ok(())
 }
 
-/// Makes a folder that is empty.
+/// Creates an empty folder, after removing an old one.
 fn fresh(folder: &Path) -> Outcome {
     let _ = std::fs::remove_dir_all(folder);
     std::fs::create_dir_all(folder).map_err(|why| format!("{}: {why}", folder.display()).into())
 }
 
-/// Takes the kernel image, its configuration and the modules wanted out of a package.
+/// Extracts the kernel image, its configuration and the wanted modules from a package.
 fn unpack(deb: &Path, tree: &Path, modules: &[&str]) -> Outcome {
     let mut dpkg = Command::new("dpkg-deb")
         .arg("--fsys-tarfile")
@@ -179,7 +179,7 @@ fn unpack(deb: &Path, tree: &Path, modules: &[&str]) -> Outcome {
         let dashed = module.replace('_', "-");
         [format!("*/{module}.ko*"), format!("*/{dashed}.ko*")]
     }));
-    // Not every pattern is in every package, and tar minds: what is missing shows in what was unpacked.
+    // tar fails if a pattern matches nothing, and not every package has every file: the caller checks the unpacked files.
     let stdin = dpkg.stdout.take().map_or(Stdio::null(), Stdio::from);
     let tar = tar.stdin(stdin).stderr(Stdio::null()).status();
     let dpkg = dpkg.wait().map_err(|why| format!("dpkg-deb: {why}"))?;

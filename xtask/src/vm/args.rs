@@ -1,4 +1,4 @@
-//! The words after `cargo xtask vm`.
+//! The arguments of `cargo xtask vm`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::kernels::boot::SERIES;
 use crate::system::{Failure, Outcome};
 
-/// What the command is to do.
+/// The parsed arguments.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub kernels: Vec<Choice>,
@@ -14,9 +14,9 @@ pub struct Request {
     pub may_install: bool,
     pub limit: Duration,
     pub cpus: u32,
-    /// Objects for the guest, if not the committed ones.
+    /// The folder of objects for the guest, or `None` for the committed ones.
     pub progs: Option<PathBuf>,
-    /// Words for the test binary.
+    /// Arguments for the test binary.
     pub for_tests: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ exit status: 0 all passed; 1 a test failed, or the kernel died of one; 2 the tes
 const LIMIT: u64 = 300;
 
 impl Request {
-    /// The defaults: the oldest and the newest kernel.
+    /// Returns the defaults: the oldest and the newest kernel.
     pub fn new() -> Self {
         let ends = [SERIES.first(), SERIES.last()].into_iter().flatten();
         Self {
@@ -105,7 +105,7 @@ impl Request {
     }
 }
 
-/// What one value of `--kernel` stands for.
+/// Parses one value of `--kernel`.
 fn choices(value: &str) -> Vec<Choice> {
     if value == "all" {
         return SERIES.map(|series| Choice::Series(series.to_owned())).to_vec();

@@ -10,16 +10,16 @@ use crate::system::{Failure, Outcome, cargo};
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 const TEST: &str = "live";
 
-/// Builds it; returns the file.
+/// Builds the test binary and returns its path.
 pub fn live_test() -> Outcome<PathBuf> {
     let mut flags = std::env::var("RUSTFLAGS").unwrap_or_default();
     flags.push_str(" -C target-feature=+crt-static");
     let mut command = cargo();
-    // With a target named, build scripts and macros do not get the flags.
+    // With an explicit target, the flags do not apply to build scripts and macros.
     command.args(["test", "--no-run", "--package", "core-relo-tests", "--test", TEST, "--target", TARGET]);
     command.args(["--message-format", "json-render-diagnostics"]);
     command.env("RUSTFLAGS", flags.trim()).env_remove("CARGO_ENCODED_RUSTFLAGS");
-    // Debug information would be half of what the guest has to unpack.
+    // Debug information would double the size of the guest's file system.
     command.env("CARGO_PROFILE_DEV_DEBUG", "0").stdin(Stdio::null()).stdout(Stdio::piped());
     eprintln!("building the live tests as a static program");
     let mut child = command.spawn().map_err(|why| format!("cargo: {why}"))?;
@@ -40,7 +40,7 @@ pub fn live_test() -> Outcome<PathBuf> {
     Ok(path)
 }
 
-/// The test's file, in cargo's message about it.
+/// Returns the path of the test binary from cargo's JSON message.
 fn executable(message: &str) -> Option<PathBuf> {
     if !message.contains("\"reason\":\"compiler-artifact\"")
         || !message.contains(&format!("\"name\":\"{TEST}\""))

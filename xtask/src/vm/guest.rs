@@ -1,4 +1,4 @@
-//! What is put into the guest, and the script that runs there first.
+//! The guest's files and its first script.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -7,13 +7,13 @@ use super::initramfs::Initramfs;
 use crate::kernels::boot::Bootable;
 use crate::system::{Failure, Outcome, find};
 
-/// Begins a line on the guest's third serial port: what comes of the guest itself, apart from what the tests print.
+/// The prefix of lines on the guest's third serial port, which carries the guest's state apart from the tests' output.
 pub const STARTED: &str = "@@started";
 pub const EXITED: &str = "@@exited ";
-/// A line there that a test which cannot run writes.
+/// The prefix of a line there that names a skipped test.
 pub const SKIP: &str = "SKIP ";
 
-/// Where the objects are in the guest, those of its byte order.
+/// The guest's folder of objects of its byte order.
 const PROGS: &str = "t/progs";
 const OBJECTS: &str = "t/progs/el";
 
@@ -38,7 +38,7 @@ pub fn pack(kernel: &Bootable, test: &Path, progs: &Path, args: &[String]) -> Ou
     Ok(files.finish())
 }
 
-/// A busybox that needs no libraries.
+/// Finds a statically linked busybox.
 pub fn busybox() -> Option<std::path::PathBuf> {
     ["busybox", "busybox.static", "/bin/busybox", "/bin/busybox.static"]
         .into_iter()
@@ -50,7 +50,7 @@ pub fn no_busybox() -> Failure {
     Failure::CannotRun("no static busybox (Debian, Ubuntu: apt-get install busybox-static)".to_owned())
 }
 
-/// An ELF64 file without an interpreter.
+/// Returns whether a file is ELF64 without an interpreter.
 pub fn is_static(data: &[u8]) -> bool {
     const INTERPRETER: u64 = 3;
     let number = |at: usize, bytes: usize| {
@@ -65,7 +65,7 @@ pub fn is_static(data: &[u8]) -> bool {
     data.starts_with(b"\x7fELF\x02") && kinds().is_some_and(|kinds| !kinds.contains(&INTERPRETER))
 }
 
-/// Output goes to the second serial port, what comes of the guest to the third; the first is the kernel's.
+/// The first script. The kernel's console is the first serial port, the tests' output the second, the guest's state the third.
 fn script(modules: &[String], args: &[String]) -> String {
     let mut text = String::from(
         "#!/bin/busybox sh\n\
@@ -89,7 +89,7 @@ fn script(modules: &[String], args: &[String]) -> String {
          ip link set lo up\n",
     );
     for module in modules {
-        // A module the kernel does not take shows in what the tests find missing.
+        // A module that fails to load shows up as skipped tests.
         let _ = writeln!(text, "insmod /ko/{} || echo 'no module {module}'", quoted(module));
     }
     let words: Vec<String> = args.iter().map(|arg| quoted(arg)).collect();

@@ -1,11 +1,11 @@
-//! The first file system of the guest: a cpio archive (newc) with busybox, the modules, the tests and what starts them.
+//! The guest's initramfs: a cpio archive (newc) with busybox, the modules, the tests and the script that starts them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::system::{Outcome, files_below};
 
-/// Files of the guest, by their paths there (without the first `/`).
+/// The guest's files, by path (without the first `/`).
 #[derive(Debug, Default)]
 pub struct Initramfs {
     folders: BTreeSet<PathBuf>,
@@ -28,13 +28,13 @@ impl Initramfs {
         new
     }
 
-    /// Adds a file; all are executable, which harms none.
+    /// Adds a file. All files are executable.
     pub fn file(&mut self, path: &str, data: &[u8]) {
         self.folder(Path::new(path).parent().unwrap_or(Path::new("")));
         self.entry(path, PROGRAM, data, (0, 0));
     }
 
-    /// Adds a file of the host, or all below a folder; returns the bytes added.
+    /// Adds a file of the host, or all files below a folder. Returns the number of bytes added.
     pub fn copy(&mut self, from: &Path, to: &str) -> Outcome<usize> {
         let files = if from.is_dir() { files_below(from) } else { vec![from.to_path_buf()] };
         let mut bytes = 0;
@@ -47,7 +47,7 @@ impl Initramfs {
         Ok(bytes)
     }
 
-    /// The archive, ended.
+    /// Returns the finished archive.
     pub fn finish(mut self) -> Vec<u8> {
         self.entry("TRAILER!!!", 0, b"", (0, 0));
         self.archive
@@ -68,7 +68,7 @@ impl Initramfs {
         self.entry(path, DEVICE, b"", (major, minor));
     }
 
-    /// One record: header of hexadecimal fields, name, data, each padded to four bytes.
+    /// Appends one record: a header of hexadecimal fields, the name and the data, each padded to four bytes.
     fn entry(&mut self, path: &str, mode: usize, data: &[u8], (major, minor): (usize, usize)) {
         self.inodes += 1;
         let links = 1;

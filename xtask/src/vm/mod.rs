@@ -19,7 +19,7 @@ use crate::test::Counts;
 pub use args::HELP;
 use args::{Choice, Request};
 
-/// What came of the tests on one kernel or several.
+/// The results of the tests on one or more kernels.
 #[derive(Debug, Default)]
 pub struct Report {
     pub counts: Counts,
@@ -28,7 +28,7 @@ pub struct Report {
     pub problems: Vec<Failure>,
 }
 
-/// How much of the kernel's console is shown where it died.
+/// The number of console lines to show after a kernel crash.
 const CONSOLE_LINES: usize = 40;
 
 pub fn run(args: &[String]) -> Outcome {
@@ -58,7 +58,7 @@ pub fn run(args: &[String]) -> Outcome {
     report.result()
 }
 
-/// The oldest and the newest kernel, as part of all tests: what cannot be had is a skip with its reason.
+/// Runs the tests on the oldest and the newest kernel. A kernel that is not available is a skip with its reason.
 pub fn both_ends(may_install: bool) -> Report {
     let mut report = Report::default();
     let request = Request::new();
@@ -73,7 +73,7 @@ pub fn both_ends(may_install: bool) -> Report {
 }
 
 impl Report {
-    /// All problems as one: a test that failed weighs more than one that could not run.
+    /// Combines all problems into one result. A failed test outweighs one that could not run.
     pub fn result(self) -> Outcome {
         let lines =
             |problems: &[Failure]| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
@@ -90,7 +90,7 @@ fn cannot_run(why: &Failure) -> bool {
     matches!(why, Failure::CannotRun(_))
 }
 
-/// QEMU and busybox, installed where that is allowed.
+/// Finds QEMU and busybox, or installs them if `may_install` is set.
 fn prerequisites(may_install: bool) -> Outcome {
     let complete = || qemu::installed() && guest::busybox().is_some();
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
@@ -108,13 +108,13 @@ fn prerequisites(may_install: bool) -> Outcome {
     guest::busybox().map(drop).ok_or_else(guest::no_busybox)
 }
 
-/// The kernels asked for, and why others could not be had.
+/// Returns the requested kernels, and the reasons why others are not available.
 fn kernels(request: &Request) -> (Vec<Bootable>, Vec<Failure>) {
     let (mut kernels, mut missing) = (Vec::new(), Vec::new());
     for choice in &request.kernels {
         let found = match choice {
-            Choice::Series(series) => boot::of(series),
-            Choice::File(path) => boot::at(path),
+            Choice::Series(series) => boot::newest(series),
+            Choice::File(path) => boot::from_image(path),
         };
         match found {
             Ok(kernel) => kernels.push(kernel),
@@ -124,19 +124,19 @@ fn kernels(request: &Request) -> (Vec<Bootable>, Vec<Failure>) {
     (kernels, missing)
 }
 
-/// Builds the tests, if there is a kernel to run them on, and runs them.
+/// Builds the tests and runs them on each kernel, if there is any.
 fn on_all(kernels: &[Bootable], request: &Request, report: &mut Report) {
     if kernels.is_empty() {
         return;
     }
     match build::live_test() {
-        Ok(test) => kernels.iter().for_each(|kernel| one(kernel, &test, request, report)),
+        Ok(test) => kernels.iter().for_each(|kernel| test_kernel(kernel, &test, request, report)),
         Err(why) => report.problems.push(why),
     }
 }
 
-/// Runs the tests on one kernel and adds what came of it.
-fn one(kernel: &Bootable, test: &Path, request: &Request, report: &mut Report) {
+/// Runs the tests on one kernel and adds the results to the report.
+fn test_kernel(kernel: &Bootable, test: &Path, request: &Request, report: &mut Report) {
     let before = report.counts;
     let began = Instant::now();
     let result = boot_and_test(kernel, test, request, report);
@@ -168,7 +168,7 @@ fn boot_and_test(kernel: &Bootable, test: &Path, request: &Request, report: &mut
     let mut line = |line: &str| {
         counts.add(line);
         passed += u64::from(line.starts_with("test ") && line.ends_with("... ok"));
-        // The notes have these, also of tests that the kernel did not survive.
+        // The notes have these too, even after a kernel crash.
         if !line.trim_start().starts_with(guest::SKIP) {
             println!("{line}");
         }
@@ -178,7 +178,7 @@ fn boot_and_test(kernel: &Bootable, test: &Path, request: &Request, report: &mut
     };
     let mut ended = machine.run(&mut line)?;
     if !ended.started() && !ended.timed_out {
-        // An emulated machine fails so once in a long while, before anything of ours runs.
+        // Emulation rarely fails like this, before the tests start.
         show_console(&ended);
         eprintln!("{name}: did not boot; once more");
         ended = machine.run(&mut line)?;
@@ -186,7 +186,7 @@ fn boot_and_test(kernel: &Bootable, test: &Path, request: &Request, report: &mut
     let _ = std::fs::remove_file(&initramfs);
     let started = ended.started();
     if counts.none() && started && !last.is_empty() {
-        // Cut short: there was no last line with numbers, and it was one test that did it.
+        // The kernel died in a test: there is no last line with counts.
         counts = Counts { passed, failed: 1, ignored: 0 };
     }
     report.counts.join(counts);
@@ -206,7 +206,7 @@ fn boot_and_test(kernel: &Bootable, test: &Path, request: &Request, report: &mut
     Ok(())
 }
 
-/// What the end of tests means.
+/// Returns the problem with the end of a run, if any.
 fn judge(kernel: &Bootable, request: &Request, ended: &qemu::Ended, last: &str, console: &Path) -> Outcome {
     let name = &kernel.name;
     let exit =
@@ -236,7 +236,7 @@ fn no_boot(kernel: &Bootable, request: &Request, ended: &qemu::Ended, console: &
     Failure::CannotRun(format!("{}: did not boot{after}; its console: {}", kernel.name, console.display()))
 }
 
-/// Shows what the kernel said from where it says that something is wrong, or else last.
+/// Prints the kernel's console from the first sign of a crash, or its end.
 fn show_console(ended: &qemu::Ended) {
     const WRONG: [&str; 5] = ["BUG:", "Oops", "Kernel panic", "general protection", "Unable to mount"];
     let lines: Vec<_> = ended.console.lines().chain(ended.errors.lines()).collect();

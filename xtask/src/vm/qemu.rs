@@ -1,4 +1,4 @@
-//! One run of QEMU: its arguments, the time limit, and what the guest said.
+//! One run of QEMU: its arguments, its time limit, and the guest's output.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -11,38 +11,38 @@ use crate::system::{Failure, Outcome, find, have};
 
 pub const QEMU: &str = "qemu-system-x86_64";
 
-/// A machine to run.
+/// A virtual machine to run.
 #[derive(Debug)]
 pub struct Machine<'a> {
     pub kernel: &'a Path,
     pub initramfs: &'a Path,
-    /// Where the kernel's console, and what comes of the guest, are written.
+    /// The folder for the kernel's console and the guest's notes.
     pub folder: &'a Path,
     pub limit: Duration,
     pub cpus: u32,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Ended {
     /// The kernel's console.
     pub console: String,
-    /// What the guest's script, and tests that cannot run, wrote.
+    /// The notes of the guest's script and of skipped tests.
     pub notes: String,
-    /// What QEMU itself said.
+    /// QEMU's own messages.
     pub errors: String,
     pub timed_out: bool,
 }
 
-/// How often a machine that prints nothing is looked after.
+/// The interval at which a silent machine is checked.
 const LOOK: Duration = Duration::from_millis(20);
 const MEMORY: &str = "1024";
 
-/// All that TCG has but cmpxchg16b, after which QEMU 7.2 was seen to leave flags that make the kernel fault, once in some
-/// dozens of boots.
+/// All features of TCG without cmpxchg16b: with QEMU 7.2 that instruction sometimes leaves flags with which the kernel
+/// faults, once in some dozens of boots.
 const TCG_CPU: &str = "max,-cx16";
 
-/// Linux's command line: quick to boot, dead at once in a panic, and every kind of program that can be had.
+/// The kernel's command line: boots quickly, ends at once after a panic, and permits every kind of program.
 const COMMAND_LINE: [&str; 19] = [
     "console=ttyS0,115200",
     "quiet",
@@ -66,14 +66,14 @@ const COMMAND_LINE: [&str; 19] = [
 ];
 
 impl Ended {
-    /// Did the guest come as far as the tests?
+    /// Returns whether the guest started the tests.
     pub fn started(&self) -> bool {
         self.notes.lines().any(|line| line.trim() == guest::STARTED)
     }
 }
 
 impl Machine<'_> {
-    /// Runs the machine; each line the tests print goes to `line` as it comes.
+    /// Runs the machine and calls `line` with each line that the tests print.
     pub fn run(&self, line: &mut dyn FnMut(&str)) -> Outcome<Ended> {
         let errors = self.folder.join("qemu");
         let created = File::create(&errors).map_err(|why| format!("{}: {why}", errors.display()))?;
@@ -92,7 +92,7 @@ impl Machine<'_> {
         });
         let until = Instant::now() + self.limit;
         let mut timed_out = false;
-        // The channel closes when QEMU closes its output, which is when it ends.
+        // QEMU closes its output, and with it the channel, when it ends.
         loop {
             match lines.recv_timeout(LOOK) {
                 Ok(text) => line(&text),
@@ -115,7 +115,7 @@ impl Machine<'_> {
     fn command(&self) -> Command {
         let mut command = Command::new(QEMU);
         if have("setpriv") {
-            // No machine outlives the task, however that ends.
+            // The machine ends with this task in any case.
             command = Command::new("setpriv");
             command.args(["--pdeathsig", "KILL", QEMU]);
         }
@@ -137,7 +137,7 @@ impl Machine<'_> {
             ("notes", self.folder.join("notes")),
         ];
         for (index, (name, path)) in ports.iter().enumerate() {
-            // A comma in a path is doubled, for QEMU splits words at commas.
+            // QEMU splits arguments at commas; a doubled comma stands for itself.
             let path = path.display().to_string().replace(',', ",,");
             command.args(["-chardev", &format!("file,id={name},path={path}")]);
             command.args(["-device", &format!("isa-serial,chardev={name},index={index}")]);
@@ -146,7 +146,7 @@ impl Machine<'_> {
     }
 }
 
-/// Is there something to boot with?
+/// Returns whether QEMU is installed.
 pub fn installed() -> bool {
     find(QEMU).is_some()
 }
@@ -155,7 +155,7 @@ pub fn accelerator() -> &'static str {
     if kvm_works() { "KVM" } else { "TCG" }
 }
 
-/// Can `/dev/kvm` be opened, and does it run kernels as they are? A PVM hypervisor takes only those made for it.
+/// Returns whether `/dev/kvm` can be opened and runs unmodified kernels. A PVM hypervisor runs only kernels built for it.
 fn kvm_works() -> bool {
     let opened = File::options().read(true).write(true).open("/dev/kvm");
     cfg!(target_arch = "x86_64") && opened.is_ok() && !Path::new("/sys/module/kvm_pvm").exists()

@@ -268,7 +268,11 @@ mod tests {
     fn what_programs_were_told_counts_and_not_what_the_kernel_can_do() {
         let Some(elf) = TestElf::write() else { return };
         let Some((specs, by_address)) = maps(208) else { return println!("SKIP: no maps") };
-        let told = |cookies| UsdtPlan { cookies, ..UsdtPlan::default() };
+        let told = |cookies| {
+            let mut plan = UsdtPlan::default();
+            plan.cookies = cookies;
+            plan
+        };
         let manager = UsdtManager::planned(&specs, &by_address, told(false)).unwrap();
         let Some(counter) = Counter::new() else { return };
         let Some(prog) = Program::counting_all(ProgramType::Kprobe, 0, &counter) else { return };

@@ -7,7 +7,6 @@ use super::{
     target::Abilities,
 };
 use crate::{
-    features::Features,
     load_plan::UsdtPlan,
     sys::{self, Errno, MapFd},
 };
@@ -43,7 +42,7 @@ impl UsdtManager {
     /// With the object's maps `__bpf_usdt_specs` and `__bpf_usdt_ip_to_spec_id`, for programs that are told what the running
     /// kernel can do, asked without a BPF token.
     pub fn new(specs: &MapFd, ip_to_spec_id: &MapFd) -> Result<Self, AttachError> {
-        Self::planned(specs, ip_to_spec_id, UsdtPlan::on(&Features::running()))
+        Self::planned(specs, ip_to_spec_id, UsdtPlan::on(&crate::features::running()))
     }
 
     /// The same for programs that are told this of the kernel (`LINUX_HAS_BPF_COOKIE`).

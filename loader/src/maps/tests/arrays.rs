@@ -2,7 +2,7 @@
 #![cfg(test)]
 
 use crate::{
-    live::map,
+    live_test_support::map,
     maps::{Array, BloomFilter, Flags, MapError, PerCpuArray, Queue, Stack},
     object::MapType,
     sys::possible_cpus,

@@ -2,7 +2,7 @@
 #![cfg(test)]
 
 use crate::{
-    live::{map, map_with},
+    live_test_support::{map, map_with},
     maps::{Flags, HashMap, LpmKey, LpmTrie, MapError, Table, iter::Keys, kinds},
     object::MapType,
     sys::{MapCreate, Pod},

@@ -2,7 +2,7 @@
 #![cfg(test)]
 
 use crate::{
-    live::{call, exit, filter, insn, load_map, map, map_with, mov, run, set},
+    live_test_support::{call, exit, filter, insn, load_map, map, map_with, mov, run, set},
     maps::{Arena, Array, MapError, MappedMap},
     object::MapType,
     sys::{self, MapCreate, MapFd, page_size},
@@ -120,7 +120,7 @@ fn an_arena_lies_where_it_was_asked_to() {
 fn what_programs_write_to_maps_is_seen() {
     let Some(map) = globals(8, 2) else { return };
     // *(u64 *)lookup(map, 1) = 5
-    let mut code = vec![insn(0x62, 10, 0, -4, 1), mov(2, 10), crate::live::add(2, -4)];
+    let mut code = vec![insn(0x62, 10, 0, -4, 1), mov(2, 10), crate::live_test_support::add(2, -4)];
     code.extend(load_map(1, &map));
     code.extend([call(1), insn(0x15, 0, 0, 2, 0), set(1, 5), insn(0x7b, 0, 1, 0, 0), set(0, 0), exit()]);
     let Some(prog) = filter(&code) else { return };

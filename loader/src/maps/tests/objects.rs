@@ -2,7 +2,7 @@
 #![cfg(test)]
 
 use crate::{
-    live::{call, exit, filter, load_map, map, map_with, or_skip, program, run, set},
+    live_test_support::{call, exit, filter, load_map, map, map_with, or_skip, program, run, set},
     maps::{
         ArrayOfMaps, CgroupArray, CgrpStorage, CpuMap, DevMap, DevMapHash, Flags, HashMap, HashOfMaps,
         InodeStorage, MapError, ProgArray, SkStorage, SockHash, SockMap, StackTraces, TaskStorage, XskMap,

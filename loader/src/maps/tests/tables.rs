@@ -2,7 +2,7 @@
 #![cfg(test)]
 
 use crate::{
-    live::{map, map_with},
+    live_test_support::{map, map_with},
     maps::{Entries, Flags, HashMap, LpmKey, LpmTrie, MapError, PerCpuHashMap, iter::Keys},
     object::MapType,
     sys::{self, Errno, MapCreate, MapFd, Pod as _, possible_cpus},

@@ -2,7 +2,7 @@
 #![cfg(test)]
 
 use crate::{
-    live::{add, call, exit, filter, insn, load_map, load_payload, map, mov, run, set},
+    live_test_support::{add, call, exit, filter, insn, load_map, load_payload, map, mov, run, set},
     object::MapType,
     ring::{PerfBuffer, PerfBufferOptions, RingError, Wakeup},
     sys::{self, MapFd, Pod as _, page_size, possible_cpus},
@@ -165,6 +165,6 @@ fn what_cannot_be_opened() {
     assert!(cpu.to_string().starts_with("map test_map: cannot open a perf event: EINVAL"), "{cpu}");
     let key = PerfBufferOptions::new().cpus([(0, u32::MAX)]).open(&map, |_cpu, _: &[u8]| ()).unwrap_err();
     assert!(key.to_string().contains("cannot put a processor's ring into it: E2BIG"), "{key}");
-    let Some(array) = crate::live::map(MapType::Array, 4, 4, 1) else { return };
+    let Some(array) = crate::live_test_support::map(MapType::Array, 4, 4, 1) else { return };
     PerfBuffer::new(&array, |_cpu, _: &[u8]| ()).unwrap_err();
 }

@@ -2,7 +2,7 @@
 #![cfg(test)]
 
 use crate::{
-    live::{add, call, exit, filter, insn, load_map, load_payload, mov, ring, run, set},
+    live_test_support::{add, call, exit, filter, insn, load_map, load_payload, mov, ring, run, set},
     object::MapType,
     ring::{Consumed, RingBuffer, RingError},
     sys::{Epoll, Interest, MapFd, page_size},
@@ -230,7 +230,7 @@ fn a_map_has_one_reader_and_the_right_type() {
     assert_eq!(second, RingError::InUse { map: "test_map".into() });
     drop(first);
     let _again = RingBuffer::new(&map, |_: &[u8]| ()).unwrap();
-    let Some(array) = crate::live::map(MapType::Array, 4, 4, 1) else { return };
+    let Some(array) = crate::live_test_support::map(MapType::Array, 4, 4, 1) else { return };
     let refused = RingBuffer::new(&array, |_: &[u8]| ()).unwrap_err();
     assert_eq!(refused.to_string(), "map test_map is of type BPF_MAP_TYPE_ARRAY, not BPF_MAP_TYPE_RINGBUF");
     RingBuffer::new(std::fs::File::open("/dev/null").unwrap(), |_: &[u8]| ()).unwrap_err();

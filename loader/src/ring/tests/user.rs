@@ -2,7 +2,7 @@
 #![cfg(test)]
 
 use crate::{
-    live::{add, call, exit, filter_with, insn, load_map, mov, or_skip, ring, run, set},
+    live_test_support::{add, call, exit, filter_with, insn, load_map, mov, or_skip, ring, run, set},
     object::MapType,
     ring::{RingError, UserRingBuffer},
     sys::{self, BtfLoad, MapFd, Pod as _, ProgLoad, page_size},
@@ -17,7 +17,7 @@ use std::{
 
 /// A program that drains the ring and returns how many samples there were, and the array with the sum of their first eight bytes.
 fn drainer(map: &MapFd) -> Option<(OwnedFd, MapFd)> {
-    let sum = crate::live::map(MapType::Array, 4, 8, 1)?;
+    let sum = crate::live_test_support::map(MapType::Array, 4, 8, 1)?;
     let mut types = Builder::new(Endian::native());
     let int = types.int("int", 4, 1);
     let main_proto = types.func_proto(int, &[]);
@@ -176,6 +176,6 @@ fn what_cannot_be() {
     ring.reserve(0).unwrap_err();
     drop(ring);
     UserRingBuffer::new(&map).unwrap();
-    let Some(other) = crate::live::ring(MapType::Ringbuf, 1) else { return };
+    let Some(other) = crate::live_test_support::ring(MapType::Ringbuf, 1) else { return };
     UserRingBuffer::new(&other).unwrap_err();
 }

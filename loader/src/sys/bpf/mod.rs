@@ -36,7 +36,7 @@ pub use prog::{
     prog_stream_read, prog_test_run,
 };
 
-use super::{errno::Errno, fd::beyond_stdio};
+use super::{Errno, fd::beyond_stdio};
 use core::ffi::c_long;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 

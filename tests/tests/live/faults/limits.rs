@@ -81,7 +81,7 @@ fn nobody() {
 /// With room for no more file, then one, and so on until the load comes to its end.
 fn files() {
     // What the kernel can do, and what its types are, is known from here on.
-    let _types = core_relo_loader::target::KernelTypes::running();
+    let _types = core_relo_loader::target::running_types();
     for name in ["globals", "map_in_map", "tail_call", "subprograms"] {
         if let Err(e) = load(name) {
             println!("not loaded here: {e}");

@@ -52,13 +52,13 @@ fn is_survived(ask: Ask, every_time: bool, detail: &str) -> bool {
 fn offline(bytes: &[u8], name: &str, features: Features) -> Result<LoadPlan, LoadError> {
     let object = Object::parse(bytes).unwrap();
     let own = Btf::parse(target::extract(bytes).unwrap().btf.to_vec()).unwrap();
-    let mut host = Host::offline(Arc::new(KernelTypes::given(Arc::new(own), [])));
+    let mut host = Host::offline(Arc::new(KernelTypes::from_btf(Arc::new(own), [])));
     host.features = features;
     host.kernel_version = 0x0006_0100;
     host.kconfig = Some(
         "CONFIG_HZ=250\nCONFIG_BPF_SYSCALL=y\nCONFIG_NET=y\nCONFIG_DEFAULT_HOSTNAME=\"(none)\"\n".into(),
     );
-    planned(Loader::on(&object, host).name(name), Path::new("/pins"))
+    planned(Loader::with_host(&object, host).name(name), Path::new("/pins"))
 }
 
 /// With every map that the object defines pinned in a folder.

@@ -1,0 +1,56 @@
+//! Files of a kernel's configuration: as text, or compressed with gzip.
+
+use crate::{limits::KCONFIG_BYTES, target::read_all};
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Read},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+};
+
+/// Reads a file as it is.
+pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let file = open(path)?;
+    bounded(file)
+}
+
+/// Reads a file that is compressed with gzip.
+pub(crate) fn read_gzip(path: &Path) -> io::Result<Vec<u8>> {
+    bounded(flate2::read::GzDecoder::new(open(path)?))
+}
+
+/// Opens a regular file; a named pipe would be waited for.
+fn open(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
+}
+
+fn bounded(from: impl Read) -> io::Result<Vec<u8>> {
+    let bytes = read_all(from, 0, KCONFIG_BYTES)?;
+    let too_large = || io::Error::other(format!("it has more than {KCONFIG_BYTES} bytes"));
+    bytes.map(|bytes| bytes.to_vec()).ok_or_else(too_large)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{env, fs, io::Write as _, process};
+
+    #[test]
+    fn a_configuration_has_an_end_and_is_no_device() {
+        let path = env::temp_dir().join(format!("core-relo-kconfig-{}.gz", process::id()));
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(b"CONFIG_A=y\n").unwrap();
+        fs::write(&path, gzip.finish().unwrap()).unwrap();
+        assert_eq!(read_gzip(&path).unwrap(), b"CONFIG_A=y\n");
+        let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        (0..17).for_each(|_| bomb.write_all(&vec![0; 1 << 20]).unwrap());
+        fs::write(&path, bomb.finish().unwrap()).unwrap();
+        let text = read_gzip(&path).unwrap_err().to_string();
+        assert_eq!(text, "it has more than 16777216 bytes");
+        File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
+        assert_eq!(read(&path).unwrap_err().to_string(), text);
+        fs::remove_file(&path).unwrap();
+        assert_eq!(read(Path::new("/dev/zero")).unwrap_err().to_string(), "it is not a regular file");
+    }
+}

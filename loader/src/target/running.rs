@@ -1,0 +1,105 @@
+//! The BTF of the running kernel and its modules, shared by every object that the process loads.
+
+use super::kernel;
+use crate::sys::{self, Errno};
+use alloc::sync::{Arc, Weak};
+use core_relo::{Data, btf::Btf};
+use core_relo_object::target::{KernelTypes, ModuleTypes, ReadKernelBtf, TargetError, TypesCache};
+use std::sync::{Mutex, PoisonError};
+
+/// Reads the running kernel's BTF with bpf(2) and from sysfs.
+#[derive(Debug)]
+struct RunningKernelBtf;
+
+impl ReadKernelBtf for RunningKernelBtf {
+    fn read_kernel(&self) -> Result<Btf<'static>, TargetError> {
+        kernel()?.parse_validated(None)
+    }
+
+    fn list_modules(
+        &self,
+        main: &Arc<Btf<'static>>,
+        known: &[Arc<ModuleTypes>],
+    ) -> Result<Vec<Arc<ModuleTypes>>, Errno> {
+        list_modules(main, known)
+    }
+
+    fn read_module(&self, id: u32) -> Result<Option<Data<'static>>, Errno> {
+        match sys::btf_fd_by_id(id) {
+            Ok(fd) => Ok(Some(Data::from(sys::btf_bytes(&fd)?))),
+            Err(Errno(libc::ENOENT)) => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+}
+
+/// Returns the running kernel's types.
+///
+/// All callers share the kernel's own types and those of modules while any of them holds them. Each caller lists the modules anew,
+/// since modules come and go.
+pub fn running_types() -> Arc<KernelTypes> {
+    static SHARED: Mutex<Weak<TypesCache>> = Mutex::new(Weak::new());
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    let cache = shared.upgrade().unwrap_or_else(|| Arc::new(TypesCache::new(Arc::new(RunningKernelBtf))));
+    *shared = Arc::downgrade(&cache);
+    Arc::new(KernelTypes::from_cache(cache))
+}
+
+/// The modules that have BTF, in the order in which they were loaded (libbpf: `load_module_btfs`): `known` ones as they are.
+///
+/// The kernel gives ids one after the other, and an old one only when all have been given: one that is known is the same.
+fn list_modules(
+    main: &Arc<Btf<'static>>,
+    known: &[Arc<ModuleTypes>],
+) -> Result<Vec<Arc<ModuleTypes>>, Errno> {
+    let mut found = Vec::new();
+    let mut id = 0;
+    loop {
+        id = match sys::next_btf_id(id) {
+            Ok(Some(next)) => next,
+            Ok(None) => return Ok(found),
+            // As libbpf: without CAP_SYS_ADMIN there are no modules, and most programs do not need any.
+            Err(errno @ Errno(libc::EPERM)) => {
+                log::info!("types of modules are left out: {errno} (that needs CAP_SYS_ADMIN)");
+                return Ok(found);
+            }
+            Err(errno) => return Err(errno),
+        };
+        if let Some(module) = known.iter().find(|module| module.id == id) {
+            found.push(Arc::clone(module));
+            continue;
+        }
+        let fd = match sys::btf_fd_by_id(id) {
+            // It was unloaded just now.
+            Err(Errno(libc::ENOENT)) => continue,
+            other => other?,
+        };
+        if sys::btf_info(&fd)?.kernel_btf == 0 {
+            continue;
+        }
+        let name = sys::btf_name(&fd)?;
+        if name != "vmlinux" {
+            found.push(Arc::new(ModuleTypes::new(name, id, main, Arc::new(RunningKernelBtf))));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core_relo::btf::Kind;
+
+    #[test]
+    fn the_running_kernels_types_are_shared_while_they_are_held() {
+        let first = running_types();
+        let Ok(main) = first.main() else { return println!("SKIP: this kernel has no BTF") };
+        assert!(Arc::ptr_eq(main, running_types().main().unwrap()));
+        let task = first.find(b"task_struct", Kind::Struct, false).unwrap();
+        assert!(task.is_some_and(|t| t.module.is_none()));
+        assert!(first.find(b"no_such_struct_anywhere", Kind::Struct, false).unwrap().is_none());
+        let (one, two) = (first.modules().unwrap(), running_types());
+        for (one, two) in one.iter().zip(two.modules().unwrap()).filter(|(one, two)| one.id == two.id) {
+            assert!(Arc::ptr_eq(one, two), "{}", one.name);
+        }
+    }
+}

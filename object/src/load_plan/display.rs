@@ -1,0 +1,123 @@
+//! A plan in words: the dry run of a load.
+
+use super::{FixupTarget, LoadPlan, MapPlan, MapRole, ProgramPlan, SlotPlan};
+use crate::object::AttachType;
+use core::fmt;
+use core_relo::Escaped;
+use std::collections::{HashMap, HashSet};
+
+impl fmt::Display for LoadPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(errno) = self.probe_error {
+            writeln!(
+                f,
+                "(the running kernel could not be asked what it can do, {errno}: planned as if it could do everything)"
+            )?;
+        }
+        if let Some(btf) = &self.btf {
+            writeln!(f, "btf: {} bytes", btf.len())?;
+        }
+        for (name, _) in &self.modules {
+            writeln!(f, "btf of module {}", Escaped(name))?;
+        }
+        let names = self.programs.iter().map(|p| (p.function, p.name.as_str())).collect();
+        for map in &self.maps {
+            self.map(f, map, &names)?;
+        }
+        for program in &self.programs {
+            self.program(f, program)?;
+        }
+        for (name, why) in &self.skipped {
+            writeln!(f, "program {}: not loaded ({})", Escaped(name), Escaped(why))?;
+        }
+        Ok(())
+    }
+}
+
+impl LoadPlan {
+    /// `names` are the programs' by function.
+    fn map(&self, f: &mut fmt::Formatter<'_>, map: &MapPlan, names: &HashMap<usize, &str>) -> fmt::Result {
+        let program_name = |function| names.get(function).copied().unwrap_or("(not loaded)");
+        write!(f, "map {}: ", Escaped(&map.name))?;
+        if !map.autocreate {
+            return writeln!(f, "not created");
+        }
+        match map.known_type() {
+            Some(known) => {
+                write!(f, "{}", known.name().trim_start_matches("BPF_MAP_TYPE_").to_ascii_lowercase())?;
+            }
+            None => write!(f, "type {}", map.map_type)?,
+        }
+        write!(f, ", key {}, value {}, entries {}", map.key_size, map.value_size, map.max_entries)?;
+        if map.map_flags != 0 {
+            write!(f, ", flags {:#x}", map.map_flags)?;
+        }
+        if map.map_extra != 0 {
+            write!(f, ", extra {:#x}", map.map_extra)?;
+        }
+        if let Some(inner) = &map.inner {
+            write!(f, ", of maps of type {}, value {}", inner.map_type, inner.value_size)?;
+        }
+        for (key, slot) in &map.slots {
+            match slot {
+                SlotPlan::Map(at) => {
+                    write!(f, ", [{key}] = {}", Escaped(self.maps.get(*at).map_or("?", |m| &m.name)))?;
+                }
+                SlotPlan::Program(at) => write!(f, ", [{key}] = {}", Escaped(program_name(at)))?,
+            }
+        }
+        if map.role.is_frozen() {
+            f.write_str(", frozen")?;
+        }
+        if map.role == MapRole::StructOps {
+            let names: Vec<_> = map.programs.iter().map(|(_, at)| program_name(at)).collect();
+            write!(f, ", programs {}", Escaped(&names.join(", ")))?;
+        }
+        if map.reuse.is_some() {
+            f.write_str(", reused")?;
+        }
+        match &map.pin {
+            Some(path) => writeln!(f, ", pinned at {}", Escaped(path.display())),
+            None => writeln!(f),
+        }
+    }
+
+    fn program(&self, f: &mut fmt::Formatter<'_>, program: &ProgramPlan) -> fmt::Result {
+        let kind = program.program_type.name().trim_start_matches("BPF_PROG_TYPE_").to_ascii_lowercase();
+        write!(f, "program {}: {kind}", Escaped(&program.name))?;
+        if program.attach_type != 0 {
+            match AttachType::from_number(program.attach_type).filter(|_| kind != "struct_ops") {
+                Some(known) => {
+                    write!(f, " ({})", known.name().trim_start_matches("BPF_").to_ascii_lowercase())?;
+                }
+                None => write!(f, " (member {})", program.attach_type)?,
+            }
+        }
+        write!(f, ", section {}, {} instructions", Escaped(&program.section), program.insns.len() / 8)?;
+        if program.pieces.len() > 1 {
+            write!(f, " with {} subprograms", program.pieces.len().saturating_sub(1))?;
+        }
+        if program.attach.btf_id != 0 {
+            write!(f, ", attaches to type {}", program.attach.btf_id)?;
+            if let Some((name, _)) = program.attach.module.and_then(|m| self.modules.get(m)) {
+                write!(f, " of {}", Escaped(name))?;
+            }
+        }
+        if program.flags != 0 {
+            write!(f, ", flags {:#x}", program.flags)?;
+        }
+        let (mut used, mut seen) = (Vec::new(), HashSet::new());
+        for fixup in &program.fixups {
+            if let FixupTarget::Map(at) = fixup.of
+                && let Some(map) = self.maps.get(at)
+                && seen.insert(&map.name)
+            {
+                used.push(map.name.as_str());
+            }
+        }
+        if !used.is_empty() {
+            write!(f, ", uses {}", Escaped(&used.join(", ")))?;
+        }
+        writeln!(f)
+    }
+}

@@ -1,0 +1,560 @@
+//! The maps of a load, as the kernel will be asked for them.
+
+use super::{
+    LoadPlanError,
+    btf_fixup::{put_secinfo, secinfo},
+    host::Host,
+    settings::{MapSettings, Settings},
+    slots,
+    struct_ops::Tables,
+};
+use crate::{
+    elf::{key, text},
+    features::Feature,
+    link::maps::{MapEntry, MapSource, MapTable},
+    object::{DataKind, MapDef, MapType, Object},
+};
+use alloc::{collections::BTreeMap, sync::Arc};
+use core_relo::{
+    TypeId,
+    btf::{Btf, Edit, Kind, Type},
+};
+use std::{
+    collections::{HashMap, HashSet},
+    os::fd::OwnedFd,
+    path::PathBuf,
+};
+
+/// `BPF_F_RDONLY_PROG`.
+const READ_ONLY_PROG: u32 = 1 << 7;
+/// `BPF_F_MMAPABLE`.
+const MMAPABLE: u32 = 1 << 10;
+/// `BPF_F_LINK`.
+const LINK: u32 = 1 << 13;
+
+/// `BPF_F_SEGV_ON_FAULT`.
+pub const SEGV_ON_FAULT: u32 = 1 << 17;
+
+/// A map to be created, or taken over.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct MapPlan {
+    /// Its name: of a data map its section's.
+    pub name: String,
+    /// The name the kernel is given, of which it keeps 15 bytes.
+    pub kernel_name: Vec<u8>,
+    /// What it holds.
+    pub role: MapRole,
+    /// The kernel's number of its type.
+    pub map_type: u32,
+    /// Bytes of a key.
+    pub key_size: u32,
+    /// Bytes of a value.
+    pub value_size: u32,
+    /// How many entries it may have.
+    pub max_entries: u32,
+    /// `BPF_F_*` flags.
+    pub map_flags: u32,
+    /// What else its type takes.
+    pub map_extra: u64,
+    /// The memory node it is put on.
+    pub numa_node: u32,
+    /// The network device it belongs to, 0 for none.
+    pub ifindex: u32,
+    /// Type of a key in the object's BTF, 0 for none.
+    pub key_type: u32,
+    /// Type of a value in the object's BTF, 0 for none.
+    pub value_type: u32,
+    /// Whether it is created with the object's BTF, from which the kernel finds locks, timers and the like in its values.
+    pub uses_btf: bool,
+    /// Whether it is created; references to one that is not are poisoned.
+    pub autocreate: bool,
+    /// Whether, of a struct_ops table, it is registered when all programs are attached.
+    pub autoattach: bool,
+    /// Where it is pinned; what is pinned there already is taken over.
+    pub pin: Option<PathBuf>,
+    /// A map to use instead.
+    pub reuse: Option<Arc<OwnedFd>>,
+    /// For a map of maps: what it will hold.
+    pub inner: Option<Box<Self>>,
+    /// For a map of maps: a map like those it will hold.
+    pub inner_fd: Option<Arc<OwnedFd>>,
+    /// What it holds at first: of a data map its one value, of the arena its variables; nothing if that is all zero.
+    pub data: Vec<u8>,
+    /// Where in the arena `data` goes, in bytes.
+    pub data_offset: u64,
+    /// Maps or programs it holds at first, by key.
+    pub slots: BTreeMap<u32, SlotPlan>,
+    /// Type of a struct_ops map's value in the kernel's BTF.
+    pub kernel_value_type: u32,
+    /// The module that type is of, among the plan's.
+    pub kernel_value_module: Option<usize>,
+    /// Where programs go in a struct_ops map's value: `(byte, program)`, by place among the object's programs.
+    pub programs: Vec<(usize, usize)>,
+}
+
+/// What a map holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MapRole {
+    /// What programs put in.
+    #[default]
+    Defined,
+    /// Variables.
+    Data,
+    /// Constants: frozen.
+    Rodata,
+    /// Variables that begin as zero.
+    Bss,
+    /// The kernel's configuration: frozen.
+    Kconfig,
+    /// Programs that a kernel subsystem calls.
+    StructOps,
+    /// Targets of jumps: frozen.
+    JumpTable,
+}
+
+impl MapRole {
+    /// Whether it is made of a section of variables (libbpf: `bpf_map__is_internal`).
+    pub const fn is_data(self) -> bool {
+        matches!(self, Self::Data | Self::Rodata | Self::Bss | Self::Kconfig)
+    }
+
+    /// Whether user space may not write it once it is filled.
+    pub const fn is_frozen(self) -> bool {
+        matches!(self, Self::Rodata | Self::Kconfig | Self::JumpTable)
+    }
+}
+
+/// What stands in a map's slot at first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SlotPlan {
+    /// A map of the plan.
+    Map(usize),
+    /// A program, by its place among the object's.
+    Program(usize),
+}
+
+impl MapPlan {
+    /// Its type, if the number is a known one.
+    pub const fn known_type(&self) -> Option<MapType> {
+        MapType::from_number(self.map_type)
+    }
+
+    /// Whether user space can map its values into memory.
+    pub const fn is_mmapable(&self) -> bool {
+        self.map_flags & MMAPABLE != 0 || matches!(self.known_type(), Some(MapType::Arena))
+    }
+}
+
+/// Everything maps are planned from.
+pub(super) struct Planning<'p, 'o, 'd> {
+    pub(super) object: &'o Object<'d>,
+    pub(super) table: &'p MapTable<'o, 'd>,
+    pub(super) settings: &'p Settings,
+    pub(super) host: &'p Host,
+    pub(super) kconfig: Vec<u8>,
+    pub(super) struct_ops: &'p Tables,
+    /// The first type of each map's name, in the BTF after it was mended.
+    pub(super) values: HashMap<&'o [u8], ValueType>,
+}
+
+/// The type of a data map's value.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ValueType {
+    id: TypeId,
+    /// Whether it is a DATASEC with a variable that is not static: user space maps such values into memory.
+    has_public_variables: bool,
+}
+
+impl ValueType {
+    fn new(btf: &Btf<'_>, ty: Type<'_>) -> Self {
+        let is_public = |v: Type<'_>| v.kind() == Kind::Var && v.linkage() != Some(0);
+        let has_public_variables =
+            ty.kind() == Kind::Datasec && ty.secinfos().any(|info| btf.ty(info.ty).is_some_and(is_public));
+        Self { id: ty.id(), has_public_variables }
+    }
+}
+
+impl Planning<'_, '_, '_> {
+    /// The plans of all maps, in the table's order. `edit` is the BTF for the kernel: resized sections change it.
+    pub(super) fn maps(&mut self, edit: &mut Option<Edit>) -> Result<Vec<MapPlan>, LoadPlanError> {
+        // What the BTF looks like after it was mended: linkage decides about mapping into memory.
+        let mended =
+            edit.as_ref().map(|e| Btf::parse(e.finish())).transpose().map_err(LoadPlanError::MadeBtf)?;
+        if let Some(btf) = &mended {
+            let wanted: HashSet<&[u8]> = self.table.entries.iter().map(|e| e.name).collect();
+            for ty in btf.types() {
+                if let Some(name) = wanted.get(ty.name().as_bytes()) {
+                    self.values.entry(name).or_insert_with(|| ValueType::new(btf, ty));
+                }
+            }
+        }
+        let mut plans = Vec::new();
+        for (at, entry) in self.table.entries.iter().enumerate() {
+            plans.push(self.one(at, *entry, mended.as_ref(), edit)?);
+        }
+        slots::fill(self.object, self.table, &mut plans)?;
+        Ok(plans)
+    }
+
+    fn one(
+        &mut self,
+        at: usize,
+        entry: MapEntry<'_, '_>,
+        btf: Option<&Btf<'_>>,
+        edit: &mut Option<Edit>,
+    ) -> Result<MapPlan, LoadPlanError> {
+        let name = key(entry.name);
+        let settings = self.settings.maps.get(&name).cloned().unwrap_or_default();
+        let mut plan = match entry.source {
+            MapSource::Defined(map) => {
+                let def = map.def.as_ref().map_err(|cause| {
+                    LoadPlanError::Link(crate::link::LinkError::Map {
+                        map: text(map.name),
+                        cause: cause.clone(),
+                    })
+                })?;
+                let mut plan = defined(def, self.host);
+                plan.kernel_name = entry.name.to_vec();
+                if def.pin_by_name {
+                    // Joined to a path it would lead elsewhere.
+                    if name.contains(['/', '\0']) || name.is_empty() {
+                        return Err(LoadPlanError::Map {
+                            map: name.into(),
+                            what: "it is pinned by name, and its name is none a file can have".into(),
+                        });
+                    }
+                    // bpffs takes no name with a dot.
+                    plan.pin = Some(self.settings.pin_root.join(name.replace('.', "_")));
+                }
+                if let Some(inner) = &def.inner {
+                    let mut inner = defined(inner, self.host);
+                    inner.name = format!("{name}.inner");
+                    inner.kernel_name = inner.name.clone().into_bytes();
+                    self.default_entries(&mut inner);
+                    plan.inner = Some(Box::new(inner));
+                }
+                plan
+            }
+            MapSource::Data(section) => {
+                let role = match section.kind {
+                    DataKind::Rodata => MapRole::Rodata,
+                    DataKind::Bss => MapRole::Bss,
+                    _ => MapRole::Data,
+                };
+                let size = u32::try_from(section.size).map_err(|_large| LoadPlanError::Map {
+                    map: name.clone().into(),
+                    what: format!("it has {} bytes, and no map's value can have that many", section.size)
+                        .into(),
+                })?;
+                // Zeros are what a new map holds anyway.
+                let bytes = if role == MapRole::Bss { Vec::new() } else { section.bytes.to_vec() };
+                self.data(role, entry.name, (size, bytes))
+            }
+            MapSource::Kconfig => {
+                let bytes = core::mem::take(&mut self.kconfig);
+                let size = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+                self.data(MapRole::Kconfig, entry.name, (size, bytes))
+            }
+            MapSource::StructOps(table) => {
+                let DataKind::StructOps { link, optional } = table.section.kind else {
+                    return Ok(MapPlan::default());
+                };
+                let mut plan = MapPlan {
+                    role: MapRole::StructOps,
+                    kernel_name: entry.name.to_vec(),
+                    map_type: MapType::StructOps.number(),
+                    key_size: 4,
+                    value_size: table.size,
+                    max_entries: 1,
+                    map_flags: if link { LINK } else { 0 },
+                    value_type: table.ty.0,
+                    autocreate: !optional,
+                    uses_btf: true,
+                    ..MapPlan::default()
+                };
+                if let Some(kernel) = self.struct_ops.by_map.get(&at) {
+                    plan.value_size = kernel.value_size;
+                    plan.kernel_value_type = kernel.value_type.0;
+                    plan.kernel_value_module = kernel.module;
+                    plan.data.clone_from(&kernel.value);
+                    plan.programs.clone_from(&kernel.programs);
+                }
+                plan
+            }
+        };
+        plan.name.clone_from(&name);
+        if self.table.arena == Some(at) {
+            // Where its variables lie depends on how large it is made.
+            plan.max_entries = settings.max_entries.unwrap_or(plan.max_entries);
+            let flags = settings.map_flags.unwrap_or(plan.map_flags);
+            self.arena(&mut plan, &name, flags)?;
+        }
+        apply(&mut plan, settings, btf, edit)?;
+        self.default_entries(&mut plan);
+        if plan.max_entries == 0 && self.host.cpus == 0 && plan.known_type() == Some(MapType::PerfEventArray)
+        {
+            return Err(LoadPlanError::Map {
+                map: name.into(),
+                what: "it is to have an entry for each processor, and how many there may be cannot be read from \
+                       /sys/devices/system/cpu/possible: set its max_entries"
+                    .into(),
+            });
+        }
+        self.adapt(&mut plan);
+        Ok(plan)
+    }
+
+    /// libbpf: `bpf_object__init_internal_map`.
+    fn data(&self, role: MapRole, name: &[u8], (size, data): (u32, Vec<u8>)) -> MapPlan {
+        let value = self.values.get(name);
+        let mut map_flags = 0;
+        if matches!(role, MapRole::Rodata | MapRole::Kconfig) {
+            map_flags |= READ_ONLY_PROG;
+        }
+        if value.is_some_and(|value| value.has_public_variables) {
+            map_flags |= MMAPABLE;
+        }
+        MapPlan {
+            role,
+            kernel_name: data_map_name(&self.settings.name, name),
+            map_type: MapType::Array.number(),
+            key_size: 4,
+            value_size: size,
+            max_entries: 1,
+            map_flags,
+            value_type: value.map_or(0, |value| value.id.0),
+            autocreate: true,
+            uses_btf: true,
+            data,
+            ..MapPlan::default()
+        }
+    }
+
+    fn arena(&self, plan: &mut MapPlan, name: &str, flags: u32) -> Result<(), LoadPlanError> {
+        let section = self.object.data_sections().iter().find(|s| s.kind == DataKind::Arena);
+        let Some(section) = section else { return Ok(()) };
+        if flags & SEGV_ON_FAULT != 0 {
+            let what = "it holds variables (`.addr_space.1`), and BPF_F_SEGV_ON_FAULT: writing their first values would \
+                        end this process with SIGSEGV";
+            return Err(LoadPlanError::Map { map: name.into(), what: what.into() });
+        }
+        let page = u64::from(self.host.page_size.max(1));
+        let room = page.saturating_mul(plan.max_entries.into());
+        let used = section.size.checked_next_multiple_of(page).unwrap_or(u64::MAX);
+        let end = room.checked_sub(used).ok_or_else(|| LoadPlanError::Map {
+            map: name.into(),
+            what: format!(
+                "its {} pages cannot hold the {} bytes of `.addr_space.1`",
+                plan.max_entries, section.size
+            )
+            .into(),
+        })?;
+        if self.host.features.has(Feature::FullRangeOffset) {
+            plan.data_offset = end;
+        }
+        plan.data = section.bytes.to_vec();
+        Ok(())
+    }
+
+    /// libbpf: `map_set_def_max_entries`, `adjust_ringbuf_sz`.
+    fn default_entries(&self, plan: &mut MapPlan) {
+        match plan.known_type() {
+            Some(MapType::PerfEventArray) if plan.max_entries == 0 => plan.max_entries = self.host.cpus,
+            Some(MapType::Ringbuf | MapType::UserRingbuf) => {
+                plan.max_entries = ring_size(plan.max_entries, self.host.page_size);
+            }
+            _ => {}
+        }
+    }
+
+    /// What this kernel does not know is left out (libbpf: `bpf_object__sanitize_maps`, `bpf_object__create_map`).
+    fn adapt(&self, plan: &mut MapPlan) {
+        let features = &self.host.features;
+        if plan.role.is_data() {
+            if !features.has(Feature::ArrayMmap) {
+                plan.map_flags &= !MMAPABLE;
+            }
+            if !features.has(Feature::GlobalData) {
+                plan.autocreate = false;
+            }
+        }
+        forget_types(plan);
+        if let Some(inner) = plan.inner.as_deref_mut() {
+            forget_types(inner);
+        }
+        if !features.has(Feature::Names) {
+            plan.kernel_name.clear();
+            if let Some(inner) = plan.inner.as_deref_mut() {
+                inner.kernel_name.clear();
+            }
+        }
+    }
+}
+
+fn defined(def: &MapDef, host: &Host) -> MapPlan {
+    let is_ring = matches!(def.known_type(), Some(MapType::Ringbuf | MapType::UserRingbuf));
+    MapPlan {
+        map_type: def.map_type,
+        key_size: def.key_size,
+        value_size: def.value_size,
+        max_entries: if is_ring { ring_size(def.max_entries, host.page_size) } else { def.max_entries },
+        map_flags: def.map_flags,
+        map_extra: def.map_extra,
+        numa_node: def.numa_node.unwrap_or_default(),
+        key_type: def.key_type.map_or(0, |t| t.0),
+        value_type: def.value_type.map_or(0, |t| t.0),
+        autocreate: true,
+        uses_btf: true,
+        ..MapPlan::default()
+    }
+}
+
+/// What a caller set.
+fn apply(
+    plan: &mut MapPlan,
+    settings: MapSettings,
+    btf: Option<&Btf<'_>>,
+    edit: &mut Option<Edit>,
+) -> Result<(), LoadPlanError> {
+    let fail = |what: String| LoadPlanError::Map { map: plan.name.clone().into(), what: what.into() };
+    plan.autoattach = settings.autoattach.unwrap_or(true);
+    let own_size = plan.value_size;
+    if let Some(size) = settings.value_size {
+        if plan.role.is_data() {
+            if !plan.data.is_empty() {
+                plan.data.resize(usize::try_from(size).unwrap_or(usize::MAX), 0);
+            }
+            if let (Some(btf), Some(edit)) = (btf, edit)
+                && let Err(why) = resize_section(btf, edit, TypeId(plan.value_type), size)
+            {
+                log::info!("map {}: without types, since {why}", plan.name);
+                plan.value_type = 0;
+            }
+        }
+        plan.value_size = size;
+    }
+    if let Some(mut data) = settings.data {
+        let bytes = |size: u32| usize::try_from(size).unwrap_or(usize::MAX);
+        let size = if plan.role.is_data() { bytes(plan.value_size) } else { plan.data.len() };
+        // Variables may be set before the section is resized.
+        if plan.role.is_data() && data.len() == bytes(own_size) {
+            data.resize(size, 0);
+        }
+        if data.len() != size && plan.role != MapRole::StructOps {
+            return Err(fail(format!("it holds {size} bytes, {} were given", data.len())));
+        }
+        // A struct_ops table was matched with what was given already.
+        if plan.role != MapRole::StructOps {
+            plan.data = data;
+        }
+    }
+    plan.autocreate = settings.autocreate.unwrap_or(plan.autocreate);
+    plan.max_entries = settings.max_entries.unwrap_or(plan.max_entries);
+    plan.key_size = settings.key_size.unwrap_or(plan.key_size);
+    plan.map_type = settings.map_type.unwrap_or(plan.map_type);
+    plan.map_flags = settings.map_flags.unwrap_or(plan.map_flags);
+    plan.map_extra = settings.map_extra.unwrap_or(plan.map_extra);
+    plan.numa_node = settings.numa_node.unwrap_or(plan.numa_node);
+    plan.ifindex = settings.ifindex;
+    plan.pin = settings.pin.unwrap_or_else(|| plan.pin.take());
+    plan.reuse = settings.reuse;
+    plan.inner_fd = settings.inner;
+    Ok(())
+}
+
+/// Makes the last variable of a section, which has to be an array, fill the new size (libbpf: `map_btf_datasec_resize`).
+fn resize_section(btf: &Btf<'_>, edit: &mut Edit, section: TypeId, size: u32) -> Result<(), &'static str> {
+    let ty = btf
+        .ty(section)
+        .filter(|t| t.kind() == Kind::Datasec)
+        .ok_or("its value is no section of variables")?;
+    let last = ty.vlen().checked_sub(1).ok_or("its section has no variable")?;
+    let [var, offset, _] = secinfo(edit, section, last);
+    let array = btf.ty(TypeId(var)).and_then(Type::target).and_then(|id| btf.strip(id).ok());
+    let array = array.and_then(Type::array).ok_or("its last variable is no array")?;
+    let element =
+        btf.size_of(array.element).map_err(|_endless| "its last variable's elements have no size")?.0;
+    let room = size.checked_sub(offset).ok_or("its last variable begins behind the new end")?;
+    let n = room.checked_div(element).filter(|_| room.is_multiple_of(element));
+    let n = n.ok_or("the new size is no whole number of elements of its last variable")?;
+    let words = [0, array.element.0, array.index.0, n];
+    let new = edit.push(core_relo::StrOffset(0), (Kind::Array, 0, false), &words);
+    edit.set(section, Edit::SIZE_OR_TYPE, size);
+    put_secinfo(edit, section, last, [var, offset, room]);
+    edit.set(TypeId(var), Edit::SIZE_OR_TYPE, new.0);
+    Ok(())
+}
+
+/// Maps whose elements the kernel takes to be without type.
+fn forget_types(plan: &mut MapPlan) {
+    use MapType as M;
+    match plan.known_type() {
+        Some(
+            M::PerfEventArray
+            | M::CgroupArray
+            | M::StackTrace
+            | M::ArrayOfMaps
+            | M::HashOfMaps
+            | M::Devmap
+            | M::DevmapHash
+            | M::Cpumap
+            | M::Xskmap
+            | M::Sockmap
+            | M::Sockhash
+            | M::Queue
+            | M::Stack
+            | M::Arena,
+        ) => (plan.key_type, plan.value_type, plan.uses_btf) = (0, 0, false),
+        Some(M::StructOps) => plan.value_type = 0,
+        _ => {}
+    }
+}
+
+/// The next power of two of pages; what is 0 stays so, for the kernel to refuse.
+fn ring_size(size: u32, page: u32) -> u32 {
+    let page = page.max(1);
+    let is_fit = size.is_multiple_of(page) && size.checked_div(page).is_some_and(u32::is_power_of_two);
+    if size == 0 || is_fit {
+        return size;
+    }
+    let pages = size.checked_div(page).unwrap_or_default().saturating_add(1);
+    pages.checked_next_power_of_two().and_then(|n| n.checked_mul(page)).unwrap_or(size)
+}
+
+/// The name of a data map: as much of the object's as fits before the section's (libbpf: `internal_map_name`).
+fn data_map_name(object: &str, section: &[u8]) -> Vec<u8> {
+    const MOST: usize = 15;
+    let own = section.len().clamp(7, MOST);
+    let has_two_dots = section.get(1..).unwrap_or_default().contains(&b'.');
+    let prefix = if has_two_dots { 0 } else { MOST.saturating_sub(own) };
+    let name = object.bytes().take(prefix).chain(section.iter().copied().take(own));
+    name.map(|b| if b.is_ascii_alphanumeric() || b == b'_' || b == b'.' { b } else { b'_' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_data_maps() {
+        assert_eq!(data_map_name("my_object_name", b".rodata"), b"my_objec.rodata");
+        assert_eq!(data_map_name("my_object_name", b".bss"), b"my_objec.bss");
+        assert_eq!(data_map_name("my_object_name", b".kconfig"), b"my_obje.kconfig");
+        assert_eq!(data_map_name("my_object_name", b".rodata.abracadabra"), b".rodata.abracad");
+        assert_eq!(data_map_name("a-b", b".data"), b"a_b.data");
+        assert_eq!(data_map_name("", b".data"), b".data");
+    }
+
+    #[test]
+    fn rings_are_powers_of_two_of_pages() {
+        assert_eq!(ring_size(0, 4096), 0);
+        assert_eq!(ring_size(1, 4096), 4096);
+        assert_eq!(ring_size(4096, 4096), 4096);
+        assert_eq!(ring_size(4097, 4096), 8192);
+        assert_eq!(ring_size(3 * 4096, 4096), 4 * 4096);
+        assert_eq!(ring_size(u32::MAX, 4096), u32::MAX);
+    }
+}

@@ -1,0 +1,394 @@
+//! Maps: their order, what they hold at first, what a caller changes, what an old kernel makes of them.
+#![expect(clippy::arithmetic_side_effects, reason = "places within bytes the tests made themselves")]
+
+use super::without;
+use crate::{
+    features::Feature,
+    globals::GlobalKind,
+    load_plan::{FixupTarget, LoadPlan, MapPlan, MapRole, SlotPlan},
+    object::MapType,
+    test_support::{TestObject, insns, kernel, line, load, returns, words},
+};
+use core_relo::{
+    Endian, TypeId,
+    btf::{Btf, Kind},
+    insn::Insn,
+};
+use object::{SectionKind, SymbolKind, write::SymbolId};
+use std::path::{Path, PathBuf};
+
+const HASH: &[(&str, u32)] = &[("type", 1), ("max_entries", 8), ("key_size", 4), ("value_size", 8)];
+
+/// Two maps, a global in each data section, and a program that refers to all.
+fn sample() -> TestObject {
+    let mut m = TestObject::new();
+    let (_, one) = m.map("one", HASH, None);
+    let (_, two) = m.map("two", HASH, None);
+    let data = m.section(".data", SectionKind::Data, &[7, 0, 0, 0, 8, 0, 0, 0]);
+    let rodata = m.section(".rodata", SectionKind::ReadOnlyData, &[9, 0, 0, 0]);
+    let bss = m.bss(".bss", 16);
+    let symbols = [
+        one,
+        two,
+        m.symbol("set", SymbolKind::Data, data, 4, 4),
+        m.symbol("constant", SymbolKind::Data, rodata, 0, 4),
+        m.symbol("zero", SymbolKind::Data, bss, 8, 8),
+    ];
+    let code: Vec<Insn> = (0..5).flat_map(|n| load(1, n)).chain(returns(0)).collect();
+    let main = m.program("main", "tc", &code);
+    for (at, symbol) in (0..).zip(symbols) {
+        m.refer(main, at * 2, symbol, false);
+    }
+    let int = m.int;
+    let array = m.types.array(int, int, 2);
+    for (section, name, ty) in [(".data", "set", int), (".rodata", "constant", int), (".bss", "zero", array)]
+    {
+        let var = m.types.var(name, ty, 1);
+        m.types.datasec(section, 0, &[(var, 0, if ty == int { 4 } else { 8 })]);
+    }
+    m
+}
+
+fn map<'p>(plan: &'p LoadPlan, name: &str) -> &'p MapPlan {
+    plan.maps.iter().find(|m| m.name == name).expect("planned")
+}
+
+fn poison(n: i32) -> [Insn; 2] {
+    [Insn { code: 0x85, imm: 2_001_000_000 + n, ..Insn::default() }; 2]
+}
+
+#[test]
+fn defined_maps_come_before_data_and_instructions_refer_to_them() {
+    let plan = sample().plan().unwrap();
+    let names: Vec<_> = plan.maps.iter().map(|m| (m.name.as_str(), m.role)).collect();
+    let expected = [
+        ("one", MapRole::Defined),
+        ("two", MapRole::Defined),
+        (".data", MapRole::Data),
+        (".rodata", MapRole::Rodata),
+        (".bss", MapRole::Bss),
+    ];
+    assert_eq!(names, expected);
+    let fixups: Vec<_> = plan.programs[0].fixups.iter().map(|f| (f.insn, f.of)).collect();
+    let expected: Vec<_> = (0..5).map(|n| (n * 2, FixupTarget::Map(usize::try_from(n).unwrap()))).collect();
+    assert_eq!(fixups, expected);
+    let code = insns(&plan, "main");
+    let loads: Vec<_> = (0..5).map(|n| (code[n * 2].src, code[n * 2 + 1].imm)).collect();
+    // Of a map the second half stays; of a value it is the symbol's place and the instruction's own.
+    assert_eq!(loads, [(1, 0), (1, 0), (2, 4 + 2), (2, 3), (2, 8 + 4)]);
+    assert_eq!(map(&plan, ".data").data, [7, 0, 0, 0, 8, 0, 0, 0]);
+    // All of it is 0, as in any new map.
+    assert_eq!((map(&plan, ".bss").value_size, map(&plan, ".bss").data.as_slice()), (16, [].as_slice()));
+}
+
+#[test]
+fn references_to_maps_that_are_not_created_are_traps_by_the_maps_number() {
+    let plan = sample()
+        .plan_on(kernel(|_| {}), |loader| {
+            loader.map("two").autocreate = Some(false);
+            loader.map(".bss").autocreate = Some(false);
+        })
+        .unwrap();
+    let code = insns(&plan, "main");
+    assert_eq!((&code[2..4], &code[8..10]), (&poison(1)[..], &poison(4)[..]));
+    assert_eq!(plan.programs[0].fixups.len(), 3);
+}
+
+#[test]
+fn data_goes_as_far_as_the_kernel_can() {
+    let plan = sample().plan().unwrap();
+    let flags = |plan: &LoadPlan| [".data", ".rodata", ".bss"].map(|name| map(plan, name).map_flags);
+    assert_eq!(flags(&plan), [1 << 10, 1 << 10 | 1 << 7, 1 << 10]);
+    assert!(map(&plan, ".rodata").role.is_frozen() && plan.bind_rodata);
+    let old = without(kernel(|_| {}), &[Feature::ArrayMmap, Feature::Names, Feature::ProgBindMap]);
+    let plan = sample().plan_on(old, |_| {}).unwrap();
+    assert_eq!(flags(&plan), [0, 1 << 7, 0]);
+    assert!(plan.maps.iter().all(|m| m.kernel_name.is_empty()) && !plan.bind_rodata);
+    let older = without(kernel(|_| {}), &[Feature::GlobalData]);
+    let plan = sample().plan_on(older, |_| {}).unwrap();
+    assert_eq!(plan.maps.iter().map(|m| m.autocreate).collect::<Vec<_>>(), [true, true, false, false, false]);
+    assert_eq!(insns(&plan, "main")[4..6], poison(2));
+}
+
+#[test]
+fn a_map_is_pinned_by_its_name_without_dots() {
+    let mut m = TestObject::new();
+    let pinned: Vec<_> = HASH.iter().copied().chain([("pinning", 1)]).collect();
+    m.map("a.b", &pinned, None);
+    m.map("plain", HASH, None);
+    m.program("main", "tc", &returns(0));
+    let plan = m
+        .plan_on(kernel(|_| {}), |loader| {
+            loader.pin_root = PathBuf::from("/pins");
+            loader.map("plain").pin = Some(Some(PathBuf::from("/elsewhere/p")));
+        })
+        .unwrap();
+    assert_eq!(map(&plan, "a.b").pin.as_deref(), Some(Path::new("/pins/a_b")));
+    assert_eq!(map(&plan, "plain").pin.as_deref(), Some(Path::new("/elsewhere/p")));
+    let mut m = TestObject::new();
+    m.map("not", &pinned, None);
+    let plan = m.plan_on(kernel(|_| {}), |loader| loader.map("not").pin = Some(None)).unwrap();
+    assert_eq!(map(&plan, "not").pin, None);
+}
+
+#[test]
+fn sizes_that_the_machine_decides() {
+    let mut m = TestObject::new();
+    m.map("ring", &[("type", 27), ("max_entries", 5000)], None);
+    m.map("perf", &[("type", 4), ("key_size", 4), ("value_size", 4)], None);
+    let mut host = kernel(|_| {});
+    (host.cpus, host.page_size) = (6, 4096);
+    let plan = m.plan_on(host, |_| {}).unwrap();
+    assert_eq!((map(&plan, "ring").max_entries, map(&plan, "perf").max_entries), (8192, 6));
+}
+
+/// The plan's BTF: how large a section is, and how many elements its last variable has.
+fn section(plan: &LoadPlan, name: &str) -> (u32, Option<u32>) {
+    let btf = Btf::parse(plan.btf.as_deref().unwrap()).unwrap();
+    let section = btf.find(name.as_bytes(), Kind::Datasec).unwrap();
+    let last = section.secinfos().last().unwrap();
+    let ty = btf.ty(last.ty).unwrap().target().unwrap();
+    assert_eq!(last.offset + last.size, section.size_or_type());
+    (section.size_or_type(), btf.ty(ty).unwrap().array().map(|a| a.nelems))
+}
+
+#[test]
+fn a_section_is_made_larger_by_its_last_variable() {
+    let sized = |name: &'static str, size| {
+        sample().plan_on(kernel(|_| {}), move |loader| loader.map(name).value_size = Some(size)).unwrap()
+    };
+    let plan = sized(".bss", 48);
+    let bss = map(&plan, ".bss");
+    assert_eq!((bss.value_size, bss.data.len(), bss.value_type != 0), (48, 0, true));
+    assert_eq!(section(&plan, ".bss"), (48, Some(10)));
+    // Smaller, too, as long as the last variable begins within.
+    assert_eq!(section(&sized(".bss", 12), ".bss"), (12, Some(1)));
+    // Where the types cannot follow, the map does without.
+    for (name, size) in [(".bss", 50), (".bss", 4), (".data", 64)] {
+        let plan = sized(name, size);
+        let map = map(&plan, name);
+        let data = if name == ".bss" { 0 } else { size };
+        assert_eq!(
+            (map.value_size, map.data.len(), map.value_type),
+            (size, usize::try_from(data).unwrap(), 0)
+        );
+    }
+}
+
+#[test]
+fn first_values_are_set_by_the_variables_name_and_size() {
+    let plan = sample()
+        .plan_on(kernel(|_| {}), |loader| {
+            loader.set_global("set", &Endian::native().u32_bytes(0x1234_5678)).unwrap();
+            loader.set_global("zero", &[1u32, 2].map(|n| Endian::native().u32_bytes(n)).concat()).unwrap();
+            assert_eq!(loader.global("set"), Ok(Endian::native().u32_bytes(0x1234_5678).to_vec()));
+            assert_eq!(loader.global("constant"), Ok(vec![9, 0, 0, 0]));
+            let size = loader.set_global("set", &[1; 8]).unwrap_err();
+            assert_eq!(line(&size), "global `set` has 4 bytes (`int`), 8 were given");
+            let size = loader.set_global("zero", &[1]).unwrap_err();
+            assert_eq!(line(&size), "global `zero` has 8 bytes (`int[2]`), 1 were given");
+            let none = loader.set_global("sett", &[1; 4]).unwrap_err();
+            assert_eq!(line(&none), "it has no global `sett`; it has set, constant, zero");
+        })
+        .unwrap();
+    assert_eq!(words(&map(&plan, ".data").data)[1], 0x1234_5678);
+    assert_eq!(words(&map(&plan, ".bss").data), [0, 0, 1, 2]);
+    assert_eq!(words(&map(&plan, ".rodata").data), words(&[9, 0, 0, 0]));
+}
+
+#[test]
+fn variables_are_set_before_a_section_is_resized_or_after() {
+    for set_first in [true, false] {
+        let plan = sample()
+            .plan_on(kernel(|_| {}), |loader| {
+                let set = |loader: &mut crate::test_support::Setup<'_, '_>| {
+                    loader
+                        .set_global("zero", &[1u32, 2].map(|n| Endian::native().u32_bytes(n)).concat())
+                        .unwrap();
+                };
+                if set_first {
+                    set(loader);
+                }
+                loader.map(".bss").value_size = Some(24);
+                if !set_first {
+                    set(loader);
+                }
+            })
+            .unwrap();
+        assert_eq!(words(&map(&plan, ".bss").data), [0, 0, 1, 2, 0, 0]);
+    }
+    sample()
+        .plan_on(kernel(|_| {}), |loader| {
+            loader.map(".bss").value_size = Some(12);
+            let error = loader
+                .set_global("zero", &[1u32, 2].map(|n| Endian::native().u32_bytes(n)).concat())
+                .unwrap_err();
+            assert_eq!(
+                line(&error),
+                "map `.bss`: its variable `zero` does not lie in the 12 bytes it was set to"
+            );
+        })
+        .unwrap();
+}
+
+#[test]
+fn data_of_another_size_than_the_map_is_refused() {
+    let error = sample()
+        .plan_on(kernel(|_| {}), |loader| loader.map(".data").data = Some(vec![0; 3]))
+        .expect_err("refused");
+    assert_eq!(line(&error), "map `.data`: it holds 8 bytes, 3 were given");
+}
+
+/// An arena of some pages, with eight bytes of variables.
+fn arena(pages: u32) -> TestObject {
+    let mut m = TestObject::new();
+    m.map("pages", &[("type", 33), ("map_flags", 1 << 10), ("max_entries", pages)], None);
+    let section = m.section(".addr_space.1", SectionKind::Data, &[1, 2, 3, 4, 5, 6, 7, 8]);
+    let second = m.symbol("second", SymbolKind::Data, section, 4, 4);
+    let main = m.program("main", "tc", &[&load(1, 0)[..], &returns(0)].concat());
+    m.refer(main, 0, second, false);
+    m
+}
+
+#[test]
+fn variables_of_an_arena_lie_at_its_end_where_the_kernel_can_point_there() {
+    let plan = arena(10).plan().unwrap();
+    let pages = map(&plan, "pages");
+    assert_eq!((pages.data_offset, pages.data.len()), (9 * 4096, 8));
+    assert_eq!(insns(&plan, "main")[1].imm, 9 * 4096 + 4);
+    let old = without(kernel(|_| {}), &[Feature::FullRangeOffset]);
+    let plan = arena(10).plan_on(old, |_| {}).unwrap();
+    assert_eq!((map(&plan, "pages").data_offset, insns(&plan, "main")[1].imm), (0, 4));
+}
+
+#[test]
+fn variables_of_an_arena_are_set_like_others() {
+    let plan = arena(10).plan_on(kernel(|_| {}), |loader| {
+        let second = loader.find_global("second").unwrap();
+        assert_eq!((second.kind, &*second.map, second.offset), (GlobalKind::Arena, "pages", 4));
+        assert_eq!(loader.global("second"), Ok(vec![5, 6, 7, 8]));
+        loader.set_global("second", &[9, 10, 11, 12]).unwrap();
+        assert_eq!(loader.global(".addr_space.1/second"), Ok(vec![9, 10, 11, 12]));
+        loader.map("pages").max_entries = Some(20);
+    });
+    let plan = plan.unwrap();
+    let pages = map(&plan, "pages");
+    assert_eq!((pages.data_offset, pages.data.as_slice()), (19 * 4096, &[1, 2, 3, 4, 9, 10, 11, 12][..]));
+}
+
+#[test]
+fn an_arena_whose_first_values_would_end_this_process_is_refused() {
+    let sure = |flags| {
+        let bytes = arena(10).plan_on(kernel(|_| {}), |loader| loader.map("pages").map_flags = Some(flags));
+        bytes.map(|plan| plan.maps.len())
+    };
+    assert_eq!(sure(1 << 10), Ok(1));
+    let said = line(&sure(1 << 17 | 1 << 10).unwrap_err());
+    assert!(said.contains("BPF_F_SEGV_ON_FAULT"), "{said}");
+}
+
+#[test]
+fn an_arena_is_large_enough_there_and_alone() {
+    let said = arena(0).error();
+    assert_eq!(said, "map `pages`: its 0 pages cannot hold the 8 bytes of `.addr_space.1`");
+    let mut m = arena(10);
+    m.map("more", &[("type", 33), ("max_entries", 1)], None);
+    assert_eq!(m.error(), "map `more`: an object can have one arena only");
+    let mut m = TestObject::new();
+    m.section(".addr_space.1", SectionKind::Data, &[0; 8]);
+    m.program("main", "tc", &returns(0));
+    let said = "map `.addr_space.1`: it holds variables of the arena, but no map of type BPF_MAP_TYPE_ARENA is defined";
+    assert_eq!(m.error(), said);
+}
+
+/// A program array whose first entry refers to a symbol.
+fn tail_calls(target: impl FnOnce(&mut TestObject) -> SymbolId) -> TestObject {
+    let mut m = TestObject::new();
+    let proto = m.types.func_proto(TypeId::VOID, &[]);
+    let numbers = [("type", 3), ("max_entries", 2), ("key_size", 4)];
+    let (maps, _) = m.map("table", &numbers, Some(proto));
+    m.program("main", "tc", &returns(0));
+    let target = target(&mut m);
+    m.reloc(maps, 24, target, 2);
+    m
+}
+
+#[test]
+fn maps_hold_programs_and_maps_from_the_start() {
+    let plan = tail_calls(|m| {
+        let next = m.code("xdp", &returns(1));
+        m.function("next", next, 0, 2)
+    });
+    let plan = plan.plan().unwrap();
+    assert_eq!(map(&plan, "table").slots.iter().collect::<Vec<_>>(), [(&0, &SlotPlan::Program(1))]);
+
+    let mut m = TestObject::new();
+    let (_, first) = m.map("first", HASH, None);
+    let fields: Vec<_> = HASH.iter().map(|(name, n)| (*name, m.number(*n))).collect();
+    let members: Vec<_> = (0u32..).zip(&fields).map(|(n, (name, ty))| (*name, *ty, n * 64)).collect();
+    let inner = m.types.structure("inner", 32, &members);
+    let (maps, _) = m.map("outer", &[("type", 12), ("max_entries", 2), ("key_size", 4)], Some(inner));
+    // `outer` lies behind the four pointers of `first`, its `values` behind three of its own.
+    m.reloc(maps, 32 + 24, first, 2);
+    let plan = m.plan().unwrap();
+    let outer = map(&plan, "outer");
+    assert_eq!(outer.slots.iter().collect::<Vec<_>>(), [(&0, &SlotPlan::Map(0))]);
+    let inner = outer.inner.as_deref().unwrap();
+    assert_eq!((inner.name.as_str(), inner.known_type()), ("outer.inner", Some(MapType::Hash)));
+}
+
+#[test]
+fn what_a_map_holds_at_first_has_to_be_of_its_kind() {
+    let said = tail_calls(|m| {
+        let data = m.section(".data", SectionKind::Data, &[0; 4]);
+        m.symbol("number", SymbolKind::Data, data, 0, 4)
+    });
+    assert_eq!(said.error(), "map `table`: its value `number` is no program of the object");
+    let mut m = tail_calls(|m| {
+        let next = m.code("xdp", &returns(1));
+        m.function("next", next, 0, 2)
+    });
+    let (maps, other) = m.map("other", HASH, None);
+    m.reloc(maps, 8, other, 2);
+    assert_eq!(
+        m.error(),
+        "map `table`: byte 8 of its definition refers to `other`, and is no element of `values`"
+    );
+}
+
+/// A program with a table of two jump targets.
+fn jumps(table: &[u64]) -> TestObject {
+    let mut m = TestObject::new();
+    let bytes: Vec<u8> = table.iter().flat_map(|target| Endian::native().u64_bytes(*target)).collect();
+    let section = m.section(".jumptables", SectionKind::Data, &bytes);
+    let size = u64::try_from(bytes.len()).unwrap();
+    let symbol = m.symbol("jumps", SymbolKind::Data, section, 0, size);
+    // Two programs in the section: the table's targets are counted from the section's start.
+    let code: Vec<Insn> = returns(0).into_iter().chain(load(1, 0)).chain(returns(1)).collect();
+    let tc = m.code("tc", &code);
+    m.function("before", tc, 0, 2);
+    m.function("main", tc, 2, 4);
+    m.refer(tc, 2, symbol, false);
+    m
+}
+
+#[test]
+fn jump_tables_become_maps_of_targets_in_the_program() {
+    let plan = jumps(&[4 * 8, 5 * 8]).plan().unwrap();
+    let table = map(&plan, ".jumptables");
+    assert_eq!((table.role, table.known_type()), (MapRole::JumpTable, Some(MapType::InsnArray)));
+    assert_eq!((table.max_entries, table.value_size), (2, 16));
+    assert_eq!(words(&table.data), [2, 0, 0, 0, 3, 0, 0, 0]);
+    let main = plan.programs.iter().find(|p| p.name == "main").unwrap();
+    assert_eq!(main.fixups.iter().map(|f| (f.insn, f.of)).collect::<Vec<_>>(), [(0, FixupTarget::Map(0))]);
+    assert_eq!(insns(&plan, "main")[0].src, 2);
+}
+
+#[test]
+fn jump_targets_lie_in_their_function() {
+    for target in [0, 1 << 40] {
+        let said = jumps(&[target * 8, 32]).error();
+        assert!(target != 0 || said == "map `.jumptables`: a target lies outside of its function", "{said}");
+        assert!(said.starts_with("map `.jumptables`: "), "{said}");
+    }
+}

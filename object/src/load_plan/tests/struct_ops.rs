@@ -1,0 +1,264 @@
+//! Tables of programs that a kernel subsystem calls.
+#![expect(clippy::arithmetic_side_effects, reason = "places within bytes the tests made themselves")]
+
+use crate::{
+    load_plan::{Host, LoadPlan, MapRole},
+    test_support::{Setup, TestObject, kernel, plan_bytes, returns},
+};
+use core_relo::{
+    Endian,
+    btf::{Btf, Kind},
+};
+use object::SectionKind;
+
+/// The kernel's `struct ops`: `number` at 0, `first` at 8, `second` at 16, and where it stands in a map's value: at 64.
+fn host() -> Host {
+    kernel(|b| {
+        let int = b.int("int", 4, 1);
+        let proto = b.func_proto(int, &[]);
+        let pointer = b.pointer(proto);
+        let data = b.pointer(int);
+        let ops = b.structure(
+            "ops",
+            32,
+            &[("number", int, 0), ("first", pointer, 64), ("second", pointer, 128), ("data", data, 192)],
+        );
+        let common = b.structure("bpf_struct_ops_common_value", 8, &[]);
+        b.structure("bpf_struct_ops_ops", 128, &[("common", common, 0), ("data", ops, 512)]);
+    })
+}
+
+/// A table in a section: its members by name, in order, each of 8 bytes: a number, or the program that stands there.
+fn table(section: &str, structure: &str, members: &[(&str, Result<u32, &str>)]) -> TestObject {
+    let mut m = TestObject::new();
+    let int = m.int;
+    let proto = m.types.func_proto(int, &[]);
+    let pointer = m.types.pointer(proto);
+    let (mut bytes, mut fields, mut programs) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, value) in members {
+        let at = u32::try_from(bytes.len()).unwrap();
+        match value {
+            Ok(number) => {
+                fields.push((*name, int, at * 8));
+                Endian::native().put_u32(&mut bytes, *number);
+                bytes.extend([0; 4]);
+            }
+            Err(program) => {
+                fields.push((*name, pointer, at * 8));
+                programs.push((u64::from(at), *program));
+                bytes.extend([0; 8]);
+            }
+        }
+    }
+    let size = u32::try_from(bytes.len()).unwrap();
+    let ty = m.types.structure(structure, size, &fields);
+    let var = m.types.var("mine", ty, 1);
+    m.types.datasec(section, 0, &[(var, 0, size)]);
+    let data = m.section(section, SectionKind::Data, &bytes);
+    m.symbol("mine", object::SymbolKind::Data, data, 0, size.into());
+    for (at, program) in programs {
+        let code = m.code(&format!("struct_ops/{program}"), &returns(0));
+        let symbol = m.function(program, code, 0, 2);
+        m.reloc(data, at, symbol, 2);
+    }
+    m
+}
+
+/// A table whose `first` is the program `one`.
+pub(super) fn with_program(
+    set: impl FnOnce(&mut Setup<'_, '_>),
+) -> Result<LoadPlan, crate::load_plan::LoadPlanError> {
+    table(".struct_ops", "ops", &[("first", Err("one"))]).plan_on(host(), set)
+}
+
+fn programs(plan: &LoadPlan) -> Vec<(&str, u32, u32)> {
+    plan.programs.iter().map(|p| (p.name.as_str(), p.attach.btf_id, p.attach_type)).collect()
+}
+
+#[test]
+fn members_are_matched_by_name_and_programs_are_loaded_for_them() {
+    let members = [("second", Err("two")), ("number", Ok(7)), ("first", Err("one"))];
+    let plan = table(".struct_ops.link", "ops___mine", &members).plan_on(host(), |_| {}).unwrap();
+    let map = &plan.maps[0];
+    assert_eq!((map.name.as_str(), map.role, map.map_flags), ("mine", MapRole::StructOps, 1 << 13));
+    assert_eq!((map.value_size, map.kernel_value_type, map.value_type), (128, 7, 0));
+    assert_eq!(map.programs, [(64 + 16, 0), (64 + 8, 1)]);
+    let mut value = vec![0; 128];
+    value[64..68].copy_from_slice(&Endian::native().u32_bytes(7));
+    assert_eq!(map.data, value);
+    // The struct is the kernel's type 5; `first` is its member 1.
+    assert_eq!(programs(&plan), [("two", 5, 2), ("one", 5, 1)]);
+    assert!(plan.btf_is_mandatory);
+}
+
+#[test]
+fn programs_are_replaced_by_name_before_the_load() {
+    let members = [("first", Err("one")), ("number", Ok(7)), ("second", Err("two"))];
+    let made = || table(".struct_ops.link", "ops", &members);
+    let set = |m: TestObject, member: &str, program: Option<&str>| {
+        let member = member.to_owned();
+        m.plan_on(host(), move |loader| {
+            loader.map("mine").programs.insert(member, program.map(str::to_owned));
+        })
+    };
+    // `one` stands in no table any more.
+    let plan = set(made(), "first", Some("two")).unwrap_err();
+    assert_eq!(
+        crate::test_support::line(&plan),
+        "map `mine`: member `second`: its program stands in two tables at different places"
+    );
+    let plan = made().plan_on(host(), |loader| {
+        loader.map("mine").programs.insert("second".into(), Some("one".into()));
+        loader.map("mine").programs.insert("first".into(), None);
+    });
+    let plan = plan.unwrap();
+    assert_eq!(plan.maps[0].programs, [(64 + 16, 0)]);
+    assert_eq!(programs(&plan), [("one", 5, 2)]);
+    assert_eq!(plan.skipped, [("two".to_owned(), "no struct_ops table that is created uses it")]);
+    for (member, program, said) in [
+        ("third", None, "map `mine`: member `third` does not exist, and was to get a program"),
+        (
+            "number",
+            Some("one"),
+            "map `mine`: member `number` was to get a program, but is no pointer to a function",
+        ),
+        (
+            "first",
+            Some("none"),
+            "map `mine`: member `first` was to get `none`, which is no program of a section `struct_ops`",
+        ),
+    ] {
+        assert_eq!(crate::test_support::line(&set(made(), member, program).unwrap_err()), said);
+    }
+}
+
+#[test]
+fn members_the_kernel_lacks_have_to_be_0() {
+    let plan = table(".struct_ops", "ops", &[("newer", Ok(0)), ("number", Ok(1))]).plan_on(host(), |_| {});
+    assert_eq!(plan.unwrap().maps[0].map_flags, 0);
+    let said = table(".struct_ops", "ops", &[("newer", Ok(3))]).error_on(host());
+    assert_eq!(
+        said,
+        "map `mine`: member `newer`: the kernel's struct ops has no such member, and it is not 0 here"
+    );
+    let said = table(".struct_ops", "ops", &[("newer", Err("one"))]).error_on(host());
+    assert!(said.contains("member `newer`"), "{said}");
+}
+
+#[test]
+fn members_of_another_kind_are_refused() {
+    let said = table(".struct_ops", "ops", &[("number", Err("one"))]).error_on(host());
+    assert_eq!(said, "map `mine`: member `number`: it is PTR here, INT in the kernel");
+    let said = table(".struct_ops", "ops", &[("data", Err("one"))]).error_on(host());
+    assert_eq!(said, "map `mine`: member `data`: the kernel's is no pointer to a function");
+}
+
+#[test]
+fn a_pointer_without_a_program_has_to_be_0() {
+    for (member, at) in [("first", 8), ("data", 24)] {
+        let mut m = TestObject::new();
+        let pointer = if member == "first" {
+            let proto = m.types.func_proto(m.int, &[]);
+            m.types.pointer(proto)
+        } else {
+            m.types.pointer(m.int)
+        };
+        let ty = m.types.structure("ops", 32, &[(member, pointer, at * 8)]);
+        let var = m.types.var("mine", ty, 1);
+        m.types.datasec(".struct_ops", 0, &[(var, 0, 32)]);
+        let mut bytes = [0; 32];
+        bytes[usize::try_from(at).unwrap()] = 1;
+        let data = m.section(".struct_ops", SectionKind::Data, &bytes);
+        m.symbol("mine", object::SymbolKind::Data, data, 0, 32);
+        let set = |loader: &mut Setup<'_, '_>| {
+            loader.map("mine").programs.insert("first".into(), None);
+        };
+        let said = format!(
+            "map `mine`: member `{member}`: it is a pointer that is not 0, and no program stands there"
+        );
+        let bytes = m.bytes();
+        let plan =
+            |set: &dyn Fn(&mut Setup<'_, '_>)| plan_bytes(&bytes, &host(), set).map_err(|e| e.to_string());
+        let error = plan(&|_| {}).expect_err("refused");
+        assert!(error.ends_with(&said), "{error}");
+        // Said to be none.
+        assert_eq!(plan(&set).is_ok(), member == "first");
+    }
+}
+
+#[test]
+fn each_table_of_an_optional_section_is_optional() {
+    let mut m = TestObject::new();
+    let ty = m.types.structure("ops", 8, &[]);
+    let (one, two) = (m.types.var("one", ty, 1), m.types.var("two", ty, 1));
+    m.types.datasec("?.struct_ops", 16, &[(one, 0, 8), (two, 8, 8)]);
+    let data = m.section("?.struct_ops", SectionKind::Data, &[0; 16]);
+    for (name, at) in [("one", 0), ("two", 8)] {
+        m.symbol(name, object::SymbolKind::Data, data, at, 8);
+    }
+    let plan = m.plan_on(host(), |_| {}).unwrap();
+    assert_eq!(plan.maps.iter().map(|m| m.autocreate).collect::<Vec<_>>(), [false, false]);
+}
+
+#[test]
+fn tables_that_share_their_bytes_are_refused() {
+    let mut m = TestObject::new();
+    let ty = m.types.structure("ops", 8, &[]);
+    let (one, two) = (m.types.var("one", ty, 1), m.types.var("two", ty, 1));
+    // Of a section with a size the offsets are the BTF's.
+    m.types.datasec(".struct_ops", 16, &[(one, 0, 8), (two, 4, 8)]);
+    m.section(".struct_ops", SectionKind::Data, &[0; 16]);
+    assert_eq!(m.error_on(host()), "map `two`: it overlaps the table before it");
+}
+
+#[test]
+fn a_table_the_kernel_does_not_know_is_named() {
+    let said = table(".struct_ops", "others", &[("number", Ok(1))]).error_on(host());
+    assert_eq!(
+        said,
+        "map `mine`: this kernel has no struct_ops `others` (no struct bpf_struct_ops_others in its BTF or a module's)"
+    );
+    assert_eq!(
+        table(".struct_ops", "", &[("number", Ok(1))]).error_on(host()),
+        "map `mine`: a struct_ops table has to be a struct with a name"
+    );
+}
+
+#[test]
+fn an_optional_table_waits_and_its_programs_with_it() {
+    let optional = || table("?.struct_ops", "others", &[("first", Err("one"))]);
+    let plan = optional().plan_on(host(), |_| {}).unwrap();
+    assert!(!plan.maps[0].autocreate && plan.programs.is_empty());
+    assert_eq!(plan.skipped, [("one".to_owned(), "no struct_ops table that is created uses it")]);
+    let wanted = |m: TestObject| m.plan_on(host(), |loader| loader.map("mine").autocreate = Some(true));
+    assert!(wanted(optional()).is_err());
+    let plan = wanted(table("?.struct_ops", "ops", &[("first", Err("one"))])).unwrap();
+    assert_eq!(programs(&plan), [("one", 5, 1)]);
+    // The section's name is told as the kernel takes it.
+    let btf = Btf::parse(plan.btf.as_deref().unwrap()).unwrap();
+    assert!(btf.find(b"?.struct_ops", Kind::Datasec).is_some());
+}
+
+#[test]
+fn a_program_that_no_table_wants_is_named() {
+    let mut m = TestObject::new();
+    m.program("alone", "struct_ops/first", &returns(0));
+    assert_eq!(m.error_on(host()), "program `alone`: no struct_ops table that is created refers to it");
+    let m = table(".struct_ops", "ops", &[("first", Err("one"))]);
+    let plan = m.plan_on(host(), |loader| loader.map("mine").autocreate = Some(false)).unwrap();
+    assert!(plan.programs.is_empty());
+}
+
+/// An allocation that no file has to pay for.
+#[test]
+fn a_kernel_struct_out_of_proportion_is_refused() {
+    let kernel = kernel(|b| {
+        let int = b.int("int", 4, 1);
+        let ops = b.structure("ops", 8, &[("number", int, 0)]);
+        b.structure("bpf_struct_ops_ops", 300 << 20, &[("data", ops, 512)]);
+    });
+    assert_eq!(
+        table(".struct_ops", "ops", &[("number", Ok(1))]).error_on(kernel),
+        "map `mine`: the kernel's struct has 314572800 bytes: all struct_ops tables together may have 268435456"
+    );
+}

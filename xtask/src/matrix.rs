@@ -1,0 +1,243 @@
+//! `cargo xtask matrix`: the libraries under other toolchains, targets and dependency versions.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+use crate::install;
+use crate::system::{Failure, Outcome, cargo, check, files_below, have, output, read, root};
+
+/// The published packages, in the order of their dependencies.
+const PACKAGES: [&str; 4] = ["core-relo", "core-relo-object", "core-relo-loader", "core-relo-cli"];
+
+/// The folders of the libraries.
+const LIBRARIES: [&str; 3] = ["core-relo", "object", "loader"];
+
+/// The packages whose results must not depend on the host: their tests run on every target of [`EMULATED`].
+const PORTABLE: [&str; 2] = ["core-relo", "core-relo-object"];
+
+/// A target without an operating system, for the engine's promise of `no_std`.
+const BARE: &str = "thumbv7em-none-eabi";
+
+/// A foreign target whose tests run under QEMU's user-mode emulation.
+struct Emulated {
+    triple: &'static str,
+    about: &'static str,
+    linker: &'static str,
+    emulator: &'static str,
+    /// The folder with the target's C library.
+    sysroot: &'static str,
+    /// The architecture's name in Debian's packages `gcc-…` and `libc6-dev-…-cross`.
+    debian: [&'static str; 2],
+}
+
+const EMULATED: [Emulated; 2] = [
+    Emulated {
+        triple: "s390x-unknown-linux-gnu",
+        about: "64-bit, big-endian",
+        linker: "s390x-linux-gnu-gcc",
+        emulator: "qemu-s390x",
+        sysroot: "/usr/s390x-linux-gnu",
+        debian: ["gcc-s390x-linux-gnu", "libc6-dev-s390x-cross"],
+    },
+    Emulated {
+        triple: "armv7-unknown-linux-gnueabihf",
+        about: "32-bit, little-endian",
+        linker: "arm-linux-gnueabihf-gcc",
+        emulator: "qemu-arm",
+        sysroot: "/usr/arm-linux-gnueabihf",
+        debian: ["gcc-arm-linux-gnueabihf", "libc6-dev-armhf-cross"],
+    },
+];
+
+/// One row of the matrix.
+struct Row {
+    name: &'static str,
+    about: &'static str,
+    run: fn() -> Outcome,
+}
+
+const ROWS: [Row; 6] = [
+    Row { name: "msrv", about: "check all packages with the declared Rust version", run: msrv },
+    Row { name: "no-std", about: "build the engine for a target without an operating system", run: no_std },
+    Row {
+        name: "targets",
+        about: "run the engine's tests on a big-endian and a 32-bit target",
+        run: targets,
+    },
+    Row {
+        name: "minimal",
+        about: "check with the oldest dependencies that the manifests allow",
+        run: minimal,
+    },
+    Row { name: "package", about: "package each crate and build it from its package", run: package },
+    Row { name: "semver", about: "compare the public API with the last tagged version", run: semver },
+];
+
+pub fn run(args: &[String]) -> Outcome {
+    if let Some(other) = args.iter().find(|arg| ROWS.iter().all(|row| row.name != **arg)) {
+        let names = ROWS.map(|row| row.name).join(", ");
+        return Err(Failure::Usage(format!("no row `{other}`, expected one of {names}")));
+    }
+    for row in ROWS.iter().filter(|row| args.is_empty() || args.iter().any(|arg| arg == row.name)) {
+        eprintln!("matrix {}: {}", row.name, row.about);
+        (row.run)()?;
+    }
+    Ok(())
+}
+
+fn msrv() -> Outcome {
+    let version = workspace_value("rust-version")?;
+    let Some(mut command) = toolchain_cargo(&version, &format!("{version}.0")) else {
+        return skip("msrv", &format!("Rust {version} is not installed and rustup cannot install it"));
+    };
+    // A folder of its own: a second compiler would rebuild everything in the shared one.
+    command.args(["check", "--locked", "--target-dir", "target/msrv"]);
+    check(command.args(PACKAGES.iter().flat_map(|name| ["-p", name])))
+}
+
+fn no_std() -> Outcome {
+    if !add_target(BARE) {
+        return skip("no-std", &format!("rustup cannot install {BARE}"));
+    }
+    check(cargo().args(["build", "-p", "core-relo", "--target", BARE]))
+}
+
+fn targets() -> Outcome {
+    for target in &EMULATED {
+        if !target.install() {
+            skip("targets", &format!("{}: no compiler, emulator or standard library", target.triple))?;
+            continue;
+        }
+        eprintln!("{}: {}", target.triple, target.about);
+        let mut command = cargo();
+        command.args(["test", "--quiet", "--lib", "--tests", "--target", target.triple]);
+        command.args(PORTABLE.iter().flat_map(|name| ["-p", name]));
+        let variable = target.triple.to_uppercase().replace('-', "_");
+        command.env(format!("CARGO_TARGET_{variable}_LINKER"), target.linker);
+        let runner = format!("{} -L {}", target.emulator, target.sysroot);
+        check(command.env(format!("CARGO_TARGET_{variable}_RUNNER"), runner))?;
+    }
+    Ok(())
+}
+
+impl Emulated {
+    /// Installs the parts that are missing. Returns whether all are there afterwards.
+    fn install(&self) -> bool {
+        let is_complete = || have(self.linker) && have(self.emulator) && Path::new(self.sysroot).is_dir();
+        add_target(self.triple) && (is_complete() || (install::cross(&self.debian) && is_complete()))
+    }
+}
+
+/// Checks the libraries with the oldest version of each direct dependency. The command is left out: its users build it with the
+/// committed lock file.
+fn minimal() -> Outcome {
+    let Some(mut resolve) = toolchain_cargo("nightly", "nightly") else {
+        return skip("minimal", "no nightly toolchain, which resolves the oldest versions");
+    };
+    let copy = root().join("target/minimal");
+    copy_libraries(&copy)?;
+    check(resolve.current_dir(&copy).args(["update", "--quiet", "-Zdirect-minimal-versions"]))?;
+    check(cargo().current_dir(&copy).args(["check", "--locked", "--workspace"]))
+}
+
+/// Copies the libraries into a workspace of their own, without dev-dependencies, whose minimum versions are no promise.
+fn copy_libraries(to: &Path) -> Outcome {
+    let io = |path: &Path, why: io::Error| Failure::Failed(format!("{}: {why}", path.display()));
+    let members = format!("members = {LIBRARIES:?}");
+    let manifest = read(&root().join("Cargo.toml"))?;
+    let manifest: Vec<_> = manifest
+        .lines()
+        .filter(|line| !line.starts_with("default-members") && !line.starts_with("exclude"))
+        .map(|line| if line.starts_with("members") { &members } else { line })
+        .collect();
+    fs::create_dir_all(to).map_err(|why| io(to, why))?;
+    fs::write(to.join("Cargo.toml"), manifest.join("\n")).map_err(|why| io(to, why))?;
+    for library in LIBRARIES {
+        for file in files_below(&root().join(library)) {
+            let inside = file.strip_prefix(root()).map_err(|_| format!("{} is outside", file.display()))?;
+            let target = to.join(inside);
+            let folder = target.parent().unwrap_or(to);
+            fs::create_dir_all(folder).map_err(|why| io(folder, why))?;
+            if inside.ends_with("Cargo.toml") {
+                fs::write(&target, without_dev_dependencies(&read(&file)?))
+                    .map_err(|why| io(&target, why))?;
+            } else {
+                fs::copy(&file, &target).map_err(|why| io(&target, why))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn without_dev_dependencies(manifest: &str) -> String {
+    let mut is_kept = true;
+    let lines = manifest.lines().filter(|line| {
+        if line.starts_with('[') {
+            is_kept = !line.contains("dev-dependencies");
+        }
+        is_kept
+    });
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+fn package() -> Outcome {
+    let mut command = cargo();
+    command.args(["package", "--quiet", "--allow-dirty"]);
+    check(command.args(PACKAGES.iter().flat_map(|name| ["-p", name])))
+}
+
+fn semver() -> Outcome {
+    let version = workspace_value("version")?;
+    let mut tags = Command::new("git");
+    let tags = output(tags.current_dir(root()).args(["tag", "--list", "v*", "--sort=-version:refname"]));
+    let Some(baseline) = tags.as_deref().and_then(|tags| tags.lines().next()).map(str::to_owned) else {
+        return skip("semver", &format!("no version is tagged yet ({version} will be the first)"));
+    };
+    if output(cargo().args(["semver-checks", "--version"])).is_none() {
+        return skip("semver", "cargo-semver-checks is not installed (cargo install cargo-semver-checks)");
+    }
+    let mut command = cargo();
+    command.args(["semver-checks", "--baseline-rev", &baseline]);
+    check(
+        command.args(PACKAGES.iter().filter(|name| **name != "core-relo-cli").flat_map(|name| ["-p", name])),
+    )
+}
+
+/// Returns the cargo of a toolchain, which rustup installs if it is missing.
+fn toolchain_cargo(name: &str, exact: &str) -> Option<Command> {
+    let found = |name: &str| output(Command::new("rustup").args(["which", "--toolchain", name, "cargo"]));
+    let path = found(exact).or_else(|| found(name)).or_else(|| {
+        let mut install = Command::new("rustup");
+        check(install.args(["toolchain", "install", exact, "--profile", "minimal"])).ok()?;
+        found(exact)
+    })?;
+    let mut command = Command::new("rustup");
+    let toolchain = if path.contains(exact) { exact } else { name };
+    command.args(["run", toolchain, "cargo"]).current_dir(root());
+    // The toolchain that runs this task must not reach through.
+    command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC");
+    Some(command)
+}
+
+fn add_target(triple: &str) -> bool {
+    let mut libdir = Command::new("rustc");
+    libdir.args(["--print", "target-libdir", "--target", triple]);
+    let is_there = || output(&mut libdir).is_some_and(|path| Path::new(path.trim()).is_dir());
+    let mut is_there = is_there;
+    is_there() || (check(Command::new("rustup").args(["target", "add", triple])).is_ok() && is_there())
+}
+
+/// Returns a value of `[workspace.package]` in the root manifest.
+fn workspace_value(key: &str) -> Outcome<String> {
+    let manifest = read(&root().join("Cargo.toml"))?;
+    let line = manifest.lines().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix('='));
+    let value = line.map(|value| value.trim().trim_matches('"').to_owned());
+    value.ok_or_else(|| format!("Cargo.toml: no `{key}` in [workspace.package]").into())
+}
+
+fn skip(row: &str, why: &str) -> Outcome {
+    println!("SKIP matrix {row}: {why}");
+    Ok(())
+}
