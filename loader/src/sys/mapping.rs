@@ -234,7 +234,8 @@ pub(crate) fn to_pages(len: usize) -> Option<usize> {
 pub(super) use super::miri_mmap::memory_file;
 
 /// A file of zeros in memory.
-#[cfg(all(test, not(miri)))]
+#[cfg(test)]
+#[cfg(not(miri))]
 pub(super) fn memory_file(len: usize) -> std::fs::File {
     // SAFETY: the name is a string with its NUL.
     let fd = unsafe { libc::memfd_create(c"test".as_ptr(), libc::MFD_CLOEXEC) };
