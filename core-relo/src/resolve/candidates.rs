@@ -269,6 +269,7 @@ mod tests {
 
     /// What begins alike is told apart further on, if all that is wanted is as long as that.
     #[test]
+    #[cfg_attr(miri, ignore = "takes too long")]
     fn long_names_that_begin_alike_are_found_at_any_length() {
         for endian in [Endian::Little, Endian::Big] {
             let raw = "trace_event_raw_sys_exit";
@@ -305,6 +306,7 @@ mod tests {
 
     /// Among sorted types most are found by bisection, crowded names by a pass over all, and all of them so if they are many.
     #[test]
+    #[cfg_attr(miri, ignore = "takes too long")]
     fn sorted_types_give_the_candidates_that_a_scan_gives() {
         let names = (0..2_000).map(|n| format!("a___b{n:04}___c"));
         let mut names: Vec<_> =

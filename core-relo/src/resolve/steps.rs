@@ -133,6 +133,7 @@ mod tests {
 
     /// Else each of a hundred thousand records could walk along hidden modifiers, or read long names, for the price of a step.
     #[test]
+    #[cfg_attr(miri, ignore = "takes too long")]
     fn long_chains_long_names_and_many_elements_take_steps() {
         let mut b = Builder::new(Endian::Little);
         let int = b.int("int", 4, Builder::SIGNED);
