@@ -210,6 +210,7 @@ mod tests {
 
     /// Names with the same beginning are distinguished by later bytes, if all queries are that long.
     #[test]
+    #[cfg_attr(miri, ignore = "takes too long")]
     fn long_names_that_begin_alike_are_found_at_any_length() {
         for endian in [Endian::Little, Endian::Big] {
             let raw = "trace_event_raw_sys_exit";
@@ -247,6 +248,7 @@ mod tests {
 
     /// In a sorted BTF bisection finds most names. A scan finds names with many flavours, and all names if the queries are many.
     #[test]
+    #[cfg_attr(miri, ignore = "takes too long")]
     fn sorted_types_give_the_candidates_that_a_scan_gives() {
         let names = (0..2_000).map(|n| format!("a___b{n:04}___c"));
         let mut names: Vec<_> =

@@ -154,6 +154,7 @@ mod tests {
     /// Without this each of a hundred thousand records could pass through long chains of modifiers, or read long names, for the
     /// price of a step.
     #[test]
+    #[cfg_attr(miri, ignore = "takes too long")]
     fn long_chains_long_names_and_many_elements_take_steps() {
         let mut b = Builder::new(Endian::Little);
         let int = b.int("int", 4, Builder::SIGNED);
