@@ -12,7 +12,7 @@ use signal_hook::{
     low_level::emulate_default_handler,
 };
 use std::{
-    fs, io,
+    fs, io, mem,
     sync::{
         Arc, LazyLock,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -127,6 +127,11 @@ impl EndRequests {
         while !self.arrived() {
             self.first = self.signals.wait().next();
         }
+    }
+
+    /// Ignores the signals until the process exits, because the command is complete and a signal must not hide its status.
+    pub(crate) fn ignore_until_exit(self) {
+        mem::forget(self);
     }
 
     /// Stops catching. If a signal has arrived and no other owner is left, ends the process by that signal, so that a shell sees

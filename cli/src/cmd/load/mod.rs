@@ -56,7 +56,10 @@ pub(crate) fn run(console: &mut Console<'_>, args: &LoadArgs) -> io::Result<()> 
     };
     match finished {
         Err(e) if is_ended_by_signal(&e) => end_by_signal(console, end_requests),
-        finished => finished,
+        finished => {
+            end_requests.ignore_until_exit();
+            finished
+        }
     }
 }
 
@@ -68,6 +71,8 @@ fn keep_loaded(
     end_requests: &mut EndRequests,
 ) -> io::Result<()> {
     if args.pin.is_some() {
+        // The last step that can fail or wait. A load whose report is not printed is undone.
+        console.out.flush()?;
         loaded.into_iter().for_each(LoadedObject::leak);
     } else if args.attach && !loaded.is_empty() {
         console.out.flush()?;
