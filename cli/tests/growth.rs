@@ -1,6 +1,6 @@
-//! No command's work grows faster than n log n with the size of its input, for any kind of thing of which there may be many.
+//! The work of every command grows at most with n log n in each dimension of its input.
 //!
-//! Work is counted in instructions by valgrind, at two sizes, so that neither the machine nor its load plays a part.
+//! valgrind counts instructions at two sizes, so that the result does not depend on the machine or its load.
 #![allow(clippy::panic, reason = "a test fails by panicking")]
 
 use core_relo_tests::{
@@ -20,20 +20,20 @@ use std::{
     thread,
 };
 
-/// The smaller count; the larger one is [`TIMES`] as much. Large enough for squares to show beside the linear work.
+/// The smaller count. It is large enough for quadratic work to exceed linear work. The larger count is [`TIMES`] times as large.
 const COUNT: usize = 600;
 const TIMES: usize = 4;
 
-/// The power of the count with which instructions may grow. Linear work has 1, a square 2; what sorts has a little more than 1.
-const POWER: f64 = 1.1;
+/// The largest allowed exponent of growth. Linear work has 1, sorting a little more, quadratic work 2.
+const MAX_EXPONENT: f64 = 1.1;
 
-/// Commands that do grow faster with a dimension, and are let through until that is mended.
+/// Known exceptions: commands that grow faster in a dimension.
 const KNOWN: [(Command, &str); 1] = [
-    // `NameIndex::find` looks through all flavours of a name.
+    // `NameIndex::find` visits all flavours of a name.
     (Command::DryRun, "flavours of a kernel variable"),
 ];
 
-/// Instructions that every run may take before it reads its input: growth is that of what comes on top.
+/// Instructions for the start of the process, which do not count.
 const FIXED: u64 = 1_500_000;
 
 #[test]
@@ -51,8 +51,8 @@ fn the_work_of_every_command_is_nearly_linear() {
     let work = || {
         while let Some(dimension) = dimensions.get(next.fetch_add(1, Relaxed)) {
             let within = folder.path().join(dimension.name.replace(' ', "-"));
-            match steep(program, dimension, &within) {
-                Ok(steep) => failed.lock().expect("no panic").extend(steep),
+            match find_superlinear(program, dimension, &within) {
+                Ok(found) => failed.lock().expect("no panic").extend(found),
                 Err(why) => failed.lock().expect("no panic").push(format!("{}: {why}", dimension.name)),
             }
         }
@@ -65,18 +65,18 @@ fn the_work_of_every_command_is_nearly_linear() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// A copy of the command that valgrind starts faster, or the command itself where nothing makes one.
+/// Returns a stripped copy of the command, which valgrind starts faster, or the command itself without `strip`.
 fn without_debug_info(folder: &Path) -> PathBuf {
     let (command, copy) = (PathBuf::from(env!("CARGO_BIN_EXE_core-relo")), folder.join("core-relo"));
     let strip = process::Command::new("strip").arg("-g").arg("-o").arg(&copy).arg(&command).status();
     if strip.is_ok_and(|status| status.success()) { copy } else { command }
 }
 
-/// The commands whose work grows too fast with a dimension, each in a line.
-fn steep(program: &Path, dimension: &Dimension, folder: &Path) -> Result<Vec<String>, String> {
+/// Returns one line for each command whose work grows too fast in a dimension.
+fn find_superlinear(program: &Path, dimension: &Dimension, folder: &Path) -> Result<Vec<String>, String> {
     let counted = |n: usize, commands: &[Command]| {
         let within = folder.join(n.to_string());
-        let input = (dimension.make)(n).write(&within).map_err(|e| format!("{}: {e}", within.display()))?;
+        let input = (dimension.build)(n).write(&within).map_err(|e| format!("{}: {e}", within.display()))?;
         let count = |command: &Command| {
             let counted = instructions(program, &command.words(&input, false), &within);
             Ok((*command, counted.map_err(|why| format!("`{}`: {why}", command.name()))?))
@@ -85,7 +85,7 @@ fn steep(program: &Path, dimension: &Dimension, folder: &Path) -> Result<Vec<Str
         fs::remove_dir_all(&within).map_err(|e| format!("{}: {e}", within.display()))?;
         Ok::<_, String>(counts)
     };
-    // What is less than this has no room for an instruction for each pair of the things.
+    // Smaller numbers cannot contain one instruction for each pair of elements.
     let square = (COUNT * TIMES).pow(2) as u64 / 2;
     let mut large = counted(COUNT * TIMES, dimension.commands)?;
     large.retain(|(_, count)| count.saturating_sub(FIXED) > square);
@@ -93,12 +93,12 @@ fn steep(program: &Path, dimension: &Dimension, folder: &Path) -> Result<Vec<Str
     let small = if commands.is_empty() { Vec::new() } else { counted(COUNT, &commands)? };
     let line = |((command, few), (_, many)): (&(Command, u64), &(Command, u64))| {
         let own = |count: u64| count.saturating_sub(FIXED).max(FIXED) as f64;
-        let power = (own(*many) / own(*few)).log(TIMES as f64);
-        println!("{power:5.2} {few:>12} {many:>12}  `{}`: {}", command.name(), dimension.name);
-        (power > POWER && !KNOWN.contains(&(*command, dimension.name))).then(|| {
+        let exponent = (own(*many) / own(*few)).log(TIMES as f64);
+        println!("{exponent:5.2} {few:>12} {many:>12}  `{}`: {}", command.name(), dimension.name);
+        (exponent > MAX_EXPONENT && !KNOWN.contains(&(*command, dimension.name))).then(|| {
             format!(
-                "`{}` with many {}: {few} instructions for {COUNT}, {many} for {}: they grow with the power {power:.2} of the \
-                 count, expected {POWER} at most",
+                "`{}` with many {}: {few} instructions for {COUNT}, {many} for {}: they grow with the power {exponent:.2} of the \
+                 count, expected {MAX_EXPONENT} at most",
                 command.name(),
                 dimension.name,
                 COUNT * TIMES,
@@ -108,7 +108,7 @@ fn steep(program: &Path, dimension: &Dimension, folder: &Path) -> Result<Vec<Str
     Ok(small.iter().zip(&large).filter_map(line).collect())
 }
 
-/// Instructions that a run of the command takes in all its threads.
+/// Returns the instructions of a run in all its threads.
 fn instructions(program: &Path, words: &[OsString], folder: &Path) -> Result<u64, String> {
     let (log, error) = (folder.join("valgrind.log"), |e: io::Error| e.to_string());
     let run = process::Command::new("valgrind")
@@ -119,7 +119,7 @@ fn instructions(program: &Path, words: &[OsString], folder: &Path) -> Result<u64
         .env_remove("RUST_LOG")
         .output()
         .map_err(error)?;
-    // What the kernel lacks is an answer, too.
+    // Exit status 1 is a valid result: the kernel lacks something.
     if !matches!(run.status.code(), Some(0 | 1)) {
         return Err(format!("{}: {}", run.status, String::from_utf8_lossy(&run.stderr)));
     }
