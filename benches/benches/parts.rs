@@ -1,4 +1,4 @@
-//! The parts of the job, each alone: `cargo xtask bench --parts`.
+//! The steps of a relocation, each measured alone: `cargo xtask bench --parts`.
 
 use core_relo::{
     Plan, Relocs, Target,
@@ -17,7 +17,7 @@ fn main() {
 }
 
 static CORPUS: LazyLock<Corpus> = LazyLock::new(|| {
-    let path = |name: &str, otherwise: &str| env::var_os(name).map_or(otherwise.into(), PathBuf::from);
+    let path = |name: &str, default: &str| env::var_os(name).map_or(default.into(), PathBuf::from);
     let btf = path("CORE_RELO_BENCH_BTF", "/sys/kernel/btf/vmlinux");
     let objects =
         path("CORE_RELO_BENCH_OBJECTS", concat!(env!("CARGO_MANIFEST_DIR"), "/../bpf-progs/prebuilt"));
@@ -29,9 +29,9 @@ static TARGET: LazyLock<Arc<Btf<'static>>> =
 
 static INDEX: LazyLock<Arc<NameIndex>> = LazyLock::new(|| Arc::new(NameIndex::new(&TARGET)));
 
-fn target(indexed: bool) -> Target<'static> {
+fn target(is_indexed: bool) -> Target<'static> {
     let target = Target::new("vmlinux", Arc::clone(&TARGET));
-    if indexed { target.with_index(Arc::clone(&INDEX)) } else { target }
+    if is_indexed { target.with_index(Arc::clone(&INDEX)) } else { target }
 }
 
 /// Runs a benchmark with an object's relocations.
@@ -41,21 +41,21 @@ fn with_relocs(subject: &Subject, bench: impl FnOnce(&Relocs<'_>)) {
     bench(&object.relocs().unwrap());
 }
 
-/// The target: mapped or read, every record found; what elements refer to is left for later.
+/// Opens and parses the target. Members and parameters are validated later, when a relocation reads them.
 #[divan::bench]
 fn parse_target(bencher: Bencher) {
     LazyLock::force(&CORPUS);
     bencher.bench(|| TargetFile::open(&CORPUS.target).unwrap().parse(None).unwrap());
 }
 
-/// The same without the file.
+/// Parses the target from memory, with full validation.
 #[divan::bench]
 fn parse_bytes(bencher: Bencher) {
     let bytes = TARGET.as_bytes();
     bencher.bench(|| Btf::parse(black_box(bytes)).unwrap());
 }
 
-/// One search through all types, without an index, for a name that is not there.
+/// Searches all types without an index for a missing name.
 #[divan::bench]
 fn scan(bencher: Bencher) {
     LazyLock::force(&TARGET);
@@ -64,14 +64,14 @@ fn scan(bencher: Bencher) {
     });
 }
 
-/// What is made once for many objects.
+/// Builds the name index, once for many objects.
 #[divan::bench]
 fn index(bencher: Bencher) {
     LazyLock::force(&TARGET);
     bencher.bench(|| NameIndex::new(&TARGET));
 }
 
-/// The object: its file read, its sections, its types, its records.
+/// Reads an object file and parses its sections, types and records.
 #[divan::bench]
 fn parse_object(bencher: Bencher) {
     let subject = &CORPUS.many;
@@ -82,21 +82,21 @@ fn parse_object(bencher: Bencher) {
     });
 }
 
-/// A plan that looks through all types for the candidates.
+/// Plans an object, with a scan of all types for the candidates.
 #[divan::bench]
 fn plan_by_scan(bencher: Bencher) {
     let target = target(false);
     with_relocs(&CORPUS.many, |relocs| bencher.bench_local(|| Plan::new(relocs, &target).summary()));
 }
 
-/// A plan that finds the candidates in the index.
+/// Plans an object, with the index for the candidates.
 #[divan::bench]
 fn plan_by_index(bencher: Bencher) {
     let target = target(true);
     with_relocs(&CORPUS.many, |relocs| bencher.bench_local(|| Plan::new(relocs, &target).summary()));
 }
 
-/// The planned instructions put into a copy of the code.
+/// Copies the code and applies the planned instructions.
 #[divan::bench]
 fn patch(bencher: Bencher) {
     let target = target(true);

@@ -1,64 +1,73 @@
-//! The words that `cargo xtask bench` calls this program with.
+//! The arguments that `cargo xtask bench` passes.
 
 use crate::peer::Peer;
-use std::{ffi::OsString, path::PathBuf};
+use std::{ffi::OsString, fs, path::PathBuf};
 
-/// What to do.
+/// The selected measurement.
 #[derive(Clone, Debug)]
 pub enum Args {
     Table(Table),
     Growth(Table),
 }
 
-/// The table of all jobs, or the tables of growth.
+/// The options of the table of all jobs and of the growth tables.
 #[derive(Clone, Debug)]
 pub struct Table {
     pub btf: PathBuf,
     pub objects: PathBuf,
-    /// Where files are put: `bench.json`, and below `bench/` profiles.
+    /// The output folder: `bench.json`, and profiles below `bench/`.
     pub out: PathBuf,
     pub instructions: bool,
     pub rounds: Option<usize>,
-    /// Peers that are not measured, and why.
-    pub without: Vec<(Peer, String)>,
+    /// Peers that are not measured, with the reason.
+    pub skipped: Vec<(Peer, String)>,
 }
 
-/// Reads them.
+impl Table {
+    /// Creates the folder for profiles and lists, and returns its path.
+    pub(crate) fn profile_folder(&self) -> Result<PathBuf, String> {
+        let folder = self.out.join("bench");
+        fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        Ok(folder)
+    }
+}
+
+/// Parses the arguments.
 pub fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Args, String> {
     let mut word = move || words.next();
     let text = |word: Option<OsString>| {
-        word.and_then(|w| w.into_string().ok()).ok_or_else(|| "a word is missing".to_owned())
+        word.and_then(|w| w.into_string().ok()).ok_or_else(|| "an argument is missing".to_owned())
     };
     match &*text(word())? {
-        what @ ("table" | "growth") => {
+        command @ ("table" | "growth") => {
             let mut table = Table {
                 btf: "/sys/kernel/btf/vmlinux".into(),
                 objects: PathBuf::new(),
                 out: PathBuf::new(),
                 instructions: false,
                 rounds: None,
-                without: Vec::new(),
+                skipped: Vec::new(),
             };
             while let Some(flag) = word() {
                 match &*text(Some(flag))? {
-                    "--btf" => table.btf = word().ok_or("--btf wants a file")?.into(),
-                    "--objects" => table.objects = word().ok_or("--objects wants a folder")?.into(),
-                    "--out" => table.out = word().ok_or("--out wants a folder")?.into(),
+                    "--btf" => table.btf = word().ok_or("--btf needs a file")?.into(),
+                    "--objects" => table.objects = word().ok_or("--objects needs a folder")?.into(),
+                    "--out" => table.out = word().ok_or("--out needs a folder")?.into(),
                     "--instructions" => table.instructions = true,
                     "--rounds" => {
                         let rounds = text(word())?.parse().ok().filter(|n| *n > 0);
-                        table.rounds = Some(rounds.ok_or("--rounds wants a number")?);
+                        table.rounds = Some(rounds.ok_or("--rounds needs a number")?);
                     }
-                    "--without" => table.without.push((peer_named(&text(word())?)?, text(word())?)),
+                    "--without" => table.skipped.push((peer_named(&text(word())?)?, text(word())?)),
                     other => return Err(format!("unknown argument `{other}`")),
                 }
             }
-            Ok(if what == "table" { Args::Table(table) } else { Args::Growth(table) })
+            Ok(if command == "table" { Args::Table(table) } else { Args::Growth(table) })
         }
-        other => Err(format!("nothing to do is called `{other}`")),
+        other => Err(format!("unknown command `{other}`")),
     }
 }
 
 fn peer_named(name: &str) -> Result<Peer, String> {
-    Peer::ALL.into_iter().find(|peer| peer.name() == name).ok_or_else(|| format!("nobody is called `{name}`"))
+    Peer::ALL.into_iter().find(|peer| peer.name() == name).ok_or_else(|| format!("unknown peer `{name}`"))
 }

@@ -1,8 +1,8 @@
-//! Processes of their own: for peak memory, and for counting instructions.
+//! Child processes that run one job, for peak memory and instruction counts.
 
 use crate::{
     job::Job,
-    once::{Run, What},
+    once::{Action, Run},
     peer::Peer,
 };
 use std::{
@@ -15,63 +15,63 @@ use std::{
     str::FromStr,
 };
 
-/// Peak memory of a process that does this and has no other peer's code, in KiB.
+/// Returns the peak memory in KiB of a process that runs a job and contains no other peer's code.
 ///
-/// A new process begins with the peak of the one that makes it (Linux keeps it across execve), so a third one stands between,
-/// which is as small as can be: [`report_peak`] is what it does.
+/// Linux keeps the peak of the parent across fork and execve. A small program in between ([`report_peak`]) keeps that part small.
 pub fn peak_kib(peer: Peer, run: &Run) -> Result<u64, String> {
-    let cost = cost(&program_of(peer, run.job)?, &run.to_args(What::Run))?;
+    let cost = cost(&program_for(peer, run.job)?, &run.to_args(Action::Run))?;
     match cost.exit {
         Some(0) => Ok(cost.kib as u64),
         _ => Err(format!("{} {}: {}", peer.name(), run.job.key(), cost.error.trim())),
     }
 }
 
-/// What a process took.
+/// The cost of a process.
 #[derive(Clone, Debug)]
 pub struct Cost {
-    /// The processor's time in milliseconds.
+    /// CPU time in milliseconds.
     pub ms: f64,
     /// Peak memory in KiB.
     pub kib: f64,
-    /// The exit status, none after a signal.
+    /// The exit status, `None` after a signal.
     pub exit: Option<i32>,
-    /// The process's standard error.
+    /// The standard error of the process.
     pub error: String,
 }
 
-/// Runs a program through the small one that [`peak_kib`] describes.
+/// Runs a program and returns its cost. See [`peak_kib`] for the program in between.
 pub fn cost(program: &Path, words: &[OsString]) -> Result<Cost, String> {
-    let mut command = Command::new(beside("peak_of")?);
-    let done = command.arg(program).args(words).stdin(Stdio::null()).output();
-    let done = done.map_err(|e| format!("{}: {e}", command.get_program().to_string_lossy()))?;
-    let error = String::from_utf8_lossy(&done.stderr).into_owned();
-    let text = String::from_utf8_lossy(&done.stdout);
+    let mut command = Command::new(sibling_program("peak_of")?);
+    let output = command.arg(program).args(words).stdin(Stdio::null()).output();
+    let output = output.map_err(|e| format!("{}: {e}", command.get_program().to_string_lossy()))?;
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = String::from_utf8_lossy(&output.stdout);
     let mut figures = text.split_whitespace().map(|word| word.parse::<f64>().ok());
     match (figures.next(), figures.next(), figures.next()) {
         (Some(Some(kib)), Some(Some(ms)), Some(exit)) => {
             Ok(Cost { ms, kib, exit: exit.map(|exit| exit as i32), error })
         }
-        _ => Err(format!("{}: {}: {}", program.display(), done.status, error.trim())),
+        _ => Err(format!("{}: {}: {}", program.display(), output.status, error.trim())),
     }
 }
 
-/// The shortest of a few runs in a process of its own, in milliseconds of the processor's time.
+/// Returns the shortest CPU time of a few runs in one process, in milliseconds.
 pub fn shortest_ms(peer: Peer, run: &Run) -> Result<f64, String> {
-    number_said(peer, run, Command::new(program_of(peer, run.job)?).args(run.to_args(What::Time)))
+    printed_number(peer, run, Command::new(program_for(peer, run.job)?).args(run.to_args(Action::Time)))
 }
 
-fn number_said<N: FromStr>(peer: Peer, run: &Run, command: &mut Command) -> Result<N, String> {
+/// Runs a command and parses the number that it prints.
+fn printed_number<N: FromStr>(peer: Peer, run: &Run, command: &mut Command) -> Result<N, String> {
     command.stdin(Stdio::null());
-    let done = command.output().map_err(|e| format!("{}: {e}", command.get_program().to_string_lossy()))?;
-    let said = String::from_utf8_lossy(&done.stdout);
-    said.trim().parse().map_err(|_| {
-        let error = String::from_utf8_lossy(&done.stderr);
-        format!("{} {}: {}: {}", peer.name(), run.job.key(), done.status, error.trim())
+    let output = command.output().map_err(|e| format!("{}: {e}", command.get_program().to_string_lossy()))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.trim().parse().map_err(|_| {
+        let error = String::from_utf8_lossy(&output.stderr);
+        format!("{} {}: {}: {}", peer.name(), run.job.key(), output.status, error.trim())
     })
 }
 
-/// Runs a program and prints its peak memory in KiB, its time in milliseconds and its exit status.
+/// Runs a program and prints its peak memory in KiB, its CPU time in milliseconds and its exit status.
 pub fn report_peak(mut words: impl Iterator<Item = OsString>) -> Result<(), String> {
     let mut command = Command::new(words.next().ok_or("no program")?);
     let child = command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).spawn();
@@ -82,8 +82,8 @@ pub fn report_peak(mut words: impl Iterator<Item = OsString>) -> Result<(), Stri
     Ok(())
 }
 
-/// Instructions of one run of the job, by callgrind: those of a process that does it once, less those of one that does all
-/// else. The profile is left in `folder`.
+/// Counts the instructions of one run of a job with callgrind: those of a process that runs the job once, minus those of a process
+/// without the job. The profile stays in `folder`.
 pub fn instructions(peer: Peer, run: &Run, folder: &Path) -> Result<u64, String> {
     let counted = |times: usize| {
         let name = format!("{}.{}.{times}.callgrind", run.job.key(), peer.name());
@@ -96,11 +96,11 @@ pub fn instructions(peer: Peer, run: &Run, folder: &Path) -> Result<u64, String>
 fn callgrind(peer: Peer, run: &Run, out: &Path) -> Result<u64, String> {
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--quiet"]).arg(format!("--callgrind-out-file={}", out.display()));
-    command.arg(program_of(peer, run.job)?).args(run.to_args(What::Run)).stdin(Stdio::null());
-    let done = command.output().map_err(|e| format!("valgrind: {e}"))?;
-    if !done.status.success() {
-        let said = String::from_utf8_lossy(&done.stderr);
-        return Err(format!("valgrind: {}: {}", done.status, said.trim()));
+    command.arg(program_for(peer, run.job)?).args(run.to_args(Action::Run)).stdin(Stdio::null());
+    let output = command.output().map_err(|e| format!("valgrind: {e}"))?;
+    if !output.status.success() {
+        let error = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("valgrind: {}: {}", output.status, error.trim()));
     }
     let text = fs::read_to_string(out).map_err(|e| format!("{}: {e}", out.display()))?;
     let total =
@@ -108,13 +108,13 @@ fn callgrind(peer: Peer, run: &Run, out: &Path) -> Result<u64, String> {
     total.and_then(|n| n.trim().parse().ok()).ok_or_else(|| format!("{}: no total", out.display()))
 }
 
-/// wait4(2): the standard library throws the usage away.
+/// Waits for a child and returns its resource usage with wait4(2), which the standard library does not.
 fn wait(child: &Child) -> io::Result<(ExitStatus, libc::rusage)> {
     let pid = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
     let mut status = 0;
-    // SAFETY: a record of numbers, for which zeroes are good.
+    // SAFETY: all fields are numbers, for which zero is valid.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: both are written where they lie; the child is ours and nobody else waits for it.
+    // SAFETY: both pointers are valid for writes, and nothing else waits for this child.
     let waited = unsafe { libc::wait4(pid, &mut status, 0, &mut usage) };
     match waited == pid {
         true => Ok((ExitStatus::from_raw(status), usage)),
@@ -122,14 +122,14 @@ fn wait(child: &Child) -> io::Result<(ExitStatus, libc::rusage)> {
     }
 }
 
-/// The small program that has this peer's code alone, and of ours what the job needs: libbpf comes in one piece.
-fn program_of(peer: Peer, job: Job) -> Result<PathBuf, String> {
-    let what = if (peer, job) == (Peer::Ours, Job::Load) { "load" } else { "once" };
-    beside(&format!("{what}_{}", peer.name()))
+/// Returns the program that contains this peer's code only. core-relo has two programs, with and without the loader.
+fn program_for(peer: Peer, job: Job) -> Result<PathBuf, String> {
+    let prefix = if (peer, job) == (Peer::Ours, Job::Load) { "load" } else { "once" };
+    sibling_program(&format!("{prefix}_{}", peer.name()))
 }
 
-/// Another program of this package: `cargo build --bins` puts them side by side.
-pub(crate) fn beside(name: &str) -> Result<PathBuf, String> {
+/// Returns the path of another program in the folder of this program, where `cargo build --bins` puts all of them.
+pub(crate) fn sibling_program(name: &str) -> Result<PathBuf, String> {
     let this = env::current_exe().map_err(|e| e.to_string())?;
     Ok(this.with_file_name(name).with_extension(env::consts::EXE_EXTENSION))
 }

@@ -1,4 +1,4 @@
-//! The jobs of the table.
+//! The measured jobs.
 
 use crate::{
     corpus::Corpus,
@@ -6,33 +6,38 @@ use crate::{
 };
 use std::path::{Path, PathBuf};
 
-/// One line of the table.
+/// A measured job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Job {
+    /// Parse the target.
     Parse,
-    /// With every reference of every type looked at.
+    /// Parse the target and validate every reference of every type.
     Validate,
+    /// Relocate one object with few records.
     Few,
+    /// Relocate one object with many records.
     Many,
+    /// Relocate many objects and parse the target for each.
     Fresh,
+    /// Relocate many objects on one parsed target.
     Shared,
-    /// Into the running kernel, one after the other.
+    /// Load many objects into the running kernel, one after the other.
     Load,
-    /// Of the growth tables: each of many kernels in turn, all objects on it.
+    /// Relocate many objects on each of many kernels, for the growth tables.
     Kernels,
 }
 
 impl Job {
-    /// Those of the table that only need files.
+    /// The jobs of the table that only need files.
     pub const TABLE: [Self; 6] =
         [Self::Parse, Self::Validate, Self::Few, Self::Many, Self::Fresh, Self::Shared];
 
-    /// The job of this [`key`](Self::key).
-    pub fn named(key: &str) -> Option<Self> {
+    /// Finds a job by its [`key`](Self::key).
+    pub fn from_key(key: &str) -> Option<Self> {
         Self::TABLE.into_iter().chain([Self::Load, Self::Kernels]).find(|job| job.key() == key)
     }
 
-    /// As it is called in arguments.
+    /// Returns the name of the job in arguments.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Parse => "parse",
@@ -46,7 +51,7 @@ impl Job {
         }
     }
 
-    /// As it is called in the table.
+    /// Returns the title of the job in the table.
     pub fn title(self, corpus: &Corpus) -> String {
         let (few, many, all) = (corpus.few.records, corpus.many.records, corpus.objects.len());
         match self {
@@ -61,7 +66,7 @@ impl Job {
         }
     }
 
-    /// The objects that take part.
+    /// Returns the objects of the job.
     pub fn objects(self, corpus: &Corpus) -> Vec<PathBuf> {
         match self {
             Self::Parse | Self::Validate => Vec::new(),
@@ -73,25 +78,25 @@ impl Job {
         }
     }
 
-    /// The job for one peer, ready to be run.
+    /// Prepares the job for one peer.
     pub fn prepare(self, peer: Peer, target: &Path, objects: &[PathBuf]) -> Result<Ready, String> {
         Ok(Ready::new(self, peer.prepare(target, objects)?))
     }
 }
 
-/// A job with everything that is not measured done.
+/// A job that is ready to be measured.
 pub struct Ready {
     job: Job,
     prepared: Box<dyn Prepared>,
 }
 
 impl Ready {
-    /// The job, by who is prepared for it.
+    /// Combines a job with a prepared peer.
     pub fn new(job: Job, prepared: Box<dyn Prepared>) -> Self {
         Self { job, prepared }
     }
 
-    /// Does it once.
+    /// Runs the job once.
     pub fn run(&self) -> Result<(), String> {
         match self.job {
             Job::Parse => self.prepared.parse_target(),

@@ -1,10 +1,12 @@
-//! core-relo beside libbpf and aya-obj: the same jobs on the same files, in one process, in turns.
+//! Benchmarks of core-relo against libbpf and aya-obj: the same jobs on the same files, in turns in one process.
 //!
-//! `cargo xtask bench` builds and runs this; what it prints says what each figure is.
+//! `cargo xtask bench` builds and runs the benchmarks. Their output explains each figure.
 
 pub mod args;
 pub mod child;
 pub mod corpus;
+pub(crate) mod figures;
+pub(crate) mod files;
 pub mod growth;
 pub mod job;
 pub mod load;

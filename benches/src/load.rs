@@ -1,13 +1,15 @@
-//! Loading many objects in one process, on the running kernel.
+//! The load job: many objects in one process on the running kernel.
 
 use crate::{
     args::Table,
     child,
-    corpus::{Corpus, OBJECTS, Subject, files_below},
+    corpus::{Corpus, OBJECTS, Subject},
+    figures::{add, heading, line, spread},
+    files::files_below,
     job::Job,
     measure::{self, Times},
+    once::Run,
     peer::Peer,
-    table::{add, folder, heading, line, run_of, spread},
 };
 use core_relo::{Endian, ext::BtfExt};
 use core_relo_loader::{features, object::Object};
@@ -19,22 +21,22 @@ use std::{
     time::Duration,
 };
 
-/// Longer than for other jobs: the time outside of the kernel is a small part, and counted coarsely.
+/// The time for all rounds. It is longer than for other jobs, because the time outside the kernel is a small part with a coarse clock.
 const BUDGET: Duration = Duration::from_secs(30);
 
-/// Measures it and prints it, if this process may load anything.
+/// Measures and prints the load job, if this process may load programs.
 pub fn run(args: &Table, corpus: &Corpus, peers: &[Peer]) -> Result<Vec<Map<String, Value>>, String> {
     println!();
     if let Err(errno) = features::running().check() {
-        println!("SKIP load: the kernel lets this process load nothing: {errno}");
+        println!("SKIP load: this process may not load programs: {errno}");
         return Ok(Vec::new());
     }
-    // Of aya there is only the half that reads objects.
+    // The aya peer is aya-obj, which does not load.
     let peers: Vec<Peer> = peers.iter().copied().filter(|peer| *peer != Peer::Aya).collect();
     let (objects, refused) = loadable(&corpus.target, &args.objects, &peers);
     write_refused(args, &refused)?;
     if objects.is_empty() {
-        println!("SKIP load: {}: no object that all can load", args.objects.display());
+        println!("SKIP load: {}: no object that all peers can load", args.objects.display());
         return Ok(Vec::new());
     }
     for peer in &peers {
@@ -50,41 +52,40 @@ pub fn run(args: &Table, corpus: &Corpus, peers: &[Peer]) -> Result<Vec<Map<Stri
     let title = Job::Load.title(&corpus);
     let mut row = Map::from_iter([("job".to_owned(), json!(title))]);
     println!("{}", heading("ms, on the running kernel"));
-    for (what, figures, unit, suffix) in [
+    for (name, figures, unit, suffix) in [
         ("wall clock", all(|t| t.wall), "ms", ""),
         ("shortest", all(|t| t.shortest), "shortest_ms", "_shortest"),
-        ("processor", all(|t| t.cpu), "cpu_ms", "_cpu"),
-        ("outside of the kernel", all(|t| t.user), "user_ms", "_user"),
+        ("CPU", all(|t| t.cpu), "cpu_ms", "_cpu"),
+        ("outside the kernel", all(|t| t.user), "user_ms", "_user"),
     ] {
-        println!("{}", line(&format!("{title}, {what}"), figures, 2));
+        println!("{}", line(&format!("{title}, {name}"), figures, 2));
         add(&mut row, unit, figures, suffix);
     }
     row.insert("rounds".to_owned(), json!(times.first().map(|t| t.rounds)));
     if args.instructions {
-        let folder = folder(args)?;
-        let run = run_of(Job::Load, 1, &corpus);
+        let folder = args.profile_folder()?;
+        let run = Run::new(Job::Load, 1, &corpus);
         let count = |peer: &Peer| child::instructions(*peer, &run, &folder);
         let found = peers.iter().map(count).collect::<Result<Vec<_>, _>>()?;
         let all = spread(&peers, found.into_iter().map(|n| n as f64));
-        let what = format!("{title}, M instructions");
-        println!("{}", line(&what, all.map(|f| f.map(|n| n / 1e6)), 2));
+        let title = format!("{title}, M instructions");
+        println!("{}", line(&title, all.map(|f| f.map(|n| n / 1e6)), 2));
         add(&mut row, "instructions", all, "_instructions");
     }
     Ok(vec![row])
 }
 
-/// Objects below a folder that every one of `peers` loads, as many as the other jobs have, and who cannot load which others.
+/// Returns the objects below a folder that all `peers` load, at most [`OBJECTS`], and the refusals of the others.
 ///
-/// Those for machines of the other byte order and those without a program are not among them; nor are those whose maps
-/// would be pinned, since that stays.
+/// Skips objects of the other byte order, without programs, and with pinned maps, because pins would stay.
 fn loadable(target: &Path, folder: &Path, peers: &[Peer]) -> (Vec<Subject>, Vec<(Peer, String)>) {
     let (mut with_records, mut without, mut refused) = (Vec::new(), Vec::new(), Vec::new());
     let is_subject =
         |path: &PathBuf| path.extension().is_some_and(|e| e == "o") && kernel_crashes::may_be_loaded(path);
     for path in files_below(folder).into_iter().filter(is_subject) {
-        let Some(records) = fs::read(&path).ok().and_then(|bytes| records_if_fit(&bytes)) else { continue };
-        let tried = peers.iter().try_for_each(|peer| loads(*peer, target, &path).map_err(|why| (*peer, why)));
-        match tried {
+        let Some(records) = fs::read(&path).ok().and_then(|bytes| record_count_if_loadable(&bytes)) else { continue };
+        let result = peers.iter().try_for_each(|peer| try_load(*peer, target, &path).map_err(|why| (*peer, why)));
+        match result {
             Ok(()) if records > 0 => with_records.push(Subject { path, records }),
             Ok(()) => without.push(Subject { path, records }),
             Err((peer, why)) => refused.push((peer, format!("{}: {why}", path.display()))),
@@ -95,8 +96,8 @@ fn loadable(target: &Path, folder: &Path, peers: &[Peer]) -> (Vec<Subject>, Vec<
     (with_records, refused)
 }
 
-/// The number of an object's CO-RE records, if it is one to be loaded here.
-fn records_if_fit(bytes: &[u8]) -> Option<usize> {
+/// Returns the number of CO-RE records of an object, or `None` if the object is skipped.
+fn record_count_if_loadable(bytes: &[u8]) -> Option<usize> {
     let object = Object::parse(bytes).ok().filter(|object| object.endian() == Endian::native())?;
     let is_pinned = object.maps().iter().any(|m| m.def.as_ref().is_ok_and(|def| def.pin_by_name));
     let has_program = object.programs().iter().any(|p| !p.is_subprogram);
@@ -104,12 +105,13 @@ fn records_if_fit(bytes: &[u8]) -> Option<usize> {
     (has_program && !is_pinned).then_some(records)
 }
 
-fn loads(peer: Peer, target: &Path, path: &Path) -> Result<(), String> {
+/// Loads an object once.
+fn try_load(peer: Peer, target: &Path, path: &Path) -> Result<(), String> {
     peer.prepare(target, &[PathBuf::from(path)])?.load()
 }
 
 fn write_refused(args: &Table, refused: &[(Peer, String)]) -> Result<(), String> {
     let text: String = refused.iter().map(|(peer, why)| format!("{}: {why}\n", peer.name())).collect();
-    let path = folder(args)?.join("not-loaded.txt");
+    let path = args.profile_folder()?.join("not-loaded.txt");
     fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))
 }

@@ -1,4 +1,4 @@
-//! What `cargo xtask bench` runs. Peak memory and instructions are those of the small programs beside it: `bin/once_*.rs`.
+//! The program of `cargo xtask bench`. It measures peak memory and instructions with the programs `bin/once_*.rs`.
 
 use core_relo_bench::{
     args::{self, Args},
@@ -7,14 +7,14 @@ use core_relo_bench::{
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // Who reads only the first lines ends this, without a panic.
-    // SAFETY: the default action, set before anything else is done.
+    // A closed standard output, as with `head`, ends the program without a panic.
+    // SAFETY: the default action is set before any other code runs.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
-    let done = args::parse(std::env::args_os().skip(1)).and_then(|args| match args {
+    let result = args::parse(std::env::args_os().skip(1)).and_then(|args| match args {
         Args::Table(args) => table::run(&args),
         Args::Growth(args) => growth::run(&args),
     });
-    match done {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("{why}");

@@ -1,7 +1,8 @@
-//! What the small programs do (`src/bin/once_*.rs`): one job. Each links one peer and no other, so that what is counted of its
-//! process, memory and instructions, is that peer's.
+//! The `main` function of the programs `src/bin/once_*.rs`, which run one job. Each program links one peer only, so that the memory and
+//! the instructions of its process are those of the peer.
 
 use crate::{
+    corpus::Corpus,
     job::{Job, Ready},
     measure,
     peer::Prepared,
@@ -12,7 +13,7 @@ use std::{
     process::ExitCode,
 };
 
-/// One job, so many times.
+/// A job with its repetitions and input.
 #[derive(Clone, Debug)]
 pub struct Run {
     pub job: Job,
@@ -21,41 +22,46 @@ pub struct Run {
     pub objects: Vec<PathBuf>,
 }
 
-/// What is done with it.
+/// The action of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
-    /// The job.
+pub enum Action {
+    /// Run the job.
     Run,
-    /// As often as it takes to print how long it takes: [`measure::shortest`].
+    /// Repeat the job and print its shortest time: [`measure::shortest`].
     Time,
 }
 
 impl Run {
-    /// The words that a small program is called with.
-    pub fn to_args(&self, what: What) -> Vec<OsString> {
-        let words = [what.word(), self.job.key(), &self.times.to_string()].map(OsString::from);
+    /// Returns a run of the job's objects on the target of the corpus.
+    pub fn new(job: Job, times: usize, corpus: &Corpus) -> Self {
+        Self { job, times, btf: corpus.target.clone(), objects: job.objects(corpus) }
+    }
+
+    /// Returns the arguments of a program.
+    pub fn to_args(&self, action: Action) -> Vec<OsString> {
+        let words = [action.word(), self.job.key(), &self.times.to_string()].map(OsString::from);
         let paths = std::iter::once(&self.btf).chain(&self.objects);
         words.into_iter().chain(paths.map(|path| path.clone().into_os_string())).collect()
     }
 
-    /// Reads them.
-    fn parse(mut words: impl Iterator<Item = OsString>) -> Result<(What, Self), String> {
+    /// Parses the arguments of a program.
+    fn parse(mut words: impl Iterator<Item = OsString>) -> Result<(Action, Self), String> {
         let mut word = move || words.next();
         let text = |word: Option<OsString>| word.and_then(|w| w.into_string().ok());
-        let what =
-            text(word()).and_then(|word| [What::Run, What::Time].into_iter().find(|w| w.word() == word));
-        let what = what.ok_or("usage: run|time JOB TIMES TARGET OBJECT...")?;
+        let action =
+            text(word()).and_then(|word| [Action::Run, Action::Time].into_iter().find(|w| w.word() == word));
+        let action = action.ok_or("usage: run|time JOB TIMES TARGET OBJECT...")?;
         let run = Self {
-            job: text(word()).and_then(|key| Job::named(&key)).ok_or("no such job")?,
-            times: text(word()).and_then(|times| times.parse().ok()).ok_or("no number of times")?,
+            job: text(word()).and_then(|key| Job::from_key(&key)).ok_or("no such job")?,
+            times: text(word()).and_then(|times| times.parse().ok()).ok_or("no number of repetitions")?,
             btf: word().ok_or("no target")?.into(),
             objects: std::iter::from_fn(word).map(PathBuf::from).collect(),
         };
-        Ok((what, run))
+        Ok((action, run))
     }
 }
 
-impl What {
+impl Action {
     const fn word(self) -> &'static str {
         match self {
             Self::Run => "run",
@@ -64,9 +70,9 @@ impl What {
     }
 }
 
-/// All of a small program, but for whom it measures.
+/// Runs a program for the peer that `prepare` creates.
 pub fn main<P: Prepared + 'static>(prepare: impl FnOnce(&Path, &[PathBuf]) -> Result<P, String>) -> ExitCode {
-    match done(prepare) {
+    match execute(prepare) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("{why}");
@@ -75,14 +81,14 @@ pub fn main<P: Prepared + 'static>(prepare: impl FnOnce(&Path, &[PathBuf]) -> Re
     }
 }
 
-fn done<P: Prepared + 'static>(
+fn execute<P: Prepared + 'static>(
     prepare: impl FnOnce(&Path, &[PathBuf]) -> Result<P, String>,
 ) -> Result<(), String> {
-    let (what, run) = Run::parse(std::env::args_os().skip(1))?;
+    let (action, run) = Run::parse(std::env::args_os().skip(1))?;
     let ready = Ready::new(run.job, Box::new(prepare(&run.btf, &run.objects)?));
-    match what {
-        What::Run => (0..run.times).try_for_each(|_| ready.run()),
-        What::Time => measure::shortest(&ready).map(|ms| println!("{ms}")),
+    match action {
+        Action::Run => (0..run.times).try_for_each(|_| ready.run()),
+        Action::Time => measure::shortest(&ready).map(|ms| println!("{ms}")),
     }
 }
 
@@ -91,11 +97,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_are_read_as_they_were_meant() {
+    fn arguments_survive_a_round_trip() {
         let run = Run { job: Job::Few, times: 3, btf: "a b".into(), objects: vec!["c".into(), "d".into()] };
-        for what in [What::Run, What::Time] {
-            let (read_what, read) = Run::parse(run.to_args(what).into_iter()).unwrap();
-            assert_eq!((read_what, read.job, read.times), (what, run.job, run.times));
+        for action in [Action::Run, Action::Time] {
+            let (read_action, read) = Run::parse(run.to_args(action).into_iter()).unwrap();
+            assert_eq!((read_action, read.job, read.times), (action, run.job, run.times));
             assert_eq!((read.btf, read.objects), (run.btf.clone(), run.objects.clone()));
         }
         for words in [&[][..], &["walk"], &["run", "few", "once", "target"], &["run", "few", "1"]] {

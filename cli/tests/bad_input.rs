@@ -1,4 +1,4 @@
-//! Bad input: exit 2, one line that names the file, and the rest checked all the same.
+//! Bad input: the command prints one line that names the file, checks the other files, and exits with 2.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
@@ -8,7 +8,7 @@ use common::{Run, demo, prebuilt, run_in};
 use core_relo::{Endian, TypeId, btf::Builder};
 use std::{ffi::OsStr, fs, path::PathBuf};
 
-/// A folder with the demo's object and one kernel, to which a test adds what is bad.
+/// A temporary folder with the object of the demo and one kernel. Tests add bad files.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -32,29 +32,30 @@ impl Folder {
         run_in(self.0.path(), args)
     }
 
-    /// A bad object beside a good one.
-    fn bad_object(&self, name: &str, what: &str) {
+    /// Checks a bad object together with a good one, and expects an error with `text`.
+    fn bad_object(&self, name: &str, text: &str) {
         let run = self.run(["check", name, "exec.bpf.o", "--btf", "linux-6.1.btf"]);
-        expect(&run, name, what);
+        expect(&run, name, text);
     }
 
-    /// A bad kernel beside a good one.
-    fn bad_kernel(&self, name: &str, what: &str) {
+    /// Checks a bad kernel together with a good one, and expects an error with `text`.
+    fn bad_kernel(&self, name: &str, text: &str) {
         let run = self.run(["check", "exec.bpf.o", "--btf", name, "--btf", "linux-6.1.btf"]);
-        expect(&run, name, what);
+        expect(&run, name, text);
     }
 }
 
-fn expect(run: &Run, name: &str, what: &str) {
+/// Checks that a run reports the bad file in one line and accepts the good one.
+fn expect(run: &Run, name: &str, text: &str) {
     assert_eq!(run.exit, 2, "{name}: {run:?}");
     assert_eq!(run.err.lines().count(), 1, "{name}: {}", run.err);
     assert!(run.err.starts_with("core-relo: ") && run.err.contains(name), "{name}: {}", run.err);
-    assert!(run.err.contains(what), "{name}: {}", run.err);
-    assert!(run.out.starts_with("ok ") && run.out.lines().count() == 1, "the good one: {}", run.out);
+    assert!(run.err.contains(text), "{name}: {}", run.err);
+    assert!(run.out.starts_with("ok ") && run.out.lines().count() == 1, "the good file: {}", run.out);
 }
 
 #[test]
-fn objects_that_are_none() {
+fn files_that_are_no_bpf_objects_are_refused() {
     let f = Folder::new();
     f.write("text", "hello");
     f.write("empty", "");
@@ -83,7 +84,7 @@ fn objects_that_are_none() {
         ("pipe", "pipe"),
     ] {
         if name == "elf32.o" {
-            // Its headers are read as those of a 32-bit file, and what they say may be said first.
+            // The headers are parsed as 32-bit, so another error may come first.
             f.bad_object(name, "");
         } else {
             f.bad_object(name, what);
@@ -91,8 +92,8 @@ fn objects_that_are_none() {
     }
 }
 
-/// Renames a section (and what shares the end of its name): the object is then one without it.
-fn without(object: &[u8], section: &[u8]) -> Vec<u8> {
+/// Returns the object with a section renamed, and with all sections that share the end of its name.
+fn without_section(object: &[u8], section: &[u8]) -> Vec<u8> {
     let name = [section, b"\0"].concat();
     let at = object.windows(name.len()).rposition(|w| w == name).expect("the section's name") + 1;
     let mut object = object.to_vec();
@@ -101,29 +102,29 @@ fn without(object: &[u8], section: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn objects_without_types() {
+fn objects_without_btf_are_refused() {
     let f = Folder::new();
     let object = fs::read(f.path("exec.bpf.o")).unwrap();
-    let no_btf = without(&object, b".BTF");
+    let no_btf = without_section(&object, b".BTF");
     f.write("nobtf.o", &no_btf);
     f.bad_object("nobtf.o", "without a section `.BTF`");
-    f.write("neither.o", without(&no_btf, b".BTF.ext"));
+    f.write("neither.o", without_section(&no_btf, b".BTF.ext"));
     f.bad_object("neither.o", "no section `.BTF`");
 }
 
 #[test]
-fn damaged_types() {
+fn damaged_btf_is_refused() {
     let f = Folder::new();
     let mut btf = fs::read(f.path("linux-6.1.btf")).unwrap();
     f.write("short.btf", &btf[..btf.len() / 2]);
     f.bad_kernel("short.btf", "truncated: its header says ");
     f.write("header.btf", &btf[..10]);
     f.bad_kernel("header.btf", "");
-    // The second type's size_or_type: a type id out of range in one that refers.
+    // Overwrite a word of the first type.
     btf[24 + 4..24 + 8].copy_from_slice(&[0xff; 4]);
     f.write("damaged.btf", &btf);
     f.bad_kernel("damaged.btf", "type [1]");
-    // What no relocation would look at is looked at all the same.
+    // Types that no relocation uses are validated as well.
     let mut b = Builder::new(Endian::Little);
     b.structure("unrelated", 4, &[("member", TypeId(99), 0)]);
     f.write("member.btf", b.finish());
@@ -137,7 +138,7 @@ fn damaged_types() {
 }
 
 #[test]
-fn a_header_that_says_less_than_a_header_is() {
+fn an_unsupported_btf_header_is_refused() {
     let f = Folder::new();
     let mut bytes = vec![0; 224];
     bytes[..4].copy_from_slice(&[0x9f, 0xeb, 1, 0]);
@@ -151,7 +152,7 @@ fn a_header_that_says_less_than_a_header_is() {
 }
 
 #[test]
-fn bombs() {
+fn a_decompression_bomb_is_refused() {
     use std::io::Write as _;
     let f = Folder::new();
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -169,7 +170,7 @@ fn huge_files_are_not_read() {
 }
 
 #[test]
-fn folders() {
+fn folders_are_searched_for_kernels() {
     let f = Folder::new();
     fs::create_dir(f.path("nothing")).unwrap();
     f.bad_kernel("nothing", "holds no kernel");
@@ -190,7 +191,7 @@ fn folders() {
 }
 
 #[test]
-fn the_other_byte_order() {
+fn a_kernel_of_the_other_byte_order_is_refused() {
     let f = Folder::new();
     let big = prebuilt("../eb/fields/basic.bpf.o");
     let object = prebuilt("fields/basic.bpf.o");
@@ -201,7 +202,7 @@ fn the_other_byte_order() {
 }
 
 #[test]
-fn unreadable_files() {
+fn an_unreadable_file_is_named() {
     use std::os::unix::fs::PermissionsExt as _;
     let f = Folder::new();
     f.write("secret.o", "");
@@ -214,7 +215,7 @@ fn unreadable_files() {
 }
 
 #[test]
-fn names_do_not_reach_the_terminal_raw() {
+fn control_characters_in_names_are_escaped() {
     let f = Folder::new();
     let run = f.run(["check", "new\nline\x1b[31m"]);
     assert_eq!((run.exit, run.err.lines().count()), (2, 1));
@@ -222,7 +223,7 @@ fn names_do_not_reach_the_terminal_raw() {
 }
 
 #[test]
-fn what_is_not_there_is_named() {
+fn missing_programs_relocations_and_types_are_named() {
     let f = Folder::new();
     let target = ["--btf", "linux-6.1.btf"];
     for (args, what) in [
@@ -242,7 +243,7 @@ fn what_is_not_there_is_named() {
 }
 
 #[test]
-fn every_prefix_of_an_object_and_a_kernel_is_told() {
+fn every_truncated_object_and_kernel_is_refused() {
     let f = Folder::new();
     for name in ["exec.bpf.o", "linux-6.1.btf"] {
         let whole = fs::read(f.path(name)).unwrap();
@@ -258,9 +259,9 @@ fn every_prefix_of_an_object_and_a_kernel_is_told() {
 }
 
 #[test]
-fn output_nobody_reads_ends_quietly() {
+fn a_closed_standard_output_ends_the_command_quietly() {
     use std::process::{Command, Stdio};
-    // Nobody reads from the start: a reader that goes away later may come too late.
+    // The pipe has no reader from the start. A reader that closes later might read everything.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let out = Command::new(env!("CARGO_BIN_EXE_core-relo"))

@@ -1,4 +1,4 @@
-//! `gen object`: several objects linked into one.
+//! Tests of `gen object`, which links several objects into one.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
@@ -12,7 +12,7 @@ fn link(out: &Path, objects: &[&str]) -> common::Run {
 }
 
 #[test]
-fn what_is_linked_can_be_inspected_and_linked_again() {
+fn a_linked_object_can_be_inspected_and_linked_again() {
     let folder = tempfile::tempdir().unwrap();
     let (out, again) = (folder.path().join("out.o"), folder.path().join("again.o"));
     let run = link(&out, &["calls_a.bpf.o", "calls_b.bpf.o", "calls_c.bpf.o"]);
@@ -25,7 +25,7 @@ fn what_is_linked_can_be_inspected_and_linked_again() {
 }
 
 #[test]
-fn what_nobody_defines_is_said() {
+fn undefined_symbols_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let run = link(&folder.path().join("out.o"), &["extern_a.bpf.o"]);
     assert_eq!(run.exit, 0);
@@ -33,10 +33,10 @@ fn what_nobody_defines_is_said() {
 }
 
 #[test]
-fn what_cannot_be_linked_is_one_line_and_nothing_is_written() {
+fn a_failed_link_prints_one_line_and_writes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out.o");
-    for (group, what) in [
+    for (group, message) in [
         ("bad_strong", "symbol `mine` is defined in bad_strong_a.bpf.o, too"),
         ("bad_type", "member 1 is `y` at bit 32 there, `z` at bit 32 here"),
         (
@@ -49,7 +49,7 @@ fn what_cannot_be_linked_is_one_line_and_nothing_is_written() {
         let (a, b) = (format!("{group}_a.bpf.o"), format!("{group}_b.bpf.o"));
         let run = link(&out, &[&a, &b]);
         assert_eq!((run.exit, run.err.lines().count(), &*run.out), (2, 1, ""), "{group}: {}", run.err);
-        assert!(run.err.contains(what) && run.err.contains(&b), "{group}: {}", run.err);
+        assert!(run.err.contains(message) && run.err.contains(&b), "{group}: {}", run.err);
         assert!(!out.exists());
     }
     let run = link(&out, &["calls_a.bpf.o", "nosuch.o"]);

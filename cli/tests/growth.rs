@@ -1,6 +1,6 @@
-//! No command's work grows faster than n log n with the size of its input, for any kind of thing of which there may be many.
+//! The work of every command grows at most with n log n in each dimension of its input.
 //!
-//! Work is counted in instructions by valgrind, at two sizes, so that neither the machine nor its load plays a part.
+//! valgrind counts instructions at two sizes, so that the result does not depend on the machine or its load.
 #![allow(clippy::panic, reason = "a test fails by panicking")]
 
 use core_relo_tests::{
@@ -20,14 +20,14 @@ use std::{
     thread,
 };
 
-/// The smaller count; the larger one is [`TIMES`] as much. Large enough for squares to show beside the linear work.
+/// The smaller count. It is large enough for quadratic work to exceed linear work. The larger count is [`TIMES`] times as large.
 const COUNT: usize = 600;
 const TIMES: usize = 4;
 
-/// The power of the count with which instructions may grow. Linear work has 1, a square 2; what sorts has a little more than 1.
-const POWER: f64 = 1.1;
+/// The largest allowed exponent of growth. Linear work has 1, sorting a little more, quadratic work 2.
+const MAX_EXPONENT: f64 = 1.1;
 
-/// Instructions that every run may take before it reads its input: growth is that of what comes on top.
+/// Instructions for the start of the process, which do not count.
 const FIXED: u64 = 1_500_000;
 
 #[test]
@@ -45,10 +45,8 @@ fn the_work_of_every_command_is_nearly_linear() {
     let work = || {
         while let Some(dimension) = dimensions.get(next.fetch_add(1, Relaxed)) {
             let within = folder.path().join(dimension.name.replace(' ', "-"));
-            match steep(program, dimension, &within) {
-                Ok(steep) => {
-                    failed.lock().expect("no panic").extend(steep);
-                }
+            match find_superlinear(program, dimension, &within) {
+                Ok(found) => failed.lock().expect("no panic").extend(found),
                 Err(why) => failed.lock().expect("no panic").push(format!("{}: {why}", dimension.name)),
             }
         }
@@ -61,7 +59,7 @@ fn the_work_of_every_command_is_nearly_linear() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// A copy of the command that valgrind starts faster, or the command itself where nothing makes one.
+/// Returns a stripped copy of the command, which valgrind starts faster, or the command itself without `strip`.
 fn without_debug_info(folder: &Path) -> PathBuf {
     let (command, copy) = (PathBuf::from(env!("CARGO_BIN_EXE_core-relo")), folder.join("core-relo"));
     let strip = process::Command::new("strip").arg("-g").arg("-o").arg(&copy).arg(&command).status();
@@ -89,10 +87,10 @@ impl Form {
 }
 
 /// Returns a report for each command whose work grows too fast with a dimension.
-fn steep(program: &Path, dimension: &Dimension, folder: &Path) -> Result<Vec<String>, String> {
+fn find_superlinear(program: &Path, dimension: &Dimension, folder: &Path) -> Result<Vec<String>, String> {
     let counted = |n: usize, forms: &[Form]| {
         let within = folder.join(n.to_string());
-        let input = (dimension.make)(n).write(&within).map_err(|e| format!("{}: {e}", within.display()))?;
+        let input = (dimension.build)(n).write(&within).map_err(|e| format!("{}: {e}", within.display()))?;
         let count = |form: &Form| {
             let counted = instructions(program, *form, &form.command.words(&input, form.is_json), &within);
             Ok((*form, counted.map_err(|why| format!("`{}`: {why}", form.name()))?))
@@ -101,7 +99,7 @@ fn steep(program: &Path, dimension: &Dimension, folder: &Path) -> Result<Vec<Str
         fs::remove_dir_all(&within).map_err(|e| format!("{}: {e}", within.display()))?;
         Ok::<_, String>(counts)
     };
-    // What is less than this has no room for an instruction for each pair of the things.
+    // Smaller numbers cannot contain one instruction for each pair of elements.
     let square = (COUNT * TIMES).pow(2) as u64 / 2;
     let forms: Vec<_> = dimension.commands.iter().flat_map(Form::all).collect();
     let mut large = counted(COUNT * TIMES, &forms)?;
@@ -110,23 +108,23 @@ fn steep(program: &Path, dimension: &Dimension, folder: &Path) -> Result<Vec<Str
     let small = if forms.is_empty() { Vec::new() } else { counted(COUNT, &forms)? };
     let report = |((form, few), (_, many)): (&(Form, u64), &(Form, u64))| {
         let own = |count: u64| count.saturating_sub(FIXED).max(FIXED) as f64;
-        let power = (own(*many) / own(*few)).log(TIMES as f64);
-        println!("{power:5.2} {few:>12} {many:>12}  `{}`: {}", form.name(), dimension.name);
+        let exponent = (own(*many) / own(*few)).log(TIMES as f64);
+        println!("{exponent:5.2} {few:>12} {many:>12}  `{}`: {}", form.name(), dimension.name);
         let line = || {
             format!(
-                "`{}` with many {}: {few} instructions for {COUNT}, {many} for {}: they grow with the power {power:.2} of the \
-                 count, expected {POWER} at most",
+                "`{}` with many {}: {few} instructions for {COUNT}, {many} for {}: they grow with the power {exponent:.2} of the \
+                 count, expected {MAX_EXPONENT} at most",
                 form.name(),
                 dimension.name,
                 COUNT * TIMES,
             )
         };
-        (power > POWER).then(line)
+        (exponent > MAX_EXPONENT).then(line)
     };
     Ok(small.iter().zip(&large).filter_map(report).collect())
 }
 
-/// Instructions that a run of the command takes in all its threads.
+/// Returns the instructions of a run in all its threads.
 fn instructions(program: &Path, form: Form, words: &[OsString], folder: &Path) -> Result<u64, String> {
     let (log, error) = (folder.join("valgrind.log"), |e: io::Error| e.to_string());
     let run = process::Command::new("valgrind")

@@ -1,4 +1,4 @@
-//! Names that an object gives itself reach a terminal as text, whatever is in them.
+//! Hostile names in objects: the terminal gets escaped text.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod common;
@@ -11,7 +11,7 @@ use core_relo_loader::sys;
 use std::{collections::BTreeSet, ffi::OsStr, fmt::Debug, fs, os::fd::AsFd as _, path::PathBuf};
 use tempfile::TempDir;
 
-/// An object in which a name is another of the same length, wherever it is.
+/// Writes an object in which every occurrence of a name is replaced by another name of the same length.
 fn renamed(folder: &TempDir, object: &str, from: &str, to: &str) -> PathBuf {
     assert_eq!(from.len(), to.len());
     let mut bytes = fs::read(prebuilt(object)).unwrap();
@@ -25,7 +25,7 @@ fn renamed(folder: &TempDir, object: &str, from: &str, to: &str) -> PathBuf {
     path
 }
 
-/// Whether a terminal obeys a character, or nobody sees it.
+/// Returns true for control characters and invisible format characters.
 fn is_hostile(c: char) -> bool {
     let format = "\u{ad}\u{61c}\u{200b}\u{200c}\u{200d}\u{200e}\u{200f}\u{2028}\u{2029}\u{feff}\u{fff9}\u{fffa}\u{fffb}";
     c.is_control()
@@ -33,8 +33,9 @@ fn is_hostile(c: char) -> bool {
         || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// All that a command prints, without its own colours: no hostile character and no forged line.
-fn harmless<S: AsRef<OsStr> + Debug>(args: &[S]) -> String {
+/// Runs a command with colours and checks that its output has no hostile character and no forged line. Returns the output
+/// without colours.
+fn check_text<S: AsRef<OsStr> + Debug>(args: &[S]) -> String {
     let color = [OsStr::new("--color"), OsStr::new("always")];
     let shown = run(color.into_iter().chain(args.iter().map(AsRef::as_ref)));
     let all = format!("{}{}", shown.out, shown.err);
@@ -46,7 +47,7 @@ fn harmless<S: AsRef<OsStr> + Debug>(args: &[S]) -> String {
         plain += text;
     }
     let bad = |c: char| is_hostile(c) && c != '\n';
-    // Tabs are those of bpftool's notation, at the beginning of a line.
+    // Tabs at the start of a line belong to bpftool's format.
     let found = plain.lines().any(|line| line.trim_start_matches('\t').contains(bad));
     assert!(!found, "{args:?}: {plain:?}");
     assert!(
@@ -58,8 +59,8 @@ fn harmless<S: AsRef<OsStr> + Debug>(args: &[S]) -> String {
     plain
 }
 
-/// JSON lines in which nothing is raw, and which can be read.
-fn harmless_json<S: AsRef<OsStr> + Debug>(args: &[S]) -> Vec<serde_json::Value> {
+/// Runs a command and checks that its JSON lines parse and contain no raw hostile character.
+fn check_json<S: AsRef<OsStr> + Debug>(args: &[S]) -> Vec<serde_json::Value> {
     let format = [OsStr::new("--format"), OsStr::new("json")];
     let shown = run(args.iter().map(AsRef::as_ref).chain(format));
     assert!(!shown.out.replace('\n', "").contains(is_hostile), "{args:?}: {:?}", shown.out);
@@ -68,7 +69,7 @@ fn harmless_json<S: AsRef<OsStr> + Debug>(args: &[S]) -> Vec<serde_json::Value> 
     shown.lines()
 }
 
-/// So many bytes of what should not be printed.
+/// Returns `len` bytes of hostile characters.
 fn hostile(len: usize) -> String {
     let all = "\nµ\x1b[2J\u{202e}\u{9b}\r\u{200b}\x7f\t\u{2028}\u{feff}\u{e0041}\u{85}\x07\x08";
     let mut text = String::new();
@@ -76,14 +77,14 @@ fn hostile(len: usize) -> String {
         match len - text.len() {
             0 => break,
             room if c.len_utf8() <= room => text.push(c),
-            // A character of one byte fits always.
+            // A character of one byte always fits.
             _ => text.push('\x1b'),
         }
     }
     text
 }
 
-/// The strings of an object's string tables: of symbols, sections and BTF.
+/// Returns the strings of an object's string tables: symbols, sections and BTF.
 fn strings(bytes: &[u8]) -> BTreeSet<Vec<u8>> {
     let is_name = |name: &&[u8]| name.len() >= 2 && name.iter().all(|b| b.is_ascii_graphic() || *b == b' ');
     let strings: BTreeSet<_> = bytes.split(|b| *b == 0).filter(is_name).map(<[u8]>::to_vec).collect();
@@ -101,34 +102,34 @@ fn each_string_of_an_object_is_escaped_wherever_it_is_printed() {
         for name in strings(&bytes) {
             let to = hostile(name.len());
             let mut changed = bytes.clone();
-            let wanted = [&[0], &*name, &[0]].concat();
-            for at in (0..bytes.len()).filter(|at| bytes[*at..].starts_with(&wanted)) {
+            let pattern = [&[0], &*name, &[0]].concat();
+            for at in (0..bytes.len()).filter(|at| bytes[*at..].starts_with(&pattern)) {
                 changed[at + 1..at + 1 + to.len()].copy_from_slice(to.as_bytes());
             }
             fs::write(path, changed).unwrap();
             let kernel = ["--btf", "linux-6.12.btf"];
-            let shown = harmless(&["inspect", path]);
+            let shown = check_text(&["inspect", path]);
             escaped += usize::from(shown.contains("\\n"));
-            harmless(&[&["load", "--dry-run", path], &kernel[..]].concat());
-            harmless(&[&["plan", path], &kernel[..]].concat());
-            harmless(&[&["explain", path], &kernel[..]].concat());
-            harmless(&["btf", "dump", path]);
-            harmless_json(&["inspect", path]);
-            harmless_json(&["btf", "dump", path]);
-            harmless_json(&[&["load", "--dry-run", path], &kernel[..]].concat());
-            harmless_json(&[&["check", path], &kernel[..]].concat());
+            check_text(&[&["load", "--dry-run", path], &kernel[..]].concat());
+            check_text(&[&["plan", path], &kernel[..]].concat());
+            check_text(&[&["explain", path], &kernel[..]].concat());
+            check_text(&["btf", "dump", path]);
+            check_json(&["inspect", path]);
+            check_json(&["btf", "dump", path]);
+            check_json(&[&["load", "--dry-run", path], &kernel[..]].concat());
+            check_json(&[&["check", path], &kernel[..]].concat());
         }
     }
     assert!(escaped > 20, "only {escaped} names were shown");
 }
 
 #[test]
-fn a_global_of_any_name_is_shown_and_stays_itself_in_json() {
+fn a_hostile_global_name_is_escaped_in_text_and_exact_in_json() {
     let folder = tempfile::tempdir().unwrap();
     let path = renamed(&folder, "live/globals.bpf.o", "only_pid", "\x1b\u{9b}\u{202e}\x7f_");
     let path = text(&path);
-    let shown = harmless(&["inspect", path]);
-    let lines = harmless_json(&["inspect", path]);
+    let shown = check_text(&["inspect", path]);
+    let lines = check_json(&["inspect", path]);
     let names: Vec<_> = lines[0]["globals"].as_array().unwrap().iter().map(|g| g["name"].as_str()).collect();
     assert!(shown.contains(r"\u{1b}\u{9b}\u{202e}\u{7f}"), "{shown}");
     assert!(names.contains(&Some("\x1b\u{9b}\u{202e}\x7f_")), "{names:?}");
@@ -162,13 +163,13 @@ fn paths_and_arguments_are_escaped() {
         &["prog", "show", "--name", &evil],
         &["map", "dump", "--pinned", &evil],
     ] {
-        harmless(args);
-        harmless_json(args);
+        check_text(args);
+        check_json(args);
     }
     for args in
         [&[&*evil][..], &["inspect", &format!("--{evil}")], &["check", "--jobs", &evil], &["man", &evil]]
     {
-        harmless(args);
+        check_text(args);
     }
     let kept = fs::read_to_string(&results).unwrap();
     assert!(kept.lines().count() > 1 && !kept.replace('\n', "").contains(is_hostile), "{kept:?}");
@@ -185,24 +186,24 @@ fn names_of_an_object_are_escaped_by_every_command_that_shows_them() {
         let path = renamed(&folder, object, from, to);
         let path = text(&path);
         let kernel = ["--btf", "linux-6.12.btf"];
-        let of = |args: &[&str]| harmless(&[args, &[path]].concat());
-        let on = |args: &[&str]| harmless(&[args, &[path], &kernel[..]].concat());
-        let planned = on(&["load", "--dry-run"]);
+        let without_kernel = |args: &[&str]| check_text(&[args, &[path]].concat());
+        let with_kernel = |args: &[&str]| check_text(&[args, &[path], &kernel[..]].concat());
+        let planned = with_kernel(&["load", "--dry-run"]);
         assert!(object.contains("core") || planned.contains("\\u{7}"), "{planned}");
         for command in ["plan", "explain", "check", "inspect"] {
             if command == "inspect" {
-                of(&[command])
+                without_kernel(&[command])
             } else {
-                on(&[command])
+                with_kernel(&[command])
             };
         }
-        harmless(&["explain", path, "--program", "\u{7}\nforged", "--btf", "linux-6.12.btf"]);
-        harmless(&["load", path, "--dry-run", "--set", "\u{7}\nforged=1"]);
-        // What the kernel says, and what is said of it; nothing here attaches for long.
-        of(&["load"]);
-        of(&["load", "--each", "--verifier-log"]);
-        of(&["-vvv", "load", "--pin", "/nowhere/at/all", "--attach"]);
-        harmless(&["run", path, "--program", "touch", "--verifier-log"]);
+        check_text(&["explain", path, "--program", "\u{7}\nforged", "--btf", "linux-6.12.btf"]);
+        check_text(&["load", path, "--dry-run", "--set", "\u{7}\nforged=1"]);
+        // Messages of the kernel and of the loader. None of these commands stays attached.
+        without_kernel(&["load"]);
+        without_kernel(&["load", "--each", "--verifier-log"]);
+        without_kernel(&["-vvv", "load", "--pin", "/nowhere/at/all", "--attach"]);
+        check_text(&["run", path, "--program", "touch", "--verifier-log"]);
     }
 }
 
@@ -227,8 +228,8 @@ fn names_of_archive_members_are_escaped() {
         &["plan", object, "--btf", archive],
         &["explain", object, "--btf", archive],
     ] {
-        assert!(harmless(args).contains(r"kernels.tar//\nµ\u{1b}[2J"), "{args:?}");
-        harmless_json(args);
+        assert!(check_text(args).contains(r"kernels.tar//\nµ\u{1b}[2J"), "{args:?}");
+        check_json(args);
     }
     let kept = fs::read_to_string(&results).unwrap();
     assert!(kept.lines().count() > 1 && !kept.replace('\n', "").contains(is_hostile), "{kept:?}");
@@ -246,10 +247,10 @@ fn values_of_a_configuration_are_escaped() {
             fs::write(&config, format!("CONFIG_{option}={value}\n")).unwrap();
             let args =
                 ["load", "--dry-run", "--btf", "linux-6.12.btf", text(&object), "--kconfig", text(&config)];
-            let shown = harmless(&args);
+            let shown = check_text(&args);
             let is_shown = shown.contains(r"µ\u{1b}[2J");
             assert!(is_shown || option == "DEFAULT_HOSTNAME", "{option}={value:?}: {shown}");
-            harmless_json(&args);
+            check_json(&args);
         }
     }
 }
@@ -266,9 +267,9 @@ fn texts_in_maps_are_escaped() {
         sys::map_update(map.shape(), &fixture::native32(5), &value, 0).unwrap();
         for form in [&[][..], &["--types"], &["--hex"]] {
             let args = [&["map", "dump", "--id", &id], form].concat();
-            assert!(harmless(&args).contains("[05 00") == form.contains(&"--hex"));
+            assert!(check_text(&args).contains("[05 00") == form.contains(&"--hex"));
         }
-        harmless_json(&["map", "dump", "--id", &id]);
+        check_json(&["map", "dump", "--id", &id]);
     }
 }
 
@@ -301,14 +302,14 @@ fn names_of_pins_are_escaped() {
         &["load", text(&object), "--pin", text(&map_pin)],
         &["load", text(&object), "--pin", text(&other)],
     ] {
-        let shown = harmless(args);
+        let shown = check_text(args);
         let is_shown = args[0] != "link" && args[1] != "dump" && args.last() != Some(&text(&other));
         assert!(!is_shown || shown.contains(r"\u{1b}[2J"), "{args:?}: {shown}");
         if args[0] == "load" {
             drop(fs::remove_dir_all(&other));
             drop(fs::remove_file("/sys/fs/bpf/core_relo_live"));
         }
-        harmless_json(args);
+        check_json(args);
         drop(fs::remove_dir_all(&other));
         drop(fs::remove_file("/sys/fs/bpf/core_relo_live"));
     }

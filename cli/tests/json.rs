@@ -1,4 +1,4 @@
-//! docs/json.md is the schema: every key it lists is there, in its order and of its type, and no other.
+//! JSON output matches the schema in docs/json.md: exactly the documented keys, in order and with the documented types.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
@@ -13,7 +13,7 @@ fn keys(value: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn plan() {
+fn plan_lines_match_the_schema() {
     let schema = schema();
     let mut lines = Vec::new();
     for kernel in ["linux-5.10.btf", "linux-6.1.btf", "linux-7.2.btf"] {
@@ -54,7 +54,7 @@ fn values_are_whole_64_bit_numbers() {
 }
 
 #[test]
-fn numbers_restart_in_every_section() {
+fn relocation_numbers_restart_in_every_section() {
     let lines = run(["plan", "exec.bpf.o", "--btf", "linux-6.1.btf", "--format", "json"]).lines();
     let mut next = BTreeMap::new();
     for line in &lines {
@@ -66,7 +66,7 @@ fn numbers_restart_in_every_section() {
 }
 
 #[test]
-fn check() {
+fn check_lines_match_the_schema() {
     let schema = schema();
     let objects = ["check", "exec.bpf.o", "linux-6.1.btf", "--format", "json"];
     let kernels = ["--btf", "linux-5.10.btf", "--btf", "linux-6.1.btf", "--btf", "exec.bpf.c"];
@@ -84,7 +84,7 @@ fn check() {
 }
 
 #[test]
-fn explain() {
+fn explain_lines_match_the_schema() {
     let run = run(["explain", "exec.bpf.o", "--btf", "linux-5.10.btf", "--format", "json"]);
     let lines = run.lines();
     assert_eq!((run.exit, lines.len()), (1, 1));
@@ -92,7 +92,7 @@ fn explain() {
 }
 
 #[test]
-fn inspect() {
+fn inspect_lines_match_the_schema() {
     let schema = schema();
     for object in ["exec.bpf.o", "config.bpf.o", "module.bpf.o"] {
         let lines = run_in(&prebuilt("kernel"), ["inspect", object, "--format", "json"]).lines();
@@ -127,7 +127,7 @@ fn inspect_lists_variables_with_their_types() {
 }
 
 #[test]
-fn patch() {
+fn patch_lines_match_the_schema() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out.o");
     let args = ["patch", "exec.bpf.o", "--btf", "linux-5.10.btf", "--format", "json", "-o"];
@@ -137,7 +137,7 @@ fn patch() {
 }
 
 #[test]
-fn gen_object() {
+fn gen_object_lines_match_the_schema() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out.o");
     let args = ["gen", "object", common::text(&out), "extern_a.bpf.o", "extern_b.bpf.o", "--format", "json"];
@@ -148,7 +148,7 @@ fn gen_object() {
 }
 
 #[test]
-fn bad_input() {
+fn bad_input_lines_match_the_schema() {
     let schema = schema();
     for command in ["plan", "explain", "inspect"] {
         let run = run([command, "nosuch.o", "--format", "json"]);
@@ -159,7 +159,7 @@ fn bad_input() {
 }
 
 #[test]
-fn btf_dump() {
+fn btf_dump_lines_have_the_documented_keys() {
     let run = run(["btf", "dump", "linux-6.1.btf", "--name", "linux_binprm", "--format", "json"]);
     let lines = run.lines();
     assert_eq!(lines[0]["kind"], "STRUCT");

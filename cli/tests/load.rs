@@ -1,4 +1,4 @@
-//! `load` and `run`: dry runs need nothing; what reaches the kernel needs root.
+//! Tests of `load` and `run`. Dry runs need no privileges, all other runs need root.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod common;
@@ -8,7 +8,7 @@ use core_relo::Endian;
 use core_relo_loader::sys;
 use std::{fs, path::Path};
 
-/// Skips what the kernel has to be asked for.
+/// Returns true if this process may load programs. Otherwise reports a skipped test.
 fn may_load() -> bool {
     let program = sys::ProgLoad {
         prog_type: 1,
@@ -40,17 +40,17 @@ fn a_dry_run_on_another_kernel_needs_no_privileges() {
 }
 
 #[test]
-fn what_was_typed_wrong_is_one_line_and_status_2() {
+fn a_wrong_argument_is_one_line_and_status_2() {
     let object = prebuilt("live/globals.bpf.o");
-    let at = |args: &[&str]| {
+    let error = |args: &[&str]| {
         let shown = load(&[&[text(&object), "--dry-run", "--btf", "linux-6.12.btf"], args].concat());
         assert_eq!((shown.exit, shown.out.as_str()), (2, ""), "{}", shown.err);
         assert_eq!(shown.err.lines().count(), 1, "{}", shown.err);
         shown.err
     };
-    assert!(at(&["--set", "no_such_global=1"]).contains("has no global `no_such_global`; it has "));
-    assert!(at(&["--kconfig", "/no/such/file"]).contains("/no/such/file"));
-    assert!(at(&["--max-entries", "x=many"]).contains("`many` is no number"));
+    assert!(error(&["--set", "no_such_global=1"]).contains("has no global `no_such_global`; it has "));
+    assert!(error(&["--kconfig", "/no/such/file"]).contains("/no/such/file"));
+    assert!(error(&["--max-entries", "x=many"]).contains("`many` is no number"));
     let shown = load(&["/no/such/object.bpf.o"]);
     assert_eq!(shown.exit, 2, "{}", shown.err);
     let shown = load(&[text(&object), "--pin", "/tmp", "--dry-run"]);
@@ -59,7 +59,7 @@ fn what_was_typed_wrong_is_one_line_and_status_2() {
 
 #[test]
 fn variables_of_every_kind_are_set_by_name_and_path() {
-    let at = |object: &str, set: &str| {
+    let set_global = |object: &str, set: &str| {
         let object = prebuilt(object);
         let shown = load(&[text(&object), "--dry-run", "--btf", "linux-6.12.btf", "--set", set]);
         (shown.exit, shown.err)
@@ -72,11 +72,11 @@ fn variables_of_every_kind_are_set_by_name_and_path() {
         ("live/arena_globals.bpf.o", "config.ports[1].high=77"),
         ("live/struct_ops_link.bpf.o", "still.name=bpf_other"),
     ] {
-        // That kernel's types say nothing of its functions and tables: only what was typed wrong ends with 2.
-        let (exit, err) = at(object, set);
+        // The demo kernel has few types, so a load may fail with 1. A wrong argument ends with 2.
+        let (exit, err) = set_global(object, set);
         assert!(exit < 2 && err.is_empty(), "{set}: {err}");
     }
-    for (object, set, said) in [
+    for (object, set, message) in [
         ("live/globals.bpf.o", "weights[4]=7", "`weights` has 4 elements"),
         ("live/globals.bpf.o", "sum.x=7", "`sum` is `u64`, which has no members"),
         ("live/arena_globals.bpf.o", "config=7", "it is `struct config`: set a member (NAME.MEMBER=VALUE)"),
@@ -88,14 +88,14 @@ fn variables_of_every_kind_are_set_by_name_and_path() {
             "pointers in struct_ops tables are filled by the loader: programs",
         ),
     ] {
-        let (exit, err) = at(object, set);
+        let (exit, err) = set_global(object, set);
         assert_eq!((exit, err.lines().count()), (2, 1), "{set}: {err}");
-        assert!(err.contains(said), "{set}: {err}");
+        assert!(err.contains(message), "{set}: {err}");
     }
 }
 
 #[test]
-fn an_unknown_program_is_bad_input_and_named_with_those_there_are() {
+fn an_unknown_program_is_bad_input_and_the_known_ones_are_listed() {
     let object = prebuilt("live/globals.bpf.o");
     let shown = load(&[text(&object), "--dry-run", "--btf", "linux-6.12.btf", "--program", "nope"]);
     assert_eq!(shown.exit, 2, "{}", shown.out);
@@ -105,7 +105,7 @@ fn an_unknown_program_is_bad_input_and_named_with_those_there_are() {
 }
 
 #[test]
-fn objects_are_loaded_and_nothing_stays() {
+fn a_loaded_object_is_removed_when_the_command_ends() {
     if !may_load() {
         return;
     }
@@ -116,7 +116,10 @@ fn objects_are_loaded_and_nothing_stays() {
     let json = load(&[text(&object), "--format", "json"]).lines();
     schema().check("load", &json[0]);
     let id = json[0]["programs"][0]["id"].as_u64().unwrap();
-    assert!(sys::prog_fd_by_id(u32::try_from(id).unwrap()).is_err(), "the program went with the command");
+    assert!(
+        sys::prog_fd_by_id(u32::try_from(id).unwrap()).is_err(),
+        "the program is unloaded when the command ends"
+    );
     let each = load(&[text(&object), "--each", "--format", "json"]).lines();
     schema().check("load", &each[0]);
     assert_eq!(each[0]["status"], "loaded");
@@ -129,7 +132,7 @@ fn a_refusal_names_program_line_and_reason() {
     }
     let folder = tempfile::tempdir().unwrap();
     let object = folder.path().join("bad.bpf.o");
-    // The instruction before each `exit` becomes `r0 = r9`, and nothing sets r9.
+    // The instruction before each `exit` becomes `r0 = r9`. No instruction sets r9.
     let mut bytes = fs::read(prebuilt("live/globals.bpf.o")).unwrap();
     let exit = [0x95u8, 0, 0, 0, 0, 0, 0, 0];
     let places: Vec<_> = (8..bytes.len() - 8).step_by(8).filter(|at| bytes[*at..at + 8] == exit).collect();
@@ -172,7 +175,7 @@ fn a_program_is_run_on_data() {
 }
 
 #[test]
-fn a_program_that_writes_to_its_context_shows_what_it_wrote() {
+fn run_returns_the_written_context() {
     if !may_load() {
         return;
     }
@@ -201,7 +204,7 @@ fn pins_are_all_or_none() {
     let shown = load(&[text(&object), "--pin", text(&folder.path().join("pins"))]);
     assert_eq!(shown.exit, 1, "{}", shown.err);
     assert!(shown.out.contains("bpffs"), "{}", shown.out);
-    assert!(!Path::new(&folder.path().join("pins")).exists(), "nothing is left of what could not be pinned");
+    assert!(!Path::new(&folder.path().join("pins")).exists(), "a failed pin leaves nothing");
     let pins = folder.path().join("pins");
     let args = [text(&object), "--pin", text(&pins), "--format", "json"];
     let error = error_of(&load(&args));
@@ -209,7 +212,7 @@ fn pins_are_all_or_none() {
     assert!(error["errno"].is_number() && error["errno_name"].is_string(), "{error}");
 }
 
-/// The error in the one line of a load that was refused.
+/// Returns the error of a refused load from its JSON line.
 fn error_of(shown: &Run) -> serde_json::Value {
     assert_eq!(shown.exit, 1, "{}{}", shown.out, shown.err);
     let line = &shown.lines()[0];
@@ -222,11 +225,11 @@ fn error_of(shown: &Run) -> serde_json::Value {
 }
 
 #[test]
-fn a_program_that_cannot_be_attached_is_named_with_the_kernels_number() {
+fn a_failed_attach_names_the_program_and_the_errno() {
     if !may_load() {
         return;
     }
-    // There is no such tracepoint.
+    // The tracepoint `sys_entry` does not exist.
     let mut bytes = fs::read(prebuilt("live/raw_tp.bpf.o")).unwrap();
     let (from, to) = (b"raw_tp/sys_enter", b"raw_tp/sys_entry");
     while let Some(at) = bytes.windows(from.len()).position(|w| w == from) {
@@ -238,12 +241,12 @@ fn a_program_that_cannot_be_attached_is_named_with_the_kernels_number() {
     let error = error_of(&load(&[text(&object), "--attach", "--format", "json"]));
     assert_eq!((&error["stage"], &error["errno_name"]), (&"attach".into(), &"ENOENT".into()));
     let program = error["program"].as_str().unwrap();
-    let said = format!("no_such: program `{program}`: raw_tp/sys_entry: cannot attach: ENOENT");
-    assert!(error["text"].as_str().unwrap().starts_with(&said), "{error}");
+    let message = format!("no_such: program `{program}`: raw_tp/sys_entry: cannot attach: ENOENT");
+    assert!(error["text"].as_str().unwrap().starts_with(&message), "{error}");
 }
 
 #[test]
-fn what_does_not_attach_by_itself_is_named_and_not_waited_for() {
+fn programs_without_auto_attach_are_named_and_not_waited_for() {
     if !may_load() {
         return;
     }

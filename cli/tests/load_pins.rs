@@ -1,4 +1,4 @@
-//! `load` and `run` beside other loads of the same pinned map, and ended by signals; in a bpffs of the test's own, as root.
+//! Tests of `load` and `run` with pins: concurrent loads of one pinned map, and signals. Needs root and mounts its own bpffs.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 mod common;
@@ -16,8 +16,8 @@ use std::{
 };
 
 const BPFFS: &str = "/sys/fs/bpf";
-/// What `pinned.bpf.o` pins by name.
-const BY_NAME: &str = "/sys/fs/bpf/core_relo_live";
+/// The pin of the map of `pinned.bpf.o`.
+const MAP_PIN: &str = "/sys/fs/bpf/core_relo_live";
 const SIGINT: i32 = 2;
 const SIGTERM: i32 = 15;
 
@@ -32,14 +32,14 @@ fn command(args: &[&str]) -> Command {
     command
 }
 
-/// A command that has attached its programs and waits.
-fn waiting(args: &[&str]) -> Child {
+/// Starts a command and waits until it has attached its programs.
+fn start_attached(args: &[&str]) -> Child {
     let mut child = command(args).spawn().unwrap();
     let mut line = String::new();
     let mut err = BufReader::new(child.stderr.take().unwrap());
     while !line.contains("Ctrl-C detaches") {
         line.clear();
-        assert!(err.read_line(&mut line).unwrap() > 0, "it did not attach");
+        assert!(err.read_line(&mut line).unwrap() > 0, "the command did not attach");
     }
     child
 }
@@ -49,22 +49,23 @@ fn kill(child: &Child, signal: i32) {
     assert!(status.unwrap().success());
 }
 
+/// Returns the id of the pinned map.
 fn pinned_map() -> u32 {
-    sys::map_info(&sys::obj_get(Path::new(BY_NAME), 0).unwrap()).unwrap().id
+    sys::map_info(&sys::obj_get(Path::new(MAP_PIN), 0).unwrap()).unwrap().id
 }
 
-/// Everything in the bpffs, without the files that the kernel puts there.
+/// Returns all pins in the bpffs, without the kernel's own files.
 fn pins() -> Vec<PathBuf> {
-    fn below(folder: &Path, all: &mut Vec<PathBuf>) {
+    fn pins_below(folder: &Path, all: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap().flatten().filter(|e| e.path().extension().is_none()) {
             if entry.path().is_dir() {
-                below(&entry.path(), all);
+                pins_below(&entry.path(), all);
             }
             all.push(entry.path());
         }
     }
     let mut all = Vec::new();
-    below(Path::new(BPFFS), &mut all);
+    pins_below(Path::new(BPFFS), &mut all);
     all
 }
 
@@ -74,7 +75,7 @@ fn a_load_that_ends_removes_no_pin_that_another_load_uses() {
         return;
     }
     let (pinned, attached) = (prebuilt("live/pinned.bpf.o"), prebuilt("live/raw_tp.bpf.o"));
-    let mut first = waiting(&["load", text(&pinned), text(&attached), "--attach"]);
+    let mut first = start_attached(&["load", text(&pinned), text(&attached), "--attach"]);
     assert_eq!(pins(), [""; 0].map(PathBuf::from), "a load that ends with the command pins nothing");
     let second = command(&["load", text(&pinned), "--pin", "/sys/fs/bpf/b"]).output().unwrap();
     assert!(second.status.success(), "{second:?}");
@@ -82,9 +83,9 @@ fn a_load_that_ends_removes_no_pin_that_another_load_uses() {
     kill(&first, SIGINT);
     assert!(first.wait().unwrap().success());
     assert_eq!(pinned_map(), id);
-    // A load that finds the pin uses it, and leaves it.
-    for ends in [&["load"][..], &["load", "--each"], &["run", "--program", "count"]] {
-        let shown = command(&[ends, &[text(&pinned)]].concat()).output().unwrap();
+    // A load that finds the pin uses the map and keeps the pin.
+    for words in [&["load"][..], &["load", "--each"], &["run", "--program", "count"]] {
+        let shown = command(&[words, &[text(&pinned)]].concat()).output().unwrap();
         assert!(shown.status.success(), "{shown:?}");
         assert_eq!(pinned_map(), id);
     }
@@ -96,7 +97,7 @@ fn a_load_that_cannot_be_reported_or_pinned_leaves_nothing() {
         return;
     }
     let pinned = prebuilt("live/pinned.bpf.o");
-    // There is no folder above.
+    // The parent folder does not exist.
     let shown = command(&["load", text(&pinned), "--pin", "/sys/fs/bpf/a/b"]).output().unwrap();
     assert_eq!(shown.status.code(), Some(1), "{shown:?}");
     assert!(pins().is_empty(), "{:?}", pins());
@@ -113,24 +114,24 @@ fn a_link_under_the_name_of_a_pin_is_named() {
         return;
     }
     let pinned = prebuilt("live/pinned.bpf.o");
-    std::os::unix::fs::symlink("/sys/fs/bpf/nowhere", BY_NAME).unwrap();
+    std::os::unix::fs::symlink("/sys/fs/bpf/nowhere", MAP_PIN).unwrap();
     let shown = command(&["load", text(&pinned), "--pin", "/sys/fs/bpf/all"]).output().unwrap();
     assert_eq!(shown.status.code(), Some(1), "{shown:?}");
     let out = String::from_utf8(shown.stdout).unwrap();
     assert!(out.contains("core_relo_live: EEXIST: File exists (it is a symbolic link to a file"), "{out}");
-    assert_eq!(pins(), [PathBuf::from(BY_NAME)], "nothing else is left");
-    fs::remove_file(BY_NAME).unwrap();
+    assert_eq!(pins(), [PathBuf::from(MAP_PIN)], "nothing else is left");
+    fs::remove_file(MAP_PIN).unwrap();
 }
 
 /// Runs a command, sends a signal after some time, and returns how it ended.
-fn ended_by(args: &[&str], signal: i32, after: Duration) -> ExitStatus {
+fn run_and_signal(args: &[&str], signal: i32, after: Duration) -> ExitStatus {
     let child = command(args).spawn().unwrap();
     sleep(after);
     kill(&child, signal);
-    let done = child.wait_with_output().unwrap();
-    let err = String::from_utf8_lossy(&done.stderr).into_owned();
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!err.contains("stays") && !err.contains("panicked"), "{err}");
-    done.status
+    output.status
 }
 
 #[test]
@@ -147,7 +148,7 @@ fn a_signal_leaves_all_pins_or_none() {
         clear();
         let (mut interrupted, mut finished) = (0, 0);
         for (n, signal) in (0..40).zip([SIGINT, SIGTERM].into_iter().cycle()) {
-            let status = ended_by(&load, signal, Duration::from_micros(n * 700));
+            let status = run_and_signal(&load, signal, Duration::from_micros(n * 700));
             let left = pins();
             if status.success() {
                 finished += 1;
@@ -163,9 +164,10 @@ fn a_signal_leaves_all_pins_or_none() {
     }
 }
 
+/// Removes all pins of the tests.
 fn clear() {
     let _ = fs::remove_dir_all("/sys/fs/bpf/all");
-    let _ = fs::remove_file(BY_NAME);
+    let _ = fs::remove_file(MAP_PIN);
 }
 
 /// A pipe that nobody reads and that takes no more bytes.

@@ -1,4 +1,4 @@
-//! Where `patch`, `gen object` and `run` write to: files, streams, links of others; and what a signal leaves behind.
+//! Output files of `patch` and `gen object`: files, streams, links of other users, and interrupted writes.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
@@ -22,7 +22,7 @@ fn command(folder: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// A folder with an object, a kernel, and what `patch` makes of the two.
+/// Creates a folder with an object and a kernel. Returns the folder and the object patched for the kernel.
 fn folder() -> (tempfile::TempDir, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     for (from, to) in [("exec.bpf.o", "in.o"), ("linux-6.1.btf", "kernel.btf")] {
@@ -33,18 +33,19 @@ fn folder() -> (tempfile::TempDir, Vec<u8>) {
     (folder, patched)
 }
 
+/// Returns the arguments of `patch`.
 fn patch(out: &str) -> [&str; 6] {
     ["patch", "in.o", "--btf", "kernel.btf", "-o", out]
 }
 
-/// Files that a run left beside its output.
+/// Returns the temporary files that a run left beside its output.
 fn left_behind(folder: &Path) -> Vec<OsString> {
     let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
     names.filter(|name| name.to_str().unwrap().starts_with('.')).collect()
 }
 
 #[test]
-fn an_object_on_stdout_is_alone_there_and_a_log_is_not_replaced() {
+fn standard_output_gets_only_the_object_and_a_log_file_is_kept() {
     let (folder, patched) = folder();
     let log = folder.path().join("log");
     let linked = {
@@ -53,10 +54,10 @@ fn an_object_on_stdout_is_alone_there_and_a_log_is_not_replaced() {
     };
     for out in ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/proc/thread-self/fd/1"] {
         for format in ["text", "json"] {
-            let both = [(&patch(out)[..], &patched), (&["gen", "object", out, "in.o"], &linked)];
-            for (args, expected) in both {
+            let commands = [(&patch(out)[..], &patched), (&["gen", "object", out, "in.o"], &linked)];
+            for (args, expected) in commands {
                 let args = [args, &["--format", format]].concat();
-                // `>>` and `>`, as a shell opens them.
+                // Open the file as a shell does for `>>` and `>`.
                 for before in [&b"before\n"[..], b""] {
                     fs::write(&log, before).unwrap();
                     let inode = fs::metadata(&log).unwrap().ino();
@@ -76,7 +77,7 @@ fn an_object_on_stdout_is_alone_there_and_a_log_is_not_replaced() {
     }
     let bad = ["patch", "in.o", "--btf", "nothing", "-o", "-", "--format", "json"];
     let done = command(folder.path(), &bad).stdout(Stdio::piped()).output().unwrap();
-    assert_eq!((done.status.code(), done.stdout), (Some(2), Vec::new()), "no error among the object's bytes");
+    assert_eq!((done.status.code(), done.stdout), (Some(2), Vec::new()), "no error text on standard output");
 }
 
 #[test]
@@ -91,13 +92,13 @@ fn pipes_and_devices_are_written_to() {
         0,
     )
     .unwrap();
-    // The limit ends the test if nobody writes.
+    // The time limit ends the test if the command does not write.
     let reader =
         Command::new("timeout").args(["60", "cat"]).arg(&pipe).stdout(Stdio::piped()).spawn().unwrap();
     assert_eq!(run_in(folder.path(), patch("pipe")).exit, 0);
     let read = reader.wait_with_output().unwrap().stdout;
     assert!(read == patched && fs::metadata(&pipe).unwrap().file_type().is_fifo());
-    // Without a reader it waits, as any writer, and ends like one.
+    // Without a reader, the command waits in open(2), and a signal ends it.
     let mut child = command(folder.path(), &patch("pipe")).stdout(Stdio::null()).spawn().unwrap();
     wait_until_in_open(&child);
     signal(&child, 15);
@@ -113,18 +114,19 @@ fn pipes_and_devices_are_written_to() {
     assert!(fs::metadata(&socket).unwrap().file_type().is_socket());
 }
 
+/// Sends a signal to a child.
 fn signal(child: &Child, number: i32) {
     let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     let signal = rustix::process::Signal::from_named_raw(number).unwrap();
-    // It may have ended.
+    // The child may have ended already.
     let _: Result<(), _> = rustix::process::kill_process(pid, signal);
 }
 
-/// Waits until a process sleeps in the kernel, as in the open of a pipe without a reader.
+/// Waits until a process sleeps in the kernel, for example in the open of a pipe without a reader.
 fn wait_until_in_open(child: &Child) {
     let waits = || {
-        let of = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", child.id())).unwrap();
-        of("wchan").contains("fifo") || of("stat").rsplit(')').next().unwrap().starts_with(" S")
+        let read = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", child.id())).unwrap();
+        read("wchan").contains("fifo") || read("stat").rsplit(')').next().unwrap().starts_with(" S")
     };
     for _ in 0..1000 {
         if waits() {
@@ -132,11 +134,11 @@ fn wait_until_in_open(child: &Child) {
         }
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    panic!("it does not wait");
+    panic!("the process does not wait");
 }
 
 #[test]
-fn no_signal_leaves_a_file_beside_the_output() {
+fn a_signal_leaves_no_temporary_file() {
     let (folder, patched) = folder();
     let out = folder.path().join("out.o");
     for (n, number) in (0..90u64).zip([1, 2, 15, 3, 10, 14].into_iter().cycle()) {
@@ -146,7 +148,7 @@ fn no_signal_leaves_a_file_beside_the_output() {
             drop(fs::remove_file(&out));
         }
         let mut child = command(folder.path(), &patch("out.o")).stdout(Stdio::null()).spawn().unwrap();
-        // At any moment of its short life.
+        // Send the signal at different moments of the run.
         std::thread::sleep(std::time::Duration::from_micros(n * 331 % 20_000));
         signal(&child, number);
         let status = child.wait().unwrap();
@@ -160,7 +162,7 @@ fn no_signal_leaves_a_file_beside_the_output() {
 }
 
 #[test]
-fn a_limit_on_the_size_of_files_leaves_nothing_written() {
+fn a_file_size_limit_leaves_the_old_output() {
     let (folder, _) = folder();
     fs::write(folder.path().join("out.o"), "old").unwrap();
     for limit in ["0", "1000"] {
@@ -214,9 +216,9 @@ fn a_link_of_another_user_in_a_shared_folder_is_not_followed() {
         for args in [&patch(out)[..], &["gen", "object", out, "in.o"], &check(out)] {
             let done = run_in(folder.path(), args);
             assert_eq!((done.exit, done.err.lines().count()), (2, 1), "{args:?}: {}", done.err);
-            let what =
+            let message =
                 format!("{out}: cannot be written: belongs to user 65534, in a folder where every user");
-            assert!(done.err.contains(&what), "{args:?}: {}", done.err);
+            assert!(done.err.contains(&message), "{args:?}: {}", done.err);
         }
     }
     fs::write(shared.join("results"), "").unwrap();
@@ -224,12 +226,12 @@ fn a_link_of_another_user_in_a_shared_folder_is_not_followed() {
     assert_eq!(
         run_in(folder.path(), check("shared/results")).exit,
         2,
-        "somebody may have written any results there"
+        "another user may have written the results"
     );
     assert_eq!(fs::read(&victim).unwrap(), b"precious");
     assert!(!folder.path().join("new").exists());
     symlink(&victim, shared.join("own")).unwrap();
-    assert_eq!(run_in(folder.path(), patch("shared/own")).exit, 0, "own links are followed");
+    assert_eq!(run_in(folder.path(), patch("shared/own")).exit, 0, "links of the same user are followed");
     assert_ne!(fs::read(&victim).unwrap(), b"precious");
     assert!(shared.join("own").is_symlink());
 }

@@ -1,4 +1,4 @@
-//! `patch`: the same file with other instructions.
+//! Tests of `patch`, which changes only the instructions of an object.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
@@ -23,11 +23,11 @@ fn only_instructions_change() {
     let changed = plan.iter().filter(|r| r["outcome"] == "patch").count();
     let words = old.chunks(8).zip(new.chunks(8)).filter(|(a, b)| a != b).count();
     assert_eq!(words, changed);
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left behind");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no other file is left");
 }
 
 #[test]
-fn a_patched_object_is_as_the_plan_says() {
+fn a_patched_object_has_the_planned_instructions() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out.o");
     assert_eq!(patch("exec.bpf.o", "linux-5.10.btf", &out).exit, 0);

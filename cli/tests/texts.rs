@@ -1,4 +1,4 @@
-//! What people read, as snapshots: `cargo insta review`, or `INSTA_UPDATE=always cargo test`, renews them.
+//! Snapshots of text output. `cargo insta review` or `INSTA_UPDATE=always cargo test` updates them.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 

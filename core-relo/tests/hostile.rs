@@ -1,4 +1,4 @@
-//! BTF from anywhere: parsing gives an error or a table, and nothing done with the table afterwards panics or runs away.
+//! Hostile BTF: parsing gives an error or a table, and no operation on the table panics or runs without end.
 
 #![expect(clippy::std_instead_of_alloc, reason = "a test has std")]
 #![expect(
@@ -21,10 +21,10 @@ use std::sync::Arc;
 
 const ORDERS: [Endian; 2] = [Endian::Little, Endian::Big];
 
-/// What is put into every position: ends of ranges, signs, kinds, and what turns lengths into large ones.
+/// The byte values that are written to every position: ends of ranges, signs, kinds, and high bytes of lengths.
 const BYTES: [u8; 7] = [0, 1, 4, 13, 0x7f, 0x80, 0xff];
 
-/// Types of every kind, bitfields of both sorts and a kind younger than the library among them.
+/// Returns a BTF with types of every kind, both encodings of bitfields, and a kind that the library does not know.
 fn every_kind(endian: Endian) -> Vec<u8> {
     let mut b = Builder::new(endian);
     let int = b.int("int", 4, Builder::SIGNED);
@@ -60,8 +60,8 @@ fn every_kind(endian: Endian) -> Vec<u8> {
     b.finish()
 }
 
-/// A BTF split from that, whose types refer to the base's and to each other.
-fn split_of(base: &Btf<'_>) -> Vec<u8> {
+/// Returns a split BTF on `base`, whose types refer to the base and to each other.
+fn split_btf(base: &Btf<'_>) -> Vec<u8> {
     let mut b = Builder::split(base);
     let flagged = base.find(b"flagged___v2", Kind::Struct).unwrap().id();
     let ptr = b.pointer(flagged);
@@ -72,24 +72,24 @@ fn split_of(base: &Btf<'_>) -> Vec<u8> {
     b.finish()
 }
 
-/// Takes text and keeps its length.
-struct Count(usize);
+/// A writer that keeps only the length of the text.
+struct TextLength(usize);
 
-impl fmt::Write for Count {
+impl fmt::Write for TextLength {
     fn write_str(&mut self, s: &str) -> fmt::Result {
         self.0 = self.0.saturating_add(s.len());
         Ok(())
     }
 }
 
-/// Does everything there is to do with a table.
+/// Calls every read function of a table. Returns the length of all printed text.
 fn walk(btf: &Btf<'_>) -> usize {
-    let mut text = Count(0);
+    let mut text = TextLength(0);
     let end = btf.end_id().0;
     assert!(btf.types().count() * 12 <= btf.as_bytes().len(), "a type takes 12 bytes of the data");
     for id in (0..=end).chain([u32::MAX]).map(TypeId) {
         let ty = btf.ty(id);
-        assert_eq!(ty.is_some(), id.0 < end, "every id below the end, and no other, is a type's");
+        assert_eq!(ty.is_some(), id.0 < end, "exactly the ids below the end are types");
         let (stripped, size) = (btf.strip(id), btf.size_of(id));
         write!(text, "{}{stripped:?}{size:?}", CType::new(btf, id)).unwrap();
         let Some(ty) = ty else { continue };
@@ -97,12 +97,13 @@ fn walk(btf: &Btf<'_>) -> usize {
         write!(text, "{ty:?}\n{}", ty.raw()).unwrap();
         write!(text, "{:?}{:?}{:?}", ty.size(), ty.target(), ty.array()).unwrap();
         write!(text, "{:?}{:?}{:?}", ty.int(), ty.linkage(), ty.component_index()).unwrap();
-        let len = |count: usize, of: bool| assert_eq!(count, if of { ty.vlen() as usize } else { 0 });
+        let expect_len =
+            |count: usize, is_kind: bool| assert_eq!(count, if is_kind { ty.vlen() as usize } else { 0 });
         let kind = ty.kind();
-        len(ty.members().count(), kind.is_composite());
-        len(ty.enumerators().count(), kind.is_enum());
-        len(ty.params().count(), kind == Kind::FuncProto);
-        len(ty.secinfos().count(), kind == Kind::Datasec);
+        expect_len(ty.members().count(), kind.is_composite());
+        expect_len(ty.enumerators().count(), kind.is_enum());
+        expect_len(ty.params().count(), kind == Kind::FuncProto);
+        expect_len(ty.secinfos().count(), kind == Kind::Datasec);
         for m in ty.members() {
             assert!(btf.ty(m.ty).is_some() && btf.name(m.name_offset).is_some());
             write!(text, "{:?}{}", btf.member_extent(&m), m.name.essential()).unwrap();
@@ -131,7 +132,7 @@ fn walk(btf: &Btf<'_>) -> usize {
     text.0
 }
 
-/// Every prefix of `data` and every byte of `BYTES` at every position. Tells how many parse.
+/// Parses every prefix of `data`, and `data` with every byte of `BYTES` at every position. Returns the number of changed inputs that parse.
 fn attack(data: &[u8], parse: impl Fn(&[u8]) -> Result<(), BtfError>) -> usize {
     assert_eq!(parse(data), Ok(()));
     let mut parsed = 0;
@@ -158,13 +159,13 @@ fn any_byte_anywhere_gives_an_error_or_a_sound_table() {
     for endian in ORDERS {
         let data = every_kind(endian);
         let kinds: Vec<_> = Btf::parse(&data).unwrap().types().map(|ty| ty.kind().raw()).collect();
-        assert!((1..=20).all(|raw| kinds.contains(&raw)), "every kind is there");
+        assert!((1..=20).all(|raw| kinds.contains(&raw)), "every kind is present");
         let parsed = attack(&data, |data| {
             let btf = Btf::parse(data)?;
             assert!(walk(&btf) > 0);
             Ok(())
         });
-        assert!((data.len()..data.len() * BYTES.len()).contains(&parsed), "{parsed} of changes parse");
+        assert!((data.len()..data.len() * BYTES.len()).contains(&parsed), "{parsed} changed inputs parse");
     }
 }
 
@@ -172,7 +173,7 @@ fn any_byte_anywhere_gives_an_error_or_a_sound_table() {
 fn any_byte_anywhere_in_a_split_btf_gives_an_error_or_a_sound_table() {
     for endian in ORDERS {
         let base = Arc::new(Btf::parse(every_kind(endian)).unwrap());
-        let split = split_of(&base);
+        let split = split_btf(&base);
         attack(&split, |data| {
             let btf = Btf::parse_split(data.to_vec(), Arc::clone(&base))?;
             assert!(walk(&btf) > 0);
@@ -182,13 +183,13 @@ fn any_byte_anywhere_in_a_split_btf_gives_an_error_or_a_sound_table() {
 }
 
 #[test]
-fn a_base_of_any_contents_bears_a_split_btf() {
+fn a_damaged_base_gives_an_error_or_a_sound_split_btf() {
     for endian in ORDERS {
         let whole = every_kind(endian);
-        let split = split_of(&Btf::parse(&whole).unwrap());
+        let split = split_btf(&Btf::parse(&whole).unwrap());
         attack(&whole, |data| {
             let base = Arc::new(Btf::parse(data.to_vec())?);
-            // The base may have shrunk: then the split BTF refers to nothing, and is refused.
+            // If the base has fewer types, the split BTF has invalid references and is refused.
             if let Ok(btf) = Btf::parse_split(split.clone(), base) {
                 assert!(walk(&btf) > 0);
             }
@@ -267,7 +268,7 @@ fn sizes_up_to_and_beyond_4_gib_are_exact_or_an_error() {
 }
 
 #[test]
-fn deep_nesting_and_circles_of_every_sort_end() {
+fn deep_nesting_and_cycles_of_every_kind_terminate() {
     for endian in ORDERS {
         let mut b = Builder::new(endian);
         let int = b.int("int", 4, 0);
@@ -280,28 +281,27 @@ fn deep_nesting_and_circles_of_every_sort_end() {
             inside = b.structure("", 4, &[("", inside, 0), ("", inside, 0)]);
         }
         let next = |b: &Builder| TypeId(b.next_id().0 + 1);
-        let circle = b.typedef("t", next(&b));
-        b.type_tag("tag", circle, false);
+        let cycle = b.typedef("t", next(&b));
+        b.type_tag("tag", cycle, false);
         let of_itself = b.array(b.next_id(), b.next_id(), 1);
         b.pointer(b.next_id());
         b.func_proto(b.next_id(), &[("f", b.next_id())]);
-        let held = b.structure("held", 4, &[("held", b.next_id(), 0)]);
+        let recursive = b.structure("recursive", 4, &[("itself", b.next_id(), 0)]);
         b.var("v", b.next_id(), 0);
         b.datasec("sec", 4, &[(b.next_id(), 0, 4)]);
         b.decl_tag("tag", b.next_id(), 0, false);
         let btf = Btf::parse(b.finish()).unwrap();
         assert_eq!(btf.strip(constant).map(Type::id), Err(WalkError::Endless(constant)));
         assert_eq!(btf.size_of(array), Err(WalkError::Endless(array)));
-        assert_eq!(btf.size_of(circle), Err(WalkError::Endless(circle)));
+        assert_eq!(btf.size_of(cycle), Err(WalkError::Endless(cycle)));
         assert_eq!(btf.size_of(of_itself), Err(WalkError::Endless(of_itself)));
-        assert_eq!(btf.size_of(held), Ok(ByteSize(4)));
+        assert_eq!(btf.size_of(recursive), Ok(ByteSize(4)));
         assert!(walk(&btf) > 0);
     }
 }
 
-/// A chain of exactly as many hops as the limits allow arrives; one more does not.
 #[test]
-fn chains_arrive_within_the_limits_and_only_then() {
+fn chains_resolve_up_to_the_hop_limit() {
     for endian in ORDERS {
         let chain = |modifiers: u32| {
             let mut b = Builder::new(endian);
@@ -311,13 +311,13 @@ fn chains_arrive_within_the_limits_and_only_then() {
             }
             (Btf::parse(b.finish()).unwrap(), at)
         };
-        for (hops, arrives) in [(limits::MODIFIER_HOPS - 1, true), (limits::MODIFIER_HOPS, false)] {
+        for (hops, resolves) in [(limits::MODIFIER_HOPS - 1, true), (limits::MODIFIER_HOPS, false)] {
             let (btf, at) = chain(hops);
-            assert_eq!(btf.strip(at).is_ok(), arrives, "{hops} modifiers");
+            assert_eq!(btf.strip(at).is_ok(), resolves, "{hops} modifiers");
         }
-        for (hops, arrives) in [(limits::SIZE_HOPS - 1, true), (limits::SIZE_HOPS, false)] {
+        for (hops, resolves) in [(limits::SIZE_HOPS - 1, true), (limits::SIZE_HOPS, false)] {
             let (btf, at) = chain(hops);
-            assert_eq!(btf.size_of(at).is_ok(), arrives, "{hops} modifiers");
+            assert_eq!(btf.size_of(at).is_ok(), resolves, "{hops} modifiers");
         }
     }
 }

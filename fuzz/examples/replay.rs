@@ -1,7 +1,7 @@
-//! The targets without a fuzzer, on any toolchain: `replay TARGET SECONDS FILE|FOLDER...`
+//! Runs a fuzz target without a fuzzer, on any toolchain: `replay TARGET SECONDS FILE|FOLDER...`
 //!
-//! Runs every file given, then mutations of them and, for generators, random bytes, until the time is up. The limits are libFuzzer's:
-//! an input that panics, takes too long or too much memory is a failure, and is saved in `artifacts/TARGET`. `SEED=n` repeats a run.
+//! The inputs are all given files, then mutations of them and, for generators, random bytes, until the time is up. An input that panics
+//! or exceeds the limits of time or memory is a failure, as in libFuzzer, and is saved in `artifacts/TARGET`. `SEED=n` repeats a run.
 
 use core_relo_fuzz::{FuzzTarget, Input, TARGETS, random::Random};
 use cpu_time::ProcessTime;
@@ -17,19 +17,19 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-/// Time that the processor may spend on one input. It does not depend on what else the machine does.
+/// The limit of CPU time per input. CPU time does not depend on other processes.
 const CPU_TIME: Duration = Duration::from_secs(10);
 
-/// Time after which an input that takes no processor time counts as stuck.
+/// The limit of wall-clock time per input, for inputs that block without CPU time.
 const WALL_TIME: Duration = Duration::from_secs(120);
 
-/// Bytes that may be allocated for one input.
+/// The limit of allocated bytes per input.
 const MEMORY: usize = 1 << 30;
 
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// An input that a target is running on.
+/// A run of a target on one input.
 struct Run {
     target: &'static str,
     input: Vec<u8>,
@@ -79,7 +79,7 @@ fn main() -> ExitCode {
     }
     let name = target.name;
     println!(
-        "replay {name}: {runs} inputs besides the files, no failure; the slowest took {slowest:.0?} of processor time"
+        "replay {name}: {runs} inputs besides the files, no failure; the slowest took {slowest:.0?} of CPU time"
     );
     ExitCode::SUCCESS
 }
@@ -88,7 +88,7 @@ fn current() -> MutexGuard<'static, Option<Run>> {
     CURRENT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs a target on one input and checks the memory that it took. Returns the processor time that it took.
+/// Runs a target on one input and checks its memory. Returns its CPU time.
 fn run(target: FuzzTarget, input: Vec<u8>) -> Duration {
     let run = Run {
         target: target.name,
@@ -114,7 +114,7 @@ fn watch() {
         if let Some(run) = current().as_ref() {
             let (cpu, wall) = (run.cpu_begin.elapsed(), run.begin.elapsed());
             if cpu > CPU_TIME || wall > WALL_TIME {
-                fail(run, &format!("did not end in {cpu:.0?} of processor time, {wall:.0?} in all"));
+                fail(run, &format!("did not end in {cpu:.0?} of CPU time, {wall:.0?} in all"));
             }
         }
     }
@@ -134,6 +134,7 @@ fn fail(run: &Run, problem: &str) -> ! {
     process::exit(1)
 }
 
+/// Reads a file, or all files below a folder.
 fn gather(path: &Path, files: &mut Vec<Vec<u8>>) {
     if path.is_dir() {
         let entries = fs::read_dir(path).into_iter().flatten().flatten();

@@ -1,3 +1,3 @@
-//! libFuzzer's entry: see `core_relo_fuzz::TARGETS`.
+//! The libFuzzer entry point of the target `plan`. See `core_relo_fuzz::TARGETS`.
 #![no_main]
 libfuzzer_sys::fuzz_target!(|data: &[u8]| core_relo_fuzz::run("plan", data));

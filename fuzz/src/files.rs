@@ -1,4 +1,4 @@
-//! Targets that read their input as a file.
+//! Fuzz targets that parse their input as files.
 
 use crate::{
     properties::{binaries, kernels, linking, loading, planning, types},
@@ -8,7 +8,7 @@ use core_relo::{btf::Btf, ext::BtfExt};
 use core_relo_loader::{object::Object, target};
 use std::{fmt::Write as _, sync::Arc};
 
-/// A BTF, then a second one split from it: `[length of the first; 4][first][second]`, or one alone, or an ELF that holds one.
+/// Checks a BTF, an ELF file with BTF, or a BTF and a split BTF on it: `[length of the first; 4][first][second]`.
 pub fn btf(data: &[u8]) {
     if let Ok(elf) = target::extract(data) {
         types::check(elf.btf, None);
@@ -23,7 +23,7 @@ pub fn btf(data: &[u8]) {
     }
 }
 
-/// A `.BTF.ext`, alone or in an object.
+/// Checks a `.BTF.ext` section, alone or in an object.
 pub fn ext(data: &[u8]) {
     if let Some(ext) = Object::parse(data).ok().as_ref().and_then(Object::ext) {
         count_records(ext, data.len());
@@ -33,6 +33,7 @@ pub fn ext(data: &[u8]) {
     }
 }
 
+/// Counts all records, which cannot exceed the bytes.
 fn count_records(ext: &BtfExt<'_>, len: usize) {
     let records = ext.core_relos().map(|s| s.records().count()).sum::<usize>()
         + ext.line_infos().map(|s| s.records().count()).sum::<usize>()
@@ -40,7 +41,7 @@ fn count_records(ext: &BtfExt<'_>, len: usize) {
     assert!(records <= len);
 }
 
-/// An ELF object, or anything a target may be read from.
+/// Checks an ELF object, or any file that can contain a target.
 pub fn object(data: &[u8]) {
     let _image = target::find_btf_in_image(data);
     let _extracted = target::extract(data).is_ok();
@@ -53,7 +54,7 @@ pub fn object(data: &[u8]) {
     let _written = object.rewrite(sections.iter().map(|s| (s.name, s.code)));
 }
 
-/// An object and a target: `[length of the object; 4][object][target]`, or an object that is its own target.
+/// Plans an object for a target: `[length of the object; 4][object][target]`, or for its own types.
 pub fn plan(data: &[u8]) {
     if let Ok(own) = target::extract(data) {
         planning::check(data, own.btf);
@@ -63,8 +64,8 @@ pub fn plan(data: &[u8]) {
     }
 }
 
-/// Objects to link: `[length of the first; 4][first][second]`, where the second may be two in turn, or one alone and with
-/// itself.
+/// Links objects: `[length of the first; 4][first][second]`, where the second may contain two objects in the same format. Also links
+/// the input alone and with itself.
 pub fn link(data: &[u8]) {
     linking::check(&[data]);
     linking::check(&[data, data]);
@@ -78,12 +79,12 @@ pub fn link(data: &[u8]) {
     }
 }
 
-/// An object to plan a load of.
+/// Plans the load of an object.
 pub fn load_plan(data: &[u8]) {
     loading::check(data);
 }
 
-/// A file that `--btf` names: a kernel, and, by another name, an archive.
+/// Reads a file as a kernel of `--btf` and, under another name, as an archive.
 pub fn image(data: &[u8]) {
     for name in ["vmlinuz", "kernels.tar"] {
         let file = Scratch::new(name, data);
@@ -91,11 +92,12 @@ pub fn image(data: &[u8]) {
     }
 }
 
-/// A user-space binary, or a ZIP archive with a member `m`, or a USDT probe's arguments.
+/// Checks a user-space binary, a ZIP archive with a member `m`, or the arguments of a USDT probe.
 pub fn binary(data: &[u8]) {
     binaries::check(data);
 }
 
+/// Splits `[length of the first; 4][first][second]`.
 fn split_length(data: &[u8]) -> Option<(&[u8], &[u8])> {
     let (len, rest) = data.split_first_chunk::<4>()?;
     rest.split_at_checked(usize::try_from(u32::from_le_bytes(*len)).ok()?)

@@ -1,4 +1,4 @@
-//! Targets that read their input as the decisions of a generator.
+//! Fuzz targets whose input is the decisions of a generator.
 
 use crate::{
     generate,
@@ -9,10 +9,10 @@ use arbitrary::{Result, Unstructured};
 use core_relo::btf::{Btf, Builder};
 use std::sync::Arc;
 
-/// A generator ends early only where bytes run out, and then there is nothing to check.
+/// The result of a target. An error means that the input has too few bytes, which is no failure.
 type Generated = Result<()>;
 
-/// A kernel's BTF, a BTF split from it, and a split BTF with a distilled base.
+/// Checks a generated kernel BTF, a split BTF on it, and a split BTF with a distilled base.
 pub fn btf(data: &[u8]) {
     let _ended: Generated = check_btf(&mut Unstructured::new(data));
 }
@@ -38,7 +38,7 @@ fn check_btf(u: &mut Unstructured<'_>) -> Generated {
     Ok(())
 }
 
-/// An object, planned for kernels whose types have the same names, and for a load.
+/// Checks a generated object: plans it for kernels with types of the same names, and plans its load.
 pub fn object(data: &[u8]) {
     let _ended: Generated = check_object(data);
 }
@@ -52,13 +52,13 @@ fn check_object(data: &[u8]) -> Generated {
     Ok(())
 }
 
-/// An object, and kernels to relocate it against.
+/// An object and two targets.
 struct Pair {
     object: Vec<u8>,
     targets: [Vec<u8>; 2],
 }
 
-/// Returns an object, the types of the same decisions but for a few, and other types of the same names.
+/// Generates an object, a target from nearly the same decisions, and a different target with the same names.
 fn object_and_targets(data: &[u8]) -> Result<Pair> {
     let mut u = Unstructured::new(data);
     let endian = generate::endian(&mut u)?;
@@ -73,7 +73,7 @@ fn object_and_targets(data: &[u8]) -> Result<Pair> {
     Ok(Pair { object, targets: [similar.builder.finish(), different.builder.finish()] })
 }
 
-/// Objects to link.
+/// Links generated objects.
 pub fn link(data: &[u8]) {
     let _ended: Generated = check_link(&mut Unstructured::new(data));
 }
@@ -92,7 +92,7 @@ fn check_link(u: &mut Unstructured<'_>) -> Generated {
     Ok(())
 }
 
-/// A tar archive of kernels, and the same file by a name that is no archive's.
+/// Reads a generated tar archive of kernels, and the same file under the name of a kernel image.
 pub fn archive(data: &[u8]) {
     let _ended: Generated = check_archive(&mut Unstructured::new(data));
 }
@@ -107,7 +107,7 @@ fn check_archive(u: &mut Unstructured<'_>) -> Generated {
     Ok(())
 }
 
-/// A file of results; one that a generator wrote, or the input itself.
+/// Checks the input and a generated file as results files of `--resume`.
 pub fn results(data: &[u8]) {
     results::check(data);
     let _ended: Generated = check_results(&mut Unstructured::new(data));
@@ -130,9 +130,9 @@ mod tests {
 
     const INPUTS: usize = 600;
 
-    /// What became of generated objects: a generator that writes nothing but damage would find nothing.
+    /// Counts of valid generated inputs. A generator that only writes damaged files would test little.
     #[derive(Debug, Default)]
-    struct Reached {
+    struct Counts {
         types: usize,
         objects: usize,
         records: usize,
@@ -143,33 +143,34 @@ mod tests {
 
     #[test]
     fn generated_files_are_mostly_valid() {
-        let (mut random, mut reached) = (Random::new(1), Reached::default());
+        let (mut random, mut counts) = (Random::new(1), Counts::default());
         for _ in 0..INPUTS {
-            let _ended: Generated = reach(&random.decisions(), &mut reached);
+            let _ended: Generated = count_valid(&random.decisions(), &mut counts);
         }
-        println!("{reached:?}");
-        assert!(reached.types > INPUTS / 3, "{reached:?}");
-        assert!(reached.objects > INPUTS / 3, "{reached:?}");
-        assert!(reached.records > INPUTS, "{reached:?}");
-        assert!(reached.matched > INPUTS / 8, "{reached:?}");
-        assert!(reached.loads > INPUTS / 20, "{reached:?}");
-        assert!(reached.links > INPUTS / 8, "{reached:?}");
+        println!("{counts:?}");
+        assert!(counts.types > INPUTS / 3, "{counts:?}");
+        assert!(counts.objects > INPUTS / 3, "{counts:?}");
+        assert!(counts.records > INPUTS, "{counts:?}");
+        assert!(counts.matched > INPUTS / 8, "{counts:?}");
+        assert!(counts.loads > INPUTS / 20, "{counts:?}");
+        assert!(counts.links > INPUTS / 8, "{counts:?}");
     }
 
-    fn reach(data: &[u8], reached: &mut Reached) -> Generated {
+    /// Generates one object and counts what is valid.
+    fn count_valid(data: &[u8], counts: &mut Counts) -> Generated {
         let Pair { object, targets } = object_and_targets(data)?;
         let linked = Linker::new().add("a", &object).and_then(Linker::finish);
-        reached.links += usize::from(linked.is_ok());
+        counts.links += usize::from(linked.is_ok());
         let Ok(object) = Object::parse(&object) else { return Ok(()) };
-        reached.objects += 1;
+        counts.objects += 1;
         let host = Host::offline(Arc::new(KernelTypes::none()));
-        reached.loads += usize::from(Loader::with_host(&object, host).plan().is_ok());
+        counts.loads += usize::from(Loader::with_host(&object, host).plan().is_ok());
         let Ok(relocs) = object.relocs() else { return Ok(()) };
-        reached.records += relocs.records().len();
+        counts.records += relocs.records().len();
         for btf in targets.into_iter().filter_map(|target| Btf::parse(target).ok()) {
-            reached.types += 1;
+            counts.types += 1;
             let summary = Plan::new(&relocs, &Target::new("generated", Arc::new(btf))).summary();
-            reached.matched += summary.patched + summary.kept;
+            counts.matched += summary.patched + summary.kept;
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
-//! Fuzz targets: functions that must return for every input, without a panic and within the limits of time and memory.
+//! Fuzz targets: functions that must return for every input without a panic and within the limits of time and memory.
 //!
-//! The targets of [`files`] read the input as a file. Those of [`generated`] read it as the decisions of a generator
-//! ([`generate`]), which writes files that are valid for the most part, so that the code behind the parsers is reached.
-//! [`properties`] has what must hold for each.
+//! The targets of [`files`] parse the input as a file. For the targets of [`generated`] the input is the decisions of a generator
+//! ([`generate`]), whose files are mostly valid, so that the fuzzer reaches the code behind the parsers. [`properties`] contains
+//! the checks.
 
 mod files;
 mod generate;
@@ -14,20 +14,20 @@ mod scratch;
 /// A fuzz target.
 #[derive(Clone, Copy, Debug)]
 pub struct FuzzTarget {
-    /// Its name, which is that of its file in `fuzz_targets/`.
+    /// The name of the target and of its file in `fuzz_targets/`.
     pub name: &'static str,
-    /// Runs it on one input; a property that does not hold is a panic.
+    /// Runs the target on one input. A violated property is a panic.
     pub run: fn(&[u8]),
-    /// What it reads its input as.
+    /// The format of the input.
     pub input: Input,
 }
 
-/// What a target reads its input as.
+/// The format of a target's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// A file, or several with their lengths.
+    /// A file, or several files with their lengths.
     File,
-    /// A generator's decisions: random bytes are good inputs.
+    /// The decisions of a generator. Random bytes are good inputs.
     Decisions,
 }
 
@@ -59,7 +59,7 @@ impl FuzzTarget {
     }
 }
 
-/// Runs a target by its name: the body of every libFuzzer entry.
+/// Runs a target by its name. This is the body of every libFuzzer entry point.
 pub fn run(name: &str, data: &[u8]) {
     let target = FuzzTarget::find(name).expect("every file in fuzz_targets names a target");
     (target.run)(data);

@@ -10,6 +10,7 @@ impl Random {
         Self(seed.max(1))
     }
 
+    /// Returns the next random number.
     fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -17,11 +18,12 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
+    /// Returns a number below `n`, or 0 if `n` is 0.
     fn below(&mut self, n: usize) -> usize {
         (self.next() % n.max(1) as u64) as usize
     }
 
-    /// Returns bytes that decide what a generator writes; most inputs are short, and some end early.
+    /// Returns bytes for a generator. Most inputs are short, and some end early.
     pub fn decisions(&mut self) -> Vec<u8> {
         let most = [64, 512, 4096][self.below(3)];
         (0..self.below(most)).map(|_| self.next() as u8).collect()
@@ -41,7 +43,7 @@ impl Random {
                 2 => input[at] = [0, 0xff, 0x7f, 0x80][self.below(4)],
                 3 => input.truncate(at),
                 4 => {
-                    // A word of the format is changed as a whole: an id, an offset, a length.
+                    // Replace an aligned word: an id, an offset or a length.
                     let word = [0u32, 1, u32::MAX, 0x7fff_ffff, self.next() as u32 & 0xff][self.below(5)];
                     let aligned = at & !3;
                     if let Some(place) = input.get_mut(aligned..aligned + 4) {

@@ -1,4 +1,4 @@
-//! A file with the input, for the readers that take a path.
+//! Temporary files for functions that take a path.
 
 use std::{
     fs,
@@ -6,7 +6,7 @@ use std::{
     sync::OnceLock,
 };
 
-/// A file in the temporary folder. Each run overwrites that of the run before: a fuzzer runs one input at a time.
+/// A file in the temporary folder. Each run overwrites the file of the previous run, because a fuzzer runs one input at a time.
 pub struct Scratch(PathBuf);
 
 impl Scratch {
@@ -26,7 +26,8 @@ impl Scratch {
     }
 }
 
-/// A folder in memory if the system has one. It stays behind: the fuzzer ends without a word to the target.
+/// Returns the folder of the files, in memory if possible. The folder is never removed, because a target does not know when
+/// the fuzzer ends.
 fn folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {

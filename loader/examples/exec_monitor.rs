@@ -1,11 +1,11 @@
-//! Prints processes that begin and end: who, what, and with which exit code. Needs root, or `CAP_BPF` and `CAP_PERFMON`.
+//! Prints processes that start and exit, with user, file and exit code. Needs root, or `CAP_BPF` and `CAP_PERFMON`.
 //!
 //! ```text
 //! cargo run --example exec_monitor -- [--count N] [--uid UID] [--name NAME] [--min-ms MS] [--tracepoints]
 //! ```
 //!
-//! It ends with Ctrl-C, or after N lines. Nothing stays behind either way: the kernel takes the programs out when their last descriptor
-//! goes, and a process that ends gives its descriptors back.
+//! The program ends with Ctrl-C or after N lines. In both cases the kernel closes the descriptors of the process, and detaches and unloads
+//! the programs with their last descriptor.
 
 use core::{error::Error, ops::ControlFlow, time::Duration};
 use core_relo_loader::{Loader, load::Loaded, object::Object, sys::Pod as _, target};
@@ -14,7 +14,7 @@ use std::{
     io::{self, Write},
 };
 
-/// The programs come with the executable, which needs no file at run time.
+/// The BPF object, which is part of the executable.
 #[cfg(target_endian = "little")]
 const OBJECT: &[u8] = include_bytes!("prebuilt/el/exec_monitor.bpf.o");
 #[cfg(target_endian = "big")]
@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     run(env::args().skip(1), &mut io::stdout())
 }
 
-/// What the command line says.
+/// The options of the command line.
 #[derive(Debug, Default)]
 struct Options {
     count: Option<u64>,
@@ -34,14 +34,14 @@ struct Options {
     tracepoints: bool,
 }
 
-/// All of the program but where its words come from and its lines go.
+/// Runs the monitor with the given arguments and output.
 pub(crate) fn run(
     words: impl Iterator<Item = String>,
     out: &mut (dyn Write + Send),
 ) -> Result<(), Box<dyn Error>> {
     let options = Options::parse(words)?;
     let loaded = load(&options)?;
-    // Dropped at the end, which detaches.
+    // The drop of the links detaches the programs.
     let _links = loaded.attach_all()?;
     writeln!(out, "{:6} {:>8} {:>8} {:>6} {:16} WHAT", "", "PID", "PARENT", "UID", "NAME")?;
     let mut left = options.count.unwrap_or(u64::MAX);
@@ -54,7 +54,7 @@ pub(crate) fn run(
     drop(events);
     match loaded.global::<u64>("dropped")? {
         0 => Ok(()),
-        dropped => Ok(writeln!(out, "{dropped} more had no room")?),
+        dropped => Ok(writeln!(out, "{dropped} events were lost")?),
     }
 }
 
@@ -65,20 +65,20 @@ fn load(options: &Options) -> Result<Loaded, Box<dyn Error>> {
         loader.set_global("only_uid", &uid)?;
     }
     if let Some(name) = &options.name {
-        // The kernel's own names are cut like this, too.
+        // The kernel truncates process names in the same way.
         let mut comm = [0u8; 16];
         comm.iter_mut().zip(name.bytes().take(15)).for_each(|(to, from)| *to = from);
         loader.set_global("only_comm", &comm)?;
     }
     loader.set_global("min_duration_ns", &options.min_ms.saturating_mul(1_000_000))?;
-    // Without its types the kernel's structures cannot be read: then by what tracepoints tell, which is less.
+    // Without BTF, the programs cannot read the kernel's structures. The tracepoint programs show less.
     let has_types = target::kernel().is_ok() && !options.tracepoints;
     loader.select_programs(if has_types { ["process_exec", "process_exit"] } else { ["tp_exec", "tp_exit"] });
     Ok(loader.load()?)
 }
 
 core_relo_loader::pod! {
-    /// A record, as the program writes it.
+    /// A record as the BPF programs write it.
     struct Event {
         duration_ns: u64,
         pid: u32,
@@ -111,7 +111,7 @@ impl Event {
     }
 }
 
-/// What comes before the first zero.
+/// Returns the text before the first zero byte.
 fn text(bytes: &[u8]) -> String {
     let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(bytes).into_owned()

@@ -1,4 +1,4 @@
-//! What may go to another thread, and what may be used by several at once: the guide says so, and the compiler checks it.
+//! `Send` and `Sync` of the public types, as the guide documents them. The compiler checks them.
 
 use core_relo_loader::{
     Global, Loader, attach,
@@ -9,54 +9,54 @@ use core_relo_loader::{
     target::{KernelTypes, TargetError, TargetFile},
 };
 
-const fn goes<T: Send>() {}
-const fn is_shared<T: Send + Sync>() {}
+const fn is_send<T: Send>() {}
+const fn is_send_and_sync<T: Send + Sync>() {}
 const fn is_error<T: core::error::Error + Clone + PartialEq + Send + Sync + 'static>() {}
 
-/// It is enough that these are compiled.
+// The constants have no value. Their compilation is the check.
 const _: () = {
-    is_shared::<object::Object<'_>>();
-    is_shared::<Loader<'_, '_>>();
-    is_shared::<Settings>();
-    is_shared::<Host>();
-    is_shared::<Features>();
-    is_shared::<KernelTypes>();
-    is_shared::<TargetFile>();
-    is_shared::<LoadPlan>();
-    is_shared::<Global>();
+    is_send_and_sync::<object::Object<'_>>();
+    is_send_and_sync::<Loader<'_, '_>>();
+    is_send_and_sync::<Settings>();
+    is_send_and_sync::<Host>();
+    is_send_and_sync::<Features>();
+    is_send_and_sync::<KernelTypes>();
+    is_send_and_sync::<TargetFile>();
+    is_send_and_sync::<LoadPlan>();
+    is_send_and_sync::<Global>();
 };
 
 const _: () = {
-    is_shared::<Prepared<'_, Running>>();
-    is_shared::<Loaded>();
-    is_shared::<LoadedMap>();
-    is_shared::<LoadedProgram>();
-    is_shared::<attach::Link>();
-    is_shared::<attach::UsdtManager>();
-    is_shared::<attach::IterReader>();
+    is_send_and_sync::<Prepared<'_, Running>>();
+    is_send_and_sync::<Loaded>();
+    is_send_and_sync::<LoadedMap>();
+    is_send_and_sync::<LoadedProgram>();
+    is_send_and_sync::<attach::Link>();
+    is_send_and_sync::<attach::UsdtManager>();
+    is_send_and_sync::<attach::IterReader>();
 };
 
 const _: () = {
-    is_shared::<sys::MapFd>();
-    is_shared::<maps::HashMap<u32, u64>>();
-    is_shared::<maps::Array<u64>>();
-    is_shared::<maps::PerCpuArray<u64>>();
-    is_shared::<maps::PerCpuHashMap<u32, u64>>();
-    is_shared::<maps::LpmTrie<u32, u64>>();
-    is_shared::<maps::Queue<u64>>();
-    is_shared::<maps::ArrayOfMaps>();
-    is_shared::<maps::ProgArray>();
-    is_shared::<maps::SockMap>();
-    is_shared::<maps::TaskStorage<u64>>();
-    is_shared::<maps::MappedMap>();
-    is_shared::<maps::Arena>();
+    is_send_and_sync::<sys::MapFd>();
+    is_send_and_sync::<maps::HashMap<u32, u64>>();
+    is_send_and_sync::<maps::Array<u64>>();
+    is_send_and_sync::<maps::PerCpuArray<u64>>();
+    is_send_and_sync::<maps::PerCpuHashMap<u32, u64>>();
+    is_send_and_sync::<maps::LpmTrie<u32, u64>>();
+    is_send_and_sync::<maps::Queue<u64>>();
+    is_send_and_sync::<maps::ArrayOfMaps>();
+    is_send_and_sync::<maps::ProgArray>();
+    is_send_and_sync::<maps::SockMap>();
+    is_send_and_sync::<maps::TaskStorage<u64>>();
+    is_send_and_sync::<maps::MappedMap>();
+    is_send_and_sync::<maps::Arena>();
 };
 
-/// Their callbacks need not be `Sync`.
+// The callbacks of readers need not be `Sync`.
 const _: () = {
-    goes::<ring::RingBuffer<'_>>();
-    goes::<ring::PerfBuffer<'_>>();
-    goes::<ring::UserRingBuffer>();
+    is_send::<ring::RingBuffer<'_>>();
+    is_send::<ring::PerfBuffer<'_>>();
+    is_send::<ring::UserRingBuffer>();
 };
 
 const _: () = {
@@ -70,24 +70,25 @@ const _: () = {
     is_error::<sys::Errno>();
 };
 
-/// What is not `Sync` beside `RingBuffer`, by the way in which methods are found: the first that fits without a reference.
+/// Method resolution shows whether a type is `Sync`: the inherent method exists only for `Sync` types and precedes that of the trait,
+/// which needs a reference.
 #[test]
-fn readers_are_not_shared() {
+fn ring_readers_are_not_sync() {
     use core::marker::PhantomData;
-    trait Otherwise {
+    trait NotSync {
         fn is_sync(&self) -> bool {
             false
         }
     }
-    struct Of<T>(PhantomData<T>);
-    impl<T> Otherwise for &Of<T> {}
-    impl<T: Sync> Of<T> {
+    struct Probe<T>(PhantomData<T>);
+    impl<T> NotSync for &Probe<T> {}
+    impl<T: Sync> Probe<T> {
         const fn is_sync(&self) -> bool {
             let Self(PhantomData) = self;
             true
         }
     }
-    assert!(Of::<Loaded>(PhantomData).is_sync());
-    assert!(!(&Of::<ring::RingBuffer<'static>>(PhantomData)).is_sync());
-    assert!(!(&Of::<ring::PerfBuffer<'static>>(PhantomData)).is_sync());
+    assert!(Probe::<Loaded>(PhantomData).is_sync());
+    assert!(!(&Probe::<ring::RingBuffer<'static>>(PhantomData)).is_sync());
+    assert!(!(&Probe::<ring::PerfBuffer<'static>>(PhantomData)).is_sync());
 }

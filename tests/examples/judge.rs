@@ -1,9 +1,9 @@
-//! What libbpf makes of an object's CO-RE records on a target, as JSON lines:
+//! Prints libbpf's result for each CO-RE record of an object on a target, as JSON lines:
 //! `cargo run -p core-relo-tests --features libbpf --example judge -- OBJECT TARGET [MODULE.btf...]`
 
 use core_relo_loader::target::extract;
 use core_relo_tests::{
-    judge::{self, JudgedObject, JudgedTarget},
+    libbpf::{self, LibbpfObject, LibbpfTarget},
     record::Outcome,
 };
 use serde_json::json;
@@ -23,10 +23,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let target = fs::read(target)?;
     let modules: Vec<_> = modules.iter().map(fs::read).collect::<Result<_, _>>()?;
     let target =
-        JudgedTarget::parse(extract(&target)?.btf, &modules).ok_or("libbpf does not read the target")?;
-    let object = JudgedObject::read(&fs::read(object)?).ok_or("no BPF object with .BTF and .BTF.ext")?;
+        LibbpfTarget::parse(extract(&target)?.btf, &modules).ok_or("libbpf does not parse the target")?;
+    let object = LibbpfObject::parse(&fs::read(object)?).ok_or("not a BPF object with .BTF and .BTF.ext")?;
     let mut out = io::stdout().lock();
-    for record in judge::records(&object, &target) {
+    for record in libbpf::records(&object, &target) {
         let (outcome, after) = match &record.outcome {
             Outcome::Words(words) => ("words", words.iter().map(|byte| format!("{byte:02x}")).collect()),
             Outcome::Error(_) => ("error", String::new()),
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             "after": after,
             "local_value": record.values.map(|values| values.0),
             "target_value": record.values.and_then(|values| values.1),
-            "poisoned": record.poisoned(),
+            "poisoned": record.is_poisoned(),
             "exception": record.exception.map(|exception| format!("{exception:?}")),
             "log": record.log,
         });

@@ -1,4 +1,4 @@
-//! Loads objects, program by program and as a whole, and prints a line for each: what a loader beside this one is compared by.
+//! Loads objects as a whole and program by program, and prints one line for each load, for comparison with other loaders.
 //!
 //! `loads [--whole] OBJECT…`: `object program ok|fail|skipped errno translated_instructions instructions last_line`.
 
@@ -17,7 +17,7 @@ fn main() {
     if whole {
         args.remove(0);
     }
-    let held = core_relo_loader::target::running_types();
+    let types = core_relo_loader::target::running_types();
     for path in args {
         let name = Path::new(&path).file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         let bytes = fs::read(&path).expect("readable");
@@ -33,7 +33,7 @@ fn main() {
             Some(crash) => println!("{name} - skipped 0 0 0 {}", crash.reason),
             None => match load(&Loader::new(&object).name(&stem)) {
                 Ok(_loaded) => println!("{name} - ok 0 0 0 "),
-                Err(e) => println!("{name} - fail {} 0 0 {}", errno(&e), line(&e)),
+                Err(e) => println!("{name} - fail {} 0 0 {}", errno(&e), one_line(&e)),
             },
         }
         if whole {
@@ -57,14 +57,14 @@ fn main() {
                     }
                     None => println!("{name} {program} fail 0 0 0 not loaded"),
                 },
-                Err(e) => println!("{name} {program} fail {} 0 0 {}", errno(&e), line(&e)),
+                Err(e) => println!("{name} {program} fail {} 0 0 {}", errno(&e), one_line(&e)),
             }
         }
     }
-    drop(held);
+    drop(types);
 }
 
-/// Loads without making pins.
+/// Loads without pinning maps.
 fn load(loader: &Loader<'_, '_>) -> Result<Loaded, LoadError> {
     loader.load_unpinned(&loader.plan()?, &Running)
 }
@@ -73,6 +73,6 @@ fn errno(e: &LoadError) -> i32 {
     e.errno().map_or(0, |e| e.0)
 }
 
-fn line(e: &LoadError) -> String {
+fn one_line(e: &LoadError) -> String {
     e.to_string().replace('\n', " ¦ ")
 }

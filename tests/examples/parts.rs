@@ -1,7 +1,7 @@
-//! One part of the work, alone, to be counted: `parts PART TARGET OBJECT...`, below callgrind or `/usr/bin/time -v`.
+//! Runs one step of a relocation alone, for callgrind or `/usr/bin/time -v`: `parts PART TARGET OBJECT...`.
 //!
-//! `valgrind --tool=callgrind --toggle-collect='*counted*' parts parse /sys/kernel/btf/vmlinux` counts what is within
-//! `counted` and nothing of the process around it; without the option, all of it. See docs/performance.md.
+//! `valgrind --tool=callgrind --toggle-collect='*counted*' parts parse /sys/kernel/btf/vmlinux` counts only the
+//! instructions inside `counted`. Without the option, callgrind counts the whole process. See docs/performance.md.
 
 use core_relo::{
     Plan, Target,
@@ -13,10 +13,10 @@ use std::{env, error::Error, fs, hint::black_box, path::Path, process::ExitCode,
 
 type Outcome = Result<String, Box<dyn Error>>;
 
-/// A part, given the target's path and the objects.
+/// A step, called with the target's path and the bytes of the objects.
 type Part = fn(&Path, &[Vec<u8>]) -> Outcome;
 
-/// The parts that can be counted.
+/// The steps by name.
 const PARTS: [(&str, Part); 10] = [
     ("empty", |_, _| counted(|| Ok(String::new()))),
     ("parse", |target, _| {
@@ -27,21 +27,21 @@ const PARTS: [(&str, Part); 10] = [
         let file = TargetFile::open(target)?;
         counted(|| Ok(format!("{} types", Btf::parse(file.btf.clone())?.end_id())))
     }),
-    ("job", |target, objects| counted(|| planned(&open(target)?, objects))),
-    ("trusted", |target, objects| counted(|| planned(&Target::new("vmlinux", trusted(target)?), objects))),
+    ("job", |target, objects| counted(|| relocate(&open(target)?, objects))),
+    ("trusted", |target, objects| counted(|| relocate(&Target::new("vmlinux", trusted(target)?), objects))),
     ("trust", |target, _| {
         let mut btf = TargetFile::open(target)?.parse(None)?;
         counted(|| Ok(format!("sorted: {}", btf.trust_order())))
     }),
     ("shared", |target, objects| {
         let target = open(target)?;
-        counted(|| planned(&target, objects))
+        counted(|| relocate(&target, objects))
     }),
     ("indexed", |target, objects| {
         let btf = open(target)?;
         let index = Arc::new(NameIndex::of_types(&btf.main().btf));
         let target = btf.with_index(index);
-        counted(|| planned(&target, objects))
+        counted(|| relocate(&target, objects))
     }),
     ("together", |target, objects| {
         let target = open(target)?;
@@ -66,7 +66,7 @@ fn open(target: &Path) -> Result<Target<'static>, Box<dyn Error>> {
     Ok(Target::new("vmlinux", Arc::new(btf)))
 }
 
-/// As a file is not, only what the kernel shows of itself.
+/// Parses a target and marks its types as sorted by name. The loader does so only for BTF from sysfs.
 fn trusted(target: &Path) -> Result<Arc<Btf<'static>>, Box<dyn Error>> {
     let mut btf = TargetFile::open(target)?.parse(None)?;
     btf.trust_order();
@@ -74,7 +74,7 @@ fn trusted(target: &Path) -> Result<Arc<Btf<'static>>, Box<dyn Error>> {
 }
 
 /// Relocates the objects, from their bytes to their patched code.
-fn planned(target: &Target<'_>, objects: &[Vec<u8>]) -> Outcome {
+fn relocate(target: &Target<'_>, objects: &[Vec<u8>]) -> Outcome {
     let (mut records, mut patched, mut refused) = (0, 0, 0);
     for bytes in objects {
         let object = Object::parse(bytes)?;
@@ -89,7 +89,7 @@ fn planned(target: &Target<'_>, objects: &[Vec<u8>]) -> Outcome {
     Ok(format!("{records} records, {patched} sections patched, {refused} objects refused"))
 }
 
-/// What callgrind is told to count.
+/// Runs the measured step. Callgrind finds this function by its name.
 #[inline(never)]
 fn counted<T>(work: impl FnOnce() -> Result<T, Box<dyn Error>>) -> Result<T, Box<dyn Error>> {
     let begin = Instant::now();
@@ -113,8 +113,8 @@ fn main() -> ExitCode {
         work(Path::new(target), &objects)
     };
     match run() {
-        Ok(said) => {
-            println!("{said}");
+        Ok(summary) => {
+            println!("{summary}");
             ExitCode::SUCCESS
         }
         Err(error) => {

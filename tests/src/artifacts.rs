@@ -1,16 +1,17 @@
-//! Where compiled test programs and kernels' BTF are.
+//! Paths of the compiled test programs and of kernel BTF.
 
 use std::{
     env, fs,
     path::{Path, PathBuf},
 };
 
-/// The workspace's root.
+/// Returns the root of the workspace.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
 }
 
-/// Compiled test programs: `CORE_RELO_PROGS`, else those built by `cargo xtask progs`, else the prebuilt ones.
+/// Returns the folder of the compiled test programs: `CORE_RELO_PROGS`, or the output of `cargo xtask progs`, or the prebuilt
+/// objects.
 pub fn progs() -> PathBuf {
     let built = root().join("target/bpf-progs");
     match env::var_os("CORE_RELO_PROGS") {
@@ -20,12 +21,12 @@ pub fn progs() -> PathBuf {
     }
 }
 
-/// Kernels' BTF: `CORE_RELO_KERNELS`, else those fetched by `cargo xtask kernels`.
+/// Returns the folder of kernel BTF: `CORE_RELO_KERNELS`, or the output of `cargo xtask kernels`.
 pub fn kernels() -> PathBuf {
     env::var_os("CORE_RELO_KERNELS").map_or_else(|| root().join("target/kernels/btf"), PathBuf::from)
 }
 
-/// All files below `folder` whose name ends so, in order.
+/// Returns all files below `folder` whose name ends with `ending`, sorted by path.
 pub fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     gather(folder, ending, &mut found);
@@ -44,36 +45,36 @@ fn gather(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The objects to relocate.
+/// Returns all compiled test programs.
 pub fn objects() -> Vec<PathBuf> {
     files(&progs(), ".bpf.o")
 }
 
-/// The kernel-side objects that lie beside an object: `case.base.o` beside `case.bpf.o`.
+/// Returns the target objects of a test program: for `case.bpf.o`, the files `case.*.o` in the same folder.
 pub fn targets_of(object: &Path) -> Vec<PathBuf> {
     let name = object.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let Some((case, folder)) = name.strip_suffix(".bpf.o").zip(object.parent()) else { return Vec::new() };
     let prefix = format!("{case}.");
-    let beside = |path: &PathBuf| {
+    let is_target = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         path.parent() == Some(folder) && name.starts_with(&prefix) && !name.ends_with(".bpf.o")
     };
-    files(folder, ".o").into_iter().filter(beside).collect()
+    files(folder, ".o").into_iter().filter(is_target).collect()
 }
 
-/// The main BTFs of kernels, without the modules'.
+/// Returns the vmlinux BTF files, without those of modules.
 pub fn kernel_btfs() -> Vec<PathBuf> {
     let in_modules = |path: &PathBuf| path.components().any(|part| part.as_os_str() == "modules");
     files(&kernels(), ".btf").into_iter().filter(|path| !in_modules(path)).collect()
 }
 
-/// The modules' BTFs of one of [`kernel_btfs`].
+/// Returns the module BTF files of one of the [`kernel_btfs`].
 pub fn module_btfs(kernel: &Path) -> Vec<PathBuf> {
     let name = kernel.file_stem().unwrap_or_default();
     files(&kernels().join("modules").join(name), ".btf")
 }
 
-/// The running kernel's BTF.
+/// Returns the path of the running kernel's BTF, if the kernel exposes it.
 pub fn running_kernel() -> Option<PathBuf> {
     let path = PathBuf::from("/sys/kernel/btf/vmlinux");
     path.exists().then_some(path)

@@ -1,8 +1,8 @@
-//! Both engines on the same object and target, and what they disagree about.
+//! Comparison of core-relo with libbpf, record by record.
 
 use crate::{
-    judge::{self, JudgedObject, JudgedTarget},
-    ours,
+    engine,
+    libbpf::{self, LibbpfObject, LibbpfTarget},
     record::{Outcome, Record},
     sorted,
 };
@@ -17,30 +17,30 @@ use std::{
     sync::Arc,
 };
 
-/// A target as both read it.
+/// A target parsed by core-relo and by libbpf.
 #[derive(Debug)]
 pub struct BothTargets {
-    /// Where it is from.
+    /// The path of the file.
     pub name: String,
-    /// Its main types, as we read them.
+    /// The main BTF, parsed by core-relo.
     pub main: Arc<Btf<'static>>,
     ours: Target<'static>,
-    /// The same, searched in other ways.
-    otherwise: Vec<(&'static str, Target<'static>)>,
-    theirs: JudgedTarget,
+    /// The same target with other search strategies, each with its description.
+    variants: Vec<(&'static str, Target<'static>)>,
+    theirs: LibbpfTarget,
 }
 
 impl BothTargets {
-    /// Reads a file with BTF, and modules' BTF upon it.
+    /// Reads a file with BTF and the split BTF of modules.
     pub fn open(target: &Path, modules: &[PathBuf]) -> Result<Self, String> {
         let name = target.display().to_string();
         let bytes = fs::read(target).map_err(|e| format!("{name}: {e}"))?;
         let raw = extract(&bytes).map_err(|e| format!("{name}: {e}"))?.btf;
         let module_bytes: Vec<_> =
             modules.iter().map(fs::read).collect::<Result<_, _>>().map_err(|e| format!("{name}: {e}"))?;
-        let theirs = JudgedTarget::parse(raw, &module_bytes)
-            .ok_or_else(|| format!("{name}: libbpf does not read it"))?;
-        // As libbpf does with a target given by path: what is behind the file's form plays no part.
+        let theirs = LibbpfTarget::parse(raw, &module_bytes)
+            .ok_or_else(|| format!("{name}: libbpf does not parse it"))?;
+        // libbpf treats a target given by path as raw BTF, so the format of the file must not matter here.
         let main = TargetFile::from_bytes(target, raw.to_vec()).and_then(|file| file.parse(None));
         let main = Arc::new(main.map_err(|e| format!("{name}: {e}"))?);
         let mut ours = Vec::new();
@@ -50,28 +50,29 @@ impl BothTargets {
             ours.push((module, Arc::new(btf)));
         }
         let ours = Target::new("vmlinux", Arc::clone(&main)).with_modules(ours);
-        let otherwise = sorted::otherwise(&ours);
-        Ok(Self { name, main, ours, otherwise, theirs })
+        let variants = sorted::search_variants(&ours);
+        Ok(Self { name, main, ours, variants, theirs })
     }
 }
 
-/// What came of all comparisons.
+/// The results of all comparisons.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// Records compared.
+    /// The number of compared records.
     pub records: usize,
-    /// Pairs of an object and a target.
+    /// The number of compared pairs of object and target.
     pub pairs: usize,
+    /// The number of records that libbpf relocates, poisons, refuses and skips.
     outcomes: [usize; 4],
     exceptions: usize,
     disagreements: Vec<String>,
 }
 
-/// Disagreements printed; the rest is counted.
-const PRINTED: usize = 20;
+/// The number of disagreements that are printed.
+const MAX_PRINTED: usize = 20;
 
 impl Tally {
-    /// Compares every record of an object on a target; the reason of each disagreement is looked for only then.
+    /// Compares every record of an object on a target. Explains records only after a disagreement, because that takes time.
     pub fn compare(&mut self, name: &str, object: &[u8], target: &BothTargets) {
         self.pairs += 1;
         let place = format!("{name} on {}", target.name);
@@ -81,44 +82,44 @@ impl Tally {
     }
 
     fn try_compare(&mut self, place: &str, object: &[u8], target: &BothTargets) -> Result<(), String> {
-        let Some(judged) = JudgedObject::read(object) else { return Ok(()) };
+        let Some(judged) = LibbpfObject::parse(object) else { return Ok(()) };
         let parsed = Object::parse(object).map_err(|e| e.to_string())?;
-        let our = ours::records(&parsed, &target.ours, false)?;
-        for (how, other) in &target.otherwise {
-            if ours::records(&parsed, other, false)? != our {
-                self.disagreements.push(format!("{place}: {how} here it is not the same"));
+        let our = engine::records(&parsed, &target.ours, false)?;
+        for (how, other) in &target.variants {
+            if engine::records(&parsed, other, false)? != our {
+                self.disagreements.push(format!("{place}: core-relo decides otherwise {how}"));
             }
         }
-        let their = judge::records(&judged, &target.theirs);
+        let their = libbpf::records(&judged, &target.theirs);
         self.records += their.len();
         if our.len() != their.len() {
             self.disagreements.push(format!("{place}: {} records here, {} there", our.len(), their.len()));
         }
         let mut explained = None;
-        for (at, (one, other)) in our.iter().zip(&their).enumerate() {
-            self.outcomes[match other.outcome {
-                Outcome::Words(_) => usize::from(other.poisoned()),
+        for (at, (ours, theirs)) in our.iter().zip(&their).enumerate() {
+            self.outcomes[match theirs.outcome {
+                Outcome::Words(_) => usize::from(theirs.is_poisoned()),
                 Outcome::Error(_) => 2,
                 Outcome::Skipped => 3,
             }] += 1;
-            self.exceptions += usize::from(other.exception.is_some());
-            if !one.agrees_with(other) {
+            self.exceptions += usize::from(theirs.exception.is_some());
+            if !ours.agrees_with(theirs) {
                 if explained.is_none() {
-                    explained = Some(ours::records(&parsed, &target.ours, true)?);
+                    explained = Some(engine::records(&parsed, &target.ours, true)?);
                 }
-                let one = explained.as_ref().and_then(|records| records.get(at)).unwrap_or(one);
-                self.disagreements.push(disagreement(place, one, other));
+                let ours = explained.as_ref().and_then(|records| records.get(at)).unwrap_or(ours);
+                self.disagreements.push(disagreement(place, ours, theirs));
             }
         }
         Ok(())
     }
 
-    /// Adds what could not even be compared.
+    /// Adds a pair that could not be compared.
     pub fn fail(&mut self, why: String) {
         self.disagreements.push(why);
     }
 
-    /// Adds another tally.
+    /// Adds the results of another tally.
     pub fn add(&mut self, other: Self) {
         self.records += other.records;
         self.pairs += other.pairs;
@@ -128,8 +129,8 @@ impl Tally {
     }
 
     /// Prints the disagreements and fails if there are any, or if nothing was compared.
-    pub fn judge(&self) {
-        for text in self.disagreements.iter().take(PRINTED) {
+    pub fn assert_agreement(&self) {
+        for text in self.disagreements.iter().take(MAX_PRINTED) {
             println!("{text}");
         }
         assert!(self.records > 0, "nothing was compared");
@@ -149,18 +150,18 @@ impl fmt::Display for Tally {
     }
 }
 
-fn disagreement(place: &str, one: &Record, other: &Record) -> String {
+fn disagreement(place: &str, ours: &Record, theirs: &Record) -> String {
     format!(
         "{place}: {}#{} kind {} root [{}]\n  here   {:02x?} {:x?}: {}\n  libbpf {:02x?} {:x?}: {}",
-        one.section,
-        one.index,
-        one.kind,
-        one.root,
-        one.outcome,
-        one.values,
-        one.log,
-        other.outcome,
-        other.values,
-        other.log.trim_end()
+        ours.section,
+        ours.index,
+        ours.kind,
+        ours.root,
+        ours.outcome,
+        ours.values,
+        ours.log,
+        theirs.outcome,
+        theirs.values,
+        theirs.log.trim_end()
     )
 }

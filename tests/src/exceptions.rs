@@ -1,12 +1,12 @@
-//! Where libbpf's answer is not the one wanted: every such place, with its reason.
+//! The cases in which the expected outcome of a record is not libbpf's own, each with its reason.
 
-/// A record whose judgement is not libbpf's own.
+/// A reason why the expected outcome of a record differs from libbpf's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exception {
-    /// FIELD_LSHIFT_U64 of an object of the other byte order: libbpf computes it for the machine it was built for, and never
-    /// meets such an object there. The value is put together from libbpf's own FIELD_BYTE_SIZE and FIELD_RSHIFT_U64.
+    /// FIELD_LSHIFT_U64 of an object of the other byte order. libbpf computes the shift for the byte order of its host. The
+    /// expected value is computed from libbpf's FIELD_BYTE_SIZE and FIELD_RSHIFT_U64.
     ForeignShift,
-    /// A part of an access string over `i32::MAX` is a negative number to libbpf up to 1.7, which goes on with it wrapped
-    /// around; later ones refuse it (libbpf 5ca5801a). Judged as refused.
+    /// An access string with an index over `i32::MAX`. libbpf up to 1.7 wraps the index to a negative number and continues. Later
+    /// versions refuse it (libbpf 5ca5801a). The expected outcome is an error.
     NegativeIndex,
 }

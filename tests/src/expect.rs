@@ -1,31 +1,31 @@
-//! The `//# expect` lines of the test programs (the grammar is in `bpf-progs/README.md`).
+//! Parser for the `//# expect` lines of the test programs. `bpf-progs/README.md` has the grammar.
 
-/// One record's expected fate.
+/// The expected outcome of one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expectation {
-    /// `el` or `eb`, if it holds for objects of one byte order only.
+    /// `el` or `eb` if the line applies to objects of one byte order only.
     pub order: Option<String>,
     /// The target's name.
     pub target: String,
     /// The ELF section.
     pub section: String,
-    /// The record's number in it.
+    /// The index of the record in the section.
     pub index: u32,
-    /// `field_byte_offset` and so on.
+    /// The name of the relocation kind, for example `field_byte_offset`.
     pub kind: String,
     /// `keep`, `patch`, `poison` or `error`.
     pub outcome: String,
-    /// The local and the target value.
+    /// The local value and the target value.
     pub values: Option<(u64, u64)>,
 }
 
-/// All expectations in a source file, in order; a line that cannot be read is an error that quotes it.
+/// Parses all expectations of a source file, in order. An error quotes the line that cannot be parsed.
 pub fn parse(source: &str) -> Result<Vec<Expectation>, String> {
     let lines = source.lines().filter(|line| line.starts_with("//# expect"));
-    lines.map(|line| line_of(line).ok_or_else(|| format!("cannot read `{line}`"))).collect()
+    lines.map(|line| parse_line(line).ok_or_else(|| format!("cannot parse `{line}`"))).collect()
 }
 
-fn line_of(line: &str) -> Option<Expectation> {
+fn parse_line(line: &str) -> Option<Expectation> {
     let mut words = line.strip_prefix("//# ")?.split_whitespace();
     let order = match words.next()? {
         "expect" => None,
@@ -39,7 +39,7 @@ fn line_of(line: &str) -> Option<Expectation> {
         None => None,
         Some(values) => {
             let (local, target) = values.split_once("->")?;
-            Some((number(local)?, number(target)?))
+            Some((parse_number(local)?, parse_number(target)?))
         }
     };
     let index = index.parse().ok()?;
@@ -54,8 +54,8 @@ fn line_of(line: &str) -> Option<Expectation> {
     })
 }
 
-/// Decimal, hexadecimal, or a negative number's two's complement.
-fn number(text: &str) -> Option<u64> {
+/// Parses a decimal, hexadecimal or negative number. A negative number becomes its two's complement.
+fn parse_number(text: &str) -> Option<u64> {
     if let Some(hex) = text.strip_prefix("0x") {
         return u64::from_str_radix(hex, 16).ok();
     }
@@ -67,13 +67,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_read_whole_or_refused() {
-        let one = &parse("//# expect[eb] moved tp/x#2 field_exists patch -1->0x10\nint x;").unwrap()[0];
+    fn a_line_with_missing_or_extra_words_is_refused() {
+        let expectation =
+            &parse("//# expect[eb] moved tp/x#2 field_exists patch -1->0x10\nint x;").unwrap()[0];
         assert_eq!(
-            (one.order.as_deref(), one.target.as_str(), one.section.as_str()),
+            (expectation.order.as_deref(), expectation.target.as_str(), expectation.section.as_str()),
             (Some("eb"), "moved", "tp/x")
         );
-        assert_eq!((one.index, one.values), (2, Some((u64::MAX, 16))));
+        assert_eq!((expectation.index, expectation.values), (2, Some((u64::MAX, 16))));
         assert!(parse("//# expect moved tp/x field_exists patch").is_err());
         assert!(parse("//# expect moved tp/x#0 field_exists patch 1->2 more").is_err());
     }

@@ -1,28 +1,28 @@
-//! Objects that crash a kernel when they are loaded. No test and no tool of the tests loads them there.
+//! Objects that crash a kernel when they are loaded. The tests and their tools do not load them on such a kernel.
 //!
-//! The crash is the kernel's, so the objects cannot be tried again to find out more: what is not known is taken to crash.
+//! An experiment would crash the machine. Combinations without a known result count as crashes.
 
 use std::path::Path;
 
-/// A version of a kernel: its first two numbers.
+/// The first two numbers of a kernel version.
 pub type Version = (u32, u32);
 
 /// An object that crashes some kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crash {
-    /// The object's name: the file's up to the first dot.
+    /// The file name of the object up to the first dot.
     pub object: &'static str,
-    /// The program that crashes the kernel; none: it is not known which, so none of them is loaded.
+    /// The program that crashes the kernel. `None` if the program is unknown, so that no program is loaded.
     pub program: Option<&'static str>,
     /// The first version known to crash.
     pub from: Version,
-    /// The first later version known not to crash; none: no such version is known.
+    /// The first later version known not to crash. `None` if no such version is known.
     pub fixed: Option<Version>,
-    /// What happens.
+    /// A description of the crash.
     pub reason: &'static str,
 }
 
-/// All of them.
+/// All known crashes.
 const CRASHES: &[Crash] = &[Crash {
     object: "verifier_subprog_precision",
     program: None,
@@ -31,14 +31,14 @@ const CRASHES: &[Crash] = &[Crash {
     reason: "the kernel oopses while it verifies this kernel selftest",
 }];
 
-/// Returns why an object, or one of its programs, must not be loaded on the running kernel.
+/// Returns the crash that forbids loading an object, or one of its programs, on the running kernel.
 ///
-/// `path` is the object's file, whatever its folder and ending; without `program` all programs are meant.
+/// The folder and the extension of `path` do not matter. Without `program`, the whole object is checked.
 pub fn on_running_kernel(path: &Path, program: Option<&str>) -> Option<&'static Crash> {
     find(CRASHES, path, program, running())
 }
 
-/// Whether an object is free of programs that crash the running kernel. If not, it says so.
+/// Returns true if no program of an object crashes the running kernel. Otherwise reports a skipped test.
 pub fn may_be_loaded(path: &Path) -> bool {
     let crash = on_running_kernel(path, None);
     if let Some(crash) = crash {
@@ -62,13 +62,13 @@ fn find<'c>(crashes: &'c [Crash], path: &Path, program: Option<&str>, kernel: Ve
     })
 }
 
-/// The running kernel's version. One that cannot be read counts as one on which everything crashes that ever did.
+/// Returns the version of the running kernel. A version that cannot be read counts as one on which all listed objects crash.
 fn running() -> Version {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    version(&release).unwrap_or((u32::MAX, 0))
+    parse_version(&release).unwrap_or((u32::MAX, 0))
 }
 
-fn version(release: &str) -> Option<Version> {
+fn parse_version(release: &str) -> Option<Version> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_known_by_its_name_wherever_it_lies_and_whatever_its_ending() {
+    fn an_object_is_identified_by_its_file_name_without_folder_and_extension() {
         for path in ["whole.bpf.o", "/a/b/whole.o", "whole", "x/whole.bpf.linked3.o"] {
             assert!(crashes(path, None, (6, 18)), "{path}");
             assert!(crashes(path, Some("any"), (6, 18)), "{path}");
@@ -98,15 +98,15 @@ mod tests {
     }
 
     #[test]
-    fn only_the_program_that_crashes_is_left_out_where_it_is_known() {
+    fn only_the_crashing_program_is_excluded_if_it_is_known() {
         assert!(crashes("part.o", Some("bad"), (6, 1)));
         assert!(!crashes("part.o", Some("good"), (6, 1)));
-        // A load of the whole object has it, too.
+        // A load of the whole object includes the program.
         assert!(crashes("part.o", None, (6, 1)));
     }
 
     #[test]
-    fn kernels_before_and_after_are_not_concerned() {
+    fn kernels_outside_the_version_range_are_not_affected() {
         let at = |kernel| crashes("part.o", None, kernel);
         assert_eq!(
             [(5, 19), (6, 0), (6, 1), (6, 5), (6, 6), (7, 0)].map(at),
@@ -116,15 +116,15 @@ mod tests {
     }
 
     #[test]
-    fn versions_of_releases() {
-        assert_eq!(version("6.18.44-fc\n"), Some((6, 18)));
-        assert_eq!(version("7.3~rc7-cloud"), Some((7, 3)));
-        assert_eq!(version(""), None);
+    fn the_version_is_parsed_from_the_release_string() {
+        assert_eq!(parse_version("6.18.44-fc\n"), Some((6, 18)));
+        assert_eq!(parse_version("7.3~rc7-cloud"), Some((7, 3)));
+        assert_eq!(parse_version(""), None);
         assert!(running() >= (2, 6));
     }
 
     #[test]
-    fn the_kernel_selftest_that_oopses_is_on_the_list() {
+    fn the_selftest_that_oopses_the_kernel_is_listed() {
         let path = Path::new("/anywhere/verifier_subprog_precision.bpf.o");
         for program in [None, Some("global_subprog_result_precise")] {
             assert!(find(CRASHES, path, program, (6, 18)).is_some());

@@ -1,16 +1,16 @@
-//! What the tests across the crates share: where artifacts are, how a test says SKIP, and libbpf as the judge.
+//! Shared parts of the tests across the crates: paths of artifacts, skipped tests, and libbpf as the reference implementation.
 
 pub mod artifacts;
 #[cfg(feature = "libbpf")]
 pub mod compare;
+pub mod engine;
 pub mod exceptions;
 pub mod expect;
 pub mod growth;
-#[cfg(feature = "libbpf")]
-pub mod judge;
 pub mod kernel_crashes;
-pub mod made;
-pub mod ours;
+#[cfg(feature = "libbpf")]
+pub mod libbpf;
 pub mod record;
 pub mod skip;
 pub mod sorted;
+pub mod synthetic;

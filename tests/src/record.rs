@@ -1,48 +1,48 @@
-//! What two implementations are compared by, record by record.
+//! The outcome of one relocation record, in a form that both implementations share.
 
 use crate::exceptions::Exception;
 use core_relo::{Endian, insn::Insn};
 
-/// What became of a record.
+/// The result of one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The words after: 8 bytes, or 16 of an `ld_imm64`, as they lie in the section.
+    /// The instruction after relocation, in the byte order of the section: 8 bytes, or 16 bytes for `ld_imm64`.
     Words(Vec<u8>),
-    /// Refused; the text is for people and is not compared.
+    /// The record is refused. The text is informative and is not compared.
     Error(String),
     /// No function covers the instruction.
     Skipped,
 }
 
-/// One record's outcome.
+/// One record with its outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// The ELF section.
     pub section: String,
-    /// The record's number in its group.
+    /// The index of the record in its group.
     pub index: u32,
-    /// Its kind's number.
+    /// The number of the relocation kind.
     pub kind: u32,
-    /// Its root type.
+    /// The id of the root type.
     pub root: u32,
-    /// What became of it.
+    /// The result.
     pub outcome: Outcome,
-    /// The local value, and the target's if there is one; nothing if the record was refused before there were any.
+    /// The local value and, unless the record is poisoned, the target value. `None` if the record failed before.
     pub values: Option<(u64, Option<u64>)>,
-    /// Why the judgement is not libbpf's own, if it is not.
+    /// The reason why the expected outcome differs from libbpf's.
     pub exception: Option<Exception>,
-    /// What was said about it.
+    /// The explanation, or libbpf's log.
     pub log: String,
 }
 
 impl Record {
-    /// Whether its instruction was made one that the verifier refuses.
-    pub fn poisoned(&self) -> bool {
+    /// Returns true if the instruction was replaced by the poisoned call.
+    pub fn is_poisoned(&self) -> bool {
         let poison = [Endian::Little, Endian::Big].map(|endian| Insn::POISON.encode(endian));
         matches!(&self.outcome, Outcome::Words(words) if poison.iter().any(|poison| words.starts_with(poison)))
     }
 
-    /// Whether two implementations came to the same.
+    /// Returns true if two implementations have the same result for the record.
     pub fn agrees_with(&self, other: &Self) -> bool {
         let same_place = (&self.section, self.index, self.kind, self.root)
             == (&other.section, other.index, other.kind, other.root);

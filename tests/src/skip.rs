@@ -1,8 +1,8 @@
-//! A test that cannot run says so: on standard output, and in the file that the runner counts from.
+//! Reports of skipped tests: on standard output, and in the file from which `cargo xtask test` counts them.
 
 use std::{env, fs::OpenOptions, io::Write as _};
 
-/// Says that `test` does not run here, and why.
+/// Reports that `test` does not run on this machine, with the reason.
 pub fn skip(test: &str, reason: &str) {
     println!("SKIP {test}: {reason}");
     let Some(path) = env::var_os("CORE_RELO_SKIPS") else { return };

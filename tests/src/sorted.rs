@@ -1,4 +1,4 @@
-//! Types sorted by name, as builds of kernels sort theirs from 7.0 on; and a target that is searched in every way there is.
+//! BTF with types sorted by name, as kernel builds from 7.0 on have it, and targets with every search strategy.
 
 use core_relo::{
     Endian, Target, TypeId,
@@ -6,20 +6,20 @@ use core_relo::{
 };
 use std::sync::Arc;
 
-/// The same types in the order of their names, those without one first; their references follow them.
+/// Returns the BTF with its types sorted by name, anonymous types first, and all references adjusted.
 pub fn sorted(btf: &Btf<'_>) -> Vec<u8> {
     let (data, endian) = (btf.as_bytes(), btf.endian());
     let mut records = records(data, endian);
     let mut order: Vec<usize> = (0..records.len()).collect();
     order.sort_by_key(|at| btf.ty(TypeId(*at as u32 + 1)).unwrap().name());
-    let mut moved = vec![0; records.len() + 1];
+    let mut new_ids = vec![0; records.len() + 1];
     for (to, from) in order.iter().enumerate() {
-        moved[*from + 1] = to as u32 + 1;
+        new_ids[*from + 1] = to as u32 + 1;
     }
     let mut types = Vec::new();
     for at in order {
         let record = &mut records[at];
-        refer(record, |id| moved[id as usize]);
+        map_ids(record, |id| new_ids[id as usize]);
         record.iter().for_each(|word| endian.put_u32(&mut types, *word));
     }
     let start = (word(data, endian, 4) + word(data, endian, 8)) as usize;
@@ -32,7 +32,7 @@ fn word(data: &[u8], endian: Endian, at: usize) -> u32 {
     endian.u32(data, at).unwrap()
 }
 
-/// The words of each type.
+/// Splits the type section into the words of each type.
 fn records(data: &[u8], endian: Endian) -> Vec<Vec<u32>> {
     let mut at = (word(data, endian, 4) + word(data, endian, 8)) as usize;
     let end = at + word(data, endian, 12) as usize;
@@ -51,7 +51,7 @@ fn kind_of(info: u32) -> (Kind, usize) {
     (Kind::from_raw((info >> 24 & 0x7f) as u8), (info & 0x00ff_ffff) as usize)
 }
 
-/// Words after the first three, and words of an element.
+/// Returns the number of words after the common three, and the number of words per element.
 fn words_of(kind: Kind) -> (usize, usize) {
     match kind {
         Kind::Int | Kind::Var | Kind::DeclTag => (1, 0),
@@ -62,10 +62,10 @@ fn words_of(kind: Kind) -> (usize, usize) {
     }
 }
 
-/// Changes the ids in a record.
-fn refer(record: &mut [u32], moved: impl Fn(u32) -> u32) {
+/// Maps all type ids in the words of a type.
+fn map_ids(record: &mut [u32], new_id: impl Fn(u32) -> u32) {
     let ((kind, _), len) = (kind_of(record[1]), record.len());
-    let mut change = |at: usize| record[at] = moved(record[at]);
+    let mut change = |at: usize| record[at] = new_id(record[at]);
     match kind {
         Kind::Int | Kind::Fwd | Kind::Float | Kind::Enum | Kind::Enum64 => {}
         Kind::Array => [3, 4].into_iter().for_each(change),
@@ -76,21 +76,21 @@ fn refer(record: &mut [u32], moved: impl Fn(u32) -> u32) {
     }
 }
 
-/// The target with its types searched otherwise: through an index, and by bisection if they are sorted.
-pub fn otherwise(target: &Target<'static>) -> Vec<(&'static str, Target<'static>)> {
+/// Returns the target with other search strategies: through an index, and by bisection if its types are sorted.
+pub fn search_variants(target: &Target<'static>) -> Vec<(&'static str, Target<'static>)> {
     let main = &target.main().btf;
     let indexed = target.clone().with_index(Arc::new(NameIndex::of_types(main)));
-    let mut others = vec![("with an index", indexed)];
+    let mut variants = vec![("with an index", indexed)];
     let trusted = |btf: &Btf<'static>| {
         let mut btf = btf.clone();
         btf.trust_order().then(|| Arc::new(btf))
     };
     if let Some(main) = trusted(main) {
-        let module = |of: &core_relo::Source<'static>| {
-            (of.name.clone(), trusted(&of.btf).unwrap_or_else(|| Arc::clone(&of.btf)))
+        let module = |source: &core_relo::Source<'static>| {
+            (source.name.clone(), trusted(&source.btf).unwrap_or_else(|| Arc::clone(&source.btf)))
         };
         let modules: Vec<_> = target.modules().iter().map(module).collect();
-        others.push(("by bisection", Target::new("vmlinux", main).with_modules(modules)));
+        variants.push(("by bisection", Target::new("vmlinux", main).with_modules(modules)));
     }
-    others
+    variants
 }

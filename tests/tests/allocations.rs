@@ -1,4 +1,4 @@
-//! A record needs no memory of its own: twice the records ask the allocator hardly more often.
+//! The number of allocations hardly depends on the number of records.
 
 use core_relo::{
     CodeSection, Endian, Function, InsnIndex, Plan, Relocs, Target,
@@ -12,35 +12,36 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering::Relaxed},
 };
 
-/// The system's allocator, and how often it was asked.
-struct Counting;
+/// The system allocator with a count of allocations.
+struct CountingAllocator;
 
-static ASKED: AtomicUsize = AtomicUsize::new(0);
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: all of it is left to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
+// SAFETY: every call is forwarded to the system allocator.
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ASKED.fetch_add(1, Relaxed);
-        // SAFETY: the caller's promise.
+        ALLOCATIONS.fetch_add(1, Relaxed);
+        // SAFETY: the caller upholds the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise; it came from there.
+        // SAFETY: the caller upholds the contract, and the system allocator made the block.
         unsafe { System.dealloc(at, layout) }
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ASKED.fetch_add(1, Relaxed);
-        // SAFETY: the caller's promise; it came from there.
+        ALLOCATIONS.fetch_add(1, Relaxed);
+        // SAFETY: the caller upholds the contract, and the system allocator made the block.
         unsafe { System.realloc(at, layout, size) }
     }
 }
 
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-/// An object whose records ask for a hundred members in turn, five steps into a struct, in other places than in the target.
+/// Returns types with a struct of a hundred members, four levels below the root, and the root. The member offsets start at
+/// `first_offset` bits.
 fn types(first_offset: u32) -> (Builder, core_relo::TypeId) {
     let mut b = Builder::new(Endian::Little);
     let int = b.int("int", 4, Builder::SIGNED);
@@ -54,8 +55,8 @@ fn types(first_offset: u32) -> (Builder, core_relo::TypeId) {
     (b, outer)
 }
 
-/// How often memory is asked for by collecting and relocating so many records.
-fn asked(records: u32) -> usize {
+/// Returns the number of allocations for collecting and relocating `records` records, which access the hundred members in turn.
+fn count_allocations(records: u32) -> usize {
     let (mut b, root) = types(0);
     let section = b.string("tp/x").0;
     let mut ext = vec![0x0001_eb9f, 32, 0, 0, 0, 0, 0, 12 + 16 * records, 16, section, records];
@@ -63,7 +64,7 @@ fn asked(records: u32) -> usize {
     for n in 0..records {
         let access = b.string(&format!("0:0:0:1:{}", n % 100)).0;
         ext.extend([8 * n, root.0, access, 0]);
-        // What the compiler wrote: 404 bytes are an element.
+        // The local value: an element has 404 bytes.
         let imm = 404 + 4 * i32::try_from(n % 100).unwrap();
         code.extend(Insn { code: 0xb7, imm, ..Insn::default() }.encode(Endian::Little));
     }
@@ -72,11 +73,11 @@ fn asked(records: u32) -> usize {
     let functions = vec![Function { name: b"prog", start: InsnIndex(0), len: records }];
     let sections = [CodeSection { name: b"tp/x", code: &code, functions }];
     let target = Target::new("vmlinux", Arc::new(Btf::parse(types(32).0.finish()).unwrap()));
-    let before = ASKED.load(Relaxed);
+    let before = ALLOCATIONS.load(Relaxed);
     let relocs = Relocs::collect(&btf, &ext, &sections).unwrap();
     let plan = Plan::new(&relocs, &target);
     let patched = plan.patched().unwrap();
-    let asked = ASKED.load(Relaxed) - before;
+    let allocations = ALLOCATIONS.load(Relaxed) - before;
     assert_eq!(
         plan.summary().patched,
         usize::try_from(records).unwrap(),
@@ -84,13 +85,13 @@ fn asked(records: u32) -> usize {
         plan.get(0).unwrap().decision()
     );
     assert_ne!(patched.sections[0], code);
-    asked
+    allocations
 }
 
 #[test]
-fn records_share_the_memory_of_their_object() {
-    let (few, many) = (asked(1000), asked(8000));
-    println!("1000 records ask for memory {few} times, 8000 records {many} times");
-    // A vector that grows is asked for anew when it has doubled.
+fn more_records_need_hardly_more_allocations() {
+    let (few, many) = (count_allocations(1000), count_allocations(8000));
+    println!("{few} allocations for 1000 records, {many} for 8000");
+    // A growing vector reallocates each time it doubles.
     assert!(many < few + 40, "{few}, then {many}");
 }

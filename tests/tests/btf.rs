@@ -1,9 +1,8 @@
-//! Types as libbpf reads them: the same words, names, sizes and pointer size, of kernels, modules and split BTF moved onto
-//! another base.
+//! Comparison of parsed BTF with libbpf: words, names, sizes and pointer size of kernels, modules and relocated split BTF.
 
 #[cfg(not(feature = "libbpf"))]
 #[test]
-fn libbpf_reads_the_same_types() {
+fn libbpf_parses_the_same_types() {
     core_relo_tests::skip::skip("btf", "built without libbpf (cargo xtask test builds with it)");
 }
 
@@ -13,7 +12,7 @@ mod with_libbpf {
         Name,
         btf::{Btf, Kind, Type},
     };
-    use core_relo_tests::{artifacts, judge, skip::skip};
+    use core_relo_tests::{artifacts, libbpf, skip::skip};
     use std::{fs, path::PathBuf, rc::Rc, sync::Arc};
 
     fn kernels() -> Vec<PathBuf> {
@@ -21,19 +20,19 @@ mod with_libbpf {
     }
 
     #[test]
-    fn libbpf_reads_the_same_types() {
+    fn libbpf_parses_the_same_types() {
         let (mut types, mut files) = (0, 0);
         for kernel in kernels() {
             let bytes = fs::read(&kernel).unwrap();
             let ours = Arc::new(Btf::parse(bytes.clone()).unwrap());
-            let theirs = Rc::new(judge::Btf::parse(&bytes, None).unwrap());
+            let theirs = Rc::new(libbpf::Btf::parse(&bytes, None).unwrap());
             assert_eq!(ours.pointer_size().index(), theirs.pointer_size(), "{}", kernel.display());
             types += compare(&ours, &theirs, &kernel.display().to_string());
             files += 1;
             for module in artifacts::module_btfs(&kernel) {
                 let bytes = fs::read(&module).unwrap();
                 let ours = Btf::parse_split(bytes.clone(), Arc::clone(&ours)).unwrap();
-                let theirs = judge::Btf::parse(&bytes, Some(Rc::clone(&theirs))).unwrap();
+                let theirs = libbpf::Btf::parse(&bytes, Some(Rc::clone(&theirs))).unwrap();
                 types += compare(&ours, &theirs, &module.display().to_string());
                 files += 1;
             }
@@ -44,8 +43,8 @@ mod with_libbpf {
         }
     }
 
-    /// Compares the own types of two readings of one BTF.
-    fn compare(ours: &Btf<'_>, theirs: &judge::Btf, place: &str) -> usize {
+    /// Compares the types of one BTF as parsed by core-relo and by libbpf. Returns the number of types.
+    fn compare(ours: &Btf<'_>, theirs: &libbpf::Btf, place: &str) -> usize {
         assert_eq!(ours.end_id().0, theirs.type_count(), "{place}");
         for ty in ours.types() {
             assert_eq!(
@@ -53,33 +52,33 @@ mod with_libbpf {
                 theirs.words(ty.id().0).map(|words| words[0]),
                 "{place} {ty:?}"
             );
-            if let Err(what) = same(ty, theirs) {
-                panic!("{place} {ty:?}: {what}");
+            if let Err(difference) = compare_type(ty, theirs) {
+                panic!("{place} {ty:?}: {difference}");
             }
         }
         ours.types().count()
     }
 
-    /// Compares all there is in a type, but where its strings lie.
-    fn same(ty: Type<'_>, theirs: &judge::Btf) -> Result<(), String> {
-        let equal = |what: &str, one: i64, other: i64| {
-            if one == other { Ok(()) } else { Err(format!("{what} is {one} here, {other} in libbpf")) }
+    /// Compares a type except for its string offsets.
+    fn compare_type(ty: Type<'_>, theirs: &libbpf::Btf) -> Result<(), String> {
+        let equal = |field: &str, ours: i64, theirs: i64| {
+            if ours == theirs { Ok(()) } else { Err(format!("{field} is {ours} here, {theirs} in libbpf")) }
         };
-        let named = |offset: u32, name: Name<'_>| {
-            let other = theirs.string(offset).ok_or("no such string")?;
-            let one = String::from_utf8_lossy(name.as_bytes());
-            if one == other { Ok(()) } else { Err(format!("`{one}` here, `{other}` in libbpf")) }
+        let same_name = |offset: u32, name: Name<'_>| {
+            let theirs = theirs.string(offset).ok_or("no such string")?;
+            let ours = String::from_utf8_lossy(name.as_bytes());
+            if ours == theirs { Ok(()) } else { Err(format!("`{ours}` here, `{theirs}` in libbpf")) }
         };
         let id = ty.id().0;
         let [name, info, third] = theirs.words(id).ok_or("no such type")?;
-        named(name, ty.name())?;
+        same_name(name, ty.name())?;
         let our_info = u32::from(ty.kflag()) << 31 | u32::from(ty.kind().raw()) << 24 | ty.vlen();
         equal("info", our_info.into(), info.into())?;
         equal("size or type", ty.size_or_type().into(), third.into())?;
         let size = ty.btf().size_of(ty.id()).map_or(-1, |size| i64::from(size.0));
         equal("size", size, theirs.resolve_size(id).max(-1))?;
-        let tail = theirs.tail(id).ok_or("no tail")?;
-        // Names as they are found, everything else as words.
+        let trailing = theirs.trailing_words(id).ok_or("no trailing words")?;
+        // Names are compared as strings, all other words as numbers.
         let mut names = Vec::new();
         let words: Vec<u32> = match ty.kind() {
             Kind::Struct | Kind::Union => ty
@@ -120,78 +119,80 @@ mod with_libbpf {
             _ => Vec::new(),
         };
         let each = words.len().checked_div(names.len()).unwrap_or(usize::MAX);
-        equal("words in all", words.len() as i64, tail.len() as i64)?;
+        equal("words in all", words.len() as i64, trailing.len() as i64)?;
         let mut names = names.into_iter();
-        for (at, (one, other)) in words.into_iter().zip(tail).enumerate() {
+        for (at, (ours, theirs)) in words.into_iter().zip(trailing).enumerate() {
             match names.as_slice().first().filter(|_| at.is_multiple_of(each)) {
                 Some(name) => {
-                    named(other, *name)?;
+                    same_name(theirs, *name)?;
                     names.next();
                 }
-                None => equal(&format!("word {at}"), one.into(), other.into())?,
+                None => equal(&format!("word {at}"), ours.into(), theirs.into())?,
             }
         }
         Ok(())
     }
 
-    /// Distilled by libbpf, then moved by both: onto the base it is from, and onto another kernel's.
+    /// libbpf distills the bases. Both implementations relocate the split BTF to its own kernel and to another one.
     #[test]
-    fn libbpf_moves_split_btf_onto_another_base_alike() {
-        let (mut moved, mut refused) = (0, 0);
+    fn split_btf_relocates_to_another_base_as_in_libbpf() {
+        let (mut relocated, mut refused) = (0, 0);
         let kernels = artifacts::kernel_btfs();
         for (at, kernel) in kernels.iter().enumerate() {
             let modules = artifacts::module_btfs(kernel);
             if modules.is_empty() {
                 continue;
             }
-            let own = Rc::new(judge::Btf::parse(&fs::read(kernel).unwrap(), None).unwrap());
+            let own = Rc::new(libbpf::Btf::parse(&fs::read(kernel).unwrap(), None).unwrap());
             let distilled: Vec<_> = modules
                 .iter()
                 .filter_map(|module| {
-                    let split = judge::Btf::parse(&fs::read(module).unwrap(), Some(Rc::clone(&own)))?;
+                    let split = libbpf::Btf::parse(&fs::read(module).unwrap(), Some(Rc::clone(&own)))?;
                     Some((module, split.distill()?))
                 })
                 .collect();
             for base in [kernel, &kernels[(at + 1) % kernels.len()]] {
                 let bytes = fs::read(base).unwrap();
                 let ours = Arc::new(Btf::parse(bytes.clone()).unwrap());
-                let theirs = Rc::new(judge::Btf::parse(&bytes, None).unwrap());
-                for (module, (small, split)) in &distilled {
+                let theirs = Rc::new(libbpf::Btf::parse(&bytes, None).unwrap());
+                for (module, (distilled_base, split)) in &distilled {
                     let place = format!("{} onto {}", module.display(), base.display());
-                    match moves(&place, split, small, &ours, &theirs) {
-                        true => moved += 1,
+                    match relocates(&place, split, distilled_base, &ours, &theirs) {
+                        true => relocated += 1,
                         false => refused += 1,
                     }
                 }
             }
         }
-        println!("compared split BTFs moved onto a base with libbpf: {moved} moved, {refused} refused");
-        if moved == 0 {
+        println!(
+            "compared the relocation of split BTFs with libbpf: {relocated} relocated, {refused} refused"
+        );
+        if relocated == 0 {
             skip("btf, distilled", "no modules' BTF here (cargo xtask kernels fetches some)");
         }
     }
 
-    /// Whether both move it; panics unless both do the same.
-    fn moves(
+    /// Relocates a split BTF with both implementations. Returns true if both succeed, and panics if the results differ.
+    fn relocates(
         place: &str,
         split: &[u8],
-        small: &[u8],
+        distilled_base: &[u8],
         base: &Arc<Btf<'static>>,
-        theirs: &Rc<judge::Btf>,
+        theirs: &Rc<libbpf::Btf>,
     ) -> bool {
-        let our = Btf::relocate_split(split.to_vec(), small.to_vec(), Arc::clone(base));
-        let small = Rc::new(judge::Btf::parse(small, None).unwrap());
-        let mut their = judge::Btf::parse(split, Some(small)).unwrap();
-        let (done, log) = judge::logged(|| their.relocate(Rc::clone(theirs)));
-        let our = match (our, done) {
+        let our = Btf::relocate_split(split.to_vec(), distilled_base.to_vec(), Arc::clone(base));
+        let distilled_base = Rc::new(libbpf::Btf::parse(distilled_base, None).unwrap());
+        let mut their = libbpf::Btf::parse(split, Some(distilled_base)).unwrap();
+        let (succeeded, log) = libbpf::with_log(|| their.relocate(Rc::clone(theirs)));
+        let our = match (our, succeeded) {
             (Ok(our), true) => our,
             (Err(_), false) => return false,
-            (our, _) => panic!("{place}: {:?} here, in libbpf {done}: {log}", our.map(drop)),
+            (our, _) => panic!("{place}: {:?} here, in libbpf {succeeded}: {log}", our.map(drop)),
         };
         assert_eq!(our.end_id().0, their.type_count(), "{place}");
         for ty in our.types() {
-            if let Err(what) = same(ty, &their) {
-                panic!("{place} {ty:?}: {what}");
+            if let Err(difference) = compare_type(ty, &their) {
+                panic!("{place} {ty:?}: {difference}");
             }
         }
         true

@@ -1,4 +1,4 @@
-//! Every record of every object on every target: our outcome and libbpf's must be the same, words and all.
+//! Every record of every test program has the same outcome and instruction as in libbpf, on every target.
 
 #[cfg(not(feature = "libbpf"))]
 #[test]
@@ -25,7 +25,7 @@ mod with_libbpf {
         let mut tally = Tally::default();
         let mut targets = 0;
         let objects = artifacts::objects();
-        let mut on = |target: &Path, modules: &[PathBuf], objects: &[PathBuf]| {
+        let mut compare_on = |target: &Path, modules: &[PathBuf], objects: &[PathBuf]| {
             targets += 1;
             match BothTargets::open(target, modules) {
                 Err(error) => tally.fail(error),
@@ -38,19 +38,19 @@ mod with_libbpf {
         };
         for object in &objects {
             for target in artifacts::targets_of(object) {
-                on(&target, &[], std::slice::from_ref(object));
+                compare_on(&target, &[], std::slice::from_ref(object));
             }
         }
         match artifacts::running_kernel() {
-            Some(kernel) => on(&kernel, &[], &objects),
+            Some(kernel) => compare_on(&kernel, &[], &objects),
             None => skip("differential, running kernel", "the running kernel has no BTF"),
         }
-        // As builds of later kernels leave it.
+        // Builds of kernels from 7.0 on sort the types.
         if let Some(kernel) = artifacts::running_kernel() {
             let types = Btf::parse(fs::read(kernel).unwrap()).unwrap();
             let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("running-sorted.btf");
             fs::write(&path, sorted(&types)).unwrap();
-            on(&path, &[], &objects);
+            compare_on(&path, &[], &objects);
             fs::remove_file(path).unwrap();
         }
         let kernels = artifacts::kernel_btfs();
@@ -58,7 +58,7 @@ mod with_libbpf {
             skip("differential, other kernels", "no kernels' BTF here (cargo xtask kernels fetches some)");
         }
         for kernel in &kernels {
-            on(kernel, &artifacts::module_btfs(kernel), &objects);
+            compare_on(kernel, &artifacts::module_btfs(kernel), &objects);
         }
         println!(
             "compared {} records of {} objects on {targets} targets ({} pairs) with libbpf: {tally}",
@@ -66,6 +66,6 @@ mod with_libbpf {
             objects.len(),
             tally.pairs
         );
-        tally.judge();
+        tally.assert_agreement();
     }
 }

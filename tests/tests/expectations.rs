@@ -1,4 +1,4 @@
-//! The test programs come out as their authors, who read libbpf's rules and not our code, wrote beside them.
+//! The test programs have the outcomes that their `//# expect` lines state. The lines follow libbpf's rules.
 
 use core_relo::{
     Plan, Target,
@@ -30,9 +30,9 @@ fn every_expectation_holds() {
         let expected = expect::parse(&text).unwrap_or_else(|e| panic!("{}: {e}", source.display()));
         for target in artifacts::targets_of(object) {
             let name = target_name(&target);
-            let of_target =
+            let applies =
                 |e: &&Expectation| e.target == name && e.order.as_deref().is_none_or(|o| o == order);
-            let expected: Vec<_> = expected.iter().filter(of_target).collect();
+            let expected: Vec<_> = expected.iter().filter(applies).collect();
             checked += expected.len();
             failures.extend(check(object, &target, &expected));
         }
@@ -43,7 +43,7 @@ fn every_expectation_holds() {
     assert!(failures.is_empty(), "{} expectations do not hold", failures.len());
 }
 
-/// The C source of `.../{el,eb}/<topic>/<case>.bpf.o`, and the byte order.
+/// Returns the C source of `.../{el,eb}/<topic>/<case>.bpf.o` and the byte order.
 fn source_of(object: &Path) -> Option<(PathBuf, String)> {
     let topic = object.parent()?;
     let order = topic.parent()?.file_name()?.to_str()?.to_owned();
@@ -52,7 +52,7 @@ fn source_of(object: &Path) -> Option<(PathBuf, String)> {
     source.exists().then_some((source, order))
 }
 
-/// `moved` of `basic.moved.o`.
+/// Returns the target name of a file, for example `moved` for `basic.moved.o`.
 fn target_name(target: &Path) -> String {
     let stem = target.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     stem.rsplit_once('.').map_or(stem.clone(), |(_, name)| name.to_owned())
@@ -67,15 +67,15 @@ fn check(object: &Path, target: &Path, expected: &[&Expectation]) -> Vec<String>
     let plan = Plan::new(&relocs, &kernel);
     let mut failures = Vec::new();
     for e in expected {
-        let found = plan
+        let planned = plan
             .iter()
             .find(|p| p.record().index == e.index && p.record().section.as_bytes() == e.section.as_bytes());
-        let got = found.map_or("no such record".to_owned(), |p| describe(&p, e));
+        let actual = planned.map_or("no such record".to_owned(), |p| describe(&p, e));
         let values = e.values.map_or(String::new(), |(local, target)| format!(" {local}->{target}"));
-        let want = format!("{} {}{values}", e.kind, e.outcome);
-        if got != want {
+        let wanted = format!("{} {}{values}", e.kind, e.outcome);
+        if actual != wanted {
             let place = format!("{} on {}", object.display(), e.target);
-            failures.push(format!("{place}: {}#{}: expected {want}, got {got}", e.section, e.index));
+            failures.push(format!("{place}: {}#{}: expected {wanted}, found {actual}", e.section, e.index));
         }
     }
     failures

@@ -1,9 +1,9 @@
-//! What libbpf makes of an object in the running kernel and what we make of it, told by the kernel itself: programs, maps and
-//! types are equal. Objects `own_*` are what libbpf refuses and we load.
+//! Objects loaded by libbpf and by core-relo have the same programs, maps and types in the running kernel. libbpf refuses the
+//! objects `own_*`, which core-relo loads.
 
 #[cfg(not(all(feature = "libbpf", target_os = "linux")))]
 #[test]
-fn the_kernel_sees_no_difference() {
+fn loaded_objects_equal_those_of_libbpf() {
     core_relo_tests::skip::skip("kernel_objects", "built without libbpf (cargo xtask test builds with it)");
 }
 
@@ -18,9 +18,8 @@ mod with_libbpf {
         target::running_types,
     };
     use core_relo_tests::{
-        artifacts,
-        judge::{self, LoadedByLibbpf},
-        kernel_crashes,
+        artifacts, kernel_crashes,
+        libbpf::{self, LoadedByLibbpf},
         skip::skip,
     };
     use std::{
@@ -35,44 +34,44 @@ mod with_libbpf {
         objects: usize,
         programs: usize,
         maps: usize,
-        /// Neither loads them, by the last thing libbpf said.
+        /// Objects that neither loads, by the last line of libbpf's log.
         refused: BTreeMap<String, usize>,
-        /// Loaded here alone, on purpose.
+        /// Objects that only core-relo loads, on purpose.
         own: usize,
         disagreements: Vec<String>,
     }
 
     #[test]
-    fn the_kernel_sees_no_difference() {
+    fn loaded_objects_equal_those_of_libbpf() {
         let mut counts = Counts::default();
         let _types = running_types();
         for path in artifacts::objects().into_iter().filter(|path| kernel_crashes::may_be_loaded(path)) {
-            object(&mut counts, &path);
+            compare_object(&mut counts, &path);
         }
         let Counts { objects, programs, maps, refused, own, disagreements } = counts;
         println!(
             "{objects} objects that libbpf loads: {programs} programs and {maps} maps compared, {} disagreements",
             disagreements.len()
         );
-        println!("{own} objects that libbpf alone refuses, as they are to be");
-        for (what, times) in refused {
-            println!("loaded by neither, {times} times: {what}");
+        println!("{own} objects that only core-relo loads, as expected");
+        for (reason, times) in refused {
+            println!("loaded by neither, {times} times: {reason}");
         }
         disagreements.iter().take(20).for_each(|text| println!("{text}"));
         if objects == 0 {
-            skip("kernel_objects", "libbpf loads nothing here (it takes root)");
+            skip("kernel_objects", "libbpf loads nothing here (it needs root)");
         }
         assert!(disagreements.is_empty());
     }
 
-    fn object(counts: &mut Counts, path: &Path) {
+    fn compare_object(counts: &mut Counts, path: &Path) {
         let bytes = fs::read(path).unwrap();
         let Ok(parsed) = Object::parse(&bytes) else { return };
         if parsed.endian() != core_relo::Endian::native() {
             return;
         }
-        // Pins would make the second load use what the first made.
-        let (theirs, log) = judge::logged(|| judge::load(&bytes));
+        // With pins, the second load would reuse the maps of the first.
+        let (theirs, log) = libbpf::with_log(|| libbpf::load(&bytes));
         let mut loader = Loader::new(&parsed).name("judged");
         for map in loader.plan().iter().flat_map(|plan| &plan.maps).filter(|m| m.pin.is_some()) {
             loader.map(&map.name).pin = Some(None);
@@ -83,7 +82,7 @@ mod with_libbpf {
         let in_live = path.parent().is_some_and(|folder| folder.ends_with("live"));
         let (theirs, ours) = match (theirs, ours) {
             (Ok(_), _) if is_own && in_live => {
-                counts.disagreements.push(format!("{name}: libbpf does not refuse it any more"));
+                counts.disagreements.push(format!("{name}: libbpf does not refuse the object any more"));
                 return;
             }
             (Err(_), Ok(_)) if is_own && in_live => {
@@ -107,48 +106,57 @@ mod with_libbpf {
             }
         };
         counts.objects += 1;
-        if let Err(what) = compare(counts, &theirs, &ours) {
-            counts.disagreements.push(format!("{name}: {what}"));
+        if let Err(difference) = compare(counts, &theirs, &ours) {
+            counts.disagreements.push(format!("{name}: {difference}"));
         }
     }
 
     fn compare(counts: &mut Counts, theirs: &LoadedByLibbpf, ours: &Loaded) -> Result<(), String> {
         let (their_maps, our_maps) = (theirs.maps(), ours.maps().iter().filter_map(LoadedMap::fd));
         let our_maps: Vec<_> = our_maps.collect();
-        same("number of maps", &their_maps.len(), &our_maps.len())?;
+        expect_same("number of maps", &their_maps.len(), &our_maps.len())?;
         for (theirs, ours) in their_maps.into_iter().zip(our_maps) {
-            same("map", &map(theirs)?, &map(ours)?)?;
-            same("what a map holds", &data(theirs)?, &data(ours)?)?;
-            same("whether a map is frozen", &is_frozen(theirs)?, &is_frozen(ours)?)?;
+            expect_same("map", &map_facts(theirs)?, &map_facts(ours)?)?;
+            expect_same("content of a map", &data(theirs)?, &data(ours)?)?;
+            expect_same("frozen flag of a map", &frozen_line(theirs)?, &frozen_line(ours)?)?;
             counts.maps += 1;
         }
         let (their_programs, our_programs) = (theirs.programs(), ours.programs());
-        same("number of programs", &their_programs.len(), &our_programs.len())?;
+        expect_same("number of programs", &their_programs.len(), &our_programs.len())?;
         for (theirs, ours) in their_programs.into_iter().zip(our_programs) {
             let name = ours.name();
             let ours = ours.as_fd();
-            same(&format!("program {name}"), &program(theirs)?, &program(ours)?)?;
-            let lines = |of| sys::prog_lines(&of).map_err(|e| e.to_string());
-            same(&format!("records of program {name}"), &lines(theirs)?.functions, &lines(ours)?.functions)?;
-            let places =
-                |of| Ok::<_, String>(lines(of)?.lines.iter().map(|[at, ..]| *at).collect::<Vec<_>>());
-            same(&format!("lines of program {name}"), &places(theirs)?, &places(ours)?)?;
+            expect_same(&format!("program {name}"), &program_facts(theirs)?, &program_facts(ours)?)?;
+            let lines = |program| sys::prog_lines(&program).map_err(|e| e.to_string());
+            expect_same(
+                &format!("function records of program {name}"),
+                &lines(theirs)?.functions,
+                &lines(ours)?.functions,
+            )?;
+            let offsets = |program| {
+                Ok::<_, String>(lines(program)?.lines.iter().map(|[at, ..]| *at).collect::<Vec<_>>())
+            };
+            expect_same(&format!("lines of program {name}"), &offsets(theirs)?, &offsets(ours)?)?;
             let (theirs, ours) = (btf_of(theirs)?, btf_of(ours)?);
             if theirs != ours {
-                same(&format!("types of program {name}"), &types(theirs)?, &types(ours)?)?;
-                return Err(format!("types of program {name}: the same, in other bytes"));
+                expect_same(&format!("types of program {name}"), &types(theirs)?, &types(ours)?)?;
+                return Err(format!("types of program {name}: equal types in different bytes"));
             }
             counts.programs += 1;
         }
         Ok(())
     }
 
-    fn same<T: PartialEq + std::fmt::Debug>(what: &str, theirs: &T, ours: &T) -> Result<(), String> {
-        if theirs == ours { Ok(()) } else { Err(format!("{what}: {theirs:?} by libbpf, {ours:?} here")) }
+    fn expect_same<T: PartialEq + std::fmt::Debug>(
+        subject: &str,
+        theirs: &T,
+        ours: &T,
+    ) -> Result<(), String> {
+        if theirs == ours { Ok(()) } else { Err(format!("{subject}: {theirs:?} by libbpf, {ours:?} here")) }
     }
 
-    /// What is to be the same of a map.
-    fn map(fd: BorrowedFd<'_>) -> Result<(String, [u64; 12]), String> {
+    /// Returns the fields of a map's info that must be equal.
+    fn map_facts(fd: BorrowedFd<'_>) -> Result<(String, [u64; 12]), String> {
         let info: MapInfo = sys::map_info(&fd).map_err(|e| e.to_string())?;
         let numbers = [
             info.map_type.into(),
@@ -167,7 +175,7 @@ mod with_libbpf {
         Ok((info.name(), numbers))
     }
 
-    /// The bytes of a map that holds variables.
+    /// Returns the content of a data map, empty for other maps.
     fn data(fd: BorrowedFd<'_>) -> Result<Vec<u8>, String> {
         let info = sys::map_info(&fd).map_err(|e| e.to_string())?;
         if (info.map_type, info.max_entries) != (MapType::Array.number(), 1) {
@@ -179,16 +187,16 @@ mod with_libbpf {
         Ok(bytes)
     }
 
-    /// Whether user space cannot write to a map any more.
-    fn is_frozen(fd: BorrowedFd<'_>) -> Result<String, String> {
+    /// Returns the line of fdinfo that says whether a map is frozen.
+    fn frozen_line(fd: BorrowedFd<'_>) -> Result<String, String> {
         let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd()));
         let text = text.map_err(|e| e.to_string())?;
         let line = text.lines().find(|line| line.starts_with("frozen:"));
-        line.map(str::to_owned).ok_or_else(|| format!("no word of it in {text}"))
+        line.map(str::to_owned).ok_or_else(|| format!("no line `frozen:` in {text}"))
     }
 
-    /// What is to be the same of a program.
-    fn program(fd: BorrowedFd<'_>) -> Result<(String, [u64; 11]), String> {
+    /// Returns the fields of a program's info that must be equal.
+    fn program_facts(fd: BorrowedFd<'_>) -> Result<(String, [u64; 11]), String> {
         let info: ProgInfo = sys::prog_info(&fd).map_err(|e| e.to_string())?;
         let numbers = [
             info.prog_type.into(),
@@ -214,7 +222,7 @@ mod with_libbpf {
         bytes(fd).map_err(|e: Errno| e.to_string())
     }
 
-    /// A BTF's types in words.
+    /// Returns the types of a BTF as text.
     fn types(bytes: Vec<u8>) -> Result<Vec<String>, String> {
         if bytes.is_empty() {
             return Ok(Vec::new());

@@ -1,9 +1,8 @@
-//! What is linked here does in the running kernel what bpftool's linked object does: the same programs, loaded by libbpf and
-//! by this loader.
+//! Objects linked by core-relo load with the same programs as objects linked by bpftool, in libbpf and in core-relo.
 
 #[cfg(not(all(feature = "libbpf", target_os = "linux")))]
 #[test]
-fn linked_objects_load_as_bpftools() {
+fn linked_objects_load_like_those_of_bpftool() {
     core_relo_tests::skip::skip("linked_load", "built without libbpf (cargo xtask test builds with it)");
 }
 
@@ -11,7 +10,7 @@ fn linked_objects_load_as_bpftools() {
 mod with_libbpf {
     use core_relo::Endian;
     use core_relo_loader::{Loader, object::Object, static_link::Linker, sys::prog_info};
-    use core_relo_tests::{artifacts, judge, kernel_crashes, skip::skip};
+    use core_relo_tests::{artifacts, kernel_crashes, libbpf, skip::skip};
     use std::{
         collections::BTreeMap,
         env,
@@ -22,56 +21,56 @@ mod with_libbpf {
         process::{self, Command},
     };
 
-    /// Names of programs, with their length after the verifier where they are loaded.
+    /// Program names, with the length after verification for loaded programs.
     type Programs = Vec<(String, Option<u32>)>;
 
     #[derive(Default)]
     struct Counts {
         loaded: usize,
-        /// Linked objects that are bpftool's byte for byte.
+        /// Linked objects that equal bpftool's byte for byte.
         identical: usize,
-        /// The kernel takes them from nobody.
+        /// Linked objects that the kernel refuses from both loaders.
         refused: usize,
-        /// libbpf opens or loads what is linked here and not what bpftool links: see docs/libbpf-differences.md.
-        mended: Vec<String>,
+        /// Linked objects that libbpf opens or loads, although it refuses bpftool's: see docs/libbpf-differences.md.
+        improved: Vec<String>,
         wrong: Vec<String>,
     }
 
     #[test]
-    fn linked_objects_load_as_bpftools() {
+    fn linked_objects_load_like_those_of_bpftool() {
         let bpftool = Bpftool::find();
         if bpftool.is_none() {
-            skip("linked_load", "no bpftool (BPFTOOL=path): libbpf's linker within this test stands for it");
+            skip("linked_load", "no bpftool (BPFTOOL=path): libbpf's linker is used instead");
         }
         let mut counts = Counts::default();
-        for paths in programs_of_several_files().into_values().chain(neighbours()) {
-            judge_files(&mut counts, bpftool.as_ref(), &paths);
-            judge_files(&mut counts, bpftool.as_ref(), &paths.iter().rev().cloned().collect::<Vec<_>>());
+        for paths in programs_of_several_files().into_values().chain(unrelated_pairs()) {
+            compare_linked(&mut counts, bpftool.as_ref(), &paths);
+            compare_linked(&mut counts, bpftool.as_ref(), &paths.iter().rev().cloned().collect::<Vec<_>>());
         }
-        let Counts { loaded, identical, refused, mended, wrong } = counts;
+        let Counts { loaded, identical, refused, improved, wrong } = counts;
         println!(
-            "{loaded} linked objects load with the same programs, {identical} are bpftool's very bytes; {refused} load in no way"
+            "{loaded} linked objects load with the same programs, {identical} equal bpftool's; {refused} do not load"
         );
-        mended.iter().for_each(|what| println!("in libbpf's hands only what is linked here: {what}"));
-        wrong.iter().take(20).for_each(|what| println!("{what}"));
+        improved.iter().for_each(|text| println!("libbpf accepts only core-relo's object: {text}"));
+        wrong.iter().take(20).for_each(|text| println!("{text}"));
         if loaded == 0 {
-            skip("linked_load", "libbpf loads nothing here (it takes root)");
+            skip("linked_load", "libbpf loads nothing here (it needs root)");
         }
         assert!(wrong.is_empty());
     }
 
-    fn judge_files(counts: &mut Counts, bpftool: Option<&Bpftool>, paths: &[PathBuf]) {
+    fn compare_linked(counts: &mut Counts, bpftool: Option<&Bpftool>, paths: &[PathBuf]) {
         let files: Vec<_> = paths.iter().map(|path| fs::read(path).unwrap()).collect();
         let name = paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" + ");
         let linked = files.iter().try_fold(Linker::new(), |linker, bytes| linker.add("in", bytes));
         let Ok(ours) = linked.and_then(Linker::finish) else { return };
         let slices: Vec<_> = files.iter().map(Vec::as_slice).collect();
-        let (theirs, _) = judge::logged(|| match bpftool {
+        let (theirs, _) = libbpf::with_log(|| match bpftool {
             Some(bpftool) => bpftool.link(paths),
-            None => judge::link(&slices).ok(),
+            None => libbpf::link(&slices).ok(),
         });
         let by_us = load(&ours);
-        let (by_libbpf, log) = judge::logged(|| load_by_libbpf(&ours));
+        let (by_libbpf, log) = libbpf::with_log(|| load_by_libbpf(&ours));
         let (by_us, by_libbpf) = match (by_us, by_libbpf) {
             (Ok(us), Ok(libbpf)) => (us, libbpf),
             (Err(_), Err(_)) => {
@@ -89,28 +88,28 @@ mod with_libbpf {
         let mut all = vec![("linked and loaded here", by_us)];
         match theirs {
             Some(theirs) if theirs == ours => counts.identical += 1,
-            Some(theirs) => match judge::logged(|| load_by_libbpf(&theirs)) {
+            Some(theirs) => match libbpf::with_log(|| load_by_libbpf(&theirs)) {
                 (Ok(programs), _) => {
                     all.push(("linked by bpftool, loaded by libbpf", programs));
                     match load(&theirs) {
                         Ok(programs) => all.push(("linked by bpftool, loaded here", programs)),
                         Err(error) => {
-                            counts.wrong.push(format!("{name}: bpftool's is refused here: {error}"))
+                            counts.wrong.push(format!("{name}: bpftool's object is refused here: {error}"))
                         }
                     }
                 }
                 (Err(errno), log) => {
                     let last = log.lines().last().unwrap_or_default();
-                    counts.mended.push(format!("{name}: errno {errno}: {last}"));
+                    counts.improved.push(format!("{name}: errno {errno}: {last}"));
                 }
             },
-            // An old bpftool.
-            None => counts.mended.push(format!("{name}: bpftool does not link it")),
+            // An old bpftool does not link all objects.
+            None => counts.improved.push(format!("{name}: bpftool does not link it")),
         }
-        for (what, programs) in all {
+        for (way, programs) in all {
             if programs != by_libbpf {
                 let text =
-                    format!("{name}: {what}: {programs:?}; linked here, loaded by libbpf: {by_libbpf:?}");
+                    format!("{name}: {way}: {programs:?}; linked here, loaded by libbpf: {by_libbpf:?}");
                 counts.wrong.push(text);
             }
         }
@@ -118,7 +117,7 @@ mod with_libbpf {
     }
 
     fn load_by_libbpf(bytes: &[u8]) -> Result<Programs, i32> {
-        let opened = judge::open(bytes)?;
+        let opened = libbpf::open(bytes)?;
         opened.load()?;
         Ok(sorted(opened.programs()))
     }
@@ -146,10 +145,11 @@ mod with_libbpf {
         programs
     }
 
-    /// `link/calls_a.bpf.o`, `link/calls_b.bpf.o`, …: by folder and by what is before the last `_`.
+    /// Groups the files of one program, for example `link/calls_a.bpf.o` and `link/calls_b.bpf.o`, by folder and by the name before
+    /// the last `_`.
     fn programs_of_several_files() -> BTreeMap<PathBuf, Vec<PathBuf>> {
         let mut groups: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        for path in native().into_iter().filter(|path| is_in(path, "link")) {
+        for path in native_objects().into_iter().filter(|path| is_in(path, "link")) {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if let Some((group, _)) = name.rsplit_once('_') {
                 groups.entry(path.with_file_name(group)).or_default().push(path);
@@ -158,13 +158,13 @@ mod with_libbpf {
         groups
     }
 
-    /// Objects that have nothing to do with each other.
-    fn neighbours() -> Vec<Vec<PathBuf>> {
-        let alone: Vec<_> = native().into_iter().filter(|path| !is_in(path, "link")).collect();
+    /// Returns pairs of unrelated objects.
+    fn unrelated_pairs() -> Vec<Vec<PathBuf>> {
+        let alone: Vec<_> = native_objects().into_iter().filter(|path| !is_in(path, "link")).collect();
         alone.windows(2).map(<[PathBuf]>::to_vec).collect()
     }
 
-    fn native() -> Vec<PathBuf> {
+    fn native_objects() -> Vec<PathBuf> {
         let is_native = |path: &PathBuf| {
             let bytes = fs::read(path).unwrap();
             Object::parse(&bytes).is_ok_and(|object| object.endian() == Endian::native())
@@ -177,14 +177,14 @@ mod with_libbpf {
         path.parent().is_some_and(|parent| parent.ends_with(folder))
     }
 
-    /// bpftool, and a folder for what it writes.
+    /// The bpftool command, with a folder for its output.
     struct Bpftool {
         program: OsString,
         folder: PathBuf,
     }
 
     impl Bpftool {
-        /// `BPFTOOL`, or the one in `PATH`.
+        /// Finds the command named by `BPFTOOL`, or bpftool in `PATH`.
         fn find() -> Option<Self> {
             let program = env::var_os("BPFTOOL").unwrap_or_else(|| "bpftool".into());
             let output = Command::new(&program).arg("version").output().ok()?;

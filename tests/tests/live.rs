@@ -1,4 +1,4 @@
-//! The loader on the running kernel: what it loads, attaches and sees fire, and that nothing stays behind. Needs root;
+//! Live tests: the loader loads, attaches and triggers programs on the running kernel and leaves nothing behind. Needs root.
 //! `cargo xtask vm` runs these tests on other kernels.
 
 #[cfg(target_os = "linux")]
@@ -18,6 +18,6 @@ mod live {
     mod surroundings;
     mod test_runs;
     mod token;
-    mod traced;
     mod tracing;
+    mod tracing_variants;
 }

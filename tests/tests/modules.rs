@@ -1,4 +1,4 @@
-//! Modules of real kernels: those that have a type are never passed over.
+//! The module filter never skips a module that has a wanted type, with modules of real kernels.
 
 use core_relo::{
     Name,
@@ -7,12 +7,12 @@ use core_relo::{
 use core_relo_tests::{artifacts, skip::skip};
 use std::{collections::HashSet, fs, sync::Arc};
 
-/// Names looked for in each module.
+/// The number of names searched per module.
 const NAMES: usize = 8;
 
 #[test]
-fn a_sieve_lets_every_module_pass_that_has_the_name() {
-    let (mut asked, mut modules_seen, mut passed) = (0, 0, 0);
+fn the_module_filter_passes_every_module_that_has_the_name() {
+    let (mut names_searched, mut modules_seen, mut false_positives) = (0, 0, 0);
     for kernel in artifacts::kernel_btfs() {
         let modules = artifacts::module_btfs(&kernel);
         if modules.is_empty() {
@@ -28,7 +28,7 @@ fn a_sieve_lets_every_module_pass_that_has_the_name() {
         };
         let names: Vec<_> = parsed.iter().map(names).collect();
         for own in &parsed {
-            // Not those that the first bytes pass unseen for.
+            // Anonymous types are no search terms.
             let named: Vec<_> =
                 own.types().map(|ty| ty.name().essential()).filter(|n| !n.is_empty()).collect();
             for name in named.iter().step_by((named.len() / NAMES).max(1)) {
@@ -38,16 +38,16 @@ fn a_sieve_lets_every_module_pass_that_has_the_name() {
                     let has = names.contains(name.as_bytes());
                     let passes = module_filter.may_contain(bytes);
                     assert!(passes || !has, "{}: {name}", kernel.display());
-                    passed += usize::from(passes && !has);
+                    false_positives += usize::from(passes && !has);
                     modules_seen += 1;
                 }
-                asked += 1;
+                names_searched += 1;
             }
         }
     }
-    if asked == 0 {
+    if names_searched == 0 {
         skip("modules", "no modules' BTF here (cargo xtask kernels fetches some)");
         return;
     }
-    println!("{asked} names in {modules_seen} modules: {passed} passed that do not have them");
+    println!("{names_searched} names in {modules_seen} modules: {false_positives} false positives");
 }

@@ -1,5 +1,5 @@
-//! The judge is judged: what `bpf_object__prepare`, libbpf's public way, leaves of the programs on this machine is what we
-//! plan, instruction by instruction, wherever it comes that far.
+//! Planned instructions equal those of `bpf_object__prepare`, libbpf's public function. This checks the reference in
+//! `core_relo_tests::libbpf` as well, which calls the functions below it.
 
 #[cfg(not(all(feature = "libbpf", target_endian = "little")))]
 #[test]
@@ -13,7 +13,7 @@ mod with_libbpf {
     use core_relo_loader::{object::Object, target::TargetFile};
     use core_relo_tests::{
         artifacts,
-        judge::{self, Prepared},
+        libbpf::{self, Prepared},
         skip::skip,
     };
     use std::{
@@ -28,8 +28,8 @@ mod with_libbpf {
     struct Counts {
         insns: usize,
         objects: usize,
-        /// Where libbpf did not come that far, by what it said.
-        stopped: BTreeMap<String, usize>,
+        /// Objects that libbpf could not prepare, by the last line of its log.
+        unprepared: BTreeMap<String, usize>,
         disagreements: Vec<String>,
     }
 
@@ -40,25 +40,25 @@ mod with_libbpf {
         for object in artifacts::objects() {
             let targets = artifacts::targets_of(&object);
             for target in targets.iter().chain(&kernel) {
-                pair(&mut counts, &object, target);
+                compare_pair(&mut counts, &object, target);
             }
         }
-        let Counts { insns, objects, stopped, disagreements } = counts;
+        let Counts { insns, objects, unprepared, disagreements } = counts;
         println!(
             "compared {insns} relocated instructions of {objects} prepared pairs with libbpf, {} disagreements",
             disagreements.len()
         );
-        for (what, times) in stopped {
-            println!("not prepared, {times} times: {what}");
+        for (reason, times) in unprepared {
+            println!("not prepared, {times} times: {reason}");
         }
         disagreements.iter().take(20).for_each(|text| println!("{text}"));
         if insns == 0 {
-            skip("prepare", "libbpf could prepare nothing here (it takes root and a kernel with BTF)");
+            skip("prepare", "libbpf prepares nothing here (it needs root and a kernel with BTF)");
         }
         assert!(disagreements.is_empty());
     }
 
-    fn pair(counts: &mut Counts, object: &Path, target: &Path) {
+    fn compare_pair(counts: &mut Counts, object: &Path, target: &Path) {
         let bytes = fs::read(object).unwrap();
         let Ok(parsed) = Object::parse(&bytes) else { return };
         if parsed.endian() != Endian::Little {
@@ -70,7 +70,7 @@ mod with_libbpf {
         let plan = Plan::new(&relocs, &kernel);
         let refused = plan.iter().any(|planned| planned.decision().is_err());
         let path = CString::new(target.as_os_str().as_encoded_bytes()).unwrap();
-        let (prepared, log) = judge::logged(|| judge::prepare(&bytes, &path));
+        let (prepared, log) = libbpf::with_log(|| libbpf::prepare(&bytes, &path));
         let place = format!("{} on {}", object.display(), target.display());
         let prepared = match prepared {
             Ok(_) if refused => {
@@ -80,7 +80,7 @@ mod with_libbpf {
             Err(_) if refused => return,
             Err(error) => {
                 let last = log.lines().last().unwrap_or_default().trim_start_matches("libbpf: ");
-                *counts.stopped.entry(format!("errno {} {last}", -error)).or_default() += 1;
+                *counts.unprepared.entry(format!("errno {} {last}", -error)).or_default() += 1;
                 return;
             }
             Ok(prepared) => prepared,
@@ -90,7 +90,7 @@ mod with_libbpf {
     }
 
     fn compare(counts: &mut Counts, place: &str, plan: &Plan<'_>, prepared: &[Prepared]) {
-        // Of several records on one instruction the last one counts.
+        // If several records change one instruction, the last record wins.
         let mut last = HashMap::new();
         for planned in plan.iter() {
             let (Some(insn), Some(function), Some(after)) =

@@ -1,4 +1,4 @@
-//! Types sorted by name: what is found by bisection is what a look at each type finds, and each plan is the same.
+//! BTF with types sorted by name: bisection finds the same types as a scan, and plans do not change.
 
 use core_relo::{
     Target,
@@ -6,9 +6,9 @@ use core_relo::{
 };
 use core_relo_loader::{object::Object, target::TargetFile};
 use core_relo_tests::{
-    artifacts, ours,
+    artifacts, engine,
     skip::skip,
-    sorted::{otherwise, sorted},
+    sorted::{search_variants, sorted},
 };
 use std::{fs, path::Path, sync::Arc};
 
@@ -16,10 +16,10 @@ fn types_of(path: &Path) -> Btf<'static> {
     TargetFile::read(path).unwrap().parse(None).unwrap()
 }
 
-/// Kernels whose builds sorted their types, and ours as a later build would leave it.
+/// Returns the kernels whose types are sorted, and the running kernel with its types sorted.
 fn kernels() -> Vec<(String, Arc<Btf<'static>>)> {
-    let known = artifacts::kernel_btfs();
-    let mut kernels: Vec<_> = known.iter().map(|path| (path.display().to_string(), types_of(path))).collect();
+    let paths = artifacts::kernel_btfs();
+    let mut kernels: Vec<_> = paths.iter().map(|path| (path.display().to_string(), types_of(path))).collect();
     kernels.retain(|(_, btf)| btf.clone().trust_order());
     if let Some(path) = artifacts::running_kernel() {
         kernels.push((format!("{}, sorted", path.display()), Btf::parse(sorted(&types_of(&path))).unwrap()));
@@ -28,15 +28,15 @@ fn kernels() -> Vec<(String, Arc<Btf<'static>>)> {
 }
 
 #[test]
-fn plans_are_the_same_in_whatever_way_types_are_searched() {
+fn plans_do_not_depend_on_the_search_strategy() {
     let (mut records, mut targets) = (0, 0);
     let mut compare = |place: &str, main: Arc<Btf<'static>>, object: &[u8]| {
         let (object, target) = (Object::parse(object).unwrap(), Target::new("vmlinux", main));
-        let Ok(plain) = ours::records(&object, &target, false) else { return };
-        let others = otherwise(&target);
+        let Ok(plain) = engine::records(&object, &target, false) else { return };
+        let others = search_variants(&target);
         assert_eq!(others.len(), 2, "{place} is not sorted");
         for (how, other) in others {
-            assert_eq!(ours::records(&object, &other, false).unwrap(), plain, "{place}, {how}");
+            assert_eq!(engine::records(&object, &other, false).unwrap(), plain, "{place}, {how}");
         }
         records += plain.len();
     };

@@ -1,8 +1,8 @@
-//! Static linking and BTF deduplication beside libbpf's: the same bytes.
+//! Static linking and BTF deduplication give the same bytes as in libbpf.
 
 #[cfg(not(feature = "libbpf"))]
 #[test]
-fn linked_objects_are_libbpfs_byte_for_byte() {
+fn linked_objects_equal_those_of_libbpf() {
     core_relo_tests::skip::skip("static_link", "built without libbpf (cargo xtask test builds with it)");
 }
 
@@ -14,7 +14,7 @@ mod with_libbpf {
     };
     use core_relo_loader::object::Object;
     use core_relo_loader::static_link::{LinkError, Linker};
-    use core_relo_tests::{artifacts, judge};
+    use core_relo_tests::{artifacts, libbpf};
     use std::{
         collections::BTreeMap,
         fs,
@@ -23,8 +23,8 @@ mod with_libbpf {
 
     const NATIVE: Endian = if cfg!(target_endian = "big") { Endian::Big } else { Endian::Little };
 
-    /// The BTFs of all objects of one byte order, one after the other in one BTF.
-    fn together(order: Endian) -> (Vec<u8>, usize) {
+    /// Returns a BTF with the types of all objects of one byte order, and the number of objects.
+    fn merge_objects(order: Endian) -> (Vec<u8>, usize) {
         let mut all = Builder::new(order);
         let mut objects = 0;
         for path in artifacts::objects() {
@@ -37,6 +37,7 @@ mod with_libbpf {
         (all.finish(), objects)
     }
 
+    /// Appends the types of a BTF with adjusted ids.
     fn append(all: &mut Builder, btf: &Btf<'_>) {
         let first = all.next_id().0 - 1;
         let moved = |id: TypeId| if id.0 == 0 { id } else { TypeId(id.0 + first) };
@@ -46,32 +47,33 @@ mod with_libbpf {
         }
     }
 
-    fn compare(name: &str, bytes: &[u8]) {
+    /// Deduplicates a BTF with both implementations and compares the bytes.
+    fn compare_dedup(name: &str, bytes: &[u8]) {
         let parsed = Btf::parse(bytes).unwrap();
         let begin = std::time::Instant::now();
         let here = dedup(&parsed).unwrap().finish();
-        let took = begin.elapsed();
-        let mut judged = judge::Btf::parse(bytes, None).unwrap();
-        assert!(judged.dedup(), "{name}: libbpf cannot deduplicate it");
-        let there = judged.raw_data();
+        let elapsed = begin.elapsed();
+        let mut theirs = libbpf::Btf::parse(bytes, None).unwrap();
+        assert!(theirs.dedup(), "{name}: libbpf cannot deduplicate it");
+        let there = theirs.raw_data();
         let count = |bytes: &[u8]| Btf::parse(bytes.to_vec()).unwrap().end_id();
         let (all, left) = (parsed.end_id(), count(&here));
         assert_eq!(left, count(&there), "{name}: number of types");
         assert!(here == there, "{name}: the same number of types, but not the same bytes");
-        println!("{name}: of {all} types {left} are left, as in libbpf ({took:?})");
+        println!("{name}: of {all} types {left} are left, as in libbpf ({elapsed:?})");
     }
 
     #[test]
-    fn objects_together_deduplicate_to_libbpfs_bytes() {
+    fn merged_objects_deduplicate_as_in_libbpf() {
         for order in [Endian::Little, Endian::Big] {
-            let (bytes, objects) = together(order);
+            let (bytes, objects) = merge_objects(order);
             assert!(objects > 1);
-            compare(&format!("{objects} objects, {order:?}"), &bytes);
+            compare_dedup(&format!("{objects} objects, {order:?}"), &bytes);
         }
     }
 
     #[test]
-    fn kernels_together_deduplicate_to_libbpfs_bytes() {
+    fn merged_kernels_deduplicate_as_in_libbpf() {
         let kernels: Vec<_> =
             artifacts::kernel_btfs().into_iter().chain(artifacts::running_kernel()).collect();
         let Some(last) = kernels.last() else {
@@ -87,7 +89,7 @@ mod with_libbpf {
             let mut both = Builder::new(first.endian());
             append(&mut both, &first);
             append(&mut both, &second);
-            compare(&format!("{} and {}", one.display(), two.display()), &both.finish());
+            compare_dedup(&format!("{} and {}", one.display(), two.display()), &both.finish());
         }
     }
 
@@ -98,22 +100,22 @@ mod with_libbpf {
     #[derive(Default)]
     struct Counts {
         linked: usize,
-        /// The same but for places and sizes of variables, which libbpf leaves as the declarations have them.
-        placed: usize,
+        /// Objects that differ only in offsets and sizes of DATASEC variables, which libbpf takes from the declarations.
+        relaid: usize,
         refused: usize,
         wrong: Vec<String>,
     }
 
     impl Counts {
-        /// Links with both and compares: both refuse, or both come to the same bytes.
-        fn judge(&mut self, files: &[(String, Vec<u8>)]) {
+        /// Links with both linkers. Both must refuse the files or write the same bytes.
+        fn compare_link(&mut self, files: &[(String, Vec<u8>)]) {
             let place = files.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" + ");
             let slices: Vec<&[u8]> = files.iter().map(|(_, bytes)| bytes.as_slice()).collect();
-            let (there, log) = judge::logged(|| judge::link(&slices));
+            let (there, log) = libbpf::with_log(|| libbpf::link(&slices));
             match (link(files), there) {
                 (Err(_), Err(_)) => self.refused += 1,
                 (Ok(here), Ok(there)) if here == there => self.linked += 1,
-                (Ok(here), Ok(there)) if here == placed(&there) => self.placed += 1,
+                (Ok(here), Ok(there)) if here == with_symbol_layout(&there) => self.relaid += 1,
                 (Ok(here), Ok(there)) => self.wrong.push(format!("{place}: {}", difference(&here, &there))),
                 (Err(error), Ok(_)) => self.wrong.push(format!("{place}: refused here alone: {error}")),
                 (Ok(_), Err(_)) => {
@@ -122,10 +124,10 @@ mod with_libbpf {
             }
         }
 
-        fn assert(self, what: &str) {
-            let Self { linked, placed, refused, wrong } = self;
+        fn assert_equal(self, subject: &str) {
+            let Self { linked, relaid, refused, wrong } = self;
             println!(
-                "{what}: {linked} linked to libbpf's bytes, {placed} but for places in DATASECs, {refused} refused by both, {} differ",
+                "{subject}: {linked} linked to libbpf's bytes, {relaid} except for offsets in DATASECs, {refused} refused by both, {} differ",
                 wrong.len()
             );
             wrong.iter().take(20).for_each(|text| println!("{text}"));
@@ -133,8 +135,8 @@ mod with_libbpf {
         }
     }
 
-    /// A linked object with the variables of its DATASECs where its symbols are, and of their sizes.
-    fn placed(linked: &[u8]) -> Vec<u8> {
+    /// Returns a linked object whose DATASECs have the offsets and sizes of its symbols.
+    fn with_symbol_layout(linked: &[u8]) -> Vec<u8> {
         let mut copy = linked.to_vec();
         let Ok(object) = Object::parse(linked) else { return copy };
         let Some(btf) = object.btf() else { return copy };
@@ -150,12 +152,12 @@ mod with_libbpf {
                     copy[at..at + 4].copy_from_slice(&object.endian().u32_bytes(value as u32));
                 }
             }
-            at += 12 + words_after(ty) * 4;
+            at += 12 + trailing_word_count(ty) * 4;
         }
         copy
     }
 
-    fn words_after(ty: core_relo::btf::Type<'_>) -> usize {
+    fn trailing_word_count(ty: core_relo::btf::Type<'_>) -> usize {
         match ty.kind() {
             Kind::Int | Kind::Var | Kind::DeclTag => 1,
             Kind::Array => 3,
@@ -165,17 +167,17 @@ mod with_libbpf {
         }
     }
 
-    /// Which section differs, and where.
+    /// Describes the first difference: section, offset, size and byte.
     fn difference(here: &[u8], there: &[u8]) -> String {
         let sections = |bytes: &[u8]| -> Vec<(String, u64, u64, Vec<u8>)> {
             let object = Object::parse(bytes);
-            let of = |o: &Object<'_>| {
+            let describe = |o: &Object<'_>| {
                 let section = |s: &core_relo_loader::object::Section<'_>| {
                     (String::from_utf8_lossy(s.name).into_owned(), s.offset, s.size, s.data.to_vec())
                 };
                 o.sections().iter().map(section).collect()
             };
-            object.as_ref().map(of).unwrap_or_default()
+            object.as_ref().map(describe).unwrap_or_default()
         };
         let (ours, theirs) = (sections(here), sections(there));
         for (a, b) in ours.iter().zip(&theirs) {
@@ -202,22 +204,23 @@ mod with_libbpf {
     }
 
     #[test]
-    fn each_object_alone_and_with_the_next_links_to_libbpfs_bytes() {
+    fn objects_link_alone_and_in_pairs_as_in_libbpf() {
         let in_link = |path: &PathBuf| path.parent().is_some_and(|folder| folder.ends_with("link"));
         let paths: Vec<_> = artifacts::objects().into_iter().filter(|path| !in_link(path)).collect();
         let objects = read(&paths);
         let mut counts = Counts::default();
         for (at, object) in objects.iter().enumerate() {
-            counts.judge(std::slice::from_ref(object));
+            counts.compare_link(std::slice::from_ref(object));
             for other in objects.iter().skip(at + 1).take(3) {
-                counts.judge(&[object.clone(), other.clone()]);
-                counts.judge(&[other.clone(), object.clone()]);
+                counts.compare_link(&[object.clone(), other.clone()]);
+                counts.compare_link(&[other.clone(), object.clone()]);
             }
         }
-        counts.assert("objects of bpf-progs alone and in pairs");
+        counts.assert_equal("objects of bpf-progs alone and in pairs");
     }
 
-    /// Files of one program: `link/calls_a.bpf.o`, `link/calls_b.bpf.o`, … by folder and by what is before the last `_`.
+    /// Groups the files of one program, for example `link/calls_a.bpf.o` and `link/calls_b.bpf.o`, by folder and by the name before
+    /// the last `_`.
     fn groups() -> BTreeMap<PathBuf, Vec<PathBuf>> {
         let mut groups: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for path in artifacts::objects() {
@@ -234,21 +237,21 @@ mod with_libbpf {
         path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// Both orders of the files.
+    /// Returns the files in both orders.
     fn orders(paths: &[PathBuf]) -> [Vec<(String, Vec<u8>)>; 2] {
         let files = read(paths);
-        let mut turned = files.clone();
-        turned.reverse();
-        [files, turned]
+        let mut reversed = files.clone();
+        reversed.reverse();
+        [files, reversed]
     }
 
     #[test]
-    fn programs_of_several_files_link_to_libbpfs_bytes() {
+    fn programs_of_several_files_link_as_in_libbpf() {
         let mut counts = Counts::default();
         for (group, paths) in groups().iter().filter(|(group, _)| !group_name(group).starts_with("own_")) {
             for files in orders(paths) {
                 let before = (counts.refused, counts.wrong.len());
-                counts.judge(&files);
+                counts.compare_link(&files);
                 let refused = (counts.refused, counts.wrong.len()) == (before.0 + 1, before.1);
                 let expected = group_name(group).starts_with("bad_");
                 if refused != expected && before.1 == counts.wrong.len() {
@@ -257,18 +260,18 @@ mod with_libbpf {
                 }
             }
         }
-        counts.assert("programs of several files");
+        counts.assert_equal("programs of several files");
     }
 
-    /// What is in docs/libbpf-differences.md: linked here, and sound, where libbpf refuses or writes nonsense.
+    /// The cases of docs/libbpf-differences.md: libbpf refuses the files or writes a damaged object.
     #[test]
-    fn where_libbpf_fails_the_result_is_sound() {
+    fn files_that_libbpf_links_wrongly_give_a_sound_object() {
         let mut found = 0;
         for (group, paths) in groups().iter().filter(|(group, _)| group_name(group).starts_with("own_")) {
             for files in orders(paths) {
                 let here = link(&files).unwrap_or_else(|error| panic!("{}: {error}", group.display()));
                 let slices: Vec<&[u8]> = files.iter().map(|(_, bytes)| bytes.as_slice()).collect();
-                let (there, _) = judge::logged(|| judge::link(&slices));
+                let (there, _) = libbpf::with_log(|| libbpf::link(&slices));
                 assert_ne!(there.as_ref(), Ok(&here), "{}: no difference left", group.display());
                 let object = Object::parse(&here).unwrap();
                 let btf = object.btf().unwrap();
@@ -282,9 +285,9 @@ mod with_libbpf {
         assert!(found > 0);
     }
 
-    /// Why `identical` compares elements of arrays: libbpf compares the first array with itself.
+    /// libbpf compares the first array with itself, so core-relo compares the element types of arrays in addition.
     #[test]
-    fn libbpf_makes_one_of_structs_whose_arrays_differ() {
+    fn libbpf_merges_structs_whose_arrays_differ() {
         let mut b = Builder::new(NATIVE);
         let (int, float) = (b.int("int", 4, Builder::SIGNED), b.float("float", 4));
         let (ints, floats) = (b.array(int, int, 4), b.array(float, int, 4));
@@ -293,15 +296,15 @@ mod with_libbpf {
         b.structure("pair", 32, &[("a", again, 0), ("b", floats, 128)]);
         let bytes = b.finish();
         let here = dedup(&Btf::parse(&bytes[..]).unwrap()).unwrap();
-        let mut judged = judge::Btf::parse(&bytes, None).unwrap();
-        assert!(judged.dedup());
+        let mut theirs = libbpf::Btf::parse(&bytes, None).unwrap();
+        assert!(theirs.dedup());
         let here = Btf::parse(here.finish()).unwrap();
         let pairs = |btf: &Btf<'_>| btf.types().filter(|ty| ty.kind() == Kind::Struct).count();
-        assert_eq!((pairs(&here), pairs(&Btf::parse(judged.raw_data()).unwrap())), (2, 1));
+        assert_eq!((pairs(&here), pairs(&Btf::parse(theirs.raw_data()).unwrap())), (2, 1));
     }
 
     #[test]
-    fn libbpf_opens_what_is_linked_here() {
+    fn libbpf_opens_linked_objects() {
         let (mut opened, mut refused) = (0, 0);
         for (group, paths) in groups().iter().filter(|(group, _)| !group_name(group).starts_with("bad_")) {
             for files in orders(paths) {
@@ -311,13 +314,13 @@ mod with_libbpf {
                 if object.endian() != NATIVE {
                     continue;
                 }
-                let (result, log) = judge::logged(|| judge::open(&linked));
+                let (result, log) = libbpf::with_log(|| libbpf::open(&linked));
                 match result {
                     Ok(there) => {
                         assert_eq!(there.programs().len(), programs, "{}: programs", group.display());
                         opened += 1;
                     }
-                    // What nobody defines stays an extern, which libbpf does not know for what it is.
+                    // An undefined map stays an extern, and libbpf does not know externs of `.maps`.
                     Err(_) if group_name(group) == "own_extern" => {
                         assert!(log.contains("unrecognized extern section '.maps'"), "{log}");
                         refused += 1;
@@ -326,7 +329,7 @@ mod with_libbpf {
                 }
             }
         }
-        println!("libbpf opens {opened} linked objects, and refuses {refused} that want what nobody defines");
+        println!("libbpf opens {opened} linked objects, and refuses {refused} with undefined maps");
         assert!(opened > 0);
     }
 }

@@ -1,67 +1,69 @@
-//! Values of every struct and union of kernels, as libbpf's `btf_dump__dump_type_data` reads them: the same numbers in the same
-//! order. Names, types and punctuation are each one's own.
+//! Comparison of values with libbpf's `btf_dump__dump_type_data`: every struct and union of a kernel has the same numbers in the same
+//! order. Names, types and punctuation may differ.
 
 #[cfg(not(feature = "libbpf"))]
 #[test]
-fn libbpf_reads_the_same_values() {
+fn libbpf_prints_the_same_values() {
     core_relo_tests::skip::skip("values", "built without libbpf (cargo xtask test builds with it)");
 }
 
 #[cfg(feature = "libbpf")]
 mod with_libbpf {
     use core_relo::btf::{Aggregate, Btf, Scalar, ValueLocation, ValueVisitor};
-    use core_relo_tests::{artifacts, judge, skip::skip};
+    use core_relo_tests::{artifacts, libbpf, skip::skip};
     use std::{convert::Infallible, fs};
 
-    /// Larger ones are left out: they hold what smaller ones do.
-    const LARGEST: u32 = 16 * 1024;
+    /// The size limit of compared types. Larger types consist of smaller ones.
+    const MAX_SIZE: u32 = 16 * 1024;
 
     #[test]
-    fn libbpf_reads_the_same_values() {
-        let (mut compared, mut numbers, mut given_up) = (0, 0, 0);
+    fn libbpf_prints_the_same_values() {
+        let (mut compared, mut numbers, mut failed) = (0, 0, 0);
         for kernel in artifacts::running_kernel().into_iter().chain(artifacts::kernel_btfs()) {
             let bytes = fs::read(&kernel).unwrap();
             let ours = Btf::parse(bytes.clone()).unwrap();
             if ours.endian() != core_relo::Endian::native() {
                 continue; // libbpf reads values in the host's order only
             }
-            let theirs = judge::Btf::parse(&bytes, None).unwrap();
-            let theirs = theirs.values().unwrap();
+            let theirs = libbpf::Btf::parse(&bytes, None).unwrap();
+            let theirs = theirs.value_printer().unwrap();
             let mut random = fastrand::Rng::with_seed(7);
             for ty in ours.types().filter(|ty| ty.kind().is_composite()) {
                 let size = ty.size().map_or(0, |size| size.0);
-                if size > LARGEST {
+                if size > MAX_SIZE {
                     continue;
                 }
-                // No byte is printable or zero, so that libbpf prints no characters and ends no array early.
+                // Without printable and zero bytes, libbpf prints no characters and cuts no array short.
                 let value: Vec<u8> = (0..size).map(|_| random.u8(0x80..)).collect();
                 let Some(text) = theirs.print(ty.id().0, &value) else {
-                    given_up += 1;
+                    failed += 1;
                     continue;
                 };
-                let mut told = Tokens(Vec::new());
-                let Ok(()) = ours.value(ty.id(), &value).visit(&mut told);
+                let mut our_tokens = Tokens(Vec::new());
+                let Ok(()) = ours.value(ty.id(), &value).visit(&mut our_tokens);
                 let place =
                     || format!("{} {ty:?}:\n{:#}\n{text}", kernel.display(), ours.value(ty.id(), &value));
-                let read = tokens(&text);
-                if let Some((one, other)) = told.0.iter().zip(&read).find(|(one, other)| !one.says(other)) {
+                let their_tokens = tokenize(&text);
+                if let Some((one, other)) =
+                    our_tokens.0.iter().zip(&their_tokens).find(|(one, other)| !one.matches(other))
+                {
                     panic!("{one:?} here, {other} in libbpf: {}", place());
                 }
-                assert_eq!(told.0.len(), read.len(), "{}", place());
+                assert_eq!(our_tokens.0.len(), their_tokens.len(), "{}", place());
                 compared += 1;
-                numbers += read.len();
+                numbers += their_tokens.len();
             }
         }
-        println!("compared {compared} values of {numbers} parts with libbpf, which gave up on {given_up}");
+        println!("compared {compared} values of {numbers} parts with libbpf, which failed for {failed}");
         if compared == 0 {
             skip("values", "neither the running kernel nor target/kernels has BTF of this byte order");
         }
     }
 
-    /// What libbpf printed, without commas.
-    fn tokens(text: &str) -> Vec<String> {
-        let apart = text.replace(['{', '['], " { ").replace(['}', ']'], " } ").replace(',', " ");
-        apart.split_whitespace().map(str::to_owned).collect()
+    /// Splits libbpf's output into tokens without commas.
+    fn tokenize(text: &str) -> Vec<String> {
+        let spaced = text.replace(['{', '['], " { ").replace(['}', ']'], " } ").replace(',', " ");
+        spaced.split_whitespace().map(str::to_owned).collect()
     }
 
     #[derive(Debug)]
@@ -70,12 +72,12 @@ mod with_libbpf {
         Close,
         Number(i128),
         Name(String),
-        /// Of no type that both print alike.
+        /// A value that both print differently.
         Any,
     }
 
     impl Token {
-        fn says(&self, other: &str) -> bool {
+        fn matches(&self, other: &str) -> bool {
             match self {
                 Self::Open => other == "{",
                 Self::Close => other == "}",
@@ -87,7 +89,7 @@ mod with_libbpf {
                     match hex {
                         None => digits.parse() == Ok(*one),
                         Some(None) => false,
-                        // Bitfields are printed without their sign.
+                        // libbpf prints bitfields without their sign.
                         Some(Some(bits)) => {
                             let one = one.cast_unsigned();
                             one == bits
@@ -137,7 +139,7 @@ mod with_libbpf {
         }
     }
 
-    /// What a `char` is where it stands: signed or not.
+    /// Returns the value of a `char`, whose type may be signed or unsigned.
     fn char_value(at: &ValueLocation<'_>, byte: u8) -> i128 {
         let mut ty = at.btf.strip(at.ty).unwrap();
         if let Some(array) = ty.array() {

@@ -1,8 +1,8 @@
-//! One job by core-relo, which may be loading, and nothing else.
+//! Runs one job with core-relo, including the load job.
 
 use core_relo_bench::{once, peer::ours::Ours};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    once::main(|target, objects| Ok(Ours::new(target, objects).that_loads()))
+    once::main(|target, objects| Ok(Ours::new(target, objects).with_load()))
 }

@@ -1,4 +1,4 @@
-//! One job by aya-obj, and nothing else.
+//! Runs one job with aya-obj.
 
 use core_relo_bench::{once, peer::aya::Aya};
 use std::process::ExitCode;

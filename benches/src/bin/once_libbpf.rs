@@ -1,4 +1,4 @@
-//! One job by libbpf, and nothing else.
+//! Runs one job with libbpf.
 
 use core_relo_bench::{once, peer::libbpf::Libbpf};
 use std::process::ExitCode;

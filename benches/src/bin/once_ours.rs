@@ -1,4 +1,4 @@
-//! One job by core-relo that is not loading, and nothing else.
+//! Runs one job with core-relo, without the loader's code.
 
 use core_relo_bench::{once, peer::ours::Ours};
 use std::process::ExitCode;

@@ -1,21 +1,21 @@
-//! Time and memory of every command against every kind of thing of which its input may have many.
+//! Time and memory of every command in every dimension of its input.
 //!
-//! The inputs are those of `cli/tests/growth.rs`, which counts instructions at two small sizes; these are sizes that hurt.
+//! `cli/tests/growth.rs` counts instructions for the same inputs at two small sizes. The sizes here are large.
 
-use super::{LONGEST_MS, linear, linear::Point};
+use super::linear::{self, LONGEST_MS, Point};
 use crate::child;
 use core_relo_tests::growth::{Command, Dimension, Written, dimensions};
 use serde_json::{Value, json};
 use std::{fs, path::Path};
 
-/// How many there are of a thing, as far as it allows.
+/// The counts, limited by the maximum of each dimension.
 const COUNTS: [usize; 3] = [1_000, 10_000, 100_000];
 
-/// A point that takes less is measured [`RUNS`] times, of which the shortest counts.
+/// Points below this time are measured [`RUNS`] times, and the shortest run counts.
 const SHORT_MS: f64 = 500.0;
 const RUNS: usize = 3;
 
-/// The points of one command, in one form, on one dimension.
+/// The points of one command with one output format in one dimension.
 struct Series {
     command: Command,
     json: bool,
@@ -25,35 +25,35 @@ struct Series {
 
 /// Measures all commands on all dimensions and prints a line for each.
 pub(super) fn run(folder: &Path) -> Result<Vec<Value>, String> {
-    let program = child::beside("core-relo")?;
+    let program = child::sibling_program("core-relo")?;
     println!("\ncommands: {}", program.display());
     println!("{:<52} {:<24} {:>26} {:>9}  where it is not linear", "", "ms at", "", "MiB");
     let mut rows = Vec::new();
     for dimension in dimensions() {
         let mut all = series(&dimension);
-        let mut counts: Vec<_> = COUNTS.into_iter().map(|n| n.min(dimension.most)).collect();
+        let mut counts: Vec<_> = COUNTS.into_iter().map(|n| n.min(dimension.max_count)).collect();
         counts.dedup();
         for n in counts {
             let within = folder.join(format!("commands-{n}"));
             let error = |e: std::io::Error| format!("{}: {e}", within.display());
-            let input = (dimension.make)(n).write(&within).map_err(error)?;
-            for one in &mut all {
-                one.measure(&program, n, &input)?;
+            let input = (dimension.build)(n).write(&within).map_err(error)?;
+            for series in &mut all {
+                series.measure(&program, n, &input)?;
             }
             fs::remove_dir_all(&within).map_err(error)?;
         }
-        for one in all {
-            rows.extend(one.report(&dimension));
+        for series in all {
+            rows.extend(series.report(&dimension));
         }
     }
     Ok(rows)
 }
 
 fn series(dimension: &Dimension) -> Vec<Series> {
-    let one = |command: &Command| {
+    let both_formats = |command: &Command| {
         [false, true].map(|json| Series { command: *command, json, points: Vec::new(), refused: None })
     };
-    dimension.commands.iter().flat_map(one).collect()
+    dimension.commands.iter().flat_map(both_formats).collect()
 }
 
 impl Series {
@@ -66,7 +66,7 @@ impl Series {
         let mut shortest: Option<Point> = None;
         for _ in 0..RUNS {
             let cost = child::cost(program, &words)?;
-            // What the kernel lacks is an answer, too.
+            // Exit status 1 is a valid result: the kernel lacks something.
             if !matches!(cost.exit, Some(0 | 1)) {
                 self.refused = Some(format!("{n} are refused: {}", cost.error.lines().next().unwrap_or_default()));
                 return Ok(());

@@ -1,19 +1,20 @@
-//! Files that grow: BTF of many kernels' worth of types, objects with many records, modules.
+//! Inputs of growing size: BTF with multiplied types, objects with many records, many modules.
 
 use core_relo::{
     Endian, TypeId,
     btf::{Btf, Builder, Importer, Kind},
     insn::Insn,
 };
-use core_relo_tests::made::{self, Made};
+use core_relo_tests::synthetic::{self, SyntheticRecord};
 use std::{
     fs,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-/// Writes BTFs with `counts` times (in growing order) the types of `kernel`; all copies but the first have names of their own.
-pub fn kernels_worth(kernel: &[u8], counts: &[usize], folder: &Path) -> Result<Vec<PathBuf>, String> {
+/// Writes one BTF for each of `counts`, with that many copies of the types of `kernel`. `counts` is in ascending order. Each copy has
+/// different names.
+pub fn multiplied_kernels(kernel: &[u8], counts: &[usize], folder: &Path) -> Result<Vec<PathBuf>, String> {
     let mut files = Vec::new();
     let original = Btf::parse(kernel).map_err(|e| e.to_string())?;
     let mut builder = Builder::new(original.endian());
@@ -21,10 +22,10 @@ pub fn kernels_worth(kernel: &[u8], counts: &[usize], folder: &Path) -> Result<V
         let bytes = renamed(kernel, original.endian(), copy)?;
         let btf = Btf::parse(&bytes[..]).map_err(|e| e.to_string())?;
         let shift = builder.next_id().0 - 1;
-        let moved = |id: TypeId| if id == TypeId::VOID { id } else { TypeId(id.0 + shift) };
+        let new_id = |id: TypeId| if id == TypeId::VOID { id } else { TypeId(id.0 + shift) };
         let mut import = Importer::new(&btf);
         for ty in btf.types() {
-            import.copy_type(&mut builder, ty, moved).map_err(|e| e.to_string())?;
+            import.copy_type(&mut builder, ty, new_id).map_err(|e| e.to_string())?;
         }
         if counts.contains(&(copy + 1)) {
             files.push(write(folder, &format!("kernels-{}.btf", copy + 1), &builder.finish())?);
@@ -33,7 +34,7 @@ pub fn kernels_worth(kernel: &[u8], counts: &[usize], folder: &Path) -> Result<V
     Ok(files)
 }
 
-/// The BTF with other names of the same length: the first letter of each is another, for each copy in its own way.
+/// Returns the BTF with the first letter of each name changed, differently for each copy.
 fn renamed(kernel: &[u8], endian: Endian, copy: usize) -> Result<Vec<u8>, String> {
     let mut bytes = kernel.to_vec();
     let word = |at| endian.u32(kernel, at).map(|word| word as usize).ok_or("no header");
@@ -50,8 +51,8 @@ fn renamed(kernel: &[u8], endian: Endian, copy: usize) -> Result<Vec<u8>, String
     Ok(bytes)
 }
 
-/// Writes an object with so many records: offsets of fields of the kernel's own structs, a thousand of them by turns.
-pub fn records(kernel: &[u8], count: usize, folder: &Path) -> Result<PathBuf, String> {
+/// Writes an object with `count` records: field offsets of up to a thousand structs of the kernel, in turn.
+pub fn object_with_records(kernel: &[u8], count: usize, folder: &Path) -> Result<PathBuf, String> {
     let kernel = Btf::parse(kernel).map_err(|e| e.to_string())?;
     let mut local = Builder::new(kernel.endian());
     let int = local.int("int", 4, Builder::SIGNED);
@@ -60,16 +61,16 @@ pub fn records(kernel: &[u8], count: usize, folder: &Path) -> Result<PathBuf, St
     for ty in kernel.types().filter(|ty| ty.kind() == Kind::Struct && !ty.name().is_empty()) {
         let mut members = Vec::new();
         for member in ty.members().filter(|m| !m.name.is_empty() && m.bitfield_bits == 0) {
-            let is_of = |kind| kernel.strip(member.ty).is_ok_and(|ty| ty.kind() == kind);
-            let ty = if is_of(Kind::Int) { Some(int) } else { is_of(Kind::Ptr).then_some(pointer) };
+            let has_kind = |kind| kernel.strip(member.ty).is_ok_and(|ty| ty.kind() == kind);
+            let ty = if has_kind(Kind::Int) { Some(int) } else { has_kind(Kind::Ptr).then_some(pointer) };
             members.extend(ty.map(|ty| (member.name.to_string(), ty)));
             if members.len() == 4 {
                 break;
             }
         }
         if members.len() == 4 {
-            let place = |((name, ty), at): (&'_ (String, TypeId), u32)| (name.clone(), *ty, at * 64);
-            let placed: Vec<_> = members.iter().zip(0..).map(place).collect();
+            let at_offset = |((name, ty), at): (&'_ (String, TypeId), u32)| (name.clone(), *ty, at * 64);
+            let placed: Vec<_> = members.iter().zip(0..).map(at_offset).collect();
             let placed: Vec<_> = placed.iter().map(|(name, ty, at)| (&**name, *ty, *at)).collect();
             roots.push(local.structure(&ty.name().to_string(), 32, &placed));
         }
@@ -77,29 +78,29 @@ pub fn records(kernel: &[u8], count: usize, folder: &Path) -> Result<PathBuf, St
             break;
         }
     }
-    let made = |n: usize| Made {
+    let record = |n: usize| SyntheticRecord {
         root: roots[n % roots.len()],
         access: format!("0:{}", n / roots.len() % 4),
         kind: 0,
         size: 8,
         insns: vec![Insn { code: 0xb7, imm: (n / roots.len() % 4 * 8) as i32, ..Insn::default() }],
     };
-    let made: Vec<_> = (0..count).map(made).collect();
-    write(folder, &format!("records-{count}.bpf.o"), &made::object(&local.finish(), kernel.endian(), &made))
+    let records: Vec<_> = (0..count).map(record).collect();
+    write(folder, &format!("records-{count}.bpf.o"), &synthetic::object(&local.finish(), kernel.endian(), &records))
 }
 
-/// Writes an object with one record, whose type no kernel has: all modules are to be looked at.
-pub fn in_no_module(endian: Endian, folder: &Path) -> Result<PathBuf, String> {
+/// Writes an object with one record of a type that no kernel has, so that all modules are searched.
+pub fn missing_type(endian: Endian, folder: &Path) -> Result<PathBuf, String> {
     let mut local = Builder::new(endian);
     let int = local.int("int", 4, Builder::SIGNED);
     let root = local.structure("a_struct_that_no_kernel_has", 4, &[("member", int, 0)]);
     let insns = vec![Insn { code: 0xb7, imm: 1, ..Insn::default() }];
-    let record = Made { root, access: "0:0".to_owned(), kind: 2, size: 4, insns };
-    write(folder, "nowhere.bpf.o", &made::object(&local.finish(), endian, &[record]))
+    let record = SyntheticRecord { root, access: "0:0".to_owned(), kind: 2, size: 4, insns };
+    write(folder, "nowhere.bpf.o", &synthetic::object(&local.finish(), endian, &[record]))
 }
 
-/// Makes a folder with the kernel's BTF and so many modules', each with three hundred structs of its own.
-pub fn modules(kernel: &[u8], count: usize, folder: &Path) -> Result<PathBuf, String> {
+/// Creates a folder with the BTF of the kernel and of `count` modules, each with three hundred structs.
+pub fn folder_with_modules(kernel: &[u8], count: usize, folder: &Path) -> Result<PathBuf, String> {
     let folder = folder.join(format!("modules-{count}"));
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     write(&folder, "vmlinux", kernel)?;
@@ -116,8 +117,8 @@ pub fn modules(kernel: &[u8], count: usize, folder: &Path) -> Result<PathBuf, St
     Ok(folder)
 }
 
-/// Writes a list of so many kernels: these files by turns.
-pub fn list(kernels: &[PathBuf], count: usize, folder: &Path) -> Result<PathBuf, String> {
+/// Writes a list of `count` kernel paths, which repeats the given files.
+pub fn kernel_list(kernels: &[PathBuf], count: usize, folder: &Path) -> Result<PathBuf, String> {
     let lines: Vec<_> = kernels.iter().cycle().take(count).map(|path| path.display().to_string()).collect();
     write(folder, &format!("kernels-{count}.txt"), (lines.join("\n") + "\n").as_bytes())
 }

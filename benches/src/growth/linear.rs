@@ -1,6 +1,6 @@
-//! Where growth is not linear: what each further one costs, beside what it cost before.
+//! Detection of growth that is not linear: the cost per added element, compared with that at smaller sizes.
 
-/// One line of a table.
+/// A measured size.
 #[derive(Clone, Debug)]
 pub struct Point {
     pub n: usize,
@@ -8,34 +8,37 @@ pub struct Point {
     pub kib: f64,
 }
 
-/// From how much more on a further one is said to cost more.
-const MORE: f64 = 1.5;
+/// Larger sizes are skipped if their expected time exceeds this limit.
+pub const LONGEST_MS: f64 = 60_000.0;
 
-/// What must be the difference between two points, in parts of the first, to say anything about what lies between.
+/// The ratio of costs per element from which growth is reported.
+const REPORTED_RATIO: f64 = 1.5;
+
+/// The smallest difference between two points that is significant, relative to the first point.
 const SIGNIFICANT: f64 = 0.25;
 
-/// What the next point will take at least, going by those before.
-pub fn expected(before: &[Point], n: usize) -> Option<f64> {
-    let last = before.last()?;
+/// Returns the expected time of size `n` for linear growth.
+pub fn expected(previous: &[Point], n: usize) -> Option<f64> {
+    let last = previous.last()?;
     Some(last.ms * (n as f64 / last.n.max(1) as f64))
 }
 
-/// What is to be said of a point that follows others.
-pub fn remarks(before: &[Point], point: &Point) -> Vec<String> {
+/// Returns remarks about a point whose cost per element is higher than that of the previous points.
+pub fn remarks(previous: &[Point], point: &Point) -> Vec<String> {
     let figures = [("ms", (|p| p.ms) as fn(&Point) -> f64), ("KiB", |p| p.kib)];
     let remark = |(unit, figure): (&str, fn(&Point) -> f64)| {
-        let points: Vec<_> = before.iter().chain([point]).map(|p| (p.n as f64, figure(p))).collect();
-        let further = further(&points);
-        let ((_, first), (at, last)) = (further.first()?, further.last()?);
-        let is_of_this = *at == point.n as f64 && further.len() > 1;
-        (is_of_this && last / first > MORE)
-            .then(|| format!("each further one costs {:.1} times the {unit} of the first", last / first))
+        let points: Vec<_> = previous.iter().chain([point]).map(|p| (p.n as f64, figure(p))).collect();
+        let costs = costs_per_element(&points);
+        let ((_, first), (at, last)) = (costs.first()?, costs.last()?);
+        let is_last_point = *at == point.n as f64 && costs.len() > 1;
+        (is_last_point && last / first > REPORTED_RATIO)
+            .then(|| format!("each added element costs {:.1} times the {unit} of the first ones", last / first))
     };
     figures.into_iter().filter_map(remark).collect()
 }
 
-/// What each further one costs at each point, where that can be told.
-fn further(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+/// Returns the cost per added element at each size with a significant difference.
+fn costs_per_element(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut found = Vec::new();
     let Some(mut from) = points.first().copied() else { return found };
     for to in &points[1..] {
@@ -52,29 +55,30 @@ fn further(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
 mod tests {
     use super::*;
 
-    fn told(costs: &[(usize, f64)]) -> Vec<usize> {
+    /// Returns the indices of the points with remarks.
+    fn reported(costs: &[(usize, f64)]) -> Vec<usize> {
         let points: Vec<_> = costs.iter().map(|(n, ms)| Point { n: *n, ms: *ms, kib: 1.0 }).collect();
-        let is_told = |at: &usize| !remarks(&points[..*at], &points[*at]).is_empty();
-        (0..points.len()).filter(is_told).collect()
+        let has_remarks = |at: &usize| !remarks(&points[..*at], &points[*at]).is_empty();
+        (0..points.len()).filter(has_remarks).collect()
     }
 
     #[test]
     fn a_fixed_cost_and_a_linear_one_are_linear() {
-        assert!(told(&[(1, 5.1), (10, 6.0), (100, 15.0), (1000, 105.0)]).is_empty());
+        assert!(reported(&[(1, 5.1), (10, 6.0), (100, 15.0), (1000, 105.0)]).is_empty());
     }
 
     #[test]
-    fn a_square_is_told_from_where_it_shows() {
-        assert_eq!(told(&[(1, 1.0), (10, 100.0), (100, 10_000.0)]), [2]);
+    fn quadratic_growth_is_reported_where_it_shows() {
+        assert_eq!(reported(&[(1, 1.0), (10, 100.0), (100, 10_000.0)]), [2]);
     }
 
     #[test]
-    fn differences_too_small_to_mean_anything_say_nothing() {
-        assert!(told(&[(1, 5.0), (2, 5.000_1), (3, 5.1), (1000, 5.9)]).is_empty());
+    fn insignificant_differences_are_not_reported() {
+        assert!(reported(&[(1, 5.0), (2, 5.000_1), (3, 5.1), (1000, 5.9)]).is_empty());
     }
 
     #[test]
-    fn the_next_point_is_expected_to_take_its_part_more() {
+    fn the_expected_time_is_proportional_to_the_size() {
         assert_eq!(expected(&[Point { n: 10, ms: 3.0, kib: 0.0 }], 100), Some(30.0));
         assert_eq!(expected(&[], 100), None);
     }

@@ -1,21 +1,18 @@
-//! How time and memory grow with each of the things there may be many of.
+//! Growth of time and memory with the size of the input.
 
 mod commands;
 mod inputs;
 mod linear;
 
 use crate::{args::Table, child, corpus::Corpus, job::Job, once::Run, peer::Peer};
-use linear::Point;
+use linear::{LONGEST_MS, Point};
 use serde_json::{Value, json};
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-/// A point that would take longer than this, going by the one before, is left out.
-const LONGEST_MS: f64 = 60_000.0;
-
-/// One table: what grows, and the job for each size.
+/// One table: a growing quantity and the input for each size.
 struct Axis {
     name: &'static str,
     job: Job,
@@ -23,26 +20,26 @@ struct Axis {
     points: Vec<(usize, Input)>,
 }
 
-/// What a point is about.
+/// The input of one size.
 struct Input {
     btf: PathBuf,
     objects: Vec<PathBuf>,
 }
 
-/// Measures all of them and prints them.
+/// Measures and prints all growth tables.
 pub fn run(args: &Table) -> Result<(), String> {
     let folder = args.out.join("bench/growth");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let done = all(args, &folder);
-    // Half a gigabyte that nobody needs again.
+    let result = measure_all(args, &folder);
+    // The inputs have half a gigabyte.
     let removed = fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()));
-    done.and(removed)
+    result.and(removed)
 }
 
-fn all(args: &Table, folder: &Path) -> Result<(), String> {
+fn measure_all(args: &Table, folder: &Path) -> Result<(), String> {
     let is_measured =
-        |peer: &Peer| peer.missing().is_none() && args.without.iter().all(|(other, _)| other != peer);
-    for (peer, why) in &args.without {
+        |peer: &Peer| peer.missing().is_none() && args.skipped.iter().all(|(other, _)| other != peer);
+    for (peer, why) in &args.skipped {
         println!("SKIP {}: {why}", peer.name());
     }
     let both: Vec<Peer> = [Peer::Ours, Peer::Libbpf].into_iter().filter(is_measured).collect();
@@ -51,7 +48,7 @@ fn all(args: &Table, folder: &Path) -> Result<(), String> {
     println!("target   {} ({} bytes)", corpus.target.display(), kernel.len());
     println!("objects  {}: {}", args.objects.display(), corpus.objects.len());
     println!(
-        "Time is the processor's, the shortest of a few runs; memory the peak of a process that does it once."
+        "Time is the shortest CPU time of a few runs, memory the peak of a process that runs the job once."
     );
     let mut rows = Vec::new();
     for axis in axes(&corpus, &kernel, &both, folder)? {
@@ -68,14 +65,14 @@ fn all(args: &Table, folder: &Path) -> Result<(), String> {
 fn axes(corpus: &Corpus, kernel: &[u8], both: &[Peer], folder: &Path) -> Result<Vec<Axis>, String> {
     let (few, objects) = (&corpus.few.path, Job::Shared.objects(corpus));
     let ours = vec![Peer::Ours];
-    let worth = [1, 2, 5, 10, 20, 45];
-    let grown = inputs::kernels_worth(kernel, &worth, folder)?;
+    let multiples = [1, 2, 5, 10, 20, 45];
+    let grown = inputs::multiplied_kernels(kernel, &multiples, folder)?;
     let on_grown = |objects: &[PathBuf]| {
         let input = |btf: &PathBuf| Input { btf: btf.clone(), objects: objects.to_vec() };
-        worth.into_iter().zip(grown.iter().map(input)).collect::<Vec<_>>()
+        multiples.into_iter().zip(grown.iter().map(input)).collect::<Vec<_>>()
     };
     let endian = core_relo::btf::Btf::parse(kernel).map_err(|e| e.to_string())?.endian();
-    let nowhere = inputs::in_no_module(endian, folder)?;
+    let missing = inputs::missing_type(endian, folder)?;
     let kernels = Some(kernels()).filter(|found| !found.is_empty()).unwrap_or(vec![corpus.target.clone()]);
     println!("kernels  {} different ones", kernels.len());
     let points = |sizes: &[usize], input: &dyn Fn(usize) -> Result<Input, String>| {
@@ -105,7 +102,7 @@ fn axes(corpus: &Corpus, kernel: &[u8], both: &[Peer], folder: &Path) -> Result<
             job: Job::Few,
             peers: both.to_vec(),
             points: points(&[10, 100, 1_000, 10_000, 100_000], &|n| {
-                Ok(Input { btf: corpus.target.clone(), objects: vec![inputs::records(kernel, n, folder)?] })
+                Ok(Input { btf: corpus.target.clone(), objects: vec![inputs::object_with_records(kernel, n, folder)?] })
             })?,
         },
         Axis {
@@ -113,7 +110,7 @@ fn axes(corpus: &Corpus, kernel: &[u8], both: &[Peer], folder: &Path) -> Result<
             job: Job::Few,
             peers: ours.clone(),
             points: points(&[0, 1, 10, 50, 100, 200], &|n| {
-                Ok(Input { btf: inputs::modules(kernel, n, folder)?, objects: vec![nowhere.clone()] })
+                Ok(Input { btf: inputs::folder_with_modules(kernel, n, folder)?, objects: vec![missing.clone()] })
             })?,
         },
         Axis {
@@ -130,13 +127,13 @@ fn axes(corpus: &Corpus, kernel: &[u8], both: &[Peer], folder: &Path) -> Result<
             job: Job::Kernels,
             peers: ours,
             points: points(&[1, 10, 100, 1_000], &|n| {
-                Ok(Input { btf: inputs::list(&kernels, n, folder)?, objects: objects.clone() })
+                Ok(Input { btf: inputs::kernel_list(&kernels, n, folder)?, objects: objects.clone() })
             })?,
         },
     ])
 }
 
-/// The kernels that `cargo xtask kernels` fetched, if it did.
+/// Returns the kernels that `cargo xtask kernels` fetched.
 fn kernels() -> Vec<PathBuf> {
     core_relo_tests::artifacts::kernel_btfs()
 }
@@ -147,9 +144,9 @@ impl Axis {
         println!("{:>9} {:>8} {:>10} {:>10}  where it is not linear", "", "who", "ms", "MiB");
         let mut rows = Vec::new();
         for peer in &self.peers {
-            let mut before: Vec<Point> = Vec::new();
+            let mut previous: Vec<Point> = Vec::new();
             for (n, input) in &self.points {
-                if let Some(expected) = linear::expected(&before, *n).filter(|ms| *ms > LONGEST_MS) {
+                if let Some(expected) = linear::expected(&previous, *n).filter(|ms| *ms > LONGEST_MS) {
                     println!("{n:>9} {:>8} left out: about {:.0} s", peer.name(), expected / 1e3);
                     continue;
                 }
@@ -157,14 +154,14 @@ impl Axis {
                 let run = Run { job: self.job, times: 1, btf, objects };
                 let (ms, kib) = (child::shortest_ms(*peer, &run)?, child::peak_kib(*peer, &run)?);
                 let point = Point { n: *n, ms, kib: kib as f64 };
-                let remarks = linear::remarks(&before, &point);
+                let remarks = linear::remarks(&previous, &point);
                 let mib = point.kib / 1024.0;
                 println!("{n:>9} {:>8} {:>10.2} {mib:>10.2}  {}", peer.name(), point.ms, remarks.join("; "));
                 rows.push(json!({
                     "axis": self.name, "peer": peer.name(), "n": n,
                     "ms": point.ms, "kib": point.kib, "not_linear": remarks,
                 }));
-                before.push(point);
+                previous.push(point);
             }
         }
         Ok(rows)

@@ -1,14 +1,15 @@
-//! aya-obj, as `aya::EbpfLoader` calls it: the BTF from the file, the object from its bytes, `relocate_btf`.
+//! aya-obj, used as in `aya::EbpfLoader`: parse the BTF file, parse the object, call `relocate_btf`.
 //!
-//! Left out is `fixup_and_sanitize_btf`, which aya's loader runs before that for the running kernel.
+//! `fixup_and_sanitize_btf`, which aya's loader calls before for the running kernel, is left out.
 
-use super::Prepared;
+use super::prepared::Prepared;
 use aya_obj::{Object, btf::Btf};
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
+/// The peer aya-obj.
 pub struct Aya {
     target: PathBuf,
     objects: Vec<PathBuf>,

@@ -1,18 +1,23 @@
-//! libbpf, by the functions that its `bpf_object__relocate_core` calls, in its order.
+//! libbpf, by the functions that `bpf_object__relocate_core` calls, in the same order.
 //!
-//! The way libbpf offers, `bpf_object__prepare`, needs root and asks the kernel for maps besides. So: `bpf_object__open_file`;
-//! the target by `btf__load_vmlinux_btf` or `btf__parse`; then for each record candidates by `bpf_core_add_cands`, once for a
-//! local type of an object, values by `bpf_core_calc_relo_insn`, the instruction by `bpf_core_patch_insn`. The records, which
-//! libbpf has found while it opened the object and does not show, were read before. libbpf is spared finding each record's
-//! program. Objects on one target is what libbpf does not offer at all (it parses the target for each): here its parsed BTF
-//! is simply used again.
+//! The public function `bpf_object__prepare` needs root and creates maps, so a relocation consists of these calls:
 //!
-//! Loading is `bpf_object__open_file`, `bpf_object__load`, `bpf_object__close`.
+//! * `bpf_object__open_file` opens the object;
+//! * `btf__load_vmlinux_btf` or `btf__parse` parses the target;
+//! * `bpf_core_add_cands` finds the candidates, once per local type of an object;
+//! * `bpf_core_calc_relo_insn` computes the values of each record;
+//! * `bpf_core_patch_insn` changes the instruction.
+//!
+//! libbpf does not expose the records that it finds in `.BTF.ext`, so the benchmark reads them before the run. libbpf does not search
+//! for the program of each record. libbpf has no shared target and parses the target for each object. The benchmark reuses its
+//! parsed BTF.
+//!
+//! A load consists of `bpf_object__open_file`, `bpf_object__load` and `bpf_object__close`.
 
-use super::Prepared;
+use super::prepared::Prepared;
 use core_relo::ext::BtfExt;
 use core_relo_loader::object::Object;
-use core_relo_tests::judge::relo_core::{
+use core_relo_tests::libbpf::relo_core::{
     Cand, CandList, Relo, Resolution, Spec, bpf_core_add_cands, bpf_core_calc_relo_insn,
     bpf_core_essential_name_len, bpf_core_patch_insn,
 };
@@ -28,29 +33,30 @@ use std::{
 
 const TYPE_ID_LOCAL: u32 = 6;
 
+/// The peer libbpf.
 pub struct Libbpf {
     target: CString,
     is_running_kernel: bool,
-    objects: Vec<Prebuilt>,
+    objects: Vec<PreparedObject>,
 }
 
-/// An object and its records, each with the instruction it is for.
-struct Prebuilt {
+/// An object and its records, each with its instruction.
+struct PreparedObject {
     path: CString,
     records: Vec<(Relo, [u8; 16])>,
 }
 
 impl Libbpf {
     pub fn new(target: &Path, objects: &[PathBuf]) -> Result<Self, String> {
-        // SAFETY: no callback: libbpf prints nothing.
+        // SAFETY: NULL is a valid callback. libbpf then prints nothing.
         unsafe { sys::libbpf_set_print(None) };
-        let objects = objects.iter().map(|path| Prebuilt::read(path)).collect::<Result<_, _>>()?;
+        let objects = objects.iter().map(|path| PreparedObject::read(path)).collect::<Result<_, _>>()?;
         let is_running_kernel = target == Path::new("/sys/kernel/btf/vmlinux");
         Ok(Self { target: c_path(target)?, is_running_kernel, objects })
     }
 
     fn target(&self) -> Result<Btf, String> {
-        // SAFETY: the path is a string that ends.
+        // SAFETY: the path is a C string.
         let raw = unsafe {
             match self.is_running_kernel {
                 true => sys::btf__load_vmlinux_btf(),
@@ -75,11 +81,11 @@ impl Prepared for Libbpf {
     }
 
     fn load(&self) -> Result<(), String> {
-        self.objects.iter().try_for_each(Prebuilt::load)
+        self.objects.iter().try_for_each(PreparedObject::load)
     }
 }
 
-impl Prebuilt {
+impl PreparedObject {
     fn read(path: &Path) -> Result<Self, String> {
         let failed = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
         let bytes = fs::read(path).map_err(|e| failed(&e))?;
@@ -105,10 +111,10 @@ impl Prebuilt {
         Ok(Self { path: c_path(path)?, records })
     }
 
-    fn open(&self) -> Result<Opened, String> {
-        // SAFETY: the path is a string that ends; no options are NULL.
+    fn open(&self) -> Result<OpenObject, String> {
+        // SAFETY: the path is a C string; NULL means default options.
         let raw = unsafe { sys::bpf_object__open_file(self.path.as_ptr(), ptr::null()) };
-        if raw.is_null() { Err(last_error("open")) } else { Ok(Opened(raw)) }
+        if raw.is_null() { Err(last_error("open")) } else { Ok(OpenObject(raw)) }
     }
 
     fn load(&self) -> Result<(), String> {
@@ -126,25 +132,25 @@ impl Prebuilt {
     ) -> Result<(), String> {
         let object = self.open()?;
         let target = target()?;
-        // SAFETY: the object is open, and its BTF with it.
+        // SAFETY: the object is open, so its BTF is valid.
         let local = unsafe { sys::bpf_object__btf(object.0) };
-        let mut known = HashMap::new();
+        let mut candidates = HashMap::new();
         let mut outcome = Ok(());
         for ((relo, insns), index) in self.records.iter().zip(0..) {
-            outcome = resolve(relo, *insns, index, local, target.borrow(), &mut known);
+            outcome = resolve(relo, *insns, index, local, target.borrow(), &mut candidates);
             if outcome.is_err() {
                 break;
             }
         }
-        for list in known.into_values() {
-            // SAFETY: libbpf made it by malloc, and it is freed once.
+        for list in candidates.into_values() {
+            // SAFETY: libbpf allocated the list with malloc, and it is freed once.
             unsafe { libc::free(list.cands.cast()) };
         }
         outcome
     }
 }
 
-/// `bpf_core_resolve_relo` and the patching after it.
+/// Relocates one record, as `bpf_core_resolve_relo` and the patching after it.
 fn resolve(
     relo: &Relo,
     mut insns: [u8; 16],
@@ -157,11 +163,11 @@ fn resolve(
     let list = match known.entry(relo.type_id) {
         _ if relo.kind == TYPE_ID_LOCAL => &mut none,
         Entry::Occupied(known) => known.into_mut(),
-        Entry::Vacant(new) => new.insert(candidates(relo.type_id, local, target)?),
+        Entry::Vacant(new) => new.insert(find_candidates(relo.type_id, local, target)?),
     };
     let mut result = Resolution::default();
-    // SAFETY: both BTFs outlive the call; three specs of zeroes are what libbpf asks for; the list is only made shorter; at
-    // most two instructions are written, of which there are two.
+    // SAFETY: both BTFs outlive the call; libbpf expects three zeroed specs as scratch space and only shortens the list. It
+    // writes at most two instructions, and `insns` has two.
     let error = unsafe {
         let mut specs: [Spec; 3] = std::mem::zeroed();
         let name = c"prog".as_ptr();
@@ -174,10 +180,10 @@ fn resolve(
     if error == 0 { Ok(()) } else { Err(format!("record {index}: errno {}", -error)) }
 }
 
-/// `bpf_core_find_cands`
-fn candidates(id: u32, local: *const sys::btf, target: &Btf) -> Result<CandList, String> {
+/// Finds candidates as `bpf_core_find_cands` does.
+fn find_candidates(id: u32, local: *const sys::btf, target: &Btf) -> Result<CandList, String> {
     let mut list = CandList { cands: ptr::null_mut(), len: 0 };
-    // SAFETY: both BTFs outlive the call; a type that there is has a name that ends.
+    // SAFETY: both BTFs outlive the call; the name of a type is a C string.
     let error = unsafe {
         let ty = sys::btf__type_by_id(local, id);
         if ty.is_null() {
@@ -194,16 +200,16 @@ struct Btf(*mut sys::btf);
 
 impl Drop for Btf {
     fn drop(&mut self) {
-        // SAFETY: it came from libbpf and is freed once.
+        // SAFETY: libbpf returned the BTF, and only this drop frees it.
         unsafe { sys::btf__free(self.0) }
     }
 }
 
-struct Opened(*mut sys::bpf_object);
+struct OpenObject(*mut sys::bpf_object);
 
-impl Drop for Opened {
+impl Drop for OpenObject {
     fn drop(&mut self) {
-        // SAFETY: it came from bpf_object__open_file and is closed once.
+        // SAFETY: bpf_object__open_file returned the object, and only this drop closes it.
         unsafe { sys::bpf_object__close(self.0) }
     }
 }
@@ -212,6 +218,6 @@ fn c_path(path: &Path) -> Result<CString, String> {
     CString::new(path.as_os_str().as_bytes()).map_err(|e| e.to_string())
 }
 
-fn last_error(what: &str) -> String {
-    format!("{what}: {}", std::io::Error::last_os_error())
+fn last_error(subject: &str) -> String {
+    format!("{subject}: {}", std::io::Error::last_os_error())
 }

@@ -1,25 +1,31 @@
-//! Who is measured: each does the same job through its own public way, or what comes closest to it.
+//! The measured implementations. Each runs the same job with its public functions, or with the closest equivalent.
 
 #[cfg(feature = "aya")]
 pub mod aya;
 #[cfg(feature = "libbpf")]
 pub mod libbpf;
 pub mod ours;
+mod prepared;
+
+pub use prepared::Prepared;
 
 use std::path::{Path, PathBuf};
 
-/// One of those measured.
+/// A measured implementation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
+    /// core-relo.
     Ours,
+    /// libbpf, by its C functions.
     Libbpf,
+    /// aya-obj.
     Aya,
 }
 
 impl Peer {
     pub const ALL: [Self; 3] = [Self::Ours, Self::Libbpf, Self::Aya];
 
-    /// As it is called in tables, JSON and arguments.
+    /// Returns the name of the peer in tables, JSON and arguments.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ours => "ours",
@@ -28,7 +34,7 @@ impl Peer {
         }
     }
 
-    /// Why this program cannot measure it.
+    /// Returns the reason why this program cannot measure the peer, if any.
     pub const fn missing(self) -> Option<&'static str> {
         match self {
             Self::Libbpf if !cfg!(feature = "libbpf") => Some("built without the feature `libbpf`"),
@@ -37,10 +43,10 @@ impl Peer {
         }
     }
 
-    /// Gets ready what is not to be measured. Whoever calls this links everybody.
+    /// Prepares the peer outside the measured time. A program that calls this function links all peers.
     pub fn prepare(self, target: &Path, objects: &[PathBuf]) -> Result<Box<dyn Prepared>, String> {
         match self {
-            Self::Ours => Ok(Box::new(ours::Ours::new(target, objects).that_loads())),
+            Self::Ours => Ok(Box::new(ours::Ours::new(target, objects).with_load())),
             #[cfg(feature = "libbpf")]
             Self::Libbpf => Ok(Box::new(libbpf::Libbpf::new(target, objects)?)),
             #[cfg(feature = "aya")]
@@ -48,30 +54,5 @@ impl Peer {
             #[cfg(not(all(feature = "libbpf", feature = "aya")))]
             _ => Err(self.missing().unwrap_or_default().to_owned()),
         }
-    }
-}
-
-/// A peer with a target and objects, of which it has read nothing that it will not read again while it is measured.
-pub trait Prepared {
-    /// Parses the target, from its file.
-    fn parse_target(&self) -> Result<(), String>;
-
-    /// The same, with every reference of every type looked at; for who has one way to parse that is the same.
-    fn validate_target(&self) -> Result<(), String> {
-        self.parse_target()
-    }
-
-    /// Relocates each object: read, opened, relocated, dropped; on a target of its own, or all of them on one that is made
-    /// ready for many.
-    fn relocate(&self, shared: bool) -> Result<(), String>;
-
-    /// Loads each object into the running kernel and lets go of it, one after the other.
-    fn load(&self) -> Result<(), String> {
-        Err("this peer has no way to do that".to_owned())
-    }
-
-    /// Decides all objects' records on each kernel of those that the target, a text file, names line by line.
-    fn kernels(&self) -> Result<(), String> {
-        Err("this peer has no way to do that".to_owned())
     }
 }

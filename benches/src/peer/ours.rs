@@ -1,7 +1,7 @@
-//! core-relo, through the crates' public functions, as who embeds them calls them.
+//! core-relo, by the public functions of the crates.
 
-use super::Prepared;
-use crate::corpus::files_below;
+use super::prepared::Prepared;
+use crate::files::files_below;
 use core_relo::{
     Plan, Relocs, Target,
     btf::{Btf, ModuleFilter},
@@ -17,6 +17,7 @@ use std::{
     sync::Arc,
 };
 
+/// The peer core-relo.
 pub struct Ours {
     target: PathBuf,
     objects: Vec<PathBuf>,
@@ -24,33 +25,32 @@ pub struct Ours {
 }
 
 impl Ours {
-    /// For relocating. Who only does that links nothing that loads: half of the code.
+    /// Creates a peer that relocates. A program with this function only does not link the loader, which is half of the code.
     pub fn new(target: &Path, objects: &[PathBuf]) -> Self {
         let load = |_: &[PathBuf]| Err("prepared without loading".to_owned());
         Self { target: target.to_path_buf(), objects: objects.to_vec(), load }
     }
 
-    /// For loading as well.
-    pub fn that_loads(self) -> Self {
+    /// Returns the peer with the ability to load.
+    pub fn with_load(self) -> Self {
         Self { load, ..self }
     }
 }
 
-/// The target as it is for one object, nothing made for many; of a folder, its `vmlinux`.
+/// Parses the target without an index. For a folder, parses its `vmlinux`.
 pub fn target(path: &Path) -> Result<Target<'static>, String> {
     let main = if path.is_dir() { &path.join("vmlinux") } else { path };
     let btf = TargetFile::open(main).and_then(|file| file.parse(None)).map_err(|e| e.to_string())?;
     Ok(Target::new("vmlinux", Arc::new(btf)))
 }
 
-/// A folder's kernel with those of its modules, all other files, that may have what the kernel lacks: as
-/// `Kernel::complete_for` of the command.
-fn complete(
+/// Adds the modules of a folder that may have the missing types, as the command does.
+fn with_modules(
     target: Target<'static>,
     folder: &Path,
     module_filter: &mut ModuleFilter<'_, '_>,
 ) -> Result<Target<'static>, String> {
-    let (mut modules, mut passed_over) = (Vec::new(), 0);
+    let (mut modules, mut skipped) = (Vec::new(), 0);
     let main = Arc::clone(&target.main().btf);
     for path in files_below(folder).into_iter().filter(|path| !path.ends_with("vmlinux")) {
         let file = TargetFile::open(&path).map_err(|e| e.to_string())?;
@@ -58,10 +58,10 @@ fn complete(
             let btf = file.parse(Some(&main)).map_err(|e| e.to_string())?;
             modules.push((path.to_string_lossy().into_owned(), Arc::new(btf)));
         } else {
-            passed_over += 1;
+            skipped += 1;
         }
     }
-    Ok(target.with_modules(modules).with_modules_passed_over(passed_over))
+    Ok(target.with_modules(modules).with_modules_passed_over(skipped))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
@@ -74,7 +74,7 @@ impl Prepared for Ours {
     }
 
     fn validate_target(&self) -> Result<(), String> {
-        // What the kernel shows is not spared either.
+        // Validate BTF from sysfs as well, which `TargetFile::parse` trusts.
         let file = TargetFile::open(&self.target).map_err(|e| e.to_string())?;
         Btf::parse(file.btf).map(drop).map_err(|e| e.to_string())
     }
@@ -110,7 +110,7 @@ impl Prepared for Ours {
     }
 }
 
-/// Opens all objects, and does something with their relocations.
+/// Opens all objects and calls `then` with their relocations.
 fn with_relocs(
     paths: &[PathBuf],
     then: impl FnOnce(&[&Relocs<'_>]) -> Result<(), String>,
@@ -123,10 +123,10 @@ fn with_relocs(
     then(&relocs.iter().collect::<Vec<_>>())
 }
 
-/// Each object into the running kernel.
+/// Loads the objects into the running kernel, one after the other.
 fn load(objects: &[PathBuf]) -> Result<(), String> {
-    // Parsed with the first object of a run that wants it, let go with the run.
-    let _shared = running_types();
+    // All objects share the kernel's types, which the first load parses.
+    let _types = running_types();
     for path in objects {
         let bytes = read(path)?;
         let object = Object::parse(&bytes).map_err(|e| e.to_string())?;
@@ -135,13 +135,13 @@ fn load(objects: &[PathBuf]) -> Result<(), String> {
     Ok(())
 }
 
-/// An object's name, as libbpf makes it of a file's.
+/// Returns the object name of a file as libbpf derives it.
 fn name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.split('.').next().unwrap_or_default().to_owned()
 }
 
-/// Up to the finished instructions of every section.
+/// Relocates an object and returns after all sections are patched.
 fn relocate(path: &Path, kernel: &Path) -> Result<(), String> {
     let kernel_alone = target(kernel)?;
     let bytes = read(path)?;
@@ -150,7 +150,7 @@ fn relocate(path: &Path, kernel: &Path) -> Result<(), String> {
     let plan = Plan::new(&relocs, &kernel_alone);
     let patched = if kernel.is_dir() && plan.needs_modules() {
         let mut module_filter = ModuleFilter::new(&kernel_alone.main().btf, plan.names_for_modules());
-        let target = complete(kernel_alone.clone(), kernel, &mut module_filter)?;
+        let target = with_modules(kernel_alone.clone(), kernel, &mut module_filter)?;
         Plan::new(&relocs, &target).patched()
     } else {
         plan.patched()

@@ -1,4 +1,4 @@
-//! Running the command as a user does.
+//! Helpers that run the command as a user does.
 #![allow(dead_code, clippy::panic, reason = "each test file uses its part, and fails by panicking")]
 
 use serde_json::Value;
@@ -9,7 +9,7 @@ use std::{
     process::{Command, Output},
 };
 
-/// What a run printed, and how it ended.
+/// The output and the exit status of a run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) out: String,
@@ -17,26 +17,28 @@ pub(crate) struct Run {
     pub(crate) exit: i32,
 }
 
-/// Runs `core-relo` in the folder of the demo's files.
+/// Runs `core-relo` in the folder of the demo files.
 pub(crate) fn run<S: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = S>) -> Run {
     run_in(&demo(), args)
 }
 
+/// Runs `core-relo` in a folder.
 pub(crate) fn run_in<S: AsRef<std::ffi::OsStr>>(folder: &Path, args: impl IntoIterator<Item = S>) -> Run {
-    run_by(Command::new(env!("CARGO_BIN_EXE_core-relo")), folder, args)
+    run_command(Command::new(env!("CARGO_BIN_EXE_core-relo")), folder, args)
 }
 
-/// The same, ended with exit status 124 after a minute: for what would hang if it went wrong.
+/// Runs `core-relo` with a time limit of one minute, for inputs that would hang the command in case of an error. A timeout gives
+/// exit status 124.
 pub(crate) fn run_guarded<S: AsRef<std::ffi::OsStr>>(
     folder: &Path,
     args: impl IntoIterator<Item = S>,
 ) -> Run {
     let mut command = Command::new("timeout");
     command.args(["60", env!("CARGO_BIN_EXE_core-relo")]);
-    run_by(command, folder, args)
+    run_command(command, folder, args)
 }
 
-fn run_by<S: AsRef<std::ffi::OsStr>>(
+fn run_command<S: AsRef<std::ffi::OsStr>>(
     mut command: Command,
     folder: &Path,
     args: impl IntoIterator<Item = S>,
@@ -48,27 +50,28 @@ fn run_by<S: AsRef<std::ffi::OsStr>>(
 }
 
 impl Run {
-    /// The JSON lines on stdout.
+    /// Parses standard output as JSON lines.
     pub(crate) fn lines(&self) -> Vec<serde_json::Value> {
         self.out.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
     }
 
-    /// All of it, for a snapshot.
+    /// Returns standard output, exit status and standard error, for a snapshot.
     pub(crate) fn whole(&self) -> String {
         format!("{}----- stderr, exit {}\n{}", self.out, self.exit, self.err)
     }
 }
 
-/// Makes a named pipe: opening it would wait for somebody to write.
+/// Creates a named pipe. An open for reading waits for a writer.
 pub(crate) fn pipe(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo runs").success());
 }
 
+/// Returns the folder of the demo files.
 pub(crate) fn demo() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("demo")
 }
 
-/// A committed object of the test programs, little-endian.
+/// Returns the path of a committed little-endian test program.
 pub(crate) fn prebuilt(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../bpf-progs/prebuilt/el").join(name)
 }
@@ -104,6 +107,7 @@ pub(crate) fn has_own_bpffs(test: &str) -> bool {
 #[derive(Debug)]
 pub(crate) struct Schema(BTreeMap<String, Vec<(String, String)>>);
 
+/// Parses docs/json.md.
 pub(crate) fn schema() -> Schema {
     let doc = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/json.md");
     let mut sections = BTreeMap::<_, Vec<_>>::new();
@@ -123,7 +127,7 @@ pub(crate) fn schema() -> Schema {
 }
 
 impl Schema {
-    /// Every key of a section is there, in its order and of its type, and no other.
+    /// Checks that a line has exactly the keys of a section, in order and with the documented types.
     pub(crate) fn check(&self, section: &str, line: &Value) {
         let keys = self.0.get(section).unwrap_or_else(|| panic!("docs/json.md has no keys of `{section}`"));
         let object = line.as_object().expect("an object");

@@ -1,4 +1,4 @@
-//! What the files of a fleet may be: archives, compressed in many ways, bad ones, modules.
+//! Kinds of files in a fleet: archives, compressed files, bad files and modules.
 
 use super::*;
 
@@ -63,22 +63,22 @@ fn archives_are_checked_member_by_member() {
     for archive in ["a.tar", "b.tar.gz", "c.tar.xz", "d.tar.zst"] {
         let members =
             [("6.1.btf", "ok"), (&long, "poisoned"), ("broken", "bad_input"), ("twice/vmlinux.btf.gz", "ok")];
-        let of = |(member, verdict)| (format!("kernels/{archive}//{member}"), String::from(verdict));
-        expected.extend(members.map(of));
+        let line = |(member, verdict)| (format!("kernels/{archive}//{member}"), String::from(verdict));
+        expected.extend(members.map(line));
     }
     expected.push(("kernels/e.btf".into(), "poisoned".into()));
     let target = |line: &serde_json::Value| {
-        let named = if line["target"].is_null() { &line["error"]["file"] } else { &line["target"] };
-        named.as_str().unwrap().to_owned()
+        let name = if line["target"].is_null() { &line["error"]["file"] } else { &line["target"] };
+        name.as_str().unwrap().to_owned()
     };
     for jobs in ["1", "3"] {
         let run = fleet.run(["check", "exec.bpf.o", "--btf", "kernels", "--format", "json", "--jobs", jobs]);
         let lines = run.lines();
-        let got: Vec<_> =
+        let verdicts: Vec<_> =
             lines.iter().map(|line| (target(line), line["verdict"].as_str().unwrap().to_owned())).collect();
-        assert_eq!((run.exit, got), (2, expected.clone()));
+        assert_eq!((run.exit, verdicts), (2, expected.clone()));
     }
-    // An archive cut short is told, and what came before is checked.
+    // A truncated archive is an error, and the members before the cut are checked.
     fleet.write("kernels/b.tar.gz", &gzip(&bytes)[..2000]);
     fleet.write("kernels/c.tar.xz", "no archive");
     fleet.write("kernels/d.tar.zst", &zstd(&bytes)[..1000]);
@@ -106,7 +106,7 @@ fn other_commands_read_archives_too() {
 }
 
 #[test]
-fn an_interrupted_archive_goes_on_at_its_next_member() {
+fn a_resumed_check_continues_at_the_next_archive_member() {
     let fleet = Fleet::new();
     let names: Vec<_> = (0..6).map(|n| format!("{n}.btf")).collect();
     let members: Vec<_> = names.iter().enumerate().map(|(n, name)| (&**name, kernel(n))).collect();
@@ -120,7 +120,7 @@ fn an_interrupted_archive_goes_on_at_its_next_member() {
         fleet.check(&["--resume", "results.jsonl"]);
         assert_eq!(fs::read_to_string(fleet.path("results.jsonl")).unwrap(), results, "cut at {cut}");
     }
-    // Of an archive that is through, nothing is read again; half of a kernel's results are dropped.
+    // A completed archive is not read again. Incomplete results of a kernel are dropped.
     let kept: String = results.lines().take(16).flat_map(|line| [line, "\n"]).collect();
     fleet.write("results.jsonl", kept);
     fleet.write("kernels/a.tar.gz", "broken since");
@@ -129,7 +129,7 @@ fn an_interrupted_archive_goes_on_at_its_next_member() {
 }
 
 #[test]
-fn every_kind_of_bad_file_is_named_and_the_rest_checked() {
+fn every_bad_file_is_named_and_the_rest_is_checked() {
     let fleet = Fleet::new();
     let good = kernel(1);
     fleet.write("kernels/a-good.btf", &good);
@@ -180,7 +180,7 @@ fn every_kind_of_bad_file_is_named_and_the_rest_checked() {
 }
 
 #[test]
-fn streams_that_follow_one_another_are_one_file() {
+fn concatenated_streams_are_one_file() {
     type Pack = fn(&[u8]) -> Vec<u8>;
     let packs: [(&str, Pack); 5] = [("gz", gzip), ("xz", xz), ("zst", zstd), ("bz2", bzip2), ("lz4", lz4)];
     let fleet = Fleet::new();
@@ -191,7 +191,7 @@ fn streams_that_follow_one_another_are_one_file() {
         for (name, bytes) in [("kernel", &good), ("archive.tar", &archive)] {
             let (first, rest) = bytes.split_at(bytes.len() / 3);
             let (second, third) = rest.split_at(rest.len() / 2);
-            // Streams of different lengths, an empty one among them.
+            // Streams of different lengths, one of them empty.
             let packed = [first, second, b"", third].map(pack).concat();
             fleet.write(&format!("kernels/{name}.{ending}"), packed);
         }
@@ -203,7 +203,7 @@ fn streams_that_follow_one_another_are_one_file() {
     found.sort();
     assert_eq!(found, expected.into_iter().map(|name| (name, "ok".to_owned())).collect::<Vec<_>>());
     assert_eq!(exit, 0);
-    // pzstd: how long each frame is comes before it.
+    // pzstd writes a skippable frame with the length before each frame.
     let frames = |bytes: &[u8]| {
         let frame = zstd(bytes);
         let len = u32::try_from(frame.len()).unwrap().to_le_bytes();
@@ -219,19 +219,19 @@ fn streams_that_follow_one_another_are_one_file() {
 }
 
 #[test]
-fn limits_are_for_the_user_to_set() {
+fn max_bytes_limits_files_and_archives() {
     let fleet = Fleet::new();
     let good = kernel(1);
     fleet.write("kernels/a.btf", &good);
     fleet.write("kernels/b.gz", gzip(&good));
     fleet.write("kernels/c.tar", tar(&[("c.btf", good.clone())]));
     fleet.write("kernels/d.tar.gz", gzip(&tar(&[("d.btf", good.clone())])));
-    let least = good.len().to_string();
-    assert_eq!(fleet.verdicts(&["--max-bytes", &least]).0, 0);
+    let exact = good.len().to_string();
+    assert_eq!(fleet.verdicts(&["--max-bytes", &exact]).0, 0);
     let run = fleet.run(["check", "exec.bpf.o", "--btf", "kernels", "--max-bytes", "1000"]);
     assert_eq!((run.exit, &*run.out, run.err.lines().count()), (2, "", 4), "{}", run.err);
     assert!(run.err.lines().all(|line| line.contains("1000")), "{}", run.err);
-    // All members together are limited as well, and so is what is passed over.
+    // The total of all members is limited, including skipped members.
     let many: Vec<_> = (0..80).map(|_| ("zeros.txt", vec![0; 1000])).collect();
     fleet.write("many.tar.gz", gzip(&tar(&many)));
     let run = fleet.run(["check", "exec.bpf.o", "--btf", "many.tar.gz", "--max-bytes", "1000"]);
@@ -241,7 +241,7 @@ fn limits_are_for_the_user_to_set() {
 }
 
 #[test]
-fn a_name_without_end_does_not_fill_the_memory() {
+fn an_endless_member_name_is_refused() {
     let fleet = Fleet::new();
     let mut header = tar::Header::new_gnu();
     header.set_entry_type(tar::EntryType::GNULongName);
@@ -270,24 +270,24 @@ fn a_large_elf_is_read_by_its_sections() {
 }
 
 #[test]
-fn what_a_large_file_lacks_is_told_without_reading_it() {
+fn large_bad_files_are_refused_without_reading_them() {
     let fleet = Fleet::new();
     let sized = |name: &str, bytes: &[u8], len: u64| {
         fleet.write(name, bytes);
         fs::OpenOptions::new().write(true).open(fleet.path(name)).unwrap().set_len(len).unwrap();
     };
     let object = fs::read(fleet.path("exec.bpf.o")).unwrap();
-    // Without a section of the name, as a vmlinux with all debug information but BTF.
+    // A file without a section `.BTF`, like a vmlinux with debug information but no BTF.
     let mut plain = object.clone();
-    let at: Vec<_> =
+    let places: Vec<_> =
         plain.windows(5).enumerate().filter(|(_, w)| *w == b".BTF\0").map(|(at, _)| at).collect();
-    at.into_iter().for_each(|at| plain[at] = b'_');
+    places.into_iter().for_each(|at| plain[at] = b'_');
     sized("kernels/a-plain", &plain, 3 << 30);
-    // An ELF header alone.
+    // A file that consists of an ELF header.
     sized("kernels/b-header", &object[..16], 900 << 20);
-    let mut lies = kernel(0);
-    lies[20..24].copy_from_slice(&(3u32 << 30).to_le_bytes());
-    sized("kernels/c-lies", &lies, 900 << 20);
+    let mut wrong_length = kernel(0);
+    wrong_length[20..24].copy_from_slice(&(3u32 << 30).to_le_bytes());
+    sized("kernels/c-wrong-length", &wrong_length, 900 << 20);
     let run = fleet.run(["check", "exec.bpf.o", "--btf", "kernels"]);
     let expected = [
         "no section `.BTF`",
@@ -301,8 +301,8 @@ fn what_a_large_file_lacks_is_told_without_reading_it() {
 }
 
 #[test]
-fn modules_in_a_folder_are_passed_over() {
-    let fleet = Fleet::of(2);
+fn modules_in_a_folder_are_skipped() {
+    let fleet = Fleet::with_kernels(2);
     fs::copy(prebuilt("kernel/module.bpf.o"), fleet.path("kernels/object.o")).unwrap();
     let mut split = kernel(0);
     let word = |at: usize| u32::from_le_bytes(split[at..at + 4].try_into().unwrap());
@@ -319,7 +319,7 @@ fn modules_in_a_folder_are_passed_over() {
 }
 
 #[test]
-fn a_folder_of_modules_may_hold_what_belongs_to_them() {
+fn a_module_folder_may_contain_other_files() {
     let fleet = Fleet::new();
     fleet.write("linux.btf", kernel(1));
     let base = std::sync::Arc::new(core_relo::btf::Btf::parse(kernel(1)).unwrap());
@@ -338,8 +338,8 @@ fn a_folder_of_modules_may_hold_what_belongs_to_them() {
 }
 
 #[test]
-fn packed_modules_in_a_folder_are_passed_over_unread() {
-    let fleet = Fleet::of(1);
+fn compressed_modules_in_a_folder_are_skipped_unread() {
+    let fleet = Fleet::with_kernels(1);
     fleet.write("kernels/veth.ko.xz", "not looked at");
     fleet.write("kernels/loop.ko.zst", "nor this");
     let run = fleet.run(["check", "exec.bpf.o", "--btf", "kernels"]);

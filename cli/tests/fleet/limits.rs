@@ -1,4 +1,4 @@
-//! Small files that would cost much: what they unpack to is counted, whatever it is packed in.
+//! Small files that expand to large ones. The limit applies to the expanded size in every format.
 
 use super::{
     files::{gzip, tar},
@@ -6,16 +6,17 @@ use super::{
 };
 use common::run_guarded;
 
-/// A limit that makes each of these tests fast.
+/// A low limit, which keeps the tests fast.
 const MAX: &str = "1048576";
 
 impl Fleet {
+    /// Checks a file with the limit and a timeout.
     fn guarded(&self, btf: &str) -> Run {
         run_guarded(self.0.path(), ["check", "exec.bpf.o", "--btf", btf, "--max-bytes", MAX])
     }
 }
 
-/// A member with these holes between pieces of no bytes.
+/// Returns a sparse tar member of `len` bytes with empty pieces at the given offsets.
 fn sparse(name: &str, len: u64, pieces: impl IntoIterator<Item = u64>) -> Vec<u8> {
     let mut header = tar::Header::new_gnu();
     header.set_path(name).unwrap();
@@ -44,7 +45,7 @@ fn sparse(name: &str, len: u64, pieces: impl IntoIterator<Item = u64>) -> Vec<u8
 }
 
 #[test]
-fn holes_that_are_passed_over_cost_nothing() {
+fn skipped_sparse_members_cost_nothing() {
     let fleet = Fleet::new();
     let good = tar(&[("good.btf", kernel(1))]);
     let members = [sparse("huge", 1 << 60, []), sparse("README.md", 1 << 60, []), good].concat();
@@ -63,9 +64,9 @@ fn holes_that_are_passed_over_cost_nothing() {
 }
 
 #[test]
-fn holes_that_are_read_count() {
+fn sparse_members_that_are_read_count_toward_the_limit() {
     let fleet = Fleet::new();
-    // As many as an archive may hold, and some more.
+    // More members than the limit of an archive allows.
     let members: Vec<_> = (0..80).flat_map(|n| sparse(&format!("{n}"), 1 << 20, [])).collect();
     fleet.write("a.tar", [members, vec![0; 1024]].concat());
     let run = fleet.guarded("a.tar");
@@ -75,7 +76,7 @@ fn holes_that_are_read_count() {
 }
 
 #[test]
-fn a_member_in_many_pieces_is_not_put_together() {
+fn a_sparse_member_with_many_pieces_is_refused() {
     let fleet = Fleet::new();
     let good = tar(&[("good.btf", kernel(1))]);
     fleet.write("a.tar", [sparse("few", 1000, 1..100), sparse("many", 9999, 1..2000), good].concat());
@@ -88,7 +89,7 @@ fn a_member_in_many_pieces_is_not_put_together() {
 }
 
 #[test]
-fn streams_within_streams_share_one_limit() {
+fn nested_streams_share_one_limit() {
     let fleet = Fleet::new();
     let mut image = vec![1; 1 << 16];
     for layer in 0..4u8 {
@@ -107,7 +108,7 @@ fn streams_within_streams_share_one_limit() {
 }
 
 #[test]
-fn records_of_members_count_more_than_once() {
+fn pax_headers_count_several_times_toward_the_limit() {
     let fleet = Fleet::new();
     let record = b"9 path=x\n".repeat(50_000);
     let mut header = tar::Header::new_ustar();
@@ -124,7 +125,7 @@ fn records_of_members_count_more_than_once() {
 }
 
 #[test]
-fn what_cannot_be_read_to_its_end_is_skipped_in_folders() {
+fn devices_and_pipes_in_folders_are_skipped() {
     let fleet = Fleet::new();
     fleet.write("kernels/a.btf", kernel(1));
     common::pipe(&fleet.path("kernels/b.btf"));
@@ -140,7 +141,7 @@ fn what_cannot_be_read_to_its_end_is_skipped_in_folders() {
     assert!(run.exit == 2 && run.err.contains("is a device, pipe or socket"), "{}", run.err);
     let run = fleet.guarded("kernels/c.btf");
     assert!(run.exit == 2 && run.err.contains("has no length"), "{}", run.err);
-    // So it is wherever a path is given.
+    // The same applies to every argument that is a path.
     for args in [
         ["plan", "exec.bpf.o", "--btf", "kernels/a.btf", "--module", "kernels/b.btf"],
         ["plan", "exec.bpf.o", "--btf", "kernels/a.btf", "--module", "kernels/c.btf"],
@@ -149,21 +150,21 @@ fn what_cannot_be_read_to_its_end_is_skipped_in_folders() {
         ["load", "kernels/b.btf", "--btf", "kernels/a.btf", "--dry-run", "--verbose"],
     ] {
         let run = run_guarded(fleet.0.path(), args);
-        let is_told = run.err.contains("is a device, pipe or socket") || run.err.contains("has no length");
-        assert!(run.exit == 2 && is_told, "{args:?}: {run:?}");
+        let is_refused = run.err.contains("is a device, pipe or socket") || run.err.contains("has no length");
+        assert!(run.exit == 2 && is_refused, "{args:?}: {run:?}");
     }
 }
 
 #[test]
-fn holes_in_compressed_files_are_not_read_to_their_end() {
+fn holes_after_compressed_streams_are_not_read_to_the_end() {
     let fleet = Fleet::new();
     let member = &tar(&[("good.btf", kernel(1))])[..1024 + kernel(1).len().next_multiple_of(512) - 512];
-    // A frame of empty blocks without end; streams with zeros after them; frames in an image that reach over all of it.
+    // An endless zstd frame of empty blocks, a gzip stream followed by zeros, and an image of frames that span the whole file.
     let frame = b"\x28\xb5\x2f\xfd\x00\x58";
-    let over_all = [&frame[..], &(((40u32 << 20) << 3) & 0xff_ffff).to_le_bytes()[..3]].concat();
+    let spanning_frame = [&frame[..], &(((40u32 << 20) << 3) & 0xff_ffff).to_le_bytes()[..3]].concat();
     fleet.write("a.tar.zst", frame);
     fleet.write("b.tar.gz", gzip(member));
-    fleet.write("image", [b"IMG!".to_vec(), over_all.repeat(1500)].concat());
+    fleet.write("image", [b"IMG!".to_vec(), spanning_frame.repeat(1500)].concat());
     for (name, len) in [("a.tar.zst", 64u64 << 30), ("b.tar.gz", 8 << 40), ("image", 200 << 20)] {
         let file = fs::File::options().write(true).open(fleet.path(name)).unwrap();
         if let Err(e) = file.set_len(len) {

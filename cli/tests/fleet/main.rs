@@ -1,13 +1,13 @@
-//! Many kernels: their order, shards, archives, interrupted runs, and what is bad among them.
+//! Tests of `check` with many kernels: order, shards, archives, interrupted runs and bad files.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 #[path = "../common/mod.rs"]
 mod common;
+mod duplicates;
 mod files;
 mod limits;
 mod resume;
-mod same;
 mod threads;
 
 use common::{Run, demo, prebuilt, run_in, schema};
@@ -20,7 +20,7 @@ use std::{
 
 const KERNELS: [&str; 4] = ["linux-5.10.btf", "linux-6.1.btf", "linux-6.12.btf", "linux-7.2.btf"];
 
-/// A folder with two objects, and a folder of kernels in it that a test fills.
+/// A temporary folder with two objects and a folder of kernels, which tests fill.
 struct Fleet(tempfile::TempDir);
 
 impl Fleet {
@@ -32,8 +32,8 @@ impl Fleet {
         Self(folder)
     }
 
-    /// With `n` kernels in folders of three, named so that their order is not that of their making.
-    fn of(n: usize) -> Self {
+    /// Creates a fleet with `n` kernels in folders of three. The order of the names differs from that of creation.
+    fn with_kernels(n: usize) -> Self {
         let fleet = Self::new();
         for i in (0..n).rev() {
             fleet.write(&format!("kernels/{:02}/{i:03}.btf", i / 3), kernel(i));
@@ -54,13 +54,13 @@ impl Fleet {
         run_in(self.0.path(), args)
     }
 
-    /// Both objects on all kernels, with more arguments.
+    /// Checks both objects on all kernels with additional arguments.
     fn check(&self, more: &[&str]) -> Run {
         let args = ["check", "exec.bpf.o", "basic.bpf.o", "--btf", "kernels", "--format", "json"];
         self.run(args.iter().chain(more))
     }
 
-    /// The one object that fits them all, as lines of `target verdict`.
+    /// Checks `exec.bpf.o` on all kernels. Returns the exit status and the pairs of target and verdict.
     fn verdicts(&self, more: &[&str]) -> (i32, Vec<(String, String)>) {
         let run =
             self.run(["check", "exec.bpf.o", "--btf", "kernels", "--format", "json"].iter().chain(more));
@@ -68,18 +68,20 @@ impl Fleet {
     }
 }
 
+/// Returns the pairs of target and verdict of a run.
 fn verdicts(run: &Run) -> Vec<(String, String)> {
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
     run.lines().iter().map(|line| (text(&line["target"]), text(&line["verdict"]))).collect()
 }
 
+/// Returns one of the four demo kernels.
 fn kernel(i: usize) -> Vec<u8> {
     fs::read(demo().join(KERNELS[i % KERNELS.len()])).unwrap()
 }
 
 #[test]
-fn order_is_that_of_the_paths_whatever_the_threads_do() {
-    let fleet = Fleet::of(60);
+fn results_are_in_path_order_for_any_number_of_threads() {
+    let fleet = Fleet::with_kernels(60);
     let one = fleet.check(&["--jobs", "1"]);
     let lines = one.lines();
     assert_eq!((one.exit, lines.len()), (1, 120), "{}", one.err);
@@ -101,8 +103,8 @@ fn order_is_that_of_the_paths_whatever_the_threads_do() {
 }
 
 #[test]
-fn many_objects_on_one_kernel_are_in_order_whatever_the_threads_do() {
-    let fleet = Fleet::of(1);
+fn objects_are_in_argument_order_for_any_number_of_threads() {
+    let fleet = Fleet::with_kernels(1);
     let mut args = vec!["check".to_owned(), "--btf=kernels".to_owned(), "--format=json".to_owned()];
     for n in 0..50 {
         let name = format!("{n:02}.bpf.o");
@@ -124,25 +126,25 @@ fn many_objects_on_one_kernel_are_in_order_whatever_the_threads_do() {
 }
 
 #[test]
-fn shards_are_the_whole_and_no_kernel_is_in_two() {
-    let fleet = Fleet::of(40);
+fn every_kernel_is_in_exactly_one_shard() {
+    let fleet = Fleet::with_kernels(40);
     fleet.write("kernels/empty.btf", "");
     let (_, whole) = fleet.verdicts(&[]);
-    let mut together = Vec::new();
+    let mut merged = Vec::new();
     for shard in ["1/3", "2/3", "3/3"] {
         let (_, part) = fleet.verdicts(&["--shard", shard]);
         assert!(part.len() > 5 && part.is_sorted(), "{shard}: {part:?}");
-        together.extend(part);
+        merged.extend(part);
     }
-    together.sort();
-    assert_eq!(together, whole);
-    // Elsewhere, and among others, a kernel is of the same shard.
+    merged.sort();
+    assert_eq!(merged, whole);
+    // A kernel stays in its shard when its folder moves or gets more kernels.
     fs::rename(fleet.path("kernels"), fleet.path("moved")).unwrap();
     fleet.write("moved/another.btf", kernel(0));
     let moved = fleet.run(["check", "exec.bpf.o", "--btf", "moved", "--format", "json", "--shard", "1/3"]);
     let moved =
         verdicts(&moved).into_iter().map(|(target, verdict)| (target.replace("moved", "kernels"), verdict));
-    let first = together.iter().filter(|one| moved.clone().any(|other| other == **one)).count();
+    let first = merged.iter().filter(|verdict| moved.clone().any(|other| other == **verdict)).count();
     fs::rename(fleet.path("moved"), fleet.path("kernels")).unwrap();
     fs::remove_file(fleet.path("kernels/another.btf")).unwrap();
     assert_eq!(first, fleet.verdicts(&["--shard", "1/3"]).1.len());

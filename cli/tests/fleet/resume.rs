@@ -1,11 +1,11 @@
-//! Runs that are interrupted, and the file that keeps their results.
+//! `check --resume`: interrupted runs and their results file.
 
 use super::*;
 use files::tar;
 
 #[test]
-fn an_interrupted_run_goes_on_where_it_was() {
-    let fleet = Fleet::of(9);
+fn an_interrupted_run_continues_where_it_stopped() {
+    let fleet = Fleet::with_kernels(9);
     fleet.write("kernels/05", "no BTF");
     let plain = fleet.check(&[]);
     let whole = fleet.check(&["--resume", "results.jsonl"]);
@@ -13,7 +13,7 @@ fn an_interrupted_run_goes_on_where_it_was() {
     let results = fs::read_to_string(fleet.path("results.jsonl")).unwrap();
     let header = results.find('\n').unwrap() + 1;
     assert_eq!(results[header..], plain.out);
-    // Wherever it was cut off, it comes to the same.
+    // A results file that is cut anywhere is completed to the same content.
     for cut in
         (0..results.len()).step_by(results.len() / 30).chain([results.len() - 1, results.len(), header])
     {
@@ -21,28 +21,28 @@ fn an_interrupted_run_goes_on_where_it_was() {
         let rest = fleet.check(&["--resume", "results.jsonl", "--jobs", "2"]);
         assert_eq!(rest.exit, 2, "cut at {cut}: {}", rest.err);
         assert_eq!(fs::read_to_string(fleet.path("results.jsonl")).unwrap(), results, "cut at {cut}");
-        assert!(plain.out.ends_with(&rest.out), "only what is new is printed");
+        assert!(plain.out.ends_with(&rest.out), "only new results are printed");
     }
     let again = fleet.check(&["--resume", "results.jsonl"]);
-    assert_eq!((again.exit, &*again.out), (2, ""), "how bad it was is not forgotten");
+    assert_eq!((again.exit, &*again.out), (2, ""), "the exit status includes earlier results");
     assert!(again.err.contains("has the results of 10 kernels"), "{}", again.err);
 }
 
 #[test]
-fn one_run_at_a_time_writes_to_a_file_of_results() {
-    let fleet = Fleet::of(2);
-    let theirs = fs::File::create(fleet.path("results.jsonl")).unwrap();
-    theirs.lock().unwrap();
+fn only_one_run_writes_to_a_results_file() {
+    let fleet = Fleet::with_kernels(2);
+    let other_run = fs::File::create(fleet.path("results.jsonl")).unwrap();
+    other_run.lock().unwrap();
     let run = fleet.check(&["--resume", "results.jsonl"]);
     assert_eq!((run.exit, &*run.out), (2, ""));
     assert!(run.err.contains("results.jsonl: another run is writing to it"), "{}", run.err);
-    drop(theirs);
+    drop(other_run);
     assert_eq!(fleet.check(&["--resume", "results.jsonl"]).lines().len(), 4);
 }
 
 #[test]
-fn results_of_other_objects_are_not_mixed() {
-    let fleet = Fleet::of(2);
+fn results_of_other_objects_are_refused() {
+    let fleet = Fleet::with_kernels(2);
     fleet.check(&["--resume", "results.jsonl"]);
     let before = fs::read(fleet.path("results.jsonl")).unwrap();
     let refused = |what: &str| {
@@ -66,39 +66,43 @@ fn results_of_other_objects_are_not_mixed() {
             continue;
         }
         refused(what);
-        assert_eq!(fs::read_to_string(fleet.path("results.jsonl")).unwrap(), content, "it is left alone");
+        assert_eq!(
+            fs::read_to_string(fleet.path("results.jsonl")).unwrap(),
+            content,
+            "the file is unchanged"
+        );
     }
     fs::create_dir(fleet.path("folder")).unwrap();
     assert_eq!(fleet.check(&["--resume", "folder"]).exit, 2);
 }
 
 #[test]
-fn results_of_shards_may_be_put_together() {
-    let fleet = Fleet::of(12);
-    let mut together = Vec::new();
+fn results_of_shards_can_be_concatenated() {
+    let fleet = Fleet::with_kernels(12);
+    let mut merged = Vec::new();
     for shard in ["1/2", "2/2"] {
         fleet.check(&["--shard", shard, "--resume", "part.jsonl"]);
-        together.extend(fs::read(fleet.path("part.jsonl")).unwrap());
+        merged.extend(fs::read(fleet.path("part.jsonl")).unwrap());
         fs::remove_file(fleet.path("part.jsonl")).unwrap();
     }
-    fleet.write("all.jsonl", together);
+    fleet.write("all.jsonl", merged);
     let run = fleet.check(&["--resume", "all.jsonl"]);
     assert_eq!((run.exit, &*run.out), (1, ""), "{}", run.err);
 }
 
 #[test]
-fn results_that_cannot_be_kept_end_the_run() {
+fn a_device_is_refused_as_results_file() {
     if !Path::new("/dev/full").exists() {
         println!("SKIP: no /dev/full");
         return;
     }
-    let fleet = Fleet::of(3);
+    let fleet = Fleet::with_kernels(3);
     let run = fleet.check(&["--resume", "/dev/full"]);
     assert_eq!((run.exit, &*run.out), (2, ""));
     assert!(run.err.contains("/dev/full: is a device"), "{}", run.err);
 }
 
-/// The results of one object on two kernels, and the length of the header.
+/// Runs a check. Returns the results file and the length of its header.
 fn results(fleet: &Fleet) -> (Vec<u8>, usize) {
     assert_eq!(fleet.check(&["--resume", "results.jsonl"]).exit, 1);
     let results = fs::read(fleet.path("results.jsonl")).unwrap();
@@ -107,8 +111,8 @@ fn results(fleet: &Fleet) -> (Vec<u8>, usize) {
 }
 
 #[test]
-fn a_file_of_somebody_else_is_not_changed() {
-    let fleet = Fleet::of(2);
+fn a_foreign_file_is_not_changed() {
+    let fleet = Fleet::with_kernels(2);
     let (results, header_len) = results(&fleet);
     let header = &results[..header_len];
     let first_line = results[header_len..].split_inclusive(|byte| *byte == b'\n').next().unwrap();
@@ -138,7 +142,7 @@ fn a_file_of_somebody_else_is_not_changed() {
         after(br#"{"object":"exec.bpf.o","target":"k","kept":1,"patched":[1"#),
         after(b"{\"object\":\"exec.bpf.o\",\"target\":\"k\",\"kept\":1,\"else\":"),
         after(&[&header[..20], b"X"].concat()),
-        // Of a kernel whose first line is there already.
+        // Incomplete results of a kernel, after its first line.
         after(&[first_line, br#"{"object":"basic.bpf.o","target":"another.btf","#].concat()),
         after(&[first_line, br#"{"object":null"#].concat()),
     ];
@@ -158,8 +162,8 @@ fn a_file_of_somebody_else_is_not_changed() {
 }
 
 #[test]
-fn a_header_is_continued_wherever_it_was_cut_behind_its_first_bytes() {
-    let fleet = Fleet::of(1);
+fn a_truncated_header_is_completed() {
+    let fleet = Fleet::with_kernels(1);
     let whole = fleet.check(&["--resume", "results.jsonl"]);
     let results = fs::read(fleet.path("results.jsonl")).unwrap();
     let header = results.iter().position(|byte| *byte == b'\n').unwrap();
@@ -177,7 +181,7 @@ fn a_header_is_continued_wherever_it_was_cut_behind_its_first_bytes() {
 
 #[test]
 fn a_huge_foreign_file_is_refused_by_its_first_bytes() {
-    let fleet = Fleet::of(2);
+    let fleet = Fleet::with_kernels(2);
     let (results, header) = results(&fleet);
     for begin in [&b""[..], &results[..header]] {
         fleet.write("sparse", begin);
@@ -189,8 +193,8 @@ fn a_huge_foreign_file_is_refused_by_its_first_bytes() {
 }
 
 #[test]
-fn only_a_regular_file_keeps_results() {
-    let fleet = Fleet::of(1);
+fn only_a_regular_file_stores_results() {
+    let fleet = Fleet::with_kernels(1);
     let pipe = rustix::fs::FileType::Fifo;
     let mode = rustix::fs::Mode::from_raw_mode(0o600);
     rustix::fs::mknodat(rustix::fs::CWD, fleet.path("pipe"), pipe, mode, 0).unwrap();
@@ -209,7 +213,7 @@ fn only_a_regular_file_keeps_results() {
         assert!(run.err.starts_with(&format!("core-relo: {path}: ")), "{path}: {}", run.err);
         assert!(run.err.contains(what), "{path}: {}", run.err);
     }
-    // By another name it is the same file.
+    // A symbolic or hard link refers to the same results file.
     fs::write(fleet.path("file"), "").unwrap();
     std::os::unix::fs::symlink("file", fleet.path("link")).unwrap();
     fs::hard_link(fleet.path("file"), fleet.path("hard")).unwrap();
@@ -217,8 +221,8 @@ fn only_a_regular_file_keeps_results() {
     assert_eq!(fleet.check(&["--resume", "hard"]).lines().len(), 0);
 }
 
-/// Interrupts a run after each of its kernels: exit status and results come to those of a run that was not interrupted.
-fn comes_to_the_same_after_each_line(fleet: &Fleet, targets: &[&str]) -> Vec<serde_json::Value> {
+/// Resumes a run after each line of its results. Exit status and results must equal those of an uninterrupted run.
+fn resume_after_each_line(fleet: &Fleet, targets: &[&str]) -> Vec<serde_json::Value> {
     let args = [&["check", "exec.bpf.o", "--format", "json", "--resume", "results.jsonl"], targets].concat();
     let whole = fleet.run(&args);
     let results = fs::read_to_string(fleet.path("results.jsonl")).unwrap();
@@ -235,50 +239,50 @@ fn comes_to_the_same_after_each_line(fleet: &Fleet, targets: &[&str]) -> Vec<ser
 }
 
 #[test]
-fn kernels_are_told_apart_whose_names_print_alike() {
+fn kernels_whose_names_print_alike_are_distinguished() {
     use std::os::unix::ffi::OsStrExt as _;
     let fleet = Fleet::new();
     let names: [&[u8]; 6] = [b"v\xe4.btf", b"v\xf6.btf", "v\u{fffd}.btf".as_bytes(), b"a\nb", b"a\\nb", b"c"];
     for (n, name) in names.iter().enumerate() {
-        // The first one resolves, the others do not.
+        // The object resolves on the first kernel only.
         fs::write(fleet.path("kernels").join(OsStr::from_bytes(name)), kernel(usize::from(n == 0))).unwrap();
     }
-    let lines = comes_to_the_same_after_each_line(&fleet, &["--btf", "kernels"]);
+    let lines = resume_after_each_line(&fleet, &["--btf", "kernels"]);
     let schema = schema();
     lines.iter().for_each(|line| schema.check("check", line));
     let id = |n: usize| lines[n]["target_id"].as_str();
     assert_eq!([id(0), id(1), id(2)], [Some("file:kernels/a%0Ab"), None, None]);
     assert_eq!([id(3), id(4), id(5)], [Some("file:kernels/v%E4.btf"), None, Some("file:kernels/v%F6.btf")]);
-    // A folder called as an archive is, by two spellings.
+    // A folder that is named like an archive, in two spellings.
     fleet.write("a.tar/b", kernel(1));
     fleet.write("a.tar/c", kernel(0));
-    comes_to_the_same_after_each_line(&fleet, &["--btf", "a.tar//b", "--btf", "a.tar/b", "--btf", "a.tar/c"]);
+    resume_after_each_line(&fleet, &["--btf", "a.tar//b", "--btf", "a.tar/b", "--btf", "a.tar/c"]);
 }
 
 #[test]
-fn members_of_one_name_are_told_apart() {
+fn archive_members_of_one_name_are_distinguished() {
     let fleet = Fleet::new();
     let archive = tar(&[("m", kernel(1)), ("m", kernel(0)), ("bad", b"no BTF".to_vec()), ("m", kernel(1))]);
     fleet.write("kernels/a.tar", &archive);
     fleet.write("kernels/b.tar", &archive[..archive.len() / 2]);
     fleet.write("kernels/c.tar", &archive);
-    let lines = comes_to_the_same_after_each_line(&fleet, &["--btf", "kernels"]);
+    let lines = resume_after_each_line(&fleet, &["--btf", "kernels"]);
     let ids: Vec<_> = lines.iter().take(4).map(|line| line["target_id"].as_str().unwrap()).collect();
     assert_eq!(ids, [0, 1, 2, 3].map(|n| format!("member:{n}:kernels/a.tar")));
 }
 
 #[test]
-fn the_running_kernel_is_known_again() {
+fn the_running_kernel_is_recognized_on_resume() {
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
         println!("SKIP: no BTF of the running kernel");
         return;
     }
-    let lines = comes_to_the_same_after_each_line(&Fleet::new(), &[]);
+    let lines = resume_after_each_line(&Fleet::new(), &[]);
     assert!(lines[0]["target_id"].as_str().unwrap().starts_with("running:"), "{}", lines[0]);
 }
 
 #[test]
-fn an_archive_is_not_complete_because_another_kernel_follows() {
+fn an_archive_is_incomplete_even_if_another_kernel_follows() {
     for second in [&["--btf", "b.btf"][..], &["--btf", "b.btf", "--btf", "a.tar"]] {
         let fleet = Fleet::new();
         fleet.write("a.tar", tar(&[("1", kernel(1)), ("2", kernel(0))]));
@@ -291,7 +295,7 @@ fn an_archive_is_not_complete_because_another_kernel_follows() {
             let results = fs::read_to_string(fleet.path("r")).unwrap();
             fleet.write("r", results.split_inclusive('\n').take(lines).collect::<String>());
         };
-        // Interrupted within the archive; then other kernels come first, and it is interrupted again.
+        // Interrupt the run within the archive, check other kernels first, and interrupt it again.
         keep(2);
         check(second);
         keep(4);
@@ -301,7 +305,7 @@ fn an_archive_is_not_complete_because_another_kernel_follows() {
 }
 
 #[test]
-fn a_folder_whose_name_prints_like_anothers_is_reported() {
+fn folders_whose_names_print_alike_are_both_reported() {
     use std::os::unix::ffi::OsStrExt as _;
     let fleet = Fleet::new();
     let folders = [OsStr::from_bytes(b"x\xe4"), OsStr::from_bytes(b"x\xf6")];
@@ -314,14 +318,14 @@ fn a_folder_whose_name_prints_like_anothers_is_reported() {
 }
 
 #[test]
-fn results_that_are_cut_off_do_not_count() {
-    let fleet = Fleet::of(1);
+fn incomplete_results_of_a_kernel_do_not_count() {
+    let fleet = Fleet::with_kernels(1);
     let check = ["check", "exec.bpf.o", "basic.bpf.o", "--btf", "kernels", "--resume", "results.jsonl"];
     let whole = fleet.run(check);
     let results = fs::read_to_string(fleet.path("results.jsonl")).unwrap();
     let lines: Vec<_> = results.split_inclusive('\n').collect();
     assert_eq!(lines.len(), 3, "{results}");
-    // The first object's results say the worst; the second's are missing, so that the kernel is checked again.
+    // The first object has a bad verdict, and the results of the second object are missing, so the kernel is checked again.
     for verdict in ["\"poisoned\"", "\"failed\"", "\"bad_input\""] {
         let worse = lines[1].replace("\"verdict\":\"ok\"", &format!("\"verdict\":{verdict}"));
         fleet.write("results.jsonl", [lines[0], &worse].concat());

@@ -1,13 +1,13 @@
-//! Users who may create few threads, or none.
+//! `check` under a limit on threads.
 
 use super::*;
 use std::{os::unix::fs::PermissionsExt as _, process::Command};
 
 #[test]
-fn a_limit_on_threads_costs_only_time() {
-    let fleet = Fleet::of(70);
+fn a_thread_limit_does_not_change_the_result() {
+    let fleet = Fleet::with_kernels(70);
     let expected = fleet.run(["check", "exec.bpf.o", "--btf", "kernels"]);
-    // The user needs to reach all of it.
+    // The unprivileged user needs access to the folder.
     fs::set_permissions(fleet.path(""), fs::Permissions::from_mode(0o755)).unwrap();
     fs::copy(env!("CARGO_BIN_EXE_core-relo"), fleet.path("core-relo")).unwrap();
     let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
@@ -37,12 +37,12 @@ fn a_limit_on_threads_costs_only_time() {
 }
 
 #[test]
-fn one_job_starts_no_thread_at_all() {
-    let fleet = Fleet::of(70);
+fn one_job_starts_no_thread() {
+    let fleet = Fleet::with_kernels(70);
     let strace = ["-f", "-qq", "-e", "trace=clone,clone3", "-o", "trace", env!("CARGO_BIN_EXE_core-relo")];
     let traced = |args: &[&str]| {
-        let done = Command::new("strace").args(strace).args(args).current_dir(fleet.path("")).output();
-        done.ok().map(|_| fs::read_to_string(fleet.path("trace")).unwrap().contains("clone"))
+        let output = Command::new("strace").args(strace).args(args).current_dir(fleet.path("")).output();
+        output.ok().map(|_| fs::read_to_string(fleet.path("trace")).unwrap().contains("clone"))
     };
     let check = ["check", "exec.bpf.o", "basic.bpf.o", "--btf", "kernels", "--jobs"];
     if traced(&[&check[..], &["3"]].concat()) != Some(true) {

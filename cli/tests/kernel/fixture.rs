@@ -1,4 +1,4 @@
-//! Maps, types and programs of this process's own, to be looked at.
+//! Maps, types and programs that the tests create in the running kernel.
 
 use super::common::Run;
 use core_relo::{
@@ -32,7 +32,7 @@ pub(super) struct Types {
     pub(super) strings: [u32; 4],
 }
 
-/// What a live test stands on; `None`, and a word about it, where bpf(2) is not to be had.
+/// Loads the types of the fixtures. Returns `None` and reports a skipped test if bpf(2) refuses.
 pub(super) fn types() -> Option<Types> {
     let mut b = Builder::new(Endian::native());
     let int = b.int("int", 4, Builder::SIGNED);
@@ -73,20 +73,22 @@ pub(super) fn types() -> Option<Types> {
     }
 }
 
-/// A name no other test and no other run uses.
-pub(super) fn unique(what: &str) -> String {
-    format!("{what}_{}", id())
+/// Returns a name that no other process uses.
+pub(super) fn unique(prefix: &str) -> String {
+    format!("{prefix}_{}", id())
 }
 
+/// Returns the id of a map.
 pub(super) fn map_id(map: &MapFd) -> u32 {
     sys::map_info(map).unwrap().id
 }
 
+/// Returns a number in the host's byte order.
 pub(super) fn native32(v: u32) -> [u8; 4] {
     Endian::native().u32_bytes(v)
 }
 
-/// A map of `int` to `struct event`.
+/// Creates a map from `int` to `struct event`.
 pub(super) fn typed_map(types: &Types, map_type: u32, name: &str) -> MapFd {
     let fd = sys::map_create(&MapCreate {
         map_type,
@@ -102,6 +104,7 @@ pub(super) fn typed_map(types: &Types, map_type: u32, name: &str) -> MapFd {
     MapFd::new(fd.unwrap()).unwrap()
 }
 
+/// Returns the bytes of a `struct event`.
 pub(super) fn event(pid: u32) -> Vec<u8> {
     let mut out = native32(pid).to_vec();
     out.extend(*b"bash\0\0\0\0");
@@ -112,8 +115,10 @@ pub(super) fn event(pid: u32) -> Vec<u8> {
     out
 }
 
+/// The text of `event(7)`.
 pub(super) const EVENT: &str = r#"{.pid = 7, .comm = "bash", .mode = ON, .low = 2, .high = -1, .last = -1}"#;
 
+/// Returns the JSON of `event(pid)`.
 pub(super) fn event_json(pid: u32) -> Value {
     json!({"pid": pid, "comm": "bash", "mode": "ON", "low": 2, "high": -1, "last": -1})
 }
@@ -122,7 +127,7 @@ pub(super) fn insn(code: u8, dst: u8, src: u8, off: i16, imm: i32) -> [u8; 8] {
     Insn { code, dst, src, off, imm }.encode(Endian::native())
 }
 
-/// A socket filter that calls a subprogram and a helper, looks into a map, and has source lines.
+/// Loads a socket filter with a subprogram, a helper call, a map and source lines.
 pub(super) fn program(types: &Types, map: &MapFd, name: &str) -> OwnedFd {
     use std::os::fd::AsRawFd as _;
     let code = [
@@ -175,6 +180,7 @@ pub(super) fn program(types: &Types, map: &MapFd, name: &str) -> OwnedFd {
     loaded.unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&log).trim_matches('\0')))
 }
 
+/// Checks that a run succeeded without messages.
 pub(super) fn ok(run: Run) -> Run {
     assert_eq!((run.exit, run.err.as_str()), (0, ""), "{}", run.out);
     run

@@ -1,12 +1,12 @@
-//! Links: what they say they are attached to.
+//! Tests of `link`: links are listed with their targets.
 
 use super::*;
 
 #[test]
-fn links_say_what_they_are_attached_to() {
+fn a_cgroup_link_is_listed_with_its_target() {
     let Some(types) = types() else { return };
     let map = typed_map(&types, ARRAY, "unused");
-    // A program for a cgroup of this test's own.
+    // Attach a program to a temporary cgroup.
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
     let Some(root) = mounts.lines().find(|line| line.split(' ').nth(2) == Some("cgroup2")) else {
         return println!("SKIP: no cgroup2 is mounted");
@@ -47,7 +47,7 @@ fn links_say_what_they_are_attached_to() {
     assert!(ok(run(["link", "list"])).out.contains("let_pass"));
 }
 
-/// What `link show` says of the target of a link, and in words.
+/// Returns the target of a link as `link show` prints it, in JSON and as text.
 fn target_of(link: &Link) -> (Value, String) {
     let id = sys::link_info(&link.fd().expect("a link of the kernel's")).unwrap().id.to_string();
     let lines = ok(run(["link", "show", "--id", &id, "--format", "json"])).lines();
@@ -56,7 +56,7 @@ fn target_of(link: &Link) -> (Value, String) {
 }
 
 #[test]
-fn links_of_tracing_programs_name_what_they_trace() {
+fn tracing_links_name_their_target() {
     if types().is_none() {
         return;
     }
@@ -65,7 +65,7 @@ fn links_of_tracing_programs_name_what_they_trace() {
         let load = ProgLoad { prog_type, insns: &code, license: b"GPL", ..ProgLoad::default() };
         sys::prog_load(&load, &mut []).unwrap()
     };
-    let skip = |what: &str, e: AttachError| println!("SKIP: {what}: {e}");
+    let skip = |kind: &str, e: AttachError| println!("SKIP: {kind}: {e}");
 
     match attach::raw_tracepoint(load(17).as_fd(), "sched_process_exec", &RawTracepointOptions::default()) {
         Err(e) => skip("raw tracepoint", e),
@@ -75,8 +75,8 @@ fn links_of_tracing_programs_name_what_they_trace() {
         Err(e) => skip("tracepoint", e),
         Ok(link) if link.fd().is_none() => println!("SKIP: this kernel has no links of perf events"),
         Ok(link) => {
-            let (target, words) = target_of(&link);
-            // Kernels before 6.6 do not say more than that it is a perf event.
+            let (target, text) = target_of(&link);
+            // Kernels before 6.6 only report a perf event.
             if target["event"] == "unspecified" {
                 return println!("SKIP: this kernel does not say what perf events are of");
             }
@@ -84,7 +84,7 @@ fn links_of_tracing_programs_name_what_they_trace() {
                 (&target["event"], &target["tracepoint"]),
                 (&json!("tracepoint"), &json!("sched_process_exec"))
             );
-            assert!(words.contains("event tracepoint, tracepoint sched_process_exec"), "{words}");
+            assert!(text.contains("event tracepoint, tracepoint sched_process_exec"), "{text}");
         }
     }
     let own = UprobeOptions { function: Some("getpid"), pid: Some(id()), ..UprobeOptions::default() };
@@ -101,7 +101,7 @@ fn links_of_tracing_programs_name_what_they_trace() {
 }
 
 #[test]
-fn a_link_of_what_replaces_a_function_names_it() {
+fn a_freplace_link_names_the_replaced_function() {
     if types().is_none() {
         return;
     }
@@ -123,14 +123,14 @@ fn a_link_of_what_replaces_a_function_names_it() {
         Ok(link) => link,
         Err(e) => return println!("SKIP: {e}"),
     };
-    let (target, words) = target_of(&link);
-    let of = sys::prog_info(&whole).unwrap().id;
+    let (target, text) = target_of(&link);
+    let target_id = sys::prog_info(&whole).unwrap().id;
     assert_eq!(
         (&target["target_name"], &target["target_obj_id"]),
-        (&json!("replaced"), &json!(of)),
-        "{words}"
+        (&json!("replaced"), &json!(target_id)),
+        "{text}"
     );
-    assert!(!words.contains("attach_type"), "{words}");
+    assert!(!text.contains("attach_type"), "{text}");
 }
 
 /// Whether this process has a network namespace of its own. Where it has none yet, the test runs once more in a process that has.

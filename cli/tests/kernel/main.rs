@@ -1,4 +1,4 @@
-//! The commands that look at the running kernel, on maps and programs of this process's own. Needs root.
+//! Tests of the commands that inspect the running kernel, on maps and programs of the test process. Needs root.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
@@ -40,7 +40,7 @@ fn maps_are_listed_shown_and_dumped_by_their_types() {
         "{typed}"
     );
     let hex = ok(run(["map", "dump", "--id", &id, "--hex"])).out;
-    let bytes = |of: &[u8]| of.iter().map(|b| format!("{b:02x}")).collect::<Vec<_>>();
+    let bytes = |data: &[u8]| data.iter().map(|b| format!("{b:02x}")).collect::<Vec<_>>();
     assert!(
         hex.ends_with(&format!("[{}] = {}\n", bytes(&native32(5)).join(" "), bytes(&event(7)).join(" "))),
         "{hex}"
@@ -70,7 +70,7 @@ fn maps_are_listed_shown_and_dumped_by_their_types() {
 }
 
 #[test]
-fn values_of_each_processor_are_apart() {
+fn per_cpu_values_are_dumped_per_cpu() {
     let Some(types) = types() else { return };
     let map = typed_map(&types, PERCPU_ARRAY, "per_cpu");
     let cpus = usize::try_from(sys::possible_cpus().unwrap()).unwrap();
@@ -80,10 +80,10 @@ fn values_of_each_processor_are_apart() {
     let lines = ok(run(["map", "dump", "--id", &id, "--format", "json"])).lines();
     assert_eq!(lines.len(), 2);
     schema().check("map dump", &lines[1]);
-    let of_cpus = lines[1]["cpus"].as_array().unwrap();
-    assert_eq!((of_cpus.len(), &lines[1]["value"]), (cpus, &Value::Null));
+    let cpu_values = lines[1]["cpus"].as_array().unwrap();
+    assert_eq!((cpu_values.len(), &lines[1]["value"]), (cpus, &Value::Null));
     assert_eq!(
-        (&of_cpus[cpus - 1]["cpu"], &of_cpus[cpus - 1]["value"]),
+        (&cpu_values[cpus - 1]["cpu"], &cpu_values[cpus - 1]["value"]),
         (&json!(cpus - 1), &event_json(u32::try_from(cpus).unwrap()))
     );
     let text = ok(run(["map", "dump", "--id", &id])).out;
@@ -91,7 +91,7 @@ fn values_of_each_processor_are_apart() {
 }
 
 #[test]
-fn maps_without_types_and_maps_of_ids() {
+fn maps_without_btf_and_maps_of_ids_are_dumped() {
     if types().is_none() {
         return;
     }
@@ -125,7 +125,7 @@ fn maps_without_types_and_maps_of_ids() {
     map_update(outer.shape(), &native32(1), &native32(inner_fd), 0).unwrap();
     let text = ok(dump(&outer)).out;
     assert!(text.ends_with(&format!("[{}] = map {}\n", hex_key(1), map_id(&plain))), "{text}");
-    assert_eq!(text.lines().count(), 2, "empty places are left out: {text}");
+    assert_eq!(text.lines().count(), 2, "empty elements are omitted: {text}");
 
     let empty = make(PROG_ARRAY, 4, 4, 2, None);
     assert_eq!(ok(dump(&empty)).out.lines().count(), 1);
@@ -151,7 +151,7 @@ fn hex_key(key: u32) -> String {
 }
 
 #[test]
-fn programs_are_shown_and_their_instructions_named() {
+fn programs_are_shown_and_disassembled() {
     let Some(types) = types() else { return };
     let map = typed_map(&types, ARRAY, "looked_into");
     let prog = program(&types, &map, "count_things_of_a_long_name");
@@ -207,11 +207,11 @@ fn programs_are_shown_and_their_instructions_named() {
 
     let raw = ok(run(["prog", "dump", "--id", &id, "--raw"])).out;
     assert!(!raw.contains("add_up") && raw.contains("r0 += 1"), "{raw}");
-    agrees_with_bpftool(&id, &raw);
+    compare_with_bpftool(&id, &raw);
 }
 
-/// Where there is bpftool, its disassembly says the same, in its own notation.
-fn agrees_with_bpftool(id: &str, raw: &str) {
+/// Compares a disassembly with that of bpftool, if bpftool is available.
+fn compare_with_bpftool(id: &str, raw: &str) {
     let Ok(theirs) =
         Command::new("bpftool").args(["-j", "prog", "dump", "xlated", "id", id, "opcodes"]).output()
     else {
@@ -231,7 +231,7 @@ fn agrees_with_bpftool(id: &str, raw: &str) {
     }
 }
 
-/// A pin that is removed when it is dropped.
+/// A pin. The drop removes it.
 struct Pin(PathBuf);
 
 impl Drop for Pin {
@@ -240,7 +240,7 @@ impl Drop for Pin {
     }
 }
 
-/// A mounted bpffs.
+/// Returns the mount point of a bpffs.
 fn bpffs() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     mounts.lines().find_map(|line| {
@@ -250,8 +250,8 @@ fn bpffs() -> Option<PathBuf> {
     })
 }
 
-/// Runs one of these tests again where a bpffs is mounted for it alone.
-fn again_with_a_bpffs(test: &str) {
+/// Runs a test again in a mount namespace with a bpffs.
+fn rerun_with_bpffs(test: &str) {
     let folder = tempfile::tempdir().unwrap();
     let own = std::env::current_exe().unwrap();
     let script = r#"mount -t bpf bpf "$1" || exit 99; exec "$2" --exact "$3""#;
@@ -287,7 +287,7 @@ fn objects_are_found_by_name_and_by_pin() {
 
     let Some(folder) = bpffs() else {
         if std::env::var_os("CORE_RELO_AGAIN").is_none() {
-            again_with_a_bpffs("objects_are_found_by_name_and_by_pin");
+            rerun_with_bpffs("objects_are_found_by_name_and_by_pin");
         }
         return;
     };
@@ -303,8 +303,8 @@ fn objects_are_found_by_name_and_by_pin() {
     assert!(wrong.err.contains("a program is pinned there, no map"), "{}", wrong.err);
 }
 
-/// A run in which the command may have only so many files open.
-fn with_files(limit: u32, args: &[&str]) -> common::Run {
+/// Runs a command with a limit on open files.
+fn run_with_files(limit: u32, args: &[&str]) -> common::Run {
     let script = format!("ulimit -n {limit}; exec \"$@\"");
     let mut command = Command::new("sh");
     command.args(["-c", &script, "sh", env!("CARGO_BIN_EXE_core-relo")]).args(args);
@@ -314,7 +314,7 @@ fn with_files(limit: u32, args: &[&str]) -> common::Run {
 }
 
 #[test]
-fn lists_are_longer_than_a_process_may_have_files_open() {
+fn lists_are_not_limited_by_open_files() {
     let Some(types) = types() else { return };
     let maps: Vec<_> = (0..24).map(|_| typed_map(&types, ARRAY, "one_of_many")).collect();
     let programs: Vec<_> = maps.iter().map(|map| program(&types, map, "one_of_many")).collect();
@@ -323,24 +323,25 @@ fn lists_are_longer_than_a_process_may_have_files_open() {
     let prog_ids = numbers(&mut programs.iter().map(|p| sys::prog_info(p).unwrap().id));
     let has_all =
         |lines: &[Value], ids: &[Value]| ids.iter().all(|id| lines.iter().any(|line| line["id"] == *id));
-    let listed = ok(with_files(16, &["map", "list", "--format", "json"])).lines();
+    let listed = ok(run_with_files(16, &["map", "list", "--format", "json"])).lines();
     assert!(has_all(&listed, &map_ids));
-    let listed = ok(with_files(16, &["prog", "list", "--format", "json"])).lines();
+    let listed = ok(run_with_files(16, &["prog", "list", "--format", "json"])).lines();
     assert!(has_all(&listed, &prog_ids));
-    let named = ok(with_files(16, &["prog", "show", "--name", "one_of_many", "--format", "json"])).lines();
+    let named =
+        ok(run_with_files(16, &["prog", "show", "--name", "one_of_many", "--format", "json"])).lines();
     assert!(has_all(&named, &prog_ids));
-    ok(with_files(16, &["link", "list"]));
-    let listed = ok(with_files(16, &["btf", "list", "--format", "json"])).lines();
+    ok(run_with_files(16, &["link", "list"]));
+    let listed = ok(run_with_files(16, &["btf", "list", "--format", "json"])).lines();
     let btf = sys::btf_info(&types.fd).unwrap().id;
     let own = listed.iter().find(|line| line["id"] == btf).expect("the own BTF is listed");
     assert_eq!((&own["map_ids"], &own["prog_ids"]), (&json!(map_ids), &json!(prog_ids)));
-    // Nothing can be opened: that is an error, and not an empty list.
-    let none = with_files(3, &["prog", "list"]);
+    // If no object can be opened, the command fails instead of printing an empty list.
+    let none = run_with_files(3, &["prog", "list"]);
     assert_ne!((none.exit, none.err.as_str()), (0, ""), "{}", none.out);
 }
 
 #[test]
-fn btf_in_the_kernel() {
+fn btf_of_the_kernel_is_listed_and_dumped() {
     let Some(types) = types() else { return };
     let map = typed_map(&types, ARRAY, "typed");
     let (btf, schema) = (sys::btf_info(&types.fd).unwrap().id, schema());
@@ -360,7 +361,7 @@ fn btf_in_the_kernel() {
 }
 
 #[test]
-fn what_is_not_there_is_one_line_and_status_2() {
+fn a_missing_kernel_object_is_one_line_and_status_2() {
     if types().is_none() {
         return;
     }
@@ -369,8 +370,8 @@ fn what_is_not_there_is_one_line_and_status_2() {
         ("map", "`core-relo map list`"),
         ("link", "`core-relo link list`"),
     ] {
-        for which in [["--id", "4294967295"], ["--name", "no such name"]] {
-            let run = run([command, "show", which[0], which[1]]);
+        for selector in [["--id", "4294967295"], ["--name", "no such name"]] {
+            let run = run([command, "show", selector[0], selector[1]]);
             assert_eq!((run.exit, run.out.as_str(), run.err.lines().count()), (2, "", 1), "{}", run.err);
             assert!(run.err.contains(help), "{}", run.err);
         }
@@ -384,7 +385,7 @@ fn what_is_not_there_is_one_line_and_status_2() {
 
 #[test]
 fn without_privileges_the_missing_capability_is_named() {
-    // `nobody` runs a copy: the target folder may be closed to others.
+    // The user `nobody` runs a copy, because it may have no access to the target folder.
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("core-relo");
     fs::copy(env!("CARGO_BIN_EXE_core-relo"), &copy).unwrap();

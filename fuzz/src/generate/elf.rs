@@ -1,4 +1,4 @@
-//! Objects by generation: programs, maps, globals, externs, struct_ops, their relocations, and the types of all that.
+//! Generator of objects: programs, maps, globals, externs and struct_ops, with their relocations and types.
 
 use super::{
     below, corrupt, endian,
@@ -41,10 +41,10 @@ const SECTIONS: [&str; 18] = [
     "no such section",
 ];
 
-/// Names of maps and variables; two objects share them.
+/// Names of maps and variables, shared by the objects of a link.
 const NAMES: [&str; 8] = ["a", "b", "counter", "events", "f0", "m0", "LINUX_KERNEL_VERSION", ".data"];
 
-/// Externs: section of their DATASEC, name.
+/// Externs: DATASEC and name.
 const EXTERNS: [(&str, &str); 9] = [
     (".ksyms", "bpf_prog_fops"),
     (".ksyms", "jiffies"),
@@ -57,7 +57,7 @@ const EXTERNS: [(&str, &str); 9] = [
     ("", "shared"),
 ];
 
-/// Relocations of BPF objects: to 64-bit loads, to data, of calls.
+/// ELF relocation types of BPF: 64-bit loads, data, calls.
 const R_64_64: u32 = 1;
 const R_ABS64: u32 = 2;
 const R_64_32: u32 = 10;
@@ -70,42 +70,42 @@ struct Generator {
     int: TypeId,
     /// Symbols that a 64-bit load may refer to.
     data: Vec<SymbolId>,
-    /// Symbols that a call may lead to.
+    /// Symbols that a call may refer to.
     functions: Vec<SymbolId>,
-    /// Places that a relocation may change: section, offset, whether it is a call.
-    places: Vec<(SectionId, u64, u32)>,
+    /// Relocatable positions: section, offset, relocation type.
+    positions: Vec<(SectionId, u64, u32)>,
 }
 
-/// Returns an object.
+/// Generates an object.
 pub fn object(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     let endian = endian(u)?;
     object_in(u, endian)
 }
 
-/// Returns an object in this byte order.
+/// Generates an object in a byte order.
 pub fn object_in(u: &mut Unstructured<'_>, endian: Endian) -> Result<Vec<u8>> {
     let order = if endian == Endian::Little { Endianness::Little } else { Endianness::Big };
     let mut types = types(u, Builder::new(endian))?;
     let int = types.builder.int("int", 4, Builder::SIGNED);
     let elf = write::Object::new(BinaryFormat::Elf, Architecture::Bpf, order);
-    let mut made =
-        Generator { elf, endian, types, int, data: Vec::new(), functions: Vec::new(), places: Vec::new() };
+    let mut generator =
+        Generator { elf, endian, types, int, data: Vec::new(), functions: Vec::new(), positions: Vec::new() };
     let mut sections = Vec::new();
     for number in 0..below(u, 4)? {
-        sections.push(made.code(u, number)?);
+        sections.push(generator.code(u, number)?);
     }
-    made.maps(u)?;
+    generator.maps(u)?;
     for name in [".data", ".rodata", ".bss", ".data.x", ".rodata.y"] {
         if one_in(u, 2)? {
-            made.globals(u, name)?;
+            generator.globals(u, name)?;
         }
     }
     if one_in(u, 4)? {
-        made.struct_ops(u)?;
+        generator.struct_ops(u)?;
     }
-    made.externs(u)?;
-    made.relocations(u)?;
-    made.finish(u, &sections)
+    generator.externs(u)?;
+    generator.relocations(u)?;
+    generator.finish(u, &sections)
 }
 
 impl Generator {
@@ -134,11 +134,11 @@ impl Generator {
         Ok(code)
     }
 
-    /// Adds an instruction of a form that a relocation may meet.
+    /// Adds an instruction, often one that a relocation can patch.
     fn insn(&mut self, u: &mut Unstructured<'_>, section: SectionId, code: &mut Code) -> Result<()> {
         let (dst, src, at) = (below(u, 10)? as u8, below(u, 10)? as u8, code.slots);
         let insn = |code, src, off, imm| Insn { code, dst, src, off, imm };
-        let made = match below(u, 9)? {
+        let generated = match below(u, 9)? {
             0 => insn(0xb7, 0, 0, i32::from(u8::arbitrary(u)?)),
             1 => {
                 insn(*u.choose(&[0x61, 0x79, 0x71, 0x69, 0x81, 0x91])?, src, i16::from(u8::arbitrary(u)?), 0)
@@ -147,14 +147,14 @@ impl Generator {
                 insn(*u.choose(&[0x63, 0x7b, 0x73, 0x6b, 0x62, 0x7a])?, src, i16::from(u8::arbitrary(u)?), 0)
             }
             3 => {
-                self.places.push((section, at as u64 * 8, R_64_64));
+                self.positions.push((section, at as u64 * 8, R_64_64));
                 code.patchable.push(at);
                 self.put(section, code, insn(LD_IMM64, 0, 0, i32::from(u8::arbitrary(u)?)));
                 self.put(section, code, Insn::default());
                 return Ok(());
             }
             4 => {
-                self.places.push((section, at as u64 * 8, R_64_32));
+                self.positions.push((section, at as u64 * 8, R_64_32));
                 insn(0x85, 1, 0, *u.choose(&[-1, 0, 1, 1000])?)
             }
             5 => insn(0x85, 0, 0, *u.choose(&[1, 14, 112, 113, 181, 9999])?),
@@ -163,7 +163,7 @@ impl Generator {
             _ => insn(u8::arbitrary(u)?, src, i16::arbitrary(u)?, i32::arbitrary(u)?),
         };
         code.patchable.push(at);
-        self.put(section, code, made);
+        self.put(section, code, generated);
         Ok(())
     }
 
@@ -192,7 +192,7 @@ impl Generator {
         })
     }
 
-    /// Adds definitions of maps.
+    /// Adds map definitions.
     fn maps(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
         let count = below(u, 4)?;
         if count == 0 {
@@ -205,7 +205,7 @@ impl Generator {
             let (ty, size) = self.map_type(u)?;
             let at = self.elf.append_section_data(section, &vec![0; size as usize], 8);
             if size >= 8 {
-                self.places.push((section, at + u64::from(size) - 8, R_ABS64));
+                self.positions.push((section, at + u64::from(size) - 8, R_ABS64));
             }
             vars.push((self.types.builder.var(&name, ty, 1), at as u32, size));
             let symbol = self.symbol(&name, SymbolKind::Data, section, at, size.into());
@@ -216,7 +216,7 @@ impl Generator {
         Ok(())
     }
 
-    /// Adds the struct that defines a map; returns it and its size.
+    /// Adds the struct of a map definition. Returns the struct and its size.
     fn map_type(&mut self, u: &mut Unstructured<'_>) -> Result<(TypeId, u32)> {
         let mut members = Vec::new();
         for field in ["type", "key", "value", "max_entries", "map_flags", "pinning", "values", "key_size"] {
@@ -270,7 +270,7 @@ impl Generator {
         Ok(())
     }
 
-    /// Adds a variable of a kernel's table of functions.
+    /// Adds a struct_ops variable.
     fn struct_ops(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
         let name = *u.choose(&[".struct_ops", ".struct_ops.link", "?.struct_ops"])?;
         let section = self.elf.add_section(Vec::new(), name.into(), SectionKind::Data);
@@ -283,7 +283,7 @@ impl Generator {
         let var = b.var("ops", ty, 1);
         b.datasec(name, size, &[(var, 0, size)]);
         let at = self.elf.append_section_data(section, &vec![0; size as usize], 8);
-        self.places.extend([(section, at, R_ABS64), (section, at + 8, R_ABS64)]);
+        self.positions.extend([(section, at, R_ABS64), (section, at + 8, R_ABS64)]);
         let symbol = self.symbol("ops", SymbolKind::Data, section, at, size.into());
         self.data.push(symbol);
         Ok(())
@@ -317,7 +317,7 @@ impl Generator {
             }
         }
         for section in [".ksyms", ".kconfig"] {
-            let all = vars.iter().filter(|(of, _)| *of == section).map(|(_, var)| (*var, 0, 0));
+            let all = vars.iter().filter(|(name, _)| *name == section).map(|(_, var)| (*var, 0, 0));
             let all: Vec<_> = all.collect();
             if !all.is_empty() {
                 self.types.builder.datasec(section, 0, &all);
@@ -326,9 +326,9 @@ impl Generator {
         Ok(())
     }
 
-    /// Ties instructions and data to symbols.
+    /// Adds relocations that refer from instructions and data to symbols.
     fn relocations(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
-        for (section, offset, number) in std::mem::take(&mut self.places) {
+        for (section, offset, number) in std::mem::take(&mut self.positions) {
             let is_call = number == R_64_32;
             let (own, other) =
                 if is_call { (&self.functions, &self.data) } else { (&self.data, &self.functions) };
@@ -346,6 +346,7 @@ impl Generator {
         Ok(())
     }
 
+    /// Adds function types, `.BTF`, `.BTF.ext` and the license, and returns the file.
     fn finish(mut self, u: &mut Unstructured<'_>, sections: &[Code]) -> Result<Vec<u8>> {
         let prototypes: Vec<_> =
             self.types.all.iter().filter(|ty| ty.kind == Kind::FuncProto).map(|ty| ty.id).collect();

@@ -1,4 +1,4 @@
-//! `.BTF.ext` by generation: CO-RE records of every kind, with access strings that mostly lead through the types.
+//! Generator of `.BTF.ext`: CO-RE records of every kind, with mostly valid access strings.
 
 use super::{below, one_in, types::Types};
 use arbitrary::{Arbitrary, Result, Unstructured};
@@ -9,19 +9,21 @@ use core_relo::{
 };
 use std::fmt::Write as _;
 
-/// Access strings that lead nowhere.
-const BAD: [&str; 8] = ["", ":", "0:", "99", "-1", "0:4294967296", "0:0:0:0:0:0:0:0:0:0", "0:x"];
+/// Invalid access strings.
+const INVALID_ACCESS: [&str; 8] = ["", ":", "0:", "99", "-1", "0:4294967296", "0:0:0:0:0:0:0:0:0:0", "0:x"];
 
-/// A code section: its name, and for each instruction whether it is one that a relocation may patch.
+/// A code section with its patchable instructions.
 pub struct Code {
     pub name: String,
+    /// Indices of the instructions that a relocation can patch.
     pub patchable: Vec<usize>,
+    /// The number of instruction slots.
     pub slots: usize,
-    /// Instructions at which functions begin.
+    /// Indices of the first instructions of functions.
     pub functions: Vec<usize>,
 }
 
-/// Writes the records of these sections.
+/// Generates the records of code sections.
 pub fn ext(
     u: &mut Unstructured<'_>,
     endian: Endian,
@@ -49,14 +51,14 @@ pub fn ext(
     Ok(ext.finish())
 }
 
-/// Returns a root type, an access string and a kind.
+/// Generates a CO-RE record: root type, access string, kind.
 fn core_relo(u: &mut Unstructured<'_>, types: &Types) -> Result<(TypeId, String, u32)> {
     let kind = if one_in(u, 64)? { u32::arbitrary(u)? } else { below(u, 13)? as u32 };
     let Some(root) = types.pick(u)? else { return Ok((TypeId(1), "0".to_owned(), kind)) };
     if one_in(u, 16)? {
-        return Ok((root.id, (*u.choose(&BAD)?).to_owned(), kind));
+        return Ok((root.id, (*u.choose(&INVALID_ACCESS)?).to_owned(), kind));
     }
-    // 6 to 9 and 12 are of types, 10 and 11 of enumerators.
+    // The kinds 6 to 9 and 12 apply to types, 10 and 11 to enumerators.
     if matches!(kind, 6..=9 | 12) {
         return Ok((root.id, "0".to_owned(), kind));
     }
@@ -65,19 +67,20 @@ fn core_relo(u: &mut Unstructured<'_>, types: &Types) -> Result<(TypeId, String,
         return Ok((root.id, variant.to_string(), kind));
     }
     let mut access = below(u, 2)?.to_string();
-    let mut now = Some(root);
+    let mut current = Some(root);
     for _ in 0..below(u, 6)? {
-        let Some(ty) = now else { break };
+        let Some(ty) = current else { break };
         let part = below(u, ty.parts.len().max(1))?;
         let is_modifier = !matches!(ty.kind, Kind::Struct | Kind::Union | Kind::Array);
         if !is_modifier {
             let _ = write!(access, ":{part}");
         }
-        now = ty.parts.get(if ty.kind == Kind::Array { 0 } else { part }).and_then(|id| types.get(*id));
+        current = ty.parts.get(if ty.kind == Kind::Array { 0 } else { part }).and_then(|id| types.get(*id));
     }
     Ok((root.id, access, kind))
 }
 
+/// Generates the function and line records of a section.
 fn functions_and_lines(
     u: &mut Unstructured<'_>,
     endian: Endian,
@@ -87,9 +90,9 @@ fn functions_and_lines(
 ) -> Result<()> {
     let name = types.builder.string(&code.name);
     let (mut functions, mut lines) = (Vec::new(), Vec::new());
-    let of_kind = types.all.iter().filter(|ty| ty.kind == Kind::Func).map(|ty| ty.id).collect::<Vec<_>>();
+    let all_functions = types.all.iter().filter(|ty| ty.kind == Kind::Func).map(|ty| ty.id).collect::<Vec<_>>();
     for at in &code.functions {
-        let ty = if of_kind.is_empty() { TypeId(1) } else { *u.choose(&of_kind)? };
+        let ty = if all_functions.is_empty() { TypeId(1) } else { *u.choose(&all_functions)? };
         put(endian, &mut functions, &[*at as u32 * 8, ty.0]);
     }
     let file = types.builder.string("generated.bpf.c");

@@ -1,6 +1,6 @@
-//! Generators: a fuzzer's bytes become decisions, and these a file that is valid for the most part.
+//! Generators that turn the bytes of a fuzzer into decisions, and the decisions into mostly valid files.
 //!
-//! Where the bytes end, every decision is the first one, and lists are empty.
+//! When the bytes are used up, every decision is the first alternative, and lists are empty.
 
 pub mod elf;
 pub mod ext;
@@ -11,7 +11,7 @@ pub mod types;
 use arbitrary::{Arbitrary, Result, Unstructured};
 use core_relo::Endian;
 
-/// Returns true once in `n` times, and never when the bytes have ended.
+/// Returns true for one of `n` values, and false when the bytes are used up.
 pub fn one_in(u: &mut Unstructured<'_>, n: u8) -> Result<bool> {
     Ok(u8::arbitrary(u)? % n == n - 1)
 }

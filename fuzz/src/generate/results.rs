@@ -1,4 +1,4 @@
-//! Files of `--resume` by generation: our lines, damaged lines, lines of others, cut anywhere.
+//! Generator of results files for `--resume`: valid, damaged and foreign lines, truncated at any byte.
 
 use super::{below, corrupt, one_in};
 use arbitrary::{Arbitrary, Result, Unstructured};
@@ -15,7 +15,7 @@ const FOREIGN: [&[u8]; 7] = [
     b"\xff\xfe\n",
 ];
 
-/// Returns a file of results: `header` is the first line of our files, `objects` how many a kernel has lines for.
+/// Generates a results file. `header` is the first line of a valid file. A kernel has one line for each of `objects`.
 pub fn file(u: &mut Unstructured<'_>, header: &[u8], objects: &[&str]) -> Result<Vec<u8>> {
     let mut file = Vec::new();
     if !one_in(u, 4)? {
@@ -27,7 +27,7 @@ pub fn file(u: &mut Unstructured<'_>, header: &[u8], objects: &[&str]) -> Result
             14 => file.extend_from_slice(header),
             13 => file.extend(line(u, objects)?),
             _ => {
-                // All lines of a kernel.
+                // Write all lines of a kernel.
                 let (kernel, verdict) = (*u.choose(&KERNELS)?, *u.choose(&VERDICTS)?);
                 for object in objects {
                     file.extend(text(Some(object), kernel, verdict));
@@ -45,7 +45,7 @@ pub fn file(u: &mut Unstructured<'_>, header: &[u8], objects: &[&str]) -> Result
     Ok(file)
 }
 
-/// Returns one line of a kernel, or that of a kernel that cannot be read.
+/// Generates one line of a kernel, or the line of an unreadable kernel.
 fn line(u: &mut Unstructured<'_>, objects: &[&str]) -> Result<Vec<u8>> {
     let object = if one_in(u, 4)? { None } else { Some(*u.choose(objects)?) };
     Ok(text(object, u.choose(&KERNELS)?, u.choose(&VERDICTS)?))
@@ -54,7 +54,7 @@ fn line(u: &mut Unstructured<'_>, objects: &[&str]) -> Result<Vec<u8>> {
 fn text(object: Option<&str>, kernel: &str, verdict: &str) -> Vec<u8> {
     let object = object.map_or("null".to_owned(), |name| format!("\"{name}\""));
     let counts = r#""kept":1,"patched":0,"poisoned":0,"failed":0,"skipped":0"#;
-    // Members of archives are told apart by their index.
+    // An index identifies the member of an archive.
     let id = match kernel.split_once("//") {
         Some((archive, member)) => format!(r#","target_id":"member:{}:{archive}""#, member.len()),
         None => String::new(),

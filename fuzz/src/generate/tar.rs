@@ -1,4 +1,4 @@
-//! Archives by generation: tar members of all types, with bad sizes and checksums, compressed several times over.
+//! Generator of tar archives: members of all types, wrong sizes and checksums, several layers of compression.
 
 use super::{below, corrupt, endian, one_in, types::types};
 use arbitrary::{Arbitrary, Result, Unstructured};
@@ -16,7 +16,7 @@ const PAX: [&str; 8] =
 
 const BLOCK: usize = 512;
 
-/// Returns an archive.
+/// Generates an archive.
 pub fn archive(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     let mut tar = Vec::new();
     for _ in 0..below(u, 8)? {
@@ -64,7 +64,7 @@ fn member(u: &mut Unstructured<'_>, tar: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Writes a number in octal, in base 256, or nonsense.
+/// Writes a number in octal or base 256, or random bytes.
 fn put_number(u: &mut Unstructured<'_>, field: &mut [u8], number: u64) -> Result<()> {
     if one_in(u, 64)? {
         return u.fill_buffer(field);
@@ -81,7 +81,7 @@ fn put_number(u: &mut Unstructured<'_>, field: &mut [u8], number: u64) -> Result
     Ok(())
 }
 
-/// Writes the map of a sparse member: into the header, and into blocks that follow it.
+/// Writes the map of a sparse member into the header and into the following blocks.
 fn sparse(u: &mut Unstructured<'_>, header: &mut [u8], extensions: &mut Vec<u8>) -> Result<()> {
     for slot in 0..below(u, 5)? {
         put_chunk(u, &mut header[386 + slot * 24..][..24])?;
@@ -103,8 +103,8 @@ fn sparse(u: &mut Unstructured<'_>, header: &mut [u8], extensions: &mut Vec<u8>)
 
 fn put_chunk(u: &mut Unstructured<'_>, chunk: &mut [u8]) -> Result<()> {
     let (at, len) = chunk.split_at_mut(12);
-    let place = *u.choose(&[0u64, 512, 1 << 16, 1 << 32, 1 << 62])?;
-    put_number(u, at, place)?;
+    let offset = *u.choose(&[0u64, 512, 1 << 16, 1 << 32, 1 << 62])?;
+    put_number(u, at, offset)?;
     let bytes = *u.choose(&[0u64, 1, 512, 1 << 16, 1 << 40])?;
     put_number(u, len, bytes)
 }
@@ -127,7 +127,7 @@ fn pax(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     Ok(records)
 }
 
-/// Returns a kernel's types, an archive within the archive, zeros, or anything else.
+/// Generates the content of a member: kernel BTF, zeros, a kernel image, or random bytes.
 fn content(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     let content = match u8::arbitrary(u)? % 8 {
         0..=3 => {
@@ -144,13 +144,13 @@ fn content(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     compressed(u, content)
 }
 
-/// Compresses bytes, not at all or up to six times over.
+/// Compresses bytes up to six times.
 fn compressed(u: &mut Unstructured<'_>, mut bytes: Vec<u8>) -> Result<Vec<u8>> {
     let times = if one_in(u, 3)? { below(u, 7)? } else { 0 };
     for _ in 0..times {
         bytes = compress(u8::arbitrary(u)?, &bytes);
         if one_in(u, 4)? {
-            // Streams that follow one another.
+            // Two concatenated streams.
             bytes = [&*bytes, &bytes].concat();
         }
         if one_in(u, 16)? {
@@ -160,19 +160,20 @@ fn compressed(u: &mut Unstructured<'_>, mut bytes: Vec<u8>) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn compress(how: u8, bytes: &[u8]) -> Vec<u8> {
-    const WRITES: &str = "a Vec takes all bytes";
-    match how % 5 {
+/// Compresses bytes in one of five formats.
+fn compress(format: u8, bytes: &[u8]) -> Vec<u8> {
+    const INFALLIBLE: &str = "a Vec takes all bytes";
+    match format % 5 {
         0 => {
             let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-            out.write_all(bytes).expect(WRITES);
-            out.finish().expect(WRITES)
+            out.write_all(bytes).expect(INFALLIBLE);
+            out.finish().expect(INFALLIBLE)
         }
         1 => ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest),
         2 => {
             let mut out = lz4_flex::frame::FrameEncoder::new(Vec::new());
-            out.write_all(bytes).expect(WRITES);
-            out.finish().expect(WRITES)
+            out.write_all(bytes).expect(INFALLIBLE);
+            out.finish().expect(INFALLIBLE)
         }
         3 => {
             let block = lz4_flex::block::compress(bytes);
@@ -180,8 +181,8 @@ fn compress(how: u8, bytes: &[u8]) -> Vec<u8> {
         }
         _ => {
             let mut out = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
-            out.write_all(bytes).expect(WRITES);
-            out.finish().expect(WRITES)
+            out.write_all(bytes).expect(INFALLIBLE);
+            out.finish().expect(INFALLIBLE)
         }
     }
 }

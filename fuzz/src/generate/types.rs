@@ -1,4 +1,4 @@
-//! BTF by generation: all kinds, split and distilled BTF, references that are valid, cyclic or out of range.
+//! Generator of BTF: all kinds, split and distilled BTF, valid, cyclic and invalid references.
 
 use super::{below, one_in};
 use arbitrary::{Arbitrary, Result, Unstructured};
@@ -7,7 +7,7 @@ use core_relo::{
     btf::{Btf, Builder, Kind},
 };
 
-/// Names that objects and targets share, so that types and members are found; some are flavours.
+/// Names that objects and targets share, so that records have candidates. Some names are flavours.
 const NAMES: [&str; 20] = [
     "",
     "task_struct",
@@ -31,7 +31,7 @@ const NAMES: [&str; 20] = [
     "a___b___c",
 ];
 
-/// How often kinds occur: those that relocations meet come first, and more than once.
+/// The generated kinds. Kinds that relocations use come first and occur several times.
 const KINDS: [Kind; 25] = [
     Kind::Int,
     Kind::Struct,
@@ -60,28 +60,28 @@ const KINDS: [Kind; 25] = [
     Kind::Array,
 ];
 
-/// Kinds that a distilled base has.
+/// The kinds of a distilled base.
 const DISTILLED: [Kind; 6] = [Kind::Int, Kind::Float, Kind::Enum, Kind::Struct, Kind::Union, Kind::Fwd];
 
-/// Where references may lead.
+/// The allowed targets of references.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum References {
-    /// To types before.
+    /// Earlier types only.
     Earlier,
-    /// To any type, its own included.
+    /// Any type, including the type itself.
     Any,
-    /// Out of range now and then.
+    /// Any type, and sometimes an id out of range.
     OutOfRange,
 }
 
-/// A type that was generated, as far as access strings need to know it.
+/// A generated type, with the facts that access strings need.
 #[derive(Clone)]
 pub struct Generated {
     pub id: TypeId,
     pub kind: Kind,
-    /// The type behind a modifier, pointer or array, or those of the members.
+    /// The types of the members, or the target of a modifier, pointer or array.
     pub parts: Vec<TypeId>,
-    /// Enumerators.
+    /// The number of enumerators.
     pub variants: usize,
 }
 
@@ -94,7 +94,7 @@ pub struct Types {
     references: References,
 }
 
-/// Adds types to a builder that has none of its own yet.
+/// Generates types in a builder without own types.
 pub fn types(u: &mut Unstructured<'_>, builder: Builder) -> Result<Types> {
     let references = *u.choose(&[References::Earlier, References::Any, References::OutOfRange])?;
     let count = below(u, 48)? as u32;
@@ -113,7 +113,7 @@ pub fn types(u: &mut Unstructured<'_>, builder: Builder) -> Result<Types> {
     Ok(types)
 }
 
-/// Returns a distilled base of a BTF: names, kinds and sizes of some of its types.
+/// Generates a distilled base with names, kinds and sizes of some types of a BTF.
 pub fn distilled(u: &mut Unstructured<'_>, btf: &Btf<'_>) -> Result<Builder> {
     let mut builder = Builder::new(btf.endian());
     for ty in btf.types().filter(|ty| DISTILLED.contains(&ty.kind()) && !ty.name().is_empty()) {
@@ -126,7 +126,7 @@ pub fn distilled(u: &mut Unstructured<'_>, btf: &Btf<'_>) -> Result<Builder> {
 }
 
 impl Types {
-    /// Returns a type's name.
+    /// Generates a name.
     pub fn name(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
         if one_in(u, 64)? {
             let len = below(u, 24)?;
@@ -138,7 +138,7 @@ impl Types {
         Ok(u.choose(&NAMES)?.as_bytes().to_vec())
     }
 
-    /// Returns a generated type.
+    /// Returns one of the generated types.
     pub fn pick(&self, u: &mut Unstructured<'_>) -> Result<Option<&Generated>> {
         if self.all.is_empty() { Ok(None) } else { u.choose(&self.all).map(Some) }
     }
@@ -148,6 +148,7 @@ impl Types {
         self.all.get(id.0.checked_sub(self.first.0)? as usize)
     }
 
+    /// Generates a reference to a type.
     fn reference(&self, u: &mut Unstructured<'_>) -> Result<TypeId> {
         let end = match self.references {
             References::Earlier => self.builder.next_id().0,
@@ -158,6 +159,7 @@ impl Types {
         below(u, end.max(1) as usize).map(|id| TypeId(id as u32))
     }
 
+    /// Generates a type.
     fn add(&mut self, u: &mut Unstructured<'_>) -> Result<Generated> {
         let kind = if one_in(u, 128)? { Kind::from_raw(u8::arbitrary(u)?) } else { *u.choose(&KINDS)? };
         let name = Self::name(u)?;
@@ -245,18 +247,18 @@ impl Types {
         Ok(generated)
     }
 
-    /// Adds the same record many times: chains of modifiers, arrays of arrays, structs that all have one name.
+    /// Adds one kind of type many times: chains of modifiers, nested arrays, structs of one name.
     fn repeat(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
         let count = *u.choose(&[100u32, 300, 2_000])?;
         let kind = *u.choose(&[Kind::Typedef, Kind::Const, Kind::Array, Kind::Struct, Kind::Ptr])?;
-        let (name, mut before) = (Self::name(u)?, self.reference(u)?);
+        let (name, mut previous) = (Self::name(u)?, self.reference(u)?);
         for _ in 0..count {
             let name = if matches!(kind, Kind::Typedef | Kind::Struct) { &*name } else { &[] };
             let none = self.builder.string_bytes(b"").0;
-            before = match kind {
-                Kind::Array => self.builder.raw(name, kind, 0, false, 0, &[before.0, before.0, 2]),
-                Kind::Struct => self.builder.raw(name, kind, 1, false, 8, &[none, before.0, 0]),
-                _ => self.builder.raw(name, kind, 0, false, before.0, &[]),
+            previous = match kind {
+                Kind::Array => self.builder.raw(name, kind, 0, false, 0, &[previous.0, previous.0, 2]),
+                Kind::Struct => self.builder.raw(name, kind, 1, false, 8, &[none, previous.0, 0]),
+                _ => self.builder.raw(name, kind, 0, false, previous.0, &[]),
             };
         }
         Ok(())

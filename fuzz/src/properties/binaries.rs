@@ -1,12 +1,12 @@
-//! User-space binaries that uprobes attach to: offsets lie within the file.
+//! Property of user-space binaries: offsets of functions and probes lie within the file.
 
 use crate::scratch::Scratch;
 use core_relo_loader::attach::fuzzing::{self, Offsets};
 
-/// Arguments that a USDT probe can have (`BPF_USDT_MAX_ARG_CNT`).
+/// The maximum number of arguments of a USDT probe (`BPF_USDT_MAX_ARG_CNT`).
 const USDT_ARGUMENTS: usize = 12;
 
-/// Looks up functions and probes.
+/// Looks up functions and probes of a binary.
 pub fn check(data: &[u8]) {
     let file = Scratch::new("binary", data);
     let is_within = |found: Offsets| assert!(found.functions.iter().all(|at| *at < data.len() as u64));

@@ -1,4 +1,4 @@
-//! A small kernel to plan loads for: a few of the types, functions and symbols that the committed objects ask for.
+//! A small kernel for load plans, with some types, functions and symbols that the committed objects use.
 
 use core_relo::{
     Endian, TypeId,
@@ -7,14 +7,14 @@ use core_relo::{
 use core_relo_loader::target::KernelTypes;
 use std::sync::{Arc, OnceLock};
 
-/// Its configuration.
+/// The configuration of the kernel.
 pub const CONFIG: &str =
     "CONFIG_HZ=250\nCONFIG_BPF_SYSCALL=y\nCONFIG_MODULES=m\nCONFIG_DEFAULT_HOSTNAME=\"(none)\"\n";
-/// Its symbols.
+/// The symbols of the kernel, in the format of /proc/kallsyms.
 pub const SYMBOLS: &str = "ffffffff81000000 T _text\nffffffff81000010 d bpf_prog_fops\nffffffff81000020 D jiffies\n\
                            ffffffff81000030 d static_variable.llvm.123\nffffffff81000040 D runqueues\n";
 
-/// Its types.
+/// Returns the types of the kernel.
 pub fn types() -> Arc<KernelTypes> {
     static TYPES: OnceLock<Arc<KernelTypes>> = OnceLock::new();
     let parse = || {
@@ -24,6 +24,7 @@ pub fn types() -> Arc<KernelTypes> {
     Arc::clone(TYPES.get_or_init(parse))
 }
 
+/// Returns the BTF of the kernel.
 fn bytes() -> Vec<u8> {
     let mut b = Builder::new(Endian::Little);
     let int = b.int("int", 4, Builder::SIGNED);

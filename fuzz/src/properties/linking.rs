@@ -1,9 +1,9 @@
-//! Objects linked into one: in proportion to the files, and an object again.
+//! Properties of static linking: the output has a bounded size and is a valid object.
 
 use super::types;
 use core_relo_loader::{object::Object, static_link::Linker, target};
 
-/// Links files in this order.
+/// Links files in the given order.
 pub fn check(files: &[&[u8]]) {
     let Ok(linker) = files.iter().try_fold(Linker::new(), |linker, bytes| linker.add("fuzz", bytes)) else {
         return;

@@ -1,4 +1,4 @@
-//! Plans of loads: whatever they refer to is in them.
+//! Property of load plans: a plan contains everything that it refers to.
 
 use super::{kernel, types};
 use core_relo::btf::Btf;
@@ -11,8 +11,8 @@ use core_relo_loader::{
 };
 use std::sync::Arc;
 
-/// Plans the load of an object for three kernels: a small one that is always the same, the small one without any of the optional
-/// features, and one that has the object's own types.
+/// Plans the load of an object for three kernels: the fixed small kernel, the small kernel without optional features, and a kernel
+/// with the types of the object.
 pub fn check(data: &[u8]) {
     let Ok(object) = Object::parse(data) else { return };
     let small = kernel::types();
@@ -34,11 +34,11 @@ fn host(types: Arc<KernelTypes>, features: Features) -> Host {
     host
 }
 
-/// Plans the load as the object says, then program by program, with each global set and each data section made larger.
+/// Plans the load with default settings, then with globals set, then for single programs with larger data sections.
 fn check_settings(object: &Object<'_>, host: Host) {
     let mut loader = Loader::with_host(object, host);
     check_plan(&loader);
-    // Tables would then not be the kernel's any more.
+    // Bytes of struct_ops tables cannot be set, because they would not match the kernel's type any more.
     let is_set = |g: &Global| g.size < 1 << 20 && g.kind != GlobalKind::StructOps;
     for global in loader.globals().into_iter().filter(is_set).take(50) {
         let _set = loader.set_global_bytes(&global.name, &vec![0xa5; global.size]).is_ok();
@@ -69,7 +69,7 @@ fn check_plan(loader: &Loader<'_, '_>) {
     }
 }
 
-/// Whatever a plan refers to is in the plan.
+/// Checks the references of a plan.
 fn check_references(plan: &LoadPlan) {
     use core_relo_loader::load_plan::{FixupTarget, SlotPlan};
     assert!(plan.maps.is_empty() || !plan.to_string().is_empty());
@@ -86,7 +86,7 @@ fn check_references(plan: &LoadPlan) {
     }
     for map in &plan.maps {
         if map.role.is_data() {
-            // Zeros are not written.
+            // The plan omits data that consists of zeros.
             assert!(map.data.is_empty() || map.data.len() == map.value_size as usize);
         }
         for slot in map.slots.values() {

@@ -1,4 +1,4 @@
-//! What must hold for every input.
+//! Properties that must hold for every input.
 
 pub mod binaries;
 mod kernel;

@@ -1,10 +1,11 @@
-//! Plans: every record is decided, alike however the target was parsed, and a patched object is an object.
+//! Properties of plans: every record has a decision, which does not depend on how the target was parsed, and a patched object is
+//! valid.
 
 use core_relo::{Plan, Relocs, Target, btf::Btf, explain::explain, plan::Objects};
 use core_relo_loader::object::Object;
 use std::sync::Arc;
 
-/// Plans an object on a target.
+/// Plans an object for a target.
 pub fn check(object: &[u8], target: &[u8]) {
     let Ok(object) = Object::parse(object) else { return };
     let Ok(relocs) = object.relocs() else { return };
@@ -13,11 +14,11 @@ pub fn check(object: &[u8], target: &[u8]) {
     let parsed = [validated, Btf::parse_unvalidated(target, None).ok()];
     let decisions: Vec<_> =
         parsed.into_iter().flatten().map(|btf| decisions_on(&object, &relocs, btf)).collect();
-    // What is valid reads the same either way.
+    // For a valid target, both ways to parse give the same decisions.
     assert!(!is_valid || matches!(&*decisions, [one, other] if one == other));
 }
 
-/// Returns the decision on each record.
+/// Returns the decision of each record.
 fn decisions_on(object: &Object<'_>, relocs: &Relocs<'_>, btf: Btf<'_>) -> Vec<String> {
     let target = Target::new("fuzz", Arc::new(btf));
     let plan = Plan::new(relocs, &target);
@@ -30,7 +31,7 @@ fn decisions_on(object: &Object<'_>, relocs: &Relocs<'_>, btf: Btf<'_>) -> Vec<S
     let decisions =
         |plan: &Plan<'_>| plan.iter().map(|planned| format!("{:?}", planned.decision())).collect();
     let alone: Vec<_> = decisions(&plan);
-    // What objects have in common changes nothing.
+    // Objects planned together get the same decisions.
     for plan in Objects::new([relocs, relocs]).plans(&target) {
         assert_eq!(decisions(&plan), alone);
     }

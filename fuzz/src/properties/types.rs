@@ -1,4 +1,4 @@
-//! BTF: both ways to parse agree, every type can be looked at, and what is made of a BTF is a BTF.
+//! Properties of BTF: both ways to parse agree, every type is readable, and derived BTF is valid.
 
 use core_relo::{
     TypeId,
@@ -8,13 +8,13 @@ use core_relo::{
 use core_relo_cli::fuzzing;
 use std::{fmt, fmt::Write as _, sync::Arc};
 
-/// Types of a BTF that are looked at one by one.
+/// The number of types that are checked one by one.
 const TYPES: usize = 2_000;
 
-/// Bytes of a value that is printed: the work is in proportion to them, not to the types.
+/// The size of printed values. The work is proportional to this size.
 const VALUE_BYTES: usize = 4 << 10;
 
-/// Parses a BTF, or one that is split from `base`, and looks at all that can be made of it.
+/// Parses a BTF, or a split BTF on `base`, and checks all operations on it.
 pub fn check(bytes: &[u8], base: Option<&Arc<Btf<'static>>>) {
     let validated: Result<Btf<'static>, BtfError> = match base {
         None => Btf::parse(bytes.to_vec()),
@@ -34,7 +34,7 @@ pub fn check(bytes: &[u8], base: Option<&Arc<Btf<'static>>>) {
     print(&btf);
     if let Ok(deduped) = dedup(&btf) {
         let again = Btf::parse(deduped.finish());
-        // Without its base a split BTF's types refer to ids that the result lacks.
+        // The result lacks the base of a split BTF, so references to the base are invalid.
         assert!(
             base.is_some() || again.as_ref().is_ok_and(|again| again.end_id() <= btf.end_id()),
             "{again:?}"
@@ -49,16 +49,16 @@ pub fn check(bytes: &[u8], base: Option<&Arc<Btf<'static>>>) {
     }
 }
 
-/// Looks at every type, and looks for types by name.
+/// Reads every type and searches for types by name.
 pub fn walk(btf: &Btf<'_>) {
     let mut text = String::new();
     for ty in btf.types().take(TYPES) {
-        look_at(btf, ty, &mut text);
+        read_type(btf, ty, &mut text);
         text.clear();
     }
-    let _nothing = btf.ty(TypeId(u32::MAX));
+    let _missing = btf.ty(TypeId(u32::MAX));
     search(btf);
-    // A few types, with the BTF's own bytes as data.
+    // Print values of a few types, with the bytes of the BTF as data.
     for ty in btf.types().step_by(499).take(6) {
         let value = btf.value(ty.id(), value_bytes(btf));
         assert!(write!(Discard, "{value:#}{}", value.text().types(false).zeroes(false)).is_ok());
@@ -68,10 +68,10 @@ pub fn walk(btf: &Btf<'_>) {
 /// Prints types and values as JSON.
 fn print(btf: &Btf<'_>) {
     for ty in btf.types().take(200) {
-        assert!(fuzzing::type_json(ty).is_ok_and(|json| json.starts_with('{')));
+        assert!(fuzzing::type_to_json(ty).is_ok_and(|json| json.starts_with('{')));
     }
     for ty in btf.types().step_by(97).take(6) {
-        assert!(!fuzzing::value_json(&btf.value(ty.id(), value_bytes(btf))).is_empty());
+        assert!(!fuzzing::value_to_json(&btf.value(ty.id(), value_bytes(btf))).is_empty());
     }
 }
 
@@ -80,7 +80,7 @@ fn value_bytes<'b>(btf: &'b Btf<'_>) -> &'b [u8] {
     bytes.get(..VALUE_BYTES).unwrap_or(bytes)
 }
 
-/// An index finds what a look at each type finds; an order that is trusted by mistake leads to nothing else.
+/// Checks that an index finds the same types as a scan, and that a wrongly trusted order finds no other types.
 fn search(btf: &Btf<'_>) {
     let mut trusted = btf.clone();
     trusted.trust_order();
@@ -99,7 +99,8 @@ fn search(btf: &Btf<'_>) {
     }
 }
 
-fn look_at(btf: &Btf<'_>, ty: Type<'_>, text: &mut String) {
+/// Calls every read function of a type.
+fn read_type(btf: &Btf<'_>, ty: Type<'_>, text: &mut String) {
     let _size = btf.size_of(ty.id());
     let _stripped = btf.strip(ty.id());
     let _ = write!(text, "{:?} {}", ty, CType::new(btf, ty.id()));

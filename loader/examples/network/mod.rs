@@ -1,4 +1,4 @@
-//! Two network namespaces and a cable between them: rtnetlink by hand, which has nothing to do with BPF.
+//! Two network namespaces with a veth pair between them, by rtnetlink. This module does not use BPF.
 
 use core::net::Ipv4Addr;
 use core_relo::Endian;
@@ -15,99 +15,98 @@ use std::{
     os::fd::{AsFd as _, AsRawFd as _},
 };
 
-/// Two network namespaces with an interface each. The kernel removes them when the last of their files and sockets is closed.
-pub(crate) struct Cable {
+/// Two network namespaces connected by a veth pair. The kernel removes them when their last file and socket is closed.
+pub(crate) struct VethPair {
     home: File,
     near: File,
     far: File,
-    /// The number of the far interface, in its namespace.
+    /// The index of the far interface in its namespace.
     pub(crate) far_index: u32,
 }
 
 const OWN: &str = "/proc/thread-self/ns/net";
 const NAMES: [&str; 2] = ["near0", "far0"];
 
-impl Cable {
+impl VethPair {
     pub(crate) const NEAR: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
     pub(crate) const FAR: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
 
     pub(crate) fn new() -> io::Result<Self> {
         let home = File::open(OWN)?;
-        let made = new_namespace().and_then(|near| Ok((near, new_namespace()?)));
-        go(&home)?;
-        let (near, far) = made?;
-        let mut cable = Self { home, near, far, far_index: 0 };
-        let far_fd = cable.far.as_raw_fd().cast_unsigned();
-        cable.near(|| make_pair(far_fd))??;
-        cable.near(|| set_up(NAMES[0], Self::NEAR))??;
-        cable.far_index = cable.far(|| set_up(NAMES[1], Self::FAR))??;
-        Ok(cable)
+        let namespaces = new_namespace().and_then(|near| Ok((near, new_namespace()?)));
+        enter(&home)?;
+        let (near, far) = namespaces?;
+        let mut pair = Self { home, near, far, far_index: 0 };
+        let far_fd = pair.far.as_raw_fd().cast_unsigned();
+        pair.near(|| create_veth_pair(far_fd))??;
+        pair.near(|| set_up(NAMES[0], Self::NEAR))??;
+        pair.far_index = pair.far(|| set_up(NAMES[1], Self::FAR))??;
+        Ok(pair)
     }
 
-    /// Does something with this thread in the near namespace.
+    /// Calls `act` with this thread in the near namespace.
     pub(crate) fn near<T>(&self, act: impl FnOnce() -> T) -> io::Result<T> {
         self.inside(&self.near, act)
     }
 
-    /// The same in the far one.
+    /// Calls `act` with this thread in the far namespace.
     pub(crate) fn far<T>(&self, act: impl FnOnce() -> T) -> io::Result<T> {
         self.inside(&self.far, act)
     }
 
     fn inside<T>(&self, namespace: &File, act: impl FnOnce() -> T) -> io::Result<T> {
-        go(namespace)?;
-        let done = act();
-        go(&self.home).map(|()| done)
+        enter(namespace)?;
+        let result = act();
+        enter(&self.home).map(|()| result)
     }
 }
 
-fn go(to: &File) -> io::Result<()> {
-    Ok(move_into_link_name_space(to.as_fd(), Some(LinkNameSpaceType::Network))?)
+/// Moves this thread to a namespace.
+fn enter(namespace: &File) -> io::Result<()> {
+    Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?)
 }
 
-/// Leaves the thread in a new one.
+/// Moves this thread to a new network namespace.
 fn new_namespace() -> io::Result<File> {
-    #[expect(
-        unsafe_code,
-        reason = "the call can do more: it is dangerous to leave the open files that threads share"
-    )]
-    // SAFETY: only the network namespace is left.
+    #[expect(unsafe_code, reason = "with other flags, the call would unshare the open files of the threads")]
+    // SAFETY: the call unshares only the network namespace.
     unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
     File::open(OWN)
 }
 
 const RTM_NEWLINK: u16 = 16;
 const RTM_NEWADDR: u16 = 20;
-/// Request, acknowledge; create, and do not replace.
-const ASK: u16 = 5;
+/// NLM_F_REQUEST and NLM_F_ACK.
+const REQUEST: u16 = 5;
+/// NLM_F_CREATE and NLM_F_EXCL.
 const CREATE: u16 = 0x600;
 
-/// Makes two interfaces that are joined, one here, one in the other namespace.
-fn make_pair(far: u32) -> io::Result<()> {
-    let peer = Message::of_link(0, 0).text(3, NAMES[1]).number(28, far); // IFLA_IFNAME, IFLA_NET_NS_FD
+/// Creates a veth pair, with the peer in another namespace.
+fn create_veth_pair(far: u32) -> io::Result<()> {
+    let peer = Message::link(0, 0).text(3, NAMES[1]).number(28, far); // IFLA_IFNAME, IFLA_NET_NS_FD
     let data = Message::default().nested(1, &peer); // VETH_INFO_PEER
     let info = Message::default().text(1, "veth").nested(2, &data); // IFLA_INFO_KIND, IFLA_INFO_DATA
-    Message::of_link(0, 0).text(3, NAMES[0]).nested(18, &info).send(RTM_NEWLINK, CREATE) // IFLA_LINKINFO
+    Message::link(0, 0).text(3, NAMES[0]).nested(18, &info).send(RTM_NEWLINK, CREATE) // IFLA_LINKINFO
 }
 
-/// Gives an interface its address and lets it run; its number.
+/// Adds an address to an interface and sets the interface up. Returns its index.
 fn set_up(name: &str, address: Ipv4Addr) -> io::Result<u32> {
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
     let index = name_to_index(socket, name)?;
     let mut message = Message(vec![2, 24, 0, 0]); // struct ifaddrmsg: AF_INET, a network of 24 bits
     Endian::native().put_u32(&mut message.0, index);
     message.attribute(2, &address.octets()).send(RTM_NEWADDR, CREATE)?; // IFA_LOCAL
-    Message::of_link(index, 1).send(RTM_NEWLINK, 0)?; // IFF_UP
+    Message::link(index, 1).send(RTM_NEWLINK, 0)?; // IFF_UP
     Ok(index)
 }
 
-/// What a request is made of: a structure, and attributes behind it.
+/// The body of an rtnetlink request: a structure followed by attributes.
 #[derive(Default)]
 struct Message(Vec<u8>);
 
 impl Message {
-    /// `struct ifinfomsg`
-    fn of_link(index: u32, flags: u32) -> Self {
+    /// Returns a `struct ifinfomsg`.
+    fn link(index: u32, flags: u32) -> Self {
         let mut message = vec![0; 4];
         for word in [index, flags, flags] {
             Endian::native().put_u32(&mut message, word);
@@ -138,21 +137,21 @@ impl Message {
         self.attribute(kind, &inner.0)
     }
 
-    /// Asks the kernel for it and waits for the answer.
+    /// Sends the request and waits for the answer.
     fn send(&self, kind: u16, flags: u16) -> io::Result<()> {
         let e = Endian::native();
         let mut request = Vec::new();
         let length = u32::try_from(self.0.len().saturating_add(16)).unwrap_or(u32::MAX);
         e.put_u32(&mut request, length);
         e.put_u16(&mut request, kind);
-        e.put_u16(&mut request, flags | ASK);
-        request.resize(16, 0); // its number, and whose it is
+        e.put_u16(&mut request, flags | REQUEST);
+        request.resize(16, 0); // sequence number and port
         request.extend(&self.0);
         let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
         sendto(&socket, &request, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
         let mut answer = [0; 1024];
         recv(&socket, &mut answer[..], RecvFlags::empty())?;
-        // Behind the header is an error's negative number, or 0.
+        // The header is followed by 0 or a negative errno.
         match e.u32(&answer, 16).map(u32::cast_signed) {
             Some(0) => Ok(()),
             Some(error) => Err(io::Error::from_raw_os_error(error.saturating_neg())),

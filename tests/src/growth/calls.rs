@@ -1,28 +1,35 @@
 //! Objects with many subprograms, calls and jump tables.
 
 use super::{
-    Dimension, Files, OBJECT, UNLINKED, name,
-    object::{ENDIAN, ObjectMaker, call, load, returns},
+    command::{OBJECT, UNLINKED},
+    dimension::Dimension,
+    input::{Files, name},
+    object::{ENDIAN, ObjectBuilder, call, load, returns},
     records::small_kernel,
 };
 use object::{SectionKind, SymbolKind};
 
 pub(super) const DIMENSIONS: &[Dimension] = &[
-    Dimension { name: "subprograms", most: 100_000, commands: OBJECT, make: |n| subprograms(n, true) },
+    Dimension { name: "subprograms", max_count: 100_000, commands: OBJECT, build: |n| subprograms(n, true) },
     Dimension {
         name: "subprograms of one name",
-        most: 100_000,
+        max_count: 100_000,
         commands: OBJECT,
-        make: |n| subprograms(n, false),
+        build: |n| subprograms(n, false),
     },
-    Dimension { name: "subprograms that call each the next", most: 100_000, commands: OBJECT, make: chain },
-    Dimension { name: "exception callbacks", most: 60_000, commands: OBJECT, make: callbacks },
-    Dimension { name: "jump tables", most: 60_000, commands: UNLINKED, make: jump_tables },
+    Dimension {
+        name: "subprograms that each call the next",
+        max_count: 100_000,
+        commands: OBJECT,
+        build: chain,
+    },
+    Dimension { name: "exception callbacks", max_count: 60_000, commands: OBJECT, build: callbacks },
+    Dimension { name: "jump tables", max_count: 60_000, commands: UNLINKED, build: jump_tables },
 ];
 
-/// One program that calls them all.
+/// One program that calls `n` subprograms.
 fn subprograms(n: usize, is_distinct: bool) -> Files {
-    let mut m = ObjectMaker::default();
+    let mut m = ObjectBuilder::default();
     let text = m.code(".text", &returns().repeat(n));
     let main = m.program("program", "socket", &[vec![call(-1); n], returns().to_vec()].concat());
     let main_type = m.func_type("program", 1);
@@ -34,16 +41,17 @@ fn subprograms(n: usize, is_distinct: bool) -> Files {
         if !is_distinct {
             m.make_static(symbol);
         }
-        m.refer(main, at, symbol, true);
+        m.add_reloc(main, at, symbol, true);
         infos.push((2 * at as u32, m.func_type(&function, is_distinct.into())));
     }
     m.func_infos(".text", &infos);
     Files::new(m.finish(), small_kernel())
 }
 
+/// One program and a chain of subprograms.
 fn chain(n: usize) -> Files {
-    let mut m = ObjectMaker::default();
-    // Each function begins with a call of the one that follows it.
+    let mut m = ObjectBuilder::default();
+    // Each function starts with a call of the function after it.
     let text = m.code(".text", &[[call(1), returns()[1]].repeat(n - 1), returns().to_vec()].concat());
     let main = m.program("program", "socket", &[call(-1), returns()[1]]);
     m.func_type("program", 1);
@@ -52,15 +60,15 @@ fn chain(n: usize) -> Files {
         let symbol = m.function(&function, text, 2 * at, 2);
         m.func_type(&function, 1);
         if at == 0 {
-            m.refer(main, 0, symbol, true);
+            m.add_reloc(main, 0, symbol, true);
         }
     }
     Files::new(m.finish(), small_kernel())
 }
 
-/// A callback for each program.
+/// `n` programs with an exception callback each.
 fn callbacks(n: usize) -> Files {
-    let mut m = ObjectMaker::default();
+    let mut m = ObjectBuilder::default();
     let text = m.code(".text", &returns().repeat(n));
     let section = m.code("socket", &returns().repeat(n));
     for at in 0..n {
@@ -74,9 +82,9 @@ fn callbacks(n: usize) -> Files {
     Files::new(m.finish(), small_kernel())
 }
 
-/// Each of its own function, and of one target.
+/// `n` functions with a jump table of one target each.
 fn jump_tables(n: usize) -> Files {
-    let mut m = ObjectMaker::default();
+    let mut m = ObjectBuilder::default();
     let code = [load().to_vec(), returns().to_vec()].concat();
     let text = m.code(".text", &code.repeat(n));
     let main = m.program("program", "socket", &[vec![call(-1); n], returns().to_vec()].concat());
@@ -88,9 +96,9 @@ fn jump_tables(n: usize) -> Files {
         let function = format!("function{at}");
         let symbol = m.function(&function, text, 4 * at, 4);
         m.func_type(&function, 1);
-        m.refer(main, at, symbol, true);
+        m.add_reloc(main, at, symbol, true);
         let table = m.symbol(&format!("table{at}"), SymbolKind::Data, tables, 8 * at, 8);
-        m.refer(text, 4 * at, table, false);
+        m.add_reloc(text, 4 * at, table, false);
     }
     Files::new(m.finish(), small_kernel())
 }

@@ -1,32 +1,35 @@
-//! Objects with many sections, programs, symbols, relocations, lines.
+//! Objects with many sections, programs, symbols, relocations or source lines.
 
 use super::{
-    Dimension, Files, OBJECT, UNLINKED, name,
-    object::{ObjectMaker, insn, load, returns},
+    command::{OBJECT, UNLINKED},
+    dimension::Dimension,
+    input::{Files, name},
+    object::{ObjectBuilder, insn, load, returns},
     records::{TASK_OFFSET, small_kernel, task},
 };
 use object::SymbolKind;
 
 pub(super) const DIMENSIONS: &[Dimension] = &[
-    Dimension { name: "code sections", most: 60_000, commands: OBJECT, make: |n| sections(n, true) },
+    Dimension { name: "code sections", max_count: 60_000, commands: OBJECT, build: |n| sections(n, true) },
     Dimension {
         name: "code sections of one name",
-        most: 60_000,
+        max_count: 60_000,
         commands: OBJECT,
-        make: |n| sections(n, false),
+        build: |n| sections(n, false),
     },
-    Dimension { name: "programs of one section", most: 100_000, commands: OBJECT, make: programs },
-    Dimension { name: "symbols", most: 100_000, commands: OBJECT, make: symbols },
-    Dimension { name: "ELF relocations", most: 100_000, commands: OBJECT, make: relocations },
-    Dimension { name: "source lines", most: 100_000, commands: OBJECT, make: lines },
-    Dimension { name: "maps", most: 60_000, commands: UNLINKED, make: |n| maps(n, true) },
-    Dimension { name: "maps of one name", most: 60_000, commands: UNLINKED, make: |n| maps(n, false) },
-    Dimension { name: "initial values of a map", most: 100_000, commands: OBJECT, make: values },
+    Dimension { name: "programs of one section", max_count: 100_000, commands: OBJECT, build: programs },
+    Dimension { name: "symbols", max_count: 100_000, commands: OBJECT, build: symbols },
+    Dimension { name: "ELF relocations", max_count: 100_000, commands: OBJECT, build: relocations },
+    Dimension { name: "source lines", max_count: 100_000, commands: OBJECT, build: lines },
+    Dimension { name: "maps", max_count: 60_000, commands: UNLINKED, build: |n| maps(n, true) },
+    Dimension { name: "maps of one name", max_count: 60_000, commands: UNLINKED, build: |n| maps(n, false) },
+    Dimension { name: "initial values of a map", max_count: 100_000, commands: OBJECT, build: values },
 ];
 
-/// Each with a program and a CO-RE relocation; of one name all relocations are the first section's, so that one has to do.
+/// Code sections with a program and a CO-RE relocation each. The relocations of equally named sections all belong to the first
+/// section, so only the first section has one.
 fn sections(n: usize, is_distinct: bool) -> Files {
-    let mut m = ObjectMaker::default();
+    let mut m = ObjectBuilder::default();
     let (root, access) = task(&mut m);
     for at in 0..n {
         let section = name("kprobe/f", at, is_distinct);
@@ -40,8 +43,9 @@ fn sections(n: usize, is_distinct: bool) -> Files {
     Files::new(m.finish(), small_kernel())
 }
 
+/// Programs in one section.
 fn programs(n: usize) -> Files {
-    let mut m = ObjectMaker::default();
+    let mut m = ObjectBuilder::default();
     let section = m.code("socket", &returns().repeat(n));
     let mut infos = Vec::new();
     for at in 0..n {
@@ -53,8 +57,9 @@ fn programs(n: usize) -> Files {
     Files::new(m.finish(), small_kernel())
 }
 
+/// Local labels.
 fn symbols(n: usize) -> Files {
-    let mut m = ObjectMaker::default();
+    let mut m = ObjectBuilder::default();
     let section = m.program("program", "socket", &returns());
     m.func_type("program", 1);
     for at in 0..n {
@@ -64,21 +69,23 @@ fn symbols(n: usize) -> Files {
     Files::new(m.finish(), small_kernel())
 }
 
+/// 64-bit loads that refer to one map.
 fn relocations(n: usize) -> Files {
-    let mut m = ObjectMaker::default();
+    let mut m = ObjectBuilder::default();
     let (_, _, map) =
         m.map("map", &[("type", 2), ("key_size", 4), ("value_size", 4), ("max_entries", 1)], None);
     let code = [load().repeat(n), returns().to_vec()].concat();
     let section = m.program("program", "socket", &code);
     m.func_type("program", 1);
     for at in 0..n {
-        m.refer(section, 2 * at, map, false);
+        m.add_reloc(section, 2 * at, map, false);
     }
     Files::new(m.finish(), small_kernel())
 }
 
+/// Source lines of one program.
 fn lines(n: usize) -> Files {
-    let mut m = ObjectMaker::default();
+    let mut m = ObjectBuilder::default();
     let code = [vec![returns()[0]; n], returns().to_vec()].concat();
     m.program("program", "socket", &code);
     let function = m.func_type("program", 1);
@@ -88,8 +95,9 @@ fn lines(n: usize) -> Files {
     Files::new(m.finish(), small_kernel())
 }
 
+/// Maps of different sizes.
 fn maps(n: usize, is_distinct: bool) -> Files {
-    let mut m = ObjectMaker::default();
+    let mut m = ObjectBuilder::default();
     m.program("program", "socket", &returns());
     m.func_type("program", 1);
     for at in 0..n {
@@ -99,8 +107,9 @@ fn maps(n: usize, is_distinct: bool) -> Files {
     Files::new(m.finish(), small_kernel())
 }
 
+/// A map of maps with `n` initial values.
 fn values(n: usize) -> Files {
-    let mut m = ObjectMaker::default();
+    let mut m = ObjectBuilder::default();
     m.program("program", "socket", &returns());
     m.func_type("program", 1);
     let inner = [("type", 2), ("key_size", 4), ("value_size", 4), ("max_entries", 1)];
@@ -115,7 +124,7 @@ fn values(n: usize) -> Files {
     let outer = [("type", 12), ("key_size", 4), ("value_size", 4), ("max_entries", n as u32)];
     let (section, at, _) = m.map("outer", &outer, Some((definition, n)));
     for slot in 0..n {
-        m.refer_from_data(section, at + 32 + 8 * slot, map);
+        m.add_data_reloc(section, at + 32 + 8 * slot, map);
     }
     Files::new(m.finish(), small_kernel())
 }

@@ -1,30 +1,37 @@
-//! Objects with many global variables and sections of data.
+//! Objects with many global variables or data sections.
 
 use super::{
-    Dimension, Files, OBJECT, UNLINKED, name,
-    object::{ObjectMaker, returns},
+    command::{OBJECT, UNLINKED},
+    dimension::Dimension,
+    input::{Files, name},
+    object::{ObjectBuilder, returns},
     records::small_kernel,
 };
 use object::{SectionKind, SymbolKind};
 
 pub(super) const DIMENSIONS: &[Dimension] = &[
-    Dimension { name: "globals", most: 100_000, commands: OBJECT, make: |n| globals(n, true) },
-    Dimension { name: "globals of one name", most: 100_000, commands: OBJECT, make: |n| globals(n, false) },
-    Dimension { name: "data sections", most: 60_000, commands: OBJECT, make: |n| sections(n, true) },
+    Dimension { name: "globals", max_count: 100_000, commands: OBJECT, build: |n| globals(n, true) },
+    Dimension {
+        name: "globals of one name",
+        max_count: 100_000,
+        commands: OBJECT,
+        build: |n| globals(n, false),
+    },
+    Dimension { name: "data sections", max_count: 60_000, commands: OBJECT, build: |n| sections(n, true) },
     Dimension {
         name: "data sections of one name",
-        most: 60_000,
+        max_count: 60_000,
         commands: UNLINKED,
-        make: |n| sections(n, false),
+        build: |n| sections(n, false),
     },
 ];
 
-/// The variables that one DATASEC can list.
+/// The number of variables per DATASEC, below the limit of 65,535.
 const SECTION_VARIABLES: usize = 50_000;
 
-/// Globals; those of one name are static.
+/// Global variables. Variables of one name are static.
 fn globals(n: usize, is_distinct: bool) -> Files {
-    let mut m = ObjectMaker::default();
+    let mut m = ObjectBuilder::default();
     m.program("program", "socket", &returns());
     m.func_type("program", 1);
     for (number, from) in (0..n).step_by(SECTION_VARIABLES).enumerate() {
@@ -46,9 +53,9 @@ fn globals(n: usize, is_distinct: bool) -> Files {
     Files::new(m.finish(), small_kernel())
 }
 
-/// Sections of data with a variable each; those of one name share a DATASEC.
+/// Data sections with a variable each. Sections of one name share a DATASEC.
 fn sections(n: usize, is_distinct: bool) -> Files {
-    let mut m = ObjectMaker::default();
+    let mut m = ObjectBuilder::default();
     m.program("program", "socket", &returns());
     m.func_type("program", 1);
     let mut variables = Vec::new();

@@ -1,38 +1,40 @@
-//! Objects that take much from the kernel.
+//! Objects with many externs.
 
 use super::{
-    Command as C, Dimension, Files, OBJECT,
-    object::{ENDIAN, ObjectMaker, call, load, returns},
+    command::{Command as C, OBJECT},
+    dimension::Dimension,
+    input::Files,
+    object::{ENDIAN, ObjectBuilder, call, load, returns},
     records::small_kernel,
 };
 use core_relo::btf::Builder;
 
 pub(super) const DIMENSIONS: &[Dimension] = &[
-    Dimension { name: "kernel functions called", most: 60_000, commands: OBJECT, make: functions },
+    Dimension { name: "kernel functions called", max_count: 60_000, commands: OBJECT, build: functions },
     Dimension {
         name: "kernel variables by type",
-        most: 60_000,
+        max_count: 60_000,
         commands: OBJECT,
-        make: |n| variables(n, "variable", true),
+        build: |n| variables(n, "variable", true),
     },
     Dimension {
         name: "flavours of a kernel variable",
-        most: 60_000,
+        max_count: 60_000,
         commands: &[C::DryRun],
-        make: |n| variables(n, "variable___", true),
+        build: |n| variables(n, "variable___", true),
     },
     Dimension {
         name: "kernel variables by address",
-        most: 60_000,
+        max_count: 60_000,
         commands: OBJECT,
-        make: |n| variables(n, "variable", false),
+        build: |n| variables(n, "variable", false),
     },
-    Dimension { name: "configuration values", most: 60_000, commands: OBJECT, make: configuration },
+    Dimension { name: "configuration values", max_count: 60_000, commands: OBJECT, build: configuration },
     Dimension {
         name: "kernel functions of one prototype, and its parameters",
-        most: 60_000,
+        max_count: 60_000,
         commands: OBJECT,
-        make: parameters,
+        build: parameters,
     },
 ];
 
@@ -42,8 +44,9 @@ fn kernel() -> Builder {
     kernel
 }
 
+/// Kernel functions with a call each.
 fn functions(n: usize) -> Files {
-    let (mut m, mut kernel) = (ObjectMaker::default(), kernel());
+    let (mut m, mut kernel) = (ObjectBuilder::default(), kernel());
     let proto = m.types.func_proto(m.int, &[("argument", m.int)]);
     let kernel_proto = kernel.func_proto(m.int, &[("argument", m.int)]);
     let code = [vec![call(-1); n], returns().to_vec()].concat();
@@ -53,7 +56,7 @@ fn functions(n: usize) -> Files {
     for at in 0..n {
         let function = format!("function{at}");
         let symbol = m.weak_extern(&function);
-        m.refer(section, at, symbol, true);
+        m.add_reloc(section, at, symbol, true);
         listed.push((m.types.func(&function, proto, 2), 0, 0));
         kernel.func(&function, kernel_proto, 1);
     }
@@ -61,10 +64,10 @@ fn functions(n: usize) -> Files {
     Files::new(m.finish(), kernel.finish())
 }
 
-/// As many functions as parameters, of one prototype.
+/// `n` functions of one prototype with `n` parameters.
 fn parameters(n: usize) -> Files {
-    let (mut m, mut kernel) = (ObjectMaker::default(), kernel());
-    // Without names: the kernel's loader wants each to have one, which the plan's BTF therefore gets.
+    let (mut m, mut kernel) = (ObjectBuilder::default(), kernel());
+    // The parameters have no names. The kernel requires names, so the load plan adds them to its BTF.
     let parameters = vec![("", m.int); n];
     let proto = m.types.func_proto(m.int, &parameters);
     let kernel_proto = kernel.func_proto(m.int, &parameters);
@@ -81,16 +84,16 @@ fn parameters(n: usize) -> Files {
     Files::new(m.finish(), kernel.finish())
 }
 
-/// Kernel variables; those without a type go by their address.
+/// Kernel variables. Untyped variables are resolved by address.
 fn variables(n: usize, stem: &str, have_types: bool) -> Files {
-    let (mut m, mut kernel) = (ObjectMaker::default(), kernel());
+    let (mut m, mut kernel) = (ObjectBuilder::default(), kernel());
     let section = m.program("program", "socket", &[load().repeat(n), returns().to_vec()].concat());
     m.func_type("program", 1);
     let mut listed = Vec::new();
     for at in 0..n {
         let variable = format!("{stem}{at}");
         let symbol = m.weak_extern(&variable);
-        m.refer(section, 2 * at, symbol, false);
+        m.add_reloc(section, 2 * at, symbol, false);
         let ty = if have_types { m.int } else { core_relo::TypeId::VOID };
         listed.push((m.types.var(&variable, ty, 2), 0, 0));
         kernel.var(&variable, m.int, 1);
@@ -99,15 +102,16 @@ fn variables(n: usize, stem: &str, have_types: bool) -> Files {
     Files::new(m.finish(), kernel.finish())
 }
 
+/// Configuration values.
 fn configuration(n: usize) -> Files {
-    let mut m = ObjectMaker::default();
+    let mut m = ObjectBuilder::default();
     let section = m.program("program", "socket", &[load().repeat(n), returns().to_vec()].concat());
     m.func_type("program", 1);
     let mut listed = Vec::new();
     for at in 0..n {
         let variable = format!("CONFIG_VALUE_{at}");
         let symbol = m.weak_extern(&variable);
-        m.refer(section, 2 * at, symbol, false);
+        m.add_reloc(section, 2 * at, symbol, false);
         listed.push((m.types.var(&variable, m.int, 2), 0, 4));
     }
     m.types.datasec(".kconfig", 0, &listed);

@@ -1,19 +1,27 @@
-//! Many files of one kind.
+//! Inputs of many kernels or many objects.
 
 use super::{
-    Command as C, Dimension, Files,
-    object::{ENDIAN, ObjectMaker, insn, returns},
+    command::Command as C,
+    dimension::Dimension,
+    input::Files,
+    object::{ENDIAN, ObjectBuilder, insn, returns},
     records::{TASK_OFFSET, small_kernel, task},
 };
 use core_relo::btf::Builder;
 
 pub(super) const DIMENSIONS: &[Dimension] = &[
-    Dimension { name: "kernels in a folder", most: 10_000, commands: &[C::Check], make: kernels },
-    Dimension { name: "objects", most: 10_000, commands: &[C::Check, C::DryRun, C::Link], make: objects },
+    Dimension { name: "kernels in a folder", max_count: 10_000, commands: &[C::Check], build: kernels },
+    Dimension {
+        name: "objects",
+        max_count: 10_000,
+        commands: &[C::Check, C::DryRun, C::Link],
+        build: objects,
+    },
 ];
 
+/// An object with one CO-RE relocation.
 fn object(n: usize) -> Vec<u8> {
-    let mut m = ObjectMaker::default();
+    let mut m = ObjectBuilder::default();
     let (root, access) = task(&mut m);
     let program = format!("program{n}");
     let section = format!("kprobe/f{n}");
@@ -27,7 +35,7 @@ fn objects(n: usize) -> Files {
     Files { objects: (0..n).map(object).collect(), kernels: vec![small_kernel()] }
 }
 
-/// Kernels that all differ.
+/// Kernels with different types.
 fn kernels(n: usize) -> Files {
     let kernel = |at: usize| {
         let mut b = Builder::new(ENDIAN);

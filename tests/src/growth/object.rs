@@ -1,4 +1,4 @@
-//! A BPF object of any size, built section by section.
+//! A builder of BPF objects.
 
 use core_relo::{
     Endian, StrOffset, TypeId,
@@ -13,44 +13,45 @@ use object::{
     write::{Object, Relocation, SectionId, Symbol, SymbolId, SymbolSection},
 };
 
-/// The byte order of all objects and kernels made here: that of the machine, so that dry runs take them.
+/// The byte order of all generated objects and kernels: the host's, so that dry runs accept them.
 pub const ENDIAN: Endian = Endian::native();
 
 /// An object under construction.
-pub struct ObjectMaker {
+pub struct ObjectBuilder {
     elf: Object<'static>,
     /// The object's types.
     pub types: Builder,
-    /// The type `int`, number 1.
+    /// The type `int`, with id 1.
     pub int: TypeId,
     ext: ExtBuilder,
     maps: Vec<(TypeId, u32, u32)>,
     maps_section: Option<SectionId>,
 }
 
-/// A CO-RE record of a section: instruction, root type, access string, kind.
+/// A CO-RE record: instruction index, root type, access string, kind.
 pub type CoreRecord = (u32, TypeId, StrOffset, u32);
 
+/// Returns an instruction with an immediate.
 pub fn insn(code: u8, dst: u8, src: u8, imm: i32) -> Insn {
     Insn { code, dst, src, off: 0, imm }
 }
 
-/// `r0 = 0; exit`
+/// Returns the instructions `r0 = 0; exit`.
 pub fn returns() -> [Insn; 2] {
     [insn(0xb7, 0, 0, 0), insn(0x95, 0, 0, 0)]
 }
 
-/// A 64-bit load whose value a relocation supplies.
+/// Returns a 64-bit load whose value a relocation supplies.
 pub fn load() -> [Insn; 2] {
     [insn(LD_IMM64, 1, 0, 0), Insn::default()]
 }
 
-/// A call whose target a relocation supplies.
+/// Returns a call whose target a relocation supplies.
 pub fn call(imm: i32) -> Insn {
     insn(0x85, 0, 1, imm)
 }
 
-impl Default for ObjectMaker {
+impl Default for ObjectBuilder {
     fn default() -> Self {
         let order = if ENDIAN == Endian::Little { Endianness::Little } else { Endianness::Big };
         let mut types = Builder::new(ENDIAN);
@@ -66,31 +67,33 @@ impl Default for ObjectMaker {
     }
 }
 
-impl ObjectMaker {
+impl ObjectBuilder {
+    /// Adds a section.
     pub fn section(&mut self, name: &str, kind: SectionKind, bytes: &[u8]) -> SectionId {
         let id = self.elf.add_section(Vec::new(), name.into(), kind);
         self.elf.append_section_data(id, bytes, 8);
         id
     }
 
+    /// Adds a code section.
     pub fn code(&mut self, name: &str, insns: &[Insn]) -> SectionId {
         let bytes: Vec<u8> = insns.iter().flat_map(|insn| insn.encode(ENDIAN)).collect();
         self.section(name, SectionKind::Text, &bytes)
     }
 
-    /// A section of one global function.
+    /// Adds a section with one global function.
     pub fn program(&mut self, name: &str, section: &str, insns: &[Insn]) -> SectionId {
         let id = self.code(section, insns);
         self.function(name, id, 0, insns.len());
         id
     }
 
-    /// A global function of `len` instructions.
+    /// Adds the symbol of a global function with `len` instructions.
     pub fn function(&mut self, name: &str, section: SectionId, start: usize, len: usize) -> SymbolId {
         self.symbol(name, SymbolKind::Text, section, 8 * start, 8 * len)
     }
 
-    /// A global symbol at a byte of a section.
+    /// Adds a global symbol at a byte offset of a section.
     pub fn symbol(
         &mut self,
         name: &str,
@@ -111,12 +114,12 @@ impl ObjectMaker {
         })
     }
 
-    /// Makes a symbol what C's `static` makes it.
+    /// Makes a symbol local, as C's `static` does.
     pub fn make_static(&mut self, symbol: SymbolId) {
         self.elf.symbol_mut(symbol).scope = SymbolScope::Compilation;
     }
 
-    /// A weak symbol that the kernel may have.
+    /// Adds a weak undefined symbol.
     pub fn weak_extern(&mut self, name: &str) -> SymbolId {
         self.elf.add_symbol(Symbol {
             name: name.into(),
@@ -130,13 +133,13 @@ impl ObjectMaker {
         })
     }
 
-    /// A 64-bit load, or a call, that refers to a symbol.
-    pub fn refer(&mut self, section: SectionId, insn: usize, symbol: SymbolId, is_call: bool) {
+    /// Adds a relocation of a 64-bit load or a call.
+    pub fn add_reloc(&mut self, section: SectionId, insn: usize, symbol: SymbolId, is_call: bool) {
         self.reloc(section, 8 * insn, symbol, if is_call { 10 } else { 1 });
     }
 
-    /// A byte of data that refers to a symbol.
-    pub fn refer_from_data(&mut self, section: SectionId, byte: usize, symbol: SymbolId) {
+    /// Adds a relocation of a pointer in data.
+    pub fn add_data_reloc(&mut self, section: SectionId, byte: usize, symbol: SymbolId) {
         self.reloc(section, byte, symbol, 2);
     }
 
@@ -146,7 +149,9 @@ impl ObjectMaker {
         self.elf.add_relocation(section, reloc).expect("a relocation that BPF has");
     }
 
-    /// A map of these numbers; `values` gives it slots of that type with room for `slots`.
+    /// Adds a map with these attributes. `values` is the element type and the number of initial values.
+    ///
+    /// Returns the section, the offset of the map in it, and its symbol.
     pub fn map(
         &mut self,
         name: &str,
@@ -167,7 +172,7 @@ impl ObjectMaker {
         let ty = self.types.structure("", 8 * numbers.len() as u32, &members);
         let var = self.types.var(name, ty, 1);
         let section = match self.maps_section {
-            Some(known) => known,
+            Some(section) => section,
             None => {
                 *self.maps_section.insert(self.elf.add_section(Vec::new(), ".maps".into(), SectionKind::Data))
             }
@@ -177,21 +182,21 @@ impl ObjectMaker {
         (section, at, self.symbol(name, SymbolKind::Data, section, at, size))
     }
 
-    /// CO-RE records of one section.
+    /// Adds the CO-RE records of one section.
     pub fn core_records(&mut self, section: &str, records: &[CoreRecord]) {
         let words = records.iter().flat_map(|(insn, root, access, kind)| [8 * insn, root.0, access.0, *kind]);
         self.records(ExtPart::CoreRelo, section, 16, words);
     }
 
-    /// Types of a section's functions: instruction, FUNC.
+    /// Adds the function records of a section: instruction index, FUNC.
     pub fn func_infos(&mut self, section: &str, records: &[(u32, TypeId)]) {
         let words = records.iter().flat_map(|(insn, ty)| [8 * insn, ty.0]);
         self.records(ExtPart::FuncInfo, section, 8, words);
     }
 
-    /// Lines of a section: instruction, line.
+    /// Adds the line records of a section: instruction index, line number.
     pub fn lines(&mut self, section: &str, records: &[(u32, u32)]) {
-        let (file, text) = (self.types.string("made.bpf.c"), self.types.string("return 0;"));
+        let (file, text) = (self.types.string("generated.bpf.c"), self.types.string("return 0;"));
         let words = records.iter().flat_map(|(insn, line)| [8 * insn, file.0, text.0, line << 10]);
         self.records(ExtPart::LineInfo, section, 16, words);
     }
@@ -203,13 +208,13 @@ impl ObjectMaker {
         self.ext.group(part, name, size, &bytes);
     }
 
-    /// The FUNC of `int f(void)`.
+    /// Adds a FUNC of the prototype `int f(void)`.
     pub fn func_type(&mut self, name: &str, linkage: u8) -> TypeId {
         let proto = self.types.func_proto(self.int, &[]);
         self.types.func(name, proto, linkage)
     }
 
-    /// The finished file.
+    /// Returns the ELF file.
     pub fn finish(mut self) -> Vec<u8> {
         if let Some((_, at, size)) = self.maps.last() {
             self.types.datasec(".maps", at + size, &self.maps);

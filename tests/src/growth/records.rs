@@ -1,55 +1,57 @@
-//! Objects with many CO-RE relocations, and kernels for them.
+//! Objects with many CO-RE relocations, and matching kernels.
 
 use super::{
-    Dimension, Files, RELOCATING,
-    object::{ENDIAN, ObjectMaker, insn, returns},
+    command::RELOCATING,
+    dimension::Dimension,
+    input::Files,
+    object::{ENDIAN, ObjectBuilder, insn, returns},
 };
 use core_relo::{StrOffset, TypeId, btf::Builder};
 
 pub(super) const DIMENSIONS: &[Dimension] = &[
     Dimension {
         name: "CO-RE relocations of one access",
-        most: 100_000,
+        max_count: 100_000,
         commands: RELOCATING,
-        make: |n| records(n, Roots::One),
+        build: |n| records(n, Roots::Same),
     },
     Dimension {
         name: "CO-RE relocations of different types",
-        most: 100_000,
+        max_count: 100_000,
         commands: RELOCATING,
-        make: |n| records(n, Roots::Own),
+        build: |n| records(n, Roots::Different),
     },
     Dimension {
         name: "CO-RE relocations of types that the kernel lacks",
-        most: 100_000,
+        max_count: 100_000,
         commands: RELOCATING,
-        make: |n| records(n, Roots::Missing),
+        build: |n| records(n, Roots::Missing),
     },
     Dimension {
         name: "flavours of a type, with a CO-RE relocation each",
-        most: 100_000,
+        max_count: 100_000,
         commands: RELOCATING,
-        make: |n| records(n, Roots::Flavours),
+        build: |n| records(n, Roots::Flavours),
     },
     Dimension {
         name: "candidates of a CO-RE relocation",
-        most: 100_000,
+        max_count: 100_000,
         commands: RELOCATING,
-        make: candidates,
+        build: candidates,
     },
-    Dimension { name: "members of a struct", most: 60_000, commands: RELOCATING, make: members },
-    Dimension { name: "enumerators", most: 60_000, commands: RELOCATING, make: enumerators },
+    Dimension { name: "members of a struct", max_count: 60_000, commands: RELOCATING, build: members },
+    Dimension { name: "enumerators", max_count: 60_000, commands: RELOCATING, build: enumerators },
 ];
 
-/// The offset of the member that [`task`] is about, in an object and not in a kernel.
+/// The offset of the member that [`task`] accesses, in the object.
 pub(super) const TASK_OFFSET: i32 = 4;
 
-/// The struct that every small kernel has, and the access of its second member.
-pub(super) fn task(m: &mut ObjectMaker) -> (TypeId, StrOffset) {
+/// Adds the struct `task` and returns it with the access string of its second member.
+pub(super) fn task(m: &mut ObjectBuilder) -> (TypeId, StrOffset) {
     (m.types.structure("task", 8, &[("state", m.int, 0), ("pid", m.int, 32)]), m.types.string("0:1"))
 }
 
-/// A kernel with a struct `task`.
+/// Returns a kernel with a struct `task`.
 pub(super) fn small_kernel() -> Vec<u8> {
     kernel().finish()
 }
@@ -61,28 +63,33 @@ fn kernel() -> Builder {
     b
 }
 
+/// The root types of the records.
 #[derive(Clone, Copy, PartialEq)]
 enum Roots {
-    One,
-    Own,
+    /// All records access the same struct.
+    Same,
+    /// Each record accesses its own struct, which the kernel has.
+    Different,
+    /// Each record accesses its own struct, which the kernel lacks.
     Missing,
+    /// Each record accesses its own flavour of one struct.
     Flavours,
 }
 
 fn records(n: usize, roots: Roots) -> Files {
-    let (mut m, mut kernel) = (ObjectMaker::default(), kernel());
+    let (mut m, mut kernel) = (ObjectBuilder::default(), kernel());
     let (mut root, access) = task(&mut m);
     let mut records = Vec::new();
     for at in 0..n {
         let name = match roots {
-            Roots::One => None,
-            Roots::Own => Some(format!("own{at}")),
+            Roots::Same => None,
+            Roots::Different => Some(format!("own{at}")),
             Roots::Missing => Some(format!("missing{at}")),
             Roots::Flavours => Some(format!("task___flavour{at}")),
         };
         if let Some(name) = name {
             root = m.types.structure(&name, 8, &[("state", m.int, 0), ("pid", m.int, 32)]);
-            if roots == Roots::Own {
+            if roots == Roots::Different {
                 kernel.structure(&name, 16, &[("state", m.int, 0), ("flags", m.int, 32), ("pid", m.int, 64)]);
             }
         }
@@ -93,16 +100,16 @@ fn records(n: usize, roots: Roots) -> Files {
     Files::new(m.finish(), kernel.finish())
 }
 
-/// A program with an instruction for each of so many records.
-fn program(m: &mut ObjectMaker, n: usize) {
+/// Adds a program with an instruction for each of `n` records.
+fn program(m: &mut ObjectBuilder, n: usize) {
     let code = [vec![insn(0xb7, 0, 0, TASK_OFFSET); n], returns().to_vec()].concat();
     m.program("program", "socket", &code);
     m.func_type("program", 1);
 }
 
-/// Structs of one name in the kernel.
+/// One record with `n` structs of its name in the kernel.
 fn candidates(n: usize) -> Files {
-    let (mut m, mut kernel) = (ObjectMaker::default(), kernel());
+    let (mut m, mut kernel) = (ObjectBuilder::default(), kernel());
     let (root, access) = task(&mut m);
     for _ in 1..n {
         kernel.structure("task", 16, &[("state", m.int, 0), ("flags", m.int, 32), ("pid", m.int, 64)]);
@@ -112,9 +119,9 @@ fn candidates(n: usize) -> Files {
     Files::new(m.finish(), kernel.finish())
 }
 
-/// A struct here and in the kernel, whose last member is accessed.
+/// A record that accesses the last member of a struct with `n` members.
 fn members(n: usize) -> Files {
-    let (mut m, mut kernel) = (ObjectMaker::default(), kernel());
+    let (mut m, mut kernel) = (ObjectBuilder::default(), kernel());
     let names: Vec<_> = (0..n).map(|at| format!("member{at}")).collect();
     let members: Vec<_> = names.iter().zip(0u32..).map(|(name, at)| (&**name, m.int, 32 * at)).collect();
     let root = m.types.structure("large", 4 * n as u32, &members);
@@ -126,9 +133,9 @@ fn members(n: usize) -> Files {
     Files::new(m.finish(), kernel.finish())
 }
 
-/// An enum here and in the kernel, whose last value is asked for.
+/// A record of the last value of an enum with `n` values.
 fn enumerators(n: usize) -> Files {
-    let (mut m, mut kernel) = (ObjectMaker::default(), kernel());
+    let (mut m, mut kernel) = (ObjectBuilder::default(), kernel());
     let names: Vec<_> = (0..n).map(|at| format!("VALUE_{at}")).collect();
     let values: Vec<_> = names.iter().zip(0i64..).map(|(name, at)| (&**name, at)).collect();
     let root = m.types.enumeration("large", 4, false, &values);

@@ -1,8 +1,10 @@
 //! Objects and kernels with many types.
 
 use super::{
-    Command as C, Dimension, Files, TYPES, name,
-    object::{ENDIAN, ObjectMaker, insn, returns},
+    command::{Command as C, TYPES},
+    dimension::Dimension,
+    input::{Files, name},
+    object::{ENDIAN, ObjectBuilder, insn, returns},
     records::{TASK_OFFSET, task},
 };
 use core_relo::btf::Builder;
@@ -10,34 +12,34 @@ use core_relo::btf::Builder;
 pub(super) const DIMENSIONS: &[Dimension] = &[
     Dimension {
         name: "types",
-        most: 100_000,
+        max_count: 100_000,
         commands: TYPES,
-        make: |n| structs(n, |at| name("type", at, true)),
+        build: |n| structs(n, |at| name("type", at, true)),
     },
     Dimension {
         name: "types of one name",
-        most: 100_000,
+        max_count: 100_000,
         commands: TYPES,
-        make: |n| structs(n, |at| name("type", at, false)),
+        build: |n| structs(n, |at| name("type", at, false)),
     },
     Dimension {
         name: "types of one long name",
-        most: 60_000,
-        // What prints each type prints each name.
+        max_count: 60_000,
+        // `btf dump` prints the name of each type, so its output is quadratic.
         commands: &[C::Explain, C::DryRun, C::Link],
-        make: |n| structs(n, |_| "long".repeat(900)),
+        build: |n| structs(n, |_| "long".repeat(900)),
     },
-    Dimension { name: "pointers", most: 100_000, commands: TYPES, make: pointers },
-    Dimension { name: "parameters of a function", most: 60_000, commands: TYPES, make: parameters },
-    Dimension { name: "tags of a function", most: 100_000, commands: TYPES, make: tags },
+    Dimension { name: "pointers", max_count: 100_000, commands: TYPES, build: pointers },
+    Dimension { name: "parameters of a function", max_count: 60_000, commands: TYPES, build: parameters },
+    Dimension { name: "tags of a function", max_count: 100_000, commands: TYPES, build: tags },
 ];
 
-/// An object and a kernel of these types, and a CO-RE relocation.
-fn files(grow: impl Fn(&mut Builder)) -> Files {
-    let (mut m, mut kernel) = (ObjectMaker::default(), Builder::new(ENDIAN));
+/// An object and a kernel with the types that `add_types` adds, and one CO-RE relocation.
+fn files(add_types: impl Fn(&mut Builder)) -> Files {
+    let (mut m, mut kernel) = (ObjectBuilder::default(), Builder::new(ENDIAN));
     let int = kernel.int("int", 4, Builder::SIGNED);
-    grow(&mut m.types);
-    grow(&mut kernel);
+    add_types(&mut m.types);
+    add_types(&mut kernel);
     let (root, access) = task(&mut m);
     kernel.structure("task", 16, &[("state", int, 0), ("flags", int, 32), ("pid", int, 64)]);
     m.program("program", "socket", &[insn(0xb7, 0, 0, TASK_OFFSET), returns()[1]]);
@@ -46,7 +48,7 @@ fn files(grow: impl Fn(&mut Builder)) -> Files {
     Files::new(m.finish(), kernel.finish())
 }
 
-/// Structs that differ in their member.
+/// Structs with different members.
 fn structs(n: usize, name: impl Fn(usize) -> String) -> Files {
     files(|types| {
         let int = core_relo::TypeId(1);
@@ -56,6 +58,7 @@ fn structs(n: usize, name: impl Fn(usize) -> String) -> Files {
     })
 }
 
+/// A chain of pointers.
 fn pointers(n: usize) -> Files {
     files(|types| {
         let mut last = core_relo::TypeId(1);
@@ -63,6 +66,7 @@ fn pointers(n: usize) -> Files {
     })
 }
 
+/// A function prototype with `n` parameters.
 fn parameters(n: usize) -> Files {
     files(|types| {
         let int = core_relo::TypeId(1);
@@ -73,6 +77,7 @@ fn parameters(n: usize) -> Files {
     })
 }
 
+/// A struct with `n` declaration tags.
 fn tags(n: usize) -> Files {
     files(|types| {
         let int = core_relo::TypeId(1);

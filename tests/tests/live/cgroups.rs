@@ -1,4 +1,4 @@
-//! Programs of cgroups. Each test has a cgroup of its own, and its process goes there to act.
+//! Cgroup programs. Each test creates a cgroup and moves its process there to trigger the programs.
 
 use super::harness::{Cgroup, Need, Netns, hits, live, load};
 use core_relo_loader::{
@@ -14,15 +14,17 @@ use std::{
     os::fd::AsFd as _,
 };
 
+/// Attaches a program and checks that the kernel made a link.
 fn attach_to(cgroup: &Cgroup, loaded: &Loaded, program: &str, at: AttachType) -> Link {
     let fd = loaded.program(program).unwrap().as_fd();
-    let made = attach::cgroup(fd, cgroup.dir().as_fd(), at, &CgroupOptions::default());
-    let link = made.unwrap_or_else(|e| panic!("{program}: {e}"));
-    assert!(link.fd().is_some(), "{program}: not by a link, though the kernel is new enough");
+    let attached = attach::cgroup(fd, cgroup.dir().as_fd(), at, &CgroupOptions::default());
+    let link = attached.unwrap_or_else(|e| panic!("{program}: {e}"));
+    assert!(link.fd().is_some(), "{program}: attached without a link");
     link
 }
 
-fn datagram() -> io::Result<usize> {
+/// Sends a datagram to the sender's own socket and receives it.
+fn send_datagram() -> io::Result<usize> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     socket.set_read_timeout(Some(std::time::Duration::from_millis(300)))?;
     socket.send_to(b"hello", socket.local_addr()?)?;
@@ -30,21 +32,21 @@ fn datagram() -> io::Result<usize> {
 }
 
 #[test]
-fn packets() {
-    let Some(_live) = live("cgroups::packets", &[Need::Cgroup]) else { return };
+fn skb_programs_count_and_drop_packets() {
+    let Some(_live) = live("cgroups::skb_programs_count_and_drop_packets", &[Need::Cgroup]) else { return };
     let (cgroup, netns, loaded) = (Cgroup::new(), Netns::new(), load("cgroup_skb"));
     let read = |name| loaded.global::<u64>(name).unwrap();
     let ingress = attach_to(&cgroup, &loaded, "ingress", AttachType::CgroupInetIngress);
     let egress = attach_to(&cgroup, &loaded, "egress", AttachType::CgroupInetEgress);
-    let inside = || netns.inside(|| cgroup.inside(datagram));
+    let inside = || netns.inside(|| cgroup.inside(send_datagram));
     inside().unwrap();
-    // 5 bytes behind headers of 28.
+    // 5 bytes after 28 bytes of IP and UDP headers.
     assert_eq!((hits(&loaded), read("in"), read("out")), (2, 33, 33));
-    // Sockets belong to the cgroup they were made in: others are not seen.
-    netns.inside(datagram).unwrap();
+    // A socket belongs to the cgroup in which it was created. The programs do not see sockets of other cgroups.
+    netns.inside(send_datagram).unwrap();
     assert_eq!(hits(&loaded), 2);
     loaded.set_global("deny", &1u32).unwrap();
-    assert!(inside().is_err(), "a packet that was refused came");
+    assert!(inside().is_err(), "a denied packet arrived");
     ingress.detach().unwrap();
     inside().unwrap();
     assert_eq!((hits(&loaded), read("out")), (5, 99));
@@ -54,29 +56,33 @@ fn packets() {
 }
 
 #[test]
-fn a_link_goes_on_with_another_program() {
-    let Some(_live) = live("cgroups::a_link_goes_on_with_another_program", &[Need::Cgroup]) else { return };
+fn a_link_is_updated_to_another_program() {
+    let Some(_live) = live("cgroups::a_link_is_updated_to_another_program", &[Need::Cgroup]) else { return };
     let (cgroup, netns, old, new) = (Cgroup::new(), Netns::new(), load("cgroup_skb"), load("cgroup_skb"));
     let mut link = attach_to(&cgroup, &old, "egress", AttachType::CgroupInetEgress);
-    let inside = || netns.inside(|| cgroup.inside(datagram)).unwrap();
+    let inside = || netns.inside(|| cgroup.inside(send_datagram)).unwrap();
     inside();
     link.update(new.program("egress").unwrap()).unwrap();
     inside();
     assert_eq!((hits(&old), hits(&new)), (1, 1));
-    // The link keeps its program, and that its maps.
-    let seen = new.handle_of_map(".bss").unwrap();
+    // The link keeps its program alive, and the program keeps its maps.
+    let bss = new.handle_of_map(".bss").unwrap();
     let at = new.globals().iter().find(|global| global.name == "hits").unwrap().offset;
     let wrong = link.update(load("socket_filter").program("filter").unwrap()).unwrap_err();
     assert!(wrong.to_string().contains("EINVAL"), "{wrong}");
     drop((old, new));
     inside();
-    assert_eq!(MappedMap::new(seen).unwrap().read::<u64>(at).unwrap(), 2);
+    assert_eq!(MappedMap::new(bss).unwrap().read::<u64>(at).unwrap(), 2);
     link.detach().unwrap();
 }
 
 #[test]
-fn packets_without_a_link() {
-    let Some(_live) = live("cgroups::packets_without_a_link", &[Need::Cgroup]) else { return };
+fn a_program_attached_without_a_link_is_replaced_and_detached() {
+    let Some(_live) =
+        live("cgroups::a_program_attached_without_a_link_is_replaced_and_detached", &[Need::Cgroup])
+    else {
+        return;
+    };
     let (cgroup, netns, loaded, other) =
         (Cgroup::new(), Netns::new(), load("cgroup_skb"), load("cgroup_skb"));
     let fd = |loaded: &Loaded| loaded.program("egress").unwrap().as_fd().try_clone_to_owned().unwrap();
@@ -84,7 +90,7 @@ fn packets_without_a_link() {
     let (dir, sharing) = (cgroup.dir(), CgroupSharing::Multi);
     let mut link = attach::cgroup_attach(fd(&loaded).as_fd(), dir.as_fd(), at, sharing, None).unwrap();
     assert!(link.fd().is_none());
-    let inside = || netns.inside(|| cgroup.inside(datagram)).unwrap();
+    let inside = || netns.inside(|| cgroup.inside(send_datagram)).unwrap();
     inside();
     assert_eq!((hits(&loaded), hits(&other)), (1, 0));
     link.update(fd(&other)).unwrap();
@@ -96,8 +102,10 @@ fn packets_without_a_link() {
 }
 
 #[test]
-fn sockets_made_and_bound() {
-    let Some(_live) = live("cgroups::sockets_made_and_bound", &[Need::Cgroup]) else { return };
+fn sock_programs_see_create_bind_and_release() {
+    let Some(_live) = live("cgroups::sock_programs_see_create_bind_and_release", &[Need::Cgroup]) else {
+        return;
+    };
     let (cgroup, netns, loaded) = (Cgroup::new(), Netns::new(), load("cgroup_sock"));
     let links = [
         attach_to(&cgroup, &loaded, "create", AttachType::CgroupInetSockCreate),
@@ -116,8 +124,10 @@ fn sockets_made_and_bound() {
 }
 
 #[test]
-fn addresses() {
-    let Some(_live) = live("cgroups::addresses", &[Need::Cgroup]) else { return };
+fn sock_addr_programs_rewrite_and_deny_addresses() {
+    let Some(_live) = live("cgroups::sock_addr_programs_rewrite_and_deny_addresses", &[Need::Cgroup]) else {
+        return;
+    };
     let (cgroup, netns, loaded) = (Cgroup::new(), Netns::new(), load("cgroup_addr"));
     let links = [
         attach_to(&cgroup, &loaded, "connect4", AttachType::CgroupInet4Connect),
@@ -128,11 +138,11 @@ fn addresses() {
     let listener = netns.inside(|| TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).unwrap();
     let real = listener.local_addr().unwrap();
     let read = |name| loaded.global::<u64>(name).unwrap();
-    // To a port where nobody listens, which becomes one where somebody does.
+    // The program rewrites a port without a listener to that of the listener.
     loaded.set_global("to_port", &u32::from(real.port().to_be())).unwrap();
     inside(&|| TcpStream::connect((Ipv4Addr::LOCALHOST, 9)).map(drop)).unwrap();
     assert_eq!(read("hits"), 1);
-    inside(&|| datagram().map(drop)).unwrap();
+    inside(&|| send_datagram().map(drop)).unwrap();
     assert_eq!((read("binds"), read("sends")), (1, 1));
     loaded.set_global("deny", &1u32).unwrap();
     let refused = inside(&|| TcpStream::connect(real).map(drop)).unwrap_err();
@@ -143,29 +153,31 @@ fn addresses() {
 }
 
 #[test]
-fn settings_of_the_kernel() {
-    let Some(_live) = live("cgroups::settings_of_the_kernel", &[Need::Cgroup]) else { return };
+fn a_sysctl_program_sees_reads_and_denies_writes() {
+    let Some(_live) = live("cgroups::a_sysctl_program_sees_reads_and_denies_writes", &[Need::Cgroup]) else {
+        return;
+    };
     let (cgroup, loaded) = (Cgroup::new(), load("cgroup_sysctl"));
     let link = attach_to(&cgroup, &loaded, "access", AttachType::CgroupSysctl);
     let file = "/proc/sys/kernel/ostype";
     cgroup.inside(|| fs::read_to_string(file)).unwrap();
-    // Other threads read settings, too (the allocator asks for overcommit_memory).
+    // Other threads read settings as well: the allocator reads overcommit_memory.
     assert!(hits(&loaded) > 0);
     let name = loaded.global::<[u8; 64]>("name").unwrap();
     assert!(name.starts_with(b"kernel/ostype\0"), "{}", name.escape_ascii());
     loaded.set_global("deny", &1u32).unwrap();
-    let random = "/proc/sys/kernel/pid_max";
-    let same = fs::read_to_string(random).unwrap();
-    assert!(cgroup.inside(|| fs::write(random, &same)).is_err(), "a write that was refused was done");
+    let setting = "/proc/sys/kernel/pid_max";
+    let value = fs::read_to_string(setting).unwrap();
+    assert!(cgroup.inside(|| fs::write(setting, &value)).is_err(), "a denied write succeeded");
     link.detach().unwrap();
     let before = hits(&loaded);
-    cgroup.inside(|| fs::write(random, &same)).unwrap();
+    cgroup.inside(|| fs::write(setting, &value)).unwrap();
     assert_eq!(hits(&loaded), before);
 }
 
 #[test]
-fn devices() {
-    let Some(_live) = live("cgroups::devices", &[Need::Cgroup]) else { return };
+fn a_device_program_denies_an_open() {
+    let Some(_live) = live("cgroups::a_device_program_denies_an_open", &[Need::Cgroup]) else { return };
     let (cgroup, loaded) = (Cgroup::new(), load("cgroup_dev"));
     let link = attach_to(&cgroup, &loaded, "access", AttachType::CgroupDevice);
     let open = || cgroup.inside(|| File::open("/dev/null").map(drop));
@@ -179,8 +191,8 @@ fn devices() {
 }
 
 #[test]
-fn options_of_sockets() {
-    let Some(_live) = live("cgroups::options_of_sockets", &[Need::Cgroup]) else { return };
+fn sockopt_programs_see_and_deny_options() {
+    let Some(_live) = live("cgroups::sockopt_programs_see_and_deny_options", &[Need::Cgroup]) else { return };
     let (cgroup, netns, loaded) = (Cgroup::new(), Netns::new(), load("cgroup_sockopt"));
     let links = [
         attach_to(&cgroup, &loaded, "set", AttachType::CgroupSetsockopt),
@@ -201,8 +213,8 @@ fn options_of_sockets() {
 }
 
 #[test]
-fn operations_of_sockets() {
-    let Some(_live) = live("cgroups::operations_of_sockets", &[Need::Cgroup]) else { return };
+fn a_sock_ops_program_sees_tcp_events() {
+    let Some(_live) = live("cgroups::a_sock_ops_program_sees_tcp_events", &[Need::Cgroup]) else { return };
     let (cgroup, netns, loaded) = (Cgroup::new(), Netns::new(), load("sockops"));
     let link = attach_to(&cgroup, &loaded, "count", AttachType::CgroupSockOps);
     let connection = || {
@@ -225,9 +237,9 @@ fn operations_of_sockets() {
 }
 
 #[test]
-fn security_hooks() {
+fn an_lsm_cgroup_program_denies_a_bind() {
     let needs = [Need::Cgroup, Need::Lsm, Need::Enumerator("BPF_LSM_CGROUP")];
-    let Some(_live) = live("cgroups::security_hooks", &needs) else { return };
+    let Some(_live) = live("cgroups::an_lsm_cgroup_program_denies_a_bind", &needs) else { return };
     let (cgroup, netns, loaded) = (Cgroup::new(), Netns::new(), load("lsm_cgroup"));
     let link = attach_to(&cgroup, &loaded, "socket_bind", AttachType::LsmCgroup);
     let bind = || netns.inside(|| cgroup.inside(|| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map(drop)));

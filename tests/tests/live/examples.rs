@@ -1,4 +1,4 @@
-//! The loader's examples: all of them but their `main`s.
+//! The examples of the loader, without their `main` functions.
 
 use super::harness::{Need, live};
 use std::{
@@ -20,7 +20,7 @@ type Run = fn(
     &mut (dyn std::io::Write + Send),
 ) -> Result<(), Box<dyn std::error::Error>>;
 
-/// The lines that an example prints below its heading, in words.
+/// Runs an example and returns the words of the lines below its heading.
 fn lines(run: Run, words: &[&str]) -> Vec<Vec<String>> {
     let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     let mut out = Vec::new();
@@ -29,20 +29,20 @@ fn lines(run: Run, words: &[&str]) -> Vec<Vec<String>> {
     text.lines().skip(1).map(|line| line.split_ascii_whitespace().map(str::to_owned).collect()).collect()
 }
 
-/// The same of the monitor, while children of this process begin and end; and their numbers.
-fn monitored(words: &[&str]) -> (Vec<Vec<String>>, Vec<String>) {
+/// Runs `exec_monitor` while this process starts children. Returns the lines and the process ids of the children.
+fn monitor_children(words: &[&str]) -> (Vec<Vec<String>>, Vec<String>) {
     let own = env::current_exe().unwrap();
     let (name, is_done) = (own.file_name().unwrap().to_str().unwrap(), AtomicBool::new(false));
     let words = [&["--count", "12", "--name", name], words].concat();
     thread::scope(|scope| {
         let children = scope.spawn(|| {
-            let mut numbers = Vec::new();
+            let mut pids = Vec::new();
             while !is_done.load(Ordering::Relaxed) {
                 let mut child = Command::new(&own).arg("--help").stdout(Stdio::null()).spawn().unwrap();
-                numbers.push(child.id().to_string());
+                pids.push(child.id().to_string());
                 assert!(child.wait().unwrap().success());
             }
-            numbers
+            pids
         });
         let lines = lines(|words, out| exec_monitor::run(words, out), &words);
         is_done.store(true, Ordering::Relaxed);
@@ -51,37 +51,37 @@ fn monitored(words: &[&str]) -> (Vec<Vec<String>>, Vec<String>) {
 }
 
 #[test]
-fn processes_are_monitored() {
-    let Some(_live) = live("examples::processes_are_monitored", &[Need::Btf]) else { return };
-    let (lines, children) = monitored(&["--uid", "0"]);
+fn exec_monitor_prints_exec_and_exit() {
+    let Some(_live) = live("examples::exec_monitor_prints_exec_and_exit", &[Need::Btf]) else { return };
+    let (lines, children) = monitor_children(&["--uid", "0"]);
     assert_eq!(lines.len(), 12, "{lines:?}");
     let (own, path) = (process::id().to_string(), env::current_exe().unwrap().display().to_string());
-    let is =
-        |line: &&Vec<String>, what: &str| line[0] == what && children.contains(&line[1]) && line[2] == own;
-    let began = lines.iter().filter(|line| is(line, "exec")).collect::<Vec<_>>();
-    assert!(!began.is_empty() && began.iter().all(|line| path.starts_with(&line[5])), "{began:?}");
-    let ended = lines.iter().filter(|line| is(line, "exit")).collect::<Vec<_>>();
+    let is_own_child =
+        |line: &&Vec<String>, event: &str| line[0] == event && children.contains(&line[1]) && line[2] == own;
+    let started = lines.iter().filter(|line| is_own_child(line, "exec")).collect::<Vec<_>>();
+    assert!(!started.is_empty() && started.iter().all(|line| path.starts_with(&line[5])), "{started:?}");
+    let ended = lines.iter().filter(|line| is_own_child(line, "exit")).collect::<Vec<_>>();
     assert!(ended.iter().any(|line| line[5..].join(" ").starts_with("code 0 after ")), "{ended:?}");
 }
 
 #[test]
-fn processes_are_monitored_without_types() {
-    let test = "examples::processes_are_monitored_without_types";
+fn exec_monitor_works_with_tracepoints_only() {
+    let test = "examples::exec_monitor_works_with_tracepoints_only";
     let Some(_live) = live(test, &[Need::Tracefs]) else { return };
-    let (lines, children) = monitored(&["--tracepoints"]);
+    let (lines, children) = monitor_children(&["--tracepoints"]);
     let path = env::current_exe().unwrap().display().to_string();
-    let began =
+    let started =
         |line: &Vec<String>| line[0] == "exec" && children.contains(&line[1]) && path.starts_with(&line[5]);
     let ended = |line: &Vec<String>| line[0] == "exit" && children.contains(&line[1]);
-    assert!(lines.iter().any(began) && lines.iter().any(ended), "{lines:?}");
+    assert!(lines.iter().any(started) && lines.iter().any(ended), "{lines:?}");
 }
 
 #[test]
-fn frames_are_counted() {
-    let Some(_live) = live("examples::frames_are_counted", &[Need::Veth]) else { return };
+fn xdp_counter_counts_frames_per_protocol() {
+    let Some(_live) = live("examples::xdp_counter_counts_frames_per_protocol", &[Need::Veth]) else { return };
     for words in [&["--packets", "7"][..], &["--packets", "7", "--generic"]] {
         let lines = lines(|words, out| xdp_counter::run(words, out), words);
-        // 14 + 20 + 8 + 4 bytes each
+        // 46 bytes per frame: Ethernet, IP and UDP headers and 4 bytes of data.
         assert!(lines.contains(&["UDP", "7", "322"].map(str::to_owned).to_vec()), "{lines:?}");
         assert!(lines.iter().any(|line| line[0] == "TCP"), "{lines:?}");
     }

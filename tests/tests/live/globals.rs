@@ -1,4 +1,4 @@
-//! Variables: set before programs are loaded, seen by them, read and set while they run; in every section that can hold some.
+//! Global variables of every section: set before the load, visible to the programs, read and set after the load.
 
 use super::harness::{Need, hits, kernel_version, live, load, load_with, object, run, run_with};
 use core_relo_loader::{
@@ -6,17 +6,17 @@ use core_relo_loader::{
     sys::TestRun,
 };
 
-/// Why it was not set or read.
-fn why<T: core::fmt::Debug>(done: Result<T, MapError>) -> GlobalError {
-    match done.unwrap_err() {
-        MapError::Global(why) => why,
+/// Returns the error of a failed access to a global.
+fn global_error<T: core::fmt::Debug>(result: Result<T, MapError>) -> GlobalError {
+    match result.unwrap_err() {
+        MapError::Global(error) => error,
         other => panic!("{other}"),
     }
 }
 
 #[test]
-fn variables_are_known_by_type() {
-    let Some(_live) = live("globals::variables_are_known_by_type", &[]) else { return };
+fn variables_are_type_checked() {
+    let Some(_live) = live("globals::variables_are_type_checked", &[]) else { return };
     let loaded = load_with("globals", |loader| {
         loader.set_global("weights[1]", &200i32).unwrap();
         loader.set_global("factor", &[2u8, 0, 0, 0, 0, 0, 0, 0]).unwrap();
@@ -33,30 +33,35 @@ fn variables_are_known_by_type() {
     run(&loaded, "add");
     assert_eq!(loaded.global::<i64>("sum").unwrap(), (-10 + 1 + 200 + 3 + 4) * twice.cast_signed());
     assert_eq!(loaded.global::<u32>("weights[3]").unwrap(), 4);
-    let wrong = why(loaded.set_global("sum", &1.5f64));
+    let wrong = global_error(loaded.set_global("sum", &1.5f64));
     assert_eq!(
         wrong.to_string(),
         "global `sum` is `u64`: it takes an integer of 8 bytes or [u8; 8], not f64"
     );
-    assert!(matches!(why(loaded.global::<f32>("only_pid")), GlobalError::Type { .. }));
-    assert!(matches!(why(loaded.global::<u32>("sum")), GlobalError::Size { expected: 8, found: 4, .. }));
-    let constant = why(loaded.set_global("factor", &4u64));
+    assert!(matches!(global_error(loaded.global::<f32>("only_pid")), GlobalError::Type { .. }));
+    assert!(matches!(
+        global_error(loaded.global::<u32>("sum")),
+        GlobalError::Size { expected: 8, found: 4, .. }
+    ));
+    let constant = global_error(loaded.set_global("factor", &4u64));
     assert_eq!(
         constant.to_string(),
         "global `factor` cannot be set: it is constant once it is loaded: set it before"
     );
-    assert!(matches!(why(loaded.set_global("weights[0]", &4u32)), GlobalError::When { .. }));
-    assert!(matches!(why(loaded.global::<u32>("weights[4]")), GlobalError::NoPart { .. }));
-    assert!(matches!(why(loaded.global::<u32>("no_such")), GlobalError::NoSuch { .. }));
+    assert!(matches!(global_error(loaded.set_global("weights[0]", &4u32)), GlobalError::Inaccessible { .. }));
+    assert!(matches!(global_error(loaded.global::<u32>("weights[4]")), GlobalError::NoSuchPart { .. }));
+    assert!(matches!(global_error(loaded.global::<u32>("no_such")), GlobalError::NotFound { .. }));
     assert_eq!(loaded.global::<u64>("factor").unwrap(), twice);
 }
 
 #[test]
-fn variables_of_the_arena_are_set_before_and_live() {
+fn arena_variables_are_set_before_and_after_the_load() {
     let needs = [Need::Function("bpf_arena_alloc_pages"), Need::MemoryAnywhere];
-    let Some(_live) = live("globals::variables_of_the_arena_are_set_before_and_live", &needs) else { return };
+    let Some(_live) = live("globals::arena_variables_are_set_before_and_after_the_load", &needs) else {
+        return;
+    };
     let add = |loaded: &Loaded| assert_eq!(run_with(loaded, "add", &mut TestRun::default()), 0);
-    // As the compiler left them.
+    // With the initial values of the object.
     let loaded = load("arena_globals");
     add(&loaded);
     assert_eq!((loaded.global::<u64>("sum").unwrap(), loaded.global::<u32>("high").unwrap()), (1, 4));
@@ -79,10 +84,10 @@ fn variables_of_the_arena_are_set_before_and_live() {
     assert_eq!((hits(&loaded), loaded.global::<u32>("high").unwrap()), (3, 0));
     let ports: Vec<u8> = [1u16, 2, 8, 9].iter().flat_map(|port| port.to_ne_bytes()).collect();
     assert_eq!(loaded.global_bytes("config.ports").unwrap(), ports);
-    assert!(matches!(why(loaded.set_global("step", &10f32)), GlobalError::Size { .. }));
-    assert!(matches!(why(loaded.set_global("step", &10f64)), GlobalError::Type { .. }));
+    assert!(matches!(global_error(loaded.set_global("step", &10f32)), GlobalError::Size { .. }));
+    assert!(matches!(global_error(loaded.set_global("step", &10f64)), GlobalError::Type { .. }));
 
-    // Where the documentation says that it lies.
+    // The documentation states the address: `data_offset` plus the offset of the variable.
     let map = loaded.map("arena").unwrap();
     let sum = loaded.find_global("sum").unwrap();
     let at = usize::try_from(map.plan.data_offset).unwrap() + sum.offset;
@@ -90,8 +95,8 @@ fn variables_of_the_arena_are_set_before_and_live() {
 }
 
 #[test]
-fn the_configuration_is_read_by_its_names() {
-    let Some(_live) = live("globals::the_configuration_is_read_by_its_names", &[]) else { return };
+fn kconfig_values_are_read_by_name() {
+    let Some(_live) = live("globals::kconfig_values_are_read_by_name", &[]) else { return };
     let loaded = load_with("kconfig", |loader| {
         let text = "CONFIG_HZ=123\nCONFIG_BPF_SYSCALL=y\nCONFIG_NET=m\nCONFIG_DEFAULT_HOSTNAME=\"given\"\n";
         loader.settings().kconfig = Some(text.to_owned());
@@ -111,15 +116,15 @@ fn the_configuration_is_read_by_its_names() {
     assert_eq!(loaded.global::<u32>("CONFIG_CORE_RELO_NO_SUCH_OPTION").unwrap(), 0);
     let version = loaded.global::<u32>("LINUX_KERNEL_VERSION").unwrap();
     assert_eq!((version >> 16, version >> 8 & 0xff), kernel_version());
-    let set = why(loaded.set_global("CONFIG_HZ", &100u64));
-    assert!(matches!(set, GlobalError::When { action: "set", .. }), "{set}");
+    let set = global_error(loaded.set_global("CONFIG_HZ", &100u64));
+    assert!(matches!(set, GlobalError::Inaccessible { action: "set", .. }), "{set}");
     assert_eq!(loaded.global::<u64>("CONFIG_HZ").unwrap(), 123);
-    assert!(matches!(why(loaded.global::<f64>("CONFIG_HZ")), GlobalError::Type { .. }));
+    assert!(matches!(global_error(loaded.global::<f64>("CONFIG_HZ")), GlobalError::Type { .. }));
 }
 
 #[test]
-fn every_variable_of_the_live_programs_is_of_its_types_size() {
-    let test = "globals::every_variable_of_the_live_programs_is_of_its_types_size";
+fn every_variable_has_the_size_of_its_type() {
+    let test = "globals::every_variable_has_the_size_of_its_type";
     let Some(_live) = live(test, &[]) else { return };
     for name in ["globals", "arena_globals", "kconfig", "struct_ops", "ringbuf", "core"] {
         let bytes = object(name);

@@ -1,5 +1,4 @@
-//! What outlives what: pins, links that are pinned, maps shared by objects, and many programs on one reading of the kernel's
-//! types.
+//! Lifetimes: pinned maps and links, maps shared between objects, and kernel types shared between loads.
 
 use super::harness::{Bpffs, Need, hits, live, load, load_with, object, run};
 use core_relo_loader::{
@@ -16,14 +15,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-fn only(map: impl AsRef<std::path::Path>) -> u64 {
+/// Returns the only element of a pinned array.
+fn pinned_value(map: impl AsRef<std::path::Path>) -> u64 {
     let map = sys::MapFd::new(sys::obj_get(map.as_ref(), 0).unwrap()).unwrap();
     Array::<u64>::new(map).unwrap().get(0).unwrap().unwrap()
 }
 
 #[test]
-fn a_map_pinned_by_name_is_found_again() {
-    let Some(_live) = live("lifetime::a_map_pinned_by_name_is_found_again", &[]) else { return };
+fn a_map_pinned_by_name_is_reused() {
+    let Some(_live) = live("lifetime::a_map_pinned_by_name_is_reused", &[]) else { return };
     let bpffs = Bpffs::new();
     let root = bpffs.path().to_path_buf();
     let pin = root.join("core_relo_live");
@@ -32,17 +32,17 @@ fn a_map_pinned_by_name_is_found_again() {
     assert!(!first.map("core_relo_live").unwrap().is_reused());
     run(&first, "count");
     drop(first);
-    assert_eq!(only(&pin), 1);
+    assert_eq!(pinned_value(&pin), 1);
     let mut second = pinned();
     assert!(second.map("core_relo_live").unwrap().is_reused());
     run(&second, "count");
-    // Counted in the map that was there, while the variables are new.
-    assert_eq!((only(&pin), hits(&second)), (2, 1));
-    // A pin it found is not its own to remove.
+    // The program counts in the reused map, while its variables are new.
+    assert_eq!((pinned_value(&pin), hits(&second)), (2, 1));
+    // `unpin_maps` keeps a pin that the load did not make.
     second.unpin_maps();
     assert!(pin.exists());
     drop(second);
-    // A map of another shape is not taken for it.
+    // A pinned map of another shape is refused.
     std::fs::remove_file(&pin).unwrap();
     let bytes = object("pinned");
     let object = Object::parse(&bytes).unwrap();
@@ -62,17 +62,17 @@ fn a_map_pinned_by_name_is_found_again() {
 }
 
 #[test]
-fn a_map_is_pinned_where_it_is_said() {
-    let Some(_live) = live("lifetime::a_map_is_pinned_where_it_is_said", &[]) else { return };
+fn a_map_is_pinned_at_the_configured_path() {
+    let Some(_live) = live("lifetime::a_map_is_pinned_at_the_configured_path", &[]) else { return };
     let bpffs = Bpffs::new();
     let pin = bpffs.path().join("elsewhere");
     let loaded = load_with("pinned", |loader| loader.map("core_relo_live").pin = Some(Some(pin.clone())));
     run(&loaded, "count");
-    assert_eq!(only(&pin), 1);
+    assert_eq!(pinned_value(&pin), 1);
     drop(loaded);
     let unpinned = load_with("pinned", |loader| loader.map("core_relo_live").pin = Some(None));
     run(&unpinned, "count");
-    assert_eq!(only(&pin), 1);
+    assert_eq!(pinned_value(&pin), 1);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_failed_load_leaves_no_pin() {
     let object = Object::parse(&bytes).unwrap();
     let mut loader = Loader::new(&object).name("pinned");
     let pins = || std::fs::read_dir(bpffs.path()).unwrap().count();
-    // The kernel has put its own iterators there.
+    // The kernel has put its own iterators into the bpffs.
     let before = pins();
     loader.map("core_relo_live").pin = Some(Some(bpffs.path().join("mine")));
     let mut plan = loader.plan().unwrap();
@@ -95,15 +95,15 @@ fn a_failed_load_leaves_no_pin() {
 }
 
 #[test]
-fn a_pinned_link_outlives_its_holder() {
-    let Some(_live) = live("lifetime::a_pinned_link_outlives_its_holder", &[]) else { return };
+fn a_pinned_link_stays_attached_after_its_drop() {
+    let Some(_live) = live("lifetime::a_pinned_link_stays_attached_after_its_drop", &[]) else { return };
     let bpffs = Bpffs::new();
     let path = bpffs.path().join("link");
     let loaded = load("raw_tp");
     let mut link = loaded.attach("enter").unwrap();
     match link.pin(&path) {
         Ok(()) => {}
-        // Raw tracepoints are links of the kernel's everywhere.
+        // Raw tracepoints are kernel links on every kernel.
         Err(why) => panic!("{why}"),
     }
     assert_eq!(link.pin_path(), Some(path.as_path()));
@@ -119,17 +119,20 @@ fn a_pinned_link_outlives_its_holder() {
     again.unpin().unwrap();
     assert!(fires());
     again.detach().unwrap();
-    // A pin's share in it is given back after a grace period.
+    // The kernel drops the reference of a pin after a grace period.
     let begun = Instant::now();
     while fires() {
-        assert!(begun.elapsed() < Duration::from_secs(10), "it stays attached");
+        assert!(begun.elapsed() < Duration::from_secs(10), "the program stays attached");
     }
     assert!(matches!(Link::open(&path), Err(AttachError::Pin { .. })));
 }
 
 #[test]
-fn what_is_no_link_is_not_pinned() {
-    let Some(_live) = live("lifetime::what_is_no_link_is_not_pinned", &[Need::Veth]) else { return };
+fn an_attachment_without_a_kernel_link_cannot_be_pinned() {
+    let Some(_live) = live("lifetime::an_attachment_without_a_kernel_link_cannot_be_pinned", &[Need::Veth])
+    else {
+        return;
+    };
     let bpffs = Bpffs::new();
     let (veth, loaded) = (super::harness::Veth::new(), load("xdp"));
     let program = loaded.program("count").unwrap().as_fd();
@@ -158,8 +161,8 @@ fn two_objects_share_a_map() {
 }
 
 #[test]
-fn many_objects_go_by_one_reading_of_the_kernels_types() {
-    let test = "lifetime::many_objects_go_by_one_reading_of_the_kernels_types";
+fn many_objects_share_the_parsed_kernel_types() {
+    let test = "lifetime::many_objects_share_the_parsed_kernel_types";
     let Some(_live) = live(test, &[Need::Btf]) else { return };
     let host = core_relo_loader::running_host();
     let bytes = ["core", "tp_btf", "iter_task"].map(object);
@@ -179,8 +182,8 @@ fn many_objects_go_by_one_reading_of_the_kernels_types() {
 }
 
 #[test]
-fn a_program_is_left_out() {
-    let Some(_live) = live("lifetime::a_program_is_left_out", &[]) else { return };
+fn a_deselected_program_is_not_loaded() {
+    let Some(_live) = live("lifetime::a_deselected_program_is_not_loaded", &[]) else { return };
     let loaded = load_with("ringbuf", |loader| loader.program("discard").autoload = Some(false));
     assert_eq!(loaded.programs().len(), 2);
     assert!(loaded.program("discard").is_none());
@@ -189,8 +192,8 @@ fn a_program_is_left_out() {
 }
 
 #[test]
-fn a_load_in_two_halves() {
-    let Some(_live) = live("lifetime::a_load_in_two_halves", &[]) else { return };
+fn a_load_is_prepared_and_finished_in_two_steps() {
+    let Some(_live) = live("lifetime::a_load_is_prepared_and_finished_in_two_steps", &[]) else { return };
     let bytes = object("maps");
     let object = Object::parse(&bytes).unwrap();
     let plan = Loader::new(&object).name("maps").plan().unwrap();
@@ -217,8 +220,8 @@ fn a_load_in_two_halves() {
 }
 
 #[test]
-fn the_kernel_knows_what_was_loaded() {
-    let Some(_live) = live("lifetime::the_kernel_knows_what_was_loaded", &[Need::Btf]) else { return };
+fn kernel_info_matches_the_loaded_object() {
+    let Some(_live) = live("lifetime::kernel_info_matches_the_loaded_object", &[Need::Btf]) else { return };
     let loaded = load("core");
     let info = sys::prog_info(loaded.program("enter").unwrap()).unwrap();
     assert_eq!(info.name(), "enter");

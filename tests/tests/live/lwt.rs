@@ -1,4 +1,4 @@
-//! Programs of lightweight tunnels: on the routes of two namespaces, joined by a pair of interfaces.
+//! Lightweight tunnel programs on the routes of two namespaces that a veth pair connects.
 
 use super::harness::{Need, Veth, hits, live, load};
 use core_relo_loader::{
@@ -14,7 +14,7 @@ use std::{
 };
 
 const DROP: u32 = 2;
-/// A network that nobody has: what goes there is forwarded by the far end.
+/// A network without hosts. The far end forwards packets to it.
 const BEYOND: Ipv4Addr = Ipv4Addr::new(10, 88, 0, 0);
 const SEGMENT: Ipv6Addr = Ipv6Addr::new(0xfd00, 0, 0, 0x88, 0, 0, 0, 0);
 
@@ -22,8 +22,8 @@ fn program<'a>(loaded: &'a Loaded, name: &str) -> BorrowedFd<'a> {
     loaded.program(name).unwrap().as_fd()
 }
 
-/// The link, unless the kernel is built without.
-fn made(test: &str, link: Result<Link, AttachError>) -> Option<Link> {
+/// Returns the link. If the kernel does not support it, skips the test and returns `None`.
+fn link_or_skip(test: &str, link: Result<Link, AttachError>) -> Option<Link> {
     match link {
         Err(why) if why.errno().is_some_and(|errno| errno.0 == libc::EOPNOTSUPP) => {
             skip(test, &why.to_string());
@@ -33,8 +33,8 @@ fn made(test: &str, link: Result<Link, AttachError>) -> Option<Link> {
     }
 }
 
-/// Whether a number goes up when something is done, soon.
-fn counts(loaded: &Loaded, global: &str, act: impl Fn()) -> bool {
+/// Returns true if `act` increases a global within half a second.
+fn increases(loaded: &Loaded, global: &str, act: impl Fn()) -> bool {
     let read = || loaded.global::<u64>(global).unwrap();
     let before = read();
     act();
@@ -46,11 +46,11 @@ fn counts(loaded: &Loaded, global: &str, act: impl Fn()) -> bool {
 }
 
 #[test]
-fn a_route_sends_through_its_programs() {
-    let test = "lwt::a_route_sends_through_its_programs";
+fn output_and_xmit_programs_of_a_route_run() {
+    let test = "lwt::output_and_xmit_programs_of_a_route_run";
     let Some(_live) = live(test, &[Need::Veth]) else { return };
     let (veth, loaded) = (Veth::new(), load("lwt"));
-    // Nearer than the interface's own network.
+    // The route is more specific than that of the interface's network.
     let route = LwtRoute::new(Veth::FAR.into(), 32, veth.near_index);
     let programs = LwtPrograms {
         output: Some(program(&loaded, "output")),
@@ -61,19 +61,19 @@ fn a_route_sends_through_its_programs() {
     let far = veth.far.inside(|| UdpSocket::bind((Veth::FAR, 7)).unwrap());
     far.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
     let near = veth.near.inside(|| UdpSocket::bind((Veth::NEAR, 0)).unwrap());
-    // A program that drops is an error for whoever sends.
+    // If the program drops the packet, the send fails.
     let arrives = || {
         (0..5).any(|_try| near.send_to(b"hello", (Veth::FAR, 7)).is_ok() && far.recv(&mut [0; 16]).is_ok())
     };
-    let Some(link) = made(test, veth.near.inside(|| attach::lwt(&programs, &route))) else { return };
-    assert!(arrives(), "nothing comes through");
+    let Some(link) = link_or_skip(test, veth.near.inside(|| attach::lwt(&programs, &route))) else { return };
+    assert!(arrives(), "no packet arrives");
     let read = |name| loaded.global::<u64>(name).unwrap();
-    // Both see the packet from its IP header on.
+    // Both programs see the packet from its IP header on.
     assert!(read("out") >= 33 && read("xmit") >= 33, "out {}, xmit {}", read("out"), read("xmit"));
     assert_eq!(read("in"), 0);
     loaded.set_global("verdict", &DROP).unwrap();
-    assert!(!arrives(), "a dropped packet came through");
-    // Dropping the link takes the route away, and what goes to the far end takes the one there was.
+    assert!(!arrives(), "a dropped packet arrived");
+    // The drop of the link removes the route, and packets take the previous route.
     drop(link);
     let after = hits(&loaded);
     assert!(arrives());
@@ -81,82 +81,82 @@ fn a_route_sends_through_its_programs() {
 }
 
 #[test]
-fn what_comes_in_for_a_route_goes_through_its_program() {
-    let test = "lwt::what_comes_in_for_a_route_goes_through_its_program";
+fn an_input_program_of_a_route_runs() {
+    let test = "lwt::an_input_program_of_a_route_runs";
     let Some(_live) = live(test, &[Need::Veth]) else { return };
     let (veth, loaded) = (Veth::new(), load("lwt"));
     veth.far.inside(|| fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap());
-    let via =
+    let via_far =
         LwtRoute { gateway: Some(Veth::FAR.into()), ..LwtRoute::new(BEYOND.into(), 24, veth.near_index) };
     let sent = LwtPrograms { xmit: Some(program(&loaded, "transmit")), ..LwtPrograms::default() };
-    let Some(sending) = made(test, veth.near.inside(|| attach::lwt(&sent, &via))) else { return };
-    let comes = LwtPrograms { input: Some(program(&loaded, "input")), ..LwtPrograms::default() };
+    let Some(sending) = link_or_skip(test, veth.near.inside(|| attach::lwt(&sent, &via_far))) else { return };
+    let received = LwtPrograms { input: Some(program(&loaded, "input")), ..LwtPrograms::default() };
     let route = LwtRoute::new(BEYOND.into(), 24, veth.far_index);
-    let coming = veth.far.inside(|| attach::lwt(&comes, &route)).unwrap();
+    let receiving = veth.far.inside(|| attach::lwt(&received, &route)).unwrap();
     let near = veth.near.inside(|| UdpSocket::bind((Veth::NEAR, 0)).unwrap());
     let send = || drop(near.send_to(b"hello", (Ipv4Addr::new(10, 88, 0, 5), 9)));
-    assert!(counts(&loaded, "in", send), "nothing comes in");
-    assert!(loaded.global::<u64>("xmit").unwrap() > 0, "nothing is sent by the gateway");
-    coming.detach().unwrap();
-    assert!(counts(&loaded, "xmit", send));
-    assert!(!counts(&loaded, "in", send), "it runs on though it is detached");
+    assert!(increases(&loaded, "in", send), "the input program does not run");
+    assert!(loaded.global::<u64>("xmit").unwrap() > 0, "the xmit program does not run");
+    receiving.detach().unwrap();
+    assert!(increases(&loaded, "xmit", send));
+    assert!(!increases(&loaded, "in", send), "the detached program runs");
     sending.detach().unwrap();
 }
 
 #[test]
-fn a_segments_program_runs() {
-    let test = "lwt::a_segments_program_runs";
+fn a_seg6local_program_runs() {
+    let test = "lwt::a_seg6local_program_runs";
     let Some(_live) = live(test, &[Need::Veth]) else { return };
     let (veth, loaded) = (Veth::new(), load("lwt"));
     loaded.set_global("verdict", &DROP).unwrap();
     let route = LwtRoute::new(SEGMENT.into(), 64, veth.far_index);
     let link = veth.far.inside(|| attach::seg6local(program(&loaded, "end"), &route));
-    let Some(link) = made(test, link) else { return };
-    let wire = match veth.near.inside(wire) {
-        Ok(wire) => wire,
+    let Some(link) = link_or_skip(test, link) else { return };
+    let socket = match veth.near.inside(packet_socket) {
+        Ok(socket) => socket,
         Err(why) => return skip(test, &format!("no packet sockets here: {why}")),
     };
-    let send = || send_frame(&wire, veth.near_index, &segmented()).unwrap();
-    assert!(counts(&loaded, "segments", send), "it does not run");
+    let send = || send_frame(&socket, veth.near_index, &segment_routing_frame()).unwrap();
+    assert!(increases(&loaded, "segments", send), "the program does not run");
     link.detach().unwrap();
-    assert!(!counts(&loaded, "segments", send), "it runs on though it is detached");
+    assert!(!increases(&loaded, "segments", send), "the detached program runs");
 }
 
-/// An Ethernet frame with a segment routing header: one segment is left, the last one to come is `SEGMENT` plus 1.
-fn segmented() -> Vec<u8> {
+/// Returns an Ethernet frame with a segment routing header with one segment left.
+fn segment_routing_frame() -> Vec<u8> {
     const NOTHING_MORE: u8 = 59;
     const ROUTING: u8 = 43;
     let segment = |host| [&SEGMENT.octets()[..15], &[host]].concat();
     let source = [&[0xfd, 0x00][..], &[0; 13], &[0x77]].concat();
     let ethernet = [&[0xff; 6][..], &[2, 0, 0, 0, 0, 1], &[0x86, 0xdd]].concat();
     let ipv6 = [&[0x60, 0, 0, 0, 0, 40, ROUTING, 64][..], &source, &segment(1)].concat();
-    // Its length after the first 8 bytes in units of 8, its type, segments left, the last segment's place, flags and tag.
+    // Next header, length after the first 8 bytes in units of 8, type, segments left, last entry, flags and tag.
     let routing = [&[NOTHING_MORE, 4, 4, 1, 1, 0, 0, 0][..], &segment(2), &segment(1)].concat();
     [ethernet, ipv6, routing].concat()
 }
 
-/// A socket that sends frames as they are, in this thread's network namespace.
-fn wire() -> io::Result<OwnedFd> {
+/// Opens a socket that sends raw frames in this thread's network namespace.
+fn packet_socket() -> io::Result<OwnedFd> {
     // SAFETY: no memory is passed.
     let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call above just made it; nobody else has it.
+    // SAFETY: the call above created the descriptor, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-fn send_frame(wire: &OwnedFd, ifindex: u32, frame: &[u8]) -> io::Result<()> {
-    // SAFETY: a struct of integers, for which zeros are good values.
+fn send_frame(socket: &OwnedFd, ifindex: u32, frame: &[u8]) -> io::Result<()> {
+    // SAFETY: all fields are integers, for which zero is valid.
     let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     to.sll_family = u16::try_from(libc::AF_PACKET).unwrap();
     to.sll_protocol = 0x86ddu16.to_be();
     to.sll_ifindex = i32::try_from(ifindex).unwrap();
     let length = libc::socklen_t::try_from(size_of_val(&to)).unwrap();
-    // SAFETY: the frame and the address live through the call and are as long as is said.
+    // SAFETY: the frame and the address outlive the call and have the given lengths.
     let sent = unsafe {
         libc::sendto(
-            wire.as_raw_fd(),
+            socket.as_raw_fd(),
             frame.as_ptr().cast(),
             frame.len(),
             0,

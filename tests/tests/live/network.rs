@@ -1,4 +1,4 @@
-//! Programs on interfaces and network namespaces. Each test has two namespaces of its own, joined by a pair of interfaces.
+//! Programs on interfaces and network namespaces. Each test creates its namespaces, most of them two with a veth pair.
 
 use super::harness::{Need, Netns, Route, Veth, hits, live, load, load_with};
 use core_relo_loader::{
@@ -18,7 +18,7 @@ use std::{
 const XDP_TX: u32 = 3;
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Datagrams from the near end to the far one; whether one comes. An interface may lose some while a program is put in.
+/// Sends datagrams from the near end to the far end. Returns true if one arrives. An interface may lose packets during an attach.
 fn arrives(veth: &Veth) -> bool {
     let far = veth.far.inside(|| UdpSocket::bind((Veth::FAR, 7)).unwrap());
     far.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
@@ -29,10 +29,10 @@ fn arrives(veth: &Veth) -> bool {
     })
 }
 
-/// Whether a program sees a datagram while it is attached, and none afterwards.
-fn fires(loaded: &Loaded, link: Link, veth: &Veth) {
+/// Checks that a program sees a datagram while it is attached, and none afterwards.
+fn expect_fires(loaded: &Loaded, link: Link, veth: &Veth) {
     let before = hits(loaded);
-    assert!(arrives(veth), "{}: nothing comes through", link.label());
+    assert!(arrives(veth), "{}: no packet arrives", link.label());
     assert!(hits(loaded) > before, "{}: does not fire", link.label());
     link.detach().unwrap();
     let after = hits(loaded);
@@ -41,63 +41,64 @@ fn fires(loaded: &Loaded, link: Link, veth: &Veth) {
 }
 
 #[test]
-fn xdp_by_link_and_by_netlink() {
-    let Some(_live) = live("network::xdp_by_link_and_by_netlink", &[Need::Veth]) else { return };
+fn xdp_attaches_by_link_and_by_netlink() {
+    let Some(_live) = live("network::xdp_attaches_by_link_and_by_netlink", &[Need::Veth]) else { return };
     let (veth, loaded) = (Veth::new(), load("xdp"));
     let program = loaded.program("count").unwrap();
     for mode in [XdpMode::Driver, XdpMode::Generic, XdpMode::Any] {
         let link = veth.far.inside(|| attach::xdp(program.as_fd(), veth.far_index, mode)).unwrap();
         assert!(link.fd().is_some(), "{mode:?}: no link");
-        let there = veth.far.inside(|| attach::xdp_query(veth.far_index)).unwrap();
+        let attached_ids = veth.far.inside(|| attach::xdp_query(veth.far_index)).unwrap();
         let id = sys::prog_info(program).unwrap().id;
-        assert_eq!(there.prog_ids(), [id]);
-        assert_eq!(there.generic == id, mode == XdpMode::Generic);
-        fires(&loaded, link, &veth);
+        assert_eq!(attached_ids.prog_ids(), [id]);
+        assert_eq!(attached_ids.generic == id, mode == XdpMode::Generic);
+        expect_fires(&loaded, link, &veth);
     }
     for mode in [XdpMode::Driver, XdpMode::Generic] {
-        let over = XdpReplace::Never;
-        let attached = veth.far.inside(|| attach::xdp_netlink(program.as_fd(), veth.far_index, mode, over));
+        let replace = XdpReplace::Never;
+        let attached =
+            veth.far.inside(|| attach::xdp_netlink(program.as_fd(), veth.far_index, mode, replace));
         let link = attached.unwrap();
         assert!(link.fd().is_none());
-        fires(&loaded, link, &veth);
+        expect_fires(&loaded, link, &veth);
     }
-    // What the program says becomes of the packets.
+    // The program's return value decides about the packets: 1 is XDP_DROP.
     loaded.set_global("action", &1u32).unwrap();
     let link = veth.far.inside(|| attach::xdp(program.as_fd(), veth.far_index, XdpMode::Any)).unwrap();
-    assert!(!arrives(&veth), "a dropped packet came through");
+    assert!(!arrives(&veth), "a dropped packet arrived");
     link.detach().unwrap();
 }
 
 #[test]
-fn frames_are_put_through_xdp() {
+fn a_test_run_sends_live_xdp_frames() {
     let needs = [Need::Veth, Need::Kernel(5, 18)];
-    let Some(_live) = live("network::frames_are_put_through_xdp", &needs) else { return };
+    let Some(_live) = live("network::a_test_run_sends_live_xdp_frames", &needs) else { return };
     const LIVE_FRAMES: u32 = 2;
     let (veth, loaded) = (Veth::new(), load("xdp"));
-    // Sent out of the interface that the context names.
+    // XDP_TX sends the frames out of the interface in the context.
     loaded.set_global("action", &XDP_TX).unwrap();
     let context: Vec<u8> =
         [0, 64, 0, veth.near_index, 0, 0].iter().flat_map(|n: &u32| n.to_ne_bytes()).collect();
-    let mut how =
+    let mut run =
         TestRun { data_in: &[0; 64], ctx_in: &context, repeat: 20, flags: LIVE_FRAMES, ..TestRun::default() };
     let program = loaded.program("count").unwrap();
-    veth.near.inside(|| sys::prog_test_run(program, &mut how)).unwrap();
+    veth.near.inside(|| sys::prog_test_run(program, &mut run)).unwrap();
     assert_eq!(hits(&loaded), 20);
 }
 
 #[test]
-fn xdp_of_many_buffers() {
+fn an_xdp_program_with_frags_attaches() {
     let needs = [Need::Veth, Need::Kernel(5, 18)];
-    let Some(_live) = live("network::xdp_of_many_buffers", &needs) else { return };
+    let Some(_live) = live("network::an_xdp_program_with_frags_attaches", &needs) else { return };
     let (veth, loaded) = (Veth::new(), load("xdp_frags"));
     let program = loaded.program("count").unwrap();
     let link = veth.far.inside(|| attach::xdp(program.as_fd(), veth.far_index, XdpMode::Driver)).unwrap();
-    fires(&loaded, link, &veth);
+    expect_fires(&loaded, link, &veth);
 }
 
 #[test]
-fn classifiers_by_netlink() {
-    let Some(_live) = live("network::classifiers_by_netlink", &[Need::Veth]) else { return };
+fn tc_classifiers_attach_by_netlink() {
+    let Some(_live) = live("network::tc_classifiers_attach_by_netlink", &[Need::Veth]) else { return };
     let (veth, loaded) = (Veth::new(), load("tc"));
     let hook = TcHook { ifindex: veth.far_index, attach_point: TcAttachPoint::Ingress };
     assert!(veth.far.inside(|| hook.create()).unwrap());
@@ -105,21 +106,21 @@ fn classifiers_by_netlink() {
         let program = loaded.program(name).unwrap().as_fd();
         let link = veth.far.inside(|| hook.attach(program, TcOptions::default())).unwrap();
         assert_eq!(veth.far.inside(|| hook.filters()).unwrap().len(), 1);
-        fires(&loaded, link, &veth);
+        expect_fires(&loaded, link, &veth);
     }
     assert!(loaded.global::<u64>("bytes").unwrap() > 0);
     let near = TcHook { ifindex: veth.near_index, attach_point: TcAttachPoint::Egress };
     assert!(veth.near.inside(|| near.create()).unwrap());
     let program = loaded.program("count").unwrap().as_fd();
     let link = veth.near.inside(|| near.attach(program, TcOptions::default())).unwrap();
-    fires(&loaded, link, &veth);
+    expect_fires(&loaded, link, &veth);
     veth.far.inside(|| hook.destroy()).unwrap();
 }
 
 #[test]
-fn classifiers_by_link() {
+fn tcx_classifiers_attach_by_link() {
     let needs = [Need::Veth, Need::Enumerator("BPF_TCX_INGRESS")];
-    let Some(_live) = live("network::classifiers_by_link", &needs) else { return };
+    let Some(_live) = live("network::tcx_classifiers_attach_by_link", &needs) else { return };
     let (veth, loaded) = (Veth::new(), load("tcx"));
     let link_to = |name: &str, at| {
         let program = loaded.program(name).unwrap().as_fd();
@@ -127,7 +128,7 @@ fn classifiers_by_link() {
     };
     let (first, egress) =
         (link_to("ingress", AttachType::TcxIngress), link_to("egress", AttachType::TcxEgress));
-    // An answer for the program on egress to see.
+    // The answer passes the egress program.
     let echo = || {
         let far = veth.far.inside(|| UdpSocket::bind((Veth::FAR, 7)).unwrap());
         let near = veth.near.inside(|| UdpSocket::bind((Veth::NEAR, 0)).unwrap());
@@ -146,13 +147,13 @@ fn classifiers_by_link() {
     let out = read("out");
     echo();
     assert_eq!(read("out"), out);
-    fires(&loaded, first, &veth);
+    expect_fires(&loaded, first, &veth);
 }
 
 #[test]
-fn classifiers_of_netkit() {
+fn a_netkit_program_fires() {
     let needs = [Need::Enumerator("BPF_NETKIT_PRIMARY")];
-    let test = "network::classifiers_of_netkit";
+    let test = "network::a_netkit_program_fires";
     let Some(_live) = live(test, &needs) else { return };
     let netns = Netns::new();
     let index = match netns.inside(|| {
@@ -168,13 +169,13 @@ fn classifiers_of_netkit() {
     };
     let loaded = load("tc");
     let program = loaded.program("count").unwrap().as_fd();
-    // The object was not loaded for netkit: any classifier may be attached.
+    // netkit accepts any classifier, without an expected attach type.
     let primary = AttachType::NetkitPrimary;
     let link = netns.inside(|| attach::netkit(program, index, primary, &Placement::default())).unwrap();
     netns.inside(|| {
         let socket = UdpSocket::bind((Ipv4Addr::new(10, 78, 0, 1), 0)).unwrap();
         socket.set_broadcast(true).unwrap();
-        // It is the program that counts, not what becomes of it.
+        // Only the run of the program matters, not the delivery.
         let _sent = socket.send_to(b"x", (Ipv4Addr::new(10, 78, 0, 255), 9));
     });
     assert!(hits(&loaded) > 0, "netkit's program did not fire");
@@ -182,8 +183,8 @@ fn classifiers_of_netkit() {
 }
 
 #[test]
-fn lookups_of_sockets() {
-    let Some(_live) = live("network::lookups_of_sockets", &[]) else { return };
+fn an_sk_lookup_program_selects_a_socket() {
+    let Some(_live) = live("network::an_sk_lookup_program_selects_a_socket", &[]) else { return };
     let netns = Netns::new();
     let loaded = load("sk_lookup");
     let listener = netns.inside(|| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
@@ -197,24 +198,24 @@ fn lookups_of_sockets() {
     assert_eq!(from, connected.local_addr().unwrap());
     assert_eq!(hits(&loaded), 1);
     link.detach().unwrap();
-    assert!(netns.inside(|| TcpStream::connect(to)).is_err(), "nobody listens there");
+    assert!(netns.inside(|| TcpStream::connect(to)).is_err(), "connected to a port without a listener");
     assert_eq!(hits(&loaded), 1);
 }
 
 #[test]
-fn flows_are_dissected() {
-    let Some(_live) = live("network::flows_are_dissected", &[]) else { return };
+fn a_flow_dissector_program_dissects_a_packet() {
+    let Some(_live) = live("network::a_flow_dissector_program_dissects_a_packet", &[]) else { return };
     let netns = Netns::new();
     let loaded = load("flow_dissector");
     let program = loaded.program("dissect").unwrap();
     let link = attach::netns(program.as_fd(), netns.file().as_fd(), AttachType::FlowDissector).unwrap();
-    // A test run gives the flow's keys as data.
+    // A test run returns the flow keys as data.
     let mut keys = [0; 64];
     let mut packet = [0; 64];
     packet[12] = 8;
     packet[14] = 0x45;
-    let mut how = TestRun { data_in: &packet, data_out: &mut keys, ..TestRun::default() };
-    netns.inside(|| sys::prog_test_run(program, &mut how)).unwrap();
+    let mut run = TestRun { data_in: &packet, data_out: &mut keys, ..TestRun::default() };
+    netns.inside(|| sys::prog_test_run(program, &mut run)).unwrap();
     assert_eq!(hits(&loaded), 1);
     // nhoff, thoff, addr_proto, three flags, ip_proto, n_proto, addresses, sport, dport
     assert_eq!(keys[9], 17, "{keys:?}");
@@ -222,9 +223,9 @@ fn flows_are_dissected() {
 }
 
 #[test]
-fn hooks_of_the_packet_filter() {
+fn a_netfilter_program_drops_packets() {
     let needs = [Need::Function("bpf_nf_link_attach")];
-    let Some(_live) = live("network::hooks_of_the_packet_filter", &needs) else { return };
+    let Some(_live) = live("network::a_netfilter_program_drops_packets", &needs) else { return };
     const IPV4: u32 = 2;
     const LOCAL_OUT: u32 = 3;
     let (netns, loaded) = (Netns::new(), load("netfilter"));
@@ -246,8 +247,8 @@ fn hooks_of_the_packet_filter() {
 }
 
 #[test]
-fn what_one_socket_gets_goes_to_another() {
-    let Some(_live) = live("network::what_one_socket_gets_goes_to_another", &[]) else { return };
+fn sockmap_programs_redirect_between_sockets() {
+    let Some(_live) = live("network::sockmap_programs_redirect_between_sockets", &[]) else { return };
     for (object, map_types) in [
         (
             "sockmap_skb",
@@ -272,23 +273,23 @@ fn what_one_socket_gets_goes_to_another() {
         for stream in [&first, &first_far, &second, &second_far] {
             stream.set_read_timeout(Some(PATIENCE)).unwrap();
         }
-        let mut got = [0; 5];
+        let mut received = [0; 5];
         if object == "sockmap_skb" {
-            // What comes to `first_far` is sent by `second_far` instead, so `second` gets it.
+            // The program redirects data for `first_far` to the send side of `second_far`, so `second` receives it.
             sockets.set(&0, &first_far).unwrap();
             sockets.set(&1, &second_far).unwrap();
             loaded.set_global("to", &1u32).unwrap();
             (&first).write_all_bytes(b"hello");
-            (&second).read_exact(&mut got).unwrap();
+            (&second).read_exact(&mut received).unwrap();
         } else {
-            // What `first` sends comes in at `second` at once.
+            // The program redirects data from `first` to the receive side of `second`.
             sockets.set(&0, &first).unwrap();
             sockets.set(&1, &second).unwrap();
             loaded.set_global("to", &1u32).unwrap();
             (&first).write_all_bytes(b"hello");
-            (&second).read_exact(&mut got).unwrap();
+            (&second).read_exact(&mut received).unwrap();
         }
-        assert_eq!(&got, b"hello", "{object}");
+        assert_eq!(&received, b"hello", "{object}");
         assert!(hits(&loaded) > 0);
         for key in 0..2u32 {
             sockets.remove(&key).unwrap();
@@ -299,7 +300,7 @@ fn what_one_socket_gets_goes_to_another() {
     }
 }
 
-/// Writing all of it, or a panic.
+/// An extension that writes all bytes or panics.
 trait WriteAll {
     fn write_all_bytes(self, bytes: &[u8]);
 }
@@ -311,8 +312,10 @@ impl WriteAll for &TcpStream {
 }
 
 #[test]
-fn a_program_of_an_interface_is_replaced() {
-    let Some(_live) = live("network::a_program_of_an_interface_is_replaced", &[Need::Veth]) else { return };
+fn an_xdp_link_is_updated_to_another_program() {
+    let Some(_live) = live("network::an_xdp_link_is_updated_to_another_program", &[Need::Veth]) else {
+        return;
+    };
     let (veth, old, new) = (Veth::new(), load("xdp"), load_with("xdp", |_| {}));
     let fd = |loaded: &Loaded| loaded.program("count").unwrap().as_fd().try_clone_to_owned().unwrap();
     let mut link = veth.far.inside(|| attach::xdp(fd(&old).as_fd(), veth.far_index, XdpMode::Any)).unwrap();
@@ -322,5 +325,5 @@ fn a_program_of_an_interface_is_replaced() {
     link.update(fd(&new)).unwrap();
     assert!(arrives(&veth));
     assert_eq!(hits(&old), before);
-    fires(&new, link, &veth);
+    expect_fires(&new, link, &veth);
 }

@@ -1,4 +1,4 @@
-//! bpf(2) works at all: a program of two instructions, by hand.
+//! Smoke tests of bpf(2) and of the test harness, with a program of two instructions.
 
 use super::harness::{Bpffs, Census, Need, in_vm, live, object};
 use core_relo::Endian;
@@ -11,7 +11,8 @@ use std::os::fd::OwnedFd;
 
 const SOCKET_FILTER: u32 = 1;
 
-fn seven() -> OwnedFd {
+/// Loads a program that returns 7.
+fn load_seven() -> OwnedFd {
     // r0 = 7; exit
     let insns = [0xb7, 0, 0, 0, 7, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0];
     let load = ProgLoad {
@@ -27,7 +28,7 @@ fn seven() -> OwnedFd {
 #[test]
 fn two_instructions_load_and_run() {
     let Some(_live) = live("smoke::two_instructions_load_and_run", &[]) else { return };
-    let prog = seven();
+    let prog = load_seven();
     let info = sys::prog_info(&prog).unwrap();
     assert_eq!((info.prog_type, info.name().as_str()), (SOCKET_FILTER, "smoke"));
     let mut run = TestRun { data_in: &[0; 64], ..TestRun::default() };
@@ -35,9 +36,8 @@ fn two_instructions_load_and_run() {
 }
 
 #[test]
-fn a_program_writes_to_the_context_it_is_run_on() {
-    let Some(_live) = live("smoke::a_program_writes_to_the_context_it_is_run_on", &[Need::Kernel(5, 14)])
-    else {
+fn a_test_run_returns_the_written_context() {
+    let Some(_live) = live("smoke::a_test_run_returns_the_written_context", &[Need::Kernel(5, 14)]) else {
         return;
     };
     let bytes = object("syscall");
@@ -45,7 +45,7 @@ fn a_program_writes_to_the_context_it_is_run_on() {
     let loaded = Loader::new(&object).load().unwrap();
     let context = [2, 3, 0].map(|n| Endian::native().u64_bytes(n)).concat();
     let mut after = [0; 24];
-    // Without room for it, what the program writes goes nowhere.
+    // An empty output buffer discards the written context.
     for ctx_out in [&mut [][..], &mut after[..]] {
         let mut run = TestRun { ctx_in: &context, ctx_out, ..TestRun::default() };
         sys::prog_test_run(loaded.program("add").unwrap(), &mut run).unwrap();
@@ -54,12 +54,12 @@ fn a_program_writes_to_the_context_it_is_run_on() {
 }
 
 #[test]
-fn what_stays_is_seen_and_what_goes_is_not() {
-    let Some(_live) = live("smoke::what_stays_is_seen_and_what_goes_is_not", &[]) else { return };
+fn the_census_reports_only_what_stays() {
+    let Some(_live) = live("smoke::the_census_reports_only_what_stays", &[]) else { return };
     let before = Census::take();
-    let prog = seven();
+    let prog = load_seven();
     let new: Vec<String> = before.new_since().collect();
-    assert!(new.iter().any(|one| one.contains("bpf-prog")), "{new:?}");
+    assert!(new.iter().any(|line| line.contains("bpf-prog")), "{new:?}");
     let id = sys::prog_info(&prog).unwrap().id;
     assert_eq!(in_vm(), new.contains(&format!("program {id} `smoke`")), "{new:?}");
     drop(prog);
@@ -71,7 +71,7 @@ fn a_pin_keeps_a_program() {
     let Some(_live) = live("smoke::a_pin_keeps_a_program", &[]) else { return };
     let bpffs = Bpffs::new();
     let path = bpffs.path().join("seven");
-    let prog = seven();
+    let prog = load_seven();
     let id = sys::prog_info(&prog).unwrap().id;
     sys::obj_pin(&prog, &path).unwrap();
     drop(prog);

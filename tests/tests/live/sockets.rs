@@ -1,4 +1,4 @@
-//! Programs that are attached to sockets by their options.
+//! Programs that setsockopt(2) attaches to sockets.
 
 use super::harness::{Netns, hits, live, load};
 use core_relo_loader::{load::LoadedProgram, maps::ReuseportArray};
@@ -10,12 +10,12 @@ use std::{
     time::Duration,
 };
 
-/// Attaches a program to a socket by an option.
+/// Attaches a program with a socket option.
 fn attach(socket: &impl std::os::fd::AsFd, program: &LoadedProgram, option: libc::c_int) -> io::Result<()> {
     let number = program.as_fd().as_raw_fd();
     let length = libc::socklen_t::try_from(size_of_val(&number)).unwrap();
-    // SAFETY: the value lives through the call and is as long as is said.
-    let done = unsafe {
+    // SAFETY: the value outlives the call and has the given length.
+    let error = unsafe {
         libc::setsockopt(
             socket.as_fd().as_raw_fd(),
             libc::SOL_SOCKET,
@@ -24,12 +24,12 @@ fn attach(socket: &impl std::os::fd::AsFd, program: &LoadedProgram, option: libc
             length,
         )
     };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    if error == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[test]
-fn a_filter_of_a_socket() {
-    let Some(_live) = live("sockets::a_filter_of_a_socket", &[]) else { return };
+fn a_socket_filter_drops_datagrams() {
+    let Some(_live) = live("sockets::a_socket_filter_drops_datagrams", &[]) else { return };
     let (netns, loaded) = (Netns::new(), load("socket_filter"));
     let socket = netns.inside(|| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
     socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
@@ -44,32 +44,32 @@ fn a_filter_of_a_socket() {
 }
 
 #[test]
-fn one_of_the_sockets_of_a_port() {
-    let Some(_live) = live("sockets::one_of_the_sockets_of_a_port", &[]) else { return };
+fn a_reuseport_program_chooses_the_socket() {
+    let Some(_live) = live("sockets::a_reuseport_program_chooses_the_socket", &[]) else { return };
     let (netns, loaded) = (Netns::new(), load("sk_reuseport"));
-    let on = |port: u16| -> OwnedFd {
-        let made = netns.inside(|| socket(AddressFamily::INET, SocketType::DGRAM, None)).unwrap();
-        sockopt::set_socket_reuseport(&made, true).unwrap();
-        bind(&made, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)).unwrap();
-        made
+    let bind_to = |port: u16| -> OwnedFd {
+        let socket_fd = netns.inside(|| socket(AddressFamily::INET, SocketType::DGRAM, None)).unwrap();
+        sockopt::set_socket_reuseport(&socket_fd, true).unwrap();
+        bind(&socket_fd, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)).unwrap();
+        socket_fd
     };
-    let first = UdpSocket::from(on(0));
+    let first = UdpSocket::from(bind_to(0));
     let address = first.local_addr().unwrap();
-    let second = UdpSocket::from(on(address.port()));
+    let second = UdpSocket::from(bind_to(address.port()));
     attach(&first, loaded.program("choose").unwrap(), libc::SO_ATTACH_REUSEPORT_EBPF).unwrap();
     let sockets = ReuseportArray::new(loaded.handle_of_map("sockets").unwrap()).unwrap();
     let both = [&first, &second];
-    for (key, one) in (0u32..).zip(both) {
-        one.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-        sockets.set(&key, one).unwrap();
+    for (key, socket) in (0u32..).zip(both) {
+        socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        sockets.set(&key, socket).unwrap();
     }
     let sender = netns.inside(|| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
     for chosen in [1u32, 0, 1] {
         loaded.set_global("chosen", &chosen).unwrap();
         sender.send_to(&chosen.to_ne_bytes(), address).unwrap();
-        let mut got = [0; 4];
-        both[usize::try_from(chosen).unwrap()].recv(&mut got).unwrap();
-        assert_eq!(u32::from_ne_bytes(got), chosen);
+        let mut received = [0; 4];
+        both[usize::try_from(chosen).unwrap()].recv(&mut received).unwrap();
+        assert_eq!(u32::from_ne_bytes(received), chosen);
     }
     assert_eq!(hits(&loaded), 3);
 }

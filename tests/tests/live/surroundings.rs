@@ -1,4 +1,4 @@
-//! The surroundings that live tests get are what they are said to be.
+//! Tests of the live test harness: requirements, namespaces, cgroups and objects.
 
 use super::harness::{Cgroup, Need, Netns, Veth, in_vm, kernel_version, live, names, object};
 use core_relo_loader::object::Object;
@@ -10,12 +10,12 @@ use std::{
 };
 
 #[test]
-fn what_a_distribution_kernel_has_is_found() {
-    let Some(_live) = live("surroundings::what_a_distribution_kernel_has_is_found", &[]) else { return };
+fn every_need_is_met_in_the_virtual_machine() {
+    let Some(_live) = live("surroundings::every_need_is_met_in_the_virtual_machine", &[]) else { return };
     if !in_vm() {
         return;
     }
-    // Here a need that is not met is a mistake of the test's, and would silence others.
+    // The virtual machine meets all needs. An error here would skip other tests silently.
     let all = [
         Need::Kernel(5, 10),
         Need::Btf,
@@ -66,8 +66,8 @@ fn a_namespace_is_left_again() {
 }
 
 #[test]
-fn a_cgroup_is_entered_left_and_gone() {
-    let test = "surroundings::a_cgroup_is_entered_left_and_gone";
+fn a_cgroup_is_entered_left_and_removed() {
+    let test = "surroundings::a_cgroup_is_entered_left_and_removed";
     let Some(_live) = live(test, &[Need::Cgroup]) else { return };
     let own = || fs::read_to_string("/proc/self/cgroup").unwrap();
     let (home, cgroup) = (own(), Cgroup::new());
@@ -81,7 +81,7 @@ fn a_cgroup_is_entered_left_and_gone() {
 }
 
 #[test]
-fn every_live_program_is_read() {
+fn every_live_object_parses() {
     let names = names();
     assert!(names.len() >= 60, "{} objects of live programs", names.len());
     for name in names {

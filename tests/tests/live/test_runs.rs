@@ -1,5 +1,4 @@
-//! Programs that the kernel runs when asked to (`BPF_PROG_TEST_RUN`): what their externs, maps, functions and relocations came
-//! to is seen in their globals.
+//! Programs that `BPF_PROG_TEST_RUN` runs. Their globals show the results of externs, maps, functions and relocations.
 
 use super::harness::{Need, hits, kernel_version, live, load, load_with, run, run_with};
 use core_relo_loader::{
@@ -18,7 +17,7 @@ use std::{
 fn a_socket_filter_sees_a_packet() {
     let Some(_live) = live("test_runs::a_socket_filter_sees_a_packet", &[]) else { return };
     let loaded = load("socket_filter");
-    // The Ethernet header is no part of what a filter sees.
+    // A socket filter sees the packet without its Ethernet header.
     assert_eq!(run(&loaded, "filter"), 64 - 14);
     assert_eq!((hits(&loaded), loaded.global::<u64>("bytes").unwrap()), (1, 50));
     loaded.set_global("deny", &1u32).unwrap();
@@ -47,8 +46,8 @@ fn variables_of_every_section_are_set_and_read() {
 }
 
 #[test]
-fn functions_are_linked() {
-    let Some(_live) = live("test_runs::functions_are_linked", &[]) else { return };
+fn subprograms_are_linked() {
+    let Some(_live) = live("test_runs::subprograms_are_linked", &[]) else { return };
     let loaded = load("subprograms");
     assert_eq!((run(&loaded, "plain"), hits(&loaded)), (41, 1));
 }
@@ -60,7 +59,7 @@ fn functions_of_any_section_are_linked() {
     let loaded = load("own_sections");
     let names: Vec<_> = loaded.programs().iter().map(|p| p.name()).collect();
     assert_eq!(names, ["middle", "outer", "add"]);
-    // `inner` is in a section that begins with `?`: part of the others, with its CO-RE relocation made.
+    // `inner` is in a `?` section. It is linked into the other programs, with its CO-RE relocation applied.
     let inner = 4 * 10 + 1 + 16;
     assert_eq!((run(&loaded, "middle"), hits(&loaded)), (inner + 100, 2));
     assert_eq!((run(&loaded, "outer"), hits(&loaded)), (inner + 1100, 5));
@@ -70,10 +69,10 @@ fn functions_of_any_section_are_linked() {
     }
     run(&loaded, "add");
     assert_eq!((hits(&loaded), loaded.global::<u64>("sum").unwrap()), (6, 20));
-    // The kernel has a record of each function, from whatever section.
+    // The kernel has a function record for functions of every section.
     let outer = loaded.program("outer").unwrap();
     let records = sys::prog_lines(outer).unwrap();
-    assert_eq!((outer.plan.pieces.len(), records.functions.len()), (7, 7));
+    assert_eq!((outer.plan.functions.len(), records.functions.len()), (7, 7));
     let all = load_with("own_sections", |loader| loader.program("inner").autoload = Some(true));
     assert_eq!((run(&all, "inner"), hits(&all)), (inner, 1));
 }
@@ -92,18 +91,18 @@ fn callbacks_are_called() {
 }
 
 #[test]
-fn programs_go_on_in_others() {
-    let Some(_live) = live("test_runs::programs_go_on_in_others", &[]) else { return };
+fn a_tail_call_continues_in_another_program() {
+    let Some(_live) = live("test_runs::a_tail_call_continues_in_another_program", &[]) else { return };
     let loaded = load("tail_call");
     assert_eq!((run(&loaded, "start"), hits(&loaded)), (7, 1));
-    // Nothing is in entry 1.
+    // Entry 1 is empty.
     loaded.set_global("entry", &1u32).unwrap();
     assert_eq!((run(&loaded, "start"), hits(&loaded)), (1, 1));
 }
 
 #[test]
-fn maps_are_in_maps() {
-    let Some(_live) = live("test_runs::maps_are_in_maps", &[]) else { return };
+fn a_map_of_maps_is_filled_by_both_sides() {
+    let Some(_live) = live("test_runs::a_map_of_maps_is_filled_by_both_sides", &[]) else { return };
     let loaded = load("map_in_map");
     let first = Array::<u64>::new(loaded.handle_of_map("first").unwrap()).unwrap();
     first.set(0, &11).unwrap();
@@ -139,8 +138,8 @@ fn maps_are_written_and_read_by_both_sides() {
     assert_eq!((read("hits"), read("from_hash"), read("from_trie")), (2, 33, 44));
     assert_eq!(hash.get(&1).unwrap(), Some(2));
     assert_eq!(Array::<u64>::new(map("array")).unwrap().get(1).unwrap(), Some(2));
-    let on_each = PerCpuArray::<u64>::new(map("percpu_array")).unwrap().get(1).unwrap().unwrap();
-    assert_eq!(on_each.iter().max(), Some(&2));
+    let per_cpu = PerCpuArray::<u64>::new(map("percpu_array")).unwrap().get(1).unwrap().unwrap();
+    assert_eq!(per_cpu.iter().max(), Some(&2));
     let queue = Queue::<u64>::new(map("queue")).unwrap();
     assert_eq!([queue.pop(), queue.pop(), queue.pop()].map(Result::unwrap), [Some(1), Some(2), None]);
     let stack = Stack::<u64>::new(map("stack")).unwrap();
@@ -148,8 +147,10 @@ fn maps_are_written_and_read_by_both_sides() {
 }
 
 #[test]
-fn accesses_fit_the_kernel() {
-    let Some(_live) = live("test_runs::accesses_fit_the_kernel", &[Need::Btf]) else { return };
+fn core_relocations_fit_the_running_kernel() {
+    let Some(_live) = live("test_runs::core_relocations_fit_the_running_kernel", &[Need::Btf]) else {
+        return;
+    };
     let loaded = load("core");
     let link = loaded.attach("enter").unwrap();
     let parent = parent_id();
@@ -162,15 +163,18 @@ fn accesses_fit_the_kernel() {
     assert_eq!((read("has_state"), read("state_size")), if is_new { (1, 4) } else { (0, 8) });
     let comm = loaded.global::<[u8; 16]>("comm").unwrap();
     let comm = comm.split(|byte| *byte == 0).next().unwrap_or_default();
-    // Another thread of this process may have been the last.
+    // Another thread of this process may have run the program last.
     let threads = std::fs::read_dir("/proc/self/task").unwrap();
     let names = threads.map(|thread| std::fs::read(thread.unwrap().path().join("comm")).unwrap());
     assert!(names.into_iter().any(|name| name.trim_ascii_end() == comm), "{}", comm.escape_ascii());
 }
 
 #[test]
-fn the_configuration_is_known() {
-    let Some(_live) = live("test_runs::the_configuration_is_known", &[Need::Configuration]) else { return };
+fn kconfig_externs_have_the_kernels_values() {
+    let Some(_live) = live("test_runs::kconfig_externs_have_the_kernels_values", &[Need::Configuration])
+    else {
+        return;
+    };
     let loaded = load("kconfig");
     run(&loaded, "look");
     let (hz, version) = (loaded.global::<u64>("hz").unwrap(), loaded.global::<u32>("version").unwrap());
@@ -184,9 +188,9 @@ fn the_configuration_is_known() {
 }
 
 #[test]
-fn the_version_is_known_without_a_configuration() {
-    let Some(_live) = live("test_runs::the_version_is_known_without_a_configuration", &[]) else { return };
-    // As given by the user, and nothing read from the machine.
+fn kconfig_externs_have_the_given_values() {
+    let Some(_live) = live("test_runs::kconfig_externs_have_the_given_values", &[]) else { return };
+    // The caller gives the configuration, so the loader reads none from the machine.
     let loaded = load_with("kconfig", |loader| {
         let text = "CONFIG_HZ=123\nCONFIG_BPF_SYSCALL=y\nCONFIG_NET=m\nCONFIG_DEFAULT_HOSTNAME=\"given\"\n";
         loader.settings().kconfig = Some(text.to_owned());
@@ -198,8 +202,9 @@ fn the_version_is_known_without_a_configuration() {
 }
 
 #[test]
-fn the_kernels_symbols_are_found() {
-    let Some(_live) = live("test_runs::the_kernels_symbols_are_found", &[Need::Variable("runqueues")]) else {
+fn ksyms_have_the_kernels_addresses() {
+    let Some(_live) = live("test_runs::ksyms_have_the_kernels_addresses", &[Need::Variable("runqueues")])
+    else {
         return;
     };
     let loaded = load("ksym");
@@ -213,9 +218,9 @@ fn the_kernels_symbols_are_found() {
 }
 
 #[test]
-fn functions_of_the_kernel_are_called() {
+fn kfuncs_are_called() {
     let needs = [Need::Function("bpf_task_from_pid"), Need::Function("bpf_task_release")];
-    let Some(_live) = live("test_runs::functions_of_the_kernel_are_called", &needs) else { return };
+    let Some(_live) = live("test_runs::kfuncs_are_called", &needs) else { return };
     let loaded = load("kfunc");
     assert_eq!((run(&loaded, "find"), hits(&loaded)), (0, 1));
     assert_eq!(loaded.global::<i32>("tgid").unwrap().cast_unsigned(), std::process::id());
@@ -223,8 +228,8 @@ fn functions_of_the_kernel_are_called() {
 }
 
 #[test]
-fn references_are_kept_in_maps() {
-    let Some(_live) = live("test_runs::references_are_kept_in_maps", &[Need::Function("bpf_task_from_pid")])
+fn kptrs_are_kept_in_maps() {
+    let Some(_live) = live("test_runs::kptrs_are_kept_in_maps", &[Need::Function("bpf_task_from_pid")])
     else {
         return;
     };
@@ -234,8 +239,8 @@ fn references_are_kept_in_maps() {
 }
 
 #[test]
-fn exceptions_leave_a_program() {
-    let Some(_live) = live("test_runs::exceptions_leave_a_program", &[Need::Function("bpf_throw")]) else {
+fn an_exception_ends_a_program() {
+    let Some(_live) = live("test_runs::an_exception_ends_a_program", &[Need::Function("bpf_throw")]) else {
         return;
     };
     let loaded = load("exceptions");
@@ -245,8 +250,9 @@ fn exceptions_leave_a_program() {
 }
 
 #[test]
-fn loops_by_iterators() {
-    let Some(_live) = live("test_runs::loops_by_iterators", &[Need::Function("bpf_iter_num_new")]) else {
+fn an_open_coded_iterator_loops() {
+    let Some(_live) = live("test_runs::an_open_coded_iterator_loops", &[Need::Function("bpf_iter_num_new")])
+    else {
         return;
     };
     let loaded = load_with("iter_num", |loader| {
@@ -273,16 +279,16 @@ fn timers_fire() {
 }
 
 #[test]
-fn numbers_are_kept_with_tasks() {
+fn task_storage_is_shared_with_user_space() {
     let needs = [Need::Enumerator("BPF_MAP_TYPE_TASK_STORAGE"), Need::MemoryAnywhere];
-    let Some(_live) = live("test_runs::numbers_are_kept_with_tasks", &needs) else { return };
+    let Some(_live) = live("test_runs::task_storage_is_shared_with_user_space", &needs) else { return };
     let loaded = load("task_storage");
     let link = loaded.attach("enter").unwrap();
     let _parent = parent_id();
     link.detach().unwrap();
     assert!(hits(&loaded) > 0);
     let calls = TaskStorage::<u64>::new(loaded.handle_of_map("calls").unwrap()).unwrap();
-    // The process's first thread made calls perhaps, this one did; its number is asked for by a pidfd of the process.
+    // A pidfd refers to the first thread of the process, which may differ from this thread.
     let pid = rustix::process::Pid::from_raw(std::process::id().cast_signed()).unwrap();
     let process = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();
     calls.insert(process.as_fd(), &77, Flags::ANY).unwrap();
@@ -292,9 +298,9 @@ fn numbers_are_kept_with_tasks() {
 }
 
 #[test]
-fn memory_is_shared_with_programs() {
+fn an_arena_is_shared_with_a_program() {
     let Some(_live) = live(
-        "test_runs::memory_is_shared_with_programs",
+        "test_runs::an_arena_is_shared_with_a_program",
         &[Need::Function("bpf_arena_alloc_pages"), Need::MemoryAnywhere],
     ) else {
         return;
@@ -313,9 +319,8 @@ fn memory_is_shared_with_programs() {
 }
 
 #[test]
-fn user_space_calls_a_program() {
-    let Some(_live) =
-        live("test_runs::user_space_calls_a_program", &[Need::Enumerator("BPF_PROG_TYPE_SYSCALL")])
+fn a_syscall_program_runs() {
+    let Some(_live) = live("test_runs::a_syscall_program_runs", &[Need::Enumerator("BPF_PROG_TYPE_SYSCALL")])
     else {
         return;
     };
@@ -327,8 +332,8 @@ fn user_space_calls_a_program() {
 }
 
 #[test]
-fn what_the_kernel_lacks_is_said() {
-    let test = "test_runs::what_the_kernel_lacks_is_said";
+fn a_missing_kfunc_is_named() {
+    let test = "test_runs::a_missing_kfunc_is_named";
     let Some(_live) = live(test, &[Need::Btf]) else { return };
     if (Need::Function("bpf_throw")).is_met().is_ok() {
         core_relo_tests::skip::skip(test, "this kernel has bpf_throw");
@@ -341,8 +346,8 @@ fn what_the_kernel_lacks_is_said() {
 }
 
 #[test]
-fn all_of_an_object_is_attached() {
-    let Some(_live) = live("test_runs::all_of_an_object_is_attached", &[Need::Btf]) else { return };
+fn attach_all_attaches_every_program() {
+    let Some(_live) = live("test_runs::attach_all_attaches_every_program", &[Need::Btf]) else { return };
     let loaded = load("tp_btf");
     let links = loaded.attach_all().unwrap();
     assert_eq!(links.len(), 2);

@@ -1,5 +1,5 @@
-//! BPF tokens: a bpffs that delegates to a user namespace, in which root is nobody outside. The process of that namespace is this
-//! program once more, with its standard input joined to the test.
+//! BPF tokens: a bpffs that delegates to a user namespace whose root has no privileges outside. The test runs itself again as a child
+//! in that namespace, connected by the child's standard input.
 
 use super::harness::{Need, hits, live, object};
 use core_relo_loader::{
@@ -36,40 +36,42 @@ use std::{
 };
 
 const BPFFS: &str = "/sys/fs/bpf";
-/// Says to the process of the namespace that it is that.
+/// The environment variable that marks the child in the namespace.
 const INSIDE: &str = "CORE_RELO_INSIDE";
 
 #[test]
-fn delegated_to_a_user_namespace() {
+fn a_token_is_delegated_to_a_user_namespace() {
     if env::var_os(INSIDE).is_some() {
-        return inside();
+        return run_inside();
     }
     let needs = [Need::Btf, Need::Enumerator("BPF_TOKEN_CREATE")];
-    let Some(_live) = live("token::delegated_to_a_user_namespace", &needs) else { return };
+    let Some(_live) = live("token::a_token_is_delegated_to_a_user_namespace", &needs) else { return };
     let (here, there) = UnixStream::pair().unwrap();
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", "live::token::delegated_to_a_user_namespace", "--nocapture"]).env(INSIDE, "1");
+    command
+        .args(["--exact", "live::token::a_token_is_delegated_to_a_user_namespace", "--nocapture"])
+        .env(INSIDE, "1");
     command.stdin(OwnedFd::from(there)).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // SAFETY: the child has one thread, and does nothing there but make system calls.
+    // SAFETY: the child has one thread, and the function only makes system calls.
     unsafe { command.pre_exec(enter_user_namespace) };
     let child = match command.spawn() {
         Ok(child) => child,
         Err(why) => {
             let why = format!("no user namespace here: {why}");
-            return core_relo_tests::skip::skip("token::delegated_to_a_user_namespace", &why);
+            return core_relo_tests::skip::skip("token::a_token_is_delegated_to_a_user_namespace", &why);
         }
     };
-    // The child's end is the child's alone, so that its end is seen.
+    // Close the parent's copy of the child's end, so that the parent sees its close.
     drop(command);
     if let Some(context) = receive(&here) {
-        send(&here, delegating(&context));
+        send(&here, mount_delegating(&context));
     }
     let out = child.wait_with_output().unwrap();
     let text = [out.stdout, out.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
     assert!(out.status.success() && text.contains("1 passed"), "{text}");
 }
 
-/// Root of a user namespace of its own, with mounts of its own.
+/// Moves the process to a new user namespace, as its root, and to a new mount namespace.
 fn enter_user_namespace() -> io::Result<()> {
     // SAFETY: the process has one thread.
     unsafe { unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNS) }?;
@@ -79,17 +81,17 @@ fn enter_user_namespace() -> io::Result<()> {
     Ok(mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?)
 }
 
-/// The file system that was opened inside is set up outside: nobody inside may delegate to itself.
-fn delegating(context: &OwnedFd) -> OwnedFd {
-    for what in ["delegate_cmds", "delegate_maps", "delegate_progs", "delegate_attachs"] {
-        fsconfig_set_string(context, what, "any").unwrap_or_else(|e| panic!("{what}: {e}"));
+/// Configures and mounts the bpffs that the child opened. Only a privileged process may delegate.
+fn mount_delegating(context: &OwnedFd) -> OwnedFd {
+    for option in ["delegate_cmds", "delegate_maps", "delegate_progs", "delegate_attachs"] {
+        fsconfig_set_string(context, option, "any").unwrap_or_else(|e| panic!("{option}: {e}"));
     }
     fsconfig_create(context).unwrap();
     fsmount(context, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty()).unwrap()
 }
 
-/// What the process of the namespace does.
-fn inside() {
+/// Loads with and without a token. Runs in the child.
+fn run_inside() {
     let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned().unwrap());
     let attempt = |token: TokenSource| -> Result<Loaded, LoadError> {
         let bytes = object("raw_tp");
@@ -103,36 +105,39 @@ fn inside() {
         let refused = attempt(token).expect_err("loaded without a token");
         assert!(refused.to_string().contains("EPERM"), "{refused}");
     }
-    let refused = attempt(TokenSource::Path(BPFFS.into())).expect_err("a token of what delegates nothing");
+    let refused =
+        attempt(TokenSource::Path(BPFFS.into())).expect_err("a token of a bpffs without delegation");
     assert!(refused.to_string().contains("BPF token from /sys/fs/bpf"), "{refused}");
 
     send(&socket, fsopen("bpf", FsOpenFlags::FSOPEN_CLOEXEC).unwrap());
     let bpffs = receive(&socket).expect("a bpffs that delegates");
-    let place = env::temp_dir().join(format!("core-relo-token-{}", std::process::id()));
-    std::fs::create_dir(&place).unwrap();
-    put(&bpffs, &place);
-    let by_path = attempt(TokenSource::Path(place.clone()));
-    let is_without = attempt(TokenSource::Auto).is_err();
-    put(&bpffs, Path::new(BPFFS));
-    std::fs::remove_dir(&place).unwrap();
-    assert!(is_without, "{BPFFS} did not delegate yet");
-    fires(&by_path.unwrap_or_else(|e| panic!("{e}")));
-    fires(&attempt(TokenSource::Auto).unwrap_or_else(|e| panic!("{e}")));
+    let folder = env::temp_dir().join(format!("core-relo-token-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    mount_at(&bpffs, &folder);
+    let by_path = attempt(TokenSource::Path(folder.clone()));
+    let has_failed = attempt(TokenSource::Auto).is_err();
+    mount_at(&bpffs, Path::new(BPFFS));
+    std::fs::remove_dir(&folder).unwrap();
+    assert!(has_failed, "loaded with a token of {BPFFS}, which does not delegate yet");
+    expect_fires(&by_path.unwrap_or_else(|e| panic!("{e}")));
+    expect_fires(&attempt(TokenSource::Auto).unwrap_or_else(|e| panic!("{e}")));
 }
 
-/// Has a mount appear somewhere.
-fn put(mount: &OwnedFd, place: &Path) {
-    move_mount(mount, "", CWD, place, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
-        .unwrap_or_else(|e| panic!("{}: {e}", place.display()));
+/// Attaches a mount to a folder.
+fn mount_at(mount: &OwnedFd, folder: &Path) {
+    move_mount(mount, "", CWD, folder, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
+        .unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
 }
 
-fn fires(loaded: &Loaded) {
+/// Checks that a loaded program has a token and fires.
+fn expect_fires(loaded: &Loaded) {
     assert!(loaded.token().is_some() && loaded.btf().is_some());
     let link = loaded.attach("enter").unwrap();
     let _parent = parent_id();
     assert!(hits(loaded) > 0, "{} does not fire", link.label());
 }
 
+/// Sends a descriptor.
 fn send(socket: &UnixStream, fd: OwnedFd) {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -141,7 +146,7 @@ fn send(socket: &UnixStream, fd: OwnedFd) {
     sendmsg(socket, &[IoSlice::new(b"!")], &mut control, SendFlags::empty()).unwrap();
 }
 
-/// None, if the other end is closed.
+/// Receives a descriptor. Returns `None` if the other end is closed.
 fn receive(socket: &UnixStream) -> Option<OwnedFd> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);

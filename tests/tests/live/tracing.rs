@@ -1,4 +1,4 @@
-//! Tracing programs: loaded from their objects, attached by their sections' names, fired and seen to fire in this process.
+//! Tracing programs, attached by the names of their sections and triggered by this process.
 
 use super::harness::{Need, live, object};
 use core_relo_loader::{
@@ -20,7 +20,7 @@ use std::{
     sync::Arc,
 };
 
-/// A loaded object of `bpf-progs/live/`, which counts what this process does.
+/// A loaded object of `bpf-progs/live/` that counts events of this process.
 struct Tracer {
     loaded: Loaded,
     globals: Vec<Global>,
@@ -47,7 +47,7 @@ impl Tracer {
 
     fn attach(&self, program: &str) -> Link {
         let loaded = self.loaded.program(program).unwrap();
-        let attachable = ProgramRef {
+        let program_ref = ProgramRef {
             fd: loaded.as_fd(),
             name: loaded.name(),
             section: &loaded.plan.section,
@@ -55,11 +55,11 @@ impl Tracer {
             attach_type: AttachType::from_number(loaded.plan.attach_type),
             usdt: None,
         };
-        attach::auto(&attachable).unwrap_or_else(|e| panic!("{program}: {e}"))
+        attach::auto(&program_ref).unwrap_or_else(|e| panic!("{program}: {e}"))
     }
 
     fn read(&self, global: &str) -> u64 {
-        let global = self.globals.iter().find(|one| one.name == global).unwrap();
+        let global = self.globals.iter().find(|listed| listed.name == global).unwrap();
         let section = |map: &&core_relo_loader::load::LoadedMap| map.name().ends_with(&*global.section);
         let map = self.loaded.maps().iter().find(section).unwrap().handle().unwrap();
         let mut value = vec![0; map.shape().value_size()];
@@ -71,12 +71,13 @@ impl Tracer {
         }
     }
 
-    /// Whether the program counts what is done in a global while it is attached, and not afterwards.
-    fn fires(&self, program: &str, global: &str, act: impl Fn()) {
-        self.fires_on(self.attach(program), global, act);
+    /// Attaches a program and checks that it counts `act` in a global.
+    fn expect_fires(&self, program: &str, global: &str, act: impl Fn()) {
+        self.expect_link_fires(self.attach(program), global, act);
     }
 
-    fn fires_on(&self, link: Link, global: &str, act: impl Fn()) {
+    /// Checks that a program counts `act` in a global while it is attached, and not afterwards.
+    fn expect_link_fires(&self, link: Link, global: &str, act: impl Fn()) {
         let before = self.read(global);
         act();
         let fired = self.read(global);
@@ -96,81 +97,81 @@ fn open() {
     let _file = File::open("/proc/self/status").unwrap();
 }
 
-/// Runs the kernel's functions for tests.
-fn test_functions(tracer: &Tracer, program: &str) {
+/// Runs the kernel's functions `bpf_fentry_test*`.
+fn run_test_functions(tracer: &Tracer, program: &str) {
     sys::prog_test_run(tracer.fd(program), &mut TestRun::default()).unwrap();
 }
 
 #[test]
-fn tracepoints() {
-    let Some(_live) = live("tracing::tracepoints", &[Need::Tracefs]) else { return };
+fn tracepoint_programs_fire() {
+    let Some(_live) = live("tracing::tracepoint_programs_fire", &[Need::Tracefs]) else { return };
     let tracer = Tracer::load("tracepoint");
-    tracer.fires("getppid", "hits", getppid);
-    // A program is passed over while another one runs on its processor.
+    tracer.expect_fires("getppid", "hits", getppid);
+    // The kernel skips a program while another program runs on the same CPU.
     let switch = || (0..20).for_each(|_| std::thread::sleep(std::time::Duration::from_millis(1)));
-    tracer.fires("sched_switch", "switches", switch);
+    tracer.expect_fires("sched_switch", "switches", switch);
 }
 
 #[test]
-fn raw_tracepoints() {
-    let Some(_live) = live("tracing::raw_tracepoints", &[]) else { return };
-    Tracer::load("raw_tp").fires("enter", "hits", getppid);
+fn a_raw_tracepoint_program_fires() {
+    let Some(_live) = live("tracing::a_raw_tracepoint_program_fires", &[]) else { return };
+    Tracer::load("raw_tp").expect_fires("enter", "hits", getppid);
 }
 
 #[test]
-fn tracepoints_with_types() {
-    let Some(_live) = live("tracing::tracepoints_with_types", &[Need::Btf]) else { return };
-    Tracer::load("tp_btf").fires("enter", "hits", getppid);
+fn a_tp_btf_program_fires() {
+    let Some(_live) = live("tracing::a_tp_btf_program_fires", &[Need::Btf]) else { return };
+    Tracer::load("tp_btf").expect_fires("enter", "hits", getppid);
 }
 
 #[test]
-fn entries_and_exits_of_functions() {
-    let Some(_live) = live("tracing::entries_and_exits_of_functions", &[Need::Tracing]) else { return };
+fn fentry_and_fexit_programs_fire() {
+    let Some(_live) = live("tracing::fentry_and_fexit_programs_fire", &[Need::Tracing]) else { return };
     let tracer = Tracer::load("fentry");
-    tracer.fires("open_entry", "hits", open);
-    tracer.fires("open_exit", "exits", open);
-    tracer.fires("test1_entry", "test1", || test_functions(&tracer, "test1_entry"));
+    tracer.expect_fires("open_entry", "hits", open);
+    tracer.expect_fires("open_exit", "exits", open);
+    tracer.expect_fires("test1_entry", "test1", || run_test_functions(&tracer, "test1_entry"));
 }
 
 #[test]
-fn security_hooks() {
-    let Some(_live) = live("tracing::security_hooks", &[Need::Lsm]) else { return };
+fn an_lsm_program_fires() {
+    let Some(_live) = live("tracing::an_lsm_program_fires", &[Need::Lsm]) else { return };
     let tracer = Tracer::load("lsm");
-    tracer.fires("file_open", "hits", open);
+    tracer.expect_fires("file_open", "hits", open);
 }
 
 #[test]
-fn probes_in_the_kernel() {
-    let Some(_live) = live("tracing::probes_in_the_kernel", &[Need::Kprobes]) else { return };
+fn kprobe_and_ksyscall_programs_fire() {
+    let Some(_live) = live("tracing::kprobe_and_ksyscall_programs_fire", &[Need::Kprobes]) else { return };
     let tracer = Tracer::load("kprobe");
-    tracer.fires("entry", "hits", open);
-    tracer.fires("back", "returns", open);
+    tracer.expect_fires("entry", "hits", open);
+    tracer.expect_fires("back", "returns", open);
     let tracer = Tracer::load("ksyscall");
-    tracer.fires("entry", "hits", getppid);
-    tracer.fires("back", "returns", getppid);
+    tracer.expect_fires("entry", "hits", getppid);
+    tracer.expect_fires("back", "returns", getppid);
 }
 
 #[test]
-fn many_probes_in_the_kernel() {
+fn kprobe_multi_programs_fire() {
     let needs = [Need::Kprobes, Need::Tracefs, Need::Tracing, Need::Kernel(6, 2)];
-    let Some(_live) = live("tracing::many_probes_in_the_kernel", &needs) else { return };
+    let Some(_live) = live("tracing::kprobe_multi_programs_fire", &needs) else { return };
     let calls = Tracer::load_with("fentry", |loader| loader.select_programs(["test1_entry"]));
     let tracer = Tracer::load("kprobe_multi");
-    tracer.fires("entry", "hits", || test_functions(&calls, "test1_entry"));
-    tracer.fires("back", "returns", || test_functions(&calls, "test1_entry"));
+    tracer.expect_fires("entry", "hits", || run_test_functions(&calls, "test1_entry"));
+    tracer.expect_fires("back", "returns", || run_test_functions(&calls, "test1_entry"));
 }
 
 #[test]
-fn sessions_of_probes_in_the_kernel() {
+fn a_kprobe_session_program_fires() {
     let needs = [Need::Kprobes, Need::Tracefs, Need::Tracing, Need::Kernel(6, 10)];
-    let Some(_live) = live("tracing::sessions_of_probes_in_the_kernel", &needs) else { return };
+    let Some(_live) = live("tracing::a_kprobe_session_program_fires", &needs) else { return };
     let calls = Tracer::load_with("fentry", |loader| loader.select_programs(["test1_entry"]));
     let tracer = Tracer::load("kprobe_session");
-    tracer.fires("both", "returns", || test_functions(&calls, "test1_entry"));
+    tracer.expect_fires("both", "returns", || run_test_functions(&calls, "test1_entry"));
     assert!(tracer.read("hits") > 0);
 }
 
-/// The file that this process's `getppid` is in.
+/// Returns the file that contains `getppid`: libc, or a static executable.
 fn c_library() -> PathBuf {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let mut mapped = maps.lines().filter_map(|line| line.split_ascii_whitespace().nth(5));
@@ -180,52 +181,52 @@ fn c_library() -> PathBuf {
 }
 
 #[test]
-fn probes_in_programs() {
-    let Some(_live) = live("tracing::probes_in_programs", &[Need::Uprobes]) else { return };
+fn uprobe_and_uretprobe_programs_fire() {
+    let Some(_live) = live("tracing::uprobe_and_uretprobe_programs_fire", &[Need::Uprobes]) else { return };
     let tracer = Tracer::load("uprobe");
     for (program, retprobe, global) in [("entry", false, "hits"), ("back", true, "returns")] {
         let options =
             attach::UprobeOptions { function: Some("getppid"), retprobe, ..attach::UprobeOptions::default() };
         let link = attach::uprobe(tracer.fd(program), c_library(), &options).unwrap();
-        tracer.fires_on(link, global, getppid);
+        tracer.expect_link_fires(link, global, getppid);
     }
 }
 
 #[test]
-fn many_probes_in_programs() {
+fn a_uprobe_multi_program_fires() {
     let needs = [Need::Uprobes, Need::Kernel(6, 10)];
-    let Some(_live) = live("tracing::many_probes_in_programs", &needs) else { return };
+    let Some(_live) = live("tracing::a_uprobe_multi_program_fires", &needs) else { return };
     let tracer = Tracer::load("uprobe_multi");
     let options = UprobeMultiOptions { pid: Some(std::process::id()), ..UprobeMultiOptions::default() };
-    let place = UprobeSet::Symbols(&["getppid"]);
-    let link = attach::uprobe_multi(tracer.fd("entry"), c_library(), place, &options).unwrap();
-    tracer.fires_on(link, "hits", getppid);
+    let functions = UprobeSet::Symbols(&["getppid"]);
+    let link = attach::uprobe_multi(tracer.fd("entry"), c_library(), functions, &options).unwrap();
+    tracer.expect_link_fires(link, "hits", getppid);
 }
 
 #[test]
-fn samples_of_a_clock() {
-    let Some(_live) = live("tracing::samples_of_a_clock", &[]) else { return };
+fn a_perf_event_program_samples_the_cpu_clock() {
+    let Some(_live) = live("tracing::a_perf_event_program_samples_the_cpu_clock", &[]) else { return };
     let tracer = Tracer::load("perf_event");
     let clock = attach::PerfCounter::CpuClock;
     let event = attach::open_perf_counter(clock, PerfSample::Frequency(1000), None, Some(0)).unwrap();
     let link = attach::perf_event(tracer.fd("sample"), event, &attach::PerfEventOptions::default()).unwrap();
     let begun = std::time::Instant::now();
     while tracer.read("hits") == 0 {
-        assert!(begun.elapsed().as_secs() < 10, "the first processor never ticks");
+        assert!(begun.elapsed().as_secs() < 10, "no sample on the first CPU");
     }
     link.detach().unwrap();
 }
 
 #[test]
-fn iterators() {
-    let Some(_live) = live("tracing::iterators", &[Need::Btf]) else { return };
+fn iterators_visit_tasks_and_map_elements() {
+    let Some(_live) = live("tracing::iterators_visit_tasks_and_map_elements", &[Need::Btf]) else { return };
     let tracer = Tracer::load("iter_task");
     let link = tracer.attach("dump");
     let mut tasks = Vec::new();
     IterReader::new(&link).unwrap().read_to_end(&mut tasks).unwrap();
-    let numbers: Vec<u32> =
-        tasks.chunks_exact(4).map(|number| u32::from_ne_bytes(number.try_into().unwrap())).collect();
-    assert!(numbers.contains(&std::process::id()), "{numbers:?}");
+    let pids: Vec<u32> =
+        tasks.chunks_exact(4).map(|pid| u32::from_ne_bytes(pid.try_into().unwrap())).collect();
+    assert!(pids.contains(&std::process::id()), "{pids:?}");
     assert_eq!(u64::try_from(tasks.len()).unwrap(), tracer.read("hits") * 8);
     let tracer = Tracer::load("iter_map_elem");
     let map = tracer.loaded.map("counted").unwrap().handle().unwrap();
@@ -240,8 +241,8 @@ fn iterators() {
 }
 
 #[test]
-fn functions_of_programs_are_replaced() {
-    let Some(_live) = live("tracing::functions_of_programs_are_replaced", &[Need::Tracing]) else { return };
+fn freplace_replaces_a_function() {
+    let Some(_live) = live("tracing::freplace_replaces_a_function", &[Need::Tracing]) else { return };
     let target = Tracer::load("freplace_target");
     let whole = target.fd("whole").try_clone_to_owned().unwrap();
     let run = || {

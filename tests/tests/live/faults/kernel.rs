@@ -1,4 +1,4 @@
-//! Kernels that refuse what they are told to refuse: around the running one, or around none at all.
+//! Implementations of `Kernel` for tests: a fault injector around a kernel, and a fake kernel.
 
 use core_relo_loader::{
     load::Kernel,
@@ -16,9 +16,14 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-/// A kind of request.
+/// Converts an errno of rustix.
+pub fn errno(errno: rustix::io::Errno) -> Errno {
+    Errno(errno.raw_os_error())
+}
+
+/// A method of `Kernel`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Ask {
+pub enum Request {
     Token,
     Memlock,
     BtfLoad,
@@ -37,7 +42,7 @@ pub enum Ask {
     Unpin,
 }
 
-/// Something the kernel numbers.
+/// A kernel object with an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Id {
     Program(u32),
@@ -46,7 +51,8 @@ pub enum Id {
 }
 
 impl Id {
-    pub fn is_gone(self) -> bool {
+    /// Returns true if the kernel has freed the object.
+    pub fn is_freed(self) -> bool {
         let opened = match self {
             Self::Program(id) => sys::prog_fd_by_id(id),
             Self::Map(id) => sys::map_fd_by_id(id),
@@ -56,157 +62,163 @@ impl Id {
     }
 }
 
-/// Passes requests on, unless `answer` refuses the n-th of its kind (from 0), and remembers what was asked and made.
-pub struct Refusing<'r, K> {
-    pub within: K,
-    answer: Box<dyn Fn(Ask, usize) -> Option<Errno> + 'r>,
-    asked: RefCell<Vec<(Ask, String)>>,
-    made: RefCell<Vec<Id>>,
+/// A kernel that forwards requests, fails those that `fault` selects, and records requests and created objects.
+///
+/// `fault` gets the request and its index among the requests of its kind, from 0.
+pub struct FaultInjector<'r, K> {
+    pub inner: K,
+    fault: Box<dyn Fn(Request, usize) -> Option<Errno> + 'r>,
+    requests: RefCell<Vec<(Request, String)>>,
+    created: RefCell<Vec<Id>>,
     renamed: RefCell<Vec<PathBuf>>,
 }
 
-impl<'r, K: Kernel> Refusing<'r, K> {
-    pub fn new(within: K, answer: impl Fn(Ask, usize) -> Option<Errno> + 'r) -> Self {
-        let (asked, made, renamed) = Default::default();
-        Self { within, answer: Box::new(answer), asked, made, renamed }
+impl<'r, K: Kernel> FaultInjector<'r, K> {
+    pub fn new(inner: K, fault: impl Fn(Request, usize) -> Option<Errno> + 'r) -> Self {
+        let (requests, created, renamed) = Default::default();
+        Self { inner, fault: Box::new(fault), requests, created, renamed }
     }
 
-    /// Everything that was asked.
-    pub fn asked(&self) -> Vec<(Ask, String)> {
-        self.asked.borrow().clone()
+    /// Returns all requests with their details.
+    pub fn requests(&self) -> Vec<(Request, String)> {
+        self.requests.borrow().clone()
     }
 
-    /// The requests of one kind, each with what is to be known of it.
-    pub fn details(&self, of: Ask) -> Vec<String> {
-        self.asked().into_iter().filter(|(what, _)| *what == of).map(|(_, detail)| detail).collect()
+    /// Returns the details of the requests of one kind.
+    pub fn details(&self, kind: Request) -> Vec<String> {
+        self.requests()
+            .into_iter()
+            .filter(|(request, _)| *request == kind)
+            .map(|(_, detail)| detail)
+            .collect()
     }
 
-    /// What the running kernel made.
-    pub fn made(&self) -> Vec<Id> {
-        self.made.borrow().clone()
+    /// Returns the objects that the running kernel created.
+    pub fn created(&self) -> Vec<Id> {
+        self.created.borrow().clone()
     }
 
-    /// The pins that got their final names, in order.
+    /// Returns the pins that got their final names, sorted.
     pub fn visible_pins(&self) -> Vec<PathBuf> {
         let mut pins = self.renamed.borrow().clone();
         pins.sort();
         pins
     }
 
-    fn ask<T>(
+    /// Records a request and fails or forwards it.
+    fn request<T>(
         &self,
-        what: Ask,
+        kind: Request,
         detail: impl Into<String>,
-        go: impl FnOnce(&K) -> Result<T, Errno>,
+        forward: impl FnOnce(&K) -> Result<T, Errno>,
     ) -> Result<T, Errno> {
-        let nth = self.asked.borrow().iter().filter(|(other, _)| *other == what).count();
-        self.asked.borrow_mut().push((what, detail.into()));
-        match (self.answer)(what, nth) {
+        let nth = self.requests.borrow().iter().filter(|(other, _)| *other == kind).count();
+        self.requests.borrow_mut().push((kind, detail.into()));
+        match (self.fault)(kind, nth) {
             Some(errno) => Err(errno),
-            None => go(&self.within),
+            None => forward(&self.inner),
         }
     }
 
-    fn note(&self, id: Option<Id>) {
-        self.made.borrow_mut().extend(id);
+    fn record_created(&self, id: Option<Id>) {
+        self.created.borrow_mut().extend(id);
     }
 }
 
-impl<K: Kernel> Kernel for Refusing<'_, K> {
-    fn token(&self, bpffs: &Path) -> Result<OwnedFd, Errno> {
-        self.ask(Ask::Token, "", |k| k.token(bpffs))
+impl<K: Kernel> Kernel for FaultInjector<'_, K> {
+    fn create_token(&self, bpffs: &Path) -> Result<OwnedFd, Errno> {
+        self.request(Request::Token, "", |k| k.create_token(bpffs))
     }
 
     fn raise_memlock_limit(&self) -> Result<(), Errno> {
-        self.ask(Ask::Memlock, "", K::raise_memlock_limit)
+        self.request(Request::Memlock, "", K::raise_memlock_limit)
     }
 
     fn btf_load(&self, btf: &BtfLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> {
-        let fd = self.ask(Ask::BtfLoad, format!("log {}", log.len()), |k| k.btf_load(btf, log))?;
-        self.note(sys::btf_info(&fd).ok().map(|info| Id::Btf(info.id)));
+        let fd = self.request(Request::BtfLoad, format!("log {}", log.len()), |k| k.btf_load(btf, log))?;
+        self.record_created(sys::btf_info(&fd).ok().map(|info| Id::Btf(info.id)));
         Ok(fd)
     }
 
     fn btf_by_id(&self, id: u32) -> Result<OwnedFd, Errno> {
-        self.ask(Ask::BtfById, "", |k| k.btf_by_id(id))
+        self.request(Request::BtfById, "", |k| k.btf_by_id(id))
     }
 
     fn map_create(&self, map: &MapCreate<'_>) -> Result<OwnedFd, Errno> {
         let has_types = map.btf.is_some() && (map.key_type, map.value_type) != (0, 0);
         let types = if has_types { " with types" } else { "" };
         let detail = format!("{}{types}", String::from_utf8_lossy(map.name));
-        let fd = self.ask(Ask::MapCreate, detail, |k| k.map_create(map))?;
-        self.note(sys::map_info(&fd).ok().map(|info| Id::Map(info.id)));
+        let fd = self.request(Request::MapCreate, detail, |k| k.map_create(map))?;
+        self.record_created(sys::map_info(&fd).ok().map(|info| Id::Map(info.id)));
         Ok(fd)
     }
 
     fn map_info(&self, map: BorrowedFd<'_>) -> Result<MapInfo, Errno> {
-        self.ask(Ask::MapInfo, "", |k| k.map_info(map))
+        self.request(Request::MapInfo, "", |k| k.map_info(map))
     }
 
     fn map_update(&self, map: BorrowedFd<'_>, key: &[u8], value: &[u8]) -> Result<(), Errno> {
-        self.ask(Ask::MapUpdate, "", |k| k.map_update(map, key, value))
+        self.request(Request::MapUpdate, "", |k| k.map_update(map, key, value))
     }
 
     fn map_freeze(&self, map: BorrowedFd<'_>) -> Result<(), Errno> {
-        self.ask(Ask::MapFreeze, "", |k| k.map_freeze(map))
+        self.request(Request::MapFreeze, "", |k| k.map_freeze(map))
     }
 
-    fn arena(&self, map: BorrowedFd<'_>, offset: usize, data: &[u8]) -> Result<Option<Arena>, Errno> {
-        self.ask(Ask::Arena, "", |k| k.arena(map, offset, data))
+    fn map_arena(&self, map: BorrowedFd<'_>, offset: usize, data: &[u8]) -> Result<Option<Arena>, Errno> {
+        self.request(Request::Arena, "", |k| k.map_arena(map, offset, data))
     }
 
     fn duplicate(&self, fd: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
-        self.ask(Ask::Duplicate, "", |k| k.duplicate(fd))
+        self.request(Request::Duplicate, "", |k| k.duplicate(fd))
     }
 
     fn prog_load(&self, prog: &ProgLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> {
-        let fd = self.ask(Ask::ProgLoad, format!("log {}", log.len()), |k| k.prog_load(prog, log))?;
-        self.note(sys::prog_info(&fd).ok().map(|info| Id::Program(info.id)));
+        let fd = self.request(Request::ProgLoad, format!("log {}", log.len()), |k| k.prog_load(prog, log))?;
+        self.record_created(sys::prog_info(&fd).ok().map(|info| Id::Program(info.id)));
         Ok(fd)
     }
 
     fn prog_bind_map(&self, prog: BorrowedFd<'_>, map: BorrowedFd<'_>) -> Result<(), Errno> {
-        self.ask(Ask::ProgBindMap, "", |k| k.prog_bind_map(prog, map))
+        self.request(Request::ProgBindMap, "", |k| k.prog_bind_map(prog, map))
     }
 
     fn pin(&self, object: BorrowedFd<'_>, path: &Path) -> Result<(), Errno> {
-        self.ask(Ask::Pin, path.display().to_string(), |k| k.pin(object, path))
+        self.request(Request::Pin, path.display().to_string(), |k| k.pin(object, path))
     }
 
-    fn pinned(&self, path: &Path) -> Result<OwnedFd, Errno> {
-        self.ask(Ask::Pinned, path.display().to_string(), |k| k.pinned(path))
+    fn open_pin(&self, path: &Path) -> Result<OwnedFd, Errno> {
+        self.request(Request::Pinned, path.display().to_string(), |k| k.open_pin(path))
     }
 
     fn rename_pin(&self, from: &Path, to: &Path) -> Result<(), Errno> {
-        self.ask(Ask::RenamePin, to.display().to_string(), |k| k.rename_pin(from, to))?;
+        self.request(Request::RenamePin, to.display().to_string(), |k| k.rename_pin(from, to))?;
         self.renamed.borrow_mut().push(to.to_path_buf());
         Ok(())
     }
 
     fn unpin(&self, path: &Path) -> Result<(), Errno> {
-        self.ask(Ask::Unpin, path.display().to_string(), |k| k.unpin(path))
+        self.request(Request::Unpin, path.display().to_string(), |k| k.unpin(path))
     }
 
     fn make_folder(&self, path: &Path) -> Result<bool, Errno> {
-        self.within.make_folder(path)
+        self.inner.make_folder(path)
     }
 
     fn remove_folder(&self, path: &Path) {
-        self.within.remove_folder(path);
+        self.inner.remove_folder(path);
     }
 }
 
-/// A kernel that says yes to everything: its descriptors are those of a file of its own, so that they can be counted whatever
-/// else this process has open.
-pub struct Fake {
+/// A kernel that accepts every request. All its descriptors refer to one temporary file, so that they can be counted.
+pub struct FakeKernel {
     file: PathBuf,
     shapes: RefCell<HashMap<RawFd, MapInfo>>,
     pub pins: RefCell<BTreeMap<PathBuf, MapInfo>>,
     last_id: Cell<u32>,
 }
 
-impl Fake {
+impl FakeKernel {
     pub fn new() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -215,8 +227,8 @@ impl Fake {
         Self { file, shapes: RefCell::default(), pins: RefCell::default(), last_id: Cell::new(0) }
     }
 
-    /// How many of its descriptors are open.
-    pub fn open(&self) -> usize {
+    /// Returns the number of open descriptors.
+    pub fn open_count(&self) -> usize {
         let links = fs::read_dir("/proc/self/fd").unwrap().flatten();
         links.filter(|entry| fs::read_link(entry.path()).is_ok_and(|to| to == self.file)).count()
     }
@@ -226,14 +238,14 @@ impl Fake {
     }
 }
 
-impl Drop for Fake {
+impl Drop for FakeKernel {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.file);
     }
 }
 
-impl Kernel for &Fake {
-    fn token(&self, _bpffs: &Path) -> Result<OwnedFd, Errno> {
+impl Kernel for &FakeKernel {
+    fn create_token(&self, _bpffs: &Path) -> Result<OwnedFd, Errno> {
         self.descriptor()
     }
 
@@ -261,7 +273,7 @@ impl Kernel for &Fake {
     }
 
     fn map_info(&self, map: BorrowedFd<'_>) -> Result<MapInfo, Errno> {
-        self.shapes.borrow().get(&map.as_raw_fd()).copied().ok_or(super::errno(rustix::io::Errno::BADF))
+        self.shapes.borrow().get(&map.as_raw_fd()).copied().ok_or(errno(rustix::io::Errno::BADF))
     }
 
     fn map_update(&self, _map: BorrowedFd<'_>, _key: &[u8], _value: &[u8]) -> Result<(), Errno> {
@@ -272,7 +284,7 @@ impl Kernel for &Fake {
         Ok(())
     }
 
-    fn arena(&self, _map: BorrowedFd<'_>, _offset: usize, _data: &[u8]) -> Result<Option<Arena>, Errno> {
+    fn map_arena(&self, _map: BorrowedFd<'_>, _offset: usize, _data: &[u8]) -> Result<Option<Arena>, Errno> {
         Ok(None)
     }
 
@@ -291,8 +303,8 @@ impl Kernel for &Fake {
     fn pin(&self, object: BorrowedFd<'_>, path: &Path) -> Result<(), Errno> {
         let shape = self.map_info(object)?;
         match self.pins.borrow_mut().entry(path.to_path_buf()) {
-            Entry::Vacant(free) => free.insert(shape),
-            Entry::Occupied(_) => return Err(super::errno(rustix::io::Errno::EXIST)),
+            Entry::Vacant(entry) => entry.insert(shape),
+            Entry::Occupied(_) => return Err(errno(rustix::io::Errno::EXIST)),
         };
         Ok(())
     }
@@ -300,22 +312,22 @@ impl Kernel for &Fake {
     fn rename_pin(&self, from: &Path, to: &Path) -> Result<(), Errno> {
         let mut pins = self.pins.borrow_mut();
         if pins.contains_key(to) {
-            return Err(super::errno(rustix::io::Errno::EXIST));
+            return Err(errno(rustix::io::Errno::EXIST));
         }
-        let shape = pins.remove(from).ok_or(super::errno(rustix::io::Errno::NOENT))?;
+        let shape = pins.remove(from).ok_or(errno(rustix::io::Errno::NOENT))?;
         pins.insert(to.to_path_buf(), shape);
         Ok(())
     }
 
-    fn pinned(&self, path: &Path) -> Result<OwnedFd, Errno> {
-        let shape = self.pins.borrow().get(path).copied().ok_or(super::errno(rustix::io::Errno::NOENT))?;
+    fn open_pin(&self, path: &Path) -> Result<OwnedFd, Errno> {
+        let shape = self.pins.borrow().get(path).copied().ok_or(errno(rustix::io::Errno::NOENT))?;
         let fd = self.descriptor()?;
         self.shapes.borrow_mut().insert(fd.as_raw_fd(), shape);
         Ok(fd)
     }
 
     fn unpin(&self, path: &Path) -> Result<(), Errno> {
-        let gone = self.pins.borrow_mut().remove(path);
-        gone.map(drop).ok_or(super::errno(rustix::io::Errno::NOENT))
+        let removed = self.pins.borrow_mut().remove(path);
+        removed.map(drop).ok_or(errno(rustix::io::Errno::NOENT))
     }
 }

@@ -1,4 +1,4 @@
-//! Places where maps cannot be pinned: each error says which and what to do, and the load leaves nothing.
+//! Paths where maps cannot be pinned. Each error names the path and contains help, and the load leaves nothing.
 
 use crate::live::harness::{Bpffs, live, object};
 use core_relo_loader::{Loader, load::LoadError, object::Object};
@@ -14,8 +14,8 @@ fn load(name: &str, pins: &Path, entries: u32) -> Result<core_relo_loader::load:
     loader.load()
 }
 
-/// The error, which is a line that names the map, the pin and the way out.
-fn refused(pins: &Path, entries: u32, expected: &[&str]) {
+/// Checks that a load fails with one line that names the map and the pin and contains the `expected` texts.
+fn expect_error(pins: &Path, entries: u32, expected: &[&str]) {
     let error = load("pinned", pins, entries).expect_err("refused");
     let text = error.to_string();
     let path = pins.join("core_relo_live").display().to_string();
@@ -26,43 +26,53 @@ fn refused(pins: &Path, entries: u32, expected: &[&str]) {
 }
 
 #[test]
-fn a_map_of_another_shape_is_left_where_it_is() {
-    let Some(_live) = live("faults::a_map_of_another_shape_is_left_where_it_is", &[]) else { return };
+fn a_pinned_map_of_another_shape_is_refused_and_kept() {
+    let Some(_live) = live("faults::a_pinned_map_of_another_shape_is_refused_and_kept", &[]) else { return };
     let bpffs = Bpffs::new();
     let first = load("pinned", bpffs.path(), 1).unwrap();
-    refused(bpffs.path(), 2, &["max_entries 1, the object wants 2", "remove the pin"]);
+    expect_error(
+        bpffs.path(),
+        2,
+        &["wrong max_entries of the map pinned at", ": 1, expected 2: remove the pin"],
+    );
     let again = load("pinned", bpffs.path(), 1).unwrap();
-    let is_reused = |of: &core_relo_loader::load::Loaded| of.map("core_relo_live").unwrap().is_reused();
+    let is_reused =
+        |loaded: &core_relo_loader::load::Loaded| loaded.map("core_relo_live").unwrap().is_reused();
     assert_eq!((is_reused(&first), is_reused(&again)), (false, true));
 }
 
 #[test]
-fn what_is_pinned_may_be_no_map() {
-    let Some(_live) = live("faults::what_is_pinned_may_be_no_map", &[]) else { return };
+fn a_pinned_program_is_not_taken_for_a_map() {
+    let Some(_live) = live("faults::a_pinned_program_is_not_taken_for_a_map", &[]) else { return };
     let bpffs = Bpffs::new();
     let other = Bpffs::new();
     let loaded = load("pinned", other.path(), 1).unwrap();
     core_relo_loader::sys::obj_pin(loaded.program("count").unwrap(), &bpffs.path().join("core_relo_live"))
         .unwrap();
-    refused(bpffs.path(), 1, &["is no map", "remove the pin"]);
+    expect_error(bpffs.path(), 1, &["is no map", "remove the pin"]);
 }
 
 #[test]
-fn a_folder_that_is_no_bpffs_or_not_there() {
-    let Some(_live) = live("faults::a_folder_that_is_no_bpffs_or_not_there", &[]) else { return };
+fn a_pin_outside_a_bpffs_or_in_a_missing_folder_is_refused() {
+    let Some(_live) = live("faults::a_pin_outside_a_bpffs_or_in_a_missing_folder_is_refused", &[]) else {
+        return;
+    };
     let folder = env::temp_dir().join(format!("core-relo-no-bpffs-{}", process::id()));
     fs::create_dir(&folder).unwrap();
-    refused(&folder, 1, &["below a mounted bpffs", "mount -t bpf"]);
+    expect_error(&folder, 1, &["below a mounted bpffs", "mount -t bpf"]);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     fs::remove_dir(&folder).unwrap();
-    refused(&folder, 1, &["below a mounted bpffs", "mount -t bpf"]);
-    assert!(!folder.exists(), "made for the pin, and left");
-    refused(&folder.join("deeper"), 1, &["ENOENT", "do its folders exist", "mount -t bpf"]);
+    expect_error(&folder, 1, &["below a mounted bpffs", "mount -t bpf"]);
+    assert!(!folder.exists(), "the folder was created for the pin and not removed");
+    expect_error(&folder.join("deeper"), 1, &["ENOENT", "do its folders exist", "mount -t bpf"]);
 }
 
 #[test]
-fn the_last_folder_of_a_pin_is_made_and_goes_with_it() {
-    let Some(_live) = live("faults::the_last_folder_of_a_pin_is_made_and_goes_with_it", &[]) else { return };
+fn the_last_folder_of_a_pin_is_created_and_removed_with_the_pin() {
+    let Some(_live) = live("faults::the_last_folder_of_a_pin_is_created_and_removed_with_the_pin", &[])
+    else {
+        return;
+    };
     let bpffs = Bpffs::new();
     let folder = bpffs.path().join("app");
     let mut loaded = load("pinned", &folder, 1).unwrap();
@@ -72,9 +82,9 @@ fn the_last_folder_of_a_pin_is_made_and_goes_with_it() {
 }
 
 #[test]
-fn a_bpffs_that_is_mounted_read_only() {
-    let Some(_live) = live("faults::a_bpffs_that_is_mounted_read_only", &[]) else { return };
+fn a_pin_in_a_read_only_bpffs_is_refused() {
+    let Some(_live) = live("faults::a_pin_in_a_read_only_bpffs_is_refused", &[]) else { return };
     let bpffs = Bpffs::new();
     mount_remount(bpffs.path(), MountFlags::RDONLY, "").unwrap();
-    refused(bpffs.path(), 1, &["EROFS", "mounted read-only"]);
+    expect_error(bpffs.path(), 1, &["EROFS", "mounted read-only"]);
 }

@@ -1,9 +1,8 @@
-//! Two loads of one object with maps pinned by name, at every interleaving: each load that succeeds uses the map at the path.
+//! Two loads of one object with maps pinned by name, at every interleaving. Each successful load uses the map at the path.
 
 use super::{
-    errno,
-    kernel::{Ask, Fake, Refusing},
-    offline,
+    kernel::{FakeKernel, FaultInjector, Request, errno},
+    offline_plan,
 };
 use crate::live::harness::{Bpffs, live, object};
 use core_relo_loader::{
@@ -17,15 +16,15 @@ use core_relo_loader::{
 use rustix::io::Errno as E;
 use std::cell::{Cell, RefCell};
 
-/// One map that is pinned, and several.
+/// Objects with one pinned map and with several.
 const OBJECTS: [&str; 2] = ["pinned", "map_in_map"];
 
 fn plan(name: &str) -> LoadPlan {
     offline(&object(name), name, Features::newest()).unwrap()
 }
 
-/// Every pinned map of a loaded object is the map at its path.
-fn uses_what_is_pinned(place: &str, fake: &Fake, loaded: &Loaded) {
+/// Checks that every pinned map of a loaded object is the map at its path.
+fn expect_pinned_maps(place: &str, fake: &FakeKernel, loaded: &Loaded) {
     for map in loaded.maps().iter().filter(|m| m.plan.pin.is_some()) {
         let pinned = fake.pins.borrow().get(map.plan.pin.as_ref().unwrap()).map(|info| info.id);
         assert_eq!(pinned, Some(fake.map_info(map.fd().unwrap()).unwrap().id), "{place}: map {}", map.name());
@@ -33,15 +32,17 @@ fn uses_what_is_pinned(place: &str, fake: &Fake, loaded: &Loaded) {
     }
 }
 
-/// Loads an object, and at its n-th request another one, whole. Returns both, or none for the second if there was no n-th request.
-fn interleaved(
-    fake: &Fake,
+/// Loads an object and, at request number `at`, loads it a second time completely. The request number `refused` of the first load fails.
+///
+/// The second result is `None` if the first load made fewer requests.
+fn load_interleaved(
+    fake: &FakeKernel,
     plan: &LoadPlan,
     at: usize,
     refused: Option<usize>,
 ) -> (Result<Loaded, LoadError>, Option<Loaded>) {
     let (count, other) = (Cell::new(0), RefCell::new(None));
-    let kernel = Refusing::new(fake, |_, _| {
+    let kernel = FaultInjector::new(fake, |_, _| {
         let nth = count.replace(count.get() + 1);
         if nth == at {
             *other.borrow_mut() = Some(load::load(plan, &fake).unwrap());
@@ -58,17 +59,17 @@ fn two_loads_use_the_same_pinned_maps_at_every_interleaving() {
     for name in OBJECTS {
         let plan = plan(name);
         for at in 0.. {
-            let fake = Fake::new();
-            let (first, second) = interleaved(&fake, &plan, at, None);
-            let place = format!("{name}, the other at request {at}");
-            uses_what_is_pinned(&place, &fake, &first.unwrap());
+            let fake = FakeKernel::new();
+            let (first, second) = load_interleaved(&fake, &plan, at, None);
+            let place = format!("{name}, second load at request {at}");
+            expect_pinned_maps(&place, &fake, &first.unwrap());
             let Some(second) = second else {
                 assert!(at > 5, "{name}: only {at} requests");
                 break;
             };
-            uses_what_is_pinned(&place, &fake, &second);
+            expect_pinned_maps(&place, &fake, &second);
             drop(second);
-            assert_eq!(fake.open(), 0, "{place}");
+            assert_eq!(fake.open_count(), 0, "{place}");
             let planned = plan.maps.iter().filter(|m| m.pin.is_some()).count();
             assert_eq!(fake.pins.borrow().len(), planned, "{place}: private names stay");
         }
@@ -79,52 +80,55 @@ fn two_loads_use_the_same_pinned_maps_at_every_interleaving() {
 fn a_load_that_fails_removes_no_pin_that_another_load_uses() {
     for name in OBJECTS {
         let plan = plan(name);
-        let fake = Fake::new();
-        let whole = Refusing::new(&fake, |_, _| None);
-        drop(load::load(&plan, &whole).unwrap());
-        let requests = whole.asked().len();
+        let fake = FakeKernel::new();
+        let recorder = FaultInjector::new(&fake, |_, _| None);
+        drop(load::load(&plan, &recorder).unwrap());
+        let requests = recorder.requests().len();
         for at in 0..requests {
             for refused in at..requests {
-                let fake = Fake::new();
-                let (_whatever, second) = interleaved(&fake, &plan, at, Some(refused));
-                let place = format!("{name}, the other at request {at}, request {refused} refused");
-                uses_what_is_pinned(&place, &fake, &second.unwrap());
+                let fake = FakeKernel::new();
+                let (_first, second) = load_interleaved(&fake, &plan, at, Some(refused));
+                let place = format!("{name}, second load at request {at}, request {refused} failed");
+                expect_pinned_maps(&place, &fake, &second.unwrap());
             }
         }
     }
 }
 
 #[test]
-fn a_pin_that_others_always_make_first_is_an_error_after_some_attempts() {
-    let (fake, plan) = (Fake::new(), plan("pinned"));
-    // The path looks free, and is not when the pin gets its name.
-    let racing = Refusing::new(&fake, |ask, _| (ask == Ask::RenamePin).then(|| errno(E::EXIST)));
+fn a_pin_race_that_is_always_lost_is_an_error_after_some_attempts() {
+    let (fake, plan) = (FakeKernel::new(), plan("pinned"));
+    // The path looks free, but the rename of the pin fails.
+    let racing =
+        FaultInjector::new(&fake, |request, _| (request == Request::RenamePin).then(|| errno(E::EXIST)));
     let error = load::load(&plan, &racing).unwrap_err();
     assert!(matches!(error, LoadError::PinTaken { attempts: load::PIN_ATTEMPTS, .. }), "{error}");
     assert_eq!(error.errno(), Some(errno(E::EXIST)));
-    assert_eq!(racing.details(Ask::RenamePin).len(), 5);
+    assert_eq!(racing.details(Request::RenamePin).len(), 5);
     let text = error.to_string();
     assert!(text.contains("5 of at most 5 attempts") && !text.contains('\n'), "{text}");
-    assert_eq!((fake.open(), fake.pins.borrow().len()), (0, 0));
-    // What was prepared cannot be loaded again by itself: the caller may have filled its maps.
-    let once = Refusing::new(&fake, |ask, nth| (ask == Ask::RenamePin && nth == 0).then(|| errno(E::EXIST)));
+    assert_eq!((fake.open_count(), fake.pins.borrow().len()), (0, 0));
+    // A prepared load is not repeated, because the caller may have filled its maps.
+    let once = FaultInjector::new(&fake, |request, nth| {
+        (request == Request::RenamePin && nth == 0).then(|| errno(E::EXIST))
+    });
     let error = load::prepare(&plan, &once).unwrap().finish().unwrap_err();
     assert!(matches!(error, LoadError::PinTaken { attempts: 1, .. }), "{error}");
 }
 
 #[test]
 fn pins_of_an_earlier_attempt_are_pins_of_the_load() {
-    let (fake, plan) = (Fake::new(), plan("map_in_map"));
+    let (fake, plan) = (FakeKernel::new(), plan("map_in_map"));
     assert!(plan.maps.iter().filter(|m| m.pin.is_some()).count() > 1);
     // The first pin gets its name. Another process has the second one's for a moment.
-    let once = |ask, nth| (ask == Ask::RenamePin && nth == 1).then(|| errno(E::EXIST));
-    let loaded = load::load(&plan, &Refusing::new(&fake, once)).unwrap();
-    uses_what_is_pinned("second attempt", &fake, &loaded);
+    let once = |request, nth| (request == Request::RenamePin && nth == 1).then(|| errno(E::EXIST));
+    let loaded = load::load(&plan, &FaultInjector::new(&fake, once)).unwrap();
+    expect_pinned_maps("second attempt", &fake, &loaded);
     let reused: Vec<_> = loaded.maps().iter().filter(|m| m.is_reused()).map(|m| m.name()).collect();
     assert_eq!(reused, [""; 0]);
     // Without a second attempt the error names what stays.
-    let fake = Fake::new();
-    let error = load::prepare(&plan, &Refusing::new(&fake, once)).unwrap().finish().unwrap_err();
+    let fake = FakeKernel::new();
+    let error = load::prepare(&plan, &FaultInjector::new(&fake, once)).unwrap().finish().unwrap_err();
     let LoadError::PinTaken { remaining, .. } = &error else { panic!("{error}") };
     let pins: Vec<_> = fake.pins.borrow().iter().map(|(path, info)| (path.clone(), info.id)).collect();
     assert_eq!((remaining.pins.len(), &remaining.pins), (1, &pins));
@@ -147,8 +151,8 @@ fn unpinning_removes_pins_of_an_earlier_attempt() {
         loader.map(&map.name).pin = Some(Some(folder.join(format!("map_{n}"))));
     }
     let plan = loader.plan().unwrap();
-    let once = |ask, nth| (ask == Ask::RenamePin && nth == 1).then(|| errno(E::EXIST));
-    let mut loaded = load::load(&plan, &Refusing::new(Running, once)).unwrap();
+    let once = |request, nth| (request == Request::RenamePin && nth == 1).then(|| errno(E::EXIST));
+    let mut loaded = load::load(&plan, &FaultInjector::new(Running, once)).unwrap();
     assert!(loaded.maps().iter().all(|m| !m.is_reused()));
     assert!(std::fs::read_dir(&folder).unwrap().count() > 1);
     loaded.unpin_maps();
@@ -156,29 +160,34 @@ fn unpinning_removes_pins_of_an_earlier_attempt() {
 }
 
 #[test]
-fn a_pin_is_made_when_nothing_can_fail_any_more() {
-    let fake = Fake::new();
+fn pins_are_the_last_step_of_a_load() {
+    let fake = FakeKernel::new();
     for name in OBJECTS {
         let plan = plan(name);
-        let kernel = Refusing::new(&fake, |_, _| None);
+        let kernel = FaultInjector::new(&fake, |_, _| None);
         let mut loaded = load::load_unpinned(&plan, &kernel).unwrap();
-        assert!(kernel.details(Ask::Pin).is_empty(), "{name}");
+        assert!(kernel.details(Request::Pin).is_empty(), "{name}");
         assert!(loaded.maps().iter().all(|m| m.pin_path().is_none()), "{name}");
         loaded.pin_maps(&kernel).unwrap();
-        uses_what_is_pinned(name, &fake, &loaded);
-        let asked: Vec<_> = kernel.asked().into_iter().map(|(ask, _)| ask).collect();
-        let first = asked.iter().position(|ask| *ask == Ask::RenamePin).unwrap();
-        assert!(asked[first..].iter().all(|ask| *ask == Ask::RenamePin), "{name}: {asked:?}");
-        // A second time there is nothing to do.
-        let before = asked.len();
+        expect_pinned_maps(name, &fake, &loaded);
+        let requests: Vec<_> = kernel.requests().into_iter().map(|(request, _)| request).collect();
+        let first = requests.iter().position(|request| *request == Request::RenamePin).unwrap();
+        assert!(
+            requests[first..].iter().all(|request| *request == Request::RenamePin),
+            "{name}: {requests:?}"
+        );
+        // The second call has nothing to do.
+        let before = requests.len();
         loaded.pin_maps(&kernel).unwrap();
-        assert_eq!(kernel.asked().len(), before);
+        assert_eq!(kernel.requests().len(), before);
     }
 }
 
 #[test]
-fn the_running_kernel_gives_a_name_to_one_load_only() {
-    let Some(_live) = live("faults::the_running_kernel_gives_a_name_to_one_load_only", &[]) else { return };
+fn only_one_of_two_loads_gets_a_pin_name_in_the_running_kernel() {
+    let Some(_live) = live("faults::only_one_of_two_loads_gets_a_pin_name_in_the_running_kernel", &[]) else {
+        return;
+    };
     let bpffs = Bpffs::new();
     let bytes = object("pinned");
     let object = Object::parse(&bytes).unwrap();
@@ -196,8 +205,8 @@ fn the_running_kernel_gives_a_name_to_one_load_only() {
     assert_eq!(pinned_id(), id_of(&quick));
     assert_ne!(pinned_id(), id_of(&slow));
     slow.unpin_maps();
-    assert_eq!(std::fs::read_dir(bpffs.path().join("folder")).unwrap().count(), 1, "no private name stays");
-    // A pin that is another map's by now is not removed.
+    assert_eq!(std::fs::read_dir(bpffs.path().join("folder")).unwrap().count(), 1, "no private name is left");
+    // A pin that now refers to another map is not removed.
     std::fs::remove_file(&path).unwrap();
     slow.pin_maps(&Running).unwrap();
     quick.unpin_maps();

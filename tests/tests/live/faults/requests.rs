@@ -1,9 +1,8 @@
-//! Requests that are made again, made differently, or made only where they are needed.
+//! Requests that the loader repeats, changes, or makes only if the kernel needs them.
 
 use super::{
-    errno,
-    kernel::{Ask, Fake, Refusing},
-    offline,
+    kernel::{FakeKernel, FaultInjector, Request, errno},
+    offline_plan,
 };
 use crate::live::harness::object;
 use core_relo_loader::{
@@ -20,33 +19,40 @@ fn plan(name: &str) -> LoadPlan {
 
 #[test]
 fn a_program_interrupted_by_a_signal_is_loaded_again() {
-    let fake = Fake::new();
+    let fake = FakeKernel::new();
     let plan = plan("globals");
-    let times =
-        |n| Refusing::new(&fake, move |ask, nth| (ask == Ask::ProgLoad && nth < n).then(|| errno(E::AGAIN)));
+    let times = |n| {
+        FaultInjector::new(&fake, move |request, nth| {
+            (request == Request::ProgLoad && nth < n).then(|| errno(E::AGAIN))
+        })
+    };
     let three = times(3);
     drop(load::load(&plan, &three).unwrap());
-    assert_eq!(three.details(Ask::ProgLoad), ["log 0"; 4], "no log is asked for, as nothing was refused");
-    // Libbpf's five times; then five to hear why.
+    assert_eq!(
+        three.details(Request::ProgLoad),
+        ["log 0"; 4],
+        "no log is requested, because no load was refused"
+    );
+    // Five attempts as in libbpf, then five attempts with a log.
     let always = times(usize::MAX);
     let error = load::load(&plan, &always).unwrap_err();
     assert_eq!(error.errno(), Some(errno(E::AGAIN)));
     let expected: Vec<_> = ["log 0"; 5].into_iter().chain(["log 16777215"; 5]).collect();
-    assert_eq!(always.details(Ask::ProgLoad), expected);
+    assert_eq!(always.details(Request::ProgLoad), expected);
 }
 
 #[test]
-fn the_verifiers_log_grows_until_all_of_it_is_there() {
-    let fake = Fake::new();
+fn the_log_buffer_grows_until_the_verifier_log_fits() {
+    let fake = FakeKernel::new();
     let plan = plan("globals");
-    let answer = |ask, nth| match (ask, nth) {
-        (Ask::ProgLoad, 1 | 2) => Some(errno(E::NOSPC)),
-        (Ask::ProgLoad, _) => Some(errno(E::ACCESS)),
+    let fault = |request, nth| match (request, nth) {
+        (Request::ProgLoad, 1 | 2) => Some(errno(E::NOSPC)),
+        (Request::ProgLoad, _) => Some(errno(E::ACCESS)),
         _ => None,
     };
-    let refusing = Refusing::new(&fake, answer);
+    let refusing = FaultInjector::new(&fake, fault);
     let error = load::load(&plan, &refusing).unwrap_err();
-    let sizes = refusing.details(Ask::ProgLoad);
+    let sizes = refusing.details(Request::ProgLoad);
     if sizes.len() < 4 {
         return println!("SKIP: no memory for a log of 1 GiB here");
     }
@@ -55,85 +61,89 @@ fn the_verifiers_log_grows_until_all_of_it_is_there() {
 }
 
 #[test]
-fn a_log_asked_for_is_asked_for_at_once() {
-    let fake = Fake::new();
+fn a_requested_log_is_passed_with_the_first_attempt() {
+    let fake = FakeKernel::new();
     let mut plan = plan("globals");
     plan.programs[0].log_level = 2;
-    let kernel = Refusing::new(&fake, |_, _| None);
+    let kernel = FaultInjector::new(&fake, |_, _| None);
     drop(load::load(&plan, &kernel).unwrap());
-    assert_eq!(kernel.details(Ask::ProgLoad)[0], "log 16777215");
+    assert_eq!(kernel.details(Request::ProgLoad)[0], "log 16777215");
 }
 
 #[test]
-fn a_map_whose_types_the_kernel_refuses_is_made_without() {
-    let fake = Fake::new();
+fn a_map_whose_types_are_refused_is_created_without_types() {
+    let fake = FakeKernel::new();
     let plan = plan("pinned");
-    let refusing =
-        Refusing::new(&fake, |ask, nth| (ask == Ask::MapCreate && nth == 0).then(|| errno(E::INVAL)));
+    let refusing = FaultInjector::new(&fake, |request, nth| {
+        (request == Request::MapCreate && nth == 0).then(|| errno(E::INVAL))
+    });
     drop(load::load(&plan, &refusing).unwrap());
-    let created = refusing.details(Ask::MapCreate);
+    let created = refusing.details(Request::MapCreate);
     assert_eq!(created[..2], ["core_relo_live with types", "core_relo_live"], "{created:?}");
     fake.pins.borrow_mut().clear();
-    // Whatever the second answer is, it is the error: the first may have been about the types.
-    let refusing = Refusing::new(&fake, |ask, nth| match (ask, nth) {
-        (Ask::MapCreate, 0) => Some(errno(E::INVAL)),
-        (Ask::MapCreate, 1) => Some(errno(E::PERM)),
+    // The error is that of the second attempt, because the first may have failed due to the types.
+    let refusing = FaultInjector::new(&fake, |request, nth| match (request, nth) {
+        (Request::MapCreate, 0) => Some(errno(E::INVAL)),
+        (Request::MapCreate, 1) => Some(errno(E::PERM)),
         _ => None,
     });
     let error = load::load(&plan, &refusing).unwrap_err();
     assert_eq!(error.errno(), Some(errno(E::PERM)));
     let text = error.to_string();
     assert!(
-        text.starts_with("pinned: map `core_relo_live`: creating it: EPERM: ") && text.contains(lacking()),
+        text.starts_with("pinned: map `core_relo_live`: creating it: EPERM: ")
+            && text.contains(capability_help()),
         "{text}"
     );
     assert!(text.contains("ulimit -l"), "{text}");
 }
 
 #[test]
-fn types_the_kernel_refuses_are_left_out_unless_struct_ops_needs_them() {
-    let fake = Fake::new();
-    let refuse = |ask, _| (ask == Ask::BtfLoad).then(|| errno(E::INVAL));
-    let without = Refusing::new(&fake, refuse);
+fn refused_btf_is_omitted_unless_struct_ops_needs_it() {
+    let fake = FakeKernel::new();
+    let refuse = |request, _| (request == Request::BtfLoad).then(|| errno(E::INVAL));
+    let without = FaultInjector::new(&fake, refuse);
     drop(load::load(&plan("globals"), &without).unwrap());
-    assert_eq!(without.details(Ask::BtfLoad).len(), 2, "once, and once more to hear why");
-    assert!(without.details(Ask::MapCreate).iter().all(|map| !map.ends_with(" with types")));
+    assert_eq!(without.details(Request::BtfLoad).len(), 2, "one attempt, and one more with a log");
+    assert!(without.details(Request::MapCreate).iter().all(|map| !map.ends_with(" with types")));
     let mut needs = plan("globals");
     needs.btf_is_mandatory = true;
-    let error = load::load(&needs, &Refusing::new(&fake, refuse)).unwrap_err();
+    let error = load::load(&needs, &FaultInjector::new(&fake, refuse)).unwrap_err();
     assert!(error.to_string().starts_with("globals: BTF, which struct_ops needs"), "{error}");
 }
 
 #[test]
-fn the_limit_on_locked_memory_is_raised_only_where_the_kernel_counts_by_it() {
-    let fake = Fake::new();
+fn the_memlock_limit_is_raised_only_without_memcg_accounting() {
+    let fake = FakeKernel::new();
     let old = Features::fixed(|f| f != Feature::MemcgAccounting);
     for (features, times) in [(Features::newest(), 0), (old, 1)] {
         let plan = offline(&object("globals"), "globals", features).unwrap();
-        // That it cannot be raised does not matter: it may be high enough.
-        let kernel = Refusing::new(&fake, |ask, _| (ask == Ask::Memlock).then(|| errno(E::PERM)));
+        // The limit may be high enough, so a failure to raise it does not matter.
+        let kernel =
+            FaultInjector::new(&fake, |request, _| (request == Request::Memlock).then(|| errno(E::PERM)));
         drop(load::load(&plan, &kernel).unwrap());
-        assert_eq!(kernel.details(Ask::Memlock).len(), times);
+        assert_eq!(kernel.details(Request::Memlock).len(), times);
     }
 }
 
 #[test]
-fn what_is_pinned_already_is_used_and_survives_a_failure() {
-    let fake = Fake::new();
+fn an_existing_pin_is_reused_and_survives_a_failed_load() {
+    let fake = FakeKernel::new();
     let plan = plan("pinned");
-    let first = load::load(&plan, &Refusing::new(&fake, |_, _| None)).unwrap();
+    let first = load::load(&plan, &FaultInjector::new(&fake, |_, _| None)).unwrap();
     let pins: Vec<_> = fake.pins.borrow().keys().cloned().collect();
     assert_eq!(pins.len(), 1);
-    let refusing = Refusing::new(&fake, |ask, _| (ask == Ask::ProgLoad).then(|| errno(E::ACCESS)));
+    let refusing =
+        FaultInjector::new(&fake, |request, _| (request == Request::ProgLoad).then(|| errno(E::ACCESS)));
     load::load(&plan, &refusing).unwrap_err();
-    assert!(refusing.details(Ask::Unpin).is_empty(), "the pin is not this load's");
+    assert!(refusing.details(Request::Unpin).is_empty(), "the load did not make the pin");
     assert_eq!(fake.pins.borrow().keys().cloned().collect::<Vec<_>>(), pins);
-    let again = load::load(&plan, &Refusing::new(&fake, |_, _| None)).unwrap();
+    let again = load::load(&plan, &FaultInjector::new(&fake, |_, _| None)).unwrap();
     assert!(!first.map("core_relo_live").unwrap().is_reused());
     assert!(again.map("core_relo_live").unwrap().is_reused());
 
     fake.pins.borrow_mut().values_mut().for_each(|shape| shape.max_entries = 7);
-    let error = load::load(&plan, &Refusing::new(&fake, |_, _| None)).unwrap_err();
+    let error = load::load(&plan, &FaultInjector::new(&fake, |_, _| None)).unwrap_err();
     assert!(
         matches!(error, LoadError::PinnedOther { field: "max_entries", expected: 1, found: 7, .. }),
         "{error}"
@@ -141,34 +151,34 @@ fn what_is_pinned_already_is_used_and_survives_a_failure() {
     assert_eq!(fake.pins.borrow().len(), 1);
 }
 
-/// Who has the capabilities is told that it is not for want of them.
-fn lacking() -> &'static str {
+/// Returns the part of EPERM errors about capabilities, which depends on the user.
+fn capability_help() -> &'static str {
     if rustix::process::geteuid().is_root() { "this process has the capabilities" } else { "CAP_BPF" }
 }
 
 #[test]
-fn refusals_say_what_to_do() {
-    let fake = Fake::new();
-    let text = |name: &str, what: Ask, errno: Errno| {
-        let refusing = Refusing::new(&fake, |ask, _| (ask == what).then_some(errno));
+fn errors_of_requests_contain_help() {
+    let fake = FakeKernel::new();
+    let text = |name: &str, kind: Request, errno: Errno| {
+        let refusing = FaultInjector::new(&fake, |request, _| (request == kind).then_some(errno));
         let error = load::load(&plan(name), &refusing).unwrap_err().to_string();
         fake.pins.borrow_mut().clear();
         error
     };
-    let lacking = lacking();
+    let capabilities = capability_help();
     let cases = [
-        ("globals", Ask::MapCreate, E::MFILE, "RLIMIT_NOFILE"),
-        ("globals", Ask::MapCreate, E::NFILE, "fs.file-max"),
-        ("globals", Ask::MapCreate, E::NOMEM, "RLIMIT_MEMLOCK"),
-        ("globals", Ask::ProgLoad, E::PERM, lacking),
-        ("globals", Ask::ProgLoad, E::MFILE, "RLIMIT_NOFILE"),
-        ("globals", Ask::MapFreeze, E::PERM, lacking),
-        ("pinned", Ask::Pin, E::ROFS, "mounted read-only"),
-        ("pinned", Ask::Pin, E::PERM, "bpffs"),
-        ("pinned", Ask::Pin, E::NOENT, "mount -t bpf"),
+        ("globals", Request::MapCreate, E::MFILE, "RLIMIT_NOFILE"),
+        ("globals", Request::MapCreate, E::NFILE, "fs.file-max"),
+        ("globals", Request::MapCreate, E::NOMEM, "RLIMIT_MEMLOCK"),
+        ("globals", Request::ProgLoad, E::PERM, capabilities),
+        ("globals", Request::ProgLoad, E::MFILE, "RLIMIT_NOFILE"),
+        ("globals", Request::MapFreeze, E::PERM, capabilities),
+        ("pinned", Request::Pin, E::ROFS, "mounted read-only"),
+        ("pinned", Request::Pin, E::PERM, "bpffs"),
+        ("pinned", Request::Pin, E::NOENT, "mount -t bpf"),
     ];
-    for (name, ask, errno, expected) in cases {
-        let said = text(name, ask, super::errno(errno));
-        assert!(said.contains(expected), "{ask:?} {errno:?}: {said}");
+    for (name, request, errno, expected) in cases {
+        let text = text(name, request, super::kernel::errno(errno));
+        assert!(text.contains(expected), "{request:?} {errno:?}: {text}");
     }
 }

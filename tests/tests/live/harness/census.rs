@@ -1,4 +1,4 @@
-//! What there is in this process and in the kernel that a test may have made.
+//! A list of the resources that a test can leave behind in the process and in the kernel.
 
 use core_relo_loader::sys::{self, Errno};
 use std::{
@@ -11,18 +11,20 @@ use std::{
 
 use super::need::in_vm;
 
-/// Everything of one moment, each thing by a line of text.
+/// The resources at one moment, one line of text each.
 #[derive(Clone, Debug)]
 pub struct Census(BTreeSet<String>);
 
-/// The kernel frees programs after a grace period, some after two, and a virtual machine is slow.
+/// The time limit for the kernel to free resources. The kernel frees programs after one or two grace periods, and a virtual machine
+/// is slow.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// The time between two lists.
 const PAUSE: Duration = Duration::from_millis(5);
-/// Before the first look. To look opens each map and closes it: a table of programs that is being emptied is then emptied a second
-/// time, and if the first was not begun yet, kernels as old as 5.10 count a reference that nobody drops (`prog_array_map_clear`).
+/// The time before the first list. Taking the list opens and closes each map. If the kernel is about to clear a prog array, the close
+/// starts a second clear, and kernels as old as 5.10 then leak a reference (`prog_array_map_clear`).
 const SETTLING: Duration = Duration::from_millis(20);
 
-/// Files of tracefs with a line for each event made.
+/// The tracefs files with a line for each probe event.
 const EVENTS: [&str; 4] = [
     "/sys/kernel/tracing/kprobe_events",
     "/sys/kernel/tracing/uprobe_events",
@@ -31,8 +33,7 @@ const EVENTS: [&str; 4] = [
 ];
 
 impl Census {
-    /// Looks at descriptors, tracing events and pins; in a machine that nobody else uses also at all programs, maps, BTFs and
-    /// links.
+    /// Lists descriptors, probe events and pins. In the virtual machine, lists all programs, maps, BTFs and links as well.
     pub fn take() -> Self {
         let mut all = BTreeSet::new();
         descriptors(&mut all);
@@ -40,8 +41,8 @@ impl Census {
             let text = fs::read_to_string(file).unwrap_or_default();
             all.extend(text.lines().map(|line| format!("{file}: {line}")));
         }
-        below(Path::new("/sys/fs/bpf"), &mut all);
-        // Others may load what they like on a machine that is in use.
+        pins_below(Path::new("/sys/fs/bpf"), &mut all);
+        // On other machines, other processes may load programs at any time.
         if in_vm() {
             ids("program", sys::next_prog_id, &mut all);
             ids("map", sys::next_map_id, &mut all);
@@ -51,7 +52,7 @@ impl Census {
         Self(all)
     }
 
-    /// What is there now and was not then, once the kernel had time to free what is no longer used.
+    /// Returns the new resources after the kernel had time to free unused ones.
     pub fn left_behind(&self) -> Vec<String> {
         let until = Instant::now() + PATIENCE;
         sleep(SETTLING);
@@ -64,35 +65,36 @@ impl Census {
         }
     }
 
-    /// What is there now and was not then.
+    /// Returns the resources that exist now and are not in this list.
     pub fn new_since(&self) -> impl Iterator<Item = String> {
-        Self::take().0.into_iter().filter(|one| !self.0.contains(one))
+        Self::take().0.into_iter().filter(|resource| !self.0.contains(resource))
     }
 }
 
-/// This process's open files, by number and what they are.
+/// Adds the open descriptors of this process with their targets.
 fn descriptors(all: &mut BTreeSet<String>) {
     for entry in fs::read_dir("/proc/self/fd").into_iter().flatten().flatten() {
         let Ok(target) = fs::read_link(entry.path()) else { continue };
         let target = target.display().to_string();
-        // The descriptor that this folder is read by.
+        // Skip the descriptor of this folder.
         if !(target.starts_with("/proc/") && target.ends_with("/fd")) {
             all.insert(format!("descriptor {} of {target}", entry.file_name().display()));
         }
     }
 }
 
-fn ids(what: &str, next: fn(u32) -> Result<Option<u32>, Errno>, all: &mut BTreeSet<String>) {
+/// Adds all ids of one kind of kernel object.
+fn ids(kind: &str, next: fn(u32) -> Result<Option<u32>, Errno>, all: &mut BTreeSet<String>) {
     let mut last = 0;
-    while let Some(id) = next(last).unwrap_or_else(|e| panic!("asking for the {what} after {last}: {e}")) {
-        all.insert(format!("{what} {id}{}", name(what, id)));
+    while let Some(id) = next(last).unwrap_or_else(|e| panic!("next {kind} id after {last}: {e}")) {
+        all.insert(format!("{kind} {id}{}", name(kind, id)));
         last = id;
     }
 }
 
-/// What helps to tell which it is.
-fn name(what: &str, id: u32) -> String {
-    let name = match what {
+/// Returns the name of a program or map, to help identify a leak.
+fn name(kind: &str, id: u32) -> String {
+    let name = match kind {
         "program" => sys::prog_fd_by_id(id).and_then(|fd| sys::prog_info(&fd)).map(|info| info.name()),
         "map" => sys::map_fd_by_id(id).and_then(|fd| sys::map_info(&fd)).map(|info| info.name()),
         _ => return String::new(),
@@ -100,11 +102,12 @@ fn name(what: &str, id: u32) -> String {
     name.map_or(String::new(), |name| format!(" `{name}`"))
 }
 
-fn below(folder: &Path, all: &mut BTreeSet<String>) {
+/// Adds all pins below a folder.
+fn pins_below(folder: &Path, all: &mut BTreeSet<String>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() {
-            below(&path, all);
+            pins_below(&path, all);
         }
         all.insert(format!("pin {}", path.display()));
     }

@@ -1,4 +1,4 @@
-//! A cgroup of a test's own.
+//! A temporary cgroup for one test.
 
 use std::{
     fs::{self, File},
@@ -9,18 +9,18 @@ use std::{
     time::Duration,
 };
 
-/// A cgroup below cgroup2's root; it goes with this.
+/// A cgroup below the cgroup2 root. The drop removes it.
 #[derive(Debug)]
 pub struct Cgroup {
     path: PathBuf,
-    /// Where this process was.
+    /// The cgroup of this process before the test.
     home: PathBuf,
 }
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 impl Cgroup {
-    /// Makes one. cgroup2 must be mounted ([`Need::Cgroup`](super::Need::Cgroup)).
+    /// Creates a cgroup. cgroup2 must be mounted ([`Need::Cgroup`](super::Need::Cgroup)).
     pub fn new() -> Self {
         let mount = mount().expect("cgroup2 is mounted");
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -31,22 +31,22 @@ impl Cgroup {
         Self { path, home: mount.join(inner) }
     }
 
-    /// Its folder.
+    /// Returns the folder of the cgroup.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its folder, opened, to attach to.
+    /// Opens the folder of the cgroup, as the target of an attach.
     pub fn dir(&self) -> File {
         File::open(&self.path).unwrap()
     }
 
-    /// Does something as a member of it, with this whole process.
+    /// Calls `act` while this process is a member of the cgroup.
     pub fn inside<T>(&self, act: impl FnOnce() -> T) -> T {
         self.enter(&self.path);
-        let done = act();
+        let result = act();
         self.enter(&self.home);
-        done
+        result
     }
 
     fn enter(&self, folder: &Path) {
@@ -57,9 +57,9 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // What was to happen inside may have ended in a panic.
+        // `inside` does not leave the cgroup if `act` panics.
         let _ = fs::write(self.home.join("cgroup.procs"), "0");
-        // It is busy until the last process that ended in there is gone.
+        // The cgroup is busy until the kernel has removed its last process.
         for _ in 0..200 {
             if fs::remove_dir(&self.path).is_ok() {
                 return;
@@ -70,7 +70,7 @@ impl Drop for Cgroup {
     }
 }
 
-/// Where cgroup2 is mounted.
+/// Returns the mount point of cgroup2.
 pub fn mount() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/mounts").ok()?;
     mounts.lines().find_map(|line| match line.split(' ').collect::<Vec<_>>().as_slice() {

@@ -1,6 +1,6 @@
-//! Objects of live programs, loaded as people load theirs.
+//! Loading and running of live objects with the public functions.
 
-use super::object;
+use super::objects::object;
 use core_relo_loader::{
     Loader,
     load::Loaded,
@@ -8,12 +8,12 @@ use core_relo_loader::{
     sys::{self, TestRun},
 };
 
-/// Loads all of an object, for events of this process.
+/// Loads an object that counts the events of this process.
 pub fn load(name: &str) -> Loaded {
     load_with(name, |_| {})
 }
 
-/// The same, with more settings.
+/// Loads an object after `set` changed the settings.
 pub fn load_with(name: &str, set: impl FnOnce(&mut Loader<'_, '_>)) -> Loaded {
     let bytes = object(name);
     let object = Object::parse(&bytes).unwrap();
@@ -23,18 +23,18 @@ pub fn load_with(name: &str, set: impl FnOnce(&mut Loader<'_, '_>)) -> Loaded {
     loader.load().unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
-/// How often the object's programs ran, as far as they count.
+/// Returns the number of counted runs of the object's programs.
 pub fn hits(loaded: &Loaded) -> u64 {
     loaded.global("hits").unwrap()
 }
 
-/// Runs a program once, on an empty packet, if it takes one; gives what it returned.
+/// Runs a program once on a packet of zeros and returns its result.
 pub fn run(loaded: &Loaded, program: &str) -> u32 {
     run_with(loaded, program, &mut TestRun { data_in: &[0; 64], ..TestRun::default() })
 }
 
-/// Runs a program as is said.
-pub fn run_with(loaded: &Loaded, program: &str, how: &mut TestRun<'_>) -> u32 {
+/// Runs a program with the given options and returns its result.
+pub fn run_with(loaded: &Loaded, program: &str, options: &mut TestRun<'_>) -> u32 {
     let program = loaded.program(program).unwrap();
-    sys::prog_test_run(program, how).unwrap_or_else(|e| panic!("{program}: {e}")).retval
+    sys::prog_test_run(program, options).unwrap_or_else(|e| panic!("{program}: {e}")).retval
 }

@@ -1,13 +1,14 @@
-//! What live tests stand on: one at a time, surroundings of their own, and a look afterwards at what they left behind.
+//! Test harness of the live tests. It runs one test at a time, provides temporary cgroups, namespaces and mounts, and checks for
+//! leaked resources afterwards.
 //!
 //! ```ignore
 //! #[test]
 //! fn a_program_sees_a_connection() {
 //!     let Some(_live) = live("cgroup::a_program_sees_a_connection", &[Need::Cgroup]) else { return };
 //!     let cgroup = Cgroup::new();
-//!     // load, attach to cgroup.dir(), then, inside:
+//!     // Load, attach to cgroup.dir(), then trigger the program:
 //!     cgroup.inside(|| TcpStream::connect(address));
-//! }   // here it is checked that everything is gone
+//! }   // The drop of `_live` checks that nothing is left.
 //! ```
 
 mod census;
@@ -31,26 +32,27 @@ pub use pins::Bpffs;
 use core_relo_tests::skip::skip;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+/// Live tests change the state of the process, so they do not run in parallel.
+static LOCK: Mutex<()> = Mutex::new(());
 
-/// A live test that runs. What it leaves behind fails it when this goes, so it is to be made first.
+/// A running live test. The drop fails the test if resources are left, so create it before all other values.
 #[derive(Debug)]
 pub struct Live {
     before: Census,
-    _alone: MutexGuard<'static, ()>,
+    _lock: MutexGuard<'static, ()>,
 }
 
-/// Begins a live test, or says why it does not run here. Every test needs root and bpf(2).
+/// Starts a live test, or reports why the test is skipped. Every live test needs root and bpf(2).
 pub fn live(test: &str, needs: &[Need]) -> Option<Live> {
-    // A test that failed leaves the lock poisoned, and that is all.
-    let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    // A failed test poisons the lock, which does not matter to other tests.
+    let lock = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     for need in [Need::Root, Need::Bpf].iter().chain(needs) {
         if let Err(why) = need.is_met() {
             skip(test, &why);
             return None;
         }
     }
-    Some(Live { before: Census::take(), _alone: alone })
+    Some(Live { before: Census::take(), _lock: lock })
 }
 
 impl Drop for Live {

@@ -1,5 +1,5 @@
-//! What a test needs of the kernel it runs on. Each need is looked for without the loader's help, so that what the loader gets
-//! wrong is never taken for a reason to skip.
+//! Requirements of a test on the running kernel. Each check works without the loader, so that a loader error is never taken for a reason
+//! to skip.
 
 use core_relo::btf::{Btf, Kind, Type};
 use core_relo_loader::{
@@ -19,54 +19,54 @@ use std::{
 
 use super::netns::{Netns, Veth};
 
-/// Something that not every kernel has, or lets everybody have.
+/// A requirement that not every kernel or user meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// To be root.
+    /// Root privileges.
     Root,
-    /// bpf(2), for programs at all.
+    /// bpf(2) accepts a simple program.
     Bpf,
     /// A kernel of at least this version.
     Kernel(u32, u32),
     /// The kernel's types in sysfs.
     Btf,
-    /// Programs at functions' entries and exits. Needs [`Need::Btf`].
+    /// fentry and fexit programs. Needs [`Need::Btf`].
     Tracing,
-    /// Programs at security hooks: tracing, and `bpf` among the security modules.
+    /// LSM programs: tracing, and `bpf` among the active security modules.
     Lsm,
-    /// Probes in the kernel.
+    /// Kprobes.
     Kprobes,
-    /// Probes in programs.
+    /// Uprobes.
     Uprobes,
-    /// tracefs, mounted: where it is not, this thread gets it in a mount namespace of its own.
+    /// A mounted tracefs. If it is not mounted, this thread mounts it in a new mount namespace.
     Tracefs,
-    /// cgroup2, mounted.
+    /// A mounted cgroup2.
     Cgroup,
-    /// Pairs of virtual interfaces.
+    /// Pairs of veth interfaces.
     Veth,
     /// A function in the kernel's types. Needs [`Need::Btf`].
     Function(&'static str),
-    /// An enumerator in the kernel's types, by which a kind of map, link or attachment is known.
+    /// An enumerator in the kernel's types. It shows that a map type, link type or helper exists.
     Enumerator(&'static str),
-    /// A variable in the kernel's types, whose address the kernel tells.
+    /// A variable in the kernel's types whose address /proc/kallsyms lists.
     Variable(&'static str),
-    /// The kernel's configuration, where it can be read.
+    /// A readable kernel configuration.
     Configuration,
-    /// Memory that programs can take wherever they are: from 6.18 on the kernel needs cmpxchg16b for that, which `cargo xtask vm`'s
-    /// emulated processor lacks.
+    /// Memory allocation in any context. From 6.18 on the kernel needs cmpxchg16b for that, which the emulated processor of
+    /// `cargo xtask vm` lacks.
     MemoryAnywhere,
 }
 
-/// Where a program's kind and place of attachment are numbers, they are these.
+// Numbers of program types and attach types.
 const SOCKET_FILTER: u32 = 1;
 const TRACING: u32 = 26;
 const FENTRY: u32 = 24;
 
-/// `r0 = 0; exit`
-const NOTHING: [u8; 16] = [0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0];
+/// The instructions `r0 = 0; exit`.
+const NOOP: [u8; 16] = [0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0];
 
 impl Need {
-    /// Is it there? If not, why.
+    /// Checks the requirement. The error is the reason to skip the test.
     pub fn is_met(self) -> Result<(), String> {
         match self {
             Self::Root => met(rustix::process::geteuid().is_root(), "needs root"),
@@ -100,7 +100,7 @@ impl Need {
                 in_btf(name, "variable", |btf| btf.find(name.as_bytes(), Kind::Var).is_some())?;
                 let symbols = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
                 let listed = symbols.lines().any(|line| line.split_ascii_whitespace().nth(2) == Some(name));
-                met(listed, &format!("this kernel tells no address of `{name}`"))
+                met(listed, &format!("this kernel shows no address of `{name}`"))
             }
             Self::MemoryAnywhere => memory_anywhere(),
             Self::Configuration => {
@@ -110,12 +110,12 @@ impl Need {
     }
 }
 
-/// Is this the machine that `cargo xtask vm` starts, which has nothing but the tests in it?
+/// Returns true in the virtual machine of `cargo xtask vm`, where no other process loads programs.
 pub fn in_vm() -> bool {
     env::var_os("CORE_RELO_VM").is_some()
 }
 
-/// The first two numbers of the running kernel's version.
+/// Returns the first two numbers of the running kernel's version.
 pub fn kernel_version() -> (u32, u32) {
     let release = release();
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().unwrap_or(0));
@@ -126,8 +126,8 @@ fn release() -> String {
     rustix::system::uname().release().to_string_lossy().into_owned()
 }
 
-fn met(is: bool, otherwise: &str) -> Result<(), String> {
-    if is { Ok(()) } else { Err(otherwise.to_owned()) }
+fn met(is_met: bool, reason: &str) -> Result<(), String> {
+    if is_met { Ok(()) } else { Err(reason.to_owned()) }
 }
 
 fn exists(path: &str) -> Result<(), String> {
@@ -135,19 +135,23 @@ fn exists(path: &str) -> Result<(), String> {
 }
 
 fn tracefs() -> Result<(), String> {
-    const PLACE: &str = "/sys/kernel/tracing";
-    let there = || exists(&format!("{PLACE}/events")).or_else(|_| exists("/sys/kernel/debug/tracing/events"));
-    if there().is_ok() {
+    const MOUNT_POINT: &str = "/sys/kernel/tracing";
+    let is_mounted =
+        || exists(&format!("{MOUNT_POINT}/events")).or_else(|_| exists("/sys/kernel/debug/tracing/events"));
+    if is_mounted().is_ok() {
         return Ok(());
     }
-    // Not for all of the machine: others go by what is mounted, too.
-    let mounted = own_mounts().and_then(|()| mount("tracefs", PLACE, "tracefs", MountFlags::empty(), None));
-    mounted.map_err(|e| format!("{PLACE} is not mounted, and cannot be: {e}")).and_then(|()| there())
+    // The mount must not be visible to other processes, which may check for it.
+    let mounted =
+        private_mounts().and_then(|()| mount("tracefs", MOUNT_POINT, "tracefs", MountFlags::empty(), None));
+    mounted
+        .map_err(|e| format!("{MOUNT_POINT} is not mounted, and cannot be: {e}"))
+        .and_then(|()| is_mounted())
 }
 
-/// Has this thread leave the mounts of others alone.
-fn own_mounts() -> rustix::io::Result<()> {
-    // SAFETY: of all that threads share only the mounts and the working directory are left; descriptors stay in common.
+/// Moves this thread to a private mount namespace.
+fn private_mounts() -> rustix::io::Result<()> {
+    // SAFETY: the call unshares only the mounts and the working directory; threads still share descriptors.
     unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
     mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)
 }
@@ -162,21 +166,21 @@ fn memory_anywhere() -> Result<(), String> {
 }
 
 fn bpf() -> Result<(), Errno> {
-    let load = ProgLoad { prog_type: SOCKET_FILTER, insns: &NOTHING, license: b"GPL", ..ProgLoad::default() };
+    let load = ProgLoad { prog_type: SOCKET_FILTER, insns: &NOOP, license: b"GPL", ..ProgLoad::default() };
     sys::prog_load(&load, &mut []).map(drop)
 }
 
-/// Whether the kernel's types have something; found once, since it is much to read.
+/// Checks that `find` succeeds in the kernel's types. The result is cached, because parsing takes time.
 fn in_btf(name: &'static str, what: &str, find: impl FnOnce(&Btf<'_>) -> bool) -> Result<(), String> {
-    static FOUND: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
+    static CACHE: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
     Need::Btf.is_met()?;
     let what = format!("{what} `{name}`");
-    let mut known = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
-    if !known.contains_key(&what) {
+    let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    if !cache.contains_key(&what) {
         let btf = target::kernel().and_then(|file| file.parse(None)).map_err(|e| e.to_string())?;
-        known.insert(what.clone(), find(&btf));
+        cache.insert(what.clone(), find(&btf));
     }
-    met(known[&what], &format!("the types of this kernel have no {what}"))
+    met(cache[&what], &format!("the types of this kernel have no {what}"))
 }
 
 fn has_enumerator(btf: &Btf<'_>, name: &[u8]) -> bool {
@@ -185,16 +189,16 @@ fn has_enumerator(btf: &Btf<'_>, name: &[u8]) -> bool {
 }
 
 fn tracing() -> &'static Result<(), String> {
-    static ANSWER: OnceLock<Result<(), String>> = OnceLock::new();
-    ANSWER.get_or_init(|| {
+    static RESULT: OnceLock<Result<(), String>> = OnceLock::new();
+    RESULT.get_or_init(|| {
         Need::Btf.is_met()?;
         let btf = target::kernel().and_then(|file| file.parse(None)).map_err(|e| e.to_string())?;
-        let function = btf.find(b"bpf_fentry_test1", Kind::Func).ok_or("no function for a trial in BTF")?;
+        let function = btf.find(b"bpf_fentry_test1", Kind::Func).ok_or("BTF has no bpf_fentry_test1")?;
         let load = ProgLoad {
             prog_type: TRACING,
             expected_attach_type: FENTRY,
             attach_btf_id: function.id().0,
-            insns: &NOTHING,
+            insns: &NOOP,
             license: b"GPL",
             ..ProgLoad::default()
         };
@@ -203,9 +207,9 @@ fn tracing() -> &'static Result<(), String> {
 }
 
 fn veth() -> &'static Result<(), String> {
-    static ANSWER: OnceLock<Result<(), String>> = OnceLock::new();
-    ANSWER.get_or_init(|| {
-        let made = Netns::try_new().and_then(|near| Veth::try_new(near, Netns::try_new()?));
-        made.map(drop).map_err(|e| format!("no veth here: {e}"))
+    static RESULT: OnceLock<Result<(), String>> = OnceLock::new();
+    RESULT.get_or_init(|| {
+        let created = Netns::try_new().and_then(|near| Veth::try_new(near, Netns::try_new()?));
+        created.map(drop).map_err(|e| format!("no veth here: {e}"))
     })
 }

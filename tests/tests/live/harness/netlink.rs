@@ -1,4 +1,4 @@
-//! As much of rtnetlink as it takes to make interfaces, and no more: the loader's own is not used to test it.
+//! The rtnetlink requests that create interfaces. The tests do not use the loader's own netlink code, because they test it.
 
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink::SocketAddrNetlink, recv, sendto,
@@ -6,7 +6,7 @@ use rustix::net::{
 };
 use std::{io, os::fd::OwnedFd};
 
-/// A socket to the network namespace this thread was in when it was made.
+/// An rtnetlink socket of the thread's network namespace at its creation.
 pub struct Route(OwnedFd);
 
 const RTM_NEWLINK: u16 = 16;
@@ -33,54 +33,55 @@ impl Route {
         Ok(Self(socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?))
     }
 
-    /// Makes a pair of interfaces, the second in another namespace.
+    /// Creates a veth pair, the peer in another namespace.
     pub fn veth(&self, name: &str, peer: &str, peer_netns: u32) -> io::Result<()> {
         let mut far = link(0, 0);
         attribute(&mut far, IFLA_IFNAME, &text(peer));
         attribute(&mut far, IFLA_NET_NS_FD, &peer_netns.to_ne_bytes());
         let mut data = Vec::new();
         attribute(&mut data, VETH_INFO_PEER, &far);
-        self.make("veth", name, &data)
+        self.create("veth", name, &data)
     }
 
-    /// Makes a pair of interfaces of a kind whose peer is named as that of a veth is, both here.
+    /// Creates a pair of interfaces in this namespace, of a kind that names its peer as veth does.
     pub fn pair(&self, kind: &str, name: &str, peer: &str) -> io::Result<()> {
         let mut far = link(0, 0);
         attribute(&mut far, IFLA_IFNAME, &text(peer));
         let mut data = Vec::new();
         attribute(&mut data, VETH_INFO_PEER, &far);
-        self.make(kind, name, &data)
+        self.create(kind, name, &data)
     }
 
-    fn make(&self, kind: &str, name: &str, data: &[u8]) -> io::Result<()> {
+    fn create(&self, kind: &str, name: &str, data: &[u8]) -> io::Result<()> {
         let mut info = Vec::new();
         attribute(&mut info, IFLA_INFO_KIND, kind.as_bytes());
         attribute(&mut info, IFLA_INFO_DATA, data);
         let mut message = link(0, 0);
         attribute(&mut message, IFLA_IFNAME, &text(name));
         attribute(&mut message, IFLA_LINKINFO, &info);
-        self.ask(RTM_NEWLINK, CREATE | EXCLUSIVE, &message)
+        self.request(RTM_NEWLINK, CREATE | EXCLUSIVE, &message)
     }
 
-    /// Gives an interface an IPv4 address, in a network of 24 bits.
+    /// Adds an IPv4 address with a 24-bit prefix to an interface.
     pub fn address(&self, index: u32, address: [u8; 4]) -> io::Result<()> {
         let mut message = vec![AF_INET, 24, 0, 0];
         message.extend(index.to_ne_bytes());
         attribute(&mut message, IFA_LOCAL, &address);
-        self.ask(RTM_NEWADDR, CREATE | EXCLUSIVE, &message)
+        self.request(RTM_NEWADDR, CREATE | EXCLUSIVE, &message)
     }
 
-    /// Lets an interface run.
+    /// Sets an interface up.
     pub fn up(&self, index: u32) -> io::Result<()> {
-        self.ask(RTM_NEWLINK, 0, &link(index, IFF_UP))
+        self.request(RTM_NEWLINK, 0, &link(index, IFF_UP))
     }
 
-    /// The number of an interface.
+    /// Returns the index of an interface.
     pub fn index(&self, name: &str) -> io::Result<u32> {
         Ok(rustix::net::netdevice::name_to_index(&self.0, name)?)
     }
 
-    fn ask(&self, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
+    /// Sends a request and waits for the acknowledgement.
+    fn request(&self, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
         let mut message = Vec::new();
         message.extend(u32::try_from(HEADER + body.len()).map_err(io::Error::other)?.to_ne_bytes());
         message.extend(kind.to_ne_bytes());
@@ -98,7 +99,7 @@ impl Route {
                 0 => Ok(()),
                 error => Err(io::Error::from_raw_os_error(-error)),
             },
-            _ => Err(io::Error::other("netlink answered with something else")),
+            _ => Err(io::Error::other("netlink: unexpected answer")),
         }
     }
 }

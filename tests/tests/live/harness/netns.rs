@@ -1,4 +1,4 @@
-//! Network namespaces of a test's own, and a cable between two.
+//! Temporary network namespaces, and a veth pair between two.
 
 use super::netlink::Route;
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
@@ -9,7 +9,7 @@ use std::{
     os::fd::{AsFd as _, AsRawFd as _},
 };
 
-/// A network namespace with `lo` up. It goes with this, and its interfaces with it.
+/// A network namespace with `lo` up. The drop removes it with its interfaces.
 #[derive(Debug)]
 pub struct Netns {
     file: File,
@@ -25,50 +25,52 @@ impl Netns {
 
     pub fn try_new() -> io::Result<Self> {
         let home = File::open(OWN)?;
-        // SAFETY: of all that threads share only the network namespace is left; descriptors stay in common.
+        // SAFETY: the call unshares only the network namespace; threads still share descriptors.
         unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
         let new = File::open(OWN).map(|file| Self { file, home });
         let up = Route::open().and_then(|route| route.up(route.index("lo")?));
         match new {
             Ok(new) => {
-                go(&new.home)?;
+                enter(&new.home)?;
                 up.map(|()| new)
             }
-            Err(why) => panic!("a thread lost in a network namespace: {why}"),
+            Err(why) => panic!("the thread cannot return to its network namespace: {why}"),
         }
     }
 
-    /// Does something with this thread in the namespace. Sockets made there stay there.
+    /// Calls `act` with this thread in the namespace. Sockets created there stay in the namespace.
     pub fn inside<T>(&self, act: impl FnOnce() -> T) -> T {
-        /// Goes home also in a panic.
-        struct Back<'a>(&'a File);
-        impl Drop for Back<'_> {
+        /// A guard that returns the thread to its namespace, also in a panic.
+        struct Return<'a>(&'a File);
+        impl Drop for Return<'_> {
             fn drop(&mut self) {
-                go(self.0).expect("the way home");
+                enter(self.0).expect("the original network namespace can be entered");
             }
         }
-        go(&self.file).expect("a network namespace can be entered");
-        let _back = Back(&self.home);
+        enter(&self.file).expect("a network namespace can be entered");
+        let _return = Return(&self.home);
         act()
     }
 
-    /// What it is to be attached to by.
+    /// Returns the file of the namespace, as the target of an attach.
     pub fn file(&self) -> &File {
         &self.file
     }
 }
 
-fn go(to: &File) -> io::Result<()> {
-    Ok(move_into_link_name_space(to.as_fd(), Some(LinkNameSpaceType::Network))?)
+/// Moves this thread to a namespace.
+fn enter(namespace: &File) -> io::Result<()> {
+    Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?)
 }
 
-/// Two namespaces with an interface each, joined.
+/// Two namespaces connected by a veth pair.
 #[derive(Debug)]
 pub struct Veth {
     pub near: Netns,
     pub far: Netns,
-    /// The numbers of the two interfaces, each in its namespace.
+    /// The index of the near interface in the near namespace.
     pub near_index: u32,
+    /// The index of the far interface in the far namespace.
     pub far_index: u32,
 }
 

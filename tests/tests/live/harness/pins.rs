@@ -1,4 +1,4 @@
-//! A bpffs of a test's own.
+//! A temporary bpffs for one test.
 
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use std::{
@@ -8,7 +8,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-/// A bpffs, empty at first. It goes with this, and what is pinned in it.
+/// A mounted bpffs. The drop unmounts it and thereby removes its pins.
 #[derive(Debug)]
 pub struct Bpffs(PathBuf);
 
@@ -31,7 +31,7 @@ impl Bpffs {
 
 impl Drop for Bpffs {
     fn drop(&mut self) {
-        // Detached, since a test may have failed with a file of it open.
+        // Detach the mount, because a failed test may have a file open.
         let unmounted = unmount(&self.0, UnmountFlags::DETACH).map_err(io::Error::from);
         if let Err(why) = unmounted.and_then(|()| fs::remove_dir(&self.0)) {
             eprintln!("{} stays behind: {why}", self.0.display());

@@ -1,11 +1,11 @@
-//! Our own answers, in the form they are compared in.
+//! Outcomes of core-relo, in the form in which they are compared.
 
 use crate::record::{Outcome, Record};
 use core_relo::{Plan, Target, explain::Explainer, plan::Decision};
 use core_relo_loader::object::Object;
 
-/// Plans all records of an object; with `explained`, which takes time, says why each came out as it did.
-pub fn records(object: &Object<'_>, target: &Target<'_>, explained: bool) -> Result<Vec<Record>, String> {
+/// Plans all records of an object. With `explain`, each record has its explanation, which takes time.
+pub fn records(object: &Object<'_>, target: &Target<'_>, explain: bool) -> Result<Vec<Record>, String> {
     let relocs = object.relocs().map_err(|error| error.to_string())?;
     let plan = Plan::new(&relocs, target);
     let endian = relocs.endian();
@@ -29,7 +29,7 @@ pub fn records(object: &Object<'_>, target: &Target<'_>, explained: bool) -> Res
             outcome,
             values: planned.local_value().map(|local| (local, planned.target_value())),
             exception: None,
-            log: if explained { explainer.explain(&planned).reason } else { String::new() },
+            log: if explain { explainer.explain(&planned).reason } else { String::new() },
         }
     });
     Ok(records.collect())

@@ -1,10 +1,10 @@
-//! A BPF object as the judge reads it: its sections, functions, types and relocation records.
+//! A minimal BPF object parser for the reference: sections, functions, types and relocation records.
 
 use super::{ffi::Btf, relo_core::Relo};
 use object::{Endianness, Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind, SymbolKind};
 use std::collections::HashMap;
 
-/// One CO-RE record with its group's section.
+/// A CO-RE record with the section of its group.
 #[derive(Clone, Debug)]
 pub struct RawRecord {
     pub section: String,
@@ -16,30 +16,30 @@ pub struct RawRecord {
 }
 
 impl RawRecord {
-    /// As libbpf is given it.
+    /// Returns the record as libbpf's struct.
     pub fn relo(&self) -> Relo {
         let Self { insn_offset: insn_off, root: type_id, access: access_str_off, kind, .. } = *self;
         Relo { insn_off, type_id, access_str_off, kind }
     }
 }
 
-/// An object read for judging.
+/// An object as input for libbpf's functions.
 #[derive(Debug)]
-pub struct JudgedObject {
-    pub big_endian: bool,
+pub struct LibbpfObject {
+    pub is_big_endian: bool,
     pub btf: Btf,
     pub records: Vec<RawRecord>,
     /// Code by section name.
     pub code: HashMap<String, Vec<u8>>,
-    /// Start and end, in bytes, of the functions of each section.
+    /// Start and end of the functions of each section, in bytes.
     pub functions: HashMap<String, Vec<(u64, u64)>>,
 }
 
-impl JudgedObject {
-    /// Reads an object; `None` if it has no `.BTF` and `.BTF.ext`.
-    pub fn read(bytes: &[u8]) -> Option<Self> {
+impl LibbpfObject {
+    /// Parses an object. Returns `None` if it has no `.BTF` and `.BTF.ext`.
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
         let elf = object::File::parse(bytes).ok()?;
-        let big_endian = elf.endianness() == Endianness::Big;
+        let is_big_endian = elf.endianness() == Endianness::Big;
         let mut btf = Btf::parse(elf.section_by_name_bytes(b".BTF")?.data().ok()?, None)?;
         btf.set_pointer_size(8);
         let ext = elf.section_by_name_bytes(b".BTF.ext")?.data().ok()?;
@@ -55,15 +55,15 @@ impl JudgedObject {
             let span = (symbol.address(), symbol.address() + symbol.size());
             functions.entry(name.clone()).or_default().push(span);
         }
-        let records = read_records(ext, big_endian, &btf)?;
-        Some(Self { big_endian, btf, records, code, functions })
+        let records = parse_records(ext, is_big_endian, &btf)?;
+        Some(Self { is_big_endian, btf, records, code, functions })
     }
 }
 
-fn read_records(ext: &[u8], big_endian: bool, btf: &Btf) -> Option<Vec<RawRecord>> {
+fn parse_records(ext: &[u8], is_big_endian: bool, btf: &Btf) -> Option<Vec<RawRecord>> {
     let word = |at: usize| {
         let raw = ext.get(at..at + 4)?.try_into().ok()?;
-        Some(if big_endian { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) })
+        Some(if is_big_endian { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) })
     };
     let header_len = word(4)?;
     let mut records = Vec::new();

@@ -1,11 +1,11 @@
-//! Kernels that come more than once: what is said of them is that of any other.
+//! Identical kernels: a cached report equals that of a new check.
 
 use super::*;
 use files::{gzip, tar};
 
 #[test]
-fn kernels_of_the_same_bytes_get_the_same_answers_under_their_own_names() {
-    let fleet = Fleet::of(20);
+fn identical_kernels_get_the_same_report_under_their_own_names() {
+    let fleet = Fleet::with_kernels(20);
     for jobs in ["1", "2"] {
         let run = fleet.check(&["--jobs", jobs]);
         let lines = run.lines();
@@ -18,19 +18,19 @@ fn kernels_of_the_same_bytes_get_the_same_answers_under_their_own_names() {
             expected["target"] = line["target"].clone();
             assert_eq!(*line, expected);
         }
-        let answer = |line: &serde_json::Value| [&line["kept"], &line["patched"]].map(ToString::to_string);
-        let answers: std::collections::BTreeSet<_> = first.iter().map(answer).collect();
-        assert!(answers.len() > 2, "else this test shows nothing: {answers:?}");
+        let counts = |line: &serde_json::Value| [&line["kept"], &line["patched"]].map(ToString::to_string);
+        let different: std::collections::BTreeSet<_> = first.iter().map(counts).collect();
+        assert!(different.len() > 2, "the kernels are too similar for this test: {different:?}");
     }
 }
 
-/// A fleet of `n` names for the same kernels, made by `make` from a file to another.
-fn fleet_by(n: usize, make: impl Fn(&Path, &Path)) -> Fleet {
+/// Creates a fleet of `n` names for eleven files. `link` creates a name for a file.
+fn fleet_of_names(n: usize, link: impl Fn(&Path, &Path)) -> Fleet {
     let fleet = Fleet::new();
     for (i, name) in KERNELS.iter().enumerate() {
         fs::copy(demo().join(name), fleet.path(&format!("{i}"))).unwrap();
     }
-    // Of no use, and of bytes that come in other forms: cut short, the other byte order, compressed, an ELF, a module alone.
+    // Bad files and other forms: truncated, no kernel, empty, big-endian, compressed, an ELF object, a module without its kernel.
     fleet.write("4", &kernel(0)[..5000]);
     fleet.write("5", "no kernel");
     fleet.write("6", "");
@@ -42,46 +42,46 @@ fn fleet_by(n: usize, make: impl Fn(&Path, &Path)) -> Fleet {
     module.structure("of_the_module", 4, &[]);
     fleet.write("10", module.finish());
     for i in 0..n {
-        make(&fleet.path(&(i % 11).to_string()), &fleet.path(&format!("kernels/{i:03}")));
+        link(&fleet.path(&(i % 11).to_string()), &fleet.path(&format!("kernels/{i:03}")));
     }
     fleet
 }
 
 #[test]
-fn a_file_by_many_names_is_said_the_same_of_as_copies_are() {
+fn links_to_a_file_get_the_same_report_as_copies() {
     let symbolic = |from: &Path, to: &Path| std::os::unix::fs::symlink(from, to).unwrap();
     let fleets = [
-        fleet_by(66, |from, to| assert!(fs::copy(from, to).is_ok())),
-        fleet_by(66, |from, to| fs::hard_link(from, to).unwrap()),
-        fleet_by(66, symbolic),
+        fleet_of_names(66, |from, to| assert!(fs::copy(from, to).is_ok())),
+        fleet_of_names(66, |from, to| fs::hard_link(from, to).unwrap()),
+        fleet_of_names(66, symbolic),
     ];
-    // Only files that did not change a moment ago are known again.
+    // The cache ignores files that changed within the last seconds.
     std::thread::sleep(std::time::Duration::from_millis(3100));
     for more in [&["--jobs", "1"][..], &["--jobs", "3"], &["--jobs", "1", "--max-bytes", "20000"]] {
         let [copies, hard, soft] = [0, 1, 2].map(|i| fleets[i].check(more));
         assert_eq!((hard.exit, &hard.out, &hard.err), (copies.exit, &copies.out, &copies.err), "{more:?}");
         assert_eq!((soft.exit, &soft.out, &soft.err), (copies.exit, &copies.out, &copies.err), "{more:?}");
-        // Each line says which kernel it is of, and whatever else it says comes again with every eleventh name.
+        // Apart from the name of the kernel, the lines repeat with every eleventh name.
         let lines = copies.out.lines();
-        let of = |i: usize| {
+        let lines_of = |i: usize| {
             let name = format!("kernels/{i:03}");
             let lines = lines.clone().map(str::to_owned).filter(|line| line.contains(&name));
             lines.map(|line| line.replace(&name, "")).collect::<Vec<_>>()
         };
         for i in 11..66 {
-            assert_eq!(of(i), of(i - 11), "{i} {more:?}");
-            assert_eq!(of(i).is_empty(), i % 11 == 10, "{i}: the module is passed over");
+            assert_eq!(lines_of(i), lines_of(i - 11), "{i} {more:?}");
+            assert_eq!(lines_of(i).is_empty(), i % 11 == 10, "{i}: the module is skipped");
         }
     }
     let text = |fleet: &Fleet| fleet.run(["check", "exec.bpf.o", "--btf", "kernels"]).whole();
     assert_eq!(text(&fleets[2]), text(&fleets[0]));
     let log = |fleet: &Fleet| fleet.check(&["-vv", "--jobs", "1"]).err.matches("not read again").count();
-    // Seven of the eleven are fine, and read once in six rounds.
+    // Seven of the eleven files are cached: read in the first of six rounds only.
     assert_eq!([log(&fleets[1]), log(&fleets[2])], [5 * 7, 5 * 7]);
     assert_eq!(log(&fleets[0]), 0);
 }
 
-/// An ELF with sections of these names and bytes.
+/// Returns an ELF file with these sections.
 fn elf(sections: &[(&str, &[u8])]) -> Vec<u8> {
     let (mut content, mut names) = (vec![0; 64], b"\0.shstrtab\0".to_vec());
     let mut table = vec![0; 64];
@@ -110,7 +110,7 @@ fn elf(sections: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 #[test]
-fn a_module_of_an_archive_says_nothing_of_a_file_of_its_bytes() {
+fn the_report_of_an_archived_module_is_not_reused_for_a_file() {
     let mut base = core_relo::btf::Builder::new(core_relo::Endian::Little);
     base.structure("of_the_kernel", 4, &[]);
     let base = base.finish();
@@ -125,7 +125,7 @@ fn a_module_of_an_archive_says_nothing_of_a_file_of_its_bytes() {
         ("kernels/a.tar//1", "poisoned"),
         ("kernels/a.tar//2", "poisoned"),
         ("kernels/a.tar//3", "poisoned"),
-        // Its kernel would have to be beside it.
+        // A split BTF needs its kernel.
         ("kernels/b.gz", "bad_input"),
     ];
     assert_eq!(

@@ -1,7 +1,7 @@
-//! What libbpf relocates with, one record at a time: four functions and the structs they take.
+//! Declarations of libbpf's four relocation functions and their structs.
 //!
-//! They are not in libbpf's public header. bpftool uses the first two, the kernel the rest; in the static archive they can be
-//! linked.
+//! The public header of libbpf does not declare them: bpftool uses the first two, the kernel the other two. The static archive
+//! contains them.
 
 use libbpf_sys as sys;
 use std::ffi::{c_char, c_int, c_void};
@@ -31,7 +31,7 @@ pub struct Accessor {
     name: *const c_char,
 }
 
-/// `struct bpf_core_spec`, of which the callers of these functions only make room.
+/// `struct bpf_core_spec`. Callers only provide the memory.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Spec {

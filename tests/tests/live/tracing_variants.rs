@@ -1,4 +1,4 @@
-//! Tracing beside what `tracing` has: probes of other kinds and ways, and where the section's name says all.
+//! Variants of tracing: sleepable programs, functions of modules, probe modes, cookies, USDT.
 
 use super::harness::{Need, Veth, hits, live, load, load_with, object, run};
 use core_relo_loader::{
@@ -14,7 +14,8 @@ use std::{
     path::PathBuf,
 };
 
-fn fires(loaded: &Loaded, link: Link, act: impl Fn()) {
+/// Checks that a program counts `act` while it is attached, and not afterwards.
+fn expect_fires(loaded: &Loaded, link: Link, act: impl Fn()) {
     let before = hits(loaded);
     act();
     assert!(hits(loaded) > before, "{}: does not fire", link.label());
@@ -32,7 +33,7 @@ fn open() {
     let _file = File::open("/proc/self/status").unwrap();
 }
 
-/// The file that this process's `getppid` is in.
+/// Returns the file that contains `getppid`: libc, or a static executable.
 fn c_library() -> PathBuf {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let mut mapped = maps.lines().filter_map(|line| line.split_ascii_whitespace().nth(5));
@@ -41,54 +42,52 @@ fn c_library() -> PathBuf {
 }
 
 #[test]
-fn results_are_replaced() {
+fn fmod_ret_replaces_the_return_value() {
     let needs = [Need::Tracing, Need::Function("register_btf_fmodret_id_set")];
-    let Some(_live) = live("traced::results_are_replaced", &needs) else { return };
+    let Some(_live) = live("tracing_variants::fmod_ret_replaces_the_return_value", &needs) else { return };
     let loaded = load("fmod_ret");
     let link = loaded.attach("modify").unwrap();
-    // A test run calls bpf_modify_return_test, and gives its result in the upper half, what it did to `*b` in the lower.
-    let upper = |loaded: &Loaded| {
-        let mut how = sys::TestRun::default();
-        sys::prog_test_run(loaded.program("modify").unwrap(), &mut how).unwrap().retval >> 16
+    // A test run calls bpf_modify_return_test and counts its side effects in the upper half of the result. The function does not
+    // run if the program returns a value other than 0.
+    let side_effects = |loaded: &Loaded| {
+        let mut run = sys::TestRun::default();
+        sys::prog_test_run(loaded.program("modify").unwrap(), &mut run).unwrap().retval >> 16
     };
-    let as_is = upper(&loaded);
-    assert!(hits(&loaded) > 0 && as_is != 0);
+    let original = side_effects(&loaded);
+    assert!(hits(&loaded) > 0 && original != 0);
     loaded.set_global("result", &-7i32).unwrap();
-    assert_ne!(upper(&loaded), as_is);
+    assert_ne!(side_effects(&loaded), original);
     link.detach().unwrap();
-    assert_eq!(upper(&loaded), as_is);
+    assert_eq!(side_effects(&loaded), original);
 }
 
 #[test]
-fn a_program_that_sleeps() {
-    let test = "traced::a_program_that_sleeps";
+fn a_sleepable_fentry_program_fires() {
+    let test = "tracing_variants::a_sleepable_fentry_program_fires";
     let Some(_live) = live(test, &[Need::Tracing, Need::Function("__x64_sys_openat")]) else { return };
     let bytes = object("fentry_sleep");
     let object = Object::parse(&bytes).unwrap();
     let mut loader = core_relo_loader::Loader::new(&object).name("fentry_sleep");
     loader.set_global("only_pid", &std::process::id()).unwrap();
     let loaded = match loader.load() {
-        // The kernel took it for one that sleeps, and lets none in there.
+        // The kernel recognized a sleepable program, but this function does not allow one.
         Err(why) if why.verifier_log().is_some_and(|log| log.contains("is not sleepable")) => {
             return core_relo_tests::skip::skip(
                 test,
-                "system calls are no place for programs that sleep here",
+                "this kernel allows no sleepable programs at system calls",
             );
         }
         loaded => loaded.unwrap_or_else(|e| panic!("{e}")),
     };
-    fires(&loaded, loaded.attach("open_entry").unwrap(), open);
+    expect_fires(&loaded, loaded.attach("open_entry").unwrap(), open);
 }
 
 #[test]
-fn functions_of_modules() {
-    let test = "traced::functions_of_modules";
+fn fentry_attaches_to_functions_of_modules() {
+    let test = "tracing_variants::fentry_attaches_to_functions_of_modules";
     let Some(_live) = live(test, &[Need::Tracing, Need::Veth]) else { return };
     if !std::path::Path::new("/sys/kernel/btf/veth").exists() {
-        return core_relo_tests::skip::skip(
-            test,
-            "this kernel has veth built in, or tells no types of modules",
-        );
+        return core_relo_tests::skip::skip(test, "this kernel has veth built in, or no BTF of modules");
     }
     for name in ["veth:veth_open", "veth_open"] {
         let loaded = load_with("fentry", |loader| {
@@ -103,17 +102,19 @@ fn functions_of_modules() {
 }
 
 #[test]
-fn a_security_hook_that_sleeps() {
-    let Some(_live) = live("traced::a_security_hook_that_sleeps", &[Need::Lsm, Need::Kernel(5, 11)]) else {
+fn a_sleepable_lsm_program_fires() {
+    let Some(_live) =
+        live("tracing_variants::a_sleepable_lsm_program_fires", &[Need::Lsm, Need::Kernel(5, 11)])
+    else {
         return;
     };
     let loaded = load("lsm_sleep");
-    fires(&loaded, loaded.attach("file_open").unwrap(), open);
+    expect_fires(&loaded, loaded.attach("file_open").unwrap(), open);
 }
 
 #[test]
-fn a_security_hook_that_refuses() {
-    let Some(_live) = live("traced::a_security_hook_that_refuses", &[Need::Lsm]) else { return };
+fn an_lsm_program_denies_an_open() {
+    let Some(_live) = live("tracing_variants::an_lsm_program_denies_an_open", &[Need::Lsm]) else { return };
     let loaded = load("lsm");
     let links = loaded.attach_all().unwrap();
     loaded.set_global("deny", &1u32).unwrap();
@@ -124,21 +125,22 @@ fn a_security_hook_that_refuses() {
 }
 
 #[test]
-fn probes_in_programs_in_every_way() {
-    let Some(_live) = live("traced::probes_in_programs_in_every_way", &[Need::Uprobes, Need::Tracefs]) else {
+fn uprobes_attach_in_every_mode() {
+    let Some(_live) = live("tracing_variants::uprobes_attach_in_every_mode", &[Need::Uprobes, Need::Tracefs])
+    else {
         return;
     };
     let loaded = load("uprobe");
     for mode in [ProbeMode::Legacy, ProbeMode::Perf, ProbeMode::Auto] {
         let options = UprobeOptions { function: Some("getppid"), mode, ..UprobeOptions::default() };
         let link = attach::uprobe(loaded.program("entry").unwrap().as_fd(), c_library(), &options).unwrap();
-        fires(&loaded, link, getppid);
+        expect_fires(&loaded, link, getppid);
     }
 }
 
 #[test]
-fn cookies_of_probes() {
-    let test = "traced::cookies_of_probes";
+fn a_uprobe_has_a_cookie() {
+    let test = "tracing_variants::a_uprobe_has_a_cookie";
     let Some(_live) = live(test, &[Need::Uprobes, Need::Enumerator("BPF_FUNC_get_attach_cookie")]) else {
         return;
     };
@@ -151,27 +153,27 @@ fn cookies_of_probes() {
 }
 
 #[test]
-fn returns_from_many_functions() {
+fn a_uretprobe_multi_program_fires() {
     let needs = [Need::Uprobes, Need::Enumerator("BPF_TRACE_UPROBE_MULTI")];
-    let Some(_live) = live("traced::returns_from_many_functions", &needs) else { return };
+    let Some(_live) = live("tracing_variants::a_uretprobe_multi_program_fires", &needs) else { return };
     let loaded = load("uprobe_multi");
     let kind = attach::MultiKind::Return;
     let options = UprobeMultiOptions { pid: Some(std::process::id()), kind, ..UprobeMultiOptions::default() };
-    let place = UprobeSet::Symbols(&["getppid", "getpid"]);
+    let functions = UprobeSet::Symbols(&["getppid", "getpid"]);
     let program = loaded.program("back").unwrap().as_fd();
-    let link = attach::uprobe_multi(program, c_library(), place, &options).unwrap();
+    let link = attach::uprobe_multi(program, c_library(), functions, &options).unwrap();
     getppid();
     let returns = || loaded.global::<u64>("returns").unwrap();
-    let seen = returns();
-    assert!(seen > 0);
+    let counted = returns();
+    assert!(counted > 0);
     link.detach().unwrap();
     getppid();
-    assert_eq!(returns(), seen);
+    assert_eq!(returns(), counted);
 }
 
 #[test]
-fn probes_in_the_kernel_in_every_way() {
-    let Some(_live) = live("traced::probes_in_the_kernel_in_every_way", &[Need::Kprobes, Need::Tracefs])
+fn kprobes_attach_in_every_mode() {
+    let Some(_live) = live("tracing_variants::kprobes_attach_in_every_mode", &[Need::Kprobes, Need::Tracefs])
     else {
         return;
     };
@@ -179,13 +181,13 @@ fn probes_in_the_kernel_in_every_way() {
     for mode in [ProbeMode::Legacy, ProbeMode::Perf, ProbeMode::Auto] {
         let options = attach::KprobeOptions { mode, ..attach::KprobeOptions::default() };
         let program = loaded.program("entry").unwrap().as_fd();
-        fires(&loaded, attach::kprobe(program, "do_sys_openat2", &options).unwrap(), open);
+        expect_fires(&loaded, attach::kprobe(program, "do_sys_openat2", &options).unwrap(), open);
     }
 }
 
 #[test]
-fn all_maps_are_listed() {
-    let Some(_live) = live("traced::all_maps_are_listed", &[Need::Btf]) else { return };
+fn a_map_iterator_lists_all_maps() {
+    let Some(_live) = live("tracing_variants::a_map_iterator_lists_all_maps", &[Need::Btf]) else { return };
     let loaded = load("iter_map");
     let link = loaded.attach("dump").unwrap();
     let mut bytes = Vec::new();
@@ -197,8 +199,8 @@ fn all_maps_are_listed() {
 }
 
 #[test]
-fn samples_of_the_processor() {
-    let test = "traced::samples_of_the_processor";
+fn a_perf_event_program_samples_cpu_cycles() {
+    let test = "tracing_variants::a_perf_event_program_samples_cpu_cycles";
     let Some(_live) = live(test, &[]) else { return };
     let cycles = attach::PerfCounter::CpuCycles;
     let sample = PerfSample::Frequency(1000);
@@ -211,25 +213,25 @@ fn samples_of_the_processor() {
     let link = attach::perf_event(program, event, &attach::PerfEventOptions::default()).unwrap();
     let begun = std::time::Instant::now();
     while hits(&loaded) == 0 {
-        assert!(begun.elapsed().as_secs() < 10, "the first processor never ticks");
+        assert!(begun.elapsed().as_secs() < 10, "no sample on the first CPU");
     }
     link.detach().unwrap();
 }
 
 #[test]
-fn probes_that_authors_put_in() {
+fn a_usdt_program_fires() {
     let needs = [Need::Uprobes];
-    let Some(_live) = live("traced::probes_that_authors_put_in", &needs) else { return };
+    let Some(_live) = live("tracing_variants::a_usdt_program_fires", &needs) else { return };
     let loaded = load("usdt");
     let manager = loaded.usdt().unwrap().expect("the object has the maps of usdt.bpf.h");
     let program = loaded.program("hit").unwrap().as_fd();
     let has_cookies = Need::Enumerator("BPF_FUNC_get_attach_cookie").is_met().is_ok();
-    // Without, places are told from each other by their addresses, which are a process's own.
+    // Without cookies, the program finds the probe by its address, which is valid in one process only.
     let pid = (!has_cookies).then(std::process::id);
     let options = attach::UsdtOptions { cookie: 77, pid };
     let own = std::env::current_exe().unwrap();
     let link = attach::usdt(program, manager, &own, "core_relo", "live", &options).unwrap();
-    fires(&loaded, link, || usdt_probe(5));
+    expect_fires(&loaded, link, || usdt_probe(5));
     if has_cookies {
         assert_eq!(
             (loaded.global::<u64>("cookie").unwrap(), loaded.global::<i32>("arguments").unwrap()),
@@ -240,11 +242,11 @@ fn probes_that_authors_put_in() {
     assert!(missing.to_string().contains("no_such_probe"), "{missing}");
 }
 
-/// A probe as `sys/sdt.h` makes it: a nop, and a note that says where it is and where its argument.
+/// A USDT probe as `sys/sdt.h` defines it: a nop and an ELF note with the addresses of the nop and the argument.
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
 fn usdt_probe(argument: u64) {
-    // SAFETY: a nop does nothing; what else is written goes to a section of notes.
+    // SAFETY: a nop has no effect, and the other directives write to a note section.
     unsafe {
         core::arch::asm!(
             "990: nop",
@@ -279,8 +281,10 @@ fn usdt_probe(argument: u64) {
 fn usdt_probe(_argument: u64) {}
 
 #[test]
-fn tracing_programs_are_run_from_one_object() {
-    let Some(_live) = live("traced::tracing_programs_are_run_from_one_object", &[Need::Tracing]) else {
+fn fentry_programs_of_one_object_attach_together() {
+    let Some(_live) =
+        live("tracing_variants::fentry_programs_of_one_object_attach_together", &[Need::Tracing])
+    else {
         return;
     };
     let loaded = load_with("fentry", |_| {});
@@ -289,14 +293,15 @@ fn tracing_programs_are_run_from_one_object() {
     open();
     let read = |name| loaded.global::<u64>(name).unwrap();
     assert!(read("hits") > 0 && read("exits") > 0);
-    // The last result is a descriptor's number, or another thread's error.
     run(&loaded, "test1_entry");
     assert_eq!(read("test1"), 1);
 }
 
 #[test]
-fn what_is_not_there_to_be_traced_is_said() {
-    let Some(_live) = live("traced::what_is_not_there_to_be_traced_is_said", &[Need::Btf]) else { return };
+fn a_missing_attach_target_is_named() {
+    let Some(_live) = live("tracing_variants::a_missing_attach_target_is_named", &[Need::Btf]) else {
+        return;
+    };
     let bytes = object("fentry");
     let object = Object::parse(&bytes).unwrap();
     let mut loader = core_relo_loader::Loader::new(&object).name("fentry");

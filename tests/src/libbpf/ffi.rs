@@ -1,4 +1,4 @@
-//! The only place of the tests that calls C.
+//! Safe wrappers of libbpf's C functions.
 
 use super::relo_core::{
     Cand, CandList, Relo, Resolution, Spec, bpf_core_add_cands, bpf_core_calc_relo_insn,
@@ -14,11 +14,11 @@ use std::{
     sync::Once,
 };
 
-/// A BTF in libbpf's hands.
+/// A `struct btf`.
 #[derive(Debug)]
 pub struct Btf {
     raw: *mut sys::btf,
-    /// A split BTF keeps its base.
+    /// The base of a split BTF, which must outlive `raw`.
     _base: Option<Rc<Btf>>,
 }
 
@@ -34,7 +34,7 @@ impl Btf {
     pub fn parse(data: &[u8], base: Option<Rc<Self>>) -> Option<Self> {
         let (bytes, len) = (data.as_ptr().cast(), u32::try_from(data.len()).ok()?);
         let base_raw = base.as_ref().map_or(ptr::null_mut(), |base| base.raw);
-        // SAFETY: libbpf copies the `len` bytes; the base outlives this by the count kept.
+        // SAFETY: libbpf copies the `len` bytes; `_base` keeps the base alive.
         let raw = unsafe { sys::btf__new_split(bytes, len, base_raw) };
         (!raw.is_null()).then_some(Self { raw, _base: base })
     }
@@ -45,19 +45,19 @@ impl Btf {
         unsafe { sys::btf__set_pointer_size(self.raw, bytes as _) };
     }
 
-    /// The pointer size, 0 if unknown.
+    /// Returns the pointer size, 0 if unknown.
     pub fn pointer_size(&self) -> usize {
         // SAFETY: `raw` is valid.
         unsafe { sys::btf__pointer_size(self.raw) as usize }
     }
 
-    /// Number of types, void and the base's included.
+    /// Returns the number of types, including void and the types of the base.
     pub fn type_count(&self) -> u32 {
         // SAFETY: `raw` is valid.
         unsafe { sys::btf__type_cnt(self.raw) }
     }
 
-    /// A string of the string section.
+    /// Returns a string of the string section.
     pub fn string(&self, offset: u32) -> Option<String> {
         // SAFETY: `raw` is valid; the result is NULL or a string of the BTF.
         unsafe {
@@ -66,7 +66,7 @@ impl Btf {
         }
     }
 
-    /// Name offset, info word and size-or-type word of a type.
+    /// Returns the name offset, the info word and the size-or-type word of a type.
     pub fn words(&self, id: u32) -> Option<[u32; 3]> {
         // SAFETY: `raw` is valid; the result is NULL or a type of the BTF.
         unsafe {
@@ -75,34 +75,34 @@ impl Btf {
         }
     }
 
-    /// The words that follow those three: members, parameters and the like.
-    pub fn tail(&self, id: u32) -> Option<Vec<u32>> {
+    /// Returns the words after the first three of a type: members, parameters, enumerators.
+    pub fn trailing_words(&self, id: u32) -> Option<Vec<u32>> {
         let [_, info, _] = self.words(id)?;
         let each = match info >> 24 & 0x1f {
-            sys::BTF_KIND_INT | sys::BTF_KIND_VAR | sys::BTF_KIND_DECL_TAG => return self.after(id, 1),
-            sys::BTF_KIND_ARRAY => return self.after(id, 3),
+            sys::BTF_KIND_INT | sys::BTF_KIND_VAR | sys::BTF_KIND_DECL_TAG => return self.words_after(id, 1),
+            sys::BTF_KIND_ARRAY => return self.words_after(id, 3),
             sys::BTF_KIND_STRUCT | sys::BTF_KIND_UNION | sys::BTF_KIND_DATASEC | sys::BTF_KIND_ENUM64 => 3,
             sys::BTF_KIND_ENUM | sys::BTF_KIND_FUNC_PROTO => 2,
             _ => 0,
         };
-        self.after(id, (info & 0xffff) as usize * each)
+        self.words_after(id, (info & 0xffff) as usize * each)
     }
 
-    fn after(&self, id: u32, count: usize) -> Option<Vec<u32>> {
-        // SAFETY: `raw` is valid; libbpf has checked that the type's `count` further words are there, aligned to 4 bytes.
+    fn words_after(&self, id: u32, count: usize) -> Option<Vec<u32>> {
+        // SAFETY: `raw` is valid; libbpf has validated that `count` words follow the type, aligned to 4 bytes.
         unsafe {
             let t = sys::btf__type_by_id(self.raw, id);
             (!t.is_null()).then(|| std::slice::from_raw_parts(t.add(1).cast::<u32>(), count).to_vec())
         }
     }
 
-    /// `btf__resolve_size`; negative on error.
+    /// Calls `btf__resolve_size`. The result is negative on error.
     pub fn resolve_size(&self, id: u32) -> i64 {
         // SAFETY: `raw` is valid.
         unsafe { sys::btf__resolve_size(self.raw, id) }
     }
 
-    /// The raw bytes, in the BTF's byte order.
+    /// Returns the raw bytes in the byte order of the BTF.
     pub fn raw_data(&self) -> Vec<u8> {
         let mut len = 0u32;
         // SAFETY: the result is NULL or `len` bytes that live as long as the BTF is not changed.
@@ -116,16 +116,16 @@ impl Btf {
         }
     }
 
-    /// `btf__dedup` of a BTF without a base.
+    /// Calls `btf__dedup` on a BTF without a base. Returns true on success.
     pub fn dedup(&mut self) -> bool {
-        // SAFETY: `raw` is valid and this is its only owner; no options are NULL.
+        // SAFETY: `raw` is valid and this is its only owner; NULL means default options.
         unsafe { sys::btf__dedup(self.raw, ptr::null()) == 0 }
     }
 
-    /// `btf__distill_base`: the distilled base and the split BTF upon it.
+    /// Calls `btf__distill_base`. Returns the distilled base and the split BTF on it.
     pub fn distill(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         let (mut base, mut split) = (ptr::null_mut(), ptr::null_mut());
-        // SAFETY: `raw` is a split BTF; both results are ours to free, the split one before its base.
+        // SAFETY: `raw` is a split BTF; the caller frees both results, the split BTF before its base.
         unsafe {
             if sys::btf__distill_base(self.raw, &mut base, &mut split) != 0 {
                 return None;
@@ -138,18 +138,18 @@ impl Btf {
         }
     }
 
-    /// `btf__relocate`: onto another base.
+    /// Calls `btf__relocate` with another base. Returns true on success.
     pub fn relocate(&mut self, base: Rc<Self>) -> bool {
-        // SAFETY: both are valid; the new base is kept.
-        let done = unsafe { sys::btf__relocate(self.raw, base.raw) == 0 };
+        // SAFETY: both BTFs are valid; `_base` keeps the new base alive.
+        let succeeded = unsafe { sys::btf__relocate(self.raw, base.raw) == 0 };
         self._base = Some(base);
-        done
+        succeeded
     }
 
-    /// `bpf_core_add_cands` for a local type: ids in this BTF from `start` on.
+    /// Calls `bpf_core_add_cands` for a local type. Returns the ids of candidates in this BTF from `start` on.
     pub fn candidates(&self, local: &Self, id: u32, start: u32) -> Vec<u32> {
         let mut list = CandList { cands: ptr::null_mut(), len: 0 };
-        // SAFETY: `id` was looked up in `local`; libbpf fills `list` with malloc'ed memory that is freed here.
+        // SAFETY: `id` was looked up in `local`; libbpf allocates `list.cands` with malloc, and this function frees it.
         unsafe {
             let t = sys::btf__type_by_id(local.raw, id);
             let len = bpf_core_essential_name_len(sys::btf__name_by_offset(local.raw, (*t).name_off));
@@ -162,8 +162,8 @@ impl Btf {
     }
 }
 
-/// `bpf_core_calc_relo_insn`: the values, or an errno. `candidates` are narrowed to those that match.
-pub fn calc(
+/// Calls `bpf_core_calc_relo_insn`. Returns the values or an errno. Narrows `candidates` to those that match.
+pub fn calc_relo(
     local: &Btf,
     relo: &Relo,
     index: u32,
@@ -173,7 +173,7 @@ pub fn calc(
     let before = cands.len();
     let mut list = CandList { cands: cands.as_mut_ptr(), len: before as c_int };
     let mut result = Resolution::default();
-    // SAFETY: all BTFs outlive the call; three specs of zeroes are what libbpf asks for; the list is only made shorter.
+    // SAFETY: all BTFs outlive the call; libbpf expects three zeroed specs as scratch space and only shortens the list.
     let error = unsafe {
         let mut specs: Box<[Spec; 3]> = Box::new(std::mem::zeroed());
         bpf_core_calc_relo_insn(
@@ -186,32 +186,33 @@ pub fn calc(
             &mut result,
         )
     };
-    // As libbpf leaves them: after an error it has perhaps moved some to the front and not yet cut off the rest.
-    let left = cands.iter().take(list.len as usize);
-    let known = |cand: &Cand| candidates.iter().find(|(btf, _)| ptr::eq(btf.raw, cand.btf));
-    *candidates = left.filter_map(|cand| Some((Rc::clone(&known(cand)?.0), cand.id))).collect();
+    // The list stays as libbpf leaves it. After an error, libbpf may have moved matches to the front without cutting off the rest.
+    let kept = cands.iter().take(list.len as usize);
+    let find = |cand: &Cand| candidates.iter().find(|(btf, _)| ptr::eq(btf.raw, cand.btf));
+    *candidates = kept.filter_map(|cand| Some((Rc::clone(&find(cand)?.0), cand.id))).collect();
     if error == 0 { Ok(result) } else { Err(error) }
 }
 
-/// `bpf_core_patch_insn` on two little-endian slots.
-pub fn patch(insns: &mut [u8; 16], relo: &Relo, index: u32, result: &Resolution) -> Result<(), i32> {
-    // SAFETY: libbpf writes to at most two instructions, of which there are two.
+/// Calls `bpf_core_patch_insn` on two little-endian slots.
+pub fn patch_insn(insns: &mut [u8; 16], relo: &Relo, index: u32, result: &Resolution) -> Result<(), i32> {
+    // SAFETY: libbpf writes to at most two instructions, and `insns` has two.
     let error = unsafe {
         bpf_core_patch_insn(c"prog".as_ptr(), insns.as_mut_ptr().cast(), 0, relo, index as c_int, result)
     };
     if error == 0 { Ok(()) } else { Err(error) }
 }
 
-/// A program as `bpf_object__prepare` leaves it.
+/// A program after `bpf_object__prepare`.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     pub section: String,
     pub name: String,
-    /// Its instructions in the host's byte order, subprograms appended.
+    /// The instructions in the host's byte order, with the subprograms appended.
     pub code: Vec<u8>,
 }
 
-/// `bpf_object__prepare` on this kernel, with another target: all programs, `?` ones too. Needs root, and makes maps.
+/// Calls `bpf_object__prepare` on the running kernel with another target BTF, for all programs including those of `?` sections.
+/// Needs root, because libbpf creates the maps.
 pub fn prepare(object: &[u8], target: &CStr) -> Result<Vec<Prepared>, i32> {
     let options = sys::bpf_object_open_opts {
         sz: size_of::<sys::bpf_object_open_opts>() as _,
@@ -219,7 +220,7 @@ pub fn prepare(object: &[u8], target: &CStr) -> Result<Vec<Prepared>, i32> {
         btf_custom_path: target.as_ptr(),
         ..Default::default()
     };
-    // SAFETY: libbpf copies what it needs of object and options; what it gives lives until the object is closed.
+    // SAFETY: libbpf copies the object and the options; programs and strings live until the object is closed.
     unsafe {
         let raw = sys::bpf_object__open_mem(object.as_ptr().cast(), object.len() as _, &options);
         if raw.is_null() {
@@ -245,18 +246,18 @@ pub fn prepare(object: &[u8], target: &CStr) -> Result<Vec<Prepared>, i32> {
     }
 }
 
-/// An object that libbpf loaded; dropping it closes it.
+/// An object that libbpf has loaded. The drop closes it.
 #[derive(Debug)]
 pub struct LoadedByLibbpf(*mut sys::bpf_object);
 
-/// `bpf_object__load` on this kernel. Nothing is pinned.
+/// Calls `bpf_object__load` on the running kernel, without pins.
 pub fn load(object: &[u8]) -> Result<LoadedByLibbpf, i32> {
     let options = sys::bpf_object_open_opts {
         sz: size_of::<sys::bpf_object_open_opts>() as _,
         object_name: c"judged".as_ptr(),
         ..Default::default()
     };
-    // SAFETY: libbpf copies what it needs of object and options; the object is closed when `loaded` goes.
+    // SAFETY: libbpf copies the object and the options; the drop of `loaded` closes the object.
     unsafe {
         let raw = sys::bpf_object__open_mem(object.as_ptr().cast(), object.len() as _, &options);
         if raw.is_null() {
@@ -274,62 +275,62 @@ pub fn load(object: &[u8]) -> Result<LoadedByLibbpf, i32> {
 }
 
 impl LoadedByLibbpf {
-    /// Its maps that were created, in order.
+    /// Returns the created maps in order.
     pub fn maps(&self) -> Vec<BorrowedFd<'_>> {
-        // SAFETY: the object is open, and its maps with it.
-        maps(self.0).into_iter().filter_map(|map| open(unsafe { sys::bpf_map__fd(map) })).collect()
+        // SAFETY: the object is open, so its maps are valid.
+        maps(self.0).into_iter().filter_map(|map| borrow_fd(unsafe { sys::bpf_map__fd(map) })).collect()
     }
 
-    /// Its programs that were loaded, in order.
+    /// Returns the loaded programs in order.
     pub fn programs(&self) -> Vec<BorrowedFd<'_>> {
-        // SAFETY: the object is open, and its programs with it.
-        programs(self.0).into_iter().filter_map(|p| open(unsafe { sys::bpf_program__fd(p) })).collect()
+        // SAFETY: the object is open, so its programs are valid.
+        programs(self.0).into_iter().filter_map(|p| borrow_fd(unsafe { sys::bpf_program__fd(p) })).collect()
     }
 }
 
 impl Drop for LoadedByLibbpf {
     fn drop(&mut self) {
-        // SAFETY: it came from bpf_object__open_mem and is closed once.
+        // SAFETY: bpf_object__open_mem returned the object, and only this drop closes it.
         unsafe { sys::bpf_object__close(self.0) }
     }
 }
 
-/// A descriptor that libbpf holds as long as the object is open, if it is one.
-fn open<'o>(fd: c_int) -> Option<BorrowedFd<'o>> {
-    // SAFETY: callers bind it to the object's lifetime.
+/// Borrows a descriptor of an open object. Returns `None` for a negative number.
+fn borrow_fd<'o>(fd: c_int) -> Option<BorrowedFd<'o>> {
+    // SAFETY: callers bind the result to the object's lifetime.
     (fd >= 0).then(|| unsafe { BorrowedFd::borrow_raw(fd) })
 }
 
 fn maps(object: *mut sys::bpf_object) -> Vec<*mut sys::bpf_map> {
-    // SAFETY: the object is open; NULL starts the walk and ends it.
+    // SAFETY: the object is open; NULL starts and ends the iteration.
     let next = |after| unsafe { sys::bpf_object__next_map(object, after) };
     let first = next(ptr::null_mut());
     std::iter::successors(Some(first), |map| Some(next(*map))).take_while(|m| !m.is_null()).collect()
 }
 
 fn programs(object: *mut sys::bpf_object) -> Vec<*mut sys::bpf_program> {
-    // SAFETY: the object is open; NULL starts the walk and ends it.
+    // SAFETY: the object is open; NULL starts and ends the iteration.
     let next = |after| unsafe { sys::bpf_object__next_program(object, after) };
     let first = next(ptr::null_mut());
     std::iter::successors(Some(first), |program| Some(next(*program))).take_while(|p| !p.is_null()).collect()
 }
 
 thread_local! {
-    /// What libbpf said in this thread: it calls back in the thread that called it.
+    /// The log messages of libbpf in this thread. libbpf calls the print callback in the thread of the caller.
     static LOG: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-static COLLECT: Once = Once::new();
+static SET_PRINT: Once = Once::new();
 
-/// Runs `job` with libbpf's warnings collected instead of printed.
-pub fn logged<T>(job: impl FnOnce() -> T) -> (T, String) {
+/// Runs `job` and returns its result with the warnings that libbpf logged.
+pub fn with_log<T>(job: impl FnOnce() -> T) -> (T, String) {
     // SAFETY: the callback is a plain function.
-    COLLECT.call_once(|| unsafe {
+    SET_PRINT.call_once(|| unsafe {
         sys::libbpf_set_print(Some(collect));
     });
     LOG.take();
-    let done = job();
-    (done, LOG.take())
+    let result = job();
+    (result, LOG.take())
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -346,7 +347,7 @@ unsafe extern "C" fn collect(level: u32, format: *const c_char, args: VaList) ->
         return 0;
     }
     let mut text = [0u8; 512];
-    // SAFETY: the buffer's size is given; format and arguments are libbpf's.
+    // SAFETY: the size is that of the buffer; libbpf passes a matching format and arguments.
     let text = unsafe {
         vsnprintf(text.as_mut_ptr().cast(), text.len(), format, args);
         CStr::from_ptr(text.as_ptr().cast()).to_string_lossy().into_owned()
@@ -355,17 +356,17 @@ unsafe extern "C" fn collect(level: u32, format: *const c_char, args: VaList) ->
     0
 }
 
-/// Values as `btf_dump__dump_type_data` prints them.
+/// A printer of values by `btf_dump__dump_type_data`.
 #[derive(Debug)]
-pub struct Values<'b> {
+pub struct ValuePrinter<'b> {
     raw: *mut sys::btf_dump,
-    /// Where the text goes: an address that stays.
+    /// The output, boxed because libbpf keeps its address.
     text: Box<RefCell<String>>,
     _btf: &'b Btf,
 }
 
-impl Values<'_> {
-    /// Prints a value without names, zeroes and all; `None` if libbpf gives up.
+impl ValuePrinter<'_> {
+    /// Prints a value without names but with zeroes. Returns `None` if libbpf fails.
     pub fn print(&self, id: u32, value: &[u8]) -> Option<String> {
         let mut opts = sys::btf_dump_type_data_opts {
             sz: size_of::<sys::btf_dump_type_data_opts>() as _,
@@ -376,41 +377,42 @@ impl Values<'_> {
         };
         opts.indent_str = ptr::null();
         self.text.borrow_mut().clear();
-        // SAFETY: `raw` is valid, value and options live through the call, which writes through `text` only.
-        let done = unsafe {
+        // SAFETY: `raw` is valid, value and options outlive the call, which writes only to `text`.
+        let error = unsafe {
             sys::btf_dump__dump_type_data(self.raw, id, value.as_ptr().cast(), value.len() as _, &opts)
         };
-        (done >= 0).then(|| self.text.take())
+        (error >= 0).then(|| self.text.take())
     }
 }
 
-impl Drop for Values<'_> {
+impl Drop for ValuePrinter<'_> {
     fn drop(&mut self) {
-        // SAFETY: `raw` is valid and not used again.
+        // SAFETY: `raw` is valid, and only this drop frees it.
         unsafe { sys::btf_dump__free(self.raw) };
     }
 }
 
 impl Btf {
-    /// For printing values of its types.
-    pub fn values(&self) -> Option<Values<'_>> {
+    /// Returns a printer for values of this BTF's types.
+    pub fn value_printer(&self) -> Option<ValuePrinter<'_>> {
         let text = Box::new(RefCell::new(String::new()));
         let context = ptr::from_ref(&*text).cast_mut().cast();
-        // SAFETY: the BTF outlives the dumper, and so does what `context` points to.
+        // SAFETY: the BTF and the text that `context` points to outlive the dumper.
         let raw = unsafe { sys::btf_dump__new(self.raw, Some(append), context, ptr::null()) };
-        (!raw.is_null()).then_some(Values { raw, text, _btf: self })
+        (!raw.is_null()).then_some(ValuePrinter { raw, text, _btf: self })
     }
 }
 
 unsafe extern "C" fn append(context: *mut c_void, format: *const c_char, args: VaList) {
     let mut text = [0u8; 512];
-    // SAFETY: the buffer's size is given; format and arguments are libbpf's, the context is that of `Btf::values`.
+    // SAFETY: the size is that of the buffer; libbpf passes a matching format and arguments, and the context of
+    // `Btf::value_printer`.
     unsafe {
         vsnprintf(text.as_mut_ptr().cast(), text.len(), format, args);
         let text = CStr::from_ptr(text.as_ptr().cast()).to_string_lossy();
         let mut all = (*context.cast::<RefCell<String>>()).borrow_mut();
         all.push_str(&text);
-        // A signed enum's number without a name has no comma after it.
+        // libbpf prints no comma after a signed enum value without a name.
         all.push(' ');
     }
 }

@@ -1,0 +1,21 @@
+//! Files of a folder.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Returns all files below a folder, sorted by path.
+pub fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(files_below(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}

@@ -1,0 +1,131 @@
+//! Parallel work on many units whose results come in order. At any time, only a few results for each thread are in memory.
+
+use crate::process::threads::Threads;
+use std::{collections::VecDeque, io, ops::ControlFlow, sync::mpsc};
+
+/// Units for each thread that may begin before the first unit has finished, so that a slow unit does not stop the threads.
+const AHEAD: usize = 8;
+
+/// Results of a unit that may wait for the units before it. With more results, the thread waits.
+const WAITING: usize = 16;
+
+/// Calls `work` for every unit. Passes the results to `emit` in the order of the units, and `None` after each unit.
+///
+/// An error of `emit` stops the work.
+pub(super) fn for_each_in_order<U: Sync, R: Send>(
+    threads: &Threads,
+    units: &[U],
+    work: impl Fn(&U, &mut dyn FnMut(R) -> ControlFlow<()>) + Sync,
+    mut emit: impl FnMut(Option<R>) -> io::Result<()>,
+) -> io::Result<()> {
+    let Some(pool) = threads.pool(units.len()) else { return sequentially(units, work, emit) };
+    let ahead = pool.current_num_threads() * AHEAD;
+    let work = &work;
+    pool.in_place_scope_fifo(|scope| {
+        let mut units = units.iter();
+        let mut started = VecDeque::new();
+        loop {
+            while started.len() < ahead {
+                let Some(unit) = units.next() else { break };
+                let (results, receiver) = mpsc::sync_channel(WAITING);
+                // First in, first out: a waiting thread waits only for units that have started.
+                scope.spawn_fifo(move |_| {
+                    work(unit, &mut |result| match results.send(result) {
+                        Ok(()) => ControlFlow::Continue(()),
+                        Err(_) => ControlFlow::Break(()),
+                    });
+                });
+                started.push_back(receiver);
+            }
+            let Some(first) = started.pop_front() else { return Ok(()) };
+            first.into_iter().try_for_each(|result| emit(Some(result)))?;
+            emit(None)?;
+        }
+    })
+}
+
+fn sequentially<U, R>(
+    units: &[U],
+    work: impl Fn(&U, &mut dyn FnMut(R) -> ControlFlow<()>),
+    mut emit: impl FnMut(Option<R>) -> io::Result<()>,
+) -> io::Result<()> {
+    for unit in units {
+        let mut emitted = Ok(());
+        work(unit, &mut |result| {
+            emitted = emit(Some(result));
+            if emitted.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        emitted?;
+        emit(None)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{
+        num::NonZeroUsize,
+        sync::atomic::{AtomicUsize, Ordering::Relaxed},
+        thread,
+        time::Duration,
+    };
+
+    fn jobs(n: usize) -> Threads {
+        Threads::new(NonZeroUsize::new(n))
+    }
+
+    #[test]
+    fn results_keep_the_order_of_the_units_and_few_wait() {
+        let units: Vec<usize> = (0..300).collect();
+        for n in [1, 2, 4] {
+            let (sent, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let mut got = Vec::new();
+            let work = |unit: &usize, send: &mut dyn FnMut((usize, usize)) -> ControlFlow<()>| {
+                if unit.is_multiple_of(50) {
+                    thread::sleep(Duration::from_millis(5));
+                }
+                for part in 0..unit % 40 {
+                    sent.fetch_add(1, Relaxed);
+                    assert!(send((*unit, part)).is_continue());
+                }
+            };
+            for_each_in_order(&jobs(n), &units, work, |result| {
+                if let Some(result) = result {
+                    got.push(result);
+                    most.fetch_max(sent.load(Relaxed) - got.len(), Relaxed);
+                }
+                Ok(())
+            })
+            .unwrap();
+            let expected: Vec<_> =
+                units.iter().flat_map(|u| (0..u % 40).map(move |part| (*u, part))).collect();
+            assert_eq!(got, expected, "{n} jobs");
+            let most = most.into_inner();
+            assert!(most <= n * (AHEAD + 1) * (WAITING + 1), "{most} results waited, {n} jobs");
+        }
+    }
+
+    #[test]
+    fn an_error_stops_the_work() {
+        let units: Vec<usize> = (0..10_000).collect();
+        for n in [1, 4] {
+            let done = AtomicUsize::new(0);
+            let work = |unit: &usize, send: &mut dyn FnMut(usize) -> ControlFlow<()>| {
+                done.fetch_add(1, Relaxed);
+                while *unit == 7 && send(*unit).is_continue() {}
+            };
+            let mut left = 5;
+            let ended = for_each_in_order(&jobs(n), &units, work, |result| match result {
+                Some(7) if left == 0 => Err(io::Error::other("full")),
+                Some(_) => {
+                    left -= 1;
+                    Ok(())
+                }
+                None => Ok(()),
+            });
+            assert_eq!(ended.unwrap_err().to_string(), "full");
+            assert!(done.into_inner() < 100);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The measured commands and their arguments.
+
+use super::input::Written;
+use std::ffi::OsString;
+
+/// A command of core-relo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Command {
+    Check,
+    Plan,
+    Explain,
+    Patch,
+    Inspect,
+    DryRun,
+    Link,
+    Dump,
+}
+
+/// The commands for an object with many elements other than types and CO-RE relocations. `patch` stands for all commands that
+/// only relocate, because it does the most work.
+pub(super) const OBJECT: &[Command] = &[Command::Patch, Command::Inspect, Command::DryRun, Command::Link];
+/// The same without linking: the linker refuses the object, as libbpf's does, or stops at too many equal types.
+pub(super) const UNLINKED: &[Command] = &[Command::Patch, Command::Inspect, Command::DryRun];
+/// The commands that relocate.
+pub(super) const RELOCATING: &[Command] =
+    &[Command::Check, Command::Plan, Command::Explain, Command::Patch, Command::DryRun];
+/// The commands that read all types.
+pub(super) const TYPES: &[Command] = &[Command::Explain, Command::DryRun, Command::Link, Command::Dump];
+
+impl Command {
+    /// Returns the name of the command.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Check => "check",
+            Self::Plan => "plan",
+            Self::Explain => "explain",
+            Self::Patch => "patch",
+            Self::Inspect => "inspect",
+            Self::DryRun => "load --dry-run",
+            Self::Link => "gen object",
+            Self::Dump => "btf dump",
+        }
+    }
+
+    /// Returns whether the exit status may be 1: a generated input can have relocations that do not resolve.
+    pub const fn may_be_unresolved(self) -> bool {
+        matches!(self, Self::Check | Self::Plan | Self::Explain | Self::Patch | Self::DryRun)
+    }
+
+    /// Returns whether the JSON output has other parts than the text, so that its work grows in another way.
+    pub const fn has_own_json(self) -> bool {
+        matches!(self, Self::Check | Self::Plan | Self::Explain | Self::Inspect)
+    }
+
+    /// Returns the arguments for an input. `json` selects JSON instead of text.
+    pub fn words(self, input: &Written, json: bool) -> Vec<OsString> {
+        let first: &[&str] = match self {
+            Self::Check => &["check", "--jobs", "1"],
+            Self::Plan => &["plan"],
+            Self::Explain => &["explain"],
+            Self::Patch => &["patch"],
+            Self::Inspect => &["inspect"],
+            Self::DryRun => &["load", "--dry-run"],
+            Self::Link => &["gen", "object"],
+            Self::Dump => &["btf", "dump"],
+        };
+        let mut words: Vec<OsString> = first.iter().map(OsString::from).collect();
+        if json {
+            words.extend(["--format".into(), "json".into()]);
+        }
+        if matches!(self, Self::Check | Self::Plan | Self::Explain | Self::Patch | Self::DryRun) {
+            words.extend(["--btf".into(), input.kernel.clone().into()]);
+        }
+        match self {
+            Self::Patch => words.extend(["--output".into(), input.output.clone().into()]),
+            Self::Link => words.push(input.output.clone().into()),
+            _ => {}
+        }
+        words.extend(input.objects.iter().map(OsString::from));
+        words
+    }
+}
