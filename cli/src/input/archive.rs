@@ -60,7 +60,7 @@ impl Member<'_> {
             return too_long(limits.bytes);
         }
         let budget = self.archive_budget.for_member(limits, self.stored_bytes);
-        self.take_holes(&budget).map_err(|e| e.at(&self.path))?;
+        self.take_holes(&budget).map_err(|e| e.into_bad_input(&self.path))?;
         let mut head = Vec::new();
         self.content.take(0x1000).read_to_end(&mut head).map_err(|e| unreadable(&e))?;
         let limit = max_bytes(&head, limits);
@@ -96,7 +96,7 @@ pub(crate) fn visit_members(
     visit: &mut dyn FnMut(Member<'_>) -> ControlFlow<()>,
 ) -> Result<Option<String>, BadInput> {
     let bad_archive = |e: &io::Error| match Exceeded::from_io(e) {
-        Some(e) => e.at(path),
+        Some(e) => e.into_bad_input(path),
         None => BadInput::for_path(path, format_args!("tar archive: {e}")),
     };
     let input = InputFile::open(path)?;
@@ -105,7 +105,7 @@ pub(crate) fn visit_members(
     }
     let budget = Budget::for_archive(limits, input.stored_bytes);
     let stream: Box<dyn Read> = match Compression::detect(&input.head) {
-        Some(format) => Box::new(Streams::all(format, input.into_stream(), budget.clone())),
+        Some(format) => Box::new(Streams::concatenated(format, input.into_stream(), budget.clone())),
         None if is_tar(&input.head) => {
             Box::new(Uncompressed { stream: input.into_stream(), budget: budget.clone() })
         }
@@ -120,7 +120,7 @@ pub(crate) fn visit_members(
         let stored_bytes = stored_bytes(&mut entry).map_err(|e| bad_archive(&e))?;
         let content_start = position.get();
         let header_bytes = content_start.saturating_sub(member_end).saturating_sub(BLOCK_BYTES);
-        budget.take(header_bytes.saturating_mul(HEADER_COST)).map_err(|e| e.at(path))?;
+        budget.take(header_bytes.saturating_mul(HEADER_COST)).map_err(|e| e.into_bad_input(path))?;
         // `tar` skips the rest of the member, and then reads the headers of the next one.
         member_end = content_start
             .saturating_add(stored_bytes.checked_next_multiple_of(BLOCK_BYTES).unwrap_or(u64::MAX));

@@ -86,13 +86,13 @@ fn unpack(path: &Path, mut bytes: Data<'static>, budget: &Budget) -> Result<Targ
         if is_raw_or_elf(&bytes) {
             return extract(path, bytes);
         }
-        budget = budget.within_stream().map_err(|e| e.at(path))?;
+        budget = budget.within_stream().map_err(|e| e.into_bad_input(path))?;
         let (compression, streams) = if let Some(payload) = boot_payload(path, &bytes)? {
             let what = "the boot image's header names a payload that is in no known compression";
             let compression = Compression::detect(payload).ok_or_else(|| BadInput::for_path(path, what))?;
             (compression, Streams::first(compression, payload, budget.clone()))
         } else if let Some(compression) = Compression::detect(&bytes) {
-            (compression, Streams::all(compression, &*bytes, budget.clone()))
+            (compression, Streams::concatenated(compression, &*bytes, budget.clone()))
         } else if is_tar(&bytes) {
             let bad = BadInput::for_path(path, "is a tar archive");
             return Err(bad.help("give it a name that ends in .tar, .tar.gz, .tar.xz or .tar.zst"));
@@ -128,7 +128,7 @@ fn search(path: &Path, image: &[u8], budget: &Budget) -> Result<TargetFile, BadI
             Ok(file) => return Ok(file),
             Err(bad) => log::debug!("{}: a {compression} stream in it: {}", path.display(), bad.what),
         }
-        budget.check().map_err(|e| e.at(path))?;
+        budget.check().map_err(|e| e.into_bad_input(path))?;
     }
     Err(BadInput::for_path(path, "no BTF in it").help(EXPECTED))
 }

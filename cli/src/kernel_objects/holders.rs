@@ -4,7 +4,7 @@ use crate::{
     error::escape_path,
     kernel_objects::{
         kind::Kind,
-        owners::{self, Owner},
+        processes::{self, Process},
         pins,
     },
 };
@@ -13,18 +13,18 @@ use std::{collections::BTreeMap, path::PathBuf};
 /// The processes that have objects open, and the paths at which objects are pinned.
 #[derive(Debug, Default)]
 pub(crate) struct Holders {
-    owners: BTreeMap<(Kind, u32), Vec<Owner>>,
+    owners: BTreeMap<(Kind, u32), Vec<Process>>,
     pins: BTreeMap<(Kind, u32), Vec<PathBuf>>,
 }
 
 impl Holders {
     /// Reads `/proc` and every mounted bpffs.
     pub(crate) fn find() -> Self {
-        Self { owners: owners::find_all(), pins: pins::find_all() }
+        Self { owners: processes::find_all(), pins: pins::find_all() }
     }
 
     /// Returns the processes that have an object open, in the order of their pids.
-    pub(crate) fn owners(&self, kind: Kind, id: u32) -> &[Owner] {
+    pub(crate) fn owners(&self, kind: Kind, id: u32) -> &[Process] {
         self.owners.get(&(kind, id)).map_or(&[], Vec::as_slice)
     }
 

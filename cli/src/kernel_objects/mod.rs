@@ -8,7 +8,7 @@ pub(crate) mod instructions;
 pub(crate) mod kind;
 pub(crate) mod link_target;
 pub(crate) mod object;
-pub(crate) mod owners;
+pub(crate) mod processes;
 pub(crate) mod pins;
 pub(crate) mod select;
 pub(crate) mod symbols;

@@ -1,7 +1,7 @@
 //! The running kernel's programs, maps, links and BTFs as text, for `list` and `show`.
 
 use crate::{
-    kernel_objects::owners::Owner,
+    kernel_objects::processes::Process,
     text::{
         line::Line,
         printer::Printer,
@@ -12,8 +12,8 @@ use crate::{
 use std::{fmt::Display, io};
 
 /// Adds the row of column names. Columns of numbers are aligned right.
-pub(crate) fn head(table: &mut AlignedTable, names: &[&str]) {
-    table.head(names.iter().map(|name| match *name {
+pub(crate) fn header(table: &mut AlignedTable, names: &[&str]) {
+    table.header(names.iter().map(|name| match *name {
         "ID" | "INSNS" | "KEY" | "VALUE" | "ENTRIES" | "BYTES" => right(name),
         name => left(name),
     }));
@@ -53,27 +53,27 @@ pub(crate) fn optional_field(
 }
 
 /// Prints an object's pins, and the processes that have it open.
-pub(crate) fn holders(out: &mut Printer<'_>, owners: &[Owner], pins: &[String]) -> io::Result<()> {
+pub(crate) fn holders(out: &mut Printer<'_>, owners: &[Process], pins: &[String]) -> io::Result<()> {
     pins.iter().try_for_each(|path| field(out, "pinned", path))?;
     if owners.is_empty() {
         return Ok(());
     }
-    let owners: Vec<_> = owners.iter().map(owner_text).collect();
+    let owners: Vec<_> = owners.iter().map(process_text).collect();
     field(out, "held by", owners.join(", "))
 }
 
 /// Returns the text of a table cell: the first few processes that have an object open, and pins.
-pub(crate) fn holders_cell(owners: &[Owner], pins: &[String]) -> String {
+pub(crate) fn holders_cell(owners: &[Process], pins: &[String]) -> String {
     const SHOWN: usize = 3;
     let count = owners.len() + pins.len();
-    let mut parts: Vec<_> = owners.iter().map(owner_text).chain(pins.iter().cloned()).take(SHOWN).collect();
+    let mut parts: Vec<_> = owners.iter().map(process_text).chain(pins.iter().cloned()).take(SHOWN).collect();
     if count > SHOWN {
         parts.push(format!("{} more", count - SHOWN));
     }
     parts.join(", ")
 }
 
-fn owner_text(owner: &Owner) -> String {
+fn process_text(owner: &Process) -> String {
     format!("{}({})", owner.comm, owner.pid)
 }
 

@@ -52,7 +52,7 @@ impl AlignedTable {
     }
 
     /// Adds the row of column names.
-    pub(crate) fn head(&mut self, names: impl IntoIterator<Item = Cell>) {
+    pub(crate) fn header(&mut self, names: impl IntoIterator<Item = Cell>) {
         self.add(names, RowColour::All(DIM));
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// Reads all kernels of a file.
 pub fn check(path: &Path, max_bytes: u64) {
-    for kernel in fuzzing::kernels(path, max_bytes) {
+    for kernel in fuzzing::read_kernels(path, max_bytes) {
         match kernel {
             Ok(bytes) => assert!(bytes as u64 <= max_bytes, "{bytes} bytes were read, {max_bytes} allowed"),
             Err(error) => assert!(is_one_line(&error), "{error:?}"),

@@ -9,7 +9,7 @@ pub const OBJECTS: [(&str, &[u8]); 2] = [("a.bpf.o", b"a"), ("b.bpf.o", b"b")];
 /// Returns the first line of our files.
 pub fn header() -> Vec<u8> {
     let file = Scratch::new("header.jsonl", b"");
-    fuzzing::resume(file.path(), &OBJECTS).expect("an empty file can be resumed");
+    fuzzing::open_results(file.path(), &OBJECTS).expect("an empty file can be resumed");
     file.read()
 }
 
@@ -17,7 +17,7 @@ pub fn header() -> Vec<u8> {
 pub fn check(content: &[u8]) {
     let header = header();
     let file = Scratch::new("results.jsonl", content);
-    let opened = fuzzing::resume(file.path(), &OBJECTS);
+    let opened = fuzzing::open_results(file.path(), &OBJECTS);
     let left = file.read();
     let is_ours = content.starts_with(&header);
     match opened {
@@ -28,7 +28,7 @@ pub fn check(content: &[u8]) {
         Ok(kernels) if is_ours => {
             assert!(content.starts_with(&left), "what is kept is no prefix");
             assert!(left.starts_with(&header), "the first line is lost");
-            let again = fuzzing::resume(file.path(), &OBJECTS);
+            let again = fuzzing::open_results(file.path(), &OBJECTS);
             assert_eq!(again, Ok(kernels), "what is kept reads otherwise");
             assert_eq!(file.read(), left, "what is kept is cut again");
         }

@@ -68,10 +68,10 @@ pub fn walk(btf: &Btf<'_>) {
 /// Prints types and values as JSON.
 fn print(btf: &Btf<'_>) {
     for ty in btf.types().take(200) {
-        assert!(fuzzing::type_json(ty).is_ok_and(|json| json.starts_with('{')));
+        assert!(fuzzing::type_to_json(ty).is_ok_and(|json| json.starts_with('{')));
     }
     for ty in btf.types().step_by(97).take(6) {
-        assert!(!fuzzing::value_json(&btf.value(ty.id(), value_bytes(btf))).is_empty());
+        assert!(!fuzzing::value_to_json(&btf.value(ty.id(), value_bytes(btf))).is_empty());
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
         holders::Holders,
         kind::Kind,
         object::{self, KernelObject},
-        owners::Owner,
+        processes::Process,
         select::select,
     },
     text::{
@@ -35,7 +35,7 @@ pub(super) fn list(console: &mut Console<'_>, args: &ListArgs) -> io::Result<()>
         return btfs.iter().try_for_each(|b| console.out.json(b));
     }
     let mut table = AlignedTable::new();
-    text::head(&mut table, &["ID", "NAME", "BYTES", "PROGRAMS", "MAPS", "HELD BY"]);
+    text::header(&mut table, &["ID", "NAME", "BYTES", "PROGRAMS", "MAPS", "HELD BY"]);
     for b in &btfs {
         table.row([
             right(b.id),
@@ -109,7 +109,7 @@ struct BtfFacts {
     bytes: u32,
     prog_ids: Vec<u32>,
     map_ids: Vec<u32>,
-    pids: Vec<Owner>,
+    pids: Vec<Process>,
 }
 
 impl BtfFacts {
@@ -123,7 +123,7 @@ impl BtfFacts {
             bytes: info.btf_size,
             prog_ids: ids(&users.programs),
             map_ids: ids(&users.maps),
-            pids: holders.owners(Kind::Btf, info.id).to_vec(),
+            pids: holders.processes(Kind::Btf, info.id).to_vec(),
         })
     }
 

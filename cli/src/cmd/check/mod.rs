@@ -1,7 +1,7 @@
 //! `check`: a line for each object and kernel.
 
 mod checker;
-mod fleet;
+mod ordered;
 mod kernel_output;
 mod objects;
 mod report;
@@ -39,7 +39,7 @@ const PROGRESS_KERNELS: usize = 4;
 pub(crate) fn run(console: &mut Console<'_>, args: &CheckArgs) -> io::Result<()> {
     let threads = CheckThreads { kernels: Threads::new(args.jobs), objects: Threads::new(args.jobs) };
     let files = read_objects(console, &args.objects, &threads.objects)?;
-    let selection = Selection::of_shard(&args.kernels, args.shard, &threads.kernels);
+    let selection = Selection::for_shard(&args.kernels, args.shard, &threads.kernels);
     with_checked_objects(console, &files, &threads.objects, |console, objects| {
         let Some(path) = &args.resume else {
             return check_kernels(console, objects, &selection, &threads, None);
@@ -120,7 +120,7 @@ fn check_kernels(
         }
     };
     let (mut kernel_count, mut ended_sources) = (0u64, sources.iter());
-    fleet::for_each_in_order(&threads.kernels, &sources, work, |item| {
+    ordered::for_each_in_order(&threads.kernels, &sources, work, |item| {
         let Some(item) = item.transpose()? else {
             if let Some(KernelSource::Archive(path)) = ended_sources.next() {
                 writer.end_archive(path);

@@ -6,7 +6,7 @@ use core_relo_loader::{Global, GlobalKind, object::Object};
 use serde::Serialize;
 
 /// Returns all global variables.
-pub(super) fn all(object: &Object<'_>) -> Vec<GlobalFacts> {
+pub(super) fn list_globals(object: &Object<'_>) -> Vec<GlobalFacts> {
     Global::all(object).into_iter().map(|global| GlobalFacts::new(object, global)).collect()
 }
 

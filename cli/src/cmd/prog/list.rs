@@ -15,7 +15,7 @@ use crate::{
         holders::Holders,
         kind::Kind,
         object::{self, KernelObject},
-        owners::Owner,
+        processes::Process,
         select::{full_program_name, select},
         time::{format_date, unix_seconds},
     },
@@ -41,7 +41,7 @@ pub(super) fn list(console: &mut Console<'_>, args: &ListArgs) -> io::Result<()>
         return programs.iter().try_for_each(|p| console.out.json(p));
     }
     let mut table = AlignedTable::new();
-    text::head(&mut table, &["ID", "NAME", "TYPE", "INSNS", "MAPS", "LOADED", "HELD BY"]);
+    text::header(&mut table, &["ID", "NAME", "TYPE", "INSNS", "MAPS", "LOADED", "HELD BY"]);
     for p in &programs {
         table.row([
             right(p.id),
@@ -103,7 +103,7 @@ struct ProgramFacts {
     run_time_ns: u64,
     recursion_misses: u64,
     pinned: Vec<String>,
-    pids: Vec<Owner>,
+    pids: Vec<Process>,
 }
 
 /// The attach target that a program was loaded with.
@@ -143,7 +143,7 @@ impl ProgramFacts {
             run_time_ns: info.run_time_ns,
             recursion_misses: info.recursion_misses,
             pinned: holders.pins(Kind::Prog, info.id),
-            pids: holders.owners(Kind::Prog, info.id).to_vec(),
+            pids: holders.processes(Kind::Prog, info.id).to_vec(),
         })
     }
 

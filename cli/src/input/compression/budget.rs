@@ -97,7 +97,7 @@ impl Budget {
 
     /// Takes bytes before they are unpacked. If they exceed the budget, it stays unchanged, because they are not unpacked.
     pub(crate) fn take_ahead(&self, bytes: u64) -> Result<(), Exceeded> {
-        match self.accounts().find(|account| account.left() < bytes) {
+        match self.accounts().find(|account| account.remaining() < bytes) {
             Some(account) => Err(account.exceeded()),
             None => self.take(bytes),
         }
@@ -109,9 +109,9 @@ impl Budget {
     }
 
     /// Returns the bytes that are left.
-    pub(crate) fn left(&self) -> u64 {
-        let own = self.account.left();
-        self.account.archive.as_ref().map_or(own, |archive| own.min(archive.account.left()))
+    pub(crate) fn remaining(&self) -> u64 {
+        let own = self.account.remaining();
+        self.account.archive.as_ref().map_or(own, |archive| own.min(archive.account.remaining()))
     }
 
     /// Takes a stream, before its content is checked.
@@ -134,7 +134,7 @@ impl Budget {
 }
 
 impl Account {
-    fn left(&self) -> u64 {
+    fn remaining(&self) -> u64 {
         self.limit.saturating_sub(self.bytes.get())
     }
 
@@ -198,7 +198,7 @@ impl Exceeded {
     }
 
     /// Creates the error for a file.
-    pub(crate) fn at(self, path: &Path) -> BadInput {
+    pub(crate) fn into_bad_input(self, path: &Path) -> BadInput {
         BadInput::for_path(path, self).help(self.help())
     }
 
@@ -222,8 +222,8 @@ mod tests {
 
     #[test]
     fn small_files_may_unpack_to_a_minimum_large_ones_to_a_multiple_of_their_size() {
-        let kernel = |limits, stored| Budget::for_kernel(limits, stored).left();
-        let archive = |limits, stored| Budget::for_archive(limits, stored).left();
+        let kernel = |limits, stored| Budget::for_kernel(limits, stored).remaining();
+        let archive = |limits, stored| Budget::for_archive(limits, stored).remaining();
         let (free, given) = (Limits::default(), Limits::new(Some(1000)));
         assert_eq!(
             [0, 1 << 20, 2 << 20, 1 << 30].map(|n| kernel(free, n)),
@@ -240,11 +240,11 @@ mod tests {
         for _ in 0..64 {
             let member = archive.for_member(Limits::new(Some(100)), 10);
             assert_eq!(member.within_stream().unwrap().take(100), Ok(()));
-            assert_eq!(member.left(), 0);
+            assert_eq!(member.remaining(), 0);
         }
         let last = archive.for_member(Limits::new(Some(100)), 10);
         let exceeded = Exceeded::Bytes { scope: Scope::Archive, limit: 6400 };
-        assert_eq!((last.left(), last.take(1), archive.check()), (0, Err(exceeded), Err(exceeded)));
+        assert_eq!((last.remaining(), last.take(1), archive.check()), (0, Err(exceeded), Err(exceeded)));
         // Once too much was taken, nothing fits.
         assert_eq!(last.take(0), Err(exceeded));
     }
@@ -254,7 +254,7 @@ mod tests {
         let archive = Budget::for_archive(Limits::new(Some(100)), 0);
         let member = archive.for_member(Limits::new(Some(100)), 10);
         assert_eq!(member.take_ahead(101), Err(Exceeded::Bytes { scope: Scope::Kernel, limit: 100 }));
-        assert_eq!((archive.left(), member.take_ahead(100), archive.left()), (6400, Ok(()), 6300));
+        assert_eq!((archive.remaining(), member.take_ahead(100), archive.remaining()), (6400, Ok(()), 6300));
         assert_eq!(archive.take(6300), Ok(()));
         let member = archive.for_member(Limits::new(Some(100)), 10);
         assert_eq!(member.take_ahead(1), Err(Exceeded::Bytes { scope: Scope::Archive, limit: 6400 }));

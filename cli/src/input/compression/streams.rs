@@ -64,7 +64,7 @@ impl<'r> Streams<'r> {
     }
 
     /// Creates a reader for all streams in a row. It ignores other bytes after them.
-    pub(crate) fn all(format: Compression, compressed: impl BufRead + 'r, budget: Budget) -> Self {
+    pub(crate) fn concatenated(format: Compression, compressed: impl BufRead + 'r, budget: Budget) -> Self {
         let compressed = Metered { compressed, budget: budget.clone() };
         let state = State::BetweenStreams(Box::new(compressed));
         Self { format, state, count: 0, first_only: false, budget }
@@ -114,7 +114,7 @@ impl<'r> Streams<'r> {
                 State::Ended => return Ok(0),
                 State::BetweenStreams(compressed) => self.begin_stream(compressed)?,
                 State::InStream(mut decoder) => {
-                    let max = usize::try_from(self.budget.left()).unwrap_or(usize::MAX).max(1);
+                    let max = usize::try_from(self.budget.remaining()).unwrap_or(usize::MAX).max(1);
                     let len = buf.len().min(max);
                     let room = buf.get_mut(..len).ok_or(io::ErrorKind::InvalidInput)?;
                     match decoder.read(room) {
@@ -303,10 +303,10 @@ mod tests {
             let packed = pack(&bytes);
             assert_eq!(Compression::detect(&packed), Some(how));
             let enough = budget(len + 5);
-            assert_eq!(Streams::all(how, &*packed, enough.clone()).read_all().unwrap(), bytes, "{how}");
-            assert_eq!(enough.left(), 5, "{how}");
-            assert_eq!(Streams::all(how, &*packed, budget(len)).read_all().unwrap(), bytes, "{how}");
-            let error = Streams::all(how, &*packed, budget(len - 1)).read_all().unwrap_err();
+            assert_eq!(Streams::concatenated(how, &*packed, enough.clone()).read_all().unwrap(), bytes, "{how}");
+            assert_eq!(enough.remaining(), 5, "{how}");
+            assert_eq!(Streams::concatenated(how, &*packed, budget(len)).read_all().unwrap(), bytes, "{how}");
+            let error = Streams::concatenated(how, &*packed, budget(len - 1)).read_all().unwrap_err();
             let expected =
                 Exceeded::Bytes { scope: crate::input::compression::budget::Scope::Kernel, limit: len - 1 };
             assert_eq!(Exceeded::from_io(&error), Some(expected), "{how}");
@@ -331,7 +331,7 @@ mod tests {
             let packed = pack(&noise);
             let read = std::cell::Cell::new(0);
             let stream = std::io::BufReader::with_capacity(512, Counted(&packed, &read));
-            let error = Streams::all(how, stream, budget(1000)).read_all().unwrap_err();
+            let error = Streams::concatenated(how, stream, budget(1000)).read_all().unwrap_err();
             assert!(Exceeded::from_io(&error).is_some(), "{how}: {error}");
             assert!(read.get() < 5 << 20, "{how}: {} bytes read", read.get());
         }
@@ -348,7 +348,7 @@ mod tests {
             (Compression::Zstd, [zstd(b"ker"), skippable.clone(), zstd(b"nel"), b"\x06\0".to_vec()].concat()),
             (Compression::Zstd, [skippable.clone(), zstd(b"ker"), zstd(b"nel"), skippable].concat()),
         ] {
-            let unpacked = |bytes| Streams::all(how, &*packed, budget(bytes)).read_all();
+            let unpacked = |bytes| Streams::concatenated(how, &*packed, budget(bytes)).read_all();
             assert_eq!(Compression::detect(&packed), Some(how));
             assert_eq!(unpacked(6).unwrap(), b"kernel", "{how}");
             assert_eq!(unpacked(5).unwrap_err().to_string(), "unpacks to more than 5 bytes", "{how}");
@@ -356,7 +356,7 @@ mod tests {
             assert_eq!(first, b"ker", "{how}");
         }
         let cut = [gzip(b"ker"), gzip(b"nel")[..14].to_vec()].concat();
-        let error = Streams::all(Compression::Gzip, &*cut, budget(6)).read_all().unwrap_err();
+        let error = Streams::concatenated(Compression::Gzip, &*cut, budget(6)).read_all().unwrap_err();
         assert!(error.to_string().starts_with("stream 2 of it: "), "{error}");
     }
 
@@ -366,7 +366,7 @@ mod tests {
             ALL.into_iter().filter(|(how, _)| *how != Compression::Lzma && *how != Compression::Lz4Legacy)
         {
             let packed = pack(b"").repeat(80);
-            let error = Streams::all(how, &*packed, budget(1000)).read_all().unwrap_err();
+            let error = Streams::concatenated(how, &*packed, budget(1000)).read_all().unwrap_err();
             assert_eq!(Exceeded::from_io(&error), Some(Exceeded::Streams { limit: 64 }), "{how}: {error}");
         }
     }
@@ -378,11 +378,11 @@ mod tests {
         // Blocks that repeat one byte 128 KiB times, and one that is cut off.
         (0..1000).for_each(|_| frame.extend([0x02, 0x00, 0x10, 0x00]));
         let small = budget(1 << 20);
-        let error = Streams::all(Compression::Zstd, &*frame, small.clone()).read_all().unwrap_err();
+        let error = Streams::concatenated(Compression::Zstd, &*frame, small.clone()).read_all().unwrap_err();
         assert!(Exceeded::from_io(&error).is_some(), "{error}");
         let large = budget(1 << 30);
-        Streams::all(Compression::Zstd, &*frame, large.clone()).read_all().unwrap_err();
-        assert!((1 << 30) - large.left() >= 120 << 20, "{} bytes left", large.left());
+        Streams::concatenated(Compression::Zstd, &*frame, large.clone()).read_all().unwrap_err();
+        assert!((1 << 30) - large.remaining() >= 120 << 20, "{} bytes left", large.remaining());
     }
 
     #[test]

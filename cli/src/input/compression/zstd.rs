@@ -32,7 +32,7 @@ impl<'r> ZstdFrame<'r> {
     /// Unpacks until the reader can receive bytes.
     fn unpack(&mut self) -> io::Result<()> {
         while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
-            let left = self.budget.left().saturating_sub(self.buffered);
+            let left = self.budget.remaining().saturating_sub(self.buffered);
             let step = left.saturating_add(1).min(STEP_BYTES);
             let until = BlockDecodingStrategy::UptoBytes(usize::try_from(step).map_err(io::Error::other)?);
             match self.decoder.decode_blocks(&mut self.compressed, until) {
@@ -43,7 +43,7 @@ impl<'r> ZstdFrame<'r> {
                     return Err(io::Error::other(e));
                 }
             }
-            if self.buffered > self.budget.left() {
+            if self.buffered > self.budget.remaining() {
                 self.budget.take(self.buffered)?;
             }
         }

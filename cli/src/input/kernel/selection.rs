@@ -48,13 +48,13 @@ pub(crate) struct Selection {
 impl Selection {
     /// Selects all kernels.
     pub(crate) fn new(args: &KernelArgs) -> Self {
-        Self::of_shard(args, None, &Threads::none())
+        Self::for_shard(args, None, &Threads::none())
     }
 
     /// Selects the kernels in a shard, with all modules.
     ///
     /// Folders that cannot be read belong to a shard as well. A folder without kernels is bad input for every shard.
-    pub(crate) fn of_shard(args: &KernelArgs, shard: Option<Shard>, threads: &Threads) -> Self {
+    pub(crate) fn for_shard(args: &KernelArgs, shard: Option<Shard>, threads: &Threads) -> Self {
         let mut selection = Self { limits: Limits::new(args.max_bytes), ..Self::default() };
         let in_shard = |path: &Path| shard.is_none_or(|shard| shard.includes(path));
         if args.btf.is_empty() && in_shard(Path::new("")) {

@@ -7,13 +7,13 @@ use std::{collections::BTreeMap, fs, path::Path, process};
 
 /// A process that has an object open.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub(crate) struct Owner {
+pub(crate) struct Process {
     pub(crate) pid: u32,
     pub(crate) comm: String,
 }
 
 /// Returns the open objects of every other process.
-pub(crate) fn find_all() -> BTreeMap<(Kind, u32), Vec<Owner>> {
+pub(crate) fn find_all() -> BTreeMap<(Kind, u32), Vec<Process>> {
     let mut owners = BTreeMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let pid = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
@@ -28,7 +28,7 @@ pub(crate) fn find_all() -> BTreeMap<(Kind, u32), Vec<Owner>> {
     owners
 }
 
-fn add_process(folder: &Path, pid: u32, owners: &mut BTreeMap<(Kind, u32), Vec<Owner>>) {
+fn add_process(folder: &Path, pid: u32, owners: &mut BTreeMap<(Kind, u32), Vec<Process>>) {
     for fd in fs::read_dir(folder.join("fd")).into_iter().flatten().flatten() {
         let target = fs::read_link(fd.path()).ok();
         let Some(kind) = target.as_deref().and_then(Path::to_str).and_then(Kind::from_fd_link) else {
@@ -45,7 +45,7 @@ fn add_process(folder: &Path, pid: u32, owners: &mut BTreeMap<(Kind, u32), Vec<O
         if let Some(id) = id {
             let comm = fs::read(folder.join("comm")).unwrap_or_default();
             let comm = Name::new(comm.trim_ascii_end()).to_string();
-            owners.entry((kind, id)).or_default().push(Owner { pid, comm });
+            owners.entry((kind, id)).or_default().push(Process { pid, comm });
         }
     }
 }
