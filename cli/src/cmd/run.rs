@@ -11,7 +11,7 @@ use crate::{
     input::{file, limits::OBJECT_BYTES, object::ObjectFile},
     json::load as json,
     output,
-    process::{interrupt::InterruptibleKernel, signals::EndRequests},
+    process::{interrupt::InterruptibleKernel, signals::TerminationSignals},
     text::{
         line::Line,
         style::{BOLD, ERROR},
@@ -35,18 +35,18 @@ const OUTPUT_BYTES: usize = 256 * 1024;
 const DEFAULT_PACKET: [u8; 64] = [0; 64];
 
 pub(crate) fn run(console: &mut Console<'_>, args: &RunArgs) -> io::Result<()> {
-    let mut end_requests = match EndRequests::catch() {
-        Ok(end_requests) => end_requests,
+    let mut termination = match TerminationSignals::catch() {
+        Ok(termination) => termination,
         Err(e) => return console.fail(&e.into()),
     };
-    let mut has_arrived = || end_requests.arrived();
+    let mut has_arrived = || termination.has_arrived();
     let kernel = InterruptibleKernel::new(&mut has_arrived);
     let result = test_run(console, args, &kernel);
     if kernel.is_interrupted() {
-        return end_by_signal(console, end_requests);
+        return end_by_signal(console, termination);
     }
     // Nothing is left to undo, so a signal may end the process while it waits for the reader of an output.
-    if let Err(e) = end_requests.release() {
+    if let Err(e) = termination.release() {
         return console.fail(&e.into());
     }
     match result {

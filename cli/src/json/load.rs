@@ -19,11 +19,11 @@ pub(crate) struct LoadOutcome<'l> {
     /// `loaded`, `planned` or `refused`.
     status: &'static str,
     error: Option<LoadErrorJson>,
-    maps: Vec<Map<'l>>,
-    programs: Vec<Program<'l>>,
-    skipped: Vec<Skipped<'l>>,
+    maps: Vec<MapJson<'l>>,
+    programs: Vec<ProgramJson<'l>>,
+    skipped: Vec<SkippedJson<'l>>,
     links: Vec<LinkJson<'l>>,
-    not_attached: Vec<Skipped<'l>>,
+    not_attached: Vec<SkippedJson<'l>>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -43,7 +43,7 @@ struct LoadErrorJson {
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct Map<'l> {
+struct MapJson<'l> {
     name: &'l str,
     id: Option<u32>,
     map_type: &'static str,
@@ -56,17 +56,17 @@ struct Map<'l> {
     created: bool,
     reused: bool,
     pin: Option<String>,
-    values: Vec<Slot<'l>>,
+    values: Vec<SlotJson<'l>>,
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct Slot<'l> {
+struct SlotJson<'l> {
     key: u32,
     name: &'l str,
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct Program<'l> {
+struct ProgramJson<'l> {
     name: &'l str,
     id: Option<u32>,
     section: &'l str,
@@ -82,7 +82,7 @@ struct Program<'l> {
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct Skipped<'l> {
+struct SkippedJson<'l> {
     name: &'l str,
     why: &'l str,
 }
@@ -107,7 +107,7 @@ pub(crate) fn planned<'l>(object: &'l str, plan: &'l LoadPlan) -> LoadOutcome<'l
     LoadOutcome {
         maps: plan.maps.iter().map(|m| map(m, &names, &program_name)).collect(),
         programs: plan.programs.iter().map(|p| program(p, &names)).collect(),
-        skipped: plan.skipped.iter().map(|s| Skipped { name: &s.program, why: s.reason }).collect(),
+        skipped: plan.skipped.iter().map(|s| SkippedJson { name: &s.program, why: s.reason }).collect(),
         ..outcome(object, "planned")
     }
 }
@@ -138,7 +138,7 @@ pub(crate) fn loaded<'l>(
         maps: maps.collect(),
         programs: programs.iter().map(|p| loaded_program(p, &names)).collect(),
         links: links.collect(),
-        not_attached: unattached.iter().map(|(name, why)| Skipped { name, why }).collect(),
+        not_attached: unattached.iter().map(|(name, why)| SkippedJson { name, why }).collect(),
         ..outcome(object, "loaded")
     }
 }
@@ -216,16 +216,16 @@ pub(crate) fn attach_failed<'l>(
     LoadOutcome { error: Some(error), ..outcome(object, "refused") }
 }
 
-fn map<'l>(plan: &'l MapPlan, names: &[&'l str], program: &dyn Fn(ProgramIndex) -> &'l str) -> Map<'l> {
+fn map<'l>(plan: &'l MapPlan, names: &[&'l str], program: &dyn Fn(ProgramIndex) -> &'l str) -> MapJson<'l> {
     let slot = |(key, slot): (&u32, &SlotPlan)| {
         let name = match slot {
             SlotPlan::Map(at) => names.get(at.0).copied().unwrap_or_default(),
             SlotPlan::Program(at) => program(*at),
             _ => "",
         };
-        Slot { key: *key, name }
+        SlotJson { key: *key, name }
     };
-    Map {
+    MapJson {
         name: &plan.name,
         id: None,
         map_type: plan.known_type().map_or("?", |t| t.name()),
@@ -242,7 +242,7 @@ fn map<'l>(plan: &'l MapPlan, names: &[&'l str], program: &dyn Fn(ProgramIndex) 
     }
 }
 
-fn program<'l>(plan: &'l ProgramPlan, names: &[&'l str]) -> Program<'l> {
+fn program<'l>(plan: &'l ProgramPlan, names: &[&'l str]) -> ProgramJson<'l> {
     let (mut maps, mut seen): (Vec<&str>, _) = (Vec::new(), HashSet::new());
     for fixup in &plan.fixups {
         if let FixupTarget::Map(at) = fixup.target
@@ -252,7 +252,7 @@ fn program<'l>(plan: &'l ProgramPlan, names: &[&'l str]) -> Program<'l> {
             maps.push(name);
         }
     }
-    Program {
+    ProgramJson {
         name: &plan.name,
         id: None,
         section: &plan.section,
@@ -268,9 +268,9 @@ fn program<'l>(plan: &'l ProgramPlan, names: &[&'l str]) -> Program<'l> {
     }
 }
 
-fn loaded_program<'l>(loaded: &'l LoadedProgram, names: &[&'l str]) -> Program<'l> {
+fn loaded_program<'l>(loaded: &'l LoadedProgram, names: &[&'l str]) -> ProgramJson<'l> {
     let info = sys::prog_info(loaded).ok();
-    Program {
+    ProgramJson {
         id: info.map(|i| i.id),
         translated_instructions: info.map(|i| i.xlated_prog_len / 8),
         verifier_log: Some(loaded.log.as_str()).filter(|l| !l.is_empty()),

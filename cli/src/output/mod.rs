@@ -5,7 +5,7 @@ mod staged;
 mod stream;
 
 use crate::error::BadInput;
-pub(crate) use destination::{Destination, DestinationError, Kind};
+pub(crate) use destination::{Destination, DestinationError, DestinationKind};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::{
     io::{self, Write},
@@ -38,8 +38,8 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), BadInput> {
     }
     let found = Destination::find(path).map_err(|e| not_writable(path, e))?;
     let written = match &found.kind {
-        Kind::Free | Kind::File(_) => staged::replace(&found, bytes).map_err(DestinationError::from),
-        Kind::Special(_) | Kind::OpenFile => append(&found, bytes),
+        DestinationKind::Free | DestinationKind::File(_) => staged::replace(&found, bytes).map_err(DestinationError::from),
+        DestinationKind::Special(_) | DestinationKind::OpenFile => append(&found, bytes),
     };
     written.map_err(|e| not_writable(path, e))
 }

@@ -20,16 +20,16 @@ use std::{
 };
 
 /// The signals with which a user or a service manager ends a command.
-const END_SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+const TERMINATION_SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
 /// Every signal that ends a process by default and can be caught.
 const ALL_SIGNALS: [i32; 10] =
     [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGVTALRM, SIGPROF, SIGUSR1, SIGUSR2, SIGXCPU];
 
-/// The number of [`EndRequests`] values.
+/// The number of [`TerminationSignals`] values.
 static ACTIVE: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether no [`EndRequests`] is active, so that signals end the process again.
+/// Whether no [`TerminationSignals`] is active, so that signals end the process again.
 static NONE_ACTIVE: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// The last signal that arrived while signals were caught, or 0.
@@ -58,11 +58,11 @@ impl From<SignalError> for BadInput {
 
 /// The caught signals that ask the process to end. Catching them needs no thread.
 ///
-/// A caught signal does not end the process. The owner calls [`Self::arrived`] where it can stop, and [`Self::release`] when it
+/// A caught signal does not end the process. The owner calls [`Self::has_arrived`] where it can stop, and [`Self::release`] when it
 /// has nothing left to undo. After the last owner's release, signals end the process again. A signal that the process ignores
 /// (under `nohup`) stays ignored.
 #[derive(Debug)]
-pub(crate) struct EndRequests {
+pub(crate) struct TerminationSignals {
     signals: Signals,
     first: Option<i32>,
     _active: ActiveCount,
@@ -90,10 +90,10 @@ impl Drop for ActiveCount {
     }
 }
 
-impl EndRequests {
+impl TerminationSignals {
     /// Catches SIGINT, SIGTERM and SIGHUP.
     pub(crate) fn catch() -> Result<Self, SignalError> {
-        Self::catch_signals(&END_SIGNALS).map_err(SignalError)
+        Self::catch_signals(&TERMINATION_SIGNALS).map_err(SignalError)
     }
 
     /// Catches every signal that would end the process, while a temporary file exists.
@@ -115,7 +115,7 @@ impl EndRequests {
     }
 
     /// Returns whether one of the signals has arrived.
-    pub(crate) fn arrived(&mut self) -> bool {
+    pub(crate) fn has_arrived(&mut self) -> bool {
         if self.first.is_none() {
             self.first = self.signals.pending().next().or_else(last_arrived);
         }
@@ -124,7 +124,7 @@ impl EndRequests {
 
     /// Waits until one of the signals arrives.
     pub(crate) fn wait(&mut self) {
-        while !self.arrived() {
+        while !self.has_arrived() {
             self.first = self.signals.wait().next();
         }
     }
@@ -144,7 +144,7 @@ impl EndRequests {
     }
 }
 
-/// Returns the signal that arrived last; also one that arrived before [`EndRequests`] was complete.
+/// Returns the signal that arrived last; also one that arrived before [`TerminationSignals`] was complete.
 fn last_arrived() -> Option<i32> {
     i32::try_from(ARRIVED.load(Ordering::SeqCst)).ok().filter(|signal| *signal != 0)
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 /// The smallest number of items that [`Threads::map`] spreads over threads.
-const WORTH_THREADS: usize = 32;
+const MIN_PARALLEL_ITEMS: usize = 32;
 
 /// Threads for work on many items. They start when work arrives, and no more of them than it has items. Work with more items
 /// starts more threads.
@@ -75,7 +75,7 @@ impl Threads {
         items: &'i [I],
         work: impl Fn(&'i I) -> R + Sync,
     ) -> Vec<R> {
-        match self.pool_if_worth_it(items.len()) {
+        match self.pool_for_map(items.len()) {
             Some(pool) => pool.install(|| items.par_iter().map(&work).collect()),
             None => items.iter().map(work).collect(),
         }
@@ -87,7 +87,7 @@ impl Threads {
         items: &'i [I],
         work: impl Fn(&'i [I]) -> Vec<R> + Sync,
     ) -> Vec<R> {
-        match self.pool_if_worth_it(items.len()) {
+        match self.pool_for_map(items.len()) {
             Some(pool) => {
                 let piece = items.len().div_ceil(pool.current_num_threads().max(1));
                 pool.install(|| items.par_chunks(piece).flat_map_iter(&work).collect())
@@ -96,8 +96,8 @@ impl Threads {
         }
     }
 
-    fn pool_if_worth_it(&self, items: usize) -> Option<Arc<ThreadPool>> {
-        if items < WORTH_THREADS { None } else { self.pool(items) }
+    fn pool_for_map(&self, items: usize) -> Option<Arc<ThreadPool>> {
+        if items < MIN_PARALLEL_ITEMS { None } else { self.pool(items) }
     }
 }
 
@@ -145,7 +145,7 @@ mod tests {
     fn items_keep_their_order_on_any_number_of_threads() {
         let jobs = |n| Threads::new(NonZeroUsize::new(n));
         for threads in [Threads::none(), jobs(1), jobs(3), Threads::new(None)] {
-            for len in [0, 1, WORTH_THREADS - 1, WORTH_THREADS, 1000] {
+            for len in [0, 1, MIN_PARALLEL_ITEMS - 1, MIN_PARALLEL_ITEMS, 1000] {
                 let items: Vec<usize> = (0..len).collect();
                 let doubled: Vec<_> = items.iter().map(|n| 2 * n).collect();
                 assert_eq!(threads.map(&items, |n| 2 * n), doubled);

@@ -13,7 +13,7 @@ use crate::{
     error::{BadInput, escape_path},
     input::{file, kernel::id::KernelId},
     json::writer::JsonLines,
-    output::{self, Destination, DestinationError, Kind},
+    output::{self, Destination, DestinationError, DestinationKind},
 };
 use rustix::fs::{Mode, OFlags};
 use std::{
@@ -105,12 +105,12 @@ fn try_open(path: &Path) -> Result<Option<File>, BadInput> {
     let found = Destination::find(path).map_err(failed)?;
     let flags = OFlags::RDWR | OFlags::NONBLOCK;
     let opened = match found.kind {
-        Kind::Free => match found.open(flags, Mode::from_raw_mode(0o666)) {
+        DestinationKind::Free => match found.open(flags, Mode::from_raw_mode(0o666)) {
             Err(DestinationError::Io(e)) if e.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
             opened => opened,
         },
-        Kind::File(_) => found.refuse_foreign_file().and_then(|()| found.open(flags, Mode::empty())),
-        Kind::Special(_) | Kind::OpenFile => return Err(no_file()),
+        DestinationKind::File(_) => found.refuse_foreign_file().and_then(|()| found.open(flags, Mode::empty())),
+        DestinationKind::Special(_) | DestinationKind::OpenFile => return Err(no_file()),
     };
     let file = opened.map_err(failed)?;
     let is_file = file.metadata().map_err(|e| file::unreadable(path, &e))?.is_file();

@@ -19,7 +19,7 @@ use crate::{
     },
     json::load as json,
     output::is_ended_by_signal,
-    process::{interrupt::InterruptibleKernel, signals::EndRequests},
+    process::{interrupt::InterruptibleKernel, signals::TerminationSignals},
     text::{
         line::Line,
         style::{BOLD, DIM, ERROR, GOOD},
@@ -44,18 +44,18 @@ pub(crate) fn run(console: &mut Console<'_>, args: &LoadArgs) -> io::Result<()> 
         // A dry run changes nothing that a signal would have to undo.
         return load_all(console, args, &InterruptibleKernel::new(&mut || false)).map(drop);
     }
-    let mut end_requests = match EndRequests::catch() {
-        Ok(end_requests) => end_requests,
+    let mut termination = match TerminationSignals::catch() {
+        Ok(termination) => termination,
         Err(e) => return console.fail(&e.into()),
     };
-    let loaded = load_all(console, args, &InterruptibleKernel::new(&mut || end_requests.arrived()));
+    let loaded = load_all(console, args, &InterruptibleKernel::new(&mut || termination.has_arrived()));
     let finished = match loaded {
-        Ok(Some(loaded)) => keep_loaded(console, args, loaded, &mut end_requests),
-        Ok(None) => return end_by_signal(console, end_requests),
+        Ok(Some(loaded)) => keep_loaded(console, args, loaded, &mut termination),
+        Ok(None) => return end_by_signal(console, termination),
         Err(e) => Err(e),
     };
     match finished {
-        Err(e) if is_ended_by_signal(&e) => end_by_signal(console, end_requests),
+        Err(e) if is_ended_by_signal(&e) => end_by_signal(console, termination),
         finished => finished,
     }
 }
@@ -65,7 +65,7 @@ fn keep_loaded(
     console: &mut Console<'_>,
     args: &LoadArgs,
     loaded: Vec<LoadedObject>,
-    end_requests: &mut EndRequests,
+    termination: &mut TerminationSignals,
 ) -> io::Result<()> {
     if args.pin.is_some() {
         loaded.into_iter().for_each(LoadedObject::leak);
@@ -73,7 +73,7 @@ fn keep_loaded(
         console.out.flush()?;
         if loaded.iter().any(|object| !object.links.is_empty()) {
             console.note("attached; Ctrl-C detaches")?;
-            end_requests.wait();
+            termination.wait();
         } else {
             console.note("nothing was attached")?;
         }
