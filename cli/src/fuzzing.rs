@@ -1,4 +1,4 @@
-//! Fuzzing entry points: the readers of hostile files, without arguments and output.
+//! Fuzzing entry points: functions that read untrusted files, without a command line and without output.
 
 use crate::{
     args::relocate::KernelArgs,
@@ -25,8 +25,8 @@ pub fn read_kernels(path: &Path, max_bytes: u64) -> Vec<Result<usize, String>> {
     found
 }
 
-/// Opens a file of results for a check of these objects (name and content), as `--resume PATH` does. Returns the number of kernels
-/// that the file has results for.
+/// Opens a results file as `check --resume PATH` does. The objects are pairs of name and content. Returns the number of kernels
+/// with results in the file.
 pub fn open_results(path: &Path, objects: &[(&str, &[u8])]) -> Result<usize, String> {
     let header = ResultsHeader::new(objects.iter().copied());
     let (_results, previous) = ResultsFile::open(path, &header).map_err(|bad| bad.to_string())?;

@@ -31,7 +31,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<(
     })
 }
 
-/// Prints the explanations of some relocations, or that all relocations resolve.
+/// Prints the explanations of the `shown` relocations. If there are none, prints that all relocations resolve.
 pub(crate) fn write_explanations<'p>(
     console: &mut Console<'_>,
     file: &ObjectFile,

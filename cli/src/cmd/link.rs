@@ -81,7 +81,7 @@ fn read_facts(
     kernel_facts::read_all(console, links, |fd| LinkFacts::new(fd, &holders, &mut btfs))
 }
 
-/// The facts of a link, and their JSON.
+/// The facts that `link list` and `link show` print. They serialize to the JSON line.
 #[derive(Debug, Serialize)]
 struct LinkFacts {
     id: u32,

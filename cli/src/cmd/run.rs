@@ -28,7 +28,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Bytes of the buffers for output data and context.
+/// The size of the buffers for output data and context, in bytes.
 const OUTPUT_BYTES: usize = 256 * 1024;
 
 /// The default input of programs that take packets.
@@ -76,7 +76,7 @@ pub(super) fn test_run(
     let mut loader = Loader::new(&object).name(object_name(&args.object));
     set_up(&mut loader, &file, &args.setup)?;
     let input =
-        |path: &Option<_>| path.as_ref().map(|path: &PathBuf| file::read(path, OBJECT_BYTES)).transpose();
+        |path: &Option<_>| path.as_ref().map(|path: &PathBuf| file::read(path, MAX_OBJECT_BYTES)).transpose();
     let (data_in, ctx_in) = (input(&args.data_in)?, input(&args.ctx_in)?);
     let ctx_in = ctx_in.as_deref().unwrap_or_default();
     loader.select_programs([args.program.as_str()]);

@@ -12,15 +12,15 @@ use crate::{
         elf_sections::{BtfSections, read_btf},
         file::{self, InputFile},
         file_kind::{btf_endian, is_elf, is_raw_or_elf, is_tar, max_bytes},
-        limits::{Limits, SEARCHED_BYTES},
+        limits::{Limits, MAX_SEARCHED_BYTES},
     },
 };
 use core_relo::Data;
 use core_relo_loader::target::{ExtractError, TargetError, TargetFile, find_btf_in_image};
 use std::{io, path::Path};
 
-/// Bytes of the longest header of raw BTF.
-const HEADER_BYTES: u64 = 32;
+/// The size of the longest known header of raw BTF, in bytes.
+const MAX_HEADER_BYTES: u64 = 32;
 
 const EXPECTED: &str = "expected raw BTF, an ELF with .BTF (vmlinux, .ko, BPF object) or a vmlinuz";
 
@@ -40,12 +40,12 @@ pub(crate) fn read_input(input: InputFile<'_>, limits: Limits) -> Result<TargetF
         match read_btf(path, &input, limits.bytes) {
             BtfSections::Found(file) => return Ok(file),
             BtfSections::NoBtf => return Err(no_btf(path)),
-            BtfSections::Unusual if !limits.is_user_set => limit = limit.min(SEARCHED_BYTES),
+            BtfSections::Unusual if !limits.is_user_set => limit = limit.min(MAX_SEARCHED_BYTES),
             BtfSections::Unusual => {}
         }
     }
     let used = raw_btf_len(&input.head);
-    if let Some(used) = used.filter(|used| *used > input.len && input.len > HEADER_BYTES) {
+    if let Some(used) = used.filter(|used| *used > input.len && input.len > MAX_HEADER_BYTES) {
         let what = format!("truncated: its header says {used} bytes, {} are there", input.len);
         return Err(BadInput::for_path(path, what));
     }
@@ -70,7 +70,7 @@ fn raw_btf_len(head: &[u8]) -> Option<u64> {
     let strings_end = word(16)? + word(20)?;
     let layout_end = if header_len < 32 { 0 } else { word(24)? + word(28)? };
     // At least a header, so that the parser can report a bad one.
-    Some((header_len + types_end.max(strings_end).max(layout_end)).max(HEADER_BYTES))
+    Some((header_len + types_end.max(strings_end).max(layout_end)).max(MAX_HEADER_BYTES))
 }
 
 fn empty(path: &Path) -> BadInput {

@@ -20,7 +20,7 @@ pub(crate) struct ObjectFile {
 
 impl ObjectFile {
     pub(crate) fn read(path: &Path) -> Result<Self, BadInput> {
-        let bytes = file::read(path, OBJECT_BYTES)?;
+        let bytes = file::read(path, MAX_OBJECT_BYTES)?;
         if bytes.is_empty() {
             return Err(BadInput::for_path(path, "is empty").help(EXPECTED));
         }

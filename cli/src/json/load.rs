@@ -36,7 +36,7 @@ struct LoadErrorJson {
     program: Option<String>,
     insn: Option<u32>,
     source: Option<String>,
-    /// What the program uses and this kernel lacks: `core_relo`, `map` or `kfunc`.
+    /// The kind of feature that the program uses and this kernel lacks: `core_relo`, `map` or `kfunc`.
     lacks: Option<&'static str>,
     verifier_log: Option<String>,
     verifier_log_lines: Option<usize>,
@@ -112,7 +112,7 @@ pub(crate) fn planned<'l>(object: &'l str, plan: &'l LoadPlan) -> LoadOutcome<'l
     }
 }
 
-/// Creates the outcome for a loaded object. `unattached` has programs, and why each is not attached.
+/// Creates the outcome for a loaded object. `unattached` contains pairs of a program and the reason why it is not attached.
 pub(crate) fn loaded<'l>(
     object: &'l str,
     loaded: &'l Loaded,
@@ -124,12 +124,12 @@ pub(crate) fn loaded<'l>(
     let by_function: HashMap<_, _> = programs.iter().map(|p| (p.plan.function, p.name())).collect();
     let program_name = |function: ProgramIndex| by_function.get(&function).copied().unwrap_or_default();
     let maps = loaded.maps().iter().map(|m| {
-        let mut shown = map(&m.plan, &names, &program_name);
-        shown.id = m.fd().and_then(|fd| sys::map_info(&fd).ok()).map(|i| i.id);
-        shown.created = m.fd().is_some();
-        shown.reused = m.is_reused();
-        shown.pin = m.pin_path().map(|p| p.display().to_string());
-        shown
+        let mut json = map(&m.plan, &names, &program_name);
+        json.id = m.fd().and_then(|fd| sys::map_info(&fd).ok()).map(|i| i.id);
+        json.created = m.fd().is_some();
+        json.reused = m.is_reused();
+        json.pin = m.pin_path().map(|p| p.display().to_string());
+        json
     });
     let links = links
         .iter()
@@ -143,7 +143,7 @@ pub(crate) fn loaded<'l>(
     }
 }
 
-/// Creates the outcome for one program that was loaded alone.
+/// Creates the outcome for one program that was loaded by itself (`--each`).
 pub(crate) fn loaded_alone<'l>(object: &'l str, program: &'l LoadedProgram) -> LoadOutcome<'l> {
     LoadOutcome {
         program: Some(program.name()),
@@ -219,8 +219,8 @@ pub(crate) fn attach_failed<'l>(
 fn map<'l>(plan: &'l MapPlan, names: &[&'l str], program: &dyn Fn(ProgramIndex) -> &'l str) -> MapJson<'l> {
     let slot = |(key, slot): (&u32, &SlotPlan)| {
         let name = match slot {
-            SlotPlan::Map(at) => names.get(at.0).copied().unwrap_or_default(),
-            SlotPlan::Program(at) => program(*at),
+            SlotPlan::Map(index) => names.get(index.0).copied().unwrap_or_default(),
+            SlotPlan::Program(index) => program(*index),
             _ => "",
         };
         SlotJson { key: *key, name }
@@ -245,8 +245,8 @@ fn map<'l>(plan: &'l MapPlan, names: &[&'l str], program: &dyn Fn(ProgramIndex) 
 fn program<'l>(plan: &'l ProgramPlan, names: &[&'l str]) -> ProgramJson<'l> {
     let (mut maps, mut seen): (Vec<&str>, _) = (Vec::new(), HashSet::new());
     for fixup in &plan.fixups {
-        if let FixupTarget::Map(at) = fixup.target
-            && let Some(name) = names.get(at.0)
+        if let FixupTarget::Map(index) = fixup.target
+            && let Some(name) = names.get(index.0)
             && seen.insert(*name)
         {
             maps.push(name);

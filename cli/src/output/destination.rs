@@ -13,8 +13,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Symbolic links that are followed: as many as the kernel follows.
-const LINKS: usize = 40;
+/// The largest number of symbolic links in a path. The kernel has the same limit.
+const MAX_LINKS: usize = 40;
 
 /// A name in an open folder. Renaming the folder or its parents does not change it.
 #[derive(Debug)]
@@ -33,16 +33,16 @@ pub(crate) enum DestinationKind {
     File(Stat),
     /// A device, pipe or socket.
     Special(Stat),
-    /// An open file of a process: `/proc/self/fd/1`, which `/dev/stdout` is a link to.
+    /// An open file of a process: `/proc/self/fd/1`, the target of the link `/dev/stdout`.
     OpenFile,
 }
 
-/// The error for a path that leads to no destination.
+/// The error for a path that cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DestinationError {
     #[error("is a folder, expected a file")]
     Folder,
-    #[error("more than {LINKS} links lead to one another")]
+    #[error("has more than {MAX_LINKS} symbolic links")]
     Links,
     #[error("belongs to user {owner}, in a folder where every user may create files")]
     Foreign { owner: u32 },
@@ -64,7 +64,7 @@ impl Destination {
     pub(crate) fn find(path: &Path) -> Result<Self, DestinationError> {
         let mut link_folder: Option<OwnedFd> = None;
         let mut rest = path.to_path_buf();
-        for _ in 0..LINKS {
+        for _ in 0..MAX_LINKS {
             let (parent, name) = split(&rest)?;
             let start = link_folder.as_ref().map_or(fs::CWD, OwnedFd::as_fd);
             let folder = fs::openat(start, parent, FOLDER, Mode::empty())?;
@@ -196,7 +196,7 @@ mod tests {
             ("new", Ok("free")),
             ("device", Ok("special")),
             ("descriptor", Ok("open file")),
-            ("round", Err("more than 40 links lead to one another")),
+            ("round", Err("has more than 40 symbolic links")),
             ("folder", Err("is a folder, expected a file")),
             ("new/", Err("is a folder, expected a file")),
             ("below/..", Err("is a folder, expected a file")),

@@ -1,4 +1,4 @@
-//! Files that commands write: regular files as a whole or not at all, other files as a stream.
+//! Output files of commands. Regular files are replaced atomically; devices, pipes and open files are appended to.
 
 mod destination;
 mod staged;
@@ -87,7 +87,7 @@ mod tests {
         fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
         let other = folder.path().join("other");
         fs::hard_link(&path, &other).unwrap();
-        // Root alone can see to that.
+        // Only root may change the owner.
         let given = std::os::unix::fs::chown(&path, Some(65534), Some(65534)).is_ok();
         write(&path, b"new").unwrap();
         let now = fs::metadata(&path).unwrap();

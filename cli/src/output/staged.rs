@@ -19,10 +19,10 @@ use std::{
     },
 };
 
-/// Attempts to find a temporary name.
-const ATTEMPTS: usize = 100;
+/// The largest number of attempts to find a temporary name.
+const MAX_ATTEMPTS: usize = 100;
 
-/// Bytes that are written between two checks for a signal.
+/// The number of bytes that are written between two checks for a signal.
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// Writes a temporary file beside the destination, and renames it: readers see either the old content or the new one.
@@ -145,7 +145,7 @@ impl Drop for Staged<'_> {
 }
 
 fn names() -> impl Iterator<Item = String> {
-    (0..ATTEMPTS).map(|_| format!(".core-relo-{:016x}", RandomState::new().hash_one(())))
+    (0..MAX_ATTEMPTS).map(|_| format!(".core-relo-{:016x}", RandomState::new().hash_one(())))
 }
 
 /// Returns the mode of a new file, before the umask.

@@ -153,6 +153,6 @@ fn shards_are_the_whole_and_no_kernel_is_in_two() {
     for shard in ["1/3", "2/3", "3/3"] {
         let shown = fleet.run(["check", "exec.bpf.o", "--btf", "none", "--shard", shard]);
         assert_eq!(shown.exit, 2, "{shard}");
-        assert!(shown.err.contains("holds no kernel with BTF"), "{shard}: {}", shown.err);
+        assert!(shown.err.contains("contains no kernel with BTF"), "{shard}: {}", shown.err);
     }
 }

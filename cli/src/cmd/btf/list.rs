@@ -74,7 +74,7 @@ fn read_facts(
     kernel_facts::read_all(console, btfs, |fd| BtfFacts::new(fd, &holders, &users))
 }
 
-/// The ids of programs and maps, by the id of the BTF that they refer to.
+/// The ids of the programs and maps that refer to each BTF, by the id of the BTF.
 #[derive(Default)]
 struct BtfUsers {
     programs: BTreeMap<u32, Vec<u32>>,
@@ -100,7 +100,7 @@ impl BtfUsers {
     }
 }
 
-/// The facts of a BTF, and their JSON.
+/// The facts that `btf list` and `btf show` print. They serialize to the JSON line.
 #[derive(Debug, Serialize)]
 struct BtfFacts {
     id: u32,
@@ -127,7 +127,7 @@ impl BtfFacts {
         })
     }
 
-    /// Returns the name, and whether the BTF is that of the kernel or a module.
+    /// Returns the name, with a note if the BTF is that of the kernel or of a module.
     fn name_text(&self) -> String {
         let name = self.name.as_deref().unwrap_or_default();
         match (self.kernel, name) {

@@ -33,7 +33,7 @@ use results_header::{PreviousResults, ResultsHeader};
 use std::{io, ops::ControlFlow};
 use writer::{CheckWriter, Item};
 
-/// The smallest number of kernels for which progress is shown.
+/// The smallest number of kernels for which a progress bar is shown.
 const PROGRESS_KERNELS: usize = 4;
 
 pub(crate) fn run(console: &mut Console<'_>, args: &CheckArgs) -> io::Result<()> {
@@ -71,7 +71,7 @@ pub(crate) fn check(
     })
 }
 
-/// Threads for many kernels, and for many objects on one kernel. They never work at the same time.
+/// Threads that check several kernels, and threads that check several objects on one kernel. The two never work at the same time.
 struct CheckThreads {
     kernels: Threads,
     objects: Threads,

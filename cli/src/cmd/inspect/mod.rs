@@ -33,7 +33,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &InspectArgs) -> io::Result<(
     }
 }
 
-/// The facts about an object, and their JSON.
+/// The facts that `inspect` prints about an object. They serialize to the JSON line.
 #[derive(Serialize)]
 struct ObjectFacts {
     object: String,

@@ -146,7 +146,7 @@ fn read_kernel_types(path: &Path) -> Result<KernelTypes, BadInput> {
 }
 
 /// The reason why `--attach` does not attach a program without an attach target in its section.
-const NO_TARGET: &str = "its section does not say to what; pin it (--pin) and attach it by what sets up the interface, cgroup or socket";
+const NO_TARGET: &str = "its section names no target; pin it (--pin), and attach it with the tool that sets up the interface, cgroup or socket";
 
 /// The steps of loading one object, and its report.
 struct ObjectLoader<'a, 'w, 'd, 's> {
@@ -208,7 +208,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
         Ok(object)
     }
 
-    /// Loads each program alone.
+    /// Loads each program by itself.
     fn load_each(&mut self, loader: &Loader<'_, '_>) -> io::Result<()> {
         let programs = self.object.programs().iter().filter(|p| !p.is_subprogram);
         let names: Vec<_> = programs.map(|p| String::from_utf8_lossy(p.name).into_owned()).collect();
@@ -272,13 +272,14 @@ impl ObjectLoader<'_, '_, '_, '_> {
         if self.console.format == Format::Json {
             return self.console.out.json(&json::planned(&self.file.name, plan));
         }
-        let title = Line::new().styled(BOLD, &self.file.name).text(": would be asked of the kernel");
+        let title = Line::new().styled(BOLD, &self.file.name).text(": load plan");
         self.console.out.line(title)?;
         let text = plan.to_string();
         text.lines().try_for_each(|line| self.console.out.line(Line::new().text("  ").formatted(line)))
     }
 
-    /// Reports the object, and returns it if it stays loaded. If the report cannot be printed, dropping the object undoes the load.
+    /// Reports the object. Returns the object if it stays loaded after the command. If the report cannot be printed, dropping the
+    /// object undoes the load.
     fn finish(mut self, plan: &LoadPlan, mut object: LoadedObject) -> io::Result<Option<LoadedObject>> {
         self.report_loaded(plan, &object.loaded, &object.links)?;
         if self.args.pin.is_some() {

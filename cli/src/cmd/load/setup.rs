@@ -42,7 +42,7 @@ pub(crate) fn set_up(
         loader.map(name).autocreate = Some(false);
     }
     if let Some(path) = &args.kconfig {
-        let bytes = file::read(path, OBJECT_BYTES)?;
+        let bytes = file::read(path, MAX_OBJECT_BYTES)?;
         loader.settings().kconfig = Some(String::from_utf8_lossy(&bytes).into_owned());
     }
     if let Some(path) = &args.token {

@@ -76,7 +76,7 @@ fn read_facts(
     kernel_facts::read_all(console, maps, |fd| MapFacts::new(fd, &holders, &mut btfs))
 }
 
-/// The facts of a map, and their JSON.
+/// The facts that `map list` and `map show` print. They serialize to the JSON line.
 #[derive(Debug, Serialize)]
 struct MapFacts {
     id: u32,

@@ -67,7 +67,7 @@ pub(super) fn show(console: &mut Console<'_>, args: &ShowArgs) -> io::Result<()>
     }
 }
 
-/// Reads the facts of programs.
+/// Reads the facts of programs. The inner error is that of [`kernel_facts::read_all`], or that of the selection.
 fn read_facts(
     console: &mut Console<'_>,
     programs: Result<Vec<KernelObject>, BadInput>,
@@ -80,7 +80,7 @@ fn read_facts(
     kernel_facts::read_all(console, programs, |fd| ProgramFacts::new(fd, &holders, &mut btfs))
 }
 
-/// The facts of a program, and their JSON.
+/// The facts that `prog list` and `prog show` print. They serialize to the JSON line.
 #[derive(Debug, Serialize)]
 struct ProgramFacts {
     id: u32,
@@ -171,7 +171,7 @@ impl ProgramFacts {
             let name = target.name.as_deref().unwrap_or("?");
             text::field(
                 out,
-                "for",
+                "target",
                 format_args!("{name} (type {} of BTF {})", target.type_id, target.btf_id),
             )?;
         }
@@ -182,7 +182,7 @@ impl ProgramFacts {
                 out,
                 "ran",
                 format_args!(
-                    "{} times, {} ns in all, {misses} times not for recursion",
+                    "{} times, {} ns in total, {misses} recursion misses",
                     self.run_cnt, self.run_time_ns
                 ),
             )?;

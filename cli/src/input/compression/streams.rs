@@ -11,8 +11,8 @@ use crate::input::compression::{
 };
 use std::io::{self, BufRead, Cursor, Read};
 
-/// KiB of the largest dictionary of an xz or lzma stream.
-const DICTIONARY_KIB: u32 = 256 << 10;
+/// The largest dictionary of an xz or lzma stream, in KiB.
+const MAX_DICTIONARY_KIB: u32 = 256 << 10;
 
 /// A reader that unpacks streams of one format.
 pub(crate) struct Streams<'r> {
@@ -58,19 +58,19 @@ enum State<'r> {
 }
 
 impl<'r> Streams<'r> {
-    /// Creates a reader for the stream at the start. It ignores the bytes after the stream.
+    /// Creates a reader for one stream. The reader ignores the bytes after the stream.
     pub(crate) fn first(format: Compression, compressed: impl BufRead + 'r, budget: Budget) -> Self {
-        Self { first_only: true, ..Self::all(format, compressed, budget) }
+        Self { first_only: true, ..Self::concatenated(format, compressed, budget) }
     }
 
-    /// Creates a reader for all streams in a row. It ignores other bytes after them.
+    /// Creates a reader for concatenated streams. The reader ignores other bytes after them.
     pub(crate) fn concatenated(format: Compression, compressed: impl BufRead + 'r, budget: Budget) -> Self {
         let compressed = Metered { compressed, budget: budget.clone() };
         let state = State::BetweenStreams(Box::new(compressed));
         Self { format, state, count: 0, first_only: false, budget }
     }
 
-    /// Unpacks everything into memory. The memory grows with the unpacked bytes.
+    /// Unpacks everything into memory. The memory grows as bytes are unpacked, so that a size in a header cannot exhaust it.
     pub(crate) fn read_all(mut self) -> io::Result<Vec<u8>> {
         const STEP: u64 = 1 << 20;
         let mut unpacked = Vec::new();
@@ -93,13 +93,13 @@ impl<'r> Streams<'r> {
         let input = Cursor::new(magic).chain(compressed);
         Ok(State::InStream(match self.format {
             Compression::Gzip => Box::new(flate2::bufread::GzDecoder::new(input)),
-            Compression::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(input, false, DICTIONARY_KIB)),
+            Compression::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(input, false, MAX_DICTIONARY_KIB)),
             Compression::Zstd => Box::new(ZstdFrame::new(input, self.budget.clone())?),
             Compression::Lz4 => Box::new(lz4_flex::frame::FrameDecoder::new(input)),
             Compression::Lz4Legacy => Box::new(Lz4Legacy::new(input, self.budget.clone())?),
             Compression::Bzip2 => Box::new(bzip2::bufread::BzDecoder::new(input)),
             Compression::Lzma => {
-                Box::new(lzma_rust2::LzmaReader::new_mem_limit(input, DICTIONARY_KIB, None)?)
+                Box::new(lzma_rust2::LzmaReader::new_mem_limit(input, MAX_DICTIONARY_KIB, None)?)
             }
             format @ Compression::Lzo => {
                 return Err(io::Error::other(format!("not supported; unpack it first, with {format} -d")));
@@ -107,7 +107,8 @@ impl<'r> Streams<'r> {
         }))
     }
 
-    /// Reads from the current stream: at most one byte more than the budget has.
+    /// Reads from the current stream, at most as many bytes as the budget has left. If none are left, reads one byte, which exceeds
+    /// the budget.
     fn read_stream(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         loop {
             self.state = match std::mem::replace(&mut self.state, State::Ended) {
@@ -151,9 +152,9 @@ impl Read for Streams<'_> {
     }
 }
 
-/// Returns the largest number of bytes that a failed decoder may have unpacked and not delivered.
+/// Returns the largest number of bytes that a decoder may have unpacked but not returned when it fails.
 ///
-/// The decoders of zstd and legacy lz4 take these bytes from the budget themselves. Those that are not listed deliver every byte.
+/// The decoders of zstd and legacy lz4 take such bytes from the budget themselves. The other unlisted decoders return every byte.
 const fn lost_bytes(format: Compression) -> u64 {
     match format {
         Compression::Lz4 => 4 << 20,
@@ -164,7 +165,7 @@ const fn lost_bytes(format: Compression) -> u64 {
 
 /// Reads the magic number of the next stream, and padding and skippable frames before it. Returns `None` if other bytes follow.
 ///
-/// Only streams after the first may follow zeros, with which tapes and xz pad.
+/// Zeros may precede only streams after the first one: tapes and xz pad with zeros.
 fn read_magic(
     format: Compression,
     compressed: &mut Compressed<'_>,

@@ -16,10 +16,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Bad input in place of kernels.
+/// A source of kernels that cannot be read, or a wrong combination of arguments.
 #[derive(Debug)]
 pub(crate) struct BadSource {
-    /// The identity of the folder; `None` if the input is not a file.
+    /// The identity of the folder; `None` for arguments.
     pub(crate) id: Option<KernelId>,
     pub(crate) bad: BadInput,
 }
@@ -30,11 +30,11 @@ impl From<BadFolder> for BadSource {
     }
 }
 
-/// A function that receives kernels, or the errors in place of them.
+/// A function that receives each kernel image, or the error of an image that cannot be opened.
 pub(crate) type ImageVisitor<'v> =
     dyn FnMut(&KernelId, Result<KernelImage<'_>, BadInput>) -> ControlFlow<()> + 'v;
 
-/// The selected kernels. Only folders have been read.
+/// The selected kernels. Folders have been listed, kernels have not been read.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     pub(crate) sources: Vec<KernelSource>,
@@ -77,7 +77,7 @@ impl Selection {
             }
         }
         if !selection.modules.is_empty() && selection.sources.len() > 1 {
-            let what = format!("modules belong to one kernel, {} were given", selection.sources.len());
+            let what = format!("modules belong to one kernel: found {} kernels, expected 1", selection.sources.len());
             let bad = BadInput::new("--module", what).help("give one --btf");
             selection.bad.push(BadSource { id: None, bad });
             selection.sources.clear();
