@@ -1,4 +1,4 @@
-//! The streams that a command prints to, and the exit status that its results lead to.
+//! The output streams and the exit status of a command.
 
 use crate::{
     args::format::Format,
@@ -19,7 +19,7 @@ pub(crate) enum ExitStatus {
     Resolved,
     /// Some relocations are poisoned or fail.
     Unresolved,
-    /// There is no answer: bad input, or output that cannot be written.
+    /// The result is unknown: bad input, or output that cannot be written.
     Unknown,
 }
 

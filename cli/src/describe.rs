@@ -88,7 +88,7 @@ pub(crate) fn short_type_name(name: &str) -> String {
     name.strip_prefix("BPF_").unwrap_or(name).to_lowercase()
 }
 
-/// Returns a name from a file with characters that a terminal obeys escaped.
+/// Returns a name from a file, with control characters and invisible characters escaped.
 pub(crate) fn name(name: &[u8]) -> String {
     Name::new(name).to_string()
 }

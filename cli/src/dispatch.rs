@@ -1,4 +1,4 @@
-//! The parsed arguments to the command's streams, format and function.
+//! Running a command: chooses its output streams, their colours, and its function.
 
 use crate::{
     args::{Args, Command, format::Color, gen_object::GenCommand},
@@ -52,7 +52,7 @@ fn report_stream(args: &Args) -> (Box<dyn Write>, bool) {
     (Box::new(io::BufWriter::new(Stream(io::stdout()))), has_colour)
 }
 
-/// Returns whether a stream gets colours. `auto` is what the stream and the environment ask for.
+/// Returns whether a stream gets colours. `auto` depends on the stream and the environment.
 fn has_colour(color: Color, auto: ColorChoice) -> bool {
     match color {
         Color::Auto => auto != ColorChoice::Never,

@@ -38,7 +38,7 @@ impl fmt::Display for BadInput {
     }
 }
 
-/// Returns a path as one line of text, with characters that a terminal obeys escaped.
+/// Returns a path as one line of text, with control characters and invisible characters escaped.
 pub(crate) fn escape_path(path: &Path) -> String {
     Name::new(path.as_os_str().as_encoded_bytes()).to_string()
 }

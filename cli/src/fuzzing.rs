@@ -1,17 +1,17 @@
-//! Fuzzing entry points: the readers of hostile files, without arguments and output.
+//! Fuzzing entry points: functions that read untrusted files, without a command line and without output.
 
 use crate::{
     args::relocate::KernelArgs,
     cmd::check::{results_file::ResultsFile, results_header::ResultsHeader},
     input::kernel::selection::Selection,
-    json::{btf_type::TypeJson, value::value_to_json},
+    json::{btf_type::TypeJson, value::value_to_json as to_json},
 };
 use core_relo::btf::{Type, Value};
 use std::{ops::ControlFlow, path::Path};
 
 /// Reads the kernels in a file, as `--btf PATH --max-bytes N` does. Returns the size of each kernel's BTF in bytes, or the error
 /// message. A file whose name ends in `.tar` is an archive.
-pub fn kernels(path: &Path, max_bytes: u64) -> Vec<Result<usize, String>> {
+pub fn read_kernels(path: &Path, max_bytes: u64) -> Vec<Result<usize, String>> {
     let args = KernelArgs { btf: vec![path.to_owned()], max_bytes: Some(max_bytes), ..KernelArgs::default() };
     let selection = Selection::new(&args);
     let mut found: Vec<_> = selection.bad.iter().map(|source| Err(source.bad.to_string())).collect();
@@ -25,20 +25,20 @@ pub fn kernels(path: &Path, max_bytes: u64) -> Vec<Result<usize, String>> {
     found
 }
 
-/// Opens a file of results for a check of these objects (name and content), as `--resume PATH` does. Returns the number of kernels
-/// that the file has results for.
-pub fn resume(path: &Path, objects: &[(&str, &[u8])]) -> Result<usize, String> {
+/// Opens a results file as `check --resume PATH` does. The objects are pairs of name and content. Returns the number of kernels
+/// with results in the file.
+pub fn open_results(path: &Path, objects: &[(&str, &[u8])]) -> Result<usize, String> {
     let header = ResultsHeader::new(objects.iter().copied());
     let (_results, previous) = ResultsFile::open(path, &header).map_err(|bad| bad.to_string())?;
     Ok(previous.kernel_count())
 }
 
 /// Returns a type as JSON, as `btf dump --format json` prints it.
-pub fn type_json(ty: Type<'_>) -> serde_json::Result<String> {
+pub fn type_to_json(ty: Type<'_>) -> serde_json::Result<String> {
     serde_json::to_string(&TypeJson::new(ty).map_err(serde_json::Error::io)?)
 }
 
-/// Returns a value as JSON, as `map dump --format json` prints it. Empty if the conversion fails.
-pub fn value_json(value: &Value<'_>) -> String {
-    value_to_json(value).map_or_else(|_| String::new(), |json| json.to_string())
+/// Returns a value as JSON, as `map dump --format json` prints it, or the error message.
+pub fn value_to_json(value: &Value<'_>) -> Result<String, String> {
+    to_json(value).map(|json| json.to_string()).map_err(|e| e.to_string())
 }

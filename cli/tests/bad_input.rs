@@ -124,7 +124,7 @@ fn damaged_btf_is_refused() {
     btf[24 + 4..24 + 8].copy_from_slice(&[0xff; 4]);
     f.write("damaged.btf", &btf);
     f.bad_kernel("damaged.btf", "type [1]");
-    // Types that no relocation uses are validated as well.
+    // Damaged types are reported even if no relocation reads them.
     let mut b = Builder::new(Endian::Little);
     b.structure("unrelated", 4, &[("member", TypeId(99), 0)]);
     f.write("member.btf", b.finish());
@@ -173,9 +173,9 @@ fn huge_files_are_not_read() {
 fn folders_are_searched_for_kernels() {
     let f = Folder::new();
     fs::create_dir(f.path("nothing")).unwrap();
-    f.bad_kernel("nothing", "holds no kernel");
+    f.bad_kernel("nothing", "contains no kernel");
     f.write("nothing/README.md", "not BTF, and not meant to be");
-    f.bad_kernel("nothing", "holds no kernel");
+    f.bad_kernel("nothing", "contains no kernel");
     fs::create_dir_all(f.path("kernels/old")).unwrap();
     fs::copy(f.path("linux-6.1.btf"), f.path("kernels/b.btf")).unwrap();
     fs::copy(f.path("linux-6.1.btf"), f.path("kernels/old/a.btf")).unwrap();

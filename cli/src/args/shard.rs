@@ -1,4 +1,4 @@
-//! One of several parts of a fleet: a batch system checks each part on another machine.
+//! A shard: one of N parts of the kernels. A batch system can check each part on another machine.
 
 use crate::stable_hash::hash;
 use std::{num::NonZeroU64, path::Path, str::FromStr};
@@ -12,9 +12,9 @@ pub(crate) struct Shard {
 }
 
 impl Shard {
-    /// Returns whether a file belongs to this part, by its path below the folder that was given.
+    /// Returns whether a file belongs to this part. `path` is the path below the folder on the command line.
     ///
-    /// The answer does not depend on where the folder is, nor on the other files in it.
+    /// The result depends neither on the path of the folder nor on the other files in it.
     pub(crate) fn includes(self, path: &Path) -> bool {
         hash(path.as_os_str().as_encoded_bytes()) % self.count == self.number - 1
     }

@@ -10,7 +10,7 @@ use crate::{
     describe,
     error::BadInput,
     input::{kernel::parsed::Kernel, object::ObjectFile},
-    json::plan::ExplainedRelocation,
+    json::plan::ExplainedRelocationJson,
     text::{explanation, line::Line, style::GOOD},
 };
 use core_relo::{Plan, explain::Explainer, plan::PlannedReloc};
@@ -31,7 +31,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<(
     })
 }
 
-/// Prints the explanations of some relocations, or that all relocations resolve.
+/// Prints the explanations of the `shown` relocations. If there are none, prints that all relocations resolve.
 pub(crate) fn write_explanations<'p>(
     console: &mut Console<'_>,
     file: &ObjectFile,
@@ -43,7 +43,7 @@ pub(crate) fn write_explanations<'p>(
     for planned in shown {
         match console.format {
             Format::Json => {
-                let line = ExplainedRelocation::new(&file.name, &kernel.name, planned, &mut explainer);
+                let line = ExplainedRelocationJson::new(&file.name, &kernel.name, planned, &mut explainer);
                 console.out.json(&line)?;
             }
             Format::Text => {

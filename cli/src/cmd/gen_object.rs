@@ -42,7 +42,7 @@ fn link(args: &GenObjectArgs) -> Result<LinkReport, BadInput> {
     let real_path = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     if args.objects.iter().any(|input| real_path(input) == real_path(&args.output)) {
         let bad = BadInput::new(&*name, "is an input and the output, expected another output");
-        return Err(bad.help("the first file named is the one that is made"));
+        return Err(bad.help("the first path is the output: core-relo gen object OUT IN..."));
     }
     let bad = |error: LinkError| {
         let text = error.to_string();

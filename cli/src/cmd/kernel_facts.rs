@@ -1,4 +1,4 @@
-//! The facts of kernel objects, read one after the other.
+//! Reading facts of kernel objects: their info structs, pins, and the processes that have them open.
 
 use crate::{
     console::Console,
@@ -8,9 +8,10 @@ use crate::{
 use core_relo_loader::sys::Errno;
 use std::{io, os::fd::OwnedFd};
 
-/// Reads the facts of each object with `read`. Objects that no longer exist are left out; unreadable ones are reported.
+/// Reads the facts of each object with `read`. Skips objects that no longer exist, and reports those that `read` fails on.
 ///
-/// If an object cannot be opened, the inner result is the error: other objects would fail for the same reason.
+/// The outer result is an error of the output. The inner result is the error of an object that cannot be opened: other objects
+/// would fail for the same reason.
 pub(super) fn read_all<F>(
     console: &mut Console<'_>,
     objects: Vec<KernelObject>,

@@ -15,7 +15,7 @@ use crate::{
         kind::Kind,
         link_target::{LinkTarget, type_name},
         object::{self, KernelObject},
-        owners::Owner,
+        processes::Process,
         select::{full_program_name, select},
     },
     text::{
@@ -44,7 +44,7 @@ fn list(console: &mut Console<'_>, args: &ListArgs) -> io::Result<()> {
         return links.iter().try_for_each(|l| console.out.json(l));
     }
     let mut table = AlignedTable::new();
-    text::head(&mut table, &["ID", "TYPE", "PROGRAM", "ATTACHED TO", "HELD BY"]);
+    text::header(&mut table, &["ID", "TYPE", "PROGRAM", "ATTACHED TO", "HELD BY"]);
     for l in &links {
         table.row([
             right(l.id),
@@ -81,7 +81,7 @@ fn read_facts(
     kernel_facts::read_all(console, links, |fd| LinkFacts::new(fd, &holders, &mut btfs))
 }
 
-/// The facts of a link, and their JSON.
+/// The facts that `link list` and `link show` print. They serialize to the JSON line.
 #[derive(Debug, Serialize)]
 struct LinkFacts {
     id: u32,
@@ -90,7 +90,7 @@ struct LinkFacts {
     program: Option<String>,
     target: LinkTarget,
     pinned: Vec<String>,
-    pids: Vec<Owner>,
+    pids: Vec<Process>,
 }
 
 impl LinkFacts {
@@ -107,7 +107,7 @@ impl LinkFacts {
             program,
             target: LinkTarget::read(fd, &info, btfs)?,
             pinned: holders.pins(Kind::Link, info.id),
-            pids: holders.owners(Kind::Link, info.id).to_vec(),
+            pids: holders.processes(Kind::Link, info.id).to_vec(),
         })
     }
 

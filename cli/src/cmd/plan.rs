@@ -6,7 +6,7 @@ use crate::{
     console::Console,
     describe,
     input::{kernel::parsed::Kernel, object::ObjectFile},
-    json::plan::PlannedRelocation,
+    json::plan::PlannedRelocationJson,
     text::{
         line::Line,
         plan,
@@ -31,7 +31,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &PlanArgs) -> io::Result<()> 
             Format::Json => {
                 let mut explainer = Explainer::new(plan);
                 plan.iter().filter(is_shown).try_for_each(|planned| {
-                    let line = PlannedRelocation::new(&file.name, &kernel.name, &planned, &mut explainer);
+                    let line = PlannedRelocationJson::new(&file.name, &kernel.name, &planned, &mut explainer);
                     console.out.json(&line)
                 })
             }

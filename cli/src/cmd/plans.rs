@@ -1,4 +1,4 @@
-//! The plans of one object on several kernels, for `plan`, `explain` and `demo`.
+//! Plans of relocations: one object on several kernels, for `plan`, `explain` and `demo`.
 
 use crate::{
     args::relocate::KernelArgs,

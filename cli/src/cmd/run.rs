@@ -8,10 +8,10 @@ use crate::{
     args::{format::Format, load::RunArgs},
     console::{Console, ExitStatus},
     error::BadInput,
-    input::{file, limits::OBJECT_BYTES, object::ObjectFile},
+    input::{file, limits::MAX_OBJECT_BYTES, object::ObjectFile},
     json::load as json,
     output,
-    process::{interrupt::InterruptibleKernel, signals::EndRequests},
+    process::{interrupt::InterruptibleKernel, signals::TerminationSignals},
     text::{
         line::Line,
         style::{BOLD, ERROR},
@@ -28,25 +28,25 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Bytes of the buffers for output data and context.
+/// The size of the buffers for output data and context, in bytes.
 const OUTPUT_BYTES: usize = 256 * 1024;
 
 /// The default input of programs that take packets.
 const DEFAULT_PACKET: [u8; 64] = [0; 64];
 
 pub(crate) fn run(console: &mut Console<'_>, args: &RunArgs) -> io::Result<()> {
-    let mut end_requests = match EndRequests::catch() {
-        Ok(end_requests) => end_requests,
+    let mut termination = match TerminationSignals::catch() {
+        Ok(termination) => termination,
         Err(e) => return console.fail(&e.into()),
     };
-    let mut has_arrived = || end_requests.arrived();
+    let mut has_arrived = || termination.has_arrived();
     let kernel = InterruptibleKernel::new(&mut has_arrived);
     let result = test_run(console, args, &kernel);
     if kernel.is_interrupted() {
-        return end_by_signal(console, end_requests);
+        return end_by_signal(console, termination);
     }
     // Nothing is left to undo, so a signal may end the process while it waits for the reader of an output.
-    if let Err(e) = end_requests.release() {
+    if let Err(e) = termination.release() {
         return console.fail(&e.into());
     }
     match result {
@@ -76,7 +76,7 @@ pub(super) fn test_run(
     let mut loader = Loader::new(&object).name(object_name(&args.object));
     set_up(&mut loader, &file, &args.setup)?;
     let input =
-        |path: &Option<_>| path.as_ref().map(|path: &PathBuf| file::read(path, OBJECT_BYTES)).transpose();
+        |path: &Option<_>| path.as_ref().map(|path: &PathBuf| file::read(path, MAX_OBJECT_BYTES)).transpose();
     let (data_in, ctx_in) = (input(&args.data_in)?, input(&args.ctx_in)?);
     let ctx_in = ctx_in.as_deref().unwrap_or_default();
     loader.select_programs([args.program.as_str()]);

@@ -24,13 +24,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Bytes of headers and long names before a member.
-const HEADER_BYTES: u64 = 1 << 20;
+/// The largest size of the headers and long names before a member, in bytes.
+const MAX_HEADER_BYTES: u64 = 1 << 20;
 
-/// The cost of a header byte: `tar` parses the records of a pax header several times.
+/// Bytes to take from the budget for each byte of a header: `tar` parses the records of a pax header several times.
 const HEADER_COST: u64 = 16;
 
-/// Bytes of a header. The content of a member is padded to a multiple.
+/// The size of a header in bytes. The content of a member is padded to a multiple of this size.
 const BLOCK_BYTES: u64 = 512;
 
 /// The separator between the names of an archive and of its member.
@@ -43,9 +43,9 @@ pub(crate) struct Member<'r> {
     /// The index among all members, of any kind.
     pub(crate) index: u64,
     len: u64,
-    /// Bytes of content in the archive: fewer than `len` if the member is sparse.
+    /// The size of the content in the archive, in bytes: less than `len` if the member is sparse.
     stored_bytes: u64,
-    /// Bytes in the archive that describe the holes of a sparse member.
+    /// The size of the map of a sparse member's data and holes, in bytes.
     sparse_map_bytes: u64,
     archive_budget: Budget,
     content: &'r mut dyn Read,
@@ -60,7 +60,7 @@ impl Member<'_> {
             return too_long(limits.bytes);
         }
         let budget = self.archive_budget.for_member(limits, self.stored_bytes);
-        self.take_holes(&budget).map_err(|e| e.at(&self.path))?;
+        self.take_holes(&budget).map_err(|e| e.into_bad_input(&self.path))?;
         let mut head = Vec::new();
         self.content.take(0x1000).read_to_end(&mut head).map_err(|e| unreadable(&e))?;
         let limit = max_bytes(&head, limits);
@@ -73,30 +73,31 @@ impl Member<'_> {
         // `content` ends at the length in the header.
         let Some(bytes) = bytes.map_err(|e| unreadable(&e))? else { return too_long(limit) };
         if u64::try_from(bytes.len()).ok() != Some(self.len) {
-            let what = format!("truncated: {} of {} bytes are there", bytes.len(), self.len);
+            let what = format!("truncated: {} bytes, expected {}", bytes.len(), self.len);
             return Err(BadInput::for_path(&self.path, what));
         }
         Ok((bytes, budget))
     }
 
-    /// Takes the cost of a sparse member from the budget: its zeros, and the square of the number of its pieces.
+    /// Takes the cost of a sparse member from the budget: its zeros, and the square of the number of its segments.
     ///
-    /// `tar` stores the pieces in a vector and removes the first one repeatedly. 24 bytes of the map make two pieces of 40 bytes.
+    /// `tar` stores the segments (data and holes) in a vector and removes the first one repeatedly. 24 bytes of the map become two
+    /// segments of 40 bytes.
     fn take_holes(&self, budget: &Budget) -> Result<(), Exceeded> {
         let zeros = self.len.saturating_sub(self.stored_bytes);
-        let piece_cost = self.sparse_map_bytes.saturating_mul(self.sparse_map_bytes) / 8;
-        budget.take_ahead(zeros.saturating_add(piece_cost))
+        let segment_cost = self.sparse_map_bytes.saturating_mul(self.sparse_map_bytes) / 8;
+        budget.take_ahead(zeros.saturating_add(segment_cost))
     }
 }
 
-/// Passes each member that may be a kernel to `visit`, by its type and name. Returns a note about skipped links.
+/// Passes each member whose type and name are possible for a kernel to `visit`. Returns a note about skipped links.
 pub(crate) fn visit_members(
     path: &Path,
     limits: Limits,
     visit: &mut dyn FnMut(Member<'_>) -> ControlFlow<()>,
 ) -> Result<Option<String>, BadInput> {
     let bad_archive = |e: &io::Error| match Exceeded::from_io(e) {
-        Some(e) => e.at(path),
+        Some(e) => e.into_bad_input(path),
         None => BadInput::for_path(path, format_args!("tar archive: {e}")),
     };
     let input = InputFile::open(path)?;
@@ -105,13 +106,13 @@ pub(crate) fn visit_members(
     }
     let budget = Budget::for_archive(limits, input.stored_bytes);
     let stream: Box<dyn Read> = match Compression::detect(&input.head) {
-        Some(format) => Box::new(Streams::all(format, input.into_stream(), budget.clone())),
+        Some(format) => Box::new(Streams::concatenated(format, input.into_stream(), budget.clone())),
         None if is_tar(&input.head) => {
             Box::new(Uncompressed { stream: input.into_stream(), budget: budget.clone() })
         }
-        None => return Err(BadInput::for_path(path, "is no tar archive, although it is called one")),
+        None => return Err(BadInput::for_path(path, "is no tar archive, although its name ends like one")),
     };
-    let (position, limit) = (Cell::new(0u64), Cell::new(HEADER_BYTES));
+    let (position, limit) = (Cell::new(0u64), Cell::new(MAX_HEADER_BYTES));
     let mut archive = tar::Archive::new(Bounded { stream, position: &position, limit: &limit });
     let (mut link_count, mut member_end) = (0usize, 0u64);
     for (index, entry) in (0..).zip(archive.entries().map_err(|e| bad_archive(&e))?) {
@@ -120,11 +121,11 @@ pub(crate) fn visit_members(
         let stored_bytes = stored_bytes(&mut entry).map_err(|e| bad_archive(&e))?;
         let content_start = position.get();
         let header_bytes = content_start.saturating_sub(member_end).saturating_sub(BLOCK_BYTES);
-        budget.take(header_bytes.saturating_mul(HEADER_COST)).map_err(|e| e.at(path))?;
+        budget.take(header_bytes.saturating_mul(HEADER_COST)).map_err(|e| e.into_bad_input(path))?;
         // `tar` skips the rest of the member, and then reads the headers of the next one.
         member_end = content_start
             .saturating_add(stored_bytes.checked_next_multiple_of(BLOCK_BYTES).unwrap_or(u64::MAX));
-        limit.set(member_end.saturating_add(HEADER_BYTES));
+        limit.set(member_end.saturating_add(MAX_HEADER_BYTES));
         let sparse_map_bytes = content_start.saturating_sub(entry.raw_file_position());
         let name = entry.path_bytes().into_owned();
         let member_path = Path::new(OsStr::from_bytes(name.strip_prefix(b"./").unwrap_or(&name)));
@@ -148,7 +149,7 @@ pub(crate) fn visit_members(
     }
     let note = || {
         let path = escape_path(path);
-        format!("{path}: {link_count} links passed over: what they lead to has its own name")
+        format!("{path}: {link_count} links skipped: their targets are read by their own names")
     };
     Ok((link_count > 0).then(note))
 }
@@ -158,7 +159,7 @@ fn stored_bytes(entry: &mut tar::Entry<'_, impl Read>) -> io::Result<u64> {
     if !entry.header().entry_type().is_gnu_sparse() {
         return Ok(entry.size());
     }
-    // No tool writes both, and `tar` would use the size of the record for the stored bytes.
+    // No tool writes both sizes, and `tar` would use the record's size as the number of stored bytes.
     let mut records = entry.pax_extensions()?.into_iter().flatten();
     if records.any(|record| record.is_ok_and(|record| record.key_bytes() == b"size")) {
         return Err(io::Error::other("a member with holes has a size in a pax record as well"));
@@ -172,7 +173,8 @@ fn join(archive: &Path, member: &Path) -> PathBuf {
     PathBuf::from(OsString::from_vec(parts.concat()))
 }
 
-/// A reader for an uncompressed archive. It takes bytes from the budget as well, because reading the holes of a file takes time.
+/// A reader for an uncompressed archive. Its bytes count as unpacked, because an archive file may consist of holes, which take no
+/// disk space but time to read.
 struct Uncompressed<R> {
     stream: R,
     budget: Budget,
@@ -186,7 +188,7 @@ impl<R: Read> Read for Uncompressed<R> {
     }
 }
 
-/// A reader for an archive that stops at the last byte where the content of the next member may begin.
+/// A reader for an archive. It reads at most [`MAX_HEADER_BYTES`] beyond the end of a member before the content of the next one begins.
 struct Bounded<'a> {
     stream: Box<dyn Read + 'a>,
     position: &'a Cell<u64>,

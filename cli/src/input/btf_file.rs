@@ -12,15 +12,15 @@ use crate::{
         elf_sections::{BtfSections, read_btf},
         file::{self, InputFile},
         file_kind::{btf_endian, is_elf, is_raw_or_elf, is_tar, max_bytes},
-        limits::{Limits, SEARCHED_BYTES},
+        limits::{Limits, MAX_SEARCHED_BYTES},
     },
 };
 use core_relo::Data;
 use core_relo_loader::target::{ExtractError, TargetError, TargetFile, find_btf_in_image};
 use std::{io, path::Path};
 
-/// Bytes of the longest header of raw BTF.
-const HEADER_BYTES: u64 = 32;
+/// The size of the longest known header of raw BTF, in bytes.
+const MAX_HEADER_BYTES: u64 = 32;
 
 const EXPECTED: &str = "expected raw BTF, an ELF with .BTF (vmlinux, .ko, BPF object) or a vmlinuz";
 
@@ -40,12 +40,12 @@ pub(crate) fn read_input(input: InputFile<'_>, limits: Limits) -> Result<TargetF
         match read_btf(path, &input, limits.bytes) {
             BtfSections::Found(file) => return Ok(file),
             BtfSections::NoBtf => return Err(no_btf(path)),
-            BtfSections::Unusual if !limits.is_user_set => limit = limit.min(SEARCHED_BYTES),
+            BtfSections::Unusual if !limits.is_user_set => limit = limit.min(MAX_SEARCHED_BYTES),
             BtfSections::Unusual => {}
         }
     }
     let used = raw_btf_len(&input.head);
-    if let Some(used) = used.filter(|used| *used > input.len && input.len > HEADER_BYTES) {
+    if let Some(used) = used.filter(|used| *used > input.len && input.len > MAX_HEADER_BYTES) {
         let what = format!("truncated: its header says {used} bytes, {} are there", input.len);
         return Err(BadInput::for_path(path, what));
     }
@@ -70,7 +70,7 @@ fn raw_btf_len(head: &[u8]) -> Option<u64> {
     let strings_end = word(16)? + word(20)?;
     let layout_end = if header_len < 32 { 0 } else { word(24)? + word(28)? };
     // At least a header, so that the parser can report a bad one.
-    Some((header_len + types_end.max(strings_end).max(layout_end)).max(HEADER_BYTES))
+    Some((header_len + types_end.max(strings_end).max(layout_end)).max(MAX_HEADER_BYTES))
 }
 
 fn empty(path: &Path) -> BadInput {
@@ -86,13 +86,13 @@ fn unpack(path: &Path, mut bytes: Data<'static>, budget: &Budget) -> Result<Targ
         if is_raw_or_elf(&bytes) {
             return extract(path, bytes);
         }
-        budget = budget.within_stream().map_err(|e| e.at(path))?;
+        budget = budget.within_stream().map_err(|e| e.into_bad_input(path))?;
         let (compression, streams) = if let Some(payload) = boot_payload(path, &bytes)? {
             let what = "the boot image's header names a payload that is in no known compression";
             let compression = Compression::detect(payload).ok_or_else(|| BadInput::for_path(path, what))?;
             (compression, Streams::first(compression, payload, budget.clone()))
         } else if let Some(compression) = Compression::detect(&bytes) {
-            (compression, Streams::all(compression, &*bytes, budget.clone()))
+            (compression, Streams::concatenated(compression, &*bytes, budget.clone()))
         } else if is_tar(&bytes) {
             let bad = BadInput::for_path(path, "is a tar archive");
             return Err(bad.help("give it a name that ends in .tar, .tar.gz, .tar.xz or .tar.zst"));
@@ -128,7 +128,7 @@ fn search(path: &Path, image: &[u8], budget: &Budget) -> Result<TargetFile, BadI
             Ok(file) => return Ok(file),
             Err(bad) => log::debug!("{}: a {compression} stream in it: {}", path.display(), bad.what),
         }
-        budget.check().map_err(|e| e.at(path))?;
+        budget.check().map_err(|e| e.into_bad_input(path))?;
     }
     Err(BadInput::for_path(path, "no BTF in it").help(EXPECTED))
 }

@@ -15,10 +15,10 @@ use std::{
     time::SystemTime,
 };
 
-/// Bytes at a file's start from which its kind is detected.
+/// The number of bytes at a file's start from which its kind is detected.
 const HEAD_BYTES: u64 = 0x1000;
 
-/// Bytes of the buffer for a file that is read as a stream.
+/// The size of the buffer for a file that is read as a stream, in bytes.
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// Opens a regular file. Does not wait for pipes.

@@ -7,7 +7,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// Seconds after which a change gets another timestamp than the change before. FAT counts every second second.
+/// The time after which two changes of a file have different timestamps, in seconds. FAT has a resolution of two seconds.
 const TIMESTAMP_SECONDS: i64 = 3;
 
 /// The identity of a file and of its content: equal for all names of a file, until the file changes.

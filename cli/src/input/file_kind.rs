@@ -2,7 +2,7 @@
 
 use crate::input::{
     compression::format::Compression,
-    limits::{Limits, SEARCHED_BYTES},
+    limits::{Limits, MAX_SEARCHED_BYTES},
 };
 use core_relo::Endian;
 use std::path::Path;
@@ -36,7 +36,7 @@ pub(crate) fn is_archive_name(path: &Path) -> bool {
     name.is_some_and(|name| ARCHIVE_ENDINGS.iter().any(|ending| name.ends_with(ending.as_bytes())))
 }
 
-/// Returns whether a file's name excludes that it is a kernel: a hidden file, or a known extension of other files.
+/// Returns whether a file cannot be a kernel by its name: a hidden file, or a known extension of other files.
 pub(crate) fn is_other_name(path: &Path) -> bool {
     let extension = path.extension().and_then(|e| e.to_str());
     let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
@@ -79,5 +79,5 @@ pub(crate) fn btf_endian(head: &[u8]) -> Option<Endian> {
 /// Returns the largest size at which a file with these first bytes is read.
 pub(crate) fn max_bytes(head: &[u8], limits: Limits) -> u64 {
     let has_known_format = is_raw_or_elf(head) || Compression::detect(head).is_some();
-    if has_known_format { limits.bytes } else { limits.bytes.min(SEARCHED_BYTES) }
+    if has_known_format { limits.bytes } else { limits.bytes.min(MAX_SEARCHED_BYTES) }
 }

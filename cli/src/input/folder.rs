@@ -17,8 +17,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The depth of nested folders.
-const DEPTH: u32 = 64;
+/// The largest depth of nested folders.
+const MAX_DEPTH: u32 = 64;
 
 /// The kernels in a folder.
 #[derive(Debug, Default)]
@@ -55,12 +55,12 @@ pub(crate) fn find_kernels(folder: &Path, limits: Limits, threads: &Threads) -> 
     if let Some(first) = modules.first() {
         let (n, first) = (modules.len(), escape_path(first));
         found.note = Some(format!(
-            "{}: {n} BTFs of modules passed over ({first}, …); to add them to their kernel: --btf KERNEL --module PATH",
+            "{}: {n} BTFs of modules skipped ({first}, …); to add them to their kernel: --btf KERNEL --module PATH",
             escape_path(folder)
         ));
     }
     if found.kernels.is_empty() && found.bad.is_empty() {
-        let bad = BadInput::for_path(folder, "holds no kernel with BTF");
+        let bad = BadInput::for_path(folder, "contains no kernel with BTF");
         let bad = bad.help("expected raw BTF, vmlinux or vmlinuz files in it, or tar archives of them");
         found.bad.push(BadFolder::new(folder, bad));
     }
@@ -72,7 +72,7 @@ pub(crate) fn find_kernels(folder: &Path, limits: Limits, threads: &Threads) -> 
 /// Files without an end are skipped.
 pub(crate) fn find_files(folder: &Path) -> (Vec<PathBuf>, Vec<BadFolder>) {
     let (mut files, mut bad) = (Vec::new(), Vec::new());
-    walk(folder, DEPTH, &mut files, &mut bad);
+    walk(folder, MAX_DEPTH, &mut files, &mut bad);
     files.sort();
     let skipped: Vec<_> = files.extract_if(.., |path| file::is_endless(path)).collect();
     if let Some(first) = skipped.first() {
@@ -88,7 +88,7 @@ pub(crate) fn find_files(folder: &Path) -> (Vec<PathBuf>, Vec<BadFolder>) {
 /// Follows links to files. Does not follow links to folders, which may form a cycle.
 fn walk(folder: &Path, depth: u32, files: &mut Vec<PathBuf>, bad: &mut Vec<BadFolder>) {
     let Some(remaining_depth) = depth.checked_sub(1) else {
-        let what = format_args!("folders nest deeper than {DEPTH} levels");
+        let what = format_args!("folders nest deeper than {MAX_DEPTH} levels");
         return bad.push(BadFolder::new(folder, BadInput::for_path(folder, what)));
     };
     let entries = match fs::read_dir(folder) {

@@ -1,18 +1,19 @@
 //! Limits for the size of input files.
 
-/// Bytes of a BPF object. The largest known objects have less than a tenth.
-pub(crate) const OBJECT_BYTES: u64 = 256 << 20;
+/// The largest size of a BPF object, in bytes. The largest known objects have less than a tenth of it.
+pub(crate) const MAX_OBJECT_BYTES: u64 = 256 << 20;
 
-/// Bytes of a kernel image, and of everything unpacked from it. A vmlinux with all its debug information has about 1 GiB.
-const KERNEL_BYTES: u64 = 1 << 30;
+/// The default limit for a kernel image, and for everything unpacked from it, in bytes. A vmlinux with all its debug information
+/// has about 1 GiB.
+const MAX_KERNEL_BYTES: u64 = 1 << 30;
 
-/// Bytes of a file that is searched for BTF because its first bytes have no known format.
-pub(crate) const SEARCHED_BYTES: u64 = 256 << 20;
+/// The largest size of a file that is searched for BTF because its first bytes have no known format.
+pub(crate) const MAX_SEARCHED_BYTES: u64 = 256 << 20;
 
 /// The limit for reading and unpacking one kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// Bytes of a file that is read whole, of a decompressed file, and of an archive member.
+    /// The largest size of a file that is read whole, of a decompressed file, and of an archive member, in bytes.
     pub(crate) bytes: u64,
     /// Whether the user set the limit.
     pub(crate) is_user_set: bool,
@@ -20,7 +21,7 @@ pub(crate) struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { bytes: KERNEL_BYTES, is_user_set: false }
+        Self { bytes: MAX_KERNEL_BYTES, is_user_set: false }
     }
 }
 

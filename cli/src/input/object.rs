@@ -2,7 +2,7 @@
 
 use crate::{
     error::{BadInput, escape_path},
-    input::{file, file_kind::is_raw_or_elf, limits::OBJECT_BYTES},
+    input::{file, file_kind::is_raw_or_elf, limits::MAX_OBJECT_BYTES},
 };
 use core_relo::{Data, Relocs};
 use core_relo_loader::object::{ElfError, Object, ObjectError};
@@ -20,7 +20,7 @@ pub(crate) struct ObjectFile {
 
 impl ObjectFile {
     pub(crate) fn read(path: &Path) -> Result<Self, BadInput> {
-        let bytes = file::read(path, OBJECT_BYTES)?;
+        let bytes = file::read(path, MAX_OBJECT_BYTES)?;
         if bytes.is_empty() {
             return Err(BadInput::for_path(path, "is empty").help(EXPECTED));
         }

@@ -1,9 +1,9 @@
-//! Bad input as JSON.
+//! Errors about bad input as JSON.
 
 use crate::error::BadInput;
 use serde::Serialize;
 
-/// A line for bad input, where a command has no other line for it.
+/// A line with an error. `check` has its own lines for errors.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Failure<'a> {
     error: ErrorJson<'a>,

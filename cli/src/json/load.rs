@@ -19,11 +19,11 @@ pub(crate) struct LoadOutcome<'l> {
     /// `loaded`, `planned` or `refused`.
     status: &'static str,
     error: Option<LoadErrorJson>,
-    maps: Vec<Map<'l>>,
-    programs: Vec<Program<'l>>,
-    skipped: Vec<Skipped<'l>>,
+    maps: Vec<MapJson<'l>>,
+    programs: Vec<ProgramJson<'l>>,
+    skipped: Vec<SkippedJson<'l>>,
     links: Vec<LinkJson<'l>>,
-    not_attached: Vec<Skipped<'l>>,
+    not_attached: Vec<SkippedJson<'l>>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -36,14 +36,14 @@ struct LoadErrorJson {
     program: Option<String>,
     insn: Option<u32>,
     source: Option<String>,
-    /// What the program uses and this kernel lacks: `core_relo`, `map` or `kfunc`.
+    /// The kind of feature that the program uses and this kernel lacks: `core_relo`, `map` or `kfunc`.
     lacks: Option<&'static str>,
     verifier_log: Option<String>,
     verifier_log_lines: Option<usize>,
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct Map<'l> {
+struct MapJson<'l> {
     name: &'l str,
     id: Option<u32>,
     map_type: &'static str,
@@ -56,17 +56,17 @@ struct Map<'l> {
     created: bool,
     reused: bool,
     pin: Option<String>,
-    values: Vec<Slot<'l>>,
+    values: Vec<SlotJson<'l>>,
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct Slot<'l> {
+struct SlotJson<'l> {
     key: u32,
     name: &'l str,
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct Program<'l> {
+struct ProgramJson<'l> {
     name: &'l str,
     id: Option<u32>,
     section: &'l str,
@@ -82,7 +82,7 @@ struct Program<'l> {
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct Skipped<'l> {
+struct SkippedJson<'l> {
     name: &'l str,
     why: &'l str,
 }
@@ -107,12 +107,12 @@ pub(crate) fn planned<'l>(object: &'l str, plan: &'l LoadPlan) -> LoadOutcome<'l
     LoadOutcome {
         maps: plan.maps.iter().map(|m| map(m, &names, &program_name)).collect(),
         programs: plan.programs.iter().map(|p| program(p, &names)).collect(),
-        skipped: plan.skipped.iter().map(|s| Skipped { name: &s.program, why: s.reason }).collect(),
+        skipped: plan.skipped.iter().map(|s| SkippedJson { name: &s.program, why: s.reason }).collect(),
         ..outcome(object, "planned")
     }
 }
 
-/// Creates the outcome for a loaded object. `unattached` has programs, and why each is not attached.
+/// Creates the outcome for a loaded object. `unattached` contains pairs of a program and the reason why it is not attached.
 pub(crate) fn loaded<'l>(
     object: &'l str,
     loaded: &'l Loaded,
@@ -124,12 +124,12 @@ pub(crate) fn loaded<'l>(
     let by_function: HashMap<_, _> = programs.iter().map(|p| (p.plan.function, p.name())).collect();
     let program_name = |function: ProgramIndex| by_function.get(&function).copied().unwrap_or_default();
     let maps = loaded.maps().iter().map(|m| {
-        let mut shown = map(&m.plan, &names, &program_name);
-        shown.id = m.fd().and_then(|fd| sys::map_info(&fd).ok()).map(|i| i.id);
-        shown.created = m.fd().is_some();
-        shown.reused = m.is_reused();
-        shown.pin = m.pin_path().map(|p| p.display().to_string());
-        shown
+        let mut json = map(&m.plan, &names, &program_name);
+        json.id = m.fd().and_then(|fd| sys::map_info(&fd).ok()).map(|i| i.id);
+        json.created = m.fd().is_some();
+        json.reused = m.is_reused();
+        json.pin = m.pin_path().map(|p| p.display().to_string());
+        json
     });
     let links = links
         .iter()
@@ -138,12 +138,12 @@ pub(crate) fn loaded<'l>(
         maps: maps.collect(),
         programs: programs.iter().map(|p| loaded_program(p, &names)).collect(),
         links: links.collect(),
-        not_attached: unattached.iter().map(|(name, why)| Skipped { name, why }).collect(),
+        not_attached: unattached.iter().map(|(name, why)| SkippedJson { name, why }).collect(),
         ..outcome(object, "loaded")
     }
 }
 
-/// Creates the outcome for one program that was loaded alone.
+/// Creates the outcome for one program that was loaded by itself (`--each`).
 pub(crate) fn loaded_alone<'l>(object: &'l str, program: &'l LoadedProgram) -> LoadOutcome<'l> {
     LoadOutcome {
         program: Some(program.name()),
@@ -216,16 +216,16 @@ pub(crate) fn attach_failed<'l>(
     LoadOutcome { error: Some(error), ..outcome(object, "refused") }
 }
 
-fn map<'l>(plan: &'l MapPlan, names: &[&'l str], program: &dyn Fn(ProgramIndex) -> &'l str) -> Map<'l> {
+fn map<'l>(plan: &'l MapPlan, names: &[&'l str], program: &dyn Fn(ProgramIndex) -> &'l str) -> MapJson<'l> {
     let slot = |(key, slot): (&u32, &SlotPlan)| {
         let name = match slot {
-            SlotPlan::Map(at) => names.get(at.0).copied().unwrap_or_default(),
-            SlotPlan::Program(at) => program(*at),
+            SlotPlan::Map(index) => names.get(index.0).copied().unwrap_or_default(),
+            SlotPlan::Program(index) => program(*index),
             _ => "",
         };
-        Slot { key: *key, name }
+        SlotJson { key: *key, name }
     };
-    Map {
+    MapJson {
         name: &plan.name,
         id: None,
         map_type: plan.known_type().map_or("?", |t| t.name()),
@@ -242,17 +242,17 @@ fn map<'l>(plan: &'l MapPlan, names: &[&'l str], program: &dyn Fn(ProgramIndex) 
     }
 }
 
-fn program<'l>(plan: &'l ProgramPlan, names: &[&'l str]) -> Program<'l> {
+fn program<'l>(plan: &'l ProgramPlan, names: &[&'l str]) -> ProgramJson<'l> {
     let (mut maps, mut seen): (Vec<&str>, _) = (Vec::new(), HashSet::new());
     for fixup in &plan.fixups {
-        if let FixupTarget::Map(at) = fixup.target
-            && let Some(name) = names.get(at.0)
+        if let FixupTarget::Map(index) = fixup.target
+            && let Some(name) = names.get(index.0)
             && seen.insert(*name)
         {
             maps.push(name);
         }
     }
-    Program {
+    ProgramJson {
         name: &plan.name,
         id: None,
         section: &plan.section,
@@ -268,9 +268,9 @@ fn program<'l>(plan: &'l ProgramPlan, names: &[&'l str]) -> Program<'l> {
     }
 }
 
-fn loaded_program<'l>(loaded: &'l LoadedProgram, names: &[&'l str]) -> Program<'l> {
+fn loaded_program<'l>(loaded: &'l LoadedProgram, names: &[&'l str]) -> ProgramJson<'l> {
     let info = sys::prog_info(loaded).ok();
-    Program {
+    ProgramJson {
         id: info.map(|i| i.id),
         translated_instructions: info.map(|i| i.xlated_prog_len / 8),
         verifier_log: Some(loaded.log.as_str()).filter(|l| !l.is_empty()),

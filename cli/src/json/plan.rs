@@ -50,7 +50,7 @@ struct Candidate {
 
 /// A relocation of a plan.
 #[derive(Debug, Serialize)]
-pub(crate) struct PlannedRelocation<'a> {
+pub(crate) struct PlannedRelocationJson<'a> {
     object: &'a str,
     target: &'a str,
     section: String,
@@ -72,7 +72,7 @@ pub(crate) struct PlannedRelocation<'a> {
     candidates_left_out: usize,
 }
 
-impl<'a> PlannedRelocation<'a> {
+impl<'a> PlannedRelocationJson<'a> {
     pub(crate) fn new<'p>(
         object: &'a str,
         kernel: &'a str,
@@ -113,7 +113,7 @@ impl<'a> PlannedRelocation<'a> {
 
 /// An explained relocation.
 #[derive(Debug, Serialize)]
-pub(crate) struct ExplainedRelocation<'a> {
+pub(crate) struct ExplainedRelocationJson<'a> {
     object: &'a str,
     target: &'a str,
     section: String,
@@ -133,7 +133,7 @@ pub(crate) struct ExplainedRelocation<'a> {
     tried_left_out: usize,
 }
 
-impl<'a> ExplainedRelocation<'a> {
+impl<'a> ExplainedRelocationJson<'a> {
     pub(crate) fn new<'p>(
         object: &'a str,
         kernel: &'a str,

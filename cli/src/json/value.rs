@@ -10,7 +10,7 @@ pub(crate) fn value_to_json(value: &btf::Value<'_>) -> Result<Value, UnbalancedG
     Ok(builder.finished)
 }
 
-/// The visited groups do not nest: a defect of the library.
+/// The error for a visitor whose groups do not nest. It is a defect of the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("value: a group ends that never began")]
 pub(crate) struct UnbalancedGroups;

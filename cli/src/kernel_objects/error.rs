@@ -1,4 +1,4 @@
-//! Messages for requests that the kernel refuses.
+//! Errors for bpf(2) calls that the kernel refuses.
 
 use crate::{error::BadInput, kernel_objects::kind::Kind};
 use core_relo_loader::{attach::Hint, sys::Errno};

@@ -1,11 +1,11 @@
-//! The processes and the pins that keep kernel objects alive, as far as this process may see them.
+//! The holders of kernel objects: processes and pins that keep them alive, as far as this process may see them.
 
 use crate::{
     error::escape_path,
     kernel_objects::{
         kind::Kind,
-        owners::{self, Owner},
         pins,
+        processes::{self, Process},
     },
 };
 use std::{collections::BTreeMap, path::PathBuf};
@@ -13,19 +13,19 @@ use std::{collections::BTreeMap, path::PathBuf};
 /// The processes that have objects open, and the paths at which objects are pinned.
 #[derive(Debug, Default)]
 pub(crate) struct Holders {
-    owners: BTreeMap<(Kind, u32), Vec<Owner>>,
+    processes: BTreeMap<(Kind, u32), Vec<Process>>,
     pins: BTreeMap<(Kind, u32), Vec<PathBuf>>,
 }
 
 impl Holders {
     /// Reads `/proc` and every mounted bpffs.
     pub(crate) fn find() -> Self {
-        Self { owners: owners::find_all(), pins: pins::find_all() }
+        Self { processes: processes::find_all(), pins: pins::find_all() }
     }
 
     /// Returns the processes that have an object open, in the order of their pids.
-    pub(crate) fn owners(&self, kind: Kind, id: u32) -> &[Owner] {
-        self.owners.get(&(kind, id)).map_or(&[], Vec::as_slice)
+    pub(crate) fn processes(&self, kind: Kind, id: u32) -> &[Process] {
+        self.processes.get(&(kind, id)).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the paths of an object's pins, escaped.

@@ -23,7 +23,7 @@ impl Kind {
         }
     }
 
-    /// Returns the name of the command that lists the objects.
+    /// Returns the name of the subcommand for the objects.
     pub(crate) fn command(self) -> &'static str {
         match self {
             Self::Prog => "prog",

@@ -47,7 +47,7 @@ fn name_or_number(names: &[&str], number: u32) -> String {
     name.map_or_else(|| format!("unknown({number})"), |name| (*name).to_owned())
 }
 
-/// The facts about an attach target, with the kernel's names as keys and in the kernel's order.
+/// The attach target of a link. The fields have the names and the order of `struct bpf_link_info`.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub(crate) enum LinkTarget {
@@ -57,7 +57,7 @@ pub(crate) enum LinkTarget {
         cookie: u64,
     },
     Tracing {
-        /// Extensions have none.
+        /// `None` for extensions (freplace).
         #[serde(skip_serializing_if = "Option::is_none")]
         attach_type: Option<String>,
         target_obj_id: u32,
@@ -96,7 +96,7 @@ pub(crate) enum LinkTarget {
     Interface {
         ifindex: u32,
         ifname: Option<String>,
-        /// XDP links have none.
+        /// `None` for XDP links.
         #[serde(skip_serializing_if = "Option::is_none")]
         attach_type: Option<String>,
     },
@@ -206,16 +206,16 @@ impl LinkTarget {
         })
     }
 
-    /// Returns the facts as text: `attach_type TRACE_FENTRY, target_name do_exit`. Empty if there are none.
+    /// Returns the fields as text: `attach_type TRACE_FENTRY, target_name do_exit`. Empty if there are none.
     pub(crate) fn text(&self) -> serde_json::Result<String> {
-        let fact = |(key, value): (&String, &Value)| match value {
+        let field = |(key, value): (&String, &Value)| match value {
             Value::String(text) => {
                 format!("{key} {}", Name::new(text.strip_prefix("BPF_").unwrap_or(text).as_bytes()))
             }
             other => format!("{key} {other}"),
         };
-        let facts = serde_json::to_value(self)?;
-        Ok(facts.as_object().into_iter().flatten().map(fact).collect::<Vec<_>>().join(", "))
+        let fields = serde_json::to_value(self)?;
+        Ok(fields.as_object().into_iter().flatten().map(field).collect::<Vec<_>>().join(", "))
     }
 }
 

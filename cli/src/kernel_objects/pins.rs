@@ -13,8 +13,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The depth of folders that are searched.
-const DEPTH: u32 = 16;
+/// The largest depth of folders that are searched.
+const MAX_DEPTH: u32 = 16;
 
 /// `BPF_F_RDONLY`.
 const READ_ONLY: u32 = 1 << 3;
@@ -27,7 +27,7 @@ pub(crate) fn find_all() -> BTreeMap<(Kind, u32), Vec<PathBuf>> {
     folders.sort();
     folders.dedup();
     for folder in folders {
-        walk(&folder, DEPTH, &mut pins);
+        walk(&folder, MAX_DEPTH, &mut pins);
     }
     pins.values_mut().for_each(|paths| {
         paths.sort();

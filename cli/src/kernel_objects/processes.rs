@@ -12,23 +12,23 @@ pub(crate) struct Process {
     pub(crate) comm: String,
 }
 
-/// Returns the open objects of every other process.
+/// Returns the processes that have each object open, except for this process.
 pub(crate) fn find_all() -> BTreeMap<(Kind, u32), Vec<Process>> {
-    let mut owners = BTreeMap::new();
+    let mut processes = BTreeMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let pid = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
         if let Some(pid) = pid.filter(|pid| *pid != process::id()) {
-            add_process(&entry.path(), pid, &mut owners);
+            add_process(&entry.path(), pid, &mut processes);
         }
     }
-    for processes in owners.values_mut() {
-        processes.sort();
-        processes.dedup();
+    for object_processes in processes.values_mut() {
+        object_processes.sort();
+        object_processes.dedup();
     }
-    owners
+    processes
 }
 
-fn add_process(folder: &Path, pid: u32, owners: &mut BTreeMap<(Kind, u32), Vec<Process>>) {
+fn add_process(folder: &Path, pid: u32, processes: &mut BTreeMap<(Kind, u32), Vec<Process>>) {
     for fd in fs::read_dir(folder.join("fd")).into_iter().flatten().flatten() {
         let target = fs::read_link(fd.path()).ok();
         let Some(kind) = target.as_deref().and_then(Path::to_str).and_then(Kind::from_fd_link) else {
@@ -45,7 +45,7 @@ fn add_process(folder: &Path, pid: u32, owners: &mut BTreeMap<(Kind, u32), Vec<P
         if let Some(id) = id {
             let comm = fs::read(folder.join("comm")).unwrap_or_default();
             let comm = Name::new(comm.trim_ascii_end()).to_string();
-            owners.entry((kind, id)).or_default().push(Process { pid, comm });
+            processes.entry((kind, id)).or_default().push(Process { pid, comm });
         }
     }
 }

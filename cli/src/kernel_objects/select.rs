@@ -21,7 +21,7 @@ use std::{
 
 /// Returns the selected objects, at least one. Several objects may have the same name.
 pub(crate) fn select(kind: Kind, selector: &ObjectSelector) -> Result<Vec<KernelObject>, BadInput> {
-    let help = format!("`core-relo {} list` shows what there is", kind.command());
+    let help = format!("`core-relo {} list` lists them", kind.command());
     if let Some(id) = selector.id {
         return match kind.open(id) {
             Ok(fd) => Ok(vec![KernelObject::from_fd(kind, id, fd)]),
@@ -41,7 +41,7 @@ pub(crate) fn select(kind: Kind, selector: &ObjectSelector) -> Result<Vec<Kernel
     let mut objects = Vec::new();
     for object in list(kind)? {
         let id = object.id;
-        // The descriptor is closed again: many objects may have the name.
+        // The descriptor is closed at once, because many objects may have the name.
         if object.open()?.is_some_and(|fd| has_name(kind, &fd, name)) {
             objects.push(KernelObject::new(kind, id));
         }
@@ -57,7 +57,7 @@ fn open_pin(kind: Kind, path: &Path) -> Result<KernelObject, BadInput> {
     let refused = |errno: Errno| {
         let bad = BadInput::for_path(path, format_args!("cannot open the pin: {errno}"));
         match errno.name() {
-            Some("ENOENT") => bad.help(format!("`core-relo {} list` shows what is pinned", kind.command())),
+            Some("ENOENT") => bad.help(format!("`core-relo {} list` lists the pins", kind.command())),
             Some("EPERM" | "EINVAL") => bad.help("is it below a mounted bpffs, and may this user read it?"),
             _ => bad,
         }
@@ -66,7 +66,7 @@ fn open_pin(kind: Kind, path: &Path) -> Result<KernelObject, BadInput> {
     if let Some(pinned_kind) = pinned_kind
         && pinned_kind != kind
     {
-        let what = format!("a {} is pinned there, no {}", pinned_kind.noun(), kind.noun());
+        let what = format!("is a pin of a {}, expected a {}", pinned_kind.noun(), kind.noun());
         return Err(BadInput::for_path(path, what));
     }
     let id = kind.id(&fd).map_err(refused)?;

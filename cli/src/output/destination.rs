@@ -13,36 +13,36 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Symbolic links that are followed: as many as the kernel follows.
-const LINKS: usize = 40;
+/// The largest number of symbolic links in a path. The kernel has the same limit.
+const MAX_LINKS: usize = 40;
 
 /// A name in an open folder. Renaming the folder or its parents does not change it.
 #[derive(Debug)]
 pub(crate) struct Destination {
     pub(crate) folder: OwnedFd,
     pub(crate) name: OsString,
-    pub(crate) kind: Kind,
+    pub(crate) kind: DestinationKind,
 }
 
 /// The kind of file with the name.
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(crate) enum DestinationKind {
     /// No file has the name.
     Free,
     /// A regular file.
     File(Stat),
     /// A device, pipe or socket.
     Special(Stat),
-    /// An open file of a process: `/proc/self/fd/1`, which `/dev/stdout` is a link to.
+    /// An open file of a process: `/proc/self/fd/1`, the target of the link `/dev/stdout`.
     OpenFile,
 }
 
-/// The error for a path that leads to no destination.
+/// The error for a path that cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DestinationError {
     #[error("is a folder, expected a file")]
     Folder,
-    #[error("more than {LINKS} links lead to one another")]
+    #[error("has more than {MAX_LINKS} symbolic links")]
     Links,
     #[error("belongs to user {owner}, in a folder where every user may create files")]
     Foreign { owner: u32 },
@@ -64,23 +64,23 @@ impl Destination {
     pub(crate) fn find(path: &Path) -> Result<Self, DestinationError> {
         let mut link_folder: Option<OwnedFd> = None;
         let mut rest = path.to_path_buf();
-        for _ in 0..LINKS {
+        for _ in 0..MAX_LINKS {
             let (parent, name) = split(&rest)?;
             let start = link_folder.as_ref().map_or(fs::CWD, OwnedFd::as_fd);
             let folder = fs::openat(start, parent, FOLDER, Mode::empty())?;
             let name = name.to_os_string();
             let entry = match fs::openat(&folder, &name, ENTRY, Mode::empty()) {
-                Err(Errno::NOENT) => return Ok(Self { folder, name, kind: Kind::Free }),
+                Err(Errno::NOENT) => return Ok(Self { folder, name, kind: DestinationKind::Free }),
                 entry => entry?,
             };
             let stat = fs::fstat(&entry)?;
             match FileType::from_raw_mode(stat.st_mode) {
                 FileType::Directory => return Err(DestinationError::Folder),
-                FileType::RegularFile => return Ok(Self { folder, name, kind: Kind::File(stat) }),
+                FileType::RegularFile => return Ok(Self { folder, name, kind: DestinationKind::File(stat) }),
                 FileType::Symlink => {
                     refuse_foreign(&folder, &stat)?;
                     if fs::fstatfs(&folder)?.f_type == fs::PROC_SUPER_MAGIC {
-                        return Ok(Self { folder, name, kind: Kind::OpenFile });
+                        return Ok(Self { folder, name, kind: DestinationKind::OpenFile });
                     }
                     let target = fs::readlinkat(&entry, c"", Vec::new())?;
                     rest = PathBuf::from(OsString::from_vec(target.into_bytes()));
@@ -88,7 +88,7 @@ impl Destination {
                 }
                 _ => {
                     refuse_foreign(&folder, &stat)?;
-                    return Ok(Self { folder, name, kind: Kind::Special(stat) });
+                    return Ok(Self { folder, name, kind: DestinationKind::Special(stat) });
                 }
             }
         }
@@ -101,9 +101,11 @@ impl Destination {
         let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
         let (flags, found) = match &self.kind {
             // The last link is one of procfs, which does not lead to a path.
-            Kind::OpenFile => (flags, None),
-            Kind::Free => (flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW, None),
-            Kind::File(stat) | Kind::Special(stat) => (flags | OFlags::NOFOLLOW, Some(stat)),
+            DestinationKind::OpenFile => (flags, None),
+            DestinationKind::Free => (flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW, None),
+            DestinationKind::File(stat) | DestinationKind::Special(stat) => {
+                (flags | OFlags::NOFOLLOW, Some(stat))
+            }
         };
         let file = File::from(fs::openat(&self.folder, &self.name, flags, mode)?);
         let now = fs::fstat(&file)?;
@@ -117,7 +119,7 @@ impl Destination {
     /// replaced.
     pub(crate) fn refuse_foreign_file(&self) -> Result<(), DestinationError> {
         match &self.kind {
-            Kind::File(stat) => refuse_foreign(&self.folder, stat),
+            DestinationKind::File(stat) => refuse_foreign(&self.folder, stat),
             _ => Ok(()),
         }
     }
@@ -168,10 +170,10 @@ mod tests {
 
     fn kind(path: &Path) -> Result<&'static str, String> {
         match Destination::find(path).map_err(|e| e.to_string())?.kind {
-            Kind::Free => Ok("free"),
-            Kind::File(_) => Ok("file"),
-            Kind::Special(_) => Ok("special"),
-            Kind::OpenFile => Ok("open file"),
+            DestinationKind::Free => Ok("free"),
+            DestinationKind::File(_) => Ok("file"),
+            DestinationKind::Special(_) => Ok("special"),
+            DestinationKind::OpenFile => Ok("open file"),
         }
     }
 
@@ -196,7 +198,7 @@ mod tests {
             ("new", Ok("free")),
             ("device", Ok("special")),
             ("descriptor", Ok("open file")),
-            ("round", Err("more than 40 links lead to one another")),
+            ("round", Err("has more than 40 symbolic links")),
             ("folder", Err("is a folder, expected a file")),
             ("new/", Err("is a folder, expected a file")),
             ("below/..", Err("is a folder, expected a file")),

@@ -1,11 +1,11 @@
-//! Files that commands write: regular files as a whole or not at all, other files as a stream.
+//! Output files of commands. Regular files are replaced atomically; devices, pipes and open files are appended to.
 
 mod destination;
 mod staged;
 mod stream;
 
 use crate::error::BadInput;
-pub(crate) use destination::{Destination, DestinationError, Kind};
+pub(crate) use destination::{Destination, DestinationError, DestinationKind};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::{
     io::{self, Write},
@@ -38,8 +38,10 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), BadInput> {
     }
     let found = Destination::find(path).map_err(|e| not_writable(path, e))?;
     let written = match &found.kind {
-        Kind::Free | Kind::File(_) => staged::replace(&found, bytes).map_err(DestinationError::from),
-        Kind::Special(_) | Kind::OpenFile => append(&found, bytes),
+        DestinationKind::Free | DestinationKind::File(_) => {
+            staged::replace(&found, bytes).map_err(DestinationError::from)
+        }
+        DestinationKind::Special(_) | DestinationKind::OpenFile => append(&found, bytes),
     };
     written.map_err(|e| not_writable(path, e))
 }
@@ -87,7 +89,7 @@ mod tests {
         fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
         let other = folder.path().join("other");
         fs::hard_link(&path, &other).unwrap();
-        // Root alone can see to that.
+        // Only root may change the owner.
         let given = std::os::unix::fs::chown(&path, Some(65534), Some(65534)).is_ok();
         write(&path, b"new").unwrap();
         let now = fs::metadata(&path).unwrap();

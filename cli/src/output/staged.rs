@@ -1,8 +1,8 @@
 //! The replacement of a regular file: the new content is complete before it gets the name.
 
 use crate::{
-    output::destination::{Destination, Kind},
-    process::signals::EndRequests,
+    output::destination::{Destination, DestinationKind},
+    process::signals::TerminationSignals,
 };
 use rustix::{
     fd::OwnedFd,
@@ -19,26 +19,26 @@ use std::{
     },
 };
 
-/// Attempts to find a temporary name.
-const ATTEMPTS: usize = 100;
+/// The largest number of attempts to find a temporary name.
+const MAX_ATTEMPTS: usize = 100;
 
-/// Bytes that are written between two checks for a signal.
+/// The number of bytes that are written between two checks for a signal.
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// Writes a temporary file beside the destination, and renames it: readers see either the old content or the new one.
 ///
 /// A signal ends the process only after the temporary file has been removed or renamed.
 pub(super) fn replace(destination: &Destination, bytes: &[u8]) -> io::Result<()> {
-    let mut signals = EndRequests::catch_all().map_err(io::Error::other)?;
+    let mut signals = TerminationSignals::catch_all().map_err(io::Error::other)?;
     let result = stage(destination, bytes, &mut signals);
     // The temporary file does not exist any more.
     signals.release().map_err(io::Error::other)?;
     result
 }
 
-fn stage(destination: &Destination, bytes: &[u8], signals: &mut EndRequests) -> io::Result<()> {
+fn stage(destination: &Destination, bytes: &[u8], signals: &mut TerminationSignals) -> io::Result<()> {
     let before = match &destination.kind {
-        Kind::File(stat) => Some(stat),
+        DestinationKind::File(stat) => Some(stat),
         _ => None,
     };
     let mut fill = |file: &File| {
@@ -70,8 +70,12 @@ fn stage(destination: &Destination, bytes: &[u8], signals: &mut EndRequests) -> 
     staged.rename(destination)
 }
 
-fn stop_if(signals: &mut EndRequests) -> io::Result<()> {
-    if signals.arrived() { Err(io::Error::new(io::ErrorKind::Interrupted, "interrupted")) } else { Ok(()) }
+fn stop_if(signals: &mut TerminationSignals) -> io::Result<()> {
+    if signals.has_arrived() {
+        Err(io::Error::new(io::ErrorKind::Interrupted, "interrupted"))
+    } else {
+        Ok(())
+    }
 }
 
 /// Creates a file without a name, which the kernel removes when it is closed. `None` if the file system does not support it.
@@ -145,7 +149,7 @@ impl Drop for Staged<'_> {
 }
 
 fn names() -> impl Iterator<Item = String> {
-    (0..ATTEMPTS).map(|_| format!(".core-relo-{:016x}", RandomState::new().hash_one(())))
+    (0..MAX_ATTEMPTS).map(|_| format!(".core-relo-{:016x}", RandomState::new().hash_one(())))
 }
 
 /// Returns the mode of a new file, before the umask.

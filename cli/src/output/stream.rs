@@ -12,7 +12,7 @@ use std::io::{self, Write};
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 const NO_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// Bytes that a pipe or terminal takes without waiting if it takes any.
+/// The number of bytes that a pipe or terminal accepts without blocking when it is writable.
 const CHUNK_BYTES: usize = 256;
 
 /// The error for a write that a signal ended.

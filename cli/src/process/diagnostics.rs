@@ -1,4 +1,4 @@
-//! Messages on stderr that no command prints: the log, panics, output that cannot be written.
+//! Messages on stderr that do not go through a command's console: the log, panics, output that cannot be written.
 
 use crate::{error::BadInput, output::Stream};
 use core_relo::{Escaped, EscapedLines};
@@ -33,7 +33,7 @@ pub(crate) fn init_panic_hook() {
     }));
 }
 
-/// Reports an error after which the command has no answer: stdout that cannot be written, signals that cannot be caught.
+/// Reports an error that ends the command with status 2: stdout cannot be written, or signals cannot be caught.
 pub(crate) fn report(bad: &BadInput) {
     // Without stderr, only the exit status reports the error.
     drop(writeln!(io::stderr(), "core-relo: {bad}"));

@@ -1,4 +1,4 @@
-//! Access to the running kernel that stops when a signal asks the command to end.
+//! Access to the running kernel that stops when a termination signal arrives.
 
 use core_relo_loader::{
     load::{Kernel, Running},

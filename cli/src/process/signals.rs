@@ -1,6 +1,6 @@
-//! Signals that ask the process to end.
+//! Termination signals: SIGINT, SIGTERM and the like.
 //!
-//! A command that changes the system handles them between two steps, so that each step is completed or undone.
+//! A command that changes the system checks for them between two steps, so that each step is completed or undone.
 
 use crate::error::BadInput;
 use signal_hook::{
@@ -20,16 +20,16 @@ use std::{
 };
 
 /// The signals with which a user or a service manager ends a command.
-const END_SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+const TERMINATION_SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
 /// Every signal that ends a process by default and can be caught.
 const ALL_SIGNALS: [i32; 10] =
     [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGVTALRM, SIGPROF, SIGUSR1, SIGUSR2, SIGXCPU];
 
-/// The number of [`EndRequests`] values.
+/// The number of [`TerminationSignals`] values that exist.
 static ACTIVE: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether no [`EndRequests`] is active, so that signals end the process again.
+/// Whether no [`TerminationSignals`] exists, so that signals end the process again.
 static NONE_ACTIVE: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// The last signal that arrived while signals were caught, or 0.
@@ -45,7 +45,7 @@ pub(crate) fn has_arrived() -> bool {
     ARRIVED.load(Ordering::SeqCst) != 0
 }
 
-/// The system does not let the process handle signals.
+/// The error of a system call that installs or emulates a signal handler.
 #[derive(Debug, thiserror::Error)]
 #[error("signals: cannot be handled: {0}")]
 pub(crate) struct SignalError(io::Error);
@@ -56,19 +56,19 @@ impl From<SignalError> for BadInput {
     }
 }
 
-/// The caught signals that ask the process to end. Catching them needs no thread.
+/// Caught termination signals. Catching them needs no thread.
 ///
-/// A caught signal does not end the process. The owner calls [`Self::arrived`] where it can stop, and [`Self::release`] when it
+/// A caught signal does not end the process. The owner calls [`Self::has_arrived`] where it can stop, and [`Self::release`] when it
 /// has nothing left to undo. After the last owner's release, signals end the process again. A signal that the process ignores
 /// (under `nohup`) stays ignored.
 #[derive(Debug)]
-pub(crate) struct EndRequests {
+pub(crate) struct TerminationSignals {
     signals: Signals,
     first: Option<i32>,
     _active: ActiveCount,
 }
 
-/// A share in [`ACTIVE`].
+/// A guard that counts itself in [`ACTIVE`].
 #[derive(Debug)]
 struct ActiveCount;
 
@@ -90,10 +90,10 @@ impl Drop for ActiveCount {
     }
 }
 
-impl EndRequests {
+impl TerminationSignals {
     /// Catches SIGINT, SIGTERM and SIGHUP.
     pub(crate) fn catch() -> Result<Self, SignalError> {
-        Self::catch_signals(&END_SIGNALS).map_err(SignalError)
+        Self::catch_signals(&TERMINATION_SIGNALS).map_err(SignalError)
     }
 
     /// Catches every signal that would end the process, while a temporary file exists.
@@ -108,14 +108,14 @@ impl EndRequests {
         for signal in &signals {
             let number = usize::try_from(**signal).map_err(io::Error::other)?;
             flag::register_usize(**signal, Arc::clone(&ARRIVED), number)?;
-            // After the release, this restores the effect of the signal.
+            // After the last release, the signal ends the process as if it were not caught.
             flag::register_conditional_default(**signal, Arc::clone(&NONE_ACTIVE))?;
         }
         Ok(Self { signals: Signals::new(signals)?, first: None, _active: active })
     }
 
     /// Returns whether one of the signals has arrived.
-    pub(crate) fn arrived(&mut self) -> bool {
+    pub(crate) fn has_arrived(&mut self) -> bool {
         if self.first.is_none() {
             self.first = self.signals.pending().next().or_else(last_arrived);
         }
@@ -124,7 +124,7 @@ impl EndRequests {
 
     /// Waits until one of the signals arrives.
     pub(crate) fn wait(&mut self) {
-        while !self.arrived() {
+        while !self.has_arrived() {
             self.first = self.signals.wait().next();
         }
     }
@@ -134,8 +134,8 @@ impl EndRequests {
         mem::forget(self);
     }
 
-    /// Stops catching. If a signal has arrived and no other owner is left, ends the process by that signal, so that a shell sees
-    /// the reason.
+    /// Stops catching. If a signal has arrived and no other owner is left, ends the process by that signal, so that the parent
+    /// process sees the signal in the exit status.
     pub(crate) fn release(self) -> Result<(), SignalError> {
         let Self { mut signals, first, _active: active } = self;
         drop(active);
@@ -149,7 +149,7 @@ impl EndRequests {
     }
 }
 
-/// Returns the signal that arrived last; also one that arrived before [`EndRequests`] was complete.
+/// Returns the signal that arrived last. This includes signals that arrived while [`TerminationSignals`] was being created.
 fn last_arrived() -> Option<i32> {
     i32::try_from(ARRIVED.load(Ordering::SeqCst)).ok().filter(|signal| *signal != 0)
 }

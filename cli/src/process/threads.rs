@@ -9,10 +9,9 @@ use std::{
 };
 
 /// The smallest number of items that [`Threads::map`] spreads over threads.
-const WORTH_THREADS: usize = 32;
+const MIN_PARALLEL_ITEMS: usize = 32;
 
-/// Threads for work on many items. They start when work arrives, and no more of them than it has items. Work with more items
-/// starts more threads.
+/// A thread pool that starts with the first work and grows with the number of items, up to a limit.
 #[derive(Debug)]
 pub(crate) struct Threads {
     count: usize,
@@ -30,8 +29,8 @@ struct RunningThreads {
 impl RunningThreads {
     const NONE: Self = Self { pool: None, is_limited: false };
 
-    /// Replaces the pool by one with at least `wanted` threads. A new pool has twice the threads of the old one, up to `max`, so that
-    /// work that grows item by item starts few pools.
+    /// Replaces the pool if it has fewer than `wanted` threads. The new pool has at least twice as many threads as the old one, up to
+    /// `max`, so that a number of items that grows by one each time does not start a pool each time.
     fn grow(&mut self, wanted: usize, max: usize) {
         let current = self.pool.as_ref().map_or(0, |pool| pool.current_num_threads());
         if current >= wanted || self.is_limited {
@@ -48,18 +47,18 @@ impl RunningThreads {
 }
 
 impl Threads {
-    /// Plans `jobs` threads, or one for each processor. With one job, the calling thread does the work.
+    /// Sets the limit to `jobs` threads, or to one thread for each CPU. With one job, the calling thread does the work.
     pub(crate) fn new(jobs: Option<NonZeroUsize>) -> Self {
         let count = jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
         Self { count, running: Mutex::new(RunningThreads::NONE) }
     }
 
-    /// Creates a value that starts no thread.
+    /// Creates a pool that starts no thread. The calling thread does the work.
     pub(crate) const fn none() -> Self {
         Self { count: 1, running: Mutex::new(RunningThreads::NONE) }
     }
 
-    /// Returns the threads for `items` items, or `None` if the calling thread does the work.
+    /// Returns the pool for `items` items, or `None` if the calling thread does the work.
     pub(crate) fn pool(&self, items: usize) -> Option<Arc<ThreadPool>> {
         if self.count <= 1 || items <= 1 {
             return None;
@@ -75,7 +74,7 @@ impl Threads {
         items: &'i [I],
         work: impl Fn(&'i I) -> R + Sync,
     ) -> Vec<R> {
-        match self.pool_if_worth_it(items.len()) {
+        match self.pool_for_map(items.len()) {
             Some(pool) => pool.install(|| items.par_iter().map(&work).collect()),
             None => items.iter().map(work).collect(),
         }
@@ -87,21 +86,21 @@ impl Threads {
         items: &'i [I],
         work: impl Fn(&'i [I]) -> Vec<R> + Sync,
     ) -> Vec<R> {
-        match self.pool_if_worth_it(items.len()) {
+        match self.pool_for_map(items.len()) {
             Some(pool) => {
-                let piece = items.len().div_ceil(pool.current_num_threads().max(1));
-                pool.install(|| items.par_chunks(piece).flat_map_iter(&work).collect())
+                let chunk_len = items.len().div_ceil(pool.current_num_threads().max(1));
+                pool.install(|| items.par_chunks(chunk_len).flat_map_iter(&work).collect())
             }
             None => work(items),
         }
     }
 
-    fn pool_if_worth_it(&self, items: usize) -> Option<Arc<ThreadPool>> {
-        if items < WORTH_THREADS { None } else { self.pool(items) }
+    fn pool_for_map(&self, items: usize) -> Option<Arc<ThreadPool>> {
+        if items < MIN_PARALLEL_ITEMS { None } else { self.pool(items) }
     }
 }
 
-/// The function of a thread: it waits for its place in the pool, then works there.
+/// The main function of a thread: waits for its [`ThreadBuilder`], and runs it as a worker of the pool.
 type Worker = Box<dyn FnOnce() + Send>;
 
 fn spawn(worker: Worker) -> io::Result<()> {
@@ -112,15 +111,15 @@ fn spawn(worker: Worker) -> io::Result<()> {
 ///
 /// The threads start before the pool, because rayon creates a pool of a fixed size or fails.
 fn start(count: usize, mut spawn: impl FnMut(Worker) -> io::Result<()>) -> Option<ThreadPool> {
-    let (places, free) = mpsc::channel::<ThreadBuilder>();
-    let free = Arc::new(Mutex::new(free));
+    let (builders, receiver) = mpsc::channel::<ThreadBuilder>();
+    let receiver = Arc::new(Mutex::new(receiver));
     let mut started = 0usize;
     for _ in 0..count {
-        let free = Arc::clone(&free);
+        let receiver = Arc::clone(&receiver);
         let worker = Box::new(move || {
-            let place = free.lock().unwrap_or_else(PoisonError::into_inner).recv();
-            if let Ok(place) = place {
-                place.run();
+            let builder = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            if let Ok(builder) = builder {
+                builder.run();
             }
         });
         if let Err(e) = spawn(worker) {
@@ -132,8 +131,8 @@ fn start(count: usize, mut spawn: impl FnMut(Worker) -> io::Result<()>) -> Optio
     if started == 0 {
         return None;
     }
-    let give = move |place| places.send(place).map_err(|_| io::Error::other("the thread has ended"));
-    let pool = ThreadPoolBuilder::new().num_threads(started).spawn_handler(give).build();
+    let send = move |builder| builders.send(builder).map_err(|_| io::Error::other("the thread has ended"));
+    let pool = ThreadPoolBuilder::new().num_threads(started).spawn_handler(send).build();
     pool.inspect_err(|e| log::info!("no threads: {e}")).ok()
 }
 
@@ -145,7 +144,7 @@ mod tests {
     fn items_keep_their_order_on_any_number_of_threads() {
         let jobs = |n| Threads::new(NonZeroUsize::new(n));
         for threads in [Threads::none(), jobs(1), jobs(3), Threads::new(None)] {
-            for len in [0, 1, WORTH_THREADS - 1, WORTH_THREADS, 1000] {
+            for len in [0, 1, MIN_PARALLEL_ITEMS - 1, MIN_PARALLEL_ITEMS, 1000] {
                 let items: Vec<usize> = (0..len).collect();
                 let doubled: Vec<_> = items.iter().map(|n| 2 * n).collect();
                 assert_eq!(threads.map(&items, |n| 2 * n), doubled);

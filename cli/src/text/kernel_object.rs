@@ -1,7 +1,7 @@
 //! The running kernel's programs, maps, links and BTFs as text, for `list` and `show`.
 
 use crate::{
-    kernel_objects::owners::Owner,
+    kernel_objects::processes::Process,
     text::{
         line::Line,
         printer::Printer,
@@ -12,8 +12,8 @@ use crate::{
 use std::{fmt::Display, io};
 
 /// Adds the row of column names. Columns of numbers are aligned right.
-pub(crate) fn head(table: &mut AlignedTable, names: &[&str]) {
-    table.head(names.iter().map(|name| match *name {
+pub(crate) fn header(table: &mut AlignedTable, names: &[&str]) {
+    table.header(names.iter().map(|name| match *name {
         "ID" | "INSNS" | "KEY" | "VALUE" | "ENTRIES" | "BYTES" => right(name),
         name => left(name),
     }));
@@ -37,13 +37,13 @@ pub(crate) fn title(out: &mut Printer<'_>, id: u32, kind: &str, name: &str) -> i
     out.line(Line::new().styled(BOLD, id).text(format_args!("  {kind}  ")).styled(BOLD, name))
 }
 
-/// Prints a fact of an object in `show`.
+/// Prints one property of an object in `show`.
 pub(crate) fn field(out: &mut Printer<'_>, name: &str, text: impl Display) -> io::Result<()> {
     let name = format_args!("{name:<9}");
     out.line(Line::new().text("    ").styled(DIM, name).text(format_args!(" {text}")))
 }
 
-/// Prints a fact if there is one.
+/// Prints a property, unless it is `None`.
 pub(crate) fn optional_field(
     out: &mut Printer<'_>,
     name: &str,
@@ -53,28 +53,29 @@ pub(crate) fn optional_field(
 }
 
 /// Prints an object's pins, and the processes that have it open.
-pub(crate) fn holders(out: &mut Printer<'_>, owners: &[Owner], pins: &[String]) -> io::Result<()> {
+pub(crate) fn holders(out: &mut Printer<'_>, processes: &[Process], pins: &[String]) -> io::Result<()> {
     pins.iter().try_for_each(|path| field(out, "pinned", path))?;
-    if owners.is_empty() {
+    if processes.is_empty() {
         return Ok(());
     }
-    let owners: Vec<_> = owners.iter().map(owner_text).collect();
-    field(out, "held by", owners.join(", "))
+    let processes: Vec<_> = processes.iter().map(process_text).collect();
+    field(out, "held by", processes.join(", "))
 }
 
 /// Returns the text of a table cell: the first few processes that have an object open, and pins.
-pub(crate) fn holders_cell(owners: &[Owner], pins: &[String]) -> String {
+pub(crate) fn holders_cell(processes: &[Process], pins: &[String]) -> String {
     const SHOWN: usize = 3;
-    let count = owners.len() + pins.len();
-    let mut parts: Vec<_> = owners.iter().map(owner_text).chain(pins.iter().cloned()).take(SHOWN).collect();
+    let count = processes.len() + pins.len();
+    let mut parts: Vec<_> =
+        processes.iter().map(process_text).chain(pins.iter().cloned()).take(SHOWN).collect();
     if count > SHOWN {
         parts.push(format!("{} more", count - SHOWN));
     }
     parts.join(", ")
 }
 
-fn owner_text(owner: &Owner) -> String {
-    format!("{}({})", owner.comm, owner.pid)
+fn process_text(process: &Process) -> String {
+    format!("{}({})", process.comm, process.pid)
 }
 
 /// Returns the text of a table cell: the first few ids.

@@ -62,7 +62,7 @@ impl Line {
         self
     }
 
-    /// Adds a line of text that is already formatted: tabs at its start stay, other tabs become a space.
+    /// Adds a line of preformatted text: tabs at its start stay, other tabs become a space.
     pub(crate) fn formatted(mut self, line: &str) -> Self {
         let rest = line.trim_start_matches('\t');
         self.text.extend(std::iter::repeat_n('\t', line.len() - rest.len()));
@@ -71,7 +71,7 @@ impl Line {
         parts.fold(self, |line, part| line.text(" ").text(part))
     }
 
-    /// Returns the memory of the line in bytes.
+    /// Returns the memory that the line takes, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         size_of::<Self>().saturating_add(self.text.len()).saturating_add(size_of_val(&*self.styled))
     }

@@ -52,7 +52,7 @@ impl AlignedTable {
     }
 
     /// Adds the row of column names.
-    pub(crate) fn head(&mut self, names: impl IntoIterator<Item = Cell>) {
+    pub(crate) fn header(&mut self, names: impl IntoIterator<Item = Cell>) {
         self.add(names, RowColour::All(DIM));
     }
 
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn colours_do_not_change_the_layout() {
         let mut columns = AlignedTable::new();
-        columns.head([left("VERDICT"), right("N")]);
+        columns.header([left("VERDICT"), right("N")]);
         columns.styled_row(GOOD, "ok", [right(100)]);
         columns.row([left(""), right(1)]);
         columns.row([left(">a\nb\x1b"), right("")]);

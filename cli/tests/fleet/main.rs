@@ -155,6 +155,6 @@ fn every_kernel_is_in_exactly_one_shard() {
     for shard in ["1/3", "2/3", "3/3"] {
         let shown = fleet.run(["check", "exec.bpf.o", "--btf", "none", "--shard", shard]);
         assert_eq!(shown.exit, 2, "{shard}");
-        assert!(shown.err.contains("holds no kernel with BTF"), "{shard}: {}", shown.err);
+        assert!(shown.err.contains("contains no kernel with BTF"), "{shard}: {}", shown.err);
     }
 }

@@ -300,7 +300,7 @@ fn objects_are_found_by_name_and_by_pin() {
     assert!(listed.contains(path), "{listed}");
     let wrong = run(["map", "show", "--pinned", path]);
     assert_eq!(wrong.exit, 2);
-    assert!(wrong.err.contains("a program is pinned there, no map"), "{}", wrong.err);
+    assert!(wrong.err.contains("is a pin of a program, expected a map"), "{}", wrong.err);
 }
 
 /// Runs a command with a limit on open files.

@@ -29,8 +29,8 @@ pub fn check(content: &[u8]) {
             assert!(content.starts_with(&left), "the kept content is no prefix");
             assert!(left.starts_with(&header), "the first line is lost");
             let again = fuzzing::open_results(file.path(), &OBJECTS);
-            assert_eq!(again, Ok(kernels), "the kept content has other results");
-            assert_eq!(file.read(), left, "the kept content is cut again");
+            assert_eq!(again, Ok(kernels), "what is kept reads otherwise");
+            assert_eq!(file.read(), left, "what is kept is cut again");
         }
         // The previous run ended while it wrote the first line.
         Ok(kernels) => {

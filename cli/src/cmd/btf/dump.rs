@@ -53,7 +53,7 @@ pub(super) fn run(console: &mut Console<'_>, args: &BtfDumpArgs) -> io::Result<(
     }
 }
 
-/// Returns the types to print. An id may be that of a type in the base; other types are those of the BTF itself.
+/// Returns the types to print. `--id` also finds types of the base BTF. Without `--id`, only the types of the BTF itself are printed.
 fn selected_types<'b>(btf: &'b Btf<'_>, args: &'b BtfDumpArgs) -> Box<dyn Iterator<Item = Type<'b>> + 'b> {
     let has_name = |ty: &Type<'_>| args.name.as_ref().is_none_or(|n| ty.name().as_bytes() == n.as_bytes());
     match args.id {
@@ -66,7 +66,7 @@ fn selected_types<'b>(btf: &'b Btf<'_>, args: &'b BtfDumpArgs) -> Box<dyn Iterat
 fn read_from_kernel(id: u32) -> Result<Arc<Btf<'static>>, BadInput> {
     select(Kind::Btf, &ObjectSelector { id: Some(id), ..ObjectSelector::default() })?;
     BtfCache::default().get(id).ok_or_else(|| {
-        BadInput::new(format!("BTF {id}"), "cannot be read").help("run it with -v: it says why")
+        BadInput::new(format!("BTF {id}"), "cannot be read").help("run the command with -v to see the reason")
     })
 }
 

@@ -13,7 +13,7 @@ use crate::{
         holders::Holders,
         kind::Kind,
         object::{self, KernelObject},
-        owners::Owner,
+        processes::Process,
         select::select,
     },
     text::{
@@ -35,7 +35,7 @@ pub(super) fn list(console: &mut Console<'_>, args: &ListArgs) -> io::Result<()>
         return btfs.iter().try_for_each(|b| console.out.json(b));
     }
     let mut table = AlignedTable::new();
-    text::head(&mut table, &["ID", "NAME", "BYTES", "PROGRAMS", "MAPS", "HELD BY"]);
+    text::header(&mut table, &["ID", "NAME", "BYTES", "PROGRAMS", "MAPS", "HELD BY"]);
     for b in &btfs {
         table.row([
             right(b.id),
@@ -74,7 +74,7 @@ fn read_facts(
     kernel_facts::read_all(console, btfs, |fd| BtfFacts::new(fd, &holders, &users))
 }
 
-/// The ids of programs and maps, by the id of the BTF that they refer to.
+/// The ids of the programs and maps that refer to each BTF, by the id of the BTF.
 #[derive(Default)]
 struct BtfUsers {
     programs: BTreeMap<u32, Vec<u32>>,
@@ -100,7 +100,7 @@ impl BtfUsers {
     }
 }
 
-/// The facts of a BTF, and their JSON.
+/// The facts that `btf list` and `btf show` print. They serialize to the JSON line.
 #[derive(Debug, Serialize)]
 struct BtfFacts {
     id: u32,
@@ -109,7 +109,7 @@ struct BtfFacts {
     bytes: u32,
     prog_ids: Vec<u32>,
     map_ids: Vec<u32>,
-    pids: Vec<Owner>,
+    pids: Vec<Process>,
 }
 
 impl BtfFacts {
@@ -123,11 +123,11 @@ impl BtfFacts {
             bytes: info.btf_size,
             prog_ids: ids(&users.programs),
             map_ids: ids(&users.maps),
-            pids: holders.owners(Kind::Btf, info.id).to_vec(),
+            pids: holders.processes(Kind::Btf, info.id).to_vec(),
         })
     }
 
-    /// Returns the name, and whether the BTF is that of the kernel or a module.
+    /// Returns the name, with a note if the BTF is that of the kernel or of a module.
     fn name_text(&self) -> String {
         let name = self.name.as_deref().unwrap_or_default();
         match (self.kernel, name) {

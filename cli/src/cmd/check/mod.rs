@@ -1,9 +1,9 @@
 //! `check`: a line for each object and kernel.
 
 mod checker;
-mod fleet;
 mod kernel_output;
 mod objects;
+mod ordered;
 mod report;
 mod report_cache;
 pub(crate) mod results_file;
@@ -33,13 +33,13 @@ use results_header::{PreviousResults, ResultsHeader};
 use std::{io, ops::ControlFlow};
 use writer::{CheckWriter, Item};
 
-/// The smallest number of kernels for which progress is shown.
+/// The smallest number of kernels for which a progress bar is shown.
 const PROGRESS_KERNELS: usize = 4;
 
 pub(crate) fn run(console: &mut Console<'_>, args: &CheckArgs) -> io::Result<()> {
     let threads = CheckThreads { kernels: Threads::new(args.jobs), objects: Threads::new(args.jobs) };
     let files = read_objects(console, &args.objects, &threads.objects)?;
-    let selection = Selection::of_shard(&args.kernels, args.shard, &threads.kernels);
+    let selection = Selection::for_shard(&args.kernels, args.shard, &threads.kernels);
     with_checked_objects(console, &files, &threads.objects, |console, objects| {
         let Some(path) = &args.resume else {
             return check_kernels(console, objects, &selection, &threads, None);
@@ -71,7 +71,7 @@ pub(crate) fn check(
     })
 }
 
-/// Threads for many kernels, and for many objects on one kernel. They never work at the same time.
+/// Threads that check several kernels, and threads that check several objects on one kernel. The two never work at the same time.
 struct CheckThreads {
     kernels: Threads,
     objects: Threads,
@@ -120,7 +120,7 @@ fn check_kernels(
         }
     };
     let (mut kernel_count, mut ended_sources) = (0u64, sources.iter());
-    fleet::for_each_in_order(&threads.kernels, &sources, work, |item| {
+    ordered::for_each_in_order(&threads.kernels, &sources, work, |item| {
         let Some(item) = item.transpose()? else {
             if let Some(KernelSource::Archive(path)) = ended_sources.next() {
                 writer.end_archive(path);

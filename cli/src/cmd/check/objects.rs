@@ -18,7 +18,7 @@ pub(super) struct CheckedObject<'o> {
     pub(super) file: &'o ObjectFile,
     pub(super) object: &'o Object<'o>,
     pub(super) relocs: Relocs<'o>,
-    /// The facts of each relocation record, from the first kernel on which it does not resolve.
+    /// The facts of each relocation record. They are computed for the first kernel on which the record does not resolve.
     pub(super) records: Vec<OnceLock<Arc<RecordFacts>>>,
 }
 

@@ -1,17 +1,19 @@
-//! Parallel work on many units whose results come in order. At any time, only a few results for each thread are in memory.
+//! Parallel work on many units (kernels or archives of kernels), with results in the order of the units.
+//!
+//! The number of results in memory depends on the number of threads, not on the number of units.
 
 use crate::process::threads::Threads;
 use std::{collections::VecDeque, io, ops::ControlFlow, sync::mpsc};
 
-/// Units for each thread that may begin before the first unit has finished, so that a slow unit does not stop the threads.
-const AHEAD: usize = 8;
+/// The largest number of started units for each thread. Threads start later units while a slow unit is not finished.
+const MAX_STARTED_PER_THREAD: usize = 8;
 
-/// Results of a unit that may wait for the units before it. With more results, the thread waits.
-const WAITING: usize = 16;
+/// The largest number of results of one unit that wait for earlier units. A thread that has more results blocks.
+const MAX_WAITING_RESULTS: usize = 16;
 
-/// Calls `work` for every unit. Passes the results to `emit` in the order of the units, and `None` after each unit.
+/// Calls `work` for every unit. Passes the results to `emit` in the order of the units, and `None` at the end of each unit.
 ///
-/// An error of `emit` stops the work.
+/// An error of `emit` stops the work: from then on, `work` receives `Break` for each result.
 pub(super) fn for_each_in_order<U: Sync, R: Send>(
     threads: &Threads,
     units: &[U],
@@ -19,16 +21,16 @@ pub(super) fn for_each_in_order<U: Sync, R: Send>(
     mut emit: impl FnMut(Option<R>) -> io::Result<()>,
 ) -> io::Result<()> {
     let Some(pool) = threads.pool(units.len()) else { return sequentially(units, work, emit) };
-    let ahead = pool.current_num_threads() * AHEAD;
+    let max_started = pool.current_num_threads() * MAX_STARTED_PER_THREAD;
     let work = &work;
     pool.in_place_scope_fifo(|scope| {
         let mut units = units.iter();
         let mut started = VecDeque::new();
         loop {
-            while started.len() < ahead {
+            while started.len() < max_started {
                 let Some(unit) = units.next() else { break };
-                let (results, receiver) = mpsc::sync_channel(WAITING);
-                // First in, first out: a waiting thread waits only for units that have started.
+                let (results, receiver) = mpsc::sync_channel(MAX_WAITING_RESULTS);
+                // First in, first out: units start in order, so a blocked thread waits only for units that have started.
                 scope.spawn_fifo(move |_| {
                     work(unit, &mut |result| match results.send(result) {
                         Ok(()) => ControlFlow::Continue(()),
@@ -102,7 +104,10 @@ mod tests {
                 units.iter().flat_map(|u| (0..u % 40).map(move |part| (*u, part))).collect();
             assert_eq!(got, expected, "{n} jobs");
             let most = most.into_inner();
-            assert!(most <= n * (AHEAD + 1) * (WAITING + 1), "{most} results waited, {n} jobs");
+            assert!(
+                most <= n * (MAX_STARTED_PER_THREAD + 1) * (MAX_WAITING_RESULTS + 1),
+                "{most} results waited, {n} jobs"
+            );
         }
     }
 

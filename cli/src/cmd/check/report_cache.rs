@@ -1,4 +1,4 @@
-//! A cache of reports by file: many names in a fleet are links to the same kernel.
+//! A cache of reports by file. In a collection of kernels such as BTFHub, many names are links to the same file.
 
 use crate::input::file_id::FileId;
 use std::{
@@ -12,7 +12,7 @@ const MAX_REPORTS: usize = 1024;
 /// The largest memory of all reports, in bytes.
 const MAX_BYTES: usize = 16 << 20;
 
-/// Reports by the identity of the kernel's file. The oldest ones make room for new ones.
+/// Reports by the identity of the kernel's file. New reports evict the oldest ones.
 pub(super) struct ReportCache<R> {
     reports: Mutex<Reports<R>>,
 }
@@ -40,7 +40,7 @@ impl<R> ReportCache<R> {
         self.lock().by_file.get(file).map(|cached| Arc::clone(&cached.report))
     }
 
-    /// Stores the report of a file, which takes `memory_bytes`.
+    /// Stores the report of a file. The report takes `memory_bytes` of memory.
     pub(super) fn insert(&self, file: FileId, report: &Arc<R>, memory_bytes: usize) {
         // A report larger than the limit would evict all others.
         if memory_bytes > MAX_BYTES {

@@ -1,19 +1,19 @@
-//! The file of results that `check --resume` continues.
+//! The results file that `check --resume` continues.
 //!
-//! The first line, the header, names the objects that were checked. The lines of `--format json` follow, those of one kernel
-//! together. The files of several runs on the same objects may be concatenated.
+//! The first line is the header: it names the objects that were checked. The lines of `--format json` follow, grouped by kernel.
+//! The files of several runs on the same objects may be concatenated.
 //!
-//! Other files are never changed. Only bytes at the end that an interrupted run wrote are truncated.
+//! A file that no run wrote is never changed. Only the incomplete results of an interrupted run at the end are truncated.
 
 use super::{
-    results_header::{LINE_BYTES, PreviousResults, ResultsHeader},
+    results_header::{MAX_LINE_BYTES, PreviousResults, ResultsHeader},
     results_reader::ResultsReader,
 };
 use crate::{
     error::{BadInput, escape_path},
     input::{file, kernel::id::KernelId},
     json::writer::JsonLines,
-    output::{self, Destination, DestinationError, Kind},
+    output::{self, Destination, DestinationError, DestinationKind},
 };
 use rustix::fs::{Mode, OFlags};
 use std::{
@@ -23,12 +23,12 @@ use std::{
     path::Path,
 };
 
-/// A file of results, open for appending.
+/// A results file, open for appending.
 pub(crate) struct ResultsFile {
     file: File,
     name: String,
     header: JsonLines,
-    /// The archive of the last line, unless it was read to its end.
+    /// The archive that the kernel of the last line belongs to, unless the archive was read to its end.
     open_archive: Option<OsString>,
 }
 
@@ -59,14 +59,15 @@ impl ResultsFile {
             return Ok(());
         }
         let bad = |what: String| BadInput::new(&*self.name, format_args!("cannot be written: {what}"));
-        if lines.split(|byte| *byte == b'\n').any(|line| line.len() >= LINE_BYTES) {
-            return Err(bad(format!("a line of more than {LINE_BYTES} bytes")));
+        if lines.split(|byte| *byte == b'\n').any(|line| line.len() >= MAX_LINE_BYTES) {
+            return Err(bad(format!("a line of more than {MAX_LINE_BYTES} bytes")));
         }
         let is_outside = |archive: &OsString| {
             id.archive() != Some(archive.as_os_str())
                 && !matches!(id, KernelId::File(path) if path == archive)
         };
-        // A kernel outside of the archive means that the archive is complete. After a header it does not.
+        // The reader takes a kernel outside of the archive as the archive's end, unless a header comes first. This archive was not
+        // read to its end.
         let header = match self.open_archive.as_ref().is_some_and(is_outside) {
             true => self.header.as_bytes(),
             false => &[],
@@ -82,12 +83,12 @@ impl ResultsFile {
     }
 }
 
-/// Attempts to open a path at which other processes create and remove files.
-const ATTEMPTS: usize = 5;
+/// The largest number of attempts to open a path at which other processes create and remove files.
+const MAX_ATTEMPTS: usize = 5;
 
-/// Opens or creates a regular file. Anything else is neither changed nor waited for.
+/// Opens or creates a regular file. Returns an error for a device, pipe or socket, without waiting for it or writing to it.
 fn open(path: &Path) -> Result<File, BadInput> {
-    for _ in 0..ATTEMPTS {
+    for _ in 0..MAX_ATTEMPTS {
         if let Some(file) = try_open(path)? {
             return Ok(file);
         }
@@ -105,12 +106,14 @@ fn try_open(path: &Path) -> Result<Option<File>, BadInput> {
     let found = Destination::find(path).map_err(failed)?;
     let flags = OFlags::RDWR | OFlags::NONBLOCK;
     let opened = match found.kind {
-        Kind::Free => match found.open(flags, Mode::from_raw_mode(0o666)) {
+        DestinationKind::Free => match found.open(flags, Mode::from_raw_mode(0o666)) {
             Err(DestinationError::Io(e)) if e.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
             opened => opened,
         },
-        Kind::File(_) => found.refuse_foreign_file().and_then(|()| found.open(flags, Mode::empty())),
-        Kind::Special(_) | Kind::OpenFile => return Err(no_file()),
+        DestinationKind::File(_) => {
+            found.refuse_foreign_file().and_then(|()| found.open(flags, Mode::empty()))
+        }
+        DestinationKind::Special(_) | DestinationKind::OpenFile => return Err(no_file()),
     };
     let file = opened.map_err(failed)?;
     let is_file = file.metadata().map_err(|e| file::unreadable(path, &e))?.is_file();
@@ -125,7 +128,7 @@ fn lock(file: &File, path: &Path) -> Result<(), BadInput> {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => {
             let bad = BadInput::for_path(path, "another run is writing to it");
-            Err(bad.help("wait for it, or give each its own file and a --shard; the files can be put together afterwards"))
+            Err(bad.help("wait for it, or give each run its own file and --shard; the files can be concatenated afterwards"))
         }
         Err(TryLockError::Error(e)) => {
             log::info!("{}: not locked: {e}", escape_path(path));

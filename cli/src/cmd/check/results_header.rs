@@ -1,4 +1,4 @@
-//! The first line of a file of results, and the results that the file already has.
+//! The first line of a results file, and the results that the file already has.
 
 use crate::{console::ExitStatus, input::kernel::id::KernelId, json::writer::JsonLines, stable_hash};
 use serde::{Deserialize, Serialize};
@@ -9,8 +9,8 @@ use std::{
     path::Path,
 };
 
-/// Bytes of the longest line.
-pub(super) const LINE_BYTES: usize = 128 << 20;
+/// The largest length of a line, in bytes.
+pub(super) const MAX_LINE_BYTES: usize = 128 << 20;
 
 /// The first line: the version of this program, and the objects that were checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,13 +92,13 @@ impl PreviousResults {
         self.kernels.contains_key(kernel)
     }
 
-    /// Returns whether the file has results for every member of an archive, or an error in place of them.
+    /// Returns whether the file has results for every member of an archive, or the error for an archive that cannot be read.
     pub(crate) fn has_archive(&self, archive: &Path) -> bool {
         let archive = archive.as_os_str();
         self.archives.contains(archive) || self.has_kernel(&KernelId::File(archive.to_owned()))
     }
 
-    /// Returns the number of kernels, with repetitions.
+    /// Returns the number of kernels. A kernel that is in the file twice counts twice.
     pub(crate) fn kernel_count(&self) -> usize {
         self.kernels.values().sum()
     }

@@ -1,8 +1,8 @@
-//! The reader for a file of results. It finds the incomplete results of an interrupted run at the end.
+//! The reader for a results file. It finds the incomplete results of an interrupted run at the end.
 //!
-//! Every line must be as this program writes it. The last line may end at any byte. A file with other bytes is refused.
+//! Every line must have the form in which this program writes it. Only the last line may be incomplete. Other files are refused.
 
-use super::results_header::{LINE_BYTES, PreviousResults, ResultsHeader};
+use super::results_header::{MAX_LINE_BYTES, PreviousResults, ResultsHeader};
 use crate::{
     console::ExitStatus,
     error::BadInput,
@@ -18,41 +18,41 @@ use std::{
     path::Path,
 };
 
-/// The first bytes of every file of results.
+/// The first bytes of every results file.
 const FIRST_BYTES: &[u8] = br#"{"core_relo":""#;
 
-/// Bytes of the buffer.
+/// The size of the read buffer in bytes.
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// The state of reading a file of results.
+/// The state of reading a results file.
 pub(super) struct ResultsReader<'h> {
     header: &'h ResultsHeader,
     header_line: &'h [u8],
     results: PreviousResults,
-    /// The kernel whose lines are incomplete.
+    /// The last kernel, if lines for some objects are missing.
     kernel: Option<Incomplete>,
     /// The archive of the last kernel.
     archive: Option<OsString>,
 }
 
-/// A kernel with lines for some of the objects.
+/// A kernel that has lines for some of the objects only.
 struct Incomplete {
     id: KernelId,
     name: String,
     lines: usize,
     /// The offset of its first line.
     offset: u64,
-    /// The exit status for its lines. It counts when the lines are complete; incomplete lines are truncated.
+    /// The exit status for its lines. It is used only if lines for all objects follow.
     exit: ExitStatus,
 }
 
-/// The content of a file of results.
+/// The content of a results file.
 #[derive(Debug)]
 pub(super) struct ResultsContent {
     pub(super) results: PreviousResults,
-    /// Bytes up to the end of the last complete kernel.
+    /// The offset of the end of the last complete kernel.
     pub(super) complete_bytes: u64,
-    /// Bytes of the first header that the file has.
+    /// The number of bytes of the header that the file has.
     pub(super) header_bytes: usize,
     /// The archive of the last kernel, if members may be missing.
     pub(super) open_archive: Option<OsString>,
@@ -128,7 +128,7 @@ impl From<Verdict> for ExitStatus {
 enum LineError {
     #[error("is none that `check --resume` wrote")]
     Foreign,
-    #[error("is longer than {LINE_BYTES} bytes")]
+    #[error("is longer than {MAX_LINE_BYTES} bytes")]
     TooLong,
     #[error("{0}")]
     Different(String),
@@ -168,7 +168,7 @@ impl<'h> ResultsReader<'h> {
                 header_bytes = line.len();
             }
             if is_first || is_complete {
-                // A part of the header stays, and the rest is appended.
+                // An incomplete header stays. `ResultsFile::open` appends the rest.
                 offset += line.len() as u64;
             }
             if !is_complete {
@@ -183,7 +183,7 @@ impl<'h> ResultsReader<'h> {
     /// Adds a complete line.
     fn add_line(&mut self, offset: u64, is_first: bool, text: &[u8]) -> Result<(), LineError> {
         if text == self.header_line {
-            // The lines of another run follow. The last archive of the run before may be incomplete.
+            // The lines of another run follow. The last archive of the previous run may be incomplete.
             self.archive = None;
             return self.kernel.take().map_or(Ok(()), |kernel| Err(LineError::BreaksOff(kernel.name)));
         }
@@ -224,8 +224,8 @@ impl<'h> ResultsReader<'h> {
         *self.results.kernels.entry(id).or_default() += 1;
     }
 
-    /// Returns the bytes with which the next line must begin: those of a line for the next object or, if it is the first line of a
-    /// kernel, of a line without an object.
+    /// Returns the bytes with which the next line must begin. The line is that of the next object. In place of the first object, a
+    /// kernel that cannot be read has a line without an object.
     fn line_start(&self, text: &[u8]) -> io::Result<Vec<u8>> {
         const BAD_KERNEL: &[u8] = br#"{"object":null,"target":""#;
         let mut objects = self.header.objects();
@@ -241,11 +241,11 @@ impl<'h> ResultsReader<'h> {
         }
     }
 
-    /// Returns whether the text is the start of a line that this program may write here.
+    /// Returns whether the text is the start of a valid next line.
     fn is_line_start(&self, is_first: bool, text: &[u8]) -> io::Result<bool> {
         let may_be_header = self.kernel.is_none() && self.header_line.starts_with(text);
         if is_first {
-            // A shorter start may be that of any JSON file.
+            // Any JSON file may begin with the first few bytes of the header.
             let is_ours = text.is_empty() || text.starts_with(FIRST_BYTES);
             return Ok(may_be_header && is_ours);
         }
@@ -282,7 +282,7 @@ fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, Line
             Some((_, b'\n')) => return Ok(true),
             Some(_) => return Err(LineError::Foreign),
             None if line.first() != Some(&b'{') => return Err(LineError::Foreign),
-            None if line.len() > LINE_BYTES => return Err(LineError::TooLong),
+            None if line.len() > MAX_LINE_BYTES => return Err(LineError::TooLong),
             None => {}
         }
     }

@@ -1,4 +1,4 @@
-//! The writer for the outputs of kernels: to the console, and to the file of results.
+//! The writer for the outputs of kernels: to the console, and to the results file.
 
 use super::{
     kernel_output::{KernelOutput, Row},
@@ -16,7 +16,7 @@ use crate::{
 };
 use std::{io, path::Path, sync::Arc};
 
-/// Rows that are aligned with each other.
+/// The largest number of rows that are aligned with each other.
 const ALIGNED_ROWS: usize = 1000;
 
 /// Something to print.
@@ -26,7 +26,7 @@ pub(super) enum Item {
     Note(String),
 }
 
-/// Prints the outputs of kernels, and appends them to the file of results.
+/// Prints the outputs of kernels, and appends them to the results file.
 pub(super) struct CheckWriter<'p, 'w> {
     console: &'p mut Console<'w>,
     results: Option<ResultsFile>,
@@ -67,7 +67,7 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
         output.errors.iter().try_for_each(|bad| self.console.error(bad))
     }
 
-    /// Records in the file of results that an archive was read to its end.
+    /// Records in the results file that an archive was read to its end.
     pub(super) fn end_archive(&mut self, path: &Path) {
         if let Some(results) = &mut self.results {
             results.end_archive(path);

@@ -6,11 +6,11 @@ use core_relo_loader::{Global, GlobalKind, object::Object};
 use serde::Serialize;
 
 /// Returns all global variables.
-pub(super) fn all(object: &Object<'_>) -> Vec<GlobalFacts> {
+pub(super) fn list_globals(object: &Object<'_>) -> Vec<GlobalFacts> {
     Global::all(object).into_iter().map(|global| GlobalFacts::new(object, global)).collect()
 }
 
-/// The facts about a variable, and their JSON.
+/// The facts about a global variable. They serialize to JSON.
 #[derive(Serialize)]
 pub(super) struct GlobalFacts {
     name: String,

@@ -33,7 +33,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &InspectArgs) -> io::Result<(
     }
 }
 
-/// The facts about an object, and their JSON.
+/// The facts that `inspect` prints about an object. They serialize to the JSON line.
 #[derive(Serialize)]
 struct ObjectFacts {
     object: String,
@@ -132,7 +132,7 @@ impl ObjectFacts {
             subprograms: programs(true),
             maps: object.maps().iter().map(MapFacts::new).collect(),
             data: object.data_sections().iter().map(DataFacts::new).collect(),
-            globals: globals::all(object),
+            globals: globals::list_globals(object),
             externs: object.externs().iter().map(ExternFacts::new).collect(),
             relocations: kinds,
         })
@@ -191,7 +191,7 @@ fn write_section(
     rows: impl Iterator<Item = Vec<Cell>>,
 ) -> io::Result<()> {
     let mut table = AlignedTable::new();
-    table.head(column_names.iter().map(left));
+    table.header(column_names.iter().map(left));
     let mut rows = rows.peekable();
     if rows.peek().is_none() {
         return Ok(());

@@ -19,7 +19,7 @@ use crate::{
     },
     json::load as json,
     output::is_ended_by_signal,
-    process::{interrupt::InterruptibleKernel, signals::EndRequests},
+    process::{interrupt::InterruptibleKernel, signals::TerminationSignals},
     text::{
         line::Line,
         style::{BOLD, DIM, ERROR, GOOD},
@@ -44,20 +44,20 @@ pub(crate) fn run(console: &mut Console<'_>, args: &LoadArgs) -> io::Result<()> 
         // A dry run changes nothing that a signal would have to undo.
         return load_all(console, args, &InterruptibleKernel::new(&mut || false)).map(drop);
     }
-    let mut end_requests = match EndRequests::catch() {
-        Ok(end_requests) => end_requests,
+    let mut termination = match TerminationSignals::catch() {
+        Ok(termination) => termination,
         Err(e) => return console.fail(&e.into()),
     };
-    let loaded = load_all(console, args, &InterruptibleKernel::new(&mut || end_requests.arrived()));
+    let loaded = load_all(console, args, &InterruptibleKernel::new(&mut || termination.has_arrived()));
     let finished = match loaded {
-        Ok(Some(loaded)) => keep_loaded(console, args, loaded, &mut end_requests),
-        Ok(None) => return end_by_signal(console, end_requests),
+        Ok(Some(loaded)) => keep_loaded(console, args, loaded, &mut termination),
+        Ok(None) => return end_by_signal(console, termination),
         Err(e) => Err(e),
     };
     match finished {
-        Err(e) if is_ended_by_signal(&e) => end_by_signal(console, end_requests),
+        Err(e) if is_ended_by_signal(&e) => end_by_signal(console, termination),
         finished => {
-            end_requests.ignore_until_exit();
+            termination.ignore_until_exit();
             finished
         }
     }
@@ -68,7 +68,7 @@ fn keep_loaded(
     console: &mut Console<'_>,
     args: &LoadArgs,
     loaded: Vec<LoadedObject>,
-    end_requests: &mut EndRequests,
+    termination: &mut TerminationSignals,
 ) -> io::Result<()> {
     if args.pin.is_some() {
         // The last step that can fail or wait. A load whose report is not printed is undone.
@@ -78,7 +78,7 @@ fn keep_loaded(
         console.out.flush()?;
         if loaded.iter().any(|object| !object.links.is_empty()) {
             console.note("attached; Ctrl-C detaches")?;
-            end_requests.wait();
+            termination.wait();
         } else {
             console.note("nothing was attached")?;
         }
@@ -151,7 +151,7 @@ fn read_kernel_types(path: &Path) -> Result<KernelTypes, BadInput> {
 }
 
 /// The reason why `--attach` does not attach a program without an attach target in its section.
-const NO_TARGET: &str = "its section does not say to what; pin it (--pin) and attach it by what sets up the interface, cgroup or socket";
+const NO_TARGET: &str = "its section names no target; pin it (--pin), and attach it with the tool that sets up the interface, cgroup or socket";
 
 /// The steps of loading one object, and its report.
 struct ObjectLoader<'a, 'w, 'd, 's> {
@@ -213,7 +213,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
         Ok(object)
     }
 
-    /// Loads each program alone.
+    /// Loads each program by itself.
     fn load_each(&mut self, loader: &Loader<'_, '_>) -> io::Result<()> {
         let programs = self.object.programs().iter().filter(|p| !p.is_subprogram);
         let names: Vec<_> = programs.map(|p| String::from_utf8_lossy(p.name).into_owned()).collect();
@@ -277,13 +277,14 @@ impl ObjectLoader<'_, '_, '_, '_> {
         if self.console.format == Format::Json {
             return self.console.out.json(&json::planned(&self.file.name, plan));
         }
-        let title = Line::new().styled(BOLD, &self.file.name).text(": would be asked of the kernel");
+        let title = Line::new().styled(BOLD, &self.file.name).text(": load plan");
         self.console.out.line(title)?;
         let text = plan.to_string();
         text.lines().try_for_each(|line| self.console.out.line(Line::new().text("  ").formatted(line)))
     }
 
-    /// Reports the object, and returns it if it stays loaded. If the report cannot be printed, dropping the object undoes the load.
+    /// Reports the object. Returns the object if it stays loaded after the command. If the report cannot be printed, dropping the
+    /// object undoes the load.
     fn finish(mut self, plan: &LoadPlan, mut object: LoadedObject) -> io::Result<Option<LoadedObject>> {
         self.report_loaded(plan, &object.loaded, &object.links)?;
         if self.args.pin.is_some() {

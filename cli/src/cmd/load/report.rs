@@ -4,17 +4,17 @@ use super::setup::object_name;
 use crate::{
     console::Console,
     error::BadInput,
-    process::signals::EndRequests,
+    process::signals::TerminationSignals,
     text::{line::Line, printer::Printer, style::DIM},
 };
 use core_relo_loader::{load::LoadError, load_plan::LoadPlanError};
 use std::{io, path::Path};
 
 /// Reports that a signal ended the command and that everything is undone. Ends the process by that signal.
-pub(crate) fn end_by_signal(console: &mut Console<'_>, end_requests: EndRequests) -> io::Result<()> {
+pub(crate) fn end_by_signal(console: &mut Console<'_>, termination: TerminationSignals) -> io::Result<()> {
     let flushed = console.out.flush();
     let noted = console.note("ended by a signal; what was begun is undone");
-    match end_requests.release() {
+    match termination.release() {
         Ok(()) => flushed.and(noted),
         Err(e) => console.fail(&e.into()),
     }

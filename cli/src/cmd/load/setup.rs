@@ -4,7 +4,7 @@ use super::global_value;
 use crate::{
     args::load::{Assignment, SetupArgs},
     error::BadInput,
-    input::{file, limits::OBJECT_BYTES, object::ObjectFile},
+    input::{file, limits::MAX_OBJECT_BYTES, object::ObjectFile},
 };
 use core_relo_loader::{Loader, load_plan::TokenSource};
 use std::path::Path;
@@ -42,7 +42,7 @@ pub(crate) fn set_up(
         loader.map(name).autocreate = Some(false);
     }
     if let Some(path) = &args.kconfig {
-        let bytes = file::read(path, OBJECT_BYTES)?;
+        let bytes = file::read(path, MAX_OBJECT_BYTES)?;
         loader.settings().kconfig = Some(String::from_utf8_lossy(&bytes).into_owned());
     }
     if let Some(path) = &args.token {

@@ -25,8 +25,8 @@ use serde::Serialize;
 use serde_json::Value;
 use std::{fmt::Write as _, io, os::fd::OwnedFd};
 
-/// Bytes of the longest line. A longer value is printed on several lines.
-const LINE_BYTES: usize = 100;
+/// The largest length of a line, in bytes. A longer value is printed on several lines.
+const MAX_LINE_BYTES: usize = 100;
 
 pub(super) fn run(console: &mut Console<'_>, args: &MapDumpArgs) -> io::Result<()> {
     let maps = match select(Kind::Map, &args.selector) {
@@ -103,7 +103,7 @@ struct Element<'a> {
     cpus: Option<&'a [CpuValue]>,
 }
 
-/// An element's value for one processor.
+/// An element's value for one CPU.
 #[derive(Serialize)]
 struct CpuValue {
     cpu: usize,
@@ -176,7 +176,7 @@ impl<'m> MapDumper<'m> {
         }
     }
 
-    /// Returns the values of an element for each processor; `None` if the map has one value for all of them.
+    /// Returns the values of an element for each CPU; `None` if the map is not a per-CPU map.
     fn per_cpu<'v>(&self, value: &'v [u8]) -> Option<impl Iterator<Item = &'v [u8]> + use<'v>> {
         let value_bytes = usize::try_from(self.info.value_size).ok()?;
         let is_per_cpu = matches!(
@@ -223,13 +223,13 @@ impl<'m> MapDumper<'m> {
         };
         match self.per_cpu(value) {
             None => {
-                let max_len = LINE_BYTES.saturating_sub(key.len());
+                let max_len = MAX_LINE_BYTES.saturating_sub(key.len());
                 print(out, &format!("[{key}] = {}", self.value_text(value, 0, max_len)))
             }
             Some(values) => {
                 print(out, &format!("[{key}] ="))?;
                 values.enumerate().try_for_each(|(index, value)| {
-                    let text = self.value_text(value, 1, LINE_BYTES);
+                    let text = self.value_text(value, 1, MAX_LINE_BYTES);
                     print(out, &format!("\tcpu {}: {text}", cpu_number(index)))
                 })
             }
@@ -264,7 +264,7 @@ impl<'m> MapDumper<'m> {
     }
 }
 
-/// Returns the number of the processor at this index among the possible processors. Some numbers may be missing.
+/// Returns the CPU number at an index of the list of possible CPUs. The numbers may have gaps.
 fn cpu_number(index: usize) -> usize {
     let numbers = sys::possible_cpu_numbers().unwrap_or_default();
     numbers.get(index).and_then(|number| usize::try_from(*number).ok()).unwrap_or(index)
@@ -280,18 +280,21 @@ fn to_json(ty: Option<&MapElementType>, bytes: &[u8]) -> io::Result<Option<Value
 fn unlistable(map_type: u32) -> Option<(&'static str, &'static str)> {
     Some(match MapType::from_number(map_type)? {
         MapType::Ringbuf | MapType::UserRingbuf => {
-            ("a ring buffer has no elements to look at", "whoever consumes it sees what it holds")
+            ("a ring buffer has no elements to list", "only its consumer can read its records")
         }
-        MapType::PerfEventArray => {
-            ("a perf event array holds descriptors, which cannot be read", "its owner reads it")
-        }
-        MapType::BloomFilter => ("a Bloom filter does not know its elements", "ask it for one"),
-        MapType::SkStorage | MapType::TaskStorage | MapType::InodeStorage | MapType::CgrpStorage => (
-            "local storage lies with its owners and cannot be listed",
-            "an iterator program (iter/bpf_sk_storage_map) can",
+        MapType::PerfEventArray => (
+            "a perf event array contains descriptors, which cannot be read",
+            "only the process that opened the events reads them",
         ),
-        MapType::CgroupArray => ("a cgroup array cannot be read", "its owner knows what it put there"),
-        MapType::Arena => ("an arena is memory, not elements", "whoever maps it sees what it holds"),
+        MapType::BloomFilter => ("a Bloom filter does not store its elements", "look up a value instead"),
+        MapType::SkStorage | MapType::TaskStorage | MapType::InodeStorage | MapType::CgrpStorage => (
+            "local storage is stored with its sockets, tasks, inodes or cgroups, and cannot be listed",
+            "use an iterator program (iter/bpf_sk_storage_map)",
+        ),
+        MapType::CgroupArray => {
+            ("a cgroup array cannot be read", "only the process that filled it knows its elements")
+        }
+        MapType::Arena => ("an arena is memory and has no elements", "a process that maps it can read it"),
         _ => return None,
     })
 }

@@ -11,7 +11,7 @@ use crate::{
     error::BadInput,
     kernel_objects::{
         btf_cache::BtfCache, fdinfo::fdinfo, holders::Holders, kind::Kind, object, object::KernelObject,
-        owners::Owner, select::select,
+        processes::Process, select::select,
     },
     text::{
         kernel_object as text,
@@ -36,7 +36,7 @@ pub(super) fn list(console: &mut Console<'_>, args: &ListArgs) -> io::Result<()>
         return maps.iter().try_for_each(|m| console.out.json(m));
     }
     let mut table = AlignedTable::new();
-    text::head(&mut table, &["ID", "NAME", "TYPE", "KEY", "VALUE", "ENTRIES", "FLAGS", "HELD BY"]);
+    text::header(&mut table, &["ID", "NAME", "TYPE", "KEY", "VALUE", "ENTRIES", "FLAGS", "HELD BY"]);
     for m in &maps {
         table.row([
             right(m.id),
@@ -76,7 +76,7 @@ fn read_facts(
     kernel_facts::read_all(console, maps, |fd| MapFacts::new(fd, &holders, &mut btfs))
 }
 
-/// The facts of a map, and their JSON.
+/// The facts that `map list` and `map show` print. They serialize to the JSON line.
 #[derive(Debug, Serialize)]
 struct MapFacts {
     id: u32,
@@ -94,7 +94,7 @@ struct MapFacts {
     value_type: Option<String>,
     ifindex: Option<u32>,
     pinned: Vec<String>,
-    pids: Vec<Owner>,
+    pids: Vec<Process>,
 }
 
 impl MapFacts {
@@ -118,7 +118,7 @@ impl MapFacts {
             value_type: c_type(value),
             ifindex: (info.ifindex != 0).then_some(info.ifindex),
             pinned: holders.pins(Kind::Map, info.id),
-            pids: holders.owners(Kind::Map, info.id).to_vec(),
+            pids: holders.processes(Kind::Map, info.id).to_vec(),
         })
     }
 

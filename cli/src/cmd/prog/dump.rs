@@ -119,7 +119,7 @@ fn write_text(out: &mut Printer<'_>, code: &ProgramCode, raw: bool) -> io::Resul
 /// Creates the error for a program whose instructions the kernel hides.
 fn hidden_instructions(id: u32) -> BadInput {
     BadInput::new(format!("program {id}"), "the kernel does not show its instructions")
-        .help("needs CAP_BPF and CAP_PERFMON, or of a hardened program net.core.bpf_jit_harden=0 and kernel.kptr_restrict below 2")
+        .help("needs CAP_BPF and CAP_PERFMON; for a hardened program, also net.core.bpf_jit_harden=0 and kernel.kptr_restrict below 2")
 }
 
 /// The JSON line of an instruction.

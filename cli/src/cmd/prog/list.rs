@@ -15,7 +15,7 @@ use crate::{
         holders::Holders,
         kind::Kind,
         object::{self, KernelObject},
-        owners::Owner,
+        processes::Process,
         select::{full_program_name, select},
         time::{format_date, unix_seconds},
     },
@@ -41,7 +41,7 @@ pub(super) fn list(console: &mut Console<'_>, args: &ListArgs) -> io::Result<()>
         return programs.iter().try_for_each(|p| console.out.json(p));
     }
     let mut table = AlignedTable::new();
-    text::head(&mut table, &["ID", "NAME", "TYPE", "INSNS", "MAPS", "LOADED", "HELD BY"]);
+    text::header(&mut table, &["ID", "NAME", "TYPE", "INSNS", "MAPS", "LOADED", "HELD BY"]);
     for p in &programs {
         table.row([
             right(p.id),
@@ -67,7 +67,7 @@ pub(super) fn show(console: &mut Console<'_>, args: &ShowArgs) -> io::Result<()>
     }
 }
 
-/// Reads the facts of programs.
+/// Reads the facts of programs. The inner error is that of [`kernel_facts::read_all`], or that of the selection.
 fn read_facts(
     console: &mut Console<'_>,
     programs: Result<Vec<KernelObject>, BadInput>,
@@ -80,7 +80,7 @@ fn read_facts(
     kernel_facts::read_all(console, programs, |fd| ProgramFacts::new(fd, &holders, &mut btfs))
 }
 
-/// The facts of a program, and their JSON.
+/// The facts that `prog list` and `prog show` print. They serialize to the JSON line.
 #[derive(Debug, Serialize)]
 struct ProgramFacts {
     id: u32,
@@ -103,7 +103,7 @@ struct ProgramFacts {
     run_time_ns: u64,
     recursion_misses: u64,
     pinned: Vec<String>,
-    pids: Vec<Owner>,
+    pids: Vec<Process>,
 }
 
 /// The attach target that a program was loaded with.
@@ -143,7 +143,7 @@ impl ProgramFacts {
             run_time_ns: info.run_time_ns,
             recursion_misses: info.recursion_misses,
             pinned: holders.pins(Kind::Prog, info.id),
-            pids: holders.owners(Kind::Prog, info.id).to_vec(),
+            pids: holders.processes(Kind::Prog, info.id).to_vec(),
         })
     }
 
@@ -171,7 +171,7 @@ impl ProgramFacts {
             let name = target.name.as_deref().unwrap_or("?");
             text::field(
                 out,
-                "for",
+                "target",
                 format_args!("{name} (type {} of BTF {})", target.type_id, target.btf_id),
             )?;
         }
@@ -182,7 +182,7 @@ impl ProgramFacts {
                 out,
                 "ran",
                 format_args!(
-                    "{} times, {} ns in all, {misses} times not for recursion",
+                    "{} times, {} ns in total, {misses} recursion misses",
                     self.run_cnt, self.run_time_ns
                 ),
             )?;

@@ -3,28 +3,32 @@
 use crate::{error::BadInput, input::limits::Limits};
 use std::{cell::Cell, error::Error, fmt, io, path::Path, rc::Rc};
 
-/// Bytes that any input may unpack to, unless the user sets a limit. A large input may unpack to [`RATIO`] times its own size.
+/// The default limit for the unpacked bytes of one kernel: [`RATIO`] times the file's size, and at least [`KERNEL_MIN`].
 const KERNEL_MIN: u64 = 64 << 20;
 const RATIO: u64 = 64;
 
-/// Bytes that any archive may unpack to. No archive may unpack to more than [`ARCHIVE_KERNELS`] times the limit of one kernel.
+/// The default limit for the unpacked bytes of an archive: [`RATIO`] times the file's size, at least [`ARCHIVE_MIN`], and at most
+/// [`ARCHIVE_KERNELS`] times the limit for one kernel.
 const ARCHIVE_MIN: u64 = 512 << 20;
 const ARCHIVE_KERNELS: u64 = 64;
 
-/// Streams that any input may contain, and unpacked bytes for each further stream. Tools that split files into streams put at
-/// least 64 KiB into each. Bytes in a kernel image that only look like a stream count as well.
+/// The limit for the number of streams: [`STREAMS_MIN`], and one more for each [`STREAM_BYTES`] of the limit for unpacked bytes.
+///
+/// Tools that split files into streams put at least 64 KiB into each. Bytes in a kernel image that only look like a stream count
+/// as well.
 const STREAMS_MIN: u64 = 64;
 const STREAM_BYTES: u64 = 16 << 10;
 
-/// Compressed bytes that are read from any input. From a large input, as many are read as it may unpack to.
+/// The limit for compressed bytes that are read: as many as may be unpacked, and at least [`COMPRESSED_MIN`].
 ///
-/// Only the search of an image reads bytes twice, and only the holes of a sparse file unpack to fewer bytes than they have.
+/// Only two inputs have more compressed bytes than unpacked ones. The search of an image reads bytes twice, and the holes of a
+/// sparse file unpack to less.
 const COMPRESSED_MIN: u64 = 64 << 20;
 
-/// Nested streams, as in a compressed image of a compressed kernel.
-const LAYERS: u32 = 4;
+/// The largest number of nested streams, as in a compressed image of a compressed kernel.
+const MAX_LAYERS: u32 = 4;
 
-/// The remaining budget of an input file. Clones share it: an image, the streams in it, the streams within those.
+/// The budget of an input file. All clones draw on the same budget: an image, its streams, and the streams within those.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     account: Rc<Account>,
@@ -39,7 +43,7 @@ struct Account {
     streams: Cell<u64>,
     /// Compressed bytes that have been read.
     compressed: Cell<u64>,
-    /// The budget of the archive, for a member. It pays for everything that the member takes.
+    /// The budget of the archive that the member belongs to. What the member takes is taken from both budgets.
     archive: Option<Budget>,
 }
 
@@ -80,24 +84,25 @@ impl Budget {
     fn new(scope: Scope, limit: u64, archive: Option<Self>) -> Self {
         let [bytes, streams, compressed] = [const { Cell::new(0) }; 3];
         let account = Account { scope, limit, bytes, streams, compressed, archive };
-        Self { account: Rc::new(account), layers: LAYERS }
+        Self { account: Rc::new(account), layers: MAX_LAYERS }
     }
 
-    /// Returns the accounts that pay: the own one, and the archive's.
+    /// Returns the accounts to take from: this budget's own, and the archive's for a member.
     fn accounts(&self) -> impl Iterator<Item = &Account> {
         let archive = self.account.archive.as_ref();
         [Some(&*self.account), archive.map(|archive| &*archive.account)].into_iter().flatten()
     }
 
-    /// Takes bytes that have been unpacked. If they exceed the budget, nothing else fits any more.
+    /// Takes bytes that have been unpacked. After they have exceeded the budget, every later request fails as well.
     pub(crate) fn take(&self, bytes: u64) -> Result<(), Exceeded> {
         self.accounts().for_each(|account| account.bytes.set(account.bytes.get().saturating_add(bytes)));
         self.check()
     }
 
-    /// Takes bytes before they are unpacked. If they exceed the budget, it stays unchanged, because they are not unpacked.
+    /// Takes bytes before they are unpacked. If they exceed the budget, the caller does not unpack them, and the budget stays
+    /// unchanged.
     pub(crate) fn take_ahead(&self, bytes: u64) -> Result<(), Exceeded> {
-        match self.accounts().find(|account| account.left() < bytes) {
+        match self.accounts().find(|account| account.remaining() < bytes) {
             Some(account) => Err(account.exceeded()),
             None => self.take(bytes),
         }
@@ -108,25 +113,25 @@ impl Budget {
         self.accounts().try_for_each(Account::check)
     }
 
-    /// Returns the bytes that are left.
-    pub(crate) fn left(&self) -> u64 {
-        let own = self.account.left();
-        self.account.archive.as_ref().map_or(own, |archive| own.min(archive.account.left()))
+    /// Returns the number of bytes that may still be unpacked.
+    pub(crate) fn remaining(&self) -> u64 {
+        let own = self.account.remaining();
+        self.account.archive.as_ref().map_or(own, |archive| own.min(archive.account.remaining()))
     }
 
-    /// Takes a stream, before its content is checked.
+    /// Counts a stream, before its content is checked.
     pub(crate) fn take_stream(&self) -> Result<(), Exceeded> {
         self.accounts().for_each(|account| account.streams.set(account.streams.get().saturating_add(1)));
         self.check()
     }
 
-    /// Takes compressed bytes that have been read.
+    /// Counts compressed bytes that have been read.
     pub(crate) fn take_compressed(&self, bytes: u64) {
         self.accounts()
             .for_each(|account| account.compressed.set(account.compressed.get().saturating_add(bytes)));
     }
 
-    /// Returns the same budget for the content of a stream.
+    /// Returns a clone for the content of a stream, one layer deeper.
     pub(crate) fn within_stream(&self) -> Result<Self, Exceeded> {
         let layers = self.layers.checked_sub(1).ok_or(Exceeded::Layers)?;
         Ok(Self { account: Rc::clone(&self.account), layers })
@@ -134,7 +139,7 @@ impl Budget {
 }
 
 impl Account {
-    fn left(&self) -> u64 {
+    fn remaining(&self) -> u64 {
         self.limit.saturating_sub(self.bytes.get())
     }
 
@@ -172,13 +177,13 @@ impl fmt::Display for Exceeded {
         match self {
             Self::Bytes { scope: Scope::Kernel, limit } => write!(f, "unpacks to more than {limit} bytes"),
             Self::Bytes { scope: Scope::Archive, limit } => {
-                write!(f, "unpacks to more than is read of one archive, {limit} bytes")
+                write!(f, "unpacks to more than {limit} bytes, the limit for an archive")
             }
-            Self::Streams { limit } => write!(f, "holds more than {limit} compressed streams"),
+            Self::Streams { limit } => write!(f, "contains more than {limit} compressed streams"),
             Self::Compressed { limit } => {
-                write!(f, "holds more than {limit} compressed bytes that unpack to little")
+                write!(f, "contains more than {limit} compressed bytes for the little that they unpack to")
             }
-            Self::Layers => write!(f, "compressed more than {LAYERS} times over"),
+            Self::Layers => write!(f, "contains more than {MAX_LAYERS} nested compressed streams"),
         }
     }
 }
@@ -198,7 +203,7 @@ impl Exceeded {
     }
 
     /// Creates the error for a file.
-    pub(crate) fn at(self, path: &Path) -> BadInput {
+    pub(crate) fn into_bad_input(self, path: &Path) -> BadInput {
         BadInput::for_path(path, self).help(self.help())
     }
 
@@ -222,8 +227,8 @@ mod tests {
 
     #[test]
     fn small_files_may_unpack_to_a_minimum_large_ones_to_a_multiple_of_their_size() {
-        let kernel = |limits, stored| Budget::for_kernel(limits, stored).left();
-        let archive = |limits, stored| Budget::for_archive(limits, stored).left();
+        let kernel = |limits, stored| Budget::for_kernel(limits, stored).remaining();
+        let archive = |limits, stored| Budget::for_archive(limits, stored).remaining();
         let (free, given) = (Limits::default(), Limits::new(Some(1000)));
         assert_eq!(
             [0, 1 << 20, 2 << 20, 1 << 30].map(|n| kernel(free, n)),
@@ -240,11 +245,11 @@ mod tests {
         for _ in 0..64 {
             let member = archive.for_member(Limits::new(Some(100)), 10);
             assert_eq!(member.within_stream().unwrap().take(100), Ok(()));
-            assert_eq!(member.left(), 0);
+            assert_eq!(member.remaining(), 0);
         }
         let last = archive.for_member(Limits::new(Some(100)), 10);
         let exceeded = Exceeded::Bytes { scope: Scope::Archive, limit: 6400 };
-        assert_eq!((last.left(), last.take(1), archive.check()), (0, Err(exceeded), Err(exceeded)));
+        assert_eq!((last.remaining(), last.take(1), archive.check()), (0, Err(exceeded), Err(exceeded)));
         // Once too much was taken, nothing fits.
         assert_eq!(last.take(0), Err(exceeded));
     }
@@ -254,7 +259,7 @@ mod tests {
         let archive = Budget::for_archive(Limits::new(Some(100)), 0);
         let member = archive.for_member(Limits::new(Some(100)), 10);
         assert_eq!(member.take_ahead(101), Err(Exceeded::Bytes { scope: Scope::Kernel, limit: 100 }));
-        assert_eq!((archive.left(), member.take_ahead(100), archive.left()), (6400, Ok(()), 6300));
+        assert_eq!((archive.remaining(), member.take_ahead(100), archive.remaining()), (6400, Ok(()), 6300));
         assert_eq!(archive.take(6300), Ok(()));
         let member = archive.for_member(Limits::new(Some(100)), 10);
         assert_eq!(member.take_ahead(1), Err(Exceeded::Bytes { scope: Scope::Archive, limit: 6400 }));
@@ -267,7 +272,7 @@ mod tests {
         let taken = (0..1000).take_while(|_| budget.take_stream().is_ok()).count();
         assert_eq!((taken, budget.check()), (66, Err(Exceeded::Streams { limit: 66 })));
         let mut budget = Budget::for_kernel(Limits::default(), 0);
-        for _ in 0..LAYERS {
+        for _ in 0..MAX_LAYERS {
             budget = budget.within_stream().unwrap();
         }
         assert_eq!(budget.within_stream().unwrap_err(), Exceeded::Layers);

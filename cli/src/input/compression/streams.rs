@@ -11,8 +11,8 @@ use crate::input::compression::{
 };
 use std::io::{self, BufRead, Cursor, Read};
 
-/// KiB of the largest dictionary of an xz or lzma stream.
-const DICTIONARY_KIB: u32 = 256 << 10;
+/// The largest dictionary of an xz or lzma stream, in KiB.
+const MAX_DICTIONARY_KIB: u32 = 256 << 10;
 
 /// A reader that unpacks streams of one format.
 pub(crate) struct Streams<'r> {
@@ -58,19 +58,19 @@ enum State<'r> {
 }
 
 impl<'r> Streams<'r> {
-    /// Creates a reader for the stream at the start. It ignores the bytes after the stream.
+    /// Creates a reader for one stream. The reader ignores the bytes after the stream.
     pub(crate) fn first(format: Compression, compressed: impl BufRead + 'r, budget: Budget) -> Self {
-        Self { first_only: true, ..Self::all(format, compressed, budget) }
+        Self { first_only: true, ..Self::concatenated(format, compressed, budget) }
     }
 
-    /// Creates a reader for all streams in a row. It ignores other bytes after them.
-    pub(crate) fn all(format: Compression, compressed: impl BufRead + 'r, budget: Budget) -> Self {
+    /// Creates a reader for concatenated streams. The reader ignores other bytes after them.
+    pub(crate) fn concatenated(format: Compression, compressed: impl BufRead + 'r, budget: Budget) -> Self {
         let compressed = Metered { compressed, budget: budget.clone() };
         let state = State::BetweenStreams(Box::new(compressed));
         Self { format, state, count: 0, first_only: false, budget }
     }
 
-    /// Unpacks everything into memory. The memory grows with the unpacked bytes.
+    /// Unpacks everything into memory. The memory grows as bytes are unpacked, so that a size in a header cannot exhaust it.
     pub(crate) fn read_all(mut self) -> io::Result<Vec<u8>> {
         const STEP: u64 = 1 << 20;
         let mut unpacked = Vec::new();
@@ -93,13 +93,15 @@ impl<'r> Streams<'r> {
         let input = Cursor::new(magic).chain(compressed);
         Ok(State::InStream(match self.format {
             Compression::Gzip => Box::new(flate2::bufread::GzDecoder::new(input)),
-            Compression::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(input, false, DICTIONARY_KIB)),
+            Compression::Xz => {
+                Box::new(lzma_rust2::XzReader::new_mem_limit(input, false, MAX_DICTIONARY_KIB))
+            }
             Compression::Zstd => Box::new(ZstdFrame::new(input, self.budget.clone())?),
             Compression::Lz4 => Box::new(lz4_flex::frame::FrameDecoder::new(input)),
             Compression::Lz4Legacy => Box::new(Lz4Legacy::new(input, self.budget.clone())?),
             Compression::Bzip2 => Box::new(bzip2::bufread::BzDecoder::new(input)),
             Compression::Lzma => {
-                Box::new(lzma_rust2::LzmaReader::new_mem_limit(input, DICTIONARY_KIB, None)?)
+                Box::new(lzma_rust2::LzmaReader::new_mem_limit(input, MAX_DICTIONARY_KIB, None)?)
             }
             format @ Compression::Lzo => {
                 return Err(io::Error::other(format!("not supported; unpack it first, with {format} -d")));
@@ -107,14 +109,15 @@ impl<'r> Streams<'r> {
         }))
     }
 
-    /// Reads from the current stream: at most one byte more than the budget has.
+    /// Reads from the current stream, at most as many bytes as the budget has left. If none are left, reads one byte, which exceeds
+    /// the budget.
     fn read_stream(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         loop {
             self.state = match std::mem::replace(&mut self.state, State::Ended) {
                 State::Ended => return Ok(0),
                 State::BetweenStreams(compressed) => self.begin_stream(compressed)?,
                 State::InStream(mut decoder) => {
-                    let max = usize::try_from(self.budget.left()).unwrap_or(usize::MAX).max(1);
+                    let max = usize::try_from(self.budget.remaining()).unwrap_or(usize::MAX).max(1);
                     let len = buf.len().min(max);
                     let room = buf.get_mut(..len).ok_or(io::ErrorKind::InvalidInput)?;
                     match decoder.read(room) {
@@ -151,9 +154,9 @@ impl Read for Streams<'_> {
     }
 }
 
-/// Returns the largest number of bytes that a failed decoder may have unpacked and not delivered.
+/// Returns the largest number of bytes that a decoder may have unpacked but not returned when it fails.
 ///
-/// The decoders of zstd and legacy lz4 take these bytes from the budget themselves. Those that are not listed deliver every byte.
+/// The decoders of zstd and legacy lz4 take such bytes from the budget themselves. The other unlisted decoders return every byte.
 const fn lost_bytes(format: Compression) -> u64 {
     match format {
         Compression::Lz4 => 4 << 20,
@@ -164,7 +167,7 @@ const fn lost_bytes(format: Compression) -> u64 {
 
 /// Reads the magic number of the next stream, and padding and skippable frames before it. Returns `None` if other bytes follow.
 ///
-/// Only streams after the first may follow zeros, with which tapes and xz pad.
+/// Zeros may precede only streams after the first one: tapes and xz pad with zeros.
 fn read_magic(
     format: Compression,
     compressed: &mut Compressed<'_>,
@@ -303,10 +306,14 @@ mod tests {
             let packed = pack(&bytes);
             assert_eq!(Compression::detect(&packed), Some(how));
             let enough = budget(len + 5);
-            assert_eq!(Streams::all(how, &*packed, enough.clone()).read_all().unwrap(), bytes, "{how}");
-            assert_eq!(enough.left(), 5, "{how}");
-            assert_eq!(Streams::all(how, &*packed, budget(len)).read_all().unwrap(), bytes, "{how}");
-            let error = Streams::all(how, &*packed, budget(len - 1)).read_all().unwrap_err();
+            assert_eq!(
+                Streams::concatenated(how, &*packed, enough.clone()).read_all().unwrap(),
+                bytes,
+                "{how}"
+            );
+            assert_eq!(enough.remaining(), 5, "{how}");
+            assert_eq!(Streams::concatenated(how, &*packed, budget(len)).read_all().unwrap(), bytes, "{how}");
+            let error = Streams::concatenated(how, &*packed, budget(len - 1)).read_all().unwrap_err();
             let expected =
                 Exceeded::Bytes { scope: crate::input::compression::budget::Scope::Kernel, limit: len - 1 };
             assert_eq!(Exceeded::from_io(&error), Some(expected), "{how}");
@@ -331,7 +338,7 @@ mod tests {
             let packed = pack(&noise);
             let read = std::cell::Cell::new(0);
             let stream = std::io::BufReader::with_capacity(512, Counted(&packed, &read));
-            let error = Streams::all(how, stream, budget(1000)).read_all().unwrap_err();
+            let error = Streams::concatenated(how, stream, budget(1000)).read_all().unwrap_err();
             assert!(Exceeded::from_io(&error).is_some(), "{how}: {error}");
             assert!(read.get() < 5 << 20, "{how}: {} bytes read", read.get());
         }
@@ -348,7 +355,7 @@ mod tests {
             (Compression::Zstd, [zstd(b"ker"), skippable.clone(), zstd(b"nel"), b"\x06\0".to_vec()].concat()),
             (Compression::Zstd, [skippable.clone(), zstd(b"ker"), zstd(b"nel"), skippable].concat()),
         ] {
-            let unpacked = |bytes| Streams::all(how, &*packed, budget(bytes)).read_all();
+            let unpacked = |bytes| Streams::concatenated(how, &*packed, budget(bytes)).read_all();
             assert_eq!(Compression::detect(&packed), Some(how));
             assert_eq!(unpacked(6).unwrap(), b"kernel", "{how}");
             assert_eq!(unpacked(5).unwrap_err().to_string(), "unpacks to more than 5 bytes", "{how}");
@@ -356,7 +363,7 @@ mod tests {
             assert_eq!(first, b"ker", "{how}");
         }
         let cut = [gzip(b"ker"), gzip(b"nel")[..14].to_vec()].concat();
-        let error = Streams::all(Compression::Gzip, &*cut, budget(6)).read_all().unwrap_err();
+        let error = Streams::concatenated(Compression::Gzip, &*cut, budget(6)).read_all().unwrap_err();
         assert!(error.to_string().starts_with("stream 2 of it: "), "{error}");
     }
 
@@ -366,7 +373,7 @@ mod tests {
             ALL.into_iter().filter(|(how, _)| *how != Compression::Lzma && *how != Compression::Lz4Legacy)
         {
             let packed = pack(b"").repeat(80);
-            let error = Streams::all(how, &*packed, budget(1000)).read_all().unwrap_err();
+            let error = Streams::concatenated(how, &*packed, budget(1000)).read_all().unwrap_err();
             assert_eq!(Exceeded::from_io(&error), Some(Exceeded::Streams { limit: 64 }), "{how}: {error}");
         }
     }
@@ -378,11 +385,11 @@ mod tests {
         // Blocks that repeat one byte 128 KiB times, and one that is cut off.
         (0..1000).for_each(|_| frame.extend([0x02, 0x00, 0x10, 0x00]));
         let small = budget(1 << 20);
-        let error = Streams::all(Compression::Zstd, &*frame, small.clone()).read_all().unwrap_err();
+        let error = Streams::concatenated(Compression::Zstd, &*frame, small.clone()).read_all().unwrap_err();
         assert!(Exceeded::from_io(&error).is_some(), "{error}");
         let large = budget(1 << 30);
-        Streams::all(Compression::Zstd, &*frame, large.clone()).read_all().unwrap_err();
-        assert!((1 << 30) - large.left() >= 120 << 20, "{} bytes left", large.left());
+        Streams::concatenated(Compression::Zstd, &*frame, large.clone()).read_all().unwrap_err();
+        assert!((1 << 30) - large.remaining() >= 120 << 20, "{} bytes left", large.remaining());
     }
 
     #[test]

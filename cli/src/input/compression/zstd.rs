@@ -7,10 +7,10 @@ use crate::input::compression::{
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::io::{self, Read};
 
-/// Bytes of the largest window. The kernel's build uses 128 MiB.
-const WINDOW_BYTES: u64 = 256 << 20;
+/// The largest window, in bytes. The kernel's build uses 128 MiB.
+const MAX_WINDOW_BYTES: u64 = 256 << 20;
 
-/// Bytes that are unpacked between two checks of the budget.
+/// The number of bytes that are unpacked between two checks of the budget.
 const STEP_BYTES: u64 = 1 << 20;
 
 pub(super) struct ZstdFrame<'r> {
@@ -24,7 +24,7 @@ pub(super) struct ZstdFrame<'r> {
 impl<'r> ZstdFrame<'r> {
     pub(super) fn new(mut compressed: FromMagic<'r>, budget: Budget) -> io::Result<Self> {
         let mut decoder = FrameDecoder::new();
-        decoder.set_max_window_size(WINDOW_BYTES);
+        decoder.set_max_window_size(MAX_WINDOW_BYTES);
         decoder.init(&mut compressed).map_err(io::Error::other)?;
         Ok(Self { decoder, compressed, budget, buffered: 0 })
     }
@@ -32,7 +32,7 @@ impl<'r> ZstdFrame<'r> {
     /// Unpacks until the reader can receive bytes.
     fn unpack(&mut self) -> io::Result<()> {
         while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
-            let left = self.budget.left().saturating_sub(self.buffered);
+            let left = self.budget.remaining().saturating_sub(self.buffered);
             let step = left.saturating_add(1).min(STEP_BYTES);
             let until = BlockDecodingStrategy::UptoBytes(usize::try_from(step).map_err(io::Error::other)?);
             match self.decoder.decode_blocks(&mut self.compressed, until) {
@@ -43,7 +43,7 @@ impl<'r> ZstdFrame<'r> {
                     return Err(io::Error::other(e));
                 }
             }
-            if self.buffered > self.budget.left() {
+            if self.buffered > self.budget.remaining() {
                 self.budget.take(self.buffered)?;
             }
         }

@@ -16,10 +16,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Bad input in place of kernels.
+/// A source of kernels that cannot be read, or a wrong combination of arguments.
 #[derive(Debug)]
 pub(crate) struct BadSource {
-    /// The identity of the folder; `None` if the input is not a file.
+    /// The identity of the folder; `None` for arguments.
     pub(crate) id: Option<KernelId>,
     pub(crate) bad: BadInput,
 }
@@ -30,11 +30,11 @@ impl From<BadFolder> for BadSource {
     }
 }
 
-/// A function that receives kernels, or the errors in place of them.
+/// A function that receives each kernel image, or the error of an image that cannot be opened.
 pub(crate) type ImageVisitor<'v> =
     dyn FnMut(&KernelId, Result<KernelImage<'_>, BadInput>) -> ControlFlow<()> + 'v;
 
-/// The selected kernels. Only folders have been read.
+/// The selected kernels. Folders have been listed, kernels have not been read.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     pub(crate) sources: Vec<KernelSource>,
@@ -48,13 +48,13 @@ pub(crate) struct Selection {
 impl Selection {
     /// Selects all kernels.
     pub(crate) fn new(args: &KernelArgs) -> Self {
-        Self::of_shard(args, None, &Threads::none())
+        Self::for_shard(args, None, &Threads::none())
     }
 
     /// Selects the kernels in a shard, with all modules.
     ///
     /// Folders that cannot be read belong to a shard as well. A folder without kernels is bad input for every shard.
-    pub(crate) fn of_shard(args: &KernelArgs, shard: Option<Shard>, threads: &Threads) -> Self {
+    pub(crate) fn for_shard(args: &KernelArgs, shard: Option<Shard>, threads: &Threads) -> Self {
         let mut selection = Self { limits: Limits::new(args.max_bytes), ..Self::default() };
         let in_shard = |path: &Path| shard.is_none_or(|shard| shard.includes(path));
         if args.btf.is_empty() && in_shard(Path::new("")) {
@@ -77,7 +77,10 @@ impl Selection {
             }
         }
         if !selection.modules.is_empty() && selection.sources.len() > 1 {
-            let what = format!("modules belong to one kernel, {} were given", selection.sources.len());
+            let what = format!(
+                "modules belong to one kernel: found {} kernels, expected 1",
+                selection.sources.len()
+            );
             let bad = BadInput::new("--module", what).help("give one --btf");
             selection.bad.push(BadSource { id: None, bad });
             selection.sources.clear();
