@@ -47,9 +47,9 @@ pub(crate) struct KernelArgs {
     /// Kernel that a split --btf belongs to [default: `vmlinux` beside it]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) base: Option<PathBuf>,
-    /// Limit for a kernel's file, and for everything that is unpacked from it, in bytes or as 512K, 64M, 1G; for an archive, 64
-    /// times as many
-    /// [default: 1 GiB, and at most 64 times the size of the compressed file, but 64 MiB of any file and 512 MiB of any archive]
+    /// Limit for a kernel's file, and for everything that is unpacked from it: bytes, or 512K, 64M, 1G. An archive may unpack to 64
+    /// times as much [default: 1 GiB, and at most 64 times the size of the compressed file, but 64 MiB of any file and 512 MiB of any
+    /// archive]
     #[arg(long, value_name = "N", value_parser = byte_count::parse)]
     pub(crate) max_bytes: Option<u64>,
 }
