@@ -21,7 +21,7 @@ pub(crate) fn run(args: &Args) -> io::Result<ExitStatus> {
         format: args.command.format(),
         exit: ExitStatus::Resolved,
     };
-    match &args.command {
+    let result = match &args.command {
         Command::Check(c) => cmd::check::run(&mut console, c),
         Command::Plan(c) => cmd::plan::run(&mut console, c),
         Command::Explain(c) => cmd::explain::run(&mut console, c),
@@ -37,9 +37,12 @@ pub(crate) fn run(args: &Args) -> io::Result<ExitStatus> {
         Command::Demo(_) => cmd::demo::run(&mut console),
         Command::Completions { shell } => cmd::completions::run(&mut console, *shell),
         Command::Man { command } => cmd::man::run(&mut console, command.as_deref()),
-    }?;
-    console.out.flush()?;
-    Ok(console.exit)
+    };
+    match result.and_then(|()| console.out.flush()) {
+        // The reader of the output wants no more, as `head`. The results so far decide the exit status.
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(console.exit),
+        result => result.map(|()| console.exit),
+    }
 }
 
 /// Returns the stream for the report, and whether it gets colours: stdout, or stderr if the command writes a file to stdout.

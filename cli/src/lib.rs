@@ -22,7 +22,7 @@ mod text;
 use console::ExitStatus;
 use error::BadInput;
 use process::{diagnostics, signals};
-use std::{io, process::ExitCode};
+use std::process::ExitCode;
 
 /// Runs the command with the arguments of this process.
 pub fn main() -> ExitCode {
@@ -35,8 +35,6 @@ pub fn main() -> ExitCode {
     }
     match dispatch::run(&args) {
         Ok(exit) => exit.into(),
-        // The reader of stdout is gone: nobody reads a message, but the result was not delivered.
-        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => ExitStatus::Unknown.into(),
         Err(e) => {
             diagnostics::report(&BadInput::new("stdout", e));
             ExitStatus::Unknown.into()

@@ -2,7 +2,7 @@
 
 use crate::args::{
     format::{BtfDumpFormat, Format},
-    kernel_objects::{ListArgs, ObjectSelector},
+    kernel_objects::{ListArgs, ObjectSelector, parse_id},
 };
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ const BTF_LIST: &str = "Example:
 
 Needs CAP_SYS_ADMIN.";
 const BTF_SHOW: &str = "Examples:
-  core-relo btf show --id 1
+  core-relo btf show 1
   core-relo btf show --name nf_conntrack --format json
 
 Needs CAP_SYS_ADMIN.";
@@ -39,6 +39,9 @@ pub(crate) enum BtfCommand {
 #[derive(Clone, Debug, Default, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct BtfSelector {
+    /// The BTF with this id, as --id
+    #[arg(value_name = "ID", value_parser = parse_id)]
+    pub(crate) positional_id: Option<u32>,
     /// The BTF with this id
     #[arg(long, value_name = "N")]
     pub(crate) id: Option<u32>,
@@ -49,7 +52,8 @@ pub(crate) struct BtfSelector {
 
 impl From<&BtfSelector> for ObjectSelector {
     fn from(selector: &BtfSelector) -> Self {
-        Self { id: selector.id, name: selector.name.clone(), pinned: None }
+        let BtfSelector { positional_id, id, name } = selector.clone();
+        Self { positional_id, id, name, pinned: None }
     }
 }
 

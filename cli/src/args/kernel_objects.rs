@@ -7,19 +7,19 @@ use std::path::PathBuf;
 const PROG: &str = "Examples:
   core-relo prog list
   core-relo prog show --name handle_exec
-  core-relo prog dump --id 42
+  core-relo prog dump 42
   core-relo prog list --format json | jq 'select(.run_cnt > 0)'
 
 Needs CAP_SYS_ADMIN. Exit status: 0 if everything was read, 2 if not.";
 const PROG_LIST: &str = "Example:
   core-relo prog list";
 const PROG_SHOW: &str = "Examples:
-  core-relo prog show --id 42
+  core-relo prog show 42
   core-relo prog show --pinned /sys/fs/bpf/handle_exec --format json";
 const PROG_DUMP: &str = "Examples:
-  core-relo prog dump --id 42
+  core-relo prog dump 42
   core-relo prog dump --name handle_exec --raw
-  core-relo prog dump --id 42 --format json | jq -r 'select(.call) | .call.name'
+  core-relo prog dump 42 --format json | jq -r 'select(.call) | .call.name'
 
 Prints the translated program, as the verifier leaves it: jumps are relative, maps and calls have names. A call prints as `#N` if
 /proc/kallsyms hides addresses from this user.";
@@ -32,23 +32,25 @@ Needs CAP_SYS_ADMIN; for a pinned map, permission to read the pin. Exit status: 
 const MAP_LIST: &str = "Example:
   core-relo map list";
 const MAP_SHOW: &str = "Examples:
-  core-relo map show --id 7
+  core-relo map show 7
   core-relo map show --name events --format json";
 const MAP_DUMP: &str = "Examples:
-  core-relo map dump --id 7
+  core-relo map dump 7
   core-relo map dump --name counts --types
+  core-relo map dump --name .rodata
   core-relo map dump --pinned /sys/fs/bpf/counts --format json | jq .value
 
-Without BTF, or with --hex, keys and values are printed as bytes.";
+Without BTF, or with --hex, keys and values are printed as bytes. A data section is a map of one element, named after the object and
+the section: --name .rodata selects those of all objects. Its pin has no dot: _rodata.";
 const LINK: &str = "Examples:
   core-relo link list
-  core-relo link show --id 3
+  core-relo link show 3
 
 Needs CAP_SYS_ADMIN. A link has no name: --name is the name of its program. Exit status: 0 if everything was read, 2 if not.";
 const LINK_LIST: &str = "Example:
   core-relo link list";
 const LINK_SHOW: &str = "Examples:
-  core-relo link show --id 3
+  core-relo link show 3
   core-relo link show --name handle_exec --format json";
 
 #[derive(Debug, Subcommand)]
@@ -94,15 +96,23 @@ pub(crate) enum LinkCommand {
 #[derive(Clone, Debug, Default, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct ObjectSelector {
+    /// The object with this id, as --id
+    #[arg(value_name = "ID", value_parser = parse_id)]
+    pub(crate) positional_id: Option<u32>,
     /// The object with this id
     #[arg(long, value_name = "N")]
     pub(crate) id: Option<u32>,
-    /// All objects with this name
+    /// All objects with this name; of a data section's map, the section's name is enough: `.rodata`
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// The object pinned at this path
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) pinned: Option<PathBuf>,
+}
+
+/// Parses an id.
+pub(super) fn parse_id(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "expected a number; for a name --name, for a pin --pinned".to_owned())
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,7 @@
 //! The command line.
 
 pub(crate) mod btf;
+mod byte_count;
 pub(crate) mod format;
 pub(crate) mod gen_object;
 pub(crate) mod kernel_objects;
@@ -129,7 +130,7 @@ pub(crate) enum Command {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct InspectArgs {
-    /// BPF object
+    /// BPF object; `-` is stdin
     #[arg(value_name = "OBJ", value_hint = ValueHint::FilePath)]
     pub(crate) object: PathBuf,
     /// Output format

@@ -1,12 +1,14 @@
 //! The arguments of the commands that relocate: `check`, `plan`, `explain`, `patch`.
 
-use crate::args::{format::Format, shard::Shard};
+use crate::args::{byte_count, format::Format, shard::Shard};
 use clap::{Args, ValueHint};
-use std::{num::NonZeroUsize, path::PathBuf, str::FromStr};
+use std::{path::PathBuf, str::FromStr};
 
 pub(super) const CHECK: &str = "Examples:
   core-relo check prog.bpf.o                        against the running kernel
   core-relo check *.bpf.o --btf kernels/            every object against every BTF in a folder
+  core-relo check build/ --btf /boot                the objects in a folder against the installed kernels
+  clang --target=bpf -g -O2 -c prog.bpf.c -o - | core-relo check -
   core-relo check *.bpf.o --btf kernels/ --shard 2/8 --resume results-2.jsonl
   core-relo check prog.bpf.o --btf /boot/vmlinuz-6.1.0-18-amd64 --format json
 
@@ -14,6 +16,7 @@ pub(super) const CHECK: &str = "Examples:
 pub(super) const PLAN: &str = "Examples:
   core-relo plan prog.bpf.o
   core-relo plan prog.bpf.o --btf vmlinux-6.1.btf --program handle_exec
+  core-relo plan one.bpf.o two.bpf.o --btf <(zcat vmlinux-6.1.btf.gz)
   core-relo plan prog.bpf.o --btf vmlinux --format json | jq 'select(.outcome == \"poison\")'";
 pub(super) const EXPLAIN: &str = "Examples:
   core-relo explain prog.bpf.o --btf vmlinux-5.10.btf
@@ -35,7 +38,7 @@ Links are followed, but not those of other users in a folder like /tmp. If OUT i
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct KernelArgs {
     /// Kernel to relocate against: raw BTF, an ELF with .BTF (vmlinux, .ko, BPF object), a vmlinuz, a tar archive or a folder
-    /// of them; may be given several times [default: the running kernel]
+    /// of them; `-` is stdin; may be given several times [default: the running kernel]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) btf: Vec<PathBuf>,
     /// BTF of modules (split BTF, .ko, .ko.xz and the like, or a folder of them) that belong to the kernel; may be given several times
@@ -44,22 +47,23 @@ pub(crate) struct KernelArgs {
     /// Kernel that a split --btf belongs to [default: `vmlinux` beside it]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) base: Option<PathBuf>,
-    /// Limit in bytes for a kernel's file, and for everything that is unpacked from it; for an archive, 64 times as many
-    /// [default: 1 GiB, and at most 64 times the size of the compressed file, but 64 MiB of any file and 512 MiB of any archive]
-    #[arg(long, value_name = "N")]
+    /// Limit for a kernel's file, and for everything that is unpacked from it: bytes, or 512K, 64M, 1G. An archive may unpack to 64
+    /// times as much [default: 1 GiB, and at most 64 times the size of the compressed file, but 64 MiB of any file and 512 MiB of any
+    /// archive]
+    #[arg(long, value_name = "N", value_parser = byte_count::parse)]
     pub(crate) max_bytes: Option<u64>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// BPF objects
-    #[arg(required = true, value_name = "OBJ", value_hint = ValueHint::FilePath)]
+    /// BPF objects, and folders of them (`*.o`); `-` is stdin
+    #[arg(required = true, value_name = "OBJ", value_hint = ValueHint::AnyPath)]
     pub(crate) objects: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) kernels: KernelArgs,
-    /// Number of kernels, or of objects, to check at the same time; 1 starts no thread [default: one for each CPU]
-    #[arg(short, long, value_name = "N")]
-    pub(crate) jobs: Option<NonZeroUsize>,
+    /// Number of kernels, or of objects, to check at the same time; 1 starts no thread, 0 means one for each CPU
+    #[arg(short, long, value_name = "N", default_value_t = 0)]
+    pub(crate) jobs: usize,
     /// Check only the I-th of N parts of the kernels; a kernel's path below the --btf folder decides on its part
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
@@ -74,9 +78,9 @@ pub(crate) struct CheckArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// BPF object
-    #[arg(value_name = "OBJ", value_hint = ValueHint::FilePath)]
-    pub(crate) object: PathBuf,
+    /// BPF objects, and folders of them (`*.o`); `-` is stdin
+    #[arg(required = true, value_name = "OBJ", value_hint = ValueHint::AnyPath)]
+    pub(crate) objects: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) kernels: KernelArgs,
     /// Show only this program (the plan is for all)
@@ -89,8 +93,8 @@ pub(crate) struct PlanArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// BPF object
-    #[arg(value_name = "OBJ", value_hint = ValueHint::FilePath)]
+    /// BPF object, or a folder of them (`*.o`); `-` is stdin
+    #[arg(value_name = "OBJ", value_hint = ValueHint::AnyPath)]
     pub(crate) object: PathBuf,
     #[command(flatten)]
     pub(crate) kernels: KernelArgs,
@@ -107,7 +111,7 @@ pub(crate) struct ExplainArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct PatchArgs {
-    /// BPF object
+    /// BPF object; `-` is stdin
     #[arg(value_name = "OBJ", value_hint = ValueHint::FilePath)]
     pub(crate) object: PathBuf,
     #[command(flatten)]

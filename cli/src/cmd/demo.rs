@@ -46,14 +46,19 @@ pub(crate) fn run(console: &mut Console<'_>) -> io::Result<()> {
     print(console, "Why it does not fit the oldest and the newest:")?;
     print(console, "")?;
     for kernel in kernels {
-        for_each_selected(console, &file, &select(&[kernel]), &mut |console, file, kernel, plan| {
-            let unresolved: Vec<_> = plan.iter().filter(describe::is_unresolved).collect();
-            if unresolved.is_empty() {
-                return Ok(());
-            }
-            print_command(console, &format!("explain exec.bpf.o --btf {}", kernel.name))?;
-            explain::write_explanations(console, file, kernel, plan, &unresolved)
-        })?;
+        for_each_selected(
+            console,
+            slice::from_ref(&file),
+            &select(&[kernel]),
+            &mut |console, file, kernel, plan| {
+                let unresolved: Vec<_> = plan.iter().filter(describe::is_unresolved).collect();
+                if unresolved.is_empty() {
+                    return Ok(());
+                }
+                print_command(console, &format!("explain exec.bpf.o --btf {}", kernel.name))?;
+                explain::write_explanations(console, file, kernel, plan, &unresolved)
+            },
+        )?;
     }
     print(console, "Now yours: core-relo check YOUR.bpf.o [--btf FOLDER_OF_KERNELS]")?;
     // Unresolved relocations are what the demo shows. A machine without kernel BTF is no error either.

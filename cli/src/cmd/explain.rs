@@ -14,21 +14,26 @@ use crate::{
     text::{explanation, line::Line, style::GOOD},
 };
 use core_relo::{Plan, explain::Explainer, plan::PlannedReloc};
-use std::io;
+use std::{io, slice};
 
 pub(crate) fn run(console: &mut Console<'_>, args: &ExplainArgs) -> io::Result<()> {
-    for_each_kernel(console, &args.object, &args.kernels, &mut |console, file, kernel, plan| {
-        if let Some(name) = &args.program
-            && let Err(bad) = check_program(file, plan, name)
-        {
-            return console.fail(&bad);
-        }
-        let shown: Vec<_> = plan.iter().filter(|planned| is_shown(planned, args)).collect();
-        if let (Some(relocation), true) = (&args.relocation, shown.is_empty()) {
-            return console.fail(&no_such_relocation(file, args, relocation));
-        }
-        write_explanations(console, file, kernel, plan, &shown)
-    })
+    for_each_kernel(
+        console,
+        slice::from_ref(&args.object),
+        &args.kernels,
+        &mut |console, file, kernel, plan| {
+            if let Some(name) = &args.program
+                && let Err(bad) = check_program(file, plan, name)
+            {
+                return console.fail(&bad);
+            }
+            let shown: Vec<_> = plan.iter().filter(|planned| is_shown(planned, args)).collect();
+            if let (Some(relocation), true) = (&args.relocation, shown.is_empty()) {
+                return console.fail(&no_such_relocation(file, args, relocation));
+            }
+            write_explanations(console, file, kernel, plan, &shown)
+        },
+    )
 }
 
 /// Prints the explanations of the `shown` relocations. If there are none, prints that all relocations resolve.

@@ -16,7 +16,7 @@ use crate::{
 use core_relo::Plan;
 use core_relo_loader::object::Object;
 use serde::Serialize;
-use std::io;
+use std::{io, iter};
 
 /// The JSON line of `patch`.
 #[derive(Serialize)]
@@ -34,12 +34,12 @@ struct PatchLine<'a> {
 }
 
 pub(crate) fn run(console: &mut Console<'_>, args: &PatchArgs) -> io::Result<()> {
-    let Some(mut kernel) = read_selected_kernel(console, args)? else { return Ok(()) };
+    let Some(kernel) = read_selected_kernel(console, args)? else { return Ok(()) };
     let patched = (|| {
         let file = ObjectFile::read(&args.object)?;
         let object = file.parse()?;
         kernel.check_byte_order(object.endian())?;
-        patch(console, args, &file, &object, &mut kernel)
+        patch(console, args, &file, &object, &kernel)
     })();
     patched.unwrap_or_else(|bad| console.fail(&bad))
 }
@@ -70,11 +70,15 @@ fn patch(
     args: &PatchArgs,
     file: &ObjectFile,
     object: &Object<'_>,
-    kernel: &mut Kernel,
+    kernel: &Kernel,
 ) -> Result<io::Result<()>, BadInput> {
     let relocs = file.relocs(object)?;
-    kernel.add_wanted_modules(&[&relocs]);
     let plan = Plan::new(&relocs, &kernel.target);
+    let with_modules = kernel.with_wanted_modules(iter::once(&plan));
+    let (kernel, plan) = match &with_modules {
+        Some(kernel) => (kernel, Plan::new(&relocs, &kernel.target)),
+        None => (kernel, plan),
+    };
     let is_written = match plan.patched() {
         Err(_) => {
             console.raise_exit(ExitStatus::Unresolved);

@@ -17,7 +17,7 @@ use core_relo::{Plan, explain::Explainer, plan::PlannedReloc};
 use std::io;
 
 pub(crate) fn run(console: &mut Console<'_>, args: &PlanArgs) -> io::Result<()> {
-    for_each_kernel(console, &args.object, &args.kernels, &mut |console, file, kernel, plan| {
+    for_each_kernel(console, &args.objects, &args.kernels, &mut |console, file, kernel, plan| {
         if let Some(name) = &args.program
             && let Err(bad) = check_program(file, plan, name)
         {

@@ -1,4 +1,4 @@
-//! Plans of relocations: one object on several kernels, for `plan`, `explain` and `demo`.
+//! The plans of objects on several kernels, for `plan`, `explain` and `demo`.
 
 use crate::{
     args::relocate::KernelArgs,
@@ -6,70 +6,102 @@ use crate::{
     describe,
     error::BadInput,
     input::{
+        folder,
         kernel::{parsed::Kernel, selection::Selection},
         object::ObjectFile,
     },
 };
-use core_relo::{Plan, plan::Summary};
-use std::{io, ops::ControlFlow, path::Path};
+use core_relo::{Endian, Plan, Relocs, plan::Summary};
+use std::{io, iter, ops::ControlFlow, path::PathBuf};
 
 /// A function that prints a plan.
 type PlanWriter<'f> = &'f mut dyn FnMut(&mut Console<'_>, &ObjectFile, &Kernel, &Plan<'_>) -> io::Result<()>;
 
-/// Plans the object at `path` on each kernel, and passes the plans to `write`. Bad input is reported.
+/// Plans the objects at `paths` on each kernel, and passes the plans to `write`. Bad input is reported.
 pub(crate) fn for_each_kernel(
     console: &mut Console<'_>,
-    path: &Path,
+    paths: &[PathBuf],
     kernels: &KernelArgs,
     write: PlanWriter<'_>,
 ) -> io::Result<()> {
-    match ObjectFile::read(path) {
-        Ok(file) => for_each_selected(console, &file, &Selection::new(kernels), write),
-        Err(bad) => console.fail(&bad),
+    let mut files = Vec::new();
+    for path in folder::find_objects(paths) {
+        match path.and_then(|path| ObjectFile::read(&path)) {
+            Ok(file) => files.push(file),
+            Err(bad) => console.fail(&bad)?,
+        }
     }
+    if files.is_empty() {
+        return Ok(());
+    }
+    for_each_selected(console, &files, &Selection::new(kernels), write)
 }
 
-/// Plans an object on each kernel of a selection, and passes the plans to `write`. Bad input is reported.
-///
-/// A kernel of the other byte order is reported and planned: the object does not load there, but each relocation has a result.
+/// Plans objects on each kernel of a selection, and passes the plans to `write`. Bad input is reported.
 pub(crate) fn for_each_selected(
     console: &mut Console<'_>,
-    file: &ObjectFile,
+    files: &[ObjectFile],
     selection: &Selection,
     write: PlanWriter<'_>,
 ) -> io::Result<()> {
-    let object = match file.parse() {
-        Ok(object) => object,
-        Err(bad) => return console.fail(&bad),
-    };
-    let relocs = match file.relocs(&object) {
-        Ok(relocs) => relocs,
-        Err(bad) => return console.fail(&bad),
-    };
+    let mut parsed = Vec::new();
+    for file in files {
+        match file.parse() {
+            Ok(object) => parsed.push((file, object)),
+            Err(bad) => console.fail(&bad)?,
+        }
+    }
+    let mut objects = Vec::new();
+    for (file, object) in &parsed {
+        match file.relocs(object) {
+            Ok(relocs) => objects.push(PlannedObject { file, endian: object.endian(), relocs }),
+            Err(bad) => console.fail(&bad)?,
+        }
+    }
+    if objects.is_empty() {
+        return Ok(());
+    }
     selection.notes.iter().try_for_each(|note| console.note(note))?;
     selection.bad.iter().try_for_each(|source| console.fail(&source.bad))?;
-    let mut plan_on = |console: &mut Console<'_>, kernel: Result<Kernel, BadInput>| match kernel {
-        Err(bad) => console.fail(&bad),
-        Ok(mut kernel) => {
-            if let Err(bad) = kernel.check_byte_order(object.endian()) {
-                console.error(&bad)?;
-            }
-            kernel.add_wanted_modules(&[&relocs]);
-            let plan = Plan::new(&relocs, &kernel.target);
-            console.raise_exit(exit_status(plan.summary()));
-            write(console, file, &kernel, &plan)
-        }
-    };
     for source in &selection.sources {
         let mut written = Ok(());
         let note = selection.visit_kernels(source, &mut |kernel| {
-            written = plan_on(console, kernel);
+            written = match kernel {
+                Ok(kernel) => objects.iter().try_for_each(|object| object.plan(console, &kernel, write)),
+                Err(bad) => console.fail(&bad),
+            };
             if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         written?;
         note.iter().try_for_each(|note| console.note(note))?;
     }
     Ok(())
+}
+
+/// An object to plan.
+struct PlannedObject<'o> {
+    file: &'o ObjectFile,
+    endian: Endian,
+    relocs: Relocs<'o>,
+}
+
+impl PlannedObject<'_> {
+    /// Plans the object on a kernel, and passes the plan to `write`.
+    ///
+    /// A kernel of the other byte order is reported and planned: the object does not load there, but each relocation has a result.
+    fn plan(&self, console: &mut Console<'_>, kernel: &Kernel, write: PlanWriter<'_>) -> io::Result<()> {
+        if let Err(bad) = kernel.check_byte_order(self.endian) {
+            console.error(&bad)?;
+        }
+        let plan = Plan::new(&self.relocs, &kernel.target);
+        let with_modules = kernel.with_wanted_modules(iter::once(&plan));
+        let (kernel, plan) = match &with_modules {
+            Some(kernel) => (kernel, Plan::new(&self.relocs, &kernel.target)),
+            None => (kernel, plan),
+        };
+        console.raise_exit(exit_status(plan.summary()));
+        write(console, self.file, kernel, &plan)
+    }
 }
 
 /// Returns the exit status for a plan.

@@ -100,7 +100,7 @@ pub(crate) fn visit_members(
         Some(e) => e.into_bad_input(path),
         None => BadInput::for_path(path, format_args!("tar archive: {e}")),
     };
-    let input = InputFile::open(path)?;
+    let input = InputFile::open(path, limits.bytes)?;
     if input.head.is_empty() {
         return Err(BadInput::for_path(path, "is empty").help("expected a tar archive"));
     }

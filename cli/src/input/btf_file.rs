@@ -26,7 +26,7 @@ const EXPECTED: &str = "expected raw BTF, an ELF with .BTF (vmlinux, .ko, BPF ob
 
 /// Reads the BTF in a file.
 pub(crate) fn read(path: &Path, limits: Limits) -> Result<TargetFile, BadInput> {
-    read_input(InputFile::open(path)?, limits)
+    read_input(InputFile::open(path, limits.bytes)?, limits)
 }
 
 /// Reads the BTF in an open file.

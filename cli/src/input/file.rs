@@ -1,8 +1,11 @@
-//! Regular files, opened and read within limits. Devices and pipes are refused.
+//! Regular files, opened and read within limits, and the streams that the command line names. Devices and other pipes are refused.
 
 use crate::{
     error::{BadInput, escape_path},
-    input::file_id::FileId,
+    input::{
+        file_id::FileId,
+        stream::{self, StreamError},
+    },
 };
 use core_relo::Data;
 use core_relo_loader::target::{self, TargetError};
@@ -23,13 +26,13 @@ const BUFFER_BYTES: usize = 64 << 10;
 
 /// Opens a regular file. Does not wait for pipes.
 fn open(path: &Path) -> Result<(File, Metadata), BadInput> {
-    target::open_file(path).map_err(|e| match e {
+    target::open_file(stream::file_path(path)).map_err(|e| match e {
         TargetError::NotAFile { .. } if path.is_dir() => {
             BadInput::for_path(path, "is a folder, expected a file")
         }
         TargetError::NotAFile { .. } => {
             let bad = BadInput::for_path(path, "is a device, pipe or socket, expected a regular file");
-            bad.help("write its content to a file first")
+            bad.help("write its content to a file first, or give it as standard input (`-`)")
         }
         TargetError::PseudoFile { .. } => {
             let what = "has no length, for the kernel writes it while it is read; expected a regular file";
@@ -49,7 +52,7 @@ pub(crate) fn is_endless(path: &Path) -> bool {
 
 /// Reads a whole file of at most `limit` bytes.
 pub(crate) fn read(path: &Path, limit: u64) -> Result<Data<'static>, BadInput> {
-    OpenFile::open(path)?.read_head()?.read_whole(limit, None)
+    OpenFile::open(path, limit)?.read_head()?.read_whole(limit, None)
 }
 
 /// Creates the error for a file or archive member that is larger than its limit.
@@ -57,7 +60,7 @@ pub(crate) fn too_long(path: &Path, len: u64, limit: u64) -> BadInput {
     BadInput::for_path(path, format_args!("has {len} bytes, at most {limit} are read"))
 }
 
-/// A regular file that is open and has not been read.
+/// A regular file, or the copy of a stream, that is open and has not been read.
 #[derive(Debug)]
 pub(crate) struct OpenFile<'p> {
     pub(crate) path: &'p Path,
@@ -68,7 +71,12 @@ pub(crate) struct OpenFile<'p> {
 }
 
 impl<'p> OpenFile<'p> {
-    pub(crate) fn open(path: &'p Path) -> Result<Self, BadInput> {
+    /// Opens a file. Copies a stream of at most `limit` bytes.
+    pub(crate) fn open(path: &'p Path, limit: u64) -> Result<Self, BadInput> {
+        if let Some(file) = stream::copy(path, limit).map_err(|e| bad_stream(path, e))? {
+            let len = file.metadata().map_err(|e| unreadable(path, &e))?.len();
+            return Ok(Self { path, file, len, stored_bytes: len, id: None });
+        }
         let (file, meta) = open(path)?;
         let len = meta.len();
         let stored_bytes = stored_bytes(&file, &meta).map_err(|e| unreadable(path, &e))?;
@@ -114,8 +122,9 @@ pub(crate) struct InputFile<'p> {
 }
 
 impl<'p> InputFile<'p> {
-    pub(crate) fn open(path: &'p Path) -> Result<Self, BadInput> {
-        OpenFile::open(path)?.read_head()
+    /// Opens a file. Copies a stream of at most `limit` bytes.
+    pub(crate) fn open(path: &'p Path, limit: u64) -> Result<Self, BadInput> {
+        OpenFile::open(path, limit)?.read_head()
     }
 
     /// Reads a whole file of at most `limit` bytes, or only the first `used` bytes.
@@ -153,6 +162,13 @@ pub(crate) fn without_path(error: &str, path: &Path) -> String {
     let path = path.display().to_string();
     let rest = error.strip_prefix(&path).and_then(|rest| rest.strip_prefix(": "));
     rest.unwrap_or(error).to_owned()
+}
+
+fn bad_stream(path: &Path, e: StreamError) -> BadInput {
+    match e {
+        StreamError::Io(e) => unreadable(path, &e),
+        StreamError::TooLong { .. } => BadInput::for_path(path, e),
+    }
 }
 
 /// Creates the error for a file that cannot be read.

@@ -11,7 +11,7 @@ const ARCHIVE_ENDINGS: [&str; 9] =
     [".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.zst", ".tzst", ".tar.bz2", ".tar.lz4"];
 
 /// Extensions of files beside the kernels in a folder that are no kernels.
-const OTHER_EXTENSIONS: [&str; 16] = [
+const OTHER_EXTENSIONS: [&str; 23] = [
     "json",
     "jsonl",
     "ndjson",
@@ -28,7 +28,24 @@ const OTHER_EXTENSIONS: [&str; 16] = [
     "log",
     "sha256",
     "gitignore",
+    "cfg",
+    "conf",
+    "csv",
+    "hmac",
+    "lst",
+    "mod",
+    "pf2",
 ];
+
+/// The beginnings of the names of files in `/boot` that are no kernels.
+const OTHER_BOOT_FILES: [&str; 8] =
+    ["System.map", "config-", "initrd", "initramfs", "grub", "symvers-", "memtest", "retpoline-"];
+
+/// Folders in `/boot` without kernels.
+const BOOT_LOADER_FOLDERS: [&str; 2] = ["grub", "grub2"];
+
+/// `EM_BPF`.
+const BPF_MACHINE: u16 = 247;
 
 /// Returns whether a file's name is that of a tar archive.
 pub(crate) fn is_archive_name(path: &Path) -> bool {
@@ -36,11 +53,20 @@ pub(crate) fn is_archive_name(path: &Path) -> bool {
     name.is_some_and(|name| ARCHIVE_ENDINGS.iter().any(|ending| name.ends_with(ending.as_bytes())))
 }
 
-/// Returns whether a file cannot be a kernel by its name: a hidden file, or a known extension of other files.
+/// Returns whether a file's name excludes that it is a kernel: a hidden file, a file of the boot loader, or a name of other files.
+///
+/// The path is that below the folder, or in the archive, which the user has named.
 pub(crate) fn is_other_name(path: &Path) -> bool {
     let extension = path.extension().and_then(|e| e.to_str());
-    let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-    is_hidden || extension.is_some_and(|extension| OTHER_EXTENSIONS.contains(&extension))
+    let name = path.file_name().map_or(&b""[..], |name| name.as_encoded_bytes());
+    let is_in_boot_loader_folder = || {
+        let mut folders = path.parent().into_iter().flat_map(Path::components);
+        folders.any(|folder| BOOT_LOADER_FOLDERS.iter().any(|name| folder.as_os_str() == *name))
+    };
+    name.starts_with(b".")
+        || extension.is_some_and(|extension| OTHER_EXTENSIONS.contains(&extension))
+        || OTHER_BOOT_FILES.iter().any(|start| name.starts_with(start.as_bytes()))
+        || is_in_boot_loader_folder()
 }
 
 /// Returns whether a file's name is that of a module: `nf_conntrack.ko`, `nf_conntrack.ko.xz`.
@@ -66,6 +92,13 @@ pub(crate) fn is_elf(head: &[u8]) -> bool {
     head.starts_with(b"\x7fELF")
 }
 
+/// Returns whether bytes begin like an ELF that is for another machine than BPF.
+pub(crate) fn is_elf_of_other_machine(head: &[u8]) -> bool {
+    let endian = if head.get(5) == Some(&2) { Endian::Big } else { Endian::Little };
+    // As in libbpf, an object without a machine may be a BPF object.
+    is_elf(head) && endian.u16(head, 18).is_some_and(|machine| machine != 0 && machine != BPF_MACHINE)
+}
+
 /// Returns whether bytes begin like raw BTF or like an ELF.
 pub(crate) fn is_raw_or_elf(head: &[u8]) -> bool {
     is_elf(head) || btf_endian(head).is_some()
@@ -80,4 +113,40 @@ pub(crate) fn btf_endian(head: &[u8]) -> Option<Endian> {
 pub(crate) fn max_bytes(head: &[u8], limits: Limits) -> u64 {
     let has_known_format = is_raw_or_elf(head) || Compression::detect(head).is_some();
     if has_known_format { limits.bytes } else { limits.bytes.min(MAX_SEARCHED_BYTES) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_beside_kernels_are_known_by_their_names() {
+        for other in [
+            "System.map-6.1.0-18-amd64",
+            "config-6.1.0-18-amd64",
+            "initrd.img-6.1.0-18-amd64",
+            "initramfs-6.1.img",
+            "grub2/fonts/unicode",
+            "grub/kernel.img",
+            "loader/entries/6.1.conf",
+            ".vmlinuz-6.1.hmac",
+            "results.jsonl",
+        ] {
+            assert!(is_other_name(Path::new(other)), "{other}");
+        }
+        for kernel in ["vmlinuz-6.1.0-18-amd64", "6.1.btf", "config", "vmlinux", "initial/6.1"] {
+            assert!(!is_other_name(Path::new(kernel)), "{kernel}");
+        }
+    }
+
+    #[test]
+    fn objects_of_other_machines_are_known_by_their_header() {
+        let mut head = [0; 64];
+        head[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        for (machine, is_other) in [(62, true), (247, false), (0, false)] {
+            head[18] = machine;
+            assert_eq!(is_elf_of_other_machine(&head), is_other, "{machine}");
+        }
+        assert!(!is_elf_of_other_machine(&head[..18]));
+    }
 }

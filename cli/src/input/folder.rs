@@ -1,4 +1,4 @@
-//! Folders of kernels: every file below them, in the order of the paths.
+//! Folders of kernels, modules and objects: every file below them, in the order of the paths.
 
 use crate::{
     error::{BadInput, escape_path},
@@ -6,9 +6,10 @@ use crate::{
         elf_sections::{BtfSections, read_btf},
         file::{self, InputFile},
         file_kind::{
-            btf_endian, is_archive_name, is_compressed_module_name, is_elf, is_module_name, is_other_name,
+            btf_endian, is_archive_name, is_compressed_module_name, is_elf, is_elf_of_other_machine,
+            is_module_name, is_other_name,
         },
-        limits::Limits,
+        limits::{Limits, MAX_OBJECT_BYTES},
     },
     process::threads::Threads,
 };
@@ -47,7 +48,11 @@ pub(crate) fn find_kernels(folder: &Path, limits: Limits, threads: &Threads) -> 
     let (files, bad) = find_files(folder);
     let mut found = FolderKernels { bad, ..FolderKernels::default() };
     let mut modules = Vec::new();
-    let files: Vec<_> = files.into_iter().filter(|path| !is_other_name(path)).collect();
+    let (others, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|path| is_other_file(folder, path));
+    if let Some(first) = others.first() {
+        let (folder, n, first) = (escape_path(folder), others.len(), escape_path(first));
+        log::info!("{folder}: {n} files skipped, which are no kernels by their names ({first}, …)");
+    }
     let are_modules = threads.map(&files, |path| is_module(path, limits));
     for (is_module, path) in are_modules.into_iter().zip(files) {
         if is_module { modules.push(path) } else { found.kernels.push(path) }
@@ -63,6 +68,46 @@ pub(crate) fn find_kernels(folder: &Path, limits: Limits, threads: &Threads) -> 
         let bad = BadInput::for_path(folder, "contains no kernel with BTF");
         let bad = bad.help("expected raw BTF, vmlinux or vmlinuz files in it, or tar archives of them");
         found.bad.push(BadFolder::new(folder, bad));
+    }
+    found
+}
+
+/// Returns whether the name of a file below a folder excludes that it is a kernel.
+fn is_other_file(folder: &Path, path: &Path) -> bool {
+    is_other_name(path.strip_prefix(folder).unwrap_or(path))
+}
+
+/// Returns the paths of objects: those that are not folders, and for each folder the objects below it.
+pub(crate) fn find_objects(paths: &[PathBuf]) -> Vec<Result<PathBuf, BadInput>> {
+    let mut found = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            found.extend(find_objects_below(path));
+        } else {
+            found.push(Ok(path.clone()));
+        }
+    }
+    found
+}
+
+/// Finds the files named `.o` below a folder. Skips those that were compiled for other machines.
+fn find_objects_below(folder: &Path) -> Vec<Result<PathBuf, BadInput>> {
+    let (mut files, bad) = find_files(folder);
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "o"));
+    // A file that cannot be opened stays, so that reading the file reports the error.
+    let is_foreign = |path: &mut PathBuf| {
+        InputFile::open(path, MAX_OBJECT_BYTES).is_ok_and(|input| is_elf_of_other_machine(&input.head))
+    };
+    let foreign: Vec<_> = files.extract_if(.., is_foreign).collect();
+    if let Some(first) = foreign.first() {
+        let (folder, n, first) = (escape_path(folder), foreign.len(), escape_path(first));
+        log::info!("{folder}: {n} objects skipped, which are for other machines ({first}, …)");
+    }
+    let mut found: Vec<_> = bad.into_iter().map(|folder| Err(folder.bad)).collect();
+    found.extend(files.into_iter().map(Ok));
+    if found.is_empty() {
+        let bad = BadInput::for_path(folder, "no BPF object in it");
+        found.push(Err(bad.help("expected files named *.o, compiled with `clang --target=bpf`")));
     }
     found
 }
@@ -117,7 +162,7 @@ fn is_module(path: &Path, limits: Limits) -> bool {
     if is_compressed_module_name(path) {
         return true;
     }
-    let Ok(input) = InputFile::open(path) else { return false };
+    let Ok(input) = InputFile::open(path, limits.bytes) else { return false };
     let head = &input.head;
     if !is_elf(head) {
         return has_split_strings(head, |offset| input.read_part(offset, 1)?.first().copied()) == Some(true);
@@ -146,7 +191,7 @@ pub(crate) fn retain_modules(mut files: Vec<PathBuf>) -> Vec<PathBuf> {
     if files.iter().any(|path| is_module_name(path)) {
         files.retain(|path| is_module_name(path));
     } else {
-        files.retain(|path| !is_other_name(path));
+        files.retain(|path| !is_other_name(path.file_name().map_or(path, Path::new)));
     }
     files
 }

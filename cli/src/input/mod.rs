@@ -12,3 +12,4 @@ pub(crate) mod folder;
 pub(crate) mod kernel;
 pub(crate) mod limits;
 pub(crate) mod object;
+pub(crate) mod stream;

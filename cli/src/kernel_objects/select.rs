@@ -16,13 +16,13 @@ use core_relo::TypeId;
 use core_relo_loader::sys::{self, Errno, LinkInfo, ProgInfo};
 use std::{
     os::fd::{AsFd, OwnedFd},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 /// Returns the selected objects, at least one. Several objects may have the same name.
 pub(crate) fn select(kind: Kind, selector: &ObjectSelector) -> Result<Vec<KernelObject>, BadInput> {
     let help = format!("`core-relo {} list` lists them", kind.command());
-    if let Some(id) = selector.id {
+    if let Some(id) = selector.id.or(selector.positional_id) {
         return match kind.open(id) {
             Ok(fd) => Ok(vec![KernelObject::from_fd(kind, id, fd)]),
             Err(e) if e.name() == Some("ENOENT") => {
@@ -58,11 +58,14 @@ fn open_pin(kind: Kind, path: &Path) -> Result<KernelObject, BadInput> {
         let bad = BadInput::for_path(path, format_args!("cannot open the pin: {errno}"));
         match errno.name() {
             Some("ENOENT") => bad.help(format!("`core-relo {} list` lists the pins", kind.command())),
+            Some("EPERM") if loader_pin(path).is_some() => {
+                bad.help("the name of a pin has no dots: loaders pin `.rodata` as `_rodata`")
+            }
             Some("EPERM" | "EINVAL") => bad.help("is it below a mounted bpffs, and may this user read it?"),
             _ => bad,
         }
     };
-    let (pinned_kind, fd) = pins::open(path).map_err(refused)?;
+    let (pinned_kind, fd) = open_with_loader_name(path).map_err(refused)?;
     if let Some(pinned_kind) = pinned_kind
         && pinned_kind != kind
     {
@@ -71,6 +74,23 @@ fn open_pin(kind: Kind, path: &Path) -> Result<KernelObject, BadInput> {
     }
     let id = kind.id(&fd).map_err(refused)?;
     Ok(KernelObject::from_fd(kind, id, fd))
+}
+
+/// Opens a pin. If the name has dots, which a bpffs refuses, opens the pin under the name that loaders give it.
+fn open_with_loader_name(path: &Path) -> Result<(Option<Kind>, OwnedFd), Errno> {
+    pins::open(path).or_else(|errno| {
+        let Some(pin) = loader_pin(path) else { return Err(errno) };
+        let opened = pins::open(&pin).map_err(|_no_such_pin| errno)?;
+        log::info!("{}: opened as {}", escape_path(path), escape_path(&pin));
+        Ok(opened)
+    })
+}
+
+/// Returns the path at which loaders pin a map whose name has dots: with `_` for each dot, as `sanitize_pin_path` of libbpf does.
+/// Returns `None` if the name has no dots.
+fn loader_pin(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?;
+    name.contains('.').then(|| path.with_file_name(name.replace('.', "_")))
 }
 
 /// Returns whether an object has this name, or the first 15 bytes of the name, which the kernel keeps.
@@ -85,11 +105,20 @@ fn has_name(kind: Kind, fd: &OwnedFd, wanted: &str) -> bool {
         }),
         Kind::Map => sys::map_info(fd).is_ok_and(|info| {
             let name = info.name();
-            name == wanted || (may_be_truncated(&name) && wanted.starts_with(&name))
+            name == wanted
+                || (may_be_truncated(&name) && wanted.starts_with(&name))
+                || (wanted.starts_with('.') && has_section(&name, wanted))
         }),
         Kind::Btf => sys::btf_name(fd).is_ok_and(|name| name == wanted),
         Kind::Link => sys::link_info(fd).is_ok_and(|info| link_has_name(&info, wanted)),
     }
+}
+
+/// Returns whether the map of a data section has the name of this section: `.rodata` for `my_objec.rodata`.
+fn has_section(map_name: &str, section: &str) -> bool {
+    let Some((dot, _)) = map_name.match_indices('.').next() else { return false };
+    let own_section = map_name.get(dot..).unwrap_or_default();
+    own_section == section || (may_be_truncated(map_name) && section.starts_with(own_section))
 }
 
 /// Returns whether a link's program has this name, or the map of a struct_ops link. Links have no names themselves.
@@ -125,4 +154,26 @@ pub(crate) fn full_program_name(fd: &impl AsFd, info: &ProgInfo) -> String {
         full_name.starts_with(&name).then_some(full_name)
     };
     full_name().unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_maps_have_the_name_of_their_section() {
+        assert!(has_section("exec.rodata", ".rodata") && has_section(".rodata", ".rodata"));
+        assert!(has_section("exec.rodata.str", ".rodata.str") && !has_section("exec.rodata.str", ".rodata"));
+        assert!(!has_section("exec.data", ".rodata") && !has_section("rodata", ".rodata"));
+        // 15 bytes: the kernel may have truncated the name.
+        assert!(has_section(".rodata.abracad", ".rodata.abracadabra"));
+        assert!(!has_section(".rodata.abra", ".rodata.abracadabra"));
+    }
+
+    #[test]
+    fn pins_have_no_dots() {
+        let pin = |path: &str| loader_pin(Path::new(path)).map(|pin| pin.display().to_string());
+        assert_eq!(pin("/sys/fs/bpf/v1.0/.rodata.a"), Some("/sys/fs/bpf/v1.0/_rodata_a".into()));
+        assert_eq!(pin("/sys/fs/bpf/v1.0/counts"), None);
+    }
 }

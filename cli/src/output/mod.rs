@@ -29,12 +29,15 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
 }
 
 /// Writes an output file. `-` is standard output. Replaces a regular file as a whole; appends to a device, a pipe or an open file
-/// of a process (`/dev/stdout`).
+/// of a process (`/dev/stdout`). A reader of standard output that wants no more bytes is no error.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), BadInput> {
     if is_dash(path) {
         let mut out = io::stdout().lock();
         let written = out.write_all(bytes).and_then(|()| out.flush());
-        return written.map_err(|e| BadInput::new("stdout", format_args!("cannot be written: {e}")));
+        return match written {
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written.map_err(|e| BadInput::new("stdout", format_args!("cannot be written: {e}"))),
+        };
     }
     let found = Destination::find(path).map_err(|e| not_writable(path, e))?;
     let written = match &found.kind {
@@ -43,7 +46,10 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), BadInput> {
         }
         DestinationKind::Special(_) | DestinationKind::OpenFile => append(&found, bytes),
     };
-    written.map_err(|e| not_writable(path, e))
+    match written {
+        Err(DestinationError::Io(e)) if e.kind() == io::ErrorKind::BrokenPipe && is_stdout(path) => Ok(()),
+        written => written.map_err(|e| not_writable(path, e)),
+    }
 }
 
 /// Appends to a device, a pipe or an open file, as `cat >>` does. Waits for the reader of a pipe.

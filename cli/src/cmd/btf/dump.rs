@@ -23,7 +23,10 @@ use std::{io, path::Path, sync::Arc};
 pub(super) fn run(console: &mut Console<'_>, args: &BtfDumpArgs) -> io::Result<()> {
     let (btf, name) = match (args.kernel_id, &args.path) {
         (Some(id), _) => (read_from_kernel(id), format!("BTF {id}")),
-        (None, Some(path)) => (read_file(path, args.base.as_deref()).map(Arc::new), escape_path(path)),
+        (None, Some(path)) => {
+            let read = read_file(path, args.base.as_deref()).map_err(|bad| with_id_help(path, bad));
+            (read.map(Arc::new), escape_path(path))
+        }
         (None, None) => (Err(BadInput::new("btf dump", "expected a path or --kernel-id")), String::new()),
     };
     let btf = match btf {
@@ -59,6 +62,15 @@ fn selected_types<'b>(btf: &'b Btf<'_>, args: &'b BtfDumpArgs) -> Box<dyn Iterat
     match args.id {
         Some(id) => Box::new(btf.ty(TypeId(id)).into_iter().filter(has_name)),
         None => Box::new(btf.types().filter(has_name)),
+    }
+}
+
+/// Adds help to the error for a path that was meant as an id.
+fn with_id_help(path: &Path, bad: BadInput) -> BadInput {
+    let id = path.to_str().and_then(|text| text.parse::<u32>().ok());
+    match id.filter(|_| !path.exists()) {
+        Some(id) => bad.help(format!("for the BTF with this id in the running kernel: --kernel-id {id}")),
+        None => bad,
     }
 }
 

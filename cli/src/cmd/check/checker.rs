@@ -57,8 +57,8 @@ impl<'c> Checker<'c> {
             log::debug!("{}: a file that was read by another name is not read again", escape_path(path));
             return Ok((escape_path(path), report));
         }
-        let mut kernel = image.parse()?;
-        let report = Arc::new(self.check_kernel(&mut kernel));
+        let kernel = image.parse()?;
+        let report = Arc::new(self.check_kernel(&kernel));
         // The report of a module also depends on its base, which is another file.
         if let Some((_, file_id)) = file
             && !kernel.has_modules()
@@ -68,25 +68,33 @@ impl<'c> Checker<'c> {
         Ok((kernel.name, report))
     }
 
-    fn check_kernel(&self, kernel: &mut Kernel) -> KernelReport {
+    fn check_kernel(&self, kernel: &Kernel) -> KernelReport {
         let objects = self.objects.all;
         let orders: Vec<_> = objects.iter().map(|o| kernel.check_byte_order(o.object.endian())).collect();
         let fitting = objects.iter().zip(&orders).filter(|(_, order)| order.is_ok());
         let fitting: Vec<_> = fitting.map(|(object, _)| object).collect();
-        kernel.add_wanted_modules(&relocs_of(&fitting));
-        let planned = self.threads.map_chunks(&fitting, |chunk| {
-            let plans = match chunk.len() == fitting.len() {
-                true => self.objects.with_order(kernel.target.main().btf.endian()).plans(&kernel.target),
-                false => Plan::for_objects(&relocs_of(chunk), &kernel.target),
-            };
-            chunk.iter().zip(&plans).map(|(object, plan)| self.object_report(object, plan)).collect()
-        });
+        let plans = self.plan(&fitting, kernel);
+        let with_modules = kernel.with_wanted_modules(plans.iter());
+        let plans = match &with_modules {
+            Some(kernel) => self.plan(&fitting, kernel),
+            None => plans,
+        };
+        let planned: Vec<_> = fitting.iter().zip(plans).collect();
+        let planned = self.threads.map(&planned, |(object, plan)| self.object_report(object, plan));
         let mut planned = planned.into_iter();
         let reports = orders.into_iter().filter_map(|order| match order {
             Ok(()) => planned.next(),
             Err(bad) => Some(ObjectReport::Mismatch(bad)),
         });
         KernelReport(reports.collect())
+    }
+
+    /// Plans objects that have the byte order of the kernel.
+    fn plan<'p>(&'p self, objects: &'p [&'p CheckedObject<'c>], kernel: &'p Kernel) -> Vec<Plan<'p>> {
+        self.threads.map_chunks(objects, |chunk| match chunk.len() == objects.len() {
+            true => self.objects.with_order(kernel.target.main().btf.endian()).plans(&kernel.target),
+            false => Plan::for_objects(&relocs_of(chunk), &kernel.target),
+        })
     }
 
     fn object_report(&self, object: &CheckedObject<'_>, plan: &Plan<'_>) -> ObjectReport {

@@ -14,13 +14,14 @@ mod writer;
 use crate::{
     args::{format::Format, relocate::CheckArgs},
     console::{self, Console},
-    error::escape_path,
+    error::{BadInput, escape_path},
     input::{
         kernel::{
             selection::{BadSource, Selection},
             source::KernelSource,
         },
         object::ObjectFile,
+        stream::Descriptor,
     },
     process::threads::Threads,
 };
@@ -30,14 +31,22 @@ use kernel_output::{KernelOutput, OutputFormats};
 use objects::{CheckedObject, read_objects, with_checked_objects};
 use results_file::ResultsFile;
 use results_header::{PreviousResults, ResultsHeader};
-use std::{io, ops::ControlFlow};
+use std::{io, num::NonZeroUsize, ops::ControlFlow};
 use writer::{CheckWriter, Item};
 
 /// The smallest number of kernels for which a progress bar is shown.
 const PROGRESS_KERNELS: usize = 4;
 
 pub(crate) fn run(console: &mut Console<'_>, args: &CheckArgs) -> io::Result<()> {
-    let threads = CheckThreads { kernels: Threads::new(args.jobs), objects: Threads::new(args.jobs) };
+    if args.resume.is_some()
+        && let Some(path) = args.kernels.btf.iter().find(|path| Descriptor::from_path(path).is_some())
+    {
+        let bad =
+            BadInput::for_path(path, "another run would not know it again, expected a file with --resume");
+        return console.fail(&bad.help("write its content to a file first"));
+    }
+    let jobs = NonZeroUsize::new(args.jobs);
+    let threads = CheckThreads { kernels: Threads::new(jobs), objects: Threads::new(jobs) };
     let files = read_objects(console, &args.objects, &threads.objects)?;
     let selection = Selection::for_shard(&args.kernels, args.shard, &threads.kernels);
     with_checked_objects(console, &files, &threads.objects, |console, objects| {

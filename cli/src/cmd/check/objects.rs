@@ -2,8 +2,12 @@
 
 use super::kernel_output::bad_object_line;
 use crate::{
-    args::format::Format, console::Console, error::BadInput, input::object::ObjectFile,
-    json::check::RecordFacts, process::threads::Threads,
+    args::format::Format,
+    console::Console,
+    error::BadInput,
+    input::{folder, object::ObjectFile},
+    json::check::RecordFacts,
+    process::threads::Threads,
 };
 use core_relo::{Endian, Relocs, plan::Objects};
 use core_relo_loader::object::Object;
@@ -22,14 +26,16 @@ pub(super) struct CheckedObject<'o> {
     pub(super) records: Vec<OnceLock<Arc<RecordFacts>>>,
 }
 
-/// Reads the object files. Bad input is reported.
+/// Reads the object files, and those in folders. Bad input is reported.
 pub(super) fn read_objects(
     console: &mut Console<'_>,
     paths: &[PathBuf],
     threads: &Threads,
 ) -> io::Result<Vec<ObjectFile>> {
     let mut files = Vec::new();
-    for read in threads.map(paths, |path| ObjectFile::read(path)) {
+    let paths = folder::find_objects(paths);
+    let read = |path: &Result<PathBuf, BadInput>| ObjectFile::read(path.as_ref().map_err(BadInput::clone)?);
+    for read in threads.map(&paths, read) {
         match read {
             Ok(file) => files.push(file),
             Err(bad) => report_bad_object(console, &bad)?,

@@ -56,9 +56,16 @@ pub(crate) fn run(console: &mut Console<'_>, args: &LoadArgs) -> io::Result<()> 
     };
     match finished {
         Err(e) if is_ended_by_signal(&e) => end_by_signal(console, termination),
-        finished => {
+        Err(e) => {
+            if args.attach || args.pin.is_some() {
+                // The objects whose report was not delivered are unloaded again.
+                console.raise_exit(ExitStatus::Unknown);
+            }
+            Err(e)
+        }
+        Ok(()) => {
             termination.ignore_until_exit();
-            finished
+            Ok(())
         }
     }
 }

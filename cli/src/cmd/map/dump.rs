@@ -222,6 +222,9 @@ impl<'m> MapDumper<'m> {
             (key, None) => hex_lines(key),
         };
         match self.per_cpu(value) {
+            None if self.is_single_value() => {
+                print(out, self.value_text(value, 0, MAX_LINE_BYTES).trim_start_matches('\n'))
+            }
             None => {
                 let max_len = MAX_LINE_BYTES.saturating_sub(key.len());
                 print(out, &format!("[{key}] = {}", self.value_text(value, 0, max_len)))
@@ -234,6 +237,14 @@ impl<'m> MapDumper<'m> {
                 })
             }
         }
+    }
+
+    /// Returns whether the map has only one value, whose key says nothing: an array of one element without a type for the key. The
+    /// map of a data section is such an array.
+    fn is_single_value(&self) -> bool {
+        MapType::from_number(self.info.map_type) == Some(MapType::Array)
+            && self.info.max_entries == 1
+            && self.info.btf_key_type_id == 0
     }
 
     /// Returns the text of a value. Without a type, returns the id of an object, or the bytes.

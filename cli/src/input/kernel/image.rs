@@ -38,7 +38,7 @@ impl<'s> KernelImage<'s> {
         let content = match source {
             KernelSource::Running => Content::Parsed(Box::new(Kernel::running()?)),
             KernelSource::File { path, base } => {
-                Content::File { file: OpenFile::open(path)?, base: base.as_deref() }
+                Content::File { file: OpenFile::open(path, limits.bytes)?, base: base.as_deref() }
             }
             KernelSource::Archive(path) => {
                 let bad = BadInput::for_path(path, "is an archive, expected one kernel");

@@ -14,7 +14,7 @@ use crate::{
     },
 };
 use core_relo::{
-    Endian, Plan, Relocs, Target,
+    Endian, Plan, Target,
     btf::{Btf, ModuleFilter},
 };
 use core_relo_loader::target::{self, TargetError, TargetFile};
@@ -42,7 +42,7 @@ impl Kernel {
         Self { name, target: Target::new(MAIN_BTF, Arc::new(btf)), can_add_modules: false }
     }
 
-    /// Reads the running kernel. Its modules are added by [`Self::add_wanted_modules`].
+    /// Reads the running kernel. [`Self::with_wanted_modules`] adds its modules.
     pub(super) fn running() -> Result<Self, BadInput> {
         let no_btf = |e: TargetError| {
             BadInput::new("running kernel", e).help("give the BTF of a kernel with --btf PATH")
@@ -101,18 +101,17 @@ impl Kernel {
         Ok(self)
     }
 
-    /// Adds the running kernel's modules if a relocation needs a type that the kernel's own BTF does not have.
-    pub(crate) fn add_wanted_modules(&mut self, relocs: &[&Relocs<'_>]) {
-        if !self.can_add_modules {
-            return;
+    /// Returns the running kernel with those of its modules that may have a type which the plans need and the kernel's own BTF does
+    /// not have. Returns `None` if the plans need no modules, or if there are none.
+    pub(crate) fn with_wanted_modules<'p>(
+        &self,
+        plans: impl Iterator<Item = &'p Plan<'p>> + Clone,
+    ) -> Option<Self> {
+        if !self.can_add_modules || !plans.clone().any(Plan::needs_modules) {
+            return None;
         }
-        let plans = Plan::for_objects(relocs, &self.target);
-        if !plans.iter().any(Plan::needs_modules) {
-            return;
-        }
-        self.can_add_modules = false;
         let base = Arc::clone(&self.target.main().btf);
-        let mut module_filter = ModuleFilter::new(&base, plans.iter().flat_map(Plan::names_for_modules));
+        let mut module_filter = ModuleFilter::new(&base, plans.flat_map(Plan::names_for_modules));
         let files = target::modules().unwrap_or_else(|e| {
             log::warn!("modules of the running kernel are left out: {e}");
             Vec::new()
@@ -130,7 +129,11 @@ impl Kernel {
             }
         }
         log::info!("{} modules of the running kernel are searched, {passed_over} skipped", modules.len());
-        self.target = self.target.clone().with_modules(modules).with_modules_passed_over(passed_over);
+        if modules.is_empty() && passed_over == 0 {
+            return None;
+        }
+        let target = self.target.clone().with_modules(modules).with_modules_passed_over(passed_over);
+        Some(Self { name: self.name.clone(), target, can_add_modules: false })
     }
 
     /// Returns whether the kernel's types include those of a module.
