@@ -87,6 +87,8 @@ mod live_test_support;
 pub mod load;
 mod loader;
 pub mod maps;
+#[doc(hidden)]
+pub mod pod_macro;
 mod privileges;
 pub mod ring;
 pub mod sys;
@@ -97,5 +99,7 @@ pub use core_relo_object::{
     ExternIndex, InternalError, MapIndex, ModuleIndex, ProgramIndex, SectionIndex, link, load_plan, object,
     static_link,
 };
+pub use globals::GlobalValue;
 pub use host::running_host;
 pub use loader::Loader;
+pub use sys::{Errno, Pod};

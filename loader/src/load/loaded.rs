@@ -176,7 +176,8 @@ impl LoadedMap {
     /// A handle of its own, with the sizes of its elements; `ENOENT` if the map was not created.
     pub fn handle(&self) -> Result<MapFd, Errno> {
         let fd = self.fd.as_ref().ok_or(Errno(libc::ENOENT))?;
-        MapFd::new(fd.try_clone().map_err(|e| Errno::of(&e))?)
+        let map = MapFd::new(fd.try_clone().map_err(|e| Errno::of(&e))?)?;
+        Ok(map.with_name(self.name()))
     }
 
     /// Whether the map existed before the load: it was pinned, or is a map of the caller.

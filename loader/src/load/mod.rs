@@ -16,6 +16,7 @@ mod pins;
 mod programs;
 #[cfg(test)]
 mod tests;
+mod typed_maps;
 mod verifier;
 
 pub use error::{LoadError, LoadHint, RemainingPins};

@@ -1,7 +1,7 @@
 //! Maps with typed keys and values, over the kernel's own types of maps.
 //!
 //! A handle is made of a [`MapFd`](crate::sys::MapFd), checks that the map's type and sizes are those of its Rust types, and owns a
-//! descriptor. It is `Send + Sync`: the kernel does the locking. Keys and values are [`Pod`](crate::sys::Pod): integers, arrays, and
+//! descriptor. It is `Send + Sync`: the kernel does the locking. Keys and values are [`Pod`](crate::Pod): integers, arrays, and
 //! structs declared by [`pod!`](crate::pod).
 //!
 //! | the kernel's type | handle |
