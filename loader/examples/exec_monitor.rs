@@ -8,7 +8,7 @@
 //! goes, and a process that ends gives its descriptors back.
 
 use core::{error::Error, ops::ControlFlow, time::Duration};
-use core_relo_loader::{Loader, load::Loaded, object::Object, sys::Pod as _, target};
+use core_relo_loader::{Loader, Pod as _, load::Loaded, object::Object, target};
 use std::{
     env,
     io::{self, Write},

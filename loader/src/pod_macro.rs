@@ -69,13 +69,12 @@ macro_rules! pod {
         const _: () = {
             let end = 0;
             $(
-                $crate::pod_macro::check_field(
+                let end = $crate::pod_macro::check_field::<$ty>(
                     ::core::stringify!($name),
                     ::core::stringify!($field),
                     end,
                     ::core::mem::offset_of!($name, $field),
                 );
-                let end = ::core::mem::offset_of!($name, $field) + $crate::pod_macro::size_of_pod::<$ty>();
             )*
             $crate::pod_macro::check_end(::core::stringify!($name), end, ::core::mem::size_of::<$name>());
         };
@@ -86,19 +85,15 @@ macro_rules! pod {
     )*};
 }
 
-/// Returns the size of a field, which has to be [`Pod`].
-pub const fn size_of_pod<T: Pod>() -> usize {
-    size_of::<T>()
-}
-
-/// Fails the build if a field does not begin where the fields before it end.
+/// Returns the end of a field of type `T`. Fails the build if the field does not begin where the fields before it end.
 #[expect(clippy::panic, reason = "runs in the compiler: a panic is an error of the build")]
-pub const fn check_field(name: &str, field: &str, end: usize, offset: usize) {
+pub const fn check_field<T: Pod>(name: &str, field: &str, end: usize, offset: usize) -> usize {
     if offset != end {
         let gap = offset.saturating_sub(end);
         let message = Message::new().padding(name, gap).text(" before the field `").text(field).text("`");
         panic!("{}", message.with_remedy(gap).as_str());
     }
+    offset.saturating_add(size_of::<T>())
 }
 
 /// Fails the build if a struct does not end with its last field.
@@ -152,13 +147,7 @@ impl Message {
         self
     }
 
-    #[expect(
-        clippy::indexing_slicing,
-        clippy::arithmetic_side_effects,
-        clippy::as_conversions,
-        clippy::cast_possible_truncation,
-        reason = "`const`, and the number is a digit"
-    )]
+    #[expect(clippy::indexing_slicing, reason = "the index is a digit")]
     const fn number(self, number: usize) -> Self {
         const DIGITS: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
         let shorter = if number < 10 { self } else { self.number(number / 10) };
@@ -195,7 +184,7 @@ mod tests {
         struct Packed { flag: u8, value: u64 }
     }
 
-    fn message(check: impl FnOnce() + std::panic::UnwindSafe) -> String {
+    fn message(check: impl FnOnce() + core::panic::UnwindSafe) -> String {
         let panic = std::panic::catch_unwind(check).expect_err("the layout is refused");
         panic.downcast_ref::<String>().expect("the message is formatted").clone()
     }
@@ -209,9 +198,9 @@ mod tests {
 
     #[test]
     fn padding_is_named_with_its_remedy() {
-        check_field("Event", "started", 8, 8);
+        assert_eq!(check_field::<u64>("Event", "started", 8, 8), 16);
         assert_eq!(
-            message(|| check_field("Event", "started", 4, 8)),
+            message(|| assert_eq!(check_field::<u64>("Event", "started", 4, 8), 16)),
             "`Event` has 4 bytes of padding before the field `started`: add the field `pad: [u8; 4]` there"
         );
         assert_eq!(

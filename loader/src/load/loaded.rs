@@ -6,9 +6,8 @@ use super::{
 };
 use crate::{
     Global,
-    attach::UsdtManager,
     globals::ObjectTypes,
-    load_plan::{MapPlan, ProgramPlan, UsdtPlan},
+    load_plan::{MapPlan, ProgramPlan},
     maps::Arena,
     sys::{self, Errno, MapFd},
 };
@@ -18,7 +17,6 @@ use std::{
     collections::HashMap,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
-    sync::OnceLock,
 };
 
 /// A loaded object: it owns every descriptor, and dropping it leaves nothing behind but what was pinned or attached apart.
@@ -37,9 +35,11 @@ pub struct Loaded {
     pub(super) types: ObjectTypes,
     /// Folders this load made for its pins.
     pub(super) folders: Vec<PathBuf>,
-    pub(super) usdt: OnceLock<Option<UsdtManager>>,
+    #[cfg(feature = "usdt")]
+    pub(super) usdt: std::sync::OnceLock<Option<crate::attach::UsdtManager>>,
     /// How it was planned that its USDT probes are attached.
-    pub(super) usdt_plan: Option<UsdtPlan>,
+    #[cfg(feature = "usdt")]
+    pub(super) usdt_plan: Option<crate::load_plan::UsdtPlan>,
 }
 
 /// A map of a loaded object.

@@ -194,7 +194,7 @@ mod tests {
         let text = |error: MapError| error.to_string();
         assert_eq!(
             text(loaded.array::<u64>("flows_by_address").unwrap_err()),
-            "map flows_by_address is of type hash, not array",
+            "map flows_by_address is of type BPF_MAP_TYPE_HASH, not BPF_MAP_TYPE_ARRAY",
             "the kernel has only 15 bytes of the name"
         );
         assert_eq!(
@@ -203,7 +203,7 @@ mod tests {
         );
         assert_eq!(
             text(loaded.queue::<u64>("counts").unwrap_err()),
-            "map counts is of type array, not queue"
+            "map counts is of type BPF_MAP_TYPE_ARRAY, not BPF_MAP_TYPE_QUEUE"
         );
         let missing = text(loaded.prog_array("jumps").unwrap_err());
         assert!(missing.starts_with("map jumps: cannot find it in the loaded object: ENOENT"), "{missing}");

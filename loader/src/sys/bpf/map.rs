@@ -7,7 +7,10 @@ use crate::{
     object::MapType,
     sys::{Errno, memory::possible_cpus},
 };
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::{
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    path::Path,
+};
 
 /// `BPF_F_TOKEN_FD` of `map_flags`.
 const TOKEN: u32 = 1 << 16;
@@ -186,6 +189,11 @@ impl MapFd {
     pub fn new(fd: OwnedFd) -> Result<Self, Errno> {
         let MapShape { map_type, key_size, value_size, .. } = MapShape::of(&fd)?;
         Ok(Self { fd, map_type, key_size, value_size, name: None })
+    }
+
+    /// Opens a map that is pinned in a bpffs.
+    pub fn open_pinned(path: impl AsRef<Path>) -> Result<Self, Errno> {
+        Self::new(super::obj_get(path.as_ref(), 0)?)
     }
 
     /// Gives the map the name that errors call it by, instead of the kernel's.
