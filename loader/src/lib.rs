@@ -97,8 +97,6 @@ mod live_test_support;
 pub mod load;
 mod loader;
 pub mod maps;
-#[doc(hidden)]
-pub mod pod_macro;
 mod privileges;
 pub mod ring;
 #[cfg(feature = "sys")]
@@ -117,4 +115,6 @@ pub use core_relo_object::{
 pub use globals::GlobalValue;
 pub use host::running_host;
 pub use loader::Loader;
+#[doc(hidden)]
+pub use sys::pod_macro;
 pub use sys::{Element, Errno, Pod, Shape};

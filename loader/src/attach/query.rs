@@ -44,7 +44,7 @@ pub struct AttachedPrograms {
 
 /// Returns the programs of an attach type that are attached to a target.
 ///
-/// [`TcHook::filters`] lists classifiers that were attached through netlink, [`query_interface`] all programs of an interface.
+/// [`TcHook::filters`](super::TcHook::filters) lists classifiers that were attached through netlink, [`query_interface`](super::query_interface()) all programs of an interface.
 pub fn query(target: QueryTarget<'_>, attach_type: AttachType) -> Result<AttachedPrograms, AttachError> {
     if let (QueryTarget::Interface(ifindex), AttachType::Xdp) = (target, attach_type) {
         return query_xdp(ifindex);

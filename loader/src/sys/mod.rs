@@ -29,6 +29,8 @@ mod mmap;
 mod netlink;
 mod perf;
 mod pod;
+#[doc(hidden)]
+pub mod pod_macro;
 mod ring;
 #[cfg(test)]
 mod testing;

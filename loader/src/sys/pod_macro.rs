@@ -1,6 +1,6 @@
 //! The macro [`pod!`](crate::pod) and its checks of a struct's layout, which run in the compiler.
 
-use crate::Pod;
+use super::pod::Pod;
 
 /// Declares structs that are [`Pod`](crate::Pod): `repr(C)`, with fields that are `Pod`, without padding.
 ///
