@@ -35,7 +35,9 @@ pub(crate) fn run(args: &Args) -> io::Result<ExitStatus> {
         Command::Link(c) => cmd::link::run(&mut console, c),
         Command::Gen(GenCommand::Object(c)) => cmd::gen_object::run(&mut console, c),
         Command::Demo(_) => cmd::demo::run(&mut console),
+        #[cfg(feature = "completions")]
         Command::Completions { shell } => cmd::completions::run(&mut console, *shell),
+        #[cfg(feature = "man")]
         Command::Man { command } => cmd::man::run(&mut console, command.as_deref()),
     };
     match result.and_then(|()| console.out.flush()) {

@@ -8,7 +8,7 @@
 //! the programs with their last descriptor.
 
 use core::{error::Error, ops::ControlFlow, time::Duration};
-use core_relo_loader::{Loader, load::Loaded, object::Object, sys::Pod as _, target};
+use core_relo_loader::{Loader, Pod as _, load::Loaded, object::Object, target};
 use std::{
     env,
     io::{self, Write},

@@ -17,8 +17,16 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Reads a file that is compressed with gzip.
+#[cfg(feature = "kconfig-gz")]
 pub(crate) fn read_gzip(path: &Path) -> io::Result<Vec<u8>> {
     bounded(flate2::read::GzDecoder::new(open(path)?))
+}
+
+#[cfg(not(feature = "kconfig-gz"))]
+pub(crate) fn read_gzip(path: &Path) -> io::Result<Vec<u8>> {
+    open(path)?;
+    let problem = "it is compressed with gzip, which needs a build with the crate feature `kconfig-gz`";
+    Err(io::Error::new(io::ErrorKind::Unsupported, problem))
 }
 
 /// Opens a regular file.

@@ -10,8 +10,8 @@
 //! | [`attach`] | programs to their places, from their sections or by explicit calls; each a [`Link`](attach::Link) |
 //! | [`maps`], [`ring`] | typed maps, globals while they are used, ring buffers, perf buffers |
 //! | [`features`] | what the running kernel can do, asked when needed and once |
-//! | [`static_link`] | one object of several, as `bpftool gen object`; pure |
-//! | [`sys`] | bpf(2) and its relatives, one safe function each; the only unsafe code |
+//! | `static_link` | one object of several, as `bpftool gen object`; pure; feature `static-link` |
+//! | `sys` | bpf(2) and its relatives, one safe function each; the only unsafe code; feature `sys` |
 //!
 //! [`Loader`] takes the usual way through them. What becomes of each relocation is decided by `core-relo`, the engine. The
 //! [embedding guide](guide) goes on from here: privileges, containers, kernels without BTF, errors, threads, what stays behind.
@@ -65,6 +65,16 @@
 //! # }
 //! ```
 //!
+//! # Features
+//!
+//! | feature | default | what it adds |
+//! |---|---|---|
+//! | `kconfig-gz` | yes | the running kernel's configuration from `/proc/config.gz`, where `/boot` has none |
+//! | `netlink` | yes | programs of network interfaces: XDP, tc, tcx, netkit, lightweight tunnels |
+//! | `usdt` | yes | attaching to USDT probes |
+//! | `static-link` | no | the module `static_link`: several objects linked into one |
+//! | `sys` | no | the module `sys`: raw system calls, without a stable API |
+//!
 //! # Hostile input
 //!
 //! Objects and targets come from anywhere. No input makes this crate panic, and none makes it take more memory than a small
@@ -89,13 +99,22 @@ mod loader;
 pub mod maps;
 mod privileges;
 pub mod ring;
+#[cfg(feature = "sys")]
 pub mod sys;
+#[cfg(not(feature = "sys"))]
+#[expect(dead_code, unused_imports, unreachable_pub, reason = "the module's users turn on the feature `sys`")]
+mod sys;
 pub mod target;
 
 pub use core_relo_object::globals::{Global, GlobalError, GlobalKind};
+#[cfg(feature = "static-link")]
+pub use core_relo_object::static_link;
 pub use core_relo_object::{
     ExternIndex, InternalError, MapIndex, ModuleIndex, ProgramIndex, SectionIndex, link, load_plan, object,
-    static_link,
 };
+pub use globals::GlobalValue;
 pub use host::running_host;
 pub use loader::Loader;
+#[doc(hidden)]
+pub use sys::pod_macro;
+pub use sys::{Element, Errno, Pod, Shape};

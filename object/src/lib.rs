@@ -6,7 +6,7 @@
 //! | [`link`] | puts a program together from its functions |
 //! | [`load_plan`] | decides everything that a load asks of the kernel; printed as a dry run |
 //! | [`globals`] | global variables: their names, places and types |
-//! | [`static_link`] | links several objects into one, as `bpftool gen object` |
+//! | `static_link` | links several objects into one, as `bpftool gen object`; feature `static-link` |
 //! | [`target`] | BTF in kernel images, and the types of a kernel and its modules |
 //! | [`features`] | what a kernel can do |
 //!
@@ -35,6 +35,7 @@ pub mod link;
 pub mod load_plan;
 mod near;
 pub mod object;
+#[cfg(feature = "static-link")]
 pub mod static_link;
 pub mod target;
 #[cfg(any(test, feature = "test-support"))]

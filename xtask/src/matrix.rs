@@ -17,6 +17,13 @@ const LIBRARIES: [&str; 3] = ["core-relo", "object", "loader"];
 /// The packages whose results must not depend on the host: their tests run on every target of [`EMULATED`].
 const PORTABLE: [&str; 2] = ["core-relo", "core-relo-object"];
 
+/// The packages with features, and their features.
+const FEATURES: [(&str, &[&str]); 3] = [
+    ("core-relo-object", &["static-link", "test-support"]),
+    ("core-relo-loader", &["kconfig-gz", "netlink", "static-link", "sys", "usdt"]),
+    ("core-relo-cli", &["completions", "man"]),
+];
+
 /// A target without an operating system, for the engine's promise of `no_std`.
 const BARE: &str = "thumbv7em-none-eabi";
 
@@ -58,7 +65,7 @@ struct Row {
     run: fn() -> Outcome,
 }
 
-const ROWS: [Row; 6] = [
+const ROWS: [Row; 7] = [
     Row { name: "msrv", about: "check all packages with the declared Rust version", run: msrv },
     Row { name: "no-std", about: "build the engine for a target without an operating system", run: no_std },
     Row {
@@ -70,6 +77,11 @@ const ROWS: [Row; 6] = [
         name: "minimal",
         about: "check with the oldest dependencies that the manifests allow",
         run: minimal,
+    },
+    Row {
+        name: "features",
+        about: "check each crate with none, each and all of its features",
+        run: features,
     },
     Row { name: "package", about: "package each crate and build it from its package", run: package },
     Row { name: "semver", about: "compare the public API with the last tagged version", run: semver },
@@ -180,6 +192,22 @@ fn without_dev_dependencies(manifest: &str) -> String {
         is_kept
     });
     lines.map(|line| format!("{line}\n")).collect()
+}
+
+/// Checks each package of [`FEATURES`] with none, each and all of its features. A warning is an error.
+fn features() -> Outcome {
+    for (package, features) in FEATURES {
+        let single = features.iter().map(|feature| (*feature).to_owned());
+        let sets = std::iter::once(String::new()).chain(single).chain([features.join(",")]);
+        for set in sets {
+            eprintln!("{package}: features `{set}`");
+            let mut command = cargo();
+            command.args(["rustc", "--quiet", "--lib", "--profile", "check", "-p", package]);
+            command.args(["--no-default-features", "--features", &set, "--", "-D", "warnings"]);
+            check(&mut command)?;
+        }
+    }
+    Ok(())
 }
 
 fn package() -> Outcome {

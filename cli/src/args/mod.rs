@@ -11,7 +11,6 @@ pub(crate) mod shard;
 
 use btf::BtfCommand;
 use clap::{Args as ClapArgs, CommandFactory as _, Parser, Subcommand, ValueHint, builder::styling};
-use clap_complete::Shell;
 use core_relo::Name;
 use format::{BtfDumpFormat, Color, Format};
 use gen_object::GenCommand;
@@ -113,14 +112,16 @@ pub(crate) enum Command {
     /// Show `check` and `explain` on an object and kernels that come with this program
     Demo(DemoArgs),
     /// Print a shell completion script
+    #[cfg(feature = "completions")]
     #[command(
         after_help = "Example:\n  core-relo completions bash > ~/.local/share/bash-completion/completions/core-relo"
     )]
     Completions {
         /// The shell
-        shell: Shell,
+        shell: clap_complete::Shell,
     },
     /// Print the manual page, of all commands or of one
+    #[cfg(feature = "man")]
     #[command(after_help = "Examples:\n  core-relo man > core-relo.1\n  core-relo man check | man -l -")]
     Man {
         /// The command (`check`, `btf`, …)
@@ -170,7 +171,10 @@ impl Command {
             Self::Link(LinkCommand::Show(c)) => c.format,
             Self::Gen(GenCommand::Object(c)) => c.format,
             Self::Demo(c) => c.format,
-            Self::Completions { .. } | Self::Man { .. } => Format::Text,
+            #[cfg(feature = "completions")]
+            Self::Completions { .. } => Format::Text,
+            #[cfg(feature = "man")]
+            Self::Man { .. } => Format::Text,
         }
     }
 

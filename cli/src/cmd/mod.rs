@@ -2,6 +2,7 @@
 
 pub(crate) mod btf;
 pub(crate) mod check;
+#[cfg(feature = "completions")]
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod explain;
@@ -10,6 +11,7 @@ pub(crate) mod inspect;
 mod kernel_facts;
 pub(crate) mod link;
 pub(crate) mod load;
+#[cfg(feature = "man")]
 pub(crate) mod man;
 pub(crate) mod map;
 pub(crate) mod patch;

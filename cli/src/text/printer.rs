@@ -35,6 +35,7 @@ impl<'w> Printer<'w> {
     }
 
     /// Prints a file that contains no input: a completion script, a manual page.
+    #[cfg(any(feature = "completions", feature = "man"))]
     pub(crate) fn file(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.writer.write_all(bytes)
     }

@@ -10,7 +10,7 @@ use super::{
     tracepoint::{RawTracepointOptions, TracepointOptions, raw_tracepoint, tracepoint},
     uprobe::{UprobeOptions, uprobe},
     uprobe_multi::{UprobeMultiOptions, UprobeSet, uprobe_multi},
-    usdt::{UsdtManager, UsdtOptions, usdt},
+    usdt::UsdtManager,
 };
 use crate::object::{AttachType, ProgramType, SecDef, SectionTarget};
 use std::os::fd::BorrowedFd;
@@ -86,13 +86,7 @@ fn tracing(program: &ProgramRef<'_>, auto: SectionTarget<'_>) -> Result<Link, At
             let options = UprobeMultiOptions { kind, ..UprobeMultiOptions::default() };
             uprobe_multi(fd, binary, UprobeSet::Pattern(pattern), &options)
         }
-        SectionTarget::Usdt { binary, provider, name } => {
-            let manager = program.usdt.ok_or_else(|| {
-                let problem = "the object lacks the maps of libbpf's usdt.bpf.h, __bpf_usdt_specs and __bpf_usdt_ip_to_spec_id";
-                AttachError::target(program.section, problem)
-            })?;
-            usdt(fd, manager, binary, provider, name, &UsdtOptions::default())
-        }
+        SectionTarget::Usdt { binary, provider, name } => usdt_probe(program, binary, provider, name),
         SectionTarget::Tracepoint { category, name } => {
             tracepoint(fd, category, name, &TracepointOptions::default())
         }
@@ -100,6 +94,34 @@ fn tracing(program: &ProgramRef<'_>, auto: SectionTarget<'_>) -> Result<Link, At
         SectionTarget::AsLoaded => attach_to_load_target(program),
         SectionTarget::Iter => iter(fd, &IterOptions::default()),
     }
+}
+
+/// Attaches a program to a USDT probe.
+#[cfg(feature = "usdt")]
+fn usdt_probe(
+    program: &ProgramRef<'_>,
+    binary: &str,
+    provider: &str,
+    name: &str,
+) -> Result<Link, AttachError> {
+    use super::usdt::{UsdtOptions, usdt};
+    let manager = program.usdt.ok_or_else(|| {
+        let problem =
+            "the object lacks the maps of libbpf's usdt.bpf.h, __bpf_usdt_specs and __bpf_usdt_ip_to_spec_id";
+        AttachError::target(program.section, problem)
+    })?;
+    usdt(program.fd, manager, binary, provider, name, &UsdtOptions::default())
+}
+
+#[cfg(not(feature = "usdt"))]
+fn usdt_probe(
+    program: &ProgramRef<'_>,
+    _binary: &str,
+    _provider: &str,
+    _name: &str,
+) -> Result<Link, AttachError> {
+    let problem = "USDT programs need a build with the crate feature `usdt`";
+    Err(AttachError::target(program.section, problem))
 }
 
 /// Attaches a program to the target that the program was loaded for.

@@ -24,22 +24,31 @@
 
 mod archive;
 mod auto;
+#[cfg_attr(not(feature = "usdt"), expect(dead_code, reason = "USDT reads more of a binary than uprobes"))]
 mod binary;
 mod binary_path;
 mod cgroup;
+#[cfg_attr(not(feature = "usdt"), expect(dead_code, reason = "USDT reads more of a binary than uprobes"))]
 mod elf_file;
 mod error;
 mod file_range;
+#[cfg(feature = "usdt")]
 #[doc(hidden)]
 pub mod fuzzing;
+#[cfg(feature = "netlink")]
+mod interface;
+#[cfg(feature = "netlink")]
+mod interface_query;
 mod iter;
 pub(crate) mod kprobe;
 mod kprobe_multi;
 mod link;
 mod lirc;
+#[cfg(feature = "netlink")]
 mod lwt;
 mod names;
 mod netfilter;
+#[cfg(feature = "netlink")]
 mod netlink;
 mod netns;
 mod perf_event;
@@ -48,11 +57,14 @@ mod pmu;
 mod prog_attach;
 mod program_type;
 mod query;
+#[cfg(feature = "netlink")]
 mod rtnetlink;
 mod sockmap;
 mod struct_ops;
 mod target;
+#[cfg(feature = "netlink")]
 mod tc;
+#[cfg(feature = "netlink")]
 mod tcx;
 #[cfg(test)]
 pub(crate) mod test_support;
@@ -61,35 +73,49 @@ mod tracefs;
 mod tracepoint;
 mod uprobe;
 mod uprobe_multi;
+#[cfg_attr(not(feature = "usdt"), path = "usdt_disabled.rs")]
 mod usdt;
+#[cfg(feature = "netlink")]
 mod xdp;
 
 pub use crate::object::{MultiKind, SectionTarget, SectionTargetError};
+pub use crate::sys::PerfSample;
 pub use auto::{ProgramRef, auto};
 pub(crate) use auto::{is_automatic, not_automatic};
 pub use cgroup::{CgroupOptions, CgroupSharing, cgroup, cgroup_attach};
 pub use error::{AttachError, Hint};
+#[cfg(feature = "netlink")]
+pub use interface::InterfaceRef;
+#[cfg(feature = "netlink")]
+pub use interface_query::{InterfacePrograms, query_interface};
 pub use iter::{CgroupOrder, CgroupRef, IterOptions, IterReader, IterTarget, TaskRef, iter};
 pub use kprobe::{KprobeOptions, KsyscallOptions, kprobe, ksyscall};
 pub use kprobe_multi::{KprobeMultiOptions, KprobeSet, kprobe_multi};
 pub use link::{Attachment, Link};
 pub use lirc::lirc;
+#[cfg(feature = "netlink")]
 pub use lwt::{LwtPrograms, LwtRoute, lwt, seg6local};
 pub use netfilter::{NetfilterHook, netfilter};
 pub use netns::netns;
 pub use perf_event::{PerfCounter, PerfEventOptions, open_perf_counter, perf_event};
 pub use placement::{Anchor, Order, Placement};
 pub use pmu::ProbeMode;
-pub use query::{AttachedPrograms, InterfacePrograms, QueryTarget, query, query_interface};
+pub use query::{AttachedPrograms, QueryTarget, query};
+#[cfg(feature = "netlink")]
 pub use rtnetlink::interface_index;
 pub use sockmap::{sockmap, sockmap_attach};
 pub use struct_ops::{struct_ops, struct_ops_update};
-pub use target::{FileRef, InterfaceRef};
+pub use target::FileRef;
+#[cfg(feature = "netlink")]
 pub use tc::{Qdisc, TcAttachPoint, TcFilter, TcHook, TcOptions};
+#[cfg(feature = "netlink")]
 pub use tcx::{netkit, tcx};
 pub use trace::{FreplaceTarget, TraceOptions, freplace, freplace_function, lsm, trace};
 pub use tracepoint::{RawTracepointOptions, TracepointOptions, raw_tracepoint, tracepoint};
 pub use uprobe::{UprobeOptions, uprobe};
 pub use uprobe_multi::{UprobeMultiOptions, UprobeSet, uprobe_multi};
-pub use usdt::{UsdtManager, UsdtOptions, usdt};
+pub use usdt::UsdtManager;
+#[cfg(feature = "usdt")]
+pub use usdt::{UsdtOptions, usdt};
+#[cfg(feature = "netlink")]
 pub use xdp::{XdpMode, XdpPrograms, XdpReplace, xdp, xdp_detach, xdp_netlink, xdp_query};

@@ -84,7 +84,7 @@ impl PerfCounter {
 
 /// Opens a counter for [`perf_event()`], for a process or, without `pid`, for a processor.
 ///
-/// [`sys::perf_event_open`] opens other events.
+/// `sys::perf_event_open` (crate feature `sys`) opens other events.
 pub fn open_perf_counter(
     counter: PerfCounter,
     sample: PerfSample,

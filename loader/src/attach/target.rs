@@ -1,8 +1,7 @@
-//! Attach targets in the form that a caller has at hand: an interface by name or index, a file by path or descriptor.
+//! Attach targets that are files, by path or descriptor.
 
-use super::{error::AttachError, rtnetlink};
+use super::error::AttachError;
 use crate::sys::Errno;
-use core::fmt;
 use std::{
     fs::{File, OpenOptions},
     io,
@@ -12,53 +11,6 @@ use std::{
     },
     path::{Path, PathBuf},
 };
-
-/// A network interface in the calling thread's network namespace, by name or index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum InterfaceRef<'a> {
-    /// The interface index.
-    Index(u32),
-    /// The interface name, such as `eth0`.
-    Name(&'a str),
-}
-
-impl InterfaceRef<'_> {
-    /// Returns the interface index. A name is looked up in the calling thread's network namespace.
-    pub fn index(self) -> Result<u32, AttachError> {
-        match self {
-            Self::Index(index) => Ok(index),
-            Self::Name(name) => rtnetlink::interface_index(name),
-        }
-    }
-}
-
-impl From<u32> for InterfaceRef<'_> {
-    fn from(index: u32) -> Self {
-        Self::Index(index)
-    }
-}
-
-impl<'a> From<&'a str> for InterfaceRef<'a> {
-    fn from(name: &'a str) -> Self {
-        Self::Name(name)
-    }
-}
-
-impl<'a> From<&'a String> for InterfaceRef<'a> {
-    fn from(name: &'a String) -> Self {
-        Self::Name(name)
-    }
-}
-
-impl fmt::Display for InterfaceRef<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Index(index) => write!(f, "interface {index}"),
-            Self::Name(name) => write!(f, "interface {name}"),
-        }
-    }
-}
 
 /// A file by path or descriptor: the folder of a cgroup, a network namespace, a lirc device.
 #[derive(Clone, Copy, Debug)]
@@ -156,15 +108,6 @@ impl AsFd for OpenFile<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_interface_is_found_by_name_and_by_index() {
-        assert_eq!(InterfaceRef::from(7).index(), Ok(7));
-        assert_eq!(InterfaceRef::from("lo").index(), Ok(1));
-        let error = InterfaceRef::from("nowhere0").index().unwrap_err();
-        assert_eq!(error.errno(), Some(Errno(libc::ENODEV)));
-        assert!(error.to_string().starts_with("interface nowhere0: cannot find: ENODEV"), "{error}");
-    }
 
     #[test]
     fn a_file_that_cannot_be_opened_is_named() {

@@ -2,10 +2,10 @@
 
 use super::{
     error::{AttachError, Hint},
+    interface::InterfaceRef,
     link::Link,
     placement::{Placement, placement_error},
     program_type::explain_einval,
-    target::InterfaceRef,
 };
 use crate::{object::AttachType, sys::LinkTarget};
 use std::os::fd::BorrowedFd;

@@ -2,18 +2,16 @@
 
 #[cfg(test)]
 mod tests;
+mod value;
 
-use crate::{Loader, load_plan::LoadPlanError, sys::Pod};
-use core::any::type_name;
-use core_relo_object::globals::{Global, RustType};
+use crate::{Loader, load_plan::LoadPlanError, sys::Pod as _};
+use core_relo_object::globals::Global;
 pub(crate) use core_relo_object::globals::{
     InitialValues, ObjectTypes, check_size, check_type, check_value, find_global,
 };
 
-/// Describes a Rust type for the comparison with a variable's type in C.
-pub(crate) fn rust_type<T: Pod>() -> RustType {
-    RustType { shape: T::SHAPE, size: size_of::<T>(), name: type_name::<T>() }
-}
+pub use value::GlobalValue;
+pub(crate) use value::{from_stored, rust_type};
 
 impl Loader<'_, '_> {
     /// The variables of all data sections and of the arena, in the symbol table's order; then configuration values and
@@ -33,16 +31,17 @@ impl Loader<'_, '_> {
     /// Sets a variable's first value: also one that is constant for the programs, by which the verifier may leave out code, and
     /// one in the arena. By name or by [path](Self::find_global).
     ///
-    /// The value has to have the variable's size and, as far as the object's BTF says what it is, its type: for integers, enums
-    /// and `bool` integers with or without sign (0 and 1 for `bool`), for floats floats, for pointers unsigned integers, for
+    /// The value has to have the variable's size and, as far as the object's BTF says what it is, its type: for integers and
+    /// enums integers with or without sign, for `bool` the same (0 and 1) or `bool`, for floats floats, for pointers unsigned integers, for
     /// arrays arrays of such, for structs and unions structs or arrays. A struct ([`pod!`](crate::pod)) may also stand for an
     /// array, an array of bytes for anything.
     ///
     /// The kernel's configuration is not set this way, but by lines of
     /// [`Settings::kconfig`](crate::load_plan::Settings::kconfig). Of a struct_ops table the members that are no pointers can be
     /// set, as `my_ops.flags`; its programs go by [`MapSettings::programs`](crate::load_plan::MapSettings::programs).
-    pub fn set_global<T: Pod>(&mut self, name: &str, value: &T) -> Result<&mut Self, LoadPlanError> {
+    pub fn set_global<T: GlobalValue>(&mut self, name: &str, value: &T) -> Result<&mut Self, LoadPlanError> {
         let global = self.find_global(name)?;
+        let value = value.to_stored();
         check_value(self.object.btf(), &global, &rust_type::<T>(), value.as_bytes())?;
         self.variables.set_bytes(&mut self.settings, &global, value.as_bytes())?;
         Ok(self)
@@ -57,12 +56,12 @@ impl Loader<'_, '_> {
     }
 
     /// A variable's first value, as it stands now.
-    pub fn global<T: Pod>(&self, name: &str) -> Result<T, LoadPlanError> {
+    pub fn global<T: GlobalValue>(&self, name: &str) -> Result<T, LoadPlanError> {
         let global = self.find_global(name)?;
         check_type(self.object.btf(), &global, &rust_type::<T>())?;
-        let mut value = T::zeroed();
-        self.variables.read_bytes(&self.settings, &global, value.as_bytes_mut())?;
-        Ok(value)
+        let mut stored = T::Stored::zeroed();
+        self.variables.read_bytes(&self.settings, &global, stored.as_bytes_mut())?;
+        Ok(from_stored(&global, stored)?)
     }
 
     /// The same, as its bytes.

@@ -2,10 +2,10 @@
 #![cfg(test)]
 
 use crate::{
-    Loader,
+    GlobalValue, Loader,
     load_plan::{Host, LoadPlanError},
     object::Object,
-    sys::Pod,
+    sys::Pod as _,
 };
 use core_relo::{
     Endian, TypeId,
@@ -21,6 +21,8 @@ crate::pod! {
     /// Two ports, as `struct ports` has them.
     #[derive(Debug, PartialEq, Eq)]
     struct Ports { low: u32, high: u32 }
+
+    struct Flag { is_set: u8 }
 }
 
 /// An object whose section has a variable of each of these types, each `size` bytes long.
@@ -55,14 +57,14 @@ fn one(size: u32, ty: impl FnOnce(&mut Builder, TypeId) -> TypeId) -> Vec<u8> {
     })
 }
 
-fn set<T: Pod>(bytes: &[u8], name: &str, value: &T) -> Result<(), GlobalError> {
+fn set<T: GlobalValue>(bytes: &[u8], name: &str, value: &T) -> Result<(), GlobalError> {
     let Ok(object) = Object::parse(bytes) else { panic!("it is an object") };
     let mut loader = Loader::with_host(&object, kernel(|_| {}));
     let read = loader.global::<T>(name);
     let done = match loader.set_global(name, value) {
         Ok(_) => {
-            let now = loader.global::<T>(name).map(|now| now.as_bytes().to_vec());
-            assert_eq!(now, Ok(value.as_bytes().to_vec()));
+            let now = loader.global::<T>(name).map(|now| now.to_stored().as_bytes().to_vec());
+            assert_eq!(now, Ok(value.to_stored().as_bytes().to_vec()));
             Ok(())
         }
         Err(LoadPlanError::Global(why)) => Err(why),
@@ -74,7 +76,7 @@ fn set<T: Pod>(bytes: &[u8], name: &str, value: &T) -> Result<(), GlobalError> {
     done
 }
 
-fn said<T: Pod>(bytes: &[u8], name: &str, value: &T) -> String {
+fn said<T: GlobalValue>(bytes: &[u8], name: &str, value: &T) -> String {
     set(bytes, name, value).unwrap_err().to_string()
 }
 
@@ -109,6 +111,33 @@ fn a_bool_takes_0_and_1() {
         (Ok(()), Ok(()), Ok(()))
     );
     assert_eq!(said(&bool, "v", &2u8), "global `v` is `_Bool`: it takes 0 or 1, not 2");
+    assert_eq!((set(&bool, "v", &true), set(&bool, "v", &false)), (Ok(()), Ok(())));
+    assert_eq!(
+        said(&bool, "v", &Flag::zeroed()),
+        "global `v` is `_Bool`: it takes a bool or an integer of 1 byte or [u8; 1], not core_relo_loader::globals::tests::Flag"
+    );
+    let number = one(1, |b, _| b.int("unsigned char", 1, 0));
+    assert_eq!(
+        said(&number, "v", &true),
+        "global `v` is `unsigned char`: it takes an integer of 1 byte or [u8; 1], not bool"
+    );
+    let wide = one(4, |b, _| b.int("int", 4, 1));
+    assert_eq!(said(&wide, "v", &true), "global `v` has 4 bytes (`int`), 1 were given");
+}
+
+#[test]
+fn a_byte_that_is_no_bool_is_not_read_as_one() {
+    let bytes = one(1, |b, _| b.int("_Bool", 1, 4));
+    let object = Object::parse(&bytes).unwrap();
+    let mut loader = Loader::with_host(&object, kernel(|_| {}));
+    loader.set_global_bytes("v", &[7]).unwrap();
+    assert_eq!(
+        loader.global::<bool>("v").unwrap_err().to_string(),
+        "global `v` is `bool`: it takes 0 or 1, not 7"
+    );
+    loader.set_global("v", &true).unwrap();
+    assert_eq!(loader.global::<bool>("v"), Ok(true));
+    assert_eq!(loader.global::<u8>("v"), Ok(1));
 }
 
 #[test]

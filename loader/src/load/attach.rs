@@ -3,8 +3,7 @@
 use super::{Loaded, LoadedMap, LoadedProgram, attach_methods::program_error};
 use crate::{
     attach::{self, AttachError, Link, ProgramRef, UsdtManager},
-    features,
-    load_plan::{MapRole, USDT_MAPS, UsdtPlan},
+    load_plan::MapRole,
     object::{AttachType, ProgramType, SectionTarget},
     ring::{Flow, PerfBuffer, RingBuffer, RingError, UserRingBuffer},
     sys::{Errno, MapFd},
@@ -123,19 +122,29 @@ impl Loaded {
     /// Returns the state that the object's USDT programs share, or `None` if the object lacks the maps of `usdt.bpf.h`.
     ///
     /// The state is made on first use, so programs of other kinds do not depend on these maps.
+    #[cfg(feature = "usdt")]
     pub fn usdt(&self) -> Result<Option<&UsdtManager>, AttachError> {
+        use crate::load_plan::{USDT_MAPS, UsdtPlan};
+
         if let Some(known) = self.usdt.get() {
             return Ok(known.as_ref());
         }
         let handles = USDT_MAPS.map(|name| self.map(name).and_then(|m| m.handle().ok()));
         let made = match &handles {
             [Some(specs), Some(by_address)] => {
-                let plan = self.usdt_plan.unwrap_or_else(|| UsdtPlan::for_features(&features::running()));
+                let plan =
+                    self.usdt_plan.unwrap_or_else(|| UsdtPlan::for_features(&crate::features::running()));
                 Some(UsdtManager::with_plan(specs, by_address, plan)?)
             }
             _ => None,
         };
         Ok(self.usdt.get_or_init(|| made).as_ref())
+    }
+
+    #[cfg(not(feature = "usdt"))]
+    #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "as with the feature")]
+    fn usdt(&self) -> Result<Option<&UsdtManager>, AttachError> {
+        Ok(None)
     }
 }
 

@@ -6,10 +6,9 @@
 use super::{Loaded, LoadedMap, LoadedProgram};
 use crate::{
     attach::{
-        self, AttachError, CgroupOptions, FileRef, InterfaceRef, IterOptions, KprobeMultiOptions,
-        KprobeOptions, KprobeSet, KsyscallOptions, Link, NetfilterHook, PerfEventOptions, Placement,
-        RawTracepointOptions, TcAttachPoint, TcHook, TcOptions, TracepointOptions, UprobeMultiOptions,
-        UprobeOptions, UprobeSet, UsdtOptions, XdpMode,
+        self, AttachError, CgroupOptions, FileRef, IterOptions, KprobeMultiOptions, KprobeOptions, KprobeSet,
+        KsyscallOptions, Link, NetfilterHook, PerfEventOptions, RawTracepointOptions, TracepointOptions,
+        UprobeMultiOptions, UprobeOptions, UprobeSet,
     },
     object::AttachType,
 };
@@ -19,75 +18,6 @@ use std::{
 };
 
 impl Loaded {
-    /// Attaches an XDP program to an interface by name or index, see [`attach::xdp`](crate::attach::xdp()).
-    ///
-    /// ```no_run
-    /// # fn example(loaded: &core_relo_loader::load::Loaded) -> Result<(), core_relo_loader::attach::AttachError> {
-    /// use core_relo_loader::attach::XdpMode;
-    /// let link = loaded.attach_xdp("drop_packets", "eth0", XdpMode::Any)?;
-    /// # drop(link);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn attach_xdp<'i>(
-        &self,
-        program: &str,
-        interface: impl Into<InterfaceRef<'i>>,
-        mode: XdpMode,
-    ) -> Result<Link, AttachError> {
-        self.attach_program(program, |prog| attach::xdp(prog.as_fd(), interface, mode))
-    }
-
-    /// Attaches a classifier to an interface, see [`attach::tcx`](crate::attach::tcx()). The program's section names the
-    /// direction: `tcx/ingress` or `tcx/egress`.
-    pub fn attach_tcx<'i>(
-        &self,
-        program: &str,
-        interface: impl Into<InterfaceRef<'i>>,
-        placement: &Placement<'_>,
-    ) -> Result<Link, AttachError> {
-        self.attach_program(program, |prog| {
-            attach::tcx(
-                prog.as_fd(),
-                interface,
-                attach_type(prog, "`tcx/ingress` or `tcx/egress`")?,
-                placement,
-            )
-        })
-    }
-
-    /// Attaches a classifier to a netkit device, see [`attach::netkit`](crate::attach::netkit()). The program's section names the
-    /// end: `netkit/primary` or `netkit/peer`.
-    pub fn attach_netkit<'i>(
-        &self,
-        program: &str,
-        interface: impl Into<InterfaceRef<'i>>,
-        placement: &Placement<'_>,
-    ) -> Result<Link, AttachError> {
-        self.attach_program(program, |prog| {
-            let attach_type = attach_type(prog, "`netkit/primary` or `netkit/peer`")?;
-            attach::netkit(prog.as_fd(), interface, attach_type, placement)
-        })
-    }
-
-    /// Attaches a classifier to an interface through netlink, see [`TcHook::attach`]. Creates the interface's `clsact` qdisc, if
-    /// the qdisc is missing.
-    pub fn attach_tc<'i>(
-        &self,
-        program: &str,
-        interface: impl Into<InterfaceRef<'i>>,
-        attach_point: TcAttachPoint,
-        options: TcOptions,
-    ) -> Result<Link, AttachError> {
-        self.attach_program(program, |prog| {
-            let hook = TcHook::new(interface, attach_point)?;
-            if !matches!(attach_point, TcAttachPoint::Parent(_)) {
-                hook.create()?;
-            }
-            hook.attach(prog.as_fd(), options)
-        })
-    }
-
     /// Attaches a program to a cgroup, see [`attach::cgroup`](crate::attach::cgroup()). The cgroup is its folder, by path or
     /// descriptor. The program's section names the attach type, such as `cgroup/connect4`.
     ///
@@ -207,13 +137,14 @@ impl Loaded {
     }
 
     /// Attaches a program to a USDT probe, see [`attach::usdt`](crate::attach::usdt()).
+    #[cfg(feature = "usdt")]
     pub fn attach_usdt(
         &self,
         program: &str,
         binary: impl AsRef<Path>,
         provider: &str,
         name: &str,
-        options: &UsdtOptions,
+        options: &attach::UsdtOptions,
     ) -> Result<Link, AttachError> {
         self.attach_program(program, |prog| {
             let manager = self.usdt()?.ok_or_else(|| {
@@ -264,7 +195,7 @@ impl Loaded {
     }
 
     /// Finds a program and attaches it. An error names the program and its section.
-    fn attach_program(
+    pub(super) fn attach_program(
         &self,
         name: &str,
         attach: impl FnOnce(&LoadedProgram) -> Result<Link, AttachError>,
@@ -289,7 +220,7 @@ pub(super) fn program_error(program: &LoadedProgram, cause: AttachError) -> Atta
 }
 
 /// Returns the attach type that a program was loaded with or that its section names.
-fn attach_type(program: &LoadedProgram, expected: &str) -> Result<AttachType, AttachError> {
+pub(super) fn attach_type(program: &LoadedProgram, expected: &str) -> Result<AttachType, AttachError> {
     let by_section = || program.plan.sec_def.as_ref().and_then(|def| def.attach_type);
     // The plan has 0 for no attach type, which is also the number of an attach type.
     let planned = match program.plan.attach_type {
@@ -308,7 +239,7 @@ mod tests {
     use crate::{
         Loader,
         attach::{
-            Order,
+            Order, Placement, TcAttachPoint, TcOptions, XdpMode,
             test_support::{Cgroup, in_own_network, pair},
         },
         object::Object,

@@ -3,10 +3,10 @@
 use super::{Loaded, LoadedMap};
 use crate::{
     Global, GlobalError, GlobalKind,
-    globals::{check_size, check_type, check_value, find_global, rust_type},
+    globals::{GlobalValue, check_size, check_type, check_value, find_global, from_stored, rust_type},
     load_plan::SEGV_ON_FAULT,
     maps::{Arena, MapError, MappedMap},
-    sys::{Errno, MapFd, Pod, map_lookup, map_update},
+    sys::{Errno, MapFd, Pod as _, map_lookup, map_update},
 };
 
 impl Loaded {
@@ -24,12 +24,12 @@ impl Loaded {
     ///
     /// By name or path, and of types as [`Loader::set_global`](crate::Loader::set_global) takes them. Where the kernel lets data be
     /// mapped into memory, [`mapped`](Self::mapped) reads many with no system call.
-    pub fn global<T: Pod>(&self, name: &str) -> Result<T, MapError> {
+    pub fn global<T: GlobalValue>(&self, name: &str) -> Result<T, MapError> {
         let global = self.find_global(name)?;
         check_type(self.types.btf(), &global, &rust_type::<T>())?;
-        let mut value = T::zeroed();
-        self.read(&global, value.as_bytes_mut())?;
-        Ok(value)
+        let mut stored = T::Stored::zeroed();
+        self.read(&global, stored.as_bytes_mut())?;
+        Ok(from_stored(&global, stored)?)
     }
 
     /// The same, as its bytes.
@@ -45,8 +45,9 @@ impl Loaded {
     ///
     /// Where the section cannot be mapped into memory (kernels before 5.5, sections of static variables only) all of it is read
     /// and written back: what programs write to it at that very time is lost.
-    pub fn set_global<T: Pod>(&self, name: &str, value: &T) -> Result<(), MapError> {
+    pub fn set_global<T: GlobalValue>(&self, name: &str, value: &T) -> Result<(), MapError> {
         let global = self.find_global(name)?;
+        let value = value.to_stored();
         check_value(self.types.btf(), &global, &rust_type::<T>(), value.as_bytes())?;
         self.write(&global, value.as_bytes())
     }

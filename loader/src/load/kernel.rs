@@ -2,7 +2,7 @@
 
 use crate::{
     maps::{Arena, MapError},
-    sys::{self, BtfLoad, Errno, MapCreate, MapFd, MapInfo, MapShape, Pod as _, ProgLoad},
+    sys::{self, Errno, MapFd, MapShape, Pod as _},
 };
 use std::{
     fs::OpenOptions,
@@ -12,6 +12,8 @@ use std::{
     },
     path::Path,
 };
+
+pub use crate::sys::{BtfLoad, MapCreate, MapInfo, ProgLoad};
 
 /// A kernel that loads.
 ///

@@ -6,9 +6,8 @@ use super::{
 };
 use crate::{
     Global,
-    attach::UsdtManager,
     globals::ObjectTypes,
-    load_plan::{MapPlan, ProgramPlan, UsdtPlan},
+    load_plan::{MapPlan, ProgramPlan},
     maps::Arena,
     sys::{self, Errno, MapFd},
 };
@@ -18,7 +17,6 @@ use std::{
     collections::HashMap,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
-    sync::OnceLock,
 };
 
 /// A loaded object: it owns every descriptor, and dropping it leaves nothing behind but what was pinned or attached apart.
@@ -37,9 +35,11 @@ pub struct Loaded {
     pub(super) types: ObjectTypes,
     /// Folders this load made for its pins.
     pub(super) folders: Vec<PathBuf>,
-    pub(super) usdt: OnceLock<Option<UsdtManager>>,
+    #[cfg(feature = "usdt")]
+    pub(super) usdt: std::sync::OnceLock<Option<crate::attach::UsdtManager>>,
     /// How it was planned that its USDT probes are attached.
-    pub(super) usdt_plan: Option<UsdtPlan>,
+    #[cfg(feature = "usdt")]
+    pub(super) usdt_plan: Option<crate::load_plan::UsdtPlan>,
 }
 
 /// A map of a loaded object.
@@ -176,7 +176,8 @@ impl LoadedMap {
     /// A handle of its own, with the sizes of its elements; `ENOENT` if the map was not created.
     pub fn handle(&self) -> Result<MapFd, Errno> {
         let fd = self.fd.as_ref().ok_or(Errno(libc::ENOENT))?;
-        MapFd::new(fd.try_clone().map_err(|e| Errno::from_io_error(&e))?)
+        let map = MapFd::new(fd.try_clone().map_err(|e| Errno::from_io_error(&e))?)?;
+        Ok(map.with_name(self.name()))
     }
 
     /// Whether the map existed before the load: it was pinned, or is a map of the caller.

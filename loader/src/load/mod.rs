@@ -4,6 +4,8 @@
 //! pins of maps, which other processes may open, are made at the very end.
 
 mod attach;
+#[cfg(feature = "netlink")]
+mod attach_interface;
 mod attach_methods;
 mod error;
 mod globals;
@@ -16,10 +18,11 @@ mod pins;
 mod programs;
 #[cfg(test)]
 mod tests;
+mod typed_maps;
 mod verifier;
 
 pub use error::{LoadError, LoadHint, RemainingPins};
-pub use kernel::{Kernel, Running};
+pub use kernel::{BtfLoad, Kernel, MapCreate, MapInfo, ProgLoad, Running};
 pub use loaded::{Loaded, LoadedMap, LoadedProgram};
 pub use pins::Pins;
 pub use verifier::{Meaning, Refused};
@@ -27,7 +30,7 @@ pub use verifier::{Meaning, Refused};
 use crate::{
     attach::Hint,
     load_plan::{LoadPlan, LoadPlanError, TokenSource},
-    sys::{BtfLoad, Errno},
+    sys::Errno,
 };
 use std::{os::fd::OwnedFd, path::Path};
 
@@ -243,6 +246,7 @@ impl<'k, K: Kernel> Loading<'k, K> {
             name: plan.name.clone(),
             globals: plan.globals.clone(),
             types: plan.types.clone(),
+            #[cfg(feature = "usdt")]
             usdt_plan: plan.usdt,
             ..Loaded::default()
         };

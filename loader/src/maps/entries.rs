@@ -19,7 +19,7 @@ impl Entries {
         Raw::any(map).map(Self)
     }
 
-    /// Key and value of each; a value is as [`MapShape::value_size`](crate::sys::MapShape::value_size) says.
+    /// Key and value of each; a value is as [`MapShape::value_size`](crate::maps::MapShape::value_size) says.
     ///
     /// An element that is there all the time comes once, whatever comes and goes meanwhile. Places of a map of maps or
     /// programs that are empty are passed over.

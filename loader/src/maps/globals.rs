@@ -21,7 +21,7 @@ const MAPPABLE: u32 = 1 << 10;
 /// While it is mapped writable, the kernel does not freeze it. A frozen one is mapped read-only.
 ///
 /// ```no_run
-/// # fn example(bss: &core_relo_loader::sys::MapFd) -> Result<(), core_relo_loader::maps::MapError> {
+/// # fn example(bss: &core_relo_loader::maps::MapFd) -> Result<(), core_relo_loader::maps::MapError> {
 /// let bss = core_relo_loader::maps::MappedMap::open(bss)?;
 /// let seen: u64 = bss.read(8)?;
 /// bss.write(8, &0u64)?;

@@ -1,7 +1,7 @@
 //! Maps with typed keys and values, over the kernel's own types of maps.
 //!
-//! A handle is made of a [`MapFd`](crate::sys::MapFd), checks that the map's type and sizes are those of its Rust types, and owns a
-//! descriptor. It is `Send + Sync`: the kernel does the locking. Keys and values are [`Pod`](crate::sys::Pod): integers, arrays, and
+//! A handle is made of a [`MapFd`], checks that the map's type and sizes are those of its Rust types, and owns a
+//! descriptor. It is `Send + Sync`: the kernel does the locking. Keys and values are [`Pod`](crate::Pod): integers, arrays, and
 //! structs declared by [`pod!`](crate::pod).
 //!
 //! | the kernel's type | handle |
@@ -22,11 +22,11 @@
 //! | RINGBUF, USER_RINGBUF, perf events | [`ring`](crate::ring) |
 //!
 //! ```no_run
-//! use core_relo_loader::{maps::{Flags, HashMap}, sys::{self, MapFd}};
+//! use core_relo_loader::maps::{Flags, HashMap, MapFd};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let map = MapFd::new(sys::obj_get("/sys/fs/bpf/counts".as_ref(), 0)?)?;
-//! let counts = HashMap::<u32, u64>::new(map)?;
+//! // Usually `loaded.hash_map::<u32, u64>("counts")?`.
+//! let counts = HashMap::<u32, u64>::new(MapFd::open_pinned("/sys/fs/bpf/counts")?)?;
 //! counts.insert(&7, &1, Flags::ANY)?;
 //! for entry in counts.iter() {
 //!     let (pid, n) = entry?;
@@ -71,7 +71,7 @@ pub use table::{HashMap, LpmTrie, PerCpuHashMap, Table};
 
 use core::ops::BitOr;
 
-pub use crate::sys::{BuildIdFrame, LpmKey};
+pub use crate::sys::{BuildIdFrame, LpmKey, MapFd, MapShape};
 
 /// How an element is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

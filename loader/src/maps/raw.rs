@@ -36,15 +36,15 @@ impl Raw {
     /// A map of whatever type.
     pub(super) fn any(map: MapFd) -> Result<Self, MapError> {
         let info = sys::map_info(&map).map_err(|e| MapError::kernel("", INFO, e))?;
-        let name = info.name().into();
+        let name = map.name().map_or_else(|| info.name().into(), Box::from);
         Ok(Self { map, info, name })
     }
 
     /// Another descriptor of a map.
     pub(super) fn clone_of(map: &MapFd) -> Result<MapFd, MapError> {
         map.try_clone().map_err(|e| {
-            let name = sys::map_info(map).map(|info| info.name()).unwrap_or_default();
-            MapError::kernel(&name, CLONE, e)
+            let by_kernel = || sys::map_info(map).map(|info| info.name()).unwrap_or_default();
+            MapError::kernel(&map.name().map_or_else(by_kernel, str::to_owned), CLONE, e)
         })
     }
 

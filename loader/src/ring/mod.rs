@@ -6,10 +6,10 @@
 //!
 //! ```no_run
 //! use core::time::Duration;
-//! use core_relo_loader::{ring::RingBuffer, sys};
+//! use core_relo_loader::{maps::MapFd, ring::RingBuffer};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let map = sys::obj_get("/sys/fs/bpf/events".as_ref(), 0)?;
+//! let map = MapFd::open_pinned("/sys/fs/bpf/events")?;
 //! let mut events = RingBuffer::new(&map, |record: &[u8]| println!("{} bytes", record.len()))?;
 //! loop {
 //!     events.poll(Some(Duration::from_millis(100)))?;
@@ -49,6 +49,7 @@ mod ring_buffer;
 mod tests;
 mod user;
 
+pub use crate::sys::RingFault;
 pub use error::RingError;
 pub use perf::{PerfBuffer, PerfBufferOptions, Wakeup};
 pub use ring_buffer::RingBuffer;

@@ -3,6 +3,8 @@
 //! Nothing is decided here. A function checks what the kernel would otherwise read or write out of bounds, makes the call and
 //! gives back what came of it; [`Errno`] says why it did not.
 //!
+//! The module is public with the crate feature `sys` only. Its functions and types follow bpf(2) and may change with any version.
+//!
 //! ```no_run
 //! use core_relo_loader::sys::{self, Errno};
 //!
@@ -25,9 +27,12 @@ mod memory;
 #[cfg(all(test, miri))]
 mod miri_mmap;
 mod mmap;
+#[cfg(feature = "netlink")]
 mod netlink;
 mod perf;
 mod pod;
+#[doc(hidden)]
+pub mod pod_macro;
 mod ring;
 #[cfg(test)]
 mod testing;
@@ -45,6 +50,7 @@ pub(crate) use mapping::{Access, Mapping, to_pages};
 #[cfg(test)]
 pub(crate) use memory::{own_pidfd, pin_to_first_cpu};
 pub(crate) use mmap::{Map, file_system};
+#[cfg(feature = "netlink")]
 pub(crate) use netlink::Netlink;
 pub use perf::{
     PERF_TYPE_HARDWARE, PERF_TYPE_HW_CACHE, PERF_TYPE_RAW, PERF_TYPE_SOFTWARE, PERF_TYPE_TRACEPOINT,

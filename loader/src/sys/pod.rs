@@ -13,6 +13,12 @@ pub use core_relo_object::globals::{Element, Shape};
 ///
 /// Any bytes are a valid value, and the value has no padding: each of its bytes is always initialised. It holds no reference
 /// and nothing that changes behind a shared reference.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not plain old data",
+    label = "`{Self}` does not implement `Pod`",
+    note = "declare a struct with `core_relo_loader::pod! {{ struct … }}`, which checks that the struct has no padding",
+    note = "integers, floats and arrays of plain old data are plain old data; `bool`, `char`, enums, references and tuples are not"
+)]
 pub unsafe trait Pod: Copy + Send + Sync + 'static {
     /// What it consists of, by which a variable's type in C is compared with it. For a type that is one number in disguise, give
     /// that number's.
@@ -110,54 +116,7 @@ impl<K: Pod + PartialEq> PartialEq for LpmKey<K> {
 
 impl<K: Pod + Eq> Eq for LpmKey<K> {}
 
-/// Declares structs that are [`Pod`](crate::sys::Pod): `repr(C)`, of fields that are. One with padding does not compile: make the
-/// padding a field. Fields take no attributes but their documentation.
-///
-/// It writes an `unsafe impl`, which is why a crate that forbids `unsafe_code` (rather than denying it) cannot use it.
-///
-/// ```
-/// core_relo_loader::pod! {
-///     /// What the BPF program sends.
-///     #[derive(Debug, PartialEq, Eq)]
-///     pub struct Event { pub pid: u32, pub pad: u32, pub started: u64, pub comm: [u8; 16] }
-/// }
-/// use core_relo_loader::sys::Pod;
-/// assert_eq!(Event::from_bytes(&[0; 32]), Some(Event::zeroed()));
-/// ```
-///
-/// ```compile_fail
-/// core_relo_loader::pod! {
-///     pub struct Event { pub pid: u32, pub started: u64 } // 4 bytes between the two
-/// }
-/// ```
-///
-/// A field that is not there would make up for padding:
-///
-/// ```compile_fail
-/// core_relo_loader::pod! {
-///     pub struct Event { pub pid: u32, #[cfg(any())] pub none: u32, pub started: u64 }
-/// }
-/// ```
-#[macro_export]
-macro_rules! pod {
-    ($($(#[$attr:meta])* $vis:vis struct $name:ident { $($(#[doc = $doc:expr])* $field_vis:vis $field:ident: $ty:ty),* $(,)? })*) => {$(
-        $(#[$attr])*
-        #[repr(C)]
-        #[derive(Clone, Copy)]
-        $vis struct $name { $($(#[doc = $doc])* $field_vis $field: $ty,)* }
-
-        const _: () = {
-            const fn is_pod<T: $crate::sys::Pod>() -> usize { ::core::mem::size_of::<T>() }
-            assert!(::core::mem::size_of::<$name>() == 0 $(+ is_pod::<$ty>())*, "the struct has padding");
-        };
-
-        #[expect(unsafe_code, reason = "checked by the assertion above")]
-        // SAFETY: `repr(C)`, each field is `Pod`, and the assertion above leaves no room for padding.
-        unsafe impl $crate::sys::Pod for $name {}
-    )*};
-}
-
-pod! {
+crate::pod! {
     /// A frame of a stack that was taken with build ids (`struct bpf_stack_build_id`).
     #[derive(Debug, PartialEq, Eq)]
     #[non_exhaustive]
@@ -175,7 +134,7 @@ pod! {
 mod tests {
     use super::*;
 
-    pod! {
+    crate::pod! {
         #[derive(Debug, PartialEq, Eq)]
         struct Pair { a: u32, b: [u16; 2] }
     }

@@ -36,17 +36,14 @@ pub fn check_value(
     found: &RustType,
     value: &[u8],
 ) -> Result<(), GlobalError> {
-    const BOOL: u8 = 4;
     check_type(btf, global, found)?;
     let Some((btf, ty)) = btf.zip(global.stripped(btf)) else { return Ok(()) };
     match value {
-        [found] if *found > 1 && ty.int().is_some_and(|int| int.encoding & BOOL != 0) => {
-            Err(GlobalError::Bool {
-                name: global.name.as_str().into(),
-                c_type: c_type(btf, global),
-                found: *found,
-            })
-        }
+        [found] if *found > 1 && is_bool(ty) => Err(GlobalError::Bool {
+            name: global.name.as_str().into(),
+            c_type: c_type(btf, global),
+            found: *found,
+        }),
         _ => Ok(()),
     }
 }
@@ -59,6 +56,12 @@ pub fn check_size(btf: Option<&Btf<'_>>, global: &Global, found: usize) -> Resul
     }
     let c_type = btf.filter(|_| global.ty.is_some()).map(|btf| c_type(btf, global));
     Err(GlobalError::Size { name: global.name.as_str().into(), c_type, expected: global.size, found })
+}
+
+/// Returns whether a type is a C `bool` (`BTF_INT_BOOL`).
+fn is_bool(ty: Type<'_>) -> bool {
+    const BOOL: u8 = 4;
+    ty.int().is_some_and(|int| int.encoding & BOOL != 0)
 }
 
 fn c_type(btf: &Btf<'_>, global: &Global) -> Text {
@@ -76,6 +79,10 @@ fn takes(btf: &Btf<'_>, ty: Type<'_>, size: usize, given: Shape) -> Option<Strin
     }
     let takes_it = |elements: &[Element]| elements.contains(&given.element) && given.element_size == bytes;
     let (is_taken, what) = match element.kind() {
+        Kind::Int if is_bool(element) => {
+            let what = format!("a bool or an integer of {}", of_bytes(bytes));
+            (takes_it(&[Element::Bool, Element::Unsigned, Element::Signed]), what)
+        }
         Kind::Int | Kind::Enum | Kind::Enum64 => {
             (takes_it(&[Element::Unsigned, Element::Signed]), format!("an integer of {}", of_bytes(bytes)))
         }

@@ -20,6 +20,8 @@ pub enum Element {
     Unsigned,
     /// An integer with sign.
     Signed,
+    /// A truth value: one byte, 0 or 1.
+    Bool,
     /// A floating-point number.
     Float,
     /// A struct, of whatever.

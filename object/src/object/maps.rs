@@ -255,6 +255,7 @@ pub(crate) struct Definitions(HashMap<(TypeId, u32), Result<MapDef, MapError>>);
 
 impl Definitions {
     /// The definition of a map that is no other map's; always to be asked of the same BTF.
+    #[cfg(feature = "static-link")]
     pub(crate) fn of_map(&mut self, btf: &Btf<'_>, id: TypeId) -> Result<MapDef, MapError> {
         self.definition(btf, id, 0)
     }

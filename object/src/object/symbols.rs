@@ -127,6 +127,7 @@ impl<'d> Symbols<'d> {
     }
 
     /// The records as they lie in the file.
+    #[cfg(feature = "static-link")]
     pub(crate) const fn raw(&self) -> &'d [Sym64<Endianness>] {
         self.raw
     }

@@ -11,6 +11,7 @@ pub use qdisc::Qdisc;
 
 use super::{
     error::{AttachError, Hint},
+    interface::InterfaceRef,
     link::{Attachment, Link},
     netlink::{
         Attributes, CREATE, DUMP, ECHO, EXCL, Message, NetlinkError, REPLACE, Request, attribute,
@@ -18,7 +19,6 @@ use super::{
     },
     program_type::explain_einval_by_types,
     rtnetlink::{RtnetlinkSocket, netlink_error, tcmsg},
-    target::InterfaceRef,
 };
 use crate::{
     object::ProgramType,

@@ -7,11 +7,11 @@ mod tests;
 
 use super::{
     error::{AttachError, Hint},
+    interface::InterfaceRef,
     link::{Attachment, Link},
     netlink::{Attributes, NetlinkError, Request, attribute, attribute_u32},
     program_type::explain_einval,
     rtnetlink::{RtnetlinkSocket, ifinfomsg, netlink_error, query_interface_attributes},
-    target::InterfaceRef,
 };
 use crate::{
     object::AttachType,

@@ -7,7 +7,10 @@ use crate::{
     object::MapType,
     sys::{Errno, memory::possible_cpus},
 };
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::{
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    path::Path,
+};
 
 /// `BPF_F_TOKEN_FD` of `map_flags`.
 const TOKEN: u32 = 1 << 16;
@@ -177,13 +180,31 @@ pub struct MapFd {
     map_type: u32,
     key_size: usize,
     value_size: usize,
+    /// The map's name in its object, if that is known. The kernel has only the first 15 bytes.
+    name: Option<Box<str>>,
 }
 
 impl MapFd {
     /// Asks the kernel for the sizes.
     pub fn new(fd: OwnedFd) -> Result<Self, Errno> {
         let MapShape { map_type, key_size, value_size, .. } = MapShape::of(&fd)?;
-        Ok(Self { fd, map_type, key_size, value_size })
+        Ok(Self { fd, map_type, key_size, value_size, name: None })
+    }
+
+    /// Opens a map that is pinned in a bpffs.
+    pub fn open_pinned(path: impl AsRef<Path>) -> Result<Self, Errno> {
+        Self::new(super::obj_get(path.as_ref(), 0)?)
+    }
+
+    /// Gives the map the name that errors call it by, instead of the kernel's.
+    #[must_use]
+    pub(crate) fn with_name(self, name: &str) -> Self {
+        Self { name: Some(name.into()), ..self }
+    }
+
+    /// Returns the map's name in its object, if that is known.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.name.as_deref()
     }
 
     /// For the element functions.
@@ -199,7 +220,8 @@ impl MapFd {
     /// Another descriptor of the same map.
     pub fn try_clone(&self) -> Result<Self, Errno> {
         let fd = self.fd.try_clone().map_err(|e| Errno::from_io_error(&e))?;
-        Ok(Self { fd, map_type: self.map_type, key_size: self.key_size, value_size: self.value_size })
+        let &Self { map_type, key_size, value_size, .. } = self;
+        Ok(Self { fd, map_type, key_size, value_size, name: self.name.clone() })
     }
 }
 

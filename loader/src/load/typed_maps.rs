@@ -1,0 +1,214 @@
+//! The maps of a loaded object, with typed keys and values.
+
+use super::Loaded;
+use crate::{
+    maps::{
+        Array, ArrayOfMaps, BloomFilter, CgroupArray, CgrpStorage, CpuMap, DevMap, DevMapHash, HashMap,
+        HashOfMaps, InodeStorage, LpmTrie, MapError, PerCpuArray, PerCpuHashMap, PerfEventArray, ProgArray,
+        Queue, ReuseportArray, SkStorage, SockHash, SockMap, Stack, StackTraces, TaskStorage, XskMap,
+    },
+    sys::Pod,
+};
+
+/// Maps by name, as typed handles. Each handle owns a descriptor.
+///
+/// Each method checks the map's type and the sizes of its keys and values. An error names the map, the expected type or size, and the
+/// found one.
+impl Loaded {
+    /// Opens a hash map: `HASH`, `LRU_HASH` or `RHASH`.
+    ///
+    /// ```no_run
+    /// # fn example(loaded: &core_relo_loader::load::Loaded) -> Result<(), core_relo_loader::maps::MapError> {
+    /// use core_relo_loader::maps::Flags;
+    /// let flows = loaded.hash_map::<[u8; 4], u64>("flows")?;
+    /// flows.insert(&[10, 0, 0, 1], &0, Flags::ANY)?;
+    /// for entry in flows.iter() {
+    ///     let (address, bytes) = entry?;
+    ///     println!("{address:?}: {bytes} bytes");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn hash_map<K: Pod, V: Pod>(&self, map: &str) -> Result<HashMap<K, V>, MapError> {
+        HashMap::new(self.handle_of_map(map)?)
+    }
+
+    /// Opens a hash map with a value for each CPU: `PERCPU_HASH` or `LRU_PERCPU_HASH`.
+    pub fn per_cpu_hash_map<K: Pod, V: Pod>(&self, map: &str) -> Result<PerCpuHashMap<K, V>, MapError> {
+        PerCpuHashMap::new(self.handle_of_map(map)?)
+    }
+
+    /// Opens a trie of prefixes: `LPM_TRIE`. `K` is the data without the prefix length.
+    pub fn lpm_trie<K: Pod, V: Pod>(&self, map: &str) -> Result<LpmTrie<K, V>, MapError> {
+        LpmTrie::new(self.handle_of_map(map)?)
+    }
+
+    /// Opens an array: `ARRAY`.
+    pub fn array<V: Pod>(&self, map: &str) -> Result<Array<V>, MapError> {
+        Array::new(self.handle_of_map(map)?)
+    }
+
+    /// Opens an array with a value for each CPU: `PERCPU_ARRAY`.
+    pub fn per_cpu_array<V: Pod>(&self, map: &str) -> Result<PerCpuArray<V>, MapError> {
+        PerCpuArray::new(self.handle_of_map(map)?)
+    }
+
+    /// Opens a queue: `QUEUE`.
+    pub fn queue<V: Pod>(&self, map: &str) -> Result<Queue<V>, MapError> {
+        Queue::new(self.handle_of_map(map)?)
+    }
+
+    /// Opens a stack: `STACK`.
+    pub fn stack<V: Pod>(&self, map: &str) -> Result<Stack<V>, MapError> {
+        Stack::new(self.handle_of_map(map)?)
+    }
+
+    /// Opens a bloom filter: `BLOOM_FILTER`.
+    pub fn bloom_filter<V: Pod>(&self, map: &str) -> Result<BloomFilter<V>, MapError> {
+        BloomFilter::new(self.handle_of_map(map)?)
+    }
+
+    /// Opens an array of maps: `ARRAY_OF_MAPS`.
+    pub fn array_of_maps(&self, map: &str) -> Result<ArrayOfMaps, MapError> {
+        ArrayOfMaps::new(self.handle_of_map(map)?)
+    }
+
+    /// Opens a hash map of maps: `HASH_OF_MAPS`.
+    pub fn hash_of_maps<K: Pod>(&self, map: &str) -> Result<HashOfMaps<K>, MapError> {
+        HashOfMaps::new(self.handle_of_map(map)?)
+    }
+
+    /// Opens an array of programs for tail calls: `PROG_ARRAY`.
+    pub fn prog_array(&self, map: &str) -> Result<ProgArray, MapError> {
+        ProgArray::new(self.handle_of_map(map)?)
+    }
+
+    /// Opens an array of perf events: `PERF_EVENT_ARRAY`. [`perf_buffer`](Self::perf_buffer) reads the samples.
+    pub fn perf_event_array(&self, map: &str) -> Result<PerfEventArray, MapError> {
+        PerfEventArray::new(self.handle_of_map(map)?)
+    }
+
+    /// Opens an array of cgroups: `CGROUP_ARRAY`.
+    pub fn cgroup_array(&self, map: &str) -> Result<CgroupArray, MapError> {
+        CgroupArray::new(self.handle_of_map(map)?)
+    }
+
+    /// Opens an array of sockets: `SOCKMAP`.
+    pub fn sock_map(&self, map: &str) -> Result<SockMap, MapError> {
+        SockMap::new(self.handle_of_map(map)?)
+    }
+
+    /// Opens a hash map of sockets: `SOCKHASH`.
+    pub fn sock_hash<K: Pod>(&self, map: &str) -> Result<SockHash<K>, MapError> {
+        SockHash::new(self.handle_of_map(map)?)
+    }
+
+    /// Opens an array of AF_XDP sockets: `XSKMAP`.
+    pub fn xsk_map(&self, map: &str) -> Result<XskMap, MapError> {
+        XskMap::new(self.handle_of_map(map)?)
+    }
+
+    /// Opens an array of sockets that share a port: `REUSEPORT_SOCKARRAY`.
+    pub fn reuseport_array(&self, map: &str) -> Result<ReuseportArray, MapError> {
+        ReuseportArray::new(self.handle_of_map(map)?)
+    }
+
+    /// Opens an array of network devices: `DEVMAP`.
+    pub fn dev_map(&self, map: &str) -> Result<DevMap, MapError> {
+        DevMap::new(self.handle_of_map(map)?)
+    }
+
+    /// Opens a hash map of network devices: `DEVMAP_HASH`.
+    pub fn dev_map_hash(&self, map: &str) -> Result<DevMapHash, MapError> {
+        DevMapHash::new(self.handle_of_map(map)?)
+    }
+
+    /// Opens an array of CPUs: `CPUMAP`.
+    pub fn cpu_map(&self, map: &str) -> Result<CpuMap, MapError> {
+        CpuMap::new(self.handle_of_map(map)?)
+    }
+
+    /// Opens a map of stack traces: `STACK_TRACE`.
+    pub fn stack_traces(&self, map: &str) -> Result<StackTraces, MapError> {
+        StackTraces::new(self.handle_of_map(map)?)
+    }
+
+    /// Opens the storage of tasks: `TASK_STORAGE`.
+    pub fn task_storage<V: Pod>(&self, map: &str) -> Result<TaskStorage<V>, MapError> {
+        TaskStorage::new(self.handle_of_map(map)?)
+    }
+
+    /// Opens the storage of sockets: `SK_STORAGE`.
+    pub fn sk_storage<V: Pod>(&self, map: &str) -> Result<SkStorage<V>, MapError> {
+        SkStorage::new(self.handle_of_map(map)?)
+    }
+
+    /// Opens the storage of inodes: `INODE_STORAGE`.
+    pub fn inode_storage<V: Pod>(&self, map: &str) -> Result<InodeStorage<V>, MapError> {
+        InodeStorage::new(self.handle_of_map(map)?)
+    }
+
+    /// Opens the storage of cgroups: `CGRP_STORAGE`.
+    pub fn cgrp_storage<V: Pod>(&self, map: &str) -> Result<CgrpStorage<V>, MapError> {
+        CgrpStorage::new(self.handle_of_map(map)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Loader, maps::Flags, object::Object};
+    use core_relo_object::test_support::{TestObject, returns};
+
+    const HASH: u32 = 1;
+    const ARRAY: u32 = 2;
+
+    /// Loads an object with a hash map and an array. `None` where nothing can be loaded.
+    fn load() -> Option<Loaded> {
+        let mut m = TestObject::new();
+        for (name, map_type) in [("flows_by_address", HASH), ("counts", ARRAY)] {
+            let fields = [("type", map_type), ("key_size", 4), ("value_size", 8), ("max_entries", 3)];
+            m.map(name, &fields, None);
+        }
+        m.program("main", "socket", &returns(0));
+        let bytes = m.bytes();
+        let object = Object::parse(&bytes).unwrap();
+        Loader::new(&object).load().map_err(|e| println!("SKIP: nothing can be loaded here: {e}")).ok()
+    }
+
+    #[test]
+    fn maps_are_opened_by_name_and_type() {
+        let Some(loaded) = load() else { return };
+        let flows = loaded.hash_map::<[u8; 4], u64>("flows_by_address").unwrap();
+        flows.insert(&[10, 0, 0, 1], &7, Flags::ANY).unwrap();
+        let again = loaded.hash_map::<u32, [u32; 2]>("flows_by_address").unwrap();
+        assert_eq!(again.iter().count(), 1);
+        let counts = loaded.array::<u64>("counts").unwrap();
+        counts.set(2, &5).unwrap();
+        assert_eq!(counts.values(), Ok(vec![0, 0, 5]));
+    }
+
+    #[test]
+    fn errors_name_the_map_as_the_object_does() {
+        let Some(loaded) = load() else { return };
+        let text = |error: MapError| error.to_string();
+        assert_eq!(
+            text(loaded.array::<u64>("flows_by_address").unwrap_err()),
+            "map flows_by_address is of type BPF_MAP_TYPE_HASH, not BPF_MAP_TYPE_ARRAY",
+            "the kernel has only 15 bytes of the name"
+        );
+        assert_eq!(
+            text(loaded.hash_map::<u32, u32>("flows_by_address").unwrap_err()),
+            "map flows_by_address: its value has 8 bytes, the type given 4"
+        );
+        assert_eq!(
+            text(loaded.queue::<u64>("counts").unwrap_err()),
+            "map counts is of type BPF_MAP_TYPE_ARRAY, not BPF_MAP_TYPE_QUEUE"
+        );
+        let missing = text(loaded.prog_array("jumps").unwrap_err());
+        assert!(missing.starts_with("map jumps: cannot find it in the loaded object: ENOENT"), "{missing}");
+        let flows = loaded.hash_map::<u32, u64>("flows_by_address").unwrap();
+        let refused = text(flows.insert(&1, &1, Flags(77)).unwrap_err());
+        assert!(refused.starts_with("map flows_by_address: cannot write an element: EINVAL"), "{refused}");
+    }
+}
