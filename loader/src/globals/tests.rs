@@ -141,6 +141,22 @@ fn a_byte_that_is_no_bool_is_not_read_as_one() {
 }
 
 #[test]
+fn a_bool_is_read_and_set_while_the_program_runs() {
+    let bytes = one(1, |b, _| b.int("_Bool", 1, 4));
+    let object = Object::parse(&bytes).unwrap();
+    let loaded = match Loader::new(&object).load() {
+        Ok(loaded) => loaded,
+        Err(e) => return println!("SKIP: nothing can be loaded here: {e}"),
+    };
+    assert_eq!(loaded.global::<bool>("v"), Ok(false));
+    loaded.set_global("v", &true).unwrap();
+    assert_eq!((loaded.global::<bool>("v"), loaded.global::<u8>("v")), (Ok(true), Ok(1)));
+    loaded.set_global_bytes("v", &[2]).unwrap();
+    let error = loaded.global::<bool>("v").unwrap_err().to_string();
+    assert_eq!(error, "global `v` is `bool`: it takes 0 or 1, not 2");
+}
+
+#[test]
 fn floats_and_pointers_take_what_they_are() {
     let float = one(8, |b, _| b.float("double", 8));
     assert_eq!(set(&float, "v", &1.5f64), Ok(()));
