@@ -45,9 +45,9 @@ fn variables_are_known_by_type() {
         constant.to_string(),
         "global `factor` cannot be set: it is constant once it is loaded: set it before"
     );
-    assert!(matches!(why(loaded.set_global("weights[0]", &4u32)), GlobalError::When { .. }));
-    assert!(matches!(why(loaded.global::<u32>("weights[4]")), GlobalError::NoPart { .. }));
-    assert!(matches!(why(loaded.global::<u32>("no_such")), GlobalError::NoSuch { .. }));
+    assert!(matches!(why(loaded.set_global("weights[0]", &4u32)), GlobalError::Inaccessible { .. }));
+    assert!(matches!(why(loaded.global::<u32>("weights[4]")), GlobalError::NoSuchPart { .. }));
+    assert!(matches!(why(loaded.global::<u32>("no_such")), GlobalError::NotFound { .. }));
     assert_eq!(loaded.global::<u64>("factor").unwrap(), twice);
 }
 
@@ -96,7 +96,7 @@ fn the_configuration_is_read_by_its_names() {
         let text = "CONFIG_HZ=123\nCONFIG_BPF_SYSCALL=y\nCONFIG_NET=m\nCONFIG_DEFAULT_HOSTNAME=\"given\"\n";
         loader.settings().kconfig = Some(text.to_owned());
         let early = loader.global::<u64>("CONFIG_HZ").unwrap_err().to_string();
-        assert!(early.ends_with("the kernel's configuration, which is read when it is loaded"), "{early}");
+        assert!(early.ends_with("the kernel's configuration, which is read during the load"), "{early}");
         let set = loader.set_global("CONFIG_HZ", &100u64).unwrap_err().to_string();
         assert!(set.ends_with("give the loader a line of configuration for it"), "{set}");
     });
@@ -112,7 +112,7 @@ fn the_configuration_is_read_by_its_names() {
     let version = loaded.global::<u32>("LINUX_KERNEL_VERSION").unwrap();
     assert_eq!((version >> 16, version >> 8 & 0xff), kernel_version());
     let set = why(loaded.set_global("CONFIG_HZ", &100u64));
-    assert!(matches!(set, GlobalError::When { action: "set", .. }), "{set}");
+    assert!(matches!(set, GlobalError::Inaccessible { action: "set", .. }), "{set}");
     assert_eq!(loaded.global::<u64>("CONFIG_HZ").unwrap(), 123);
     assert!(matches!(why(loaded.global::<f64>("CONFIG_HZ")), GlobalError::Type { .. }));
 }
