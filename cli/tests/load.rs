@@ -85,7 +85,7 @@ fn variables_of_every_kind_are_set_by_name_and_path() {
         (
             "live/struct_ops_link.bpf.o",
             "still.init=0",
-            "pointers in struct_ops tables are filled by the loader: programs",
+            "the loader fills pointers in struct_ops maps: set programs",
         ),
     ] {
         let (exit, err) = set_global(object, set);

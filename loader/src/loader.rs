@@ -80,7 +80,7 @@ impl<'o, 'd> Loader<'o, 'd> {
         self.settings.map(name)
     }
 
-    /// Loads these programs and no others. Programs of struct_ops tables are loaded with their table in any case.
+    /// Loads these programs and no others. Programs of struct_ops maps are loaded with their map in any case.
     pub fn select_programs<'n>(&mut self, programs: impl IntoIterator<Item = &'n str>) {
         self.settings.select_programs(self.object, programs);
     }

@@ -1,6 +1,6 @@
-//! Types that differ between architectures.
+//! Kernel type names that depend on the architecture.
 
-/// The struct that `bpf_user_pt_regs_t` is (`asm/bpf_perf_event.h`).
+/// The name of the struct behind `bpf_user_pt_regs_t` (`asm/bpf_perf_event.h`).
 pub(crate) const USER_REGS: &[u8] = if cfg!(any(
     target_arch = "aarch64",
     target_arch = "s390x",

@@ -1,6 +1,6 @@
 //! ELF headers and sections of any class and byte order, checked against the file's end.
 //!
-//! The records are the `object` crate's, read where they lie; what it has no words for (which section, where) is said here.
+//! The `object` crate parses the records. The errors here add the section and its offset, which that crate's errors lack.
 
 use crate::{index::SectionIndex, limits};
 use core::{ffi::CStr, ops::Range};
@@ -12,7 +12,7 @@ use object::{
 };
 use thiserror::Error;
 
-/// Why a file is not a sound ELF.
+/// An error in an ELF file.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ElfError {
@@ -20,32 +20,32 @@ pub enum ElfError {
     #[error("not an ELF file")]
     NotElf,
     /// The class is neither 32- nor 64-bit.
-    #[error("ELF class {found} is unknown (expected 1 or 2)")]
+    #[error("unknown ELF class {found}, expected 1 or 2")]
     Class {
         /// `EI_CLASS`.
         found: u8,
     },
     /// The byte order is neither little nor big.
-    #[error("ELF byte order {found} is unknown (expected 1 or 2)")]
+    #[error("unknown ELF byte order {found}, expected 1 or 2")]
     ByteOrder {
         /// `EI_DATA`.
         found: u8,
     },
     /// The version is not 1.
-    #[error("ELF version {found} is unknown (expected 1)")]
+    #[error("unknown ELF version {found}, expected 1")]
     Version {
         /// `EI_VERSION`.
         found: u8,
     },
     /// The file ends within its header.
-    #[error("truncated: {len} bytes are fewer than an ELF header")]
+    #[error("truncated ELF header: the file has {len} bytes")]
     Header {
         /// Length of the file.
         len: usize,
     },
-    /// The section headers are of another size than the class has, or reach past the file's end.
+    /// The section headers reach past the end of the file, or their size is not that of the class.
     #[error(
-        "truncated or damaged: section headers at offset {offset:#x} do not lie within the file's {len} bytes"
+        "truncated or damaged: the section headers at offset {offset:#x} reach past the file's {len} bytes"
     )]
     SectionHeaders {
         /// `e_shoff`.
@@ -53,16 +53,16 @@ pub enum ElfError {
         /// Length of the file.
         len: usize,
     },
-    /// The section that should hold the names of sections is missing or reaches past the file's end.
-    #[error("the names of sections (section {index}) are missing or damaged")]
+    /// The section name string table is missing or reaches past the end of the file.
+    #[error("the section name string table (section {index}) is missing or damaged")]
     SectionNames {
         /// `e_shstrndx`.
         index: u32,
     },
-    /// A section's name lies outside the names, or is longer than [`limits::NAME_BYTES`](crate::limits::NAME_BYTES).
-    #[error("section {index}: its name at {offset:#x} lies outside the section names or is too long")]
+    /// A section's name lies outside the string table, or is longer than [`limits::NAME_BYTES`](crate::limits::NAME_BYTES).
+    #[error("section {index}: the name at {offset:#x} is too long, or outside the section name string table")]
     SectionName {
-        /// Number of the section.
+        /// The section's index.
         index: u32,
         /// `sh_name`.
         offset: u32,
@@ -72,20 +72,20 @@ pub enum ElfError {
         "truncated or damaged: section `{section}` (offset {offset:#x}, size {size:#x}) reaches past the file's {len} bytes"
     )]
     SectionBounds {
-        /// Name of the section.
+        /// The section's name.
         section: Text,
-        /// The offset in the file.
+        /// `sh_offset`.
         offset: u64,
-        /// The size in bytes.
+        /// `sh_size`.
         size: u64,
         /// Length of the file.
         len: usize,
     },
 }
 
-/// Word size of an ELF file, and with it of its pointers.
+/// The class of an ELF file, which is also its pointer size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "the format has two")]
+#[expect(clippy::exhaustive_enums, reason = "the ELF format has two classes")]
 pub enum Class {
     /// `ELFCLASS32`.
     Elf32,
@@ -97,7 +97,7 @@ pub enum Class {
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Section<'d> {
-    /// Its number in the section header table.
+    /// The index in the section header table.
     pub index: SectionIndex,
     /// The name.
     pub name: &'d [u8],
@@ -105,9 +105,9 @@ pub struct Section<'d> {
     pub sh_type: u32,
     /// `sh_flags`.
     pub flags: u64,
-    /// The offset in the file.
+    /// `sh_offset`: the offset in the file.
     pub offset: u64,
-    /// Its size, in memory if it is `SHT_NOBITS`.
+    /// `sh_size`: the size in the file, or in memory for `SHT_NOBITS`.
     pub size: u64,
     /// `sh_link`.
     pub link: u32,
@@ -117,30 +117,30 @@ pub struct Section<'d> {
     pub align: u64,
     /// `sh_entsize`.
     pub entsize: u64,
-    /// Its bytes; none if it is `SHT_NOBITS`.
+    /// The bytes in the file; empty for `SHT_NOBITS`.
     pub data: &'d [u8],
 }
 
 impl Section<'_> {
-    /// Whether this is section 0, which every file has and which is unused.
+    /// Returns whether this is section 0, which is reserved (`SHN_UNDEF`).
     pub const fn is_null(&self) -> bool {
         self.index.0 == 0
     }
 
-    /// Whether the bytes are compressed (`SHF_COMPRESSED`).
+    /// Returns whether the bytes are compressed (`SHF_COMPRESSED`).
     pub const fn is_compressed(&self) -> bool {
         self.flags & elf::SHF_COMPRESSED.0 != 0
     }
 
-    /// Whether it holds instructions: `SHT_PROGBITS`, executable and not empty.
+    /// Returns whether the section holds instructions: it is `SHT_PROGBITS`, executable and not empty.
     pub const fn is_code(&self) -> bool {
         self.sh_type == elf::SHT_PROGBITS.0 && self.flags & elf::SHF_EXECINSTR.0 != 0 && !self.data.is_empty()
     }
 
-    /// Returns the range of the section's bytes in the file.
+    /// Returns the range of the section's bytes in the file, `0..0` if there are none.
     pub fn file_range(&self) -> Option<Range<usize>> {
-        let from = if self.data.is_empty() { 0 } else { usize::try_from(self.offset).ok()? };
-        Some(from..from.checked_add(self.data.len())?)
+        let start = if self.data.is_empty() { 0 } else { usize::try_from(self.offset).ok()? };
+        Some(start..start.checked_add(self.data.len())?)
     }
 
     pub(crate) fn text(&self) -> Text {
@@ -154,7 +154,7 @@ impl core::fmt::Debug for Section<'_> {
     }
 }
 
-/// A checked ELF: every section's name and bytes lie within the file.
+/// A validated ELF file: every section's name and bytes lie within the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Elf<'d> {
     pub(crate) class: Class,
@@ -169,8 +169,10 @@ impl<'d> Elf<'d> {
         if !data.starts_with(&elf::ELFMAG) {
             return Err(ElfError::NotElf);
         }
-        let short = ElfError::Header { len: data.len() };
-        let Some([_, _, _, _, class, order, version]) = data.first_chunk::<7>() else { return Err(short) };
+        let truncated = ElfError::Header { len: data.len() };
+        let Some([_, _, _, _, class, order, version]) = data.first_chunk::<7>() else {
+            return Err(truncated);
+        };
         if !matches!(order, 1 | 2) {
             return Err(ElfError::ByteOrder { found: *order });
         }
@@ -185,12 +187,12 @@ impl<'d> Elf<'d> {
         elf
     }
 
-    /// The first section of a name, whatever it holds.
+    /// Finds the first section with a name.
     pub(crate) fn section(&self, name: &[u8]) -> Option<&Section<'d>> {
         self.sections.iter().find(|s| s.name == name && !s.is_null())
     }
 
-    /// Returns the section of an index; none for section 0, which is no section.
+    /// Returns the section of an index; none for section 0, which is reserved.
     pub(crate) fn section_at(&self, index: SectionIndex) -> Option<&Section<'d>> {
         self.sections.get(usize::try_from(index.0).ok()?).filter(|s| !s.is_null())
     }
@@ -199,18 +201,19 @@ impl<'d> Elf<'d> {
         let len = data.len();
         let Ok(header) = H::parse(data) else { return Err(ElfError::Header { len }) };
         let Ok(e) = header.endian() else { return Err(ElfError::Header { len }) };
-        let headers_at = ElfError::SectionHeaders { offset: header.e_shoff(e).into(), len };
-        let Ok(headers) = header.section_headers(e, data) else { return Err(headers_at) };
+        let bad_headers = ElfError::SectionHeaders { offset: header.e_shoff(e).into(), len };
+        let Ok(headers) = header.section_headers(e, data) else { return Err(bad_headers) };
         let strings = match headers {
             [] => &[],
-            headers => names_of(header, e, data, headers)?,
+            headers => section_names(header, e, data, headers)?,
         };
         let mut sections = Vec::with_capacity(headers.len());
         for (index, h) in (0u32..).zip(headers) {
-            let at = h.sh_name(e);
-            let name = string_at(strings, at).ok_or(ElfError::SectionName { index, offset: at })?;
+            let name_offset = h.sh_name(e);
+            let missing_name = ElfError::SectionName { index, offset: name_offset };
+            let name = string_at(strings, name_offset).ok_or(missing_name)?;
             let (offset, size) = (h.sh_offset(e).into(), h.sh_size(e).into());
-            // Section 0 is no section; its fields may hold counts that did not fit the file header.
+            // Section 0 has no bytes. Its fields may hold counts that do not fit the file header.
             let bytes = if index == 0 { Ok(&[][..]) } else { h.data(e, data) };
             let Ok(bytes) = bytes else {
                 return Err(ElfError::SectionBounds { section: text(name), offset, size, len });
@@ -238,35 +241,37 @@ impl<'d> Elf<'d> {
     }
 }
 
-/// The bytes of the section that holds the names of sections.
-fn names_of<'d, H: FileHeader<Endian = Endianness>>(
+/// Returns the bytes of the section name string table.
+fn section_names<'d, H: FileHeader<Endian = Endianness>>(
     header: &H,
     e: Endianness,
     data: &'d [u8],
     headers: &[H::SectionHeader],
 ) -> Result<&'d [u8], ElfError> {
-    let index = header.shstrndx(e, data).unwrap_or_default();
+    // An unreadable index counts as 0: section 0 is no string table, and the error below reports it.
+    let index = header.shstrndx(e, data).unwrap_or(0);
     let names = usize::try_from(index).ok().and_then(|i| headers.get(i));
     let bytes = names.filter(|h| h.sh_type(e) == elf::SHT_STRTAB).and_then(|h| h.data(e, data).ok());
     bytes.ok_or(ElfError::SectionNames { index })
 }
 
-/// The NUL-terminated string at an offset of a string table, if it is no longer than a name may be.
+/// Returns the NUL-terminated string at an offset of a string table. A string of more than
+/// [`limits::NAME_BYTES`](crate::limits::NAME_BYTES) counts as missing.
 pub fn string_at(strings: &[u8], offset: u32) -> Option<&[u8]> {
     if offset == 0 && strings.is_empty() {
         return Some(&[]);
     }
     let rest = strings.get(usize::try_from(offset).ok()?..)?;
-    let name = rest.get(..limits::NAME_BYTES).unwrap_or(rest);
-    CStr::from_bytes_until_nul(name).ok().map(CStr::to_bytes)
+    let bounded = rest.get(..limits::NAME_BYTES).unwrap_or(rest);
+    CStr::from_bytes_until_nul(bounded).ok().map(CStr::to_bytes)
 }
 
-/// Returns the name by which callers refer to a part of an object: the whole name, not fit to print.
+/// Returns the whole name of a program, map or section, as callers refer to it. The name is not escaped for display.
 pub(crate) fn key(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned()
 }
 
-/// A name from a file for a message: cut off where it is long.
+/// Returns a name from a file, escaped and shortened for a message.
 pub(crate) fn text(name: &[u8]) -> Text {
     match name.get(..limits::SHOWN_BYTES) {
         Some(head) if head.len() < name.len() => format!("{}...", Name::new(head)).into(),

@@ -1,20 +1,20 @@
-//! Error numbers of system calls.
+//! Error numbers (`errno`) of system calls.
 
 use core::fmt;
 use std::io;
 
 /// The error number of a failed system call.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(clippy::exhaustive_structs, reason = "it is a number")]
+#[expect(clippy::exhaustive_structs, reason = "an errno is a number")]
 pub struct Errno(pub i32);
 
-/// The numbers below that differ between architectures (`asm/errno.h`): MIPS, SPARC, and everything else.
-const ENOSYS: i32 = by_architecture(89, 90, 38);
-const EILSEQ: i32 = by_architecture(88, 122, 84);
-const EOPNOTSUPP: i32 = by_architecture(122, 45, 95);
-const ESTALE: i32 = by_architecture(151, 70, 116);
+// Numbers that differ between architectures (`asm/errno.h`): MIPS, SPARC, all others.
+const ENOSYS: i32 = arch_errno(89, 90, 38);
+const EILSEQ: i32 = arch_errno(88, 122, 84);
+const EOPNOTSUPP: i32 = arch_errno(122, 45, 95);
+const ESTALE: i32 = arch_errno(151, 70, 116);
 
-const fn by_architecture(mips: i32, sparc: i32, other: i32) -> i32 {
+const fn arch_errno(mips: i32, sparc: i32, other: i32) -> i32 {
     if cfg!(any(
         target_arch = "mips",
         target_arch = "mips32r6",
@@ -32,17 +32,17 @@ const fn by_architecture(mips: i32, sparc: i32, other: i32) -> i32 {
 impl Errno {
     const EIO: Self = Self(5);
 
-    /// Returns the error number of this thread's last system call.
+    /// Returns `errno` of this thread's last system call.
     pub fn last() -> Self {
         Self::from_io_error(&io::Error::last_os_error())
     }
 
-    /// The number behind an error of the standard library; `EIO` if there is none.
+    /// Returns the error number in an [`io::Error`], or `EIO` if the error did not come from the system.
     pub fn from_io_error(error: &io::Error) -> Self {
         error.raw_os_error().map_or(Self::EIO, Self)
     }
 
-    /// Its name, as `EPERM`, if it is one that bpf(2) and its relatives give.
+    /// Returns the symbolic name, such as `EPERM`, of an error number that bpf(2) and related system calls return.
     pub const fn name(self) -> Option<&'static str> {
         Some(match self.0 {
             1 => "EPERM",
@@ -82,8 +82,8 @@ impl fmt::Display for Errno {
             return f.write_str("ENOTSUPP: not supported by this kernel");
         }
         let text = io::Error::from_raw_os_error(self.0).to_string();
-        // The standard library says "Operation not permitted (os error 1)".
-        let text = text.split(" (os error").next().unwrap_or_default();
+        // The standard library writes "Operation not permitted (os error 1)".
+        let text = text.split_once(" (os error").map_or(&*text, |(text, _)| text);
         match self.name() {
             Some(name) => write!(f, "{name}: {text}"),
             None => write!(f, "errno {}: {text}", self.0),

@@ -1,4 +1,4 @@
-//! Features of a kernel. The running kernel is probed as late as possible, and once for each feature.
+//! Kernel features. Each feature of the running kernel is probed once, when it is first needed.
 
 use crate::errno::Errno;
 use alloc::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 macro_rules! features {
     ($($(#[$doc:meta])* $name:ident $text:literal,)*) => {
-        /// Something that not every kernel can do (libbpf: `enum kern_feature_id`).
+        /// A feature that some kernels lack (libbpf: `enum kern_feature_id`).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum Feature {$($(#[$doc])* $name,)*}
@@ -16,8 +16,8 @@ macro_rules! features {
             /// All features.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
-            /// Returns the feature in words.
-            pub const fn text(self) -> &'static str {
+            /// Returns a description of the feature.
+            pub const fn description(self) -> &'static str {
                 match self {$(Self::$name => $text,)*}
             }
         }
@@ -26,65 +26,65 @@ macro_rules! features {
 
 features! {
     /// Programs and maps have names (4.15).
-    Names "names of programs and maps",
-    /// Instructions may point into a map's value (5.2).
+    Names "program and map names",
+    /// Instructions may hold the address of a map's value (5.2).
     GlobalData "global variables",
     /// BTF can be loaded (4.18).
     Btf "BTF",
-    /// BTF has functions, programs have records of functions and lines (5.0).
+    /// BTF describes functions; programs have `func_info` and `line_info` (5.0).
     BtfFunc "functions in BTF",
     /// Functions in BTF may be global (5.6).
     BtfGlobalFunc "global functions in BTF",
     /// BTF has variables and sections (5.2).
     BtfDatasec "variables and sections in BTF",
-    /// Arrays can be mapped into memory (5.5).
+    /// Arrays can be mapped with mmap(2) (5.5).
     ArrayMmap "arrays mapped into memory",
-    /// Programs are loaded with the attach type they are for (4.17).
+    /// Programs are loaded with an expected attach type (4.17).
     ExpectedAttachType "expected attach types",
-    /// `bpf_probe_read_kernel` and its relatives (5.5).
+    /// `bpf_probe_read_kernel` and its variants (5.5).
     ProbeReadKernel "the helper bpf_probe_read_kernel",
-    /// A program can hold maps it does not mention (5.10).
+    /// A program can hold maps that its code does not use: `BPF_PROG_BIND_MAP` (5.10).
     ProgBindMap "maps bound to programs",
-    /// Modules have BTF (5.11).
+    /// Kernel modules have BTF (5.11).
     ModuleBtf "BTF of modules",
     /// BTF has floating-point numbers (5.13).
     BtfFloat "floating-point numbers in BTF",
-    /// Perf events are attached by links (5.15).
-    PerfLink "links of perf events",
+    /// Programs attach to perf events by links (5.15).
+    PerfLink "perf event links",
     /// BTF has declaration tags (5.16).
     BtfDeclTag "declaration tags in BTF",
     /// BTF has type tags (5.17).
     BtfTypeTag "type tags in BTF",
-    /// Memory is charged to the cgroup, not to a limit (5.11).
+    /// Memory is charged to the cgroup instead of `RLIMIT_MEMLOCK` (5.11).
     MemcgAccounting "memory accounting by cgroup",
     /// `bpf_get_attach_cookie` (5.15).
     Cookie "attach cookies",
     /// BTF has 64-bit enumerations (6.0).
     BtfEnum64 "64-bit enumerations in BTF",
-    /// System calls' functions have wrappers named after the architecture (4.17).
-    SyscallWrapper "wrappers of system calls",
-    /// Many uprobes in one link, filtered by process (6.6; rightly so since 6.11).
-    UprobeMulti "links of many uprobes",
+    /// System call functions have wrappers named after the architecture (4.17).
+    SyscallWrapper "system call wrappers",
+    /// Several uprobes in one link, filtered by process (6.6; the filter works since 6.11).
+    UprobeMulti "multi-uprobe links",
     /// The verifier knows the tag `arg:ctx` (6.8).
     ArgCtxTag "the tag arg:ctx",
     /// Sections in BTF may be named `?…` (6.10).
     BtfQmarkDatasec "sections named `?…` in BTF",
-    /// A load may point anywhere into an arena (7.0).
+    /// A load may point to any offset of an arena (7.0).
     FullRangeOffset "offsets beyond 512 MiB in loads of map values",
 }
 
 /// The number of features.
 const COUNT: usize = Feature::ALL.len();
 
-/// Finds out what the running kernel can do.
+/// A prober of the running kernel.
 pub trait ProbeKernel: Send + Sync {
-    /// Probes a feature, in a way that leaves nothing behind.
+    /// Probes a feature. A probe leaves nothing loaded in the kernel.
     fn probe(&self, feature: Feature) -> Result<bool, Errno>;
 
     /// Checks that this process may load programs.
     ///
-    /// Where maps and programs are charged to the limit on locked memory, the limit is raised first: what was loaded a moment ago
-    /// counts for a while, and a probe that fails for that would be taken for a kernel that can do less.
+    /// If maps and programs are charged to `RLIMIT_MEMLOCK`, the implementation raises the limit first. Otherwise a probe could fail
+    /// for lack of memory and look like a missing feature: the kernel releases the charge of a closed program late.
     fn check_permission(&self, charges_locked_memory: bool) -> Result<(), Errno>;
 }
 
@@ -94,14 +94,14 @@ pub struct Features(Arc<Inner>);
 
 struct Inner {
     known: [OnceLock<bool>; COUNT],
-    /// Probes features of the running kernel that are not known yet; none if all are given.
+    /// The prober for unknown features; none if all features are known.
     kernel: Option<Box<dyn ProbeKernel>>,
-    /// Set once this process is known to be permitted to load programs.
+    /// Set once the kernel has permitted this process to load programs.
     is_permitted: OnceLock<()>,
 }
 
 impl Features {
-    /// What the running kernel can do: each feature is probed when it is first needed.
+    /// The features of the running kernel, each probed when it is first needed.
     pub fn from_probe(kernel: impl ProbeKernel + 'static) -> Self {
         Self::new(Default::default(), Some(Box::new(kernel)))
     }
@@ -110,12 +110,12 @@ impl Features {
         Self(Arc::new(Inner { known, kernel, is_permitted: OnceLock::new() }))
     }
 
-    /// All features, for plans without a kernel.
+    /// Every feature that this crate knows, for plans without a kernel.
     pub fn newest() -> Self {
         Self::fixed(|_| true)
     }
 
-    /// The features that a function gives, for tests and for plans without a kernel.
+    /// The features for which `has` returns true, for tests and plans without a kernel.
     pub fn fixed(has: impl Fn(Feature) -> bool) -> Self {
         let known: [OnceLock<bool>; COUNT] = Default::default();
         for (feature, cell) in Feature::ALL.iter().zip(&known) {
@@ -124,8 +124,8 @@ impl Features {
         Self::new(known, None)
     }
 
-    /// Checks that the running kernel lets this process load programs, and so probe it.
-    pub fn check(&self) -> Result<(), Errno> {
+    /// Checks that this process may load programs, and so may probe the kernel.
+    pub fn check_permission(&self) -> Result<(), Errno> {
         let Some(kernel) = &self.0.kernel else { return Ok(()) };
         if self.0.is_permitted.get().is_none() {
             kernel.check_permission(self.charges_locked_memory())?;
@@ -134,21 +134,23 @@ impl Features {
         Ok(())
     }
 
-    /// Whether maps and programs are charged to the limit on locked memory. Unlike other questions, a process that may load nothing
-    /// gets an answer, too: the limit may be what keeps it from loading.
+    /// Returns whether maps and programs are charged to `RLIMIT_MEMLOCK`.
+    ///
+    /// Unlike [`has`](Self::has), this does not need permission to load programs: the limit may be the reason for the refusal.
     pub fn charges_locked_memory(&self) -> bool {
-        !self.ask(Feature::MemcgAccounting)
+        !self.probe(Feature::MemcgAccounting)
     }
 
     /// Returns whether the kernel has a feature.
     ///
-    /// If this process may ask nothing ([`check`](Self::check)), the answer is yes: that makes the most useful plan. A single
-    /// probe that cannot be made counts as no, as in libbpf's `feat_supported`, and is made again when asked again.
+    /// Returns true if this process may not probe the kernel ([`check_permission`](Self::check_permission)): a plan for a kernel with
+    /// every feature is the most useful one. A probe that fails counts as a missing feature, as in libbpf's `feat_supported`, and
+    /// runs again at the next call.
     pub fn has(&self, feature: Feature) -> bool {
-        self.check().is_err() || self.ask(feature)
+        self.check_permission().is_err() || self.probe(feature)
     }
 
-    fn ask(&self, feature: Feature) -> bool {
+    fn probe(&self, feature: Feature) -> bool {
         let at = Feature::ALL.iter().position(|f| *f == feature);
         let Some(cell) = at.and_then(|at| self.0.known.get(at)) else { return false };
         if let Some(known) = cell.get() {
@@ -158,7 +160,7 @@ impl Features {
         match kernel.probe(feature) {
             Ok(has) => *cell.get_or_init(|| has),
             Err(errno) => {
-                log::info!("cannot find out about {}: {errno}", feature.text());
+                log::info!("probe of {} failed: {errno}", feature.description());
                 false
             }
         }
@@ -182,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fixed_ones_are_as_said_and_never_asked() {
+    fn fixed_features_are_not_probed() {
         let old = Features::fixed(|f| f == Feature::Btf);
         assert!(old.has(Feature::Btf) && !old.has(Feature::BtfFunc) && !old.is_live());
         assert!(Feature::ALL.iter().all(|f| Features::newest().has(*f)));

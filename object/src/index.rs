@@ -1,4 +1,4 @@
-//! Indices into the tables of an object and of a plan: one type for each table, so that none is taken for another.
+//! Indices into the tables of an object and of a plan: one type for each table, so that the compiler tells them apart.
 
 use core::fmt;
 
@@ -6,7 +6,7 @@ macro_rules! index {
     ($($(#[$doc:meta])* $name:ident($number:ty);)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[expect(clippy::exhaustive_structs, reason = "an index; it will never hold more")]
+        #[expect(clippy::exhaustive_structs, reason = "an index is one number")]
         pub struct $name(pub $number);
 
         impl fmt::Display for $name {

@@ -1,8 +1,8 @@
-//! Broken invariants: errors of this crate, never of its input.
+//! The error for a broken invariant: a bug in this crate, not bad input.
 
 use thiserror::Error;
 
-/// A broken invariant of this crate. Whatever the input, please report it.
+/// A broken invariant of this crate: a bug, whatever the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("internal error, please report it: {invariant}")]
 #[non_exhaustive]
@@ -12,15 +12,15 @@ pub struct InternalError {
 }
 
 impl InternalError {
-    /// The error that names a broken invariant.
+    /// Creates an error that names a broken invariant.
     pub const fn new(invariant: &'static str) -> Self {
         Self { invariant }
     }
 }
 
-/// Values that are missing only if an invariant is broken.
+/// An extension of `Option` and `Result` for values that are missing only if an invariant is broken.
 pub(crate) trait Invariant<T> {
-    /// Returns the value, or the error that names the broken invariant.
+    /// Returns the value, or an error that names the broken invariant.
     fn invariant(self, invariant: &'static str) -> Result<T, InternalError>;
 }
 

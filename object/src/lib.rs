@@ -1,16 +1,16 @@
-//! BPF objects as pure data: read, linked, planned for a kernel. No system calls, no unsafe code, no libc.
+//! A reader, linker and load planner for BPF objects. No system calls, no unsafe code, no libc.
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`object`] | reads what clang or GCC compiled: programs, maps, externs, relocations |
-//! | [`link`] | puts a program together from its functions |
-//! | [`load_plan`] | decides everything that a load asks of the kernel; printed as a dry run |
-//! | [`globals`] | global variables: their names, places and types |
-//! | `static_link` | links several objects into one, as `bpftool gen object`; feature `static-link` |
-//! | [`target`] | BTF in kernel images, and the types of a kernel and its modules |
-//! | [`features`] | what a kernel can do |
+//! | [`object`] | reads ELF objects from clang and GCC: programs, maps, externs, relocations |
+//! | [`link`] | links each program with the subprograms that it calls |
+//! | [`load_plan`] | plans every map, program and BTF to load; printed as a dry run |
+//! | [`globals`] | global variables: names, offsets, types, initial values |
+//! | `static_link` | links several objects into one, like `bpftool gen object`; feature `static-link` |
+//! | [`target`] | finds BTF in kernel images; the BTF of a kernel and its modules |
+//! | [`features`] | kernel features |
 //!
-//! The crate reads no file and makes no system call. What a plan needs from a running kernel comes in through three traits:
+//! The crate reads no file and makes no system call. A plan reads the running kernel through three traits:
 //! [`ProbeKernel`](features::ProbeKernel), [`ReadKernelBtf`](target::ReadKernelBtf) and [`ReadSystem`](load_plan::ReadSystem).
 //! `core-relo-loader` implements them and re-exports this crate.
 //!
@@ -30,10 +30,10 @@ pub mod features;
 pub mod globals;
 mod index;
 mod internal;
+mod known_names;
 pub mod limits;
 pub mod link;
 pub mod load_plan;
-mod near;
 pub mod object;
 #[cfg(feature = "static-link")]
 pub mod static_link;

@@ -1,4 +1,4 @@
-//! Objects and kernels made byte by byte, for the tests of this crate and the loader.
+//! Builders of objects and kernels, for the tests of this crate and the loader.
 #![expect(
     clippy::arithmetic_side_effects,
     clippy::unwrap_used,
@@ -7,7 +7,7 @@
     clippy::new_without_default,
     clippy::return_self_not_must_use,
     clippy::exhaustive_structs,
-    reason = "for tests, which may panic"
+    reason = "test code may panic"
 )]
 
 use crate::{
@@ -31,15 +31,15 @@ use object::{
     write::{self, Relocation, SectionId, SymbolId, SymbolSection},
 };
 
-/// An object under construction, in this machine's byte order.
+/// A builder of objects in the host's byte order.
 #[derive(Debug)]
 pub struct TestObject {
     elf: write::Object<'static>,
-    /// Its types; `.BTF` is left out as long as there are none.
+    /// The BTF of the object.
     pub types: Builder,
     pub int: TypeId,
     ext: ExtBuilder,
-    /// The definitions in `.maps`: variable, place, size.
+    /// The variables in `.maps`: type, offset, size.
     maps: Vec<(TypeId, u32, u32)>,
     maps_section: Option<SectionId>,
     has_types: bool,
@@ -49,7 +49,7 @@ pub fn insn(code: u8, dst: u8, src: u8, off: i16, imm: i32) -> Insn {
     Insn { code, dst, src, off, imm }
 }
 
-/// `r0 = n; exit`
+/// Returns `r0 = n; exit`.
 pub fn returns(n: i32) -> [Insn; 2] {
     [insn(0xb7, 0, 0, 0, n), exit()]
 }
@@ -58,12 +58,12 @@ pub fn exit() -> Insn {
     insn(0x95, 0, 0, 0, 0)
 }
 
-/// A call of a subprogram, as compilers write it: `imm` is where it leads, or for the relocation to say.
+/// Returns a call of a subprogram. `imm` is the distance, or the addend of a relocation.
 pub fn call(imm: i32) -> Insn {
     insn(0x85, 0, 1, 0, imm)
 }
 
-/// A 64-bit load, for a relocation to fill.
+/// Returns a 64-bit load, the target of a relocation.
 pub fn load(dst: u8, imm: i32) -> [Insn; 2] {
     [insn(LD_IMM64, dst, 0, 0, imm), Insn::default()]
 }
@@ -84,7 +84,7 @@ impl TestObject {
         }
     }
 
-    /// Leaves `.BTF` out.
+    /// Leaves `.BTF` and `.BTF.ext` out.
     pub fn without_types(mut self) -> Self {
         self.has_types = false;
         self
@@ -107,7 +107,7 @@ impl TestObject {
         id
     }
 
-    /// A symbol that everybody sees; `value` and `size` in bytes.
+    /// Adds a global symbol; `value` and `size` are in bytes.
     pub fn symbol(
         &mut self,
         name: &str,
@@ -128,12 +128,12 @@ impl TestObject {
         })
     }
 
-    /// A function of `len` instructions.
+    /// Adds a global function; `start` and `len` are in instructions.
     pub fn function(&mut self, name: &str, section: SectionId, start: u64, len: u64) -> SymbolId {
         self.symbol(name, SymbolKind::Text, section, start * 8, len * 8)
     }
 
-    /// A section of one global function; the function is named like its symbol.
+    /// Adds a section with one global function.
     pub fn program(&mut self, name: &str, section: &str, insns: &[Insn]) -> SectionId {
         let id = self.code(section, insns);
         self.function(name, id, 0, u64::try_from(insns.len()).unwrap());
@@ -144,7 +144,7 @@ impl TestObject {
         self.elf.symbol_mut(symbol).scope = scope;
     }
 
-    /// Something the kernel, or another object, has.
+    /// Adds an undefined symbol.
     pub fn undefined(&mut self, name: &str, weak: bool) -> SymbolId {
         self.elf.add_symbol(write::Symbol {
             name: name.into(),
@@ -162,7 +162,7 @@ impl TestObject {
         self.elf.section_symbol(section)
     }
 
-    /// A call, or a 64-bit load, that refers to a symbol.
+    /// Adds a relocation of a call or a 64-bit load; `insn` is the index of the instruction.
     pub fn refer(&mut self, section: SectionId, insn: u64, symbol: SymbolId, is_call: bool) {
         self.reloc(section, insn * 8, symbol, if is_call { 10 } else { 1 });
     }
@@ -172,13 +172,13 @@ impl TestObject {
         self.elf.add_relocation(section, Relocation { offset, symbol, addend: 0, flags }).unwrap();
     }
 
-    /// The pointer to an array of `n` elements that a number in a definition is.
+    /// Returns the type that encodes a number in a map definition: a pointer to an array of `n` elements.
     pub fn number(&mut self, n: u32) -> TypeId {
         let array = self.types.array(self.int, self.int, n);
         self.types.pointer(array)
     }
 
-    /// A map of these numbers; `values` makes it one of programs or maps, with room for one.
+    /// Adds a map definition with these numbers. `values` is the element type of a program array or map of maps with one element.
     pub fn map(
         &mut self,
         name: &str,
@@ -188,7 +188,7 @@ impl TestObject {
         self.define(name, numbers, values, 1)
     }
 
-    /// A map as C's `static` makes it.
+    /// Adds a static map definition.
     pub fn static_map(&mut self, name: &str, numbers: &[(&str, u32)]) -> (SectionId, SymbolId) {
         let (section, symbol) = self.define(name, numbers, None, 0);
         self.set_scope(symbol, SymbolScope::Compilation);
@@ -224,13 +224,13 @@ impl TestObject {
                 *self.maps_section.insert(self.elf.add_section(Vec::new(), ".maps".into(), SectionKind::Data))
             }
         };
-        let at = self.elf.append_section_data(section, &vec![0; usize::try_from(size).unwrap()], 8);
-        self.maps.push((var, u32::try_from(at).unwrap(), size));
-        let symbol = self.symbol(name, SymbolKind::Data, section, at, size.into());
+        let offset = self.elf.append_section_data(section, &vec![0; usize::try_from(size).unwrap()], 8);
+        self.maps.push((var, u32::try_from(offset).unwrap(), size));
+        let symbol = self.symbol(name, SymbolKind::Data, section, offset, size.into());
         (section, symbol)
     }
 
-    /// Records of functions: instruction of the section, type.
+    /// Adds `func_info` records: index of the instruction in the section, type.
     pub fn func_info(&mut self, section: &str, records: &[(u32, TypeId)]) {
         let name = self.types.string(section);
         let mut bytes = Vec::new();
@@ -241,7 +241,7 @@ impl TestObject {
         self.ext.group(ExtPart::FuncInfo, name, 8, &bytes);
     }
 
-    /// Records of lines: instruction of the section, line.
+    /// Adds `line_info` records: index of the instruction in the section, line.
     pub fn line_info(&mut self, section: &str, records: &[(u32, u32)]) {
         let (name, file) = (self.types.string(section), self.types.string("made.bpf.c"));
         let mut bytes = Vec::new();
@@ -253,7 +253,7 @@ impl TestObject {
         self.ext.group(ExtPart::LineInfo, name, 16, &bytes);
     }
 
-    /// `int f(void)`
+    /// Adds the type of `int f(void)`.
     pub fn func_type(&mut self, name: &str, linkage: u8) -> TypeId {
         let proto = self.types.func_proto(self.int, &[]);
         self.types.func(name, proto, linkage)
@@ -261,7 +261,7 @@ impl TestObject {
 
     pub fn bytes(mut self) -> Vec<u8> {
         if !self.maps.is_empty() {
-            let end = self.maps.iter().map(|(_, at, size)| at + size).max().unwrap();
+            let end = self.maps.iter().map(|(_, offset, size)| offset + size).max().unwrap();
             self.types.datasec(".maps", end, &self.maps);
         }
         if self.has_types {
@@ -273,7 +273,7 @@ impl TestObject {
         self.elf.write().unwrap()
     }
 
-    /// Planned for a kernel that can do everything and has no types.
+    /// Plans the object for a kernel with all features and no types.
     pub fn plan(self) -> Result<LoadPlan, LoadPlanError> {
         self.plan_on(kernel(|_| {}), |_| {})
     }
@@ -286,13 +286,13 @@ impl TestObject {
         plan_bytes(&self.bytes(), &host, set)
     }
 
-    /// Why it cannot be planned: one line.
+    /// Returns the error of planning the object, on one line.
     pub fn error(self) -> String {
         self.error_on(kernel(|_| {}))
     }
 
     pub fn error_on(self, host: Host) -> String {
-        line(&self.plan_on(host, |_| {}).expect_err("refused"))
+        line(&self.plan_on(host, |_| {}).expect_err("planning fails"))
     }
 }
 
@@ -318,7 +318,7 @@ pub struct Setup<'o, 'd> {
 }
 
 impl Setup<'_, '_> {
-    /// Loads these programs and no others.
+    /// Selects the programs to load.
     pub fn select_programs<'n>(&mut self, programs: impl IntoIterator<Item = &'n str>) {
         self.settings.select_programs(self.object, programs);
     }
@@ -355,14 +355,14 @@ impl DerefMut for Setup<'_, '_> {
     }
 }
 
-/// An error's text, which has to be one line.
+/// Returns the message of an error, which must be one line.
 pub fn line(error: &LoadPlanError) -> String {
     let text = error.to_string();
     assert!(!text.contains('\n'), "{text}");
     text
 }
 
-/// A kernel that can do everything and has these types.
+/// Returns a kernel with all features and these types.
 pub fn kernel(types: impl FnOnce(&mut Builder)) -> Host {
     let mut b = Builder::new(Endian::native());
     types(&mut b);
@@ -370,27 +370,27 @@ pub fn kernel(types: impl FnOnce(&mut Builder)) -> Host {
     Host::offline(Arc::new(KernelTypes::from_btf(Arc::new(btf), [])))
 }
 
-/// A program's instructions.
-pub fn insns(plan: &LoadPlan, program: &str) -> Vec<Insn> {
-    let found = plan.programs.iter().find(|p| p.name == program).expect("planned");
-    found
+/// Returns a program's instructions.
+pub fn insns(plan: &LoadPlan, name: &str) -> Vec<Insn> {
+    let program = plan.programs.iter().find(|p| p.name == name).expect("planned");
+    program
         .insns
         .chunks_exact(8)
         .map(|raw| Insn::decode(Endian::native(), *raw.first_chunk().unwrap()))
         .collect()
 }
 
-/// The programs that a plan does not load, and the reasons.
+/// Returns the programs that a plan does not load, with the reasons.
 pub fn skipped(plan: &LoadPlan) -> Vec<(&str, &str)> {
     plan.skipped.iter().map(|s| (s.program.as_str(), s.reason)).collect()
 }
 
-/// Numbers of four bytes, as records and values hold them.
+/// Decodes 32-bit numbers.
 pub fn words(bytes: &[u8]) -> Vec<u32> {
     bytes.chunks_exact(4).map(|raw| Endian::native().u32(raw, 0).unwrap()).collect()
 }
 
-/// Two types of either byte order.
+/// Returns BTF with two types.
 pub fn sample_types(endian: Endian) -> Vec<u8> {
     let mut b = Builder::new(endian);
     let long = b.int("long", 8, Builder::SIGNED);
@@ -398,7 +398,7 @@ pub fn sample_types(endian: Endian) -> Vec<u8> {
     b.finish()
 }
 
-/// An ELF file of these sections.
+/// Returns an ELF file with these sections.
 pub fn elf_file(arch: Architecture, order: Endianness, sections: &[(&str, SectionKind, &[u8])]) -> Vec<u8> {
     let mut file = write::Object::new(BinaryFormat::Elf, arch, order);
     for (name, kind, bytes) in sections {

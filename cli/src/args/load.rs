@@ -29,7 +29,7 @@ Exit status: 0 if the program ran (whatever it returned), 1 if it was refused, 2
 /// How the object is set up before loading
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SetupArgs {
-    /// Set a global variable before loading, also in an arena or a struct_ops table; may be given several times. VALUE is a number,
+    /// Set a global variable before loading, also in an arena or a struct_ops map; may be given several times. VALUE is a number,
     /// true or false, text for an array of char, an enumerator, numbers with commas for an array (missing ones become 0), or
     /// hex:0011… for any type. NAME may be a path to a member or element, as `config.ports[2]`, and SECTION/NAME selects one of two
     /// statics with the same name. An unknown name lists the known ones; `inspect` shows all
@@ -72,7 +72,7 @@ pub(crate) struct LoadArgs {
     /// Relocate against these types instead of the kernel's own (for kernels without BTF)
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, conflicts_with = "btf")]
     pub(crate) relocate_against: Option<PathBuf>,
-    /// Attach every program whose section names the target, and every struct_ops table
+    /// Attach every program whose section names the target, and every struct_ops map
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) attach: bool,
     /// Pin everything below this folder of a bpffs; the folder is created if its parent exists

@@ -2,7 +2,7 @@
 
 use crate::input::file::InputFile;
 use core_relo::{Data, Endian};
-use core_relo_loader::target::{Class, Form, TargetFile};
+use core_relo_loader::target::{Class, FileFormat, TargetFile};
 use std::path::Path;
 
 const SHT_PROGBITS: u32 = 1;
@@ -37,11 +37,11 @@ fn try_read_btf(path: &Path, input: &InputFile<'_>, limit: u64) -> Option<BtfSec
         None => None,
     };
     let mut file = TargetFile::from_bytes(path, input.read_part(btf.offset, btf.len)?).ok()?;
-    if file.form != Form::Raw {
+    if file.format != FileFormat::Raw {
         return None;
     }
     file.base = base;
-    file.form = Form::Elf { class: header.class, endian: header.endian, machine: header.machine };
+    file.format = FileFormat::Elf { class: header.class, endian: header.endian, machine: header.machine };
     Some(BtfSections::Found(file))
 }
 

@@ -262,7 +262,7 @@ fn program<'l>(plan: &'l ProgramPlan, names: &[&'l str]) -> ProgramJson<'l> {
         attach_btf_id: plan.attach.type_id.map_or(0, |ty| ty.0),
         instructions: plan.insns.len() / 8,
         translated_instructions: None,
-        subprograms: plan.pieces.len().saturating_sub(1),
+        subprograms: plan.functions.len().saturating_sub(1),
         maps,
         verifier_log: None,
     }

@@ -15,7 +15,7 @@ pub(crate) use value::{from_stored, rust_type};
 
 impl Loader<'_, '_> {
     /// The variables of all data sections and of the arena, in the symbol table's order; then configuration values and
-    /// struct_ops tables.
+    /// struct_ops maps.
     pub fn globals(&self) -> Vec<Global> {
         self.variables.all().to_vec()
     }
@@ -37,7 +37,7 @@ impl Loader<'_, '_> {
     /// array, an array of bytes for anything.
     ///
     /// The kernel's configuration is not set this way, but by lines of
-    /// [`Settings::kconfig`](crate::load_plan::Settings::kconfig). Of a struct_ops table the members that are no pointers can be
+    /// [`Settings::kconfig`](crate::load_plan::Settings::kconfig). Of a struct_ops map the members that are no pointers can be
     /// set, as `my_ops.flags`; its programs go by [`MapSettings::programs`](crate::load_plan::MapSettings::programs).
     pub fn set_global<T: GlobalValue>(&mut self, name: &str, value: &T) -> Result<&mut Self, LoadPlanError> {
         let global = self.find_global(name)?;

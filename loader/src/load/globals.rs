@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Loaded {
-    /// The variables of all data sections and of the arena, configuration values, and struct_ops tables.
+    /// The variables of all data sections and of the arena, configuration values, and struct_ops maps.
     pub fn globals(&self) -> &[Global] {
         &self.globals
     }
@@ -41,7 +41,7 @@ impl Loaded {
     }
 
     /// Sets a variable, by name or path and of types as [`Loader::set_global`](crate::Loader::set_global) takes them. Constants,
-    /// configuration and struct_ops tables cannot be set any more.
+    /// configuration and struct_ops maps cannot be set any more.
     ///
     /// Where the section cannot be mapped into memory (kernels before 5.5, sections of static variables only) all of it is read
     /// and written back: what programs write to it at that very time is lost.
@@ -160,5 +160,5 @@ fn outside(global: &Global) -> MapError {
 }
 
 fn when(global: &Global, action: &'static str, why: &'static str) -> MapError {
-    GlobalError::When { name: global.name.as_str().into(), action, why }.into()
+    GlobalError::Inaccessible { name: global.name.as_str().into(), action, reason: why }.into()
 }

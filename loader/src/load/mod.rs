@@ -135,7 +135,7 @@ impl<K: Kernel> Prepared<'_, K> {
                 cause: LoadPlanError::NoSuch {
                     kind: "program to be loaded",
                     name: name.into(),
-                    near: self.plan.programs.iter().map(|p| p.name.as_str().into()).collect(),
+                    known: self.plan.programs.iter().map(|p| p.name.as_str().into()).collect(),
                 },
             })?;
             self.loading.program(self.plan, planned).map_err(|error| self.loading.noted(error))?;

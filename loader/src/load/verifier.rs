@@ -201,7 +201,7 @@ fn meaning(plan: &LoadPlan, program: &ProgramPlan, log: &str, insn: Option<u32>)
     })?;
     if called == POISON_IMM {
         let at = insn?;
-        let piece = program.pieces.iter().rfind(|piece| piece.start <= at)?;
+        let piece = program.functions.iter().rfind(|piece| piece.start <= at)?;
         let within = at.checked_sub(piece.start)?;
         let found = plan.poisoned.iter().find(|p| p.function == piece.function && p.insn == within)?;
         return Some(Meaning::CoreRelo { why: found.why.clone(), record: found.record });

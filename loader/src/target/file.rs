@@ -12,7 +12,7 @@ use core_relo::{
     ByteSize, Data,
     btf::{Btf, BtfError, ModuleFilter},
 };
-use core_relo_object::target::{Form, Located, TargetError, locate, trust_kernel_order};
+use core_relo_object::target::{BtfLocation, FileFormat, TargetError, locate, trust_kernel_order};
 use std::{
     fs::File,
     path::{Path, PathBuf},
@@ -29,7 +29,7 @@ pub struct TargetFile {
     /// `.BTF.base`, if the file has it.
     pub base: Option<Data<'static>>,
     /// What kind of file it was.
-    pub form: Form,
+    pub format: FileFormat,
     /// Whether it is the kernel's own, in sysfs, which the kernel validated before it took it.
     is_of_kernel: bool,
 }
@@ -80,17 +80,17 @@ impl TargetFile {
         bytes: impl Into<Data<'static>>,
     ) -> Result<Self, TargetError> {
         let (path, bytes) = (path.into(), bytes.into());
-        let Located { btf, base, form, .. } = match locate(&bytes) {
+        let BtfLocation { btf, base, format, .. } = match locate(&bytes) {
             Ok(found) => found,
             Err(cause) => return Err(TargetError::Extract { path, cause }),
         };
         let (btf, base) = (part(&bytes, btf), base.map(|base| part(&bytes, base)));
-        Ok(Self { path, btf, base, form, is_of_kernel: false })
+        Ok(Self { path, btf, base, format, is_of_kernel: false })
     }
 
     /// The pointer size that an ELF's class says.
     pub const fn pointer_size(&self) -> Option<ByteSize> {
-        self.form.pointer_size()
+        self.format.pointer_size()
     }
 
     /// Whether it may have a type of the names that `module_filter`, made for the kernel, is for; only then is it worth parsing.
@@ -184,12 +184,12 @@ mod tests {
         Endian, TypeId,
         btf::{Builder, Kind, Type},
     };
-    use core_relo_object::target::ORDERED;
+    use core_relo_object::target::MIN_TYPES_TO_CHECK_ORDER;
 
     /// A type that is not where it belongs is found by who looks at all.
     #[test]
     fn only_what_the_kernel_shows_is_trusted_to_be_sorted() {
-        for count in [ORDERED - 1, ORDERED] {
+        for count in [MIN_TYPES_TO_CHECK_ORDER - 1, MIN_TYPES_TO_CHECK_ORDER] {
             let mut b = Builder::new(Endian::native());
             for n in 0..count {
                 b.structure(&if n == 5001 { String::from("astray") } else { format!("s{n:05}") }, 0, &[]);
@@ -199,7 +199,7 @@ mod tests {
                 for btf in [file.parse(None).unwrap(), file.parse_validated(None).unwrap()] {
                     let find = |name: &str| btf.find(name.as_bytes(), Kind::Struct).map(Type::id);
                     assert_eq!(find("s05002"), Some(TypeId(5003)));
-                    let is_trusted = is_of_kernel && count == ORDERED;
+                    let is_trusted = is_of_kernel && count == MIN_TYPES_TO_CHECK_ORDER;
                     assert_eq!(
                         find("astray"),
                         (!is_trusted).then_some(TypeId(5002)),

@@ -135,7 +135,7 @@ fn mapped_and_read_are_the_same() {
         for mode in [0o600, 0o666] {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
             let [opened, read] = [TargetFile::open(&path).unwrap(), TargetFile::read(&path).unwrap()];
-            assert_eq!((&*opened.btf, opened.form), (&**btf, read.form), "{name} {mode:o}");
+            assert_eq!((&*opened.btf, opened.format), (&**btf, read.format), "{name} {mode:o}");
             assert_eq!(&*read.btf, &**btf, "{name} {mode:o}");
             assert!(opened.parse(None).is_ok() && opened.parse_validated(None).is_ok());
         }

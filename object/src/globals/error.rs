@@ -1,88 +1,89 @@
-//! Why a variable cannot be read or set.
+//! Errors of reading and setting variables.
 
-use crate::near::Near;
+use crate::known_names::KnownNames;
 use core_relo::Text;
 use thiserror::Error;
 
-/// Why a variable cannot be read or set.
+/// An error in reading or setting a variable.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum GlobalError {
-    /// The object has none of that name.
-    #[error("it has no global `{name}`{}", Near(name, .near))]
-    NoSuch {
+    /// The object has no variable of that name.
+    #[error("it has no global `{name}`{}", KnownNames(name, .known))]
+    NotFound {
         /// The requested name.
         name: Text,
         /// The names that the object has.
-        near: Vec<Text>,
+        known: Vec<Text>,
     },
     /// More than one variable has that name.
-    #[error("it has more than one global `{name}`: say which, as `{}/{name}` or `{}/{name}`", .sections[0], .sections[1])]
+    #[error("it has more than one global `{name}`: specify `{}/{name}` or `{}/{name}`", .sections[0], .sections[1])]
     Ambiguous {
         /// The requested name.
         name: Text,
-        /// The sections of two of them.
+        /// The sections of two of the variables.
         sections: [Text; 2],
     },
-    /// The variable does not consist of what was asked for.
+    /// The variable has no such member or element.
     #[error("it has no global `{name}`: {what}")]
-    NoPart {
+    NoSuchPart {
         /// The requested name.
         name: Text,
-        /// The parts that exist.
+        /// The problem, and the parts that exist.
         what: Text,
     },
-    /// The value has another size.
-    #[error("global `{name}` has {expected} bytes{}, {found} were given", Declared(.c_type))]
+    /// The value does not have the size of the variable.
+    #[error("global `{name}`: value size {found}, expected {expected}{}", CTypeNote(.c_type))]
     Size {
-        /// The name.
+        /// The variable's name.
         name: Text,
-        /// Its type in C, if that is known.
+        /// The type in C, if known.
         c_type: Option<Text>,
-        /// The size in bytes.
+        /// The variable's size in bytes.
         expected: usize,
-        /// Bytes given.
+        /// The value's size in bytes.
         found: usize,
     },
-    /// The value is of another type.
-    #[error("global `{name}` is `{c_type}`: it takes {takes} or [u8; {size}], not {found}")]
+    /// The value's type does not fit the variable's.
+    #[error("global `{name}` of type `{c_type}`: {found}, expected {expected} or [u8; {size}]")]
     Type {
-        /// The name.
+        /// The variable's name.
         name: Text,
         /// The type in C.
         c_type: Text,
-        /// The Rust types that the variable takes.
-        takes: Text,
-        /// The size in bytes.
+        /// The Rust types that fit the variable.
+        expected: Text,
+        /// The variable's size in bytes.
         size: usize,
-        /// The Rust type given.
+        /// The value's Rust type.
         found: &'static str,
     },
-    /// A `bool` can be 0 or 1 only: compilers count on it.
-    #[error("global `{name}` is `{c_type}`: it takes 0 or 1, not {found}")]
+    /// The value of a `bool` is neither 0 nor 1, which compilers rely on.
+    #[error("global `{name}` of type `{c_type}`: {found}, expected 0 or 1")]
     Bool {
-        /// The name.
+        /// The variable's name.
         name: Text,
         /// The type in C.
         c_type: Text,
-        /// The given value.
+        /// The value.
         found: u8,
     },
-    /// It cannot be done at this time.
-    #[error("global `{name}` cannot be {action}: {why}")]
-    When {
-        /// The name.
+    /// The variable cannot be read or set in this way or at this time.
+    #[error("global `{name}` cannot be {action}: {reason}")]
+    Inaccessible {
+        /// The variable's name.
         name: Text,
         /// `read` or `set`.
         action: &'static str,
         /// The reason, and what to do.
-        why: &'static str,
+        reason: &'static str,
     },
 }
 
-struct Declared<'d>(&'d Option<Text>);
+/// The declared type in parentheses, if known.
+struct CTypeNote<'d>(&'d Option<Text>);
 
-impl core::fmt::Display for Declared<'_> {
+impl core::fmt::Display for CTypeNote<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         self.0.as_ref().map_or(Ok(()), |c_type| write!(f, " (`{c_type}`)"))
     }

@@ -1,21 +1,21 @@
-//! Global variables of programs, which user space can read and set.
+//! Global variables of BPF programs that user space can read and set.
 
-mod declared;
+mod declared_types;
 mod error;
-mod fit;
-mod initial;
+mod initial_values;
+mod object_types;
 mod path;
-mod resized;
-mod shape;
-mod types;
+mod resize;
+mod rust_type;
+mod type_check;
 mod variable;
 
 pub use error::GlobalError;
-pub use fit::{check_size, check_type, check_value};
-pub use initial::InitialValues;
+pub use initial_values::InitialValues;
+pub use object_types::ObjectTypes;
 pub use path::find_global;
-pub(crate) use resized::resized;
-pub use shape::{Element, RustType, Shape};
-pub use types::ObjectTypes;
+pub(crate) use resize::resize_arrays;
+pub use rust_type::{Element, RustType, Shape};
+pub use type_check::{check_size, check_type, check_value};
 pub(crate) use variable::collect;
 pub use variable::{Global, GlobalKind};

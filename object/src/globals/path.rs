@@ -1,4 +1,4 @@
-//! From a name, or a path such as `config.ports[2]`, to a variable or a part of one.
+//! Lookup of a variable by name, or of a part of a variable by a path such as `config.ports[2]`.
 
 use super::{Global, GlobalError};
 use core_relo::{
@@ -8,104 +8,110 @@ use core_relo::{
 };
 use std::collections::HashSet;
 
-/// The variable of a name, or of `section/name`: files and sections may each have a static one of the same name. Behind it,
-/// `.member` and `[index]` lead to its parts.
+/// Finds a variable by name or by `section/name`, since sections may each have a static variable of the same name. `.member` and
+/// `[index]` after the name select a part of the variable.
 pub fn find_global(globals: &[Global], btf: Option<&Btf<'_>>, name: &str) -> Result<Global, GlobalError> {
     if let Some(whole) = exact(globals, name)? {
         return Ok(whole.clone());
     }
-    // Names of variables and sections may have dots themselves: the longest one counts.
+    // Names of variables and sections may contain dots. The longest match is used.
     for (at, _) in name.rmatch_indices(['.', '[']) {
         let Some((base, path)) = name.split_at_checked(at) else { continue };
         if let Some(whole) = exact(globals, base)? {
-            let no_part = |what: String| GlobalError::NoPart { name: name.into(), what: what.into() };
-            let mut part = part(btf, whole, path).map_err(no_part)?;
+            let no_such_part =
+                |what: String| GlobalError::NoSuchPart { name: name.into(), what: what.into() };
+            let mut part = part(btf, whole, path).map_err(no_such_part)?;
             part.name = name.into();
             return Ok(part);
         }
     }
-    Err(GlobalError::NoSuch {
+    Err(GlobalError::NotFound {
         name: name.into(),
-        near: globals.iter().map(|g| g.name.as_str().into()).collect(),
+        known: globals.iter().map(|g| g.name.as_str().into()).collect(),
     })
 }
 
 fn exact<'g>(globals: &'g [Global], name: &str) -> Result<Option<&'g Global>, GlobalError> {
-    let is_it = |g: &&Global| g.name == name || name.split_once('/') == Some((&*g.section, &*g.name));
-    let mut found = globals.iter().filter(is_it);
+    let is_match = |g: &&Global| g.name == name || name.split_once('/') == Some((&*g.section, &*g.name));
+    let mut found = globals.iter().filter(is_match);
     match (found.next(), found.next()) {
-        (Some(one), Some(other)) => Err(GlobalError::Ambiguous {
+        (Some(first), Some(second)) => Err(GlobalError::Ambiguous {
             name: name.into(),
-            sections: [(*one.section).into(), (*other.section).into()],
+            sections: [(*first.section).into(), (*second.section).into()],
         }),
-        (one, _) => Ok(one),
+        (found, _) => Ok(found),
     }
 }
 
-/// The part of a variable that a path leads to; else why it leads nowhere.
+/// Returns the part of a variable that a path selects, or an error message.
 fn part(btf: Option<&Btf<'_>>, whole: &Global, path: &str) -> Result<Global, String> {
-    let unknown = || format!("what `{}` consists of is not known (the object has no BTF for it)", whole.name);
+    let unknown = || format!("the type of `{}` is unknown: the object has no BTF for it", whole.name);
     let btf = btf.ok_or_else(unknown)?;
-    let mut at = whole.clone();
+    let mut part = whole.clone();
     let mut rest = path;
     while !rest.is_empty() {
-        let here = path.strip_suffix(rest).unwrap_or_default();
+        // `rest` is always a suffix of `path`.
+        let here = path.strip_suffix(rest).unwrap_or(path);
         let here = format!("{}{here}", whole.name);
-        let declared = at.ty.ok_or_else(unknown)?;
-        let ty = btf.strip(declared).map_err(|e| e.to_string())?;
+        let declared = part.ty.ok_or_else(unknown)?;
+        let stripped = btf.strip(declared).map_err(|e| e.to_string())?;
         let shown = CType::new(btf, declared);
-        let (offset, of);
+        let (offset, ty);
         if let Some(after) = rest.strip_prefix('.') {
             let end = after.find(['.', '[']).unwrap_or(after.len());
-            let (name, next) = after.split_at_checked(end).unwrap_or_default();
-            if !ty.kind().is_composite() {
+            let (name, next) = after.split_at_checked(end).unwrap_or((after, ""));
+            if !stripped.kind().is_composite() {
                 return Err(format!("`{here}` is `{shown}`, which has no members"));
             }
-            let (byte, member) = member(btf, ty, name)
-                .ok_or_else(|| format!("`{shown}` has no member `{name}`; it has {}", members(ty)))?;
+            let (byte, member) = member(btf, stripped, name).ok_or_else(|| {
+                format!("`{shown}` has no member `{name}`; it has {}", member_names(stripped))
+            })?;
             if is_bitfield(btf, &member) {
-                return Err(format!("`{name}` is a bitfield, which can be set with all of `{here}` only"));
+                return Err(format!("`{name}` is a bitfield: set `{here}` as a whole"));
             }
-            (offset, of, rest) = (byte, member.ty, next);
+            (offset, ty, rest) = (byte, member.ty, next);
         } else {
-            let (index, next) = rest
-                .strip_prefix('[')
-                .and_then(|inner| inner.split_once(']'))
-                .ok_or_else(|| format!("behind `{here}` comes `{rest}`, neither `.member` nor `[index]`"))?;
-            let array = ty.array().ok_or_else(|| format!("`{here}` is `{shown}`, which has no elements"))?;
+            let (index, next) =
+                rest.strip_prefix('[').and_then(|inner| inner.split_once(']')).ok_or_else(|| {
+                    format!("unexpected `{rest}` after `{here}`, expected `.member` or `[index]`")
+                })?;
+            let array =
+                stripped.array().ok_or_else(|| format!("`{here}` is `{shown}`, which has no elements"))?;
             let index: usize =
-                index.trim().parse().map_err(|_no_number| format!("`{index}` is no number of an element"))?;
-            let size = bytes_of(btf, array.element)?;
-            // An array that grew with its section has more than its type says.
-            let len = at.size.checked_div(size).unwrap_or_default();
+                index.trim().parse().map_err(|_no_number| format!("`{index}` is not an array index"))?;
+            let size = byte_size(btf, array.element)?;
+            // An array that was resized with its section has more elements than its type. Elements of no size cannot be counted.
+            let len = part.size.checked_div(size).unwrap_or(0);
             if index >= len {
                 return Err(format!("`{here}` has {len} elements"));
             }
-            (offset, of, rest) = (index.saturating_mul(size), array.element, next);
+            let start = index.checked_mul(size).ok_or_else(|| format!("`{index}` is too large"))?;
+            (offset, ty, rest) = (start, array.element, next);
         }
-        let size = bytes_of(btf, of)?;
-        if offset.checked_add(size).is_none_or(|end| end > at.size) {
-            return Err(format!("it reaches past the {} bytes of `{here}`", at.size));
+        let size = byte_size(btf, ty)?;
+        if offset.checked_add(size).is_none_or(|end| end > part.size) {
+            return Err(format!("it reaches past the {} bytes of `{here}`", part.size));
         }
-        (at.offset, at.size, at.ty) = (at.offset.saturating_add(offset), size, Some(of));
-        at.declared_size = size;
+        part.offset = part.offset.checked_add(offset).ok_or("its offset overflows")?;
+        part.value_offset = part.value_offset.checked_add(offset).ok_or("its offset overflows")?;
+        (part.size, part.declared_size, part.ty) = (size, size, Some(ty));
     }
-    Ok(at)
+    Ok(part)
 }
 
-fn bytes_of(btf: &Btf<'_>, ty: TypeId) -> Result<usize, String> {
+fn byte_size(btf: &Btf<'_>, ty: TypeId) -> Result<usize, String> {
     let size = btf.size_of(ty).map_err(|e| e.to_string())?;
     usize::try_from(size.0).map_err(|e| e.to_string())
 }
 
-/// The member of a name, those of anonymous members included, and its byte.
+/// Finds a member by name, also in anonymous members, and returns its offset in bytes.
 fn member<'b>(btf: &'b Btf<'_>, ty: Type<'b>, name: &str) -> Option<(usize, Member<'b>)> {
-    let mut open = vec![(0usize, ty)];
-    // A type that did not have the name the first time does not have it the second.
+    let mut pending = vec![(0usize, ty)];
+    // Each type is searched once.
     let mut seen = HashSet::from([ty.id()]);
-    while let Some((start, ty)) = open.pop() {
+    while let Some((start, ty)) = pending.pop() {
         for m in ty.members() {
-            let byte = start.saturating_add(usize::try_from(m.bit_offset.0 / 8).ok()?);
+            let byte = start.checked_add(usize::try_from(m.bit_offset.0 / 8).ok()?)?;
             if m.name.as_bytes() == name.as_bytes() && !name.is_empty() {
                 return Some((byte, m));
             }
@@ -114,7 +120,7 @@ fn member<'b>(btf: &'b Btf<'_>, ty: Type<'b>, name: &str) -> Option<(usize, Memb
                 && inner.kind().is_composite()
                 && seen.insert(inner.id())
             {
-                open.push((byte, inner));
+                pending.push((byte, inner));
             }
         }
     }
@@ -129,8 +135,8 @@ fn is_bitfield(btf: &Btf<'_>, member: &Member<'_>) -> bool {
     member.bitfield_bits != 0 || !member.bit_offset.0.is_multiple_of(8) || is_narrow
 }
 
-/// The names of some members.
-fn members(ty: Type<'_>) -> String {
+/// Lists the names of the first members.
+fn member_names(ty: Type<'_>) -> String {
     const SHOWN: usize = 8;
     let names = ty.members().map(|m| m.name).filter(|n| !n.is_empty());
     let mut shown: Vec<_> = names.take(SHOWN).map(|n| n.to_string()).collect();
@@ -145,7 +151,7 @@ mod tests {
     use super::{super::GlobalKind, *};
 
     #[test]
-    fn two_of_a_name_are_told_apart_by_their_section() {
+    fn the_section_distinguishes_variables_of_the_same_name() {
         let global = |section: &str| Global {
             name: "n".into(),
             section: section.into(),
@@ -154,7 +160,7 @@ mod tests {
             offset: 0,
             size: 4,
             ty: None,
-            start: 0,
+            value_offset: 0,
             declared_size: 4,
         };
         let globals = [global(".data"), global(".bss")];
@@ -162,7 +168,7 @@ mod tests {
         assert_eq!(find(&globals, ".bss/n").map(|g| g.section), Ok(".bss".into()));
         assert!(matches!(find(&globals, "n"), Err(GlobalError::Ambiguous { .. })));
         assert!(matches!(find(&globals, "n.x"), Err(GlobalError::Ambiguous { .. })));
-        assert!(matches!(find(&globals, ".rodata/n"), Err(GlobalError::NoSuch { .. })));
+        assert!(matches!(find(&globals, ".rodata/n"), Err(GlobalError::NotFound { .. })));
         assert_eq!(find(&globals[..1], "n").map(|g| g.section), Ok(".data".into()));
     }
 }

@@ -1,64 +1,64 @@
-//! Errors of linking the functions of an object.
+//! Errors of linking programs.
 
 use crate::object::MapError;
 use core_relo::Text;
 use thiserror::Error;
 
-/// Why a program cannot be put together.
+/// An error in linking a program.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LinkError {
-    /// An ELF relocation is on an instruction that refers to nothing.
+    /// An ELF relocation applies to an instruction that is neither a call nor a 64-bit load.
     #[error(
-        "{section}, insn {insn}: a relocation against `{symbol}`, but the instruction (code {code:#04x}) is neither a call nor a 64-bit load"
+        "{section}, insn {insn}: relocation against `{symbol}`: instruction code {code:#04x}, expected a call or a 64-bit load"
     )]
     Instruction {
         /// The section.
         section: Text,
-        /// The instruction, counted in the section.
+        /// The index of the instruction in the section.
         insn: u32,
         /// The symbol.
         symbol: Text,
-        /// The instruction's code.
+        /// The instruction's opcode.
         code: u8,
     },
-    /// An ELF relocation cannot be followed.
+    /// An ELF relocation cannot be resolved.
     #[error("{section}, insn {insn}: reference to `{symbol}`: {what}")]
     Reference {
         /// The section.
         section: Text,
-        /// The instruction, counted in the section.
+        /// The index of the instruction in the section.
         insn: u32,
         /// The symbol.
         symbol: Text,
-        /// What is wrong with it, and what was expected.
+        /// The problem, and what is expected.
         what: &'static str,
     },
-    /// Two ELF relocations are on one instruction.
-    #[error("{section}, insn {insn}: two relocations, where there can be one")]
+    /// Two ELF relocations apply to one instruction.
+    #[error("{section}, insn {insn}: two relocations, expected at most one")]
     TwoReferences {
         /// The section.
         section: Text,
-        /// The instruction, counted in the section.
+        /// The index of the instruction in the section.
         insn: u32,
     },
-    /// A call, or an address taken, does not lead to the start of a function.
+    /// The target of a call, or of a load of a function's address, is not the start of a function.
     #[error("program `{program}`: insn {insn} of {section} calls {to}+{target}, where no function begins")]
     Call {
-        /// The program being put together.
+        /// The program being linked.
         program: Text,
-        /// The section the call is in.
+        /// The section of the call.
         section: Text,
-        /// The instruction, counted in the section.
+        /// The index of the instruction in the section.
         insn: u32,
-        /// The section it leads to.
+        /// The section of the target.
         to: Text,
-        /// The instruction of that section.
+        /// The index of the target in that section.
         target: i64,
     },
-    /// A function of the program has no record, though the ones before had.
+    /// A function of the program has no `func_info` or `line_info`, though the functions before it have.
     #[error("program `{program}`: .BTF.ext has no {what} of `{function}`")]
-    Info {
+    MissingInfo {
         /// The program.
         program: Text,
         /// The function.
@@ -66,15 +66,15 @@ pub enum LinkError {
         /// `func_info` or `line_info`.
         what: &'static str,
     },
-    /// More instructions than a program may have here; the kernel's verifier takes no more either.
+    /// The program has more instructions than the kernel's verifier accepts.
     #[error("program `{program}` with its subprograms has more than {limit} instructions")]
     TooLong {
         /// The program.
         program: Text,
-        /// The most there may be.
+        /// The maximum number of instructions.
         limit: u32,
     },
-    /// An `exception_callback:` tag that does not name a function which can be one.
+    /// An `exception_callback:` tag does not name a valid exception callback.
     #[error("program `{program}`: exception callback `{callback}` {what}")]
     ExceptionCallback {
         /// The program.
@@ -84,9 +84,9 @@ pub enum LinkError {
         /// The problem.
         what: &'static str,
     },
-    /// A static function outside of `.text` that is no subprogram, for no other function refers to it.
+    /// A static function outside of `.text` is not a subprogram, since no other function refers to it.
     #[error(
-        "section {section}: function `{function}` is static, which programs cannot be, and no other function calls it"
+        "section {section}: function `{function}` is static and not called: a program must be global, a subprogram must be called"
     )]
     StaticProgram {
         /// The section.
@@ -94,7 +94,7 @@ pub enum LinkError {
         /// The function.
         function: Text,
     },
-    /// A map's definition cannot be read.
+    /// A map's definition is invalid.
     #[error("map `{map}`: {cause}")]
     Map {
         /// The map.
@@ -103,7 +103,7 @@ pub enum LinkError {
         #[source]
         cause: MapError,
     },
-    /// A map, a data section or a struct_ops table that cannot be made a map.
+    /// A data section, arena or struct_ops variable cannot become a map.
     #[error("map `{map}`: {what}")]
     MapShape {
         /// The map.
@@ -111,7 +111,7 @@ pub enum LinkError {
         /// The problem, and what is expected.
         what: Text,
     },
-    /// An extern that the object's BTF does not describe, or not as something the kernel has.
+    /// The object's BTF does not describe an extern, or describes it as something else.
     #[error("extern `{name}`: {what}")]
     Extern {
         /// The name.
@@ -133,7 +133,7 @@ pub enum LinkError {
     /// A broken invariant of this crate.
     #[error(transparent)]
     Internal(#[from] crate::InternalError),
-    /// Maps, kernel symbols and struct_ops need the object's BTF.
+    /// The object has no BTF, but externs or struct_ops maps need it.
     #[error("the object has no BTF, which its {what} need: compile with -g")]
     NoBtf {
         /// The parts of the object that need it.

@@ -1,4 +1,4 @@
-//! Exception callbacks: the subprogram that runs when a program throws, named by a tag on the program.
+//! Exception callbacks: subprograms that run when a program throws, named by declaration tags.
 
 use super::LinkError;
 use crate::{
@@ -9,17 +9,18 @@ use crate::{
 use core_relo::btf::{Kind, Type};
 use std::collections::HashMap;
 
-/// The exception callbacks that tags name, by the function that has the tag.
+/// The exception callbacks of an object, by the function that has the tag.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Callbacks<'o> {
+pub(super) struct ExceptionCallbacks<'o> {
     by_program: HashMap<&'o [u8], Vec<&'o [u8]>>,
-    /// The first subprogram of each name; empty if no function has a callback.
+    /// The first subprogram of each name; empty if no function has an exception callback.
     subprograms: HashMap<&'o [u8], ProgramIndex>,
     /// A callback named by a tag that is not on a global function.
     misplaced: Option<&'o [u8]>,
 }
 
-impl<'o> Callbacks<'o> {
+impl<'o> ExceptionCallbacks<'o> {
+    /// Collects the exception callbacks that declaration tags name.
     pub(super) fn collect(object: &'o Object<'_>) -> Self {
         let mut found = Self::default();
         let Some(btf) = object.btf() else { return found };
@@ -27,13 +28,13 @@ impl<'o> Callbacks<'o> {
             let Some(name) = tag.name().as_bytes().strip_prefix(EXCEPTION_CALLBACK) else { continue };
             let is_global = |t: &Type<'_>| t.kind() == Kind::Func && t.linkage() == Some(1);
             match tag.target().and_then(|id| btf.ty(id)).filter(is_global) {
-                Some(on) => found.by_program.entry(on.name().as_bytes()).or_default().push(name),
+                Some(function) => found.by_program.entry(function.name().as_bytes()).or_default().push(name),
                 None => found.misplaced = found.misplaced.or(Some(name)),
             }
         }
         if !found.by_program.is_empty() {
-            for (at, p) in ProgramIndex::enumerate(object.programs()).filter(|(_, p)| p.is_subprogram) {
-                found.subprograms.entry(p.name).or_insert(at);
+            for (index, p) in ProgramIndex::enumerate(object.programs()).filter(|(_, p)| p.is_subprogram) {
+                found.subprograms.entry(p.name).or_insert(index);
             }
         }
         found
@@ -51,16 +52,16 @@ impl<'o> Callbacks<'o> {
             what,
         };
         if let Some(name) = self.misplaced {
-            return Err(fail(name, "is not a tag of a global function"));
+            return Err(fail(name, "is tagged on something other than a global function"));
         }
-        // The verifier refuses two.
+        // Several tags are left to the verifier, which refuses them.
         let Some([name]) = self.by_program.get(program.name).map(Vec::as_slice) else { return Ok(None) };
-        let at = self.subprograms.get(*name).copied();
-        let found = at.and_then(|at| Some((at, object.programs().get(at.0)?)));
-        let (at, callback) = found.ok_or_else(|| fail(name, "is not a function of the object"))?;
-        if callback.linkage == Linkage::Static || callback.hidden {
-            return Err(fail(name, "has to be global and not hidden"));
+        let index = self.subprograms.get(*name).copied();
+        let found = index.and_then(|index| Some((index, object.programs().get(index.0)?)));
+        let (index, callback) = found.ok_or_else(|| fail(name, "is not a subprogram of the object"))?;
+        if callback.linkage == Linkage::Static || callback.is_hidden {
+            return Err(fail(name, "must be global and not hidden"));
         }
-        Ok(Some(at))
+        Ok(Some(index))
     }
 }

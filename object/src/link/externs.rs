@@ -1,8 +1,9 @@
-//! Externs of an object, in libbpf's order, with the places of configuration values.
+//! The externs of an object in libbpf's order, and the layout of `.kconfig`.
 
 use super::LinkError;
 use crate::{
     elf::text,
+    internal::Invariant as _,
     object::{Extern, ExternKind, Object},
 };
 use core::cmp::Reverse;
@@ -11,35 +12,35 @@ use core_relo::{
     btf::{Btf, Kind, Type},
 };
 
-/// An extern.
+/// An extern that the object's BTF describes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ExternEntry<'d> {
-    /// Its name, with its flavour.
+    /// The name, with its flavour.
     pub(crate) name: &'d [u8],
-    /// Its ELF symbol.
+    /// The index of the ELF symbol.
     pub(crate) symbol: u32,
-    /// Whether the extern is weak: the object does without it.
+    /// Whether the extern is weak, and so may be missing in the kernel.
     pub(crate) is_weak: bool,
-    /// Its VAR or FUNC.
+    /// The VAR or FUNC in the object's BTF.
     pub(crate) btf_id: TypeId,
-    /// The kind.
-    pub(crate) what: ExternBinding,
+    /// What the extern binds to.
+    pub(crate) binding: ExternBinding,
 }
 
-/// The kind of an extern.
+/// The entity that an extern binds to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExternBinding {
     /// A configuration value.
     Config(ConfigSlot),
-    /// A kernel variable without a type of its own: its address.
+    /// The address of a kernel symbol, declared without a type.
     Address,
-    /// A kernel variable of this type.
+    /// A kernel variable, declared with this type.
     Variable(TypeId),
-    /// A kernel function of this prototype.
+    /// A kernel function, declared with this prototype.
     Function(TypeId),
 }
 
-/// The place and the type of a configuration value in `.kconfig`.
+/// The position and type of a configuration value in `.kconfig`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ConfigSlot {
     pub(crate) ty: ConfigType,
@@ -48,7 +49,7 @@ pub(crate) struct ConfigSlot {
     pub(crate) offset: u32,
 }
 
-/// The types a configuration value may have (libbpf: `enum kcfg_type`).
+/// The type of a configuration value (libbpf: `enum kcfg_type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConfigType {
     Bool,
@@ -58,16 +59,16 @@ pub(crate) enum ConfigType {
     Text,
 }
 
-/// All externs (libbpf: `bpf_object__collect_externs`).
+/// Collects the externs of an object and lays out `.kconfig` (libbpf: `bpf_object__collect_externs`).
 pub(crate) fn collect<'d>(object: &Object<'d>) -> Result<Vec<ExternEntry<'d>>, LinkError> {
     if object.externs().is_empty() {
         return Ok(Vec::new());
     }
     let btf = object.btf().ok_or(LinkError::NoBtf { what: "externs" })?;
     let mut found: Vec<_> = object.externs().iter().map(|e| entry(btf, e)).collect::<Result<_, _>>()?;
-    // By kind; configuration by descending alignment, then size; then by name.
+    // Configuration values first, by descending alignment and ascending size; then by name.
     found.sort_by(|a, b| {
-        let key = |e: &ExternEntry<'_>| match e.what {
+        let key = |e: &ExternEntry<'_>| match e.binding {
             ExternBinding::Config(slot) => (0, Reverse(slot.align), slot.size),
             _ => (1, Reverse(0), 0),
         };
@@ -75,47 +76,49 @@ pub(crate) fn collect<'d>(object: &Object<'d>) -> Result<Vec<ExternEntry<'d>>, L
     });
     let mut end = 0u32;
     for e in &mut found {
-        let ExternBinding::Config(slot) = &mut e.what else { continue };
-        let too_large = || LinkError::Extern { name: text(e.name), what: ".kconfig would be too large" };
+        let ExternBinding::Config(slot) = &mut e.binding else { continue };
+        let too_large = || LinkError::Extern { name: text(e.name), what: "`.kconfig` is too large" };
         slot.offset = end.checked_next_multiple_of(slot.align.max(1)).ok_or_else(too_large)?;
         end = slot.offset.checked_add(slot.size).ok_or_else(too_large)?;
     }
     Ok(found)
 }
 
-/// The size of `.kconfig`; 0 if there are no configuration values.
+/// Returns the size of `.kconfig`; 0 if there are no configuration values.
 pub(crate) fn config_size(externs: &[ExternEntry<'_>]) -> u32 {
-    let end = |e: &ExternEntry<'_>| match e.what {
+    let end = |e: &ExternEntry<'_>| match e.binding {
+        // `collect` checked the sum.
         ExternBinding::Config(slot) => slot.offset.saturating_add(slot.size),
         _ => 0,
     };
-    externs.iter().map(end).max().unwrap_or_default()
+    externs.iter().map(end).max().unwrap_or(0)
 }
 
+/// Checks an extern against the object's BTF.
 fn entry<'d>(btf: &Btf<'_>, e: &Extern<'d>) -> Result<ExternEntry<'d>, LinkError> {
     let fail = |what| LinkError::Extern { name: text(e.name), what };
     let id =
         e.type_id.ok_or_else(|| fail("the object's BTF does not describe it in `.ksyms` or `.kconfig`"))?;
     let ty = btf.ty(id).ok_or_else(|| fail("its type does not exist"))?;
     if ty.linkage() != Some(2) {
-        return Err(fail("the object's BTF says that it is defined here"));
+        return Err(fail("the object's BTF declares it as a definition, expected an extern"));
     }
-    let target = ty.target().unwrap_or_default();
-    let what = match e.kind {
+    let target = ty.target().invariant("a type with linkage is a VAR or FUNC, which has a type")?;
+    let binding = match e.kind {
         ExternKind::Kconfig => ExternBinding::Config(config_slot(btf, target).ok_or_else(|| {
-            fail("a configuration value has to be bool, char, an integer, enum libbpf_tristate or an array of char")
+            fail("its type is not that of a configuration value, expected bool, char, an integer, enum libbpf_tristate or an array of char")
         })?),
         ExternKind::Ksym => match btf.strip(target).map_err(|_endless| fail("its type cannot be followed"))? {
             void if void.id() == TypeId::VOID => ExternBinding::Address,
-            of => ExternBinding::Variable(of.id()),
+            variable => ExternBinding::Variable(variable.id()),
         },
         ExternKind::Kfunc => ExternBinding::Function(target),
-        ExternKind::Unknown => return Err(fail("it is neither in `.ksyms` nor a variable in `.kconfig`")),
+        ExternKind::Unknown => return Err(fail("the object's BTF describes it neither in `.ksyms` nor as a variable in `.kconfig`")),
     };
-    Ok(ExternEntry { name: e.name, symbol: e.symbol, is_weak: e.is_weak, btf_id: id, what })
+    Ok(ExternEntry { name: e.name, symbol: e.symbol, is_weak: e.is_weak, btf_id: id, binding })
 }
 
-/// libbpf: `find_kcfg_type`.
+/// Returns the slot for a configuration value of a type, if the type is supported (libbpf: `find_kcfg_type`).
 fn config_slot(btf: &Btf<'_>, id: TypeId) -> Option<ConfigSlot> {
     let ty = btf.strip(id).ok()?;
     let size = btf.size_of(id).ok()?.0;
@@ -139,7 +142,9 @@ fn config_slot(btf: &Btf<'_>, id: TypeId) -> Option<ConfigSlot> {
 }
 
 fn int_type(ty: Type<'_>) -> Option<ConfigType> {
+    /// `BTF_INT_SIGNED`.
     const SIGNED: u8 = 1;
+    /// `BTF_INT_BOOL`.
     const BOOL: u8 = 4;
     let encoding = ty.int()?.encoding;
     let signed = encoding & SIGNED != 0;

@@ -1,4 +1,4 @@
-//! Records of functions and source lines, by section.
+//! `func_info` and `line_info` records of an object, by section.
 
 use core_relo::{
     btf::Btf,
@@ -6,19 +6,19 @@ use core_relo::{
 };
 use std::collections::HashMap;
 
-/// Records of one kind: `(instruction, the record's other words)` by section, in the order of the file.
+/// The records of one kind by section, in file order. A record is an instruction index and the record's other words.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct InfoTable<const WORDS: usize>(HashMap<Vec<u8>, Vec<(u32, [u32; WORDS])>>);
 
 impl InfoTable<1> {
-    /// Types of functions.
+    /// Collects the `func_info` records.
     pub(crate) fn functions(btf: &Btf<'_>, ext: &BtfExt<'_>) -> Self {
         Self::collect(btf, ext.func_infos(), |r: FuncInfo| (r.insn_offset.0, [r.ty.0]))
     }
 }
 
 impl InfoTable<3> {
-    /// Source lines.
+    /// Collects the `line_info` records.
     pub(crate) fn lines(btf: &Btf<'_>, ext: &BtfExt<'_>) -> Self {
         let position = |r: &LineInfo| (r.line << 10) | (r.column & 0x3ff);
         Self::collect(btf, ext.line_infos(), |r: LineInfo| {
@@ -36,24 +36,22 @@ impl<const WORDS: usize> InfoTable<WORDS> {
         let mut table = HashMap::new();
         for section in sections {
             let Some(name) = btf.name(section.name()) else { continue };
-            // libbpf takes the first group of a section.
+            // Like libbpf, only the first group of a section counts.
             table.entry(name.as_bytes().to_vec()).or_insert_with(|| {
                 let records = section.records().map(&words).map(|(offset, words)| (offset / 8, words));
                 let records: Vec<_> = records.collect();
                 if records.is_sorted_by_key(|(at, _)| *at) {
                     return records;
                 }
-                log::warn!("section {name}: records out of order, which no kernel takes, are left out");
+                log::warn!("section {name}: ignoring func_info or line_info records that are not sorted, which the kernel would refuse");
                 Vec::new()
             });
         }
         Self(table)
     }
 
-    /// The records of a run of a section's instructions: from the first one within to the last one before the first beyond
-    /// (libbpf: `adjust_prog_btf_ext_info`).
+    /// Returns the records of `len` instructions of a section (libbpf: `adjust_prog_btf_ext_info`).
     pub(crate) fn within(&self, section: &[u8], start: u32, len: u32) -> &[(u32, [u32; WORDS])] {
-        // A section without records has none within.
         let records = self.0.get(section).map_or(&[][..], Vec::as_slice);
         let (_, records) = records.split_at(records.partition_point(|(at, _)| *at < start));
         let is_within = |(at, _): &(u32, _)| at.checked_sub(start).is_some_and(|within| within < len);

@@ -1,10 +1,10 @@
-//! The maps of an object in libbpf's order: those it defines, its data sections, `.kconfig`, its struct_ops tables.
+//! The maps of an object in libbpf's order: defined maps, data sections, `.kconfig`, struct_ops maps.
 
 use super::LinkError;
 use crate::{
     elf::text,
     index::{MapIndex, SectionIndex},
-    object::{DataKind, DataSection, Map, MapType, Object, Place, Symbol, SymbolKind},
+    object::{DataKind, DataSection, Map, MapType, Object, Symbol, SymbolKind, SymbolLocation},
 };
 use core_relo::{
     TypeId,
@@ -12,56 +12,56 @@ use core_relo::{
 };
 use std::collections::{HashMap, HashSet};
 
-/// Name of the section of configuration values.
+/// The name of the section and map of configuration values.
 pub(crate) const KCONFIG: &[u8] = b".kconfig";
 
-/// A map of an object.
+/// A map of an object, defined or implicit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MapEntry<'o, 'd> {
-    /// Its name: of a data section the section's.
+    /// The map's name, or the data section's.
     pub(crate) name: &'o [u8],
-    /// The source of the map.
+    /// The part of the object that becomes the map.
     pub(crate) source: MapSource<'o, 'd>,
 }
 
-/// The source of a map.
+/// The part of an object that becomes a map.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum MapSource<'o, 'd> {
-    /// A definition.
+    /// A map definition.
     Defined(&'o Map<'d>),
     /// A data section.
     Data(&'o DataSection<'d>),
-    /// Configuration values.
+    /// The configuration values.
     Kconfig,
-    /// A table of programs.
+    /// A variable of a struct_ops section.
     StructOps(StructOps<'o, 'd>),
 }
 
-/// A variable of a struct_ops section.
+/// A struct_ops map: a variable of a struct_ops section.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StructOps<'o, 'd> {
-    /// Its section.
+    /// The section.
     pub(crate) section: &'o DataSection<'d>,
     /// The offset in the section, in bytes.
     pub(crate) offset: u32,
-    /// Its struct type, stripped.
+    /// The struct type, without qualifiers and typedefs.
     pub(crate) ty: TypeId,
     /// The struct's size in bytes.
     pub(crate) size: u32,
 }
 
-/// Every map, and which one is the arena.
+/// The maps of an object.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MapTable<'o, 'd> {
     pub(crate) entries: Vec<MapEntry<'o, 'd>>,
     pub(crate) arena: Option<MapIndex>,
     pub(crate) kconfig: Option<MapIndex>,
-    /// Data sections' maps by section.
+    /// The maps of data sections, by section.
     data: HashMap<SectionIndex, MapIndex>,
 }
 
 impl<'o, 'd> MapTable<'o, 'd> {
-    /// libbpf: `bpf_object__init_maps`.
+    /// Collects the maps of an object (libbpf: `bpf_object__init_maps`).
     pub(crate) fn collect(object: &'o Object<'d>, has_config: bool) -> Result<Self, LinkError> {
         let mut table = Self::default();
         let (modern, legacy): (Vec<_>, Vec<_>) = object.maps().iter().partition(|m| !m.is_legacy);
@@ -78,15 +78,15 @@ impl<'o, 'd> MapTable<'o, 'd> {
             table.kconfig = Some(table.next());
             table.push(KCONFIG, MapSource::Kconfig);
         }
-        let mut tables = HashSet::new();
+        let mut struct_ops_sections = HashSet::new();
         for section in object.data_sections() {
             if let DataKind::StructOps { .. } = section.kind {
-                if !tables.insert(section.name) {
+                if !struct_ops_sections.insert(section.name) {
                     let what = "the object has two sections of this name".into();
                     return Err(LinkError::Datasec { section: text(section.name), what });
                 }
-                let btf = object.btf().ok_or(LinkError::NoBtf { what: "struct_ops tables" })?;
-                table.struct_ops(object, btf, section)?;
+                let btf = object.btf().ok_or(LinkError::NoBtf { what: "struct_ops maps" })?;
+                table.add_struct_ops(object, btf, section)?;
             }
         }
         for map in legacy {
@@ -95,13 +95,13 @@ impl<'o, 'd> MapTable<'o, 'd> {
         let arena_data = object.data_sections().iter().find(|s| s.kind == DataKind::Arena);
         if let (Some(section), None) = (arena_data, table.arena) {
             let what =
-                "it holds variables of the arena, but no map of type BPF_MAP_TYPE_ARENA is defined".into();
+                "it holds arena variables, but the object defines no map of type BPF_MAP_TYPE_ARENA".into();
             return Err(LinkError::MapShape { map: text(section.name), what });
         }
         Ok(table)
     }
 
-    /// Returns the index of the map that is pushed next.
+    /// Returns the index of the next map.
     fn next(&self) -> MapIndex {
         MapIndex(self.entries.len())
     }
@@ -115,7 +115,7 @@ impl<'o, 'd> MapTable<'o, 'd> {
             && def.known_type() == Some(MapType::Arena)
         {
             if self.arena.is_some() {
-                let what = "an object can have one arena only".into();
+                let what = "a second arena, expected at most one".into();
                 return Err(LinkError::MapShape { map: text(map.name), what });
             }
             self.arena = Some(self.next());
@@ -127,33 +127,35 @@ impl<'o, 'd> MapTable<'o, 'd> {
         Ok(())
     }
 
-    /// libbpf: `init_struct_ops_maps`.
-    fn struct_ops(
+    /// Adds the struct_ops maps of a section (libbpf: `init_struct_ops_maps`).
+    fn add_struct_ops(
         &mut self,
         object: &'o Object<'d>,
         btf: &'o Btf<'d>,
         section: &'o DataSection<'d>,
     ) -> Result<(), LinkError> {
         let fail = |what: &str| LinkError::Datasec { section: text(section.name), what: what.into() };
-        let datasec =
-            btf.find(section.name, Kind::Datasec).ok_or_else(|| fail("the BTF does not describe it"))?;
-        // Clang leaves the offsets to whoever reads the symbols.
-        let is_unset = datasec.size_or_type() == 0;
-        let here =
-            |s: &Symbol<'d>| s.place == Place::Section(section.section_index) && s.kind == SymbolKind::Object;
-        let symbols: HashMap<_, _> = object.symbols().filter(here).map(|s| (s.name, s.value)).collect();
+        let datasec = btf
+            .find(section.name, Kind::Datasec)
+            .ok_or_else(|| fail("the object's BTF does not describe it"))?;
+        // Clang leaves the size and offsets 0; the symbols have the offsets.
+        let lacks_offsets = datasec.size_or_type() == 0;
+        let is_here = |s: &Symbol<'d>| {
+            s.location == SymbolLocation::Section(section.section_index) && s.kind == SymbolKind::Object
+        };
+        let symbols: HashMap<_, _> = object.symbols().filter(is_here).map(|s| (s.name, s.value)).collect();
         let mut found = Vec::new();
         for info in datasec.secinfos() {
             let var = btf.ty(info.ty).filter(|t| t.kind() == Kind::Var);
-            let var = var.ok_or_else(|| fail("it has something that is no VAR"))?;
+            let var = var.ok_or_else(|| fail("it has an entry that is not a VAR"))?;
             let name = var.name().as_bytes();
             let shape = |what: &str| LinkError::MapShape { map: text(name), what: what.into() };
             let ty = var.target().and_then(|id| btf.strip(id).ok());
             let ty = ty.ok_or_else(|| shape("its type cannot be followed"))?;
             if ty.kind() != Kind::Struct || ty.name().is_empty() {
-                return Err(shape("a struct_ops table has to be a struct with a name"));
+                return Err(shape("its type is not a named struct"));
             }
-            let symbol = symbols.get(name).copied().filter(|_| is_unset);
+            let symbol = symbols.get(name).copied().filter(|_| lacks_offsets);
             let offset = symbol.unwrap_or(info.offset.into());
             let size = ty.size_or_type();
             let fits = offset.checked_add(size.into()).is_some_and(|end| end <= section.size);
@@ -161,17 +163,17 @@ impl<'o, 'd> MapTable<'o, 'd> {
             let offset = offset.ok_or_else(|| shape("it reaches past the end of its section"))?;
             found.push((name, StructOps { section, offset, ty: ty.id(), size }));
         }
-        found.sort_by_key(|(_, table)| table.offset);
+        found.sort_by_key(|(_, map)| map.offset);
         let mut end = 0u64;
-        for (name, table) in found {
-            // Each table is copied, and its relocations with it.
-            if u64::from(table.offset) < end {
-                let what = "it overlaps the table before it".into();
+        for (name, map) in found {
+            // Overlaps would multiply the bytes and relocations, which are copied for each map.
+            if u64::from(map.offset) < end {
+                let what = "it overlaps the struct_ops map before it".into();
                 return Err(LinkError::MapShape { map: text(name), what });
             }
-            // Two numbers of 32 bits: the sum cannot overflow.
-            end = u64::from(table.offset).saturating_add(table.size.into());
-            self.push(name, MapSource::StructOps(table));
+            // The sum of two 32-bit numbers fits 64 bits.
+            end = u64::from(map.offset).saturating_add(map.size.into());
+            self.push(name, MapSource::StructOps(map));
         }
         Ok(())
     }
@@ -183,10 +185,10 @@ impl<'o, 'd> MapTable<'o, 'd> {
 
     /// Returns the defined maps by section and offset.
     pub(crate) fn defined(&self) -> HashMap<(SectionIndex, u64), MapIndex> {
-        let place = |(at, e): (MapIndex, &MapEntry<'_, '_>)| match e.source {
-            MapSource::Defined(m) => Some(((m.section_index, m.offset), at)),
+        let location = |(index, e): (MapIndex, &MapEntry<'_, '_>)| match e.source {
+            MapSource::Defined(m) => Some(((m.section_index, m.offset), index)),
             _ => None,
         };
-        MapIndex::enumerate(&self.entries).filter_map(place).collect()
+        MapIndex::enumerate(&self.entries).filter_map(location).collect()
     }
 }

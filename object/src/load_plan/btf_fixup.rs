@@ -33,7 +33,7 @@ pub(super) fn mended(object: &Object<'_>, externs: &[ExternEntry<'_>]) -> Result
     let mut edit = Editor::new(btf);
     let mut symbols = KernelSymbols::new(btf, &mut edit);
     let known: HashMap<_, _> = externs.iter().map(|e| (e.btf_id, e)).collect();
-    let has_ksyms = known.values().any(|e| !matches!(e.what, ExternBinding::Config(_)));
+    let has_ksyms = known.values().any(|e| !matches!(e.binding, ExternBinding::Config(_)));
     for section in btf.types().filter(|t| t.kind() == Kind::Datasec) {
         match section.name().as_bytes() {
             KSYMS if has_ksyms => {
@@ -62,7 +62,7 @@ fn variables<'d>(object: &Object<'d>) -> HashMap<&'d [u8], (u64, bool)> {
     let mut found = HashMap::new();
     for s in object.symbols() {
         if s.kind == SymbolKind::Object && matches!(s.linkage, Linkage::Global | Linkage::Weak) {
-            found.entry(s.name).or_insert((s.value, s.hidden));
+            found.entry(s.name).or_insert((s.value, s.is_hidden));
         }
     }
     found
@@ -152,7 +152,7 @@ fn kconfig(
     let mut end = 0;
     for (n, info) in (0u32..).zip(section.secinfos()) {
         declared(btf, section, info.ty, known)?;
-        let Some(ExternBinding::Config(slot)) = known.get(&info.ty).map(|e| e.what) else { continue };
+        let Some(ExternBinding::Config(slot)) = known.get(&info.ty).map(|e| e.binding) else { continue };
         edit.set(info.ty, VAR_LINKAGE, GLOBAL);
         put_secinfo(edit, section.id(), n, [info.ty.0, slot.offset, info.size]);
         end = end.max(slot.offset.saturating_add(slot.size));
@@ -241,7 +241,7 @@ pub(super) fn put_secinfo(edit: &mut Editor, section: TypeId, n: u32, words: Sec
 /// `bpf_object__sanitize_and_load_btf`).
 pub(super) fn hide_functions(object: &Object<'_>, edit: &mut Editor) {
     let is_hidden =
-        |p: &&crate::object::Program<'_>| p.is_subprogram && p.hidden && p.linkage != Linkage::Static;
+        |p: &&crate::object::Program<'_>| p.is_subprogram && p.is_hidden && p.linkage != Linkage::Static;
     let hidden: Vec<_> = object.programs().iter().filter(is_hidden).map(|p| p.name).collect();
     let (Some(btf), false) = (object.btf(), hidden.is_empty()) else { return };
     let mut first = HashMap::new();

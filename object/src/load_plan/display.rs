@@ -99,9 +99,9 @@ impl LoadPlan {
             }
         }
         write!(f, ", section {}, {} instructions", Escaped(&program.section), program.insns.len() / 8)?;
-        if program.pieces.len() > 1 {
+        if program.functions.len() > 1 {
             // The first piece is the program itself.
-            write!(f, " with {} subprograms", program.pieces.len().saturating_sub(1))?;
+            write!(f, " with {} subprograms", program.functions.len().saturating_sub(1))?;
         }
         if let Some(ty) = program.attach.type_id {
             write!(f, ", attaches to type {ty}")?;

@@ -1,7 +1,8 @@
 //! Errors of plans, found before any request to the kernel.
 
 use crate::{
-    elf::text, globals::GlobalError, link::LinkError, near::Near, object::ObjectError, target::TypesError,
+    elf::text, globals::GlobalError, known_names::KnownNames, link::LinkError, object::ObjectError,
+    target::TypesError,
 };
 use core::fmt;
 use core_relo::{Text, btf::BtfError};
@@ -55,14 +56,14 @@ pub enum LoadPlanError {
         what: Text,
     },
     /// The object has nothing of that name.
-    #[error("it has no {kind} `{}`{}", text(.name.as_bytes()), Near(name, .near))]
+    #[error("it has no {kind} `{}`{}", text(.name.as_bytes()), KnownNames(name, .known))]
     NoSuch {
         /// `program` or `map`.
         kind: &'static str,
         /// The requested name.
         name: Text,
         /// The names that the object has.
-        near: Vec<Text>,
+        known: Vec<Text>,
     },
     /// A variable cannot be set as was asked.
     #[error(transparent)]

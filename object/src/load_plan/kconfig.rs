@@ -20,7 +20,7 @@ pub(super) fn values(
     let mut wanted = HashMap::new();
     let mut refused = Vec::new();
     for e in externs {
-        let ExternBinding::Config(slot) = e.what else { continue };
+        let ExternBinding::Config(slot) = e.binding else { continue };
         if e.name.starts_with(b"CONFIG_") {
             wanted.insert(e.name, (e, slot));
             continue;

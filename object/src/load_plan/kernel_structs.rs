@@ -1,4 +1,4 @@
-//! The kernel's side of struct_ops tables: structs of programs, and the maps' values they are in.
+//! The kernel's side of struct_ops maps: structs of programs, and the maps' values they are in.
 
 use super::{LoadPlanError, host::Host, ksyms::Modules};
 use crate::{
@@ -53,7 +53,7 @@ impl<'h, 'l> KernelStructs<'h, 'l> {
         if let Some(known) = self.known.get(name.as_bytes()) {
             return Ok(Rc::clone(known));
         }
-        let types = |cause| LoadPlanError::Types { what: "its struct_ops tables", cause };
+        let types = |cause| LoadPlanError::Types { what: "its struct_ops maps", cause };
         let in_modules = self.host.features.has(Feature::ModuleBtf);
         let lacking = || {
             LoadPlanError::Map {
@@ -94,7 +94,7 @@ impl<'h, 'l> KernelStructs<'h, 'l> {
         self.bytes_left = left.ok_or_else(|| LoadPlanError::Map {
             map: text(table),
             what: format!(
-                "the kernel's struct has {size} bytes: all struct_ops tables together may have {}",
+                "the kernel's struct has {size} bytes: all struct_ops maps together may have {}",
                 limits::DATA_BYTES
             )
             .into(),

@@ -85,7 +85,7 @@ pub(super) fn resolve(
     let mut kernel = KernelSearch { host, modules, comparison: Comparison::default() };
     let mut found = Vec::new();
     for e in externs {
-        let resolved = match (e.what, btf) {
+        let resolved = match (e.binding, btf) {
             (ExternBinding::Address, _) => addresses.get(e.name).copied().map(Resolved::Address),
             (ExternBinding::Variable(ty), Some(btf)) => {
                 kernel.typed(btf, e, e.name, (Kind::Var, ty), &mut refused)?
@@ -100,11 +100,11 @@ pub(super) fn resolve(
             }
         };
         if resolved.is_none() && !e.is_weak {
-            let unknown = e.what == ExternBinding::Address && host.knows_types_only();
+            let unknown = e.binding == ExternBinding::Address && host.knows_types_only();
             let why = if unknown {
                 "where that kernel has it is not known here: only a load on it can tell"
             } else {
-                missing(e.what)
+                missing(e.binding)
             };
             refused.add(e.name, why);
         }
@@ -136,7 +136,7 @@ fn addresses<'e>(
     host: &Host,
     refused: &mut Refusals<'e>,
 ) -> HashMap<&'e [u8], u64> {
-    let wanted: Vec<_> = externs.iter().filter(|e| e.what == ExternBinding::Address).collect();
+    let wanted: Vec<_> = externs.iter().filter(|e| e.binding == ExternBinding::Address).collect();
     let mut found = HashMap::new();
     if wanted.is_empty() {
         return found;
@@ -277,7 +277,7 @@ mod tests {
         let entry = |name: &'static [u8], is_weak| {
             let func = object.find(name, Kind::Func).unwrap();
             let what = ExternBinding::Function(func.target().unwrap());
-            ExternEntry { name, symbol: 0, is_weak, btf_id: func.id(), what }
+            ExternEntry { name, symbol: 0, is_weak, btf_id: func.id(), binding: what }
         };
         let resolve =
             |externs: &[ExternEntry<'_>]| resolve(Some(&object), externs, &host, &mut Modules::default());
@@ -307,7 +307,7 @@ mod tests {
         let object = Btf::parse(b.finish()).unwrap();
         let host = Host::offline(Arc::new(KernelTypes::from_btf(Arc::new(kernel), [])));
         let what = ExternBinding::Function(proto);
-        let f = ExternEntry { name: b"f", symbol: 0, is_weak: true, btf_id: id, what };
+        let f = ExternEntry { name: b"f", symbol: 0, is_weak: true, btf_id: id, binding: what };
         let refused = resolve(Some(&object), &[f], &host, &mut Modules::default()).unwrap_err().to_string();
         assert!(refused.contains("vmlinux has it with parameters that take too many steps"), "{refused}");
     }

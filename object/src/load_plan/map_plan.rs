@@ -47,7 +47,7 @@ pub struct MapPlan {
     pub uses_btf: bool,
     /// Whether it is created; references to one that is not are poisoned.
     pub autocreate: bool,
-    /// Whether, of a struct_ops table, it is registered when all programs are attached.
+    /// Whether, of a struct_ops map, it is registered when all programs are attached.
     pub autoattach: bool,
     /// The path of the pin. A map that is pinned there already is reused.
     pub pin: Option<PathBuf>,

@@ -141,10 +141,9 @@ impl Planning<'_, '_, '_> {
             }
             MapSource::StructOps(table) => {
                 let DataKind::StructOps { link, optional } = table.section.kind else {
-                    return Err(InternalError {
-                        invariant: "a struct_ops table lies in a struct_ops section",
-                    }
-                    .into());
+                    return Err(
+                        InternalError { invariant: "a struct_ops map lies in a struct_ops section" }.into()
+                    );
                 };
                 let mut plan = MapPlan {
                     role: MapRole::StructOps,
@@ -332,7 +331,7 @@ fn apply(
         if data.len() != size && plan.role != MapRole::StructOps {
             return Err(fail(format!("it holds {size} bytes, {} were given", data.len())));
         }
-        // A struct_ops table was matched with what was given already.
+        // A struct_ops map was matched with what was given already.
         if plan.role != MapRole::StructOps {
             plan.data = data;
         }

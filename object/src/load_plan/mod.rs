@@ -42,10 +42,10 @@ use crate::{
     index::{ExternIndex, MapIndex, ModuleIndex, ProgramIndex},
     internal::Invariant as _,
     limits,
-    link::{ProgramParts, externs},
+    link::{ProgramLinker, externs},
     object::{DataKind, Object, Program},
 };
-pub use crate::{globals::Global, link::Piece};
+pub use crate::{globals::Global, link::FunctionCopy};
 use core_relo::{Endian, btf::Editor, explain::Explanation};
 use ksyms::{Modules, Resolved};
 use std::collections::{HashMap, HashSet};
@@ -83,7 +83,7 @@ pub struct LoadPlan {
     pub probe_error: Option<Errno>,
     /// Whether programs hold the maps of constants though they do not mention them.
     pub bind_rodata: bool,
-    /// Variables that can be read and set once it is loaded, and struct_ops tables.
+    /// Variables that can be read and set once it is loaded, and struct_ops maps.
     pub globals: Vec<Global>,
     /// The types of the variables.
     pub types: ObjectTypes,
@@ -117,7 +117,7 @@ impl LoadPlan {
         if host.features.is_live() && object.endian() != Endian::native() {
             return Err(LoadPlanError::Endian { is_big: object.endian() == Endian::Big });
         }
-        let parts = ProgramParts::collect(object)?;
+        let parts = ProgramLinker::collect(object)?;
         check_names(object, &parts, settings)?;
         let mut edit = btf_fixup::mended(object, &parts.externs)?;
         let mut modules = Modules::default();
@@ -172,7 +172,7 @@ impl LoadPlan {
                 plan.func_info.len() / 8,
                 plan.line_info.len() / 16,
                 plan.fixups.len(),
-                plan.pieces.len(),
+                plan.functions.len(),
             ];
             let sum = counts.into_iter().try_fold(total, usize::checked_add);
             let sum = sum.filter(|sum| *sum <= limits::OBJECT_INSNS);
@@ -192,7 +192,7 @@ impl LoadPlan {
             btf,
             btf_is_mandatory: has_struct_ops,
             bind_rodata: has_rodata && !programs.is_empty() && host.features.has(Feature::ProgBindMap),
-            probe_error: host.features.check().err(),
+            probe_error: host.features.check_permission().err(),
             raise_memlock_limit: host.features.charges_locked_memory(),
             maps,
             programs,
@@ -240,26 +240,26 @@ fn incompatible(resolved: &[Resolved]) -> Vec<ExternIndex> {
 }
 
 /// The object's variables, as large as the settings make them.
-fn variables(object: &Object<'_>, parts: &ProgramParts<'_, '_>, settings: &Settings) -> Vec<Global> {
+fn variables(object: &Object<'_>, parts: &ProgramLinker<'_, '_>, settings: &Settings) -> Vec<Global> {
     let all = globals::collect(object, &parts.maps, &parts.externs);
     if settings.maps.values().all(|s| s.value_size.is_none()) {
         return all;
     }
-    globals::resized(all, object.btf(), |section| settings.maps.get(section)?.value_size)
+    globals::resize_arrays(all, object.btf(), |section| settings.maps.get(section)?.value_size)
 }
 
 /// A setting for something the object does not have is a mistake of the caller's.
 fn check_names(
     object: &Object<'_>,
-    parts: &ProgramParts<'_, '_>,
+    parts: &ProgramLinker<'_, '_>,
     settings: &Settings,
 ) -> Result<(), LoadPlanError> {
     // In the object's order, for the error.
     let check = |kind, asked: Vec<&String>, names: &[&[u8]]| {
         let has: HashSet<String> = names.iter().map(|name| key(name)).collect();
-        let near = || names.iter().map(|name| key(name).into()).collect();
+        let known = || names.iter().map(|name| key(name).into()).collect();
         let missing =
-            |name: &String| LoadPlanError::NoSuch { kind, name: name.as_str().into(), near: near() };
+            |name: &String| LoadPlanError::NoSuch { kind, name: name.as_str().into(), known: known() };
         asked.into_iter().find(|name| !has.contains(*name)).map_or(Ok(()), |name| Err(missing(name)))
     };
     let programs: Vec<_> = object.programs().iter().filter(|p| !p.is_subprogram).map(|p| p.name).collect();
@@ -270,7 +270,7 @@ fn check_names(
 
 fn struct_ops_tables(
     object: &Object<'_>,
-    parts: &ProgramParts<'_, '_>,
+    parts: &ProgramLinker<'_, '_>,
     settings: &Settings,
     host: &Host,
     modules: &mut Modules,
@@ -306,7 +306,7 @@ fn select(
         let wanted = settings.programs.get(&name).and_then(|s| s.autoload);
         // Where it stands in a table, the table decides (libbpf: `bpf_object_adjust_struct_ops_autoload`).
         let reason = match tables.autoload.get(&at) {
-            Some(false) => "no struct_ops table that is created uses it",
+            Some(false) => "no struct_ops map that is created uses it",
             None if wanted == Some(false) => "not wanted",
             None if wanted.is_none() && !p.autoload() => "its section begins with `?`",
             Some(true) | None => return true,

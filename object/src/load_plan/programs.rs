@@ -15,7 +15,7 @@ use crate::{
     index::{ExternIndex, MapIndex, ModuleIndex, ProgramIndex},
     internal::{InternalError, Invariant as _},
     limits,
-    link::{Linked, Piece, ProgramParts, externs::ExternBinding, refs::Ref},
+    link::{FunctionCopy, LinkedProgram, ProgramLinker, externs::ExternBinding, refs::RefTarget},
     object::{AttachType, DataSection, MapType, Object, Program, ProgramType, SecDef},
 };
 use core_relo::{
@@ -87,7 +87,7 @@ pub struct ProgramPlan {
     /// The verifier's log level.
     pub log_level: u32,
     /// The functions that the instructions come from, in order.
-    pub pieces: Vec<Piece>,
+    pub functions: Vec<FunctionCopy>,
 }
 
 /// An instruction that takes a descriptor once there is one.
@@ -113,7 +113,7 @@ pub enum FixupTarget {
 /// Everything that programs are planned from.
 pub(super) struct Planning<'p, 'o, 'd> {
     pub(super) object: &'o Object<'d>,
-    pub(super) parts: &'p ProgramParts<'o, 'd>,
+    pub(super) parts: &'p ProgramLinker<'o, 'd>,
     pub(super) host: &'p Host,
     pub(super) externs: &'p [Resolved],
     pub(super) struct_ops: &'p Tables,
@@ -177,7 +177,7 @@ impl Planning<'_, '_, '_> {
             attach: kind.attach,
             autoattach: settings.autoattach.unwrap_or(true),
             log_level: settings.log_level.unwrap_or(self.log_level),
-            pieces: linked.pieces,
+            functions: linked.functions,
         })
     }
 
@@ -214,10 +214,10 @@ impl Planning<'_, '_, '_> {
         }
         let slot = self.struct_ops.slots.get(&function);
         if program_type == ProgramType::StructOps && slot.is_none() {
-            return Err(fail("no struct_ops table that is created refers to it".into()));
+            return Err(fail("no struct_ops map that is created refers to it".into()));
         }
         if program_type != ProgramType::StructOps && slot.is_some() {
-            return Err(fail("a struct_ops table refers to it, but its type was set to another".into()));
+            return Err(fail("a struct_ops map refers to it, but its type was set to another".into()));
         }
         let number = slot.map_or_else(|| attach_type.map_or(0, AttachType::number), |slot| slot.member);
         Ok(Kind {
@@ -254,7 +254,7 @@ impl Planning<'_, '_, '_> {
     fn fill(
         &mut self,
         function: ProgramIndex,
-        linked: &mut Linked,
+        linked: &mut LinkedProgram,
         maps: &mut Vec<MapPlan>,
     ) -> Result<Vec<Fixup>, LoadPlanError> {
         let mut fixups = Vec::new();
@@ -262,7 +262,7 @@ impl Planning<'_, '_, '_> {
         for (insn, found) in refs {
             let mut fix = |target| fixups.push(Fixup { insn, target });
             let table = match found {
-                Ref::JumpTable { offset, size } => {
+                RefTarget::JumpTable { offset, size } => {
                     Some(self.jump_table(function, linked, insn, (offset, size), maps)?)
                 }
                 _ => None,
@@ -271,29 +271,29 @@ impl Planning<'_, '_, '_> {
             let slot = slot.filter(|slot| !slot.is_empty());
             let slot = slot.invariant("a reference is of an instruction of the program")?;
             match found {
-                Ref::Function { .. } => {}
-                Ref::Map(map) if is_created(maps, map) => {
+                RefTarget::Function { .. } => {}
+                RefTarget::Map(map) if is_created(maps, map) => {
                     set_load(slot, pseudo::MAP_FD, 0, None);
                     fix(FixupTarget::Map(map));
                 }
-                Ref::Data { map, offset } if is_created(maps, map) => {
+                RefTarget::Data { map, offset } if is_created(maps, map) => {
                     let own = slot.first().map_or(0, |i| i.imm);
                     // The verifier takes 32 bits, whose upper half reaches into an arena.
                     let offset = low32(offset).wrapping_add(low32(data_offset(maps, map)?));
                     set_load(slot, pseudo::MAP_VALUE, 0, Some(own.wrapping_add(offset)));
                     fix(FixupTarget::Map(map));
                 }
-                Ref::Map(map) | Ref::Data { map, .. } => {
+                RefTarget::Map(map) | RefTarget::Data { map, .. } => {
                     poison(slot.get_mut(..2), poison_number(POISON_MAP, map.0));
                 }
-                Ref::JumpTable { .. } => {
+                RefTarget::JumpTable { .. } => {
                     set_load(slot, pseudo::MAP_VALUE, 0, None);
                     if let Some(first) = slot.first_mut() {
                         first.off = 0;
                     }
                     fix(FixupTarget::Map(table.invariant("a jump table that is referred to is a map")?));
                 }
-                Ref::Extern(n) => {
+                RefTarget::Extern(n) => {
                     let is_load = slot.first().is_some_and(|i| i.code == LD_IMM64);
                     if let Some(target) = self.extern_ref(n, slot, is_load, maps)? {
                         fix(target);
@@ -313,7 +313,7 @@ impl Planning<'_, '_, '_> {
     ) -> Result<Option<FixupTarget>, LoadPlanError> {
         let entry = self.parts.externs.get(n.0).invariant("a reference is to a known extern")?;
         let resolved = *self.externs.get(n.0).invariant("each extern is resolved")?;
-        Ok(match (is_load, entry.what, resolved) {
+        Ok(match (is_load, entry.binding, resolved) {
             (true, ExternBinding::Config(config), _) => {
                 let map = self.parts.maps.kconfig.invariant("configuration values have a map")?;
                 if is_created(maps, map) {
@@ -371,7 +371,7 @@ impl Planning<'_, '_, '_> {
     fn jump_table(
         &mut self,
         function: ProgramIndex,
-        linked: &Linked,
+        linked: &LinkedProgram,
         insn: u32,
         (offset, size): (u64, u64),
         maps: &mut Vec<MapPlan>,
@@ -392,8 +392,8 @@ impl Planning<'_, '_, '_> {
         let total = size.checked_mul(2).and_then(|bytes| self.jump_bytes.checked_add(bytes));
         let total = total.filter(|total| *total <= limits::DATA_BYTES);
         self.jump_bytes = total.ok_or_else(|| fail("the tables of all programs together are too large"))?;
-        let after = linked.pieces.partition_point(|p| p.start <= insn);
-        let piece = after.checked_sub(1).and_then(|at| linked.pieces.get(at));
+        let after = linked.functions.partition_point(|p| p.start <= insn);
+        let piece = after.checked_sub(1).and_then(|at| linked.functions.get(at));
         let piece = piece.and_then(|p| Some((p.start, self.object.programs().get(p.function.0)?)));
         let (piece, code) = piece.ok_or_else(|| fail("its instruction belongs to no function"))?;
         let mut data = Vec::new();

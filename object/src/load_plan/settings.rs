@@ -59,7 +59,7 @@ impl Settings {
         self.maps.entry(name.to_owned()).or_default()
     }
 
-    /// Loads these programs of an object and no others. Programs of struct_ops tables are loaded with their table in any case.
+    /// Loads these programs of an object and no others. Programs of struct_ops maps are loaded with their map in any case.
     pub fn select_programs<'n>(&mut self, object: &Object<'_>, programs: impl IntoIterator<Item = &'n str>) {
         let wanted: HashSet<_> = programs.into_iter().collect();
         for program in object.programs().iter().filter(|p| !p.is_subprogram) {
@@ -91,7 +91,7 @@ pub enum TokenSource {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ProgramSettings {
-    /// Whether it is loaded; none: unless its section begins with `?`. A program that stands in a struct_ops table is loaded if
+    /// Whether it is loaded; none: unless its section begins with `?`. A program that stands in a struct_ops map is loaded if
     /// the table is created, whatever is said here.
     pub autoload: Option<bool>,
     /// Whether `Loaded::attach_all` attaches it; none: yes.
@@ -132,7 +132,7 @@ pub enum AttachTarget {
 pub struct MapSettings {
     /// Whether it is created; none: unless its section begins with `?`. References to one that is not are poisoned.
     pub autocreate: Option<bool>,
-    /// Whether `Loaded::attach_all` registers it, if it is a struct_ops table; none: yes.
+    /// Whether `Loaded::attach_all` registers it, if it is a struct_ops map; none: yes.
     pub autoattach: Option<bool>,
     /// The maximum number of entries.
     pub max_entries: Option<u32>,
@@ -156,9 +156,9 @@ pub struct MapSettings {
     pub reuse: Option<Arc<OwnedFd>>,
     /// For a map of maps: a map like those it will hold.
     pub inner: Option<Arc<OwnedFd>>,
-    /// The initial contents of a data map, the arena or a struct_ops table.
+    /// The initial contents of a data map, the arena or a struct_ops map.
     pub data: Option<Vec<u8>>,
-    /// Of a struct_ops table, programs by member, instead of those the object has there; `None` leaves a member empty. A program
+    /// Of a struct_ops map, programs by member, instead of those the object has there; `None` leaves a member empty. A program
     /// that stands in no table any more is not loaded.
     pub programs: HashMap<String, Option<String>>,
 }

@@ -10,7 +10,7 @@ use crate::{
     index::{MapIndex, ProgramIndex, SectionIndex},
     internal::Invariant as _,
     link::maps::{MapSource, MapTable},
-    object::{MapType, Object, Place, Reloc, Symbol, SymbolKind},
+    object::{MapType, Object, Reloc, Symbol, SymbolKind, SymbolLocation},
 };
 use core_relo::btf::Kind;
 use std::collections::HashMap;
@@ -122,8 +122,8 @@ impl<'o> Places<'o> {
     }
 
     fn program(&self, symbol: &Symbol<'_>) -> Option<ProgramIndex> {
-        match symbol.place {
-            Place::Section(section) if symbol.kind == SymbolKind::Function => {
+        match symbol.location {
+            SymbolLocation::Section(section) if symbol.kind == SymbolKind::Function => {
                 self.programs.get(&(section, symbol.value)).copied()
             }
             _ => None,

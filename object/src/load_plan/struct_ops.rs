@@ -17,7 +17,7 @@ use crate::{
     internal::Invariant as _,
     limits,
     link::maps::{MapSource, MapTable, StructOps},
-    object::{Object, Place, Program, ProgramType, Reloc},
+    object::{Object, Program, ProgramType, Reloc, SymbolLocation},
 };
 use alloc::collections::BTreeMap;
 use core_relo::{
@@ -120,12 +120,12 @@ pub(super) fn resolve<'s>(
     for (at, entry) in MapIndex::enumerate(&maps.entries) {
         let MapSource::StructOps(table) = entry.source else { continue };
         // Tables of no size may share a place, and a type of any number of members.
-        let ty = btf.ty(table.ty).invariant("a struct_ops table's type was found in the BTF")?;
+        let ty = btf.ty(table.ty).invariant("a struct_ops map's type was found in the BTF")?;
         let total = members.checked_add(ty.members().len());
         if let Some(total) = total.filter(|total| *total <= limits::STRUCT_OPS_MEMBERS) {
             members = total;
         } else {
-            let what = format!("the struct_ops tables have more than {} members", limits::STRUCT_OPS_MEMBERS);
+            let what = format!("the struct_ops maps have more than {} members", limits::STRUCT_OPS_MEMBERS);
             return Err(LoadPlanError::Map { map: text(entry.name), what: what.into() });
         }
         let mut local = local(&mut references, btf, entry.name, table)?;
@@ -181,7 +181,7 @@ fn local<'l>(
                 member.name
             )));
         }
-        let Place::Section(section) = reloc.symbol.place else {
+        let SymbolLocation::Section(section) = reloc.symbol.location else {
             return Err(fail(format!(
                 "member `{}` refers to `{symbol}`, which is not defined here",
                 member.name

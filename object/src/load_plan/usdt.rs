@@ -3,7 +3,7 @@
 use super::Host;
 use crate::{
     features::{Feature, Features},
-    link::{ProgramParts, externs::ExternBinding},
+    link::{ProgramLinker, externs::ExternBinding},
 };
 
 /// The maps of libbpf's `usdt.bpf.h`: specifications, and their numbers by address.
@@ -27,12 +27,12 @@ impl UsdtPlan {
 
     /// For an object with the maps. What its programs are told (`LINUX_HAS_BPF_COOKIE`) counts: a question asked twice may be
     /// answered differently, and then they would look where nothing is.
-    pub(super) fn plan(parts: &ProgramParts<'_, '_>, kconfig: &[u8], host: &Host) -> Option<Self> {
+    pub(super) fn plan(parts: &ProgramLinker<'_, '_>, kconfig: &[u8], host: &Host) -> Option<Self> {
         let has_maps = USDT_MAPS.iter().all(|n| parts.maps.entries.iter().any(|m| m.name == n.as_bytes()));
         if !has_maps {
             return None;
         }
-        let told = parts.externs.iter().find_map(|e| match e.what {
+        let told = parts.externs.iter().find_map(|e| match e.binding {
             ExternBinding::Config(slot) if e.name == b"LINUX_HAS_BPF_COOKIE" => {
                 let from = usize::try_from(slot.offset).ok()?;
                 let end = from.checked_add(usize::try_from(slot.size).ok()?)?;
@@ -94,7 +94,7 @@ mod tests {
         m.refer(main, 0, symbol, false);
         let bytes = m.bytes();
         let object = Object::parse(&bytes).unwrap();
-        let parts = ProgramParts::collect(&object).unwrap();
+        let parts = ProgramLinker::collect(&object).unwrap();
         let mut host = kernel(|_| {});
         host.features = Features::fixed(|_| true);
         let cookies = |told: u8| UsdtPlan::plan(&parts, &[told], &host).map(|plan| plan.cookies);

@@ -1,4 +1,4 @@
-//! Sections of data: globals, constants, struct_ops, arena, jump tables.
+//! Data sections: globals, constants, struct_ops, arena, jump tables.
 
 use super::error::ObjectError;
 use crate::elf::{Elf, Section};
@@ -9,42 +9,42 @@ use object::elf;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DataKind {
-    /// `.data`, `.data.*`: globals with a value.
+    /// `.data`, `.data.*`: initialised globals.
     Data,
     /// `.rodata`, `.rodata.*`: constants, frozen before programs are loaded.
     Rodata,
-    /// `.bss`, `.bss.*`: globals that begin as zero.
+    /// `.bss`, `.bss.*`: zero-initialised globals.
     Bss,
-    /// `.struct_ops`, `.struct_ops.link`: tables of programs a kernel subsystem calls.
+    /// `.struct_ops`, `.struct_ops.link`: structs with programs that a kernel subsystem calls.
     StructOps {
-        /// Whether it is attached by a link (`.link`).
+        /// Whether the map is attached by a link (`.link`).
         link: bool,
-        /// Whether it is created only on demand (a leading `?`).
+        /// Whether the map is created only on demand (a leading `?`).
         optional: bool,
     },
     /// `.addr_space.1`: globals in the arena.
     Arena,
-    /// `.jumptables`: targets of indirect jumps.
+    /// `.jumptables`: the targets of indirect jumps.
     JumpTables,
 }
 
-/// A section of data.
+/// A data section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DataSection<'d> {
-    /// Its ELF section's number.
+    /// The index of the ELF section.
     pub section_index: SectionIndex,
     /// The name.
     pub name: &'d [u8],
     /// The kind of the section.
     pub kind: DataKind,
-    /// Its size in bytes; of a `.bss` that nobody has to hold in the file.
+    /// The size in bytes. The bytes of a `.bss` are not in the file.
     pub size: u64,
-    /// Its bytes; none of a `.bss`.
+    /// The bytes in the file; empty for a `.bss`.
     pub bytes: &'d [u8],
 }
 
-/// The data sections libbpf recognises (`bpf_object__elf_collect`), in order.
+/// Collects the data sections in order (libbpf: `bpf_object__elf_collect`).
 pub(crate) fn collect<'d>(elf: &Elf<'d>) -> Result<Vec<DataSection<'d>>, ObjectError> {
     let mut found = Vec::new();
     for s in elf.sections.iter().filter(|s| !s.is_code()) {
@@ -57,10 +57,11 @@ pub(crate) fn collect<'d>(elf: &Elf<'d>) -> Result<Vec<DataSection<'d>>, ObjectE
     Ok(found)
 }
 
+/// Returns the kind of a data section; none for other sections.
 pub(super) fn kind_of(s: &Section<'_>) -> Option<DataKind> {
-    let is = |stem: &[u8]| matches!(s.name.strip_prefix(stem), Some([] | [b'.', ..]));
+    let has_stem = |stem: &[u8]| matches!(s.name.strip_prefix(stem), Some([] | [b'.', ..]));
     if s.sh_type == elf::SHT_NOBITS.0 {
-        return is(b".bss").then_some(DataKind::Bss);
+        return has_stem(b".bss").then_some(DataKind::Bss);
     }
     if s.sh_type != elf::SHT_PROGBITS.0 || s.data.is_empty() {
         return None;
@@ -72,8 +73,8 @@ pub(super) fn kind_of(s: &Section<'_>) -> Option<DataKind> {
         b".struct_ops.link" => DataKind::StructOps { link: true, optional: false },
         b"?.struct_ops" => DataKind::StructOps { link: false, optional: true },
         b"?.struct_ops.link" => DataKind::StructOps { link: true, optional: true },
-        _ if is(b".data") => DataKind::Data,
-        _ if is(b".rodata") => DataKind::Rodata,
+        _ if has_stem(b".data") => DataKind::Data,
+        _ if has_stem(b".rodata") => DataKind::Rodata,
         _ => return None,
     })
 }

@@ -1,33 +1,33 @@
-//! Errors of BPF objects.
+//! Errors of parsing and rewriting BPF objects.
 
 use crate::elf::ElfError;
 use core_relo::{RelocsError, Text, btf::BtfError, ext::ExtError};
 use thiserror::Error;
 
-/// Why bytes are not a BPF object.
+/// An error in parsing a BPF object.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ObjectError {
-    /// The ELF itself is damaged.
+    /// The ELF file is damaged.
     #[error(transparent)]
     Elf(#[from] ElfError),
-    /// A 32-bit ELF; BPF objects have 64 bits.
-    #[error("a 32-bit ELF file is no BPF object")]
+    /// The ELF file is 32-bit.
+    #[error("32-bit ELF file, expected 64-bit")]
     Elf32,
-    /// Code for another machine.
-    #[error("ELF machine {found} is not BPF (expected 247)")]
+    /// The ELF file is for another machine.
+    #[error("ELF machine {found}, expected 247 (BPF)")]
     Machine {
         /// `e_machine`.
         found: u16,
     },
-    /// An executable, a shared object or a core file.
-    #[error("ELF type {found} is not a relocatable object (expected 1)")]
+    /// The file is an executable, a shared object or a core file.
+    #[error("ELF type {found}, expected 1 (relocatable object)")]
     FileType {
         /// `e_type`.
         found: u16,
     },
     /// There is no symbol table.
-    #[error("no symbol table: the object was stripped; leave that to `llvm-strip -g`, which keeps it")]
+    #[error("no symbol table: the object was stripped: use `llvm-strip -g`, which keeps the symbol table")]
     NoSymbols,
     /// There is more than one symbol table.
     #[error("more than one symbol table")]
@@ -35,68 +35,68 @@ pub enum ObjectError {
     /// The symbol table is damaged.
     #[error("symbol table `{section}` is damaged: {what}")]
     SymbolTable {
-        /// Name of the table's section.
+        /// The name of the table's section.
         section: Text,
         /// The problem.
         what: &'static str,
     },
-    /// A symbol's name lies outside the names, or is longer than [`limits::NAME_BYTES`](crate::limits::NAME_BYTES).
-    #[error("symbol {symbol}: its name at {offset:#x} lies outside the symbol names or is too long")]
+    /// A symbol's name lies outside the string table, or is longer than [`limits::NAME_BYTES`](crate::limits::NAME_BYTES).
+    #[error("symbol {symbol}: the name at {offset:#x} is too long, or outside the string table")]
     SymbolName {
-        /// Number of the symbol.
+        /// The symbol's index.
         symbol: u32,
         /// `st_name`.
         offset: u32,
     },
-    /// A symbol lies in a section that is not there.
+    /// A symbol is defined in a section that does not exist.
     #[error("symbol {index} `{symbol}` is in section {section}, which does not exist")]
     SymbolSection {
-        /// Name of the symbol.
+        /// The symbol's name.
         symbol: Text,
-        /// Its number.
+        /// The symbol's index.
         index: u32,
         /// `st_shndx`.
         section: u32,
     },
-    /// A section that may stand only once stands twice.
-    #[error("section `{section}` is there more than once")]
+    /// A section that must be unique exists more than once.
+    #[error("section `{section}` exists more than once")]
     Duplicate {
         /// The name.
         section: Text,
     },
-    /// A section that has to be read is compressed.
+    /// A required section is compressed.
     #[error("section `{section}` is compressed")]
     Compressed {
         /// The name.
         section: Text,
     },
-    /// Sections of code, data and relocations have more bytes than the file: they overlap.
-    #[error("section `{section}` overlaps others of code, data or relocations")]
+    /// Sections of code, data and relocations overlap: together they have more bytes than the file.
+    #[error("section `{section}` overlaps other sections of code, data or relocations")]
     Overlap {
-        /// Name of the section whose bytes are too many.
+        /// The name of the section at which the sum exceeds the file.
         section: Text,
     },
-    /// A section is of another type than its name promises.
+    /// A section does not have the type that its name implies.
     #[error("section `{section}` is of type {found}, expected {expected}")]
     SectionType {
         /// The name.
         section: Text,
         /// `sh_type`.
         found: u32,
-        /// The expected value.
+        /// The expected type.
         expected: u32,
     },
-    /// A code section does not consist of whole instructions.
-    #[error("code section `{section}` has {size} bytes, not a multiple of 8")]
+    /// The size of a code section is not a multiple of an instruction's, or does not fit 32 bits.
+    #[error("code section `{section}` has {size} bytes, expected a multiple of 8 below 4 GiB")]
     CodeSize {
         /// The name.
         section: Text,
         /// The size in bytes.
         size: u64,
     },
-    /// A function begins or ends within an instruction, or is empty.
+    /// A function is empty, or begins or ends within an instruction.
     #[error(
-        "section `{section}`: function `{symbol}` at offset {offset} with {size} bytes is not a run of whole instructions"
+        "section `{section}`: function `{symbol}` at offset {offset} with {size} bytes does not consist of whole instructions"
     )]
     FunctionAlignment {
         /// The section's name.
@@ -130,7 +130,7 @@ pub enum ObjectError {
         /// The size in bytes.
         size: u64,
     },
-    /// A relocation section's records are of another size than the format's, or it applies to no section.
+    /// A relocation section has records of the wrong size, or refers to the wrong sections.
     #[error("relocation section `{section}` is damaged: {what}")]
     RelocationSection {
         /// The name.
@@ -138,47 +138,47 @@ pub enum ObjectError {
         /// The problem.
         what: &'static str,
     },
-    /// A relocation of a type that BPF does not have.
-    #[error("section `{section}`: relocation at offset {offset:#x} is of unknown type {found}")]
+    /// A relocation has an unknown type.
+    #[error("section `{section}`: relocation at offset {offset:#x}: unknown type {found}")]
     RelocationType {
-        /// Name of the section it applies to.
+        /// The name of the section that the relocation applies to.
         section: Text,
         /// The offset in the section, in bytes.
         offset: u64,
         /// `r_type`.
         found: u32,
     },
-    /// A relocation applies beyond its section, or to a place where no field of its size fits.
+    /// A relocation does not fit its section.
     #[error(
         "section `{section}`: relocation at offset {offset:#x} of type {name} does not fit the section's {size} bytes"
     )]
     RelocationBounds {
-        /// Name of the section it applies to.
+        /// The name of the section that the relocation applies to.
         section: Text,
         /// The offset in the section, in bytes.
         offset: u64,
         /// The section's size in bytes.
         size: u64,
-        /// Name of its type.
+        /// The name of the relocation type.
         name: &'static str,
     },
-    /// A relocation names a symbol that is not there.
+    /// A relocation refers to a symbol that does not exist.
     #[error(
-        "section `{section}`: relocation at offset {offset:#x} names symbol {symbol}, which does not exist"
+        "section `{section}`: relocation at offset {offset:#x} refers to symbol {symbol}, which does not exist"
     )]
     RelocationSymbol {
-        /// Name of the section it applies to.
+        /// The name of the section that the relocation applies to.
         section: Text,
         /// The offset in the section, in bytes.
         offset: u64,
-        /// The symbol's number.
+        /// The symbol's index.
         symbol: u32,
     },
     /// The `.BTF` section is damaged.
     #[error("section `.BTF`: {0}")]
     Btf(#[source] BtfError),
-    /// The `.BTF` is of another byte order than the file.
-    #[error("section `.BTF` and the file are of different byte order")]
+    /// The byte order of `.BTF` differs from the file's.
+    #[error("section `.BTF` and the file have different byte orders")]
     BtfEndian,
     /// The `.BTF.ext` section is damaged. (libbpf warns, and loads the code unrelocated.)
     #[error("section `.BTF.ext`: {0}")]
@@ -186,36 +186,36 @@ pub enum ObjectError {
     /// The CO-RE relocations cannot be collected.
     #[error("section `.BTF.ext`: {0}")]
     Relocs(#[source] RelocsError),
-    /// There is a `.BTF.ext` but no `.BTF` that it could speak of.
+    /// The object has `.BTF.ext` but no `.BTF`.
     #[error("section `.BTF.ext` without a section `.BTF`")]
     ExtWithoutBtf,
-    /// BTF was asked for and there is none.
+    /// The object has no BTF.
     #[error("no section `.BTF`: compile with -g")]
     NoBtf,
 }
 
-/// Why an object could not be written with other section contents.
+/// An error in rewriting code sections of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RewriteError {
     /// There is no code section of this name.
     #[error("no code section `{section}`")]
     NoSection {
-        /// The name asked for.
+        /// The requested name.
         section: Text,
     },
-    /// The bytes are more or fewer than the section's.
-    #[error("section `{section}` has {expected} bytes, {found} were given")]
+    /// The new contents do not have the size of the section.
+    #[error("section `{section}`: new contents of {found} bytes, expected {expected}")]
     Length {
         /// The section's name.
         section: Text,
-        /// Its size.
+        /// The section's size in bytes.
         expected: usize,
-        /// The given value.
+        /// The size of the new contents in bytes.
         found: usize,
     },
-    /// The section's bytes belong to another section or to headers, too, which a change would damage.
-    #[error("section `{section}` shares bytes with another part of the file, and cannot be changed")]
+    /// The section shares bytes with another section or with headers, which a change would damage.
+    #[error("section `{section}` cannot be changed: it shares bytes with another part of the file")]
     Overlap {
         /// The section's name.
         section: Text,

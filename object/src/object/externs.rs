@@ -1,4 +1,4 @@
-//! Externs: the configuration values, symbols and functions that an object takes from the kernel.
+//! Externs: configuration values, variables and functions of the kernel that an object uses.
 
 use super::{
     error::ObjectError,
@@ -20,27 +20,27 @@ pub enum ExternKind {
     Ksym,
     /// A kernel function (`.ksyms`, a FUNC).
     Kfunc,
-    /// The BTF does not say, or says something else; libbpf refuses such an object.
+    /// Not in the BTF, or neither of the above. libbpf refuses such an object.
     Unknown,
 }
 
-/// Something undefined in the object that the kernel is to supply.
+/// An undefined symbol that the kernel supplies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Extern<'d> {
-    /// Its name, with its flavour (`bpf_foo___v2`) if it has one.
+    /// The name, with the flavour if there is one (`bpf_foo___v2`).
     pub name: &'d [u8],
-    /// Number of its symbol.
+    /// The index of the ELF symbol.
     pub symbol: u32,
     /// The kind.
     pub kind: ExternKind,
-    /// Whether the extern is weak: the object does without it.
+    /// Whether the extern is weak, and so may be missing in the kernel.
     pub is_weak: bool,
-    /// Its VAR or FUNC in the object's BTF.
+    /// The VAR or FUNC in the object's BTF.
     pub type_id: Option<TypeId>,
 }
 
-/// The undefined symbols of an object in order, with what its BTF says of them (libbpf: `bpf_object__collect_externs`).
+/// Collects the undefined symbols in order, with their kinds and types from the BTF (libbpf: `bpf_object__collect_externs`).
 pub(crate) fn collect<'d>(
     symbols: &Symbols<'d>,
     btf: Option<&Btf<'_>>,
@@ -60,18 +60,18 @@ pub(crate) fn collect<'d>(
         });
     }
     let (Some(btf), false) = (btf, found.is_empty()) else { return Ok(found) };
-    let known = declared(btf);
+    let declared = declared_externs(btf);
     for ext in &mut found {
-        if let Some((kind, id)) = known.get(ext.name) {
+        if let Some((kind, id)) = declared.get(ext.name) {
             (ext.kind, ext.type_id) = (*kind, Some(*id));
         }
     }
     Ok(found)
 }
 
-/// Names in the `.kconfig` and `.ksyms` DATASECs.
-fn declared<'b>(btf: &'b Btf<'_>) -> HashMap<&'b [u8], (ExternKind, TypeId)> {
-    let mut known = HashMap::new();
+/// Returns the externs in the `.kconfig` and `.ksyms` DATASECs, by name.
+fn declared_externs<'b>(btf: &'b Btf<'_>) -> HashMap<&'b [u8], (ExternKind, TypeId)> {
+    let mut declared = HashMap::new();
     for section in btf.types().filter(|t| t.kind() == Kind::Datasec) {
         let is_kconfig = match section.name().as_bytes() {
             b".kconfig" => true,
@@ -86,8 +86,8 @@ fn declared<'b>(btf: &'b Btf<'_>) -> HashMap<&'b [u8], (ExternKind, TypeId)> {
                 (Kind::Func, false) => ExternKind::Kfunc,
                 _ => continue,
             };
-            known.entry(ty.name().as_bytes()).or_insert((kind, info.ty));
+            declared.entry(ty.name().as_bytes()).or_insert((kind, info.ty));
         }
     }
-    known
+    declared
 }

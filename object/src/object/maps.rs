@@ -1,10 +1,10 @@
-//! Map definitions: variables of section `.maps`, described by their BTF type, and those of the older sections `maps` and
+//! Map definitions: variables in section `.maps`, described by their BTF types, and legacy definitions in sections `maps` and
 //! `maps/…`.
 
 use super::{
     error::ObjectError,
-    kinds::MapType,
-    symbols::{Linkage, Place, Symbol, SymbolKind, Symbols},
+    kernel_enums::MapType,
+    symbols::{Linkage, Symbol, SymbolKind, SymbolLocation, Symbols},
 };
 use crate::{
     elf::{Elf, Section, text},
@@ -18,72 +18,72 @@ use core_relo::{
 use std::collections::HashMap;
 use thiserror::Error;
 
-/// A map of an object.
+/// A map that an object defines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Map<'d> {
     /// The name.
     pub name: &'d [u8],
-    /// Number of its ELF section.
+    /// The index of the ELF section.
     pub section_index: SectionIndex,
     /// The offset of the definition in the section, in bytes.
     pub offset: u64,
-    /// Size of the definition in bytes.
+    /// The size of the definition in bytes.
     pub size: u64,
-    /// Whether it is of a section `maps` or `maps/…`, which libbpf refuses, or passes over, since 1.0.
+    /// Whether the definition is in a section `maps` or `maps/…`. libbpf refuses the former and ignores the latter since 1.0.
     pub is_legacy: bool,
-    /// The definition. One that cannot be read is an error only when the map is planned.
+    /// The definition. An invalid definition is an error only when a load of the map is planned.
     pub def: Result<MapDef, MapError>,
 }
 
-/// What a map's definition says. What it leaves out is 0 or `None`.
+/// The definition of a map. Missing fields are 0 or `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MapDef {
-    /// The kernel's number of the map's type.
+    /// The kernel's number of the map type.
     pub map_type: u32,
-    /// Bytes of a key.
+    /// The size of a key in bytes.
     pub key_size: u32,
-    /// Bytes of a value.
+    /// The size of a value in bytes.
     pub value_size: u32,
-    /// Type of a key in the object's BTF.
+    /// The type of a key in the object's BTF.
     pub key_type: Option<TypeId>,
-    /// Type of a value in the object's BTF.
+    /// The type of a value in the object's BTF.
     pub value_type: Option<TypeId>,
     /// The maximum number of entries.
     pub max_entries: u32,
-    /// Flags for its creation.
+    /// The flags for creation (`BPF_F_*`).
     pub map_flags: u32,
-    /// Whether it is pinned by its name.
+    /// Whether the map is pinned by its name (`LIBBPF_PIN_BY_NAME`).
     pub pin_by_name: bool,
-    /// The memory node it is put on.
+    /// The NUMA node of the map's memory.
     pub numa_node: Option<u32>,
-    /// The extra value of the map's type (`map_extra`).
+    /// The value specific to the map type (`map_extra`).
     pub map_extra: u64,
-    /// The maps that a map of maps holds.
+    /// The definition of the inner maps of a map of maps.
     pub inner: Option<Box<Self>>,
-    /// Whether the definition has initial `values`: maps or programs.
+    /// Whether the definition has `values`: the maps or programs that the map holds initially.
     pub has_values: bool,
 }
 
 impl MapDef {
-    /// The type, if the number is a known one.
+    /// Returns the map type; none if the number is unknown.
     pub const fn known_type(&self) -> Option<MapType> {
         MapType::from_number(self.map_type)
     }
 }
 
-/// Why a map's definition cannot be read.
+/// An error in a map's definition.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MapError {
     /// The BTF has no variable of the map's name in `.maps`.
     #[error("no BTF describes it: compile with -g")]
     NoBtf,
-    /// The variable is no struct.
-    #[error("its type is {kind}, not STRUCT")]
+    /// The variable is not a struct.
+    #[error("its type is {kind}, expected STRUCT")]
     NotStruct {
-        /// Name of the kind it is.
+        /// The kind of the type.
         kind: &'static str,
     },
     /// A type in the definition cannot be followed.
@@ -95,27 +95,27 @@ pub enum MapError {
         #[source]
         cause: WalkError,
     },
-    /// A field is not of the form that holds a number or a type.
-    #[error("field `{field}` is {kind}, not {expected}")]
+    /// The type of a field does not encode a number or a type.
+    #[error("field `{field}`: {kind}, expected {expected}")]
     Field {
         /// The field's name.
         field: Text,
-        /// Name of the kind it is.
+        /// The kind of the type.
         kind: &'static str,
-        /// The expected value.
+        /// The expected type.
         expected: &'static str,
     },
-    /// A size is given twice and differs.
-    #[error("field `{field}` says {found} bytes, another said {expected}")]
+    /// Two fields define different sizes.
+    #[error("field `{field}`: {found} bytes, expected {expected} as in an earlier field")]
     Conflict {
         /// The field's name.
         field: Text,
-        /// The first size.
+        /// The size of the earlier field.
         expected: u32,
-        /// The second size.
+        /// The size of this field.
         found: u32,
     },
-    /// A field's value is out of range, or the field has no place here.
+    /// A field's value is invalid, or the field is not allowed here.
     #[error("field `{field}`: {what}")]
     Value {
         /// The field's name.
@@ -123,31 +123,33 @@ pub enum MapError {
         /// The problem.
         what: &'static str,
     },
-    /// A field that no loader knows.
+    /// The definition has an unknown field.
     #[error(
-        "unknown field `{field}`; there are type, key, key_size, value, value_size, max_entries, map_flags, map_extra, numa_node, pinning and values"
+        "unknown field `{field}`, expected type, key, key_size, value, value_size, max_entries, map_flags, map_extra, numa_node, pinning or values"
     )]
     Unknown {
         /// The field's name.
         field: Text,
     },
-    /// The definition does not say the map's type.
-    #[error("it says no map type: write `__uint(type, BPF_MAP_TYPE_…)` in its definition")]
+    /// The definition has no map type.
+    #[error("it has no map type: add `__uint(type, BPF_MAP_TYPE_…)` to its definition")]
     NoType,
-    /// The variable is static. Compilers refer to such by their section, which does not say the map.
-    #[error("it is static: drop `static`")]
+    /// The variable is static. Compilers refer to static variables by their section, which does not identify the map.
+    #[error("it is static: remove `static`")]
     Static,
-    /// A definition in a section `maps` or `maps/…` is shorter than its five words, or reaches past the section.
-    #[error("its definition of {size} bytes at offset {offset} does not fit the section")]
+    /// A legacy definition is shorter than five words, or reaches past the section.
+    #[error(
+        "invalid definition of {size} bytes at offset {offset}: expected at least 20 bytes within the section"
+    )]
     Legacy {
-        /// The offset in the section.
+        /// The offset in the section, in bytes.
         offset: u64,
         /// The size in bytes.
         size: u64,
     },
 }
 
-/// The maps of an object: those of `.maps`, then those of `maps` and `maps/…`; in order of section and place.
+/// Collects the maps of `.maps`, then legacy maps, each sorted by section and offset.
 pub(crate) fn collect<'d>(
     elf: &Elf<'d>,
     symbols: &Symbols<'d>,
@@ -161,19 +163,19 @@ pub(crate) fn collect<'d>(
     if let Some(s) = modern.into_iter().chain(legacy.values().copied()).find(|s| s.is_compressed()) {
         return Err(ObjectError::Compressed { section: s.text() });
     }
-    let described = btf.map(described).unwrap_or_default();
-    let mut known = Definitions::default();
+    let variables = btf.map(maps_variables).unwrap_or_default();
+    let mut definitions = Definitions::default();
     let mut maps = Vec::new();
     for symbol in symbols.iter() {
         let symbol = symbol?;
-        let Place::Section(index) = symbol.place else { continue };
+        let SymbolLocation::Section(index) = symbol.location else { continue };
         if symbol.name.is_empty() || !matches!(symbol.kind, SymbolKind::Object | SymbolKind::NoType) {
             continue;
         }
-        let old = legacy.get(&index);
-        let def = match old {
-            _ if modern.is_some_and(|s| s.index == index) => match (btf, described.get(symbol.name)) {
-                (Some(btf), Some(variable)) if variable.is_global => known.definition(btf, variable.ty, 0),
+        let legacy_section = legacy.get(&index);
+        let def = match legacy_section {
+            _ if modern.is_some_and(|s| s.index == index) => match (btf, variables.get(symbol.name)) {
+                (Some(btf), Some(variable)) if variable.is_global => definitions.parse(btf, variable.ty),
                 (_, Some(_)) => Err(MapError::Static),
                 (_, None) if is_static(&symbol) => Err(MapError::Static),
                 (_, None) => Err(MapError::NoBtf),
@@ -187,7 +189,7 @@ pub(crate) fn collect<'d>(
             section_index: index,
             offset: symbol.value,
             size: symbol.size,
-            is_legacy: old.is_some(),
+            is_legacy: legacy_section.is_some(),
             def,
         });
     }
@@ -199,15 +201,15 @@ fn is_static(symbol: &Symbol<'_>) -> bool {
     symbol.linkage == Linkage::Static
 }
 
-/// A variable of DATASEC `.maps`.
+/// A variable in the DATASEC `.maps`.
 struct Variable {
     ty: TypeId,
-    /// libbpf goes by the BTF, not by the symbol.
+    /// The linkage in the BTF, which libbpf checks instead of the symbol's.
     is_global: bool,
 }
 
-/// The variables of DATASEC `.maps`.
-fn described<'b>(btf: &'b Btf<'_>) -> HashMap<&'b [u8], Variable> {
+/// Returns the variables in the DATASEC `.maps`, by name.
+fn maps_variables<'b>(btf: &'b Btf<'_>) -> HashMap<&'b [u8], Variable> {
     let section = btf.types().find(|t| t.kind() == Kind::Datasec && t.name().as_bytes() == b".maps");
     let infos = section.into_iter().flat_map(Type::secinfos);
     infos
@@ -219,12 +221,12 @@ fn described<'b>(btf: &'b Btf<'_>) -> HashMap<&'b [u8], Variable> {
         .collect()
 }
 
-/// Whether a section has definitions in words, as aya takes them.
+/// Returns whether a section holds legacy definitions, which aya accepts.
 fn is_legacy(s: &Section<'_>) -> bool {
     (s.name == b"maps" || s.name.starts_with(b"maps/")) && !s.is_null() && !s.is_code()
 }
 
-/// The five words of `struct bpf_map_def`, of which aya's has two more: a number, and how the map is pinned.
+/// Parses a legacy definition: the five words of `struct bpf_map_def`. In aya's variant an id and the pinning follow.
 fn legacy_definition(endian: Endian, s: &Section<'_>, offset: u64, size: u64) -> Result<MapDef, MapError> {
     let end = offset.checked_add(size).and_then(|end| usize::try_from(end).ok());
     let bytes = usize::try_from(offset).ok().zip(end).and_then(|(from, to)| s.data.get(from..to));
@@ -234,7 +236,7 @@ fn legacy_definition(endian: Endian, s: &Section<'_>, offset: u64, size: u64) ->
         None | Some(0) => false,
         Some(1) => true,
         Some(_) => {
-            let what = "its seventh word is neither 0 (not) nor 1 (by name)";
+            let what = "the seventh word is neither 0 (none) nor 1 (by name)";
             return Err(MapError::Value { field: "pinning".into(), what });
         }
     };
@@ -249,18 +251,18 @@ fn legacy_definition(endian: Endian, s: &Section<'_>, offset: u64, size: u64) ->
     })
 }
 
-/// Definitions read so far, by struct and level: many maps may share one.
+/// A cache of parsed definitions by struct and nesting level, since many maps may share a struct.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions(HashMap<(TypeId, u32), Result<MapDef, MapError>>);
 
 impl Definitions {
-    /// The definition of a map that is no other map's; always to be asked of the same BTF.
+    /// Parses the definition of an outer map. All calls must pass the same BTF.
     #[cfg(feature = "static-link")]
-    pub(crate) fn of_map(&mut self, btf: &Btf<'_>, id: TypeId) -> Result<MapDef, MapError> {
-        self.definition(btf, id, 0)
+    pub(crate) fn parse(&mut self, btf: &Btf<'_>, id: TypeId) -> Result<MapDef, MapError> {
+        self.parse_level(btf, id, 0)
     }
 
-    fn definition(&mut self, btf: &Btf<'_>, id: TypeId, level: u32) -> Result<MapDef, MapError> {
+    fn parse_level(&mut self, btf: &Btf<'_>, id: TypeId, level: u32) -> Result<MapDef, MapError> {
         let walk = |cause| MapError::Walk { field: "".into(), cause };
         let ty = btf.strip(id).map_err(walk)?;
         if ty.kind() != Kind::Struct {
@@ -269,14 +271,19 @@ impl Definitions {
         if let Some(known) = self.0.get(&(ty.id(), level)) {
             return known.clone();
         }
-        let def = fields(self, btf, ty, level);
+        let def = parse_fields(self, btf, ty, level);
         self.0.insert((ty.id(), level), def.clone());
         def
     }
 }
 
-/// Reads a definition's fields (libbpf: `parse_btf_map_def`).
-fn fields(known: &mut Definitions, btf: &Btf<'_>, ty: Type<'_>, level: u32) -> Result<MapDef, MapError> {
+/// Parses the fields of a definition (libbpf: `parse_btf_map_def`).
+fn parse_fields(
+    definitions: &mut Definitions,
+    btf: &Btf<'_>,
+    ty: Type<'_>,
+    level: u32,
+) -> Result<MapDef, MapError> {
     let mut def = MapDef::default();
     for m in ty.members() {
         let number = || pointed_number(btf, &m);
@@ -285,79 +292,85 @@ fn fields(known: &mut Definitions, btf: &Btf<'_>, ty: Type<'_>, level: u32) -> R
             b"max_entries" => def.max_entries = number()?,
             b"map_flags" => def.map_flags = number()?,
             b"numa_node" => def.numa_node = Some(number()?),
-            b"key_size" => def.key_size = agree(&m, def.key_size, number()?)?,
-            b"value_size" => def.value_size = agree(&m, def.value_size, number()?)?,
+            b"key_size" => def.key_size = merge_size(&m, def.key_size, number()?)?,
+            b"value_size" => def.value_size = merge_size(&m, def.value_size, number()?)?,
             b"key" => {
                 let (id, size) = pointed_type(btf, &m)?;
-                (def.key_size, def.key_type) = (agree(&m, def.key_size, size)?, Some(id));
+                (def.key_size, def.key_type) = (merge_size(&m, def.key_size, size)?, Some(id));
             }
             b"value" => {
                 let (id, size) = pointed_type(btf, &m)?;
-                (def.value_size, def.value_type) = (agree(&m, def.value_size, size)?, Some(id));
+                (def.value_size, def.value_type) = (merge_size(&m, def.value_size, size)?, Some(id));
             }
             b"pinning" => {
                 def.pin_by_name = match (level, number()?) {
                     (0, 0) => false,
                     (0, 1) => true,
-                    (0, _) => return Err(value_error(&m, "neither 0 (not) nor 1 (by name)")),
+                    (0, _) => return Err(value_error(&m, "neither 0 (none) nor 1 (by name)")),
                     _ => return Err(value_error(&m, "an inner map cannot be pinned")),
                 }
             }
             b"map_extra" => def.map_extra = long_number(btf, &m)?,
-            b"values" => values(known, btf, &m, &mut def, level)?,
+            b"values" => parse_values(definitions, btf, &m, &mut def, level)?,
             other => return Err(MapError::Unknown { field: text(other) }),
         }
     }
     if def.map_type == 0 { Err(MapError::NoType) } else { Ok(def) }
 }
 
-/// `values`: what a map of maps holds, or the programs of a program array.
-fn values(
-    known: &mut Definitions,
+/// Parses `values`: the inner maps of a map of maps, or the programs of a program array.
+fn parse_values(
+    definitions: &mut Definitions,
     btf: &Btf<'_>,
     m: &Member<'_>,
     def: &mut MapDef,
     level: u32,
 ) -> Result<(), MapError> {
-    let of_maps = matches!(def.known_type(), Some(MapType::ArrayOfMaps | MapType::HashOfMaps));
+    let is_map_of_maps = matches!(def.known_type(), Some(MapType::ArrayOfMaps | MapType::HashOfMaps));
     if level >= limits::MAP_LEVELS {
         return Err(value_error(m, "an inner map cannot hold maps"));
     }
-    if !of_maps && def.known_type() != Some(MapType::ProgArray) {
-        return Err(value_error(m, "only a map of maps and a program array have them"));
+    if !is_map_of_maps && def.known_type() != Some(MapType::ProgArray) {
+        return Err(value_error(
+            m,
+            "not allowed for this map type, expected a map of maps or a program array",
+        ));
     }
     if def.has_values {
-        return Err(value_error(m, "it is there twice"));
+        return Err(value_error(m, "duplicate field"));
     }
-    def.value_size = agree(m, def.value_size, 4)?;
+    def.value_size = merge_size(m, def.value_size, 4)?;
     def.has_values = true;
     let array = field_type(btf, m, m.ty)?;
     let flexible = array.array().filter(|a| a.nelems == 0);
-    let flexible = flexible.ok_or_else(|| kind_error(m, array, "an array of no length"))?;
+    let flexible = flexible.ok_or_else(|| kind_error(m, array, "an array of length 0"))?;
     let pointer = field_type(btf, m, flexible.element)?;
-    let to = pointer.target().filter(|_| pointer.kind() == Kind::Ptr);
-    let to = field_type(btf, m, to.ok_or_else(|| kind_error(m, pointer, "an array of pointers"))?)?;
-    match (of_maps, to.kind()) {
+    let pointee = pointer.target().filter(|_| pointer.kind() == Kind::Ptr);
+    let pointee = pointee.ok_or_else(|| kind_error(m, pointer, "an array of pointers"))?;
+    let element = field_type(btf, m, pointee)?;
+    match (is_map_of_maps, element.kind()) {
         (false, Kind::FuncProto) => Ok(()),
         (true, Kind::Struct) => {
-            def.inner = Some(Box::new(known.definition(btf, to.id(), level.saturating_add(1))?));
+            // `level` is less than `MAP_LEVELS`.
+            def.inner =
+                Some(Box::new(definitions.parse_level(btf, element.id(), level.saturating_add(1))?));
             Ok(())
         }
-        (false, _) => Err(kind_error(m, to, "pointers to functions")),
-        (true, _) => Err(kind_error(m, to, "pointers to map definitions")),
+        (false, _) => Err(kind_error(m, element, "pointers to functions")),
+        (true, _) => Err(kind_error(m, element, "pointers to map definitions")),
     }
 }
 
-/// The number of `__uint(field, number)`: the length of the array that the field points to.
+/// Returns the number of `__uint(field, number)`: the length of the array that the field points to.
 fn pointed_number(btf: &Btf<'_>, m: &Member<'_>) -> Result<u32, MapError> {
     let ty = field_type(btf, m, m.ty)?;
-    let to = ty.target().filter(|_| ty.kind() == Kind::Ptr);
-    let to = to.ok_or_else(|| kind_error(m, ty, "a pointer to an array"))?;
-    let array = field_type(btf, m, to)?;
+    let pointee = ty.target().filter(|_| ty.kind() == Kind::Ptr);
+    let pointee = pointee.ok_or_else(|| kind_error(m, ty, "a pointer to an array"))?;
+    let array = field_type(btf, m, pointee)?;
     array.array().map(|a| a.nelems).ok_or_else(|| kind_error(m, array, "a pointer to an array"))
 }
 
-/// The number of `__ulong(field, number)`: the value of an enum's one enumerator; or as [`pointed_number`].
+/// Returns the number of `__ulong(field, number)`, the value of an enum's only enumerator, or of `__uint(field, number)`.
 fn long_number(btf: &Btf<'_>, m: &Member<'_>) -> Result<u64, MapError> {
     let ty = field_type(btf, m, m.ty)?;
     if !ty.kind().is_enum() {
@@ -365,27 +378,28 @@ fn long_number(btf: &Btf<'_>, m: &Member<'_>) -> Result<u64, MapError> {
     }
     match (ty.vlen(), ty.enumerator(0)) {
         (1, Some(v)) => Ok(v.value),
-        _ => Err(value_error(m, "its enum does not have one enumerator")),
+        _ => Err(value_error(m, "its enum does not have exactly one enumerator")),
     }
 }
 
-/// The type of `__type(field, type)`, and its size.
+/// Returns the type of `__type(field, type)` and its size.
 fn pointed_type(btf: &Btf<'_>, m: &Member<'_>) -> Result<(TypeId, u32), MapError> {
     let ty = btf.ty(m.ty).ok_or_else(|| walk_error(m, WalkError::NoType(m.ty)))?;
-    let to = ty.target().filter(|_| ty.kind() == Kind::Ptr).ok_or_else(|| kind_error(m, ty, "a pointer"))?;
-    let size = btf.size_of(to).map_err(|cause| walk_error(m, cause))?;
-    Ok((to, size.0))
+    let pointee =
+        ty.target().filter(|_| ty.kind() == Kind::Ptr).ok_or_else(|| kind_error(m, ty, "a pointer"))?;
+    let size = btf.size_of(pointee).map_err(|cause| walk_error(m, cause))?;
+    Ok((pointee, size.0))
 }
 
 fn field_type<'b>(btf: &'b Btf<'_>, m: &Member<'_>, id: TypeId) -> Result<Type<'b>, MapError> {
     btf.strip(id).map_err(|cause| walk_error(m, cause))
 }
 
-/// A size that was not said before, or is the same.
-fn agree(m: &Member<'_>, expected: u32, found: u32) -> Result<u32, MapError> {
+/// Returns a size, if it is the first (`expected` is 0) or equal to the first.
+fn merge_size(m: &Member<'_>, expected: u32, found: u32) -> Result<u32, MapError> {
     match expected {
         0 => Ok(found),
-        same if same == found => Ok(found),
+        _ if expected == found => Ok(found),
         _ => Err(MapError::Conflict { field: text(m.name.as_bytes()), expected, found }),
     }
 }

@@ -1,4 +1,4 @@
-//! Parsing of an object: what libbpf's `bpf_object__open` checks.
+//! Parsing of objects, with the checks of libbpf's `bpf_object__open`.
 
 use super::{
     Object, ObjectError, calls, data, externs, maps, programs::Code, relocs::RelocSection, symbols::Symbols,
@@ -9,27 +9,27 @@ use object::elf;
 use std::collections::HashMap;
 
 impl<'d> Object<'d> {
-    /// Reads an object.
+    /// Parses an object.
     ///
-    /// Refused is what libbpf refuses to open, with these differences. More is refused: a broken `.BTF.ext` (libbpf warns and
-    /// goes on with unrelocated code) or one without `.BTF`, a second `.BTF`, compressed sections, symbols of sections that do
-    /// not exist. Less is refused: a section `maps`, map definitions that cannot be read, and externs that the BTF does not
-    /// describe are kept as such, and are errors only for who loads them.
+    /// Refuses the objects that libbpf refuses to open, with two differences. It also refuses a damaged `.BTF.ext` (libbpf warns and
+    /// loads unrelocated code), a `.BTF.ext` without `.BTF`, a second `.BTF`, compressed sections, and symbols of sections that do
+    /// not exist. It accepts a section `maps`, invalid map definitions, and externs that the BTF does not describe: these are errors
+    /// when a load is planned.
     pub fn parse(bytes: &'d [u8]) -> Result<Self, ObjectError> {
         let elf = Elf::parse(bytes)?;
         match (elf.class, elf.machine, elf.file_type) {
             (Class::Elf32, ..) => return Err(ObjectError::Elf32),
-            // Old LLVM wrote no machine at all.
+            // Old LLVM versions wrote EM_NONE.
             (_, found, _) if found != elf::EM_BPF.0 && found != elf::EM_NONE.0 => {
                 return Err(ObjectError::Machine { found });
             }
             (.., found) if found != elf::ET_REL.0 => return Err(ObjectError::FileType { found }),
             _ => {}
         }
-        no_overlap(&elf, bytes.len())?;
+        check_overlap(&elf, bytes.len())?;
         let symbols = Symbols::find(&elf)?;
         let Code { sections: code, indices: code_indices, programs } = Code::collect(&elf, &symbols)?;
-        let (btf, ext) = btf_of(&elf)?;
+        let (btf, ext) = parse_btf(&elf)?;
         let relocs = RelocSection::collect(&elf, &symbols)?;
         let mut relocs_by_target = HashMap::<_, Vec<_>>::new();
         for section in &relocs {
@@ -45,15 +45,15 @@ impl<'d> Object<'d> {
             externs: externs::collect(&symbols, btf.as_ref())?,
             relocs,
             relocs_by_target,
-            license: last(&elf, b"license")?.map(|s| until_nul(s.data)),
-            version: version(&elf)?,
+            license: find_last(&elf, b"license")?.map(|s| until_nul(s.data)),
+            version: kernel_version(&elf)?,
             symbols,
             elf,
             btf,
             ext,
         };
-        for at in calls::subprograms(&object) {
-            if let Some(function) = object.programs.get_mut(at.0) {
+        for index in calls::find_subprograms(&object) {
+            if let Some(function) = object.programs.get_mut(index.0) {
                 function.is_subprogram = true;
             }
         }
@@ -61,38 +61,38 @@ impl<'d> Object<'d> {
     }
 }
 
-/// Refuses sections that share their bytes, at least where time or memory would grow with each of them.
-fn no_overlap(elf: &Elf<'_>, len: usize) -> Result<(), ObjectError> {
-    let mut left = len;
+/// Refuses overlapping sections of code, data and relocations, which would take time and memory for each section.
+fn check_overlap(elf: &Elf<'_>, len: usize) -> Result<(), ObjectError> {
+    let mut remaining = len;
     let is_reloc = |s: &Section<'_>| s.sh_type == elf::SHT_REL.0 || s.sh_type == elf::SHT_RELA.0;
     for s in elf.sections.iter().filter(|s| s.is_code() || is_reloc(s) || data::kind_of(s).is_some()) {
         let overlap = || ObjectError::Overlap { section: s.text() };
-        left = left.checked_sub(s.data.len()).ok_or_else(overlap)?;
+        remaining = remaining.checked_sub(s.data.len()).ok_or_else(overlap)?;
     }
     Ok(())
 }
 
-/// The one section of a name, or none; readable.
-fn only<'e, 'd>(elf: &'e Elf<'d>, name: &[u8]) -> Result<Option<&'e Section<'d>>, ObjectError> {
+/// Finds the section of a name, which must be unique and not compressed.
+fn find_unique<'e, 'd>(elf: &'e Elf<'d>, name: &[u8]) -> Result<Option<&'e Section<'d>>, ObjectError> {
     let mut found = elf.sections.iter().filter(|s| s.name == name && !s.is_null());
-    let (section, more) = (found.next(), found.next());
-    match section {
-        Some(s) if more.is_some() => Err(ObjectError::Duplicate { section: s.text() }),
+    let (first, second) = (found.next(), found.next());
+    match first {
+        Some(s) if second.is_some() => Err(ObjectError::Duplicate { section: s.text() }),
         Some(s) if s.is_compressed() => Err(ObjectError::Compressed { section: s.text() }),
         other => Ok(other),
     }
 }
 
-/// The last section of a name, or none; readable. libbpf lets the last `license` win.
-fn last<'e, 'd>(elf: &'e Elf<'d>, name: &[u8]) -> Result<Option<&'e Section<'d>>, ObjectError> {
+/// Finds the last section of a name, which must not be compressed. In libbpf, too, the last `license` counts.
+fn find_last<'e, 'd>(elf: &'e Elf<'d>, name: &[u8]) -> Result<Option<&'e Section<'d>>, ObjectError> {
     match elf.sections.iter().rfind(|s| s.name == name && !s.is_null()) {
         Some(s) if s.is_compressed() => Err(ObjectError::Compressed { section: s.text() }),
         other => Ok(other),
     }
 }
 
-fn btf_of<'d>(elf: &Elf<'d>) -> Result<(Option<Btf<'d>>, Option<BtfExt<'d>>), ObjectError> {
-    let section = |name| match only(elf, name)? {
+fn parse_btf<'d>(elf: &Elf<'d>) -> Result<(Option<Btf<'d>>, Option<BtfExt<'d>>), ObjectError> {
+    let section = |name| match find_unique(elf, name)? {
         Some(s) if s.sh_type != elf::SHT_PROGBITS.0 => {
             let expected = elf::SHT_PROGBITS.0;
             Err(ObjectError::SectionType { section: s.text(), found: s.sh_type, expected })
@@ -106,7 +106,7 @@ fn btf_of<'d>(elf: &Elf<'d>) -> Result<(Option<Btf<'d>>, Option<BtfExt<'d>>), Ob
             if btf.endian() != elf.endian {
                 return Err(ObjectError::BtfEndian);
             }
-            // As libbpf's `bpf_object__init_btf`: a BPF object's pointers have 8 bytes, whatever its `long` says.
+            // A BPF object's pointers have 8 bytes, whatever the size of `long` (libbpf: `bpf_object__init_btf`).
             btf.set_pointer_size(ByteSize(8));
             Some(btf)
         }
@@ -119,8 +119,8 @@ fn btf_of<'d>(elf: &Elf<'d>) -> Result<(Option<Btf<'d>>, Option<BtfExt<'d>>), Ob
     Ok((btf, ext))
 }
 
-fn version(elf: &Elf<'_>) -> Result<Option<u32>, ObjectError> {
-    let Some(s) = last(elf, b"version")? else { return Ok(None) };
+fn kernel_version(elf: &Elf<'_>) -> Result<Option<u32>, ObjectError> {
+    let Some(s) = find_last(elf, b"version")? else { return Ok(None) };
     match (s.data.len(), elf.endian.u32(s.data, 0)) {
         (4, Some(version)) => Ok(Some(version)),
         _ => Err(ObjectError::VersionSize { size: s.size }),
@@ -128,5 +128,5 @@ fn version(elf: &Elf<'_>) -> Result<Option<u32>, ObjectError> {
 }
 
 fn until_nul(bytes: &[u8]) -> &[u8] {
-    bytes.split(|b| *b == 0).next().unwrap_or_default()
+    bytes.split(|b| *b == 0).next().unwrap_or(bytes)
 }

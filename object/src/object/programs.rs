@@ -1,19 +1,19 @@
-//! Function symbols to programs and subprograms.
+//! Programs and subprograms, from function symbols.
 
 use super::{
     error::ObjectError,
     sec_def::SecDef,
-    symbols::{Linkage, Place, SymbolKind, Symbols},
+    symbols::{Linkage, SymbolKind, SymbolLocation, Symbols},
 };
 use crate::elf::{Elf, Section, text};
 use crate::index::SectionIndex;
 use core_relo::{CodeSection, Function, InsnIndex};
 
-/// The section of which all functions are subprograms.
+/// The section whose functions are all subprograms.
 pub(crate) const TEXT: &[u8] = b".text";
 
-/// Bytes of an instruction slot.
-const INSN: u64 = 8;
+/// The size of an instruction in bytes.
+const INSN_SIZE: u64 = 8;
 
 /// A function of an object: a program, or a subprogram that programs call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,41 +21,43 @@ const INSN: u64 = 8;
 pub struct Program<'d> {
     /// The function's name.
     pub name: &'d [u8],
-    /// Name of its ELF section, with a leading `?` if it has one.
+    /// The name of the ELF section, including a leading `?`.
     pub section: &'d [u8],
-    /// The ELF section's number.
+    /// The index of the ELF section.
     pub section_index: SectionIndex,
-    /// Its first instruction in the section.
+    /// The index of the first instruction in the section.
     pub start: InsnIndex,
-    /// Instructions it has (a 64-bit load counts two).
+    /// The number of instructions. A 64-bit load counts as two.
     pub len: u32,
     /// The linkage of the symbol.
     pub linkage: Linkage,
-    /// Whether its symbol is hidden: libbpf then lets the verifier treat it as static.
-    pub hidden: bool,
-    /// Whether it is no program of its own but part of those that call it: it lies in `.text`; or it is static, or its section's
-    /// name says no program type, and another function refers to it.
+    /// Whether the symbol is hidden. libbpf makes the verifier treat hidden functions as static.
+    pub is_hidden: bool,
+    /// Whether the function is a subprogram, which is linked into the programs that call it.
+    ///
+    /// All functions in `.text` are subprograms. In other sections, a function is a subprogram if another function refers to it, and
+    /// it is static or its section's name implies no program type.
     pub is_subprogram: bool,
 }
 
 impl<'d> Program<'d> {
-    /// The section's name without its `?`.
+    /// Returns the section's name without a leading `?`.
     pub fn section_name(&self) -> &'d [u8] {
         self.section.strip_prefix(b"?").unwrap_or(self.section)
     }
 
-    /// Whether it is loaded unless somebody says otherwise: its section's name does not begin with `?`.
+    /// Returns whether the program is loaded by default: its section's name does not begin with `?`.
     pub fn autoload(&self) -> bool {
         !self.section.starts_with(b"?")
     }
 
-    /// What the section's name says about it; nothing for a subprogram or an unknown name.
+    /// Returns the definition of the section's name; none for a subprogram or an unknown name.
     pub fn sec_def(&self) -> Option<&'static SecDef> {
         if self.is_subprogram { None } else { SecDef::find(self.section_name()) }
     }
 }
 
-/// The code of an object, and the functions in it.
+/// The code sections and functions of an object.
 pub(crate) struct Code<'d> {
     pub(crate) sections: Vec<CodeSection<'d>>,
     pub(crate) indices: Vec<SectionIndex>,
@@ -63,10 +65,10 @@ pub(crate) struct Code<'d> {
 }
 
 impl<'d> Code<'d> {
-    /// What libbpf's `bpf_object__add_programs` finds, in its order: by section, then by place.
+    /// Collects the functions, sorted by section and offset (libbpf: `bpf_object__add_programs`).
     ///
-    /// libbpf refuses an object with a `static` function outside of `.text`. Here one that another function refers to is a
-    /// subprogram (`calls`), and one that nobody refers to is for loading to refuse.
+    /// libbpf refuses an object with a static function outside of `.text`. Here such a function is a subprogram if another function
+    /// refers to it (`calls`). Otherwise linking refuses the object.
     pub(crate) fn collect(elf: &Elf<'d>, symbols: &Symbols<'d>) -> Result<Self, ObjectError> {
         let mut sections = Vec::new();
         let mut indices = Vec::new();
@@ -74,7 +76,7 @@ impl<'d> Code<'d> {
             if s.is_compressed() {
                 return Err(ObjectError::Compressed { section: s.text() });
             }
-            if !s.size.is_multiple_of(INSN) || u32::try_from(s.size).is_err() {
+            if !s.size.is_multiple_of(INSN_SIZE) || u32::try_from(s.size).is_err() {
                 return Err(ObjectError::CodeSize { section: s.text(), size: s.size });
             }
             sections.push(CodeSection { name: s.name, code: s.data, functions: Vec::new() });
@@ -83,7 +85,7 @@ impl<'d> Code<'d> {
         let mut programs = Vec::new();
         for symbol in symbols.iter() {
             let symbol = symbol?;
-            let Place::Section(index) = symbol.place else { continue };
+            let SymbolLocation::Section(index) = symbol.location else { continue };
             let Some(section) = elf.section_at(index).filter(|s| s.is_code()) else { continue };
             if symbol.kind != SymbolKind::Function {
                 continue;
@@ -97,14 +99,14 @@ impl<'d> Code<'d> {
                 start,
                 len,
                 linkage: symbol.linkage,
-                hidden: symbol.hidden,
+                is_hidden: symbol.is_hidden,
                 is_subprogram,
             });
         }
         programs.sort_by_key(|p| (p.section_index, p.start));
         for p in &programs {
-            let at = indices.binary_search(&p.section_index).ok();
-            if let Some(section) = at.and_then(|at| sections.get_mut(at)) {
+            let position = indices.binary_search(&p.section_index).ok();
+            if let Some(section) = position.and_then(|position| sections.get_mut(position)) {
                 section.functions.push(Function { name: p.name, start: p.start, len: p.len });
             }
         }
@@ -112,7 +114,7 @@ impl<'d> Code<'d> {
     }
 }
 
-/// A function's place in instructions, if it is a run of them within its section.
+/// Returns the start and length of a function in instructions, if it consists of whole instructions of its section.
 fn bounds(
     section: &Section<'_>,
     name: &[u8],
@@ -124,10 +126,10 @@ fn bounds(
         let section = section.text();
         return Err(ObjectError::FunctionBounds { section, symbol: symbol(), offset, size, available });
     }
-    let slots = |bytes: u64| {
-        bytes.is_multiple_of(INSN).then(|| u32::try_from(bytes.checked_div(INSN)?).ok()).flatten()
+    let insn_count = |bytes: u64| {
+        bytes.is_multiple_of(INSN_SIZE).then(|| u32::try_from(bytes.checked_div(INSN_SIZE)?).ok()).flatten()
     };
-    match (slots(offset), slots(size)) {
+    match (insn_count(offset), insn_count(size)) {
         (Some(start), Some(len)) if len > 0 => Ok((InsnIndex(start), len)),
         _ => Err(ObjectError::FunctionAlignment { section: section.text(), symbol: symbol(), offset, size }),
     }

@@ -1,4 +1,4 @@
-//! ELF relocations, typed, with their symbols resolved.
+//! ELF relocations with their types and symbols.
 
 use super::{
     error::ObjectError,
@@ -13,11 +13,11 @@ use object::{
     read::elf::{Rel as _, Rela as _},
 };
 
-/// What an ELF relocation writes where (LLVM's `R_BPF_*`, and two of older binutils).
+/// The type of an ELF relocation (LLVM's `R_BPF_*`, and two types of older binutils).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RelocType {
-    /// `R_BPF_NONE`, 0: nothing.
+    /// `R_BPF_NONE`, 0: no field.
     None,
     /// `R_BPF_64_64`, 1: the two immediates of a 64-bit load.
     Load64,
@@ -29,14 +29,14 @@ pub enum RelocType {
     NoDyld32,
     /// `R_BPF_64_32`, 10: the immediate of a call (binutils: `R_BPF_INSN_DISP32`).
     Call32,
-    /// `R_BPF_DATA_32`, 11: a 32-bit word of data, in the numbers of binutils up to 2.40 (GCC 12).
+    /// `R_BPF_DATA_32`, 11: a 32-bit word of data, as numbered by binutils up to 2.40 (GCC 12).
     Data32,
-    /// `R_BPF_DATA_64`, 12: a 64-bit word of data, likewise.
+    /// `R_BPF_DATA_64`, 12: a 64-bit word of data, as numbered by binutils up to 2.40 (GCC 12).
     Data64,
 }
 
 impl RelocType {
-    /// The type of this number.
+    /// Returns the type with a number; none if the number is unknown.
     pub const fn from_number(number: u32) -> Option<Self> {
         Some(match number {
             0 => Self::None,
@@ -51,7 +51,7 @@ impl RelocType {
         })
     }
 
-    /// Its number, `r_type`.
+    /// Returns the number (`r_type`).
     pub const fn number(self) -> u32 {
         match self {
             Self::None => 0,
@@ -65,7 +65,7 @@ impl RelocType {
         }
     }
 
-    /// The name.
+    /// Returns the name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "R_BPF_NONE",
@@ -79,7 +79,7 @@ impl RelocType {
         }
     }
 
-    /// Bytes from the relocation's offset on that have to be there.
+    /// Returns the number of bytes at the relocation's offset that the relocation needs.
     const fn extent(self) -> u64 {
         match self {
             Self::None => 0,
@@ -100,21 +100,21 @@ impl core::fmt::Display for RelocType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reloc<'d> {
-    /// Number of the section it applies to.
+    /// The index of the section that the relocation applies to.
     pub section_index: SectionIndex,
-    /// Name of the section it applies to.
+    /// The name of the section that the relocation applies to.
     pub section: &'d [u8],
     /// The offset in the section, in bytes.
     pub offset: u64,
     /// The type of the relocation.
     pub kind: RelocType,
-    /// The symbol it refers to; a section symbol without a name goes by its section's.
+    /// The symbol. A section symbol without a name has the section's name.
     pub symbol: Symbol<'d>,
-    /// What is added to the symbol, if the record says (`SHT_RELA`); else it lies in the section's bytes.
+    /// The addend of an `SHT_RELA` record; none for `SHT_REL`, whose addend is in the section's bytes.
     pub addend: Option<i64>,
 }
 
-/// One section of relocation records.
+/// A section of relocation records.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RelocSection<'d> {
     target: Section<'d>,
@@ -129,7 +129,7 @@ enum Records<'d> {
 }
 
 impl<'d> RelocSection<'d> {
-    /// All of them; those of sections that reach the kernel are read once, so that what is wrong shows early.
+    /// Collects the relocation sections, and checks the relocations of allocated sections.
     pub(crate) fn collect(elf: &Elf<'d>, symbols: &Symbols<'d>) -> Result<Vec<Self>, ObjectError> {
         let mut found = Vec::new();
         for s in &elf.sections {
@@ -155,20 +155,21 @@ impl<'d> RelocSection<'d> {
         }
         let target = *elf
             .section_at(SectionIndex(s.info))
-            .ok_or_else(|| damaged("the section it applies to does not exist"))?;
+            .ok_or_else(|| damaged("the section that it applies to does not exist"))?;
         let size = if s.sh_type == elf::SHT_REL.0 { 16 } else { 24 };
         if s.entsize != size || !s.size.is_multiple_of(size) {
-            return Err(damaged("its records are of another size than the format's"));
+            return Err(damaged("its record size does not match its type"));
         }
         let records = if s.sh_type == elf::SHT_REL.0 {
             pod::slice_from_all_bytes(s.data).map(Records::Rel)
         } else {
             pod::slice_from_all_bytes(s.data).map(Records::Rela)
         };
-        let Ok(records) = records else { return Err(damaged("its records are not whole")) };
+        let Ok(records) = records else { return Err(damaged("its last record is incomplete")) };
         Ok(Self { target, records, endian: object_endian(elf.endian) })
     }
 
+    /// Iterates over the relocations.
     pub(crate) fn iter<'e>(
         self,
         elf: &'e Elf<'d>,
@@ -180,7 +181,7 @@ impl<'d> RelocSection<'d> {
             Records::Rela(r) => (&[], r),
         };
         let rel = rel.iter().map(move |r| (r.r_offset(e), r.r_sym(e), r.r_type(e).0, None));
-        // `is_mips64el` is about a quirk of that machine alone.
+        // The argument `is_mips64el` is for MIPS only.
         let rela = rela
             .iter()
             .map(move |r| (r.r_offset(e), r.r_sym(e, false), r.r_type(e, false).0, Some(r.r_addend(e))));
@@ -204,6 +205,7 @@ impl<'d> RelocSection<'d> {
         })
     }
 
+    /// Returns the index of the section that the relocations apply to.
     pub(crate) fn target(&self) -> SectionIndex {
         self.target.index
     }

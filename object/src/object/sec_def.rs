@@ -1,22 +1,21 @@
-//! The section names that say what a program is: libbpf's table (`section_defs`) as data, that of libbpf 1.7 and what its
-//! development has added since.
+//! The table of section names and their program types: libbpf's `section_defs`, as of the development after libbpf 1.7.
 //!
 //! libbpf 1.7 lacks `tracepoint.s`, `tp.s`, `raw_tracepoint.s`, `raw_tp.s`, `tp_btf.s`, and `fentry.multi`, `fexit.multi`,
 //! `fsession.multi`, with and without `.s`.
 
-use super::kinds::{AttachType as A, MultiKind, ProgramType as P};
+use super::kernel_enums::{AttachType as A, MultiKind, ProgramType as P};
 
-/// The comparison of a section's name with a row of the table.
+/// The rule for matching a section's name with a row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SecMatch {
-    /// The whole name, nothing behind it.
+    /// The section's name equals the row's name.
     Exact,
-    /// The name alone, or with `/` and a target behind it (libbpf writes these `name+`).
+    /// The section's name is the row's name, optionally followed by `/` and a target (libbpf: `name+`).
     WithTarget,
 }
 
-/// Properties of the programs of a section, besides their type.
+/// Properties of the programs in a section, besides their type.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SecFlags(u8);
 
@@ -29,32 +28,32 @@ const XDP_FRAGS: u8 = 16;
 const USDT: u8 = 32;
 
 impl SecFlags {
-    /// A kernel that does not know expected attach types may be given none.
+    /// Returns whether the expected attach type is left out for kernels that do not support it (`SEC_EXP_ATTACH_OPT`).
     pub const fn attach_type_is_optional(self) -> bool {
         self.has(OPTIONAL)
     }
 
-    /// Attached by `BPF_PROG_ATTACH`; libbpf keeps it for its name tables alone.
+    /// Returns whether `BPF_PROG_ATTACH` can attach the program (`SEC_ATTACHABLE`, which libbpf uses for its name tables only).
     pub const fn is_attachable(self) -> bool {
         self.has(ATTACHABLE)
     }
 
-    /// The target is a BTF id of the kernel's or of another program's.
+    /// Returns whether the target is a BTF id of the kernel or of another program (`SEC_ATTACH_BTF`).
     pub const fn needs_attach_btf(self) -> bool {
         self.has(ATTACH_BTF)
     }
 
-    /// The program may sleep (`BPF_F_SLEEPABLE`).
+    /// Returns whether the program may sleep (`BPF_F_SLEEPABLE`).
     pub const fn is_sleepable(self) -> bool {
         self.has(SLEEPABLE)
     }
 
-    /// The program takes packets in fragments (`BPF_F_XDP_HAS_FRAGS`).
+    /// Returns whether the program accepts multi-buffer packets (`BPF_F_XDP_HAS_FRAGS`).
     pub const fn has_xdp_frags(self) -> bool {
         self.has(XDP_FRAGS)
     }
 
-    /// A USDT probe, which becomes a `uprobe.multi` where the kernel has them.
+    /// Returns whether the program is a USDT probe, which is attached as `uprobe.multi` if the kernel supports that.
     pub const fn is_usdt(self) -> bool {
         self.has(USDT)
     }
@@ -79,25 +78,25 @@ impl core::fmt::Debug for SecFlags {
     }
 }
 
-/// A section name, and the programs of such sections.
+/// A row of the table: a section name and the properties of its programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SecDef {
     /// The name, without libbpf's trailing `+`.
     pub name: &'static str,
-    /// The comparison with a section's name.
+    /// The rule for matching a section's name.
     pub matching: SecMatch,
-    /// The type of the programs.
+    /// The program type.
     pub program_type: P,
-    /// The expected attach type, where the name fixes one.
+    /// The expected attach type, if the name implies one.
     pub attach_type: Option<A>,
-    /// The rest.
+    /// The other properties.
     pub flags: SecFlags,
-    /// How libbpf attaches the programs by the section's name; none if it does not.
+    /// The auto-attach method; none if libbpf does not attach the programs by their section's name.
     pub(super) auto_attach: Option<AutoAttach>,
 }
 
-/// How libbpf attaches a program by its section's name: the `attach_*` function of a row of its table.
+/// The method by which libbpf attaches a program by its section's name: the `attach_*` function of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AutoAttach {
     Kprobe {
@@ -114,7 +113,7 @@ pub(super) enum AutoAttach {
     Usdt,
     Tracepoint,
     RawTracepoint,
-    /// `attach_trace`, `attach_lsm`: what the program was loaded for.
+    /// `attach_trace`, `attach_lsm`: the target that the program was loaded for.
     AsLoaded,
     Iter,
 }
@@ -134,7 +133,7 @@ impl SecDef {
         SEC_DEFS.iter().find(|def| def.matches(section))
     }
 
-    /// Returns the part of a section's name behind the first `/`.
+    /// Returns the part of a section's name after the first `/`.
     pub fn target(section: &[u8]) -> Option<&[u8]> {
         let slash = section.iter().position(|b| *b == b'/')?;
         section.get(slash.checked_add(1)?..)
@@ -171,8 +170,8 @@ const fn with_target(name: &'static str, program_type: P, attach_type: Option<A>
 }
 
 impl SecDef {
-    const fn attached(self, by: AutoAttach) -> Self {
-        Self { auto_attach: Some(by), ..self }
+    const fn attached(self, method: AutoAttach) -> Self {
+        Self { auto_attach: Some(method), ..self }
     }
 }
 
@@ -183,7 +182,7 @@ const URETPROBE: AutoAttach = AutoAttach::Uprobe { retprobe: true };
 const KSYSCALL: AutoAttach = AutoAttach::Ksyscall { retprobe: false };
 const KRETSYSCALL: AutoAttach = AutoAttach::Ksyscall { retprobe: true };
 
-/// Every section name libbpf knows, in its order: the first match wins.
+/// All section names of libbpf, in its order. The first match counts.
 #[rustfmt::skip]
 pub static SEC_DEFS: &[SecDef] = &[
     exact("socket", P::SocketFilter, None, NONE),
@@ -308,7 +307,7 @@ pub static SEC_DEFS: &[SecDef] = &[
 mod tests {
     use super::*;
 
-    fn of(section: &str) -> Option<(P, Option<A>)> {
+    fn find(section: &str) -> Option<(P, Option<A>)> {
         SecDef::find(section.as_bytes()).map(|d| (d.program_type, d.attach_type))
     }
 
@@ -322,21 +321,21 @@ mod tests {
 
     #[test]
     fn a_name_with_a_target_needs_its_slash_and_an_exact_one_takes_none() {
-        assert_eq!(of("kprobe/do_exit"), Some((P::Kprobe, None)));
-        assert_eq!(of("kprobe"), Some((P::Kprobe, None)));
-        assert_eq!(of("kprobe.multi/x*"), Some((P::Kprobe, Some(A::TraceKprobeMulti))));
-        assert_eq!(of("kprobes"), None);
-        assert_eq!(of("xdp"), Some((P::Xdp, Some(A::Xdp))));
-        assert_eq!(of("xdp/"), None);
-        assert_eq!(of("xdp/devmap"), Some((P::Xdp, Some(A::XdpDevmap))));
-        assert_eq!(of("cgroup_skb/ingress"), Some((P::CgroupSkb, Some(A::CgroupInetIngress))));
-        assert_eq!(of("?kprobe"), None);
-        assert_eq!(of(""), None);
-        assert_eq!(of(".text"), None);
+        assert_eq!(find("kprobe/do_exit"), Some((P::Kprobe, None)));
+        assert_eq!(find("kprobe"), Some((P::Kprobe, None)));
+        assert_eq!(find("kprobe.multi/x*"), Some((P::Kprobe, Some(A::TraceKprobeMulti))));
+        assert_eq!(find("kprobes"), None);
+        assert_eq!(find("xdp"), Some((P::Xdp, Some(A::Xdp))));
+        assert_eq!(find("xdp/"), None);
+        assert_eq!(find("xdp/devmap"), Some((P::Xdp, Some(A::XdpDevmap))));
+        assert_eq!(find("cgroup_skb/ingress"), Some((P::CgroupSkb, Some(A::CgroupInetIngress))));
+        assert_eq!(find("?kprobe"), None);
+        assert_eq!(find(""), None);
+        assert_eq!(find(".text"), None);
     }
 
     #[test]
-    fn flags_say_what_libbpf_says() {
+    fn flags_match_libbpf() {
         let flags = |s: &str| SecDef::find(s.as_bytes()).unwrap().flags;
         assert!(flags("lsm.s/file_open").is_sleepable() && flags("lsm.s/file_open").needs_attach_btf());
         assert!(flags("xdp.frags").has_xdp_frags() && !flags("xdp").has_xdp_frags());

@@ -1,4 +1,4 @@
-//! The symbol table: names and sections resolved with their bounds checked.
+//! The symbol table, with checked names and sections.
 
 use super::error::ObjectError;
 use crate::{
@@ -13,15 +13,15 @@ use object::{
     read::elf::Sym as _,
 };
 
-/// The place of a symbol's definition.
+/// The location of a symbol's definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Place {
-    /// Nowhere: somebody else's.
+pub enum SymbolLocation {
+    /// Undefined in this object (`SHN_UNDEF`).
     Undefined,
-    /// In the section of this number.
+    /// In the section with this index.
     Section(SectionIndex),
-    /// In none (`SHN_ABS` and the other reserved numbers).
+    /// In no section (`SHN_ABS` and other reserved indices).
     Reserved(u16),
 }
 
@@ -59,34 +59,34 @@ pub enum SymbolKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Symbol<'d> {
-    /// Its number in the symbol table.
+    /// The index in the symbol table.
     pub index: u32,
-    /// Its name; empty for most section symbols.
+    /// The name; empty for most section symbols.
     pub name: &'d [u8],
     /// The kind.
     pub kind: SymbolKind,
     /// The linkage.
     pub linkage: Linkage,
-    /// Whether its visibility is `STV_HIDDEN` or `STV_INTERNAL`.
-    pub hidden: bool,
-    /// The place of the definition.
-    pub place: Place,
-    /// Its offset within its section.
+    /// Whether the visibility is `STV_HIDDEN` or `STV_INTERNAL`.
+    pub is_hidden: bool,
+    /// The location of the definition.
+    pub location: SymbolLocation,
+    /// `st_value`: the offset in the section, in bytes.
     pub value: u64,
     /// The size in bytes.
     pub size: u64,
 }
 
 impl Symbol<'_> {
-    /// Whether something outside is meant: undefined, untyped, global or weak (libbpf: `sym_is_extern`).
+    /// Returns whether the symbol is an extern: undefined, untyped, and global or weak (libbpf: `sym_is_extern`).
     pub fn is_extern(&self) -> bool {
-        self.place == Place::Undefined
+        self.location == SymbolLocation::Undefined
             && self.kind == SymbolKind::NoType
             && matches!(self.linkage, Linkage::Global | Linkage::Weak)
     }
 }
 
-/// The one symbol table of an object.
+/// The symbol table of an object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Symbols<'d> {
     raw: &'d [Sym64<Endianness>],
@@ -97,7 +97,7 @@ pub(crate) struct Symbols<'d> {
 }
 
 impl<'d> Symbols<'d> {
-    /// Finds the table. None or several are errors, as in libbpf's `bpf_object__elf_collect`.
+    /// Finds the symbol table. There must be exactly one, as in libbpf's `bpf_object__elf_collect`.
     pub(crate) fn find(elf: &Elf<'d>) -> Result<Self, ObjectError> {
         let mut tables = elf.sections.iter().filter(|s| s.sh_type == elf::SHT_SYMTAB.0);
         let table = tables.next().ok_or(ObjectError::NoSymbols)?;
@@ -111,7 +111,7 @@ impl<'d> Symbols<'d> {
         let strings = elf
             .section_at(SectionIndex(table.link))
             .filter(|s| s.sh_type == elf::SHT_STRTAB.0 && !s.is_compressed())
-            .ok_or_else(|| damaged("its names are missing"))?;
+            .ok_or_else(|| damaged("its string table is missing"))?;
         let raw = pod::slice_from_all_bytes(table.data).ok().filter(|_| table.data.len().is_multiple_of(24));
         Ok(Self {
             raw: raw.ok_or_else(|| damaged("its size is not a multiple of 24"))?,
@@ -122,16 +122,18 @@ impl<'d> Symbols<'d> {
         })
     }
 
+    /// Returns the symbol with an index; none if there is no such symbol.
     pub(crate) fn get(&self, index: u32) -> Option<Result<Symbol<'d>, ObjectError>> {
         Some(self.resolve(index, self.raw.get(usize::try_from(index).ok()?)?))
     }
 
-    /// The records as they lie in the file.
+    /// Returns the unparsed records.
     #[cfg(feature = "static-link")]
     pub(crate) const fn raw(&self) -> &'d [Sym64<Endianness>] {
         self.raw
     }
 
+    /// Iterates over the symbols.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Result<Symbol<'d>, ObjectError>> {
         let table = *self;
         (0u32..).zip(self.raw).map(move |(index, raw)| table.resolve(index, raw))
@@ -142,10 +144,10 @@ impl<'d> Symbols<'d> {
         let offset = raw.st_name(e);
         let name = crate::elf::string_at(self.strings, offset)
             .ok_or(ObjectError::SymbolName { symbol: index, offset })?;
-        let place = match raw.st_shndx(e).0 {
-            0 => Place::Undefined,
-            n if n >= elf::SHN_LORESERVE => Place::Reserved(n),
-            n if usize::from(n) < self.sections => Place::Section(SectionIndex(n.into())),
+        let location = match raw.st_shndx(e).0 {
+            0 => SymbolLocation::Undefined,
+            n if n >= elf::SHN_LORESERVE => SymbolLocation::Reserved(n),
+            n if usize::from(n) < self.sections => SymbolLocation::Section(SectionIndex(n.into())),
             section => {
                 let symbol = crate::elf::text(name);
                 return Err(ObjectError::SymbolSection { symbol, index, section: section.into() });
@@ -167,15 +169,15 @@ impl<'d> Symbols<'d> {
                 elf::STB_WEAK => Linkage::Weak,
                 other => Linkage::Other(other.0),
             },
-            hidden: matches!(raw.st_visibility(), elf::STV_HIDDEN | elf::STV_INTERNAL),
-            place,
+            is_hidden: matches!(raw.st_visibility(), elf::STV_HIDDEN | elf::STV_INTERNAL),
+            location,
             value: raw.st_value(e),
             size: raw.st_size(e),
         })
     }
 }
 
-/// A byte order in the words of the `object` crate.
+/// Converts a byte order to the type of the `object` crate.
 pub(crate) const fn object_endian(endian: Endian) -> Endianness {
     match endian {
         Endian::Little => Endianness::Little,
@@ -183,10 +185,10 @@ pub(crate) const fn object_endian(endian: Endian) -> Endianness {
     }
 }
 
-/// The symbol's section, if it lies in one.
+/// Returns the section in which a symbol is defined, if any.
 pub(crate) fn section_of<'e, 'd>(elf: &'e Elf<'d>, symbol: &Symbol<'_>) -> Option<&'e Section<'d>> {
-    match symbol.place {
-        Place::Section(index) => elf.section_at(index),
+    match symbol.location {
+        SymbolLocation::Section(index) => elf.section_at(index),
         _ => None,
     }
 }

@@ -1,5 +1,5 @@
-//! Objects made by the `object` crate's writer, and what is wrong with them.
-#![expect(clippy::arithmetic_side_effects, reason = "places within bytes the tests made themselves")]
+//! Tests of valid and damaged objects, written by the `object` crate.
+#![expect(clippy::arithmetic_side_effects, reason = "offsets within bytes that the tests wrote")]
 
 use super::*;
 use core_relo::{TypeId, btf::Builder};
@@ -8,10 +8,10 @@ use object::{
     write::{self, Relocation, SymbolSection},
 };
 
-/// An object under construction.
-struct Make(write::Object<'static>);
+/// A builder of objects.
+struct ObjectWriter(write::Object<'static>);
 
-impl Make {
+impl ObjectWriter {
     fn new(endian: Endian) -> Self {
         let order = symbols::object_endian(endian);
         Self(write::Object::new(BinaryFormat::Elf, Architecture::Bpf, order))
@@ -63,7 +63,7 @@ fn code(slots: usize) -> Vec<u8> {
     EXIT.repeat(slots)
 }
 
-/// One of everything.
+/// An object with one part of each kind.
 fn sample(endian: Endian) -> Vec<u8> {
     let mut b = Builder::new(endian);
     let int = b.int("int", 4, Builder::SIGNED);
@@ -85,7 +85,7 @@ fn sample(endian: Endian) -> Vec<u8> {
     let kfunc = b.func("bpf_kfunc", proto, 2);
     b.datasec(".ksyms", 0, &[(kfunc, 0, 0)]);
 
-    let mut m = Make::new(endian);
+    let mut m = ObjectWriter::new(endian);
     let text = m.section(".text", SectionKind::Text, &code(2));
     let entry = m.section("?kprobe/do_exit", SectionKind::Text, &code(5));
     m.section("license", SectionKind::Data, b"GPL\0");
@@ -97,7 +97,7 @@ fn sample(endian: Endian) -> Vec<u8> {
     let bss = m.0.add_section(Vec::new(), ".bss".into(), SectionKind::UninitializedData);
     m.0.append_section_bss(bss, 64, 8);
     m.section(".BTF", SectionKind::Other, &b.finish());
-    m.section(".BTF.ext", SectionKind::Other, no_ext(endian));
+    m.section(".BTF.ext", SectionKind::Other, empty_ext(endian));
     m.symbol("second", Some(entry), 32, 8, K::Text);
     m.symbol("first", Some(entry), 0, 32, K::Text);
     m.symbol("helper", Some(text), 0, 16, K::Text);
@@ -110,7 +110,7 @@ fn sample(endian: Endian) -> Vec<u8> {
 }
 
 #[test]
-fn everything_an_object_holds_is_found_in_either_byte_order() {
+fn objects_are_parsed_in_both_byte_orders() {
     for endian in [Endian::Little, Endian::Big] {
         let bytes = sample(endian);
         let o = Object::parse(&bytes).unwrap();
@@ -155,7 +155,7 @@ fn everything_an_object_holds_is_found_in_either_byte_order() {
 }
 
 #[test]
-fn rewriting_changes_the_sections_named_and_nothing_else() {
+fn rewriting_changes_only_the_named_sections() {
     let bytes = sample(Endian::Little);
     let o = Object::parse(&bytes).unwrap();
     let new = [0xb7; 40];
@@ -191,7 +191,7 @@ fn sections_of_one_name_are_rewritten_in_their_order() {
     assert_eq!(o.rewrite(four), Err(RewriteError::NoSection { section: "xdp".into() }));
 }
 
-/// The sample with a value written over it, in the file's byte order.
+/// Returns the sample with bytes overwritten.
 fn patched(at: usize, value: impl AsRef<[u8]>) -> Vec<u8> {
     let value = value.as_ref();
     let mut bytes = sample(Endian::Little);
@@ -199,14 +199,14 @@ fn patched(at: usize, value: impl AsRef<[u8]>) -> Vec<u8> {
     bytes
 }
 
-/// A 64-bit number as it stands in a little-endian file.
+/// Encodes a 64-bit number in little-endian order.
 fn word64(number: u64) -> Vec<u8> {
     let halves = [number & 0xffff_ffff, number >> 32].map(|half| u32::try_from(half).unwrap());
     halves.iter().flat_map(|half| Endian::Little.u32_bytes(*half)).collect()
 }
 
-/// Where in the sample a field of a section's header lies.
-fn header_of(name: &[u8], field: usize) -> usize {
+/// Returns the offset in the sample of a field of a section's header.
+fn header_offset(name: &[u8], field: usize) -> usize {
     let bytes = sample(Endian::Little);
     let index = Object::parse(&bytes).unwrap().sections().iter().find(|s| s.name == name).unwrap().index;
     let table = Endian::Little.u64(&bytes, 40).unwrap();
@@ -219,7 +219,7 @@ fn error(bytes: &[u8]) -> ObjectError {
 
 #[test]
 #[cfg_attr(miri, ignore = "takes too long")]
-fn files_that_are_no_bpf_object_are_refused_by_what_they_are() {
+fn files_that_are_not_bpf_objects_are_refused() {
     assert_eq!(error(b""), ObjectError::Elf(ElfError::NotElf));
     assert_eq!(error(b"\x7fELF\x02\x01\x01"), ObjectError::Elf(ElfError::Header { len: 7 }));
     assert_eq!(error(b"\x7fELF\x02"), ObjectError::Elf(ElfError::Header { len: 5 }));
@@ -235,52 +235,52 @@ fn files_that_are_no_bpf_object_are_refused_by_what_they_are() {
 
 #[test]
 #[cfg_attr(miri, ignore = "takes too long")]
-fn section_headers_that_lie_are_errors() {
+fn invalid_section_headers_are_errors() {
     let whole = sample(Endian::Little);
     let cut = whole.len() - 1;
     assert!(
         matches!(error(&whole[..cut]), ObjectError::Elf(ElfError::SectionHeaders { len, .. }) if len == cut)
     );
-    let huge = patched(header_of(b".rodata.cst", 32), word64(4 << 30));
+    let huge = patched(header_offset(b".rodata.cst", 32), word64(4 << 30));
     let ObjectError::Elf(ElfError::SectionBounds { section, size, .. }) = error(&huge) else { panic!() };
     assert_eq!((&*section, size), (".rodata.cst", 4 << 30));
-    let name = patched(header_of(b"license", 0), Endian::Little.u32_bytes(u32::MAX));
+    let name = patched(header_offset(b"license", 0), Endian::Little.u32_bytes(u32::MAX));
     assert!(matches!(error(&name), ObjectError::Elf(ElfError::SectionName { offset: u32::MAX, .. })));
     let names = patched(62, [0xee, 0]);
     assert_eq!(error(&names), ObjectError::Elf(ElfError::SectionNames { index: 0xee }));
-    let odd = patched(header_of(b".text", 32), word64(15));
+    let odd = patched(header_offset(b".text", 32), word64(15));
     assert_eq!(error(&odd), ObjectError::CodeSize { section: ".text".into(), size: 15 });
-    let compressed = patched(header_of(b".text", 8), word64(0x806));
+    let compressed = patched(header_offset(b".text", 8), word64(0x806));
     assert_eq!(error(&compressed), ObjectError::Compressed { section: ".text".into() });
-    let btf = patched(header_of(b".BTF", 4), Endian::Little.u32_bytes(7));
+    let btf = patched(header_offset(b".BTF", 4), Endian::Little.u32_bytes(7));
     assert_eq!(error(&btf), ObjectError::SectionType { section: ".BTF".into(), found: 7, expected: 1 });
-    let symbols = patched(header_of(b".symtab", 4), Endian::Little.u32_bytes(1));
+    let symbols = patched(header_offset(b".symtab", 4), Endian::Little.u32_bytes(1));
     assert_eq!(error(&symbols), ObjectError::NoSymbols);
-    let twice = patched(header_of(b".bss", 4), Endian::Little.u32_bytes(2));
+    let twice = patched(header_offset(b".bss", 4), Endian::Little.u32_bytes(2));
     assert_eq!(error(&twice), ObjectError::SeveralSymbolTables);
-    let symtab = patched(header_of(b".symtab", 32), word64(25));
+    let symtab = patched(header_offset(b".symtab", 32), word64(25));
     assert!(matches!(error(&symtab), ObjectError::SymbolTable { .. }));
-    let version = patched(header_of(b"version", 32), word64(3));
+    let version = patched(header_offset(b"version", 32), word64(3));
     assert_eq!(error(&version), ObjectError::VersionSize { size: 3 });
-    let relocs = patched(header_of(b".rel?kprobe/do_exit", 56), word64(8));
+    let relocs = patched(header_offset(b".rel?kprobe/do_exit", 56), word64(8));
     assert!(matches!(error(&relocs), ObjectError::RelocationSection { .. }));
 }
 
 #[test]
 fn code_without_bytes_has_no_functions() {
-    let bytes = patched(header_of(b"?kprobe/do_exit", 4), Endian::Little.u32_bytes(8));
+    let bytes = patched(header_offset(b"?kprobe/do_exit", 4), Endian::Little.u32_bytes(8));
     let o = Object::parse(&bytes).unwrap();
     assert_eq!(o.programs().len(), 1);
     assert_eq!(o.code_sections().len(), 1);
 }
 
-/// An object of one code section of four slots and one function in it.
-fn one<R>(
+/// Writes an object with one code section of four instructions and one function.
+fn one_function<R>(
     value: u64,
     size: u64,
-    change: impl FnOnce(&mut Make, write::SectionId, write::SymbolId) -> R,
+    change: impl FnOnce(&mut ObjectWriter, write::SectionId, write::SymbolId) -> R,
 ) -> Vec<u8> {
-    let mut m = Make::new(Endian::Little);
+    let mut m = ObjectWriter::new(Endian::Little);
     let xdp = m.section("xdp", SectionKind::Text, &code(4));
     let f = m.symbol("f", Some(xdp), value, size, K::Text);
     change(&mut m, xdp, f);
@@ -289,7 +289,7 @@ fn one<R>(
 
 #[test]
 fn functions_are_runs_of_instructions_within_their_section() {
-    assert!(Object::parse(&one(8, 24, |_, _, _| {})).is_ok());
+    assert!(Object::parse(&one_function(8, 24, |_, _, _| {})).is_ok());
     let (section, symbol): (Box<str>, Box<str>) = ("xdp".into(), "f".into());
     for (offset, size) in [(8, 32), (40, 8), (u64::MAX - 7, 8), (0, u64::MAX)] {
         let (section, symbol) = (section.clone(), symbol.clone());
@@ -300,23 +300,26 @@ fn functions_are_runs_of_instructions_within_their_section() {
             size,
             available: 32,
         };
-        assert_eq!(error(&one(offset, size, |_, _, _| {})), expected);
+        assert_eq!(error(&one_function(offset, size, |_, _, _| {})), expected);
     }
     for (offset, size) in [(4, 8), (0, 12), (0, 0)] {
         let (section, symbol) = (section.clone(), symbol.clone());
         let expected =
             ObjectError::FunctionAlignment { section: section.into(), symbol: symbol.into(), offset, size };
-        assert_eq!(error(&one(offset, size, |_, _, _| {})), expected);
+        assert_eq!(error(&one_function(offset, size, |_, _, _| {})), expected);
     }
-    let local = one(0, 32, |m, _, f| m.0.symbol_mut(f).scope = SymbolScope::Compilation);
-    assert!(Object::parse(&local).is_ok(), "a static function outside of .text is for loading to refuse");
+    let local = one_function(0, 32, |m, _, f| m.0.symbol_mut(f).scope = SymbolScope::Compilation);
+    assert!(
+        Object::parse(&local).is_ok(),
+        "planning, not parsing, refuses a static function outside of .text"
+    );
 }
 
 #[test]
 fn relocations_are_of_known_types_and_fit() {
-    let unknown = one(0, 32, |m, xdp, f| m.reloc(xdp, 8, f, 5));
+    let unknown = one_function(0, 32, |m, xdp, f| m.reloc(xdp, 8, f, 5));
     assert_eq!(error(&unknown), ObjectError::RelocationType { section: "xdp".into(), offset: 8, found: 5 });
-    let past = one(0, 32, |m, xdp, f| m.reloc(xdp, 24, f, 1));
+    let past = one_function(0, 32, |m, xdp, f| m.reloc(xdp, 24, f, 1));
     let expected =
         ObjectError::RelocationBounds { section: "xdp".into(), offset: 24, size: 32, name: "R_BPF_64_64" };
     assert_eq!(error(&past), expected);
@@ -325,7 +328,7 @@ fn relocations_are_of_known_types_and_fit() {
             matches!(number, 0..=4 | 10..=12).then_some(number)
         });
     }
-    let mut bytes = one(0, 32, |m, xdp, f| m.reloc(xdp, 8, f, 10));
+    let mut bytes = one_function(0, 32, |m, xdp, f| m.reloc(xdp, 8, f, 10));
     let record: Vec<u8> = [8, 0, 0, 0, 0, 0, 0, 0, 10, 0, 0, 0].to_vec();
     let at = bytes.windows(12).position(|w| w == record).unwrap();
     bytes[at + 12..at + 16].copy_from_slice(&Endian::Little.u32_bytes(99));
@@ -333,35 +336,35 @@ fn relocations_are_of_known_types_and_fit() {
 }
 
 #[test]
-fn btf_sections_come_together_or_not_at_all() {
-    let bytes = one(0, 32, |_, _, _| {});
+fn btf_ext_needs_btf() {
+    let bytes = one_function(0, 32, |_, _, _| {});
     let o = Object::parse(&bytes).unwrap();
     assert!(o.btf().is_none() && o.ext().is_none());
     assert_eq!(o.relocs().unwrap_err(), ObjectError::NoBtf);
 
-    let ext = |m: &mut Make| m.section(".BTF.ext", SectionKind::Other, no_ext(Endian::Little));
-    let btf = |m: &mut Make, e| m.section(".BTF", SectionKind::Other, &Builder::new(e).finish());
-    let alone = one(0, 32, |m, _, _| ext(m));
+    let ext = |m: &mut ObjectWriter| m.section(".BTF.ext", SectionKind::Other, empty_ext(Endian::Little));
+    let btf = |m: &mut ObjectWriter, e| m.section(".BTF", SectionKind::Other, &Builder::new(e).finish());
+    let alone = one_function(0, 32, |m, _, _| ext(m));
     assert_eq!(error(&alone), ObjectError::ExtWithoutBtf);
-    let foreign = one(0, 32, |m, _, _| btf(m, Endian::Big));
+    let foreign = one_function(0, 32, |m, _, _| btf(m, Endian::Big));
     assert_eq!(error(&foreign), ObjectError::BtfEndian);
-    let twice = one(0, 32, |m, _, _| (btf(m, Endian::Little), btf(m, Endian::Little)));
+    let twice = one_function(0, 32, |m, _, _| (btf(m, Endian::Little), btf(m, Endian::Little)));
     assert_eq!(error(&twice), ObjectError::Duplicate { section: ".BTF".into() });
-    let broken = one(0, 32, |m, _, _| m.section(".BTF", SectionKind::Other, b"no"));
+    let broken = one_function(0, 32, |m, _, _| m.section(".BTF", SectionKind::Other, b"no"));
     assert!(matches!(error(&broken), ObjectError::Btf(_)));
-    let broken = one(0, 32, |m, _, _| {
+    let broken = one_function(0, 32, |m, _, _| {
         btf(m, Endian::Little);
         m.section(".BTF.ext", SectionKind::Other, b"no");
     });
     assert!(matches!(error(&broken), ObjectError::Ext(_)));
-    let without_ext = one(0, 32, |m, _, _| btf(m, Endian::Little));
+    let without_ext = one_function(0, 32, |m, _, _| btf(m, Endian::Little));
     assert!(Object::parse(&without_ext).unwrap().relocs().unwrap().records().is_empty());
 }
 
 #[test]
 fn legacy_maps_are_recognised_by_their_symbols() {
     let words: Vec<u8> = [2u32, 4, 8, 16, 1].iter().flat_map(|w| Endian::Little.u32_bytes(*w)).collect();
-    let bytes = one(0, 32, |m, _, _| {
+    let bytes = one_function(0, 32, |m, _, _| {
         let maps = m.section("maps", SectionKind::Data, &words);
         m.symbol("old", Some(maps), 0, 20, K::Data);
         m.symbol("short", Some(maps), 8, 12, K::Data);
@@ -379,7 +382,7 @@ fn legacy_maps_say_in_their_seventh_word_whether_they_are_pinned() {
     let pinned = |section: &str, pinning| {
         let words = [2u32, 4, 8, 16, 0, 0, pinning];
         let words: Vec<u8> = words.iter().flat_map(|w| Endian::Little.u32_bytes(*w)).collect();
-        let bytes = one(0, 32, |m, _, _| {
+        let bytes = one_function(0, 32, |m, _, _| {
             let maps = m.section(section, SectionKind::Data, &words);
             m.symbol("old", Some(maps), 0, 28, K::Data);
         });
@@ -395,11 +398,11 @@ fn legacy_maps_say_in_their_seventh_word_whether_they_are_pinned() {
 
 #[test]
 fn sections_that_share_bytes_are_refused() {
-    // Both code sections made to be the whole file, cut to instructions.
+    // Both code sections cover the whole file.
     let mut bytes = sample(Endian::Little);
     let len = u64::try_from(bytes.len()).unwrap() & !7;
     for name in [&b".text"[..], b"?kprobe/do_exit"] {
-        let at = header_of(name, 24);
+        let at = header_offset(name, 24);
         bytes[at..at + 16].copy_from_slice(&[word64(0), word64(len)].concat());
     }
     assert_eq!(error(&bytes), ObjectError::Overlap { section: "?kprobe/do_exit".into() });
@@ -408,16 +411,16 @@ fn sections_that_share_bytes_are_refused() {
 #[test]
 fn sections_that_share_bytes_are_not_rewritten() {
     let whole = sample(Endian::Little);
-    let place = |name: &[u8]| {
+    let extent = |name: &[u8]| {
         let object = Object::parse(&whole).unwrap();
         let found = object.sections().iter().find(|s| s.name == name).unwrap();
         (found.offset, found.size)
     };
-    let (text, other) = (place(b".text"), place(b"?kprobe/do_exit"));
-    // Into the other code section, a section that is no code, and the header of the file.
-    for offset in [other.0, other.0 + other.1 - 8, place(b".BTF").0, 0x30] {
+    let (text, other) = (extent(b".text"), extent(b"?kprobe/do_exit"));
+    // Offsets within the other code section, a non-code section, and the ELF header.
+    for offset in [other.0, other.0 + other.1 - 8, extent(b".BTF").0, 0x30] {
         let mut bytes = whole.clone();
-        let at = header_of(b".text", 24);
+        let at = header_offset(b".text", 24);
         bytes[at..at + 8].copy_from_slice(&word64(offset));
         let object = Object::parse(&bytes).unwrap();
         let new = vec![0x95; usize::try_from(text.1).unwrap()];
@@ -428,7 +431,7 @@ fn sections_that_share_bytes_are_not_rewritten() {
     }
 }
 
-/// Reads all there is to read.
+/// Reads every part of an object.
 fn exercise(bytes: &[u8]) -> usize {
     let Ok(o) = Object::parse(bytes) else { return 0 };
     let relocs = o.relocs().map_or(0, |r| r.records().len());
@@ -444,7 +447,7 @@ fn every_prefix_and_every_changed_byte_is_an_error_or_an_object() {
         let whole = sample(endian);
         assert!(exercise(&whole) > 0);
         for len in 0..whole.len() {
-            assert_eq!(exercise(&whole[..len]), 0, "a prefix of {len} bytes is no object");
+            assert_eq!(exercise(&whole[..len]), 0, "a prefix of {len} bytes is an error");
         }
         let mut bytes = whole.clone();
         for at in 0..whole.len() {

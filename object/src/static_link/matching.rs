@@ -154,7 +154,7 @@ fn same_count(steps: &mut Steps, a: Type<'_>, b: Type<'_>) -> Result<(), TypeMis
 /// A map's definition, by the variable it is.
 pub(super) fn map(known: &mut Definitions, (btf, var): In<'_>) -> Result<MapDef, MapMismatch> {
     let ty = btf.ty(var).and_then(Type::target).ok_or(MapMismatch::NotVariable)?;
-    known.of_map(btf, ty).map_err(MapMismatch::from)
+    known.parse(btf, ty).map_err(MapMismatch::from)
 }
 
 /// Compares two definitions of a map (libbpf: `glob_map_defs_match`).

@@ -4,7 +4,7 @@
 use super::*;
 use crate::{
     elf::Elf,
-    object::{Object, ObjectError, Place, symbols::object_endian},
+    object::{Object, ObjectError, SymbolLocation, symbols::object_endian},
 };
 use core_relo::TypeId;
 use object::{
@@ -112,7 +112,7 @@ fn an_extern_finds_its_definition_whichever_comes_first() {
             let wanted: Vec<_> = o.symbols().filter(|s| s.name == b"wanted").collect();
             let [wanted] = &*wanted else { panic!("{wanted:?}") };
             let text = o.sections().iter().find(|s| s.name == b".text").unwrap();
-            assert_eq!(wanted.place, Place::Section(text.index));
+            assert_eq!(wanted.location, SymbolLocation::Section(text.index));
             let reloc = o.elf_relocs().next().unwrap().unwrap();
             assert_eq!((reloc.offset, reloc.symbol.index), (8, wanted.index));
         }
@@ -158,7 +158,7 @@ fn the_stricter_visibility_counts_even_that_of_an_extern() {
     };
     let hidden = |files: &[&[u8]]| {
         let linked = link(files).unwrap();
-        Object::parse(&linked).unwrap().symbols().any(|s| s.name == b"f" && s.hidden)
+        Object::parse(&linked).unwrap().symbols().any(|s| s.name == b"f" && s.is_hidden)
     };
     assert!(!hidden(&[&object(true, 0), &object(false, 0)]));
     assert!(hidden(&[&object(true, 0), &object(false, 2)]));

@@ -1,24 +1,24 @@
-//! Why there is no target BTF.
+//! Errors of finding and reading target BTF.
 
-use crate::{elf::ElfError, limits};
+use crate::{elf::ElfError, internal::InternalError, limits};
 use core_relo::{Escaped, Text, btf::BtfError};
 use std::{io, path::PathBuf};
 use thiserror::Error;
 
-/// Why bytes hold no BTF to relocate against.
+/// An error in finding BTF in bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ExtractError {
-    /// Neither BTF nor ELF.
+    /// The bytes are neither BTF nor ELF.
     #[error("neither BTF nor ELF")]
     NeitherBtfNorElf,
-    /// A damaged ELF.
+    /// The ELF file is damaged.
     #[error(transparent)]
     Elf(#[from] ElfError),
-    /// An ELF without `.BTF`.
+    /// The ELF file has no `.BTF`.
     #[error("no section `.BTF`")]
     NoBtf,
-    /// `.BTF` or `.BTF.base` stands more than once, is compressed, empty, or of another type than `SHT_PROGBITS`.
+    /// `.BTF` or `.BTF.base` exists more than once, is compressed, is empty, or is not `SHT_PROGBITS`.
     #[error("section `{section}` {what}")]
     Section {
         /// `.BTF` or `.BTF.base`.
@@ -26,41 +26,44 @@ pub enum ExtractError {
         /// The problem.
         what: &'static str,
     },
+    /// A broken invariant of this crate.
+    #[error(transparent)]
+    Internal(#[from] InternalError),
 }
 
-/// Why a target could not be had.
+/// An error in reading target BTF.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TargetError {
-    /// A file or folder cannot be read.
+    /// A file or directory cannot be read.
     #[error("{path}: {}", os_text(*kind, *errno), path = Escaped(path.display()))]
     Io {
-        /// What was to be read.
+        /// The file or directory.
         path: PathBuf,
-        /// Why it was not.
+        /// The kind of error.
         kind: io::ErrorKind,
-        /// The system's number of that, if it came from the system.
+        /// The error number, if the error came from the system.
         errno: Option<i32>,
     },
-    /// A folder, a device, a pipe.
-    #[error("{path}: not a file, so it is not read", path = Escaped(path.display()))]
+    /// The path names a directory, a device or a pipe.
+    #[error("{path}: not a regular file", path = Escaped(path.display()))]
     NotAFile {
-        /// What was to be read.
+        /// The path.
         path: PathBuf,
     },
-    /// A file of proc, tracefs or the like that has no length: the kernel writes it while it is read, and it may have no end.
-    #[error("{path}: a file without a length, which the kernel writes while it is read, so it is not read", path = Escaped(path.display()))]
+    /// A file of proc, tracefs or a similar file system. The kernel generates its contents on read, possibly without end.
+    #[error("{path}: a file without a length, which the kernel generates on read", path = Escaped(path.display()))]
     PseudoFile {
-        /// What was to be read.
+        /// The path.
         path: PathBuf,
     },
-    /// A file that is larger than any kernel image.
-    #[error("{path}: more than {} GiB, the most that is read", limits::FILE_BYTES >> 30, path = Escaped(path.display()))]
+    /// The file is larger than any kernel image.
+    #[error("{path}: too large: more than {} GiB", limits::FILE_BYTES >> 30, path = Escaped(path.display()))]
     TooLarge {
         /// The file.
         path: PathBuf,
     },
-    /// A file holds no BTF.
+    /// The file holds no BTF.
     #[error("{path}: {cause}", path = Escaped(path.display()))]
     Extract {
         /// The file.
@@ -69,7 +72,7 @@ pub enum TargetError {
         #[source]
         cause: ExtractError,
     },
-    /// A file's BTF is damaged.
+    /// The file's BTF is damaged.
     #[error("{path}: {cause}", path = Escaped(path.display()))]
     Btf {
         /// The file.
@@ -78,17 +81,17 @@ pub enum TargetError {
         #[source]
         cause: BtfError,
     },
-    /// The running kernel shows no BTF, and none of the files that might hold it is there.
+    /// The running kernel exposes no BTF, and no kernel image with BTF was found.
     #[error(
-        "the running kernel {release} has no BTF in /sys/kernel/btf, and no vmlinux image was found: it has to be built with CONFIG_DEBUG_INFO_BTF=y, or its types given in a file"
+        "the running kernel {release} has no BTF in /sys/kernel/btf, and no vmlinux image was found: use a kernel built with CONFIG_DEBUG_INFO_BTF=y, or name a file with its BTF"
     )]
     NoKernelBtf {
-        /// Its release, `uname -r`.
+        /// The kernel's release (`uname -r`).
         release: Text,
     },
 }
 
-/// The system's own words, which say more than the kind does.
+/// Returns the system's message for an error number, which is more precise than the kind's.
 fn os_text(kind: io::ErrorKind, errno: Option<i32>) -> String {
     errno.map_or_else(|| kind.to_string(), |number| io::Error::from_raw_os_error(number).to_string())
 }

@@ -1,48 +1,49 @@
-//! BTF within bytes: raw, in an ELF, or somewhere in a kernel image. Pure.
+//! Extraction of BTF from raw BTF, ELF files and kernel images.
 
 use super::error::ExtractError;
 use crate::{
     elf::{Class, Elf},
+    internal::Invariant as _,
     limits,
 };
 use core::ops::Range;
 use core_relo::{ByteSize, Endian, btf::Btf};
 use object::elf;
 
-/// Length of a header without and with the layout section.
-const HEADERS: [u32; 2] = [24, 32];
+/// Lengths of a BTF header without and with the layout section.
+const HEADER_LENGTHS: [u32; 2] = [24, 32];
 
-/// What bytes hold of BTF.
+/// BTF found in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Extracted<'b> {
-    /// The types; split ones if [`base`](Self::base) is there, or if whoever reads them knows so.
+pub struct ExtractedBtf<'b> {
+    /// The BTF. Split BTF if there is a [`base`](Self::base); otherwise the caller knows whether it is split.
     pub btf: &'b [u8],
-    /// `.BTF.base`: the few types of its base that a module was compiled against.
+    /// `.BTF.base`: the distilled base BTF of a module.
     pub base: Option<&'b [u8]>,
-    /// What the bytes were.
-    pub form: Form,
+    /// The file format.
+    pub format: FileFormat,
 }
 
-/// What kind of file BTF was found in.
+/// The format of a file that holds BTF.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Form {
-    /// Nothing but BTF.
+pub enum FileFormat {
+    /// Raw BTF.
     Raw,
-    /// An ELF: a vmlinux, a module, a BPF object.
+    /// ELF: a vmlinux, a module, a BPF object.
     Elf {
-        /// 32 or 64 bits.
+        /// The ELF class.
         class: Class,
-        /// Its byte order.
+        /// The byte order.
         endian: Endian,
         /// `e_machine`.
         machine: u16,
     },
 }
 
-impl Form {
-    /// The pointer size that an ELF's class says; it wins over the one its types say.
+impl FileFormat {
+    /// Returns the pointer size of an ELF file's class. It takes precedence over the size that the BTF implies.
     pub const fn pointer_size(self) -> Option<ByteSize> {
         match self {
             Self::Raw => None,
@@ -52,40 +53,40 @@ impl Form {
     }
 }
 
-/// Finds the BTF in raw BTF or in an ELF of any class and byte order (libbpf: `btf__parse`).
+/// Extracts BTF from raw BTF or from an ELF file of any class and byte order (libbpf: `btf__parse`).
 ///
-/// The types themselves are not looked at.
+/// The BTF itself is not parsed.
 ///
 /// ```
 /// use core_relo::{Endian, btf::Builder};
-/// use core_relo_object::target::{Form, extract};
+/// use core_relo_object::target::{FileFormat, extract};
 ///
 /// let raw = Builder::new(Endian::Big).finish();
-/// assert_eq!(extract(&raw).unwrap().form, Form::Raw);
+/// assert_eq!(extract(&raw).unwrap().format, FileFormat::Raw);
 /// assert_eq!(extract(b"text").unwrap_err().to_string(), "neither BTF nor ELF");
 /// ```
-pub fn extract(bytes: &[u8]) -> Result<Extracted<'_>, ExtractError> {
-    let Located { btf, base, form } = locate(bytes)?;
-    let btf = bytes.get(btf).unwrap_or_default();
-    Ok(Extracted { btf, base: base.and_then(|base| bytes.get(base)), form })
+pub fn extract(bytes: &[u8]) -> Result<ExtractedBtf<'_>, ExtractError> {
+    let BtfLocation { btf, base, format } = locate(bytes)?;
+    let btf = bytes.get(btf).invariant("BTF lies within the bytes it was found in")?;
+    Ok(ExtractedBtf { btf, base: base.and_then(|base| bytes.get(base)), format })
 }
 
-/// The places of BTF within bytes.
+/// The location of BTF within bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Located {
-    /// The types.
+pub struct BtfLocation {
+    /// The range of the BTF.
     pub btf: Range<usize>,
-    /// `.BTF.base`, if there is one.
+    /// The range of `.BTF.base`, if there is one.
     pub base: Option<Range<usize>>,
-    /// The kind of file.
-    pub form: Form,
+    /// The file format.
+    pub format: FileFormat,
 }
 
-/// Finds BTF as [`extract`] does, and returns where it lies.
-pub fn locate(bytes: &[u8]) -> Result<Located, ExtractError> {
+/// Finds BTF like [`extract`], and returns its location.
+pub fn locate(bytes: &[u8]) -> Result<BtfLocation, ExtractError> {
     if let Some([0xeb, 0x9f] | [0x9f, 0xeb]) = bytes.first_chunk() {
-        return Ok(Located { btf: 0..bytes.len(), base: None, form: Form::Raw });
+        return Ok(BtfLocation { btf: 0..bytes.len(), base: None, format: FileFormat::Raw });
     }
     if !bytes.starts_with(&elf::ELFMAG) {
         return Err(ExtractError::NeitherBtfNorElf);
@@ -93,14 +94,15 @@ pub fn locate(bytes: &[u8]) -> Result<Located, ExtractError> {
     let file = Elf::parse(bytes)?;
     let btf = section(&file, ".BTF")?.ok_or(ExtractError::NoBtf)?;
     let base = section(&file, ".BTF.base")?;
-    let form = Form::Elf { class: file.class, endian: file.endian, machine: file.machine };
-    Ok(Located { btf, base, form })
+    let format = FileFormat::Elf { class: file.class, endian: file.endian, machine: file.machine };
+    Ok(BtfLocation { btf, base, format })
 }
 
-/// The largest BTF that lies somewhere in a kernel image which is no ELF (arm64, riscv64, s390x).
+/// Finds the largest BTF in a kernel image that is not ELF (arm64, riscv64, s390x).
 ///
-/// A candidate begins with BTF's magic in either byte order, and is BTF from its header to its last type.
+/// A candidate begins with the BTF magic in either byte order, and parses from its header to its last type.
 pub fn find_btf_in_image(bytes: &[u8]) -> Option<&[u8]> {
+    // A budget at the end of all numbers is no limit, which is right for an image that fills the address space.
     let mut budget = bytes.len().saturating_mul(limits::IMAGE_PASSES);
     let mut best: Option<&[u8]> = None;
     let mut at = 0usize;
@@ -109,7 +111,7 @@ pub fn find_btf_in_image(bytes: &[u8]) -> Option<&[u8]> {
             break;
         };
         at = at.saturating_add(next);
-        let candidate = bytes.get(at..).and_then(plausible);
+        let candidate = bytes.get(at..).and_then(plausible_btf);
         at = at.saturating_add(1);
         let Some(candidate) = candidate else { continue };
         if best.is_some_and(|b| b.len() >= candidate.len()) {
@@ -121,17 +123,18 @@ pub fn find_btf_in_image(bytes: &[u8]) -> Option<&[u8]> {
         };
         if Btf::parse(candidate).is_ok() {
             best = Some(candidate);
+            // `at` is one past the start of the candidate, which lies within the image.
             at = at.saturating_sub(1).saturating_add(candidate.len());
         }
     }
     best
 }
 
-/// The bytes that a BTF beginning here would have, if its header and strings look like one with types.
-fn plausible(bytes: &[u8]) -> Option<&[u8]> {
+/// Returns the extent of the BTF that begins here, if its header is valid and its types and strings are not empty.
+fn plausible_btf(bytes: &[u8]) -> Option<&[u8]> {
     let e = [Endian::Little, Endian::Big].into_iter().find(|e| e.u16(bytes, 0) == Some(0xeb9f))?;
     let (Some(1), Some(0)) = (bytes.get(2), bytes.get(3)) else { return None };
-    let header = e.u32(bytes, 4).filter(|len| HEADERS.contains(len))?;
+    let header = e.u32(bytes, 4).filter(|len| HEADER_LENGTHS.contains(len))?;
     let part = |at| -> Option<(usize, usize)> {
         let (offset, len) = (e.u32(bytes, at)?, e.u32(bytes, at.checked_add(4)?)?);
         let from = usize::try_from(header.checked_add(offset)?).ok()?;
@@ -151,9 +154,9 @@ fn section(file: &Elf<'_>, name: &'static str) -> Result<Option<Range<usize>>, E
     let mut found = file.sections.iter().filter(|s| s.name == name.as_bytes() && !s.is_null());
     let Some(s) = found.next() else { return Ok(None) };
     let what = match (found.next(), s.file_range()) {
-        (Some(_), _) => "is there more than once",
+        (Some(_), _) => "exists more than once",
         _ if s.is_compressed() => "is compressed",
-        _ if s.sh_type != elf::SHT_PROGBITS.0 => "holds no bytes of its own",
+        _ if s.sh_type != elf::SHT_PROGBITS.0 => "is not SHT_PROGBITS",
         (None, Some(range)) if !range.is_empty() => return Ok(Some(range)),
         (None, _) => "is empty",
     };

@@ -1,4 +1,4 @@
-//! A kernel's BTF: found in the bytes of a file, and the types of a kernel and its modules.
+//! Target BTF: extraction from files, and the BTF of a kernel and its modules.
 
 mod error;
 mod extract;
@@ -11,8 +11,8 @@ mod types;
 
 pub use crate::elf::{Class, ElfError};
 pub use error::{ExtractError, TargetError};
-pub use extract::{Extracted, Form, Located, extract, find_btf_in_image, locate};
+pub use extract::{BtfLocation, ExtractedBtf, FileFormat, extract, find_btf_in_image, locate};
 pub use module_types::ModuleTypes;
-pub use order::{ORDERED, trust_kernel_order};
+pub use order::{MIN_TYPES_TO_CHECK_ORDER, trust_kernel_order};
 pub use source::{KernelModule, ReadKernelBtf};
 pub use types::{FoundType, KernelTypes, TypesCache, TypesError};

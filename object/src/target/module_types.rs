@@ -1,4 +1,4 @@
-//! The types of a kernel module, read when a plan looks for a type that the module may have.
+//! The BTF of a kernel module, read and parsed on demand.
 
 use super::{order::trust_kernel_order, source::ReadKernelBtf};
 use crate::errno::Errno;
@@ -9,38 +9,37 @@ use core_relo::{
 };
 use std::sync::OnceLock;
 
-/// A module's types.
+/// The BTF of a kernel module, read when a plan looks for a type that the module may have.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ModuleTypes {
     /// The module's name.
     pub name: String,
-    /// The kernel's id of its BTF; 0 if it did not come from the running kernel.
+    /// The kernel's id of the module's BTF; 0 if the BTF did not come from the running kernel.
     pub id: u32,
     main: Arc<Btf<'static>>,
-    /// Reads the BTF; none if the types were given.
+    /// The reader of the BTF; none if the BTF was parsed by the caller.
     source: Option<Arc<dyn ReadKernelBtf>>,
-    /// None: it was unloaded before it was read.
+    /// The raw BTF; none if the module was unloaded before the read.
     bytes: OnceLock<Option<Data<'static>>>,
-    /// None: there is nothing, or it is damaged.
+    /// The parsed BTF; none if the module was unloaded, or if its BTF is damaged.
     btf: OnceLock<Option<Arc<Btf<'static>>>>,
 }
 
 impl ModuleTypes {
-    /// A module of the running kernel whose BTF `source` reads when it is needed, split from the kernel's own BTF.
+    /// Creates a module of the running kernel. `source` reads the module's BTF, which is split BTF on top of `main`, on demand.
     pub fn new(name: String, id: u32, main: &Arc<Btf<'static>>, source: Arc<dyn ReadKernelBtf>) -> Self {
         let (bytes, btf) = (OnceLock::new(), OnceLock::new());
         Self { name, id, main: Arc::clone(main), source: Some(source), bytes, btf }
     }
 
-    /// A module whose types are parsed already.
+    /// Creates a module from parsed BTF.
     pub(super) fn from_btf(name: String, main: &Arc<Btf<'static>>, btf: Arc<Btf<'static>>) -> Self {
         let (bytes, btf) = (OnceLock::new(), OnceLock::from(Some(btf)));
         Self { name, id: 0, main: Arc::clone(main), source: None, bytes, btf }
     }
 
-    /// Its types, split from the kernel's, parsed when they are first asked for; none if it was unloaded before, or if its BTF
-    /// is damaged.
+    /// Returns the module's BTF, parsed at the first call; none if the module was unloaded before, or if its BTF is damaged.
     pub fn btf(&self) -> Result<Option<&Arc<Btf<'static>>>, Errno> {
         if let Some(known) = self.btf.get() {
             return Ok(known.as_ref());
@@ -51,12 +50,12 @@ impl ModuleTypes {
             if let Ok(btf) = &mut parsed {
                 trust_kernel_order(btf);
             }
-            parsed.inspect_err(|e| log::warn!("module {}: its BTF is not read: {e}", self.name)).ok()
+            parsed.inspect_err(|e| log::warn!("module {}: BTF ignored: {e}", self.name)).ok()
         };
         Ok(self.btf.get_or_init(|| bytes.and_then(parse).map(Arc::new)).as_ref())
     }
 
-    /// Its types, if it may have what a module_filter is for.
+    /// Returns the module's BTF, if it may contain a name of the filter.
     pub(super) fn btf_for(
         &self,
         module_filter: &mut ModuleFilter<'_, '_>,
@@ -74,11 +73,11 @@ impl ModuleTypes {
         if let Some(known) = self.bytes.get() {
             return Ok(known.as_ref());
         }
-        let read = match &self.source {
+        let bytes = match &self.source {
             Some(source) => source.read_module(self.id)?,
             None => None,
         };
-        Ok(self.bytes.get_or_init(|| read).as_ref())
+        Ok(self.bytes.get_or_init(|| bytes).as_ref())
     }
 }
 
@@ -93,7 +92,7 @@ mod tests {
         btf::{Builder, Kind},
     };
 
-    /// A source that is never asked, since the tests set the bytes.
+    /// A source that is never used, since the tests set the bytes.
     #[derive(Debug)]
     struct NoKernel;
 
@@ -117,18 +116,18 @@ mod tests {
         Arc::new(Btf::parse(b.finish()).unwrap())
     }
 
-    fn read(name: &str, bytes: Option<Vec<u8>>, main: &Arc<Btf<'static>>) -> ModuleTypes {
+    fn module_of(name: &str, bytes: Option<Vec<u8>>, main: &Arc<Btf<'static>>) -> ModuleTypes {
         let module = ModuleTypes::new(name.to_owned(), 7, main, Arc::new(NoKernel));
         module.bytes.set(bytes.map(Data::from)).unwrap();
         module
     }
 
     #[test]
-    fn a_module_is_parsed_when_it_may_have_what_is_looked_for() {
+    fn a_module_is_parsed_when_it_may_have_the_name() {
         let main = kernel();
         let mut b = Builder::split(&main);
         b.structure("own", 4, &[]);
-        let module = read("m", Some(b.finish()), &main);
+        let module = module_of("m", Some(b.finish()), &main);
         let find = |name: &'static str| {
             let mut module_filter = ModuleFilter::new(&main, [Name::new(name.as_bytes())]);
             module
@@ -142,10 +141,10 @@ mod tests {
     }
 
     #[test]
-    fn a_module_that_is_gone_or_damaged_has_no_types() {
+    fn an_unloaded_or_damaged_module_has_no_btf() {
         let main = kernel();
         for bytes in [None, Some(b"\x9f\xeb\x01".to_vec())] {
-            let module = read("m", bytes, &main);
+            let module = module_of("m", bytes, &main);
             let mut module_filter = ModuleFilter::new(&main, [Name::new(b"own")]);
             assert!(module.btf_for(&mut module_filter).unwrap().is_none() && module.btf().unwrap().is_none());
         }

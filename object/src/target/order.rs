@@ -1,15 +1,16 @@
-//! BTF whose types the kernel's build sorted by name.
+//! Detection of BTF that the kernel's build sorted by name.
 
 use core_relo::btf::Btf;
 
-/// Own types of the smallest BTF whose order is examined. Searching a smaller one costs no more than examining the order.
-pub const ORDERED: u32 = 8192;
+/// The number of types from which on BTF is checked for sorted order. A linear search of less BTF costs no more than the check.
+pub const MIN_TYPES_TO_CHECK_ORDER: u32 = 8192;
 
-/// Lets searches by name bisect the types that the running kernel shows, if the kernel's build sorted them.
+/// Enables binary search by name in BTF of the running kernel, if the kernel's build sorted it.
 pub fn trust_kernel_order(btf: &mut Btf<'_>) {
-    if btf.end_id().0.saturating_sub(btf.first_id().0) >= ORDERED {
+    // An end before the start would mean no types.
+    if btf.end_id().0.saturating_sub(btf.first_id().0) >= MIN_TYPES_TO_CHECK_ORDER {
         let is_sorted = btf.trust_order();
         let is_sorted = if is_sorted { "" } else { "not " };
-        log::debug!("{} types that the running kernel shows are {is_sorted}sorted by name", btf.end_id());
+        log::debug!("the running kernel's BTF with {} types is {is_sorted}sorted by name", btf.end_id());
     }
 }

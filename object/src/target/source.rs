@@ -1,26 +1,27 @@
-//! The source of a running kernel's BTF.
+//! The trait that reads a running kernel's BTF.
 
 use super::TargetError;
 use crate::errno::Errno;
 use core::fmt;
 use core_relo::{Data, btf::Btf};
 
-/// Reads the BTF of a running kernel and its modules.
+/// A reader of the BTF of a running kernel and its modules.
 pub trait ReadKernelBtf: fmt::Debug + Send + Sync {
     /// Reads and parses the kernel's own BTF.
     fn read_kernel(&self) -> Result<Btf<'static>, TargetError>;
 
-    /// Lists the modules that have BTF, in the order in which they were loaded. `known` returns the name of a module that was
-    /// listed before, by the id of the module's BTF.
+    /// Lists the modules that have BTF, in the order in which they were loaded.
+    ///
+    /// `known` maps the id of a module's BTF to the module's name, if an earlier call listed the module.
     fn list_modules(&self, known: &dyn Fn(u32) -> Option<String>) -> Result<Vec<KernelModule>, Errno>;
 
-    /// Reads the BTF of the module whose BTF has this id; none if the module was unloaded.
+    /// Reads a module's BTF by the id of the BTF; none if the module was unloaded.
     fn read_module(&self, id: u32) -> Result<Option<Data<'static>>, Errno>;
 }
 
 /// A module of the running kernel that has BTF.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "filled by who implements ReadKernelBtf")]
+#[expect(clippy::exhaustive_structs, reason = "implementations of ReadKernelBtf fill it")]
 pub struct KernelModule {
     /// The module's name.
     pub name: String,

@@ -1,4 +1,4 @@
-//! The kernel's types for a load: main BTF and modules, each read when it is first needed, shared by whoever holds them.
+//! The types of a kernel: its main BTF and its modules' BTF, read on demand and shared between loads.
 
 use super::{
     TargetError,
@@ -14,65 +14,66 @@ use core_relo::{
 };
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// After so many searches of the kernel's types an index is made, which costs about as much as they did.
-const SEARCHES: u32 = 8;
+/// The number of linear searches after which an index is built. Building costs about as much as these searches.
+const SEARCHES_BEFORE_INDEX: u32 = 8;
 
-/// The types of a kernel and its modules, each read when it is first needed.
+/// The types of a kernel and its modules, read on demand.
 ///
-/// Values made [from one cache](Self::from_cache) share the types that were read. Each lists the modules anew, since modules come
-/// and go. A failure is not remembered.
+/// Values [of the same cache](Self::from_cache) share the BTF. Each value lists the modules again, since modules are loaded and
+/// unloaded. A failed read is repeated at the next call.
 #[derive(Debug)]
 pub struct KernelTypes {
-    own: Arc<TypesCache>,
+    cache: Arc<TypesCache>,
     modules: OnceLock<Vec<Arc<ModuleTypes>>>,
-    /// That there is no BTF at all.
+    /// The error for a kernel without BTF.
     missing: OnceLock<TargetError>,
 }
 
-/// The types that were read of a kernel and its modules, shared by several [`KernelTypes`].
+/// A cache of the BTF of a kernel and its modules, shared by several [`KernelTypes`].
 #[derive(Debug, Default)]
 pub struct TypesCache {
-    /// Reads the types of the running kernel; none if the types were given.
+    /// The reader of the running kernel's BTF; none if the caller parsed the BTF.
     source: Option<Arc<dyn ReadKernelBtf>>,
     main: OnceLock<Arc<Btf<'static>>>,
-    /// Held while they are read, so that nobody else does at the same time.
+    /// Locked during a read, so that only one thread reads the BTF.
     reading: Mutex<()>,
-    types: Searched,
-    functions: Searched,
-    /// The modules there were when somebody last asked, with what was read of them.
+    type_index: SearchIndex,
+    function_index: SearchIndex,
+    /// The modules of the last listing, with the BTF that was read.
     modules: Mutex<Vec<Arc<ModuleTypes>>>,
 }
 
-/// How often some of the kernel's own types were searched, and the index made of them when that was often.
+/// A name index that is built after a number of linear searches.
 #[derive(Debug, Default)]
-struct Searched {
+struct SearchIndex {
     searches: AtomicU32,
     index: OnceLock<Arc<NameIndex>>,
 }
 
-impl Searched {
-    /// The index for the search that is about to be made; none while searches are few.
-    fn index(&self, main: &Btf<'_>, make: fn(&Btf<'_>) -> NameIndex) -> Option<&Arc<NameIndex>> {
+impl SearchIndex {
+    /// Counts a search and returns the index for it; none while there were few searches.
+    fn get_or_build(&self, main: &Btf<'_>, build: fn(&Btf<'_>) -> NameIndex) -> Option<&Arc<NameIndex>> {
         if let Some(index) = self.index.get() {
             return Some(index);
         }
-        let is_worth_it = self.searches.fetch_add(1, Ordering::Relaxed) >= SEARCHES && main.base().is_none();
-        is_worth_it.then(|| self.index.get_or_init(|| Arc::new(make(main))))
+        let is_worth_it =
+            self.searches.fetch_add(1, Ordering::Relaxed) >= SEARCHES_BEFORE_INDEX && main.base().is_none();
+        is_worth_it.then(|| self.index.get_or_init(|| Arc::new(build(main))))
     }
 }
 
-/// Something found in a kernel's types.
+/// A type found in a kernel or one of its modules.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct FoundType<'k> {
-    /// It.
+    /// The type.
     pub ty: Type<'k>,
-    /// The module it is in; none for the kernel itself.
+    /// The module that defines the type; none for the kernel itself.
     pub module: Option<&'k ModuleTypes>,
 }
 
 impl TypesCache {
-    /// An empty cache of what `source` reads.
+    /// Creates an empty cache that `source` fills.
     pub fn new(source: Arc<dyn ReadKernelBtf>) -> Self {
         Self { source: Some(source), ..Self::default() }
     }
@@ -84,15 +85,14 @@ impl TypesCache {
 }
 
 impl KernelTypes {
-    /// Types that are read when they are needed, and shared with every other value of the same cache.
+    /// Returns the types of a cache, which are read on demand and shared with all values of that cache.
     pub fn from_cache(cache: Arc<TypesCache>) -> Self {
-        Self { own: cache, modules: OnceLock::new(), missing: OnceLock::new() }
+        Self { cache, modules: OnceLock::new(), missing: OnceLock::new() }
     }
 
-    /// Types that are parsed already, for plans without a running kernel.
+    /// Returns the types of parsed BTF, for plans without a running kernel.
     ///
-    /// If more than relocations is planned from the types, they have to be validated (by [`Btf::parse`], not
-    /// [`Btf::parse_unvalidated`]).
+    /// The BTF must be validated (by [`Btf::parse`], not [`Btf::parse_unvalidated`]), unless only relocations are planned.
     pub fn from_btf(
         main: Arc<Btf<'static>>,
         modules: impl IntoIterator<Item = (String, Arc<Btf<'static>>)>,
@@ -104,48 +104,48 @@ impl KernelTypes {
         Self { modules, ..Self::from_cache(Arc::new(own)) }
     }
 
-    /// None at all: a kernel without BTF.
+    /// Returns the types of a kernel without BTF: none.
     pub fn none() -> Self {
         let missing = OnceLock::from(TargetError::NoKernelBtf { release: String::from("given").into() });
         Self { modules: OnceLock::from(Vec::new()), missing, ..Self::from_cache(Arc::default()) }
     }
 
-    /// Whether these are the running kernel's.
+    /// Returns whether the types are the running kernel's.
     pub fn is_live(&self) -> bool {
-        self.own.source.is_some()
+        self.cache.source.is_some()
     }
 
-    /// The kernel's own.
+    /// Returns the kernel's own BTF.
     pub fn main(&self) -> Result<&Arc<Btf<'static>>, TargetError> {
-        self.main_from(|| self.own.source()?.read_kernel())
+        self.main_from(|| self.cache.source()?.read_kernel())
     }
 
     fn main_from(
         &self,
         read: impl FnOnce() -> Result<Btf<'static>, TargetError>,
     ) -> Result<&Arc<Btf<'static>>, TargetError> {
-        if let Some(known) = self.own.main.get() {
+        if let Some(known) = self.cache.main.get() {
             return Ok(known);
         }
         if let Some(missing) = self.missing.get() {
             return Err(missing.clone());
         }
-        let _alone = self.own.reading.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = self.own.main.get() {
+        let _reading = self.cache.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = self.cache.main.get() {
             return Ok(known);
         }
         match read() {
-            Ok(main) => Ok(self.own.main.get_or_init(|| Arc::new(main))),
-            // The next object looks again; this one would, at each type.
+            Ok(main) => Ok(self.cache.main.get_or_init(|| Arc::new(main))),
+            // Remembered for this value only: otherwise each type lookup would search for BTF again.
             Err(error @ TargetError::NoKernelBtf { .. }) => Err(self.missing.get_or_init(|| error).clone()),
             Err(error) => Err(error),
         }
     }
 
-    /// Its modules, in the order in which they were loaded (libbpf: `load_module_btfs`); their types are read when somebody looks
-    /// for one.
+    /// Returns the modules in the order in which they were loaded (libbpf: `load_module_btfs`). Each module reads its BTF on
+    /// demand.
     pub fn modules(&self) -> Result<&[Arc<ModuleTypes>], Errno> {
-        self.modules_from(|main, known| match &self.own.source {
+        self.modules_from(|main, known| match &self.cache.source {
             Some(source) => list_modules(source, main, known),
             None => Ok(Vec::new()),
         })
@@ -159,12 +159,12 @@ impl KernelTypes {
             return Ok(known);
         }
         let Ok(main) = self.main() else { return Ok(&[]) };
-        let mut shared = self.own.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.cache.modules.lock().unwrap_or_else(PoisonError::into_inner);
         *shared = list(main, &shared)?;
         Ok(self.modules.get_or_init(|| shared.clone()))
     }
 
-    /// The first type of this name and kind, the kernel's first, then in its modules.
+    /// Finds the first type with a name and kind, in the kernel first and then in its modules.
     pub fn find(
         &self,
         name: &[u8],
@@ -180,7 +180,7 @@ impl KernelTypes {
         Ok(self.find_in_modules(name, kind, None)?)
     }
 
-    /// The first type of this name and kind in the modules, or in one of them.
+    /// Finds the first type with a name and kind in the modules, or in the module `only`.
     pub(crate) fn find_in_modules(
         &self,
         name: &[u8],
@@ -198,24 +198,24 @@ impl KernelTypes {
         Ok(None)
     }
 
-    /// The first of the kernel's own types of this name and kind.
+    /// Finds the first type with a name and kind in the kernel's own BTF.
     pub fn find_main(&self, name: &[u8], kind: Kind) -> Result<Option<Type<'_>>, TargetError> {
         let main = self.main()?;
-        let (searched, make): (_, fn(&Btf<'_>) -> NameIndex) = match kind {
-            Kind::Func => (&self.own.functions, NameIndex::of_functions),
-            _ => (&self.own.types, NameIndex::of_types),
+        let (index, build): (_, fn(&Btf<'_>) -> NameIndex) = match kind {
+            Kind::Func => (&self.cache.function_index, NameIndex::of_functions),
+            _ => (&self.cache.type_index, NameIndex::of_types),
         };
-        Ok(match searched.index(main, make) {
+        Ok(match index.get_or_build(main, build) {
             Some(index) => index.find(main, name, kind),
             None => main.find(name, kind),
         })
     }
 
-    /// For CO-RE: the kernel alone, or with its modules.
+    /// Returns the target of CO-RE relocations: the kernel alone, or with its modules.
     pub fn target(&self, with_modules: bool) -> Result<Target<'static>, TypesError> {
         let main = self.main()?;
         let mut target = Target::new("vmlinux", Arc::clone(main));
-        if let Some(index) = self.own.types.index(main, NameIndex::of_types) {
+        if let Some(index) = self.cache.type_index.get_or_build(main, NameIndex::of_types) {
             target = target.with_index(Arc::clone(index));
         }
         if !with_modules {
@@ -228,13 +228,14 @@ impl KernelTypes {
         Ok(target.with_modules(modules))
     }
 
-    /// For the CO-RE relocations of an object that was planned on the kernel alone: with those modules that may have what it lacks.
+    /// Returns the target of an object that was planned on the kernel alone, with the modules that may define its missing types.
     pub fn target_for(&self, plan: &Plan<'_>) -> Result<Target<'static>, TypesError> {
         let (mut modules, mut passed_over) = (Vec::new(), 0usize);
         let mut module_filter = ModuleFilter::new(self.main()?, plan.names_for_modules());
         for module in self.modules()? {
             match module.btf_for(&mut module_filter)? {
                 Some(btf) => modules.push((module.name.clone(), Arc::clone(btf))),
+                // Counts entries of a slice, so that it cannot overflow.
                 None => passed_over = passed_over.saturating_add(1),
             }
         }
@@ -242,14 +243,14 @@ impl KernelTypes {
     }
 }
 
-/// Lists the modules, those in `known` with the types that were read.
+/// Lists the modules. Modules in `known` keep the BTF that was read.
 fn list_modules(
     source: &Arc<dyn ReadKernelBtf>,
     main: &Arc<Btf<'static>>,
     known: &[Arc<ModuleTypes>],
 ) -> Result<Vec<Arc<ModuleTypes>>, Errno> {
-    let name_of = |id: u32| known.iter().find(|module| module.id == id).map(|module| module.name.clone());
-    let modules = source.list_modules(&name_of)?;
+    let known_name = |id: u32| known.iter().find(|module| module.id == id).map(|module| module.name.clone());
+    let modules = source.list_modules(&known_name)?;
     let types = |KernelModule { name, id }| match known.iter().find(|module| module.id == id) {
         Some(module) => Arc::clone(module),
         None => Arc::new(ModuleTypes::new(name, id, main, Arc::clone(source))),
@@ -257,14 +258,14 @@ fn list_modules(
     Ok(modules.into_iter().map(types).collect())
 }
 
-/// Why the kernel's types cannot be looked at.
+/// An error in reading the types of a kernel or its modules.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TypesError {
-    /// The kernel's own are missing or damaged.
+    /// The kernel's own BTF is missing or damaged.
     #[error(transparent)]
     Main(#[from] TargetError),
-    /// The modules' cannot be had.
+    /// The modules' BTF cannot be read.
     #[error("cannot read the BTF of the kernel's modules: {0}")]
     Modules(#[from] Errno),
 }
@@ -274,35 +275,37 @@ mod tests {
     use super::*;
     use core_relo::{Endian, TypeId, btf::Builder};
 
-    fn some() -> Btf<'static> {
+    fn sample_btf() -> Btf<'static> {
         let mut b = Builder::new(Endian::native());
         b.int("int", 4, Builder::SIGNED);
         Btf::parse(b.finish()).unwrap()
     }
 
     #[test]
-    fn what_could_not_be_read_once_is_read_again() {
+    fn failed_reads_are_repeated() {
         let types = KernelTypes::from_cache(Arc::default());
         let kind = std::io::ErrorKind::Other;
-        let full = TargetError::Io { path: "/x".into(), kind, errno: Some(24) };
-        assert_eq!(types.main_from(|| Err(full.clone())).unwrap_err(), full);
-        assert!(types.main_from(|| Ok(some())).is_ok());
-        let full = Errno(24);
-        assert_eq!(types.modules_from(|_, _| Err(full)).unwrap_err(), full);
+        let failed = TargetError::Io { path: "/x".into(), kind, errno: Some(24) };
+        assert_eq!(types.main_from(|| Err(failed.clone())).unwrap_err(), failed);
+        assert!(types.main_from(|| Ok(sample_btf())).is_ok());
+        let failed = Errno(24);
+        assert_eq!(types.modules_from(|_, _| Err(failed)).unwrap_err(), failed);
         assert!(types.modules_from(|_, _| Ok(Vec::new())).unwrap().is_empty());
 
         let missing = || Err(TargetError::NoKernelBtf { release: "x".into() });
         let without = KernelTypes::from_cache(Arc::default());
-        assert!(without.main_from(missing).is_err() && without.main_from(|| Ok(some())).is_err());
-        let other = KernelTypes::from_cache(Arc::clone(&without.own));
-        assert!(other.main_from(|| Ok(some())).is_ok(), "that there is none is remembered for one object");
+        assert!(without.main_from(missing).is_err() && without.main_from(|| Ok(sample_btf())).is_err());
+        let other = KernelTypes::from_cache(Arc::clone(&without.cache));
+        assert!(other.main_from(|| Ok(sample_btf())).is_ok(), "missing BTF is remembered for one value only");
     }
 
     #[test]
-    fn which_modules_there_are_is_asked_anew_and_what_was_read_of_them_is_kept() {
-        let own = Arc::new(TypesCache { main: OnceLock::from(Arc::new(some())), ..TypesCache::default() });
-        let module =
-            |main: &_, name: &str| Arc::new(ModuleTypes::from_btf(name.to_owned(), main, Arc::new(some())));
+    fn modules_are_listed_again_and_keep_their_btf() {
+        let own =
+            Arc::new(TypesCache { main: OnceLock::from(Arc::new(sample_btf())), ..TypesCache::default() });
+        let module = |main: &_, name: &str| {
+            Arc::new(ModuleTypes::from_btf(name.to_owned(), main, Arc::new(sample_btf())))
+        };
         let before = KernelTypes::from_cache(Arc::clone(&own));
         let old = before.modules_from(|main, _| Ok(vec![module(main, "a")])).unwrap();
         let after = KernelTypes::from_cache(own);
@@ -310,7 +313,7 @@ mod tests {
             assert!(Arc::ptr_eq(&known[0], &old[0]));
             Ok([known, &[module(main, "b")]].concat())
         });
-        let names = |of: &[Arc<ModuleTypes>]| of.iter().map(|m| m.name.clone()).collect::<Vec<_>>();
+        let names = |modules: &[Arc<ModuleTypes>]| modules.iter().map(|m| m.name.clone()).collect::<Vec<_>>();
         assert_eq!(
             (names(new.unwrap()), names(before.modules().unwrap())),
             (vec!["a".into(), "b".into()], vec!["a".to_owned()])
@@ -319,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn many_searches_make_an_index_which_finds_the_same() {
+    fn many_searches_build_an_index_with_the_same_results() {
         let mut b = Builder::new(Endian::Little);
         let int = b.int("int", 4, Builder::SIGNED);
         b.structure("s", 4, &[("a", int, 0)]);
@@ -327,17 +330,17 @@ mod tests {
         b.func("f", proto, 1);
         let types = KernelTypes::from_btf(Arc::new(Btf::parse(b.finish()).unwrap()), []);
         let find = |name: &[u8], kind| types.find(name, kind, true).unwrap().map(|f| f.ty.id());
-        for _ in 0..SEARCHES {
-            assert!(types.own.types.index.get().is_none());
+        for _ in 0..SEARCHES_BEFORE_INDEX {
+            assert!(types.cache.type_index.index.get().is_none());
             assert_eq!((find(b"s", Kind::Struct), find(b"", Kind::Struct)), (Some(TypeId(2)), None));
-            types.own.types.searches.fetch_sub(1, Ordering::Relaxed);
+            types.cache.type_index.searches.fetch_sub(1, Ordering::Relaxed);
         }
         assert!(types.target(false).unwrap().main().index.is_some());
-        assert!(types.own.functions.index.get().is_none(), "nobody has looked for a function");
-        for _ in 0..=SEARCHES {
+        assert!(types.cache.function_index.index.get().is_none(), "no function was searched");
+        for _ in 0..=SEARCHES_BEFORE_INDEX {
             assert_eq!((find(b"f", Kind::Func), find(b"s", Kind::Func)), (Some(TypeId(4)), None));
         }
-        assert!(types.own.functions.index.get().is_some());
+        assert!(types.cache.function_index.index.get().is_some());
         assert_eq!((find(b"s", Kind::Struct), find(b"s", Kind::Union)), (Some(TypeId(2)), None));
     }
 }

@@ -68,7 +68,7 @@ impl LoadedObject {
         drop(mem::take(&mut self.loaded));
     }
 
-    /// Leaves everything in the kernel. The pins keep it; the kernel itself keeps a struct_ops table without a link.
+    /// Leaves everything in the kernel. The pins keep it; the kernel itself keeps a struct_ops map without a link.
     pub(crate) fn leak(mut self) {
         self.pins = None;
         mem::take(&mut self.links).into_iter().for_each(Link::leak);

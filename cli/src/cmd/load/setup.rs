@@ -25,7 +25,7 @@ pub(crate) fn set_up(
     for Assignment { name, value } in &args.set {
         let global = loader.find_global(name).map_err(|e| bad(e.to_string()))?;
         // For a variable that cannot be set, `set_global_bytes` fails with a better message than the parser.
-        let bytes = match global.kind.is_set_before() {
+        let bytes = match global.kind.is_settable_before_load() {
             true => global_value::parse(loader.object(), &global, value)
                 .map_err(|e| bad(format!("global `{name}`: {e}")))?,
             false => vec![0; global.size],

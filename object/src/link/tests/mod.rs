@@ -1,4 +1,4 @@
-//! Putting programs together, from objects made byte by byte.
+//! Tests of linking programs.
 
 mod sections;
 
@@ -11,7 +11,7 @@ use crate::{
 use core_relo::insn::{Insn, LD_IMM64};
 use object::{SectionKind, SymbolKind, SymbolScope, write::SectionId};
 
-/// `.text` with three functions of two instructions, `a`, `b` and `c`, whose first one is given.
+/// Adds `.text` with the functions `a`, `b` and `c`: the given instruction and `exit`.
 fn text(m: &mut TestObject, first: [Insn; 3]) -> SectionId {
     let code: Vec<Insn> = first.into_iter().flat_map(|insn| [insn, exit()]).collect();
     let text = m.code(".text", &code);
@@ -21,12 +21,12 @@ fn text(m: &mut TestObject, first: [Insn; 3]) -> SectionId {
     text
 }
 
-const NOTHING: Insn = Insn { code: 0xb7, dst: 0, src: 0, off: 0, imm: 0 };
+const NOP: Insn = Insn { code: 0xb7, dst: 0, src: 0, off: 0, imm: 0 };
 
-/// The functions a program is made of, by name, with where they begin.
-fn pieces(plan: &LoadPlan, of: &[(usize, &'static str)]) -> Vec<(u32, &'static str)> {
-    let name = |at: usize| of.iter().find(|(n, _)| *n == at).map_or("?", |(_, name)| name);
-    plan.programs.iter().flat_map(|p| &p.pieces).map(|piece| (piece.start, name(piece.function.0))).collect()
+/// Returns the start and name of each function copy in the plan's programs.
+fn function_copies(plan: &LoadPlan, functions: &[(usize, &'static str)]) -> Vec<(u32, &'static str)> {
+    let name = |at: usize| functions.iter().find(|(n, _)| *n == at).map_or("?", |(_, name)| name);
+    plan.programs.iter().flat_map(|p| &p.functions).map(|copy| (copy.start, name(copy.function.0))).collect()
 }
 
 const NAMES: [(usize, &str); 4] = [(0, "a"), (1, "b"), (2, "c"), (3, "main")];
@@ -41,25 +41,25 @@ fn link_error(m: TestObject) -> LinkError {
 }
 
 #[test]
-fn subprograms_follow_in_the_order_they_are_met_depth_first_and_once() {
+fn subprograms_are_copied_once_in_depth_first_order() {
     let mut m = TestObject::new();
-    // b calls c; nobody calls further.
-    let text = text(&mut m, [NOTHING, call(1), NOTHING]);
+    // b calls c; c calls nothing.
+    let text = text(&mut m, [NOP, call(1), NOP]);
     let main = m.program("main", "xdp", &[call(1), call(-1), call(1), exit()]);
     let section = m.section_symbol(text);
     m.refer(main, 0, section, true); // .text + (1 + 1): b
     m.refer(main, 1, section, true); // .text + (-1 + 1): a
     m.refer(main, 2, section, true); // b again
     let plan = m.plan().unwrap();
-    assert_eq!(pieces(&plan, &NAMES), [(0, "main"), (4, "b"), (6, "c"), (8, "a")]);
+    assert_eq!(function_copies(&plan, &NAMES), [(0, "main"), (4, "b"), (6, "c"), (8, "a")]);
     let code = insns(&plan, "main");
     let calls: Vec<_> = code.iter().zip(0i32..).filter(|(i, _)| i.code == CALL).collect();
-    let led: Vec<_> = calls.iter().map(|(i, at)| (i.src, at + i.imm + 1)).collect();
-    assert_eq!(led, [(PSEUDO_CALL, 4), (PSEUDO_CALL, 8), (PSEUDO_CALL, 4), (PSEUDO_CALL, 6)]);
+    let targets: Vec<_> = calls.iter().map(|(i, at)| (i.src, at + i.imm + 1)).collect();
+    assert_eq!(targets, [(PSEUDO_CALL, 4), (PSEUDO_CALL, 8), (PSEUDO_CALL, 4), (PSEUDO_CALL, 6)]);
 }
 
 #[test]
-fn global_functions_are_called_by_their_symbol_and_static_ones_by_their_place() {
+fn calls_refer_to_global_functions_by_symbol_and_static_functions_by_section() {
     let mut m = TestObject::new();
     let text = m.code(".text", &[returns(1), returns(2)].concat());
     let hidden = m.function("a", text, 0, 2);
@@ -70,43 +70,43 @@ fn global_functions_are_called_by_their_symbol_and_static_ones_by_their_place() 
     m.refer(main, 0, global, true);
     m.refer(main, 1, section, true);
     let plan = m.plan().unwrap();
-    assert_eq!(pieces(&plan, &[(0, "a"), (1, "b"), (2, "main")]), [(0, "main"), (3, "b"), (5, "a")]);
+    assert_eq!(function_copies(&plan, &[(0, "a"), (1, "b"), (2, "main")]), [(0, "main"), (3, "b"), (5, "a")]);
     assert_eq!(insns(&plan, "main")[3..], [returns(2), returns(1)].concat());
 }
 
 #[test]
-fn an_address_of_a_function_is_one_of_its_copy() {
+fn loaded_function_addresses_lead_to_copies() {
     let mut m = TestObject::new();
-    let text = text(&mut m, [NOTHING; 3]);
+    let text = text(&mut m, [NOP; 3]);
     let code = [load(2, 0), load(3, 32)].concat();
     let main = m.program("main", "xdp", &[&code[..], &returns(0)].concat());
     let section = m.section_symbol(text);
     m.refer(main, 2, section, false); // .text + 32 bytes: c
-    let b = m.function("also_b", text, 2, 2);
+    let b = m.function("b_alias", text, 2, 2);
     m.refer(main, 0, b, false);
     let plan = m.plan().unwrap();
     let code = insns(&plan, "main");
     let loads: Vec<_> = code.iter().zip(0i32..).filter(|(i, _)| i.code == LD_IMM64).collect();
-    let led: Vec<_> = loads.iter().map(|(i, at)| (i.src, at + i.imm + 1)).collect();
-    assert_eq!(led, [(PSEUDO_FUNC, 6), (PSEUDO_FUNC, 8)]);
+    let targets: Vec<_> = loads.iter().map(|(i, at)| (i.src, at + i.imm + 1)).collect();
+    assert_eq!(targets, [(PSEUDO_FUNC, 6), (PSEUDO_FUNC, 8)]);
     assert_eq!(code.len(), 10);
 }
 
 #[test]
-fn functions_that_call_each_other_are_copied_once_and_left_for_the_verifier_to_refuse() {
+fn recursive_functions_are_copied_once() {
     let mut m = TestObject::new();
-    let text = text(&mut m, [call(1), call(-3), NOTHING]);
+    let text = text(&mut m, [call(1), call(-3), NOP]);
     let main = m.program("main", "xdp", &[call(-1), exit()]);
     let section = m.section_symbol(text);
     m.refer(main, 0, section, true);
-    assert_eq!(pieces(&m.plan().unwrap(), &NAMES), [(0, "main"), (2, "a"), (4, "b")]);
+    assert_eq!(function_copies(&m.plan().unwrap(), &NAMES), [(0, "main"), (2, "a"), (4, "b")]);
 }
 
 #[test]
 fn a_call_has_to_lead_to_the_start_of_a_function() {
     for (imm, target) in [(0, 1), (4, 5), (5, 6), (-3, -2)] {
         let mut m = TestObject::new();
-        let text = text(&mut m, [NOTHING; 3]);
+        let text = text(&mut m, [NOP; 3]);
         let main = m.program("main", "xdp", &[call(imm), exit()]);
         let section = m.section_symbol(text);
         m.refer(main, 0, section, true);
@@ -114,57 +114,57 @@ fn a_call_has_to_lead_to_the_start_of_a_function() {
         let (program, section, to) = ("main".into(), "xdp".into(), ".text".into());
         let expected = LinkError::Call { program, section, insn: 0, to, target };
         assert_eq!(error, expected);
-        let said = format!("program `main`: insn 0 of xdp calls .text+{target}, where no function begins");
-        assert_eq!(error.to_string(), said);
+        let message = format!("program `main`: insn 0 of xdp calls .text+{target}, where no function begins");
+        assert_eq!(error.to_string(), message);
     }
-    // Without a relocation it leads to a place in its own section.
+    // Without a relocation, the target is in the same section.
     let mut m = TestObject::new();
     m.program("main", "xdp", &[call(0), exit()]);
-    let said = "program `main`: insn 0 of xdp calls xdp+1, where no function begins";
-    assert_eq!(link_error(m).to_string(), said);
+    let message = "program `main`: insn 0 of xdp calls xdp+1, where no function begins";
+    assert_eq!(link_error(m).to_string(), message);
 }
 
 #[test]
-fn references_that_make_no_sense_are_named() {
+fn invalid_references_are_errors() {
     let error = |change: fn(&mut TestObject, SectionId)| {
         let mut m = TestObject::new();
         let main = m.program("main", "xdp", &[load(1, 0).as_slice(), &[call(-1)], &returns(0)].concat());
         change(&mut m, main);
         link_error(m).to_string()
     };
-    let said = error(|m, main| {
+    let message = error(|m, main| {
         let data = m.section(".data", SectionKind::Data, &[0; 8]);
         let x = m.symbol("x", SymbolKind::Data, data, 0, 8);
         m.refer(main, 3, x, false);
     });
     assert_eq!(
-        said,
-        "xdp, insn 3: a relocation against `x`, but the instruction (code 0xb7) is neither a call nor a 64-bit load"
+        message,
+        "xdp, insn 3: relocation against `x`: instruction code 0xb7, expected a call or a 64-bit load"
     );
-    let said = error(|m, main| {
+    let message = error(|m, main| {
         let other = m.section(".data", SectionKind::Data, &[0; 16]);
         let f = m.function("f", other, 0, 2);
         m.refer(main, 2, f, true);
     });
-    assert_eq!(said, "xdp, insn 2: reference to `f`: functions lie in sections of code");
-    let said = error(|m, main| {
+    assert_eq!(message, "xdp, insn 2: reference to `f`: its section is not code, expected a function");
+    let message = error(|m, main| {
         let section = m.section("elsewhere", SectionKind::Data, &[0; 8]);
         let x = m.symbol("x", SymbolKind::Data, section, 0, 8);
         m.refer(main, 0, x, false);
     });
-    assert_eq!(said, "xdp, insn 0: reference to `x`: no map is defined there, and the section holds no data");
-    let said = error(|m, main| {
+    assert_eq!(message, "xdp, insn 0: reference to `x`: it is neither a map nor in a data section");
+    let message = error(|m, main| {
         let data = m.bss(".bss", 0);
         let x = m.symbol("x", SymbolKind::Data, data, 0, 0);
         m.refer(main, 0, x, false);
     });
-    assert_eq!(said, "xdp, insn 0: reference to `x`: its section is empty");
+    assert_eq!(message, "xdp, insn 0: reference to `x`: its section is empty");
 }
 
 #[test]
 fn records_move_with_their_functions() {
     let mut m = TestObject::new();
-    let text = text(&mut m, [NOTHING; 3]);
+    let text = text(&mut m, [NOP; 3]);
     let main = m.program("main", "xdp", &[call(-1), call(3), exit()]);
     let section = m.section_symbol(text);
     m.refer(main, 0, section, true);
@@ -183,34 +183,37 @@ fn records_move_with_their_functions() {
 }
 
 #[test]
-fn a_subprogram_without_record_is_refused_if_the_program_has_one_and_only_then() {
-    let made = |records: fn(&mut TestObject)| {
+fn a_subprogram_needs_records_if_the_program_has_records() {
+    let object_with = |records: fn(&mut TestObject)| {
         let mut m = TestObject::new();
-        let text = text(&mut m, [NOTHING; 3]);
+        let text = text(&mut m, [NOP; 3]);
         let main = m.program("main", "xdp", &[call(-1), exit()]);
         let section = m.section_symbol(text);
         m.refer(main, 0, section, true);
         records(&mut m);
         m
     };
-    let own = |m: &mut TestObject| {
+    let main_records = |m: &mut TestObject| {
         let ty = m.func_type("main", 1);
         m.func_info("xdp", &[(0, ty)]);
     };
-    let error = link_error(made(own));
-    assert_eq!(error, LinkError::Info { program: "main".into(), function: "a".into(), what: "func_info" });
+    let error = link_error(object_with(main_records));
+    assert_eq!(
+        error,
+        LinkError::MissingInfo { program: "main".into(), function: "a".into(), what: "func_info" }
+    );
     let lines = |m: &mut TestObject| m.line_info("xdp", &[(0, 1)]);
-    assert!(matches!(link_error(made(lines)), LinkError::Info { what: "line_info", .. }));
-    let theirs = |m: &mut TestObject| {
+    assert!(matches!(link_error(object_with(lines)), LinkError::MissingInfo { what: "line_info", .. }));
+    let callee_records = |m: &mut TestObject| {
         let ty = m.func_type("a", 1);
         m.func_info(".text", &[(0, ty)]);
         m.line_info(".text", &[(0, 1)]);
     };
-    let plan = made(theirs).plan().unwrap();
+    let plan = object_with(callee_records).plan().unwrap();
     assert!(plan.programs[0].func_info.is_empty() && plan.programs[0].line_info.is_empty());
 }
 
-/// A program whose exception callback is a subprogram that nobody calls.
+/// A program with an exception callback that no function calls.
 fn throwing(tag: &str, linkage: u8, scope: SymbolScope) -> TestObject {
     let mut m = TestObject::new();
     let text = m.code(".text", &[returns(1), returns(2)].concat());
@@ -229,35 +232,35 @@ fn throwing(tag: &str, linkage: u8, scope: SymbolScope) -> TestObject {
 fn an_exception_callback_comes_last() {
     let plan = throwing("exception_callback:handler", 1, SymbolScope::Dynamic).plan().unwrap();
     assert_eq!(
-        pieces(&plan, &[(0, "a"), (1, "handler"), (2, "main")]),
+        function_copies(&plan, &[(0, "a"), (1, "handler"), (2, "main")]),
         [(0, "main"), (2, "a"), (4, "handler")]
     );
     let plan = throwing("something_else:handler", 1, SymbolScope::Dynamic).plan().unwrap();
-    assert_eq!(plan.programs[0].pieces.len(), 2);
+    assert_eq!(plan.programs[0].functions.len(), 2);
 }
 
 #[test]
 fn an_exception_callback_is_a_global_function_of_the_object() {
-    let said = |m| link_error(m).to_string();
+    let message = |m| link_error(m).to_string();
     let start = "program `main`: exception callback ";
     assert_eq!(
-        said(throwing("exception_callback:nobody", 1, SymbolScope::Dynamic)),
-        format!("{start}`nobody` is not a function of the object")
+        message(throwing("exception_callback:nobody", 1, SymbolScope::Dynamic)),
+        format!("{start}`nobody` is not a subprogram of the object")
     );
     for scope in [SymbolScope::Compilation, SymbolScope::Linkage] {
-        let text = said(throwing("exception_callback:handler", 1, scope));
-        assert_eq!(text, format!("{start}`handler` has to be global and not hidden"));
+        let text = message(throwing("exception_callback:handler", 1, scope));
+        assert_eq!(text, format!("{start}`handler` must be global and not hidden"));
     }
     assert_eq!(
-        said(throwing("exception_callback:handler", 0, SymbolScope::Dynamic)),
-        format!("{start}`handler` is not a tag of a global function")
+        message(throwing("exception_callback:handler", 0, SymbolScope::Dynamic)),
+        format!("{start}`handler` is tagged on something other than a global function")
     );
 }
 
 #[test]
-fn relocations_of_an_overridden_function_are_passed_over() {
+fn relocations_of_an_overridden_function_are_skipped() {
     let mut m = TestObject::new();
-    // Two instructions that belong to no function refer to something that is not there.
+    // Two instructions outside of functions refer to a section that is neither data nor maps.
     let xdp = m.code("xdp", &[load(1, 0).as_slice(), &returns(0)].concat());
     m.function("main", xdp, 2, 2);
     let section = m.section("elsewhere", SectionKind::Data, &[0; 8]);

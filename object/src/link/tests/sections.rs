@@ -1,6 +1,6 @@
-//! Subprograms outside of `.text`: libbpf refuses every object of this file but those that say otherwise.
+//! Tests of subprograms outside of `.text`. libbpf refuses these objects unless a test says otherwise.
 
-use super::{link_error, pieces};
+use super::{function_copies, link_error};
 use crate::{
     link::{LinkError, PSEUDO_FUNC},
     load_plan::LoadPlan,
@@ -23,15 +23,15 @@ fn hidden(m: &mut TestObject, name: &str, section: SectionId, start: u64, len: u
     function
 }
 
-/// Where calls and addresses lead: instruction, source register, target.
-fn led(code: &[Insn]) -> Vec<(i32, u8, i32)> {
-    let is_one = |i: &Insn| (i.code == CALL || i.code == LD_IMM64) && i.src != 0;
-    let found = code.iter().zip(0i32..).filter(|(i, _)| is_one(i));
+/// Returns the calls and loads of function addresses: instruction, source register, target.
+fn call_targets(code: &[Insn]) -> Vec<(i32, u8, i32)> {
+    let is_reference = |i: &Insn| (i.code == CALL || i.code == LD_IMM64) && i.src != 0;
+    let found = code.iter().zip(0i32..).filter(|(i, _)| is_reference(i));
     found.map(|(i, at)| (at, i.src, at.saturating_add(i.imm).saturating_add(1))).collect()
 }
 
-/// Names of the object's functions with whether they are subprograms.
-fn kinds(m: TestObject) -> Vec<(String, bool)> {
+/// Returns the names of the object's functions, and whether each is a subprogram.
+fn subprogram_flags(m: TestObject) -> Vec<(String, bool)> {
     let bytes = m.bytes();
     let object = Object::parse(&bytes).unwrap();
     let kind =
@@ -43,7 +43,7 @@ fn names(plan: &LoadPlan) -> Vec<&str> {
     plan.programs.iter().map(|p| p.name.as_str()).collect()
 }
 
-/// `main` in `xdp` calls a static function in `util` by the section's symbol, and takes the address of the one behind it.
+/// `main` in `xdp` calls a static function in `util` by the section symbol, and loads the address of the next function.
 fn util() -> TestObject {
     let mut m = TestObject::new();
     let util = m.code("util", &[returns(1), returns(2)].concat());
@@ -60,11 +60,11 @@ fn util() -> TestObject {
 fn static_functions_of_any_section_are_called() {
     let plan = util().plan().unwrap();
     assert_eq!(names(&plan), ["main"]);
-    assert_eq!(pieces(&plan, &[(0, "a"), (1, "b"), (2, "main")]), [(0, "main"), (5, "a"), (7, "b")]);
+    assert_eq!(function_copies(&plan, &[(0, "a"), (1, "b"), (2, "main")]), [(0, "main"), (5, "a"), (7, "b")]);
     let code = insns(&plan, "main");
-    assert_eq!(led(&code), [(0, PSEUDO_CALL, 5), (1, PSEUDO_FUNC, 7)]);
+    assert_eq!(call_targets(&code), [(0, PSEUDO_CALL, 5), (1, PSEUDO_FUNC, 7)]);
     assert_eq!(code[5..], [returns(1), returns(2)].concat());
-    assert_eq!(kinds(util()), [("a".into(), true), ("b".into(), true), ("main".into(), false)]);
+    assert_eq!(subprogram_flags(util()), [("a".into(), true), ("b".into(), true), ("main".into(), false)]);
 }
 
 #[test]
@@ -75,16 +75,16 @@ fn functions_of_several_sections_call_each_other() {
     let second = m.function("second", two, 0, 2);
     hidden(&mut m, "third", two, 2, 2);
     let one = m.code("one", &[returns(9), [call(-1), exit()]].concat());
-    hidden(&mut m, "nobodys", one, 0, 2);
+    hidden(&mut m, "uncalled", one, 0, 2);
     let first = m.function("first", one, 2, 2);
     m.refer(one, 2, second, true);
     let main = m.program("main", "xdp", &[call(-1), exit()]);
     m.refer(main, 0, first, true);
-    // One that nobody calls is refused as ever if it is static.
-    let said = link_error(m).to_string();
+    // A static function that is not called is an error.
+    let message = link_error(m).to_string();
     assert_eq!(
-        said,
-        "section one: function `nobodys` is static, which programs cannot be, and no other function calls it"
+        message,
+        "section one: function `uncalled` is static and not called: a program must be global, a subprogram must be called"
     );
     let mut m = TestObject::new();
     let two = m.code("two", &[&[call(1), exit()], &returns(3)[..]].concat());
@@ -97,13 +97,16 @@ fn functions_of_several_sections_call_each_other() {
     m.refer(main, 0, symbol, true);
     let plan = m.plan().unwrap();
     let functions = [(0, "second"), (1, "third"), (2, "first"), (3, "main")];
-    assert_eq!(pieces(&plan, &functions), [(0, "main"), (2, "first"), (4, "second"), (6, "third")]);
-    assert_eq!(led(&insns(&plan, "main")), [(0, PSEUDO_CALL, 2), (2, PSEUDO_CALL, 4), (4, PSEUDO_CALL, 6)]);
+    assert_eq!(function_copies(&plan, &functions), [(0, "main"), (2, "first"), (4, "second"), (6, "third")]);
+    assert_eq!(
+        call_targets(&insns(&plan, "main")),
+        [(0, PSEUDO_CALL, 2), (2, PSEUDO_CALL, 4), (4, PSEUDO_CALL, 6)]
+    );
 }
 
 #[test]
 fn a_program_that_another_calls_stays_a_program() {
-    let made = || {
+    let object = || {
         let mut m = TestObject::new();
         let tc = m.code("tc", &[returns(1), [call(-1), exit()]].concat());
         let inner = m.function("inner", tc, 0, 2);
@@ -111,20 +114,23 @@ fn a_program_that_another_calls_stays_a_program() {
         m.refer(tc, 2, inner, true);
         m
     };
-    let plan = made().plan().unwrap();
+    let plan = object().plan().unwrap();
     assert_eq!(names(&plan), ["inner", "outer"]);
-    assert_eq!(pieces(&plan, &[(0, "inner"), (1, "outer")]), [(0, "inner"), (0, "outer"), (2, "inner")]);
-    // Also where it is not loaded itself.
-    let plan = made().plan_on(kernel(|_| {}), |loader| loader.select_programs(["outer"])).unwrap();
+    assert_eq!(
+        function_copies(&plan, &[(0, "inner"), (1, "outer")]),
+        [(0, "inner"), (0, "outer"), (2, "inner")]
+    );
+    // The same if `inner` itself is not loaded.
+    let plan = object().plan_on(kernel(|_| {}), |loader| loader.select_programs(["outer"])).unwrap();
     assert_eq!(names(&plan), ["outer"]);
     assert_eq!(insns(&plan, "outer")[2..], returns(1));
     assert_eq!(plan.selected, [true, true], "its CO-RE relocations take part");
-    let plan = made().plan_on(kernel(|_| {}), |loader| loader.select_programs(["inner"])).unwrap();
+    let plan = object().plan_on(kernel(|_| {}), |loader| loader.select_programs(["inner"])).unwrap();
     assert_eq!(plan.selected, [true, false]);
 }
 
 #[test]
-fn what_counts_as_a_subprogram() {
+fn static_or_typeless_called_functions_are_subprograms() {
     // In a section that says a type, a global function is a program, a static one a subprogram. In one that says none, a
     // function is a subprogram if another one refers to it.
     let mut m = TestObject::new();
@@ -151,11 +157,11 @@ fn what_counts_as_a_subprogram() {
         ("recursive", false),
     ];
     let expected = expected.map(|(name, is)| (name.to_owned(), is));
-    assert_eq!(kinds(m), expected);
+    assert_eq!(subprogram_flags(m), expected);
 }
 
 #[test]
-fn what_nobody_refers_to_is_as_in_libbpf() {
+fn functions_without_references_are_handled_like_libbpf() {
     // A function that calls only itself, code of no function that calls one, a table of programs: none of them counts.
     let mut m = TestObject::new();
     let xdp = m.code("xdp", &[returns(0), [call(-1), exit()], [call(-3), exit()]].concat());
@@ -171,7 +177,7 @@ fn what_nobody_refers_to_is_as_in_libbpf() {
         m.map("table", &[("type", 3), ("key_size", 4), ("value_size", 4), ("max_entries", 1)], Some(table));
     let f = m.section_symbol(util);
     m.reloc(maps, 32, f, 2);
-    assert_eq!(kinds(m), [("f".into(), false)]);
+    assert_eq!(subprogram_flags(m), [("f".into(), false)]);
 
     // A section without type and without callers is one that says no program type: an object that libbpf opens.
     let mut m = TestObject::new();
@@ -183,7 +189,7 @@ fn what_nobody_refers_to_is_as_in_libbpf() {
 }
 
 #[test]
-fn a_callback_of_any_section_and_by_its_own_symbol() {
+fn a_callback_may_lie_in_any_section_and_has_its_own_symbol() {
     for scope in [SymbolScope::Compilation, SymbolScope::Dynamic] {
         let mut m = TestObject::new();
         let callbacks = m.code("callbacks", &[returns(1), returns(2)].concat());
@@ -193,7 +199,7 @@ fn a_callback_of_any_section_and_by_its_own_symbol() {
         let main = m.program("main", "xdp", &[load(2, 0), returns(0)].concat());
         m.refer(main, 0, second, false);
         let plan = m.plan_on(kernel(|_| {}), |loader| loader.select_programs(["main"])).unwrap();
-        assert_eq!(led(&insns(&plan, "main")), [(0, PSEUDO_FUNC, 4)]);
+        assert_eq!(call_targets(&insns(&plan, "main")), [(0, PSEUDO_FUNC, 4)]);
         assert_eq!(insns(&plan, "main")[4..], returns(2));
     }
 }
@@ -207,8 +213,8 @@ fn one_of_two(m: &mut TestObject) -> SectionId {
 
 #[test]
 fn calls_lead_to_starts_of_functions_in_any_section() {
-    // `main` calls, or takes the address of, a symbol, and an instruction or eight bytes on from there.
-    let said = |insns: &[Insn], place: fn(&mut TestObject) -> SymbolId| {
+    // `main` calls, or loads the address of, a symbol plus the immediate.
+    let message = |insns: &[Insn], place: fn(&mut TestObject) -> SymbolId| {
         let mut m = TestObject::new();
         let main = m.program("main", "xdp", &[insns, &returns(0)[..]].concat());
         let symbol = place(&mut m);
@@ -216,36 +222,36 @@ fn calls_lead_to_starts_of_functions_in_any_section() {
         let error = m.plan_on(kernel(|_| {}), |loader| loader.select_programs(["main"])).unwrap_err();
         error.to_string()
     };
-    let in_the_middle = said(&[call(0)], |m| {
+    let in_the_middle = message(&[call(0)], |m| {
         let util = one_of_two(m);
         m.section_symbol(util)
     });
     assert_eq!(in_the_middle, "program `main`: insn 0 of xdp calls util+1, where no function begins");
-    let in_the_middle = said(&load(2, 8), |m| {
+    let in_the_middle = message(&load(2, 8), |m| {
         let util = one_of_two(m);
         m.section_symbol(util)
     });
     assert_eq!(in_the_middle, "program `main`: insn 0 of xdp calls util+1, where no function begins");
-    let of_no_function = said(&[call(0)], |m| {
+    let of_no_function = message(&[call(0)], |m| {
         let util = one_of_two(m);
         m.symbol("label", object::SymbolKind::Label, util, 8, 0)
     });
     assert_eq!(of_no_function, "program `main`: insn 0 of xdp calls util+2, where no function begins");
-    let past_the_end = said(&[call(0)], |m| {
+    let past_the_end = message(&[call(0)], |m| {
         let util = one_of_two(m);
         m.symbol("label", object::SymbolKind::Label, util, 800, 0)
     });
     assert_eq!(past_the_end, "program `main`: insn 0 of xdp calls util+101, where no function begins");
-    let before_the_start = said(&[call(-9)], |m| {
+    let before_the_start = message(&[call(-9)], |m| {
         let util = one_of_two(m);
         m.section_symbol(util)
     });
     assert_eq!(before_the_start, "program `main`: insn 0 of xdp calls util+-8, where no function begins");
-    let elsewhere = said(&[call(-1)], |m| {
+    let elsewhere = message(&[call(-1)], |m| {
         let data = m.section(".rodata", SectionKind::ReadOnlyData, &[0; 8]);
         m.symbol("odd", object::SymbolKind::Data, data, 0, 8)
     });
-    assert_eq!(elsewhere, "xdp, insn 0: reference to `odd`: functions lie in sections of code");
+    assert_eq!(elsewhere, "xdp, insn 0: reference to `odd`: its section is not code, expected a function");
 }
 
 #[test]
@@ -264,9 +270,9 @@ fn cycles_across_sections_end() {
     m.refer(xdp, 0, a, true);
     let plan = m.plan().unwrap();
     assert_eq!(names(&plan), ["main"]);
-    assert_eq!(pieces(&plan, &[(0, "a"), (1, "b"), (2, "main")]), [(0, "main"), (2, "a"), (4, "b")]);
+    assert_eq!(function_copies(&plan, &[(0, "a"), (1, "b"), (2, "main")]), [(0, "main"), (2, "a"), (4, "b")]);
     let expected = [(0, 2), (2, 4), (4, 2), (5, 0)].map(|(at, to)| (at, PSEUDO_CALL, to));
-    assert_eq!(led(&insns(&plan, "main")), expected);
+    assert_eq!(call_targets(&insns(&plan, "main")), expected);
 }
 
 #[test]
@@ -284,7 +290,7 @@ fn long_chains_across_sections_need_no_stack() {
     m.program("other", "?xdp", &returns(0));
     m.refer(main, 0, callee, true);
     let plan = m.plan().unwrap();
-    assert_eq!((names(&plan), plan.programs[0].pieces.len()), (vec!["main"], 20_002));
+    assert_eq!((names(&plan), plan.programs[0].functions.len()), (vec!["main"], 20_002));
 }
 
 #[test]
@@ -296,8 +302,8 @@ fn functions_that_overlap_are_bounded() {
     for n in 0..20_000u64 {
         m.function(&format!("f{n}"), xdp, n, 80_000);
     }
-    let said = m.plan_on(kernel(|_| {}), |setup| setup.select_programs(["f0"])).unwrap_err().to_string();
-    assert!(said.contains("with its subprograms has more than 1000000 instructions"), "{said}");
+    let message = m.plan_on(kernel(|_| {}), |setup| setup.select_programs(["f0"])).unwrap_err().to_string();
+    assert!(message.contains("with its subprograms has more than 1000000 instructions"), "{message}");
 }
 
 #[test]
@@ -352,26 +358,27 @@ fn references_move_with_functions_of_any_section() {
 
 #[test]
 fn an_exception_callback_may_lie_in_any_section() {
-    let made = |tagged: &str, scope| {
+    let tagged_object = |tag: &str, scope| {
         let mut m = TestObject::new();
         let handlers = m.code("handlers", &returns(2));
         let handler = m.function("handler", handlers, 0, 2);
         m.set_scope(handler, scope);
         m.program("main", "xdp", &returns(0));
         let ty = m.func_type("main", 1);
-        m.types.decl_tag(tagged, ty, -1, false);
+        m.types.decl_tag(tag, ty, -1, false);
         m
     };
-    let plan = made("exception_callback:handler", SymbolScope::Dynamic).plan().unwrap();
+    let plan = tagged_object("exception_callback:handler", SymbolScope::Dynamic).plan().unwrap();
     assert_eq!(names(&plan), ["main"]);
-    assert_eq!(pieces(&plan, &[(0, "handler"), (1, "main")]), [(0, "main"), (2, "handler")]);
-    let said = link_error(made("exception_callback:handler", SymbolScope::Compilation)).to_string();
-    assert!(said.ends_with("`handler` has to be global and not hidden"), "{said}");
-    let said = made("something_else:handler", SymbolScope::Dynamic).error();
-    assert!(said.contains("section `handlers` says no program type"), "{said}");
-    // A program is none.
-    let mut m = made("exception_callback:other", SymbolScope::Dynamic);
+    assert_eq!(function_copies(&plan, &[(0, "handler"), (1, "main")]), [(0, "main"), (2, "handler")]);
+    let message =
+        link_error(tagged_object("exception_callback:handler", SymbolScope::Compilation)).to_string();
+    assert!(message.ends_with("`handler` must be global and not hidden"), "{message}");
+    let message = tagged_object("something_else:handler", SymbolScope::Dynamic).error();
+    assert!(message.contains("section `handlers` says no program type"), "{message}");
+    // A program cannot be an exception callback.
+    let mut m = tagged_object("exception_callback:other", SymbolScope::Dynamic);
     m.program("other", "tc", &returns(0));
     let error = m.plan_on(kernel(|_| {}), |loader| loader.select_programs(["main"])).unwrap_err();
-    assert!(error.to_string().ends_with("`other` is not a function of the object"), "{error}");
+    assert!(error.to_string().ends_with("`other` is not a subprogram of the object"), "{error}");
 }

@@ -43,12 +43,15 @@ fn maps_that_are_not_defined_as_maps_are() {
     };
     assert_eq!(
         said(&[("max_entries", 1)]),
-        "map `bad`: it says no map type: write `__uint(type, BPF_MAP_TYPE_…)` in its definition"
+        "map `bad`: it has no map type: add `__uint(type, BPF_MAP_TYPE_…)` to its definition"
     );
     let unknown = said(&[("type", 1), ("max_entry", 3)]);
-    assert!(unknown.starts_with("map `bad`: unknown field `max_entry`; there are type, key"), "{unknown}");
+    assert!(unknown.starts_with("map `bad`: unknown field `max_entry`, expected type, key"), "{unknown}");
     assert!(said(&[("type", 1), ("pinning", 2)]).starts_with("map `bad`: field `pinning`: neither 0"));
-    assert!(said(&[("type", 1), ("key_size", 4), ("key_size", 8)]).contains("says 8 bytes, another said 4"));
+    assert!(
+        said(&[("type", 1), ("key_size", 4), ("key_size", 8)])
+            .contains("8 bytes, expected 4 as in an earlier field")
+    );
     let mut m = program("tc").without_types();
     m.map("bad", &[("type", 1)], None);
     assert_eq!(m.error(), "map `bad`: no BTF describes it: compile with -g");
@@ -65,7 +68,7 @@ fn a_static_map_is_never_taken_for_another() {
     let (section, _) = m.static_map("first", &[("type", 2)]);
     m.static_map("second", &[("type", 1)]);
     refers(&mut m, section, 8);
-    assert_eq!(m.error(), "map `first`: it is static: drop `static`");
+    assert_eq!(m.error(), "map `first`: it is static: remove `static`");
 
     let mut m = TestObject::new();
     let legacy = m.section("maps", SectionKind::Data, &[1; 40]);
@@ -74,7 +77,7 @@ fn a_static_map_is_never_taken_for_another() {
         m.set_scope(symbol, SymbolScope::Compilation);
     }
     refers(&mut m, legacy, 20);
-    assert_eq!(m.error(), "map `first`: it is static: drop `static`");
+    assert_eq!(m.error(), "map `first`: it is static: remove `static`");
 
     // Maps that anybody sees, and code that says only the section.
     let by_section = |imm| {
@@ -86,7 +89,10 @@ fn a_static_map_is_never_taken_for_another() {
     };
     assert_eq!(by_section(0).plan().unwrap().programs[0].fixups.len(), 1);
     let said = by_section(8).error();
-    assert!(said.starts_with("tc, insn 0: ") && said.contains("says no map by its name"), "{said}");
+    assert!(
+        said.starts_with("tc, insn 0: ") && said.contains("a section symbol does not identify a map"),
+        "{said}"
+    );
 }
 
 #[test]

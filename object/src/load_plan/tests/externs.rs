@@ -294,7 +294,10 @@ fn declarations_that_contradict_themselves_are_named() {
         m.refer(main, 0, symbol, false);
         m.error()
     };
-    assert_eq!(defined, "extern `CONFIG_X`: the object's BTF says that it is defined here");
+    assert_eq!(
+        defined,
+        "extern `CONFIG_X`: the object's BTF declares it as a definition, expected an extern"
+    );
     let undeclared = {
         let mut m = TestObject::new();
         let main = m.program("main", "tc", &[call(-1), exit()]);

@@ -186,9 +186,9 @@ fn first_values_are_set_by_the_variables_name_and_size() {
             assert_eq!(loader.global("set"), Ok(Endian::native().u32_bytes(0x1234_5678).to_vec()));
             assert_eq!(loader.global("constant"), Ok(vec![9, 0, 0, 0]));
             let size = loader.set_global("set", &[1; 8]).unwrap_err();
-            assert_eq!(line(&size), "global `set` has 4 bytes (`int`), 8 were given");
+            assert_eq!(line(&size), "global `set`: value size 8, expected 4 (`int`)");
             let size = loader.set_global("zero", &[1]).unwrap_err();
-            assert_eq!(line(&size), "global `zero` has 8 bytes (`int[2]`), 1 were given");
+            assert_eq!(line(&size), "global `zero`: value size 1, expected 8 (`int[2]`)");
             let none = loader.set_global("sett", &[1; 4]).unwrap_err();
             assert_eq!(line(&none), "it has no global `sett`; it has set, constant, zero");
         })
@@ -295,11 +295,11 @@ fn an_arena_is_large_enough_there_and_alone() {
     assert_eq!(said, "map `pages`: its 0 pages cannot hold the 8 bytes of `.addr_space.1`");
     let mut m = arena(10);
     m.map("more", &[("type", 33), ("max_entries", 1)], None);
-    assert_eq!(m.error(), "map `more`: an object can have one arena only");
+    assert_eq!(m.error(), "map `more`: a second arena, expected at most one");
     let mut m = TestObject::new();
     m.section(".addr_space.1", SectionKind::Data, &[0; 8]);
     m.program("main", "tc", &returns(0));
-    let said = "map `.addr_space.1`: it holds variables of the arena, but no map of type BPF_MAP_TYPE_ARENA is defined";
+    let said = "map `.addr_space.1`: it holds arena variables, but the object defines no map of type BPF_MAP_TYPE_ARENA";
     assert_eq!(m.error(), said);
 }
 

@@ -122,7 +122,7 @@ fn programs_are_replaced_by_name_before_the_load() {
     let plan = plan.unwrap();
     assert_eq!(slots(&plan.maps[0]), [(64 + 16, 0)]);
     assert_eq!(programs(&plan), [("one", 5, 2)]);
-    assert_eq!(skipped(&plan), [("two", "no struct_ops table that is created uses it")]);
+    assert_eq!(skipped(&plan), [("two", "no struct_ops map that is created uses it")]);
     for (member, program, said) in [
         ("third", None, "map `mine`: member `third` does not exist, and was to get a program"),
         (
@@ -216,7 +216,7 @@ fn tables_that_share_their_bytes_are_refused() {
     // Of a section with a size the offsets are the BTF's.
     m.types.datasec(".struct_ops", 16, &[(one, 0, 8), (two, 4, 8)]);
     m.section(".struct_ops", SectionKind::Data, &[0; 16]);
-    assert_eq!(m.error_on(host()), "map `two`: it overlaps the table before it");
+    assert_eq!(m.error_on(host()), "map `two`: it overlaps the struct_ops map before it");
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn a_table_the_kernel_does_not_know_is_named() {
     );
     assert_eq!(
         table(".struct_ops", "", &[("number", Ok(1))]).error_on(host()),
-        "map `mine`: a struct_ops table has to be a struct with a name"
+        "map `mine`: its type is not a named struct"
     );
 }
 
@@ -237,7 +237,7 @@ fn an_optional_table_waits_and_its_programs_with_it() {
     let optional = || table("?.struct_ops", "others", &[("first", Err("one"))]);
     let plan = optional().plan_on(host(), |_| {}).unwrap();
     assert!(!plan.maps[0].autocreate && plan.programs.is_empty());
-    assert_eq!(skipped(&plan), [("one", "no struct_ops table that is created uses it")]);
+    assert_eq!(skipped(&plan), [("one", "no struct_ops map that is created uses it")]);
     let wanted = |m: TestObject| m.plan_on(host(), |loader| loader.map("mine").autocreate = Some(true));
     assert!(wanted(optional()).is_err());
     let plan = wanted(table("?.struct_ops", "ops", &[("first", Err("one"))])).unwrap();
@@ -251,7 +251,7 @@ fn an_optional_table_waits_and_its_programs_with_it() {
 fn a_program_that_no_table_wants_is_named() {
     let mut m = TestObject::new();
     m.program("alone", "struct_ops/first", &returns(0));
-    assert_eq!(m.error_on(host()), "program `alone`: no struct_ops table that is created refers to it");
+    assert_eq!(m.error_on(host()), "program `alone`: no struct_ops map that is created refers to it");
     let m = table(".struct_ops", "ops", &[("first", Err("one"))]);
     let plan = m.plan_on(host(), |loader| loader.map("mine").autocreate = Some(false)).unwrap();
     assert!(plan.programs.is_empty());
@@ -267,6 +267,6 @@ fn a_kernel_struct_out_of_proportion_is_refused() {
     });
     assert_eq!(
         table(".struct_ops", "ops", &[("number", Ok(1))]).error_on(kernel),
-        "map `mine`: the kernel's struct has 314572800 bytes: all struct_ops tables together may have 268435456"
+        "map `mine`: the kernel's struct has 314572800 bytes: all struct_ops maps together may have 268435456"
     );
 }

@@ -1,4 +1,4 @@
-//! The kernel's numbers for program, attach and map types (`include/uapi/linux/bpf.h`).
+//! The program, attach and map types of the kernel (`include/uapi/linux/bpf.h`).
 
 macro_rules! kernel_enum {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $number:literal $text:literal,)* }) => {
@@ -11,15 +11,15 @@ macro_rules! kernel_enum {
         )*}
 
         impl $name {
-            /// Every one that is known, in order of number.
+            /// All known types, sorted by number.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The kernel's number for it.
+            /// Returns the kernel's number of the type.
             pub const fn number(self) -> u32 {
                 match self {$(Self::$variant => $number,)*}
             }
 
-            /// The one with this number, if it is known.
+            /// Returns the type with a number; none if the number is unknown.
             pub const fn from_number(number: u32) -> Option<Self> {
                 match number {
                     $($number => Some(Self::$variant),)*
@@ -27,7 +27,7 @@ macro_rules! kernel_enum {
                 }
             }
 
-            /// The kernel's name for it.
+            /// Returns the kernel's name of the type.
             pub const fn name(self) -> &'static str {
                 match self {$(Self::$variant => $text,)*}
             }
@@ -190,16 +190,16 @@ kernel_enum! {
     }
 }
 
-/// When a program of many probes runs.
+/// The point at which a multi-kprobe or multi-uprobe program runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_enums, reason = "the loader acts on each")]
 pub enum MultiKind {
-    /// On entry.
+    /// On function entry.
     #[default]
     Entry,
-    /// On return.
+    /// On function return.
     Return,
-    /// On both; the program was loaded for that (kprobes from 6.10, uprobes from 6.13).
+    /// On entry and return, as a session (kprobes since 6.10, uprobes since 6.13).
     Session,
 }
 
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_dense_and_go_both_ways() {
+    fn numbers_are_dense_and_convert_both_ways() {
         for (i, t) in (0u32..).zip(ProgramType::ALL) {
             assert_eq!((t.number(), ProgramType::from_number(i)), (i, Some(*t)));
         }

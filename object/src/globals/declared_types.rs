@@ -1,22 +1,22 @@
-//! The types that an object's BTF declares its variables with.
+//! The declared types of an object's variables, from its BTF.
 
 use crate::{limits, object::Object};
 use core_relo::{TypeId, btf::Kind};
 use std::collections::HashMap;
 
-/// Types by section and name; variables of one name in order of their offset.
+/// The variables of data sections by section and name. Variables of the same name are sorted by offset.
 #[derive(Debug, Default)]
-pub(super) struct Declared<'b>(HashMap<&'b [u8], HashMap<&'b [u8], Vec<Variable>>>);
+pub(super) struct DeclaredTypes<'b>(HashMap<&'b [u8], HashMap<&'b [u8], Vec<Variable>>>);
 
-/// A variable: its place, if the compiler wrote it, and its type.
+/// A variable in a DATASEC. The offset is 0 if the compiler left it to the linker.
 #[derive(Clone, Copy, Debug)]
 struct Variable {
     offset: u32,
     ty: TypeId,
 }
 
-impl<'b> Declared<'b> {
-    /// Those of the object's data sections.
+impl<'b> DeclaredTypes<'b> {
+    /// Collects the variables of an object's data sections.
     pub(super) fn collect(object: &'b Object<'_>) -> Self {
         let mut found = Self::default();
         let Some(btf) = object.btf() else { return found };
@@ -26,7 +26,7 @@ impl<'b> Declared<'b> {
         if found.0.is_empty() {
             return found;
         }
-        // Longer names are none of a symbol's.
+        // Symbols have no longer names.
         let is_short = |name: &[u8]| name.len() <= limits::NAME_BYTES;
         for section in btf.types().filter(|t| t.kind() == Kind::Datasec) {
             let name = section.name().as_bytes();
@@ -43,20 +43,20 @@ impl<'b> Declared<'b> {
                 }
             }
         }
-        for namesakes in found.0.values_mut().flat_map(HashMap::values_mut) {
-            namesakes.sort_by_key(|variable| variable.offset);
+        for variables in found.0.values_mut().flat_map(HashMap::values_mut) {
+            variables.sort_by_key(|variable| variable.offset);
         }
         found
     }
 
-    /// Returns the type of a variable. Among several of one name (static variables of several files), the first one declared at
-    /// that offset counts.
+    /// Returns the type of a variable. Static variables of several files may have the same name. In that case, returns the type of
+    /// the first variable at the offset.
     pub(super) fn type_of(&self, section: &[u8], name: &[u8], offset: u64) -> Option<TypeId> {
         match self.0.get(section)?.get(name)?.as_slice() {
-            [one] => Some(one.ty),
-            all => {
-                let at = all.partition_point(|v| u64::from(v.offset) < offset);
-                all.get(at).filter(|v| u64::from(v.offset) == offset).map(|v| v.ty)
+            [variable] => Some(variable.ty),
+            variables => {
+                let first = variables.partition_point(|v| u64::from(v.offset) < offset);
+                variables.get(first).filter(|v| u64::from(v.offset) == offset).map(|v| v.ty)
             }
         }
     }
