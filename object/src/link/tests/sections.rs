@@ -173,10 +173,10 @@ fn what_nobody_refers_to_is_as_in_libbpf() {
     m.reloc(maps, 32, f, 2);
     assert_eq!(kinds(m), [("f".into(), false)]);
 
-    // A section without type and without callers is one that says no program type: an object that libbpf opens.
+    // A section without type and without callers is one that has no known program type: an object that libbpf opens.
     let mut m = TestObject::new();
     m.program("f", "util", &returns(0));
-    assert!(m.error().contains("section `util` says no program type"));
+    assert!(m.error().contains("section `util` has no known program type"));
     let mut m = TestObject::new();
     m.program("f", "?util", &returns(0));
     assert_eq!(m.plan().unwrap().skipped.len(), 1);
@@ -368,7 +368,7 @@ fn an_exception_callback_may_lie_in_any_section() {
     let said = link_error(made("exception_callback:handler", SymbolScope::Compilation)).to_string();
     assert!(said.ends_with("`handler` has to be global and not hidden"), "{said}");
     let said = made("something_else:handler", SymbolScope::Dynamic).error();
-    assert!(said.contains("section `handlers` says no program type"), "{said}");
+    assert!(said.contains("section `handlers` has no known program type"), "{said}");
     // A program is none.
     let mut m = made("exception_callback:other", SymbolScope::Dynamic);
     m.program("other", "tc", &returns(0));
