@@ -57,8 +57,8 @@ impl fmt::Debug for InterruptibleKernel<'_> {
 }
 
 impl Kernel for InterruptibleKernel<'_> {
-    fn token(&self, bpffs: &Path) -> Result<OwnedFd, Errno> {
-        self.request(|k| k.token(bpffs))?
+    fn create_token(&self, bpffs: &Path) -> Result<OwnedFd, Errno> {
+        self.request(|k| k.create_token(bpffs))?
     }
 
     fn raise_memlock_limit(&self) -> Result<(), Errno> {
@@ -94,8 +94,8 @@ impl Kernel for InterruptibleKernel<'_> {
         self.request(|k| k.map_freeze(map))?
     }
 
-    fn arena(&self, map: BorrowedFd<'_>, offset: usize, data: &[u8]) -> Result<Option<Arena>, Errno> {
-        self.request(|k| k.arena(map, offset, data))?
+    fn map_arena(&self, map: BorrowedFd<'_>, offset: usize, data: &[u8]) -> Result<Option<Arena>, Errno> {
+        self.request(|k| k.map_arena(map, offset, data))?
     }
 
     fn duplicate(&self, fd: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
@@ -114,8 +114,8 @@ impl Kernel for InterruptibleKernel<'_> {
         self.request(|k| k.pin(object, path))?
     }
 
-    fn pinned(&self, path: &Path) -> Result<OwnedFd, Errno> {
-        self.request(|k| k.pinned(path))?
+    fn open_pin(&self, path: &Path) -> Result<OwnedFd, Errno> {
+        self.request(|k| k.open_pin(path))?
     }
 
     fn rename_pin(&self, from: &Path, to: &Path) -> Result<(), Errno> {

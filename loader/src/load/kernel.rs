@@ -20,7 +20,7 @@ pub use crate::sys::{BtfLoad, MapCreate, MapInfo, ProgLoad};
 /// Each method is one request. A test's kernel can refuse any of them, to see that nothing is left behind.
 pub trait Kernel {
     /// Opens a bpffs and makes a BPF token of it.
-    fn token(&self, bpffs: &Path) -> Result<OwnedFd, Errno>;
+    fn create_token(&self, bpffs: &Path) -> Result<OwnedFd, Errno>;
     /// Lifts the limit on locked memory.
     fn raise_memlock_limit(&self) -> Result<(), Errno>;
     /// Loads BTF; what the kernel has against it goes to `log`.
@@ -44,7 +44,7 @@ pub trait Kernel {
     fn map_freeze(&self, map: BorrowedFd<'_>) -> Result<(), Errno>;
     /// Maps an arena into memory and writes `data` at `offset`. Programs that use it can be loaded from then on. None, if this
     /// kernel is a stand-in without memory.
-    fn arena(&self, map: BorrowedFd<'_>, offset: usize, data: &[u8]) -> Result<Option<Arena>, Errno>;
+    fn map_arena(&self, map: BorrowedFd<'_>, offset: usize, data: &[u8]) -> Result<Option<Arena>, Errno>;
     /// Another descriptor of the same thing.
     fn duplicate(&self, fd: BorrowedFd<'_>) -> Result<OwnedFd, Errno>;
     /// Loads a program; the verifier's words go to `log`.
@@ -54,7 +54,7 @@ pub trait Kernel {
     /// Gives something a name below bpffs.
     fn pin(&self, object: BorrowedFd<'_>, path: &Path) -> Result<(), Errno>;
     /// Opens what is pinned.
-    fn pinned(&self, path: &Path) -> Result<OwnedFd, Errno>;
+    fn open_pin(&self, path: &Path) -> Result<OwnedFd, Errno>;
     /// Gives a pin another name in the same bpffs; `EEXIST` if something has that name already.
     fn rename_pin(&self, from: &Path, to: &Path) -> Result<(), Errno>;
     /// Removes a pin.
@@ -73,7 +73,7 @@ pub trait Kernel {
 pub struct Running;
 
 impl Kernel for Running {
-    fn token(&self, bpffs: &Path) -> Result<OwnedFd, Errno> {
+    fn create_token(&self, bpffs: &Path) -> Result<OwnedFd, Errno> {
         // Nothing but a folder is opened: that of a pipe or a device may wait, or do something.
         let folder = OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).open(bpffs);
         sys::token_create(folder.map_err(|e| Errno::from_io_error(&e))?)
@@ -124,7 +124,7 @@ impl Kernel for Running {
         sys::map_freeze(map)
     }
 
-    fn arena(&self, map: BorrowedFd<'_>, offset: usize, data: &[u8]) -> Result<Option<Arena>, Errno> {
+    fn map_arena(&self, map: BorrowedFd<'_>, offset: usize, data: &[u8]) -> Result<Option<Arena>, Errno> {
         let errno = |e: MapError| match e {
             MapError::Kernel { errno, .. } => errno,
             other => {
@@ -155,7 +155,7 @@ impl Kernel for Running {
         sys::obj_pin(object, path)
     }
 
-    fn pinned(&self, path: &Path) -> Result<OwnedFd, Errno> {
+    fn open_pin(&self, path: &Path) -> Result<OwnedFd, Errno> {
         sys::obj_get(path, 0)
     }
 

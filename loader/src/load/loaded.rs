@@ -150,7 +150,7 @@ impl Loaded {
 
 /// Removes a pin, if it is the map's; `EEXIST` if it is another map's.
 fn unpin_map(path: &Path, map: &OwnedFd) -> Result<(), Errno> {
-    let pinned = Running.pinned(path)?;
+    let pinned = Running.open_pin(path)?;
     if sys::map_info(&pinned)?.id == sys::map_info(map)?.id {
         Running.unpin(path)
     } else {

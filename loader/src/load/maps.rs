@@ -117,7 +117,7 @@ impl<K: Kernel> Loading<'_, K> {
             }
             (_, Some(MapType::Arena)) => {
                 let offset = usize::try_from(map.data_offset).unwrap_or(usize::MAX);
-                let mapped = self.kernel.arena(fd, offset, &map.data);
+                let mapped = self.kernel.map_arena(fd, offset, &map.data);
                 made.arena = mapped.map_err(|e| self.map_error(map, "mapping it into memory", e))?;
             }
             _ => {}
@@ -157,7 +157,7 @@ impl<K: Kernel> Loading<'_, K> {
         let own = self.loaded.maps.iter().find(|own| own.plan.pin.as_deref() == Some(path));
         let found = match own.and_then(LoadedMap::fd) {
             Some(fd) => self.kernel.duplicate(fd),
-            None => self.kernel.pinned(path),
+            None => self.kernel.open_pin(path),
         };
         let fd = match found {
             Ok(fd) => fd,

@@ -201,7 +201,7 @@ pub(crate) fn token(
         TokenSource::Auto => (Path::new(DEFAULT_BPFFS), false),
         TokenSource::Path(path) => (path.as_path(), true),
     };
-    match kernel.token(path) {
+    match kernel.create_token(path) {
         Ok(token) => Ok(Some(token)),
         Err(errno) if is_wanted => Err(LoadError::Kernel {
             object: object.to_owned().into(),

@@ -97,7 +97,7 @@ impl<'l, K: Kernel> Staged<'l, K> {
 
     /// Checks that all final names are free, before the first pin gets its own and cannot be removed any more.
     fn check_names(&self) -> Result<(), LoadError> {
-        self.pins.iter().try_for_each(|pin| match self.kernel.pinned(pin.path) {
+        self.pins.iter().try_for_each(|pin| match self.kernel.open_pin(pin.path) {
             Err(Errno(libc::ENOENT)) if pin.path.is_symlink() => Err(LoadError::Pin {
                 object: self.object.into(),
                 map: pin.map.into(),

@@ -26,15 +26,15 @@ impl<'o, 'd> InitialValues<'o, 'd> {
 
     /// Returns the variables of data sections and the arena in the symbol table's order, then configuration values, then struct_ops
     /// maps.
-    pub fn all(&self) -> &[Global] {
-        self.variables.get_or_init(|| Global::all(self.object))
+    pub fn globals(&self) -> &[Global] {
+        self.variables.get_or_init(|| Global::collect(self.object))
     }
 
     /// Finds a variable by name, or a part of a variable by path: `config.ports[2]`.
     ///
     /// If the settings resize a section, the array at the section's end fills the new size.
     pub fn find(&self, settings: &Settings, name: &str) -> Result<Global, LoadPlanError> {
-        let (all, btf) = (self.all(), self.object.btf());
+        let (all, btf) = (self.globals(), self.object.btf());
         if settings.maps.values().all(|s| s.value_size.is_none()) {
             return Ok(find_global(all, btf, name)?);
         }
@@ -128,7 +128,7 @@ impl<'o, 'd> InitialValues<'o, 'd> {
             return Ok((section.bytes, section.size));
         }
         // Each variable of a struct_ops section is a map.
-        let map = self.all().iter().find(|g| g.kind == global.kind && g.map == global.map);
+        let map = self.globals().iter().find(|g| g.kind == global.kind && g.map == global.map);
         let map = map.invariant("a part of a struct_ops map belongs to a variable of the object")?;
         let end = map.offset.checked_add(map.size);
         let bytes = end.and_then(|end| section.bytes.get(map.offset..end));

@@ -1,7 +1,12 @@
-//! The tag `arg:ctx` on a subprogram's parameter, for kernels that do not know it: the parameter's type is made the one that
-//! the verifier expects of a context (libbpf: `bpf_program_fixup_func_info`).
+//! The declaration tag `arg:ctx` of a subprogram's parameter, for kernels that do not know the tag.
+//!
+//! The parameter gets the type that the verifier expects of the program's context (libbpf: `bpf_program_fixup_func_info`).
 
-use crate::{arch, object::ProgramType as P};
+use crate::{
+    arch,
+    internal::{InternalError, Invariant as _},
+    object::ProgramType as P,
+};
 use core_relo::{
     StrOffset, TypeId,
     btf::{Btf, Editor, Kind, Type},
@@ -9,10 +14,13 @@ use core_relo::{
 use std::collections::HashMap;
 
 const TAG: &[u8] = b"arg:ctx";
+/// `BTF_FUNC_GLOBAL`.
 const GLOBAL: u32 = 1;
+/// The words of a FUNC_PROTO record before its parameters, which have two words each: name and type.
+const PARAM_WORDS_START: u32 = 3;
 
-/// The name of the struct that programs of a type get as their context.
-const fn context(program_type: P) -> Option<&'static [u8]> {
+/// Returns the name of the struct that is the context of a program type.
+const fn context_struct_name(program_type: P) -> Option<&'static [u8]> {
     Some(match program_type {
         P::CgroupDevice => b"bpf_cgroup_dev_ctx",
         P::CgroupSock => b"bpf_sock",
@@ -42,128 +50,155 @@ const fn context(program_type: P) -> Option<&'static [u8]> {
     })
 }
 
-/// Tags by the function they are on.
-pub(super) type Tags = HashMap<TypeId, Vec<TypeId>>;
+/// `arg:ctx` tags, by the function of the tagged parameter.
+pub(super) type ContextTags = HashMap<TypeId, Vec<TypeId>>;
 
-/// The tags of a BTF, for [`fix`].
-pub(super) fn tags(btf: &Btf<'_>) -> Tags {
-    let mut found = Tags::new();
+/// Collects the `arg:ctx` tags of a BTF.
+pub(super) fn collect_tags(btf: &Btf<'_>) -> ContextTags {
+    let mut tags = ContextTags::new();
     for tag in btf.types().filter(|t| t.kind() == Kind::DeclTag && t.name().as_bytes() == TAG) {
-        if let Some(on) = tag.target() {
-            found.entry(on).or_default().push(tag.id());
+        if let Some(function) = tag.target() {
+            tags.entry(function).or_default().push(tag.id());
         }
     }
-    found
+    tags
 }
 
-/// Points the records of a program's functions at copies whose tagged parameters have the context's type.
-pub(super) fn fix(
+/// Copies the functions with tagged parameters, and points the program's `func_info` to the copies. In a copy, a tagged parameter
+/// is a pointer to the context struct.
+pub(super) fn fix_func_info(
     btf: &Btf<'_>,
     edit: &mut Editor,
-    tags: &Tags,
+    tags: &ContextTags,
     program_type: P,
     func_info: &mut [[u32; 2]],
-) {
-    let Some(name) = context(program_type) else { return };
+) -> Result<(), InternalError> {
+    let Some(context) = context_struct_name(program_type) else { return Ok(()) };
     let mut records = HashMap::new();
-    for (at, [_, ty]) in func_info.iter().enumerate().filter(|(_, [_, ty])| tags.contains_key(&TypeId(*ty))) {
-        records.entry(TypeId(*ty)).or_insert(at);
+    for (n, [_, ty]) in func_info.iter().enumerate().filter(|(_, [_, ty])| tags.contains_key(&TypeId(*ty))) {
+        records.entry(TypeId(*ty)).or_insert(n);
     }
-    // In the order of the BTF, as libbpf does.
+    // libbpf handles the tags in the order of the BTF.
     let mut tags: Vec<_> = records.keys().filter_map(|function| tags.get(function)).flatten().collect();
     tags.sort_unstable();
-    let mut fixing = Fixing { btf, edit, name, records, pointer: None, copies: HashMap::new() };
+    let mut fixer = FuncInfoFixer { btf, edit, context, records, pointer: None, copies: HashMap::new() };
     for tag in tags.into_iter().filter_map(|id| btf.ty(*id)) {
-        fixing.tag(tag, program_type, func_info);
+        fixer.fix_parameter(tag, program_type, func_info)?;
     }
+    Ok(())
 }
 
-struct Fixing<'f, 'd> {
+/// The state of fixing the `func_info` of one program.
+struct FuncInfoFixer<'f, 'd> {
     btf: &'f Btf<'d>,
     edit: &'f mut Editor,
-    name: &'static [u8],
-    /// The first record of each tagged function.
+    /// The name of the context struct.
+    context: &'static [u8],
+    /// The index of the first `func_info` record of each tagged function.
     records: HashMap<TypeId, usize>,
-    /// A pointer to the context's struct, once there is one.
+    /// A pointer to the context struct, added when the first parameter needs it.
     pointer: Option<TypeId>,
-    /// Functions that were copied: the copy, and its prototype.
+    /// The copy of each copied function, and the copy's prototype.
     copies: HashMap<TypeId, (TypeId, TypeId)>,
 }
 
-impl Fixing<'_, '_> {
-    fn tag(&mut self, tag: Type<'_>, program_type: P, func_info: &mut [[u32; 2]]) {
+impl FuncInfoFixer<'_, '_> {
+    /// Changes the type of the parameter that a tag belongs to, in a copy of the function.
+    fn fix_parameter(
+        &mut self,
+        tag: Type<'_>,
+        program_type: P,
+        func_info: &mut [[u32; 2]],
+    ) -> Result<(), InternalError> {
         let function = tag.target().and_then(|id| self.btf.ty(id));
         let is_global = |t: &Type<'_>| t.kind() == Kind::Func && t.linkage() == Some(GLOBAL);
-        let Some(function) = function.filter(is_global) else { return };
+        let Some(function) = function.filter(is_global) else { return Ok(()) };
         let proto = function.target().and_then(|id| self.btf.ty(id)).filter(|t| t.kind() == Kind::FuncProto);
-        let (Some(proto), Some(at)) = (proto, tag.component_index().and_then(|at| u32::try_from(at).ok()))
-        else {
-            return;
-        };
-        let Some(param) = proto.param(at) else { return };
-        let record = self.records.get(&function.id()).and_then(|at| func_info.get_mut(*at));
-        let Some(record) = record else { return };
-        if !needs_fixing(self.btf, program_type, param.ty, self.name) {
-            return;
+        let index = tag.component_index().and_then(|index| u32::try_from(index).ok());
+        let (Some(proto), Some(index)) = (proto, index) else { return Ok(()) };
+        let Some(param) = proto.param(index) else { return Ok(()) };
+        let record = self.records.get(&function.id()).and_then(|n| func_info.get_mut(*n));
+        let Some(record) = record else { return Ok(()) };
+        if !needs_fixing(self.btf, program_type, param.ty, self.context)? {
+            return Ok(());
         }
-        let (copy, copied_proto) = self.copy(function, proto);
+        let (function_copy, proto_copy) = self.copy_function(function, proto)?;
         let [_, ty] = record;
-        *ty = copy.0;
-        let pointer = self.pointer();
+        *ty = function_copy.0;
+        let pointer = self.context_pointer();
         let name = self.edit.string(TAG);
-        self.edit.push(name, (Kind::DeclTag, 0, false), &[copy.0, at]);
-        // A parameter's words: name, type.
-        self.edit.set(copied_proto, at.saturating_mul(2).saturating_add(4), pointer.0);
+        self.edit.push(name, (Kind::DeclTag, 0, false), &[function_copy.0, index]);
+        let name_word = param_words(index)?;
+        let type_word = name_word.checked_add(1).invariant("the words of a record fit 32 bits")?;
+        self.edit.set(proto_copy, type_word, pointer.0);
+        Ok(())
     }
 
-    /// A copy of a function and its prototype (libbpf: `clone_func_btf_info`).
-    fn copy(&mut self, function: Type<'_>, proto: Type<'_>) -> (TypeId, TypeId) {
+    /// Copies a function and its prototype (libbpf: `clone_func_btf_info`).
+    fn copy_function(
+        &mut self,
+        function: Type<'_>,
+        proto: Type<'_>,
+    ) -> Result<(TypeId, TypeId), InternalError> {
         if let Some(known) = self.copies.get(&function.id()) {
-            return *known;
+            return Ok(*known);
         }
         let mut words = vec![proto.size_or_type()];
-        let own = (3u32..).take(usize::try_from(proto.vlen()).unwrap_or_default().saturating_mul(2));
-        words.extend(own.filter_map(|n| self.edit.word(proto.id(), n)));
-        let copied = self.edit.push(StrOffset(0), (Kind::FuncProto, proto.vlen(), false), &words);
-        let copy = self.edit.push(function.name_offset(), (Kind::Func, GLOBAL, false), &[copied.0]);
-        self.copies.insert(function.id(), (copy, copied));
-        (copy, copied)
+        for word in PARAM_WORDS_START..param_words(proto.vlen())? {
+            let word = self.edit.word(proto.id(), word);
+            words.push(word.invariant("a FUNC_PROTO has two words for each parameter")?);
+        }
+        let proto_copy = self.edit.push(StrOffset(0), (Kind::FuncProto, proto.vlen(), false), &words);
+        let copy = self.edit.push(function.name_offset(), (Kind::Func, GLOBAL, false), &[proto_copy.0]);
+        self.copies.insert(function.id(), (copy, proto_copy));
+        Ok((copy, proto_copy))
     }
 
-    fn pointer(&mut self) -> TypeId {
+    /// Returns a pointer to the context struct. Adds the pointer and a declaration of the struct on the first call.
+    fn context_pointer(&mut self) -> TypeId {
         if let Some(known) = self.pointer {
             return known;
         }
-        let name = self.edit.string(self.name);
+        let name = self.edit.string(self.context);
         let structure = self.edit.push(name, (Kind::Struct, 0, false), &[0]);
         let pointer = self.edit.push(StrOffset(0), (Kind::Ptr, 0, false), &[structure.0]);
         *self.pointer.insert(pointer)
     }
 }
 
-/// libbpf: `need_func_arg_type_fixup`.
-fn needs_fixing(btf: &Btf<'_>, program_type: P, id: TypeId, context: &[u8]) -> bool {
-    let Ok(pointer) = btf.strip(id) else { return false };
-    if pointer.kind() != Kind::Ptr {
-        return false;
+/// Returns the number of the first word of a parameter in a FUNC_PROTO record.
+fn param_words(index: u32) -> Result<u32, InternalError> {
+    let words = index.checked_mul(2).and_then(|words| words.checked_add(PARAM_WORDS_START));
+    words.invariant("the words of a record fit 32 bits")
+}
+
+/// Returns whether a parameter of this type needs another type (libbpf: `need_func_arg_type_fixup`).
+fn needs_fixing(
+    btf: &Btf<'_>,
+    program_type: P,
+    parameter: TypeId,
+    context: &[u8],
+) -> Result<bool, InternalError> {
+    let Some(pointer) = btf.strip(parameter).ok().filter(|t| t.kind() == Kind::Ptr) else {
+        return Ok(false);
+    };
+    let target = pointer.target().invariant("a PTR has a target")?;
+    if matches!(program_type, P::Kprobe | P::PerfEvent) && is_user_regs(btf, target) {
+        return Ok(false);
     }
-    let to = pointer.target().unwrap_or_default();
-    if matches!(program_type, P::Kprobe | P::PerfEvent) && is_user_regs(btf, to) {
-        return false;
-    }
-    let Ok(to) = btf.strip(to) else { return false };
-    let name = to.name();
-    match (to.kind(), program_type) {
+    let Ok(target) = btf.strip(target) else { return Ok(false) };
+    let name = target.name();
+    Ok(match (target.kind(), program_type) {
         (Kind::Void, _) => true,
         (Kind::Struct, _) if name.as_bytes() == context => false,
         (Kind::Struct, P::Kprobe) => name.as_bytes() == b"pt_regs",
         (Kind::Struct, P::PerfEvent) => name.as_bytes() == arch::USER_REGS,
-        (Kind::Int, P::RawTracepoint | P::RawTracepointWritable) => to.size_or_type() == 8,
+        (Kind::Int, P::RawTracepoint | P::RawTracepointWritable) => target.size_or_type() == 8,
         _ => false,
-    }
+    })
 }
 
-/// Returns whether the first typedef behind modifiers is `bpf_user_pt_regs_t`.
+/// Returns whether the type is the typedef `bpf_user_pt_regs_t`, with any modifiers before it.
 fn is_user_regs(btf: &Btf<'_>, mut id: TypeId) -> bool {
     for _ in 0..core_relo::limits::MODIFIER_HOPS {
         let Some(ty) = btf.ty(id) else { return false };

@@ -19,58 +19,61 @@ use std::os::fd::{AsFd as _, OwnedFd};
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct AttachPlan {
-    /// The function, typedef or struct; none if the program needs no target.
+    /// The function, typedef or struct. `None` if the program needs no target.
     pub type_id: Option<TypeId>,
-    /// The module whose BTF has the type; none for the kernel itself.
+    /// The module whose BTF has the type. `None` for the kernel itself.
     pub module: Option<ModuleIndex>,
-    /// The program whose BTF has the type.
+    /// The program whose BTF has the type. `None` if the target is not a program.
     pub program: Option<Arc<OwnedFd>>,
 }
 
-/// Finds the attach target of a program. `section` is the part of the section's name behind the `/`.
+/// Finds the attach target of a program. `section` is the part of the section name after the `/`.
 pub(super) fn find(
     program: &[u8],
     (program_type, attach_type): (ProgramType, Option<AttachType>),
     section: Option<&[u8]>,
-    wanted: Option<&AttachTarget>,
+    setting: Option<&AttachTarget>,
     host: &Host,
     modules: &mut Modules,
 ) -> Result<AttachPlan, LoadPlanError> {
     let fail = |what: String| LoadPlanError::Program { program: text(program), what: what.into() };
-    let name = match wanted {
-        Some(AttachTarget::Program { program: to, function }) => {
-            let btf = host.read_program_btf(to.as_fd());
-            let btf = btf.map_err(|why| fail(format!("the program it attaches to: {why}")))?;
+    let name = match setting {
+        Some(AttachTarget::Program { program: target, function }) => {
+            let btf = host.read_program_btf(target.as_fd());
+            let btf =
+                btf.map_err(|why| fail(format!("the BTF of the target program cannot be read: {why}")))?;
             let type_id = Some(find_program_function(btf, function).map_err(fail)?);
-            return Ok(AttachPlan { type_id, module: None, program: Some(Arc::clone(to)) });
+            return Ok(AttachPlan { type_id, module: None, program: Some(Arc::clone(target)) });
         }
         Some(AttachTarget::Kernel(name)) => name.clone(),
         None => match section {
             Some(name) => String::from_utf8_lossy(name).into_owned(),
             None => {
-                return Err(fail("its section names nothing to attach to: say what before loading".into()));
+                return Err(fail(
+                    "its section name has no attach target: set the target before loading".into(),
+                ));
             }
         },
     };
     if program_type == ProgramType::Ext {
         return Err(fail(format!(
-            "it replaces the function `{name}` of another program: say of which before loading"
+            "it replaces function `{name}` of another program: set the target program before loading"
         )));
     }
-    in_kernel(program, &name, attach_type, host, modules)
+    find_in_kernel(program, &name, attach_type, host, modules)
 }
 
-/// libbpf: `find_kernel_btf_id`.
-fn in_kernel(
+/// Finds an attach target in the kernel and its modules (libbpf: `find_kernel_btf_id`).
+fn find_in_kernel(
     program: &[u8],
-    wanted: &str,
+    target: &str,
     attach_type: Option<AttachType>,
     host: &Host,
     modules: &mut Modules,
 ) -> Result<AttachPlan, LoadPlanError> {
-    let (module, name) = match wanted.split_once(':') {
+    let (module, name) = match target.split_once(':') {
         Some((module, name)) => (Some(module), name),
-        None => (None, wanted),
+        None => (None, target),
     };
     let (prefix, kind) = match attach_type {
         Some(AttachType::TraceRawTp) => ("btf_trace_", Kind::Typedef),
@@ -78,31 +81,34 @@ fn in_kernel(
         Some(AttachType::TraceIter) => ("bpf_iter_", Kind::Func),
         _ => ("", Kind::Func),
     };
-    let full = format!("{prefix}{name}");
-    let types = |cause| LoadPlanError::Types { what: "what a program attaches to", cause };
+    let full_name = format!("{prefix}{name}");
+    let no_types = |cause| LoadPlanError::Types { what: "the attach target of a program", cause };
     if module.is_none_or(|m| m == "vmlinux") {
-        let found = host.types.find_main(full.as_bytes(), kind).map_err(|cause| types(cause.into()))?;
+        let found = host.types.find_main(full_name.as_bytes(), kind);
+        let found = found.map_err(|cause| no_types(cause.into()))?;
         if let Some(ty) = found {
             return Ok(AttachPlan { type_id: Some(ty.id()), ..AttachPlan::default() });
         }
     }
     if host.features.has(Feature::ModuleBtf) {
-        let found = host.types.find_in_modules(full.as_bytes(), kind, module);
-        if let Some(FoundType { ty, module: Some(of), .. }) = found.map_err(|cause| types(cause.into()))? {
-            let module = Some(modules.index_of(&of.name, of.id));
+        let found = host.types.find_in_modules(full_name.as_bytes(), kind, module);
+        let found = found.map_err(|cause| no_types(cause.into()))?;
+        if let Some(FoundType { ty, module: Some(module), .. }) = found {
+            let module = Some(modules.index_of(&module.name, module.id));
             return Ok(AttachPlan { type_id: Some(ty.id()), module, program: None });
         }
     }
     let kind = if kind == Kind::Typedef { "typedef" } else { "function" };
-    let of = module.map_or("the kernel or a loaded module", |m| m);
-    let what = format!("it attaches to `{wanted}`, but there is no {kind} `{full}` in the BTF of {of}");
+    let searched = module.map_or("the kernel or a loaded module", |m| m);
+    let what =
+        format!("attach target `{target}` not found: no {kind} `{full_name}` in the BTF of {searched}");
     Err(LoadPlanError::Program { program: text(program), what: what.into() })
 }
 
 /// Finds a function in the BTF of a loaded program (libbpf: `libbpf_find_prog_btf_id`).
 pub fn find_program_function(btf: Option<Vec<u8>>, function: &str) -> Result<TypeId, String> {
-    let btf = btf.ok_or("the program it attaches to was loaded without BTF")?;
+    let btf = btf.ok_or("the target program was loaded without BTF")?;
     let btf = Btf::parse(btf).map_err(|e| e.to_string())?;
     let found = btf.find(function.as_bytes(), Kind::Func);
-    found.map(Type::id).ok_or_else(|| format!("the program it attaches to has no function `{function}`"))
+    found.map(Type::id).ok_or_else(|| format!("the target program has no function `{function}`"))
 }

@@ -1,8 +1,10 @@
-//! The object's BTF with what only the linker knows: sizes and offsets of sections, externs made variables, hidden symbols
-//! made static (libbpf: `bpf_object__collect_externs`, `btf_fixup_datasec`).
+//! Fixes up the object's BTF for the kernel (libbpf: `bpf_object__collect_externs`, `btf_fixup_datasec`).
+//!
+//! Sections get the sizes and offsets of the ELF file. Externs become variables of the object. Hidden symbols become static.
 
 use crate::{
     elf::text,
+    internal::Invariant as _,
     link::{
         LinkError,
         externs::{ExternBinding, ExternEntry},
@@ -17,33 +19,33 @@ use std::collections::{HashMap, HashSet};
 
 const KSYMS: &[u8] = b".ksyms";
 const KCONFIG: &[u8] = b".kconfig";
-/// `BTF_VAR_STATIC`, `BTF_VAR_GLOBAL_ALLOCATED`, `BTF_VAR_GLOBAL_EXTERN`; a FUNC's alike.
+/// Linkage: `BTF_VAR_STATIC`, `BTF_VAR_GLOBAL_ALLOCATED`, `BTF_VAR_GLOBAL_EXTERN`. The linkage of a FUNC has the same values.
 const STATIC: u32 = 0;
 const GLOBAL: u32 = 1;
 const EXTERN: u32 = 2;
-/// A VAR's word of linkage.
+/// The number of a VAR's linkage word.
 const VAR_LINKAGE: u32 = 3;
 
-/// The words of a DATASEC's variable: type, offset, size.
+/// The words of a DATASEC entry: type, offset, size.
 type SecInfo = [u32; 3];
 
-/// A copy of the object's BTF, mended.
-pub(super) fn mended(object: &Object<'_>, externs: &[ExternEntry<'_>]) -> Result<Option<Editor>, LinkError> {
+/// Returns a fixed-up copy of the object's BTF. Returns `None` for an object without BTF.
+pub(super) fn fix_up(object: &Object<'_>, externs: &[ExternEntry<'_>]) -> Result<Option<Editor>, LinkError> {
     let Some(btf) = object.btf() else { return Ok(None) };
     let mut edit = Editor::new(btf);
-    let mut symbols = KernelSymbols::new(btf, &mut edit);
+    let mut ksyms = KsymsFixer::new(btf, &mut edit);
     let known: HashMap<_, _> = externs.iter().map(|e| (e.btf_id, e)).collect();
     let has_ksyms = known.values().any(|e| !matches!(e.binding, ExternBinding::Config(_)));
     for section in btf.types().filter(|t| t.kind() == Kind::Datasec) {
         match section.name().as_bytes() {
             KSYMS if has_ksyms => {
-                symbols.fix(btf, &mut edit, section, &known)?;
+                ksyms.fix(btf, &mut edit, section, &known)?;
             }
-            KCONFIG if !known.is_empty() => kconfig(btf, &mut edit, section, &known)?,
+            KCONFIG if !known.is_empty() => fix_kconfig(btf, &mut edit, section, &known)?,
             _ => {}
         }
     }
-    let symbols = variables(object);
+    let symbols = variable_symbols(object);
     let mut sizes = HashMap::new();
     for s in object.sections().iter().filter(|s| !s.is_null()) {
         sizes.entry(s.name).or_insert(s.size);
@@ -52,13 +54,13 @@ pub(super) fn mended(object: &Object<'_>, externs: &[ExternEntry<'_>]) -> Result
         if !matches!(section.name().as_bytes(), KSYMS | KCONFIG) {
             fix_section(&sizes, btf, &mut edit, section, &symbols)?;
         }
-        sort(&mut edit, section);
+        sort_secinfos(&mut edit, section)?;
     }
     Ok(Some(edit))
 }
 
-/// Global variables' symbols by name: offset, and whether it is hidden. The first of a name counts.
-fn variables<'d>(object: &Object<'d>) -> HashMap<&'d [u8], (u64, bool)> {
+/// Returns the offset of each global variable, and whether the variable is hidden, from the first symbol of each name.
+fn variable_symbols<'d>(object: &Object<'d>) -> HashMap<&'d [u8], (u64, bool)> {
     let mut found = HashMap::new();
     for s in object.symbols() {
         if s.kind == SymbolKind::Object && matches!(s.linkage, Linkage::Global | Linkage::Weak) {
@@ -68,7 +70,8 @@ fn variables<'d>(object: &Object<'d>) -> HashMap<&'d [u8], (u64, bool)> {
     found
 }
 
-/// Adds the variable that stands for functions in `.ksyms`, which may hold variables only. Its name also names nameless parameters.
+/// Adds the variable `dummy_ksym`, which replaces the functions of `.ksyms`: the kernel accepts only variables there. Its name is
+/// also the name of unnamed parameters. Returns `None` for a `.ksyms` without functions.
 fn dummy_variable(btf: &Btf<'_>, edit: &mut Editor, int: TypeId) -> Option<(TypeId, StrOffset)> {
     let section = btf.find(KSYMS, Kind::Datasec)?;
     let is_function = |info: core_relo::btf::SecInfo| btf.ty(info.ty).is_some_and(|t| t.kind() == Kind::Func);
@@ -79,29 +82,29 @@ fn dummy_variable(btf: &Btf<'_>, edit: &mut Editor, int: TypeId) -> Option<(Type
     Some((edit.push(name, (Kind::Var, 0, false), &[int.0, GLOBAL]), name))
 }
 
-/// The first integer of 32 bits, or `void`.
-fn int_of(btf: &Btf<'_>) -> TypeId {
-    let is_it = |t: &Type<'_>| t.int().is_some_and(|int| int.bits == 32);
-    btf.types().find(is_it).map_or(TypeId::VOID, Type::id)
+/// Returns the first integer of 32 bits, or `void`.
+fn find_int(btf: &Btf<'_>) -> TypeId {
+    let is_match = |t: &Type<'_>| t.int().is_some_and(|int| int.bits == 32);
+    btf.types().find(is_match).map_or(TypeId::VOID, Type::id)
 }
 
-/// State that the sections `.ksyms` share.
-struct KernelSymbols {
-    /// The type that variables without a type of their own get.
+/// The fixup of all DATASECs `.ksyms`.
+struct KsymsFixer {
+    /// The type that the variables get.
     int: TypeId,
-    /// The variable that stands for functions.
+    /// The variable that replaces functions, and its name.
     dummy: Option<(TypeId, StrOffset)>,
-    /// Prototypes whose parameters have names: many functions may share one.
+    /// The prototypes whose parameters are already named. Many functions can share a prototype.
     named: HashSet<TypeId>,
 }
 
-impl KernelSymbols {
+impl KsymsFixer {
     fn new(btf: &Btf<'_>, edit: &mut Editor) -> Self {
-        let int = int_of(btf);
+        let int = find_int(btf);
         Self { int, dummy: dummy_variable(btf, edit, int), named: HashSet::new() }
     }
 
-    /// Makes a section's externs variables of this object.
+    /// Turns the externs of a section into variables of the object.
     fn fix(
         &mut self,
         btf: &Btf<'_>,
@@ -111,9 +114,10 @@ impl KernelSymbols {
     ) -> Result<(), LinkError> {
         let mut end = 0u32;
         for (n, info) in (0u32..).zip(section.secinfos()) {
-            let ty = declared(btf, section, info.ty, known)?;
+            let ty = find_declaration(btf, section, info.ty, known)?;
             let mut words = [info.ty.0, end, 4];
             if ty.kind() == Kind::Func {
+                // `None` for functions of a second `.ksyms` only. The kernel refuses an entry of type `void`.
                 let (variable, name) = self.dummy.unwrap_or_default();
                 if let Some(proto) = ty.target().and_then(|id| btf.ty(id))
                     && self.named.insert(proto.id())
@@ -127,23 +131,25 @@ impl KernelSymbols {
                 edit.set(info.ty, Editor::SIZE_OR_TYPE, self.int.0);
             }
             put_secinfo(edit, section.id(), n, words);
-            end = end.saturating_add(4);
+            end = end.checked_add(4).invariant("4 bytes for each entry of a DATASEC fit 32 bits")?;
         }
         edit.set(section.id(), Editor::SIZE_OR_TYPE, end);
         Ok(())
     }
 }
 
-/// Gives a name to parameters that have none.
+/// Names the unnamed parameters of a prototype.
 fn name_parameters(edit: &mut Editor, proto: Type<'_>, name: StrOffset) {
     for (n, param) in (0u32..).zip(proto.params()) {
         if param.ty != TypeId::VOID && param.name.is_empty() {
+            // A record has fewer than 2^24 parameters, of two words each: nothing saturates.
             edit.set(proto.id(), n.saturating_mul(2).saturating_add(3), name.0);
         }
     }
 }
 
-fn kconfig(
+/// Fixes a DATASEC `.kconfig`: its variables get the offsets of the plan.
+fn fix_kconfig(
     btf: &Btf<'_>,
     edit: &mut Editor,
     section: Type<'_>,
@@ -151,18 +157,19 @@ fn kconfig(
 ) -> Result<(), LinkError> {
     let mut end = 0;
     for (n, info) in (0u32..).zip(section.secinfos()) {
-        declared(btf, section, info.ty, known)?;
+        find_declaration(btf, section, info.ty, known)?;
         let Some(ExternBinding::Config(slot)) = known.get(&info.ty).map(|e| e.binding) else { continue };
         edit.set(info.ty, VAR_LINKAGE, GLOBAL);
         put_secinfo(edit, section.id(), n, [info.ty.0, slot.offset, info.size]);
-        end = end.max(slot.offset.saturating_add(slot.size));
+        let slot_end = slot.offset.checked_add(slot.size);
+        end = end.max(slot_end.invariant("a configuration value ends below the limit of .kconfig")?);
     }
     edit.set(section.id(), Editor::SIZE_OR_TYPE, end);
     Ok(())
 }
 
-/// A variable or function of an extern section, which has to have its symbol.
-fn declared<'b>(
+/// Returns a variable or function of a section of externs. Refuses a variable or function without a symbol.
+fn find_declaration<'b>(
     btf: &'b Btf<'_>,
     section: Type<'_>,
     id: TypeId,
@@ -175,7 +182,7 @@ fn declared<'b>(
     })
 }
 
-/// Clang leaves sizes and offsets 0; a linker may have filled them in.
+/// Fixes a DATASEC of variables. Its size and offsets are those of the ELF file, unless a linker has set them: clang leaves 0.
 fn fix_section(
     sizes: &HashMap<&[u8], u64>,
     btf: &Btf<'_>,
@@ -196,7 +203,7 @@ fn fix_section(
     }
     for (n, info) in (0u32..).zip(section.secinfos()) {
         let var = btf.ty(info.ty).filter(|t| t.kind() == Kind::Var);
-        let var = var.ok_or_else(|| fail(format!("its element {n} is no VAR")))?;
+        let var = var.ok_or_else(|| fail(format!("its entry {n} is not a VAR")))?;
         if matches!(var.linkage(), Some(STATIC | EXTERN)) {
             continue;
         }
@@ -205,7 +212,7 @@ fn fix_section(
             symbol.ok_or_else(|| fail(format!("variable `{}` has no symbol", var.name())))?;
         if is_unset {
             let offset = u32::try_from(*value)
-                .map_err(|_large| fail(format!("variable `{}` lies too far", var.name())))?;
+                .map_err(|_large| fail(format!("the offset of variable `{}` exceeds 32 bits", var.name())))?;
             put_secinfo(edit, section.id(), n, [info.ty.0, offset, info.size]);
         }
         if *hidden {
@@ -215,29 +222,36 @@ fn fix_section(
     Ok(())
 }
 
-/// The kernel wants the variables in order of their offset.
-fn sort(edit: &mut Editor, section: Type<'_>) {
-    let all = 0..section.vlen();
-    let mut infos: Vec<SecInfo> = all.map(|n| secinfo(edit, section.id(), n)).collect();
+/// Sorts the entries of a DATASEC by offset, as the kernel requires.
+fn sort_secinfos(edit: &mut Editor, section: Type<'_>) -> Result<(), LinkError> {
+    let infos: Option<Vec<SecInfo>> = (0..section.vlen()).map(|n| secinfo(edit, section.id(), n)).collect();
+    let mut infos = infos.invariant("a DATASEC has an entry for each variable")?;
     infos.sort_by_key(|[_, offset, _]| *offset);
     for (n, words) in (0u32..).zip(infos) {
         put_secinfo(edit, section.id(), n, words);
     }
+    Ok(())
 }
 
-pub(super) fn secinfo(edit: &Editor, section: TypeId, n: u32) -> SecInfo {
-    let first = n.saturating_mul(3).saturating_add(3);
-    [0, 1, 2].map(|word| edit.word(section, first.saturating_add(word)).unwrap_or_default())
+/// Returns the words of entry `n` of a DATASEC.
+pub(super) fn secinfo(edit: &Editor, section: TypeId, n: u32) -> Option<SecInfo> {
+    let word = |word| edit.word(section, secinfo_word(n, word));
+    Some([word(0)?, word(1)?, word(2)?])
 }
 
+/// Sets the words of entry `n` of a DATASEC.
 pub(super) fn put_secinfo(edit: &mut Editor, section: TypeId, n: u32, words: SecInfo) {
-    let first = n.saturating_mul(3).saturating_add(3);
-    for (word, value) in (first..).zip(words) {
+    for (word, value) in (secinfo_word(n, 0)..).zip(words) {
         edit.set(section, word, value);
     }
 }
 
-/// Marks functions of hidden symbols static, so that the verifier looks at them together with their callers (libbpf:
+/// Returns the number of a word of entry `n` in a DATASEC record. A record has fewer than 2^24 entries: nothing saturates.
+pub(super) const fn secinfo_word(n: u32, word: u32) -> u32 {
+    n.saturating_mul(3).saturating_add(3).saturating_add(word)
+}
+
+/// Marks functions of hidden symbols as static, so that the verifier checks them together with their callers (libbpf:
 /// `bpf_object__sanitize_and_load_btf`).
 pub(super) fn hide_functions(object: &Object<'_>, edit: &mut Editor) {
     let is_hidden =

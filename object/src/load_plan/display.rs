@@ -11,7 +11,7 @@ impl fmt::Display for LoadPlan {
         if let Some(errno) = self.probe_error {
             writeln!(
                 f,
-                "(the running kernel could not be asked what it can do, {errno}: planned as if it could do everything)"
+                "(the features of the running kernel could not be probed: {errno}: planned for a kernel with every feature)"
             )?;
         }
         if let Some(btf) = &self.btf {
@@ -22,10 +22,10 @@ impl fmt::Display for LoadPlan {
         }
         let names = self.programs.iter().map(|p| (p.function, p.name.as_str())).collect();
         for map in &self.maps {
-            self.map(f, map, &names)?;
+            self.fmt_map(f, map, &names)?;
         }
         for program in &self.programs {
-            self.program(f, program)?;
+            self.fmt_program(f, program)?;
         }
         for skipped in &self.skipped {
             writeln!(f, "program {}: not loaded ({})", Escaped(&skipped.program), Escaped(skipped.reason))?;
@@ -35,8 +35,8 @@ impl fmt::Display for LoadPlan {
 }
 
 impl LoadPlan {
-    /// `names` are the programs' by function.
-    fn map(
+    /// Formats the line of a map. `names` has the names of the programs, by function.
+    fn fmt_map(
         &self,
         f: &mut fmt::Formatter<'_>,
         map: &MapPlan,
@@ -87,7 +87,8 @@ impl LoadPlan {
         }
     }
 
-    fn program(&self, f: &mut fmt::Formatter<'_>, program: &ProgramPlan) -> fmt::Result {
+    /// Formats the line of a program.
+    fn fmt_program(&self, f: &mut fmt::Formatter<'_>, program: &ProgramPlan) -> fmt::Result {
         let kind = program.program_type.name().trim_start_matches("BPF_PROG_TYPE_").to_ascii_lowercase();
         write!(f, "program {}: {kind}", Escaped(&program.name))?;
         if program.attach_type != 0 {
@@ -112,17 +113,17 @@ impl LoadPlan {
         if program.flags != 0 {
             write!(f, ", flags {:#x}", program.flags)?;
         }
-        let (mut used, mut seen) = (Vec::new(), HashSet::new());
+        let (mut used_maps, mut seen) = (Vec::new(), HashSet::new());
         for fixup in &program.fixups {
             if let FixupTarget::Map(at) = fixup.target
                 && let Some(map) = self.maps.get(at.0)
                 && seen.insert(&map.name)
             {
-                used.push(map.name.as_str());
+                used_maps.push(map.name.as_str());
             }
         }
-        if !used.is_empty() {
-            write!(f, ", uses {}", Escaped(&used.join(", ")))?;
+        if !used_maps.is_empty() {
+            write!(f, ", uses {}", Escaped(&used_maps.join(", ")))?;
         }
         writeln!(f)
     }

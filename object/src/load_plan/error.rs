@@ -1,4 +1,4 @@
-//! Errors of plans, found before any request to the kernel.
+//! Errors of planning a load, found before the first request to the kernel.
 
 use crate::{
     elf::text, globals::GlobalError, known_names::KnownNames, link::LinkError, object::ObjectError,
@@ -8,38 +8,38 @@ use core::fmt;
 use core_relo::{Text, btf::BtfError};
 use thiserror::Error;
 
-/// Why there is no plan.
+/// A reason why a load cannot be planned.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LoadPlanError {
-    /// The object contradicts itself, or holds what cannot be loaded.
+    /// The object is inconsistent or not supported.
     #[error(transparent)]
     Link(#[from] LinkError),
     /// The object's relocations cannot be read.
     #[error(transparent)]
     Object(#[from] ObjectError),
-    /// The object is of the other byte order than this machine.
-    #[error("it is compiled for {}-endian machines, this one is not", if *is_big { "big" } else { "little" })]
+    /// The object's byte order is not that of this machine.
+    #[error("the object has the wrong byte order: {}-endian, expected {}-endian, as this machine", if *is_big { "big" } else { "little" }, if *is_big { "little" } else { "big" })]
     Endian {
         /// Whether the object is big-endian.
         is_big: bool,
     },
-    /// The kernel's types are needed and cannot be had.
+    /// The kernel's types are needed but not available.
     #[error("the kernel's types are needed for {what}: {cause}")]
     Types {
         /// The part of the plan that needs the types.
         what: &'static str,
-        /// Why there are none.
+        /// The reason why the types are not available.
         #[source]
         cause: TypesError,
     },
-    /// CO-RE relocations that cannot be decided.
-    #[error("{} of its CO-RE relocations cannot be made:{}", .0.len(), Lines(.0))]
+    /// CO-RE relocations that fail.
+    #[error("{} CO-RE relocation{} failed:{}", .0.len(), if .0.len() == 1 { "" } else { "s" }, Lines(.0))]
     CoreRelo(Vec<Refusal>),
-    /// Externs that are not weak and that the kernel does not have.
-    #[error("{} not to be had from this kernel:{}", if .0.len() == 1 { "an extern is" } else { "externs are" }, Lines(.0))]
+    /// Strong externs that the kernel does not have, and externs with an invalid value.
+    #[error("unresolved extern{}:{}", if .0.len() == 1 { "" } else { "s" }, Lines(.0))]
     Externs(Vec<Refusal>),
-    /// A program that cannot be loaded, whatever the kernel.
+    /// A program that cannot be loaded on this kernel or with these settings.
     #[error("program `{program}`: {what}")]
     Program {
         /// The program.
@@ -47,7 +47,7 @@ pub enum LoadPlanError {
         /// The problem, and what to do.
         what: Text,
     },
-    /// A map that cannot be created as it is set up.
+    /// A map that cannot be created with these settings.
     #[error("map `{map}`: {what}")]
     Map {
         /// The map.
@@ -65,30 +65,30 @@ pub enum LoadPlanError {
         /// The names that the object has.
         known: Vec<Text>,
     },
-    /// A variable cannot be set as was asked.
+    /// A variable cannot be set to the given value.
     #[error(transparent)]
     Global(#[from] GlobalError),
-    /// The BTF made for the kernel is not one: an error of ours.
-    #[error("the BTF made for the kernel is damaged: {0}")]
-    MadeBtf(#[source] BtfError),
-    /// The programs call kfuncs of more modules than instructions can name.
-    #[error("its programs call kfuncs of more than {limit} modules")]
+    /// The BTF generated for the kernel is invalid, which is a bug of this crate.
+    #[error("the BTF generated for the kernel is invalid: {0}")]
+    GeneratedBtf(#[source] BtfError),
+    /// The programs call kfuncs of more modules than an instruction can index.
+    #[error("the programs call kfuncs of too many modules: expected at most {limit}")]
     TooManyModules {
-        /// The most there may be.
+        /// The limit.
         limit: i16,
     },
     /// A broken invariant of this crate.
     #[error(transparent)]
     Internal(#[from] crate::InternalError),
-    /// Programs that together are too large.
-    #[error("its programs with their subprograms have more than {limit} instructions")]
+    /// The programs have too many instructions, together with their subprograms.
+    #[error("the programs with their subprograms are too long: expected at most {limit} instructions")]
     TooLong {
-        /// The most there may be.
+        /// The limit.
         limit: usize,
     },
 }
 
-/// One thing that is refused, and why.
+/// A refused relocation or extern, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refusal {
@@ -104,12 +104,13 @@ impl Refusal {
     }
 }
 
+/// Refusals as text: a single refusal in the same line, several in a line each.
 struct Lines<'l>(&'l [Refusal]);
 
 impl fmt::Display for Lines<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let [one] = self.0 {
-            return write!(f, " {}: {}", one.name, one.why);
+        if let [refusal] = self.0 {
+            return write!(f, " {}: {}", refusal.name, refusal.why);
         }
         self.0.iter().try_for_each(|r| write!(f, "\n  {}: {}", r.name, r.why))
     }

@@ -1,4 +1,4 @@
-//! The kernel's side of struct_ops maps: structs of programs, and the maps' values they are in.
+//! The kernel's types of struct_ops maps: the struct of programs, and the map value that contains the struct.
 
 use super::{LoadPlanError, host::Host, ksyms::Modules};
 use crate::{
@@ -11,30 +11,32 @@ use core_relo::{
 };
 use std::collections::HashMap;
 
-/// A struct of programs as the kernel has it.
+/// The kernel's types of a struct_ops map.
 pub(super) struct KernelStruct<'h> {
-    /// The struct of the map's value, and the member of it that is the struct of programs.
+    /// The struct of the map's value, `struct bpf_struct_ops_NAME`.
     pub(super) value: Type<'h>,
+    /// The member of `value` that is the struct of programs.
     pub(super) data: Member<'h>,
-    /// The struct of programs.
+    /// The struct of programs, `struct NAME`.
     pub(super) inner: Type<'h>,
-    /// The first member of each name.
+    /// The first member of each name in `inner`.
     pub(super) members: HashMap<&'h [u8], Member<'h>>,
+    /// The module whose BTF has the structs. `None` for the kernel itself.
     pub(super) module: Option<ModuleIndex>,
 }
 
 impl<'h> KernelStruct<'h> {
-    /// The BTF that the structs are in.
+    /// Returns the BTF of the structs.
     pub(super) fn btf(&self) -> &'h Btf<'h> {
         self.value.btf()
     }
 }
 
-/// The kernel's structs of programs by essential name: many tables may be of one struct.
+/// A cache of the kernel's structs by essential name, since many tables can have the same struct.
 pub(super) struct KernelStructs<'h, 'l> {
     host: &'h Host,
     known: HashMap<&'l [u8], Rc<KernelStruct<'h>>>,
-    /// Bytes that further tables may have in the kernel.
+    /// The remaining limit on the bytes of all map values together.
     bytes_left: u64,
 }
 
@@ -53,30 +55,27 @@ impl<'h, 'l> KernelStructs<'h, 'l> {
         if let Some(known) = self.known.get(name.as_bytes()) {
             return Ok(Rc::clone(known));
         }
-        let types = |cause| LoadPlanError::Types { what: "its struct_ops maps", cause };
+        let no_types = |cause| LoadPlanError::Types { what: "struct_ops maps", cause };
         let in_modules = self.host.features.has(Feature::ModuleBtf);
-        let lacking = || {
-            LoadPlanError::Map {
-            map: text(table),
-            what: format!(
-                "this kernel has no struct_ops `{name}` (no struct bpf_struct_ops_{name} in its BTF or a module's)"
-            )
-            .into(),
-        }
+        let missing = || {
+            let what = format!(
+                "this kernel has no struct_ops `{name}`: no struct bpf_struct_ops_{name} in the BTF of the kernel or a module"
+            );
+            LoadPlanError::Map { map: text(table), what: what.into() }
         };
         let wrapper = [b"bpf_struct_ops_".as_slice(), name.as_bytes()].concat();
-        let found = self.host.types.find(&wrapper, Kind::Struct, in_modules).map_err(types)?;
-        let FoundType { ty: value, module, .. } = found.ok_or_else(lacking)?;
-        // A module's BTF has the kernel's types, too.
+        let found = self.host.types.find(&wrapper, Kind::Struct, in_modules).map_err(no_types)?;
+        let FoundType { ty: value, module, .. } = found.ok_or_else(missing)?;
+        // A lookup in a module's split BTF also finds the kernel's types.
         let inner = match module {
             None => {
                 let found = self.host.types.find_main(name.as_bytes(), Kind::Struct);
-                found.map_err(|cause| types(cause.into()))?
+                found.map_err(|cause| no_types(cause.into()))?
             }
             Some(_) => value.btf().find(name.as_bytes(), Kind::Struct),
         };
-        let inner = inner.ok_or_else(lacking)?;
-        let data = value.members().find(|m| m.ty == inner.id()).ok_or_else(lacking)?;
+        let inner = inner.ok_or_else(missing)?;
+        let data = value.members().find(|m| m.ty == inner.id()).ok_or_else(missing)?;
         let mut members = HashMap::new();
         for member in inner.members() {
             members.entry(member.name.as_bytes()).or_insert(member);
@@ -87,14 +86,18 @@ impl<'h, 'l> KernelStructs<'h, 'l> {
         Ok(found)
     }
 
-    /// The bytes of a map's value, all 0.
-    pub(super) fn value(&mut self, table: &[u8], of: &KernelStruct<'_>) -> Result<Vec<u8>, LoadPlanError> {
-        let size = of.value.size_or_type();
+    /// Returns a map value of zeros. Counts its size towards the limit on all values.
+    pub(super) fn zeroed_value(
+        &mut self,
+        table: &[u8],
+        kernel: &KernelStruct<'_>,
+    ) -> Result<Vec<u8>, LoadPlanError> {
+        let size = kernel.value.size_or_type();
         let left = self.bytes_left.checked_sub(size.into());
         self.bytes_left = left.ok_or_else(|| LoadPlanError::Map {
             map: text(table),
             what: format!(
-                "the kernel's struct has {size} bytes: all struct_ops maps together may have {}",
+                "the kernel's struct is too large: {size} bytes, expected at most {} in all struct_ops maps together",
                 limits::DATA_BYTES
             )
             .into(),

@@ -1,10 +1,11 @@
-//! Kernel variables and functions that an object refers to (libbpf: `bpf_object__resolve_externs`).
+//! Resolves externs of `.ksyms`: the kernel's variables and functions (libbpf: `bpf_object__resolve_externs`).
 
 use super::{LoadPlanError, error::Refusal, host::Host};
 use crate::{
     elf::text,
     features::Feature,
     index::ModuleIndex,
+    internal::Invariant as _,
     link::externs::{ExternBinding, ExternEntry},
     target::FoundType,
 };
@@ -20,25 +21,25 @@ use std::{
 
 /// The resolution of an extern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Resolved {
-    /// The kernel does not have it, and the object does without.
+pub(super) enum ResolvedExtern {
+    /// A weak extern that the kernel does not have.
     #[default]
     Missing,
-    /// The kernel has a function of this name with other parameters, and the object does without.
+    /// A weak function whose parameters in the kernel differ from the declaration.
     Incompatible,
-    /// A variable's address.
+    /// The address of a variable.
     Address(u64),
-    /// A variable or function in the kernel's types, or in those of a module (its place among the plan's modules).
+    /// A variable or function in the BTF of the kernel, or of a module.
     Typed { id: TypeId, module: Option<ModuleIndex> },
 }
 
-/// A module whose BTF a load needs a descriptor of.
+/// A module whose BTF descriptor a load needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ModulePlan {
     /// The module's name.
     pub name: String,
-    /// The kernel's id of the module's BTF; 0 if the types did not come from the running kernel.
+    /// The kernel's id of the module's BTF, 0 if the types are not those of the running kernel.
     pub btf_id: u32,
 }
 
@@ -47,10 +48,10 @@ pub struct ModulePlan {
 pub(super) struct Modules(pub(super) Vec<ModulePlan>);
 
 impl Modules {
-    /// Returns the index of a module, which is added if it is new.
+    /// Returns the index of a module. Adds the module on the first call.
     pub(super) fn index_of(&mut self, name: &str, id: u32) -> ModuleIndex {
-        let is_it = |known: &ModulePlan| known.btf_id == id && (id != 0 || known.name == name);
-        let index = self.0.iter().position(is_it).unwrap_or(self.0.len());
+        let is_match = |known: &ModulePlan| known.btf_id == id && (id != 0 || known.name == name);
+        let index = self.0.iter().position(is_match).unwrap_or(self.0.len());
         if index == self.0.len() {
             self.0.push(ModulePlan { name: name.to_owned(), btf_id: id });
         }
@@ -58,7 +59,7 @@ impl Modules {
     }
 }
 
-/// The refused externs, each once.
+/// The refused externs. Several errors of one extern count as a single refusal.
 #[derive(Default)]
 struct Refusals<'e> {
     list: Vec<Refusal>,
@@ -73,38 +74,38 @@ impl<'e> Refusals<'e> {
     }
 }
 
-/// Resolves externs, in their order. Configuration values stay [`Resolved::Missing`].
+/// Returns the resolution of each extern. Configuration values stay [`ResolvedExtern::Missing`].
 pub(super) fn resolve(
     btf: Option<&Btf<'_>>,
     externs: &[ExternEntry<'_>],
     host: &Host,
     modules: &mut Modules,
-) -> Result<Vec<Resolved>, LoadPlanError> {
+) -> Result<Vec<ResolvedExtern>, LoadPlanError> {
     let mut refused = Refusals::default();
-    let addresses = addresses(externs, host, &mut refused);
-    let mut kernel = KernelSearch { host, modules, comparison: Comparison::default() };
+    let addresses = find_addresses(externs, host, &mut refused);
+    let mut kernel = KernelSearch { host, modules, comparisons: TypeComparisons::default() };
     let mut found = Vec::new();
     for e in externs {
         let resolved = match (e.binding, btf) {
-            (ExternBinding::Address, _) => addresses.get(e.name).copied().map(Resolved::Address),
+            (ExternBinding::Address, _) => addresses.get(e.name).copied().map(ResolvedExtern::Address),
             (ExternBinding::Variable(ty), Some(btf)) => {
-                kernel.typed(btf, e, e.name, (Kind::Var, ty), &mut refused)?
+                kernel.resolve_typed(btf, e, e.name, (Kind::Var, ty), &mut refused)?
             }
             (ExternBinding::Function(ty), Some(btf)) => {
                 let name = Name::new(e.name).essential().as_bytes();
-                kernel.typed(btf, e, name, (Kind::Func, ty), &mut refused)?
+                kernel.resolve_typed(btf, e, name, (Kind::Func, ty), &mut refused)?
             }
             (ExternBinding::Config(_), _) | (_, None) => {
-                found.push(Resolved::Missing);
+                found.push(ResolvedExtern::Missing);
                 continue;
             }
         };
         if resolved.is_none() && !e.is_weak {
-            let unknown = e.binding == ExternBinding::Address && host.knows_types_only();
-            let why = if unknown {
-                "where that kernel has it is not known here: only a load on it can tell"
+            let is_unknown = e.binding == ExternBinding::Address && host.knows_types_only();
+            let why = if is_unknown {
+                "its address in that kernel is unknown: only a load on that kernel can resolve it"
             } else {
-                missing(e.binding)
+                missing_reason(e.binding)
             };
             refused.add(e.name, why);
         }
@@ -113,45 +114,47 @@ pub(super) fn resolve(
     if refused.list.is_empty() { Ok(found) } else { Err(LoadPlanError::Externs(refused.list)) }
 }
 
-fn missing(what: ExternBinding) -> &'static str {
-    match what {
+/// Returns why a strong extern is refused that the kernel does not have.
+fn missing_reason(binding: ExternBinding) -> &'static str {
+    match binding {
         ExternBinding::Function(_) => {
-            "no kernel function (kfunc) of this name in the BTF of the kernel or a loaded module; a newer kernel may have it: \
+            "no kernel function (kfunc) of this name in the BTF of the kernel or a loaded module: if newer kernels have it, \
              declare it __weak and test it with bpf_ksym_exists()"
         }
         ExternBinding::Variable(_) => {
-            "no variable of this name in the BTF of the kernel or a loaded module, which have per-CPU variables only; \
+            "no variable of this name in the BTF of the kernel or a loaded module, which have per-CPU variables only: \
              declare it __weak to get 0 instead"
         }
         _ => {
-            "no symbol of this name in /proc/kallsyms (variables are there with CONFIG_KALLSYMS_ALL only); declare it __weak \
+            "no symbol of this name in /proc/kallsyms, which has variables with CONFIG_KALLSYMS_ALL only: declare it __weak \
              to get 0 instead"
         }
     }
 }
 
-/// Addresses of the variables without a type, from `/proc/kallsyms`.
-fn addresses<'e>(
+/// Finds the addresses of variables without a type in `/proc/kallsyms`.
+fn find_addresses<'e>(
     externs: &[ExternEntry<'e>],
     host: &Host,
     refused: &mut Refusals<'e>,
 ) -> HashMap<&'e [u8], u64> {
-    let wanted: Vec<_> = externs.iter().filter(|e| e.binding == ExternBinding::Address).collect();
+    let untyped: Vec<_> = externs.iter().filter(|e| e.binding == ExternBinding::Address).collect();
     let mut found = HashMap::new();
-    if wanted.is_empty() {
+    if untyped.is_empty() {
         return found;
     }
-    let names: HashMap<&[u8], &'e [u8]> = wanted.iter().map(|e| (e.name, e.name)).collect();
-    if let Err(e) = scan(host, &names, &mut found, refused) {
+    let names: HashMap<&[u8], &'e [u8]> = untyped.iter().map(|e| (e.name, e.name)).collect();
+    if let Err(e) = scan_kallsyms(host, &names, &mut found, refused) {
         let why = format!("/proc/kallsyms cannot be read: {e}");
-        for extern_ in wanted {
+        for extern_ in untyped {
             refused.add(extern_.name, why.clone());
         }
     }
     found
 }
 
-fn scan<'e>(
+/// Looks up names in the kernel's symbols.
+fn scan_kallsyms<'e>(
     host: &Host,
     names: &HashMap<&[u8], &'e [u8]>,
     found: &mut HashMap<&'e [u8], u64>,
@@ -160,7 +163,7 @@ fn scan<'e>(
     let mut symbols = host.kallsyms()?;
     let mut line = Vec::new();
     while symbols.read_until(b'\n', &mut line)? > 0 {
-        if let Some((name, address)) = symbol(&line, names)
+        if let Some((name, address)) = parse_symbol(&line, names)
             && let Some(other) = found.insert(name, address)
             && other != address
         {
@@ -174,78 +177,80 @@ fn scan<'e>(
     Ok(())
 }
 
-/// Parses a line of `/proc/kallsyms`: address, kind, name, and the module's name, if the symbol is in a module.
-fn symbol<'e>(line: &[u8], names: &HashMap<&[u8], &'e [u8]>) -> Option<(&'e [u8], u64)> {
+/// Parses a line of `/proc/kallsyms`: address, kind, name, and for a symbol of a module the module's name. Returns `None` for
+/// names other than `names`.
+fn parse_symbol<'e>(line: &[u8], names: &HashMap<&[u8], &'e [u8]>) -> Option<(&'e [u8], u64)> {
     let mut words = line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
     let (address, kind, symbol) = (words.next()?, words.next()?, words.next()?);
     // LTO appends a hash to the names of static variables.
-    let hash = b".llvm.";
-    let llvm = || symbol.windows(hash.len()).position(|w| w == hash);
-    let own = if kind == b"d" { llvm().and_then(|at| symbol.get(..at)).unwrap_or(symbol) } else { symbol };
-    let name = *names.get(own)?;
+    let suffix = b".llvm.";
+    let hash = || symbol.windows(suffix.len()).position(|w| w == suffix);
+    let name = if kind == b"d" { hash().and_then(|at| symbol.get(..at)).unwrap_or(symbol) } else { symbol };
+    let name = *names.get(name)?;
     let address = str::from_utf8(address).ok()?;
     Some((name, u64::from_str_radix(address, 16).ok()?))
 }
 
-/// A search for variables and functions in a kernel's types.
+/// A search for variables and functions in the BTF of a kernel and its modules.
 struct KernelSearch<'h, 'm> {
     host: &'h Host,
     modules: &'m mut Modules,
-    comparison: Comparison<'h>,
+    comparisons: TypeComparisons<'h>,
 }
 
 impl KernelSearch<'_, '_> {
-    /// Finds a variable or function by name and type (libbpf: `bpf_object__resolve_ksym_var_btf_id`, `…_func_btf_id`).
-    fn typed<'e>(
+    /// Finds a variable or function by name, and compares its type with the declaration (libbpf:
+    /// `bpf_object__resolve_ksym_var_btf_id`, `…_func_btf_id`).
+    fn resolve_typed<'e>(
         &mut self,
         btf: &Btf<'_>,
         e: &ExternEntry<'e>,
         name: &[u8],
         (kind, local): (Kind, TypeId),
         refused: &mut Refusals<'e>,
-    ) -> Result<Option<Resolved>, LoadPlanError> {
+    ) -> Result<Option<ResolvedExtern>, LoadPlanError> {
         let in_modules = self.host.features.has(Feature::ModuleBtf);
-        let types = |cause| LoadPlanError::Types { what: "its externs", cause };
+        let no_types = |cause| LoadPlanError::Types { what: "externs", cause };
         let Some(FoundType { ty, module, .. }) =
-            self.host.types.find(name, kind, in_modules).map_err(types)?
+            self.host.types.find(name, kind, in_modules).map_err(no_types)?
         else {
             return Ok(None);
         };
-        let target = ty.target().unwrap_or_default();
+        let target = ty.target().invariant("a VAR or FUNC has a target")?;
         let target = if kind == Kind::Var { ty.btf().strip(target).ok().map(Type::id) } else { Some(target) };
-        let of = module.map_or("vmlinux", |m| &m.name);
-        let what = if kind == Kind::Func { "parameters" } else { "a type" };
-        match target.map(|target| self.comparison.compare((btf, local), (ty.btf(), target))) {
+        let owner = module.map_or("vmlinux", |m| &m.name);
+        let (what, differ) = if kind == Kind::Func { ("parameters", "differ") } else { ("type", "differs") };
+        match target.map(|target| self.comparisons.compare((btf, local), (ty.btf(), target))) {
             Some(Ok(true)) => {
                 let module = module.map(|m| self.modules.index_of(&m.name, m.id));
-                return Ok(Some(Resolved::Typed { id: ty.id(), module }));
+                return Ok(Some(ResolvedExtern::Typed { id: ty.id(), module }));
             }
             Some(Err(MatchError::TooManySteps)) => {
-                refused.add(e.name, format!("{of} has it with {what} that take too many steps to compare"));
+                refused.add(e.name, format!("comparing its {what} with {owner} takes too many steps"));
             }
-            _ if kind == Kind::Func && e.is_weak => return Ok(Some(Resolved::Incompatible)),
-            _ => refused.add(e.name, format!("{of} has it with {what} other than the object declares")),
+            _ if kind == Kind::Func && e.is_weak => return Ok(Some(ResolvedExtern::Incompatible)),
+            _ => refused.add(e.name, format!("its {what} in {owner} {differ} from the declaration")),
         }
         Ok(None)
     }
 }
 
-/// Comparisons of an object's types with the kernel's. Many externs may share a type, so each pair is compared once.
+/// Cached comparisons of an object's types with the kernel's. Many externs can share a type, so each pair is compared once.
 #[derive(Default)]
-struct Comparison<'h> {
+struct TypeComparisons<'h> {
     comparer: TypeComparer,
-    /// Results by the object's type, the kernel's BTF and its type.
-    known: HashMap<(TypeId, *const Btf<'h>, TypeId), Result<bool, MatchError>>,
+    /// The results by the object's type, the kernel's BTF and the type in that BTF.
+    results: HashMap<(TypeId, *const Btf<'h>, TypeId), Result<bool, MatchError>>,
 }
 
-impl<'h> Comparison<'h> {
+impl<'h> TypeComparisons<'h> {
     fn compare(
         &mut self,
         (local_btf, local): (&Btf<'_>, TypeId),
         (kernel, target): (&'h Btf<'h>, TypeId),
     ) -> Result<bool, MatchError> {
         let compare = || self.comparer.are_compatible(local_btf, local, kernel, target);
-        *self.known.entry((local, core::ptr::from_ref(kernel), target)).or_insert_with(compare)
+        *self.results.entry((local, core::ptr::from_ref(kernel), target)).or_insert_with(compare)
     }
 }
 
@@ -256,7 +261,7 @@ mod tests {
     use alloc::sync::Arc;
     use core_relo::{Endian, btf::Builder};
 
-    /// As `bpf_session_cookie`, which took nothing up to 6.19 and takes the context since.
+    /// `bpf_session_cookie` is such a function: without parameters up to 6.19, with the context since.
     #[test]
     fn of_flavours_of_a_function_the_one_with_the_kernels_parameters_is_taken() {
         let types = |names: &[(&str, bool)]| {
@@ -282,17 +287,17 @@ mod tests {
         let resolve =
             |externs: &[ExternEntry<'_>]| resolve(Some(&object), externs, &host, &mut Modules::default());
         let weak = [entry(b"f___old", true), entry(b"f___new", true), entry(b"g", true), entry(b"h", true)];
-        let here = Resolved::Typed { id: expected, module: None };
+        let typed = ResolvedExtern::Typed { id: expected, module: None };
         assert_eq!(
             resolve(&weak).unwrap(),
-            [Resolved::Incompatible, here, Resolved::Incompatible, Resolved::Missing]
+            [ResolvedExtern::Incompatible, typed, ResolvedExtern::Incompatible, ResolvedExtern::Missing]
         );
         let refused = resolve(&[entry(b"g", false), entry(b"h", false)]).unwrap_err().to_string();
-        assert!(refused.contains("g: vmlinux has it with parameters other than"), "{refused}");
+        assert!(refused.contains("g: its parameters in vmlinux differ"), "{refused}");
         assert!(refused.contains("h: no kernel function (kfunc) of this name"), "{refused}");
     }
 
-    /// Functions that take functions: comparing them takes time exponential in the depth.
+    /// The parameters are function pointers of function pointers: comparing them takes time exponential in the depth.
     #[test]
     fn a_function_whose_parameters_take_too_long_to_compare_is_refused_for_that() {
         let mut b = Builder::new(Endian::native());
@@ -309,6 +314,6 @@ mod tests {
         let what = ExternBinding::Function(proto);
         let f = ExternEntry { name: b"f", symbol: 0, is_weak: true, btf_id: id, binding: what };
         let refused = resolve(Some(&object), &[f], &host, &mut Modules::default()).unwrap_err().to_string();
-        assert!(refused.contains("vmlinux has it with parameters that take too many steps"), "{refused}");
+        assert!(refused.contains("comparing its parameters with vmlinux takes too many steps"), "{refused}");
     }
 }

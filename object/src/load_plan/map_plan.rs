@@ -1,4 +1,4 @@
-//! The plan of a map: what the kernel is asked for, and what the map holds at first.
+//! The plan of a map: its attributes in the kernel and its initial contents.
 
 use crate::{
     index::{MapIndex, ModuleIndex, ProgramIndex},
@@ -13,21 +13,21 @@ pub(super) const MMAPABLE: u32 = 1 << 10;
 /// `BPF_F_SEGV_ON_FAULT`.
 pub const SEGV_ON_FAULT: u32 = 1 << 17;
 
-/// The plan of a map: created, or reused.
+/// The plan of a map, which is created or reused.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct MapPlan {
-    /// Its name: of a data map its section's.
+    /// The name of the map. The name of a data map is its section's name.
     pub name: String,
-    /// The name the kernel is given, of which it keeps 15 bytes.
+    /// The name in the kernel, which keeps the first 15 bytes.
     pub kernel_name: Vec<u8>,
     /// The role of the map.
     pub role: MapRole,
-    /// The kernel's number of its type.
+    /// The kernel's number of the map type.
     pub map_type: u32,
-    /// Bytes of a key.
+    /// The size of a key in bytes.
     pub key_size: u32,
-    /// Bytes of a value.
+    /// The size of a value in bytes.
     pub value_size: u32,
     /// The maximum number of entries.
     pub max_entries: u32,
@@ -35,43 +35,44 @@ pub struct MapPlan {
     pub map_flags: u32,
     /// The extra value of the map's type (`map_extra`).
     pub map_extra: u64,
-    /// The memory node it is put on.
+    /// The NUMA node of the map's memory.
     pub numa_node: u32,
-    /// The network device it belongs to, 0 for none.
+    /// The network device that the map is offloaded to, 0 for none.
     pub ifindex: u32,
-    /// Type of a key in the object's BTF; `void` for none.
+    /// The type of a key in the object's BTF, `void` for none.
     pub key_type: TypeId,
-    /// Type of a value in the object's BTF; `void` for none.
+    /// The type of a value in the object's BTF, `void` for none.
     pub value_type: TypeId,
-    /// Whether it is created with the object's BTF, from which the kernel finds locks, timers and the like in its values.
+    /// Whether the map is created with the object's BTF, in which the kernel finds the locks, timers and other special fields of
+    /// the map's values.
     pub uses_btf: bool,
-    /// Whether it is created; references to one that is not are poisoned.
+    /// Whether the map is created. References to a map that is not created are poisoned.
     pub autocreate: bool,
-    /// Whether, of a struct_ops map, it is registered when all programs are attached.
+    /// Whether attaching all programs also registers the map, for struct_ops maps.
     pub autoattach: bool,
-    /// The path of the pin. A map that is pinned there already is reused.
+    /// The path of the pin. A map that is already pinned there is reused.
     pub pin: Option<PathBuf>,
-    /// A map to use instead.
+    /// A map to reuse instead of creating a new map.
     pub reuse: Option<Arc<OwnedFd>>,
-    /// For a map of maps: what it will hold.
+    /// The inner map of a map of maps: the plan of a template of the maps that it will hold.
     pub inner: Option<Box<Self>>,
-    /// For a map of maps: a map like those it will hold.
+    /// The inner map of a map of maps, if the caller has created the template.
     pub inner_fd: Option<Arc<OwnedFd>>,
-    /// The initial contents: the one value of a data map, the variables of the arena. Empty if all bytes are zero.
+    /// The initial contents: the single value of a data map, or the variables of the arena. Empty if all bytes are zero.
     pub data: Vec<u8>,
     /// The offset of `data` in the arena, in bytes.
     pub data_offset: u64,
-    /// Maps or programs it holds at first, by key.
+    /// The maps or programs that the map initially holds, by key.
     pub slots: BTreeMap<u32, SlotPlan>,
-    /// Type of a struct_ops map's value in the kernel's BTF.
+    /// The type of a struct_ops map's value in the kernel's BTF.
     pub kernel_value_type: TypeId,
-    /// The module whose BTF has that type; none for the kernel itself.
+    /// The module whose BTF has `kernel_value_type`. `None` for the kernel itself.
     pub kernel_value_module: Option<ModuleIndex>,
     /// The programs in a struct_ops map's value.
     pub programs: Vec<ProgramSlot>,
 }
 
-/// A member of a struct_ops map's value that takes the descriptor of a program.
+/// A member of a struct_ops map's value that holds the descriptor of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProgramSlot {
@@ -88,27 +89,27 @@ pub enum MapRole {
     /// A map that the object defines.
     #[default]
     Defined,
-    /// Variables.
+    /// Initialized variables.
     Data,
-    /// Constants: frozen.
+    /// Constants. The map is frozen.
     Rodata,
-    /// Variables that begin as zero.
+    /// Variables that are initially zero.
     Bss,
-    /// The kernel's configuration: frozen.
+    /// Values of the kernel's configuration. The map is frozen.
     Kconfig,
-    /// Programs that a kernel subsystem calls.
+    /// A struct_ops map: programs that a kernel subsystem calls.
     StructOps,
-    /// Targets of jumps: frozen.
+    /// The targets of indirect jumps. The map is frozen.
     JumpTable,
 }
 
 impl MapRole {
-    /// Whether it is made of a section of variables (libbpf: `bpf_map__is_internal`).
+    /// Returns whether the map is a data map, created from a section of variables (libbpf: `bpf_map__is_internal`).
     pub const fn is_data(self) -> bool {
         matches!(self, Self::Data | Self::Rodata | Self::Bss | Self::Kconfig)
     }
 
-    /// Whether user space may not write it once it is filled.
+    /// Returns whether the map is frozen: user space cannot write to it after the load.
     pub const fn is_frozen(self) -> bool {
         matches!(self, Self::Rodata | Self::Kconfig | Self::JumpTable)
     }
@@ -125,12 +126,12 @@ pub enum SlotPlan {
 }
 
 impl MapPlan {
-    /// Its type, if the number is a known one.
+    /// Returns the map type. Returns `None` for an unknown number.
     pub const fn known_type(&self) -> Option<MapType> {
         MapType::from_number(self.map_type)
     }
 
-    /// Whether user space can map its values into memory.
+    /// Returns whether user space can map the values into memory.
     pub const fn is_mmapable(&self) -> bool {
         self.map_flags & MMAPABLE != 0 || matches!(self.known_type(), Some(MapType::Arena))
     }

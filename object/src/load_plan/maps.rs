@@ -7,7 +7,7 @@ use super::{
     map_plan::{MMAPABLE, MapPlan, MapRole, SEGV_ON_FAULT},
     settings::{MapSettings, Settings},
     slots,
-    struct_ops::Tables,
+    struct_ops::StructOpsTables,
 };
 use crate::{
     elf::{key, text},
@@ -28,23 +28,23 @@ const READ_ONLY_PROG: u32 = 1 << 7;
 /// `BPF_F_LINK`.
 const LINK: u32 = 1 << 13;
 
-/// Everything maps are planned from.
-pub(super) struct Planning<'p, 'o, 'd> {
+/// The planner of an object's maps.
+pub(super) struct MapPlanner<'p, 'o, 'd> {
     pub(super) object: &'o Object<'d>,
     pub(super) table: &'p MapTable<'o, 'd>,
     pub(super) settings: &'p Settings,
     pub(super) host: &'p Host,
     pub(super) kconfig: Vec<u8>,
-    pub(super) struct_ops: &'p Tables,
-    /// The first type of each map's name, in the BTF after it was mended.
-    pub(super) values: HashMap<&'o [u8], ValueType>,
+    pub(super) struct_ops: &'p StructOpsTables,
+    /// The first type with a map's name in the fixed-up BTF, by map name.
+    pub(super) value_types: HashMap<&'o [u8], ValueType>,
 }
 
 /// The type of a data map's value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ValueType {
     id: TypeId,
-    /// Whether it is a DATASEC with a variable that is not static: user space maps such values into memory.
+    /// Whether the type is a DATASEC with a variable that is not static. User space maps such values into memory.
     has_public_variables: bool,
 }
 
@@ -57,31 +57,32 @@ impl ValueType {
     }
 }
 
-impl Planning<'_, '_, '_> {
-    /// The plans of all maps, in the table's order. `edit` is the BTF for the kernel: resized sections change it.
-    pub(super) fn maps(&mut self, edit: &mut Option<Editor>) -> Result<Vec<MapPlan>, LoadPlanError> {
-        // What the BTF looks like after it was mended: linkage decides about mapping into memory.
-        let mended =
-            edit.as_ref().map(|e| Btf::parse(e.finish())).transpose().map_err(LoadPlanError::MadeBtf)?;
-        if let Some(btf) = &mended {
-            let wanted: HashSet<&[u8]> = self.table.entries.iter().map(|e| e.name).collect();
+impl MapPlanner<'_, '_, '_> {
+    /// Plans all maps, in the table's order. `edit` is the BTF for the kernel, in which resized sections are changed.
+    pub(super) fn plan_maps(&mut self, edit: &mut Option<Editor>) -> Result<Vec<MapPlan>, LoadPlanError> {
+        // The fixup has changed the linkage of variables, which decides whether a map is mappable.
+        let fixed_up = edit.as_ref().map(|e| Btf::parse(e.finish())).transpose();
+        let fixed_up = fixed_up.map_err(LoadPlanError::GeneratedBtf)?;
+        if let Some(btf) = &fixed_up {
+            let names: HashSet<&[u8]> = self.table.entries.iter().map(|e| e.name).collect();
             for ty in btf.types() {
-                if let Some(name) = wanted.get(ty.name().as_bytes()) {
-                    self.values.entry(name).or_insert_with(|| ValueType::new(btf, ty));
+                if let Some(name) = names.get(ty.name().as_bytes()) {
+                    self.value_types.entry(name).or_insert_with(|| ValueType::new(btf, ty));
                 }
             }
         }
         let mut plans = Vec::new();
-        for (at, entry) in MapIndex::enumerate(&self.table.entries) {
-            plans.push(self.plan_map(at, *entry, mended.as_ref(), edit)?);
+        for (index, entry) in MapIndex::enumerate(&self.table.entries) {
+            plans.push(self.plan_map(index, *entry, fixed_up.as_ref(), edit)?);
         }
         slots::fill(self.object, self.table, &mut plans)?;
         Ok(plans)
     }
 
+    /// Plans a map.
     fn plan_map(
         &mut self,
-        at: MapIndex,
+        index: MapIndex,
         entry: MapEntry<'_, '_>,
         btf: Option<&Btf<'_>>,
         edit: &mut Option<Editor>,
@@ -96,21 +97,21 @@ impl Planning<'_, '_, '_> {
                         cause: cause.clone(),
                     })
                 })?;
-                let mut plan = defined(def, self.host);
+                let mut plan = plan_defined_map(def, self.host);
                 plan.kernel_name = entry.name.to_vec();
                 if def.pin_by_name {
-                    // Joined to a path it would lead elsewhere.
+                    // Such a name could escape from the directory of the pins.
                     if name.contains(['/', '\0']) || name.is_empty() {
                         return Err(LoadPlanError::Map {
                             map: name.into(),
-                            what: "it is pinned by name, and its name is none a file can have".into(),
+                            what: "it cannot be pinned by name: its name is not a valid file name".into(),
                         });
                     }
-                    // bpffs takes no name with a dot.
+                    // bpffs refuses names with a dot.
                     plan.pin = Some(self.settings.pin_root.join(name.replace('.', "_")));
                 }
                 if let Some(inner) = &def.inner {
-                    let mut inner = defined(inner, self.host);
+                    let mut inner = plan_defined_map(inner, self.host);
                     inner.name = format!("{name}.inner");
                     inner.kernel_name = inner.name.clone().into_bytes();
                     self.default_entries(&mut inner);
@@ -126,18 +127,22 @@ impl Planning<'_, '_, '_> {
                 };
                 let size = u32::try_from(section.size).map_err(|_large| LoadPlanError::Map {
                     map: name.clone().into(),
-                    what: format!("it has {} bytes, and no map's value can have that many", section.size)
-                        .into(),
+                    what: format!(
+                        "its value is too large: {} bytes, expected at most {}",
+                        section.size,
+                        u32::MAX
+                    )
+                    .into(),
                 })?;
-                // Zeros are what a new map holds anyway.
+                // A new map holds zeros.
                 let bytes = if role == MapRole::Bss { Vec::new() } else { section.bytes.to_vec() };
-                self.data(role, entry.name, (size, bytes))
+                self.plan_data_map(role, entry.name, (size, bytes))
             }
             MapSource::Kconfig => {
                 let bytes = core::mem::take(&mut self.kconfig);
                 let size = u32::try_from(bytes.len());
                 let size = size.invariant("configuration values are within the limit of a data section")?;
-                self.data(MapRole::Kconfig, entry.name, (size, bytes))
+                self.plan_data_map(MapRole::Kconfig, entry.name, (size, bytes))
             }
             MapSource::StructOps(table) => {
                 let DataKind::StructOps { link, optional } = table.section.kind else {
@@ -158,7 +163,7 @@ impl Planning<'_, '_, '_> {
                     uses_btf: true,
                     ..MapPlan::default()
                 };
-                if let Some(kernel) = self.struct_ops.by_map.get(&at) {
+                if let Some(kernel) = self.struct_ops.by_map.get(&index) {
                     plan.value_size = kernel.value_size;
                     plan.kernel_value_type = kernel.value_type;
                     plan.kernel_value_module = kernel.module;
@@ -169,30 +174,30 @@ impl Planning<'_, '_, '_> {
             }
         };
         plan.name.clone_from(&name);
-        if self.table.arena == Some(at) {
-            // Where its variables lie depends on how large it is made.
+        if self.table.arena == Some(index) {
+            // The offset of the arena's variables depends on its size.
             plan.max_entries = settings.max_entries.unwrap_or(plan.max_entries);
             let flags = settings.map_flags.unwrap_or(plan.map_flags);
-            self.arena(&mut plan, &name, flags)?;
+            self.plan_arena(&mut plan, &name, flags)?;
         }
-        apply(&mut plan, settings, btf, edit)?;
+        apply_settings(&mut plan, settings, btf, edit)?;
         self.default_entries(&mut plan);
         if plan.max_entries == 0 && self.host.cpus == 0 && plan.known_type() == Some(MapType::PerfEventArray)
         {
             return Err(LoadPlanError::Map {
                 map: name.into(),
-                what: "it is to have an entry for each processor, and how many there may be cannot be read from \
+                what: "its max_entries is the number of possible CPUs, which cannot be read from \
                        /sys/devices/system/cpu/possible: set its max_entries"
                     .into(),
             });
         }
-        self.adapt(&mut plan);
+        self.adapt_to_kernel(&mut plan);
         Ok(plan)
     }
 
-    /// libbpf: `bpf_object__init_internal_map`.
-    fn data(&self, role: MapRole, name: &[u8], (size, data): (u32, Vec<u8>)) -> MapPlan {
-        let value = self.values.get(name);
+    /// Plans the map of a section of variables (libbpf: `bpf_object__init_internal_map`).
+    fn plan_data_map(&self, role: MapRole, name: &[u8], (size, data): (u32, Vec<u8>)) -> MapPlan {
+        let value = self.value_types.get(name);
         let mut map_flags = 0;
         if matches!(role, MapRole::Rodata | MapRole::Kconfig) {
             map_flags |= READ_ONLY_PROG;
@@ -216,12 +221,13 @@ impl Planning<'_, '_, '_> {
         }
     }
 
-    fn arena(&self, plan: &mut MapPlan, name: &str, flags: u32) -> Result<(), LoadPlanError> {
+    /// Plans the variables of the arena.
+    fn plan_arena(&self, plan: &mut MapPlan, name: &str, flags: u32) -> Result<(), LoadPlanError> {
         let section = self.object.data_sections().iter().find(|s| s.kind == DataKind::Arena);
         let Some(section) = section else { return Ok(()) };
         if flags & SEGV_ON_FAULT != 0 {
-            let what = "it holds variables (`.addr_space.1`), and BPF_F_SEGV_ON_FAULT: writing their first values would \
-                        end this process with SIGSEGV";
+            let what = "it has variables (`.addr_space.1`) and the flag BPF_F_SEGV_ON_FAULT: writing the initial values \
+                        would end this process with SIGSEGV";
             return Err(LoadPlanError::Map { map: name.into(), what: what.into() });
         }
         let page = u64::from(self.host.page_size.max(1));
@@ -243,7 +249,7 @@ impl Planning<'_, '_, '_> {
         Ok(())
     }
 
-    /// libbpf: `map_set_def_max_entries`, `adjust_ringbuf_sz`.
+    /// Sets or rounds the number of entries that depends on the machine (libbpf: `map_set_def_max_entries`, `adjust_ringbuf_sz`).
     fn default_entries(&self, plan: &mut MapPlan) {
         match plan.known_type() {
             Some(MapType::PerfEventArray) if plan.max_entries == 0 => plan.max_entries = self.host.cpus,
@@ -254,8 +260,8 @@ impl Planning<'_, '_, '_> {
         }
     }
 
-    /// Removes what this kernel does not know (libbpf: `bpf_object__sanitize_maps`, `bpf_object__create_map`).
-    fn adapt(&self, plan: &mut MapPlan) {
+    /// Removes attributes that this kernel does not support (libbpf: `bpf_object__sanitize_maps`, `bpf_object__create_map`).
+    fn adapt_to_kernel(&self, plan: &mut MapPlan) {
         let features = &self.host.features;
         if plan.role.is_data() {
             if !features.has(Feature::ArrayMmap) {
@@ -265,9 +271,9 @@ impl Planning<'_, '_, '_> {
                 plan.autocreate = false;
             }
         }
-        forget_types(plan);
+        clear_types(plan);
         if let Some(inner) = plan.inner.as_deref_mut() {
-            forget_types(inner);
+            clear_types(inner);
         }
         if !features.has(Feature::Names) {
             plan.kernel_name.clear();
@@ -278,7 +284,8 @@ impl Planning<'_, '_, '_> {
     }
 }
 
-fn defined(def: &MapDef, host: &Host) -> MapPlan {
+/// Plans a map from its definition.
+fn plan_defined_map(def: &MapDef, host: &Host) -> MapPlan {
     let is_ring = matches!(def.known_type(), Some(MapType::Ringbuf | MapType::UserRingbuf));
     MapPlan {
         map_type: def.map_type,
@@ -297,7 +304,7 @@ fn defined(def: &MapDef, host: &Host) -> MapPlan {
 }
 
 /// Applies the settings of a caller.
-fn apply(
+fn apply_settings(
     plan: &mut MapPlan,
     settings: MapSettings,
     btf: Option<&Btf<'_>>,
@@ -305,7 +312,7 @@ fn apply(
 ) -> Result<(), LoadPlanError> {
     let fail = |what: String| LoadPlanError::Map { map: plan.name.clone().into(), what: what.into() };
     plan.autoattach = settings.autoattach.unwrap_or(true);
-    let own_size = plan.value_size;
+    let original_size = plan.value_size;
     if let Some(size) = settings.value_size {
         if plan.role.is_data() {
             if !plan.data.is_empty() {
@@ -315,7 +322,7 @@ fn apply(
             if let (Some(btf), Some(edit)) = (btf, edit)
                 && let Err(why) = resize_section(btf, edit, plan.value_type, size)
             {
-                log::info!("map {}: without types, since {why}", plan.name);
+                log::info!("map {}: the map has no BTF types: {why}", plan.name);
                 plan.value_type = TypeId::VOID;
             }
         }
@@ -324,14 +331,17 @@ fn apply(
     if let Some(mut data) = settings.data {
         let bytes = |size: u32| usize::try_from(size).invariant("hosts have addresses of at least 32 bits");
         let size = if plan.role.is_data() { bytes(plan.value_size)? } else { plan.data.len() };
-        // Variables may be set before the section is resized.
-        if plan.role.is_data() && data.len() == bytes(own_size)? {
+        // The caller may have set variables before resizing the section.
+        if plan.role.is_data() && data.len() == bytes(original_size)? {
             data.resize(size, 0);
         }
         if data.len() != size && plan.role != MapRole::StructOps {
-            return Err(fail(format!("it holds {size} bytes, {} were given", data.len())));
+            return Err(fail(format!(
+                "wrong size of the initial data: {} bytes, expected {size}",
+                data.len()
+            )));
         }
-        // A struct_ops map was matched with what was given already.
+        // The value of a struct_ops map was already computed from the caller's data.
         if plan.role != MapRole::StructOps {
             plan.data = data;
         }
@@ -350,31 +360,31 @@ fn apply(
     Ok(())
 }
 
-/// Makes the last variable of a section, which has to be an array, fill the new size (libbpf: `map_btf_datasec_resize`).
+/// Resizes the last variable of a section to fill the section's new size (libbpf: `map_btf_datasec_resize`). The variable has to
+/// be an array.
 fn resize_section(btf: &Btf<'_>, edit: &mut Editor, section: TypeId, size: u32) -> Result<(), &'static str> {
     let ty = btf
         .ty(section)
         .filter(|t| t.kind() == Kind::Datasec)
-        .ok_or("its value is no section of variables")?;
+        .ok_or("its value is not a section of variables")?;
     let last = ty.vlen().checked_sub(1).ok_or("its section has no variable")?;
-    let [var, offset, _] = secinfo(edit, section, last);
+    let [var, offset, _] = secinfo(edit, section, last).ok_or("its section has no variable")?;
     let array = btf.ty(TypeId(var)).and_then(Type::target).and_then(|id| btf.strip(id).ok());
-    let array = array.and_then(Type::array).ok_or("its last variable is no array")?;
-    let element =
-        btf.size_of(array.element).map_err(|_endless| "its last variable's elements have no size")?.0;
-    let room = size.checked_sub(offset).ok_or("its last variable begins behind the new end")?;
+    let array = array.and_then(Type::array).ok_or("its last variable is not an array")?;
+    let element = btf.size_of(array.element).map_err(|_walk| "its last variable's elements have no size")?.0;
+    let room = size.checked_sub(offset).ok_or("its last variable begins after the new end")?;
     let n = room.checked_div(element).filter(|_| room.is_multiple_of(element));
-    let n = n.ok_or("the new size is no whole number of elements of its last variable")?;
+    let n = n.ok_or("the new size is not a multiple of its last variable's elements")?;
     let words = [0, array.element.0, array.index.0, n];
-    let new = edit.push(core_relo::StrOffset(0), (Kind::Array, 0, false), &words);
+    let resized = edit.push(core_relo::StrOffset(0), (Kind::Array, 0, false), &words);
     edit.set(section, Editor::SIZE_OR_TYPE, size);
     put_secinfo(edit, section, last, [var, offset, room]);
-    edit.set(TypeId(var), Editor::SIZE_OR_TYPE, new.0);
+    edit.set(TypeId(var), Editor::SIZE_OR_TYPE, resized.0);
     Ok(())
 }
 
-/// Maps whose elements the kernel takes to be without type.
-fn forget_types(plan: &mut MapPlan) {
+/// Clears the key and value types of maps for which the kernel accepts no types.
+fn clear_types(plan: &mut MapPlan) {
     use MapType as M;
     match plan.known_type() {
         Some(
@@ -400,26 +410,27 @@ fn forget_types(plan: &mut MapPlan) {
     }
 }
 
-/// Rounds a ring's size up to a power of two of pages. A size of 0 stays, for the kernel to refuse.
+/// Rounds the size of a ring buffer up to a power of two of pages. Leaves a size of 0, which the kernel refuses.
 fn ring_size(size: u32, page: u32) -> u32 {
     let page = page.max(1);
-    let is_fit = size.is_multiple_of(page) && size.checked_div(page).is_some_and(u32::is_power_of_two);
-    if size == 0 || is_fit {
+    let is_valid = size.is_multiple_of(page) && size.checked_div(page).is_some_and(u32::is_power_of_two);
+    if size == 0 || is_valid {
         return size;
     }
-    // A size whose next power of two is beyond 32 bits stays, for the kernel to refuse.
+    // A size whose next power of two exceeds 32 bits is left as it is, and the kernel refuses it.
     let pages = size.checked_div(page).and_then(|pages| pages.checked_add(1)?.checked_next_power_of_two());
     pages.and_then(|pages| pages.checked_mul(page)).unwrap_or(size)
 }
 
-/// The name of a data map: as much of the object's as fits before the section's (libbpf: `internal_map_name`).
+/// Returns the kernel's name of a data map: the section's name, after the part of the object's name that fits (libbpf:
+/// `internal_map_name`).
 fn data_map_name(object: &str, section: &[u8]) -> Vec<u8> {
-    const MOST: usize = 15;
-    let own = section.len().clamp(7, MOST);
+    const MAX_LEN: usize = 15;
+    let suffix = section.len().clamp(7, MAX_LEN);
     let has_two_dots = section.iter().skip(1).any(|b| *b == b'.');
-    // `clamp` keeps `own` within `MOST`.
-    let prefix = if has_two_dots { 0 } else { MOST.saturating_sub(own) };
-    let name = object.bytes().take(prefix).chain(section.iter().copied().take(own));
+    // `clamp` keeps `suffix` within `MAX_LEN`.
+    let prefix = if has_two_dots { 0 } else { MAX_LEN.saturating_sub(suffix) };
+    let name = object.bytes().take(prefix).chain(section.iter().copied().take(suffix));
     name.map(|b| if b.is_ascii_alphanumeric() || b == b'_' || b == b'.' { b } else { b'_' }).collect()
 }
 

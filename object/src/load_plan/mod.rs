@@ -1,7 +1,7 @@
-//! Everything that a load asks of the kernel, as data: the loader executes it, and a dry run prints it.
+//! The plan of a load: all requests to the kernel, as data. The loader executes a plan, and a dry run prints it.
 //!
-//! A plan is made of an object, a caller's [`Settings`] and a [`Host`] (what the kernel has and can do). Making it changes
-//! nothing. Where libbpf decides something while it loads, the decision is made here.
+//! A plan is computed from an object, the caller's [`Settings`] and a [`Host`], which describes the kernel. Planning has no side
+//! effects. Decisions that libbpf makes during a load are part of the plan.
 
 mod arg_ctx;
 mod attach_target;
@@ -40,19 +40,19 @@ use crate::{
     features::Feature,
     globals::{self, ObjectTypes},
     index::{ExternIndex, MapIndex, ModuleIndex, ProgramIndex},
-    internal::Invariant as _,
+    internal::{InternalError, Invariant as _},
     limits,
     link::{ProgramLinker, externs},
     object::{DataKind, Object, Program},
 };
 pub use crate::{globals::Global, link::FunctionCopy};
 use core_relo::{Endian, btf::Editor, explain::Explanation};
-use ksyms::{Modules, Resolved};
+use ksyms::{Modules, ResolvedExtern};
 use std::collections::{HashMap, HashSet};
 
-/// The plan of a load: everything that it asks of the kernel.
+/// The plan of a load: all requests to the kernel.
 ///
-/// `Display` prints it as the dry run of a load.
+/// `Display` prints the plan as a dry run.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LoadPlan {
@@ -60,44 +60,44 @@ pub struct LoadPlan {
     pub name: String,
     /// The programs' license.
     pub license: Vec<u8>,
-    /// The kernel's version as programs are given it (kernels before 5.0 compare it).
+    /// The kernel version that programs are loaded with. Kernels before 5.0 compare it with their own.
     pub kernel_version: u32,
-    /// The object's BTF as this kernel takes it.
+    /// The object's BTF, adapted to this kernel. `None` if the object or the kernel has no BTF.
     pub btf: Option<Vec<u8>>,
-    /// Whether nothing can be loaded if the kernel refuses the BTF.
+    /// Whether the load fails if the kernel refuses the BTF.
     pub btf_is_mandatory: bool,
-    /// Maps, in libbpf's order; jump tables last.
+    /// The maps, in libbpf's order. Jump tables come last.
     pub maps: Vec<MapPlan>,
-    /// Programs that are loaded, in the object's order.
+    /// The programs to load, in the object's order.
     pub programs: Vec<ProgramPlan>,
-    /// Programs that are not loaded.
+    /// The programs that are not loaded.
     pub skipped: Vec<SkippedProgram>,
-    /// Modules whose BTF is needed.
+    /// The modules whose BTF the load needs.
     pub modules: Vec<ModulePlan>,
-    /// The modules in the array of descriptors that instructions refer to by index, from index 1 on. Index 0 is the kernel's.
+    /// The modules of the `fd_array` that kfunc calls refer to by index. The first module has index 1, since index 0 is the
+    /// kernel's own BTF.
     pub fd_array: Vec<ModuleIndex>,
-    /// Whether this kernel charges maps and programs to the limit on locked memory, which is raised then.
+    /// Whether the load raises `RLIMIT_MEMLOCK`, because this kernel charges maps and programs to that limit.
     pub raise_memlock_limit: bool,
-    /// Why the running kernel could not be probed. The plan is then for a kernel that can do everything, and its execution most
-    /// likely fails.
+    /// The error of probing the running kernel. The plan then assumes a kernel with every feature, and a load most likely fails.
     pub probe_error: Option<Errno>,
-    /// Whether programs hold the maps of constants though they do not mention them.
+    /// Whether read-only data maps are bound to the programs (`BPF_PROG_BIND_MAP`), even to programs without a reference to them.
     pub bind_rodata: bool,
-    /// Variables that can be read and set once it is loaded, and struct_ops maps.
+    /// The struct_ops maps, and the variables that can be read and set after the load.
     pub globals: Vec<Global>,
     /// The types of the variables.
     pub types: ObjectTypes,
     /// The source of a BPF token.
     pub token: TokenSource,
-    /// How USDT probes are attached; none if the object lacks the maps for that.
+    /// The plan for attaching USDT probes. `None` if the object lacks the [maps](USDT_MAPS) for USDT.
     pub usdt: Option<UsdtPlan>,
-    /// CO-RE relocations whose instructions are traps on this kernel, in case the verifier gets there.
+    /// The CO-RE relocations whose instructions are poisoned on this kernel. They explain a verifier error at such an instruction.
     pub poisoned: Vec<Poisoned>,
-    /// The functions whose relocations took part.
+    /// Whether each function's relocations belong to the programs being loaded, by function.
     pub(crate) selected: Vec<bool>,
-    /// Names of the externs in the order in which missing functions are numbered.
+    /// The names of the externs. [`POISON_KFUNC`] numbers missing kfuncs in this order.
     pub externs: Vec<String>,
-    /// The weak kfuncs among the externs that the kernel has with other parameters than the object declares, by place.
+    /// The weak kfuncs whose parameters in the kernel differ from the object's declaration.
     pub incompatible_kfuncs: Vec<ExternIndex>,
 }
 
@@ -119,33 +119,34 @@ impl LoadPlan {
         }
         let parts = ProgramLinker::collect(object)?;
         check_names(object, &parts, settings)?;
-        let mut edit = btf_fixup::mended(object, &parts.externs)?;
+        let mut edit = btf_fixup::fix_up(object, &parts.externs)?;
         let mut modules = Modules::default();
 
         let kconfig_size = externs::config_size(&parts.externs);
         if u64::from(kconfig_size) > limits::DATA_BYTES {
-            let what = format!("its variables have {kconfig_size} bytes, {} is the most", limits::DATA_BYTES);
+            let most = limits::DATA_BYTES;
+            let what = format!("its variables are too large: {kconfig_size} bytes, expected at most {most}");
             return Err(LoadPlanError::Map { map: ".kconfig".into(), what: what.into() });
         }
-        let kconfig = kconfig::values(&parts.externs, kconfig_size, host, settings.kconfig.as_deref())?;
-        let usdt = UsdtPlan::plan(&parts, &kconfig, host);
+        let kconfig = kconfig::read_values(&parts.externs, kconfig_size, host, settings.kconfig.as_deref())?;
+        let usdt = UsdtPlan::for_object(&parts, &kconfig, host);
         let resolved = ksyms::resolve(object.btf(), &parts.externs, host, &mut modules)?;
-        let tables = struct_ops_tables(object, &parts, settings, host, &mut modules)?;
-        let mut maps = maps::Planning {
+        let tables = resolve_struct_ops(object, &parts, settings, host, &mut modules)?;
+        let mut maps = maps::MapPlanner {
             object,
             table: &parts.maps,
             settings,
             host,
             kconfig,
             struct_ops: &tables,
-            values: HashMap::new(),
+            value_types: HashMap::new(),
         }
-        .maps(&mut edit)?;
+        .plan_maps(&mut edit)?;
 
-        let (loaded, skipped) = select(object, settings, &tables);
+        let (loaded, skipped) = select_programs(object, settings, &tables);
         let selected = parts.select_functions(&loaded);
-        let (code, poisoned) = relocate::relocated(object, &selected, settings, host)?;
-        let mut planning = programs::Planning {
+        let (code, poisoned) = relocate::relocate_code(object, &selected, settings, host)?;
+        let mut planner = programs::ProgramPlanner {
             object,
             parts: &parts,
             host,
@@ -156,17 +157,17 @@ impl LoadPlan {
             jump_targets: object.data_sections().iter().find(|s| s.kind == DataKind::JumpTables),
             jump_tables: HashMap::new(),
             jump_bytes: 0,
-            context_tags: object.btf().map(arg_ctx::tags).unwrap_or_default(),
+            context_tags: object.btf().map(arg_ctx::collect_tags).unwrap_or_default(),
         };
-        let default = ProgramSettings::default();
+        let default_settings = ProgramSettings::default();
         let (mut programs, mut total) = (Vec::new(), 0usize);
         for (function, program) in ProgramIndex::enumerate(object.programs()) {
             if !*loaded.get(function.0).invariant("each program is selected or not")? {
                 continue;
             }
-            let own = settings.programs.get(&key(program.name)).unwrap_or(&default);
-            let plan = planning.plan_program(function, &code, own, &mut maps, &mut modules, &mut edit)?;
-            // Programs share subprograms, and with them their records.
+            let settings = settings.programs.get(&key(program.name)).unwrap_or(&default_settings);
+            let plan = planner.plan_program(function, &code, settings, &mut maps, &mut modules, &mut edit)?;
+            // Each program has its own copy of a shared subprogram, so the sum has no relation to the object's size.
             let counts = [
                 plan.insns.len() / 8,
                 plan.func_info.len() / 8,
@@ -179,14 +180,14 @@ impl LoadPlan {
             total = sum.ok_or(LoadPlanError::TooLong { limit: limits::OBJECT_INSNS })?;
             programs.push(plan);
         }
-        let fd_array = planning.fd_array;
-        let globals = variables(object, &parts, settings);
+        let fd_array = planner.fd_array;
+        let globals = collect_globals(object, &parts, settings);
         let has_struct_ops = maps.iter().any(|m| m.role == MapRole::StructOps);
         let has_rodata = maps.iter().any(|m| m.role == MapRole::Rodata && m.autocreate);
-        let btf = finish_btf(object, edit, host);
+        let btf = finish_btf(object, edit, host)?;
         Ok(Self {
             name: settings.name.clone(),
-            // An object without license has an empty one, as for libbpf.
+            // As in libbpf, an object without a license has an empty license.
             license: object.license().unwrap_or(b"").to_vec(),
             kernel_version: object.kernel_version().unwrap_or(host.kernel_version),
             btf,
@@ -206,14 +207,13 @@ impl LoadPlan {
             poisoned,
             selected,
             externs: parts.externs.iter().map(|e| key(e.name)).collect(),
-            incompatible_kfuncs: incompatible(&resolved),
+            incompatible_kfuncs: incompatible_kfuncs(&resolved),
         })
     }
 }
 
 impl LoadPlan {
-    /// Explains a relocation that is a trap, by its [record](Poisoned::record). The plan has to have been made of the same
-    /// object, settings and host.
+    /// Explains a poisoned relocation by its [record](Poisoned::record). Object, settings and host have to be those of the plan.
     pub fn explain(
         &self,
         object: &Object<'_>,
@@ -225,22 +225,26 @@ impl LoadPlan {
     }
 }
 
-/// Returns the object's BTF as the kernel takes it; none if the kernel takes none.
-fn finish_btf(object: &Object<'_>, edit: Option<Editor>, host: &Host) -> Option<Vec<u8>> {
-    let mut edit = edit.filter(|_| host.features.has(Feature::Btf))?;
+/// Returns the object's BTF, adapted to the kernel. Returns `None` for a kernel without BTF.
+fn finish_btf(
+    object: &Object<'_>,
+    edit: Option<Editor>,
+    host: &Host,
+) -> Result<Option<Vec<u8>>, InternalError> {
+    let Some(mut edit) = edit.filter(|_| host.features.has(Feature::Btf)) else { return Ok(None) };
     btf_fixup::hide_functions(object, &mut edit);
-    sanitize::sanitize(&mut edit, &host.features);
-    Some(edit.finish())
+    sanitize::sanitize(&mut edit, &host.features)?;
+    Ok(Some(edit.finish()))
 }
 
-/// Returns the kfuncs that the kernel has with other parameters.
-fn incompatible(resolved: &[Resolved]) -> Vec<ExternIndex> {
+/// Returns the kfuncs whose parameters in the kernel differ from the object's declaration.
+fn incompatible_kfuncs(resolved: &[ResolvedExtern]) -> Vec<ExternIndex> {
     let externs = resolved.iter().enumerate();
-    externs.filter(|(_, r)| **r == Resolved::Incompatible).map(|(n, _)| ExternIndex(n)).collect()
+    externs.filter(|(_, r)| **r == ResolvedExtern::Incompatible).map(|(n, _)| ExternIndex(n)).collect()
 }
 
-/// The object's variables, as large as the settings make them.
-fn variables(object: &Object<'_>, parts: &ProgramLinker<'_, '_>, settings: &Settings) -> Vec<Global> {
+/// Returns the object's variables, with the sizes that the settings give to data maps.
+fn collect_globals(object: &Object<'_>, parts: &ProgramLinker<'_, '_>, settings: &Settings) -> Vec<Global> {
     let all = globals::collect(object, &parts.maps, &parts.externs);
     if settings.maps.values().all(|s| s.value_size.is_none()) {
         return all;
@@ -248,19 +252,19 @@ fn variables(object: &Object<'_>, parts: &ProgramLinker<'_, '_>, settings: &Sett
     globals::resize_arrays(all, object.btf(), |section| settings.maps.get(section)?.value_size)
 }
 
-/// A setting for something the object does not have is a mistake of the caller's.
+/// Refuses settings of programs and maps that the object does not have.
 fn check_names(
     object: &Object<'_>,
     parts: &ProgramLinker<'_, '_>,
     settings: &Settings,
 ) -> Result<(), LoadPlanError> {
-    // In the object's order, for the error.
-    let check = |kind, asked: Vec<&String>, names: &[&[u8]]| {
-        let has: HashSet<String> = names.iter().map(|name| key(name)).collect();
-        let known = || names.iter().map(|name| key(name).into()).collect();
+    // `names` are in the object's order, in which the error lists them.
+    let check = |kind, requested: Vec<&String>, names: &[&[u8]]| {
+        let known: HashSet<String> = names.iter().map(|name| key(name)).collect();
+        let list = || names.iter().map(|name| key(name).into()).collect();
         let missing =
-            |name: &String| LoadPlanError::NoSuch { kind, name: name.as_str().into(), known: known() };
-        asked.into_iter().find(|name| !has.contains(*name)).map_or(Ok(()), |name| Err(missing(name)))
+            |name: &String| LoadPlanError::NoSuch { kind, name: name.as_str().into(), known: list() };
+        requested.into_iter().find(|name| !known.contains(*name)).map_or(Ok(()), |name| Err(missing(name)))
     };
     let programs: Vec<_> = object.programs().iter().filter(|p| !p.is_subprogram).map(|p| p.name).collect();
     let maps: Vec<_> = parts.maps.entries.iter().map(|m| m.name).collect();
@@ -268,47 +272,48 @@ fn check_names(
     check("map", settings.maps.keys().collect(), &maps)
 }
 
-fn struct_ops_tables(
+/// Matches the object's struct_ops maps with the kernel's structs.
+fn resolve_struct_ops(
     object: &Object<'_>,
     parts: &ProgramLinker<'_, '_>,
     settings: &Settings,
     host: &Host,
     modules: &mut Modules,
-) -> Result<struct_ops::Tables, LoadPlanError> {
-    let of = |at: MapIndex| {
-        let entry = parts.maps.entries.get(at.0)?;
+) -> Result<struct_ops::StructOpsTables, LoadPlanError> {
+    let find = |map: MapIndex| {
+        let entry = parts.maps.entries.get(map.0)?;
         Some((entry, settings.maps.get(&key(entry.name))))
     };
-    let created = |at: MapIndex| {
-        let Some((entry, settings)) = of(at) else { return false };
-        let optional = match entry.source {
+    let is_created = |map: MapIndex| {
+        let Some((entry, settings)) = find(map) else { return false };
+        let is_optional = match entry.source {
             crate::link::maps::MapSource::StructOps(table) => table.section.name.starts_with(b"?"),
             _ => false,
         };
-        settings.and_then(|s| s.autocreate).unwrap_or(!optional)
+        settings.and_then(|s| s.autocreate).unwrap_or(!is_optional)
     };
-    let changed = |at: MapIndex| of(at).and_then(|(_, settings)| settings);
-    struct_ops::resolve(object, &parts.maps, host, modules, created, changed)
+    let settings_of = |map: MapIndex| find(map).and_then(|(_, settings)| settings);
+    struct_ops::resolve(object, &parts.maps, host, modules, is_created, settings_of)
 }
 
-/// Returns, for each function, whether it is loaded as a program, and the programs that are not loaded.
-fn select(
+/// Returns, for each function, whether the function is loaded as a program. Also returns the programs that are not loaded.
+fn select_programs(
     object: &Object<'_>,
     settings: &Settings,
-    tables: &struct_ops::Tables,
+    tables: &struct_ops::StructOpsTables,
 ) -> (Vec<bool>, Vec<SkippedProgram>) {
     let mut skipped = Vec::new();
-    let mut is_selected = |(at, p): (ProgramIndex, &Program<'_>)| {
+    let mut is_selected = |(index, p): (ProgramIndex, &Program<'_>)| {
         if p.is_subprogram {
             return false;
         }
         let name = key(p.name);
-        let wanted = settings.programs.get(&name).and_then(|s| s.autoload);
-        // Where it stands in a table, the table decides (libbpf: `bpf_object_adjust_struct_ops_autoload`).
-        let reason = match tables.autoload.get(&at) {
+        let autoload = settings.programs.get(&name).and_then(|s| s.autoload);
+        // The table of a struct_ops program decides (libbpf: `bpf_object_adjust_struct_ops_autoload`).
+        let reason = match tables.autoload.get(&index) {
             Some(false) => "no struct_ops map that is created uses it",
-            None if wanted == Some(false) => "not wanted",
-            None if wanted.is_none() && !p.autoload() => "its section begins with `?`",
+            None if autoload == Some(false) => "not selected",
+            None if autoload.is_none() && !p.autoload() => "its section begins with `?`",
             Some(true) | None => return true,
         };
         skipped.push(SkippedProgram { program: name, reason });

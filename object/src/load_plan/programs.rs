@@ -4,10 +4,10 @@ use super::{
     LoadPlanError, arg_ctx,
     attach_target::{self, AttachPlan},
     host::Host,
-    ksyms::{Modules, Resolved},
+    ksyms::{Modules, ResolvedExtern},
     map_plan::{MapPlan, MapRole},
     settings::ProgramSettings,
-    struct_ops::Tables,
+    struct_ops::StructOpsTables,
 };
 use crate::{
     elf::{key, text},
@@ -25,29 +25,29 @@ use core_relo::{
 };
 use std::collections::HashMap;
 
-/// The index of the kernel's own BTF in the array of descriptors.
+/// The index of the kernel's own BTF in the `fd_array`.
 const KERNEL_BTF: i16 = 0;
 /// `BPF_F_SLEEPABLE`.
 const SLEEPABLE: u32 = 1 << 4;
 /// `BPF_F_XDP_HAS_FRAGS`.
 const XDP_FRAGS: u32 = 1 << 5;
 
-/// Values of a 64-bit load's source register, which give the meaning of its immediate.
+/// Values of an instruction's source register (`BPF_PSEUDO_*`). They give the meaning of the immediate of a 64-bit load.
 mod pseudo {
     pub(super) const MAP_FD: u8 = 1;
     pub(super) const MAP_VALUE: u8 = 2;
     pub(super) const BTF_ID: u8 = 3;
-    /// Of a call.
+    /// The source register of a call.
     pub(super) const KFUNC_CALL: u8 = 2;
 }
 
-/// The helper number of the call that replaces a load of map 0, if the map is not created; map 1 has the next number, and so on.
+/// The first helper number for poisoned references to maps (libbpf: `POISON_LDIMM64_MAP_BASE`).
 ///
-/// No kernel has such helpers (libbpf: `POISON_LDIMM64_MAP_BASE`).
+/// A reference to map `n` that is not created becomes a call of helper `POISON_MAP + n`. No kernel has such a helper.
 pub const POISON_MAP: i32 = 2_001_000_000;
-/// The helper number of the call that replaces a call of extern 0, a kfunc that the kernel lacks; extern 1 has the next number.
+/// The first helper number for poisoned calls of kfuncs (libbpf: `POISON_CALL_KFUNC_BASE`).
 ///
-/// No kernel has such helpers (libbpf: `POISON_CALL_KFUNC_BASE`).
+/// A call of extern `n`, a kfunc that the kernel lacks, becomes a call of helper `POISON_KFUNC + n`. No kernel has such a helper.
 pub const POISON_KFUNC: i32 = 2_002_000_000;
 
 /// The plan of a program.
@@ -56,81 +56,82 @@ pub const POISON_KFUNC: i32 = 2_002_000_000;
 pub struct ProgramPlan {
     /// The program's function in the object.
     pub function: ProgramIndex,
-    /// The name.
+    /// The name of the program.
     pub name: String,
-    /// The name the kernel is given, of which it keeps 15 bytes.
+    /// The name in the kernel, which keeps the first 15 bytes.
     pub kernel_name: Vec<u8>,
-    /// Its section's name, without `?`.
+    /// The name of the program's section, without `?`.
     pub section: String,
-    /// What the section's name says; none if the program's type was set to another than that.
+    /// The definition that the section name matches. `None` for an unknown section name, and if the settings have another program
+    /// type.
     pub sec_def: Option<&'static SecDef>,
-    /// Its type.
+    /// The program type.
     pub program_type: ProgramType,
-    /// Its expected attach type, as the kernel's number; of a struct_ops program the member's number.
+    /// The kernel's number of the expected attach type. For a struct_ops program this is the index of the member.
     pub attach_type: u32,
     /// `BPF_F_*` flags.
     pub flags: u32,
-    /// The network device it is for, 0 for none.
+    /// The network device that the program is offloaded or bound to, 0 for none.
     pub ifindex: u32,
-    /// Its instructions, in the machine's byte order; what [`fixups`](Self::fixups) names is 0.
+    /// The instructions, in the machine's byte order. The fields that [`fixups`](Self::fixups) fills are 0.
     pub insns: Vec<u8>,
-    /// Instructions that take a descriptor.
+    /// The instructions that need a descriptor.
     pub fixups: Vec<Fixup>,
-    /// `struct bpf_func_info`.
+    /// The records of `struct bpf_func_info`.
     pub func_info: Vec<u8>,
-    /// `struct bpf_line_info`.
+    /// The records of `struct bpf_line_info`.
     pub line_info: Vec<u8>,
     /// The attach target.
     pub attach: AttachPlan,
-    /// Whether it is attached with all others.
+    /// Whether attaching all programs also attaches this program.
     pub autoattach: bool,
     /// The verifier's log level.
     pub log_level: u32,
-    /// The functions that the instructions come from, in order.
+    /// The functions that the instructions are from, in order.
     pub functions: Vec<FunctionCopy>,
 }
 
-/// An instruction that takes a descriptor once there is one.
+/// An instruction into which the loader writes a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fixup {
-    /// The instruction.
+    /// The index of the instruction in the program.
     pub insn: u32,
-    /// The owner of the descriptor.
+    /// The object that the descriptor refers to.
     pub target: FixupTarget,
 }
 
-/// The owner of a descriptor that an instruction takes.
+/// The object that the descriptor in an instruction refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the loader acts on each")]
 pub enum FixupTarget {
-    /// A map of the plan, in the first half of a 64-bit load.
+    /// A map of the plan. The descriptor is in the first half of a 64-bit load.
     Map(MapIndex),
-    /// A module's BTF, in the second half.
+    /// A module's BTF. The descriptor is in the second half of a 64-bit load.
     Module(ModuleIndex),
 }
 
-/// Everything that programs are planned from.
-pub(super) struct Planning<'p, 'o, 'd> {
+/// The planner of an object's programs.
+pub(super) struct ProgramPlanner<'p, 'o, 'd> {
     pub(super) object: &'o Object<'d>,
     pub(super) parts: &'p ProgramLinker<'o, 'd>,
     pub(super) host: &'p Host,
-    pub(super) externs: &'p [Resolved],
-    pub(super) struct_ops: &'p Tables,
+    pub(super) externs: &'p [ResolvedExtern],
+    pub(super) struct_ops: &'p StructOpsTables,
     pub(super) log_level: u32,
-    /// Places in the kernel's array of descriptors, of the modules whose functions are called; 0 is nobody's.
+    /// The modules whose kfuncs are called, see [`LoadPlan::fd_array`](super::LoadPlan::fd_array).
     pub(super) fd_array: Vec<ModuleIndex>,
     /// The section of jump targets.
     pub(super) jump_targets: Option<&'o DataSection<'d>>,
-    /// Tables of jump targets that are maps already: by program, place and size.
+    /// The maps of jump tables, by program, offset in the section, and size in bytes.
     pub(super) jump_tables: HashMap<(ProgramIndex, u64, u64), MapIndex>,
-    /// Bytes of all of them.
+    /// The size of all maps of jump tables in bytes.
     pub(super) jump_bytes: u64,
     /// The tags `arg:ctx` in the object's BTF.
-    pub(super) context_tags: arg_ctx::Tags,
+    pub(super) context_tags: arg_ctx::ContextTags,
 }
 
-impl Planning<'_, '_, '_> {
+impl ProgramPlanner<'_, '_, '_> {
     /// Plans a program. The program's jump tables are appended to `maps`.
     pub(super) fn plan_program(
         &mut self,
@@ -143,18 +144,19 @@ impl Planning<'_, '_, '_> {
     ) -> Result<ProgramPlan, LoadPlanError> {
         let program = self.object.programs().get(function.0);
         let program = program.invariant("a selected program is one of the object's")?;
-        let mut kind = self.kind(program, function, settings)?;
-        kind.attach = self.attach(program, function, settings, &mut kind, modules)?;
+        let ty = self.resolve_type(program, function, settings)?;
+        let attach = self.find_attach_target(program, function, settings, &ty, modules)?;
         let callbacks = self.host.features.has(Feature::BtfDeclTag);
         let mut linked = self.parts.link(code, function, callbacks)?;
-        let fixups = self.fill(function, &mut linked, maps)?;
-        self.old_helpers(&mut linked.insns);
+        let fixups = self.resolve_refs(function, &mut linked, maps)?;
+        self.replace_probe_read_helpers(&mut linked.insns);
         if let (Some(btf), Some(edit), false) =
             (self.object.btf(), edit.as_mut(), self.host.features.has(Feature::ArgCtxTag))
         {
-            arg_ctx::fix(btf, edit, &self.context_tags, kind.program_type, &mut linked.func_info);
+            let func_info = &mut linked.func_info;
+            arg_ctx::fix_func_info(btf, edit, &self.context_tags, ty.program_type, func_info)?;
         }
-        let has_info = self.host.features.has(Feature::BtfFunc);
+        let has_func_info = self.host.features.has(Feature::BtfFunc);
         let name = key(program.name);
         Ok(ProgramPlan {
             function,
@@ -165,50 +167,51 @@ impl Planning<'_, '_, '_> {
             },
             name,
             section: key(program.section_name()),
-            sec_def: kind.def,
-            program_type: kind.program_type,
-            attach_type: kind.attach_type,
-            flags: kind.flags | settings.flags,
+            sec_def: ty.sec_def,
+            program_type: ty.program_type,
+            attach_type: ty.attach_type_number,
+            flags: ty.flags | settings.flags,
             ifindex: settings.ifindex,
             insns: linked.insns.iter().flat_map(|i| i.encode(Endian::native())).collect(),
             fixups,
-            func_info: if has_info { bytes(&linked.func_info) } else { Vec::new() },
-            line_info: if has_info { bytes(&linked.line_info) } else { Vec::new() },
-            attach: kind.attach,
+            func_info: if has_func_info { encode_records(&linked.func_info) } else { Vec::new() },
+            line_info: if has_func_info { encode_records(&linked.line_info) } else { Vec::new() },
+            attach,
             autoattach: settings.autoattach.unwrap_or(true),
             log_level: settings.log_level.unwrap_or(self.log_level),
             functions: linked.functions,
         })
     }
 
-    /// Type, attach type and flags (libbpf: `bpf_object_init_progs`, `libbpf_prepare_prog_load`).
-    fn kind(
+    /// Returns the type, the attach type and the flags of a program (libbpf: `bpf_object_init_progs`, `libbpf_prepare_prog_load`).
+    fn resolve_type(
         &self,
         program: &Program<'_>,
         function: ProgramIndex,
         settings: &ProgramSettings,
-    ) -> Result<Kind, LoadPlanError> {
+    ) -> Result<ResolvedType, LoadPlanError> {
         let fail = |what: String| LoadPlanError::Program { program: text(program.name), what: what.into() };
-        // What a section says of one type is not true of another (libbpf: `bpf_program__set_type`).
-        let is_kept = |d: &&SecDef| settings.program_type.is_none_or(|set| set == d.program_type);
-        let def = program.sec_def().filter(is_kept);
-        let program_type = settings.program_type.or(def.map(|d| d.program_type)).ok_or_else(|| {
+        // A section's definition is only valid for its own program type (libbpf: `bpf_program__set_type`).
+        let is_valid = |d: &&SecDef| settings.program_type.is_none_or(|ty| ty == d.program_type);
+        let sec_def = program.sec_def().filter(is_valid);
+        let program_type = settings.program_type.or(sec_def.map(|d| d.program_type)).ok_or_else(|| {
             let section = text(program.section);
-            fail(format!("section `{section}` says no program type: give one before loading, or name the section SEC(\"kprobe/…\"), SEC(\"xdp\") or the like"))
+            fail(format!("section `{section}` has no known program type: set the type before loading, or name the section SEC(\"kprobe/…\"), SEC(\"xdp\") or the like"))
         })?;
-        let mut attach_type = settings.attach_type.or(def.and_then(|d| d.attach_type));
+        let mut attach_type = settings.attach_type.or(sec_def.and_then(|d| d.attach_type));
         let mut flags = 0;
-        if let Some(def) = def {
-            if def.flags.attach_type_is_optional() && !self.host.features.has(Feature::ExpectedAttachType) {
+        if let Some(sec_def) = sec_def {
+            let is_optional = sec_def.flags.attach_type_is_optional();
+            if is_optional && !self.host.features.has(Feature::ExpectedAttachType) {
                 attach_type = None;
             }
-            if def.flags.is_sleepable() {
+            if sec_def.flags.is_sleepable() {
                 flags |= SLEEPABLE;
             }
-            if def.flags.has_xdp_frags() && program_type == ProgramType::Xdp {
+            if sec_def.flags.has_xdp_frags() && program_type == ProgramType::Xdp {
                 flags |= XDP_FRAGS;
             }
-            if def.flags.is_usdt() && self.host.features.has(Feature::UprobeMulti) {
+            if sec_def.flags.is_usdt() && self.host.features.has(Feature::UprobeMulti) {
                 attach_type = Some(AttachType::TraceUprobeMulti);
             }
         }
@@ -217,41 +220,39 @@ impl Planning<'_, '_, '_> {
             return Err(fail("no struct_ops map that is created refers to it".into()));
         }
         if program_type != ProgramType::StructOps && slot.is_some() {
-            return Err(fail("a struct_ops map refers to it, but its type was set to another".into()));
+            return Err(fail("a struct_ops map refers to it, but its type is not struct_ops".into()));
         }
-        let number = slot.map_or_else(|| attach_type.map_or(0, AttachType::number), |slot| slot.member);
-        Ok(Kind {
-            def,
-            program_type,
-            known: attach_type,
-            attach_type: number,
-            flags,
-            attach: AttachPlan::default(),
-        })
+        let attach_type_number = match slot {
+            Some(slot) => slot.member,
+            None => attach_type.map_or(0, AttachType::number),
+        };
+        Ok(ResolvedType { sec_def, program_type, attach_type, attach_type_number, flags })
     }
 
-    fn attach(
+    /// Finds the attach target of a program, if the program needs a target.
+    fn find_attach_target(
         &self,
         program: &Program<'_>,
         function: ProgramIndex,
         settings: &ProgramSettings,
-        kind: &mut Kind,
+        ty: &ResolvedType,
         modules: &mut Modules,
     ) -> Result<AttachPlan, LoadPlanError> {
         if let Some(slot) = self.struct_ops.slots.get(&function) {
             return Ok(AttachPlan { type_id: Some(slot.ty), module: slot.module, program: None });
         }
-        let needs = kind.def.is_some_and(|d| d.flags.needs_attach_btf());
-        if !needs && settings.attach_to.is_none() {
+        let needs_target = ty.sec_def.is_some_and(|d| d.flags.needs_attach_btf());
+        if !needs_target && settings.attach_to.is_none() {
             return Ok(AttachPlan::default());
         }
         let target = SecDef::target(program.section_name());
-        let types = (kind.program_type, kind.known);
+        let types = (ty.program_type, ty.attach_type);
         attach_target::find(program.name, types, target, settings.attach_to.as_ref(), self.host, modules)
     }
 
-    /// Writes what references come to (libbpf: `bpf_object__relocate_data`).
-    fn fill(
+    /// Resolves the references of a program, and returns the instructions that need a descriptor (libbpf:
+    /// `bpf_object__relocate_data`).
+    fn resolve_refs(
         &mut self,
         function: ProgramIndex,
         linked: &mut LinkedProgram,
@@ -259,9 +260,9 @@ impl Planning<'_, '_, '_> {
     ) -> Result<Vec<Fixup>, LoadPlanError> {
         let mut fixups = Vec::new();
         let refs = core::mem::take(&mut linked.refs);
-        for (insn, found) in refs {
+        for (insn, reference) in refs {
             let mut fix = |target| fixups.push(Fixup { insn, target });
-            let table = match found {
+            let table = match reference {
                 RefTarget::JumpTable { offset, size } => {
                     Some(self.jump_table(function, linked, insn, (offset, size), maps)?)
                 }
@@ -269,18 +270,18 @@ impl Planning<'_, '_, '_> {
             };
             let slot = usize::try_from(insn).ok().and_then(|at| linked.insns.get_mut(at..));
             let slot = slot.filter(|slot| !slot.is_empty());
-            let slot = slot.invariant("a reference is of an instruction of the program")?;
-            match found {
+            let slot = slot.invariant("a reference is at an instruction of the program")?;
+            match reference {
                 RefTarget::Function { .. } => {}
                 RefTarget::Map(map) if is_created(maps, map) => {
                     set_load(slot, pseudo::MAP_FD, 0, None);
                     fix(FixupTarget::Map(map));
                 }
                 RefTarget::Data { map, offset } if is_created(maps, map) => {
-                    let own = slot.first().map_or(0, |i| i.imm);
-                    // The verifier takes 32 bits, whose upper half reaches into an arena.
+                    let addend = slot.first().invariant("a reference has an instruction")?.imm;
+                    // The offset is an unsigned number of 32 bits: in an arena it can exceed `i32::MAX`.
                     let offset = low32(offset).wrapping_add(low32(data_offset(maps, map)?));
-                    set_load(slot, pseudo::MAP_VALUE, 0, Some(own.wrapping_add(offset)));
+                    set_load(slot, pseudo::MAP_VALUE, 0, Some(addend.wrapping_add(offset)));
                     fix(FixupTarget::Map(map));
                 }
                 RefTarget::Map(map) | RefTarget::Data { map, .. } => {
@@ -295,7 +296,7 @@ impl Planning<'_, '_, '_> {
                 }
                 RefTarget::Extern(n) => {
                     let is_load = slot.first().is_some_and(|i| i.code == LD_IMM64);
-                    if let Some(target) = self.extern_ref(n, slot, is_load, maps)? {
+                    if let Some(target) = self.resolve_extern(n, slot, is_load, maps)? {
                         fix(target);
                     }
                 }
@@ -304,7 +305,9 @@ impl Planning<'_, '_, '_> {
         Ok(fixups)
     }
 
-    fn extern_ref(
+    /// Resolves a reference to an extern: a 64-bit load of its address or value, or a call. Returns the target of the descriptor,
+    /// if the instruction needs a descriptor.
+    fn resolve_extern(
         &mut self,
         n: ExternIndex,
         slot: &mut [Insn],
@@ -323,29 +326,29 @@ impl Planning<'_, '_, '_> {
                 poison(slot.get_mut(..2), poison_number(POISON_MAP, map.0));
                 None
             }
-            (true, _, Resolved::Typed { id, module }) => {
+            (true, _, ResolvedExtern::Typed { id, module }) => {
                 set_load(slot, pseudo::BTF_ID, id.0.cast_signed(), Some(0));
                 module.map(FixupTarget::Module)
             }
-            (true, _, Resolved::Address(address)) => {
-                let source = slot.first().map_or(0, |i| i.src);
+            (true, _, ResolvedExtern::Address(address)) => {
+                let source = slot.first().invariant("a reference has an instruction")?.src;
                 set_load(slot, source, low32(address), Some(low32(address >> 32)));
                 None
             }
-            (true, _, Resolved::Missing | Resolved::Incompatible) => {
-                let source = slot.first().map_or(0, |i| i.src);
+            (true, _, ResolvedExtern::Missing | ResolvedExtern::Incompatible) => {
+                let source = slot.first().invariant("a reference has an instruction")?.src;
                 set_load(slot, source, 0, Some(0));
                 None
             }
-            (false, _, Resolved::Typed { id, module }) => {
-                let place = match module {
+            (false, _, ResolvedExtern::Typed { id, module }) => {
+                let fd_index = match module {
                     Some(module) => self.fd_array_index(module)?,
                     None => KERNEL_BTF,
                 };
                 if let Some(call) = slot.first_mut() {
                     call.src = pseudo::KFUNC_CALL;
                     call.imm = id.0.cast_signed();
-                    call.off = place;
+                    call.off = fd_index;
                 }
                 None
             }
@@ -356,18 +359,19 @@ impl Planning<'_, '_, '_> {
         })
     }
 
-    /// Returns a module's index in the array of descriptors, in which 0 is the kernel's.
+    /// Returns a module's index in the kernel's `fd_array`, in which 0 is the kernel's own BTF. Adds the module on the first call.
     fn fd_array_index(&mut self, module: ModuleIndex) -> Result<i16, LoadPlanError> {
         let known = self.fd_array.iter().position(|m| *m == module);
-        let at = known.unwrap_or(self.fd_array.len());
+        let position = known.unwrap_or(self.fd_array.len());
         if known.is_none() {
             self.fd_array.push(module);
         }
-        let index = at.checked_add(1).and_then(|index| i16::try_from(index).ok());
+        let index = position.checked_add(1).and_then(|index| i16::try_from(index).ok());
         index.ok_or(LoadPlanError::TooManyModules { limit: i16::MAX })
     }
 
-    /// The map of a program's jump table: the targets, counted from the program's start (libbpf: `create_jt_map`).
+    /// Returns the map of a program's jump table, and plans the map on the first call (libbpf: `create_jt_map`). The map's targets
+    /// are instruction offsets from the program's start.
     fn jump_table(
         &mut self,
         function: ProgramIndex,
@@ -381,13 +385,13 @@ impl Planning<'_, '_, '_> {
         }
         let fail = |what: &str| LoadPlanError::Map { map: ".jumptables".into(), what: what.into() };
         let section = self.jump_targets.ok_or_else(|| fail("the object has no such section"))?;
-        let (start, end) =
-            (offset, offset.checked_add(size).ok_or_else(|| fail("a table reaches past the end"))?);
+        let past_end = || fail("a table extends past the end of the section");
+        let (start, end) = (offset, offset.checked_add(size).ok_or_else(past_end)?);
         let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
         let raw = range.and_then(|(start, end)| section.bytes.get(start..end));
-        let raw = raw.ok_or_else(|| fail("a table reaches past the end"))?;
+        let raw = raw.ok_or_else(past_end)?;
         if !offset.is_multiple_of(8) || !size.is_multiple_of(8) || size == 0 {
-            return Err(fail("tables begin and end at multiples of 8 bytes"));
+            return Err(fail("a table is empty, or does not begin and end at a multiple of 8 bytes"));
         }
         let total = size.checked_mul(2).and_then(|bytes| self.jump_bytes.checked_add(bytes));
         let total = total.filter(|total| *total <= limits::DATA_BYTES);
@@ -395,19 +399,20 @@ impl Planning<'_, '_, '_> {
         let after = linked.functions.partition_point(|p| p.start <= insn);
         let piece = after.checked_sub(1).and_then(|at| linked.functions.get(at));
         let piece = piece.and_then(|p| Some((p.start, self.object.programs().get(p.function.0)?)));
-        let (piece, code) = piece.ok_or_else(|| fail("its instruction belongs to no function"))?;
+        let (piece_start, code) =
+            piece.ok_or_else(|| fail("the instruction that refers to a table is in no function"))?;
         let mut data = Vec::new();
-        for target in raw.chunks_exact(8) {
-            let byte = self.object.endian().u64(target, 0).invariant("a chunk of 8 bytes holds a number")?;
+        for chunk in raw.chunks_exact(8) {
+            let byte = self.object.endian().u64(chunk, 0).invariant("a chunk of 8 bytes holds a number")?;
             let within = (byte / 8).checked_sub(code.start.0.into());
-            let moved = within.and_then(|w| u32::try_from(w.checked_add(piece.into())?).ok());
-            let moved = moved.ok_or_else(|| fail("a target lies outside of its function"))?;
-            // struct bpf_insn_array_value: where the target is, then what the verifier fills in.
-            for word in [moved, 0, 0, 0] {
+            let target = within.and_then(|w| u32::try_from(w.checked_add(piece_start.into())?).ok());
+            let target = target.ok_or_else(|| fail("a target lies outside of its function"))?;
+            // struct bpf_insn_array_value: the target's offset, then fields that the verifier fills.
+            for word in [target, 0, 0, 0] {
                 Endian::native().put_u32(&mut data, word);
             }
         }
-        let at = MapIndex(maps.len());
+        let map = MapIndex(maps.len());
         let entries =
             u32::try_from(size / 8).invariant("a table within the limit has less than 2^32 targets")?;
         maps.push(MapPlan {
@@ -422,12 +427,13 @@ impl Planning<'_, '_, '_> {
             data,
             ..MapPlan::default()
         });
-        self.jump_tables.insert((function, offset, size), at);
-        Ok(at)
+        self.jump_tables.insert((function, offset, size), map);
+        Ok(map)
     }
 
-    /// Helpers that tell kernel memory from user memory, for kernels that do not (libbpf: `bpf_object__sanitize_prog`).
-    fn old_helpers(&self, insns: &mut [Insn]) {
+    /// Replaces calls of `bpf_probe_read_{kernel,user}{,_str}` by `bpf_probe_read{,_str}` for kernels that lack these helpers
+    /// (libbpf: `bpf_object__sanitize_prog`).
+    fn replace_probe_read_helpers(&self, insns: &mut [Insn]) {
         const PROBE_READ: i32 = 4;
         const PROBE_READ_STR: i32 = 45;
         let is_helper = |i: &Insn| i.code == 0x85 && i.src == 0 && i.dst == 0 && matches!(i.imm, 112..=115);
@@ -440,26 +446,28 @@ impl Planning<'_, '_, '_> {
     }
 }
 
-/// The type of a program and what follows from it.
-struct Kind {
-    def: Option<&'static SecDef>,
+/// The type of a program, from its section name and its settings.
+struct ResolvedType {
+    sec_def: Option<&'static SecDef>,
     program_type: ProgramType,
-    known: Option<AttachType>,
-    attach_type: u32,
+    attach_type: Option<AttachType>,
+    /// See [`ProgramPlan::attach_type`].
+    attach_type_number: u32,
+    /// The `BPF_F_*` flags of the section name.
     flags: u32,
-    attach: AttachPlan,
 }
 
+/// Returns whether a map of the plan is created.
 fn is_created(maps: &[MapPlan], map: MapIndex) -> bool {
     maps.get(map.0).is_some_and(|m| m.autocreate)
 }
 
-/// Returns where the variables of a map begin in the map's memory, in bytes.
+/// Returns the offset of a map's variables in the map's memory, in bytes.
 fn data_offset(maps: &[MapPlan], map: MapIndex) -> Result<u64, InternalError> {
     maps.get(map.0).map(|m| m.data_offset).invariant("a reference is to a planned map")
 }
 
-/// Sets a 64-bit load's source and halves.
+/// Sets the source register and the immediates of a 64-bit load. `None` leaves the second immediate.
 fn set_load(slot: &mut [Insn], source: u8, first: i32, second: Option<i32>) {
     if let [a, b, ..] = slot {
         (a.src, a.imm) = (source, first);
@@ -467,16 +475,17 @@ fn set_load(slot: &mut [Insn], source: u8, first: i32, second: Option<i32>) {
     }
 }
 
-/// Makes instructions calls of a helper that no kernel has: harmless as long as nothing reaches them.
+/// Poisons instructions: each becomes a call of a helper that no kernel has. The verifier accepts unreachable poisoned instructions.
 fn poison(slots: Option<&mut [Insn]>, imm: i32) {
     for insn in slots.into_iter().flatten() {
         *insn = Insn { code: 0x85, dst: 0, src: 0, off: 0, imm };
     }
 }
 
-/// Returns the number of the helper that stands for item `n`; items beyond the last number share it.
+/// Returns the helper number of the poisoned item `n`. All items above the last number share that number.
 fn poison_number(base: i32, n: usize) -> i32 {
     const LAST: i32 = 999_999;
+    // The bases are far below `i32::MAX`: nothing saturates.
     base.saturating_add(i32::try_from(n).map_or(LAST, |n| n.min(LAST)))
 }
 
@@ -484,13 +493,14 @@ fn poison_number(base: i32, n: usize) -> i32 {
 #[expect(
     clippy::as_conversions,
     clippy::cast_possible_truncation,
-    reason = "the upper half is cut off on purpose"
+    reason = "the upper half is dropped on purpose"
 )]
 const fn low32(v: u64) -> i32 {
     (v as u32).cast_signed()
 }
 
-fn bytes<const N: usize>(records: &[[u32; N]]) -> Vec<u8> {
+/// Encodes records of words in the machine's byte order.
+fn encode_records<const N: usize>(records: &[[u32; N]]) -> Vec<u8> {
     let mut out = Vec::new();
     for word in records.iter().flatten() {
         Endian::native().put_u32(&mut out, *word);

@@ -1,10 +1,11 @@
-//! CO-RE relocations of a load: the engine's plan over the programs that are loaded.
+//! The CO-RE relocations of the programs that are loaded.
 
 use super::{LoadPlanError, Refusal, host::Host, settings::Settings};
 use crate::{
     elf::text,
     features::Feature,
     index::{ProgramIndex, SectionIndex},
+    internal::{InternalError, Invariant as _},
     object::Object,
     target::TypesError,
 };
@@ -15,41 +16,46 @@ use core_relo::{
 };
 use std::collections::HashMap;
 
-/// A CO-RE relocation whose instruction is a trap on this kernel.
+/// A CO-RE relocation whose instruction is poisoned on this kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Poisoned {
-    /// The function.
+    /// The function of the instruction.
     pub function: ProgramIndex,
-    /// The instruction, counted in the function.
+    /// The index of the instruction in the function.
     pub insn: u32,
-    /// The relocation, by its place among the object's.
+    /// The index of the relocation among the object's relocations.
     pub record: usize,
-    /// Why, in a line.
+    /// The reason, in one line.
     pub why: String,
 }
 
-/// The code sections with CO-RE relocations made, and the traps among them.
-pub(super) fn relocated(
+/// Returns the relocated code sections and the poisoned relocations.
+pub(super) fn relocate_code(
     object: &Object<'_>,
     selected: &[bool],
     settings: &Settings,
     host: &Host,
 ) -> Result<(Vec<Vec<u8>>, Vec<Poisoned>), LoadPlanError> {
-    let places = Places::new(object);
-    let planned = with_plan(object, &places, selected, settings, host, |plan| {
-        let patched = plan.patched().map_err(|failed| {
-            let one = |(n, error): &(usize, RelocError)| {
-                Refusal::new(plan.get(*n).map(|p| name(&p)).unwrap_or_default(), error.to_string())
-            };
-            LoadPlanError::CoreRelo(failed.failed.iter().map(one).collect())
-        })?;
-        Ok((patched.sections, plan.iter().filter_map(|p| poisoned(&places, &p)).collect()))
+    let functions = FunctionIndex::new(object);
+    let relocated = with_plan(object, &functions, selected, settings, host, |plan| {
+        let patched = plan.patched().map_err(|error| refusals(plan, &error.failed))?;
+        Ok((patched.sections, plan.iter().filter_map(|p| poisoned(&functions, &p)).collect()))
     })?;
-    match planned {
-        Some(done) => done,
+    match relocated {
+        Some(relocated) => relocated,
         None => Ok((object.code_sections().iter().map(|s| s.code.to_vec()).collect(), Vec::new())),
     }
+}
+
+/// Creates the error for relocations that failed.
+fn refusals(plan: &Plan<'_>, failed: &[(usize, RelocError)]) -> LoadPlanError {
+    let refusal = |(n, error): &(usize, RelocError)| {
+        let planned = plan.get(*n).invariant("a failed relocation is in the plan")?;
+        Ok(Refusal::new(location(&planned), error.to_string()))
+    };
+    let refusals: Result<Vec<_>, InternalError> = failed.iter().map(refusal).collect();
+    refusals.map_or_else(LoadPlanError::from, LoadPlanError::CoreRelo)
 }
 
 /// Explains a relocation by its [record](Poisoned::record).
@@ -60,58 +66,61 @@ pub(super) fn explain_record(
     host: &Host,
     record: usize,
 ) -> Option<Explanation> {
-    let places = Places::new(object);
-    let explained = with_plan(object, &places, selected, settings, host, |plan| {
+    let functions = FunctionIndex::new(object);
+    let explained = with_plan(object, &functions, selected, settings, host, |plan| {
         plan.get(record).map(|planned| explain(&planned))
     });
     explained.ok()??
 }
 
-/// Makes the engine's plan and gives it to `use_it`; none if no relocation takes part.
+/// Plans the CO-RE relocations and calls `use_plan`. Returns `None` if no function that is loaded has a relocation.
 fn with_plan<T>(
     object: &Object<'_>,
-    places: &Places,
+    functions: &FunctionIndex,
     selected: &[bool],
     settings: &Settings,
     host: &Host,
-    use_it: impl FnOnce(&Plan<'_>) -> T,
+    use_plan: impl FnOnce(&Plan<'_>) -> T,
 ) -> Result<Option<T>, LoadPlanError> {
     if object.ext().is_none_or(|ext| ext.core_relos().next().is_none()) {
         return Ok(None);
     }
     let relocs = object.relocs()?;
+    // A record outside of all functions is not skipped, so that its error is reported.
     let is_selected = |record: &Record<'_>| {
-        places.function(record).and_then(|at| selected.get(at.0).copied()).unwrap_or(true)
+        functions.find(record).and_then(|function| selected.get(function.0).copied()).unwrap_or(true)
     };
     if !relocs.records().iter().any(is_selected) {
         return Ok(None);
     }
-    let types = |cause: TypesError| LoadPlanError::Types { what: "CO-RE relocations", cause };
-    let (source, is_own) = match &host.relocation_types {
+    let no_types = |cause: TypesError| LoadPlanError::Types { what: "CO-RE relocations", cause };
+    let (source, is_host_kernel) = match &host.relocation_types {
         Some(other) => (other, false),
         None => (&host.types, true),
     };
-    let target = source.target(false).map_err(types)?;
+    let target = source.target(false).map_err(no_types)?;
     let plan = Plan::with_options(&relocs, &target, settings.core_options, is_selected);
-    // Modules are read only for what the kernel itself lacks.
-    let wants = is_own && plan.needs_modules() && host.features.has(Feature::ModuleBtf);
-    if !wants || source.modules().map_err(|e| types(e.into()))?.is_empty() {
-        return Ok(Some(use_it(&plan)));
+    // The modules' BTF is read only if the kernel's own BTF lacks a type.
+    let needs_modules = is_host_kernel && plan.needs_modules() && host.features.has(Feature::ModuleBtf);
+    if !needs_modules || source.modules().map_err(|e| no_types(e.into()))?.is_empty() {
+        return Ok(Some(use_plan(&plan)));
     }
-    let target = source.target_for(&plan).map_err(types)?;
-    Ok(Some(use_it(&Plan::with_options(&relocs, &target, settings.core_options, is_selected))))
+    let target = source.target_for(&plan).map_err(no_types)?;
+    Ok(Some(use_plan(&Plan::with_options(&relocs, &target, settings.core_options, is_selected))))
 }
 
-fn poisoned(places: &Places, planned: &PlannedReloc<'_>) -> Option<Poisoned> {
+/// Returns the poisoned relocation, if the decision is to poison the instruction.
+fn poisoned(functions: &FunctionIndex, planned: &PlannedReloc<'_>) -> Option<Poisoned> {
     let Ok(Decision::Poison { .. }) = planned.decision() else { return None };
     let record = planned.record();
-    let (function, insn) = (places.function(record)?, record.insn?);
+    let (function, insn) = (functions.find(record)?, record.insn?);
     let insn = insn.0.checked_sub(planned.function()?.start.0)?;
     Some(Poisoned { function, insn, record: planned.number(), why: reason(planned) })
 }
 
-/// `exec.bpf.c:41 (handle_exec, insn 17)`.
-fn name(planned: &PlannedReloc<'_>) -> String {
+/// Returns the location of a relocation as text: ``exec.bpf.c:41 (`handle_exec`, insn 17)``.
+fn location(planned: &PlannedReloc<'_>) -> String {
+    // The name is empty for a record outside of all functions.
     let function = planned.function().map(|f| text(f.name)).unwrap_or_default();
     let insn = planned.record().insn.map_or(0, |i| i.0);
     match planned.source() {
@@ -120,25 +129,26 @@ fn name(planned: &PlannedReloc<'_>) -> String {
     }
 }
 
-/// Records' functions among the object's programs.
-struct Places(HashMap<(usize, u32), ProgramIndex>);
+/// The object's functions by code section and position in the section.
+struct FunctionIndex(HashMap<(usize, u32), ProgramIndex>);
 
-impl Places {
+impl FunctionIndex {
     fn new(object: &Object<'_>) -> Self {
         let sections: HashMap<SectionIndex, usize> = object.code_indices().iter().copied().zip(0..).collect();
         let mut found = HashMap::new();
         let mut counts: HashMap<usize, u32> = HashMap::new();
-        for (at, p) in ProgramIndex::enumerate(object.programs()) {
+        for (index, p) in ProgramIndex::enumerate(object.programs()) {
             let Some(section) = sections.get(&p.section_index).copied() else { continue };
             let n = counts.entry(section).or_default();
-            found.insert((section, *n), at);
-            // There are fewer functions than symbols, whose count fits 32 bits.
+            found.insert((section, *n), index);
+            // There are fewer functions than symbols, whose number fits 32 bits: nothing saturates.
             *n = n.saturating_add(1);
         }
         Self(found)
     }
 
-    fn function(&self, record: &Record<'_>) -> Option<ProgramIndex> {
+    /// Returns the function of a record.
+    fn find(&self, record: &Record<'_>) -> Option<ProgramIndex> {
         let (section, function) = record.function_position()?;
         self.0.get(&(section, u32::try_from(function).ok()?)).copied()
     }

@@ -1,16 +1,20 @@
-//! BTF for a kernel that does not know all kinds: each unknown record becomes one of the same length that it knows (libbpf:
-//! `bpf_object__sanitize_btf`).
+//! Adapts a BTF to a kernel that lacks some kinds: each record of an unknown kind becomes a record of a known kind with the same
+//! length (libbpf: `bpf_object__sanitize_btf`).
 
-use crate::features::{Feature, Features};
+use super::btf_fixup::{put_secinfo, secinfo, secinfo_word};
+use crate::{
+    features::{Feature, Features},
+    internal::{InternalError, Invariant as _},
+};
 use core_relo::{
     StrOffset, TypeId,
     btf::{Editor, Kind},
 };
 
-/// Changes what this kernel would refuse.
-pub(super) fn sanitize(edit: &mut Editor, features: &Features) {
+/// Replaces the records that a kernel with these features would refuse.
+pub(super) fn sanitize(edit: &mut Editor, features: &Features) -> Result<(), InternalError> {
     let lacks = |feature| !features.has(feature);
-    let no = Lacks {
+    let missing = MissingFeatures {
         function: lacks(Feature::BtfFunc),
         global_function: lacks(Feature::BtfGlobalFunc),
         datasec: lacks(Feature::BtfDatasec),
@@ -20,23 +24,24 @@ pub(super) fn sanitize(edit: &mut Editor, features: &Features) {
         type_tag: lacks(Feature::BtfTypeTag),
         enum64: lacks(Feature::BtfEnum64),
     };
-    if no == Lacks::default() {
-        return;
+    if missing == MissingFeatures::default() {
+        return Ok(());
     }
     let mut placeholder = None;
     let mut id = TypeId(1);
-    // Types that are appended on the way are of kinds that every kernel knows.
+    // The loop appends only types of kinds that every kernel knows.
     let end = edit.end_id();
     while id < end {
-        one(edit, id, no, &mut placeholder);
+        sanitize_type(edit, id, missing, &mut placeholder)?;
         id = id.next();
     }
+    Ok(())
 }
 
-/// Features of BTF that a kernel lacks.
+/// The BTF features that a kernel lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a feature")]
-struct Lacks {
+struct MissingFeatures {
     function: bool,
     global_function: bool,
     datasec: bool,
@@ -47,58 +52,67 @@ struct Lacks {
     enum64: bool,
 }
 
-fn one(edit: &mut Editor, id: TypeId, no: Lacks, placeholder: &mut Option<TypeId>) {
-    let Some(kind) = edit.kind(id) else { return };
+/// Replaces a record that the kernel would refuse. `placeholder` is the type of members of unions that replace an ENUM64.
+fn sanitize_type(
+    edit: &mut Editor,
+    id: TypeId,
+    missing: MissingFeatures,
+    placeholder: &mut Option<TypeId>,
+) -> Result<(), InternalError> {
+    let kind = edit.kind(id).invariant("a type below the last id exists")?;
     let vlen = edit.vlen(id);
-    let name = StrOffset(edit.word(id, Editor::NAME).unwrap_or_default());
+    let name = edit.word(id, Editor::NAME).map(StrOffset).invariant("a type has a name word")?;
     match kind {
-        Kind::Var if no.datasec => byte(edit, id),
-        Kind::DeclTag if no.decl_tag => byte(edit, id),
-        Kind::Datasec if no.datasec => {
+        Kind::Var if missing.datasec => replace_with_byte(edit, id),
+        Kind::DeclTag if missing.decl_tag => replace_with_byte(edit, id),
+        Kind::Datasec if missing.datasec => {
             edit.map_string(name, |b| if matches!(b, b'.' | b'?') { b'_' } else { b });
             edit.set_info(id, Kind::Struct, vlen, false);
             for n in 0..vlen {
-                let [ty, offset, _] = super::btf_fixup::secinfo(edit, id, n);
+                let info = secinfo(edit, id, n);
+                let [ty, offset, _] = info.invariant("a DATASEC has an entry for each variable")?;
+                // An entry without a type has no name. An offset that is too large saturates; libbpf lets it wrap around.
                 let name = edit.word(TypeId(ty), Editor::NAME).unwrap_or_default();
-                super::btf_fixup::put_secinfo(edit, id, n, [name, ty, offset.saturating_mul(8)]);
+                put_secinfo(edit, id, n, [name, ty, offset.saturating_mul(8)]);
             }
         }
-        Kind::Datasec if no.qmark && edit.name(name).first() == Some(&b'?') => {
+        Kind::Datasec if missing.qmark && edit.name(name).first() == Some(&b'?') => {
             edit.map_string(name, |b| if b == b'?' { b'_' } else { b });
         }
-        Kind::FuncProto if no.function => {
+        Kind::FuncProto if missing.function => {
             edit.set_info(id, Kind::Enum, vlen, false);
             edit.set(id, Editor::SIZE_OR_TYPE, 4);
         }
-        Kind::Func if no.function => edit.set_info(id, Kind::Typedef, 0, false),
-        Kind::Func if no.global_function => edit.set_info(id, Kind::Func, 0, false),
-        Kind::Float if no.float => {
+        Kind::Func if missing.function => edit.set_info(id, Kind::Typedef, 0, false),
+        Kind::Func if missing.global_function => edit.set_info(id, Kind::Func, 0, false),
+        Kind::Float if missing.float => {
             edit.set(id, Editor::NAME, 0);
             edit.set_info(id, Kind::Struct, 0, false);
         }
-        Kind::TypeTag if no.type_tag => {
+        Kind::TypeTag if missing.type_tag => {
             edit.set(id, Editor::NAME, 0);
             edit.set_info(id, Kind::Const, 0, false);
         }
-        Kind::Enum if no.enum64 => edit.set_info(id, Kind::Enum, vlen, false),
-        Kind::Enum64 if no.enum64 => {
-            let of = *placeholder.get_or_insert_with(|| {
+        Kind::Enum if missing.enum64 => edit.set_info(id, Kind::Enum, vlen, false),
+        Kind::Enum64 if missing.enum64 => {
+            let member_type = *placeholder.get_or_insert_with(|| {
                 let name = edit.string(b"enum64_placeholder");
                 edit.push(name, (Kind::Int, 0, false), &[1, 8])
             });
             edit.set_info(id, Kind::Union, vlen, false);
             for n in 0..vlen {
-                let first = n.saturating_mul(3).saturating_add(3);
-                edit.set(id, first.saturating_add(1), of.0);
-                edit.set(id, first.saturating_add(2), 0);
+                // Enumerators of an ENUM64 and members of a UNION have three words, like the entries of a DATASEC.
+                edit.set(id, secinfo_word(n, 1), member_type.0);
+                edit.set(id, secinfo_word(n, 2), 0);
             }
         }
         _ => {}
     }
+    Ok(())
 }
 
-/// Makes a record of four words an integer of one byte, the size that fits wherever it stands.
-fn byte(edit: &mut Editor, id: TypeId) {
+/// Replaces a record of four words by an integer of one byte, which fits in any struct.
+fn replace_with_byte(edit: &mut Editor, id: TypeId) {
     edit.set_info(id, Kind::Int, 0, false);
     edit.set(id, Editor::SIZE_OR_TYPE, 1);
     edit.set(id, 3, 8);
@@ -128,7 +142,7 @@ mod tests {
             b.enumeration64("e", 8, false, &[("A", 1 << 40)]);
             let btf = Btf::parse(b.finish()).unwrap();
             let mut edit = Editor::new(&btf);
-            sanitize(&mut edit, &Features::fixed(|f| f == Feature::Btf));
+            sanitize(&mut edit, &Features::fixed(|f| f == Feature::Btf)).unwrap();
             let old = Btf::parse(edit.finish()).unwrap();
             let kinds: Vec<_> = old.types().map(|t| t.kind().name()).collect();
             let expected =
@@ -139,13 +153,13 @@ mod tests {
             assert_eq!(section.member(0).unwrap().name.to_string(), "x");
 
             let mut edit = Editor::new(&btf);
-            sanitize(&mut edit, &Features::fixed(|f| f != Feature::BtfQmarkDatasec));
+            sanitize(&mut edit, &Features::fixed(|f| f != Feature::BtfQmarkDatasec)).unwrap();
             let newer = Btf::parse(edit.finish()).unwrap();
             assert_eq!(newer.ty(TypeId(6)).unwrap().name().to_string(), "_.data.x");
             assert_eq!(newer.types().count(), btf.types().count());
 
             let mut edit = Editor::new(&btf);
-            sanitize(&mut edit, &Features::newest());
+            sanitize(&mut edit, &Features::newest()).unwrap();
             assert_eq!(edit.finish(), btf.as_bytes());
         }
     }

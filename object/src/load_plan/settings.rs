@@ -1,4 +1,4 @@
-//! Settings of a load: what a caller wants to differ from the object.
+//! Settings of a load, with which a caller overrides the object.
 
 use crate::{
     elf::key,
@@ -15,19 +15,19 @@ use std::{
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Settings {
-    /// The object's name: the kernel shows it in those of data maps, and errors begin with it.
+    /// The object's name. It is part of the kernel's names of data maps, and errors begin with it.
     pub name: String,
-    /// Programs set up otherwise, by name.
+    /// Settings of programs, by program name.
     pub programs: HashMap<String, ProgramSettings>,
-    /// Maps set up otherwise, by name; data maps go by their section's.
+    /// Settings of maps, by map name. The name of a data map is its section's name.
     pub maps: HashMap<String, MapSettings>,
-    /// The folder of maps that are pinned by name.
+    /// The directory of maps that are pinned by name.
     pub pin_root: PathBuf,
-    /// Lines of configuration that come before the kernel's own.
+    /// Lines of kernel configuration. They take precedence over the kernel's own configuration.
     pub kconfig: Option<String>,
-    /// BPF token.
+    /// The source of a BPF token.
     pub token: TokenSource,
-    /// The verifier's log level for programs that it accepts: 0 no log, 1 basic, 2 verbose; 4 adds statistics.
+    /// The verifier's log level for programs that it accepts: 0 is no log, 1 basic, 2 verbose. Adding 4 logs statistics.
     pub log_level: u32,
     /// Options of CO-RE relocation that differ from libbpf.
     pub core_options: core_relo::plan::Options,
@@ -49,25 +49,25 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Returns the settings of a program. Planning finds out if the object has no program of the name.
+    /// Returns the settings of a program. Planning refuses the name of a program that the object does not have.
     pub fn program(&mut self, name: &str) -> &mut ProgramSettings {
         self.programs.entry(name.to_owned()).or_default()
     }
 
-    /// Returns the settings of a map; a data map goes by its section's name, as `.rodata`.
+    /// Returns the settings of a map. The name of a data map is its section's name, such as `.rodata`.
     pub fn map(&mut self, name: &str) -> &mut MapSettings {
         self.maps.entry(name.to_owned()).or_default()
     }
 
-    /// Loads these programs of an object and no others. Programs of struct_ops maps are loaded with their map in any case.
+    /// Selects the programs to load. Programs of struct_ops maps are loaded with their map in any case.
     pub fn select_programs<'n>(&mut self, object: &Object<'_>, programs: impl IntoIterator<Item = &'n str>) {
-        let wanted: HashSet<_> = programs.into_iter().collect();
+        let selected: HashSet<_> = programs.into_iter().collect();
         for program in object.programs().iter().filter(|p| !p.is_subprogram) {
             let name = key(program.name);
-            let is_wanted = wanted.contains(name.as_str());
-            self.program(&name).autoload = Some(is_wanted);
+            let is_selected = selected.contains(name.as_str());
+            self.program(&name).autoload = Some(is_selected);
         }
-        for name in wanted {
+        for name in selected {
             self.program(name).autoload = Some(true);
         }
     }
@@ -77,13 +77,15 @@ impl Settings {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the loader acts on each")]
 pub enum TokenSource {
-    /// From `/sys/fs/bpf` if that delegates, else none; as libbpf does, whose `LIBBPF_BPF_TOKEN_PATH` in the environment is not
-    /// looked at: that is [`Path`](Self::Path), or [`Off`](Self::Off) if it is empty.
+    /// A token from `/sys/fs/bpf` if that bpffs delegates, else no token.
+    ///
+    /// Unlike libbpf, this ignores the environment variable `LIBBPF_BPF_TOKEN_PATH`. [`Path`](Self::Path) does the same as that
+    /// variable, and [`Off`](Self::Off) the same as an empty variable.
     #[default]
     Auto,
-    /// None.
+    /// No token.
     Off,
-    /// From the bpffs at this path, which has to delegate.
+    /// A token from the bpffs at this path, which has to delegate.
     Path(PathBuf),
 }
 
@@ -91,23 +93,23 @@ pub enum TokenSource {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ProgramSettings {
-    /// Whether it is loaded; none: unless its section begins with `?`. A program that stands in a struct_ops map is loaded if
-    /// the table is created, whatever is said here.
+    /// Whether the program is loaded. By default a program is loaded unless its section begins with `?`. A program in a struct_ops
+    /// table ignores this setting: it is loaded if the table is created.
     pub autoload: Option<bool>,
-    /// Whether `Loaded::attach_all` attaches it; none: yes.
+    /// Whether `Loaded::attach_all` attaches the program. The default is `true`.
     pub autoattach: Option<bool>,
-    /// Its type, where the section's name does not say it, or another; then nothing else that the name says holds: no attach
-    /// type, no flags, nothing to attach to.
+    /// The program type. A type that differs from the type in the section name also drops the attach type, the flags and the attach
+    /// target of the section name.
     pub program_type: Option<ProgramType>,
-    /// Its expected attach type, instead of the section's; [`AttachType::CgroupInetIngress`] is 0, which is none.
+    /// The expected attach type, instead of the section's. [`AttachType::CgroupInetIngress`] is 0, the same as no attach type.
     pub attach_type: Option<AttachType>,
     /// Further `BPF_F_*` flags.
     pub flags: u32,
-    /// The network device it is for, 0 for none.
+    /// The network device that the program is offloaded or bound to, 0 for none.
     pub ifindex: u32,
     /// The attach target, instead of the section's.
     pub attach_to: Option<AttachTarget>,
-    /// The verifier's log level, instead of the one for all programs.
+    /// The verifier's log level, instead of [`Settings::log_level`].
     pub log_level: Option<u32>,
 }
 
@@ -115,13 +117,13 @@ pub struct ProgramSettings {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum AttachTarget {
-    /// A function or hook of the kernel, or of the module before a `:`.
+    /// A function or hook of the kernel, or of a module in the form `module:function`.
     Kernel(String),
     /// A function of another program.
     Program {
         /// The program.
         program: Arc<OwnedFd>,
-        /// The function's name in its BTF.
+        /// The function's name in the program's BTF.
         function: String,
     },
 }
@@ -130,35 +132,36 @@ pub enum AttachTarget {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct MapSettings {
-    /// Whether it is created; none: unless its section begins with `?`. References to one that is not are poisoned.
+    /// Whether the map is created. By default a map is created unless its section begins with `?`. References to a map that is not
+    /// created are poisoned.
     pub autocreate: Option<bool>,
-    /// Whether `Loaded::attach_all` registers it, if it is a struct_ops map; none: yes.
+    /// Whether `Loaded::attach_all` registers the map, for struct_ops maps. The default is `true`.
     pub autoattach: Option<bool>,
     /// The maximum number of entries.
     pub max_entries: Option<u32>,
-    /// Bytes of a value; of a data map the new size of its section.
+    /// The size of a value in bytes. For a data map this is the new size of its section.
     pub value_size: Option<u32>,
-    /// Bytes of a key.
+    /// The size of a key in bytes.
     pub key_size: Option<u32>,
-    /// Its type.
+    /// The kernel's number of the map type.
     pub map_type: Option<u32>,
     /// `BPF_F_*` flags.
     pub map_flags: Option<u32>,
     /// The extra value of the map's type (`map_extra`).
     pub map_extra: Option<u64>,
-    /// The memory node it is put on.
+    /// The NUMA node of the map's memory.
     pub numa_node: Option<u32>,
-    /// The network device it belongs to.
+    /// The network device that the map is offloaded to, 0 for none.
     pub ifindex: u32,
-    /// Where it is pinned, or whether not: `Some(None)`.
+    /// The path of the pin. `Some(None)` turns pinning off.
     pub pin: Option<Option<PathBuf>>,
-    /// A map to use instead of creating one.
+    /// A map to reuse instead of creating a new map.
     pub reuse: Option<Arc<OwnedFd>>,
-    /// For a map of maps: a map like those it will hold.
+    /// The inner map of a map of maps: a template of the maps that it will hold.
     pub inner: Option<Arc<OwnedFd>>,
     /// The initial contents of a data map, the arena or a struct_ops map.
     pub data: Option<Vec<u8>>,
-    /// Of a struct_ops map, programs by member, instead of those the object has there; `None` leaves a member empty. A program
-    /// that stands in no table any more is not loaded.
+    /// The programs of a struct_ops map by member, instead of the object's. `None` leaves a member empty. A program that is no
+    /// longer in any table is not loaded.
     pub programs: HashMap<String, Option<String>>,
 }

@@ -1,4 +1,4 @@
-//! The features of the kernel that USDT programs see and their probes are attached with. Both have to agree.
+//! The kernel features that USDT depends on. The programs and the code that attaches the probes have to agree on them.
 
 use super::Host;
 use crate::{
@@ -6,42 +6,44 @@ use crate::{
     link::{ProgramLinker, externs::ExternBinding},
 };
 
-/// The maps of libbpf's `usdt.bpf.h`: specifications, and their numbers by address.
+/// The maps of libbpf's `usdt.bpf.h`: the probe specifications, and the number of a specification by address.
 pub const USDT_MAPS: [&str; 2] = ["__bpf_usdt_specs", "__bpf_usdt_ip_to_spec_id"];
 
-/// How USDT probes are attached.
+/// The plan for attaching USDT probes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UsdtPlan {
-    /// A probe's specification is known by its cookie; otherwise by its address.
+    /// Whether programs find a probe's specification by its BPF cookie. Otherwise they find the specification by address.
     pub cookies: bool,
-    /// The places of a probe share one link.
+    /// Whether all locations of a probe share one `uprobe_multi` link.
     pub uprobe_multi: bool,
 }
 
 impl UsdtPlan {
-    /// Plans for a kernel with these features.
+    /// Creates the plan for a kernel with these features.
     pub fn for_features(features: &Features) -> Self {
         Self { cookies: features.has(Feature::Cookie), uprobe_multi: features.has(Feature::UprobeMulti) }
     }
 
-    /// For an object with the maps. What its programs are told (`LINUX_HAS_BPF_COOKIE`) counts: a question asked twice may be
-    /// answered differently, and then they would look where nothing is.
-    pub(super) fn plan(parts: &ProgramLinker<'_, '_>, kconfig: &[u8], host: &Host) -> Option<Self> {
+    /// Creates the plan for an object. Returns `None` if the object lacks one of [`USDT_MAPS`].
+    ///
+    /// The value of the object's extern `LINUX_HAS_BPF_COOKIE` decides about cookies. Probing the kernel a second time could give
+    /// another answer, and the programs would look for specifications in the wrong place.
+    pub(super) fn for_object(parts: &ProgramLinker<'_, '_>, kconfig: &[u8], host: &Host) -> Option<Self> {
         let has_maps = USDT_MAPS.iter().all(|n| parts.maps.entries.iter().any(|m| m.name == n.as_bytes()));
         if !has_maps {
             return None;
         }
-        let told = parts.externs.iter().find_map(|e| match e.binding {
+        let has_cookie = parts.externs.iter().find_map(|e| match e.binding {
             ExternBinding::Config(slot) if e.name == b"LINUX_HAS_BPF_COOKIE" => {
-                let from = usize::try_from(slot.offset).ok()?;
-                let end = from.checked_add(usize::try_from(slot.size).ok()?)?;
-                Some(kconfig.get(from..end)?.iter().any(|b| *b != 0))
+                let start = usize::try_from(slot.offset).ok()?;
+                let end = start.checked_add(usize::try_from(slot.size).ok()?)?;
+                Some(kconfig.get(start..end)?.iter().any(|b| *b != 0))
             }
             _ => None,
         });
         Some(Self {
-            cookies: told.unwrap_or_else(|| host.features.has(Feature::Cookie)),
+            cookies: has_cookie.unwrap_or_else(|| host.features.has(Feature::Cookie)),
             uprobe_multi: host.features.has(Feature::UprobeMulti),
         })
     }
@@ -71,16 +73,16 @@ mod tests {
     }
 
     #[test]
-    fn only_objects_with_the_maps_ask_and_what_the_host_says_counts() {
+    fn objects_with_the_maps_get_a_plan_by_the_hosts_features() {
         assert_eq!(planned(&["table"], |_| true), None);
-        let of = |cookies, uprobe_multi| Some(UsdtPlan { cookies, uprobe_multi });
-        assert_eq!(planned(&USDT_MAPS, |_| true), of(true, true));
-        assert_eq!(planned(&USDT_MAPS, |f| f != Feature::Cookie), of(false, true));
-        assert_eq!(planned(&USDT_MAPS, |f| f != Feature::UprobeMulti), of(true, false));
+        let plan = |cookies, uprobe_multi| Some(UsdtPlan { cookies, uprobe_multi });
+        assert_eq!(planned(&USDT_MAPS, |_| true), plan(true, true));
+        assert_eq!(planned(&USDT_MAPS, |f| f != Feature::Cookie), plan(false, true));
+        assert_eq!(planned(&USDT_MAPS, |f| f != Feature::UprobeMulti), plan(true, false));
     }
 
     #[test]
-    fn what_programs_are_told_goes_before_a_second_answer() {
+    fn the_extern_of_the_programs_takes_precedence_over_a_second_probe() {
         let mut m = TestObject::new();
         for name in USDT_MAPS {
             m.map(name, &[("type", 1), ("key_size", 4), ("value_size", 4), ("max_entries", 1)], None);
@@ -97,7 +99,7 @@ mod tests {
         let parts = ProgramLinker::collect(&object).unwrap();
         let mut host = kernel(|_| {});
         host.features = Features::fixed(|_| true);
-        let cookies = |told: u8| UsdtPlan::plan(&parts, &[told], &host).map(|plan| plan.cookies);
+        let cookies = |value: u8| UsdtPlan::for_object(&parts, &[value], &host).map(|plan| plan.cookies);
         assert_eq!((cookies(0), cookies(1)), (Some(false), Some(true)));
     }
 }

@@ -15,10 +15,11 @@ impl State<'_> {
             if s.skipped || !is_data {
                 continue;
             }
-            let is_said_once = matches!(&*s.name, b"license" | b"version");
-            let said = if is_said_once { self.sections.has(s) } else { None };
-            let placed = match said {
-                Some(same) => same.map(|out| (out, 0, true)),
+            // These sections are not concatenated: all files must have the same contents.
+            let is_unique = matches!(&*s.name, b"license" | b"version");
+            let identical = if is_unique { self.sections.find_identical(s) } else { None };
+            let placed = match identical {
+                Some(section) => section.map(|out| (out, 0, true)),
                 None => self.sections.append(s, &mut self.strings).map(|(out, offset)| (out, offset, false)),
             };
             let (out, offset, skipped) = placed.map_err(|cause| input.fault(&s.name, cause))?;

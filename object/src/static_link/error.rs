@@ -1,4 +1,4 @@
-//! Why objects cannot be linked: which file, which section or symbol, and what is wrong.
+//! Errors of linking: the file, the section or symbol, and the problem.
 
 use super::mismatch::{MapMismatch, TypeMismatch};
 use crate::{internal::InternalError, limits, object::ObjectError};
@@ -8,7 +8,7 @@ use core_relo::{
 };
 use thiserror::Error;
 
-/// Why objects cannot be linked.
+/// A reason why objects cannot be linked.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LinkError {
@@ -185,7 +185,7 @@ pub enum SectionFault {
         /// The one of this file.
         found: u64,
     },
-    /// `license` or `version` says something else than in another file.
+    /// The contents of `license` or `version` differ from those in another file.
     #[error("differs from that of the files before: all files must have the same")]
     Content,
     /// Together the sections of the name are too large.
@@ -197,7 +197,7 @@ pub enum SectionFault {
         /// The problem.
         what: &'static str,
     },
-    /// `.BTF.ext` speaks of it, and it is not there.
+    /// `.BTF.ext` has records of a section that does not exist.
     #[error("is named in .BTF.ext, but does not exist")]
     NotFound,
     /// The records of `.BTF.ext` are of another size than those of the files before.
@@ -241,7 +241,7 @@ pub enum SymbolFault {
     /// No variable or function of its name in the BTF.
     #[error("has no BTF: compile {} with -g", if *.is_extern { "what declares it" } else { "it" })]
     NoBtf {
-        /// Whether it is an extern.
+        /// Whether the symbol is an extern.
         is_extern: bool,
     },
     /// Two variables or functions of its name in the BTF.
@@ -282,7 +282,7 @@ pub enum SymbolFault {
         /// The other file.
         other: Text,
     },
-    /// The section the BTF says an extern belongs to is another than before.
+    /// The extern's section in the BTF differs from that of another file.
     #[error("belongs to section `{found}` here, and to another in {other}")]
     Section {
         /// The section of this file.

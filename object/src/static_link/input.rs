@@ -32,7 +32,8 @@ pub(super) struct Input<'d> {
     pub(super) ext: Option<BtfExt<'d>>,
     /// Bytes that further names of sections may have.
     names_left: usize,
-    /// Where global variables lie in their sections, by DATASEC and place in it: compilers leave that to the symbols.
+    /// The offsets of global variables in their sections, by DATASEC and entry. Compilers leave the DATASEC's offsets 0, so these
+    /// are the values of the symbols.
     offsets: HashMap<(TypeId, usize), u32>,
 }
 
@@ -132,8 +133,8 @@ impl<'d> Input<'d> {
     }
 
     /// Returns the offset of a variable in its section.
-    pub(super) fn variable_offset(&self, datasec: TypeId, at: usize, told: u32) -> u32 {
-        self.offsets.get(&(datasec, at)).copied().unwrap_or(told)
+    pub(super) fn variable_offset(&self, datasec: TypeId, entry: usize, btf_offset: u32) -> u32 {
+        self.offsets.get(&(datasec, entry)).copied().unwrap_or(btf_offset)
     }
 
     pub(super) fn fault(&self, section: &[u8], cause: SectionFault) -> LinkError {
@@ -277,7 +278,7 @@ impl<'d> Input<'d> {
     }
 }
 
-/// Whether a symbol or section is looked for that has the type's name.
+/// Returns whether the linker looks up a symbol or section by the type's name.
 fn is_looked_up(ty: Type<'_>) -> bool {
     matches!(ty.kind(), Kind::Var | Kind::Func | Kind::Datasec)
 }
@@ -286,7 +287,7 @@ fn is_global_variable(ty: Type<'_>) -> bool {
     ty.kind() == Kind::Var && ty.linkage() == Some(1)
 }
 
-/// What does not become part of a linked object (libbpf: `is_ignored_sec`).
+/// Returns whether a section is left out of the linked object (libbpf: `is_ignored_sec`).
 fn is_ignored(s: &Section<'_>) -> bool {
     let of = s.name.strip_prefix(b".rel").unwrap_or_default();
     s.sh_type == elf::SHT_STRTAB.0

@@ -144,7 +144,7 @@ fn same_size(a: Type<'_>, b: Type<'_>) -> Result<Vec<Pair>, TypeMismatch> {
     if first == second { Ok(Vec::new()) } else { Err(TypeMismatch::Size { kind: a.kind(), first, second }) }
 }
 
-/// The elements, which are to be compared next, are paid for.
+/// Compares the numbers of elements, and takes a step for each element.
 fn same_count(steps: &mut Steps, a: Type<'_>, b: Type<'_>) -> Result<(), TypeMismatch> {
     let (first, second) = (a.vlen(), b.vlen());
     steps.take(usize::try_from(first).unwrap_or(usize::MAX))?;

@@ -1,8 +1,9 @@
-//! Several BPF objects made into one, as `bpftool gen object` and libbpf's `bpf_linker` do.
+//! Links several BPF objects into one object, like `bpftool gen object` and libbpf's `bpf_linker`.
 //!
-//! Sections of one name are put together, symbols resolved (a strong one before weak ones; externs by definitions of
-//! compatible types), relocations moved along, types merged and deduplicated, `.BTF.ext` rewritten. Pure: bytes in, bytes out,
-//! in the byte order of the inputs. The result is libbpf's, byte for byte; where it is not, docs/libbpf-differences.md says why.
+//! The linker concatenates sections of one name and resolves symbols: a strong definition takes precedence over weak ones, and
+//! an extern needs a definition of a compatible type. It moves relocations, merges and deduplicates types, and rewrites
+//! `.BTF.ext`. The output has the byte order of the inputs. It is byte for byte the output of libbpf, apart from the exceptions in
+//! docs/libbpf-differences.md.
 //!
 //! ```
 //! use core_relo_object::static_link::{LinkError, Linker};
@@ -64,10 +65,10 @@ struct State<'d> {
     strings: Strings,
     globals: Globals,
     types: Builder,
-    /// Definitions of maps that were compared, by the input they are of.
+    /// The map definitions that were compared, by input.
     maps: HashMap<usize, Definitions>,
     steps: Steps,
-    /// Bytes of all inputs.
+    /// The size of all inputs in bytes.
     input_len: usize,
 }
 
@@ -79,7 +80,7 @@ impl<'d> Linker<'d> {
 
     /// Adds an object; errors name it by `name` (libbpf: `bpf_linker__add_buf`).
     ///
-    /// What is wrong with it, or between it and those before, shows here. An error ends the linking.
+    /// Reports errors of the object, and conflicts with the objects before it. An error ends the linking.
     pub fn add(mut self, name: &str, bytes: &'d [u8]) -> Result<Self, LinkError> {
         let input = Input::read(name, bytes)?;
         let state = self.state.get_or_insert_with(|| State::new(input.endian()));
@@ -87,7 +88,7 @@ impl<'d> Linker<'d> {
         Ok(self)
     }
 
-    /// The linked object (libbpf: `bpf_linker__finalize`). Externs that nothing defined stay externs.
+    /// Returns the linked object (libbpf: `bpf_linker__finalize`). Externs without a definition stay externs.
     pub fn finish(self) -> Result<Vec<u8>, LinkError> {
         self.state.ok_or(LinkError::Nothing)?.finish()
     }
@@ -114,6 +115,7 @@ impl<'d> State<'d> {
         if input.endian() != self.endian {
             return Err(LinkError::ByteOrder { file: input.file.clone(), expected: self.endian });
         }
+        // Saturates only past the address space, where the limit no longer matters.
         self.input_len = self.input_len.saturating_add(len);
         self.strings.allow(self.input_len);
         self.add_sections(&mut input)?;

@@ -16,10 +16,10 @@ pub(super) struct Described {
 
 /// Global and extern variables and functions by name.
 #[derive(Debug, Default)]
-pub(super) struct Names<'b>(HashMap<&'b [u8], Found>);
+pub(super) struct Names<'b>(HashMap<&'b [u8], NameEntry>);
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Found {
+struct NameEntry {
     /// The last type of this name before a DATASEC had one.
     loose: Option<TypeId>,
     in_datasec: Option<Result<Described, (TypeId, TypeId)>>,
@@ -28,7 +28,7 @@ struct Found {
 impl<'b> Names<'b> {
     /// One pass over all types, for all symbols.
     pub(super) fn collect(btf: &'b Btf<'b>) -> Self {
-        let mut names: HashMap<&'b [u8], Found> = HashMap::new();
+        let mut names: HashMap<&'b [u8], NameEntry> = HashMap::new();
         for ty in btf.types() {
             if is_non_static(ty) {
                 names.entry(ty.name().as_bytes()).or_default().loose = Some(ty.id());

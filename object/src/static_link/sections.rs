@@ -117,8 +117,8 @@ impl Sections {
         Ok((at, offset))
     }
 
-    /// The section of a name, if it is in the ELF and has these bytes.
-    pub(super) fn has(&self, s: &InSection<'_>) -> Option<Result<usize, SectionFault>> {
+    /// Finds the output section of the same name. Returns an error if its contents differ, and `None` if there is no such section.
+    pub(super) fn find_identical(&self, s: &InSection<'_>) -> Option<Result<usize, SectionFault>> {
         let at = *self.by_name.get(&s.name)?;
         let (out, from) = (self.all.get(at)?, s.elf.as_ref()?);
         let header = out.elf?;
@@ -177,7 +177,7 @@ impl Sections {
     }
 }
 
-/// Whether two sections of a name may become one (libbpf: `secs_match`).
+/// Checks that two sections of a name can be concatenated (libbpf: `secs_match`).
 fn fits(header: &Header, from: &Section<'_>) -> Result<(), SectionFault> {
     for (what, expected, found) in [
         ("type", header.sh_type.into(), from.sh_type.into()),

@@ -20,7 +20,7 @@ const JUMP_TABLES: &[u8] = b".jumptables";
 struct Home {
     /// The output section; `None` for absolute symbols and for externs of no section.
     out: Option<usize>,
-    /// Where the input's section lies in it.
+    /// The offset of the input's section in the output section.
     offset: u64,
 }
 
@@ -161,7 +161,7 @@ impl State<'_> {
         Ok(number)
     }
 
-    /// Whether the types of a symbol and of the one known agree (libbpf: `glob_syms_match`).
+    /// Checks that a symbol's type agrees with the type in the files before (libbpf: `glob_syms_match`).
     fn compatible(&mut self, input: &Input<'_>, described: Described, at: usize) -> Result<(), SymbolFault> {
         let global = self.globals.at(at).invariant("a symbol that was found is a global")?;
         let known = self.inputs.get(global.input);
@@ -209,7 +209,7 @@ impl State<'_> {
     }
 }
 
-/// The section that an extern belongs to, if it is to be found by the kernel (`.ksyms`, `.kconfig`) or is a map.
+/// Returns the section of an extern that the kernel resolves (`.ksyms`, `.kconfig`) or that is a map.
 fn extern_home(input: &Input<'_>, described: Described) -> Result<Home, LinkError> {
     let datasec = described.datasec.and_then(|id| input.btf.as_ref()?.ty(id));
     let Some(name) = datasec.as_ref().map(|ty| ty.name().as_bytes()) else { return Ok(Home::default()) };

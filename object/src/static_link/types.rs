@@ -186,7 +186,7 @@ struct SecInfoAt {
     offset: u32,
 }
 
-/// What a type of an input became.
+/// Returns the merged type of an input's type, `void` for a type that is left out or does not exist.
 pub(super) fn new_id(ids: &[TypeId], old: TypeId) -> TypeId {
     ids.get(old.index()).copied().unwrap_or_default()
 }

@@ -179,10 +179,10 @@ fn functions_without_references_are_handled_like_libbpf() {
     m.reloc(maps, 32, f, 2);
     assert_eq!(subprogram_flags(m), [("f".into(), false)]);
 
-    // A section without type and without callers is one that says no program type: an object that libbpf opens.
+    // A section without type and without callers is one that has no known program type: an object that libbpf opens.
     let mut m = TestObject::new();
     m.program("f", "util", &returns(0));
-    assert!(m.error().contains("section `util` says no program type"));
+    assert!(m.error().contains("section `util` has no known program type"));
     let mut m = TestObject::new();
     m.program("f", "?util", &returns(0));
     assert_eq!(m.plan().unwrap().skipped.len(), 1);
@@ -375,7 +375,7 @@ fn an_exception_callback_may_lie_in_any_section() {
         link_error(tagged_object("exception_callback:handler", SymbolScope::Compilation)).to_string();
     assert!(message.ends_with("`handler` must be global and not hidden"), "{message}");
     let message = tagged_object("something_else:handler", SymbolScope::Dynamic).error();
-    assert!(message.contains("section `handlers` says no program type"), "{message}");
+    assert!(message.contains("section `handlers` has no known program type"), "{message}");
     // A program cannot be an exception callback.
     let mut m = tagged_object("exception_callback:other", SymbolScope::Dynamic);
     m.program("other", "tc", &returns(0));

@@ -1,4 +1,4 @@
-//! Errors of objects and settings: one line that names the thing and what to do.
+//! Errors of objects and settings: one line that names the cause and what to do.
 
 use crate::{
     load_plan::{Host, LoadPlanError},
@@ -22,7 +22,7 @@ fn no_types() -> Host {
 #[test]
 fn a_section_that_says_no_program_type() {
     let said = program("trampoline/x").error();
-    assert!(said.starts_with("program `main`: section `trampoline/x` says no program type: "), "{said}");
+    assert!(said.starts_with("program `main`: section `trampoline/x` has no known program type: "), "{said}");
     assert!(said.contains("SEC(\"xdp\")"), "{said}");
     let set = |loader: &mut crate::test_support::Setup<'_, '_>| {
         loader.program("main").program_type = Some(crate::object::ProgramType::SocketFilter);
@@ -31,7 +31,7 @@ fn a_section_that_says_no_program_type() {
     let skip =
         |loader: &mut crate::test_support::Setup<'_, '_>| loader.program("main").autoload = Some(false);
     let plan = program("trampoline/x").plan_on(kernel(|_| {}), skip).unwrap();
-    assert_eq!(skipped(&plan), [("main", "not wanted")]);
+    assert_eq!(skipped(&plan), [("main", "not selected")]);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn names_that_would_move_a_cursor_are_escaped_and_still_names() {
 fn a_kernel_without_types_is_missed_only_where_they_are_needed() {
     assert!(program("tc").plan_on(no_types(), |_| {}).is_ok());
     let said = program("fentry/do_exit").error_on(no_types());
-    assert!(said.starts_with("the kernel's types are needed for what a program attaches to: "), "{said}");
+    assert!(said.starts_with("the kernel's types are needed for the attach target of a program: "), "{said}");
     assert!(said.contains("CONFIG_DEBUG_INFO_BTF"), "{said}");
     let mut m = TestObject::new();
     let proto = m.types.func_proto(m.int, &[]);
@@ -150,7 +150,7 @@ fn a_kernel_without_types_is_missed_only_where_they_are_needed() {
     let symbol = m.undefined("bpf_kfunc", false);
     m.refer(main, 0, symbol, true);
     let said = m.error_on(no_types());
-    assert!(said.starts_with("the kernel's types are needed for its externs: "), "{said}");
+    assert!(said.starts_with("the kernel's types are needed for externs: "), "{said}");
 }
 
 #[test]
@@ -158,16 +158,16 @@ fn what_a_program_attaches_to_is_looked_for() {
     let said = program("fentry/do_exti").error();
     assert_eq!(
         said,
-        "program `main`: it attaches to `do_exti`, but there is no function `do_exti` in the BTF of the kernel or a loaded \
+        "program `main`: attach target `do_exti` not found: no function `do_exti` in the BTF of the kernel or a loaded \
          module"
     );
     let said = program("tp_btf/sched_swich").error();
     assert!(said.contains("no typedef `btf_trace_sched_swich`"), "{said}");
     let said = program("fentry").error();
-    assert!(said.contains("names nothing to attach to"), "{said}");
+    assert!(said.contains("has no attach target"), "{said}");
     let said = program("freplace/f").error();
     assert!(
-        said.contains("replaces the function `f` of another program: say of which before loading"),
+        said.contains("replaces function `f` of another program: set the target program before loading"),
         "{said}"
     );
 }
@@ -175,7 +175,7 @@ fn what_a_program_attaches_to_is_looked_for() {
 #[test]
 fn objects_of_the_other_byte_order_are_for_other_machines() {
     let error = LoadPlanError::Endian { is_big: Endian::native() == Endian::Little };
-    assert!(line(&error).contains("-endian machines, this one is not"));
+    assert!(line(&error).contains("-endian, as this machine"));
 }
 
 #[test]
@@ -197,5 +197,8 @@ fn zeroed_sections_take_no_memory_and_too_large_ones_are_refused() {
     assert_eq!((plan.maps[0].value_size, plan.maps[0].data.len()), (1 << 30, 0));
     let mut m = program("tc");
     m.bss(".bss", 1 << 32);
-    assert_eq!(m.error(), "map `.bss`: it has 4294967296 bytes, and no map's value can have that many");
+    assert_eq!(
+        m.error(),
+        "map `.bss`: its value is too large: 4294967296 bytes, expected at most 4294967295"
+    );
 }

@@ -1,4 +1,4 @@
-//! What objects take from the kernel: its configuration, symbols, variables and functions.
+//! Externs of objects: the kernel's configuration, symbols, variables and functions.
 #![expect(clippy::arithmetic_side_effects, reason = "places within code the tests made themselves")]
 
 use super::without;
@@ -102,13 +102,13 @@ fn config_error(name: &str, config: &str) -> String {
 fn configuration_that_is_missing_or_does_not_fit_is_named() {
     assert_eq!(
         config_error("CONFIG_X", "CONFIG_Y=1\n"),
-        "an extern is not to be had from this kernel: CONFIG_X: the kernel's configuration does not set it; declare it \
+        "unresolved extern: CONFIG_X: the kernel's configuration does not set it: declare it \
          __weak to get 0 instead"
     );
     assert_eq!(
         config_error("CONFIG_X", "CONFIG_X=0x100000000\n"),
-        "an extern is not to be had from this kernel: CONFIG_X: its value 0x100000000 does not fit 4 bytes (the \
-         configuration says 0x100000000)"
+        "unresolved extern: CONFIG_X: its value 0x100000000 does not fit 4 bytes (the value in the \
+         configuration is 0x100000000)"
     );
     assert!(config_error("CONFIG_X", "CONFIG_X=y\n").contains("need the type bool"));
     assert!(config_error("LINUX_SOMETHING", "").contains("LINUX_KERNEL_VERSION"));
@@ -202,7 +202,7 @@ fn a_variable_is_found_by_its_type() {
         b.var("runqueues", int, 1);
     });
     let said = made(true).error_on(other);
-    assert!(said.contains("runqueues: vmlinux has it with a type other than the object declares"), "{said}");
+    assert!(said.contains("runqueues: its type in vmlinux differs from the declaration"), "{said}");
 }
 
 /// A call of a kernel function that takes an int.
@@ -256,7 +256,7 @@ fn a_weak_function_that_is_missing_is_a_trap_by_its_number_and_a_strong_one_is_n
     let other = || kernel(|b| kernel_function(b, &["a", "b"]));
     assert_eq!(trap(&calling("do_it", true).plan_on(other(), |_| {}).unwrap()).imm, 2_002_000_000);
     let said = calling("do_it", false).error_on(other());
-    assert!(said.contains("do_it: vmlinux has it with parameters other than the object declares"), "{said}");
+    assert!(said.contains("do_it: its parameters in vmlinux differ from the declaration"), "{said}");
 }
 
 #[test]

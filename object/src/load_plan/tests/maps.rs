@@ -1,4 +1,4 @@
-//! Maps: their order, what they hold at first, what a caller changes, what an old kernel makes of them.
+//! The plans of maps: order, initial contents, settings, and adaptation to old kernels.
 #![expect(clippy::arithmetic_side_effects, reason = "places within bytes the tests made themselves")]
 
 use super::without;
@@ -79,7 +79,7 @@ fn defined_maps_come_before_data_and_instructions_refer_to_them() {
     // Of a map the second half stays; of a value it is the symbol's place and the instruction's own.
     assert_eq!(loads, [(1, 0), (1, 0), (2, 4 + 2), (2, 3), (2, 8 + 4)]);
     assert_eq!(map(&plan, ".data").data, [7, 0, 0, 0, 8, 0, 0, 0]);
-    // All of it is 0, as in any new map.
+    // The data is 0, as in any new map.
     assert_eq!((map(&plan, ".bss").value_size, map(&plan, ".bss").data.as_slice()), (16, [].as_slice()));
 }
 
@@ -144,7 +144,7 @@ fn sizes_that_the_machine_decides() {
     assert_eq!((map(&plan, "ring").max_entries, map(&plan, "perf").max_entries), (8192, 6));
 }
 
-/// The plan's BTF: how large a section is, and how many elements its last variable has.
+/// Returns the size of a section in the plan's BTF, and the number of elements of its last variable.
 fn section(plan: &LoadPlan, name: &str) -> (u32, Option<u32>) {
     let btf = Btf::parse(plan.btf.as_deref().unwrap()).unwrap();
     let section = btf.find(name.as_bytes(), Kind::Datasec).unwrap();
@@ -163,9 +163,9 @@ fn a_section_is_made_larger_by_its_last_variable() {
     let bss = map(&plan, ".bss");
     assert_eq!((bss.value_size, bss.data.len(), bss.value_type != TypeId::VOID), (48, 0, true));
     assert_eq!(section(&plan, ".bss"), (48, Some(10)));
-    // Smaller, too, as long as the last variable begins within.
+    // A smaller size works if the last variable begins before the end.
     assert_eq!(section(&sized(".bss", 12), ".bss"), (12, Some(1)));
-    // Where the types cannot follow, the map does without.
+    // A map whose types cannot be resized has no types.
     for (name, size) in [(".bss", 50), (".bss", 4), (".data", 64)] {
         let plan = sized(name, size);
         let map = map(&plan, name);
@@ -238,7 +238,7 @@ fn data_of_another_size_than_the_map_is_refused() {
     let error = sample()
         .plan_on(kernel(|_| {}), |loader| loader.map(".data").data = Some(vec![0; 3]))
         .expect_err("refused");
-    assert_eq!(line(&error), "map `.data`: it holds 8 bytes, 3 were given");
+    assert_eq!(line(&error), "map `.data`: wrong size of the initial data: 3 bytes, expected 8");
 }
 
 /// An arena of some pages, with eight bytes of variables.
@@ -348,7 +348,7 @@ fn what_a_map_holds_at_first_has_to_be_of_its_kind() {
         let data = m.section(".data", SectionKind::Data, &[0; 4]);
         m.symbol("number", SymbolKind::Data, data, 0, 4)
     });
-    assert_eq!(said.error(), "map `table`: its value `number` is no program of the object");
+    assert_eq!(said.error(), "map `table`: its value `number` is not a program of the object");
     let mut m = tail_calls(|m| {
         let next = m.code("xdp", &returns(1));
         m.function("next", next, 0, 2)
@@ -357,7 +357,7 @@ fn what_a_map_holds_at_first_has_to_be_of_its_kind() {
     m.reloc(maps, 8, other, 2);
     assert_eq!(
         m.error(),
-        "map `table`: byte 8 of its definition refers to `other`, and is no element of `values`"
+        "map `table`: byte 8 of its definition refers to `other`, but is not an element of `values`"
     );
 }
 

@@ -1,4 +1,4 @@
-//! What a program is: what its section's name says, and what a caller sets.
+//! The types of programs, from section names and settings.
 
 use crate::{
     load_plan::{ProgramPlan, ProgramSettings},

@@ -124,16 +124,16 @@ fn programs_are_replaced_by_name_before_the_load() {
     assert_eq!(programs(&plan), [("one", 5, 2)]);
     assert_eq!(skipped(&plan), [("two", "no struct_ops map that is created uses it")]);
     for (member, program, said) in [
-        ("third", None, "map `mine`: member `third` does not exist, and was to get a program"),
+        ("third", None, "map `mine`: member `third` does not exist, but the settings have a program for it"),
         (
             "number",
             Some("one"),
-            "map `mine`: member `number` was to get a program, but is no pointer to a function",
+            "map `mine`: member `number` is not a function pointer, but the settings have a program for it",
         ),
         (
             "first",
             Some("none"),
-            "map `mine`: member `first` was to get `none`, which is no program of a section `struct_ops`",
+            "map `mine`: member `first` cannot hold `none`, which is not a program of a section `struct_ops`",
         ),
     ] {
         assert_eq!(crate::test_support::line(&set(made(), member, program).unwrap_err()), said);
@@ -147,7 +147,7 @@ fn members_the_kernel_lacks_have_to_be_0() {
     let said = table(".struct_ops", "ops", &[("newer", Ok(3))]).error_on(host());
     assert_eq!(
         said,
-        "map `mine`: member `newer`: the kernel's struct ops has no such member, and it is not 0 here"
+        "map `mine`: member `newer`: it is not 0, and the kernel's struct ops has no such member"
     );
     let said = table(".struct_ops", "ops", &[("newer", Err("one"))]).error_on(host());
     assert!(said.contains("member `newer`"), "{said}");
@@ -156,9 +156,9 @@ fn members_the_kernel_lacks_have_to_be_0() {
 #[test]
 fn members_of_another_kind_are_refused() {
     let said = table(".struct_ops", "ops", &[("number", Err("one"))]).error_on(host());
-    assert_eq!(said, "map `mine`: member `number`: it is PTR here, INT in the kernel");
+    assert_eq!(said, "map `mine`: member `number`: wrong kind: PTR, expected INT as in the kernel");
     let said = table(".struct_ops", "ops", &[("data", Err("one"))]).error_on(host());
-    assert_eq!(said, "map `mine`: member `data`: the kernel's is no pointer to a function");
+    assert_eq!(said, "map `mine`: member `data`: the kernel's member is not a function pointer");
 }
 
 #[test]
@@ -181,15 +181,13 @@ fn a_pointer_without_a_program_has_to_be_0() {
         let set = |loader: &mut Setup<'_, '_>| {
             loader.map("mine").programs.insert("first".into(), None);
         };
-        let said = format!(
-            "map `mine`: member `{member}`: it is a pointer that is not 0, and no program stands there"
-        );
+        let said = format!("map `mine`: member `{member}`: it is a pointer other than 0 without a program");
         let bytes = m.bytes();
         let plan =
             |set: &dyn Fn(&mut Setup<'_, '_>)| plan_bytes(&bytes, &host(), set).map_err(|e| e.to_string());
         let error = plan(&|_| {}).expect_err("refused");
         assert!(error.ends_with(&said), "{error}");
-        // Said to be none.
+        // The settings empty the member.
         assert_eq!(plan(&set).is_ok(), member == "first");
     }
 }
@@ -213,7 +211,7 @@ fn tables_that_share_their_bytes_are_refused() {
     let mut m = TestObject::new();
     let ty = m.types.structure("ops", 8, &[]);
     let (one, two) = (m.types.var("one", ty, 1), m.types.var("two", ty, 1));
-    // Of a section with a size the offsets are the BTF's.
+    // The BTF gives the offsets if the section has a size.
     m.types.datasec(".struct_ops", 16, &[(one, 0, 8), (two, 4, 8)]);
     m.section(".struct_ops", SectionKind::Data, &[0; 16]);
     assert_eq!(m.error_on(host()), "map `two`: it overlaps the struct_ops map before it");
@@ -224,7 +222,7 @@ fn a_table_the_kernel_does_not_know_is_named() {
     let said = table(".struct_ops", "others", &[("number", Ok(1))]).error_on(host());
     assert_eq!(
         said,
-        "map `mine`: this kernel has no struct_ops `others` (no struct bpf_struct_ops_others in its BTF or a module's)"
+        "map `mine`: this kernel has no struct_ops `others`: no struct bpf_struct_ops_others in the BTF of the kernel or a module"
     );
     assert_eq!(
         table(".struct_ops", "", &[("number", Ok(1))]).error_on(host()),
@@ -242,7 +240,7 @@ fn an_optional_table_waits_and_its_programs_with_it() {
     assert!(wanted(optional()).is_err());
     let plan = wanted(table("?.struct_ops", "ops", &[("first", Err("one"))])).unwrap();
     assert_eq!(programs(&plan), [("one", 5, 1)]);
-    // The section's name is told as the kernel takes it.
+    // The kernel gets the section's name with its `?`.
     let btf = Btf::parse(plan.btf.as_deref().unwrap()).unwrap();
     assert!(btf.find(b"?.struct_ops", Kind::Datasec).is_some());
 }
@@ -257,7 +255,7 @@ fn a_program_that_no_table_wants_is_named() {
     assert!(plan.programs.is_empty());
 }
 
-/// An allocation that no file has to pay for.
+/// A small file must not cause a large allocation.
 #[test]
 fn a_kernel_struct_out_of_proportion_is_refused() {
     let kernel = kernel(|b| {

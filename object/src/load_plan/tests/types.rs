@@ -1,4 +1,4 @@
-//! The object's BTF as the kernel gets it.
+//! The object's BTF after adaptation to the kernel.
 
 use super::without;
 use crate::{
@@ -76,7 +76,7 @@ fn functions_of_hidden_symbols_are_static_to_the_verifier() {
     assert_eq!(["shown", "hidden", "main"].map(linkage), [Some(1), Some(0), Some(1)]);
 }
 
-/// A subprogram that takes the context as `void *`, and says so by a tag.
+/// Creates a subprogram that takes a `void *` with a tag.
 fn tagged(section: &str, tag: &str) -> (TestObject, TypeId) {
     let mut m = TestObject::new();
     let text = m.code(".text", &returns(0));

@@ -20,7 +20,7 @@ use std::cell::{Cell, RefCell};
 const OBJECTS: [&str; 2] = ["pinned", "map_in_map"];
 
 fn plan(name: &str) -> LoadPlan {
-    offline(&object(name), name, Features::newest()).unwrap()
+    offline_plan(&object(name), name, Features::newest()).unwrap()
 }
 
 /// Checks that every pinned map of a loaded object is the map at its path.

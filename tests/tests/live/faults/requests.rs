@@ -14,7 +14,7 @@ use core_relo_loader::{
 use rustix::io::Errno as E;
 
 fn plan(name: &str) -> LoadPlan {
-    offline(&object(name), name, Features::newest()).unwrap()
+    offline_plan(&object(name), name, Features::newest()).unwrap()
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn the_memlock_limit_is_raised_only_without_memcg_accounting() {
     let fake = FakeKernel::new();
     let old = Features::fixed(|f| f != Feature::MemcgAccounting);
     for (features, times) in [(Features::newest(), 0), (old, 1)] {
-        let plan = offline(&object("globals"), "globals", features).unwrap();
+        let plan = offline_plan(&object("globals"), "globals", features).unwrap();
         // The limit may be high enough, so a failure to raise it does not matter.
         let kernel =
             FaultInjector::new(&fake, |request, _| (request == Request::Memlock).then(|| errno(E::PERM)));
