@@ -4,8 +4,8 @@ use crate::{
     error::escape_path,
     kernel_objects::{
         kind::Kind,
-        processes::{self, Process},
         pins,
+        processes::{self, Process},
     },
 };
 use std::{collections::BTreeMap, path::PathBuf};

@@ -103,7 +103,9 @@ impl Destination {
             // The last link is one of procfs, which does not lead to a path.
             DestinationKind::OpenFile => (flags, None),
             DestinationKind::Free => (flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW, None),
-            DestinationKind::File(stat) | DestinationKind::Special(stat) => (flags | OFlags::NOFOLLOW, Some(stat)),
+            DestinationKind::File(stat) | DestinationKind::Special(stat) => {
+                (flags | OFlags::NOFOLLOW, Some(stat))
+            }
         };
         let file = File::from(fs::openat(&self.folder, &self.name, flags, mode)?);
         let now = fs::fstat(&file)?;

@@ -38,7 +38,9 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), BadInput> {
     }
     let found = Destination::find(path).map_err(|e| not_writable(path, e))?;
     let written = match &found.kind {
-        DestinationKind::Free | DestinationKind::File(_) => staged::replace(&found, bytes).map_err(DestinationError::from),
+        DestinationKind::Free | DestinationKind::File(_) => {
+            staged::replace(&found, bytes).map_err(DestinationError::from)
+        }
         DestinationKind::Special(_) | DestinationKind::OpenFile => append(&found, bytes),
     };
     written.map_err(|e| not_writable(path, e))

@@ -71,7 +71,11 @@ fn stage(destination: &Destination, bytes: &[u8], signals: &mut TerminationSigna
 }
 
 fn stop_if(signals: &mut TerminationSignals) -> io::Result<()> {
-    if signals.has_arrived() { Err(io::Error::new(io::ErrorKind::Interrupted, "interrupted")) } else { Ok(()) }
+    if signals.has_arrived() {
+        Err(io::Error::new(io::ErrorKind::Interrupted, "interrupted"))
+    } else {
+        Ok(())
+    }
 }
 
 /// Creates a file without a name, which the kernel removes when it is closed. `None` if the file system does not support it.

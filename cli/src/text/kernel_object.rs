@@ -66,7 +66,8 @@ pub(crate) fn holders(out: &mut Printer<'_>, processes: &[Process], pins: &[Stri
 pub(crate) fn holders_cell(processes: &[Process], pins: &[String]) -> String {
     const SHOWN: usize = 3;
     let count = processes.len() + pins.len();
-    let mut parts: Vec<_> = processes.iter().map(process_text).chain(pins.iter().cloned()).take(SHOWN).collect();
+    let mut parts: Vec<_> =
+        processes.iter().map(process_text).chain(pins.iter().cloned()).take(SHOWN).collect();
     if count > SHOWN {
         parts.push(format!("{} more", count - SHOWN));
     }

@@ -310,11 +310,7 @@ fn modules_in_a_folder_are_passed_over() {
     split[strings] = b'x';
     fleet.write("kernels/module", split);
     let run = fleet.run(["check", "exec.bpf.o", "--btf", "kernels"]);
-    assert!(
-        run.err.contains("note: kernels: 1 BTFs of modules skipped (kernels/module, …)"),
-        "{}",
-        run.err
-    );
+    assert!(run.err.contains("note: kernels: 1 BTFs of modules skipped (kernels/module, …)"), "{}", run.err);
     assert_eq!(run.out.lines().filter(|line| line.contains("kernels/")).count(), 3, "{}", run.out);
 }
 

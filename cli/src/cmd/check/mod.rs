@@ -1,9 +1,9 @@
 //! `check`: a line for each object and kernel.
 
 mod checker;
-mod ordered;
 mod kernel_output;
 mod objects;
+mod ordered;
 mod report;
 mod report_cache;
 pub(crate) mod results_file;

@@ -104,7 +104,10 @@ mod tests {
                 units.iter().flat_map(|u| (0..u % 40).map(move |part| (*u, part))).collect();
             assert_eq!(got, expected, "{n} jobs");
             let most = most.into_inner();
-            assert!(most <= n * (MAX_STARTED_PER_THREAD + 1) * (MAX_WAITING_RESULTS + 1), "{most} results waited, {n} jobs");
+            assert!(
+                most <= n * (MAX_STARTED_PER_THREAD + 1) * (MAX_WAITING_RESULTS + 1),
+                "{most} results waited, {n} jobs"
+            );
         }
     }
 

@@ -110,7 +110,9 @@ fn try_open(path: &Path) -> Result<Option<File>, BadInput> {
             Err(DestinationError::Io(e)) if e.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
             opened => opened,
         },
-        DestinationKind::File(_) => found.refuse_foreign_file().and_then(|()| found.open(flags, Mode::empty())),
+        DestinationKind::File(_) => {
+            found.refuse_foreign_file().and_then(|()| found.open(flags, Mode::empty()))
+        }
         DestinationKind::Special(_) | DestinationKind::OpenFile => return Err(no_file()),
     };
     let file = opened.map_err(failed)?;

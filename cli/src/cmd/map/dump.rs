@@ -282,15 +282,18 @@ fn unlistable(map_type: u32) -> Option<(&'static str, &'static str)> {
         MapType::Ringbuf | MapType::UserRingbuf => {
             ("a ring buffer has no elements to list", "only its consumer can read its records")
         }
-        MapType::PerfEventArray => {
-            ("a perf event array contains descriptors, which cannot be read", "only the process that opened the events reads them")
-        }
+        MapType::PerfEventArray => (
+            "a perf event array contains descriptors, which cannot be read",
+            "only the process that opened the events reads them",
+        ),
         MapType::BloomFilter => ("a Bloom filter does not store its elements", "look up a value instead"),
         MapType::SkStorage | MapType::TaskStorage | MapType::InodeStorage | MapType::CgrpStorage => (
             "local storage is stored with its sockets, tasks, inodes or cgroups, and cannot be listed",
             "use an iterator program (iter/bpf_sk_storage_map)",
         ),
-        MapType::CgroupArray => ("a cgroup array cannot be read", "only the process that filled it knows its elements"),
+        MapType::CgroupArray => {
+            ("a cgroup array cannot be read", "only the process that filled it knows its elements")
+        }
         MapType::Arena => ("an arena is memory and has no elements", "a process that maps it can read it"),
         _ => return None,
     })

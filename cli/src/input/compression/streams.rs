@@ -93,7 +93,9 @@ impl<'r> Streams<'r> {
         let input = Cursor::new(magic).chain(compressed);
         Ok(State::InStream(match self.format {
             Compression::Gzip => Box::new(flate2::bufread::GzDecoder::new(input)),
-            Compression::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(input, false, MAX_DICTIONARY_KIB)),
+            Compression::Xz => {
+                Box::new(lzma_rust2::XzReader::new_mem_limit(input, false, MAX_DICTIONARY_KIB))
+            }
             Compression::Zstd => Box::new(ZstdFrame::new(input, self.budget.clone())?),
             Compression::Lz4 => Box::new(lz4_flex::frame::FrameDecoder::new(input)),
             Compression::Lz4Legacy => Box::new(Lz4Legacy::new(input, self.budget.clone())?),
@@ -304,7 +306,11 @@ mod tests {
             let packed = pack(&bytes);
             assert_eq!(Compression::detect(&packed), Some(how));
             let enough = budget(len + 5);
-            assert_eq!(Streams::concatenated(how, &*packed, enough.clone()).read_all().unwrap(), bytes, "{how}");
+            assert_eq!(
+                Streams::concatenated(how, &*packed, enough.clone()).read_all().unwrap(),
+                bytes,
+                "{how}"
+            );
             assert_eq!(enough.remaining(), 5, "{how}");
             assert_eq!(Streams::concatenated(how, &*packed, budget(len)).read_all().unwrap(), bytes, "{how}");
             let error = Streams::concatenated(how, &*packed, budget(len - 1)).read_all().unwrap_err();

@@ -77,7 +77,10 @@ impl Selection {
             }
         }
         if !selection.modules.is_empty() && selection.sources.len() > 1 {
-            let what = format!("modules belong to one kernel: found {} kernels, expected 1", selection.sources.len());
+            let what = format!(
+                "modules belong to one kernel: found {} kernels, expected 1",
+                selection.sources.len()
+            );
             let bad = BadInput::new("--module", what).help("give one --btf");
             selection.bad.push(BadSource { id: None, bad });
             selection.sources.clear();
