@@ -62,7 +62,7 @@ pub(crate) struct CheckArgs {
     /// Number of kernels, or of objects, to check at the same time; 1 starts no thread [default: one for each CPU]
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
-    /// Check only the I-th of N parts of the kernels. The part of a kernel depends only on its path below the --btf folder
+    /// Check only the I-th of N parts of the kernels; a kernel's path below the --btf folder decides on its part
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
     /// Also write the results to FILE, as JSON lines, and skip the kernels that FILE has results for. Only one run at a time may write

@@ -1,4 +1,4 @@
-//! Plans of relocations: one object on several kernels, for `plan`, `explain` and `demo`.
+//! The plans of one object on several kernels, for `plan`, `explain` and `demo`.
 
 use crate::{
     args::relocate::KernelArgs,

@@ -36,7 +36,7 @@ pub(crate) fn is_archive_name(path: &Path) -> bool {
     name.is_some_and(|name| ARCHIVE_ENDINGS.iter().any(|ending| name.ends_with(ending.as_bytes())))
 }
 
-/// Returns whether a file cannot be a kernel by its name: a hidden file, or a known extension of other files.
+/// Returns whether a file's name excludes that it is a kernel: a hidden file, or a known extension of other files.
 pub(crate) fn is_other_name(path: &Path) -> bool {
     let extension = path.extension().and_then(|e| e.to_str());
     let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));

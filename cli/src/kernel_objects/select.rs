@@ -21,7 +21,7 @@ use std::{
 
 /// Returns the selected objects, at least one. Several objects may have the same name.
 pub(crate) fn select(kind: Kind, selector: &ObjectSelector) -> Result<Vec<KernelObject>, BadInput> {
-    let help = format!("`core-relo {} list` lists them", kind.command());
+    let help = format!("`core-relo {} list` shows what there is", kind.command());
     if let Some(id) = selector.id {
         return match kind.open(id) {
             Ok(fd) => Ok(vec![KernelObject::from_fd(kind, id, fd)]),
@@ -57,7 +57,7 @@ fn open_pin(kind: Kind, path: &Path) -> Result<KernelObject, BadInput> {
     let refused = |errno: Errno| {
         let bad = BadInput::for_path(path, format_args!("cannot open the pin: {errno}"));
         match errno.name() {
-            Some("ENOENT") => bad.help(format!("`core-relo {} list` lists the pins", kind.command())),
+            Some("ENOENT") => bad.help(format!("`core-relo {} list` shows what is pinned", kind.command())),
             Some("EPERM" | "EINVAL") => bad.help("is it below a mounted bpffs, and may this user read it?"),
             _ => bad,
         }

@@ -129,7 +129,7 @@ impl Kernel {
                 Err(e) => log::warn!("a module is left out: {e}"),
             }
         }
-        log::info!("{} modules of the running kernel are searched, {passed_over} skipped", modules.len());
+        log::info!("{} modules of the running kernel are searched, {passed_over} passed over", modules.len());
         self.target = self.target.clone().with_modules(modules).with_modules_passed_over(passed_over);
     }
 
