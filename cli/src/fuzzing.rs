@@ -4,7 +4,7 @@ use crate::{
     args::relocate::KernelArgs,
     cmd::check::{results_file::ResultsFile, results_header::ResultsHeader},
     input::kernel::selection::Selection,
-    json::{btf_type::TypeJson, value::value_to_json},
+    json::{btf_type::TypeJson, value},
 };
 use core_relo::btf::{Type, Value};
 use std::{ops::ControlFlow, path::Path};
@@ -39,6 +39,6 @@ pub fn type_to_json(ty: Type<'_>) -> serde_json::Result<String> {
 }
 
 /// Returns a value as JSON, as `map dump --format json` prints it. Empty if the conversion fails.
-pub fn value_to_json(value: &Value<'_>) -> String {
-    value_to_json(value).map_or_else(|_| String::new(), |json| json.to_string())
+pub fn value_to_json(btf_value: &Value<'_>) -> String {
+    value::value_to_json(btf_value).map_or_else(|_| String::new(), |json| json.to_string())
 }

@@ -8,7 +8,7 @@ use crate::{
     args::{format::Format, load::RunArgs},
     console::{Console, ExitStatus},
     error::BadInput,
-    input::{file, limits::OBJECT_BYTES, object::ObjectFile},
+    input::{file, limits::MAX_OBJECT_BYTES, object::ObjectFile},
     json::load as json,
     output,
     process::{interrupt::InterruptibleKernel, signals::TerminationSignals},

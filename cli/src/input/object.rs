@@ -2,7 +2,7 @@
 
 use crate::{
     error::{BadInput, escape_path},
-    input::{file, file_kind::is_raw_or_elf, limits::OBJECT_BYTES},
+    input::{file, file_kind::is_raw_or_elf, limits::MAX_OBJECT_BYTES},
 };
 use core_relo::{Data, Relocs};
 use core_relo_loader::object::{ElfError, Object, ObjectError};

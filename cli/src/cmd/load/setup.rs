@@ -4,7 +4,7 @@ use super::global_value;
 use crate::{
     args::load::{Assignment, SetupArgs},
     error::BadInput,
-    input::{file, limits::OBJECT_BYTES, object::ObjectFile},
+    input::{file, limits::MAX_OBJECT_BYTES, object::ObjectFile},
 };
 use core_relo_loader::{Loader, load_plan::TokenSource};
 use std::path::Path;
