@@ -25,7 +25,7 @@ use std::{
 };
 
 /// The largest size of the headers and long names before a member, in bytes.
-const MAX_HEADER_BYTES: u64 = 1 << 20;
+const HEADER_BYTES: u64 = 1 << 20;
 
 /// Bytes to take from the budget for each byte of a header: `tar` parses the records of a pax header several times.
 const HEADER_COST: u64 = 16;
@@ -112,7 +112,7 @@ pub(crate) fn visit_members(
         }
         None => return Err(BadInput::for_path(path, "is no tar archive, although its name ends like one")),
     };
-    let (position, limit) = (Cell::new(0u64), Cell::new(MAX_HEADER_BYTES));
+    let (position, limit) = (Cell::new(0u64), Cell::new(HEADER_BYTES));
     let mut archive = tar::Archive::new(Bounded { stream, position: &position, limit: &limit });
     let (mut link_count, mut member_end) = (0usize, 0u64);
     for (index, entry) in (0..).zip(archive.entries().map_err(|e| bad_archive(&e))?) {
@@ -125,7 +125,7 @@ pub(crate) fn visit_members(
         // `tar` skips the rest of the member, and then reads the headers of the next one.
         member_end = content_start
             .saturating_add(stored_bytes.checked_next_multiple_of(BLOCK_BYTES).unwrap_or(u64::MAX));
-        limit.set(member_end.saturating_add(MAX_HEADER_BYTES));
+        limit.set(member_end.saturating_add(HEADER_BYTES));
         let sparse_map_bytes = content_start.saturating_sub(entry.raw_file_position());
         let name = entry.path_bytes().into_owned();
         let member_path = Path::new(OsStr::from_bytes(name.strip_prefix(b"./").unwrap_or(&name)));
@@ -188,7 +188,7 @@ impl<R: Read> Read for Uncompressed<R> {
     }
 }
 
-/// A reader for an archive. It reads at most [`MAX_HEADER_BYTES`] beyond the end of a member before the content of the next one begins.
+/// A reader for an archive. It reads at most [`HEADER_BYTES`] beyond the end of a member before the content of the next one begins.
 struct Bounded<'a> {
     stream: Box<dyn Read + 'a>,
     position: &'a Cell<u64>,

@@ -20,7 +20,7 @@ use core_relo_loader::target::{ExtractError, TargetError, TargetFile, find_btf_i
 use std::{io, path::Path};
 
 /// The size of the longest known header of raw BTF, in bytes.
-const MAX_HEADER_BYTES: u64 = 32;
+const HEADER_BYTES: u64 = 32;
 
 const EXPECTED: &str = "expected raw BTF, an ELF with .BTF (vmlinux, .ko, BPF object) or a vmlinuz";
 
@@ -45,7 +45,7 @@ pub(crate) fn read_input(input: InputFile<'_>, limits: Limits) -> Result<TargetF
         }
     }
     let used = raw_btf_len(&input.head);
-    if let Some(used) = used.filter(|used| *used > input.len && input.len > MAX_HEADER_BYTES) {
+    if let Some(used) = used.filter(|used| *used > input.len && input.len > HEADER_BYTES) {
         let what = format!("truncated: its header says {used} bytes, {} are there", input.len);
         return Err(BadInput::for_path(path, what));
     }
@@ -70,7 +70,7 @@ fn raw_btf_len(head: &[u8]) -> Option<u64> {
     let strings_end = word(16)? + word(20)?;
     let layout_end = if header_len < 32 { 0 } else { word(24)? + word(28)? };
     // At least a header, so that the parser can report a bad one.
-    Some((header_len + types_end.max(strings_end).max(layout_end)).max(MAX_HEADER_BYTES))
+    Some((header_len + types_end.max(strings_end).max(layout_end)).max(HEADER_BYTES))
 }
 
 fn empty(path: &Path) -> BadInput {

@@ -9,7 +9,7 @@ const SHT_PROGBITS: u32 = 1;
 const SHF_COMPRESSED: u64 = 0x800;
 
 /// The largest number of sections of an ELF that is read in parts. Kernels have fewer than a hundred, modules a few hundred.
-const MAX_SECTIONS: u64 = 0x1000;
+const SECTIONS: u64 = 0x1000;
 
 /// The result of reading only the BTF sections.
 pub(super) enum BtfSections {
@@ -76,7 +76,7 @@ impl Header {
         let entry_bytes = u64::from(endian.u16(head, sizes_offset)?);
         let section_count = u64::from(endian.u16(head, sizes_offset + 2)?);
         let names_index = endian.u16(head, sizes_offset + 4)?.into();
-        if entry_bytes != min_entry_bytes || section_count == 0 || section_count > MAX_SECTIONS {
+        if entry_bytes != min_entry_bytes || section_count == 0 || section_count > SECTIONS {
             return None;
         }
         let machine = endian.u16(head, 18)?;
@@ -118,7 +118,7 @@ impl Sections {
         let entries = table.chunks_exact(usize::try_from(header.entry_bytes).ok()?);
         let headers = entries.map(|raw| header.parse_section(raw)).collect::<Option<Vec<_>>>()?;
         let names = headers.get(header.names_index)?;
-        let names = input.read_part(names.offset, names.len.min(MAX_SECTIONS << 8))?;
+        let names = input.read_part(names.offset, names.len.min(SECTIONS << 8))?;
         let has_name = |section: &Section| names.get(section.name_offset..).is_some();
         headers.iter().all(has_name).then_some(())?;
         Some(Self { headers, names })

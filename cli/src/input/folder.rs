@@ -18,7 +18,7 @@ use std::{
 };
 
 /// The largest depth of nested folders.
-const MAX_DEPTH: u32 = 64;
+const DEPTH: u32 = 64;
 
 /// The kernels in a folder.
 #[derive(Debug, Default)]
@@ -72,7 +72,7 @@ pub(crate) fn find_kernels(folder: &Path, limits: Limits, threads: &Threads) -> 
 /// Files without an end are skipped.
 pub(crate) fn find_files(folder: &Path) -> (Vec<PathBuf>, Vec<BadFolder>) {
     let (mut files, mut bad) = (Vec::new(), Vec::new());
-    walk(folder, MAX_DEPTH, &mut files, &mut bad);
+    walk(folder, DEPTH, &mut files, &mut bad);
     files.sort();
     let skipped: Vec<_> = files.extract_if(.., |path| file::is_endless(path)).collect();
     if let Some(first) = skipped.first() {
@@ -88,7 +88,7 @@ pub(crate) fn find_files(folder: &Path) -> (Vec<PathBuf>, Vec<BadFolder>) {
 /// Follows links to files. Does not follow links to folders, which may form a cycle.
 fn walk(folder: &Path, depth: u32, files: &mut Vec<PathBuf>, bad: &mut Vec<BadFolder>) {
     let Some(remaining_depth) = depth.checked_sub(1) else {
-        let what = format_args!("folders nest deeper than {MAX_DEPTH} levels");
+        let what = format_args!("folders nest deeper than {DEPTH} levels");
         return bad.push(BadFolder::new(folder, BadInput::for_path(folder, what)));
     };
     let entries = match fs::read_dir(folder) {

@@ -14,7 +14,7 @@ use std::{
 };
 
 /// The largest depth of folders that are searched.
-const MAX_DEPTH: u32 = 16;
+const DEPTH: u32 = 16;
 
 /// `BPF_F_RDONLY`.
 const READ_ONLY: u32 = 1 << 3;
@@ -27,7 +27,7 @@ pub(crate) fn find_all() -> BTreeMap<(Kind, u32), Vec<PathBuf>> {
     folders.sort();
     folders.dedup();
     for folder in folders {
-        walk(&folder, MAX_DEPTH, &mut pins);
+        walk(&folder, DEPTH, &mut pins);
     }
     pins.values_mut().for_each(|paths| {
         paths.sort();

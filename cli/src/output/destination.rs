@@ -14,7 +14,7 @@ use std::{
 };
 
 /// The largest number of symbolic links in a path. The kernel has the same limit.
-const MAX_LINKS: usize = 40;
+const LINKS: usize = 40;
 
 /// A name in an open folder. Renaming the folder or its parents does not change it.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ pub(crate) enum DestinationKind {
 pub(crate) enum DestinationError {
     #[error("is a folder, expected a file")]
     Folder,
-    #[error("has more than {MAX_LINKS} symbolic links")]
+    #[error("has more than {LINKS} symbolic links")]
     Links,
     #[error("belongs to user {owner}, in a folder where every user may create files")]
     Foreign { owner: u32 },
@@ -64,7 +64,7 @@ impl Destination {
     pub(crate) fn find(path: &Path) -> Result<Self, DestinationError> {
         let mut link_folder: Option<OwnedFd> = None;
         let mut rest = path.to_path_buf();
-        for _ in 0..MAX_LINKS {
+        for _ in 0..LINKS {
             let (parent, name) = split(&rest)?;
             let start = link_folder.as_ref().map_or(fs::CWD, OwnedFd::as_fd);
             let folder = fs::openat(start, parent, FOLDER, Mode::empty())?;

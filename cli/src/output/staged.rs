@@ -20,7 +20,7 @@ use std::{
 };
 
 /// The largest number of attempts to find a temporary name.
-const MAX_ATTEMPTS: usize = 100;
+const ATTEMPTS: usize = 100;
 
 /// The number of bytes that are written between two checks for a signal.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -149,7 +149,7 @@ impl Drop for Staged<'_> {
 }
 
 fn names() -> impl Iterator<Item = String> {
-    (0..MAX_ATTEMPTS).map(|_| format!(".core-relo-{:016x}", RandomState::new().hash_one(())))
+    (0..ATTEMPTS).map(|_| format!(".core-relo-{:016x}", RandomState::new().hash_one(())))
 }
 
 /// Returns the mode of a new file, before the umask.

@@ -15,7 +15,7 @@ use core_relo::{
 use std::io;
 
 /// The largest number of candidates that are printed. The rest is only counted.
-const MAX_CANDIDATES: usize = 8;
+const CANDIDATES: usize = 8;
 
 /// Prints an explanation.
 pub(crate) fn write(
@@ -68,11 +68,11 @@ fn write_facts(
 ) -> io::Result<()> {
     write_fact(out, "kind", &planned.record().relo.kind.to_string())?;
     write_fact(out, "local", &explanation.local)?;
-    for tried in explanation.tried.iter().take(MAX_CANDIDATES) {
+    for tried in explanation.tried.iter().take(CANDIDATES) {
         let text = format!("{} [{}] {}: {}", tried.btf, tried.type_id, tried.what, tried.verdict);
         write_fact(out, "tried", &text)?;
     }
-    if let Some(more) = planned.candidate_count().checked_sub(MAX_CANDIDATES).filter(|more| *more > 0) {
+    if let Some(more) = planned.candidate_count().checked_sub(CANDIDATES).filter(|more| *more > 0) {
         write_fact(out, "tried", &format!("… and {more} more"))?;
     }
     // With one candidate, the reason repeats the candidate's verdict.

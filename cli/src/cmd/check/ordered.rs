@@ -6,10 +6,10 @@ use crate::process::threads::Threads;
 use std::{collections::VecDeque, io, ops::ControlFlow, sync::mpsc};
 
 /// The largest number of started units for each thread. Threads start later units while a slow unit is not finished.
-const MAX_STARTED_PER_THREAD: usize = 8;
+const STARTED_PER_THREAD: usize = 8;
 
 /// The largest number of results of one unit that wait for earlier units. A thread that has more results blocks.
-const MAX_WAITING_RESULTS: usize = 16;
+const WAITING_RESULTS: usize = 16;
 
 /// Calls `work` for every unit. Passes the results to `emit` in the order of the units, and `None` at the end of each unit.
 ///
@@ -21,7 +21,7 @@ pub(super) fn for_each_in_order<U: Sync, R: Send>(
     mut emit: impl FnMut(Option<R>) -> io::Result<()>,
 ) -> io::Result<()> {
     let Some(pool) = threads.pool(units.len()) else { return sequentially(units, work, emit) };
-    let max_started = pool.current_num_threads() * MAX_STARTED_PER_THREAD;
+    let max_started = pool.current_num_threads() * STARTED_PER_THREAD;
     let work = &work;
     pool.in_place_scope_fifo(|scope| {
         let mut units = units.iter();
@@ -29,7 +29,7 @@ pub(super) fn for_each_in_order<U: Sync, R: Send>(
         loop {
             while started.len() < max_started {
                 let Some(unit) = units.next() else { break };
-                let (results, receiver) = mpsc::sync_channel(MAX_WAITING_RESULTS);
+                let (results, receiver) = mpsc::sync_channel(WAITING_RESULTS);
                 // First in, first out: units start in order, so a blocked thread waits only for units that have started.
                 scope.spawn_fifo(move |_| {
                     work(unit, &mut |result| match results.send(result) {
@@ -105,7 +105,7 @@ mod tests {
             assert_eq!(got, expected, "{n} jobs");
             let most = most.into_inner();
             assert!(
-                most <= n * (MAX_STARTED_PER_THREAD + 1) * (MAX_WAITING_RESULTS + 1),
+                most <= n * (STARTED_PER_THREAD + 1) * (WAITING_RESULTS + 1),
                 "{most} results waited, {n} jobs"
             );
         }

@@ -13,7 +13,7 @@ use std::{
 };
 
 /// The largest number of reasons in a text report. `explain` prints all of them.
-const MAX_REASONS: usize = 3;
+const REASONS: usize = 3;
 
 /// The reports of all objects on one kernel. Every name of the kernel's file has the same reports.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl Reasons {
         let record = &unresolved.record;
         let position = record.position();
         let hash = self.hasher.hash_one((&position, &record.access, &unresolved.reason));
-        if self.hashes.insert(hash) && self.lines.len() < MAX_REASONS {
+        if self.hashes.insert(hash) && self.lines.len() < REASONS {
             let (program, access) = (record.program_or_section(), &record.access);
             let rest = format!(" {program}: {access}: {}", unresolved.reason);
             self.lines.push(Line::new().styled(DIM, position).text(rest));
@@ -75,7 +75,7 @@ impl Reasons {
     }
 
     pub(super) fn into_lines(mut self) -> Vec<Line> {
-        if let Some(more) = self.hashes.len().checked_sub(MAX_REASONS).filter(|more| *more > 0) {
+        if let Some(more) = self.hashes.len().checked_sub(REASONS).filter(|more| *more > 0) {
             let more = format_args!("… and {more} more, see `core-relo explain`");
             self.lines.push(Line::new().styled(DIM, more));
         }

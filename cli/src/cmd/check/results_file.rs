@@ -6,7 +6,7 @@
 //! A file that no run wrote is never changed. Only the incomplete results of an interrupted run at the end are truncated.
 
 use super::{
-    results_header::{MAX_LINE_BYTES, PreviousResults, ResultsHeader},
+    results_header::{LINE_BYTES, PreviousResults, ResultsHeader},
     results_reader::ResultsReader,
 };
 use crate::{
@@ -59,8 +59,8 @@ impl ResultsFile {
             return Ok(());
         }
         let bad = |what: String| BadInput::new(&*self.name, format_args!("cannot be written: {what}"));
-        if lines.split(|byte| *byte == b'\n').any(|line| line.len() >= MAX_LINE_BYTES) {
-            return Err(bad(format!("a line of more than {MAX_LINE_BYTES} bytes")));
+        if lines.split(|byte| *byte == b'\n').any(|line| line.len() >= LINE_BYTES) {
+            return Err(bad(format!("a line of more than {LINE_BYTES} bytes")));
         }
         let is_outside = |archive: &OsString| {
             id.archive() != Some(archive.as_os_str())
@@ -84,11 +84,11 @@ impl ResultsFile {
 }
 
 /// The largest number of attempts to open a path at which other processes create and remove files.
-const MAX_ATTEMPTS: usize = 5;
+const ATTEMPTS: usize = 5;
 
 /// Opens or creates a regular file. Returns an error for a device, pipe or socket, without waiting for it or writing to it.
 fn open(path: &Path) -> Result<File, BadInput> {
-    for _ in 0..MAX_ATTEMPTS {
+    for _ in 0..ATTEMPTS {
         if let Some(file) = try_open(path)? {
             return Ok(file);
         }

@@ -10,7 +10,7 @@ use std::{
 };
 
 /// The largest length of a line, in bytes.
-pub(super) const MAX_LINE_BYTES: usize = 128 << 20;
+pub(super) const LINE_BYTES: usize = 128 << 20;
 
 /// The first line: the version of this program, and the objects that were checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 //!
 //! Every line must have the form in which this program writes it. Only the last line may be incomplete. Other files are refused.
 
-use super::results_header::{MAX_LINE_BYTES, PreviousResults, ResultsHeader};
+use super::results_header::{LINE_BYTES, PreviousResults, ResultsHeader};
 use crate::{
     console::ExitStatus,
     error::BadInput,
@@ -128,7 +128,7 @@ impl From<Verdict> for ExitStatus {
 enum LineError {
     #[error("is none that `check --resume` wrote")]
     Foreign,
-    #[error("is longer than {MAX_LINE_BYTES} bytes")]
+    #[error("is longer than {LINE_BYTES} bytes")]
     TooLong,
     #[error("{0}")]
     Different(String),
@@ -282,7 +282,7 @@ fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, Line
             Some((_, b'\n')) => return Ok(true),
             Some(_) => return Err(LineError::Foreign),
             None if line.first() != Some(&b'{') => return Err(LineError::Foreign),
-            None if line.len() > MAX_LINE_BYTES => return Err(LineError::TooLong),
+            None if line.len() > LINE_BYTES => return Err(LineError::TooLong),
             None => {}
         }
     }

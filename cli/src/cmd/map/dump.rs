@@ -26,7 +26,7 @@ use serde_json::Value;
 use std::{fmt::Write as _, io, os::fd::OwnedFd};
 
 /// The largest length of a line, in bytes. A longer value is printed on several lines.
-const MAX_LINE_BYTES: usize = 100;
+const LINE_BYTES: usize = 100;
 
 pub(super) fn run(console: &mut Console<'_>, args: &MapDumpArgs) -> io::Result<()> {
     let maps = match select(Kind::Map, &args.selector) {
@@ -223,13 +223,13 @@ impl<'m> MapDumper<'m> {
         };
         match self.per_cpu(value) {
             None => {
-                let max_len = MAX_LINE_BYTES.saturating_sub(key.len());
+                let max_len = LINE_BYTES.saturating_sub(key.len());
                 print(out, &format!("[{key}] = {}", self.value_text(value, 0, max_len)))
             }
             Some(values) => {
                 print(out, &format!("[{key}] ="))?;
                 values.enumerate().try_for_each(|(index, value)| {
-                    let text = self.value_text(value, 1, MAX_LINE_BYTES);
+                    let text = self.value_text(value, 1, LINE_BYTES);
                     print(out, &format!("\tcpu {}: {text}", cpu_number(index)))
                 })
             }

@@ -26,7 +26,7 @@ const STREAM_BYTES: u64 = 16 << 10;
 const COMPRESSED_MIN: u64 = 64 << 20;
 
 /// The largest number of nested streams, as in a compressed image of a compressed kernel.
-const MAX_LAYERS: u32 = 4;
+const LAYERS: u32 = 4;
 
 /// The budget of an input file. All clones draw on the same budget: an image, its streams, and the streams within those.
 #[derive(Clone, Debug)]
@@ -84,7 +84,7 @@ impl Budget {
     fn new(scope: Scope, limit: u64, archive: Option<Self>) -> Self {
         let [bytes, streams, compressed] = [const { Cell::new(0) }; 3];
         let account = Account { scope, limit, bytes, streams, compressed, archive };
-        Self { account: Rc::new(account), layers: MAX_LAYERS }
+        Self { account: Rc::new(account), layers: LAYERS }
     }
 
     /// Returns the accounts to take from: this budget's own, and the archive's for a member.
@@ -183,7 +183,7 @@ impl fmt::Display for Exceeded {
             Self::Compressed { limit } => {
                 write!(f, "contains more than {limit} compressed bytes for the little that they unpack to")
             }
-            Self::Layers => write!(f, "contains more than {MAX_LAYERS} nested compressed streams"),
+            Self::Layers => write!(f, "contains more than {LAYERS} nested compressed streams"),
         }
     }
 }
@@ -272,7 +272,7 @@ mod tests {
         let taken = (0..1000).take_while(|_| budget.take_stream().is_ok()).count();
         assert_eq!((taken, budget.check()), (66, Err(Exceeded::Streams { limit: 66 })));
         let mut budget = Budget::for_kernel(Limits::default(), 0);
-        for _ in 0..MAX_LAYERS {
+        for _ in 0..LAYERS {
             budget = budget.within_stream().unwrap();
         }
         assert_eq!(budget.within_stream().unwrap_err(), Exceeded::Layers);

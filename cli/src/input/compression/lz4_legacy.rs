@@ -19,7 +19,7 @@ const MAGIC: &[u8] = Compression::Lz4Legacy.magic();
 const BLOCK_BYTES: usize = 8 << 20;
 
 /// The largest size of a compressed block, in bytes (lz4: `LZ4_COMPRESSBOUND`).
-const MAX_COMPRESSED_BYTES: u32 = (8 << 20) + (8 << 20) / 255 + 16;
+const COMPRESSED_BYTES: u32 = (8 << 20) + (8 << 20) / 255 + 16;
 
 pub(super) struct Lz4Legacy<'r> {
     compressed: FromMagic<'r>,
@@ -45,7 +45,7 @@ impl<'r> Lz4Legacy<'r> {
         while word == MAGIC {
             word = read_up_to(&mut self.compressed, MAGIC.len())?;
         }
-        let Some(len) = Endian::Little.u32(&word, 0).filter(|len| *len <= MAX_COMPRESSED_BYTES) else {
+        let Some(len) = Endian::Little.u32(&word, 0).filter(|len| *len <= COMPRESSED_BYTES) else {
             return Ok(());
         };
         let len = usize::try_from(len).map_err(io::Error::other)?;

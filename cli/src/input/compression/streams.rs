@@ -12,7 +12,7 @@ use crate::input::compression::{
 use std::io::{self, BufRead, Cursor, Read};
 
 /// The largest dictionary of an xz or lzma stream, in KiB.
-const MAX_DICTIONARY_KIB: u32 = 256 << 10;
+const DICTIONARY_KIB: u32 = 256 << 10;
 
 /// A reader that unpacks streams of one format.
 pub(crate) struct Streams<'r> {
@@ -93,15 +93,13 @@ impl<'r> Streams<'r> {
         let input = Cursor::new(magic).chain(compressed);
         Ok(State::InStream(match self.format {
             Compression::Gzip => Box::new(flate2::bufread::GzDecoder::new(input)),
-            Compression::Xz => {
-                Box::new(lzma_rust2::XzReader::new_mem_limit(input, false, MAX_DICTIONARY_KIB))
-            }
+            Compression::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(input, false, DICTIONARY_KIB)),
             Compression::Zstd => Box::new(ZstdFrame::new(input, self.budget.clone())?),
             Compression::Lz4 => Box::new(lz4_flex::frame::FrameDecoder::new(input)),
             Compression::Lz4Legacy => Box::new(Lz4Legacy::new(input, self.budget.clone())?),
             Compression::Bzip2 => Box::new(bzip2::bufread::BzDecoder::new(input)),
             Compression::Lzma => {
-                Box::new(lzma_rust2::LzmaReader::new_mem_limit(input, MAX_DICTIONARY_KIB, None)?)
+                Box::new(lzma_rust2::LzmaReader::new_mem_limit(input, DICTIONARY_KIB, None)?)
             }
             format @ Compression::Lzo => {
                 return Err(io::Error::other(format!("not supported; unpack it first, with {format} -d")));

@@ -8,7 +8,7 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::io::{self, Read};
 
 /// The largest window, in bytes. The kernel's build uses 128 MiB.
-const MAX_WINDOW_BYTES: u64 = 256 << 20;
+const WINDOW_BYTES: u64 = 256 << 20;
 
 /// The number of bytes that are unpacked between two checks of the budget.
 const STEP_BYTES: u64 = 1 << 20;
@@ -24,7 +24,7 @@ pub(super) struct ZstdFrame<'r> {
 impl<'r> ZstdFrame<'r> {
     pub(super) fn new(mut compressed: FromMagic<'r>, budget: Budget) -> io::Result<Self> {
         let mut decoder = FrameDecoder::new();
-        decoder.set_max_window_size(MAX_WINDOW_BYTES);
+        decoder.set_max_window_size(WINDOW_BYTES);
         decoder.init(&mut compressed).map_err(io::Error::other)?;
         Ok(Self { decoder, compressed, budget, buffered: 0 })
     }
