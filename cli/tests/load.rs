@@ -80,7 +80,7 @@ fn variables_of_every_kind_are_set_by_name_and_path() {
         ("live/globals.bpf.o", "weights[4]=7", "`weights` has 4 elements"),
         ("live/globals.bpf.o", "sum.x=7", "`sum` is `u64`, which has no members"),
         ("live/arena_globals.bpf.o", "config=7", "it is `struct config`: set a member (NAME.MEMBER=VALUE)"),
-        ("live/arena_globals.bpf.o", "config.ports[1].high=0x10000", "it has 2 bytes: 0 to 65535"),
+        ("live/arena_globals.bpf.o", "config.ports[1].high=0x10000", "expected 0 to 65535 for 2 bytes"),
         ("live/kconfig.bpf.o", "CONFIG_HZ=100", "give the loader a line of configuration for it"),
         (
             "live/struct_ops_link.bpf.o",

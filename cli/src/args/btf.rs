@@ -27,10 +27,10 @@ pub(crate) enum BtfCommand {
     /// Print types, from a file or from the kernel
     #[command(after_help = DUMP)]
     Dump(BtfDumpArgs),
-    /// A line per BTF in the kernel
+    /// List the BTF in the kernel, one line each
     #[command(after_help = BTF_LIST)]
     List(ListArgs),
-    /// Everything the kernel reports about its BTFs
+    /// Show everything that the kernel reports about BTF
     #[command(after_help = BTF_SHOW)]
     Show(BtfShowArgs),
 }
@@ -45,7 +45,7 @@ pub(crate) struct BtfSelector {
     /// The BTF with this id
     #[arg(long, value_name = "N")]
     pub(crate) id: Option<u32>,
-    /// All BTFs with this name: `vmlinux`, a module's, a loader's
+    /// The BTF with this name: `vmlinux`, or the name of a module
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
 }
@@ -68,7 +68,7 @@ pub(crate) struct BtfShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BtfDumpArgs {
-    /// Raw BTF, an ELF with .BTF, a vmlinuz
+    /// File to read: raw BTF, an ELF with .BTF, or a vmlinuz
     #[arg(value_name = "PATH", value_hint = ValueHint::FilePath, required_unless_present = "kernel_id")]
     pub(crate) path: Option<PathBuf>,
     /// The BTF with this id in the running kernel, as in `btf list`
@@ -80,7 +80,7 @@ pub(crate) struct BtfDumpArgs {
     /// Only types with this name
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// BTF that a split BTF belongs to [default: `vmlinux` beside it]
+    /// Base of a split BTF [default: `vmlinux` in the same folder]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) base: Option<PathBuf>,
     /// Output format

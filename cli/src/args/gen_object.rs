@@ -8,7 +8,7 @@ const OBJECT: &str = "Examples:
   core-relo gen object prog.bpf.o main.bpf.o maps.bpf.o
   core-relo gen object prog.bpf.o *.bpf.o && core-relo check prog.bpf.o
 
-Works like `bpftool gen object`: joins sections with the same name, resolves symbols, merges and deduplicates types.
+Works like `bpftool gen object`: joins sections with the same name, resolves symbols, merges and deduplicates BTF.
 Global functions and variables that several files share need BTF (clang -g). Exit status 0 if the object was written, else 2.";
 
 #[derive(Debug, Subcommand)]
@@ -21,10 +21,10 @@ pub(crate) enum GenCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct GenObjectArgs {
-    /// Where to write, as `patch` does; `-` is stdout
+    /// File to write the object to, as for `patch`; `-` is stdout
     #[arg(value_name = "OUT", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
-    /// BPF objects; the first of several weak definitions is used
+    /// BPF objects to link; of several weak definitions, the first is used
     #[arg(required = true, value_name = "IN", value_hint = ValueHint::FilePath)]
     pub(crate) objects: Vec<PathBuf>,
     /// Output format

@@ -21,8 +21,8 @@ const PROG_DUMP: &str = "Examples:
   core-relo prog dump --name handle_exec --raw
   core-relo prog dump 42 --format json | jq -r 'select(.call) | .call.name'
 
-Prints the translated program, as the verifier leaves it: jumps are relative, maps and calls have names. A call prints as `#N` if
-/proc/kallsyms hides addresses from this user.";
+Prints the translated instructions, after the verifier has rewritten them. Maps and called functions have names. A call prints as `#N`
+if /proc/kallsyms hides addresses from this user.";
 const MAP: &str = "Examples:
   core-relo map list
   core-relo map show --name events
@@ -56,13 +56,13 @@ const LINK_SHOW: &str = "Examples:
 #[derive(Debug, Subcommand)]
 #[command(after_help = PROG)]
 pub(crate) enum ProgCommand {
-    /// A line per program
+    /// List the programs, one per line
     #[command(after_help = PROG_LIST)]
     List(ListArgs),
-    /// Everything the kernel reports about programs
+    /// Show everything that the kernel reports about programs
     #[command(after_help = PROG_SHOW)]
     Show(ShowArgs),
-    /// The instructions as the kernel runs them, with source lines
+    /// Print the translated instructions (xlated), with source lines
     #[command(after_help = PROG_DUMP)]
     Dump(ProgDumpArgs),
 }
@@ -70,13 +70,13 @@ pub(crate) enum ProgCommand {
 #[derive(Debug, Subcommand)]
 #[command(after_help = MAP)]
 pub(crate) enum MapCommand {
-    /// A line per map
+    /// List the maps, one per line
     #[command(after_help = MAP_LIST)]
     List(ListArgs),
-    /// Everything the kernel reports about maps
+    /// Show everything that the kernel reports about maps
     #[command(after_help = MAP_SHOW)]
     Show(ShowArgs),
-    /// The elements; BTF gives the types of keys and values
+    /// Print the elements, by the BTF types of keys and values
     #[command(after_help = MAP_DUMP)]
     Dump(MapDumpArgs),
 }
@@ -84,10 +84,10 @@ pub(crate) enum MapCommand {
 #[derive(Debug, Subcommand)]
 #[command(after_help = LINK)]
 pub(crate) enum LinkCommand {
-    /// A line per link
+    /// List the links, one per line
     #[command(after_help = LINK_LIST)]
     List(ListArgs),
-    /// Everything the kernel reports about links
+    /// Show everything that the kernel reports about links
     #[command(after_help = LINK_SHOW)]
     Show(ShowArgs),
 }

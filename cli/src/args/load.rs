@@ -8,31 +8,31 @@ pub(crate) const LOAD: &str = "Examples:
   core-relo load prog.bpf.o                           load, report the result, and unload
   core-relo load prog.bpf.o --dry-run                 the load plan
   core-relo load prog.bpf.o --dry-run --btf vmlinux   the same for another kernel, without privileges
-  core-relo load prog.bpf.o --each                    each program alone: which load, which do not
+  core-relo load prog.bpf.o --each                    each program by itself: which ones load
   core-relo load prog.bpf.o --attach --set target_pid=42
   core-relo load prog.bpf.o --attach --pin /sys/fs/bpf/mine
 
-Loading needs CAP_BPF, CAP_PERFMON for tracing, CAP_NET_ADMIN for networking, or root. With --attach, the programs
-stay until Ctrl-C. With --pin, maps, programs and links stay below DIR (DIR/maps, DIR, DIR/links) after the command.
-If the object pins a map by name (LIBBPF_PIN_BY_NAME) and the pin exists, the pinned map is reused. With --pin, a new map gets such
-a pin as the last step, and nothing removes that pin again. After SIGINT, SIGTERM or SIGHUP, a load that is not complete is undone,
-with all objects of the command, and the process ends by the signal. A complete load stays.
-Exit status: 0 if everything was loaded, 1 if something was refused, 2 if there is no answer (bad input, wrong usage).";
+Loading needs root or CAP_BPF, with CAP_PERFMON for tracing and CAP_NET_ADMIN for networking. With --attach, programs stay attached
+until Ctrl-C. With --pin, programs are pinned in DIR, maps in DIR/maps and links in DIR/links, and stay after the command.
+If the object pins a map by name (LIBBPF_PIN_BY_NAME) and the pin exists, the pinned map is reused. With --pin, the last step pins
+the new maps by name; nothing removes these pins. If SIGINT, SIGTERM or SIGHUP arrives before everything is loaded, the command
+removes all its objects from the kernel, and the signal ends the process. A complete load stays.
+Exit status: 0 if everything was loaded, 1 if the kernel refused something, 2 for bad input or wrong usage.";
 pub(crate) const RUN: &str = "Examples:
   core-relo run prog.bpf.o --program count --repeat 1000 --data-in packet.bin
   core-relo run prog.bpf.o --program setup --set verbose=1 --format json
 
-Loads one program and runs it with BPF_PROG_TEST_RUN, which some program types do not have. Without --data-in, programs
-that take packets get 64 zero bytes. Nothing stays loaded, also after SIGINT, SIGTERM or SIGHUP.
-Exit status: 0 if the program ran (whatever it returned), 1 if it was refused, 2 if there is no answer.";
+Loads one program and runs it with BPF_PROG_TEST_RUN, which some program types do not support. Without --data-in, programs
+that take packets get 64 zero bytes. Nothing stays loaded, even after SIGINT, SIGTERM or SIGHUP.
+Exit status: 0 if the program ran (whatever it returned), 1 if the kernel refused it, 2 for bad input or wrong usage.";
 
-/// How the object is set up before loading
+/// Settings of the object before it is loaded
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SetupArgs {
     /// Set a global variable before loading, also in an arena or a struct_ops map; may be given several times. VALUE is a number,
-    /// true or false, text for an array of char, an enumerator, numbers with commas for an array (missing ones become 0), or
-    /// hex:0011… for any type. NAME may be a path to a member or element, as `config.ports[2]`, and SECTION/NAME selects one of two
-    /// statics with the same name. An unknown name lists the known ones; `inspect` shows all
+    /// true or false, text for an array of char, an enumerator, comma-separated numbers for an array (missing ones become 0), or
+    /// hex:0011… (the bytes) for any type. NAME may be a path to a member or element, such as `config.ports[2]`. SECTION/NAME
+    /// selects one of two static variables with the same name. `inspect` lists all names
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<Assignment>,
     /// Set the max_entries of a map; may be given several times
@@ -44,10 +44,10 @@ pub(crate) struct SetupArgs {
     /// File of CONFIG_…= lines that take precedence over the kernel's configuration
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) kconfig: Option<PathBuf>,
-    /// Take a BPF token from this bpffs [default: from /sys/fs/bpf, if it delegates]
+    /// Create the BPF token from this bpffs [default: from /sys/fs/bpf, if it is mounted with delegation]
     #[arg(long, value_name = "BPFFS", value_hint = ValueHint::DirPath)]
     pub(crate) token: Option<PathBuf>,
-    /// Print the whole verifier log of refused programs, in text and in JSON; twice: of accepted programs too
+    /// Print the whole verifier log of refused programs, in text and in JSON. Give it twice for accepted programs as well
     #[arg(long, action = clap::ArgAction::Count)]
     pub(crate) verifier_log: u8,
 }
@@ -60,7 +60,7 @@ pub(crate) struct LoadArgs {
     /// Load only this program; may be given several times [default: all programs whose section does not begin with `?`]
     #[arg(long, value_name = "NAME")]
     pub(crate) program: Vec<String>,
-    /// Load each program alone, and continue after a refusal
+    /// Load each program by itself, and continue after a refusal
     #[arg(long, conflicts_with_all = ["attach", "pin", "dry_run"])]
     pub(crate) each: bool,
     /// Print the load plan, and load nothing

@@ -31,20 +31,20 @@ const STYLES: styling::Styles = styling::Styles::styled()
 
 const GLOBAL: &str = "Global options";
 
-const EXIT: &str = "Exit status: 0 if every relocation resolves (everything was loaded), 1 if some are poisoned or fail \
-(something was refused), 2 if there is no answer (bad input, wrong usage). `patch` ends with 1 only if it writes nothing, \
+const EXIT: &str = "Exit status: 0 if every relocation resolves, or everything was loaded; 1 if a relocation is poisoned or \
+fails, or the kernel refused a program or map; 2 for bad input or wrong usage. `patch` exits with 1 only if it writes nothing, \
 `demo` with 0.";
 
 /// On which kernels will this BPF object load, and if not, why?
 ///
 /// Relocates BPF objects (CO-RE) against the running kernel or against the BTF of other kernels, and reports the outcome of each
-/// relocation. That loads nothing and needs no privileges. `load` and `run` load objects into the running kernel. `prog`, `map`,
+/// relocation. This loads nothing and needs no privileges. `load` and `run` load objects into the running kernel. `prog`, `map`,
 /// `link` and `btf list` show the kernel's BPF objects and need CAP_SYS_ADMIN.
 #[derive(Debug, Parser)]
 #[command(name = "core-relo", version, styles = STYLES, max_term_width = 100, after_help = EXIT)]
 #[command(propagate_version = true, subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Args {
-    /// When to use colours; `auto` is on a terminal, unless NO_COLOR is set
+    /// When to use colours; `auto`: on a terminal, unless NO_COLOR is set
     #[arg(long, global = true, help_heading = GLOBAL, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
     pub(crate) color: Color,
     /// Log to stderr (-vv: more)
@@ -57,14 +57,14 @@ pub(crate) struct Args {
 impl Args {
     /// Parses the arguments of this process.
     ///
-    /// Help and error messages repeat arguments, so the returned error is built from escaped ones.
+    /// Clap's error messages quote arguments. A returned error is therefore that of parsing the escaped arguments.
     pub(crate) fn from_process() -> Result<Self, clap::Error> {
         let raw: Vec<OsString> = env::args_os().collect();
         Self::try_parse_from(&raw).map_err(|error| {
             let escaped = raw.iter().map(|arg| Name::new(arg.as_encoded_bytes()).to_string());
             match Self::try_parse_from(escaped) {
                 Err(error) => error,
-                // Only the unescaped arguments are wrong, as bytes that are not UTF-8.
+                // Escaping has removed the error: an argument was not UTF-8.
                 Ok(_) => clap::Error::new(error.kind()).with_cmd(&Self::command()),
             }
         })
@@ -73,10 +73,10 @@ impl Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Check whether objects fit kernels: a line per object and kernel
+    /// Check whether the relocations of objects resolve on kernels; prints one line per object and kernel
     #[command(after_help = relocate::CHECK)]
     Check(CheckArgs),
-    /// Dry run: every relocation, with its instruction before and after
+    /// Show every relocation, with its instruction before and after
     #[command(after_help = relocate::PLAN)]
     Plan(PlanArgs),
     /// Explain why relocations do not resolve, and what would help
@@ -88,7 +88,7 @@ pub(crate) enum Command {
     /// Load objects into the running kernel, or show the load plan
     #[command(after_help = load::LOAD)]
     Load(LoadArgs),
-    /// Load one program and have the kernel run it on your data
+    /// Load one program and run it on your data (BPF_PROG_TEST_RUN)
     #[command(after_help = load::RUN)]
     Run(RunArgs),
     /// Show the contents of an object: programs, maps, externs, relocations, BTF
@@ -106,10 +106,10 @@ pub(crate) enum Command {
     /// Show the links in the running kernel, and what they attach to
     #[command(subcommand)]
     Link(LinkCommand),
-    /// Make files from objects
+    /// Generate files from objects: link several objects into one
     #[command(subcommand)]
     Gen(GenCommand),
-    /// Show `check` and `explain` on an object and kernels that come with this program
+    /// Run `check` and `explain` on an example object and kernels that are built in
     Demo(DemoArgs),
     /// Print a shell completion script
     #[cfg(feature = "completions")]
@@ -120,7 +120,7 @@ pub(crate) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual page, of all commands or of one
+    /// Print the manual page of one command, or of all commands
     #[cfg(feature = "man")]
     #[command(after_help = "Examples:\n  core-relo man > core-relo.1\n  core-relo man check | man -l -")]
     Man {
@@ -178,7 +178,7 @@ impl Command {
         }
     }
 
-    /// Returns the paths of the files that the command writes as a whole.
+    /// Returns the paths of the command's output files, without the results file of `check --resume`.
     pub(crate) fn output_paths(&self) -> Vec<&Path> {
         match self {
             Self::Patch(c) => vec![&c.output],

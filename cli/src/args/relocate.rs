@@ -12,7 +12,7 @@ pub(super) const CHECK: &str = "Examples:
   core-relo check *.bpf.o --btf kernels/ --shard 2/8 --resume results-2.jsonl
   core-relo check prog.bpf.o --btf /boot/vmlinuz-6.1.0-18-amd64 --format json
 
-`check` looks at relocations only. `core-relo load --dry-run --btf PATH` also looks up attach targets and externs.";
+`check` covers only relocations. `core-relo load --dry-run --btf PATH` also looks up attach targets and externs.";
 pub(super) const PLAN: &str = "Examples:
   core-relo plan prog.bpf.o
   core-relo plan prog.bpf.o --btf vmlinux-6.1.btf --program handle_exec
@@ -26,13 +26,15 @@ pub(super) const PATCH: &str = "Examples:
   core-relo patch prog.bpf.o --btf vmlinux-6.1.btf -o prog-6.1.bpf.o
   core-relo patch prog.bpf.o --btf vmlinux-6.1.btf -o - | sha256sum
 
-If a relocation fails, nothing is written and the exit status is 1. Instructions that do not resolve are poisoned as by libbpf,
-reported on stderr, and written: a guard may make them unreachable. The exit status is then 0.
-The relocation records stay in the object: give it to a loader that does not relocate again.
+If a relocation fails, nothing is written and the exit status is 1. An access that does not exist in the kernel poisons its
+instruction, as in libbpf. Poisoned instructions are reported on stderr and written, because a guard such as
+bpf_core_field_exists() may skip them. The exit status is then 0.
+The relocation records stay in the object. Use a loader that does not relocate again: libbpf may refuse the patched instructions.
 
-OUT is replaced as a whole or not at all, also if the command is interrupted. It keeps its owner and mode; other hard links to
-the old file keep the old content. If OUT is a device, a pipe or an open file (/dev/stdout), the object is appended, as by `cat >>`.
-Links are followed, but not those of other users in a folder like /tmp. If OUT is `-` or stdout, the report goes to stderr.";
+OUT is replaced atomically: if the command is interrupted, the old file stays. The new file has the owner and mode of the old one;
+other hard links to the old file keep the old content. If OUT is a device, a pipe or an open file (/dev/stdout), the object is
+appended, as by `cat >>`. Symbolic links are followed, except for links of other users in a shared folder like /tmp. If OUT is `-`
+or stdout, the report goes to stderr.";
 
 /// The kernels to relocate against
 #[derive(Clone, Debug, Default, Args)]
@@ -44,7 +46,7 @@ pub(crate) struct KernelArgs {
     /// BTF of modules (split BTF, .ko, .ko.xz and the like, or a folder of them) that belong to the kernel; may be given several times
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(crate) module: Vec<PathBuf>,
-    /// Kernel that a split --btf belongs to [default: `vmlinux` beside it]
+    /// Base of a split --btf [default: `vmlinux` in the same folder]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) base: Option<PathBuf>,
     /// Limit for a kernel's file, and for everything that is unpacked from it: bytes, or 512K, 64M, 1G. An archive may unpack to 64
@@ -83,7 +85,7 @@ pub(crate) struct PlanArgs {
     pub(crate) objects: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) kernels: KernelArgs,
-    /// Show only this program (the plan is for all)
+    /// Show only the relocations of this program
     #[arg(long, value_name = "NAME")]
     pub(crate) program: Option<String>,
     /// Output format
@@ -116,7 +118,7 @@ pub(crate) struct PatchArgs {
     pub(crate) object: PathBuf,
     #[command(flatten)]
     pub(crate) kernels: KernelArgs,
-    /// Where to write the object; `-` is stdout
+    /// File to write the object to; `-` is stdout
     #[arg(short, long, value_name = "OUT", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
     /// Output format

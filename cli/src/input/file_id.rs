@@ -10,7 +10,7 @@ use std::{
 /// The time after which two changes of a file have different timestamps, in seconds. FAT has a resolution of two seconds.
 const TIMESTAMP_SECONDS: i64 = 3;
 
-/// The identity of a file and of its content: equal for all names of a file, until the file changes.
+/// The identity of a file and its content: inode, size and times. All links to a file have the same identity until the file changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FileId {
     device: u64,
@@ -23,8 +23,8 @@ pub(crate) struct FileId {
 impl FileId {
     /// Returns the identity, or `None` if the metadata does not identify the content.
     ///
-    /// A file that has just changed may change again within the same timestamp. The kernel generates the content of files in
-    /// `/sys` and `/proc`. Some file systems have no inode numbers.
+    /// There are three such cases. A file that has just changed may change again with the same timestamp. The kernel generates the
+    /// content of files in `/sys` and `/proc`. Some file systems have no inode numbers.
     pub(crate) fn new(path: &Path, meta: &Metadata, now: SystemTime) -> Option<Self> {
         let modified = (meta.mtime(), meta.mtime_nsec());
         let changed = (meta.ctime(), meta.ctime_nsec());

@@ -28,7 +28,7 @@ pub(crate) struct CheckLine<'a> {
     target_id: Option<&'a str>,
 }
 
-/// The kernel of a line: its name, and its identity where the name is not the exact path of a file.
+/// The kernel of a line: its name, and its identity if the name is not the exact path of a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TargetKeys<'a> {
     pub(crate) target: &'a str,
@@ -100,7 +100,7 @@ pub(crate) struct RecordFacts {
     kind: String,
     pub(crate) access: String,
     source: Option<SourceLine>,
-    /// The reason on every kernel without a type of the name and without modules. It does not name the kernel.
+    /// The reason text for a kernel without candidates and without modules. The text is the same for all these kernels.
     no_candidates: OnceLock<Arc<str>>,
 }
 
@@ -109,7 +109,7 @@ impl Unresolved {
         Self::with_cached_record(planned, &OnceLock::new())
     }
 
-    /// Creates the value with the facts of the record from `record`, which other kernels share.
+    /// Creates the value. Computes the facts of the record once for all kernels, and stores them in `record`.
     pub(crate) fn with_cached_record(
         planned: &PlannedReloc<'_>,
         record: &OnceLock<Arc<RecordFacts>>,
@@ -118,7 +118,7 @@ impl Unresolved {
         let decision = planned.decision();
         let outcome = describe::outcome(&decision);
         let no_candidates = matches!(decision, Ok(Decision::Poison { why: PoisonReason::NoCandidates, .. }));
-        // The reason names the number of modules.
+        // The text contains the number of modules, so it is shared only if there are none.
         let reason = match no_candidates && planned.target().module_count() == 0 {
             true => Arc::clone(record.no_candidates.get_or_init(|| reason(planned).into())),
             false => reason(planned).into(),

@@ -10,32 +10,32 @@ pub(crate) fn value_to_json(value: &btf::Value<'_>) -> Result<Value, UnbalancedG
     Ok(builder.finished)
 }
 
-/// The error for a visitor whose groups do not nest. It is a defect of the library.
+/// The error for a visit that closes more structs, unions and arrays than it opens. It is a defect of the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("value: a group ends that never began")]
 pub(crate) struct UnbalancedGroups;
 
 struct ValueBuilder {
-    /// The groups that have not ended, from the outermost.
+    /// The structs, unions and arrays that are still open, from the outermost.
     open: Vec<OpenGroup>,
     finished: Value,
 }
 
 struct OpenGroup {
     name: String,
-    /// Whether the group is an anonymous member of a struct or union. Its members belong to the outer group, as in C.
+    /// Whether this is an anonymous member of a struct or union. Its members belong to the outer type, as in C.
     is_anonymous: bool,
     parts: Parts,
 }
 
-/// The parts of a group so far.
+/// The elements or members that have been visited.
 enum Parts {
     Array(Vec<Value>),
     Object(Map<String, Value>),
 }
 
 impl ValueBuilder {
-    /// Adds a value to the innermost open group.
+    /// Adds a value to the innermost open struct, union or array.
     fn add(&mut self, name: String, value: Value) {
         match self.open.last_mut().map(|group| &mut group.parts) {
             None => self.finished = value,

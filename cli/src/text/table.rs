@@ -6,7 +6,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Row, Table};
 use core_relo::Escaped;
 use std::fmt;
 
-/// A cell of a table. Its text is escaped before the layout.
+/// A cell of a table. Its text is escaped when the cell is created, so that escapes count in the column width.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell {
     text: String,
@@ -33,7 +33,7 @@ pub(crate) struct AlignedTable {
 /// The coloured part of a row.
 enum RowColour {
     Plain,
-    /// The first bytes, and their number.
+    /// The style, and the number of bytes from the start of the row.
     FirstBytes(Style, usize),
     All(Style),
 }

@@ -231,7 +231,7 @@ fn max_bytes_limits_files_and_archives() {
     let run = fleet.run(["check", "exec.bpf.o", "--btf", "kernels", "--max-bytes", "1000"]);
     assert_eq!((run.exit, &*run.out, run.err.lines().count()), (2, "", 4), "{}", run.err);
     assert!(run.err.lines().all(|line| line.contains("1000")), "{}", run.err);
-    // All members together are limited as well, and so is skipped members.
+    // One limit counts all members together, including skipped ones.
     let many: Vec<_> = (0..80).map(|_| ("zeros.txt", vec![0; 1000])).collect();
     fleet.write("many.tar.gz", gzip(&tar(&many)));
     let run = fleet.run(["check", "exec.bpf.o", "--btf", "many.tar.gz", "--max-bytes", "1000"]);

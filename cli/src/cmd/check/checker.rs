@@ -16,7 +16,7 @@ use crate::{
 use core_relo::{Plan, Relocs};
 use std::{io, sync::Arc};
 
-/// Checks all objects on one kernel after the other. Threads share it.
+/// A checker of all objects on any number of kernels. Threads share the checker.
 pub(super) struct Checker<'c> {
     objects: ObjectsByOrder<'c>,
     threads: &'c Threads,
@@ -54,7 +54,7 @@ impl<'c> Checker<'c> {
         if let Some((path, file_id)) = &file
             && let Some(report) = self.cache.get(file_id)
         {
-            log::debug!("{}: a file that was read by another name is not read again", escape_path(path));
+            log::debug!("{}: not read again: the same file was read by another name", escape_path(path));
             return Ok((escape_path(path), report));
         }
         let kernel = image.parse()?;

@@ -53,7 +53,7 @@ impl KernelOutput {
         for (object, report) in objects.zip(&report.0) {
             match report {
                 ObjectReport::Mismatch(bad) => {
-                    // The cached message may have another name of the kernel.
+                    // A cached report has the name under which the file was first read.
                     let bad = BadInput { file: name.to_owned(), ..bad.clone() };
                     if formats.json {
                         output.lines.push(&CheckLine::bad_input(Some(object), Some(target), &bad))?;

@@ -7,7 +7,7 @@ use core_relo::{
 };
 use core_relo_loader::{Global, object::Object};
 
-/// Returns the bytes of a value. They have the size of the variable and this machine's byte order.
+/// Parses a value to bytes. The bytes have the size of the variable and this machine's byte order.
 pub(super) fn parse(object: &Object<'_>, global: &Global, value: &str) -> Result<Vec<u8>, String> {
     if let Some(hex) = value.strip_prefix("hex:") {
         return parse_hex(hex)
@@ -54,7 +54,8 @@ fn parse_typed(btf: &Btf<'_>, ty: Type<'_>, value: &str) -> Result<Vec<u8>, Stri
     }
 }
 
-/// Returns whether a value for an array is text: always for `char`, never for `bool`, and for other bytes if it is no list of numbers.
+/// Returns whether a value for an array is text: always for `char`, never for `bool`. For other types of one byte, a value is text
+/// unless it is a list of numbers.
 fn takes_text(element: Type<'_>, value: &str) -> bool {
     let is_byte = element.kind() == Kind::Int && element.size_or_type() == 1;
     let is_bool = element.int().is_some_and(|int| int.encoding & IntInfo::BOOL != 0);
@@ -70,14 +71,14 @@ fn parse_array(btf: &Btf<'_>, ty: Type<'_>, value: &str, size: usize) -> Result<
     if takes_text(element, value) {
         out.extend_from_slice(value.as_bytes());
         if out.len() >= size {
-            return Err(format!("it has room for {} bytes of text", size.saturating_sub(1)));
+            return Err(format!("expected at most {} bytes of text", size.saturating_sub(1)));
         }
     } else {
         for part in value.split(',') {
             out.extend(parse_typed(btf, element, part.trim())?);
         }
         if out.len() > size {
-            return Err("that is more than its elements".into());
+            return Err("the list has more values than the array has elements".into());
         }
     }
     out.resize(size, 0);
@@ -94,7 +95,7 @@ fn parse_float(value: &str, size: usize) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Parses a number of `size` bytes. `None` for `signed` accepts signed and unsigned numbers.
+/// Parses a number of `size` bytes. If `signed` is `None`, both signed and unsigned numbers are accepted.
 fn parse_number(value: &str, size: usize, signed: Option<bool>) -> Result<Vec<u8>, String> {
     let expected = || "expected a number, decimal or 0x…".to_owned();
     let (is_negative, digits) = value.strip_prefix('-').map_or((false, value), |rest| (true, rest));
@@ -118,7 +119,7 @@ fn parse_number(value: &str, size: usize, signed: Option<bool>) -> Result<Vec<u8
         None => (-(1i128 << (bits - 1)), (1i128 << bits) - 1),
     };
     if n < low || n > high {
-        return Err(format!("it has {size} bytes: {low} to {high}"));
+        return Err(format!("expected {low} to {high} for {size} bytes"));
     }
     let mut out: Vec<u8> = n.to_le_bytes().into_iter().take(size).collect();
     if Endian::native() == Endian::Big {
