@@ -17,7 +17,7 @@ pub(super) struct CandidateLists {
     lists: Vec<Option<CandidateList>>,
 }
 
-/// The number of a candidate list in its plan.
+/// The index of a candidate list in its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ListId(usize);
 

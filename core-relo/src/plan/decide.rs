@@ -59,7 +59,7 @@ pub(super) fn decide_records(
 fn skip_reason(record: &Record<'_>, is_selected: &dyn Fn(&Record<'_>) -> bool) -> Option<SkipReason> {
     // libbpf checks the offset before it looks for the program.
     record.insn?;
-    match (record.code, record.function) {
+    match (record.section_index, record.function_index) {
         (None, _) => Some(SkipReason::NoSection),
         (_, None) => Some(SkipReason::NoFunction),
         _ if !is_selected(record) => Some(SkipReason::NotSelected),

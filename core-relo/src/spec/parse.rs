@@ -44,16 +44,16 @@ pub enum SpecError {
         /// The first part of the access string.
         index: u32,
     },
-    /// The local type has no member or element of this number.
+    /// The local type has no member or element at this index.
     #[error("part {part} of the access string: type [{ty}] {kind} has no element {index}, it has {len}")]
     OutOfRange {
-        /// The number of the part, from 0.
+        /// The index of the part, from 0.
         part: usize,
         /// The composite or array.
         ty: TypeId,
         /// Its kind.
         kind: Kind,
-        /// The number in the access string.
+        /// The index in the access string.
         index: u32,
         /// The number of members or elements.
         len: u32,
@@ -63,7 +63,7 @@ pub enum SpecError {
         "part {part} of the access string steps into type [{ty}] {kind}, expected a struct, union or array"
     )]
     NoParts {
-        /// The number of the part, from 0.
+        /// The index of the part, from 0.
         part: usize,
         /// The type.
         ty: TypeId,
@@ -73,11 +73,11 @@ pub enum SpecError {
     /// The member's name offset refers to an empty string.
     #[error("part {part} of the access string: member {index} of type [{ty}] has an empty name")]
     EmptyName {
-        /// The number of the part, from 0.
+        /// The index of the part, from 0.
         part: usize,
         /// The composite.
         ty: TypeId,
-        /// The member's number.
+        /// The member's index.
         index: u32,
     },
     /// The relocation kind is unknown to this library.

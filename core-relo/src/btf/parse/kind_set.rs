@@ -2,7 +2,7 @@
 
 use crate::{btf::format::Kind, endian::Endian};
 
-/// Records in a block, which a search skips at once if it wants none of them.
+/// Records in a block. A search skips a block at once if no record is of a searched kind.
 pub(super) const BLOCK: usize = 32;
 
 /// The bit of the info word's last byte that is not part of the kind.

@@ -1,4 +1,4 @@
-//! The size of a pointer, as the BTF itself tells it.
+//! The size of a pointer, derived from the types of the BTF (libbpf: `determine_ptr_size`).
 
 use super::{btf::Btf, kind_set::KindSet};
 use crate::{

@@ -1,6 +1,7 @@
 //! The scan that accepts every valid record table, and reports what is wrong with an invalid one.
 //!
-//! It reads what [`super::fast_path`] does not accept: kinds that the layout section describes, and long blocks of records.
+//! It reads the BTFs that [`super::fast_path`] does not accept: those with kinds that the layout section describes, and those with
+//! blocks of records longer than [`BLOCK_SPAN`](super::table::BLOCK_SPAN).
 
 use super::{
     error::BtfError,
@@ -15,7 +16,7 @@ use alloc::vec::Vec;
 
 /// Finds the records of a BTF whose first own type is `first_id`. Every record lies within the type section; references are not
 /// validated.
-pub(super) fn scan(data: &[u8], header: &Header, first_id: TypeId) -> Result<RecordTable, BtfError> {
+pub(super) fn find_records(data: &[u8], header: &Header, first_id: TypeId) -> Result<RecordTable, BtfError> {
     let types = header.types_of(data);
     let section_len = to_u32(types.len());
     let (mut offsets, mut kinds) = (Vec::new(), Vec::new());

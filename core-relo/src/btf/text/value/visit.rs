@@ -30,7 +30,7 @@ pub struct Value<'v> {
 pub struct ValueLocation<'v> {
     /// The name of a member or variable. Anonymous members, elements, and the value itself have no name.
     pub name: Name<'v>,
-    /// The number of an element in its array.
+    /// The index of an element in its array.
     pub index: Option<u32>,
     /// The declared type, with typedefs and modifiers.
     pub ty: TypeId,
