@@ -47,10 +47,10 @@ impl MatchCache {
             steps.take(cached.steps)?;
             return Ok(cached.result);
         }
-        let before = steps.left();
+        let before = steps.remaining();
         let result = compare(access, (target, candidate), steps)?;
         if self.results.len() < limits::SHARED_MATCHES {
-            let steps = before.abs_diff(steps.left());
+            let steps = before.abs_diff(steps.remaining());
             self.results.insert((id, candidate), CachedMatch { result, steps });
         }
         Ok(result)

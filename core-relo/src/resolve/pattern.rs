@@ -139,7 +139,7 @@ impl<'o> TypeLayers<'o> {
     /// Reads the layer at the cursor, and moves the cursor into it if it is an array.
     pub(super) fn next_layer(&mut self) -> Result<TypeLayer<'o>, WalkError> {
         let mut hops = 0;
-        let ty = self.btf.strip_in(self.next, &mut hops)?;
+        let ty = self.btf.strip_counting(self.next, &mut hops)?;
         if let Some(array) = ty.array() {
             self.next = array.element;
         }

@@ -63,7 +63,7 @@ impl StepBudget {
     /// Strips a type of modifiers and typedefs, and takes the steps for their chain.
     pub(crate) fn strip<'b>(&mut self, btf: &'b Btf<'_>, id: TypeId) -> Result<Type<'b>, MatchError> {
         let mut hops = 0;
-        let ty = btf.strip_in(id, &mut hops)?;
+        let ty = btf.strip_counting(id, &mut hops)?;
         self.take(chain_cost(hops))?;
         Ok(ty)
     }
@@ -75,14 +75,14 @@ impl StepBudget {
         Self { left: lent }
     }
 
-    /// Adds what a budget from [`lend`](Self::lend) has left.
+    /// Adds the remaining steps of a budget from [`lend`](Self::lend).
     pub(crate) fn take_back(&mut self, Self { left }: Self) {
-        // The parts of a budget have no more steps together than it had.
+        // Does not saturate: lending does not increase the sum of the steps.
         self.left = self.left.saturating_add(left);
     }
 
     /// Returns the number of steps left.
-    pub(crate) const fn left(&self) -> u32 {
+    pub(crate) const fn remaining(&self) -> u32 {
         self.left
     }
 }
@@ -130,10 +130,10 @@ mod tests {
             let found = match_candidate(&btf, &spec, &btf, root, &mut steps);
             match left {
                 Some(left) => {
-                    assert!(found.is_ok() && steps.left() == left, "{allowed}: {found:?}, {steps:?}");
+                    assert!(found.is_ok() && steps.remaining() == left, "{allowed}: {found:?}, {steps:?}");
                 }
                 None => assert!(
-                    found == Err(MatchError::TooManySteps) && steps.left() == 0,
+                    found == Err(MatchError::TooManySteps) && steps.remaining() == 0,
                     "{allowed}: {found:?}"
                 ),
             }
@@ -148,7 +148,7 @@ mod tests {
         let mut steps = StepBudget::new(u32::MAX);
         let spec = spec::parse_access(btf, &relo).unwrap();
         assert!(match_candidate(btf, &spec, btf, root, &mut steps).is_ok());
-        u32::MAX.abs_diff(steps.left())
+        u32::MAX.abs_diff(steps.remaining())
     }
 
     /// Without this each of a hundred thousand records could pass through long chains of modifiers, or read long names, for the

@@ -2,7 +2,7 @@
 
 use super::{
     members::MemberSearch,
-    namesakes::{NamesakeSearch, similar_variants},
+    namesakes::{NamesakeSearch, find_similar_enumerators},
     near_match::NearMatch,
     types::TypeSearch,
 };
@@ -61,7 +61,7 @@ impl<'p> NearSearch<'p> {
     /// Returns the number of steps so far.
     #[cfg(test)]
     pub(in crate::explain) fn steps(&self) -> u32 {
-        limits::NEAR_STEPS.abs_diff(self.steps.left())
+        limits::NEAR_STEPS.abs_diff(self.steps.remaining())
     }
 
     fn search(&mut self, missing: MissingItem<'p>) -> Result<Vec<NearMatch>, OutOfSteps> {
@@ -80,8 +80,8 @@ impl<'p> NearSearch<'p> {
             }
             MissingItem::Variant { source, ty, name } => {
                 let Some(target) = plan.target().source(source) else { return Ok(Vec::new()) };
-                let mut near = similar_variants(&target.btf, ty, name, steps)?;
-                near.extend(self.namesakes.find_variants(plan, ty, name, steps)?);
+                let mut near = find_similar_enumerators(&target.btf, ty, name, steps)?;
+                near.extend(self.namesakes.find_enumerators(plan, ty, name, steps)?);
                 Ok(near)
             }
         }

@@ -149,7 +149,7 @@ impl<'v, V: ValueVisitor> Walk<'v, '_, V> {
             return Ok(ControlFlow::Break(()));
         }
         let mut hops = 0;
-        let stripped = self.btf.strip_in(location.ty, &mut hops);
+        let stripped = self.btf.strip_counting(location.ty, &mut hops);
         // Each element of a long array skips the same chain of modifiers.
         self.steps = self.steps.saturating_sub(hops / 4);
         let Ok(ty) = stripped else {

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 enum Comparison {
     Equal,
     Different,
-    /// The records are equal if these pairs of types are.
+    /// The records are equal if the types of each of these pairs are equal.
     EqualIf(Vec<(u32, u32)>),
 }
 
@@ -82,13 +82,13 @@ impl Deduplicator {
         Ok(if self.records.get(end).kind() == Kind::Fwd { id } else { end })
     }
 
-    /// Returns whether two types of one graph are identical. Compilers may write a type twice, and use both
+    /// Returns whether two types of one graph are identical. A compiler may write a type twice, and refer to both copies
     /// (libbpf: `btf_dedup_identical_types`, which ignores the element types of arrays).
-    fn is_identical(&self, one: u32, two: u32, levels: u32) -> Result<bool, DedupError> {
-        let (mut one, mut two) = (one, two);
+    fn is_identical(&self, first: u32, second: u32, levels: u32) -> Result<bool, DedupError> {
+        let (mut first, mut second) = (first, second);
         loop {
             self.step(1)?;
-            let (a, b) = (self.records.get(one), self.records.get(two));
+            let (a, b) = (self.records.get(first), self.records.get(second));
             if levels == 0 || a.kind() != b.kind() {
                 return Ok(false);
             }
@@ -101,7 +101,7 @@ impl Deduplicator {
                     if a.name_and_info() != b.name_and_info() {
                         return Ok(false);
                     }
-                    (one, two) = (a.word(2), b.word(2));
+                    (first, second) = (a.word(2), b.word(2));
                     continue;
                 }
                 Kind::Array => a.is_like_array(b),
@@ -113,8 +113,8 @@ impl Deduplicator {
             if !alike {
                 return Ok(false);
             }
-            for (one, two) in pairs(a, b) {
-                if one != two && !self.is_identical(one, two, levels.saturating_sub(1))? {
+            for (first, second) in pairs(a, b) {
+                if first != second && !self.is_identical(first, second, levels.saturating_sub(1))? {
                     return Ok(false);
                 }
             }
@@ -138,7 +138,7 @@ impl Deduplicator {
     }
 }
 
-/// Returns whether a type of this kind is equal to another if its name, its info word and its target are.
+/// Returns whether two types of this kind are equal if their names, info words and targets are equal.
 fn has_target_only(kind: Kind) -> bool {
     kind.is_modifier_or_typedef() || matches!(kind, Kind::Ptr | Kind::Func)
 }
