@@ -19,7 +19,7 @@ pub struct Source<'t> {
     pub name: String,
     /// The types.
     pub btf: Arc<Btf<'t>>,
-    /// An index of `btf`, if many objects are relocated against the target.
+    /// The index of `btf`, if there is one.
     pub index: Option<Arc<NameIndex>>,
 }
 

@@ -10,7 +10,7 @@ use crate::{
 /// A type, member or enumerator that the target lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum MissingItem<'p> {
-    /// The type of this id in the object.
+    /// The object's type with this id.
     Type(TypeId),
     /// A member of this name in a composite of a source.
     Member { source: usize, ty: TypeId, name: Name<'p> },

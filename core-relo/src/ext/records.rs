@@ -76,7 +76,7 @@ fn check_groups(endian: Endian, name: &'static str, record_size: u32, data: &[u8
     }
 }
 
-/// A group at the start of some data.
+/// The first group of a subsection's remaining data.
 struct Group<'e> {
     section: StrOffset,
     records: &'e [u8],

@@ -1,4 +1,4 @@
-//! The candidates of each local root type, which narrow as records match.
+//! The candidates of each local root type. Records that match eliminate the other candidates.
 
 use crate::{
     ext::RelocKind,

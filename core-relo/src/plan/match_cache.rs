@@ -1,4 +1,4 @@
-//! A cache of match results, which records and objects share.
+//! A cache of match results, shared by the records of all objects.
 
 use super::local_access::{AccessId, LocalAccess};
 use crate::{
@@ -21,7 +21,7 @@ pub(super) struct MatchCache {
 #[derive(Clone, Copy, Debug)]
 struct CachedMatch {
     result: Option<Match>,
-    /// The steps that the comparison took.
+    /// The steps that the comparison used.
     steps: u32,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Match {
 impl MatchCache {
     /// Returns the match of an access with a candidate, from the cache or by comparison. Returns `None` for a mismatch.
     ///
-    /// A cached result takes the steps of its comparison, so that no plan depends on the other objects.
+    /// A cached result uses as many steps of the budget as its comparison did. A plan therefore does not depend on other objects.
     pub(super) fn find_match(
         &mut self,
         access: &LocalAccess<'_>,

@@ -1,4 +1,4 @@
-//! A bound on work: types can be made so that searching or comparing them takes exponential time.
+//! A budget of steps for searches and comparisons. Without a budget, hostile types take exponential time.
 
 use super::error::MatchError;
 use crate::{
@@ -32,7 +32,7 @@ impl StepBudget {
         Self { left: limit }
     }
 
-    /// Takes `steps`. Where fewer are left the budget is empty afterwards, because the work was done.
+    /// Takes `steps` from the budget. If fewer are left, the budget is empty afterwards, because the work is already done.
     pub(crate) fn take(&mut self, steps: u32) -> Result<(), OutOfSteps> {
         let left = self.left.checked_sub(steps);
         self.left = left.unwrap_or(0);
@@ -46,7 +46,7 @@ impl StepBudget {
 
     /// Takes the steps for comparing a name with `count` others.
     pub(crate) fn take_names(&mut self, count: u32, name: Name<'_>) -> Result<(), OutOfSteps> {
-        // No budget holds as many steps as a product that saturates.
+        // If the product saturates, every budget has too few steps.
         self.take(name_cost(name.as_bytes().len()).get().saturating_mul(count))
     }
 
@@ -95,7 +95,7 @@ fn name_cost(len: usize) -> NonZeroU32 {
     NonZeroU32::MIN.saturating_add(to_u32(len / NAME_BLOCK))
 }
 
-/// Returns the number of steps for passing through modifiers and typedefs: none for as few as real types have.
+/// Returns the number of steps for skipping modifiers and typedefs. Chains as short as those of real types are free.
 pub(crate) const fn chain_cost(hops: u32) -> u32 {
     hops / 4
 }

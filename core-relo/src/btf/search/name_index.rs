@@ -39,12 +39,12 @@ const TYPES: [Kind; 10] = [
 
 /// The own types of one BTF by their essential names.
 ///
-/// Building an index of a kernel's [types](Self::of_types) costs as much as a few searches without one. Functions are most of the
-/// named types; an index [of functions](Self::of_functions) is separate. If all indexed names are in order, as in kernels from 7.0
+/// Building an index of a kernel's [types](Self::of_types) costs as much as a few searches without one. Most of the named types
+/// are functions. They have an index [of their own](Self::of_functions). If all indexed names are in order, as in kernels from 7.0
 /// on, the index uses bisection, which takes two thirds of the time to build and half the memory. The index of a BTF whose order is
 /// [trusted](Btf::trust_order) is only this order, and covers every kind.
 ///
-/// An index finds the same types as a search without. Every method takes the BTF from which the index was built. With another
+/// An index finds the same types as a search without an index. Every method takes the BTF from which the index was built. With another
 /// BTF it finds fewer types, and no wrong ones.
 ///
 /// ```
@@ -295,7 +295,7 @@ fn full_name(name: Name<'_>) -> Name<'_> {
 }
 
 impl Buckets {
-    /// Links the entries of each bucket. Also returns the number of names that differ from their `key`.
+    /// Links the entries of each bucket. Returns the buckets, and the number of names that differ from their `key`.
     #[inline(never)]
     fn build(entries: &mut [Entry], btf: &Btf<'_>, key: impl Fn(Name<'_>) -> Name<'_>) -> (Self, usize) {
         let (strings, mut shortened) = (btf.strings(), 0_usize);

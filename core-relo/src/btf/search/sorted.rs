@@ -129,27 +129,31 @@ impl SortedNames for NameOrder {
 }
 
 /// Names that are compared first. In BTF that is not sorted the first three are rarely in order.
-const FEW: usize = 32;
+const FIRST_SAMPLES: usize = 32;
 /// Samples among types with a name, and among types without.
-const MANY: usize = 256;
+const SAMPLES: usize = 256;
 /// Adjacent names that are compared where types may have been added to sorted types.
-const RUN: usize = 32;
+const RUN_LENGTH: usize = 32;
 
 impl NameOrder {
     /// Returns the order of a BTF's names, if a few hundred samples are in order.
     pub(super) fn sample(btf: &Btf<'_>) -> Option<Self> {
         let end = btf.table.len();
         let all = Sorted::new(btf, Self { first_named: 0, end });
-        if !all.are_ascending(evenly(0..end, FEW)) {
+        if !all.are_ascending(evenly(0..end, FIRST_SAMPLES)) {
             return None;
         }
         let first_named = first_where(0..end, |own_index| !is_empty(all.tail(own_index)));
-        let runs =
-            [0, first_named.saturating_sub(RUN / 2), first_named.midpoint(end), end.saturating_sub(RUN)];
+        let runs = [
+            0,
+            first_named.saturating_sub(RUN_LENGTH / 2),
+            first_named.midpoint(end),
+            end.saturating_sub(RUN_LENGTH),
+        ];
         // The last type before the first named type has no name. If the types ascend, those before it have none either.
-        let is_sorted = all.are_ascending(evenly(0..first_named, MANY))
-            && all.are_ascending(evenly(first_named..end, MANY))
-            && runs.into_iter().all(|from| all.are_ascending(from..from.saturating_add(RUN).min(end)));
+        let is_sorted = all.are_ascending(evenly(0..first_named, SAMPLES))
+            && all.are_ascending(evenly(first_named..end, SAMPLES))
+            && runs.into_iter().all(|from| all.are_ascending(from..from.saturating_add(RUN_LENGTH).min(end)));
         is_sorted.then_some(Self { first_named, end })
     }
 }

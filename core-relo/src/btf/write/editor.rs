@@ -148,7 +148,7 @@ impl Editor {
     }
 }
 
-/// Returns the offset of the first of each of the strings.
+/// Returns the offset of each distinct string. Of equal strings, the first offset.
 fn index_strings(strings: &[u8]) -> HashMap<Vec<u8>, StrOffset> {
     let mut known = HashMap::new();
     let mut at = 0u32;

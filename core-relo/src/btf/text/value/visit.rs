@@ -68,7 +68,7 @@ pub trait ValueVisitor {
     /// Ends the aggregate that was opened last.
     fn close(&mut self, aggregate: Aggregate) -> Result<(), Self::Error>;
 
-    /// Visits a value without parts.
+    /// Visits a scalar value.
     fn scalar(&mut self, location: &ValueLocation<'_>, scalar: Scalar<'_>) -> Result<(), Self::Error>;
 }
 
@@ -143,7 +143,7 @@ impl<'v, V: ValueVisitor> Walk<'v, '_, V> {
     }
 
     fn value(&mut self, location: ValueLocation<'v>, bytes: Bytes<'v>, depth: u32) -> Visited<V::Error> {
-        // A name costs what it takes to read and print it.
+        // The steps for a name grow with its length.
         if !self.step(to_u32(location.name.as_bytes().len() / 32).saturating_add(1)) {
             self.visitor.scalar(&location, Scalar::Omitted)?;
             return Ok(ControlFlow::Break(()));
@@ -221,7 +221,7 @@ impl<'v, V: ValueVisitor> Walk<'v, '_, V> {
         let element = self.btf.strip(array.element).ok();
         if element.is_some_and(is_char) {
             let chars = data.get(..to_usize(array.nelems)).unwrap_or(data);
-            // A string costs what it takes to print.
+            // The steps for a string grow with its length.
             self.steps = self.steps.saturating_sub(to_u32(chars.len() / 32));
             return self.scalar(location, Scalar::Text { bytes: chars, len: array.nelems });
         }
@@ -236,7 +236,7 @@ impl<'v, V: ValueVisitor> Walk<'v, '_, V> {
             let start = to_usize(index).checked_mul(size);
             let part = start.and_then(|start| data.get(start..)).unwrap_or_default();
             if part.is_empty() && size > 0 {
-                // The following elements are cut off as well.
+                // The data ends before the following elements, too.
                 self.visitor.scalar(&location, Scalar::CutOff)?;
                 break;
             }
