@@ -8,7 +8,7 @@ const SHORTEST_WORD: usize = 2;
 /// The length of the shortest common prefix of words that differ later: `running` and `runnable`.
 const SHORTEST_PREFIX: usize = 4;
 /// The most names that may contain a word. A word of more names is ignored, such as `sk` in the members of `struct sock`.
-const MAX_NAMES_WITH_WORD: usize = 8;
+const NAMES_WITH_WORD: usize = 8;
 /// The least similarity, in percent.
 const LEAST_PERCENT: usize = 20;
 
@@ -31,11 +31,11 @@ impl<'n> WordPattern<'n> {
 
     /// Returns the names that share words with this one, the most similar first.
     ///
-    /// Words that more than [`MAX_NAMES_WITH_WORD`] of the names contain are ignored. The result has the value of each name.
+    /// Words that more than [`NAMES_WITH_WORD`] of the names contain are ignored. The result has the value of each name.
     pub(super) fn find_similar<T: Copy>(&self, names: &[(BareName<'n>, T)]) -> Vec<T> {
         let is_rare = |word: &&&[u8]| {
             let having = names.iter().filter(|(name, _)| shared_letters(word, name) > 0);
-            having.take(MAX_NAMES_WITH_WORD.saturating_add(1)).count() <= MAX_NAMES_WITH_WORD
+            having.take(NAMES_WITH_WORD.saturating_add(1)).count() <= NAMES_WITH_WORD
         };
         let rare: Vec<_> = self.words.iter().filter(is_rare).copied().collect();
         let with_similarity =
@@ -90,9 +90,9 @@ mod tests {
 
     #[test]
     fn words_that_many_names_have_do_not_count() {
-        let names: Vec<_> = (0..=MAX_NAMES_WITH_WORD).map(|n| alloc::format!("sk_{n}")).collect();
+        let names: Vec<_> = (0..=NAMES_WITH_WORD).map(|n| alloc::format!("sk_{n}")).collect();
         let names: Vec<_> = names.iter().map(|name| &**name).collect();
         assert!(similar("sk_state", &names).is_empty());
-        assert_eq!(similar("sk_state", &names[..MAX_NAMES_WITH_WORD]).len(), MAX_NAMES_WITH_WORD);
+        assert_eq!(similar("sk_state", &names[..NAMES_WITH_WORD]).len(), NAMES_WITH_WORD);
     }
 }

@@ -4,7 +4,7 @@ use crate::ids::to_usize;
 use alloc::boxed::Box;
 
 /// The length of the longest names that are compared. The algorithm needs one bit of a 64-bit word for each byte.
-pub(super) const MAX_NAME_BYTES: usize = 64;
+pub(super) const COMPARED_BYTES: usize = 64;
 
 /// A name without the underscores at its ends, prepared for comparison.
 #[derive(Clone, Copy, Debug)]
@@ -15,9 +15,9 @@ pub(super) struct BareName<'n> {
 }
 
 impl<'n> BareName<'n> {
-    /// Prepares a name. Returns `None` for a name longer than [`MAX_NAME_BYTES`].
+    /// Prepares a name. Returns `None` for a name longer than [`COMPARED_BYTES`].
     pub(super) fn new(name: &'n [u8]) -> Option<Self> {
-        if name.len() > MAX_NAME_BYTES {
+        if name.len() > COMPARED_BYTES {
             return None;
         }
         let bytes = trim_underscores(name);
@@ -50,7 +50,7 @@ pub(super) struct NamePattern<'n> {
 }
 
 impl<'n> NamePattern<'n> {
-    /// Prepares a name. Returns `None` for a name longer than [`MAX_NAME_BYTES`].
+    /// Prepares a name. Returns `None` for a name longer than [`COMPARED_BYTES`].
     pub(super) fn new(name: &'n [u8]) -> Option<Self> {
         let name = BareName::new(name)?;
         let mut positions = Box::new([0u64; 256]);
@@ -167,7 +167,7 @@ mod tests {
                     match random(3) {
                         0 if at < second.len() => second[at] = b'z',
                         1 if at < second.len() => _ = second.remove(at),
-                        _ if second.len() < MAX_NAME_BYTES => second.insert(at, b'y'),
+                        _ if second.len() < COMPARED_BYTES => second.insert(at, b'y'),
                         _ => {}
                     }
                 }

@@ -114,7 +114,7 @@ mod tests {
 
     /// Without this each of a hundred thousand records could look through the same million members for the price of a step.
     #[test]
-    fn a_search_looks_at_no_more_members_than_it_has_steps_for() {
+    fn a_search_compares_at_most_as_many_members_as_it_has_steps() {
         let mut b = Builder::new(Endian::Little);
         let int = b.int("int", 4, Builder::SIGNED);
         let name = "x".repeat(640);

@@ -9,7 +9,7 @@ pub(super) const BLOCK: usize = 32;
 pub(super) const KFLAG: u8 = 0x80;
 
 /// The most kinds that are compared with a whole block at once.
-const MAX_COMPARED_KINDS: usize = 8;
+const COMPARED_KINDS: usize = 8;
 
 /// A set of kinds to search for.
 #[derive(Clone, Debug)]
@@ -17,13 +17,13 @@ pub(crate) struct KindSet {
     /// Membership by the last byte of the info word, with and without the kflag.
     has: [bool; 256],
     /// The kinds and their number, if they are few. Each kind is repeated for each record of a block.
-    compared_kinds: Option<([[u8; BLOCK]; MAX_COMPARED_KINDS], usize)>,
+    compared_kinds: Option<([[u8; BLOCK]; COMPARED_KINDS], usize)>,
 }
 
 impl KindSet {
     pub(crate) fn new(kinds: impl IntoIterator<Item = Kind>) -> Self {
         let mut has = [false; 256];
-        let mut compared_kinds = [[0; BLOCK]; MAX_COMPARED_KINDS];
+        let mut compared_kinds = [[0; BLOCK]; COMPARED_KINDS];
         let mut count = 0usize;
         for raw in kinds.into_iter().map(Kind::raw) {
             let [plain, flagged] = [raw, raw | KFLAG].map(usize::from);
@@ -40,7 +40,7 @@ impl KindSet {
             }
             count = count.wrapping_add(1);
         }
-        Self { has, compared_kinds: (count <= MAX_COMPARED_KINDS).then_some((compared_kinds, count)) }
+        Self { has, compared_kinds: (count <= COMPARED_KINDS).then_some((compared_kinds, count)) }
     }
 
     /// Returns whether a kind is in the set. Its kflag may be set or not.
@@ -87,7 +87,7 @@ mod tests {
     fn each_record_of_a_kind_in_the_set_has_its_bit() {
         use Kind::{Enum, Enum64, Float, Func, Fwd, Int, Ptr, Struct, Typedef, Union};
         let kinds = [Struct, Func, Union, Enum, Enum64, Float, Int, Fwd, Typedef, Ptr].map(Kind::raw);
-        assert!(kinds.len() > MAX_COMPARED_KINDS);
+        assert!(kinds.len() > COMPARED_KINDS);
         for count in 1..=kinds.len() {
             let set = KindSet::new(kinds.iter().take(count).map(|kind| Kind::from_raw(*kind)));
             for len in [1, 5, BLOCK - 1, BLOCK] {

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_cut_short_anywhere_is_an_error_that_names_it() {
+    fn a_truncated_record_is_an_error_with_its_id() {
         for endian in [Endian::Little, Endian::Big] {
             let mut b = Builder::new(endian);
             let int = b.int("int", 4, 0);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn more_elements_than_the_section_holds_are_an_error_not_a_reservation() {
+    fn a_vlen_beyond_the_section_is_an_error_without_allocation() {
         for vlen in [2, 65_536, 0x00ff_ffff] {
             in_both_orders(|mut b| {
                 b.raw("", Kind::Struct, vlen, false, 8, &[0, 0, 0]);

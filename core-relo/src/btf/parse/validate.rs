@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_that_refers_to_a_type_refers_to_one_there_is() {
+    fn targets_of_every_kind_are_validated() {
         for kind in KINDS_WITH_A_TARGET {
             let trailer = if matches!(kind, Kind::Var | Kind::DeclTag) { &[0][..] } else { &[] };
             in_both_orders(|b| {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_whose_elements_refer_to_types_refers_to_ones_there_are() {
+    fn types_of_elements_are_validated() {
         for wrong in [3, u32::MAX] {
             in_both_orders(|b| {
                 let check = |kind, vlen, good: &[u32], bad: &[u32]| {
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_split_btf_refers_to_its_base_and_to_itself_and_no_further() {
+    fn a_split_btf_refers_only_to_itself_and_its_base() {
         in_both_orders(|b| {
             let base = Arc::new(Btf::parse(b.finish()).unwrap());
             let parse = |words: &[u32]| {

@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_wrongly_trusted_is_no_harm() {
+    fn a_wrongly_trusted_order_finds_no_wrong_types() {
         let mut names = numbered(20_000);
         names.swap(1_234, 15_678);
         let mut btf =
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_begin_like_flavours_of_one_are_not_looked_through_for_it() {
+    fn a_search_for_flavours_with_many_similar_names_is_bounded() {
         let nested: Vec<_> = (0..1_000).map(|n| format!("a___b{n:04}___c")).collect();
         let names: Vec<_> =
             [&b"a"[..], b"a___a"].into_iter().chain(nested.iter().map(String::as_bytes)).collect();

@@ -1,6 +1,6 @@
 //! The search for members of a composite with a similar name, and for nested members with the missing name.
 
-use super::near_match::{MAX_RESULTS, NearMatch};
+use super::near_match::{NearMatch, RESULTS_PER_SORT};
 use crate::{
     btf::{Btf, Member, Type},
     explain::{
@@ -19,7 +19,7 @@ use core::fmt::{Display, Formatter, Result as FmtResult};
 use hashbrown::HashMap;
 
 /// The most members with a similar name that are collected. The nearest of them are reported.
-const MAX_SIMILAR: usize = 64;
+const SIMILAR_MEMBERS: usize = 64;
 /// The levels of nested composites that are searched, anonymous composites included.
 const DEPTH: u32 = 4;
 /// The steps for adding a member to a list.
@@ -63,7 +63,7 @@ impl<'b> MemberSearch<'b> {
         let pattern = NamePattern::new(wanted.as_bytes());
         let (mut similar, mut nested) = (Vec::new(), Vec::new());
         for listed in list {
-            if similar.len() > MAX_SIMILAR || nested.len() > MAX_RESULTS {
+            if similar.len() > SIMILAR_MEMBERS || nested.len() > RESULTS_PER_SORT {
                 break;
             }
             if listed.is_direct {
@@ -76,7 +76,7 @@ impl<'b> MemberSearch<'b> {
         }
         similar.sort_by_key(|(distance, _)| *distance);
         let similar = similar.into_iter().map(|(_, listed)| listed);
-        let nearest = similar.take(MAX_RESULTS).chain(nested.into_iter().take(MAX_RESULTS));
+        let nearest = similar.take(RESULTS_PER_SORT).chain(nested.into_iter().take(RESULTS_PER_SORT));
         Ok(nearest.map(|listed| near_match(listed, list, (btf, ty))).collect())
     }
 
@@ -93,7 +93,7 @@ impl<'b> MemberSearch<'b> {
         let list = self.list((source, btf), ty, steps)?;
         let names: Vec<_> = list.iter().filter_map(|listed| Some((listed.bare_name?, listed))).collect();
         steps.take(to_u32(names.len().saturating_mul(words.len())))?;
-        let nearest = words.find_similar(&names).into_iter().take(MAX_RESULTS);
+        let nearest = words.find_similar(&names).into_iter().take(RESULTS_PER_SORT);
         let near_match = |listed| near_match(listed, list, (btf, ty));
         Ok(nearest.map(|listed| NearMatch { declaration: None, ..near_match(listed) }).collect())
     }

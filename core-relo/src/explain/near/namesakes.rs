@@ -1,6 +1,6 @@
 //! The search for the missing name in other composites and enums, and for similar names in the same enum.
 
-use super::near_match::{MAX_RESULTS, NearMatch};
+use super::near_match::{NearMatch, RESULTS_PER_SORT};
 use crate::{
     btf::{Btf, Enumerator, Type},
     explain::{
@@ -28,14 +28,14 @@ type Namesakes<'b> = HashMap<Name<'b>, Vec<(TypeId, u32)>>;
 
 /// The steps for preparing and comparing a name.
 const COMPARE_STEPS: u32 = 4;
-/// The most types that are stored for a name: one more than [`MAX_RESULTS`], to detect that there are more, and one for the composite of a
+/// The most types that are stored for a name: one more than [`RESULTS_PER_SORT`], to detect that there are more, and one for the composite of a
 /// module that lacks the name.
-const MAX_NAMESAKES: usize = MAX_RESULTS.saturating_add(2);
+const TYPES_PER_NAME: usize = RESULTS_PER_SORT.saturating_add(2);
 
 impl<'b> NamesakeSearch<'b> {
     /// Finds named composites other than `ty` that have a member of the name.
     ///
-    /// Returns none if there are more than [`MAX_RESULTS`], as for a common name such as `next` or `flags`.
+    /// Returns none if there are more than [`RESULTS_PER_SORT`], as for a common name such as `next` or `flags`.
     pub(super) fn find_members(
         &mut self,
         plan: &'b Plan<'b>,
@@ -58,7 +58,7 @@ impl<'b> NamesakeSearch<'b> {
         }
         let namesakes = &*known.entry(name).or_default();
         let others: Vec<_> = namesakes.iter().filter(|(id, _)| *id != ty).collect();
-        if others.len() > MAX_RESULTS {
+        if others.len() > RESULTS_PER_SORT {
             return Ok(Vec::new());
         }
         let near = |(id, index): &(TypeId, u32)| {
@@ -100,7 +100,7 @@ impl<'b> NamesakeSearch<'b> {
             let enumeration = btf.ty(*id)?;
             Some(enumerator_match(enumeration, enumeration.enumerator(*index)?))
         };
-        Ok(others.take(MAX_RESULTS).filter_map(near).collect())
+        Ok(others.take(RESULTS_PER_SORT).filter_map(near).collect())
     }
 }
 
@@ -117,7 +117,7 @@ fn missing_names<'b>(plan: &'b Plan<'b>, name: Name<'b>) -> Namesakes<'b> {
 /// Adds a member or enumerator if its name is one of the missing names and its type is not added yet.
 fn add_namesake<'b>(namesakes: &mut Namesakes<'b>, name: Name<'b>, (ty, index): (TypeId, u32)) {
     if let Some(types) = namesakes.get_mut(&name)
-        && types.len() < MAX_NAMESAKES
+        && types.len() < TYPES_PER_NAME
         && types.last().is_none_or(|(last, _)| *last != ty)
     {
         types.push((ty, index));
@@ -143,7 +143,7 @@ pub(super) fn find_similar_enumerators(
     similar.sort_by_key(|(distance, enumerator)| (*distance, enumerator.index));
     Ok(similar
         .into_iter()
-        .take(MAX_RESULTS)
+        .take(RESULTS_PER_SORT)
         .map(|(_, enumerator)| enumerator_match(enumeration, enumerator))
         .collect())
 }

@@ -1,6 +1,6 @@
 //! The search for types with the missing type's name and another kind, or with a similar name.
 
-use super::near_match::{MAX_RESULTS, NearMatch};
+use super::near_match::{NearMatch, RESULTS_PER_SORT};
 use crate::{
     btf::{Btf, Kind, Type},
     explain::{
@@ -57,7 +57,7 @@ impl<'b> TypeSearch<'b> {
             }
         }
         similar.sort();
-        let nearest = similar.into_iter().take(MAX_RESULTS);
+        let nearest = similar.into_iter().take(RESULTS_PER_SORT);
         Ok(nearest.filter_map(|(_, id)| btf.ty(id)).map(near_match).collect())
     }
 
@@ -105,7 +105,7 @@ fn find_namesakes<'b>(
             || matches!(ty.kind(), Kind::Typedef | Kind::Fwd | Kind::Int);
         if is_type
             && let Some(found) = names.get_mut(&ty.name().essential())
-            && found.len() < MAX_RESULTS
+            && found.len() < RESULTS_PER_SORT
         {
             found.push(ty.id());
         }
