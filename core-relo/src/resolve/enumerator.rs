@@ -36,5 +36,5 @@ pub(super) fn match_enumerator(
             return Ok(MatchOutcome::Match(spec));
         }
     }
-    Ok(MatchOutcome::Mismatch(Mismatch::NoVariant { ty: ty.id() }))
+    Ok(MatchOutcome::Mismatch(Mismatch::NoEnumerator { ty: ty.id() }))
 }

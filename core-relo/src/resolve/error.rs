@@ -66,7 +66,7 @@ pub enum Mismatch {
         kind: Kind,
     },
     /// The enumeration has no enumerator of the accessor's name.
-    NoVariant {
+    NoEnumerator {
         /// The enumeration.
         ty: TypeId,
     },

@@ -16,7 +16,7 @@ const COMPARED_KINDS: usize = 8;
 pub(crate) struct KindSet {
     /// Membership by the last byte of the info word, with and without the kflag.
     has: [bool; 256],
-    /// The kinds and their number, if they are few. Each kind is repeated for each record of a block.
+    /// The kinds and their count, if there are at most [`COMPARED_KINDS`]. Each kind is repeated for each record of a block.
     compared_kinds: Option<([[u8; BLOCK]; COMPARED_KINDS], usize)>,
 }
 
@@ -59,7 +59,7 @@ impl KindSet {
             return kinds.fold(0, |bits, (kind, at)| bits | u32::from(self.contains(*kind)).wrapping_shl(at));
         };
         let mut is_member = [0u8; BLOCK];
-        // No branch in the loops, so that the compiler compares many records at once.
+        // Loops without branches let the compiler compare many records at once.
         for row in compared_kinds.iter().take(*count) {
             for ((is_member, kind), wanted) in is_member.iter_mut().zip(block).zip(row) {
                 *is_member |= u8::from(kind & !KFLAG == *wanted);

@@ -78,7 +78,7 @@ impl<'p> NearSearch<'p> {
                 near.extend(self.namesakes.find_members(plan, ty, name, steps)?);
                 Ok(near)
             }
-            MissingItem::Variant { source, ty, name } => {
+            MissingItem::Enumerator { source, ty, name } => {
                 let Some(target) = plan.target().source(source) else { return Ok(Vec::new()) };
                 let mut near = find_similar_enumerators(&target.btf, ty, name, steps)?;
                 near.extend(self.namesakes.find_enumerators(plan, ty, name, steps)?);
