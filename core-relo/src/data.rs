@@ -3,7 +3,7 @@
 use alloc::{sync::Arc, vec::Vec};
 use core::{fmt, ops::Deref};
 
-/// The bytes of an input, which are not copied.
+/// The bytes of an input, without a copy.
 ///
 /// ```
 /// use core_relo::Data;

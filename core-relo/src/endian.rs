@@ -1,6 +1,6 @@
 //! Conversions between bytes and numbers. No other file converts byte order.
 //!
-//! The byte order belongs to the data; no result depends on the host's.
+//! Every conversion takes the byte order of the data. No result depends on the host's byte order.
 
 use alloc::vec::Vec;
 
@@ -17,7 +17,7 @@ pub enum Endian {
 #[expect(
     clippy::little_endian_bytes,
     clippy::big_endian_bytes,
-    reason = "this file is where byte order is decided"
+    reason = "only this file converts byte order"
 )]
 impl Endian {
     /// Returns the byte order of the host, for data that is exchanged with the running kernel.
@@ -136,7 +136,7 @@ mod tests {
     use alloc::vec::Vec;
 
     #[test]
-    fn both_orders_read_back_what_they_write_and_stop_at_the_end() {
+    fn written_numbers_are_read_back_and_reads_past_the_end_are_none() {
         for e in [Endian::Little, Endian::Big] {
             let mut out = Vec::new();
             e.put_u16(&mut out, 0x1234);

@@ -6,11 +6,11 @@ use core::{
     ops::Deref,
 };
 
-/// Returns whether a character of input must not be printed as it is.
+/// Returns whether a character from input must be escaped for output.
 ///
-/// Escaped are control characters, characters that change the direction of text, invisible characters (format characters, separators
-/// other than the space, tags, Hangul fillers), combining marks, and code points without a character. The table is that of
-/// [`char::escape_debug`].
+/// These characters must be escaped: control characters, characters that change the direction of text, invisible characters (format
+/// characters, separators other than the space, tags, Hangul fillers), combining marks, and unassigned code points. The table is
+/// that of [`char::escape_debug`].
 pub fn needs_escape(c: char) -> bool {
     match c {
         ' '..='~' => false,
@@ -24,36 +24,36 @@ pub fn needs_escape(c: char) -> bool {
 ///
 /// Escaping twice changes nothing, so that a message with escaped parts can be escaped again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "a wrapper, made where it is printed")]
+#[expect(clippy::exhaustive_structs, reason = "a wrapper for printing")]
 pub struct Escaped<T>(pub T);
 
 impl<T: fmt::Display> fmt::Display for Escaped<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(Escaper { out: f, kept: &[] }, "{}", self.0)
+        write!(Escaper { out: f, unescaped: &[] }, "{}", self.0)
     }
 }
 
-/// Text of several lines, such as a verifier log. As [`Escaped`], except that line feeds and tabs stay.
+/// Text of several lines, such as a verifier log. Escaped as [`Escaped`], except that line feeds and tabs stay unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "a wrapper, made where it is printed")]
+#[expect(clippy::exhaustive_structs, reason = "a wrapper for printing")]
 pub struct EscapedLines<T>(pub T);
 
 impl<T: fmt::Display> fmt::Display for EscapedLines<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(Escaper { out: f, kept: &['\n', '\t'] }, "{}", self.0)
+        write!(Escaper { out: f, unescaped: &['\n', '\t'] }, "{}", self.0)
     }
 }
 
 /// Writes bytes from input as [`Escaped`], and as `\xff` where they are not UTF-8.
 pub(crate) fn write_bytes(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
     for chunk in bytes.utf8_chunks() {
-        Escaper { out: f, kept: &[] }.write_str(chunk.valid())?;
+        Escaper { out: f, unescaped: &[] }.write_str(chunk.valid())?;
         chunk.invalid().iter().try_for_each(|byte| write!(f, "\\x{byte:02x}"))?;
     }
     Ok(())
 }
 
-/// Text from input in an error: unchanged for programs, [`Escaped`] when it is printed.
+/// Text from input in an error. `Display` prints the text [`Escaped`]. [`Text::as_str`] returns the text unchanged.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text(Box<str>);
 
@@ -123,12 +123,12 @@ impl fmt::Debug for Text {
 /// A writer that escapes its input.
 struct Escaper<'o, W> {
     out: &'o mut W,
-    kept: &'static [char],
+    unescaped: &'static [char],
 }
 
 impl<W: Write> Write for Escaper<'_, W> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let is_escaped = |c: char| needs_escape(c) && !self.kept.contains(&c);
+        let is_escaped = |c: char| needs_escape(c) && !self.unescaped.contains(&c);
         let mut rest = text;
         while let Some((at, c)) = rest.char_indices().find(|(_, c)| is_escaped(*c)) {
             self.out.write_str(rest.get(..at).unwrap_or_default())?;

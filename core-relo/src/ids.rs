@@ -6,7 +6,7 @@ macro_rules! coordinate {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[expect(clippy::exhaustive_structs, reason = "a number with a unit; it will never hold more")]
+        #[expect(clippy::exhaustive_structs, reason = "a number with a unit needs no other fields")]
         pub struct $name(pub u32);
 
         impl $name {
@@ -25,15 +25,15 @@ macro_rules! coordinate {
 }
 
 coordinate! {
-    /// The number of a type in a BTF. 0 is `void`; the ids of a split BTF continue after those of its base.
+    /// The id of a type in a BTF. Id 0 is `void`. The ids of a split BTF continue after those of its base.
     TypeId;
     /// An offset, in bytes, in a BTF's string section. The strings of a split BTF continue after those of its base.
     StrOffset;
-    /// The number of an instruction in its ELF section, in units of 8 bytes.
+    /// The index of an instruction in its ELF section, in units of 8 bytes.
     InsnIndex;
     /// An offset in a type, in bits.
     BitOffset;
-    /// An offset, in bytes, from the start of the data of a table or an error.
+    /// An offset in bytes. The field's documentation names the start.
     ByteOffset;
     /// A size in bytes.
     ByteSize;
@@ -43,7 +43,7 @@ impl TypeId {
     /// `void`, type 0 of every BTF.
     pub const VOID: Self = Self(0);
 
-    /// Returns the next id. The highest id has no next one and is returned itself.
+    /// Returns the next id. The next id of the highest id is the highest id.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0.saturating_add(1))
@@ -59,7 +59,7 @@ pub(crate) const fn to_usize(v: u32) -> usize {
 
 /// Converts a length to the format's 32 bits.
 ///
-/// Longer input is refused before. A longer output saturates, and parsing refuses it.
+/// The parsers reject longer input. The length of a longer output saturates, and parsing rejects that output.
 pub(crate) fn to_u32(v: usize) -> u32 {
     u32::try_from(v).unwrap_or(u32::MAX)
 }

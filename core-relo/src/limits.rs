@@ -1,9 +1,9 @@
-//! The limits of the engine, and where each comes from.
+//! The limits of the engine, with the source or reason of each.
 
 /// The parts of an access string, and the depth of a target spec (libbpf: `BPF_CORE_SPEC_MAX_LEN`).
 pub const SPEC_PARTS: usize = 64;
 
-/// The modifiers and typedefs of a chain that does not count as a cycle.
+/// The longest chain of modifiers and typedefs. A longer chain is treated as a cycle.
 ///
 /// libbpf's `skip_mods_and_typedefs` has no limit and hangs on a cycle. No compiler writes chains of this length.
 pub const MODIFIER_HOPS: u32 = 256;
@@ -41,7 +41,7 @@ pub const NEAR_STEPS: u32 = 50_000_000;
 /// The members of one composite, those of its members' types included, that are compared with a missing member.
 pub const NEAR_MEMBERS: usize = 200_000;
 
-/// The results of searches for similar names that are cached.
+/// The cached results of searches for similar names.
 pub const NEAR_ANSWERS: usize = 4096;
 
 /// The candidates that are always listed for an explained record.
@@ -62,7 +62,7 @@ pub const SHARED_ACCESS: usize = 128;
 /// The dimensions of an array that the key of an access covers.
 pub const SHARED_DIMENSIONS: u32 = 4;
 
-/// The candidates whose matches are cached for plans that are made together. A hundred objects need some hundreds.
+/// The matches that are cached for plans of several objects. A hundred objects need some hundreds.
 pub const SHARED_MATCHES: usize = 1 << 14;
 
 /// The steps of deduplication for each type: comparisons of types and of words, and mappings that are followed.
@@ -76,12 +76,12 @@ pub const DEDUP_STEPS: u64 = 2_000_000_000;
 /// The levels of types that are compared for identity (libbpf: the initial depth of `btf_dedup_identical_types`).
 pub const IDENTICAL_LEVELS: u32 = 16;
 
-/// The total length of the names that are copied from a BTF, as a multiple of the length of its strings.
+/// The total length of the names that are copied from a BTF, as a multiple of the length of its string section.
 ///
-/// Names may overlap: offsets into one long string are as many names as the string has bytes. Compilers write no such names.
+/// Names may overlap: each offset into a long string is a name. Compilers write no such names.
 pub const STRING_COPIES: usize = 4;
 
-/// The common prefix of two names that still counts as sorted. Names of the kernel have shorter ones.
+/// The longest common prefix of adjacent names in sorted BTF. Names of the kernel have shorter common prefixes.
 pub const SORTED_NAME: usize = 512;
 
 /// The bytes of names that a search for flavours in a sorted BTF reads, before it visits all types instead.
@@ -97,7 +97,7 @@ pub const MODULE_FILTER_OFFSETS: usize = 16;
 /// The number of BTFs in a chain of bases, the split BTF included.
 pub const SPLIT_LEVELS: u32 = 8;
 
-/// The bytes of a BTF (libbpf and the kernel address it with 32 bits).
+/// The bytes of a BTF. libbpf and the kernel use 32-bit offsets.
 pub const BTF_BYTES: usize = 0x7fff_ffff;
 
 /// The levels of nested structs and arrays to which a value is read.

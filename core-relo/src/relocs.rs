@@ -56,7 +56,7 @@ pub enum RelocsError {
 pub struct Record<'o> {
     /// The ELF section's name.
     pub section: Name<'o>,
-    /// The record's number in its group, from 0: libbpf's "relo #N".
+    /// The record's index in its group (`struct btf_ext_info_sec`), from 0: libbpf's "relo #N".
     pub index: u32,
     /// The record as the compiler wrote it.
     pub relo: CoreRelo,
@@ -65,9 +65,9 @@ pub struct Record<'o> {
     /// The local access, or the reason why the record has none.
     pub spec: Result<Spec, SpecError>,
     /// The index of the record's section in [`Relocs::code`], if there is one of that name.
-    pub(crate) code: Option<usize>,
+    pub(crate) section_index: Option<usize>,
     /// The index of the record's function in that section.
-    pub(crate) function: Option<usize>,
+    pub(crate) function_index: Option<usize>,
     source: Option<LineInfo>,
 }
 
@@ -88,7 +88,7 @@ pub struct SourceLine<'o> {
 impl Record<'_> {
     /// Returns the index of the record's section in [`Relocs::code`] and of its function in that section.
     pub fn function_position(&self) -> Option<(usize, usize)> {
-        Some((self.code?, self.function?))
+        Some((self.section_index?, self.function_index?))
     }
 }
 
@@ -126,7 +126,7 @@ impl<'o> Relocs<'o> {
             for (relo, index) in group.records().zip(0u32..) {
                 let insn = (relo.insn_offset.0 % 8 == 0).then_some(InsnIndex(relo.insn_offset.0 / 8));
                 let section_code = section_index.and_then(|index| code.get(index));
-                let function = section_code.zip(insn).and_then(|(code, insn)| code.function_at(insn));
+                let function_index = section_code.zip(insn).and_then(|(code, insn)| code.function_at(insn));
                 let source = line_at(lines, relo.insn_offset);
                 let spec = spec::parse_access(btf, &relo);
                 records.push(Record {
@@ -135,8 +135,8 @@ impl<'o> Relocs<'o> {
                     relo,
                     insn,
                     spec,
-                    code: section_index,
-                    function,
+                    section_index,
+                    function_index,
                     source,
                 });
             }
@@ -166,13 +166,13 @@ impl<'o> Relocs<'o> {
 
     /// Returns the function that contains a record's instruction.
     pub fn function(&self, record: &Record<'o>) -> Option<&'o Function<'o>> {
-        self.code.get(record.code?)?.functions.get(record.function?)
+        self.code.get(record.section_index?)?.functions.get(record.function_index?)
     }
 
     /// Returns the instruction of a record, as the compiler wrote it.
     pub fn insn(&self, record: &Record<'o>) -> Option<Slot> {
         let at = to_usize(record.relo.insn_offset.0);
-        Slot::decode(self.endian(), self.code.get(record.code?)?.code.get(at..)?)
+        Slot::decode(self.endian(), self.code.get(record.section_index?)?.code.get(at..)?)
     }
 
     /// Returns the source line of a record's instruction.

@@ -19,7 +19,7 @@ pub struct Source<'t> {
     pub name: String,
     /// The types.
     pub btf: Arc<Btf<'t>>,
-    /// An index of `btf`, if many objects are relocated against the target.
+    /// The index of `btf`, if there is one.
     pub index: Option<Arc<NameIndex>>,
 }
 
@@ -69,9 +69,9 @@ impl<'t> Target<'t> {
         self.modules.len().saturating_add(self.skipped_modules)
     }
 
-    /// Returns a BTF by its number: 0 is the main BTF, and the modules follow.
-    pub(crate) fn source(&self, number: usize) -> Option<&Source<'t>> {
-        match number.checked_sub(1) {
+    /// Returns a BTF by its index: 0 is the main BTF, and the modules follow.
+    pub(crate) fn source(&self, index: usize) -> Option<&Source<'t>> {
+        match index.checked_sub(1) {
             None => Some(&self.main),
             Some(module) => self.modules.get(module),
         }

@@ -25,7 +25,7 @@ use core::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// The access in C's notation: `struct task_struct.__state`.
+    /// The access in C notation: `struct task_struct.__state`.
     pub access: String,
     /// The access with ids and offsets: `[12] struct task_struct.__state (0:3 @ offset 24)`.
     pub local: String,
@@ -33,9 +33,9 @@ pub struct Explanation {
     pub reason: String,
     /// The candidates, up to the limits that [`Explainer::tried`] documents.
     pub tried: Vec<TriedCandidate>,
-    /// Similar names in the target, the nearest first; after [`limits::NEAR_STEPS`] a note that nothing was searched.
+    /// Similar names in the target, the nearest first. If [`limits::NEAR_STEPS`] are used up, a note that the search was omitted.
     pub near: Vec<String>,
-    /// Ways to fix the program.
+    /// Suggestions for fixing the program.
     pub help: Vec<String>,
 }
 
@@ -59,22 +59,22 @@ pub struct TriedCandidate {
 
 /// Returns [`Explanation::reason`] alone, without a search for similar names.
 pub fn reason(planned: &PlannedReloc<'_>) -> String {
-    let has_one = is_missing(planned) && planned.candidate_count() == 1;
-    let only = if has_one { planned.candidate_results().next() } else { None };
-    record_reason(planned, only.as_ref())
+    let has_single_candidate = is_missing(planned) && planned.candidate_count() == 1;
+    let single = if has_single_candidate { planned.candidate_results().next() } else { None };
+    record_reason(planned, single.as_ref())
 }
 
-/// Explains the outcome of one record; an [`Explainer`] explains many.
+/// Explains the outcome of a record. For many records of a plan, use an [`Explainer`].
 pub fn explain(planned: &PlannedReloc<'_>) -> Explanation {
     Explainer::new(planned.plan()).explain(planned)
 }
 
-/// An explainer of the records of one plan, which share the search for similar names.
+/// An explainer of the records of one plan. All records share one search for similar names.
 pub struct Explainer<'p> {
     plan: &'p Plan<'p>,
     guards: Option<Guards<'p>>,
     near: NearSearch<'p>,
-    /// The steps for the candidates of records in error, some of which the plan did not compare.
+    /// The steps for the candidates of failed records. The plan may not have compared some of these candidates.
     steps: StepBudget,
     /// The unused rest of [`limits::MORE_LISTED_CANDIDATES`].
     more_candidates: usize,

@@ -1,4 +1,4 @@
-//! Ways to fix the program.
+//! Suggestions for fixing the program.
 
 use super::{CType, near::NearMatch, text::text};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 };
 use alloc::{format, string::String, vec::Vec};
 
-/// Returns the ways to fix the record; none if there is nothing to fix.
+/// Returns suggestions for fixing the record's access. Returns none if there is nothing to fix.
 pub(super) fn help(
     planned: &PlannedReloc<'_>,
     guard: Option<&Record<'_>>,
@@ -70,7 +70,7 @@ fn flavour_help(results: &[CandidateResult<'_>], near: &[NearMatch]) -> Option<S
     })?;
     let declaration = near.iter().find_map(|near| near.declaration.as_deref())?;
     let name = ty.name().essential();
-    // Texts cut longer names, so that the declaration would not compile.
+    // Longer names are printed shortened. The declaration would not compile.
     if name.is_empty() || name.as_bytes().len() > limits::NAME_BYTES {
         return None;
     }

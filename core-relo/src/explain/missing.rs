@@ -10,12 +10,12 @@ use crate::{
 /// A type, member or enumerator that the target lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum MissingItem<'p> {
-    /// The type of this id in the object.
+    /// The object's type with this id.
     Type(TypeId),
     /// A member of this name in a composite of a source.
     Member { source: usize, ty: TypeId, name: Name<'p> },
     /// An enumerator of this name in an enumeration of a source.
-    Variant { source: usize, ty: TypeId, name: Name<'p> },
+    Enumerator { source: usize, ty: TypeId, name: Name<'p> },
 }
 
 /// Returns whether the target lacks the type or the access of the record. Similar names are searched only then.
@@ -43,7 +43,7 @@ pub(super) fn missing_item<'p>(
     let name = |step: usize| spec.accessors.get(step)?.name(planned.btf());
     match mismatch {
         Mismatch::NoMember { step, ty } => Some(MissingItem::Member { source, ty, name: name(step)? }),
-        Mismatch::NoVariant { ty } => Some(MissingItem::Variant { source, ty, name: name(0)? }),
+        Mismatch::NoEnumerator { ty } => Some(MissingItem::Enumerator { source, ty, name: name(0)? }),
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! The texts of decisions and mismatches.
+//! The texts that explain decisions and mismatches.
 
 use super::{CType, text::text};
 use crate::{
@@ -12,14 +12,15 @@ use alloc::{
     string::{String, ToString as _},
 };
 
-/// Returns the reason for the outcome of a record. `only` is the result of its candidate, if it has only one and lacks something.
-pub(super) fn record_reason(planned: &PlannedReloc<'_>, only: Option<&CandidateResult<'_>>) -> String {
+/// Returns the reason for the outcome of a record. If something is missing and the record has a
+/// single candidate, `single` is the result of that candidate.
+pub(super) fn record_reason(planned: &PlannedReloc<'_>, single: Option<&CandidateResult<'_>>) -> String {
     match planned.decision() {
         Err(error) => error.to_string(),
         Ok(Decision::Keep { value: 0 } | Decision::Patch { target: 0, .. })
             if planned.matched().is_none() && planned.needs_target() =>
         {
-            missing_reason(planned, only)
+            missing_reason(planned, single)
         }
         Ok(Decision::Keep { value }) => format!("the value is {value} in the target, too"),
         Ok(Decision::Patch { local, target, .. }) if local == target => {
@@ -29,7 +30,7 @@ pub(super) fn record_reason(planned: &PlannedReloc<'_>, only: Option<&CandidateR
         Ok(Decision::Poison { why: PoisonReason::Width { local, target }, .. }) => {
             width_reason(local, target)
         }
-        Ok(Decision::Poison { .. }) => missing_reason(planned, only),
+        Ok(Decision::Poison { .. }) => missing_reason(planned, single),
         Ok(Decision::Skip(SkipReason::NoFunction)) => {
             "no function covers the instruction (a weak function that the linker dropped)".into()
         }
@@ -52,20 +53,20 @@ fn width_reason(local: u32, target: u32) -> String {
 }
 
 /// Returns the reason for a missing type, or for a type that does not match.
-fn missing_reason(planned: &PlannedReloc<'_>, only: Option<&CandidateResult<'_>>) -> String {
+fn missing_reason(planned: &PlannedReloc<'_>, single: Option<&CandidateResult<'_>>) -> String {
     let target = &planned.target().main().name;
     let root = CType::new(planned.btf(), planned.record().relo.root);
     let kind = planned.btf().ty(planned.record().relo.root).map_or(Kind::Void, Type::kind);
     let typedef = if kind == Kind::Typedef { "typedef " } else { "" };
-    match (planned.candidate_count(), only) {
+    match (planned.candidate_count(), single) {
         (0, _) => {
             let modules = planned.target().module_count();
             let more = if modules > 0 { format!(" and its {modules} modules") } else { String::new() };
             text(format_args!("{target}{more} has no type `{typedef}{root}`"))
         }
-        (1, Some(only)) => {
-            let verdict = verdict_text(planned, only);
-            text(format_args!("{} [{}]: {verdict}", only.source.name, only.candidate.id))
+        (1, Some(single)) => {
+            let verdict = verdict_text(planned, single);
+            text(format_args!("{} [{}]: {verdict}", single.source.name, single.candidate.id))
         }
         (many, _) => text(format_args!("none of the {many} candidates for `{typedef}{root}` has it")),
     }
@@ -77,7 +78,7 @@ pub(super) fn verdict_text(planned: &PlannedReloc<'_>, result: &CandidateResult<
         Verdict::Match(spec) => {
             let spec = text(spec.text(&result.source.btf));
             match spec.rsplit_once(" (") {
-                Some((_, place)) => format!("match {}", place.trim_end_matches(')')),
+                Some((_, offsets)) => format!("match {}", offsets.trim_end_matches(')')),
                 None => "match".into(),
             }
         }
@@ -133,7 +134,7 @@ fn mismatch_reason(
         Mismatch::NotEnum { ty, kind } => {
             text(format_args!("`{}` ({kind}) is not an enumeration", CType::new(btf, ty)))
         }
-        Mismatch::NoVariant { .. } => {
+        Mismatch::NoEnumerator { .. } => {
             let name = accessor(0)?.name(planned.btf())?.essential();
             text(format_args!("no enumerator `{}`", name.shortened()))
         }

@@ -3,13 +3,13 @@
 use super::similar::BareName;
 use alloc::vec::Vec;
 
-/// The shortest words that count.
+/// The length of the shortest words that are compared.
 const SHORTEST_WORD: usize = 2;
-/// The shortest beginning that counts if the words differ later: `running` and `runnable`.
-const SHORTEST_BEGINNING: usize = 4;
-/// The number of names that may have a word that counts. Most members of `struct sock` begin with `sk_`, which is no likeness.
-const COMMON: usize = 8;
-/// The smallest likeness, in percent.
+/// The length of the shortest common prefix of words that differ later: `running` and `runnable`.
+const SHORTEST_PREFIX: usize = 4;
+/// The most names that may contain a word. A word of more names is ignored, such as `sk` in the members of `struct sock`.
+const NAMES_WITH_WORD: usize = 8;
+/// The least similarity, in percent.
 const LEAST_PERCENT: usize = 20;
 
 /// The words of a missing name.
@@ -31,26 +31,27 @@ impl<'n> WordPattern<'n> {
 
     /// Returns the names that share words with this one, the most similar first.
     ///
-    /// Words that more than [`COMMON`] of the names have do not count. Each name comes with a value for the result.
+    /// Words that more than [`NAMES_WITH_WORD`] of the names contain are ignored. The result has the value of each name.
     pub(super) fn find_similar<T: Copy>(&self, names: &[(BareName<'n>, T)]) -> Vec<T> {
         let is_rare = |word: &&&[u8]| {
             let having = names.iter().filter(|(name, _)| shared_letters(word, name) > 0);
-            having.take(COMMON.saturating_add(1)).count() <= COMMON
+            having.take(NAMES_WITH_WORD.saturating_add(1)).count() <= NAMES_WITH_WORD
         };
         let rare: Vec<_> = self.words.iter().filter(is_rare).copied().collect();
-        let likeness = |(name, value): &(BareName<'n>, T)| Some((self.likeness(&rare, name)?, *value));
-        let mut similar: Vec<_> = names.iter().filter_map(likeness).collect();
+        let with_similarity =
+            |(name, value): &(BareName<'n>, T)| Some((self.similarity(&rare, name)?, *value));
+        let mut similar: Vec<_> = names.iter().filter_map(with_similarity).collect();
         similar.sort_by_key(|(percent, _)| core::cmp::Reverse(*percent));
         similar.into_iter().map(|(_, value)| value).collect()
     }
 
     /// Returns the percentage of letters that two names have in common, if it is at least [`LEAST_PERCENT`].
-    fn likeness(&self, rare: &[&[u8]], name: &BareName<'_>) -> Option<usize> {
+    fn similarity(&self, rare: &[&[u8]], name: &BareName<'_>) -> Option<usize> {
         let shared: usize = rare.iter().map(|word| shared_letters(word, name)).sum();
         if shared == 0 {
             return None;
         }
-        // An equal first word counts for one letter more.
+        // An equal first word counts as one more letter.
         let first_is_shared = name.words().next().is_some_and(|first| self.words.first() == Some(&first));
         let letters = |words: &mut dyn Iterator<Item = &[u8]>| words.map(<[u8]>::len).sum::<usize>();
         let all = letters(&mut self.words.iter().copied()).saturating_add(letters(&mut name.words()));
@@ -63,8 +64,7 @@ impl<'n> WordPattern<'n> {
 fn shared_letters(word: &[u8], name: &BareName<'_>) -> usize {
     let shared = |other: &[u8]| {
         let beginning = word.iter().zip(other).take_while(|(a, b)| a == b).count();
-        let is_shared =
-            if word == other { beginning >= SHORTEST_WORD } else { beginning >= SHORTEST_BEGINNING };
+        let is_shared = if word == other { beginning >= SHORTEST_WORD } else { beginning >= SHORTEST_PREFIX };
         if is_shared { beginning } else { 0 }
     };
     name.words().map(shared).fold(0, usize::max)
@@ -90,9 +90,9 @@ mod tests {
 
     #[test]
     fn words_that_many_names_have_do_not_count() {
-        let names: Vec<_> = (0..=COMMON).map(|n| alloc::format!("sk_{n}")).collect();
+        let names: Vec<_> = (0..=NAMES_WITH_WORD).map(|n| alloc::format!("sk_{n}")).collect();
         let names: Vec<_> = names.iter().map(|name| &**name).collect();
         assert!(similar("sk_state", &names).is_empty());
-        assert_eq!(similar("sk_state", &names[..COMMON]).len(), COMMON);
+        assert_eq!(similar("sk_state", &names[..NAMES_WITH_WORD]).len(), NAMES_WITH_WORD);
     }
 }

@@ -1,23 +1,23 @@
-//! The distance between two names.
+//! The edit distance between two names.
 
 use crate::ids::to_usize;
 use alloc::boxed::Box;
 
-/// The longest names that are compared: one bit of a word stands for each byte.
-pub(super) const LONGEST: usize = 64;
+/// The length of the longest names that are compared. The algorithm needs one bit of a 64-bit word for each byte.
+pub(super) const COMPARED_BYTES: usize = 64;
 
 /// A name without the underscores at its ends, prepared for comparison.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BareName<'n> {
     bytes: &'n [u8],
-    /// The bytes that occur, a bit for each residue modulo 64. Two names differ in at least as many positions as bytes.
+    /// The set of bytes in the name, with a bit for each residue modulo 64. Each byte in only one of two names costs an edit.
     letters: u64,
 }
 
 impl<'n> BareName<'n> {
-    /// Prepares a name. Returns `None` for a name longer than [`LONGEST`].
+    /// Prepares a name. Returns `None` for a name longer than [`COMPARED_BYTES`].
     pub(super) fn new(name: &'n [u8]) -> Option<Self> {
-        if name.len() > LONGEST {
+        if name.len() > COMPARED_BYTES {
             return None;
         }
         let bytes = trim_underscores(name);
@@ -39,7 +39,7 @@ fn trim_underscores(mut name: &[u8]) -> &[u8] {
     name
 }
 
-/// A name with which others are compared.
+/// A name that is prepared for comparison with many other names.
 #[derive(Debug)]
 pub(super) struct NamePattern<'n> {
     name: BareName<'n>,
@@ -50,7 +50,7 @@ pub(super) struct NamePattern<'n> {
 }
 
 impl<'n> NamePattern<'n> {
-    /// Prepares a name. Returns `None` for a name longer than [`LONGEST`].
+    /// Prepares a name. Returns `None` for a name longer than [`COMPARED_BYTES`].
     pub(super) fn new(name: &'n [u8]) -> Option<Self> {
         let name = BareName::new(name)?;
         let mut positions = Box::new([0u64; 256]);
@@ -64,25 +64,26 @@ impl<'n> NamePattern<'n> {
         Some(Self { name, positions, last })
     }
 
-    /// Returns the number of edits from one name to the other, if there are few for the names' length.
+    /// Returns the edit distance of the names, or `None` if it is too large for names of this length.
     ///
-    /// The number is 0 if the names differ only in underscores at the ends.
+    /// The distance is 0 if the names differ only in underscores at the ends.
     pub(super) fn distance(&self, other: &BareName<'_>) -> Option<usize> {
-        let (own, other_len) = (self.name.bytes.len(), other.bytes.len());
-        if own == 0 || other_len == 0 {
-            return (own == other_len).then_some(0);
+        let (own_len, other_len) = (self.name.bytes.len(), other.bytes.len());
+        if own_len == 0 || other_len == 0 {
+            return (own_len == other_len).then_some(0);
         }
-        let few = (own.max(other_len) / 3).max(1);
-        let only_first = |first: u64, second: u64| to_usize((first & !second).count_ones());
+        let max_distance = (own_len.max(other_len) / 3).max(1);
+        let missing_count = |first: u64, second: u64| to_usize((first & !second).count_ones());
         let (letters, other_letters) = (self.name.letters, other.letters);
-        let at_least = only_first(letters, other_letters).max(only_first(other_letters, letters));
-        if own.abs_diff(other_len) > few || at_least > few {
+        let min_distance = missing_count(letters, other_letters).max(missing_count(other_letters, letters));
+        if own_len.abs_diff(other_len) > max_distance || min_distance > max_distance {
             return None;
         }
-        Some(self.edits(other.bytes)).filter(|edits| *edits <= few)
+        Some(self.edits(other.bytes)).filter(|edits| *edits <= max_distance)
     }
 
-    /// Computes Levenshtein's distance to `other`, a column of the table at once (Myers 1999, Hyyrö 2003). The name is not empty.
+    /// Computes the Levenshtein distance to `other` with the bit-parallel algorithm of Myers (1999) and Hyyrö (2003). The name must
+    /// not be empty.
     fn edits(&self, other: &[u8]) -> usize {
         let mut edits = self.name.bytes.len();
         // The rows whose value is one more, and one less, than the value above.
@@ -166,7 +167,7 @@ mod tests {
                     match random(3) {
                         0 if at < second.len() => second[at] = b'z',
                         1 if at < second.len() => _ = second.remove(at),
-                        _ if second.len() < LONGEST => second.insert(at, b'y'),
+                        _ if second.len() < COMPARED_BYTES => second.insert(at, b'y'),
                         _ => {}
                     }
                 }
@@ -181,6 +182,6 @@ mod tests {
             assert_eq!(distance(&first, &second), expected, "{first:?} {second:?}");
             near += usize::from(expected.is_some());
         }
-        assert!(near > 5_000, "too few names are near: {near}");
+        assert!(near > 5_000, "too max_distance names are near: {near}");
     }
 }

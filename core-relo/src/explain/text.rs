@@ -1,10 +1,10 @@
-//! Texts of bounded length, whatever the length of the names in them.
+//! Texts of bounded length, even if they contain very long names.
 
 use crate::limits;
 use alloc::string::String;
 use core::fmt::{Display, Error, Result, Write};
 
-/// Formats a value, and cuts its text after [`limits::TEXT_BYTES`]. The rest is not formatted.
+/// Formats a value, and truncates the text to [`limits::TEXT_BYTES`]. Formatting stops at the limit.
 pub fn text(value: impl Display) -> String {
     let mut bounded = BoundedText { text: String::new(), is_cut: false };
     if write!(bounded, "{value}").is_err() && bounded.is_cut {
@@ -26,8 +26,8 @@ impl Write for BoundedText {
             self.text.push_str(piece);
             return Ok(());
         }
-        if let Some(beginning) = (0..=left).rev().find_map(|end| piece.get(..end)) {
-            self.text.push_str(beginning);
+        if let Some(prefix) = (0..=left).rev().find_map(|end| piece.get(..end)) {
+            self.text.push_str(prefix);
         }
         self.is_cut = true;
         Err(Error)

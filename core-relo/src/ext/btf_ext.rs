@@ -1,4 +1,4 @@
-//! The parsed section.
+//! The parsed `.BTF.ext` section.
 
 use super::{
     core_relo::CoreRelo,
@@ -21,8 +21,8 @@ pub struct BtfExt<'e> {
 impl<'e> BtfExt<'e> {
     /// Parses and validates a `.BTF.ext` (libbpf: `btf_ext_parse`).
     ///
-    /// With a header that ends before the CO-RE subsection there are no relocations. Of a longer header, and of longer records, the
-    /// known beginning is read.
+    /// If the header ends before the CO-RE fields, there are no relocations. If the header or the records are longer than this
+    /// library knows, the unknown rest is ignored.
     pub fn parse(data: &'e [u8]) -> Result<Self, ExtError> {
         const HEADER_LEN: u32 = 24;
         let short = |need| ExtError::TooShort { len: data.len(), need };

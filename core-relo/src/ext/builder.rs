@@ -25,7 +25,7 @@ impl ExtPart {
     pub const ALL: [Self; 3] = [Self::FuncInfo, Self::LineInfo, Self::CoreRelo];
 }
 
-/// A `.BTF.ext` under construction, group by group.
+/// A builder for `.BTF.ext` that adds group by group.
 #[derive(Clone)]
 pub struct ExtBuilder {
     endian: Endian,
@@ -41,7 +41,8 @@ impl ExtBuilder {
     /// Adds the records of one ELF section; `section` is the offset of its name in the BTF's strings.
     ///
     /// The records are in the builder's byte order, each of `record_size` bytes. All sections of a subsection must have the same
-    /// record size; the first section's is written. Without a record size nothing is added.
+    /// record size; the record size of the first section is written. If the
+    /// record size is 0, nothing is added.
     pub fn group(&mut self, part: ExtPart, section: StrOffset, record_size: u32, records: &[u8]) {
         let Some(count) = to_u32(records.len()).checked_div(record_size) else { return };
         let [func_info, line_info, core_relo] = &mut self.parts;
@@ -74,7 +75,7 @@ impl ExtBuilder {
             let len = to_u32(part.len());
             self.endian.put_u32(&mut out, offset);
             self.endian.put_u32(&mut out, len);
-            // From 4 GiB on the header cannot state the offset, and parsers refuse the data.
+            // From 4 GiB on, the offset does not fit into the header, and parsers reject the data.
             offset = offset.saturating_add(len);
         }
         self.parts.iter().for_each(|part| out.extend_from_slice(part));

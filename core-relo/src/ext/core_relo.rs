@@ -64,12 +64,12 @@ pub enum RelocKind {
     EnumvalValue,
     /// 1 if a type of the same shape exists, otherwise 0.
     TypeMatches,
-    /// A number that this library does not know.
+    /// A kind that this library does not know.
     Unknown(u32),
 }
 
 impl RelocKind {
-    /// Every known kind, in order of its number.
+    /// Every known kind, in the order of the raw values.
     pub const ALL: [Self; 13] = [
         Self::FieldByteOffset,
         Self::FieldByteSize,
@@ -86,13 +86,13 @@ impl RelocKind {
         Self::TypeMatches,
     ];
 
-    /// Returns the kind of this number.
+    /// Returns the kind with this raw value.
     pub fn from_raw(raw: u32) -> Self {
         let known = usize::try_from(raw).ok().and_then(|index| Self::ALL.get(index));
         known.copied().unwrap_or(Self::Unknown(raw))
     }
 
-    /// Returns the kind's number in the format.
+    /// Returns the raw value (`enum bpf_core_relo_kind`).
     pub const fn raw(self) -> u32 {
         match self {
             Self::FieldByteOffset => 0,

@@ -9,7 +9,7 @@ use core::{fmt, marker::PhantomData};
 
 /// A record of `.BTF.ext`.
 pub trait ExtRecord: Sized {
-    /// The bytes of the record in the first version of the format. Of longer records the known beginning is read.
+    /// The bytes of the record in the first version of the format. The rest of longer records is ignored.
     const SIZE: u32;
 
     /// Reads the record. Returns `None` if `data` is shorter than [`SIZE`](Self::SIZE).
@@ -76,7 +76,7 @@ fn check_groups(endian: Endian, name: &'static str, record_size: u32, data: &[u8
     }
 }
 
-/// A group at the start of some data.
+/// The first group of a subsection's remaining data.
 struct Group<'e> {
     section: StrOffset,
     records: &'e [u8],
@@ -133,7 +133,7 @@ impl<'e, R: ExtRecord> Section<'e, R> {
         self.name
     }
 
-    /// Returns the bytes of a record, including any after the known beginning.
+    /// Returns the bytes of a record, including those that this library does not know.
     pub fn record_size(&self) -> u32 {
         self.record_size.max(4)
     }

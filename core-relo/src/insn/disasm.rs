@@ -7,10 +7,10 @@ use super::{
 use crate::endian::Endian;
 use core::fmt::{Display, Formatter, Result};
 
-/// Arithmetic operations by the upper four bits of the code.
+/// Arithmetic operations by the upper four bits of the opcode.
 const ALU: [&str; 16] =
     ["+=", "-=", "*=", "/=", "|=", "&=", "<<=", ">>=", "neg", "%=", "^=", "=", "s>>=", "end", "", ""];
-/// Jumps by the upper four bits of the code.
+/// Jumps by the upper four bits of the opcode.
 const JMP: [&str; 16] =
     ["goto", "==", ">", ">=", "&", "!=", "s>", "s>=", "call", "exit", "<", "<=", "s<", "s<=", "may_goto", ""];
 

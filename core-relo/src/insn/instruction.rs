@@ -5,7 +5,7 @@ use crate::endian::{Endian, signed32};
 /// The bytes of an instruction.
 pub const INSN_BYTES: usize = 8;
 
-/// The code of `ld_imm64`, the only instruction of two slots.
+/// The opcode of `ld_imm64`, the only instruction of two slots.
 pub const LD_IMM64: u8 = 0x18;
 
 /// The immediate of a poisoned instruction, 0xbad2310 ("bad relo"): the number of a helper that no kernel has.
@@ -15,7 +15,7 @@ pub const POISON_IMM: i32 = 195_896_080;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[expect(clippy::exhaustive_structs, reason = "the instruction's format is fixed")]
 pub struct Insn {
-    /// The class, and depending on it the operation and source or the mode and size.
+    /// The opcode: the class, and either the operation and source or the mode and size.
     pub code: u8,
     /// The destination register.
     pub dst: u8,
@@ -27,7 +27,7 @@ pub struct Insn {
     pub imm: i32,
 }
 
-/// The low three bits of an instruction's code.
+/// The instruction class: the low three bits of the opcode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "three bits make eight classes")]
 pub enum Class {
@@ -50,7 +50,7 @@ pub enum Class {
 }
 
 impl Insn {
-    /// The instruction that replaces one without a value in the target (libbpf: `bpf_core_poison_insn`).
+    /// The instruction that replaces a poisoned instruction (libbpf: `bpf_core_poison_insn`).
     pub const POISON: Self = Self { code: 0x85, dst: 0, src: 0, off: 0, imm: POISON_IMM };
 
     /// Decodes an instruction.
@@ -99,7 +99,7 @@ impl Insn {
         self.code & 8 != 0
     }
 
-    /// Returns the width of a memory access in bytes, from the code's size bits.
+    /// Returns the width of a memory access in bytes, from the size bits of the opcode.
     pub const fn access_bytes(self) -> u32 {
         match self.code & 0x18 {
             0x00 => 4,

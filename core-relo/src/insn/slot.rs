@@ -46,7 +46,7 @@ impl Slot {
         (self.first().encode(endian), self.second().map(|second| second.encode(endian)))
     }
 
-    /// Returns as many slots, poisoned.
+    /// Returns a poisoned instruction with the same number of slots.
     #[must_use]
     pub const fn poisoned(self) -> Self {
         match self {

@@ -1,4 +1,4 @@
-//! The candidates of each local root type, which narrow as records match.
+//! The candidates of each local root type. Records that match eliminate the other candidates.
 
 use crate::{
     ext::RelocKind,
@@ -17,7 +17,7 @@ pub(super) struct CandidateLists {
     lists: Vec<Option<CandidateList>>,
 }
 
-/// The number of a candidate list in its plan.
+/// The index of a candidate list in its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ListId(usize);
 

@@ -1,4 +1,4 @@
-//! The decision about each record: match the candidates, check that they agree, patch.
+//! The decision about each record. The candidates are matched, the matches must agree, and the instruction is patched.
 
 use super::{
     candidate_lists::ListId,
@@ -59,7 +59,7 @@ pub(super) fn decide_records(
 fn skip_reason(record: &Record<'_>, is_selected: &dyn Fn(&Record<'_>) -> bool) -> Option<SkipReason> {
     // libbpf checks the offset before it looks for the program.
     record.insn?;
-    match (record.code, record.function) {
+    match (record.section_index, record.function_index) {
         (None, _) => Some(SkipReason::NoSection),
         (_, None) => Some(SkipReason::NoFunction),
         _ if !is_selected(record) => Some(SkipReason::NotSelected),
@@ -78,7 +78,7 @@ struct Decider<'d, 'p> {
 
 /// The result of several candidates that match and agree.
 struct Agreement {
-    /// The candidate that counts.
+    /// The first candidate, whose values the plan uses.
     first: Candidate,
     bit_offset: BitOffset,
     value: AccessValue,
@@ -152,7 +152,7 @@ impl Decider<'_, '_> {
             let found = self.cache.find_match(access, (btf, candidate), steps);
             let found = found.map_err(|error| RelocError::Match { candidate, error })?;
             let Some(Match { bit_offset, value }) = found else { continue };
-            // An error of the local value counts first: the object is at fault.
+            // An error of the local value takes precedence, because the object is at fault.
             access.value.map_err(RelocError::Local)?;
             let value = value.map_err(|error| RelocError::Target { candidate, error })?;
             match &mut agreement {

@@ -6,7 +6,7 @@ use crate::{insn::Slot, resolve::Candidate};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Decision {
-    /// The value is the same in the target, and the instruction stays.
+    /// The value is the same in the target. The instruction is not changed.
     Keep {
         /// The value.
         value: u64,
@@ -20,14 +20,14 @@ pub enum Decision {
         /// The new instruction.
         slot: Slot,
     },
-    /// An instruction that the verifier refuses, if it is reachable, replaces the instruction.
+    /// An instruction that the verifier rejects, if it is reachable, replaces the instruction.
     Poison {
         /// The new instruction.
         slot: Slot,
-        /// The reason why the target has no value.
+        /// The reason why the instruction is poisoned.
         why: PoisonReason,
     },
-    /// The record does not take part.
+    /// The record is not applied.
     Skip(SkipReason),
 }
 
@@ -39,7 +39,7 @@ pub enum PoisonReason {
     NoCandidates,
     /// The target has such types, but none of them matches.
     NoMatch,
-    /// A load or store cannot have the width of the target's field without a change of its meaning.
+    /// The width of the target's field differs, and a load or store of another width would have another meaning.
     Width {
         /// The width of the memory in the object, in bytes; 0 for a bitfield.
         local: u32,
@@ -48,7 +48,7 @@ pub enum PoisonReason {
     },
 }
 
-/// The reason why a record does not take part.
+/// The reason why a record is not applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SkipReason {
@@ -64,9 +64,10 @@ pub enum SkipReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {
-    /// Candidates have the field at the same offset with different widths. The first counts, as in libbpf, which does not warn.
+    /// Candidates have the field at the same offset with different widths. The plan uses the first candidate, as libbpf does without a
+    /// warning.
     WidthsDiffer {
-        /// The candidate that counts.
+        /// The first candidate, which the plan uses.
         first: Candidate,
         /// The other candidate.
         other: Candidate,

@@ -24,7 +24,7 @@ pub struct Plan<'p> {
 #[derive(Clone, Debug)]
 pub(super) struct PlanEntry {
     pub(super) decision: Result<Decision, RelocError>,
-    /// The instruction before, with the patches of earlier records.
+    /// The instruction before relocation, with the patches of earlier records.
     pub(super) before: Option<Slot>,
     pub(super) local_value: Option<u64>,
     pub(super) target_value: Option<u64>,
@@ -45,12 +45,12 @@ impl<'p> Plan<'p> {
         Self { relocs, target, options, lists, entries: Vec::new() }
     }
 
-    /// Returns the object's side.
+    /// Returns the relocations of the object.
     pub fn relocs(&self) -> &'p Relocs<'p> {
         self.relocs
     }
 
-    /// Returns the kernel's side.
+    /// Returns the target.
     pub fn target(&self) -> &'p Target<'p> {
         self.target
     }

@@ -45,7 +45,7 @@ pub enum RelocError {
         /// The error.
         error: ValueError,
     },
-    /// Two candidates match, and disagree.
+    /// Two candidates match with different values.
     #[error("{0}")]
     Ambiguous(#[from] Ambiguity),
     /// The instruction cannot be patched.
@@ -90,7 +90,7 @@ pub enum InsnError {
         /// The offset.
         value: u64,
     },
-    /// The width of the access is not the local field's.
+    /// The width of the access differs from the width of the local field.
     #[error("instruction `{insn}`: access of {found} bytes, expected the local field's {expected}")]
     UnexpectedWidth {
         /// The instruction.
@@ -120,7 +120,7 @@ pub enum InsnError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlanError {
-    /// The number of each record among all and its error, in order.
+    /// The position of each failed record among all records, and its error, in order.
     pub failed: Vec<(usize, RelocError)>,
 }
 

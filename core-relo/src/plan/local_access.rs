@@ -16,7 +16,7 @@ pub(super) struct LocalAccess<'o> {
     pub(super) endian: Endian,
     pub(super) btf: &'o Btf<'o>,
     pub(super) spec: &'o Spec,
-    /// The number under which matches are cached, if the access is worth it.
+    /// The id under which matches are cached, or `None` if the access is not worth caching.
     pub(super) id: Option<AccessId>,
     pub(super) value: Result<AccessValue, ValueError>,
 }
@@ -33,11 +33,11 @@ impl<'o> LocalAccess<'o> {
     }
 }
 
-/// The number of an access among those of all objects. Accesses with equal keys have equal numbers.
+/// The id of an access, for all objects. Accesses with equal keys have equal ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct AccessId(usize);
 
-/// A table that numbers accesses, whatever the ids of their types in their objects.
+/// A table of ids of accesses. The ids do not depend on the type ids of the objects.
 #[derive(Debug, Default)]
 pub(super) struct AccessInterner<'o> {
     ids: HashMap<Box<[KeyPart<'o>]>, AccessId>,
@@ -46,14 +46,14 @@ pub(super) struct AccessInterner<'o> {
 }
 
 impl<'o> AccessInterner<'o> {
-    /// Returns the number of an access. Returns `None` for an access that is not worth caching.
+    /// Returns the id of an access. Returns `None` for an access that is not worth caching.
     fn intern(&mut self, endian: Endian, pattern: AccessPattern<'o>) -> Option<AccessId> {
         self.key.clear();
         pattern.write_key(endian, &mut self.key)?;
         if let Some(id) = self.ids.get(&*self.key) {
             return Some(*id);
         }
-        // Of more accesses not even one match each would be cached.
+        // The cache has no room for even one match of each further access.
         if self.ids.len() >= limits::SHARED_MATCHES {
             return None;
         }

@@ -1,4 +1,4 @@
-//! A cache of match results, which records and objects share.
+//! A cache of match results, shared by the records of all objects.
 
 use super::local_access::{AccessId, LocalAccess};
 use crate::{
@@ -21,7 +21,7 @@ pub(super) struct MatchCache {
 #[derive(Clone, Copy, Debug)]
 struct CachedMatch {
     result: Option<Match>,
-    /// The steps that the comparison took.
+    /// The steps that the comparison used.
     steps: u32,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Match {
 impl MatchCache {
     /// Returns the match of an access with a candidate, from the cache or by comparison. Returns `None` for a mismatch.
     ///
-    /// A cached result takes the steps of its comparison, so that no plan depends on the other objects.
+    /// A cached result uses as many steps of the budget as its comparison did. A plan therefore does not depend on other objects.
     pub(super) fn find_match(
         &mut self,
         access: &LocalAccess<'_>,
@@ -47,10 +47,10 @@ impl MatchCache {
             steps.take(cached.steps)?;
             return Ok(cached.result);
         }
-        let before = steps.left();
+        let before = steps.remaining();
         let result = compare(access, (target, candidate), steps)?;
         if self.results.len() < limits::SHARED_MATCHES {
-            let steps = before.abs_diff(steps.left());
+            let steps = before.abs_diff(steps.remaining());
             self.results.insert((id, candidate), CachedMatch { result, steps });
         }
         Ok(result)

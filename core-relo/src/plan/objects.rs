@@ -1,4 +1,4 @@
-//! Objects whose side of the plans is prepared once for many targets.
+//! Objects that are prepared once, and planned on many targets.
 
 use super::{
     candidate_lists::{CandidateLists, RootTypes},

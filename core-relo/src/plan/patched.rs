@@ -39,7 +39,7 @@ impl Plan<'_> {
         decision: Decision,
     ) -> Result<(), RelocError> {
         let (Decision::Patch { slot, .. } | Decision::Poison { slot, .. }) = decision else { return Ok(()) };
-        let section = record.code.and_then(|index| sections.get_mut(index));
+        let section = record.section_index.and_then(|index| sections.get_mut(index));
         let offset = to_usize(record.relo.insn_offset.0);
         let code = section.and_then(|section| section.get_mut(offset..));
         let (first, second) = slot.encode(self.relocs().endian());

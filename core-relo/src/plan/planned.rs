@@ -77,7 +77,7 @@ impl<'p> PlannedReloc<'p> {
         self.plan.relocs().btf()
     }
 
-    /// Returns the kernel's side.
+    /// Returns the target.
     pub fn target(&self) -> &'p Target<'p> {
         self.plan.target()
     }
@@ -87,7 +87,7 @@ impl<'p> PlannedReloc<'p> {
         self.record.relo.kind != RelocKind::TypeIdLocal
     }
 
-    /// Returns the section of another record of the same object, and that record's number in the section.
+    /// Returns the section of another record of the same object, and the index of that record in its section.
     pub fn section_and_index(&self, number: usize) -> Option<(Name<'p>, u32)> {
         let record = self.plan.relocs().records().get(number)?;
         Some((record.section, record.index))
@@ -108,12 +108,12 @@ impl<'p> PlannedReloc<'p> {
         self.entry.decision
     }
 
-    /// Returns the instruction before, with the patches of earlier records.
+    /// Returns the instruction before relocation, with the patches of earlier records.
     pub fn before(&self) -> Option<Slot> {
         self.entry.before
     }
 
-    /// Returns the instruction after; `None` if the record is in error.
+    /// Returns the instruction after relocation, or `None` if the record is in error.
     pub fn after(&self) -> Option<Slot> {
         match self.entry.decision.ok()? {
             Decision::Patch { slot, .. } | Decision::Poison { slot, .. } => Some(slot),
@@ -161,7 +161,7 @@ impl<'p> PlannedReloc<'p> {
         }
     }
 
-    /// Returns the first candidate that matches: its value counts.
+    /// Returns the first candidate that matches. The plan uses its value.
     pub fn matched(&self) -> Option<Candidate> {
         self.entry.matched
     }

@@ -16,13 +16,13 @@ use hashbrown::HashMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Candidate {
-    /// The number of the BTF: 0 for the target's main one, from 1 for its modules.
+    /// The index of the BTF: 0 for the target's main one, from 1 for its modules.
     pub source: usize,
     /// The type.
     pub id: TypeId,
 }
 
-/// The number of a query in its search.
+/// The index of a query in its search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QueryId(usize);
 
@@ -45,7 +45,7 @@ pub(crate) struct CandidateSearch<'o> {
 type CandidatesByQuery = Vec<Vec<Candidate>>;
 
 impl<'o> CandidateSearch<'o> {
-    /// Adds a query unless the search has it, and returns its number.
+    /// Adds a query unless the search has it, and returns its id.
     pub(crate) fn add_query(&mut self, query: CandidateQuery<'o>) -> QueryId {
         let next = QueryId(self.queries.len());
         *self.queries.entry(query).or_insert(next)
@@ -70,8 +70,8 @@ impl<'o> CandidateSearch<'o> {
         if !target.modules().is_empty() && self.queries.values().any(is_missing) {
             let mut missing = self.filter_queries(|_, id| is_missing(&id));
             missing.prepare_filter();
-            for (number, module) in (1..).zip(target.modules()) {
-                missing.search_source(number, module, &mut found);
+            for (source_index, module) in (1..).zip(target.modules()) {
+                missing.search_source(source_index, module, &mut found);
             }
         }
         found
@@ -84,9 +84,9 @@ impl<'o> CandidateSearch<'o> {
     }
 
     /// Adds the candidates of one BTF, and of its bases if it is the main one (libbpf: `bpf_core_add_cands`).
-    fn search_source(&self, number: usize, source: &Source<'_>, found: &mut CandidatesByQuery) {
+    fn search_source(&self, source_index: usize, source: &Source<'_>, found: &mut CandidatesByQuery) {
         // Of a module only its own types count; of the main BTF all, even if it is itself split.
-        if number == 0 {
+        if source_index == 0 {
             let mut bases = Vec::new();
             let mut next = source.btf.base();
             while let Some(base) = next {
@@ -94,53 +94,53 @@ impl<'o> CandidateSearch<'o> {
                 next = base.base();
             }
             for base in bases.into_iter().rev() {
-                self.search_btf(number, base, found);
+                self.search_btf(source_index, base, found);
             }
         }
         match &source.index {
-            Some(index) => self.look_up(number, &source.btf, index, found),
-            None => self.search_btf(number, &source.btf, found),
+            Some(index) => self.look_up(source_index, &source.btf, index, found),
+            None => self.search_btf(source_index, &source.btf, found),
         }
     }
 
     /// Adds the candidates among the own types of a BTF without an index. Its types may be sorted by name.
-    fn search_btf(&self, number: usize, btf: &Btf<'_>, found: &mut CandidatesByQuery) {
+    fn search_btf(&self, source_index: usize, btf: &Btf<'_>, found: &mut CandidatesByQuery) {
         match NameIndex::trusted(btf) {
-            Some(order) => self.look_up(number, btf, &order, found),
-            None => self.scan(number, btf, found),
+            Some(order) => self.look_up(source_index, btf, &order, found),
+            None => self.scan(source_index, btf, found),
         }
     }
 
     /// Adds the candidates that the index finds. A scan answers queries that the index does not cover.
-    fn look_up(&self, number: usize, btf: &Btf<'_>, index: &NameIndex, found: &mut CandidatesByQuery) {
+    fn look_up(&self, source_index: usize, btf: &Btf<'_>, index: &NameIndex, found: &mut CandidatesByQuery) {
         if !index.is_worth(btf, self.queries.len()) {
-            return self.scan(number, btf, found);
+            return self.scan(source_index, btf, found);
         }
         let unanswered = self.filter_queries(|query, id| {
             let Some(list) = found.get_mut(id.0) else { return false };
             let add = |ty: Type<'_>| {
                 if enum_kind(ty.kind()) == query.kind {
-                    list.push(Candidate { source: number, id: ty.id() });
+                    list.push(Candidate { source: source_index, id: ty.id() });
                 }
             };
             !(index.covers(query.kind) && index.visit_flavours(btf, query.name, add))
         });
         if !unanswered.queries.is_empty() {
-            unanswered.scan(number, btf, found);
+            unanswered.scan(source_index, btf, found);
         }
     }
 
     /// Adds the candidates among the own types of a BTF by a pass over all of them.
-    fn scan(&self, number: usize, btf: &Btf<'_>, found: &mut CandidatesByQuery) {
+    fn scan(&self, source_index: usize, btf: &Btf<'_>, found: &mut CandidatesByQuery) {
         match &self.filter {
-            Some(filter) => self.scan_filtered(number, btf, filter, found),
-            None => self.scan_filtered(number, btf, &NameFilter::new(self.queries.keys()), found),
+            Some(filter) => self.scan_filtered(source_index, btf, filter, found),
+            None => self.scan_filtered(source_index, btf, &NameFilter::new(self.queries.keys()), found),
         }
     }
 
     fn scan_filtered(
         &self,
-        number: usize,
+        source_index: usize,
         btf: &Btf<'_>,
         filter: &NameFilter,
         found: &mut CandidatesByQuery,
@@ -152,7 +152,7 @@ impl<'o> CandidateSearch<'o> {
                 if let Some(id) = self.queries.get(&CandidateQuery::new(ty.name(), ty.kind()))
                     && let Some(list) = found.get_mut(id.0)
                 {
-                    list.push(Candidate { source: number, id: ty.id() });
+                    list.push(Candidate { source: source_index, id: ty.id() });
                 }
             },
         );

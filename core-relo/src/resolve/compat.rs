@@ -1,4 +1,4 @@
-//! The compatibility of types as a whole: the rule of TYPE_EXISTS, TYPE_SIZE and TYPE_ID_TARGET.
+//! The compatibility of whole types, as TYPE_EXISTS, TYPE_SIZE and TYPE_ID_TARGET define it.
 
 use super::{
     error::{CompareError, MatchError},
@@ -10,8 +10,7 @@ use crate::{
     limits,
 };
 
-/// A comparer of an object's types with a kernel's types, which bounds the work of all its comparisons together
-/// ([`limits::PLAN_STEPS`]).
+/// A comparer of an object's types with a kernel's types. All its comparisons share one budget of steps ([`limits::PLAN_STEPS`]).
 #[derive(Debug)]
 pub struct TypeComparer {
     steps: StepBudget,
@@ -26,7 +25,7 @@ impl Default for TypeComparer {
 impl TypeComparer {
     /// Returns whether the kernel's type is compatible with the object's type (libbpf: `bpf_core_types_are_compat`).
     ///
-    /// Names, sizes and the content of composites do not count.
+    /// Names, sizes and the content of composites are ignored.
     pub fn are_compatible(
         &mut self,
         local_btf: &Btf<'_>,
@@ -43,7 +42,7 @@ impl TypeComparer {
 
 /// Returns whether a target type is compatible with a local type as a whole (libbpf: `bpf_core_types_are_compat`).
 ///
-/// Names and sizes do not count, nor does the content of composites and enumerations.
+/// Names, sizes, and the content of composites and enums are ignored.
 pub(super) fn types_are_compat(
     local_btf: &Btf<'_>,
     local: TypeId,
@@ -106,7 +105,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Returns whether a type is an integer that fills its storage. In old BTF an integer may stand for a bitfield.
+/// Returns whether a type is an integer without a bit offset. In old BTF an INT with an offset describes a bitfield.
 pub(super) fn is_whole_int(ty: Type<'_>) -> bool {
     ty.int().is_some_and(|int| int.offset == 0)
 }

@@ -26,15 +26,15 @@ pub(super) fn match_enumerator(
     let name = pattern.enumerator()?;
     steps.take_name(name)?;
     let name = name.essential();
-    for variant in ty.enumerators() {
-        ty.check_element_name(variant.name, variant.name_offset)?;
-        steps.take_name(variant.name)?;
-        if variant.name.essential() == name {
+    for enumerator in ty.enumerators() {
+        ty.check_element_name(enumerator.name, enumerator.name_offset)?;
+        steps.take_name(enumerator.name)?;
+        if enumerator.name.essential() == name {
             let mut spec = Spec::new(target, pattern.kind());
-            spec.accessors.push(Accessor { ty: ty.id(), index: variant.index, named: true });
-            spec.raw.push(variant.index);
+            spec.accessors.push(Accessor { ty: ty.id(), index: enumerator.index, named: true });
+            spec.raw.push(enumerator.index);
             return Ok(MatchOutcome::Match(spec));
         }
     }
-    Ok(MatchOutcome::Mismatch(Mismatch::NoVariant { ty: ty.id() }))
+    Ok(MatchOutcome::Mismatch(Mismatch::NoEnumerator { ty: ty.id() }))
 }

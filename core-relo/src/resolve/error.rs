@@ -15,23 +15,23 @@ use thiserror::Error;
 pub enum Mismatch {
     /// A composite has no member of the accessor's name.
     NoMember {
-        /// The number of the accessor in [`Spec::accessors`](crate::spec::Spec::accessors).
+        /// The index of the accessor in [`Spec::accessors`](crate::spec::Spec::accessors).
         step: usize,
         /// The composite.
         ty: TypeId,
     },
     /// The member of the accessor's name has an incompatible type.
     MemberType {
-        /// The number of the accessor.
+        /// The index of the accessor.
         step: usize,
         /// The composite.
         ty: TypeId,
-        /// The member's number.
+        /// The member's index.
         member: u32,
     },
     /// The accessor names a member, but the type has no members.
     NotComposite {
-        /// The number of the accessor.
+        /// The index of the accessor.
         step: usize,
         /// The type at this point of the access.
         ty: TypeId,
@@ -40,7 +40,7 @@ pub enum Mismatch {
     },
     /// The accessor is an index, but the type is not an array.
     NotArray {
-        /// The number of the accessor.
+        /// The index of the accessor.
         step: usize,
         /// The type at this point of the access.
         ty: TypeId,
@@ -49,7 +49,7 @@ pub enum Mismatch {
     },
     /// The accessor's index is beyond the array's length.
     OutOfRange {
-        /// The number of the accessor.
+        /// The index of the accessor.
         step: usize,
         /// The array.
         ty: TypeId,
@@ -66,7 +66,7 @@ pub enum Mismatch {
         kind: Kind,
     },
     /// The enumeration has no enumerator of the accessor's name.
-    NoVariant {
+    NoEnumerator {
         /// The enumeration.
         ty: TypeId,
     },

@@ -1,4 +1,4 @@
-//! A local access to a field, followed through a target type.
+//! The match of a local access to a field with a target type.
 
 use super::{
     error::{MatchError, Mismatch},
@@ -83,7 +83,7 @@ impl TargetWalk<'_> {
         Ok(None)
     }
 
-    /// Enters the member of exactly this name. Members of anonymous members count as members.
+    /// Enters the member of exactly this name. Members of anonymous members are members of the composite, as in C.
     fn enter_member(
         &mut self,
         step: usize,
@@ -143,7 +143,7 @@ impl TargetWalk<'_> {
             let inner = self.steps.strip(ty.btf(), member.ty)?;
             match self.find_member(inner, name, layers)? {
                 MemberSearch::Absent => {}
-                // C does not allow a second member of the name. libbpf goes on here, with the offset of the first one added.
+                // C does not allow a second member of the name. libbpf continues the search, and adds the offset of the first member.
                 decided => return Ok(decided),
             }
             self.spec.bit_offset = before;

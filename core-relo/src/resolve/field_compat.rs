@@ -15,8 +15,9 @@ use crate::{
 
 /// Returns whether a target field's type is compatible with a local field's (libbpf: `bpf_core_fields_are_compat`).
 ///
-/// Any composite is compatible with any other, and any pointer with any other. Integers match whatever their size and sign.
-/// Enumerations and forward declarations match by essential name, and an anonymous one matches all. Arrays match by element.
+/// All composites are compatible with each other, and so are all pointers, and all integers of any size and sign. Enums and
+/// forward declarations are compatible if their essential names are equal, or if one of them is anonymous. Arrays are compatible if
+/// their elements are.
 pub(super) fn fields_are_compat(
     mut local: TypeLayers<'_>,
     target_btf: &Btf<'_>,

@@ -1,4 +1,4 @@
-//! One local access compared with one candidate.
+//! The comparison of a local access with a candidate.
 
 use super::{
     compat, enumerator,

@@ -1,4 +1,4 @@
-//! A filter that rejects most types of a BTF before their name is read.
+//! A filter that rejects most types of a BTF before their whole name is read.
 
 use super::candidate_query::CandidateQuery;
 use crate::{
@@ -7,28 +7,31 @@ use crate::{
 };
 use core::ops::Range;
 
-/// The kinds that queries ask for, and hashes of how the queried names begin.
+/// The kinds of all queries, and hash sets of parts of the queried names.
+///
+/// A name passes if a queried name has the same first four bytes. If all queried names with these bytes are long, the bytes at
+/// [`LATER_BYTES`] must match, too.
 #[derive(Clone, Debug)]
 pub(super) struct NameFilter {
     kinds: KindSet,
-    /// The lengths of the names that begin with four bytes of this hash.
-    beginnings: [NameLength; HASHES],
-    /// Whether a long name has [`LATER_BYTES`] of this hash.
+    /// For each hash of four bytes, the lengths of the queried names that begin with such bytes.
+    prefixes: [NameLength; HASHES],
+    /// For each hash of four bytes, whether a queried name has such bytes at [`LATER_BYTES`].
     later_bytes: [bool; HASHES],
 }
 
-/// The lengths of the queried names that share a beginning.
+/// The lengths of the queried names whose prefixes have the same hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NameLength {
-    /// No name begins like this.
+    /// No queried name has the prefix.
     NoName,
-    /// All names have [`LATER_BYTES`].
+    /// All names reach to the end of [`LATER_BYTES`].
     Long,
-    /// Some name ends before [`LATER_BYTES`].
+    /// A name ends before the end of [`LATER_BYTES`].
     Short,
 }
 
-/// The bytes that distinguish long names with the same beginning: thousands begin with `trace_event_raw_`.
+/// The bytes that distinguish long names with the same prefix. Thousands of names begin with `trace_event_raw_`.
 const LATER_BYTES: Range<u32> = 16..20;
 
 impl NameFilter {
@@ -36,7 +39,7 @@ impl NameFilter {
         let kinds = |kind| if kind == Kind::Enum { [Kind::Enum, Kind::Enum64] } else { [kind; 2] };
         let mut filter = Self {
             kinds: KindSet::new(queries.clone().flat_map(|query| kinds(query.kind))),
-            beginnings: [NameLength::NoName; HASHES],
+            prefixes: [NameLength::NoName; HASHES],
             later_bytes: [false; HASHES],
         };
         queries.for_each(|query| filter.add_name(query.name));
@@ -50,28 +53,28 @@ impl NameFilter {
         if let Some(is_present) = later.and_then(|later| self.later_bytes.get_mut(hash(later))) {
             *is_present = true;
         }
-        // The end of the string, or a flavour, follows a name shorter than four bytes.
+        // If the name is shorter than four bytes, a NUL or the `___` of a flavour follows.
         for filler in [0, b'_'] {
-            let beginning = hash(NamePrefix::from_name(name, filler));
-            if let Some(length) = self.beginnings.get_mut(beginning) {
+            let prefix = hash(NamePrefix::from_name(name, filler));
+            if let Some(length) = self.prefixes.get_mut(prefix) {
                 let is_long = later.is_some() && *length != NameLength::Short;
                 *length = if is_long { NameLength::Long } else { NameLength::Short };
             }
         }
     }
 
-    /// The kinds of all queries.
+    /// Returns the kinds of all queries.
     pub(super) fn kinds(&self) -> &KindSet {
         &self.kinds
     }
 
-    /// Returns whether a query may ask for the name at an offset.
+    /// Returns whether the name at an offset may be a queried name or a flavour of one. May be wrong only if it returns `true`.
     #[inline]
     pub(super) fn may_match(&self, strings: Strings<'_>, name: StrOffset) -> bool {
-        let Some(beginning) = strings.prefix(name) else { return true };
-        match self.beginnings.get(hash(beginning)) {
+        let Some(prefix) = strings.prefix(name) else { return true };
+        match self.prefixes.get(hash(prefix)) {
             Some(NameLength::NoName) => false,
-            // Behind a shorter name these are bytes of the next name. They match by chance only, which costs time alone.
+            // If the name is shorter, these are bytes of the next string. A match by chance costs only time.
             Some(NameLength::Long) => {
                 let later =
                     name.0.checked_add(LATER_BYTES.start).and_then(|at| strings.prefix(StrOffset(at)));
@@ -82,10 +85,10 @@ impl NameFilter {
     }
 }
 
-/// The number of hashes: so many that a hundred names occupy few of them.
+/// The number of hash values. A hundred names use few of them, so that few other names collide.
 const HASHES: usize = 4096;
 
 #[inline]
-fn hash(beginning: NamePrefix) -> usize {
-    to_usize(beginning.0.wrapping_mul(0x9e37_79b1) >> 20)
+fn hash(prefix: NamePrefix) -> usize {
+    to_usize(prefix.0.wrapping_mul(0x9e37_79b1) >> 20)
 }

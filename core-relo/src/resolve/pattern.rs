@@ -1,7 +1,7 @@
 //! The part of a local access that decides which candidates match.
 //!
-//! The comparison of fields and enumerators sees the object's types through [`AccessPattern`] alone. The key under which
-//! results are cached consists of the same values. A rule that reads more of the local side therefore changes the key, too.
+//! The comparison of fields and enumerators reads the object's types only through [`AccessPattern`]. The cache key consists of
+//! the same values. A rule that reads more of the local types therefore changes the cache key, too.
 
 use super::{compat::is_whole_int, error::BrokenInvariant, step_budget::chain_cost};
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
 };
 use alloc::vec::Vec;
 
-/// A local access to a field or an enumerator, as matching sees it.
+/// The properties of a local access to a field or an enumerator that matching reads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AccessPattern<'o> {
     btf: &'o Btf<'o>,
@@ -43,7 +43,7 @@ pub(super) struct TypeLayers<'o> {
 /// One layer of a member's type, without its modifiers and typedefs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TypeLayer<'o> {
-    /// The number of steps that passing through the modifiers and typedefs costs.
+    /// The steps for skipping the modifiers and typedefs.
     pub(super) chain_cost: u32,
     pub(super) shape: LayerShape<'o>,
 }
@@ -62,7 +62,7 @@ pub(crate) enum LayerShape<'o> {
         is_whole: bool,
     },
     Pointer,
-    /// A type that no field has: never compatible.
+    /// A type that cannot be the type of a field. It is never compatible.
     Other,
 }
 
@@ -83,7 +83,7 @@ impl<'o> AccessPattern<'o> {
         Self { btf, spec }
     }
 
-    /// The relocation kind.
+    /// Returns the relocation kind.
     pub(super) fn kind(&self) -> RelocKind {
         self.spec.kind
     }
@@ -100,7 +100,7 @@ impl<'o> AccessPattern<'o> {
         accessor.and_then(|accessor| accessor.name(self.btf)).ok_or(BrokenInvariant::Accessor)
     }
 
-    /// Writes the cache key to `key`, which is empty before.
+    /// Writes the cache key to the empty `key`.
     ///
     /// Returns `None` for an access that is not worth caching: a type as a whole, names longer than
     /// [`limits::SHARED_ACCESS`], an array of more than [`limits::SHARED_DIMENSIONS`], a local type that cannot be followed.
@@ -139,7 +139,7 @@ impl<'o> TypeLayers<'o> {
     /// Reads the layer at the cursor, and moves the cursor into it if it is an array.
     pub(super) fn next_layer(&mut self) -> Result<TypeLayer<'o>, WalkError> {
         let mut hops = 0;
-        let ty = self.btf.strip_in(self.next, &mut hops)?;
+        let ty = self.btf.strip_counting(self.next, &mut hops)?;
         if let Some(array) = ty.array() {
             self.next = array.element;
         }
@@ -162,7 +162,7 @@ impl<'o> LayerShape<'o> {
     }
 }
 
-/// A key that stops growing where comparing it would cost more than it saves.
+/// A cache key of bounded length. Comparing a longer key would cost more than the cache saves.
 struct BoundedKey<'k, 'o> {
     parts: &'k mut Vec<KeyPart<'o>>,
     bytes_left: usize,

@@ -1,4 +1,4 @@
-//! A bound on work: types can be made so that searching or comparing them takes exponential time.
+//! A budget of steps for searches and comparisons. Without a budget, hostile types take exponential time.
 
 use super::error::MatchError;
 use crate::{
@@ -32,7 +32,7 @@ impl StepBudget {
         Self { left: limit }
     }
 
-    /// Takes `steps`. Where fewer are left the budget is empty afterwards, because the work was done.
+    /// Takes `steps` from the budget. If fewer are left, the budget is empty afterwards, because the work is already done.
     pub(crate) fn take(&mut self, steps: u32) -> Result<(), OutOfSteps> {
         let left = self.left.checked_sub(steps);
         self.left = left.unwrap_or(0);
@@ -46,7 +46,7 @@ impl StepBudget {
 
     /// Takes the steps for comparing a name with `count` others.
     pub(crate) fn take_names(&mut self, count: u32, name: Name<'_>) -> Result<(), OutOfSteps> {
-        // No budget holds as many steps as a product that saturates.
+        // If the product saturates, every budget has too few steps.
         self.take(name_cost(name.as_bytes().len()).get().saturating_mul(count))
     }
 
@@ -63,7 +63,7 @@ impl StepBudget {
     /// Strips a type of modifiers and typedefs, and takes the steps for their chain.
     pub(crate) fn strip<'b>(&mut self, btf: &'b Btf<'_>, id: TypeId) -> Result<Type<'b>, MatchError> {
         let mut hops = 0;
-        let ty = btf.strip_in(id, &mut hops)?;
+        let ty = btf.strip_counting(id, &mut hops)?;
         self.take(chain_cost(hops))?;
         Ok(ty)
     }
@@ -75,14 +75,14 @@ impl StepBudget {
         Self { left: lent }
     }
 
-    /// Adds what a budget from [`lend`](Self::lend) has left.
+    /// Adds the remaining steps of a budget from [`lend`](Self::lend).
     pub(crate) fn take_back(&mut self, Self { left }: Self) {
-        // The parts of a budget have no more steps together than it had.
+        // Does not saturate: lending does not increase the sum of the steps.
         self.left = self.left.saturating_add(left);
     }
 
     /// Returns the number of steps left.
-    pub(crate) const fn left(&self) -> u32 {
+    pub(crate) const fn remaining(&self) -> u32 {
         self.left
     }
 }
@@ -95,7 +95,7 @@ fn name_cost(len: usize) -> NonZeroU32 {
     NonZeroU32::MIN.saturating_add(to_u32(len / NAME_BLOCK))
 }
 
-/// Returns the number of steps for passing through modifiers and typedefs: none for as few as real types have.
+/// Returns the number of steps for skipping modifiers and typedefs. Chains as short as those of real types are free.
 pub(crate) const fn chain_cost(hops: u32) -> u32 {
     hops / 4
 }
@@ -114,7 +114,7 @@ mod tests {
 
     /// Without this each of a hundred thousand records could look through the same million members for the price of a step.
     #[test]
-    fn a_search_looks_at_no_more_members_than_it_has_steps_for() {
+    fn a_search_compares_at_most_as_many_members_as_it_has_steps() {
         let mut b = Builder::new(Endian::Little);
         let int = b.int("int", 4, Builder::SIGNED);
         let name = "x".repeat(640);
@@ -130,10 +130,10 @@ mod tests {
             let found = match_candidate(&btf, &spec, &btf, root, &mut steps);
             match left {
                 Some(left) => {
-                    assert!(found.is_ok() && steps.left() == left, "{allowed}: {found:?}, {steps:?}");
+                    assert!(found.is_ok() && steps.remaining() == left, "{allowed}: {found:?}, {steps:?}");
                 }
                 None => assert!(
-                    found == Err(MatchError::TooManySteps) && steps.left() == 0,
+                    found == Err(MatchError::TooManySteps) && steps.remaining() == 0,
                     "{allowed}: {found:?}"
                 ),
             }
@@ -148,7 +148,7 @@ mod tests {
         let mut steps = StepBudget::new(u32::MAX);
         let spec = spec::parse_access(btf, &relo).unwrap();
         assert!(match_candidate(btf, &spec, btf, root, &mut steps).is_ok());
-        u32::MAX.abs_diff(steps.left())
+        u32::MAX.abs_diff(steps.remaining())
     }
 
     /// Without this each of a hundred thousand records could pass through long chains of modifiers, or read long names, for the

@@ -13,7 +13,7 @@ use crate::{
 
 /// Returns whether a target type has everything that the local type has (libbpf: `bpf_core_types_match`).
 ///
-/// Members and enumerators match by essential name, recursively. Behind a pointer only names and kinds count. Integers must be
+/// Members and enumerators match by essential name, recursively. Behind a pointer only names and kinds are compared. Integers must be
 /// of equal size and sign.
 pub(super) fn types_match(
     local_btf: &Btf<'_>,

@@ -1,4 +1,4 @@
-//! The value that an access has, in the object and in the target.
+//! The values of an access in the object's BTF and in the target's BTF.
 
 use super::error::{BrokenInvariant, ValueError};
 use crate::{
@@ -9,12 +9,12 @@ use crate::{
     spec::{Accessor, Spec},
 };
 
-/// The values of both sides, and the conditions for patching (libbpf: `struct bpf_core_relo_res`).
+/// The local value, the target value, and the conditions for patching (libbpf: `struct bpf_core_relo_res`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Resolution {
     /// The value that the compiler wrote into the instruction.
     pub(crate) local: u64,
-    /// The value in the target; `None` poisons the instruction.
+    /// The value in the target. If `None`, the instruction is poisoned.
     pub(crate) target: Option<u64>,
     /// Whether the instruction must contain the local value.
     pub(crate) validate: bool,
@@ -28,7 +28,7 @@ pub(crate) struct Resolution {
 pub(crate) struct AccessWidths {
     pub(crate) local: u32,
     pub(crate) target: u32,
-    /// Whether the instruction's width may change from the local to the target one.
+    /// Whether the instruction's width may be changed from the local width to the target width.
     pub(crate) are_adjustable: bool,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct AccessWidths {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AccessValue {
     value: u64,
-    /// The memory that is accessed, if its width restricts the instruction.
+    /// The accessed memory, if its width restricts the instruction.
     memory: Option<AccessedMemory>,
     validate: bool,
 }
@@ -50,7 +50,7 @@ struct AccessedMemory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MemoryContent {
     Pointer,
-    /// An integer that loads extend with zeros.
+    /// An integer that a load zero-extends.
     Unsigned,
     Other,
 }
@@ -59,16 +59,17 @@ impl AccessWidths {
     /// The widths of an access that restricts no instruction.
     pub(crate) const UNRESTRICTED: Self = Self { local: 0, target: 0, are_adjustable: true };
 
-    /// Widths may change between pointers, and between integers that loads extend with zeros (libbpf: `bpf_core_calc_relo`).
+    /// Returns the widths of an access. They are adjustable between two pointers, and between two integers that loads zero-extend
+    /// (libbpf: `bpf_core_calc_relo`).
     fn new(local: AccessValue, target: AccessValue) -> Self {
         let content = |value: AccessValue| value.memory.map(|memory| memory.content);
-        let are_both = |wanted| content(local) == Some(wanted) && content(target) == Some(wanted);
+        let both_are = |wanted| content(local) == Some(wanted) && content(target) == Some(wanted);
         Self {
             local: local.width(),
             target: target.width(),
             are_adjustable: local.width() == target.width()
-                || are_both(MemoryContent::Pointer)
-                || are_both(MemoryContent::Unsigned),
+                || both_are(MemoryContent::Pointer)
+                || both_are(MemoryContent::Unsigned),
         }
     }
 }
@@ -84,7 +85,7 @@ impl Resolution {
         }
     }
 
-    /// Returns the result where no candidate matches: 0 for the existence of something and for types, otherwise poison.
+    /// Returns the result if no candidate matches: 0 for relocations of types and of existence, otherwise poison.
     pub(crate) fn without_match(kind: RelocKind, local: AccessValue) -> Self {
         let is_zero = kind.is_type() || matches!(kind, RelocKind::FieldExists | RelocKind::EnumvalExists);
         Self {
@@ -103,12 +104,12 @@ impl Resolution {
 }
 
 impl AccessValue {
-    /// A value that no memory access depends on.
-    fn plain(value: impl Into<u64>) -> Self {
+    /// Returns a value that does not restrict the width of an instruction.
+    fn unrestricted(value: impl Into<u64>) -> Self {
         Self { value: value.into(), memory: None, validate: true }
     }
 
-    /// Returns the number that goes into the instruction.
+    /// Returns the number that the instruction must contain.
     pub(crate) fn value(self) -> u64 {
         self.value
     }
@@ -122,26 +123,26 @@ impl AccessValue {
 /// Computes the value of an access in one BTF (libbpf: `bpf_core_calc_relo`, its first part).
 pub(crate) fn access_value(endian: Endian, btf: &Btf<'_>, spec: &Spec) -> Result<AccessValue, ValueError> {
     match spec.kind {
-        // The linker of objects may have changed a type's id, so the instruction is not checked for it.
+        // A static linker may have changed the type id, so that the instruction may contain an old id.
         RelocKind::TypeIdLocal | RelocKind::TypeIdTarget => {
-            Ok(AccessValue { validate: false, ..AccessValue::plain(spec.root.0) })
+            Ok(AccessValue { validate: false, ..AccessValue::unrestricted(spec.root.0) })
         }
         RelocKind::TypeExists
         | RelocKind::TypeMatches
         | RelocKind::FieldExists
-        | RelocKind::EnumvalExists => Ok(AccessValue::plain(1u64)),
-        RelocKind::TypeSize => Ok(AccessValue::plain(btf.size_of(spec.root)?.0)),
-        RelocKind::EnumvalValue => Ok(AccessValue::plain(enumerator_value(btf, spec)?)),
+        | RelocKind::EnumvalExists => Ok(AccessValue::unrestricted(1u64)),
+        RelocKind::TypeSize => Ok(AccessValue::unrestricted(btf.size_of(spec.root)?.0)),
+        RelocKind::EnumvalValue => Ok(AccessValue::unrestricted(enumerator_value(btf, spec)?)),
         _ => field_value(endian, btf, spec),
     }
 }
 
-/// Returns an enumerator's value. An ENUM's is sign-extended whatever its sign, as in libbpf (`bpf_core_calc_enumval_relo`): see
-/// [`Options::zero_extend_unsigned_enums`](crate::plan::Options::zero_extend_unsigned_enums).
+/// Returns an enumerator's value. The value of an ENUM is sign-extended even if the enum is unsigned, as in libbpf
+/// (`bpf_core_calc_enumval_relo`). See [`Options::zero_extend_unsigned_enums`](crate::plan::Options::zero_extend_unsigned_enums).
 fn enumerator_value(btf: &Btf<'_>, spec: &Spec) -> Result<u64, BrokenInvariant> {
     let accessor = spec.accessors.first().ok_or(BrokenInvariant::NoAccessors)?;
-    let variant = btf.ty(accessor.ty).and_then(|ty| ty.enumerator(accessor.index));
-    Ok(variant.ok_or(BrokenInvariant::Accessor)?.value)
+    let enumerator = btf.ty(accessor.ty).and_then(|ty| ty.enumerator(accessor.index));
+    Ok(enumerator.ok_or(BrokenInvariant::Accessor)?.value)
 }
 
 /// Computes the value of an access to a field (libbpf: `bpf_core_calc_field_relo`).
@@ -173,25 +174,25 @@ fn field_value(endian: Endian, btf: &Btf<'_>, spec: &Spec) -> Result<AccessValue
         RelocKind::FieldLshiftU64 => u64::from(extent.left_shift(endian, spec.bit_offset.0)),
         _ => u64::from(64u32.wrapping_sub(extent.bits)),
     };
-    // Compilers may choose another load for a bitfield. Only the sign and the right shift do not depend on the load.
+    // A compiler may load a bitfield with another width. Only the sign and the right shift are the same for all loads.
     let validate = !is_bitfield || matches!(spec.kind, RelocKind::FieldSigned | RelocKind::FieldRshiftU64);
     Ok(AccessValue { value, memory, validate })
 }
 
-/// Computes the value of an access that ends in an array's element, or in the root itself.
+/// Computes the value of an access to an array element, or to the root type itself.
 fn element_value(btf: &Btf<'_>, spec: &Spec, last: &Accessor) -> Result<AccessValue, ValueError> {
     match spec.kind {
         RelocKind::FieldByteOffset => {
             let ty = btf.ty(last.ty).ok_or(WalkError::NoType(last.ty))?;
             let memory = Some(AccessedMemory::new(element_size(btf, last.ty)?, ty));
-            Ok(AccessValue { memory, ..AccessValue::plain(spec.bit_offset.0 / 8) })
+            Ok(AccessValue { memory, ..AccessValue::unrestricted(spec.bit_offset.0 / 8) })
         }
-        RelocKind::FieldByteSize => Ok(AccessValue::plain(btf.size_of(last.ty)?.0)),
+        RelocKind::FieldByteSize => Ok(AccessValue::unrestricted(btf.size_of(last.ty)?.0)),
         kind => Err(ValueError::ArrayElement(kind)),
     }
 }
 
-/// Returns the size of the memory that a load of a field reads: for an array, of its innermost element.
+/// Returns the number of bytes that a load of a field reads. For an array, it is the size of the innermost element.
 fn element_size(btf: &Btf<'_>, ty: TypeId) -> Result<ByteSize, WalkError> {
     btf.size_of(btf.innermost_element(ty)?.id())
 }
@@ -230,7 +231,7 @@ impl FieldExtent {
         }
     }
 
-    /// Returns the left shift of FIELD_LSHIFT_U64, by the object's byte order. libbpf takes the byte order of its own machine.
+    /// Returns the left shift of FIELD_LSHIFT_U64, by the object's byte order. libbpf uses the byte order of the host.
     fn left_shift(&self, endian: Endian, bit_offset: u32) -> u32 {
         let within = bit_offset.wrapping_sub(self.byte_offset.wrapping_mul(8));
         match endian {
@@ -241,7 +242,8 @@ impl FieldExtent {
 }
 
 impl AccessedMemory {
-    /// An integer counts as signed only if SIGNED is its whole encoding, as in libbpf: a signed `char` counts as unsigned.
+    /// Returns the memory of a type. An integer counts as signed only if its encoding is exactly SIGNED, as in libbpf. A `char` with
+    /// the encodings SIGNED and CHAR counts as unsigned.
     fn new(size: ByteSize, ty: Type<'_>) -> Self {
         let content = match ty.int() {
             Some(int) if int.encoding != IntInfo::SIGNED => MemoryContent::Unsigned,

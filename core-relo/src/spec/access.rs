@@ -14,7 +14,7 @@ use crate::{
 pub struct Accessor {
     /// The composite of a named member, the element type of an index, or the enumeration; without modifiers and typedefs.
     pub ty: TypeId,
-    /// The number of the member, element or enumerator.
+    /// The index of the member, element or enumerator.
     pub index: u32,
     /// Whether the step is a named member or an enumerator.
     pub named: bool,
@@ -53,12 +53,12 @@ impl Accessor {
     pub fn name<'b>(&self, btf: &'b Btf<'_>) -> Option<Name<'b>> {
         let ty = btf.ty(self.ty).filter(|_| self.named)?;
         let member = ty.member(self.index).map(|member| member.name);
-        member.or_else(|| ty.enumerator(self.index).map(|variant| variant.name))
+        member.or_else(|| ty.enumerator(self.index).map(|enumerator| enumerator.name))
     }
 
-    /// Returns whether an array of `nelems` elements behind this accessor has no fixed length.
+    /// Returns whether the member of this accessor is a flexible array, if its type is an array of `nelems` elements.
     ///
-    /// Such an array has length 0 and is the last member of its struct or union (libbpf: `is_flex_arr`).
+    /// A flexible array has length 0 and is the last member of its struct or union (libbpf: `is_flex_arr`).
     pub(crate) fn is_flexible_array(&self, btf: &Btf<'_>, nelems: u32) -> bool {
         let is_last = |ty: Type<'_>| self.index.checked_add(1) == Some(ty.vlen());
         self.named && nelems == 0 && btf.ty(self.ty).is_some_and(is_last)

@@ -1,4 +1,4 @@
-//! Access specs: a relocation's access string, resolved to members and elements of a type.
+//! Access specs: the access string of a relocation, resolved to the members and elements of a type.
 
 mod access;
 mod inline_vec;

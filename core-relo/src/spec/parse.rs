@@ -37,33 +37,33 @@ pub enum SpecError {
     /// The root type of an enumerator relocation is no enumeration, or the access string has more than one part.
     #[error("type [{ty}] {kind} is not an enumeration with an enumerator {index}")]
     NotEnumerator {
-        /// The stripped root.
+        /// The root type without modifiers and typedefs.
         ty: TypeId,
         /// Its kind.
         kind: Kind,
         /// The first part of the access string.
         index: u32,
     },
-    /// The local type has no member or element of this number.
+    /// The local type has no member or element at this index.
     #[error("part {part} of the access string: type [{ty}] {kind} has no element {index}, it has {len}")]
     OutOfRange {
-        /// The number of the part, from 0.
+        /// The index of the part, from 0.
         part: usize,
         /// The composite or array.
         ty: TypeId,
         /// Its kind.
         kind: Kind,
-        /// The number in the access string.
+        /// The index in the access string.
         index: u32,
         /// The number of members or elements.
         len: u32,
     },
-    /// The access string goes on, but the type has neither members nor elements.
+    /// The access string has a further part, but the type has neither members nor elements.
     #[error(
         "part {part} of the access string steps into type [{ty}] {kind}, expected a struct, union or array"
     )]
     NoParts {
-        /// The number of the part, from 0.
+        /// The index of the part, from 0.
         part: usize,
         /// The type.
         ty: TypeId,
@@ -73,11 +73,11 @@ pub enum SpecError {
     /// The member's name offset refers to an empty string.
     #[error("part {part} of the access string: member {index} of type [{ty}] has an empty name")]
     EmptyName {
-        /// The number of the part, from 0.
+        /// The index of the part, from 0.
         part: usize,
         /// The composite.
         ty: TypeId,
-        /// The member's number.
+        /// The member's index.
         index: u32,
     },
     /// The relocation kind is unknown to this library.
@@ -90,7 +90,7 @@ pub enum SpecError {
 
 /// Parses the access of `relo` in the object's own BTF (libbpf: `bpf_core_parse_spec`).
 ///
-/// Negative numbers are refused, as in libbpf after 1.7. Earlier versions wrap them around.
+/// Negative numbers are an error, as in libbpf after 1.7. Earlier versions wrap them around.
 pub(crate) fn parse_access(btf: &Btf<'_>, relo: &CoreRelo) -> Result<Spec, SpecError> {
     let spec = Spec::new(relo.root, relo.kind);
     btf.ty(relo.root).ok_or(SpecError::NoRoot(relo.root))?;
@@ -115,7 +115,7 @@ pub(crate) fn parse_access(btf: &Btf<'_>, relo: &CoreRelo) -> Result<Spec, SpecE
 }
 
 fn parse_numbers(text: &[u8]) -> Option<InlineVec<u32>> {
-    // One part more than the limit distinguishes a string that is too long from a bad number.
+    // Parsing one part more than the limit allows the caller to report a string that is too long.
     text.split(|b| *b == b':').take(limits::SPEC_PARTS.saturating_add(1)).map(parse_number).collect()
 }
 
@@ -151,15 +151,15 @@ fn parse_field(
     btf: &Btf<'_>,
     root: Type<'_>,
 ) -> Result<Spec, SpecError> {
-    let mut at = root;
+    let mut ty = root;
     for (part, index) in parts.iter().copied().enumerate() {
         if part == 0 {
             spec.accessors.push(Accessor { ty: root.id(), index, named: false });
             spec.advance(element_bits(btf, root.id(), index)?);
             continue;
         }
-        let out_of_range = |len| SpecError::OutOfRange { part, ty: at.id(), kind: at.kind(), index, len };
-        if let Some(array) = at.array() {
+        let out_of_range = |len| SpecError::OutOfRange { part, ty: ty.id(), kind: ty.kind(), index, len };
+        if let Some(array) = ty.array() {
             let element = btf.strip(array.element)?;
             let last = spec.accessors.last();
             let is_flexible = last.is_some_and(|last| last.is_flexible_array(btf, array.nelems));
@@ -168,19 +168,19 @@ fn parse_field(
             }
             spec.accessors.push(Accessor { ty: element.id(), index, named: false });
             spec.advance(element_bits(btf, element.id(), index)?);
-            at = element;
-        } else if at.kind().is_composite() {
-            let member = at.member(index).ok_or_else(|| out_of_range(at.vlen()))?;
+            ty = element;
+        } else if ty.kind().is_composite() {
+            let member = ty.member(index).ok_or_else(|| out_of_range(ty.vlen()))?;
             spec.advance(member.bit_offset.0);
             if member.name.is_empty() && member.name_offset.0 != 0 {
-                return Err(SpecError::EmptyName { part, ty: at.id(), index });
+                return Err(SpecError::EmptyName { part, ty: ty.id(), index });
             }
             if !member.name.is_empty() {
-                spec.accessors.push(Accessor { ty: at.id(), index, named: true });
+                spec.accessors.push(Accessor { ty: ty.id(), index, named: true });
             }
-            at = btf.strip(member.ty)?;
+            ty = btf.strip(member.ty)?;
         } else {
-            return Err(SpecError::NoParts { part, ty: at.id(), kind: at.kind() });
+            return Err(SpecError::NoParts { part, ty: ty.id(), kind: ty.kind() });
         }
     }
     spec.raw = parts;

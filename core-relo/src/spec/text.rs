@@ -1,4 +1,4 @@
-//! The text of an access, in libbpf's notation and in C's.
+//! The text of an access, in libbpf's notation and in C notation.
 
 use super::access::Spec;
 use crate::{
@@ -14,7 +14,7 @@ pub struct SpecText<'s> {
     btf: &'s Btf<'s>,
 }
 
-/// A spec in C's notation: `struct task_struct.__state`, `enum pid_type::PIDTYPE_TGID`.
+/// A spec in C notation: `struct task_struct.__state`, `enum pid_type::PIDTYPE_TGID`.
 #[derive(Clone, Copy, Debug)]
 pub struct AccessText<'s> {
     spec: &'s Spec,
@@ -22,12 +22,12 @@ pub struct AccessText<'s> {
 }
 
 impl Spec {
-    /// Returns the access in libbpf's notation. `btf` is the BTF that the spec was made in.
+    /// Returns the access in libbpf's notation. `btf` is the BTF of the spec.
     pub fn text<'s>(&'s self, btf: &'s Btf<'_>) -> SpecText<'s> {
         SpecText { spec: self, btf }
     }
 
-    /// Returns the access in C's notation: `struct task_struct.mm` for `task->mm`.
+    /// Returns the access in C notation: `struct task_struct.mm` for `task->mm`.
     pub fn access_text<'s>(&'s self, btf: &'s Btf<'_>) -> AccessText<'s> {
         AccessText { spec: self, btf }
     }
@@ -73,8 +73,8 @@ impl Display for AccessText<'_> {
 
 fn write_enumerator_value(f: &mut Formatter<'_>, spec: &Spec, btf: &Btf<'_>) -> Result {
     let accessor = spec.accessors.first();
-    let variant = accessor.and_then(|accessor| btf.ty(accessor.ty)?.enumerator(accessor.index));
-    match variant {
+    let enumerator = accessor.and_then(|accessor| btf.ty(accessor.ty)?.enumerator(accessor.index));
+    match enumerator {
         Some(v) if v.signed => write!(f, " = {}", v.value.cast_signed()),
         Some(v) => write!(f, " = {}", v.c_value()),
         None => Ok(()),

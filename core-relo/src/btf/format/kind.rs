@@ -53,7 +53,7 @@ pub enum Kind {
 macro_rules! kinds {
     ($($raw:literal $kind:ident $name:literal;)*) => {
         impl Kind {
-            /// Returns the kind with this number.
+            /// Returns the kind with this raw value.
             #[inline]
             pub const fn from_raw(raw: u8) -> Self {
                 match raw {
@@ -62,7 +62,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// Returns the kind's number in the format.
+            /// Returns the raw value (`BTF_KIND_*`).
             #[inline]
             pub const fn raw(self) -> u8 {
                 match self {

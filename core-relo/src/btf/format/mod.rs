@@ -6,4 +6,4 @@ mod layout;
 
 pub(crate) use info::Info;
 pub use kind::Kind;
-pub(crate) use layout::{IdPlaces, RecordSize, References, Word};
+pub(crate) use layout::{IdWords, RecordSize, References, WordMeaning};

@@ -45,9 +45,9 @@ pub struct Btf<'d> {
 /// Types without a name come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NameOrder {
-    /// The place of the first type that has a name.
+    /// The own index of the first type that has a name.
     pub(crate) first_named: usize,
-    /// One past the last place.
+    /// One past the last own index.
     pub(crate) end: usize,
 }
 
@@ -146,17 +146,17 @@ impl<'d> Btf<'d> {
         self.header.layout_of(&self.data)
     }
 
-    /// Returns the place of a type among the own types, or `None` for a type of the base.
+    /// Returns the own index of a type, or `None` for a type of the base.
     #[inline]
-    pub(crate) fn place_of(&self, id: TypeId) -> Option<usize> {
+    pub(crate) fn own_index(&self, id: TypeId) -> Option<usize> {
         id.0.checked_sub(self.first_id.0).map(to_usize)
     }
 
-    /// Returns the id of the own type with this place.
+    /// Returns the id of the type with this own index.
     #[inline]
-    pub(crate) fn id_of(&self, place: usize) -> TypeId {
-        // The table has fewer places than there are ids after `first_id`.
-        TypeId(self.first_id.0.wrapping_add(low_u32(place)))
+    pub(crate) fn id_at(&self, own_index: usize) -> TypeId {
+        // The table has fewer records than there are ids after `first_id`.
+        TypeId(self.first_id.0.wrapping_add(low_u32(own_index)))
     }
 
     /// Returns the kind of a type, the base's included.
@@ -164,8 +164,8 @@ impl<'d> Btf<'d> {
         if id == TypeId::VOID {
             return Some(Kind::Void);
         }
-        match self.place_of(id) {
-            Some(place) => self.table.kind(place),
+        match self.own_index(id) {
+            Some(own_index) => self.table.kind(own_index),
             None => self.base.as_ref()?.kind_of(id),
         }
     }

@@ -68,18 +68,18 @@ pub enum BtfError {
     /// The string section is empty, does not end in NUL, or (without a base) does not begin with one.
     #[error("BTF string section does not {must}{}", if *.split_without_base { " (is this a split BTF whose base was not given?)" } else { "" })]
     Strings {
-        /// The rule: `begin with NUL`, `end with NUL`, `hold anything`.
+        /// The rule: `begin with NUL`, `end with NUL`, `contain anything`.
         must: &'static str,
-        /// Whether a missing base BTF would explain it.
+        /// Whether a missing base BTF would explain the error.
         split_without_base: bool,
     },
     /// A string is longer than any name or source line.
     #[error(
-        "BTF strings hold none that ends between offset {offset} and {} bytes on; longer ones are refused",
+        "BTF string section: no NUL in the {} bytes from offset {offset}, expected shorter strings",
         limits::STRING_BLOCK
     )]
     LongString {
-        /// An offset, in bytes, in the string section.
+        /// An offset, in bytes, in the string section. No NUL follows within [`limits::STRING_BLOCK`] bytes.
         offset: usize,
     },
     /// A type record exceeds the type section.
@@ -91,7 +91,7 @@ pub enum BtfError {
         id: TypeId,
         /// Its kind.
         kind: Kind,
-        /// Its number of elements.
+        /// The number of its elements.
         vlen: u32,
         /// Its offset, in bytes, in the type section.
         offset: u32,
@@ -103,7 +103,7 @@ pub enum BtfError {
     UnknownKind {
         /// The type's id.
         id: TypeId,
-        /// The number of the kind.
+        /// The raw kind.
         kind: u8,
         /// Its offset, in bytes, in the type section.
         offset: u32,
@@ -119,7 +119,7 @@ pub enum BtfError {
         target: TypeId,
         /// The last id.
         last: TypeId,
-        /// Whether a missing base BTF would explain it.
+        /// Whether a missing base BTF would explain the error.
         split_without_base: bool,
     },
     /// A name lies outside the string section.
@@ -133,7 +133,7 @@ pub enum BtfError {
         offset: u32,
         /// One past the last string offset.
         end: u32,
-        /// Whether a missing base BTF would explain it.
+        /// Whether a missing base BTF would explain the error.
         split_without_base: bool,
     },
     /// A FUNC refers to a type that is not a FUNC_PROTO.
@@ -156,10 +156,10 @@ pub enum BtfError {
         limit: u32,
     },
     /// The types or strings, with those of the base, exceed 32-bit numbers.
-    #[error("base and split BTF hold more types or strings than 32-bit numbers can name")]
+    #[error("base and split BTF together contain more types or strings than 32-bit offsets can address")]
     TooManyTypes,
     /// A distilled base contains an anonymous type, or a type of a kind that no distilled base contains.
-    #[error("type [{id}] {kind} has no place in a distilled base BTF")]
+    #[error("type [{id}] {kind} cannot be in a distilled base BTF")]
     NotDistilled {
         /// The type in `.BTF.base`.
         id: TypeId,

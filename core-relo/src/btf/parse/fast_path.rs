@@ -1,8 +1,8 @@
-//! The fast path: one pass that accepts record tables as compilers write them.
+//! The fast path: one pass that accepts the type sections that compilers write.
 //!
-//! This pass is most of the cost of parsing a kernel's BTF. It reports no errors. What it does not accept,
-//! [`scan`](super::scan) and [`validate`](super::validate) read again: they accept kinds that the layout section describes, and
-//! report what is wrong.
+//! This pass is most of the cost of parsing a kernel's BTF. It reports no errors. If the pass does not
+//! accept a BTF, [`scan`](super::scan) and [`validate`](super::validate) read the BTF again. They accept kinds that the layout
+//! section describes, and report the first error.
 
 use super::{
     btf::Btf,
@@ -11,51 +11,51 @@ use super::{
     validate::Validation,
 };
 use crate::{
-    btf::format::{Info, Kind, RecordSize, Word},
+    btf::format::{Info, Kind, RecordSize, WordMeaning},
     endian::Endian,
     ids::{TypeId, low_u16, low_u32, to_usize},
 };
 use alloc::{vec, vec::Vec};
 use core::{cell::Cell, hint::black_box, ops::ControlFlow};
 
-/// Bytes of the smallest record.
-const HEAD_BYTES: usize = 12;
+/// Bytes of `struct btf_type`, with which every record begins.
+const COMMON_BYTES: usize = 12;
 
 const FUNC: u8 = Kind::Func.raw();
 const FUNC_PROTO: u8 = Kind::FuncProto.raw();
 
-/// The properties of a kind that the scan needs.
+/// The sizes and references of a kind's records.
 #[derive(Clone, Copy)]
-struct Row {
+struct RecordShape {
     /// Bytes of a record without elements, or 0 for an unknown kind.
-    record: u32,
+    fixed_bytes: u32,
     /// Bytes of an element.
-    element: u32,
+    element_bytes: u32,
     /// All ones if the third word is the id of a type, else 0.
     id_mask: u32,
 }
 
-/// The rows by the last byte of the info word: the kind and the kflag.
-static ROWS: [Row; 256] = {
-    let mut rows = [Row { record: 0, element: 0, id_mask: 0 }; 256];
+/// The shape of each kind's records, by the last byte of the info word: the kind and the kflag.
+static RECORD_SHAPES: [RecordShape; 256] = {
+    let mut shapes = [RecordShape { fixed_bytes: 0, element_bytes: 0, id_mask: 0 }; 256];
     let (mut raw, mut at) = (0, 0usize);
     while raw < KFLAG {
         let kind = Kind::from_raw(raw);
         if let Some(layout) = kind.layout() {
             let RecordSize { fixed, element } = layout.size();
             let id_mask = if kind.has_target() { u32::MAX } else { 0 };
-            let row = Row { record: fixed.wrapping_add(12), element, id_mask };
+            let shape = RecordShape { fixed_bytes: fixed.wrapping_add(12), element_bytes: element, id_mask };
             #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
             {
-                (rows[at], rows[at | 0x80]) = (row, row);
+                (shapes[at], shapes[at | 0x80]) = (shape, shape);
             }
         }
         (raw, at) = (raw.wrapping_add(1), at.wrapping_add(1));
     }
-    rows
+    shapes
 };
 
-/// The ranges of names and ids to which records may refer.
+/// The names and types to which records may refer.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds<'b> {
     pub(super) first_id: TypeId,
@@ -64,25 +64,26 @@ pub(super) struct Bounds<'b> {
     pub(super) base: Option<&'b Btf<'b>>,
 }
 
-/// Finds the records of a type section, if all lie within it, are of known kinds, and refer to names and types that exist.
+/// Finds the records of a type section. Returns `None` if a record reaches past the section's end, has an unknown kind, or refers
+/// to a name or a type that does not exist.
 ///
-/// With [`Validation::Heads`] the references of elements are not validated.
-pub(super) fn scan(
+/// With [`Validation::CommonWords`] the references of elements are not validated.
+pub(super) fn find_records(
     types: &[u8],
     endian: Endian,
     bounds: Bounds<'_>,
     validation: Validation,
 ) -> Option<RecordTable> {
-    // Four functions, so that the byte order and the validation are decided outside of the loop.
-    let validate_elements = validation != Validation::Heads;
+    // Four instances of the function keep the tests of byte order and validation out of the loop.
+    let validate_elements = validation != Validation::CommonWords;
     let scan_records = match (endian, validate_elements) {
         (Endian::Little, false) => scan_records::<false, false>,
         (Endian::Little, true) => scan_records::<false, true>,
         (Endian::Big, false) => scan_records::<true, false>,
         (Endian::Big, true) => scan_records::<true, true>,
     };
-    let mut buffers = TableBuffers::new(types.len() / HEAD_BYTES);
-    let Scanned { count, highest_id, has_unresolved_func } = scan_records(types, bounds, &mut buffers)?;
+    let mut buffers = TableBuffers::new(types.len() / COMMON_BYTES);
+    let ScanResult { count, highest_id, has_unresolved_func } = scan_records(types, bounds, &mut buffers)?;
     let end_id = bounds.first_id.0.checked_add(u32::try_from(count).ok()?)?;
     if highest_id >= end_id {
         return None;
@@ -93,29 +94,30 @@ pub(super) fn scan(
 }
 
 /// The result of [`scan_records`], besides the table.
-struct Scanned {
+struct ScanResult {
     count: usize,
     /// The highest id to which a record refers.
     highest_id: u32,
-    /// Whether a FUNC refers to a type of the base, or to a type that follows.
+    /// Whether a FUNC refers to a type that is not an earlier FUNC_PROTO of the own types.
     has_unresolved_func: bool,
 }
 
-/// Finds the records, and validates their names. The caller validates `highest_id` when the number of types is known.
+/// Finds the records, and validates their name offsets. The caller compares `highest_id` with the number of types, which is known
+/// only after the pass.
 ///
-/// The offset of a record is known only when the length of the record before it is known. A lookup by kind gives the length
-/// without a branch that the processor could mispredict.
+/// The offset of a record depends on the length of the record before. A lookup by kind returns the length without a branch that
+/// the processor could mispredict.
 #[inline(never)]
-fn scan_records<const BIG: bool, const VALIDATE_ELEMENTS: bool>(
+fn scan_records<const IS_BIG_ENDIAN: bool, const VALIDATE_ELEMENTS: bool>(
     types: &[u8],
     bounds: Bounds<'_>,
     buffers: &mut TableBuffers,
-) -> Option<Scanned> {
-    let endian = if BIG { Endian::Big } else { Endian::Little };
+) -> Option<ScanResult> {
+    let endian = if IS_BIG_ENDIAN { Endian::Big } else { Endian::Little };
     // Offset 0 is the empty name, even if the BTF has no strings, as a split BTF may.
     let name_end = bounds.string_end.max(1);
     let TableBuffers { blocks, low16, kinds } = buffers;
-    // Cells, because a FUNC reads the kind of an earlier type.
+    // Cells allow reading the kind of an earlier type while the kinds are written.
     let all_kinds = Cell::from_mut(kinds.as_mut_slice()).as_slice_of_cells();
     let (low16, kinds) = (low16.as_chunks_mut::<BLOCK>().0, all_kinds.as_chunks::<BLOCK>().0);
     let (mut rest, mut count) = (types, 0usize);
@@ -123,44 +125,45 @@ fn scan_records<const BIG: bool, const VALIDATE_ELEMENTS: bool>(
     for ((block, low16), kinds) in blocks.iter_mut().zip(low16).zip(kinds) {
         let block_start = rest.len();
         *block = low_u32(block_start);
-        for (number, (low16, kind)) in low16.iter_mut().zip(kinds).enumerate() {
-            let Some((head, trailer)) = rest.split_first_chunk::<HEAD_BYTES>() else {
+        for (index, (low16, kind)) in low16.iter_mut().zip(kinds).enumerate() {
+            let Some((common, trailer)) = rest.split_first_chunk::<COMMON_BYTES>() else {
                 let is_compact = block_start.wrapping_sub(rest.len()) <= BLOCK_SPAN;
-                let count = count.wrapping_add(number);
-                let scanned = Scanned { count, highest_id, has_unresolved_func };
-                return (rest.is_empty() && is_compact).then_some(scanned);
+                let count = count.wrapping_add(index);
+                let result = ScanResult { count, highest_id, has_unresolved_func };
+                return (rest.is_empty() && is_compact).then_some(result);
             };
-            let [n0, n1, n2, n3, i0, i1, i2, i3, t0, t1, t2, t3] = *head;
+            let [n0, n1, n2, n3, i0, i1, i2, i3, t0, t1, t2, t3] = *common;
             if endian.word([n0, n1, n2, n3]) >= name_end {
                 return None;
             }
             let info = Info(endian.word([i0, i1, i2, i3]));
             let target = endian.word([t0, t1, t2, t3]);
-            let row = ROWS.get(usize::from(info.last_byte()))?;
-            highest_id = highest_id.max(target & row.id_mask);
+            let shape = RECORD_SHAPES.get(usize::from(info.last_byte()))?;
+            highest_id = highest_id.max(target & shape.id_mask);
             *low16 = low_u16(rest.len());
             kind.set(info.last_byte());
             rest = if info.kind_raw() == FUNC {
                 if VALIDATE_ELEMENTS {
-                    // The kinds of types that follow are still 0.
+                    // The kinds of later types are still 0.
                     let earlier = all_kinds.get(to_usize(target.wrapping_sub(bounds.first_id.0)));
                     has_unresolved_func |= earlier.is_none_or(|kind| kind.get() & !KFLAG != FUNC_PROTO);
                 }
-                // Nearly half of a kernel's records are FUNCs, all of 12 bytes. The branch lets the processor predict the next
-                // record; without the black box the compiler replaces the branch by a wait for the length.
+                // Nearly half of a kernel's records are FUNCs, all of 12 bytes. The branch lets the processor predict where the
+                // next record begins. Without the black box the compiler removes the branch, and the next record waits for the
+                // length of this one.
                 black_box(());
                 trailer
             } else {
-                let elements = to_usize(info.vlen()).wrapping_mul(to_usize(row.element));
-                let len = to_usize(row.record).wrapping_add(elements);
-                if VALIDATE_ELEMENTS && len > HEAD_BYTES {
-                    let elements = rest.get(HEAD_BYTES..len)?;
+                let elements = to_usize(info.vlen()).wrapping_mul(to_usize(shape.element_bytes));
+                let len = to_usize(shape.fixed_bytes).wrapping_add(elements);
+                if VALIDATE_ELEMENTS && len > COMMON_BYTES {
+                    let elements = rest.get(COMMON_BYTES..len)?;
                     highest_id = highest_id.max(highest_element_id(endian, info.kind(), elements, name_end)?);
                 }
                 rest.get(len..)?
             };
         }
-        // A record of unknown kind has no length, so that the scan stops there. A block of such records spans no bytes.
+        // The shape of an unknown kind has length 0, so that the pass makes no progress. A block of such records spans 0 bytes.
         if !(1..=BLOCK_SPAN).contains(&block_start.wrapping_sub(rest.len())) {
             return None;
         }
@@ -169,59 +172,61 @@ fn scan_records<const BIG: bool, const VALIDATE_ELEMENTS: bool>(
     None
 }
 
-/// Returns the highest id in the elements of a record, or `None` if an element has a name that does not exist.
+/// Returns the highest type id in the elements of a record, or `None` if an element has a name that does not exist.
 #[inline]
 fn highest_element_id(endian: Endian, kind: Kind, elements: &[u8], name_end: u32) -> Option<u32> {
     let words = elements.as_chunks::<4>().0;
     match kind {
         Kind::Struct | Kind::Union => {
-            highest_id(endian, words, const { words_of::<3>(Kind::Struct) }, name_end)
+            highest_id(endian, words, const { repeated_words::<3>(Kind::Struct) }, name_end)
         }
-        Kind::Enum => highest_id(endian, words, const { words_of::<2>(Kind::Enum) }, name_end),
-        Kind::Enum64 => highest_id(endian, words, const { words_of::<3>(Kind::Enum64) }, name_end),
-        Kind::FuncProto => highest_id(endian, words, const { words_of::<2>(Kind::FuncProto) }, name_end),
-        Kind::Datasec => highest_id(endian, words, const { words_of::<3>(Kind::Datasec) }, name_end),
-        Kind::Array => highest_id(endian, words, const { words_of::<3>(Kind::Array) }, name_end),
+        Kind::Enum => highest_id(endian, words, const { repeated_words::<2>(Kind::Enum) }, name_end),
+        Kind::Enum64 => highest_id(endian, words, const { repeated_words::<3>(Kind::Enum64) }, name_end),
+        Kind::FuncProto => {
+            highest_id(endian, words, const { repeated_words::<2>(Kind::FuncProto) }, name_end)
+        }
+        Kind::Datasec => highest_id(endian, words, const { repeated_words::<3>(Kind::Datasec) }, name_end),
+        Kind::Array => highest_id(endian, words, const { repeated_words::<3>(Kind::Array) }, name_end),
         _ => Some(0),
     }
 }
 
-/// Returns the meaning of the words that a kind's records repeat after their first twelve bytes.
-const fn words_of<const WORDS: usize>(kind: Kind) -> [Word; WORDS] {
-    let Some(layout) = kind.layout() else { return [Word::Value; WORDS] };
+/// Returns the meanings of the words of an element. For an ARRAY, they are the words of its `struct btf_array`.
+const fn repeated_words<const WORDS: usize>(kind: Kind) -> [WordMeaning; WORDS] {
+    let Some(layout) = kind.layout() else { return [WordMeaning::Value; WORDS] };
     let words = if layout.element.is_empty() { layout.fixed } else { layout.element };
     match words.first_chunk::<WORDS>() {
         Some(words) => *words,
-        None => [Word::Value; WORDS],
+        None => [WordMeaning::Value; WORDS],
     }
 }
 
-/// Returns the highest id in elements of these words, or `None` if a name does not exist.
+/// Returns the highest type id in elements whose words have these meanings, or `None` if a name does not exist.
 #[inline]
 fn highest_id<const WORDS: usize>(
     endian: Endian,
     words: &[[u8; 4]],
-    meanings: [Word; WORDS],
+    meanings: [WordMeaning; WORDS],
     name_end: u32,
 ) -> Option<u32> {
     let mut highest_id = 0;
     for element in words.as_chunks::<WORDS>().0 {
         for (word, meaning) in element.iter().zip(meanings) {
             match meaning {
-                Word::Name if endian.word(*word) >= name_end => return None,
-                Word::Id => highest_id = highest_id.max(endian.word(*word)),
-                Word::Name | Word::Value => {}
+                WordMeaning::Name if endian.word(*word) >= name_end => return None,
+                WordMeaning::Id => highest_id = highest_id.max(endian.word(*word)),
+                WordMeaning::Name | WordMeaning::Value => {}
             }
         }
     }
     Some(highest_id)
 }
 
-/// Returns whether every FUNC refers to a FUNC_PROTO, of the own types or of the base.
+/// Returns whether every FUNC refers to a FUNC_PROTO of the own types or of the base.
 fn have_prototypes(types: &[u8], endian: Endian, bounds: Bounds<'_>, table: &RecordTable) -> bool {
     let is_prototype = |target: TypeId| {
         let kind = match target.0.checked_sub(bounds.first_id.0) {
-            Some(place) => table.kind(to_usize(place)),
+            Some(own_index) => table.kind(to_usize(own_index)),
             None => bounds.base.and_then(|base| base.kind_of(target)),
         };
         kind == Some(Kind::FuncProto)
@@ -233,9 +238,9 @@ fn have_prototypes(types: &[u8], endian: Endian, bounds: Bounds<'_>, table: &Rec
     flow.is_continue()
 }
 
-/// Buffers for the table of a BTF, large enough for any number of records.
+/// Buffers for the [`RecordTable`] of a BTF, large enough for the most records that the type section can contain.
 ///
-/// Zeroed pages that are never written cost nothing.
+/// Zeroed pages that are never written use no memory.
 struct TableBuffers {
     blocks: Vec<u32>,
     low16: Vec<u16>,
@@ -244,7 +249,7 @@ struct TableBuffers {
 
 impl TableBuffers {
     fn new(max_records: usize) -> Self {
-        // One more, for the scan to see the end after the last record.
+        // One more block lets the pass find the end if the last record fills a block.
         let blocks = (max_records / BLOCK).saturating_add(1);
         let records = blocks.saturating_mul(BLOCK);
         Self { blocks: vec![0; blocks], low16: vec![0; records], kinds: vec![0; records] }
@@ -313,7 +318,7 @@ mod tests {
 
     type Parsed = Result<(Vec<usize>, Vec<u8>), BtfError>;
 
-    /// Returns what parsing finds with the fast path and without.
+    /// Returns the results of parsing with the fast path and without.
     fn both_paths(data: &[u8], base: Option<&Arc<Btf<'static>>>) -> [Parsed; 2] {
         [Validation::All, Validation::AllWithoutFastPath].map(|validation| {
             let btf = Btf::parse_with(data.to_vec().into(), base.cloned(), validation)?;
@@ -326,8 +331,9 @@ mod tests {
         let (first_id, names) = base.map_or((TypeId(1), 0), |base| (base.end_id(), base.string_end()));
         let string_end = names.saturating_add(header.string_len());
         let bounds = Bounds { first_id, string_end, base: base.map(AsRef::as_ref) };
-        let accepts = |validation| scan(header.types_of(data), header.endian, bounds, validation).is_some();
-        accepts(Validation::All) && accepts(Validation::Heads)
+        let accepts =
+            |validation| find_records(header.types_of(data), header.endian, bounds, validation).is_some();
+        accepts(Validation::All) && accepts(Validation::CommonWords)
     }
 
     #[test]
@@ -359,7 +365,7 @@ mod tests {
                 }
             }
         }
-        assert!(good > 1000 && bad > 1000, "{good} taken, {bad} refused");
+        assert!(good > 1000 && bad > 1000, "{good} accepted, {bad} rejected");
     }
 
     #[test]
@@ -377,7 +383,7 @@ mod tests {
                 for change in [1, 4, 0x0d, 0x80, 0xff] {
                     let mut data = good.clone();
                     data[at] ^= change;
-                    let [unvalidated, validated] = [Validation::Heads, Validation::All]
+                    let [unvalidated, validated] = [Validation::CommonWords, Validation::All]
                         .map(|validation| Btf::parse_with(data.clone().into(), None, validation));
                     match (unvalidated, validated) {
                         (Ok(unvalidated), Ok(validated)) => {
@@ -389,7 +395,7 @@ mod tests {
                         }
                         (Ok(unvalidated), Err(e)) => {
                             assert!(elements(&e), "{e}");
-                            // Every reader copes with the missing reference.
+                            // Accessors accept a reference to a type or name that does not exist.
                             assert!(
                                 unvalidated
                                     .types()

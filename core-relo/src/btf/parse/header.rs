@@ -78,23 +78,24 @@ impl Header {
         data.get(self.types.clone()).unwrap_or_default()
     }
 
-    /// Returns the string section, under the same condition.
+    /// Returns the string section, which is empty if the data has become shorter.
     #[inline]
     pub(crate) fn strings_of<'d>(&self, data: &'d [u8]) -> &'d [u8] {
         data.get(self.strings.clone()).unwrap_or_default()
     }
 
-    /// Returns the layout section, under the same condition.
+    /// Returns the layout section, which is empty if the data has become shorter.
     pub(crate) fn layout_of<'d>(&self, data: &'d [u8]) -> &'d [u8] {
         data.get(self.layout.clone()).unwrap_or_default()
     }
 
-    /// Returns whether the header names a layout section.
+    /// Returns whether the BTF has a layout section that is not empty.
     pub(crate) fn has_layout(&self) -> bool {
         !self.layout.is_empty()
     }
 
-    /// Returns the record size that the layout section gives for a kind: four bytes a kind, `info_sz`, `elem_sz`, flags.
+    /// Returns the size of a kind's records by the layout section. The section has four bytes for each kind: `info_sz`, `elem_sz`, and
+    /// two bytes of flags.
     pub(super) fn record_size(&self, data: &[u8], kind: u8) -> Option<RecordSize> {
         match self.layout_of(data).chunks_exact(4).nth(usize::from(kind))? {
             [fixed, element, ..] => Some(RecordSize { fixed: (*fixed).into(), element: (*element).into() }),

@@ -2,28 +2,28 @@
 
 use crate::{btf::format::Kind, endian::Endian};
 
-/// Records in a block, which a search skips at once if it wants none of them.
+/// Records in a block. A search skips a block at once if no record is of a searched kind.
 pub(super) const BLOCK: usize = 32;
 
 /// The bit of the info word's last byte that is not part of the kind.
 pub(super) const KFLAG: u8 = 0x80;
 
 /// The most kinds that are compared with a whole block at once.
-const FEW: usize = 8;
+const COMPARED_KINDS: usize = 8;
 
 /// A set of kinds to search for.
 #[derive(Clone, Debug)]
 pub(crate) struct KindSet {
     /// Membership by the last byte of the info word, with and without the kflag.
     has: [bool; 256],
-    /// The kinds and their number, if they are few. Each kind is repeated for each record of a block.
-    few: Option<([[u8; BLOCK]; FEW], usize)>,
+    /// The kinds and their count, if there are at most [`COMPARED_KINDS`]. Each kind is repeated for each record of a block.
+    compared_kinds: Option<([[u8; BLOCK]; COMPARED_KINDS], usize)>,
 }
 
 impl KindSet {
     pub(crate) fn new(kinds: impl IntoIterator<Item = Kind>) -> Self {
         let mut has = [false; 256];
-        let mut few = [[0; BLOCK]; FEW];
+        let mut compared_kinds = [[0; BLOCK]; COMPARED_KINDS];
         let mut count = 0usize;
         for raw in kinds.into_iter().map(Kind::raw) {
             let [plain, flagged] = [raw, raw | KFLAG].map(usize::from);
@@ -35,12 +35,12 @@ impl KindSet {
                     *is_member = true;
                 }
             }
-            if let Some(row) = few.get_mut(count) {
+            if let Some(row) = compared_kinds.get_mut(count) {
                 *row = [raw; BLOCK];
             }
             count = count.wrapping_add(1);
         }
-        Self { has, few: (count <= FEW).then_some((few, count)) }
+        Self { has, compared_kinds: (count <= COMPARED_KINDS).then_some((compared_kinds, count)) }
     }
 
     /// Returns whether a kind is in the set. Its kflag may be set or not.
@@ -52,13 +52,15 @@ impl KindSet {
     /// Returns a bit for each record of a block, set if the record's kind is in the set.
     #[inline]
     pub(super) fn matches(&self, block: &[u8]) -> u32 {
-        let (Some((few, count)), Some(block)) = (&self.few, block.first_chunk::<BLOCK>()) else {
+        let (Some((compared_kinds, count)), Some(block)) =
+            (&self.compared_kinds, block.first_chunk::<BLOCK>())
+        else {
             let kinds = block.iter().zip(0u32..);
             return kinds.fold(0, |bits, (kind, at)| bits | u32::from(self.contains(*kind)).wrapping_shl(at));
         };
         let mut is_member = [0u8; BLOCK];
-        // No branch in the loops, so that the compiler compares many records at once.
-        for row in few.iter().take(*count) {
+        // Loops without branches let the compiler compare many records at once.
+        for row in compared_kinds.iter().take(*count) {
             for ((is_member, kind), wanted) in is_member.iter_mut().zip(block).zip(row) {
                 *is_member |= u8::from(kind & !KFLAG == *wanted);
             }
@@ -85,7 +87,7 @@ mod tests {
     fn each_record_of_a_kind_in_the_set_has_its_bit() {
         use Kind::{Enum, Enum64, Float, Func, Fwd, Int, Ptr, Struct, Typedef, Union};
         let kinds = [Struct, Func, Union, Enum, Enum64, Float, Int, Fwd, Typedef, Ptr].map(Kind::raw);
-        assert!(kinds.len() > FEW);
+        assert!(kinds.len() > COMPARED_KINDS);
         for count in 1..=kinds.len() {
             let set = KindSet::new(kinds.iter().take(count).map(|kind| Kind::from_raw(*kind)));
             for len in [1, 5, BLOCK - 1, BLOCK] {

@@ -43,7 +43,7 @@ impl<'d> Btf<'d> {
     /// reports [`WalkError::NoType`](crate::btf::WalkError::NoType) or [`WalkError::NoName`](crate::btf::WalkError::NoName). For other
     /// readers a missing name is empty, and [`Btf::ty`] returns `None` for a missing type.
     pub fn parse_unvalidated(data: impl Into<Data<'d>>, base: Option<Arc<Self>>) -> Result<Self, BtfError> {
-        Self::parse_with(data.into(), base, Validation::Heads)
+        Self::parse_with(data.into(), base, Validation::CommonWords)
     }
 
     pub(crate) fn parse_with(
@@ -70,14 +70,14 @@ impl<'d> Btf<'d> {
         let accepted = match validation {
             #[cfg(test)]
             Validation::AllWithoutFastPath => None,
-            _ => fast_path::scan(header.types_of(&data), header.endian, bounds, validation),
+            _ => fast_path::find_records(header.types_of(&data), header.endian, bounds, validation),
         };
         let mut btf = if let Some(table) = accepted {
             Self::from_parts(data, header, base, table)?
         } else {
-            let table = scan::scan(&data, &header, first_id)?;
+            let table = scan::find_records(&data, &header, first_id)?;
             let btf = Self::from_parts(data, header, base, table)?;
-            validate::references(&btf)?;
+            validate::check_references(&btf)?;
             btf
         };
         btf.pointer_size = pointer_size::find(&btf);

@@ -1,4 +1,4 @@
-//! The size of a pointer, as the BTF itself tells it.
+//! The size of a pointer, derived from the types of the BTF (libbpf: `determine_ptr_size`).
 
 use super::{btf::Btf, kind_set::KindSet};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 use core::ops::ControlFlow;
 
 /// The spellings of `long` whose size is a pointer's (libbpf: `determine_ptr_size`).
-const LONG: [&[u8]; 11] = [
+const LONG_SPELLINGS: [&[u8]; 11] = [
     b"long",
     b"long int",
     b"int long",
@@ -31,7 +31,7 @@ pub(super) fn find(btf: &Btf<'_>) -> Option<ByteSize> {
     let size_of_long = |record| {
         let (name, size) = (endian.u32(record, 0)?, endian.u32(record, 8)?);
         let name = strings.name(StrOffset(name))?;
-        (matches!(size, 4 | 8) && LONG.contains(&name.as_bytes())).then_some(ByteSize(size))
+        (matches!(size, 4 | 8) && LONG_SPELLINGS.contains(&name.as_bytes())).then_some(ByteSize(size))
     };
     let found = btf.table.visit(types, &KindSet::new([Kind::Int]), |_, record| match size_of_long(record) {
         Some(size) => ControlFlow::Break(size),

@@ -1,6 +1,7 @@
 //! The scan that accepts every valid record table, and reports what is wrong with an invalid one.
 //!
-//! It reads what [`super::fast_path`] does not accept: kinds that the layout section describes, and long blocks of records.
+//! It reads the BTFs that [`super::fast_path`] does not accept: those with kinds that the layout section describes, and those with
+//! blocks of records longer than [`BLOCK_SPAN`](super::table::BLOCK_SPAN).
 
 use super::{
     error::BtfError,
@@ -15,7 +16,7 @@ use alloc::vec::Vec;
 
 /// Finds the records of a BTF whose first own type is `first_id`. Every record lies within the type section; references are not
 /// validated.
-pub(super) fn scan(data: &[u8], header: &Header, first_id: TypeId) -> Result<RecordTable, BtfError> {
+pub(super) fn find_records(data: &[u8], header: &Header, first_id: TypeId) -> Result<RecordTable, BtfError> {
     let types = header.types_of(data);
     let section_len = to_u32(types.len());
     let (mut offsets, mut kinds) = (Vec::new(), Vec::new());
@@ -70,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_cut_short_anywhere_is_an_error_that_names_it() {
+    fn a_truncated_record_is_an_error_with_its_id() {
         for endian in [Endian::Little, Endian::Big] {
             let mut b = Builder::new(endian);
             let int = b.int("int", 4, 0);
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn more_elements_than_the_section_holds_are_an_error_not_a_reservation() {
+    fn a_vlen_beyond_the_section_is_an_error_without_allocation() {
         for vlen in [2, 65_536, 0x00ff_ffff] {
             in_both_orders(|mut b| {
                 b.raw("", Kind::Struct, vlen, false, 8, &[0, 0, 0]);

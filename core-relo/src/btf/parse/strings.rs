@@ -123,7 +123,7 @@ pub(super) fn check_section(strings: &[u8], has_base: bool) -> Result<(), BtfErr
     }
     let must = match (strings.first(), strings.last()) {
         (None, _) if has_base => return Ok(()),
-        (None, _) => "hold anything",
+        (None, _) => "contain anything",
         (_, Some(last)) if *last != 0 => "end with NUL",
         (Some(first), _) if *first != 0 && !has_base => "begin with NUL",
         _ => return Ok(()),

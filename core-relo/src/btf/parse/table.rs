@@ -1,4 +1,4 @@
-//! The record table: where each own record begins, and its kind.
+//! The record table: the offset and the kind of each record of a BTF's own types.
 
 use super::kind_set::{BLOCK, KFLAG, KindSet};
 use crate::{
@@ -10,12 +10,12 @@ use core::ops::ControlFlow;
 
 /// The offsets and kinds of the own records of a BTF, in order of id.
 ///
-/// A *place* is the number of a record among the own records, from 0.
+/// An *own index* is the position of a record in this table. The record of a BTF's first own type has the own index 0.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecordTable {
     pub(super) offsets: Offsets,
-    /// The last byte of each info word: the kind, and the kflag as the highest bit. A search reads only the records whose kinds
-    /// it wants.
+    /// The last byte of each info word: the kind, and the kflag as the highest bit. A search reads only the records of the
+    /// searched kinds.
     pub(super) kinds: Vec<u8>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) enum Offsets {
     Wide(Vec<u32>),
 }
 
-/// The most bytes that a block may span for 16 bits to tell its records apart.
+/// The longest block, in bytes, in which 16 bits distinguish the offsets of all records.
 pub(super) const BLOCK_SPAN: usize = 0xffff;
 
 impl Default for Offsets {
@@ -53,25 +53,25 @@ impl RecordTable {
 
     /// Returns the offset of a record in a type section of `section_len` bytes.
     #[inline]
-    pub(crate) fn offset(&self, place: usize, section_len: usize) -> Option<usize> {
-        let from_end = self.offsets.block(place / BLOCK).to_end(place % BLOCK)?;
+    pub(crate) fn offset(&self, own_index: usize, section_len: usize) -> Option<usize> {
+        let from_end = self.offsets.block(own_index / BLOCK).to_end(own_index % BLOCK)?;
         Some(section_len.wrapping_sub(from_end))
     }
 
     /// Returns the offsets of all records.
     pub(crate) fn offsets(&self, section_len: usize) -> impl Iterator<Item = usize> {
-        (0..self.len()).map_while(move |place| self.offset(place, section_len))
+        (0..self.len()).map_while(move |own_index| self.offset(own_index, section_len))
     }
 
     /// Returns the kind of a record.
     #[inline]
-    pub(super) fn kind(&self, place: usize) -> Option<Kind> {
-        self.kinds.get(place).map(|kind| Kind::from_raw(kind & !KFLAG))
+    pub(super) fn kind(&self, own_index: usize) -> Option<Kind> {
+        self.kinds.get(own_index).map(|kind| Kind::from_raw(kind & !KFLAG))
     }
 
-    /// Calls `found` with the place and the bytes of each record of some kinds, in order, until it breaks.
+    /// Calls `found` with the own index and the bytes of each record of some kinds, in order, until it breaks.
     ///
-    /// `types` is the type section. The bytes begin with the record and go on to the end of the section.
+    /// `types` is the type section. The bytes reach from the start of the record to the end of the section.
     #[inline]
     pub(crate) fn visit<'d, B>(
         &self,
@@ -79,13 +79,13 @@ impl RecordTable {
         kinds: &KindSet,
         mut found: impl FnMut(usize, &'d [u8]) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
-        for (number, block) in self.kinds.chunks(BLOCK).enumerate() {
+        for (index, block) in self.kinds.chunks(BLOCK).enumerate() {
             let mut matches = kinds.matches(block);
             if matches == 0 {
                 continue;
             }
-            let start = number.wrapping_mul(BLOCK);
-            let block_offsets = self.offsets.block(number);
+            let start = index.wrapping_mul(BLOCK);
+            let block_offsets = self.offsets.block(index);
             while matches != 0 {
                 let within = to_usize(matches.trailing_zeros());
                 matches &= matches.wrapping_sub(1);
@@ -110,10 +110,10 @@ enum BlockOffsets<'t> {
 impl Offsets {
     /// Returns the offsets of the records of a block, which are none if there is no such block.
     #[inline]
-    fn block(&self, number: usize) -> BlockOffsets<'_> {
-        let first = number.wrapping_mul(BLOCK);
+    fn block(&self, index: usize) -> BlockOffsets<'_> {
+        let first = index.wrapping_mul(BLOCK);
         match self {
-            Self::Compact { blocks, low16 } => match (blocks.get(number), low16.get(first..)) {
+            Self::Compact { blocks, low16 } => match (blocks.get(index), low16.get(first..)) {
                 (Some(start), Some(low16)) => BlockOffsets::Compact { start: to_usize(*start), low16 },
                 _ => BlockOffsets::Wide(&[]),
             },

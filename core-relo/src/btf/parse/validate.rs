@@ -2,7 +2,7 @@
 
 use super::{btf::Btf, error::BtfError};
 use crate::{
-    btf::format::{Info, Kind, References, Word},
+    btf::format::{Info, Kind, References, WordMeaning},
     ids::{TypeId, to_usize},
 };
 
@@ -11,34 +11,34 @@ use crate::{
 pub(crate) enum Validation {
     /// Every reference of every record.
     All,
-    /// The references in the first twelve bytes of each record, unless the fast path gives up.
-    Heads,
+    /// The references in the `struct btf_type` of each record. If the fast path does not accept the BTF, every reference.
+    CommonWords,
     /// Every reference, without the fast path.
     #[cfg(test)]
     AllWithoutFastPath,
 }
 
 /// Validates the own records of `btf`, and reports the first reference to a name or a type that does not exist.
-pub(super) fn references(btf: &Btf<'_>) -> Result<(), BtfError> {
+pub(super) fn check_references(btf: &Btf<'_>) -> Result<(), BtfError> {
     let types = btf.types_section();
     let records = btf.table.offsets(types.len()).map_while(|offset| types.get(offset..));
-    records.enumerate().try_for_each(|(place, record)| validate_record(btf, btf.id_of(place), record))
+    records.enumerate().try_for_each(|(own_index, record)| validate_record(btf, btf.id_at(own_index), record))
 }
 
 /// Validates the record at the start of `record`.
 fn validate_record(btf: &Btf<'_>, id: TypeId, record: &[u8]) -> Result<(), BtfError> {
     let words = record.as_chunks::<4>().0;
-    let word = |number: usize| words.get(number).map(|raw| btf.endian().word(*raw));
+    let word = |index: usize| words.get(index).map(|raw| btf.endian().word(*raw));
     let (Some(info), Some(third)) = (word(1).map(Info), word(2)) else { return Ok(()) };
     let kind = info.kind();
     let len = kind.layout().map_or(1, |layout| to_usize(layout.size().record_len(info.vlen()) / 4));
     let (end_id, string_end) = (btf.end_id(), btf.string_end());
     let split_without_base = btf.base().is_none();
-    for (number, meaning) in References::new(kind, len) {
-        let Some(value) = word(number) else { break };
+    for (index, meaning) in References::new(kind, len) {
+        let Some(value) = word(index) else { break };
         match meaning {
             // Offset 0 is the empty name, even if the BTF has no strings, as a split BTF may.
-            Word::Name if value != 0 && value >= string_end => {
+            WordMeaning::Name if value != 0 && value >= string_end => {
                 return Err(BtfError::NameRef {
                     id,
                     kind,
@@ -47,11 +47,11 @@ fn validate_record(btf: &Btf<'_>, id: TypeId, record: &[u8]) -> Result<(), BtfEr
                     split_without_base,
                 });
             }
-            Word::Id if value >= end_id.0 => {
+            WordMeaning::Id if value >= end_id.0 => {
                 let last = TypeId(end_id.0.saturating_sub(1));
                 return Err(BtfError::TypeRef { id, kind, target: TypeId(value), last, split_without_base });
             }
-            Word::Name | Word::Id | Word::Value => {}
+            WordMeaning::Name | WordMeaning::Id | WordMeaning::Value => {}
         }
     }
     let target = TypeId(third);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_that_refers_to_a_type_refers_to_one_there_is() {
+    fn targets_of_every_kind_are_validated() {
         for kind in KINDS_WITH_A_TARGET {
             let trailer = if matches!(kind, Kind::Var | Kind::DeclTag) { &[0][..] } else { &[] };
             in_both_orders(|b| {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_whose_elements_refer_to_types_refers_to_ones_there_are() {
+    fn types_of_elements_are_validated() {
         for wrong in [3, u32::MAX] {
             in_both_orders(|b| {
                 let check = |kind, vlen, good: &[u32], bad: &[u32]| {
@@ -173,7 +173,7 @@ mod tests {
                 let named = |offset: u32| {
                     let mut b = Builder::new(endian);
                     b.int("int", 4, 0);
-                    // Type 3 is the FUNC_PROTO a FUNC wants.
+                    // Type 3 is the FUNC_PROTO to which a FUNC must refer.
                     b.raw("", kind, 0, false, if kind == Kind::Func { 3 } else { 0 }, &[0, 0, 0][..words]);
                     b.func_proto(TypeId(1), &[]);
                     let mut data = b.finish();
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_split_btf_refers_to_its_base_and_to_itself_and_no_further() {
+    fn a_split_btf_refers_only_to_itself_and_its_base() {
         in_both_orders(|b| {
             let base = Arc::new(Btf::parse(b.finish()).unwrap());
             let parse = |words: &[u32]| {

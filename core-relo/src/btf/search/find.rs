@@ -1,4 +1,4 @@
-//! The first type of a name and kind.
+//! The search for the first type of a name and kind.
 
 use super::sorted::Sorted;
 use crate::btf::{
@@ -12,9 +12,9 @@ impl Btf<'_> {
     /// Samples the own types' names. If they seem to be sorted, [`find`](Self::find) and [`NameIndex`](super::NameIndex) use
     /// bisection from now on. Returns whether the types seem to be sorted.
     ///
-    /// Only for BTF from a source that sorts all types or none: the BTF of the running kernel and of its modules, in sysfs or from
-    /// bpf(2). Sampling compares a few hundred names. In a file a single changed letter could lead bisection astray, so that
-    /// it would not find what libbpf finds. For a file, [`NameIndex`](super::NameIndex) compares all names.
+    /// Call this only for BTF from a source that sorts all types or none: the running kernel and its modules, in sysfs or from
+    /// bpf(2). Sampling compares a few hundred names. In a file, a single changed letter could mislead bisection, which then would
+    /// not find the types that libbpf finds. For a file, [`NameIndex`](super::NameIndex) compares all names.
     pub fn trust_order(&mut self) -> bool {
         self.name_order = NameOrder::sample(self);
         self.name_order.is_some()

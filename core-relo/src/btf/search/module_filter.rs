@@ -1,4 +1,4 @@
-//! A filter for the BTF of modules that may contain types of some names.
+//! A filter that selects the modules whose BTF may contain types of given names.
 
 use crate::{
     btf::parse::{Btf, Header},
@@ -9,11 +9,11 @@ use crate::{
 };
 use alloc::vec::Vec;
 
-/// A filter that excludes BTFs, split from a kernel's, without types of the wanted names.
+/// A filter for split BTFs, such as those of modules. It rejects a BTF that has no type of any wanted name.
 ///
-/// A name lies in the BTF's own strings or in the kernel's. The filter searches the own strings for the bytes of the name. For the
-/// kernel's strings it searches the type section for the offset of the name. It parses no records. A BTF that the filter
-/// accepts may still have no type of a wanted name.
+/// The name of a module's type lies in the module's own strings or in the kernel's strings. The filter searches the own strings for
+/// the bytes of the wanted names, and the type section for the offsets of the wanted names in the kernel's strings. It parses no
+/// records. A BTF that the filter accepts may still have no type of a wanted name.
 ///
 /// ```
 /// use core_relo::{Endian, Name, btf::{Btf, Builder, ModuleFilter}};
@@ -38,7 +38,8 @@ use alloc::vec::Vec;
 pub struct ModuleFilter<'n, 'b> {
     base: &'b Btf<'b>,
     names: Vec<&'n [u8]>,
-    /// Bytes of BTFs that are accepted without a search: parsing them costs less than finding the names in the kernel's strings.
+    /// The bytes of BTFs that may still be accepted without a search. Parsing so few bytes costs less than finding the names in the
+    /// kernel's strings.
     unfiltered_bytes: usize,
     offsets: NameOffsets,
 }
@@ -46,8 +47,9 @@ pub struct ModuleFilter<'n, 'b> {
 /// The offsets of the wanted names in the kernel's strings.
 #[derive(Clone, Debug)]
 enum NameOffsets {
-    Unknown,
-    /// There are too many names or offsets: every BTF is accepted.
+    /// The kernel's strings are not searched yet.
+    NotSearched,
+    /// There are too many names or offsets. The filter accepts every BTF.
     TooMany,
     /// The offsets of each name.
     Known(Vec<Vec<u32>>),
@@ -59,11 +61,11 @@ impl<'n, 'b> ModuleFilter<'n, 'b> {
         let mut names: Vec<_> = names.into_iter().map(Name::as_bytes).collect();
         names.sort_unstable();
         names.dedup();
-        // Each name is a search of the strings. For many names, parsing all types costs no more.
+        // Each name requires a search of all strings. With many names, parsing every module costs no more.
         let offsets = if names.len() > limits::MODULE_FILTER_NAMES {
             NameOffsets::TooMany
         } else {
-            NameOffsets::Unknown
+            NameOffsets::NotSearched
         };
         let unfiltered_bytes = base.strings().own.len().saturating_mul(names.len()) / 2;
         Self { base, names, unfiltered_bytes, offsets }
@@ -71,8 +73,8 @@ impl<'n, 'b> ModuleFilter<'n, 'b> {
 
     /// Returns whether this unparsed BTF may contain a type of one of the names.
     ///
-    /// The filter accepts a damaged BTF, so that parsing reports the damage. It also accepts the first BTFs, up to some hundred
-    /// kilobytes together.
+    /// The filter accepts a damaged BTF, so that parsing reports the damage. It also accepts the first BTFs without a search, up to
+    /// some hundred kilobytes in total.
     pub fn may_contain(&mut self, split: &[u8]) -> bool {
         if let Some(left) = self.unfiltered_bytes.checked_sub(split.len()) {
             self.unfiltered_bytes = left;
@@ -83,21 +85,21 @@ impl<'n, 'b> ModuleFilter<'n, 'b> {
     }
 
     fn may_contain_name(&mut self, split: &[u8]) -> bool {
-        if let NameOffsets::Unknown = self.offsets {
+        if let NameOffsets::NotSearched = self.offsets {
             let found = self.names.iter().map(|name| find_in_base(self.base, name)).collect();
             self.offsets = Option::map_or(found, NameOffsets::TooMany, NameOffsets::Known);
         }
         let (NameOffsets::Known(in_base), Ok(header)) = (&self.offsets, Header::parse(split)) else {
             return true;
         };
-        // Records of unknown kinds need not consist of whole words.
+        // With a layout section, records of unknown kinds may not be multiples of four bytes long.
         if header.has_layout() {
             return true;
         }
         let (strings, types) = (header.strings_of(split), header.types_of(split));
-        let mut used = in_base.iter().flatten();
+        let mut base_offsets = in_base.iter().flatten();
         self.names.iter().any(|name| find_in_strings(strings, name).next().is_some())
-            || used.any(|offset| has_word(types, header.endian, *offset))
+            || base_offsets.any(|offset| has_word(types, header.endian, *offset))
     }
 }
 
@@ -122,7 +124,8 @@ fn find_in_base(base: &Btf<'_>, name: &[u8]) -> Option<Vec<u32>> {
 const BLOCK: usize = 64;
 type Block = [u8; BLOCK];
 
-/// Returns the offsets of `name`, or of its flavours, in a string section: whole strings, and ends of strings.
+/// Returns the offsets of `name` and of its flavours in a string section. An offset may lie inside a longer string that ends with
+/// the name, because BTF may refer to the end of a string.
 fn find_in_strings<'s>(strings: &'s [u8], name: &'s [u8]) -> impl Iterator<Item = usize> + 's {
     let probe =
         |at: usize| (strings.get(at..).unwrap_or_default(), name.get(at).copied().unwrap_or_default());
@@ -145,7 +148,7 @@ fn find_in_strings<'s>(strings: &'s [u8], name: &'s [u8]) -> impl Iterator<Item 
     })
 }
 
-/// Returns the number of the first block where all three have their byte at the same offset.
+/// Returns the index of the first block in which `a`, `b` and `c` have `first`, `second` and `third` at the same offset.
 #[inline(never)]
 fn likely_block([a, b, c]: [&[Block]; 3], [first, second, third]: [u8; 3]) -> Option<usize> {
     a.iter().zip(b).zip(c).position(|((a, b), c)| {
@@ -157,7 +160,7 @@ fn likely_block([a, b, c]: [&[Block]; 3], [first, second, third]: [u8; 3]) -> Op
     })
 }
 
-/// Returns whether a number is one of the words.
+/// Returns whether a word of the type section is `wanted`.
 fn has_word(types: &[u8], endian: Endian, wanted: u32) -> bool {
     let wanted = endian.u32_bytes(wanted);
     let (blocks, rest) = types.as_chunks::<4>().0.as_chunks::<BLOCK>();
@@ -179,7 +182,7 @@ mod tests {
     fn kernel(endian: Endian) -> Arc<Btf<'static>> {
         let mut b = Builder::new(endian);
         let int = b.int("int", 4, Builder::SIGNED);
-        b.structure("of_kernel", 4, &[("shared", int, 0), ("end_of_shared", int, 0)]);
+        b.structure("only_in_kernel", 4, &[("shared", int, 0), ("end_of_shared", int, 0)]);
         Arc::new(Btf::parse(b.finish()).unwrap())
     }
 
@@ -202,7 +205,8 @@ mod tests {
                 for name in ["own", "flavoured", "shared", "sh", "x"] {
                     assert!(is_accepted(&kernel, &module, name), "{name} behind {before} bytes");
                 }
-                for name in ["ow", "wn_", "flavoured___", "of_kernel", "end_of_shared", "y", "own\u{1}"] {
+                for name in ["ow", "wn_", "flavoured___", "only_in_kernel", "end_of_shared", "y", "own\u{1}"]
+                {
                     assert!(!is_accepted(&kernel, &module, name), "{name} behind {before} bytes");
                 }
             }

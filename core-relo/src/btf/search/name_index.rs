@@ -39,12 +39,12 @@ const TYPES: [Kind; 10] = [
 
 /// The own types of one BTF by their essential names.
 ///
-/// Building an index of a kernel's [types](Self::of_types) costs as much as a few searches without one. Functions are most of the
-/// named types; an index [of functions](Self::of_functions) is separate. If all indexed names are in order, as in kernels from 7.0
+/// Building an index of a kernel's [types](Self::of_types) costs as much as a few searches without one. Most of the named types
+/// are functions. They have an index [of their own](Self::of_functions). If all indexed names are in order, as in kernels from 7.0
 /// on, the index uses bisection, which takes two thirds of the time to build and half the memory. The index of a BTF whose order is
 /// [trusted](Btf::trust_order) is only this order, and covers every kind.
 ///
-/// An index finds the same types as a search without. Every method takes the BTF from which the index was built. With another
+/// An index finds the same types as a search without an index. Every method takes the BTF from which the index was built. With another
 /// BTF it finds fewer types, and no wrong ones.
 ///
 /// ```
@@ -194,9 +194,9 @@ struct Index {
 /// An indexed type.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// The place of the type among the own types.
-    place: u32,
-    /// With buckets the number of the next entry of the bucket, else the offset of the name.
+    /// The own index of the type.
+    own_index: u32,
+    /// With buckets, the position of the next entry of the bucket; otherwise the offset of the name.
     link: u32,
 }
 
@@ -204,18 +204,18 @@ struct Entry {
 #[derive(Clone, Debug)]
 struct Buckets {
     hasher: DefaultHashBuilder,
-    /// The number of the first entry of each bucket.
+    /// The position of the first entry of each bucket.
     heads: Vec<u32>,
 }
 
 impl SortedNames for &Index {
-    fn numbers(self) -> Range<usize> {
+    fn positions(self) -> Range<usize> {
         0..self.entries.len()
     }
 
     #[inline]
-    fn name_and_place(self, _: &Btf<'_>, number: usize) -> Option<(StrOffset, usize)> {
-        self.entries.get(number).map(|entry| (StrOffset(entry.link), to_usize(entry.place)))
+    fn name_and_own_index(self, _: &Btf<'_>, position: usize) -> Option<(StrOffset, usize)> {
+        self.entries.get(position).map(|entry| (StrOffset(entry.link), to_usize(entry.own_index)))
     }
 }
 
@@ -224,9 +224,9 @@ impl Index {
         let first_id = btf.first_id();
         let mut entries = Vec::new();
         btf.visit(&kinds, |ty| {
-            let (place, link) = (ty.id().0.saturating_sub(first_id.0), ty.name_offset().0);
+            let (own_index, link) = (ty.id().0.saturating_sub(first_id.0), ty.name_offset().0);
             if link != 0 {
-                entries.push(Entry { place, link });
+                entries.push(Entry { own_index, link });
             }
             ControlFlow::<()>::Continue(())
         });
@@ -244,7 +244,7 @@ impl Index {
 
     fn by_full_name(&self, btf: &Btf<'_>) -> (Vec<Entry>, Buckets) {
         let named =
-            |entry: &Entry| Some(Entry { link: self.ty(btf, entry.place)?.name_offset().0, ..*entry });
+            |entry: &Entry| Some(Entry { link: self.ty(btf, entry.own_index)?.name_offset().0, ..*entry });
         let mut entries: Vec<_> = self.entries.iter().filter_map(named).collect();
         let (buckets, _) = Buckets::build(&mut entries, btf, full_name);
         (entries, buckets)
@@ -268,13 +268,13 @@ impl Index {
         btf: &'b Btf<'_>,
         name: &[u8],
     ) -> impl Iterator<Item = Type<'b>> {
-        let entry = move |number: u32| entries.get(to_usize(number));
+        let entry = move |position: u32| entries.get(to_usize(position));
         let first = buckets.head(name).and_then(entry);
-        iter::successors(first, move |e| entry(e.link)).filter_map(|e| self.ty(btf, e.place))
+        iter::successors(first, move |e| entry(e.link)).filter_map(|e| self.ty(btf, e.own_index))
     }
 
-    fn ty<'b>(&self, btf: &'b Btf<'_>, place: u32) -> Option<Type<'b>> {
-        btf.ty(TypeId(self.first_id.0.checked_add(place)?))
+    fn ty<'b>(&self, btf: &'b Btf<'_>, own_index: u32) -> Option<Type<'b>> {
+        btf.ty(TypeId(self.first_id.0.checked_add(own_index)?))
     }
 }
 
@@ -295,33 +295,33 @@ fn full_name(name: Name<'_>) -> Name<'_> {
 }
 
 impl Buckets {
-    /// Links the entries of each bucket. Also returns the number of names that differ from their `key`.
+    /// Links the entries of each bucket. Returns the buckets, and the number of names that differ from their `key`.
     #[inline(never)]
     fn build(entries: &mut [Entry], btf: &Btf<'_>, key: impl Fn(Name<'_>) -> Name<'_>) -> (Self, usize) {
         let (strings, mut shortened) = (btf.strings(), 0_usize);
         let hasher = DefaultHashBuilder::default();
         let mut heads = vec![NONE; entries.len().next_power_of_two()];
         // From the last entry to the first, so that each chain is in order of id.
-        for (number, entry) in entries.iter_mut().enumerate().rev() {
+        for (position, entry) in entries.iter_mut().enumerate().rev() {
             let name = strings.name(StrOffset(entry.link)).unwrap_or_default();
             let key = key(name).as_bytes();
             shortened = shortened.saturating_add(usize::from(key.len() != name.as_bytes().len()));
             let bucket = bucket(&hasher, heads.len(), key);
             entry.link = match heads.get_mut(bucket) {
-                Some(head) if !name.is_empty() => core::mem::replace(head, to_u32(number)),
+                Some(head) if !name.is_empty() => core::mem::replace(head, to_u32(position)),
                 _ => NONE,
             };
         }
         (Self { hasher, heads }, shortened)
     }
 
-    /// Returns the number of the first entry of a name's bucket.
+    /// Returns the position of the first entry of a name's bucket.
     fn head(&self, name: &[u8]) -> Option<u32> {
         self.heads.get(bucket(&self.hasher, self.heads.len(), name)).copied()
     }
 }
 
-/// Returns the number of a name's bucket. The `count` of buckets is a power of two.
+/// Returns the index of a name's bucket. The `count` of buckets is a power of two.
 #[inline]
 fn bucket(hasher: &DefaultHashBuilder, count: usize, name: &[u8]) -> usize {
     let hash = hasher.hash_one(name);

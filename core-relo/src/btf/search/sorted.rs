@@ -25,10 +25,10 @@ pub(super) struct Sorted<'b, N> {
 
 /// A list of the offsets of names, in the order of the names.
 pub(super) trait SortedNames: Copy {
-    /// Returns the numbers of the types that have a name.
-    fn numbers(self) -> Range<usize>;
-    /// Returns the offset of the name with this number, and the place of its type.
-    fn name_and_place(self, btf: &Btf<'_>, number: usize) -> Option<(StrOffset, usize)>;
+    /// Returns the positions of the types that have a name, in the order of the names.
+    fn positions(self) -> Range<usize>;
+    /// Returns the offset of the name at this position, and the own index of its type.
+    fn name_and_own_index(self, btf: &Btf<'_>, position: usize) -> Option<(StrOffset, usize)>;
 }
 
 impl<'b, N: SortedNames> Sorted<'b, N> {
@@ -38,7 +38,7 @@ impl<'b, N: SortedNames> Sorted<'b, N> {
 
     /// Returns the first type of this name and kind. The name is not empty.
     pub(super) fn find(self, name: &[u8], kind: Kind) -> Option<Type<'b>> {
-        let mut types = self.named(name).filter_map(|number| self.ty(number));
+        let mut types = self.named(name).filter_map(|position| self.ty(position));
         types.find(|ty| ty.kind() == kind && self.strings.equals(ty.name_offset(), name))
     }
 
@@ -67,87 +67,93 @@ impl<'b, N: SortedNames> Sorted<'b, N> {
         // A flavour is not its own essential name.
         let is_whole = Name::new(essential).essential().as_bytes() == essential;
         let same = is_whole.then(|| self.named(essential)).into_iter().flatten();
-        let flavoured = (start..end).filter_map(move |number| self.ty(number));
+        let flavoured = (start..end).filter_map(move |position| self.ty(position));
         let flavoured = flavoured.filter(move |ty| ty.name().essential().as_bytes() == essential);
-        let same = same.filter_map(move |number| self.ty(number));
+        let same = same.filter_map(move |position| self.ty(position));
         Some(same.filter(move |ty| self.strings.equals(ty.name_offset(), essential)).chain(flavoured))
     }
 
-    /// Returns the numbers of the types of exactly this name, or of any types if the names are not sorted.
+    /// Returns the positions of the types of exactly this name, or of any types if the names are not sorted.
     fn named(self, name: &[u8]) -> Range<usize> {
         let start = self.first_not_below(name, b"");
         // The end is found by bisection, too: many types may share one long name.
-        let is_other = |number| !self.after(number, name).is_some_and(is_empty);
-        start..first(start..self.names.numbers().end, is_other)
+        let is_other = |position| !self.after(position, name).is_some_and(is_empty);
+        start..first_where(start..self.names.positions().end, is_other)
     }
 
-    /// Returns the number of the first name that is not less than `begin` followed by `end`.
+    /// Returns the position of the first name that is not less than `begin` followed by `end`.
     fn first_not_below(&self, begin: &[u8], end: &[u8]) -> usize {
-        first(self.names.numbers(), |number| !is_below(self.tail(number), begin, end))
+        first_where(self.names.positions(), |position| !is_below(self.tail(position), begin, end))
     }
 
-    /// Returns the rest of a name that begins with `begin`.
-    fn after(&self, number: usize, begin: &[u8]) -> Option<&'b [u8]> {
-        self.tail(number).strip_prefix(begin)
+    /// Returns the rest of a name after its prefix `begin`.
+    fn after(&self, position: usize, begin: &[u8]) -> Option<&'b [u8]> {
+        self.tail(position).strip_prefix(begin)
     }
 
     /// Returns a name, its NUL, and the bytes after it.
     #[inline]
-    fn tail(&self, number: usize) -> &'b [u8] {
-        self.names.name_and_place(self.btf, number).map_or(&[0], |(at, _)| tail(self.strings, at))
+    fn tail(&self, position: usize) -> &'b [u8] {
+        self.names.name_and_own_index(self.btf, position).map_or(&[0], |(at, _)| tail(self.strings, at))
     }
 
-    fn ty(&self, number: usize) -> Option<Type<'b>> {
-        let (at, place) = self.names.name_and_place(self.btf, number)?;
-        let ty = self.btf.ty(TypeId(self.btf.first_id().0.checked_add(u32::try_from(place).ok()?)?));
+    fn ty(&self, position: usize) -> Option<Type<'b>> {
+        let (at, own_index) = self.names.name_and_own_index(self.btf, position)?;
+        let ty = self.btf.ty(TypeId(self.btf.first_id().0.checked_add(u32::try_from(own_index).ok()?)?));
         // The check fails if the names are those of another BTF.
         ty.filter(|ty| ty.name_offset() == at)
     }
 
-    /// Returns whether the names with these numbers are in order.
-    fn ascend(&self, numbers: impl Iterator<Item = usize>) -> bool {
+    /// Returns whether the names at these positions are in order.
+    fn are_ascending(&self, positions: impl Iterator<Item = usize>) -> bool {
         are_in_order(
             self.strings,
-            numbers.filter_map(|number| self.names.name_and_place(self.btf, number)).map(|(at, _)| at),
+            positions
+                .filter_map(|position| self.names.name_and_own_index(self.btf, position))
+                .map(|(at, _)| at),
         )
     }
 }
 
 impl SortedNames for NameOrder {
-    fn numbers(self) -> Range<usize> {
+    fn positions(self) -> Range<usize> {
         self.first_named..self.end
     }
 
     #[inline]
-    fn name_and_place(self, btf: &Btf<'_>, place: usize) -> Option<(StrOffset, usize)> {
+    fn name_and_own_index(self, btf: &Btf<'_>, own_index: usize) -> Option<(StrOffset, usize)> {
         let types = btf.types_section();
-        let record = types.get(btf.table.offset(place, types.len())?..)?;
-        Some((StrOffset(btf.endian().word(*record.first_chunk()?)), place))
+        let record = types.get(btf.table.offset(own_index, types.len())?..)?;
+        Some((StrOffset(btf.endian().word(*record.first_chunk()?)), own_index))
     }
 }
 
 /// Names that are compared first. In BTF that is not sorted the first three are rarely in order.
-const FEW: usize = 32;
+const FIRST_SAMPLES: usize = 32;
 /// Samples among types with a name, and among types without.
-const MANY: usize = 256;
+const SAMPLES: usize = 256;
 /// Adjacent names that are compared where types may have been added to sorted types.
-const RUN: usize = 32;
+const RUN_LENGTH: usize = 32;
 
 impl NameOrder {
     /// Returns the order of a BTF's names, if a few hundred samples are in order.
     pub(super) fn sample(btf: &Btf<'_>) -> Option<Self> {
         let end = btf.table.len();
         let all = Sorted::new(btf, Self { first_named: 0, end });
-        if !all.ascend(evenly(0..end, FEW)) {
+        if !all.are_ascending(evenly(0..end, FIRST_SAMPLES)) {
             return None;
         }
-        let first_named = first(0..end, |place| !is_empty(all.tail(place)));
-        let runs =
-            [0, first_named.saturating_sub(RUN / 2), first_named.midpoint(end), end.saturating_sub(RUN)];
+        let first_named = first_where(0..end, |own_index| !is_empty(all.tail(own_index)));
+        let runs = [
+            0,
+            first_named.saturating_sub(RUN_LENGTH / 2),
+            first_named.midpoint(end),
+            end.saturating_sub(RUN_LENGTH),
+        ];
         // The last type before the first named type has no name. If the types ascend, those before it have none either.
-        let is_sorted = all.ascend(evenly(0..first_named, MANY))
-            && all.ascend(evenly(first_named..end, MANY))
-            && runs.into_iter().all(|from| all.ascend(from..from.saturating_add(RUN).min(end)));
+        let is_sorted = all.are_ascending(evenly(0..first_named, SAMPLES))
+            && all.are_ascending(evenly(first_named..end, SAMPLES))
+            && runs.into_iter().all(|from| all.are_ascending(from..from.saturating_add(RUN_LENGTH).min(end)));
         is_sorted.then_some(Self { first_named, end })
     }
 }
@@ -171,15 +177,15 @@ fn tail(strings: Strings<'_>, at: StrOffset) -> &[u8] {
     }
 }
 
-/// Returns evenly spaced numbers of a range, and the last.
-fn evenly(numbers: Range<usize>, count: usize) -> impl Iterator<Item = usize> {
-    let step = numbers.len().div_ceil(count.max(1)).max(1);
-    let last = numbers.clone().last();
-    numbers.step_by(step).chain(last)
+/// Returns evenly spaced positions of a range, and the last.
+fn evenly(positions: Range<usize>, count: usize) -> impl Iterator<Item = usize> {
+    let step = positions.len().div_ceil(count.max(1)).max(1);
+    let last = positions.clone().last();
+    positions.step_by(step).chain(last)
 }
 
-/// Returns the first number of a range for which the predicate is true, by bisection, or the end of the range.
-fn first(mut among: Range<usize>, predicate: impl Fn(usize) -> bool) -> usize {
+/// Returns the first position of a range for which the predicate is true, by bisection, or the end of the range.
+fn first_where(mut among: Range<usize>, predicate: impl Fn(usize) -> bool) -> usize {
     while among.start < among.end {
         let middle = among.start.midpoint(among.end);
         if predicate(middle) {
@@ -268,8 +274,8 @@ mod tests {
     ];
     const KINDS: [Kind; 5] = [Kind::Struct, Kind::Typedef, Kind::Func, Kind::Struct, Kind::TypeTag];
 
-    /// Some types without a name, then types of these names.
-    fn made<'n>(mut b: Builder, unnamed: usize, names: impl IntoIterator<Item = &'n [u8]>) -> Vec<u8> {
+    /// Builds types without a name, then types of these names.
+    fn build_types<'n>(mut b: Builder, unnamed: usize, names: impl IntoIterator<Item = &'n [u8]>) -> Vec<u8> {
         for n in 0..unnamed {
             let kind = [Kind::Ptr, Kind::FuncProto, Kind::Struct][n % 3];
             b.raw("", kind, 0, false, 0, &[]);
@@ -284,12 +290,12 @@ mod tests {
         Btf::parse_unvalidated(data, base.cloned()).unwrap()
     }
 
-    /// Both byte orders, alone and split from a base that has the same names.
-    fn each(unnamed: usize, names: &[&[u8]], test: impl Fn(Btf<'static>)) {
+    /// Calls `test` with BTFs of these names: in both byte orders, without a base and split from a base with the same names.
+    fn for_each_btf(unnamed: usize, names: &[&[u8]], test: impl Fn(Btf<'static>)) {
         for endian in ENDIANS {
-            let alone = made(Builder::new(endian), unnamed, names.iter().copied());
+            let alone = build_types(Builder::new(endian), unnamed, names.iter().copied());
             let base = Arc::new(parsed(alone.clone(), None));
-            let split = made(Builder::split(&base), unnamed, names.iter().copied());
+            let split = build_types(Builder::split(&base), unnamed, names.iter().copied());
             test(parsed(alone, None));
             test(parsed(split, Some(&base)));
         }
@@ -304,8 +310,8 @@ mod tests {
         index.visit_flavours(btf, name, |ty| found.push(ty.id())).then_some(found)
     }
 
-    /// All names are looked for in all ways, and what is found is what a look at each type finds.
-    fn finds_all(btf: &Btf<'_>) {
+    /// Asserts that each way to search finds the same types as a comparison of every type.
+    fn assert_finds_all(btf: &Btf<'_>) {
         let mut trusted = btf.clone();
         let index = NameIndex::new(btf);
         assert_eq!(trusted.trust_order(), is_sorted(btf));
@@ -340,10 +346,10 @@ mod tests {
     fn in_sorted_types_all_are_found() {
         for unnamed in [0, 1, 2, 40] {
             for count in 0..=NAMES.len() {
-                each(unnamed, &NAMES[..count], |btf| {
+                for_each_btf(unnamed, &NAMES[..count], |btf| {
                     let expected = Some(NameOrder { first_named: unnamed, end: unnamed + count });
                     assert_eq!((NameOrder::sample(&btf), is_sorted(&btf)), (expected, true));
-                    finds_all(&btf);
+                    assert_finds_all(&btf);
                 });
             }
         }
@@ -356,15 +362,15 @@ mod tests {
                 let mut names = NAMES;
                 names.swap(at, other);
                 if !names.is_sorted() {
-                    each(3, &names, |btf| assert!(!is_sorted(&btf)));
-                    each(3, &names[at..=other], |btf| finds_all(&btf));
+                    for_each_btf(3, &names, |btf| assert!(!is_sorted(&btf)));
+                    for_each_btf(3, &names[at..=other], |btf| assert_finds_all(&btf));
                 }
             }
             let mut names = NAMES;
             names[at] = b"";
             if at != 0 {
-                each(3, &names, |btf| assert!(!is_sorted(&btf), "no name at {at}"));
-                each(3, &names[..=at], |btf| finds_all(&btf));
+                for_each_btf(3, &names, |btf| assert!(!is_sorted(&btf), "no name at {at}"));
+                for_each_btf(3, &names[..=at], |btf| assert_finds_all(&btf));
             }
         }
     }
@@ -377,11 +383,11 @@ mod tests {
     fn of_many_types_each_is_compared_with_the_next() {
         let names = numbered(700);
         let names: Vec<_> = names.iter().map(String::as_bytes).collect();
-        each(50, &names, |btf| finds_all(&btf));
+        for_each_btf(50, &names, |btf| assert_finds_all(&btf));
         for at in 1..names.len() {
             let mut names = names.clone();
             names[at] = b"name_";
-            let btf = parsed(made(Builder::new(Endian::Little), 50, names), None);
+            let btf = parsed(build_types(Builder::new(Endian::Little), 50, names), None);
             let is_indexed = KINDS[at % KINDS.len()] != Kind::TypeTag;
             assert_eq!((is_sorted(&btf), NameIndex::new(&btf).is_bisected()), (false, !is_indexed), "{at}");
         }
@@ -392,7 +398,7 @@ mod tests {
         let mut names = numbered(20_000);
         let sampled = |names: &[String]| {
             let names = names.iter().map(String::as_bytes);
-            NameOrder::sample(&parsed(made(Builder::new(Endian::Little), 9_000, names), None))
+            NameOrder::sample(&parsed(build_types(Builder::new(Endian::Little), 9_000, names), None))
         };
         assert_eq!(sampled(&names), Some(NameOrder { first_named: 9_000, end: 29_000 }));
         for added in [1, 3, 40, 1_000] {
@@ -405,8 +411,8 @@ mod tests {
         assert_eq!(sampled(&names), None);
     }
 
-    /// The promise was not kept: types are missed, but nothing else is found.
-    /// Or a search would go astray in types that nobody vouched for.
+    /// If types of a trusted BTF are not sorted, a search misses types, but finds no wrong ones. A BTF that is split from a trusted
+    /// BTF is not trusted.
     #[test]
     fn trust_is_not_inherited() {
         // Only samples are looked at, and not this one.
@@ -433,10 +439,11 @@ mod tests {
     }
 
     #[test]
-    fn an_order_wrongly_trusted_is_no_harm() {
+    fn a_wrongly_trusted_order_finds_no_wrong_types() {
         let mut names = numbered(20_000);
         names.swap(1_234, 15_678);
-        let mut btf = parsed(made(Builder::new(Endian::Big), 0, names.iter().map(String::as_bytes)), None);
+        let mut btf =
+            parsed(build_types(Builder::new(Endian::Big), 0, names.iter().map(String::as_bytes)), None);
         assert!(btf.trust_order() && !is_sorted(&btf));
         let find = |name: &String| {
             let found = KINDS.into_iter().find_map(|kind| btf.find(name.as_bytes(), kind));
@@ -448,11 +455,11 @@ mod tests {
     }
 
     #[test]
-    fn names_that_begin_like_flavours_of_one_are_not_looked_through_for_it() {
+    fn a_search_for_flavours_with_many_similar_names_is_bounded() {
         let nested: Vec<_> = (0..1_000).map(|n| format!("a___b{n:04}___c")).collect();
         let names: Vec<_> =
             [&b"a"[..], b"a___a"].into_iter().chain(nested.iter().map(String::as_bytes)).collect();
-        let btf = parsed(made(Builder::new(Endian::Little), 0, names), None);
+        let btf = parsed(build_types(Builder::new(Endian::Little), 0, names), None);
         let index = NameIndex::of_types(&btf);
         assert!(index.is_bisected());
         assert_eq!(index.flavours(&btf, b"a").map(Type::id).collect::<Vec<_>>(), [TypeId(1), TypeId(2)]);

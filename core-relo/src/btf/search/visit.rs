@@ -21,12 +21,13 @@ impl Btf<'_> {
         mut found: impl FnMut(Type<'b>) -> ControlFlow<B>,
     ) -> Option<B> {
         let endian = self.endian();
-        let flow = self.table.visit(self.types_section(), kinds, |place, record| {
-            match Type::from_record(self, endian, place, record) {
-                Some(ty) => found(ty),
-                None => ControlFlow::Continue(()),
-            }
-        });
+        let flow =
+            self.table.visit(self.types_section(), kinds, |own_index, record| {
+                match Type::from_record(self, endian, own_index, record) {
+                    Some(ty) => found(ty),
+                    None => ControlFlow::Continue(()),
+                }
+            });
         flow.break_value()
     }
 
@@ -43,18 +44,18 @@ impl Btf<'_> {
     ) {
         let (types, strings, endian) = (self.types_section(), self.strings(), self.endian());
         let mut compare = |batch: &[(usize, StrOffset)]| {
-            for (place, name) in batch {
+            for (own_index, name) in batch {
                 if may_match(strings, *name)
-                    && let Some(ty) = Type::from_section(self, types, *place)
+                    && let Some(ty) = Type::from_section(self, types, *own_index)
                 {
                     found(ty);
                 }
             }
         };
         let (mut batch, mut len) = ([(0, StrOffset(0)); BATCH], 0usize);
-        let _continue: ControlFlow<()> = self.table.visit(types, kinds, |place, record| {
+        let _continue: ControlFlow<()> = self.table.visit(types, kinds, |own_index, record| {
             if let (Some(name), Some(slot)) = (endian.u32(record, 0), batch.get_mut(len)) {
-                *slot = (place, StrOffset(name));
+                *slot = (own_index, StrOffset(name));
                 len = len.wrapping_add(1) % BATCH;
                 if len == 0 {
                     compare(&batch);

@@ -81,7 +81,7 @@ fn a_split_btf_without_strings_of_its_own_is_sound_and_one_without_a_base_is_not
         let mut b = Builder::split(&base);
         b.pointer(TypeId(2));
         let alone = Btf::parse(b.finish()).err();
-        assert_eq!(alone, Some(BtfError::Strings { must: "hold anything", split_without_base: false }));
+        assert_eq!(alone, Some(BtfError::Strings { must: "contain anything", split_without_base: false }));
         b.typedef("t", TypeId(2));
         let alone = Btf::parse(b.finish()).err();
         assert_eq!(alone, Some(BtfError::Strings { must: "begin with NUL", split_without_base: true }));

@@ -1,10 +1,11 @@
-//! Validation checks every word of an element that refers to a name or a type, wherever the record lies, and no other word.
+//! Tests of validation: every word of an element that refers to a name or a type is checked, at any position in the type section.
+//! Other words may have any value.
 #![expect(clippy::arithmetic_side_effects, reason = "offsets and numbers that the tests choose")]
 
 use crate::{
     btf::{
         Btf, BtfError, Builder, Kind, Type,
-        format::{References, Word},
+        format::{References, WordMeaning},
         parse::Validation,
     },
     endian::Endian,
@@ -14,12 +15,12 @@ use alloc::{sync::Arc, vec, vec::Vec};
 
 const ORDERS: [Endian; 2] = [Endian::Little, Endian::Big];
 
-/// Numbers of elements.
+/// Element counts of the tested records.
 const COUNTS: [u32; 5] = [0, 1, 3, 4, 13];
 
 type Base = Option<Arc<Btf<'static>>>;
 
-/// Returns no base, and a base.
+/// Returns the two cases of each test: a BTF without a base, and a split BTF with a base.
 fn bases(endian: Endian) -> [Base; 2] {
     let mut b = Builder::new(endian);
     let int = b.int("int", 4, Builder::SIGNED);
@@ -27,7 +28,7 @@ fn bases(endian: Endian) -> [Base; 2] {
     [None, Some(Arc::new(Btf::parse(b.finish()).unwrap()))]
 }
 
-/// Returns a builder with an int and a prototype. Types 1 and 2 are such types with and without a base.
+/// Returns a builder with an INT and a FUNC_PROTO. Type 1 is an INT and type 2 a FUNC_PROTO, in the base if there is one.
 fn builder(endian: Endian, base: &Base) -> Builder {
     let mut b = base.as_ref().map_or_else(|| Builder::new(endian), |base| Builder::split(base));
     let int = b.int("int", 4, Builder::SIGNED);
@@ -35,19 +36,20 @@ fn builder(endian: Endian, base: &Base) -> Builder {
     b
 }
 
-/// Adds a record. Each word of its elements is 1, which is a valid name and a valid type.
+/// Adds a record whose words after the third are all 1, which is a valid name offset and a valid type id.
 fn record(b: &mut Builder, kind: Kind, count: u32) -> TypeId {
     let words = kind.layout().unwrap().size().trailer_words(count);
     b.raw("", kind, count, false, 0, &vec![1; words])
 }
 
+/// Returns the kinds with elements, each with several values of vlen. The vlen of an ARRAY does not change the record's length.
 fn kinds() -> impl Iterator<Item = (Kind, u32)> {
     let counted = [Kind::Struct, Kind::Union, Kind::Enum, Kind::Enum64, Kind::FuncProto, Kind::Datasec];
     let counted = counted.into_iter().flat_map(|kind| COUNTS.map(|count| (kind, count)));
     counted.chain([(Kind::Array, 0), (Kind::Array, 2), (Kind::Array, 0xffff)])
 }
 
-/// Parses with the fast path and without, and returns the common result.
+/// Parses with the fast path and without, and returns the result, which must be the same for errors.
 fn parse(data: &[u8], base: &Base) -> Result<Btf<'static>, BtfError> {
     let [fast, slow] = [Validation::All, Validation::AllWithoutFastPath]
         .map(|validation| Btf::parse_with(data.to_vec().into(), base.clone(), validation));
@@ -62,11 +64,11 @@ fn change_each_word(data: &[u8], base: &Base, ids: &[TypeId]) {
     let (types, types_start) = (btf.types_section(), 24);
     for id in ids {
         let ty = btf.ty(*id).unwrap();
-        let start = types_start + btf.table.offset(btf.place_of(*id).unwrap(), types.len()).unwrap();
+        let start = types_start + btf.table.offset(btf.own_index(*id).unwrap(), types.len()).unwrap();
         let len = to_usize(ty.kind().layout().unwrap().size().record_len(ty.vlen()));
         let mut ends = vec![None; len / 4];
-        for (number, meaning) in References::new(ty.kind(), len / 4) {
-            ends[number] = Some(if meaning == Word::Name { btf.string_end() } else { btf.end_id().0 });
+        for (index, meaning) in References::new(ty.kind(), len / 4) {
+            ends[index] = Some(if meaning == WordMeaning::Name { btf.string_end() } else { btf.end_id().0 });
         }
         for (at, end) in (start..).step_by(4).zip(ends).skip(3) {
             let before: [u8; 4] = data[at..at + 4].try_into().unwrap();
@@ -144,8 +146,8 @@ fn a_func_in_any_block_refers_to_a_prototype() {
             let ids = |kind| btf.types().filter(move |ty| ty.kind() == kind).map(Type::id);
             let (funcs, last) = (ids(Kind::Func).collect::<Vec<_>>(), ids(Kind::FuncProto).last().unwrap());
             for func in funcs.iter().step_by(funcs.len() / 9).chain(funcs.last()) {
-                let place = btf.place_of(*func).unwrap();
-                let at = 24 + btf.table.offset(place, btf.types_section().len()).unwrap() + 8;
+                let own_index = btf.own_index(*func).unwrap();
+                let at = 24 + btf.table.offset(own_index, btf.types_section().len()).unwrap() + 8;
                 let is_valid = |target: TypeId| {
                     let mut data = good.clone();
                     data[at..at + 4].copy_from_slice(&endian.u32_bytes(target.0));

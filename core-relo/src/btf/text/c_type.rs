@@ -6,9 +6,9 @@ use crate::{
 };
 use core::fmt::{Display, Formatter, Result};
 
-/// The levels of a declaration that are printed before `...`.
+/// The levels of nested types that are printed. `...` replaces deeper levels.
 const DEPTH: u32 = 12;
-/// The levels of a parameter that are printed.
+/// The levels of nested types that are printed in a parameter.
 const PARAMETER_DEPTH: u32 = 4;
 /// The number of parameters that are printed.
 const PARAMETERS: usize = 8;

@@ -9,7 +9,7 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Member<'b> {
-    /// The member's number in the record.
+    /// The member's index in the record.
     pub index: u32,
     /// The name, empty if anonymous.
     pub name: Name<'b>,
@@ -29,7 +29,7 @@ pub struct Member<'b> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Enumerator<'b> {
-    /// The enumerator's number in the record.
+    /// The enumerator's index in the record.
     pub index: u32,
     /// The name.
     pub name: Name<'b>,

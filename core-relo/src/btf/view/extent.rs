@@ -19,8 +19,8 @@ impl Btf<'_> {
     /// Returns the bits of a member of one of this BTF's composites.
     ///
     /// Since Linux 5.0 the composite of a bitfield has the kflag, and the member contains the width. Before, the type of the member
-    /// was an INT with an offset and fewer bits than its storage. CO-RE supports only the first form: for libbpf the second is
-    /// compatible with nothing.
+    /// was an INT with an offset and fewer bits than its storage. CO-RE supports only the first form: libbpf treats an INT with an
+    /// offset as incompatible with every type.
     pub fn member_extent(&self, member: &Member<'_>) -> Result<Extent, WalkError> {
         if member.bitfield_bits > 0 {
             let bits = u64::from(member.bitfield_bits);

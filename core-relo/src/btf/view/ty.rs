@@ -34,16 +34,16 @@ impl Btf<'_> {
         if id == TypeId::VOID {
             return Some(Type::void(self));
         }
-        match self.place_of(id) {
+        match self.own_index(id) {
             None => self.base()?.ty(id),
-            Some(place) => Type::from_section(self, self.types_section(), place),
+            Some(own_index) => Type::from_section(self, self.types_section(), own_index),
         }
     }
 
     /// Returns the own types in order of id, without `void` and the base's types.
     pub fn types(&self) -> impl Iterator<Item = Type<'_>> {
         let types = self.types_section();
-        (0..self.table.len()).map_while(move |place| Type::from_section(self, types, place))
+        (0..self.table.len()).map_while(move |own_index| Type::from_section(self, types, own_index))
     }
 }
 
@@ -53,24 +53,24 @@ impl<'b> Type<'b> {
         Self { btf, id: TypeId::VOID, name_offset: StrOffset(0), info: Info(0), third_word: 0, trailer: &[] }
     }
 
-    /// Returns the own type with this place; `types` is the type section of `btf`.
+    /// Returns the type with this own index; `types` is the type section of `btf`.
     #[inline]
-    pub(crate) fn from_section<'d: 'b>(btf: &'b Btf<'d>, types: &'b [u8], place: usize) -> Option<Self> {
-        let record = types.get(btf.table.offset(place, types.len())?..)?;
-        Self::from_record(btf, btf.endian(), place, record)
+    pub(crate) fn from_section<'d: 'b>(btf: &'b Btf<'d>, types: &'b [u8], own_index: usize) -> Option<Self> {
+        let record = types.get(btf.table.offset(own_index, types.len())?..)?;
+        Self::from_record(btf, btf.endian(), own_index, record)
     }
 
-    /// Returns the own type with this place, whose record is at the start of `record`; `endian` is the byte order of `btf`.
+    /// Returns the type with this own index, whose record is at the start of `record`; `endian` is the byte order of `btf`.
     #[inline]
     pub(crate) fn from_record<'d: 'b>(
         btf: &'b Btf<'d>,
         endian: Endian,
-        place: usize,
+        own_index: usize,
         record: &'b [u8],
     ) -> Option<Self> {
-        let id = btf.id_of(place);
-        let (head, trailer) = record.split_first_chunk::<12>()?;
-        let [n0, n1, n2, n3, i0, i1, i2, i3, t0, t1, t2, t3] = *head;
+        let id = btf.id_at(own_index);
+        let (common, trailer) = record.split_first_chunk::<12>()?;
+        let [n0, n1, n2, n3, i0, i1, i2, i3, t0, t1, t2, t3] = *common;
         Some(Self {
             btf,
             id,
@@ -165,7 +165,7 @@ impl<'b> Type<'b> {
         }
     }
 
-    /// Returns the number of the member or parameter of a DECL_TAG, or -1 for the declaration itself.
+    /// Returns the index of the member or parameter that a DECL_TAG marks, or -1 for the declaration itself.
     pub fn component_index(self) -> Option<i32> {
         if self.kind() != Kind::DeclTag {
             return None;
@@ -178,7 +178,7 @@ impl<'b> Type<'b> {
         Members { ty: self, next: 0, end: if self.kind().is_composite() { self.vlen() } else { 0 } }
     }
 
-    /// Returns the member with this number.
+    /// Returns the member at this index.
     #[inline]
     pub fn member(self, index: u32) -> Option<Member<'b>> {
         if !self.kind().is_composite() || index >= self.vlen() {
@@ -226,7 +226,7 @@ impl<'b> Type<'b> {
         Enumerators { ty: self, next: 0, end: if self.kind().is_enum() { self.vlen() } else { 0 } }
     }
 
-    /// Returns the enumerator with this number.
+    /// Returns the enumerator at this index.
     pub fn enumerator(self, index: u32) -> Option<Enumerator<'b>> {
         if !self.kind().is_enum() || index >= self.vlen() {
             return None;
@@ -249,7 +249,7 @@ impl<'b> Type<'b> {
         Params { ty: self, next: 0, end: if self.kind() == Kind::FuncProto { self.vlen() } else { 0 } }
     }
 
-    /// Returns the parameter with this number.
+    /// Returns the parameter at this index.
     pub fn param(self, index: u32) -> Option<Param<'b>> {
         if self.kind() != Kind::FuncProto || index >= self.vlen() {
             return None;
@@ -265,7 +265,7 @@ impl<'b> Type<'b> {
         SecInfos { ty: self, next: 0, end: if self.kind() == Kind::Datasec { self.vlen() } else { 0 } }
     }
 
-    /// Returns the variable with this number.
+    /// Returns the variable at this index.
     pub fn secinfo(self, index: u32) -> Option<SecInfo> {
         if self.kind() != Kind::Datasec || index >= self.vlen() {
             return None;

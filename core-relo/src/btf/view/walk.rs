@@ -1,4 +1,4 @@
-//! The type behind modifiers, and the size of a type.
+//! Walks along chains of types: to the type under modifiers and typedefs, and to the size of a type.
 //!
 //! Every id is resolved in the BTF that contains the reference: a type of a base refers only to types of the base.
 
@@ -10,16 +10,16 @@ use crate::{
 };
 
 impl Btf<'_> {
-    /// Returns the type behind modifiers, type tags and typedefs (libbpf: `skip_mods_and_typedefs`).
+    /// Skips modifiers, type tags and typedefs, and returns the type under them (libbpf: `skip_mods_and_typedefs`).
     ///
     /// A chain longer than [`limits::MODIFIER_HOPS`] is an error. libbpf loops forever on a cycle.
     pub fn strip(&self, id: TypeId) -> Result<Type<'_>, WalkError> {
-        self.strip_in(id, &mut 0)
+        self.strip_counting(id, &mut 0)
     }
 
-    /// As [`strip`](Self::strip), and stores in `hops` the number of types that were skipped.
+    /// Returns the result of [`strip`](Self::strip), and stores the number of skipped types in `hops`.
     #[inline]
-    pub(crate) fn strip_in(&self, id: TypeId, hops: &mut u32) -> Result<Type<'_>, WalkError> {
+    pub(crate) fn strip_counting(&self, id: TypeId, hops: &mut u32) -> Result<Type<'_>, WalkError> {
         let mut ty = self.ty(id).ok_or(WalkError::NoType(id))?;
         for hop in 0..limits::MODIFIER_HOPS {
             *hops = hop;
@@ -41,12 +41,12 @@ impl Btf<'_> {
         for _ in 0..limits::SIZE_HOPS {
             let ty = btf.ty(at).ok_or(WalkError::NoType(at))?;
             btf = ty.btf();
-            let own = match ty.kind() {
+            let size = match ty.kind() {
                 Kind::Ptr => Some(self.pointer_size()),
                 _ => ty.size(),
             };
-            if let Some(ByteSize(own)) = own {
-                return count.checked_mul(own).map(ByteSize).ok_or(too_large);
+            if let Some(ByteSize(size)) = size {
+                return count.checked_mul(size).map(ByteSize).ok_or(too_large);
             }
             at = match (ty.kind(), ty.array(), ty.target()) {
                 (_, Some(array), _) => {
@@ -62,7 +62,7 @@ impl Btf<'_> {
         Err(WalkError::Endless(id))
     }
 
-    /// Returns the stripped element type behind all dimensions of an array, or the stripped type itself if it is no array.
+    /// Returns the stripped element type of an array of any number of dimensions, or the stripped type itself if it is no array.
     pub(crate) fn innermost_element(&self, id: TypeId) -> Result<Type<'_>, WalkError> {
         let mut ty = self.strip(id)?;
         for _ in 0..limits::MODIFIER_HOPS {

@@ -13,7 +13,7 @@ use crate::{
 use alloc::vec::Vec;
 use hashbrown::HashMap;
 
-/// A builder that makes a BTF type by type. Each method returns the id of the new type.
+/// A builder that adds types to a BTF. Each method that adds a type returns its id.
 ///
 /// Ids ascend from 1, or from the end of the base. A type may refer to a type that is added later.
 ///
@@ -169,9 +169,15 @@ impl Builder {
     }
 
     /// Adds an ENUM. Values are truncated to 32 bits.
-    pub fn enumeration(&mut self, name: &str, size: u32, signed: bool, variants: &[(&str, i64)]) -> TypeId {
-        let id = self.record(name, Kind::Enum, variants.len(), signed, size);
-        for (name, value) in variants {
+    pub fn enumeration(
+        &mut self,
+        name: &str,
+        size: u32,
+        signed: bool,
+        enumerators: &[(&str, i64)],
+    ) -> TypeId {
+        let id = self.record(name, Kind::Enum, enumerators.len(), signed, size);
+        for (name, value) in enumerators {
             let name = self.string(name);
             self.words(&[name.0, low32(value.cast_unsigned())]);
         }
@@ -179,9 +185,15 @@ impl Builder {
     }
 
     /// Adds an ENUM64.
-    pub fn enumeration64(&mut self, name: &str, size: u32, signed: bool, variants: &[(&str, u64)]) -> TypeId {
-        let id = self.record(name, Kind::Enum64, variants.len(), signed, size);
-        for (name, value) in variants {
+    pub fn enumeration64(
+        &mut self,
+        name: &str,
+        size: u32,
+        signed: bool,
+        enumerators: &[(&str, u64)],
+    ) -> TypeId {
+        let id = self.record(name, Kind::Enum64, enumerators.len(), signed, size);
+        for (name, value) in enumerators {
             let name = self.string(name);
             self.words(&[name.0, low32(*value), high32(*value)]);
         }
@@ -241,7 +253,7 @@ impl Builder {
         id
     }
 
-    /// Adds a record of any kind with any trailing words, even if no compiler would write the record.
+    /// Adds a record of any kind with any words after `struct btf_type`. The record is not validated.
     pub fn raw(
         &mut self,
         name: impl AsRef<[u8]>,
@@ -262,7 +274,7 @@ impl Builder {
         self.string_bytes(s.as_bytes())
     }
 
-    /// As [`string`](Self::string), for names that are not UTF-8.
+    /// Adds a string that need not be UTF-8, unless it exists, and returns its offset.
     pub fn string_bytes(&mut self, s: &[u8]) -> StrOffset {
         if s.is_empty() {
             return StrOffset(0);

@@ -41,9 +41,9 @@ pub struct Editor {
 }
 
 impl Editor {
-    /// The number of the word with the offset of the name.
+    /// The index of the word with the offset of the name.
     pub const NAME: u32 = 0;
-    /// The number of the word with the size, or with the type to which the record refers.
+    /// The index of the word with the size, or with the type to which the record refers.
     pub const SIZE_OR_TYPE: u32 = 2;
 
     /// Copies the own types and strings of `btf`, without a layout section.
@@ -148,7 +148,7 @@ impl Editor {
     }
 }
 
-/// Returns the offset of the first of each of the strings.
+/// Returns the offset of each distinct string. Of equal strings, the first offset.
 fn index_strings(strings: &[u8]) -> HashMap<Vec<u8>, StrOffset> {
     let mut known = HashMap::new();
     let mut at = 0u32;

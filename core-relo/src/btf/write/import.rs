@@ -3,7 +3,7 @@
 use super::builder::Builder;
 use crate::{
     btf::{
-        format::{References, Word},
+        format::{References, WordMeaning},
         parse::Btf,
         view::Type,
     },
@@ -18,32 +18,32 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// A kind whose references are not known.
-    #[error("type [{id}] is of unknown kind {kind}: what it refers to cannot be told")]
+    /// The type's kind is unknown, so that its references cannot be found.
+    #[error("type [{id}]: unknown kind {kind}, whose references cannot be found")]
     UnknownKind {
         /// The type.
         id: TypeId,
-        /// The number of its kind.
+        /// The raw kind.
         kind: u8,
     },
-    /// A name lies outside the strings.
-    #[error("string offset {at} lies outside the strings")]
+    /// A name lies outside the string section.
+    #[error("string offset {at} lies outside the string section")]
     Name {
         /// The offset.
         at: StrOffset,
     },
     /// The names overlap so much that their copies would exceed [`limits::STRING_COPIES`].
     #[error(
-        "names overlap: copied they are longer than {} times the {len} bytes of strings",
+        "names overlap: their copies exceed {} times the {len} bytes of the string section",
         limits::STRING_COPIES
     )]
-    Strings {
-        /// The bytes of strings.
+    OverlappingNames {
+        /// The length of the string section in bytes.
         len: usize,
     },
 }
 
-/// A copier of types and names from one BTF, its base's included, into a [`Builder`].
+/// An importer of types and names from a BTF, and from its base, into a [`Builder`].
 ///
 /// ```
 /// use core_relo::{btf::{Btf, Builder, Importer}, Endian};
@@ -53,54 +53,55 @@ pub enum ImportError {
 /// let from = Btf::parse(b.finish()).unwrap();
 ///
 /// let mut to = Builder::new(Endian::Big);
-/// let mut import = Importer::new(&from);
+/// let mut importer = Importer::new(&from);
 /// for ty in from.types() {
-///     import.copy_type(&mut to, ty, |id| id).unwrap();
+///     importer.copy_type(&mut to, ty, |id| id).unwrap();
 /// }
 /// assert_eq!(Btf::parse(to.finish()).unwrap().find(b"pid_t", core_relo::btf::Kind::Typedef).unwrap().id().0, 2);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Importer<'b> {
     from: &'b Btf<'b>,
-    known: HashMap<StrOffset, StrOffset>,
+    /// The new offset of each copied name, by its old offset.
+    copied: HashMap<StrOffset, StrOffset>,
     /// Bytes of names that may still be copied.
     bytes_left: usize,
 }
 
 impl<'b> Importer<'b> {
-    /// Returns an importer from this BTF, for one builder.
+    /// Returns an importer of types from `from`. All copies of one importer go into the same builder.
     pub fn new(from: &'b Btf<'b>) -> Self {
         let bytes_left = to_usize(from.string_end()).saturating_mul(limits::STRING_COPIES);
-        Self { from, known: HashMap::new(), bytes_left }
+        Self { from, copied: HashMap::new(), bytes_left }
     }
 
     /// Copies a name, unless it was copied before, and returns its new offset.
     pub fn copy_name(&mut self, to: &mut Builder, at: StrOffset) -> Result<StrOffset, ImportError> {
-        if let Some(known) = self.known.get(&at) {
-            return Ok(*known);
+        if let Some(new) = self.copied.get(&at) {
+            return Ok(*new);
         }
         let name = self.from.name(at).ok_or(ImportError::Name { at })?;
         let len = to_usize(self.from.string_end());
         let cost = name.as_bytes().len().saturating_add(1);
-        self.bytes_left = self.bytes_left.checked_sub(cost).ok_or(ImportError::Strings { len })?;
+        self.bytes_left = self.bytes_left.checked_sub(cost).ok_or(ImportError::OverlappingNames { len })?;
         let new = to.string_bytes(name.as_bytes());
-        self.known.insert(at, new);
+        self.copied.insert(at, new);
         Ok(new)
     }
 
-    /// Copies a type, with every id mapped by `map_id`, and returns the new type's id.
+    /// Copies a type, applies `map_id` to each type id in the record, and returns the new type's id.
     pub fn copy_type(
         &mut self,
         to: &mut Builder,
         ty: Type<'_>,
         map_id: impl FnMut(TypeId) -> TypeId,
     ) -> Result<TypeId, ImportError> {
-        let words = self.words(to, ty, map_id)?;
+        let words = self.copy_words(to, ty, map_id)?;
         Ok(to.record_words(&words))
     }
 
-    /// Returns the words of a type's record, with its names copied and its ids mapped.
-    pub(super) fn words(
+    /// Copies the names of a type's record, and returns the record's words with new name offsets and mapped type ids.
+    pub(super) fn copy_words(
         &mut self,
         to: &mut Builder,
         ty: Type<'_>,
@@ -113,12 +114,12 @@ impl<'b> Importer<'b> {
         let trailer = ty.trailer().as_chunks::<4>().0.iter().take(trailer_words);
         let mut words = Vec::from([ty.name_offset().0, ty.info(), ty.size_or_type()]);
         words.extend(trailer.map(|raw| endian.word(*raw)));
-        for (number, meaning) in References::new(ty.kind(), words.len()) {
-            let Some(word) = words.get_mut(number) else { break };
+        for (index, meaning) in References::new(ty.kind(), words.len()) {
+            let Some(word) = words.get_mut(index) else { break };
             match meaning {
-                Word::Id => *word = map_id(TypeId(*word)).0,
-                Word::Name => *word = self.copy_name(to, StrOffset(*word))?.0,
-                Word::Value => {}
+                WordMeaning::Id => *word = map_id(TypeId(*word)).0,
+                WordMeaning::Name => *word = self.copy_name(to, StrOffset(*word))?.0,
+                WordMeaning::Value => {}
             }
         }
         Ok(words)
@@ -132,9 +133,9 @@ impl Builder {
             Some(base) => Self::split(base),
             None => Self::new(btf.endian()),
         };
-        let mut import = Importer::new(btf);
+        let mut importer = Importer::new(btf);
         for ty in btf.types() {
-            import.copy_type(&mut builder, ty, |id| id)?;
+            importer.copy_type(&mut builder, ty, |id| id)?;
         }
         Ok(builder)
     }

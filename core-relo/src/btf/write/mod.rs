@@ -3,10 +3,10 @@
 mod amend;
 mod builder;
 mod dedup;
-mod distill;
 mod editor;
 mod import;
 mod output;
+mod relocate_split;
 mod rewrite;
 
 pub use builder::{Builder, BuiltMember};

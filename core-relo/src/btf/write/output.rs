@@ -1,4 +1,4 @@
-//! The bytes of a BTF, put together from its sections.
+//! Assembly of a BTF from its sections.
 
 use crate::{
     btf::parse::{HEADER_LEN, HEADER_LEN_WITH_LAYOUT, MAGIC},
@@ -11,8 +11,8 @@ use alloc::vec::Vec;
 pub(super) fn assemble(endian: Endian, types: &[u8], layout: Option<&[u8]>, strings: &[u8]) -> Vec<u8> {
     let header_len = if layout.is_some() { HEADER_LEN_WITH_LAYOUT } else { HEADER_LEN };
     let layout_bytes = layout.unwrap_or_default();
-    // The layout lies between types and strings, where its words are aligned. A length of more than 32 bits makes a BTF that
-    // parsing refuses.
+    // The layout lies between types and strings, where its words are aligned. If a length exceeds 32 bits,
+    // parsing rejects the BTF.
     let (types_len, layout_len) = (to_u32(types.len()), to_u32(layout_bytes.len()));
     let strings_offset = types_len.saturating_add(layout_len);
     let mut out = Vec::new();

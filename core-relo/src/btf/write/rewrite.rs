@@ -1,9 +1,9 @@
-//! A copy of a BTF's own types in which every id and name is mapped to another.
+//! A copy of a BTF's own types with mapped type ids and name offsets.
 
 use super::output::assemble;
 use crate::{
     btf::{
-        format::{References, Word},
+        format::{References, WordMeaning},
         parse::Btf,
     },
     ids::{StrOffset, TypeId},
@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 /// Copies the own types of `btf`, in order, and applies `map_id` and `map_name` to every reference. Strings that `map_name`
 /// puts into its vector are appended to the string section.
 ///
-/// Records of unknown kind keep all words but their name.
+/// In records of unknown kind only the name is mapped.
 pub(super) fn rewrite(
     btf: &Btf<'_>,
     mut map_id: impl FnMut(TypeId) -> TypeId,
@@ -26,13 +26,13 @@ pub(super) fn rewrite(
     for ((ty, start), end) in btf.types().zip(btf.table.offsets(section_len)).zip(ends) {
         let Some(record) = types.get_mut(start..end) else { continue };
         let words = record.as_chunks_mut::<4>().0;
-        for (number, meaning) in References::new(ty.kind(), words.len()) {
-            if let Some(word) = words.get_mut(number) {
+        for (index, meaning) in References::new(ty.kind(), words.len()) {
+            if let Some(word) = words.get_mut(index) {
                 let old = btf.endian().word(*word);
                 let new = match meaning {
-                    Word::Name => map_name(StrOffset(old), &mut added).0,
-                    Word::Id => map_id(TypeId(old)).0,
-                    Word::Value => old,
+                    WordMeaning::Name => map_name(StrOffset(old), &mut added).0,
+                    WordMeaning::Id => map_id(TypeId(old)).0,
+                    WordMeaning::Value => old,
                 };
                 *word = btf.endian().u32_bytes(new);
             }

@@ -1,6 +1,6 @@
-//! Similar members of a composite, and members of its members with the missing name.
+//! The search for members of a composite with a similar name, and for nested members with the missing name.
 
-use super::near_match::{FEW, NearMatch};
+use super::near_match::{NearMatch, RESULTS_PER_SORT};
 use crate::{
     btf::{Btf, Member, Type},
     explain::{
@@ -18,38 +18,39 @@ use alloc::{format, string::String, vec::Vec};
 use core::fmt::{Display, Formatter, Result as FmtResult};
 use hashbrown::HashMap;
 
-/// The number of similar members from which the nearest are chosen.
-const MANY: usize = 64;
-/// The levels of members of members, anonymous ones included.
+/// The most members with a similar name that are collected. The nearest of them are reported.
+const SIMILAR_MEMBERS: usize = 64;
+/// The levels of nested composites that are searched, anonymous composites included.
 const DEPTH: u32 = 4;
 /// The steps for adding a member to a list.
 const ADD_STEPS: u32 = 8;
 
-/// A search in composites, each of which is listed once for all missing names.
+/// A search in composites. The members of each composite are listed once for all missing names.
 #[derive(Debug, Default)]
 pub(super) struct MemberSearch<'b> {
+    /// The members of each composite, by the index of the BTF and the type id.
     lists: HashMap<(usize, TypeId), Vec<ListedMember<'b>>>,
     /// The number of members in all lists.
     listed: usize,
 }
 
-/// A member of a composite, or of a member of it, in depth-first order.
+/// A member of a composite, or a member of a nested composite.
 #[derive(Clone, Copy, Debug)]
 struct ListedMember<'b> {
     btf: &'b Btf<'b>,
     member: Member<'b>,
-    /// The offset from the start of the outermost composite.
+    /// The offset in bits from the start of the outermost composite.
     bits: u32,
     /// The index in the list of the member that contains this one.
     parent: Option<usize>,
-    /// The name for comparison, if the member is an own one and its name is not too long.
+    /// The name for comparison, if the member is direct and its name is not too long.
     bare_name: Option<BareName<'b>>,
     /// Whether only anonymous members lie between the outermost composite and this member.
-    is_own: bool,
+    is_direct: bool,
 }
 
 impl<'b> MemberSearch<'b> {
-    /// Finds members of the composite `ty` with a name like `wanted`, then members of its members with the same name.
+    /// Finds direct members of the composite `ty` whose names are similar to `wanted`, then nested members named `wanted`.
     pub(super) fn find_similar(
         &mut self,
         (source, btf): (usize, &'b Btf<'b>),
@@ -60,26 +61,27 @@ impl<'b> MemberSearch<'b> {
         let list = self.list((source, btf), ty, steps)?;
         steps.take(to_u32(list.len()))?;
         let pattern = NamePattern::new(wanted.as_bytes());
-        let (mut similar, mut deeper) = (Vec::new(), Vec::new());
+        let (mut similar, mut nested) = (Vec::new(), Vec::new());
         for listed in list {
-            if similar.len() > MANY || deeper.len() > FEW {
+            if similar.len() > SIMILAR_MEMBERS || nested.len() > RESULTS_PER_SORT {
                 break;
             }
-            if listed.is_own {
+            if listed.is_direct {
                 let names = pattern.as_ref().zip(listed.bare_name);
                 let distance = names.and_then(|(pattern, name)| pattern.distance(&name));
                 similar.extend(distance.map(|distance| (distance, listed)));
             } else if listed.member.name == wanted {
-                deeper.push(listed);
+                nested.push(listed);
             }
         }
         similar.sort_by_key(|(distance, _)| *distance);
         let similar = similar.into_iter().map(|(_, listed)| listed);
-        let nearest = similar.take(FEW).chain(deeper.into_iter().take(FEW));
+        let nearest = similar.take(RESULTS_PER_SORT).chain(nested.into_iter().take(RESULTS_PER_SORT));
         Ok(nearest.map(|listed| near_match(listed, list, (btf, ty))).collect())
     }
 
-    /// Finds members of the composite `ty` whose names share words with `wanted`. They are no replacement for a flavour to declare.
+    /// Finds members of the composite `ty` whose names share words with `wanted`. Such a member is not proposed as the
+    /// declaration of a flavour.
     pub(super) fn find_sharing_words(
         &mut self,
         (source, btf): (usize, &'b Btf<'b>),
@@ -91,7 +93,7 @@ impl<'b> MemberSearch<'b> {
         let list = self.list((source, btf), ty, steps)?;
         let names: Vec<_> = list.iter().filter_map(|listed| Some((listed.bare_name?, listed))).collect();
         steps.take(to_u32(names.len().saturating_mul(words.len())))?;
-        let nearest = words.find_similar(&names).into_iter().take(FEW);
+        let nearest = words.find_similar(&names).into_iter().take(RESULTS_PER_SORT);
         let near_match = |listed| near_match(listed, list, (btf, ty));
         Ok(nearest.map(|listed| NearMatch { declaration: None, ..near_match(listed) }).collect())
     }
@@ -120,12 +122,12 @@ impl<'b> MemberSearch<'b> {
     }
 }
 
-/// Adds the members of `ty`, each followed by the members of its type.
+/// Adds the members of `ty` in depth-first order: each member is followed by the members of its type.
 fn add_members<'b>(
     list: &mut Vec<ListedMember<'b>>,
     ty: Type<'b>,
     (parent, base_bits): (Option<usize>, u32),
-    (is_own, depth): (bool, u32),
+    (is_direct, depth): (bool, u32),
     steps: &mut StepBudget,
 ) -> Result<(), OutOfSteps> {
     for member in ty.members() {
@@ -133,17 +135,25 @@ fn add_members<'b>(
             break;
         }
         let mut hops = 0;
-        let inner = ty.btf().strip_in(member.ty, &mut hops).ok().filter(|inner| inner.kind().is_composite());
+        let inner =
+            ty.btf().strip_counting(member.ty, &mut hops).ok().filter(|inner| inner.kind().is_composite());
         steps.take(ADD_STEPS.saturating_add(hops))?;
         steps.take_name(member.name)?;
         let bits = base_bits.wrapping_add(member.bit_offset.0);
         let is_anonymous = member.name.is_empty();
-        let is_own_member = is_own && !is_anonymous;
-        let bare_name = if is_own_member { BareName::new(member.name.as_bytes()) } else { None };
+        let is_named_direct = is_direct && !is_anonymous;
+        let bare_name = if is_named_direct { BareName::new(member.name.as_bytes()) } else { None };
         let index = list.len();
-        list.push(ListedMember { btf: ty.btf(), member, bits, parent, bare_name, is_own: is_own_member });
+        list.push(ListedMember {
+            btf: ty.btf(),
+            member,
+            bits,
+            parent,
+            bare_name,
+            is_direct: is_named_direct,
+        });
         if let (Some(inner), Some(depth)) = (inner, depth.checked_sub(1)) {
-            add_members(list, inner, (Some(index), bits), (is_own && is_anonymous, depth), steps)?;
+            add_members(list, inner, (Some(index), bits), (is_direct && is_anonymous, depth), steps)?;
         }
     }
     Ok(())
@@ -154,8 +164,8 @@ fn near_match(listed: &ListedMember<'_>, list: &[ListedMember<'_>], root: (&Btf<
     let ty = text(CType::new(listed.btf, listed.member.ty));
     let bitfield = if bits > 0 { format!(":{bits}") } else { String::new() };
     let detail = text(format_args!("{ty}{bitfield}, offset {}", listed.bits / 8));
-    // Arrays and functions are declared in another way, anonymous types and cut texts in none.
-    let is_declarable = listed.is_own && !ty.contains(['[', '(', '{', '…']);
+    // The declarators of arrays and functions are not simply `type name`. Anonymous types and truncated texts cannot be declared.
+    let is_declarable = listed.is_direct && !ty.contains(['[', '(', '{', '…']);
     let declaration = is_declarable.then(|| {
         let space = if ty.ends_with('*') { "" } else { " " };
         text(format_args!("{ty}{space}{name}{bitfield};"))

@@ -1,6 +1,6 @@
-//! The missing name in other composites and enumerations, and similar names in the same enumeration.
+//! The search for the missing name in other composites and enums, and for similar names in the same enum.
 
-use super::near_match::{FEW, NearMatch};
+use super::near_match::{NearMatch, RESULTS_PER_SORT};
 use crate::{
     btf::{Btf, Enumerator, Type},
     explain::{
@@ -20,22 +20,22 @@ use hashbrown::HashMap;
 #[derive(Debug, Default)]
 pub(super) struct NamesakeSearch<'b> {
     members: Option<Namesakes<'b>>,
-    variants: Option<Namesakes<'b>>,
+    enumerators: Option<Namesakes<'b>>,
 }
 
-/// For each name, the first types that have it, and the number of the member or enumerator.
+/// For each name, the first types with a member or enumerator of this name, and the index of the member or enumerator.
 type Namesakes<'b> = HashMap<Name<'b>, Vec<(TypeId, u32)>>;
 
 /// The steps for preparing and comparing a name.
 const COMPARE_STEPS: u32 = 4;
-/// The number of types that are kept for a name: one more than [`FEW`], to notice that there are more, and one for the composite of
-/// a module that lacks the name.
-const KEPT: usize = FEW.saturating_add(2);
+/// The most types that are stored for a name: one more than [`RESULTS_PER_SORT`], to detect that there are more, and one for the composite of a
+/// module that lacks the name.
+const TYPES_PER_NAME: usize = RESULTS_PER_SORT.saturating_add(2);
 
 impl<'b> NamesakeSearch<'b> {
     /// Finds named composites other than `ty` that have a member of the name.
     ///
-    /// Returns none if they are more than a few, as for a common name such as `next` or `flags`.
+    /// Returns none if there are more than [`RESULTS_PER_SORT`], as for a common name such as `next` or `flags`.
     pub(super) fn find_members(
         &mut self,
         plan: &'b Plan<'b>,
@@ -46,7 +46,7 @@ impl<'b> NamesakeSearch<'b> {
         let btf = &*plan.target().main().btf;
         let known = self.members.get_or_insert_default();
         if !known.contains_key(&name) {
-            // The result of a pass that runs out of steps is incomplete, so it is not kept.
+            // The result of a pass that runs out of steps is incomplete, so that it is not stored.
             let mut found = missing_names(plan, name);
             for composite in btf.types().filter(|t| t.kind().is_composite() && !t.name().is_empty()) {
                 for member in composite.members() {
@@ -58,7 +58,7 @@ impl<'b> NamesakeSearch<'b> {
         }
         let namesakes = &*known.entry(name).or_default();
         let others: Vec<_> = namesakes.iter().filter(|(id, _)| *id != ty).collect();
-        if others.len() > FEW {
+        if others.len() > RESULTS_PER_SORT {
             return Ok(Vec::new());
         }
         let near = |(id, index): &(TypeId, u32)| {
@@ -70,8 +70,8 @@ impl<'b> NamesakeSearch<'b> {
         Ok(others.into_iter().filter_map(near).collect())
     }
 
-    /// Finds enumerations other than `ty` that have an enumerator of the name.
-    pub(super) fn find_variants(
+    /// Finds enums other than `ty` that have an enumerator of the name.
+    pub(super) fn find_enumerators(
         &mut self,
         plan: &'b Plan<'b>,
         ty: TypeId,
@@ -79,13 +79,17 @@ impl<'b> NamesakeSearch<'b> {
         steps: &mut StepBudget,
     ) -> Result<Vec<NearMatch>, OutOfSteps> {
         let (btf, name) = (&*plan.target().main().btf, name.essential());
-        let known = self.variants.get_or_insert_default();
+        let known = self.enumerators.get_or_insert_default();
         if !known.contains_key(&name) {
             let mut found = missing_names(plan, name);
             for enumeration in btf.types().filter(|t| t.kind().is_enum()) {
-                for variant in enumeration.enumerators() {
-                    steps.take_name(variant.name)?;
-                    add_namesake(&mut found, variant.name.essential(), (enumeration.id(), variant.index));
+                for enumerator in enumeration.enumerators() {
+                    steps.take_name(enumerator.name)?;
+                    add_namesake(
+                        &mut found,
+                        enumerator.name.essential(),
+                        (enumeration.id(), enumerator.index),
+                    );
                 }
             }
             *known = found;
@@ -94,9 +98,9 @@ impl<'b> NamesakeSearch<'b> {
         let others = namesakes.iter().filter(|(id, _)| *id != ty);
         let near = |(id, index): &(TypeId, u32)| {
             let enumeration = btf.ty(*id)?;
-            Some(near_variant(enumeration, enumeration.enumerator(*index)?))
+            Some(enumerator_match(enumeration, enumeration.enumerator(*index)?))
         };
-        Ok(others.take(FEW).filter_map(near).collect())
+        Ok(others.take(RESULTS_PER_SORT).filter_map(near).collect())
     }
 }
 
@@ -110,18 +114,18 @@ fn missing_names<'b>(plan: &'b Plan<'b>, name: Name<'b>) -> Namesakes<'b> {
     names.chain([name]).map(|name| (name, Vec::new())).collect()
 }
 
-/// Adds a member or enumerator if its name is missing elsewhere and its type was not added before.
+/// Adds a member or enumerator if its name is one of the missing names and its type is not added yet.
 fn add_namesake<'b>(namesakes: &mut Namesakes<'b>, name: Name<'b>, (ty, index): (TypeId, u32)) {
     if let Some(types) = namesakes.get_mut(&name)
-        && types.len() < KEPT
+        && types.len() < TYPES_PER_NAME
         && types.last().is_none_or(|(last, _)| *last != ty)
     {
         types.push((ty, index));
     }
 }
 
-/// Finds enumerators of an enumeration with a name like `wanted`.
-pub(super) fn similar_variants(
+/// Finds enumerators of an enum with a name similar to `wanted`.
+pub(super) fn find_similar_enumerators(
     btf: &Btf<'_>,
     ty: TypeId,
     wanted: Name<'_>,
@@ -130,17 +134,21 @@ pub(super) fn similar_variants(
     let Some(pattern) = NamePattern::new(wanted.essential().as_bytes()) else { return Ok(Vec::new()) };
     let Some(enumeration) = btf.ty(ty) else { return Ok(Vec::new()) };
     let mut similar = Vec::new();
-    for variant in enumeration.enumerators() {
-        steps.take_name(variant.name)?;
+    for enumerator in enumeration.enumerators() {
+        steps.take_name(enumerator.name)?;
         steps.take(COMPARE_STEPS)?;
-        let distance = BareName::new(variant.name.as_bytes()).and_then(|name| pattern.distance(&name));
-        similar.extend(distance.map(|distance| (distance, variant)));
+        let distance = BareName::new(enumerator.name.as_bytes()).and_then(|name| pattern.distance(&name));
+        similar.extend(distance.map(|distance| (distance, enumerator)));
     }
-    similar.sort_by_key(|(distance, variant)| (*distance, variant.index));
-    Ok(similar.into_iter().take(FEW).map(|(_, variant)| near_variant(enumeration, variant)).collect())
+    similar.sort_by_key(|(distance, enumerator)| (*distance, enumerator.index));
+    Ok(similar
+        .into_iter()
+        .take(RESULTS_PER_SORT)
+        .map(|(_, enumerator)| enumerator_match(enumeration, enumerator))
+        .collect())
 }
 
-fn near_variant(enumeration: Type<'_>, variant: Enumerator<'_>) -> NearMatch {
+fn enumerator_match(enumeration: Type<'_>, enumerator: Enumerator<'_>) -> NearMatch {
     let ty = CType::new(enumeration.btf(), enumeration.id());
-    NearMatch::new(format_args!("{ty}::{}", variant.name.shortened()), variant.c_value().cast_signed())
+    NearMatch::new(format_args!("{ty}::{}", enumerator.name.shortened()), enumerator.c_value().cast_signed())
 }

@@ -5,7 +5,7 @@ use alloc::string::String;
 use core::fmt::{Display, Formatter, Result};
 
 /// The number of results of each sort.
-pub(super) const FEW: usize = 3;
+pub(super) const RESULTS_PER_SORT: usize = 3;
 
 /// A type, member or enumerator with a similar name.
 #[derive(Clone, Debug, PartialEq, Eq)]

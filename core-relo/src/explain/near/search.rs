@@ -1,8 +1,8 @@
-//! The search for the records of one plan.
+//! The search for similar names, for all records of a plan.
 
 use super::{
     members::MemberSearch,
-    namesakes::{NamesakeSearch, similar_variants},
+    namesakes::{NamesakeSearch, find_similar_enumerators},
     near_match::NearMatch,
     types::TypeSearch,
 };
@@ -39,13 +39,13 @@ impl<'p> NearSearch<'p> {
         }
     }
 
-    /// Returns the similar names, the nearest first; a note that nothing was searched if the steps are used up.
+    /// Returns the similar names, the nearest first. If the steps are used up, returns a note that the search was omitted.
     pub(in crate::explain) fn find(&mut self, missing: MissingItem<'p>) -> Rc<[NearMatch]> {
         if let Some(known) = self.results.get(&missing) {
             return Rc::clone(known);
         }
         let Ok(near) = self.search(missing) else {
-            // A later search must not be answered where an earlier one was not.
+            // After the first omitted search, all later searches are omitted, too.
             self.steps = StepBudget::new(0);
             let what = "not searched: earlier relocations used up the steps of the search for similar names";
             return Rc::new([NearMatch::new(what, "")]);
@@ -58,10 +58,10 @@ impl<'p> NearSearch<'p> {
         near
     }
 
-    /// Returns the number of steps so far.
+    /// Returns the number of used steps.
     #[cfg(test)]
     pub(in crate::explain) fn steps(&self) -> u32 {
-        limits::NEAR_STEPS.abs_diff(self.steps.left())
+        limits::NEAR_STEPS.abs_diff(self.steps.remaining())
     }
 
     fn search(&mut self, missing: MissingItem<'p>) -> Result<Vec<NearMatch>, OutOfSteps> {
@@ -78,10 +78,10 @@ impl<'p> NearSearch<'p> {
                 near.extend(self.namesakes.find_members(plan, ty, name, steps)?);
                 Ok(near)
             }
-            MissingItem::Variant { source, ty, name } => {
+            MissingItem::Enumerator { source, ty, name } => {
                 let Some(target) = plan.target().source(source) else { return Ok(Vec::new()) };
-                let mut near = similar_variants(&target.btf, ty, name, steps)?;
-                near.extend(self.namesakes.find_variants(plan, ty, name, steps)?);
+                let mut near = find_similar_enumerators(&target.btf, ty, name, steps)?;
+                near.extend(self.namesakes.find_enumerators(plan, ty, name, steps)?);
                 Ok(near)
             }
         }

@@ -1,6 +1,6 @@
-//! Types with the missing type's name, or with a similar name.
+//! The search for types with the missing type's name and another kind, or with a similar name.
 
-use super::near_match::{FEW, NearMatch};
+use super::near_match::{NearMatch, RESULTS_PER_SORT};
 use crate::{
     btf::{Btf, Kind, Type},
     explain::{
@@ -16,10 +16,10 @@ use crate::{
 use alloc::vec::Vec;
 use hashbrown::HashMap;
 
-/// A search in the main BTF, whose passes serve all missing types of a plan.
+/// A search in the main BTF. One pass serves all missing types of a plan.
 #[derive(Debug, Default)]
 pub(super) struct TypeSearch<'b> {
-    /// For the essential name of each missing type, the first types of that name.
+    /// The first types of each missing type's essential name.
     namesakes: Option<HashMap<Name<'b>, Vec<TypeId>>>,
     /// The named types of each kind.
     by_kind: HashMap<Kind, Vec<(BareName<'b>, TypeId)>>,
@@ -40,7 +40,7 @@ impl<'b> TypeSearch<'b> {
             let missing = plan.iter().filter(is_missing).map(|planned| planned.record().relo.root);
             let names = missing.filter_map(|id| plan.relocs().btf().ty(id)).map(|ty| ty.name().essential());
             let mut found = names.chain([wanted]).map(|name| (name, Vec::new())).collect();
-            // The result of a pass that runs out of steps is incomplete, so it is not kept.
+            // The result of a pass that runs out of steps is incomplete, so that it is not stored.
             find_namesakes(btf, &mut found, steps)?;
             *known = found;
         }
@@ -57,7 +57,7 @@ impl<'b> TypeSearch<'b> {
             }
         }
         similar.sort();
-        let nearest = similar.into_iter().take(FEW);
+        let nearest = similar.into_iter().take(RESULTS_PER_SORT);
         Ok(nearest.filter_map(|(_, id)| btf.ty(id)).map(near_match).collect())
     }
 
@@ -82,7 +82,7 @@ impl<'b> TypeSearch<'b> {
     }
 }
 
-/// Returns the kinds that are [compatible](Kind::compatible) with a kind.
+/// Returns the kinds that are [compatible](Kind::is_compatible_with) with a kind.
 fn kinds_like(kind: Kind) -> impl Iterator<Item = Kind> {
     let other = match kind {
         Kind::Enum => Some(Kind::Enum64),
@@ -105,7 +105,7 @@ fn find_namesakes<'b>(
             || matches!(ty.kind(), Kind::Typedef | Kind::Fwd | Kind::Int);
         if is_type
             && let Some(found) = names.get_mut(&ty.name().essential())
-            && found.len() < FEW
+            && found.len() < RESULTS_PER_SORT
         {
             found.push(ty.id());
         }

@@ -263,7 +263,7 @@ fn an_access_is_compared_once() {
     let mut find_match = |target: &Btf<'_>, allowed| {
         let mut steps = StepBudget::new(allowed);
         let found = cache.find_match(&access, (target, candidate), &mut steps);
-        (found.map(|found| found.map(|found| found.bit_offset)), steps.left())
+        (found.map(|found| found.map(|found| found.bit_offset)), steps.remaining())
     };
     assert_eq!(find_match(btf, 10), (Ok(Some(BitOffset(0))), 8));
     assert_eq!(find_match(&empty, 10), (Ok(Some(BitOffset(0))), 8));
@@ -335,7 +335,7 @@ fn cached_matches_equal_comparisons() {
                 let candidate = Candidate { source: 0, id: *candidate };
                 let found = cache.find_match(&access, (&target, candidate), &mut steps);
                 match_count += usize::from(matches!(found, Ok(Some(_))));
-                (format!("{found:?}"), steps.left())
+                (format!("{found:?}"), steps.remaining())
             };
             assert_eq!(find_match(access), find_match(LocalAccess { id: None, ..access }), "{spec:?}");
         }

@@ -9,7 +9,7 @@ pub(super) fn unsigned(endian: Endian, data: &[u8], start: usize, bits: u32) -> 
     let end = start.checked_add(usize::try_from(bits).ok()?)?;
     let covering = data.get(start / 8..end.div_ceil(8))?;
     // 128 bits that do not start at a byte boundary cover 17 bytes.
-    let (first, rest) = match endian {
+    let (highest, rest) = match endian {
         Endian::Little => covering.split_last(),
         Endian::Big => covering.split_first(),
     }
@@ -18,23 +18,23 @@ pub(super) fn unsigned(endian: Endian, data: &[u8], start: usize, bits: u32) -> 
         return None;
     }
     let add = |sum: u128, byte: &u8| (sum << 8) | u128::from(*byte);
-    let (low_bits, skipped) =
-        (u32::try_from(covering.len()).ok()?.checked_mul(8)?, u32::try_from(start % 8).ok()?);
-    let right = match endian {
-        Endian::Little => skipped,
-        Endian::Big => low_bits.checked_sub(skipped)?.checked_sub(bits)?,
+    let covering_bits = u32::try_from(covering.len()).ok()?.checked_mul(8)?;
+    let skipped_bits = u32::try_from(start % 8).ok()?;
+    let shift = match endian {
+        Endian::Little => skipped_bits,
+        Endian::Big => covering_bits.checked_sub(skipped_bits)?.checked_sub(bits)?,
     };
-    // The seventeenth byte does not fit into 128 bits, so that it is added after the others were shifted.
+    // The 17th, most significant byte does not fit into 128 bits. It is added after the other bytes are shifted.
     let lower = match endian {
         Endian::Little => rest.iter().rev().fold(0, add),
         Endian::Big => rest.iter().fold(0, add),
     };
-    let place = u32::try_from(rest.len()).ok()?.checked_mul(8)?;
-    let top = match place.checked_sub(right) {
-        Some(left) => u128::from(*first).checked_shl(left).unwrap_or_default(),
-        None => u128::from(*first) >> right.checked_sub(place)?,
+    let rest_bits = u32::try_from(rest.len()).ok()?.checked_mul(8)?;
+    let top = match rest_bits.checked_sub(shift) {
+        Some(left) => u128::from(*highest).checked_shl(left).unwrap_or_default(),
+        None => u128::from(*highest) >> shift.checked_sub(rest_bits)?,
     };
-    let value = lower.checked_shr(right).unwrap_or_default() | top;
+    let value = lower.checked_shr(shift).unwrap_or_default() | top;
     Some(value & mask(bits))
 }
 

@@ -1,4 +1,4 @@
-//! Values: bytes that are read by their type, visited part by part or printed as C.
+//! Values: bytes that are interpreted by a type. A visitor reads the parts of a value, or the value is printed as C.
 
 mod bits;
 mod scalar;

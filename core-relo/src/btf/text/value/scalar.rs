@@ -1,4 +1,4 @@
-//! Values without parts: numbers, enumerators, text.
+//! Scalar values: numbers, enumerators and text.
 
 use super::bits;
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     name::Name,
 };
 
-/// A value without parts.
+/// A value that has no members or elements, or an array of `char`.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Scalar<'v> {
@@ -31,7 +31,7 @@ pub enum Scalar<'v> {
     Enum(EnumValue<'v>),
     /// An array of `char`.
     Text {
-        /// The bytes, with those after the NUL: see [`Scalar::c_str`]. There are fewer than `len` if the data ends early.
+        /// The bytes, including those after the NUL: see [`Scalar::c_str`]. If the data ends early, fewer than `len` bytes.
         bytes: &'v [u8],
         /// The number of elements in the type.
         len: u32,
@@ -40,7 +40,7 @@ pub enum Scalar<'v> {
     Raw(&'v [u8]),
     /// The data ends before the value.
     CutOff,
-    /// The value is too deep, or follows too many other parts.
+    /// The value is nested too deeply, or the limit of parts is reached.
     Omitted,
 }
 
@@ -78,12 +78,12 @@ pub struct EnumValue<'v> {
 }
 
 impl<'v> EnumValue<'v> {
-    /// The number.
+    /// Returns the value, sign-extended if the enum is signed.
     pub fn value(self) -> i128 {
         self.value
     }
 
-    /// The enumerator of this value.
+    /// Returns the name of the first enumerator with this value.
     pub fn name(self) -> Option<Name<'v>> {
         let found = self.ty.enumerators().find(|v| {
             let value = if v.signed { i128::from(v.value.cast_signed()) } else { i128::from(v.c_value()) };
@@ -92,8 +92,10 @@ impl<'v> EnumValue<'v> {
         found.map(|v| v.name)
     }
 
-    /// The enumerators whose bits it is put together from, and the bits that have no name; nothing if the enumeration is not
-    /// one of flags: three single bits at least, and all others made of those.
+    /// Returns the names of the flags that are set in the value, and the remaining bits. Returns `None` if no flag is set, or if the
+    /// enum is not an enum of flags.
+    ///
+    /// An enum of flags has enumerators for at least three single bits. All other enumerators are combinations of these bits.
     pub fn flags(self) -> Option<(impl Iterator<Item = Name<'v>>, u64)> {
         let single = self.ty.enumerators().filter(|v| v.c_value().is_power_of_two());
         let all = single.clone().fold(0, |all, v| all | v.c_value());
@@ -111,7 +113,7 @@ impl<'v> EnumValue<'v> {
     }
 }
 
-/// Reads a value without parts from the start of `data`, or from the bits of `extent`.
+/// Reads a scalar value from the start of `data`, or from the bits of `extent`.
 pub(super) fn read<'v>(btf: &'v Btf<'v>, ty: Type<'v>, data: &'v [u8], extent: Option<Extent>) -> Scalar<'v> {
     let number = |start: u32, width: u64| {
         let width = u32::try_from(width).ok()?;
@@ -122,9 +124,10 @@ pub(super) fn read<'v>(btf: &'v Btf<'v>, ty: Type<'v>, data: &'v [u8], extent: O
     match ty.kind() {
         Kind::Int => {
             let Some(int) = ty.int() else { return Scalar::Raw(data) };
-            // An INT with fewer bits than its storage, outside of a composite.
-            let odd = extent.is_none() && (int.offset != 0 || u64::from(int.bits) != whole);
-            let (start, width) = if odd { (u32::from(int.offset), int.bits.into()) } else { (start, width) };
+            // An INT with fewer bits than its storage that is not a member.
+            let is_partial = extent.is_none() && (int.offset != 0 || u64::from(int.bits) != whole);
+            let (start, width) =
+                if is_partial { (u32::from(int.offset), int.bits.into()) } else { (start, width) };
             if width == 0 || width > 128 {
                 return Scalar::Raw(data);
             }

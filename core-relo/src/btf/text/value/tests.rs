@@ -12,7 +12,7 @@ use alloc::{format, string::String, string::ToString as _, vec, vec::Vec};
 
 const BOTH: [Endian; 2] = [Endian::Little, Endian::Big];
 
-/// The text of bytes as the type that `build` makes.
+/// Returns the text of bytes as a value of the type that `build` returns.
 fn text(endian: Endian, bytes: &[u8], build: impl Fn(&mut Builder) -> TypeId) -> String {
     let mut b = Builder::new(endian);
     let ty = build(&mut b);
@@ -215,7 +215,7 @@ fn text_cannot_leave_its_quotes() {
     assert_eq!(text(Endian::Little, b"'", |b| b.int("char", 1, 0)), r"'\''");
 }
 
-/// Counts what it is told.
+/// A visitor that counts the parts of a value.
 #[derive(Default)]
 struct Count {
     scalars: u32,
@@ -257,7 +257,7 @@ fn count(bytes: &[u8], build: impl Fn(&mut Builder) -> TypeId) -> Count {
     count
 }
 
-/// Parts that are told of so many bytes, the last of which says that there are more.
+/// Returns the most parts that a visit of so many bytes reports, including the final [`Scalar::Omitted`].
 fn most(bytes: u32) -> u32 {
     limits::VALUE_STEPS + limits::VALUE_STEPS_PER_BYTE * bytes + 1
 }

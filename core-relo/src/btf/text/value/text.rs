@@ -11,7 +11,7 @@ use crate::{
 };
 use core::fmt::{self, Display, Formatter, Write as _};
 
-/// The C text of a value: on one line, or with `{:#}` one member a line.
+/// The C text of a value: on one line, or, with `{:#}`, one line for each member.
 ///
 /// ```text
 /// (struct event){
@@ -35,7 +35,7 @@ impl<'v> Value<'v> {
     }
 }
 
-/// Prints as [`text`](Value::text) with types: on one line, or with `{:#}` one member a line.
+/// Prints as [`text`](Value::text) with types: on one line, or, with `{:#}`, one line for each member.
 impl Display for Value<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.text().fmt(f)
@@ -203,7 +203,7 @@ fn flags<'n>(f: &mut Formatter<'_>, mut names: impl Iterator<Item = Name<'n>>, r
     if rest == 0 { Ok(()) } else { write!(f, " | {rest:#x}") }
 }
 
-/// Returns a byte as it appears between quotes.
+/// Returns the escaped form of a byte between quotes.
 fn escaped(byte: u8, quote: char) -> Escaped {
     Escaped { byte, quote }
 }

@@ -30,7 +30,7 @@ pub struct Value<'v> {
 pub struct ValueLocation<'v> {
     /// The name of a member or variable. Anonymous members, elements, and the value itself have no name.
     pub name: Name<'v>,
-    /// The number of an element in its array.
+    /// The index of an element in its array.
     pub index: Option<u32>,
     /// The declared type, with typedefs and modifiers.
     pub ty: TypeId,
@@ -68,7 +68,7 @@ pub trait ValueVisitor {
     /// Ends the aggregate that was opened last.
     fn close(&mut self, aggregate: Aggregate) -> Result<(), Self::Error>;
 
-    /// Visits a value without parts.
+    /// Visits a scalar value.
     fn scalar(&mut self, location: &ValueLocation<'_>, scalar: Scalar<'_>) -> Result<(), Self::Error>;
 }
 
@@ -143,13 +143,13 @@ impl<'v, V: ValueVisitor> Walk<'v, '_, V> {
     }
 
     fn value(&mut self, location: ValueLocation<'v>, bytes: Bytes<'v>, depth: u32) -> Visited<V::Error> {
-        // A name costs what it takes to read and print it.
+        // The steps for a name grow with its length.
         if !self.step(to_u32(location.name.as_bytes().len() / 32).saturating_add(1)) {
             self.visitor.scalar(&location, Scalar::Omitted)?;
             return Ok(ControlFlow::Break(()));
         }
         let mut hops = 0;
-        let stripped = self.btf.strip_in(location.ty, &mut hops);
+        let stripped = self.btf.strip_counting(location.ty, &mut hops);
         // Each element of a long array skips the same chain of modifiers.
         self.steps = self.steps.saturating_sub(hops / 4);
         let Ok(ty) = stripped else {
@@ -221,7 +221,7 @@ impl<'v, V: ValueVisitor> Walk<'v, '_, V> {
         let element = self.btf.strip(array.element).ok();
         if element.is_some_and(is_char) {
             let chars = data.get(..to_usize(array.nelems)).unwrap_or(data);
-            // A string costs what it takes to print.
+            // The steps for a string grow with its length.
             self.steps = self.steps.saturating_sub(to_u32(chars.len() / 32));
             return self.scalar(location, Scalar::Text { bytes: chars, len: array.nelems });
         }
@@ -236,7 +236,7 @@ impl<'v, V: ValueVisitor> Walk<'v, '_, V> {
             let start = to_usize(index).checked_mul(size);
             let part = start.and_then(|start| data.get(start..)).unwrap_or_default();
             if part.is_empty() && size > 0 {
-                // The following elements are cut off as well.
+                // The data ends before the following elements, too.
                 self.visitor.scalar(&location, Scalar::CutOff)?;
                 break;
             }

@@ -6,57 +6,59 @@ use alloc::vec::Vec;
 
 impl Deduplicator {
     /// Deduplicates all structs, unions and typedefs (libbpf: `btf_dedup_struct_types`).
-    pub(super) fn composites(&mut self) -> Result<(), DedupError> {
+    pub(super) fn dedup_composites(&mut self) -> Result<(), DedupError> {
         for id in self.own_ids() {
             let kind = self.records.get(id).kind();
             if !self.is_mapped(id) && matches!(kind, Kind::Struct | Kind::Union | Kind::Typedef) {
-                self.composite(id)?;
+                self.dedup_composite(id)?;
             }
         }
         Ok(())
     }
 
-    fn composite(&mut self, id: u32) -> Result<(), DedupError> {
+    fn dedup_composite(&mut self, id: u32) -> Result<(), DedupError> {
         let key = self.key(id);
         let mut to = id;
-        let alike = self.table.take(&key);
-        for kept in alike.iter().rev().copied() {
+        let same_key = self.canonical.take(&key);
+        for canon in same_key.iter().rev().copied() {
             self.step(1)?;
-            if self.equivalent(id, kept)? {
-                self.merge()?;
-                to = kept;
+            if self.is_equivalent(id, canon)? {
+                self.merge_hypot_map()?;
+                to = canon;
                 break;
             }
         }
-        self.table.put_back(&key, alike);
-        self.settle(id, to, key);
+        self.canonical.put_back(&key, same_key);
+        self.map_to(id, to, key);
         Ok(())
     }
 
-    /// Returns the record without the types to which it refers (libbpf: `btf_hash_by_kind`).
+    /// Returns the record without its references to types (libbpf: `btf_hash_by_kind`).
     fn key(&self, id: u32) -> Vec<u32> {
         let record = self.records.get(id);
         if record.kind() == Kind::Typedef {
-            return record.head().to_vec();
+            return record.name_and_info().to_vec();
         }
         let members = record.members().flat_map(|[name, _, offset]| [name, offset]);
         record.common().iter().copied().chain(members).collect()
     }
 
-    /// Applies the mapping of two equal graphs: declarations are mapped to their definitions, and structs of the new graph to those of
-    /// the kept graph (libbpf: `btf_dedup_merge_hypot_map`).
-    fn merge(&mut self) -> Result<(), DedupError> {
+    /// Applies `hypot_map` after the candidate and canonical graphs proved equal (libbpf: `btf_dedup_merge_hypot_map`).
+    ///
+    /// Forward declarations are mapped to their definitions, and composites of the candidate graph to those of the canonical graph.
+    fn merge_hypot_map(&mut self) -> Result<(), DedupError> {
         for at in 0..self.hypot_list.len() {
-            let Some(kept) = self.hypot_list.get(at).copied() else { break };
-            let new = self.hypot_map.get(usize_of(kept)).copied().ok_or(UNMAPPED)?;
-            let (new, kept) = (self.resolve(new)?, self.resolve(kept)?);
-            let (new_kind, kept_kind) = (self.records.get(new).kind(), self.records.get(kept).kind());
-            let is_open_composite = new_kind.is_composite() && self.is_mapped(kept) && !self.is_mapped(new);
-            match (new_kind, kept_kind) {
+            let Some(canon) = self.hypot_list.get(at).copied() else { break };
+            let cand = self.hypot_map.get(usize_of(canon)).copied().ok_or(UNMAPPED)?;
+            let (cand, canon) = (self.resolve(cand)?, self.resolve(canon)?);
+            let (cand_kind, canon_kind) = (self.records.get(cand).kind(), self.records.get(canon).kind());
+            let is_unresolved_composite =
+                cand_kind.is_composite() && self.is_mapped(canon) && !self.is_mapped(cand);
+            match (cand_kind, canon_kind) {
                 (Kind::Fwd, Kind::Fwd) => {}
-                (_, Kind::Fwd) => self.set_mapped(kept, new),
-                (Kind::Fwd, _) => self.set_mapped(new, kept),
-                _ if is_open_composite => self.set_mapped(new, kept),
+                (_, Kind::Fwd) => self.set_mapped(canon, cand),
+                (Kind::Fwd, _) => self.set_mapped(cand, canon),
+                _ if is_unresolved_composite => self.set_mapped(cand, canon),
                 _ => {}
             }
         }

@@ -8,28 +8,30 @@ use alloc::vec::Vec;
 enum Comparison {
     Equal,
     Different,
-    /// The records are equal if these pairs of types are.
+    /// The records are equal if the types of each of these pairs are equal.
     EqualIf(Vec<(u32, u32)>),
 }
 
 impl Deduplicator {
-    /// Compares both graphs, and stores in `hypot_map` the new type of each kept type (libbpf: `btf_dedup_is_equiv`; a stack of
-    /// pairs replaces its recursion).
-    pub(super) fn equivalent(&mut self, new: u32, kept: u32) -> Result<bool, DedupError> {
+    /// Returns whether the graph of a candidate type equals that of a canonical type (libbpf: `btf_dedup_is_equiv`; a stack of
+    /// pairs replaces its recursion). Stores in `hypot_map` the candidate type of each canonical type.
+    pub(super) fn is_equivalent(&mut self, cand: u32, canon: u32) -> Result<bool, DedupError> {
         self.clear_hypot_map();
-        let mut pairs = Vec::from([(new, kept)]);
-        while let Some((new, kept)) = pairs.pop() {
+        let mut pairs = Vec::from([(cand, canon)]);
+        while let Some((cand, canon)) = pairs.pop() {
             self.step(1)?;
-            if self.resolve(new)? == self.resolve(kept)? {
+            if self.resolve(cand)? == self.resolve(canon)? {
                 continue;
             }
-            let kept = self.definition(kept)?;
-            match self.hypot_map.get(usize_of(kept)).copied().unwrap_or(UNRESOLVED) {
-                UNRESOLVED => self.set_hypot(kept, new),
-                known if known == new || self.identical(known, new, limits::IDENTICAL_LEVELS)? => continue,
+            let canon = self.resolve_fwd(canon)?;
+            match self.hypot_map.get(usize_of(canon)).copied().unwrap_or(UNRESOLVED) {
+                UNRESOLVED => self.set_hypot(canon, cand),
+                known if known == cand || self.is_identical(known, cand, limits::IDENTICAL_LEVELS)? => {
+                    continue;
+                }
                 _ => return Ok(false),
             }
-            match self.compare(new, kept)? {
+            match self.compare(cand, canon)? {
                 Comparison::Equal => {}
                 Comparison::Different => return Ok(false),
                 Comparison::EqualIf(below) => {
@@ -41,38 +43,38 @@ impl Deduplicator {
         Ok(true)
     }
 
-    fn compare(&self, new_id: u32, kept_id: u32) -> Result<Comparison, DedupError> {
-        let (new, kept) = (self.records.get(new_id), self.records.get(kept_id));
+    fn compare(&self, cand_id: u32, canon_id: u32) -> Result<Comparison, DedupError> {
+        let (cand, canon) = (self.records.get(cand_id), self.records.get(canon_id));
         let same = |yes: bool| if yes { Comparison::Equal } else { Comparison::Different };
-        if new.name() != kept.name() {
+        if cand.name() != canon.name() {
             return Ok(Comparison::Different);
         }
-        match (new.kind(), kept.kind()) {
-            (Kind::Fwd, Kind::Fwd) => return Ok(same(new.common() == kept.common())),
-            (Kind::Fwd, real) => return Ok(same(new.declares() == real)),
-            (real, Kind::Fwd) => return Ok(same(kept.declares() == real)),
+        match (cand.kind(), canon.kind()) {
+            (Kind::Fwd, Kind::Fwd) => return Ok(same(cand.common() == canon.common())),
+            (Kind::Fwd, real) => return Ok(same(cand.declared_kind() == real)),
+            (real, Kind::Fwd) => return Ok(same(canon.declared_kind() == real)),
             (a, b) if a != b => return Ok(Comparison::Different),
             _ => {}
         }
         let pairs =
-            |alike: bool| if alike { Comparison::EqualIf(pairs(new, kept)) } else { Comparison::Different };
-        Ok(match new.kind() {
-            Kind::Int => same(new.words() == kept.words()),
-            Kind::Float => same(new.common() == kept.common()),
-            Kind::Enum | Kind::Enum64 => same(new.is_like_enum(kept)),
-            Kind::Array => pairs(new.is_like_array(kept)),
+            |alike: bool| if alike { Comparison::EqualIf(pairs(cand, canon)) } else { Comparison::Different };
+        Ok(match cand.kind() {
+            Kind::Int => same(cand.words() == canon.words()),
+            Kind::Float => same(cand.common() == canon.common()),
+            Kind::Enum | Kind::Enum64 => same(cand.is_like_enum(canon)),
+            Kind::Array => pairs(cand.is_like_array(canon)),
             Kind::Struct | Kind::Union => {
-                self.step(new.words().len())?;
-                pairs(new.is_like_composite(kept))
+                self.step(cand.words().len())?;
+                pairs(cand.is_like_composite(canon))
             }
-            Kind::FuncProto => pairs(new.is_like_function(kept)),
-            kind if has_target_only(kind) => pairs(new.head() == kept.head()),
-            _ => return Err(bad_kind(new_id, new)),
+            Kind::FuncProto => pairs(cand.is_like_function(canon)),
+            kind if has_target_only(kind) => pairs(cand.name_and_info() == canon.name_and_info()),
+            _ => return Err(bad_kind(cand_id, cand)),
         })
     }
 
     /// Returns the definition of a FWD if it is known, else the type itself (libbpf: `resolve_fwd_id`).
-    fn definition(&self, id: u32) -> Result<u32, DedupError> {
+    fn resolve_fwd(&self, id: u32) -> Result<u32, DedupError> {
         if self.records.get(id).kind() != Kind::Fwd {
             return Ok(id);
         }
@@ -80,13 +82,13 @@ impl Deduplicator {
         Ok(if self.records.get(end).kind() == Kind::Fwd { id } else { end })
     }
 
-    /// Returns whether two types of one graph are identical. Compilers may write a type twice, and use both
+    /// Returns whether two types of one graph are identical. A compiler may write a type twice, and refer to both copies
     /// (libbpf: `btf_dedup_identical_types`, which ignores the element types of arrays).
-    fn identical(&self, one: u32, two: u32, levels: u32) -> Result<bool, DedupError> {
-        let (mut one, mut two) = (one, two);
+    fn is_identical(&self, first: u32, second: u32, levels: u32) -> Result<bool, DedupError> {
+        let (mut first, mut second) = (first, second);
         loop {
             self.step(1)?;
-            let (a, b) = (self.records.get(one), self.records.get(two));
+            let (a, b) = (self.records.get(first), self.records.get(second));
             if levels == 0 || a.kind() != b.kind() {
                 return Ok(false);
             }
@@ -96,10 +98,10 @@ impl Deduplicator {
                 Kind::Fwd | Kind::Float => return Ok(a.common() == b.common()),
                 Kind::Enum | Kind::Enum64 => return Ok(a.is_like_enum(b)),
                 kind if has_target_only(kind) => {
-                    if a.head() != b.head() {
+                    if a.name_and_info() != b.name_and_info() {
                         return Ok(false);
                     }
-                    (one, two) = (a.word(2), b.word(2));
+                    (first, second) = (a.word(2), b.word(2));
                     continue;
                 }
                 Kind::Array => a.is_like_array(b),
@@ -111,8 +113,8 @@ impl Deduplicator {
             if !alike {
                 return Ok(false);
             }
-            for (one, two) in pairs(a, b) {
-                if one != two && !self.identical(one, two, levels.saturating_sub(1))? {
+            for (first, second) in pairs(a, b) {
+                if first != second && !self.is_identical(first, second, levels.saturating_sub(1))? {
                     return Ok(false);
                 }
             }
@@ -120,23 +122,23 @@ impl Deduplicator {
         }
     }
 
-    fn set_hypot(&mut self, kept: u32, new: u32) {
-        self.hypot_list.push(kept);
-        if let Some(place) = self.hypot_map.get_mut(usize_of(kept)) {
-            *place = new;
+    fn set_hypot(&mut self, canon: u32, cand: u32) {
+        self.hypot_list.push(canon);
+        if let Some(slot) = self.hypot_map.get_mut(usize_of(canon)) {
+            *slot = cand;
         }
     }
 
     fn clear_hypot_map(&mut self) {
         for id in self.hypot_list.drain(..) {
-            if let Some(place) = self.hypot_map.get_mut(usize_of(id)) {
-                *place = UNRESOLVED;
+            if let Some(slot) = self.hypot_map.get_mut(usize_of(id)) {
+                *slot = UNRESOLVED;
             }
         }
     }
 }
 
-/// Returns whether a type of this kind is equal to another if its name, its info word and its target are.
+/// Returns whether two types of this kind are equal if their names, info words and targets are equal.
 fn has_target_only(kind: Kind) -> bool {
     kind.is_modifier_or_typedef() || matches!(kind, Kind::Ptr | Kind::Func)
 }

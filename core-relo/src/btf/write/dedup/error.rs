@@ -10,14 +10,14 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DedupError {
-    /// The BTF is split from another.
-    #[error("a BTF split from another is not deduplicated")]
+    /// The BTF is a split BTF.
+    #[error("cannot deduplicate a split BTF")]
     Split,
     /// A name or a record cannot be read.
     #[error(transparent)]
     Import(#[from] ImportError),
-    /// A type refers to a type of a kind that cannot be referred to.
-    #[error("type [{id}] is {kind}, which no type can refer to")]
+    /// A type refers to a type that no type may refer to.
+    #[error("type [{id}] is a {kind}, to which no type may refer")]
     Kind {
         /// The type.
         id: TypeId,
@@ -25,14 +25,14 @@ pub enum DedupError {
         kind: Kind,
     },
     /// A type refers to itself only through pointers, modifiers, arrays or functions.
-    #[error("type [{id}] refers to itself without a struct, union or typedef between")]
+    #[error("type [{id}] refers to itself, with no struct, union or typedef in the cycle")]
     Loop {
         /// The type.
         id: TypeId,
     },
-    /// The types need more steps than real types do.
+    /// The comparison of the types exceeds the step budget. Types that compilers write need fewer steps.
     #[error(
-        "types so entangled that deduplicating them was given up after {} steps for each",
+        "types are too complex: deduplication stopped after {} steps for each type",
         crate::limits::DEDUP_STEPS_PER_TYPE
     )]
     TooManySteps,

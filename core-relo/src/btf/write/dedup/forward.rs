@@ -6,8 +6,8 @@ use hashbrown::HashMap;
 
 impl Deduplicator {
     /// Maps forward declarations to their definitions (libbpf: `btf_dedup_resolve_fwds`).
-    pub(super) fn forwards(&mut self) {
-        // `None` where several kept types share the name.
+    pub(super) fn resolve_forwards(&mut self) {
+        // `None` where several canonical types share the name.
         let mut unique: HashMap<u32, Option<u32>> = HashMap::new();
         for id in self.own_ids() {
             let record = self.records.get(id);
@@ -21,7 +21,7 @@ impl Deduplicator {
                 continue;
             }
             let named = unique.get(&record.name()).copied().flatten();
-            if let Some(to) = named.filter(|to| self.records.get(*to).kind() == record.declares()) {
+            if let Some(to) = named.filter(|to| self.records.get(*to).kind() == record.declared_kind()) {
                 self.set_mapped(id, to);
             }
         }

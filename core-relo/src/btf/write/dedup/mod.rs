@@ -4,6 +4,7 @@
 //! (`equivalence`, `composite`); forward declarations with one definition (`forward`); and the remaining types, after the types to
 //! which they refer (`reference`). The result has the same types as libbpf's, in the same order.
 
+mod canonical;
 mod composite;
 mod equivalence;
 mod error;
@@ -11,7 +12,6 @@ mod forward;
 mod primitive;
 mod records;
 mod reference;
-mod table;
 #[cfg(test)]
 mod tests;
 
@@ -24,9 +24,9 @@ use crate::{
     limits,
 };
 use alloc::vec::Vec;
+use canonical::CanonicalTypes;
 use core::cell::Cell;
 use records::{Record, Records};
-use table::Table;
 
 /// The result of deduplication.
 #[derive(Clone, Debug)]
@@ -54,8 +54,8 @@ impl DedupResult {
 
 /// Deduplicates a BTF without a base.
 ///
-/// The result has no strings to which no type refers. The types of two kernels take seconds. Hostile types end with an error
-/// after [`limits::DEDUP_STEPS`].
+/// The result contains only strings to which a type refers. Deduplicating the types of two kernels takes seconds. Hostile types end
+/// with an error after [`limits::DEDUP_STEPS`].
 ///
 /// ```
 /// use core_relo::{btf::{Btf, Builder, dedup}, Endian, TypeId};
@@ -80,10 +80,10 @@ pub fn dedup_into(btf: &Btf<'_>, mut builder: Builder, max_steps: u64) -> Result
     }
     let records = Records::read(btf, &mut builder)?;
     let mut deduplicator = Deduplicator::new(records, max_steps);
-    deduplicator.primitives()?;
-    deduplicator.composites()?;
-    deduplicator.forwards();
-    deduplicator.references()?;
+    deduplicator.dedup_primitives()?;
+    deduplicator.dedup_composites()?;
+    deduplicator.resolve_forwards();
+    deduplicator.dedup_references()?;
     deduplicator.compact(builder)
 }
 
@@ -97,30 +97,30 @@ const IN_PROGRESS: u32 = u32::MAX - 1;
 
 struct Deduplicator {
     records: Records,
-    table: Table,
-    /// The mapping of each type: to itself, or to a type that may be mapped again.
+    canonical: CanonicalTypes,
+    /// The type to which each type is mapped. A canonical type is mapped to itself. Other mappings may form chains.
     map: Vec<u32>,
-    /// The mapping from types of the kept graph to types of the new graph while the two are compared
+    /// The hypothetical mapping from canonical types to candidate types, while the two graphs are compared
     /// (libbpf: `hypot_map`).
     hypot_map: Vec<u32>,
     /// The types with a mapping in `hypot_map`, in the order of the comparison (libbpf: `hypot_list`).
     hypot_list: Vec<u32>,
-    steps: Cell<u64>,
+    steps_left: Cell<u64>,
 }
 
 impl Deduplicator {
     fn new(records: Records, max_steps: u64) -> Self {
-        let self_or_open = |id: u32| if records.get(id).is_never_shared() { id } else { UNRESOLVED };
+        let self_or_unresolved = |id: u32| if records.get(id).is_never_merged() { id } else { UNRESOLVED };
         let per_type = u64::from(limits::DEDUP_STEPS_PER_TYPE);
         let steps = u64::from(records.end()).saturating_mul(per_type).min(max_steps);
-        let map: Vec<u32> = (0..records.end()).map(self_or_open).collect();
+        let map: Vec<u32> = (0..records.end()).map(self_or_unresolved).collect();
         Self {
-            table: Table::default(),
+            canonical: CanonicalTypes::default(),
             hypot_map: alloc::vec![UNRESOLVED; map.len()],
             map,
             hypot_list: Vec::new(),
             records,
-            steps: Cell::new(steps),
+            steps_left: Cell::new(steps),
         }
     }
 
@@ -133,8 +133,8 @@ impl Deduplicator {
     }
 
     fn set_mapped(&mut self, id: u32, to: u32) {
-        if let Some(place) = self.map.get_mut(usize_of(id)) {
-            *place = to;
+        if let Some(slot) = self.map.get_mut(usize_of(id)) {
+            *slot = to;
         }
     }
 
@@ -154,38 +154,39 @@ impl Deduplicator {
         }
     }
 
+    /// Spends steps of the budget, or returns an error if too few are left.
     fn step(&self, n: usize) -> Result<(), DedupError> {
-        let left = self.steps.get().checked_sub(to_u32(n).into()).ok_or(DedupError::TooManySteps)?;
-        self.steps.set(left);
+        let left = self.steps_left.get().checked_sub(to_u32(n).into()).ok_or(DedupError::TooManySteps)?;
+        self.steps_left.set(left);
         Ok(())
     }
 
-    /// Maps a type to itself and keeps it, or maps it to another type.
-    fn settle(&mut self, id: u32, to: u32, key: Vec<u32>) {
+    /// Maps a type to a canonical type. A type that is mapped to itself becomes canonical.
+    fn map_to(&mut self, id: u32, to: u32, key: Vec<u32>) {
         self.set_mapped(id, to);
         if id == to {
-            self.table.add(key, id);
+            self.canonical.add(key, id);
         }
     }
 
-    /// Adds the kept types to the builder, in their order, with consecutive ids (libbpf: `btf_dedup_compact_types`,
+    /// Adds the canonical types to the builder, in their order, with consecutive ids (libbpf: `btf_dedup_compact_types`,
     /// `btf_dedup_remap_types`).
     fn compact(self, mut builder: Builder) -> Result<DedupResult, DedupError> {
         let mut ids = alloc::vec![TypeId::VOID; self.map.len()];
-        let kept = || self.own_ids().filter(|id| self.mapped(*id) == *id);
-        for (old, new) in kept().zip(1..) {
-            if let Some(place) = ids.get_mut(usize_of(old)) {
-                *place = TypeId(new);
+        let canonical = || self.own_ids().filter(|id| self.mapped(*id) == *id);
+        for (old, new) in canonical().zip(1..) {
+            if let Some(slot) = ids.get_mut(usize_of(old)) {
+                *slot = TypeId(new);
             }
         }
         for old in self.own_ids() {
             let end = self.resolve(old)?;
             let new = ids.get(usize_of(end)).copied().ok_or(UNMAPPED)?;
-            if let Some(place) = ids.get_mut(usize_of(old)).filter(|_| end != old) {
-                *place = new;
+            if let Some(slot) = ids.get_mut(usize_of(old)).filter(|_| end != old) {
+                *slot = new;
             }
         }
-        for old in kept() {
+        for old in canonical() {
             let record = self.records.get(old);
             let mut words = record.words().to_vec();
             for at in References::new(record.kind(), words.len()).ids() {

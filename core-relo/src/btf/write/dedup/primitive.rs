@@ -6,11 +6,11 @@ use alloc::vec::Vec;
 
 impl Deduplicator {
     /// Deduplicates all types without references (libbpf: `btf_dedup_prim_types`).
-    pub(super) fn primitives(&mut self) -> Result<(), DedupError> {
+    pub(super) fn dedup_primitives(&mut self) -> Result<(), DedupError> {
         for id in self.own_ids() {
             match self.records.get(id).kind() {
-                Kind::Int | Kind::Fwd | Kind::Float => self.plain(id),
-                Kind::Enum | Kind::Enum64 => self.enumeration(id)?,
+                Kind::Int | Kind::Fwd | Kind::Float => self.dedup_simple(id),
+                Kind::Enum | Kind::Enum64 => self.dedup_enum(id)?,
                 Kind::Void | Kind::Unknown(_) => return Err(bad_kind(id, self.records.get(id))),
                 _ => {}
             }
@@ -18,31 +18,32 @@ impl Deduplicator {
         Ok(())
     }
 
-    fn plain(&mut self, id: u32) {
-        // Equal keys are equal records.
+    /// Deduplicates a type that equals another only if all words of the records are equal.
+    fn dedup_simple(&mut self, id: u32) {
         let key = self.records.get(id).words().to_vec();
-        let to = self.table.first(&key).unwrap_or(id);
-        self.settle(id, to, key);
+        let to = self.canonical.first(&key).unwrap_or(id);
+        self.map_to(id, to, key);
     }
 
     /// Deduplicates an enum. A forward-declared enum is mapped to a full enum of any size.
-    fn enumeration(&mut self, id: u32) -> Result<(), DedupError> {
+    fn dedup_enum(&mut self, id: u32) -> Result<(), DedupError> {
         let key = Vec::from([self.records.get(id).name()]);
         let mut to = id;
-        let kept = self.table.take(&key);
-        for other in kept.iter().rev().copied() {
-            let (this, kept) = (self.records.get(id), self.records.get(other));
+        let same_name = self.canonical.take(&key);
+        for canon in same_name.iter().rev().copied() {
+            let (this, other) = (self.records.get(id), self.records.get(canon));
             self.step(this.words().len())?;
-            if this.words() == kept.words() || (this.is_like_enum(kept) && this.is_forward_enum()) {
-                to = other;
+            if this.words() == other.words() || (this.is_like_enum(other) && this.is_forward_enum()) {
+                to = canon;
                 break;
             }
-            if this.is_like_enum(kept) {
-                self.set_mapped(other, id);
+            if this.is_like_enum(other) {
+                // `other` is a forward declaration of this enum.
+                self.set_mapped(canon, id);
             }
         }
-        self.table.put_back(&key, kept);
-        self.settle(id, to, key);
+        self.canonical.put_back(&key, same_name);
+        self.map_to(id, to, key);
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Records as words, in which equal names have equal offsets.
+//! Records as words. Equal names have equal offsets.
 
 use crate::{
     btf::{
@@ -23,11 +23,11 @@ pub(super) struct Records {
 impl Records {
     /// Reads a BTF's types, and adds their names to `strings`, in order (libbpf: `btf_dedup_strings`).
     pub(super) fn read(btf: &Btf<'_>, strings: &mut Builder) -> Result<Self, ImportError> {
-        let mut import = Importer::new(btf);
+        let mut importer = Importer::new(btf);
         let mut words = Vec::from([0, 0, 0]);
         let mut starts = Vec::from([0, 3]);
         for ty in btf.types() {
-            words.extend(import.words(strings, ty, |id| id)?);
+            words.extend(importer.copy_words(strings, ty, |id| id)?);
             starts.push(to_u32(words.len()));
         }
         Ok(Self { words, starts })
@@ -57,7 +57,7 @@ impl Records {
     }
 }
 
-/// A record as words: name, info, size or type, and the words of its kind.
+/// A record as words: name, info, size or type, and the words that depend on the kind.
 #[derive(Clone, Copy)]
 pub(super) struct Record<'r>(&'r [u32]);
 
@@ -83,18 +83,18 @@ impl<'r> Record<'r> {
         Info(self.word(1)).vlen()
     }
 
-    /// Returns name and info: a record without its target.
-    pub(super) fn head(self) -> &'r [u32] {
+    /// Returns the first two words: name and info.
+    pub(super) fn name_and_info(self) -> &'r [u32] {
         self.0.get(..2).unwrap_or_default()
     }
 
-    /// Returns name, info, and size or type.
+    /// Returns the words of `struct btf_type`: name, info, and size or type.
     pub(super) fn common(self) -> &'r [u32] {
         self.0.get(..3).unwrap_or_default()
     }
 
     /// Returns the kind that a FWD declares.
-    pub(super) fn declares(self) -> Kind {
+    pub(super) fn declared_kind(self) -> Kind {
         if Info(self.word(1)).kflag() { Kind::Union } else { Kind::Struct }
     }
 
@@ -102,8 +102,8 @@ impl<'r> Record<'r> {
         self.kind().is_enum() && self.vlen() == 0
     }
 
-    /// Returns whether the type is never merged with an equal type, as a VAR or DATASEC.
-    pub(super) fn is_never_shared(self) -> bool {
+    /// Returns whether the type is never merged with an equal type: `void`, a VAR or a DATASEC.
+    pub(super) fn is_never_merged(self) -> bool {
         matches!(self.kind(), Kind::Void | Kind::Var | Kind::Datasec)
     }
 
@@ -133,7 +133,7 @@ impl<'r> Record<'r> {
     /// Returns whether two functions are equal except for the types of parameters and result (libbpf: `btf_compat_fnproto`).
     pub(super) fn is_like_function(self, other: Self) -> bool {
         let names = |r: Self| r.params().map(|[name, _]| name);
-        self.head() == other.head() && names(self).eq(names(other))
+        self.name_and_info() == other.name_and_info() && names(self).eq(names(other))
     }
 
     /// Returns whether two enums are equal, or one of them is a forward declaration (libbpf: `btf_compat_enum`).

@@ -2,21 +2,21 @@
 
 use super::{DedupError, Deduplicator, IN_PROGRESS, bad_kind};
 use crate::{
-    btf::format::{IdPlaces, Kind, References},
+    btf::format::{IdWords, Kind, References},
     ids::TypeId,
 };
 use alloc::vec::Vec;
 use core::iter::Peekable;
 
-/// A type whose references are being resolved, and the words of those that are left.
-type Pending = (u32, Peekable<IdPlaces>);
+/// A type whose references are being resolved, and the indices of the words that are not resolved yet.
+type Pending = (u32, Peekable<IdWords>);
 
 impl Deduplicator {
     /// Deduplicates the remaining types (libbpf: `btf_dedup_ref_types`).
-    pub(super) fn references(&mut self) -> Result<(), DedupError> {
+    pub(super) fn dedup_references(&mut self) -> Result<(), DedupError> {
         for id in self.own_ids() {
             if !self.is_mapped(id) {
-                self.reference(id)?;
+                self.dedup_reference(id)?;
             }
         }
         Ok(())
@@ -24,7 +24,7 @@ impl Deduplicator {
 
     /// Deduplicates the types to which a type refers, then the type (libbpf: `btf_dedup_ref_type`; a stack replaces its
     /// recursion).
-    fn reference(&mut self, id: u32) -> Result<(), DedupError> {
+    fn dedup_reference(&mut self, id: u32) -> Result<(), DedupError> {
         let mut pending = Vec::new();
         self.begin(id, &mut pending)?;
         while let Some((id, unresolved)) = pending.last_mut() {
@@ -34,8 +34,8 @@ impl Deduplicator {
             let Some(word) = unresolved.peek().copied() else {
                 // All references are resolved, so that equal words are equal types.
                 let key = record.words().to_vec();
-                let to = self.table.first(&key).unwrap_or(id);
-                self.settle(id, to, key);
+                let to = self.canonical.first(&key).unwrap_or(id);
+                self.map_to(id, to, key);
                 pending.pop();
                 continue;
             };
@@ -51,6 +51,7 @@ impl Deduplicator {
         Ok(())
     }
 
+    /// Puts a type on the stack of pending types.
     fn begin(&mut self, id: u32, pending: &mut Vec<Pending>) -> Result<(), DedupError> {
         if self.mapped(id) == IN_PROGRESS {
             return Err(DedupError::Loop { id: TypeId(id) });

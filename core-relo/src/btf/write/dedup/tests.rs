@@ -11,9 +11,9 @@ use alloc::{
     vec::Vec,
 };
 
-/// Types made in both byte orders and deduplicated: what is left, in bpftool's notation, and what became of each type.
+/// Builds and deduplicates types in both byte orders. Returns the remaining types in bpftool's notation, and the new id of each type.
 fn deduped(build: impl Fn(&mut Builder)) -> Result<(Vec<String>, Vec<u32>), DedupError> {
-    let of = |endian| {
+    let dedup_in = |endian| {
         let mut b = Builder::new(endian);
         build(&mut b);
         let btf = Btf::parse(b.finish()).unwrap();
@@ -23,7 +23,7 @@ fn deduped(build: impl Fn(&mut Builder)) -> Result<(Vec<String>, Vec<u32>), Dedu
         let text = left.types().map(|ty| Type::raw(ty).to_string()).collect();
         Ok((text, ids))
     };
-    let (little, big) = (of(Endian::Little), of(Endian::Big));
+    let (little, big) = (dedup_in(Endian::Little), dedup_in(Endian::Big));
     assert_eq!(little, big);
     little
 }
@@ -238,7 +238,8 @@ mod many {
         assert_eq!(deduped.map(left), expected.map(|left| usize::try_from(left).unwrap()));
     }
 
-    /// Structs with a pointer each to the struct of another number, or to `void` if there is none.
+    /// Builds structs, of which struct `n` contains a pointer to struct `to(n)`, or to `void` if there is none. Asserts the number of
+    /// types after deduplication.
     fn assert_pointing(expected: Result<u32, DedupError>, to: impl Fn(u32) -> u32) {
         let structure = |number: u32| TypeId(2 * number + 1);
         assert_left(expected, |b| {

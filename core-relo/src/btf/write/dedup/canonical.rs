@@ -1,36 +1,38 @@
-//! The types kept so far, by a key.
+//! The canonical types found so far, by key (libbpf: `dedup_table`).
 
 use alloc::vec::Vec;
 use hashbrown::HashMap;
 
-/// A map from keys to types. Equal types have equal keys.
+/// A map from keys to canonical types: those that remain after deduplication. Equal types have equal keys.
 ///
-/// The order of the types with one key is that of libbpf, whose hash map puts the newest type first and reverses every list when
-/// it grows.
+/// The types of one key are in the order in which libbpf compares them. libbpf's hash map puts a new type first in its list, and
+/// reverses every list when the map grows.
 #[derive(Default)]
-pub(super) struct Table {
+pub(super) struct CanonicalTypes {
     lists: HashMap<Vec<u32>, Vec<u32>>,
     len: usize,
     capacity: usize,
 }
 
-impl Table {
-    /// Returns the type that libbpf compares first.
+impl CanonicalTypes {
+    /// Returns the type of this key that libbpf compares first.
     pub(super) fn first(&self, key: &[u32]) -> Option<u32> {
         self.lists.get(key)?.last().copied()
     }
 
-    /// Removes and returns all types with a key, with libbpf's first type as the last. [`Table::put_back`] restores them.
+    /// Removes and returns all types of a key, in the reverse of libbpf's order. [`CanonicalTypes::put_back`] restores them.
     pub(super) fn take(&mut self, key: &[u32]) -> Vec<u32> {
         self.lists.get_mut(key).map(core::mem::take).unwrap_or_default()
     }
 
+    /// Restores the types that [`CanonicalTypes::take`] removed.
     pub(super) fn put_back(&mut self, key: &[u32], list: Vec<u32>) {
-        if let Some(place) = self.lists.get_mut(key) {
-            *place = list;
+        if let Some(slot) = self.lists.get_mut(key) {
+            *slot = list;
         }
     }
 
+    /// Adds a type as the first of its key.
     pub(super) fn add(&mut self, key: Vec<u32>, id: u32) {
         // As libbpf's `hashmap_needs_to_grow` and `hashmap_grow`.
         if self.capacity == 0 || self.len.saturating_add(1).saturating_mul(4) / 3 > self.capacity {

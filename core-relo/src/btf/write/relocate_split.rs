@@ -1,8 +1,8 @@
 //! Relocation of a split BTF from its distilled base onto the real base (libbpf: `btf__relocate`).
 //!
-//! A module that is built without its kernel has a distilled base in `.BTF.base`: the names, kinds and sizes of the few kernel
-//! types to which the module's types refer. Relocation finds each of them in the kernel's BTF, and maps the module's ids and
-//! names.
+//! A module that is built out of tree has a distilled base in `.BTF.base`: the names, kinds and sizes of the kernel types to which
+//! the module's types refer. Relocation finds each of these types in the kernel's BTF, and replaces the module's references to the
+//! distilled base.
 
 use super::rewrite::rewrite;
 use crate::{
@@ -46,11 +46,11 @@ fn relocate<'d>(split: &Btf<'_>, distilled: &Btf<'_>, base: Arc<Btf<'d>>) -> Res
             .string_end()
             .checked_add(to_u32(split.strings_section().len()))
             .ok_or(BtfError::TooManyTypes)?,
-        known: HashMap::new(),
+        appended: HashMap::new(),
     };
     let (first, base_end) = (split.first_id(), base.end_id());
     let map_id = |old: TypeId| match old.0.checked_sub(first.0) {
-        // An id past the last one makes a BTF that parsing refuses.
+        // If the addition saturates, parsing rejects the result, because no such id exists.
         Some(own) => TypeId(base_end.0.saturating_add(own)),
         None => ids.get(old.index()).copied().unwrap_or(TypeId(u32::MAX)),
     };
@@ -58,7 +58,7 @@ fn relocate<'d>(split: &Btf<'_>, distilled: &Btf<'_>, base: Arc<Btf<'d>>) -> Res
     Btf::parse_split(bytes, base)
 }
 
-/// Returns the id in the base of each distilled type, by the distilled id.
+/// Returns the id of each distilled type's counterpart in the base, indexed by the distilled id.
 fn map_types(split: &Btf<'_>, distilled: &Btf<'_>, base: &Btf<'_>) -> Result<Vec<TypeId>, BtfError> {
     let mut wanted = HashSet::new();
     for ty in distilled.types() {
@@ -87,9 +87,9 @@ fn map_types(split: &Btf<'_>, distilled: &Btf<'_>, base: &Btf<'_>) -> Result<Vec
     Ok(ids)
 }
 
-/// The base's types, by the properties that a distilled type has.
+/// The base's types, by the properties that a distilled type has in common with them.
 ///
-/// The map avoids a comparison of every distilled type with every base type of the same name.
+/// With this map, hostile BTF with many types of one name takes no quadratic time.
 #[derive(Default)]
 struct BaseTypes<'b>(HashMap<TypeKey<'b>, Matches>);
 
@@ -138,12 +138,12 @@ impl<'b> BaseTypes<'b> {
         if matches.count == 0 {
             matches.first = ty.id();
         }
-        // At most one for each id.
+        // Does not saturate: ids have 32 bits.
         matches.count = matches.count.saturating_add(1);
     }
 
-    /// Returns the counterparts of a distilled type. The size of an embedded type must match. The size of a composite behind a pointer
-    /// only selects among several.
+    /// Returns the counterparts of a distilled type. The size of an embedded type must match. The size of any other composite only
+    /// selects among several counterparts.
     ///
     /// A struct matches no other kind. libbpf up to 1.7 maps it to a union or an enum of its name, or reports the two as
     /// ambiguous.
@@ -213,14 +213,16 @@ fn all_types<'b>(btf: &'b Btf<'_>) -> Box<dyn Iterator<Item = Type<'b>> + 'b> {
     }
 }
 
-/// The new offsets of names. The split BTF's own strings follow the base's. Names from the distilled base are appended.
+/// The mapping from old to new name offsets. The split BTF's own strings follow the base's strings. Names from the distilled base
+/// follow the own strings.
 struct NameMap<'n> {
     split: &'n Btf<'n>,
     distilled_end: u32,
     base_end: u32,
     /// The offset of the first appended name.
     added_start: u32,
-    known: HashMap<StrOffset, StrOffset>,
+    /// The new offset of each appended name, by its old offset.
+    appended: HashMap<StrOffset, StrOffset>,
 }
 
 impl NameMap<'_> {
@@ -229,18 +231,18 @@ impl NameMap<'_> {
             return old;
         }
         if let Some(own) = old.0.checked_sub(self.distilled_end) {
-            // An offset past the last one makes a BTF that parsing refuses.
+            // If the addition saturates, parsing rejects the result, because no such offset exists.
             return StrOffset(self.base_end.saturating_add(own));
         }
-        if let Some(known) = self.known.get(&old) {
-            return *known;
+        if let Some(new) = self.appended.get(&old) {
+            return *new;
         }
         // Parsing has validated every name.
         let Some(name) = self.split.name(old) else { return StrOffset(u32::MAX) };
         let at = StrOffset(self.added_start.saturating_add(to_u32(added.len())));
         added.extend_from_slice(name.as_bytes());
         added.push(0);
-        self.known.insert(old, at);
+        self.appended.insert(old, at);
         at
     }
 }
@@ -275,7 +277,7 @@ mod tests {
         core::mem::replace(&mut results[0], Err(BtfError::BaseEndian))
     }
 
-    fn one(b: &mut Builder) {
+    fn struct_of_8_bytes(b: &mut Builder) {
         b.structure("s", 8, &[]);
     }
 
@@ -329,9 +331,9 @@ mod tests {
             b.structure("s", 16, &[]);
         };
         let missing = BtfError::Distilled { id: TypeId(1), kind: Kind::Struct, found: 0 };
-        assert_eq!(relocated(one, by_value, larger).err(), Some(missing));
-        assert!(relocated(one, by_value, one).is_ok());
-        assert!(relocated(one, pointer, larger).is_ok());
+        assert_eq!(relocated(struct_of_8_bytes, by_value, larger).err(), Some(missing));
+        assert!(relocated(struct_of_8_bytes, by_value, struct_of_8_bytes).is_ok());
+        assert!(relocated(struct_of_8_bytes, pointer, larger).is_ok());
     }
 
     #[test]
@@ -346,13 +348,13 @@ mod tests {
                 }
             }
         };
-        let got = relocated(one, pointer, two([16, 8])).unwrap();
+        let got = relocated(struct_of_8_bytes, pointer, two([16, 8])).unwrap();
         assert_eq!(got.ty(TypeId(3)).unwrap().target(), Some(TypeId(2)));
         let refused = |found| Some(BtfError::Distilled { id: TypeId(1), kind: Kind::Struct, found });
-        assert_eq!(relocated(one, pointer, two([8, 8])).err(), refused(2));
-        assert_eq!(relocated(one, pointer, |_| {}).err(), refused(0));
+        assert_eq!(relocated(struct_of_8_bytes, pointer, two([8, 8])).err(), refused(2));
+        assert_eq!(relocated(struct_of_8_bytes, pointer, |_| {}).err(), refused(0));
         assert_eq!(
-            relocated(one, pointer, |b| {
+            relocated(struct_of_8_bytes, pointer, |b| {
                 b.union("s", 8, &[]);
             })
             .err(),
@@ -468,13 +470,17 @@ mod tests {
             let s = b.array(s, TypeId::VOID, 2);
             b.structure("", 16, &[("", s, 0)]);
         };
-        assert_eq!(relocated(one, behind, larger).err(), Some(missing));
+        assert_eq!(relocated(struct_of_8_bytes, behind, larger).err(), Some(missing));
         let circle = |b: &mut Builder| {
             let first = b.modifier(Kind::Const, TypeId(3));
             b.modifier(Kind::Volatile, first);
             b.structure("own", 16, &[("m", first, 0)]);
         };
-        assert_eq!(relocated(one, circle, larger).err(), None, "a circle of modifiers embeds nothing");
+        assert_eq!(
+            relocated(struct_of_8_bytes, circle, larger).err(),
+            None,
+            "a circle of modifiers embeds nothing"
+        );
     }
 
     #[test]
@@ -488,12 +494,12 @@ mod tests {
             b.forward("s", false);
         };
         let missing = BtfError::Distilled { id: TypeId(1), kind: Kind::Struct, found: 0 };
-        assert_eq!(relocated(one, pointer, others).err(), Some(missing));
+        assert_eq!(relocated(struct_of_8_bytes, pointer, others).err(), Some(missing));
         let and_it = |b: &mut Builder| {
             others(b);
             b.structure("s", 16, &[]);
         };
-        let btf = relocated(one, pointer, and_it).unwrap();
+        let btf = relocated(struct_of_8_bytes, pointer, and_it).unwrap();
         assert_eq!(btf.ty(btf.first_id()).unwrap().target(), Some(TypeId(4)));
     }
 
@@ -507,7 +513,7 @@ mod tests {
             b.pointer(TypeId(1));
             b.pointer(TypeId(2));
         };
-        let btf = relocated(small, split, one).unwrap();
+        let btf = relocated(small, split, struct_of_8_bytes).unwrap();
         assert!(btf.types().all(|ty| ty.target() == Some(TypeId(1))));
     }
 
@@ -516,7 +522,7 @@ mod tests {
         let split = |b: &mut Builder| {
             b.structure("own", 8, &[("s", TypeId(1), 0), ("more", TypeId::VOID, 0), ("s", TypeId::VOID, 0)]);
         };
-        let btf = relocated(one, split, one).unwrap();
+        let btf = relocated(struct_of_8_bytes, split, struct_of_8_bytes).unwrap();
         let own = btf.ty(btf.first_id()).unwrap();
         let names: Vec<_> = own.members().map(|m| m.name.as_bytes()).collect();
         let expected: [&[u8]; 3] = [b"s", b"more", b"s"];
