@@ -19,7 +19,7 @@ impl Loader<'_, '_> {
     /// The variables of all data sections and of the arena, in the symbol table's order; then configuration values and
     /// struct_ops maps.
     pub fn globals(&self) -> Vec<Global> {
-        self.variables.all().to_vec()
+        self.variables.globals().to_vec()
     }
 
     /// The variable of a name, or the part of one that a path leads to: `config.ports[2]`.

@@ -323,7 +323,7 @@ fn configuration_is_listed_and_not_set_here() {
     let bytes = m.bytes();
     assert!(said(&bytes, "CONFIG_HZ", &100u32).contains("give the loader a line of configuration"));
     let object = Object::parse(&bytes).unwrap();
-    let all = Global::all(&object);
+    let all = Global::collect(&object);
     assert_eq!(all.len(), 1);
     assert_eq!((all[0].kind, &*all[0].map, all[0].size), (GlobalKind::Config, ".kconfig", 4));
 }
@@ -342,7 +342,7 @@ fn static_variables_of_one_name_have_the_types_declared_at_their_offsets() {
     }
     m.program("main", "socket", &returns(0));
     let bytes = m.bytes();
-    let found: Vec<_> = Global::all(&Object::parse(&bytes).unwrap()).iter().map(|g| g.ty).collect();
+    let found: Vec<_> = Global::collect(&Object::parse(&bytes).unwrap()).iter().map(|g| g.ty).collect();
     let [(_, third), (_, first), (_, second), _] = types;
     assert_eq!(found, [Some(first), Some(second), Some(third), None]);
 }

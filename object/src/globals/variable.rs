@@ -87,7 +87,7 @@ impl Global {
     /// values, then struct_ops maps.
     ///
     /// Externs or maps with errors are left out. Planning a load reports the error.
-    pub fn all(object: &Object<'_>) -> Vec<Self> {
+    pub fn collect(object: &Object<'_>) -> Vec<Self> {
         let externs = externs::collect(object).unwrap_or_default();
         let maps = MapTable::collect(object, false).unwrap_or_default();
         collect(object, &maps, &externs)

@@ -36,7 +36,7 @@ fn variables_are_known_by_type() {
     let wrong = why(loaded.set_global("sum", &1.5f64));
     assert_eq!(
         wrong.to_string(),
-        "global `sum` is `u64`: it takes an integer of 8 bytes or [u8; 8], not f64"
+        "global `sum` of type `u64`: f64, expected an integer of 8 bytes or [u8; 8]"
     );
     assert!(matches!(why(loaded.global::<f32>("only_pid")), GlobalError::Type { .. }));
     assert!(matches!(why(loaded.global::<u32>("sum")), GlobalError::Size { expected: 8, found: 4, .. }));

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 /// Returns all global variables.
 pub(super) fn all(object: &Object<'_>) -> Vec<GlobalFacts> {
-    Global::all(object).into_iter().map(|global| GlobalFacts::new(object, global)).collect()
+    Global::collect(object).into_iter().map(|global| GlobalFacts::new(object, global)).collect()
 }
 
 /// The facts about a variable, and their JSON.
