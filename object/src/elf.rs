@@ -44,9 +44,7 @@ pub enum ElfError {
         len: usize,
     },
     /// The section headers reach past the end of the file, or their size is not that of the class.
-    #[error(
-        "truncated or damaged: the section headers at offset {offset:#x} reach past the file's {len} bytes"
-    )]
+    #[error("truncated or damaged: invalid section headers at offset {offset:#x} of {len} bytes")]
     SectionHeaders {
         /// `e_shoff`.
         offset: u64,

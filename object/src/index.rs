@@ -1,4 +1,4 @@
-//! Indices into the tables of an object and of a plan: one type for each table, so that the compiler tells them apart.
+//! Indices into the tables of an object and of a plan: one type for each table, so that the compiler refuses to mix them.
 
 use core::fmt;
 

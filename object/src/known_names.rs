@@ -5,7 +5,7 @@ use core::fmt;
 use core_relo::Text;
 
 /// The number of names in a list.
-const MAX_SHOWN: usize = 8;
+const SHOWN_COUNT: usize = 8;
 
 /// A list of known names for an unknown one, sorted by the length of the common prefix.
 pub(crate) struct KnownNames<'n>(pub(crate) &'n str, pub(crate) &'n [Text]);
@@ -20,10 +20,10 @@ impl fmt::Display for KnownNames<'_> {
             |name: &str| name.bytes().zip(unknown.bytes()).take_while(|(a, b)| a == b).count();
         let mut shown: Vec<&str> = names.iter().map(|n| &**n).collect();
         shown.sort_by_key(|name| core::cmp::Reverse(common_prefix(name)));
-        shown.truncate(MAX_SHOWN);
+        shown.truncate(SHOWN_COUNT);
         let shown: Vec<_> = shown.into_iter().map(|name| text(name.as_bytes()).to_string()).collect();
         write!(f, "; it has {}", shown.join(", "))?;
-        match names.len().checked_sub(MAX_SHOWN) {
+        match names.len().checked_sub(SHOWN_COUNT) {
             None | Some(0) => Ok(()),
             Some(more) => write!(f, " and {more} more"),
         }

@@ -122,16 +122,19 @@ impl<'o, 'd> InitialValues<'o, 'd> {
     /// Returns the bytes in the file of a variable's map, and the map's size.
     fn section_bytes(&self, global: &Global) -> Result<(&'d [u8], u64), InternalError> {
         let section = self.object.data_sections().iter().find(|s| s.name == global.section.as_bytes());
-        // `.kconfig` has no section. Nor is one found if its name is not UTF-8.
+        // `.kconfig` has no section. A section whose name is not UTF-8 is not found either.
         let Some(section) = section else { return Ok((&[], 0)) };
         if global.kind != GlobalKind::StructOps {
             return Ok((section.bytes, section.size));
         }
         // Each variable of a struct_ops section is a map.
-        let map = self.globals().iter().find(|g| g.kind == global.kind && g.map == global.map);
+        let start = global.offset.checked_sub(global.value_offset());
+        let start = start.invariant("a variable begins within its map")?;
+        let is_map = |g: &&Global| g.kind == global.kind && g.map == global.map && g.offset == start;
+        let map = self.globals().iter().find(is_map);
         let map = map.invariant("a part of a struct_ops map belongs to a variable of the object")?;
-        let end = map.offset.checked_add(map.size);
-        let bytes = end.and_then(|end| section.bytes.get(map.offset..end));
+        let end = start.checked_add(map.size);
+        let bytes = end.and_then(|end| section.bytes.get(start..end));
         let bytes = bytes.invariant("a struct_ops map lies within its section")?;
         let size = u64::try_from(bytes.len()).invariant("a length fits 64 bits")?;
         Ok((bytes, size))

@@ -50,7 +50,7 @@ fn part(btf: Option<&Btf<'_>>, whole: &Global, path: &str) -> Result<Global, Str
     let mut part = whole.clone();
     let mut rest = path;
     while !rest.is_empty() {
-        // `rest` is always a suffix of `path`.
+        // `rest` is always a suffix of `path`. Only messages depend on `here`.
         let here = path.strip_suffix(rest).unwrap_or(path);
         let here = format!("{}{here}", whole.name);
         let declared = part.ty.ok_or_else(unknown)?;
@@ -129,6 +129,7 @@ fn member<'b>(btf: &'b Btf<'_>, ty: Type<'b>, name: &str) -> Option<(usize, Memb
 
 fn is_bitfield(btf: &Btf<'_>, member: &Member<'_>) -> bool {
     let int = btf.strip(member.ty).ok().filter(|t| t.kind() == Kind::Int);
+    // A size whose bits overflow is damaged BTF, and counts as narrow.
     let is_narrow = int
         .and_then(|t| Some((t.int()?, t.size()?)))
         .is_some_and(|(int, size)| u32::from(int.bits) != size.0.saturating_mul(8) || int.offset != 0);

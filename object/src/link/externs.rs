@@ -23,7 +23,7 @@ pub(crate) struct ExternEntry<'d> {
     pub(crate) is_weak: bool,
     /// The VAR or FUNC in the object's BTF.
     pub(crate) btf_id: TypeId,
-    /// What the extern binds to.
+    /// The entity that the extern binds to.
     pub(crate) binding: ExternBinding,
 }
 

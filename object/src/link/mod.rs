@@ -180,10 +180,12 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
 
     /// Returns the section and index of the instruction that an instruction calls, or whose address it loads.
     fn target(&self, p: &Program<'_>, within: u32, insn: Insn) -> Option<(SectionIndex, i64)> {
-        let at = (p.section_index, p.start.0.checked_add(within)?);
-        match self.refs.at(at.0, at.1) {
-            None => call_target(insn, at, None),
-            Some(RefTarget::Function { section, offset }) => call_target(insn, at, Some((section, offset))),
+        let position = (p.section_index, p.start.0.checked_add(within)?);
+        match self.refs.find(position.0, position.1) {
+            None => call_target(insn, position, None),
+            Some(RefTarget::Function { section, offset }) => {
+                call_target(insn, position, Some((section, offset)))
+            }
             Some(_) => None,
         }
     }

@@ -94,8 +94,8 @@ impl RefTable {
         self.called.contains(&section)
     }
 
-    /// Returns the reference of an instruction.
-    pub(crate) fn at(&self, section: SectionIndex, insn: u32) -> Option<RefTarget> {
+    /// Returns the target of an instruction's reference; none if the instruction has no reference.
+    pub(crate) fn find(&self, section: SectionIndex, insn: u32) -> Option<RefTarget> {
         let refs = self.by_section.get(&section)?;
         let position = refs.partition_point(|(n, _)| *n < insn);
         refs.get(position).filter(|(n, _)| *n == insn).map(|(_, target)| *target)

@@ -15,7 +15,7 @@ pub enum ObjectError {
     #[error("32-bit ELF file, expected 64-bit")]
     Elf32,
     /// The ELF file is for another machine.
-    #[error("ELF machine {found}, expected 247 (BPF)")]
+    #[error("ELF machine {found} is not BPF, expected 247")]
     Machine {
         /// `e_machine`.
         found: u16,

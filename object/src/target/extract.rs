@@ -110,6 +110,7 @@ pub fn find_btf_in_image(bytes: &[u8]) -> Option<&[u8]> {
         let Some(next) = rest.windows(2).position(|w| matches!(w, [0x9f, 0xeb] | [0xeb, 0x9f])) else {
             break;
         };
+        // `next` and a candidate lie within the bytes, so that the sums cannot overflow.
         at = at.saturating_add(next);
         let candidate = bytes.get(at..).and_then(plausible_btf);
         at = at.saturating_add(1);
@@ -123,7 +124,7 @@ pub fn find_btf_in_image(bytes: &[u8]) -> Option<&[u8]> {
         };
         if Btf::parse(candidate).is_ok() {
             best = Some(candidate);
-            // `at` is one past the start of the candidate, which lies within the image.
+            // `at` is one past the start of the candidate.
             at = at.saturating_sub(1).saturating_add(candidate.len());
         }
     }

@@ -36,7 +36,7 @@ fn variables_are_type_checked() {
     let wrong = global_error(loaded.set_global("sum", &1.5f64));
     assert_eq!(
         wrong.to_string(),
-        "global `sum` is `u64`: it takes an integer of 8 bytes or [u8; 8], not f64"
+        "global `sum` of type `u64`: f64, expected an integer of 8 bytes or [u8; 8]"
     );
     assert!(matches!(global_error(loaded.global::<f32>("only_pid")), GlobalError::Type { .. }));
     assert!(matches!(

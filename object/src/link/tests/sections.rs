@@ -1,4 +1,4 @@
-//! Tests of subprograms outside of `.text`. libbpf refuses these objects unless a test says otherwise.
+//! Tests of subprograms outside of `.text`. libbpf refuses these objects, except where a test notes it.
 
 use super::{function_copies, link_error};
 use crate::{
