@@ -14,7 +14,7 @@ use crate::{
     features::Feature,
     index::MapIndex,
     internal::{InternalError, Invariant as _},
-    link::maps::{MapEntry, MapSource, MapTable},
+    link::maps::{MapEntry, MapSource, MapTable, StructOps},
     object::{DataKind, MapDef, MapType, Object},
 };
 use core_relo::{
@@ -144,34 +144,7 @@ impl MapPlanner<'_, '_, '_> {
                 let size = size.invariant("configuration values are within the limit of a data section")?;
                 self.plan_data_map(MapRole::Kconfig, entry.name, (size, bytes))
             }
-            MapSource::StructOps(table) => {
-                let DataKind::StructOps { link, optional } = table.section.kind else {
-                    return Err(
-                        InternalError { invariant: "a struct_ops map lies in a struct_ops section" }.into()
-                    );
-                };
-                let mut plan = MapPlan {
-                    role: MapRole::StructOps,
-                    kernel_name: entry.name.to_vec(),
-                    map_type: MapType::StructOps.number(),
-                    key_size: 4,
-                    value_size: table.size,
-                    max_entries: 1,
-                    map_flags: if link { LINK } else { 0 },
-                    value_type: table.ty,
-                    autocreate: !optional,
-                    uses_btf: true,
-                    ..MapPlan::default()
-                };
-                if let Some(kernel) = self.struct_ops.by_map.get(&index) {
-                    plan.value_size = kernel.value_size;
-                    plan.kernel_value_type = kernel.value_type;
-                    plan.kernel_value_module = kernel.module;
-                    plan.data.clone_from(&kernel.value);
-                    plan.programs.clone_from(&kernel.programs);
-                }
-                plan
-            }
+            MapSource::StructOps(table) => self.plan_struct_ops_map(index, entry.name, table)?,
         };
         plan.name.clone_from(&name);
         if self.table.arena == Some(index) {
@@ -192,6 +165,38 @@ impl MapPlanner<'_, '_, '_> {
             });
         }
         self.adapt_to_kernel(&mut plan);
+        Ok(plan)
+    }
+
+    fn plan_struct_ops_map(
+        &self,
+        index: MapIndex,
+        name: &[u8],
+        table: StructOps<'_, '_>,
+    ) -> Result<MapPlan, LoadPlanError> {
+        let DataKind::StructOps { link, optional } = table.section.kind else {
+            return Err(InternalError { invariant: "a struct_ops map lies in a struct_ops section" }.into());
+        };
+        let mut plan = MapPlan {
+            role: MapRole::StructOps,
+            kernel_name: name.to_vec(),
+            map_type: MapType::StructOps.number(),
+            key_size: 4,
+            value_size: table.size,
+            max_entries: 1,
+            map_flags: if link { LINK } else { 0 },
+            value_type: table.ty,
+            autocreate: !optional,
+            uses_btf: true,
+            ..MapPlan::default()
+        };
+        if let Some(kernel) = self.struct_ops.by_map.get(&index) {
+            plan.value_size = kernel.value_size;
+            plan.kernel_value_type = kernel.value_type;
+            plan.kernel_value_module = kernel.module;
+            plan.data.clone_from(&kernel.value);
+            plan.programs.clone_from(&kernel.programs);
+        }
         Ok(plan)
     }
 
@@ -425,11 +430,12 @@ fn ring_size(size: u32, page: u32) -> u32 {
 /// Returns the kernel's name of a data map: the section's name, after the part of the object's name that fits (libbpf:
 /// `internal_map_name`).
 fn data_map_name(object: &str, section: &[u8]) -> Vec<u8> {
-    const MAX_LEN: usize = 15;
-    let suffix = section.len().clamp(7, MAX_LEN);
+    // `BPF_OBJ_NAME_LEN` without the final NUL byte.
+    const KERNEL_NAME_LEN: usize = 15;
+    let suffix = section.len().clamp(7, KERNEL_NAME_LEN);
     let has_two_dots = section.iter().skip(1).any(|b| *b == b'.');
-    // `clamp` keeps `suffix` within `MAX_LEN`.
-    let prefix = if has_two_dots { 0 } else { MAX_LEN.saturating_sub(suffix) };
+    // `clamp` keeps `suffix` within `KERNEL_NAME_LEN`.
+    let prefix = if has_two_dots { 0 } else { KERNEL_NAME_LEN.saturating_sub(suffix) };
     let name = object.bytes().take(prefix).chain(section.iter().copied().take(suffix));
     name.map(|b| if b.is_ascii_alphanumeric() || b == b'_' || b == b'.' { b } else { b'_' }).collect()
 }

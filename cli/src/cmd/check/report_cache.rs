@@ -7,10 +7,10 @@ use std::{
 };
 
 /// The largest number of reports.
-const MAX_REPORTS: usize = 1024;
+const CACHED_REPORTS: usize = 1024;
 
 /// The largest memory of all reports, in bytes.
-const MAX_BYTES: usize = 16 << 20;
+const CACHED_BYTES: usize = 16 << 20;
 
 /// Reports by the identity of the kernel's file. New reports evict the oldest ones.
 pub(super) struct ReportCache<R> {
@@ -43,7 +43,7 @@ impl<R> ReportCache<R> {
     /// Stores the report of a file. The report takes `memory_bytes` of memory.
     pub(super) fn insert(&self, file: FileId, report: &Arc<R>, memory_bytes: usize) {
         // A report larger than the limit would evict all others.
-        if memory_bytes > MAX_BYTES {
+        if memory_bytes > CACHED_BYTES {
             return;
         }
         let mut reports = self.lock();
@@ -54,7 +54,7 @@ impl<R> ReportCache<R> {
             None => reports.order.push_back(file),
         }
         reports.memory_bytes += memory_bytes;
-        while reports.order.len() > MAX_REPORTS || reports.memory_bytes > MAX_BYTES {
+        while reports.order.len() > CACHED_REPORTS || reports.memory_bytes > CACHED_BYTES {
             let Some(oldest) = reports.order.pop_front() else { break };
             if let Some(evicted) = reports.by_file.remove(&oldest) {
                 reports.memory_bytes -= evicted.memory_bytes;
@@ -106,23 +106,23 @@ mod tests {
 
     #[test]
     fn the_number_of_reports_is_limited() {
-        let (cache, files) = (ReportCache::new(), file_ids(MAX_REPORTS + 10));
+        let (cache, files) = (ReportCache::new(), file_ids(CACHED_REPORTS + 10));
         files.iter().for_each(|file| cache.insert(*file, &Arc::new(()), 1));
-        assert_eq!(state(&cache), (MAX_REPORTS, MAX_REPORTS, MAX_REPORTS));
+        assert_eq!(state(&cache), (CACHED_REPORTS, CACHED_REPORTS, CACHED_REPORTS));
         assert!(cache.get(&files[9]).is_none() && cache.get(&files[10]).is_some());
     }
 
     #[test]
     fn the_memory_of_reports_is_limited() {
         let (cache, files) = (ReportCache::new(), file_ids(5));
-        cache.insert(files[0], &Arc::new(()), MAX_BYTES + 1);
+        cache.insert(files[0], &Arc::new(()), CACHED_BYTES + 1);
         assert_eq!(state(&cache), (0, 0, 0));
         for file in &files[1..4] {
-            cache.insert(*file, &Arc::new(()), MAX_BYTES / 3);
+            cache.insert(*file, &Arc::new(()), CACHED_BYTES / 3);
         }
         assert_eq!(state(&cache).0, 3);
-        cache.insert(files[4], &Arc::new(()), MAX_BYTES);
-        assert_eq!(state(&cache), (1, 1, MAX_BYTES));
+        cache.insert(files[4], &Arc::new(()), CACHED_BYTES);
+        assert_eq!(state(&cache), (1, 1, CACHED_BYTES));
         assert!(cache.get(&files[4]).is_some(), "the newest report stays");
     }
 }
