@@ -27,7 +27,7 @@ const BUDGET: Duration = Duration::from_secs(30);
 /// Measures and prints the load job, if this process may load programs.
 pub fn run(args: &Table, corpus: &Corpus, peers: &[Peer]) -> Result<Vec<Map<String, Value>>, String> {
     println!();
-    if let Err(errno) = features::running().check() {
+    if let Err(errno) = features::running().check_permission() {
         println!("SKIP load: this process may not load programs: {errno}");
         return Ok(Vec::new());
     }
