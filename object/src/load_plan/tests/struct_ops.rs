@@ -109,11 +109,11 @@ fn programs_are_replaced_by_name_before_the_load() {
             loader.map("mine").programs.insert(member, program.map(str::to_owned));
         })
     };
-    // `one` stands in no table any more.
+    // `one` is no longer in any table.
     let plan = set(made(), "first", Some("two")).unwrap_err();
     assert_eq!(
         crate::test_support::line(&plan),
-        "map `mine`: member `second`: its program stands in two tables at different places"
+        "map `mine`: member `second`: its program is also in another table, for another member"
     );
     let plan = made().plan_on(host(), |loader| {
         loader.map("mine").programs.insert("second".into(), Some("one".into()));
