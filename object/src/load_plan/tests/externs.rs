@@ -168,8 +168,8 @@ fn symbols_that_are_missing_or_there_twice_are_named() {
     let said = line(&symbols("1 T weak\n").unwrap_err());
     assert_eq!(
         said,
-        "an extern is not to be had from this kernel: strong: no symbol of this name in /proc/kallsyms (variables are \
-         there with CONFIG_KALLSYMS_ALL only); declare it __weak to get 0 instead"
+        "unresolved extern: strong: no symbol of this name in /proc/kallsyms, which has variables with \
+         CONFIG_KALLSYMS_ALL only: declare it __weak to get 0 instead"
     );
     let said = line(&symbols("10 T strong\n20 t strong\n").unwrap_err());
     assert!(said.ends_with("strong: it is ambiguous: symbols of this name are at 0x10 and 0x20"), "{said}");
@@ -247,12 +247,9 @@ fn a_weak_function_that_is_missing_is_a_trap_by_its_number_and_a_strong_one_is_n
     assert_eq!(trap(&plan), Insn { code: 0x85, imm: 2_002_000_000, ..Insn::default() });
     assert_eq!(plan.externs, ["do_it"]);
     let said = calling("do_it", false).error();
-    assert!(
-        said.starts_with("an extern is not to be had from this kernel: do_it: no kernel function"),
-        "{said}"
-    );
+    assert!(said.starts_with("unresolved extern: do_it: no kernel function"), "{said}");
     assert!(said.contains("__weak"), "{said}");
-    // One with other parameters is as good as none.
+    // A function with other parameters counts as missing.
     let other = || kernel(|b| kernel_function(b, &["a", "b"]));
     assert_eq!(trap(&calling("do_it", true).plan_on(other(), |_| {}).unwrap()).imm, 2_002_000_000);
     let said = calling("do_it", false).error_on(other());
@@ -314,5 +311,10 @@ fn declarations_that_contradict_themselves_are_named() {
         let odd = m.types.structure("odd", 4, &[]);
         taking(".kconfig", &[("CONFIG_X", odd, false)], m).error()
     };
-    assert!(shape.starts_with("extern `CONFIG_X`: a configuration value has to be bool, char"), "{shape}");
+    assert!(
+        shape.starts_with(
+            "extern `CONFIG_X`: its type is not that of a configuration value, expected bool, char"
+        ),
+        "{shape}"
+    );
 }

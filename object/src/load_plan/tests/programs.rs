@@ -44,6 +44,6 @@ fn a_program_of_a_table_stays_one() {
     });
     assert_eq!(
         line(&error.expect_err("refused")),
-        "program `one`: a struct_ops map refers to it, but its type was set to another"
+        "program `one`: a struct_ops map refers to it, but its type is not struct_ops"
     );
 }

@@ -109,11 +109,11 @@ fn programs_are_replaced_by_name_before_the_load() {
             loader.map("mine").programs.insert(member, program.map(str::to_owned));
         })
     };
-    // `one` stands in no table any more.
+    // `one` is no longer in any table.
     let plan = set(made(), "first", Some("two")).unwrap_err();
     assert_eq!(
         crate::test_support::line(&plan),
-        "map `mine`: member `second`: its program stands in two tables at different places"
+        "map `mine`: member `second`: its program is also in another table, for another member"
     );
     let plan = made().plan_on(host(), |loader| {
         loader.map("mine").programs.insert("second".into(), Some("one".into()));
@@ -265,6 +265,6 @@ fn a_kernel_struct_out_of_proportion_is_refused() {
     });
     assert_eq!(
         table(".struct_ops", "ops", &[("number", Ok(1))]).error_on(kernel),
-        "map `mine`: the kernel's struct has 314572800 bytes: all struct_ops maps together may have 268435456"
+        "map `mine`: the kernel's struct is too large: 314572800 bytes, expected at most 268435456 in all struct_ops maps together"
     );
 }
