@@ -47,7 +47,7 @@ pub(crate) fn select(kind: Kind, selector: &ObjectSelector) -> Result<Vec<Kernel
         }
     }
     if objects.is_empty() {
-        let what = format_args!("no {} of this name", kind.noun());
+        let what = format!("no {} of this name", kind.noun());
         return Err(BadInput::new(escape_path(Path::new(name)), what).help(help));
     }
     Ok(objects)

@@ -257,7 +257,6 @@ pub(crate) struct Definitions(HashMap<(TypeId, u32), Result<MapDef, MapError>>);
 
 impl Definitions {
     /// Parses the definition of an outer map. All calls must pass the same BTF.
-    #[cfg(feature = "static-link")]
     pub(crate) fn parse(&mut self, btf: &Btf<'_>, id: TypeId) -> Result<MapDef, MapError> {
         self.parse_level(btf, id, 0)
     }

@@ -114,8 +114,8 @@ fn find_namesakes<'b>(
 }
 
 fn near_match(ty: Type<'_>) -> NearMatch {
-    let id = format_args!("[{}]", ty.id());
-    let c_type = CType::new(ty.btf(), ty.id());
+    let (type_id, c_type) = (ty.id(), CType::new(ty.btf(), ty.id()));
+    let id = alloc::format!("[{type_id}]");
     match ty.kind() {
         Kind::Typedef => NearMatch::new(format_args!("typedef {}", ty.name().shortened()), id),
         Kind::Fwd => NearMatch::new(format_args!("{c_type} (declared only)"), id),
