@@ -70,7 +70,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "miri",
         args: "[--minutes N]",
-        about: "run the unit tests of the code without system calls under Miri, where nightly has it",
+        about: "run unit tests of unsafe code and of what uses crates with unsafe code under Miri, if nightly has it",
         run: miri::run,
     },
     Task {

@@ -1,66 +1,40 @@
-//! `cargo xtask miri`: the unit tests of the code without system calls under Miri, where the toolchain has it.
+//! `cargo xtask miri`: unit tests under Miri, an interpreter that reports undefined behaviour.
 //!
-//! The engine and the object crate forbid unsafe code and the loader keeps it in `sys`; Miri looks for undefined behaviour below them, in the crates they
-//! use, and for what depends on the machine: alignment, addresses, the width of a pointer.
+//! Miri checks bounds, alignment, aliasing, data races and leaks, in the project's code and in the crates it uses. A test that Miri
+//! cannot run within seconds carries `#[cfg_attr(miri, ignore = "reason")]`.
 
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
-use std::process::Command;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::system::{Failure, Outcome, check, files_below, output, read, root};
+use crate::system::{Failure, Outcome, check, output, root};
+use crate::test::Counts;
 
-/// The loader's module whose tests make no system calls; their objects are made in memory.
-const PURE_LOADER: [&str; 1] = ["globals::"];
+/// The tests of a package that run under Miri.
+struct Selection {
+    package: &'static str,
+    /// The modules whose tests run, in this order; all tests if empty.
+    modules: &'static [&'static str],
+}
 
-/// Tests of limits, which need too much work for an interpreter: those that take tenths of a second elsewhere.
-const SLOW_ENGINE: [&str; 25] = [
-    "a_func_in_a_large_one_refers_to_a_prototype",
-    "a_long_chain_of_references_needs_no_stack",
-    "a_plan_of_one_question_runs_out_of_steps",
-    "a_struct_within_itself_ends",
-    "a_tree_becomes_a_struct_for_each_level",
-    "any_middle_gives_what_one_pass_finds_or_nothing",
-    "circles_of_any_length_become_one_struct",
-    "comparisons_that_branch_without_end_are_errors",
-    "graphs_that_differ_at_their_ends_only_are_given_up",
-    "in_a_large_one",
-    "in_sorted_types_all_are_found",
-    "it_finds_what_a_search_of_all_types_finds",
-    "large_arrays_are_read_to_their_end",
-    "many_of_one_name_take_no_longer_than_many_names",
-    "long_chains_long_names_and_many_elements_take_steps",
-    "members_of_each_type_are_followed_for_themselves",
-    "near_the_end_and_away_from_it",
-    "nesting_bombs_end_in_an_error",
-    "of_many_types_each_is_compared_with_the_next",
-    "one_out_of_order_anywhere_is_noticed",
-    "steps_are_taken_for_what_others_found_out",
-    "types_added_to_sorted_ones_are_noticed_by_samples",
-    "what_a_change_makes_of_a_btf_is_the_same_on_the_long_way",
-    "what_is_not_validated_lies_within_whatever_it_refers_to",
-    "what_takes_few_bytes_and_endless_parts_ends",
+const SELECTIONS: [Selection; 3] = [
+    // The unsafe code. Tests of the loader's other modules need a kernel.
+    Selection { package: "core-relo-loader", modules: &["sys"] },
+    // The other packages forbid unsafe code, but the crates `object` and `hashbrown` contain some.
+    Selection { package: "core-relo-object", modules: &["object", "target"] },
+    Selection { package: "core-relo", modules: &["relocs", "resolve", "ext", "insn"] },
 ];
 
-/// The same in the object crate.
-const SLOW_OBJECT: [&str; 8] = [
-    "an_image_of_nothing_but_headers_takes_bounded_time",
-    "a_definition_that_many_maps_share_is_read_once",
-    "a_section_has_no_more_variables_than_everybody_can_read",
-    "every_prefix_and_every_changed_byte_is_an_error_or_an_object",
-    "functions_that_overlap_are_bounded",
-    "long_chains_across_sections_need_no_stack",
-    "names_that_overlap_are_not_written_apart_without_end",
-    "types_that_many_symbols_share_are_not_compared_without_end",
-];
+/// The minutes after which a package's remaining tests are skipped, unless `--minutes` gives another number.
+const MINUTES: u64 = 20;
 
-/// Minutes after which the rest of a package's tests is left out, unless `--minutes` says otherwise.
-const MINUTES: u64 = 45;
-
-/// The same in `cargo xtask ci`, which has other things to do.
+/// The same for `cargo xtask ci`.
 pub const CI_MINUTES: &str = "4";
 
-/// Tests open the committed objects, and hash maps want random numbers.
+/// Tests read the committed objects and the clock.
 const FLAGS: &str = "-Zmiri-disable-isolation";
 
 pub fn run(args: &[String]) -> Outcome {
@@ -71,69 +45,134 @@ pub fn run(args: &[String]) -> Outcome {
         }
         [other, ..] => return Err(Failure::Usage(format!("unknown argument `{other}`"))),
     };
-    // Also where there is no Miri, so that the lists follow the tests' names.
-    check_names("core-relo", &SLOW_ENGINE)?;
-    check_names("object", &SLOW_OBJECT)?;
     if !is_installed() {
         println!("SKIP miri: not installed (rustup component add --toolchain nightly miri rust-src)");
         return Ok(());
     }
-    test("core-relo", &[], &SLOW_ENGINE, minutes)?;
-    test("core-relo-object", &[], &SLOW_OBJECT, minutes)?;
-    test("core-relo-loader", &PURE_LOADER, &[], minutes)
+    SELECTIONS.iter().try_for_each(|selection| test(selection, minutes))
 }
 
-/// Whether the nightly toolchain has Miri. It is not installed here: that would change a toolchain that others may share.
+/// Returns whether the nightly toolchain has Miri. The task does not install it: other projects may share the toolchain.
 fn is_installed() -> bool {
     output(Command::new("cargo").args(["+nightly", "miri", "--version"])).is_some()
 }
 
-/// Fails if one of the names is no function of the package.
-fn check_names(package: &str, names: &[&str]) -> Outcome {
-    let mut source = String::new();
-    for file in files_below(&root().join(package).join("src")) {
-        source.push_str(&read(&file)?);
+/// Runs the tests of a selection. Those that have not run after some minutes are skipped.
+fn test(selection: &Selection, minutes: u64) -> Outcome {
+    let package = selection.package;
+    let start = Instant::now();
+    let deadline = start + Duration::from_secs(minutes * 60);
+    let mut listed = Vec::new();
+    let list = cargo_miri(package, ["--list"]);
+    let status =
+        run_until(list, deadline, |line| listed.extend(line.strip_suffix(": test").map(str::to_owned)))?;
+    let Some(status) = status else {
+        println!("SKIP miri: {package}: not built within {minutes} minutes");
+        return Ok(());
+    };
+    if !status.success() {
+        return Err(format!("miri: {package}: {status}").into());
     }
-    match names.iter().find(|name| !source.contains(&format!("fn {name}("))) {
-        None => Ok(()),
-        Some(name) => {
-            Err(format!("xtask/src/miri.rs: {package} has no test `{name}`, which is left out").into())
+    let selected = select(&listed, selection.modules)
+        .map_err(|module| format!("xtask/src/miri.rs: {package} has no tests in the module `{module}`"))?;
+
+    let mut counts = Counts::default();
+    let mut finished = 0;
+    let tests = cargo_miri(package, ["--exact"].into_iter().chain(selected.iter().copied()));
+    let status = run_until(tests, deadline, |line| {
+        counts.add(line);
+        let is_result = line.starts_with("test ") && line.contains(" ... ");
+        finished += usize::from(is_result);
+        if !is_result || line.ends_with("FAILED") {
+            println!("{line}");
         }
+    })?;
+    let seconds = start.elapsed().as_secs();
+    match status {
+        None => {
+            let left = selected.len().saturating_sub(finished);
+            println!(
+                "SKIP miri: {package}: {left} of {} tests did not run within {minutes} minutes",
+                selected.len()
+            );
+            Ok(())
+        }
+        Some(status) if status.success() => {
+            let Counts { passed, ignored, .. } = counts;
+            println!("miri: {package}: {passed} tests passed, {ignored} ignored, {seconds} s");
+            Ok(())
+        }
+        Some(status) => Err(format!("miri: {package}: {status}").into()),
     }
 }
 
-/// Runs a package's unit tests whose paths contain one of `filters`, or all, but for those of these names. What has not run after some
-/// minutes is skipped.
-fn test(package: &str, filters: &[&str], slow: &[&str], minutes: u64) -> Outcome {
-    let mut command = Command::new("cargo");
-    command
-        .current_dir(root())
-        .args(["+nightly", "miri", "test", "--lib", "-p", package, "--"])
-        .args(filters)
-        .args(slow.iter().flat_map(|name| ["--skip", name]));
-    command.env("MIRIFLAGS", FLAGS);
-    // Of its own process group, so that the interpreter ends with cargo.
-    command.process_group(0);
-    eprintln!(
-        "+ MIRIFLAGS={FLAGS} cargo +nightly miri test --lib -p {package} -- {} (without {} slow tests)",
-        filters.join(" "),
-        slow.len()
-    );
-    let cannot_run = |why: std::io::Error| Failure::CannotRun(format!("cargo miri: {why}"));
-    let mut child = command.spawn().map_err(cannot_run)?;
-    let end = Instant::now() + Duration::from_secs(minutes * 60);
-    loop {
-        match child.try_wait().map_err(cannot_run)? {
-            Some(status) if status.success() => return Ok(()),
-            Some(status) => return Err(format!("miri: {package}: {status}").into()),
-            None if Instant::now() > end => {
-                let group = format!("-{}", child.id());
-                check(Command::new("kill").args(["-KILL", "--", &group]))?;
-                child.wait().map_err(cannot_run)?;
-                println!("SKIP miri: {package}: the tests that did not end within {minutes} minutes");
-                return Ok(());
-            }
-            None => thread::sleep(Duration::from_millis(200)),
+/// Returns the names of the tests in some modules, or the first module that has none.
+fn select<'t, 'm>(tests: &'t [String], modules: &[&'m str]) -> Result<Vec<&'t str>, &'m str> {
+    if modules.is_empty() {
+        return Ok(tests.iter().map(String::as_str).collect());
+    }
+    let mut selected = Vec::new();
+    for module in modules {
+        let before = selected.len();
+        let is_inside = |test: &&str| test.strip_prefix(module).is_some_and(|rest| rest.starts_with("::"));
+        selected.extend(tests.iter().map(String::as_str).filter(is_inside));
+        if selected.len() == before {
+            return Err(module);
         }
+    }
+    Ok(selected)
+}
+
+/// The command that gives these arguments to a package's unit tests.
+fn cargo_miri<'a>(package: &str, args: impl IntoIterator<Item = &'a str>) -> Command {
+    let mut command = Command::new("cargo");
+    command.current_dir(root()).env("MIRIFLAGS", FLAGS);
+    command.args(["+nightly", "miri", "test", "--lib", "--package", package, "--"]).args(args);
+    command
+}
+
+/// Runs a command and passes each line of its standard output on. Kills it at the deadline and then returns `None`.
+fn run_until(
+    mut command: Command,
+    deadline: Instant,
+    mut on_line: impl FnMut(&str),
+) -> Outcome<Option<ExitStatus>> {
+    let cannot_run = |why: std::io::Error| Failure::CannotRun(format!("cargo miri: {why}"));
+    // A process group of its own: the interpreter is a grandchild, and ends with cargo.
+    let mut child = command.process_group(0).stdout(Stdio::piped()).spawn().map_err(cannot_run)?;
+    let (sender, lines) = mpsc::channel();
+    let stdout = child.stdout.take();
+    let reader = thread::spawn(move || {
+        let lines =
+            stdout.into_iter().flat_map(|stdout| BufReader::new(stdout).split(b'\n')).map_while(Result::ok);
+        lines.map(|line| String::from_utf8_lossy(&line).into_owned()).try_for_each(|line| sender.send(line))
+    });
+    let is_late = loop {
+        match lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(line) => on_line(&line),
+            Err(RecvTimeoutError::Disconnected) => break false,
+            Err(RecvTimeoutError::Timeout) => break true,
+        }
+    };
+    if is_late {
+        check(Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]))?;
+    }
+    drop(lines);
+    let status = child.wait().map_err(cannot_run)?;
+    // The reader ends at the end of the output, or when nobody receives its lines: neither is an error.
+    let _ = reader.join();
+    Ok((!is_late).then_some(status))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::select;
+
+    #[test]
+    fn a_module_selects_the_tests_below_it() {
+        let tests = ["link::tests::a", "attach::link::tests::b", "links::tests::c"].map(str::to_owned);
+        assert_eq!(select(&tests, &["link"]), Ok(vec!["link::tests::a"]));
+        assert_eq!(select(&tests, &[]).unwrap().len(), 3);
+        assert_eq!(select(&tests, &["link", "maps"]), Err("maps"));
     }
 }

@@ -24,6 +24,7 @@ mod tests {
     const AGAIN: &str = "CORE_RELO_TEST_STDIN";
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri starts no processes")]
     fn no_descriptor_takes_the_place_of_stdin() {
         if std::env::var_os(AGAIN).is_none() {
             let test = "sys::fd::tests::no_descriptor_takes_the_place_of_stdin";

@@ -1,6 +1,8 @@
 //! Memory shared with the kernel and with BPF programs, which may change it at any time.
 #![expect(unsafe_code, reason = "mmap is a call into C, and what it gives are addresses")]
 
+#[cfg(all(test, miri))]
+use super::miri_mmap::{mmap, munmap};
 use super::{Errno, Pod as _, page_size};
 use core::{
     ffi::c_void,
@@ -8,6 +10,8 @@ use core::{
     slice,
     sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence},
 };
+#[cfg(not(all(test, miri)))]
+use libc::{mmap, munmap};
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 /// What a mapping may be used for.
@@ -59,7 +63,7 @@ impl Mapping {
             if wanted.is_null() { libc::MAP_SHARED } else { libc::MAP_SHARED | libc::MAP_FIXED_NOREPLACE };
         let offset = libc::off_t::try_from(offset).map_err(|_far| Errno(libc::EOVERFLOW))?;
         // SAFETY: no mapping is replaced: the address is chosen by the kernel, or given with MAP_FIXED_NOREPLACE.
-        let at = unsafe { libc::mmap(wanted, len, rights, flags, fd.as_raw_fd(), offset) };
+        let at = unsafe { mmap(wanted, len, rights, flags, fd.as_raw_fd(), offset) };
         match NonNull::new(at) {
             Some(at) if at.as_ptr() != libc::MAP_FAILED => Ok(Self { at: at.cast(), len, access }),
             _ => Err(Errno::last()),
@@ -216,7 +220,7 @@ const WORD: usize = size_of::<usize>();
 impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: address and length are those of `map`; no slice of it outlives `self`.
-        let done = unsafe { libc::munmap(self.at.as_ptr().cast(), self.len) };
+        let done = unsafe { munmap(self.at.as_ptr().cast(), self.len) };
         debug_assert_eq!(done, 0, "munmap of an own mapping cannot fail");
     }
 }
@@ -226,8 +230,12 @@ pub(crate) fn to_pages(len: usize) -> Option<usize> {
     len.checked_next_multiple_of(page_size())
 }
 
+#[cfg(all(test, miri))]
+pub(super) use super::miri_mmap::memory_file;
+
 /// A file of zeros in memory.
 #[cfg(test)]
+#[cfg(not(miri))]
 pub(super) fn memory_file(len: usize) -> std::fs::File {
     // SAFETY: the name is a string with its NUL.
     let fd = unsafe { libc::memfd_create(c"test".as_ptr(), libc::MFD_CLOEXEC) };
@@ -272,7 +280,7 @@ mod tests {
             for at in [0, 1, 2, 4] {
                 let memory = &memory;
                 scope.spawn(move || {
-                    for n in 0..=u8::MAX {
+                    for n in (0..=u8::MAX).step_by(if cfg!(miri) { 51 } else { 1 }) {
                         memory.write(at, &[n]).unwrap();
                         let mut back = [0];
                         memory.read(at, &mut back).unwrap();
@@ -298,6 +306,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri has no MAP_FIXED_NOREPLACE")]
     fn an_address_in_use_is_not_taken() {
         let first = memory(Access::Write);
         let file = memory_file(page_size());

@@ -110,6 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri has no madvise")]
     fn vectors_may_have_huge_pages_and_keep_what_is_in_them() {
         for len in [0, 1, 4095, 4096, 8191, 3 << 20, (4 << 20) + 1] {
             let mut bytes = vec![7; len];

@@ -138,6 +138,7 @@ mod tests {
     use std::{fs::Permissions, os::unix::fs::PermissionsExt as _};
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri maps no files")]
     fn a_file_that_others_may_write_is_not_mapped() {
         let path = std::env::temp_dir().join(format!("core-relo-map-{}", std::process::id()));
         fs::write(&path, b"bytes").unwrap();
@@ -159,12 +160,14 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri maps no files")]
     fn a_regular_file_is_not_taken_for_the_kernels() {
         let file = File::open(std::env::current_exe().unwrap()).unwrap();
         assert_eq!(Map::sysfs(&file, 1).unwrap_err().kind(), io::ErrorKind::Unsupported);
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri maps no files")]
     fn of_sysfs_only_btf_is_mapped() {
         for path in ["/sys/kernel/notes", "/sys/kernel/uevent_seqnum"] {
             let Ok(file) = File::open(path) else { continue };
@@ -174,6 +177,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri maps no files")]
     fn the_kernels_btf_is_mapped_where_allowed_and_reads_the_same() {
         let path = "/sys/kernel/btf/vmlinux";
         let Ok(file) = File::open(path) else { return println!("SKIP: no {path}") };

@@ -22,6 +22,8 @@ mod epoll;
 mod fd;
 mod mapping;
 mod memory;
+#[cfg(all(test, miri))]
+mod miri_mmap;
 mod mmap;
 mod netlink;
 mod perf;

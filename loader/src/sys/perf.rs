@@ -195,6 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri has no perf_event_open")]
     fn an_event_that_there_is_can_be_opened_and_enabled_and_another_is_refused() {
         let clock = PerfEventOpen {
             kind: PERF_TYPE_SOFTWARE,
@@ -214,6 +215,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri has no perf_event_open")]
     fn requests_on_a_descriptor_that_is_no_event_fail() {
         let file = std::fs::File::open("/proc/self/status").unwrap();
         assert_eq!(perf_enable(&file), Err(Errno(libc::ENOTTY)));

@@ -218,6 +218,7 @@ fn error(bytes: &[u8]) -> ObjectError {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes too long")]
 fn files_that_are_no_bpf_object_are_refused_by_what_they_are() {
     assert_eq!(error(b""), ObjectError::Elf(ElfError::NotElf));
     assert_eq!(error(b"\x7fELF\x02\x01\x01"), ObjectError::Elf(ElfError::Header { len: 7 }));
@@ -233,6 +234,7 @@ fn files_that_are_no_bpf_object_are_refused_by_what_they_are() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes too long")]
 fn section_headers_that_lie_are_errors() {
     let whole = sample(Endian::Little);
     let cut = whole.len() - 1;
@@ -436,6 +438,7 @@ fn exercise(bytes: &[u8]) -> usize {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes too long")]
 fn every_prefix_and_every_changed_byte_is_an_error_or_an_object() {
     for endian in [Endian::Little, Endian::Big] {
         let whole = sample(endian);

@@ -72,6 +72,7 @@ fn the_largest_btf_of_an_image_is_found_in_either_order() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes too long")]
 fn an_image_of_nothing_but_headers_takes_bounded_time() {
     // Each header claims all that follows: without the limit this would be parsed a hundred thousand times.
     let mut image = Vec::new();

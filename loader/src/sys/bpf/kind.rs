@@ -50,6 +50,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri has no bpf(2)")]
     fn each_is_told_from_the_others() {
         let Some(map) = crate::live_test_support::map(crate::object::MapType::Array, 4, 4, 1) else { return };
         let code = [0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0];

@@ -269,6 +269,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri has no bpf(2)")]
     fn an_instruction_beyond_the_array_of_descriptors_is_refused_before_the_kernel_reads_there() {
         let of = |code, src, off, imm| Insn { code, dst: 1, src, off, imm };
         let all = code(&[
@@ -307,6 +308,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri has no bpf(2)")]
     fn an_exclusive_map_is_for_the_one_program() {
         let create = |excl_prog_hash| crate::sys::MapCreate {
             map_type: 2,
@@ -334,6 +336,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri has no bpf(2)")]
     fn what_is_no_struct_ops_map_is_not_associated() {
         let Some(map) = crate::live_test_support::map(crate::object::MapType::Array, 4, 4, 1) else { return };
         // Older kernels do not know the command, newer ones look at the map.

@@ -215,4 +215,39 @@ mod tests {
         assert_eq!(ring.next().unwrap().map(<[u8]>::len), Some(1));
         assert_eq!(ring.next(), Ok(None));
     }
+
+    #[test]
+    fn records_arrive_whole_and_in_order_while_another_thread_writes() {
+        const RECORDS: u8 = 9;
+        let (mut ring, memory) = ring(u32::MAX - 5);
+        let (size, whole) = (ring.size(), ring.size() / 4);
+        let data_len = whole - HEADER;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut producer = 0;
+                for n in 0..RECORDS {
+                    while producer - memory.load_acquire(0).unwrap() == size {
+                        std::thread::yield_now();
+                    }
+                    // In the kernel's order: the header, the position, the data, the header again.
+                    let at = page_size() * 2 + producer % size;
+                    memory.swap_u32(at, BUSY).unwrap();
+                    producer += whole;
+                    memory.store_release(page_size(), producer).unwrap();
+                    memory.write(at + HEADER, &[n; 16]).unwrap();
+                    memory.swap_u32(at, u32::try_from(data_len).unwrap()).unwrap();
+                }
+            });
+            for n in 0..RECORDS {
+                loop {
+                    if let Some(record) = ring.next().unwrap() {
+                        assert_eq!((record.len(), &record[..16]), (data_len, &[n; 16][..]));
+                        break;
+                    }
+                    std::thread::yield_now();
+                }
+            }
+        });
+        assert_eq!(ring.next(), Ok(None));
+    }
 }

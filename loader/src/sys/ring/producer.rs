@@ -210,4 +210,40 @@ mod tests {
         assert!(matches!(ring.reserve(u32::MAX), Ok(Reserve::TooLarge)));
         assert!(matches!(ring.reserve(DISCARDED), Ok(Reserve::TooLarge)));
     }
+
+    #[test]
+    fn samples_are_whole_and_in_order_while_another_thread_reads() {
+        const SAMPLES: u8 = 9;
+        let (ring, memory) = ring(u32::MAX - 13);
+        let whole = ring.size() / 4;
+        let data_len = whole - HEADER;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for n in 0..SAMPLES {
+                    let mut slot = loop {
+                        match slot(&ring, u32::try_from(data_len).unwrap()) {
+                            Some(slot) => break slot,
+                            None => std::thread::yield_now(),
+                        }
+                    };
+                    slot.data_mut()[..16].fill(n);
+                    slot.submit = true;
+                }
+            });
+            let mut consumer = 0;
+            let mut data = [0; 16];
+            for n in 0..SAMPLES {
+                let at = consumer % ring.size();
+                while memory.load_acquire(page_size()).unwrap() == consumer || header(&memory, at) & BUSY != 0
+                {
+                    std::thread::yield_now();
+                }
+                assert_eq!(header(&memory, at), u32::try_from(data_len).unwrap());
+                memory.read(page_size() * 2 + at + HEADER, &mut data).unwrap();
+                assert_eq!(data, [n; 16]);
+                consumer += whole;
+                memory.store_release(0, consumer).unwrap();
+            }
+        });
+    }
 }
