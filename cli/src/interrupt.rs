@@ -1,7 +1,7 @@
 //! The running kernel, which gets no further request once a signal asks the command to end.
 
 use core_relo_loader::{
-    load::{Kernel, Running},
+    load::{Kernel, RunningKernel},
     maps::Arena,
     sys::{BtfLoad, Errno, MapCreate, MapInfo, ProgLoad},
 };
@@ -40,8 +40,8 @@ impl<'s> Interruptible<'s> {
         self.is_interrupted.get()
     }
 
-    fn request<T>(&self, request: impl FnOnce(Running) -> T) -> Result<T, Errno> {
-        if self.look() { Err(INTERRUPTED) } else { Ok(request(Running)) }
+    fn request<T>(&self, request: impl FnOnce(RunningKernel) -> T) -> Result<T, Errno> {
+        if self.look() { Err(INTERRUPTED) } else { Ok(request(RunningKernel)) }
     }
 }
 
@@ -55,8 +55,8 @@ impl fmt::Debug for Interruptible<'_> {
 }
 
 impl Kernel for Interruptible<'_> {
-    fn token(&self, bpffs: &Path) -> Result<OwnedFd, Errno> {
-        self.request(|k| k.token(bpffs))?
+    fn create_token(&self, bpffs: &Path) -> Result<OwnedFd, Errno> {
+        self.request(|k| k.create_token(bpffs))?
     }
 
     fn raise_memlock_limit(&self) -> Result<(), Errno> {
@@ -92,8 +92,8 @@ impl Kernel for Interruptible<'_> {
         self.request(|k| k.map_freeze(map))?
     }
 
-    fn arena(&self, map: BorrowedFd<'_>, offset: usize, data: &[u8]) -> Result<Option<Arena>, Errno> {
-        self.request(|k| k.arena(map, offset, data))?
+    fn map_arena(&self, map: BorrowedFd<'_>, offset: usize, data: &[u8]) -> Result<Option<Arena>, Errno> {
+        self.request(|k| k.map_arena(map, offset, data))?
     }
 
     fn duplicate(&self, fd: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
@@ -112,16 +112,16 @@ impl Kernel for Interruptible<'_> {
         self.request(|k| k.pin(object, path))?
     }
 
-    fn pinned(&self, path: &Path) -> Result<OwnedFd, Errno> {
-        self.request(|k| k.pinned(path))?
+    fn open_pin(&self, path: &Path) -> Result<OwnedFd, Errno> {
+        self.request(|k| k.open_pin(path))?
     }
 
     fn rename_pin(&self, from: &Path, to: &Path) -> Result<(), Errno> {
-        Running.rename_pin(from, to)
+        RunningKernel.rename_pin(from, to)
     }
 
     fn unpin(&self, path: &Path) -> Result<(), Errno> {
-        Running.unpin(path)
+        RunningKernel.unpin(path)
     }
 
     fn make_folder(&self, path: &Path) -> Result<bool, Errno> {
@@ -129,6 +129,6 @@ impl Kernel for Interruptible<'_> {
     }
 
     fn remove_folder(&self, path: &Path) {
-        Running.remove_folder(path);
+        RunningKernel.remove_folder(path);
     }
 }

@@ -3,7 +3,7 @@
 use super::verifier_log::LogPart;
 use core_relo_loader::{
     attach::{AttachError, Link},
-    load::{LoadError, Loaded, LoadedProgram, Meaning},
+    load::{LoadError, Loaded, LoadedProgram, Poison},
     load_plan::{FixupTarget, LoadPlan, MapPlan, ProgramPlan, SlotPlan},
     sys,
 };
@@ -173,14 +173,14 @@ pub(crate) fn refused<'l>(
             error.program = Some(refused.program.clone());
             error.insn = refused.insn;
             error.source.clone_from(&refused.source);
-            error.lacks = refused.meaning.as_ref().map(|m| match m {
-                Meaning::CoreRelo { .. } => "core_relo",
-                Meaning::Map(_) => "map",
+            error.lacks = refused.poison.as_ref().map(|m| match m {
+                Poison::CoreRelo { .. } => "core_relo",
+                Poison::Map(_) => "map",
                 _ => "kfunc",
             });
             "program"
         }
-        LoadError::Pin { .. } | LoadError::PinnedOther { .. } | LoadError::PinTaken { .. } => "pin",
+        LoadError::Pin { .. } | LoadError::PinMismatch { .. } | LoadError::PinTaken { .. } => "pin",
         LoadError::Kernel { .. } => "map",
         _ => "plan",
     };

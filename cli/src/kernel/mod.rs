@@ -150,7 +150,7 @@ pub(crate) fn hint(errno: Errno) -> Option<&'static str> {
             Some("needs CAP_SYS_ADMIN in the initial user namespace: run it as root, outside of a container")
         }
         Some("EINVAL") => Some("this kernel may be too old for it"),
-        _ => match core_relo_loader::attach::Hint::for_errno(errno).0 {
+        _ => match core_relo_loader::Hint::for_errno(errno).0 {
             "" => None,
             help => Some(help),
         },

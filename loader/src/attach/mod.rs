@@ -68,7 +68,7 @@ pub use crate::object::{MultiKind, SectionTarget, SectionTargetError};
 pub use auto::{ProgramRef, auto};
 pub(crate) use auto::{is_automatic, not_automatic};
 pub use cgroup::{CgroupOptions, CgroupSharing, cgroup, cgroup_attach};
-pub use error::{AttachError, Hint};
+pub use error::AttachError;
 pub use iter::{CgroupOrder, CgroupRef, IterOptions, IterReader, IterTarget, TaskRef, iter};
 pub use kprobe::{KprobeOptions, KsyscallOptions, kprobe, ksyscall};
 pub use kprobe_multi::{KprobeMultiOptions, KprobeSet, kprobe_multi};

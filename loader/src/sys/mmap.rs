@@ -10,27 +10,27 @@ use std::{
 
 /// Bytes of a mapped file.
 #[derive(Debug)]
-pub(crate) struct Map {
+pub(crate) struct FileMapping {
     at: NonNull<c_void>,
     len: usize,
 }
 
 // SAFETY: the mapping is private and read-only and belongs to this value alone; any thread may read and unmap it.
-unsafe impl Send for Map {}
+unsafe impl Send for FileMapping {}
 
 // SAFETY: nothing can be written through a shared reference, see `Send`.
-unsafe impl Sync for Map {}
+unsafe impl Sync for FileMapping {}
 
-impl Map {
+impl FileMapping {
     /// Maps the first `len` bytes of a BTF that the kernel shows in `/sys/kernel/btf`; of another file, of no length, or where the
     /// kernel does not allow it, an error.
     ///
     /// Other files of sysfs are not mapped: some are a device's memory, which changes.
-    pub(crate) fn sysfs(file: &File, len: u64) -> io::Result<Self> {
+    pub(crate) fn new_sysfs(file: &File, len: u64) -> io::Result<Self> {
         if file_system(file)? != SYSFS || !is_btf(file)? {
             return Err(io::Error::from(io::ErrorKind::Unsupported));
         }
-        Self::of(file, len)
+        Self::map_file(file, len)
     }
 
     /// Maps the first `len` bytes of a regular file on this machine that nobody but root and who runs us may write; of any other
@@ -38,7 +38,7 @@ impl Map {
     ///
     /// Reading beyond the end of a file that was shortened is SIGBUS. Whoever can write this one (or had it open when it became
     /// ours) can end the process in other ways as well.
-    pub(crate) fn own(file: &File, len: u64) -> io::Result<Self> {
+    pub(crate) fn new_trusted(file: &File, len: u64) -> io::Result<Self> {
         const WRITTEN_BY_OTHERS: u32 = 0o022;
         let meta = file.metadata()?;
         let is_own = meta.uid() == 0 || Some(meta.uid()) == trusted_user();
@@ -46,10 +46,10 @@ impl Map {
         if !meta.is_file() || !is_kept || !LOCAL.contains(&file_system(file)?) {
             return Err(io::Error::from(io::ErrorKind::Unsupported));
         }
-        Self::of(file, len)
+        Self::map_file(file, len)
     }
 
-    fn of(file: &File, len: u64) -> io::Result<Self> {
+    fn map_file(file: &File, len: u64) -> io::Result<Self> {
         if len > file.metadata()?.len() {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
         }
@@ -66,16 +66,16 @@ impl Map {
     }
 }
 
-impl AsRef<[u8]> for Map {
+impl AsRef<[u8]> for FileMapping {
     fn as_ref(&self) -> &[u8] {
         // SAFETY: `at` is the start of a mapping of `len` readable bytes that lives until `self` is dropped. The kernel
         // never changes the BTF it shows in sysfs; who may write another mapped file is trusted not to do so meanwhile (see
-        // `own`), and what is read from it is checked each time all the same.
+        // `new_trusted`), and what is read from it is checked each time all the same.
         unsafe { slice::from_raw_parts(self.at.cast().as_ptr(), self.len) }
     }
 }
 
-impl Drop for Map {
+impl Drop for FileMapping {
     fn drop(&mut self) {
         // SAFETY: `at` and `len` are what `mmap` returned and was given; no slice of it outlives `self`.
         let done = unsafe { libc::munmap(self.at.as_ptr(), self.len) };
@@ -148,14 +148,14 @@ mod tests {
         }
         let mapped = [0o600, 0o644, 0o664, 0o646].map(|mode| {
             fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-            Map::own(&File::open(&path).unwrap(), 3).map(|map| map.as_ref().to_vec()).ok()
+            FileMapping::new_trusted(&File::open(&path).unwrap(), 3).map(|map| map.as_ref().to_vec()).ok()
         });
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         let file = File::open(&path).unwrap();
         fs::remove_file(&path).unwrap();
         assert_eq!(mapped, [Some(b"byt".to_vec()), Some(b"byt".to_vec()), None, None]);
         for no_len in [0, 6, u64::MAX] {
-            assert!(Map::own(&file, no_len).is_err(), "{no_len}");
+            assert!(FileMapping::new_trusted(&file, no_len).is_err(), "{no_len}");
         }
     }
 
@@ -163,7 +163,7 @@ mod tests {
     #[cfg_attr(miri, ignore = "Miri maps no files")]
     fn a_regular_file_is_not_taken_for_the_kernels() {
         let file = File::open(std::env::current_exe().unwrap()).unwrap();
-        assert_eq!(Map::sysfs(&file, 1).unwrap_err().kind(), io::ErrorKind::Unsupported);
+        assert_eq!(FileMapping::new_sysfs(&file, 1).unwrap_err().kind(), io::ErrorKind::Unsupported);
     }
 
     #[test]
@@ -171,8 +171,16 @@ mod tests {
     fn of_sysfs_only_btf_is_mapped() {
         for path in ["/sys/kernel/notes", "/sys/kernel/uevent_seqnum"] {
             let Ok(file) = File::open(path) else { continue };
-            assert_eq!(Map::sysfs(&file, 1).unwrap_err().kind(), io::ErrorKind::Unsupported, "{path}");
-            assert_eq!(Map::own(&file, 1).unwrap_err().kind(), io::ErrorKind::Unsupported, "{path}");
+            assert_eq!(
+                FileMapping::new_sysfs(&file, 1).unwrap_err().kind(),
+                io::ErrorKind::Unsupported,
+                "{path}"
+            );
+            assert_eq!(
+                FileMapping::new_trusted(&file, 1).unwrap_err().kind(),
+                io::ErrorKind::Unsupported,
+                "{path}"
+            );
         }
     }
 
@@ -182,12 +190,12 @@ mod tests {
         let path = "/sys/kernel/btf/vmlinux";
         let Ok(file) = File::open(path) else { return println!("SKIP: no {path}") };
         let bytes = fs::read(path).unwrap();
-        match Map::sysfs(&file, u64::try_from(bytes.len()).unwrap()) {
+        match FileMapping::new_sysfs(&file, u64::try_from(bytes.len()).unwrap()) {
             Ok(map) => assert!(map.as_ref() == bytes),
             Err(e) => println!("SKIP: cannot map {path}: {e}"),
         }
         assert!(
-            Map::sysfs(&file, u64::try_from(bytes.len() + 1).unwrap()).is_err(),
+            FileMapping::new_sysfs(&file, u64::try_from(bytes.len() + 1).unwrap()).is_err(),
             "the rest of the last page"
         );
     }

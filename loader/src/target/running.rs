@@ -1,4 +1,4 @@
-//! The BTF of the running kernel and its modules, shared by every object that the process loads.
+//! The BTF of the running kernel and its modules, shared by all loads of the process.
 
 use super::kernel;
 use crate::sys::{self, Errno};
@@ -7,7 +7,7 @@ use core_relo::{Data, btf::Btf};
 use core_relo_object::target::{KernelTypes, ModuleTypes, ReadKernelBtf, TargetError, TypesCache};
 use std::sync::{Mutex, PoisonError};
 
-/// Reads the running kernel's BTF with bpf(2) and from sysfs.
+/// The running kernel, whose BTF comes from sysfs and bpf(2).
 #[derive(Debug)]
 struct RunningKernelBtf;
 
@@ -35,8 +35,8 @@ impl ReadKernelBtf for RunningKernelBtf {
 
 /// Returns the running kernel's types.
 ///
-/// All callers share the kernel's own types and those of modules while any of them holds them. Each caller lists the modules anew,
-/// since modules come and go.
+/// All callers share the parsed BTF of the kernel and its modules as long as one caller holds it. Each caller lists the modules
+/// anew, because modules come and go.
 pub fn running_types() -> Arc<KernelTypes> {
     static SHARED: Mutex<Weak<TypesCache>> = Mutex::new(Weak::new());
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -45,32 +45,32 @@ pub fn running_types() -> Arc<KernelTypes> {
     Arc::new(KernelTypes::from_cache(cache))
 }
 
-/// The modules that have BTF, in the order in which they were loaded (libbpf: `load_module_btfs`): `known` ones as they are.
+/// Lists the modules with BTF in load order (libbpf: `load_module_btfs`). Modules in `known` are reused.
 ///
-/// The kernel gives ids one after the other, and an old one only when all have been given: one that is known is the same.
+/// The kernel assigns ids in cyclic order, so a known id means the same module.
 fn list_modules(
     main: &Arc<Btf<'static>>,
     known: &[Arc<ModuleTypes>],
 ) -> Result<Vec<Arc<ModuleTypes>>, Errno> {
-    let mut found = Vec::new();
+    let mut modules = Vec::new();
     let mut id = 0;
     loop {
         id = match sys::next_btf_id(id) {
             Ok(Some(next)) => next,
-            Ok(None) => return Ok(found),
-            // As libbpf: without CAP_SYS_ADMIN there are no modules, and most programs do not need any.
+            Ok(None) => return Ok(modules),
+            // As libbpf: without CAP_SYS_ADMIN the list is empty. Most programs need no modules.
             Err(errno @ Errno(libc::EPERM)) => {
-                log::info!("types of modules are left out: {errno} (that needs CAP_SYS_ADMIN)");
-                return Ok(found);
+                log::info!("types of modules are left out: {errno} (listing them needs CAP_SYS_ADMIN)");
+                return Ok(modules);
             }
             Err(errno) => return Err(errno),
         };
         if let Some(module) = known.iter().find(|module| module.id == id) {
-            found.push(Arc::clone(module));
+            modules.push(Arc::clone(module));
             continue;
         }
         let fd = match sys::btf_fd_by_id(id) {
-            // It was unloaded just now.
+            // The module was unloaded in the meantime.
             Err(Errno(libc::ENOENT)) => continue,
             other => other?,
         };
@@ -79,7 +79,7 @@ fn list_modules(
         }
         let name = sys::btf_name(&fd)?;
         if name != "vmlinux" {
-            found.push(Arc::new(ModuleTypes::new(name, id, main, Arc::new(RunningKernelBtf))));
+            modules.push(Arc::new(ModuleTypes::new(name, id, main, Arc::new(RunningKernelBtf))));
         }
     }
 }
@@ -97,9 +97,9 @@ mod tests {
         let task = first.find(b"task_struct", Kind::Struct, false).unwrap();
         assert!(task.is_some_and(|t| t.module.is_none()));
         assert!(first.find(b"no_such_struct_anywhere", Kind::Struct, false).unwrap().is_none());
-        let (one, two) = (first.modules().unwrap(), running_types());
-        for (one, two) in one.iter().zip(two.modules().unwrap()).filter(|(one, two)| one.id == two.id) {
-            assert!(Arc::ptr_eq(one, two), "{}", one.name);
+        let (modules, second) = (first.modules().unwrap(), running_types());
+        for (module, other) in modules.iter().zip(second.modules().unwrap()).filter(|(a, b)| a.id == b.id) {
+            assert!(Arc::ptr_eq(module, other), "{}", module.name);
         }
     }
 }

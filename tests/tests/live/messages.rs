@@ -85,7 +85,7 @@ fn what_a_perf_buffer_loses_is_counted() {
     let (mut got, mut lost) = (0u64, 0u64);
     let options = PerfBufferOptions::new().pages(1).on_lost(|_cpu, number| lost += number);
     let mut buffer =
-        options.open(loaded.handle_of_map("events").unwrap(), |_cpu, _bytes: &[u8]| got += 1).unwrap();
+        options.open(loaded.map_handle("events").unwrap(), |_cpu, _bytes: &[u8]| got += 1).unwrap();
     // A page holds far fewer.
     for _ in 0..1000 {
         run(&loaded, "output");

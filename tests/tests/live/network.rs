@@ -187,7 +187,7 @@ fn lookups_of_sockets() {
     let netns = Netns::new();
     let loaded = load("sk_lookup");
     let listener = netns.inside(|| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
-    SockMap::new(loaded.handle_of_map("listener").unwrap()).unwrap().set(&0, &listener).unwrap();
+    SockMap::new(loaded.map_handle("listener").unwrap()).unwrap().set(&0, &listener).unwrap();
     loaded.set_global("port", &7777u32).unwrap();
     let program = loaded.program("lookup").unwrap().as_fd();
     let link = attach::netns(program, netns.file().as_fd(), AttachType::SkLookup).unwrap();
@@ -256,7 +256,7 @@ fn what_one_socket_gets_goes_to_another() {
         ("sockmap_msg", &[("verdict", AttachType::SkMsgVerdict)][..]),
     ] {
         let (netns, loaded) = (Netns::new(), load(object));
-        let sockets = SockMap::new(loaded.handle_of_map("sockets").unwrap()).unwrap();
+        let sockets = SockMap::new(loaded.map_handle("sockets").unwrap()).unwrap();
         let links: Vec<Link> = map_types
             .iter()
             .map(|(name, at)| {

@@ -57,7 +57,7 @@ fn one_of_the_sockets_of_a_port() {
     let address = first.local_addr().unwrap();
     let second = UdpSocket::from(on(address.port()));
     attach(&first, loaded.program("choose").unwrap(), libc::SO_ATTACH_REUSEPORT_EBPF).unwrap();
-    let sockets = ReuseportArray::new(loaded.handle_of_map("sockets").unwrap()).unwrap();
+    let sockets = ReuseportArray::new(loaded.map_handle("sockets").unwrap()).unwrap();
     let both = [&first, &second];
     for (key, one) in (0u32..).zip(both) {
         one.set_read_timeout(Some(Duration::from_secs(5))).unwrap();

@@ -64,7 +64,7 @@ fn functions_of_any_section_are_linked() {
     let inner = 4 * 10 + 1 + 16;
     assert_eq!((run(&loaded, "middle"), hits(&loaded)), (inner + 100, 2));
     assert_eq!((run(&loaded, "outer"), hits(&loaded)), (inner + 1100, 5));
-    let numbers = Array::<u64>::new(loaded.handle_of_map("numbers").unwrap()).unwrap();
+    let numbers = Array::<u64>::new(loaded.map_handle("numbers").unwrap()).unwrap();
     for at in 0..4u32 {
         numbers.set(at, &(u64::from(at) + 1)).unwrap();
     }
@@ -83,7 +83,7 @@ fn callbacks_are_called() {
     let needs = [Need::Enumerator("BPF_FUNC_for_each_map_elem")];
     let Some(_live) = live("test_runs::callbacks_are_called", &needs) else { return };
     let loaded = load("callbacks");
-    let numbers = Array::<u64>::new(loaded.handle_of_map("numbers").unwrap()).unwrap();
+    let numbers = Array::<u64>::new(loaded.map_handle("numbers").unwrap()).unwrap();
     for at in 0..4u32 {
         numbers.set(at, &(u64::from(at) + 1)).unwrap();
     }
@@ -105,9 +105,9 @@ fn programs_go_on_in_others() {
 fn maps_are_in_maps() {
     let Some(_live) = live("test_runs::maps_are_in_maps", &[]) else { return };
     let loaded = load("map_in_map");
-    let first = Array::<u64>::new(loaded.handle_of_map("first").unwrap()).unwrap();
+    let first = Array::<u64>::new(loaded.map_handle("first").unwrap()).unwrap();
     first.set(0, &11).unwrap();
-    let outer = ArrayOfMaps::new(loaded.handle_of_map("outer").unwrap()).unwrap();
+    let outer = ArrayOfMaps::new(loaded.map_handle("outer").unwrap()).unwrap();
     let second = map_create(&MapCreate {
         map_type: 2,
         key_size: 4,
@@ -127,7 +127,7 @@ fn maps_are_in_maps() {
 fn maps_are_written_and_read_by_both_sides() {
     let Some(_live) = live("test_runs::maps_are_written_and_read_by_both_sides", &[]) else { return };
     let loaded = load("maps");
-    let map = |name| loaded.handle_of_map(name).unwrap();
+    let map = |name| loaded.map_handle(name).unwrap();
     let hash = HashMap::<u32, u64>::new(map("hash")).unwrap();
     hash.insert(&3, &33, Flags::ANY).unwrap();
     let trie = LpmTrie::<u32, u64>::new(map("trie")).unwrap();
@@ -281,7 +281,7 @@ fn numbers_are_kept_with_tasks() {
     let _parent = parent_id();
     link.detach().unwrap();
     assert!(hits(&loaded) > 0);
-    let calls = TaskStorage::<u64>::new(loaded.handle_of_map("calls").unwrap()).unwrap();
+    let calls = TaskStorage::<u64>::new(loaded.map_handle("calls").unwrap()).unwrap();
     // The process's first thread made calls perhaps, this one did; its number is asked for by a pidfd of the process.
     let pid = rustix::process::Pid::from_raw(std::process::id().cast_signed()).unwrap();
     let process = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();

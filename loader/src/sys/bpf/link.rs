@@ -134,7 +134,7 @@ pub fn link_create(link: &LinkCreate<'_>) -> Result<OwnedFd, Errno> {
 
 /// What the kernel says to a link of a target that is no open descriptor: `EBADF` if it looks at the target at all. Nothing
 /// is ever attached.
-pub(crate) fn link_create_closed(prog: BorrowedFd<'_>, attach_type: u32) -> Errno {
+pub(crate) fn link_create_on_closed_fd(prog: BorrowedFd<'_>, attach_type: u32) -> Errno {
     let closed = CreateAttr { prog_fd: fd(prog), target: u32::MAX, attach_type, ..CreateAttr::default() };
     call_fd(Cmd::LinkCreate, &mut { closed }).err().unwrap_or(Errno(0))
 }

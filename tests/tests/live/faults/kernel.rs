@@ -113,8 +113,8 @@ impl<'r, K: Kernel> Refusing<'r, K> {
 }
 
 impl<K: Kernel> Kernel for Refusing<'_, K> {
-    fn token(&self, bpffs: &Path) -> Result<OwnedFd, Errno> {
-        self.ask(Ask::Token, "", |k| k.token(bpffs))
+    fn create_token(&self, bpffs: &Path) -> Result<OwnedFd, Errno> {
+        self.ask(Ask::Token, "", |k| k.create_token(bpffs))
     }
 
     fn raise_memlock_limit(&self) -> Result<(), Errno> {
@@ -152,8 +152,8 @@ impl<K: Kernel> Kernel for Refusing<'_, K> {
         self.ask(Ask::MapFreeze, "", |k| k.map_freeze(map))
     }
 
-    fn arena(&self, map: BorrowedFd<'_>, offset: usize, data: &[u8]) -> Result<Option<Arena>, Errno> {
-        self.ask(Ask::Arena, "", |k| k.arena(map, offset, data))
+    fn map_arena(&self, map: BorrowedFd<'_>, offset: usize, data: &[u8]) -> Result<Option<Arena>, Errno> {
+        self.ask(Ask::Arena, "", |k| k.map_arena(map, offset, data))
     }
 
     fn duplicate(&self, fd: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
@@ -174,8 +174,8 @@ impl<K: Kernel> Kernel for Refusing<'_, K> {
         self.ask(Ask::Pin, path.display().to_string(), |k| k.pin(object, path))
     }
 
-    fn pinned(&self, path: &Path) -> Result<OwnedFd, Errno> {
-        self.ask(Ask::Pinned, path.display().to_string(), |k| k.pinned(path))
+    fn open_pin(&self, path: &Path) -> Result<OwnedFd, Errno> {
+        self.ask(Ask::Pinned, path.display().to_string(), |k| k.open_pin(path))
     }
 
     fn rename_pin(&self, from: &Path, to: &Path) -> Result<(), Errno> {
@@ -233,7 +233,7 @@ impl Drop for Fake {
 }
 
 impl Kernel for &Fake {
-    fn token(&self, _bpffs: &Path) -> Result<OwnedFd, Errno> {
+    fn create_token(&self, _bpffs: &Path) -> Result<OwnedFd, Errno> {
         self.descriptor()
     }
 
@@ -272,7 +272,7 @@ impl Kernel for &Fake {
         Ok(())
     }
 
-    fn arena(&self, _map: BorrowedFd<'_>, _offset: usize, _data: &[u8]) -> Result<Option<Arena>, Errno> {
+    fn map_arena(&self, _map: BorrowedFd<'_>, _offset: usize, _data: &[u8]) -> Result<Option<Arena>, Errno> {
         Ok(None)
     }
 
@@ -307,7 +307,7 @@ impl Kernel for &Fake {
         Ok(())
     }
 
-    fn pinned(&self, path: &Path) -> Result<OwnedFd, Errno> {
+    fn open_pin(&self, path: &Path) -> Result<OwnedFd, Errno> {
         let shape = self.pins.borrow().get(path).copied().ok_or(super::errno(rustix::io::Errno::NOENT))?;
         let fd = self.descriptor()?;
         self.shapes.borrow_mut().insert(fd.as_raw_fd(), shape);

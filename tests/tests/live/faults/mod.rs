@@ -12,7 +12,7 @@ use core_relo::btf::Btf;
 use core_relo_loader::{
     Loader,
     features::Features,
-    load::{self, Kernel, LoadError, Running},
+    load::{self, Kernel, LoadError, RunningKernel},
     load_plan::{Host, LoadPlan, MapRole},
     object::Object,
     sys::Errno,
@@ -178,7 +178,7 @@ fn nothing_is_left_in_the_running_kernel_either() {
         let bytes = object(name);
         let parsed = Object::parse(&bytes).unwrap();
         let plan = planned(Loader::new(&parsed).name(name), bpffs.path());
-        let plan = match plan.and_then(|plan| load::load(&plan, &Running).map(|_loaded| plan)) {
+        let plan = match plan.and_then(|plan| load::load(&plan, &RunningKernel).map(|_loaded| plan)) {
             Ok(plan) => plan,
             // What this kernel cannot do is for other tests to notice.
             Err(e) => {
@@ -192,7 +192,7 @@ fn nothing_is_left_in_the_running_kernel_either() {
         refuse_each(
             name,
             &plan,
-            || Running,
+            || RunningKernel,
             |place, kernel| {
                 loads += 1;
                 assert_eq!(descriptors(), before, "{place}: descriptors stay open");

@@ -30,7 +30,7 @@ fn a_map_of_another_shape_is_left_where_it_is() {
     let Some(_live) = live("faults::a_map_of_another_shape_is_left_where_it_is", &[]) else { return };
     let bpffs = Bpffs::new();
     let first = load("pinned", bpffs.path(), 1).unwrap();
-    refused(bpffs.path(), 2, &["max_entries 1, the object wants 2", "remove the pin"]);
+    refused(bpffs.path(), 2, &["wrong max_entries of the map pinned at", ": 1, expected 2: remove the pin"]);
     let again = load("pinned", bpffs.path(), 1).unwrap();
     let is_reused = |of: &core_relo_loader::load::Loaded| of.map("core_relo_live").unwrap().is_reused();
     assert_eq!((is_reused(&first), is_reused(&again)), (false, true));

@@ -9,7 +9,7 @@ use crate::live::harness::{Bpffs, live, object};
 use core_relo_loader::{
     Loader,
     features::Features,
-    load::{self, Kernel, LoadError, Loaded, Running},
+    load::{self, Kernel, LoadError, Loaded, RunningKernel},
     load_plan::LoadPlan,
     object::Object,
     sys,
@@ -142,9 +142,9 @@ fn the_running_kernel_gives_a_name_to_one_load_only() {
     let mut loader = Loader::new(&object).name("pinned");
     loader.settings().pin_root = bpffs.path().join("folder");
     let plan = loader.plan().unwrap();
-    let mut slow = loader.load_unpinned(&plan, &Running).unwrap();
+    let mut slow = loader.load_unpinned(&plan, &RunningKernel).unwrap();
     let mut quick = loader.load().unwrap();
-    let error = slow.pin_maps(&Running).unwrap_err();
+    let error = slow.pin_maps(&RunningKernel).unwrap_err();
     assert!(matches!(error, LoadError::PinTaken { .. }), "{error}");
     let path = bpffs.path().join("folder/core_relo_live");
     let id_of =
@@ -156,7 +156,7 @@ fn the_running_kernel_gives_a_name_to_one_load_only() {
     assert_eq!(std::fs::read_dir(bpffs.path().join("folder")).unwrap().count(), 1, "no private name stays");
     // A pin that is another map's by now is not removed.
     std::fs::remove_file(&path).unwrap();
-    slow.pin_maps(&Running).unwrap();
+    slow.pin_maps(&RunningKernel).unwrap();
     quick.unpin_maps();
     assert_eq!(pinned_id(), id_of(&slow));
     slow.unpin_maps();

@@ -135,7 +135,7 @@ fn what_is_pinned_already_is_used_and_survives_a_failure() {
     fake.pins.borrow_mut().values_mut().for_each(|shape| shape.max_entries = 7);
     let error = load::load(&plan, &Refusing::new(&fake, |_, _| None)).unwrap_err();
     assert!(
-        matches!(error, LoadError::PinnedOther { field: "max_entries", expected: 1, found: 7, .. }),
+        matches!(error, LoadError::PinMismatch { field: "max_entries", expected: 1, found: 7, .. }),
         "{error}"
     );
     assert_eq!(fake.pins.borrow().len(), 1);
