@@ -1,8 +1,9 @@
 //! Waiting for several descriptors.
 #![expect(unsafe_code, reason = "epoll is calls into C")]
 
-use super::{Errno, fd::beyond_stdio};
+use super::fd::beyond_stdio;
 use core::time::Duration;
+use core_relo_object::Errno;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 
 /// What to wait for.

@@ -1,6 +1,6 @@
 //! Descriptors that stay clear of standard input, output and error.
 
-use super::Errno;
+use core_relo_object::Errno;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
 /// The same in another place, if it was given one of the three numbers that a process closed: whoever prints would write

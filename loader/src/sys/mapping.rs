@@ -3,13 +3,14 @@
 
 #[cfg(all(test, miri))]
 use super::miri_mmap::{mmap, munmap};
-use super::{Errno, Pod as _, page_size};
+use super::{memory::page_size, pod::Pod as _};
 use core::{
     ffi::c_void,
     ptr::NonNull,
     slice,
     sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence},
 };
+use core_relo_object::Errno;
 #[cfg(not(all(test, miri)))]
 use libc::{mmap, munmap};
 use std::os::fd::{AsRawFd as _, BorrowedFd};

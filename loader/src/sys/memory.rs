@@ -1,7 +1,7 @@
 //! Pages, processors, and the limit on locked memory.
 #![expect(unsafe_code, reason = "sysconf, madvise and setrlimit are calls into C")]
 
-use super::Errno;
+use core_relo_object::Errno;
 use std::{fs, io, sync::OnceLock};
 
 /// Bytes of a page of memory.

@@ -1,8 +1,9 @@
 //! Netlink sockets: whole messages to the kernel and from it.
 #![expect(unsafe_code, reason = "socket, setsockopt, connect, send and recv are calls into C")]
 
-use super::{Errno, fd::beyond_stdio};
+use super::fd::beyond_stdio;
 use core::ffi::c_int;
+use core_relo_object::Errno;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 
 /// More than this the kernel does not put into one message; it is there so that no length is trusted.

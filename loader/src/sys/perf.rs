@@ -1,9 +1,10 @@
 //! Perf events: `perf_event_open(2)` and the ioctls that put a program on one.
 #![expect(unsafe_code, reason = "perf_event_open has no wrapper; ioctl is a call into C")]
 
-use super::{Errno, fd::beyond_stdio};
+use super::fd::beyond_stdio;
 use core::ffi::{CStr, c_long};
 use core_relo::Endian;
+use core_relo_object::Errno;
 use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
 
 /// `PERF_TYPE_HARDWARE`.

@@ -1,7 +1,7 @@
 //! What tests need of the system besides.
 #![expect(unsafe_code, reason = "unshare and close are calls into C")]
 
-use super::Errno;
+use core_relo_object::Errno;
 
 /// Gives the calling thread a network namespace of its own.
 pub(crate) fn own_network() -> Result<(), Errno> {
