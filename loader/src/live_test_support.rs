@@ -39,8 +39,8 @@ pub(crate) fn map(map_type: MapType, key_size: u32, value_size: u32, max_entries
 
 /// Creates a ring of `pages` pages.
 pub(crate) fn ring(map_type: MapType, pages: usize) -> Option<MapFd> {
-    let size = page_size().checked_mul(pages).unwrap();
-    map(map_type, 0, 0, u32::try_from(size).unwrap())
+    let size = page_size().checked_mul(pages).and_then(|size| u32::try_from(size).ok());
+    map(map_type, 0, 0, size.unwrap_or_else(|| panic!("a ring of {pages} pages is too large")))
 }
 
 pub(crate) fn insn(code: u8, dst: u8, src: u8, off: i16, imm: i32) -> Insn {
