@@ -128,7 +128,7 @@ impl Iterator for Keys<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         /// The number of times that the iterator may skip all keys returned before.
-        const MAX_RESTARTS: usize = 100;
+        const RESTARTS: usize = 100;
         while !self.ended {
             match self.raw.next_key(self.last.as_deref()) {
                 Ok(Some(key)) => {
@@ -144,7 +144,7 @@ impl Iterator for Keys<'_> {
                 }
             }
             self.repeated = self.repeated.saturating_add(1);
-            if self.repeated > self.seen.len().saturating_add(MAX_RESTARTS).saturating_mul(MAX_RESTARTS) {
+            if self.repeated > self.seen.len().saturating_add(RESTARTS).saturating_mul(RESTARTS) {
                 self.ended = true;
                 return Some(Err(MapError::Restarts { map: self.raw.name().into() }));
             }

@@ -76,7 +76,7 @@ impl UserRingBuffer {
                 return Err(RingError::Full { map: self.name.clone().into(), len });
             }
             // A thread may take the wakeup of another thread, so each wait is short.
-            let wait = left.map_or(MAX_WAIT, |left| left.min(MAX_WAIT));
+            let wait = left.map_or(WAIT_SLICE, |left| left.min(WAIT_SLICE));
             let waited = self.epoll.wait(&mut ready, Some(wait));
             waited.map_err(|e| RingError::kernel(&self.name, "wait for it", e))?;
         }
@@ -102,7 +102,7 @@ impl UserRingBuffer {
     }
 }
 
-const MAX_WAIT: Duration = Duration::from_millis(100);
+const WAIT_SLICE: Duration = Duration::from_millis(100);
 
 impl AsFd for UserRingBuffer {
     /// Returns the map's descriptor, which is writable while the ring has room.

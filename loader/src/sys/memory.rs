@@ -38,14 +38,14 @@ pub fn possible_cpu_numbers() -> io::Result<&'static [u32]> {
         return Ok(cpus);
     }
     let text = fs::read_to_string("/sys/devices/system/cpu/possible")?;
-    let cpus = cpu_list(&text, MAX_CPUS).filter(|cpus| !cpus.is_empty());
+    let cpus = cpu_list(&text, CPU_NUMBERS_END).filter(|cpus| !cpus.is_empty());
     let cpus =
         cpus.ok_or_else(|| io::Error::other("/sys/devices/system/cpu/possible is not a list of CPUs"))?;
     Ok(CPUS.get_or_init(|| cpus))
 }
 
 /// The bound on a list of CPUs. No kernel supports as many.
-const MAX_CPUS: u32 = 1 << 16;
+const CPU_NUMBERS_END: u32 = 1 << 16;
 
 /// Parses a list such as `0-3,8`. Returns the numbers below `end`, or `None` for another text.
 pub(crate) fn cpu_list(text: &str, end: u32) -> Option<Vec<u32>> {

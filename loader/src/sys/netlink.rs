@@ -7,7 +7,7 @@ use core_relo_object::Errno;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 
 /// The bound on the length of a datagram, far above the kernel's own.
-const MAX_DATAGRAM_BYTES: usize = 16 << 20;
+const DATAGRAM_BYTES: usize = 16 << 20;
 
 /// A netlink socket in the network namespace of the thread that opened it. Only the kernel can send to the socket.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl Netlink {
     /// Waits for the next datagram: one message or several.
     pub(crate) fn receive(&self) -> Result<Vec<u8>, Errno> {
         let len = self.read(&mut [], libc::MSG_PEEK | libc::MSG_TRUNC)?;
-        if len > MAX_DATAGRAM_BYTES {
+        if len > DATAGRAM_BYTES {
             return Err(Errno(libc::EMSGSIZE));
         }
         let mut data = vec![0; len];
