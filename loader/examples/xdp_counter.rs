@@ -58,7 +58,7 @@ pub(crate) fn run(
     send_packets(&pair, packets)?;
     link.detach()?;
 
-    let counts = PerCpuArray::<[u64; 2]>::new(loaded.handle_of_map("counts")?)?;
+    let counts = PerCpuArray::<[u64; 2]>::new(loaded.map_handle("counts")?)?;
     writeln!(out, "{:10} {:>8} {:>10}", "PROTOCOL", "FRAMES", "BYTES")?;
     for entry in counts.iter() {
         let (protocol, on_each_cpu) = entry?;

@@ -1,6 +1,6 @@
-//! What differs between machines.
+//! Constants that depend on the architecture.
 
-/// What the kernel puts before a system call's function, as in `__x64_sys_open`; nothing where it does not, or it is not known
+/// The architecture's name in the functions of system calls, such as `__x64_sys_open`. `None` if libbpf knows no such name
 /// (libbpf: `arch_specific_syscall_pfx`).
 pub(crate) const SYSCALL_PREFIX: Option<&str> = if cfg!(target_arch = "x86_64") {
     Some("x64")

@@ -1,4 +1,4 @@
-//! Files of a kernel's configuration: as text, or compressed with gzip.
+//! Kernel configuration files, as text or compressed with gzip.
 
 use crate::{
     limits::KCONFIG_BYTES,
@@ -10,18 +10,18 @@ use std::{
     path::Path,
 };
 
-/// Reads a file as it is.
+/// Reads an uncompressed file.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let file = open(path)?;
-    bounded(file)
+    read_bounded(open(path)?)
 }
 
-/// Reads a file that is compressed with gzip.
+/// Reads and decompresses a gzip file.
 #[cfg(feature = "kconfig-gz")]
 pub(crate) fn read_gzip(path: &Path) -> io::Result<Vec<u8>> {
-    bounded(flate2::read::GzDecoder::new(open(path)?))
+    read_bounded(flate2::read::GzDecoder::new(open(path)?))
 }
 
+/// Returns an error: this build has no decompressor.
 #[cfg(not(feature = "kconfig-gz"))]
 pub(crate) fn read_gzip(path: &Path) -> io::Result<Vec<u8>> {
     open(path)?;
@@ -29,7 +29,7 @@ pub(crate) fn read_gzip(path: &Path) -> io::Result<Vec<u8>> {
     Err(io::Error::new(io::ErrorKind::Unsupported, problem))
 }
 
-/// Opens a regular file.
+/// Opens a regular file without waiting, so that a named pipe is an error.
 fn open(path: &Path) -> io::Result<File> {
     open_file(path).map(|(file, _)| file).map_err(|e| match e {
         TargetError::Io { errno: Some(errno), .. } => io::Error::from_raw_os_error(errno),
@@ -38,8 +38,8 @@ fn open(path: &Path) -> io::Result<File> {
     })
 }
 
-fn bounded(from: impl Read) -> io::Result<Vec<u8>> {
-    let bytes = read_all(from, 0, KCONFIG_BYTES)?;
+fn read_bounded(source: impl Read) -> io::Result<Vec<u8>> {
+    let bytes = read_all(source, 0, KCONFIG_BYTES)?;
     let too_large = || io::Error::other(format!("it has more than {KCONFIG_BYTES} bytes"));
     bytes.map(|bytes| bytes.to_vec()).ok_or_else(too_large)
 }
@@ -50,7 +50,7 @@ mod tests {
     use std::{env, fs, io::Write as _, process};
 
     #[test]
-    fn a_configuration_has_an_end_and_is_no_device() {
+    fn a_configuration_is_limited_in_size_and_is_a_regular_file() {
         let path = env::temp_dir().join(format!("core-relo-kconfig-{}.gz", process::id()));
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         gzip.write_all(b"CONFIG_A=y\n").unwrap();

@@ -1,20 +1,20 @@
-//! From a BPF object to running programs: relocated (CO-RE), linked, loaded, attached, and their data read.
+//! Relocates (CO-RE), links, loads and attaches BPF objects, and reads the data of their programs.
 //!
-//! | module | what it does |
+//! | module | contents |
 //! |---|---|
-//! | [`object`] | reads what clang or GCC compiled: programs, maps, externs, relocations; pure |
-//! | [`target`] | finds the kernel's types: the running kernel's BTF, modules', a file of BTF, any ELF with `.BTF` |
-//! | [`link`] | puts a program together from its functions; pure |
-//! | [`load_plan`] | decides all that will be asked of the kernel; pure data, printed as a dry run |
-//! | [`load`] | carries a plan out: [`Loaded`](load::Loaded) owns what it made, and lets go of all of it |
-//! | [`attach`] | programs to their places, from their sections or by explicit calls; each a [`Link`](attach::Link) |
-//! | [`maps`], [`ring`] | typed maps, globals while they are used, ring buffers, perf buffers |
-//! | [`features`] | what the running kernel can do, asked when needed and once |
-//! | `static_link` | one object of several, as `bpftool gen object`; pure; feature `static-link` |
-//! | `sys` | bpf(2) and its relatives, one safe function each; the only unsafe code; feature `sys` |
+//! | [`object`] | the parser of BPF objects from clang or GCC: programs, maps, externs, relocations; no system calls |
+//! | [`target`] | the kernel's types: BTF of the running kernel and its modules, BTF files, any ELF file with `.BTF` |
+//! | [`link`] | the linker that builds one program from its functions; no system calls |
+//! | [`load_plan`] | the plan of a load: every request to the kernel, as data that prints as a dry run; no system calls |
+//! | [`load`] | the execution of a plan; [`Loaded`](load::Loaded) owns the loaded object |
+//! | [`attach`] | attaching programs, by their sections or by explicit calls, as a [`Link`](attach::Link) |
+//! | [`maps`], [`ring`] | typed maps, global variables of loaded programs, ring buffers, perf buffers |
+//! | [`features`] | kernel features, probed on first use |
+//! | `static_link` | the static linker, as `bpftool gen object`; no system calls; feature `static-link` |
+//! | `sys` | bpf(2) and related system calls, a safe function for each; all unsafe code; feature `sys` |
 //!
-//! [`Loader`] takes the usual way through them. What becomes of each relocation is decided by `core-relo`, the engine. The
-//! [embedding guide](guide) goes on from here: privileges, containers, kernels without BTF, errors, threads, what stays behind.
+//! [`Loader`] combines these modules for the usual case. The engine, `core-relo`, resolves each relocation. The
+//! [embedding guide](guide) covers privileges, containers, kernels without BTF, errors, threads and cleanup.
 //!
 //! ```no_run
 //! use core_relo_loader::{Loader, object::Object};
@@ -33,7 +33,7 @@
 //! # }
 //! ```
 //!
-//! Without privileges, for whatever kernel, the same decisions can be had as data:
+//! Relocations can be planned for any kernel, without privileges:
 //!
 //! ```
 //! use core_relo::{Plan, Target};
@@ -77,9 +77,8 @@
 //!
 //! # Hostile input
 //!
-//! Objects and targets come from anywhere. No input makes this crate panic, and none makes it take more memory than a small
-//! multiple of the input; the numbers that bound it are in [`limits`]. What the verifier says of a program is not counted: it
-//! is kept as it is, of the kernel's making and up to 1 GiB.
+//! Objects and targets may be hostile. No input makes this crate panic, and memory use stays below a small multiple of the
+//! input. The bounds are in [`limits`]. The verifier's log is an exception: the crate keeps the whole log, up to 1 GiB.
 
 extern crate alloc;
 
@@ -89,8 +88,10 @@ pub mod features;
 mod globals;
 #[doc = include_str!("guide.md")]
 pub mod guide {}
+mod hint;
 mod host;
 mod kconfig_file;
+mod kernel_version;
 pub mod limits;
 #[cfg(test)]
 mod live_test_support;
@@ -113,6 +114,7 @@ pub use core_relo_object::{
     ExternIndex, InternalError, MapIndex, ModuleIndex, ProgramIndex, SectionIndex, link, load_plan, object,
 };
 pub use globals::GlobalValue;
+pub use hint::Hint;
 pub use host::running_host;
 pub use loader::Loader;
 #[doc(hidden)]

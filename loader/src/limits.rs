@@ -1,18 +1,20 @@
-//! Limits on what is read from the system; those on objects, linking and planning are in `core_relo_object`.
+//! Limits on data that is read from the system. `core_relo_object` has the limits on objects, linking and planning.
+//!
+//! Limits marked as own are this project's, the others the kernel's.
 
 pub use core_relo_object::limits::*;
 
-/// Bytes of a symbol table of a user-space binary. Ours: a sparse file may claim any size. It has room for 44 million symbols;
-/// browsers with all their symbols have a tenth.
+/// Bytes of the symbol table of a user-space binary. Own limit, since a sparse file may claim any size. 1 GiB holds 44 million
+/// symbols; a browser with all symbols has a tenth of that.
 pub const BINARY_SYMBOLS_BYTES: u64 = 1 << 30;
-/// Bytes of names of functions that are read from a user-space binary. Ours, as [`BINARY_SYMBOLS_BYTES`].
+/// Bytes of function names that are read from a user-space binary. Own limit, as [`BINARY_SYMBOLS_BYTES`].
 pub const BINARY_NAMES_BYTES: u64 = 512 * 1024 * 1024;
-/// Bytes of any other table of a user-space binary: headers, versions, USDT notes. Ours, as [`BINARY_SYMBOLS_BYTES`].
+/// Bytes of any other table of a user-space binary: headers, versions, USDT notes. Own limit, as [`BINARY_SYMBOLS_BYTES`].
 pub const BINARY_TABLE_BYTES: u64 = 64 * 1024 * 1024;
-/// Segments of a user-space binary that are loaded into memory. Ours: each USDT probe is looked for in all of them. Real ones have a
+/// Loadable segments of a user-space binary. Own limit, since each USDT probe is searched in all segments. Real binaries have a
 /// dozen.
 pub const BINARY_SEGMENTS: usize = 4096;
-/// Functions of a user-space binary that a pattern may match. The kernel's (`MAX_UPROBE_MULTI_CNT`).
+/// Functions of a user-space binary that a pattern may match (`MAX_UPROBE_MULTI_CNT`).
 pub const BINARY_MATCHES: usize = 1 << 20;
-/// Bytes of a kernel's configuration. Ours: real ones have a quarter of a megabyte.
+/// Bytes of a kernel configuration. Own limit; real configurations have a quarter of a megabyte.
 pub const KCONFIG_BYTES: u64 = 16 * 1024 * 1024;

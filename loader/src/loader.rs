@@ -1,17 +1,17 @@
-//! [`Loader`]: the usual way from an object to loaded programs.
+//! [`Loader`]: settings of a load, then the load.
 
 use crate::{
     features,
     globals::InitialValues,
     host::{running_host, with_running_system},
-    load::{self, Kernel, LoadError, Loaded, Meaning, Running},
+    load::{self, Kernel, LoadError, Loaded, Poison, RunningKernel},
     load_plan::{Host, LoadPlan, MapSettings, ProgramSettings, Settings},
     object::Object,
 };
 use alloc::sync::Arc;
 use core_relo::explain::Explanation;
 
-/// Sets up an object and loads it.
+/// A BPF object with the settings of its load.
 ///
 /// ```no_run
 /// use core_relo_loader::{Loader, object::Object};
@@ -38,17 +38,17 @@ pub struct Loader<'o, 'd> {
 }
 
 impl<'o, 'd> Loader<'o, 'd> {
-    /// A loader for the running kernel.
+    /// Creates a loader for the running kernel.
     pub fn new(object: &'o Object<'d>) -> Self {
         Self::with_host(object, running_host())
     }
 
-    /// A loader for a kernel that is described: see [`Host::offline`].
+    /// Creates a loader for the kernel that `host` describes, see [`Host::offline`].
     pub fn with_host(object: &'o Object<'d>, host: Host) -> Self {
         Self { object, settings: Settings::default(), host, variables: InitialValues::new(object) }
     }
 
-    /// Names the object: the kernel shows (some of) it in the names of data maps, and errors begin with it.
+    /// Names the object. Error messages begin with the name, and names of data maps in the kernel begin with part of the name.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.settings.name = name.into();
@@ -70,27 +70,28 @@ impl<'o, 'd> Loader<'o, 'd> {
         &mut self.settings
     }
 
-    /// Returns the settings of a program. Planning finds out if the object has no program of the name.
+    /// Returns the settings of a program. [`plan`](Self::plan) fails if the object has no program of this name.
     pub fn program(&mut self, name: &str) -> &mut ProgramSettings {
         self.settings.program(name)
     }
 
-    /// Returns the settings of a map; a data map goes by its section's name, as `.rodata`.
+    /// Returns the settings of a map. The name of a data map is the name of the section, such as `.rodata`.
     pub fn map(&mut self, name: &str) -> &mut MapSettings {
         self.settings.map(name)
     }
 
-    /// Loads these programs and no others. Programs of struct_ops maps are loaded with their map in any case.
+    /// Selects the programs to load. Programs of struct_ops maps are always loaded with their map.
     pub fn select_programs<'n>(&mut self, programs: impl IntoIterator<Item = &'n str>) {
         self.settings.select_programs(self.object, programs);
     }
 
-    /// Plans everything that the load asks of the kernel. Changes nothing; the running kernel is probed for what it can do.
+    /// Plans every request of the load to the kernel. Changes nothing, but probes the running kernel for features.
     pub fn plan(&self) -> Result<LoadPlan, LoadError> {
         let mut host = with_running_system(self.host.clone());
-        // Without its token, a process in a user namespace would find that the kernel can do nothing.
+        // Without the token, all probes of a process in a user namespace would fail.
         if host.features.is_live()
-            && let Some(token) = load::token(&self.settings.name, &self.settings.token, &Running)?
+            && let Some(token) =
+                load::create_token(&self.settings.name, &self.settings.token, &RunningKernel)?
         {
             host.features = features::with_token(Arc::new(token));
         }
@@ -105,33 +106,33 @@ impl<'o, 'd> Loader<'o, 'd> {
 
     /// Loads a plan that [`plan`](Self::plan) made.
     pub fn execute(&self, plan: &LoadPlan) -> Result<Loaded, LoadError> {
-        load::load(plan, &Running).map_err(|error| self.add_explanation(plan, error))
+        load::load(plan, &RunningKernel).map_err(|error| self.add_explanation(plan, error))
     }
 
-    /// Loads a plan on a kernel and makes no pins. [`Loaded::pin_maps`] makes them; nobody does if the load ends with this process.
+    /// Loads a plan without pinning maps. [`Loaded::pin_maps`] pins them. Loads that end with this process need no pins.
     pub fn load_unpinned(&self, plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> {
         load::load_unpinned(plan, kernel).map_err(|error| self.add_explanation(plan, error))
     }
 
-    /// Adds the engine's explanation, if the verifier reached an access that the kernel's types do not have.
+    /// Adds the engine's explanation, if the verifier reached a poisoned CO-RE relocation.
     fn add_explanation(&self, plan: &LoadPlan, mut error: LoadError) -> LoadError {
         if let LoadError::Program { refused, .. } = &mut error
-            && let Some(Meaning::CoreRelo { why, record }) = &mut refused.meaning
-            && let Some(found) = plan.explain(self.object, &self.settings, &self.host, *record)
+            && let Some(Poison::CoreRelo { reason, record }) = &mut refused.poison
+            && let Some(explanation) = plan.explain(self.object, &self.settings, &self.host, *record)
         {
-            *why = explanation_text(&found);
+            *reason = explanation_text(&explanation);
         }
         error
     }
 }
 
 /// Formats an explanation as a few lines.
-fn explanation_text(found: &Explanation) -> String {
-    let mut text = format!("{}: {}", found.local, found.reason);
-    for (what, lines) in [("near", &found.near), ("help", &found.help)] {
+fn explanation_text(explanation: &Explanation) -> String {
+    let mut text = format!("{}: {}", explanation.local, explanation.reason);
+    for (label, lines) in [("near", &explanation.near), ("help", &explanation.help)] {
         for line in lines {
             text.push_str("\n   = ");
-            text.push_str(what);
+            text.push_str(label);
             text.push_str("  ");
             text.push_str(line);
         }

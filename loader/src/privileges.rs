@@ -1,4 +1,4 @@
-//! What this process may not do: said where the kernel only says EPERM.
+//! The missing privilege behind an `EPERM` or `EACCES` of the kernel.
 
 use std::fs;
 
@@ -8,30 +8,30 @@ const SYS_ADMIN: u64 = 1 << 21;
 const PERFMON: u64 = 1 << 38;
 const BPF: u64 = 1 << 39;
 
-/// Why the kernel may have answered EPERM, and what to do.
-pub(crate) fn lacking() -> &'static str {
-    lacking_or(
+/// Returns the likely reason why bpf(2) failed with `EPERM`.
+pub(crate) fn missing_privilege() -> &'static str {
+    missing_privilege_or(
         "this process has the capabilities, so it is something else: a policy (lockdown, an LSM, seccomp), or this kernel was built \
          without it",
     )
 }
 
-/// The same, with what it is if no capability is missing.
-pub(crate) fn lacking_or(something_else: &'static str) -> &'static str {
-    // Capabilities are a thread's.
+/// Returns the likely reason why a system call failed with `EPERM`, or `otherwise` if this thread lacks no capability.
+pub(crate) fn missing_privilege_or(otherwise: &'static str) -> &'static str {
+    // Each thread has its own capabilities. Without `/proc` the reason stays general.
     let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let uid_map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-    match effective(&status) {
+    match effective_capabilities(&status) {
         Some(_) if is_mapped(&uid_map) => {
             "this process is in a user namespace, where capabilities do not count for BPF: it needs a BPF token, \
              from a bpffs mounted with `delegate_…` options"
         }
-        Some(caps) => missing(caps).unwrap_or(something_else),
+        Some(caps) => missing_capabilities(caps).unwrap_or(otherwise),
         None => "needs CAP_BPF, and CAP_PERFMON for tracing or CAP_NET_ADMIN for networking",
     }
 }
 
-fn missing(caps: u64) -> Option<&'static str> {
+fn missing_capabilities(caps: u64) -> Option<&'static str> {
     let has = |cap| caps & (cap | SYS_ADMIN) != 0;
     Some(match (has(BPF), has(PERFMON), caps & NET_ADMIN != 0) {
         (false, false, false) => {
@@ -47,12 +47,12 @@ fn missing(caps: u64) -> Option<&'static str> {
     })
 }
 
-fn effective(status: &str) -> Option<u64> {
+fn effective_capabilities(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|l| l.strip_prefix("CapEff:"))?;
     u64::from_str_radix(line.trim(), 16).ok()
 }
 
-/// Whether user ids are other ones outside, as in a user namespace made by somebody.
+/// Returns whether a user namespace maps user ids.
 fn is_mapped(uid_map: &str) -> bool {
     let first: Vec<_> = uid_map.split_whitespace().collect();
     !first.is_empty() && first != ["0", "0", "4294967295"]
@@ -64,18 +64,19 @@ mod tests {
 
     #[test]
     fn each_missing_capability_is_named_and_sys_admin_stands_for_two() {
-        assert_eq!(missing(0), missing(1));
-        let text = |caps| missing(caps).unwrap_or("nothing");
+        assert_eq!(missing_capabilities(0), missing_capabilities(1));
+        let text = |caps| missing_capabilities(caps).unwrap_or("nothing");
         assert!(text(NET_ADMIN | PERFMON).ends_with("lacks CAP_BPF"));
         assert!(text(SYS_ADMIN).ends_with("lacks CAP_NET_ADMIN, for networking"));
         assert!(text(BPF | NET_ADMIN).contains("CAP_PERFMON"));
-        assert_eq!(missing(SYS_ADMIN | NET_ADMIN), None);
+        assert_eq!(missing_capabilities(SYS_ADMIN | NET_ADMIN), None);
     }
 
     #[test]
-    fn what_proc_says_is_read() {
-        assert_eq!(effective("Name:\tx\nCapEff:\t000001ffffffffff\nCapBnd:\t0\n"), Some(0x1ff_ffff_ffff));
-        assert_eq!(effective("Name:\tx\n"), None);
+    fn status_and_uid_map_are_parsed() {
+        let status = "Name:\tx\nCapEff:\t000001ffffffffff\nCapBnd:\t0\n";
+        assert_eq!(effective_capabilities(status), Some(0x1ff_ffff_ffff));
+        assert_eq!(effective_capabilities("Name:\tx\n"), None);
         assert!(!is_mapped("         0          0 4294967295\n") && !is_mapped(""));
         assert!(is_mapped("         0       1000          1\n"));
     }

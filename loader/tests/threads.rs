@@ -3,7 +3,7 @@
 use core_relo_loader::{
     Global, Loader, attach,
     features::Features,
-    load::{LoadError, Loaded, LoadedMap, LoadedProgram, Prepared, Running},
+    load::{LoadError, Loaded, LoadedMap, LoadedProgram, Prepared, RunningKernel},
     load_plan::{Host, LoadPlan, LoadPlanError, Settings},
     maps, object, ring, sys,
     target::{KernelTypes, TargetError, TargetFile},
@@ -27,7 +27,7 @@ const _: () = {
 };
 
 const _: () = {
-    is_send_and_sync::<Prepared<'_, Running>>();
+    is_send_and_sync::<Prepared<'_, RunningKernel>>();
     is_send_and_sync::<Loaded>();
     is_send_and_sync::<LoadedMap>();
     is_send_and_sync::<LoadedProgram>();

@@ -4,7 +4,7 @@
 
 use core_relo_loader::{
     Loader,
-    load::{LoadError, Loaded, Running},
+    load::{LoadError, Loaded, RunningKernel},
     object::Object,
     sys,
 };
@@ -66,7 +66,7 @@ fn main() {
 
 /// Loads without pinning maps.
 fn load(loader: &Loader<'_, '_>) -> Result<Loaded, LoadError> {
-    loader.load_unpinned(&loader.plan()?, &Running)
+    loader.load_unpinned(&loader.plan()?, &RunningKernel)
 }
 
 fn errno(e: &LoadError) -> i32 {

@@ -4,7 +4,7 @@ use crate::json::verifier_log::LogExcerpt;
 use core_relo_loader::{
     ProgramIndex,
     attach::{AttachError, Link},
-    load::{LoadError, Loaded, LoadedProgram, Meaning},
+    load::{LoadError, Loaded, LoadedProgram, Poison},
     load_plan::{FixupTarget, LoadPlan, MapPlan, ProgramPlan, SlotPlan},
     sys,
 };
@@ -177,14 +177,14 @@ pub(crate) fn refused<'l>(
             error.program = Some(refused.program.clone());
             error.insn = refused.insn;
             error.source.clone_from(&refused.source);
-            error.lacks = refused.meaning.as_ref().map(|m| match m {
-                Meaning::CoreRelo { .. } => "core_relo",
-                Meaning::Map(_) => "map",
+            error.lacks = refused.poison.as_ref().map(|m| match m {
+                Poison::CoreRelo { .. } => "core_relo",
+                Poison::Map(_) => "map",
                 _ => "kfunc",
             });
             "program"
         }
-        LoadError::Pin { .. } | LoadError::PinnedOther { .. } | LoadError::PinTaken { .. } => "pin",
+        LoadError::Pin { .. } | LoadError::PinMismatch { .. } | LoadError::PinTaken { .. } => "pin",
         LoadError::Kernel { .. } => "map",
         _ => "plan",
     };

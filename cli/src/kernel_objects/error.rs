@@ -1,7 +1,7 @@
 //! Errors for bpf(2) calls that the kernel refuses.
 
 use crate::{error::BadInput, kernel_objects::kind::Kind};
-use core_relo_loader::{attach::Hint, sys::Errno};
+use core_relo_loader::{Hint, sys::Errno};
 
 /// Creates the error for a refused request about objects of a kind.
 pub(crate) fn refused(kind: Kind, request: &str, errno: Errno) -> BadInput {

@@ -1,7 +1,7 @@
 //! Access to the running kernel that stops when a termination signal arrives.
 
 use core_relo_loader::{
-    load::{Kernel, Running},
+    load::{Kernel, RunningKernel},
     maps::Arena,
     sys::{BtfLoad, Errno, MapCreate, MapInfo, ProgLoad},
 };
@@ -40,8 +40,8 @@ impl<'s> InterruptibleKernel<'s> {
         self.is_interrupted.get()
     }
 
-    fn request<T>(&self, request: impl FnOnce(Running) -> T) -> Result<T, Errno> {
-        if self.check_interrupted() { Err(INTERRUPTED) } else { Ok(request(Running)) }
+    fn request<T>(&self, request: impl FnOnce(RunningKernel) -> T) -> Result<T, Errno> {
+        if self.check_interrupted() { Err(INTERRUPTED) } else { Ok(request(RunningKernel)) }
     }
 }
 
@@ -119,11 +119,11 @@ impl Kernel for InterruptibleKernel<'_> {
     }
 
     fn rename_pin(&self, from: &Path, to: &Path) -> Result<(), Errno> {
-        Running.rename_pin(from, to)
+        RunningKernel.rename_pin(from, to)
     }
 
     fn unpin(&self, path: &Path) -> Result<(), Errno> {
-        Running.unpin(path)
+        RunningKernel.unpin(path)
     }
 
     fn make_folder(&self, path: &Path) -> Result<bool, Errno> {
@@ -131,6 +131,6 @@ impl Kernel for InterruptibleKernel<'_> {
     }
 
     fn remove_folder(&self, path: &Path) {
-        Running.remove_folder(path);
+        RunningKernel.remove_folder(path);
     }
 }

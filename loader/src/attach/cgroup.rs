@@ -132,7 +132,7 @@ fn refusal_hint(errno: Errno) -> Option<Hint> {
         libc::EBADF => Some(Hint(
             "not a cgroup v2 folder: expected a folder below the cgroup2 mount, such as /sys/fs/cgroup/system.slice",
         )),
-        libc::EPERM => Some(Hint(privileges::lacking_or(
+        libc::EPERM => Some(Hint(privileges::missing_privilege_or(
             "a program attached there, or to a cgroup above, shares the cgroup in another way (`CgroupSharing`); or a policy \
              (an LSM, seccomp) forbids it",
         ))),

@@ -1,8 +1,8 @@
 //! The error of every attach call.
 
+pub(super) use crate::hint::Hint;
 use crate::{
     object::{ProgramType, SectionTargetError},
-    privileges,
     sys::Errno,
 };
 use core::fmt;
@@ -209,34 +209,6 @@ impl fmt::Display for TypeList<'_> {
 
 fn ext_ack_suffix(ext_ack: &str) -> String {
     if ext_ack.is_empty() { String::new() } else { format!(", the kernel says: {}", Escaped(ext_ack)) }
-}
-
-/// A likely remedy, printed in parentheses after the error number; may be empty.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "a plain text")]
-pub struct Hint(pub &'static str);
-
-impl Hint {
-    const NOT_BPFFS: Self = Self("is it below a mounted bpffs, and without a `.` in its name?");
-    const PIN_EXISTS: Self = Self("something is pinned there already: remove it, or pin elsewhere");
-
-    /// Returns the usual remedy for an error of bpf(2).
-    pub fn for_errno(errno: Errno) -> Self {
-        Self(match errno.0 {
-            libc::EPERM | libc::EACCES => privileges::lacking(),
-            libc::EMFILE => "this process has too many files open: raise RLIMIT_NOFILE (`ulimit -n`)",
-            libc::ENFILE => "the system has too many files open: raise fs.file-max",
-            libc::ENOSYS => "this kernel was built without bpf(2)",
-            libc::EROFS => "the file system is mounted read-only",
-            _ => "",
-        })
-    }
-}
-
-impl fmt::Display for Hint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() { Ok(()) } else { write!(f, " ({})", self.0) }
-    }
 }
 
 #[cfg(test)]

@@ -83,7 +83,7 @@ pub use crate::sys::PerfSample;
 pub use auto::{ProgramRef, auto};
 pub(crate) use auto::{is_automatic, not_automatic};
 pub use cgroup::{CgroupOptions, CgroupSharing, cgroup, cgroup_attach};
-pub use error::{AttachError, Hint};
+pub use error::AttachError;
 #[cfg(feature = "netlink")]
 pub use interface::InterfaceRef;
 #[cfg(feature = "netlink")]

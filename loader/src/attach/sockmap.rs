@@ -27,7 +27,7 @@ pub fn sockmap(
         Ok(fd) => Ok(Link::from_fd(fd, describe(attach_type))),
         // A kernel with sockmap links checks the map's descriptor, and answers `EBADF` if it is closed.
         Err(Errno(libc::EINVAL))
-            if sys::link_create_closed(prog, attach_type.number()) != Errno(libc::EBADF) =>
+            if sys::link_create_on_closed_fd(prog, attach_type.number()) != Errno(libc::EBADF) =>
         {
             sockmap_attach(prog, map, attach_type)
         }
@@ -146,7 +146,7 @@ mod tests {
         if kernel_before(6, 10, "a sockmap's link") {
             return;
         }
-        assert_eq!(sys::link_create_closed(prog.fd(), attach_type.number()), Errno(libc::EBADF));
+        assert_eq!(sys::link_create_on_closed_fd(prog.fd(), attach_type.number()), Errno(libc::EBADF));
         let Some(map) = crate::live_test_support::map(crate::object::MapType::Array, 4, 4, 1) else { return };
         let e = sockmap(prog.fd(), map.shape().fd(), attach_type).unwrap_err();
         assert_eq!(e.errno(), Some(Errno(libc::EINVAL)), "{e}");

@@ -1,4 +1,4 @@
-//! What the running kernel can do, probed as late as possible and once.
+//! Probes features of the running kernel, each on first use and once per process.
 
 mod probe;
 
@@ -11,8 +11,8 @@ use std::{
     sync::OnceLock,
 };
 
-/// Finds out whether the kernel has a feature.
-type Probe = fn(probe::Token<'_>) -> probe::Answer;
+/// A function that returns whether the kernel has a feature.
+type Probe = fn(probe::Token<'_>) -> Result<bool, Errno>;
 
 /// The probe of each feature.
 #[rustfmt::skip]
@@ -42,27 +42,27 @@ const PROBES: [(Feature, Probe); 23] = [
     (Feature::FullRangeOffset, probe::full_range_offset),
 ];
 
-/// Probes the running kernel with bpf(2).
+/// The running kernel, probed with bpf(2).
 struct RunningKernel {
     /// The BPF token to probe with.
     token: Option<Arc<OwnedFd>>,
 }
 
-/// Returns what the running kernel can do: each feature is probed when it is first needed, once for the whole process.
+/// Returns the features of the running kernel. Each feature is probed on first use, once per process.
 pub fn running() -> Features {
     static RUNNING: OnceLock<Features> = OnceLock::new();
     RUNNING.get_or_init(|| Features::from_probe(RunningKernel { token: None })).clone()
 }
 
-/// Returns what the running kernel can do for a holder of a BPF token.
+/// Returns the features that the running kernel offers to the holder of a BPF token.
 pub fn with_token(token: Arc<OwnedFd>) -> Features {
     Features::from_probe(RunningKernel { token: Some(token) })
 }
 
 impl ProbeKernel for RunningKernel {
     fn probe(&self, feature: Feature) -> Result<bool, Errno> {
-        // The test below finds a feature without probe.
-        let probe = PROBES.iter().find(|(known, _)| *known == feature).ok_or(Errno(libc::ENOSYS))?.1;
+        // The test below finds features without a probe.
+        let (_, probe) = PROBES.iter().find(|(known, _)| *known == feature).ok_or(Errno(libc::ENOSYS))?;
         probe(self.token.as_ref().map(|t| t.as_fd()))
     }
 
@@ -70,7 +70,7 @@ impl ProbeKernel for RunningKernel {
         if charges_locked_memory && let Err(errno) = sys::raise_memlock_limit() {
             log::info!("the limit on locked memory stays: {errno}");
         }
-        probe::loading(self.token.as_ref().map(|t| t.as_fd()))
+        probe::check_loading(self.token.as_ref().map(|t| t.as_fd()))
     }
 }
 
@@ -86,12 +86,12 @@ mod tests {
     }
 
     #[test]
-    fn the_running_kernel_answers_where_it_may_be_asked() {
+    fn the_running_kernel_has_the_features_of_5_10() {
         let running = running();
         if !running.has(Feature::Btf) {
             return println!("SKIP: no BTF can be loaded here");
         }
-        // What a kernel of 5.10 has every one has that these tests run on.
+        // These tests run on kernels from 5.10.
         for feature in
             [Feature::Names, Feature::GlobalData, Feature::BtfFunc, Feature::BtfDatasec, Feature::ArrayMmap]
         {

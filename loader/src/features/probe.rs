@@ -1,7 +1,7 @@
-//! How each feature is found out: by doing it, in a way that leaves nothing behind (libbpf: `features.c`).
+//! The probe of each feature: a request that uses the feature and leaves nothing behind (libbpf: `features.c`).
 
 use crate::{
-    host::running_version,
+    kernel_version::running_version,
     object::{AttachType, MapType, ProgramType},
     sys::{self, BtfLoad, Errno, LinkCreate, LinkExtra, LinkTarget, MapCreate, ProgLoad},
 };
@@ -12,28 +12,28 @@ use core_relo::{
 };
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
-pub(super) type Token<'t> = Option<BorrowedFd<'t>>;
-pub(super) type Answer = Result<bool, Errno>;
+pub(super) type Token<'fd> = Option<BorrowedFd<'fd>>;
 
 const EXIT: Insn = Insn { code: 0x95, dst: 0, src: 0, off: 0, imm: 0 };
 const RETURN_0: [Insn; 2] = [mov(0, 0), EXIT];
 /// `BPF_PSEUDO_MAP_VALUE`.
 const MAP_VALUE: u8 = 2;
 
-/// What a trial came to. If the process may not try, or the machine is short of something, that says nothing about the kernel.
-fn yes<T>(tried: Result<T, Errno>) -> Answer {
-    match tried.map(drop) {
+/// Returns whether a request succeeded. A lack of privileges or resources is an error, as it does not show whether the kernel has
+/// the feature.
+fn is_supported<T>(result: Result<T, Errno>) -> Result<bool, Errno> {
+    match result.map(drop) {
         Ok(()) => Ok(true),
         Err(e @ Errno(libc::EPERM | libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EAGAIN)) => Err(e),
         Err(_) => Ok(false),
     }
 }
 
-/// Whether this process can load programs at all (libbpf: `bpf_object__probe_loading`).
-pub(super) fn loading(token: Token<'_>) -> Result<(), Errno> {
+/// Checks that this process may load programs (libbpf: `bpf_object__probe_loading`).
+pub(super) fn check_loading(token: Token<'_>) -> Result<(), Errno> {
     let insns = code(&RETURN_0);
-    program(ProgramType::SocketFilter, &insns, token)
-        .or_else(|_| program(ProgramType::Tracepoint, &insns, token))
+    load_program(ProgramType::SocketFilter, &insns, token)
+        .or_else(|_| load_program(ProgramType::Tracepoint, &insns, token))
         .map(drop)
 }
 
@@ -49,34 +49,31 @@ fn code(insns: &[Insn]) -> Vec<u8> {
     insns.iter().flat_map(|i| i.encode(Endian::native())).collect()
 }
 
-/// A 64-bit load of an address in a map's value.
-fn load_value(map: &OwnedFd, offset: i32) -> [Insn; 2] {
+/// Encodes `r1 = &value[offset]` for a map's value.
+fn load_value_address(map: &OwnedFd, offset: i32) -> [Insn; 2] {
     let first = Insn { code: 0x18, dst: 1, src: MAP_VALUE, off: 0, imm: map.as_raw_fd() };
     [first, Insn { imm: offset, ..Insn::default() }]
 }
 
-fn program(kind: ProgramType, insns: &[u8], token: Token<'_>) -> Result<OwnedFd, Errno> {
-    retry(|| {
-        sys::prog_load(
-            &ProgLoad { prog_type: kind.number(), insns, license: b"GPL", token, ..ProgLoad::default() },
-            &mut [],
-        )
-    })
+fn load_program(program_type: ProgramType, insns: &[u8], token: Token<'_>) -> Result<OwnedFd, Errno> {
+    let prog_type = program_type.number();
+    let load = ProgLoad { prog_type, insns, license: b"GPL", token, ..ProgLoad::default() };
+    retry(|| sys::prog_load(&load, &mut []))
 }
 
-/// The kernel gives up on EAGAIN when a signal meets the verifier.
+/// Repeats a load that fails with `EAGAIN`: a signal interrupted the verifier.
 fn retry(mut load: impl FnMut() -> Result<OwnedFd, Errno>) -> Result<OwnedFd, Errno> {
-    let mut last = load();
+    let mut result = load();
     for _ in 0..5 {
-        match last {
-            Err(Errno(libc::EAGAIN)) => last = load(),
+        match result {
+            Err(Errno(libc::EAGAIN)) => result = load(),
             other => return other,
         }
     }
-    last
+    result
 }
 
-fn array(value_size: u32, map_flags: u32, name: &[u8], token: Token<'_>) -> Result<OwnedFd, Errno> {
+fn create_array(value_size: u32, map_flags: u32, name: &[u8], token: Token<'_>) -> Result<OwnedFd, Errno> {
     let map_type = MapType::Array.number();
     sys::map_create(&MapCreate {
         map_type,
@@ -90,13 +87,13 @@ fn array(value_size: u32, map_flags: u32, name: &[u8], token: Token<'_>) -> Resu
     })
 }
 
-fn types(build: impl FnOnce(&mut Builder), token: Token<'_>) -> Result<OwnedFd, Errno> {
+fn load_btf(build: impl FnOnce(&mut Builder), token: Token<'_>) -> Result<OwnedFd, Errno> {
     let mut b = Builder::new(Endian::native());
     build(&mut b);
     sys::btf_load(&BtfLoad { btf: &b.finish(), token }, &mut [])
 }
 
-pub(super) fn names(token: Token<'_>) -> Answer {
+pub(super) fn names(token: Token<'_>) -> Result<bool, Errno> {
     let insns = code(&RETURN_0);
     let prog_type = ProgramType::SocketFilter.number();
     let load = ProgLoad {
@@ -107,64 +104,64 @@ pub(super) fn names(token: Token<'_>) -> Answer {
         token,
         ..ProgLoad::default()
     };
-    yes(retry(|| sys::prog_load(&load, &mut [])))
+    is_supported(retry(|| sys::prog_load(&load, &mut [])))
 }
 
-pub(super) fn global_data(token: Token<'_>) -> Answer {
-    let map = array(32, 0, b"", token)?;
+pub(super) fn global_data(token: Token<'_>) -> Result<bool, Errno> {
+    let map = create_array(32, 0, b"", token)?;
     let store = Insn { code: 0x7a, dst: 1, src: 0, off: 0, imm: 42 };
-    let [first, second] = load_value(&map, 16);
+    let [first, second] = load_value_address(&map, 16);
     let insns = code(&[first, second, store, mov(0, 0), EXIT]);
-    yes(program(ProgramType::SocketFilter, &insns, token))
+    is_supported(load_program(ProgramType::SocketFilter, &insns, token))
 }
 
-pub(super) fn btf(token: Token<'_>) -> Answer {
+pub(super) fn btf(token: Token<'_>) -> Result<bool, Errno> {
     let int = |b: &mut Builder| {
         b.int("int", 4, Builder::SIGNED);
     };
-    yes(types(int, token))
+    is_supported(load_btf(int, token))
 }
 
-fn function(linkage: u8, token: Token<'_>) -> Answer {
+fn function(linkage: u8, token: Token<'_>) -> Result<bool, Errno> {
     let build = |b: &mut Builder| {
         let int = b.int("int", 4, Builder::SIGNED);
         let proto = b.func_proto(TypeId::VOID, &[("a", int)]);
         b.func("x", proto, linkage);
     };
-    yes(types(build, token))
+    is_supported(load_btf(build, token))
 }
 
-pub(super) fn btf_func(token: Token<'_>) -> Answer {
+pub(super) fn btf_func(token: Token<'_>) -> Result<bool, Errno> {
     function(0, token)
 }
 
-pub(super) fn btf_global_func(token: Token<'_>) -> Answer {
+pub(super) fn btf_global_func(token: Token<'_>) -> Result<bool, Errno> {
     function(1, token)
 }
 
-fn datasec(name: &str, token: Token<'_>) -> Answer {
+fn datasec(name: &str, token: Token<'_>) -> Result<bool, Errno> {
     let build = |b: &mut Builder| {
         let int = b.int("int", 4, Builder::SIGNED);
         let var = b.var("x", int, 0);
         b.datasec(name, 4, &[(var, 0, 4)]);
     };
-    yes(types(build, token))
+    is_supported(load_btf(build, token))
 }
 
-pub(super) fn btf_datasec(token: Token<'_>) -> Answer {
+pub(super) fn btf_datasec(token: Token<'_>) -> Result<bool, Errno> {
     datasec(".data", token)
 }
 
-pub(super) fn btf_qmark_datasec(token: Token<'_>) -> Answer {
+pub(super) fn btf_qmark_datasec(token: Token<'_>) -> Result<bool, Errno> {
     datasec("?.data", token)
 }
 
-pub(super) fn array_mmap(token: Token<'_>) -> Answer {
+pub(super) fn array_mmap(token: Token<'_>) -> Result<bool, Errno> {
     const MMAPABLE: u32 = 1 << 10;
-    yes(array(4, MMAPABLE, b"", token))
+    is_supported(create_array(4, MMAPABLE, b"", token))
 }
 
-pub(super) fn expected_attach_type(token: Token<'_>) -> Answer {
+pub(super) fn expected_attach_type(token: Token<'_>) -> Result<bool, Errno> {
     let insns = code(&RETURN_0);
     let load = ProgLoad {
         prog_type: ProgramType::CgroupSock.number(),
@@ -174,94 +171,98 @@ pub(super) fn expected_attach_type(token: Token<'_>) -> Answer {
         token,
         ..ProgLoad::default()
     };
-    yes(retry(|| sys::prog_load(&load, &mut [])))
+    is_supported(retry(|| sys::prog_load(&load, &mut [])))
 }
 
-pub(super) fn probe_read_kernel(token: Token<'_>) -> Answer {
+pub(super) fn probe_read_kernel(token: Token<'_>) -> Result<bool, Errno> {
     const PROBE_READ_KERNEL: i32 = 113;
     let stack = Insn { code: 0xbf, dst: 1, src: 10, off: 0, imm: 0 };
     let down = Insn { code: 0x07, dst: 1, src: 0, off: 0, imm: -8 };
     let insns = code(&[stack, down, mov(2, 8), mov(3, 0), call(PROBE_READ_KERNEL), EXIT]);
-    yes(program(ProgramType::Tracepoint, &insns, token))
+    is_supported(load_program(ProgramType::Tracepoint, &insns, token))
 }
 
-pub(super) fn prog_bind_map(token: Token<'_>) -> Answer {
-    let map = array(32, 0, b"", token)?;
-    let prog = program(ProgramType::SocketFilter, &code(&RETURN_0), token)?;
-    yes(sys::prog_bind_map(&prog, &map))
+pub(super) fn prog_bind_map(token: Token<'_>) -> Result<bool, Errno> {
+    let map = create_array(32, 0, b"", token)?;
+    let prog = load_program(ProgramType::SocketFilter, &code(&RETURN_0), token)?;
+    is_supported(sys::prog_bind_map(&prog, &map))
 }
 
-/// Kernels whose modules have BTF tell a BTF's name.
-pub(super) fn module_btf(token: Token<'_>) -> Answer {
+/// Kernels with BTF of modules report the name of a BTF object.
+pub(super) fn module_btf(token: Token<'_>) -> Result<bool, Errno> {
     let int = |b: &mut Builder| {
         b.int("int", 4, Builder::SIGNED);
     };
-    match types(int, token) {
-        Ok(btf) => yes(sys::btf_name(&btf)),
-        refused => yes(refused),
+    match load_btf(int, token) {
+        Ok(btf) => is_supported(sys::btf_name(&btf)),
+        refused => is_supported(refused),
     }
 }
 
-pub(super) fn btf_float(token: Token<'_>) -> Answer {
+pub(super) fn btf_float(token: Token<'_>) -> Result<bool, Errno> {
     let float = |b: &mut Builder| {
         b.float("float", 4);
     };
-    yes(types(float, token))
+    is_supported(load_btf(float, token))
 }
 
-pub(super) fn perf_link(token: Token<'_>) -> Answer {
-    let prog = program(ProgramType::Tracepoint, &code(&RETURN_0), token)?;
-    // A kernel that knows these links looks at the perf event, which is not open; one without says EINVAL before.
-    let refused = sys::link_create_closed(prog.as_fd(), AttachType::PerfEvent.number());
-    Ok(refused == Errno(libc::EBADF))
+pub(super) fn perf_link(token: Token<'_>) -> Result<bool, Errno> {
+    let prog = load_program(ProgramType::Tracepoint, &code(&RETURN_0), token)?;
+    // A kernel with these links looks up the perf event, which is not open. Other kernels return EINVAL before.
+    let errno = sys::link_create_on_closed_fd(prog.as_fd(), AttachType::PerfEvent.number());
+    Ok(errno == Errno(libc::EBADF))
 }
 
-pub(super) fn btf_decl_tag(token: Token<'_>) -> Answer {
+pub(super) fn btf_decl_tag(token: Token<'_>) -> Result<bool, Errno> {
     let build = |b: &mut Builder| {
         let int = b.int("int", 4, Builder::SIGNED);
         let var = b.var("tag", int, 0);
         b.decl_tag("tag", var, -1, false);
     };
-    yes(types(build, token))
+    is_supported(load_btf(build, token))
 }
 
-pub(super) fn btf_type_tag(token: Token<'_>) -> Answer {
+pub(super) fn btf_type_tag(token: Token<'_>) -> Result<bool, Errno> {
     let build = |b: &mut Builder| {
         let int = b.int("int", 4, Builder::SIGNED);
         let tag = b.type_tag("tag", int, false);
         b.pointer(tag);
     };
-    yes(types(build, token))
+    is_supported(load_btf(build, token))
 }
 
-/// `bpf_ktime_get_coarse_ns` came with the accounting (libbpf: `probe_memcg_account`).
-pub(super) fn memcg_accounting(token: Token<'_>) -> Answer {
+/// Probes for `bpf_ktime_get_coarse_ns`, which 5.11 added together with the accounting (libbpf: `probe_memcg_account`).
+pub(super) fn memcg_accounting(token: Token<'_>) -> Result<bool, Errno> {
     const KTIME_GET_COARSE_NS: i32 = 160;
-    match yes(program(ProgramType::SocketFilter, &code(&[call(KTIME_GET_COARSE_NS), EXIT]), token)) {
-        // Who may load nothing, or nothing more, is not told; distributions that took the accounting back to older kernels are
-        // taken for those.
+    match is_supported(load_program(
+        ProgramType::SocketFilter,
+        &code(&[call(KTIME_GET_COARSE_NS), EXIT]),
+        token,
+    )) {
+        // EPERM may mean that the limit on locked memory is reached, so the version decides. A distribution's kernel before 5.11
+        // with the accounting counts as a kernel without.
         Err(Errno(libc::EPERM)) => Ok(running_version() >= 0x0005_0b00),
-        told => told,
+        result => result,
     }
 }
 
-pub(super) fn cookie(token: Token<'_>) -> Answer {
+pub(super) fn cookie(token: Token<'_>) -> Result<bool, Errno> {
     const GET_ATTACH_COOKIE: i32 = 174;
-    yes(program(ProgramType::Tracepoint, &code(&[call(GET_ATTACH_COOKIE), EXIT]), token))
+    is_supported(load_program(ProgramType::Tracepoint, &code(&[call(GET_ATTACH_COOKIE), EXIT]), token))
 }
 
-pub(super) fn btf_enum64(token: Token<'_>) -> Answer {
+pub(super) fn btf_enum64(token: Token<'_>) -> Result<bool, Errno> {
     let build = |b: &mut Builder| {
         b.composite(Kind::Enum64, "enum64", 8, &[]);
     };
-    yes(types(build, token))
+    is_supported(load_btf(build, token))
 }
 
-pub(super) fn syscall_wrapper(_token: Token<'_>) -> Answer {
+pub(super) fn syscall_wrapper(_token: Token<'_>) -> Result<bool, Errno> {
     crate::attach::kprobe::has_syscall_wrappers()
 }
 
-pub(super) fn uprobe_multi(token: Token<'_>) -> Answer {
+pub(super) fn uprobe_multi(token: Token<'_>) -> Result<bool, Errno> {
     let insns = code(&RETURN_0);
     let multi = AttachType::TraceUprobeMulti.number();
     let load = ProgLoad {
@@ -274,7 +275,7 @@ pub(super) fn uprobe_multi(token: Token<'_>) -> Answer {
     };
     let prog = match retry(|| sys::prog_load(&load, &mut [])) {
         Ok(prog) => prog,
-        refused => return yes(refused),
+        refused => return is_supported(refused),
     };
     let link = |pid| {
         let extra = LinkExtra::UprobeMulti {
@@ -289,11 +290,11 @@ pub(super) fn uprobe_multi(token: Token<'_>) -> Answer {
             LinkCreate { prog: prog.as_fd(), target: LinkTarget::None, attach_type: multi, flags: 0, extra };
         sys::link_create(&create).map(drop)
     };
-    // `/` is no binary. Kernels that filter by process rightly look at the process first.
+    // `/` is no binary. Kernels that filter by process correctly look up the process first.
     Ok(link(0) == Err(Errno(libc::EBADF)) && link(u32::MAX) == Err(Errno(libc::EINVAL)))
 }
 
-pub(super) fn arg_ctx_tag(token: Token<'_>) -> Answer {
+pub(super) fn arg_ctx_tag(token: Token<'_>) -> Result<bool, Errno> {
     const GET_FUNC_IP: i32 = 173;
     const GLOBAL: u8 = 1;
     let mut ids = (TypeId::VOID, TypeId::VOID);
@@ -306,9 +307,9 @@ pub(super) fn arg_ctx_tag(token: Token<'_>) -> Answer {
         ids.1 = b.func("b", proto, GLOBAL);
         b.decl_tag("arg:ctx", ids.1, 0, false);
     };
-    let btf = match types(build, token) {
+    let btf = match load_btf(build, token) {
         Ok(btf) => btf,
-        refused => return yes(refused),
+        refused => return is_supported(refused),
     };
     let call_next = Insn { code: 0x85, dst: 0, src: 1, off: 0, imm: 1 };
     let insns = code(&[call_next, EXIT, call(GET_FUNC_IP), EXIT]);
@@ -326,12 +327,12 @@ pub(super) fn arg_ctx_tag(token: Token<'_>) -> Answer {
         token,
         ..ProgLoad::default()
     };
-    yes(retry(|| sys::prog_load(&load, &mut [])))
+    is_supported(retry(|| sys::prog_load(&load, &mut [])))
 }
 
-pub(super) fn full_range_offset(token: Token<'_>) -> Answer {
-    let map = array(1, 0, b"", token)?;
-    let [first, second] = load_value(&map, 1 << 30);
+pub(super) fn full_range_offset(token: Token<'_>) -> Result<bool, Errno> {
+    let map = create_array(1, 0, b"", token)?;
+    let [first, second] = load_value_address(&map, 1 << 30);
     let insns = code(&[first, second, EXIT]);
     let load = ProgLoad {
         prog_type: ProgramType::SocketFilter.number(),
@@ -343,14 +344,16 @@ pub(super) fn full_range_offset(token: Token<'_>) -> Answer {
     };
     let mut log = vec![0; 1024];
     let Err(errno) = retry(|| sys::prog_load(&load, &mut log)) else { return Err(Errno(libc::EINVAL)) };
-    full_range_said(&String::from_utf8_lossy(&log)).ok_or(errno)
+    accepts_offset(&String::from_utf8_lossy(&log)).ok_or(errno)
 }
 
-/// What the verifier's words come to: it refuses the offset itself, or what it points to; others say nothing.
-fn full_range_said(log: &str) -> Option<bool> {
-    match () {
-        () if log.contains("direct value offset of") => Some(false),
-        () if log.contains("invalid access to map value pointer") => Some(true),
-        () => None,
+/// Returns whether the verifier accepted the offset and refused the address behind it. Other messages do not answer the question.
+fn accepts_offset(log: &str) -> Option<bool> {
+    if log.contains("direct value offset of") {
+        Some(false)
+    } else if log.contains("invalid access to map value pointer") {
+        Some(true)
+    } else {
+        None
     }
 }

@@ -1,4 +1,4 @@
-//! Variables of an object as Rust values, before the load.
+//! Global variables of an object before the load, as Rust values.
 
 #[cfg(test)]
 mod tests;
@@ -14,31 +14,37 @@ pub use value::GlobalValue;
 pub(crate) use value::{from_stored, rust_type};
 
 impl Loader<'_, '_> {
-    /// The variables of all data sections and of the arena, in the symbol table's order; then configuration values and
+    /// Returns the variables of all data sections and of the arena in the order of the symbol table, then kconfig values and
     /// struct_ops maps.
     pub fn globals(&self) -> Vec<Global> {
         self.variables.globals().to_vec()
     }
 
-    /// The variable of a name, or the part of one that a path leads to: `config.ports[2]`.
+    /// Finds a variable by name, or a part of a variable by path: `config.ports[2]`.
     ///
-    /// Of two static variables of one name, `section/name` is one (`.data/config.ports[2]`). An array that ends a section which
-    /// was [resized](crate::load_plan::MapSettings::value_size) has as many elements as there is room for.
+    /// `section/name` selects one of several static variables with the same name (`.data/config.ports[2]`). If a section is
+    /// [resized](crate::load_plan::MapSettings::value_size), an array at its end has as many elements as fit.
     pub fn find_global(&self, name: &str) -> Result<Global, LoadPlanError> {
         self.variables.find(&self.settings, name)
     }
 
-    /// Sets a variable's first value: also one that is constant for the programs, by which the verifier may leave out code, and
-    /// one in the arena. By name or by [path](Self::find_global).
+    /// Sets the initial value of a variable by name or [path](Self::find_global). Also sets constants, which the verifier uses to
+    /// remove dead code, and variables in the arena.
     ///
-    /// The value has to have the variable's size and, as far as the object's BTF says what it is, its type: for integers and
-    /// enums integers with or without sign, for `bool` the same (0 and 1) or `bool`, for floats floats, for pointers unsigned integers, for
-    /// arrays arrays of such, for structs and unions structs or arrays. A struct ([`pod!`](crate::pod)) may also stand for an
-    /// array, an array of bytes for anything.
+    /// The value must have the size of the variable. If the object's BTF has the variable's type, the Rust type must fit:
     ///
-    /// The kernel's configuration is not set this way, but by lines of
-    /// [`Settings::kconfig`](crate::load_plan::Settings::kconfig). Of a struct_ops map the members that are no pointers can be
-    /// set, as `my_ops.flags`; its programs go by [`MapSettings::programs`](crate::load_plan::MapSettings::programs).
+    /// * integers and enums: an integer, signed or unsigned
+    /// * `bool`: `bool`, or an integer that is 0 or 1
+    /// * floats: a float
+    /// * pointers: an unsigned integer
+    /// * arrays: an array of fitting elements, or a struct declared with [`pod!`](crate::pod)
+    /// * structs and unions: a struct or an array
+    ///
+    /// An array of bytes fits every variable.
+    ///
+    /// Kconfig values are set with [`Settings::kconfig`](crate::load_plan::Settings::kconfig) instead. Members of a struct_ops map
+    /// that are no pointers are set by path, such as `my_ops.flags`, and its programs with
+    /// [`MapSettings::programs`](crate::load_plan::MapSettings::programs).
     pub fn set_global<T: GlobalValue>(&mut self, name: &str, value: &T) -> Result<&mut Self, LoadPlanError> {
         let global = self.find_global(name)?;
         let value = value.to_stored();
@@ -47,7 +53,7 @@ impl Loader<'_, '_> {
         Ok(self)
     }
 
-    /// The same, by its bytes in the machine's order: of whatever type, if there are as many as it has.
+    /// Sets the bytes of a variable, in the machine's byte order. Only the size must fit, not the type.
     pub fn set_global_bytes(&mut self, name: &str, value: &[u8]) -> Result<&mut Self, LoadPlanError> {
         let global = self.find_global(name)?;
         check_size(self.object.btf(), &global, value.len())?;
@@ -55,7 +61,7 @@ impl Loader<'_, '_> {
         Ok(self)
     }
 
-    /// A variable's first value, as it stands now.
+    /// Returns the initial value of a variable, as set so far.
     pub fn global<T: GlobalValue>(&self, name: &str) -> Result<T, LoadPlanError> {
         let global = self.find_global(name)?;
         check_type(self.object.btf(), &global, &rust_type::<T>())?;
@@ -64,7 +70,7 @@ impl Loader<'_, '_> {
         Ok(from_stored(&global, stored)?)
     }
 
-    /// The same, as its bytes.
+    /// Returns the bytes of the initial value of a variable, in the machine's byte order.
     pub fn global_bytes(&self, name: &str) -> Result<Vec<u8>, LoadPlanError> {
         let global = self.find_global(name)?;
         let mut value = vec![0; global.size];

@@ -1,6 +1,9 @@
 //! Attaching the programs of a loaded object by their sections, and opening its ring buffers.
 
-use super::{Loaded, LoadedMap, LoadedProgram, attach_methods::program_error};
+use super::{
+    attach_methods::program_error,
+    loaded::{Loaded, LoadedMap, LoadedProgram},
+};
 use crate::{
     attach::{self, AttachError, Link, ProgramRef, UsdtManager},
     load_plan::MapRole,
@@ -38,32 +41,32 @@ impl Loaded {
             }
             attached => Some(attached),
         };
-        let is_table =
+        let is_struct_ops =
             |m: &&LoadedMap| m.plan.role == MapRole::StructOps && m.plan.autoattach && m.fd.is_some();
         let programs = self.programs.iter().filter(|p| p.plan.autoattach).filter_map(automatic);
-        programs.chain(self.maps.iter().filter(is_table).map(attach_table))
+        programs.chain(self.maps.iter().filter(is_struct_ops).map(attach_struct_ops_map))
     }
 
     /// Returns the programs that [`attach_all`](Self::attach_all) skips, with the reason. Programs of struct_ops maps are not among
     /// them.
     pub fn unattached(&self) -> Vec<(&LoadedProgram, AttachError)> {
-        let why = |p: &LoadedProgram| {
+        let reason = |p: &LoadedProgram| {
             if p.plan.program_type == ProgramType::StructOps {
                 return None;
             }
             let not_automatic = attach::not_automatic(&p.plan.section, &p.plan.name);
             let is_automatic = attach::is_automatic(&p.plan.section, p.plan.program_type);
-            let is_left = !p.plan.autoattach || p.plan.sec_def.is_none() || !is_automatic;
-            is_left.then_some(not_automatic)
+            let is_skipped = !p.plan.autoattach || p.plan.sec_def.is_none() || !is_automatic;
+            is_skipped.then_some(not_automatic)
         };
-        self.programs.iter().filter_map(|p| Some((p, why(p)?))).collect()
+        self.programs.iter().filter_map(|p| Some((p, reason(p)?))).collect()
     }
 
     /// Registers a struct_ops map with the kernel.
     pub fn attach_struct_ops(&self, map: &str) -> Result<Link, AttachError> {
         let found = self.map(map).filter(|m| m.plan.role == MapRole::StructOps && m.fd.is_some());
         let problem = "the object has no such struct_ops map, or it was not created";
-        attach_table(found.ok_or_else(|| AttachError::target(format!("map `{map}`"), problem))?)
+        attach_struct_ops_map(found.ok_or_else(|| AttachError::target(format!("map `{map}`"), problem))?)
     }
 
     /// Opens a ring buffer for reading. The callback gets each record in place, without a copy.
@@ -72,7 +75,7 @@ impl Loaded {
         map: &str,
         on_record: impl FnMut(&[u8]) -> R + Send + 'cb,
     ) -> Result<RingBuffer<'cb>, RingError> {
-        RingBuffer::new(self.handle_of(map)?, on_record)
+        RingBuffer::new(self.ring_handle(map)?, on_record)
     }
 
     /// Opens a perf event array for reading, with a ring for each processor. The callback gets the processor and the sample.
@@ -81,17 +84,17 @@ impl Loaded {
         map: &str,
         on_sample: impl FnMut(u32, &[u8]) -> R + Send + 'cb,
     ) -> Result<PerfBuffer<'cb>, RingError> {
-        PerfBuffer::new(self.handle_of(map)?, on_sample)
+        PerfBuffer::new(self.ring_handle(map)?, on_sample)
     }
 
     /// Opens a user ring buffer for writing.
     pub fn user_ring_buffer(&self, map: &str) -> Result<UserRingBuffer, RingError> {
-        UserRingBuffer::new(self.handle_of(map)?)
+        UserRingBuffer::new(self.ring_handle(map)?)
     }
 
-    fn handle_of(&self, map: &str) -> Result<MapFd, RingError> {
-        let found = self.map(map).ok_or(Errno(libc::ENOENT)).and_then(LoadedMap::handle);
-        found.map_err(|errno| RingError::kernel(map, "find it in the loaded object", errno))
+    fn ring_handle(&self, map: &str) -> Result<MapFd, RingError> {
+        let handle = self.map(map).ok_or(Errno(libc::ENOENT)).and_then(LoadedMap::handle);
+        handle.map_err(|errno| RingError::kernel(map, "find it in the loaded object", errno))
     }
 
     /// Attaches a program. An error names the program, for callers of [`attach_all`](Self::attach_all).
@@ -126,11 +129,11 @@ impl Loaded {
     pub fn usdt(&self) -> Result<Option<&UsdtManager>, AttachError> {
         use crate::load_plan::{USDT_MAPS, UsdtPlan};
 
-        if let Some(known) = self.usdt.get() {
-            return Ok(known.as_ref());
+        if let Some(cached) = self.usdt.get() {
+            return Ok(cached.as_ref());
         }
         let handles = USDT_MAPS.map(|name| self.map(name).and_then(|m| m.handle().ok()));
-        let made = match &handles {
+        let manager = match &handles {
             [Some(specs), Some(by_address)] => {
                 let plan =
                     self.usdt_plan.unwrap_or_else(|| UsdtPlan::for_features(&crate::features::running()));
@@ -138,7 +141,7 @@ impl Loaded {
             }
             _ => None,
         };
-        Ok(self.usdt.get_or_init(|| made).as_ref())
+        Ok(self.usdt.get_or_init(|| manager).as_ref())
     }
 
     #[cfg(not(feature = "usdt"))]
@@ -149,9 +152,9 @@ impl Loaded {
 }
 
 /// Registers a struct_ops map whose value holds the programs' descriptors.
-fn attach_table(map: &LoadedMap) -> Result<Link, AttachError> {
-    let what = format!("struct_ops {}", map.plan.name);
-    let handle = map.handle().map_err(|errno| AttachError::kernel(&what, "attach", errno))?;
+fn attach_struct_ops_map(map: &LoadedMap) -> Result<Link, AttachError> {
+    let label = format!("struct_ops {}", map.plan.name);
+    let handle = map.handle().map_err(|errno| AttachError::kernel(&label, "attach", errno))?;
     attach::struct_ops(&handle, &map.plan.data)
 }
 

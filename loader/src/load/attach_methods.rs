@@ -3,7 +3,7 @@
 //! Each method of [`Loaded`] here is a function of [`attach`](crate::attach) that takes the program by name. Where the kernel needs
 //! an attach type, the method takes the one that the program was loaded with.
 
-use super::{Loaded, LoadedMap, LoadedProgram};
+use super::loaded::{Loaded, LoadedMap, LoadedProgram};
 use crate::{
     attach::{
         self, AttachError, CgroupOptions, FileRef, IterOptions, KprobeMultiOptions, KprobeOptions, KprobeSet,

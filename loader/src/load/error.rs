@@ -1,49 +1,54 @@
-//! Why an object is not loaded.
+//! Errors of loads.
 
-use super::verifier::Refused;
-use crate::{attach::Hint, load_plan::LoadPlanError, sys::Errno};
+use super::verifier::RefusedProgram;
+use crate::{hint::Hint, load_plan::LoadPlanError, sys::Errno};
 use core::fmt;
 use core_relo::{Escaped, Text};
 use core_relo_object::InternalError;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Why an object is not loaded. Nothing of it is left in the kernel, but for pins that already had their final names when another
-/// process took a later one ([`LoadError::PinTaken`]): other processes may use them.
+/// The number of times that [`load()`](super::load()) loads an object whose pins other processes keep making first.
+pub const PIN_ATTEMPTS: u32 = 5;
+
+/// The reason why an object is not loaded.
+///
+/// A failed load leaves nothing in the kernel, with one exception: pins that had their final names when another process took a
+/// later name ([`LoadError::PinTaken`]) stay, because other processes may use them.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// It cannot even be planned.
-    #[error("{}{cause}", Object(.object))]
+    /// The load cannot be planned.
+    #[error("{}{cause}", ObjectPrefix(.object))]
     Plan {
         /// The object's name.
         object: Text,
-        /// Why not.
+        /// The problem.
         #[source]
         cause: LoadPlanError,
     },
     /// The kernel refused a request other than loading a program.
-    #[error("{}{what}: {errno}{hint}", Object(.object))]
+    #[error("{}{request}: {errno}{hint}", ObjectPrefix(.object))]
     Kernel {
         /// The object's name.
         object: Text,
-        /// What was asked: `map \`events\``.
-        what: Text,
-        /// Why not.
+        /// The request, such as "map \`events\`: creating it".
+        request: Text,
+        /// The kernel's error number.
         errno: Errno,
-        /// What to do.
+        /// The likely remedy.
         hint: LoadHint,
     },
     /// The kernel refused a program.
-    #[error("{}{refused}", Object(.object))]
+    #[error("{}{refused}", ObjectPrefix(.object))]
     Program {
         /// The object's name.
         object: Text,
-        /// Which, and what the verifier said.
-        refused: Box<Refused>,
+        /// The program and the verifier's log.
+        refused: Box<RefusedProgram>,
     },
-    /// A broken invariant of the loader.
-    #[error("{}{cause}", Object(.object))]
+    /// A broken invariant of this library.
+    #[error("{}{cause}", ObjectPrefix(.object))]
     Internal {
         /// The object's name.
         object: Text,
@@ -51,24 +56,24 @@ pub enum LoadError {
         #[source]
         cause: InternalError,
     },
-    /// A map that is pinned already is not what the object defines.
-    #[error("{}map `{map}`: what is pinned at {} has {field} {found}, the object wants {expected}; remove the pin, or give the map another name or pin", Object(.object), Escaped(path.display()))]
-    PinnedOther {
+    /// The pinned map is not what the object defines.
+    #[error("{}map `{map}`: wrong {field} of the map pinned at {}: {found}, expected {expected}: remove the pin, or give the map another name or pin", ObjectPrefix(.object), Escaped(path.display()))]
+    PinMismatch {
         /// The object's name.
         object: Text,
         /// The map.
         map: Text,
         /// The pin.
         path: PathBuf,
-        /// What differs.
+        /// The property that differs.
         field: &'static str,
-        /// What the object wants.
+        /// The value in the object's definition.
         expected: u64,
-        /// What is pinned.
+        /// The value of the pinned map.
         found: u64,
     },
-    /// A pin cannot be made or opened.
-    #[error("{}map `{map}`: pin {}: {errno}{hint}", Object(.object), Escaped(path.display()))]
+    /// A pin cannot be created or opened.
+    #[error("{}map `{map}`: pin {}: {errno}{hint}", ObjectPrefix(.object), Escaped(path.display()))]
     Pin {
         /// The object's name.
         object: Text,
@@ -76,15 +81,15 @@ pub enum LoadError {
         map: Text,
         /// The pin.
         path: PathBuf,
-        /// Why not.
+        /// The kernel's error number.
         errno: Errno,
-        /// What to do.
+        /// The likely remedy.
         hint: LoadHint,
     },
     /// Another process pinned a map at the same path while this object was loaded. A new load uses that map.
     #[error(
-        "{}map `{map}`: pin {}: another process pinned a map there during the load ({attempts} of at most {} attempts); load the object again",
-        Object(.object), Escaped(path.display()), super::PIN_ATTEMPTS
+        "{}map `{map}`: pin {}: another process pinned a map there during the load ({attempts} of at most {PIN_ATTEMPTS} attempts); load the object again",
+        ObjectPrefix(.object), Escaped(path.display())
     )]
     PinTaken {
         /// The object's name.
@@ -93,7 +98,7 @@ pub enum LoadError {
         map: Text,
         /// The pin.
         path: PathBuf,
-        /// The number of loads that ended so.
+        /// The number of loads that ended with this error.
         attempts: u32,
         /// The pins that already had their final names.
         remaining: RemainingPins,
@@ -122,7 +127,7 @@ impl RemainingPins {
 }
 
 impl LoadError {
-    /// A pin that cannot be made or opened.
+    /// Makes the error of a pin that cannot be created or opened.
     #[cold]
     pub(super) fn pin(object: &str, map: &str, path: &Path, errno: Errno) -> Self {
         let hint = match errno.0 {
@@ -135,18 +140,18 @@ impl LoadError {
         Self::Pin { object: object.into(), map: map.into(), path: path.to_path_buf(), errno, hint }
     }
 
-    /// The kernel's number for it, if it was the kernel that refused.
+    /// Returns the error number, if the kernel refused a request.
     pub fn errno(&self) -> Option<Errno> {
         match self {
             Self::Plan { .. } | Self::Internal { .. } => None,
             Self::Kernel { errno, .. } | Self::Pin { errno, .. } => Some(*errno),
             Self::Program { refused, .. } => Some(refused.errno),
-            Self::PinnedOther { .. } => Some(Errno(libc::EINVAL)),
+            Self::PinMismatch { .. } => Some(Errno(libc::EINVAL)),
             Self::PinTaken { .. } => Some(Errno(libc::EEXIST)),
         }
     }
 
-    /// What the verifier said, all of it, if it was a program that was refused.
+    /// Returns the whole log of the verifier, if the kernel refused a program.
     pub fn verifier_log(&self) -> Option<&str> {
         match self {
             Self::Program { refused, .. } => Some(&refused.log),
@@ -155,7 +160,7 @@ impl LoadError {
     }
 }
 
-/// A way out, printed in parentheses; may be empty.
+/// A likely remedy that may name parts of the object, printed in parentheses; may be empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoadHint(pub String);
@@ -172,9 +177,10 @@ impl fmt::Display for LoadHint {
     }
 }
 
-struct Object<'o>(&'o str);
+/// The object's name and a colon; empty for an object without a name.
+struct ObjectPrefix<'o>(&'o str);
 
-impl fmt::Display for Object<'_> {
+impl fmt::Display for ObjectPrefix<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() { Ok(()) } else { write!(f, "{}: ", Escaped(self.0)) }
     }

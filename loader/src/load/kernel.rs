@@ -1,4 +1,4 @@
-//! What a load asks of a kernel, one method for each kind of request: the running kernel, or a test's stand-in.
+//! [`Kernel`]: the requests of a load to the kernel, one method each.
 
 use crate::{
     maps::{Arena, MapError},
@@ -15,66 +15,67 @@ use std::{
 
 pub use crate::sys::{BtfLoad, MapCreate, MapInfo, ProgLoad};
 
-/// A kernel that loads.
+/// The kernel of a load, usually [`RunningKernel`].
 ///
-/// Each method is one request. A test's kernel can refuse any of them, to see that nothing is left behind.
+/// Each method is one request. A kernel for tests can refuse any request, to check that a failed load leaves nothing behind.
 pub trait Kernel {
-    /// Opens a bpffs and makes a BPF token of it.
+    /// Opens a bpffs and creates a BPF token from it.
     fn create_token(&self, bpffs: &Path) -> Result<OwnedFd, Errno>;
-    /// Lifts the limit on locked memory.
+    /// Raises the limit on locked memory.
     fn raise_memlock_limit(&self) -> Result<(), Errno>;
-    /// Loads BTF; what the kernel has against it goes to `log`.
+    /// Loads BTF. The kernel explains a refusal in `log`.
     fn btf_load(&self, btf: &BtfLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno>;
-    /// Opens a BTF of the kernel's, as a module's.
+    /// Opens a BTF object of the kernel by id, such as a module's.
     fn btf_by_id(&self, id: u32) -> Result<OwnedFd, Errno>;
-    /// Makes a map.
+    /// Creates a map.
     fn map_create(&self, map: &MapCreate<'_>) -> Result<OwnedFd, Errno>;
-    /// Says what a map is; `EINVAL` of what is none.
+    /// Returns a map's properties. A descriptor of another kind is `EINVAL`.
     fn map_info(&self, map: BorrowedFd<'_>) -> Result<MapInfo, Errno>;
     /// Writes an element.
     fn map_update(&self, map: BorrowedFd<'_>, key: &[u8], value: &[u8]) -> Result<(), Errno>;
-    /// Writes elements of four bytes to four bytes, one after the other; an error comes with the key it is about.
+    /// Writes elements with keys and values of four bytes, in order. An error comes with the key of the element.
     fn map_fill(&self, map: BorrowedFd<'_>, elements: &[(u32, u32)]) -> Result<(), (u32, Errno)> {
         let mut elements = elements.iter();
         elements.try_for_each(|(key, value)| {
             self.map_update(map, key.as_bytes(), value.as_bytes()).map_err(|errno| (*key, errno))
         })
     }
-    /// Keeps user space from writing a map from now on.
+    /// Makes a map read-only for user space.
     fn map_freeze(&self, map: BorrowedFd<'_>) -> Result<(), Errno>;
-    /// Maps an arena into memory and writes `data` at `offset`. Programs that use it can be loaded from then on. None, if this
-    /// kernel is a stand-in without memory.
+    /// Maps an arena into memory and writes `data` at `offset`. The kernel loads programs that use the arena only after that. A
+    /// kernel for tests without memory returns `None`.
     fn map_arena(&self, map: BorrowedFd<'_>, offset: usize, data: &[u8]) -> Result<Option<Arena>, Errno>;
-    /// Another descriptor of the same thing.
+    /// Duplicates a descriptor.
     fn duplicate(&self, fd: BorrowedFd<'_>) -> Result<OwnedFd, Errno>;
-    /// Loads a program; the verifier's words go to `log`.
+    /// Loads a program. The verifier writes to `log`.
     fn prog_load(&self, prog: &ProgLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno>;
-    /// Lets a program hold a map.
+    /// Binds a map to a program, so that the map lives as long as the program.
     fn prog_bind_map(&self, prog: BorrowedFd<'_>, map: BorrowedFd<'_>) -> Result<(), Errno>;
-    /// Gives something a name below bpffs.
+    /// Pins a program, map or link in a bpffs.
     fn pin(&self, object: BorrowedFd<'_>, path: &Path) -> Result<(), Errno>;
-    /// Opens what is pinned.
+    /// Opens a pinned program, map or link.
     fn open_pin(&self, path: &Path) -> Result<OwnedFd, Errno>;
-    /// Gives a pin another name in the same bpffs; `EEXIST` if something has that name already.
+    /// Renames a pin in the same bpffs. An existing `to` is `EEXIST`.
     fn rename_pin(&self, from: &Path, to: &Path) -> Result<(), Errno>;
     /// Removes a pin.
     fn unpin(&self, path: &Path) -> Result<(), Errno>;
-    /// Makes a folder for pins, for its owner only; says whether it was missing. A stand-in has all folders.
+    /// Creates a folder for pins that only its owner can use. Returns `false` if the folder exists. A kernel for tests has all
+    /// folders.
     fn make_folder(&self, _path: &Path) -> Result<bool, Errno> {
         Ok(false)
     }
-    /// Removes a folder that was made for pins, if it is empty.
+    /// Removes a folder for pins, if the folder is empty.
     fn remove_folder(&self, _path: &Path) {}
 }
 
 /// The running kernel.
 #[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::exhaustive_structs, reason = "callers name it: `load(&plan, &Running)`")]
-pub struct Running;
+#[expect(clippy::exhaustive_structs, reason = "callers name it: `load(&plan, &RunningKernel)`")]
+pub struct RunningKernel;
 
-impl Kernel for Running {
+impl Kernel for RunningKernel {
     fn create_token(&self, bpffs: &Path) -> Result<OwnedFd, Errno> {
-        // Nothing but a folder is opened: that of a pipe or a device may wait, or do something.
+        // O_DIRECTORY keeps the call from opening a pipe, which may wait, or a device, which may have side effects.
         let folder = OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).open(bpffs);
         sys::token_create(folder.map_err(|e| Errno::from_io_error(&e))?)
     }
@@ -103,8 +104,10 @@ impl Kernel for Running {
         sys::map_update(MapShape::of(&map)?, key, value, 0)
     }
 
-    /// In one request, if the kernel has it (5.6; of maps of maps 5.13): after an update of a map of maps it waits until no
-    /// program runs that may have seen the old element, some 10 ms; since 6.8 once a request.
+    /// Writes all elements in one request, if the kernel can (5.6; for maps of maps 5.13).
+    ///
+    /// After an update of a map of maps, the kernel waits until no running program can use the old element, about 10 ms. Since 6.8 it
+    /// waits once per request, not once per element.
     fn map_fill(&self, map: BorrowedFd<'_>, elements: &[(u32, u32)]) -> Result<(), (u32, Errno)> {
         let shape = MapShape::of(&map).map_err(|errno| (0, errno))?;
         if let [_, _, ..] = elements {
@@ -173,7 +176,7 @@ impl Kernel for Running {
 
     fn remove_folder(&self, path: &Path) {
         if let Err(e) = std::fs::remove_dir(path) {
-            log::debug!("{} stays: {e}", path.display());
+            log::debug!("the folder {} stays: {e}", path.display());
         }
     }
 }
@@ -186,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_map_of_maps_is_filled_at_once_and_an_error_names_the_key() {
-        for of in [MapType::ArrayOfMaps, MapType::HashOfMaps] {
+        for map_type in [MapType::ArrayOfMaps, MapType::HashOfMaps] {
             let Some(inner) = live_test_support::map(MapType::Array, 4, 4, 1) else { return };
             let shape = MapCreate {
                 key_size: 4,
@@ -195,13 +198,13 @@ mod tests {
                 inner: Some(inner.as_fd()),
                 ..MapCreate::default()
             };
-            let Some(outer) = live_test_support::map_with(of, &shape) else { return };
+            let Some(outer) = live_test_support::map_with(map_type, &shape) else { return };
             let value = inner.as_fd().as_raw_fd().cast_unsigned();
             let fill = |keys: &[u32]| {
                 let elements: Vec<_> = keys.iter().map(|key| (*key, value)).collect();
-                Running.map_fill(outer.as_fd(), &elements)
+                RunningKernel.map_fill(outer.as_fd(), &elements)
             };
-            assert_eq!(fill(&[1, 3]), Ok(()), "{of:?}");
+            assert_eq!(fill(&[1, 3]), Ok(()), "{map_type:?}");
             let id = sys::map_info(&inner).unwrap().id;
             let shape = MapShape::of(&outer).unwrap();
             let read = |key: u32| {
@@ -213,7 +216,7 @@ mod tests {
                 [None, Some(id), None, Some(id)]
             );
             assert_eq!(fill(&[]), Ok(()));
-            if of == MapType::ArrayOfMaps {
+            if map_type == MapType::ArrayOfMaps {
                 assert_eq!(fill(&[0, 9, 2]), Err((9, Errno(libc::E2BIG))));
                 assert_eq!([read(0), read(2)].map(Result::ok), [Some(id), None]);
             }

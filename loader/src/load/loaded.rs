@@ -1,8 +1,8 @@
-//! What a load left in the kernel, owned.
+//! [`Loaded`]: the maps and programs of a loaded object.
 
 use super::{
     error::RemainingPins,
-    kernel::{Kernel, Running},
+    kernel::{Kernel, RunningKernel},
 };
 use crate::{
     Global,
@@ -19,7 +19,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A loaded object: it owns every descriptor, and dropping it leaves nothing behind but what was pinned or attached apart.
+/// A loaded object, which owns the descriptors of its maps and programs. Dropping it leaves only pins and attached links behind.
 #[derive(Debug, Default)]
 #[must_use = "dropping it unloads"]
 #[non_exhaustive]
@@ -28,16 +28,16 @@ pub struct Loaded {
     pub(super) btf: Option<OwnedFd>,
     pub(super) maps: Vec<LoadedMap>,
     pub(super) programs: Vec<LoadedProgram>,
-    /// Modules' BTF, which attachments may need.
+    /// The BTF of modules, which attaching may need.
     pub(super) modules: Vec<OwnedFd>,
     pub(super) token: Option<OwnedFd>,
     pub(super) globals: Vec<Global>,
     pub(super) types: ObjectTypes,
-    /// Folders this load made for its pins.
+    /// The folders that this load created for its pins.
     pub(super) folders: Vec<PathBuf>,
     #[cfg(feature = "usdt")]
     pub(super) usdt: std::sync::OnceLock<Option<crate::attach::UsdtManager>>,
-    /// How it was planned that its USDT probes are attached.
+    /// The plan for attaching USDT probes.
     #[cfg(feature = "usdt")]
     pub(super) usdt_plan: Option<crate::load_plan::UsdtPlan>,
 }
@@ -46,7 +46,7 @@ pub struct Loaded {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct LoadedMap {
-    /// How it was planned.
+    /// The plan of the map. For a map of the caller, the properties are those of the caller's map.
     pub plan: MapPlan,
     pub(super) fd: Option<OwnedFd>,
     pub(super) is_reused: bool,
@@ -54,7 +54,7 @@ pub struct LoadedMap {
     pub(super) pin_state: PinState,
 }
 
-/// Whether a map is pinned at the path that its plan names.
+/// The state of a map's pin at the path in the map's plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PinState {
     /// The map is not pinned there.
@@ -69,45 +69,45 @@ pub(super) enum PinState {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct LoadedProgram {
-    /// How it was planned.
+    /// The plan of the program.
     pub plan: ProgramPlan,
     pub(super) fd: OwnedFd,
-    /// What the verifier said of it, if it was asked to.
+    /// The verifier's log; empty with a log level of 0.
     pub log: String,
 }
 
 impl Loaded {
-    /// The object's name.
+    /// Returns the object's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its maps, in libbpf's order, those that were not created included.
+    /// Returns the maps in libbpf's order, including maps that were not created.
     pub fn maps(&self) -> &[LoadedMap] {
         &self.maps
     }
 
-    /// The map of a name; data maps go by their section's.
+    /// Finds a map by name. The name of a data map is the name of its section.
     pub fn map(&self, name: &str) -> Option<&LoadedMap> {
         self.maps.iter().find(|m| m.plan.name == name)
     }
 
-    /// Its programs that were loaded.
+    /// Returns the programs that were loaded.
     pub fn programs(&self) -> &[LoadedProgram] {
         &self.programs
     }
 
-    /// The program of a name.
+    /// Finds a program by name.
     pub fn program(&self, name: &str) -> Option<&LoadedProgram> {
         self.programs.iter().find(|p| p.plan.name == name)
     }
 
-    /// Its types in the kernel.
+    /// Returns the descriptor of the object's BTF, if the kernel has loaded it.
     pub fn btf(&self) -> Option<BorrowedFd<'_>> {
         self.btf.as_ref().map(AsFd::as_fd)
     }
 
-    /// The BPF token it was loaded with.
+    /// Returns the BPF token that the object was loaded with.
     pub fn token(&self) -> Option<BorrowedFd<'_>> {
         self.token.as_ref().map(AsFd::as_fd)
     }
@@ -132,27 +132,27 @@ impl Loaded {
         self.folders.extend_from_slice(&remaining.folders);
     }
 
-    /// Removes the pins of maps that this load made, and the folders it made for them, if they are empty (libbpf:
-    /// `bpf_object__unpin_maps`). Pins that the load found stay, and so do pins of other maps that have the path by now.
+    /// Removes the map pins that this load made, and the folders it created for them, if they are empty (libbpf:
+    /// `bpf_object__unpin_maps`). Pins of earlier loads stay, and so does a pin that belongs to another map by now.
     ///
-    /// Processes that opened such a pin keep their map, but later ones get a new map. Nothing else removes a pin that a load made.
+    /// Processes that opened such a pin keep the map, later processes get a new map. Nothing else removes a pin that a load made.
     pub fn unpin_maps(&mut self) {
         for map in self.maps.iter_mut().filter(|m| m.pin_state == PinState::Made) {
             map.pin_state = PinState::Unpinned;
             let (Some(path), Some(fd)) = (&map.plan.pin, &map.fd) else { continue };
             if let Err(errno) = unpin_map(path, fd) {
-                log::warn!("map {}: its pin {} stays: {errno}", map.plan.name, path.display());
+                log::warn!("map {}: the pin {} stays: {errno}", map.plan.name, path.display());
             }
         }
-        self.folders.drain(..).rev().for_each(|folder| Running.remove_folder(&folder));
+        self.folders.drain(..).rev().for_each(|folder| RunningKernel.remove_folder(&folder));
     }
 }
 
-/// Removes a pin, if it is the map's; `EEXIST` if it is another map's.
+/// Removes the pin of a map. A pin of another map is `EEXIST`.
 fn unpin_map(path: &Path, map: &OwnedFd) -> Result<(), Errno> {
-    let pinned = Running.open_pin(path)?;
+    let pinned = RunningKernel.open_pin(path)?;
     if sys::map_info(&pinned)?.id == sys::map_info(map)?.id {
-        Running.unpin(path)
+        RunningKernel.unpin(path)
     } else {
         Err(Errno(libc::EEXIST))
     }
@@ -163,41 +163,41 @@ impl LoadedMap {
         Self { plan, fd: None, is_reused: false, arena: None, pin_state: PinState::Unpinned }
     }
 
-    /// Its name: of a data map its section's.
+    /// Returns the map's name. The name of a data map is the name of its section.
     pub fn name(&self) -> &str {
         &self.plan.name
     }
 
-    /// Its descriptor, if it was created.
+    /// Returns the map's descriptor, if the map was created.
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.fd.as_ref().map(AsFd::as_fd)
     }
 
-    /// A handle of its own, with the sizes of its elements; `ENOENT` if the map was not created.
+    /// Duplicates the descriptor for use with [`maps`](crate::maps). Returns `ENOENT` if the map was not created.
     pub fn handle(&self) -> Result<MapFd, Errno> {
         let fd = self.fd.as_ref().ok_or(Errno(libc::ENOENT))?;
         let map = MapFd::new(fd.try_clone().map_err(|e| Errno::from_io_error(&e))?)?;
         Ok(map.with_name(self.name()))
     }
 
-    /// Whether the map existed before the load: it was pinned, or is a map of the caller.
+    /// Returns whether the map existed before the load: it was pinned, or is a map of the caller.
     pub fn is_reused(&self) -> bool {
         self.is_reused
     }
 
-    /// The path that the map is pinned at, by this load or an earlier one.
+    /// Returns the path of the map's pin, made by this load or an earlier one.
     pub fn pin_path(&self) -> Option<&Path> {
         self.plan.pin.as_deref().filter(|_| self.pin_state != PinState::Unpinned)
     }
 
-    /// The arena in this process's memory, if it is one.
+    /// Returns the arena in this process's memory, if the map is an arena.
     pub fn arena(&self) -> Option<&Arena> {
         self.arena.as_ref()
     }
 }
 
 impl LoadedProgram {
-    /// Its name.
+    /// Returns the program's name.
     pub fn name(&self) -> &str {
         &self.plan.name
     }

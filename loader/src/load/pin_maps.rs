@@ -1,13 +1,13 @@
 //! Pinning the maps of a loaded object, the last step of a load.
 //!
-//! Another process can open a pin as soon as the pin has its final name, and nobody can tell whether one has. So no load removes
-//! such a pin, and all that can fail comes before: every map is first pinned under a private name in the same folder, then all
-//! are renamed. libbpf pins a map when it creates it, and removes the pin if the load fails.
+//! As soon as a pin has its final name, other processes can open the pin, and no load can tell whether one did. Therefore no load
+//! removes such a pin, and all steps that can fail come first. Every map is pinned under a private name in the same folder, then all
+//! pins are renamed. libbpf pins a map when it creates the map, and removes the pin if the load fails.
 
 use super::{
-    Kernel, Loaded,
     error::{LoadError, LoadHint, RemainingPins},
-    loaded::{LoadedMap, PinState},
+    kernel::Kernel,
+    loaded::{Loaded, LoadedMap, PinState},
 };
 use crate::sys::Errno;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -17,18 +17,18 @@ use std::{
     process,
 };
 
-/// The number of private names that are tried: processes that were killed may have left some.
+/// The number of private names to try. Processes that were killed may have left some.
 const PRIVATE_NAMES: u32 = 64;
 
 impl Loaded {
-    /// Makes the pins that the plan names for maps and that do not exist yet (libbpf: `bpf_object__create_maps`). The last folder
-    /// of a path is made if it is missing (libbpf: `make_parent_dir`).
+    /// Makes the map pins of the plan that do not exist yet (libbpf: `bpf_object__create_maps`). Creates the last folder of a path if
+    /// the folder is missing (libbpf: `make_parent_dir`).
     ///
-    /// [`LoadError::PinTaken`] means that another process made one of the pins first. Its map has the path then, so the caller
-    /// drops this object and loads it again ([`retry_taken_pins`](super::retry_taken_pins)). No error leaves a pin behind, with one exception: if several pins are made and a
-    /// later one does not get its name, the earlier ones stay, as other processes may use them already.
+    /// [`LoadError::PinTaken`] means that another process made one of the pins first. The caller then drops this object and loads it
+    /// again, to use the other map ([`retry_taken_pins`](super::retry_taken_pins)). An error leaves no pin behind, with one exception: if
+    /// one of several pins does not get its name, the pins renamed before stay, because other processes may use them already.
     pub fn pin_maps(&mut self, kernel: &impl Kernel) -> Result<(), LoadError> {
-        let mut staged = Staged { kernel, object: &self.name, pins: Vec::new(), folders: Vec::new() };
+        let mut staged = StagedPins { kernel, object: &self.name, pins: Vec::new(), folders: Vec::new() };
         for map in &mut self.maps {
             if let LoadedMap { plan, fd: Some(fd), pin_state: state @ PinState::Unpinned, .. } = map
                 && let Some(path) = &plan.pin
@@ -43,25 +43,25 @@ impl Loaded {
     }
 }
 
-/// Pins under private names, and the folders that were made for them. Dropping it removes those that were not renamed.
-struct Staged<'l, K: Kernel> {
+/// Pins under private names, and the folders created for them. Dropping it removes the pins that were not renamed.
+struct StagedPins<'l, K: Kernel> {
     kernel: &'l K,
     object: &'l str,
-    pins: Vec<Pin<'l>>,
+    pins: Vec<StagedPin<'l>>,
     folders: Vec<PathBuf>,
 }
 
 /// A pin that does not have its final name yet.
-struct Pin<'l> {
+struct StagedPin<'l> {
     fd: BorrowedFd<'l>,
     map: &'l str,
     path: &'l Path,
     state: &'l mut PinState,
-    /// The present name; none once the pin has its final one.
-    private: Option<PathBuf>,
+    /// The private name; `None` after the pin got its final name.
+    private_path: Option<PathBuf>,
 }
 
-impl<'l, K: Kernel> Staged<'l, K> {
+impl<'l, K: Kernel> StagedPins<'l, K> {
     /// Pins a map under a private name.
     fn add(
         &mut self,
@@ -70,32 +70,34 @@ impl<'l, K: Kernel> Staged<'l, K> {
         path: &'l Path,
         state: &'l mut PinState,
     ) -> Result<(), LoadError> {
-        let private = self.pin(fd, path).map_err(|errno| LoadError::pin(self.object, map, path, errno))?;
-        self.pins.push(Pin { fd, map, path, state, private: Some(private) });
+        let pinned = self.pin_privately(fd, path);
+        let private_path = pinned.map_err(|errno| LoadError::pin(self.object, map, path, errno))?;
+        self.pins.push(StagedPin { fd, map, path, state, private_path: Some(private_path) });
         Ok(())
     }
 
-    fn pin(&mut self, fd: BorrowedFd<'_>, path: &Path) -> Result<PathBuf, Errno> {
+    /// Pins a map under a private name in the folder of `path`. Returns the private path.
+    fn pin_privately(&mut self, fd: BorrowedFd<'_>, path: &Path) -> Result<PathBuf, Errno> {
         let folder = path.parent().ok_or(Errno(libc::EISDIR))?;
         for _ in 0..PRIVATE_NAMES {
-            let private = folder.join(private_name());
-            let mut pinned = self.kernel.pin(fd, &private);
+            let private_path = folder.join(private_name());
+            let mut pinned = self.kernel.pin(fd, &private_path);
             if pinned == Err(Errno(libc::ENOENT)) {
                 if self.kernel.make_folder(folder)? {
                     self.folders.push(folder.to_path_buf());
                 }
-                // Also if another load made the folder in the meantime.
-                pinned = self.kernel.pin(fd, &private);
+                // The folder exists now, even if another load created it.
+                pinned = self.kernel.pin(fd, &private_path);
             }
             match pinned {
                 Err(Errno(libc::EEXIST)) => {}
-                pinned => return pinned.map(|()| private),
+                pinned => return pinned.map(|()| private_path),
             }
         }
         Err(Errno(libc::EEXIST))
     }
 
-    /// Checks that all final names are free, before the first pin gets its own and cannot be removed any more.
+    /// Checks that all final names are free, because a renamed pin cannot be removed any more.
     fn check_names(&self) -> Result<(), LoadError> {
         self.pins.iter().try_for_each(|pin| match self.kernel.open_pin(pin.path) {
             Err(Errno(libc::ENOENT)) if pin.path.is_symlink() => Err(LoadError::Pin {
@@ -114,27 +116,27 @@ impl<'l, K: Kernel> Staged<'l, K> {
     /// Gives the pins their final names.
     fn rename(&mut self) -> Result<(), LoadError> {
         let (kernel, object) = (self.kernel, self.object);
-        let mut made: Vec<(&Path, BorrowedFd<'_>)> = Vec::new();
+        let mut renamed: Vec<(&Path, BorrowedFd<'_>)> = Vec::new();
         for pin in &mut self.pins {
-            let Some(private) = &pin.private else { continue };
-            if let Err(errno) = kernel.rename_pin(private, pin.path) {
-                for (path, _) in &made {
+            let Some(private_path) = &pin.private_path else { continue };
+            if let Err(errno) = kernel.rename_pin(private_path, pin.path) {
+                for (path, _) in &renamed {
                     log::warn!("the pin {} stays: other processes may use it", path.display());
                 }
                 let mut error = pin.error(object, errno);
                 if let LoadError::PinTaken { remaining, .. } = &mut error {
-                    *remaining = remaining_pins(kernel, &made, &self.folders);
+                    *remaining = remaining_pins(kernel, &renamed, &self.folders);
                 }
                 return Err(error);
             }
-            (*pin.state, pin.private) = (PinState::Made, None);
-            made.push((pin.path, pin.fd));
+            (*pin.state, pin.private_path) = (PinState::Made, None);
+            renamed.push((pin.path, pin.fd));
         }
         Ok(())
     }
 }
 
-impl Pin<'_> {
+impl StagedPin<'_> {
     fn error(&self, object: &str, errno: Errno) -> LoadError {
         if errno == Errno(libc::EEXIST) {
             let (object, map, path) = (object.into(), self.map.into(), self.path.to_path_buf());
@@ -145,14 +147,14 @@ impl Pin<'_> {
     }
 }
 
-impl<K: Kernel> Drop for Staged<'_, K> {
+impl<K: Kernel> Drop for StagedPins<'_, K> {
     fn drop(&mut self) {
-        for private in self.pins.iter().filter_map(|pin| pin.private.as_ref()) {
-            if let Err(errno) = self.kernel.unpin(private) {
-                log::warn!("{} stays: {errno}", private.display());
+        for private_path in self.pins.iter().filter_map(|pin| pin.private_path.as_ref()) {
+            if let Err(errno) = self.kernel.unpin(private_path) {
+                log::warn!("the pin {} stays: {errno}", private_path.display());
             }
         }
-        // A folder that holds a pin by now is not empty, and stays.
+        // Folders with renamed pins are not empty, so they stay.
         self.folders.iter().rev().for_each(|folder| self.kernel.remove_folder(folder));
     }
 }
@@ -160,24 +162,24 @@ impl<K: Kernel> Drop for Staged<'_, K> {
 /// Describes the pins that have their final names, and the folders that were made for them.
 fn remaining_pins(
     kernel: &impl Kernel,
-    made: &[(&Path, BorrowedFd<'_>)],
+    renamed: &[(&Path, BorrowedFd<'_>)],
     folders: &[PathBuf],
 ) -> RemainingPins {
     let mut remaining = RemainingPins::default();
-    for (path, fd) in made {
+    for (path, fd) in renamed {
         match kernel.map_info(*fd) {
             Ok(info) => remaining.pins.push((path.to_path_buf(), info.id)),
             // The next attempt takes the pin for that of another load, and keeps it.
             Err(errno) => log::info!("the pin {}: the id of its map is not known: {errno}", path.display()),
         }
     }
-    let has_pin = |folder: &&PathBuf| made.iter().any(|(path, _)| path.parent() == Some(folder));
+    let has_pin = |folder: &&PathBuf| renamed.iter().any(|(path, _)| path.parent() == Some(folder));
     remaining.folders = folders.iter().filter(has_pin).cloned().collect();
     remaining
 }
 
-/// A name that other loads hardly use, and that bpffs takes: it has no dot. Loads in other PID namespaces, and loads that were killed,
-/// may have left the same one: then the next number is tried.
+/// Returns a new private name, without a dot, which bpffs refuses. Loads in other PID namespaces and loads that were killed may have
+/// left the same name. Then the caller tries the next one.
 fn private_name() -> String {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     format!("core_relo_{}_{}", process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))

@@ -1,6 +1,6 @@
-//! A loaded object's programs, maps and links given names below bpffs: all or none.
+//! Pinning all programs, maps and links of a loaded object in a folder.
 
-use super::{Kernel, Loaded};
+use super::{kernel::Kernel, loaded::Loaded};
 use crate::{
     attach::{AttachError, Link},
     sys::Errno,
@@ -12,25 +12,25 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Pins and folders that were made, in order. Dropping it removes nothing.
+/// The pins and folders that [`Loaded::pin_all`] made, in order. Dropping it removes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pins {
     /// The pins.
     pub pins: Vec<PathBuf>,
-    /// The folders that were missing.
+    /// The folders that were created.
     pub folders: Vec<PathBuf>,
 }
 
 impl Loaded {
-    /// Pins programs in `folder`, maps in `folder/maps`, links in `folder/links` (libbpf: `bpf_object__pin`, which knows no links
-    /// and has maps beside the programs).
+    /// Pins programs in `folder`, maps in `folder/maps`, links in `folder/links` (libbpf: `bpf_object__pin`, which pins maps beside
+    /// the programs, and no links).
     ///
-    /// The folders are made if they are missing. Names are made ones that bpffs takes: `.bss` is pinned as `maps/_bss`, as libbpf
-    /// does. Of several that come to one name, and of a program called `maps` or `links`, the later is pinned with `_2`, `_3` and
-    /// so on behind it. A link of an older kind, which cannot be pinned and would end with this process, is an error. If anything cannot be pinned, nothing is.
+    /// Creates missing folders. Characters that bpffs refuses become `_`, so `.bss` is pinned as `maps/_bss`, as in libbpf. If a name
+    /// is taken, or a program is called `maps` or `links`, the pin's name ends in `_2`, `_3` and so on. An attachment without a
+    /// kernel link would end with this process, so it is an error. If one pin fails, all pins are removed again.
     ///
-    /// The pins that the object asks for itself are made by [`pin_maps`](Self::pin_maps).
+    /// [`pin_maps`](Self::pin_maps) makes the pins that the object itself defines.
     pub fn pin_all(
         &self,
         kernel: &impl Kernel,
@@ -41,7 +41,7 @@ impl Loaded {
             return Err(AttachError::NoKernelLink { label: link.label().into() });
         }
         let mut pins = Pins::default();
-        match pins.all(kernel, folder, self, links) {
+        match pins.pin_object(kernel, folder, self, links) {
             Ok(()) => Ok(pins),
             Err(error) => {
                 pins.remove(links);
@@ -52,45 +52,46 @@ impl Loaded {
 }
 
 impl Pins {
-    fn all(
+    fn pin_object(
         &mut self,
         kernel: &impl Kernel,
         folder: &Path,
         loaded: &Loaded,
         links: &mut [Link],
     ) -> Result<(), AttachError> {
-        self.folder(kernel, folder)?;
-        let mut names = Names::of_folders(["maps", "links"]);
+        self.create_folder(kernel, folder)?;
+        let mut names = UniqueNames::with_reserved(["maps", "links"]);
         for program in loaded.programs() {
-            self.pin(kernel, program.as_fd(), folder.join(names.give(program.name())))?;
+            self.pin(kernel, program.as_fd(), folder.join(names.add(program.name())))?;
         }
         let maps = folder.join("maps");
         let created = || loaded.maps().iter().filter_map(|m| Some((m, m.fd()?)));
         if created().next().is_some() {
-            self.folder(kernel, &maps)?;
+            self.create_folder(kernel, &maps)?;
         }
-        let mut names = Names::default();
+        let mut names = UniqueNames::default();
         for (map, fd) in created() {
-            self.pin(kernel, fd, maps.join(names.give(map.name())))?;
+            self.pin(kernel, fd, maps.join(names.add(map.name())))?;
         }
         let folder = folder.join("links");
         if links.iter().any(|l| l.fd().is_some()) {
-            self.folder(kernel, &folder)?;
+            self.create_folder(kernel, &folder)?;
         }
-        for (n, link) in links.iter_mut().enumerate().filter(|(_, l)| l.fd().is_some()) {
-            let path = folder.join(format!("{n}_{}", fit(link.label())));
+        for (index, link) in links.iter_mut().enumerate().filter(|(_, l)| l.fd().is_some()) {
+            let path = folder.join(format!("{index}_{}", sanitize(link.label())));
             self.pin(kernel, link.fd_for_pin(&path)?, path.clone())?;
             link.set_pinned(path);
         }
         Ok(())
     }
 
-    /// Removes the pins and folders again. `links` are the links that were pinned, which end with their holder from then on.
+    /// Removes the pins and folders. `links` are the links that were pinned. Without its pin, a link ends when it is dropped.
     pub fn remove(mut self, links: &mut [Link]) {
         for link in links {
-            let Some(at) = self.pins.iter().position(|pin| link.pin_path() == Some(pin)) else { continue };
+            let position = self.pins.iter().position(|pin| link.pin_path() == Some(pin));
+            let Some(position) = position else { continue };
             match link.unpin() {
-                Ok(()) => drop(self.pins.remove(at)),
+                Ok(()) => drop(self.pins.remove(position)),
                 Err(e) => log::warn!("{e}"),
             }
         }
@@ -106,7 +107,7 @@ impl Pins {
         }
     }
 
-    fn folder(&mut self, kernel: &impl Kernel, path: &Path) -> Result<(), AttachError> {
+    fn create_folder(&mut self, kernel: &impl Kernel, path: &Path) -> Result<(), AttachError> {
         match kernel.make_folder(path) {
             Ok(true) => self.folders.push(path.to_path_buf()),
             Ok(false) if path.is_dir() => {}
@@ -128,28 +129,31 @@ impl Pins {
     }
 }
 
-/// The names in one folder, each given once.
+/// The names that are taken in a folder.
 #[derive(Default)]
-struct Names(HashSet<String>);
+struct UniqueNames(HashSet<String>);
 
-impl Names {
-    fn of_folders<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
+impl UniqueNames {
+    fn with_reserved<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
         Self(names.into_iter().map(str::to_owned).collect())
     }
 
-    /// A name that bpffs takes, with a number if another has it already.
-    fn give(&mut self, name: &str) -> String {
-        let plain = fit(name);
-        let numbered = (2u32..).map(|n| format!("{plain}_{n}"));
-        let free = core::iter::once(plain.clone()).chain(numbered).find(|name| !self.0.contains(name));
-        let given = free.unwrap_or(plain);
-        self.0.insert(given.clone());
-        given
+    /// Returns a free name that bpffs accepts, with a number at the end if the plain name is taken.
+    fn add(&mut self, name: &str) -> String {
+        let plain = sanitize(name);
+        let mut unique = plain.clone();
+        let mut numbers = 2u64..;
+        while !self.0.insert(unique.clone())
+            && let Some(number) = numbers.next()
+        {
+            unique = format!("{plain}_{number}");
+        }
+        unique
     }
 }
 
-/// A name that bpffs takes: without dots and slashes.
-fn fit(name: &str) -> String {
+/// Replaces characters that bpffs refuses in names, such as dots and slashes.
+fn sanitize(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' }).collect()
 }
 
@@ -161,24 +165,24 @@ mod tests {
             self, Attachment, CgroupOptions,
             test_support::{Cgroup, Counting, rerun_with_bpffs},
         },
-        load::Running,
+        load::RunningKernel,
         object::{AttachType, ProgramType},
         sys,
     };
 
-    /// An attachment without a link of the kernel's.
+    /// An attachment without a kernel link.
     #[derive(Debug)]
-    struct Plain {
-        outlives: bool,
+    struct FakeAttachment {
+        outlives_process: bool,
     }
 
-    impl Attachment for Plain {
+    impl Attachment for FakeAttachment {
         fn link_fd(&self) -> Option<BorrowedFd<'_>> {
             None
         }
 
         fn outlives_process(&self) -> bool {
-            self.outlives
+            self.outlives_process
         }
 
         fn detach(&mut self) -> Result<(), Errno> {
@@ -189,16 +193,16 @@ mod tests {
     }
 
     #[test]
-    fn no_name_is_given_twice() {
-        let mut names = Names::default();
-        let given = ["bss", ".bss", ".data.x", "_data_x", "bss"].map(|name| names.give(name));
-        assert_eq!(given, ["bss", "_bss", "_data_x", "_data_x_2", "bss_2"]);
-        let mut names = Names::of_folders(["maps", "links"]);
-        assert_eq!(["main", "maps", "links"].map(|name| names.give(name)), ["main", "maps_2", "links_2"]);
+    fn names_in_a_folder_are_unique() {
+        let mut names = UniqueNames::default();
+        let unique = ["bss", ".bss", ".data.x", "_data_x", "bss"].map(|name| names.add(name));
+        assert_eq!(unique, ["bss", "_bss", "_data_x", "_data_x_2", "bss_2"]);
+        let mut names = UniqueNames::with_reserved(["maps", "links"]);
+        assert_eq!(["main", "maps", "links"].map(|name| names.add(name)), ["main", "maps_2", "links_2"]);
     }
 
     #[test]
-    fn links_that_could_not_all_be_pinned_are_not_pinned() {
+    fn if_one_link_cannot_be_pinned_none_is() {
         const AT: AttachType = AttachType::CgroupDevice;
         let Some(group) = Cgroup::new() else { return };
         let Some(prog) = Counting::load(ProgramType::CgroupDevice, Some(AT), 1) else { return };
@@ -207,18 +211,18 @@ mod tests {
         if links.iter().any(|link| link.fd().is_none()) {
             return println!("SKIP: no links of cgroups");
         }
-        let test = "load::pins::tests::links_that_could_not_all_be_pinned_are_not_pinned";
+        let test = "load::pins::tests::if_one_link_cannot_be_pinned_none_is";
         let Some(bpffs) = rerun_with_bpffs(test) else { return };
-        let in_the_way = bpffs.join(format!("links/1_{}", fit(links[1].label())));
+        let taken_path = bpffs.join(format!("links/1_{}", sanitize(links[1].label())));
         fs::create_dir(bpffs.join("links")).unwrap();
-        sys::obj_pin(prog.fd(), &in_the_way).unwrap();
+        sys::obj_pin(prog.fd(), &taken_path).unwrap();
         let loaded = Loaded::default();
-        let refused = loaded.pin_all(&Running, &bpffs, &mut links).unwrap_err();
+        let refused = loaded.pin_all(&RunningKernel, &bpffs, &mut links).unwrap_err();
         assert_eq!(refused.errno(), Some(Errno(libc::EEXIST)), "{refused}");
         assert!(links.iter().all(|link| link.pin_path().is_none()));
         assert_eq!(fs::read_dir(bpffs.join("links")).unwrap().count(), 1);
-        fs::remove_file(&in_the_way).unwrap();
-        let pins = loaded.pin_all(&Running, &bpffs, &mut links).unwrap();
+        fs::remove_file(&taken_path).unwrap();
+        let pins = loaded.pin_all(&RunningKernel, &bpffs, &mut links).unwrap();
         assert_eq!(pins.pins.len(), 2);
         for mut link in links {
             link.unpin().unwrap();
@@ -228,12 +232,13 @@ mod tests {
     }
 
     #[test]
-    fn what_would_end_with_the_process_is_refused() {
-        let link = |what: &str, outlives| Link::new(Plain { outlives }, what);
+    fn an_attachment_that_ends_with_the_process_cannot_be_pinned() {
+        let link = |label: &str, outlives_process| Link::new(FakeAttachment { outlives_process }, label);
         let mut links = [link("struct_ops a", true), link("kprobe/f", false)];
-        let pinned = Loaded::default().pin_all(&Running, Path::new("/nowhere/at/all"), &mut links);
+        let folder = Path::new("/nowhere/at/all");
+        let pinned = Loaded::default().pin_all(&RunningKernel, folder, &mut links);
         assert_eq!(pinned, Err(AttachError::NoKernelLink { label: "kprobe/f".into() }));
-        let pinned = Loaded::default().pin_all(&Running, Path::new("/nowhere/at/all"), &mut links[..1]);
+        let pinned = Loaded::default().pin_all(&RunningKernel, folder, &mut links[..1]);
         assert!(matches!(pinned, Err(AttachError::Pin { .. })), "{pinned:?}");
     }
 }

@@ -1,40 +1,43 @@
 //! Loading the programs of a plan (libbpf: `bpf_object_load_prog`).
 
 use super::{
-    Loading, Missing,
-    error::{LoadError, LoadHint},
+    error::LoadError,
     kernel::Kernel,
-    loaded::LoadedProgram,
-    verifier::Refused,
+    loaded::{LoadedMap, LoadedProgram},
+    loading::Loading,
+    verifier::{RefusedProgram, log_text},
 };
 use crate::{
-    attach::Hint,
-    load_plan::{FixupTarget, LoadPlan, MapRole, ProgramPlan, SlotPlan},
+    hint::Hint,
+    load_plan::{Fixup, FixupTarget, LoadPlan, MapRole, ProgramPlan, SlotPlan},
     sys::{Errno, Pod as _, ProgLoad},
 };
-use core_relo::Endian;
-use core_relo_object::{InternalError, ModuleIndex, ProgramIndex};
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
+use core_relo::{Endian, insn::INSN_BYTES};
+use core_relo_object::ProgramIndex;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
 
-/// How often a load is tried that a signal interrupted.
+/// The number of attempts for a load that signals interrupt.
 const ATTEMPTS: u32 = 5;
-/// Sizes of the verifier's log: what kernels before 5.2 take at most, more, and what any takes at most. Memory is taken only as
-/// far as it is written; each further size costs another verification.
+
+/// Sizes of the verifier's log: the maximum before Linux 5.2, a larger one, and the maximum of all kernels. Each size costs another
+/// verification. A large log costs only the memory that the kernel writes.
 const LOG_BYTES: [usize; 3] = [(1 << 24) - 1, (1 << 26) - 1, (1 << 30) - 1];
 
+/// The treatment of a map element whose program is not loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MissingProgram {
+    /// The load fails, as in libbpf.
+    IsError,
+    /// The element stays empty.
+    IsSkipped,
+}
+
 impl<K: Kernel> Loading<'_, K> {
-    /// Loads a program; what the verifier said of it is kept if it was asked for.
-    pub(super) fn program(&mut self, plan: &LoadPlan, program: &ProgramPlan) -> Result<(), LoadError> {
-        let insns = self.insns(program)?;
-        let mut fd_array: Vec<RawFd> = Vec::new();
-        if !plan.fd_array.is_empty() {
-            // Index 0 is the kernel's own BTF, which has no descriptor.
-            fd_array.push(0);
-            for module in &plan.fd_array {
-                fd_array.push(self.module(*module)?.as_raw_fd());
-            }
-        }
-        let module = program.attach.module.map(|m| self.module(m)).transpose()?;
+    /// Loads a program. Keeps the verifier's log if the plan sets a log level.
+    pub(super) fn load_program(&mut self, plan: &LoadPlan, program: &ProgramPlan) -> Result<(), LoadError> {
+        let insns = self.insns_with_fds(program)?;
+        let fd_array = self.fd_array(plan)?;
+        let module = program.attach.module.map(|index| self.module(index)).transpose()?;
         let has_btf = self.loaded.btf.is_some();
         let load = ProgLoad {
             prog_type: program.program_type.number(),
@@ -51,18 +54,18 @@ impl<K: Kernel> Loading<'_, K> {
             line_info: if has_btf { &program.line_info } else { &[] },
             line_info_rec_size: if has_btf && !program.line_info.is_empty() { 16 } else { 0 },
             attach_btf_id: program.attach.type_id.map_or(0, |ty| ty.0),
-            attach_to: program.attach.program.as_ref().map(|p| p.as_fd()).or(module.map(|m| m.as_fd())),
+            attach_to: program.attach.program.as_ref().map(|p| p.as_fd()).or(module),
             fd_array: &fd_array,
             log_level: program.log_level,
             token: self.loaded.token(),
         };
-        let (fd, log) = self.verified(plan, program, load)?;
+        let (fd, log) = self.verify(plan, program, load)?;
         if plan.bind_rodata {
             for map in self.loaded.maps.iter().filter(|m| m.plan.role == MapRole::Rodata) {
                 if let Some(map_fd) = map.fd()
                     && let Err(errno) = self.kernel.prog_bind_map(fd.as_fd(), map_fd)
                 {
-                    log::info!("program {}: does not hold map {}: {errno}", program.name, map.plan.name);
+                    log::info!("program {}: cannot bind map {}: {errno}", program.name, map.plan.name);
                 }
             }
         }
@@ -70,132 +73,160 @@ impl<K: Kernel> Loading<'_, K> {
         Ok(())
     }
 
-    /// The instructions with descriptors in place.
-    fn insns(&self, program: &ProgramPlan) -> Result<Vec<u8>, LoadError> {
+    /// Returns the program's instructions with the descriptors of maps and modules filled in.
+    fn insns_with_fds(&self, program: &ProgramPlan) -> Result<Vec<u8>, LoadError> {
         let mut insns = program.insns.clone();
         for fixup in &program.fixups {
-            let (fd, word) = match fixup.target {
-                FixupTarget::Map(at) => {
-                    let fd = self.loaded.maps.get(at.0).and_then(|m| m.fd.as_ref());
-                    (fd.ok_or_else(|| self.internal("a map that an instruction refers to is created"))?, 4)
-                }
-                FixupTarget::Module(at) => (self.module(at)?, 12),
-            };
-            let at = usize::try_from(fixup.insn).ok();
-            let at = at.and_then(|at| at.checked_mul(8)?.checked_add(word));
-            let room = at.and_then(|at| insns.get_mut(at..)).and_then(<[u8]>::first_chunk_mut);
-            let room = room.ok_or_else(|| self.internal("a fixup is of an instruction of the program"))?;
-            *room = Endian::native().u32_bytes(fd.as_raw_fd().cast_unsigned());
+            let fd = self.fixup_fd(fixup)?;
+            let imm = imm_offset(fixup).and_then(|at| insns.get_mut(at..)?.first_chunk_mut());
+            let imm =
+                imm.ok_or_else(|| self.broken_invariant("each fixup is an instruction of the program"))?;
+            *imm = Endian::native().u32_bytes(fd.as_raw_fd().cast_unsigned());
         }
         Ok(insns)
     }
 
-    /// Returns the BTF of a module of the plan.
-    fn module(&self, module: ModuleIndex) -> Result<&OwnedFd, LoadError> {
-        let fd = self.loaded.modules.get(module.0);
-        fd.ok_or_else(|| self.internal("the BTF of each module of the plan is open"))
+    fn fixup_fd(&self, fixup: &Fixup) -> Result<BorrowedFd<'_>, LoadError> {
+        match fixup.target {
+            FixupTarget::Map(index) => {
+                let map = self.loaded.maps.get(index.0).and_then(LoadedMap::fd);
+                map.ok_or_else(|| self.broken_invariant("each map that an instruction refers to is created"))
+            }
+            FixupTarget::Module(index) => self.module(index),
+        }
     }
 
-    fn internal(&self, invariant: &'static str) -> LoadError {
-        LoadError::Internal { object: self.loaded.name.clone().into(), cause: InternalError::new(invariant) }
+    /// Returns the array of module descriptors that calls of kfuncs refer to. Index 0 stands for the kernel itself.
+    fn fd_array(&self, plan: &LoadPlan) -> Result<Vec<RawFd>, LoadError> {
+        let mut fds = Vec::new();
+        if !plan.fd_array.is_empty() {
+            fds.push(0);
+        }
+        for index in &plan.fd_array {
+            fds.push(self.module(*index)?.as_raw_fd());
+        }
+        Ok(fds)
     }
 
-    /// Loads without a log first, unless one is asked for; then again to hear why not, with more and more room.
-    fn verified(
+    /// Loads a program without a log, unless the plan sets a log level. If the kernel refuses the program, loads it again with a log
+    /// of increasing size.
+    fn verify(
         &self,
         plan: &LoadPlan,
         program: &ProgramPlan,
         mut load: ProgLoad<'_>,
     ) -> Result<(OwnedFd, String), LoadError> {
         let mut sizes = LOG_BYTES.into_iter();
-        let mut room = |load: &mut ProgLoad<'_>| {
+        let mut next_log = |load: &mut ProgLoad<'_>| {
             load.log_level = load.log_level.max(1);
-            // Asked for first, since memory that cannot be had would end the process. Zeroes that nobody writes to cost nothing.
-            let fits = |size: &usize| Vec::<u8>::new().try_reserve_exact(*size).is_ok();
-            sizes.next().filter(fits).map(|size| vec![0; size])
+            // A failed `vec!` would end the process. Zeros that nobody writes to cost no memory.
+            let is_available = |size: &usize| Vec::<u8>::new().try_reserve_exact(*size).is_ok();
+            sizes.next().filter(is_available).map(|size| vec![0; size])
         };
-        let mut log = if load.log_level == 0 { Vec::new() } else { room(&mut load).unwrap_or_default() };
-        let mut cut_off: Option<String> = None;
+        let first_log = if load.log_level == 0 { None } else { next_log(&mut load) };
+        let mut log = first_log.unwrap_or_default();
+        let mut truncated_log: Option<String> = None;
         loop {
-            let refusal = match self.attempt(&load, &mut log) {
-                Ok(fd) => return Ok((fd, text_of(&log))),
+            let errno = match self.retry_load(&load, &mut log) {
+                Ok(fd) => return Ok((fd, log_text(&log))),
                 Err(errno) => errno,
             };
-            if (log.is_empty() || refusal == Errno(libc::ENOSPC))
-                && let Some(more) = room(&mut load)
+            if (log.is_empty() || errno == Errno(libc::ENOSPC))
+                && let Some(larger_log) = next_log(&mut load)
             {
-                cut_off = (!log.is_empty()).then(|| text_of(&log));
-                log = more;
+                truncated_log = (!log.is_empty()).then(|| log_text(&log));
+                log = larger_log;
                 continue;
             }
-            // A kernel that does not take so large a log says nothing: what it said before counts.
-            let (errno, said) = match cut_off {
-                Some(before) if refusal == Errno(libc::EINVAL) && text_of(&log).is_empty() => {
-                    (Errno(libc::ENOSPC), before)
+            // A kernel that refuses a log of this size writes nothing. Then the log of the smaller size counts.
+            let (errno, text) = match truncated_log {
+                Some(truncated) if errno == Errno(libc::EINVAL) && log_text(&log).is_empty() => {
+                    (Errno(libc::ENOSPC), truncated)
                 }
-                _ => (refusal, text_of(&log)),
+                _ => (errno, log_text(&log)),
             };
-            let refused = Refused::new(plan, program, errno, said);
-            let object = self.loaded.name.clone();
-            return Err(LoadError::Program { object: object.into(), refused: Box::new(refused) });
+            let refused = Box::new(RefusedProgram::new(plan, program, errno, text));
+            return Err(LoadError::Program { object: self.loaded.name.clone().into(), refused });
         }
     }
 
-    fn attempt(&self, load: &ProgLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> {
-        let mut last = self.kernel.prog_load(load, log);
+    /// Loads a program, again if a signal interrupts the verifier.
+    fn retry_load(&self, load: &ProgLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> {
+        let mut result = self.kernel.prog_load(load, log);
         for _ in 1..ATTEMPTS {
-            match last {
-                Err(Errno(libc::EAGAIN)) => last = self.kernel.prog_load(load, log),
+            match result {
+                Err(Errno(libc::EAGAIN)) => result = self.kernel.prog_load(load, log),
                 other => return other,
             }
         }
-        last
+        result
     }
 
-    /// Programs that stand in maps from the start: tail calls, and tables of struct_ops.
-    pub(super) fn programs_in_maps(&mut self, missing: Missing) -> Result<(), LoadError> {
-        let fds: Vec<_> = self.loaded.programs.iter().map(|p| (p.plan.function, p.fd.as_raw_fd())).collect();
-        let fd_of = |function: ProgramIndex| fds.iter().find(|(f, _)| *f == function).map(|(_, fd)| *fd);
-        for map in &mut self.loaded.maps {
-            let programs = core::mem::take(&mut map.plan.programs);
-            for slot in &programs {
-                let Some(fd) = fd_of(slot.program) else { continue };
-                // The kernel reads a descriptor in the place of a pointer.
-                let word = Endian::native().u64_bytes(u64::from(fd.cast_unsigned()));
-                if let Some(room) = map.plan.data.get_mut(slot.offset..).and_then(<[u8]>::first_chunk_mut) {
-                    *room = word;
-                }
-            }
-            map.plan.programs = programs;
-        }
+    /// Puts programs into the maps that hold them: arrays of tail calls and struct_ops maps.
+    pub(super) fn fill_maps_with_programs(&mut self, missing: MissingProgram) -> Result<(), LoadError> {
+        self.fill_struct_ops()?;
         for map in &self.loaded.maps {
             let Some(fd) = map.fd() else { continue };
             for (key, slot) in &map.plan.slots {
                 let SlotPlan::Program(function) = slot else { continue };
-                let name = &map.plan.name;
-                let fail = |errno, hint: Hint| LoadError::Kernel {
-                    object: self.loaded.name.clone().into(),
-                    what: format!("map `{name}`: putting a program at {key}").into(),
-                    errno,
-                    hint: LoadHint::from(hint),
+                let failed = |errno, hint: Hint| {
+                    let request = format!("map `{}`: putting a program at {key}", map.plan.name);
+                    self.error_with_hint(request, errno, hint.into())
                 };
-                let not_loaded =
-                    Hint("the program is not loaded: its section begins with `?`, or it is not wanted");
-                let value = match fd_of(*function) {
-                    Some(program) => program.cast_unsigned(),
-                    None if missing == Missing::IsLeftOut => continue,
-                    None => return Err(fail(Errno(libc::EBADF), not_loaded)),
+                let program = match self.program_fd(*function) {
+                    Some(fd) => fd.cast_unsigned(),
+                    None if missing == MissingProgram::IsSkipped => continue,
+                    None => {
+                        let hint =
+                            "the program is not loaded: its section begins with `?`, or autoload is off";
+                        return Err(failed(Errno(libc::EBADF), Hint(hint)));
+                    }
                 };
-                let updated = self.kernel.map_update(fd, key.as_bytes(), value.as_bytes());
-                updated.map_err(|errno| fail(errno, Hint::for_errno(errno)))?;
+                let updated = self.kernel.map_update(fd, key.as_bytes(), program.as_bytes());
+                updated.map_err(|errno| failed(errno, Hint::for_errno(errno)))?;
             }
         }
         Ok(())
     }
+
+    /// Writes the descriptors of programs to the values of struct_ops maps, which the kernel gets when the map is registered.
+    fn fill_struct_ops(&mut self) -> Result<(), LoadError> {
+        for index in 0..self.loaded.maps.len() {
+            let Some(map) = self.loaded.maps.get(index).filter(|map| map.fd.is_some()) else { continue };
+            let mut words = Vec::new();
+            for slot in &map.plan.programs {
+                // A program that is not loaded leaves a null pointer: the operation is optional.
+                let Some(fd) = self.program_fd(slot.program) else { continue };
+                // The kernel reads a descriptor in the place of a pointer.
+                words.push((slot.offset, Endian::native().u64_bytes(u64::from(fd.cast_unsigned()))));
+            }
+            for (offset, word) in words {
+                let data = self.loaded.maps.get_mut(index).map(|map| map.plan.data.as_mut_slice());
+                let pointer = data.and_then(|data| data.get_mut(offset..)?.first_chunk_mut());
+                match pointer {
+                    Some(pointer) => *pointer = word,
+                    None => {
+                        return Err(self
+                            .broken_invariant("each program of a struct_ops map is a member of its value"));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn program_fd(&self, function: ProgramIndex) -> Option<RawFd> {
+        let program = self.loaded.programs.iter().find(|program| program.plan.function == function);
+        program.map(|program| program.fd.as_raw_fd())
+    }
 }
 
-/// The log up to its NUL.
-fn text_of(log: &[u8]) -> String {
-    let text = log.split(|b| *b == 0).next().unwrap_or_default();
-    String::from_utf8_lossy(text).into_owned()
+/// Returns the offset of the `imm` that a fixup sets: that of the first half of a map's `ld_imm64`, or of the second half for a
+/// module.
+fn imm_offset(fixup: &Fixup) -> Option<usize> {
+    let offset_in_insn = match fixup.target {
+        FixupTarget::Map(_) => 4,
+        FixupTarget::Module(_) => 12,
+    };
+    usize::try_from(fixup.insn).ok()?.checked_mul(INSN_BYTES)?.checked_add(offset_in_insn)
 }

@@ -1,6 +1,6 @@
-//! What the running kernel refuses, in words for whoever has to mend it.
+//! Loads on the running kernel, and the messages of loads that it refuses.
 
-use super::{LoadError, LoadedProgram, Prepared, Running, prepare};
+use super::{LoadError, LoadedProgram, Prepared, RunningKernel, prepare};
 use crate::{
     Loader,
     load_plan::LoadPlan,
@@ -9,33 +9,33 @@ use crate::{
 };
 use core_relo_object::test_support::{TestObject, call, exit, returns};
 
-/// Why the running kernel does not load an object; none (and a word about it) if it loads nothing at all here.
-fn refused(made: TestObject) -> Option<LoadError> {
-    let mut m = TestObject::new();
-    m.program("main", "socket", &returns(0));
-    if let Some(e) = error_of(m) {
+/// Returns the error of an object that the running kernel must refuse. Skips the test if this process may load nothing.
+fn refused(object: TestObject) -> Option<LoadError> {
+    let mut minimal = TestObject::new();
+    minimal.program("main", "socket", &returns(0));
+    if let Some(e) = load_error(minimal) {
         println!("SKIP: nothing can be loaded here: {e}");
         return None;
     }
-    let error = error_of(made);
-    assert!(error.is_some(), "it was loaded");
+    let error = load_error(object);
+    assert!(error.is_some(), "the kernel loaded the object");
     error
 }
 
-fn error_of(made: TestObject) -> Option<LoadError> {
-    let bytes = made.bytes();
+fn load_error(object: TestObject) -> Option<LoadError> {
+    let bytes = object.bytes();
     let object = Object::parse(&bytes).unwrap();
     Loader::new(&object).name("bad").load().err()
 }
 
-/// What the running kernel was asked for up to the programs; none where nothing can be loaded.
-fn prepared(plan: &LoadPlan) -> Option<Prepared<'_, Running>> {
-    let prepared = prepare(plan, &Running);
+/// Creates the maps of a plan. Skips the test if this process may load nothing.
+fn prepared(plan: &LoadPlan) -> Option<Prepared<'_, RunningKernel>> {
+    let prepared = prepare(plan, &RunningKernel);
     prepared.inspect_err(|e| println!("SKIP: nothing can be loaded here: {e}")).ok()
 }
 
 #[test]
-fn programs_are_loaded_one_by_one_and_one_that_is_refused_is_left_out() {
+fn a_refused_program_is_left_out_of_a_partial_load() {
     let mut m = map(&[("type", 1), ("key_size", 4), ("value_size", 4), ("max_entries", 1)]);
     m.program("bad", "socket", &[exit()]);
     m.program("later", "socket", &returns(1));
@@ -49,20 +49,20 @@ fn programs_are_loaded_one_by_one_and_one_that_is_refused_is_left_out() {
     assert!(matches!(prepared.program("bad"), Err(LoadError::Program { .. })));
     let unknown = prepared.program("worse").unwrap_err().to_string();
     assert!(unknown.starts_with("it has no program to be loaded `worse`; it has "), "{unknown}");
-    let loaded = prepared.finish_without_the_rest().unwrap();
+    let loaded = prepared.finish_partial().unwrap();
     let names: Vec<_> = loaded.programs().iter().map(LoadedProgram::name).collect();
     assert_eq!(names, ["main"]);
-    assert!(prepare(&plan, &Running).unwrap().finish().is_err());
+    assert!(prepare(&plan, &RunningKernel).unwrap().finish().is_err());
 }
 
 #[test]
-fn a_program_that_was_refused_leaves_its_place_in_a_map_empty() {
+fn the_map_element_of_a_refused_program_stays_empty() {
     let mut m = TestObject::new();
-    let of = m.types.func_proto(core_relo::TypeId::VOID, &[]);
+    let proto = m.types.func_proto(core_relo::TypeId::VOID, &[]);
     let numbers = [("type", 3), ("key_size", 4), ("max_entries", 2)];
-    let (maps, _) = m.map("one", &numbers, Some(of));
-    m.map("two", &numbers, Some(of));
-    // The `values` of each lie behind three pointers.
+    let (maps, _) = m.map("first", &numbers, Some(proto));
+    m.map("second", &numbers, Some(proto));
+    // The `values` of each map definition follow three pointers.
     for (at, (name, code)) in [(24, ("good", &returns(0)[..])), (32 + 24, ("bad", &[exit()][..]))] {
         let section = m.code("socket", code);
         let program = m.function(name, section, 0, u64::try_from(code.len()).unwrap());
@@ -74,17 +74,17 @@ fn a_program_that_was_refused_leaves_its_place_in_a_map_empty() {
     let Some(mut prepared) = prepared(&plan) else { return };
     prepared.program("good").unwrap();
     prepared.program("bad").unwrap_err();
-    let loaded = prepared.finish_without_the_rest().unwrap();
-    let held = |map: &str| {
+    let loaded = prepared.finish_partial().unwrap();
+    let program_id = |map: &str| {
         let (map, mut id) = (loaded.map(map).unwrap().handle().unwrap(), 0u32);
         sys::map_lookup(map.shape(), 0u32.as_bytes(), id.as_bytes_mut(), 0).map(|()| id)
     };
     let id = sys::prog_info(&loaded.programs()[0]).unwrap().id;
-    assert_eq!((held("one"), held("two")), (Ok(id), Err(Errno(libc::ENOENT))));
+    assert_eq!((program_id("first"), program_id("second")), (Ok(id), Err(Errno(libc::ENOENT))));
 }
 
 #[test]
-fn programs_of_one_name_are_all_loaded() {
+fn programs_with_the_same_name_are_all_loaded() {
     let mut m = TestObject::new();
     m.program("main", "socket", &returns(0));
     m.program("main", "xdp", &returns(1));
@@ -92,7 +92,7 @@ fn programs_of_one_name_are_all_loaded() {
     let object = Object::parse(&bytes).unwrap();
     let plan = Loader::new(&object).plan().unwrap();
     let Some(mut prepared) = prepared(&plan) else { return };
-    // By name the first is meant.
+    // A name stands for the first program that has it.
     assert_eq!(prepared.program("main").unwrap().plan.section, "socket");
     assert_eq!(prepared.loaded().programs().len(), 1);
     let loaded = prepared.finish().unwrap();
@@ -111,23 +111,27 @@ fn map(numbers: Numbers<'_>) -> TestObject {
 }
 
 #[test]
-fn maps_that_no_kernel_makes() {
+fn a_map_that_no_kernel_creates_is_an_error_with_a_hint() {
     let cases: [(Numbers<'_>, i32, &str); 6] = [
         (
             &[("type", 999), ("max_entries", 1), ("key_size", 4), ("value_size", 4)],
             libc::EINVAL,
-            "999 is no map type that this loader knows",
+            "unknown map type 999",
         ),
         (
             &[("type", 1), ("max_entries", 1), ("key_size", 4)],
             libc::EINVAL,
-            "its definition says no value, or one of size 0",
+            "the map definition has no value, or a value of size 0",
         ),
-        (&[("type", 1), ("max_entries", 1), ("value_size", 4)], libc::EINVAL, "its definition says no key"),
+        (
+            &[("type", 1), ("max_entries", 1), ("value_size", 4)],
+            libc::EINVAL,
+            "the map definition has no key",
+        ),
         (
             &[("type", 1), ("key_size", 4), ("value_size", 4)],
             libc::EINVAL,
-            "its definition says no max_entries",
+            "the map definition has no max_entries",
         ),
         (
             &[("type", 2), ("max_entries", 1), ("key_size", 8), ("value_size", 4)],
@@ -137,13 +141,13 @@ fn maps_that_no_kernel_makes() {
         (
             &[("type", 2), ("max_entries", u32::MAX), ("key_size", 4), ("value_size", 1 << 30)],
             libc::E2BIG,
-            "its keys or values are larger, or its entries more, than the kernel takes",
+            "the kernel does not allow keys or values of this size, or this many entries",
         ),
     ];
     for (numbers, errno, hint) in cases {
         let Some(error) = refused(map(numbers)) else { return };
         let text = error.to_string();
-        // How large a map is too large, and in what words, differs from kernel to kernel.
+        // Kernels differ in the limit on a map's size and in the error number.
         let is_size = errno == libc::E2BIG && error.errno() == Some(Errno(libc::ENOMEM));
         assert!(error.errno() == Some(Errno(errno)) || is_size, "{text}");
         assert!(text.starts_with("bad: map `table`: creating it: ") && !text.contains('\n'), "{text}");
@@ -152,14 +156,14 @@ fn maps_that_no_kernel_makes() {
 }
 
 #[test]
-fn functions_that_call_themselves_are_said_to() {
-    for around in [0, 2] {
+fn recursion_is_named_in_the_error() {
+    for is_mutual in [false, true] {
         let mut m = TestObject::new();
         // a calls itself, or b, which calls a.
-        let code = if around == 0 { vec![call(-1), exit()] } else { vec![call(1), exit(), call(-3), exit()] };
+        let code = if is_mutual { vec![call(1), exit(), call(-3), exit()] } else { vec![call(-1), exit()] };
         let text = m.code(".text", &code);
         let a = m.function("a", text, 0, 2);
-        if around > 0 {
+        if is_mutual {
             m.function("b", text, 2, 2);
         }
         let main = m.program("main", "socket", &[call(-1), exit()]);
@@ -172,7 +176,7 @@ fn functions_that_call_themselves_are_said_to() {
 }
 
 #[test]
-fn a_refusal_without_a_word_from_the_verifier_is_one_line() {
+fn an_error_without_a_verifier_log_is_one_line() {
     let mut m = TestObject::new();
     m.program("main", "socket", &returns(0));
     let bytes = m.bytes();
@@ -184,8 +188,8 @@ fn a_refusal_without_a_word_from_the_verifier_is_one_line() {
         Err(e) if e.errno() == Some(Errno(libc::EPERM)) => println!("SKIP: nothing can be loaded here: {e}"),
         Err(e) => {
             let text = e.to_string();
-            let expected = "bad: program `main` (section socket): refused by the kernel: EINVAL: Invalid argument (without \
-                            a word from the verifier: this kernel probably does not know programs of type ";
+            let expected = "bad: program `main` (section socket): refused by the kernel: EINVAL: Invalid argument (the verifier's \
+                            log is empty: this kernel probably does not know programs of type ";
             assert!(text.starts_with(expected) && !text.contains('\n'), "{text}");
         }
     }

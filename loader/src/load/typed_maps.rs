@@ -30,127 +30,127 @@ impl Loaded {
     /// # }
     /// ```
     pub fn hash_map<K: Pod, V: Pod>(&self, map: &str) -> Result<HashMap<K, V>, MapError> {
-        HashMap::new(self.handle_of_map(map)?)
+        HashMap::new(self.map_handle(map)?)
     }
 
     /// Opens a hash map with a value for each CPU: `PERCPU_HASH` or `LRU_PERCPU_HASH`.
     pub fn per_cpu_hash_map<K: Pod, V: Pod>(&self, map: &str) -> Result<PerCpuHashMap<K, V>, MapError> {
-        PerCpuHashMap::new(self.handle_of_map(map)?)
+        PerCpuHashMap::new(self.map_handle(map)?)
     }
 
     /// Opens a trie of prefixes: `LPM_TRIE`. `K` is the data without the prefix length.
     pub fn lpm_trie<K: Pod, V: Pod>(&self, map: &str) -> Result<LpmTrie<K, V>, MapError> {
-        LpmTrie::new(self.handle_of_map(map)?)
+        LpmTrie::new(self.map_handle(map)?)
     }
 
     /// Opens an array: `ARRAY`.
     pub fn array<V: Pod>(&self, map: &str) -> Result<Array<V>, MapError> {
-        Array::new(self.handle_of_map(map)?)
+        Array::new(self.map_handle(map)?)
     }
 
     /// Opens an array with a value for each CPU: `PERCPU_ARRAY`.
     pub fn per_cpu_array<V: Pod>(&self, map: &str) -> Result<PerCpuArray<V>, MapError> {
-        PerCpuArray::new(self.handle_of_map(map)?)
+        PerCpuArray::new(self.map_handle(map)?)
     }
 
     /// Opens a queue: `QUEUE`.
     pub fn queue<V: Pod>(&self, map: &str) -> Result<Queue<V>, MapError> {
-        Queue::new(self.handle_of_map(map)?)
+        Queue::new(self.map_handle(map)?)
     }
 
     /// Opens a stack: `STACK`.
     pub fn stack<V: Pod>(&self, map: &str) -> Result<Stack<V>, MapError> {
-        Stack::new(self.handle_of_map(map)?)
+        Stack::new(self.map_handle(map)?)
     }
 
     /// Opens a bloom filter: `BLOOM_FILTER`.
     pub fn bloom_filter<V: Pod>(&self, map: &str) -> Result<BloomFilter<V>, MapError> {
-        BloomFilter::new(self.handle_of_map(map)?)
+        BloomFilter::new(self.map_handle(map)?)
     }
 
     /// Opens an array of maps: `ARRAY_OF_MAPS`.
     pub fn array_of_maps(&self, map: &str) -> Result<ArrayOfMaps, MapError> {
-        ArrayOfMaps::new(self.handle_of_map(map)?)
+        ArrayOfMaps::new(self.map_handle(map)?)
     }
 
     /// Opens a hash map of maps: `HASH_OF_MAPS`.
     pub fn hash_of_maps<K: Pod>(&self, map: &str) -> Result<HashOfMaps<K>, MapError> {
-        HashOfMaps::new(self.handle_of_map(map)?)
+        HashOfMaps::new(self.map_handle(map)?)
     }
 
     /// Opens an array of programs for tail calls: `PROG_ARRAY`.
     pub fn prog_array(&self, map: &str) -> Result<ProgArray, MapError> {
-        ProgArray::new(self.handle_of_map(map)?)
+        ProgArray::new(self.map_handle(map)?)
     }
 
     /// Opens an array of perf events: `PERF_EVENT_ARRAY`. [`perf_buffer`](Self::perf_buffer) reads the samples.
     pub fn perf_event_array(&self, map: &str) -> Result<PerfEventArray, MapError> {
-        PerfEventArray::new(self.handle_of_map(map)?)
+        PerfEventArray::new(self.map_handle(map)?)
     }
 
     /// Opens an array of cgroups: `CGROUP_ARRAY`.
     pub fn cgroup_array(&self, map: &str) -> Result<CgroupArray, MapError> {
-        CgroupArray::new(self.handle_of_map(map)?)
+        CgroupArray::new(self.map_handle(map)?)
     }
 
     /// Opens an array of sockets: `SOCKMAP`.
     pub fn sock_map(&self, map: &str) -> Result<SockMap, MapError> {
-        SockMap::new(self.handle_of_map(map)?)
+        SockMap::new(self.map_handle(map)?)
     }
 
     /// Opens a hash map of sockets: `SOCKHASH`.
     pub fn sock_hash<K: Pod>(&self, map: &str) -> Result<SockHash<K>, MapError> {
-        SockHash::new(self.handle_of_map(map)?)
+        SockHash::new(self.map_handle(map)?)
     }
 
     /// Opens an array of AF_XDP sockets: `XSKMAP`.
     pub fn xsk_map(&self, map: &str) -> Result<XskMap, MapError> {
-        XskMap::new(self.handle_of_map(map)?)
+        XskMap::new(self.map_handle(map)?)
     }
 
     /// Opens an array of sockets that share a port: `REUSEPORT_SOCKARRAY`.
     pub fn reuseport_array(&self, map: &str) -> Result<ReuseportArray, MapError> {
-        ReuseportArray::new(self.handle_of_map(map)?)
+        ReuseportArray::new(self.map_handle(map)?)
     }
 
     /// Opens an array of network devices: `DEVMAP`.
     pub fn dev_map(&self, map: &str) -> Result<DevMap, MapError> {
-        DevMap::new(self.handle_of_map(map)?)
+        DevMap::new(self.map_handle(map)?)
     }
 
     /// Opens a hash map of network devices: `DEVMAP_HASH`.
     pub fn dev_map_hash(&self, map: &str) -> Result<DevMapHash, MapError> {
-        DevMapHash::new(self.handle_of_map(map)?)
+        DevMapHash::new(self.map_handle(map)?)
     }
 
     /// Opens an array of CPUs: `CPUMAP`.
     pub fn cpu_map(&self, map: &str) -> Result<CpuMap, MapError> {
-        CpuMap::new(self.handle_of_map(map)?)
+        CpuMap::new(self.map_handle(map)?)
     }
 
     /// Opens a map of stack traces: `STACK_TRACE`.
     pub fn stack_traces(&self, map: &str) -> Result<StackTraces, MapError> {
-        StackTraces::new(self.handle_of_map(map)?)
+        StackTraces::new(self.map_handle(map)?)
     }
 
     /// Opens the storage of tasks: `TASK_STORAGE`.
     pub fn task_storage<V: Pod>(&self, map: &str) -> Result<TaskStorage<V>, MapError> {
-        TaskStorage::new(self.handle_of_map(map)?)
+        TaskStorage::new(self.map_handle(map)?)
     }
 
     /// Opens the storage of sockets: `SK_STORAGE`.
     pub fn sk_storage<V: Pod>(&self, map: &str) -> Result<SkStorage<V>, MapError> {
-        SkStorage::new(self.handle_of_map(map)?)
+        SkStorage::new(self.map_handle(map)?)
     }
 
     /// Opens the storage of inodes: `INODE_STORAGE`.
     pub fn inode_storage<V: Pod>(&self, map: &str) -> Result<InodeStorage<V>, MapError> {
-        InodeStorage::new(self.handle_of_map(map)?)
+        InodeStorage::new(self.map_handle(map)?)
     }
 
     /// Opens the storage of cgroups: `CGRP_STORAGE`.
     pub fn cgrp_storage<V: Pod>(&self, map: &str) -> Result<CgrpStorage<V>, MapError> {
-        CgrpStorage::new(self.handle_of_map(map)?)
+        CgrpStorage::new(self.map_handle(map)?)
     }
 }
 

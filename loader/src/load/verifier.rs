@@ -1,8 +1,8 @@
-//! A program the kernel refused: which instruction, which source line, and in what words.
+//! Programs that the kernel refused, and what the verifier's log tells about the reason.
 
-use super::newer;
+use super::old_verifier;
 use crate::{
-    attach::Hint,
+    hint::Hint,
     load_plan::{LoadPlan, POISON_KFUNC, POISON_MAP, ProgramPlan},
     sys::Errno,
 };
@@ -10,61 +10,64 @@ use core::fmt;
 use core_relo::{Escaped, EscapedLines, Name, StrOffset, btf::Btf, insn::POISON_IMM};
 use core_relo_object::ExternIndex;
 
-/// How many of the verifier's last lines are shown.
-const SHOWN: usize = 12;
+/// The number of last lines of the verifier's log in a message.
+const SHOWN_LINES: usize = 12;
 
-/// How many characters of each.
+/// The number of characters of each line in a message.
 const SHOWN_CHARS: usize = 500;
+
+/// `ENOTSUPP` of the kernel, which user space has no name for.
+const ENOTSUPP: i32 = 524;
 
 /// A program that the kernel refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Refused {
-    /// The program.
+pub struct RefusedProgram {
+    /// The program's name.
     pub program: String,
-    /// Its section.
+    /// The program's section.
     pub section: String,
-    /// The kernel's number.
+    /// The kernel's error number.
     pub errno: Errno,
-    /// Everything the verifier said; may be empty.
+    /// The verifier's whole log; may be empty.
     pub log: String,
-    /// The instruction the verifier stopped at, counted in the program with its subprograms.
+    /// The index of the instruction that the verifier stopped at, in the program with its subprograms.
     pub insn: Option<u32>,
-    /// That instruction's source: `exec.bpf.c:41: return *p;`.
+    /// The source line of that instruction: `exec.bpf.c:41: return *p;`.
     pub source: Option<String>,
-    /// What the refusal means, if it is one of ours: a trap that stands for something this kernel lacks.
-    pub meaning: Option<Meaning>,
-    /// What to do.
+    /// The reason why that instruction is poisoned, if it is.
+    pub poison: Option<Poison>,
+    /// The likely remedy; may be empty.
     pub hint: String,
 }
 
-/// What a trap stands for.
+/// The reason why an instruction is poisoned: something that the instruction needs is missing on this kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Meaning {
-    /// A CO-RE relocation that this kernel has nothing for: the reason, and [which](crate::load_plan::Poisoned::record).
+pub enum Poison {
+    /// A CO-RE relocation without a match in this kernel's types.
     CoreRelo {
-        /// Why, in a line or more.
-        why: String,
-        /// The relocation, by its place among the object's.
+        /// The reason, in one or more lines.
+        reason: String,
+        /// The index of the relocation in the object, see [`Poisoned::record`](crate::load_plan::Poisoned::record).
         record: usize,
     },
     /// A map that was not created.
     Map(String),
     /// A kernel function that this kernel does not have.
     Kfunc(String),
-    /// A kernel function that this kernel has with other parameters than the object declares.
-    KfuncUnlike(String),
+    /// A kernel function that has other parameters in this kernel than in the object.
+    IncompatibleKfunc(String),
 }
 
-impl Refused {
-    /// Reads what the verifier said of a program.
+impl RefusedProgram {
+    /// Derives instruction, source line and likely reason from the verifier's log.
     pub(super) fn new(plan: &LoadPlan, program: &ProgramPlan, errno: Errno, log: String) -> Self {
-        // What the verifier said of a program that was refused for other reasons says nothing about them.
-        let insn = last_insn(&log).filter(|_| !is_out_of_room(errno));
-        let source = insn.and_then(|at| source_of(plan, program, at));
-        let meaning = meaning(plan, program, &log, insn);
-        let hint = hint(plan, program, errno, &log);
+        // A lack of descriptors is not the verifier's finding, so the last instruction in the log is not the cause.
+        let insn = last_insn(&log).filter(|_| !is_out_of_descriptors(errno));
+        let source = insn.and_then(|insn| source_line(plan, program, insn));
+        let poison = find_poison(plan, program, &log, insn);
+        let hint = find_hint(plan, program, errno, &log);
         let mut refused = Self {
             program: program.name.clone(),
             section: program.section.clone(),
@@ -72,24 +75,24 @@ impl Refused {
             log,
             insn,
             source,
-            meaning,
+            poison,
             hint,
         };
         if refused.hint.is_empty()
-            && refused.meaning.is_none()
-            && let Some(hint) = refused.last_lines().last().and_then(|last| newer::meaning(last))
+            && refused.poison.is_none()
+            && let Some(hint) = refused.last_lines().last().and_then(|line| old_verifier::explain(line))
         {
             refused.hint = hint;
         }
         refused
     }
 
-    /// The verifier's last lines that say something about the refusal.
+    /// Returns the last lines of the verifier's log, without its statistics.
     pub fn last_lines(&self) -> Vec<&str> {
-        if is_out_of_room(self.errno) {
+        if is_out_of_descriptors(self.errno) {
             return Vec::new();
         }
-        let is_noise = |line: &&str| {
+        let is_statistics = |line: &&str| {
             let line = line.trim();
             line.is_empty()
                 || (line.starts_with("processed ") && line.contains(" insns"))
@@ -97,12 +100,13 @@ impl Refused {
                 || line.starts_with("stack depth")
                 || line.starts_with("max_states_per_insn")
         };
-        let said: Vec<_> = self.log.lines().filter(|l| !is_noise(l)).collect();
-        said.get(said.len().saturating_sub(SHOWN)..).unwrap_or_default().to_vec()
+        let mut lines: Vec<_> = self.log.lines().filter(|line| !is_statistics(line)).collect();
+        lines.drain(..lines.len().saturating_sub(SHOWN_LINES));
+        lines
     }
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for RefusedProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -112,32 +116,34 @@ impl fmt::Display for Refused {
             self.errno
         )?;
         if let Some(source) = &self.source {
-            write!(f, "\n  --> {}", Escaped(shown(source)))?;
+            write!(f, "\n  --> {}", Escaped(shortened(source)))?;
         }
-        match &self.meaning {
-            Some(Meaning::CoreRelo { why, .. }) => {
+        match &self.poison {
+            Some(Poison::CoreRelo { reason, .. }) => {
                 write!(
                     f,
-                    "\n  it reaches an access that this kernel's types do not have: {}",
-                    EscapedLines(why)
+                    "\n  the program reaches an access that this kernel's types do not have: {}",
+                    EscapedLines(reason)
                 )?;
             }
-            Some(Meaning::Map(name)) => {
-                write!(f, "\n  it reaches a use of map `{}`, which was not created", Escaped(name))?;
+            Some(Poison::Map(name)) => {
+                write!(f, "\n  the program reaches a use of map `{}`, which was not created", Escaped(name))?;
             }
-            Some(Meaning::Kfunc(name)) => {
+            Some(Poison::Kfunc(name)) => {
                 let name = Escaped(name);
                 write!(
                     f,
-                    "\n  it reaches a call of the kernel function `{name}`, which this kernel does not have: test it with bpf_ksym_exists()"
+                    "\n  the program reaches a call of the kernel function `{name}`, which this kernel does not have: test it with \
+                     bpf_ksym_exists()"
                 )?;
             }
-            Some(Meaning::KfuncUnlike(name)) => {
+            Some(Poison::IncompatibleKfunc(name)) => {
                 let name = Escaped(name);
                 write!(
                     f,
-                    "\n  it reaches a call of the kernel function `{name}`, which this kernel has with other parameters than the object \
-                     declares: declare it once more for this kernel, as `{name}___other`, and test both with bpf_ksym_exists()"
+                    "\n  the program reaches a call of the kernel function `{name}`, which this kernel has with other parameters than \
+                     the object declares: declare it once more for this kernel, as `{name}___other`, and test both with \
+                     bpf_ksym_exists()"
                 )?;
             }
             None => {
@@ -146,7 +152,7 @@ impl fmt::Display for Refused {
                     return write!(f, " ({})", self.hint);
                 }
                 for line in lines {
-                    write!(f, "\n   | {}", EscapedLines(shown(line)))?;
+                    write!(f, "\n   | {}", EscapedLines(shortened(line)))?;
                 }
             }
         }
@@ -157,8 +163,8 @@ impl fmt::Display for Refused {
     }
 }
 
-/// A line as far as it is shown.
-fn shown(line: &str) -> String {
+/// Cuts a line to the length that messages show.
+fn shortened(line: &str) -> String {
     let mut chars = line.chars();
     let mut head: String = chars.by_ref().take(SHOWN_CHARS).collect();
     if chars.next().is_some() {
@@ -167,7 +173,13 @@ fn shown(line: &str) -> String {
     head
 }
 
-/// The number of the last instruction in the log: `17: (85) call …`.
+/// Returns the text of a log that the kernel wrote, up to the NUL.
+pub(super) fn log_text(log: &[u8]) -> String {
+    let end = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
+    String::from_utf8_lossy(log.get(..end).unwrap_or(log)).into_owned()
+}
+
+/// Returns the number of the last instruction in the log: `17: (85) call …`.
 fn last_insn(log: &str) -> Option<u32> {
     let number = |line: &str| {
         let (number, rest) = line.split_once(": (")?;
@@ -178,75 +190,78 @@ fn last_insn(log: &str) -> Option<u32> {
     log.lines().rev().find_map(number)
 }
 
-/// Without indentation, and without the tabs that macros of many lines end theirs with.
-fn in_one_line(text: &[u8]) -> Vec<u8> {
+/// Replaces each run of whitespace by one space. Lines of macros are padded with tabs.
+fn normalize_whitespace(text: &[u8]) -> Vec<u8> {
     text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(&b' ')
 }
 
-fn source_of(plan: &LoadPlan, program: &ProgramPlan, insn: u32) -> Option<String> {
+/// Finds the source line of an instruction in the program's `struct bpf_line_info`.
+fn source_line(plan: &LoadPlan, program: &ProgramPlan, insn: u32) -> Option<String> {
     let btf = Btf::parse(plan.btf.as_deref()?).ok()?;
     let e = core_relo::Endian::native();
-    let word = |record: &[u8], at| e.u32(record, at).unwrap_or_default();
-    let record = program.line_info.chunks_exact(16).rfind(|r| word(r, 0) <= insn)?;
-    let name = |at| btf.name(StrOffset(word(record, at)));
-    let (file, text, position) = (name(4)?, name(8)?, word(record, 12));
-    Some(format!("{file}:{}: {}", position >> 10, Name::new(&in_one_line(text.as_bytes()))))
+    let starts_before = |record: &&[u8]| e.u32(record, 0).is_some_and(|start| start <= insn);
+    let record = program.line_info.chunks_exact(16).rfind(starts_before)?;
+    let name = |at| btf.name(StrOffset(e.u32(record, at)?));
+    let (file, text, position) = (name(4)?, name(8)?, e.u32(record, 12)?);
+    Some(format!("{file}:{}: {}", position >> 10, Name::new(&normalize_whitespace(text.as_bytes()))))
 }
 
-/// Whether the verifier stopped at a trap of ours (libbpf: `fixup_verifier_log`).
-fn meaning(plan: &LoadPlan, program: &ProgramPlan, log: &str, insn: Option<u32>) -> Option<Meaning> {
-    let called = log.lines().rev().take(10).find_map(|line| {
+/// Finds the poison behind the call of an unknown helper in the log (libbpf: `fixup_verifier_log`).
+fn find_poison(plan: &LoadPlan, program: &ProgramPlan, log: &str, insn: Option<u32>) -> Option<Poison> {
+    let helper = log.lines().rev().take(10).find_map(|line| {
         let number = line.strip_prefix("invalid func unknown#")?;
         number.split_whitespace().next()?.parse::<i32>().ok()
     })?;
-    if called == POISON_IMM {
-        let at = insn?;
-        let piece = program.functions.iter().rfind(|piece| piece.start <= at)?;
-        let within = at.checked_sub(piece.start)?;
-        let found = plan.poisoned.iter().find(|p| p.function == piece.function && p.insn == within)?;
-        return Some(Meaning::CoreRelo { why: found.why.clone(), record: found.record });
+    if helper == POISON_IMM {
+        let insn = insn?;
+        let copy = program.functions.iter().rfind(|copy| copy.start <= insn)?;
+        let insn_in_function = insn.checked_sub(copy.start)?;
+        let mut poisoned = plan.poisoned.iter();
+        let poisoned = poisoned.find(|p| p.function == copy.function && p.insn == insn_in_function)?;
+        return Some(Poison::CoreRelo { reason: poisoned.why.clone(), record: poisoned.record });
     }
-    let nth =
-        |base: i32| called.checked_sub(base).and_then(|n| usize::try_from(n).ok()).filter(|n| *n < 1_000_000);
-    if let Some(n) = nth(POISON_KFUNC) {
-        let name = plan.externs.get(n).cloned();
-        return name.map(if plan.incompatible_kfuncs.contains(&ExternIndex(n)) {
-            Meaning::KfuncUnlike
-        } else {
-            Meaning::Kfunc
-        });
+    // The numbers of poisoned kfuncs and maps begin at their base.
+    let index = |base: i32| {
+        let index = usize::try_from(helper.checked_sub(base)?).ok()?;
+        (index < 1_000_000).then_some(index)
+    };
+    if let Some(index) = index(POISON_KFUNC) {
+        let name = plan.externs.get(index)?.clone();
+        let is_incompatible = plan.incompatible_kfuncs.contains(&ExternIndex(index));
+        return Some(if is_incompatible { Poison::IncompatibleKfunc(name) } else { Poison::Kfunc(name) });
     }
-    nth(POISON_MAP).and_then(|n| plan.maps.get(n)).map(|m| Meaning::Map(m.name.clone()))
+    let map = plan.maps.get(index(POISON_MAP)?)?;
+    Some(Poison::Map(map.name.clone()))
 }
 
-/// Whether a refusal is not about the program, but about what this process may have.
-fn is_out_of_room(errno: Errno) -> bool {
+/// Returns whether a load failed because of the limits on open files, not because of the program.
+fn is_out_of_descriptors(errno: Errno) -> bool {
     matches!(errno.0, libc::EMFILE | libc::ENFILE)
 }
 
-fn hint(plan: &LoadPlan, program: &ProgramPlan, errno: Errno, log: &str) -> String {
-    let said = |text: &str| log.contains(text);
+fn find_hint(plan: &LoadPlan, program: &ProgramPlan, errno: Errno, log: &str) -> String {
+    let has = |text: &str| log.contains(text);
     match errno.0 {
         libc::EPERM if plan.raise_memlock_limit && log.trim().is_empty() => {
             format!("{}; or the limit on locked memory is too low: `ulimit -l unlimited`", Hint::for_errno(errno).0)
         }
         libc::EPERM | libc::EACCES if log.trim().is_empty() => Hint::for_errno(errno).0.to_owned(),
-        _ if said("the call stack of ") || said("recursive call") => {
-            "its functions call each other too deep (8 are the most), or a function calls itself: BPF has no recursion".into()
+        _ if has("the call stack of ") || has("recursive call") => {
+            "calls are nested deeper than 8 functions, or a function calls itself: BPF has no recursion".into()
         }
-        _ if (errno.0 == libc::E2BIG && said("processed")) || said("jumps is too complex") => {
-            "the verifier gave up: the program is too complex; bound its loops, or split it by tail calls or global functions".into()
+        _ if (errno.0 == libc::E2BIG && has("processed")) || has("jumps is too complex") => {
+            "the verifier gave up: the program is too complex: bound its loops, or split it with tail calls or global functions".into()
         }
         libc::EINVAL if log.trim().is_empty() => format!(
-            "without a word from the verifier: this kernel probably does not know programs of type {}{}",
+            "the verifier's log is empty: this kernel probably does not know programs of type {}{}",
             program.program_type,
             if program.attach_type == 0 { "" } else { " with this attach type, or these flags" }
         ),
-        libc::EACCES | libc::EINVAL if said("cannot call GPL-restricted function") || said("GPL compatible") => {
+        libc::EACCES | libc::EINVAL if has("cannot call GPL-restricted function") || has("GPL compatible") => {
             "the helper needs a license that is compatible with the GPL: char LICENSE[] SEC(\"license\") = \"GPL\"".into()
         }
         libc::ENOMEM | libc::EMFILE | libc::ENFILE => Hint::for_errno(errno).0.to_owned(),
-        524 => "this kernel cannot do that on this machine, or was built without it".into(),
+        ENOTSUPP => "this kernel does not support the program on this machine, or was built without that support".into(),
         _ => String::new(),
     }
 }
@@ -257,12 +272,12 @@ mod tests {
 
     #[test]
     fn a_source_line_has_no_tabs() {
-        assert_eq!(in_one_line(b"\tasm volatile (\"\t\t\\ "), b"asm volatile (\" \\");
-        assert_eq!(in_one_line(b"  return  0;"), b"return 0;");
+        assert_eq!(normalize_whitespace(b"\tasm volatile (\"\t\t\\ "), b"asm volatile (\" \\");
+        assert_eq!(normalize_whitespace(b"  return  0;"), b"return 0;");
     }
 
     #[test]
-    fn the_last_instruction_of_a_log() {
+    fn the_last_instruction_of_a_log_is_found() {
         let log = "func#0 @0\n0: R1=ctx() R10=fp0\n0: (b7) r0 = 0\n12: (85) call unknown#195896080\ninvalid func unknown#195896080\nprocessed 3 insns";
         assert_eq!(last_insn(log), Some(12));
         assert_eq!(last_insn("no instruction"), None);

@@ -1,23 +1,24 @@
-//! Many elements in few calls; where the kernel lacks the command, one by one.
+//! Batch operations. If the kernel lacks the command, they process one element at a time.
 
 use super::{
-    Flags, Table,
     error::{DrainError, INSERT, MapError, REMOVE},
+    flags::Flags,
     iter::{Batches, Keys},
-    kind::Kind,
-    raw::{Raw, is_lacking},
+    kind::MapKind,
+    raw::{RawMap, is_unsupported},
+    table::Table,
 };
 use crate::sys::{self, Errno, Pod};
 use core::{borrow::Borrow, fmt};
 
-/// Elements written or removed in one call.
-const AT_ONCE: usize = 4096;
+/// The number of elements that one call writes or removes.
+const BATCH_ELEMENTS: usize = 4096;
 
-impl<K: Pod, V: Pod, T: Kind<V>> Table<K, V, T> {
+impl<K: Pod, V: Pod, T: MapKind<V>> Table<K, V, T> {
     /// Writes many entries. After an error some of them may have been written.
-    pub fn insert_all<G: Borrow<T::Given>>(&self, entries: &[(K, G)], flags: Flags) -> Result<(), MapError> {
+    pub fn insert_all<G: Borrow<T::Input>>(&self, entries: &[(K, G)], flags: Flags) -> Result<(), MapError> {
         let raw = &self.raw;
-        for entries in entries.chunks(AT_ONCE) {
+        for entries in entries.chunks(BATCH_ELEMENTS) {
             let (mut keys, mut values) = (Vec::new(), Vec::new());
             for (key, value) in entries {
                 keys.extend_from_slice(key.as_bytes());
@@ -28,19 +29,19 @@ impl<K: Pod, V: Pod, T: Kind<V>> Table<K, V, T> {
         Ok(())
     }
 
-    /// Removes many keys; how many of them were there.
+    /// Removes many keys. Returns the number of keys that existed.
     pub fn remove_all(&self, keys: &[K]) -> Result<usize, MapError> {
         let mut removed = 0usize;
-        for keys in keys.chunks(AT_ONCE) {
+        for keys in keys.chunks(BATCH_ELEMENTS) {
             let keys: Vec<u8> = keys.iter().flat_map(|key| key.as_bytes().iter().copied()).collect();
             removed = removed.saturating_add(remove_all(&self.raw, &keys)?);
         }
         Ok(removed)
     }
 
-    /// Reads and removes all entries. What is written meanwhile is either given or stays.
+    /// Reads and removes all entries. A concurrent write is either returned or stays in the map.
     ///
-    /// Where the kernel lacks the command for many elements (before 5.6; tries), each entry is removed by itself, see
+    /// If the kernel lacks the batch command (before 5.6, and for tries), the method removes one entry at a time with
     /// [`take`](Self::take).
     pub fn drain(&self) -> Drained<(K, T::Value)>
     where
@@ -59,11 +60,11 @@ impl<K: Pod, V: Pod, T: Kind<V>> Table<K, V, T> {
             match batches.next() {
                 Ok(Some(batch)) => drained.extend(batch.entries::<K, V, T>()),
                 Ok(None) => return Ok(()),
-                Err(e) if is_lacking(e) && batches.is_first() => break,
-                Err(e) => return Err(self.raw.failed(REMOVE, e)),
+                Err(e) if is_unsupported(e) && batches.is_first() => break,
+                Err(e) => return Err(self.raw.error(REMOVE, e)),
             }
         }
-        // All keys first: removing the last one that was seen would send the walk back to the start.
+        // All keys are read first: without the last key, the kernel would begin again with the first key.
         let keys: Vec<_> = Keys::new(&self.raw).collect::<Result<_, _>>()?;
         for key in keys {
             let Some(key) = K::from_bytes(&key) else { continue };
@@ -73,51 +74,53 @@ impl<K: Pod, V: Pod, T: Kind<V>> Table<K, V, T> {
     }
 }
 
-/// What was removed, or as much of it as was before an error.
+/// The result of [`Table::drain`]. The error contains the elements removed before.
 pub(super) type Drained<E> = Result<Vec<E>, DrainError<E>>;
 
 /// Writes elements.
-pub(super) fn insert_all(raw: &Raw, keys: &[u8], values: &[u8], flags: Flags) -> Result<(), MapError> {
-    // The command takes no other flag.
+pub(super) fn insert_all(raw: &RawMap, keys: &[u8], values: &[u8], flags: Flags) -> Result<(), MapError> {
+    // The command accepts no other flag.
     if flags == Flags::ANY || flags == Flags::LOCK {
         match sys::map_update_batch(raw.shape(), keys, values, flags.0) {
             Ok(_count) => return Ok(()),
-            Err((e, _count)) if is_lacking(e) => {}
-            Err((e, _count)) => return Err(raw.failed(INSERT, e)),
+            Err((e, _count)) if is_unsupported(e) => {}
+            Err((e, _count)) => return Err(raw.error(INSERT, e)),
         }
     }
-    let (key, value) = (raw.shape().key_size().max(1), raw.shape().value_size().max(1));
-    keys.chunks(key).zip(values.chunks(value)).try_for_each(|(k, v)| raw.insert(k, v, flags.0))
+    let (keys, values) = (raw.key_chunks(keys)?, raw.value_chunks(values)?);
+    keys.zip(values).try_for_each(|(key, value)| raw.insert(key, value, flags.0))
 }
 
-/// Removes elements; how many were there.
-fn remove_all(raw: &Raw, keys: &[u8]) -> Result<usize, MapError> {
-    let size = raw.shape().key_size().max(1);
+/// Removes elements. Returns the number of elements that existed.
+fn remove_all(raw: &RawMap, keys: &[u8]) -> Result<usize, MapError> {
+    let key_count = |keys| raw.key_chunks(keys).map(|chunks| chunks.len());
     let mut left = keys;
     let mut removed = 0usize;
     while !left.is_empty() {
-        let total = left.len().checked_div(size).unwrap_or_default();
+        let total = key_count(left)?;
         let (done, missing) = match sys::map_delete_batch(raw.shape(), left) {
-            Ok(count) => (at_most(count, total), 0),
-            // The command stops at a key that is not there.
-            Err((Errno(libc::ENOENT), count)) => (at_most(count, total), 1),
-            Err((e, _count)) if is_lacking(e) => break,
-            Err((e, _count)) => return Err(raw.failed(REMOVE, e)),
+            Ok(count) => (clamp_count(count, total), 0),
+            // The command stops at a missing key.
+            Err((Errno(libc::ENOENT), count)) => (clamp_count(count, total), 1),
+            Err((e, _count)) if is_unsupported(e) => break,
+            Err((e, _count)) => return Err(raw.error(REMOVE, e)),
         };
         let passed = done.saturating_add(missing);
         if passed == 0 {
             break;
         }
         removed = removed.saturating_add(done);
-        left = left.get(passed.saturating_mul(size)..).unwrap_or_default();
+        // The missing key may be the last one.
+        let passed_bytes = passed.saturating_mul(raw.shape().key_size()).min(left.len());
+        left = left.get(passed_bytes..).unwrap_or(&[]);
     }
-    for key in left.chunks(size) {
+    for key in raw.key_chunks(left)? {
         removed = removed.saturating_add(usize::from(raw.remove(key)?));
     }
     Ok(removed)
 }
 
-/// A count of the kernel's, of so many.
-fn at_most(count: u32, total: usize) -> usize {
+/// Limits a count from the kernel to the number of elements that the call had.
+fn clamp_count(count: u32, total: usize) -> usize {
     usize::try_from(count).unwrap_or(total).min(total)
 }

@@ -1,30 +1,30 @@
-//! The elements of a map as bytes, for those who learn its type at run time.
+//! Elements as bytes, for maps whose type is known at run time only.
 
 use super::{
-    error::{MapError, WALK},
+    error::{MapError, NEXT_KEY},
     iter::Source,
-    raw::{Raw, is_lacking},
+    raw::{RawMap, is_unsupported},
 };
 use crate::sys::MapFd;
 use alloc::vec;
 use core::fmt;
 
-/// The elements of a map of whatever type, as bytes: what [`Table::iter`](super::Table::iter) is for types known to the compiler.
+/// A map of any type whose elements are read as bytes. [`Table::iter`](super::Table::iter) reads typed elements.
 #[derive(Debug)]
-pub struct Entries(Raw);
+pub struct Entries(RawMap);
 
 impl Entries {
-    /// Those of a map.
+    /// Creates a handle of a map.
     pub fn new(map: MapFd) -> Result<Self, MapError> {
-        Raw::any(map).map(Self)
+        RawMap::untyped(map).map(Self)
     }
 
-    /// Key and value of each; a value is as [`MapShape::value_size`](crate::maps::MapShape::value_size) says.
+    /// Iterates over keys and values. A value has [`MapShape::value_size`](crate::maps::MapShape::value_size) bytes.
     ///
-    /// An element that is there all the time comes once, whatever comes and goes meanwhile. Places of a map of maps or
-    /// programs that are empty are passed over.
+    /// An element that exists during the whole iteration is returned exactly once. Empty elements of maps of maps or programs are
+    /// skipped.
     pub fn iter(&self) -> RawEntries<'_> {
-        RawEntries { raw: &self.0, source: Source::of(&self.0), read: Vec::new().into_iter() }
+        RawEntries { raw: &self.0, source: Source::for_map(&self.0), buffered: Vec::new().into_iter() }
     }
 }
 
@@ -37,11 +37,11 @@ impl<'m> IntoIterator for &'m Entries {
     }
 }
 
-/// Keys and values as bytes, see [`Entries::iter`]. After an error there is no more.
+/// The iterator of [`Entries::iter`]. It ends after an error.
 pub struct RawEntries<'m> {
-    raw: &'m Raw,
+    raw: &'m RawMap,
     source: Source<'m>,
-    read: vec::IntoIter<(Vec<u8>, Vec<u8>)>,
+    buffered: vec::IntoIter<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Iterator for RawEntries<'_> {
@@ -49,7 +49,7 @@ impl Iterator for RawEntries<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(entry) = self.read.next() {
+            if let Some(entry) = self.buffered.next() {
                 return Some(Ok(entry));
             }
             let error = match &mut self.source {
@@ -61,7 +61,7 @@ impl Iterator for RawEntries<'_> {
                         let mut value = vec![0; self.raw.shape().value_size()];
                         match self.raw.get(&key, &mut value, 0) {
                             Ok(true) => return Some(Ok((key, value))),
-                            // Gone, or an empty place.
+                            // The element was removed, or it is an empty element.
                             Ok(false) => continue,
                             Err(e) => Some(e),
                         }
@@ -69,15 +69,15 @@ impl Iterator for RawEntries<'_> {
                 },
                 Source::Batches(batches) => match batches.next() {
                     Ok(Some(batch)) => {
-                        self.read = batch.bytes().collect::<Vec<_>>().into_iter();
+                        self.buffered = batch.bytes().collect::<Vec<_>>().into_iter();
                         continue;
                     }
                     Ok(None) => None,
-                    Err(e) if is_lacking(e) && batches.is_first() => {
+                    Err(e) if is_unsupported(e) && batches.is_first() => {
                         self.source = Source::by_key(self.raw);
                         continue;
                     }
-                    Err(e) => Some(self.raw.failed(WALK, e)),
+                    Err(e) => Some(self.raw.error(NEXT_KEY, e)),
                 },
             };
             self.source = Source::End;

@@ -1,115 +1,115 @@
-//! Why a map cannot be used.
+//! Errors of map operations.
 
-use crate::{GlobalError, attach::Hint, object::MapType, sys::Errno};
+use crate::{GlobalError, hint::Hint, object::MapType, sys::Errno};
 use core::fmt;
 use core_relo::{Escaped, Text};
 use thiserror::Error;
 
-/// Why a map cannot be used.
+/// The reason why a map operation failed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MapError {
-    /// The kernel refused.
-    #[error("map{}: cannot {action}: {errno}{hint}", spaced(map))]
+    /// The kernel refused a request.
+    #[error("map{}: cannot {action}: {errno}{hint}", name_suffix(map))]
     Kernel {
-        /// The map; nothing as long as the kernel has not said which.
+        /// The map's name; empty if the name is not known yet.
         map: Text,
-        /// What was tried.
+        /// The action, a verb with its object.
         action: &'static str,
-        /// Why.
+        /// The kernel's error number.
         errno: Errno,
-        /// What to do.
+        /// The likely remedy.
         hint: Hint,
     },
-    /// The map is frozen: only programs write it, if they may.
-    #[error("map {map}: cannot {action}: it is frozen, as .rodata is once it is loaded")]
+    /// The map is frozen, so user space cannot write it.
+    #[error("map {map}: cannot {action}: the map is frozen, as .rodata is after the load")]
     Frozen {
-        /// The map.
+        /// The map's name.
         map: Text,
-        /// What was tried.
+        /// The action, a verb with its object.
         action: &'static str,
     },
-    /// The descriptor was opened for reading or for writing alone, or the map was made so.
-    #[error("map {map}: cannot {action}: it was opened {access}")]
+    /// The map or its descriptor allows only reading or only writing.
+    #[error("map {map}: cannot {action}: the map was opened {access}")]
     Access {
-        /// The map.
+        /// The map's name.
         map: Text,
-        /// What was tried.
+        /// The action, a verb with its object.
         action: &'static str,
         /// `read-only` or `write-only`.
         access: &'static str,
     },
     /// The map is of another type.
-    #[error("map {map} is of type {found}, not {}", names(expected))]
+    #[error("map {map}: wrong map type: {found}, expected {}", names(expected))]
     Type {
-        /// The map.
+        /// The map's name.
         map: Text,
-        /// The types it may have.
+        /// The types that fit.
         expected: &'static [MapType],
-        /// The type it has, or the kernel's number if it has no known name.
+        /// The map's type, or its number if this library does not know the type.
         found: Text,
     },
     /// Keys or values have another size than the Rust type.
-    #[error("map {map}: its {what} has {found} bytes, the type given {expected}")]
+    #[error("map {map}: wrong {part} size: {found} bytes, expected {expected}")]
     Size {
-        /// The map.
+        /// The map's name.
         map: Text,
         /// `key` or `value`.
-        what: &'static str,
-        /// Bytes of the Rust type.
+        part: &'static str,
+        /// The size of the Rust type in bytes.
         expected: usize,
-        /// Bytes as the kernel says.
+        /// The size in the map in bytes.
         found: usize,
     },
-    /// A per-CPU value that is not one for each possible processor.
-    #[error("map {map}: {found} values, but there are {expected} possible CPUs")]
+    /// A per-CPU value does not have one value for each possible CPU.
+    #[error("map {map}: wrong number of values: {found}, expected {expected}, one for each possible CPU")]
     Cpus {
-        /// The map.
+        /// The map's name.
         map: Text,
-        /// Possible processors.
+        /// The number of possible CPUs.
         expected: usize,
-        /// Values given.
+        /// The number of values.
         found: usize,
     },
-    /// Bytes outside of the map.
-    #[error("map {map}: {len} bytes at {offset} are outside of its {size}")]
+    /// An access reaches beyond the end of the map's memory.
+    #[error("map {map}: access beyond the end: {len} bytes at {offset}, expected an end of at most {size}")]
     Outside {
-        /// The map.
+        /// The map's name.
         map: Text,
-        /// The first byte.
+        /// The offset of the access in bytes.
         offset: usize,
-        /// How many.
+        /// The length of the access in bytes.
         len: usize,
-        /// How many there are.
+        /// The size of the map's memory in bytes.
         size: usize,
     },
-    /// The map lacks what the call needs.
+    /// The map lacks a property that the call needs.
     #[error("map {map}: {problem}")]
     Unfit {
-        /// The map.
+        /// The map's name.
         map: Text,
-        /// What it lacks.
+        /// The missing property.
         problem: &'static str,
     },
-    /// A variable cannot be read or set as was asked.
+    /// A global variable cannot be read or set.
     #[error(transparent)]
     Global(#[from] GlobalError),
-    /// Elements came and went so fast that no walk through the keys came to an end.
+    /// Removals sent the iteration back to the first key too often.
     #[error(
-        "map {map}: elements are removed faster than its keys can be walked through: stop the writers, or make it a hash map"
+        "map {map}: elements are removed faster than the keys can be read: stop the writers, or make the map a hash map"
     )]
     Restarts {
-        /// The map.
+        /// The map's name.
         map: Text,
     },
 }
 
 impl MapError {
-    /// What the kernel said, if it was asked.
+    /// Returns the error number, if the kernel refused a request.
     pub fn errno(&self) -> Option<Errno> {
         match self {
             Self::Kernel { errno, .. } => Some(*errno),
-            // That is how it refuses both.
+            // The kernel's error number in both cases.
             Self::Frozen { .. } | Self::Access { .. } => Some(Errno(libc::EPERM)),
             _ => None,
         }
@@ -117,11 +117,9 @@ impl MapError {
 
     pub(crate) fn kernel(map: &str, action: &'static str, errno: Errno) -> Self {
         let hint = match (action, errno.0) {
-            (INSERT, libc::E2BIG) => Hint("it is full, or the index is beyond its max_entries"),
-            (INSERT, libc::EEXIST) => {
-                Hint("the element is there already, and the flags say not to replace it")
-            }
-            (INSERT, libc::ENOENT) => Hint("there is no such element, and the flags say not to make one"),
+            (INSERT, libc::E2BIG) => Hint("the map is full, or the index is beyond max_entries"),
+            (INSERT, libc::EEXIST) => Hint("the element exists already, and the flags forbid to replace it"),
+            (INSERT, libc::ENOENT) => Hint("there is no such element, and the flags forbid to create it"),
             (INSERT, libc::EBUSY) => Hint("a program is writing the same bucket: try again"),
             (MAP, libc::ENODEV | libc::EINVAL | 524) => Hint("kernels before 5.5 cannot map arrays"),
             _ => Hint::for_errno(errno),
@@ -130,14 +128,14 @@ impl MapError {
     }
 }
 
-/// Why not all elements were drained. Those that were are gone from the map, and here.
+/// The error of a drain that stopped early, with the elements removed before.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{error}; {} elements had been removed by then", entries.len())]
 #[non_exhaustive]
 pub struct DrainError<E: fmt::Debug> {
-    /// What was removed.
+    /// The removed elements.
     pub entries: Vec<E>,
-    /// Why not more.
+    /// The reason why the drain stopped.
     #[source]
     pub error: MapError,
 }
@@ -148,17 +146,17 @@ impl<E: fmt::Debug> From<DrainError<E>> for MapError {
     }
 }
 
-/// Actions, as errors name them.
+/// Actions in error messages.
 pub(super) const READ: &str = "read an element";
 pub(super) const INSERT: &str = "write an element";
 pub(super) const REMOVE: &str = "remove an element";
-pub(super) const WALK: &str = "walk through its keys";
+pub(super) const NEXT_KEY: &str = "read the next key";
 pub(super) const MAP: &str = "map its memory";
-pub(super) const INFO: &str = "ask for its info";
+pub(super) const INFO: &str = "read its properties";
 pub(super) const CLONE: &str = "duplicate its descriptor";
 
-/// Behind `map`: it may have no name, or not be known yet.
-fn spaced(map: &str) -> String {
+/// Returns a space and the map's name; empty for a map without a known name.
+fn name_suffix(map: &str) -> String {
     if map.is_empty() { String::new() } else { format!(" {}", Escaped(map)) }
 }
 
@@ -171,13 +169,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_errno_and_what_was_drained_come_with_the_error() {
+    fn an_error_has_the_errno_and_the_drained_elements() {
         let map = || "m".into();
         let error = MapError::kernel("m", REMOVE, Errno(libc::EBUSY));
         assert_eq!(error.errno(), Some(Errno(libc::EBUSY)));
         assert!(error.to_string().starts_with("map m: cannot remove an element: EBUSY"), "{error}");
         let nameless = MapError::kernel("", INFO, Errno(libc::EBUSY)).to_string();
-        assert!(nameless.starts_with("map: cannot ask for its info: EBUSY"), "{nameless}");
+        assert!(nameless.starts_with("map: cannot read its properties: EBUSY"), "{nameless}");
         assert_eq!(MapError::Frozen { map: map(), action: INSERT }.errno(), Some(Errno(libc::EPERM)));
         assert_eq!(MapError::Restarts { map: map() }.errno(), None);
         let drain = DrainError { entries: vec![(1, 2)], error: error.clone() };

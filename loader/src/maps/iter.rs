@@ -1,9 +1,9 @@
-//! Going through a map while others write it.
+//! Iteration over a map that others may write concurrently.
 
 use super::{
-    error::{MapError, WALK},
-    kind::Kind,
-    raw::{Raw, is_lacking},
+    error::{MapError, NEXT_KEY},
+    kind::MapKind,
+    raw::{RawMap, is_unsupported},
 };
 use crate::{
     object::MapType,
@@ -13,15 +13,15 @@ use alloc::vec;
 use core::{fmt, marker::PhantomData};
 use std::collections::HashSet;
 
-/// Keys and values of a map, see [`Table::iter`](super::Table::iter). After an error there is no more.
-pub struct Iter<'m, K, V: Pod, T: Kind<V>> {
-    raw: &'m Raw,
+/// The iterator of [`Table::iter`](super::Table::iter). It ends after an error.
+pub struct Iter<'m, K, V: Pod, T: MapKind<V>> {
+    raw: &'m RawMap,
     source: Source<'m>,
-    read: vec::IntoIter<(K, T::Value)>,
-    of: PhantomData<fn() -> V>,
+    buffered: vec::IntoIter<(K, T::Value)>,
+    marker: PhantomData<fn() -> V>,
 }
 
-/// Where elements come from.
+/// The way in which an iterator reads elements.
 pub(super) enum Source<'m> {
     Batches(Batches<'m>),
     Keys(Keys<'m>),
@@ -29,8 +29,9 @@ pub(super) enum Source<'m> {
 }
 
 impl<'m> Source<'m> {
-    pub(super) fn of(raw: &'m Raw) -> Self {
-        // A hash map's batches are whole buckets, read under the bucket's lock. Those of others go by the last key.
+    pub(super) fn for_map(raw: &'m RawMap) -> Self {
+        // A batch of a hash map consists of whole buckets, read under the bucket's lock. Batches of other maps continue after the last
+        // key, which may be gone.
         match raw.map_type() {
             Some(MapType::Hash | MapType::LruHash | MapType::PercpuHash | MapType::LruPercpuHash) => {
                 Self::Batches(Batches::new(raw, false))
@@ -39,18 +40,18 @@ impl<'m> Source<'m> {
         }
     }
 
-    pub(super) fn by_key(raw: &'m Raw) -> Self {
+    pub(super) fn by_key(raw: &'m RawMap) -> Self {
         Self::Keys(Keys::new(raw))
     }
 }
 
-impl<'m, K: Pod, V: Pod, T: Kind<V>> Iter<'m, K, V, T> {
-    pub(super) fn new(raw: &'m Raw) -> Self {
-        Self { raw, source: Source::of(raw), read: Vec::new().into_iter(), of: PhantomData }
+impl<'m, K: Pod, V: Pod, T: MapKind<V>> Iter<'m, K, V, T> {
+    pub(super) fn new(raw: &'m RawMap) -> Self {
+        Self { raw, source: Source::for_map(raw), buffered: Vec::new().into_iter(), marker: PhantomData }
     }
 
-    /// The next entry by keys; those that are gone by the time their value is read are passed over.
-    fn next_by_key(raw: &Raw, keys: &mut Keys<'_>) -> Option<Result<(K, T::Value), MapError>> {
+    /// Reads the next entry by key. Skips keys that are removed before their value is read.
+    fn next_by_key(raw: &RawMap, keys: &mut Keys<'_>) -> Option<Result<(K, T::Value), MapError>> {
         loop {
             let key = match keys.next()? {
                 Ok(key) => key,
@@ -65,12 +66,12 @@ impl<'m, K: Pod, V: Pod, T: Kind<V>> Iter<'m, K, V, T> {
     }
 }
 
-impl<K: Pod, V: Pod, T: Kind<V>> Iterator for Iter<'_, K, V, T> {
+impl<K: Pod, V: Pod, T: MapKind<V>> Iterator for Iter<'_, K, V, T> {
     type Item = Result<(K, T::Value), MapError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(entry) = self.read.next() {
+            if let Some(entry) = self.buffered.next() {
                 return Some(Ok(entry));
             }
             let item = match &mut self.source {
@@ -78,15 +79,15 @@ impl<K: Pod, V: Pod, T: Kind<V>> Iterator for Iter<'_, K, V, T> {
                 Source::Keys(keys) => Self::next_by_key(self.raw, keys),
                 Source::Batches(batches) => match batches.next() {
                     Ok(Some(batch)) => {
-                        self.read = batch.entries::<K, V, T>().collect::<Vec<_>>().into_iter();
+                        self.buffered = batch.entries::<K, V, T>().collect::<Vec<_>>().into_iter();
                         continue;
                     }
                     Ok(None) => None,
-                    Err(e) if is_lacking(e) && batches.is_first() => {
+                    Err(e) if is_unsupported(e) && batches.is_first() => {
                         self.source = Source::by_key(self.raw);
                         continue;
                     }
-                    Err(e) => Some(Err(self.raw.failed(WALK, e))),
+                    Err(e) => Some(Err(self.raw.error(NEXT_KEY, e))),
                 },
             };
             if !matches!(item, Some(Ok(_))) {
@@ -97,19 +98,19 @@ impl<K: Pod, V: Pod, T: Kind<V>> Iterator for Iter<'_, K, V, T> {
     }
 }
 
-impl<K, V: Pod, T: Kind<V>> fmt::Debug for Iter<'_, K, V, T> {
+impl<K, V: Pod, T: MapKind<V>> fmt::Debug for Iter<'_, K, V, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Iter").field("map", &self.raw.name()).finish_non_exhaustive()
     }
 }
 
-/// Keys, one after the other.
+/// An iterator over the keys of a map.
 ///
-/// The kernel finds the next key by the last one. If that is gone, a hash map starts again with the first: what was seen is
-/// passed over, and the walk ends with an error should it be sent back for ever.
+/// The kernel finds the next key after the last key. If the last key is gone, a hash map begins again with the first key. The iterator
+/// skips keys that it has returned before. It ends with an error if removals send it back too often.
 #[derive(Debug)]
 pub(super) struct Keys<'m> {
-    raw: &'m Raw,
+    raw: &'m RawMap,
     last: Option<Vec<u8>>,
     seen: HashSet<Vec<u8>>,
     repeated: usize,
@@ -117,7 +118,7 @@ pub(super) struct Keys<'m> {
 }
 
 impl<'m> Keys<'m> {
-    pub(super) fn new(raw: &'m Raw) -> Self {
+    pub(super) fn new(raw: &'m RawMap) -> Self {
         Self { raw, last: None, seen: HashSet::new(), repeated: 0, ended: false }
     }
 }
@@ -126,11 +127,10 @@ impl Iterator for Keys<'_> {
     type Item = Result<Vec<u8>, MapError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        /// Walks through what was seen before that come to nothing.
-        const PATIENCE: usize = 100;
+        /// The number of times that the iterator may skip all keys returned before.
+        const RESTARTS: usize = 100;
         while !self.ended {
-            let found = self.raw.next_key(self.last.as_deref());
-            match found {
+            match self.raw.next_key(self.last.as_deref()) {
                 Ok(Some(key)) => {
                     self.last = Some(key.clone());
                     if self.seen.insert(key.clone()) {
@@ -144,7 +144,7 @@ impl Iterator for Keys<'_> {
                 }
             }
             self.repeated = self.repeated.saturating_add(1);
-            if self.repeated > self.seen.len().saturating_add(PATIENCE).saturating_mul(PATIENCE) {
+            if self.repeated > self.seen.len().saturating_add(RESTARTS).saturating_mul(RESTARTS) {
                 self.ended = true;
                 return Some(Err(MapError::Restarts { map: self.raw.name().into() }));
             }
@@ -154,53 +154,56 @@ impl Iterator for Keys<'_> {
     }
 }
 
-/// Elements in batches.
+/// A reader of elements in batches.
 #[derive(Debug)]
 pub(super) struct Batches<'m> {
-    raw: &'m Raw,
-    /// Reads and removes.
+    raw: &'m RawMap,
+    /// Whether each batch is removed from the map.
     removes: bool,
-    /// Where the kernel stands.
-    mark: Option<Vec<u8>>,
+    /// The kernel's cursor after the last batch.
+    cursor: Option<Vec<u8>>,
+    /// The number of elements that a batch has room for.
     room: usize,
     ended: bool,
 }
 
-/// Elements as the kernel gives them.
+/// Keys and values of a batch, as bytes.
 #[derive(Debug)]
 pub(super) struct RawBatch<'m> {
-    raw: &'m Raw,
+    raw: &'m RawMap,
     keys: Vec<u8>,
     values: Vec<u8>,
 }
 
 impl<'m> Batches<'m> {
-    pub(super) fn new(raw: &'m Raw, removes: bool) -> Self {
-        let one = raw.shape().key_size().saturating_add(raw.shape().value_size()).max(1);
-        let fits = BATCH_BYTES.checked_div(one).unwrap_or(1).clamp(16, 4096);
-        let room = fits.min(usize::try_from(raw.info().max_entries).unwrap_or(usize::MAX)).max(1);
-        Self { raw, removes, mark: None, room, ended: false }
+    pub(super) fn new(raw: &'m RawMap, removes: bool) -> Self {
+        let entry_bytes = raw.shape().key_size().saturating_add(raw.shape().value_size()).max(1);
+        let room = BATCH_BYTES.checked_div(entry_bytes).unwrap_or(1).clamp(16, 4096);
+        let room = room.min(max_entries(raw)).max(1);
+        Self { raw, removes, cursor: None, room, ended: false }
     }
 
-    /// Whether nothing was read yet.
+    /// Returns whether no batch was read yet.
     pub(super) fn is_first(&self) -> bool {
-        self.mark.is_none()
+        self.cursor.is_none()
     }
 
+    /// Reads the next batch.
     pub(super) fn next(&mut self) -> Result<Option<RawBatch<'m>>, Errno> {
         if self.ended {
             return Ok(None);
         }
         let shape = self.raw.shape();
-        let most = usize::try_from(self.raw.info().max_entries).unwrap_or(usize::MAX).max(1);
+        let max_room = max_entries(self.raw).max(1);
+        let bytes = |count: usize, size: usize| count.checked_mul(size).ok_or(Errno(libc::E2BIG));
         loop {
-            let mut keys = vec![0; self.room.saturating_mul(shape.key_size())];
-            let mut values = vec![0; self.room.saturating_mul(shape.value_size())];
-            let mut mark = vec![0; shape.key_size().max(4)];
+            let mut keys = vec![0; bytes(self.room, shape.key_size())?];
+            let mut values = vec![0; bytes(self.room, shape.value_size())?];
+            let mut cursor = vec![0; shape.key_size().max(4)];
             let read = sys::map_lookup_batch(
                 shape,
-                self.mark.as_deref(),
-                &mut mark,
+                self.cursor.as_deref(),
+                &mut cursor,
                 &mut keys,
                 &mut values,
                 self.removes,
@@ -208,17 +211,17 @@ impl<'m> Batches<'m> {
             match read {
                 Ok(batch) => {
                     self.ended = batch.is_last;
-                    self.mark = Some(mark);
-                    let n = usize::try_from(batch.count).unwrap_or_default();
-                    keys.truncate(n.saturating_mul(shape.key_size()));
-                    values.truncate(n.saturating_mul(shape.value_size()));
+                    self.cursor = Some(cursor);
+                    let count = usize::try_from(batch.count).map_err(|_large| Errno(libc::E2BIG))?;
+                    keys.truncate(bytes(count, shape.key_size())?);
+                    values.truncate(bytes(count, shape.value_size())?);
                     return Ok(Some(RawBatch { raw: self.raw, keys, values }));
                 }
-                // A bucket has more elements than there was room for.
-                Err(Errno(libc::ENOSPC)) if self.room < most => {
-                    self.room = self.room.saturating_mul(4).min(most);
+                // A bucket has more elements than the batch has room for.
+                Err(Errno(libc::ENOSPC)) if self.room < max_room => {
+                    self.room = self.room.saturating_mul(4).min(max_room);
                 }
-                // A program on this processor is writing the bucket.
+                // A program on this CPU is writing the bucket.
                 Err(Errno(libc::EBUSY | libc::EINTR | libc::EAGAIN)) => {}
                 Err(e) => return Err(e),
             }
@@ -233,7 +236,7 @@ impl RawBatch<'_> {
         keys.map(<[u8]>::to_vec).zip(self.values.chunks(shape.value_size().max(1)).map(<[u8]>::to_vec))
     }
 
-    pub(super) fn entries<K: Pod, V: Pod, T: Kind<V>>(&self) -> impl Iterator<Item = (K, T::Value)> {
+    pub(super) fn entries<K: Pod, V: Pod, T: MapKind<V>>(&self) -> impl Iterator<Item = (K, T::Value)> {
         let shape = self.raw.shape();
         let keys = self.keys.chunks(shape.key_size().max(1));
         let values = self.values.chunks(shape.value_size().max(1));
@@ -241,5 +244,9 @@ impl RawBatch<'_> {
     }
 }
 
-/// Bytes read at once.
+/// The usual number of bytes of a batch.
 const BATCH_BYTES: usize = 256 * 1024;
+
+fn max_entries(raw: &RawMap) -> usize {
+    usize::try_from(raw.info().max_entries).unwrap_or(usize::MAX)
+}

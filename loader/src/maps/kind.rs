@@ -1,4 +1,4 @@
-//! How the kernel's types of maps hold their values.
+//! Map types of the kernel, by the layout of their values.
 
 use super::error::MapError;
 use crate::{
@@ -7,12 +7,12 @@ use crate::{
 };
 use core::borrow::Borrow;
 
-/// A type of map whose elements are keys and values: one of [`kinds`]. It cannot be implemented elsewhere.
-pub trait Kind<V: Pod>: sealed::Sealed {
-    /// What reading an element gives: the value, or one for each possible CPU.
-    type Value: Borrow<Self::Given>;
-    /// What writing an element takes.
-    type Given: ?Sized;
+/// A map type whose elements are keys and values: one of [`kinds`]. Other crates cannot implement the trait.
+pub trait MapKind<V: Pod>: sealed::Sealed {
+    /// The value that reading an element returns: one value, or one for each possible CPU.
+    type Value: Borrow<Self::Input>;
+    /// The value that writing an element takes.
+    type Input: ?Sized;
 
     #[doc(hidden)]
     const TYPES: &'static [MapType];
@@ -27,7 +27,7 @@ pub trait Kind<V: Pod>: sealed::Sealed {
     fn parse(shape: MapShape<'_>, value: &[u8]) -> Option<Self::Value>;
 
     #[doc(hidden)]
-    fn write(shape: MapShape<'_>, map: &str, value: &Self::Given, out: &mut Vec<u8>) -> Result<(), MapError>;
+    fn write(shape: MapShape<'_>, map: &str, value: &Self::Input, out: &mut Vec<u8>) -> Result<(), MapError>;
 }
 
 mod sealed {
@@ -36,7 +36,7 @@ mod sealed {
 
 /// The kinds of tables and arrays.
 pub mod kinds {
-    use super::{Kind, MapError, MapShape, MapType, Pod, parse_each, sealed::Sealed, write_each};
+    use super::{MapError, MapKind, MapShape, MapType, Pod, parse_each, sealed::Sealed, write_each};
 
     macro_rules! single {
         ($($(#[$doc:meta])* $name:ident $types:expr;)*) => {$(
@@ -47,9 +47,9 @@ pub mod kinds {
 
             impl Sealed for $name {}
 
-            impl<V: Pod> Kind<V> for $name {
+            impl<V: Pod> MapKind<V> for $name {
                 type Value = V;
-                type Given = V;
+                type Input = V;
 
                 const TYPES: &'static [MapType] = &$types;
 
@@ -82,9 +82,9 @@ pub mod kinds {
 
             impl Sealed for $name {}
 
-            impl<V: Pod> Kind<V> for $name {
+            impl<V: Pod> MapKind<V> for $name {
                 type Value = Vec<V>;
-                type Given = [V];
+                type Input = [V];
 
                 const TYPES: &'static [MapType] = &$types;
 
@@ -108,9 +108,9 @@ pub mod kinds {
     }
 
     single! {
-        /// Hash tables, also those that drop the least recently used, and those that grow.
+        /// Hash tables, LRU hash tables and resizable hash tables.
         Hash [MapType::Hash, MapType::LruHash, MapType::Rhash];
-        /// Tries of prefixes.
+        /// Tries for longest-prefix matches.
         Lpm [MapType::LpmTrie];
         /// Arrays.
         Array [MapType::Array];
@@ -124,7 +124,7 @@ pub mod kinds {
     }
 }
 
-/// Bytes from one CPU's value to the next one's.
+/// Returns the number of bytes from one CPU's value to the next.
 const fn stride<V>() -> usize {
     match size_of::<V>().checked_next_multiple_of(8) {
         Some(0) | None => 8,
@@ -143,7 +143,9 @@ fn write_each<V: Pod>(
     out: &mut Vec<u8>,
 ) -> Result<(), MapError> {
     let stride = stride::<V>();
-    let expected = shape.value_size().checked_div(stride).unwrap_or_default();
+    let expected = shape.value_size().checked_div(stride);
+    let expected = expected
+        .ok_or(MapError::Unfit { map: map.into(), problem: "broken invariant: a value has a size" })?;
     if values.len() != expected {
         return Err(MapError::Cpus { map: map.into(), expected, found: values.len() });
     }

@@ -1,6 +1,6 @@
-//! Maps without keys: queues, stacks, bloom filters.
+//! Maps without keys: queues, stacks, Bloom filters.
 
-use super::{Flags, error::MapError, raw::Raw};
+use super::{error::MapError, flags::Flags, raw::RawMap};
 use crate::{
     object::MapType,
     sys::{MapFd, Pod},
@@ -8,84 +8,84 @@ use crate::{
 use core::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// What is taken out first went in first: `QUEUE`.
-pub type Queue<V> = Fifo<V, true>;
+/// A first-in, first-out queue of type `QUEUE`.
+pub type Queue<V> = QueueOrStack<V, true>;
 
-/// What is taken out first went in last: `STACK`.
-pub type Stack<V> = Fifo<V, false>;
+/// A last-in, first-out stack of type `STACK`.
+pub type Stack<V> = QueueOrStack<V, false>;
 
 /// A [`Queue`] or a [`Stack`].
 #[derive(Debug)]
-pub struct Fifo<V, const FIRST_IN_FIRST_OUT: bool> {
-    raw: Raw,
-    of: PhantomData<fn() -> V>,
+pub struct QueueOrStack<V, const FIRST_IN_FIRST_OUT: bool> {
+    raw: RawMap,
+    marker: PhantomData<fn() -> V>,
 }
 
-impl<V: Pod, const FIRST_IN_FIRST_OUT: bool> Fifo<V, FIRST_IN_FIRST_OUT> {
+impl<V: Pod, const FIRST_IN_FIRST_OUT: bool> QueueOrStack<V, FIRST_IN_FIRST_OUT> {
     const TYPES: &'static [MapType] = if FIRST_IN_FIRST_OUT { &[MapType::Queue] } else { &[MapType::Stack] };
 
-    /// Takes a map. Its type and the size of values must be those of the Rust types.
+    /// Creates a handle. The map must have the handle's map type and the value size of `V`.
     pub fn new(map: MapFd) -> Result<Self, MapError> {
-        let raw = Raw::new(map, Self::TYPES)?.sized(0, size_of::<V>())?;
-        Ok(Self { raw, of: PhantomData })
+        let raw = RawMap::new(map, Self::TYPES)?.check_sizes(0, size_of::<V>())?;
+        Ok(Self { raw, marker: PhantomData })
     }
 
-    /// The same with a descriptor of its own.
+    /// Creates a handle as [`new`](Self::new), with a duplicate of the descriptor.
     pub fn open(map: &MapFd) -> Result<Self, MapError> {
-        Self::new(Raw::clone_of(map)?)
+        Self::new(RawMap::duplicate(map)?)
     }
 
-    /// Puts a value in; `E2BIG` if it is full. With [`Flags::EXIST`] the oldest makes room.
+    /// Adds a value. If the map is full, the result is `E2BIG`, or with [`Flags::EXIST`] the oldest value is dropped.
     pub fn push(&self, value: &V, flags: Flags) -> Result<(), MapError> {
         self.raw.insert(&[], value.as_bytes(), flags.0)
     }
 
-    /// Takes the next value out.
+    /// Removes and returns the next value.
     pub fn pop(&self) -> Result<Option<V>, MapError> {
         let mut value = V::zeroed();
         Ok(self.raw.take(&[], value.as_bytes_mut())?.then_some(value))
     }
 
-    /// The next value, which stays.
+    /// Returns the next value without removing it.
     pub fn peek(&self) -> Result<Option<V>, MapError> {
         let mut value = V::zeroed();
         Ok(self.raw.get(&[], value.as_bytes_mut(), 0)?.then_some(value))
     }
 }
 
-impl<V, const FIRST_IN_FIRST_OUT: bool> AsFd for Fifo<V, FIRST_IN_FIRST_OUT> {
+impl<V, const FIRST_IN_FIRST_OUT: bool> AsFd for QueueOrStack<V, FIRST_IN_FIRST_OUT> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.raw.fd()
     }
 }
 
-/// A set that may say yes to what is not in it, never no to what is: `BLOOM_FILTER`.
+/// A Bloom filter of type `BLOOM_FILTER`: a set with false positives, but no false negatives.
 #[derive(Debug)]
 pub struct BloomFilter<V> {
-    raw: Raw,
-    of: PhantomData<fn() -> V>,
+    raw: RawMap,
+    marker: PhantomData<fn() -> V>,
 }
 
 impl<V: Pod> BloomFilter<V> {
-    /// Takes a map. Its type and the size of values must be those of the Rust types.
+    /// Creates a handle. The map must have the handle's map type and the value size of `V`.
     pub fn new(map: MapFd) -> Result<Self, MapError> {
-        let raw = Raw::new(map, &[MapType::BloomFilter])?.sized(0, size_of::<V>())?;
-        Ok(Self { raw, of: PhantomData })
+        let raw = RawMap::new(map, &[MapType::BloomFilter])?.check_sizes(0, size_of::<V>())?;
+        Ok(Self { raw, marker: PhantomData })
     }
 
-    /// The same with a descriptor of its own.
+    /// Creates a handle as [`new`](Self::new), with a duplicate of the descriptor.
     pub fn open(map: &MapFd) -> Result<Self, MapError> {
-        Self::new(Raw::clone_of(map)?)
+        Self::new(RawMap::duplicate(map)?)
     }
 
-    /// Puts a value in. It cannot be taken out.
+    /// Adds a value. It cannot be removed.
     pub fn insert(&self, value: &V) -> Result<(), MapError> {
         self.raw.insert(&[], value.as_bytes(), 0)
     }
 
-    /// Whether a value may be in it; `false` is certain.
+    /// Returns whether the filter may contain a value; `false` is certain.
     pub fn may_contain(&self, value: &V) -> Result<bool, MapError> {
-        // The kernel reads the value that other maps write.
+        // For this map type, the kernel reads the buffer of a lookup.
         let mut value = *value;
         self.raw.get(&[], value.as_bytes_mut(), 0)
     }

@@ -1,29 +1,31 @@
-//! What all handles share: a map's descriptor and name, elements as bytes, errors.
+//! The common part of all handles: a map's descriptor and name, elements as bytes, errors.
 
-use super::error::{CLONE, INFO, INSERT, MapError, READ, REMOVE, WALK};
+use super::error::{CLONE, INFO, INSERT, MapError, NEXT_KEY, READ, REMOVE};
 use crate::{
     object::MapType,
     sys::{self, Errno, MapFd, MapInfo, MapShape},
 };
+use core::slice::Chunks;
 use std::{
     fs,
     os::fd::{AsFd as _, AsRawFd as _, BorrowedFd},
 };
 
-/// `ENOTSUPP`, which libc does not know.
-const NOTSUPP: i32 = 524;
+/// `ENOTSUPP` of the kernel, which user space has no name for.
+const ENOTSUPP: i32 = 524;
 
+/// A map whose elements are bytes.
 #[derive(Debug)]
-pub(super) struct Raw {
+pub(super) struct RawMap {
     map: MapFd,
     info: MapInfo,
     name: Box<str>,
 }
 
-impl Raw {
-    /// A map of one of these types.
+impl RawMap {
+    /// Creates a handle of a map that must have one of these types.
     pub(super) fn new(map: MapFd, types: &'static [MapType]) -> Result<Self, MapError> {
-        let this = Self::any(map)?;
+        let this = Self::untyped(map)?;
         let number = this.info.map_type;
         if types.iter().any(|t| t.number() == number) {
             return Ok(this);
@@ -33,27 +35,28 @@ impl Raw {
         Err(MapError::Type { map: this.name.into(), expected: types, found: found.into() })
     }
 
-    /// A map of whatever type.
-    pub(super) fn any(map: MapFd) -> Result<Self, MapError> {
+    /// Creates a handle of a map of any type.
+    pub(super) fn untyped(map: MapFd) -> Result<Self, MapError> {
         let info = sys::map_info(&map).map_err(|e| MapError::kernel("", INFO, e))?;
         let name = map.name().map_or_else(|| info.name().into(), Box::from);
         Ok(Self { map, info, name })
     }
 
-    /// Another descriptor of a map.
-    pub(super) fn clone_of(map: &MapFd) -> Result<MapFd, MapError> {
+    /// Duplicates the descriptor of a map.
+    pub(super) fn duplicate(map: &MapFd) -> Result<MapFd, MapError> {
         map.try_clone().map_err(|e| {
-            let by_kernel = || sys::map_info(map).map(|info| info.name()).unwrap_or_default();
-            MapError::kernel(&map.name().map_or_else(by_kernel, str::to_owned), CLONE, e)
+            // The error has no name if the kernel does not report one.
+            let kernel_name = || sys::map_info(map).map_or_else(|_errno| String::new(), |info| info.name());
+            MapError::kernel(&map.name().map_or_else(kernel_name, str::to_owned), CLONE, e)
         })
     }
 
-    /// That keys and values (those of one CPU) have the sizes of the Rust types.
-    pub(super) fn sized(self, key: usize, value: usize) -> Result<Self, MapError> {
+    /// Checks that keys and values (per CPU) have the sizes of the Rust types.
+    pub(super) fn check_sizes(self, key: usize, value: usize) -> Result<Self, MapError> {
         let found = |size: u32| usize::try_from(size).unwrap_or(usize::MAX);
         let (found_key, found_value) = (found(self.info.key_size), found(self.info.value_size));
         let wrong =
-            |what, expected, found| MapError::Size { map: self.name.clone().into(), what, expected, found };
+            |part, expected, found| MapError::Size { map: self.name.clone().into(), part, expected, found };
         if found_key != key {
             Err(wrong("key", key, found_key))
         } else if found_value != value {
@@ -83,45 +86,67 @@ impl Raw {
         self.map.as_fd()
     }
 
-    /// Reads into `value`; whether there is such an element.
+    /// Splits the bytes of consecutive keys into single keys.
+    pub(super) fn key_chunks<'b>(&self, keys: &'b [u8]) -> Result<Chunks<'b, u8>, MapError> {
+        self.chunks(keys, self.shape().key_size())
+    }
+
+    /// Splits the bytes of consecutive values into single values.
+    pub(super) fn value_chunks<'b>(&self, values: &'b [u8]) -> Result<Chunks<'b, u8>, MapError> {
+        self.chunks(values, self.shape().value_size())
+    }
+
+    fn chunks<'b>(&self, bytes: &'b [u8], size: usize) -> Result<Chunks<'b, u8>, MapError> {
+        if size == 0 {
+            return Err(self.unfit("broken invariant: keys and values of a batch have a size"));
+        }
+        Ok(bytes.chunks(size))
+    }
+
+    /// Reads an element into `value`. Returns whether the element exists.
     pub(super) fn get(&self, key: &[u8], value: &mut [u8], flags: u64) -> Result<bool, MapError> {
-        self.found(READ, sys::map_lookup(self.shape(), key, value, flags))
+        self.exists(READ, sys::map_lookup(self.shape(), key, value, flags))
     }
 
     pub(super) fn insert(&self, key: &[u8], value: &[u8], flags: u64) -> Result<(), MapError> {
-        sys::map_update(self.shape(), key, value, flags).map_err(|e| self.failed(INSERT, e))
+        sys::map_update(self.shape(), key, value, flags).map_err(|e| self.error(INSERT, e))
     }
 
-    /// Whether there was such an element.
+    /// Removes an element. Returns whether the element existed.
     pub(super) fn remove(&self, key: &[u8]) -> Result<bool, MapError> {
-        self.found(REMOVE, sys::map_delete(self.shape(), key))
+        self.exists(REMOVE, sys::map_delete(self.shape(), key))
     }
 
-    /// Reads into `value` and removes; whether there was such an element. Kernels before 5.14 do it in two steps for hash maps.
+    /// Reads an element into `value` and removes the element. Returns whether the element existed.
+    ///
+    /// Takes two system calls for hash maps on kernels before 5.14.
     pub(super) fn take(&self, key: &[u8], value: &mut [u8]) -> Result<bool, MapError> {
         match sys::map_lookup_and_delete(self.shape(), key, value, 0) {
-            Err(e) if is_lacking(e) && !key.is_empty() => Ok(self.get(key, value, 0)? && self.remove(key)?),
-            done => self.found(REMOVE, done),
+            Err(e) if is_unsupported(e) && !key.is_empty() => {
+                Ok(self.get(key, value, 0)? && self.remove(key)?)
+            }
+            result => self.exists(REMOVE, result),
         }
     }
 
-    /// The key after `key`, or the first; `None` at the end.
+    /// Returns the key after `key`, or the first key. Returns `None` at the end.
     pub(super) fn next_key(&self, key: Option<&[u8]>) -> Result<Option<Vec<u8>>, MapError> {
         let mut next = vec![0; self.shape().key_size()];
-        let found = sys::map_next_key(self.shape(), key, &mut next);
-        Ok(found.map_err(|e| self.failed(WALK, e))?.then_some(next))
+        let has_next = sys::map_next_key(self.shape(), key, &mut next);
+        Ok(has_next.map_err(|e| self.error(NEXT_KEY, e))?.then_some(next))
     }
 
-    fn found(&self, action: &'static str, done: Result<(), Errno>) -> Result<bool, MapError> {
-        match done {
+    /// Turns `ENOENT` into `false`.
+    fn exists(&self, action: &'static str, result: Result<(), Errno>) -> Result<bool, MapError> {
+        match result {
             Ok(()) => Ok(true),
             Err(Errno(libc::ENOENT)) => Ok(false),
-            Err(e) => Err(self.failed(action, e)),
+            Err(e) => Err(self.error(action, e)),
         }
     }
 
-    /// What an errno means for this map.
-    pub(super) fn failed(&self, action: &'static str, errno: Errno) -> MapError {
+    /// Makes the error of a refused request. An `EPERM` gets its own error if the map is frozen or opened for one direction.
+    pub(super) fn error(&self, action: &'static str, errno: Errno) -> MapError {
         if matches!(errno.0, libc::EPERM | libc::EACCES)
             && let Some(restriction) = self.restriction(action)
         {
@@ -134,13 +159,13 @@ impl Raw {
         MapError::Unfit { map: self.name.clone().into(), problem }
     }
 
-    /// Why the kernel does not permit it, if that is the map or how it was opened.
+    /// Finds the property of the map or its descriptor that forbids an action.
     fn restriction(&self, action: &'static str) -> Option<MapError> {
         const ACCESS_MODE: u32 = 3;
         let text = fs::read_to_string(format!("/proc/thread-self/fdinfo/{}", self.fd().as_raw_fd())).ok()?;
         let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
         let mode = u32::from_str_radix(field("flags:")?, 8).ok()? & ACCESS_MODE;
-        let reads = matches!(action, READ | WALK);
+        let reads = matches!(action, READ | NEXT_KEY);
         let map = self.name.clone();
         match i32::try_from(mode).ok()? {
             libc::O_RDONLY if !reads => {
@@ -157,7 +182,7 @@ impl Raw {
     }
 }
 
-/// Whether the kernel lacks a command, at all or for maps of this type.
-pub(super) const fn is_lacking(errno: Errno) -> bool {
-    matches!(errno.0, libc::EINVAL | libc::EOPNOTSUPP | NOTSUPP)
+/// Returns whether an error means that the kernel lacks a command, for all maps or for this map type.
+pub(super) const fn is_unsupported(errno: Errno) -> bool {
+    matches!(errno.0, libc::EINVAL | libc::EOPNOTSUPP | ENOTSUPP)
 }

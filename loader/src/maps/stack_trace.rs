@@ -1,6 +1,6 @@
-//! Call stacks that programs took.
+//! Stack traces that programs recorded.
 
-use super::{error::MapError, iter::Keys, raw::Raw};
+use super::{error::MapError, iter::Keys, raw::RawMap};
 use crate::{
     object::MapType,
     sys::{BuildIdFrame, MapFd, Pod as _},
@@ -10,49 +10,49 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// `BPF_F_STACK_BUILD_ID`.
 const WITH_BUILD_IDS: u32 = 1 << 5;
 
-/// Call stacks by the ids that `bpf_get_stackid` gives: `STACK_TRACE`.
+/// Stack traces by the id from `bpf_get_stackid`, of type `STACK_TRACE`.
 #[derive(Debug)]
-pub struct StackTraces(Raw);
+pub struct StackTraces(RawMap);
 
 impl StackTraces {
-    /// Takes a map of the type.
+    /// Creates a handle. The map must have the type `STACK_TRACE`.
     pub fn new(map: MapFd) -> Result<Self, MapError> {
-        let raw = Raw::new(map, &[MapType::StackTrace])?;
+        let raw = RawMap::new(map, &[MapType::StackTrace])?;
         let value = raw.shape().value_size();
-        Ok(Self(raw.sized(4, value)?))
+        Ok(Self(raw.check_sizes(4, value)?))
     }
 
-    /// The same with a descriptor of its own.
+    /// Creates a handle as [`new`](Self::new), with a duplicate of the descriptor.
     pub fn open(map: &MapFd) -> Result<Self, MapError> {
-        Self::new(Raw::clone_of(map)?)
+        Self::new(RawMap::duplicate(map)?)
     }
 
-    /// The addresses of a stack, innermost first.
+    /// Returns the addresses of a stack, innermost first.
     pub fn get(&self, id: u32) -> Result<Option<Vec<u64>>, MapError> {
         if self.has_build_ids() {
-            return Err(self.0.unfit("it has build ids instead of addresses"));
+            return Err(self.0.unfit("the map has build ids, expected addresses"));
         }
         let Some(value) = self.value(id)? else { return Ok(None) };
         let addresses = value.chunks(8).filter_map(u64::from_bytes);
         Ok(Some(addresses.take_while(|address| *address != 0).collect()))
     }
 
-    /// The frames of a stack in a map made with `BPF_F_STACK_BUILD_ID`, innermost first.
+    /// Returns the frames of a stack in a map with `BPF_F_STACK_BUILD_ID`, innermost first.
     pub fn get_build_ids(&self, id: u32) -> Result<Option<Vec<BuildIdFrame>>, MapError> {
         if !self.has_build_ids() {
-            return Err(self.0.unfit("it has addresses, not build ids"));
+            return Err(self.0.unfit("the map has addresses, expected build ids"));
         }
         let Some(value) = self.value(id)? else { return Ok(None) };
         let frames = value.chunks(size_of::<BuildIdFrame>()).filter_map(BuildIdFrame::from_bytes);
         Ok(Some(frames.take_while(|frame| frame.status != 0).collect()))
     }
 
-    /// Forgets a stack; whether it was there.
+    /// Removes a stack. Returns whether the stack existed.
     pub fn remove(&self, id: u32) -> Result<bool, MapError> {
         self.0.remove(id.as_bytes())
     }
 
-    /// The ids of all stacks.
+    /// Iterates over the ids of all stacks.
     pub fn ids(&self) -> impl Iterator<Item = Result<u32, MapError>> {
         Keys::new(&self.0).filter_map(|key| key.map(|key| u32::from_bytes(&key)).transpose())
     }

@@ -1,99 +1,99 @@
-//! Why a ring cannot be used.
+//! Errors of ring buffers and perf buffers.
 
 use crate::{
-    attach::Hint,
+    hint::Hint,
     object::MapType,
     sys::{self, Errno, MapInfo, OpenFault, RingFault},
 };
 use core_relo::{Escaped, Text};
 use thiserror::Error;
 
-/// Why a ring cannot be opened, read or written.
+/// The reason why a ring cannot be opened, read or written.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RingError {
-    /// The kernel refused.
+    /// The kernel refused a request.
     #[error("{}cannot {action}: {errno}{hint}", prefix(map))]
     Kernel {
-        /// The map; nothing as long as it is not known which.
+        /// The map's name; empty if the name is not known yet.
         map: Text,
-        /// What was tried.
+        /// The action, a verb with its object.
         action: &'static str,
-        /// Why.
+        /// The kernel's error number.
         errno: Errno,
-        /// What to do.
+        /// The likely remedy.
         hint: Hint,
     },
     /// The map is of another type.
-    #[error("map {map} is of type {found}, not {expected}")]
+    #[error("map {map}: wrong map type: {found}, expected {expected}")]
     Type {
-        /// The map.
+        /// The map's name.
         map: Text,
-        /// The type it should have.
+        /// The type that fits.
         expected: MapType,
-        /// The type it has, or the kernel's number if it has no known name.
+        /// The map's type, or its number if this library does not know the type.
         found: Text,
     },
-    /// The ring's size cannot be: it is a power of two, and whole pages.
-    #[error("map {map}: {size} bytes are no power of two of at least a page")]
+    /// The ring's size is not a power of two, or less than a page.
+    #[error("map {map}: wrong ring size: {size} bytes, expected a power of two of at least a page")]
     Size {
-        /// The map.
+        /// The map's name.
         map: Text,
-        /// The size the kernel says.
+        /// The size in bytes.
         size: u32,
     },
-    /// This process has the ring open already. Readers (or writers) would take it from under each other.
-    #[error("map {map} is open already: one reader or writer at a time, shared if need be")]
+    /// This process has opened the ring already. Two readers (or writers) would overwrite each other's position.
+    #[error("map {map}: the ring is open already: only one reader or writer at a time, threads can share it")]
     InUse {
-        /// The map.
+        /// The map's name.
         map: Text,
     },
-    /// The kernel overwrites the oldest records of this map (`BPF_F_RB_OVERWRITE`), also while they are read.
-    #[error("map {map} overwrites old records (BPF_F_RB_OVERWRITE): it cannot be read without copies")]
+    /// The kernel overwrites the oldest records of this map (`BPF_F_RB_OVERWRITE`), even while somebody reads them.
+    #[error("map {map}: BPF_F_RB_OVERWRITE is not supported: records can change while they are read")]
     Overwritten {
-        /// The map.
+        /// The map's name.
         map: Text,
     },
-    /// What lies in the ring cannot be: something else writes to it.
-    #[error("map {map}: {cause}; does something else read or write it?")]
+    /// The ring's memory is inconsistent, so another process writes to it.
+    #[error("map {map}: {cause}; does another process read or write the ring?")]
     Corrupt {
-        /// The map.
+        /// The map's name.
         map: Text,
-        /// What cannot be.
+        /// The inconsistency.
         #[source]
         cause: RingFault,
     },
-    /// A sample that can never fit.
-    #[error(
-        "map {map}: a sample of {len} bytes does not fit into a ring of {size}, 8 of which are its header"
-    )]
+    /// The sample is larger than the ring.
+    #[error("map {map}: sample too large: {len} bytes and a header of 8, expected at most {size}")]
     TooLarge {
-        /// The map.
+        /// The map's name.
         map: Text,
-        /// The sample's size.
+        /// The size of the sample in bytes.
         len: usize,
-        /// The ring's size.
+        /// The size of the ring in bytes.
         size: usize,
     },
-    /// There is no room at the moment: programs have not read what was written.
-    #[error("map {map}: no room for {len} bytes: the BPF program has not yet drained what was submitted")]
+    /// The ring has no room at the moment, because the BPF program has not drained it.
+    #[error(
+        "map {map}: no room for {len} bytes: the BPF program has not drained the samples submitted before"
+    )]
     Full {
-        /// The map.
+        /// The map's name.
         map: Text,
-        /// The sample's size.
+        /// The size of the sample in bytes.
         len: usize,
     },
-    /// A number of pages that cannot be.
-    #[error("map {map}: {pages} pages: a perf buffer has a power of two of them for each processor")]
+    /// The number of pages is not a power of two.
+    #[error("map {map}: wrong number of pages for each CPU: {pages}, expected a power of two")]
     Pages {
-        /// The map.
+        /// The map's name.
         map: Text,
-        /// As was asked for.
+        /// The number of pages.
         pages: usize,
     },
 }
 
-/// What is no map, or one that does not say its name.
+/// The name in errors that are about no map, or about a map without a known name.
 pub(super) const NAMELESS: &str = "";
 
 fn prefix(map: &str) -> String {
@@ -101,7 +101,7 @@ fn prefix(map: &str) -> String {
 }
 
 impl RingError {
-    /// What the kernel said, if it was asked.
+    /// Returns the error number, if the kernel refused a request.
     pub fn errno(&self) -> Option<Errno> {
         match self {
             Self::Kernel { errno, .. } => Some(*errno),
@@ -115,7 +115,7 @@ impl RingError {
                 Hint("needs CAP_PERFMON, or kernel.perf_event_paranoid of 0 or less")
             }
             libc::EPERM if action == sys::PERF_MAP => Hint(
-                "more locked memory than RLIMIT_MEMLOCK and kernel.perf_event_mlock_kb allow, or the map is read-only",
+                "RLIMIT_MEMLOCK and kernel.perf_event_mlock_kb do not allow that much locked memory, or the map is read-only",
             ),
             _ => Hint::for_errno(errno),
         };
@@ -132,7 +132,7 @@ impl RingError {
         }
     }
 
-    /// That a map is of the type it should be.
+    /// Checks the type of a map.
     pub(super) fn check_type(info: &MapInfo, expected: MapType) -> Result<(), Self> {
         if info.map_type == expected.number() {
             return Ok(());
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_has_a_beginning_with_or_without_a_name() {
+    fn an_error_begins_with_the_map_or_with_ring() {
         let text = |map| RingError::kernel(map, "wait", Errno(libc::EMFILE)).to_string();
         assert!(text("events").starts_with("map events: cannot wait: EMFILE"), "{}", text("events"));
         assert!(text(NAMELESS).starts_with("ring: cannot wait: EMFILE"), "{}", text(NAMELESS));

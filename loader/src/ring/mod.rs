@@ -1,8 +1,8 @@
-//! What BPF programs send, and what is sent to them: ring buffers, user ring buffers, perf buffers.
+//! Ring buffers, perf buffers and user ring buffers.
 //!
-//! * [`RingBuffer`] reads maps of type `RINGBUF`: records in the order of all processors, without a copy.
-//! * [`PerfBuffer`] reads a `PERF_EVENT_ARRAY`, which older kernels have: a ring for each processor, and counts of what was lost.
-//! * [`UserRingBuffer`] writes a `USER_RINGBUF`.
+//! * [`RingBuffer`] reads maps of type `RINGBUF`: records of all CPUs in order, without copies.
+//! * [`PerfBuffer`] reads a `PERF_EVENT_ARRAY`, which older kernels have too: one ring per CPU, and the number of lost samples.
+//! * [`UserRingBuffer`] writes a `USER_RINGBUF`, which BPF programs read.
 //!
 //! ```no_run
 //! use core::time::Duration;
@@ -17,12 +17,12 @@
 //! # }
 //! ```
 //!
-//! # In a loop of your own
+//! # Event loops
 //!
-//! Each buffer is [`AsFd`](std::os::fd::AsFd): its descriptor becomes readable once there are records. Put it into poll(2), epoll
-//! or a reactor and call [`consume`](RingBuffer::consume), which does not wait. With an edge-triggered reactor such as tokio's, `consume`
-//! reads until nothing is left, so no wakeup is missed (`AsyncFd` takes anything that is `AsRawFd`, for which `as_fd().as_raw_fd()`
-//! of the buffer serves):
+//! Each buffer is [`AsFd`](std::os::fd::AsFd). The descriptor becomes readable when there are records. Add it to poll(2), epoll or a
+//! reactor, and call [`consume`](RingBuffer::consume), which does not wait. `consume` reads until the ring is empty, so an
+//! edge-triggered reactor such as tokio's misses no wakeup. `AsyncFd` takes any `AsRawFd`, such as a wrapper of
+//! `as_fd().as_raw_fd()`:
 //!
 //! ```ignore
 //! struct Fd(std::os::fd::RawFd); // impl AsRawFd for Fd
@@ -34,15 +34,16 @@
 //! }
 //! ```
 //!
-//! A callback that stops early leaves records behind: do not clear the readiness then.
+//! A callback that stops early leaves records behind. Do not clear the readiness then.
 //!
-//! # What callbacks may do
+//! # Callbacks
 //!
-//! Anything: no lock is held while they run. The record is theirs until they return; the kernel writes there only afterwards. Should
-//! one panic and be caught, its record counts as read. They return `()` or [`ControlFlow<()>`]: `Break` ends the
-//! call that runs them, its record counted as read.
+//! Callbacks may do anything, since no lock is held while they run. The record does not change until the callback returns. If a
+//! callback panics and the caller catches the panic, the record counts as read. Callbacks return `()` or
+//! [`ControlFlow<()>`](core::ops::ControlFlow). `Break` ends the call that runs them, and the record counts as read.
 
 mod error;
+mod flow;
 mod perf;
 mod ring_buffer;
 #[cfg(test)]
@@ -51,43 +52,7 @@ mod user;
 
 pub use crate::sys::RingFault;
 pub use error::RingError;
+pub use flow::{Consumed, Flow};
 pub use perf::{PerfBuffer, PerfBufferOptions, Wakeup};
 pub use ring_buffer::RingBuffer;
 pub use user::{Sample, UserRingBuffer};
-
-use core::ops::ControlFlow;
-
-/// What a callback returns: nothing, or whether to go on.
-pub trait Flow {
-    /// Whether to go on.
-    fn flow(self) -> ControlFlow<()>;
-}
-
-impl Flow for () {
-    fn flow(self) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-}
-
-impl Flow for ControlFlow<()> {
-    fn flow(self) -> Self {
-        self
-    }
-}
-
-/// What a call that ran callbacks came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Consumed {
-    /// Records given to callbacks.
-    pub records: usize,
-    /// Whether a callback said to stop.
-    pub stopped: bool,
-}
-
-impl Consumed {
-    fn add(&mut self, other: Self) {
-        self.records = self.records.saturating_add(other.records);
-        self.stopped |= other.stopped;
-    }
-}

@@ -1,6 +1,9 @@
-//! Reading a perf event array.
+//! Reading perf event arrays.
 
-use super::{Consumed, Flow, RingError, error::NAMELESS};
+use super::{
+    error::{NAMELESS, RingError},
+    flow::{Consumed, Flow},
+};
 use crate::{
     object::MapType,
     sys::{self, Claim, Epoll, Errno, Interest, MapFd, PerfRecord, PerfRing, PerfWakeup, Pod as _},
@@ -12,18 +15,18 @@ use std::{
     os::fd::{AsFd, AsRawFd as _, BorrowedFd},
 };
 
-/// When who waits for a perf buffer is woken.
+/// The condition for waking a process that waits for a perf buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Wakeup {
-    /// After so many samples on one processor. More cost less and come later: the last ones only with
-    /// [`consume`](PerfBuffer::consume).
+    /// A number of samples on one CPU. A larger number costs less, but delays samples. The last samples below the number do not wake
+    /// the process; read them with [`consume`](PerfBuffer::consume).
     Samples(u32),
-    /// After so many bytes on one processor.
+    /// A number of bytes on one CPU.
     Bytes(u32),
 }
 
-/// How to read a perf event array.
+/// Options for reading a perf event array.
 ///
 /// ```no_run
 /// # fn example(map: std::os::fd::BorrowedFd<'_>) -> Result<(), core_relo_loader::ring::RingError> {
@@ -54,44 +57,44 @@ impl Default for PerfBufferOptions<'_> {
 }
 
 impl<'cb> PerfBufferOptions<'cb> {
-    /// 8 pages for each processor that is online, a wakeup for each sample.
+    /// Creates the default options: 8 pages for each online CPU, a wakeup for each sample.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Pages of each processor's ring, a power of two.
+    /// Sets the number of pages of each CPU's ring, a power of two.
     pub fn pages(mut self, pages: usize) -> Self {
         self.pages = pages;
         self
     }
 
-    /// When to wake who waits.
+    /// Sets the condition for waking a waiting process.
     pub fn wakeup(mut self, wakeup: Wakeup) -> Self {
         self.wakeup = wakeup;
         self
     }
 
-    /// Reads these processors alone. With each goes the key of the map under which its ring is put, usually the same number.
+    /// Reads only these CPUs. Each CPU comes with the key of its ring in the map, usually the same number.
     pub fn cpus(mut self, cpus_and_keys: impl IntoIterator<Item = (u32, u32)>) -> Self {
         self.cpus = Some(cpus_and_keys.into_iter().collect());
         self
     }
 
-    /// Is told how many samples found no room, and on which processor.
+    /// Sets a callback for lost samples, which gets the CPU and the number of samples.
     pub fn on_lost(mut self, on_lost: impl FnMut(u32, u64) + Send + 'cb) -> Self {
         self.on_lost = Box::new(on_lost);
         self
     }
 
-    /// Opens the rings and puts them into the map. The callback gets the processor's number and the sample, which the kernel has padded
-    /// with up to 7 bytes.
+    /// Opens the rings and writes them to the map. The callback gets the CPU and the sample. The kernel pads samples with up to 7
+    /// bytes.
     pub fn open<R: Flow>(
         self,
         map: impl AsFd,
         mut on_sample: impl FnMut(u32, &[u8]) -> R + Send + 'cb,
     ) -> Result<PerfBuffer<'cb>, RingError> {
         let map = map.as_fd();
-        let info = sys::map_info(&map).map_err(|e| RingError::kernel(NAMELESS, "ask for its info", e))?;
+        let info = sys::map_info(&map).map_err(|e| RingError::kernel(NAMELESS, "read its properties", e))?;
         RingError::check_type(&info, MapType::PerfEventArray)?;
         let name: Box<str> = info.name().into();
         if !self.pages.is_power_of_two() {
@@ -102,13 +105,13 @@ impl<'cb> PerfBufferOptions<'cb> {
         let map = map.and_then(MapFd::new).map_err(|e| failed("duplicate its descriptor", e))?;
         let cpus = match self.cpus {
             Some(cpus) => cpus,
-            None => online(info.max_entries).map_err(|e| failed("see which processors are online", e))?,
+            None => online_cpus(info.max_entries).map_err(|e| failed("list the online CPUs", e))?,
         };
         let mut buffer = PerfBuffer {
             rings: Vec::new(),
-            epoll: Epoll::new().map_err(|e| failed("make an epoll instance", e))?,
+            epoll: Epoll::new().map_err(|e| failed("create an epoll instance", e))?,
             ready: Vec::new(),
-            unserved: BTreeSet::new(),
+            pending: BTreeSet::new(),
             handlers: Handlers {
                 on_sample: Box::new(move |cpu, sample| on_sample(cpu, sample).flow()),
                 on_lost: self.on_lost,
@@ -117,7 +120,7 @@ impl<'cb> PerfBufferOptions<'cb> {
             map,
         };
         for (cpu, key) in cpus {
-            let claim = Claim::of_place(info.id, key).map_err(|fault| RingError::open(&info, fault))?;
+            let claim = Claim::for_element(info.id, key).map_err(|fault| RingError::open(&info, fault))?;
             buffer.add(cpu, key, self.pages, self.wakeup, claim)?;
         }
         Ok(buffer)
@@ -135,15 +138,15 @@ impl fmt::Debug for PerfBufferOptions<'_> {
     }
 }
 
-/// Reads a map of type `BPF_MAP_TYPE_PERF_EVENT_ARRAY`. Dropping it takes its rings out of the map. A process has one reader of
-/// each of the map's places at a time.
+/// A reader of a map of type `BPF_MAP_TYPE_PERF_EVENT_ARRAY`. Dropping it removes its rings from the map. Each element of the map has
+/// one reader per process at a time.
 #[must_use = "dropping it ends the reading"]
 pub struct PerfBuffer<'cb> {
     rings: Vec<CpuRing>,
     epoll: Epoll,
     ready: Vec<u64>,
-    /// Rings that may have more, though the kernel told of it already: it does once.
-    unserved: BTreeSet<usize>,
+    /// The indices of rings that may have samples. The kernel reports a ring only once, so the index stays until the ring is empty.
+    pending: BTreeSet<usize>,
     handlers: Handlers<'cb>,
     name: Box<str>,
     map: MapFd,
@@ -164,7 +167,7 @@ struct CpuRing {
 }
 
 impl<'cb> PerfBuffer<'cb> {
-    /// Reads with 8 pages for each processor that is online; [`PerfBufferOptions`] has more to choose.
+    /// Opens a reader with 8 pages for each online CPU. [`PerfBufferOptions`] has further options.
     pub fn new<R: Flow>(
         map: impl AsFd,
         on_sample: impl FnMut(u32, &[u8]) -> R + Send + 'cb,
@@ -191,96 +194,96 @@ impl<'cb> PerfBuffer<'cb> {
         let event = ring.as_fd().as_raw_fd();
         sys::map_update(self.map.shape(), key.as_bytes(), event.as_bytes(), 0)
             .map_err(|e| failed("put a processor's ring into it", e))?;
-        // In the list first: dropping it takes the ring out of the map again.
+        // From here on, dropping `self` removes the ring from the map.
         let enabled = sys::perf_enable(&ring).map_err(|e| failed("enable a perf event", e));
         self.rings.push(CpuRing { cpu, key, ring, lost: 0, _claim: claim });
         enabled
     }
 
-    /// Waits until there are samples, with no timeout for ever, and runs the callbacks on them until nothing is left. A signal ends the
-    /// wait early, without an error.
+    /// Waits for samples and runs the callbacks until the rings are empty. Without a timeout, waits forever. A signal ends the wait
+    /// early, without an error.
     ///
-    /// What a callback that said to stop, or an error, left behind comes first the next time, without waiting.
+    /// If a callback or an error stopped the previous call, this call begins with the remaining samples and does not wait.
     pub fn poll(&mut self, timeout: Option<Duration>) -> Result<Consumed, RingError> {
-        let left = self.serve(usize::MAX)?;
-        if left.stopped || left.records > 0 {
-            return Ok(left);
+        let remaining = self.consume_pending(usize::MAX)?;
+        if remaining.stopped || remaining.records > 0 {
+            return Ok(remaining);
         }
         let waited = self.epoll.wait(&mut self.ready, timeout);
         waited.map_err(|e| RingError::kernel(&self.name, "wait for it", e))?;
-        self.unserved.extend(self.ready.iter().filter_map(|number| usize::try_from(*number).ok()));
-        self.serve(usize::MAX)
+        self.pending.extend(self.ready.iter().filter_map(|index| usize::try_from(*index).ok()));
+        self.consume_pending(usize::MAX)
     }
 
-    /// Serves those that wait for it, `n` samples at most.
-    fn serve(&mut self, n: usize) -> Result<Consumed, RingError> {
+    /// Reads the pending rings, at most `n` samples.
+    fn consume_pending(&mut self, n: usize) -> Result<Consumed, RingError> {
         let mut all = Consumed::default();
-        while let Some(number) = self.unserved.first().copied()
+        while let Some(index) = self.pending.first().copied()
             && all.records < n
             && !all.stopped
         {
-            let Some(ring) = self.rings.get_mut(number) else {
-                self.unserved.remove(&number);
+            let Some(ring) = self.rings.get_mut(index) else {
+                self.pending.remove(&index);
                 continue;
             };
             let left = n.saturating_sub(all.records);
-            let served = ring.consume(left, &mut self.handlers, &self.name);
-            // After an error, what the ring had is passed over.
-            if !matches!(&served, Ok(done) if done.stopped || done.records >= left) {
-                self.unserved.remove(&number);
+            let consumed = ring.consume(left, &mut self.handlers, &self.name);
+            // After an error, the rest of the ring is skipped.
+            if !matches!(&consumed, Ok(consumed) if consumed.stopped || consumed.records >= left) {
+                self.pending.remove(&index);
             }
-            all.add(served?);
+            all.add(consumed?);
         }
         Ok(all)
     }
 
-    /// Runs the callbacks on what there is, until nothing is left. Does not wait.
+    /// Runs the callbacks until the rings are empty. Does not wait.
     pub fn consume(&mut self) -> Result<Consumed, RingError> {
         self.consume_n(usize::MAX)
     }
 
-    /// The same with `n` samples at most.
+    /// Runs the callbacks on at most `n` samples. Does not wait.
     pub fn consume_n(&mut self, n: usize) -> Result<Consumed, RingError> {
-        self.unserved.extend(0..self.rings.len());
-        self.serve(n)
+        self.pending.extend(0..self.rings.len());
+        self.consume_pending(n)
     }
 
-    /// How many samples found no room so far, as far as the kernel has told: it does with the first sample that finds room again.
+    /// Returns the number of samples lost so far. The kernel reports lost samples with the first sample that fits again.
     pub fn lost(&self) -> u64 {
         self.rings.iter().fold(0, |sum, ring| sum.saturating_add(ring.lost))
     }
 
-    /// The processors it reads.
+    /// Returns the CPUs that the buffer reads.
     pub fn cpus(&self) -> impl Iterator<Item = u32> {
         self.rings.iter().map(|ring| ring.cpu)
     }
 }
 
 impl CpuRing {
-    fn consume(&mut self, n: usize, to: &mut Handlers<'_>, map: &str) -> Result<Consumed, RingError> {
-        let mut done = Consumed::default();
-        while done.records < n && !done.stopped {
-            let record = self.ring.next().map_err(|cause| RingError::Corrupt { map: map.into(), cause })?;
-            match record {
+    fn consume(&mut self, n: usize, handlers: &mut Handlers<'_>, map: &str) -> Result<Consumed, RingError> {
+        let corrupt = |cause| RingError::Corrupt { map: map.into(), cause };
+        let mut consumed = Consumed::default();
+        while consumed.records < n && !consumed.stopped {
+            match self.ring.next().map_err(corrupt)? {
                 None => break,
                 Some(PerfRecord::Sample(sample)) => {
-                    done.stopped = (to.on_sample)(self.cpu, sample).is_break();
-                    done.records = done.records.saturating_add(1);
+                    consumed.stopped = (handlers.on_sample)(self.cpu, sample).is_break();
+                    consumed.records = consumed.records.saturating_add(1);
                 }
                 Some(PerfRecord::Lost(count)) => {
                     self.lost = self.lost.saturating_add(count);
-                    (to.on_lost)(self.cpu, count);
+                    (handlers.on_lost)(self.cpu, count);
                 }
                 Some(PerfRecord::Other) => {}
             }
-            self.ring.release();
+            self.ring.release().map_err(corrupt)?;
         }
-        Ok(done)
+        Ok(consumed)
     }
 }
 
 impl AsFd for PerfBuffer<'_> {
-    /// An epoll instance that is readable while a processor's ring has samples, as far as [`Wakeup`] says.
+    /// Returns an epoll instance that becomes readable when a CPU's ring fulfills the condition in [`Wakeup`].
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
     }
@@ -299,14 +302,18 @@ impl Drop for PerfBuffer<'_> {
     fn drop(&mut self) {
         for ring in &self.rings {
             if let Err(errno) = sys::map_delete(self.map.shape(), ring.key.as_bytes()) {
-                log::debug!("map {}: ring of CPU {} stays until it is closed: {errno}", self.name, ring.cpu);
+                log::debug!(
+                    "map {}: the ring of CPU {} stays in the map until it is closed: {errno}",
+                    self.name,
+                    ring.cpu
+                );
             }
         }
     }
 }
 
-/// Processors that are online and have a place in the map, each under its own number.
-fn online(max_entries: u32) -> Result<Vec<(u32, u32)>, Errno> {
+/// Lists the online CPUs below `max_entries`, each with its number as the key in the map.
+fn online_cpus(max_entries: u32) -> Result<Vec<(u32, u32)>, Errno> {
     let text = fs::read_to_string("/sys/devices/system/cpu/online").map_err(|e| Errno::from_io_error(&e))?;
     let cpus = sys::cpu_list(&text, max_entries).ok_or(Errno(libc::EINVAL))?;
     Ok(cpus.into_iter().map(|cpu| (cpu, cpu)).collect())

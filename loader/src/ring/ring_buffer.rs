@@ -1,6 +1,9 @@
 //! Reading ring buffers.
 
-use super::{Consumed, Flow, RingError, error::NAMELESS};
+use super::{
+    error::{NAMELESS, RingError},
+    flow::{Consumed, Flow},
+};
 use crate::{
     object::MapType,
     sys::{self, Epoll, Errno, Interest, KernelRing},
@@ -8,14 +11,14 @@ use crate::{
 use core::{fmt, hint, ops::ControlFlow, time::Duration};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Reads one or more maps of type `BPF_MAP_TYPE_RINGBUF`, each with its callback.
+/// A reader of one or more maps of type `BPF_MAP_TYPE_RINGBUF`, each with its callback.
 ///
-/// The callback gets each record where it lies. A process has one reader of a map at a time; it is `Send`, and may be shared behind a
-/// lock.
+/// The callback gets each record in place. A map has one reader per process at a time. The reader is `Send`, so threads can share it
+/// behind a lock.
 ///
-/// It must be the only reader in the whole system: the reader's position belongs to the map, and any process that has the map
-/// and may write it can move that, upon which the kernel writes over records that are lent out here. The kernel has no means
-/// to keep others away. Give the map only to processes that are trusted not to read it, as for every shared mapping.
+/// The reader must be the only one in the whole system. The reader's position is part of the map, and every process that may write
+/// the map can move it. The kernel would then overwrite records that a callback is reading, and the kernel cannot prevent that. Give
+/// the map only to processes that are trusted not to read it.
 #[must_use = "dropping it ends the reading"]
 pub struct RingBuffer<'cb> {
     rings: Vec<Ring<'cb>>,
@@ -27,14 +30,14 @@ struct Ring<'cb> {
     name: Box<str>,
     records: KernelRing,
     on_record: OnRecord<'cb>,
-    /// Keeps the epoll entry, which ends with the last descriptor.
+    /// Keeps the epoll entry alive, which ends with the last descriptor.
     _map: OwnedFd,
 }
 
 type OnRecord<'cb> = Box<dyn FnMut(&[u8]) -> ControlFlow<()> + Send + 'cb>;
 
 impl<'cb> RingBuffer<'cb> {
-    /// Reads one map.
+    /// Opens a reader of one map.
     pub fn new<R: Flow>(
         map: impl AsFd,
         on_record: impl FnMut(&[u8]) -> R + Send + 'cb,
@@ -44,20 +47,20 @@ impl<'cb> RingBuffer<'cb> {
         Ok(buffer)
     }
 
-    /// Reads no map yet.
+    /// Creates a reader without maps.
     pub fn empty() -> Result<Self, RingError> {
-        let epoll = Epoll::new().map_err(|e| RingError::kernel(NAMELESS, "make an epoll instance", e))?;
+        let epoll = Epoll::new().map_err(|e| RingError::kernel(NAMELESS, "create an epoll instance", e))?;
         Ok(Self { rings: Vec::new(), epoll, ready: Vec::new() })
     }
 
-    /// Reads another map, too; gives its number, beginning with 0.
+    /// Adds a map. Returns the map's index in this reader, beginning with 0.
     pub fn add<R: Flow>(
         &mut self,
         map: impl AsFd,
         mut on_record: impl FnMut(&[u8]) -> R + Send + 'cb,
     ) -> Result<usize, RingError> {
         let map = map.as_fd();
-        let info = sys::map_info(&map).map_err(|e| RingError::kernel(NAMELESS, "ask for its info", e))?;
+        let info = sys::map_info(&map).map_err(|e| RingError::kernel(NAMELESS, "read its properties", e))?;
         RingError::check_type(&info, MapType::Ringbuf)?;
         let name: Box<str> = info.name().into();
         let records = KernelRing::open(map, &info).map_err(|fault| RingError::open(&info, fault))?;
@@ -73,14 +76,14 @@ impl<'cb> RingBuffer<'cb> {
         Ok(number)
     }
 
-    /// Those it reads, for errors about all of them.
+    /// Returns the names of all maps, for errors.
     #[cold]
     fn names(&self) -> String {
         self.rings.iter().map(|ring| &*ring.name).collect::<Vec<_>>().join(", ")
     }
 
-    /// Waits until there are records, with no timeout for ever, and runs the callbacks on them until nothing is left. A signal ends the
-    /// wait early, without an error.
+    /// Waits for records and runs the callbacks until the rings are empty. Without a timeout, waits forever. A signal ends the wait
+    /// early, without an error.
     pub fn poll(&mut self, timeout: Option<Duration>) -> Result<Consumed, RingError> {
         let waited = self.epoll.wait(&mut self.ready, timeout);
         waited.map_err(|e| RingError::kernel(&self.names(), "wait", e))?;
@@ -96,12 +99,12 @@ impl<'cb> RingBuffer<'cb> {
         Ok(all)
     }
 
-    /// Runs the callbacks on what there is, until nothing is left. Does not wait.
+    /// Runs the callbacks until the rings are empty. Does not wait.
     pub fn consume(&mut self) -> Result<Consumed, RingError> {
         self.consume_n(usize::MAX)
     }
 
-    /// The same with `n` records at most.
+    /// Runs the callbacks on at most `n` records. Does not wait.
     pub fn consume_n(&mut self, n: usize) -> Result<Consumed, RingError> {
         let mut all = Consumed::default();
         for ring in &mut self.rings {
@@ -113,14 +116,14 @@ impl<'cb> RingBuffer<'cb> {
         Ok(all)
     }
 
-    /// Runs the callbacks without ever sleeping, for the shortest delay at the price of a processor, until one of them says to stop or
-    /// `go_on` returns false. It is asked each time the rings are empty.
-    pub fn spin(&mut self, mut go_on: impl FnMut() -> bool) -> Result<Consumed, RingError> {
+    /// Runs the callbacks in a loop that never sleeps, until a callback stops the loop or `keep_running` returns `false`. The loop has
+    /// the shortest latency, and uses a whole CPU. `keep_running` is called each time the rings are empty.
+    pub fn spin(&mut self, mut keep_running: impl FnMut() -> bool) -> Result<Consumed, RingError> {
         let mut all = Consumed::default();
         loop {
             let now = self.consume()?;
             all.add(now);
-            if all.stopped || !go_on() {
+            if all.stopped || !keep_running() {
                 return Ok(all);
             }
             if now.records == 0 {
@@ -129,49 +132,47 @@ impl<'cb> RingBuffer<'cb> {
         }
     }
 
-    /// How many maps it reads.
+    /// Returns the number of maps.
     pub fn len(&self) -> usize {
         self.rings.len()
     }
 
-    /// Whether it reads no map.
+    /// Returns whether the reader has no maps.
     pub fn is_empty(&self) -> bool {
         self.rings.is_empty()
     }
 
-    /// Bytes of a map's ring that have been written and not yet read, headers included; 0 of a number that is not there.
-    pub fn available(&self, number: usize) -> usize {
-        self.rings.get(number).map_or(0, |ring| ring.records.available())
+    /// Returns the number of bytes in a map's ring that are not read yet, with headers. An unknown index has 0 bytes.
+    pub fn available(&self, index: usize) -> usize {
+        self.rings.get(index).map_or(0, |ring| ring.records.available())
     }
 
-    /// Bytes a map's ring has room for; 0 of a number that is not there.
-    pub fn size(&self, number: usize) -> usize {
-        self.rings.get(number).map_or(0, |ring| ring.records.size())
+    /// Returns the size of a map's ring in bytes. An unknown index has 0 bytes.
+    pub fn size(&self, index: usize) -> usize {
+        self.rings.get(index).map_or(0, |ring| ring.records.size())
     }
 }
 
 impl Ring<'_> {
     fn consume(&mut self, n: usize) -> Result<Consumed, RingError> {
-        let mut done = Consumed::default();
-        while done.records < n {
-            let record = self.records.next();
-            let record =
-                record.map_err(|cause| RingError::Corrupt { map: self.name.clone().into(), cause })?;
-            let Some(record) = record else { break };
+        let corrupt = |cause| RingError::Corrupt { map: self.name.clone().into(), cause };
+        let mut consumed = Consumed::default();
+        while consumed.records < n {
+            let Some(record) = self.records.next().map_err(corrupt)? else { break };
             let flow = (self.on_record)(record);
-            self.records.release();
-            done.records = done.records.saturating_add(1);
+            self.records.release().map_err(corrupt)?;
+            consumed.records = consumed.records.saturating_add(1);
             if flow.is_break() {
-                done.stopped = true;
+                consumed.stopped = true;
                 break;
             }
         }
-        Ok(done)
+        Ok(consumed)
     }
 }
 
 impl AsFd for RingBuffer<'_> {
-    /// An epoll instance that is readable while any of the maps has records.
+    /// Returns an epoll instance that is readable while a map has records.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
     }

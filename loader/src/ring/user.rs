@@ -1,9 +1,9 @@
-//! Writing a user ring buffer.
+//! Writing user ring buffers.
 
-use super::{RingError, error::NAMELESS};
+use super::error::{NAMELESS, RingError};
 use crate::{
     object::MapType,
-    sys::{self, Epoll, Errno, Interest, Reserve, Slot, UserRing},
+    sys::{self, Epoll, Errno, Interest, Reservation, Slot, UserRing},
 };
 use core::{
     ops::{Deref, DerefMut},
@@ -14,13 +14,13 @@ use std::{
     time::Instant,
 };
 
-/// Writes a map of type `BPF_MAP_TYPE_USER_RINGBUF`, which a BPF program drains (`bpf_user_ringbuf_drain`; kernels from 6.1).
+/// A writer of a map of type `BPF_MAP_TYPE_USER_RINGBUF`, which a BPF program drains (`bpf_user_ringbuf_drain`; kernels from 6.1).
 ///
-/// Threads may share it: several samples can be reserved at once. A program reads them in the order in which they were reserved, up to the
-/// first that is neither submitted nor discarded.
+/// Threads can share the writer and reserve several samples at once. The program reads samples in the order of reservation, up to
+/// the first one that is neither submitted nor discarded.
 ///
-/// No other process may write the map at the same time: the kernel does not keep it from that, and samples lent out here could
-/// change while they are written. What it does to the positions is noticed, and an error.
+/// No other process may write the map at the same time. The kernel does not prevent that, and reserved samples could change while
+/// they are written. A changed position is detected and reported as an error.
 ///
 /// ```no_run
 /// # fn example(ring: &core_relo_loader::ring::UserRingBuffer) -> Result<(), core_relo_loader::ring::RingError> {
@@ -42,7 +42,7 @@ impl UserRingBuffer {
     /// Opens the map for writing. A process has one writer of a map at a time.
     pub fn new(map: impl AsFd) -> Result<Self, RingError> {
         let map = map.as_fd();
-        let info = sys::map_info(&map).map_err(|e| RingError::kernel(NAMELESS, "ask for its info", e))?;
+        let info = sys::map_info(&map).map_err(|e| RingError::kernel(NAMELESS, "read its properties", e))?;
         RingError::check_type(&info, MapType::UserRingbuf)?;
         let name: Box<str> = info.name().into();
         let failed = |action| {
@@ -52,17 +52,18 @@ impl UserRingBuffer {
         let ring = UserRing::open(map, &info).map_err(|fault| RingError::open(&info, fault))?;
         let map = map.try_clone_to_owned();
         let map = map.map_err(|e| Errno::from_io_error(&e)).map_err(failed("duplicate its descriptor"))?;
-        let epoll = Epoll::new().map_err(failed("make an epoll instance"))?;
+        let epoll = Epoll::new().map_err(failed("create an epoll instance"))?;
         epoll.add(map.as_fd(), 0, Interest::MoreRoom).map_err(failed("wait for it"))?;
         Ok(Self { name, ring, epoll, map })
     }
 
-    /// Room for a sample of `len` bytes, if there is some now, else [`RingError::Full`].
+    /// Reserves a sample of `len` bytes. Returns [`RingError::Full`] if the ring has no room now.
     pub fn reserve(&self, len: usize) -> Result<Sample<'_>, RingError> {
         self.try_reserve(len)?.ok_or_else(|| RingError::Full { map: self.name.clone().into(), len })
     }
 
-    /// Room for a sample, once a program has drained enough; with no timeout that may be never. After the timeout [`RingError::Full`].
+    /// Reserves a sample of `len` bytes, and waits until a program has drained enough. Returns [`RingError::Full`] after the timeout.
+    /// Without a timeout, waits forever.
     pub fn reserve_blocking(&self, len: usize, timeout: Option<Duration>) -> Result<Sample<'_>, RingError> {
         let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut ready = Vec::new();
@@ -74,14 +75,14 @@ impl UserRingBuffer {
             if left.is_some_and(|left| left.is_zero()) {
                 return Err(RingError::Full { map: self.name.clone().into(), len });
             }
-            // Threads may take each other's wakeup, so none sleeps for long.
-            let wait = left.map_or(LONGEST_SLEEP, |left| left.min(LONGEST_SLEEP));
+            // A thread may take the wakeup of another thread, so each wait is short.
+            let wait = left.map_or(WAIT_SLICE, |left| left.min(WAIT_SLICE));
             let waited = self.epoll.wait(&mut ready, Some(wait));
             waited.map_err(|e| RingError::kernel(&self.name, "wait for it", e))?;
         }
     }
 
-    /// Copies a sample in and submits it.
+    /// Writes and submits a sample.
     pub fn send(&self, sample: &[u8]) -> Result<(), RingError> {
         let mut room = self.reserve(sample.len())?;
         room.copy_from_slice(sample);
@@ -94,35 +95,35 @@ impl UserRingBuffer {
         let wanted = u32::try_from(len).map_err(|_large| too_large())?;
         let reserved = self.ring.reserve(wanted);
         match reserved.map_err(|cause| RingError::Corrupt { map: self.name.clone().into(), cause })? {
-            Reserve::Done(slot) => Ok(Some(Sample(slot))),
-            Reserve::Full => Ok(None),
-            Reserve::TooLarge => Err(too_large()),
+            Reservation::Reserved(slot) => Ok(Some(Sample(slot))),
+            Reservation::Full => Ok(None),
+            Reservation::TooLarge => Err(too_large()),
         }
     }
 }
 
-const LONGEST_SLEEP: Duration = Duration::from_millis(100);
+const WAIT_SLICE: Duration = Duration::from_millis(100);
 
 impl AsFd for UserRingBuffer {
-    /// The map, which is writable while there is any room.
+    /// Returns the map's descriptor, which is writable while the ring has room.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.map.as_fd()
     }
 }
 
-/// Room for a sample: bytes to be written. What they are at first is left over from earlier samples. Dropping it without
+/// A reserved sample: bytes to write. Their initial content is left over from earlier samples. Dropping the sample without
 /// [`submit`](Self::submit) discards it.
 #[derive(Debug)]
 #[must_use = "a sample that is dropped is discarded"]
 pub struct Sample<'r>(Slot<'r>);
 
 impl Sample<'_> {
-    /// Lets the program have it.
+    /// Submits the sample to the program.
     pub fn submit(mut self) {
         self.0.submit = true;
     }
 
-    /// Gives it up. The program does not see it.
+    /// Discards the sample. The program skips it.
     pub fn discard(self) {}
 }
 

@@ -1,18 +1,19 @@
-//! Waiting for several descriptors.
+//! epoll: waiting for several descriptors.
 #![expect(unsafe_code, reason = "epoll is calls into C")]
 
-use super::{Errno, fd::beyond_stdio};
+use super::fd::beyond_stdio;
 use core::time::Duration;
+use core_relo_object::Errno;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 
-/// What to wait for.
+/// The event to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interest {
-    /// There is something to read.
+    /// The descriptor is readable (level-triggered).
     Readable,
-    /// There came to be more room to write; told once for each time.
+    /// The descriptor got more room for writing (edge-triggered).
     MoreRoom,
-    /// There came to be something to read; told once for each time, as reactors want it.
+    /// The descriptor got more data for reading (edge-triggered), as reactors wait.
     #[cfg(test)]
     MoreToRead,
 }
@@ -32,7 +33,7 @@ impl Epoll {
         beyond_stdio(unsafe { OwnedFd::from_raw_fd(fd) }).map(Self)
     }
 
-    /// Waits for `fd`, too. It ends with the last descriptor of the same file.
+    /// Adds a descriptor. The entry ends when the last descriptor of the same file closes.
     pub(crate) fn add(&self, fd: BorrowedFd<'_>, token: u64, interest: Interest) -> Result<(), Errno> {
         let events = match interest {
             Interest::Readable => libc::EPOLLIN,
@@ -48,8 +49,8 @@ impl Epoll {
         if done < 0 { Err(Errno::last()) } else { Ok(()) }
     }
 
-    /// Waits, with no timeout for ever, and leaves the tokens of those that are ready in `ready`, 64 at most. A signal ends it
-    /// early with none.
+    /// Waits and writes the tokens of at most 64 ready descriptors to `ready`. Without a timeout, waits forever. A signal ends the wait
+    /// early, without tokens.
     pub(crate) fn wait(&self, ready: &mut Vec<u64>, timeout: Option<Duration>) -> Result<(), Errno> {
         ready.clear();
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; 64];
@@ -74,7 +75,7 @@ impl AsFd for Epoll {
     }
 }
 
-/// Rounded up, so that a short wait is not none at all; -1 is for ever.
+/// Converts a timeout to milliseconds, rounded up so that a short wait stays a wait. -1 means forever.
 fn milliseconds(timeout: Option<Duration>) -> i32 {
     let Some(timeout) = timeout else { return -1 };
     let up = timeout.checked_add(Duration::from_nanos(999_999)).unwrap_or(timeout);

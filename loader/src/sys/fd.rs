@@ -1,10 +1,11 @@
-//! Descriptors that stay clear of standard input, output and error.
+//! Keeps new descriptors apart from standard input, output and error.
 
-use super::Errno;
+use core_relo_object::Errno;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
-/// The same in another place, if it was given one of the three numbers that a process closed: whoever prints would write
-/// into it, and who opens `/dev/null` there would close it (libbpf: `ensure_good_fd`).
+/// Duplicates a descriptor with a number from 0 to 2 to a higher number (libbpf: `ensure_good_fd`).
+///
+/// A process that has closed its standard streams would otherwise print into the descriptor, or replace it.
 pub(super) fn beyond_stdio(fd: OwnedFd) -> Result<OwnedFd, Errno> {
     if fd.as_raw_fd() > libc::STDERR_FILENO {
         return Ok(fd);

@@ -1,20 +1,21 @@
-//! Memory shared with the kernel and with BPF programs, which may change it at any time.
+//! Memory that the kernel and BPF programs share with this process and may change at any time.
 #![expect(unsafe_code, reason = "mmap is a call into C, and what it gives are addresses")]
 
 #[cfg(all(test, miri))]
 use super::miri_mmap::{mmap, munmap};
-use super::{Errno, Pod as _, page_size};
+use super::{memory::page_size, pod::Pod as _};
 use core::{
     ffi::c_void,
     ptr::NonNull,
     slice,
     sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence},
 };
+use core_relo_object::Errno;
 #[cfg(not(all(test, miri)))]
 use libc::{mmap, munmap};
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
-/// What a mapping may be used for.
+/// The access that a mapping allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Read,
@@ -41,12 +42,12 @@ impl Mapping {
         Self::map(fd, core::ptr::null_mut(), offset, len, access)
     }
 
-    /// Maps `len` bytes, writable, at an address where nothing is mapped yet, else `EEXIST`.
+    /// Maps `len` bytes writable at an address. An existing mapping there is `EEXIST`.
     pub(crate) fn new_at(fd: BorrowedFd<'_>, address: u64, len: usize) -> Result<Self, Errno> {
         let address = usize::try_from(address).map_err(|_high| Errno(libc::ENOMEM))?;
         let wanted = core::ptr::with_exposed_provenance_mut(address);
         let mapping = Self::map(fd, wanted, 0, len, Access::Write)?;
-        // Kernels before 4.17 take the address for a wish.
+        // Kernels before 4.17 take the address as a hint.
         if mapping.at.as_ptr().addr() == address { Ok(mapping) } else { Err(Errno(libc::EEXIST)) }
     }
 
@@ -78,12 +79,12 @@ impl Mapping {
         self.access
     }
 
-    /// Where it lies.
+    /// Returns the address of the first byte.
     pub(crate) fn address(&self) -> u64 {
         u64::try_from(self.at.as_ptr().expose_provenance()).unwrap_or_default()
     }
 
-    /// The place of `size` bytes, if they are inside and aligned to `size`, or to 1.
+    /// Returns the address of `size` bytes at an offset, if they are inside of the mapping and, with `aligned`, aligned to `size`.
     fn place(&self, at: usize, size: usize, aligned: bool) -> Option<*mut u8> {
         if at.checked_add(size)? > self.len || (aligned && !at.is_multiple_of(size)) {
             return None;
@@ -91,18 +92,18 @@ impl Mapping {
         Some(self.at.as_ptr().wrapping_add(at))
     }
 
-    /// A word of the machine's size. What is read after it is not older than it.
+    /// Reads a machine word with acquire ordering.
     pub(super) fn load_acquire(&self, at: usize) -> Option<usize> {
         let place = self.place(at, size_of::<usize>(), true)?;
         // SAFETY: inside of the mapping, which lives as long as `self`, and aligned, for mappings begin at a page.
         let word = unsafe { AtomicUsize::from_ptr(place.cast()) };
-        // Rust promises of relaxed loads alone that they work on read-only pages; the fence makes up for it.
+        // On read-only pages Rust allows relaxed loads only. The fence adds the acquire ordering.
         let value = word.load(Ordering::Relaxed);
         fence(Ordering::Acquire);
         Some(value)
     }
 
-    /// Writes a word of the machine's size, after all that was read and written before. Only for writable mappings.
+    /// Writes a machine word with release ordering. The mapping must be writable.
     pub(super) fn store_release(&self, at: usize, value: usize) -> Option<()> {
         let place = self.writable(at, size_of::<usize>())?;
         // SAFETY: as above, and the mapping is writable.
@@ -111,7 +112,7 @@ impl Mapping {
         Some(())
     }
 
-    /// Four bytes; what is read after them is not older.
+    /// Reads four bytes with acquire ordering.
     pub(super) fn load_u32_acquire(&self, at: usize) -> Option<u32> {
         let place = self.place(at, 4, true)?;
         // SAFETY: inside of the mapping, which lives as long as `self`, and aligned.
@@ -121,7 +122,7 @@ impl Mapping {
         Some(value)
     }
 
-    /// Writes four bytes, after all that was written before, and before all that is done after.
+    /// Writes four bytes with acquire and release ordering. Returns the old value.
     pub(super) fn swap_u32(&self, at: usize, value: u32) -> Option<u32> {
         let place = self.writable(at, 4)?;
         // SAFETY: as above, and the mapping is writable.
@@ -133,7 +134,7 @@ impl Mapping {
         if self.access == Access::Write { self.place(at, size, true) } else { None }
     }
 
-    /// A part of it.
+    /// Lends out a part of the mapping.
     ///
     /// # Safety
     ///
@@ -144,7 +145,7 @@ impl Mapping {
         Some(unsafe { slice::from_raw_parts(place, len) })
     }
 
-    /// A part of it, to write to.
+    /// Lends out a writable part of the mapping.
     ///
     /// # Safety
     ///
@@ -157,7 +158,7 @@ impl Mapping {
         Some(unsafe { slice::from_raw_parts_mut(place, len) })
     }
 
-    /// Copies out what others may be writing. An aligned number no larger than a word is read at once.
+    /// Copies bytes that others may write concurrently. Reading an aligned number up to the size of a word is atomic.
     pub(crate) fn read(&self, mut at: usize, mut into: &mut [u8]) -> Option<()> {
         self.place(at, into.len(), false)?;
         while !into.is_empty() {
@@ -170,8 +171,8 @@ impl Mapping {
         Some(())
     }
 
-    /// Copies in what others may be reading. An aligned number no larger than a word is written at once, and what is beside it
-    /// in its word keeps what others write there.
+    /// Writes bytes that others may read concurrently. Writing an aligned number up to the size of a word is atomic. The other bytes
+    /// of that word keep concurrent writes of others.
     pub(crate) fn write(&self, mut at: usize, mut from: &[u8]) -> Option<()> {
         self.place(at, from.len(), false)?;
         if self.access != Access::Write {
@@ -195,14 +196,14 @@ impl Mapping {
         Some(())
     }
 
-    /// The word in which `at` lies, where in it, and how many of `left` bytes are in it.
+    /// Returns the word that contains the byte at an offset, the byte's index in the word, and how many of `left` bytes are in the
+    /// word.
     ///
-    /// Whatever the width of what is read or written, the access is a word's: Rust has no answer to threads that access the
-    /// same memory in different widths at the same time.
+    /// Every access has the width of a word, because Rust does not define concurrent atomic accesses of different widths.
     fn word(&self, at: usize, left: usize) -> Option<(&AtomicUsize, usize, usize)> {
         let within = at.checked_rem(WORD)?;
         let start = at.checked_sub(within)?;
-        // A mapping is whole pages, though its length be none.
+        // A mapping consists of whole pages, whatever its length.
         if start.checked_add(WORD)? > to_pages(self.len)? {
             return None;
         }
@@ -214,7 +215,7 @@ impl Mapping {
     }
 }
 
-/// Bytes of a word of the machine.
+/// Bytes of a machine word.
 const WORD: usize = size_of::<usize>();
 
 impl Drop for Mapping {
@@ -225,7 +226,7 @@ impl Drop for Mapping {
     }
 }
 
-/// A length rounded up to whole pages.
+/// Rounds a length up to whole pages.
 pub(crate) fn to_pages(len: usize) -> Option<usize> {
     len.checked_next_multiple_of(page_size())
 }

@@ -1,17 +1,17 @@
-//! Pages, processors, and the limit on locked memory.
+//! Pages, CPUs, and the limit on locked memory.
 #![expect(unsafe_code, reason = "sysconf, madvise and setrlimit are calls into C")]
 
-use super::Errno;
+use core_relo_object::Errno;
 use std::{fs, io, sync::OnceLock};
 
-/// Bytes of a page of memory.
+/// Returns the number of bytes of a memory page.
 pub fn page_size() -> usize {
     // SAFETY: reads a constant of the system.
     let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(size).unwrap_or(4096).max(1)
 }
 
-/// Asks for huge pages for a vector that is about to be filled. A wish that may not be granted.
+/// Requests huge pages for a vector that is about to be filled. The kernel may refuse.
 pub(crate) fn prefer_huge_pages(bytes: &mut Vec<u8>) {
     let (page, room) = (page_size(), bytes.as_mut_ptr());
     let skipped = room.align_offset(page);
@@ -24,29 +24,30 @@ pub(crate) fn prefer_huge_pages(bytes: &mut Vec<u8>) {
     }
 }
 
-/// How many processors the system may come to have: the number of values in an element of a per-CPU map (libbpf:
+/// Returns the number of possible CPUs, which is the number of values in an element of a per-CPU map (libbpf:
 /// `libbpf_num_possible_cpus`).
 pub fn possible_cpus() -> io::Result<u32> {
     u32::try_from(possible_cpu_numbers()?.len()).map_err(io::Error::other)
 }
 
-/// Their numbers, rising: whose the values in an element of a per-CPU map are. Numbers may be left out, on some machines.
+/// Returns the numbers of the possible CPUs in ascending order, which is the order of the values in an element of a per-CPU map. The
+/// numbers have gaps on some machines.
 pub fn possible_cpu_numbers() -> io::Result<&'static [u32]> {
     static CPUS: OnceLock<Vec<u32>> = OnceLock::new();
     if let Some(cpus) = CPUS.get() {
         return Ok(cpus);
     }
     let text = fs::read_to_string("/sys/devices/system/cpu/possible")?;
-    let cpus = cpu_list(&text, MOST_CPUS).filter(|cpus| !cpus.is_empty());
+    let cpus = cpu_list(&text, CPU_NUMBERS_END).filter(|cpus| !cpus.is_empty());
     let cpus =
         cpus.ok_or_else(|| io::Error::other("/sys/devices/system/cpu/possible is not a list of CPUs"))?;
     Ok(CPUS.get_or_init(|| cpus))
 }
 
-/// More than any kernel is built for; it is there so that no list is longer.
-const MOST_CPUS: u32 = 1 << 16;
+/// The bound on a list of CPUs. No kernel supports as many.
+const CPU_NUMBERS_END: u32 = 1 << 16;
 
-/// The numbers below `end` of a list such as `0-3,8`, if it is one.
+/// Parses a list such as `0-3,8`. Returns the numbers below `end`, or `None` for another text.
 pub(crate) fn cpu_list(text: &str, end: u32) -> Option<Vec<u32>> {
     let mut cpus = Vec::new();
     for part in text.trim().split(',').filter(|part| !part.is_empty()) {
@@ -60,8 +61,8 @@ pub(crate) fn cpu_list(text: &str, end: u32) -> Option<Vec<u32>> {
     Some(cpus)
 }
 
-/// Lifts the limit on locked memory, which kernels before 5.11 charge maps and programs to; as far as is allowed where it
-/// takes `CAP_SYS_RESOURCE` to lift it altogether.
+/// Raises the limit on locked memory, to which kernels before 5.11 charge maps and programs. Without `CAP_SYS_RESOURCE`, raises the
+/// soft limit to the hard limit.
 pub fn raise_memlock_limit() -> Result<(), Errno> {
     let all = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
     set_memlock_limit(&all).or_else(|errno| {

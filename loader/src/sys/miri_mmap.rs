@@ -5,7 +5,7 @@
 //! read-only mapping.
 #![expect(unsafe_code, reason = "the functions replace mmap and munmap, which are calls into C")]
 
-use super::page_size;
+use super::memory::page_size;
 use core::{
     alloc::Layout,
     ffi::{c_int, c_void},

@@ -1,4 +1,4 @@
-//! A read-only mapping of a file.
+//! Read-only mappings of files.
 #![expect(unsafe_code, reason = "mmap, munmap, fstatfs, getauxval and geteuid are calls into C")]
 
 use core::{ffi::c_void, mem::MaybeUninit, ptr::NonNull, slice};
@@ -8,37 +8,37 @@ use std::{
     os::{fd::AsRawFd as _, unix::fs::MetadataExt as _},
 };
 
-/// Bytes of a mapped file.
+/// A read-only mapping of a file's first bytes.
 #[derive(Debug)]
-pub(crate) struct Map {
+pub(crate) struct FileMapping {
     at: NonNull<c_void>,
     len: usize,
 }
 
 // SAFETY: the mapping is private and read-only and belongs to this value alone; any thread may read and unmap it.
-unsafe impl Send for Map {}
+unsafe impl Send for FileMapping {}
 
 // SAFETY: nothing can be written through a shared reference, see `Send`.
-unsafe impl Sync for Map {}
+unsafe impl Sync for FileMapping {}
 
-impl Map {
-    /// Maps the first `len` bytes of a BTF that the kernel shows in `/sys/kernel/btf`; of another file, of no length, or where the
-    /// kernel does not allow it, an error.
+impl FileMapping {
+    /// Maps the first `len` bytes of a file in `/sys/kernel/btf`. Other files, a length of 0, and kernels that do not allow the mapping
+    /// are errors.
     ///
-    /// Other files of sysfs are not mapped: some are a device's memory, which changes.
-    pub(crate) fn sysfs(file: &File, len: u64) -> io::Result<Self> {
+    /// Other files of sysfs are not mapped, because some are the memory of a device, which changes.
+    pub(crate) fn new_sysfs(file: &File, len: u64) -> io::Result<Self> {
         if file_system(file)? != SYSFS || !is_btf(file)? {
             return Err(io::Error::from(io::ErrorKind::Unsupported));
         }
-        Self::of(file, len)
+        Self::map_file(file, len)
     }
 
-    /// Maps the first `len` bytes of a regular file on this machine that nobody but root and who runs us may write; of any other
-    /// file, an error.
+    /// Maps the first `len` bytes of a regular file on a local file system that only root and this process's user may write. Other
+    /// files are errors.
     ///
-    /// Reading beyond the end of a file that was shortened is SIGBUS. Whoever can write this one (or had it open when it became
-    /// ours) can end the process in other ways as well.
-    pub(crate) fn own(file: &File, len: u64) -> io::Result<Self> {
+    /// If somebody truncates the file, an access to the lost part raises SIGBUS. Users who may write this file can end the process in
+    /// other ways as well.
+    pub(crate) fn new_trusted(file: &File, len: u64) -> io::Result<Self> {
         const WRITTEN_BY_OTHERS: u32 = 0o022;
         let meta = file.metadata()?;
         let is_own = meta.uid() == 0 || Some(meta.uid()) == trusted_user();
@@ -46,14 +46,14 @@ impl Map {
         if !meta.is_file() || !is_kept || !LOCAL.contains(&file_system(file)?) {
             return Err(io::Error::from(io::ErrorKind::Unsupported));
         }
-        Self::of(file, len)
+        Self::map_file(file, len)
     }
 
-    fn of(file: &File, len: u64) -> io::Result<Self> {
+    fn map_file(file: &File, len: u64) -> io::Result<Self> {
         if len > file.metadata()?.len() {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
         }
-        // More than this no slice may have.
+        // The maximum length of a slice.
         let len = isize::try_from(len).and_then(usize::try_from).map_err(io::Error::other)?;
         let (any, fd) = (core::ptr::null_mut(), file.as_raw_fd());
         // SAFETY: no address is asked for, so no other mapping is touched; the descriptor is open. A length of 0 is refused by
@@ -66,16 +66,16 @@ impl Map {
     }
 }
 
-impl AsRef<[u8]> for Map {
+impl AsRef<[u8]> for FileMapping {
     fn as_ref(&self) -> &[u8] {
         // SAFETY: `at` is the start of a mapping of `len` readable bytes that lives until `self` is dropped. The kernel
         // never changes the BTF it shows in sysfs; who may write another mapped file is trusted not to do so meanwhile (see
-        // `own`), and what is read from it is checked each time all the same.
+        // `new_trusted`), and what is read from it is checked each time all the same.
         unsafe { slice::from_raw_parts(self.at.cast().as_ptr(), self.len) }
     }
 }
 
-impl Drop for Map {
+impl Drop for FileMapping {
     fn drop(&mut self) {
         // SAFETY: `at` and `len` are what `mmap` returned and was given; no slice of it outlives `self`.
         let done = unsafe { libc::munmap(self.at.as_ptr(), self.len) };
@@ -85,8 +85,8 @@ impl Drop for Map {
 
 const SYSFS: u64 = 0x6265_6572;
 
-/// File systems whose files nobody changes but through this machine's own checks of owner and mode: ext2 to ext4, XFS, Btrfs, F2FS, ZFS,
-/// bcachefs, tmpfs, ramfs, overlayfs, SquashFS, EROFS. A server or a process behind one of the others can do as it likes.
+/// Magic numbers of local file systems, on which this kernel checks owner and mode of every write: ext2 to ext4, XFS, Btrfs, F2FS, ZFS,
+/// bcachefs, tmpfs, ramfs, overlayfs, SquashFS, EROFS. Behind other file systems, a server or a process can change files at will.
 const LOCAL: [u64; 11] = [
     0xef53,
     0x5846_5342,
@@ -101,7 +101,7 @@ const LOCAL: [u64; 11] = [
     0xe0f5_e1e2,
 ];
 
-/// The magic number of the file system that a file lies on.
+/// Returns the magic number of a file's file system.
 pub(crate) fn file_system(file: &File) -> io::Result<u64> {
     let mut stat = MaybeUninit::<libc::statfs>::uninit();
     // SAFETY: the descriptor is open, and `stat` has room for what is written.
@@ -113,7 +113,7 @@ pub(crate) fn file_system(file: &File) -> io::Result<u64> {
     u64::try_from(stat.f_type).map_err(io::Error::other)
 }
 
-/// Who runs us; none if the program has more rights than that user, or is nobody in particular.
+/// Returns the user of this process. Returns `None` for a set-user-ID program and for the overflow user, which stands for many users.
 fn trusted_user() -> Option<u32> {
     const OVERFLOW: u32 = 65534;
     // SAFETY: it takes a number and always succeeds.
@@ -123,7 +123,7 @@ fn trusted_user() -> Option<u32> {
     (secure == 0 && we != OVERFLOW).then_some(we)
 }
 
-/// Whether a file of sysfs is the kernel's BTF or a module's: by the folder it lies in, whatever path led there.
+/// Returns whether a file of sysfs lies in `/sys/kernel/btf`, whatever path led to the file.
 fn is_btf(file: &File) -> io::Result<bool> {
     let path = fs::read_link(format!("/proc/thread-self/fd/{}", file.as_raw_fd()))?;
     let folder = path.parent().ok_or(io::ErrorKind::NotFound)?;
@@ -148,14 +148,14 @@ mod tests {
         }
         let mapped = [0o600, 0o644, 0o664, 0o646].map(|mode| {
             fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-            Map::own(&File::open(&path).unwrap(), 3).map(|map| map.as_ref().to_vec()).ok()
+            FileMapping::new_trusted(&File::open(&path).unwrap(), 3).map(|map| map.as_ref().to_vec()).ok()
         });
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         let file = File::open(&path).unwrap();
         fs::remove_file(&path).unwrap();
         assert_eq!(mapped, [Some(b"byt".to_vec()), Some(b"byt".to_vec()), None, None]);
         for no_len in [0, 6, u64::MAX] {
-            assert!(Map::own(&file, no_len).is_err(), "{no_len}");
+            assert!(FileMapping::new_trusted(&file, no_len).is_err(), "{no_len}");
         }
     }
 
@@ -163,7 +163,7 @@ mod tests {
     #[cfg_attr(miri, ignore = "Miri maps no files")]
     fn a_regular_file_is_not_taken_for_the_kernels() {
         let file = File::open(std::env::current_exe().unwrap()).unwrap();
-        assert_eq!(Map::sysfs(&file, 1).unwrap_err().kind(), io::ErrorKind::Unsupported);
+        assert_eq!(FileMapping::new_sysfs(&file, 1).unwrap_err().kind(), io::ErrorKind::Unsupported);
     }
 
     #[test]
@@ -171,8 +171,16 @@ mod tests {
     fn of_sysfs_only_btf_is_mapped() {
         for path in ["/sys/kernel/notes", "/sys/kernel/uevent_seqnum"] {
             let Ok(file) = File::open(path) else { continue };
-            assert_eq!(Map::sysfs(&file, 1).unwrap_err().kind(), io::ErrorKind::Unsupported, "{path}");
-            assert_eq!(Map::own(&file, 1).unwrap_err().kind(), io::ErrorKind::Unsupported, "{path}");
+            assert_eq!(
+                FileMapping::new_sysfs(&file, 1).unwrap_err().kind(),
+                io::ErrorKind::Unsupported,
+                "{path}"
+            );
+            assert_eq!(
+                FileMapping::new_trusted(&file, 1).unwrap_err().kind(),
+                io::ErrorKind::Unsupported,
+                "{path}"
+            );
         }
     }
 
@@ -182,12 +190,12 @@ mod tests {
         let path = "/sys/kernel/btf/vmlinux";
         let Ok(file) = File::open(path) else { return println!("SKIP: no {path}") };
         let bytes = fs::read(path).unwrap();
-        match Map::sysfs(&file, u64::try_from(bytes.len()).unwrap()) {
+        match FileMapping::new_sysfs(&file, u64::try_from(bytes.len()).unwrap()) {
             Ok(map) => assert!(map.as_ref() == bytes),
             Err(e) => println!("SKIP: cannot map {path}: {e}"),
         }
         assert!(
-            Map::sysfs(&file, u64::try_from(bytes.len() + 1).unwrap()).is_err(),
+            FileMapping::new_sysfs(&file, u64::try_from(bytes.len() + 1).unwrap()).is_err(),
             "the rest of the last page"
         );
     }

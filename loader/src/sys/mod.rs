@@ -1,7 +1,7 @@
-//! The system calls: the only folder with `unsafe`. Each command of bpf(2) is one safe function over descriptors.
+//! System calls, each as a safe function. Only this folder contains `unsafe` code.
 //!
-//! Nothing is decided here. A function checks what the kernel would otherwise read or write out of bounds, makes the call and
-//! gives back what came of it; [`Errno`] says why it did not.
+//! The functions make no decisions. Each one checks that the kernel cannot read or write out of bounds, makes the call and returns its
+//! result, or the [`Errno`].
 //!
 //! The module is public with the crate feature `sys` only. Its functions and types follow bpf(2) and may change with any version.
 //!
@@ -37,7 +37,7 @@ mod ring;
 #[cfg(test)]
 mod testing;
 
-pub(crate) use bpf::link_create_closed;
+pub(crate) use bpf::link_create_on_closed_fd;
 pub use bpf::*;
 pub use core_relo_object::Errno;
 pub(crate) use memory::{cpu_list, prefer_huge_pages};
@@ -49,7 +49,7 @@ pub(crate) use epoll::{Epoll, Interest};
 pub(crate) use mapping::{Access, Mapping, to_pages};
 #[cfg(test)]
 pub(crate) use memory::{own_pidfd, pin_to_first_cpu};
-pub(crate) use mmap::{Map, file_system};
+pub(crate) use mmap::{FileMapping, file_system};
 #[cfg(feature = "netlink")]
 pub(crate) use netlink::Netlink;
 pub use perf::{
@@ -58,7 +58,7 @@ pub use perf::{
     perf_set_bpf,
 };
 pub(crate) use ring::{
-    Claim, KernelRing, OpenFault, PERF_MAP, PERF_OPEN, PerfRecord, PerfRing, Reserve, Slot, UserRing,
+    Claim, KernelRing, OpenFault, PERF_MAP, PERF_OPEN, PerfRecord, PerfRing, Reservation, Slot, UserRing,
 };
 #[cfg(test)]
 pub(crate) use testing::own_network;

@@ -1,19 +1,20 @@
-//! Netlink sockets: whole messages to the kernel and from it.
+//! Netlink sockets that exchange whole messages with the kernel.
 #![expect(unsafe_code, reason = "socket, setsockopt, connect, send and recv are calls into C")]
 
-use super::{Errno, fd::beyond_stdio};
+use super::fd::beyond_stdio;
 use core::ffi::c_int;
+use core_relo_object::Errno;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 
-/// More than this the kernel does not put into one message; it is there so that no length is trusted.
-const LONGEST: usize = 16 << 20;
+/// The bound on the length of a datagram, far above the kernel's own.
+const DATAGRAM_BYTES: usize = 16 << 20;
 
-/// A netlink socket in the network namespace of the thread that opened it, on which only the kernel is heard.
+/// A netlink socket in the network namespace of the thread that opened it. Only the kernel can send to the socket.
 #[derive(Debug)]
 pub(crate) struct Netlink(OwnedFd);
 
 impl Netlink {
-    /// Opens one of the routing family (`NETLINK_ROUTE`).
+    /// Opens a socket of the family `NETLINK_ROUTE`.
     pub(crate) fn route() -> Result<Self, Errno> {
         // SAFETY: no memory is passed.
         let fd = unsafe {
@@ -24,7 +25,7 @@ impl Netlink {
         }
         // SAFETY: the call above just made it; nobody else has it.
         let socket = Self(beyond_stdio(unsafe { OwnedFd::from_raw_fd(fd) })?);
-        // Kernels before 4.12 have no such texts, and do without.
+        // Kernels before 4.12 have no extended acknowledgements. The socket works without them.
         for option in [libc::NETLINK_EXT_ACK, libc::NETLINK_CAP_ACK] {
             if let Err(errno) = socket.switch_on(option) {
                 log::debug!("netlink option {option} is not set: {errno}");
@@ -34,7 +35,7 @@ impl Netlink {
         Ok(socket)
     }
 
-    /// Has the kernel take the attributes of a question for all of something as a filter. Before 4.20 it tells of all.
+    /// Makes the kernel use the attributes of a dump request as a filter. Kernels before 4.20 do not filter.
     pub(crate) fn filtered(&self) {
         if let Err(errno) = self.switch_on(libc::NETLINK_GET_STRICT_CHK) {
             log::debug!("netlink does not filter: {errno}");
@@ -50,7 +51,7 @@ impl Netlink {
         if done < 0 { Err(Errno::last()) } else { Ok(()) }
     }
 
-    /// To the kernel, so that no other process can send to it.
+    /// Connects to the kernel, so that no other process can send to the socket.
     fn connect(&self) -> Result<(), Errno> {
         // SAFETY: a struct of integers, for which zeros are good values: the kernel's address but for the family.
         let mut kernel: libc::sockaddr_nl = unsafe { core::mem::zeroed() };
@@ -75,7 +76,7 @@ impl Netlink {
     /// Waits for the next datagram: one message or several.
     pub(crate) fn receive(&self) -> Result<Vec<u8>, Errno> {
         let len = self.read(&mut [], libc::MSG_PEEK | libc::MSG_TRUNC)?;
-        if len > LONGEST {
+        if len > DATAGRAM_BYTES {
             return Err(Errno(libc::EMSGSIZE));
         }
         let mut data = vec![0; len];

@@ -1,9 +1,10 @@
-//! Perf events: `perf_event_open(2)` and the ioctls that put a program on one.
+//! Perf events: `perf_event_open(2)` and the ioctls that attach programs.
 #![expect(unsafe_code, reason = "perf_event_open has no wrapper; ioctl is a call into C")]
 
-use super::{Errno, fd::beyond_stdio};
+use super::fd::beyond_stdio;
 use core::ffi::{CStr, c_long};
 use core_relo::Endian;
+use core_relo_object::Errno;
 use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
 
 /// `PERF_TYPE_HARDWARE`.
@@ -26,7 +27,7 @@ const WATERMARK: u32 = 14;
 /// `PERF_SAMPLE_RAW`.
 const SAMPLE_RAW: u64 = 1 << 10;
 
-/// `struct perf_event_attr` as far as it is used here (`PERF_ATTR_SIZE_VER1`).
+/// The first part of `struct perf_event_attr` (`PERF_ATTR_SIZE_VER1`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 struct Attr {
@@ -45,52 +46,52 @@ struct Attr {
 
 const _: () = assert!(size_of::<Attr>() == 72);
 
-/// How often an event makes a sample, which is when a program on it runs.
+/// The rate at which an event takes samples. An attached program runs at each sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the kernel has these")]
 pub enum PerfSample {
-    /// Never by counting: events that are probes.
+    /// No samples by counting, for events that are probes.
     #[default]
     Never,
-    /// Every so many counts.
+    /// A sample after this number of counts.
     Period(u64),
-    /// About so many times a second; the kernel picks the period.
+    /// About this number of samples per second. The kernel picks the period.
     Frequency(u64),
 }
 
-/// An event to be opened.
+/// The properties of a new event.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct PerfEventOpen<'a> {
     /// `PERF_TYPE_*`, or a unit's number from `/sys/bus/event_source/devices/*/type`.
     pub kind: u32,
-    /// Which event of that type.
+    /// The event of that type.
     pub config: u64,
     /// A kprobe's function or a uprobe's file (`config1` of those units).
     pub name: Option<&'a CStr>,
     /// A kprobe's offset (or, without a name, its address), a uprobe's offset (`config2`).
     pub offset: u64,
-    /// When it makes samples.
+    /// The rate of samples.
     pub sample: PerfSample,
-    /// The thread or process it watches; none for all, on one processor.
+    /// The thread or process to observe; `None` for all on one CPU.
     pub pid: Option<u32>,
-    /// The processor; none for any, which needs a `pid`.
+    /// The CPU; `None` for all CPUs, which needs a `pid`.
     pub cpu: Option<u32>,
-    /// Samples carry what programs send, and who waits for them is woken.
+    /// The condition for waking a waiting process. Set for events whose samples carry data of programs.
     pub wakeup: Option<PerfWakeup>,
 }
 
-/// When who waits for samples is woken.
+/// The condition for waking a process that waits for samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the kernel has these")]
 pub enum PerfWakeup {
-    /// After so many samples.
+    /// A number of samples.
     Samples(u32),
-    /// After so many bytes.
+    /// A number of bytes.
     Bytes(u32),
 }
 
-/// Opens an event, which counts from then on (libbpf, too, leaves `disabled` unset); a program runs once it is put on it.
+/// Opens an event that counts at once (as in libbpf, `disabled` is 0). A program runs as soon as it is attached.
 pub fn perf_event_open(event: &PerfEventOpen<'_>) -> Result<OwnedFd, Errno> {
     let number = |of: Option<u32>| match of {
         Some(n) => i32::try_from(n).map(c_long::from).map_err(|_too_large| Errno(libc::EINVAL)),
@@ -131,7 +132,7 @@ pub fn perf_event_open(event: &PerfEventOpen<'_>) -> Result<OwnedFd, Errno> {
     beyond_stdio(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// A flag of one bit of `perf_event_attr`: C counts bit fields from the low end, or from the high one of big-endian machines.
+/// Returns a one-bit flag of `perf_event_attr`. C numbers bit fields from the low end, or from the high end on big-endian machines.
 const fn flag(number: u32) -> u64 {
     match Endian::native() {
         Endian::Little => 1 << number,
@@ -139,22 +140,22 @@ const fn flag(number: u32) -> u64 {
     }
 }
 
-/// Puts a program on an event (`PERF_EVENT_IOC_SET_BPF`). It stays until the event is closed.
+/// Attaches a program to an event until the event is closed (`PERF_EVENT_IOC_SET_BPF`).
 pub fn perf_set_bpf(event: impl AsFd, prog: impl AsFd) -> Result<(), Errno> {
     ioctl(event, request(true, 8), c_long::from(prog.as_fd().as_raw_fd()))
 }
 
-/// Lets an event count that was stopped (`PERF_EVENT_IOC_ENABLE`).
+/// Starts a stopped event (`PERF_EVENT_IOC_ENABLE`).
 pub fn perf_enable(event: impl AsFd) -> Result<(), Errno> {
     ioctl(event, request(false, 0), 0)
 }
 
-/// Stops an event from counting (`PERF_EVENT_IOC_DISABLE`).
+/// Stops an event (`PERF_EVENT_IOC_DISABLE`).
 pub fn perf_disable(event: impl AsFd) -> Result<(), Errno> {
     ioctl(event, request(false, 1), 0)
 }
 
-/// Whether the kernel has the system call behind fast uprobes on x86-64 (libbpf: `probe_uprobe_syscall`).
+/// Returns whether the kernel has the system call for fast uprobes on x86-64 (libbpf: `probe_uprobe_syscall`).
 pub fn has_uprobe_syscall() -> bool {
     /// `__NR_uprobe`.
     const UPROBE: c_long = 336;
@@ -166,7 +167,7 @@ pub fn has_uprobe_syscall() -> bool {
     done < 0 && Errno::last() == Errno(libc::ENXIO)
 }
 
-/// The number of a `PERF_EVENT_IOC_*` that takes nothing, or that reads four bytes.
+/// Returns the number of a `PERF_EVENT_IOC_*` request without an argument, or with an argument of four bytes that the kernel reads.
 const fn request(reads: bool, number: c_long) -> c_long {
     const OTHER_BITS: bool = cfg!(any(
         target_arch = "mips",

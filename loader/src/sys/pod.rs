@@ -1,13 +1,13 @@
-//! Plain old data: values that are their bytes.
+//! Plain old data: types whose values are their bytes.
 #![expect(unsafe_code, reason = "bytes become values and back")]
 
 use core::{fmt, mem::MaybeUninit, slice};
 pub use core_relo_object::globals::{Element, Shape};
 
-/// A value that is nothing but its bytes: keys and values of maps, records of ring buffers.
+/// A type whose values are their bytes: keys and values of maps, records of ring buffers.
 ///
-/// Integers, floats and arrays are. For a struct of your own, [`pod!`](crate::pod) writes the implementation, and does not
-/// compile if the struct has padding.
+/// Integers, floats and arrays implement the trait. For structs, [`pod!`](crate::pod) implements it, and fails to compile if the
+/// struct has padding.
 ///
 /// # Safety
 ///
@@ -20,30 +20,30 @@ pub use core_relo_object::globals::{Element, Shape};
     note = "integers, floats and arrays of plain old data are plain old data; `bool`, `char`, enums, references and tuples are not"
 )]
 pub unsafe trait Pod: Copy + Send + Sync + 'static {
-    /// What it consists of, by which a variable's type in C is compared with it. For a type that is one number in disguise, give
-    /// that number's.
+    /// The type's structure, which is compared with the C type of a global variable. A wrapper of a number has the shape of that
+    /// number.
     const SHAPE: Shape = Shape::record(size_of::<Self>());
 
-    /// Its bytes, in the machine's byte order.
+    /// Returns the value's bytes, in the machine's byte order.
     fn as_bytes(&self) -> &[u8] {
         // SAFETY: the trait promises that all bytes are initialised and that none changes while it is borrowed.
         unsafe { slice::from_raw_parts(core::ptr::from_ref(self).cast(), size_of::<Self>()) }
     }
 
-    /// Its bytes, to be written: whatever they become is a value.
+    /// Returns the value's bytes for writing. Any bytes are a value.
     fn as_bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as above, and the trait promises that any bytes are a value.
         unsafe { slice::from_raw_parts_mut(core::ptr::from_mut(self).cast(), size_of::<Self>()) }
     }
 
-    /// The value that lies at the start of `bytes`; `None` if there are too few. They need not be aligned.
+    /// Reads a value from the start of `bytes`, which need not be aligned. Returns `None` if there are too few bytes.
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..size_of::<Self>())?;
         // SAFETY: there are enough bytes, which may be unaligned, and the trait promises that any are a value.
         Some(unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })
     }
 
-    /// The value whose bytes are all 0.
+    /// Returns the value whose bytes are all 0.
     fn zeroed() -> Self {
         // SAFETY: the trait promises that any bytes are a value.
         unsafe { MaybeUninit::zeroed().assume_init() }
@@ -68,7 +68,7 @@ unsafe impl<T: Pod, const N: usize> Pod for [T; N] {
     const SHAPE: Shape = T::SHAPE.array();
 }
 
-/// The key of an LPM trie: how many bits count, and the data (an address, say) in network byte order.
+/// The key of an LPM trie: the length of the prefix in bits, and the data, such as an address in network byte order.
 #[derive(Copy)]
 #[repr(C, packed)]
 pub struct LpmKey<K> {
@@ -86,17 +86,17 @@ impl<K: Copy> Clone for LpmKey<K> {
 }
 
 impl<K: Pod> LpmKey<K> {
-    /// The first `prefix_len` bits of `data`.
+    /// Creates a key from the first `prefix_len` bits of `data`.
     pub const fn new(prefix_len: u32, data: K) -> Self {
         Self { prefix_len, data }
     }
 
-    /// How many bits count.
+    /// Returns the length of the prefix in bits.
     pub const fn prefix_len(&self) -> u32 {
         self.prefix_len
     }
 
-    /// The data.
+    /// Returns the data.
     pub const fn data(&self) -> K {
         self.data
     }
@@ -117,11 +117,11 @@ impl<K: Pod + PartialEq> PartialEq for LpmKey<K> {
 impl<K: Pod + Eq> Eq for LpmKey<K> {}
 
 crate::pod! {
-    /// A frame of a stack that was taken with build ids (`struct bpf_stack_build_id`).
+    /// A stack frame with a build id (`struct bpf_stack_build_id`).
     #[derive(Debug, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct BuildIdFrame {
-        /// 0 nothing, 1 a build id and an offset in that file, 2 an address.
+        /// 0 for no frame, 1 for a build id and an offset in that file, 2 for an address.
         pub status: i32,
         /// The file's build id.
         pub build_id: [u8; 20],

@@ -1,7 +1,7 @@
-//! What tests need of the system besides.
+//! System calls for tests.
 #![expect(unsafe_code, reason = "unshare and close are calls into C")]
 
-use super::Errno;
+use core_relo_object::Errno;
 
 /// Gives the calling thread a network namespace of its own.
 pub(crate) fn own_network() -> Result<(), Errno> {
@@ -9,7 +9,7 @@ pub(crate) fn own_network() -> Result<(), Errno> {
     if unsafe { libc::unshare(libc::CLONE_NEWNET) } == 0 { Ok(()) } else { Err(Errno::last()) }
 }
 
-/// Leaves the number of the standard input to whoever opens something next.
+/// Closes standard input, so that the next descriptor gets its number.
 pub(crate) fn close_stdin() {
     // SAFETY: nobody owns it: the standard library uses it by number, and bears that it is closed.
     assert_eq!(unsafe { libc::close(libc::STDIN_FILENO) }, 0);

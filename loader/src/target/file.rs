@@ -1,11 +1,10 @@
-//! BTF from a file: mapped if it is the kernel's in sysfs or nobody else may write it, read otherwise; never from a device or a
-//! pipe.
+//! BTF from a file. Files that nobody else can change are mapped, other regular files are read.
 
 use super::{
-    open::{failed, open_file},
+    open::{io_error, open_file},
     read::read_all,
 };
-use crate::{limits, sys::Map};
+use crate::{limits, sys::FileMapping};
 use alloc::sync::Arc;
 use core::ops::Range;
 use core_relo::{
@@ -18,39 +17,40 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A file's BTF, not parsed yet.
+/// The BTF of a file, not parsed yet.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TargetFile {
-    /// Where it came from.
+    /// The file's path, for messages.
     pub path: PathBuf,
-    /// The types.
+    /// The bytes of the BTF.
     pub btf: Data<'static>,
-    /// `.BTF.base`, if the file has it.
+    /// The bytes of `.BTF.base`, if the file has this section.
     pub base: Option<Data<'static>>,
-    /// What kind of file it was.
+    /// The file's format.
     pub format: FileFormat,
-    /// Whether it is the kernel's own, in sysfs, which the kernel validated before it took it.
+    /// Whether the file is in `/sys/kernel/btf`. The kernel validated that BTF itself.
     is_of_kernel: bool,
 }
 
 impl TargetFile {
-    /// Maps or reads a file of raw BTF or an ELF.
+    /// Opens a file of raw BTF or an ELF file.
     ///
-    /// It is mapped if it is the kernel's in `/sys/kernel/btf`, or if it lies on this machine and nobody but root and who runs
-    /// the process may write it; of an ELF only the types are kept, as a copy. A mapped file that is shortened, not replaced, ends
-    /// the process at the next look at what is gone (SIGBUS): whoever keeps types for long and cannot exclude that
-    /// [reads](Self::read) it.
+    /// Maps files in `/sys/kernel/btf`, and files on local file systems that only root and this process's user may write. Reads all
+    /// other files. Of an ELF file only a copy of the types stays in memory.
+    ///
+    /// If somebody truncates a mapped file in place, the next access to the lost part ends the process with SIGBUS. Use
+    /// [`read`](Self::read) to keep types for long where that can happen.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, TargetError> {
         let path = path.into();
         let (file, len) = open(&path)?;
         if len > limits::FILE_BYTES {
             return Err(TargetError::TooLarge { path });
         }
-        if let Ok(map) = Map::sysfs(&file, len) {
-            return Self::of_kernel(path, map);
+        if let Ok(map) = FileMapping::new_sysfs(&file, len) {
+            return Self::from_kernel(path, map);
         }
-        match Map::own(&file, len) {
+        match FileMapping::new_trusted(&file, len) {
             Ok(map) => Self::from_bytes(path, Data::shared(map)),
             Err(e) => {
                 log::debug!("{}: read, not mapped: {e}", path.display());
@@ -60,69 +60,71 @@ impl TargetFile {
         }
     }
 
-    /// The same, mapped only if it is the kernel's in `/sys/kernel/btf`.
+    /// Opens a file as [`open`](Self::open), but maps only files in `/sys/kernel/btf`.
     pub fn read(path: impl Into<PathBuf>) -> Result<Self, TargetError> {
         let path = path.into();
         let (file, len) = open(&path)?;
-        match Map::sysfs(&file, len) {
-            Ok(map) => Self::of_kernel(path, map),
+        match FileMapping::new_sysfs(&file, len) {
+            Ok(map) => Self::from_kernel(path, map),
             Err(_) => Self::from_bytes(path.clone(), read_open(&path, file, len)?),
         }
     }
 
-    fn of_kernel(path: PathBuf, map: Map) -> Result<Self, TargetError> {
+    fn from_kernel(path: PathBuf, map: FileMapping) -> Result<Self, TargetError> {
         Ok(Self { is_of_kernel: true, ..Self::from_bytes(path, Data::shared(map))? })
     }
 
-    /// Takes bytes that somebody else read (and perhaps decompressed) from a file.
+    /// Finds the BTF in a file's bytes. `path` is only used in messages.
     pub fn from_bytes(
         path: impl Into<PathBuf>,
         bytes: impl Into<Data<'static>>,
     ) -> Result<Self, TargetError> {
         let (path, bytes) = (path.into(), bytes.into());
         let BtfLocation { btf, base, format, .. } = match locate(&bytes) {
-            Ok(found) => found,
+            Ok(located) => located,
             Err(cause) => return Err(TargetError::Extract { path, cause }),
         };
         let (btf, base) = (part(&bytes, btf), base.map(|base| part(&bytes, base)));
         Ok(Self { path, btf, base, format, is_of_kernel: false })
     }
 
-    /// The pointer size that an ELF's class says.
+    /// Returns the pointer size of the ELF class; `None` for raw BTF.
     pub const fn pointer_size(&self) -> Option<ByteSize> {
         self.format.pointer_size()
     }
 
-    /// Whether it may have a type of the names that `module_filter`, made for the kernel, is for; only then is it worth parsing.
+    /// Returns whether the file may have a type with one of the names of `module_filter`, which was made for the kernel's BTF. Other files
+    /// need not be parsed.
     ///
-    /// One with `.BTF.base` always may: its names do not refer to the kernel's.
+    /// A file with `.BTF.base` always may, because its names do not refer to the kernel's strings.
     pub fn may_have(&self, module_filter: &mut ModuleFilter<'_, '_>) -> bool {
         self.base.is_some() || module_filter.may_contain(&self.btf)
     }
 
-    /// Parses it, upon the kernel's BTF if it is a module's. What members, parameters and enumerators refer to is validated when
-    /// a relocation reads it ([`Btf::parse_unvalidated`]). What the running kernel shows in sysfs is trusted to be
-    /// [sorted](Btf::trust_order) if it seems to be.
+    /// Parses the BTF. The BTF of a module needs the kernel's BTF as `base`.
     ///
-    /// A module with `.BTF.base` is relocated onto `base`; without it, it is split from `base` as it stands. Without a
-    /// `base`, a module with `.BTF.base` is split from that.
+    /// References in members, parameters and enumerators are validated when a relocation reads them
+    /// ([`Btf::parse_unvalidated`]). BTF from sysfs that looks [sorted](Btf::trust_order) is trusted to be sorted.
+    ///
+    /// With `.BTF.base`, a module's BTF is relocated onto `base`, or split from `.BTF.base` if `base` is `None`. Without `.BTF.base`
+    /// it is split from `base`.
     pub fn parse(&self, base: Option<&Arc<Btf<'static>>>) -> Result<Btf<'static>, TargetError> {
-        self.parse_by(Btf::parse_unvalidated, base)
+        self.parse_with(Btf::parse_unvalidated, base)
     }
 
-    /// The same, all of it validated now; but for what the running kernel shows in sysfs, which it has validated itself.
+    /// Parses the BTF as [`parse`](Self::parse) and validates everything at once, except BTF from sysfs: the kernel validated that.
     pub fn parse_validated(&self, base: Option<&Arc<Btf<'static>>>) -> Result<Btf<'static>, TargetError> {
         if self.is_of_kernel {
             return self.parse(base);
         }
-        let validated = |btf, base| match base {
+        let parse_validated = |btf, base| match base {
             None => Btf::parse(btf),
             Some(base) => Btf::parse_split(btf, base),
         };
-        self.parse_by(validated, base)
+        self.parse_with(parse_validated, base)
     }
 
-    fn parse_by(
+    fn parse_with(
         &self,
         parse: impl FnOnce(Data<'static>, Option<Arc<Btf<'static>>>) -> Result<Btf<'static>, BtfError>,
         base: Option<&Arc<Btf<'static>>>,
@@ -144,7 +146,7 @@ impl TargetFile {
     }
 }
 
-/// The bytes of a file: mapped if it is the kernel's BTF in sysfs and the kernel allows it, else read.
+/// Returns the bytes of a file. Maps the kernel's BTF in sysfs if the kernel allows that, and reads other files.
 pub fn read(path: &Path) -> Result<Data<'static>, TargetError> {
     let (file, len) = open(path)?;
     match map_kernel_btf(&file, len) {
@@ -153,23 +155,23 @@ pub fn read(path: &Path) -> Result<Data<'static>, TargetError> {
     }
 }
 
-/// Maps the BTF of the running kernel or of a module that the kernel shows in sysfs; `None` for any other file.
+/// Maps a file in `/sys/kernel/btf`: the BTF of the running kernel or of a module. Returns `None` for any other file.
 pub fn map_kernel_btf(file: &File, len: u64) -> Option<Data<'static>> {
-    Map::sysfs(file, len).ok().map(Data::shared)
+    FileMapping::new_sysfs(file, len).ok().map(Data::shared)
 }
 
-/// A regular file, and how long it is.
+/// Opens a regular file. Returns the file and its length.
 fn open(path: &Path) -> Result<(File, u64), TargetError> {
     let (file, meta) = open_file(path)?;
     Ok((file, meta.len()))
 }
 
 fn read_open(path: &Path, file: File, len: u64) -> Result<Data<'static>, TargetError> {
-    let bytes = read_all(file, len, limits::FILE_BYTES).map_err(|e| failed(path, &e))?;
+    let bytes = read_all(file, len, limits::FILE_BYTES).map_err(|e| io_error(path, &e))?;
     bytes.ok_or_else(|| TargetError::TooLarge { path: path.to_path_buf() })
 }
 
-/// A part of a file's bytes: a copy unless it is all of them, so that an image can be dropped or unmapped.
+/// Returns a part of a file's bytes. The part is a copy unless it is the whole file, so that an ELF file can be unmapped.
 fn part(whole: &Data<'static>, range: Range<usize>) -> Data<'static> {
     if range == (0..whole.len()) {
         return whole.clone();
@@ -186,9 +188,9 @@ mod tests {
     };
     use core_relo_object::target::MIN_TYPES_TO_CHECK_ORDER;
 
-    /// A type that is not where it belongs is found by who looks at all.
+    /// A linear search finds a type that is out of order, a binary search does not.
     #[test]
-    fn only_what_the_kernel_shows_is_trusted_to_be_sorted() {
+    fn only_btf_from_sysfs_is_trusted_to_be_sorted() {
         for count in [MIN_TYPES_TO_CHECK_ORDER - 1, MIN_TYPES_TO_CHECK_ORDER] {
             let mut b = Builder::new(Endian::native());
             for n in 0..count {

@@ -1,16 +1,16 @@
-//! The running kernel's BTF and its modules'.
+//! The BTF of the running kernel and its modules.
 
-use super::file::TargetFile;
+use super::{file::TargetFile, open::io_error};
 use core_relo_object::target::TargetError;
 use std::{
     fs, io,
     path::{Path, PathBuf},
 };
 
-/// Where the kernel shows its BTF and its modules'.
+/// The folder with the BTF of the kernel and its modules.
 const SYSFS: &str = "sys/kernel/btf";
 
-/// Where a vmlinux image may lie, in the order in which libbpf looks (`btf__load_vmlinux_btf`); `%r` is the release.
+/// Paths of vmlinux images in libbpf's order (`btf__load_vmlinux_btf`). `%r` stands for the release.
 const IMAGES: [&str; 7] = [
     "boot/vmlinux-%r",
     "lib/modules/%r/vmlinux-%r",
@@ -21,36 +21,36 @@ const IMAGES: [&str; 7] = [
     "usr/lib/debug/lib/modules/%r/vmlinux",
 ];
 
-/// A module of the running kernel that has BTF; nothing of it was read yet.
+/// A module of the running kernel with BTF that has not been read yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ModuleFile {
     /// The module's name.
     pub name: String,
-    /// Where its BTF is.
+    /// The path of its BTF.
     pub path: PathBuf,
 }
 
 impl ModuleFile {
-    /// Reads it. It is split from the kernel's BTF: give that to [`TargetFile::parse`].
+    /// Opens the BTF. It is split from the kernel's BTF, which [`TargetFile::parse`] takes as `base`.
     pub fn open(&self) -> Result<TargetFile, TargetError> {
         TargetFile::open(&self.path)
     }
 }
 
-/// The running kernel's BTF: `/sys/kernel/btf/vmlinux`, or else the first vmlinux image that has BTF.
+/// Opens the running kernel's BTF: `/sys/kernel/btf/vmlinux`, or else the first vmlinux image with BTF.
 pub fn kernel() -> Result<TargetFile, TargetError> {
     kernel_below(Path::new("/"), &release()?)
 }
 
-/// The modules of the running kernel that have BTF, in order of name; none if the kernel shows none.
+/// Lists the modules of the running kernel with BTF, in order of name. The list is empty without `/sys/kernel/btf`.
 ///
-/// libbpf tries modules in the order they were loaded, which files do not tell.
+/// libbpf searches modules in load order, which sysfs does not show.
 pub fn modules() -> Result<Vec<ModuleFile>, TargetError> {
     modules_below(Path::new("/"))
 }
 
-/// The running kernel's release, as `uname -r` prints it.
+/// Returns the running kernel's release, as `uname -r`.
 pub fn release() -> Result<String, TargetError> {
     let path = Path::new("/proc/sys/kernel/osrelease");
     let text = fs::read_to_string(path).map_err(|e| io_error(path, &e))?;
@@ -58,9 +58,9 @@ pub fn release() -> Result<String, TargetError> {
 }
 
 pub(super) fn kernel_below(root: &Path, release: &str) -> Result<TargetFile, TargetError> {
-    let shown = root.join(SYSFS).join("vmlinux");
-    if shown.exists() {
-        return TargetFile::open(shown);
+    let sysfs = root.join(SYSFS).join("vmlinux");
+    if sysfs.exists() {
+        return TargetFile::open(sysfs);
     }
     for image in IMAGES {
         let path = root.join(image.replace("%r", release));
@@ -68,7 +68,7 @@ pub(super) fn kernel_below(root: &Path, release: &str) -> Result<TargetFile, Tar
             continue;
         }
         match TargetFile::open(path) {
-            Ok(found) => return Ok(found),
+            Ok(file) => return Ok(file),
             Err(e) => log::info!("no BTF of the running kernel: {e}"),
         }
     }
@@ -81,18 +81,14 @@ pub(super) fn modules_below(root: &Path) -> Result<Vec<ModuleFile>, TargetError>
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other.map_err(|e| io_error(&folder, &e))?,
     };
-    let mut found = Vec::new();
+    let mut modules = Vec::new();
     for entry in entries {
         let entry = entry.map_err(|e| io_error(&folder, &e))?;
         let name = entry.file_name().to_string_lossy().into_owned();
         if name != "vmlinux" {
-            found.push(ModuleFile { name, path: entry.path() });
+            modules.push(ModuleFile { name, path: entry.path() });
         }
     }
-    found.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(found)
-}
-
-fn io_error(path: &Path, e: &io::Error) -> TargetError {
-    TargetError::Io { path: path.to_path_buf(), kind: e.kind(), errno: e.raw_os_error() }
+    modules.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(modules)
 }

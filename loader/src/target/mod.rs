@@ -1,7 +1,7 @@
-//! Where target BTF comes from: the running kernel, raw BTF, any ELF with `.BTF`, an uncompressed kernel image.
+//! Sources of target BTF: the running kernel, raw BTF files, ELF files with `.BTF`, uncompressed kernel images.
 //!
-//! [`extract()`] and [`find_btf_in_image`] are pure; [`kernel()`], [`modules`] and [`TargetFile::open`] read files, all of one
-//! by [`read_all`]. Compressed kernel images are unpacked by whoever calls.
+//! [`kernel()`], [`modules`] and [`TargetFile::open`] read files. [`extract()`] and [`find_btf_in_image`] work on bytes in memory.
+//! Callers decompress compressed kernel images.
 
 mod file;
 mod kernel;

@@ -1,4 +1,4 @@
-//! Opens files that can be read to their end: no folder, device or pipe, and nothing that the kernel writes while it is read.
+//! Opens regular files. Folders, devices, pipes and files that the kernel generates on read are errors.
 
 use crate::sys;
 use core_relo_object::target::TargetError;
@@ -9,35 +9,34 @@ use std::{
     path::Path,
 };
 
-/// File systems whose files of length 0 are not empty: the kernel writes them when they are read, and some of them (`trace_pipe`,
-/// `/proc/kmsg`) have no end. proc, sysfs, tracefs, debugfs, securityfs, cgroup, cgroup2, bpffs, configfs, selinuxfs, smackfs, efivarfs,
-/// pstore, binfmt_misc, mqueue, resctrl, nfsd, fusectl, rpc_pipefs.
-const PSEUDO: [u64; 19] = [
-    0x9fa0,
-    0x6265_6572,
-    0x7472_6163,
-    0x6462_6720,
-    0x7363_6673,
-    0x0027_e0eb,
-    0x6367_7270,
-    0xcafe_4a11,
-    0x6265_6570,
-    0xf97c_ff8c,
-    0x4341_5d53,
-    0xde5e_81e4,
-    0x6165_676c,
-    0x4249_4e4d,
-    0x1980_0202,
-    0x0765_5821,
-    0x6e66_7364,
-    0x6573_5543,
-    0x6759_6969,
+/// Magic numbers of file systems whose files of length 0 are not empty. The kernel generates their content on read, and some of
+/// these files (`trace_pipe`, `/proc/kmsg`) have no end.
+const PSEUDO_FILE_SYSTEMS: [u64; 19] = [
+    0x9fa0,      // proc
+    0x6265_6572, // sysfs
+    0x7472_6163, // tracefs
+    0x6462_6720, // debugfs
+    0x7363_6673, // securityfs
+    0x0027_e0eb, // cgroup
+    0x6367_7270, // cgroup2
+    0xcafe_4a11, // bpffs
+    0x6265_6570, // configfs
+    0xf97c_ff8c, // selinuxfs
+    0x4341_5d53, // smackfs
+    0xde5e_81e4, // efivarfs
+    0x6165_676c, // pstore
+    0x4249_4e4d, // binfmt_misc
+    0x1980_0202, // mqueue
+    0x0765_5821, // resctrl
+    0x6e66_7364, // nfsd
+    0x6573_5543, // fusectl
+    0x6759_6969, // rpc_pipefs
 ];
 
-/// Opens a regular file for reading; never waits, neither now nor when the file is read.
+/// Opens a regular file for reading. Neither opening nor reading the file ever waits.
 ///
-/// The path is looked at before it is opened, since to open a device or a file of tracefs may change something, and the opened file
-/// is looked at again, since the path may lead elsewhere by then.
+/// The function checks the path before it opens the file, because opening a device or a file of tracefs may have side effects. It
+/// checks the open file again, because the path may lead to another file by then.
 ///
 /// ```
 /// use core_relo_loader::target::{TargetError, open_file};
@@ -49,27 +48,30 @@ const PSEUDO: [u64; 19] = [
 pub fn open_file(path: &Path) -> Result<(File, Metadata), TargetError> {
     let open = |flags| {
         let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
-        file.map_err(|e| failed(path, &e))
+        file.map_err(|e| io_error(path, &e))
     };
-    regular(path, &open(libc::O_PATH)?)?;
+    check_regular(path, &open(libc::O_PATH)?)?;
     let file = open(libc::O_NONBLOCK | libc::O_NOCTTY)?;
-    let meta = regular(path, &file)?;
+    let meta = check_regular(path, &file)?;
     Ok((file, meta))
 }
 
-/// Returns the metadata of a file that can be read to its end.
-fn regular(path: &Path, file: &File) -> Result<Metadata, TargetError> {
-    let meta = file.metadata().map_err(|e| failed(path, &e))?;
+/// Checks that a file can be read to its end. Returns the file's metadata.
+fn check_regular(path: &Path, file: &File) -> Result<Metadata, TargetError> {
+    let meta = file.metadata().map_err(|e| io_error(path, &e))?;
     if !meta.is_file() {
         return Err(TargetError::NotAFile { path: path.to_path_buf() });
     }
-    if meta.len() == 0 && PSEUDO.contains(&sys::file_system(file).map_err(|e| failed(path, &e))?) {
-        return Err(TargetError::PseudoFile { path: path.to_path_buf() });
+    if meta.len() == 0 {
+        let file_system = sys::file_system(file).map_err(|e| io_error(path, &e))?;
+        if PSEUDO_FILE_SYSTEMS.contains(&file_system) {
+            return Err(TargetError::PseudoFile { path: path.to_path_buf() });
+        }
     }
     Ok(meta)
 }
 
-pub(super) fn failed(path: &Path, e: &io::Error) -> TargetError {
+pub(super) fn io_error(path: &Path, e: &io::Error) -> TargetError {
     TargetError::Io { path: path.to_path_buf(), kind: e.kind(), errno: e.raw_os_error() }
 }
 
@@ -84,7 +86,7 @@ mod tests {
             let path = PathBuf::from(path);
             assert_eq!(open_file(&path).unwrap_err(), TargetError::NotAFile { path });
         }
-        // `/proc/kmsg` waits for the kernel's next message; `version` stands for it where that may not be opened.
+        // `/proc/kmsg` needs a privilege, `/proc/version` does not.
         for path in
             ["/proc/kmsg", "/proc/version", "/sys/kernel/tracing/trace_pipe", "/sys/fs/cgroup/cgroup.procs"]
         {
@@ -107,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn files_with_a_length_are_read_wherever_they_lie() {
+    fn files_with_a_length_are_opened_on_any_file_system() {
         let empty = std::env::temp_dir().join(format!("core-relo-empty-{}", std::process::id()));
         std::fs::write(&empty, "").unwrap();
         let opened = open_file(&empty);

@@ -1,4 +1,4 @@
-//! Files read whole or in part, to addresses that the kernel copies to quickly.
+//! Reads files whole or in part, into buffers aligned for fast copies.
 
 use crate::{limits, sys::prefer_huge_pages};
 use alloc::vec::Vec;
@@ -10,30 +10,29 @@ use std::{
     os::unix::fs::FileExt as _,
 };
 
-/// What a byte's address and its place in the file differ by is a multiple of this.
+/// The alignment of buffers: a byte's address and its offset in the file are equal modulo this number.
 ///
-/// The kernel copies from the pages of its cache with `rep movsb`, which on Zen 3 takes six to nine times as long if it writes a
-/// few bytes further into a page than it reads, and 16 bytes into a page is where glibc's malloc puts all that is large.
+/// The kernel copies from the page cache with `rep movsb`. On Zen 3 the copy takes six to nine times as long if the target lies a few
+/// bytes further into its page than the source. glibc's malloc places large blocks 16 bytes into a page.
 const ALIGN: usize = 64;
 
-/// Bytes behind as many unused ones as put them where they should lie.
+/// A buffer whose content begins after some bytes of padding.
 #[derive(Debug)]
-struct Placed {
+struct PaddedBytes {
     bytes: Vec<u8>,
     start: usize,
 }
 
-impl AsRef<[u8]> for Placed {
+impl AsRef<[u8]> for PaddedBytes {
     fn as_ref(&self) -> &[u8] {
         self.bytes.get(self.start..).unwrap_or_default()
     }
 }
 
-/// All that there is, which should be `expected` bytes; none if it is more than `most`.
+/// Reads a file from its start to its end. Returns `None` if the file has more than `limit` bytes.
 ///
-/// `from` begins at the start of a file. The bytes lie where the kernel copies them quickly if they are as many as expected: a
-/// vector of the file's length is where it is slow on some machines. For the first large file of a process the kernel is asked for
-/// huge pages (`MADV_HUGEPAGE`).
+/// `expected` is the likely number of bytes; another number costs time, not correctness. The first large file of a process is read
+/// into huge pages (`MADV_HUGEPAGE`).
 ///
 /// ```
 /// use core_relo_loader::target::read_all;
@@ -44,56 +43,62 @@ impl AsRef<[u8]> for Placed {
 /// # Ok(())
 /// # }
 /// ```
-pub fn read_all(from: impl Read, expected: u64, most: u64) -> io::Result<Option<Data<'static>>> {
-    // More than there are even behind the padding, so that their end is found without asking for more room.
-    let room = usize::try_from(expected.min(most)).unwrap_or(usize::MAX).saturating_add(ALIGN);
+pub fn read_all(source: impl Read, expected: u64, limit: u64) -> io::Result<Option<Data<'static>>> {
+    // The padding is shorter than ALIGN, so at least one byte is free for the read that finds the end of the file.
+    let room = usize::try_from(expected.min(limit)).unwrap_or(usize::MAX).saturating_add(ALIGN);
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(room).map_err(io::Error::from)?;
     prefer_huge_pages_once(&mut bytes);
     let start = padding(bytes.as_ptr(), 0);
     bytes.resize(start, 0);
-    let read = from.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    let fits = u64::try_from(read).is_ok_and(|read| read <= most);
-    Ok(fits.then(|| Data::shared(Placed { bytes, start })))
+    let count = source.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    let fits = u64::try_from(count).is_ok_and(|count| count <= limit);
+    Ok(fits.then(|| Data::shared(PaddedBytes { bytes, start })))
 }
 
-/// The `len` bytes at `at`; an error if the file has no such part, or it is more than [`limits::FILE_BYTES`].
-pub fn read_part(file: &File, at: u64, len: u64) -> io::Result<Data<'static>> {
-    let end = at.checked_add(len).filter(|_| len <= limits::FILE_BYTES).ok_or(io::ErrorKind::FileTooLarge)?;
+/// Reads `len` bytes at `offset`. A part beyond the end of the file or of more than [`limits::FILE_BYTES`] is an error.
+pub fn read_part(file: &File, offset: u64, len: u64) -> io::Result<Data<'static>> {
+    let end = offset.checked_add(len).filter(|_| len <= limits::FILE_BYTES);
+    let end = end.ok_or(io::ErrorKind::FileTooLarge)?;
     if end > file.metadata()?.len() {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
     }
     let len = usize::try_from(len).map_err(io::Error::other)?;
-    let room = len.saturating_add(ALIGN);
-    // Whether there is room is asked where the answer is an error.
+    let room = len.checked_add(ALIGN).ok_or(io::ErrorKind::FileTooLarge)?;
+    // A failed reservation is an error, a failed `vec!` would end the process.
     Vec::<u8>::new().try_reserve_exact(room).map_err(io::Error::from)?;
-    // Untouched zeros cost nothing; a vector filled with them would be written twice.
+    // `vec![0; …]` gets zeroed pages from the kernel, `resize` would write the zeros.
     let mut bytes = vec![0; room];
     prefer_huge_pages_once(&mut bytes);
-    let start = padding(bytes.as_ptr(), at);
-    bytes.truncate(start.saturating_add(len));
-    file.read_exact_at(bytes.get_mut(start..).unwrap_or_default(), at)?;
-    Ok(Data::shared(Placed { bytes, start }))
+    let start = padding(bytes.as_ptr(), offset);
+    let part = start.checked_add(len).and_then(|end| {
+        bytes.truncate(end);
+        bytes.get_mut(start..)
+    });
+    let part =
+        part.ok_or_else(|| io::Error::other("broken invariant: the padding is shorter than the alignment"))?;
+    file.read_exact_at(part, offset)?;
+    Ok(Data::shared(PaddedBytes { bytes, start }))
 }
 
-/// Asks for huge pages for the first large file of the process.
+/// Requests huge pages for the first large file of the process.
 ///
-/// The kernel gives memory page by page as it is written first, which takes longer than what is written there. Later files lie where
-/// malloc had others before; huge pages would only make their remains larger.
+/// The page faults of fresh memory take longer than the copy. Later files reuse memory of malloc, where huge pages would only
+/// increase the memory that stays resident.
 fn prefer_huge_pages_once(bytes: &mut Vec<u8>) {
-    // In as many bytes one of 2 MiB always fits.
+    // A huge page has 2 MiB, so twice that always contains an aligned one.
     const HUGE_FROM: usize = 4 << 20;
-    static ASKED: AtomicBool = AtomicBool::new(false);
-    if bytes.capacity() >= HUGE_FROM && !ASKED.swap(true, Ordering::Relaxed) {
+    static IS_REQUESTED: AtomicBool = AtomicBool::new(false);
+    if bytes.capacity() >= HUGE_FROM && !IS_REQUESTED.swap(true, Ordering::Relaxed) {
         prefer_huge_pages(bytes);
     }
 }
 
-/// How many bytes, fewer than [`ALIGN`], are in front of what is read from `at` of a file.
-fn padding(room: *const u8, at: u64) -> usize {
-    // Of the offset only the low bits count.
-    let at = usize::try_from(at & u64::from(u32::MAX)).unwrap_or_default();
-    at.wrapping_sub(room.addr()) & (ALIGN - 1)
+/// Returns the number of padding bytes, less than [`ALIGN`], before the content at `offset` of a file.
+fn padding(buffer: *const u8, offset: u64) -> usize {
+    // Only the low bits of the offset count, and they fit every `usize`.
+    let low_bits = usize::try_from(offset & u64::from(u16::MAX)).unwrap_or(0);
+    low_bits.wrapping_sub(buffer.addr()) & (ALIGN - 1)
 }
 
 #[cfg(test)]
@@ -122,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_it_is_read_to_where_copies_are_quick() {
+    fn whole_files_are_read_to_aligned_addresses() {
         let around = [1, 64, 4096, 8192, 16384, 1 << 17, 5 << 20].into_iter();
         for len in around.flat_map(|at| [at - 1, at, at + 1, at + 31, at + 32, at + 33]) {
             let expected = pattern(len);
@@ -137,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_lies_as_it_does_in_the_file() {
+    fn a_part_has_the_alignment_of_its_offset() {
         let all = pattern(3 << 16);
         let file = file(&all);
         for at in [0, 1, 63, 64, 100, 4095, 4096, 70_001] {
@@ -150,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_is_not_there_is_not_read() {
+    fn a_part_beyond_the_end_is_an_error() {
         let file = file(b"abcdef");
         let kind = |at, len| read_part(&file, at, len).unwrap_err().kind();
         assert_eq!(*read_part(&file, 4, 2).unwrap(), *b"ef");
@@ -162,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_not_cut() {
+    fn a_file_above_the_limit_is_not_cut() {
         assert_eq!(read_all(&b"abc"[..], 9, 3).unwrap().as_deref(), Some(&b"abc"[..]));
         assert!(read_all(&b"abcd"[..], 0, 3).unwrap().is_none());
         assert!(read_all(&b"abcd"[..], u64::MAX, 3).unwrap().is_none());
@@ -171,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_length_changes_nothing() {
+    fn a_wrong_expected_length_does_not_change_the_content() {
         let all = pattern(300_000);
         for expected in [0, 1, 299_999, 300_001, 1 << 30] {
             let read = read_all(&*all, expected, 1 << 30).unwrap().unwrap();
@@ -183,8 +188,8 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_grows_or_shrinks_meanwhile_is_read_as_it_became() {
-        /// A file that has another length once half of it was read.
+    fn a_file_that_changes_its_length_during_the_read_is_read_to_its_new_end() {
+        /// A file that gets another length after half of the content was read.
         struct Changing<'f> {
             file: &'f File,
             left: usize,

@@ -1,4 +1,4 @@
-//! The BTF of the running kernel and its modules, shared by every object that the process loads.
+//! The BTF of the running kernel and its modules, shared by all loads of the process.
 
 use super::kernel;
 use crate::sys::{self, Errno};
@@ -7,7 +7,7 @@ use core_relo::{Data, btf::Btf};
 use core_relo_object::target::{KernelModule, KernelTypes, ReadKernelBtf, TargetError, TypesCache};
 use std::sync::{Mutex, PoisonError};
 
-/// Reads the running kernel's BTF with bpf(2) and from sysfs.
+/// The running kernel, whose BTF comes from sysfs and bpf(2).
 #[derive(Debug)]
 struct RunningKernelBtf;
 
@@ -62,8 +62,8 @@ impl ReadKernelBtf for RunningKernelBtf {
 
 /// Returns the running kernel's types.
 ///
-/// All callers share the kernel's own types and those of modules while any of them holds them. Each caller lists the modules anew,
-/// since modules come and go.
+/// All callers share the parsed BTF of the kernel and its modules as long as one caller holds it. Each caller lists the modules
+/// anew, because modules come and go.
 pub fn running_types() -> Arc<KernelTypes> {
     static SHARED: Mutex<Weak<TypesCache>> = Mutex::new(Weak::new());
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,9 +85,9 @@ mod tests {
         let task = first.find(b"task_struct", Kind::Struct, false).unwrap();
         assert!(task.is_some_and(|t| t.module.is_none()));
         assert!(first.find(b"no_such_struct_anywhere", Kind::Struct, false).unwrap().is_none());
-        let (one, two) = (first.modules().unwrap(), running_types());
-        for (one, two) in one.iter().zip(two.modules().unwrap()).filter(|(one, two)| one.id == two.id) {
-            assert!(Arc::ptr_eq(one, two), "{}", one.name);
+        let (modules, second) = (first.modules().unwrap(), running_types());
+        for (module, other) in modules.iter().zip(second.modules().unwrap()).filter(|(a, b)| a.id == b.id) {
+            assert!(Arc::ptr_eq(module, other), "{}", module.name);
         }
     }
 }

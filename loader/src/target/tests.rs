@@ -1,4 +1,4 @@
-//! Target BTF out of bytes, files and a made-up file system.
+//! Target BTF from bytes, files and a temporary folder that stands for the root.
 
 use super::*;
 use alloc::sync::Arc;
@@ -11,7 +11,7 @@ use object::{Architecture, Endianness, SectionKind};
 use std::{fs, path::PathBuf};
 
 #[test]
-fn the_class_of_the_file_wins_over_the_size_of_long() {
+fn the_elf_class_overrides_the_size_of_long() {
     let file = elf_of(
         Architecture::Arm,
         Endianness::Little,
@@ -51,7 +51,7 @@ fn a_module_is_split_from_the_kernel_or_from_its_own_base() {
     assert_eq!(alone.size_of(alone.find(b"holder", Kind::Struct).unwrap().id()), Ok(ByteSize(16)));
 }
 
-/// A folder of its own that goes with the test.
+/// A temporary folder that is removed with this value.
 struct Root(PathBuf);
 
 impl Root {
@@ -75,7 +75,7 @@ impl Drop for Root {
 }
 
 #[test]
-fn the_kernels_btf_is_sysfs_then_the_first_image_that_has_some() {
+fn the_kernels_btf_comes_from_sysfs_or_the_first_image_with_btf() {
     let root = Root::new("kernel");
     let none = kernel::kernel_below(&root.0, "6.1").unwrap_err();
     assert_eq!(none, TargetError::NoKernelBtf { release: "6.1".to_owned().into() });
@@ -111,19 +111,19 @@ fn modules_are_listed_by_name_and_read_on_demand() {
 }
 
 #[test]
-fn what_members_refer_to_is_validated_when_asked_for() {
+fn only_parse_validated_checks_the_types_of_members() {
     let mut b = Builder::new(Endian::Little);
     b.structure("s", 4, &[("m", TypeId(99), 0)]);
     let file = TargetFile::from_bytes("x", b.finish()).unwrap();
     assert!(file.parse(None).is_ok());
     let refused = file.parse_validated(None).unwrap_err();
-    let is_it =
+    let is_type_ref =
         matches!(&refused, TargetError::Btf { cause: BtfError::TypeRef { target: TypeId(99), .. }, .. });
-    assert!(is_it, "{refused}");
+    assert!(is_type_ref, "{refused}");
 }
 
 #[test]
-fn mapped_and_read_are_the_same() {
+fn mapped_and_read_files_give_the_same_btf() {
     use std::os::unix::fs::PermissionsExt as _;
     let root = Root::new("mapped");
     let raw = types(Endian::Little);

@@ -66,7 +66,7 @@ fn a_link_is_updated_to_another_program() {
     inside();
     assert_eq!((hits(&old), hits(&new)), (1, 1));
     // The link keeps its program alive, and the program keeps its maps.
-    let bss = new.handle_of_map(".bss").unwrap();
+    let bss = new.map_handle(".bss").unwrap();
     let at = new.globals().iter().find(|global| global.name == "hits").unwrap().offset;
     let wrong = link.update(load("socket_filter").program("filter").unwrap()).unwrap_err();
     assert!(wrong.to_string().contains("EINVAL"), "{wrong}");

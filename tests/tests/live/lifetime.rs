@@ -4,7 +4,7 @@ use super::harness::{Bpffs, Need, hits, live, load, load_with, object, run};
 use core_relo_loader::{
     Loader,
     attach::{AttachError, Link},
-    load::{self, LoadError, Running},
+    load::{self, LoadError, RunningKernel},
     maps::{Array, Flags, HashMap},
     object::Object,
     sys,
@@ -55,7 +55,7 @@ fn a_map_pinned_by_name_is_reused() {
     let mut narrow = Loader::new(&object).name("narrow");
     narrow.settings().pin_root.clone_from(&root);
     let refused = narrow.load().unwrap_err();
-    let LoadError::PinnedOther { map, expected, found, .. } = &refused else { panic!("{refused}") };
+    let LoadError::PinMismatch { map, expected, found, .. } = &refused else { panic!("{refused}") };
     assert_eq!((map.as_str(), *expected, *found), ("core_relo_live", 1, 5));
     wider.unpin_maps();
     assert!(!pin.exists());
@@ -153,7 +153,7 @@ fn two_objects_share_a_map() {
     assert!(second.map("hash").unwrap().is_reused() && !second.map("array").unwrap().is_reused());
     run(&first, "touch");
     run(&first, "touch");
-    let theirs = HashMap::<u32, u64>::new(second.handle_of_map("hash").unwrap()).unwrap();
+    let theirs = HashMap::<u32, u64>::new(second.map_handle("hash").unwrap()).unwrap();
     assert_eq!(theirs.get(&1).unwrap(), Some(2));
     drop(first);
     run(&second, "touch");
@@ -197,9 +197,9 @@ fn a_load_is_prepared_and_finished_in_two_steps() {
     let bytes = object("maps");
     let object = Object::parse(&bytes).unwrap();
     let plan = Loader::new(&object).name("maps").plan().unwrap();
-    let prepared = load::prepare(&plan, &Running).unwrap();
+    let prepared = load::prepare(&plan, &RunningKernel).unwrap();
     assert!(prepared.loaded().programs().is_empty());
-    let hash = prepared.loaded().handle_of_map("hash").unwrap();
+    let hash = prepared.loaded().map_handle("hash").unwrap();
     HashMap::<u32, u64>::new(hash).unwrap().insert(&3, &33, Flags::ANY).unwrap();
     let loaded = prepared.finish().unwrap();
     run(&loaded, "touch");
@@ -209,11 +209,11 @@ fn a_load_is_prepared_and_finished_in_two_steps() {
     let object = Object::parse(&bytes).unwrap();
     let mut plan = Loader::new(&object).name("ringbuf").plan().unwrap();
     plan.programs.iter_mut().find(|p| p.name == "discard").unwrap().insns[0..8].fill(0xff);
-    let mut prepared = load::prepare(&plan, &Running).unwrap();
+    let mut prepared = load::prepare(&plan, &RunningKernel).unwrap();
     let refused = prepared.program("discard").unwrap_err();
     assert!(matches!(refused, LoadError::Program { .. }), "{refused}");
     assert_eq!(prepared.program("reserve").unwrap().name(), "reserve");
-    let loaded = prepared.finish_without_the_rest().unwrap();
+    let loaded = prepared.finish_partial().unwrap();
     assert_eq!(loaded.programs().len(), 1);
     run(&loaded, "reserve");
     assert_eq!(hits(&loaded), 1);

@@ -87,7 +87,7 @@ fn lost_perf_records_are_counted() {
     let (mut got, mut lost) = (0u64, 0u64);
     let options = PerfBufferOptions::new().pages(1).on_lost(|_cpu, number| lost += number);
     let mut buffer =
-        options.open(loaded.handle_of_map("events").unwrap(), |_cpu, _bytes: &[u8]| got += 1).unwrap();
+        options.open(loaded.map_handle("events").unwrap(), |_cpu, _bytes: &[u8]| got += 1).unwrap();
     // One page has room for far fewer records.
     for _ in 0..1000 {
         run(&loaded, "output");

@@ -188,7 +188,7 @@ fn an_sk_lookup_program_selects_a_socket() {
     let netns = Netns::new();
     let loaded = load("sk_lookup");
     let listener = netns.inside(|| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
-    SockMap::new(loaded.handle_of_map("listener").unwrap()).unwrap().set(&0, &listener).unwrap();
+    SockMap::new(loaded.map_handle("listener").unwrap()).unwrap().set(&0, &listener).unwrap();
     loaded.set_global("port", &7777u32).unwrap();
     let program = loaded.program("lookup").unwrap().as_fd();
     let link = attach::netns(program, netns.file().as_fd(), AttachType::SkLookup).unwrap();
@@ -257,7 +257,7 @@ fn sockmap_programs_redirect_between_sockets() {
         ("sockmap_msg", &[("verdict", AttachType::SkMsgVerdict)][..]),
     ] {
         let (netns, loaded) = (Netns::new(), load(object));
-        let sockets = SockMap::new(loaded.handle_of_map("sockets").unwrap()).unwrap();
+        let sockets = SockMap::new(loaded.map_handle("sockets").unwrap()).unwrap();
         let links: Vec<Link> = map_types
             .iter()
             .map(|(name, at)| {

@@ -57,7 +57,7 @@ fn a_reuseport_program_chooses_the_socket() {
     let address = first.local_addr().unwrap();
     let second = UdpSocket::from(bind_to(address.port()));
     attach(&first, loaded.program("choose").unwrap(), libc::SO_ATTACH_REUSEPORT_EBPF).unwrap();
-    let sockets = ReuseportArray::new(loaded.handle_of_map("sockets").unwrap()).unwrap();
+    let sockets = ReuseportArray::new(loaded.map_handle("sockets").unwrap()).unwrap();
     let both = [&first, &second];
     for (key, socket) in (0u32..).zip(both) {
         socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();

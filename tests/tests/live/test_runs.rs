@@ -63,7 +63,7 @@ fn functions_of_any_section_are_linked() {
     let inner = 4 * 10 + 1 + 16;
     assert_eq!((run(&loaded, "middle"), hits(&loaded)), (inner + 100, 2));
     assert_eq!((run(&loaded, "outer"), hits(&loaded)), (inner + 1100, 5));
-    let numbers = Array::<u64>::new(loaded.handle_of_map("numbers").unwrap()).unwrap();
+    let numbers = Array::<u64>::new(loaded.map_handle("numbers").unwrap()).unwrap();
     for at in 0..4u32 {
         numbers.set(at, &(u64::from(at) + 1)).unwrap();
     }
@@ -82,7 +82,7 @@ fn callbacks_are_called() {
     let needs = [Need::Enumerator("BPF_FUNC_for_each_map_elem")];
     let Some(_live) = live("test_runs::callbacks_are_called", &needs) else { return };
     let loaded = load("callbacks");
-    let numbers = Array::<u64>::new(loaded.handle_of_map("numbers").unwrap()).unwrap();
+    let numbers = Array::<u64>::new(loaded.map_handle("numbers").unwrap()).unwrap();
     for at in 0..4u32 {
         numbers.set(at, &(u64::from(at) + 1)).unwrap();
     }
@@ -104,9 +104,9 @@ fn a_tail_call_continues_in_another_program() {
 fn a_map_of_maps_is_filled_by_both_sides() {
     let Some(_live) = live("test_runs::a_map_of_maps_is_filled_by_both_sides", &[]) else { return };
     let loaded = load("map_in_map");
-    let first = Array::<u64>::new(loaded.handle_of_map("first").unwrap()).unwrap();
+    let first = Array::<u64>::new(loaded.map_handle("first").unwrap()).unwrap();
     first.set(0, &11).unwrap();
-    let outer = ArrayOfMaps::new(loaded.handle_of_map("outer").unwrap()).unwrap();
+    let outer = ArrayOfMaps::new(loaded.map_handle("outer").unwrap()).unwrap();
     let second = map_create(&MapCreate {
         map_type: 2,
         key_size: 4,
@@ -126,7 +126,7 @@ fn a_map_of_maps_is_filled_by_both_sides() {
 fn maps_are_written_and_read_by_both_sides() {
     let Some(_live) = live("test_runs::maps_are_written_and_read_by_both_sides", &[]) else { return };
     let loaded = load("maps");
-    let map = |name| loaded.handle_of_map(name).unwrap();
+    let map = |name| loaded.map_handle(name).unwrap();
     let hash = HashMap::<u32, u64>::new(map("hash")).unwrap();
     hash.insert(&3, &33, Flags::ANY).unwrap();
     let trie = LpmTrie::<u32, u64>::new(map("trie")).unwrap();
@@ -287,7 +287,7 @@ fn task_storage_is_shared_with_user_space() {
     let _parent = parent_id();
     link.detach().unwrap();
     assert!(hits(&loaded) > 0);
-    let calls = TaskStorage::<u64>::new(loaded.handle_of_map("calls").unwrap()).unwrap();
+    let calls = TaskStorage::<u64>::new(loaded.map_handle("calls").unwrap()).unwrap();
     // A pidfd refers to the first thread of the process, which may differ from this thread.
     let pid = rustix::process::Pid::from_raw(std::process::id().cast_signed()).unwrap();
     let process = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();

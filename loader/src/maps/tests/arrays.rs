@@ -9,7 +9,7 @@ use crate::{
 };
 
 #[test]
-fn arrays_have_all_their_values_from_the_beginning() {
+fn all_elements_of_an_array_exist_from_the_start() {
     let Some(map) = map(MapType::Array, 4, 12, 5000) else { return };
     let array = Array::<[u32; 3]>::new(map).unwrap();
     assert_eq!(array.get(4999), Ok(Some([0; 3])));
@@ -21,13 +21,13 @@ fn arrays_have_all_their_values_from_the_beginning() {
     let set: Vec<_> = array.iter().map(Result::unwrap).filter(|(_, v)| v[0] != 0).map(|(i, _)| i).collect();
     assert_eq!(set, [2, 4998, 4999]);
     assert_eq!(array.len(), 5000);
-    assert!(array.set(5000, &[0; 3]).unwrap_err().to_string().contains("beyond its max_entries"));
+    assert!(array.set(5000, &[0; 3]).unwrap_err().to_string().contains("beyond max_entries"));
     array.set_all(4999, &[[0; 3], [0; 3]]).unwrap_err();
     array.set_all::<[u32; 3]>(0, &[]).unwrap();
 }
 
 #[test]
-fn arrays_with_values_for_each_cpu() {
+fn a_per_cpu_array_has_a_value_for_each_cpu() {
     let cpus = usize::try_from(possible_cpus().unwrap()).unwrap();
     let Some(map) = map(MapType::PercpuArray, 4, 2, 3) else { return };
     let array = PerCpuArray::<u16>::new(map).unwrap();
@@ -40,7 +40,7 @@ fn arrays_with_values_for_each_cpu() {
 }
 
 #[test]
-fn queues_and_stacks() {
+fn queues_are_first_in_first_out_and_stacks_last_in_first_out() {
     let (Some(queue), Some(stack)) = (map(MapType::Queue, 0, 4, 2), map(MapType::Stack, 0, 4, 2)) else {
         return;
     };
@@ -50,7 +50,7 @@ fn queues_and_stacks() {
         queue.push(&i, Flags::ANY).unwrap();
         stack.push(&i, Flags::ANY).unwrap();
     }
-    assert!(queue.push(&3, Flags::ANY).unwrap_err().to_string().contains("it is full"));
+    assert!(queue.push(&3, Flags::ANY).unwrap_err().to_string().contains("the map is full"));
     assert_eq!((queue.peek(), stack.peek()), (Ok(Some(1)), Ok(Some(2))));
     queue.push(&3, Flags::EXIST).unwrap();
     assert_eq!((queue.pop(), queue.pop(), queue.pop()), (Ok(Some(2)), Ok(Some(3)), Ok(None)));
@@ -58,7 +58,7 @@ fn queues_and_stacks() {
 }
 
 #[test]
-fn a_bloom_filter_never_denies_what_is_in_it() {
+fn a_bloom_filter_has_no_false_negatives() {
     let Some(map) = map(MapType::BloomFilter, 0, 8, 100) else { return };
     let filter = BloomFilter::<u64>::new(map).unwrap();
     for i in 0..50 {

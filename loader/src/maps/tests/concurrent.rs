@@ -1,4 +1,4 @@
-//! Going through maps while others write them.
+//! Iteration over maps during concurrent writes.
 #![cfg(test)]
 
 use crate::{
@@ -13,10 +13,10 @@ use core::{
 };
 use std::{thread, time::Instant};
 
-/// Keys below are there all the time; those above come and go.
+/// Keys below this number are never removed. Keys above are inserted and removed.
 const STABLE: u32 = 500;
 
-/// Runs `walk` again and again while two threads put elements in and take them out.
+/// Runs `walk` repeatedly while two threads insert and remove entries.
 fn while_others_write(put: impl Fn(u32) + Sync, take: impl Fn(u32) + Sync, mut walk: impl FnMut()) {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -40,12 +40,12 @@ fn while_others_write(put: impl Fn(u32) + Sync, take: impl Fn(u32) + Sync, mut w
     });
 }
 
-/// That keys are all the stable ones, and none is there twice.
-fn check(mut keys: Vec<u32>) {
+/// Checks that all stable keys are present and that no key occurs twice.
+fn check_keys(mut keys: Vec<u32>) {
     let total = keys.len();
     keys.sort_unstable();
     keys.dedup();
-    assert_eq!(keys.len(), total, "none comes twice");
+    assert_eq!(keys.len(), total, "no key occurs twice");
     assert_eq!(keys.iter().filter(|key| **key < STABLE).count(), usize::try_from(STABLE).unwrap());
 }
 
@@ -55,38 +55,38 @@ fn fill<K: Pod, T: kinds_value::Single>(map: &Table<K, u32, T>, key: impl Fn(u32
     }
 }
 
-/// Kinds whose values are single.
+/// Map types with one value per key.
 mod kinds_value {
-    use crate::maps::Kind;
+    use crate::maps::MapKind;
 
-    pub(super) trait Single: Kind<u32, Value = u32, Given = u32> {}
+    pub(super) trait Single: MapKind<u32, Value = u32, Input = u32> {}
 
-    impl<T: Kind<u32, Value = u32, Given = u32>> Single for T {}
+    impl<T: MapKind<u32, Value = u32, Input = u32>> Single for T {}
 }
 
 #[test]
-fn a_hash_map_in_batches_and_by_key() {
+fn iterating_over_a_hash_map_during_writes_returns_each_key_once() {
     let Some(map) = map(MapType::Hash, 4, 4, STABLE * 4) else { return };
     let map = HashMap::<u32, u32>::new(map).unwrap();
     fill::<_, kinds::Hash>(&map, |i| i);
     let put = |i| map.insert(&i, &i, Flags::ANY).unwrap();
     let take = |i| assert!(map.remove(&i).unwrap());
-    while_others_write(put, take, || check(map.iter().map(|entry| entry.unwrap().0).collect()));
+    while_others_write(put, take, || check_keys(map.iter().map(|entry| entry.unwrap().0).collect()));
     let mut restarts = 0;
     while_others_write(put, take, || {
         let keys: Result<Vec<_>, _> =
             Keys::new(&map.raw).map(|key| key.map(|key| u32::from_bytes(&key).unwrap())).collect();
         match keys {
-            Ok(keys) => check(keys),
+            Ok(keys) => check_keys(keys),
             Err(MapError::Restarts { .. }) => restarts += 1,
             Err(e) => panic!("{e}"),
         }
     });
-    println!("{restarts} walks by key were sent back too often");
+    println!("{restarts} iterations restarted too often");
 }
 
 #[test]
-fn a_trie() {
+fn iterating_over_a_trie_during_writes_returns_each_key_once() {
     let shape = MapCreate {
         key_size: 8,
         value_size: 4,
@@ -103,16 +103,16 @@ fn a_trie() {
     while_others_write(put, take, || {
         let keys: Result<Vec<_>, _> = map.iter().map(|entry| entry.map(|(key, _)| key.data())).collect();
         match keys {
-            Ok(keys) => check(keys),
+            Ok(keys) => check_keys(keys),
             Err(MapError::Restarts { .. }) => restarts += 1,
             Err(e) => panic!("{e}"),
         }
     });
-    println!("{restarts} walks were sent back too often");
+    println!("{restarts} iterations restarted too often");
 }
 
 #[test]
-fn what_is_drained_while_others_write_is_neither_lost_nor_doubled() {
+fn draining_during_writes_loses_and_doubles_no_entry() {
     let Some(map) = map(MapType::Hash, 4, 4, 20_000) else { return };
     let map = HashMap::<u32, u32>::new(map).unwrap();
     let mut keys = thread::scope(|scope| {

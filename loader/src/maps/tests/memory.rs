@@ -1,4 +1,4 @@
-//! Maps that are mapped.
+//! Maps in this process's memory.
 #![cfg(test)]
 
 use crate::{
@@ -21,7 +21,7 @@ fn globals(value_size: u32, max_entries: u32) -> Option<MapFd> {
 }
 
 #[test]
-fn globals_are_the_programs_own() {
+fn a_mapped_array_is_the_memory_of_the_program() {
     let Some(map) = globals(20, 1) else { return };
     // lock *(u64 *)(&value[0] + 8) += 1, by the address of the value as global variables are reached
     let mut code = vec![insn(0x18, 1, 2, 0, map.as_fd().as_raw_fd()), insn(0, 0, 0, 0, 8)];
@@ -51,7 +51,7 @@ fn globals_are_the_programs_own() {
 }
 
 #[test]
-fn nothing_outside_is_reached() {
+fn accesses_beyond_the_end_are_errors() {
     let Some(map) = globals(20, 3) else { return };
     let memory = MappedMap::new(map).unwrap();
     assert_eq!((memory.len(), memory.offset_of(2)), (72, 48));
@@ -80,12 +80,12 @@ fn frozen_globals_are_read_only_and_mapped_ones_cannot_be_frozen() {
 }
 
 #[test]
-fn other_arrays_are_not_mapped() {
+fn an_array_without_mmapable_cannot_be_mapped() {
     let Some(map) = map(MapType::Array, 4, 8, 1) else { return };
     let error = MappedMap::new(map).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "map test_map: it was not made with BPF_F_MMAPABLE, so it cannot be mapped"
+        "map test_map: the map was created without BPF_F_MMAPABLE, so it cannot be mapped"
     );
 }
 
@@ -95,7 +95,7 @@ fn arena(map_extra: u64) -> Option<MapFd> {
 }
 
 #[test]
-fn an_arena_lies_where_it_was_asked_to() {
+fn an_arena_is_mapped_at_the_requested_address() {
     let Some(anywhere) = arena(0) else { return };
     let memory = Arena::new(anywhere).unwrap();
     assert_eq!(memory.len(), 4 * page_size());
@@ -117,7 +117,7 @@ fn an_arena_lies_where_it_was_asked_to() {
 }
 
 #[test]
-fn what_programs_write_to_maps_is_seen() {
+fn writes_of_programs_are_visible_in_a_mapped_array() {
     let Some(map) = globals(8, 2) else { return };
     // *(u64 *)lookup(map, 1) = 5
     let mut code = vec![insn(0x62, 10, 0, -4, 1), mov(2, 10), crate::live_test_support::add(2, -4)];

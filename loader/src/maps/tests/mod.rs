@@ -8,16 +8,16 @@ mod memory;
 mod objects;
 mod tables;
 
-/// Handles may be shared among threads.
+/// Threads can share handles.
 #[test]
 fn handles_are_send_and_sync() {
-    fn both<T: Send + Sync>() {}
+    fn send_and_sync<T: Send + Sync>() {}
     fn send<T: Send>() {}
-    both::<super::PerCpuHashMap<u32, u64>>();
-    both::<super::SockHash<u32>>();
-    both::<super::MappedMap>();
-    both::<super::Arena>();
-    both::<crate::ring::UserRingBuffer>();
+    send_and_sync::<super::PerCpuHashMap<u32, u64>>();
+    send_and_sync::<super::SockHash<u32>>();
+    send_and_sync::<super::MappedMap>();
+    send_and_sync::<super::Arena>();
+    send_and_sync::<crate::ring::UserRingBuffer>();
     send::<crate::ring::RingBuffer<'_>>();
     send::<crate::ring::PerfBuffer<'_>>();
 }

@@ -1,4 +1,4 @@
-//! Maps that hold kernel objects, or belong to them.
+//! Maps of kernel objects, and local storage.
 #![cfg(test)]
 
 use crate::{
@@ -17,8 +17,8 @@ use std::{
     os::fd::AsFd as _,
 };
 
-/// A map of maps, and a map to put into it.
-fn maps_in(of: MapType) -> Option<(MapFd, MapFd)> {
+/// Creates a map of maps and a map that fits its elements.
+fn maps_in(map_type: MapType) -> Option<(MapFd, MapFd)> {
     let inner = map(MapType::Hash, 4, 8, 10)?;
     let shape = MapCreate {
         key_size: 4,
@@ -27,11 +27,11 @@ fn maps_in(of: MapType) -> Option<(MapFd, MapFd)> {
         inner: Some(inner.as_fd()),
         ..MapCreate::default()
     };
-    Some((map_with(of, &shape)?, inner))
+    Some((map_with(map_type, &shape)?, inner))
 }
 
 #[test]
-fn maps_of_maps() {
+fn maps_of_maps_hold_maps_by_descriptor() {
     let Some((outer, inner)) = maps_in(MapType::ArrayOfMaps) else { return };
     let outer = ArrayOfMaps::new(outer).unwrap();
     assert_eq!(outer.id(1), Ok(None));
@@ -56,7 +56,7 @@ fn maps_of_maps() {
 }
 
 #[test]
-fn programs_to_tail_call() {
+fn a_prog_array_holds_the_targets_of_tail_calls() {
     let Some(map) = map(MapType::ProgArray, 4, 4, 3) else { return };
     let Some(callee) = filter(&[set(0, 17), exit()]) else { return };
     let mut code = load_map(2, &map).to_vec();
@@ -73,7 +73,7 @@ fn programs_to_tail_call() {
 }
 
 #[test]
-fn sockets() {
+fn socket_maps_hold_sockets_by_descriptor() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let Some(array) = map(MapType::Sockmap, 4, 8, 2) else { return };
@@ -97,7 +97,7 @@ fn sockets() {
 }
 
 #[test]
-fn interfaces_and_cpus() {
+fn redirect_maps_hold_interfaces_and_cpus() {
     const LOOPBACK: u32 = 1;
     let Some(array) = map(MapType::Devmap, 4, 8, 4) else { return };
     let array = DevMap::new(array).unwrap();
@@ -133,8 +133,8 @@ fn interfaces_and_cpus() {
     assert_eq!(cpus.remove(0), Ok(true));
 }
 
-/// A map whose values belong to something: it needs types.
-fn storage(of: MapType) -> Option<MapFd> {
+/// Creates a map of local storage. The kernel requires BTF types for it.
+fn storage(map_type: MapType) -> Option<MapFd> {
     let mut types = Builder::new(Endian::native());
     let key = types.int("int", 4, 1);
     let value = types.int("long", 8, 1);
@@ -149,11 +149,11 @@ fn storage(of: MapType) -> Option<MapFd> {
         value_type: value.0,
         ..MapCreate::default()
     };
-    map_with(of, &shape)
+    map_with(map_type, &shape)
 }
 
 #[test]
-fn values_of_sockets() {
+fn socket_storage_holds_a_value_per_socket() {
     let Some(map) = storage(MapType::SkStorage) else { return };
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let storage = SkStorage::<u64>::new(map).unwrap();
@@ -166,7 +166,7 @@ fn values_of_sockets() {
 }
 
 #[test]
-fn values_of_inodes_tasks_and_cgroups() {
+fn local_storage_holds_a_value_per_inode_task_and_cgroup() {
     if let Some(map) = storage(MapType::InodeStorage) {
         let file = File::open("/").unwrap();
         let storage = InodeStorage::<u64>::new(map).unwrap();
@@ -192,7 +192,7 @@ fn values_of_inodes_tasks_and_cgroups() {
     }
 }
 
-/// The root of the cgroup2 file system.
+/// Opens the root of the cgroup2 file system.
 fn cgroup() -> Option<File> {
     let mounts = std::fs::read_to_string("/proc/mounts").unwrap();
     let root = mounts.lines().find_map(|line| {
@@ -204,7 +204,7 @@ fn cgroup() -> Option<File> {
 }
 
 #[test]
-fn stacks() {
+fn stack_traces_are_read_by_id() {
     let Some(map) = map(MapType::StackTrace, 4, 8 * 16, 100) else { return };
     let mut code = load_map(2, &map).to_vec();
     code.extend([set(3, 0), call(27), exit()]);

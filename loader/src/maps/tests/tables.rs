@@ -1,4 +1,4 @@
-//! Maps of keys to values.
+//! Maps from keys to values.
 #![cfg(test)]
 
 use crate::{
@@ -14,12 +14,12 @@ fn hash(max_entries: u32) -> Option<HashMap<u32, u64>> {
     map(MapType::Hash, 4, 8, max_entries).map(|map| HashMap::new(map).unwrap())
 }
 
-fn all(map: &HashMap<u32, u64>) -> BTreeMap<u32, u64> {
+fn entries_of(map: &HashMap<u32, u64>) -> BTreeMap<u32, u64> {
     map.iter().map(Result::unwrap).collect()
 }
 
 #[test]
-fn elements_come_and_go() {
+fn entries_are_inserted_replaced_and_removed() {
     let Some(map) = hash(4) else { return };
     assert_eq!(map.get(&1), Ok(None));
     map.insert(&1, &10, Flags::ANY).unwrap();
@@ -30,20 +30,20 @@ fn elements_come_and_go() {
     assert_eq!(map.take(&2), Ok(Some(20)));
     assert_eq!((map.take(&2), map.remove(&2)), (Ok(None), Ok(false)));
     assert_eq!(map.remove(&1), Ok(true));
-    assert_eq!(all(&map), BTreeMap::new());
+    assert_eq!(entries_of(&map), BTreeMap::new());
     assert_eq!(map.max_entries(), 4);
 }
 
 #[test]
-fn refusals_say_what_to_do() {
+fn errors_of_writes_have_hints() {
     let Some(map) = hash(1) else { return };
     map.insert(&1, &10, Flags::ANY).unwrap();
     let text = |key, flags| map.insert(&key, &0, flags).unwrap_err().to_string();
     assert_eq!(
         text(2, Flags::ANY),
-        "map test_map: cannot write an element: E2BIG: Argument list too long (it is full, or the index is beyond its max_entries)"
+        "map test_map: cannot write an element: E2BIG: Argument list too long (the map is full, or the index is beyond max_entries)"
     );
-    assert!(text(1, Flags::NO_EXIST).contains("EEXIST: File exists (the element is there already"));
+    assert!(text(1, Flags::NO_EXIST).contains("EEXIST: File exists (the element exists already"));
     assert!(text(2, Flags::EXIST).contains("ENOENT: No such file or directory (there is no such element"));
     assert!(text(1, Flags(77)).contains("EINVAL"));
 }
@@ -52,26 +52,26 @@ fn refusals_say_what_to_do() {
 fn types_and_sizes_are_checked() {
     let Some(map) = map(MapType::Hash, 4, 8, 1) else { return };
     let error = HashMap::<u64, u64>::open(&map).unwrap_err();
-    assert_eq!(error, MapError::Size { map: "test_map".into(), what: "key", expected: 8, found: 4 });
+    assert_eq!(error, MapError::Size { map: "test_map".into(), part: "key", expected: 8, found: 4 });
     let error = HashMap::<[u8; 4], [u32; 3]>::open(&map).unwrap_err();
-    assert_eq!(error.to_string(), "map test_map: its value has 8 bytes, the type given 12");
+    assert_eq!(error.to_string(), "map test_map: wrong value size: 8 bytes, expected 12");
     let error = PerCpuHashMap::<u32, u64>::open(&map).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "map test_map is of type BPF_MAP_TYPE_HASH, not BPF_MAP_TYPE_PERCPU_HASH or BPF_MAP_TYPE_LRU_PERCPU_HASH"
+        "map test_map: wrong map type: BPF_MAP_TYPE_HASH, expected BPF_MAP_TYPE_PERCPU_HASH or BPF_MAP_TYPE_LRU_PERCPU_HASH"
     );
     HashMap::<[u8; 4], [u32; 2]>::new(map).unwrap();
 }
 
 #[test]
-fn frozen_and_read_only_maps_say_so() {
+fn errors_name_frozen_and_read_only_maps() {
     let Some(map) = hash(2) else { return };
     map.insert(&1, &10, Flags::ANY).unwrap();
     sys::map_freeze(&map).unwrap();
     let error = map.insert(&1, &11, Flags::ANY).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "map test_map: cannot write an element: it is frozen, as .rodata is once it is loaded"
+        "map test_map: cannot write an element: the map is frozen, as .rodata is after the load"
     );
     assert_eq!(map.insert_all(&[(1, 11)], Flags::ANY).unwrap_err(), error);
     assert_eq!(map.get(&1), Ok(Some(10)));
@@ -88,7 +88,7 @@ fn frozen_and_read_only_maps_say_so() {
         let map = HashMap::<u32, u64>::new(map).unwrap();
         let refused = if access == "read-only" { map.remove(&1).map(drop) } else { map.get(&1).map(drop) };
         let text = refused.unwrap_err().to_string();
-        assert!(text.ends_with(&format!("it was opened {access}")), "{text}");
+        assert!(text.ends_with(&format!("the map was opened {access}")), "{text}");
         if access == "write-only" {
             map.insert(&1, &1, Flags::ANY).unwrap();
             map.iter().next().unwrap().unwrap_err();
@@ -100,12 +100,12 @@ fn frozen_and_read_only_maps_say_so() {
 }
 
 #[test]
-fn many_at_once() {
+fn batches_of_any_size_are_written_read_and_removed() {
     // More than one batch, and more than one call.
     let Some(map) = hash(10_000) else { return };
     let entries: Vec<_> = (0..10_000u32).map(|i| (i, u64::from(i) * 3)).collect();
     map.insert_all(&entries, Flags::ANY).unwrap();
-    assert_eq!(all(&map), entries.iter().copied().collect());
+    assert_eq!(entries_of(&map), entries.iter().copied().collect());
     assert_eq!(map.iter().count(), 10_000);
     let own = MapFd::new(map.as_fd().try_clone_to_owned().unwrap()).unwrap();
     let raw = Entries::new(own).unwrap();
@@ -113,7 +113,7 @@ fn many_at_once() {
     let bytes: BTreeMap<_, _> = raw.iter().map(|entry| read(entry.unwrap())).collect();
     assert_eq!(bytes, entries.iter().map(|(key, value)| (Some(*key), Some(*value))).collect());
     let odd: Vec<_> = (0..20_000).step_by(2).map(|i| i + 1).collect();
-    assert_eq!(map.remove_all(&odd), Ok(5000), "the others are not there");
+    assert_eq!(map.remove_all(&odd), Ok(5000), "5000 of the keys exist");
     assert_eq!(map.remove_all(&[]), Ok(0));
     let mut drained = map.drain().unwrap();
     drained.sort_unstable();
@@ -121,7 +121,7 @@ fn many_at_once() {
     assert_eq!((map.iter().count(), map.drain()), (0, Ok(vec![])));
     map.insert_all(&[(1, 1), (2, 2)], Flags::NO_EXIST).unwrap();
     map.insert_all(&[(3, 1), (2, 2)], Flags::NO_EXIST).unwrap_err();
-    assert_eq!(all(&map), [(1, 1), (2, 2), (3, 1)].into());
+    assert_eq!(entries_of(&map), [(1, 1), (2, 2), (3, 1)].into());
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn a_batch_that_does_not_fit_is_an_error() {
 }
 
 #[test]
-fn least_recently_used_ones_go() {
+fn a_full_lru_map_drops_the_least_recently_used_entries() {
     let Some(map) = map(MapType::LruHash, 4, 8, 16) else { return };
     let map = HashMap::<u32, u64>::new(map).unwrap();
     for i in 0..1000 {
@@ -145,24 +145,24 @@ fn least_recently_used_ones_go() {
 }
 
 #[test]
-fn hash_maps_that_grow() {
+fn resizable_hash_maps_support_all_operations() {
     let shape =
         MapCreate { key_size: 4, value_size: 8, max_entries: 1000, map_flags: 1, ..MapCreate::default() };
     let Some(map) = map_with(MapType::Rhash, &shape) else { return };
     let map = HashMap::<u32, u64>::new(map).unwrap();
     let entries: Vec<_> = (0..1000u32).map(|i| (i, 1)).collect();
     map.insert_all(&entries, Flags::ANY).unwrap();
-    assert_eq!(all(&map), entries.iter().copied().collect());
+    assert_eq!(entries_of(&map), entries.iter().copied().collect());
     assert_eq!(map.remove_all(&[1, 2, 5000]), Ok(2));
     assert_eq!((map.take(&3), map.take(&3)), (Ok(Some(1)), Ok(None)));
     assert_eq!((map.drain().unwrap().len(), map.iter().count()), (997, 0));
 }
 
 #[test]
-fn values_for_each_cpu() {
+fn per_cpu_hash_maps_have_a_value_for_each_cpu() {
     let cpus = usize::try_from(possible_cpus().unwrap()).unwrap();
-    for (of, size) in [(MapType::PercpuHash, 12), (MapType::LruPercpuHash, 12)] {
-        let Some(map) = map(of, 4, size, 100) else { return };
+    for (map_type, size) in [(MapType::PercpuHash, 12), (MapType::LruPercpuHash, 12)] {
+        let Some(map) = map(map_type, 4, size, 100) else { return };
         let map = PerCpuHashMap::<u32, [u32; 3]>::new(map).unwrap();
         let values: Vec<_> = (0..cpus).map(|cpu| [1, 2, u32::try_from(cpu).unwrap()]).collect();
         map.insert(&7, &values, Flags::ANY).unwrap();
@@ -193,30 +193,30 @@ fn trie(max_entries: u32) -> Option<MapFd> {
 }
 
 #[test]
-fn the_longest_prefix_counts() {
+fn a_trie_returns_the_value_of_the_longest_prefix() {
     let Some(map) = trie(100) else { return };
     let routes = LpmTrie::<[u8; 4], u32>::new(map).unwrap();
     routes.insert(&LpmKey::new(8, [10, 0, 0, 0]), &8, Flags::ANY).unwrap();
     routes.insert(&LpmKey::new(24, [10, 1, 2, 0]), &24, Flags::ANY).unwrap();
-    let of = |address| routes.get(&LpmKey::new(32, address)).unwrap();
-    assert_eq!((of([10, 9, 9, 9]), of([10, 1, 2, 3]), of([11, 0, 0, 0])), (Some(8), Some(24), None));
+    let find = |address| routes.get(&LpmKey::new(32, address)).unwrap();
+    assert_eq!((find([10, 9, 9, 9]), find([10, 1, 2, 3]), find([11, 0, 0, 0])), (Some(8), Some(24), None));
     let mut keys: Vec<_> = routes.iter().map(|e| e.unwrap().0.prefix_len()).collect();
     keys.sort_unstable();
     assert_eq!(keys, [8, 24]);
     assert_eq!(routes.remove_all(&[LpmKey::new(24, [10, 1, 2, 0]), LpmKey::new(9, [0; 4])]), Ok(1));
-    assert_eq!(of([10, 1, 2, 3]), Some(8));
+    assert_eq!(find([10, 1, 2, 3]), Some(8));
     assert_eq!(routes.drain(), Ok(vec![(LpmKey::new(8, [10, 0, 0, 0]), 8)]));
     assert!(routes.insert(&LpmKey::new(33, [0; 4]), &0, Flags::ANY).is_err(), "33 bits");
 }
 
 #[test]
-fn walks_by_key_where_there_are_no_batches() {
+fn iterating_by_key_returns_each_key_once() {
     let Some(map) = hash(1000) else { return };
     let entries: Vec<_> = (0..1000u32).map(|i| (i, 1)).collect();
     map.insert_all(&entries, Flags::ANY).unwrap();
     let keys: Vec<_> = Keys::new(&map.raw).map(Result::unwrap).collect();
     assert_eq!(keys.len(), 1000);
-    // The walk starts again when the last key is gone; none comes twice.
+    // Removing the last key sends the iteration back to the first key.
     let mut n = 0;
     for key in Keys::new(&map.raw) {
         assert!(map.raw.remove(&key.unwrap()).unwrap());

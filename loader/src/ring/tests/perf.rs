@@ -24,7 +24,7 @@ fn events() -> Option<MapFd> {
     map(MapType::PerfEventArray, 4, 4, possible_cpus().unwrap())
 }
 
-/// Stays on one processor until it is dropped with its thread.
+/// Runs a function on one CPU.
 fn on_one_cpu<T: Send>(f: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         scope
@@ -38,7 +38,7 @@ fn on_one_cpu<T: Send>(f: impl FnOnce() -> T + Send) -> T {
 }
 
 #[test]
-fn samples_come_in_order_also_across_the_end() {
+fn samples_are_in_order_across_the_end_of_the_ring() {
     let Some(map) = events() else { return };
     let Some(prog) = sender(&map, 300) else { return };
     let seen = Mutex::new(Vec::new());
@@ -67,7 +67,7 @@ fn samples_come_in_order_also_across_the_end() {
 }
 
 #[test]
-fn what_found_no_room_is_counted() {
+fn lost_samples_are_counted() {
     let Some(map) = events() else { return };
     let Some(prog) = sender(&map, 100) else { return };
     let lost = Mutex::new(Vec::new());
@@ -91,7 +91,7 @@ fn what_found_no_room_is_counted() {
 }
 
 #[test]
-fn stops_and_wakes_as_told() {
+fn a_callback_stops_the_call_and_a_sample_count_wakes_the_reader() {
     let Some(map) = events() else { return };
     let Some(prog) = sender(&map, 8) else { return };
     let mut n = 0;
@@ -109,7 +109,7 @@ fn stops_and_wakes_as_told() {
         let done = buffer.poll(Some(Duration::from_secs(5))).unwrap();
         assert_eq!((done.records, done.stopped), (2, true));
         assert_eq!(buffer.consume_n(1).unwrap().records, 1);
-        // The kernel told of it once; what is left comes all the same, and then there is nothing to wait for.
+        // The kernel reports the ring once. The remaining samples are read nevertheless.
         assert_eq!(buffer.poll(Some(Duration::ZERO)).unwrap().records, 1);
         assert_eq!(buffer.poll(Some(Duration::ZERO)).unwrap().records, 0);
         assert_eq!(buffer.consume().unwrap().records, 0);
@@ -117,7 +117,7 @@ fn stops_and_wakes_as_told() {
 }
 
 #[test]
-fn a_place_of_the_map_has_one_reader_at_a_time() {
+fn a_map_element_has_one_reader_at_a_time() {
     let Some(map) = events() else { return };
     let none = |_cpu: u32, _: &[u8]| ();
     let first = PerfBufferOptions::new().cpus([(0, 0)]).open(&map, none).unwrap();
@@ -128,7 +128,7 @@ fn a_place_of_the_map_has_one_reader_at_a_time() {
 }
 
 #[test]
-fn wakes_by_bytes() {
+fn a_byte_count_wakes_the_reader() {
     let Some(map) = events() else { return };
     let Some(prog) = sender(&map, 100) else { return };
     let mut buffer =
@@ -142,7 +142,7 @@ fn wakes_by_bytes() {
 }
 
 #[test]
-fn one_processor_only_and_gone_when_dropped() {
+fn a_reader_of_one_cpu_leaves_the_map_on_drop() {
     let Some(map) = events() else { return };
     let Some(prog) = sender(&map, 8) else { return };
     let mut buffer = PerfBufferOptions::new().cpus([(0, 0)]).open(&map, |_cpu, _: &[u8]| ()).unwrap();
@@ -157,7 +157,7 @@ fn one_processor_only_and_gone_when_dropped() {
 }
 
 #[test]
-fn what_cannot_be_opened() {
+fn invalid_options_are_errors() {
     let Some(map) = events() else { return };
     let pages = PerfBufferOptions::new().pages(3).open(&map, |_cpu, _: &[u8]| ()).unwrap_err();
     assert_eq!(pages, RingError::Pages { map: "test_map".into(), pages: 3 });

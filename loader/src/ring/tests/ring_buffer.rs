@@ -41,7 +41,7 @@ fn records(n: usize) -> Consumed {
 }
 
 #[test]
-fn records_come_in_order_also_across_the_end() {
+fn records_are_in_order_across_the_end_of_the_ring() {
     let Some(map) = ring(MapType::Ringbuf, 1) else { return };
     let Some(prog) = sender(&map, 100) else { return };
     let mut seen = Vec::new();
@@ -64,7 +64,7 @@ fn records_come_in_order_also_across_the_end() {
 }
 
 #[test]
-fn a_full_ring_takes_more_once_it_was_read() {
+fn a_full_ring_has_room_after_it_was_read() {
     let Some(map) = ring(MapType::Ringbuf, 1) else { return };
     let Some(prog) = sender(&map, 120) else { return };
     let mut buffer = RingBuffer::new(&map, |_: &[u8]| ()).unwrap();
@@ -78,7 +78,7 @@ fn a_full_ring_takes_more_once_it_was_read() {
 }
 
 #[test]
-fn stops_where_the_callback_or_the_count_says() {
+fn a_callback_or_a_count_stops_the_call() {
     let Some(map) = ring(MapType::Ringbuf, 1) else { return };
     let Some(prog) = sender(&map, 8) else { return };
     let mut seen = Vec::new();
@@ -106,7 +106,7 @@ fn stops_where_the_callback_or_the_count_says() {
 }
 
 #[test]
-fn discarded_records_are_passed_over() {
+fn discarded_records_are_skipped() {
     let Some(map) = ring(MapType::Ringbuf, 1) else { return };
     let (Some(prog), Some(discard)) = (sender(&map, 8), discarder(&map, 40)) else { return };
     let mut n = 0;
@@ -121,7 +121,7 @@ fn discarded_records_are_passed_over() {
 }
 
 #[test]
-fn several_maps_in_one() {
+fn one_reader_reads_several_maps() {
     let (Some(a), Some(b)) = (ring(MapType::Ringbuf, 1), ring(MapType::Ringbuf, 2)) else { return };
     let (Some(to_a), Some(to_b)) = (sender(&a, 8), sender(&b, 16)) else { return };
     let seen = Mutex::new(Vec::new());
@@ -182,7 +182,7 @@ fn a_waiting_reader_is_woken_and_sees_every_record_of_every_writer() {
 }
 
 #[test]
-fn an_edge_triggered_reactor_misses_nothing() {
+fn an_edge_triggered_reactor_misses_no_record() {
     const ALL: usize = 5000;
     let Some(map) = ring(MapType::Ringbuf, 256) else { return };
     let Some(prog) = sender(&map, 8) else { return };
@@ -232,6 +232,9 @@ fn a_map_has_one_reader_and_the_right_type() {
     let _again = RingBuffer::new(&map, |_: &[u8]| ()).unwrap();
     let Some(array) = crate::live_test_support::map(MapType::Array, 4, 4, 1) else { return };
     let refused = RingBuffer::new(&array, |_: &[u8]| ()).unwrap_err();
-    assert_eq!(refused.to_string(), "map test_map is of type BPF_MAP_TYPE_ARRAY, not BPF_MAP_TYPE_RINGBUF");
+    assert_eq!(
+        refused.to_string(),
+        "map test_map: wrong map type: BPF_MAP_TYPE_ARRAY, expected BPF_MAP_TYPE_RINGBUF"
+    );
     RingBuffer::new(std::fs::File::open("/dev/null").unwrap(), |_: &[u8]| ()).unwrap_err();
 }

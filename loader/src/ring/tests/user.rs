@@ -67,7 +67,7 @@ fn user_ring() -> Option<(MapFd, OwnedFd, MapFd)> {
 }
 
 #[test]
-fn samples_arrive_unless_discarded_also_across_the_end() {
+fn samples_arrive_unless_discarded_across_the_end_of_the_ring() {
     let Some((map, prog, total)) = user_ring() else { return };
     let ring = UserRingBuffer::new(&map).unwrap();
     let mut expected = 0;
@@ -90,7 +90,7 @@ fn samples_arrive_unless_discarded_also_across_the_end() {
 }
 
 #[test]
-fn several_at_once_in_any_order_read_in_order_of_reservation() {
+fn samples_are_read_in_order_of_reservation() {
     let Some((map, prog, total)) = user_ring() else { return };
     let ring = UserRingBuffer::new(&map).unwrap();
     let mut samples: Vec<_> = (0..4).map(|_| ring.reserve(8).unwrap()).collect();
@@ -161,7 +161,7 @@ fn threads_share_the_writer() {
 }
 
 #[test]
-fn what_cannot_be() {
+fn oversized_samples_and_second_writers_are_errors() {
     let Some(map) = ring(MapType::UserRingbuf, 1) else { return };
     let ring = UserRingBuffer::new(&map).unwrap();
     let size = page_size();

@@ -1,7 +1,7 @@
-//! The older way to attach: by program, without a link.
+//! Attaching a program without a link.
 
-use super::{Cmd, address_mut, attr, call_done, count, fd, opt_fd};
-use crate::sys::Errno;
+use super::call::{Cmd, address_mut, attr, call_done, count, fd, opt_fd};
+use core_relo_object::Errno;
 use std::os::fd::BorrowedFd;
 
 attr! {
@@ -15,21 +15,21 @@ attr! {
     }
 }
 
-/// What to attach where (`BPF_PROG_ATTACH`).
+/// A program and its attach target (`BPF_PROG_ATTACH`).
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct ProgAttach<'a> {
     /// The program.
     pub prog: Option<BorrowedFd<'a>>,
-    /// A cgroup, map or network namespace; 0 with an interface.
+    /// A cgroup, map or network namespace; `None` with an interface.
     pub target: Option<BorrowedFd<'a>>,
-    /// A network interface's number, instead of `target`.
+    /// A network interface's index, instead of `target`.
     pub ifindex: u32,
     /// The kernel's number of the attach type.
     pub attach_type: u32,
     /// `BPF_F_*` flags.
     pub flags: u32,
-    /// The program it replaces, with `BPF_F_REPLACE`.
+    /// The program to replace, with `BPF_F_REPLACE`.
     pub replace: Option<BorrowedFd<'a>>,
 }
 
@@ -56,21 +56,21 @@ pub fn prog_detach(attach: &ProgAttach<'_>) -> Result<(), Errno> {
     call_done(Cmd::ProgDetach, &mut attach.attr())
 }
 
-/// What is attached somewhere.
+/// The programs of an attach target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueryResult {
     /// Ids of programs, in the order in which they run.
     pub prog_ids: Vec<u32>,
-    /// The flags they were attached with.
+    /// The flags of the programs.
     pub attach_flags: u32,
-    /// Of an interface: for each program the id of its link, 0 if it has none.
+    /// For an interface, the link id of each program, 0 for a program without a link. Empty for other targets.
     pub link_ids: Vec<u32>,
-    /// Changes with each attaching and detaching; 0 where the kernel keeps none.
+    /// A number that each attach and detach changes; 0 if the kernel has no such number for the target.
     pub revision: u64,
 }
 
-/// Asks what is attached to a cgroup, network namespace or interface (`BPF_PROG_QUERY`).
+/// Lists the programs of a cgroup, network namespace or interface (`BPF_PROG_QUERY`).
 pub fn prog_query(
     target: Option<BorrowedFd<'_>>,
     ifindex: u32,
@@ -78,7 +78,7 @@ pub fn prog_query(
     flags: u32,
 ) -> Result<QueryResult, Errno> {
     let mut prog_ids = vec![0u32; 64];
-    // Kernels that know of programs on interfaces know of these; others refuse a query with more than they know.
+    // Kernels with programs on interfaces know this field. Older kernels refuse a query with unknown fields.
     let mut link_ids = if target.is_none() { prog_ids.clone() } else { Vec::new() };
     loop {
         let mut attr = QueryAttr {
@@ -98,7 +98,7 @@ pub fn prog_query(
             }
             Err(e) => return Err(e),
             Ok(()) => {
-                let count = usize::try_from(attr.count).unwrap_or_default();
+                let count = usize::try_from(attr.count).map_err(|_large| Errno(libc::E2BIG))?;
                 prog_ids.truncate(count);
                 link_ids.truncate(count);
                 let QueryAttr { attach_flags, revision, .. } = attr;

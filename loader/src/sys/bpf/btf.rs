@@ -1,7 +1,7 @@
 //! Loading BTF.
 
-use super::{Cmd, address, address_mut, attr, call_fd, count, opt_fd};
-use crate::sys::Errno;
+use super::call::{Cmd, address, address_mut, attr, call_fd, count, opt_fd};
+use core_relo_object::Errno;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 /// `BPF_F_TOKEN_FD` of `btf_flags`.
@@ -13,7 +13,7 @@ attr! {
     }
 }
 
-/// Types to be loaded (`BPF_BTF_LOAD`).
+/// The BTF of a `BPF_BTF_LOAD` request.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct BtfLoad<'a> {
@@ -23,7 +23,7 @@ pub struct BtfLoad<'a> {
     pub token: Option<BorrowedFd<'a>>,
 }
 
-/// Loads BTF. If the kernel refuses it, `log` holds what it said; an empty `log` asks for nothing.
+/// Loads BTF. If the kernel refuses the BTF, `log` contains the reason. An empty `log` requests no reason.
 pub fn btf_load(load: &BtfLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> {
     let (flags, token_fd) = (if load.token.is_some() { TOKEN } else { 0 }, opt_fd(load.token));
     let mut attr = LoadAttr {

@@ -1,7 +1,7 @@
-//! The kernel's ids of programs, maps, BTFs and links.
+//! Ids of programs, maps, BTF objects and links.
 
-use super::{Cmd, attr, call_done, call_fd};
-use crate::sys::Errno;
+use super::call::{Cmd, attr, call_done, call_fd};
+use core_relo_object::Errno;
 use std::os::fd::OwnedFd;
 
 attr! {
@@ -21,42 +21,42 @@ fn open(cmd: Cmd, id: u32) -> Result<OwnedFd, Errno> {
     call_fd(cmd, &mut IdAttr { id, ..IdAttr::default() })
 }
 
-/// The first program's id above `after`; ids begin at 1.
+/// Returns the first program id above `after`. Ids begin at 1.
 pub fn next_prog_id(after: u32) -> Result<Option<u32>, Errno> {
     next(Cmd::ProgNextId, after)
 }
 
-/// The first map's id above `after`.
+/// Returns the first map id above `after`.
 pub fn next_map_id(after: u32) -> Result<Option<u32>, Errno> {
     next(Cmd::MapNextId, after)
 }
 
-/// The first BTF's id above `after`.
+/// Returns the first BTF id above `after`.
 pub fn next_btf_id(after: u32) -> Result<Option<u32>, Errno> {
     next(Cmd::BtfNextId, after)
 }
 
-/// The first link's id above `after`.
+/// Returns the first link id above `after`.
 pub fn next_link_id(after: u32) -> Result<Option<u32>, Errno> {
     next(Cmd::LinkNextId, after)
 }
 
-/// The program of an id; `ENOENT` once it is gone.
+/// Opens a program by id. A missing program is `ENOENT`.
 pub fn prog_fd_by_id(id: u32) -> Result<OwnedFd, Errno> {
     open(Cmd::ProgFdById, id)
 }
 
-/// The map of an id.
+/// Opens a map by id.
 pub fn map_fd_by_id(id: u32) -> Result<OwnedFd, Errno> {
     open(Cmd::MapFdById, id)
 }
 
-/// The BTF of an id.
+/// Opens a BTF object by id.
 pub fn btf_fd_by_id(id: u32) -> Result<OwnedFd, Errno> {
     open(Cmd::BtfFdById, id)
 }
 
-/// The link of an id.
+/// Opens a link by id.
 pub fn link_fd_by_id(id: u32) -> Result<OwnedFd, Errno> {
     open(Cmd::LinkFdById, id)
 }

@@ -1,9 +1,9 @@
-//! What a descriptor is one of: the kernel tells of maps, programs and links by the same request, in other words.
+//! Kinds of BPF objects. The kernel has one request for the properties of all kinds, but a struct for each.
 
-use crate::sys::Errno;
+use core_relo_object::Errno;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
-/// What bpf(2) makes.
+/// The kind of object behind a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Map,
@@ -13,18 +13,19 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// `EINVAL` of a descriptor of something else. Without `/proc` it is taken to be right: no request about the wrong thing
-    /// reads or writes more memory than it is given.
+    /// Checks a descriptor's kind. Another kind is `EINVAL`.
+    ///
+    /// Without `/proc` the check succeeds. Even then no request accesses memory beyond its buffers.
     pub(super) fn check(self, fd: BorrowedFd<'_>) -> Result<(), Errno> {
-        // A thread may have descriptors of its own; `self` would be the first one's.
-        let Ok(to) = std::fs::read_link(format!("/proc/thread-self/fd/{}", fd.as_raw_fd())) else {
+        // A thread may have its own descriptors; `/proc/self` would show those of the first thread.
+        let Ok(target) = std::fs::read_link(format!("/proc/thread-self/fd/{}", fd.as_raw_fd())) else {
             return Ok(());
         };
-        let is_one = to.to_str().is_some_and(|to| self.is_named(to));
-        if is_one { Ok(()) } else { Err(Errno(libc::EINVAL)) }
+        let is_kind = target.to_str().is_some_and(|target| self.is_named(target));
+        if is_kind { Ok(()) } else { Err(Errno(libc::EINVAL)) }
     }
 
-    /// A link that was just made has one name, one that was opened by id or pin the other.
+    /// Returns whether the name of an anonymous file stands for this kind. New links and links opened by id or pin differ in name.
     fn is_named(self, file: &str) -> bool {
         let name = file.strip_prefix("anon_inode:").unwrap_or_default().trim_matches(['[', ']']);
         match self {

@@ -1,9 +1,9 @@
-//! Links: attachments that are objects of their own.
+//! BPF links.
 
-use super::{Cmd, address, attr, call_done, call_fd, count, fd, opt_fd};
-use crate::sys::Errno;
+use super::call::{Cmd, address, attr, call_done, call_fd, count, fd, opt_fd};
 use core::ffi::CStr;
 use core_relo::Endian;
+use core_relo_object::Errno;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// `BPF_F_REPLACE` of `flags`.
@@ -17,41 +17,41 @@ attr! {
     struct RawTracepointAttr { name: u64, prog_fd: u32, pad: u32, cookie: u64, }
 }
 
-/// What a link attaches to.
+/// The attach target of a link.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::exhaustive_enums, reason = "the kernel has these two")]
 pub enum LinkTarget<'a> {
-    /// Nothing besides what the program says.
+    /// The target that the program was loaded for.
     #[default]
     None,
     /// A cgroup, network namespace, map, perf event or program.
     Fd(BorrowedFd<'a>),
-    /// A network interface, by number.
+    /// A network interface, by index.
     Interface(u32),
 }
 
-/// What else a link's type takes (the union in `BPF_LINK_CREATE`).
+/// The parameters that depend on the link type (the union in `BPF_LINK_CREATE`).
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub enum LinkExtra<'a> {
     /// Nothing.
     #[default]
     None,
-    /// Of a freplace or tracing program: what in the target's BTF, and a cookie.
+    /// A freplace or tracing program.
     Tracing {
-        /// The function's id.
+        /// The function's type id in the target's BTF.
         btf_id: u32,
-        /// What `bpf_get_attach_cookie` gives.
+        /// The result of `bpf_get_attach_cookie`.
         cookie: u64,
     },
-    /// Of an iterator: `union bpf_iter_link_info`.
+    /// An iterator: `union bpf_iter_link_info`.
     Iter(&'a [u8]),
-    /// Of a perf event.
+    /// A perf event.
     PerfEvent {
-        /// What `bpf_get_attach_cookie` gives.
+        /// The result of `bpf_get_attach_cookie`.
         cookie: u64,
     },
-    /// Of kprobe.multi: by name or by address.
+    /// A kprobe.multi program, by names or by addresses.
     KprobeMulti {
         /// `BPF_F_KPROBE_MULTI_RETURN` or 0.
         flags: u32,
@@ -62,7 +62,7 @@ pub enum LinkExtra<'a> {
         /// A cookie for each, or none.
         cookies: &'a [u64],
     },
-    /// Of uprobe.multi.
+    /// A uprobe.multi program.
     UprobeMulti {
         /// The binary.
         path: &'a CStr,
@@ -77,7 +77,7 @@ pub enum LinkExtra<'a> {
         /// The process, 0 for all.
         pid: u32,
     },
-    /// Of netfilter.
+    /// A netfilter program.
     Netfilter {
         /// Protocol family.
         pf: u32,
@@ -88,28 +88,28 @@ pub enum LinkExtra<'a> {
         /// `BPF_F_NETFILTER_IP_DEFRAG` or 0.
         flags: u32,
     },
-    /// Of tcx, netkit and cgroups: where among the programs.
+    /// The position of a tcx, netkit or cgroup program among the programs of its target.
     Relative {
         /// A descriptor or an id, by the flags; 0 for none.
         relative: u32,
-        /// The revision expected, 0 for any.
+        /// The expected revision, 0 for any.
         expected_revision: u64,
     },
 }
 
-/// A link to be made (`BPF_LINK_CREATE`).
+/// The parameters of a new link (`BPF_LINK_CREATE`).
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers")]
 pub struct LinkCreate<'a> {
     /// The program, or a struct_ops map.
     pub prog: BorrowedFd<'a>,
-    /// What it is attached to.
+    /// The attach target.
     pub target: LinkTarget<'a>,
     /// The kernel's number of the attach type.
     pub attach_type: u32,
     /// Flags by type.
     pub flags: u32,
-    /// What else its type takes.
+    /// The parameters that depend on the link type.
     pub extra: LinkExtra<'a>,
 }
 
@@ -118,10 +118,10 @@ pub fn link_create(link: &LinkCreate<'_>) -> Result<OwnedFd, Errno> {
     let mut addresses = Vec::new();
     let target = match link.target {
         LinkTarget::None => 0,
-        LinkTarget::Fd(of) => fd(of),
-        LinkTarget::Interface(number) => number,
+        LinkTarget::Fd(target) => fd(target),
+        LinkTarget::Interface(ifindex) => ifindex,
     };
-    let extra = words(&link.extra, &mut addresses)?;
+    let extra = encode_extra(&link.extra, &mut addresses)?;
     let mut attr = CreateAttr {
         prog_fd: fd(link.prog),
         target,
@@ -132,15 +132,15 @@ pub fn link_create(link: &LinkCreate<'_>) -> Result<OwnedFd, Errno> {
     call_fd(Cmd::LinkCreate, &mut attr)
 }
 
-/// What the kernel says to a link of a target that is no open descriptor: `EBADF` if it looks at the target at all. Nothing
-/// is ever attached.
-pub(crate) fn link_create_closed(prog: BorrowedFd<'_>, attach_type: u32) -> Errno {
+/// Requests a link to a closed descriptor and returns the kernel's error: `EBADF` if the kernel supports the link type. The request
+/// never attaches anything.
+pub(crate) fn link_create_on_closed_fd(prog: BorrowedFd<'_>, attach_type: u32) -> Errno {
     let closed = CreateAttr { prog_fd: fd(prog), target: u32::MAX, attach_type, ..CreateAttr::default() };
     call_fd(Cmd::LinkCreate, &mut { closed }).err().unwrap_or(Errno(0))
 }
 
-/// The union's bytes; `addresses` keeps the array of symbols' addresses alive.
-fn words(extra: &LinkExtra<'_>, addresses_of_symbols: &mut Vec<u64>) -> Result<[u64; 6], Errno> {
+/// Encodes the union of `BPF_LINK_CREATE`. `addresses_of_symbols` owns the array that the result may point to.
+fn encode_extra(extra: &LinkExtra<'_>, addresses_of_symbols: &mut Vec<u64>) -> Result<[u64; 6], Errno> {
     let mut out = Vec::new();
     let e = Endian::native();
     let word = |out: &mut Vec<u8>, v: u32| e.put_u32(out, v);
@@ -194,19 +194,19 @@ fn words(extra: &LinkExtra<'_>, addresses_of_symbols: &mut Vec<u64>) -> Result<[
     out.resize(48, 0);
     let mut extra = [0; 6];
     for (to, at) in extra.iter_mut().zip((0..).step_by(8)) {
-        *to = e.u64(&out, at).unwrap_or_default();
+        *to = e.u64(&out, at).ok_or(Errno(libc::EINVAL))?;
     }
     Ok(extra)
 }
 
-/// Puts another program (or struct_ops map) in a link's place; with `old`, only if that is the one it has.
+/// Replaces the program (or struct_ops map) of a link. With `old`, replaces only that program.
 pub fn link_update(link: impl AsFd, new: impl AsFd, old: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
     let flags = if old.is_some() { REPLACE } else { 0 };
     let attr = UpdateAttr { link_fd: fd(link.as_fd()), new_fd: fd(new.as_fd()), flags, old_fd: opt_fd(old) };
     call_done(Cmd::LinkUpdate, &mut { attr })
 }
 
-/// Detaches a link though others still hold it.
+/// Detaches a link, even if other descriptors or pins of the link exist.
 pub fn link_detach(link: impl AsFd) -> Result<(), Errno> {
     call_done(Cmd::LinkDetach, &mut LinkAttr { link_fd: fd(link.as_fd()) })
 }
@@ -216,7 +216,8 @@ pub fn iter_create(link: impl AsFd) -> Result<OwnedFd, Errno> {
     call_fd(Cmd::IterCreate, &mut IterAttr { link_fd: fd(link.as_fd()), flags: 0 })
 }
 
-/// Attaches to a raw tracepoint by name, or (without a name) a tracing or LSM program to what it was loaded for.
+/// Attaches a program to a raw tracepoint by name. Without a name, attaches a tracing or LSM program to the target that it was loaded
+/// for.
 pub fn raw_tracepoint_open(name: Option<&CStr>, prog: impl AsFd, cookie: u64) -> Result<OwnedFd, Errno> {
     let name = name.map_or(0, |name| address(name.to_bytes_with_nul()));
     call_fd(

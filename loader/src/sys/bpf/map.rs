@@ -1,12 +1,13 @@
 //! Maps: creation and elements.
 
 use super::{
-    Cmd, OBJ_NAME_LEN, address, address_mut, attr, call_done, call_fd, count, fd, object_name, opt_fd,
+    call::{
+        Cmd, OBJ_NAME_LEN, address, address_mut, attr, call_done, call_fd, count, fd, object_name, opt_fd,
+    },
+    info::map_info,
 };
-use crate::{
-    object::MapType,
-    sys::{Errno, memory::possible_cpus},
-};
+use crate::{object::MapType, sys::memory::possible_cpus};
+use core_relo_object::Errno;
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::Path,
@@ -30,7 +31,7 @@ attr! {
     }
 }
 
-/// What a new map is to be (`BPF_MAP_CREATE`).
+/// The properties of a new map (`BPF_MAP_CREATE`).
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct MapCreate<'a> {
@@ -42,19 +43,19 @@ pub struct MapCreate<'a> {
     pub key_size: u32,
     /// Bytes of a value.
     pub value_size: u32,
-    /// How many entries it may have.
+    /// The maximum number of entries.
     pub max_entries: u32,
     /// `BPF_F_*` flags.
     pub map_flags: u32,
-    /// What else its type takes.
+    /// A parameter that depends on the map type.
     pub map_extra: u64,
-    /// The memory node, if `map_flags` asks for one.
+    /// The NUMA node, with `BPF_F_NUMA_NODE`.
     pub numa_node: u32,
     /// The network device it belongs to, 0 for none.
     pub ifindex: u32,
-    /// For a map of maps: a map like those it will hold.
+    /// For a map of maps, a map with the properties of its elements.
     pub inner: Option<BorrowedFd<'a>>,
-    /// The BTF that the type ids are of.
+    /// The BTF of `key_type` and `value_type`.
     pub btf: Option<BorrowedFd<'a>>,
     /// Type of a key.
     pub key_type: u32,
@@ -62,15 +63,15 @@ pub struct MapCreate<'a> {
     pub value_type: u32,
     /// Type of a struct_ops map's value in the kernel's BTF.
     pub kernel_value_type: u32,
-    /// The module's BTF that `kernel_value_type` is of, if it is a module's.
+    /// The BTF of the module that defines `kernel_value_type`; `None` for the kernel itself.
     pub kernel_value_btf: Option<BorrowedFd<'a>>,
     /// A BPF token.
     pub token: Option<BorrowedFd<'a>>,
-    /// The SHA-256 of the instructions of the only program that may use it; empty: any may (kernels from 6.18).
+    /// The SHA-256 of the instructions of the only program that may use the map. Empty for all programs (kernels from 6.18).
     pub excl_prog_hash: &'a [u8],
 }
 
-/// Makes a map.
+/// Creates a map.
 pub fn map_create(map: &MapCreate<'_>) -> Result<OwnedFd, Errno> {
     let mut flags = map.map_flags;
     if map.token.is_some() {
@@ -105,9 +106,9 @@ pub fn map_create(map: &MapCreate<'_>) -> Result<OwnedFd, Errno> {
     )
 }
 
-/// A map's descriptor with the sizes of its elements, which the kernel reads and writes unasked.
+/// A map's descriptor with the sizes of its elements. The kernel accesses that many bytes of each key and value.
 ///
-/// The sizes come from the kernel, so that no element function can reach past a buffer.
+/// The sizes come from the kernel, so that no element function lets the kernel access memory beyond a buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct MapShape<'m> {
     map: BorrowedFd<'m>,
@@ -117,11 +118,11 @@ pub struct MapShape<'m> {
 }
 
 impl<'m> MapShape<'m> {
-    /// Asks the kernel (`BPF_OBJ_GET_INFO_BY_FD`).
+    /// Reads the sizes from the kernel (`BPF_OBJ_GET_INFO_BY_FD`).
     pub fn of(map: &'m impl AsFd) -> Result<Self, Errno> {
-        // Once: who implements the trait may answer with another descriptor the next time.
+        // Only one call: an implementation of `AsFd` may return another descriptor the next time.
         let map = map.as_fd();
-        let info = super::map_info(&map)?;
+        let info = map_info(&map)?;
         Self::from_sizes(map, info.map_type, info.key_size, info.value_size)
     }
 
@@ -131,8 +132,9 @@ impl<'m> MapShape<'m> {
         let value_size = if is_per_cpu(map_type) {
             let cpus = possible_cpus().map_err(|e| Errno::from_io_error(&e))?;
             let cpus = usize::try_from(cpus).map_err(too_big)?;
-            each.next_multiple_of(8).checked_mul(cpus).ok_or(Errno(libc::E2BIG))?
-        } else if is_of_descriptors(map_type) {
+            let stride = each.checked_next_multiple_of(8).ok_or(Errno(libc::E2BIG))?;
+            stride.checked_mul(cpus).ok_or(Errno(libc::E2BIG))?
+        } else if holds_descriptors(map_type) {
             4
         } else {
             each
@@ -155,7 +157,7 @@ impl<'m> MapShape<'m> {
         self.key_size
     }
 
-    /// Bytes of a value as user space sees it: of a per-CPU map that of all possible CPUs, each rounded up to 8.
+    /// Bytes of a value in user space. The value of a per-CPU map has a part for each possible CPU, rounded up to 8 bytes.
     pub fn value_size(&self) -> usize {
         self.value_size
     }
@@ -173,7 +175,7 @@ impl<'m> MapShape<'m> {
     }
 }
 
-/// A map that belongs to its holder, with the sizes of its elements.
+/// An owned descriptor of a map, with the sizes of its elements.
 #[derive(Debug)]
 pub struct MapFd {
     fd: OwnedFd,
@@ -185,7 +187,7 @@ pub struct MapFd {
 }
 
 impl MapFd {
-    /// Asks the kernel for the sizes.
+    /// Reads the sizes from the kernel.
     pub fn new(fd: OwnedFd) -> Result<Self, Errno> {
         let MapShape { map_type, key_size, value_size, .. } = MapShape::of(&fd)?;
         Ok(Self { fd, map_type, key_size, value_size, name: None })
@@ -207,7 +209,7 @@ impl MapFd {
         self.name.as_deref()
     }
 
-    /// For the element functions.
+    /// Returns the shape, which the element functions take.
     pub fn shape(&self) -> MapShape<'_> {
         MapShape {
             map: self.fd.as_fd(),
@@ -217,7 +219,7 @@ impl MapFd {
         }
     }
 
-    /// Another descriptor of the same map.
+    /// Duplicates the descriptor.
     pub fn try_clone(&self) -> Result<Self, Errno> {
         let fd = self.fd.try_clone().map_err(|e| Errno::from_io_error(&e))?;
         let &Self { map_type, key_size, value_size, .. } = self;
@@ -243,8 +245,8 @@ const fn is_per_cpu(map_type: u32) -> bool {
     )
 }
 
-/// Maps whose elements the kernel takes and gives as four bytes, whatever their values are.
-const fn is_of_descriptors(map_type: u32) -> bool {
+/// Returns whether values are descriptors in user space, of four bytes whatever the map's value size.
+const fn holds_descriptors(map_type: u32) -> bool {
     matches!(
         MapType::from_number(map_type),
         Some(
@@ -257,14 +259,14 @@ const fn is_of_descriptors(map_type: u32) -> bool {
     )
 }
 
-/// Reads an element. `value` has the length of [`MapShape::value_size`]; so in all element functions, else `EINVAL`.
+/// Reads an element. Here and in the functions below, a key or value of another length than in [`MapShape`] is `EINVAL`.
 pub fn map_lookup(map: MapShape<'_>, key: &[u8], value: &mut [u8], flags: u64) -> Result<(), Errno> {
     let attr =
         ElemAttr { map_fd: fd(map.map), key: map.key(key)?, value: map.value_mut(value)?, flags, pad: 0 };
     call_done(Cmd::MapLookup, &mut { attr })
 }
 
-/// Reads an element and removes it.
+/// Reads and removes an element.
 pub fn map_lookup_and_delete(
     map: MapShape<'_>,
     key: &[u8],
@@ -288,7 +290,7 @@ pub fn map_delete(map: MapShape<'_>, key: &[u8]) -> Result<(), Errno> {
     call_done(Cmd::MapDelete, &mut { attr })
 }
 
-/// The key after `key`, or the first one; whether there is one.
+/// Writes the key after `key`, or the first key, to `next`. Returns `false` at the end.
 pub fn map_next_key(map: MapShape<'_>, key: Option<&[u8]>, next: &mut [u8]) -> Result<bool, Errno> {
     if next.len() != map.key_size {
         return Err(Errno(libc::EINVAL));
@@ -302,23 +304,24 @@ pub fn map_next_key(map: MapShape<'_>, key: Option<&[u8]>, next: &mut [u8]) -> R
     }
 }
 
-/// Keeps user space from writing the map from now on.
+/// Makes a map read-only for user space.
 pub fn map_freeze(map: impl AsFd) -> Result<(), Errno> {
     call_done(Cmd::MapFreeze, &mut ElemAttr { map_fd: fd(map.as_fd()), ..ElemAttr::default() })
 }
 
-/// What a batch of elements came to.
+/// The result of reading a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Batch {
-    /// Elements read, written or removed.
+    /// The number of elements read.
     pub count: u32,
-    /// Whether the map's end was reached.
+    /// Whether the batch is the last one.
     pub is_last: bool,
 }
 
-/// Reads (and with `delete` removes) as many elements as `keys` and `values` have room for. `from` and `to` are the kernel's
-/// mark of where it stands: `from` is none for the first batch, then what the last one wrote to `to`.
+/// Reads (and with `delete` removes) as many elements as `keys` and `values` have room for.
+///
+/// The kernel writes its cursor to `to`, which is `from` for the next batch. `from` is `None` for the first batch.
 pub fn map_lookup_batch(
     map: MapShape<'_>,
     from: Option<&[u8]>,
@@ -327,9 +330,9 @@ pub fn map_lookup_batch(
     values: &mut [u8],
     delete: bool,
 ) -> Result<Batch, Errno> {
-    // A hash map's mark is four bytes, whatever its keys.
-    let mark = map.key_size.max(4);
-    if to.len() < mark || from.is_some_and(|from| from.len() < mark) {
+    // The cursor of a hash map has four bytes, whatever its keys.
+    let cursor_bytes = map.key_size.max(4);
+    if to.len() < cursor_bytes || from.is_some_and(|from| from.len() < cursor_bytes) {
         return Err(Errno(libc::EINVAL));
     }
     let mut attr = BatchAttr {
@@ -346,19 +349,19 @@ pub fn map_lookup_batch(
     match call_done(cmd, &mut attr) {
         Ok(()) => Ok(Batch { count: attr.count, is_last: false }),
         Err(Errno(libc::ENOENT)) => Ok(Batch { count: attr.count, is_last: true }),
-        // A bucket was busy after others had been read (and removed): those count. The kernel leaves `count` alone where it
-        // refuses the call as a whole.
+        // A bucket was busy after other buckets were read (and removed), and those count. The kernel does not change `count` if it
+        // refuses the whole call.
         Err(_busy) if attr.count != 0 && attr.count < room => Ok(Batch { count: attr.count, is_last: false }),
         Err(e) => Err(e),
     }
 }
 
-/// How many elements were done before an error: a kernel that refuses a batch as a whole leaves the number as it was given.
-const fn done_of(given: u32, count: u32) -> u32 {
+/// Returns the number of elements processed before an error. The kernel does not change the count if it refuses the whole batch.
+const fn processed(given: u32, count: u32) -> u32 {
     if count == given { 0 } else { count }
 }
 
-/// Writes elements; as many were written as the result says, all if it is no error.
+/// Writes elements. Returns the number of elements written, with or without an error.
 pub fn map_update_batch(
     map: MapShape<'_>,
     keys: &[u8],
@@ -377,19 +380,20 @@ pub fn map_update_batch(
     let given = attr.count;
     match call_done(Cmd::MapUpdateBatch, &mut attr) {
         Ok(()) => Ok(attr.count),
-        Err(e) => Err((e, done_of(given, attr.count))),
+        Err(e) => Err((e, processed(given, attr.count))),
     }
 }
 
-/// Removes elements; as many were removed as the result says.
+/// Removes elements. Returns the number of elements removed, with or without an error.
 pub fn map_delete_batch(map: MapShape<'_>, keys: &[u8]) -> Result<u32, (Errno, u32)> {
     let none = |e| (e, 0);
-    let size = map.key_size;
-    if size == 0 || !keys.len().is_multiple_of(size) {
-        return Err(none(Errno(libc::EINVAL)));
+    let invalid = none(Errno(libc::EINVAL));
+    if !keys.len().is_multiple_of(map.key_size) {
+        return Err(invalid);
     }
+    let key_count = keys.len().checked_div(map.key_size).ok_or(invalid)?;
     let mut attr = BatchAttr {
-        count: count(keys).map_err(none)?.checked_div(u32::try_from(size).unwrap_or(1)).unwrap_or_default(),
+        count: u32::try_from(key_count).map_err(|_many| none(Errno(libc::E2BIG)))?,
         keys: address(keys),
         map_fd: fd(map.map),
         ..BatchAttr::default()
@@ -397,11 +401,11 @@ pub fn map_delete_batch(map: MapShape<'_>, keys: &[u8]) -> Result<u32, (Errno, u
     let given = attr.count;
     match call_done(Cmd::MapDeleteBatch, &mut attr) {
         Ok(()) => Ok(attr.count),
-        Err(e) => Err((e, done_of(given, attr.count))),
+        Err(e) => Err((e, processed(given, attr.count))),
     }
 }
 
-/// How many elements keys and values hold, if they hold equally many.
+/// Returns the number of elements of which keys and values consist. Different numbers are `EINVAL`.
 fn elements(map: MapShape<'_>, keys: &[u8], values: &[u8]) -> Result<u32, Errno> {
     let n = keys.len().checked_div(map.key_size).ok_or(Errno(libc::EINVAL))?;
     let fits = n.checked_mul(map.key_size) == Some(keys.len())

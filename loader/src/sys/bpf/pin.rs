@@ -1,8 +1,8 @@
 //! Pins below bpffs, and BPF tokens.
 
-use super::{Cmd, address, attr, call_done, call_fd, fd};
-use crate::sys::Errno;
+use super::call::{Cmd, address, attr, call_done, call_fd, fd};
 use alloc::ffi::CString;
+use core_relo_object::Errno;
 use std::{
     fs::DirBuilder,
     io::ErrorKind,
@@ -22,7 +22,7 @@ fn c_path(path: &Path) -> Result<CString, Errno> {
     CString::new(path.as_os_str().as_bytes()).map_err(|_nul| Errno(libc::EINVAL))
 }
 
-/// Gives a program, map or link a name below bpffs.
+/// Pins a program, map or link in a bpffs.
 pub fn obj_pin(object: impl AsFd, path: &Path) -> Result<(), Errno> {
     let path = c_path(path)?;
     let attr =
@@ -30,7 +30,7 @@ pub fn obj_pin(object: impl AsFd, path: &Path) -> Result<(), Errno> {
     call_done(Cmd::ObjPin, &mut { attr })
 }
 
-/// Makes a folder for pins, for its owner only; whether it was missing.
+/// Creates a folder for pins that only its owner can use. Returns `false` if the folder exists.
 pub fn make_pin_folder(path: &Path) -> Result<bool, Errno> {
     match DirBuilder::new().mode(0o700).create(path) {
         Ok(()) => Ok(true),
@@ -39,7 +39,7 @@ pub fn make_pin_folder(path: &Path) -> Result<bool, Errno> {
     }
 }
 
-/// Gives a pin another name in the same bpffs; `EEXIST` if something has that name already.
+/// Renames a pin in the same bpffs. An existing `to` is `EEXIST`.
 pub fn rename_pin(from: &Path, to: &Path) -> Result<(), Errno> {
     let (from, to) = (c_path(from)?, c_path(to)?);
     // SAFETY: both paths end in NUL and live until the call returns; the other arguments are plain numbers.
@@ -56,14 +56,14 @@ pub fn rename_pin(from: &Path, to: &Path) -> Result<(), Errno> {
     if done < 0 { Err(Errno::last()) } else { Ok(()) }
 }
 
-/// Opens what is pinned; `flags` are 0, `BPF_F_RDONLY` or `BPF_F_WRONLY`.
+/// Opens a pinned program, map or link. `flags` are 0, `BPF_F_RDONLY` or `BPF_F_WRONLY`.
 pub fn obj_get(path: &Path, flags: u32) -> Result<OwnedFd, Errno> {
     let path = c_path(path)?;
     let attr = PinAttr { pathname: address(path.as_bytes_with_nul()), bpf_fd: 0, file_flags: flags };
     call_fd(Cmd::ObjGet, &mut { attr })
 }
 
-/// Makes a BPF token of a bpffs (its root folder) that was mounted to delegate.
+/// Creates a BPF token from the root folder of a bpffs that is mounted with `delegate_…` options.
 pub fn token_create(bpffs: impl AsFd) -> Result<OwnedFd, Errno> {
     call_fd(Cmd::TokenCreate, &mut TokenAttr { flags: 0, bpffs_fd: fd(bpffs.as_fd()) })
 }

@@ -1,15 +1,18 @@
-//! Programs: loading, test runs, what they print.
+//! Programs: loading, test runs, output streams.
 
 use super::{
-    Cmd, OBJ_NAME_LEN, address, address_mut, attr, call, call_done, call_fd, count, fd, info::prog_info,
-    object_name, opt_fd,
+    call::{
+        Cmd, OBJ_NAME_LEN, address, address_mut, attr, call, call_done, call_fd, count, fd, object_name,
+        opt_fd,
+    },
+    info::prog_info,
 };
-use crate::sys::Errno;
 use core::time::Duration;
 use core_relo::{
     Endian,
     insn::{INSN_BYTES, Insn, LD_IMM64},
 };
+use core_relo_object::Errno;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
 
 /// `BPF_PROG_TYPE_SYSCALL`
@@ -35,7 +38,7 @@ attr! {
     struct StreamAttr { buf: u64, buf_len: u32, stream_id: u32, prog_fd: u32, pad: u32, }
 }
 
-/// A program to be loaded (`BPF_PROG_LOAD`).
+/// The properties of a new program (`BPF_PROG_LOAD`).
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct ProgLoad<'a> {
@@ -53,9 +56,9 @@ pub struct ProgLoad<'a> {
     pub prog_flags: u32,
     /// The network device it is for, 0 for none.
     pub ifindex: u32,
-    /// Where it will be attached, for the verifier.
+    /// The attach type for the verifier.
     pub expected_attach_type: u32,
-    /// The BTF that the records of functions and lines refer to.
+    /// The BTF of the function and line records.
     pub btf: Option<BorrowedFd<'a>>,
     /// `struct bpf_func_info`, in the machine's byte order.
     pub func_info: &'a [u8],
@@ -65,25 +68,25 @@ pub struct ProgLoad<'a> {
     pub line_info: &'a [u8],
     /// Bytes of one.
     pub line_info_rec_size: u32,
-    /// What it attaches to, in the BTF that `attach_to` is of.
+    /// The type id of the attach target, in the BTF of `attach_to`.
     pub attach_btf_id: u32,
-    /// The program, or the module's BTF, it attaches to; none for the kernel's own types.
+    /// The target program, or the BTF of the target's module; `None` for the kernel's own types.
     pub attach_to: Option<BorrowedFd<'a>>,
-    /// Descriptors that instructions refer to by place.
+    /// Descriptors that instructions refer to by index.
     pub fd_array: &'a [RawFd],
-    /// How much the verifier says: 0 nothing, 1, 2 everything; 4 adds statistics.
+    /// The verbosity of the verifier's log: 0 for no log, 1, 2 for all steps; 4 adds statistics.
     pub log_level: u32,
     /// A BPF token.
     pub token: Option<BorrowedFd<'a>>,
 }
 
-/// Loads a program. The verifier writes into `log`, if it has room and the level asks for it.
+/// Loads a program. The verifier writes to `log` if `log` is not empty and the log level is not 0.
 ///
 /// `ENOSPC` means that `log` was too small, not that the program was refused.
 pub fn prog_load(load: &ProgLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> {
     let records = |bytes: &[u8], size: u32| match (count(bytes)?, size) {
         (0, 0) => Ok(0),
-        (len, size) if size != 0 && len.is_multiple_of(size) => Ok(len.checked_div(size).unwrap_or_default()),
+        (len, size) if len.is_multiple_of(size) => len.checked_div(size).ok_or(Errno(libc::EINVAL)),
         _ => Err(Errno(libc::EINVAL)),
     };
     if !load.insns.len().is_multiple_of(8) {
@@ -99,7 +102,7 @@ pub fn prog_load(load: &ProgLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> 
     license.push(0);
     let mut attr = LoadAttr {
         prog_type: load.prog_type,
-        insn_cnt: count(load.insns)?.checked_div(8).unwrap_or_default(),
+        insn_cnt: records(load.insns, 8)?,
         insns: address(load.insns),
         license: address(&license),
         log_level: if log.is_empty() { 0 } else { load.log_level },
@@ -126,8 +129,8 @@ pub fn prog_load(load: &ProgLoad<'_>, log: &mut [u8]) -> Result<OwnedFd, Errno> 
     call_fd(Cmd::ProgLoad, &mut attr)
 }
 
-/// The places in the array of descriptors that instructions refer to, which the kernel is not told the length of; `None` is
-/// one that cannot be.
+/// Returns the indices in the array of descriptors that instructions refer to. The kernel does not know the array's length. `None`
+/// stands for a negative index.
 fn indices(insns: &[u8]) -> impl Iterator<Item = Option<usize>> {
     const CALL: u8 = 0x85;
     const KFUNC: u8 = 2;
@@ -137,7 +140,7 @@ fn indices(insns: &[u8]) -> impl Iterator<Item = Option<usize>> {
         let insn = Insn::decode(Endian::native(), raw);
         match (insn.code, insn.src) {
             (LD_IMM64, MAP_BY_PLACE | MAP_VALUE_BY_PLACE) => Some(usize::try_from(insn.imm).ok()),
-            // Place 0 is the kernel itself: the array is not read.
+            // Index 0 stands for the kernel itself, so the kernel does not read the array.
             (CALL, KFUNC) if insn.off != 0 => Some(usize::try_from(insn.off).ok()),
             _ => None,
         }
@@ -145,14 +148,14 @@ fn indices(insns: &[u8]) -> impl Iterator<Item = Option<usize>> {
     insns.chunks(INSN_BYTES).filter_map(move |raw| place(raw.try_into().ok()?))
 }
 
-/// Lets a program keep a map that its instructions do not mention (`BPF_PROG_BIND_MAP`).
+/// Binds a map to a program, so that the map lives as long as the program (`BPF_PROG_BIND_MAP`).
 pub fn prog_bind_map(prog: impl AsFd, map: impl AsFd) -> Result<(), Errno> {
     let attr = BindAttr { prog_fd: fd(prog.as_fd()), map_fd: fd(map.as_fd()), flags: 0 };
     call_done(Cmd::ProgBindMap, &mut { attr })
 }
 
-/// Lets a program's kfuncs find a struct_ops map (`BPF_PROG_ASSOC_STRUCT_OPS`, kernels from 7.0; libbpf:
-/// `bpf_program__assoc_struct_ops`). Programs of the map itself are associated with it anyway.
+/// Associates a program with a struct_ops map for the program's kfuncs (`BPF_PROG_ASSOC_STRUCT_OPS`, kernels from 7.0; libbpf:
+/// `bpf_program__assoc_struct_ops`). The programs of the map itself are always associated with it.
 pub fn prog_assoc_struct_ops(prog: impl AsFd, map: impl AsFd) -> Result<(), Errno> {
     let (prog, map) = (prog.as_fd(), map.as_fd());
     call_done(Cmd::ProgAssocStructOps, &mut AssocAttr { map_fd: fd(map), prog_fd: fd(prog), flags: 0 })
@@ -162,44 +165,44 @@ pub fn prog_assoc_struct_ops(prog: impl AsFd, map: impl AsFd) -> Result<(), Errn
 #[derive(Debug, Default)]
 #[expect(clippy::exhaustive_structs, reason = "filled by callers with `..Default::default()`")]
 pub struct TestRun<'a> {
-    /// The packet, or whatever data the program's type takes.
+    /// The packet, or other input data of the program type.
     pub data_in: &'a [u8],
     /// Room for the data after the run.
     pub data_out: &'a mut [u8],
     /// The context.
     pub ctx_in: &'a [u8],
-    /// Room for the context after the run. Programs of type syscall write in place; theirs is put here, too, as far as it fits.
+    /// Room for the context after the run. Syscall programs change the context in place, and it is copied here as far as it fits.
     pub ctx_out: &'a mut [u8],
-    /// How often; 0 counts as once. Not all types take it.
+    /// The number of runs; 0 means 1. Not all program types support it.
     pub repeat: u32,
     /// `BPF_F_TEST_*` flags.
     pub flags: u32,
-    /// The processor, if `flags` asks for one.
+    /// The CPU, with `BPF_F_TEST_RUN_ON_CPU`.
     pub cpu: u32,
-    /// Packets at a time, with live frames.
+    /// The number of packets in a batch, with `BPF_F_TEST_XDP_LIVE_FRAMES`.
     pub batch_size: u32,
 }
 
-/// What a test run came to.
+/// The result of a test run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TestRunResult {
-    /// What the program returned.
+    /// The program's return value.
     pub retval: u32,
-    /// Mean time of a run.
+    /// The mean duration of a run.
     pub duration: Duration,
     /// Bytes of data after the run; with `truncated`, more than there was room for.
     pub data_len: u32,
     /// Bytes of context after the run.
     pub ctx_len: u32,
-    /// Whether there was too little room for the data.
+    /// Whether `data_out` was too small for the data.
     pub truncated: bool,
 }
 
 /// Runs a program.
 pub fn prog_test_run(prog: impl AsFd, run: &mut TestRun<'_>) -> Result<TestRunResult, Errno> {
     let prog = prog.as_fd();
-    // Of some types the kernel writes the context back to where it was.
+    // For some program types, the kernel writes the context back to its buffer.
     let mut context = run.ctx_in.to_vec();
     let in_place = !run.ctx_out.is_empty() && prog_info(&prog)?.prog_type == SYSCALL;
     let ctx_out: &mut [u8] = if in_place { &mut [] } else { run.ctx_out };
@@ -237,17 +240,17 @@ pub fn prog_test_run(prog: impl AsFd, run: &mut TestRun<'_>) -> Result<TestRunRe
     })
 }
 
-/// Which of a program's streams.
+/// An output stream of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "there are two")]
 pub enum StreamId {
-    /// What it prints (`BPF_STREAM_STDOUT`).
+    /// The output of the program (`BPF_STREAM_STDOUT`).
     Stdout,
-    /// What the kernel says of its faults (`BPF_STREAM_STDERR`).
+    /// The kernel's reports of the program's faults (`BPF_STREAM_STDERR`).
     Stderr,
 }
 
-/// Reads what a program wrote to a stream (kernels from 6.17); 0 bytes if there is nothing more.
+/// Reads from a stream of a program (kernels from 6.17). Returns 0 at the end of the output.
 pub fn prog_stream_read(prog: impl AsFd, stream: StreamId, into: &mut [u8]) -> Result<usize, Errno> {
     let mut attr = StreamAttr {
         buf_len: count(into)?,

@@ -1,11 +1,14 @@
 //! A ring that BPF programs write and a process reads.
 #![expect(unsafe_code, reason = "records are lent out of memory that the kernel writes")]
 
-use super::{BUSY, Claim, DISCARDED, HEADER, OpenFault, RingFault, ring_size, whole};
+use super::shared::{
+    BUSY, Claim, DISCARDED, HEADER, OpenFault, PAGES_ARE_MAPPED, RingFault, mapping_size, record_bytes,
+    ring_size,
+};
 use crate::sys::{
-    MapInfo,
+    bpf::MapInfo,
     mapping::{Access, Mapping},
-    page_size,
+    memory::page_size,
 };
 use core::sync::atomic::{Ordering, fence};
 use std::os::fd::BorrowedFd;
@@ -13,7 +16,7 @@ use std::os::fd::BorrowedFd;
 /// The reader's side of a ring buffer.
 #[derive(Debug)]
 pub(crate) struct KernelRing {
-    /// One page, ours to write: the reader's position.
+    /// One page with the reader's position, which this process writes.
     reader: Mapping,
     /// A page with the writer's position, then the data twice, so that no record is cut by the end.
     writer: Mapping,
@@ -27,82 +30,72 @@ impl KernelRing {
     pub(crate) fn open(map: BorrowedFd<'_>, info: &MapInfo) -> Result<Self, OpenFault> {
         let size = ring_size(info)?;
         let claim = Claim::new(info.id)?;
-        let both = size.saturating_mul(2).saturating_add(page_size());
         Ok(Self {
             reader: Mapping::new(map, 0, page_size(), Access::Write)?,
-            writer: Mapping::new(map, page_size(), both, Access::Read)?,
+            writer: Mapping::new(map, page_size(), mapping_size(size)?, Access::Read)?,
             size,
             lent: None,
             _claim: claim,
         })
     }
 
-    /// Bytes of data it has room for.
+    /// Returns the size of the ring's data in bytes.
     pub(crate) fn size(&self) -> usize {
         self.size
     }
 
-    /// Bytes written and not yet read, headers included.
+    /// Returns the number of bytes that are not read yet, with headers.
     pub(crate) fn available(&self) -> usize {
-        let (consumer, producer) = self.positions();
-        producer.wrapping_sub(consumer)
+        self.positions().map_or(0, |(consumer, producer)| producer.wrapping_sub(consumer))
     }
 
-    fn positions(&self) -> (usize, usize) {
-        let consumer = self.reader.load_acquire(0).unwrap_or_default();
-        (consumer, self.writer.load_acquire(0).unwrap_or_default())
+    fn positions(&self) -> Result<(usize, usize), RingFault> {
+        let consumer = self.reader.load_acquire(0).ok_or(PAGES_ARE_MAPPED)?;
+        Ok((consumer, self.writer.load_acquire(0).ok_or(PAGES_ARE_MAPPED)?))
     }
 
-    /// Gives back the record that is lent out: the kernel may write there.
-    pub(crate) fn release(&mut self) {
-        if let Some(position) = self.lent.take() {
-            // The page is there and writable, see `open`.
-            self.reader.store_release(0, position).unwrap_or_default();
+    /// Returns the record that is lent out to the kernel, which may overwrite it from then on.
+    pub(crate) fn release(&mut self) -> Result<(), RingFault> {
+        match self.lent.take() {
+            Some(position) => self.reader.store_release(0, position).ok_or(PAGES_ARE_MAPPED),
+            None => Ok(()),
         }
     }
 
-    /// The next record, if there is one that is complete. Gives back the one before.
+    /// Releases the last record and lends out the next one, if it is complete.
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, RingFault> {
-        self.release();
+        self.release()?;
         let Some((at, len)) = self.find()? else { return Ok(None) };
-        // SAFETY: the record lies between the positions of reader and writer and is not busy, so the kernel is done with it
-        // and does not write there until the reader's position moves on. Here only `release` moves it (one reader in this
-        // process, see `Claim`), and needs `self` mutably, so not while the slice lives. No process can map the records
-        // writable. Assumed, as nothing can enforce it: no other process that has this map moves the position, which it
-        // could by reading the ring or by writing to the reader's page. `RingBuffer` asks its callers for that.
-        Ok(unsafe { self.writer.bytes(at, len) })
+        // SAFETY: the record lies between the positions of reader and writer and is not busy, so the kernel does not write
+        // there until the reader's position moves on. In this process only `release` moves it (one reader, see `Claim`). It
+        // needs `self` mutably, so it does not run while the slice lives. No process can map the records writable. One
+        // assumption cannot be enforced: no other process with this map moves the position, by reading the ring or by
+        // writing to the reader's page. The documentation of `RingBuffer` requires that of its callers.
+        unsafe { self.writer.bytes(at, len) }.map(Some).ok_or(PAGES_ARE_MAPPED)
     }
 
-    /// Where the next complete record's data lies.
+    /// Finds the offset and length of the next complete record's data. Skips discarded records.
     fn find(&mut self) -> Result<Option<(usize, usize)>, RingFault> {
         loop {
-            let mut found = self.peek()?;
-            if found.is_none() {
-                // The kernel wakes who waits only if it sees that all before was read. So the position must be out before the
-                // last look: either we see the new record, or the kernel sees that we have read.
+            let mut record = self.peek()?;
+            if record.is_none() {
+                // The kernel wakes a waiting process only if it sees that all earlier records were read. So the reader's position must
+                // be visible before the second look: either this process sees the new record, or the kernel sees the position.
                 fence(Ordering::SeqCst);
-                found = self.peek()?;
+                record = self.peek()?;
             }
-            let Some(found) = found else { return Ok(None) };
-            if let Some(record) = self.take(&found) {
-                return Ok(Some(record));
+            let Some(record) = record else { return Ok(None) };
+            self.lent = Some(record.end);
+            if !record.is_discarded {
+                return Ok(Some((record.data, record.len)));
             }
+            self.release()?;
         }
     }
 
-    /// Lends out a record; one that was discarded is passed over.
-    fn take(&mut self, found: &Found) -> Option<(usize, usize)> {
-        self.lent = Some(found.end);
-        if found.discarded {
-            self.release();
-            return None;
-        }
-        Some((found.data, found.len))
-    }
-
-    /// The record at the reader's position, if it is complete.
-    fn peek(&self) -> Result<Option<Found>, RingFault> {
-        let (consumer, producer) = self.positions();
+    /// Reads the header of the record at the reader's position, if the record is complete.
+    fn peek(&self) -> Result<Option<RecordBounds>, RingFault> {
+        let (consumer, producer) = self.positions()?;
         let available = producer.wrapping_sub(consumer);
         if available == 0 {
             return Ok(None);
@@ -111,30 +104,31 @@ impl KernelRing {
             return Err(RingFault::Positions { consumer, producer });
         }
         let at = page_size().saturating_add(consumer & self.size.saturating_sub(1));
-        let header = self.writer.load_u32_acquire(at).unwrap_or(BUSY);
+        let header = self.writer.load_u32_acquire(at).ok_or(PAGES_ARE_MAPPED)?;
         if header & BUSY != 0 {
             return Ok(None);
         }
         let len = usize::try_from(header & !DISCARDED).unwrap_or(usize::MAX);
-        match whole(len) {
-            Some(whole) if whole <= available => Ok(Some(Found {
+        match record_bytes(len) {
+            Some(bytes) if bytes <= available => Ok(Some(RecordBounds {
                 data: at.saturating_add(HEADER),
                 len,
-                end: consumer.wrapping_add(whole),
-                discarded: header & DISCARDED != 0,
+                end: consumer.wrapping_add(bytes),
+                is_discarded: header & DISCARDED != 0,
             })),
             _ => Err(RingFault::Length { at: consumer, len, available }),
         }
     }
 }
 
-struct Found {
-    /// Where its data lies in the mapping.
+/// The bounds of a complete record.
+struct RecordBounds {
+    /// The offset of the data in the mapping.
     data: usize,
     len: usize,
-    /// The position after it.
+    /// The position after the record.
     end: usize,
-    discarded: bool,
+    is_discarded: bool,
 }
 
 #[cfg(test)]

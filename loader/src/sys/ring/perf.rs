@@ -1,13 +1,14 @@
-//! One processor's ring of a perf event array.
+//! The ring of one CPU in a perf event array.
 #![expect(unsafe_code, reason = "records are lent out of memory that the kernel writes")]
 
-use super::RingFault;
+use super::shared::{PAGES_ARE_MAPPED, RingFault};
 use crate::sys::{
-    Errno, PERF_TYPE_SOFTWARE, PerfEventOpen, PerfSample, PerfWakeup,
     mapping::{Access, Mapping},
-    page_size, perf_event_open,
+    memory::page_size,
+    perf::{PERF_TYPE_SOFTWARE, PerfEventOpen, PerfSample, PerfWakeup, perf_event_open},
 };
 use core_relo::Endian;
+use core_relo_object::Errno;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// A record of a perf ring.
@@ -18,15 +19,15 @@ pub(crate) enum PerfRecord<'r> {
     Other,
 }
 
-/// What [`PerfRing::open`] does, as errors name it.
+/// The actions of [`PerfRing::open`] in error messages.
 pub(crate) const PERF_OPEN: &str = "open a perf event";
 pub(crate) const PERF_MAP: &str = "map its memory";
 
-/// Where the writer's and the reader's position lie in the first page (`struct perf_event_mmap_page`).
+/// The offsets of the writer's and the reader's position in the first page (`struct perf_event_mmap_page`).
 const HEAD: usize = low_word(1024);
 const TAIL: usize = low_word(1032);
 
-/// The low word of eight bytes. The kernel compares positions below the ring's size only.
+/// Returns the offset of the low machine word in a number of eight bytes. The kernel compares positions modulo the ring's size.
 const fn low_word(at: usize) -> usize {
     match Endian::native() {
         Endian::Little => at,
@@ -34,7 +35,7 @@ const fn low_word(at: usize) -> usize {
     }
 }
 
-/// A perf event of one processor that BPF programs write to, with its ring.
+/// A perf event of one CPU that BPF programs write to, with its ring.
 #[derive(Debug)]
 pub(crate) struct PerfRing {
     memory: Mapping,
@@ -42,12 +43,12 @@ pub(crate) struct PerfRing {
     event: OwnedFd,
     /// The reader's position after the record that is lent out.
     lent: Option<usize>,
-    /// A record that was cut by the ring's end, joined.
+    /// The last record that wrapped around the ring's end, in one piece.
     joined: Vec<u8>,
 }
 
 impl PerfRing {
-    /// Opens a ring of `pages` pages, a power of two. Nothing comes before it is in a map. An error says what failed.
+    /// Opens a ring of `pages` pages, a power of two. It gets samples when it is in a map. An error comes with the failed action.
     pub(crate) fn open(cpu: u32, pages: usize, wakeup: PerfWakeup) -> Result<Self, (&'static str, Errno)> {
         let too_many = (PERF_MAP, Errno(libc::EINVAL));
         let size = pages.checked_mul(page_size()).ok_or(too_many)?;
@@ -56,76 +57,76 @@ impl PerfRing {
             return Err(too_many);
         }
         let event = bpf_output(cpu, wakeup).map_err(|errno| (PERF_OPEN, errno))?;
-        // Writable, so that the kernel keeps what has not been read.
+        // With a writable mapping, the kernel does not overwrite records that are not read yet.
         let memory = Mapping::new(event.as_fd(), 0, len, Access::Write).map_err(|errno| (PERF_MAP, errno))?;
         Ok(Self { memory, size, event, lent: None, joined: Vec::new() })
     }
 
-    /// Gives back the record that is lent out.
-    pub(crate) fn release(&mut self) {
-        if let Some(position) = self.lent.take() {
-            // The page is there and writable, see `open`.
-            self.memory.store_release(TAIL, position).unwrap_or_default();
+    /// Returns the record that is lent out to the kernel, which may overwrite it from then on.
+    pub(crate) fn release(&mut self) -> Result<(), RingFault> {
+        match self.lent.take() {
+            Some(position) => self.memory.store_release(TAIL, position).ok_or(PAGES_ARE_MAPPED),
+            None => Ok(()),
         }
     }
 
-    /// The next record. Gives back the one before. After a fault what had been written is passed over.
+    /// Releases the last record and lends out the next one. After an error, the records written so far are skipped.
     pub(crate) fn next(&mut self) -> Result<Option<PerfRecord<'_>>, RingFault> {
-        self.release();
-        let (Some(head), Some(tail)) = (self.memory.load_acquire(HEAD), self.memory.load_acquire(TAIL))
-        else {
-            return Ok(None);
-        };
+        self.release()?;
+        let head = self.memory.load_acquire(HEAD).ok_or(PAGES_ARE_MAPPED)?;
+        let tail = self.memory.load_acquire(TAIL).ok_or(PAGES_ARE_MAPPED)?;
         if head == tail {
             return Ok(None);
         }
         let (kind, len) = match self.header(head, tail) {
-            Ok(found) => found,
+            Ok(header) => header,
             Err(fault) => {
                 self.lent = Some(head);
-                self.release();
+                self.release()?;
                 return Err(fault);
             }
         };
         self.lent = Some(tail.wrapping_add(len));
         let at = tail & self.size.saturating_sub(1);
-        Ok(Some(parse(kind, self.record(at, len))))
+        Ok(Some(parse(kind, self.record(at, len)?)))
     }
 
-    /// Kind and length of the record at the reader's position.
+    /// Returns kind and length of the record at the reader's position.
     fn header(&self, head: usize, tail: usize) -> Result<(u32, usize), RingFault> {
         let available = head.wrapping_sub(tail);
         if available > self.size || !tail.is_multiple_of(8) {
             return Err(RingFault::Positions { consumer: tail, producer: head });
         }
-        // Records are multiples of 8, so a header is never cut.
+        // Records are multiples of 8, so a header does not wrap around the end.
         let mut header = [0; 8];
         let at = page_size().saturating_add(tail & self.size.saturating_sub(1));
-        self.memory.read(at, &mut header).unwrap_or_default();
+        self.memory.read(at, &mut header).ok_or(PAGES_ARE_MAPPED)?;
         let e = Endian::native();
-        let len = usize::from(e.u16(&header, 6).unwrap_or_default());
+        let fields = e.u32(&header, 0).zip(e.u16(&header, 6));
+        let (kind, len) = fields.ok_or(RingFault::Invariant("a record's header has 8 bytes"))?;
+        let len = usize::from(len);
         if len < 8 || len > available || !len.is_multiple_of(8) {
             return Err(RingFault::Length { at: tail, len, available });
         }
-        Ok((e.u32(&header, 0).unwrap_or_default(), len))
+        Ok((kind, len))
     }
 
-    /// A record without its header, in one piece.
-    fn record(&mut self, at: usize, len: usize) -> &[u8] {
+    /// Returns a record without its header, in one piece.
+    fn record(&mut self, at: usize, len: usize) -> Result<&[u8], RingFault> {
         let first = len.min(self.size.saturating_sub(at));
         let (from, data) = (page_size().saturating_add(at), page_size());
         if first < len {
             self.joined.resize(len, 0);
             let (head, rest) = self.joined.split_at_mut(first);
-            self.memory.read(from, head).unwrap_or_default();
-            self.memory.read(data, rest).unwrap_or_default();
-            return self.joined.get(8..).unwrap_or_default();
+            self.memory.read(from, head).ok_or(PAGES_ARE_MAPPED)?;
+            self.memory.read(data, rest).ok_or(PAGES_ARE_MAPPED)?;
+            return self.joined.get(8..).ok_or(PAGES_ARE_MAPPED);
         }
         // SAFETY: the record lies between the positions of reader and writer, and the kernel does not write there until the
         // reader's position moves on, for the mapping is writable. `release` alone moves it and needs `self` mutably. The
         // ring is this value's own: nobody else has its event.
         let record = unsafe { self.memory.bytes(from, len) };
-        record.and_then(|r| r.get(8..)).unwrap_or_default()
+        record.and_then(|record| record.get(8..)).ok_or(PAGES_ARE_MAPPED)
     }
 }
 
@@ -135,7 +136,7 @@ impl AsFd for PerfRing {
     }
 }
 
-/// A record without its header.
+/// Parses a record without its header.
 fn parse(kind: u32, body: &[u8]) -> PerfRecord<'_> {
     const LOST: u32 = 2;
     const SAMPLE: u32 = 9;
@@ -151,7 +152,7 @@ fn parse(kind: u32, body: &[u8]) -> PerfRecord<'_> {
     record.unwrap_or(PerfRecord::Other)
 }
 
-/// A perf event that takes what BPF programs send on one processor, whatever process is running.
+/// Opens the perf event for samples of BPF programs on one CPU, in any process.
 fn bpf_output(cpu: u32, wakeup: PerfWakeup) -> Result<OwnedFd, Errno> {
     /// `PERF_COUNT_SW_BPF_OUTPUT`.
     const BPF_OUTPUT: u64 = 10;

@@ -1,13 +1,17 @@
 //! A ring that a process writes and a BPF program reads.
 #![expect(unsafe_code, reason = "samples are lent out of memory that the kernel reads")]
 
-use super::{BUSY, Claim, DISCARDED, HEADER, OpenFault, RingFault, ring_size, whole};
+use super::shared::{
+    BUSY, Claim, DISCARDED, HEADER, OpenFault, PAGES_ARE_MAPPED, RingFault, mapping_size, record_bytes,
+    ring_size,
+};
 use crate::sys::{
-    MapInfo,
+    bpf::MapInfo,
     mapping::{Access, Mapping},
-    page_size,
+    memory::page_size,
 };
 use alloc::collections::BTreeSet;
+use core_relo_object::Errno;
 use std::{
     os::fd::BorrowedFd,
     sync::{Mutex, PoisonError},
@@ -16,7 +20,7 @@ use std::{
 /// The writer's side of a user ring buffer.
 #[derive(Debug)]
 pub(crate) struct UserRing {
-    /// One page: the reader's position, which the kernel alone writes.
+    /// One page with the reader's position, which only the kernel writes.
     reader: Mapping,
     /// A page with the writer's position, then the data twice.
     writer: Mapping,
@@ -27,19 +31,19 @@ pub(crate) struct UserRing {
 
 #[derive(Debug)]
 struct State {
-    /// The writer's position. What the shared page says is only compared.
+    /// The writer's position. The position in the shared page is only compared with it.
     position: usize,
     /// Positions of the samples that are lent out.
     lent: BTreeSet<usize>,
 }
 
-/// What became of a reservation.
+/// The result of a reservation.
 #[derive(Debug)]
-pub(crate) enum Reserve<'r> {
-    Done(Slot<'r>),
-    /// There is too little room now.
+pub(crate) enum Reservation<'r> {
+    Reserved(Slot<'r>),
+    /// The ring has too little room now.
     Full,
-    /// There never will be enough.
+    /// The ring is smaller than the sample.
     TooLarge,
 }
 
@@ -47,9 +51,8 @@ impl UserRing {
     pub(crate) fn open(map: BorrowedFd<'_>, info: &MapInfo) -> Result<Self, OpenFault> {
         let size = ring_size(info)?;
         let claim = Claim::new(info.id)?;
-        let both = size.saturating_mul(2).saturating_add(page_size());
-        let writer = Mapping::new(map, page_size(), both, Access::Write)?;
-        let position = writer.load_acquire(0).unwrap_or_default();
+        let writer = Mapping::new(map, page_size(), mapping_size(size)?, Access::Write)?;
+        let position = writer.load_acquire(0).ok_or(OpenFault::Errno(Errno(libc::EFAULT)))?;
         Ok(Self {
             reader: Mapping::new(map, 0, page_size(), Access::Read)?,
             writer,
@@ -59,57 +62,62 @@ impl UserRing {
         })
     }
 
-    /// Bytes of data it has room for, headers included.
+    /// Returns the size of the ring's data in bytes, with headers.
     pub(crate) fn size(&self) -> usize {
         self.size
     }
 
-    /// Reserves room for a sample of `len` bytes. The lock is held for no longer than this takes.
-    pub(crate) fn reserve(&self, len: u32) -> Result<Reserve<'_>, RingFault> {
-        let wanted = usize::try_from(len).ok().and_then(|len| Some((len, whole(len)?)));
-        let Some((len, whole)) = wanted.filter(|(_, whole)| *whole <= self.size) else {
-            return Ok(Reserve::TooLarge);
-        };
-        if len >= usize::try_from(DISCARDED).unwrap_or(usize::MAX) {
-            return Ok(Reserve::TooLarge);
+    /// Reserves a sample of `len` bytes. Holds the lock only during the call.
+    pub(crate) fn reserve(&self, len: u32) -> Result<Reservation<'_>, RingFault> {
+        // Larger lengths would collide with the flags in the header.
+        if len >= DISCARDED {
+            return Ok(Reservation::TooLarge);
         }
+        let sizes = usize::try_from(len).ok().and_then(|data_len| Some((data_len, record_bytes(data_len)?)));
+        let Some((data_len, whole)) = sizes.filter(|(_, whole)| *whole <= self.size) else {
+            return Ok(Reservation::TooLarge);
+        };
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let start = state.position;
-        let consumer = self.reader.load_acquire(0).unwrap_or_default();
+        let consumer = self.reader.load_acquire(0).ok_or(PAGES_ARE_MAPPED)?;
         let used = start.wrapping_sub(consumer);
         let foreign = self.writer.load_acquire(0) != Some(start);
         if used > self.size || foreign || !start.is_multiple_of(8) {
             return Err(RingFault::Positions { consumer, producer: start });
         }
-        // The kernel does not pass a busy sample. Should somebody else have written that it is not: what is lent out stays so.
-        let lent = state.lent.iter().map(|at| start.wrapping_sub(*at)).max().unwrap_or_default();
-        if self.size.saturating_sub(used.max(lent)) < whole {
-            return Ok(Reserve::Full);
+        // The kernel stops at a busy sample. If another process clears that flag, the reserved samples are still not reused.
+        let reserved = state.lent.iter().map(|at| start.wrapping_sub(*at)).max().unwrap_or(0);
+        if self.size.saturating_sub(used.max(reserved)) < whole {
+            return Ok(Reservation::Full);
         }
         let at = page_size().saturating_add(start & self.size.saturating_sub(1));
-        let flagged = u32::try_from(len).unwrap_or_default() | BUSY;
-        self.writer.swap_u32(at, flagged).unwrap_or_default();
-        self.writer.swap_u32(at.saturating_add(4), 0).unwrap_or_default();
+        self.writer.swap_u32(at, len | BUSY).ok_or(PAGES_ARE_MAPPED)?;
+        self.writer.swap_u32(at.saturating_add(4), 0).ok_or(PAGES_ARE_MAPPED)?;
         state.position = start.wrapping_add(whole);
         state.lent.insert(start);
-        self.writer.store_release(0, state.position).unwrap_or_default();
+        self.writer.store_release(0, state.position).ok_or(PAGES_ARE_MAPPED)?;
         drop(state);
         // SAFETY: the place was free: neither unread by the kernel nor lent out (checked above, under the lock), and it stays
         // lent out until the slot is dropped. It is no longer than the ring, so it does not overlap itself. The kernel does not
         // read a busy sample. This process has no other writer (the claim); that no other process maps the ring writable is up to
         // whoever opens it, as `UserRingBuffer` says: the kernel lets any holder of the map do so.
-        let data = unsafe { self.writer.bytes_mut(at.saturating_add(HEADER), len) };
-        Ok(Reserve::Done(Slot { ring: self, start, at, data: data.unwrap_or_default(), submit: false }))
+        let data = unsafe { self.writer.bytes_mut(at.saturating_add(HEADER), data_len) };
+        let data = data.ok_or(PAGES_ARE_MAPPED)?;
+        Ok(Reservation::Reserved(Slot { ring: self, start, at, len, data, submit: false }))
     }
 }
 
-/// A reserved sample. It is discarded when dropped, unless it is to be submitted.
+/// A reserved sample. Dropping it submits or discards the sample.
 #[derive(Debug)]
 pub(crate) struct Slot<'r> {
     ring: &'r UserRing,
+    /// The sample's position.
     start: usize,
+    /// The offset of the header in the mapping.
     at: usize,
+    len: u32,
     data: &'r mut [u8],
+    /// Whether dropping the slot submits the sample.
     pub(crate) submit: bool,
 }
 
@@ -125,11 +133,12 @@ impl Slot<'_> {
 
 impl Drop for Slot<'_> {
     fn drop(&mut self) {
-        let len = u32::try_from(self.data.len()).unwrap_or_default();
-        let header = if self.submit { len } else { len | DISCARDED };
-        // From here on the data is the kernel's: give up the reference first.
+        let header = if self.submit { self.len } else { self.len | DISCARDED };
+        // The kernel may read the data as soon as the header is not busy, so the reference ends before that.
         self.data = &mut [];
-        self.ring.writer.swap_u32(self.at, header).unwrap_or_default();
+        if self.ring.writer.swap_u32(self.at, header).is_none() {
+            log::error!("{PAGES_ARE_MAPPED}");
+        }
         self.ring.state.lock().unwrap_or_else(PoisonError::into_inner).lent.remove(&self.start);
     }
 }
@@ -158,9 +167,9 @@ mod tests {
 
     fn slot(ring: &UserRing, len: u32) -> Option<Slot<'_>> {
         match ring.reserve(len).unwrap() {
-            Reserve::Done(slot) => Some(slot),
-            Reserve::Full => None,
-            Reserve::TooLarge => panic!("{len} are too many"),
+            Reservation::Reserved(slot) => Some(slot),
+            Reservation::Full => None,
+            Reservation::TooLarge => panic!("{len} are too many"),
         }
     }
 
@@ -207,8 +216,8 @@ mod tests {
         assert_eq!(ring.reserve(1).unwrap_err(), RingFault::Positions { consumer: 0, producer: 0 });
         memory.write(page_size(), 0usize.as_bytes()).unwrap();
         assert!(slot(&ring, 1).is_some());
-        assert!(matches!(ring.reserve(u32::MAX), Ok(Reserve::TooLarge)));
-        assert!(matches!(ring.reserve(DISCARDED), Ok(Reserve::TooLarge)));
+        assert!(matches!(ring.reserve(u32::MAX), Ok(Reservation::TooLarge)));
+        assert!(matches!(ring.reserve(DISCARDED), Ok(Reservation::TooLarge)));
     }
 
     #[test]

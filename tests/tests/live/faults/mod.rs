@@ -12,7 +12,7 @@ use core_relo::btf::Btf;
 use core_relo_loader::{
     Loader,
     features::Features,
-    load::{self, Kernel, LoadError, Running},
+    load::{self, Kernel, LoadError, RunningKernel},
     load_plan::{Host, LoadPlan, MapRole},
     object::Object,
     target::{self, KernelTypes},
@@ -172,7 +172,7 @@ fn a_failed_load_leaves_nothing_in_the_running_kernel() {
         let bytes = object(name);
         let parsed = Object::parse(&bytes).unwrap();
         let plan = plan_with_pins(Loader::new(&parsed).name(name), bpffs.path());
-        let plan = match plan.and_then(|plan| load::load(&plan, &Running).map(|_loaded| plan)) {
+        let plan = match plan.and_then(|plan| load::load(&plan, &RunningKernel).map(|_loaded| plan)) {
             Ok(plan) => plan,
             // Other tests report what this kernel does not support.
             Err(e) => {
@@ -186,7 +186,7 @@ fn a_failed_load_leaves_nothing_in_the_running_kernel() {
         fail_each_request(
             name,
             &plan,
-            || Running,
+            || RunningKernel,
             |place, kernel| {
                 loads += 1;
                 assert_eq!(descriptors(), before, "{place}: descriptors stay open");

@@ -30,7 +30,11 @@ fn a_pinned_map_of_another_shape_is_refused_and_kept() {
     let Some(_live) = live("faults::a_pinned_map_of_another_shape_is_refused_and_kept", &[]) else { return };
     let bpffs = Bpffs::new();
     let first = load("pinned", bpffs.path(), 1).unwrap();
-    expect_error(bpffs.path(), 2, &["max_entries 1, the object wants 2", "remove the pin"]);
+    expect_error(
+        bpffs.path(),
+        2,
+        &["wrong max_entries of the map pinned at", ": 1, expected 2: remove the pin"],
+    );
     let again = load("pinned", bpffs.path(), 1).unwrap();
     let is_reused =
         |loaded: &core_relo_loader::load::Loaded| loaded.map("core_relo_live").unwrap().is_reused();

@@ -8,7 +8,7 @@ use crate::live::harness::{Bpffs, live, object};
 use core_relo_loader::{
     Loader,
     features::Features,
-    load::{self, Kernel, LoadError, Loaded, Running},
+    load::{self, Kernel, LoadError, Loaded, RunningKernel},
     load_plan::LoadPlan,
     object::Object,
     sys,
@@ -152,7 +152,7 @@ fn unpinning_removes_pins_of_an_earlier_attempt() {
     }
     let plan = loader.plan().unwrap();
     let once = |request, nth| (request == Request::RenamePin && nth == 1).then(|| errno(E::EXIST));
-    let mut loaded = load::load(&plan, &FaultInjector::new(Running, once)).unwrap();
+    let mut loaded = load::load(&plan, &FaultInjector::new(RunningKernel, once)).unwrap();
     assert!(loaded.maps().iter().all(|m| !m.is_reused()));
     assert!(std::fs::read_dir(&folder).unwrap().count() > 1);
     loaded.unpin_maps();
@@ -194,9 +194,9 @@ fn only_one_of_two_loads_gets_a_pin_name_in_the_running_kernel() {
     let mut loader = Loader::new(&object).name("pinned");
     loader.settings().pin_root = bpffs.path().join("folder");
     let plan = loader.plan().unwrap();
-    let mut slow = loader.load_unpinned(&plan, &Running).unwrap();
+    let mut slow = loader.load_unpinned(&plan, &RunningKernel).unwrap();
     let mut quick = loader.load().unwrap();
-    let error = slow.pin_maps(&Running).unwrap_err();
+    let error = slow.pin_maps(&RunningKernel).unwrap_err();
     assert!(matches!(error, LoadError::PinTaken { .. }), "{error}");
     let path = bpffs.path().join("folder/core_relo_live");
     let id_of =
@@ -208,7 +208,7 @@ fn only_one_of_two_loads_gets_a_pin_name_in_the_running_kernel() {
     assert_eq!(std::fs::read_dir(bpffs.path().join("folder")).unwrap().count(), 1, "no private name is left");
     // A pin that now refers to another map is not removed.
     std::fs::remove_file(&path).unwrap();
-    slow.pin_maps(&Running).unwrap();
+    slow.pin_maps(&RunningKernel).unwrap();
     quick.unpin_maps();
     assert_eq!(pinned_id(), id_of(&slow));
     slow.unpin_maps();

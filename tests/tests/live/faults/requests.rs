@@ -145,7 +145,7 @@ fn an_existing_pin_is_reused_and_survives_a_failed_load() {
     fake.pins.borrow_mut().values_mut().for_each(|shape| shape.max_entries = 7);
     let error = load::load(&plan, &FaultInjector::new(&fake, |_, _| None)).unwrap_err();
     assert!(
-        matches!(error, LoadError::PinnedOther { field: "max_entries", expected: 1, found: 7, .. }),
+        matches!(error, LoadError::PinMismatch { field: "max_entries", expected: 1, found: 7, .. }),
         "{error}"
     );
     assert_eq!(fake.pins.borrow().len(), 1);

@@ -1,8 +1,8 @@
-//! Maps that lie in this process's memory, too: global variables, arenas.
+//! Maps in this process's memory: global variables and arenas.
 
 use super::{
     error::{MAP, MapError},
-    raw::Raw,
+    raw::RawMap,
 };
 use crate::{
     object::MapType,
@@ -13,12 +13,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// `BPF_F_MMAPABLE`.
 const MAPPABLE: u32 = 1 << 10;
 
-/// An array made with `BPF_F_MMAPABLE`, mapped: the global variables of a program (`.data`, `.bss`, `.rodata`), live.
+/// An array with `BPF_F_MMAPABLE`, mapped into memory, such as the global variables of a program (`.data`, `.bss`, `.rodata`).
 ///
-/// Programs read and write the same memory at the same time. A number of up to a machine word that lies aligned is read and written at
-/// once; anything larger piece by piece, so that a value may be half old, half new. There is no order among several reads and writes.
+/// Programs access the same memory concurrently. Reads and writes of an aligned number up to the size of a machine word are atomic.
+/// Larger values are accessed word by word, so a value may be half old, half new. Several accesses are not ordered.
 ///
-/// While it is mapped writable, the kernel does not freeze it. A frozen one is mapped read-only.
+/// The kernel does not freeze an array while it is mapped writable. A frozen array is mapped read-only.
 ///
 /// ```no_run
 /// # fn example(bss: &core_relo_loader::maps::MapFd) -> Result<(), core_relo_loader::maps::MapError> {
@@ -30,20 +30,22 @@ const MAPPABLE: u32 = 1 << 10;
 /// ```
 #[derive(Debug)]
 pub struct MappedMap {
-    raw: Raw,
+    raw: RawMap,
     memory: Mapping,
+    /// Bytes of all elements.
     size: usize,
+    /// Bytes from one element to the next.
     stride: usize,
 }
 
 impl MappedMap {
     /// Maps an array.
     pub fn new(map: MapFd) -> Result<Self, MapError> {
-        let raw = Raw::new(map, &[MapType::Array])?;
+        let raw = RawMap::new(map, &[MapType::Array])?;
         if raw.info().map_flags & MAPPABLE == 0 {
-            return Err(raw.unfit("it was not made with BPF_F_MMAPABLE, so it cannot be mapped"));
+            return Err(raw.unfit("the map was created without BPF_F_MMAPABLE, so it cannot be mapped"));
         }
-        let too_large = || raw.failed(MAP, Errno(libc::E2BIG));
+        let too_large = || raw.error(MAP, Errno(libc::E2BIG));
         let stride = raw.shape().value_size().checked_next_multiple_of(8).ok_or_else(too_large)?;
         let entries = usize::try_from(raw.info().max_entries).map_err(|_large| too_large())?;
         let size = stride.checked_mul(entries).ok_or_else(too_large)?;
@@ -52,58 +54,58 @@ impl MappedMap {
             Err(Errno(libc::EPERM | libc::EACCES)) => Mapping::new(raw.fd(), 0, len, Access::Read),
             mapped => mapped,
         };
-        let memory = memory.map_err(|e| raw.failed(MAP, e))?;
+        let memory = memory.map_err(|e| raw.error(MAP, e))?;
         Ok(Self { raw, memory, size, stride })
     }
 
-    /// The same with a descriptor of its own.
+    /// Creates a handle as [`new`](Self::new), with a duplicate of the descriptor.
     pub fn open(map: &MapFd) -> Result<Self, MapError> {
-        Self::new(Raw::clone_of(map)?)
+        Self::new(RawMap::duplicate(map)?)
     }
 
-    /// The value at `offset`, in bytes.
+    /// Reads the value at an offset in bytes.
     pub fn read<V: Pod>(&self, offset: usize) -> Result<V, MapError> {
         let mut value = V::zeroed();
         self.read_bytes(offset, value.as_bytes_mut())?;
         Ok(value)
     }
 
-    /// Writes the value at `offset`, in bytes.
+    /// Writes the value at an offset in bytes.
     pub fn write<V: Pod>(&self, offset: usize, value: &V) -> Result<(), MapError> {
         self.write_bytes(offset, value.as_bytes())
     }
 
-    /// Copies bytes out.
+    /// Reads bytes at an offset.
     pub fn read_bytes(&self, offset: usize, into: &mut [u8]) -> Result<(), MapError> {
         self.check(offset, into.len())?;
         self.memory.read(offset, into).ok_or_else(|| self.outside(offset, 0))
     }
 
-    /// Copies bytes in.
+    /// Writes bytes at an offset.
     pub fn write_bytes(&self, offset: usize, from: &[u8]) -> Result<(), MapError> {
         self.check(offset, from.len())?;
         if !self.is_writable() {
-            return Err(self.raw.failed("write its memory", Errno(libc::EPERM)));
+            return Err(self.raw.error("write its memory", Errno(libc::EPERM)));
         }
         self.memory.write(offset, from).ok_or_else(|| self.outside(offset, from.len()))
     }
 
-    /// Whether it may be written: not if it is frozen or was opened read-only.
+    /// Returns whether the map can be written. Frozen maps and maps opened read-only cannot.
     pub fn is_writable(&self) -> bool {
         self.memory.access() == Access::Write
     }
 
-    /// Where an element begins, in bytes.
+    /// Returns the offset of an element in bytes. The offset of an index beyond the end is beyond [`len`](Self::len).
     pub fn offset_of(&self, index: u32) -> usize {
         usize::try_from(index).unwrap_or(usize::MAX).saturating_mul(self.stride)
     }
 
-    /// Bytes of all elements, each rounded up to 8.
+    /// Returns the size of all elements in bytes. Each element is rounded up to a multiple of 8.
     pub fn len(&self) -> usize {
         self.size
     }
 
-    /// Whether there are none; the kernel makes no such array.
+    /// Returns whether the array has no elements. The kernel creates no such array.
     pub fn is_empty(&self) -> bool {
         self.size == 0
     }
@@ -126,82 +128,83 @@ impl AsFd for MappedMap {
     }
 }
 
-/// An arena, mapped: memory that programs and this process share, with the same pointers (kernels from 6.9).
+/// An arena, mapped into memory. Programs and this process share its memory and use the same pointers (kernels from 6.9).
 ///
-/// It lies at the address in the map's `map_extra`, or where the kernel put it if that is 0. Map it before programs with pointers into it
-/// run, in one process alone. What was said of [`MappedMap`] about reading and writing holds here, too.
+/// The arena is mapped at the address in `map_extra`, or at an address of the kernel's choice if `map_extra` is 0. One process maps
+/// the arena, before programs with pointers into the arena run. Accesses are atomic and ordered as for [`MappedMap`].
 ///
-/// Pages come into being when they are touched. In an arena made with `BPF_F_SEGV_ON_FAULT` they do not: touching one that no
-/// program has allocated ends the process with SIGSEGV.
+/// The first access to a page allocates the page. In an arena with `BPF_F_SEGV_ON_FAULT`, accessing a page that no program has
+/// allocated ends the process with SIGSEGV.
 #[derive(Debug)]
 pub struct Arena {
-    raw: Raw,
+    raw: RawMap,
     memory: Mapping,
 }
 
 impl Arena {
     /// Maps an arena.
     pub fn new(map: MapFd) -> Result<Self, MapError> {
-        let raw = Raw::new(map, &[MapType::Arena])?;
-        let pages = usize::try_from(raw.info().max_entries).unwrap_or(usize::MAX);
-        let len = pages.checked_mul(page_size()).ok_or_else(|| raw.failed(MAP, Errno(libc::E2BIG)))?;
+        let raw = RawMap::new(map, &[MapType::Arena])?;
+        let pages = usize::try_from(raw.info().max_entries).ok();
+        let len = pages.and_then(|pages| pages.checked_mul(page_size()));
+        let len = len.ok_or_else(|| raw.error(MAP, Errno(libc::E2BIG)))?;
         let mapped = match raw.info().map_extra {
             0 => Mapping::new(raw.fd(), 0, len, Access::Write),
             address => Mapping::new_at(raw.fd(), address, len),
         };
         let memory = mapped.map_err(|e| match e {
             Errno(libc::EEXIST) => raw.unfit("something else is mapped at the address in its map_extra"),
-            Errno(libc::EBUSY) => raw.unfit("it is mapped at another address already"),
-            e => raw.failed(MAP, e),
+            Errno(libc::EBUSY) => raw.unfit("the arena is mapped at another address already"),
+            e => raw.error(MAP, e),
         })?;
         Ok(Self { raw, memory })
     }
 
-    /// The same with a descriptor of its own.
+    /// Creates a handle as [`new`](Self::new), with a duplicate of the descriptor.
     pub fn open(map: &MapFd) -> Result<Self, MapError> {
-        Self::new(Raw::clone_of(map)?)
+        Self::new(RawMap::duplicate(map)?)
     }
 
-    /// Where it begins: what pointers that programs store in it are relative to.
+    /// Returns the address of the arena's first byte in this process.
     pub fn address(&self) -> u64 {
         self.memory.address()
     }
 
-    /// Bytes of it.
+    /// Returns the arena's size in bytes.
     pub fn len(&self) -> usize {
         self.memory.len()
     }
 
-    /// Whether it has none; the kernel makes no such arena.
+    /// Returns whether the arena has no pages. The kernel creates no such arena.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The offset of a pointer that a program stored; `None` if it points elsewhere.
+    /// Returns the offset of a pointer that a program stored. Returns `None` for a pointer outside of the arena.
     pub fn offset_of(&self, pointer: u64) -> Option<usize> {
         let offset = usize::try_from(pointer.checked_sub(self.address())?).ok()?;
         (offset < self.len()).then_some(offset)
     }
 
-    /// The value at `offset`, in bytes.
+    /// Reads the value at an offset in bytes.
     pub fn read<V: Pod>(&self, offset: usize) -> Result<V, MapError> {
         let mut value = V::zeroed();
         self.read_bytes(offset, value.as_bytes_mut())?;
         Ok(value)
     }
 
-    /// Writes the value at `offset`, in bytes.
+    /// Writes the value at an offset in bytes.
     pub fn write<V: Pod>(&self, offset: usize, value: &V) -> Result<(), MapError> {
         self.write_bytes(offset, value.as_bytes())
     }
 
-    /// Copies bytes out.
+    /// Reads bytes at an offset.
     pub fn read_bytes(&self, offset: usize, into: &mut [u8]) -> Result<(), MapError> {
         let len = into.len();
         self.memory.read(offset, into).ok_or_else(|| self.outside(offset, len))
     }
 
-    /// Copies bytes in.
+    /// Writes bytes at an offset.
     pub fn write_bytes(&self, offset: usize, from: &[u8]) -> Result<(), MapError> {
         self.memory.write(offset, from).ok_or_else(|| self.outside(offset, from.len()))
     }

@@ -1,10 +1,10 @@
-//! Maps that hold kernel objects, given by their descriptors.
+//! Maps of kernel objects, which user space passes as descriptors.
 
 use super::{
-    Flags,
     error::{MapError, READ},
+    flags::Flags,
     iter::Keys,
-    raw::Raw,
+    raw::RawMap,
 };
 use crate::{
     object::MapType,
@@ -13,25 +13,25 @@ use crate::{
 use core::marker::PhantomData;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 
-/// What the slots hold.
-macro_rules! holds {
+/// Declares kinds of kernel objects with the map types that hold them.
+macro_rules! object_kinds {
     ($($name:ident $types:expr;)*) => {$(
         #[doc(hidden)]
         #[derive(Clone, Copy, Debug)]
         pub enum $name {}
 
-        impl Holds for $name {
+        impl ObjectKind for $name {
             const TYPES: &'static [MapType] = &$types;
         }
     )*};
 }
 
 #[doc(hidden)]
-pub trait Holds {
+pub trait ObjectKind {
     const TYPES: &'static [MapType];
 }
 
-holds! {
+object_kinds! {
     MapsByIndex [MapType::ArrayOfMaps];
     MapsByKey [MapType::HashOfMaps];
     Progs [MapType::ProgArray];
@@ -43,38 +43,39 @@ holds! {
     ReuseportSockets [MapType::ReuseportSockarray];
 }
 
-/// An array of maps: `ARRAY_OF_MAPS`. Maps put in must be like the one it was made with.
-pub type ArrayOfMaps = Slots<u32, MapsByIndex>;
-/// A hash of maps: `HASH_OF_MAPS`.
-pub type HashOfMaps<K> = Slots<K, MapsByKey>;
-/// Programs to tail-call: `PROG_ARRAY`. When its last descriptor and pin go, the kernel empties it.
-pub type ProgArray = Slots<u32, Progs>;
-/// Perf events to read or write: `PERF_EVENT_ARRAY`. The kernel takes those out that were put in through a descriptor that closes.
-pub type PerfEventArray = Slots<u32, PerfEvents>;
-/// Cgroups to compare with: `CGROUP_ARRAY`.
-pub type CgroupArray = Slots<u32, Cgroups>;
-/// Sockets by number: `SOCKMAP`.
-pub type SockMap = Slots<u32, SocketsByIndex>;
-/// Sockets by key: `SOCKHASH`.
-pub type SockHash<K> = Slots<K, SocketsByKey>;
-/// AF_XDP sockets by queue: `XSKMAP`.
-pub type XskMap = Slots<u32, XdpSockets>;
-/// Sockets of a reuseport group: `REUSEPORT_SOCKARRAY`.
-pub type ReuseportArray = Slots<u32, ReuseportSockets>;
+/// An array of maps, of type `ARRAY_OF_MAPS`. Its elements must have the properties of the inner map that it was created with.
+pub type ArrayOfMaps = ObjectMap<u32, MapsByIndex>;
+/// A hash map of maps, of type `HASH_OF_MAPS`.
+pub type HashOfMaps<K> = ObjectMap<K, MapsByKey>;
+/// An array of programs for tail calls, of type `PROG_ARRAY`. The kernel clears it when its last descriptor and pin are gone.
+pub type ProgArray = ObjectMap<u32, Progs>;
+/// An array of perf events, of type `PERF_EVENT_ARRAY`. When a descriptor of the map closes, the kernel removes the events that were
+/// added through it.
+pub type PerfEventArray = ObjectMap<u32, PerfEvents>;
+/// An array of cgroups, of type `CGROUP_ARRAY`.
+pub type CgroupArray = ObjectMap<u32, Cgroups>;
+/// An array of sockets, of type `SOCKMAP`.
+pub type SockMap = ObjectMap<u32, SocketsByIndex>;
+/// A hash map of sockets, of type `SOCKHASH`.
+pub type SockHash<K> = ObjectMap<K, SocketsByKey>;
+/// An array of AF_XDP sockets by queue, of type `XSKMAP`.
+pub type XskMap = ObjectMap<u32, XdpSockets>;
+/// An array of sockets of a reuseport group, of type `REUSEPORT_SOCKARRAY`.
+pub type ReuseportArray = ObjectMap<u32, ReuseportSockets>;
 
-/// A map that holds kernel objects: maps, programs, perf events, cgroups, sockets.
+/// A map of kernel objects: maps, programs, perf events, cgroups, sockets.
 #[derive(Debug)]
-pub struct Slots<K, T> {
-    raw: Raw,
-    of: PhantomData<fn() -> (K, T)>,
+pub struct ObjectMap<K, T> {
+    raw: RawMap,
+    marker: PhantomData<fn() -> (K, T)>,
 }
 
-impl<K: Pod, T: Holds> Slots<K, T> {
-    /// Takes a map. Its type and the size of keys must be those of the Rust types.
+impl<K: Pod, T: ObjectKind> ObjectMap<K, T> {
+    /// Creates a handle. The map must have the handle's map type and the key size of `K`.
     pub fn new(map: MapFd) -> Result<Self, MapError> {
-        let raw = Raw::new(map, T::TYPES)?;
+        let raw = RawMap::new(map, T::TYPES)?;
         let value = match raw.info().value_size {
-            // Sockets' cookies have eight bytes.
+            // Socket cookies have 8 bytes.
             8 if matches!(
                 raw.map_type(),
                 Some(MapType::Sockmap | MapType::Sockhash | MapType::ReuseportSockarray)
@@ -84,21 +85,21 @@ impl<K: Pod, T: Holds> Slots<K, T> {
             }
             _ => 4,
         };
-        let raw = raw.sized(size_of::<K>(), value)?;
-        Ok(Self { raw, of: PhantomData })
+        let raw = raw.check_sizes(size_of::<K>(), value)?;
+        Ok(Self { raw, marker: PhantomData })
     }
 
-    /// The same with a descriptor of its own.
+    /// Creates a handle as [`new`](Self::new), with a duplicate of the descriptor.
     pub fn open(map: &MapFd) -> Result<Self, MapError> {
-        Self::new(Raw::clone_of(map)?)
+        Self::new(RawMap::duplicate(map)?)
     }
 
-    /// Puts an object in.
+    /// Writes an element.
     pub fn set(&self, key: &K, object: impl AsFd) -> Result<(), MapError> {
         self.set_with(key, object, Flags::ANY)
     }
 
-    /// Puts an object in; not all types of maps know flags.
+    /// Writes an element. Not all map types support flags.
     pub fn set_with(&self, key: &K, object: impl AsFd, flags: Flags) -> Result<(), MapError> {
         let fd = object.as_fd().as_raw_fd().cast_unsigned();
         if self.raw.shape().value_size() == 8 {
@@ -108,21 +109,22 @@ impl<K: Pod, T: Holds> Slots<K, T> {
         }
     }
 
-    /// Takes an object out; whether there was one.
+    /// Removes an element. Returns whether the element existed.
     pub fn remove(&self, key: &K) -> Result<bool, MapError> {
         self.raw.remove(key.as_bytes())
     }
 
-    /// The keys as the kernel lists them: of arrays all, whether there is an object or not. Not all types of maps can.
+    /// Iterates over the keys. The keys of an array include those of empty elements. Not all map types support the iteration.
     pub fn keys(&self) -> impl Iterator<Item = Result<K, MapError>> {
         Keys::new(&self.raw).filter_map(|key| key.map(|key| K::from_bytes(&key)).transpose())
     }
 
-    /// How many it may hold.
+    /// Returns the maximum number of elements.
     pub fn max_entries(&self) -> u32 {
         self.raw.info().max_entries
     }
 
+    /// Reads the id or cookie of an element.
     fn number<N: Pod>(&self, key: &K) -> Result<Option<N>, MapError> {
         let mut id = N::zeroed();
         Ok(self.raw.get(key.as_bytes(), id.as_bytes_mut(), 0)?.then_some(id))
@@ -132,66 +134,66 @@ impl<K: Pod, T: Holds> Slots<K, T> {
         let Some(id) = self.number(key)? else { return Ok(None) };
         match sys::map_fd_by_id(id).and_then(MapFd::new) {
             Ok(map) => Ok(Some(map)),
-            // It went between the two calls.
+            // The map was removed between the two calls.
             Err(Errno(libc::ENOENT)) => Ok(None),
-            Err(e) => Err(self.raw.failed(READ, e)),
+            Err(e) => Err(self.raw.error(READ, e)),
         }
     }
 
     fn socket_cookie(&self, key: &K) -> Result<Option<u64>, MapError> {
         if self.raw.info().value_size != 8 {
-            return Err(self.raw.unfit("cookies can be read if its value has 8 bytes, not 4"));
+            return Err(self.raw.unfit("wrong value size for cookies: 4 bytes, expected 8"));
         }
         self.number(key)
     }
 }
 
 impl ArrayOfMaps {
-    /// The map at an index. Needs CAP_SYS_ADMIN.
+    /// Opens the map at an index. Needs CAP_SYS_ADMIN.
     pub fn get(&self, index: u32) -> Result<Option<MapFd>, MapError> {
         self.map(&index)
     }
 
-    /// The id of the map at an index.
+    /// Returns the id of the map at an index.
     pub fn id(&self, index: u32) -> Result<Option<u32>, MapError> {
         self.number(&index)
     }
 }
 
 impl<K: Pod> HashOfMaps<K> {
-    /// The map of a key. Needs CAP_SYS_ADMIN.
+    /// Opens the map of a key. Needs CAP_SYS_ADMIN.
     pub fn get(&self, key: &K) -> Result<Option<MapFd>, MapError> {
         self.map(key)
     }
 
-    /// The id of the map of a key.
+    /// Returns the id of the map of a key.
     pub fn id(&self, key: &K) -> Result<Option<u32>, MapError> {
         self.number(key)
     }
 }
 
 impl ProgArray {
-    /// The id of the program at an index.
+    /// Returns the id of the program at an index.
     pub fn id(&self, index: u32) -> Result<Option<u32>, MapError> {
         self.number(&index)
     }
 }
 
 impl SockMap {
-    /// The cookie of the socket at an index; the map's values must have 8 bytes.
+    /// Returns the cookie of the socket at an index. The map's values must have 8 bytes.
     pub fn cookie(&self, index: u32) -> Result<Option<u64>, MapError> {
         self.socket_cookie(&index)
     }
 }
 
 impl<K: Pod> SockHash<K> {
-    /// The cookie of the socket of a key; the map's values must have 8 bytes.
+    /// Returns the cookie of the socket of a key. The map's values must have 8 bytes.
     pub fn cookie(&self, key: &K) -> Result<Option<u64>, MapError> {
         self.socket_cookie(key)
     }
 }
 
-impl<K, T> AsFd for Slots<K, T> {
+impl<K, T> AsFd for ObjectMap<K, T> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.raw.fd()
     }

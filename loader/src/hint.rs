@@ -1,0 +1,33 @@
+//! The likely remedy that an error adds to the kernel's error number.
+
+use crate::{privileges, sys::Errno};
+use core::fmt;
+
+/// A likely remedy, printed in parentheses after the error number; may be empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a plain text")]
+pub struct Hint(pub &'static str);
+
+impl Hint {
+    pub(crate) const NOT_BPFFS: Self = Self("is it below a mounted bpffs, and without a `.` in its name?");
+    pub(crate) const PIN_EXISTS: Self =
+        Self("something is pinned there already: remove it, or pin elsewhere");
+
+    /// Returns the usual remedy for an error of bpf(2).
+    pub fn for_errno(errno: Errno) -> Self {
+        Self(match errno.0 {
+            libc::EPERM | libc::EACCES => privileges::missing_privilege(),
+            libc::EMFILE => "this process has too many files open: raise RLIMIT_NOFILE (`ulimit -n`)",
+            libc::ENFILE => "the system has too many files open: raise fs.file-max",
+            libc::ENOSYS => "this kernel was built without bpf(2)",
+            libc::EROFS => "the file system is mounted read-only",
+            _ => "",
+        })
+    }
+}
+
+impl fmt::Display for Hint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, " ({})", self.0) }
+    }
+}

@@ -1,0 +1,66 @@
+//! BPF tokens, with which a process in a user namespace may load.
+
+use super::{
+    error::{LoadError, LoadHint},
+    kernel::Kernel,
+    loading::Loading,
+};
+use crate::{
+    load_plan::{LoadPlan, TokenSource},
+    sys::Errno,
+};
+use std::{os::fd::OwnedFd, path::Path};
+
+/// The bpffs from which libbpf creates a token by default.
+const DEFAULT_BPFFS: &str = "/sys/fs/bpf";
+
+impl<K: Kernel> Loading<'_, K> {
+    pub(super) fn create_token(&mut self, plan: &LoadPlan) -> Result<(), LoadError> {
+        self.loaded.token = create_token(&plan.name, &plan.token, self.kernel)?;
+        Ok(())
+    }
+}
+
+/// Creates a BPF token (libbpf: `bpf_object_prepare_token`). Returns `None` if the default bpffs does not delegate, or if the caller
+/// turned tokens off.
+pub(crate) fn create_token(
+    object: &str,
+    source: &TokenSource,
+    kernel: &impl Kernel,
+) -> Result<Option<OwnedFd>, LoadError> {
+    let (path, is_mandatory) = match source {
+        TokenSource::Off => return Ok(None),
+        TokenSource::Auto => (Path::new(DEFAULT_BPFFS), false),
+        TokenSource::Path(path) => (path.as_path(), true),
+    };
+    match kernel.create_token(path) {
+        Ok(token) => Ok(Some(token)),
+        Err(errno) if is_mandatory => Err(LoadError::Kernel {
+            object: object.to_owned().into(),
+            request: format!("BPF token from {}", path.display()).into(),
+            errno,
+            hint: LoadHint(hint(errno).to_owned()),
+        }),
+        Err(errno) => {
+            log::debug!("no BPF token from {}: {errno}", path.display());
+            Ok(None)
+        }
+    }
+}
+
+/// Returns the likely remedy for an error of `bpf_token_create` in the kernel.
+fn hint(errno: Errno) -> &'static str {
+    match errno.0 {
+        libc::ENOENT => {
+            "is it mounted, with `delegate_cmds`, `delegate_maps`, `delegate_progs`, `delegate_attachs`?"
+        }
+        libc::EPERM => {
+            "the bpffs must belong to this process's user namespace, in which the process needs CAP_BPF"
+        }
+        libc::EOPNOTSUPP => {
+            "tokens are for processes in a user namespace: outside of a user namespace, capabilities are enough"
+        }
+        libc::EINVAL | libc::ENOTDIR => "the path must be the root of a bpffs, on a kernel from 6.9",
+        _ => "",
+    }
+}

@@ -1,0 +1,38 @@
+//! Results of callbacks and of the calls that run them.
+
+use core::ops::ControlFlow;
+
+/// The result of a callback: `()`, or whether to continue.
+pub trait Flow {
+    /// Returns whether to continue with the next record.
+    fn flow(self) -> ControlFlow<()>;
+}
+
+impl Flow for () {
+    fn flow(self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+impl Flow for ControlFlow<()> {
+    fn flow(self) -> Self {
+        self
+    }
+}
+
+/// The result of a call that ran callbacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Consumed {
+    /// The number of records that callbacks got.
+    pub records: usize,
+    /// Whether a callback stopped the call.
+    pub stopped: bool,
+}
+
+impl Consumed {
+    pub(super) fn add(&mut self, other: Self) {
+        self.records = self.records.saturating_add(other.records);
+        self.stopped |= other.stopped;
+    }
+}

@@ -1,0 +1,138 @@
+//! The bpf(2) system call and the encoding of its attributes.
+
+use crate::sys::fd::beyond_stdio;
+use core::ffi::c_long;
+use core_relo_object::Errno;
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+
+/// Bytes of the name of a map or program, with the NUL (`BPF_OBJ_NAME_LEN`).
+pub const OBJ_NAME_LEN: usize = 16;
+
+/// The attributes of a command: integers without implicit padding.
+///
+/// # Safety
+///
+/// The type is `repr(C)`, consists of integers and has no implicit padding. Code that fills a value makes sure that each address is 0,
+/// or points to as much memory as the command and the counts in the value let the kernel read or write.
+pub(super) unsafe trait Attr: Default {}
+
+/// Declares structs of attributes.
+macro_rules! attr {
+    ($($(#[$doc:meta])* struct $name:ident { $($field:ident: $ty:ty,)* })*) => {$(
+        $(#[$doc])*
+        #[repr(C)]
+        #[derive(Clone, Copy, Debug, Default)]
+        struct $name { $($field: $ty,)* }
+
+        // SAFETY: integers only, and the assertion below: the size is that of the fields, so there is no padding.
+        unsafe impl $crate::sys::bpf::call::Attr for $name {}
+
+        const _: () = assert!(size_of::<$name>() == 0 $(+ size_of::<$ty>())*);
+    )*};
+}
+pub(super) use attr;
+
+/// Numbers of commands (`enum bpf_cmd`).
+#[derive(Clone, Copy, Debug)]
+#[repr(i32)]
+pub(super) enum Cmd {
+    MapCreate = 0,
+    MapLookup = 1,
+    MapUpdate = 2,
+    MapDelete = 3,
+    MapNextKey = 4,
+    ProgLoad = 5,
+    ObjPin = 6,
+    ObjGet = 7,
+    ProgAttach = 8,
+    ProgDetach = 9,
+    ProgTestRun = 10,
+    ProgNextId = 11,
+    MapNextId = 12,
+    ProgFdById = 13,
+    MapFdById = 14,
+    ObjInfo = 15,
+    ProgQuery = 16,
+    RawTracepointOpen = 17,
+    BtfLoad = 18,
+    BtfFdById = 19,
+    MapLookupAndDelete = 21,
+    MapFreeze = 22,
+    BtfNextId = 23,
+    MapLookupBatch = 24,
+    MapLookupAndDeleteBatch = 25,
+    MapUpdateBatch = 26,
+    MapDeleteBatch = 27,
+    LinkCreate = 28,
+    LinkUpdate = 29,
+    LinkFdById = 30,
+    LinkNextId = 31,
+    IterCreate = 33,
+    LinkDetach = 34,
+    ProgBindMap = 35,
+    TokenCreate = 36,
+    ProgStreamRead = 37,
+    ProgAssocStructOps = 38,
+}
+
+/// Makes a call. The kernel may write to `attr`.
+pub(super) fn call<A: Attr>(cmd: Cmd, attr: &mut A) -> Result<c_long, Errno> {
+    #[expect(clippy::as_conversions, reason = "the discriminant of a plain enum")]
+    let cmd = cmd as i32;
+    // SAFETY: `attr` is an `Attr` of the given size, whose addresses are valid for the command.
+    let done = unsafe { libc::syscall(libc::SYS_bpf, cmd, core::ptr::from_mut(attr), size_of::<A>()) };
+    if done < 0 { Err(Errno::last()) } else { Ok(done) }
+}
+
+/// Makes a call that returns a new descriptor.
+pub(super) fn call_fd<A: Attr>(cmd: Cmd, attr: &mut A) -> Result<OwnedFd, Errno> {
+    let fd = RawFd::try_from(call(cmd, attr)?).map_err(|_too_large| Errno(libc::EBADF))?;
+    // SAFETY: the call created the descriptor, so it has no other owner.
+    beyond_stdio(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Makes a call without a result.
+pub(super) fn call_done<A: Attr>(cmd: Cmd, attr: &mut A) -> Result<(), Errno> {
+    call(cmd, attr).map(drop)
+}
+
+/// Converts a descriptor to a field of the kernel's structs.
+pub(super) fn fd(fd: BorrowedFd<'_>) -> u32 {
+    fd.as_raw_fd().cast_unsigned()
+}
+
+/// Converts an optional descriptor to a field of the kernel's structs, in which 0 stands for none.
+pub(super) fn opt_fd(optional: Option<BorrowedFd<'_>>) -> u32 {
+    optional.map_or(0, fd)
+}
+
+/// Returns the address of a slice that the kernel reads; 0 for an empty slice.
+pub(super) fn address<T>(slice: &[T]) -> u64 {
+    if slice.is_empty() { 0 } else { widen(slice.as_ptr().expose_provenance()) }
+}
+
+/// Returns the address of a slice that the kernel writes; 0 for an empty slice.
+pub(super) fn address_mut<T>(slice: &mut [T]) -> u64 {
+    if slice.is_empty() { 0 } else { widen(slice.as_mut_ptr().expose_provenance()) }
+}
+
+const _: () = assert!(usize::BITS <= u64::BITS);
+
+#[expect(clippy::as_conversions, reason = "the assertion above: a `usize` fits")]
+const fn widen(address: usize) -> u64 {
+    address as u64
+}
+
+/// Returns the length of a slice for a field of the kernel's structs. A length that does not fit is `E2BIG`.
+pub(super) fn count<T>(slice: &[T]) -> Result<u32, Errno> {
+    u32::try_from(slice.len()).map_err(|_too_many| Errno(libc::E2BIG))
+}
+
+/// Cuts a name to 15 bytes and pads it with zeros (libbpf: `libbpf_strlcpy`). The kernel accepts letters, digits, `_` and `.`.
+pub(super) fn object_name(name: &[u8]) -> [u8; OBJ_NAME_LEN] {
+    let mut out = [0; OBJ_NAME_LEN];
+    for (to, from) in out.iter_mut().take(OBJ_NAME_LEN.saturating_sub(1)).zip(name) {
+        *to = *from;
+    }
+    out
+}
