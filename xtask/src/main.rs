@@ -5,7 +5,9 @@
 mod bench;
 mod cases;
 mod ci;
+mod compile;
 mod compilers;
+mod counts;
 mod fuzz;
 mod install;
 mod kernels;
