@@ -21,8 +21,8 @@ use std::{
 pub fn run(args: &Table) -> Result<(), String> {
     let skipped = skipped(args);
     let peers: Vec<Peer> = Peer::ALL.into_iter().filter(|p| skipped.iter().all(|(s, _)| s != p)).collect();
-    for (peer, why) in &skipped {
-        println!("SKIP {}: {why}", peer.name());
+    for (peer, reason) in &skipped {
+        println!("SKIP {}: {reason}", peer.name());
     }
     let corpus = Corpus::find(&args.btf, &args.objects, &peers)?;
     describe(&corpus, args);
@@ -52,7 +52,7 @@ pub fn run(args: &Table) -> Result<(), String> {
         }
     }
     let refused: String =
-        corpus.refused.iter().map(|(peer, why)| format!("{}: {why}\n", peer.name())).collect();
+        corpus.refused.iter().map(|(peer, error)| format!("{}: {error}\n", peer.name())).collect();
     write_file(&args.profile_folder()?.join("left-out.txt"), &refused)?;
     rows.extend(print_peaks(peaks(args, &corpus, &peers)?));
     if args.instructions {
@@ -157,8 +157,8 @@ fn instructions(
 
 fn write(args: &Table, skipped: &[(Peer, String)], mut rows: Vec<Map<String, Value>>) -> Result<(), String> {
     for row in &mut rows {
-        for (peer, why) in skipped {
-            row.insert(format!("skipped_{}", peer.name()), json!(why));
+        for (peer, reason) in skipped {
+            row.insert(format!("skipped_{}", peer.name()), json!(reason));
         }
     }
     let path = args.out.join("bench.json");

@@ -115,8 +115,8 @@ impl Tally {
     }
 
     /// Adds a pair that could not be compared.
-    pub fn fail(&mut self, why: String) {
-        self.disagreements.push(why);
+    pub fn fail(&mut self, reason: String) {
+        self.disagreements.push(reason);
     }
 
     /// Adds the results of another tally.

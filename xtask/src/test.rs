@@ -1,4 +1,4 @@
-//! `cargo xtask test`: prepares what the tests need, runs them, and lists the skipped ones with reasons.
+//! `cargo xtask test`: builds the test programs, fetches kernels' BTF, runs the tests, and lists the skipped tests with reasons.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
@@ -19,13 +19,13 @@ pub struct Counts {
 }
 
 pub fn run(args: &[String]) -> Outcome {
-    let (own, for_tests) = match args.iter().position(|arg| arg == "--") {
+    let (task_args, test_args) = match args.iter().position(|arg| arg == "--") {
         Some(at) => (&args[..at], &args[at + 1..]),
         None => (args, &[][..]),
     };
-    let flag = |name: &str| own.iter().any(|arg| arg == name);
+    let flag = |name: &str| task_args.iter().any(|arg| arg == name);
     if let Some(other) =
-        own.iter().find(|arg| !["--no-kernels", "--no-install", "--vm"].contains(&arg.as_str()))
+        task_args.iter().find(|arg| !["--no-kernels", "--no-install", "--vm"].contains(&arg.as_str()))
     {
         return Err(Failure::Usage(format!("unknown argument `{other}`")));
     }
@@ -34,7 +34,7 @@ pub fn run(args: &[String]) -> Outcome {
     let compilers = progs::compilers_or_install(may_install);
     if compilers.is_empty() {
         skips.insert(
-            "bpf-progs: no clang >= 14 here and none could be installed; the committed objects are tested"
+            "bpf-progs: clang 14 or later is neither installed nor can be installed; the committed objects are tested"
                 .to_owned(),
         );
     } else {
@@ -50,28 +50,31 @@ pub fn run(args: &[String]) -> Outcome {
     match install::libbpf_build_tools(may_install) {
         None => drop(command.args(["--features", "core-relo-tests/libbpf"])),
         Some(missing) => drop(
-            skips.insert(format!("tests that compare with libbpf: it cannot be built without {missing}")),
+            skips.insert(format!("tests that compare with libbpf: libbpf cannot be built without {missing}")),
         ),
     }
     // Without valgrind the growth test prints SKIP.
     if may_install && !have("valgrind") {
         install::valgrind();
     }
-    command.arg("--").arg("--show-output").args(for_tests);
+    command.arg("--").arg("--show-output").args(test_args);
     let notes = root().join("target/skipped-tests.txt");
     let _ = std::fs::create_dir_all(root().join("target"));
     let _ = std::fs::remove_file(&notes);
     environment(&mut command).env("CORE_RELO_SKIPS", &notes);
-    let (ok, mut counts, said) = watch(command)?;
-    skips.extend(said);
-    let noted = std::fs::read_to_string(&notes).unwrap_or_default();
+    let (is_ok, mut counts, printed_skips) = run_tests(command)?;
+    skips.extend(printed_skips);
+    let noted_skips = std::fs::read_to_string(&notes).unwrap_or_default();
     skips.extend(
-        noted.lines().filter(|line| !line.is_empty()).map(|line| line.trim_start_matches("SKIP ").to_owned()),
+        noted_skips
+            .lines()
+            .filter(|line| !line.is_empty())
+            .map(|line| line.trim_start_matches("SKIP ").to_owned()),
     );
     let mut on_kernels = Ok(());
     if flag("--vm") {
-        let report = vm::both_ends(may_install);
-        counts.join(report.counts);
+        let report = vm::oldest_and_newest(may_install);
+        counts.add_counts(report.counts);
         skips.extend(report.skips.iter().cloned());
         on_kernels = report.result();
     }
@@ -82,7 +85,7 @@ pub fn run(args: &[String]) -> Outcome {
     let skipped = skips.len() as u64 + counts.ignored;
     println!("{} passed, {} failed, {skipped} skipped", counts.passed, counts.failed);
     on_kernels?;
-    if ok { Ok(()) } else { Err("the tests did not all pass".into()) }
+    if is_ok { Ok(()) } else { Err("tests failed".into()) }
 }
 
 /// Rewrites the golden files (`cargo xtask bless`).
@@ -105,9 +108,9 @@ fn environment(command: &mut Command) -> &mut Command {
     command
 }
 
-/// Runs the tests, prints the interesting part of their output, and counts results and skips.
-fn watch(mut command: Command) -> Outcome<(bool, Counts, BTreeSet<String>)> {
-    let mut child = command.stdout(Stdio::piped()).spawn().map_err(|why| format!("cargo: {why}"))?;
+/// Runs the tests, prints their output without passed tests, and counts results and skips.
+fn run_tests(mut command: Command) -> Outcome<(bool, Counts, BTreeSet<String>)> {
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(|error| format!("cargo: {error}"))?;
     let mut counts = Counts::default();
     let mut skips = BTreeSet::new();
     for line in
@@ -119,13 +122,13 @@ fn watch(mut command: Command) -> Outcome<(bool, Counts, BTreeSet<String>)> {
         } else if !line.ends_with("... ok") && !is_frame(&line) {
             println!("{line}");
         }
-        counts.add(&line);
+        counts.add_line(&line);
     }
-    let status = child.wait().map_err(|why| format!("cargo: {why}"))?;
+    let status = child.wait().map_err(|error| format!("cargo: {error}"))?;
     Ok((status.success(), counts, skips))
 }
 
-/// Returns whether a line is only the test harness's frame around the output of passed tests.
+/// Returns whether the test harness printed a line around the output of passed tests.
 fn is_frame(line: &str) -> bool {
     line.is_empty()
         || line == "successes:"
@@ -134,8 +137,8 @@ fn is_frame(line: &str) -> bool {
 }
 
 impl Counts {
-    /// Adds a line `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
-    pub fn add(&mut self, line: &str) {
+    /// Adds the numbers of a line `test result: ok. 3 passed; 0 failed; 1 ignored; …`. Ignores other lines.
+    pub fn add_line(&mut self, line: &str) {
         let Some(rest) = line.strip_prefix("test result: ") else { return };
         for part in rest.split(['.', ';']) {
             match part.trim().split_once(' ').map(|(n, what)| (n.parse().unwrap_or(0), what)) {
@@ -157,11 +160,11 @@ impl Counts {
     }
 
     /// Returns whether no test was counted.
-    pub fn none(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.passed + self.failed + self.ignored == 0
     }
 
-    pub fn join(&mut self, other: Self) {
+    pub fn add_counts(&mut self, other: Self) {
         self.passed += other.passed;
         self.failed += other.failed;
         self.ignored += other.ignored;
@@ -175,11 +178,11 @@ mod tests {
     #[test]
     fn results_are_counted() {
         let mut counts = Counts::default();
-        counts.add(
+        counts.add_line(
             "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.02s",
         );
-        counts.add("test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out");
-        counts.add("test something ... ok");
+        counts.add_line("test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out");
+        counts.add_line("test something ... ok");
         assert_eq!((counts.passed, counts.failed, counts.ignored), (15, 2, 1));
     }
 }

@@ -39,8 +39,8 @@ pub fn run(args: &Table) -> Result<(), String> {
 fn measure_all(args: &Table, folder: &Path) -> Result<(), String> {
     let is_measured =
         |peer: &Peer| peer.missing().is_none() && args.skipped.iter().all(|(other, _)| other != peer);
-    for (peer, why) in &args.skipped {
-        println!("SKIP {}: {why}", peer.name());
+    for (peer, reason) in &args.skipped {
+        println!("SKIP {}: {reason}", peer.name());
     }
     let both: Vec<Peer> = [Peer::Ours, Peer::Libbpf].into_iter().filter(is_measured).collect();
     let corpus = Corpus::find(&args.btf, &args.objects, &both)?;
