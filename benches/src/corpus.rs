@@ -15,7 +15,7 @@ use std::{
 /// The number of objects of the jobs with many objects.
 pub const OBJECTS: usize = 57;
 
-/// The wanted number of records of the jobs with one object.
+/// The preferred numbers of records of the object in [`Job::Few`](crate::job::Job::Few) and [`Job::Many`](crate::job::Job::Many).
 const FEW: usize = 3;
 const MANY: usize = 53;
 

@@ -83,8 +83,11 @@ fn loadable(target: &Path, folder: &Path, peers: &[Peer]) -> (Vec<Subject>, Vec<
     let is_subject =
         |path: &PathBuf| path.extension().is_some_and(|e| e == "o") && kernel_crashes::may_be_loaded(path);
     for path in files_below(folder).into_iter().filter(is_subject) {
-        let Some(records) = fs::read(&path).ok().and_then(|bytes| record_count_if_loadable(&bytes)) else { continue };
-        let result = peers.iter().try_for_each(|peer| try_load(*peer, target, &path).map_err(|error| (*peer, error)));
+        let Some(records) = fs::read(&path).ok().and_then(|bytes| record_count_if_loadable(&bytes)) else {
+            continue;
+        };
+        let result =
+            peers.iter().try_for_each(|peer| try_load(*peer, target, &path).map_err(|error| (*peer, error)));
         match result {
             Ok(()) if records > 0 => with_records.push(Subject { path, records }),
             Ok(()) => without.push(Subject { path, records }),

@@ -12,10 +12,7 @@ use crate::{
     peer::Peer,
 };
 use serde_json::{Map, Value, json};
-use std::{
-    fs,
-    path::Path,
-};
+use std::{fs, path::Path};
 
 /// Measures everything and prints it.
 pub fn run(args: &Table) -> Result<(), String> {
@@ -64,7 +61,7 @@ pub fn run(args: &Table) -> Result<(), String> {
 
 /// Returns the peers that are not measured, with the reasons.
 fn skipped(args: &Table) -> Vec<(Peer, String)> {
-    let built_without = Peer::ALL.into_iter().filter_map(|p| Some((p, p.missing()?.to_owned())));
+    let built_without = Peer::ALL.into_iter().filter_map(|p| Some((p, p.missing_reason()?.to_owned())));
     let requested: Vec<_> = args.skipped.clone();
     let missing: Vec<_> = built_without.filter(|(p, _)| requested.iter().all(|(r, _)| r != p)).collect();
     requested.into_iter().chain(missing).collect()
