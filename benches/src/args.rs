@@ -58,7 +58,7 @@ pub fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Args, String> 
                         let rounds = text(word())?.parse().ok().filter(|n| *n > 0);
                         table.rounds = Some(rounds.ok_or("--rounds needs a number")?);
                     }
-                    "--without" => table.skipped.push((peer_named(&text(word())?)?, text(word())?)),
+                    "--without" => table.skipped.push((find_peer(&text(word())?)?, text(word())?)),
                     other => return Err(format!("unknown argument `{other}`")),
                 }
             }
@@ -68,6 +68,6 @@ pub fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Args, String> 
     }
 }
 
-fn peer_named(name: &str) -> Result<Peer, String> {
+fn find_peer(name: &str) -> Result<Peer, String> {
     Peer::ALL.into_iter().find(|peer| peer.name() == name).ok_or_else(|| format!("unknown peer `{name}`"))
 }

@@ -15,9 +15,10 @@ use std::{
     str::FromStr,
 };
 
-/// Returns the peak memory in KiB of a process that runs a job and contains no other peer's code.
+/// Returns the peak memory, in KiB, of a process that runs a job and contains no other peer's code.
 ///
-/// Linux keeps the peak of the parent across fork and execve. A small program in between ([`report_peak`]) keeps that part small.
+/// Linux counts the parent's peak for a child, across fork and execve. Therefore the small program `peak_of` ([`report_peak`]) is the
+/// parent of the measured process, not this large one.
 pub fn peak_kib(peer: Peer, run: &Run) -> Result<u64, String> {
     let cost = cost(&program_for(peer, run.job)?, &run.to_args(Action::Run))?;
     match cost.exit {
@@ -39,10 +40,10 @@ pub struct Cost {
     pub error: String,
 }
 
-/// Runs a program and returns its cost. See [`peak_kib`] for the program in between.
-pub fn cost(program: &Path, words: &[OsString]) -> Result<Cost, String> {
+/// Runs a program as a child of `peak_of` and returns its cost. [`peak_kib`] has the reason.
+pub fn cost(program: &Path, args: &[OsString]) -> Result<Cost, String> {
     let mut command = Command::new(sibling_program("peak_of")?);
-    let output = command.arg(program).args(words).stdin(Stdio::null()).output();
+    let output = command.arg(program).args(args).stdin(Stdio::null()).output();
     let output = output.map_err(|e| format!("{}: {e}", command.get_program().to_string_lossy()))?;
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     let text = String::from_utf8_lossy(&output.stdout);
@@ -71,10 +72,10 @@ fn printed_number<N: FromStr>(peer: Peer, run: &Run, command: &mut Command) -> R
     })
 }
 
-/// Runs a program and prints its peak memory in KiB, its CPU time in milliseconds and its exit status.
-pub fn report_peak(mut words: impl Iterator<Item = OsString>) -> Result<(), String> {
-    let mut command = Command::new(words.next().ok_or("no program")?);
-    let child = command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+/// Runs a program and prints its peak memory in KiB, its CPU time in milliseconds and its exit status: the work of `peak_of`.
+pub fn report_peak(mut args: impl Iterator<Item = OsString>) -> Result<(), String> {
+    let mut command = Command::new(args.next().ok_or("no program")?);
+    let child = command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).spawn();
     let (status, usage) = child.and_then(|child| wait(&child)).map_err(|e| e.to_string())?;
     let ms = |time: libc::timeval| time.tv_sec as f64 * 1e3 + time.tv_usec as f64 / 1e3;
     let exit = status.code().map_or_else(|| status.to_string(), |code| code.to_string());
@@ -85,12 +86,12 @@ pub fn report_peak(mut words: impl Iterator<Item = OsString>) -> Result<(), Stri
 /// Counts the instructions of one run of a job with callgrind: those of a process that runs the job once, minus those of a process
 /// without the job. The profile stays in `folder`.
 pub fn instructions(peer: Peer, run: &Run, folder: &Path) -> Result<u64, String> {
-    let counted = |times: usize| {
+    let count = |times: usize| {
         let name = format!("{}.{}.{times}.callgrind", run.job.key(), peer.name());
         callgrind(peer, &Run { times, ..run.clone() }, &folder.join(name))
     };
-    let (with, without) = (counted(1)?, counted(0)?);
-    with.checked_sub(without).ok_or_else(|| "a run without the job took more".to_owned())
+    let (with, without) = (count(1)?, count(0)?);
+    with.checked_sub(without).ok_or_else(|| "a run without the job took more instructions".to_owned())
 }
 
 fn callgrind(peer: Peer, run: &Run, out: &Path) -> Result<u64, String> {
@@ -108,7 +109,7 @@ fn callgrind(peer: Peer, run: &Run, out: &Path) -> Result<u64, String> {
     total.and_then(|n| n.trim().parse().ok()).ok_or_else(|| format!("{}: no total", out.display()))
 }
 
-/// Waits for a child and returns its resource usage with wait4(2), which the standard library does not.
+/// Waits for a child with wait4(2), and returns its exit status and resource usage. The standard library has no such function.
 fn wait(child: &Child) -> io::Result<(ExitStatus, libc::rusage)> {
     let pid = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
     let mut status = 0;
@@ -116,10 +117,7 @@ fn wait(child: &Child) -> io::Result<(ExitStatus, libc::rusage)> {
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: both pointers are valid for writes, and nothing else waits for this child.
     let waited = unsafe { libc::wait4(pid, &mut status, 0, &mut usage) };
-    match waited == pid {
-        true => Ok((ExitStatus::from_raw(status), usage)),
-        false => Err(io::Error::last_os_error()),
-    }
+    if waited == pid { Ok((ExitStatus::from_raw(status), usage)) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Returns the program that contains this peer's code only. core-relo has two programs, with and without the loader.

@@ -15,7 +15,7 @@ use std::{
 /// The number of objects of the jobs with many objects.
 pub const OBJECTS: usize = 57;
 
-/// The wanted number of records of the jobs with one object.
+/// The preferred numbers of records of the object in [`Job::Few`](crate::job::Job::Few) and [`Job::Many`](crate::job::Job::Many).
 const FEW: usize = 3;
 const MANY: usize = 53;
 
@@ -52,7 +52,7 @@ impl Corpus {
                 Ok(Some((records, true))) => clean.push(Subject { path, records }),
                 Ok(Some((records, false))) => objects.push(Subject { path, records }),
                 Ok(None) => {}
-                Err((peer, why)) => refused.push((peer, format!("{}: {why}", path.display()))),
+                Err((peer, error)) => refused.push((peer, format!("{}: {error}", path.display()))),
             }
         }
         // Objects whose records all resolve on the target come first.
@@ -93,7 +93,7 @@ fn try_object(
     let summary = Plan::new(&relocs, target).summary();
     for peer in peers {
         let result = peer.prepare(btf, &[path.to_path_buf()]).and_then(|prepared| prepared.relocate(false));
-        result.map_err(|why| (*peer, why))?;
+        result.map_err(|error| (*peer, error))?;
     }
     Ok(Some((summary.total(), summary.is_clean())))
 }

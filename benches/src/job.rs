@@ -28,7 +28,7 @@ pub enum Job {
 }
 
 impl Job {
-    /// The jobs of the table that only need files.
+    /// The jobs of the table, except for the load, which needs permission to load programs.
     pub const TABLE: [Self; 6] =
         [Self::Parse, Self::Validate, Self::Few, Self::Many, Self::Fresh, Self::Shared];
 
@@ -61,7 +61,7 @@ impl Job {
             Self::Many => format!("one object, {many} records, whole job"),
             Self::Fresh => format!("{all} objects, a fresh target each"),
             Self::Shared => format!("{all} objects, one shared target"),
-            Self::Load => format!("load {} objects", all),
+            Self::Load => format!("load {all} objects"),
             Self::Kernels => format!("{all} objects, each kernel in turn"),
         }
     }

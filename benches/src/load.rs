@@ -83,12 +83,15 @@ fn loadable(target: &Path, folder: &Path, peers: &[Peer]) -> (Vec<Subject>, Vec<
     let is_subject =
         |path: &PathBuf| path.extension().is_some_and(|e| e == "o") && kernel_crashes::may_be_loaded(path);
     for path in files_below(folder).into_iter().filter(is_subject) {
-        let Some(records) = fs::read(&path).ok().and_then(|bytes| record_count_if_loadable(&bytes)) else { continue };
-        let result = peers.iter().try_for_each(|peer| try_load(*peer, target, &path).map_err(|why| (*peer, why)));
+        let Some(records) = fs::read(&path).ok().and_then(|bytes| record_count_if_loadable(&bytes)) else {
+            continue;
+        };
+        let result =
+            peers.iter().try_for_each(|peer| try_load(*peer, target, &path).map_err(|error| (*peer, error)));
         match result {
             Ok(()) if records > 0 => with_records.push(Subject { path, records }),
             Ok(()) => without.push(Subject { path, records }),
-            Err((peer, why)) => refused.push((peer, format!("{}: {why}", path.display()))),
+            Err((peer, error)) => refused.push((peer, format!("{}: {error}", path.display()))),
         }
     }
     with_records.append(&mut without);
@@ -111,7 +114,7 @@ fn try_load(peer: Peer, target: &Path, path: &Path) -> Result<(), String> {
 }
 
 fn write_refused(args: &Table, refused: &[(Peer, String)]) -> Result<(), String> {
-    let text: String = refused.iter().map(|(peer, why)| format!("{}: {why}\n", peer.name())).collect();
+    let text: String = refused.iter().map(|(peer, error)| format!("{}: {error}\n", peer.name())).collect();
     let path = args.profile_folder()?.join("not-loaded.txt");
     fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))
 }

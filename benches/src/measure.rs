@@ -73,7 +73,9 @@ pub fn shortest(ready: &Ready) -> Result<f64, String> {
 
 impl Times {
     fn from_samples(samples: &[Sample]) -> Self {
-        let all = |field: fn(&Sample) -> Duration| samples.iter().map(|sample| ms(field(sample))).collect::<Vec<_>>();
+        let all = |field: fn(&Sample) -> Duration| {
+            samples.iter().map(|sample| ms(field(sample))).collect::<Vec<_>>()
+        };
         let (wall, cpu, user) = (all(|s| s.wall), all(|s| s.cpu), all(|s| s.user));
         let shortest = wall.iter().copied().fold(f64::INFINITY, f64::min);
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;

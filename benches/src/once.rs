@@ -74,8 +74,8 @@ impl Action {
 pub fn main<P: Prepared + 'static>(prepare: impl FnOnce(&Path, &[PathBuf]) -> Result<P, String>) -> ExitCode {
     match execute(prepare) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            eprintln!("{why}");
+        Err(error) => {
+            eprintln!("{error}");
             ExitCode::FAILURE
         }
     }

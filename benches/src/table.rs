@@ -12,17 +12,14 @@ use crate::{
     peer::Peer,
 };
 use serde_json::{Map, Value, json};
-use std::{
-    fs,
-    path::Path,
-};
+use std::{fs, path::Path};
 
 /// Measures everything and prints it.
 pub fn run(args: &Table) -> Result<(), String> {
     let skipped = skipped(args);
     let peers: Vec<Peer> = Peer::ALL.into_iter().filter(|p| skipped.iter().all(|(s, _)| s != p)).collect();
-    for (peer, why) in &skipped {
-        println!("SKIP {}: {why}", peer.name());
+    for (peer, reason) in &skipped {
+        println!("SKIP {}: {reason}", peer.name());
     }
     let corpus = Corpus::find(&args.btf, &args.objects, &peers)?;
     describe(&corpus, args);
@@ -52,7 +49,7 @@ pub fn run(args: &Table) -> Result<(), String> {
         }
     }
     let refused: String =
-        corpus.refused.iter().map(|(peer, why)| format!("{}: {why}\n", peer.name())).collect();
+        corpus.refused.iter().map(|(peer, error)| format!("{}: {error}\n", peer.name())).collect();
     write_file(&args.profile_folder()?.join("left-out.txt"), &refused)?;
     rows.extend(print_peaks(peaks(args, &corpus, &peers)?));
     if args.instructions {
@@ -64,7 +61,7 @@ pub fn run(args: &Table) -> Result<(), String> {
 
 /// Returns the peers that are not measured, with the reasons.
 fn skipped(args: &Table) -> Vec<(Peer, String)> {
-    let built_without = Peer::ALL.into_iter().filter_map(|p| Some((p, p.missing()?.to_owned())));
+    let built_without = Peer::ALL.into_iter().filter_map(|p| Some((p, p.missing_reason()?.to_owned())));
     let requested: Vec<_> = args.skipped.clone();
     let missing: Vec<_> = built_without.filter(|(p, _)| requested.iter().all(|(r, _)| r != p)).collect();
     requested.into_iter().chain(missing).collect()
@@ -157,8 +154,8 @@ fn instructions(
 
 fn write(args: &Table, skipped: &[(Peer, String)], mut rows: Vec<Map<String, Value>>) -> Result<(), String> {
     for row in &mut rows {
-        for (peer, why) in skipped {
-            row.insert(format!("skipped_{}", peer.name()), json!(why));
+        for (peer, reason) in skipped {
+            row.insert(format!("skipped_{}", peer.name()), json!(reason));
         }
     }
     let path = args.out.join("bench.json");

@@ -92,7 +92,7 @@ fn find_superlinear(program: &Path, dimension: &Dimension, folder: &Path) -> Res
         let within = folder.join(n.to_string());
         let input = (dimension.build)(n).write(&within).map_err(|e| format!("{}: {e}", within.display()))?;
         let count = |form: &Form| {
-            let counted = instructions(program, *form, &form.command.words(&input, form.is_json), &within);
+            let counted = instructions(program, *form, &form.command.args(&input, form.is_json), &within);
             Ok((*form, counted.map_err(|why| format!("`{}`: {why}", form.name()))?))
         };
         let counts = forms.iter().map(count).collect::<Result<Vec<_>, String>>()?;

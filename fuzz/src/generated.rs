@@ -1,4 +1,4 @@
-//! Fuzz targets whose input is the decisions of a generator.
+//! Fuzz targets whose input is the list of choices of a generator.
 
 use crate::{
     generate,
@@ -9,7 +9,7 @@ use arbitrary::{Result, Unstructured};
 use core_relo::btf::{Btf, Builder};
 use std::sync::Arc;
 
-/// The result of a target. An error means that the input has too few bytes, which is no failure.
+/// The result of a target. An error means that the input has too few bytes, and is not a failure of the target.
 type Generated = Result<()>;
 
 /// Checks a generated kernel BTF, a split BTF on it, and a split BTF with a distilled base.
@@ -58,13 +58,13 @@ struct Pair {
     targets: [Vec<u8>; 2],
 }
 
-/// Generates an object, a target from nearly the same decisions, and a different target with the same names.
+/// Generates an object, a target from almost the same choices, and a different target with the same names.
 fn object_and_targets(data: &[u8]) -> Result<Pair> {
     let mut u = Unstructured::new(data);
     let endian = generate::endian(&mut u)?;
     let object = generate::elf::object_in(&mut u, endian)?;
     let mut other = data.to_vec();
-    // The first decision was the byte order.
+    // The first choice was the byte order.
     let decisions = other.get_mut(1..).unwrap_or(&mut []);
     let near = decisions.len().min(256);
     generate::corrupt(&mut u, &mut decisions[..near])?;

@@ -1,8 +1,8 @@
 //! Fuzz targets: functions that must return for every input without a panic and within the limits of time and memory.
 //!
-//! The targets of [`files`] parse the input as a file. For the targets of [`generated`] the input is the decisions of a generator
-//! ([`generate`]), whose files are mostly valid, so that the fuzzer reaches the code behind the parsers. [`properties`] contains
-//! the checks.
+//! The targets of [`files`] parse the input as a file. For the targets of [`generated`], the input is a list of choices that a generator
+//! ([`generate`]) makes. Generated files are mostly valid, so the fuzzer reaches the code behind the parsers. [`properties`] contains the
+//! checks.
 
 mod files;
 mod generate;
@@ -27,7 +27,7 @@ pub struct FuzzTarget {
 pub enum Input {
     /// A file, or several files with their lengths.
     File,
-    /// The decisions of a generator. Random bytes are good inputs.
+    /// The choices of a generator. Random bytes are good inputs.
     Decisions,
 }
 

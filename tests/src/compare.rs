@@ -82,18 +82,22 @@ impl Tally {
     }
 
     fn try_compare(&mut self, place: &str, object: &[u8], target: &BothTargets) -> Result<(), String> {
-        let Some(judged) = LibbpfObject::parse(object) else { return Ok(()) };
+        let Some(libbpf_object) = LibbpfObject::parse(object) else { return Ok(()) };
         let parsed = Object::parse(object).map_err(|e| e.to_string())?;
         let our = engine::records(&parsed, &target.ours, false)?;
         for (how, other) in &target.variants {
             if engine::records(&parsed, other, false)? != our {
-                self.disagreements.push(format!("{place}: core-relo decides otherwise {how}"));
+                self.disagreements.push(format!("{place}: core-relo decides differently {how}"));
             }
         }
-        let their = libbpf::records(&judged, &target.theirs);
+        let their = libbpf::records(&libbpf_object, &target.theirs);
         self.records += their.len();
         if our.len() != their.len() {
-            self.disagreements.push(format!("{place}: {} records here, {} there", our.len(), their.len()));
+            self.disagreements.push(format!(
+                "{place}: {} records in core-relo, {} in libbpf",
+                our.len(),
+                their.len()
+            ));
         }
         let mut explained = None;
         for (at, (ours, theirs)) in our.iter().zip(&their).enumerate() {
@@ -115,8 +119,8 @@ impl Tally {
     }
 
     /// Adds a pair that could not be compared.
-    pub fn fail(&mut self, why: String) {
-        self.disagreements.push(why);
+    pub fn fail(&mut self, reason: String) {
+        self.disagreements.push(reason);
     }
 
     /// Adds the results of another tally.

@@ -72,7 +72,7 @@ mod with_libbpf {
         }
         // With pins, the second load would reuse the maps of the first.
         let (theirs, log) = libbpf::with_log(|| libbpf::load(&bytes));
-        let mut loader = Loader::new(&parsed).name("judged");
+        let mut loader = Loader::new(&parsed).name("tested");
         for map in loader.plan().iter().flat_map(|plan| &plan.maps).filter(|m| m.pin.is_some()) {
             loader.map(&map.name).pin = Some(None);
         }
@@ -96,12 +96,14 @@ mod with_libbpf {
                 return;
             }
             (Ok(_), Err(error)) => {
-                counts.disagreements.push(format!("{name}: loaded by libbpf, refused here: {error}"));
+                counts.disagreements.push(format!("{name}: loaded by libbpf, refused by core-relo: {error}"));
                 return;
             }
             (Err(errno), Ok(_)) => {
                 let last = log.lines().last().unwrap_or_default();
-                counts.disagreements.push(format!("{name}: loaded here, refused by libbpf: {errno} {last}"));
+                counts
+                    .disagreements
+                    .push(format!("{name}: loaded by core-relo, refused by libbpf: {errno} {last}"));
                 return;
             }
         };

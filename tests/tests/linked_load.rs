@@ -21,7 +21,7 @@ mod with_libbpf {
         process::{self, Command},
     };
 
-    /// Program names, with the length after verification for loaded programs.
+    /// Program names. Loaded programs have the length of their translated instructions in bytes.
     type Programs = Vec<(String, Option<u32>)>;
 
     #[derive(Default)]
@@ -31,9 +31,9 @@ mod with_libbpf {
         identical: usize,
         /// Linked objects that the kernel refuses from both loaders.
         refused: usize,
-        /// Linked objects that libbpf opens or loads, although it refuses bpftool's: see docs/libbpf-differences.md.
+        /// Objects that libbpf loads if core-relo linked them, but not if bpftool did: see docs/libbpf-differences.md.
         improved: Vec<String>,
-        wrong: Vec<String>,
+        differences: Vec<String>,
     }
 
     #[test]
@@ -47,16 +47,16 @@ mod with_libbpf {
             compare_linked(&mut counts, bpftool.as_ref(), &paths);
             compare_linked(&mut counts, bpftool.as_ref(), &paths.iter().rev().cloned().collect::<Vec<_>>());
         }
-        let Counts { loaded, identical, refused, improved, wrong } = counts;
+        let Counts { loaded, identical, refused, improved, differences } = counts;
         println!(
             "{loaded} linked objects load with the same programs, {identical} equal bpftool's; {refused} do not load"
         );
         improved.iter().for_each(|text| println!("libbpf accepts only core-relo's object: {text}"));
-        wrong.iter().take(20).for_each(|text| println!("{text}"));
+        differences.iter().take(20).for_each(|text| println!("{text}"));
         if loaded == 0 {
             skip("linked_load", "libbpf loads nothing here (it needs root)");
         }
-        assert!(wrong.is_empty());
+        assert!(differences.is_empty());
     }
 
     fn compare_linked(counts: &mut Counts, bpftool: Option<&Bpftool>, paths: &[PathBuf]) {
@@ -69,33 +69,37 @@ mod with_libbpf {
             Some(bpftool) => bpftool.link(paths),
             None => libbpf::link(&slices).ok(),
         });
-        let by_us = load(&ours);
+        let by_core_relo = load(&ours);
         let (by_libbpf, log) = libbpf::with_log(|| load_by_libbpf(&ours));
-        let (by_us, by_libbpf) = match (by_us, by_libbpf) {
-            (Ok(us), Ok(libbpf)) => (us, libbpf),
+        let (by_core_relo, by_libbpf) = match (by_core_relo, by_libbpf) {
+            (Ok(ours), Ok(theirs)) => (ours, theirs),
             (Err(_), Err(_)) => {
                 counts.refused += 1;
                 return;
             }
             (Err(error), Ok(_)) => {
-                return counts.wrong.push(format!("{name}: only libbpf loads it: {error}"));
+                return counts
+                    .differences
+                    .push(format!("{name}: loaded by libbpf, refused by core-relo: {error}"));
             }
             (Ok(_), Err(errno)) => {
                 let last = log.lines().last().unwrap_or_default();
-                return counts.wrong.push(format!("{name}: libbpf does not load it: {errno} {last}"));
+                return counts
+                    .differences
+                    .push(format!("{name}: loaded by core-relo, refused by libbpf: {errno} {last}"));
             }
         };
-        let mut all = vec![("linked and loaded here", by_us)];
+        let mut all = vec![("linked and loaded by core-relo", by_core_relo)];
         match theirs {
             Some(theirs) if theirs == ours => counts.identical += 1,
             Some(theirs) => match libbpf::with_log(|| load_by_libbpf(&theirs)) {
                 (Ok(programs), _) => {
                     all.push(("linked by bpftool, loaded by libbpf", programs));
                     match load(&theirs) {
-                        Ok(programs) => all.push(("linked by bpftool, loaded here", programs)),
-                        Err(error) => {
-                            counts.wrong.push(format!("{name}: bpftool's object is refused here: {error}"))
-                        }
+                        Ok(programs) => all.push(("linked by bpftool, loaded by core-relo", programs)),
+                        Err(error) => counts
+                            .differences
+                            .push(format!("{name}: core-relo refuses bpftool's object: {error}")),
                     }
                 }
                 (Err(errno), log) => {
@@ -106,11 +110,12 @@ mod with_libbpf {
             // An old bpftool does not link all objects.
             None => counts.improved.push(format!("{name}: bpftool does not link it")),
         }
-        for (way, programs) in all {
+        for (description, programs) in all {
             if programs != by_libbpf {
-                let text =
-                    format!("{name}: {way}: {programs:?}; linked here, loaded by libbpf: {by_libbpf:?}");
-                counts.wrong.push(text);
+                let text = format!(
+                    "{name}: {description}: {programs:?}; linked by core-relo, loaded by libbpf: {by_libbpf:?}"
+                );
+                counts.differences.push(text);
             }
         }
         counts.loaded += 1;

@@ -12,20 +12,20 @@ const RUST: (u32, u32) = (1, 98);
 
 pub const HELP: &str = "usage: cargo xtask bench [OPTIONS]
 
-  Time of each job: ours, libbpf's, aya-obj's; peak memory of a process that does one and has one peer's code; as root, loading
-  the objects into the running kernel. Writes target/bench.json.
+  Measures the time of each job with core-relo (`ours`), libbpf and aya-obj, and the peak memory of a process that runs one job and
+  contains one of the three. As root, also loads the objects into the running kernel. Writes target/bench.json.
 
-  --instructions   count each job's instructions in such a process too, by callgrind; profiles are left in target/bench
-  --growth         instead: time and memory against the size of the target's BTF, records, modules, objects, kernels; and of
-                   each command against each kind of thing that its input may have many of, 1,000 to 100,000;
-                   writes target/bench-growth.json
-  --parts          instead: the parts one by one (parse, scan, index, plan, patch)
+  --instructions   also count the instructions of each job in such a process, with callgrind; the profiles stay in target/bench
+  --growth         instead, measure how time and memory grow with the size of the target's BTF and the number of records, modules,
+                   objects and kernels; and for each command, with the number of each part of its input (types, members,
+                   symbols and so on), from 1,000 to 100,000; writes target/bench-growth.json
+  --parts          instead, measure the parts of a job: parse, scan, index, plan, patch
   --btf FILE       the target (default: the running kernel's)
   --objects DIR    folder of objects, *.bpf.o (default: bpf-progs/prebuilt)
-  --rounds N       how often each job is done (default: as often as ten seconds allow, 5 to 301)
-  --no-install     install nothing: what is missing is skipped and said
+  --rounds N       number of runs of each job (default: as many as take ten seconds, from 5 to 301)
+  --no-install     install nothing, and skip the measurements whose tools are missing
 
-  Needs for libbpf a C compiler, make, pkg-config, libelf and zlib; for aya-obj Rust 1.98; for --instructions valgrind.";
+  libbpf needs a C compiler, make, pkg-config, libelf and zlib; aya-obj needs Rust 1.98; --instructions needs valgrind.";
 
 /// The parsed arguments.
 #[derive(Default)]
@@ -44,8 +44,8 @@ pub fn run(args: &[String]) -> Outcome {
     let built = build(!options.no_install);
     let btf = options.btf.clone().unwrap_or_else(|| "/sys/kernel/btf/vmlinux".into());
     if !btf.is_file() {
-        let why = "there is no such file; give the BTF of a kernel with --btf FILE";
-        return Err(Failure::CannotRun(format!("{}: {why}", btf.display())));
+        let reason = "not found; give the BTF of a kernel with --btf FILE";
+        return Err(Failure::CannotRun(format!("{}: {reason}", btf.display())));
     }
     let objects = options.objects.clone().unwrap_or_else(|| cases::dir().join("prebuilt"));
     if options.parts {
@@ -61,8 +61,8 @@ pub fn run(args: &[String]) -> Outcome {
     let mut command = built.command("run");
     command.args(["--release", "--quiet", "--", if options.growth { "growth" } else { "table" }]);
     command.arg("--btf").arg(&btf).arg("--objects").arg(&objects).arg("--out").arg(root().join("target"));
-    for (peer, why) in &built.without {
-        command.args(["--without", *peer, why]);
+    for (peer, reason) in &built.without {
+        command.args(["--without", *peer, reason]);
     }
     if let Some(rounds) = &options.rounds {
         command.args(["--rounds", rounds]);
@@ -84,7 +84,7 @@ fn parse(args: &[String]) -> Outcome<Options> {
         let mut value =
             || words.next().cloned().ok_or_else(|| Failure::Usage(format!("{word} needs a value")));
         // Paths are relative to the caller's folder, in which cargo may not run.
-        let path = |value: String| std::path::absolute(&value).map_err(|why| format!("{value}: {why}"));
+        let path = |value: String| std::path::absolute(&value).map_err(|error| format!("{value}: {error}"));
         match word.as_str() {
             "--instructions" => options.instructions = true,
             "--growth" => options.growth = true,
@@ -102,7 +102,7 @@ fn parse(args: &[String]) -> Outcome<Options> {
     Ok(options)
 }
 
-/// The benchmark's build on this machine.
+/// The features and the toolchain with which the benchmarks can be built on this machine.
 struct Build {
     toolchain: Option<String>,
     features: Vec<&'static str>,
@@ -114,14 +114,14 @@ fn build(may_install: bool) -> Build {
     let mut build = Build { toolchain: None, features: Vec::new(), without: Vec::new() };
     match install::libbpf_build_tools(may_install) {
         None => build.features.push("libbpf"),
-        Some(missing) => build.without.push(("libbpf", format!("it cannot be built without {missing}"))),
+        Some(missing) => build.without.push(("libbpf", format!("libbpf cannot be built without {missing}"))),
     }
     match toolchain(may_install) {
         Ok(toolchain) => {
             build.toolchain = toolchain;
             build.features.push("aya");
         }
-        Err(why) => build.without.push(("aya", why)),
+        Err(reason) => build.without.push(("aya", reason)),
     }
     build
 }
@@ -162,23 +162,23 @@ fn toolchain(may_install: bool) -> Result<Option<String>, String> {
         eprintln!("installing Rust {name} with rustup, for aya-obj; the default toolchain stays");
         let mut install = Command::new("rustup");
         install.args(["toolchain", "install", &name, "--profile", "minimal", "--no-self-update"]);
-        if let Err(why) = check(&mut install) {
-            eprintln!("{why}");
+        if let Err(error) = check(&mut install) {
+            eprintln!("{error}");
         }
     }
     match works(&name) {
         true => Ok(Some(name)),
-        false => Err(format!("it needs Rust {name} (rustup toolchain install {name})")),
+        false => Err(format!("aya-obj needs Rust {name} (rustup toolchain install {name})")),
     }
 }
 
 /// Returns the major and minor version from `cargo 1.98.0 (…)`.
 fn version(command: &mut Command) -> Option<(u32, u32)> {
-    numbers(&output(command)?)
+    parse_version(&output(command)?)
 }
 
-fn numbers(said: &str) -> Option<(u32, u32)> {
-    let mut parts = said.split_whitespace().nth(1)?.split('.');
+fn parse_version(text: &str) -> Option<(u32, u32)> {
+    let mut parts = text.split_whitespace().nth(1)?.split('.');
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
@@ -188,9 +188,9 @@ mod tests {
 
     #[test]
     fn versions_are_read_and_compared_by_number() {
-        assert_eq!(numbers("cargo 1.98.0 (88d9e12ae 2026-08-18)"), Some((1, 98)));
-        assert!(numbers("cargo 1.101.0-nightly (92b5b8c87 2026-10-29)") > Some(RUST));
-        assert_eq!(numbers("cargo"), None);
+        assert_eq!(parse_version("cargo 1.98.0 (88d9e12ae 2026-08-18)"), Some((1, 98)));
+        assert!(parse_version("cargo 1.101.0-nightly (92b5b8c87 2026-10-29)") > Some(RUST));
+        assert_eq!(parse_version("cargo"), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::compilers::Compiler;
 use crate::system::{Outcome, files_below, read, root};
 
-/// One `<topic>/<case>.bpf.c` and the target types beside it. Paths are relative to `bpf-progs/`.
+/// A test program `<topic>/<case>.bpf.c` and its target types `<case>.<target>.c`. Paths are relative to `bpf-progs/`.
 #[derive(Debug)]
 pub struct Case {
     pub program: Source,
@@ -21,9 +21,9 @@ pub struct Source {
     pub path: PathBuf,
     pub requires: Vec<Requirement>,
     pub cflags: Vec<String>,
-    /// Flags for the host's C compiler, which makes this file instead of a BPF compiler.
+    /// Flags for the host's C compiler, if it builds this file instead of a BPF compiler.
     pub host_cc: Option<Vec<String>>,
-    /// Lines that begin with `//#` but are no known directive.
+    /// Lines that begin with `//#` and are not a known directive.
     pub unknown: Vec<String>,
 }
 
@@ -46,10 +46,11 @@ impl Case {
 
 impl Source {
     /// Returns the requirement that `compiler` does not meet, if any.
-    pub fn refuses(&self, compiler: &Compiler) -> Option<String> {
+    pub fn unmet_requirement(&self, compiler: &Compiler) -> Option<String> {
         let fits = |r: &Requirement| r.family == compiler.family && compiler.version >= r.at_least;
-        let wanted: Vec<_> = self.requires.iter().map(|r| format!("{}>={}", r.family, r.at_least)).collect();
-        if self.requires.iter().any(fits) { None } else { Some(format!("needs {}", wanted.join(" or "))) }
+        let required: Vec<_> =
+            self.requires.iter().map(|r| format!("{}>={}", r.family, r.at_least)).collect();
+        if self.requires.iter().any(fits) { None } else { Some(format!("needs {}", required.join(" or "))) }
     }
 
     /// Returns whether the file has no `requires:` directive.

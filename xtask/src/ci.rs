@@ -36,7 +36,7 @@ pub fn run(args: &[String]) -> Outcome {
     matrix::run(&[])
 }
 
-/// Returns whether a component of the toolchain is installed, after trying to install it.
+/// Returns whether a component of the toolchain is installed. Installs a missing one if rustup can.
 fn has_component(part: &str) -> bool {
     let works = || output(cargo().args([part, "--version"])).is_some();
     if works() {

@@ -26,14 +26,14 @@ pub fn build(compilers: &[Compiler], out: &Path) -> Outcome<Vec<String>> {
     let mut skips = Skips::new();
     for compiler in compilers {
         for order in Order::BOTH {
-            plan(compiler, order, &cases, out, &mut jobs, &mut skips);
+            list_jobs(compiler, order, &cases, out, &mut jobs, &mut skips);
         }
     }
     for compiler in compilers {
-        prune(&out.join(compiler.name()), &jobs);
+        remove_stale(&out.join(compiler.name()), &jobs);
     }
     let total = jobs.len();
-    jobs.retain(|job| !up_to_date(job, newest_header));
+    jobs.retain(|job| !is_up_to_date(job, newest_header));
     let names: Vec<_> = compilers.iter().map(Compiler::name).collect();
     eprintln!(
         "bpf-progs: {total} objects by {}, {} to build, in {}",
@@ -41,22 +41,23 @@ pub fn build(compilers: &[Compiler], out: &Path) -> Outcome<Vec<String>> {
         jobs.len(),
         out.display()
     );
-    run_all(jobs)?;
-    Ok(skips.iter().map(describe).collect())
+    compile(jobs)?;
+    Ok(skips.iter().map(describe_skip).collect())
 }
 
-/// Files that are not built, by reason.
+/// The files that are not built, by reason.
 type Skips = BTreeMap<String, BTreeSet<String>>;
 
-fn describe((why, names): (&String, &BTreeSet<String>)) -> String {
+/// Returns a line with the reason and the first files.
+fn describe_skip((reason, names): (&String, &BTreeSet<String>)) -> String {
     const SHOWN: usize = 4;
     let shown: Vec<_> = names.iter().take(SHOWN).map(String::as_str).collect();
     let more = if names.len() > SHOWN { format!(" and {} more", names.len() - SHOWN) } else { String::new() };
-    format!("bpf-progs {why}: {}{more}", shown.join(", "))
+    format!("bpf-progs {reason}: {}{more}", shown.join(", "))
 }
 
-/// Lists the compilations for one compiler and one byte order.
-fn plan(
+/// Adds the compilations for one compiler and one byte order to `jobs`, and the files that cannot be compiled to `skips`.
+fn list_jobs(
     compiler: &Compiler,
     order: Order,
     cases: &[Case],
@@ -67,8 +68,8 @@ fn plan(
     let folder = cases::dir();
     let out = out.join(compiler.name()).join(order.folder());
     for case in cases {
-        if let Some(why) = case.program.refuses(compiler) {
-            skips.entry(format!("with {}: {why}", compiler.name())).or_default().insert(case.name());
+        if let Some(reason) = case.program.unmet_requirement(compiler) {
+            skips.entry(format!("with {}: {reason}", compiler.name())).or_default().insert(case.name());
             continue;
         }
         for source in std::iter::once(&case.program).chain(case.targets.values()) {
@@ -79,8 +80,8 @@ fn plan(
                     jobs.push(Job { command, object, source: folder.join(&source.path) });
                 }
                 Ok(None) => {}
-                Err(why) => {
-                    skips.entry(why).or_default().insert(source.path.display().to_string());
+                Err(reason) => {
+                    skips.entry(reason).or_default().insert(source.path.display().to_string());
                 }
             }
         }
@@ -95,9 +96,9 @@ fn command(
     folder: &Path,
 ) -> Result<Option<Command>, String> {
     let Some(flags) = &source.host_cc else {
-        // A file of target types needs no BPF features: any compiler can build it, unless it has a `requires:` directive.
-        return match source.refuses(compiler) {
-            Some(why) if !source.is_default() => Err(format!("with {}: {why}", compiler.name())),
+        // The default requirements are those of programs. Any compiler can build target types without a `requires:` directive.
+        return match source.unmet_requirement(compiler) {
+            Some(reason) if !source.is_default() => Err(format!("with {}: {reason}", compiler.name())),
             _ => Ok(Some(compiler.command(order, folder))),
         };
     };
@@ -107,22 +108,23 @@ fn command(
     }
     host_cc(flags, folder)
         .map(Some)
-        .ok_or_else(|| format!("no host C compiler takes `{} -gbtf`", flags.join(" ")))
+        .ok_or_else(|| format!("no host C compiler accepts `{} -gbtf`", flags.join(" ")))
 }
 
-/// Removes objects of earlier builds whose sources are gone.
-fn prune(folder: &Path, jobs: &[Job]) {
-    let made: HashSet<&Path> = jobs.iter().map(|job| job.object.as_path()).collect();
+/// Removes the objects of an earlier build that no job builds any more.
+fn remove_stale(folder: &Path, jobs: &[Job]) {
+    let outputs: HashSet<&Path> = jobs.iter().map(|job| job.object.as_path()).collect();
     for file in files_below(folder) {
-        if file.extension().is_some_and(|ext| ext == "o") && !made.contains(file.as_path()) {
+        if file.extension().is_some_and(|ext| ext == "o") && !outputs.contains(file.as_path()) {
             let _ = std::fs::remove_file(file);
         }
     }
 }
 
-fn run_all(jobs: Vec<Job>) -> Outcome {
+/// Runs the jobs on all processors.
+fn compile(jobs: Vec<Job>) -> Outcome {
     for folder in jobs.iter().filter_map(|job| job.object.parent()) {
-        std::fs::create_dir_all(folder).map_err(|why| format!("{}: {why}", folder.display()))?;
+        std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     }
     let jobs: Vec<_> = jobs.into_iter().map(Mutex::new).collect();
     let next = AtomicUsize::new(0);
@@ -134,9 +136,9 @@ fn run_all(jobs: Vec<Job>) -> Outcome {
                 while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let result = job
                         .lock()
-                        .map_or(Err("a compiler thread panicked".to_owned()), |mut job| make(&mut job));
-                    if let (Err(why), Ok(mut failures)) = (result, failures.lock()) {
-                        failures.push(why);
+                        .map_or(Err("a compiler thread panicked".to_owned()), |mut job| run_job(&mut job));
+                    if let (Err(error), Ok(mut failures)) = (result, failures.lock()) {
+                        failures.push(error);
                     }
                 }
             });
@@ -146,27 +148,30 @@ fn run_all(jobs: Vec<Job>) -> Outcome {
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n").into()) }
 }
 
-fn make(job: &mut Job) -> Result<(), String> {
-    let out = job.command.output().map_err(|why| format!("{:?}: {why}", job.command))?;
-    if out.status.success() {
+/// Runs one compilation. The error contains the first lines of the compiler's errors.
+fn run_job(job: &mut Job) -> Result<(), String> {
+    let output = job.command.output().map_err(|error| format!("{:?}: {error}", job.command))?;
+    if output.status.success() {
         return Ok(());
     }
-    let errors = String::from_utf8_lossy(&out.stderr);
+    let errors = String::from_utf8_lossy(&output.stderr);
     let errors: Vec<_> = errors.lines().filter(|line| line.contains("error")).take(8).collect();
     Err(format!(
         "{} -> {}: {}\n{}",
         job.source.display(),
         job.object.display(),
-        out.status,
+        output.status,
         errors.join("\n")
     ))
 }
 
-fn up_to_date(job: &Job, newest_header: Option<SystemTime>) -> bool {
-    let made = newest(std::slice::from_ref(&job.object));
-    made.is_some() && made > newest(std::slice::from_ref(&job.source)) && made > newest_header
+/// Returns whether the object is newer than its source and all headers.
+fn is_up_to_date(job: &Job, newest_header: Option<SystemTime>) -> bool {
+    let built = newest(std::slice::from_ref(&job.object));
+    built.is_some() && built > newest(std::slice::from_ref(&job.source)) && built > newest_header
 }
 
+/// Returns the latest modification time of the files that exist.
 fn newest(files: &[PathBuf]) -> Option<SystemTime> {
     files.iter().filter_map(|file| file.metadata().ok()?.modified().ok()).max()
 }

@@ -24,8 +24,8 @@ pub enum Order {
 /// The oldest usable clang.
 pub const OLDEST_CLANG: u32 = 14;
 const NEWEST_CLANG: u32 = 26;
-/// The folder that GCC writes to .BTF. GCC takes the folder from `PWD` and applies no prefix maps to it.
-const SOME_FOLDER: &str = "/proc/self/cwd";
+/// The folder that GCC records in .BTF. GCC takes the folder from `PWD`, and prefix maps do not change it.
+const RECORDED_FOLDER: &str = "/proc/self/cwd";
 
 impl Order {
     pub const BOTH: [Self; 2] = [Self::Little, Self::Big];
@@ -53,8 +53,8 @@ impl Compiler {
         Some(Self { path: path.to_path_buf(), family, version })
     }
 
-    /// Returns the command that compiles for `order`, without the files. Paths inside the object are relative to the
-    /// folder it runs in.
+    /// Returns the command that compiles for `order`, without the file names. The command runs in `folder`, and paths inside the
+    /// object are relative to it.
     pub fn command(&self, order: Order, folder: &Path) -> Command {
         let mut command = Command::new(&self.path);
         command.current_dir(folder);
@@ -71,7 +71,7 @@ impl Compiler {
         } else {
             let order = if order == Order::Little { "-mlittle-endian" } else { "-mbig-endian" };
             command.args([order, "-gbtf", "-mco-re", "-Werror=implicit-function-declaration"]);
-            command.env("PWD", SOME_FOLDER);
+            command.env("PWD", RECORDED_FOLDER);
         }
         command.args(["-O2", "-nostdinc", "-Iinclude", "-Wall", "-Werror", "-Wno-unused-value", "-c"]);
         command
@@ -106,7 +106,7 @@ pub fn host_cc(flags: &[String], folder: &Path) -> Option<Command> {
     output(&mut probe)?;
     let mut command = Command::new(name);
     command.current_dir(folder).args(flags).args(["-gbtf", "-O2", "-nostdinc", "-Iinclude", "-c"]);
-    command.env("PWD", SOME_FOLDER);
+    command.env("PWD", RECORDED_FOLDER);
     Some(command)
 }
 

@@ -9,8 +9,8 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Adds a line `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
-    pub fn add(&mut self, line: &str) {
+    /// Adds the numbers of a line `test result: ok. 3 passed; 0 failed; 1 ignored; …`. Ignores other lines.
+    pub fn add_line(&mut self, line: &str) {
         let Some(rest) = line.strip_prefix("test result: ") else { return };
         for part in rest.split(['.', ';']) {
             match part.trim().split_once(' ').map(|(n, what)| (n.parse().unwrap_or(0), what)) {
@@ -32,11 +32,11 @@ impl Counts {
     }
 
     /// Returns whether no test was counted.
-    pub fn none(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.passed + self.failed + self.ignored == 0
     }
 
-    pub fn join(&mut self, other: Self) {
+    pub fn add_counts(&mut self, other: Self) {
         self.passed += other.passed;
         self.failed += other.failed;
         self.ignored += other.ignored;
@@ -50,11 +50,11 @@ mod tests {
     #[test]
     fn results_are_counted() {
         let mut counts = Counts::default();
-        counts.add(
+        counts.add_line(
             "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.02s",
         );
-        counts.add("test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out");
-        counts.add("test something ... ok");
+        counts.add_line("test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out");
+        counts.add_line("test something ... ok");
         assert_eq!((counts.passed, counts.failed, counts.ignored), (15, 2, 1));
     }
 }

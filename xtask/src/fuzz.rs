@@ -1,6 +1,6 @@
-//! `cargo xtask fuzz`: cargo-fuzz over the targets in `fuzz/`, or their replay on the stable toolchain.
+//! `cargo xtask fuzz`: runs the targets in `fuzz/` with cargo-fuzz, or replays seeds and mutations of them on stable Rust.
 //!
-//! The smoke run always is the replay: it needs no other toolchain, shares the tests' build and ends in a known time.
+//! `--smoke` always replays: a replay needs no other toolchain, shares the build of the tests, and takes a known time.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,7 @@ use crate::cases;
 use crate::kernels::btf::elf_section;
 use crate::system::{Failure, Outcome, cargo, check, files_below, output, root};
 
-/// Seconds for each target.
+/// The seconds for each target.
 const SECONDS: u32 = 60;
 
 /// Seconds for each target in `--smoke`, after its committed seeds: about two minutes for all targets.
@@ -18,11 +18,11 @@ const SMOKE_SECONDS: u32 = 5;
 /// The limits for one input. The replay has the same.
 const LIMITS: [&str; 2] = ["-timeout=10", "-rss_limit_mb=1024"];
 
-/// Bytes and files of a target's committed seeds.
+/// The maximum number of bytes and of files of a target's committed seeds.
 const SEED_BYTES: u64 = 64 << 10;
 const SEED_FILES: usize = 24;
 
-/// Seeds that found a bug. Minimising keeps them.
+/// The prefix of the names of seeds that found a bug. Minimising keeps these seeds.
 const REGRESSION: &str = "regression-";
 
 /// The work to do on each target.
@@ -35,7 +35,7 @@ enum Mode {
 
 pub fn run(args: &[String]) -> Outcome {
     let (mut seconds, mut mode) = (None, Mode::Fuzz);
-    let mut named = Vec::new();
+    let mut selected = Vec::new();
     let mut words = args.iter();
     while let Some(word) = words.next() {
         match word.as_str() {
@@ -48,28 +48,31 @@ pub fn run(args: &[String]) -> Outcome {
             flag if flag.starts_with('-') => {
                 return Err(Failure::Usage(format!("unknown argument `{flag}`")));
             }
-            target => named.push(target.to_owned()),
+            target => selected.push(target.to_owned()),
         }
     }
     let known = targets();
-    if let Some(other) = named.iter().find(|name| !known.contains(name)) {
-        return Err(Failure::Usage(format!("no fuzz target `{other}`; there are {}", known.join(", "))));
+    if let Some(other) = selected.iter().find(|name| !known.contains(name)) {
+        return Err(Failure::Usage(format!(
+            "no fuzz target `{other}`, expected one of {}",
+            known.join(", ")
+        )));
     }
-    let chosen = if named.is_empty() { known } else { named };
-    let missing = missing();
+    let selected = if selected.is_empty() { known } else { selected };
+    let missing = missing_tool();
     match (mode, missing) {
-        (Mode::Minimise, Some(why)) => return Err(Failure::CannotRun(format!("cargo-fuzz: {why}"))),
-        (Mode::Fuzz, Some(why)) => {
-            println!("SKIP cargo-fuzz: {why}; replaying the seeds and mutations of them instead");
+        (Mode::Minimise, Some(reason)) => return Err(Failure::CannotRun(format!("cargo-fuzz: {reason}"))),
+        (Mode::Fuzz, Some(reason)) => {
+            println!("SKIP cargo-fuzz: {reason}; replaying the seeds and mutations of them instead");
         }
         _ => {}
     }
-    for target in &chosen {
+    for target in &selected {
         match mode {
             Mode::Minimise => minimise(target)?,
             Mode::Fuzz if missing.is_none() => fuzz(target, seconds.unwrap_or(SECONDS))?,
             Mode::Fuzz => replay(target, seconds.unwrap_or(SECONDS), &seeds(target))?,
-            Mode::Smoke => replay(target, seconds.unwrap_or(SMOKE_SECONDS), &[committed(target)])?,
+            Mode::Smoke => replay(target, seconds.unwrap_or(SMOKE_SECONDS), &[committed_seeds(target)])?,
         }
     }
     Ok(())
@@ -83,9 +86,9 @@ fn fuzz(target: &str, seconds: u32) -> Outcome {
     check(command.arg("-print_final_stats=1"))
 }
 
-/// Makes a target's folder of inputs and returns the command that runs the target on it.
+/// Creates a target's folder of inputs, and returns the command that runs the target on the folder.
 fn fuzzer(target: &str, folder: &Path) -> Outcome<Command> {
-    std::fs::create_dir_all(folder).map_err(|why| format!("{}: {why}", folder.display()))?;
+    std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut command = Command::new("cargo");
     command.current_dir(root());
     command.args(["+nightly", "fuzz", "run", "--features", "libfuzzer", target]).arg(folder);
@@ -95,12 +98,12 @@ fn fuzzer(target: &str, folder: &Path) -> Outcome<Command> {
 /// Renews the committed seeds: a sample of the inputs that together cover as much code as the whole corpus.
 fn minimise(target: &str) -> Outcome {
     let merged = root().join("target/fuzz-merged").join(target);
-    let failed = |why: std::io::Error| Failure::Failed(format!("{}: {why}", merged.display()));
+    let failed = |error: std::io::Error| Failure::Failed(format!("{}: {error}", merged.display()));
     let _ = std::fs::remove_dir_all(&merged);
     let mut command = fuzzer(target, &merged)?;
     command.arg(root().join("fuzz/corpus").join(target)).args(seeds(target));
     check(command.args(["--", "-merge=1"]).args(LIMITS))?;
-    let committed = committed(target);
+    let committed = committed_seeds(target);
     std::fs::create_dir_all(&committed).map_err(failed)?;
     for old in files_below(&committed).iter().filter(|file| !is_regression(file)) {
         std::fs::remove_file(old).map_err(failed)?;
@@ -108,11 +111,11 @@ fn minimise(target: &str) -> Outcome {
     let size = |file: &Path| file.metadata().map(|meta| meta.len()).unwrap_or(u64::MAX);
     let mut files = files_below(&merged);
     files.sort_by_key(|file| size(file));
-    let mut left = SEED_BYTES;
-    // Take inputs of all sizes: most of the smallest ones are refused early by the parsers.
+    let mut remaining = SEED_BYTES;
+    // Inputs of all sizes are taken, because the parsers refuse most of the smallest ones early.
     for file in files.iter().step_by(files.len().div_ceil(SEED_FILES).max(1)) {
-        let Some(rest) = left.checked_sub(size(file)) else { break };
-        left = rest;
+        let Some(rest) = remaining.checked_sub(size(file)) else { break };
+        remaining = rest;
         let name = file.file_name().unwrap_or_default();
         std::fs::copy(file, committed.join(name)).map_err(failed)?;
     }
@@ -126,17 +129,17 @@ fn is_regression(file: &Path) -> bool {
 fn replay(target: &str, seconds: u32, seeds: &[PathBuf]) -> Outcome {
     let mut command = cargo();
     command.args(["run", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--example", "replay"]);
-    // The tests have built most of it there.
+    // The tests have built most of the crates in this folder.
     command.arg("--target-dir").arg(root().join("target")).args(["--", target]);
     check(command.arg(seconds.to_string()).args(seeds))
 }
 
-/// The folder of a target's committed seeds.
-fn committed(target: &str) -> PathBuf {
+/// Returns the folder of a target's committed seeds.
+fn committed_seeds(target: &str) -> PathBuf {
     root().join("fuzz/seeds").join(target)
 }
 
-/// Returns the folders of first inputs: the committed seeds, and seeds made from the committed objects.
+/// Returns the folders of seeds: the committed seeds, and seeds built from the committed objects.
 fn seeds(target: &str) -> Vec<PathBuf> {
     let prebuilt = cases::dir().join("prebuilt");
     let made = root().join("target/fuzz-seeds").join(target);
@@ -148,11 +151,12 @@ fn seeds(target: &str) -> Vec<PathBuf> {
         let name = object.strip_prefix(&prebuilt).unwrap_or(object).to_string_lossy().replace('/', "-");
         let _ = std::fs::write(made.join(name), seed);
     }
-    [committed(target), made].into_iter().filter(|path| path.is_dir()).collect()
+    [committed_seeds(target), made].into_iter().filter(|path| path.is_dir()).collect()
 }
 
-/// Makes a seed of an object: a section of it, the whole, the program with its length before its target's BTF, or a program's files,
-/// each with its length before the next. Generators have none: they do not read files.
+/// Builds a seed from an object, in the input format of the target: a section, the whole object, the length and the bytes of the program
+/// followed by the BTF of its target, or the files to link, each except the last one after its length. Generators do not read files, so
+/// they have no such seeds.
 fn seed(target: &str, object: &Path) -> Option<Vec<u8>> {
     let data = std::fs::read(object).ok()?;
     match target {
@@ -186,8 +190,8 @@ fn targets() -> Vec<String> {
     files.iter().filter_map(|file| Some(file.file_stem()?.to_string_lossy().into_owned())).collect()
 }
 
-/// Returns the reason why cargo-fuzz cannot run.
-fn missing() -> Option<&'static str> {
+/// Returns the reason why cargo-fuzz cannot run, if any.
+fn missing_tool() -> Option<&'static str> {
     // The environment may force a toolchain on this task; cargo-fuzz needs nightly.
     if output(Command::new("cargo").args(["+nightly", "--version"])).is_none() {
         return Some("no nightly toolchain (rustup toolchain install nightly)");

@@ -22,9 +22,9 @@ pub fn clang() -> bool {
 pub fn libbpf_build_tools(may_install: bool) -> Option<String> {
     let missing = missing_for_libbpf()?;
     if may_install {
-        eprintln!("missing to build libbpf: {missing}");
+        eprintln!("not found, but needed to build libbpf: {missing}");
         install(
-            "what libbpf needs to be built",
+            "the build tools of libbpf",
             &Packages {
                 apt: &["build-essential", "pkg-config", "libelf-dev", "zlib1g-dev"],
                 dnf: &["gcc", "make", "pkgconf-pkg-config", "elfutils-libelf-devel", "zlib-devel"],
@@ -59,7 +59,7 @@ pub fn valgrind() -> bool {
 pub fn cross(debian: &[&'static str; 2]) -> bool {
     let [compiler, library] = *debian;
     let apt = &["--no-install-recommends", "qemu-user", compiler, library];
-    // Other distributions have no common names for these; there the row is skipped.
+    // Other distributions have no common names for these packages, so the row of the matrix is skipped there.
     have("apt-get") && install("a cross compiler", &Packages { apt, dnf: &[], apk: &[], pacman: &[] })
 }
 
@@ -100,7 +100,7 @@ fn install(what: &str, packages: &Packages<'_>) -> bool {
         ("pacman", &["-S", "--noconfirm"], packages.pacman),
     ];
     let Some((manager, verb, names)) = managers.into_iter().find(|(manager, ..)| have(manager)) else {
-        eprintln!("cannot install {what}: no package manager known here");
+        eprintln!("cannot install {what}: no known package manager");
         return false;
     };
     let Some(prefix) = privilege() else {
@@ -121,15 +121,15 @@ fn install(what: &str, packages: &Packages<'_>) -> bool {
     };
     // Stale package lists often still serve; only the installation decides.
     if manager == "apt-get"
-        && let Err(why) = check(&mut command(&["update"]))
+        && let Err(error) = check(&mut command(&["update"]))
     {
-        eprintln!("{why}");
+        eprintln!("{error}");
     }
     let all: Vec<&str> = verb.iter().chain(names).copied().collect();
     match check(&mut command(&all)) {
         Ok(()) => true,
-        Err(why) => {
-            eprintln!("{why}");
+        Err(error) => {
+            eprintln!("{error}");
             false
         }
     }

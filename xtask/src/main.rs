@@ -1,6 +1,6 @@
 //! `cargo xtask TASK`: builds the test programs, runs the tests, fetches kernels' BTF, fuzzes and tidies.
 //!
-//! No dependencies, so that it builds at once on a machine that has nothing but cargo.
+//! The package has no dependencies, so it builds quickly, on a machine with only cargo.
 
 mod bench;
 mod cases;
@@ -22,7 +22,7 @@ mod vm;
 
 use std::process::ExitCode;
 
-use system::{Outcome, failed};
+use system::{Outcome, exit_code};
 
 /// One task: its name, its arguments, what it does, and the function that does it.
 struct Task {
@@ -36,13 +36,13 @@ const TASKS: &[Task] = &[
     Task {
         name: "test",
         args: "[--no-kernels] [--no-install] [--vm] [-- TEST-ARGS]",
-        about: "build the programs, fetch kernels' BTF, run every test (--vm: on the oldest and the newest kernel, too), say what was skipped and why",
+        about: "build the programs, fetch kernels' BTF, run every test (--vm: live tests also on the oldest and the newest kernel in QEMU), list the skipped tests with reasons",
         run: test::run,
     },
     Task {
         name: "progs",
         args: "[--clang PATH]... [--prebuilt]",
-        about: "build bpf-progs/ with every compiler found, for both byte orders; --prebuilt renews the committed objects",
+        about: "build bpf-progs/ with every compiler that is found, for both byte orders; --prebuilt rebuilds the committed objects",
         run: progs::run,
     },
     Task {
@@ -54,49 +54,49 @@ const TASKS: &[Task] = &[
     Task {
         name: "vm",
         args: "[--kernel 5.10|6.1|6.12|7.x|all|PATH]... [--list] [-- TEST-ARGS]",
-        about: "run the live tests on distribution kernels in QEMU (cargo xtask vm --help says more)",
+        about: "run the live tests on distribution kernels in QEMU (see cargo xtask vm --help)",
         run: vm::run,
     },
     Task {
         name: "bless",
         args: "",
-        about: "rewrite the golden files from what the tests get now",
+        about: "replace the golden files by the present output of the tests",
         run: test::bless,
     },
     Task {
         name: "fuzz",
         args: "[--smoke | --minimise] [--seconds N] [TARGET...]",
-        about: "run the fuzz targets, 60 s each, or replay seeds and mutations where cargo-fuzz is missing (--smoke: always replay, the committed seeds and 5 s each; --minimise: renew the committed seeds)",
+        about: "run the fuzz targets, 60 s each; without cargo-fuzz, run seeds and mutations of them (--smoke: the same without cargo-fuzz in any case, committed seeds and 5 s each; --minimise: renew the committed seeds)",
         run: fuzz::run,
     },
     Task {
         name: "miri",
         args: "[--minutes N]",
-        about: "run unit tests of unsafe code and of what uses crates with unsafe code under Miri, if nightly has it",
+        about: "run the unit tests of unsafe code, and of code that uses crates with unsafe code, under Miri, if it is installed",
         run: miri::run,
     },
     Task {
         name: "matrix",
         args: "[msrv] [no-std] [targets] [minimal] [public-deps] [features] [package] [semver]",
-        about: "build with the oldest Rust version and the oldest dependencies, without std, on big-endian and 32-bit targets, with each feature, and package them",
+        about: "build with the oldest Rust version and the oldest dependencies, without std, on big-endian and 32-bit targets, with each feature, package them, and compare the API with the last tagged version",
         run: matrix::run,
     },
     Task {
         name: "bench",
         args: "[--instructions] [--growth] [--parts] [--btf FILE] [--objects DIR]",
-        about: "time, instructions and memory beside libbpf and aya-obj (cargo xtask bench --help says more)",
+        about: "measure time, instructions and memory beside libbpf and aya-obj (see cargo xtask bench --help)",
         run: bench::run,
     },
     Task {
         name: "tidy",
         args: "",
-        about: "check what the compiler does not: file lengths, layering, directives",
+        about: "check conventions that the compiler does not: file lengths, forbidden dependencies, directives, committed objects",
         run: tidy::run,
     },
     Task {
         name: "ci",
         args: "",
-        about: "fmt, clippy, doc, tidy, test --vm, fuzz --smoke, miri, matrix: what a change has to pass",
+        about: "run all checks that a change must pass: fmt, tidy, clippy, doc, test --vm, fuzz --smoke, miri, matrix",
         run: ci::run,
     },
 ];
@@ -112,19 +112,19 @@ fn main() -> ExitCode {
         return help(2);
     };
     if rest.iter().take_while(|arg| *arg != "--").any(|arg| arg == "-h" || arg == "--help") {
-        let own = match task.name {
+        let text = match task.name {
             "vm" => vm::HELP,
             "bench" => bench::HELP,
             _ => return help(0),
         };
-        println!("{own}");
+        println!("{text}");
         return ExitCode::SUCCESS;
     }
     match (task.run)(rest) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            eprintln!("xtask {name}: {why}");
-            ExitCode::from(failed(&why))
+        Err(error) => {
+            eprintln!("xtask {name}: {error}");
+            ExitCode::from(exit_code(&error))
         }
     }
 }
@@ -135,7 +135,7 @@ fn help(code: u8) -> ExitCode {
         println!("  {} {}\n      {}", task.name, task.args, task.about);
     }
     println!(
-        "\nenvironment: CORE_RELO_PROGS (where the test objects go), CORE_RELO_KERNELS (kernels' BTF), CLANG, BPF_GCC"
+        "\nenvironment: CORE_RELO_PROGS (folder of test objects), CORE_RELO_KERNELS (folder of kernels' BTF), CLANG, BPF_GCC (compilers)"
     );
     ExitCode::from(code)
 }

@@ -109,7 +109,7 @@ fn msrv() -> Outcome {
     let Some(mut command) = toolchain_cargo(&version, &format!("{version}.0")) else {
         return skip("msrv", &format!("Rust {version} is not installed and rustup cannot install it"));
     };
-    // A folder of its own: a second compiler would rebuild everything in the shared one.
+    // The separate folder keeps the second compiler from rebuilding everything in the shared one.
     command.args(["check", "--locked", "--target-dir", "target/msrv"]);
     check(command.args(PACKAGES.iter().flat_map(|name| ["-p", name])))
 }
@@ -140,7 +140,7 @@ fn targets() -> Outcome {
 }
 
 impl Emulated {
-    /// Installs the parts that are missing. Returns whether all are there afterwards.
+    /// Installs the missing parts. Returns whether all parts are installed afterwards.
     fn install(&self) -> bool {
         let is_complete = || have(self.linker) && have(self.emulator) && Path::new(self.sysroot).is_dir();
         add_target(self.triple) && (is_complete() || (install::cross(&self.debian) && is_complete()))
@@ -193,7 +193,7 @@ fn public_dependencies() -> Outcome {
 
 /// Copies the libraries into a workspace of their own, without dev-dependencies, whose minimum versions are no promise.
 fn copy_libraries(to: &Path) -> Outcome {
-    let io = |path: &Path, why: io::Error| Failure::Failed(format!("{}: {why}", path.display()));
+    let io = |path: &Path, error: io::Error| Failure::Failed(format!("{}: {error}", path.display()));
     let members = format!("members = {LIBRARIES:?}");
     let manifest = read(&root().join("Cargo.toml"))?;
     let manifest: Vec<_> = manifest
@@ -201,19 +201,19 @@ fn copy_libraries(to: &Path) -> Outcome {
         .filter(|line| !line.starts_with("default-members") && !line.starts_with("exclude"))
         .map(|line| if line.starts_with("members") { &members } else { line })
         .collect();
-    fs::create_dir_all(to).map_err(|why| io(to, why))?;
-    fs::write(to.join("Cargo.toml"), manifest.join("\n")).map_err(|why| io(to, why))?;
+    fs::create_dir_all(to).map_err(|error| io(to, error))?;
+    fs::write(to.join("Cargo.toml"), manifest.join("\n")).map_err(|error| io(to, error))?;
     for library in LIBRARIES {
         for file in files_below(&root().join(library)) {
             let inside = file.strip_prefix(root()).map_err(|_| format!("{} is outside", file.display()))?;
             let target = to.join(inside);
             let folder = target.parent().unwrap_or(to);
-            fs::create_dir_all(folder).map_err(|why| io(folder, why))?;
+            fs::create_dir_all(folder).map_err(|error| io(folder, error))?;
             if inside.ends_with("Cargo.toml") {
                 fs::write(&target, without_dev_dependencies(&read(&file)?))
-                    .map_err(|why| io(&target, why))?;
+                    .map_err(|error| io(&target, error))?;
             } else {
-                fs::copy(&file, &target).map_err(|why| io(&target, why))?;
+                fs::copy(&file, &target).map_err(|error| io(&target, error))?;
             }
         }
     }
@@ -303,7 +303,7 @@ fn workspace_value(key: &str) -> Outcome<String> {
     value.ok_or_else(|| format!("Cargo.toml: no `{key}` in [workspace.package]").into())
 }
 
-fn skip(row: &str, why: &str) -> Outcome {
-    println!("SKIP matrix {row}: {why}");
+fn skip(row: &str, reason: &str) -> Outcome {
+    println!("SKIP matrix {row}: {reason}");
     Ok(())
 }

@@ -80,7 +80,7 @@ fn test(selection: &Selection, minutes: u64) -> Outcome {
     let mut finished = 0;
     let tests = cargo_miri(package, ["--exact"].into_iter().chain(selected.iter().copied()));
     let status = run_until(tests, deadline, |line| {
-        counts.add(line);
+        counts.add_line(line);
         let is_result = line.starts_with("test ") && line.contains(" ... ");
         finished += usize::from(is_result);
         if !is_result || line.ends_with("FAILED") {
@@ -137,7 +137,7 @@ fn run_until(
     deadline: Instant,
     mut on_line: impl FnMut(&str),
 ) -> Outcome<Option<ExitStatus>> {
-    let cannot_run = |why: std::io::Error| Failure::CannotRun(format!("cargo miri: {why}"));
+    let cannot_run = |error: std::io::Error| Failure::CannotRun(format!("cargo miri: {error}"));
     // A process group of its own: the interpreter is a grandchild, and ends with cargo.
     let mut child = command.process_group(0).stdout(Stdio::piped()).spawn().map_err(cannot_run)?;
     let (sender, lines) = mpsc::channel();

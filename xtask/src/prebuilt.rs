@@ -24,37 +24,37 @@ pub fn renew(compilers: &[Compiler]) -> Outcome {
     let compiler = compilers
         .iter()
         .find(|compiler| compiler.name() == COMPILER)
-        .ok_or_else(|| format!("the committed objects are made with {COMPILER}, which is not here"))?;
+        .ok_or_else(|| format!("the committed objects are built with {COMPILER}, which is not installed"))?;
     let work = root().join("target/prebuilt");
     let _ = std::fs::remove_dir_all(&work);
     for skip in compile::build(std::slice::from_ref(compiler), &work)? {
         println!("SKIP {skip}");
     }
     let built = work.join(COMPILER);
-    take(&built, &cases::dir())?;
+    replace_committed(&built, &cases::dir())?;
     let built = work.join("examples");
     for source in example_sources() {
         for order in Order::BOTH {
             let object = built.join(example_object(&source, order));
             std::fs::create_dir_all(object.parent().unwrap_or(&built))
-                .map_err(|why| format!("{}: {why}", object.display()))?;
+                .map_err(|error| format!("{}: {error}", object.display()))?;
             let mut command = compiler.command(order, &examples());
             command.arg(&source).arg("-o").arg(&object);
             output(&mut command).ok_or_else(|| format!("{}: does not compile", source.display()))?;
         }
     }
-    take(&built, &examples())
+    replace_committed(&built, &examples())
 }
 
-/// Replaces the committed objects of the sources in `folder` by the ones just built.
-fn take(built: &Path, folder: &Path) -> Outcome {
+/// Replaces the committed objects of the sources in `folder` by the new ones in `built`.
+fn replace_committed(built: &Path, folder: &Path) -> Outcome {
     let dir = folder.join(FOLDER);
     let _ = std::fs::remove_dir_all(&dir);
     let mut bytes = 0;
     for object in files_below(built) {
         let to = dir.join(object.strip_prefix(built).unwrap_or(&object));
         strip(&object)?;
-        let data = std::fs::read(&object).map_err(|why| format!("{}: {why}", object.display()))?;
+        let data = std::fs::read(&object).map_err(|error| format!("{}: {error}", object.display()))?;
         bytes += data.len();
         write(&to, &data)?;
     }
@@ -67,7 +67,7 @@ fn take(built: &Path, folder: &Path) -> Outcome {
 pub fn problems() -> Outcome<Vec<String>> {
     let mut problems = Vec::new();
     for folder in [cases::dir(), examples()] {
-        changes(&folder, &mut problems)?;
+        find_changes(&folder, &mut problems)?;
     }
     let cases = cases::read_all()?;
     let of_cases = cases.iter().flat_map(|case| {
@@ -83,21 +83,22 @@ pub fn problems() -> Outcome<Vec<String>> {
     Ok(problems)
 }
 
-/// Compares the sources in a folder with the manifest of its objects and returns the differences.
-fn changes(folder: &Path, problems: &mut Vec<String>) -> Outcome {
+/// Compares the sources in a folder with the manifest of its objects, and adds the differences to `problems`.
+fn find_changes(folder: &Path, problems: &mut Vec<String>) -> Outcome {
     let shown = folder.strip_prefix(root()).unwrap_or(folder).display();
     let committed = std::fs::read_to_string(folder.join(FOLDER).join("MANIFEST")).unwrap_or_default();
     let now = manifest(folder)?;
     let (old, new): (Vec<_>, Vec<_>) = (committed.lines().collect(), now.lines().collect());
     for line in new.iter().filter(|line| !old.contains(line)) {
         let file = line.split_whitespace().last().unwrap_or_default();
-        problems
-            .push(format!("{shown}/{file}: changed since prebuilt/ was made (cargo xtask progs --prebuilt)"));
+        problems.push(format!(
+            "{shown}/{file}: changed since prebuilt/ was built (cargo xtask progs --prebuilt)"
+        ));
     }
     for line in old.iter().filter(|line| !new.contains(line)) {
         let file = line.split_whitespace().last().unwrap_or_default();
         if !folder.join(file).exists() {
-            problems.push(format!("{shown}/{file}: in prebuilt/MANIFEST but gone"));
+            problems.push(format!("{shown}/{file}: in prebuilt/MANIFEST, but missing"));
         }
     }
     Ok(())
@@ -111,7 +112,7 @@ fn manifest(folder: &Path) -> Outcome<String> {
         if path.starts_with(FOLDER) || !path.extension().is_some_and(|ext| ext == "c" || ext == "h") {
             continue;
         }
-        let data = std::fs::read(&file).map_err(|why| format!("{}: {why}", file.display()))?;
+        let data = std::fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
         let _ = writeln!(text, "{:016x} {}", hash(&data), path.display());
     }
     Ok(text)
@@ -137,7 +138,7 @@ fn write(path: &Path, data: &[u8]) -> Outcome {
     let folder = path.parent().unwrap_or(path);
     std::fs::create_dir_all(folder)
         .and_then(|()| std::fs::write(path, data))
-        .map_err(|why| format!("{}: {why}", path.display()).into())
+        .map_err(|error| format!("{}: {error}", path.display()).into())
 }
 
 /// Strips the .debug sections. .BTF and .BTF.ext stay.

@@ -5,9 +5,10 @@ use crate::install;
 use crate::system::{Failure, Outcome, progs_dir};
 use crate::{compile, prebuilt};
 
+/// Parses the arguments and builds the objects.
 pub fn run(args: &[String]) -> Outcome {
     let mut compilers = Vec::new();
-    let mut renew = false;
+    let mut renew_prebuilt = false;
     let mut words = args.iter();
     while let Some(word) = words.next() {
         match word.as_str() {
@@ -17,7 +18,7 @@ pub fn run(args: &[String]) -> Outcome {
                 let found = Compiler::probe(&file).ok_or_else(|| format!("{path}: not a compiler"))?;
                 compilers.push(found);
             }
-            "--prebuilt" => renew = true,
+            "--prebuilt" => renew_prebuilt = true,
             other => return Err(Failure::Usage(format!("unknown argument `{other}`"))),
         }
     }
@@ -25,9 +26,9 @@ pub fn run(args: &[String]) -> Outcome {
         compilers = compilers_or_install(true);
     }
     if compilers.is_empty() {
-        return Err("no clang >= 14 and no bpf-gcc".into());
+        return Err(format!("neither clang >= {} nor bpf-gcc found", compilers::OLDEST_CLANG).into());
     }
-    if renew {
+    if renew_prebuilt {
         return prebuilt::renew(&compilers);
     }
     for skip in compile::build(&compilers, &progs_dir())? {

@@ -11,7 +11,7 @@ pub enum Failure {
     Usage(String),
     /// The task ran and found a problem.
     Failed(String),
-    /// The task could not run because something is missing.
+    /// The task could not run, because a tool or file is missing.
     CannotRun(String),
 }
 
@@ -39,8 +39,8 @@ impl From<&str> for Failure {
 }
 
 /// Returns the exit code of a failure.
-pub fn failed(why: &Failure) -> u8 {
-    match why {
+pub fn exit_code(error: &Failure) -> u8 {
+    match error {
         Failure::Usage(_) | Failure::CannotRun(_) => 2,
         Failure::Failed(_) => 1,
     }
@@ -48,9 +48,9 @@ pub fn failed(why: &Failure) -> u8 {
 
 /// Returns the workspace's root folder.
 pub fn root() -> PathBuf {
-    let here = std::env::var_os("CARGO_MANIFEST_DIR")
+    let package = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-    here.parent().map_or(here.clone(), Path::to_path_buf)
+    package.parent().map_or(package.clone(), Path::to_path_buf)
 }
 
 /// Returns the folder of built test programs: `CORE_RELO_PROGS`, or `target/bpf-progs`.
@@ -63,10 +63,10 @@ pub fn kernels_dir() -> PathBuf {
     from_env("CORE_RELO_KERNELS", "target/kernels/btf")
 }
 
-fn from_env(variable: &str, otherwise: &str) -> PathBuf {
+fn from_env(variable: &str, default: &str) -> PathBuf {
     match std::env::var_os(variable) {
         Some(path) if !path.is_empty() => root().join(path),
-        _ => root().join(otherwise),
+        _ => root().join(default),
     }
 }
 
@@ -81,7 +81,7 @@ pub fn cargo() -> Command {
 pub fn check(command: &mut Command) -> Outcome {
     let name = describe(command);
     eprintln!("+ {name}");
-    let status = command.status().map_err(|why| format!("{name}: {why}"))?;
+    let status = command.status().map_err(|error| format!("{name}: {error}"))?;
     if status.success() { Ok(()) } else { Err(format!("{name}: {status}").into()) }
 }
 
@@ -122,9 +122,9 @@ pub fn files_below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Reads a text file; the error names it.
+/// Reads a text file. An error names the file.
 pub fn read(path: &Path) -> Outcome<String> {
-    std::fs::read_to_string(path).map_err(|why| format!("{}: {why}", path.display()).into())
+    std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()).into())
 }
 
 fn describe(command: &Command) -> String {

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: prepares what the tests need, runs them, and lists the skipped ones with reasons.
+//! `cargo xtask test`: builds the test programs, fetches kernels' BTF, runs the tests, and lists the skipped tests with reasons.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
@@ -13,13 +13,13 @@ use crate::system::{Failure, Outcome, cargo, have, kernels_dir, progs_dir, root}
 use crate::vm;
 
 pub fn run(args: &[String]) -> Outcome {
-    let (own, for_tests) = match args.iter().position(|arg| arg == "--") {
+    let (task_args, test_args) = match args.iter().position(|arg| arg == "--") {
         Some(at) => (&args[..at], &args[at + 1..]),
         None => (args, &[][..]),
     };
-    let flag = |name: &str| own.iter().any(|arg| arg == name);
+    let flag = |name: &str| task_args.iter().any(|arg| arg == name);
     if let Some(other) =
-        own.iter().find(|arg| !["--no-kernels", "--no-install", "--vm"].contains(&arg.as_str()))
+        task_args.iter().find(|arg| !["--no-kernels", "--no-install", "--vm"].contains(&arg.as_str()))
     {
         return Err(Failure::Usage(format!("unknown argument `{other}`")));
     }
@@ -28,7 +28,7 @@ pub fn run(args: &[String]) -> Outcome {
     let compilers = progs::compilers_or_install(may_install);
     if compilers.is_empty() {
         skips.insert(
-            "bpf-progs: no clang >= 14 here and none could be installed; the committed objects are tested"
+            "bpf-progs: clang 14 or later is neither installed nor can be installed; the committed objects are tested"
                 .to_owned(),
         );
     } else {
@@ -44,28 +44,31 @@ pub fn run(args: &[String]) -> Outcome {
     match install::libbpf_build_tools(may_install) {
         None => drop(command.args(["--features", "core-relo-tests/libbpf"])),
         Some(missing) => drop(
-            skips.insert(format!("tests that compare with libbpf: it cannot be built without {missing}")),
+            skips.insert(format!("tests that compare with libbpf: libbpf cannot be built without {missing}")),
         ),
     }
     // Without valgrind the growth test prints SKIP.
     if may_install && !have("valgrind") {
         install::valgrind();
     }
-    command.arg("--").arg("--show-output").args(for_tests);
+    command.arg("--").arg("--show-output").args(test_args);
     let notes = root().join("target/skipped-tests.txt");
     let _ = std::fs::create_dir_all(root().join("target"));
     let _ = std::fs::remove_file(&notes);
     environment(&mut command).env("CORE_RELO_SKIPS", &notes);
-    let (ok, mut counts, said) = watch(command)?;
-    skips.extend(said);
-    let noted = std::fs::read_to_string(&notes).unwrap_or_default();
+    let (is_ok, mut counts, printed_skips) = run_tests(command)?;
+    skips.extend(printed_skips);
+    let noted_skips = std::fs::read_to_string(&notes).unwrap_or_default();
     skips.extend(
-        noted.lines().filter(|line| !line.is_empty()).map(|line| line.trim_start_matches("SKIP ").to_owned()),
+        noted_skips
+            .lines()
+            .filter(|line| !line.is_empty())
+            .map(|line| line.trim_start_matches("SKIP ").to_owned()),
     );
     let mut on_kernels = Ok(());
     if flag("--vm") {
-        let report = vm::both_ends(may_install);
-        counts.join(report.counts);
+        let report = vm::oldest_and_newest(may_install);
+        counts.add_counts(report.counts);
         skips.extend(report.skips.iter().cloned());
         on_kernels = report.result();
     }
@@ -76,7 +79,7 @@ pub fn run(args: &[String]) -> Outcome {
     let skipped = skips.len() as u64 + counts.ignored;
     println!("{} passed, {} failed, {skipped} skipped", counts.passed, counts.failed);
     on_kernels?;
-    if ok { Ok(()) } else { Err("the tests did not all pass".into()) }
+    if is_ok { Ok(()) } else { Err("tests failed".into()) }
 }
 
 /// Rewrites the golden files (`cargo xtask bless`).
@@ -99,9 +102,9 @@ fn environment(command: &mut Command) -> &mut Command {
     command
 }
 
-/// Runs the tests, prints the interesting part of their output, and counts results and skips.
-fn watch(mut command: Command) -> Outcome<(bool, Counts, BTreeSet<String>)> {
-    let mut child = command.stdout(Stdio::piped()).spawn().map_err(|why| format!("cargo: {why}"))?;
+/// Runs the tests, prints their output without passed tests, and counts results and skips.
+fn run_tests(mut command: Command) -> Outcome<(bool, Counts, BTreeSet<String>)> {
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(|error| format!("cargo: {error}"))?;
     let mut counts = Counts::default();
     let mut skips = BTreeSet::new();
     for line in
@@ -113,13 +116,13 @@ fn watch(mut command: Command) -> Outcome<(bool, Counts, BTreeSet<String>)> {
         } else if !line.ends_with("... ok") && !is_frame(&line) {
             println!("{line}");
         }
-        counts.add(&line);
+        counts.add_line(&line);
     }
-    let status = child.wait().map_err(|why| format!("cargo: {why}"))?;
+    let status = child.wait().map_err(|error| format!("cargo: {error}"))?;
     Ok((status.success(), counts, skips))
 }
 
-/// Returns whether a line is only the test harness's frame around the output of passed tests.
+/// Returns whether the test harness printed a line around the output of passed tests.
 fn is_frame(line: &str) -> bool {
     line.is_empty()
         || line == "successes:"

@@ -58,7 +58,7 @@ fn files() -> Outcome<Vec<File>> {
 /// Checks for trailing blanks, carriage returns and a missing final newline.
 fn whitespace(file: &File, problems: &mut Vec<String>) {
     let path = file.path.display();
-    // Golden files hold the exact bytes that a program prints.
+    // Golden files contain the exact bytes that a program prints.
     if file.path.components().any(|part| part.as_os_str() == "golden" || part.as_os_str() == "snapshots") {
         return;
     }
@@ -68,7 +68,7 @@ fn whitespace(file: &File, problems: &mut Vec<String>) {
         }
     }
     if !file.text.is_empty() && !file.text.ends_with('\n') {
-        problems.push(format!("{path}: the last line does not end"));
+        problems.push(format!("{path}: no line feed at the end"));
     }
     if file.text.ends_with("\n\n") {
         problems.push(format!("{path}: empty lines at the end"));
@@ -83,18 +83,18 @@ fn shape(file: &File, problems: &mut Vec<String>) {
     }
     let length = code(&file.text).count();
     if length > LONGEST_FILE {
-        problems.push(format!("{path}: {length} lines without its tests, {LONGEST_FILE} are the most"));
+        problems.push(format!("{path}: {length} lines without the tests, expected at most {LONGEST_FILE}"));
     }
     let marks = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
     for (number, line) in (1..).zip(file.text.lines()) {
         let comment = line.find("//").and_then(|at| line.get(at..)).unwrap_or_default();
         if marks.iter().any(|mark| comment.contains(mark) && !comment.contains(&format!("{mark}(#"))) {
-            problems.push(format!("{path}:{number}: an open end without an issue number"));
+            problems.push(format!("{path}:{number}: a to-do mark without an issue number"));
         }
     }
 }
 
-/// Checks the layering: the modules and crates that a file may use.
+/// Checks that a file uses only modules and crates that it may use.
 fn layering(file: &File, problems: &mut Vec<String>) {
     let path = file.path.to_string_lossy();
     let engine = path.starts_with("core-relo/src/");
@@ -107,31 +107,31 @@ fn layering(file: &File, problems: &mut Vec<String>) {
     for (number, line) in code(&file.text) {
         let mut report = |what: &str| problems.push(format!("{path}:{number}: {what}"));
         if line.contains("target_endian") && name != "endian.rs" {
-            report("the host's byte order decides; it belongs to the data");
+            report("depends on the host's byte order, expected the byte order of the data");
         }
         if (line.contains("\"___") || line.contains("___\"")) && name != "name.rs" {
-            report("`___` is known to name.rs alone");
+            report("the flavour suffix `___` outside name.rs");
         }
         if has_word(line, "unsafe") && !path.starts_with("loader/src/sys") {
             report("unsafe outside loader/src/sys");
         }
         if line.contains("const MAX_") && name != "limits.rs" && name != "args.rs" {
-            report("limits are kept in limits.rs");
+            report("a limit outside limits.rs");
         }
         if engine && ["std::", "libc::", "object::"].iter().any(|krate| uses(line, krate)) {
-            report("core-relo uses core and alloc, no std, libc or object");
+            report("core-relo may use core and alloc, but not std, libc or object");
         }
         if objects
             && ["std::fs", "std::env", "std::process", "fs::", "env::", "process::", "File::"]
                 .iter()
                 .any(|part| uses(line, part))
         {
-            report("core-relo-object reads no files: bytes come in through a parameter or a trait");
+            report("core-relo-object may not use files, processes or the environment");
         }
     }
 }
 
-/// Checks the cases: unknown directives, targets without a file, files without a case.
+/// Checks the test programs: unknown directives, targets without a file, target files that no program lists.
 fn directives() -> Outcome<Vec<String>> {
     let mut problems = Vec::new();
     for case in cases::read_all()? {
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn crates_are_told_from_modules() {
+    fn crates_are_distinguished_from_modules() {
         assert!(uses("use std::fs;", "std::"));
         assert!(!uses("use crate::object::Object;", "object::"));
         assert!(!uses("let x = my_object::y;", "object::"));

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     match child::report_peak(std::env::args_os().skip(1)) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            eprintln!("{why}");
+        Err(error) => {
+            eprintln!("{error}");
             ExitCode::FAILURE
         }
     }

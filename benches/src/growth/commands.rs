@@ -1,4 +1,5 @@
-//! Time and memory of every command in every dimension of its input.
+//! Time and memory of every command for growing inputs. A dimension is an element of the input whose number grows: members, maps,
+//! symbols and so on.
 //!
 //! `cli/tests/growth.rs` counts instructions for the same inputs at two small sizes. The sizes here are large.
 
@@ -8,67 +9,73 @@ use core_relo_tests::growth::{Command, Dimension, Written, dimensions};
 use serde_json::{Value, json};
 use std::{fs, path::Path};
 
-/// The counts, limited by the maximum of each dimension.
+/// The numbers of elements. A dimension may have a smaller maximum.
 const COUNTS: [usize; 3] = [1_000, 10_000, 100_000];
 
-/// Points below this time are measured [`RUNS`] times, and the shortest run counts.
+/// A run that takes longer is not repeated.
 const SHORT_MS: f64 = 500.0;
+
+/// The maximum number of runs for a point. The shortest run counts.
 const RUNS: usize = 3;
 
-/// The points of one command with one output format in one dimension.
+/// The measured points of one command with one output format in one dimension.
 struct Series {
     command: Command,
     json: bool,
     points: Vec<Point>,
-    refused: Option<String>,
+    /// The error that ended the series.
+    error: Option<String>,
 }
 
-/// Measures all commands on all dimensions and prints a line for each.
+/// Measures all commands in all dimensions, and prints a line for each.
 pub(super) fn run(folder: &Path) -> Result<Vec<Value>, String> {
     let program = child::sibling_program("core-relo")?;
     println!("\ncommands: {}", program.display());
-    println!("{:<52} {:<24} {:>26} {:>9}  where it is not linear", "", "ms at", "", "MiB");
+    println!("{:<52} {:<24} {:>26} {:>9}  growth that is not linear", "", "ms at", "", "MiB");
     let mut rows = Vec::new();
     for dimension in dimensions() {
-        let mut all = series(&dimension);
+        let mut all_series = empty_series(&dimension);
         let mut counts: Vec<_> = COUNTS.into_iter().map(|n| n.min(dimension.max_count)).collect();
         counts.dedup();
         for n in counts {
-            let within = folder.join(format!("commands-{n}"));
-            let error = |e: std::io::Error| format!("{}: {e}", within.display());
-            let input = (dimension.build)(n).write(&within).map_err(error)?;
-            for series in &mut all {
+            let input_folder = folder.join(format!("commands-{n}"));
+            let error = |e: std::io::Error| format!("{}: {e}", input_folder.display());
+            let input = (dimension.build)(n).write(&input_folder).map_err(error)?;
+            for series in &mut all_series {
                 series.measure(&program, n, &input)?;
             }
-            fs::remove_dir_all(&within).map_err(error)?;
+            fs::remove_dir_all(&input_folder).map_err(error)?;
         }
-        for series in all {
+        for series in all_series {
             rows.extend(series.report(&dimension));
         }
     }
     Ok(rows)
 }
 
-fn series(dimension: &Dimension) -> Vec<Series> {
+/// Returns a series without points for each command and output format.
+fn empty_series(dimension: &Dimension) -> Vec<Series> {
     let both_formats = |command: &Command| {
-        [false, true].map(|json| Series { command: *command, json, points: Vec::new(), refused: None })
+        [false, true].map(|json| Series { command: *command, json, points: Vec::new(), error: None })
     };
     dimension.commands.iter().flat_map(both_formats).collect()
 }
 
 impl Series {
+    /// Measures one point, unless the command failed before or would take too long.
     fn measure(&mut self, program: &Path, n: usize, input: &Written) -> Result<(), String> {
-        let is_long = linear::expected(&self.points, n).is_some_and(|ms| ms > LONGEST_MS);
-        if is_long || self.refused.is_some() {
+        let is_too_long = linear::expected_ms(&self.points, n).is_some_and(|ms| ms > LONGEST_MS);
+        if is_too_long || self.error.is_some() {
             return Ok(());
         }
-        let words = self.command.words(input, self.json);
+        let args = self.command.args(input, self.json);
         let mut shortest: Option<Point> = None;
         for _ in 0..RUNS {
-            let cost = child::cost(program, &words)?;
-            // Exit status 1 is a valid result: the kernel lacks something.
+            let cost = child::cost(program, &args)?;
+            // Exit status 1 is a valid result: a relocation does not resolve on the kernel.
             if !matches!(cost.exit, Some(0 | 1)) {
-                self.refused = Some(format!("{n} are refused: {}", cost.error.lines().next().unwrap_or_default()));
+                self.error =
+                    Some(format!("{n} elements fail: {}", cost.error.lines().next().unwrap_or_default()));
                 return Ok(());
             }
             if shortest.as_ref().is_none_or(|known| cost.ms < known.ms) {
@@ -82,25 +89,26 @@ impl Series {
         Ok(())
     }
 
+    /// Prints the line of the series and returns its rows.
     fn report(&self, dimension: &Dimension) -> Vec<Value> {
         let command = format!("{}{}", self.command.name(), if self.json { " (JSON)" } else { "" });
-        let (mut rows, mut last) = (Vec::new(), Vec::new());
+        let (mut rows, mut remarks) = (Vec::new(), Vec::new());
         for (at, point) in self.points.iter().enumerate() {
-            last = linear::remarks(&self.points[..at], point);
+            remarks = linear::remarks(&self.points[..at], point);
             rows.push(json!({
                 "axis": format!("{}, {command}", dimension.name), "peer": "ours", "n": point.n,
-                "ms": point.ms, "kib": point.kib, "not_linear": last,
+                "ms": point.ms, "kib": point.kib, "not_linear": remarks,
             }));
         }
         let times: Vec<_> = self.points.iter().map(|p| format!("{:.1}", p.ms)).collect();
         let counts: Vec<_> = self.points.iter().map(|p| p.n.to_string()).collect();
         let mib = self.points.last().map_or(0.0, |p| p.kib / 1024.0);
-        last.extend(self.refused.clone());
+        remarks.extend(self.error.clone());
         println!(
             "{:<52} {command:<24} {:>26} {mib:>9.1}  {}",
             format!("{} ({})", dimension.name, counts.join(", ")),
             times.join(" "),
-            last.join("; ")
+            remarks.join("; ")
         );
         rows
     }

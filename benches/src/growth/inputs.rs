@@ -86,7 +86,11 @@ pub fn object_with_records(kernel: &[u8], count: usize, folder: &Path) -> Result
         insns: vec![Insn { code: 0xb7, imm: (n / roots.len() % 4 * 8) as i32, ..Insn::default() }],
     };
     let records: Vec<_> = (0..count).map(record).collect();
-    write(folder, &format!("records-{count}.bpf.o"), &synthetic::object(&local.finish(), kernel.endian(), &records))
+    write(
+        folder,
+        &format!("records-{count}.bpf.o"),
+        &synthetic::object(&local.finish(), kernel.endian(), &records),
+    )
 }
 
 /// Writes an object with one record of a type that no kernel has, so that all modules are searched.

@@ -1,6 +1,6 @@
-//! Detection of growth that is not linear: the cost per added element, compared with that at smaller sizes.
+//! Detection of growth that is not linear, by comparing the cost per added element at different sizes.
 
-/// A measured size.
+/// The cost of an input with `n` elements.
 #[derive(Clone, Debug)]
 pub struct Point {
     pub n: usize,
@@ -18,7 +18,7 @@ const REPORTED_RATIO: f64 = 1.5;
 const SIGNIFICANT: f64 = 0.25;
 
 /// Returns the expected time of size `n` for linear growth.
-pub fn expected(previous: &[Point], n: usize) -> Option<f64> {
+pub fn expected_ms(previous: &[Point], n: usize) -> Option<f64> {
     let last = previous.last()?;
     Some(last.ms * (n as f64 / last.n.max(1) as f64))
 }
@@ -31,24 +31,25 @@ pub fn remarks(previous: &[Point], point: &Point) -> Vec<String> {
         let costs = costs_per_element(&points);
         let ((_, first), (at, last)) = (costs.first()?, costs.last()?);
         let is_last_point = *at == point.n as f64 && costs.len() > 1;
-        (is_last_point && last / first > REPORTED_RATIO)
-            .then(|| format!("each added element costs {:.1} times the {unit} of the first ones", last / first))
+        (is_last_point && last / first > REPORTED_RATIO).then(|| {
+            format!("each added element costs {:.1} times the {unit} of the first ones", last / first)
+        })
     };
     figures.into_iter().filter_map(remark).collect()
 }
 
 /// Returns the cost per added element at each size with a significant difference.
 fn costs_per_element(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    let mut found = Vec::new();
-    let Some(mut from) = points.first().copied() else { return found };
+    let mut costs = Vec::new();
+    let Some(mut from) = points.first().copied() else { return costs };
     for to in &points[1..] {
         let (count, cost) = (to.0 - from.0, to.1 - from.1);
         if count > 0.0 && cost > from.1 * SIGNIFICANT {
-            found.push((to.0, cost / count));
+            costs.push((to.0, cost / count));
             from = *to;
         }
     }
-    found
+    costs
 }
 
 #[cfg(test)]
@@ -68,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn quadratic_growth_is_reported_where_it_shows() {
+    fn quadratic_growth_is_reported_from_the_first_significant_size() {
         assert_eq!(reported(&[(1, 1.0), (10, 100.0), (100, 10_000.0)]), [2]);
     }
 
@@ -79,7 +80,7 @@ mod tests {
 
     #[test]
     fn the_expected_time_is_proportional_to_the_size() {
-        assert_eq!(expected(&[Point { n: 10, ms: 3.0, kib: 0.0 }], 100), Some(30.0));
-        assert_eq!(expected(&[], 100), None);
+        assert_eq!(expected_ms(&[Point { n: 10, ms: 3.0, kib: 0.0 }], 100), Some(30.0));
+        assert_eq!(expected_ms(&[], 100), None);
     }
 }

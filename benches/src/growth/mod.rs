@@ -12,7 +12,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// One table: a growing quantity and the input for each size.
+/// One table: a quantity that grows, and the input for each size.
 struct Axis {
     name: &'static str,
     job: Job,
@@ -31,16 +31,16 @@ pub fn run(args: &Table) -> Result<(), String> {
     let folder = args.out.join("bench/growth");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let result = measure_all(args, &folder);
-    // The inputs have half a gigabyte.
+    // The generated inputs take half a gigabyte.
     let removed = fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()));
     result.and(removed)
 }
 
 fn measure_all(args: &Table, folder: &Path) -> Result<(), String> {
     let is_measured =
-        |peer: &Peer| peer.missing().is_none() && args.skipped.iter().all(|(other, _)| other != peer);
-    for (peer, why) in &args.skipped {
-        println!("SKIP {}: {why}", peer.name());
+        |peer: &Peer| peer.missing_reason().is_none() && args.skipped.iter().all(|(other, _)| other != peer);
+    for (peer, reason) in &args.skipped {
+        println!("SKIP {}: {reason}", peer.name());
     }
     let both: Vec<Peer> = [Peer::Ours, Peer::Libbpf].into_iter().filter(is_measured).collect();
     let corpus = Corpus::find(&args.btf, &args.objects, &both)?;
@@ -62,55 +62,62 @@ fn measure_all(args: &Table, folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
+/// Returns all tables. Writes the generated inputs to `folder`.
 fn axes(corpus: &Corpus, kernel: &[u8], both: &[Peer], folder: &Path) -> Result<Vec<Axis>, String> {
     let (few, objects) = (&corpus.few.path, Job::Shared.objects(corpus));
     let ours = vec![Peer::Ours];
     let multiples = [1, 2, 5, 10, 20, 45];
-    let grown = inputs::multiplied_kernels(kernel, &multiples, folder)?;
-    let on_grown = |objects: &[PathBuf]| {
+    let multiplied = inputs::multiplied_kernels(kernel, &multiples, folder)?;
+    let points_on_multiplied = |objects: &[PathBuf]| {
         let input = |btf: &PathBuf| Input { btf: btf.clone(), objects: objects.to_vec() };
-        multiples.into_iter().zip(grown.iter().map(input)).collect::<Vec<_>>()
+        multiples.into_iter().zip(multiplied.iter().map(input)).collect::<Vec<_>>()
     };
     let endian = core_relo::btf::Btf::parse(kernel).map_err(|e| e.to_string())?.endian();
     let missing = inputs::missing_type(endian, folder)?;
     let kernels = Some(kernels()).filter(|found| !found.is_empty()).unwrap_or(vec![corpus.target.clone()]);
-    println!("kernels  {} different ones", kernels.len());
+    println!("kernels  {} different", kernels.len());
     let points = |sizes: &[usize], input: &dyn Fn(usize) -> Result<Input, String>| {
         sizes.iter().map(|n| Ok((*n, input(*n)?))).collect::<Result<Vec<_>, String>>()
     };
     Ok(vec![
         Axis {
-            name: "kernels' worth of types in one BTF: parse it",
+            name: "types of N kernels in one BTF: parse",
             job: Job::Parse,
             peers: both.to_vec(),
-            points: on_grown(&[]),
+            points: points_on_multiplied(&[]),
         },
         Axis {
-            name: "kernels' worth of types in one BTF: one object, whole job",
+            name: "types of N kernels in one BTF: one object, whole job",
             job: Job::Few,
             peers: both.to_vec(),
-            points: on_grown(std::slice::from_ref(few)),
+            points: points_on_multiplied(std::slice::from_ref(few)),
         },
         Axis {
-            name: "kernels' worth of types in one BTF: all objects on it",
+            name: "types of N kernels in one BTF: all objects, one shared target",
             job: Job::Shared,
             peers: both.to_vec(),
-            points: on_grown(&objects),
+            points: points_on_multiplied(&objects),
         },
         Axis {
             name: "records of one object, whole job",
             job: Job::Few,
             peers: both.to_vec(),
             points: points(&[10, 100, 1_000, 10_000, 100_000], &|n| {
-                Ok(Input { btf: corpus.target.clone(), objects: vec![inputs::object_with_records(kernel, n, folder)?] })
+                Ok(Input {
+                    btf: corpus.target.clone(),
+                    objects: vec![inputs::object_with_records(kernel, n, folder)?],
+                })
             })?,
         },
         Axis {
-            name: "modules, all to be looked at, one object, whole job",
+            name: "modules that all must be searched, one object, whole job",
             job: Job::Few,
             peers: ours.clone(),
             points: points(&[0, 1, 10, 50, 100, 200], &|n| {
-                Ok(Input { btf: inputs::folder_with_modules(kernel, n, folder)?, objects: vec![missing.clone()] })
+                Ok(Input {
+                    btf: inputs::folder_with_modules(kernel, n, folder)?,
+                    objects: vec![missing.clone()],
+                })
             })?,
         },
         Axis {
@@ -141,13 +148,13 @@ fn kernels() -> Vec<PathBuf> {
 impl Axis {
     fn measure(&self) -> Result<Vec<Value>, String> {
         println!("\n{}", self.name);
-        println!("{:>9} {:>8} {:>10} {:>10}  where it is not linear", "", "who", "ms", "MiB");
+        println!("{:>9} {:>8} {:>10} {:>10}  growth that is not linear", "", "peer", "ms", "MiB");
         let mut rows = Vec::new();
         for peer in &self.peers {
             let mut previous: Vec<Point> = Vec::new();
             for (n, input) in &self.points {
-                if let Some(expected) = linear::expected(&previous, *n).filter(|ms| *ms > LONGEST_MS) {
-                    println!("{n:>9} {:>8} left out: about {:.0} s", peer.name(), expected / 1e3);
+                if let Some(expected) = linear::expected_ms(&previous, *n).filter(|ms| *ms > LONGEST_MS) {
+                    println!("{n:>9} {:>8} skipped: would take about {:.0} s", peer.name(), expected / 1e3);
                     continue;
                 }
                 let (btf, objects) = (input.btf.clone(), input.objects.clone());

@@ -1,4 +1,5 @@
-//! The measured implementations. Each runs the same job with its public functions, or with the closest equivalent.
+//! The measured implementations, called peers: core-relo, libbpf and aya-obj. Each runs the same job with its public functions, or with
+//! the closest equivalent.
 
 #[cfg(feature = "aya")]
 pub mod aya;
@@ -35,7 +36,7 @@ impl Peer {
     }
 
     /// Returns the reason why this program cannot measure the peer, if any.
-    pub const fn missing(self) -> Option<&'static str> {
+    pub const fn missing_reason(self) -> Option<&'static str> {
         match self {
             Self::Libbpf if !cfg!(feature = "libbpf") => Some("built without the feature `libbpf`"),
             Self::Aya if !cfg!(feature = "aya") => Some("built without the feature `aya`"),
@@ -43,7 +44,7 @@ impl Peer {
         }
     }
 
-    /// Prepares the peer outside the measured time. A program that calls this function links all peers.
+    /// Prepares the peer, outside the measured time. A program that calls this function links all peers that are compiled in.
     pub fn prepare(self, target: &Path, objects: &[PathBuf]) -> Result<Box<dyn Prepared>, String> {
         match self {
             Self::Ours => Ok(Box::new(ours::Ours::new(target, objects).with_load())),
@@ -52,7 +53,7 @@ impl Peer {
             #[cfg(feature = "aya")]
             Self::Aya => Ok(Box::new(aya::Aya::new(target, objects))),
             #[cfg(not(all(feature = "libbpf", feature = "aya")))]
-            _ => Err(self.missing().unwrap_or_default().to_owned()),
+            _ => Err(self.missing_reason().unwrap_or_default().to_owned()),
         }
     }
 }

@@ -90,7 +90,8 @@ fn functions_and_lines(
 ) -> Result<()> {
     let name = types.builder.string(&code.name);
     let (mut functions, mut lines) = (Vec::new(), Vec::new());
-    let all_functions = types.all.iter().filter(|ty| ty.kind == Kind::Func).map(|ty| ty.id).collect::<Vec<_>>();
+    let all_functions =
+        types.all.iter().filter(|ty| ty.kind == Kind::Func).map(|ty| ty.id).collect::<Vec<_>>();
     for at in &code.functions {
         let ty = if all_functions.is_empty() { TypeId(1) } else { *u.choose(&all_functions)? };
         put(endian, &mut functions, &[*at as u32 * 8, ty.0]);

@@ -71,7 +71,9 @@ fn print(btf: &Btf<'_>) {
         assert!(fuzzing::type_to_json(ty).is_ok_and(|json| json.starts_with('{')));
     }
     for ty in btf.types().step_by(97).take(6) {
-        assert!(fuzzing::value_to_json(&btf.value(ty.id(), value_bytes(btf))).is_ok_and(|json| !json.is_empty()));
+        assert!(
+            fuzzing::value_to_json(&btf.value(ty.id(), value_bytes(btf))).is_ok_and(|json| !json.is_empty())
+        );
     }
 }
 

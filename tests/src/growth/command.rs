@@ -53,7 +53,7 @@ impl Command {
     }
 
     /// Returns the arguments for an input. `json` selects JSON instead of text.
-    pub fn words(self, input: &Written, json: bool) -> Vec<OsString> {
+    pub fn args(self, input: &Written, json: bool) -> Vec<OsString> {
         let first: &[&str] = match self {
             Self::Check => &["check", "--jobs", "1"],
             Self::Plan => &["plan"],
@@ -64,19 +64,19 @@ impl Command {
             Self::Link => &["gen", "object"],
             Self::Dump => &["btf", "dump"],
         };
-        let mut words: Vec<OsString> = first.iter().map(OsString::from).collect();
+        let mut args: Vec<OsString> = first.iter().map(OsString::from).collect();
         if json {
-            words.extend(["--format".into(), "json".into()]);
+            args.extend(["--format".into(), "json".into()]);
         }
         if matches!(self, Self::Check | Self::Plan | Self::Explain | Self::Patch | Self::DryRun) {
-            words.extend(["--btf".into(), input.kernel.clone().into()]);
+            args.extend(["--btf".into(), input.kernel.clone().into()]);
         }
         match self {
-            Self::Patch => words.extend(["--output".into(), input.output.clone().into()]),
-            Self::Link => words.push(input.output.clone().into()),
+            Self::Patch => args.extend(["--output".into(), input.output.clone().into()]),
+            Self::Link => args.push(input.output.clone().into()),
             _ => {}
         }
-        words.extend(input.objects.iter().map(OsString::from));
-        words
+        args.extend(input.objects.iter().map(OsString::from));
+        args
     }
 }

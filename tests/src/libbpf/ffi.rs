@@ -216,7 +216,7 @@ pub struct Prepared {
 pub fn prepare(object: &[u8], target: &CStr) -> Result<Vec<Prepared>, i32> {
     let options = sys::bpf_object_open_opts {
         sz: size_of::<sys::bpf_object_open_opts>() as _,
-        object_name: c"judged".as_ptr(),
+        object_name: c"tested".as_ptr(),
         btf_custom_path: target.as_ptr(),
         ..Default::default()
     };
@@ -254,7 +254,7 @@ pub struct LoadedByLibbpf(*mut sys::bpf_object);
 pub fn load(object: &[u8]) -> Result<LoadedByLibbpf, i32> {
     let options = sys::bpf_object_open_opts {
         sz: size_of::<sys::bpf_object_open_opts>() as _,
-        object_name: c"judged".as_ptr(),
+        object_name: c"tested".as_ptr(),
         ..Default::default()
     };
     // SAFETY: libbpf copies the object and the options; the drop of `loaded` closes the object.

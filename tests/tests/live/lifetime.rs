@@ -104,7 +104,7 @@ fn a_pinned_link_stays_attached_after_its_drop() {
     match link.pin(&path) {
         Ok(()) => {}
         // Raw tracepoints are kernel links on every kernel.
-        Err(why) => panic!("{why}"),
+        Err(error) => panic!("{error}"),
     }
     assert_eq!(link.pin_path(), Some(path.as_path()));
     drop(link);

@@ -25,8 +25,8 @@ fn program<'a>(loaded: &'a Loaded, name: &str) -> BorrowedFd<'a> {
 /// Returns the link. If the kernel does not support it, skips the test and returns `None`.
 fn link_or_skip(test: &str, link: Result<Link, AttachError>) -> Option<Link> {
     match link {
-        Err(why) if why.errno().is_some_and(|errno| errno.0 == libc::EOPNOTSUPP) => {
-            skip(test, &why.to_string());
+        Err(error) if error.errno().is_some_and(|errno| errno.0 == libc::EOPNOTSUPP) => {
+            skip(test, &error.to_string());
             None
         }
         link => Some(link.unwrap()),
@@ -114,7 +114,7 @@ fn a_seg6local_program_runs() {
     let Some(link) = link_or_skip(test, link) else { return };
     let socket = match veth.near.inside(packet_socket) {
         Ok(socket) => socket,
-        Err(why) => return skip(test, &format!("no packet sockets here: {why}")),
+        Err(error) => return skip(test, &format!("no packet sockets here: {error}")),
     };
     let send = || send_frame(&socket, veth.near_index, &segment_routing_frame()).unwrap();
     assert!(increases(&loaded, "segments", send), "the program does not run");

@@ -56,9 +56,9 @@ fn a_token_is_delegated_to_a_user_namespace() {
     unsafe { command.pre_exec(enter_user_namespace) };
     let child = match command.spawn() {
         Ok(child) => child,
-        Err(why) => {
-            let why = format!("no user namespace here: {why}");
-            return core_relo_tests::skip::skip("token::a_token_is_delegated_to_a_user_namespace", &why);
+        Err(error) => {
+            let reason = format!("no user namespace here: {error}");
+            return core_relo_tests::skip::skip("token::a_token_is_delegated_to_a_user_namespace", &reason);
         }
     };
     // Close the parent's copy of the child's end, so that the parent sees its close.

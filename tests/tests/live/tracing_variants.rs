@@ -71,7 +71,7 @@ fn a_sleepable_fentry_program_fires() {
     loader.set_global("only_pid", &std::process::id()).unwrap();
     let loaded = match loader.load() {
         // The kernel recognized a sleepable program, but this function does not allow one.
-        Err(why) if why.verifier_log().is_some_and(|log| log.contains("is not sleepable")) => {
+        Err(error) if error.verifier_log().is_some_and(|log| log.contains("is not sleepable")) => {
             return core_relo_tests::skip::skip(
                 test,
                 "this kernel allows no sleepable programs at system calls",
@@ -206,7 +206,7 @@ fn a_perf_event_program_samples_cpu_cycles() {
     let sample = PerfSample::Frequency(1000);
     let event = match attach::open_perf_counter(cycles, sample, None, Some(0)) {
         Ok(event) => event,
-        Err(why) => return core_relo_tests::skip::skip(test, &why.to_string()),
+        Err(error) => return core_relo_tests::skip::skip(test, &error.to_string()),
     };
     let loaded = load("perf_event");
     let program = loaded.program("sample").unwrap().as_fd();

@@ -43,7 +43,7 @@ impl Apt {
         }
         let dir = folder.display();
         for part in ["state/lists/partial", "cache/archives/partial", "etc/parts", "debs"] {
-            std::fs::create_dir_all(folder.join(part)).map_err(|why| format!("{dir}: {why}"))?;
+            std::fs::create_dir_all(folder.join(part)).map_err(|error| format!("{dir}: {error}"))?;
         }
         let mut sources = String::new();
         for (suite, archs) in SUITES {
@@ -59,14 +59,14 @@ impl Apt {
         );
         let files = [("state/status", ""), ("etc/sources.list", &sources), ("apt.conf", &config)];
         for (name, text) in files {
-            std::fs::write(folder.join(name), text).map_err(|why| format!("{dir}/{name}: {why}"))?;
+            std::fs::write(folder.join(name), text).map_err(|error| format!("{dir}/{name}: {error}"))?;
         }
         let apt = Self { folder: folder.to_path_buf() };
         eprintln!("package lists of {} Debian releases, into {dir}", SUITES.len());
         // A list that cannot be fetched is left out.
         let status =
             apt.command("apt-get").arg("update").stdout(Stdio::null()).stderr(Stdio::null()).status();
-        status.map_err(|why| format!("apt-get: {why}"))?;
+        status.map_err(|error| format!("apt-get: {error}"))?;
         Ok(apt)
     }
 
@@ -113,18 +113,18 @@ impl Apt {
     pub fn download_package(&self, kernel: &Kernel, package: &str) -> Outcome<PathBuf> {
         let debs = self.folder.join("debs");
         let _ = std::fs::remove_dir_all(&debs);
-        std::fs::create_dir_all(&debs).map_err(|why| format!("{}: {why}", debs.display()))?;
+        std::fs::create_dir_all(&debs).map_err(|error| format!("{}: {error}", debs.display()))?;
         let what = format!("{package}:{}={}", kernel.arch, kernel.package_version);
         let out = self.command("apt-get").current_dir(&debs).args(["download", &what]).output();
-        let out = out.map_err(|why| format!("apt-get: {why}"))?;
+        let out = out.map_err(|error| format!("apt-get: {error}"))?;
         let mut found = std::fs::read_dir(&debs).into_iter().flatten().flatten().map(|entry| entry.path());
         match found.find(|path| path.extension().is_some_and(|ext| ext == "deb")) {
             Some(deb) if out.status.success() => Ok(deb),
             _ => {
                 let errors = String::from_utf8_lossy(&out.stderr);
-                let why =
+                let reason =
                     errors.lines().find(|line| line.starts_with("E:")).unwrap_or("apt-get download failed");
-                Err(format!("{what}: {why}").into())
+                Err(format!("{what}: {reason}").into())
             }
         }
     }

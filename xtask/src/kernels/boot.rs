@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::{apt, available, btf, fresh, image, of_series, unpack, version_key, write};
+use super::{apt, available, btf, create_empty, image, is_in_series, unpack, version_key, write};
 use crate::system::{Failure, Outcome, files_below, root};
 
 /// The kernel series to run the tests on, oldest first.
@@ -13,7 +13,7 @@ pub const SERIES: [&str; 4] = ["5.10", "6.1", "6.12", "7"];
 const MODULES: [&str; 6] = ["veth", "sch_ingress", "cls_bpf", "act_bpf", "nf_conntrack", "tcp_dctcp"];
 
 /// Modules that [`MODULES`] may depend on.
-const BENEATH: [&str; 4] = ["nf_defrag_ipv4", "nf_defrag_ipv6", "libcrc32c", "crc32c_generic"];
+const DEPENDENCIES: [&str; 4] = ["nf_defrag_ipv4", "nf_defrag_ipv6", "libcrc32c", "crc32c_generic"];
 
 /// The suffix of a module's file name, before that of its compression.
 const MODULE: &str = ".ko";
@@ -37,9 +37,9 @@ pub fn newest(series: &str) -> Outcome<Bootable> {
     if let Some(found) = cached(series) {
         return Ok(found);
     }
-    fetch(series).map_err(|why| {
+    fetch(series).map_err(|error| {
         Failure::CannotRun(format!(
-            "no kernel {series}: {why}; give an image of your own with --kernel PATH (a bzImage or an ELF vmlinux)"
+            "no kernel {series}: {error}; give an image of your own with --kernel PATH (a bzImage or an ELF vmlinux)"
         ))
     })?;
     cached(series).ok_or_else(|| format!("no kernel {series} in {}", dir().display()).into())
@@ -51,21 +51,21 @@ pub fn cached(series: &str) -> Option<Bootable> {
     let versions = folders.filter_map(|folder| {
         let name = folder.file_name()?.to_string_lossy().into_owned();
         let version = name.strip_prefix("amd64-")?.strip_suffix("-cloud")?.to_owned();
-        of_series(&version, series).then_some((version_key(&version), folder))
+        is_in_series(&version, series).then_some((version_key(&version), folder))
     });
     open(&versions.max()?.1)
 }
 
 /// Returns a kernel image given by the user, with the modules and configuration from the distribution's usual paths.
 pub fn from_image(path: &Path) -> Outcome<Bootable> {
-    let cannot = |why: String| Failure::CannotRun(format!("{}: {why}", path.display()));
-    let image = std::fs::read(path).map_err(|why| cannot(why.to_string()))?;
-    let kernel = image::kernel_elf(image).map_err(|why| cannot(why.to_string()))?;
+    let cannot = |error: String| Failure::CannotRun(format!("{}: {error}", path.display()));
+    let image = std::fs::read(path).map_err(|error| cannot(error.to_string()))?;
+    let kernel = image::kernel_elf(image).map_err(|error| cannot(error.to_string()))?;
     let release = release(&kernel).ok_or_else(|| cannot("no Linux version in it".to_owned()))?;
     let folder = dir().join("own").join(&release);
-    fresh(&folder)?;
+    create_empty(&folder)?;
     let tree = Path::new("/lib/modules").join(&release);
-    keep_modules(&files_below(&tree), &folder)?;
+    cache_modules(&files_below(&tree), &folder)?;
     for config in [PathBuf::from(format!("/boot/config-{release}")), tree.join("config")] {
         if let Ok(text) = std::fs::read(config) {
             write(&folder.join("config"), &text)?;
@@ -73,20 +73,20 @@ pub fn from_image(path: &Path) -> Outcome<Bootable> {
     }
     write(&folder.join("release"), release.as_bytes())?;
     write(&folder.join("vmlinux"), &kernel)?;
-    open(&folder).ok_or_else(|| cannot("could not be kept".to_owned()))
+    open(&folder).ok_or_else(|| cannot("could not be stored".to_owned()))
 }
 
 /// Downloads the newest kernel of a series into the cache.
 fn fetch(series: &str) -> Outcome {
     let (apt, kernels) = available()?;
-    let ours = |kernel: &&apt::Kernel| {
-        kernel.arch == "amd64" && kernel.flavour == "cloud" && of_series(&kernel.version, series)
+    let is_bootable = |kernel: &&apt::Kernel| {
+        kernel.arch == "amd64" && kernel.flavour == "cloud" && is_in_series(&kernel.version, series)
     };
-    let newest = kernels.iter().filter(ours).max_by_key(|kernel| version_key(&kernel.version));
+    let newest = kernels.iter().filter(is_bootable).max_by_key(|kernel| version_key(&kernel.version));
     let kernel = newest.ok_or("the mirror has none")?;
     let (folder, tree) = (dir().join(kernel.name()), dir().join("unpacked"));
-    fresh(&tree)?;
-    let modules: Vec<&str> = MODULES.into_iter().chain(BENEATH).collect();
+    create_empty(&tree)?;
+    let modules: Vec<&str> = MODULES.into_iter().chain(DEPENDENCIES).collect();
     for package in kernel.packages() {
         eprintln!("downloading {package}");
         let deb = apt.download_package(kernel, package)?;
@@ -94,13 +94,13 @@ fn fetch(series: &str) -> Outcome {
         let _ = std::fs::remove_file(&deb);
         unpacked?;
     }
-    let kept = keep(&tree, &folder);
+    let result = cache_files(&tree, &folder);
     let _ = std::fs::remove_dir_all(&tree);
-    kept
+    result
 }
 
 /// Copies the needed files of unpacked packages into the cache. The image comes last, so that an interrupted copy does not look complete.
-fn keep(tree: &Path, folder: &Path) -> Outcome {
+fn cache_files(tree: &Path, folder: &Path) -> Outcome {
     let files = files_below(tree);
     let named = |prefix: &str| {
         let mut matching = files
@@ -108,10 +108,10 @@ fn keep(tree: &Path, folder: &Path) -> Outcome {
             .filter(|file| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix)));
         matching.next()
     };
-    let read = |path: &Path| std::fs::read(path).map_err(|why| format!("{}: {why}", path.display()));
+    let read = |path: &Path| std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
     let kernel = image::kernel_elf(read(named("vmlinu").ok_or("no kernel image in the package")?)?)?;
-    fresh(folder)?;
-    keep_modules(&files, folder)?;
+    create_empty(folder)?;
+    cache_modules(&files, folder)?;
     if let Some(config) = named("config") {
         write(&folder.join("config"), &read(config)?)?;
     }
@@ -121,15 +121,15 @@ fn keep(tree: &Path, folder: &Path) -> Outcome {
 }
 
 /// Copies the modules, unpacked and numbered in the order of insertion.
-fn keep_modules(files: &[PathBuf], folder: &Path) -> Outcome {
+fn cache_modules(files: &[PathBuf], folder: &Path) -> Outcome {
     let mut objects = BTreeMap::new();
     for file in files {
         let name = file.file_name().unwrap_or_default().to_string_lossy().replace('-', "_");
         let Some((stem, packed)) = name.split_once(MODULE) else { continue };
-        if !MODULES.contains(&stem) && !BENEATH.contains(&stem) {
+        if !MODULES.contains(&stem) && !DEPENDENCIES.contains(&stem) {
             continue;
         }
-        let data = std::fs::read(file).map_err(|why| format!("{}: {why}", file.display()))?;
+        let data = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
         let object = if packed.is_empty() { Some(data) } else { image::unpack(&data) };
         if let Some(object) = object {
             objects.insert(stem.to_owned(), object);
@@ -145,14 +145,14 @@ fn keep_modules(files: &[PathBuf], folder: &Path) -> Outcome {
 
 /// Sorts module names so that each follows its dependencies. Drops modules with a missing dependency.
 fn order(objects: &BTreeMap<String, Vec<u8>>) -> Vec<String> {
-    let mut done: Vec<String> = Vec::new();
+    let mut sorted: Vec<String> = Vec::new();
     loop {
         let ready = objects.iter().find(|(name, object)| {
-            !done.contains(name) && depends(object).iter().all(|beneath| done.contains(beneath))
+            !sorted.contains(name) && depends(object).iter().all(|dependency| sorted.contains(dependency))
         });
         match ready {
-            Some((name, _)) => done.push(name.clone()),
-            None => return done,
+            Some((name, _)) => sorted.push(name.clone()),
+            None => return sorted,
         }
     }
 }
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_that_says_nothing_depends_on_nothing() {
+    fn modules_without_modinfo_have_no_dependencies() {
         let objects = BTreeMap::from([("b".to_owned(), Vec::new()), ("a".to_owned(), Vec::new())]);
         assert_eq!(order(&objects), ["a", "b"]);
     }

@@ -1,7 +1,7 @@
 //! `cargo xtask kernels`: vmlinux and module BTF of Debian kernels, as targets to relocate against.
 //!
-//! The packages come through apt with a root of its own below `target/kernels/`; the machine's own apt state is neither
-//! used nor changed. What cannot be had is a skip with its reason, never a failure.
+//! apt downloads the packages, with its state in `target/kernels/apt`. The system's apt state is neither used nor changed. A kernel that
+//! cannot be fetched is a skip with its reason, never a failure.
 
 mod apt;
 pub mod boot;
@@ -15,17 +15,17 @@ use std::sync::OnceLock;
 use crate::install;
 use crate::system::{Failure, Outcome, files_below, have, kernels_dir, root};
 
-/// A kernel to fetch: the newest of its series.
+/// A selection of kernels, of which the newest is fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Wanted {
+struct KernelSelection {
     series: String,
     arch: String,
     flavour: String,
-    /// Modules lie in the same package before 7.x, and cost no further download there.
+    /// Whether the BTF of modules is extracted, too. Before 7.x, the same package contains the modules.
     modules: bool,
 }
 
-/// The kernels fetched when none is named: one of each long-term series, the newest, and a big-endian one.
+/// The default selections: long-term kernels, the newest one, and a big-endian one.
 const DEFAULT: [(&str, &str, &str, bool); 5] = [
     ("5.10", "amd64", "cloud", false),
     ("6.1", "amd64", "cloud", true),
@@ -34,7 +34,7 @@ const DEFAULT: [(&str, &str, &str, bool); 5] = [
     ("6.12", "s390x", "generic", false),
 ];
 
-/// Modules whose BTF is kept, where the kernel has them.
+/// The modules whose BTF is extracted, if the kernel has them.
 const MODULES: [&str; 12] = [
     "veth",
     "nf_conntrack",
@@ -69,29 +69,31 @@ pub fn run(args: &[String]) -> Outcome {
     Ok(())
 }
 
-/// Fetches what is not there yet; returns what could not be had, and why.
+/// Fetches the selected kernels that are not cached yet. Returns a line with the reason for each one that cannot be fetched.
 pub fn fetch(series: &[String]) -> Vec<String> {
-    let wanted: Vec<Wanted> = wanted(series).into_iter().filter(|wanted| !wanted.is_here()).collect();
-    if wanted.is_empty() {
+    let missing: Vec<KernelSelection> =
+        selections(series).into_iter().filter(|selection| !selection.is_cached()).collect();
+    if missing.is_empty() {
         return Vec::new();
     }
-    let skip_all = |why: &str| wanted.iter().map(|w| format!("kernel BTF {}: {why}", w.name())).collect();
+    let skip_all =
+        |reason: &str| missing.iter().map(|s| format!("kernel BTF {}: {reason}", s.name())).collect();
     let (apt, kernels) = match available() {
         Ok(found) => found,
-        Err(why) => return skip_all(&why.to_string()),
+        Err(error) => return skip_all(&error.to_string()),
     };
     let mut skips = Vec::new();
-    for wanted in &wanted {
-        eprintln!("kernel BTF {}", wanted.name());
+    for selection in &missing {
+        eprintln!("kernel BTF {}", selection.name());
         let newest = kernels
             .iter()
-            .filter(|kernel| wanted.takes(kernel))
+            .filter(|kernel| selection.contains(kernel))
             .max_by_key(|kernel| version_key(&kernel.version));
         let result = newest
             .ok_or_else(|| Failure::from("the mirror has none"))
-            .and_then(|k| fetch_kernel(apt, k, wanted.modules));
-        if let Err(why) = result {
-            skips.push(format!("kernel BTF {}: {why}", wanted.name()));
+            .and_then(|k| fetch_kernel(apt, k, selection.modules));
+        if let Err(error) = result {
+            skips.push(format!("kernel BTF {}: {error}", selection.name()));
         }
     }
     skips
@@ -99,11 +101,11 @@ pub fn fetch(series: &[String]) -> Vec<String> {
 
 /// The kernels on the mirror, listed once.
 fn available() -> Outcome<&'static (apt::Apt, Vec<apt::Kernel>)> {
-    static ANSWER: OnceLock<Outcome<(apt::Apt, Vec<apt::Kernel>)>> = OnceLock::new();
-    ANSWER.get_or_init(ask).as_ref().map_err(Failure::clone)
+    static KERNELS: OnceLock<Outcome<(apt::Apt, Vec<apt::Kernel>)>> = OnceLock::new();
+    KERNELS.get_or_init(list_kernels).as_ref().map_err(Failure::clone)
 }
 
-fn ask() -> Outcome<(apt::Apt, Vec<apt::Kernel>)> {
+fn list_kernels() -> Outcome<(apt::Apt, Vec<apt::Kernel>)> {
     let missing: Vec<_> =
         ["apt-get", "apt-cache", "dpkg-deb", "tar"].into_iter().filter(|tool| !have(tool)).collect();
     if !missing.is_empty() {
@@ -115,11 +117,12 @@ fn ask() -> Outcome<(apt::Apt, Vec<apt::Kernel>)> {
     Ok((apt, kernels))
 }
 
-/// Downloads one kernel and leaves its BTF, and its modules', in the cache.
+/// Downloads a kernel, and writes its BTF, and that of its modules, to the cache.
 fn fetch_kernel(apt: &apt::Apt, kernel: &apt::Kernel, modules: bool) -> Outcome {
     let deb = apt.download(kernel)?;
     let tree = deb.with_extension("tree");
-    let unpacked = fresh(&tree).and_then(|()| unpack(&deb, &tree, if modules { &MODULES } else { &[] }));
+    let unpacked =
+        create_empty(&tree).and_then(|()| unpack(&deb, &tree, if modules { &MODULES } else { &[] }));
     let result = unpacked.and_then(|()| extract(kernel, &tree));
     for path in [tree.as_path(), deb.as_path()] {
         let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
@@ -132,7 +135,7 @@ fn extract(kernel: &apt::Kernel, tree: &Path) -> Outcome {
     let named =
         |file: &&PathBuf| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinu"));
     let image = files.iter().find(named).ok_or("no kernel image in the package")?;
-    let image = std::fs::read(image).map_err(|why| format!("{}: {why}", image.display()))?;
+    let image = std::fs::read(image).map_err(|error| format!("{}: {error}", image.display()))?;
     let data = image::vmlinux_btf(&image)?;
     let name = kernel.name();
     let mut modules = 0;
@@ -143,7 +146,7 @@ fn extract(kernel: &apt::Kernel, tree: &Path) -> Outcome {
         if !MODULES.contains(&stem.as_str()) {
             continue;
         }
-        let data = std::fs::read(file).map_err(|why| format!("{}: {why}", file.display()))?;
+        let data = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
         let object = if packed.is_empty() { Some(data) } else { image::unpack(&data) };
         if let Some(section) =
             object.and_then(|object| btf::elf_section(&object, b".BTF").map(<[u8]>::to_vec))
@@ -152,26 +155,26 @@ fn extract(kernel: &apt::Kernel, tree: &Path) -> Outcome {
             modules += 1;
         }
     }
-    // Written last, so that an interrupted fetch does not look complete.
+    // The kernel's BTF is written last, so that an interrupted fetch does not look complete.
     write(&kernels_dir().join(format!("{name}.btf")), &data)?;
     eprintln!("  {name}: {} bytes, {modules} modules", data.len());
     Ok(())
 }
 
 /// Creates an empty folder, after removing an old one.
-fn fresh(folder: &Path) -> Outcome {
+fn create_empty(folder: &Path) -> Outcome {
     let _ = std::fs::remove_dir_all(folder);
-    std::fs::create_dir_all(folder).map_err(|why| format!("{}: {why}", folder.display()).into())
+    std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()).into())
 }
 
-/// Extracts the kernel image, its configuration and the wanted modules from a package.
+/// Extracts the kernel image, its configuration and the given modules from a package.
 fn unpack(deb: &Path, tree: &Path, modules: &[&str]) -> Outcome {
     let mut dpkg = Command::new("dpkg-deb")
         .arg("--fsys-tarfile")
         .arg(deb)
         .stdout(Stdio::piped())
         .spawn()
-        .map_err(|why| format!("dpkg-deb: {why}"))?;
+        .map_err(|error| format!("dpkg-deb: {error}"))?;
     let mut tar = Command::new("tar");
     tar.args(["-x", "--wildcards", "--wildcards-match-slash", "-C"]).arg(tree);
     tar.args(["./boot/vmlinu*", "*/lib/modules/*/vmlinu*", "./boot/config-*", "*/lib/modules/*/config"]);
@@ -182,13 +185,14 @@ fn unpack(deb: &Path, tree: &Path, modules: &[&str]) -> Outcome {
     // tar fails if a pattern matches nothing, and not every package has every file: the caller checks the unpacked files.
     let stdin = dpkg.stdout.take().map_or(Stdio::null(), Stdio::from);
     let tar = tar.stdin(stdin).stderr(Stdio::null()).status();
-    let dpkg = dpkg.wait().map_err(|why| format!("dpkg-deb: {why}"))?;
-    tar.map_err(|why| format!("tar: {why}"))?;
+    let dpkg = dpkg.wait().map_err(|error| format!("dpkg-deb: {error}"))?;
+    tar.map_err(|error| format!("tar: {error}"))?;
     if dpkg.success() { Ok(()) } else { Err(format!("dpkg-deb: {dpkg}").into()) }
 }
 
-fn wanted(series: &[String]) -> Vec<Wanted> {
-    let all = DEFAULT.map(|(series, arch, flavour, modules)| Wanted {
+/// Returns the selections for the series or architectures in `series`, or the default selections if there are none.
+fn selections(series: &[String]) -> Vec<KernelSelection> {
+    let all = DEFAULT.map(|(series, arch, flavour, modules)| KernelSelection {
         series: series.to_owned(),
         arch: arch.to_owned(),
         flavour: flavour.to_owned(),
@@ -199,43 +203,45 @@ fn wanted(series: &[String]) -> Vec<Wanted> {
     }
     let mut chosen = Vec::new();
     for name in series {
-        let known: Vec<Wanted> =
+        let known: Vec<KernelSelection> =
             all.iter().filter(|w| w.series == *name || w.arch == *name).cloned().collect();
         if known.is_empty() {
             let (arch, flavour) = ("amd64".to_owned(), "cloud".to_owned());
-            chosen.push(Wanted { series: name.clone(), arch, flavour, modules: false });
+            chosen.push(KernelSelection { series: name.clone(), arch, flavour, modules: false });
         }
         chosen.extend(known);
     }
     chosen
 }
 
-impl Wanted {
+impl KernelSelection {
     fn name(&self) -> String {
         format!("{} {} {}", self.series, self.arch, self.flavour)
     }
 
-    fn takes(&self, kernel: &apt::Kernel) -> bool {
-        kernel.arch == self.arch && kernel.flavour == self.flavour && of_series(&kernel.version, &self.series)
+    fn contains(&self, kernel: &apt::Kernel) -> bool {
+        kernel.arch == self.arch
+            && kernel.flavour == self.flavour
+            && is_in_series(&kernel.version, &self.series)
     }
 
-    fn is_here(&self) -> bool {
+    fn is_cached(&self) -> bool {
         let names = std::fs::read_dir(kernels_dir()).into_iter().flatten().flatten();
         names.map(|entry| entry.file_name().to_string_lossy().into_owned()).any(|name| {
             let inner = name.strip_prefix(&format!("{}-", self.arch));
             inner
                 .and_then(|rest| rest.strip_suffix(&format!("-{}.btf", self.flavour)))
-                .is_some_and(|v| of_series(v, &self.series))
+                .is_some_and(|v| is_in_series(v, &self.series))
         })
     }
 }
 
-/// `6.1.192` is of the series `6.1` and `6`, not of `6.12`.
-fn of_series(version: &str, series: &str) -> bool {
+/// Returns whether a version belongs to a series: `6.1.192` belongs to `6.1` and `6`, not to `6.12`.
+fn is_in_series(version: &str, series: &str) -> bool {
     version.strip_prefix(series).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
 }
 
-/// Numbers compare as numbers; a release candidate comes before its release.
+/// Returns a key that sorts versions by their numbers. A release candidate comes before its release.
 fn version_key(version: &str) -> (Vec<u32>, u32) {
     let (release, candidate) = version.split_once("-rc").unwrap_or((version, ""));
     let numbers = release.split(['.', '-']).map_while(|part| part.parse().ok()).collect();
@@ -248,11 +254,11 @@ fn work_dir() -> PathBuf {
 
 fn write(path: &Path, data: &[u8]) -> Outcome {
     let folder = path.parent().unwrap_or(path);
-    let fresh = path.with_extension("new");
+    let temporary = path.with_extension("new");
     std::fs::create_dir_all(folder)
-        .and_then(|()| std::fs::write(&fresh, data))
-        .and_then(|()| std::fs::rename(&fresh, path))
-        .map_err(|why| format!("{}: {why}", path.display()).into())
+        .and_then(|()| std::fs::write(&temporary, data))
+        .and_then(|()| std::fs::rename(&temporary, path))
+        .map_err(|error| format!("{}: {error}", path.display()).into())
 }
 
 #[cfg(test)]
@@ -261,19 +267,19 @@ mod tests {
 
     #[test]
     fn versions_and_series() {
-        assert!(of_series("6.1.192", "6.1"));
-        assert!(!of_series("6.12.43", "6.1"));
-        assert!(of_series("7.3-rc7", "7"));
+        assert!(is_in_series("6.1.192", "6.1"));
+        assert!(!is_in_series("6.12.43", "6.1"));
+        assert!(is_in_series("7.3-rc7", "7"));
         assert!(version_key("6.1.20") < version_key("6.1.192"));
         assert!(version_key("7.3-rc7") < version_key("7.3"));
         assert!(version_key("7.2.13") < version_key("7.3-rc7"));
     }
 
     #[test]
-    fn series_can_be_chosen() {
+    fn series_and_architectures_select_kernels() {
         let names = |args: &[&str]| {
             let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
-            wanted(&args).iter().map(Wanted::name).collect::<Vec<_>>()
+            selections(&args).iter().map(KernelSelection::name).collect::<Vec<_>>()
         };
         assert_eq!(names(&["s390x", "6.5"]), ["6.12 s390x generic", "6.5 amd64 cloud"]);
         assert_eq!(names(&[]).len(), DEFAULT.len());

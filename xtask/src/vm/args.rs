@@ -17,7 +17,7 @@ pub struct Request {
     /// The folder of objects for the guest, or `None` for the committed ones.
     pub progs: Option<PathBuf>,
     /// Arguments for the test binary.
-    pub for_tests: Vec<String>,
+    pub test_args: Vec<String>,
 }
 
 /// A kernel to boot.
@@ -32,27 +32,28 @@ pub enum Choice {
 pub const HELP: &str = "\
 usage: cargo xtask vm [OPTIONS] [-- TEST-ARGS]
 
-Boots distribution kernels in QEMU and runs the live tests (tests/tests/live.rs) there as root. What it needs is fetched:
-QEMU and a static busybox through the system's package manager, kernels from Debian's mirror into target/kernels/boot/.
+Boots distribution kernels in QEMU and runs the live tests (tests/tests/live.rs) there as root. Installs QEMU and a static busybox
+through the system's package manager, and fetches kernels from Debian's mirror into target/kernels/boot/.
 
-  --kernel KERNEL    5.10, 6.1, 6.12, 7.x, any other series the mirror has, all of those named here (all), or the
-                     path of a bzImage or ELF vmlinux; may be given again (default: the oldest and the newest, 5.10 and 7.x)
-  --list             the kernels that can be named, and which are here
-  --timeout SECONDS  the time one kernel may take (default: 300)
+  --kernel KERNEL    5.10, 6.1, 6.12, 7.x, another series that the mirror has, `all` for these four, or the path of a
+                     bzImage or ELF vmlinux; may be given several times (default: the oldest and the newest, 5.10 and 7.x)
+  --list             list the kernels, and which of them are fetched already
+  --timeout SECONDS  time limit for each kernel (default: 300)
   --cpus N           processors of the machine (default: 1)
   --progs FOLDER     the objects for the tests (default: bpf-progs/prebuilt/el)
   --no-install       do not install QEMU or busybox
-  TEST-ARGS          what the test binary takes: a filter, --list, --exact, --nocapture
+  TEST-ARGS          arguments of the test binary: a filter, --list, --exact, --nocapture
 
 examples:
   cargo xtask vm                                      the live tests on the oldest and the newest kernel
   cargo xtask vm --kernel 6.1 -- cgroup               the tests with `cgroup` in their name, on 6.1
-  cargo xtask vm --kernel all -- --list               which tests there are, said by each kernel
+  cargo xtask vm --kernel all -- --list               the tests, as the test binary lists them on each kernel
   cargo xtask vm --kernel /boot/vmlinuz-$(uname -r)   this machine's kernel, with its modules from /lib/modules
 
 Lines of tests that cannot run begin with SKIP. The kernel's console stays in target/vm/<kernel>/console.
-exit status: 0 all passed; 1 a test failed, or the kernel died of one; 2 the tests could not be run";
+exit status: 0 all passed; 1 a test failed, or crashed the kernel; 2 the tests could not be run";
 
+/// The default time limit for a kernel, in seconds.
 const LIMIT: u64 = 300;
 
 impl Request {
@@ -66,7 +67,7 @@ impl Request {
             limit: Duration::from_secs(LIMIT),
             cpus: 1,
             progs: None,
-            for_tests: Vec::new(),
+            test_args: Vec::new(),
         }
     }
 
@@ -75,14 +76,15 @@ impl Request {
         let mut kernels = Vec::new();
         let mut words = args.iter();
         while let Some(word) = words.next() {
-            let (flag, given) = word.split_once('=').map_or((word.as_str(), None), |(f, v)| (f, Some(v)));
+            let (flag, inline_value) =
+                word.split_once('=').map_or((word.as_str(), None), |(f, v)| (f, Some(v)));
             let mut value = |what: &str| {
-                let next = given.map(str::to_owned).or_else(|| words.next().cloned());
+                let next = inline_value.map(str::to_owned).or_else(|| words.next().cloned());
                 next.filter(|v| !v.is_empty()).ok_or_else(|| Failure::Usage(format!("{flag} needs {what}")))
             };
             match flag {
                 "--" => {
-                    request.for_tests = words.cloned().collect();
+                    request.test_args = words.cloned().collect();
                     break;
                 }
                 "--kernel" => kernels.extend(choices(&value("a series or a path")?)),
@@ -93,7 +95,7 @@ impl Request {
                 "--no-install" => request.may_install = false,
                 _ => {
                     return Err(Failure::Usage(format!(
-                        "unknown argument `{word}` (words for the tests come after `--`)"
+                        "unknown argument `{word}` (arguments for the tests come after `--`)"
                     )));
                 }
             }
@@ -133,13 +135,13 @@ mod tests {
         let request = parsed("--kernel 7.x --kernel=boot/vmlinuz-6.1 -- cgroup --exact").unwrap();
         let file = Choice::File(PathBuf::from("boot/vmlinuz-6.1"));
         assert_eq!(request.kernels, [Choice::Series("7".to_owned()), file]);
-        assert_eq!(request.for_tests, ["cgroup", "--exact"]);
+        assert_eq!(request.test_args, ["cgroup", "--exact"]);
         assert_eq!(parsed("--kernel all").unwrap().kernels.len(), SERIES.len());
         assert_eq!(parsed("").unwrap().kernels.len(), 2);
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_arguments_are_refused() {
         for line in ["--kernel", "--timeout 0", "--timeout x", "cgroup", "--kernel="] {
             assert!(matches!(parsed(line), Err(Failure::Usage(_))), "{line}");
         }

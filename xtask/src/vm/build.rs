@@ -22,18 +22,18 @@ pub fn live_test() -> Outcome<PathBuf> {
     // Debug information would double the size of the guest's file system.
     command.env("CARGO_PROFILE_DEV_DEBUG", "0").stdin(Stdio::null()).stdout(Stdio::piped());
     eprintln!("building the live tests as a static program");
-    let mut child = command.spawn().map_err(|why| format!("cargo: {why}"))?;
+    let mut child = command.spawn().map_err(|error| format!("cargo: {error}"))?;
     let out = child.stdout.take();
     let lines = out.into_iter().flat_map(|out| BufReader::new(out).lines()).map_while(Result::ok);
     let found = lines.filter_map(|line| executable(&line)).last();
-    let status = child.wait().map_err(|why| format!("cargo: {why}"))?;
+    let status = child.wait().map_err(|error| format!("cargo: {error}"))?;
     let path = found.filter(|_| status.success()).ok_or_else(|| {
         Failure::CannotRun(format!(
-            "the live tests could not be built for {TARGET}; it takes that target (rustup target add {TARGET}) and \
+            "the live tests could not be built for {TARGET}; they need that target (rustup target add {TARGET}) and \
              glibc's static library (Debian: libc6-dev, Fedora: glibc-static)"
         ))
     })?;
-    let data = std::fs::read(&path).map_err(|why| format!("{}: {why}", path.display()))?;
+    let data = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     if !guest::is_static(&data) {
         return Err(Failure::CannotRun(format!("{}: not a static program", path.display())));
     }
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_test_is_found_in_what_cargo_says() {
+    fn the_test_binary_is_found_in_the_output_of_cargo() {
         let message = r#"{"reason":"compiler-artifact","target":{"kind":["test"],"name":"live"},"executable":"/a/live-1","fresh":true}"#;
         assert_eq!(executable(message), Some(PathBuf::from("/a/live-1")));
         assert_eq!(executable(&message.replace("\"live\"", "\"other\"")), None);

@@ -116,14 +116,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_reach_the_tests_as_they_are() {
+    fn arguments_are_quoted() {
         let text = script(&["00-a.ko".to_owned()], &["it's".to_owned(), "a b".to_owned()]);
         assert!(text.contains("/t/live 'it'\\''s' 'a b'\n"));
         assert!(text.contains("insmod /ko/'00-a.ko' "));
     }
 
     #[test]
-    fn a_dynamic_program_is_told() {
+    fn dynamic_programs_and_scripts_are_not_static() {
         let mut elf = vec![0_u8; 0x40 + 56];
         elf[..5].copy_from_slice(b"\x7fELF\x02");
         (elf[0x20], elf[0x36], elf[0x38]) = (0x40, 56, 1);

@@ -39,7 +39,7 @@ impl Initramfs {
         let files = if from.is_dir() { files_below(from) } else { vec![from.to_path_buf()] };
         let mut bytes = 0;
         for file in files {
-            let data = std::fs::read(&file).map_err(|why| format!("{}: {why}", file.display()))?;
+            let data = std::fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
             let inner = file.strip_prefix(from).unwrap_or(Path::new(""));
             self.file(Path::new(to).join(inner).to_string_lossy().trim_end_matches('/'), &data);
             bytes += data.len();

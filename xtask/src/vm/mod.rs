@@ -52,22 +52,25 @@ pub fn run(args: &[String]) -> Outcome {
         "{} passed, {} failed, {skipped} skipped, on {} of {} kernels",
         counts.passed,
         counts.failed,
-        request.kernels.len().saturating_sub(report.problems.iter().filter(|why| cannot_run(why)).count()),
+        request
+            .kernels
+            .len()
+            .saturating_sub(report.problems.iter().filter(|error| cannot_run(error)).count()),
         request.kernels.len()
     );
     report.result()
 }
 
 /// Runs the tests on the oldest and the newest kernel. A kernel that is not available is a skip with its reason.
-pub fn both_ends(may_install: bool) -> Report {
+pub fn oldest_and_newest(may_install: bool) -> Report {
     let mut report = Report::default();
     let request = Request::new();
-    if let Err(why) = prerequisites(may_install) {
-        report.skips.insert(format!("live tests on other kernels: {why}"));
+    if let Err(error) = prerequisites(may_install) {
+        report.skips.insert(format!("live tests on other kernels: {error}"));
         return report;
     }
     let (kernels, missing) = kernels(&request);
-    report.skips.extend(missing.iter().map(|why| format!("live tests: {why}")));
+    report.skips.extend(missing.iter().map(|error| format!("live tests: {error}")));
     on_all(&kernels, &request, &mut report);
     report
 }
@@ -86,20 +89,20 @@ impl Report {
     }
 }
 
-fn cannot_run(why: &Failure) -> bool {
-    matches!(why, Failure::CannotRun(_))
+fn cannot_run(error: &Failure) -> bool {
+    matches!(error, Failure::CannotRun(_))
 }
 
 /// Finds QEMU and busybox, or installs them if `may_install` is set.
 fn prerequisites(may_install: bool) -> Outcome {
-    let complete = || qemu::installed() && guest::busybox().is_some();
+    let complete = || qemu::is_installed() && guest::busybox().is_some();
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
-        return Err(Failure::CannotRun("the live tests are built for x86-64 Linux, and not here".to_owned()));
+        return Err(Failure::CannotRun("the live tests in QEMU need an x86-64 Linux host".to_owned()));
     }
     if !complete() && may_install {
         install::emulator();
     }
-    if !qemu::installed() {
+    if !qemu::is_installed() {
         return Err(Failure::CannotRun(format!(
             "no {} (Debian, Ubuntu: apt-get install qemu-system-x86 busybox-static)",
             qemu::QEMU
@@ -118,7 +121,7 @@ fn kernels(request: &Request) -> (Vec<Bootable>, Vec<Failure>) {
         };
         match found {
             Ok(kernel) => kernels.push(kernel),
-            Err(why) => missing.push(why),
+            Err(error) => missing.push(error),
         }
     }
     (kernels, missing)
@@ -131,7 +134,7 @@ fn on_all(kernels: &[Bootable], request: &Request, report: &mut Report) {
     }
     match build::live_test() {
         Ok(test) => kernels.iter().for_each(|kernel| test_kernel(kernel, &test, request, report)),
-        Err(why) => report.problems.push(why),
+        Err(error) => report.problems.push(error),
     }
 }
 
@@ -150,11 +153,11 @@ fn test_kernel(kernel: &Bootable, test: &Path, request: &Request, report: &mut R
 fn boot_and_test(kernel: &Bootable, test: &Path, request: &Request, report: &mut Report) -> Outcome {
     let name = &kernel.name;
     let folder = root().join("target/vm").join(name);
-    std::fs::create_dir_all(&folder).map_err(|why| format!("{}: {why}", folder.display()))?;
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let progs = request.progs.clone().unwrap_or_else(|| cases::dir().join("prebuilt/el"));
-    let archive = guest::pack(kernel, test, &progs, &request.for_tests)?;
+    let archive = guest::pack(kernel, test, &progs, &request.test_args)?;
     let initramfs = folder.join("initramfs");
-    std::fs::write(&initramfs, archive).map_err(|why| format!("{}: {why}", initramfs.display()))?;
+    std::fs::write(&initramfs, archive).map_err(|error| format!("{}: {error}", initramfs.display()))?;
     println!("{name}: Linux {} by {}", kernel.release, qemu::accelerator());
     let machine = qemu::Machine {
         kernel: &kernel.vmlinux,
@@ -166,9 +169,9 @@ fn boot_and_test(kernel: &Bootable, test: &Path, request: &Request, report: &mut
     let (mut last, mut passed) = (String::new(), 0);
     let mut counts = Counts::default();
     let mut line = |line: &str| {
-        counts.add(line);
+        counts.add_line(line);
         passed += u64::from(line.starts_with("test ") && line.ends_with("... ok"));
-        // The notes have these too, even after a kernel crash.
+        // The guest's notes contain the skipped tests as well, even after a kernel crash.
         if !line.trim_start().starts_with(guest::SKIP) {
             println!("{line}");
         }
@@ -185,29 +188,32 @@ fn boot_and_test(kernel: &Bootable, test: &Path, request: &Request, report: &mut
     }
     let _ = std::fs::remove_file(&initramfs);
     let started = ended.started();
-    if counts.none() && started && !last.is_empty() {
-        // The kernel died in a test: there is no last line with counts.
+    if counts.is_empty() && started && !last.is_empty() {
+        // The kernel crashed in a test, so the tests did not print their counts.
         counts = Counts { passed, failed: 1, ignored: 0 };
     }
-    report.counts.join(counts);
+    report.counts.add_counts(counts);
     let skips = ended.notes.lines().filter_map(|line| line.trim().strip_prefix(guest::SKIP));
     report.skips.extend(skips.map(|skip| format!("{name}: {skip}")));
     if !started {
         return Err(no_boot(kernel, request, &ended, &folder.join("console")));
     }
-    judge(kernel, request, &ended, &last, &folder.join("console"))?;
-    let listing = request.for_tests.iter().any(|arg| arg == "--list");
-    if counts.none() && !listing {
-        return Err(Failure::CannotRun(format!(
-            "{name}: no test is named like that: {}",
-            request.for_tests.join(" ")
-        )));
+    check_end(kernel, request, &ended, &last, &folder.join("console"))?;
+    let listing = request.test_args.iter().any(|arg| arg == "--list");
+    if counts.is_empty() && !listing {
+        return Err(Failure::CannotRun(format!("{name}: no test matches: {}", request.test_args.join(" "))));
     }
     Ok(())
 }
 
-/// Returns the problem with the end of a run, if any.
-fn judge(kernel: &Bootable, request: &Request, ended: &qemu::Ended, last: &str, console: &Path) -> Outcome {
+/// Checks how a run ended: the tests' exit status, the time limit, or a crash of the kernel.
+fn check_end(
+    kernel: &Bootable,
+    request: &Request,
+    ended: &qemu::RunOutput,
+    last: &str,
+    console: &Path,
+) -> Outcome {
     let name = &kernel.name;
     let exit =
         ended.notes.lines().find_map(|line| line.trim().strip_prefix(guest::EXITED)?.parse::<i32>().ok());
@@ -221,13 +227,13 @@ fn judge(kernel: &Bootable, request: &Request, ended: &qemu::Ended, last: &str, 
         }
         None => {
             show_console(ended);
-            format!("the kernel died; last: `{last}`; its console: {}", console.display())
+            format!("the kernel crashed; last: `{last}`; its console: {}", console.display())
         }
     };
     Err(format!("{name}: {what}").into())
 }
 
-fn no_boot(kernel: &Bootable, request: &Request, ended: &qemu::Ended, console: &Path) -> Failure {
+fn no_boot(kernel: &Bootable, request: &Request, ended: &qemu::RunOutput, console: &Path) -> Failure {
     show_console(ended);
     let after = match ended.timed_out {
         true => format!(" within {} s (--timeout)", request.limit.as_secs()),
@@ -237,10 +243,10 @@ fn no_boot(kernel: &Bootable, request: &Request, ended: &qemu::Ended, console: &
 }
 
 /// Prints the kernel's console from the first sign of a crash, or its end.
-fn show_console(ended: &qemu::Ended) {
-    const WRONG: [&str; 5] = ["BUG:", "Oops", "Kernel panic", "general protection", "Unable to mount"];
+fn show_console(ended: &qemu::RunOutput) {
+    const CRASH_MARKS: [&str; 5] = ["BUG:", "Oops", "Kernel panic", "general protection", "Unable to mount"];
     let lines: Vec<_> = ended.console.lines().chain(ended.errors.lines()).collect();
-    let wrong = lines.iter().position(|line| WRONG.iter().any(|mark| line.contains(mark)));
+    let wrong = lines.iter().position(|line| CRASH_MARKS.iter().any(|mark| line.contains(mark)));
     let from = wrong.unwrap_or(lines.len().saturating_sub(CONSOLE_LINES));
     for line in lines.iter().skip(from).take(CONSOLE_LINES) {
         eprintln!("  {line}");
@@ -252,17 +258,17 @@ fn list() {
         let shown = if series.contains('.') { series.to_owned() } else { format!("{series}.x") };
         match boot::cached(series) {
             Some(kernel) => println!("{shown:<6} {} (Linux {})", kernel.name, kernel.release),
-            None => println!("{shown:<6} fetched when asked for"),
+            None => println!("{shown:<6} not fetched yet"),
         }
     }
-    let own: Vec<PathBuf> = std::fs::read_dir("/boot")
+    let installed: Vec<PathBuf> = std::fs::read_dir("/boot")
         .into_iter()
         .flatten()
         .flatten()
         .map(|entry| entry.path())
         .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinu")))
         .collect();
-    for path in own {
+    for path in installed {
         println!("{}", path.display());
     }
 }

@@ -22,9 +22,9 @@ pub struct Machine<'a> {
     pub cpus: u32,
 }
 
-/// The result of a run.
+/// The output of a run.
 #[derive(Debug)]
-pub struct Ended {
+pub struct RunOutput {
     /// The kernel's console.
     pub console: String,
     /// The notes of the guest's script and of skipped tests.
@@ -34,12 +34,13 @@ pub struct Ended {
     pub timed_out: bool,
 }
 
-/// The interval at which a silent machine is checked.
-const LOOK: Duration = Duration::from_millis(20);
+/// The interval at which the time limit is checked while the machine prints nothing.
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
+/// The memory of the machine in MiB.
 const MEMORY: &str = "1024";
 
-/// All features of TCG without cmpxchg16b: with QEMU 7.2 that instruction sometimes leaves flags with which the kernel
-/// faults, once in some dozens of boots.
+/// All features of TCG except cmpxchg16b. In QEMU 7.2, that instruction sometimes leaves wrong flags, and the kernel crashes
+/// once in some dozens of boots.
 const TCG_CPU: &str = "max,-cx16";
 
 /// The kernel's command line: boots quickly, ends at once after a panic, and permits every kind of program.
@@ -65,7 +66,7 @@ const COMMAND_LINE: [&str; 19] = [
     "lsm=bpf",
 ];
 
-impl Ended {
+impl RunOutput {
     /// Returns whether the guest started the tests.
     pub fn started(&self) -> bool {
         self.notes.lines().any(|line| line.trim() == guest::STARTED)
@@ -74,12 +75,12 @@ impl Ended {
 
 impl Machine<'_> {
     /// Runs the machine and calls `line` with each line that the tests print.
-    pub fn run(&self, line: &mut dyn FnMut(&str)) -> Outcome<Ended> {
+    pub fn run(&self, line: &mut dyn FnMut(&str)) -> Outcome<RunOutput> {
         let errors = self.folder.join("qemu");
-        let created = File::create(&errors).map_err(|why| format!("{}: {why}", errors.display()))?;
+        let created = File::create(&errors).map_err(|error| format!("{}: {error}", errors.display()))?;
         let mut command = self.command();
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(created);
-        let mut child = command.spawn().map_err(|why| Failure::CannotRun(format!("{QEMU}: {why}")))?;
+        let mut child = command.spawn().map_err(|error| Failure::CannotRun(format!("{QEMU}: {error}")))?;
         let out = child.stdout.take();
         let (sender, lines) = std::sync::mpsc::channel();
         let reader = std::thread::spawn(move || {
@@ -94,14 +95,14 @@ impl Machine<'_> {
         let mut timed_out = false;
         // QEMU closes its output, and with it the channel, when it ends.
         loop {
-            match lines.recv_timeout(LOOK) {
+            match lines.recv_timeout(CHECK_INTERVAL) {
                 Ok(text) => line(&text),
                 Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
                 Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
             }
             if Instant::now() > until && !timed_out {
                 timed_out = true;
-                end(&mut child);
+                kill(&mut child);
             }
         }
         let _ = reader.join();
@@ -109,13 +110,13 @@ impl Machine<'_> {
         let read = |name: &str| {
             String::from_utf8_lossy(&std::fs::read(self.folder.join(name)).unwrap_or_default()).into_owned()
         };
-        Ok(Ended { console: read("console"), notes: read("notes"), errors: read("qemu"), timed_out })
+        Ok(RunOutput { console: read("console"), notes: read("notes"), errors: read("qemu"), timed_out })
     }
 
     fn command(&self) -> Command {
         let mut command = Command::new(QEMU);
         if have("setpriv") {
-            // The machine ends with this task in any case.
+            // QEMU ends with this task, even if the task is killed.
             command = Command::new("setpriv");
             command.args(["--pdeathsig", "KILL", QEMU]);
         }
@@ -147,7 +148,7 @@ impl Machine<'_> {
 }
 
 /// Returns whether QEMU is installed.
-pub fn installed() -> bool {
+pub fn is_installed() -> bool {
     find(QEMU).is_some()
 }
 
@@ -161,8 +162,8 @@ fn kvm_works() -> bool {
     cfg!(target_arch = "x86_64") && opened.is_ok() && !Path::new("/sys/module/kvm_pvm").exists()
 }
 
-fn end(child: &mut Child) {
-    if let Err(why) = child.kill() {
-        eprintln!("{QEMU}: {why}");
+fn kill(child: &mut Child) {
+    if let Err(error) = child.kill() {
+        eprintln!("{QEMU}: {error}");
     }
 }

@@ -37,7 +37,7 @@ pub enum Request {
     ProgLoad,
     ProgBindMap,
     Pin,
-    Pinned,
+    OpenPin,
     RenamePin,
     Unpin,
 }
@@ -51,7 +51,7 @@ pub enum Id {
 }
 
 impl Id {
-    /// Returns true if the kernel has freed the object.
+    /// Returns whether the kernel has freed the object.
     pub fn is_freed(self) -> bool {
         let opened = match self {
             Self::Program(id) => sys::prog_fd_by_id(id),
@@ -70,6 +70,7 @@ pub struct FaultInjector<'r, K> {
     fault: Box<dyn Fn(Request, usize) -> Option<Errno> + 'r>,
     requests: RefCell<Vec<(Request, String)>>,
     created: RefCell<Vec<Id>>,
+    /// The final names of pins.
     renamed: RefCell<Vec<PathBuf>>,
 }
 
@@ -188,7 +189,7 @@ impl<K: Kernel> Kernel for FaultInjector<'_, K> {
     }
 
     fn open_pin(&self, path: &Path) -> Result<OwnedFd, Errno> {
-        self.request(Request::Pinned, path.display().to_string(), |k| k.open_pin(path))
+        self.request(Request::OpenPin, path.display().to_string(), |k| k.open_pin(path))
     }
 
     fn rename_pin(&self, from: &Path, to: &Path) -> Result<(), Errno> {
@@ -213,7 +214,9 @@ impl<K: Kernel> Kernel for FaultInjector<'_, K> {
 /// A kernel that accepts every request. All its descriptors refer to one temporary file, so that they can be counted.
 pub struct FakeKernel {
     file: PathBuf,
-    shapes: RefCell<HashMap<RawFd, MapInfo>>,
+    /// The maps, by descriptor.
+    map_infos: RefCell<HashMap<RawFd, MapInfo>>,
+    /// The pinned maps, by path.
     pub pins: RefCell<BTreeMap<PathBuf, MapInfo>>,
     last_id: Cell<u32>,
 }
@@ -224,7 +227,7 @@ impl FakeKernel {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let file = env::temp_dir().join(format!("core-relo-fake-{}-{number}", process::id()));
         fs::write(&file, "").unwrap();
-        Self { file, shapes: RefCell::default(), pins: RefCell::default(), last_id: Cell::new(0) }
+        Self { file, map_infos: RefCell::default(), pins: RefCell::default(), last_id: Cell::new(0) }
     }
 
     /// Returns the number of open descriptors.
@@ -268,12 +271,12 @@ impl Kernel for &FakeKernel {
         (info.max_entries, info.map_flags, info.map_extra) = (map.max_entries, map.map_flags, map.map_extra);
         self.last_id.set(self.last_id.get() + 1);
         info.id = self.last_id.get();
-        self.shapes.borrow_mut().insert(fd.as_raw_fd(), info);
+        self.map_infos.borrow_mut().insert(fd.as_raw_fd(), info);
         Ok(fd)
     }
 
     fn map_info(&self, map: BorrowedFd<'_>) -> Result<MapInfo, Errno> {
-        self.shapes.borrow().get(&map.as_raw_fd()).copied().ok_or(errno(rustix::io::Errno::BADF))
+        self.map_infos.borrow().get(&map.as_raw_fd()).copied().ok_or(errno(rustix::io::Errno::BADF))
     }
 
     fn map_update(&self, _map: BorrowedFd<'_>, _key: &[u8], _value: &[u8]) -> Result<(), Errno> {
@@ -301,9 +304,9 @@ impl Kernel for &FakeKernel {
     }
 
     fn pin(&self, object: BorrowedFd<'_>, path: &Path) -> Result<(), Errno> {
-        let shape = self.map_info(object)?;
+        let info = self.map_info(object)?;
         match self.pins.borrow_mut().entry(path.to_path_buf()) {
-            Entry::Vacant(entry) => entry.insert(shape),
+            Entry::Vacant(entry) => entry.insert(info),
             Entry::Occupied(_) => return Err(errno(rustix::io::Errno::EXIST)),
         };
         Ok(())
@@ -314,15 +317,15 @@ impl Kernel for &FakeKernel {
         if pins.contains_key(to) {
             return Err(errno(rustix::io::Errno::EXIST));
         }
-        let shape = pins.remove(from).ok_or(errno(rustix::io::Errno::NOENT))?;
-        pins.insert(to.to_path_buf(), shape);
+        let info = pins.remove(from).ok_or(errno(rustix::io::Errno::NOENT))?;
+        pins.insert(to.to_path_buf(), info);
         Ok(())
     }
 
     fn open_pin(&self, path: &Path) -> Result<OwnedFd, Errno> {
-        let shape = self.pins.borrow().get(path).copied().ok_or(errno(rustix::io::Errno::NOENT))?;
+        let info = self.pins.borrow().get(path).copied().ok_or(errno(rustix::io::Errno::NOENT))?;
         let fd = self.descriptor()?;
-        self.shapes.borrow_mut().insert(fd.as_raw_fd(), shape);
+        self.map_infos.borrow_mut().insert(fd.as_raw_fd(), info);
         Ok(fd)
     }
 

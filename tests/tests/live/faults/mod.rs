@@ -153,7 +153,7 @@ fn a_load_that_fails_at_any_request_leaves_nothing() {
         Request::ProgLoad,
         Request::ProgBindMap,
         Request::Pin,
-        Request::Pinned,
+        Request::OpenPin,
         Request::RenamePin,
         Request::Unpin,
     ];

@@ -120,13 +120,13 @@ fn a_pin_race_that_is_always_lost_is_an_error_after_some_attempts() {
 fn pins_of_an_earlier_attempt_are_pins_of_the_load() {
     let (fake, plan) = (FakeKernel::new(), plan("map_in_map"));
     assert!(plan.maps.iter().filter(|m| m.pin.is_some()).count() > 1);
-    // The first pin gets its name. Another process has the second one's for a moment.
+    // The first pin gets its name. Another process has the name of the second pin for a moment.
     let once = |request, nth| (request == Request::RenamePin && nth == 1).then(|| errno(E::EXIST));
     let loaded = load::load(&plan, &FaultInjector::new(&fake, once)).unwrap();
     expect_pinned_maps("second attempt", &fake, &loaded);
     let reused: Vec<_> = loaded.maps().iter().filter(|m| m.is_reused()).map(|m| m.name()).collect();
     assert_eq!(reused, [""; 0]);
-    // Without a second attempt the error names what stays.
+    // Without a second attempt, the error lists the remaining pins.
     let fake = FakeKernel::new();
     let error = load::prepare(&plan, &FaultInjector::new(&fake, once)).unwrap().finish().unwrap_err();
     let LoadError::PinTaken { remaining, .. } = &error else { panic!("{error}") };

@@ -106,9 +106,9 @@ fn refused_btf_is_omitted_unless_struct_ops_needs_it() {
     drop(load::load(&plan("globals"), &without).unwrap());
     assert_eq!(without.details(Request::BtfLoad).len(), 2, "one attempt, and one more with a log");
     assert!(without.details(Request::MapCreate).iter().all(|map| !map.ends_with(" with types")));
-    let mut needs = plan("globals");
-    needs.btf_is_mandatory = true;
-    let error = load::load(&needs, &FaultInjector::new(&fake, refuse)).unwrap_err();
+    let mut with_mandatory_btf = plan("globals");
+    with_mandatory_btf.btf_is_mandatory = true;
+    let error = load::load(&with_mandatory_btf, &FaultInjector::new(&fake, refuse)).unwrap_err();
     assert!(error.to_string().starts_with("globals: BTF, which struct_ops needs"), "{error}");
 }
 
@@ -142,7 +142,7 @@ fn an_existing_pin_is_reused_and_survives_a_failed_load() {
     assert!(!first.map("core_relo_live").unwrap().is_reused());
     assert!(again.map("core_relo_live").unwrap().is_reused());
 
-    fake.pins.borrow_mut().values_mut().for_each(|shape| shape.max_entries = 7);
+    fake.pins.borrow_mut().values_mut().for_each(|info| info.max_entries = 7);
     let error = load::load(&plan, &FaultInjector::new(&fake, |_, _| None)).unwrap_err();
     assert!(
         matches!(error, LoadError::PinMismatch { field: "max_entries", expected: 1, found: 7, .. }),

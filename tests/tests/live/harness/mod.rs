@@ -47,8 +47,8 @@ pub fn live(test: &str, needs: &[Need]) -> Option<Live> {
     // A failed test poisons the lock, which does not matter to other tests.
     let lock = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     for need in [Need::Root, Need::Bpf].iter().chain(needs) {
-        if let Err(why) = need.is_met() {
-            skip(test, &why);
+        if let Err(reason) = need.is_met() {
+            skip(test, &reason);
             return None;
         }
     }

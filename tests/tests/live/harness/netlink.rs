@@ -1,4 +1,4 @@
-//! The rtnetlink requests that create interfaces. The tests do not use the loader's own netlink code, because they test it.
+//! The rtnetlink requests that create interfaces, without the loader's netlink code, which the tests check.
 
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink::SocketAddrNetlink, recv, sendto,
@@ -43,7 +43,7 @@ impl Route {
         self.create("veth", name, &data)
     }
 
-    /// Creates a pair of interfaces in this namespace, of a kind that names its peer as veth does.
+    /// Creates a pair of interfaces in this namespace, of a kind with the same peer attribute as veth.
     pub fn pair(&self, kind: &str, name: &str, peer: &str) -> io::Result<()> {
         let mut far = link(0, 0);
         attribute(&mut far, IFLA_IFNAME, &text(peer));

@@ -34,7 +34,7 @@ impl Netns {
                 enter(&new.home)?;
                 up.map(|()| new)
             }
-            Err(why) => panic!("the thread cannot return to its network namespace: {why}"),
+            Err(error) => panic!("the thread cannot return to its network namespace: {error}"),
         }
     }
 

@@ -33,8 +33,8 @@ impl Drop for Bpffs {
     fn drop(&mut self) {
         // Detach the mount, because a failed test may have a file open.
         let unmounted = unmount(&self.0, UnmountFlags::DETACH).map_err(io::Error::from);
-        if let Err(why) = unmounted.and_then(|()| fs::remove_dir(&self.0)) {
-            eprintln!("{} stays behind: {why}", self.0.display());
+        if let Err(error) = unmounted.and_then(|()| fs::remove_dir(&self.0)) {
+            eprintln!("{} stays behind: {error}", self.0.display());
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Prints libbpf's result for each CO-RE record of an object on a target, as JSON lines:
-//! `cargo run -p core-relo-tests --features libbpf --example judge -- OBJECT TARGET [MODULE.btf...]`
+//! `cargo run -p core-relo-tests --features libbpf --example libbpf_records -- OBJECT TARGET [MODULE.btf...]`
 
 use core_relo_loader::target::extract;
 use core_relo_tests::{
@@ -18,7 +18,7 @@ use std::{
 fn main() -> Result<(), Box<dyn Error>> {
     let paths: Vec<PathBuf> = env::args_os().skip(1).map(PathBuf::from).collect();
     let [object, target, modules @ ..] = paths.as_slice() else {
-        return Err("usage: judge OBJECT TARGET [MODULE.btf...]".into());
+        return Err("usage: libbpf_records OBJECT TARGET [MODULE.btf...]".into());
     };
     let target = fs::read(target)?;
     let modules: Vec<_> = modules.iter().map(fs::read).collect::<Result<_, _>>()?;
