@@ -5,9 +5,9 @@ use super::{
     link::Link,
 };
 use crate::{
-    host::program_btf,
     load_plan::find_program_function,
     object::AttachType,
+    running_kernel::program_btf,
     sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget},
 };
 use std::os::fd::BorrowedFd;

@@ -123,6 +123,19 @@ fn trusted_user() -> Option<u32> {
     (secure == 0 && we != OVERFLOW).then_some(we)
 }
 
+/// Returns whether a file is `/sys/kernel/btf/vmlinux`, whatever path led to the file.
+pub(crate) fn is_vmlinux_btf(file: &File) -> io::Result<bool> {
+    if file_system(file)? != SYSFS {
+        return Ok(false);
+    }
+    let meta = file.metadata()?;
+    match fs::metadata("/sys/kernel/btf/vmlinux") {
+        Ok(vmlinux) => Ok((meta.dev(), meta.ino()) == (vmlinux.dev(), vmlinux.ino())),
+        // The file is on another sysfs, or the kernel has no BTF.
+        Err(_unknown) => Ok(false),
+    }
+}
+
 /// Returns whether a file of sysfs lies in `/sys/kernel/btf`, whatever path led to the file.
 fn is_btf(file: &File) -> io::Result<bool> {
     let path = fs::read_link(format!("/proc/thread-self/fd/{}", file.as_raw_fd()))?;

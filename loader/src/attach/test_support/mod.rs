@@ -134,7 +134,7 @@ fn counting(map: BorrowedFd<'_>, retval: i32) -> Vec<u8> {
 /// Returns the id of a function in the kernel's BTF. Prints `SKIP` if there is none.
 pub(crate) fn kernel_function(name: &str) -> Option<u32> {
     let found = crate::target::kernel().ok().and_then(|kernel| {
-        let btf = kernel.parse(None).unwrap();
+        let btf = kernel.parse_unvalidated(None).unwrap();
         btf.find(name.as_bytes(), core_relo::btf::Kind::Func).map(|func| func.id().0)
     });
     if found.is_none() {

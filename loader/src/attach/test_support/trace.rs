@@ -149,7 +149,7 @@ pub(in crate::attach) fn kernel_type(name: &str, kind: Kind) -> Option<u32> {
         println!("SKIP: no BTF of the kernel");
         return None;
     };
-    let btf = kernel.parse(None).unwrap();
+    let btf = kernel.parse_unvalidated(None).unwrap();
     let found = btf.find(name.as_bytes(), kind).map(|t| t.id().0);
     if found.is_none() {
         println!("SKIP: the kernel's BTF has no {name}");

@@ -1,10 +1,13 @@
-//! BTF from a file. Files that nobody else can change are mapped, other regular files are read.
+//! Files with BTF. Files that nobody else can change are mapped, other regular files are read.
 
 use super::{
     open::{io_error, open_file},
-    read::read_all,
+    read::{read_all, read_part},
 };
-use crate::{limits, sys::FileMapping};
+use crate::{
+    limits,
+    sys::{FileMapping, is_vmlinux_btf},
+};
 use alloc::sync::Arc;
 use core::ops::Range;
 use core_relo::{
@@ -17,10 +20,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The BTF of a file, not parsed yet.
+/// A file with BTF that has not been parsed: raw BTF, a vmlinux, a module.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct TargetFile {
+pub struct BtfFile {
     /// The file's path, for messages.
     pub path: PathBuf,
     /// The bytes of the BTF.
@@ -29,14 +32,14 @@ pub struct TargetFile {
     pub base: Option<Data<'static>>,
     /// The file's format.
     pub format: FileFormat,
-    /// Whether the file is in `/sys/kernel/btf`. The kernel validated that BTF itself.
-    is_of_kernel: bool,
+    /// Whether the file is `/sys/kernel/btf/vmlinux`, whose BTF the kernel validated.
+    is_from_sysfs: bool,
 }
 
-impl TargetFile {
+impl BtfFile {
     /// Opens a file of raw BTF or an ELF file.
     ///
-    /// Maps files in `/sys/kernel/btf`, and files on local file systems that only root and this process's user may write. Reads all
+    /// Maps `/sys/kernel/btf/vmlinux`, and files on local file systems that only root and this process's user may write. Reads all
     /// other files. Of an ELF file only a copy of the types stays in memory.
     ///
     /// If somebody truncates a mapped file in place, the next access to the lost part ends the process with SIGBUS. Use
@@ -47,8 +50,8 @@ impl TargetFile {
         if len > limits::FILE_BYTES {
             return Err(TargetError::TooLarge { path });
         }
-        if let Ok(map) = FileMapping::new_sysfs(&file, len) {
-            return Self::from_kernel(path, map);
+        if let Some(file) = Self::from_sysfs(&path, &file)? {
+            return Ok(file);
         }
         match FileMapping::new_trusted(&file, len) {
             Ok(map) => Self::from_bytes(path, Data::shared(map)),
@@ -60,18 +63,34 @@ impl TargetFile {
         }
     }
 
-    /// Opens a file as [`open`](Self::open), but maps only files in `/sys/kernel/btf`.
+    /// Opens a file as [`open`](Self::open), but maps only `/sys/kernel/btf/vmlinux`.
     pub fn read(path: impl Into<PathBuf>) -> Result<Self, TargetError> {
         let path = path.into();
         let (file, len) = open(&path)?;
-        match FileMapping::new_sysfs(&file, len) {
-            Ok(map) => Self::from_kernel(path, map),
-            Err(_) => Self::from_bytes(path.clone(), read_open(&path, file, len)?),
+        match Self::from_sysfs(&path, &file)? {
+            Some(file) => Ok(file),
+            None => Self::from_bytes(path.clone(), read_open(&path, file, len)?),
         }
     }
 
-    fn from_kernel(path: PathBuf, map: FileMapping) -> Result<Self, TargetError> {
-        Ok(Self { is_of_kernel: true, ..Self::from_bytes(path, Data::shared(map))? })
+    /// Maps or reads `/sys/kernel/btf/vmlinux`, the running kernel's own BTF, whatever path led to this file.
+    ///
+    /// Returns `None` for any other file. `path` is only used in messages.
+    pub fn from_sysfs(path: &Path, file: &File) -> Result<Option<Self>, TargetError> {
+        let error = |e| io_error(path, &e);
+        if !is_vmlinux_btf(file).map_err(error)? {
+            return Ok(None);
+        }
+        let len = file.metadata().map_err(error)?.len();
+        let bytes = match FileMapping::new_sysfs(file, len) {
+            Ok(map) => Data::shared(map),
+            Err(e) => {
+                log::debug!("{}: read, not mapped: {e}", path.display());
+                read_part(file, 0, len).map_err(error)?
+            }
+        };
+        let file = Self::from_bytes(path, bytes)?;
+        Ok(Some(Self { is_from_sysfs: true, ..file }))
     }
 
     /// Finds the BTF in a file's bytes. `path` is only used in messages.
@@ -85,7 +104,7 @@ impl TargetFile {
             Err(cause) => return Err(TargetError::Extract { path, cause }),
         };
         let (btf, base) = (part(&bytes, btf), base.map(|base| part(&bytes, base)));
-        Ok(Self { path, btf, base, format, is_of_kernel: false })
+        Ok(Self { path, btf, base, format, is_from_sysfs: false })
     }
 
     /// Returns the pointer size of the ELF class; `None` for raw BTF.
@@ -93,35 +112,37 @@ impl TargetFile {
         self.format.pointer_size()
     }
 
-    /// Returns whether the file may have a type with one of the names of `module_filter`, which was made for the kernel's BTF. Other files
-    /// need not be parsed.
+    /// Returns whether the file may contain a type with one of the names of `module_filter`, a filter for the kernel's BTF. Other
+    /// files need not be parsed.
     ///
-    /// A file with `.BTF.base` always may, because its names do not refer to the kernel's strings.
-    pub fn may_have(&self, module_filter: &mut ModuleFilter<'_, '_>) -> bool {
+    /// The result is `true` for every file with `.BTF.base`, because its names do not refer to the kernel's strings.
+    pub fn may_contain(&self, module_filter: &mut ModuleFilter<'_, '_>) -> bool {
         self.base.is_some() || module_filter.may_contain(&self.btf)
     }
 
-    /// Parses the BTF. The BTF of a module needs the kernel's BTF as `base`.
+    /// Parses the BTF, so that every reference in it is valid. The BTF of a module needs the kernel's BTF as `base`.
     ///
-    /// References in members, parameters and enumerators are validated when a relocation reads them
-    /// ([`Btf::parse_unvalidated`]). BTF from sysfs that looks [sorted](Btf::trust_order) is trusted to be sorted.
+    /// The BTF in `/sys/kernel/btf/vmlinux` is not validated again, because the kernel validated it. If this BTF looks
+    /// [sorted](Btf::trust_order), it is trusted to be sorted.
     ///
     /// With `.BTF.base`, a module's BTF is relocated onto `base`, or split from `.BTF.base` if `base` is `None`. Without `.BTF.base`
     /// it is split from `base`.
     pub fn parse(&self, base: Option<&Arc<Btf<'static>>>) -> Result<Btf<'static>, TargetError> {
-        self.parse_with(Btf::parse_unvalidated, base)
-    }
-
-    /// Parses the BTF as [`parse`](Self::parse) and validates everything at once, except BTF from sysfs: the kernel validated that.
-    pub fn parse_validated(&self, base: Option<&Arc<Btf<'static>>>) -> Result<Btf<'static>, TargetError> {
-        if self.is_of_kernel {
-            return self.parse(base);
+        // The kernel validated its BTF without a base.
+        if self.is_from_sysfs && base.is_none() {
+            return self.parse_unvalidated(base);
         }
-        let parse_validated = |btf, base| match base {
+        let parse = |btf, base| match base {
             None => Btf::parse(btf),
             Some(base) => Btf::parse_split(btf, base),
         };
-        self.parse_with(parse_validated, base)
+        self.parse_with(parse, base)
+    }
+
+    /// Parses the BTF as [`parse`](Self::parse), but leaves references in members, parameters and enumerators to be validated by
+    /// the relocations that read them ([`Btf::parse_unvalidated`]).
+    pub fn parse_unvalidated(&self, base: Option<&Arc<Btf<'static>>>) -> Result<Btf<'static>, TargetError> {
+        self.parse_with(Btf::parse_unvalidated, base)
     }
 
     fn parse_with(
@@ -139,25 +160,11 @@ impl TargetFile {
         if let Some(size) = self.pointer_size() {
             btf.set_pointer_size(size);
         }
-        if self.is_of_kernel {
+        if self.is_from_sysfs {
             trust_kernel_order(&mut btf);
         }
         Ok(btf)
     }
-}
-
-/// Returns the bytes of a file. Maps the kernel's BTF in sysfs if the kernel allows that, and reads other files.
-pub fn read(path: &Path) -> Result<Data<'static>, TargetError> {
-    let (file, len) = open(path)?;
-    match map_kernel_btf(&file, len) {
-        Some(map) => Ok(map),
-        None => read_open(path, file, len),
-    }
-}
-
-/// Maps a file in `/sys/kernel/btf`: the BTF of the running kernel or of a module. Returns `None` for any other file.
-pub fn map_kernel_btf(file: &File, len: u64) -> Option<Data<'static>> {
-    FileMapping::new_sysfs(file, len).ok().map(Data::shared)
 }
 
 /// Opens a regular file. Returns the file and its length.
@@ -187,6 +194,7 @@ mod tests {
         btf::{Builder, Kind, Type},
     };
     use core_relo_object::target::MIN_TYPES_TO_CHECK_ORDER;
+    use std::{fs, os::unix::fs::symlink};
 
     /// A linear search finds a type that is out of order, a binary search does not.
     #[test]
@@ -196,19 +204,49 @@ mod tests {
             for n in 0..count {
                 b.structure(&if n == 5001 { String::from("astray") } else { format!("s{n:05}") }, 0, &[]);
             }
-            for is_of_kernel in [false, true] {
-                let file = TargetFile { is_of_kernel, ..TargetFile::from_bytes("x", b.finish()).unwrap() };
-                for btf in [file.parse(None).unwrap(), file.parse_validated(None).unwrap()] {
+            for is_from_sysfs in [false, true] {
+                let file = BtfFile { is_from_sysfs, ..BtfFile::from_bytes("x", b.finish()).unwrap() };
+                for btf in [file.parse_unvalidated(None).unwrap(), file.parse(None).unwrap()] {
                     let find = |name: &str| btf.find(name.as_bytes(), Kind::Struct).map(Type::id);
                     assert_eq!(find("s05002"), Some(TypeId(5003)));
-                    let is_trusted = is_of_kernel && count == MIN_TYPES_TO_CHECK_ORDER;
+                    let is_trusted = is_from_sysfs && count == MIN_TYPES_TO_CHECK_ORDER;
                     assert_eq!(
                         find("astray"),
                         (!is_trusted).then_some(TypeId(5002)),
-                        "{count} {is_of_kernel}"
+                        "{count} {is_from_sysfs}"
                     );
                 }
             }
         }
+    }
+
+    #[test]
+    fn only_the_kernels_own_btf_in_sysfs_is_trusted() {
+        let path = Path::new("/sys/kernel/btf/vmlinux");
+        let Ok(bytes) = fs::read(path) else { return println!("SKIP: no {}", path.display()) };
+        let folder = std::env::temp_dir().join(format!("core-relo-sysfs-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (link, copy) = (folder.join("link"), folder.join("copy"));
+        symlink(path, &link).unwrap();
+        fs::write(&copy, &bytes).unwrap();
+        let is_trusted = |path: &Path| BtfFile::open(path).map(|file| file.is_from_sysfs);
+        let found = [path, &link, &copy].map(is_trusted);
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(found, [Ok(true), Ok(true), Ok(false)]);
+        let modules = fs::read_dir("/sys/kernel/btf").unwrap().map(|entry| entry.unwrap().path());
+        for module in modules.filter(|module| module != path).take(3) {
+            assert_eq!(is_trusted(&module), Ok(false), "{}", module.display());
+        }
+    }
+
+    /// The kernel validated its BTF as BTF without a base, so that references beyond the base are not known to be valid.
+    #[test]
+    fn with_a_base_btf_from_sysfs_is_validated() {
+        let mut b = Builder::new(Endian::native());
+        b.structure("s", 4, &[("a", TypeId(99), 0)]);
+        let file = BtfFile { is_from_sysfs: true, ..BtfFile::from_bytes("x", b.finish()).unwrap() };
+        let base = Arc::new(Btf::parse(Builder::new(Endian::native()).finish()).unwrap());
+        assert!(file.parse(None).is_ok());
+        assert!(matches!(file.parse(Some(&base)), Err(TargetError::Btf { .. })));
     }
 }
