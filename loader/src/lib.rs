@@ -84,6 +84,7 @@ extern crate alloc;
 
 mod arch;
 pub mod attach;
+mod convert;
 pub mod features;
 mod globals;
 #[doc = include_str!("guide.md")]

@@ -2,14 +2,16 @@
 
 use crate::{
     features,
-    globals::InitialValues,
     load::{self, Kernel, LoadError, Loaded, Poison, RunningKernel},
-    load_plan::{LoadPlan, MapSettings, ProgramSettings, Settings, TargetKernel},
-    object::Object,
     running_kernel::{running_kernel, with_running_system},
 };
 use alloc::sync::Arc;
 use core_relo::explain::Explanation;
+use core_relo_object::{
+    globals::InitialValues,
+    load_plan::{LoadPlan, MapSettings, ProgramSettings, Settings, TargetKernel},
+    object::Object,
+};
 
 /// A BPF object with the settings of its load.
 ///

@@ -54,8 +54,9 @@ pub fn running_kernel() -> TargetKernel {
     static VERSION: OnceLock<u32> = OnceLock::new();
     let mut kernel = with_running_system(TargetKernel::offline(running_kernel_btf()));
     kernel.features = features::running();
+    // 0 stands for an unknown number. A plan that needs the number reports that.
     kernel.cpus = sys::possible_cpus().unwrap_or(0);
-    kernel.page_size = u32::try_from(sys::page_size()).unwrap_or(4096);
+    kernel.page_size = sys::page_bytes();
     kernel.kernel_version = *VERSION.get_or_init(running_version);
     (kernel.kconfig, kernel.kallsyms) = (None, None);
     kernel

@@ -10,10 +10,10 @@ use super::{
     target::FileRef,
 };
 use crate::{
-    object::AttachType,
     privileges,
     sys::{self, Errno, LinkTarget},
 };
+use core_relo_object::object::AttachType;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 /// `BPF_F_PREORDER`.
@@ -158,13 +158,11 @@ fn describe(attach_type: AttachType) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        attach::{
-            Anchor, QueryTarget, query,
-            test_support::{Cgroup, Counting, in_own_network, kernel_before},
-        },
-        object::ProgramType,
+    use crate::attach::{
+        Anchor, QueryTarget, query,
+        test_support::{Cgroup, Counting, in_own_network, kernel_before},
     };
+    use core_relo_object::object::ProgramType;
 
     fn program(kind: ProgramType, attach_type: AttachType) -> Option<Counting> {
         Counting::load(kind, Some(attach_type), 1)

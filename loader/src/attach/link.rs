@@ -238,8 +238,8 @@ mod tests {
         },
         *,
     };
-    use crate::object::{AttachType, ProgramType};
     use alloc::sync::Arc;
+    use core_relo_object::object::{AttachType, ProgramType};
     use std::{os::unix::fs::PermissionsExt as _, sync::Mutex};
 
     const AT: AttachType = AttachType::CgroupDevice;

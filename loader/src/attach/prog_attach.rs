@@ -4,10 +4,8 @@ use super::{
     error::AttachError,
     link::{Attachment, Link},
 };
-use crate::{
-    object::AttachType,
-    sys::{self, Errno, ProgAttach},
-};
+use crate::sys::{self, Errno, ProgAttach};
+use core_relo_object::object::AttachType;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 /// The way to replace an attached program by another.

@@ -4,10 +4,8 @@ use super::{
     error::{AttachError, Hint},
     link::{Attachment, Link},
 };
-use crate::{
-    object::AttachType,
-    sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget, MapFd},
-};
+use crate::sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget, MapFd};
+use core_relo_object::object::AttachType;
 use std::os::fd::BorrowedFd;
 
 /// The only key of a struct_ops map.
@@ -98,7 +96,6 @@ mod tests {
     use super::*;
     use crate::{
         attach::test_support::{Counting, eventually, in_own_network, skip},
-        object::ProgramType,
         sys::{BtfLoad, MapCreate},
     };
     use core::net::Ipv4Addr;
@@ -106,6 +103,7 @@ mod tests {
         Endian,
         btf::{Btf, Builder, Kind},
     };
+    use core_relo_object::object::ProgramType;
     use std::{
         io::{Read as _, Write as _},
         net::{TcpListener, TcpStream},

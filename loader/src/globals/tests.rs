@@ -1,18 +1,15 @@
 //! Variables of objects made byte by byte, found and set.
 #![cfg(test)]
 
-use crate::{
-    GlobalValue, Loader,
-    load_plan::{LoadPlanError, TargetKernel},
-    object::Object,
-    sys::Pod as _,
-};
+use crate::{globals::GlobalValue, loader::Loader, sys::Pod as _};
 use core_relo::{
     Endian, TypeId,
     btf::{Builder, BuiltMember, Kind},
 };
 use core_relo_object::{
     globals::{Global, GlobalError, GlobalKind},
+    load_plan::{LoadPlanError, TargetKernel},
+    object::Object,
     test_support::{self, TestObject, kernel, returns},
 };
 use object::{SectionKind, SymbolKind};

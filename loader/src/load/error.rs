@@ -1,10 +1,10 @@
 //! Errors of loads.
 
 use super::verifier::RefusedProgram;
-use crate::{hint::Hint, load_plan::LoadPlanError, sys::Errno};
+use crate::{hint::Hint, sys::Errno};
 use core::fmt;
 use core_relo::{Escaped, Text};
-use core_relo_object::InternalError;
+use core_relo_object::{InternalError, load_plan::LoadPlanError};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 

@@ -184,7 +184,8 @@ impl Kernel for RunningKernel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{live_test_support, object::MapType};
+    use crate::live_test_support;
+    use core_relo_object::object::MapType;
     use std::os::fd::{AsFd as _, AsRawFd as _};
 
     #[test]

@@ -5,14 +5,15 @@ use super::{
     kernel::{Kernel, RunningKernel},
 };
 use crate::{
-    Global,
-    globals::ObjectTypes,
-    load_plan::{MapPlan, ProgramPlan},
     maps::Arena,
     sys::{self, Errno, MapFd},
 };
 use core::fmt;
-use core_relo_object::ModuleIndex;
+use core_relo_object::{
+    ModuleIndex,
+    globals::{Global, ObjectTypes},
+    load_plan::{MapPlan, ProgramPlan},
+};
 use std::{
     collections::HashMap,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
@@ -39,7 +40,7 @@ pub struct Loaded {
     pub(super) usdt: std::sync::OnceLock<Option<crate::attach::UsdtManager>>,
     /// The plan for attaching USDT probes.
     #[cfg(feature = "usdt")]
-    pub(super) usdt_plan: Option<crate::load_plan::UsdtPlan>,
+    pub(super) usdt_plan: Option<core_relo_object::load_plan::UsdtPlan>,
 }
 
 /// A map of a loaded object.

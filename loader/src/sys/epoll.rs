@@ -2,9 +2,13 @@
 #![expect(unsafe_code, reason = "epoll is calls into C")]
 
 use super::fd::beyond_stdio;
+use crate::convert::to_usize;
 use core::time::Duration;
 use core_relo_object::Errno;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+
+/// The number of events that one wait returns at most.
+const EVENTS: u32 = 64;
 
 /// The event to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,11 +57,16 @@ impl Epoll {
     /// early, without tokens.
     pub(crate) fn wait(&self, ready: &mut Vec<u64>, timeout: Option<Duration>) -> Result<(), Errno> {
         ready.clear();
-        let mut events = [libc::epoll_event { events: 0, u64: 0 }; 64];
-        let room = i32::try_from(events.len()).unwrap_or(1);
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; to_usize(EVENTS)];
         // SAFETY: `events` has as much room as the call is told.
-        let n =
-            unsafe { libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), room, milliseconds(timeout)) };
+        let n = unsafe {
+            libc::epoll_wait(
+                self.0.as_raw_fd(),
+                events.as_mut_ptr(),
+                EVENTS.cast_signed(),
+                milliseconds(timeout),
+            )
+        };
         match usize::try_from(n) {
             Ok(n) => ready.extend(events.iter().take(n).map(|e| e.u64)),
             Err(_negative) => match Errno::last() {
@@ -78,8 +87,8 @@ impl AsFd for Epoll {
 /// Converts a timeout to milliseconds, rounded up so that a short wait stays a wait. -1 means forever.
 fn milliseconds(timeout: Option<Duration>) -> i32 {
     let Some(timeout) = timeout else { return -1 };
-    let up = timeout.checked_add(Duration::from_nanos(999_999)).unwrap_or(timeout);
-    i32::try_from(up.as_millis()).unwrap_or(i32::MAX)
+    // The call takes at most 24 days. A longer wait ends early, as after a signal.
+    i32::try_from(timeout.as_nanos().div_ceil(1_000_000)).unwrap_or(i32::MAX)
 }
 
 #[cfg(test)]

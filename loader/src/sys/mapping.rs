@@ -4,6 +4,7 @@
 #[cfg(all(test, miri))]
 use super::miri_mmap::{mmap, munmap};
 use super::{memory::page_size, pod::Pod as _};
+use crate::convert::to_u64;
 use core::{
     ffi::c_void,
     ptr::NonNull,
@@ -81,7 +82,7 @@ impl Mapping {
 
     /// Returns the address of the first byte.
     pub(crate) fn address(&self) -> u64 {
-        u64::try_from(self.at.as_ptr().expose_provenance()).unwrap_or_default()
+        to_u64(self.at.as_ptr().expose_provenance())
     }
 
     /// Returns the address of `size` bytes at an offset, if they are inside of the mapping and, with `aligned`, aligned to `size`.

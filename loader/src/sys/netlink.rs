@@ -9,6 +9,10 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 /// The bound on the length of a datagram, far above the kernel's own.
 const DATAGRAM_BYTES: usize = 16 << 20;
 
+/// `AF_NETLINK`, in the type of an address's field.
+const FAMILY: libc::sa_family_t = 16;
+const _: () = assert!(libc::AF_NETLINK == 16);
+
 /// A netlink socket in the network namespace of the thread that opened it. Only the kernel can send to the socket.
 #[derive(Debug)]
 pub(crate) struct Netlink(OwnedFd);
@@ -55,7 +59,7 @@ impl Netlink {
     fn connect(&self) -> Result<(), Errno> {
         // SAFETY: a struct of integers, for which zeros are good values: the kernel's address but for the family.
         let mut kernel: libc::sockaddr_nl = unsafe { core::mem::zeroed() };
-        kernel.nl_family = u16::try_from(libc::AF_NETLINK).unwrap_or_default();
+        kernel.nl_family = FAMILY;
         let len = socklen::<libc::sockaddr_nl>();
         // SAFETY: `kernel` lives through the call, which reads as many bytes of it as `len` says.
         let done = unsafe { libc::connect(self.0.as_raw_fd(), (&raw const kernel).cast(), len) };
@@ -107,8 +111,15 @@ impl std::os::fd::AsFd for Netlink {
     }
 }
 
-fn socklen<T>() -> libc::socklen_t {
-    libc::socklen_t::try_from(size_of::<T>()).unwrap_or_default()
+/// Returns the size of a type for the kernel.
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    reason = "the assertion below: the size fits"
+)]
+const fn socklen<T>() -> libc::socklen_t {
+    const { assert!(size_of::<T>() < 1 << 16) };
+    size_of::<T>() as libc::socklen_t
 }
 
 #[cfg(test)]

@@ -116,20 +116,6 @@ impl<K: Pod + PartialEq> PartialEq for LpmKey<K> {
 
 impl<K: Pod + Eq> Eq for LpmKey<K> {}
 
-crate::pod! {
-    /// A stack frame with a build id (`struct bpf_stack_build_id`).
-    #[derive(Debug, PartialEq, Eq)]
-    #[non_exhaustive]
-    pub struct BuildIdFrame {
-        /// 0 for no frame, 1 for a build id and an offset in that file, 2 for an address.
-        pub status: i32,
-        /// The file's build id.
-        pub build_id: [u8; 20],
-        /// The offset in the file, or the address.
-        pub offset_or_ip: u64,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,7 +14,10 @@ use core_relo::{
     ByteSize, Data,
     btf::{Btf, BtfError, ModuleFilter},
 };
-use core_relo_object::target::{BtfLocation, FileFormat, TargetError, locate, trust_kernel_order};
+use core_relo_object::{
+    InternalError,
+    target::{BtfLocation, ExtractError, FileFormat, TargetError, locate, trust_kernel_order},
+};
 use std::{
     fs::File,
     path::{Path, PathBuf},
@@ -103,8 +106,11 @@ impl BtfFile {
             Ok(located) => located,
             Err(cause) => return Err(TargetError::Extract { path, cause }),
         };
-        let (btf, base) = (part(&bytes, btf), base.map(|base| part(&bytes, base)));
-        Ok(Self { path, btf, base, format, is_from_sysfs: false })
+        let parts = || Ok((part(&bytes, btf)?, base.map(|base| part(&bytes, base)).transpose()?));
+        match parts() {
+            Ok((btf, base)) => Ok(Self { path, btf, base, format, is_from_sysfs: false }),
+            Err(broken) => Err(TargetError::Extract { path, cause: ExtractError::Internal(broken) }),
+        }
     }
 
     /// Returns the pointer size of the ELF class; `None` for raw BTF.
@@ -179,11 +185,12 @@ fn read_open(path: &Path, file: File, len: u64) -> Result<Data<'static>, TargetE
 }
 
 /// Returns a part of a file's bytes. The part is a copy unless it is the whole file, so that an ELF file can be unmapped.
-fn part(whole: &Data<'static>, range: Range<usize>) -> Data<'static> {
+fn part(whole: &Data<'static>, range: Range<usize>) -> Result<Data<'static>, InternalError> {
     if range == (0..whole.len()) {
-        return whole.clone();
+        return Ok(whole.clone());
     }
-    Data::from(whole.get(range).unwrap_or_default().to_vec())
+    let part = whole.get(range).ok_or(InternalError::new("BTF lies within the bytes it was found in"))?;
+    Ok(Data::from(part.to_vec()))
 }
 
 #[cfg(test)]

@@ -7,16 +7,14 @@ use super::{
     netlink::{Attributes, CREATE, EXCL, Request},
     rtnetlink::{RtnetlinkSocket, ifinfomsg, interface_index},
 };
-use crate::{
-    object::{AttachType, ProgramType},
-    sys::{self, Errno, MapCreate, MapFd, ProgLoad},
-};
+use crate::sys::{self, Errno, MapCreate, MapFd, ProgLoad};
 use core::{
     net::Ipv4Addr,
     sync::atomic::{AtomicU8, AtomicU32, Ordering},
     time::Duration,
 };
 use core_relo::{Endian, insn::Insn};
+use core_relo_object::object::{AttachType, ProgramType};
 use std::{
     io::Write as _,
     net::UdpSocket,

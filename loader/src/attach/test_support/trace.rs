@@ -1,11 +1,9 @@
 //! Test support for tracing programs: a map that counts runs, small programs, a mounted tracefs.
 
 use super::eventually;
-use crate::{
-    object::{AttachType, MapType, ProgramType},
-    sys::{self, Errno, MapCreate, MapFd, ProgLoad},
-};
+use crate::sys::{self, Errno, MapCreate, MapFd, ProgLoad};
 use core_relo::{Endian, btf::Kind, insn::Insn};
+use core_relo_object::object::{AttachType, MapType, ProgramType};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
 /// An array of two numbers: the runs of the program in this process, and the last result of `bpf_get_attach_cookie`.

@@ -4,6 +4,7 @@ use super::{
     call::{Attr, Cmd, OBJ_NAME_LEN, address_mut, attr, call_done, count, fd},
     kind::Kind,
 };
+use crate::convert::before_nul;
 use core_relo::Endian;
 use core_relo_object::Errno;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -180,8 +181,7 @@ impl MapInfo {
 
 /// Decodes a name that ends at the first NUL.
 fn name_of(raw: &[u8]) -> String {
-    let end = raw.iter().position(|byte| *byte == 0).unwrap_or(raw.len());
-    String::from_utf8_lossy(raw.get(..end).unwrap_or(raw)).into_owned()
+    String::from_utf8_lossy(before_nul(raw)).into_owned()
 }
 
 /// Fills `info`, whose fields may contain addresses of further buffers.

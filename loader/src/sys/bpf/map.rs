@@ -6,8 +6,8 @@ use super::{
     },
     info::map_info,
 };
-use crate::{object::MapType, sys::memory::possible_cpus};
-use core_relo_object::Errno;
+use crate::sys::memory::possible_cpus;
+use core_relo_object::{Errno, object::MapType};
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::Path,

@@ -68,7 +68,7 @@ fn table(section: &str, structure: &str, members: &[(&str, Result<u32, &str>)]) 
 pub(super) fn with_program(
     set: impl FnOnce(&mut Setup<'_, '_>),
 ) -> Result<LoadPlan, crate::load_plan::LoadPlanError> {
-    table(".struct_ops", "ops", &[("first", Err("one"))]).plan_on(kernel(), set)
+    table(".struct_ops", "ops", &[("first", Err("one"))]).plan_on(kernel_with_ops(), set)
 }
 
 /// Offsets in a table's value and the programs there.
@@ -83,7 +83,7 @@ fn programs(plan: &LoadPlan) -> Vec<(&str, u32, u32)> {
 #[test]
 fn members_are_matched_by_name_and_programs_are_loaded_for_them() {
     let members = [("second", Err("two")), ("number", Ok(7)), ("first", Err("one"))];
-    let plan = table(".struct_ops.link", "ops___mine", &members).plan_on(kernel(), |_| {}).unwrap();
+    let plan = table(".struct_ops.link", "ops___mine", &members).plan_on(kernel_with_ops(), |_| {}).unwrap();
     let map = &plan.maps[0];
     assert_eq!((map.name.as_str(), map.role, map.map_flags), ("mine", MapRole::StructOps, 1 << 13));
     assert_eq!(
@@ -105,7 +105,7 @@ fn programs_are_replaced_by_name_before_the_load() {
     let made = || table(".struct_ops.link", "ops", &members);
     let set = |m: TestObject, member: &str, program: Option<&str>| {
         let member = member.to_owned();
-        m.plan_on(kernel(), move |loader| {
+        m.plan_on(kernel_with_ops(), move |loader| {
             loader.map("mine").programs.insert(member, program.map(str::to_owned));
         })
     };
@@ -115,7 +115,7 @@ fn programs_are_replaced_by_name_before_the_load() {
         crate::test_support::line(&plan),
         "map `mine`: member `second`: its program is also in another table, for another member"
     );
-    let plan = made().plan_on(kernel(), |loader| {
+    let plan = made().plan_on(kernel_with_ops(), |loader| {
         loader.map("mine").programs.insert("second".into(), Some("one".into()));
         loader.map("mine").programs.insert("first".into(), None);
     });
@@ -142,7 +142,8 @@ fn programs_are_replaced_by_name_before_the_load() {
 
 #[test]
 fn members_the_kernel_lacks_have_to_be_0() {
-    let plan = table(".struct_ops", "ops", &[("newer", Ok(0)), ("number", Ok(1))]).plan_on(kernel(), |_| {});
+    let plan = table(".struct_ops", "ops", &[("newer", Ok(0)), ("number", Ok(1))])
+        .plan_on(kernel_with_ops(), |_| {});
     assert_eq!(plan.unwrap().maps[0].map_flags, 0);
     let said = table(".struct_ops", "ops", &[("newer", Ok(3))]).error_on(kernel_with_ops());
     assert_eq!(
@@ -203,7 +204,7 @@ fn each_table_of_an_optional_section_is_optional() {
     for (name, at) in [("one", 0), ("two", 8)] {
         m.symbol(name, object::SymbolKind::Data, data, at, 8);
     }
-    let plan = m.plan_on(kernel(), |_| {}).unwrap();
+    let plan = m.plan_on(kernel_with_ops(), |_| {}).unwrap();
     assert_eq!(plan.maps.iter().map(|m| m.autocreate).collect::<Vec<_>>(), [false, false]);
 }
 
@@ -234,10 +235,11 @@ fn a_table_the_kernel_does_not_know_is_named() {
 #[test]
 fn an_optional_table_waits_and_its_programs_with_it() {
     let optional = || table("?.struct_ops", "others", &[("first", Err("one"))]);
-    let plan = optional().plan_on(kernel(), |_| {}).unwrap();
+    let plan = optional().plan_on(kernel_with_ops(), |_| {}).unwrap();
     assert!(!plan.maps[0].autocreate && plan.programs.is_empty());
     assert_eq!(skipped(&plan), [("one", "no struct_ops map that is created uses it")]);
-    let wanted = |m: TestObject| m.plan_on(kernel(), |loader| loader.map("mine").autocreate = Some(true));
+    let wanted =
+        |m: TestObject| m.plan_on(kernel_with_ops(), |loader| loader.map("mine").autocreate = Some(true));
     assert!(wanted(optional()).is_err());
     let plan = wanted(table("?.struct_ops", "ops", &[("first", Err("one"))])).unwrap();
     assert_eq!(programs(&plan), [("one", 5, 1)]);
@@ -255,7 +257,7 @@ fn a_program_that_no_table_wants_is_named() {
         "program `alone`: no struct_ops map that is created refers to it"
     );
     let m = table(".struct_ops", "ops", &[("first", Err("one"))]);
-    let plan = m.plan_on(kernel(), |loader| loader.map("mine").autocreate = Some(false)).unwrap();
+    let plan = m.plan_on(kernel_with_ops(), |loader| loader.map("mine").autocreate = Some(false)).unwrap();
     assert!(plan.programs.is_empty());
 }
 
