@@ -108,6 +108,11 @@ pub mod sys;
 mod sys;
 pub mod target;
 
+/// The Rust examples of the project's README. Packages do not contain that file, and nothing but the doctests reads it.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
+
 pub use core_relo_object::globals::{Global, GlobalError, GlobalKind};
 #[cfg(feature = "static-link")]
 pub use core_relo_object::static_link;

@@ -14,7 +14,7 @@ const END_RECORD: usize = 22;
 const LONGEST_END_RECORD: u64 = 22 + 0xffff;
 /// Bytes of an entry of the central directory without its name.
 const ENTRY: usize = 46;
-/// The same number, for file offsets.
+/// The same size, as a file offset.
 const ENTRY_BYTES: u64 = 46;
 
 /// Splits `archive!/member` into the archive and the member.

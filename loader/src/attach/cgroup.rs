@@ -97,7 +97,7 @@ pub fn cgroup<'c>(
 
 /// Attaches a program to a cgroup without a link. The program stays attached until the link is dropped or the cgroup is removed.
 ///
-/// With `replace`, the program takes the place of that one (kernels from 5.6, and only with [`CgroupSharing::Multi`]).
+/// With `replace`, the program replaces that program (kernels from 5.6, and only with [`CgroupSharing::Multi`]).
 pub fn cgroup_attach<'c>(
     prog: BorrowedFd<'_>,
     cgroup: impl Into<FileRef<'c>>,

@@ -33,7 +33,7 @@ pub(super) struct ProgAttachment {
 const REPLACE: u32 = 1 << 2;
 
 impl ProgAttachment {
-    /// Attaches a program. With `replace`, the program takes the place of that one.
+    /// Attaches a program. With `replace`, the program replaces that program.
     pub(super) fn attach(
         label: &str,
         prog: BorrowedFd<'_>,

@@ -44,7 +44,7 @@ pub fn struct_ops(map: &MapFd, value: &[u8]) -> Result<Link, AttachError> {
     Ok(Link::from_fd(sys::link_create(&link).map_err(failed)?, label.as_str()))
 }
 
-/// Replaces the map that a link registered by another map, which was also created with `BPF_F_LINK`.
+/// Replaces the map of a link by another map. Both maps have to be created with `BPF_F_LINK`.
 pub fn struct_ops_update(link: &mut Link, map: &MapFd, value: &[u8]) -> Result<(), AttachError> {
     if link.fd().is_some() {
         set_value(map, value).map_err(|errno| struct_ops_error(link.label(), "update", errno))?;

@@ -28,12 +28,12 @@ pub(crate) struct Epoll(OwnedFd);
 
 impl Epoll {
     pub(crate) fn new() -> Result<Self, Errno> {
-        // SAFETY: a call without pointers.
+        // SAFETY: the call takes no pointers.
         let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
         if fd < 0 {
             return Err(Errno::last());
         }
-        // SAFETY: the kernel just made it for this call; nobody else has it.
+        // SAFETY: the call created the descriptor, so it has no other owner.
         beyond_stdio(unsafe { OwnedFd::from_raw_fd(fd) }).map(Self)
     }
 
@@ -46,19 +46,19 @@ impl Epoll {
             Interest::MoreToRead => libc::EPOLLIN | libc::EPOLLET,
         };
         let mut event = libc::epoll_event { events: events.cast_unsigned(), u64: token };
-        // SAFETY: `event` lives through the call, which only reads it; both descriptors are open.
+        // SAFETY: `event` outlives the call, which only reads it. Both descriptors are open.
         let done = unsafe {
             libc::epoll_ctl(self.0.as_raw_fd(), libc::EPOLL_CTL_ADD, fd.as_raw_fd(), &raw mut event)
         };
         if done < 0 { Err(Errno::last()) } else { Ok(()) }
     }
 
-    /// Waits and writes the tokens of at most 64 ready descriptors to `ready`. Without a timeout, waits forever. A signal ends the wait
+    /// Waits and writes the tokens of at most [`EVENTS`] ready descriptors to `ready`. Without a timeout, waits forever. A signal ends the wait
     /// early, without tokens.
     pub(crate) fn wait(&self, ready: &mut Vec<u64>, timeout: Option<Duration>) -> Result<(), Errno> {
         ready.clear();
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; to_usize(EVENTS)];
-        // SAFETY: `events` has as much room as the call is told.
+        // SAFETY: `events` has room for the `EVENTS` events that the call may write.
         let n = unsafe {
             libc::epoll_wait(
                 self.0.as_raw_fd(),

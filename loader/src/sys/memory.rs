@@ -14,7 +14,7 @@ pub fn page_size() -> usize {
 pub(crate) fn page_bytes() -> u32 {
     /// The smallest page of Linux, on any architecture.
     const SMALLEST: u32 = 4096;
-    // SAFETY: reads a constant of the system.
+    // SAFETY: the call takes a number and reads a constant of the system.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     // The call fails only for unknown constants. With a wrong size, the kernel would refuse every mapping.
     u32::try_from(bytes).map_or(SMALLEST, |bytes| bytes.max(SMALLEST))
@@ -27,8 +27,8 @@ pub(crate) fn prefer_huge_pages(bytes: &mut Vec<u8>) {
     // A vector that ends before the next page begins has no whole page.
     let Some(room) = bytes.capacity().checked_sub(skipped) else { return };
     let whole = room & page.wrapping_neg();
-    // SAFETY: the range lies within the vector's memory, or has no length; this advice changes neither what is in it nor whether it
-    // may be used.
+    // SAFETY: the range lies within the vector's memory, or is empty. The advice changes neither the content nor the access
+    // rights of the memory.
     let done = unsafe { libc::madvise(start.wrapping_add(skipped).cast(), whole, libc::MADV_HUGEPAGE) };
     if done != 0 {
         log::debug!("no huge pages: {}", Errno::last());
@@ -79,7 +79,7 @@ pub fn raise_memlock_limit() -> Result<(), Errno> {
     let all = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
     set_memlock_limit(&all).or_else(|errno| {
         let mut now = all;
-        // SAFETY: `now` lives through the call, which writes to it.
+        // SAFETY: `now` outlives the call, which writes to it.
         if unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut now) } != 0 || now.rlim_cur == now.rlim_max
         {
             return Err(errno);
@@ -89,7 +89,7 @@ pub fn raise_memlock_limit() -> Result<(), Errno> {
 }
 
 fn set_memlock_limit(limit: &libc::rlimit) -> Result<(), Errno> {
-    // SAFETY: `limit` lives through the call, which only reads it.
+    // SAFETY: `limit` outlives the call, which only reads it.
     match unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, core::ptr::from_ref(limit)) } {
         0 => Ok(()),
         _ => Err(Errno::last()),
@@ -101,7 +101,7 @@ fn set_memlock_limit(limit: &libc::rlimit) -> Result<(), Errno> {
 pub(crate) fn pin_to_first_cpu() {
     let mut set = [0usize; 32];
     set[0] = 1;
-    // SAFETY: `set` lives through the call, which reads as many bytes as it is told.
+    // SAFETY: `set` outlives the call, which reads `size_of_val(&set)` bytes.
     let done = unsafe { libc::sched_setaffinity(0, size_of_val(&set), set.as_ptr().cast()) };
     assert_eq!(done, 0, "{}", Errno::last());
 }
@@ -110,11 +110,11 @@ pub(crate) fn pin_to_first_cpu() {
 #[cfg(test)]
 pub(crate) fn own_pidfd() -> std::os::fd::OwnedFd {
     let pid = libc::c_long::from(std::process::id().cast_signed());
-    // SAFETY: a call with two numbers.
+    // SAFETY: the call takes numbers only.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
     let fd = i32::try_from(fd).unwrap();
     assert!(fd >= 0, "{}", Errno::last());
-    // SAFETY: just made, and nobody else's.
+    // SAFETY: the call created the descriptor, so it has no other owner.
     unsafe { std::os::fd::FromRawFd::from_raw_fd(fd) }
 }
 

@@ -125,14 +125,14 @@ pub fn perf_event_open(event: &PerfEventOpen<'_>) -> Result<OwnedFd, Errno> {
         ..Attr::default()
     };
     let (pid, cpu, group): (_, _, c_long) = (argument(event.pid)?, argument(event.cpu)?, -1);
-    // SAFETY: `attr` is memory of the size it states; the one address in it is 0, or that of a string with its NUL which
-    // outlives the call.
+    // SAFETY: `attr` has the size that its field `size` states. Its only address is 0, or that of a C string that outlives the
+    // call.
     let fd = unsafe {
         libc::syscall(libc::SYS_perf_event_open, core::ptr::from_ref(&attr), pid, cpu, group, CLOEXEC)
     };
     let fd =
         if fd < 0 { Err(Errno::last()) } else { RawFd::try_from(fd).map_err(|_large| Errno(libc::EBADF)) }?;
-    // SAFETY: the kernel just made it for this call; nobody else has it.
+    // SAFETY: the call created the descriptor, so it has no other owner.
     beyond_stdio(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
@@ -166,7 +166,7 @@ pub fn has_uprobe_syscall() -> bool {
     if !cfg!(all(target_arch = "x86_64", target_pointer_width = "64")) {
         return false;
     }
-    // SAFETY: it takes no arguments, and called from anywhere but the kernel's own trampoline it does nothing but fail.
+    // SAFETY: the call takes no arguments. Outside of the kernel's own trampoline it has no effect and fails.
     let done = unsafe { libc::syscall(UPROBE) };
     done < 0 && Errno::last() == Errno(libc::ENXIO)
 }
@@ -190,7 +190,7 @@ const fn request(reads: bool, number: c_ulong) -> c_ulong {
 
 fn ioctl(event: impl AsFd, request: c_ulong, argument: c_long) -> Result<(), Errno> {
     let fd = c_long::from(event.as_fd().as_raw_fd());
-    // SAFETY: the descriptor is open, and these requests take numbers, no addresses.
+    // SAFETY: the descriptor is open, and these requests take numbers, not addresses.
     let done = unsafe { libc::syscall(libc::SYS_ioctl, fd, request, argument) };
     if done < 0 { Err(Errno::last()) } else { Ok(()) }
 }

@@ -27,7 +27,7 @@ macro_rules! attr {
         #[derive(Clone, Copy, Debug, Default)]
         struct $name { $($field: $ty,)* }
 
-        // SAFETY: integers only, and the assertion below: the size is that of the fields, so there is no padding.
+        // SAFETY: the fields are integers, and the assertion below compares the sizes, so there is no padding.
         unsafe impl $crate::sys::bpf::call::Attr for $name {}
 
         const _: () = assert!(size_of::<$name>() == 0 $(+ size_of::<$ty>())*);

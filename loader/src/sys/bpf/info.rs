@@ -22,7 +22,7 @@ macro_rules! info {
         #[non_exhaustive]
         pub struct $name { $($(#[$field_doc])* $vis $field: $ty,)* }
 
-        // SAFETY: integers only, and the assertion below: the size is that of the fields, so there is no padding.
+        // SAFETY: the fields are integers, and the assertion below compares the sizes, so there is no padding.
         unsafe impl Attr for $name {}
 
         const _: () = assert!(size_of::<$name>() == 0 $(+ size_of::<$ty>())*);

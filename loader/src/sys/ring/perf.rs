@@ -122,8 +122,8 @@ impl PerfRing {
             return self.joined.get(8..).ok_or(PAGES_ARE_MAPPED);
         }
         // SAFETY: the record lies between the positions of reader and writer, and the kernel does not write there until the
-        // reader's position moves on, for the mapping is writable. `release` alone moves it and needs `self` mutably. The
-        // ring is this value's own: nobody else has its event.
+        // reader's position moves on, because the mapping is writable. Only `release` moves the position, and it needs `self`
+        // mutably. Nobody else has the event of this ring.
         let record = unsafe { self.memory.bytes(from, len) };
         record.and_then(|record| record.get(8..)).ok_or(PAGES_ARE_MAPPED)
     }

@@ -109,8 +109,8 @@ impl UserRing {
         drop(state);
         // SAFETY: the place was free: neither unread by the kernel nor lent out (checked above, under the lock), and it stays
         // lent out until the slot is dropped. It is no longer than the ring, so it does not overlap itself. The kernel does not
-        // read a busy sample. This process has no other writer (the claim); that no other process maps the ring writable is up to
-        // whoever opens it, as `UserRingBuffer` says: the kernel lets any holder of the map do so.
+        // read a busy sample. This process has no other writer (the claim). The documentation of `UserRingBuffer` requires of its
+        // callers that no other process maps the ring writable, because the kernel allows that to any holder of the map.
         let data = unsafe { self.writer.bytes_mut(data_start, data_len) };
         let data = data.ok_or(PAGES_ARE_MAPPED)?;
         Ok(Reservation::Reserved(Slot { ring: self, start, at, len, data, submit: false }))
