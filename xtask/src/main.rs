@@ -5,7 +5,9 @@
 mod bench;
 mod cases;
 mod ci;
+mod compile;
 mod compilers;
+mod counts;
 mod fuzz;
 mod install;
 mod kernels;
@@ -75,7 +77,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "matrix",
-        args: "[msrv] [no-std] [targets] [minimal] [features] [package] [semver]",
+        args: "[msrv] [no-std] [targets] [minimal] [public-deps] [features] [package] [semver]",
         about: "build with the oldest Rust version and the oldest dependencies, without std, on big-endian and 32-bit targets, with each feature, and package them",
         run: matrix::run,
     },

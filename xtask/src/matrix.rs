@@ -66,7 +66,7 @@ struct Row {
     run: fn() -> Outcome,
 }
 
-const ROWS: [Row; 7] = [
+const ROWS: [Row; 8] = [
     Row { name: "msrv", about: "check all packages with the declared Rust version", run: msrv },
     Row { name: "no-std", about: "build the engine for a target without an operating system", run: no_std },
     Row {
@@ -78,6 +78,11 @@ const ROWS: [Row; 7] = [
         name: "minimal",
         about: "check with the oldest dependencies that the manifests allow",
         run: minimal,
+    },
+    Row {
+        name: "public-deps",
+        about: "check that public APIs use no types of other projects",
+        run: public_dependencies,
     },
     Row {
         name: "features",
@@ -154,6 +159,38 @@ fn minimal() -> Outcome {
     copy_libraries(&copy)?;
     check(resolve.current_dir(&copy).args(["update", "--quiet", "-Zdirect-minimal-versions"]))?;
     check(cargo().current_dir(&copy).args(["check", "--locked", "--workspace"]))
+}
+
+/// Checks that the libraries' public items mention only the standard library and each other: the compiler's lint
+/// `exported_private_dependencies`, which needs nightly. An update of another dependency then never breaks a user's build.
+fn public_dependencies() -> Outcome {
+    let Some(mut check_lint) = toolchain_cargo("nightly", "nightly") else {
+        return skip(
+            "public-deps",
+            "no nightly toolchain, which has the lint `exported_private_dependencies`",
+        );
+    };
+    let copy = root().join("target/public-deps");
+    copy_libraries(&copy)?;
+    for library in LIBRARIES {
+        let path = copy.join(library).join("Cargo.toml");
+        let manifest = read(&path)?;
+        // `core-relo.workspace = true` becomes a table with the key `public`, which stable Cargo does not know.
+        let public: String = manifest
+            .lines()
+            .map(|line| match line.strip_suffix(".workspace = true") {
+                Some(name) if PACKAGES.contains(&name) => {
+                    format!("{name} = {{ workspace = true, public = true }}\n")
+                }
+                _ => format!("{line}\n"),
+            })
+            .collect();
+        fs::write(&path, public).map_err(|why| Failure::Failed(format!("{}: {why}", path.display())))?;
+    }
+    // All features but `test-support`, which is no public API.
+    let features = "core-relo-loader/static-link,core-relo-loader/sys";
+    check_lint.current_dir(&copy).args(["check", "--quiet", "--workspace", "--features", features]);
+    check(check_lint.arg("-Zpublic-dependency").env("RUSTFLAGS", "-Dexported_private_dependencies"))
 }
 
 /// Copies the libraries into a workspace of their own, without dev-dependencies, whose minimum versions are no promise.

@@ -10,8 +10,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::counts::Counts;
 use crate::system::{Failure, Outcome, check, output, root};
-use crate::test::Counts;
 
 /// The tests of a package that run under Miri.
 struct Selection {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::cases;
+use crate::compile;
 use crate::compilers::{Compiler, Order};
-use crate::progs;
 use crate::system::{Outcome, files_below, find, output, root};
 
 /// The folder of committed objects, below that of their sources.
@@ -27,7 +27,7 @@ pub fn renew(compilers: &[Compiler]) -> Outcome {
         .ok_or_else(|| format!("the committed objects are made with {COMPILER}, which is not here"))?;
     let work = root().join("target/prebuilt");
     let _ = std::fs::remove_dir_all(&work);
-    for skip in progs::build(std::slice::from_ref(compiler), &work)? {
+    for skip in compile::build(std::slice::from_ref(compiler), &work)? {
         println!("SKIP {skip}");
     }
     let built = work.join(COMPILER);

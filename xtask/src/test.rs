@@ -4,19 +4,13 @@ use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
+use crate::compile;
+use crate::counts::Counts;
 use crate::install;
 use crate::kernels;
 use crate::progs;
 use crate::system::{Failure, Outcome, cargo, have, kernels_dir, progs_dir, root};
 use crate::vm;
-
-/// Numbers of tests by result.
-#[derive(Debug, Default, Clone, Copy)]
-pub struct Counts {
-    pub passed: u64,
-    pub failed: u64,
-    pub ignored: u64,
-}
 
 pub fn run(args: &[String]) -> Outcome {
     let (own, for_tests) = match args.iter().position(|arg| arg == "--") {
@@ -38,7 +32,7 @@ pub fn run(args: &[String]) -> Outcome {
                 .to_owned(),
         );
     } else {
-        skips.extend(progs::build(&compilers, &progs_dir())?);
+        skips.extend(compile::build(&compilers, &progs_dir())?);
     }
     if flag("--no-kernels") {
         skips.insert("kernel BTF: --no-kernels".to_owned());
@@ -131,55 +125,4 @@ fn is_frame(line: &str) -> bool {
         || line == "successes:"
         || line.starts_with("running ")
         || (line.starts_with("    ") && !line.trim().contains(' '))
-}
-
-impl Counts {
-    /// Adds a line `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
-    pub fn add(&mut self, line: &str) {
-        let Some(rest) = line.strip_prefix("test result: ") else { return };
-        for part in rest.split(['.', ';']) {
-            match part.trim().split_once(' ').map(|(n, what)| (n.parse().unwrap_or(0), what)) {
-                Some((n, "passed")) => self.passed += n,
-                Some((n, "failed")) => self.failed += n,
-                Some((n, "ignored")) => self.ignored += n,
-                _ => {}
-            }
-        }
-    }
-
-    /// Returns the counts added since `before`.
-    pub fn since(&self, before: &Self) -> Self {
-        Self {
-            passed: self.passed - before.passed,
-            failed: self.failed - before.failed,
-            ignored: self.ignored - before.ignored,
-        }
-    }
-
-    /// Returns whether no test was counted.
-    pub fn none(&self) -> bool {
-        self.passed + self.failed + self.ignored == 0
-    }
-
-    pub fn join(&mut self, other: Self) {
-        self.passed += other.passed;
-        self.failed += other.failed;
-        self.ignored += other.ignored;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn results_are_counted() {
-        let mut counts = Counts::default();
-        counts.add(
-            "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.02s",
-        );
-        counts.add("test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out");
-        counts.add("test something ... ok");
-        assert_eq!((counts.passed, counts.failed, counts.ignored), (15, 2, 1));
-    }
 }

@@ -197,16 +197,16 @@ mod tests {
         let text = |error: MapError| error.to_string();
         assert_eq!(
             text(loaded.array::<u64>("flows_by_address").unwrap_err()),
-            "map flows_by_address is of type BPF_MAP_TYPE_HASH, not BPF_MAP_TYPE_ARRAY",
+            "map flows_by_address: wrong map type: BPF_MAP_TYPE_HASH, expected BPF_MAP_TYPE_ARRAY",
             "the kernel has only 15 bytes of the name"
         );
         assert_eq!(
             text(loaded.hash_map::<u32, u32>("flows_by_address").unwrap_err()),
-            "map flows_by_address: its value has 8 bytes, the type given 4"
+            "map flows_by_address: wrong value size: 8 bytes, expected 4"
         );
         assert_eq!(
             text(loaded.queue::<u64>("counts").unwrap_err()),
-            "map counts is of type BPF_MAP_TYPE_ARRAY, not BPF_MAP_TYPE_QUEUE"
+            "map counts: wrong map type: BPF_MAP_TYPE_ARRAY, expected BPF_MAP_TYPE_QUEUE"
         );
         let missing = text(loaded.prog_array("jumps").unwrap_err());
         assert!(missing.starts_with("map jumps: cannot find it in the loaded object: ENOENT"), "{missing}");

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::cases;
+use crate::counts::Counts;
 use crate::install;
 use crate::kernels::boot::{self, Bootable, SERIES};
 use crate::system::{Failure, Outcome, root};
-use crate::test::Counts;
 
 pub use args::HELP;
 use args::{Choice, Request};
