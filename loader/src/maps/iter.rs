@@ -185,7 +185,10 @@ impl<'m> Batches<'m> {
         let entry_bytes = raw.shape().key_size().checked_add(raw.shape().value_size());
         let room = entry_bytes.and_then(|bytes| BATCH_BYTES.checked_div(bytes));
         // `None`: entries that exceed the address space, or without bytes.
-        let room = room.map_or(MIN_ROOM, |room| room.clamp(MIN_ROOM, MAX_ROOM)).min(max_entries(raw)).max(1);
+        let room = room
+            .map_or(SMALLEST_BATCH, |room| room.clamp(SMALLEST_BATCH, LARGEST_BATCH))
+            .min(max_entries(raw))
+            .max(1);
         Self { raw, removes, cursor: None, room, ended: false }
     }
 
@@ -253,8 +256,8 @@ impl RawBatch<'_> {
 /// The usual number of bytes of a batch.
 const BATCH_BYTES: usize = 256 * 1024;
 /// The bounds of the number of elements that a first batch has room for.
-const MIN_ROOM: usize = 16;
-const MAX_ROOM: usize = 4096;
+const SMALLEST_BATCH: usize = 16;
+const LARGEST_BATCH: usize = 4096;
 
 fn max_entries(raw: &RawMap) -> usize {
     to_usize(raw.info().max_entries)
