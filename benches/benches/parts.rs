@@ -8,7 +8,7 @@ use core_relo_bench::{
     corpus::{Corpus, Subject},
     peer::Peer,
 };
-use core_relo_loader::{object::Object, target::TargetFile};
+use core_relo_loader::{object::Object, target::BtfFile};
 use divan::{Bencher, black_box};
 use std::{env, fs, path::PathBuf, sync::Arc, sync::LazyLock};
 
@@ -25,7 +25,7 @@ static CORPUS: LazyLock<Corpus> = LazyLock::new(|| {
 });
 
 static TARGET: LazyLock<Arc<Btf<'static>>> =
-    LazyLock::new(|| Arc::new(TargetFile::open(&CORPUS.target).unwrap().parse(None).unwrap()));
+    LazyLock::new(|| Arc::new(BtfFile::open(&CORPUS.target).unwrap().parse_unvalidated(None).unwrap()));
 
 static INDEX: LazyLock<Arc<NameIndex>> = LazyLock::new(|| Arc::new(NameIndex::new(&TARGET)));
 
@@ -45,7 +45,7 @@ fn with_relocs(subject: &Subject, bench: impl FnOnce(&Relocs<'_>)) {
 #[divan::bench]
 fn parse_target(bencher: Bencher) {
     LazyLock::force(&CORPUS);
-    bencher.bench(|| TargetFile::open(&CORPUS.target).unwrap().parse(None).unwrap());
+    bencher.bench(|| BtfFile::open(&CORPUS.target).unwrap().parse_unvalidated(None).unwrap());
 }
 
 /// Parses the target from memory, with full validation.

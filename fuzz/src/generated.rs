@@ -125,7 +125,7 @@ mod tests {
     use crate::random::Random;
     use core_relo::{Plan, Target};
     use core_relo_loader::{
-        Loader, load_plan::Host, object::Object, static_link::Linker, target::KernelTypes,
+        Loader, load_plan::TargetKernel, object::Object, static_link::Linker, target::KernelBtf,
     };
 
     const INPUTS: usize = 600;
@@ -163,8 +163,8 @@ mod tests {
         counts.links += usize::from(linked.is_ok());
         let Ok(object) = Object::parse(&object) else { return Ok(()) };
         counts.objects += 1;
-        let host = Host::offline(Arc::new(KernelTypes::none()));
-        counts.loads += usize::from(Loader::with_host(&object, host).plan().is_ok());
+        let kernel = TargetKernel::offline(Arc::new(KernelBtf::none()));
+        counts.loads += usize::from(Loader::for_kernel(&object, kernel).plan().is_ok());
         let Ok(relocs) = object.relocs() else { return Ok(()) };
         counts.records += relocs.records().len();
         for btf in targets.into_iter().filter_map(|target| Btf::parse(target).ok()) {

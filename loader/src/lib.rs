@@ -37,15 +37,15 @@
 //!
 //! ```
 //! use core_relo::{Plan, Target};
-//! use core_relo_loader::{object::Object, target::TargetFile};
+//! use core_relo_loader::{object::Object, target::BtfFile};
 //! use std::sync::Arc;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let mut types = core_relo::btf::Builder::new(core_relo::Endian::Little);
 //! # types.int("long", 8, 1);
 //! # let kernel_bytes = types.finish();
-//! // Usually `target::kernel()?`, or `TargetFile::open(path)?`.
-//! let kernel = TargetFile::from_bytes("vmlinux", kernel_bytes)?;
+//! // Usually `target::kernel()?`, or `BtfFile::open(path)?`.
+//! let kernel = BtfFile::from_bytes("vmlinux", kernel_bytes)?;
 //! let target = Target::new("vmlinux", Arc::new(kernel.parse(None)?));
 //!
 //! // Usually `std::fs::read("prog.bpf.o")?`.
@@ -84,12 +84,12 @@ extern crate alloc;
 
 mod arch;
 pub mod attach;
+mod convert;
 pub mod features;
 mod globals;
 #[doc = include_str!("guide.md")]
 pub mod guide {}
 mod hint;
-mod host;
 mod kconfig_file;
 mod kernel_version;
 pub mod limits;
@@ -100,12 +100,18 @@ mod loader;
 pub mod maps;
 mod privileges;
 pub mod ring;
+mod running_kernel;
 #[cfg(feature = "sys")]
 pub mod sys;
 #[cfg(not(feature = "sys"))]
 #[expect(dead_code, unused_imports, unreachable_pub, reason = "the module's users turn on the feature `sys`")]
 mod sys;
 pub mod target;
+
+/// The Rust examples of the project's README. Packages do not contain that file, and nothing but the doctests reads it.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
 
 pub use core_relo_object::globals::{Global, GlobalError, GlobalKind};
 #[cfg(feature = "static-link")]
@@ -115,8 +121,8 @@ pub use core_relo_object::{
 };
 pub use globals::GlobalValue;
 pub use hint::Hint;
-pub use host::running_host;
 pub use loader::Loader;
+pub use running_kernel::running_kernel;
 #[doc(hidden)]
 pub use sys::pod_macro;
 pub use sys::{Element, Errno, Pod, Shape};

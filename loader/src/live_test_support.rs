@@ -1,14 +1,12 @@
 //! Small maps and programs for tests on the running kernel. A constructor prints `SKIP` and returns `None` if the kernel refuses.
 #![cfg(test)]
 
-use crate::{
-    object::{MapType, ProgramType},
-    sys::{self, Errno, MapCreate, MapFd, ProgLoad, TestRun, page_size},
-};
+use crate::sys::{self, Errno, MapCreate, MapFd, ProgLoad, TestRun, page_size};
 use core_relo::{
     Endian,
     insn::{Insn, LD_IMM64},
 };
+use core_relo_object::object::{MapType, ProgramType};
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 
 /// Skips the test if this kernel lacks or forbids the request, and fails it on any other error.

@@ -2,14 +2,16 @@
 
 use crate::{
     features,
-    globals::InitialValues,
-    host::{running_host, with_running_system},
     load::{self, Kernel, LoadError, Loaded, Poison, RunningKernel},
-    load_plan::{Host, LoadPlan, MapSettings, ProgramSettings, Settings},
-    object::Object,
+    running_kernel::{running_kernel, with_running_system},
 };
 use alloc::sync::Arc;
 use core_relo::explain::Explanation;
+use core_relo_object::{
+    globals::InitialValues,
+    load_plan::{LoadPlan, MapSettings, ProgramSettings, Settings, TargetKernel},
+    object::Object,
+};
 
 /// A BPF object with the settings of its load.
 ///
@@ -32,7 +34,7 @@ use core_relo::explain::Explanation;
 pub struct Loader<'o, 'd> {
     pub(crate) object: &'o Object<'d>,
     pub(crate) settings: Settings,
-    host: Host,
+    kernel: TargetKernel,
     /// The object's variables and their first values.
     pub(crate) variables: InitialValues<'o, 'd>,
 }
@@ -40,12 +42,14 @@ pub struct Loader<'o, 'd> {
 impl<'o, 'd> Loader<'o, 'd> {
     /// Creates a loader for the running kernel.
     pub fn new(object: &'o Object<'d>) -> Self {
-        Self::with_host(object, running_host())
+        Self::for_kernel(object, running_kernel())
     }
 
-    /// Creates a loader for the kernel that `host` describes, see [`Host::offline`].
-    pub fn with_host(object: &'o Object<'d>, host: Host) -> Self {
-        Self { object, settings: Settings::default(), host, variables: InitialValues::new(object) }
+    /// Creates a loader for another kernel than the running one, or for a description of the running kernel that the caller changed.
+    ///
+    /// [`TargetKernel::offline`] describes a kernel of which only the BTF is known.
+    pub fn for_kernel(object: &'o Object<'d>, kernel: TargetKernel) -> Self {
+        Self { object, settings: Settings::default(), kernel, variables: InitialValues::new(object) }
     }
 
     /// Names the object. Error messages begin with the name, and names of data maps in the kernel begin with part of the name.
@@ -61,8 +65,8 @@ impl<'o, 'd> Loader<'o, 'd> {
     }
 
     /// Returns the kernel that the object is planned for.
-    pub fn host(&mut self) -> &mut Host {
-        &mut self.host
+    pub fn kernel(&mut self) -> &mut TargetKernel {
+        &mut self.kernel
     }
 
     /// Returns all settings of the load.
@@ -87,15 +91,15 @@ impl<'o, 'd> Loader<'o, 'd> {
 
     /// Plans every request of the load to the kernel. Changes nothing, but probes the running kernel for features.
     pub fn plan(&self) -> Result<LoadPlan, LoadError> {
-        let mut host = with_running_system(self.host.clone());
+        let mut kernel = with_running_system(self.kernel.clone());
         // Without the token, all probes of a process in a user namespace would fail.
-        if host.features.is_live()
+        if kernel.features.is_live()
             && let Some(token) =
                 load::create_token(&self.settings.name, &self.settings.token, &RunningKernel)?
         {
-            host.features = features::with_token(Arc::new(token));
+            kernel.features = features::with_token(Arc::new(token));
         }
-        LoadPlan::new(self.object, &self.settings, &host)
+        LoadPlan::new(self.object, &self.settings, &kernel)
             .map_err(|cause| LoadError::Plan { object: self.settings.name.clone().into(), cause })
     }
 
@@ -118,7 +122,7 @@ impl<'o, 'd> Loader<'o, 'd> {
     fn add_explanation(&self, plan: &LoadPlan, mut error: LoadError) -> LoadError {
         if let LoadError::Program { refused, .. } = &mut error
             && let Some(Poison::CoreRelo { reason, record }) = &mut refused.poison
-            && let Some(explanation) = plan.explain(self.object, &self.settings, &self.host, *record)
+            && let Some(explanation) = plan.explain(self.object, &self.settings, &self.kernel, *record)
         {
             *reason = explanation_text(&explanation);
         }

@@ -4,9 +4,9 @@ use core_relo_loader::{
     Global, Loader, attach,
     features::Features,
     load::{LoadError, Loaded, LoadedMap, LoadedProgram, Prepared, RunningKernel},
-    load_plan::{Host, LoadPlan, LoadPlanError, Settings},
+    load_plan::{LoadPlan, LoadPlanError, Settings, TargetKernel},
     maps, object, ring, sys,
-    target::{KernelTypes, TargetError, TargetFile},
+    target::{BtfFile, KernelBtf, TargetError},
 };
 
 const fn is_send<T: Send>() {}
@@ -18,10 +18,10 @@ const _: () = {
     is_send_and_sync::<object::Object<'_>>();
     is_send_and_sync::<Loader<'_, '_>>();
     is_send_and_sync::<Settings>();
-    is_send_and_sync::<Host>();
+    is_send_and_sync::<TargetKernel>();
     is_send_and_sync::<Features>();
-    is_send_and_sync::<KernelTypes>();
-    is_send_and_sync::<TargetFile>();
+    is_send_and_sync::<KernelBtf>();
+    is_send_and_sync::<BtfFile>();
     is_send_and_sync::<LoadPlan>();
     is_send_and_sync::<Global>();
 };

@@ -12,9 +12,9 @@
 
 use crate::{
     globals::{Global, InitialValues, check_size},
-    load_plan::{Host, LoadPlan, LoadPlanError, Settings},
+    load_plan::{LoadPlan, LoadPlanError, Settings, TargetKernel},
     object::Object,
-    target::KernelTypes,
+    target::KernelBtf,
 };
 use alloc::sync::Arc;
 use core::ops::{Deref, DerefMut};
@@ -280,10 +280,10 @@ impl TestObject {
 
     pub fn plan_on(
         self,
-        host: Host,
+        kernel: TargetKernel,
         set: impl FnOnce(&mut Setup<'_, '_>),
     ) -> Result<LoadPlan, LoadPlanError> {
-        plan_bytes(&self.bytes(), &host, set)
+        plan_bytes(&self.bytes(), &kernel, set)
     }
 
     /// Returns the error of planning the object, on one line.
@@ -291,22 +291,22 @@ impl TestObject {
         self.error_on(kernel(|_| {}))
     }
 
-    pub fn error_on(self, host: Host) -> String {
-        line(&self.plan_on(host, |_| {}).expect_err("planning fails"))
+    pub fn error_on(self, kernel: TargetKernel) -> String {
+        line(&self.plan_on(kernel, |_| {}).expect_err("planning fails"))
     }
 }
 
 /// Plans the load of an object.
 pub fn plan_bytes(
     bytes: &[u8],
-    host: &Host,
+    kernel: &TargetKernel,
     set: impl FnOnce(&mut Setup<'_, '_>),
 ) -> Result<LoadPlan, LoadPlanError> {
     let object = Object::parse(bytes)?;
     let values = InitialValues::new(&object);
     let mut setup = Setup { object: &object, values: &values, settings: Settings::default() };
     set(&mut setup);
-    LoadPlan::new(&object, &setup.settings, host)
+    LoadPlan::new(&object, &setup.settings, kernel)
 }
 
 /// An object and the settings of its load.
@@ -363,11 +363,11 @@ pub fn line(error: &LoadPlanError) -> String {
 }
 
 /// Returns a kernel with all features and these types.
-pub fn kernel(types: impl FnOnce(&mut Builder)) -> Host {
+pub fn kernel(types: impl FnOnce(&mut Builder)) -> TargetKernel {
     let mut b = Builder::new(Endian::native());
     types(&mut b);
     let btf = Btf::parse(b.finish()).unwrap();
-    Host::offline(Arc::new(KernelTypes::from_btf(Arc::new(btf), [])))
+    TargetKernel::offline(Arc::new(KernelBtf::from_btf(Arc::new(btf), [])))
 }
 
 /// Returns a program's instructions.

@@ -17,7 +17,7 @@ fn main() {
     if whole {
         args.remove(0);
     }
-    let types = core_relo_loader::target::running_types();
+    let types = core_relo_loader::target::running_kernel_btf();
     for path in args {
         let name = Path::new(&path).file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
         let bytes = fs::read(&path).expect("readable");

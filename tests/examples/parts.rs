@@ -8,7 +8,7 @@ use core_relo::{
     btf::{Btf, Kind, NameIndex},
     plan::Objects,
 };
-use core_relo_loader::{object::Object, target::TargetFile};
+use core_relo_loader::{object::Object, target::BtfFile};
 use std::{env, error::Error, fs, hint::black_box, path::Path, process::ExitCode, sync::Arc, time::Instant};
 
 type Outcome = Result<String, Box<dyn Error>>;
@@ -20,17 +20,17 @@ type Part = fn(&Path, &[Vec<u8>]) -> Outcome;
 const PARTS: [(&str, Part); 10] = [
     ("empty", |_, _| counted(|| Ok(String::new()))),
     ("parse", |target, _| {
-        let file = TargetFile::open(target)?;
-        counted(|| Ok(format!("{} types", file.parse(None)?.end_id())))
+        let file = BtfFile::open(target)?;
+        counted(|| Ok(format!("{} types", file.parse_unvalidated(None)?.end_id())))
     }),
     ("validate", |target, _| {
-        let file = TargetFile::open(target)?;
+        let file = BtfFile::open(target)?;
         counted(|| Ok(format!("{} types", Btf::parse(file.btf.clone())?.end_id())))
     }),
     ("job", |target, objects| counted(|| relocate(&open(target)?, objects))),
     ("trusted", |target, objects| counted(|| relocate(&Target::new("vmlinux", trusted(target)?), objects))),
     ("trust", |target, _| {
-        let mut btf = TargetFile::open(target)?.parse(None)?;
+        let mut btf = BtfFile::open(target)?.parse_unvalidated(None)?;
         counted(|| Ok(format!("sorted: {}", btf.trust_order())))
     }),
     ("shared", |target, objects| {
@@ -62,13 +62,13 @@ const PARTS: [(&str, Part); 10] = [
 ];
 
 fn open(target: &Path) -> Result<Target<'static>, Box<dyn Error>> {
-    let btf: Btf<'static> = TargetFile::open(target)?.parse(None)?;
+    let btf: Btf<'static> = BtfFile::open(target)?.parse_unvalidated(None)?;
     Ok(Target::new("vmlinux", Arc::new(btf)))
 }
 
 /// Parses a target and marks its types as sorted by name. The loader does so only for BTF from sysfs.
 fn trusted(target: &Path) -> Result<Arc<Btf<'static>>, Box<dyn Error>> {
-    let mut btf = TargetFile::open(target)?.parse(None)?;
+    let mut btf = BtfFile::open(target)?.parse_unvalidated(None)?;
     btf.trust_order();
     Ok(Arc::new(btf))
 }

@@ -9,7 +9,7 @@ use crate::{
 use core_relo::{Target, btf::Btf};
 use core_relo_loader::{
     object::Object,
-    target::{TargetFile, extract},
+    target::{BtfFile, extract},
 };
 use std::{
     fmt, fs,
@@ -41,7 +41,7 @@ impl BothTargets {
         let theirs = LibbpfTarget::parse(raw, &module_bytes)
             .ok_or_else(|| format!("{name}: libbpf does not parse it"))?;
         // libbpf treats a target given by path as raw BTF, so the format of the file must not matter here.
-        let main = TargetFile::from_bytes(target, raw.to_vec()).and_then(|file| file.parse(None));
+        let main = BtfFile::from_bytes(target, raw.to_vec()).and_then(|file| file.parse_unvalidated(None));
         let main = Arc::new(main.map_err(|e| format!("{name}: {e}"))?);
         let mut ours = Vec::new();
         for (path, bytes) in modules.iter().zip(module_bytes) {

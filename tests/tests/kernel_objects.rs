@@ -15,7 +15,7 @@ mod with_libbpf {
         load::{Loaded, LoadedMap},
         object::{MapType, Object},
         sys::{self, Errno, MapFd, MapInfo, ProgInfo},
-        target::running_types,
+        target::running_kernel_btf,
     };
     use core_relo_tests::{
         artifacts, kernel_crashes,
@@ -44,7 +44,7 @@ mod with_libbpf {
     #[test]
     fn loaded_objects_equal_those_of_libbpf() {
         let mut counts = Counts::default();
-        let _types = running_types();
+        let _types = running_kernel_btf();
         for path in artifacts::objects().into_iter().filter(|path| kernel_crashes::may_be_loaded(path)) {
             compare_object(&mut counts, &path);
         }

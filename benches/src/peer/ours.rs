@@ -9,7 +9,7 @@ use core_relo::{
 use core_relo_loader::{
     Loader,
     object::Object,
-    target::{TargetFile, running_types},
+    target::{BtfFile, running_kernel_btf},
 };
 use std::{
     fs,
@@ -40,7 +40,7 @@ impl Ours {
 /// Parses the target without an index. For a folder, parses its `vmlinux`.
 pub fn target(path: &Path) -> Result<Target<'static>, String> {
     let main = if path.is_dir() { &path.join("vmlinux") } else { path };
-    let btf = TargetFile::open(main).and_then(|file| file.parse(None)).map_err(|e| e.to_string())?;
+    let btf = BtfFile::open(main).and_then(|file| file.parse_unvalidated(None)).map_err(|e| e.to_string())?;
     Ok(Target::new("vmlinux", Arc::new(btf)))
 }
 
@@ -53,9 +53,9 @@ fn with_modules(
     let (mut modules, mut skipped) = (Vec::new(), 0);
     let main = Arc::clone(&target.main().btf);
     for path in files_below(folder).into_iter().filter(|path| !path.ends_with("vmlinux")) {
-        let file = TargetFile::open(&path).map_err(|e| e.to_string())?;
-        if file.may_have(module_filter) {
-            let btf = file.parse(Some(&main)).map_err(|e| e.to_string())?;
+        let file = BtfFile::open(&path).map_err(|e| e.to_string())?;
+        if file.may_contain(module_filter) {
+            let btf = file.parse_unvalidated(Some(&main)).map_err(|e| e.to_string())?;
             modules.push((path.to_string_lossy().into_owned(), Arc::new(btf)));
         } else {
             skipped += 1;
@@ -74,8 +74,8 @@ impl Prepared for Ours {
     }
 
     fn validate_target(&self) -> Result<(), String> {
-        // Validate BTF from sysfs as well, which `TargetFile::parse` trusts.
-        let file = TargetFile::open(&self.target).map_err(|e| e.to_string())?;
+        // Validate BTF from sysfs as well, which `BtfFile::parse` trusts.
+        let file = BtfFile::open(&self.target).map_err(|e| e.to_string())?;
         Btf::parse(file.btf).map(drop).map_err(|e| e.to_string())
     }
 
@@ -126,7 +126,7 @@ fn with_relocs(
 /// Loads the objects into the running kernel, one after the other.
 fn load(objects: &[PathBuf]) -> Result<(), String> {
     // All objects share the kernel's types, which the first load parses.
-    let _types = running_types();
+    let _types = running_kernel_btf();
     for path in objects {
         let bytes = read(path)?;
         let object = Object::parse(&bytes).map_err(|e| e.to_string())?;

@@ -16,7 +16,7 @@ use crate::{
     },
 };
 use core_relo::Data;
-use core_relo_loader::target::{ExtractError, TargetError, TargetFile, find_btf_in_image};
+use core_relo_loader::target::{BtfFile, ExtractError, TargetError, find_btf_in_image};
 use std::{io, path::Path};
 
 /// The size of the longest known header of raw BTF, in bytes.
@@ -25,17 +25,20 @@ const HEADER_BYTES: u64 = 32;
 const EXPECTED: &str = "expected raw BTF, an ELF with .BTF (vmlinux, .ko, BPF object) or a vmlinuz";
 
 /// Reads the BTF in a file.
-pub(crate) fn read(path: &Path, limits: Limits) -> Result<TargetFile, BadInput> {
+pub(crate) fn read(path: &Path, limits: Limits) -> Result<BtfFile, BadInput> {
     read_input(InputFile::open(path, limits.bytes)?, limits)
 }
 
 /// Reads the BTF in an open file.
-pub(crate) fn read_input(input: InputFile<'_>, limits: Limits) -> Result<TargetFile, BadInput> {
+pub(crate) fn read_input(input: InputFile<'_>, limits: Limits) -> Result<BtfFile, BadInput> {
     let path = input.path;
     if input.head.is_empty() {
         return Err(empty(path));
     }
     let mut limit = max_bytes(&input.head, limits);
+    if let Some(file) = input.read_sysfs_btf(limit)? {
+        return Ok(file);
+    }
     if is_elf(&input.head) {
         match read_btf(path, &input, limits.bytes) {
             BtfSections::Found(file) => return Ok(file),
@@ -54,7 +57,7 @@ pub(crate) fn read_input(input: InputFile<'_>, limits: Limits) -> Result<TargetF
 }
 
 /// Finds the BTF in the content of a file.
-pub(crate) fn read_bytes(path: &Path, bytes: Data<'static>, budget: &Budget) -> Result<TargetFile, BadInput> {
+pub(crate) fn read_bytes(path: &Path, bytes: Data<'static>, budget: &Budget) -> Result<BtfFile, BadInput> {
     if bytes.is_empty() {
         return Err(empty(path));
     }
@@ -80,7 +83,7 @@ fn empty(path: &Path) -> BadInput {
 /// Finds the BTF in bytes: raw, in an ELF, or in the data that they unpack to.
 ///
 /// Each layer of compression is freed before the next one is read.
-fn unpack(path: &Path, mut bytes: Data<'static>, budget: &Budget) -> Result<TargetFile, BadInput> {
+fn unpack(path: &Path, mut bytes: Data<'static>, budget: &Budget) -> Result<BtfFile, BadInput> {
     let mut budget = budget.clone();
     loop {
         if is_raw_or_elf(&bytes) {
@@ -113,7 +116,7 @@ fn boot_payload<'b>(path: &Path, image: &'b [u8]) -> Result<Option<&'b [u8]>, Ba
 }
 
 /// Searches for BTF in an image without a header: arm64 and riscv64 contain BTF, s390x a compressed kernel.
-fn search(path: &Path, image: &[u8], budget: &Budget) -> Result<TargetFile, BadInput> {
+fn search(path: &Path, image: &[u8], budget: &Budget) -> Result<BtfFile, BadInput> {
     log::info!("{}: searched for BTF", path.display());
     if let Some(btf) = find_btf_in_image(image) {
         return extract(path, Data::from(btf.to_vec()));
@@ -147,8 +150,8 @@ fn no_btf(path: &Path) -> BadInput {
 }
 
 /// Extracts the BTF, and frees the rest of the vmlinux that contains it.
-fn extract(path: &Path, bytes: Data<'static>) -> Result<TargetFile, BadInput> {
-    let mut file = TargetFile::from_bytes(path, bytes.clone()).map_err(|e| match e {
+fn extract(path: &Path, bytes: Data<'static>) -> Result<BtfFile, BadInput> {
+    let mut file = BtfFile::from_bytes(path, bytes.clone()).map_err(|e| match e {
         TargetError::Extract { cause: ExtractError::NoBtf, .. } => no_btf(path),
         _ => BadInput::for_path(path, file::without_path(&e.to_string(), path)),
     })?;

@@ -2,7 +2,7 @@
 
 use crate::input::file::InputFile;
 use core_relo::{Data, Endian};
-use core_relo_loader::target::{Class, FileFormat, TargetFile};
+use core_relo_loader::target::{BtfFile, Class, FileFormat};
 use std::path::Path;
 
 const SHT_PROGBITS: u32 = 1;
@@ -13,7 +13,7 @@ const SECTIONS: u64 = 0x1000;
 
 /// The result of reading only the BTF sections.
 pub(super) enum BtfSections {
-    Found(TargetFile),
+    Found(BtfFile),
     NoBtf,
     /// Something in the ELF is unusual. The full parser, which reads the whole file, decides.
     Unusual,
@@ -36,7 +36,7 @@ fn try_read_btf(path: &Path, input: &InputFile<'_>, limit: u64) -> Option<BtfSec
         Some(base) => Some(input.read_part(base.offset, base.len)?),
         None => None,
     };
-    let mut file = TargetFile::from_bytes(path, input.read_part(btf.offset, btf.len)?).ok()?;
+    let mut file = BtfFile::from_bytes(path, input.read_part(btf.offset, btf.len)?).ok()?;
     if file.format != FileFormat::Raw {
         return None;
     }

@@ -8,7 +8,7 @@ use crate::{
     },
 };
 use core_relo::Data;
-use core_relo_loader::target::{self, TargetError};
+use core_relo_loader::target::{self, BtfFile, TargetError};
 use rustix::fs::{SeekFrom, seek};
 use std::{
     fs::{self, File, Metadata},
@@ -132,9 +132,6 @@ impl<'p> InputFile<'p> {
         if self.len > limit {
             return Err(too_long(self.path, self.len, limit));
         }
-        if let Some(map) = target::map_kernel_btf(&self.file, self.len) {
-            return Ok(map);
-        }
         let (path, used) = (self.path, used.filter(|used| *used < self.len));
         let expected = used.unwrap_or(self.len);
         let content = io::Cursor::new(self.head).chain(self.file);
@@ -143,6 +140,16 @@ impl<'p> InputFile<'p> {
             BadInput::for_path(path, format_args!("grew while it was read; at most {limit} bytes are read"))
         };
         bytes.map_err(|e| unreadable(path, &e))?.ok_or_else(too_long)
+    }
+
+    /// Reads the running kernel's BTF, which need not be validated, if the file is `/sys/kernel/btf/vmlinux`. Returns `None` for any
+    /// other file, and for more than `limit` bytes.
+    pub(crate) fn read_sysfs_btf(&self, limit: u64) -> Result<Option<BtfFile>, BadInput> {
+        if self.len > limit {
+            return Ok(None);
+        }
+        let read = BtfFile::from_sysfs(self.path, &self.file);
+        read.map_err(|e| BadInput::for_path(self.path, without_path(&e.to_string(), self.path)))
     }
 
     /// Reads a part of the file; `None` if the file has no such part.

@@ -15,7 +15,7 @@ impl BtfCache {
     /// Returns the running kernel's own BTF.
     pub(crate) fn kernel(&mut self) -> Option<Arc<Btf<'static>>> {
         let kernel = self.kernel.get_or_insert_with(|| {
-            let parsed = target::kernel().and_then(|file| file.parse_validated(None));
+            let parsed = target::kernel().and_then(|file| file.parse(None));
             parsed.map_err(|e| log::info!("the kernel has no BTF: {e}")).ok().map(Arc::new)
         });
         kernel.clone()

@@ -4,7 +4,7 @@ use core_relo::{
     Endian, TypeId,
     btf::{Btf, Builder},
 };
-use core_relo_loader::target::KernelTypes;
+use core_relo_loader::target::KernelBtf;
 use std::sync::{Arc, OnceLock};
 
 /// The configuration of the kernel.
@@ -15,11 +15,11 @@ pub const SYMBOLS: &str = "ffffffff81000000 T _text\nffffffff81000010 d bpf_prog
                            ffffffff81000030 d static_variable.llvm.123\nffffffff81000040 D runqueues\n";
 
 /// Returns the types of the kernel.
-pub fn types() -> Arc<KernelTypes> {
-    static TYPES: OnceLock<Arc<KernelTypes>> = OnceLock::new();
+pub fn types() -> Arc<KernelBtf> {
+    static TYPES: OnceLock<Arc<KernelBtf>> = OnceLock::new();
     let parse = || {
         let btf = Btf::parse(bytes()).expect("the builder writes valid BTF");
-        Arc::new(KernelTypes::from_btf(Arc::new(btf), []))
+        Arc::new(KernelBtf::from_btf(Arc::new(btf), []))
     };
     Arc::clone(TYPES.get_or_init(parse))
 }

@@ -5,9 +5,9 @@ use core_relo::btf::Btf;
 use core_relo_loader::{
     Global, GlobalKind, Loader,
     features::Features,
-    load_plan::{Host, LoadPlan},
+    load_plan::{LoadPlan, TargetKernel},
     object::Object,
-    target::{self, KernelTypes},
+    target::{self, KernelBtf},
 };
 use std::sync::Arc;
 
@@ -16,27 +16,27 @@ use std::sync::Arc;
 pub fn check(data: &[u8]) {
     let Ok(object) = Object::parse(data) else { return };
     let small = kernel::types();
-    check_settings(&object, host(Arc::clone(&small), Features::newest()));
-    check_settings(&object, host(small, Features::fixed(|_| false)));
+    check_settings(&object, target_kernel(Arc::clone(&small), Features::newest()));
+    check_settings(&object, target_kernel(small, Features::fixed(|_| false)));
     let own = target::extract(data).ok().and_then(|elf| Btf::parse(elf.btf.to_vec()).ok());
     if let Some(own) = own {
-        let types = Arc::new(KernelTypes::from_btf(Arc::new(own), []));
-        check_settings(&object, host(types, Features::newest()));
+        let types = Arc::new(KernelBtf::from_btf(Arc::new(own), []));
+        check_settings(&object, target_kernel(types, Features::newest()));
     }
 }
 
-fn host(types: Arc<KernelTypes>, features: Features) -> Host {
-    let mut host = Host::offline(types);
-    host.features = features;
-    host.kernel_version = 0x0006_0c00;
-    host.kconfig = Some(kernel::CONFIG.into());
-    host.kallsyms = Some(kernel::SYMBOLS.into());
-    host
+fn target_kernel(btf: Arc<KernelBtf>, features: Features) -> TargetKernel {
+    let mut target = TargetKernel::offline(btf);
+    target.features = features;
+    target.kernel_version = 0x0006_0c00;
+    target.kconfig = Some(kernel::CONFIG.into());
+    target.kallsyms = Some(kernel::SYMBOLS.into());
+    target
 }
 
 /// Plans the load with default settings, then with globals set, then for single programs with larger data sections.
-fn check_settings(object: &Object<'_>, host: Host) {
-    let mut loader = Loader::with_host(object, host);
+fn check_settings(object: &Object<'_>, target: TargetKernel) {
+    let mut loader = Loader::for_kernel(object, target);
     check_plan(&loader);
     // Bytes of struct_ops tables cannot be set, because they would not match the kernel's type any more.
     let is_set = |g: &Global| g.size < 1 << 20 && g.kind != GlobalKind::StructOps;
@@ -52,7 +52,7 @@ fn check_settings(object: &Object<'_>, host: Host) {
     let name = |p: &core_relo_loader::object::Program<'_>| String::from_utf8_lossy(p.name).into_owned();
     let programs: Vec<_> = object.programs().iter().filter(|p| !p.is_subprogram).map(name).collect();
     for program in programs.iter().take(5) {
-        let mut alone = Loader::with_host(object, loader.host().clone());
+        let mut alone = Loader::for_kernel(object, loader.kernel().clone());
         alone.select_programs([program.as_str()]);
         for section in object.data_sections().iter().take(5) {
             let size = u32::try_from(section.size).unwrap_or_default().saturating_mul(2).min(1 << 20);

@@ -1,6 +1,7 @@
 //! Binaries in ZIP archives, stored without compression, such as the libraries in Android packages.
 
 use super::{binary::Binary, error::AttachError, file_range::FileRange};
+use crate::convert::to_u64;
 use core_relo::Endian;
 use std::{
     ffi::OsStr,
@@ -14,8 +15,8 @@ const END_RECORD: usize = 22;
 const LONGEST_END_RECORD: u64 = 22 + 0xffff;
 /// Bytes of an entry of the central directory without its name.
 const ENTRY: usize = 46;
-/// The same number, for file offsets.
-const ENTRY_BYTES: u64 = 46;
+/// The same size, as a file offset.
+const ENTRY_BYTES: u64 = to_u64(ENTRY);
 
 /// Splits `archive!/member` into the archive and the member.
 pub(super) fn split(path: &Path) -> Option<(PathBuf, Vec<u8>)> {

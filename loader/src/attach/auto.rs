@@ -12,7 +12,7 @@ use super::{
     uprobe_multi::{UprobeMultiOptions, UprobeSet, uprobe_multi},
     usdt::UsdtManager,
 };
-use crate::object::{AttachType, ProgramType, SecDef, SectionTarget};
+use core_relo_object::object::{AttachType, ProgramType, SecDef, SectionTarget};
 use std::os::fd::BorrowedFd;
 
 /// A loaded program with the properties that decide how it is attached.
@@ -156,7 +156,7 @@ mod tests {
         },
         *,
     };
-    use crate::object::split_offset;
+    use core_relo_object::object::split_offset;
 
     fn attach(prog: &Program, section: &str, program_type: ProgramType) -> Result<Link, AttachError> {
         auto(&ProgramRef { fd: prog.fd(), name: "p", section, program_type, attach_type: None, usdt: None })

@@ -10,10 +10,10 @@ use super::{
     target::FileRef,
 };
 use crate::{
-    object::AttachType,
     privileges,
     sys::{self, Errno, LinkTarget},
 };
+use core_relo_object::object::AttachType;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 /// `BPF_F_PREORDER`.
@@ -97,7 +97,7 @@ pub fn cgroup<'c>(
 
 /// Attaches a program to a cgroup without a link. The program stays attached until the link is dropped or the cgroup is removed.
 ///
-/// With `replace`, the program takes the place of that one (kernels from 5.6, and only with [`CgroupSharing::Multi`]).
+/// With `replace`, the program replaces that program (kernels from 5.6, and only with [`CgroupSharing::Multi`]).
 pub fn cgroup_attach<'c>(
     prog: BorrowedFd<'_>,
     cgroup: impl Into<FileRef<'c>>,
@@ -158,13 +158,11 @@ fn describe(attach_type: AttachType) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        attach::{
-            Anchor, QueryTarget, query,
-            test_support::{Cgroup, Counting, in_own_network, kernel_before},
-        },
-        object::ProgramType,
+    use crate::attach::{
+        Anchor, QueryTarget, query,
+        test_support::{Cgroup, Counting, in_own_network, kernel_before},
     };
+    use core_relo_object::object::ProgramType;
 
     fn program(kind: ProgramType, attach_type: AttachType) -> Option<Counting> {
         Counting::load(kind, Some(attach_type), 1)

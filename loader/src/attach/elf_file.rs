@@ -1,6 +1,7 @@
 //! The headers, sections and symbols of an ELF file of one class (32 or 64 bits), read in pieces.
 
 use super::{error::AttachError, file_range::FileRange};
+use crate::convert::to_u64;
 use crate::limits::{
     BINARY_NAMES_BYTES, BINARY_SEGMENTS, BINARY_SYMBOLS_BYTES, BINARY_TABLE_BYTES, NAME_BYTES,
 };
@@ -50,7 +51,7 @@ pub(super) struct ElfFile<H: FileHeader<Endian = Endianness>> {
 
 impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
     pub(super) fn parse(part: FileRange) -> Result<Self, AttachError> {
-        let size = size_of::<H>().min(usize::try_from(part.len()).unwrap_or(usize::MAX));
+        let size = usize::try_from(part.len()).map_or(size_of::<H>(), |len| len.min(size_of::<H>()));
         let mut head = vec![0; size];
         part.fill("file header", 0, &mut head)?;
         let header = *H::parse(head.as_slice()).map_err(|e| part.error(e.to_string()))?;
@@ -101,6 +102,7 @@ impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
         let segment = |h: &H::ProgramHeader| {
             let (start, size): (u64, u64) = (h.p_vaddr(e).into(), h.p_memsz(e).into());
             let is_code = h.p_flags(e).contains(elf::PF_X);
+            // The size is the file's claim. A segment ends at the last address at most.
             Segment { start, end: start.saturating_add(size), offset: h.p_offset(e).into(), is_code }
         };
         let loaded = headers.iter().filter(|h| h.p_type(e) == elf::PT_LOAD);
@@ -145,7 +147,7 @@ impl<H: FileHeader<Endian = Endianness>> ElfFile<H> {
         let versions =
             if dynamic && with_versions { Versions::read(self, &mut names)? } else { Versions::default() };
         let (offset, bytes): (u64, u64) = (symbols.sh_offset(e).into(), symbols.sh_size(e).into());
-        let size = u64::try_from(size_of::<H::Sym>()).unwrap_or(u64::MAX);
+        let size = to_u64(size_of::<H::Sym>());
         if !bytes.is_multiple_of(size) {
             return Err(self
                 .part
@@ -221,8 +223,9 @@ fn section_headers<H: FileHeader<Endian = Endianness>>(
 }
 
 fn table(part: &FileRange, what: &str, at: u64, count: u64, size: usize) -> Result<Vec<u8>, AttachError> {
-    let size = u64::try_from(size).unwrap_or(u64::MAX);
-    part.read(what, at, count.saturating_mul(size), BINARY_TABLE_BYTES)
+    let bytes = count.checked_mul(to_u64(size));
+    let bytes = bytes.ok_or_else(|| part.error(format!("its {what} is too large: {count} entries")))?;
+    part.read(what, at, bytes, BINARY_TABLE_BYTES)
 }
 
 fn records<'b, T: pod::Pod>(part: &FileRange, what: &str, bytes: &'b [u8]) -> Result<&'b [T], AttachError> {
@@ -235,20 +238,23 @@ struct Names<'f> {
     start: u64,
     len: u64,
     blocks: HashMap<u64, Vec<u8>>,
-    bytes: u64,
+    /// The number of bytes that may still be read. `None` if the limit was exceeded.
+    bytes_left: Option<u64>,
 }
 
 impl<'f> Names<'f> {
     const WHAT: &'static str = "table of symbol names";
     const BLOCK: u64 = 64 * 1024;
     const BLOCK_MASK: u64 = !(Self::BLOCK - 1);
+    /// Each read extends past its block by the longest name, so a name that starts in a block also ends in the read.
+    const READ_BYTES: u64 = Self::BLOCK + to_u64(NAME_BYTES);
 
     fn new(part: &'f FileRange, start: u64, len: u64) -> Result<Self, AttachError> {
-        // Reading the last byte checks that the whole table is in the file.
-        if let Some(last) = len.checked_sub(1) {
-            part.read(Self::WHAT, start.saturating_add(last), 1, 1)?;
+        // The offset of an empty table has no meaning.
+        if len > 0 {
+            part.check_within(Self::WHAT, start, len)?;
         }
-        Ok(Self { part, start, len, blocks: HashMap::new(), bytes: 0 })
+        Ok(Self { part, start, len, blocks: HashMap::new(), bytes_left: Some(BINARY_NAMES_BYTES) })
     }
 
     /// Returns the name at an offset, unless the name is too long.
@@ -259,17 +265,19 @@ impl<'f> Names<'f> {
         }
         let from = offset & Self::BLOCK_MASK;
         if !self.blocks.contains_key(&from) {
-            // Each read extends past its block by the longest name, so a name that starts in a block also ends in the read.
-            let longest = u64::try_from(NAME_BYTES).unwrap_or(u64::MAX);
-            let len = Self::BLOCK.saturating_add(longest).min(self.len.saturating_sub(from));
-            self.bytes = self.bytes.saturating_add(len);
-            if self.bytes > BINARY_NAMES_BYTES {
+            let (start, rest) =
+                self.start.checked_add(from).zip(self.len.checked_sub(from)).ok_or_else(|| {
+                    self.part.error("internal error: a block of names lies outside of its table")
+                })?;
+            let len = rest.min(Self::READ_BYTES);
+            self.bytes_left = self.bytes_left.and_then(|left| left.checked_sub(len));
+            if self.bytes_left.is_none() {
                 let problem = "are too many: expected at most";
                 return Err(self
                     .part
                     .error(format!("the names of its functions {problem} {BINARY_NAMES_BYTES} bytes")));
             }
-            let block = self.part.read(Self::WHAT, self.start.saturating_add(from), len, len)?;
+            let block = self.part.read(Self::WHAT, start, len, len)?;
             self.blocks.insert(from, block);
         }
         let within = u32::try_from(offset & !Self::BLOCK_MASK).ok();
@@ -304,7 +312,7 @@ impl Versions {
         let mut at = 0usize;
         // A version index has 15 bits, so there are no more definitions.
         for _ in 0..=0x7fff {
-            let record = bytes.get(at..).unwrap_or_default();
+            let Some(record) = bytes.get(at..) else { break };
             let (Some(number), Some(aux), Some(next)) =
                 (e.u16(record, 4), e.u32(record, 12), e.u32(record, 16))
             else {

@@ -1,12 +1,10 @@
 //! The error of every attach call.
 
 pub(super) use crate::hint::Hint;
-use crate::{
-    object::{ProgramType, SectionTargetError},
-    sys::Errno,
-};
+use crate::sys::Errno;
 use core::fmt;
 use core_relo::{Escaped, Text};
+use core_relo_object::object::{ProgramType, SectionTargetError};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 

@@ -5,6 +5,7 @@
 
 use super::error::AttachError;
 use crate::{
+    convert::to_u64,
     sys::Errno,
     target::{TargetError, open_file},
 };
@@ -57,20 +58,25 @@ impl FileRange {
 
     /// Fills a buffer from an offset. `what` names the piece in errors.
     pub(super) fn fill(&self, what: &str, at: u64, into: &mut [u8]) -> Result<(), AttachError> {
-        let len = u64::try_from(into.len()).map_err(|_too_large| self.outside(what, at, u64::MAX))?;
-        let is_within = at.checked_add(len).is_some_and(|end| end <= self.len);
-        let place = self.start.checked_add(at).filter(|_| is_within);
-        let place = place.ok_or_else(|| self.outside(what, at, len))?;
+        let len = to_u64(into.len());
+        self.check_within(what, at, len)?;
+        let place = self.start.checked_add(at).ok_or_else(|| self.outside(what, at, len))?;
         self.file
             .read_exact_at(into, place)
             .map_err(|e| self.error(format!("its {what} cannot be read: {}", Errno::from_io_error(&e))))
     }
 
+    /// Checks that a piece lies within the range.
+    pub(super) fn check_within(&self, what: &str, at: u64, len: u64) -> Result<(), AttachError> {
+        match at.checked_add(len) {
+            Some(end) if end <= self.len => Ok(()),
+            _ => Err(self.outside(what, at, len)),
+        }
+    }
+
     /// Reads a piece. A piece of more than `most` bytes is an error.
     pub(super) fn read(&self, what: &str, at: u64, len: u64, most: u64) -> Result<Vec<u8>, AttachError> {
-        if at.checked_add(len).is_none_or(|end| end > self.len) {
-            return Err(self.outside(what, at, len));
-        }
+        self.check_within(what, at, len)?;
         if len > most {
             return Err(self.error(format!("its {what} is too large: {len} bytes, expected at most {most}")));
         }

@@ -7,7 +7,7 @@ use super::{
     tc::{TcAttachPoint, TcFilter, TcHook},
     xdp::{XdpPrograms, xdp_query},
 };
-use crate::object::AttachType;
+use core_relo_object::object::AttachType;
 
 /// The programs on a network interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,14 +53,12 @@ pub fn query_interface<'i>(interface: impl Into<InterfaceRef<'i>>) -> Result<Int
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        attach::{
-            Placement, TcOptions, XdpMode, query, tcx,
-            test_support::{Counting, in_own_network, pair},
-            xdp,
-        },
-        object::ProgramType,
+    use crate::attach::{
+        Placement, TcOptions, XdpMode, query, tcx,
+        test_support::{Counting, in_own_network, pair},
+        xdp,
     };
+    use core_relo_object::object::ProgramType;
 
     #[test]
     fn all_programs_of_an_interface_are_found() {

@@ -4,11 +4,9 @@ use super::{
     error::{AttachError, Hint},
     link::Link,
 };
-use crate::{
-    object::AttachType,
-    sys::{self, LinkCreate, LinkExtra, LinkTarget},
-};
+use crate::sys::{self, LinkCreate, LinkExtra, LinkTarget};
 use core_relo::Endian;
+use core_relo_object::object::AttachType;
 use std::{
     fs::File,
     io,
@@ -204,8 +202,8 @@ mod tests {
         },
         *,
     };
-    use crate::object::ProgramType;
     use core_relo::btf::Kind;
+    use core_relo_object::object::ProgramType;
     use std::io::Read as _;
 
     #[test]

@@ -142,7 +142,7 @@ mod tests {
         super::test_support::trace::{Counter, Program, getppid, stops, tracefs_or_skip},
         *,
     };
-    use crate::object::ProgramType;
+    use core_relo_object::object::ProgramType;
 
     fn assert_fires(attach: impl Fn(BorrowedFd<'_>) -> Result<Link, AttachError>, cookie: u64) {
         let Some(counter) = Counter::new() else { return };

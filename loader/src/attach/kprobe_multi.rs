@@ -6,12 +6,10 @@ use super::{
     names::{c_string, glob_match, is_glob},
     tracefs,
 };
-use crate::{
-    object::{AttachType, MultiKind},
-    sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget},
-};
+use crate::sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget};
 use alloc::ffi::CString;
 use core::ffi::CStr;
+use core_relo_object::object::{AttachType, MultiKind};
 use std::{collections::HashSet, fs, io, os::fd::BorrowedFd};
 
 /// `BPF_F_KPROBE_MULTI_RETURN` and `BPF_F_UPROBE_MULTI_RETURN`.
@@ -202,7 +200,7 @@ mod tests {
         super::test_support::trace::{Counter, Program, getppid, stops},
         *,
     };
-    use crate::object::ProgramType;
+    use core_relo_object::object::ProgramType;
 
     #[test]
     fn matching_functions_are_found_in_each_list() {

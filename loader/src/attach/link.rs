@@ -14,7 +14,7 @@ pub trait Attachment: Send + Sync + fmt::Debug {
     /// Returns the kernel link, if the attachment has one. A kernel link can be pinned, updated and queried.
     fn link_fd(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Keeps what the program goes on to use. [`Link`] calls this before [`detach`](Self::detach) if a pin keeps the program
+    /// Keeps the resources that the program still uses. [`Link`] calls this before [`detach`](Self::detach) if a pin keeps the program
     /// attached.
     fn keep_for_pin(&mut self) {}
 
@@ -238,8 +238,8 @@ mod tests {
         },
         *,
     };
-    use crate::object::{AttachType, ProgramType};
     use alloc::sync::Arc;
+    use core_relo_object::object::{AttachType, ProgramType};
     use std::{os::unix::fs::PermissionsExt as _, sync::Mutex};
 
     const AT: AttachType = AttachType::CgroupDevice;

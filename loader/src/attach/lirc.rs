@@ -7,7 +7,7 @@ use super::{
     program_type::explain_einval,
     target::FileRef,
 };
-use crate::object::AttachType;
+use core_relo_object::object::AttachType;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 /// Attaches a program to a receiver, `/dev/lirc…` by path or descriptor. The kernel has no links of this kind: the program stays
@@ -22,10 +22,8 @@ pub fn lirc<'d>(prog: BorrowedFd<'_>, device: impl Into<FileRef<'d>>) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        attach::{QueryTarget, query, test_support::Counting},
-        object::ProgramType,
-    };
+    use crate::attach::{QueryTarget, query, test_support::Counting};
+    use core_relo_object::object::ProgramType;
     use std::fs::File;
 
     #[test]

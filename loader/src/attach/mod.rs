@@ -78,11 +78,11 @@ mod usdt;
 #[cfg(feature = "netlink")]
 mod xdp;
 
-pub use crate::object::{MultiKind, SectionTarget, SectionTargetError};
 pub use crate::sys::PerfSample;
 pub use auto::{ProgramRef, auto};
 pub(crate) use auto::{is_automatic, not_automatic};
 pub use cgroup::{CgroupOptions, CgroupSharing, cgroup, cgroup_attach};
+pub use core_relo_object::object::{MultiKind, SectionTarget, SectionTargetError};
 pub use error::AttachError;
 #[cfg(feature = "netlink")]
 pub use interface::InterfaceRef;

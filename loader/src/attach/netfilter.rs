@@ -5,10 +5,8 @@ use super::{
     link::Link,
     program_type::explain_einval,
 };
-use crate::{
-    object::AttachType,
-    sys::{self, LinkCreate, LinkExtra, LinkTarget},
-};
+use crate::sys::{self, LinkCreate, LinkExtra, LinkTarget};
+use core_relo_object::object::AttachType;
 use std::os::fd::BorrowedFd;
 
 /// A netfilter hook of the calling thread's network namespace, and the priority there.
@@ -53,10 +51,10 @@ mod tests {
     use super::*;
     use crate::{
         attach::test_support::{Counting, in_own_network, kernel_before},
-        object::ProgramType,
         sys,
     };
     use core::net::Ipv4Addr;
+    use core_relo_object::object::ProgramType;
     use std::net::UdpSocket;
 
     const LOCAL_OUT: NetfilterHook = NetfilterHook { family: 2, hook: 3, priority: -7, defragment: false };

@@ -223,6 +223,7 @@ fn message(data: &[u8]) -> Option<(Message<'_>, &[u8])> {
         sequence: e.u32(data, 8)?,
         body: data.get(HEADER..len)?,
     };
+    // The last message may lack its padding.
     Some((message, data.get(len.checked_next_multiple_of(ALIGN)?..).unwrap_or_default()))
 }
 
@@ -233,6 +234,7 @@ pub(super) fn attributes(mut data: &[u8]) -> impl Iterator<Item = (u16, &[u8])> 
         let len = usize::from(e.u16(data, 0)?);
         let kind = e.u16(data, 2)? & TYPE_MASK;
         let value = data.get(4..len)?;
+        // The last attribute may lack its padding.
         data = data.get(len.checked_next_multiple_of(ALIGN)?..).unwrap_or_default();
         Some((kind, value))
     })

@@ -6,10 +6,8 @@ use super::{
     program_type::explain_einval,
     target::FileRef,
 };
-use crate::{
-    object::AttachType,
-    sys::{self, LinkCreate, LinkExtra, LinkTarget},
-};
+use crate::sys::{self, LinkCreate, LinkExtra, LinkTarget};
+use core_relo_object::object::AttachType;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 /// Attaches a program to a network namespace. `attach_type` is `SkLookup` or `FlowDissector`.
@@ -41,14 +39,12 @@ pub fn netns<'n>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        attach::{
-            QueryTarget, query,
-            test_support::{Counting, in_own_network, pair, send_on_pair},
-        },
-        object::ProgramType,
+    use crate::attach::{
+        QueryTarget, query,
+        test_support::{Counting, in_own_network, pair, send_on_pair},
     };
     use core::net::Ipv4Addr;
+    use core_relo_object::object::ProgramType;
     use std::{
         fs::File,
         net::{TcpListener, TcpStream},

@@ -6,10 +6,8 @@ use super::{
     pmu::ProbeMode,
     tracefs::ProbeEvent,
 };
-use crate::{
-    object::AttachType,
-    sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget, PerfEventOpen, PerfSample},
-};
+use crate::sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget, PerfEventOpen, PerfSample};
+use core_relo_object::object::AttachType;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 /// The options of a program on a perf event.
@@ -225,8 +223,8 @@ mod tests {
         super::test_support::trace::{Counter, Program, stops},
         *,
     };
-    use crate::object::ProgramType;
     use core::time::Duration;
+    use core_relo_object::object::ProgramType;
     use std::time::Instant;
 
     fn spin_until(counter: &Counter) -> bool {

@@ -1,10 +1,8 @@
 //! The position of a program among the programs at one attach point. Links of tcx, netkit and cgroups take a position.
 
 use super::error::{AttachError, Hint};
-use crate::{
-    object::AttachType,
-    sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget},
-};
+use crate::sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget};
+use core_relo_object::object::AttachType;
 use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 
 /// `BPF_F_BEFORE`.

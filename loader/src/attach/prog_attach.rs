@@ -4,10 +4,8 @@ use super::{
     error::AttachError,
     link::{Attachment, Link},
 };
-use crate::{
-    object::AttachType,
-    sys::{self, Errno, ProgAttach},
-};
+use crate::sys::{self, Errno, ProgAttach};
+use core_relo_object::object::AttachType;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 /// The way to replace an attached program by another.
@@ -35,7 +33,7 @@ pub(super) struct ProgAttachment {
 const REPLACE: u32 = 1 << 2;
 
 impl ProgAttachment {
-    /// Attaches a program. With `replace`, the program takes the place of that one.
+    /// Attaches a program. With `replace`, the program replaces that program.
     pub(super) fn attach(
         label: &str,
         prog: BorrowedFd<'_>,

@@ -1,10 +1,8 @@
 //! Wrong program types: the kernel answers `EINVAL`, the error names the types that fit.
 
 use super::error::AttachError;
-use crate::{
-    object::{AttachType, ProgramType, SEC_DEFS},
-    sys,
-};
+use crate::sys;
+use core_relo_object::object::{AttachType, ProgramType, SEC_DEFS};
 use std::os::fd::BorrowedFd;
 
 /// Replaces an `EINVAL` by [`AttachError::WrongProgramType`], if the program's type does not fit the attach type.

@@ -1,10 +1,8 @@
 //! Queries for the programs that are attached to a target.
 
 use super::error::AttachError;
-use crate::{
-    object::AttachType,
-    sys::{self, Errno, QueryResult},
-};
+use crate::sys::{self, Errno, QueryResult};
+use core_relo_object::object::AttachType;
 use std::os::fd::BorrowedFd;
 
 /// `BPF_F_QUERY_EFFECTIVE`.

@@ -6,10 +6,8 @@ use super::{
     prog_attach::{ProgAttachment, ReplaceMethod},
     program_type::explain_einval,
 };
-use crate::{
-    object::AttachType,
-    sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget},
-};
+use crate::sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget};
+use core_relo_object::object::AttachType;
 use std::os::fd::BorrowedFd;
 
 /// Attaches a program to a sockmap or sockhash by a kernel link (kernels from 6.10). Older kernels use [`sockmap_attach`].
@@ -25,10 +23,7 @@ pub fn sockmap(
         LinkCreate { prog, target, attach_type: attach_type.number(), flags: 0, extra: LinkExtra::None };
     match sys::link_create(&link) {
         Ok(fd) => Ok(Link::from_fd(fd, describe(attach_type))),
-        // A kernel with sockmap links checks the map's descriptor, and answers `EBADF` if it is closed.
-        Err(Errno(libc::EINVAL))
-            if sys::link_create_on_closed_fd(prog, attach_type.number()) != Errno(libc::EBADF) =>
-        {
+        Err(Errno(libc::EINVAL)) if !sys::has_link_type(prog, attach_type.number()) => {
             sockmap_attach(prog, map, attach_type)
         }
         Err(errno) => {
@@ -73,11 +68,11 @@ mod tests {
             QueryTarget, query,
             test_support::{Counting, eventually, in_own_network, kernel_before, skip},
         },
-        object::ProgramType,
         sys::{MapCreate, MapFd},
     };
     use core::net::Ipv4Addr;
     use core_relo::Endian;
+    use core_relo_object::object::ProgramType;
     use std::{
         io::{Read as _, Write as _},
         net::{TcpListener, TcpStream},
@@ -146,8 +141,11 @@ mod tests {
         if kernel_before(6, 10, "a sockmap's link") {
             return;
         }
-        assert_eq!(sys::link_create_on_closed_fd(prog.fd(), attach_type.number()), Errno(libc::EBADF));
-        let Some(map) = crate::live_test_support::map(crate::object::MapType::Array, 4, 4, 1) else { return };
+        assert!(sys::has_link_type(prog.fd(), attach_type.number()));
+        let Some(map) = crate::live_test_support::map(core_relo_object::object::MapType::Array, 4, 4, 1)
+        else {
+            return;
+        };
         let e = sockmap(prog.fd(), map.shape().fd(), attach_type).unwrap_err();
         assert_eq!(e.errno(), Some(Errno(libc::EINVAL)), "{e}");
         assert!(!e.to_string().contains("new enough"), "{e}");

@@ -4,10 +4,8 @@ use super::{
     error::{AttachError, Hint},
     link::{Attachment, Link},
 };
-use crate::{
-    object::AttachType,
-    sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget, MapFd},
-};
+use crate::sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget, MapFd};
+use core_relo_object::object::AttachType;
 use std::os::fd::BorrowedFd;
 
 /// The only key of a struct_ops map.
@@ -46,7 +44,7 @@ pub fn struct_ops(map: &MapFd, value: &[u8]) -> Result<Link, AttachError> {
     Ok(Link::from_fd(sys::link_create(&link).map_err(failed)?, label.as_str()))
 }
 
-/// Replaces the map that a link registered by another map, which was also created with `BPF_F_LINK`.
+/// Replaces the map of a link by another map. Both maps have to be created with `BPF_F_LINK`.
 pub fn struct_ops_update(link: &mut Link, map: &MapFd, value: &[u8]) -> Result<(), AttachError> {
     if link.fd().is_some() {
         set_value(map, value).map_err(|errno| struct_ops_error(link.label(), "update", errno))?;
@@ -98,7 +96,6 @@ mod tests {
     use super::*;
     use crate::{
         attach::test_support::{Counting, eventually, in_own_network, skip},
-        object::ProgramType,
         sys::{BtfLoad, MapCreate},
     };
     use core::net::Ipv4Addr;
@@ -106,6 +103,7 @@ mod tests {
         Endian,
         btf::{Btf, Builder, Kind},
     };
+    use core_relo_object::object::ProgramType;
     use std::{
         io::{Read as _, Write as _},
         net::{TcpListener, TcpStream},
@@ -117,7 +115,7 @@ mod tests {
     const CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
     fn btf() -> Option<Btf<'static>> {
-        let found = crate::target::kernel().ok().map(|kernel| kernel.parse(None).unwrap());
+        let found = crate::target::kernel().ok().map(|kernel| kernel.parse_unvalidated(None).unwrap());
         if found.is_none() {
             println!("SKIP: the kernel has no BTF");
         }

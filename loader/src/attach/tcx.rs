@@ -7,7 +7,8 @@ use super::{
     placement::{Placement, placement_error},
     program_type::explain_einval,
 };
-use crate::{object::AttachType, sys::LinkTarget};
+use crate::sys::LinkTarget;
+use core_relo_object::object::AttachType;
 use std::os::fd::BorrowedFd;
 
 /// Attaches a classifier to an interface (kernels from 6.6). `attach_type` is `TcxIngress` or `TcxEgress`.
@@ -64,9 +65,9 @@ mod tests {
             Anchor, Order, QueryTarget, query,
             test_support::{Counting, eventually, in_own_network, kernel_before, pair, send_on_pair},
         },
-        object::ProgramType,
         sys,
     };
+    use core_relo_object::object::ProgramType;
 
     /// `TCX_NEXT`.
     const NEXT: i32 = -1;

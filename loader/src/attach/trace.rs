@@ -5,11 +5,10 @@ use super::{
     link::Link,
 };
 use crate::{
-    host::program_btf,
-    load_plan::find_program_function,
-    object::AttachType,
+    running_kernel::program_btf,
     sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget},
 };
+use core_relo_object::{load_plan::find_program_function, object::AttachType};
 use std::os::fd::BorrowedFd;
 
 /// The options of a tracing program.
@@ -140,8 +139,9 @@ mod tests {
         super::test_support::trace::{Counter, Program, getppid, stops},
         *,
     };
-    use crate::{object::ProgramType, sys::TestRun};
+    use crate::sys::TestRun;
     use core_relo::btf::Kind;
+    use core_relo_object::object::ProgramType;
 
     fn link_or_skip(link: Result<Link, AttachError>) -> Option<Link> {
         match link {

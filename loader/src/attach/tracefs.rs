@@ -27,6 +27,7 @@ pub(super) fn root() -> Result<PathBuf, AttachError> {
     if let Some(root) = usual.into_iter().find(|root| root.join("events").exists()) {
         return Ok(root);
     }
+    // Without `/proc`, only the usual mount points are found.
     let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
     find_tracefs(&mounts).ok_or_else(|| {
         let problem =

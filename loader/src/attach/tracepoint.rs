@@ -84,7 +84,8 @@ mod tests {
         super::test_support::trace::{Counter, Program, getppid, stops, tracefs_or_skip},
         *,
     };
-    use crate::{object::ProgramType, sys::Errno};
+    use crate::sys::Errno;
+    use core_relo_object::object::ProgramType;
 
     #[test]
     fn a_tracepoint_runs_its_program_with_the_cookie() {

@@ -12,10 +12,8 @@ use super::{
     tracefs::{ProbeEvent, ProbeKind},
     tracepoint,
 };
-use crate::{
-    object::split_offset,
-    sys::{self, Errno, PerfEventOpen},
-};
+use crate::sys::{self, Errno, PerfEventOpen};
+use core_relo_object::object::split_offset;
 use std::{
     os::{
         fd::{BorrowedFd, OwnedFd},
@@ -190,8 +188,8 @@ mod tests {
         },
         *,
     };
-    use crate::object::ProgramType;
     use core::hint::black_box;
+    use core_relo_object::object::ProgramType;
 
     #[inline(never)]
     fn probe_target(n: u64) -> u64 {

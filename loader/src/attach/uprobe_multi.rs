@@ -10,10 +10,8 @@ use super::{
     pmu::resolve_pid,
     uprobe::NO_PROBE,
 };
-use crate::{
-    object::{AttachType, MultiKind},
-    sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget},
-};
+use crate::sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget};
+use core_relo_object::object::{AttachType, MultiKind};
 use std::{
     os::{
         fd::{BorrowedFd, OwnedFd},
@@ -145,7 +143,7 @@ mod tests {
         },
         *,
     };
-    use crate::object::ProgramType;
+    use core_relo_object::object::ProgramType;
 
     #[test]
     fn one_link_probes_many_locations() {

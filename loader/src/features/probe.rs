@@ -2,7 +2,6 @@
 
 use crate::{
     kernel_version::running_version,
-    object::{AttachType, MapType, ProgramType},
     sys::{self, BtfLoad, Errno, LinkCreate, LinkExtra, LinkTarget, MapCreate, ProgLoad},
 };
 use core_relo::{
@@ -10,6 +9,7 @@ use core_relo::{
     btf::{Builder, Kind},
     insn::Insn,
 };
+use core_relo_object::object::{AttachType, MapType, ProgramType};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
 pub(super) type Token<'fd> = Option<BorrowedFd<'fd>>;
@@ -208,9 +208,7 @@ pub(super) fn btf_float(token: Token<'_>) -> Result<bool, Errno> {
 
 pub(super) fn perf_link(token: Token<'_>) -> Result<bool, Errno> {
     let prog = load_program(ProgramType::Tracepoint, &code(&RETURN_0), token)?;
-    // A kernel with these links looks up the perf event, which is not open. Other kernels return EINVAL before.
-    let errno = sys::link_create_on_closed_fd(prog.as_fd(), AttachType::PerfEvent.number());
-    Ok(errno == Errno(libc::EBADF))
+    Ok(sys::has_link_type(prog.as_fd(), AttachType::PerfEvent.number()))
 }
 
 pub(super) fn btf_decl_tag(token: Token<'_>) -> Result<bool, Errno> {

@@ -4,10 +4,10 @@
 mod tests;
 mod value;
 
-use crate::{Loader, load_plan::LoadPlanError, sys::Pod as _};
-use core_relo_object::globals::Global;
-pub(crate) use core_relo_object::globals::{
-    InitialValues, ObjectTypes, check_size, check_type, check_value, find_global,
+use crate::{loader::Loader, sys::Pod as _};
+use core_relo_object::{
+    globals::{Global, check_size, check_type, check_value},
+    load_plan::LoadPlanError,
 };
 
 pub use value::GlobalValue;

@@ -1,18 +1,15 @@
 //! Variables of objects made byte by byte, found and set.
 #![cfg(test)]
 
-use crate::{
-    GlobalValue, Loader,
-    load_plan::{Host, LoadPlanError},
-    object::Object,
-    sys::Pod as _,
-};
+use crate::{globals::GlobalValue, loader::Loader, sys::Pod as _};
 use core_relo::{
     Endian, TypeId,
     btf::{Builder, BuiltMember, Kind},
 };
 use core_relo_object::{
     globals::{Global, GlobalError, GlobalKind},
+    load_plan::{LoadPlanError, TargetKernel},
+    object::Object,
     test_support::{self, TestObject, kernel, returns},
 };
 use object::{SectionKind, SymbolKind};
@@ -59,7 +56,7 @@ fn one(size: u32, ty: impl FnOnce(&mut Builder, TypeId) -> TypeId) -> Vec<u8> {
 
 fn set<T: GlobalValue>(bytes: &[u8], name: &str, value: &T) -> Result<(), GlobalError> {
     let Ok(object) = Object::parse(bytes) else { panic!("it is an object") };
-    let mut loader = Loader::with_host(&object, kernel(|_| {}));
+    let mut loader = Loader::for_kernel(&object, kernel(|_| {}));
     let read = loader.global::<T>(name);
     let done = match loader.set_global(name, value) {
         Ok(_) => {
@@ -129,7 +126,7 @@ fn a_bool_takes_0_and_1() {
 fn a_byte_that_is_no_bool_is_not_read_as_one() {
     let bytes = one(1, |b, _| b.int("_Bool", 1, 4));
     let object = Object::parse(&bytes).unwrap();
-    let mut loader = Loader::with_host(&object, kernel(|_| {}));
+    let mut loader = Loader::for_kernel(&object, kernel(|_| {}));
     loader.set_global_bytes("v", &[7]).unwrap();
     assert_eq!(
         loader.global::<bool>("v").unwrap_err().to_string(),
@@ -234,7 +231,7 @@ fn config() -> Vec<u8> {
 fn members_and_elements_are_found_by_path() {
     let bytes = config();
     let object = Object::parse(&bytes).unwrap();
-    let mut loader = Loader::with_host(&object, kernel(|_| {}));
+    let mut loader = Loader::for_kernel(&object, kernel(|_| {}));
     let place = |loader: &Loader<'_, '_>, name| loader.find_global(name).map(|g| (g.offset, g.size)).unwrap();
     assert_eq!(place(&loader, "config"), (0, 28));
     assert_eq!(place(&loader, "config.first"), (0, 4));
@@ -297,7 +294,7 @@ fn an_array_at_the_end_of_a_resized_section_has_more_elements() {
         vec![("first", array, 4), ("last", array, 4)]
     });
     let object = Object::parse(&bytes).unwrap();
-    let mut loader = Loader::with_host(&object, kernel(|_| {}));
+    let mut loader = Loader::for_kernel(&object, kernel(|_| {}));
     loader.set_global("last", &[1u32]).unwrap();
     loader.map(".data.more").value_size = Some(24);
     loader.set_global("last", &[1u32, 2, 3, 4]).unwrap();
@@ -314,7 +311,7 @@ fn an_array_at_the_end_of_a_resized_section_has_more_elements() {
 }
 
 /// A kernel with a `struct ops` of two numbers and a function.
-fn host() -> Host {
+fn kernel_with_btf() -> TargetKernel {
     kernel(|b| {
         let int = b.int("int", 4, 1);
         let proto = b.func_proto(int, &[]);
@@ -340,7 +337,7 @@ fn members_of_struct_ops_tables_are_set_before_the_load() {
     m.symbol("two", SymbolKind::Data, data, 16, 16);
     let bytes = m.bytes();
     let object = Object::parse(&bytes).unwrap();
-    let mut loader = Loader::with_host(&object, host());
+    let mut loader = Loader::for_kernel(&object, kernel_with_btf());
     {
         let two = loader.find_global("two").unwrap();
         assert_eq!((two.kind, two.offset, two.size, &*two.map), (GlobalKind::StructOps, 16, 16, "two"));

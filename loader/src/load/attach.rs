@@ -6,10 +6,12 @@ use super::{
 };
 use crate::{
     attach::{self, AttachError, Link, ProgramRef, UsdtManager},
-    load_plan::MapRole,
-    object::{AttachType, ProgramType, SectionTarget},
     ring::{Flow, PerfBuffer, RingBuffer, RingError, UserRingBuffer},
     sys::{Errno, MapFd},
+};
+use core_relo_object::{
+    load_plan::MapRole,
+    object::{AttachType, ProgramType, SectionTarget},
 };
 use std::os::fd::AsFd as _;
 
@@ -127,7 +129,7 @@ impl Loaded {
     /// The state is made on first use, so programs of other kinds do not depend on these maps.
     #[cfg(feature = "usdt")]
     pub fn usdt(&self) -> Result<Option<&UsdtManager>, AttachError> {
-        use crate::load_plan::{USDT_MAPS, UsdtPlan};
+        use core_relo_object::load_plan::{USDT_MAPS, UsdtPlan};
 
         if let Some(cached) = self.usdt.get() {
             return Ok(cached.as_ref());
@@ -160,8 +162,12 @@ fn attach_struct_ops_map(map: &LoadedMap) -> Result<Link, AttachError> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Loader, attach::AttachError, load_plan::USDT_MAPS, object::Object};
-    use core_relo_object::test_support::{TestObject, returns};
+    use crate::{attach::AttachError, loader::Loader};
+    use core_relo_object::{
+        load_plan::USDT_MAPS,
+        object::Object,
+        test_support::{TestObject, returns},
+    };
 
     #[test]
     fn programs_of_other_kinds_do_not_depend_on_the_maps_of_usdt() {

@@ -4,14 +4,12 @@
 //! an attach type, the method takes the one that the program was loaded with.
 
 use super::loaded::{Loaded, LoadedMap, LoadedProgram};
-use crate::{
-    attach::{
-        self, AttachError, CgroupOptions, FileRef, IterOptions, KprobeMultiOptions, KprobeOptions, KprobeSet,
-        KsyscallOptions, Link, NetfilterHook, PerfEventOptions, RawTracepointOptions, TracepointOptions,
-        UprobeMultiOptions, UprobeOptions, UprobeSet,
-    },
-    object::AttachType,
+use crate::attach::{
+    self, AttachError, CgroupOptions, FileRef, IterOptions, KprobeMultiOptions, KprobeOptions, KprobeSet,
+    KsyscallOptions, Link, NetfilterHook, PerfEventOptions, RawTracepointOptions, TracepointOptions,
+    UprobeMultiOptions, UprobeOptions, UprobeSet,
 };
+use core_relo_object::object::AttachType;
 use std::{
     os::fd::{AsFd as _, OwnedFd},
     path::Path,
@@ -237,14 +235,16 @@ pub(super) fn attach_type(program: &LoadedProgram, expected: &str) -> Result<Att
 mod tests {
     use super::*;
     use crate::{
-        Loader,
         attach::{
             Order, Placement, TcAttachPoint, TcOptions, XdpMode,
             test_support::{Cgroup, in_own_network, pair},
         },
-        object::Object,
+        loader::Loader,
     };
-    use core_relo_object::test_support::{TestObject, returns};
+    use core_relo_object::{
+        object::Object,
+        test_support::{TestObject, returns},
+    };
 
     /// Loads an object with a program for each kind of target. `None` where nothing can be loaded.
     fn load() -> Option<Loaded> {

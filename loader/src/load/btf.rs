@@ -1,10 +1,8 @@
 //! Loading the object's BTF (libbpf: `bpf_object__sanitize_and_load_btf`).
 
 use super::{error::LoadError, kernel::Kernel, loading::Loading, verifier::log_text};
-use crate::{
-    load_plan::LoadPlan,
-    sys::{BtfLoad, Errno},
-};
+use crate::sys::{BtfLoad, Errno};
+use core_relo_object::load_plan::LoadPlan;
 
 /// Bytes of the log in which the kernel explains why it refuses BTF.
 const LOG_BYTES: usize = 64 * 1024;

@@ -1,14 +1,14 @@
 //! Errors of loads.
 
 use super::verifier::RefusedProgram;
-use crate::{hint::Hint, load_plan::LoadPlanError, sys::Errno};
+use crate::{hint::Hint, sys::Errno};
 use core::fmt;
 use core_relo::{Escaped, Text};
-use core_relo_object::InternalError;
+use core_relo_object::{InternalError, load_plan::LoadPlanError};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// The number of times that [`load()`](super::load()) loads an object whose pins other processes keep making first.
+/// The most attempts of [`load()`](super::load()), if other processes keep taking the pins of the object first.
 pub const PIN_ATTEMPTS: u32 = 5;
 
 /// The reason why an object is not loaded.

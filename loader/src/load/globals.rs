@@ -2,13 +2,15 @@
 
 use super::loaded::{Loaded, LoadedMap};
 use crate::{
-    Global, GlobalError, GlobalKind,
-    globals::{GlobalValue, check_size, check_type, check_value, find_global, from_stored, rust_type},
-    load_plan::SEGV_ON_FAULT,
+    globals::{GlobalValue, from_stored, rust_type},
     maps::{Arena, MapError, MappedMap},
     sys::{Errno, MapFd, Pod as _, map_lookup, map_update},
 };
 use core::ops::Range;
+use core_relo_object::{
+    globals::{Global, GlobalError, GlobalKind, check_size, check_type, check_value, find_global},
+    load_plan::SEGV_ON_FAULT,
+};
 
 impl Loaded {
     /// Returns the variables of all data sections and of the arena, kconfig values, and struct_ops maps.

@@ -101,7 +101,7 @@ impl Kernel for RunningKernel {
     }
 
     fn map_update(&self, map: BorrowedFd<'_>, key: &[u8], value: &[u8]) -> Result<(), Errno> {
-        sys::map_update(MapShape::of(&map)?, key, value, 0)
+        sys::map_update(MapShape::query(&map)?, key, value, 0)
     }
 
     /// Writes all elements in one request, if the kernel can (5.6; for maps of maps 5.13).
@@ -109,7 +109,7 @@ impl Kernel for RunningKernel {
     /// After an update of a map of maps, the kernel waits until no running program can use the old element, about 10 ms. Since 6.8 it
     /// waits once per request, not once per element.
     fn map_fill(&self, map: BorrowedFd<'_>, elements: &[(u32, u32)]) -> Result<(), (u32, Errno)> {
-        let shape = MapShape::of(&map).map_err(|errno| (0, errno))?;
+        let shape = MapShape::query(&map).map_err(|errno| (0, errno))?;
         if let [_, _, ..] = elements {
             let keys: Vec<u8> = elements.iter().flat_map(|(key, _)| key.as_bytes()).copied().collect();
             let values: Vec<u8> = elements.iter().flat_map(|(_, value)| value.as_bytes()).copied().collect();
@@ -184,7 +184,8 @@ impl Kernel for RunningKernel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{live_test_support, object::MapType};
+    use crate::live_test_support;
+    use core_relo_object::object::MapType;
     use std::os::fd::{AsFd as _, AsRawFd as _};
 
     #[test]
@@ -206,7 +207,7 @@ mod tests {
             };
             assert_eq!(fill(&[1, 3]), Ok(()), "{map_type:?}");
             let id = sys::map_info(&inner).unwrap().id;
-            let shape = MapShape::of(&outer).unwrap();
+            let shape = MapShape::query(&outer).unwrap();
             let read = |key: u32| {
                 let mut value = 0u32;
                 sys::map_lookup(shape, key.as_bytes(), value.as_bytes_mut(), 0).map(|()| value)

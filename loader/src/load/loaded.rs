@@ -5,14 +5,15 @@ use super::{
     kernel::{Kernel, RunningKernel},
 };
 use crate::{
-    Global,
-    globals::ObjectTypes,
-    load_plan::{MapPlan, ProgramPlan},
     maps::Arena,
     sys::{self, Errno, MapFd},
 };
 use core::fmt;
-use core_relo_object::ModuleIndex;
+use core_relo_object::{
+    ModuleIndex,
+    globals::{Global, ObjectTypes},
+    load_plan::{MapPlan, ProgramPlan},
+};
 use std::{
     collections::HashMap,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
@@ -39,7 +40,7 @@ pub struct Loaded {
     pub(super) usdt: std::sync::OnceLock<Option<crate::attach::UsdtManager>>,
     /// The plan for attaching USDT probes.
     #[cfg(feature = "usdt")]
-    pub(super) usdt_plan: Option<crate::load_plan::UsdtPlan>,
+    pub(super) usdt_plan: Option<core_relo_object::load_plan::UsdtPlan>,
 }
 
 /// A map of a loaded object.
@@ -117,9 +118,10 @@ impl Loaded {
         self.modules.get(module.0).map(AsFd::as_fd)
     }
 
-    /// Makes pins that remain of an earlier attempt pins of this load, which found them (see [`LoadError::PinTaken`](super::LoadError::PinTaken)).
+    /// Adopts the pins of an earlier attempt that ended with [`LoadError::PinTaken`](super::LoadError::PinTaken): they count as
+    /// made by this load.
     ///
-    /// A pin that is of another map by now stays another load's pin.
+    /// A pin that belongs to another map by now is not adopted.
     pub fn adopt_pins(&mut self, remaining: &RemainingPins, kernel: &impl Kernel) {
         let ids: HashMap<&Path, u32> = remaining.pins.iter().map(|(path, id)| (&**path, *id)).collect();
         for map in self.maps.iter_mut().filter(|m| m.pin_state == PinState::Found) {

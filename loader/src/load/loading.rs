@@ -5,8 +5,8 @@ use super::{
     kernel::Kernel,
     loaded::Loaded,
 };
-use crate::{hint::Hint, load_plan::LoadPlan, sys::Errno};
-use core_relo_object::{InternalError, ModuleIndex};
+use crate::{hint::Hint, sys::Errno};
+use core_relo_object::{InternalError, ModuleIndex, load_plan::LoadPlan};
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 /// An object during its load. No map is pinned yet, so dropping the value undoes the load.

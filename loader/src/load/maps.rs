@@ -8,11 +8,13 @@ use super::{
 };
 use crate::{
     hint::Hint,
-    load_plan::{MapPlan, MapRole, SlotPlan},
-    object::MapType,
     sys::{Errno, MapCreate, Pod as _},
 };
 use core_relo::TypeId;
+use core_relo_object::{
+    load_plan::{MapPlan, MapRole, SlotPlan},
+    object::MapType,
+};
 use std::{
     os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
     path::Path,

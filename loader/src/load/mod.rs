@@ -33,7 +33,7 @@ pub use prepare::{Prepared, prepare};
 pub(crate) use token::create_token;
 pub use verifier::{Poison, RefusedProgram};
 
-use crate::load_plan::LoadPlan;
+use core_relo_object::load_plan::LoadPlan;
 
 /// Executes a plan (libbpf: `bpf_object__load`, without the decisions that [`LoadPlan::new`] has made).
 ///
@@ -51,6 +51,7 @@ pub fn load(plan: &LoadPlan, kernel: &impl Kernel) -> Result<Loaded, LoadError> 
 /// Attempts a load again while it ends with [`LoadError::PinTaken`], up to [`PIN_ATTEMPTS`] times.
 ///
 /// Each attempt gets the pins that remain of the attempts before it, for [`Loaded::adopt_pins`].
+#[expect(clippy::arithmetic_side_effects, reason = "at most `PIN_ATTEMPTS` attempts")]
 pub fn retry_taken_pins<T>(
     mut attempt: impl FnMut(&RemainingPins) -> Result<T, LoadError>,
 ) -> Result<T, LoadError> {
@@ -62,7 +63,7 @@ pub fn retry_taken_pins<T>(
                 if attempts == PIN_ATTEMPTS {
                     return Err(LoadError::PinTaken { object, map, path, attempts, remaining });
                 }
-                attempts = attempts.saturating_add(1);
+                attempts += 1;
             }
             done => return done,
         }

@@ -166,9 +166,9 @@ mod tests {
             test_support::{Cgroup, Counting, rerun_with_bpffs},
         },
         load::RunningKernel,
-        object::{AttachType, ProgramType},
         sys,
     };
+    use core_relo_object::object::{AttachType, ProgramType};
 
     /// An attachment without a kernel link.
     #[derive(Debug)]

@@ -7,10 +7,8 @@ use super::{
     loading::Loading,
     programs::MissingProgram,
 };
-use crate::{
-    load_plan::{LoadPlan, LoadPlanError},
-    sys::Errno,
-};
+use crate::sys::Errno;
+use core_relo_object::load_plan::{LoadPlan, LoadPlanError};
 
 /// Executes the first half of a plan: loads BTF and creates maps (libbpf: `bpf_object__prepare`).
 ///

@@ -9,11 +9,13 @@ use super::{
 };
 use crate::{
     hint::Hint,
-    load_plan::{Fixup, FixupTarget, LoadPlan, MapRole, ProgramPlan, SlotPlan},
     sys::{Errno, Pod as _, ProgLoad},
 };
 use core_relo::{Endian, insn::INSN_BYTES};
-use core_relo_object::ProgramIndex;
+use core_relo_object::{
+    ProgramIndex,
+    load_plan::{Fixup, FixupTarget, LoadPlan, MapRole, ProgramPlan, SlotPlan},
+};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
 
 /// The number of attempts for a load that signals interrupt.
@@ -124,6 +126,7 @@ impl<K: Kernel> Loading<'_, K> {
             sizes.next().filter(is_available).map(|size| vec![0; size])
         };
         let first_log = if load.log_level == 0 { None } else { next_log(&mut load) };
+        // An empty log requests no log.
         let mut log = first_log.unwrap_or_default();
         let mut truncated_log: Option<String> = None;
         loop {

@@ -2,12 +2,14 @@
 
 use super::{LoadError, LoadedProgram, Prepared, RunningKernel, prepare};
 use crate::{
-    Loader,
-    load_plan::LoadPlan,
-    object::Object,
+    loader::Loader,
     sys::{self, Errno, Pod as _},
 };
-use core_relo_object::test_support::{TestObject, call, exit, returns};
+use core_relo_object::{
+    load_plan::LoadPlan,
+    object::Object,
+    test_support::{TestObject, call, exit, returns},
+};
 
 /// Returns the error of an object that the running kernel must refuse. Skips the test if this process may load nothing.
 fn refused(object: TestObject) -> Option<LoadError> {

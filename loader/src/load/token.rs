@@ -5,10 +5,8 @@ use super::{
     kernel::Kernel,
     loading::Loading,
 };
-use crate::{
-    load_plan::{LoadPlan, TokenSource},
-    sys::Errno,
-};
+use crate::sys::Errno;
+use core_relo_object::load_plan::{LoadPlan, TokenSource};
 use std::{os::fd::OwnedFd, path::Path};
 
 /// The bpffs from which libbpf creates a token by default.

@@ -157,8 +157,11 @@ impl Loaded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Loader, maps::Flags, object::Object};
-    use core_relo_object::test_support::{TestObject, returns};
+    use crate::{loader::Loader, maps::Flags};
+    use core_relo_object::{
+        object::Object,
+        test_support::{TestObject, returns},
+    };
 
     const HASH: u32 = 1;
     const ARRAY: u32 = 2;

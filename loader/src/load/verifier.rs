@@ -1,14 +1,13 @@
 //! Programs that the kernel refused, and what the verifier's log tells about the reason.
 
 use super::old_verifier;
-use crate::{
-    hint::Hint,
-    load_plan::{LoadPlan, POISON_KFUNC, POISON_MAP, ProgramPlan},
-    sys::Errno,
-};
+use crate::{convert::before_nul, hint::Hint, sys::Errno};
 use core::fmt;
 use core_relo::{Escaped, EscapedLines, Name, StrOffset, btf::Btf, insn::POISON_IMM};
-use core_relo_object::ExternIndex;
+use core_relo_object::{
+    ExternIndex,
+    load_plan::{LoadPlan, POISON_KFUNC, POISON_MAP, ProgramPlan},
+};
 
 /// The number of last lines of the verifier's log in a message.
 const SHOWN_LINES: usize = 12;
@@ -100,8 +99,9 @@ impl RefusedProgram {
                 || line.starts_with("stack depth")
                 || line.starts_with("max_states_per_insn")
         };
-        let mut lines: Vec<_> = self.log.lines().filter(|line| !is_statistics(line)).collect();
-        lines.drain(..lines.len().saturating_sub(SHOWN_LINES));
+        let last_lines = self.log.lines().rev().filter(|line| !is_statistics(line)).take(SHOWN_LINES);
+        let mut lines: Vec<_> = last_lines.collect();
+        lines.reverse();
         lines
     }
 }
@@ -175,8 +175,7 @@ fn shortened(line: &str) -> String {
 
 /// Returns the text of a log that the kernel wrote, up to the NUL.
 pub(super) fn log_text(log: &[u8]) -> String {
-    let end = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
-    String::from_utf8_lossy(log.get(..end).unwrap_or(log)).into_owned()
+    String::from_utf8_lossy(before_nul(log)).into_owned()
 }
 
 /// Returns the number of the last instruction in the log: `17: (85) call …`.

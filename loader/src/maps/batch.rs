@@ -8,6 +8,7 @@ use super::{
     raw::{RawMap, is_unsupported},
     table::Table,
 };
+use crate::convert::to_usize;
 use crate::sys::{self, Errno, Pod};
 use core::{borrow::Borrow, fmt};
 
@@ -30,11 +31,12 @@ impl<K: Pod, V: Pod, T: MapKind<V>> Table<K, V, T> {
     }
 
     /// Removes many keys. Returns the number of keys that existed.
+    #[expect(clippy::arithmetic_side_effects, reason = "at most the number of keys, the length of a slice")]
     pub fn remove_all(&self, keys: &[K]) -> Result<usize, MapError> {
         let mut removed = 0usize;
         for keys in keys.chunks(BATCH_ELEMENTS) {
             let keys: Vec<u8> = keys.iter().flat_map(|key| key.as_bytes().iter().copied()).collect();
-            removed = removed.saturating_add(remove_all(&self.raw, &keys)?);
+            removed += remove_all(&self.raw, &keys)?;
         }
         Ok(removed)
     }
@@ -92,6 +94,10 @@ pub(super) fn insert_all(raw: &RawMap, keys: &[u8], values: &[u8], flags: Flags)
 }
 
 /// Removes elements. Returns the number of elements that existed.
+#[expect(
+    clippy::arithmetic_side_effects,
+    reason = "sums of at most the number of keys, the length of a slice"
+)]
 fn remove_all(raw: &RawMap, keys: &[u8]) -> Result<usize, MapError> {
     let key_count = |keys| raw.key_chunks(keys).map(|chunks| chunks.len());
     let mut left = keys;
@@ -99,28 +105,23 @@ fn remove_all(raw: &RawMap, keys: &[u8]) -> Result<usize, MapError> {
     while !left.is_empty() {
         let total = key_count(left)?;
         let (done, missing) = match sys::map_delete_batch(raw.shape(), left) {
-            Ok(count) => (clamp_count(count, total), 0),
+            Ok(count) => (to_usize(count), 0),
             // The command stops at a missing key.
-            Err((Errno(libc::ENOENT), count)) => (clamp_count(count, total), 1),
+            Err((Errno(libc::ENOENT), count)) => (to_usize(count), 1),
             Err((e, _count)) if is_unsupported(e) => break,
             Err((e, _count)) => return Err(raw.error(REMOVE, e)),
         };
-        let passed = done.saturating_add(missing);
+        let too_many = || raw.broken_invariant("the kernel removes no more keys than a batch has");
+        let passed = done.checked_add(missing).filter(|passed| *passed <= total).ok_or_else(too_many)?;
         if passed == 0 {
             break;
         }
-        removed = removed.saturating_add(done);
-        // The missing key may be the last one.
-        let passed_bytes = passed.saturating_mul(raw.shape().key_size()).min(left.len());
-        left = left.get(passed_bytes..).unwrap_or(&[]);
+        removed += done;
+        let passed_bytes = passed.checked_mul(raw.shape().key_size());
+        left = passed_bytes.and_then(|bytes| left.get(bytes..)).ok_or_else(too_many)?;
     }
     for key in raw.key_chunks(left)? {
-        removed = removed.saturating_add(usize::from(raw.remove(key)?));
+        removed += usize::from(raw.remove(key)?);
     }
     Ok(removed)
-}
-
-/// Limits a count from the kernel to the number of elements that the call had.
-fn clamp_count(count: u32, total: usize) -> usize {
-    usize::try_from(count).unwrap_or(total).min(total)
 }

@@ -1,8 +1,9 @@
 //! Errors of map operations.
 
-use crate::{GlobalError, hint::Hint, object::MapType, sys::Errno};
+use crate::{hint::Hint, sys::Errno};
 use core::fmt;
 use core_relo::{Escaped, Text};
+use core_relo_object::{InternalError, globals::GlobalError, object::MapType};
 use thiserror::Error;
 
 /// The reason why a map operation failed.
@@ -90,6 +91,15 @@ pub enum MapError {
         map: Text,
         /// The missing property.
         problem: &'static str,
+    },
+    /// A broken invariant of this library.
+    #[error("map {map}: {cause}")]
+    Internal {
+        /// The map's name.
+        map: Text,
+        /// The invariant.
+        #[source]
+        cause: InternalError,
     },
     /// A global variable cannot be read or set.
     #[error(transparent)]

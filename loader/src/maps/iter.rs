@@ -6,11 +6,12 @@ use super::{
     raw::{RawMap, is_unsupported},
 };
 use crate::{
-    object::MapType,
+    convert::{to_u64, to_usize},
     sys::{self, Errno, Pod},
 };
 use alloc::vec;
 use core::{fmt, marker::PhantomData};
+use core_relo_object::object::MapType;
 use std::collections::HashSet;
 
 /// The iterator of [`Table::iter`](super::Table::iter). It ends after an error.
@@ -113,7 +114,7 @@ pub(super) struct Keys<'m> {
     raw: &'m RawMap,
     last: Option<Vec<u8>>,
     seen: HashSet<Vec<u8>>,
-    repeated: usize,
+    repeated: u64,
     ended: bool,
 }
 
@@ -128,7 +129,7 @@ impl Iterator for Keys<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         /// The number of times that the iterator may skip all keys returned before.
-        const RESTARTS: usize = 100;
+        const RESTARTS: u64 = 100;
         while !self.ended {
             match self.raw.next_key(self.last.as_deref()) {
                 Ok(Some(key)) => {
@@ -143,8 +144,12 @@ impl Iterator for Keys<'_> {
                     return Some(Err(e));
                 }
             }
-            self.repeated = self.repeated.saturating_add(1);
-            if self.repeated > self.seen.len().saturating_add(RESTARTS).saturating_mul(RESTARTS) {
+            let limit = to_u64(self.seen.len()).checked_add(RESTARTS).and_then(|n| n.checked_mul(RESTARTS));
+            let repeated = self.repeated.checked_add(1);
+            if let Some(repeated) = repeated.filter(|repeated| limit.is_some_and(|limit| *repeated <= limit))
+            {
+                self.repeated = repeated;
+            } else {
                 self.ended = true;
                 return Some(Err(MapError::Restarts { map: self.raw.name().into() }));
             }
@@ -177,9 +182,13 @@ pub(super) struct RawBatch<'m> {
 
 impl<'m> Batches<'m> {
     pub(super) fn new(raw: &'m RawMap, removes: bool) -> Self {
-        let entry_bytes = raw.shape().key_size().saturating_add(raw.shape().value_size()).max(1);
-        let room = BATCH_BYTES.checked_div(entry_bytes).unwrap_or(1).clamp(16, 4096);
-        let room = room.min(max_entries(raw)).max(1);
+        let entry_bytes = raw.shape().key_size().checked_add(raw.shape().value_size());
+        let room = entry_bytes.and_then(|bytes| BATCH_BYTES.checked_div(bytes));
+        // `None`: entries that exceed the address space, or without bytes.
+        let room = room
+            .map_or(SMALLEST_BATCH, |room| room.clamp(SMALLEST_BATCH, LARGEST_BATCH))
+            .min(max_entries(raw))
+            .max(1);
         Self { raw, removes, cursor: None, room, ended: false }
     }
 
@@ -219,7 +228,7 @@ impl<'m> Batches<'m> {
                 }
                 // A bucket has more elements than the batch has room for.
                 Err(Errno(libc::ENOSPC)) if self.room < max_room => {
-                    self.room = self.room.saturating_mul(4).min(max_room);
+                    self.room = self.room.checked_mul(4).map_or(max_room, |room| room.min(max_room));
                 }
                 // A program on this CPU is writing the bucket.
                 Err(Errno(libc::EBUSY | libc::EINTR | libc::EAGAIN)) => {}
@@ -246,7 +255,10 @@ impl RawBatch<'_> {
 
 /// The usual number of bytes of a batch.
 const BATCH_BYTES: usize = 256 * 1024;
+/// The bounds of the number of elements that a first batch has room for.
+const SMALLEST_BATCH: usize = 16;
+const LARGEST_BATCH: usize = 4096;
 
 fn max_entries(raw: &RawMap) -> usize {
-    usize::try_from(raw.info().max_entries).unwrap_or(usize::MAX)
+    to_usize(raw.info().max_entries)
 }

@@ -1,11 +1,9 @@
 //! Map types of the kernel, by the layout of their values.
 
 use super::error::MapError;
-use crate::{
-    object::MapType,
-    sys::{MapShape, Pod},
-};
-use core::borrow::Borrow;
+use crate::sys::{MapShape, Pod};
+use core::{borrow::Borrow, marker::PhantomData, num::NonZeroUsize};
+use core_relo_object::object::MapType;
 
 /// A map type whose elements are keys and values: one of [`kinds`]. Other crates cannot implement the trait.
 pub trait MapKind<V: Pod>: sealed::Sealed {
@@ -124,16 +122,22 @@ pub mod kinds {
     }
 }
 
-/// Returns the number of bytes from one CPU's value to the next.
-const fn stride<V>() -> usize {
-    match size_of::<V>().checked_next_multiple_of(8) {
-        Some(0) | None => 8,
+/// The layout of the values of a per-CPU element: each value is padded to a multiple of 8 bytes.
+struct PerCpuLayout<V>(PhantomData<V>);
+
+impl<V> PerCpuLayout<V> {
+    /// The number of bytes from one CPU's value to the next. No kernel has values without bytes, so a handle of such a type is
+    /// refused for its size.
+    const STRIDE: NonZeroUsize = match NonZeroUsize::new(size_of::<V>().next_multiple_of(8)) {
         Some(stride) => stride,
-    }
+        None => NonZeroUsize::MIN,
+    };
+    /// The number of bytes after each value.
+    const PADDING: usize = size_of::<V>().next_multiple_of(8) - size_of::<V>();
 }
 
 fn parse_each<V: Pod>(value: &[u8]) -> Option<Vec<V>> {
-    value.chunks(stride::<V>()).map(V::from_bytes).collect()
+    value.chunks(PerCpuLayout::<V>::STRIDE.get()).map(V::from_bytes).collect()
 }
 
 fn write_each<V: Pod>(
@@ -142,17 +146,13 @@ fn write_each<V: Pod>(
     values: &[V],
     out: &mut Vec<u8>,
 ) -> Result<(), MapError> {
-    let stride = stride::<V>();
-    let expected = shape.value_size().checked_div(stride);
-    let expected = expected
-        .ok_or(MapError::Unfit { map: map.into(), problem: "broken invariant: a value has a size" })?;
+    let expected = shape.value_size() / PerCpuLayout::<V>::STRIDE;
     if values.len() != expected {
         return Err(MapError::Cpus { map: map.into(), expected, found: values.len() });
     }
     for value in values {
-        let end = out.len().saturating_add(stride);
         out.extend_from_slice(value.as_bytes());
-        out.resize(end, 0);
+        out.extend(core::iter::repeat_n(0, PerCpuLayout::<V>::PADDING));
     }
     Ok(())
 }

@@ -1,11 +1,9 @@
 //! Local storage: values that belong to a task, socket, inode or cgroup. User space passes the owner as a descriptor.
 
 use super::{error::MapError, flags::Flags, raw::RawMap};
-use crate::{
-    object::MapType,
-    sys::{MapFd, Pod},
-};
+use crate::sys::{MapFd, Pod};
 use core::marker::PhantomData;
+use core_relo_object::object::MapType;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 
 macro_rules! storage_owners {

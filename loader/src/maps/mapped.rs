@@ -5,9 +5,10 @@ use super::{
     raw::RawMap,
 };
 use crate::{
-    object::MapType,
+    convert::to_usize,
     sys::{Access, Errno, MapFd, Mapping, Pod, page_size, to_pages},
 };
+use core_relo_object::object::MapType;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// `BPF_F_MMAPABLE`.
@@ -47,8 +48,7 @@ impl MappedMap {
         }
         let too_large = || raw.error(MAP, Errno(libc::E2BIG));
         let stride = raw.shape().value_size().checked_next_multiple_of(8).ok_or_else(too_large)?;
-        let entries = usize::try_from(raw.info().max_entries).map_err(|_large| too_large())?;
-        let size = stride.checked_mul(entries).ok_or_else(too_large)?;
+        let size = stride.checked_mul(to_usize(raw.info().max_entries)).ok_or_else(too_large)?;
         let len = to_pages(size).ok_or_else(too_large)?;
         let memory = match Mapping::new(raw.fd(), 0, len, Access::Write) {
             Err(Errno(libc::EPERM | libc::EACCES)) => Mapping::new(raw.fd(), 0, len, Access::Read),
@@ -97,7 +97,8 @@ impl MappedMap {
 
     /// Returns the offset of an element in bytes. The offset of an index beyond the end is beyond [`len`](Self::len).
     pub fn offset_of(&self, index: u32) -> usize {
-        usize::try_from(index).unwrap_or(usize::MAX).saturating_mul(self.stride)
+        // On 32-bit machines, the product may exceed the address space.
+        to_usize(index).saturating_mul(self.stride)
     }
 
     /// Returns the size of all elements in bytes. Each element is rounded up to a multiple of 8.
@@ -145,8 +146,7 @@ impl Arena {
     /// Maps an arena.
     pub fn new(map: MapFd) -> Result<Self, MapError> {
         let raw = RawMap::new(map, &[MapType::Arena])?;
-        let pages = usize::try_from(raw.info().max_entries).ok();
-        let len = pages.and_then(|pages| pages.checked_mul(page_size()));
+        let len = to_usize(raw.info().max_entries).checked_mul(page_size());
         let len = len.ok_or_else(|| raw.error(MAP, Errno(libc::E2BIG)))?;
         let mapped = match raw.info().map_extra {
             0 => Mapping::new(raw.fd(), 0, len, Access::Write),

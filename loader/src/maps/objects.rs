@@ -6,11 +6,9 @@ use super::{
     iter::Keys,
     raw::RawMap,
 };
-use crate::{
-    object::MapType,
-    sys::{self, Errno, MapFd, Pod},
-};
+use crate::sys::{self, Errno, MapFd, Pod};
 use core::marker::PhantomData;
+use core_relo_object::object::MapType;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 
 /// Declares kinds of kernel objects with the map types that hold them.

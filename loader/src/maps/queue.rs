@@ -1,11 +1,9 @@
 //! Maps without keys: queues, stacks, Bloom filters.
 
 use super::{error::MapError, flags::Flags, raw::RawMap};
-use crate::{
-    object::MapType,
-    sys::{MapFd, Pod},
-};
+use crate::sys::{MapFd, Pod};
 use core::marker::PhantomData;
+use core_relo_object::object::MapType;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// A first-in, first-out queue of type `QUEUE`.

@@ -2,10 +2,11 @@
 
 use super::error::{CLONE, INFO, INSERT, MapError, NEXT_KEY, READ, REMOVE};
 use crate::{
-    object::MapType,
+    convert::to_usize,
     sys::{self, Errno, MapFd, MapInfo, MapShape},
 };
 use core::slice::Chunks;
+use core_relo_object::{InternalError, object::MapType};
 use std::{
     fs,
     os::fd::{AsFd as _, AsRawFd as _, BorrowedFd},
@@ -53,8 +54,7 @@ impl RawMap {
 
     /// Checks that keys and values (per CPU) have the sizes of the Rust types.
     pub(super) fn check_sizes(self, key: usize, value: usize) -> Result<Self, MapError> {
-        let found = |size: u32| usize::try_from(size).unwrap_or(usize::MAX);
-        let (found_key, found_value) = (found(self.info.key_size), found(self.info.value_size));
+        let (found_key, found_value) = (to_usize(self.info.key_size), to_usize(self.info.value_size));
         let wrong =
             |part, expected, found| MapError::Size { map: self.name.clone().into(), part, expected, found };
         if found_key != key {
@@ -98,7 +98,7 @@ impl RawMap {
 
     fn chunks<'b>(&self, bytes: &'b [u8], size: usize) -> Result<Chunks<'b, u8>, MapError> {
         if size == 0 {
-            return Err(self.unfit("broken invariant: keys and values of a batch have a size"));
+            return Err(self.broken_invariant("keys and values of a batch have a size"));
         }
         Ok(bytes.chunks(size))
     }
@@ -134,6 +134,11 @@ impl RawMap {
         let mut next = vec![0; self.shape().key_size()];
         let has_next = sys::map_next_key(self.shape(), key, &mut next);
         Ok(has_next.map_err(|e| self.error(NEXT_KEY, e))?.then_some(next))
+    }
+
+    #[cold]
+    pub(super) fn broken_invariant(&self, invariant: &'static str) -> MapError {
+        MapError::Internal { map: self.name.clone().into(), cause: InternalError::new(invariant) }
     }
 
     /// Turns `ENOENT` into `false`.

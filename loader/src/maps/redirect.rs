@@ -1,12 +1,10 @@
 //! Maps of XDP redirection targets: interfaces and CPUs.
 
 use super::{error::MapError, flags::Flags, iter::Keys, raw::RawMap};
-use crate::{
-    object::MapType,
-    sys::{MapFd, Pod as _},
-};
+use crate::sys::{MapFd, Pod as _};
 use core::marker::PhantomData;
 use core_relo::Endian;
+use core_relo_object::object::MapType;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 
 /// An array of interfaces, of type `DEVMAP`.

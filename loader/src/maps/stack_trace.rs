@@ -1,10 +1,8 @@
 //! Stack traces that programs recorded.
 
 use super::{error::MapError, iter::Keys, raw::RawMap};
-use crate::{
-    object::MapType,
-    sys::{BuildIdFrame, MapFd, Pod as _},
-};
+use crate::sys::{BuildIdFrame, MapFd, Pod as _};
+use core_relo_object::object::MapType;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// `BPF_F_STACK_BUILD_ID`.

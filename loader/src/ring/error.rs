@@ -2,11 +2,14 @@
 
 use crate::{
     hint::Hint,
-    object::MapType,
     sys::{self, Errno, MapInfo, OpenFault, RingFault},
 };
 use core_relo::{Escaped, Text};
+use core_relo_object::object::MapType;
 use thiserror::Error;
+
+/// The invariant that epoll returns only tokens that were added to it.
+pub(super) const TOKEN_IS_OF_A_RING: RingFault = RingFault::Invariant("epoll's token is the index of a ring");
 
 /// The reason why a ring cannot be opened, read or written.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -31,8 +31,19 @@ pub struct Consumed {
 }
 
 impl Consumed {
+    /// Adds the result of another call. The number stays at its largest value, which `RingBuffer::spin` can reach on 32-bit machines.
     pub(super) fn add(&mut self, other: Self) {
         self.records = self.records.saturating_add(other.records);
         self.stopped |= other.stopped;
+    }
+
+    /// Adds a record and the flow that its callback returned.
+    pub(super) fn add_record(&mut self, flow: ControlFlow<()>) {
+        self.add(Self { records: 1, stopped: flow.is_break() });
+    }
+
+    /// Returns how many of `n` records are left. `None` if none is left, or if a callback stopped the call.
+    pub(super) fn left_of(&self, n: usize) -> Option<usize> {
+        n.checked_sub(self.records).filter(|left| *left > 0 && !self.stopped)
     }
 }

@@ -1,15 +1,16 @@
 //! Reading perf event arrays.
 
 use super::{
-    error::{NAMELESS, RingError},
+    error::{NAMELESS, RingError, TOKEN_IS_OF_A_RING},
     flow::{Consumed, Flow},
 };
 use crate::{
-    object::MapType,
+    convert::to_u64,
     sys::{self, Claim, Epoll, Errno, Interest, MapFd, PerfRecord, PerfRing, PerfWakeup, Pod as _},
 };
 use alloc::collections::BTreeSet;
 use core::{fmt, ops::ControlFlow, time::Duration};
+use core_relo_object::object::MapType;
 use std::{
     fs,
     os::fd::{AsFd, AsRawFd as _, BorrowedFd},
@@ -189,7 +190,7 @@ impl<'cb> PerfBuffer<'cb> {
             Wakeup::Bytes(n) => PerfWakeup::Bytes(n.max(1)),
         };
         let ring = PerfRing::open(cpu, pages, wakeup).map_err(|(action, e)| failed(action, e))?;
-        let token = u64::try_from(self.rings.len()).unwrap_or(u64::MAX);
+        let token = to_u64(self.rings.len());
         self.epoll.add(ring.as_fd(), token, Interest::Readable).map_err(|e| failed("wait for it", e))?;
         let event = ring.as_fd().as_raw_fd();
         sys::map_update(self.map.shape(), key.as_bytes(), event.as_bytes(), 0)
@@ -219,14 +220,12 @@ impl<'cb> PerfBuffer<'cb> {
     fn consume_pending(&mut self, n: usize) -> Result<Consumed, RingError> {
         let mut all = Consumed::default();
         while let Some(index) = self.pending.first().copied()
-            && all.records < n
-            && !all.stopped
+            && let Some(left) = all.left_of(n)
         {
             let Some(ring) = self.rings.get_mut(index) else {
                 self.pending.remove(&index);
-                continue;
+                return Err(RingError::Corrupt { map: self.name.clone().into(), cause: TOKEN_IS_OF_A_RING });
             };
-            let left = n.saturating_sub(all.records);
             let consumed = ring.consume(left, &mut self.handlers, &self.name);
             // After an error, the rest of the ring is skipped.
             if !matches!(&consumed, Ok(consumed) if consumed.stopped || consumed.records >= left) {
@@ -248,7 +247,7 @@ impl<'cb> PerfBuffer<'cb> {
         self.consume_pending(n)
     }
 
-    /// Returns the number of samples lost so far. The kernel reports lost samples with the first sample that fits again.
+    /// Returns the number of samples lost so far, at most the largest number. The kernel reports lost samples with the first sample that fits again.
     pub fn lost(&self) -> u64 {
         self.rings.iter().fold(0, |sum, ring| sum.saturating_add(ring.lost))
     }
@@ -263,14 +262,14 @@ impl CpuRing {
     fn consume(&mut self, n: usize, handlers: &mut Handlers<'_>, map: &str) -> Result<Consumed, RingError> {
         let corrupt = |cause| RingError::Corrupt { map: map.into(), cause };
         let mut consumed = Consumed::default();
-        while consumed.records < n && !consumed.stopped {
+        while consumed.left_of(n).is_some() {
             match self.ring.next().map_err(corrupt)? {
                 None => break,
                 Some(PerfRecord::Sample(sample)) => {
-                    consumed.stopped = (handlers.on_sample)(self.cpu, sample).is_break();
-                    consumed.records = consumed.records.saturating_add(1);
+                    consumed.add_record((handlers.on_sample)(self.cpu, sample));
                 }
                 Some(PerfRecord::Lost(count)) => {
+                    // The count comes from memory that the kernel writes.
                     self.lost = self.lost.saturating_add(count);
                     (handlers.on_lost)(self.cpu, count);
                 }

@@ -1,14 +1,15 @@
 //! Reading ring buffers.
 
 use super::{
-    error::{NAMELESS, RingError},
+    error::{NAMELESS, RingError, TOKEN_IS_OF_A_RING},
     flow::{Consumed, Flow},
 };
 use crate::{
-    object::MapType,
+    convert::to_u64,
     sys::{self, Epoll, Errno, Interest, KernelRing},
 };
 use core::{fmt, hint, ops::ControlFlow, time::Duration};
+use core_relo_object::object::MapType;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// A reader of one or more maps of type `BPF_MAP_TYPE_RINGBUF`, each with its callback.
@@ -69,7 +70,7 @@ impl<'cb> RingBuffer<'cb> {
             .map_err(|e| RingError::kernel(&name, "duplicate its descriptor", Errno::from_io_error(&e)))?;
         let number = self.rings.len();
         self.epoll
-            .add(map.as_fd(), u64::try_from(number).unwrap_or(u64::MAX), Interest::Readable)
+            .add(map.as_fd(), to_u64(number), Interest::Readable)
             .map_err(|e| RingError::kernel(&name, "wait for it", e))?;
         let on_record = Box::new(move |record: &[u8]| on_record(record).flow());
         self.rings.push(Ring { name, records, on_record, _map: map });
@@ -90,7 +91,9 @@ impl<'cb> RingBuffer<'cb> {
         let mut all = Consumed::default();
         for number in &self.ready {
             let ring = usize::try_from(*number).ok().and_then(|n| self.rings.get_mut(n));
-            let Some(ring) = ring else { continue };
+            let Some(ring) = ring else {
+                return Err(RingError::Corrupt { map: self.names().into(), cause: TOKEN_IS_OF_A_RING });
+            };
             all.add(ring.consume(usize::MAX)?);
             if all.stopped {
                 break;
@@ -108,10 +111,8 @@ impl<'cb> RingBuffer<'cb> {
     pub fn consume_n(&mut self, n: usize) -> Result<Consumed, RingError> {
         let mut all = Consumed::default();
         for ring in &mut self.rings {
-            all.add(ring.consume(n.saturating_sub(all.records))?);
-            if all.stopped || all.records >= n {
-                break;
-            }
+            let Some(left) = all.left_of(n) else { break };
+            all.add(ring.consume(left)?);
         }
         Ok(all)
     }
@@ -157,15 +158,11 @@ impl Ring<'_> {
     fn consume(&mut self, n: usize) -> Result<Consumed, RingError> {
         let corrupt = |cause| RingError::Corrupt { map: self.name.clone().into(), cause };
         let mut consumed = Consumed::default();
-        while consumed.records < n {
+        while consumed.left_of(n).is_some() {
             let Some(record) = self.records.next().map_err(corrupt)? else { break };
             let flow = (self.on_record)(record);
             self.records.release().map_err(corrupt)?;
-            consumed.records = consumed.records.saturating_add(1);
-            if flow.is_break() {
-                consumed.stopped = true;
-                break;
-            }
+            consumed.add_record(flow);
         }
         Ok(consumed)
     }

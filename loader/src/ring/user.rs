@@ -1,14 +1,12 @@
 //! Writing user ring buffers.
 
 use super::error::{NAMELESS, RingError};
-use crate::{
-    object::MapType,
-    sys::{self, Epoll, Errno, Interest, Reservation, Slot, UserRing},
-};
+use crate::sys::{self, Epoll, Errno, Interest, Reservation, Slot, UserRing};
 use core::{
     ops::{Deref, DerefMut},
     time::Duration,
 };
+use core_relo_object::object::MapType;
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     time::Instant,

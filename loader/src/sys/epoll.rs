@@ -2,9 +2,13 @@
 #![expect(unsafe_code, reason = "epoll is calls into C")]
 
 use super::fd::beyond_stdio;
+use crate::convert::to_usize;
 use core::time::Duration;
 use core_relo_object::Errno;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+
+/// The number of events that one wait returns at most.
+const EVENTS: u32 = 64;
 
 /// The event to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,12 +28,12 @@ pub(crate) struct Epoll(OwnedFd);
 
 impl Epoll {
     pub(crate) fn new() -> Result<Self, Errno> {
-        // SAFETY: a call without pointers.
+        // SAFETY: the call takes no pointers.
         let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
         if fd < 0 {
             return Err(Errno::last());
         }
-        // SAFETY: the kernel just made it for this call; nobody else has it.
+        // SAFETY: the call created the descriptor, so it has no other owner.
         beyond_stdio(unsafe { OwnedFd::from_raw_fd(fd) }).map(Self)
     }
 
@@ -42,22 +46,27 @@ impl Epoll {
             Interest::MoreToRead => libc::EPOLLIN | libc::EPOLLET,
         };
         let mut event = libc::epoll_event { events: events.cast_unsigned(), u64: token };
-        // SAFETY: `event` lives through the call, which only reads it; both descriptors are open.
+        // SAFETY: `event` outlives the call, which only reads it. Both descriptors are open.
         let done = unsafe {
             libc::epoll_ctl(self.0.as_raw_fd(), libc::EPOLL_CTL_ADD, fd.as_raw_fd(), &raw mut event)
         };
         if done < 0 { Err(Errno::last()) } else { Ok(()) }
     }
 
-    /// Waits and writes the tokens of at most 64 ready descriptors to `ready`. Without a timeout, waits forever. A signal ends the wait
+    /// Waits and writes the tokens of at most [`EVENTS`] ready descriptors to `ready`. Without a timeout, waits forever. A signal ends the wait
     /// early, without tokens.
     pub(crate) fn wait(&self, ready: &mut Vec<u64>, timeout: Option<Duration>) -> Result<(), Errno> {
         ready.clear();
-        let mut events = [libc::epoll_event { events: 0, u64: 0 }; 64];
-        let room = i32::try_from(events.len()).unwrap_or(1);
-        // SAFETY: `events` has as much room as the call is told.
-        let n =
-            unsafe { libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), room, milliseconds(timeout)) };
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; to_usize(EVENTS)];
+        // SAFETY: `events` has room for the `EVENTS` events that the call may write.
+        let n = unsafe {
+            libc::epoll_wait(
+                self.0.as_raw_fd(),
+                events.as_mut_ptr(),
+                EVENTS.cast_signed(),
+                milliseconds(timeout),
+            )
+        };
         match usize::try_from(n) {
             Ok(n) => ready.extend(events.iter().take(n).map(|e| e.u64)),
             Err(_negative) => match Errno::last() {
@@ -78,8 +87,8 @@ impl AsFd for Epoll {
 /// Converts a timeout to milliseconds, rounded up so that a short wait stays a wait. -1 means forever.
 fn milliseconds(timeout: Option<Duration>) -> i32 {
     let Some(timeout) = timeout else { return -1 };
-    let up = timeout.checked_add(Duration::from_nanos(999_999)).unwrap_or(timeout);
-    i32::try_from(up.as_millis()).unwrap_or(i32::MAX)
+    // The call takes at most 24 days. A longer wait ends early, as after a signal.
+    i32::try_from(timeout.as_nanos().div_ceil(1_000_000)).unwrap_or(i32::MAX)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 #[cfg(all(test, miri))]
 use super::miri_mmap::{mmap, munmap};
 use super::{memory::page_size, pod::Pod as _};
+use crate::convert::to_u64;
 use core::{
     ffi::c_void,
     ptr::NonNull,
@@ -30,10 +31,10 @@ pub(crate) struct Mapping {
     access: Access,
 }
 
-// SAFETY: the memory belongs to this value and may be read, written and unmapped by any thread.
+// SAFETY: the memory belongs to this value, and any thread may read, write and unmap it.
 unsafe impl Send for Mapping {}
 
-// SAFETY: through a shared reference it is read and written by atomics only, or by the unsafe functions below.
+// SAFETY: through a shared reference, only atomics and the unsafe functions below read and write the memory.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
@@ -63,7 +64,7 @@ impl Mapping {
         let flags =
             if wanted.is_null() { libc::MAP_SHARED } else { libc::MAP_SHARED | libc::MAP_FIXED_NOREPLACE };
         let offset = libc::off_t::try_from(offset).map_err(|_far| Errno(libc::EOVERFLOW))?;
-        // SAFETY: no mapping is replaced: the address is chosen by the kernel, or given with MAP_FIXED_NOREPLACE.
+        // SAFETY: the call replaces no mapping: the kernel chooses the address, or MAP_FIXED_NOREPLACE forbids a replacement.
         let at = unsafe { mmap(wanted, len, rights, flags, fd.as_raw_fd(), offset) };
         match NonNull::new(at) {
             Some(at) if at.as_ptr() != libc::MAP_FAILED => Ok(Self { at: at.cast(), len, access }),
@@ -81,7 +82,7 @@ impl Mapping {
 
     /// Returns the address of the first byte.
     pub(crate) fn address(&self) -> u64 {
-        u64::try_from(self.at.as_ptr().expose_provenance()).unwrap_or_default()
+        to_u64(self.at.as_ptr().expose_provenance())
     }
 
     /// Returns the address of `size` bytes at an offset, if they are inside of the mapping and, with `aligned`, aligned to `size`.
@@ -95,7 +96,7 @@ impl Mapping {
     /// Reads a machine word with acquire ordering.
     pub(super) fn load_acquire(&self, at: usize) -> Option<usize> {
         let place = self.place(at, size_of::<usize>(), true)?;
-        // SAFETY: inside of the mapping, which lives as long as `self`, and aligned, for mappings begin at a page.
+        // SAFETY: the place is in the mapping, which lives as long as `self`. It is aligned, because a mapping begins at a page.
         let word = unsafe { AtomicUsize::from_ptr(place.cast()) };
         // On read-only pages Rust allows relaxed loads only. The fence adds the acquire ordering.
         let value = word.load(Ordering::Relaxed);
@@ -115,7 +116,7 @@ impl Mapping {
     /// Reads four bytes with acquire ordering.
     pub(super) fn load_u32_acquire(&self, at: usize) -> Option<u32> {
         let place = self.place(at, 4, true)?;
-        // SAFETY: inside of the mapping, which lives as long as `self`, and aligned.
+        // SAFETY: the place is in the mapping, which lives as long as `self`, and it is aligned.
         let word = unsafe { AtomicU32::from_ptr(place.cast()) };
         let value = word.load(Ordering::Relaxed);
         fence(Ordering::Acquire);
@@ -141,7 +142,7 @@ impl Mapping {
     /// Nobody writes there while the slice lives.
     pub(super) unsafe fn bytes(&self, at: usize, len: usize) -> Option<&[u8]> {
         let place = self.place(at, len, false)?;
-        // SAFETY: inside of the mapping, which lives as long as `self`; the caller sees to it that nobody writes there.
+        // SAFETY: the place is in the mapping, which lives as long as `self`. The caller ensures that nobody writes there.
         Some(unsafe { slice::from_raw_parts(place, len) })
     }
 
@@ -150,11 +151,11 @@ impl Mapping {
     /// # Safety
     ///
     /// Nobody else reads or writes there while the slice lives, in particular there is no other slice of any of it.
-    #[expect(clippy::mut_from_ref, reason = "the caller sees to it that there is no other")]
+    #[expect(clippy::mut_from_ref, reason = "the caller ensures that there is no other reference")]
     pub(super) unsafe fn bytes_mut(&self, at: usize, len: usize) -> Option<&mut [u8]> {
         let place = if self.access == Access::Write { self.place(at, len, false)? } else { return None };
-        // SAFETY: inside of the mapping, which is writable and lives as long as `self`; the caller sees to it that this is
-        // the only reference to any of it.
+        // SAFETY: the place is in the mapping, which is writable and lives as long as `self`. The caller ensures that this is the
+        // only reference to any part of it.
         Some(unsafe { slice::from_raw_parts_mut(place, len) })
     }
 
@@ -208,8 +209,8 @@ impl Mapping {
             return None;
         }
         let place = self.at.as_ptr().wrapping_add(start);
-        // SAFETY: inside of the mapping's pages, which live as long as `self`, and aligned, for mappings begin at a page. Who
-        // writes through it has seen that it is writable.
+        // SAFETY: the word is in the mapping's pages, which live as long as `self`. It is aligned, because a mapping begins at a
+        // page. Callers that write have checked that the mapping is writable.
         let word = unsafe { AtomicUsize::from_ptr(place.cast()) };
         Some((word, within, left.min(WORD.checked_sub(within)?)))
     }
@@ -220,7 +221,7 @@ const WORD: usize = size_of::<usize>();
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: address and length are those of `map`; no slice of it outlives `self`.
+        // SAFETY: `at` and `len` are the address and length of the mapping. No slice of it outlives `self`.
         let done = unsafe { munmap(self.at.as_ptr().cast(), self.len) };
         debug_assert_eq!(done, 0, "munmap of an own mapping cannot fail");
     }
@@ -238,10 +239,10 @@ pub(super) use super::miri_mmap::memory_file;
 #[cfg(test)]
 #[cfg(not(miri))]
 pub(super) fn memory_file(len: usize) -> std::fs::File {
-    // SAFETY: the name is a string with its NUL.
+    // SAFETY: the name is a C string.
     let fd = unsafe { libc::memfd_create(c"test".as_ptr(), libc::MFD_CLOEXEC) };
     assert!(fd >= 0, "{}", Errno::last());
-    // SAFETY: just made, and nobody else's.
+    // SAFETY: the call created the descriptor, so it has no other owner.
     let file: std::fs::File = unsafe { std::os::fd::FromRawFd::from_raw_fd(fd) };
     file.set_len(u64::try_from(len).unwrap()).unwrap();
     file

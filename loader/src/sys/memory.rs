@@ -1,24 +1,35 @@
 //! Pages, CPUs, and the limit on locked memory.
 #![expect(unsafe_code, reason = "sysconf, madvise and setrlimit are calls into C")]
 
+use crate::convert::to_usize;
 use core_relo_object::Errno;
 use std::{fs, io, sync::OnceLock};
 
 /// Returns the number of bytes of a memory page.
 pub fn page_size() -> usize {
-    // SAFETY: reads a constant of the system.
-    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(size).unwrap_or(4096).max(1)
+    to_usize(page_bytes())
+}
+
+/// Returns the number of bytes of a memory page, as a number of 32 bits.
+pub(crate) fn page_bytes() -> u32 {
+    /// The smallest page of Linux, on any architecture.
+    const SMALLEST: u32 = 4096;
+    // SAFETY: the call takes a number and reads a constant of the system.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    // The call fails only for unknown constants. With a wrong size, the kernel would refuse every mapping.
+    u32::try_from(bytes).map_or(SMALLEST, |bytes| bytes.max(SMALLEST))
 }
 
 /// Requests huge pages for a vector that is about to be filled. The kernel may refuse.
 pub(crate) fn prefer_huge_pages(bytes: &mut Vec<u8>) {
-    let (page, room) = (page_size(), bytes.as_mut_ptr());
-    let skipped = room.align_offset(page);
-    let whole = bytes.capacity().saturating_sub(skipped) & page.wrapping_neg();
-    // SAFETY: the range lies within the vector's memory, or has no length; this advice changes neither what is in it nor whether it
-    // may be used.
-    let done = unsafe { libc::madvise(room.wrapping_add(skipped).cast(), whole, libc::MADV_HUGEPAGE) };
+    let (page, start) = (page_size(), bytes.as_mut_ptr());
+    let skipped = start.align_offset(page);
+    // A vector that ends before the next page begins has no whole page.
+    let Some(room) = bytes.capacity().checked_sub(skipped) else { return };
+    let whole = room & page.wrapping_neg();
+    // SAFETY: the range lies within the vector's memory, or is empty. The advice changes neither the content nor the access
+    // rights of the memory.
+    let done = unsafe { libc::madvise(start.wrapping_add(skipped).cast(), whole, libc::MADV_HUGEPAGE) };
     if done != 0 {
         log::debug!("no huge pages: {}", Errno::last());
     }
@@ -51,6 +62,7 @@ const CPU_NUMBERS_END: u32 = 1 << 16;
 pub(crate) fn cpu_list(text: &str, end: u32) -> Option<Vec<u32>> {
     let mut cpus = Vec::new();
     for part in text.trim().split(',').filter(|part| !part.is_empty()) {
+        // A single number is a range of one.
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
         if first > last {
@@ -67,7 +79,7 @@ pub fn raise_memlock_limit() -> Result<(), Errno> {
     let all = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
     set_memlock_limit(&all).or_else(|errno| {
         let mut now = all;
-        // SAFETY: `now` lives through the call, which writes to it.
+        // SAFETY: `now` outlives the call, which writes to it.
         if unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut now) } != 0 || now.rlim_cur == now.rlim_max
         {
             return Err(errno);
@@ -77,7 +89,7 @@ pub fn raise_memlock_limit() -> Result<(), Errno> {
 }
 
 fn set_memlock_limit(limit: &libc::rlimit) -> Result<(), Errno> {
-    // SAFETY: `limit` lives through the call, which only reads it.
+    // SAFETY: `limit` outlives the call, which only reads it.
     match unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, core::ptr::from_ref(limit)) } {
         0 => Ok(()),
         _ => Err(Errno::last()),
@@ -89,7 +101,7 @@ fn set_memlock_limit(limit: &libc::rlimit) -> Result<(), Errno> {
 pub(crate) fn pin_to_first_cpu() {
     let mut set = [0usize; 32];
     set[0] = 1;
-    // SAFETY: `set` lives through the call, which reads as many bytes as it is told.
+    // SAFETY: `set` outlives the call, which reads `size_of_val(&set)` bytes.
     let done = unsafe { libc::sched_setaffinity(0, size_of_val(&set), set.as_ptr().cast()) };
     assert_eq!(done, 0, "{}", Errno::last());
 }
@@ -98,11 +110,11 @@ pub(crate) fn pin_to_first_cpu() {
 #[cfg(test)]
 pub(crate) fn own_pidfd() -> std::os::fd::OwnedFd {
     let pid = libc::c_long::from(std::process::id().cast_signed());
-    // SAFETY: a call with two numbers.
+    // SAFETY: the call takes numbers only.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
     let fd = i32::try_from(fd).unwrap();
     assert!(fd >= 0, "{}", Errno::last());
-    // SAFETY: just made, and nobody else's.
+    // SAFETY: the call created the descriptor, so it has no other owner.
     unsafe { std::os::fd::FromRawFd::from_raw_fd(fd) }
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct FileMapping {
     len: usize,
 }
 
-// SAFETY: the mapping is private and read-only and belongs to this value alone; any thread may read and unmap it.
+// SAFETY: the mapping is private and read-only, and belongs to this value alone. Any thread may read and unmap it.
 unsafe impl Send for FileMapping {}
 
 // SAFETY: nothing can be written through a shared reference, see `Send`.
@@ -56,8 +56,8 @@ impl FileMapping {
         // The maximum length of a slice.
         let len = isize::try_from(len).and_then(usize::try_from).map_err(io::Error::other)?;
         let (any, fd) = (core::ptr::null_mut(), file.as_raw_fd());
-        // SAFETY: no address is asked for, so no other mapping is touched; the descriptor is open. A length of 0 is refused by
-        // the kernel.
+        // SAFETY: the kernel chooses the address, so no other mapping changes. The descriptor is open. The kernel refuses a length
+        // of 0.
         let at = unsafe { libc::mmap(any, len, libc::PROT_READ, libc::MAP_PRIVATE, fd, 0) };
         match NonNull::new(at) {
             Some(at) if at.as_ptr() != libc::MAP_FAILED => Ok(Self { at, len }),
@@ -69,15 +69,15 @@ impl FileMapping {
 impl AsRef<[u8]> for FileMapping {
     fn as_ref(&self) -> &[u8] {
         // SAFETY: `at` is the start of a mapping of `len` readable bytes that lives until `self` is dropped. The kernel
-        // never changes the BTF it shows in sysfs; who may write another mapped file is trusted not to do so meanwhile (see
-        // `new_trusted`), and what is read from it is checked each time all the same.
+        // never changes its BTF in sysfs. The users who may write another mapped file are trusted not to write it meanwhile
+        // (see `new_trusted`). Even so, every value that is read from the mapping is checked.
         unsafe { slice::from_raw_parts(self.at.cast().as_ptr(), self.len) }
     }
 }
 
 impl Drop for FileMapping {
     fn drop(&mut self) {
-        // SAFETY: `at` and `len` are what `mmap` returned and was given; no slice of it outlives `self`.
+        // SAFETY: `at` and `len` are the address and length of the mapping. No slice of it outlives `self`.
         let done = unsafe { libc::munmap(self.at.as_ptr(), self.len) };
         debug_assert_eq!(done, 0, "munmap of an own mapping cannot fail");
     }
@@ -104,7 +104,7 @@ const LOCAL: [u64; 11] = [
 /// Returns the magic number of a file's file system.
 pub(crate) fn file_system(file: &File) -> io::Result<u64> {
     let mut stat = MaybeUninit::<libc::statfs>::uninit();
-    // SAFETY: the descriptor is open, and `stat` has room for what is written.
+    // SAFETY: the descriptor is open, and `stat` has room for the struct that the call writes.
     if unsafe { libc::fstatfs(file.as_raw_fd(), stat.as_mut_ptr()) } != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -116,11 +116,24 @@ pub(crate) fn file_system(file: &File) -> io::Result<u64> {
 /// Returns the user of this process. Returns `None` for a set-user-ID program and for the overflow user, which stands for many users.
 fn trusted_user() -> Option<u32> {
     const OVERFLOW: u32 = 65534;
-    // SAFETY: it takes a number and always succeeds.
+    // SAFETY: the call takes a number and always succeeds.
     let secure = unsafe { libc::getauxval(libc::AT_SECURE) };
-    // SAFETY: it takes nothing and always succeeds.
+    // SAFETY: the call takes no arguments and always succeeds.
     let we = unsafe { libc::geteuid() };
     (secure == 0 && we != OVERFLOW).then_some(we)
+}
+
+/// Returns whether a file is `/sys/kernel/btf/vmlinux`, whatever path led to the file.
+pub(crate) fn is_vmlinux_btf(file: &File) -> io::Result<bool> {
+    if file_system(file)? != SYSFS {
+        return Ok(false);
+    }
+    let meta = file.metadata()?;
+    match fs::metadata("/sys/kernel/btf/vmlinux") {
+        Ok(vmlinux) => Ok((meta.dev(), meta.ino()) == (vmlinux.dev(), vmlinux.ino())),
+        // The file is on another sysfs, or the kernel has no BTF.
+        Err(_unknown) => Ok(false),
+    }
 }
 
 /// Returns whether a file of sysfs lies in `/sys/kernel/btf`, whatever path led to the file.
@@ -128,7 +141,7 @@ fn is_btf(file: &File) -> io::Result<bool> {
     let path = fs::read_link(format!("/proc/thread-self/fd/{}", file.as_raw_fd()))?;
     let folder = path.parent().ok_or(io::ErrorKind::NotFound)?;
     let [here, there] =
-        [fs::metadata(folder)?, fs::metadata("/sys/kernel/btf")?].map(|of| (of.dev(), of.ino()));
+        [fs::metadata(folder)?, fs::metadata("/sys/kernel/btf")?].map(|meta| (meta.dev(), meta.ino()));
     Ok(here == there)
 }
 

@@ -20,6 +20,7 @@
 //! ```
 
 mod bpf;
+mod build_id;
 mod epoll;
 mod fd;
 mod mapping;
@@ -37,19 +38,20 @@ mod ring;
 #[cfg(test)]
 mod testing;
 
-pub(crate) use bpf::link_create_on_closed_fd;
+pub(crate) use bpf::has_link_type;
 pub use bpf::*;
+pub use build_id::BuildIdFrame;
 pub use core_relo_object::Errno;
-pub(crate) use memory::{cpu_list, prefer_huge_pages};
+pub(crate) use memory::{cpu_list, page_bytes, prefer_huge_pages};
 pub use memory::{page_size, possible_cpu_numbers, possible_cpus, raise_memlock_limit};
-pub use pod::{BuildIdFrame, Element, LpmKey, Pod, Shape};
+pub use pod::{Element, LpmKey, Pod, Shape};
 pub use ring::RingFault;
 
 pub(crate) use epoll::{Epoll, Interest};
 pub(crate) use mapping::{Access, Mapping, to_pages};
 #[cfg(test)]
 pub(crate) use memory::{own_pidfd, pin_to_first_cpu};
-pub(crate) use mmap::{FileMapping, file_system};
+pub(crate) use mmap::{FileMapping, file_system, is_vmlinux_btf};
 #[cfg(feature = "netlink")]
 pub(crate) use netlink::Netlink;
 pub use perf::{

@@ -9,6 +9,10 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 /// The bound on the length of a datagram, far above the kernel's own.
 const DATAGRAM_BYTES: usize = 16 << 20;
 
+/// `AF_NETLINK`, in the type of an address's field.
+const FAMILY: libc::sa_family_t = 16;
+const _: () = assert!(libc::AF_NETLINK == 16);
+
 /// A netlink socket in the network namespace of the thread that opened it. Only the kernel can send to the socket.
 #[derive(Debug)]
 pub(crate) struct Netlink(OwnedFd);
@@ -16,14 +20,14 @@ pub(crate) struct Netlink(OwnedFd);
 impl Netlink {
     /// Opens a socket of the family `NETLINK_ROUTE`.
     pub(crate) fn route() -> Result<Self, Errno> {
-        // SAFETY: no memory is passed.
+        // SAFETY: the call takes no pointers.
         let fd = unsafe {
             libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE)
         };
         if fd < 0 {
             return Err(Errno::last());
         }
-        // SAFETY: the call above just made it; nobody else has it.
+        // SAFETY: the call above created the descriptor, so it has no other owner.
         let socket = Self(beyond_stdio(unsafe { OwnedFd::from_raw_fd(fd) })?);
         // Kernels before 4.12 have no extended acknowledgements. The socket works without them.
         for option in [libc::NETLINK_EXT_ACK, libc::NETLINK_CAP_ACK] {
@@ -46,25 +50,25 @@ impl Netlink {
         let on: c_int = 1;
         let len = socklen::<c_int>();
         let at = (&raw const on).cast();
-        // SAFETY: `on` lives through the call, which reads as many bytes of it as `len` says.
+        // SAFETY: `on` outlives the call, which reads `len` bytes of it.
         let done = unsafe { libc::setsockopt(self.0.as_raw_fd(), libc::SOL_NETLINK, option, at, len) };
         if done < 0 { Err(Errno::last()) } else { Ok(()) }
     }
 
     /// Connects to the kernel, so that no other process can send to the socket.
     fn connect(&self) -> Result<(), Errno> {
-        // SAFETY: a struct of integers, for which zeros are good values: the kernel's address but for the family.
+        // SAFETY: the struct consists of integers, for which zeros are valid. Apart from the family, zeros are the kernel's address.
         let mut kernel: libc::sockaddr_nl = unsafe { core::mem::zeroed() };
-        kernel.nl_family = u16::try_from(libc::AF_NETLINK).unwrap_or_default();
+        kernel.nl_family = FAMILY;
         let len = socklen::<libc::sockaddr_nl>();
-        // SAFETY: `kernel` lives through the call, which reads as many bytes of it as `len` says.
+        // SAFETY: `kernel` outlives the call, which reads `len` bytes of it.
         let done = unsafe { libc::connect(self.0.as_raw_fd(), (&raw const kernel).cast(), len) };
         if done < 0 { Err(Errno::last()) } else { Ok(()) }
     }
 
     /// Sends one message.
     pub(crate) fn send(&self, message: &[u8]) -> Result<(), Errno> {
-        // SAFETY: the pointer and the length are those of `message`, which is only read.
+        // SAFETY: the call only reads `message`, whose address and length it gets.
         let sent = unsafe { libc::send(self.0.as_raw_fd(), message.as_ptr().cast(), message.len(), 0) };
         match usize::try_from(sent) {
             Ok(n) if n == message.len() => Ok(()),
@@ -87,7 +91,7 @@ impl Netlink {
 
     fn read(&self, into: &mut [u8], flags: c_int) -> Result<usize, Errno> {
         loop {
-            // SAFETY: the pointer and the length are those of `into`, of which no more is written.
+            // SAFETY: the call writes at most `into.len()` bytes to `into`.
             let n = unsafe { libc::recv(self.0.as_raw_fd(), into.as_mut_ptr().cast(), into.len(), flags) };
             match usize::try_from(n) {
                 Ok(n) => return Ok(n),
@@ -107,8 +111,15 @@ impl std::os::fd::AsFd for Netlink {
     }
 }
 
-fn socklen<T>() -> libc::socklen_t {
-    libc::socklen_t::try_from(size_of::<T>()).unwrap_or_default()
+/// Returns the size of a type for the kernel.
+#[expect(
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    reason = "the assertion below: the size fits"
+)]
+const fn socklen<T>() -> libc::socklen_t {
+    const { assert!(size_of::<T>() < 1 << 16) };
+    size_of::<T>() as libc::socklen_t
 }
 
 #[cfg(test)]

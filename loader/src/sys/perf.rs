@@ -2,7 +2,8 @@
 #![expect(unsafe_code, reason = "perf_event_open has no wrapper; ioctl is a call into C")]
 
 use super::fd::beyond_stdio;
-use core::ffi::{CStr, c_long};
+use crate::convert::{to_u64, to_usize};
+use core::ffi::{CStr, c_long, c_ulong};
 use core_relo::Endian;
 use core_relo_object::Errno;
 use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
@@ -44,7 +45,9 @@ struct Attr {
     config2: u64,
 }
 
-const _: () = assert!(size_of::<Attr>() == 72);
+/// `PERF_ATTR_SIZE_VER1`.
+const ATTR_BYTES: u32 = 72;
+const _: () = assert!(size_of::<Attr>() == to_usize(ATTR_BYTES));
 
 /// The rate at which an event takes samples. An attached program runs at each sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,9 +96,10 @@ pub enum PerfWakeup {
 
 /// Opens an event that counts at once (as in libbpf, `disabled` is 0). A program runs as soon as it is attached.
 pub fn perf_event_open(event: &PerfEventOpen<'_>) -> Result<OwnedFd, Errno> {
-    let number = |of: Option<u32>| match of {
-        Some(n) => i32::try_from(n).map(c_long::from).map_err(|_too_large| Errno(libc::EINVAL)),
-        None => Ok(-1),
+    // -1 stands for every process, or every CPU.
+    let argument = |number: Option<u32>| match number.map_or(Ok(-1), i32::try_from) {
+        Ok(number) => Ok(c_long::from(number)),
+        Err(_too_large) => Err(Errno(libc::EINVAL)),
     };
     let (sample_period, flags) = match event.sample {
         PerfSample::Never => (0, 0),
@@ -110,25 +114,25 @@ pub fn perf_event_open(event: &PerfEventOpen<'_>) -> Result<OwnedFd, Errno> {
     let name = event.name.map_or(0, |name| name.as_ptr().expose_provenance());
     let attr = Attr {
         kind: event.kind,
-        size: u32::try_from(size_of::<Attr>()).unwrap_or_default(),
+        size: ATTR_BYTES,
         config: event.config,
         sample_period,
         sample_type,
         flags: flags | watermark,
         wakeup_events: wakeup,
-        config1: u64::try_from(name).unwrap_or_default(),
+        config1: to_u64(name),
         config2: event.offset,
         ..Attr::default()
     };
-    let (pid, cpu, group): (_, _, c_long) = (number(event.pid)?, number(event.cpu)?, -1);
-    // SAFETY: `attr` is memory of the size it states; the one address in it is 0, or that of a string with its NUL which
-    // outlives the call.
+    let (pid, cpu, group): (_, _, c_long) = (argument(event.pid)?, argument(event.cpu)?, -1);
+    // SAFETY: `attr` has the size that its field `size` states. Its only address is 0, or that of a C string that outlives the
+    // call.
     let fd = unsafe {
         libc::syscall(libc::SYS_perf_event_open, core::ptr::from_ref(&attr), pid, cpu, group, CLOEXEC)
     };
     let fd =
         if fd < 0 { Err(Errno::last()) } else { RawFd::try_from(fd).map_err(|_large| Errno(libc::EBADF)) }?;
-    // SAFETY: the kernel just made it for this call; nobody else has it.
+    // SAFETY: the call created the descriptor, so it has no other owner.
     beyond_stdio(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
@@ -162,13 +166,13 @@ pub fn has_uprobe_syscall() -> bool {
     if !cfg!(all(target_arch = "x86_64", target_pointer_width = "64")) {
         return false;
     }
-    // SAFETY: it takes no arguments, and called from anywhere but the kernel's own trampoline it does nothing but fail.
+    // SAFETY: the call takes no arguments. Outside of the kernel's own trampoline it has no effect and fails.
     let done = unsafe { libc::syscall(UPROBE) };
     done < 0 && Errno::last() == Errno(libc::ENXIO)
 }
 
 /// Returns the number of a `PERF_EVENT_IOC_*` request without an argument, or with an argument of four bytes that the kernel reads.
-const fn request(reads: bool, number: c_long) -> c_long {
+const fn request(reads: bool, number: c_ulong) -> c_ulong {
     const OTHER_BITS: bool = cfg!(any(
         target_arch = "mips",
         target_arch = "mips64",
@@ -184,9 +188,9 @@ const fn request(reads: bool, number: c_long) -> c_long {
     direction | 0x2400 | number
 }
 
-fn ioctl(event: impl AsFd, request: c_long, argument: c_long) -> Result<(), Errno> {
+fn ioctl(event: impl AsFd, request: c_ulong, argument: c_long) -> Result<(), Errno> {
     let fd = c_long::from(event.as_fd().as_raw_fd());
-    // SAFETY: the descriptor is open, and these requests take numbers, no addresses.
+    // SAFETY: the descriptor is open, and these requests take numbers, not addresses.
     let done = unsafe { libc::syscall(libc::SYS_ioctl, fd, request, argument) };
     if done < 0 { Err(Errno::last()) } else { Ok(()) }
 }

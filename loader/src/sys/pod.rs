@@ -39,7 +39,7 @@ pub unsafe trait Pod: Copy + Send + Sync + 'static {
     /// Reads a value from the start of `bytes`, which need not be aligned. Returns `None` if there are too few bytes.
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..size_of::<Self>())?;
-        // SAFETY: there are enough bytes, which may be unaligned, and the trait promises that any are a value.
+        // SAFETY: there are enough bytes, the read may be unaligned, and the trait promises that any bytes are a value.
         Some(unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })
     }
 
@@ -52,7 +52,7 @@ pub unsafe trait Pod: Copy + Send + Sync + 'static {
 
 macro_rules! plain {
     ($element:ident: $($ty:ty)*) => {$(
-        // SAFETY: numbers have no padding, and any bytes are one.
+        // SAFETY: a number has no padding, and any bytes are a valid number.
         unsafe impl Pod for $ty {
             const SHAPE: Shape = Shape::scalar(Element::$element, size_of::<Self>());
         }
@@ -63,7 +63,7 @@ plain!(Unsigned: u8 u16 u32 u64 u128 usize);
 plain!(Signed: i8 i16 i32 i64 i128 isize);
 plain!(Float: f32 f64);
 
-// SAFETY: an array is its elements, one after the other, without padding in between.
+// SAFETY: an array consists of its elements, without padding between them.
 unsafe impl<T: Pod, const N: usize> Pod for [T; N] {
     const SHAPE: Shape = T::SHAPE.array();
 }
@@ -76,7 +76,7 @@ pub struct LpmKey<K> {
     data: K,
 }
 
-// SAFETY: it is packed, so there is no padding besides that in its fields, which have none.
+// SAFETY: a packed struct has no padding between its fields, and the fields are `Pod`, so they have none inside.
 unsafe impl<K: Pod> Pod for LpmKey<K> {}
 
 impl<K: Copy> Clone for LpmKey<K> {
@@ -115,20 +115,6 @@ impl<K: Pod + PartialEq> PartialEq for LpmKey<K> {
 }
 
 impl<K: Pod + Eq> Eq for LpmKey<K> {}
-
-crate::pod! {
-    /// A stack frame with a build id (`struct bpf_stack_build_id`).
-    #[derive(Debug, PartialEq, Eq)]
-    #[non_exhaustive]
-    pub struct BuildIdFrame {
-        /// 0 for no frame, 1 for a build id and an offset in that file, 2 for an address.
-        pub status: i32,
-        /// The file's build id.
-        pub build_id: [u8; 20],
-        /// The offset in the file, or the address.
-        pub offset_or_ip: u64,
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -85,22 +85,32 @@ macro_rules! pod {
     )*};
 }
 
+pub(crate) use pod;
+
 /// Returns the end of a field of type `T`. Fails the build if the field does not begin where the fields before it end.
-#[expect(clippy::panic, reason = "runs in the compiler: a panic is an error of the build")]
+#[expect(
+    clippy::panic,
+    clippy::arithmetic_side_effects,
+    reason = "runs in the compiler: a panic or an overflow is an error of the build"
+)]
 pub const fn check_field<T: Pod>(name: &str, field: &str, end: usize, offset: usize) -> usize {
     if offset != end {
-        let gap = offset.saturating_sub(end);
+        let gap = offset - end;
         let message = Message::new().padding(name, gap).text(" before the field `").text(field).text("`");
         panic!("{}", message.with_remedy(gap).as_str());
     }
-    offset.saturating_add(size_of::<T>())
+    offset + size_of::<T>()
 }
 
 /// Fails the build if a struct does not end with its last field.
-#[expect(clippy::panic, reason = "runs in the compiler: a panic is an error of the build")]
+#[expect(
+    clippy::panic,
+    clippy::arithmetic_side_effects,
+    reason = "runs in the compiler: a panic or an overflow is an error of the build"
+)]
 pub const fn check_end(name: &str, end: usize, size: usize) {
     if size != end {
-        let gap = size.saturating_sub(end);
+        let gap = size - end;
         panic!("{}", Message::new().padding(name, gap).text(" at its end").with_remedy(gap).as_str());
     }
 }

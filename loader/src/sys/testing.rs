@@ -5,12 +5,12 @@ use core_relo_object::Errno;
 
 /// Gives the calling thread a network namespace of its own.
 pub(crate) fn own_network() -> Result<(), Errno> {
-    // SAFETY: no memory is passed; only what this thread sees of the network changes.
+    // SAFETY: the call takes no pointers. It changes only the network namespace of this thread.
     if unsafe { libc::unshare(libc::CLONE_NEWNET) } == 0 { Ok(()) } else { Err(Errno::last()) }
 }
 
 /// Closes standard input, so that the next descriptor gets its number.
 pub(crate) fn close_stdin() {
-    // SAFETY: nobody owns it: the standard library uses it by number, and bears that it is closed.
+    // SAFETY: nobody owns the descriptor: the standard library uses it by number, and tolerates that it is closed.
     assert_eq!(unsafe { libc::close(libc::STDIN_FILENO) }, 0);
 }

@@ -1,6 +1,6 @@
 //! The BTF of the running kernel and its modules.
 
-use super::{file::TargetFile, open::io_error};
+use super::{btf_file::BtfFile, open::io_error};
 use core_relo_object::target::TargetError;
 use std::{
     fs, io,
@@ -32,14 +32,14 @@ pub struct ModuleFile {
 }
 
 impl ModuleFile {
-    /// Opens the BTF. It is split from the kernel's BTF, which [`TargetFile::parse`] takes as `base`.
-    pub fn open(&self) -> Result<TargetFile, TargetError> {
-        TargetFile::open(&self.path)
+    /// Opens the BTF. It is split from the kernel's BTF, which [`BtfFile::parse`] takes as `base`.
+    pub fn open(&self) -> Result<BtfFile, TargetError> {
+        BtfFile::open(&self.path)
     }
 }
 
 /// Opens the running kernel's BTF: `/sys/kernel/btf/vmlinux`, or else the first vmlinux image with BTF.
-pub fn kernel() -> Result<TargetFile, TargetError> {
+pub fn kernel() -> Result<BtfFile, TargetError> {
     kernel_below(Path::new("/"), &release()?)
 }
 
@@ -57,17 +57,17 @@ pub fn release() -> Result<String, TargetError> {
     Ok(text.trim_end().to_owned())
 }
 
-pub(super) fn kernel_below(root: &Path, release: &str) -> Result<TargetFile, TargetError> {
+pub(super) fn kernel_below(root: &Path, release: &str) -> Result<BtfFile, TargetError> {
     let sysfs = root.join(SYSFS).join("vmlinux");
     if sysfs.exists() {
-        return TargetFile::open(sysfs);
+        return BtfFile::open(sysfs);
     }
     for image in IMAGES {
         let path = root.join(image.replace("%r", release));
         if !path.exists() {
             continue;
         }
-        match TargetFile::open(path) {
+        match BtfFile::open(path) {
             Ok(file) => return Ok(file),
             Err(e) => log::info!("no BTF of the running kernel: {e}"),
         }

@@ -1,9 +1,9 @@
-//! Sources of target BTF: the running kernel, raw BTF files, ELF files with `.BTF`, uncompressed kernel images.
+//! The BTF of kernels: of the running kernel, of raw BTF files, of ELF files with `.BTF`, of uncompressed kernel images.
 //!
-//! [`kernel()`], [`modules`] and [`TargetFile::open`] read files. [`extract()`] and [`find_btf_in_image`] work on bytes in memory.
+//! [`kernel()`], [`modules`] and [`BtfFile::open`] read files. [`extract()`] and [`find_btf_in_image`] work on bytes in memory.
 //! Callers decompress compressed kernel images.
 
-mod file;
+mod btf_file;
 mod kernel;
 mod open;
 mod read;
@@ -11,9 +11,9 @@ mod running;
 #[cfg(test)]
 mod tests;
 
+pub use btf_file::BtfFile;
 pub use core_relo_object::target::*;
-pub use file::{TargetFile, map_kernel_btf, read};
 pub use kernel::{ModuleFile, kernel, modules, release};
 pub use open::open_file;
 pub use read::{read_all, read_part};
-pub use running::running_types;
+pub use running::running_kernel_btf;

@@ -20,12 +20,23 @@ const ALIGN: usize = 64;
 #[derive(Debug)]
 struct PaddedBytes {
     bytes: Vec<u8>,
+    /// The number of padding bytes, which `bytes` contains.
     start: usize,
 }
 
+impl PaddedBytes {
+    fn new(bytes: Vec<u8>, start: usize) -> io::Result<Self> {
+        match bytes.len().checked_sub(start) {
+            Some(_content_bytes) => Ok(Self { bytes, start }),
+            None => Err(io::Error::other("broken invariant: a buffer contains its padding")),
+        }
+    }
+}
+
 impl AsRef<[u8]> for PaddedBytes {
+    #[expect(clippy::indexing_slicing, reason = "`new` checks that the content starts within the buffer")]
     fn as_ref(&self) -> &[u8] {
-        self.bytes.get(self.start..).unwrap_or_default()
+        &self.bytes[self.start..]
     }
 }
 
@@ -45,15 +56,17 @@ impl AsRef<[u8]> for PaddedBytes {
 /// ```
 pub fn read_all(source: impl Read, expected: u64, limit: u64) -> io::Result<Option<Data<'static>>> {
     // The padding is shorter than ALIGN, so at least one byte is free for the read that finds the end of the file.
-    let room = usize::try_from(expected.min(limit)).unwrap_or(usize::MAX).saturating_add(ALIGN);
+    let room = usize::try_from(expected.min(limit)).ok().and_then(|len| len.checked_add(ALIGN));
+    let room = room.ok_or(io::ErrorKind::OutOfMemory)?;
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(room).map_err(io::Error::from)?;
     prefer_huge_pages_once(&mut bytes);
     let start = padding(bytes.as_ptr(), 0);
     bytes.resize(start, 0);
+    // A limit at the end of all numbers is no limit.
     let count = source.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     let fits = u64::try_from(count).is_ok_and(|count| count <= limit);
-    Ok(fits.then(|| Data::shared(PaddedBytes { bytes, start })))
+    if fits { Ok(Some(Data::shared(PaddedBytes::new(bytes, start)?))) } else { Ok(None) }
 }
 
 /// Reads `len` bytes at `offset`. A part beyond the end of the file or of more than [`limits::FILE_BYTES`] is an error.
@@ -78,7 +91,7 @@ pub fn read_part(file: &File, offset: u64, len: u64) -> io::Result<Data<'static>
     let part =
         part.ok_or_else(|| io::Error::other("broken invariant: the padding is shorter than the alignment"))?;
     file.read_exact_at(part, offset)?;
-    Ok(Data::shared(PaddedBytes { bytes, start }))
+    Ok(Data::shared(PaddedBytes::new(bytes, start)?))
 }
 
 /// Requests huge pages for the first large file of the process.
@@ -95,10 +108,9 @@ fn prefer_huge_pages_once(bytes: &mut Vec<u8>) {
 }
 
 /// Returns the number of padding bytes, less than [`ALIGN`], before the content at `offset` of a file.
+#[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "only the low bits count")]
 fn padding(buffer: *const u8, offset: u64) -> usize {
-    // Only the low bits of the offset count, and they fit every `usize`.
-    let low_bits = usize::try_from(offset & u64::from(u16::MAX)).unwrap_or(0);
-    low_bits.wrapping_sub(buffer.addr()) & (ALIGN - 1)
+    (offset as usize).wrapping_sub(buffer.addr()) & (ALIGN - 1)
 }
 
 #[cfg(test)]

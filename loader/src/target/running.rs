@@ -4,7 +4,7 @@ use super::kernel;
 use crate::sys::{self, Errno};
 use alloc::sync::{Arc, Weak};
 use core_relo::{Data, btf::Btf};
-use core_relo_object::target::{KernelModule, KernelTypes, ReadKernelBtf, TargetError, TypesCache};
+use core_relo_object::target::{KernelBtf, KernelBtfCache, KernelModule, ReadKernelBtf, TargetError};
 use std::sync::{Mutex, PoisonError};
 
 /// The running kernel, whose BTF comes from sysfs and bpf(2).
@@ -13,7 +13,7 @@ struct RunningKernelBtf;
 
 impl ReadKernelBtf for RunningKernelBtf {
     fn read_kernel(&self) -> Result<Btf<'static>, TargetError> {
-        kernel()?.parse_validated(None)
+        kernel()?.parse(None)
     }
 
     /// libbpf: `load_module_btfs`. The kernel gives ids one after the other, and an old id only when all have been given: a known
@@ -60,16 +60,16 @@ impl ReadKernelBtf for RunningKernelBtf {
     }
 }
 
-/// Returns the running kernel's types.
+/// Returns the BTF of the running kernel, read on demand.
 ///
 /// All callers share the parsed BTF of the kernel and its modules as long as one caller holds it. Each caller lists the modules
 /// anew, because modules come and go.
-pub fn running_types() -> Arc<KernelTypes> {
-    static SHARED: Mutex<Weak<TypesCache>> = Mutex::new(Weak::new());
+pub fn running_kernel_btf() -> Arc<KernelBtf> {
+    static SHARED: Mutex<Weak<KernelBtfCache>> = Mutex::new(Weak::new());
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-    let cache = shared.upgrade().unwrap_or_else(|| Arc::new(TypesCache::new(Arc::new(RunningKernelBtf))));
+    let cache = shared.upgrade().unwrap_or_else(|| Arc::new(KernelBtfCache::new(Arc::new(RunningKernelBtf))));
     *shared = Arc::downgrade(&cache);
-    Arc::new(KernelTypes::from_cache(cache))
+    Arc::new(KernelBtf::from_cache(cache))
 }
 
 #[cfg(test)]
@@ -79,13 +79,13 @@ mod tests {
 
     #[test]
     fn the_running_kernels_types_are_shared_while_they_are_held() {
-        let first = running_types();
+        let first = running_kernel_btf();
         let Ok(main) = first.main() else { return println!("SKIP: this kernel has no BTF") };
-        assert!(Arc::ptr_eq(main, running_types().main().unwrap()));
+        assert!(Arc::ptr_eq(main, running_kernel_btf().main().unwrap()));
         let task = first.find(b"task_struct", Kind::Struct, false).unwrap();
         assert!(task.is_some_and(|t| t.module.is_none()));
         assert!(first.find(b"no_such_struct_anywhere", Kind::Struct, false).unwrap().is_none());
-        let (modules, second) = (first.modules().unwrap(), running_types());
+        let (modules, second) = (first.modules().unwrap(), running_kernel_btf());
         for (module, other) in modules.iter().zip(second.modules().unwrap()).filter(|(a, b)| a.id == b.id) {
             assert!(Arc::ptr_eq(module, other), "{}", module.name);
         }

@@ -17,10 +17,10 @@ fn the_elf_class_overrides_the_size_of_long() {
         Endianness::Little,
         &[(".BTF", SectionKind::Other, &types(Endian::Little))],
     );
-    let found = TargetFile::from_bytes("vmlinux", file).unwrap();
-    assert_eq!(found.parse(None).unwrap().pointer_size(), ByteSize(4));
-    let raw = TargetFile::from_bytes("vmlinux", types(Endian::Big)).unwrap();
-    assert_eq!(raw.parse(None).unwrap().pointer_size(), ByteSize(8));
+    let found = BtfFile::from_bytes("vmlinux", file).unwrap();
+    assert_eq!(found.parse_unvalidated(None).unwrap().pointer_size(), ByteSize(4));
+    let raw = BtfFile::from_bytes("vmlinux", types(Endian::Big)).unwrap();
+    assert_eq!(raw.parse_unvalidated(None).unwrap().pointer_size(), ByteSize(8));
 }
 
 #[test]
@@ -31,10 +31,10 @@ fn a_module_is_split_from_the_kernel_or_from_its_own_base() {
     split.structure("holder", 16, &[("pair", pair, 0)]);
     let split = split.finish();
 
-    let raw = TargetFile::from_bytes("module", split).unwrap();
-    let parsed = raw.parse(Some(&base)).unwrap();
+    let raw = BtfFile::from_bytes("module", split).unwrap();
+    let parsed = raw.parse_unvalidated(Some(&base)).unwrap();
     assert_eq!(parsed.size_of(parsed.find(b"holder", Kind::Struct).unwrap().id()), Ok(ByteSize(16)));
-    assert!(matches!(raw.parse(None), Err(TargetError::Btf { .. })));
+    assert!(matches!(raw.parse_unvalidated(None), Err(TargetError::Btf { .. })));
 
     let mut distilled = Builder::new(Endian::Little);
     distilled.structure("pair", 16, &[]);
@@ -45,8 +45,8 @@ fn a_module_is_split_from_the_kernel_or_from_its_own_base() {
     let sections: [(&str, SectionKind, &[u8]); 2] =
         [(".BTF", SectionKind::Other, &split), (".BTF.base", SectionKind::Other, &distilled)];
     let file = elf_of(Architecture::X86_64, Endianness::Little, &sections);
-    let module = TargetFile::from_bytes("module.ko", file).unwrap();
-    let alone = module.parse(None).unwrap();
+    let module = BtfFile::from_bytes("module.ko", file).unwrap();
+    let alone = module.parse_unvalidated(None).unwrap();
     assert_eq!(alone.base().unwrap().as_bytes(), distilled);
     assert_eq!(alone.size_of(alone.find(b"holder", Kind::Struct).unwrap().id()), Ok(ByteSize(16)));
 }
@@ -84,7 +84,10 @@ fn the_kernels_btf_comes_from_sysfs_or_the_first_image_with_btf() {
     let found = kernel::kernel_below(&root.0, "6.1").unwrap();
     assert_eq!(found.path, root.0.join("usr/lib/debug/lib/modules/6.1/vmlinux"));
     root.put("sys/kernel/btf/vmlinux", &types(Endian::Big));
-    assert_eq!(kernel::kernel_below(&root.0, "6.1").unwrap().parse(None).unwrap().endian(), Endian::Big);
+    assert_eq!(
+        kernel::kernel_below(&root.0, "6.1").unwrap().parse_unvalidated(None).unwrap().endian(),
+        Endian::Big
+    );
 }
 
 #[test]
@@ -101,22 +104,19 @@ fn modules_are_listed_by_name_and_read_on_demand() {
         error,
         TargetError::Extract { path: modules[0].path.clone(), cause: ExtractError::NeitherBtfNorElf }
     );
-    let missing = TargetFile::open(root.0.join("nowhere")).unwrap_err();
+    let missing = BtfFile::open(root.0.join("nowhere")).unwrap_err();
     let kind = std::io::ErrorKind::NotFound;
     assert_eq!(missing, TargetError::Io { path: root.0.join("nowhere"), kind, errno: Some(libc::ENOENT) });
-    assert!(
-        matches!(TargetFile::open(&root.0), Err(TargetError::NotAFile { .. })),
-        "a folder cannot be read"
-    );
+    assert!(matches!(BtfFile::open(&root.0), Err(TargetError::NotAFile { .. })), "a folder cannot be read");
 }
 
 #[test]
-fn only_parse_validated_checks_the_types_of_members() {
+fn only_parse_checks_the_types_of_members() {
     let mut b = Builder::new(Endian::Little);
     b.structure("s", 4, &[("m", TypeId(99), 0)]);
-    let file = TargetFile::from_bytes("x", b.finish()).unwrap();
-    assert!(file.parse(None).is_ok());
-    let refused = file.parse_validated(None).unwrap_err();
+    let file = BtfFile::from_bytes("x", b.finish()).unwrap();
+    assert!(file.parse_unvalidated(None).is_ok());
+    let refused = file.parse(None).unwrap_err();
     let is_type_ref =
         matches!(&refused, TargetError::Btf { cause: BtfError::TypeRef { target: TypeId(99), .. }, .. });
     assert!(is_type_ref, "{refused}");
@@ -134,15 +134,15 @@ fn mapped_and_read_files_give_the_same_btf() {
         let path = root.0.join(name);
         for mode in [0o600, 0o666] {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-            let [opened, read] = [TargetFile::open(&path).unwrap(), TargetFile::read(&path).unwrap()];
+            let [opened, read] = [BtfFile::open(&path).unwrap(), BtfFile::read(&path).unwrap()];
             assert_eq!((&*opened.btf, opened.format), (&**btf, read.format), "{name} {mode:o}");
             assert_eq!(&*read.btf, &**btf, "{name} {mode:o}");
-            assert!(opened.parse(None).is_ok() && opened.parse_validated(None).is_ok());
+            assert!(opened.parse_unvalidated(None).is_ok() && opened.parse(None).is_ok());
         }
     }
     root.put("empty", b"");
     let empty = root.0.join("empty");
-    assert_eq!(TargetFile::open(&empty).unwrap_err(), TargetFile::read(&empty).unwrap_err());
+    assert_eq!(BtfFile::open(&empty).unwrap_err(), BtfFile::read(&empty).unwrap_err());
 }
 
 #[test]
@@ -152,7 +152,8 @@ fn every_prefix_and_every_changed_byte_is_an_error_or_a_target() {
     for whole in [raw, file] {
         let try_it = |bytes: &[u8]| {
             find_btf_in_image(bytes);
-            extract(bytes).is_ok() && TargetFile::from_bytes("x", bytes.to_vec()).unwrap().parse(None).is_ok()
+            extract(bytes).is_ok()
+                && BtfFile::from_bytes("x", bytes.to_vec()).unwrap().parse_unvalidated(None).is_ok()
         };
         assert!(try_it(&whole));
         for len in 0..whole.len() {
@@ -175,13 +176,13 @@ fn the_running_kernel_is_a_target() {
         Ok(kernel) => kernel,
         Err(e) => return println!("SKIP: {e}"),
     };
-    let btf = kernel.parse(None).unwrap();
+    let btf = kernel.parse_unvalidated(None).unwrap();
     assert!(btf.find(b"task_struct", Kind::Struct).is_some());
     assert_eq!(btf.pointer_size().0, usize::BITS / 8);
     let base = Arc::new(btf);
     let modules = modules().unwrap();
     for module in &modules {
-        module.open().unwrap().parse(Some(&base)).unwrap();
+        module.open().unwrap().parse_unvalidated(Some(&base)).unwrap();
     }
     println!("{} modules", modules.len());
 }

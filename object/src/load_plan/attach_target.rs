@@ -1,12 +1,12 @@
 //! The attach targets of programs, found in the kernel's types (libbpf: `libbpf_find_attach_btf_id`).
 
-use super::{LoadPlanError, host::Host, ksyms::Modules, settings::AttachTarget};
+use super::{LoadPlanError, ksyms::Modules, settings::AttachTarget, target_kernel::TargetKernel};
 use crate::{
     elf::text,
     features::Feature,
     index::ModuleIndex,
     object::{AttachType, ProgramType},
-    target::FoundType,
+    target::KernelType,
 };
 use alloc::sync::Arc;
 use core_relo::{
@@ -33,13 +33,13 @@ pub(super) fn find(
     (program_type, attach_type): (ProgramType, Option<AttachType>),
     section: Option<&[u8]>,
     setting: Option<&AttachTarget>,
-    host: &Host,
+    kernel: &TargetKernel,
     modules: &mut Modules,
 ) -> Result<AttachPlan, LoadPlanError> {
     let fail = |what: String| LoadPlanError::Program { program: text(program), what: what.into() };
     let name = match setting {
         Some(AttachTarget::Program { program: target, function }) => {
-            let btf = host.read_program_btf(target.as_fd());
+            let btf = kernel.read_program_btf(target.as_fd());
             let btf =
                 btf.map_err(|why| fail(format!("the BTF of the target program cannot be read: {why}")))?;
             let type_id = Some(find_program_function(btf, function).map_err(fail)?);
@@ -60,7 +60,7 @@ pub(super) fn find(
             "it replaces function `{name}` of another program: set the target program before loading"
         )));
     }
-    find_in_kernel(program, &name, attach_type, host, modules)
+    find_in_kernel(program, &name, attach_type, kernel, modules)
 }
 
 /// Finds an attach target in the kernel and its modules (libbpf: `find_kernel_btf_id`).
@@ -68,7 +68,7 @@ fn find_in_kernel(
     program: &[u8],
     target: &str,
     attach_type: Option<AttachType>,
-    host: &Host,
+    kernel: &TargetKernel,
     modules: &mut Modules,
 ) -> Result<AttachPlan, LoadPlanError> {
     let (module, name) = match target.split_once(':') {
@@ -84,16 +84,16 @@ fn find_in_kernel(
     let full_name = format!("{prefix}{name}");
     let no_types = |cause| LoadPlanError::Types { what: "the attach target of a program", cause };
     if module.is_none_or(|m| m == "vmlinux") {
-        let found = host.types.find_main(full_name.as_bytes(), kind);
+        let found = kernel.btf.find_main(full_name.as_bytes(), kind);
         let found = found.map_err(|cause| no_types(cause.into()))?;
         if let Some(ty) = found {
             return Ok(AttachPlan { type_id: Some(ty.id()), ..AttachPlan::default() });
         }
     }
-    if host.features.has(Feature::ModuleBtf) {
-        let found = host.types.find_in_modules(full_name.as_bytes(), kind, module);
+    if kernel.features.has(Feature::ModuleBtf) {
+        let found = kernel.btf.find_in_modules(full_name.as_bytes(), kind, module);
         let found = found.map_err(|cause| no_types(cause.into()))?;
-        if let Some(FoundType { ty, module: Some(module), .. }) = found {
+        if let Some(KernelType { ty, module: Some(module), .. }) = found {
             let module = Some(modules.index_of(&module.name, module.id));
             return Ok(AttachPlan { type_id: Some(ty.id()), module, program: None });
         }

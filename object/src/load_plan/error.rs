@@ -2,7 +2,7 @@
 
 use crate::{
     elf::text, globals::GlobalError, known_names::KnownNames, link::LinkError, object::ObjectError,
-    target::TypesError,
+    target::KernelBtfError,
 };
 use core::fmt;
 use core_relo::{Text, btf::BtfError};
@@ -31,7 +31,7 @@ pub enum LoadPlanError {
         what: &'static str,
         /// The reason why the types are not available.
         #[source]
-        cause: TypesError,
+        cause: KernelBtfError,
     },
     /// CO-RE relocations that fail.
     #[error("{} CO-RE relocation{} failed:{}", .0.len(), if .0.len() == 1 { "" } else { "s" }, Lines(.0))]

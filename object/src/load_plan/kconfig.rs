@@ -1,6 +1,6 @@
 //! The values of configuration externs, which are the contents of `.kconfig` (libbpf: `bpf_object__resolve_externs`).
 
-use super::{LoadPlanError, error::Refusal, host::Host};
+use super::{LoadPlanError, error::Refusal, target_kernel::TargetKernel};
 use crate::{
     elf::text,
     features::Feature,
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 pub(super) fn read_values(
     externs: &[ExternEntry<'_>],
     size: u32,
-    host: &Host,
+    kernel: &TargetKernel,
     extra: Option<&str>,
 ) -> Result<Vec<u8>, LoadPlanError> {
     let size = usize::try_from(size).invariant("hosts have addresses of at least 32 bits")?;
@@ -27,7 +27,7 @@ pub(super) fn read_values(
             unresolved.insert(e.name, (e, slot));
             continue;
         }
-        let result = match virtual_value(e, host) {
+        let result = match virtual_value(e, kernel) {
             Ok(Some(value)) => set_number(&mut bytes, slot, value),
             Ok(None) => Ok(()),
             Err(why) => Err(why),
@@ -48,7 +48,7 @@ pub(super) fn read_values(
             unresolved.is_empty()
         };
         if !extra.is_some_and(&mut resolve_from) {
-            match host.read_kconfig() {
+            match kernel.read_kconfig() {
                 Ok(config) => {
                     resolve_from(&config);
                 }
@@ -62,7 +62,7 @@ pub(super) fn read_values(
                 }
             }
         }
-        let why = if host.knows_types_only() && extra.is_none() {
+        let why = if kernel.knows_btf_only() && extra.is_none() {
             "the configuration of that kernel is unknown: pass its text (a /boot/config-… file)"
         } else {
             "the kernel's configuration does not set it: declare it __weak to get 0 instead"
@@ -84,14 +84,14 @@ fn assignment(line: &str) -> Option<(&str, &str)> {
 }
 
 /// Returns the value of a variable that the loader provides. Returns `None` for an unknown weak variable, which is 0.
-fn virtual_value(e: &ExternEntry<'_>, host: &Host) -> Result<Option<u64>, String> {
+fn virtual_value(e: &ExternEntry<'_>, kernel: &TargetKernel) -> Result<Option<u64>, String> {
     match e.name {
-        b"LINUX_KERNEL_VERSION" => match host.kernel_version {
+        b"LINUX_KERNEL_VERSION" => match kernel.kernel_version {
             0 => Err("the kernel's version is unknown".into()),
             version => Ok(Some(version.into())),
         },
-        b"LINUX_HAS_BPF_COOKIE" => Ok(Some(host.features.has(Feature::Cookie).into())),
-        b"LINUX_HAS_SYSCALL_WRAPPER" => Ok(Some(host.features.has(Feature::SyscallWrapper).into())),
+        b"LINUX_HAS_BPF_COOKIE" => Ok(Some(kernel.features.has(Feature::Cookie).into())),
+        b"LINUX_HAS_SYSCALL_WRAPPER" => Ok(Some(kernel.features.has(Feature::SyscallWrapper).into())),
         name if name.starts_with(b"LINUX_") && e.is_weak => Ok(None),
         _ => Err("unknown name: expected CONFIG_*, LINUX_KERNEL_VERSION, LINUX_HAS_BPF_COOKIE or \
                   LINUX_HAS_SYSCALL_WRAPPER"

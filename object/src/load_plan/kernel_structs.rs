@@ -1,8 +1,8 @@
 //! The kernel's types of struct_ops maps: the struct of programs, and the map value that contains the struct.
 
-use super::{LoadPlanError, host::Host, ksyms::Modules};
+use super::{LoadPlanError, ksyms::Modules, target_kernel::TargetKernel};
 use crate::{
-    elf::text, features::Feature, index::ModuleIndex, internal::Invariant as _, limits, target::FoundType,
+    elf::text, features::Feature, index::ModuleIndex, internal::Invariant as _, limits, target::KernelType,
 };
 use alloc::rc::Rc;
 use core_relo::{
@@ -34,15 +34,15 @@ impl<'h> KernelStruct<'h> {
 
 /// A cache of the kernel's structs by essential name, since many tables can have the same struct.
 pub(super) struct KernelStructs<'h, 'l> {
-    host: &'h Host,
+    kernel: &'h TargetKernel,
     known: HashMap<&'l [u8], Rc<KernelStruct<'h>>>,
     /// The remaining limit on the bytes of all map values together.
     bytes_left: u64,
 }
 
 impl<'h, 'l> KernelStructs<'h, 'l> {
-    pub(super) fn new(host: &'h Host) -> Self {
-        Self { host, known: HashMap::new(), bytes_left: limits::DATA_BYTES }
+    pub(super) fn new(kernel: &'h TargetKernel) -> Self {
+        Self { kernel, known: HashMap::new(), bytes_left: limits::DATA_BYTES }
     }
 
     /// Finds the kernel's struct for a table (libbpf: `find_struct_ops_kern_types`).
@@ -56,7 +56,7 @@ impl<'h, 'l> KernelStructs<'h, 'l> {
             return Ok(Rc::clone(known));
         }
         let no_types = |cause| LoadPlanError::Types { what: "struct_ops maps", cause };
-        let in_modules = self.host.features.has(Feature::ModuleBtf);
+        let in_modules = self.kernel.features.has(Feature::ModuleBtf);
         let missing = || {
             let what = format!(
                 "this kernel has no struct_ops `{name}`: no struct bpf_struct_ops_{name} in the BTF of the kernel or a module"
@@ -64,12 +64,12 @@ impl<'h, 'l> KernelStructs<'h, 'l> {
             LoadPlanError::Map { map: text(table), what: what.into() }
         };
         let wrapper = [b"bpf_struct_ops_".as_slice(), name.as_bytes()].concat();
-        let found = self.host.types.find(&wrapper, Kind::Struct, in_modules).map_err(no_types)?;
-        let FoundType { ty: value, module, .. } = found.ok_or_else(missing)?;
+        let found = self.kernel.btf.find(&wrapper, Kind::Struct, in_modules).map_err(no_types)?;
+        let KernelType { ty: value, module, .. } = found.ok_or_else(missing)?;
         // A lookup in a module's split BTF also finds the kernel's types.
         let inner = match module {
             None => {
-                let found = self.host.types.find_main(name.as_bytes(), Kind::Struct);
+                let found = self.kernel.btf.find_main(name.as_bytes(), Kind::Struct);
                 found.map_err(|cause| no_types(cause.into()))?
             }
             Some(_) => value.btf().find(name.as_bytes(), Kind::Struct),

@@ -1,13 +1,13 @@
 //! Resolves externs of `.ksyms`: the kernel's variables and functions (libbpf: `bpf_object__resolve_externs`).
 
-use super::{LoadPlanError, error::Refusal, host::Host};
+use super::{LoadPlanError, error::Refusal, target_kernel::TargetKernel};
 use crate::{
     elf::text,
     features::Feature,
     index::ModuleIndex,
     internal::Invariant as _,
     link::externs::{ExternBinding, ExternEntry},
-    target::FoundType,
+    target::KernelType,
 };
 use core_relo::{
     Name, Text, TypeId,
@@ -78,22 +78,22 @@ impl<'e> Refusals<'e> {
 pub(super) fn resolve(
     btf: Option<&Btf<'_>>,
     externs: &[ExternEntry<'_>],
-    host: &Host,
+    kernel: &TargetKernel,
     modules: &mut Modules,
 ) -> Result<Vec<ResolvedExtern>, LoadPlanError> {
     let mut refused = Refusals::default();
-    let addresses = find_addresses(externs, host, &mut refused);
-    let mut kernel = KernelSearch { host, modules, comparisons: TypeComparisons::default() };
+    let addresses = find_addresses(externs, kernel, &mut refused);
+    let mut search = KernelSearch { kernel, modules, comparisons: TypeComparisons::default() };
     let mut found = Vec::new();
     for e in externs {
         let resolved = match (e.binding, btf) {
             (ExternBinding::Address, _) => addresses.get(e.name).copied().map(ResolvedExtern::Address),
             (ExternBinding::Variable(ty), Some(btf)) => {
-                kernel.resolve_typed(btf, e, e.name, (Kind::Var, ty), &mut refused)?
+                search.resolve_typed(btf, e, e.name, (Kind::Var, ty), &mut refused)?
             }
             (ExternBinding::Function(ty), Some(btf)) => {
                 let name = Name::new(e.name).essential().as_bytes();
-                kernel.resolve_typed(btf, e, name, (Kind::Func, ty), &mut refused)?
+                search.resolve_typed(btf, e, name, (Kind::Func, ty), &mut refused)?
             }
             (ExternBinding::Config(_), _) | (_, None) => {
                 found.push(ResolvedExtern::Missing);
@@ -101,7 +101,7 @@ pub(super) fn resolve(
             }
         };
         if resolved.is_none() && !e.is_weak {
-            let is_unknown = e.binding == ExternBinding::Address && host.knows_types_only();
+            let is_unknown = e.binding == ExternBinding::Address && kernel.knows_btf_only();
             let why = if is_unknown {
                 "its address in that kernel is unknown: only a load on that kernel can resolve it"
             } else {
@@ -135,7 +135,7 @@ fn missing_reason(binding: ExternBinding) -> &'static str {
 /// Finds the addresses of variables without a type in `/proc/kallsyms`.
 fn find_addresses<'e>(
     externs: &[ExternEntry<'e>],
-    host: &Host,
+    kernel: &TargetKernel,
     refused: &mut Refusals<'e>,
 ) -> HashMap<&'e [u8], u64> {
     let untyped: Vec<_> = externs.iter().filter(|e| e.binding == ExternBinding::Address).collect();
@@ -144,7 +144,7 @@ fn find_addresses<'e>(
         return found;
     }
     let names: HashMap<&[u8], &'e [u8]> = untyped.iter().map(|e| (e.name, e.name)).collect();
-    if let Err(e) = scan_kallsyms(host, &names, &mut found, refused) {
+    if let Err(e) = scan_kallsyms(kernel, &names, &mut found, refused) {
         let why = format!("/proc/kallsyms cannot be read: {e}");
         for extern_ in untyped {
             refused.add(extern_.name, why.clone());
@@ -155,12 +155,12 @@ fn find_addresses<'e>(
 
 /// Looks up names in the kernel's symbols.
 fn scan_kallsyms<'e>(
-    host: &Host,
+    kernel: &TargetKernel,
     names: &HashMap<&[u8], &'e [u8]>,
     found: &mut HashMap<&'e [u8], u64>,
     refused: &mut Refusals<'e>,
 ) -> io::Result<()> {
-    let mut symbols = host.kallsyms()?;
+    let mut symbols = kernel.kallsyms()?;
     let mut line = Vec::new();
     while symbols.read_until(b'\n', &mut line)? > 0 {
         if let Some((name, address)) = parse_symbol(&line, names)
@@ -193,7 +193,7 @@ fn parse_symbol<'e>(line: &[u8], names: &HashMap<&[u8], &'e [u8]>) -> Option<(&'
 
 /// A search for variables and functions in the BTF of a kernel and its modules.
 struct KernelSearch<'h, 'm> {
-    host: &'h Host,
+    kernel: &'h TargetKernel,
     modules: &'m mut Modules,
     comparisons: TypeComparisons<'h>,
 }
@@ -209,10 +209,10 @@ impl KernelSearch<'_, '_> {
         (kind, local): (Kind, TypeId),
         refused: &mut Refusals<'e>,
     ) -> Result<Option<ResolvedExtern>, LoadPlanError> {
-        let in_modules = self.host.features.has(Feature::ModuleBtf);
+        let in_modules = self.kernel.features.has(Feature::ModuleBtf);
         let no_types = |cause| LoadPlanError::Types { what: "externs", cause };
-        let Some(FoundType { ty, module, .. }) =
-            self.host.types.find(name, kind, in_modules).map_err(no_types)?
+        let Some(KernelType { ty, module, .. }) =
+            self.kernel.btf.find(name, kind, in_modules).map_err(no_types)?
         else {
             return Ok(None);
         };
@@ -257,7 +257,7 @@ impl<'h> TypeComparisons<'h> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::KernelTypes;
+    use crate::target::KernelBtf;
     use alloc::sync::Arc;
     use core_relo::{Endian, btf::Builder};
 
@@ -277,7 +277,7 @@ mod tests {
         };
         let kernel = types(&[("f", true), ("g", true)]);
         let expected = kernel.find(b"f", Kind::Func).unwrap().id();
-        let host = Host::offline(Arc::new(KernelTypes::from_btf(Arc::new(kernel), [])));
+        let kernel = TargetKernel::offline(Arc::new(KernelBtf::from_btf(Arc::new(kernel), [])));
         let object = types(&[("f___old", false), ("f___new", true), ("g", false), ("h", true)]);
         let entry = |name: &'static [u8], is_weak| {
             let func = object.find(name, Kind::Func).unwrap();
@@ -285,7 +285,7 @@ mod tests {
             ExternEntry { name, symbol: 0, is_weak, btf_id: func.id(), binding: what }
         };
         let resolve =
-            |externs: &[ExternEntry<'_>]| resolve(Some(&object), externs, &host, &mut Modules::default());
+            |externs: &[ExternEntry<'_>]| resolve(Some(&object), externs, &kernel, &mut Modules::default());
         let weak = [entry(b"f___old", true), entry(b"f___new", true), entry(b"g", true), entry(b"h", true)];
         let typed = ResolvedExtern::Typed { id: expected, module: None };
         assert_eq!(
@@ -310,10 +310,10 @@ mod tests {
         let id = b.func("f", proto, 2);
         let kernel = Btf::parse(b.finish()).unwrap();
         let object = Btf::parse(b.finish()).unwrap();
-        let host = Host::offline(Arc::new(KernelTypes::from_btf(Arc::new(kernel), [])));
+        let kernel = TargetKernel::offline(Arc::new(KernelBtf::from_btf(Arc::new(kernel), [])));
         let what = ExternBinding::Function(proto);
         let f = ExternEntry { name: b"f", symbol: 0, is_weak: true, btf_id: id, binding: what };
-        let refused = resolve(Some(&object), &[f], &host, &mut Modules::default()).unwrap_err().to_string();
+        let refused = resolve(Some(&object), &[f], &kernel, &mut Modules::default()).unwrap_err().to_string();
         assert!(refused.contains("comparing its parameters with vmlinux takes too many steps"), "{refused}");
     }
 }

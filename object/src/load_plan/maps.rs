@@ -3,11 +3,11 @@
 use super::{
     LoadPlanError,
     btf_fixup::{put_secinfo, secinfo},
-    host::Host,
     map_plan::{MMAPABLE, MapPlan, MapRole, SEGV_ON_FAULT},
     settings::{MapSettings, Settings},
     slots,
     struct_ops::StructOpsTables,
+    target_kernel::TargetKernel,
 };
 use crate::{
     elf::{key, text},
@@ -33,7 +33,7 @@ pub(super) struct MapPlanner<'p, 'o, 'd> {
     pub(super) object: &'o Object<'d>,
     pub(super) table: &'p MapTable<'o, 'd>,
     pub(super) settings: &'p Settings,
-    pub(super) host: &'p Host,
+    pub(super) kernel: &'p TargetKernel,
     pub(super) kconfig: Vec<u8>,
     pub(super) struct_ops: &'p StructOpsTables,
     /// The first type with a map's name in the fixed-up BTF, by map name.
@@ -97,7 +97,7 @@ impl MapPlanner<'_, '_, '_> {
                         cause: cause.clone(),
                     })
                 })?;
-                let mut plan = plan_defined_map(def, self.host);
+                let mut plan = plan_defined_map(def, self.kernel);
                 plan.kernel_name = entry.name.to_vec();
                 if def.pin_by_name {
                     // Such a name could escape from the directory of the pins.
@@ -111,7 +111,7 @@ impl MapPlanner<'_, '_, '_> {
                     plan.pin = Some(self.settings.pin_root.join(name.replace('.', "_")));
                 }
                 if let Some(inner) = &def.inner {
-                    let mut inner = plan_defined_map(inner, self.host);
+                    let mut inner = plan_defined_map(inner, self.kernel);
                     inner.name = format!("{name}.inner");
                     inner.kernel_name = inner.name.clone().into_bytes();
                     self.default_entries(&mut inner);
@@ -155,7 +155,9 @@ impl MapPlanner<'_, '_, '_> {
         }
         apply_settings(&mut plan, settings, btf, edit)?;
         self.default_entries(&mut plan);
-        if plan.max_entries == 0 && self.host.cpus == 0 && plan.known_type() == Some(MapType::PerfEventArray)
+        if plan.max_entries == 0
+            && self.kernel.cpus == 0
+            && plan.known_type() == Some(MapType::PerfEventArray)
         {
             return Err(LoadPlanError::Map {
                 map: name.into(),
@@ -235,7 +237,7 @@ impl MapPlanner<'_, '_, '_> {
                         would end this process with SIGSEGV";
             return Err(LoadPlanError::Map { map: name.into(), what: what.into() });
         }
-        let page = u64::from(self.host.page_size.max(1));
+        let page = u64::from(self.kernel.page_size.max(1));
         // Two numbers of 32 bits: the product cannot overflow.
         let room = page.saturating_mul(plan.max_entries.into());
         let used = section.size.checked_next_multiple_of(page);
@@ -247,7 +249,7 @@ impl MapPlanner<'_, '_, '_> {
             )
             .into(),
         })?;
-        if self.host.features.has(Feature::FullRangeOffset) {
+        if self.kernel.features.has(Feature::FullRangeOffset) {
             plan.data_offset = end;
         }
         plan.data = section.bytes.to_vec();
@@ -257,9 +259,9 @@ impl MapPlanner<'_, '_, '_> {
     /// Sets or rounds the number of entries that depends on the machine (libbpf: `map_set_def_max_entries`, `adjust_ringbuf_sz`).
     fn default_entries(&self, plan: &mut MapPlan) {
         match plan.known_type() {
-            Some(MapType::PerfEventArray) if plan.max_entries == 0 => plan.max_entries = self.host.cpus,
+            Some(MapType::PerfEventArray) if plan.max_entries == 0 => plan.max_entries = self.kernel.cpus,
             Some(MapType::Ringbuf | MapType::UserRingbuf) => {
-                plan.max_entries = ring_size(plan.max_entries, self.host.page_size);
+                plan.max_entries = ring_size(plan.max_entries, self.kernel.page_size);
             }
             _ => {}
         }
@@ -267,7 +269,7 @@ impl MapPlanner<'_, '_, '_> {
 
     /// Removes attributes that this kernel does not support (libbpf: `bpf_object__sanitize_maps`, `bpf_object__create_map`).
     fn adapt_to_kernel(&self, plan: &mut MapPlan) {
-        let features = &self.host.features;
+        let features = &self.kernel.features;
         if plan.role.is_data() {
             if !features.has(Feature::ArrayMmap) {
                 plan.map_flags &= !MMAPABLE;
@@ -290,13 +292,13 @@ impl MapPlanner<'_, '_, '_> {
 }
 
 /// Plans a map from its definition.
-fn plan_defined_map(def: &MapDef, host: &Host) -> MapPlan {
+fn plan_defined_map(def: &MapDef, kernel: &TargetKernel) -> MapPlan {
     let is_ring = matches!(def.known_type(), Some(MapType::Ringbuf | MapType::UserRingbuf));
     MapPlan {
         map_type: def.map_type,
         key_size: def.key_size,
         value_size: def.value_size,
-        max_entries: if is_ring { ring_size(def.max_entries, host.page_size) } else { def.max_entries },
+        max_entries: if is_ring { ring_size(def.max_entries, kernel.page_size) } else { def.max_entries },
         map_flags: def.map_flags,
         map_extra: def.map_extra,
         numa_node: def.numa_node.unwrap_or(0),

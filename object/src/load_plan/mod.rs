@@ -1,6 +1,6 @@
 //! The plan of a load: all requests to the kernel, as data. The loader executes a plan, and a dry run prints it.
 //!
-//! A plan is computed from an object, the caller's [`Settings`] and a [`Host`], which describes the kernel. Planning has no side
+//! A plan is computed from an object, the caller's [`Settings`] and a [`TargetKernel`], which describes the kernel. Planning has no side
 //! effects. Decisions that libbpf makes during a load are part of the plan.
 
 mod arg_ctx;
@@ -8,7 +8,6 @@ mod attach_target;
 mod btf_fixup;
 mod display;
 mod error;
-mod host;
 mod kconfig;
 mod kernel_structs;
 mod ksyms;
@@ -20,18 +19,19 @@ mod sanitize;
 mod settings;
 mod slots;
 mod struct_ops;
+mod target_kernel;
 #[cfg(test)]
 mod tests;
 mod usdt;
 
 pub use attach_target::{AttachPlan, find_program_function};
 pub use error::{LoadPlanError, Refusal};
-pub use host::{Host, ReadSystem};
 pub use ksyms::ModulePlan;
 pub use map_plan::{MapPlan, MapRole, ProgramSlot, SEGV_ON_FAULT, SlotPlan};
 pub use programs::{Fixup, FixupTarget, POISON_KFUNC, POISON_MAP, ProgramPlan};
 pub use relocate::Poisoned;
 pub use settings::{AttachTarget, MapSettings, ProgramSettings, Settings, TokenSource};
+pub use target_kernel::{ReadSystem, TargetKernel};
 pub use usdt::{USDT_MAPS, UsdtPlan};
 
 use crate::{
@@ -113,8 +113,12 @@ pub struct SkippedProgram {
 
 impl LoadPlan {
     /// Plans a load.
-    pub fn new(object: &Object<'_>, settings: &Settings, host: &Host) -> Result<Self, LoadPlanError> {
-        if host.features.is_live() && object.endian() != Endian::native() {
+    pub fn new(
+        object: &Object<'_>,
+        settings: &Settings,
+        kernel: &TargetKernel,
+    ) -> Result<Self, LoadPlanError> {
+        if kernel.features.is_live() && object.endian() != Endian::native() {
             return Err(LoadPlanError::Endian { is_big: object.endian() == Endian::Big });
         }
         let parts = ProgramLinker::collect(object)?;
@@ -128,15 +132,16 @@ impl LoadPlan {
             let what = format!("its variables are too large: {kconfig_size} bytes, expected at most {most}");
             return Err(LoadPlanError::Map { map: ".kconfig".into(), what: what.into() });
         }
-        let kconfig = kconfig::read_values(&parts.externs, kconfig_size, host, settings.kconfig.as_deref())?;
-        let usdt = UsdtPlan::for_object(&parts, &kconfig, host);
-        let resolved = ksyms::resolve(object.btf(), &parts.externs, host, &mut modules)?;
-        let tables = resolve_struct_ops(object, &parts, settings, host, &mut modules)?;
+        let kconfig =
+            kconfig::read_values(&parts.externs, kconfig_size, kernel, settings.kconfig.as_deref())?;
+        let usdt = UsdtPlan::for_object(&parts, &kconfig, kernel);
+        let resolved = ksyms::resolve(object.btf(), &parts.externs, kernel, &mut modules)?;
+        let tables = resolve_struct_ops(object, &parts, settings, kernel, &mut modules)?;
         let mut maps = maps::MapPlanner {
             object,
             table: &parts.maps,
             settings,
-            host,
+            kernel,
             kconfig,
             struct_ops: &tables,
             value_types: HashMap::new(),
@@ -145,11 +150,11 @@ impl LoadPlan {
 
         let (loaded, skipped) = select_programs(object, settings, &tables);
         let selected = parts.select_functions(&loaded);
-        let (code, poisoned) = relocate::relocate_code(object, &selected, settings, host)?;
+        let (code, poisoned) = relocate::relocate_code(object, &selected, settings, kernel)?;
         let mut planner = programs::ProgramPlanner {
             object,
             parts: &parts,
-            host,
+            kernel,
             externs: &resolved,
             struct_ops: &tables,
             log_level: settings.log_level,
@@ -184,17 +189,17 @@ impl LoadPlan {
         let globals = collect_globals(object, &parts, settings);
         let has_struct_ops = maps.iter().any(|m| m.role == MapRole::StructOps);
         let has_rodata = maps.iter().any(|m| m.role == MapRole::Rodata && m.autocreate);
-        let btf = finish_btf(object, edit, host)?;
+        let btf = finish_btf(object, edit, kernel)?;
         Ok(Self {
             name: settings.name.clone(),
             // As in libbpf, an object without a license has an empty license.
             license: object.license().unwrap_or(b"").to_vec(),
-            kernel_version: object.kernel_version().unwrap_or(host.kernel_version),
+            kernel_version: object.kernel_version().unwrap_or(kernel.kernel_version),
             btf,
             btf_is_mandatory: has_struct_ops,
-            bind_rodata: has_rodata && !programs.is_empty() && host.features.has(Feature::ProgBindMap),
-            probe_error: host.features.check_permission().err(),
-            raise_memlock_limit: host.features.charges_locked_memory(),
+            bind_rodata: has_rodata && !programs.is_empty() && kernel.features.has(Feature::ProgBindMap),
+            probe_error: kernel.features.check_permission().err(),
+            raise_memlock_limit: kernel.features.charges_locked_memory(),
             maps,
             programs,
             skipped,
@@ -213,15 +218,15 @@ impl LoadPlan {
 }
 
 impl LoadPlan {
-    /// Explains a poisoned relocation by its [record](Poisoned::record). Object, settings and host have to be those of the plan.
+    /// Explains a poisoned relocation by its [record](Poisoned::record). Object, settings and kernel have to be those of the plan.
     pub fn explain(
         &self,
         object: &Object<'_>,
         settings: &Settings,
-        host: &Host,
+        kernel: &TargetKernel,
         record: usize,
     ) -> Option<Explanation> {
-        relocate::explain_record(object, &self.selected, settings, host, record)
+        relocate::explain_record(object, &self.selected, settings, kernel, record)
     }
 }
 
@@ -229,11 +234,11 @@ impl LoadPlan {
 fn finish_btf(
     object: &Object<'_>,
     edit: Option<Editor>,
-    host: &Host,
+    kernel: &TargetKernel,
 ) -> Result<Option<Vec<u8>>, InternalError> {
-    let Some(mut edit) = edit.filter(|_| host.features.has(Feature::Btf)) else { return Ok(None) };
+    let Some(mut edit) = edit.filter(|_| kernel.features.has(Feature::Btf)) else { return Ok(None) };
     btf_fixup::hide_functions(object, &mut edit);
-    sanitize::sanitize(&mut edit, &host.features)?;
+    sanitize::sanitize(&mut edit, &kernel.features)?;
     Ok(Some(edit.finish()))
 }
 
@@ -277,7 +282,7 @@ fn resolve_struct_ops(
     object: &Object<'_>,
     parts: &ProgramLinker<'_, '_>,
     settings: &Settings,
-    host: &Host,
+    kernel: &TargetKernel,
     modules: &mut Modules,
 ) -> Result<struct_ops::StructOpsTables, LoadPlanError> {
     let find = |map: MapIndex| {
@@ -293,7 +298,7 @@ fn resolve_struct_ops(
         settings.and_then(|s| s.autocreate).unwrap_or(!is_optional)
     };
     let settings_of = |map: MapIndex| find(map).and_then(|(_, settings)| settings);
-    struct_ops::resolve(object, &parts.maps, host, modules, is_created, settings_of)
+    struct_ops::resolve(object, &parts.maps, kernel, modules, is_created, settings_of)
 }
 
 /// Returns, for each function, whether the function is loaded as a program. Also returns the programs that are not loaded.

@@ -3,11 +3,11 @@
 use super::{
     LoadPlanError, arg_ctx,
     attach_target::{self, AttachPlan},
-    host::Host,
     ksyms::{Modules, ResolvedExtern},
     map_plan::{MapPlan, MapRole},
     settings::ProgramSettings,
     struct_ops::StructOpsTables,
+    target_kernel::TargetKernel,
 };
 use crate::{
     elf::{key, text},
@@ -115,7 +115,7 @@ pub enum FixupTarget {
 pub(super) struct ProgramPlanner<'p, 'o, 'd> {
     pub(super) object: &'o Object<'d>,
     pub(super) parts: &'p ProgramLinker<'o, 'd>,
-    pub(super) host: &'p Host,
+    pub(super) kernel: &'p TargetKernel,
     pub(super) externs: &'p [ResolvedExtern],
     pub(super) struct_ops: &'p StructOpsTables,
     pub(super) log_level: u32,
@@ -146,21 +146,21 @@ impl ProgramPlanner<'_, '_, '_> {
         let program = program.invariant("a selected program is one of the object's")?;
         let ty = self.resolve_type(program, function, settings)?;
         let attach = self.find_attach_target(program, function, settings, &ty, modules)?;
-        let callbacks = self.host.features.has(Feature::BtfDeclTag);
+        let callbacks = self.kernel.features.has(Feature::BtfDeclTag);
         let mut linked = self.parts.link(code, function, callbacks)?;
         let fixups = self.resolve_refs(function, &mut linked, maps)?;
         self.replace_probe_read_helpers(&mut linked.insns);
         if let (Some(btf), Some(edit), false) =
-            (self.object.btf(), edit.as_mut(), self.host.features.has(Feature::ArgCtxTag))
+            (self.object.btf(), edit.as_mut(), self.kernel.features.has(Feature::ArgCtxTag))
         {
             let func_info = &mut linked.func_info;
             arg_ctx::fix_func_info(btf, edit, &self.context_tags, ty.program_type, func_info)?;
         }
-        let has_func_info = self.host.features.has(Feature::BtfFunc);
+        let has_func_info = self.kernel.features.has(Feature::BtfFunc);
         let name = key(program.name);
         Ok(ProgramPlan {
             function,
-            kernel_name: if self.host.features.has(Feature::Names) {
+            kernel_name: if self.kernel.features.has(Feature::Names) {
                 program.name.to_vec()
             } else {
                 Vec::new()
@@ -202,7 +202,7 @@ impl ProgramPlanner<'_, '_, '_> {
         let mut flags = 0;
         if let Some(sec_def) = sec_def {
             let is_optional = sec_def.flags.attach_type_is_optional();
-            if is_optional && !self.host.features.has(Feature::ExpectedAttachType) {
+            if is_optional && !self.kernel.features.has(Feature::ExpectedAttachType) {
                 attach_type = None;
             }
             if sec_def.flags.is_sleepable() {
@@ -211,7 +211,7 @@ impl ProgramPlanner<'_, '_, '_> {
             if sec_def.flags.has_xdp_frags() && program_type == ProgramType::Xdp {
                 flags |= XDP_FRAGS;
             }
-            if sec_def.flags.is_usdt() && self.host.features.has(Feature::UprobeMulti) {
+            if sec_def.flags.is_usdt() && self.kernel.features.has(Feature::UprobeMulti) {
                 attach_type = Some(AttachType::TraceUprobeMulti);
             }
         }
@@ -247,7 +247,7 @@ impl ProgramPlanner<'_, '_, '_> {
         }
         let target = SecDef::target(program.section_name());
         let types = (ty.program_type, ty.attach_type);
-        attach_target::find(program.name, types, target, settings.attach_to.as_ref(), self.host, modules)
+        attach_target::find(program.name, types, target, settings.attach_to.as_ref(), self.kernel, modules)
     }
 
     /// Resolves the references of a program, and returns the instructions that need a descriptor (libbpf:
@@ -437,7 +437,7 @@ impl ProgramPlanner<'_, '_, '_> {
         const PROBE_READ: i32 = 4;
         const PROBE_READ_STR: i32 = 45;
         let is_helper = |i: &Insn| i.code == 0x85 && i.src == 0 && i.dst == 0 && matches!(i.imm, 112..=115);
-        if !insns.iter().any(is_helper) || self.host.features.has(Feature::ProbeReadKernel) {
+        if !insns.iter().any(is_helper) || self.kernel.features.has(Feature::ProbeReadKernel) {
             return;
         }
         for insn in insns.iter_mut().filter(|i| is_helper(i)) {

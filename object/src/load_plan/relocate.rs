@@ -1,13 +1,13 @@
 //! The CO-RE relocations of the programs that are loaded.
 
-use super::{LoadPlanError, Refusal, host::Host, settings::Settings};
+use super::{LoadPlanError, Refusal, settings::Settings, target_kernel::TargetKernel};
 use crate::{
     elf::text,
     features::Feature,
     index::{ProgramIndex, SectionIndex},
     internal::{InternalError, Invariant as _},
     object::Object,
-    target::TypesError,
+    target::KernelBtfError,
 };
 use core_relo::{
     Plan, Record,
@@ -35,10 +35,10 @@ pub(super) fn relocate_code(
     object: &Object<'_>,
     selected: &[bool],
     settings: &Settings,
-    host: &Host,
+    kernel: &TargetKernel,
 ) -> Result<(Vec<Vec<u8>>, Vec<Poisoned>), LoadPlanError> {
     let functions = FunctionIndex::new(object);
-    let relocated = with_plan(object, &functions, selected, settings, host, |plan| {
+    let relocated = with_plan(object, &functions, selected, settings, kernel, |plan| {
         let patched = plan.patched().map_err(|error| refusals(plan, &error.failed))?;
         Ok((patched.sections, plan.iter().filter_map(|p| poisoned(&functions, &p)).collect()))
     })?;
@@ -63,11 +63,11 @@ pub(super) fn explain_record(
     object: &Object<'_>,
     selected: &[bool],
     settings: &Settings,
-    host: &Host,
+    kernel: &TargetKernel,
     record: usize,
 ) -> Option<Explanation> {
     let functions = FunctionIndex::new(object);
-    let explained = with_plan(object, &functions, selected, settings, host, |plan| {
+    let explained = with_plan(object, &functions, selected, settings, kernel, |plan| {
         plan.get(record).map(|planned| explain(&planned))
     });
     explained.ok()??
@@ -79,7 +79,7 @@ fn with_plan<T>(
     functions: &FunctionIndex,
     selected: &[bool],
     settings: &Settings,
-    host: &Host,
+    kernel: &TargetKernel,
     use_plan: impl FnOnce(&Plan<'_>) -> T,
 ) -> Result<Option<T>, LoadPlanError> {
     if object.ext().is_none_or(|ext| ext.core_relos().next().is_none()) {
@@ -93,15 +93,15 @@ fn with_plan<T>(
     if !relocs.records().iter().any(is_selected) {
         return Ok(None);
     }
-    let no_types = |cause: TypesError| LoadPlanError::Types { what: "CO-RE relocations", cause };
-    let (source, is_host_kernel) = match &host.relocation_types {
+    let no_types = |cause: KernelBtfError| LoadPlanError::Types { what: "CO-RE relocations", cause };
+    let (source, is_own_btf) = match &kernel.relocation_btf {
         Some(other) => (other, false),
-        None => (&host.types, true),
+        None => (&kernel.btf, true),
     };
     let target = source.target(false).map_err(no_types)?;
     let plan = Plan::with_options(&relocs, &target, settings.core_options, is_selected);
     // The modules' BTF is read only if the kernel's own BTF lacks a type.
-    let needs_modules = is_host_kernel && plan.needs_modules() && host.features.has(Feature::ModuleBtf);
+    let needs_modules = is_own_btf && plan.needs_modules() && kernel.features.has(Feature::ModuleBtf);
     if !needs_modules || source.modules().map_err(|e| no_types(e.into()))?.is_empty() {
         return Ok(Some(use_plan(&plan)));
     }

@@ -5,11 +5,11 @@
 
 use super::{
     LoadPlanError,
-    host::Host,
     kernel_structs::{KernelStruct, KernelStructs},
     ksyms::Modules,
     map_plan::ProgramSlot,
     settings::MapSettings,
+    target_kernel::TargetKernel,
 };
 use crate::{
     elf::text,
@@ -110,7 +110,7 @@ impl LocalTable<'_> {
 pub(super) fn resolve<'s>(
     object: &Object<'_>,
     maps: &MapTable<'_, '_>,
-    host: &Host,
+    kernel: &TargetKernel,
     modules: &mut Modules,
     is_created: impl Fn(MapIndex) -> bool,
     settings_of: impl Fn(MapIndex) -> Option<&'s MapSettings>,
@@ -118,7 +118,7 @@ pub(super) fn resolve<'s>(
     let mut out = StructOpsTables::default();
     let Some(btf) = object.btf() else { return Ok(out) };
     let mut relocs = TableRelocs::new(object);
-    let mut structs = KernelStructs::new(host);
+    let mut structs = KernelStructs::new(kernel);
     let mut members = 0usize;
     for (map, entry) in MapIndex::enumerate(&maps.entries) {
         let MapSource::StructOps(table) = entry.source else { continue };

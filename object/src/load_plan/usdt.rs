@@ -1,6 +1,6 @@
 //! The kernel features that USDT depends on. The programs and the code that attaches the probes have to agree on them.
 
-use super::Host;
+use super::TargetKernel;
 use crate::{
     features::{Feature, Features},
     link::{ProgramLinker, externs::ExternBinding},
@@ -29,7 +29,11 @@ impl UsdtPlan {
     ///
     /// The value of the object's extern `LINUX_HAS_BPF_COOKIE` decides about cookies. Probing the kernel a second time could give
     /// another answer, and the programs would look for specifications in the wrong place.
-    pub(super) fn for_object(parts: &ProgramLinker<'_, '_>, kconfig: &[u8], host: &Host) -> Option<Self> {
+    pub(super) fn for_object(
+        parts: &ProgramLinker<'_, '_>,
+        kconfig: &[u8],
+        kernel: &TargetKernel,
+    ) -> Option<Self> {
         let has_maps = USDT_MAPS.iter().all(|n| parts.maps.entries.iter().any(|m| m.name == n.as_bytes()));
         if !has_maps {
             return None;
@@ -43,8 +47,8 @@ impl UsdtPlan {
             _ => None,
         });
         Some(Self {
-            cookies: has_cookie.unwrap_or_else(|| host.features.has(Feature::Cookie)),
-            uprobe_multi: host.features.has(Feature::UprobeMulti),
+            cookies: has_cookie.unwrap_or_else(|| kernel.features.has(Feature::Cookie)),
+            uprobe_multi: kernel.features.has(Feature::UprobeMulti),
         })
     }
 }
@@ -67,9 +71,9 @@ mod tests {
         m.program("main", "socket", &returns(0));
         let bytes = m.bytes();
         let object = Object::parse(&bytes).unwrap();
-        let mut host = kernel(|_| {});
-        host.features = Features::fixed(has);
-        LoadPlan::new(&object, &crate::load_plan::Settings::default(), &host).unwrap().usdt
+        let mut kernel = kernel(|_| {});
+        kernel.features = Features::fixed(has);
+        LoadPlan::new(&object, &crate::load_plan::Settings::default(), &kernel).unwrap().usdt
     }
 
     #[test]
@@ -97,9 +101,9 @@ mod tests {
         let bytes = m.bytes();
         let object = Object::parse(&bytes).unwrap();
         let parts = ProgramLinker::collect(&object).unwrap();
-        let mut host = kernel(|_| {});
-        host.features = Features::fixed(|_| true);
-        let cookies = |value: u8| UsdtPlan::for_object(&parts, &[value], &host).map(|plan| plan.cookies);
+        let mut kernel = kernel(|_| {});
+        kernel.features = Features::fixed(|_| true);
+        let cookies = |value: u8| UsdtPlan::for_object(&parts, &[value], &kernel).map(|plan| plan.cookies);
         assert_eq!((cookies(0), cookies(1)), (Some(false), Some(true)));
     }
 }

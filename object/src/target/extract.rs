@@ -101,6 +101,7 @@ pub fn locate(bytes: &[u8]) -> Result<BtfLocation, ExtractError> {
 /// Finds the largest BTF in a kernel image that is not ELF (arm64, riscv64, s390x).
 ///
 /// A candidate begins with the BTF magic in either byte order, and parses from its header to its last type.
+#[expect(clippy::arithmetic_side_effects, reason = "`at`, `next` and a candidate lie within the bytes")]
 pub fn find_btf_in_image(bytes: &[u8]) -> Option<&[u8]> {
     // A budget at the end of all numbers is no limit, which is right for an image that fills the address space.
     let mut budget = bytes.len().saturating_mul(limits::IMAGE_PASSES);
@@ -110,10 +111,9 @@ pub fn find_btf_in_image(bytes: &[u8]) -> Option<&[u8]> {
         let Some(next) = rest.windows(2).position(|w| matches!(w, [0x9f, 0xeb] | [0xeb, 0x9f])) else {
             break;
         };
-        // `next` and a candidate lie within the bytes, so that the sums cannot overflow.
-        at = at.saturating_add(next);
+        at += next;
         let candidate = bytes.get(at..).and_then(plausible_btf);
-        at = at.saturating_add(1);
+        at += 1;
         let Some(candidate) = candidate else { continue };
         if best.is_some_and(|b| b.len() >= candidate.len()) {
             continue;
@@ -125,7 +125,7 @@ pub fn find_btf_in_image(bytes: &[u8]) -> Option<&[u8]> {
         if Btf::parse(candidate).is_ok() {
             best = Some(candidate);
             // `at` is one past the start of the candidate.
-            at = at.saturating_sub(1).saturating_add(candidate.len());
+            at = at - 1 + candidate.len();
         }
     }
     best

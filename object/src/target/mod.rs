@@ -2,17 +2,17 @@
 
 mod error;
 mod extract;
-mod module_types;
+mod kernel_btf;
+mod module_btf;
 mod order;
 mod source;
 #[cfg(test)]
 mod tests;
-mod types;
 
 pub use crate::elf::{Class, ElfError};
 pub use error::{ExtractError, TargetError};
 pub use extract::{BtfLocation, ExtractedBtf, FileFormat, extract, find_btf_in_image, locate};
-pub use module_types::ModuleTypes;
+pub use kernel_btf::{KernelBtf, KernelBtfCache, KernelBtfError, KernelType};
+pub use module_btf::ModuleBtf;
 pub use order::{MIN_TYPES_TO_CHECK_ORDER, trust_kernel_order};
 pub use source::{KernelModule, ReadKernelBtf};
-pub use types::{FoundType, KernelTypes, TypesCache, TypesError};

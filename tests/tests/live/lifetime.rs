@@ -164,15 +164,15 @@ fn two_objects_share_a_map() {
 fn many_objects_share_the_parsed_kernel_types() {
     let test = "lifetime::many_objects_share_the_parsed_kernel_types";
     let Some(_live) = live(test, &[Need::Btf]) else { return };
-    let host = core_relo_loader::running_host();
+    let kernel = core_relo_loader::running_kernel();
     let bytes = ["core", "tp_btf", "iter_task"].map(object);
     let objects = bytes.each_ref().map(|bytes| Object::parse(bytes).unwrap());
     let loaded: Vec<_> = objects
         .iter()
         .map(|object| {
-            let mut loader = Loader::with_host(object, host.clone());
+            let mut loader = Loader::for_kernel(object, kernel.clone());
             loader.set_global("only_pid", &std::process::id()).unwrap();
-            assert!(Arc::ptr_eq(&loader.host().types, &host.types));
+            assert!(Arc::ptr_eq(&loader.kernel().btf, &kernel.btf));
             loader.load().unwrap()
         })
         .collect();

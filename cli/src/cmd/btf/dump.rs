@@ -86,7 +86,7 @@ fn read_file(path: &Path, base: Option<&Path>) -> Result<Btf<'static>, BadInput>
     let file = btf_file::read(path, Limits::default())?;
     let base = match base {
         Some(base) => base.to_path_buf(),
-        None => match (file.parse_validated(None), find_base(path)) {
+        None => match (file.parse(None), find_base(path)) {
             (Ok(btf), _) => return Ok(btf),
             (Err(e), Some(base)) if is_split_without_base(&e) => base,
             (Err(e), None) if is_split_without_base(&e) => return Err(missing_base(path, Some(&e))),

@@ -29,10 +29,10 @@ use core_relo_loader::{
     Loader,
     attach::{AttachError, Link},
     load::{LoadError, Loaded, RemainingPins, retry_taken_pins},
-    load_plan::{Host, LoadPlan},
+    load_plan::{LoadPlan, TargetKernel},
     object::Object,
     sys,
-    target::KernelTypes,
+    target::KernelBtf,
 };
 use loaded_object::{LoadFailure, LoadedObject};
 use report::{end_by_signal, print_log, print_refusal, unknown_name};
@@ -102,8 +102,8 @@ fn load_all(
     args: &LoadArgs,
     kernel: &InterruptibleKernel<'_>,
 ) -> io::Result<Option<Vec<LoadedObject>>> {
-    let host = match host(args) {
-        Ok(host) => host,
+    let target = match target_kernel(args) {
+        Ok(target) => target,
         Err(bad) => return console.fail(&bad).map(|()| Some(Vec::new())),
     };
     let mut loaded = Vec::new();
@@ -125,7 +125,7 @@ fn load_all(
                 continue;
             }
         };
-        let mut loader = Loader::with_host(&object, host.clone()).name(object_name(path));
+        let mut loader = Loader::for_kernel(&object, target.clone()).name(object_name(path));
         if let Err(bad) = set_up(&mut loader, &file, &args.setup) {
             console.fail(&bad)?;
             continue;
@@ -140,21 +140,21 @@ fn load_all(
 }
 
 /// Returns the kernel to plan for.
-fn host(args: &LoadArgs) -> Result<Host, BadInput> {
+fn target_kernel(args: &LoadArgs) -> Result<TargetKernel, BadInput> {
     if let Some(path) = &args.btf {
-        return Ok(Host::offline(Arc::new(read_kernel_types(path)?)));
+        return Ok(TargetKernel::offline(Arc::new(read_kernel_btf(path)?)));
     }
-    let host = core_relo_loader::running_host();
+    let kernel = core_relo_loader::running_kernel();
     match &args.relocate_against {
-        Some(path) => Ok(host.relocated_against(Arc::new(read_kernel_types(path)?))),
-        None => Ok(host),
+        Some(path) => Ok(kernel.relocated_against(Arc::new(read_kernel_btf(path)?))),
+        None => Ok(kernel),
     }
 }
 
-fn read_kernel_types(path: &Path) -> Result<KernelTypes, BadInput> {
+fn read_kernel_btf(path: &Path) -> Result<KernelBtf, BadInput> {
     let source = KernelSource::File { path: path.to_path_buf(), base: None };
     let kernel = read_kernel(&source, &[], Limits::default())?;
-    Ok(KernelTypes::from_btf(Arc::clone(&kernel.target.main().btf), []))
+    Ok(KernelBtf::from_btf(Arc::clone(&kernel.target.main().btf), []))
 }
 
 /// The reason why `--attach` does not attach a program without an attach target in its section.

@@ -114,7 +114,7 @@ struct CpuValue {
 impl<'m> MapDumper<'m> {
     fn new(fd: &'m OwnedFd, args: &MapDumpArgs, btfs: &mut BtfCache) -> Result<Self, DumpError> {
         let info = sys::map_info(fd)?;
-        let shape = MapShape::of(fd)?;
+        let shape = MapShape::query(fd)?;
         let (key_type, value_type) =
             if args.hex { (None, None) } else { (key_type(&info, btfs), value_type(&info, btfs)) };
         Ok(Self { info, shape, key_type, value_type, with_types: args.types, format: args.format })

@@ -5,7 +5,7 @@ use crate::{
     input::{btf_file, file::without_path, limits::Limits},
 };
 use core_relo::btf::{Btf, BtfError};
-use core_relo_loader::target::{TargetError, TargetFile};
+use core_relo_loader::target::{BtfFile, TargetError};
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -24,10 +24,10 @@ pub(crate) fn read_module(
 /// Parses split BTF.
 pub(crate) fn parse_split(
     path: &Path,
-    file: &TargetFile,
+    file: &BtfFile,
     base: &Arc<Btf<'static>>,
 ) -> Result<Btf<'static>, BadInput> {
-    file.parse_validated(Some(base)).map_err(|e| {
+    file.parse(Some(base)).map_err(|e| {
         BadInput::for_path(path, without_path(&e.to_string(), path)).help("does it belong to this kernel?")
     })
 }

@@ -17,7 +17,7 @@ use core_relo::{
     Endian, Plan, Target,
     btf::{Btf, ModuleFilter},
 };
-use core_relo_loader::target::{self, TargetError, TargetFile};
+use core_relo_loader::target::{self, BtfFile, TargetError};
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -48,14 +48,14 @@ impl Kernel {
             BadInput::new("running kernel", e).help("give the BTF of a kernel with --btf PATH")
         };
         let file = target::kernel().map_err(no_btf)?;
-        let btf = file.parse_validated(None).map_err(no_btf)?;
+        let btf = file.parse(None).map_err(no_btf)?;
         let name = format!("linux {} (running)", running_release());
         Ok(Self { can_add_modules: true, ..Self::new(name, btf) })
     }
 
     /// Parses a member of an archive. A member has no base.
-    pub(super) fn from_member(path: &Path, file: &TargetFile) -> Result<Self, BadInput> {
-        let btf = file.parse_validated(None).map_err(|e| {
+    pub(super) fn from_member(path: &Path, file: &BtfFile) -> Result<Self, BadInput> {
+        let btf = file.parse(None).map_err(|e| {
             let bad = BadInput::for_path(path, without_path(&e.to_string(), path));
             match is_split_without_base(&e) {
                 true => bad.help("it is BTF of a module: unpack it and its kernel"),
@@ -68,12 +68,12 @@ impl Kernel {
     /// Parses a file. For split BTF, reads the base as well.
     pub(super) fn from_file(
         path: &Path,
-        file: &TargetFile,
+        file: &BtfFile,
         base: Option<&Path>,
         limits: Limits,
     ) -> Result<Self, BadInput> {
         let name = escape_path(path);
-        let parsed = file.parse_validated(None);
+        let parsed = file.parse(None);
         let is_module = file.base.is_some() || parsed.as_ref().is_err_and(is_split_without_base);
         if !is_module {
             let btf = parsed.map_err(|e| BadInput::for_path(path, without_path(&e.to_string(), path)))?;
@@ -118,8 +118,8 @@ impl Kernel {
         });
         let (mut modules, mut passed_over) = (Vec::new(), 0usize);
         for module in files {
-            let parsed = module.open().and_then(|file| match file.may_have(&mut module_filter) {
-                true => file.parse_validated(Some(&base)).map(Some),
+            let parsed = module.open().and_then(|file| match file.may_contain(&mut module_filter) {
+                true => file.parse(Some(&base)).map(Some),
                 false => Ok(None),
             });
             match parsed {

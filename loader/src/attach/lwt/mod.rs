@@ -17,8 +17,9 @@ use super::{
     program_type::explain_einval_by_types,
     rtnetlink::{RtnetlinkSocket, netlink_error},
 };
-use crate::{object::ProgramType, sys::Errno};
+use crate::sys::Errno;
 use attachment::{Encap, LwtAttachment};
+use core_relo_object::object::ProgramType;
 use std::os::fd::BorrowedFd;
 
 /// Adds a route with programs of the types `lwt_in`, `lwt_out` and `lwt_xmit` (`ip route add … encap bpf …`).

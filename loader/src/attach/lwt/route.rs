@@ -43,7 +43,7 @@ impl LwtRoute {
         Self { destination, prefix_len, ifindex, gateway: None, table: 0, priority: 0 }
     }
 
-    /// Returns the mistake in the route that the kernel would not name.
+    /// Returns the mistake in the route, if there is one. The kernel would refuse the route without a reason.
     pub(super) fn problem(&self) -> Option<&'static str> {
         let (bits, width) = match self.destination {
             IpAddr::V4(address) => (u128::from(address.to_bits()), 32),

@@ -1,15 +1,13 @@
 //! Encoded route requests, and packets on routes of network namespaces that the tests create.
 
 use super::{attachment::RTM_NEWROUTE, *};
-use crate::{
-    attach::{
-        netlink::{Attributes, CREATE, REPLACE, Request, messages},
-        test_support::{Counting, in_own_network, pair},
-    },
-    object::ProgramType,
+use crate::attach::{
+    netlink::{Attributes, CREATE, REPLACE, Request, messages},
+    test_support::{Counting, in_own_network, pair},
 };
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core_relo::Endian;
+use core_relo_object::object::ProgramType;
 use std::{net::UdpSocket, os::fd::AsRawFd as _};
 
 const SEGMENTS: Ipv6Addr = Ipv6Addr::new(0xfd00, 0, 0, 0x88, 0, 0, 0, 0);

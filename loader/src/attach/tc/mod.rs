@@ -20,11 +20,9 @@ use super::{
     program_type::explain_einval_by_types,
     rtnetlink::{RtnetlinkSocket, netlink_error, tcmsg},
 };
-use crate::{
-    object::ProgramType,
-    sys::{self, Errno},
-};
+use crate::sys::{self, Errno};
 use core_relo::Endian;
+use core_relo_object::object::ProgramType;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 const RTM_NEWTFILTER: u16 = 44;

@@ -7,16 +7,14 @@ use super::{
     netlink::{Attributes, CREATE, EXCL, Request},
     rtnetlink::{RtnetlinkSocket, ifinfomsg, interface_index},
 };
-use crate::{
-    object::{AttachType, ProgramType},
-    sys::{self, Errno, MapCreate, MapFd, ProgLoad},
-};
+use crate::sys::{self, Errno, MapCreate, MapFd, ProgLoad};
 use core::{
     net::Ipv4Addr,
     sync::atomic::{AtomicU8, AtomicU32, Ordering},
     time::Duration,
 };
 use core_relo::{Endian, insn::Insn};
+use core_relo_object::object::{AttachType, ProgramType};
 use std::{
     io::Write as _,
     net::UdpSocket,
@@ -134,7 +132,7 @@ fn counting(map: BorrowedFd<'_>, retval: i32) -> Vec<u8> {
 /// Returns the id of a function in the kernel's BTF. Prints `SKIP` if there is none.
 pub(crate) fn kernel_function(name: &str) -> Option<u32> {
     let found = crate::target::kernel().ok().and_then(|kernel| {
-        let btf = kernel.parse(None).unwrap();
+        let btf = kernel.parse_unvalidated(None).unwrap();
         btf.find(name.as_bytes(), core_relo::btf::Kind::Func).map(|func| func.id().0)
     });
     if found.is_none() {

@@ -1,11 +1,9 @@
 //! Test support for tracing programs: a map that counts runs, small programs, a mounted tracefs.
 
 use super::eventually;
-use crate::{
-    object::{AttachType, MapType, ProgramType},
-    sys::{self, Errno, MapCreate, MapFd, ProgLoad},
-};
+use crate::sys::{self, Errno, MapCreate, MapFd, ProgLoad};
 use core_relo::{Endian, btf::Kind, insn::Insn};
+use core_relo_object::object::{AttachType, MapType, ProgramType};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
 /// An array of two numbers: the runs of the program in this process, and the last result of `bpf_get_attach_cookie`.
@@ -149,7 +147,7 @@ pub(in crate::attach) fn kernel_type(name: &str, kind: Kind) -> Option<u32> {
         println!("SKIP: no BTF of the kernel");
         return None;
     };
-    let btf = kernel.parse(None).unwrap();
+    let btf = kernel.parse_unvalidated(None).unwrap();
     let found = btf.find(name.as_bytes(), kind).map(|t| t.id().0);
     if found.is_none() {
         println!("SKIP: the kernel's BTF has no {name}");

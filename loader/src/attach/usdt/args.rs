@@ -98,7 +98,7 @@ impl<'t> Cursor<'t> {
     /// Parses `%rax`, `$5`, `-8(%rbp)`, `(%rsp)`, `-96(%rbp,%rax,8)`.
     fn x86_64(&mut self) -> Option<ArgLocation> {
         if self.eat(b'%') {
-            return Some(ArgLocation::Register(x86_64_register(self.word())?));
+            return Some(ArgLocation::Register(x86_64_register(self.word()?)?));
         }
         if self.eat(b'$') {
             return Some(ArgLocation::Const(self.integer()?));
@@ -106,13 +106,13 @@ impl<'t> Cursor<'t> {
         let offset = if self.0.first() == Some(&b'(') { 0 } else { self.integer()? };
         self.expect(b'(')?;
         self.expect(b'%')?;
-        let register = x86_64_register(self.word())?;
+        let register = x86_64_register(self.word()?)?;
         if !self.eat(b',') {
             self.expect(b')')?;
             return Some(ArgLocation::Memory { register, offset });
         }
         self.expect(b'%')?;
-        let index = x86_64_register(self.word())?;
+        let index = x86_64_register(self.word()?)?;
         let scale = if self.eat(b',') { self.integer()? } else { 1 };
         self.expect(b')')?;
         let shift = match scale {
@@ -128,14 +128,14 @@ impl<'t> Cursor<'t> {
     /// Parses `%r2`, `5`, `-28(%r15)`.
     fn s390x(&mut self) -> Option<ArgLocation> {
         if self.eat(b'%') {
-            return Some(ArgLocation::Register(s390x_register(self.word())?));
+            return Some(ArgLocation::Register(s390x_register(self.word()?)?));
         }
         let offset = self.integer()?;
         if !self.eat(b'(') {
             return Some(ArgLocation::Const(offset));
         }
         self.expect(b'%')?;
-        let register = s390x_register(self.word())?;
+        let register = s390x_register(self.word()?)?;
         self.expect(b')')?;
         Some(ArgLocation::Memory { register, offset })
     }
@@ -143,13 +143,13 @@ impl<'t> Cursor<'t> {
     /// Parses `a1`, `5`, `-88(s0)`.
     fn riscv64(&mut self) -> Option<ArgLocation> {
         if self.0.first().is_some_and(u8::is_ascii_lowercase) {
-            return Some(ArgLocation::Register(riscv64_register(self.word())?));
+            return Some(ArgLocation::Register(riscv64_register(self.word()?)?));
         }
         let offset = self.integer()?;
         if !self.eat(b'(') {
             return Some(ArgLocation::Const(offset));
         }
-        let register = riscv64_register(self.word())?;
+        let register = riscv64_register(self.word()?)?;
         self.expect(b')')?;
         Some(ArgLocation::Memory { register, offset })
     }
@@ -158,7 +158,7 @@ impl<'t> Cursor<'t> {
     fn bracketed(&mut self, prefix: Option<u8>, register: fn(&[u8]) -> Option<u16>) -> Option<ArgLocation> {
         if self.eat(b'[') {
             self.skip_space();
-            let register = register(self.word())?;
+            let register = register(self.word()?)?;
             self.skip_space();
             let offset = if self.eat(b',') {
                 self.skip_space();
@@ -171,7 +171,7 @@ impl<'t> Cursor<'t> {
             return Some(ArgLocation::Memory { register, offset });
         }
         if self.0.first().is_some_and(u8::is_ascii_lowercase) {
-            return Some(ArgLocation::Register(register(self.word())?));
+            return Some(ArgLocation::Register(register(self.word()?)?));
         }
         Some(ArgLocation::Const(self.prefixed_integer(prefix)?))
     }
@@ -186,26 +186,30 @@ impl<'t> Cursor<'t> {
     fn integer(&mut self) -> Option<i64> {
         let has_sign = matches!(self.0.first(), Some(b'-' | b'+'));
         let digits = self.0.iter().skip(usize::from(has_sign)).take_while(|b| b.is_ascii_digit()).count();
-        let text = self.take(digits.checked_add(usize::from(has_sign))?);
+        let text = self.take(digits.checked_add(usize::from(has_sign))?)?;
         let text = str::from_utf8(text).ok()?;
         // A negative constant may be written as an unsigned number of 64 bits.
         text.parse().ok().or_else(|| text.parse::<u64>().ok().map(u64::cast_signed))
     }
 
-    fn word(&mut self) -> &'t [u8] {
+    fn word(&mut self) -> Option<&'t [u8]> {
         self.take(self.0.iter().take_while(|b| b.is_ascii_alphanumeric()).count())
     }
 
-    fn take(&mut self, len: usize) -> &'t [u8] {
-        let (taken, rest) = self.0.split_at_checked(len).unwrap_or((&[], self.0));
+    fn take(&mut self, len: usize) -> Option<&'t [u8]> {
+        let (taken, rest) = self.0.split_at_checked(len)?;
         self.0 = rest;
-        taken
+        Some(taken)
     }
 
     fn eat(&mut self, byte: u8) -> bool {
-        let rest = self.0.strip_prefix(&[byte]);
-        self.0 = rest.unwrap_or(self.0);
-        rest.is_some()
+        match self.0.strip_prefix(&[byte]) {
+            Some(rest) => {
+                self.0 = rest;
+                true
+            }
+            None => false,
+        }
     }
 
     fn expect(&mut self, byte: u8) -> Option<()> {

@@ -179,12 +179,12 @@ mod tests {
         },
         *,
     };
-    use crate::{
+    use crate::sys::{self, MapCreate, MapFd};
+    use core_relo::Endian;
+    use core_relo_object::{
         load_plan::UsdtPlan,
         object::{AttachType, MapType, ProgramType},
-        sys::{self, MapCreate, MapFd},
     };
-    use core_relo::Endian;
 
     fn map(kind: MapType, key_size: u32, value_size: u32) -> Option<MapFd> {
         let map = MapCreate {

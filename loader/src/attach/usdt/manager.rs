@@ -6,12 +6,10 @@ use super::{
     probe::UsdtFeatures,
     spec::{self, Layout},
 };
-use crate::{
-    load_plan::UsdtPlan,
-    sys::{self, Errno, MapFd},
-};
+use crate::sys::{self, Errno, MapFd};
 use alloc::sync::Arc;
 use core_relo::Endian;
+use core_relo_object::load_plan::UsdtPlan;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The state that the USDT programs of one object share: the two maps of libbpf's `usdt.bpf.h` (libbpf: `struct usdt_manager`).

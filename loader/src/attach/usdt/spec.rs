@@ -62,6 +62,7 @@ fn put_arg(out: &mut Vec<u8>, layout: Layout, endian: Endian, arg: &Arg) -> Opti
         (Layout::Plain, Some(_)) => return None,
         (Layout::Plain, None) => endian.put_u32(out, kind.into()),
         (Layout::Indexed, index) => {
+            // Without an index, the kind says that both are unused.
             let (index, shift) = index.unwrap_or((0, 0));
             // Bit fields start at the low bit on little-endian machines, at the high bit on big-endian ones.
             match endian {

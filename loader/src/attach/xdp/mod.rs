@@ -13,10 +13,8 @@ use super::{
     program_type::explain_einval,
     rtnetlink::{RtnetlinkSocket, ifinfomsg, netlink_error, query_interface_attributes},
 };
-use crate::{
-    object::AttachType,
-    sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget},
-};
+use crate::sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget};
+use core_relo_object::object::AttachType;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
 const RTM_SETLINK: u16 = 19;
@@ -202,6 +200,7 @@ fn parse_interface(attributes: &[u8]) -> XdpPrograms {
 fn parse_programs(xdp: &[u8]) -> XdpPrograms {
     /// `XDP_ATTACHED_MULTI`.
     const MULTI: u8 = 4;
+    // The kernel omits the id of a mode without a program.
     let id = |kind| attribute_u32(xdp, kind).unwrap_or(0);
     XdpPrograms {
         has_multiple: attribute(xdp, IFLA_XDP_ATTACHED).is_some_and(|mode| mode.first() == Some(&MULTI)),

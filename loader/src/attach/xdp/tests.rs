@@ -1,10 +1,8 @@
 //! XDP on interfaces of network namespaces that the tests create.
 
 use super::*;
-use crate::{
-    attach::test_support::{Counting, in_own_network, pair, send_on_pair},
-    object::ProgramType,
-};
+use crate::attach::test_support::{Counting, in_own_network, pair, send_on_pair};
+use core_relo_object::object::ProgramType;
 
 const PASS: i32 = 2;
 

@@ -4,9 +4,9 @@
 use crate::{
     live_test_support::map,
     maps::{Array, BloomFilter, Flags, MapError, PerCpuArray, Queue, Stack},
-    object::MapType,
     sys::possible_cpus,
 };
+use core_relo_object::object::MapType;
 
 #[test]
 fn all_elements_of_an_array_exist_from_the_start() {

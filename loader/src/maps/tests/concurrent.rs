@@ -4,13 +4,13 @@
 use crate::{
     live_test_support::{map, map_with},
     maps::{Flags, HashMap, LpmKey, LpmTrie, MapError, Table, iter::Keys, kinds},
-    object::MapType,
     sys::{MapCreate, Pod},
 };
 use core::{
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
+use core_relo_object::object::MapType;
 use std::{thread, time::Instant};
 
 /// Keys below this number are never removed. Keys above are inserted and removed.

@@ -4,9 +4,9 @@
 use crate::{
     live_test_support::{call, exit, filter, insn, load_map, map, map_with, mov, run, set},
     maps::{Arena, Array, MapError, MappedMap},
-    object::MapType,
     sys::{self, MapCreate, MapFd, page_size},
 };
+use core_relo_object::object::MapType;
 use std::{
     os::fd::{AsFd as _, AsRawFd as _},
     thread,

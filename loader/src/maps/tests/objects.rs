@@ -7,10 +7,10 @@ use crate::{
         ArrayOfMaps, CgroupArray, CgrpStorage, CpuMap, DevMap, DevMapHash, Flags, HashMap, HashOfMaps,
         InodeStorage, MapError, ProgArray, SkStorage, SockHash, SockMap, StackTraces, TaskStorage, XskMap,
     },
-    object::{MapType, ProgramType},
     sys::{self, BtfLoad, MapCreate, MapFd, ProgLoad, TestRun},
 };
 use core_relo::{Endian, btf::Builder};
+use core_relo_object::object::{MapType, ProgramType};
 use std::{
     fs::File,
     net::{TcpListener, TcpStream, UdpSocket},

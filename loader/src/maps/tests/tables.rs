@@ -4,10 +4,10 @@
 use crate::{
     live_test_support::{map, map_with},
     maps::{Entries, Flags, HashMap, LpmKey, LpmTrie, MapError, PerCpuHashMap, iter::Keys},
-    object::MapType,
     sys::{self, Errno, MapCreate, MapFd, Pod as _, possible_cpus},
 };
 use alloc::collections::BTreeMap;
+use core_relo_object::object::MapType;
 use std::os::fd::AsFd as _;
 
 fn hash(max_entries: u32) -> Option<HashMap<u32, u64>> {

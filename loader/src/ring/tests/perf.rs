@@ -3,11 +3,11 @@
 
 use crate::{
     live_test_support::{add, call, exit, filter, insn, load_map, load_payload, map, mov, run, set},
-    object::MapType,
     ring::{PerfBuffer, PerfBufferOptions, RingError, Wakeup},
     sys::{self, MapFd, Pod as _, page_size, possible_cpus},
 };
 use core::{ops::ControlFlow, time::Duration};
+use core_relo_object::object::MapType;
 use std::{os::fd::OwnedFd, sync::Mutex};
 
 /// Sends the first `len` bytes of the payload; returns 0 if there was room.

@@ -3,7 +3,6 @@
 
 use crate::{
     live_test_support::{add, call, exit, filter, insn, load_map, load_payload, mov, ring, run, set},
-    object::MapType,
     ring::{Consumed, RingBuffer, RingError},
     sys::{Epoll, Interest, MapFd, page_size},
 };
@@ -13,6 +12,7 @@ use core::{
     time::Duration,
 };
 use core_relo::insn::Insn;
+use core_relo_object::object::MapType;
 use std::{
     os::fd::{AsFd as _, OwnedFd},
     sync::Mutex,

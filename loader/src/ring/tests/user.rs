@@ -3,12 +3,12 @@
 
 use crate::{
     live_test_support::{add, call, exit, filter_with, insn, load_map, mov, or_skip, ring, run, set},
-    object::MapType,
     ring::{RingError, UserRingBuffer},
     sys::{self, BtfLoad, MapFd, Pod as _, ProgLoad, page_size},
 };
 use core::time::Duration;
 use core_relo::{Endian, btf::Builder, insn::Insn};
+use core_relo_object::object::MapType;
 use std::{
     os::fd::{AsFd as _, OwnedFd},
     thread,

@@ -93,7 +93,7 @@ pub fn prog_query(
         let room = prog_ids.len();
         match call_done(Cmd::ProgQuery, &mut attr) {
             Err(Errno(libc::ENOSPC)) if room < 1 << 16 => {
-                prog_ids.resize(room.saturating_mul(4), 0);
+                prog_ids.resize(room.checked_mul(4).ok_or(Errno(libc::E2BIG))?, 0);
                 link_ids.resize(if link_ids.is_empty() { 0 } else { prog_ids.len() }, 0);
             }
             Err(e) => return Err(e),

@@ -1,12 +1,15 @@
 //! The bpf(2) system call and the encoding of its attributes.
 
-use crate::sys::fd::beyond_stdio;
+use crate::{convert::to_u64, sys::fd::beyond_stdio};
 use core::ffi::c_long;
 use core_relo_object::Errno;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 
 /// Bytes of the name of a map or program, with the NUL (`BPF_OBJ_NAME_LEN`).
 pub const OBJ_NAME_LEN: usize = 16;
+
+/// Bytes of the name without the NUL.
+const NAME_BYTES: usize = OBJ_NAME_LEN - 1;
 
 /// The attributes of a command: integers without implicit padding.
 ///
@@ -24,7 +27,7 @@ macro_rules! attr {
         #[derive(Clone, Copy, Debug, Default)]
         struct $name { $($field: $ty,)* }
 
-        // SAFETY: integers only, and the assertion below: the size is that of the fields, so there is no padding.
+        // SAFETY: the fields are integers, and the assertion below compares the sizes, so there is no padding.
         unsafe impl $crate::sys::bpf::call::Attr for $name {}
 
         const _: () = assert!(size_of::<$name>() == 0 $(+ size_of::<$ty>())*);
@@ -108,19 +111,12 @@ pub(super) fn opt_fd(optional: Option<BorrowedFd<'_>>) -> u32 {
 
 /// Returns the address of a slice that the kernel reads; 0 for an empty slice.
 pub(super) fn address<T>(slice: &[T]) -> u64 {
-    if slice.is_empty() { 0 } else { widen(slice.as_ptr().expose_provenance()) }
+    if slice.is_empty() { 0 } else { to_u64(slice.as_ptr().expose_provenance()) }
 }
 
 /// Returns the address of a slice that the kernel writes; 0 for an empty slice.
 pub(super) fn address_mut<T>(slice: &mut [T]) -> u64 {
-    if slice.is_empty() { 0 } else { widen(slice.as_mut_ptr().expose_provenance()) }
-}
-
-const _: () = assert!(usize::BITS <= u64::BITS);
-
-#[expect(clippy::as_conversions, reason = "the assertion above: a `usize` fits")]
-const fn widen(address: usize) -> u64 {
-    address as u64
+    if slice.is_empty() { 0 } else { to_u64(slice.as_mut_ptr().expose_provenance()) }
 }
 
 /// Returns the length of a slice for a field of the kernel's structs. A length that does not fit is `E2BIG`.
@@ -131,7 +127,7 @@ pub(super) fn count<T>(slice: &[T]) -> Result<u32, Errno> {
 /// Cuts a name to 15 bytes and pads it with zeros (libbpf: `libbpf_strlcpy`). The kernel accepts letters, digits, `_` and `.`.
 pub(super) fn object_name(name: &[u8]) -> [u8; OBJ_NAME_LEN] {
     let mut out = [0; OBJ_NAME_LEN];
-    for (to, from) in out.iter_mut().take(OBJ_NAME_LEN.saturating_sub(1)).zip(name) {
+    for (to, from) in out.iter_mut().take(NAME_BYTES).zip(name) {
         *to = *from;
     }
     out

@@ -4,6 +4,7 @@ use super::{
     call::{Attr, Cmd, OBJ_NAME_LEN, address_mut, attr, call_done, count, fd},
     kind::Kind,
 };
+use crate::convert::before_nul;
 use core_relo::Endian;
 use core_relo_object::Errno;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -21,7 +22,7 @@ macro_rules! info {
         #[non_exhaustive]
         pub struct $name { $($(#[$field_doc])* $vis $field: $ty,)* }
 
-        // SAFETY: integers only, and the assertion below: the size is that of the fields, so there is no padding.
+        // SAFETY: the fields are integers, and the assertion below compares the sizes, so there is no padding.
         unsafe impl Attr for $name {}
 
         const _: () = assert!(size_of::<$name>() == 0 $(+ size_of::<$ty>())*);
@@ -180,8 +181,7 @@ impl MapInfo {
 
 /// Decodes a name that ends at the first NUL.
 fn name_of(raw: &[u8]) -> String {
-    let end = raw.iter().position(|byte| *byte == 0).unwrap_or(raw.len());
-    String::from_utf8_lossy(raw.get(..end).unwrap_or(raw)).into_owned()
+    String::from_utf8_lossy(before_nul(raw)).into_owned()
 }
 
 /// Fills `info`, whose fields may contain addresses of further buffers.

@@ -27,7 +27,8 @@ impl Kind {
 
     /// Returns whether the name of an anonymous file stands for this kind. New links and links opened by id or pin differ in name.
     fn is_named(self, file: &str) -> bool {
-        let name = file.strip_prefix("anon_inode:").unwrap_or_default().trim_matches(['[', ']']);
+        let Some(name) = file.strip_prefix("anon_inode:") else { return false };
+        let name = name.trim_matches(['[', ']']);
         match self {
             Self::Map => name == "bpf-map",
             Self::Program => name == "bpf-prog",
@@ -53,10 +54,13 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "Miri has no bpf(2)")]
     fn each_is_told_from_the_others() {
-        let Some(map) = crate::live_test_support::map(crate::object::MapType::Array, 4, 4, 1) else { return };
+        let Some(map) = crate::live_test_support::map(core_relo_object::object::MapType::Array, 4, 4, 1)
+        else {
+            return;
+        };
         let code = [0xb7, 0, 0, 0, 0, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0];
         let load = crate::sys::ProgLoad {
-            prog_type: crate::object::ProgramType::RawTracepoint.number(),
+            prog_type: core_relo_object::object::ProgramType::RawTracepoint.number(),
             insns: &code,
             license: b"GPL",
             ..Default::default()

@@ -132,11 +132,12 @@ pub fn link_create(link: &LinkCreate<'_>) -> Result<OwnedFd, Errno> {
     call_fd(Cmd::LinkCreate, &mut attr)
 }
 
-/// Requests a link to a closed descriptor and returns the kernel's error: `EBADF` if the kernel supports the link type. The request
-/// never attaches anything.
-pub(crate) fn link_create_on_closed_fd(prog: BorrowedFd<'_>, attach_type: u32) -> Errno {
+/// Returns whether the kernel supports links of an attach type. The request never attaches anything.
+///
+/// The target is a closed descriptor. A kernel with such links looks up the target and returns `EBADF`.
+pub(crate) fn has_link_type(prog: BorrowedFd<'_>, attach_type: u32) -> bool {
     let closed = CreateAttr { prog_fd: fd(prog), target: u32::MAX, attach_type, ..CreateAttr::default() };
-    call_fd(Cmd::LinkCreate, &mut { closed }).err().unwrap_or(Errno(0))
+    call_fd(Cmd::LinkCreate, &mut { closed }).is_err_and(|errno| errno == Errno(libc::EBADF))
 }
 
 /// Encodes the union of `BPF_LINK_CREATE`. `addresses_of_symbols` owns the array that the result may point to.

@@ -6,8 +6,8 @@ use super::{
     },
     info::map_info,
 };
-use crate::{object::MapType, sys::memory::possible_cpus};
-use core_relo_object::Errno;
+use crate::sys::memory::possible_cpus;
+use core_relo_object::{Errno, object::MapType};
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::Path,
@@ -119,7 +119,7 @@ pub struct MapShape<'m> {
 
 impl<'m> MapShape<'m> {
     /// Reads the sizes from the kernel (`BPF_OBJ_GET_INFO_BY_FD`).
-    pub fn of(map: &'m impl AsFd) -> Result<Self, Errno> {
+    pub fn query(map: &'m impl AsFd) -> Result<Self, Errno> {
         // Only one call: an implementation of `AsFd` may return another descriptor the next time.
         let map = map.as_fd();
         let info = map_info(&map)?;
@@ -189,7 +189,7 @@ pub struct MapFd {
 impl MapFd {
     /// Reads the sizes from the kernel.
     pub fn new(fd: OwnedFd) -> Result<Self, Errno> {
-        let MapShape { map_type, key_size, value_size, .. } = MapShape::of(&fd)?;
+        let MapShape { map_type, key_size, value_size, .. } = MapShape::query(&fd)?;
         Ok(Self { fd, map_type, key_size, value_size, name: None })
     }
 

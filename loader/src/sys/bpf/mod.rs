@@ -23,7 +23,7 @@ pub use info::{
     BtfInfo, LinkInfo, MapInfo, ProgInfo, ProgLines, btf_bytes, btf_info, btf_name, link_info,
     link_target_name, map_info, prog_info, prog_lines, prog_map_ids, prog_translated,
 };
-pub(crate) use link::link_create_on_closed_fd;
+pub(crate) use link::has_link_type;
 pub use link::{
     LinkCreate, LinkExtra, LinkTarget, iter_create, link_create, link_detach, link_update,
     raw_tracepoint_open,

@@ -42,7 +42,7 @@ pub fn make_pin_folder(path: &Path) -> Result<bool, Errno> {
 /// Renames a pin in the same bpffs. An existing `to` is `EEXIST`.
 pub fn rename_pin(from: &Path, to: &Path) -> Result<(), Errno> {
     let (from, to) = (c_path(from)?, c_path(to)?);
-    // SAFETY: both paths end in NUL and live until the call returns; the other arguments are plain numbers.
+    // SAFETY: both paths end in NUL and outlive the call. The other arguments are numbers.
     let done = unsafe {
         libc::syscall(
             libc::SYS_renameat2,

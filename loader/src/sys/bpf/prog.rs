@@ -289,7 +289,10 @@ mod tests {
         ]);
         assert_eq!(indices(&all).collect::<Vec<_>>(), [Some(2), None, Some(3), None]);
 
-        let Some(map) = crate::live_test_support::map(crate::object::MapType::Array, 4, 4, 1) else { return };
+        let Some(map) = crate::live_test_support::map(core_relo_object::object::MapType::Array, 4, 4, 1)
+        else {
+            return;
+        };
         let load = |place| {
             let insns = code(&[
                 of(LD_IMM64, 5, 0, place),
@@ -341,7 +344,10 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "Miri has no bpf(2)")]
     fn what_is_no_struct_ops_map_is_not_associated() {
-        let Some(map) = crate::live_test_support::map(crate::object::MapType::Array, 4, 4, 1) else { return };
+        let Some(map) = crate::live_test_support::map(core_relo_object::object::MapType::Array, 4, 4, 1)
+        else {
+            return;
+        };
         // Older kernels do not know the command, newer ones look at the map.
         assert_eq!(prog_assoc_struct_ops(&map, &map), Err(Errno(libc::EINVAL)));
     }

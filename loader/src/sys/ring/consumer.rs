@@ -2,13 +2,16 @@
 #![expect(unsafe_code, reason = "records are lent out of memory that the kernel writes")]
 
 use super::shared::{
-    BUSY, Claim, DISCARDED, HEADER, OpenFault, PAGES_ARE_MAPPED, RingFault, mapping_size, record_bytes,
-    ring_size,
+    BUSY, Claim, DISCARDED, HEADER, OpenFault, PAGES_ARE_MAPPED, RingFault, RingSize, mapping_size,
+    record_bytes, ring_size,
 };
-use crate::sys::{
-    bpf::MapInfo,
-    mapping::{Access, Mapping},
-    memory::page_size,
+use crate::{
+    convert::to_usize,
+    sys::{
+        bpf::MapInfo,
+        mapping::{Access, Mapping},
+        memory::page_size,
+    },
 };
 use core::sync::atomic::{Ordering, fence};
 use std::os::fd::BorrowedFd;
@@ -20,7 +23,7 @@ pub(crate) struct KernelRing {
     reader: Mapping,
     /// A page with the writer's position, then the data twice, so that no record is cut by the end.
     writer: Mapping,
-    size: usize,
+    size: RingSize,
     /// The reader's position after the record that is lent out.
     lent: Option<usize>,
     _claim: Claim,
@@ -32,7 +35,7 @@ impl KernelRing {
         let claim = Claim::new(info.id)?;
         Ok(Self {
             reader: Mapping::new(map, 0, page_size(), Access::Write)?,
-            writer: Mapping::new(map, page_size(), mapping_size(size)?, Access::Read)?,
+            writer: Mapping::new(map, page_size(), mapping_size(size.bytes())?, Access::Read)?,
             size,
             lent: None,
             _claim: claim,
@@ -41,7 +44,7 @@ impl KernelRing {
 
     /// Returns the size of the ring's data in bytes.
     pub(crate) fn size(&self) -> usize {
-        self.size
+        self.size.bytes()
     }
 
     /// Returns the number of bytes that are not read yet, with headers.
@@ -67,8 +70,8 @@ impl KernelRing {
         self.release()?;
         let Some((at, len)) = self.find()? else { return Ok(None) };
         // SAFETY: the record lies between the positions of reader and writer and is not busy, so the kernel does not write
-        // there until the reader's position moves on. In this process only `release` moves it (one reader, see `Claim`). It
-        // needs `self` mutably, so it does not run while the slice lives. No process can map the records writable. One
+        // there until the reader's position moves on. In this process only `release` moves it (one reader, see `Claim`).
+        // `release` needs `self` mutably, so it does not run while the slice lives. No process can map the records writable. One
         // assumption cannot be enforced: no other process with this map moves the position, by reading the ring or by
         // writing to the reader's page. The documentation of `RingBuffer` requires that of its callers.
         unsafe { self.writer.bytes(at, len) }.map(Some).ok_or(PAGES_ARE_MAPPED)
@@ -100,18 +103,18 @@ impl KernelRing {
         if available == 0 {
             return Ok(None);
         }
-        if available > self.size || !consumer.is_multiple_of(8) {
+        if available > self.size.bytes() || !consumer.is_multiple_of(8) {
             return Err(RingFault::Positions { consumer, producer });
         }
-        let at = page_size().saturating_add(consumer & self.size.saturating_sub(1));
+        let at = self.size.mapping_offset(consumer)?;
         let header = self.writer.load_u32_acquire(at).ok_or(PAGES_ARE_MAPPED)?;
         if header & BUSY != 0 {
             return Ok(None);
         }
-        let len = usize::try_from(header & !DISCARDED).unwrap_or(usize::MAX);
+        let len = to_usize(header & !DISCARDED);
         match record_bytes(len) {
             Some(bytes) if bytes <= available => Ok(Some(RecordBounds {
-                data: at.saturating_add(HEADER),
+                data: at.checked_add(HEADER).ok_or(PAGES_ARE_MAPPED)?,
                 len,
                 end: consumer.wrapping_add(bytes),
                 is_discarded: header & DISCARDED != 0,
@@ -136,10 +139,8 @@ mod tests {
     #![expect(clippy::arithmetic_side_effects, reason = "small numbers")]
 
     use super::*;
-    use crate::{
-        object::MapType,
-        sys::{Pod as _, mapping::memory_file},
-    };
+    use crate::sys::{Pod as _, mapping::memory_file};
+    use core_relo_object::object::MapType;
     use std::os::fd::AsFd as _;
 
     const LEN: usize = 4096;

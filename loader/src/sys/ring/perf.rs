@@ -1,11 +1,14 @@
 //! The ring of one CPU in a perf event array.
 #![expect(unsafe_code, reason = "records are lent out of memory that the kernel writes")]
 
-use super::shared::{PAGES_ARE_MAPPED, RingFault};
-use crate::sys::{
-    mapping::{Access, Mapping},
-    memory::page_size,
-    perf::{PERF_TYPE_SOFTWARE, PerfEventOpen, PerfSample, PerfWakeup, perf_event_open},
+use super::shared::{PAGES_ARE_MAPPED, RingFault, RingSize};
+use crate::{
+    convert::to_usize,
+    sys::{
+        mapping::{Access, Mapping},
+        memory::page_size,
+        perf::{PERF_TYPE_SOFTWARE, PerfEventOpen, PerfSample, PerfWakeup, perf_event_open},
+    },
 };
 use core_relo::Endian;
 use core_relo_object::Errno;
@@ -24,22 +27,20 @@ pub(crate) const PERF_OPEN: &str = "open a perf event";
 pub(crate) const PERF_MAP: &str = "map its memory";
 
 /// The offsets of the writer's and the reader's position in the first page (`struct perf_event_mmap_page`).
-const HEAD: usize = low_word(1024);
-const TAIL: usize = low_word(1032);
+const HEAD: usize = 1024 + LOW_WORD;
+const TAIL: usize = 1032 + LOW_WORD;
 
-/// Returns the offset of the low machine word in a number of eight bytes. The kernel compares positions modulo the ring's size.
-const fn low_word(at: usize) -> usize {
-    match Endian::native() {
-        Endian::Little => at,
-        Endian::Big => at.saturating_add(8usize.saturating_sub(size_of::<usize>())),
-    }
-}
+/// The offset of the low machine word in a number of eight bytes. The kernel compares positions modulo the ring's size.
+const LOW_WORD: usize = match Endian::native() {
+    Endian::Little => 0,
+    Endian::Big => 8 - size_of::<usize>(),
+};
 
 /// A perf event of one CPU that BPF programs write to, with its ring.
 #[derive(Debug)]
 pub(crate) struct PerfRing {
     memory: Mapping,
-    size: usize,
+    size: RingSize,
     event: OwnedFd,
     /// The reader's position after the record that is lent out.
     lent: Option<usize>,
@@ -51,11 +52,8 @@ impl PerfRing {
     /// Opens a ring of `pages` pages, a power of two. It gets samples when it is in a map. An error comes with the failed action.
     pub(crate) fn open(cpu: u32, pages: usize, wakeup: PerfWakeup) -> Result<Self, (&'static str, Errno)> {
         let too_many = (PERF_MAP, Errno(libc::EINVAL));
-        let size = pages.checked_mul(page_size()).ok_or(too_many)?;
-        let len = size.checked_add(page_size()).ok_or(too_many)?;
-        if !pages.is_power_of_two() {
-            return Err(too_many);
-        }
+        let size = pages.checked_mul(page_size()).and_then(RingSize::new).ok_or(too_many)?;
+        let len = size.bytes().checked_add(page_size()).ok_or(too_many)?;
         let event = bpf_output(cpu, wakeup).map_err(|errno| (PERF_OPEN, errno))?;
         // With a writable mapping, the kernel does not overwrite records that are not read yet.
         let memory = Mapping::new(event.as_fd(), 0, len, Access::Write).map_err(|errno| (PERF_MAP, errno))?;
@@ -87,19 +85,18 @@ impl PerfRing {
             }
         };
         self.lent = Some(tail.wrapping_add(len));
-        let at = tail & self.size.saturating_sub(1);
-        Ok(Some(parse(kind, self.record(at, len)?)))
+        Ok(Some(parse(kind, self.record(tail, len)?)))
     }
 
     /// Returns kind and length of the record at the reader's position.
     fn header(&self, head: usize, tail: usize) -> Result<(u32, usize), RingFault> {
         let available = head.wrapping_sub(tail);
-        if available > self.size || !tail.is_multiple_of(8) {
+        if available > self.size.bytes() || !tail.is_multiple_of(8) {
             return Err(RingFault::Positions { consumer: tail, producer: head });
         }
         // Records are multiples of 8, so a header does not wrap around the end.
         let mut header = [0; 8];
-        let at = page_size().saturating_add(tail & self.size.saturating_sub(1));
+        let at = self.size.mapping_offset(tail)?;
         self.memory.read(at, &mut header).ok_or(PAGES_ARE_MAPPED)?;
         let e = Endian::native();
         let fields = e.u32(&header, 0).zip(e.u16(&header, 6));
@@ -111,10 +108,12 @@ impl PerfRing {
         Ok((kind, len))
     }
 
-    /// Returns a record without its header, in one piece.
-    fn record(&mut self, at: usize, len: usize) -> Result<&[u8], RingFault> {
-        let first = len.min(self.size.saturating_sub(at));
-        let (from, data) = (page_size().saturating_add(at), page_size());
+    /// Returns the record at a position without its header, in one piece.
+    fn record(&mut self, position: usize, len: usize) -> Result<&[u8], RingFault> {
+        let from = self.size.mapping_offset(position)?;
+        let data = page_size();
+        // The part before the ring's end.
+        let first = self.size.bytes().checked_sub(self.size.offset(position)).ok_or(PAGES_ARE_MAPPED)?;
         if first < len {
             self.joined.resize(len, 0);
             let (head, rest) = self.joined.split_at_mut(first);
@@ -123,8 +122,8 @@ impl PerfRing {
             return self.joined.get(8..).ok_or(PAGES_ARE_MAPPED);
         }
         // SAFETY: the record lies between the positions of reader and writer, and the kernel does not write there until the
-        // reader's position moves on, for the mapping is writable. `release` alone moves it and needs `self` mutably. The
-        // ring is this value's own: nobody else has its event.
+        // reader's position moves on, because the mapping is writable. Only `release` moves the position, and it needs `self`
+        // mutably. Nobody else has the event of this ring.
         let record = unsafe { self.memory.bytes(from, len) };
         record.and_then(|record| record.get(8..)).ok_or(PAGES_ARE_MAPPED)
     }
@@ -141,11 +140,9 @@ fn parse(kind: u32, body: &[u8]) -> PerfRecord<'_> {
     const LOST: u32 = 2;
     const SAMPLE: u32 = 9;
     let e = Endian::native();
+    // A record that ends before its data is not used, as a record of another kind.
     let record = match kind {
-        SAMPLE => {
-            let len = e.u32(body, 0).and_then(|len| usize::try_from(len).ok());
-            len.and_then(|len| body.get(4..)?.get(..len)).map(PerfRecord::Sample)
-        }
+        SAMPLE => e.u32(body, 0).and_then(|len| body.get(4..)?.get(..to_usize(len))).map(PerfRecord::Sample),
         LOST => e.u64(body, 8).map(PerfRecord::Lost),
         _ => None,
     };
@@ -178,7 +175,13 @@ mod tests {
         let page = page_size();
         let file = memory_file(page * 2);
         let memory = Mapping::new(file.as_fd(), 0, page * 2, Access::Write).unwrap();
-        PerfRing { memory, size: page, event: file.into(), lent: None, joined: Vec::new() }
+        PerfRing {
+            memory,
+            size: RingSize::new(page).unwrap(),
+            event: file.into(),
+            lent: None,
+            joined: Vec::new(),
+        }
     }
 
     fn header(kind: u32, len: u16) -> [u8; 8] {

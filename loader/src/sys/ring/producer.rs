@@ -2,13 +2,16 @@
 #![expect(unsafe_code, reason = "samples are lent out of memory that the kernel reads")]
 
 use super::shared::{
-    BUSY, Claim, DISCARDED, HEADER, OpenFault, PAGES_ARE_MAPPED, RingFault, mapping_size, record_bytes,
-    ring_size,
+    BUSY, Claim, DISCARDED, HEADER, OpenFault, PAGES_ARE_MAPPED, RingFault, RingSize, mapping_size,
+    record_bytes, ring_size,
 };
-use crate::sys::{
-    bpf::MapInfo,
-    mapping::{Access, Mapping},
-    memory::page_size,
+use crate::{
+    convert::to_usize,
+    sys::{
+        bpf::MapInfo,
+        mapping::{Access, Mapping},
+        memory::page_size,
+    },
 };
 use alloc::collections::BTreeSet;
 use core_relo_object::Errno;
@@ -24,7 +27,7 @@ pub(crate) struct UserRing {
     reader: Mapping,
     /// A page with the writer's position, then the data twice.
     writer: Mapping,
-    size: usize,
+    size: RingSize,
     state: Mutex<State>,
     _claim: Claim,
 }
@@ -36,6 +39,9 @@ struct State {
     /// Positions of the samples that are lent out.
     lent: BTreeSet<usize>,
 }
+
+/// The invariant that samples are lent out only while the ring has room for them.
+const SAMPLES_ARE_IN_THE_RING: RingFault = RingFault::Invariant("lent samples fit the ring");
 
 /// The result of a reservation.
 #[derive(Debug)]
@@ -51,7 +57,7 @@ impl UserRing {
     pub(crate) fn open(map: BorrowedFd<'_>, info: &MapInfo) -> Result<Self, OpenFault> {
         let size = ring_size(info)?;
         let claim = Claim::new(info.id)?;
-        let writer = Mapping::new(map, page_size(), mapping_size(size)?, Access::Write)?;
+        let writer = Mapping::new(map, page_size(), mapping_size(size.bytes())?, Access::Write)?;
         let position = writer.load_acquire(0).ok_or(OpenFault::Errno(Errno(libc::EFAULT)))?;
         Ok(Self {
             reader: Mapping::new(map, 0, page_size(), Access::Read)?,
@@ -64,7 +70,7 @@ impl UserRing {
 
     /// Returns the size of the ring's data in bytes, with headers.
     pub(crate) fn size(&self) -> usize {
-        self.size
+        self.size.bytes()
     }
 
     /// Reserves a sample of `len` bytes. Holds the lock only during the call.
@@ -73,8 +79,8 @@ impl UserRing {
         if len >= DISCARDED {
             return Ok(Reservation::TooLarge);
         }
-        let sizes = usize::try_from(len).ok().and_then(|data_len| Some((data_len, record_bytes(data_len)?)));
-        let Some((data_len, whole)) = sizes.filter(|(_, whole)| *whole <= self.size) else {
+        let data_len = to_usize(len);
+        let Some(whole) = record_bytes(data_len).filter(|whole| *whole <= self.size.bytes()) else {
             return Ok(Reservation::TooLarge);
         };
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,26 +88,30 @@ impl UserRing {
         let consumer = self.reader.load_acquire(0).ok_or(PAGES_ARE_MAPPED)?;
         let used = start.wrapping_sub(consumer);
         let foreign = self.writer.load_acquire(0) != Some(start);
-        if used > self.size || foreign || !start.is_multiple_of(8) {
+        if used > self.size.bytes() || foreign || !start.is_multiple_of(8) {
             return Err(RingFault::Positions { consumer, producer: start });
         }
         // The kernel stops at a busy sample. If another process clears that flag, the reserved samples are still not reused.
-        let reserved = state.lent.iter().map(|at| start.wrapping_sub(*at)).max().unwrap_or(0);
-        if self.size.saturating_sub(used.max(reserved)) < whole {
+        let reserved = state.lent.iter().map(|at| start.wrapping_sub(*at));
+        let taken = reserved.fold(used, usize::max);
+        if self.size.bytes().checked_sub(taken).ok_or(SAMPLES_ARE_IN_THE_RING)? < whole {
             return Ok(Reservation::Full);
         }
-        let at = page_size().saturating_add(start & self.size.saturating_sub(1));
+        let at = self.size.mapping_offset(start)?;
+        // The header's second half is the kernel's page offset, which user rings do not use.
+        let [second_half, data_start] = [4, HEADER].map(|bytes| at.checked_add(bytes));
+        let (second_half, data_start) = second_half.zip(data_start).ok_or(PAGES_ARE_MAPPED)?;
         self.writer.swap_u32(at, len | BUSY).ok_or(PAGES_ARE_MAPPED)?;
-        self.writer.swap_u32(at.saturating_add(4), 0).ok_or(PAGES_ARE_MAPPED)?;
+        self.writer.swap_u32(second_half, 0).ok_or(PAGES_ARE_MAPPED)?;
         state.position = start.wrapping_add(whole);
         state.lent.insert(start);
         self.writer.store_release(0, state.position).ok_or(PAGES_ARE_MAPPED)?;
         drop(state);
         // SAFETY: the place was free: neither unread by the kernel nor lent out (checked above, under the lock), and it stays
         // lent out until the slot is dropped. It is no longer than the ring, so it does not overlap itself. The kernel does not
-        // read a busy sample. This process has no other writer (the claim); that no other process maps the ring writable is up to
-        // whoever opens it, as `UserRingBuffer` says: the kernel lets any holder of the map do so.
-        let data = unsafe { self.writer.bytes_mut(at.saturating_add(HEADER), data_len) };
+        // read a busy sample. This process has no other writer (the claim). The documentation of `UserRingBuffer` requires of its
+        // callers that no other process maps the ring writable, because the kernel allows that to any holder of the map.
+        let data = unsafe { self.writer.bytes_mut(data_start, data_len) };
         let data = data.ok_or(PAGES_ARE_MAPPED)?;
         Ok(Reservation::Reserved(Slot { ring: self, start, at, len, data, submit: false }))
     }
@@ -148,10 +158,8 @@ mod tests {
     #![expect(clippy::arithmetic_side_effects, reason = "small numbers")]
 
     use super::*;
-    use crate::{
-        object::MapType,
-        sys::{Pod as _, mapping::memory_file},
-    };
+    use crate::sys::{Pod as _, mapping::memory_file};
+    use core_relo_object::object::MapType;
     use std::os::fd::AsFd as _;
 
     /// A ring of a page over plain memory, and that memory: the reader's page, the writer's page, the data.

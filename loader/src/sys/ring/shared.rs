@@ -1,11 +1,11 @@
 //! The parts that all rings share: errors, the format of records, the claim of a ring.
 
 use crate::{
-    object::MapType,
+    convert::to_usize,
     sys::{bpf::MapInfo, memory::page_size},
 };
 use alloc::collections::BTreeSet;
-use core_relo_object::Errno;
+use core_relo_object::{Errno, object::MapType};
 use std::sync::{Mutex, PoisonError};
 use thiserror::Error;
 
@@ -74,18 +74,44 @@ pub(super) const fn record_bytes(len: usize) -> Option<usize> {
     }
 }
 
-/// Returns a ring's size in bytes.
-pub(super) fn ring_size(info: &MapInfo) -> Result<usize, OpenFault> {
+/// The size of a ring's data: a power of two, so that the low bits of a position are an offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RingSize {
+    bytes: usize,
+    mask: usize,
+}
+
+impl RingSize {
+    /// Returns `None` if the size is not a power of two, or if the ring's mapping would exceed the address space.
+    pub(super) fn new(bytes: usize) -> Option<Self> {
+        let mask = bytes.checked_sub(1).filter(|_| bytes.is_power_of_two())?;
+        mapping_size(bytes).ok()?;
+        Some(Self { bytes, mask })
+    }
+
+    pub(super) fn bytes(self) -> usize {
+        self.bytes
+    }
+
+    /// Returns the offset of a position in the ring's data.
+    pub(super) fn offset(self, position: usize) -> usize {
+        position & self.mask
+    }
+
+    /// Returns the offset of a position in a mapping whose first page has the positions.
+    pub(super) fn mapping_offset(self, position: usize) -> Result<usize, RingFault> {
+        page_size().checked_add(self.offset(position)).ok_or(PAGES_ARE_MAPPED)
+    }
+}
+
+/// Returns a ring's size.
+pub(super) fn ring_size(info: &MapInfo) -> Result<RingSize, OpenFault> {
     let wrong = OpenFault::Size(info.max_entries);
     if info.map_type == MapType::Ringbuf.number() && info.map_flags & OVERWRITE != 0 {
         return Err(OpenFault::Overwritten);
     }
-    let size = usize::try_from(info.max_entries).map_err(|_big| wrong)?;
-    if size.is_power_of_two() && size >= page_size() && mapping_size(size).is_ok() {
-        Ok(size)
-    } else {
-        Err(wrong)
-    }
+    let size = RingSize::new(to_usize(info.max_entries)).filter(|size| size.bytes >= page_size());
+    size.ok_or(wrong)
 }
 
 /// Returns the size of the mapping with the writer's position and the data. The data is mapped twice, so that no record is cut.
@@ -132,7 +158,7 @@ mod tests {
                 (MapType::Ringbuf.number(), max_entries, flags);
             ring_size(&info)
         };
-        assert_eq!(size(page, 0), Ok(page_size()));
+        assert_eq!(size(page, 0).map(RingSize::bytes), Ok(page_size()));
         assert_eq!(size(page / 2, 0), Err(OpenFault::Size(page / 2)));
         assert_eq!(size(page * 3, 0), Err(OpenFault::Size(page * 3)));
         assert_eq!(size(page, OVERWRITE), Err(OpenFault::Overwritten));

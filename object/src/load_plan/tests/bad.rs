@@ -1,8 +1,8 @@
 //! Errors of objects and settings: one line that names the cause and what to do.
 
 use crate::{
-    load_plan::{Host, LoadPlanError},
-    target::KernelTypes,
+    load_plan::{LoadPlanError, TargetKernel},
+    target::KernelBtf,
     test_support::{TestObject, call, exit, kernel, line, load, returns, skipped},
 };
 use alloc::sync::Arc;
@@ -15,8 +15,8 @@ fn program(section: &str) -> TestObject {
     m
 }
 
-fn no_types() -> Host {
-    Host::offline(Arc::new(KernelTypes::none()))
+fn no_types() -> TargetKernel {
+    TargetKernel::offline(Arc::new(KernelBtf::none()))
 }
 
 #[test]

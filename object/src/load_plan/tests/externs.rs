@@ -5,7 +5,7 @@ use super::without;
 use crate::{
     features::Feature,
     index::ModuleIndex,
-    load_plan::{Host, LoadPlan, LoadPlanError},
+    load_plan::{LoadPlan, LoadPlanError, TargetKernel},
     test_support::{TestObject, call, exit, insns, kernel, line, load, returns, words},
 };
 use core_relo::{
@@ -29,11 +29,11 @@ fn taking(section: &str, externs: &[(&str, TypeId, bool)], mut m: TestObject) ->
     m
 }
 
-fn configured(text: &str) -> Host {
-    let mut host = kernel(|_| {});
-    host.kconfig = Some(text.into());
-    host.kernel_version = 0x0006_0102;
-    host
+fn configured(text: &str) -> TargetKernel {
+    let mut kernel = kernel(|_| {});
+    kernel.kconfig = Some(text.into());
+    kernel.kernel_version = 0x0006_0102;
+    kernel
 }
 
 #[test]
@@ -77,11 +77,11 @@ fn configuration_lies_by_alignment_then_size_then_name_and_each_load_finds_its_v
 
 #[test]
 fn configuration_whose_map_is_not_created_is_a_trap() {
-    let plan = |host, autocreate| {
+    let plan = |kernel, autocreate| {
         let m = TestObject::new();
         let int = m.int;
         let made = taking(".kconfig", &[("CONFIG_A", int, true)], m);
-        made.plan_on(host, |loader| loader.map(".kconfig").autocreate = autocreate).unwrap()
+        made.plan_on(kernel, |loader| loader.map(".kconfig").autocreate = autocreate).unwrap()
     };
     let old = without(configured(""), &[Feature::GlobalData]);
     for plan in [plan(configured(""), Some(false)), plan(old, None)] {
@@ -141,9 +141,9 @@ fn several_missing_externs_are_all_named() {
 /// Addresses of symbols, one of them weak.
 fn symbols(text: &str) -> Result<LoadPlan, LoadPlanError> {
     let externs = [("strong", TypeId::VOID, false), ("weak", TypeId::VOID, true)];
-    let mut host = kernel(|_| {});
-    host.kallsyms = Some(text.into());
-    taking(".ksyms", &externs, TestObject::new()).plan_on(host, |_| {})
+    let mut kernel = kernel(|_| {});
+    kernel.kallsyms = Some(text.into());
+    taking(".ksyms", &externs, TestObject::new()).plan_on(kernel, |_| {})
 }
 
 fn addresses(plan: &LoadPlan) -> [u64; 2] {
@@ -258,7 +258,7 @@ fn a_weak_function_that_is_missing_is_a_trap_by_its_number_and_a_strong_one_is_n
 
 #[test]
 fn modules_are_looked_at_only_where_the_kernel_knows_their_types() {
-    use crate::target::KernelTypes;
+    use crate::target::KernelBtf;
     use alloc::sync::Arc;
     let with_module = || {
         let mut base = Builder::new(core_relo::Endian::native());
@@ -268,7 +268,7 @@ fn modules_are_looked_at_only_where_the_kernel_knows_their_types() {
         let proto = split.func_proto(TypeId(1), &[("n", TypeId(1))]);
         split.func("do_it", proto, 1);
         let module = Arc::new(Btf::parse_split(split.finish(), Arc::clone(&base)).unwrap());
-        Host::offline(Arc::new(KernelTypes::from_btf(base, [("mod".to_owned(), module)])))
+        TargetKernel::offline(Arc::new(KernelBtf::from_btf(base, [("mod".to_owned(), module)])))
     };
     let plan = calling("do_it", false).plan_on(with_module(), |_| {}).unwrap();
     let code = insns(&plan, "main");

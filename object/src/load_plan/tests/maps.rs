@@ -138,9 +138,9 @@ fn sizes_that_the_machine_decides() {
     let mut m = TestObject::new();
     m.map("ring", &[("type", 27), ("max_entries", 5000)], None);
     m.map("perf", &[("type", 4), ("key_size", 4), ("value_size", 4)], None);
-    let mut host = kernel(|_| {});
-    (host.cpus, host.page_size) = (6, 4096);
-    let plan = m.plan_on(host, |_| {}).unwrap();
+    let mut kernel = kernel(|_| {});
+    (kernel.cpus, kernel.page_size) = (6, 4096);
+    let plan = m.plan_on(kernel, |_| {}).unwrap();
     assert_eq!((map(&plan, "ring").max_entries, map(&plan, "perf").max_entries), (8192, 6));
 }
 

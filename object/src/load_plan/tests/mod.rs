@@ -7,11 +7,11 @@ mod programs;
 mod struct_ops;
 mod types;
 
-use crate::{features::Features, load_plan::Host};
+use crate::{features::Features, load_plan::TargetKernel};
 
 /// The same kernel without some features.
-fn without(mut host: Host, lacks: &[crate::features::Feature]) -> Host {
+fn without(mut kernel: TargetKernel, lacks: &[crate::features::Feature]) -> TargetKernel {
     let lacks = lacks.to_vec();
-    host.features = Features::fixed(move |f| !lacks.contains(&f));
-    host
+    kernel.features = Features::fixed(move |f| !lacks.contains(&f));
+    kernel
 }

@@ -2,7 +2,7 @@
 #![expect(clippy::arithmetic_side_effects, reason = "places within bytes the tests made themselves")]
 
 use crate::{
-    load_plan::{Host, LoadPlan, MapPlan, MapRole},
+    load_plan::{LoadPlan, MapPlan, MapRole, TargetKernel},
     test_support::{Setup, TestObject, kernel, plan_bytes, returns, skipped},
 };
 use core_relo::{
@@ -12,7 +12,7 @@ use core_relo::{
 use object::SectionKind;
 
 /// The kernel's `struct ops`: `number` at 0, `first` at 8, `second` at 16, and where it stands in a map's value: at 64.
-fn host() -> Host {
+fn kernel_with_ops() -> TargetKernel {
     kernel(|b| {
         let int = b.int("int", 4, 1);
         let proto = b.func_proto(int, &[]);
@@ -68,7 +68,7 @@ fn table(section: &str, structure: &str, members: &[(&str, Result<u32, &str>)]) 
 pub(super) fn with_program(
     set: impl FnOnce(&mut Setup<'_, '_>),
 ) -> Result<LoadPlan, crate::load_plan::LoadPlanError> {
-    table(".struct_ops", "ops", &[("first", Err("one"))]).plan_on(host(), set)
+    table(".struct_ops", "ops", &[("first", Err("one"))]).plan_on(kernel_with_ops(), set)
 }
 
 /// Offsets in a table's value and the programs there.
@@ -83,7 +83,7 @@ fn programs(plan: &LoadPlan) -> Vec<(&str, u32, u32)> {
 #[test]
 fn members_are_matched_by_name_and_programs_are_loaded_for_them() {
     let members = [("second", Err("two")), ("number", Ok(7)), ("first", Err("one"))];
-    let plan = table(".struct_ops.link", "ops___mine", &members).plan_on(host(), |_| {}).unwrap();
+    let plan = table(".struct_ops.link", "ops___mine", &members).plan_on(kernel_with_ops(), |_| {}).unwrap();
     let map = &plan.maps[0];
     assert_eq!((map.name.as_str(), map.role, map.map_flags), ("mine", MapRole::StructOps, 1 << 13));
     assert_eq!(
@@ -105,7 +105,7 @@ fn programs_are_replaced_by_name_before_the_load() {
     let made = || table(".struct_ops.link", "ops", &members);
     let set = |m: TestObject, member: &str, program: Option<&str>| {
         let member = member.to_owned();
-        m.plan_on(host(), move |loader| {
+        m.plan_on(kernel_with_ops(), move |loader| {
             loader.map("mine").programs.insert(member, program.map(str::to_owned));
         })
     };
@@ -115,7 +115,7 @@ fn programs_are_replaced_by_name_before_the_load() {
         crate::test_support::line(&plan),
         "map `mine`: member `second`: its program is also in another table, for another member"
     );
-    let plan = made().plan_on(host(), |loader| {
+    let plan = made().plan_on(kernel_with_ops(), |loader| {
         loader.map("mine").programs.insert("second".into(), Some("one".into()));
         loader.map("mine").programs.insert("first".into(), None);
     });
@@ -142,22 +142,23 @@ fn programs_are_replaced_by_name_before_the_load() {
 
 #[test]
 fn members_the_kernel_lacks_have_to_be_0() {
-    let plan = table(".struct_ops", "ops", &[("newer", Ok(0)), ("number", Ok(1))]).plan_on(host(), |_| {});
+    let plan = table(".struct_ops", "ops", &[("newer", Ok(0)), ("number", Ok(1))])
+        .plan_on(kernel_with_ops(), |_| {});
     assert_eq!(plan.unwrap().maps[0].map_flags, 0);
-    let said = table(".struct_ops", "ops", &[("newer", Ok(3))]).error_on(host());
+    let said = table(".struct_ops", "ops", &[("newer", Ok(3))]).error_on(kernel_with_ops());
     assert_eq!(
         said,
         "map `mine`: member `newer`: it is not 0, and the kernel's struct ops has no such member"
     );
-    let said = table(".struct_ops", "ops", &[("newer", Err("one"))]).error_on(host());
+    let said = table(".struct_ops", "ops", &[("newer", Err("one"))]).error_on(kernel_with_ops());
     assert!(said.contains("member `newer`"), "{said}");
 }
 
 #[test]
 fn members_of_another_kind_are_refused() {
-    let said = table(".struct_ops", "ops", &[("number", Err("one"))]).error_on(host());
+    let said = table(".struct_ops", "ops", &[("number", Err("one"))]).error_on(kernel_with_ops());
     assert_eq!(said, "map `mine`: member `number`: wrong kind: PTR, expected INT as in the kernel");
-    let said = table(".struct_ops", "ops", &[("data", Err("one"))]).error_on(host());
+    let said = table(".struct_ops", "ops", &[("data", Err("one"))]).error_on(kernel_with_ops());
     assert_eq!(said, "map `mine`: member `data`: the kernel's member is not a function pointer");
 }
 
@@ -183,8 +184,9 @@ fn a_pointer_without_a_program_has_to_be_0() {
         };
         let said = format!("map `mine`: member `{member}`: it is a pointer other than 0 without a program");
         let bytes = m.bytes();
-        let plan =
-            |set: &dyn Fn(&mut Setup<'_, '_>)| plan_bytes(&bytes, &host(), set).map_err(|e| e.to_string());
+        let plan = |set: &dyn Fn(&mut Setup<'_, '_>)| {
+            plan_bytes(&bytes, &kernel_with_ops(), set).map_err(|e| e.to_string())
+        };
         let error = plan(&|_| {}).expect_err("refused");
         assert!(error.ends_with(&said), "{error}");
         // The settings empty the member.
@@ -202,7 +204,7 @@ fn each_table_of_an_optional_section_is_optional() {
     for (name, at) in [("one", 0), ("two", 8)] {
         m.symbol(name, object::SymbolKind::Data, data, at, 8);
     }
-    let plan = m.plan_on(host(), |_| {}).unwrap();
+    let plan = m.plan_on(kernel_with_ops(), |_| {}).unwrap();
     assert_eq!(plan.maps.iter().map(|m| m.autocreate).collect::<Vec<_>>(), [false, false]);
 }
 
@@ -214,18 +216,18 @@ fn tables_that_share_their_bytes_are_refused() {
     // The BTF gives the offsets if the section has a size.
     m.types.datasec(".struct_ops", 16, &[(one, 0, 8), (two, 4, 8)]);
     m.section(".struct_ops", SectionKind::Data, &[0; 16]);
-    assert_eq!(m.error_on(host()), "map `two`: it overlaps the struct_ops map before it");
+    assert_eq!(m.error_on(kernel_with_ops()), "map `two`: it overlaps the struct_ops map before it");
 }
 
 #[test]
 fn a_table_the_kernel_does_not_know_is_named() {
-    let said = table(".struct_ops", "others", &[("number", Ok(1))]).error_on(host());
+    let said = table(".struct_ops", "others", &[("number", Ok(1))]).error_on(kernel_with_ops());
     assert_eq!(
         said,
         "map `mine`: this kernel has no struct_ops `others`: no struct bpf_struct_ops_others in the BTF of the kernel or a module"
     );
     assert_eq!(
-        table(".struct_ops", "", &[("number", Ok(1))]).error_on(host()),
+        table(".struct_ops", "", &[("number", Ok(1))]).error_on(kernel_with_ops()),
         "map `mine`: its type is not a named struct"
     );
 }
@@ -233,10 +235,11 @@ fn a_table_the_kernel_does_not_know_is_named() {
 #[test]
 fn an_optional_table_waits_and_its_programs_with_it() {
     let optional = || table("?.struct_ops", "others", &[("first", Err("one"))]);
-    let plan = optional().plan_on(host(), |_| {}).unwrap();
+    let plan = optional().plan_on(kernel_with_ops(), |_| {}).unwrap();
     assert!(!plan.maps[0].autocreate && plan.programs.is_empty());
     assert_eq!(skipped(&plan), [("one", "no struct_ops map that is created uses it")]);
-    let wanted = |m: TestObject| m.plan_on(host(), |loader| loader.map("mine").autocreate = Some(true));
+    let wanted =
+        |m: TestObject| m.plan_on(kernel_with_ops(), |loader| loader.map("mine").autocreate = Some(true));
     assert!(wanted(optional()).is_err());
     let plan = wanted(table("?.struct_ops", "ops", &[("first", Err("one"))])).unwrap();
     assert_eq!(programs(&plan), [("one", 5, 1)]);
@@ -249,9 +252,12 @@ fn an_optional_table_waits_and_its_programs_with_it() {
 fn a_program_that_no_table_wants_is_named() {
     let mut m = TestObject::new();
     m.program("alone", "struct_ops/first", &returns(0));
-    assert_eq!(m.error_on(host()), "program `alone`: no struct_ops map that is created refers to it");
+    assert_eq!(
+        m.error_on(kernel_with_ops()),
+        "program `alone`: no struct_ops map that is created refers to it"
+    );
     let m = table(".struct_ops", "ops", &[("first", Err("one"))]);
-    let plan = m.plan_on(host(), |loader| loader.map("mine").autocreate = Some(false)).unwrap();
+    let plan = m.plan_on(kernel_with_ops(), |loader| loader.map("mine").autocreate = Some(false)).unwrap();
     assert!(plan.programs.is_empty());
 }
 

@@ -114,11 +114,11 @@ fn a_parameter_tagged_as_context_gets_its_type_where_the_kernel_does_not_know_th
     let tags: Vec<_> = btf.types().filter(|t| t.kind() == Kind::DeclTag).filter_map(Type::target).collect();
     assert_eq!(tags, [sub, copy.id()], "the copy is tagged, too");
 
-    for (section, tag, host) in
+    for (section, tag, kernel) in
         [("xdp", "arg:ctx", kernel(|_| {})), ("xdp", "arg:nonnull", old()), ("syscall", "arg:ctx", old())]
     {
         let (m, sub) = tagged(section, tag);
-        let plan = m.plan_on(host, |_| {}).unwrap();
+        let plan = m.plan_on(kernel, |_| {}).unwrap();
         assert_eq!(words(&plan.programs[0].func_info)[3], sub.0, "{section} {tag}");
     }
 }

@@ -82,7 +82,7 @@ fn load_as_nobody() {
 /// Allows 0, 1, 2, … more files until the load succeeds.
 fn load_with_few_files() {
     // Parse the kernel's types before the limits apply. The first load also probes the features.
-    let _types = core_relo_loader::target::running_types();
+    let _types = core_relo_loader::target::running_kernel_btf();
     for name in ["globals", "map_in_map", "tail_call", "subprograms"] {
         if let Err(e) = load(name) {
             println!("not loaded here: {e}");

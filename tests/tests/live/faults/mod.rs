@@ -13,9 +13,9 @@ use core_relo_loader::{
     Loader,
     features::Features,
     load::{self, Kernel, LoadError, RunningKernel},
-    load_plan::{Host, LoadPlan, MapRole},
+    load_plan::{LoadPlan, MapRole, TargetKernel},
     object::Object,
-    target::{self, KernelTypes},
+    target::{self, KernelBtf},
 };
 use kernel::{FakeKernel, FaultInjector, Id, Request, errno};
 use std::{
@@ -47,13 +47,13 @@ fn is_survived(request: Request, every_time: bool, detail: &str) -> bool {
 fn offline_plan(bytes: &[u8], name: &str, features: Features) -> Result<LoadPlan, LoadError> {
     let object = Object::parse(bytes).unwrap();
     let own = Btf::parse(target::extract(bytes).unwrap().btf.to_vec()).unwrap();
-    let mut host = Host::offline(Arc::new(KernelTypes::from_btf(Arc::new(own), [])));
-    host.features = features;
-    host.kernel_version = 0x0006_0100;
-    host.kconfig = Some(
+    let mut kernel = TargetKernel::offline(Arc::new(KernelBtf::from_btf(Arc::new(own), [])));
+    kernel.features = features;
+    kernel.kernel_version = 0x0006_0100;
+    kernel.kconfig = Some(
         "CONFIG_HZ=250\nCONFIG_BPF_SYSCALL=y\nCONFIG_NET=y\nCONFIG_DEFAULT_HOSTNAME=\"(none)\"\n".into(),
     );
-    plan_with_pins(Loader::with_host(&object, host).name(name), Path::new("/pins"))
+    plan_with_pins(Loader::for_kernel(&object, kernel).name(name), Path::new("/pins"))
 }
 
 /// Plans a load that pins every map of the object in a folder.

@@ -177,7 +177,8 @@ fn in_btf(name: &'static str, what: &str, find: impl FnOnce(&Btf<'_>) -> bool) -
     let what = format!("{what} `{name}`");
     let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
     if !cache.contains_key(&what) {
-        let btf = target::kernel().and_then(|file| file.parse(None)).map_err(|e| e.to_string())?;
+        let btf =
+            target::kernel().and_then(|file| file.parse_unvalidated(None)).map_err(|e| e.to_string())?;
         cache.insert(what.clone(), find(&btf));
     }
     met(cache[&what], &format!("the types of this kernel have no {what}"))
@@ -192,7 +193,8 @@ fn tracing() -> &'static Result<(), String> {
     static RESULT: OnceLock<Result<(), String>> = OnceLock::new();
     RESULT.get_or_init(|| {
         Need::Btf.is_met()?;
-        let btf = target::kernel().and_then(|file| file.parse(None)).map_err(|e| e.to_string())?;
+        let btf =
+            target::kernel().and_then(|file| file.parse_unvalidated(None)).map_err(|e| e.to_string())?;
         let function = btf.find(b"bpf_fentry_test1", Kind::Func).ok_or("BTF has no bpf_fentry_test1")?;
         let load = ProgLoad {
             prog_type: TRACING,

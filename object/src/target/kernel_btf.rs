@@ -1,8 +1,8 @@
-//! The types of a kernel: its main BTF and its modules' BTF, read on demand and shared between loads.
+//! The BTF of a kernel and of its modules, read on demand and shared between loads.
 
 use super::{
     TargetError,
-    module_types::ModuleTypes,
+    module_btf::ModuleBtf,
     source::{KernelModule, ReadKernelBtf},
 };
 use crate::errno::Errno;
@@ -17,21 +17,21 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 /// The number of linear searches after which an index is built. Building costs about as much as these searches.
 const SEARCHES_BEFORE_INDEX: u32 = 8;
 
-/// The types of a kernel and its modules, read on demand.
+/// The BTF of a kernel and of its modules, read on demand.
 ///
 /// Values [of the same cache](Self::from_cache) share the BTF. Each value lists the modules again, since modules are loaded and
 /// unloaded. A failed read is repeated at the next call.
 #[derive(Debug)]
-pub struct KernelTypes {
-    cache: Arc<TypesCache>,
-    modules: OnceLock<Vec<Arc<ModuleTypes>>>,
+pub struct KernelBtf {
+    cache: Arc<KernelBtfCache>,
+    modules: OnceLock<Vec<Arc<ModuleBtf>>>,
     /// The error for a kernel without BTF.
     missing: OnceLock<TargetError>,
 }
 
-/// A cache of the BTF of a kernel and its modules, shared by several [`KernelTypes`].
+/// A cache of the BTF of a kernel and its modules, shared by several [`KernelBtf`].
 #[derive(Debug, Default)]
-pub struct TypesCache {
+pub struct KernelBtfCache {
     /// The reader of the running kernel's BTF; none if the caller parsed the BTF.
     source: Option<Arc<dyn ReadKernelBtf>>,
     main: OnceLock<Arc<Btf<'static>>>,
@@ -40,7 +40,7 @@ pub struct TypesCache {
     type_index: SearchIndex,
     function_index: SearchIndex,
     /// The modules of the last listing, with the BTF that was read.
-    modules: Mutex<Vec<Arc<ModuleTypes>>>,
+    modules: Mutex<Vec<Arc<ModuleBtf>>>,
 }
 
 /// A name index that is built after a number of linear searches.
@@ -65,14 +65,14 @@ impl SearchIndex {
 /// A type found in a kernel or one of its modules.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct FoundType<'k> {
+pub struct KernelType<'k> {
     /// The type.
     pub ty: Type<'k>,
     /// The module that defines the type; none for the kernel itself.
-    pub module: Option<&'k ModuleTypes>,
+    pub module: Option<&'k ModuleBtf>,
 }
 
-impl TypesCache {
+impl KernelBtfCache {
     /// Creates an empty cache that `source` fills.
     pub fn new(source: Arc<dyn ReadKernelBtf>) -> Self {
         Self { source: Some(source), ..Self::default() }
@@ -84,33 +84,32 @@ impl TypesCache {
     }
 }
 
-impl KernelTypes {
-    /// Returns the types of a cache, which are read on demand and shared with all values of that cache.
-    pub fn from_cache(cache: Arc<TypesCache>) -> Self {
+impl KernelBtf {
+    /// Returns the BTF of a cache, which is read on demand and shared with all values of that cache.
+    pub fn from_cache(cache: Arc<KernelBtfCache>) -> Self {
         Self { cache, modules: OnceLock::new(), missing: OnceLock::new() }
     }
 
-    /// Returns the types of parsed BTF, for plans without a running kernel.
+    /// Returns a kernel of parsed BTF, for plans without a running kernel.
     ///
     /// The BTF must be validated (by [`Btf::parse`], not [`Btf::parse_unvalidated`]), unless only relocations are planned.
     pub fn from_btf(
         main: Arc<Btf<'static>>,
         modules: impl IntoIterator<Item = (String, Arc<Btf<'static>>)>,
     ) -> Self {
-        let modules =
-            modules.into_iter().map(|(name, btf)| Arc::new(ModuleTypes::from_btf(name, &main, btf)));
+        let modules = modules.into_iter().map(|(name, btf)| Arc::new(ModuleBtf::from_btf(name, &main, btf)));
         let modules = OnceLock::from(modules.collect::<Vec<_>>());
-        let own = TypesCache { main: OnceLock::from(main), ..TypesCache::default() };
+        let own = KernelBtfCache { main: OnceLock::from(main), ..KernelBtfCache::default() };
         Self { modules, ..Self::from_cache(Arc::new(own)) }
     }
 
-    /// Returns the types of a kernel without BTF: none.
+    /// Returns the BTF of a kernel that has none. Every lookup is an error.
     pub fn none() -> Self {
         let missing = OnceLock::from(TargetError::NoKernelBtf { release: String::from("given").into() });
         Self { modules: OnceLock::from(Vec::new()), missing, ..Self::from_cache(Arc::default()) }
     }
 
-    /// Returns whether the types are the running kernel's.
+    /// Returns whether this is the BTF of the running kernel.
     pub fn is_live(&self) -> bool {
         self.cache.source.is_some()
     }
@@ -144,7 +143,7 @@ impl KernelTypes {
 
     /// Returns the modules in the order in which they were loaded (libbpf: `load_module_btfs`). Each module reads its BTF on
     /// demand.
-    pub fn modules(&self) -> Result<&[Arc<ModuleTypes>], Errno> {
+    pub fn modules(&self) -> Result<&[Arc<ModuleBtf>], Errno> {
         self.modules_from(|main, known| match &self.cache.source {
             Some(source) => list_modules(source, main, known),
             None => Ok(Vec::new()),
@@ -153,8 +152,8 @@ impl KernelTypes {
 
     fn modules_from(
         &self,
-        list: impl FnOnce(&Arc<Btf<'static>>, &[Arc<ModuleTypes>]) -> Result<Vec<Arc<ModuleTypes>>, Errno>,
-    ) -> Result<&[Arc<ModuleTypes>], Errno> {
+        list: impl FnOnce(&Arc<Btf<'static>>, &[Arc<ModuleBtf>]) -> Result<Vec<Arc<ModuleBtf>>, Errno>,
+    ) -> Result<&[Arc<ModuleBtf>], Errno> {
         if let Some(known) = self.modules.get() {
             return Ok(known);
         }
@@ -170,9 +169,9 @@ impl KernelTypes {
         name: &[u8],
         kind: Kind,
         in_modules: bool,
-    ) -> Result<Option<FoundType<'_>>, TypesError> {
+    ) -> Result<Option<KernelType<'_>>, KernelBtfError> {
         if let Some(ty) = self.find_main(name, kind)? {
-            return Ok(Some(FoundType { ty, module: None }));
+            return Ok(Some(KernelType { ty, module: None }));
         }
         if !in_modules {
             return Ok(None);
@@ -186,13 +185,13 @@ impl KernelTypes {
         name: &[u8],
         kind: Kind,
         only: Option<&str>,
-    ) -> Result<Option<FoundType<'_>>, Errno> {
+    ) -> Result<Option<KernelType<'_>>, Errno> {
         let modules = self.modules()?;
         let (Some(_), Ok(main)) = (modules.first(), self.main()) else { return Ok(None) };
         let mut module_filter = ModuleFilter::new(main, [Name::new(name)]);
         for module in modules.iter().filter(|m| only.is_none_or(|only| only == m.name)) {
             if let Some(ty) = module.btf_for(&mut module_filter)?.and_then(|btf| btf.find_own(name, kind)) {
-                return Ok(Some(FoundType { ty, module: Some(module) }));
+                return Ok(Some(KernelType { ty, module: Some(module) }));
             }
         }
         Ok(None)
@@ -212,7 +211,7 @@ impl KernelTypes {
     }
 
     /// Returns the target of CO-RE relocations: the kernel alone, or with its modules.
-    pub fn target(&self, with_modules: bool) -> Result<Target<'static>, TypesError> {
+    pub fn target(&self, with_modules: bool) -> Result<Target<'static>, KernelBtfError> {
         let main = self.main()?;
         let mut target = Target::new("vmlinux", Arc::clone(main));
         if let Some(index) = self.cache.type_index.get_or_build(main, NameIndex::of_types) {
@@ -229,14 +228,14 @@ impl KernelTypes {
     }
 
     /// Returns the target of an object that was planned on the kernel alone, with the modules that may define its missing types.
-    pub fn target_for(&self, plan: &Plan<'_>) -> Result<Target<'static>, TypesError> {
+    #[expect(clippy::arithmetic_side_effects, reason = "counts the entries of a slice")]
+    pub fn target_for(&self, plan: &Plan<'_>) -> Result<Target<'static>, KernelBtfError> {
         let (mut modules, mut passed_over) = (Vec::new(), 0usize);
         let mut module_filter = ModuleFilter::new(self.main()?, plan.names_for_modules());
         for module in self.modules()? {
             match module.btf_for(&mut module_filter)? {
                 Some(btf) => modules.push((module.name.clone(), Arc::clone(btf))),
-                // Counts entries of a slice, so that it cannot overflow.
-                None => passed_over = passed_over.saturating_add(1),
+                None => passed_over += 1,
             }
         }
         Ok(self.target(false)?.with_modules(modules).with_modules_passed_over(passed_over))
@@ -247,21 +246,21 @@ impl KernelTypes {
 fn list_modules(
     source: &Arc<dyn ReadKernelBtf>,
     main: &Arc<Btf<'static>>,
-    known: &[Arc<ModuleTypes>],
-) -> Result<Vec<Arc<ModuleTypes>>, Errno> {
+    known: &[Arc<ModuleBtf>],
+) -> Result<Vec<Arc<ModuleBtf>>, Errno> {
     let known_name = |id: u32| known.iter().find(|module| module.id == id).map(|module| module.name.clone());
     let modules = source.list_modules(&known_name)?;
     let types = |KernelModule { name, id }| match known.iter().find(|module| module.id == id) {
         Some(module) => Arc::clone(module),
-        None => Arc::new(ModuleTypes::new(name, id, main, Arc::clone(source))),
+        None => Arc::new(ModuleBtf::new(name, id, main, Arc::clone(source))),
     };
     Ok(modules.into_iter().map(types).collect())
 }
 
-/// An error in reading the types of a kernel or its modules.
+/// An error in reading the BTF of a kernel or of its modules.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum TypesError {
+pub enum KernelBtfError {
     /// The kernel's own BTF is missing or damaged.
     #[error(transparent)]
     Main(#[from] TargetError),
@@ -283,7 +282,7 @@ mod tests {
 
     #[test]
     fn failed_reads_are_repeated() {
-        let types = KernelTypes::from_cache(Arc::default());
+        let types = KernelBtf::from_cache(Arc::default());
         let kind = std::io::ErrorKind::Other;
         let failed = TargetError::Io { path: "/x".into(), kind, errno: Some(24) };
         assert_eq!(types.main_from(|| Err(failed.clone())).unwrap_err(), failed);
@@ -293,27 +292,29 @@ mod tests {
         assert!(types.modules_from(|_, _| Ok(Vec::new())).unwrap().is_empty());
 
         let missing = || Err(TargetError::NoKernelBtf { release: "x".into() });
-        let without = KernelTypes::from_cache(Arc::default());
+        let without = KernelBtf::from_cache(Arc::default());
         assert!(without.main_from(missing).is_err() && without.main_from(|| Ok(sample_btf())).is_err());
-        let other = KernelTypes::from_cache(Arc::clone(&without.cache));
+        let other = KernelBtf::from_cache(Arc::clone(&without.cache));
         assert!(other.main_from(|| Ok(sample_btf())).is_ok(), "missing BTF is remembered for one value only");
     }
 
     #[test]
     fn modules_are_listed_again_and_keep_their_btf() {
-        let own =
-            Arc::new(TypesCache { main: OnceLock::from(Arc::new(sample_btf())), ..TypesCache::default() });
+        let own = Arc::new(KernelBtfCache {
+            main: OnceLock::from(Arc::new(sample_btf())),
+            ..KernelBtfCache::default()
+        });
         let module = |main: &_, name: &str| {
-            Arc::new(ModuleTypes::from_btf(name.to_owned(), main, Arc::new(sample_btf())))
+            Arc::new(ModuleBtf::from_btf(name.to_owned(), main, Arc::new(sample_btf())))
         };
-        let before = KernelTypes::from_cache(Arc::clone(&own));
+        let before = KernelBtf::from_cache(Arc::clone(&own));
         let old = before.modules_from(|main, _| Ok(vec![module(main, "a")])).unwrap();
-        let after = KernelTypes::from_cache(own);
+        let after = KernelBtf::from_cache(own);
         let new = after.modules_from(|main, known| {
             assert!(Arc::ptr_eq(&known[0], &old[0]));
             Ok([known, &[module(main, "b")]].concat())
         });
-        let names = |modules: &[Arc<ModuleTypes>]| modules.iter().map(|m| m.name.clone()).collect::<Vec<_>>();
+        let names = |modules: &[Arc<ModuleBtf>]| modules.iter().map(|m| m.name.clone()).collect::<Vec<_>>();
         assert_eq!(
             (names(new.unwrap()), names(before.modules().unwrap())),
             (vec!["a".into(), "b".into()], vec!["a".to_owned()])
@@ -328,7 +329,7 @@ mod tests {
         b.structure("s", 4, &[("a", int, 0)]);
         let proto = b.func_proto(int, &[]);
         b.func("f", proto, 1);
-        let types = KernelTypes::from_btf(Arc::new(Btf::parse(b.finish()).unwrap()), []);
+        let types = KernelBtf::from_btf(Arc::new(Btf::parse(b.finish()).unwrap()), []);
         let find = |name: &[u8], kind| types.find(name, kind, true).unwrap().map(|f| f.ty.id());
         for _ in 0..SEARCHES_BEFORE_INDEX {
             assert!(types.cache.type_index.index.get().is_none());

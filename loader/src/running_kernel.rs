@@ -1,13 +1,13 @@
-//! The running kernel and its machine, as the [`Host`] of a load plan.
+//! The running kernel and its machine, as a [`TargetKernel`] for load plans.
 
 use crate::{
     features, kconfig_file,
     kernel_version::running_version,
     sys::{self, Errno},
-    target::{release, running_types},
+    target::{release, running_kernel_btf},
 };
 use alloc::sync::Arc;
-use core_relo_object::load_plan::{Host, ReadSystem};
+use core_relo_object::load_plan::{ReadSystem, TargetKernel};
 use std::{
     fs::File,
     io::{self, BufRead, BufReader},
@@ -49,22 +49,23 @@ impl ReadSystem for RunningSystem {
 }
 
 /// Returns the running kernel and its machine.
-pub fn running_host() -> Host {
+pub fn running_kernel() -> TargetKernel {
     // Reading the version opens up to three files.
     static VERSION: OnceLock<u32> = OnceLock::new();
-    let mut host = with_running_system(Host::offline(running_types()));
-    host.features = features::running();
-    host.cpus = sys::possible_cpus().unwrap_or(0);
-    host.page_size = u32::try_from(sys::page_size()).unwrap_or(4096);
-    host.kernel_version = *VERSION.get_or_init(running_version);
-    (host.kconfig, host.kallsyms) = (None, None);
-    host
+    let mut kernel = with_running_system(TargetKernel::offline(running_kernel_btf()));
+    kernel.features = features::running();
+    // 0 stands for an unknown number. A plan that needs the number reports that.
+    kernel.cpus = sys::possible_cpus().unwrap_or(0);
+    kernel.page_size = sys::page_bytes();
+    kernel.kernel_version = *VERSION.get_or_init(running_version);
+    (kernel.kconfig, kernel.kallsyms) = (None, None);
+    kernel
 }
 
-/// Lets a host read from the running system everything that the caller did not set.
-pub(crate) fn with_running_system(mut host: Host) -> Host {
-    host.system.get_or_insert_with(|| Arc::new(RunningSystem));
-    host
+/// Lets a plan read from the running system everything that the caller did not set.
+pub(crate) fn with_running_system(mut kernel: TargetKernel) -> TargetKernel {
+    kernel.system.get_or_insert_with(|| Arc::new(RunningSystem));
+    kernel
 }
 
 /// Reads the BTF of a loaded program. Returns `None` if the program was loaded without BTF.

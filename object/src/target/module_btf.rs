@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 /// The BTF of a kernel module, read when a plan looks for a type that the module may have.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct ModuleTypes {
+pub struct ModuleBtf {
     /// The module's name.
     pub name: String,
     /// The kernel's id of the module's BTF; 0 if the BTF did not come from the running kernel.
@@ -26,7 +26,7 @@ pub struct ModuleTypes {
     btf: OnceLock<Option<Arc<Btf<'static>>>>,
 }
 
-impl ModuleTypes {
+impl ModuleBtf {
     /// Creates a module of the running kernel. `source` reads the module's BTF, which is split BTF on top of `main`, on demand.
     pub fn new(name: String, id: u32, main: &Arc<Btf<'static>>, source: Arc<dyn ReadKernelBtf>) -> Self {
         let (bytes, btf) = (OnceLock::new(), OnceLock::new());
@@ -116,8 +116,8 @@ mod tests {
         Arc::new(Btf::parse(b.finish()).unwrap())
     }
 
-    fn module_of(name: &str, bytes: Option<Vec<u8>>, main: &Arc<Btf<'static>>) -> ModuleTypes {
-        let module = ModuleTypes::new(name.to_owned(), 7, main, Arc::new(NoKernel));
+    fn module_of(name: &str, bytes: Option<Vec<u8>>, main: &Arc<Btf<'static>>) -> ModuleBtf {
+        let module = ModuleBtf::new(name.to_owned(), 7, main, Arc::new(NoKernel));
         module.bytes.set(bytes.map(Data::from)).unwrap();
         module
     }

@@ -1,6 +1,6 @@
-//! The target of a plan: a kernel and a machine.
+//! The kernel and the machine that a load is planned for.
 
-use crate::{errno::Errno, features::Features, target::KernelTypes};
+use crate::{errno::Errno, features::Features, target::KernelBtf};
 use alloc::sync::Arc;
 use core::fmt;
 use std::{
@@ -20,16 +20,17 @@ pub trait ReadSystem: fmt::Debug + Send + Sync {
     fn read_program_btf(&self, program: BorrowedFd<'_>) -> Result<Option<Vec<u8>>, Errno>;
 }
 
-/// The kernel and the machine that a plan is for. Expensive data is read only if a plan needs it.
+/// The kernel and the machine that a load is planned for: BTF, features, configuration, symbols. Expensive data is read only if a
+/// plan needs it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Host {
+pub struct TargetKernel {
     /// The kernel's features.
     pub features: Features,
-    /// The kernel's types.
-    pub types: Arc<KernelTypes>,
-    /// The types for CO-RE relocation, instead of the kernel's (libbpf: `btf_custom_path`).
-    pub relocation_types: Option<Arc<KernelTypes>>,
+    /// The BTF of the kernel and its modules.
+    pub btf: Arc<KernelBtf>,
+    /// The BTF for CO-RE relocation, instead of the kernel's (libbpf: `btf_custom_path`).
+    pub relocation_btf: Option<Arc<KernelBtf>>,
     /// The number of possible CPUs, 0 if unknown.
     pub cpus: u32,
     /// The size of a page in bytes.
@@ -40,17 +41,17 @@ pub struct Host {
     pub kconfig: Option<Arc<str>>,
     /// The text of `/proc/kallsyms`. `None` reads the symbols from `system` if a plan needs them.
     pub kallsyms: Option<Arc<str>>,
-    /// The running system, from which missing data is read. `None` if the host is not the running system.
+    /// The running system, from which missing data is read. `None` if this is not the running kernel.
     pub system: Option<Arc<dyn ReadSystem>>,
 }
 
-impl Host {
-    /// Creates a host of which only the types are known, with every kernel feature. For plans that are not executed.
-    pub fn offline(types: Arc<KernelTypes>) -> Self {
+impl TargetKernel {
+    /// Creates a kernel of which only the BTF is known, with every feature. For plans that are not executed.
+    pub fn offline(btf: Arc<KernelBtf>) -> Self {
         Self {
             features: Features::newest(),
-            types,
-            relocation_types: None,
+            btf,
+            relocation_btf: None,
             cpus: 1,
             page_size: 4096,
             kernel_version: 0,
@@ -60,20 +61,20 @@ impl Host {
         }
     }
 
-    /// Returns whether nothing but the types is known: the host is not the running system, and has no configuration and no symbols.
-    pub(super) fn knows_types_only(&self) -> bool {
+    /// Returns whether nothing but the BTF is known: the kernel is not the running kernel, and has no configuration and no symbols.
+    pub(super) fn knows_btf_only(&self) -> bool {
         let is_empty = |text: &Option<Arc<str>>| text.as_deref() == Some("");
         !self.features.is_live() && is_empty(&self.kconfig) && is_empty(&self.kallsyms)
     }
 
-    /// Sets the types for CO-RE relocation, instead of the kernel's.
+    /// Sets the BTF for CO-RE relocation, instead of the kernel's.
     #[must_use]
-    pub fn relocated_against(mut self, types: Arc<KernelTypes>) -> Self {
-        self.relocation_types = Some(types);
+    pub fn relocated_against(mut self, btf: Arc<KernelBtf>) -> Self {
+        self.relocation_btf = Some(btf);
         self
     }
 
-    /// Returns the running system, if the host is that system.
+    /// Returns the running system, if this is the running kernel.
     fn system(&self) -> io::Result<&dyn ReadSystem> {
         let missing = || io::Error::new(io::ErrorKind::Unsupported, "the plan is not for the running kernel");
         self.system.as_deref().ok_or_else(missing)
