@@ -1,8 +1,14 @@
 //! Deduplication: equal types are merged into one (libbpf: `btf__dedup`).
 //!
-//! The steps, in order: names; types without references (`primitive`); structs, unions and typedefs, whose graphs are compared
-//! (`equivalence`, `composite`); forward declarations with one definition (`forward`); and the remaining types, after the types to
-//! which they refer (`reference`). The result has the same types as libbpf's, in the same order.
+//! The steps, in order:
+//!
+//! 1. names
+//! 2. types without references (`primitive`)
+//! 3. structs, unions and typedefs, by comparing their graphs (`equivalence`, `composite`)
+//! 4. forward declarations with one definition (`forward`)
+//! 5. the remaining types, after the types to which they refer (`reference`)
+//!
+//! The result has the same types as libbpf's, in the same order.
 
 mod canonical;
 mod composite;

@@ -183,7 +183,7 @@ fn types_that_no_compiler_writes_are_an_error() {
     assert_eq!(variable, Err(DedupError::Kind { id: TypeId(5), kind: Kind::Var }));
 }
 
-/// Functions that take functions, sixteen deep: three such families, of which one stands for the two others.
+/// Three equal chains of functions whose parameters are functions, sixteen levels deep. Two chains merge into the third.
 #[test]
 fn types_made_to_take_exponential_time_are_given_up() {
     let family = |b: &mut Builder, int| {
