@@ -282,3 +282,14 @@ mod many {
         });
     }
 }
+
+#[test]
+fn a_reference_to_a_missing_type_is_an_error() {
+    let mut b = Builder::new(Endian::Little);
+    let int = b.int("int", 4, Builder::SIGNED);
+    let missing = TypeId(9);
+    b.structure("s", 8, &[("a", int, 0), ("b", missing, 32)]);
+    let btf = Btf::parse_unvalidated(b.finish(), None).unwrap();
+    let expected = DedupError::NoType { id: TypeId(2), target: missing };
+    assert_eq!(dedup(&btf).err(), Some(expected));
+}
