@@ -23,7 +23,7 @@ pub const HELP: &str = "usage: cargo xtask bench [OPTIONS]
   --btf FILE       the target (default: the running kernel's)
   --objects DIR    folder of objects, *.bpf.o (default: bpf-progs/prebuilt)
   --rounds N       how often each job is done (default: as often as ten seconds allow, 5 to 301)
-  --no-install     install nothing: what is missing is skipped and said
+  --no-install     install nothing: skip and report what is missing
 
   Needs for libbpf a C compiler, make, pkg-config, libelf and zlib; for aya-obj Rust 1.98; for --instructions valgrind.";
 
@@ -177,8 +177,8 @@ fn version(command: &mut Command) -> Option<(u32, u32)> {
     numbers(&output(command)?)
 }
 
-fn numbers(said: &str) -> Option<(u32, u32)> {
-    let mut parts = said.split_whitespace().nth(1)?.split('.');
+fn numbers(output: &str) -> Option<(u32, u32)> {
+    let mut parts = output.split_whitespace().nth(1)?.split('.');
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 

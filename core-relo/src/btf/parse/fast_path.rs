@@ -21,8 +21,15 @@ use core::{cell::Cell, hint::black_box, ops::ControlFlow};
 /// Bytes of `struct btf_type`, with which every record begins.
 const COMMON_BYTES: usize = 12;
 
+// The pass compares raw kinds: the conversion to `Kind` costs as much as the validation of an element.
+const ARRAY: u8 = Kind::Array.raw();
+const STRUCT: u8 = Kind::Struct.raw();
+const UNION: u8 = Kind::Union.raw();
+const ENUM: u8 = Kind::Enum.raw();
 const FUNC: u8 = Kind::Func.raw();
 const FUNC_PROTO: u8 = Kind::FuncProto.raw();
+const DATASEC: u8 = Kind::Datasec.raw();
+const ENUM64: u8 = Kind::Enum64.raw();
 
 /// The sizes and references of a kind's records. Eight bytes, so that a kind's shape needs no multiplication to find.
 #[derive(Clone, Copy)]
@@ -163,7 +170,7 @@ fn scan_records<const IS_BIG_ENDIAN: bool, const VALIDATE_ELEMENTS: bool>(
                 let (record, following) = rest.split_at_checked(len)?;
                 if VALIDATE_ELEMENTS && len > COMMON_BYTES {
                     let elements = record.get(COMMON_BYTES..)?;
-                    let highest = highest_element_id::<IS_BIG_ENDIAN>(info.kind(), elements, name_end)?;
+                    let highest = highest_element_id::<IS_BIG_ENDIAN>(info.kind_raw(), elements, name_end)?;
                     highest_id = highest_id.max(highest);
                 }
                 following
@@ -185,19 +192,15 @@ const fn byte_order<const IS_BIG_ENDIAN: bool>() -> Endian {
 
 /// Returns the highest type id in the elements of a record, or `None` if an element has a name that does not exist.
 #[inline]
-fn highest_element_id<const IS_BIG_ENDIAN: bool>(kind: Kind, elements: &[u8], name_end: u32) -> Option<u32> {
+fn highest_element_id<const IS_BIG_ENDIAN: bool>(kind: u8, elements: &[u8], name_end: u32) -> Option<u32> {
     let (endian, words) = (byte_order::<IS_BIG_ENDIAN>(), elements.as_chunks::<4>().0);
     match kind {
-        Kind::Struct | Kind::Union => {
-            highest_id::<3>(endian, words, const { repeated_words(Kind::Struct) }, name_end)
-        }
-        Kind::Enum => highest_id::<2>(endian, words, const { repeated_words(Kind::Enum) }, name_end),
-        Kind::Enum64 => highest_id::<3>(endian, words, const { repeated_words(Kind::Enum64) }, name_end),
-        Kind::FuncProto => {
-            highest_id::<2>(endian, words, const { repeated_words(Kind::FuncProto) }, name_end)
-        }
-        Kind::Datasec => highest_id::<3>(endian, words, const { repeated_words(Kind::Datasec) }, name_end),
-        Kind::Array => highest_id::<3>(endian, words, const { repeated_words(Kind::Array) }, name_end),
+        STRUCT | UNION => highest_id::<3>(endian, words, const { repeated_words(Kind::Struct) }, name_end),
+        ENUM => highest_id::<2>(endian, words, const { repeated_words(Kind::Enum) }, name_end),
+        ENUM64 => highest_id::<3>(endian, words, const { repeated_words(Kind::Enum64) }, name_end),
+        FUNC_PROTO => highest_id::<2>(endian, words, const { repeated_words(Kind::FuncProto) }, name_end),
+        DATASEC => highest_id::<3>(endian, words, const { repeated_words(Kind::Datasec) }, name_end),
+        ARRAY => highest_id::<3>(endian, words, const { repeated_words(Kind::Array) }, name_end),
         _ => Some(0),
     }
 }
