@@ -1,4 +1,4 @@
-//! Bad input: the file, what is wrong with it, and what to do about it.
+//! Bad input: the file, its defect, and a remedy.
 
 use core_relo::{Escaped, Name};
 use std::{fmt, path::Path};
@@ -8,9 +8,9 @@ use std::{fmt, path::Path};
 pub(crate) struct BadInput {
     /// The file's path as the user gave it, or the name of another input: `BTF 12`, `--module`.
     pub(crate) file: String,
-    /// What is wrong, and where in the file.
+    /// The defect, and its position in the file.
     pub(crate) what: String,
-    /// What to do about it.
+    /// A remedy.
     pub(crate) help: Option<String>,
 }
 
@@ -24,7 +24,7 @@ impl BadInput {
         Self::new(escape_path(path), what)
     }
 
-    /// Adds what to do about it.
+    /// Adds a remedy.
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self

@@ -75,7 +75,7 @@ struct Form {
 
 impl Form {
     /// Returns the forms of a command whose work is counted.
-    fn all(command: &Command) -> impl Iterator<Item = Self> + use<> {
+    fn for_command(command: &Command) -> impl Iterator<Item = Self> + use<> {
         let command = *command;
         let forms = [false, true].into_iter().filter(move |is_json| !is_json || command.has_own_json());
         forms.map(move |is_json| Self { command, is_json })
@@ -101,7 +101,7 @@ fn find_superlinear(program: &Path, dimension: &Dimension, folder: &Path) -> Res
     };
     // Smaller numbers cannot contain one instruction for each pair of elements.
     let square = (COUNT * TIMES).pow(2) as u64 / 2;
-    let forms: Vec<_> = dimension.commands.iter().flat_map(Form::all).collect();
+    let forms: Vec<_> = dimension.commands.iter().flat_map(Form::for_command).collect();
     let mut large = counted(COUNT * TIMES, &forms)?;
     large.retain(|(_, count)| count.saturating_sub(FIXED) > square);
     let forms: Vec<_> = large.iter().map(|(form, _)| *form).collect();

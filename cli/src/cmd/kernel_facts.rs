@@ -1,28 +1,114 @@
-//! Reading facts of kernel objects: their info structs, pins, and the processes that have them open.
+//! `list` and `show` of the programs, maps, links and BTFs in the running kernel.
 
 use crate::{
+    args::{format::Format, kernel_objects::ObjectSelector},
     console::Console,
     error::BadInput,
-    kernel_objects::{error::unreadable, object::KernelObject},
+    kernel_objects::{
+        btf_cache::BtfCache,
+        error::unreadable,
+        holders::Holders,
+        kind::Kind,
+        object::{self, KernelObject},
+        select::select,
+    },
+    text::{
+        kernel_object as text,
+        printer::Printer,
+        table::{AlignedTable, Cell},
+    },
 };
 use core_relo_loader::sys::Errno;
+use serde::Serialize;
 use std::{io, os::fd::OwnedFd};
 
-/// Reads the facts of each object with `read`. Skips objects that no longer exist, and reports those that `read` fails on.
-///
-/// The outer result is an error of the output. The inner result is the error of an object that cannot be opened: other objects
-/// would fail for the same reason.
-pub(super) fn read_all<F>(
+/// The facts that `list` and `show` print of a kernel object. They serialize to the JSON line.
+pub(super) trait KernelFacts: Serialize + Sized {
+    /// The kind of the objects.
+    const KIND: Kind;
+    /// The names of the table's columns.
+    const COLUMNS: &'static [&'static str];
+    /// The line that `list` prints if there are no objects.
+    const NO_OBJECTS: &'static str;
+    /// The facts of other objects that belong to these.
+    type Context;
+
+    /// Reads the context once for all objects.
+    fn read_context() -> Result<Self::Context, BadInput>;
+
+    /// Reads the facts of an object.
+    fn read(fd: &OwnedFd, context: &mut Self::Context) -> Result<Self, Errno>;
+
+    /// Returns the cells of the object's row.
+    fn cells(&self) -> io::Result<Vec<Cell>>;
+
+    /// Prints all facts.
+    fn write(&self, out: &mut Printer<'_>) -> io::Result<()>;
+}
+
+/// The processes and pins that hold programs, maps and links, and the BTF of their types.
+pub(super) struct HoldersAndTypes {
+    pub(super) holders: Holders,
+    pub(super) btfs: BtfCache,
+}
+
+impl HoldersAndTypes {
+    pub(super) fn read() -> Self {
+        Self { holders: Holders::find(), btfs: BtfCache::default() }
+    }
+}
+
+/// Prints every object, one per line.
+pub(super) fn list<F: KernelFacts>(console: &mut Console<'_>, format: Format) -> io::Result<()> {
+    let all: Vec<F> = match read_all(console, object::list(F::KIND))? {
+        Ok(all) => all,
+        Err(bad) => return console.fail(&bad),
+    };
+    if format == Format::Json {
+        return all.iter().try_for_each(|facts| console.out.json(facts));
+    }
+    let mut table = AlignedTable::new();
+    text::header(&mut table, F::COLUMNS);
+    for facts in &all {
+        table.row(facts.cells()?);
+    }
+    text::write_table(&mut console.out, &mut table, all.len(), F::NO_OBJECTS)
+}
+
+/// Prints all facts of the selected objects.
+pub(super) fn show<F: KernelFacts>(
     console: &mut Console<'_>,
-    objects: Vec<KernelObject>,
-    mut read: impl FnMut(&OwnedFd) -> Result<F, Errno>,
+    selector: &ObjectSelector,
+    format: Format,
+) -> io::Result<()> {
+    let selected: Vec<F> = match read_all(console, select(F::KIND, selector))? {
+        Ok(selected) => selected,
+        Err(bad) => return console.fail(&bad),
+    };
+    selected.iter().try_for_each(|facts| match format {
+        Format::Json => console.out.json(facts),
+        Format::Text => facts.write(&mut console.out),
+    })
+}
+
+/// Reads the facts of each object. Skips objects that no longer exist, and reports those whose facts cannot be read.
+///
+/// The outer result is an error of the output. The inner result is that of `objects` or of the context, or the error of an object
+/// that cannot be opened: other objects would fail for the same reason.
+fn read_all<F: KernelFacts>(
+    console: &mut Console<'_>,
+    objects: Result<Vec<KernelObject>, BadInput>,
 ) -> io::Result<Result<Vec<F>, BadInput>> {
+    let (objects, mut context) = match objects.and_then(|objects| Ok((objects, F::read_context()?))) {
+        Ok(objects_and_context) => objects_and_context,
+        Err(bad) => return Ok(Err(bad)),
+    };
     let mut all = Vec::new();
     for object in objects {
         let (kind, id) = (object.kind, object.id);
         match object.open() {
             Ok(None) => {}
-            Ok(Some(fd)) => match read(&fd) {
+            Ok(Some(fd)) => match F::read(&fd, &mut context) {
                 Ok(facts) => all.push(facts),
                 Err(e) => console.fail(&unreadable(kind, id, "its info", e))?,
             },

@@ -1,27 +1,21 @@
 //! `link`: the links in the running kernel, and what they attach to.
 
-use super::kernel_facts;
+use super::kernel_facts::{self, HoldersAndTypes, KernelFacts};
 use crate::{
-    args::{
-        format::Format,
-        kernel_objects::{LinkCommand, ListArgs, ShowArgs},
-    },
+    args::kernel_objects::LinkCommand,
     console::Console,
     describe::short_type_name,
     error::BadInput,
     kernel_objects::{
-        btf_cache::BtfCache,
-        holders::Holders,
         kind::Kind,
         link_target::{LinkTarget, type_name},
-        object::{self, KernelObject},
         processes::Process,
-        select::{full_program_name, select},
+        select::full_program_name,
     },
     text::{
         kernel_object as text,
         printer::Printer,
-        table::{AlignedTable, left, right},
+        table::{Cell, left_cell, right_cell},
     },
 };
 use core_relo_loader::sys::{self, Errno};
@@ -30,55 +24,9 @@ use std::{io, os::fd::OwnedFd};
 
 pub(crate) fn run(console: &mut Console<'_>, command: &LinkCommand) -> io::Result<()> {
     match command {
-        LinkCommand::List(args) => list(console, args),
-        LinkCommand::Show(args) => show(console, args),
+        LinkCommand::List(args) => kernel_facts::list::<LinkFacts>(console, args.format),
+        LinkCommand::Show(args) => kernel_facts::show::<LinkFacts>(console, &args.selector, args.format),
     }
-}
-
-fn list(console: &mut Console<'_>, args: &ListArgs) -> io::Result<()> {
-    let links = match read_facts(console, object::list(Kind::Link))? {
-        Ok(links) => links,
-        Err(bad) => return console.fail(&bad),
-    };
-    if args.format == Format::Json {
-        return links.iter().try_for_each(|l| console.out.json(l));
-    }
-    let mut table = AlignedTable::new();
-    text::header(&mut table, &["ID", "TYPE", "PROGRAM", "ATTACHED TO", "HELD BY"]);
-    for l in &links {
-        table.row([
-            right(l.id),
-            left(short_type_name(&l.link_type)),
-            left(l.program_text()),
-            left(l.target.text()?),
-            left(text::holders_cell(&l.pids, &l.pinned)),
-        ]);
-    }
-    text::write_table(&mut console.out, &mut table, links.len(), "there are no links")
-}
-
-fn show(console: &mut Console<'_>, args: &ShowArgs) -> io::Result<()> {
-    let links = match read_facts(console, select(Kind::Link, &args.selector))? {
-        Ok(links) => links,
-        Err(bad) => return console.fail(&bad),
-    };
-    match args.format {
-        Format::Json => links.iter().try_for_each(|l| console.out.json(l)),
-        Format::Text => links.iter().try_for_each(|l| l.write(&mut console.out)),
-    }
-}
-
-/// Reads the facts of links.
-fn read_facts(
-    console: &mut Console<'_>,
-    links: Result<Vec<KernelObject>, BadInput>,
-) -> io::Result<Result<Vec<LinkFacts>, BadInput>> {
-    let links = match links {
-        Ok(links) => links,
-        Err(bad) => return Ok(Err(bad)),
-    };
-    let (holders, mut btfs) = (Holders::find(), BtfCache::default());
-    kernel_facts::read_all(console, links, |fd| LinkFacts::new(fd, &holders, &mut btfs))
 }
 
 /// The facts that `link list` and `link show` print. They serialize to the JSON line.
@@ -94,7 +42,27 @@ struct LinkFacts {
 }
 
 impl LinkFacts {
-    fn new(fd: &OwnedFd, holders: &Holders, btfs: &mut BtfCache) -> Result<Self, Errno> {
+    /// Returns the id and the name of the link's program.
+    fn program_text(&self) -> String {
+        match (self.prog_id, &self.program) {
+            (Some(id), Some(name)) if !name.is_empty() => format!("{id} {name}"),
+            (Some(id), _) => id.to_string(),
+            (None, _) => String::new(),
+        }
+    }
+}
+
+impl KernelFacts for LinkFacts {
+    const KIND: Kind = Kind::Link;
+    const COLUMNS: &'static [&'static str] = &["ID", "TYPE", "PROGRAM", "ATTACHED TO", "HELD BY"];
+    const NO_OBJECTS: &'static str = "there are no links";
+    type Context = HoldersAndTypes;
+
+    fn read_context() -> Result<HoldersAndTypes, BadInput> {
+        Ok(HoldersAndTypes::read())
+    }
+
+    fn read(fd: &OwnedFd, HoldersAndTypes { holders, btfs }: &mut HoldersAndTypes) -> Result<Self, Errno> {
         let info = sys::link_info(fd)?;
         let program = Kind::Prog.open(info.prog_id).ok().filter(|_| info.prog_id != 0).and_then(|fd| {
             let info = sys::prog_info(&fd).ok()?;
@@ -111,13 +79,14 @@ impl LinkFacts {
         })
     }
 
-    /// Returns the id and the name of the link's program.
-    fn program_text(&self) -> String {
-        match (self.prog_id, &self.program) {
-            (Some(id), Some(name)) if !name.is_empty() => format!("{id} {name}"),
-            (Some(id), _) => id.to_string(),
-            (None, _) => String::new(),
-        }
+    fn cells(&self) -> io::Result<Vec<Cell>> {
+        Ok(vec![
+            right_cell(self.id),
+            left_cell(short_type_name(&self.link_type)),
+            left_cell(self.program_text()),
+            left_cell(self.target.text()?),
+            left_cell(text::holders_cell(&self.pids, &self.pinned)),
+        ])
     }
 
     fn write(&self, out: &mut Printer<'_>) -> io::Result<()> {

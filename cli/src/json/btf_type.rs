@@ -1,6 +1,6 @@
 //! A BTF type as JSON, with the keys of `bpftool btf dump -j`.
 
-use core_relo::btf::{IntInfo, Kind, Type};
+use core_relo::btf::{Kind, Type};
 use serde::Serialize;
 use std::io;
 
@@ -84,14 +84,8 @@ impl TypeJson {
 
 fn int(ty: Type<'_>) -> Option<Details> {
     let int = ty.int()?;
-    let encoding = match int.encoding {
-        0 => "(none)",
-        IntInfo::SIGNED => "SIGNED",
-        IntInfo::CHAR => "CHAR",
-        IntInfo::BOOL => "BOOL",
-        _ => "UNKN",
-    };
-    Some(Details::Int { size: ty.size_or_type(), bits_offset: int.offset, nr_bits: int.bits, encoding })
+    let (bits_offset, nr_bits, encoding) = (int.offset, int.bits, int.encoding_name());
+    Some(Details::Int { size: ty.size_or_type(), bits_offset, nr_bits, encoding })
 }
 
 fn array(ty: Type<'_>) -> Option<Details> {

@@ -3,7 +3,10 @@
 use crate::{
     describe,
     error::BadInput,
-    json::{error::ErrorJson, plan::SourceLine},
+    json::{
+        error::ErrorJson,
+        record::{RecordKeys, SourceLine},
+    },
 };
 use core_relo::{
     explain::{reason, text},
@@ -93,11 +96,7 @@ pub(crate) struct Unresolved {
 /// The facts of a relocation record that do not depend on the kernel.
 #[derive(Debug)]
 pub(crate) struct RecordFacts {
-    section: String,
-    program: Option<String>,
-    relocation: u32,
-    insn: Option<u32>,
-    kind: String,
+    keys: RecordKeys,
     pub(crate) access: String,
     source: Option<SourceLine>,
     /// The reason text for a kernel without candidates and without modules. The text is the same for all these kernels.
@@ -131,11 +130,8 @@ impl Serialize for Unresolved {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         struct Keys<'u> {
-            section: &'u str,
-            program: Option<&'u str>,
-            relocation: u32,
-            insn: Option<u32>,
-            kind: &'u str,
+            #[serde(flatten)]
+            record: &'u RecordKeys,
             outcome: &'u str,
             access: &'u str,
             source: Option<&'u SourceLine>,
@@ -143,11 +139,7 @@ impl Serialize for Unresolved {
         }
         let record = &*self.record;
         let keys = Keys {
-            section: &record.section,
-            program: record.program.as_deref(),
-            relocation: record.relocation,
-            insn: record.insn,
-            kind: &record.kind,
+            record: &record.keys,
             outcome: self.outcome,
             access: &record.access,
             source: record.source.as_ref(),
@@ -165,11 +157,7 @@ impl RecordFacts {
             None => format!("type [{}]", record.relo.root),
         };
         Self {
-            section: record.section.shortened().to_string(),
-            program: describe::program_name(planned),
-            relocation: record.index,
-            insn: record.insn.map(|insn| insn.0),
-            kind: record.relo.kind.to_string(),
+            keys: RecordKeys::new(planned),
             access,
             source: SourceLine::new(planned),
             no_candidates: OnceLock::new(),
@@ -180,12 +168,12 @@ impl RecordFacts {
     pub(crate) fn position(&self) -> String {
         match &self.source {
             Some(source) => format!("{}:{}", source.file, source.line),
-            None => format!("{} relocation {}", self.section, self.relocation),
+            None => format!("{} relocation {}", self.keys.section, self.keys.relocation),
         }
     }
 
     /// Returns the name of the program or subprogram, or of the section where there is none.
     pub(crate) fn program_or_section(&self) -> &str {
-        self.program.as_deref().unwrap_or(&self.section)
+        self.keys.program.as_deref().unwrap_or(&self.keys.section)
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod error;
 pub(crate) mod load;
 pub(crate) mod plan;
+mod record;
 pub(crate) mod value;
 mod verifier_log;
 pub(crate) mod writer;

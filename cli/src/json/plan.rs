@@ -1,28 +1,12 @@
 //! The lines of `plan` and `explain`: one for each relocation.
 
+use super::record::{RecordKeys, SourceLine};
 use crate::describe;
 use core_relo::{
     explain::{self, Explainer, TriedCandidate, reason},
     plan::PlannedReloc,
 };
 use serde::Serialize;
-
-/// The source line of a relocation.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct SourceLine {
-    pub(crate) file: String,
-    pub(crate) line: u32,
-    column: u32,
-    text: String,
-}
-
-impl SourceLine {
-    pub(crate) fn new(planned: &PlannedReloc<'_>) -> Option<Self> {
-        let s = planned.source()?;
-        let (file, text) = (s.file.shortened().to_string(), s.text.shortened().to_string());
-        Some(Self { file, line: s.line, column: s.column, text })
-    }
-}
 
 /// The local access of a relocation.
 #[derive(Debug, Serialize)]
@@ -53,11 +37,8 @@ struct Candidate {
 pub(crate) struct PlannedRelocationJson<'a> {
     object: &'a str,
     target: &'a str,
-    section: String,
-    program: Option<String>,
-    relocation: u32,
-    insn: Option<u32>,
-    kind: String,
+    #[serde(flatten)]
+    record: RecordKeys,
     local: LocalAccess,
     outcome: &'static str,
     local_value: Option<u64>,
@@ -79,19 +60,14 @@ impl<'a> PlannedRelocationJson<'a> {
         planned: &PlannedReloc<'p>,
         explainer: &mut Explainer<'p>,
     ) -> Self {
-        let record = planned.record();
         let (candidates, candidates_left_out) = candidates(planned, explainer.tried(planned));
         let endian = planned.btf().endian();
         let spec = planned.local_spec().map(|spec| explain::text(spec.text(planned.btf())));
         Self {
             object,
             target: kernel,
-            section: record.section.shortened().to_string(),
-            program: describe::program_name(planned),
-            relocation: record.index,
-            insn: record.insn.map(|insn| insn.0),
-            kind: record.relo.kind.to_string(),
-            local: LocalAccess { type_id: record.relo.root.0, spec },
+            record: RecordKeys::new(planned),
+            local: LocalAccess { type_id: planned.record().relo.root.0, spec },
             outcome: describe::outcome(&planned.decision()),
             local_value: planned.local_value(),
             target_value: planned.target_value(),
@@ -116,11 +92,8 @@ impl<'a> PlannedRelocationJson<'a> {
 pub(crate) struct ExplainedRelocationJson<'a> {
     object: &'a str,
     target: &'a str,
-    section: String,
-    program: Option<String>,
-    relocation: u32,
-    insn: Option<u32>,
-    kind: String,
+    #[serde(flatten)]
+    record: RecordKeys,
     outcome: &'static str,
     source: Option<SourceLine>,
     access: String,
@@ -140,17 +113,12 @@ impl<'a> ExplainedRelocationJson<'a> {
         planned: &PlannedReloc<'p>,
         explainer: &mut Explainer<'p>,
     ) -> Self {
-        let record = planned.record();
         let explanation = explainer.explain(planned);
         let (tried, tried_left_out) = candidates(planned, explanation.tried);
         Self {
             object,
             target: kernel,
-            section: record.section.shortened().to_string(),
-            program: describe::program_name(planned),
-            relocation: record.index,
-            insn: record.insn.map(|insn| insn.0),
-            kind: record.relo.kind.to_string(),
+            record: RecordKeys::new(planned),
             outcome: describe::outcome(&planned.decision()),
             source: SourceLine::new(planned),
             access: explanation.access,

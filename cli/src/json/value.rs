@@ -25,11 +25,11 @@ struct OpenGroup {
     name: String,
     /// Whether this is an anonymous member of a struct or union. Its members belong to the outer type, as in C.
     is_anonymous: bool,
-    parts: Parts,
+    content: GroupContent,
 }
 
-/// The elements or members that have been visited.
-enum Parts {
+/// The elements of an array or the members of a struct or union, as far as they have been visited.
+enum GroupContent {
     Array(Vec<Value>),
     Object(Map<String, Value>),
 }
@@ -37,10 +37,10 @@ enum Parts {
 impl ValueBuilder {
     /// Adds a value to the innermost open struct, union or array.
     fn add(&mut self, name: String, value: Value) {
-        match self.open.last_mut().map(|group| &mut group.parts) {
+        match self.open.last_mut().map(|group| &mut group.content) {
             None => self.finished = value,
-            Some(Parts::Array(elements)) => elements.push(value),
-            Some(Parts::Object(members)) => {
+            Some(GroupContent::Array(elements)) => elements.push(value),
+            Some(GroupContent::Object(members)) => {
                 members.insert(name, value);
             }
         }
@@ -51,25 +51,25 @@ impl ValueVisitor for ValueBuilder {
     type Error = UnbalancedGroups;
 
     fn open(&mut self, at: &ValueLocation<'_>, group: Aggregate) -> Result<(), UnbalancedGroups> {
-        let parts = match group {
-            Aggregate::Array { .. } => Parts::Array(Vec::new()),
-            _ => Parts::Object(Map::new()),
+        let content = match group {
+            Aggregate::Array { .. } => GroupContent::Array(Vec::new()),
+            _ => GroupContent::Object(Map::new()),
         };
-        let outer = self.open.last().map(|group| &group.parts);
-        let is_member = at.index.is_none() && matches!(outer, Some(Parts::Object(_)));
-        let is_anonymous = is_member && at.name.is_empty() && matches!(parts, Parts::Object(_));
-        self.open.push(OpenGroup { name: at.name.to_string(), is_anonymous, parts });
+        let outer = self.open.last().map(|group| &group.content);
+        let is_member = at.index.is_none() && matches!(outer, Some(GroupContent::Object(_)));
+        let is_anonymous = is_member && at.name.is_empty() && matches!(content, GroupContent::Object(_));
+        self.open.push(OpenGroup { name: at.name.to_string(), is_anonymous, content });
         Ok(())
     }
 
     fn close(&mut self, _: Aggregate) -> Result<(), UnbalancedGroups> {
-        let OpenGroup { name, is_anonymous, parts } = self.open.pop().ok_or(UnbalancedGroups)?;
-        match parts {
-            Parts::Object(members) if is_anonymous => {
+        let OpenGroup { name, is_anonymous, content } = self.open.pop().ok_or(UnbalancedGroups)?;
+        match content {
+            GroupContent::Object(members) if is_anonymous => {
                 members.into_iter().for_each(|(name, value)| self.add(name, value));
             }
-            Parts::Object(members) => self.add(name, Value::Object(members)),
-            Parts::Array(elements) => self.add(name, Value::Array(elements)),
+            GroupContent::Object(members) => self.add(name, Value::Object(members)),
+            GroupContent::Array(elements) => self.add(name, Value::Array(elements)),
         }
         Ok(())
     }

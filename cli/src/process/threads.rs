@@ -29,8 +29,10 @@ struct RunningThreads {
 impl RunningThreads {
     const NONE: Self = Self { pool: None, is_limited: false };
 
-    /// Replaces the pool if it has fewer than `wanted` threads. The new pool has at least twice as many threads as the old one, up to
-    /// `max`, so that a number of items that grows by one each time does not start a pool each time.
+    /// Replaces the pool if it has fewer than `wanted` threads.
+    ///
+    /// The new pool has at least twice as many threads as the old one, up to `max`. Callers with one item more each time then start
+    /// few pools.
     fn grow(&mut self, wanted: usize, max: usize) {
         let current = self.pool.as_ref().map_or(0, |pool| pool.current_num_threads());
         if current >= wanted || self.is_limited {

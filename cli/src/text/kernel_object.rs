@@ -6,7 +6,7 @@ use crate::{
         line::Line,
         printer::Printer,
         style::{BOLD, DIM},
-        table::{AlignedTable, left, right},
+        table::{AlignedTable, left_cell, right_cell},
     },
 };
 use std::{fmt::Display, io};
@@ -14,8 +14,8 @@ use std::{fmt::Display, io};
 /// Adds the row of column names. Columns of numbers are aligned right.
 pub(crate) fn header(table: &mut AlignedTable, names: &[&str]) {
     table.header(names.iter().map(|name| match *name {
-        "ID" | "INSNS" | "KEY" | "VALUE" | "ENTRIES" | "BYTES" => right(name),
-        name => left(name),
+        "ID" | "INSNS" | "KEY" | "VALUE" | "ENTRIES" | "BYTES" => right_cell(name),
+        name => left_cell(name),
     }));
 }
 

@@ -14,12 +14,12 @@ pub(crate) struct Cell {
 }
 
 /// Creates a cell that is aligned left.
-pub(crate) fn left(text: impl fmt::Display) -> Cell {
+pub(crate) fn left_cell(text: impl fmt::Display) -> Cell {
     Cell { text: Escaped(text).to_string(), is_right_aligned: false }
 }
 
 /// Creates a cell that is aligned right.
-pub(crate) fn right(text: impl fmt::Display) -> Cell {
+pub(crate) fn right_cell(text: impl fmt::Display) -> Cell {
     Cell { text: Escaped(text).to_string(), is_right_aligned: true }
 }
 
@@ -58,7 +58,7 @@ impl AlignedTable {
 
     /// Adds a row with a style for its first cell.
     pub(crate) fn styled_row(&mut self, style: Style, first: &str, rest: impl IntoIterator<Item = Cell>) {
-        let first = left(first);
+        let first = left_cell(first);
         let colour = RowColour::FirstBytes(style, first.text.len());
         self.add([first].into_iter().chain(rest), colour);
     }
@@ -106,10 +106,10 @@ mod tests {
     #[test]
     fn colours_do_not_change_the_layout() {
         let mut columns = AlignedTable::new();
-        columns.header([left("VERDICT"), right("N")]);
-        columns.styled_row(GOOD, "ok", [right(100)]);
-        columns.row([left(""), right(1)]);
-        columns.row([left(">a\nb\x1b"), right("")]);
+        columns.header([left_cell("VERDICT"), right_cell("N")]);
+        columns.styled_row(GOOD, "ok", [right_cell(100)]);
+        columns.row([left_cell(""), right_cell(1)]);
+        columns.row([left_cell(">a\nb\x1b"), right_cell("")]);
         let expected = [
             Line::new().styled(DIM, "VERDICT        N"),
             Line::new().styled(GOOD, "ok").text("           100"),

@@ -1,15 +1,19 @@
 //! `btf`: types as text or JSON, and the BTF in the running kernel.
 
 mod dump;
-mod list;
+mod facts;
 
+use super::kernel_facts;
 use crate::{args::btf::BtfCommand, console::Console};
+use facts::BtfFacts;
 use std::io;
 
 pub(crate) fn run(console: &mut Console<'_>, command: &BtfCommand) -> io::Result<()> {
     match command {
         BtfCommand::Dump(args) => dump::run(console, args),
-        BtfCommand::List(args) => list::list(console, args),
-        BtfCommand::Show(args) => list::show(console, args),
+        BtfCommand::List(args) => kernel_facts::list::<BtfFacts>(console, args.format),
+        BtfCommand::Show(args) => {
+            kernel_facts::show::<BtfFacts>(console, &(&args.selector).into(), args.format)
+        }
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     text::{
         line::Line,
         style,
-        table::{AlignedTable, left},
+        table::{AlignedTable, left_cell},
     },
 };
 use std::{io, path::Path, sync::Arc};
@@ -58,7 +58,7 @@ impl<'p, 'w> CheckWriter<'p, 'w> {
             self.console.out.json_lines(&output.lines)?;
         }
         for Row { verdict, cells, reasons } in output.rows {
-            self.table.styled_row(style::outcome_style(verdict), verdict, cells.map(left));
+            self.table.styled_row(style::outcome_style(verdict), verdict, cells.map(left_cell));
             self.reasons.push(reasons);
         }
         if self.reasons.len() >= ALIGNED_ROWS {

@@ -1,6 +1,6 @@
 //! The global variables of an object.
 
-use crate::text::table::{Cell, left, right};
+use crate::text::table::{Cell, left_cell, right_cell};
 use core_relo::explain::CType;
 use core_relo_loader::{Global, GlobalKind, object::Object};
 use serde::Serialize;
@@ -46,11 +46,11 @@ impl GlobalFacts {
 
     pub(super) fn row(&self) -> Vec<Cell> {
         vec![
-            left(&self.name),
-            left(&self.section),
-            right(self.offset),
-            right(self.size),
-            left(self.c_type.as_deref().unwrap_or("?")),
+            left_cell(&self.name),
+            left_cell(&self.section),
+            right_cell(self.offset),
+            right_cell(self.size),
+            left_cell(self.c_type.as_deref().unwrap_or("?")),
         ]
     }
 }

@@ -12,7 +12,7 @@ use crate::{
         line::Line,
         printer::Printer,
         style::BOLD,
-        table::{AlignedTable, Cell, left, right},
+        table::{AlignedTable, Cell, left_cell, right_cell},
     },
 };
 use core_relo::btf::Btf;
@@ -165,19 +165,21 @@ impl ObjectFacts {
             &["NAME", "TYPE", "KEY", "VALUE", "ENTRIES", "FLAGS"],
             self.maps.iter().map(MapFacts::row),
         )?;
-        let data = self.data.iter().map(|d| vec![left(&d.section), left(&d.kind), right(d.bytes)]);
+        let data =
+            self.data.iter().map(|d| vec![left_cell(&d.section), left_cell(&d.kind), right_cell(d.bytes)]);
         write_section(out, "Data", &["SECTION", "KIND", "BYTES"], data)?;
         let column_names = ["NAME", "SECTION", "OFFSET", "BYTES", "TYPE"];
         write_section(out, "Globals", &column_names, self.globals.iter().map(GlobalFacts::row))?;
         let externs = self.externs.iter().map(|e| {
             let weak = if e.weak { "weak" } else { "" };
-            vec![left(&e.name), left(e.kind), left(weak)]
+            vec![left_cell(&e.name), left_cell(e.kind), left_cell(weak)]
         });
         write_section(out, "Externs", &["NAME", "KIND", ""], externs)?;
-        let mut kinds: Vec<_> = self.relocations.iter().map(|(kind, n)| vec![left(kind), right(n)]).collect();
+        let mut kinds: Vec<_> =
+            self.relocations.iter().map(|(kind, n)| vec![left_cell(kind), right_cell(n)]).collect();
         let total: usize = self.relocations.values().sum();
         if kinds.len() > 1 {
-            kinds.push(vec![left("all"), right(total)]);
+            kinds.push(vec![left_cell("all"), right_cell(total)]);
         }
         write_section(out, "CO-RE relocations", &["KIND", "COUNT"], kinds.into_iter())
     }
@@ -191,7 +193,7 @@ fn write_section(
     rows: impl Iterator<Item = Vec<Cell>>,
 ) -> io::Result<()> {
     let mut table = AlignedTable::new();
-    table.header(column_names.iter().map(left));
+    table.header(column_names.iter().map(left_cell));
     let mut rows = rows.peekable();
     if rows.peek().is_none() {
         return Ok(());
@@ -238,12 +240,12 @@ impl ProgramFacts {
         };
         let autoload = if self.autoload { "" } else { "not loaded unless asked for" };
         vec![
-            left(&self.name),
-            left(&self.section),
-            left(kind),
-            right(self.insns),
-            right(self.relocations),
-            left(autoload),
+            left_cell(&self.name),
+            left_cell(&self.section),
+            left_cell(kind),
+            right_cell(self.insns),
+            right_cell(self.relocations),
+            left_cell(autoload),
         ]
     }
 }
@@ -279,16 +281,16 @@ impl MapFacts {
     fn row(&self) -> Vec<Cell> {
         let Some(kind) = &self.map_type else {
             let error = self.error.as_deref().unwrap_or_default();
-            return vec![left(&self.name), left(format_args!("cannot be read: {error}"))];
+            return vec![left_cell(&self.name), left_cell(format_args!("cannot be read: {error}"))];
         };
         let flags = if self.flags == 0 { String::new() } else { format!("{:#x}", self.flags) };
         vec![
-            left(&self.name),
-            left(short_type_name(kind)),
-            right(self.key_size),
-            right(self.value_size),
-            right(self.max_entries),
-            left(flags),
+            left_cell(&self.name),
+            left_cell(short_type_name(kind)),
+            right_cell(self.key_size),
+            right_cell(self.value_size),
+            right_cell(self.max_entries),
+            left_cell(flags),
         ]
     }
 }

@@ -341,19 +341,18 @@ impl ObjectLoader<'_, '_, '_, '_> {
         out.line(Line::new().styled(GOOD, "loaded").text("   ").styled(BOLD, &self.file.name))?;
         for map in loaded.maps() {
             let kind = map.plan.known_type().map_or("?".into(), |t| short_type_name(t.name()));
-            let id = map.fd().and_then(|fd| sys::map_info(&fd).ok()).map_or(0, |i| i.id);
             let line = Line::new().text("  map      ").column(24, map.name()).text(" ").column(16, kind);
             match map.fd() {
-                Some(_) => out.line(line.text(format_args!(" id {id}")))?,
+                Some(fd) => out.line(line.text(" ").text(id_text(sys::map_info(&fd).map(|info| info.id))))?,
                 None => out.line(line.text(" not created"))?,
             }
         }
         for program in loaded.programs() {
             let kind = short_type_name(program.plan.program_type.name());
-            let info = sys::prog_info(program).unwrap_or_default();
+            let id = id_text(sys::prog_info(program).map(|info| info.id));
             let insns = program.plan.insns.len() / 8;
             let line = Line::new().text("  program  ").column(24, program.name()).text(" ").column(16, kind);
-            out.line(line.text(format_args!(" id {}, {insns} instructions", info.id)))?;
+            out.line(line.text(format_args!(" {id}, {insns} instructions")))?;
             print_log(out, &program.log)?;
         }
         for skipped in &plan.skipped {
@@ -374,4 +373,9 @@ impl ObjectLoader<'_, '_, '_, '_> {
         }
         Ok(())
     }
+}
+
+/// Returns the text of a kernel object's id, or of the error of reading the id.
+fn id_text(id: Result<u32, sys::Errno>) -> String {
+    id.map_or_else(|e| format!("id unknown: {e}"), |id| format!("id {id}"))
 }

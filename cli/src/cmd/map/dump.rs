@@ -1,6 +1,6 @@
 //! `map dump`: the elements of a map. BTF gives the types of keys and values.
 
-use super::list::{MapElementType, key_type, type_name, value_type};
+use super::facts::{MapElementType, key_type, type_name, value_type};
 use crate::{
     args::{format::Format, kernel_objects::MapDumpArgs},
     console::Console,
@@ -239,8 +239,8 @@ impl<'m> MapDumper<'m> {
         }
     }
 
-    /// Returns whether the map has only one value, whose key says nothing: an array of one element without a type for the key. The
-    /// map of a data section is such an array.
+    /// Returns whether the map has only one value and a key without meaning: an array of one element without a type for the key.
+    /// The map of a data section is such an array.
     fn is_single_value(&self) -> bool {
         MapType::from_number(self.info.map_type) == Some(MapType::Array)
             && self.info.max_entries == 1

@@ -21,16 +21,23 @@ use core::{cell::Cell, hint::black_box, ops::ControlFlow};
 /// Bytes of `struct btf_type`, with which every record begins.
 const COMMON_BYTES: usize = 12;
 
+// The pass compares raw kinds: the conversion to `Kind` costs as much as the validation of an element.
+const ARRAY: u8 = Kind::Array.raw();
+const STRUCT: u8 = Kind::Struct.raw();
+const UNION: u8 = Kind::Union.raw();
+const ENUM: u8 = Kind::Enum.raw();
 const FUNC: u8 = Kind::Func.raw();
 const FUNC_PROTO: u8 = Kind::FuncProto.raw();
+const DATASEC: u8 = Kind::Datasec.raw();
+const ENUM64: u8 = Kind::Enum64.raw();
 
-/// The sizes and references of a kind's records.
+/// The sizes and references of a kind's records. Eight bytes, so that a kind's shape needs no multiplication to find.
 #[derive(Clone, Copy)]
 struct RecordShape {
     /// Bytes of a record without elements, or 0 for an unknown kind.
-    fixed_bytes: u32,
+    fixed_bytes: u16,
     /// Bytes of an element.
-    element_bytes: u32,
+    element_bytes: u16,
     /// All ones if the third word is the id of a type, else 0.
     id_mask: u32,
 }
@@ -44,7 +51,9 @@ static RECORD_SHAPES: [RecordShape; 256] = {
         if let Some(layout) = kind.layout() {
             let RecordSize { fixed, element } = layout.size();
             let id_mask = if kind.has_target() { u32::MAX } else { 0 };
-            let shape = RecordShape { fixed_bytes: fixed.wrapping_add(12), element_bytes: element, id_mask };
+            let (fixed_bytes, element_bytes) =
+                (low_u16(to_usize(fixed.wrapping_add(12))), low_u16(to_usize(element)));
+            let shape = RecordShape { fixed_bytes, element_bytes, id_mask };
             #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
             {
                 (shapes[at], shapes[at | 0x80]) = (shape, shape);
@@ -98,7 +107,7 @@ struct ScanResult {
     count: usize,
     /// The highest id to which a record refers.
     highest_id: u32,
-    /// Whether a FUNC refers to a type that is not an earlier FUNC_PROTO of the own types.
+    /// Whether a FUNC may refer to a type other than an earlier FUNC_PROTO of the own types.
     has_unresolved_func: bool,
 }
 
@@ -113,7 +122,7 @@ fn scan_records<const IS_BIG_ENDIAN: bool, const VALIDATE_ELEMENTS: bool>(
     bounds: Bounds<'_>,
     buffers: &mut TableBuffers,
 ) -> Option<ScanResult> {
-    let endian = if IS_BIG_ENDIAN { Endian::Big } else { Endian::Little };
+    let endian = byte_order::<IS_BIG_ENDIAN>();
     // Offset 0 is the empty name, even if the BTF has no strings, as a split BTF may.
     let name_end = bounds.string_end.max(1);
     let TableBuffers { blocks, low16, kinds } = buffers;
@@ -132,12 +141,11 @@ fn scan_records<const IS_BIG_ENDIAN: bool, const VALIDATE_ELEMENTS: bool>(
                 let result = ScanResult { count, highest_id, has_unresolved_func };
                 return (rest.is_empty() && is_compact).then_some(result);
             };
-            let [n0, n1, n2, n3, i0, i1, i2, i3, t0, t1, t2, t3] = *common;
-            if endian.word([n0, n1, n2, n3]) >= name_end {
+            let [name, info, target] = *common.as_chunks::<4>().0 else { return None };
+            if endian.word(name) >= name_end {
                 return None;
             }
-            let info = Info(endian.word([i0, i1, i2, i3]));
-            let target = endian.word([t0, t1, t2, t3]);
+            let (info, target) = (Info(endian.word(info)), endian.word(target));
             let shape = RECORD_SHAPES.get(usize::from(info.last_byte()))?;
             highest_id = highest_id.max(target & shape.id_mask);
             *low16 = low_u16(rest.len());
@@ -146,7 +154,10 @@ fn scan_records<const IS_BIG_ENDIAN: bool, const VALIDATE_ELEMENTS: bool>(
                 if VALIDATE_ELEMENTS {
                     // The kinds of later types are still 0.
                     let earlier = all_kinds.get(to_usize(target.wrapping_sub(bounds.first_id.0)));
-                    has_unresolved_func |= earlier.is_none_or(|kind| kind.get() & !KFLAG != FUNC_PROTO);
+                    if earlier.map(Cell::get) != Some(FUNC_PROTO) {
+                        // The black box keeps this rare case out of the common one, which then needs no register for the flag.
+                        has_unresolved_func = black_box(true);
+                    }
                 }
                 // Nearly half of a kernel's records are FUNCs, all of 12 bytes. The branch lets the processor predict where the
                 // next record begins. Without the black box the compiler removes the branch, and the next record waits for the
@@ -154,13 +165,15 @@ fn scan_records<const IS_BIG_ENDIAN: bool, const VALIDATE_ELEMENTS: bool>(
                 black_box(());
                 trailer
             } else {
-                let elements = to_usize(info.vlen()).wrapping_mul(to_usize(shape.element_bytes));
-                let len = to_usize(shape.fixed_bytes).wrapping_add(elements);
+                let elements = to_usize(info.vlen()).wrapping_mul(usize::from(shape.element_bytes));
+                let len = usize::from(shape.fixed_bytes).wrapping_add(elements);
+                let (record, following) = rest.split_at_checked(len)?;
                 if VALIDATE_ELEMENTS && len > COMMON_BYTES {
-                    let elements = rest.get(COMMON_BYTES..len)?;
-                    highest_id = highest_id.max(highest_element_id(endian, info.kind(), elements, name_end)?);
+                    let elements = record.get(COMMON_BYTES..)?;
+                    let highest = highest_element_id::<IS_BIG_ENDIAN>(info.kind_raw(), elements, name_end)?;
+                    highest_id = highest_id.max(highest);
                 }
-                rest.get(len..)?
+                following
             };
         }
         // The shape of an unknown kind has length 0, so that the pass makes no progress. A block of such records spans 0 bytes.
@@ -172,21 +185,22 @@ fn scan_records<const IS_BIG_ENDIAN: bool, const VALIDATE_ELEMENTS: bool>(
     None
 }
 
+/// Returns the byte order. As a constant of each instance, it needs no test and no register.
+const fn byte_order<const IS_BIG_ENDIAN: bool>() -> Endian {
+    if IS_BIG_ENDIAN { Endian::Big } else { Endian::Little }
+}
+
 /// Returns the highest type id in the elements of a record, or `None` if an element has a name that does not exist.
 #[inline]
-fn highest_element_id(endian: Endian, kind: Kind, elements: &[u8], name_end: u32) -> Option<u32> {
-    let words = elements.as_chunks::<4>().0;
+fn highest_element_id<const IS_BIG_ENDIAN: bool>(kind: u8, elements: &[u8], name_end: u32) -> Option<u32> {
+    let (endian, words) = (byte_order::<IS_BIG_ENDIAN>(), elements.as_chunks::<4>().0);
     match kind {
-        Kind::Struct | Kind::Union => {
-            highest_id(endian, words, const { repeated_words::<3>(Kind::Struct) }, name_end)
-        }
-        Kind::Enum => highest_id(endian, words, const { repeated_words::<2>(Kind::Enum) }, name_end),
-        Kind::Enum64 => highest_id(endian, words, const { repeated_words::<3>(Kind::Enum64) }, name_end),
-        Kind::FuncProto => {
-            highest_id(endian, words, const { repeated_words::<2>(Kind::FuncProto) }, name_end)
-        }
-        Kind::Datasec => highest_id(endian, words, const { repeated_words::<3>(Kind::Datasec) }, name_end),
-        Kind::Array => highest_id(endian, words, const { repeated_words::<3>(Kind::Array) }, name_end),
+        STRUCT | UNION => highest_id::<3>(endian, words, const { repeated_words(Kind::Struct) }, name_end),
+        ENUM => highest_id::<2>(endian, words, const { repeated_words(Kind::Enum) }, name_end),
+        ENUM64 => highest_id::<3>(endian, words, const { repeated_words(Kind::Enum64) }, name_end),
+        FUNC_PROTO => highest_id::<2>(endian, words, const { repeated_words(Kind::FuncProto) }, name_end),
+        DATASEC => highest_id::<3>(endian, words, const { repeated_words(Kind::Datasec) }, name_end),
+        ARRAY => highest_id::<3>(endian, words, const { repeated_words(Kind::Array) }, name_end),
         _ => Some(0),
     }
 }
@@ -205,12 +219,13 @@ const fn repeated_words<const WORDS: usize>(kind: Kind) -> [WordMeaning; WORDS] 
 #[inline]
 fn highest_id<const WORDS: usize>(
     endian: Endian,
-    words: &[[u8; 4]],
+    mut words: &[[u8; 4]],
     meanings: [WordMeaning; WORDS],
     name_end: u32,
 ) -> Option<u32> {
     let mut highest_id = 0;
-    for element in words.as_chunks::<WORDS>().0 {
+    while let Some((element, following)) = words.split_first_chunk::<WORDS>() {
+        words = following;
         for (word, meaning) in element.iter().zip(meanings) {
             match meaning {
                 WordMeaning::Name if endian.word(*word) >= name_end => return None,

@@ -18,7 +18,7 @@ fn base(endian: Endian) -> Arc<Btf<'static>> {
     Arc::new(Btf::parse(b.finish()).unwrap())
 }
 
-fn on<T>(base: &Arc<Btf<'static>>, build: impl Fn(&mut Builder) -> T) -> Arc<Btf<'static>> {
+fn build_split<T>(base: &Arc<Btf<'static>>, build: impl Fn(&mut Builder) -> T) -> Arc<Btf<'static>> {
     let mut b = Builder::split(base);
     build(&mut b);
     Arc::new(Btf::parse_split(b.finish(), Arc::clone(base)).unwrap())
@@ -28,11 +28,11 @@ fn on<T>(base: &Arc<Btf<'static>>, build: impl Fn(&mut Builder) -> T) -> Arc<Btf
 fn ids_and_names_continue_through_several_levels() {
     for endian in ORDERS {
         let base = base(endian);
-        let middle = on(&base, |b| {
+        let middle = build_split(&base, |b| {
             b.typedef("t", TypeId(2));
             b.structure("own", 8, &[("of_base", TypeId(2), 0), ("of_own", TypeId(3), 32)]);
         });
-        let top = on(&middle, |b| {
+        let top = build_split(&middle, |b| {
             b.pointer(TypeId(4));
             b.structure("s", 99, &[]);
         });
@@ -66,14 +66,14 @@ fn ids_and_names_continue_through_several_levels() {
 fn a_split_btf_without_strings_of_its_own_is_sound_and_one_without_a_base_is_not() {
     for endian in ORDERS {
         let base = base(endian);
-        let anonymous = on(&base, |b| {
+        let anonymous = build_split(&base, |b| {
             b.pointer(TypeId(2));
             b.raw("", Kind::Struct, 1, false, 4, &[1, 1, 0]);
         });
         assert_eq!(anonymous.string_end(), base.string_end());
         let member = anonymous.ty(TypeId(4)).unwrap().member(0).unwrap();
         assert_eq!(member.name.as_bytes(), b"int", "names may be the base's");
-        let above = on(&anonymous, |b| {
+        let above = build_split(&anonymous, |b| {
             b.typedef("above", TypeId(4));
         });
         assert_eq!(above.ty(TypeId(5)).unwrap().name().as_bytes(), b"above");
@@ -118,7 +118,7 @@ fn levels_are_limited() {
     for endian in ORDERS {
         let mut top = base(endian);
         for _ in 1..limits::SPLIT_LEVELS {
-            top = on(&top, |b| b.pointer(TypeId(1)));
+            top = build_split(&top, |b| b.pointer(TypeId(1)));
         }
         assert_eq!(top.ty(TypeId(1)).unwrap().name().as_bytes(), b"int");
         let one_more = Btf::parse_split(Builder::split(&top).finish(), top).err();
@@ -132,7 +132,7 @@ fn the_size_of_pointers_is_the_bases() {
         let mut b = Builder::new(endian);
         b.int("long", 4, Builder::SIGNED);
         let base = Arc::new(Btf::parse(b.finish()).unwrap());
-        let top = on(&base, |b| b.int("long", 8, Builder::SIGNED));
+        let top = build_split(&base, |b| b.int("long", 8, Builder::SIGNED));
         assert_eq!(top.pointer_size(), ByteSize(4));
     }
 }

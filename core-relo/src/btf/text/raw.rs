@@ -1,10 +1,7 @@
 //! Types in the notation of `bpftool btf dump format raw`.
 
 use crate::{
-    btf::{
-        format::Kind,
-        view::{IntInfo, Type},
-    },
+    btf::{format::Kind, view::Type},
     ids::StrOffset,
     name::Name,
 };
@@ -69,15 +66,8 @@ fn name(name: Name<'_>, at: StrOffset) -> Name<'_> {
 
 fn int(f: &mut Formatter<'_>, ty: Type<'_>) -> Result {
     let Some(int) = ty.int() else { return Ok(()) };
-    let encoding = match int.encoding {
-        0 => "(none)",
-        IntInfo::SIGNED => "SIGNED",
-        IntInfo::CHAR => "CHAR",
-        IntInfo::BOOL => "BOOL",
-        _ => "UNKN",
-    };
     let (size, offset, bits) = (ty.size_or_type(), int.offset, int.bits);
-    write!(f, " size={size} bits_offset={offset} nr_bits={bits} encoding={encoding}")
+    write!(f, " size={size} bits_offset={offset} nr_bits={bits} encoding={}", int.encoding_name())
 }
 
 fn members(f: &mut Formatter<'_>, ty: Type<'_>) -> Result {

@@ -112,4 +112,15 @@ impl IntInfo {
     pub const fn is_signed(self) -> bool {
         self.encoding & Self::SIGNED != 0
     }
+
+    /// Returns the name of the encoding in bpftool's raw dump.
+    pub const fn encoding_name(self) -> &'static str {
+        match self.encoding {
+            0 => "(none)",
+            Self::SIGNED => "SIGNED",
+            Self::CHAR => "CHAR",
+            Self::BOOL => "BOOL",
+            _ => "UNKN",
+        }
+    }
 }

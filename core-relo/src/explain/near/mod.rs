@@ -3,6 +3,7 @@
 mod members;
 mod namesakes;
 mod near_match;
+mod results_by_name;
 mod search;
 mod types;
 

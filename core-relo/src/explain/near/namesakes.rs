@@ -1,6 +1,9 @@
 //! The search for the missing name in other composites and enums, and for similar names in the same enum.
 
-use super::near_match::{NearMatch, RESULTS_PER_SORT};
+use super::{
+    near_match::{NearMatch, RESULTS_PER_SORT},
+    results_by_name::ResultsByName,
+};
 use crate::{
     btf::{Btf, Enumerator, Type},
     explain::{
@@ -19,12 +22,12 @@ use hashbrown::HashMap;
 /// A search in the main BTF. One pass serves all missing names of a plan.
 #[derive(Debug, Default)]
 pub(super) struct NamesakeSearch<'b> {
-    members: Option<Namesakes<'b>>,
-    enumerators: Option<Namesakes<'b>>,
+    members: ResultsByName<'b, Namesake>,
+    enumerators: ResultsByName<'b, Namesake>,
 }
 
-/// For each name, the first types with a member or enumerator of this name, and the index of the member or enumerator.
-type Namesakes<'b> = HashMap<Name<'b>, Vec<(TypeId, u32)>>;
+/// A type with a member or enumerator of a missing name, and the index of the member or enumerator.
+type Namesake = (TypeId, u32);
 
 /// The steps for preparing and comparing a name.
 const COMPARE_STEPS: u32 = 4;
@@ -44,24 +47,24 @@ impl<'b> NamesakeSearch<'b> {
         steps: &mut StepBudget,
     ) -> Result<Vec<NearMatch>, OutOfSteps> {
         let btf = &*plan.target().main().btf;
-        let known = self.members.get_or_insert_default();
-        if !known.contains_key(&name) {
-            // The result of a pass that runs out of steps is incomplete, so that it is not stored.
-            let mut found = missing_names(plan, name);
-            for composite in btf.types().filter(|t| t.kind().is_composite() && !t.name().is_empty()) {
-                for member in composite.members() {
-                    steps.take_name(member.name)?;
-                    add_namesake(&mut found, member.name, (composite.id(), member.index));
+        let namesakes = self.members.get_or_search(
+            name,
+            || missing_names(plan),
+            |found| {
+                for composite in btf.types().filter(|t| t.kind().is_composite() && !t.name().is_empty()) {
+                    for member in composite.members() {
+                        steps.take_name(member.name)?;
+                        add_namesake(found, member.name, (composite.id(), member.index));
+                    }
                 }
-            }
-            *known = found;
-        }
-        let namesakes = &*known.entry(name).or_default();
+                Ok(())
+            },
+        )?;
         let others: Vec<_> = namesakes.iter().filter(|(id, _)| *id != ty).collect();
         if others.len() > RESULTS_PER_SORT {
             return Ok(Vec::new());
         }
-        let near = |(id, index): &(TypeId, u32)| {
+        let near = |(id, index): &Namesake| {
             let member = btf.ty(*id)?.member(*index)?;
             let detail = (CType::new(btf, member.ty), member.bit_offset.0 / 8);
             let what = format_args!("{}.{}", CType::new(btf, *id), name.shortened());
@@ -79,24 +82,22 @@ impl<'b> NamesakeSearch<'b> {
         steps: &mut StepBudget,
     ) -> Result<Vec<NearMatch>, OutOfSteps> {
         let (btf, name) = (&*plan.target().main().btf, name.essential());
-        let known = self.enumerators.get_or_insert_default();
-        if !known.contains_key(&name) {
-            let mut found = missing_names(plan, name);
-            for enumeration in btf.types().filter(|t| t.kind().is_enum()) {
-                for enumerator in enumeration.enumerators() {
-                    steps.take_name(enumerator.name)?;
-                    add_namesake(
-                        &mut found,
-                        enumerator.name.essential(),
-                        (enumeration.id(), enumerator.index),
-                    );
+        let namesakes = self.enumerators.get_or_search(
+            name,
+            || missing_names(plan),
+            |found| {
+                for enumeration in btf.types().filter(|t| t.kind().is_enum()) {
+                    for enumerator in enumeration.enumerators() {
+                        steps.take_name(enumerator.name)?;
+                        let namesake = (enumeration.id(), enumerator.index);
+                        add_namesake(found, enumerator.name.essential(), namesake);
+                    }
                 }
-            }
-            *known = found;
-        }
-        let namesakes = &*known.entry(name).or_default();
+                Ok(())
+            },
+        )?;
         let others = namesakes.iter().filter(|(id, _)| *id != ty);
-        let near = |(id, index): &(TypeId, u32)| {
+        let near = |(id, index): &Namesake| {
             let enumeration = btf.ty(*id)?;
             Some(enumerator_match(enumeration, enumeration.enumerator(*index)?))
         };
@@ -104,18 +105,17 @@ impl<'b> NamesakeSearch<'b> {
     }
 }
 
-/// Returns the names of members and enumerators in the accesses of records without a match, and `name`.
-fn missing_names<'b>(plan: &'b Plan<'b>, name: Name<'b>) -> Namesakes<'b> {
+/// Returns the names of members and enumerators in the accesses of records without a match.
+fn missing_names<'b>(plan: &'b Plan<'b>) -> impl Iterator<Item = Name<'b>> {
     let specs = plan.iter().filter(is_missing).filter_map(|planned| planned.local_spec());
-    let names = specs.flat_map(|spec| {
+    specs.flat_map(|spec| {
         let names = spec.accessors.iter().filter_map(|accessor| accessor.name(plan.relocs().btf()));
         names.map(|name| if spec.kind.is_enumval() { name.essential() } else { name })
-    });
-    names.chain([name]).map(|name| (name, Vec::new())).collect()
+    })
 }
 
 /// Adds a member or enumerator if its name is one of the missing names and its type is not added yet.
-fn add_namesake<'b>(namesakes: &mut Namesakes<'b>, name: Name<'b>, (ty, index): (TypeId, u32)) {
+fn add_namesake<'b>(namesakes: &mut HashMap<Name<'b>, Vec<Namesake>>, name: Name<'b>, (ty, index): Namesake) {
     if let Some(types) = namesakes.get_mut(&name)
         && types.len() < TYPES_PER_NAME
         && types.last().is_none_or(|(last, _)| *last != ty)

@@ -1,6 +1,9 @@
 //! The search for types with the missing type's name and another kind, or with a similar name.
 
-use super::near_match::{NearMatch, RESULTS_PER_SORT};
+use super::{
+    near_match::{NearMatch, RESULTS_PER_SORT},
+    results_by_name::ResultsByName,
+};
 use crate::{
     btf::{Btf, Kind, Type},
     explain::{
@@ -20,7 +23,7 @@ use hashbrown::HashMap;
 #[derive(Debug, Default)]
 pub(super) struct TypeSearch<'b> {
     /// The first types of each missing type's essential name.
-    namesakes: Option<HashMap<Name<'b>, Vec<TypeId>>>,
+    namesakes: ResultsByName<'b, TypeId>,
     /// The named types of each kind.
     by_kind: HashMap<Kind, Vec<(BareName<'b>, TypeId)>>,
 }
@@ -35,16 +38,12 @@ impl<'b> TypeSearch<'b> {
     ) -> Result<Vec<NearMatch>, OutOfSteps> {
         let Some(root) = plan.relocs().btf().ty(root) else { return Ok(Vec::new()) };
         let (wanted, btf) = (root.name().essential(), &*plan.target().main().btf);
-        let known = self.namesakes.get_or_insert_default();
-        if !known.contains_key(&wanted) {
+        let missing_names = || {
             let missing = plan.iter().filter(is_missing).map(|planned| planned.record().relo.root);
-            let names = missing.filter_map(|id| plan.relocs().btf().ty(id)).map(|ty| ty.name().essential());
-            let mut found = names.chain([wanted]).map(|name| (name, Vec::new())).collect();
-            // The result of a pass that runs out of steps is incomplete, so that it is not stored.
-            find_namesakes(btf, &mut found, steps)?;
-            *known = found;
-        }
-        let namesakes = &*known.entry(wanted).or_default();
+            missing.filter_map(|id| plan.relocs().btf().ty(id)).map(|ty| ty.name().essential())
+        };
+        let search = |found: &mut _| find_namesakes(btf, found, steps);
+        let namesakes = self.namesakes.get_or_search(wanted, missing_names, search)?;
         if !namesakes.is_empty() {
             return Ok(namesakes.iter().filter_map(|id| btf.ty(*id)).map(near_match).collect());
         }

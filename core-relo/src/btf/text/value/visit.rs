@@ -181,25 +181,20 @@ impl<'v, V: ValueVisitor> Walk<'v, '_, V> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn composite(
+    /// Visits an aggregate and its parts. A part without bytes lies after the end of the data, and is the last one.
+    fn aggregate(
         &mut self,
         location: &ValueLocation<'v>,
-        ty: Type<'v>,
-        data: &'v [u8],
+        aggregate: Aggregate,
+        parts: impl Iterator<Item = (ValueLocation<'v>, Option<Bytes<'v>>)>,
         depth: u32,
     ) -> Visited<V::Error> {
-        let aggregate = if ty.kind() == Kind::Union { Aggregate::Union } else { Aggregate::Struct };
         self.visitor.open(location, aggregate)?;
         let mut flow = ControlFlow::Continue(());
-        for member in ty.members() {
-            let location = ValueLocation { name: member.name, index: None, ty: member.ty, btf: self.btf };
-            let extent = self.btf.member_extent(&member).ok();
-            let bytes = match extent.filter(|e| e.is_bitfield) {
-                Some(extent) => Bytes { data, extent: Some(extent) },
-                None => Bytes {
-                    data: self.part(member.ty, data, to_usize(member.bit_offset.0 / 8)),
-                    extent: None,
-                },
+        for (location, bytes) in parts {
+            let Some(bytes) = bytes else {
+                self.visitor.scalar(&location, Scalar::CutOff)?;
+                break;
             };
             flow = self.value(location, bytes, depth)?;
             if flow.is_break() {
@@ -210,6 +205,27 @@ impl<'v, V: ValueVisitor> Walk<'v, '_, V> {
         Ok(flow)
     }
 
+    fn composite(
+        &mut self,
+        location: &ValueLocation<'v>,
+        ty: Type<'v>,
+        data: &'v [u8],
+        depth: u32,
+    ) -> Visited<V::Error> {
+        let btf = self.btf;
+        let aggregate = if ty.kind() == Kind::Union { Aggregate::Union } else { Aggregate::Struct };
+        let members = ty.members().map(move |member| {
+            let extent = btf.member_extent(&member).ok().filter(|extent| extent.is_bitfield);
+            let data = match extent {
+                Some(_) => data,
+                None => part(btf, member.ty, data, to_usize(member.bit_offset.0 / 8)),
+            };
+            let location = ValueLocation { name: member.name, index: None, ty: member.ty, btf };
+            (location, Some(Bytes { data, extent }))
+        });
+        self.aggregate(location, aggregate, members, depth)
+    }
+
     fn array(
         &mut self,
         location: &ValueLocation<'v>,
@@ -217,8 +233,9 @@ impl<'v, V: ValueVisitor> Walk<'v, '_, V> {
         data: &'v [u8],
         depth: u32,
     ) -> Visited<V::Error> {
+        let btf = self.btf;
         let Some(array) = ty.array() else { return self.scalar(location, Scalar::Raw(data)) };
-        let element = self.btf.strip(array.element).ok();
+        let element = btf.strip(array.element).ok();
         if element.is_some_and(is_char) {
             let chars = data.get(..to_usize(array.nelems)).unwrap_or(data);
             // The steps for a string grow with its length.
@@ -226,28 +243,17 @@ impl<'v, V: ValueVisitor> Walk<'v, '_, V> {
             return self.scalar(location, Scalar::Text { bytes: chars, len: array.nelems });
         }
         let of_aggregates = element.is_some_and(|ty| ty.kind().is_composite() || ty.kind() == Kind::Array);
-        let aggregate = Aggregate::Array { len: array.nelems, of_aggregates };
-        self.visitor.open(location, aggregate)?;
-        let size = self.btf.size_of(array.element).map_or(0, |size| to_usize(size.0));
-        let mut flow = ControlFlow::Continue(());
-        for index in 0..array.nelems {
-            let location =
-                ValueLocation { name: Name::default(), index: Some(index), ty: array.element, btf: self.btf };
+        let size = btf.size_of(array.element).map_or(0, |size| to_usize(size.0));
+        let elements = (0..array.nelems).map(move |index| {
             let start = to_usize(index).checked_mul(size);
-            let part = start.and_then(|start| data.get(start..)).unwrap_or_default();
-            if part.is_empty() && size > 0 {
-                // The data ends before the following elements, too.
-                self.visitor.scalar(&location, Scalar::CutOff)?;
-                break;
-            }
-            let part = part.get(..size).unwrap_or(part);
-            flow = self.value(location, Bytes { data: part, extent: None }, depth)?;
-            if flow.is_break() {
-                break;
-            }
-        }
-        self.visitor.close(aggregate)?;
-        Ok(flow)
+            let rest = start.and_then(|start| data.get(start..)).unwrap_or_default();
+            let is_cut_off = rest.is_empty() && size > 0;
+            let bytes = Bytes { data: rest.get(..size).unwrap_or(rest), extent: None };
+            let location =
+                ValueLocation { name: Name::default(), index: Some(index), ty: array.element, btf };
+            (location, (!is_cut_off).then_some(bytes))
+        });
+        self.aggregate(location, Aggregate::Array { len: array.nelems, of_aggregates }, elements, depth)
     }
 
     fn section(
@@ -257,29 +263,23 @@ impl<'v, V: ValueVisitor> Walk<'v, '_, V> {
         data: &'v [u8],
         depth: u32,
     ) -> Visited<V::Error> {
-        self.visitor.open(location, Aggregate::Section)?;
-        let mut flow = ControlFlow::Continue(());
-        for info in ty.secinfos() {
+        let btf = self.btf;
+        let variables = ty.secinfos().map(move |info| {
             let rest = data.get(to_usize(info.offset)..).unwrap_or_default();
-            let part = rest.get(..to_usize(info.size)).unwrap_or(rest);
-            let name = self.btf.ty(info.ty).map(Type::name).unwrap_or_default();
-            let location = ValueLocation { name, index: None, ty: info.ty, btf: self.btf };
-            flow = self.value(location, Bytes { data: part, extent: None }, depth)?;
-            if flow.is_break() {
-                break;
-            }
-        }
-        self.visitor.close(Aggregate::Section)?;
-        Ok(flow)
+            let bytes = Bytes { data: rest.get(..to_usize(info.size)).unwrap_or(rest), extent: None };
+            let name = btf.ty(info.ty).map(Type::name).unwrap_or_default();
+            (ValueLocation { name, index: None, ty: info.ty, btf }, Some(bytes))
+        });
+        self.aggregate(location, Aggregate::Section, variables, depth)
     }
+}
 
-    /// Returns the bytes of a part of type `ty`, or fewer if the data ends early.
-    fn part(&self, ty: TypeId, data: &'v [u8], start: usize) -> &'v [u8] {
-        let rest = data.get(start..).unwrap_or_default();
-        match self.btf.size_of(ty) {
-            Ok(size) => rest.get(..to_usize(size.0)).unwrap_or(rest),
-            Err(_) => rest,
-        }
+/// Returns the bytes of a part of type `ty`, or fewer if the data ends early.
+fn part<'v>(btf: &Btf<'_>, ty: TypeId, data: &'v [u8], start: usize) -> &'v [u8] {
+    let rest = data.get(start..).unwrap_or_default();
+    match btf.size_of(ty) {
+        Ok(size) => rest.get(..to_usize(size.0)).unwrap_or(rest),
+        Err(_) => rest,
     }
 }
 

@@ -5,8 +5,8 @@ use hashbrown::HashMap;
 
 /// A map from keys to canonical types: those that remain after deduplication. Equal types have equal keys.
 ///
-/// The types of one key are in the order in which libbpf compares them. libbpf's hash map puts a new type first in its list, and
-/// reverses every list when the map grows.
+/// The types of one key are in libbpf's order of comparison. In libbpf, a new type becomes the first of its list, and each growth
+/// of the hash map reverses every list.
 #[derive(Default)]
 pub(super) struct CanonicalTypes {
     lists: HashMap<Vec<u32>, Vec<u32>>,

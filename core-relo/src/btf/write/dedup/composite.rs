@@ -8,8 +8,8 @@ impl Deduplicator {
     /// Deduplicates all structs, unions and typedefs (libbpf: `btf_dedup_struct_types`).
     pub(super) fn dedup_composites(&mut self) -> Result<(), DedupError> {
         for id in self.own_ids() {
-            let kind = self.records.get(id).kind();
-            if !self.is_mapped(id) && matches!(kind, Kind::Struct | Kind::Union | Kind::Typedef) {
+            let kind = self.records.get(id)?.kind();
+            if !self.is_mapped(id)? && matches!(kind, Kind::Struct | Kind::Union | Kind::Typedef) {
                 self.dedup_composite(id)?;
             }
         }
@@ -17,7 +17,7 @@ impl Deduplicator {
     }
 
     fn dedup_composite(&mut self, id: u32) -> Result<(), DedupError> {
-        let key = self.key(id);
+        let key = self.key(id)?;
         let mut to = id;
         let same_key = self.canonical.take(&key);
         for canon in same_key.iter().rev().copied() {
@@ -29,18 +29,17 @@ impl Deduplicator {
             }
         }
         self.canonical.put_back(&key, same_key);
-        self.map_to(id, to, key);
-        Ok(())
+        self.map_to(id, to, key)
     }
 
     /// Returns the record without its references to types (libbpf: `btf_hash_by_kind`).
-    fn key(&self, id: u32) -> Vec<u32> {
-        let record = self.records.get(id);
+    fn key(&self, id: u32) -> Result<Vec<u32>, DedupError> {
+        let record = self.records.get(id)?;
         if record.kind() == Kind::Typedef {
-            return record.name_and_info().to_vec();
+            return Ok(record.name_and_info().to_vec());
         }
         let members = record.members().flat_map(|[name, _, offset]| [name, offset]);
-        record.common().iter().copied().chain(members).collect()
+        Ok(record.common().iter().copied().chain(members).collect())
     }
 
     /// Applies `hypot_map` after the candidate and canonical graphs proved equal (libbpf: `btf_dedup_merge_hypot_map`).
@@ -51,14 +50,14 @@ impl Deduplicator {
             let Some(canon) = self.hypot_list.get(at).copied() else { break };
             let cand = self.hypot_map.get(usize_of(canon)).copied().ok_or(UNMAPPED)?;
             let (cand, canon) = (self.resolve(cand)?, self.resolve(canon)?);
-            let (cand_kind, canon_kind) = (self.records.get(cand).kind(), self.records.get(canon).kind());
+            let (cand_kind, canon_kind) = (self.records.get(cand)?.kind(), self.records.get(canon)?.kind());
             let is_unresolved_composite =
-                cand_kind.is_composite() && self.is_mapped(canon) && !self.is_mapped(cand);
+                cand_kind.is_composite() && self.is_mapped(canon)? && !self.is_mapped(cand)?;
             match (cand_kind, canon_kind) {
                 (Kind::Fwd, Kind::Fwd) => {}
-                (_, Kind::Fwd) => self.set_mapped(canon, cand),
-                (Kind::Fwd, _) => self.set_mapped(cand, canon),
-                _ if is_unresolved_composite => self.set_mapped(cand, canon),
+                (_, Kind::Fwd) => self.set_mapped(canon, cand)?,
+                (Kind::Fwd, _) => self.set_mapped(cand, canon)?,
+                _ if is_unresolved_composite => self.set_mapped(cand, canon)?,
                 _ => {}
             }
         }

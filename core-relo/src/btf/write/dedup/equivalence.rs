@@ -1,6 +1,6 @@
 //! Comparison of two graphs of types.
 
-use super::{DedupError, Deduplicator, UNRESOLVED, bad_kind, records::Record, usize_of};
+use super::{DedupError, Deduplicator, UNMAPPED, UNRESOLVED, bad_kind, records::Record, usize_of};
 use crate::{btf::format::Kind, limits};
 use alloc::vec::Vec;
 
@@ -16,7 +16,7 @@ impl Deduplicator {
     /// Returns whether the graph of a candidate type equals that of a canonical type (libbpf: `btf_dedup_is_equiv`; a stack of
     /// pairs replaces its recursion). Stores in `hypot_map` the candidate type of each canonical type.
     pub(super) fn is_equivalent(&mut self, cand: u32, canon: u32) -> Result<bool, DedupError> {
-        self.clear_hypot_map();
+        self.clear_hypot_map()?;
         let mut pairs = Vec::from([(cand, canon)]);
         while let Some((cand, canon)) = pairs.pop() {
             self.step(1)?;
@@ -24,8 +24,8 @@ impl Deduplicator {
                 continue;
             }
             let canon = self.resolve_fwd(canon)?;
-            match self.hypot_map.get(usize_of(canon)).copied().unwrap_or(UNRESOLVED) {
-                UNRESOLVED => self.set_hypot(canon, cand),
+            match self.hypot_map.get(usize_of(canon)).copied().ok_or(UNMAPPED)? {
+                UNRESOLVED => self.set_hypot(canon, cand)?,
                 known if known == cand || self.is_identical(known, cand, limits::IDENTICAL_LEVELS)? => {
                     continue;
                 }
@@ -44,7 +44,7 @@ impl Deduplicator {
     }
 
     fn compare(&self, cand_id: u32, canon_id: u32) -> Result<Comparison, DedupError> {
-        let (cand, canon) = (self.records.get(cand_id), self.records.get(canon_id));
+        let (cand, canon) = (self.records.get(cand_id)?, self.records.get(canon_id)?);
         let same = |yes: bool| if yes { Comparison::Equal } else { Comparison::Different };
         if cand.name() != canon.name() {
             return Ok(Comparison::Different);
@@ -75,11 +75,11 @@ impl Deduplicator {
 
     /// Returns the definition of a FWD if it is known, else the type itself (libbpf: `resolve_fwd_id`).
     fn resolve_fwd(&self, id: u32) -> Result<u32, DedupError> {
-        if self.records.get(id).kind() != Kind::Fwd {
+        if self.records.get(id)?.kind() != Kind::Fwd {
             return Ok(id);
         }
         let end = self.resolve(id)?;
-        Ok(if self.records.get(end).kind() == Kind::Fwd { id } else { end })
+        Ok(if self.records.get(end)?.kind() == Kind::Fwd { id } else { end })
     }
 
     /// Returns whether two types of one graph are identical. A compiler may write a type twice, and refer to both copies
@@ -88,7 +88,7 @@ impl Deduplicator {
         let (mut first, mut second) = (first, second);
         loop {
             self.step(1)?;
-            let (a, b) = (self.records.get(first), self.records.get(second));
+            let (a, b) = (self.records.get(first)?, self.records.get(second)?);
             if levels == 0 || a.kind() != b.kind() {
                 return Ok(false);
             }
@@ -122,19 +122,17 @@ impl Deduplicator {
         }
     }
 
-    fn set_hypot(&mut self, canon: u32, cand: u32) {
+    fn set_hypot(&mut self, canon: u32, cand: u32) -> Result<(), DedupError> {
+        *self.hypot_map.get_mut(usize_of(canon)).ok_or(UNMAPPED)? = cand;
         self.hypot_list.push(canon);
-        if let Some(slot) = self.hypot_map.get_mut(usize_of(canon)) {
-            *slot = cand;
-        }
+        Ok(())
     }
 
-    fn clear_hypot_map(&mut self) {
+    fn clear_hypot_map(&mut self) -> Result<(), DedupError> {
         for id in self.hypot_list.drain(..) {
-            if let Some(slot) = self.hypot_map.get_mut(usize_of(id)) {
-                *slot = UNRESOLVED;
-            }
+            *self.hypot_map.get_mut(usize_of(id)).ok_or(UNMAPPED)? = UNRESOLVED;
         }
+        Ok(())
     }
 }
 

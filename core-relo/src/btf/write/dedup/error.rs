@@ -16,6 +16,14 @@ pub enum DedupError {
     /// A name or a record cannot be read.
     #[error(transparent)]
     Import(#[from] ImportError),
+    /// A type refers to a type that does not exist. Only a BTF that was parsed without validation has such references.
+    #[error("type [{id}] refers to type [{target}], which does not exist")]
+    NoType {
+        /// The type.
+        id: TypeId,
+        /// The type that does not exist.
+        target: TypeId,
+    },
     /// A type refers to a type that no type may refer to.
     #[error("type [{id}] is a {kind}, to which no type may refer")]
     Kind {

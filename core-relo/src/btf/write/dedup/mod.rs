@@ -1,8 +1,14 @@
 //! Deduplication: equal types are merged into one (libbpf: `btf__dedup`).
 //!
-//! The steps, in order: names; types without references (`primitive`); structs, unions and typedefs, whose graphs are compared
-//! (`equivalence`, `composite`); forward declarations with one definition (`forward`); and the remaining types, after the types to
-//! which they refer (`reference`). The result has the same types as libbpf's, in the same order.
+//! The steps, in order:
+//!
+//! 1. names
+//! 2. types without references (`primitive`)
+//! 3. structs, unions and typedefs, by comparing their graphs (`equivalence`, `composite`)
+//! 4. forward declarations with one definition (`forward`)
+//! 5. the remaining types, after the types to which they refer (`reference`)
+//!
+//! The result has the same types as libbpf's, in the same order.
 
 mod canonical;
 mod composite;
@@ -79,10 +85,10 @@ pub fn dedup_into(btf: &Btf<'_>, mut builder: Builder, max_steps: u64) -> Result
         return Err(DedupError::Split);
     }
     let records = Records::read(btf, &mut builder)?;
-    let mut deduplicator = Deduplicator::new(records, max_steps);
+    let mut deduplicator = Deduplicator::new(records, max_steps)?;
     deduplicator.dedup_primitives()?;
     deduplicator.dedup_composites()?;
-    deduplicator.resolve_forwards();
+    deduplicator.resolve_forwards()?;
     deduplicator.dedup_references()?;
     deduplicator.compact(builder)
 }
@@ -109,43 +115,43 @@ struct Deduplicator {
 }
 
 impl Deduplicator {
-    fn new(records: Records, max_steps: u64) -> Self {
-        let self_or_unresolved = |id: u32| if records.get(id).is_never_merged() { id } else { UNRESOLVED };
+    fn new(records: Records, max_steps: u64) -> Result<Self, DedupError> {
+        let self_or_unresolved =
+            |id: u32| Ok(if records.get(id)?.is_never_merged() { id } else { UNRESOLVED });
         let per_type = u64::from(limits::DEDUP_STEPS_PER_TYPE);
         let steps = u64::from(records.end()).saturating_mul(per_type).min(max_steps);
-        let map: Vec<u32> = (0..records.end()).map(self_or_unresolved).collect();
-        Self {
+        let map = (0..records.end()).map(self_or_unresolved).collect::<Result<Vec<u32>, DedupError>>()?;
+        Ok(Self {
             canonical: CanonicalTypes::default(),
             hypot_map: alloc::vec![UNRESOLVED; map.len()],
             map,
             hypot_list: Vec::new(),
             records,
             steps_left: Cell::new(steps),
-        }
+        })
     }
 
     fn own_ids(&self) -> core::ops::Range<u32> {
         1..self.records.end()
     }
 
-    fn mapped(&self, id: u32) -> u32 {
-        self.map.get(usize_of(id)).copied().unwrap_or(UNRESOLVED)
+    fn mapped(&self, id: u32) -> Result<u32, DedupError> {
+        self.map.get(usize_of(id)).copied().ok_or(UNMAPPED)
     }
 
-    fn set_mapped(&mut self, id: u32, to: u32) {
-        if let Some(slot) = self.map.get_mut(usize_of(id)) {
-            *slot = to;
-        }
+    fn set_mapped(&mut self, id: u32, to: u32) -> Result<(), DedupError> {
+        *self.map.get_mut(usize_of(id)).ok_or(UNMAPPED)? = to;
+        Ok(())
     }
 
-    fn is_mapped(&self, id: u32) -> bool {
-        self.mapped(id) < IN_PROGRESS
+    fn is_mapped(&self, id: u32) -> Result<bool, DedupError> {
+        Ok(self.mapped(id)? < IN_PROGRESS)
     }
 
     /// Returns the type at the end of the known mappings (libbpf: `resolve_type_id`).
     fn resolve(&self, mut id: u32) -> Result<u32, DedupError> {
         loop {
-            let to = self.mapped(id);
+            let to = self.mapped(id)?;
             if to >= IN_PROGRESS || to == id {
                 return Ok(id);
             }
@@ -162,32 +168,35 @@ impl Deduplicator {
     }
 
     /// Maps a type to a canonical type. A type that is mapped to itself becomes canonical.
-    fn map_to(&mut self, id: u32, to: u32, key: Vec<u32>) {
-        self.set_mapped(id, to);
+    fn map_to(&mut self, id: u32, to: u32, key: Vec<u32>) -> Result<(), DedupError> {
+        self.set_mapped(id, to)?;
         if id == to {
             self.canonical.add(key, id);
         }
+        Ok(())
     }
 
     /// Adds the canonical types to the builder, in their order, with consecutive ids (libbpf: `btf_dedup_compact_types`,
     /// `btf_dedup_remap_types`).
     fn compact(self, mut builder: Builder) -> Result<DedupResult, DedupError> {
         let mut ids = alloc::vec![TypeId::VOID; self.map.len()];
-        let canonical = || self.own_ids().filter(|id| self.mapped(*id) == *id);
-        for (old, new) in canonical().zip(1..) {
-            if let Some(slot) = ids.get_mut(usize_of(old)) {
-                *slot = TypeId(new);
-            }
+        let is_canonical = |(id, to): &(u32, u32)| id == to;
+        let canonical: Vec<u32> = self
+            .own_ids()
+            .zip(self.map.iter().skip(1).copied())
+            .filter(is_canonical)
+            .map(|(id, _)| id)
+            .collect();
+        for (old, new) in canonical.iter().zip(1..) {
+            *ids.get_mut(usize_of(*old)).ok_or(UNMAPPED)? = TypeId(new);
         }
         for old in self.own_ids() {
             let end = self.resolve(old)?;
             let new = ids.get(usize_of(end)).copied().ok_or(UNMAPPED)?;
-            if let Some(slot) = ids.get_mut(usize_of(old)).filter(|_| end != old) {
-                *slot = new;
-            }
+            *ids.get_mut(usize_of(old)).ok_or(UNMAPPED)? = new;
         }
-        for old in canonical() {
-            let record = self.records.get(old);
+        for old in canonical {
+            let record = self.records.get(old)?;
             let mut words = record.words().to_vec();
             for at in References::new(record.kind(), words.len()).ids() {
                 if let Some(word) = words.get_mut(at) {

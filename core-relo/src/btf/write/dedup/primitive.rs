@@ -8,10 +8,10 @@ impl Deduplicator {
     /// Deduplicates all types without references (libbpf: `btf_dedup_prim_types`).
     pub(super) fn dedup_primitives(&mut self) -> Result<(), DedupError> {
         for id in self.own_ids() {
-            match self.records.get(id).kind() {
-                Kind::Int | Kind::Fwd | Kind::Float => self.dedup_simple(id),
+            match self.records.get(id)?.kind() {
+                Kind::Int | Kind::Fwd | Kind::Float => self.dedup_simple(id)?,
                 Kind::Enum | Kind::Enum64 => self.dedup_enum(id)?,
-                Kind::Void | Kind::Unknown(_) => return Err(bad_kind(id, self.records.get(id))),
+                Kind::Void | Kind::Unknown(_) => return Err(bad_kind(id, self.records.get(id)?)),
                 _ => {}
             }
         }
@@ -19,19 +19,19 @@ impl Deduplicator {
     }
 
     /// Deduplicates a type that equals another only if all words of the records are equal.
-    fn dedup_simple(&mut self, id: u32) {
-        let key = self.records.get(id).words().to_vec();
+    fn dedup_simple(&mut self, id: u32) -> Result<(), DedupError> {
+        let key = self.records.get(id)?.words().to_vec();
         let to = self.canonical.first(&key).unwrap_or(id);
-        self.map_to(id, to, key);
+        self.map_to(id, to, key)
     }
 
     /// Deduplicates an enum. A forward-declared enum is mapped to a full enum of any size.
     fn dedup_enum(&mut self, id: u32) -> Result<(), DedupError> {
-        let key = Vec::from([self.records.get(id).name()]);
+        let key = Vec::from([self.records.get(id)?.name()]);
         let mut to = id;
         let same_name = self.canonical.take(&key);
         for canon in same_name.iter().rev().copied() {
-            let (this, other) = (self.records.get(id), self.records.get(canon));
+            let (this, other) = (self.records.get(id)?, self.records.get(canon)?);
             self.step(this.words().len())?;
             if this.words() == other.words() || (this.is_like_enum(other) && this.is_forward_enum()) {
                 to = canon;
@@ -39,11 +39,10 @@ impl Deduplicator {
             }
             if this.is_like_enum(other) {
                 // `other` is a forward declaration of this enum.
-                self.set_mapped(canon, id);
+                self.set_mapped(canon, id)?;
             }
         }
         self.canonical.put_back(&key, same_name);
-        self.map_to(id, to, key);
-        Ok(())
+        self.map_to(id, to, key)
     }
 }

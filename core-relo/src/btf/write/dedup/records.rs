@@ -1,19 +1,20 @@
 //! Records as words. Equal names have equal offsets.
 
+use super::error::DedupError;
 use crate::{
     btf::{
         format::{Info, Kind},
         parse::Btf,
-        write::{
-            builder::Builder,
-            import::{ImportError, Importer},
-        },
+        write::{builder::Builder, import::Importer},
     },
     ids::{to_u32, to_usize},
 };
 use alloc::vec::Vec;
 
-/// The records of a BTF, with `void` as the first.
+/// The error for a type without a record.
+const NO_RECORD: DedupError = DedupError::Internal { invariant: "every type of the BTF has a record" };
+
+/// The records of a BTF, with `void` as the first. Every type to which a record refers has a record.
 pub(super) struct Records {
     words: Vec<u32>,
     /// The start of each record in `words`, and the end of the last.
@@ -22,12 +23,20 @@ pub(super) struct Records {
 
 impl Records {
     /// Reads a BTF's types, and adds their names to `strings`, in order (libbpf: `btf_dedup_strings`).
-    pub(super) fn read(btf: &Btf<'_>, strings: &mut Builder) -> Result<Self, ImportError> {
+    pub(super) fn read(btf: &Btf<'_>, strings: &mut Builder) -> Result<Self, DedupError> {
         let mut importer = Importer::new(btf);
         let mut words = Vec::from([0, 0, 0]);
         let mut starts = Vec::from([0, 3]);
         for ty in btf.types() {
-            words.extend(importer.copy_words(strings, ty, |id| id)?);
+            let mut missing = None;
+            let copied = importer.copy_words(strings, ty, |id| {
+                missing = missing.or((id >= btf.end_id()).then_some(id));
+                id
+            })?;
+            if let Some(target) = missing {
+                return Err(DedupError::NoType { id: ty.id(), target });
+            }
+            words.extend(copied);
             starts.push(to_u32(words.len()));
         }
         Ok(Self { words, starts })
@@ -38,17 +47,15 @@ impl Records {
         to_u32(self.starts.len().saturating_sub(1))
     }
 
-    /// Returns the record of a type, or that of `void` if there is no such type.
-    pub(super) fn get(&self, id: u32) -> Record<'_> {
-        let words = || self.words.get(self.range(id)?);
-        Record(words().unwrap_or(&[0, 0, 0]))
+    /// Returns the record of a type.
+    pub(super) fn get(&self, id: u32) -> Result<Record<'_>, DedupError> {
+        self.range(id).and_then(|range| self.words.get(range)).map(Record).ok_or(NO_RECORD)
     }
 
-    pub(super) fn set_word(&mut self, id: u32, at: usize, value: u32) {
-        let range = self.range(id);
-        if let Some(word) = range.and_then(|r| self.words.get_mut(r)?.get_mut(at)) {
-            *word = value;
-        }
+    pub(super) fn set_word(&mut self, id: u32, at: usize, value: u32) -> Result<(), DedupError> {
+        let word = self.range(id).and_then(|range| self.words.get_mut(range)?.get_mut(at));
+        *word.ok_or(NO_RECORD)? = value;
+        Ok(())
     }
 
     fn range(&self, id: u32) -> Option<core::ops::Range<usize>> {

@@ -15,7 +15,7 @@ impl Deduplicator {
     /// Deduplicates the remaining types (libbpf: `btf_dedup_ref_types`).
     pub(super) fn dedup_references(&mut self) -> Result<(), DedupError> {
         for id in self.own_ids() {
-            if !self.is_mapped(id) {
+            if !self.is_mapped(id)? {
                 self.dedup_reference(id)?;
             }
         }
@@ -30,20 +30,20 @@ impl Deduplicator {
         while let Some((id, unresolved)) = pending.last_mut() {
             let id = *id;
             self.step(1)?;
-            let record = self.records.get(id);
+            let record = self.records.get(id)?;
             let Some(word) = unresolved.peek().copied() else {
                 // All references are resolved, so that equal words are equal types.
                 let key = record.words().to_vec();
                 let to = self.canonical.first(&key).unwrap_or(id);
-                self.map_to(id, to, key);
+                self.map_to(id, to, key)?;
                 pending.pop();
                 continue;
             };
             let target = record.word(word);
-            if self.is_mapped(target) {
+            if self.is_mapped(target)? {
                 unresolved.next();
                 let to = self.resolve(target)?;
-                self.records.set_word(id, word, to);
+                self.records.set_word(id, word, to)?;
             } else {
                 self.begin(target, &mut pending)?;
             }
@@ -53,10 +53,10 @@ impl Deduplicator {
 
     /// Puts a type on the stack of pending types.
     fn begin(&mut self, id: u32, pending: &mut Vec<Pending>) -> Result<(), DedupError> {
-        if self.mapped(id) == IN_PROGRESS {
+        if self.mapped(id)? == IN_PROGRESS {
             return Err(DedupError::Loop { id: TypeId(id) });
         }
-        let record = self.records.get(id);
+        let record = self.records.get(id)?;
         let may_refer = matches!(
             record.kind(),
             Kind::Const
@@ -73,7 +73,7 @@ impl Deduplicator {
             return Err(bad_kind(id, record));
         }
         let ids = References::new(record.kind(), record.words().len()).ids();
-        self.set_mapped(id, IN_PROGRESS);
+        self.set_mapped(id, IN_PROGRESS)?;
         pending.push((id, ids.peekable()));
         Ok(())
     }

@@ -183,7 +183,7 @@ fn types_that_no_compiler_writes_are_an_error() {
     assert_eq!(variable, Err(DedupError::Kind { id: TypeId(5), kind: Kind::Var }));
 }
 
-/// Functions that take functions, sixteen deep: three such families, of which one stands for the two others.
+/// Three equal chains of functions whose parameters are functions, sixteen levels deep. Two chains merge into the third.
 #[test]
 fn types_made_to_take_exponential_time_are_given_up() {
     let family = |b: &mut Builder, int| {
@@ -281,4 +281,15 @@ mod many {
             }
         });
     }
+}
+
+#[test]
+fn a_reference_to_a_missing_type_is_an_error() {
+    let mut b = Builder::new(Endian::Little);
+    let int = b.int("int", 4, Builder::SIGNED);
+    let missing = TypeId(9);
+    b.structure("s", 8, &[("a", int, 0), ("b", missing, 32)]);
+    let btf = Btf::parse_unvalidated(b.finish(), None).unwrap();
+    let expected = DedupError::NoType { id: TypeId(2), target: missing };
+    assert_eq!(dedup(&btf).err(), Some(expected));
 }

@@ -1,28 +1,20 @@
 //! `prog list` and `prog show`: the programs in the running kernel.
 
 use crate::{
-    args::{
-        format::Format,
-        kernel_objects::{ListArgs, ShowArgs},
-    },
-    cmd::kernel_facts,
-    console::Console,
+    cmd::kernel_facts::{HoldersAndTypes, KernelFacts},
     describe::short_type_name,
     error::BadInput,
     kernel_objects::{
-        btf_cache::BtfCache,
         fdinfo::fdinfo,
-        holders::Holders,
         kind::Kind,
-        object::{self, KernelObject},
         processes::Process,
-        select::{full_program_name, select},
+        select::full_program_name,
         time::{format_date, unix_seconds},
     },
     text::{
         kernel_object as text,
         printer::Printer,
-        table::{AlignedTable, left, right},
+        table::{Cell, left_cell, right_cell},
     },
 };
 use core_relo_loader::{
@@ -32,57 +24,9 @@ use core_relo_loader::{
 use serde::Serialize;
 use std::{io, os::fd::OwnedFd};
 
-pub(super) fn list(console: &mut Console<'_>, args: &ListArgs) -> io::Result<()> {
-    let programs = match read_facts(console, object::list(Kind::Prog))? {
-        Ok(programs) => programs,
-        Err(bad) => return console.fail(&bad),
-    };
-    if args.format == Format::Json {
-        return programs.iter().try_for_each(|p| console.out.json(p));
-    }
-    let mut table = AlignedTable::new();
-    text::header(&mut table, &["ID", "NAME", "TYPE", "INSNS", "MAPS", "LOADED", "HELD BY"]);
-    for p in &programs {
-        table.row([
-            right(p.id),
-            left(&p.name),
-            left(short_type_name(&p.program_type)),
-            right(p.insns),
-            left(text::ids_cell(&p.map_ids)),
-            left(p.loaded_at.map(format_date).unwrap_or_default()),
-            left(text::holders_cell(&p.pids, &p.pinned)),
-        ]);
-    }
-    text::write_table(&mut console.out, &mut table, programs.len(), "no programs are loaded")
-}
-
-pub(super) fn show(console: &mut Console<'_>, args: &ShowArgs) -> io::Result<()> {
-    let programs = match read_facts(console, select(Kind::Prog, &args.selector))? {
-        Ok(programs) => programs,
-        Err(bad) => return console.fail(&bad),
-    };
-    match args.format {
-        Format::Json => programs.iter().try_for_each(|p| console.out.json(p)),
-        Format::Text => programs.iter().try_for_each(|p| p.write(&mut console.out)),
-    }
-}
-
-/// Reads the facts of programs. The inner error is that of [`kernel_facts::read_all`], or that of the selection.
-fn read_facts(
-    console: &mut Console<'_>,
-    programs: Result<Vec<KernelObject>, BadInput>,
-) -> io::Result<Result<Vec<ProgramFacts>, BadInput>> {
-    let programs = match programs {
-        Ok(programs) => programs,
-        Err(bad) => return Ok(Err(bad)),
-    };
-    let (holders, mut btfs) = (Holders::find(), BtfCache::default());
-    kernel_facts::read_all(console, programs, |fd| ProgramFacts::new(fd, &holders, &mut btfs))
-}
-
 /// The facts that `prog list` and `prog show` print. They serialize to the JSON line.
 #[derive(Debug, Serialize)]
-struct ProgramFacts {
+pub(super) struct ProgramFacts {
     id: u32,
     name: String,
     program_type: String,
@@ -114,8 +58,17 @@ struct AttachTarget {
     name: Option<String>,
 }
 
-impl ProgramFacts {
-    fn new(fd: &OwnedFd, holders: &Holders, btfs: &mut BtfCache) -> Result<Self, Errno> {
+impl KernelFacts for ProgramFacts {
+    const KIND: Kind = Kind::Prog;
+    const COLUMNS: &'static [&'static str] = &["ID", "NAME", "TYPE", "INSNS", "MAPS", "LOADED", "HELD BY"];
+    const NO_OBJECTS: &'static str = "no programs are loaded";
+    type Context = HoldersAndTypes;
+
+    fn read_context() -> Result<HoldersAndTypes, BadInput> {
+        Ok(HoldersAndTypes::read())
+    }
+
+    fn read(fd: &OwnedFd, HoldersAndTypes { holders, btfs }: &mut HoldersAndTypes) -> Result<Self, Errno> {
         let info = sys::prog_info(fd)?;
         let program_type = ProgramType::from_number(info.prog_type).map(|known| known.name().to_owned());
         Ok(Self {
@@ -145,6 +98,18 @@ impl ProgramFacts {
             pinned: holders.pins(Kind::Prog, info.id),
             pids: holders.processes(Kind::Prog, info.id).to_vec(),
         })
+    }
+
+    fn cells(&self) -> io::Result<Vec<Cell>> {
+        Ok(vec![
+            right_cell(self.id),
+            left_cell(&self.name),
+            left_cell(short_type_name(&self.program_type)),
+            right_cell(self.insns),
+            left_cell(text::ids_cell(&self.map_ids)),
+            left_cell(self.loaded_at.map(format_date).unwrap_or_default()),
+            left_cell(text::holders_cell(&self.pids, &self.pinned)),
+        ])
     }
 
     fn write(&self, out: &mut Printer<'_>) -> io::Result<()> {

@@ -1,22 +1,14 @@
 //! `map list` and `map show`: the maps in the running kernel.
 
 use crate::{
-    args::{
-        format::Format,
-        kernel_objects::{ListArgs, ShowArgs},
-    },
-    cmd::kernel_facts,
-    console::Console,
+    cmd::kernel_facts::{HoldersAndTypes, KernelFacts},
     describe::short_type_name,
     error::BadInput,
-    kernel_objects::{
-        btf_cache::BtfCache, fdinfo::fdinfo, holders::Holders, kind::Kind, object, object::KernelObject,
-        processes::Process, select::select,
-    },
+    kernel_objects::{btf_cache::BtfCache, fdinfo::fdinfo, kind::Kind, processes::Process},
     text::{
         kernel_object as text,
         printer::Printer,
-        table::{AlignedTable, left, right},
+        table::{Cell, left_cell, right_cell},
     },
 };
 use core_relo::{TypeId, btf::Btf, explain::CType};
@@ -27,58 +19,9 @@ use core_relo_loader::{
 use serde::Serialize;
 use std::{io, os::fd::OwnedFd, sync::Arc};
 
-pub(super) fn list(console: &mut Console<'_>, args: &ListArgs) -> io::Result<()> {
-    let maps = match read_facts(console, object::list(Kind::Map))? {
-        Ok(maps) => maps,
-        Err(bad) => return console.fail(&bad),
-    };
-    if args.format == Format::Json {
-        return maps.iter().try_for_each(|m| console.out.json(m));
-    }
-    let mut table = AlignedTable::new();
-    text::header(&mut table, &["ID", "NAME", "TYPE", "KEY", "VALUE", "ENTRIES", "FLAGS", "HELD BY"]);
-    for m in &maps {
-        table.row([
-            right(m.id),
-            left(&m.name),
-            left(short_type_name(&m.map_type)),
-            right(m.key_size),
-            right(m.value_size),
-            right(m.max_entries),
-            left(if m.flags == 0 { String::new() } else { format!("{:#x}", m.flags) }),
-            left(text::holders_cell(&m.pids, &m.pinned)),
-        ]);
-    }
-    text::write_table(&mut console.out, &mut table, maps.len(), "there are no maps")
-}
-
-pub(super) fn show(console: &mut Console<'_>, args: &ShowArgs) -> io::Result<()> {
-    let maps = match read_facts(console, select(Kind::Map, &args.selector))? {
-        Ok(maps) => maps,
-        Err(bad) => return console.fail(&bad),
-    };
-    match args.format {
-        Format::Json => maps.iter().try_for_each(|m| console.out.json(m)),
-        Format::Text => maps.iter().try_for_each(|m| m.write(&mut console.out)),
-    }
-}
-
-/// Reads the facts of maps.
-fn read_facts(
-    console: &mut Console<'_>,
-    maps: Result<Vec<KernelObject>, BadInput>,
-) -> io::Result<Result<Vec<MapFacts>, BadInput>> {
-    let maps = match maps {
-        Ok(maps) => maps,
-        Err(bad) => return Ok(Err(bad)),
-    };
-    let (holders, mut btfs) = (Holders::find(), BtfCache::default());
-    kernel_facts::read_all(console, maps, |fd| MapFacts::new(fd, &holders, &mut btfs))
-}
-
 /// The facts that `map list` and `map show` print. They serialize to the JSON line.
 #[derive(Debug, Serialize)]
-struct MapFacts {
+pub(super) struct MapFacts {
     id: u32,
     name: String,
     map_type: String,
@@ -97,8 +40,18 @@ struct MapFacts {
     pids: Vec<Process>,
 }
 
-impl MapFacts {
-    fn new(fd: &OwnedFd, holders: &Holders, btfs: &mut BtfCache) -> Result<Self, Errno> {
+impl KernelFacts for MapFacts {
+    const KIND: Kind = Kind::Map;
+    const COLUMNS: &'static [&'static str] =
+        &["ID", "NAME", "TYPE", "KEY", "VALUE", "ENTRIES", "FLAGS", "HELD BY"];
+    const NO_OBJECTS: &'static str = "there are no maps";
+    type Context = HoldersAndTypes;
+
+    fn read_context() -> Result<HoldersAndTypes, BadInput> {
+        Ok(HoldersAndTypes::read())
+    }
+
+    fn read(fd: &OwnedFd, HoldersAndTypes { holders, btfs }: &mut HoldersAndTypes) -> Result<Self, Errno> {
         let info = sys::map_info(fd)?;
         let (key, value) = (key_type(&info, btfs), value_type(&info, btfs));
         let c_type = |ty: Option<MapElementType>| ty.map(|ty| CType::new(&ty.btf, ty.id).to_string());
@@ -120,6 +73,19 @@ impl MapFacts {
             pinned: holders.pins(Kind::Map, info.id),
             pids: holders.processes(Kind::Map, info.id).to_vec(),
         })
+    }
+
+    fn cells(&self) -> io::Result<Vec<Cell>> {
+        Ok(vec![
+            right_cell(self.id),
+            left_cell(&self.name),
+            left_cell(short_type_name(&self.map_type)),
+            right_cell(self.key_size),
+            right_cell(self.value_size),
+            right_cell(self.max_entries),
+            left_cell(if self.flags == 0 { String::new() } else { format!("{:#x}", self.flags) }),
+            left_cell(text::holders_cell(&self.pids, &self.pinned)),
+        ])
     }
 
     fn write(&self, out: &mut Printer<'_>) -> io::Result<()> {

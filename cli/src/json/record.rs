@@ -1,0 +1,45 @@
+//! The keys of a relocation record, the same in the lines of `check`, `plan` and `explain`.
+
+use crate::describe;
+use core_relo::plan::PlannedReloc;
+use serde::Serialize;
+
+/// The place and the kind of a relocation record.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct RecordKeys {
+    pub(crate) section: String,
+    pub(crate) program: Option<String>,
+    pub(crate) relocation: u32,
+    insn: Option<u32>,
+    kind: String,
+}
+
+impl RecordKeys {
+    pub(crate) fn new(planned: &PlannedReloc<'_>) -> Self {
+        let record = planned.record();
+        Self {
+            section: record.section.shortened().to_string(),
+            program: describe::program_name(planned),
+            relocation: record.index,
+            insn: record.insn.map(|insn| insn.0),
+            kind: record.relo.kind.to_string(),
+        }
+    }
+}
+
+/// The source line of a relocation.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct SourceLine {
+    pub(crate) file: String,
+    pub(crate) line: u32,
+    column: u32,
+    text: String,
+}
+
+impl SourceLine {
+    pub(crate) fn new(planned: &PlannedReloc<'_>) -> Option<Self> {
+        let s = planned.source()?;
+        let (file, text) = (s.file.shortened().to_string(), s.text.shortened().to_string());
+        Some(Self { file, line: s.line, column: s.column, text })
+    }
+}
