@@ -34,7 +34,7 @@ impl<'o> ExceptionCallbacks<'o> {
         }
         if !found.by_program.is_empty() {
             for (index, p) in ProgramIndex::enumerate(object.programs()).filter(|(_, p)| p.is_subprogram) {
-                found.subprograms.entry(p.name).or_insert(index);
+                found.subprograms.entry(p.name()).or_insert(index);
             }
         }
         found
@@ -47,7 +47,7 @@ impl<'o> ExceptionCallbacks<'o> {
         program: &Program<'_>,
     ) -> Result<Option<ProgramIndex>, LinkError> {
         let fail = |name: &[u8], what| LinkError::ExceptionCallback {
-            program: text(program.name),
+            program: text(program.name()),
             callback: text(name),
             what,
         };
@@ -55,7 +55,7 @@ impl<'o> ExceptionCallbacks<'o> {
             return Err(fail(name, "is tagged on something other than a global function"));
         }
         // Several tags are left to the verifier, which refuses them.
-        let Some([name]) = self.by_program.get(program.name).map(Vec::as_slice) else { return Ok(None) };
+        let Some([name]) = self.by_program.get(program.name()).map(Vec::as_slice) else { return Ok(None) };
         let index = self.subprograms.get(*name).copied();
         let found = index.and_then(|index| Some((index, object.programs().get(index.0)?)));
         let (index, callback) = found.ok_or_else(|| fail(name, "is not a subprogram of the object"))?;

@@ -80,7 +80,7 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
     /// Collects the maps, externs and references of an object, with the checks of libbpf's `bpf_object__open`.
     pub(crate) fn collect(object: &'o Object<'d>) -> Result<Self, LinkError> {
         if let Some(p) = object.programs().iter().find(|p| !p.is_subprogram && p.linkage == Linkage::Static) {
-            return Err(LinkError::StaticProgram { section: text(p.section), function: text(p.name) });
+            return Err(LinkError::StaticProgram { section: text(p.section), function: text(p.name()) });
         }
         let externs = externs::collect(object)?;
         let maps = MapTable::collect(object, externs::config_size(&externs) > 0)?;
@@ -156,11 +156,11 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
         let mut budget =
             to_index(limits::PROGRAM_INSNS).saturating_mul(pending.len()).min(limits::OBJECT_INSNS);
         while let Some(p) = pending.pop().and_then(|at| functions.get(at.0)) {
-            let Some(rest) = budget.checked_sub(to_index(p.len)) else { break };
+            let Some(rest) = budget.checked_sub(to_index(p.len())) else { break };
             budget = rest;
             let section = self.object.code_indices().binary_search(&p.section_index).ok();
             let code = section.and_then(|at| self.object.code_sections().get(at)).map_or(&[][..], |s| s.code);
-            let insns = code.chunks_exact(INSN_BYTES).skip(p.start.index()).take(to_index(p.len));
+            let insns = code.chunks_exact(INSN_BYTES).skip(p.start().index()).take(to_index(p.len()));
             for (raw, within) in insns.zip(0..) {
                 let Some(raw) = raw.first_chunk() else { continue };
                 let target = self.target(p, within, Insn::decode(self.object.endian(), *raw));
@@ -180,7 +180,7 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
 
     /// Returns the section and index of the instruction that an instruction calls, or whose address it loads.
     fn target(&self, p: &Program<'_>, within: u32, insn: Insn) -> Option<(SectionIndex, i64)> {
-        let position = (p.section_index, p.start.0.checked_add(within)?);
+        let position = (p.section_index, p.start().0.checked_add(within)?);
         match self.refs.find(position.0, position.1) {
             None => call_target(insn, position, None),
             Some(RefTarget::Function { section, offset }) => {
@@ -220,22 +220,22 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
         let p = self.linker.function(function)?;
         let start = u32::try_from(self.out.insns.len()).ok();
         let start =
-            start.filter(|start| start.checked_add(p.len).is_some_and(|end| end <= limits::PROGRAM_INSNS));
+            start.filter(|start| start.checked_add(p.len()).is_some_and(|end| end <= limits::PROGRAM_INSNS));
         let start = start.ok_or_else(|| LinkError::TooLong {
-            program: text(self.main.name),
+            program: text(self.main.name()),
             limit: limits::PROGRAM_INSNS,
         })?;
         let bytes = self.linker.code_of(self.code, p.section_index)?;
-        let insns = bytes.chunks_exact(INSN_BYTES).skip(p.start.index()).take(to_index(p.len));
+        let insns = bytes.chunks_exact(INSN_BYTES).skip(p.start().index()).take(to_index(p.len()));
         let decode = |raw: &[u8]| Some(Insn::decode(object.endian(), *raw.first_chunk()?));
         self.out.insns.extend(insns.filter_map(decode));
-        if self.out.insns.len().checked_sub(to_index(start)) != Some(to_index(p.len)) {
+        if self.out.insns.len().checked_sub(to_index(start)) != Some(to_index(p.len())) {
             return Err(InternalError { invariant: "a function lies within its section's code" }.into());
         }
         self.out.functions.push(FunctionCopy { start, function });
         self.starts.insert(function, start);
-        for (insn, target) in self.linker.refs.within(p.section_index, p.start.0, p.len) {
-            let moved = insn.checked_sub(p.start.0).and_then(|within| within.checked_add(start));
+        for (insn, target) in self.linker.refs.within(p.section_index, p.start().0, p.len()) {
+            let moved = insn.checked_sub(p.start().0).and_then(|within| within.checked_add(start));
             let moved = moved.invariant("a function's references lie within the function")?;
             self.out.refs.push((moved, *target));
         }
@@ -248,7 +248,7 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
         while let Some((function, next)) = stack.pop() {
             let p = *self.linker.function(function)?;
             let start = self.start_of(function)?;
-            for within in next..p.len {
+            for within in next..p.len() {
                 // `append` checked that the function's end is within the limit.
                 let at = start.checked_add(within).invariant("a copy ends within the program's limit")?;
                 let insn = self.out.insns.get(to_index(at)).copied();
@@ -286,8 +286,8 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
         if let Some(callee) = self.linker.function_at((to, target)) {
             return Ok(Some(callee));
         }
-        let insn = p.start.0.checked_add(within).invariant("a function lies within its section")?;
-        let (program, section) = (text(self.main.name), text(p.section));
+        let insn = p.start().0.checked_add(within).invariant("a function lies within its section")?;
+        let (program, section) = (text(self.main.name()), text(p.section));
         Err(LinkError::Call { program, section, insn, to: self.linker.section_name(to)?, target })
     }
 
@@ -299,12 +299,15 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
         for (n, copy) in self.out.functions.iter().enumerate() {
             let p = linker.function(copy.function)?;
             let moved = |at: u32| {
-                let moved = at.checked_sub(p.start.0).and_then(|within| within.checked_add(copy.start));
+                let moved = at.checked_sub(p.start().0).and_then(|within| within.checked_add(copy.start));
                 moved.invariant("a function's records lie within the function")
             };
-            let missing =
-                |what| LinkError::MissingInfo { program: text(self.main.name), function: text(p.name), what };
-            let functions = linker.functions.within(p.section, p.start.0, p.len);
+            let missing = |what| LinkError::MissingInfo {
+                program: text(self.main.name()),
+                function: text(p.name()),
+                what,
+            };
+            let functions = linker.functions.within(p.section, p.start().0, p.len());
             if n == 0 || !self.out.func_info.is_empty() {
                 if n > 0 && functions.is_empty() {
                     return Err(missing("func_info"));
@@ -313,7 +316,7 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
                     self.out.func_info.push([moved(*at)?, *ty]);
                 }
             }
-            let lines = linker.lines.within(p.section, p.start.0, p.len);
+            let lines = linker.lines.within(p.section, p.start().0, p.len());
             if n == 0 || !self.out.line_info.is_empty() {
                 if n > 0 && lines.is_empty() {
                     return Err(missing("line_info"));

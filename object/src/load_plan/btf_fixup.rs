@@ -256,7 +256,7 @@ pub(super) const fn secinfo_word(n: u32, word: u32) -> u32 {
 pub(super) fn hide_functions(object: &Object<'_>, edit: &mut Editor) {
     let is_hidden =
         |p: &&crate::object::Program<'_>| p.is_subprogram && p.is_hidden && p.linkage != Linkage::Static;
-    let hidden: Vec<_> = object.programs().iter().filter(is_hidden).map(|p| p.name).collect();
+    let hidden: Vec<_> = object.programs().iter().filter(is_hidden).map(|p| p.name()).collect();
     let (Some(btf), false) = (object.btf(), hidden.is_empty()) else { return };
     let mut first = HashMap::new();
     for ty in btf.types().filter(|t| t.kind() == Kind::Func && t.linkage() == Some(GLOBAL)) {

@@ -53,7 +53,7 @@ pub(crate) fn functions_starting_at<'p, 'd>(
     programs: &'p [Program<'d>],
     (section, insn): (SectionIndex, i64),
 ) -> impl Iterator<Item = (ProgramIndex, &'p Program<'d>)> {
-    let key = |p: &Program<'_>| (p.section_index, i64::from(p.start.0));
+    let key = |p: &Program<'_>| (p.section_index, i64::from(p.start().0));
     let first = programs.partition_point(|p| key(p) < (section, insn));
     let at_insn = move |(_, p): &(usize, &Program<'_>)| key(p) == (section, insn);
     let found = programs.iter().enumerate().skip(first).take_while(at_insn);
@@ -66,11 +66,9 @@ pub(crate) fn function_containing<'p, 'd>(
     section: SectionIndex,
     insn: u32,
 ) -> Option<&'p Program<'d>> {
-    let after = programs.partition_point(|p| (p.section_index, p.start.0) <= (section, insn));
+    let after = programs.partition_point(|p| (p.section_index, p.start().0) <= (section, insn));
     let last = after.checked_sub(1).and_then(|position| programs.get(position));
-    last.filter(|p| {
-        p.section_index == section && insn.checked_sub(p.start.0).is_some_and(|within| within < p.len)
-    })
+    last.filter(|p| p.section_index == section && p.contains(insn))
 }
 
 /// Finds the functions outside of `.text` that are subprograms.
@@ -104,14 +102,14 @@ pub(super) fn find_subprograms(object: &Object<'_>) -> Vec<ProgramIndex> {
             let mut functions = functions_starting_at(programs, target).peekable();
             let Some((_, function)) = functions.peek().copied() else { continue };
             let is_other =
-                |caller: &Program<'_>| (caller.section_index, caller.start) != (target.0, function.start);
+                |caller: &Program<'_>| (caller.section_index, caller.start()) != (target.0, function.start());
             if function_containing(programs, *section, index).is_some_and(is_other) {
                 found.extend(functions.map(|(function, _)| function));
             }
         }
     }
     let callbacks = exception_callbacks(object);
-    let named = ProgramIndex::enumerate(programs).filter(|(_, p)| callbacks.contains(p.name));
+    let named = ProgramIndex::enumerate(programs).filter(|(_, p)| callbacks.contains(p.name()));
     found.extend(named.map(|(function, _)| function));
     found.into_iter().filter(|function| candidates.get(function.0) == Some(&true)).collect()
 }
