@@ -3,7 +3,7 @@
 use super::LinkError;
 use crate::{
     elf::text,
-    internal::Invariant as _,
+    internal::{InternalError, Invariant as _},
     object::{Extern, ExternKind, Object},
 };
 use core::cmp::Reverse;
@@ -60,6 +60,8 @@ pub(crate) enum ConfigType {
 }
 
 /// Collects the externs of an object and lays out `.kconfig` (libbpf: `bpf_object__collect_externs`).
+///
+/// Configuration values come first, by offset.
 pub(crate) fn collect<'d>(object: &Object<'d>) -> Result<Vec<ExternEntry<'d>>, LinkError> {
     if object.externs().is_empty() {
         return Ok(Vec::new());
@@ -85,13 +87,15 @@ pub(crate) fn collect<'d>(object: &Object<'d>) -> Result<Vec<ExternEntry<'d>>, L
 }
 
 /// Returns the size of `.kconfig`; 0 if there are no configuration values.
-pub(crate) fn config_size(externs: &[ExternEntry<'_>]) -> u32 {
-    let end = |e: &ExternEntry<'_>| match e.binding {
-        // `collect` checked the sum.
-        ExternBinding::Config(slot) => slot.offset.saturating_add(slot.size),
-        _ => 0,
+pub(crate) fn config_size(externs: &[ExternEntry<'_>]) -> Result<u32, InternalError> {
+    let slot = |e: &ExternEntry<'_>| match e.binding {
+        ExternBinding::Config(slot) => Some(slot),
+        _ => None,
     };
-    externs.iter().map(end).max().unwrap_or(0)
+    match externs.iter().filter_map(slot).next_back() {
+        Some(last) => last.offset.checked_add(last.size).invariant("the size of `.kconfig` was checked"),
+        None => Ok(0),
+    }
 }
 
 /// Checks an extern against the object's BTF.

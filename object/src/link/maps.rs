@@ -4,6 +4,7 @@ use super::LinkError;
 use crate::{
     elf::text,
     index::{MapIndex, SectionIndex},
+    internal::Invariant as _,
     object::{DataKind, DataSection, Map, MapType, Object, Symbol, SymbolKind, SymbolLocation},
 };
 use core_relo::{
@@ -155,8 +156,10 @@ impl<'o, 'd> MapTable<'o, 'd> {
             if ty.kind() != Kind::Struct || ty.name().is_empty() {
                 return Err(shape("its type is not a named struct"));
             }
-            let symbol = symbols.get(name).copied().filter(|_| lacks_offsets);
-            let offset = symbol.unwrap_or(info.offset.into());
+            let offset = match symbols.get(name) {
+                Some(symbol_value) if lacks_offsets => *symbol_value,
+                _ => info.offset.into(),
+            };
             let size = ty.size_or_type();
             let fits = offset.checked_add(size.into()).is_some_and(|end| end <= section.size);
             let offset = u32::try_from(offset).ok().filter(|_| fits);
@@ -171,8 +174,8 @@ impl<'o, 'd> MapTable<'o, 'd> {
                 let what = "it overlaps the struct_ops map before it".into();
                 return Err(LinkError::MapShape { map: text(name), what });
             }
-            // The sum of two 32-bit numbers fits 64 bits.
-            end = u64::from(map.offset).saturating_add(map.size.into());
+            let sum = u64::from(map.offset).checked_add(map.size.into());
+            end = sum.invariant("the sum of two 32-bit numbers fits 64 bits")?;
             self.push(name, MapSource::StructOps(map));
         }
         Ok(())

@@ -17,7 +17,7 @@ pub use error::LinkError;
 
 use crate::{
     elf::text,
-    index::{ProgramIndex, SectionIndex},
+    index::{ProgramIndex, SectionIndex, to_usize},
     internal::{InternalError, Invariant as _},
     limits,
     object::{
@@ -83,7 +83,7 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
             return Err(LinkError::StaticProgram { section: text(p.section), function: text(p.name()) });
         }
         let externs = externs::collect(object)?;
-        let maps = MapTable::collect(object, externs::config_size(&externs) > 0)?;
+        let maps = MapTable::collect(object, externs::config_size(&externs)? > 0)?;
         let refs = RefTable::collect(object, &maps, &externs)?;
         let (functions, lines) = match (object.btf(), object.ext()) {
             (Some(btf), Some(ext)) => (InfoTable::functions(btf, ext), InfoTable::lines(btf, ext)),
@@ -138,29 +138,31 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
     /// subprograms, and programs that loaded programs call.
     ///
     /// A call that leads to no function is ignored here, and refused by [`link`](Self::link).
-    pub(crate) fn select_functions(&self, loaded: &[bool]) -> Vec<bool> {
+    pub(crate) fn select_functions(&self, loaded: &[bool]) -> Result<Vec<bool>, InternalError> {
         let functions = self.object.programs();
         let mut reached = loaded.to_vec();
         if reached.contains(&false) && self.may_call_programs() {
-            self.extend_to_callees(&mut reached);
+            self.extend_to_callees(&mut reached)?;
         }
-        reached.iter().zip(functions).map(|(reached, p)| *reached || p.is_subprogram).collect()
+        Ok(reached.iter().zip(functions).map(|(reached, p)| *reached || p.is_subprogram).collect())
     }
 
     /// Extends a set of functions to the transitive closure of their calls.
-    fn extend_to_callees(&self, reached: &mut [bool]) {
-        let functions = self.object.programs();
+    fn extend_to_callees(&self, reached: &mut [bool]) -> Result<(), InternalError> {
+        let code: Vec<_> = self.object.code_sections().iter().map(|section| section.code).collect();
         let selected = ProgramIndex::enumerate(&*reached).filter(|(_, is_reached)| **is_reached);
         let mut pending: Vec<ProgramIndex> = selected.map(|(function, _)| function).collect();
-        // Linking refuses more instructions than this. A product that saturates is larger than the object's limit.
-        let mut budget =
-            to_index(limits::PROGRAM_INSNS).saturating_mul(pending.len()).min(limits::OBJECT_INSNS);
-        while let Some(p) = pending.pop().and_then(|at| functions.get(at.0)) {
-            let Some(rest) = budget.checked_sub(to_index(p.len())) else { break };
-            budget = rest;
-            let section = self.object.code_indices().binary_search(&p.section_index).ok();
-            let code = section.and_then(|at| self.object.code_sections().get(at)).map_or(&[][..], |s| s.code);
-            let insns = code.chunks_exact(INSN_BYTES).skip(p.start().index()).take(to_index(p.len()));
+        // Linking refuses more instructions than this.
+        let of_programs = to_usize(limits::PROGRAM_INSNS).checked_mul(pending.len());
+        let mut insns_left =
+            of_programs.map_or(limits::OBJECT_INSNS, |of_programs| of_programs.min(limits::OBJECT_INSNS));
+        while let Some(function) = pending.pop() {
+            let p = self.function(function)?;
+            let Some(rest) = insns_left.checked_sub(to_usize(p.insn_count())) else { break };
+            insns_left = rest;
+            let section = self.code_of(&code, p.section_index)?;
+            let insns =
+                section.chunks_exact(INSN_BYTES).skip(p.start().index()).take(to_usize(p.insn_count()));
             for (raw, within) in insns.zip(0..) {
                 let Some(raw) = raw.first_chunk() else { continue };
                 let target = self.target(p, within, Insn::decode(self.object.endian(), *raw));
@@ -170,6 +172,7 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
                 }
             }
         }
+        Ok(())
     }
 
     /// Returns whether a function outside of `.text` may be called, either through a relocation or within its section.
@@ -219,22 +222,23 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
         let object = self.linker.object;
         let p = self.linker.function(function)?;
         let start = u32::try_from(self.out.insns.len()).ok();
-        let start =
-            start.filter(|start| start.checked_add(p.len()).is_some_and(|end| end <= limits::PROGRAM_INSNS));
+        let start = start.filter(|start| {
+            start.checked_add(p.insn_count()).is_some_and(|end| end <= limits::PROGRAM_INSNS)
+        });
         let start = start.ok_or_else(|| LinkError::TooLong {
             program: text(self.main.name()),
             limit: limits::PROGRAM_INSNS,
         })?;
         let bytes = self.linker.code_of(self.code, p.section_index)?;
-        let insns = bytes.chunks_exact(INSN_BYTES).skip(p.start().index()).take(to_index(p.len()));
+        let insns = bytes.chunks_exact(INSN_BYTES).skip(p.start().index()).take(to_usize(p.insn_count()));
         let decode = |raw: &[u8]| Some(Insn::decode(object.endian(), *raw.first_chunk()?));
         self.out.insns.extend(insns.filter_map(decode));
-        if self.out.insns.len().checked_sub(to_index(start)) != Some(to_index(p.len())) {
+        if self.out.insns.len().checked_sub(to_usize(start)) != Some(to_usize(p.insn_count())) {
             return Err(InternalError { invariant: "a function lies within its section's code" }.into());
         }
         self.out.functions.push(FunctionCopy { start, function });
         self.starts.insert(function, start);
-        for (insn, target) in self.linker.refs.within(p.section_index, p.start().0, p.len()) {
+        for (insn, target) in self.linker.refs.within(p.section_index, p.start().0, p.insn_count()) {
             let moved = insn.checked_sub(p.start().0).and_then(|within| within.checked_add(start));
             let moved = moved.invariant("a function's references lie within the function")?;
             self.out.refs.push((moved, *target));
@@ -248,10 +252,10 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
         while let Some((function, next)) = stack.pop() {
             let p = *self.linker.function(function)?;
             let start = self.start_of(function)?;
-            for within in next..p.len() {
+            for within in next..p.insn_count() {
                 // `append` checked that the function's end is within the limit.
                 let at = start.checked_add(within).invariant("a copy ends within the program's limit")?;
-                let insn = self.out.insns.get(to_index(at)).copied();
+                let insn = self.out.insns.get(to_usize(at)).copied();
                 let insn = insn.invariant("an appended function is copied whole")?;
                 let Some(callee) = self.callee(&p, within, insn)? else { continue };
                 let known = self.starts.get(&callee).copied();
@@ -259,14 +263,15 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
                     self.append(callee)?;
                 }
                 let distance = call_distance(at, self.start_of(callee)?)?;
-                let insn = self.out.insns.get_mut(to_index(at)).invariant("a copied instruction stays")?;
+                let insn = self.out.insns.get_mut(to_usize(at)).invariant("a copied instruction stays")?;
                 insn.imm = distance;
                 if insn.code == LD_IMM64 {
                     insn.src = PSEUDO_FUNC;
                 }
                 if known.is_none() {
-                    // `within` is less than the length, a `u32`.
-                    stack.push((function, within.saturating_add(1)));
+                    let next =
+                        within.checked_add(1).invariant("an instruction's index is less than a `u32`")?;
+                    stack.push((function, next));
                     stack.push((callee, 0));
                     break;
                 }
@@ -307,7 +312,7 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
                 function: text(p.name()),
                 what,
             };
-            let functions = linker.functions.within(p.section, p.start().0, p.len());
+            let functions = linker.functions.within(p.section, p.start().0, p.insn_count());
             if n == 0 || !self.out.func_info.is_empty() {
                 if n > 0 && functions.is_empty() {
                     return Err(missing("func_info"));
@@ -316,7 +321,7 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
                     self.out.func_info.push([moved(*at)?, *ty]);
                 }
             }
-            let lines = linker.lines.within(p.section, p.start().0, p.len());
+            let lines = linker.lines.within(p.section, p.start().0, p.insn_count());
             if n == 0 || !self.out.line_info.is_empty() {
                 if n > 0 && lines.is_empty() {
                     return Err(missing("line_info"));
@@ -336,9 +341,4 @@ fn call_distance(from: u32, to: u32) -> Result<i32, InternalError> {
     let distance = next.and_then(|next| i64::from(to).checked_sub(next));
     let distance = distance.and_then(|distance| i32::try_from(distance).ok());
     distance.invariant("the instruction limit keeps call distances within 32 bits")
-}
-
-/// Converts an instruction's index. Hosts have at least 32-bit addresses, so that the conversion never fails.
-fn to_index(n: u32) -> usize {
-    usize::try_from(n).unwrap_or(usize::MAX)
 }

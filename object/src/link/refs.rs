@@ -202,7 +202,6 @@ impl Resolver<'_, '_, '_> {
 }
 
 fn reference_error(reloc: &Reloc<'_>, what: &'static str) -> LinkError {
-    // An index beyond 32 bits is an error as well. Its message shows the largest index.
-    let insn = u32::try_from(reloc.offset / 8).unwrap_or(u32::MAX);
+    let insn = reloc.offset / 8;
     LinkError::Reference { section: text(reloc.section), insn, symbol: text(reloc.symbol.name), what }
 }

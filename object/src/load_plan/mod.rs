@@ -122,7 +122,7 @@ impl LoadPlan {
         let mut edit = btf_fixup::fix_up(object, &parts.externs)?;
         let mut modules = Modules::default();
 
-        let kconfig_size = externs::config_size(&parts.externs);
+        let kconfig_size = externs::config_size(&parts.externs)?;
         if u64::from(kconfig_size) > limits::DATA_BYTES {
             let most = limits::DATA_BYTES;
             let what = format!("its variables are too large: {kconfig_size} bytes, expected at most {most}");
@@ -144,7 +144,7 @@ impl LoadPlan {
         .plan_maps(&mut edit)?;
 
         let (loaded, skipped) = select_programs(object, settings, &tables);
-        let selected = parts.select_functions(&loaded);
+        let selected = parts.select_functions(&loaded)?;
         let (code, poisoned) = relocate::relocate_code(object, &selected, settings, host)?;
         let mut planner = programs::ProgramPlanner {
             object,
@@ -266,7 +266,7 @@ fn check_names(
             |name: &String| LoadPlanError::NoSuch { kind, name: name.as_str().into(), known: list() };
         requested.into_iter().find(|name| !known.contains(*name)).map_or(Ok(()), |name| Err(missing(name)))
     };
-    let programs: Vec<_> = object.programs().iter().filter(|p| !p.is_subprogram).map(|p| p.name()).collect();
+    let programs: Vec<_> = object.programs().iter().filter(|p| !p.is_subprogram).map(Program::name).collect();
     let maps: Vec<_> = parts.maps.entries.iter().map(|m| m.name).collect();
     check("program", settings.programs.keys().collect(), &programs)?;
     check("map", settings.maps.keys().collect(), &maps)

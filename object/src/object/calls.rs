@@ -23,27 +23,23 @@ pub(crate) const fn is_subprogram_call(insn: Insn) -> bool {
     insn.code == CALL && insn.src == PSEUDO_CALL && insn.dst == 0 && insn.off == 0
 }
 
-/// Returns the instruction that a call leads to, or whose address a 64-bit load loads: its section, and its index in the section.
+/// Returns the section and index of the instruction that an instruction calls, or whose address it loads; none for other
+/// instructions (libbpf: `bpf_object__reloc_code`, which supports `.text` only).
 ///
-/// Calls within a section need no relocation. libbpf: `bpf_object__reloc_code`, which supports `.text` only.
+/// Calls within a section need no relocation, and so have no symbol.
 pub(crate) fn call_target(
     insn: Insn,
     (section, index): (SectionIndex, u32),
     symbol: Option<SymbolAddress>,
 ) -> Option<(SectionIndex, i64)> {
     let imm = i64::from(insn.imm);
-    // A symbol may have any value. Where the sum saturates, no function begins, and the call is refused.
-    let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+    // A damaged symbol may have any value. Where a sum saturates, no function begins, and linking refuses the call.
+    let signed = |offset: u64| i64::try_from(offset).unwrap_or(i64::MAX);
+    let add = i64::saturating_add;
     match symbol {
-        Some((to, byte)) if is_subprogram_call(insn) => {
-            Some((to, signed(byte / 8).saturating_add(imm).saturating_add(1)))
-        }
-        Some((to, byte)) if insn.code == LD_IMM64 => {
-            Some((to, signed(byte).saturating_add(imm).div_euclid(8)))
-        }
-        None if is_subprogram_call(insn) => {
-            Some((section, i64::from(index).saturating_add(imm).saturating_add(1)))
-        }
+        Some((to, offset)) if is_subprogram_call(insn) => Some((to, add(add(signed(offset / 8), imm), 1))),
+        Some((to, offset)) if insn.code == LD_IMM64 => Some((to, add(signed(offset), imm).div_euclid(8))),
+        None if is_subprogram_call(insn) => Some((section, add(add(index.into(), imm), 1))),
         _ => None,
     }
 }

@@ -4,6 +4,7 @@ use super::{
     Object, ObjectError, calls, data, externs, maps, programs::Code, relocs::RelocSection, symbols::Symbols,
 };
 use crate::elf::{Class, Elf, Section};
+use core::ffi::CStr;
 use core_relo::{ByteSize, btf::Btf, ext::BtfExt};
 use object::elf;
 use std::collections::HashMap;
@@ -127,6 +128,7 @@ fn kernel_version(elf: &Elf<'_>) -> Result<Option<u32>, ObjectError> {
     }
 }
 
+/// Returns the bytes before the first NUL, or all bytes without a NUL.
 fn until_nul(bytes: &[u8]) -> &[u8] {
-    bytes.split(|b| *b == 0).next().unwrap_or(bytes)
+    CStr::from_bytes_until_nul(bytes).map_or(bytes, CStr::to_bytes)
 }

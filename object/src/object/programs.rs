@@ -48,13 +48,13 @@ impl<'d> Program<'d> {
     }
 
     /// Returns the number of instructions. A 64-bit load counts as two.
-    pub const fn len(&self) -> u32 {
+    pub const fn insn_count(&self) -> u32 {
         self.function.len
     }
 
     /// Returns whether the instruction is one of the function's, given its index in the section.
     pub fn contains(&self, insn: u32) -> bool {
-        insn.checked_sub(self.start().0).is_some_and(|offset| offset < self.len())
+        insn.checked_sub(self.start().0).is_some_and(|offset| offset < self.insn_count())
     }
 
     /// Returns the section's name without a leading `?`.
