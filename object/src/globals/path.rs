@@ -16,8 +16,8 @@ pub fn find_global(globals: &[Global], btf: Option<&Btf<'_>>, name: &str) -> Res
         return Ok(whole.clone());
     }
     // Names of variables and sections may contain dots. The longest match is used.
-    for (at, _) in name.rmatch_indices(['.', '[']) {
-        let Some((base, path)) = name.split_at_checked(at) else { continue };
+    for (end, _) in name.rmatch_indices(['.', '[']) {
+        let Some((base, path)) = name.split_at_checked(end) else { continue };
         if let Some(whole) = exact(globals, base)? {
             let no_such_part =
                 |what: String| GlobalError::NoSuchPart { name: name.into(), what: what.into() };
@@ -32,13 +32,13 @@ pub fn find_global(globals: &[Global], btf: Option<&Btf<'_>>, name: &str) -> Res
 
 fn exact<'g>(globals: &'g [Global], name: &str) -> Result<Option<&'g Global>, GlobalError> {
     let is_match = |g: &&Global| g.name == name || name.split_once('/') == Some((&*g.section, &*g.name));
-    let mut found = globals.iter().filter(is_match);
-    match (found.next(), found.next()) {
+    let mut matches = globals.iter().filter(is_match);
+    match (matches.next(), matches.next()) {
         (Some(first), Some(second)) => Err(GlobalError::Ambiguous {
             name: name.into(),
             sections: [(*first.section).into(), (*second.section).into()],
         }),
-        (found, _) => Ok(found),
+        (first, _) => Ok(first),
     }
 }
 

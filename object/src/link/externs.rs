@@ -67,9 +67,9 @@ pub(crate) fn collect<'d>(object: &Object<'d>) -> Result<Vec<ExternEntry<'d>>, L
         return Ok(Vec::new());
     }
     let btf = object.btf().ok_or(LinkError::NoBtf { what: "externs" })?;
-    let mut found: Vec<_> = object.externs().iter().map(|e| entry(btf, e)).collect::<Result<_, _>>()?;
+    let mut entries: Vec<_> = object.externs().iter().map(|e| entry(btf, e)).collect::<Result<_, _>>()?;
     // Configuration values first, by descending alignment and ascending size; then by name.
-    found.sort_by(|a, b| {
+    entries.sort_by(|a, b| {
         let key = |e: &ExternEntry<'_>| match e.binding {
             ExternBinding::Config(slot) => (0, Reverse(slot.align), slot.size),
             _ => (1, Reverse(0), 0),
@@ -77,13 +77,13 @@ pub(crate) fn collect<'d>(object: &Object<'d>) -> Result<Vec<ExternEntry<'d>>, L
         key(a).cmp(&key(b)).then_with(|| a.name.cmp(b.name))
     });
     let mut end = 0u32;
-    for e in &mut found {
+    for e in &mut entries {
         let ExternBinding::Config(slot) = &mut e.binding else { continue };
         let too_large = || LinkError::Extern { name: text(e.name), what: "`.kconfig` is too large" };
         slot.offset = end.checked_next_multiple_of(slot.align.max(1)).ok_or_else(too_large)?;
         end = slot.offset.checked_add(slot.size).ok_or_else(too_large)?;
     }
-    Ok(found)
+    Ok(entries)
 }
 
 /// Returns the size of `.kconfig`; 0 if there are no configuration values.

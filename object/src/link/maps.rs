@@ -145,7 +145,7 @@ impl<'o, 'd> MapTable<'o, 'd> {
             s.location == SymbolLocation::Section(section.section_index) && s.kind == SymbolKind::Object
         };
         let symbols: HashMap<_, _> = object.symbols().filter(is_here).map(|s| (s.name, s.value)).collect();
-        let mut found = Vec::new();
+        let mut maps = Vec::new();
         for info in datasec.secinfos() {
             let var = btf.ty(info.ty).filter(|t| t.kind() == Kind::Var);
             let var = var.ok_or_else(|| fail("it has an entry that is not a VAR"))?;
@@ -164,11 +164,11 @@ impl<'o, 'd> MapTable<'o, 'd> {
             let fits = offset.checked_add(size.into()).is_some_and(|end| end <= section.size);
             let offset = u32::try_from(offset).ok().filter(|_| fits);
             let offset = offset.ok_or_else(|| shape("it reaches past the end of its section"))?;
-            found.push((name, StructOps { section, offset, ty: ty.id(), size }));
+            maps.push((name, StructOps { section, offset, ty: ty.id(), size }));
         }
-        found.sort_by_key(|(_, map)| map.offset);
+        maps.sort_by_key(|(_, map)| map.offset);
         let mut end = 0u64;
-        for (name, map) in found {
+        for (name, map) in maps {
             // Overlaps would multiply the bytes and relocations, which are copied for each map.
             if u64::from(map.offset) < end {
                 let what = "it overlaps the struct_ops map before it".into();

@@ -46,8 +46,8 @@ pub(crate) struct ProgramLinker<'o, 'd> {
     pub(crate) externs: Vec<ExternEntry<'d>>,
     pub(crate) maps: MapTable<'o, 'd>,
     refs: RefTable,
-    functions: InfoTable<1>,
-    lines: InfoTable<3>,
+    func_info: InfoTable<1>,
+    line_info: InfoTable<3>,
     callbacks: ExceptionCallbacks<'o>,
 }
 
@@ -85,12 +85,12 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
         let externs = externs::collect(object)?;
         let maps = MapTable::collect(object, externs::config_size(&externs)? > 0)?;
         let refs = RefTable::collect(object, &maps, &externs)?;
-        let (functions, lines) = match (object.btf(), object.ext()) {
+        let (func_info, line_info) = match (object.btf(), object.ext()) {
             (Some(btf), Some(ext)) => (InfoTable::functions(btf, ext), InfoTable::lines(btf, ext)),
             _ => (InfoTable::default(), InfoTable::default()),
         };
         let callbacks = ExceptionCallbacks::collect(object);
-        Ok(Self { object, externs, maps, refs, functions, lines, callbacks })
+        Ok(Self { object, externs, maps, refs, func_info, line_info, callbacks })
     }
 
     /// Links a program (libbpf: `bpf_object__relocate_calls`, `bpf_prog_assign_exc_cb`).
@@ -124,7 +124,7 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
     }
 
     /// Returns the bytes of a code section. `code` has one entry for each code section.
-    fn code_of<'c, C: AsRef<[u8]>>(
+    fn section_code<'c, C: AsRef<[u8]>>(
         &self,
         code: &'c [C],
         section: SectionIndex,
@@ -160,7 +160,7 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
             let p = self.function(function)?;
             let Some(rest) = insns_left.checked_sub(to_usize(p.insn_count())) else { break };
             insns_left = rest;
-            let section = self.code_of(&code, p.section_index)?;
+            let section = self.section_code(&code, p.section_index)?;
             let insns =
                 section.chunks_exact(INSN_BYTES).skip(p.start().index()).take(to_usize(p.insn_count()));
             for (raw, within) in insns.zip(0..) {
@@ -229,7 +229,7 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
             program: text(self.main.name()),
             limit: limits::PROGRAM_INSNS,
         })?;
-        let bytes = self.linker.code_of(self.code, p.section_index)?;
+        let bytes = self.linker.section_code(self.code, p.section_index)?;
         let insns = bytes.chunks_exact(INSN_BYTES).skip(p.start().index()).take(to_usize(p.insn_count()));
         let decode = |raw: &[u8]| Some(Insn::decode(object.endian(), *raw.first_chunk()?));
         self.out.insns.extend(insns.filter_map(decode));
@@ -251,19 +251,21 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
         let mut stack = vec![(function, 0u32)];
         while let Some((function, next)) = stack.pop() {
             let p = *self.linker.function(function)?;
-            let start = self.start_of(function)?;
+            let start = self.copy_start(function)?;
             for within in next..p.insn_count() {
                 // `append` checked that the function's end is within the limit.
-                let at = start.checked_add(within).invariant("a copy ends within the program's limit")?;
-                let insn = self.out.insns.get(to_usize(at)).copied();
+                let insn_index =
+                    start.checked_add(within).invariant("a copy ends within the program's limit")?;
+                let insn = self.out.insns.get(to_usize(insn_index)).copied();
                 let insn = insn.invariant("an appended function is copied whole")?;
                 let Some(callee) = self.callee(&p, within, insn)? else { continue };
                 let known = self.starts.get(&callee).copied();
                 if known.is_none() {
                     self.append(callee)?;
                 }
-                let distance = call_distance(at, self.start_of(callee)?)?;
-                let insn = self.out.insns.get_mut(to_usize(at)).invariant("a copied instruction stays")?;
+                let distance = call_distance(insn_index, self.copy_start(callee)?)?;
+                let insn =
+                    self.out.insns.get_mut(to_usize(insn_index)).invariant("a copied instruction stays")?;
                 insn.imm = distance;
                 if insn.code == LD_IMM64 {
                     insn.src = PSEUDO_FUNC;
@@ -281,7 +283,7 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
     }
 
     /// Returns the index of the first instruction of a function's copy.
-    fn start_of(&self, function: ProgramIndex) -> Result<u32, InternalError> {
+    fn copy_start(&self, function: ProgramIndex) -> Result<u32, InternalError> {
         self.starts.get(&function).copied().invariant("a function is copied before a call leads to it")
     }
 
@@ -303,8 +305,8 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
         let linker = self.linker;
         for (n, copy) in self.out.functions.iter().enumerate() {
             let p = linker.function(copy.function)?;
-            let moved = |at: u32| {
-                let moved = at.checked_sub(p.start().0).and_then(|within| within.checked_add(copy.start));
+            let moved = |insn: u32| {
+                let moved = insn.checked_sub(p.start().0).and_then(|within| within.checked_add(copy.start));
                 moved.invariant("a function's records lie within the function")
             };
             let missing = |what| LinkError::MissingInfo {
@@ -312,22 +314,22 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
                 function: text(p.name()),
                 what,
             };
-            let functions = linker.functions.within(p.section, p.start().0, p.insn_count());
+            let func_info = linker.func_info.within(p.section, p.start().0, p.insn_count());
             if n == 0 || !self.out.func_info.is_empty() {
-                if n > 0 && functions.is_empty() {
+                if n > 0 && func_info.is_empty() {
                     return Err(missing("func_info"));
                 }
-                for (at, [ty]) in functions {
-                    self.out.func_info.push([moved(*at)?, *ty]);
+                for (insn, [ty]) in func_info {
+                    self.out.func_info.push([moved(*insn)?, *ty]);
                 }
             }
-            let lines = linker.lines.within(p.section, p.start().0, p.insn_count());
+            let line_info = linker.line_info.within(p.section, p.start().0, p.insn_count());
             if n == 0 || !self.out.line_info.is_empty() {
-                if n > 0 && lines.is_empty() {
+                if n > 0 && line_info.is_empty() {
                     return Err(missing("line_info"));
                 }
-                for (at, [file, line, position]) in lines {
-                    self.out.line_info.push([moved(*at)?, *file, *line, *position]);
+                for (insn, [file, line, position]) in line_info {
+                    self.out.line_info.push([moved(*insn)?, *file, *line, *position]);
                 }
             }
         }

@@ -53,7 +53,7 @@ impl RefTable {
             defined: maps.defined(),
             sections: object.data_sections().iter().map(|s| (s.section_index, s.kind)).collect(),
         };
-        let mut found = Self::default();
+        let mut table = Self::default();
         for (section_index, code) in object.code_indices().iter().zip(object.code_sections()) {
             let mut refs = Vec::new();
             for reloc in object.elf_relocs_of(*section_index) {
@@ -80,13 +80,13 @@ impl RefTable {
             if let Some(((insn, _), _)) = duplicate {
                 return Err(LinkError::TwoReferences { section: text(code.name), insn: *insn });
             }
-            found.called.extend(refs.iter().filter_map(|(_, target)| match target {
+            table.called.extend(refs.iter().filter_map(|(_, target)| match target {
                 RefTarget::Function { section, .. } => Some(*section),
                 _ => None,
             }));
-            found.by_section.insert(*section_index, refs);
+            table.by_section.insert(*section_index, refs);
         }
-        Ok(found)
+        Ok(table)
     }
 
     /// Returns whether a relocation refers to a function of the section.

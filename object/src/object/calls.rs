@@ -52,8 +52,8 @@ pub(crate) fn functions_starting_at<'p, 'd>(
     let key = |p: &Program<'_>| (p.section_index, i64::from(p.start().0));
     let first = programs.partition_point(|p| key(p) < (section, insn));
     let at_insn = move |(_, p): &(usize, &Program<'_>)| key(p) == (section, insn);
-    let found = programs.iter().enumerate().skip(first).take_while(at_insn);
-    found.map(|(function, p)| (ProgramIndex(function), p))
+    let functions = programs.iter().enumerate().skip(first).take_while(at_insn);
+    functions.map(|(function, p)| (ProgramIndex(function), p))
 }
 
 /// Returns the function that contains an instruction.
@@ -84,7 +84,7 @@ pub(super) fn find_subprograms(object: &Object<'_>) -> Vec<ProgramIndex> {
     if !candidates.contains(&true) {
         return Vec::new();
     }
-    let mut found = HashSet::new();
+    let mut subprograms = HashSet::new();
     let symbols = relocation_symbols(object);
     for (section, code) in object.code_indices().iter().zip(object.code_sections()) {
         for (raw, index) in code.code.chunks_exact(INSN_BYTES).zip(0u32..) {
@@ -100,14 +100,14 @@ pub(super) fn find_subprograms(object: &Object<'_>) -> Vec<ProgramIndex> {
             let is_other =
                 |caller: &Program<'_>| (caller.section_index, caller.start()) != (target.0, function.start());
             if function_containing(programs, *section, index).is_some_and(is_other) {
-                found.extend(functions.map(|(function, _)| function));
+                subprograms.extend(functions.map(|(function, _)| function));
             }
         }
     }
     let callbacks = exception_callbacks(object);
     let named = ProgramIndex::enumerate(programs).filter(|(_, p)| callbacks.contains(p.name()));
-    found.extend(named.map(|(function, _)| function));
-    found.into_iter().filter(|function| candidates.get(function.0) == Some(&true)).collect()
+    subprograms.extend(named.map(|(function, _)| function));
+    subprograms.into_iter().filter(|function| candidates.get(function.0) == Some(&true)).collect()
 }
 
 /// Returns the symbols of code relocations by section and instruction; none for a symbol outside of the object.

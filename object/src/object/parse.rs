@@ -75,8 +75,8 @@ fn check_overlap(elf: &Elf<'_>, len: usize) -> Result<(), ObjectError> {
 
 /// Finds the section of a name, which must be unique and not compressed.
 fn find_unique<'e, 'd>(elf: &'e Elf<'d>, name: &[u8]) -> Result<Option<&'e Section<'d>>, ObjectError> {
-    let mut found = elf.sections.iter().filter(|s| s.name == name && !s.is_null());
-    let (first, second) = (found.next(), found.next());
+    let mut sections = elf.sections.iter().filter(|s| s.name == name && !s.is_null());
+    let (first, second) = (sections.next(), sections.next());
     match first {
         Some(s) if second.is_some() => Err(ObjectError::Duplicate { section: s.text() }),
         Some(s) if s.is_compressed() => Err(ObjectError::Compressed { section: s.text() }),

@@ -218,7 +218,7 @@ impl ProgramFacts {
             attach_type: def.and_then(|d| d.attach_type).map(|a| a.name()),
             autoload: p.autoload(),
             start: p.start().0,
-            insns: p.len(),
+            insns: p.insn_count(),
             linkage: match p.linkage {
                 Linkage::Static => "static",
                 Linkage::Weak => "weak",
