@@ -1,6 +1,6 @@
 //! Exception callbacks: subprograms that run when a program throws, named by declaration tags.
 
-use super::LinkError;
+use super::error::LinkError;
 use crate::{
     elf::text,
     index::ProgramIndex,

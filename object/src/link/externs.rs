@@ -1,6 +1,6 @@
 //! The externs of an object in libbpf's order, and the layout of `.kconfig`.
 
-use super::LinkError;
+use super::error::LinkError;
 use crate::{
     elf::text,
     internal::{InternalError, Invariant as _},

@@ -1,6 +1,6 @@
 //! The maps of an object in libbpf's order: defined maps, data sections, `.kconfig`, struct_ops maps.
 
-use super::LinkError;
+use super::error::LinkError;
 use crate::{
     elf::text,
     index::{MapIndex, SectionIndex},

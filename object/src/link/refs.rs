@@ -1,6 +1,6 @@
 //! References of instructions to maps, data, externs and functions, from ELF relocations.
 
-use super::{LinkError, externs::ExternEntry, maps::MapTable};
+use super::{error::LinkError, externs::ExternEntry, maps::MapTable};
 use crate::{
     elf::text,
     index::{ExternIndex, MapIndex, SectionIndex},
