@@ -37,14 +37,11 @@ fn a_failed_link_prints_one_line_and_writes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out.o");
     for (group, message) in [
-        ("bad_strong", "symbol `mine` is defined in bad_strong_a.bpf.o, too"),
-        ("bad_type", "member 1 is `y` at bit 32 there, `z` at bit 32 here"),
-        (
-            "bad_map",
-            "symbol `table` is a map defined otherwise in bad_map_a.bpf.o: they differ in max_entries",
-        ),
-        ("bad_license", "section `license` differs from that of the files before"),
-        ("bad_section", "symbol `CONFIG_HZ` belongs to section `.ksyms` here"),
+        ("bad_strong", "symbol `mine`: the symbol is also defined in bad_strong_a.bpf.o"),
+        ("bad_type", "member 1: `z` at bit 32, expected `y` at bit 32"),
+        ("bad_map", "symbol `table`: the map definition differs from bad_map_a.bpf.o: max_entries"),
+        ("bad_license", "section `license`: the contents differ from the files before"),
+        ("bad_section", "symbol `CONFIG_HZ`: section `.ksyms`, expected the section in bad_section_a.bpf.o"),
     ] {
         let (a, b) = (format!("{group}_a.bpf.o"), format!("{group}_b.bpf.o"));
         let run = link(&out, &[&a, &b]);

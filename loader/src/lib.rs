@@ -53,7 +53,7 @@
 //! match Object::parse(bytes) {
 //!     Ok(object) => {
 //!         for program in object.programs().iter().filter(|p| !p.is_subprogram) {
-//!             println!("{} {:?}", program.name.escape_ascii(), program.sec_def().map(|d| d.program_type));
+//!             println!("{} {:?}", program.name().escape_ascii(), program.sec_def().map(|d| d.program_type));
 //!         }
 //!         let relocs = object.relocs()?;
 //!         let plan = Plan::new(&relocs, &target);

@@ -2,7 +2,10 @@
 //!
 //! The `object` crate parses the records. The errors here add the section and its offset, which that crate's errors lack.
 
-use crate::{index::SectionIndex, limits};
+use crate::{
+    index::{SectionIndex, to_usize},
+    limits,
+};
 use core::{ffi::CStr, ops::Range};
 use core_relo::{Endian, Name, Text};
 use object::{
@@ -246,10 +249,10 @@ fn section_names<'d, H: FileHeader<Endian = Endianness>>(
     data: &'d [u8],
     headers: &[H::SectionHeader],
 ) -> Result<&'d [u8], ElfError> {
-    // An unreadable index counts as 0: section 0 is no string table, and the error below reports it.
-    let index = header.shstrndx(e, data).unwrap_or(0);
-    let names = usize::try_from(index).ok().and_then(|i| headers.get(i));
-    let bytes = names.filter(|h| h.sh_type(e) == elf::SHT_STRTAB).and_then(|h| h.data(e, data).ok());
+    // Section 0 holds an index that does not fit the header. If that cannot be read, the error states index 0.
+    let Ok(index) = header.shstrndx(e, data) else { return Err(ElfError::SectionNames { index: 0 }) };
+    let names = headers.get(to_usize(index)).filter(|h| h.sh_type(e) == elf::SHT_STRTAB);
+    let bytes = names.and_then(|h| h.data(e, data).ok());
     bytes.ok_or(ElfError::SectionNames { index })
 }
 
@@ -259,8 +262,8 @@ pub fn string_at(strings: &[u8], offset: u32) -> Option<&[u8]> {
     if offset == 0 && strings.is_empty() {
         return Some(&[]);
     }
-    let rest = strings.get(usize::try_from(offset).ok()?..)?;
-    let bounded = rest.get(..limits::NAME_BYTES).unwrap_or(rest);
+    let rest = strings.get(to_usize(offset)..)?;
+    let bounded = rest.split_at_checked(limits::NAME_BYTES).map_or(rest, |(bounded, _)| bounded);
     CStr::from_bytes_until_nul(bounded).ok().map(CStr::to_bytes)
 }
 

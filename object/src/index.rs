@@ -44,3 +44,10 @@ impl MapIndex {
         table.into_iter().enumerate().map(|(index, item)| (Self(index), item))
     }
 }
+
+/// Converts a 32-bit number to an index of a slice. Every supported host has addresses of at least 32 bits.
+#[expect(clippy::as_conversions, reason = "usize::from(u32) does not exist; hosts have >= 32-bit usize")]
+pub(crate) const fn to_usize(n: u32) -> usize {
+    const { assert!(usize::BITS >= 32) };
+    n as usize
+}

@@ -36,7 +36,7 @@ pub const DATA_BYTES: u64 = 256 * 1024 * 1024;
 pub const LINK_STEPS: u32 = 10_000_000;
 
 /// Steps charged for a chain of modifiers and typedefs of any length.
-pub const LINK_STEPS_STRIPPED: usize = 32;
+pub const LINK_STEPS_STRIPPED: u32 = 32;
 
 /// Bytes of a compared name that are charged as one step.
 pub const LINK_STEP_BYTES: usize = 16;

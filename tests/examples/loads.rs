@@ -41,7 +41,7 @@ fn main() {
         }
         let programs: Vec<_> = object.programs().iter().filter(|p| !p.is_subprogram).collect();
         for p in programs {
-            let program = String::from_utf8_lossy(p.name).into_owned();
+            let program = String::from_utf8_lossy(p.name()).into_owned();
             if let Some(crash) = kernel_crashes::on_running_kernel(Path::new(&path), Some(&program)) {
                 println!("{name} {program} skipped 0 0 0 {}", crash.reason);
                 continue;

@@ -137,7 +137,7 @@ mod with_libbpf {
         let loaded = loader.load().map_err(|e| e.to_string())?;
         let names = object.programs().iter().filter(|program| !program.is_subprogram);
         let mut programs: BTreeMap<_, _> =
-            names.map(|program| (String::from_utf8_lossy(program.name).into_owned(), None)).collect();
+            names.map(|program| (String::from_utf8_lossy(program.name()).into_owned(), None)).collect();
         for program in loaded.programs() {
             let info = prog_info(&program.as_fd()).map_err(|e| e.to_string())?;
             programs.insert(program.name().to_owned(), Some(info.xlated_prog_len));

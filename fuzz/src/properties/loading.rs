@@ -49,7 +49,7 @@ fn check_settings(object: &Object<'_>, target: TargetKernel) {
         let _typed = loader.set_global(&global.name, &7u64).is_ok();
     }
     check_plan(&loader);
-    let name = |p: &core_relo_loader::object::Program<'_>| String::from_utf8_lossy(p.name).into_owned();
+    let name = |p: &core_relo_loader::object::Program<'_>| String::from_utf8_lossy(p.name()).into_owned();
     let programs: Vec<_> = object.programs().iter().filter(|p| !p.is_subprogram).map(name).collect();
     for program in programs.iter().take(5) {
         let mut alone = Loader::for_kernel(object, loader.kernel().clone());

@@ -160,7 +160,7 @@ fn floats_and_pointers_take_what_they_are() {
     assert!(said(&float, "v", &1u64).contains("expected a float of 8 bytes"));
     let pointer = one(8, Builder::pointer);
     assert_eq!(set(&pointer, "v", &1u64), Ok(()));
-    assert!(said(&pointer, "v", &1i64).contains("`int *`: i64, expected an address (u64)"));
+    assert!(said(&pointer, "v", &1i64).contains("`int *`: i64, expected an address of 8 bytes"));
     assert!(said(&pointer, "v", &1f64).contains("expected an address"));
 }
 

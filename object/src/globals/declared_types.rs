@@ -18,19 +18,19 @@ struct Variable {
 impl<'b> DeclaredTypes<'b> {
     /// Collects the variables of an object's data sections.
     pub(super) fn collect(object: &'b Object<'_>) -> Self {
-        let mut found = Self::default();
-        let Some(btf) = object.btf() else { return found };
+        let mut types = Self::default();
+        let Some(btf) = object.btf() else { return types };
         for section in object.data_sections() {
-            found.0.entry(section.name).or_default();
+            types.0.entry(section.name).or_default();
         }
-        if found.0.is_empty() {
-            return found;
+        if types.0.is_empty() {
+            return types;
         }
         // Symbols have no longer names.
         let is_short = |name: &[u8]| name.len() <= limits::NAME_BYTES;
         for section in btf.types().filter(|t| t.kind() == Kind::Datasec) {
             let name = section.name().as_bytes();
-            let Some(variables) = Some(name).filter(|n| is_short(n)).and_then(|n| found.0.get_mut(n)) else {
+            let Some(variables) = Some(name).filter(|n| is_short(n)).and_then(|n| types.0.get_mut(n)) else {
                 continue;
             };
             for info in section.secinfos() {
@@ -43,10 +43,10 @@ impl<'b> DeclaredTypes<'b> {
                 }
             }
         }
-        for variables in found.0.values_mut().flat_map(HashMap::values_mut) {
+        for variables in types.0.values_mut().flat_map(HashMap::values_mut) {
             variables.sort_by_key(|variable| variable.offset);
         }
-        found
+        types
     }
 
     /// Returns the type of a variable. Static variables of several files may have the same name. In that case, returns the type of

@@ -34,12 +34,12 @@ impl<'o, 'd> InitialValues<'o, 'd> {
     ///
     /// If the settings resize a section, the array at the section's end fills the new size.
     pub fn find(&self, settings: &Settings, name: &str) -> Result<Global, LoadPlanError> {
-        let (all, btf) = (self.globals(), self.object.btf());
+        let (globals, btf) = (self.globals(), self.object.btf());
         if settings.maps.values().all(|s| s.value_size.is_none()) {
-            return Ok(find_global(all, btf, name)?);
+            return Ok(find_global(globals, btf, name)?);
         }
-        let all = resize_arrays(all.to_vec(), btf, |section| settings.maps.get(section)?.value_size);
-        Ok(find_global(&all, btf, name)?)
+        let globals = resize_arrays(globals.to_vec(), btf, |section| settings.maps.get(section)?.value_size);
+        Ok(find_global(&globals, btf, name)?)
     }
 
     /// Sets the initial value of a variable of the object. `value` has the size of the variable.

@@ -1,6 +1,7 @@
 //! Lookup of a variable by name, or of a part of a variable by a path such as `config.ports[2]`.
 
 use super::{Global, GlobalError};
+use crate::index::to_usize;
 use core_relo::{
     TypeId,
     btf::{Btf, Kind, Member, Type},
@@ -15,14 +16,12 @@ pub fn find_global(globals: &[Global], btf: Option<&Btf<'_>>, name: &str) -> Res
         return Ok(whole.clone());
     }
     // Names of variables and sections may contain dots. The longest match is used.
-    for (at, _) in name.rmatch_indices(['.', '[']) {
-        let Some((base, path)) = name.split_at_checked(at) else { continue };
+    for (end, _) in name.rmatch_indices(['.', '[']) {
+        let Some((base, path)) = name.split_at_checked(end) else { continue };
         if let Some(whole) = exact(globals, base)? {
             let no_such_part =
                 |what: String| GlobalError::NoSuchPart { name: name.into(), what: what.into() };
-            let mut part = part(btf, whole, path).map_err(no_such_part)?;
-            part.name = name.into();
-            return Ok(part);
+            return part(btf, whole, path).map_err(no_such_part);
         }
     }
     Err(GlobalError::NotFound {
@@ -33,33 +32,32 @@ pub fn find_global(globals: &[Global], btf: Option<&Btf<'_>>, name: &str) -> Res
 
 fn exact<'g>(globals: &'g [Global], name: &str) -> Result<Option<&'g Global>, GlobalError> {
     let is_match = |g: &&Global| g.name == name || name.split_once('/') == Some((&*g.section, &*g.name));
-    let mut found = globals.iter().filter(is_match);
-    match (found.next(), found.next()) {
+    let mut matches = globals.iter().filter(is_match);
+    match (matches.next(), matches.next()) {
         (Some(first), Some(second)) => Err(GlobalError::Ambiguous {
             name: name.into(),
             sections: [(*first.section).into(), (*second.section).into()],
         }),
-        (found, _) => Ok(found),
+        (first, _) => Ok(first),
     }
 }
 
-/// Returns the part of a variable that a path selects, or an error message.
+/// Returns the part of a variable that a path selects, or an error message. The part's name is the variable's with the path.
 fn part(btf: Option<&Btf<'_>>, whole: &Global, path: &str) -> Result<Global, String> {
     let unknown = || format!("the type of `{}` is unknown: the object has no BTF for it", whole.name);
     let btf = btf.ok_or_else(unknown)?;
     let mut part = whole.clone();
     let mut rest = path;
     while !rest.is_empty() {
-        // `rest` is always a suffix of `path`. Only messages depend on `here`.
-        let here = path.strip_suffix(rest).unwrap_or(path);
-        let here = format!("{}{here}", whole.name);
+        let here = part.name.clone();
         let declared = part.ty.ok_or_else(unknown)?;
         let stripped = btf.strip(declared).map_err(|e| e.to_string())?;
         let shown = CType::new(btf, declared);
         let (offset, ty);
         if let Some(after) = rest.strip_prefix('.') {
-            let end = after.find(['.', '[']).unwrap_or(after.len());
-            let (name, next) = after.split_at_checked(end).unwrap_or((after, ""));
+            let split = after.find(['.', '[']).and_then(|end| after.split_at_checked(end));
+            // The last member of the path has nothing after it.
+            let (name, next) = split.unwrap_or((after, ""));
             if !stripped.kind().is_composite() {
                 return Err(format!("`{here}` is `{shown}`, which has no members"));
             }
@@ -69,6 +67,7 @@ fn part(btf: Option<&Btf<'_>>, whole: &Global, path: &str) -> Result<Global, Str
             if is_bitfield(btf, &member) {
                 return Err(format!("`{name}` is a bitfield: set `{here}` as a whole"));
             }
+            part.name = format!("{here}.{name}");
             (offset, ty, rest) = (byte, member.ty, next);
         } else {
             let (index, next) =
@@ -77,11 +76,13 @@ fn part(btf: Option<&Btf<'_>>, whole: &Global, path: &str) -> Result<Global, Str
                 })?;
             let array =
                 stripped.array().ok_or_else(|| format!("`{here}` is `{shown}`, which has no elements"))?;
+            part.name = format!("{here}[{index}]");
             let index: usize =
                 index.trim().parse().map_err(|_no_number| format!("`{index}` is not an array index"))?;
             let size = byte_size(btf, array.element)?;
-            // An array that was resized with its section has more elements than its type. Elements of no size cannot be counted.
-            let len = part.size.checked_div(size).unwrap_or(0);
+            // An array that was resized with its section has more elements than its type.
+            let len = part.size.checked_div(size);
+            let len = len.ok_or_else(|| format!("the elements of `{here}` have no size"))?;
             if index >= len {
                 return Err(format!("`{here}` has {len} elements"));
             }
@@ -111,7 +112,7 @@ fn member<'b>(btf: &'b Btf<'_>, ty: Type<'b>, name: &str) -> Option<(usize, Memb
     let mut seen = HashSet::from([ty.id()]);
     while let Some((start, ty)) = pending.pop() {
         for m in ty.members() {
-            let byte = start.checked_add(usize::try_from(m.bit_offset.0 / 8).ok()?)?;
+            let byte = start.checked_add(to_usize(m.bit_offset.0 / 8))?;
             if m.name.as_bytes() == name.as_bytes() && !name.is_empty() {
                 return Some((byte, m));
             }
@@ -129,10 +130,9 @@ fn member<'b>(btf: &'b Btf<'_>, ty: Type<'b>, name: &str) -> Option<(usize, Memb
 
 fn is_bitfield(btf: &Btf<'_>, member: &Member<'_>) -> bool {
     let int = btf.strip(member.ty).ok().filter(|t| t.kind() == Kind::Int);
-    // A size whose bits overflow is damaged BTF, and counts as narrow.
     let is_narrow = int
         .and_then(|t| Some((t.int()?, t.size()?)))
-        .is_some_and(|(int, size)| u32::from(int.bits) != size.0.saturating_mul(8) || int.offset != 0);
+        .is_some_and(|(int, size)| size.0.checked_mul(8) != Some(int.bits.into()) || int.offset != 0);
     member.bitfield_bits != 0 || !member.bit_offset.0.is_multiple_of(8) || is_narrow
 }
 

@@ -25,12 +25,12 @@ pub(crate) fn resize_arrays(
         let Some((size, offset)) = last.get(&global.section) else { continue };
         let element = global.stripped(btf).and_then(|t| btf?.size_of(t.array()?.element).ok());
         let element = element.and_then(|size| usize::try_from(size.0).ok());
-        let room = usize::try_from(*size).ok().and_then(|size| size.checked_sub(global.offset));
-        if let (Some(element @ 1..), Some(room)) = (element, room)
+        let available = usize::try_from(*size).ok().and_then(|size| size.checked_sub(global.offset));
+        if let (Some(element @ 1..), Some(available)) = (element, available)
             && global.offset == *offset
-            && room.is_multiple_of(element)
+            && available.is_multiple_of(element)
         {
-            global.size = room;
+            global.size = available;
         }
     }
     globals

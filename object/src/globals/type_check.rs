@@ -89,7 +89,7 @@ fn expected_type(btf: &Btf<'_>, ty: Type<'_>, size: usize, given: Shape) -> Opti
             (fits(&[Element::Unsigned, Element::Signed]), format!("an integer of {}", byte_count(bytes)))
         }
         Kind::Float => (fits(&[Element::Float]), format!("a float of {}", byte_count(bytes))),
-        Kind::Ptr => (fits(&[Element::Unsigned]), format!("an address (u{})", bytes.saturating_mul(8))),
+        Kind::Ptr => (fits(&[Element::Unsigned]), format!("an address of {}", byte_count(bytes))),
         _ => {
             let expected = format!("plain old data of {}", byte_count(bytes));
             (given.is_array || given.element == Element::Record, expected)

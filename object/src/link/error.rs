@@ -27,8 +27,8 @@ pub enum LinkError {
     Reference {
         /// The section.
         section: Text,
-        /// The index of the instruction in the section.
-        insn: u32,
+        /// The index of the instruction in the section, or beyond the section.
+        insn: u64,
         /// The symbol.
         symbol: Text,
         /// The problem, and what is expected.

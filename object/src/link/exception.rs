@@ -1,9 +1,10 @@
 //! Exception callbacks: subprograms that run when a program throws, named by declaration tags.
 
-use super::LinkError;
+use super::error::LinkError;
 use crate::{
     elf::text,
     index::ProgramIndex,
+    internal::Invariant as _,
     object::{Linkage, Object, Program, calls::EXCEPTION_CALLBACK},
 };
 use core_relo::btf::{Kind, Type};
@@ -22,22 +23,25 @@ pub(super) struct ExceptionCallbacks<'o> {
 impl<'o> ExceptionCallbacks<'o> {
     /// Collects the exception callbacks that declaration tags name.
     pub(super) fn collect(object: &'o Object<'_>) -> Self {
-        let mut found = Self::default();
-        let Some(btf) = object.btf() else { return found };
+        let mut callbacks = Self::default();
+        let Some(btf) = object.btf() else { return callbacks };
         for tag in btf.types().filter(|t| t.kind() == Kind::DeclTag && t.component_index() == Some(-1)) {
             let Some(name) = tag.name().as_bytes().strip_prefix(EXCEPTION_CALLBACK) else { continue };
             let is_global = |t: &Type<'_>| t.kind() == Kind::Func && t.linkage() == Some(1);
             match tag.target().and_then(|id| btf.ty(id)).filter(is_global) {
-                Some(function) => found.by_program.entry(function.name().as_bytes()).or_default().push(name),
-                None => found.misplaced = found.misplaced.or(Some(name)),
+                Some(function) => {
+                    let names = callbacks.by_program.entry(function.name().as_bytes()).or_default();
+                    names.push(name);
+                }
+                None => callbacks.misplaced = callbacks.misplaced.or(Some(name)),
             }
         }
-        if !found.by_program.is_empty() {
+        if !callbacks.by_program.is_empty() {
             for (index, p) in ProgramIndex::enumerate(object.programs()).filter(|(_, p)| p.is_subprogram) {
-                found.subprograms.entry(p.name).or_insert(index);
+                callbacks.subprograms.entry(p.name()).or_insert(index);
             }
         }
-        found
+        callbacks
     }
 
     /// Finds the exception callback of a program (libbpf: `bpf_prog_assign_exc_cb`).
@@ -47,7 +51,7 @@ impl<'o> ExceptionCallbacks<'o> {
         program: &Program<'_>,
     ) -> Result<Option<ProgramIndex>, LinkError> {
         let fail = |name: &[u8], what| LinkError::ExceptionCallback {
-            program: text(program.name),
+            program: text(program.name()),
             callback: text(name),
             what,
         };
@@ -55,10 +59,10 @@ impl<'o> ExceptionCallbacks<'o> {
             return Err(fail(name, "is tagged on something other than a global function"));
         }
         // Several tags are left to the verifier, which refuses them.
-        let Some([name]) = self.by_program.get(program.name).map(Vec::as_slice) else { return Ok(None) };
+        let Some([name]) = self.by_program.get(program.name()).map(Vec::as_slice) else { return Ok(None) };
         let index = self.subprograms.get(*name).copied();
-        let found = index.and_then(|index| Some((index, object.programs().get(index.0)?)));
-        let (index, callback) = found.ok_or_else(|| fail(name, "is not a subprogram of the object"))?;
+        let index = index.ok_or_else(|| fail(name, "is not a subprogram of the object"))?;
+        let callback = object.programs().get(index.0).invariant("a subprogram belongs to the object")?;
         if callback.linkage == Linkage::Static || callback.is_hidden {
             return Err(fail(name, "must be global and not hidden"));
         }

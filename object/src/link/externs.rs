@@ -1,9 +1,9 @@
 //! The externs of an object in libbpf's order, and the layout of `.kconfig`.
 
-use super::LinkError;
+use super::error::LinkError;
 use crate::{
     elf::text,
-    internal::Invariant as _,
+    internal::{InternalError, Invariant as _},
     object::{Extern, ExternKind, Object},
 };
 use core::cmp::Reverse;
@@ -60,14 +60,16 @@ pub(crate) enum ConfigType {
 }
 
 /// Collects the externs of an object and lays out `.kconfig` (libbpf: `bpf_object__collect_externs`).
+///
+/// Configuration values come first, by offset.
 pub(crate) fn collect<'d>(object: &Object<'d>) -> Result<Vec<ExternEntry<'d>>, LinkError> {
     if object.externs().is_empty() {
         return Ok(Vec::new());
     }
     let btf = object.btf().ok_or(LinkError::NoBtf { what: "externs" })?;
-    let mut found: Vec<_> = object.externs().iter().map(|e| entry(btf, e)).collect::<Result<_, _>>()?;
+    let mut entries: Vec<_> = object.externs().iter().map(|e| entry(btf, e)).collect::<Result<_, _>>()?;
     // Configuration values first, by descending alignment and ascending size; then by name.
-    found.sort_by(|a, b| {
+    entries.sort_by(|a, b| {
         let key = |e: &ExternEntry<'_>| match e.binding {
             ExternBinding::Config(slot) => (0, Reverse(slot.align), slot.size),
             _ => (1, Reverse(0), 0),
@@ -75,23 +77,25 @@ pub(crate) fn collect<'d>(object: &Object<'d>) -> Result<Vec<ExternEntry<'d>>, L
         key(a).cmp(&key(b)).then_with(|| a.name.cmp(b.name))
     });
     let mut end = 0u32;
-    for e in &mut found {
+    for e in &mut entries {
         let ExternBinding::Config(slot) = &mut e.binding else { continue };
         let too_large = || LinkError::Extern { name: text(e.name), what: "`.kconfig` is too large" };
         slot.offset = end.checked_next_multiple_of(slot.align.max(1)).ok_or_else(too_large)?;
         end = slot.offset.checked_add(slot.size).ok_or_else(too_large)?;
     }
-    Ok(found)
+    Ok(entries)
 }
 
 /// Returns the size of `.kconfig`; 0 if there are no configuration values.
-pub(crate) fn config_size(externs: &[ExternEntry<'_>]) -> u32 {
-    let end = |e: &ExternEntry<'_>| match e.binding {
-        // `collect` checked the sum.
-        ExternBinding::Config(slot) => slot.offset.saturating_add(slot.size),
-        _ => 0,
+pub(crate) fn config_size(externs: &[ExternEntry<'_>]) -> Result<u32, InternalError> {
+    let slot = |e: &ExternEntry<'_>| match e.binding {
+        ExternBinding::Config(slot) => Some(slot),
+        _ => None,
     };
-    externs.iter().map(end).max().unwrap_or(0)
+    match externs.iter().filter_map(slot).next_back() {
+        Some(last) => last.offset.checked_add(last.size).invariant("the size of `.kconfig` was checked"),
+        None => Ok(0),
+    }
 }
 
 /// Checks an extern against the object's BTF.

@@ -40,7 +40,7 @@ impl<const WORDS: usize> InfoTable<WORDS> {
             table.entry(name.as_bytes().to_vec()).or_insert_with(|| {
                 let records = section.records().map(&words).map(|(offset, words)| (offset / 8, words));
                 let records: Vec<_> = records.collect();
-                if records.is_sorted_by_key(|(at, _)| *at) {
+                if records.is_sorted_by_key(|(insn, _)| *insn) {
                     return records;
                 }
                 log::warn!("section {name}: ignoring func_info or line_info records that are not sorted, which the kernel would refuse");
@@ -53,8 +53,8 @@ impl<const WORDS: usize> InfoTable<WORDS> {
     /// Returns the records of `len` instructions of a section (libbpf: `adjust_prog_btf_ext_info`).
     pub(crate) fn within(&self, section: &[u8], start: u32, len: u32) -> &[(u32, [u32; WORDS])] {
         let records = self.0.get(section).map_or(&[][..], Vec::as_slice);
-        let (_, records) = records.split_at(records.partition_point(|(at, _)| *at < start));
-        let is_within = |(at, _): &(u32, _)| at.checked_sub(start).is_some_and(|within| within < len);
+        let (_, records) = records.split_at(records.partition_point(|(insn, _)| *insn < start));
+        let is_within = |(insn, _): &(u32, _)| insn.checked_sub(start).is_some_and(|within| within < len);
         let (records, _) = records.split_at(records.partition_point(is_within));
         records
     }

@@ -1,9 +1,10 @@
 //! The maps of an object in libbpf's order: defined maps, data sections, `.kconfig`, struct_ops maps.
 
-use super::LinkError;
+use super::error::LinkError;
 use crate::{
     elf::text,
     index::{MapIndex, SectionIndex},
+    internal::Invariant as _,
     object::{DataKind, DataSection, Map, MapType, Object, Symbol, SymbolKind, SymbolLocation},
 };
 use core_relo::{
@@ -144,7 +145,7 @@ impl<'o, 'd> MapTable<'o, 'd> {
             s.location == SymbolLocation::Section(section.section_index) && s.kind == SymbolKind::Object
         };
         let symbols: HashMap<_, _> = object.symbols().filter(is_here).map(|s| (s.name, s.value)).collect();
-        let mut found = Vec::new();
+        let mut maps = Vec::new();
         for info in datasec.secinfos() {
             let var = btf.ty(info.ty).filter(|t| t.kind() == Kind::Var);
             let var = var.ok_or_else(|| fail("it has an entry that is not a VAR"))?;
@@ -155,24 +156,26 @@ impl<'o, 'd> MapTable<'o, 'd> {
             if ty.kind() != Kind::Struct || ty.name().is_empty() {
                 return Err(shape("its type is not a named struct"));
             }
-            let symbol = symbols.get(name).copied().filter(|_| lacks_offsets);
-            let offset = symbol.unwrap_or(info.offset.into());
+            let offset = match symbols.get(name) {
+                Some(symbol_value) if lacks_offsets => *symbol_value,
+                _ => info.offset.into(),
+            };
             let size = ty.size_or_type();
             let fits = offset.checked_add(size.into()).is_some_and(|end| end <= section.size);
             let offset = u32::try_from(offset).ok().filter(|_| fits);
             let offset = offset.ok_or_else(|| shape("it reaches past the end of its section"))?;
-            found.push((name, StructOps { section, offset, ty: ty.id(), size }));
+            maps.push((name, StructOps { section, offset, ty: ty.id(), size }));
         }
-        found.sort_by_key(|(_, map)| map.offset);
+        maps.sort_by_key(|(_, map)| map.offset);
         let mut end = 0u64;
-        for (name, map) in found {
+        for (name, map) in maps {
             // Overlaps would multiply the bytes and relocations, which are copied for each map.
             if u64::from(map.offset) < end {
                 let what = "it overlaps the struct_ops map before it".into();
                 return Err(LinkError::MapShape { map: text(name), what });
             }
-            // The sum of two 32-bit numbers fits 64 bits.
-            end = u64::from(map.offset).saturating_add(map.size.into());
+            let sum = u64::from(map.offset).checked_add(map.size.into());
+            end = sum.invariant("the sum of two 32-bit numbers fits 64 bits")?;
             self.push(name, MapSource::StructOps(map));
         }
         Ok(())

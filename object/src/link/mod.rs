@@ -17,7 +17,7 @@ pub use error::LinkError;
 
 use crate::{
     elf::text,
-    index::{ProgramIndex, SectionIndex},
+    index::{ProgramIndex, SectionIndex, to_usize},
     internal::{InternalError, Invariant as _},
     limits,
     object::{
@@ -46,8 +46,8 @@ pub(crate) struct ProgramLinker<'o, 'd> {
     pub(crate) externs: Vec<ExternEntry<'d>>,
     pub(crate) maps: MapTable<'o, 'd>,
     refs: RefTable,
-    functions: InfoTable<1>,
-    lines: InfoTable<3>,
+    func_info: InfoTable<1>,
+    line_info: InfoTable<3>,
     callbacks: ExceptionCallbacks<'o>,
 }
 
@@ -80,17 +80,17 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
     /// Collects the maps, externs and references of an object, with the checks of libbpf's `bpf_object__open`.
     pub(crate) fn collect(object: &'o Object<'d>) -> Result<Self, LinkError> {
         if let Some(p) = object.programs().iter().find(|p| !p.is_subprogram && p.linkage == Linkage::Static) {
-            return Err(LinkError::StaticProgram { section: text(p.section), function: text(p.name) });
+            return Err(LinkError::StaticProgram { section: text(p.section), function: text(p.name()) });
         }
         let externs = externs::collect(object)?;
-        let maps = MapTable::collect(object, externs::config_size(&externs) > 0)?;
+        let maps = MapTable::collect(object, externs::config_size(&externs)? > 0)?;
         let refs = RefTable::collect(object, &maps, &externs)?;
-        let (functions, lines) = match (object.btf(), object.ext()) {
+        let (func_info, line_info) = match (object.btf(), object.ext()) {
             (Some(btf), Some(ext)) => (InfoTable::functions(btf, ext), InfoTable::lines(btf, ext)),
             _ => (InfoTable::default(), InfoTable::default()),
         };
         let callbacks = ExceptionCallbacks::collect(object);
-        Ok(Self { object, externs, maps, refs, functions, lines, callbacks })
+        Ok(Self { object, externs, maps, refs, func_info, line_info, callbacks })
     }
 
     /// Links a program (libbpf: `bpf_object__relocate_calls`, `bpf_prog_assign_exc_cb`).
@@ -124,7 +124,7 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
     }
 
     /// Returns the bytes of a code section. `code` has one entry for each code section.
-    fn code_of<'c, C: AsRef<[u8]>>(
+    fn section_code<'c, C: AsRef<[u8]>>(
         &self,
         code: &'c [C],
         section: SectionIndex,
@@ -138,29 +138,31 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
     /// subprograms, and programs that loaded programs call.
     ///
     /// A call that leads to no function is ignored here, and refused by [`link`](Self::link).
-    pub(crate) fn select_functions(&self, loaded: &[bool]) -> Vec<bool> {
+    pub(crate) fn select_functions(&self, loaded: &[bool]) -> Result<Vec<bool>, InternalError> {
         let functions = self.object.programs();
         let mut reached = loaded.to_vec();
         if reached.contains(&false) && self.may_call_programs() {
-            self.extend_to_callees(&mut reached);
+            self.extend_to_callees(&mut reached)?;
         }
-        reached.iter().zip(functions).map(|(reached, p)| *reached || p.is_subprogram).collect()
+        Ok(reached.iter().zip(functions).map(|(reached, p)| *reached || p.is_subprogram).collect())
     }
 
     /// Extends a set of functions to the transitive closure of their calls.
-    fn extend_to_callees(&self, reached: &mut [bool]) {
-        let functions = self.object.programs();
+    fn extend_to_callees(&self, reached: &mut [bool]) -> Result<(), InternalError> {
+        let code: Vec<_> = self.object.code_sections().iter().map(|section| section.code).collect();
         let selected = ProgramIndex::enumerate(&*reached).filter(|(_, is_reached)| **is_reached);
         let mut pending: Vec<ProgramIndex> = selected.map(|(function, _)| function).collect();
-        // Linking refuses more instructions than this. A product that saturates is larger than the object's limit.
-        let mut budget =
-            to_index(limits::PROGRAM_INSNS).saturating_mul(pending.len()).min(limits::OBJECT_INSNS);
-        while let Some(p) = pending.pop().and_then(|at| functions.get(at.0)) {
-            let Some(rest) = budget.checked_sub(to_index(p.len)) else { break };
-            budget = rest;
-            let section = self.object.code_indices().binary_search(&p.section_index).ok();
-            let code = section.and_then(|at| self.object.code_sections().get(at)).map_or(&[][..], |s| s.code);
-            let insns = code.chunks_exact(INSN_BYTES).skip(p.start.index()).take(to_index(p.len));
+        // Linking refuses more instructions than this.
+        let of_programs = to_usize(limits::PROGRAM_INSNS).checked_mul(pending.len());
+        let mut insns_left =
+            of_programs.map_or(limits::OBJECT_INSNS, |of_programs| of_programs.min(limits::OBJECT_INSNS));
+        while let Some(function) = pending.pop() {
+            let p = self.function(function)?;
+            let Some(rest) = insns_left.checked_sub(to_usize(p.insn_count())) else { break };
+            insns_left = rest;
+            let section = self.section_code(&code, p.section_index)?;
+            let insns =
+                section.chunks_exact(INSN_BYTES).skip(p.start().index()).take(to_usize(p.insn_count()));
             for (raw, within) in insns.zip(0..) {
                 let Some(raw) = raw.first_chunk() else { continue };
                 let target = self.target(p, within, Insn::decode(self.object.endian(), *raw));
@@ -170,6 +172,7 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
                 }
             }
         }
+        Ok(())
     }
 
     /// Returns whether a function outside of `.text` may be called, either through a relocation or within its section.
@@ -180,7 +183,7 @@ impl<'o, 'd> ProgramLinker<'o, 'd> {
 
     /// Returns the section and index of the instruction that an instruction calls, or whose address it loads.
     fn target(&self, p: &Program<'_>, within: u32, insn: Insn) -> Option<(SectionIndex, i64)> {
-        let position = (p.section_index, p.start.0.checked_add(within)?);
+        let position = (p.section_index, p.start().0.checked_add(within)?);
         match self.refs.find(position.0, position.1) {
             None => call_target(insn, position, None),
             Some(RefTarget::Function { section, offset }) => {
@@ -219,23 +222,24 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
         let object = self.linker.object;
         let p = self.linker.function(function)?;
         let start = u32::try_from(self.out.insns.len()).ok();
-        let start =
-            start.filter(|start| start.checked_add(p.len).is_some_and(|end| end <= limits::PROGRAM_INSNS));
+        let start = start.filter(|start| {
+            start.checked_add(p.insn_count()).is_some_and(|end| end <= limits::PROGRAM_INSNS)
+        });
         let start = start.ok_or_else(|| LinkError::TooLong {
-            program: text(self.main.name),
+            program: text(self.main.name()),
             limit: limits::PROGRAM_INSNS,
         })?;
-        let bytes = self.linker.code_of(self.code, p.section_index)?;
-        let insns = bytes.chunks_exact(INSN_BYTES).skip(p.start.index()).take(to_index(p.len));
+        let bytes = self.linker.section_code(self.code, p.section_index)?;
+        let insns = bytes.chunks_exact(INSN_BYTES).skip(p.start().index()).take(to_usize(p.insn_count()));
         let decode = |raw: &[u8]| Some(Insn::decode(object.endian(), *raw.first_chunk()?));
         self.out.insns.extend(insns.filter_map(decode));
-        if self.out.insns.len().checked_sub(to_index(start)) != Some(to_index(p.len)) {
+        if self.out.insns.len().checked_sub(to_usize(start)) != Some(to_usize(p.insn_count())) {
             return Err(InternalError { invariant: "a function lies within its section's code" }.into());
         }
         self.out.functions.push(FunctionCopy { start, function });
         self.starts.insert(function, start);
-        for (insn, target) in self.linker.refs.within(p.section_index, p.start.0, p.len) {
-            let moved = insn.checked_sub(p.start.0).and_then(|within| within.checked_add(start));
+        for (insn, target) in self.linker.refs.within(p.section_index, p.start().0, p.insn_count()) {
+            let moved = insn.checked_sub(p.start().0).and_then(|within| within.checked_add(start));
             let moved = moved.invariant("a function's references lie within the function")?;
             self.out.refs.push((moved, *target));
         }
@@ -247,26 +251,29 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
         let mut stack = vec![(function, 0u32)];
         while let Some((function, next)) = stack.pop() {
             let p = *self.linker.function(function)?;
-            let start = self.start_of(function)?;
-            for within in next..p.len {
+            let start = self.copy_start(function)?;
+            for within in next..p.insn_count() {
                 // `append` checked that the function's end is within the limit.
-                let at = start.checked_add(within).invariant("a copy ends within the program's limit")?;
-                let insn = self.out.insns.get(to_index(at)).copied();
+                let insn_index =
+                    start.checked_add(within).invariant("a copy ends within the program's limit")?;
+                let insn = self.out.insns.get(to_usize(insn_index)).copied();
                 let insn = insn.invariant("an appended function is copied whole")?;
                 let Some(callee) = self.callee(&p, within, insn)? else { continue };
                 let known = self.starts.get(&callee).copied();
                 if known.is_none() {
                     self.append(callee)?;
                 }
-                let distance = call_distance(at, self.start_of(callee)?)?;
-                let insn = self.out.insns.get_mut(to_index(at)).invariant("a copied instruction stays")?;
+                let distance = call_distance(insn_index, self.copy_start(callee)?)?;
+                let insn =
+                    self.out.insns.get_mut(to_usize(insn_index)).invariant("a copied instruction stays")?;
                 insn.imm = distance;
                 if insn.code == LD_IMM64 {
                     insn.src = PSEUDO_FUNC;
                 }
                 if known.is_none() {
-                    // `within` is less than the length, a `u32`.
-                    stack.push((function, within.saturating_add(1)));
+                    let next =
+                        within.checked_add(1).invariant("an instruction's index is less than a `u32`")?;
+                    stack.push((function, next));
                     stack.push((callee, 0));
                     break;
                 }
@@ -276,7 +283,7 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
     }
 
     /// Returns the index of the first instruction of a function's copy.
-    fn start_of(&self, function: ProgramIndex) -> Result<u32, InternalError> {
+    fn copy_start(&self, function: ProgramIndex) -> Result<u32, InternalError> {
         self.starts.get(&function).copied().invariant("a function is copied before a call leads to it")
     }
 
@@ -286,8 +293,8 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
         if let Some(callee) = self.linker.function_at((to, target)) {
             return Ok(Some(callee));
         }
-        let insn = p.start.0.checked_add(within).invariant("a function lies within its section")?;
-        let (program, section) = (text(self.main.name), text(p.section));
+        let insn = p.start().0.checked_add(within).invariant("a function lies within its section")?;
+        let (program, section) = (text(self.main.name()), text(p.section));
         Err(LinkError::Call { program, section, insn, to: self.linker.section_name(to)?, target })
     }
 
@@ -298,28 +305,31 @@ impl<C: AsRef<[u8]>> LinkState<'_, '_, '_, C> {
         let linker = self.linker;
         for (n, copy) in self.out.functions.iter().enumerate() {
             let p = linker.function(copy.function)?;
-            let moved = |at: u32| {
-                let moved = at.checked_sub(p.start.0).and_then(|within| within.checked_add(copy.start));
+            let moved = |insn: u32| {
+                let moved = insn.checked_sub(p.start().0).and_then(|within| within.checked_add(copy.start));
                 moved.invariant("a function's records lie within the function")
             };
-            let missing =
-                |what| LinkError::MissingInfo { program: text(self.main.name), function: text(p.name), what };
-            let functions = linker.functions.within(p.section, p.start.0, p.len);
+            let missing = |what| LinkError::MissingInfo {
+                program: text(self.main.name()),
+                function: text(p.name()),
+                what,
+            };
+            let func_info = linker.func_info.within(p.section, p.start().0, p.insn_count());
             if n == 0 || !self.out.func_info.is_empty() {
-                if n > 0 && functions.is_empty() {
+                if n > 0 && func_info.is_empty() {
                     return Err(missing("func_info"));
                 }
-                for (at, [ty]) in functions {
-                    self.out.func_info.push([moved(*at)?, *ty]);
+                for (insn, [ty]) in func_info {
+                    self.out.func_info.push([moved(*insn)?, *ty]);
                 }
             }
-            let lines = linker.lines.within(p.section, p.start.0, p.len);
+            let line_info = linker.line_info.within(p.section, p.start().0, p.insn_count());
             if n == 0 || !self.out.line_info.is_empty() {
-                if n > 0 && lines.is_empty() {
+                if n > 0 && line_info.is_empty() {
                     return Err(missing("line_info"));
                 }
-                for (at, [file, line, position]) in lines {
-                    self.out.line_info.push([moved(*at)?, *file, *line, *position]);
+                for (insn, [file, line, position]) in line_info {
+                    self.out.line_info.push([moved(*insn)?, *file, *line, *position]);
                 }
             }
         }
@@ -333,9 +343,4 @@ fn call_distance(from: u32, to: u32) -> Result<i32, InternalError> {
     let distance = next.and_then(|next| i64::from(to).checked_sub(next));
     let distance = distance.and_then(|distance| i32::try_from(distance).ok());
     distance.invariant("the instruction limit keeps call distances within 32 bits")
-}
-
-/// Converts an instruction's index. Hosts have at least 32-bit addresses, so that the conversion never fails.
-fn to_index(n: u32) -> usize {
-    usize::try_from(n).unwrap_or(usize::MAX)
 }

@@ -1,6 +1,6 @@
 //! References of instructions to maps, data, externs and functions, from ELF relocations.
 
-use super::{LinkError, externs::ExternEntry, maps::MapTable};
+use super::{error::LinkError, externs::ExternEntry, maps::MapTable};
 use crate::{
     elf::text,
     index::{ExternIndex, MapIndex, SectionIndex},
@@ -53,7 +53,7 @@ impl RefTable {
             defined: maps.defined(),
             sections: object.data_sections().iter().map(|s| (s.section_index, s.kind)).collect(),
         };
-        let mut found = Self::default();
+        let mut table = Self::default();
         for (section_index, code) in object.code_indices().iter().zip(object.code_sections()) {
             let mut refs = Vec::new();
             for reloc in object.elf_relocs_of(*section_index) {
@@ -80,13 +80,13 @@ impl RefTable {
             if let Some(((insn, _), _)) = duplicate {
                 return Err(LinkError::TwoReferences { section: text(code.name), insn: *insn });
             }
-            found.called.extend(refs.iter().filter_map(|(_, target)| match target {
+            table.called.extend(refs.iter().filter_map(|(_, target)| match target {
                 RefTarget::Function { section, .. } => Some(*section),
                 _ => None,
             }));
-            found.by_section.insert(*section_index, refs);
+            table.by_section.insert(*section_index, refs);
         }
-        Ok(found)
+        Ok(table)
     }
 
     /// Returns whether a relocation refers to a function of the section.
@@ -202,7 +202,6 @@ impl Resolver<'_, '_, '_> {
 }
 
 fn reference_error(reloc: &Reloc<'_>, what: &'static str) -> LinkError {
-    // An index beyond 32 bits is an error as well. Its message shows the largest index.
-    let insn = u32::try_from(reloc.offset / 8).unwrap_or(u32::MAX);
+    let insn = reloc.offset / 8;
     LinkError::Reference { section: text(reloc.section), insn, symbol: text(reloc.symbol.name), what }
 }

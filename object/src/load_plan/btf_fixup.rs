@@ -9,7 +9,7 @@ use crate::{
         LinkError,
         externs::{ExternBinding, ExternEntry},
     },
-    object::{Linkage, Object, SymbolKind},
+    object::{Linkage, Object, Program, SymbolKind},
 };
 use core_relo::{
     StrOffset, TypeId,
@@ -254,9 +254,8 @@ pub(super) const fn secinfo_word(n: u32, word: u32) -> u32 {
 /// Marks functions of hidden symbols as static, so that the verifier checks them together with their callers (libbpf:
 /// `bpf_object__sanitize_and_load_btf`).
 pub(super) fn hide_functions(object: &Object<'_>, edit: &mut Editor) {
-    let is_hidden =
-        |p: &&crate::object::Program<'_>| p.is_subprogram && p.is_hidden && p.linkage != Linkage::Static;
-    let hidden: Vec<_> = object.programs().iter().filter(is_hidden).map(|p| p.name).collect();
+    let is_hidden = |p: &&Program<'_>| p.is_subprogram && p.is_hidden && p.linkage != Linkage::Static;
+    let hidden: Vec<_> = object.programs().iter().filter(is_hidden).map(Program::name).collect();
     let (Some(btf), false) = (object.btf(), hidden.is_empty()) else { return };
     let mut first = HashMap::new();
     for ty in btf.types().filter(|t| t.kind() == Kind::Func && t.linkage() == Some(GLOBAL)) {

@@ -126,7 +126,7 @@ impl LoadPlan {
         let mut edit = btf_fixup::fix_up(object, &parts.externs)?;
         let mut modules = Modules::default();
 
-        let kconfig_size = externs::config_size(&parts.externs);
+        let kconfig_size = externs::config_size(&parts.externs)?;
         if u64::from(kconfig_size) > limits::DATA_BYTES {
             let most = limits::DATA_BYTES;
             let what = format!("its variables are too large: {kconfig_size} bytes, expected at most {most}");
@@ -149,7 +149,7 @@ impl LoadPlan {
         .plan_maps(&mut edit)?;
 
         let (loaded, skipped) = select_programs(object, settings, &tables);
-        let selected = parts.select_functions(&loaded);
+        let selected = parts.select_functions(&loaded)?;
         let (code, poisoned) = relocate::relocate_code(object, &selected, settings, kernel)?;
         let mut planner = programs::ProgramPlanner {
             object,
@@ -170,7 +170,7 @@ impl LoadPlan {
             if !*loaded.get(function.0).invariant("each program is selected or not")? {
                 continue;
             }
-            let settings = settings.programs.get(&key(program.name)).unwrap_or(&default_settings);
+            let settings = settings.programs.get(&key(program.name())).unwrap_or(&default_settings);
             let plan = planner.plan_program(function, &code, settings, &mut maps, &mut modules, &mut edit)?;
             // Each program has its own copy of a shared subprogram, so the sum has no relation to the object's size.
             let counts = [
@@ -271,7 +271,7 @@ fn check_names(
             |name: &String| LoadPlanError::NoSuch { kind, name: name.as_str().into(), known: list() };
         requested.into_iter().find(|name| !known.contains(*name)).map_or(Ok(()), |name| Err(missing(name)))
     };
-    let programs: Vec<_> = object.programs().iter().filter(|p| !p.is_subprogram).map(|p| p.name).collect();
+    let programs: Vec<_> = object.programs().iter().filter(|p| !p.is_subprogram).map(Program::name).collect();
     let maps: Vec<_> = parts.maps.entries.iter().map(|m| m.name).collect();
     check("program", settings.programs.keys().collect(), &programs)?;
     check("map", settings.maps.keys().collect(), &maps)
@@ -312,7 +312,7 @@ fn select_programs(
         if p.is_subprogram {
             return false;
         }
-        let name = key(p.name);
+        let name = key(p.name());
         let autoload = settings.programs.get(&name).and_then(|s| s.autoload);
         // The table of a struct_ops program decides (libbpf: `bpf_object_adjust_struct_ops_autoload`).
         let reason = match tables.autoload.get(&index) {

@@ -157,11 +157,11 @@ impl ProgramPlanner<'_, '_, '_> {
             arg_ctx::fix_func_info(btf, edit, &self.context_tags, ty.program_type, func_info)?;
         }
         let has_func_info = self.kernel.features.has(Feature::BtfFunc);
-        let name = key(program.name);
+        let name = key(program.name());
         Ok(ProgramPlan {
             function,
             kernel_name: if self.kernel.features.has(Feature::Names) {
-                program.name.to_vec()
+                program.name().to_vec()
             } else {
                 Vec::new()
             },
@@ -190,7 +190,7 @@ impl ProgramPlanner<'_, '_, '_> {
         function: ProgramIndex,
         settings: &ProgramSettings,
     ) -> Result<ResolvedType, LoadPlanError> {
-        let fail = |what: String| LoadPlanError::Program { program: text(program.name), what: what.into() };
+        let fail = |what: String| LoadPlanError::Program { program: text(program.name()), what: what.into() };
         // A section's definition is only valid for its own program type (libbpf: `bpf_program__set_type`).
         let is_valid = |d: &&SecDef| settings.program_type.is_none_or(|ty| ty == d.program_type);
         let sec_def = program.sec_def().filter(is_valid);
@@ -247,7 +247,7 @@ impl ProgramPlanner<'_, '_, '_> {
         }
         let target = SecDef::target(program.section_name());
         let types = (ty.program_type, ty.attach_type);
-        attach_target::find(program.name, types, target, settings.attach_to.as_ref(), self.kernel, modules)
+        attach_target::find(program.name(), types, target, settings.attach_to.as_ref(), self.kernel, modules)
     }
 
     /// Resolves the references of a program, and returns the instructions that need a descriptor (libbpf:
@@ -404,7 +404,7 @@ impl ProgramPlanner<'_, '_, '_> {
         let mut data = Vec::new();
         for chunk in raw.chunks_exact(8) {
             let byte = self.object.endian().u64(chunk, 0).invariant("a chunk of 8 bytes holds a number")?;
-            let within = (byte / 8).checked_sub(code.start.0.into());
+            let within = (byte / 8).checked_sub(code.start().0.into());
             let target = within.and_then(|w| u32::try_from(w.checked_add(piece_start.into())?).ok());
             let target = target.ok_or_else(|| fail("a target lies outside of its function"))?;
             // struct bpf_insn_array_value: the target's offset, then fields that the verifier fills.

@@ -63,7 +63,7 @@ impl Settings {
     pub fn select_programs<'n>(&mut self, object: &Object<'_>, programs: impl IntoIterator<Item = &'n str>) {
         let selected: HashSet<_> = programs.into_iter().collect();
         for program in object.programs().iter().filter(|p| !p.is_subprogram) {
-            let name = key(program.name);
+            let name = key(program.name());
             let is_selected = selected.contains(name.as_str());
             self.program(&name).autoload = Some(is_selected);
         }

@@ -69,7 +69,7 @@ impl<'o> DefinitionIndex<'o> {
         let programs = ProgramIndex::enumerate(object.programs()).filter(|(_, p)| !p.is_subprogram);
         // A product of 32 bits and 8 does not saturate.
         let start = |start: u32| u64::from(start).saturating_mul(8);
-        let programs = programs.map(|(index, p)| ((p.section_index, start(p.start.0)), index)).collect();
+        let programs = programs.map(|(index, p)| ((p.section_index, start(p.start().0)), index)).collect();
         let mut definitions: Vec<_> = MapIndex::enumerate(&table.entries)
             .filter_map(|(map, e)| match e.source {
                 MapSource::Defined(m) if m.section_index == section => Some((m.offset, m.size, map, e.name)),

@@ -98,7 +98,7 @@ impl LocalTable<'_> {
             }
             return Ok(self.programs.remove(&found.index));
         };
-        let is_match = |p: &Program<'_>| p.name == program.as_bytes() && is_struct_ops(p);
+        let is_match = |p: &Program<'_>| p.name() == program.as_bytes() && is_struct_ops(p);
         let index = object.programs().iter().position(is_match).ok_or_else(|| {
             fail(&format!("cannot hold `{program}`, which is not a program of a section `struct_ops`"))
         })?;
@@ -218,7 +218,7 @@ impl<'o, 'd> TableRelocs<'o, 'd> {
     fn new(object: &'o Object<'d>) -> Self {
         let programs = ProgramIndex::enumerate(object.programs()).filter(|(_, p)| is_struct_ops(p));
         // A product of 32 bits and 8 does not saturate.
-        let offset = |p: &Program<'_>| (p.section_index, u64::from(p.start.0).saturating_mul(8));
+        let offset = |p: &Program<'_>| (p.section_index, u64::from(p.start().0).saturating_mul(8));
         let programs = programs.map(|(index, p)| (offset(p), index)).collect();
         Self { object, sections: HashMap::new(), programs }
     }

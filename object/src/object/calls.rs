@@ -23,27 +23,23 @@ pub(crate) const fn is_subprogram_call(insn: Insn) -> bool {
     insn.code == CALL && insn.src == PSEUDO_CALL && insn.dst == 0 && insn.off == 0
 }
 
-/// Returns the instruction that a call leads to, or whose address a 64-bit load loads: its section, and its index in the section.
+/// Returns the section and index of the instruction that an instruction calls, or whose address it loads; none for other
+/// instructions (libbpf: `bpf_object__reloc_code`, which supports `.text` only).
 ///
-/// Calls within a section need no relocation. libbpf: `bpf_object__reloc_code`, which supports `.text` only.
+/// Calls within a section need no relocation, and so have no symbol.
 pub(crate) fn call_target(
     insn: Insn,
     (section, index): (SectionIndex, u32),
     symbol: Option<SymbolAddress>,
 ) -> Option<(SectionIndex, i64)> {
     let imm = i64::from(insn.imm);
-    // A symbol may have any value. Where the sum saturates, no function begins, and the call is refused.
-    let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+    // A damaged symbol may have any value. Where a sum saturates, no function begins, and linking refuses the call.
+    let signed = |offset: u64| i64::try_from(offset).unwrap_or(i64::MAX);
+    let add = i64::saturating_add;
     match symbol {
-        Some((to, byte)) if is_subprogram_call(insn) => {
-            Some((to, signed(byte / 8).saturating_add(imm).saturating_add(1)))
-        }
-        Some((to, byte)) if insn.code == LD_IMM64 => {
-            Some((to, signed(byte).saturating_add(imm).div_euclid(8)))
-        }
-        None if is_subprogram_call(insn) => {
-            Some((section, i64::from(index).saturating_add(imm).saturating_add(1)))
-        }
+        Some((to, offset)) if is_subprogram_call(insn) => Some((to, add(add(signed(offset / 8), imm), 1))),
+        Some((to, offset)) if insn.code == LD_IMM64 => Some((to, add(signed(offset), imm).div_euclid(8))),
+        None if is_subprogram_call(insn) => Some((section, add(add(index.into(), imm), 1))),
         _ => None,
     }
 }
@@ -53,11 +49,11 @@ pub(crate) fn functions_starting_at<'p, 'd>(
     programs: &'p [Program<'d>],
     (section, insn): (SectionIndex, i64),
 ) -> impl Iterator<Item = (ProgramIndex, &'p Program<'d>)> {
-    let key = |p: &Program<'_>| (p.section_index, i64::from(p.start.0));
+    let key = |p: &Program<'_>| (p.section_index, i64::from(p.start().0));
     let first = programs.partition_point(|p| key(p) < (section, insn));
     let at_insn = move |(_, p): &(usize, &Program<'_>)| key(p) == (section, insn);
-    let found = programs.iter().enumerate().skip(first).take_while(at_insn);
-    found.map(|(function, p)| (ProgramIndex(function), p))
+    let functions = programs.iter().enumerate().skip(first).take_while(at_insn);
+    functions.map(|(function, p)| (ProgramIndex(function), p))
 }
 
 /// Returns the function that contains an instruction.
@@ -66,11 +62,9 @@ pub(crate) fn function_containing<'p, 'd>(
     section: SectionIndex,
     insn: u32,
 ) -> Option<&'p Program<'d>> {
-    let after = programs.partition_point(|p| (p.section_index, p.start.0) <= (section, insn));
+    let after = programs.partition_point(|p| (p.section_index, p.start().0) <= (section, insn));
     let last = after.checked_sub(1).and_then(|position| programs.get(position));
-    last.filter(|p| {
-        p.section_index == section && insn.checked_sub(p.start.0).is_some_and(|within| within < p.len)
-    })
+    last.filter(|p| p.section_index == section && p.contains(insn))
 }
 
 /// Finds the functions outside of `.text` that are subprograms.
@@ -90,7 +84,7 @@ pub(super) fn find_subprograms(object: &Object<'_>) -> Vec<ProgramIndex> {
     if !candidates.contains(&true) {
         return Vec::new();
     }
-    let mut found = HashSet::new();
+    let mut subprograms = HashSet::new();
     let symbols = relocation_symbols(object);
     for (section, code) in object.code_indices().iter().zip(object.code_sections()) {
         for (raw, index) in code.code.chunks_exact(INSN_BYTES).zip(0u32..) {
@@ -104,16 +98,16 @@ pub(super) fn find_subprograms(object: &Object<'_>) -> Vec<ProgramIndex> {
             let mut functions = functions_starting_at(programs, target).peekable();
             let Some((_, function)) = functions.peek().copied() else { continue };
             let is_other =
-                |caller: &Program<'_>| (caller.section_index, caller.start) != (target.0, function.start);
+                |caller: &Program<'_>| (caller.section_index, caller.start()) != (target.0, function.start());
             if function_containing(programs, *section, index).is_some_and(is_other) {
-                found.extend(functions.map(|(function, _)| function));
+                subprograms.extend(functions.map(|(function, _)| function));
             }
         }
     }
     let callbacks = exception_callbacks(object);
-    let named = ProgramIndex::enumerate(programs).filter(|(_, p)| callbacks.contains(p.name));
-    found.extend(named.map(|(function, _)| function));
-    found.into_iter().filter(|function| candidates.get(function.0) == Some(&true)).collect()
+    let named = ProgramIndex::enumerate(programs).filter(|(_, p)| callbacks.contains(p.name()));
+    subprograms.extend(named.map(|(function, _)| function));
+    subprograms.into_iter().filter(|function| candidates.get(function.0) == Some(&true)).collect()
 }
 
 /// Returns the symbols of code relocations by section and instruction; none for a symbol outside of the object.

@@ -46,15 +46,21 @@ pub struct DataSection<'d> {
 
 /// Collects the data sections in order (libbpf: `bpf_object__elf_collect`).
 pub(crate) fn collect<'d>(elf: &Elf<'d>) -> Result<Vec<DataSection<'d>>, ObjectError> {
-    let mut found = Vec::new();
+    let mut sections = Vec::new();
     for s in elf.sections.iter().filter(|s| !s.is_code()) {
         let Some(kind) = kind_of(s) else { continue };
         if s.is_compressed() {
             return Err(ObjectError::Compressed { section: s.text() });
         }
-        found.push(DataSection { section_index: s.index, name: s.name, kind, size: s.size, bytes: s.data });
+        sections.push(DataSection {
+            section_index: s.index,
+            name: s.name,
+            kind,
+            size: s.size,
+            bytes: s.data,
+        });
     }
-    Ok(found)
+    Ok(sections)
 }
 
 /// Returns the kind of a data section; none for other sections.

@@ -45,13 +45,13 @@ pub(crate) fn collect<'d>(
     symbols: &Symbols<'d>,
     btf: Option<&Btf<'_>>,
 ) -> Result<Vec<Extern<'d>>, ObjectError> {
-    let mut found = Vec::new();
+    let mut externs = Vec::new();
     for symbol in symbols.iter() {
         let symbol = symbol?;
         if !symbol.is_extern() || symbol.name.is_empty() {
             continue;
         }
-        found.push(Extern {
+        externs.push(Extern {
             name: symbol.name,
             symbol: symbol.index,
             kind: ExternKind::Unknown,
@@ -59,14 +59,14 @@ pub(crate) fn collect<'d>(
             type_id: None,
         });
     }
-    let (Some(btf), false) = (btf, found.is_empty()) else { return Ok(found) };
+    let (Some(btf), false) = (btf, externs.is_empty()) else { return Ok(externs) };
     let declared = declared_externs(btf);
-    for ext in &mut found {
+    for ext in &mut externs {
         if let Some((kind, id)) = declared.get(ext.name) {
             (ext.kind, ext.type_id) = (*kind, Some(*id));
         }
     }
-    Ok(found)
+    Ok(externs)
 }
 
 /// Returns the externs in the `.kconfig` and `.ksyms` DATASECs, by name.

@@ -163,7 +163,7 @@ pub(crate) fn collect<'d>(
     if let Some(s) = modern.into_iter().chain(legacy.values().copied()).find(|s| s.is_compressed()) {
         return Err(ObjectError::Compressed { section: s.text() });
     }
-    let variables = btf.map(maps_variables).unwrap_or_default();
+    let variables = btf.map_or_else(HashMap::new, maps_variables);
     let mut definitions = Definitions::default();
     let mut maps = Vec::new();
     for symbol in symbols.iter() {
@@ -326,9 +326,8 @@ fn parse_values(
     level: u32,
 ) -> Result<(), MapError> {
     let is_map_of_maps = matches!(def.known_type(), Some(MapType::ArrayOfMaps | MapType::HashOfMaps));
-    if level >= limits::MAP_LEVELS {
-        return Err(value_error(m, "an inner map cannot hold maps"));
-    }
+    let inner_level = level.checked_add(1).filter(|inner| *inner <= limits::MAP_LEVELS);
+    let inner_level = inner_level.ok_or_else(|| value_error(m, "an inner map cannot hold maps"))?;
     if !is_map_of_maps && def.known_type() != Some(MapType::ProgArray) {
         return Err(value_error(
             m,
@@ -350,9 +349,8 @@ fn parse_values(
     match (is_map_of_maps, element.kind()) {
         (false, Kind::FuncProto) => Ok(()),
         (true, Kind::Struct) => {
-            // `level` is less than `MAP_LEVELS`.
-            def.inner =
-                Some(Box::new(definitions.parse_level(btf, element.id(), level.saturating_add(1))?));
+            let inner = definitions.parse_level(btf, element.id(), inner_level)?;
+            def.inner = Some(Box::new(inner));
             Ok(())
         }
         (false, _) => Err(kind_error(m, element, "pointers to functions")),

@@ -4,6 +4,7 @@ use super::{
     Object, ObjectError, calls, data, externs, maps, programs::Code, relocs::RelocSection, symbols::Symbols,
 };
 use crate::elf::{Class, Elf, Section};
+use core::ffi::CStr;
 use core_relo::{ByteSize, btf::Btf, ext::BtfExt};
 use object::elf;
 use std::collections::HashMap;
@@ -74,8 +75,8 @@ fn check_overlap(elf: &Elf<'_>, len: usize) -> Result<(), ObjectError> {
 
 /// Finds the section of a name, which must be unique and not compressed.
 fn find_unique<'e, 'd>(elf: &'e Elf<'d>, name: &[u8]) -> Result<Option<&'e Section<'d>>, ObjectError> {
-    let mut found = elf.sections.iter().filter(|s| s.name == name && !s.is_null());
-    let (first, second) = (found.next(), found.next());
+    let mut sections = elf.sections.iter().filter(|s| s.name == name && !s.is_null());
+    let (first, second) = (sections.next(), sections.next());
     match first {
         Some(s) if second.is_some() => Err(ObjectError::Duplicate { section: s.text() }),
         Some(s) if s.is_compressed() => Err(ObjectError::Compressed { section: s.text() }),
@@ -127,6 +128,7 @@ fn kernel_version(elf: &Elf<'_>) -> Result<Option<u32>, ObjectError> {
     }
 }
 
+/// Returns the bytes before the first NUL, or all bytes without a NUL.
 fn until_nul(bytes: &[u8]) -> &[u8] {
-    bytes.split(|b| *b == 0).next().unwrap_or(bytes)
+    CStr::from_bytes_until_nul(bytes).map_or(bytes, CStr::to_bytes)
 }

@@ -19,16 +19,12 @@ const INSN_SIZE: u64 = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Program<'d> {
-    /// The function's name.
-    pub name: &'d [u8],
+    /// The name and instructions of the function.
+    pub function: Function<'d>,
     /// The name of the ELF section, including a leading `?`.
     pub section: &'d [u8],
     /// The index of the ELF section.
     pub section_index: SectionIndex,
-    /// The index of the first instruction in the section.
-    pub start: InsnIndex,
-    /// The number of instructions. A 64-bit load counts as two.
-    pub len: u32,
     /// The linkage of the symbol.
     pub linkage: Linkage,
     /// Whether the symbol is hidden. libbpf makes the verifier treat hidden functions as static.
@@ -41,6 +37,26 @@ pub struct Program<'d> {
 }
 
 impl<'d> Program<'d> {
+    /// Returns the function's name.
+    pub const fn name(&self) -> &'d [u8] {
+        self.function.name
+    }
+
+    /// Returns the index of the first instruction in the section.
+    pub const fn start(&self) -> InsnIndex {
+        self.function.start
+    }
+
+    /// Returns the number of instructions. A 64-bit load counts as two.
+    pub const fn insn_count(&self) -> u32 {
+        self.function.len
+    }
+
+    /// Returns whether the instruction is one of the function's, given its index in the section.
+    pub fn contains(&self, insn: u32) -> bool {
+        insn.checked_sub(self.start().0).is_some_and(|offset| offset < self.insn_count())
+    }
+
     /// Returns the section's name without a leading `?`.
     pub fn section_name(&self) -> &'d [u8] {
         self.section.strip_prefix(b"?").unwrap_or(self.section)
@@ -90,37 +106,34 @@ impl<'d> Code<'d> {
             if symbol.kind != SymbolKind::Function {
                 continue;
             }
-            let (start, len) = bounds(section, symbol.name, symbol.value, symbol.size)?;
             let is_subprogram = section.name == TEXT;
             programs.push(Program {
-                name: symbol.name,
+                function: parse_function(section, symbol.name, symbol.value, symbol.size)?,
                 section: section.name,
                 section_index: index,
-                start,
-                len,
                 linkage: symbol.linkage,
                 is_hidden: symbol.is_hidden,
                 is_subprogram,
             });
         }
-        programs.sort_by_key(|p| (p.section_index, p.start));
+        programs.sort_by_key(|p| (p.section_index, p.start()));
         for p in &programs {
             let position = indices.binary_search(&p.section_index).ok();
             if let Some(section) = position.and_then(|position| sections.get_mut(position)) {
-                section.functions.push(Function { name: p.name, start: p.start, len: p.len });
+                section.functions.push(p.function);
             }
         }
         Ok(Self { sections, indices, programs })
     }
 }
 
-/// Returns the start and length of a function in instructions, if it consists of whole instructions of its section.
-fn bounds(
+/// Returns the function at an offset of a section, if it consists of whole instructions of the section.
+fn parse_function<'d>(
     section: &Section<'_>,
-    name: &[u8],
+    name: &'d [u8],
     offset: u64,
     size: u64,
-) -> Result<(InsnIndex, u32), ObjectError> {
+) -> Result<Function<'d>, ObjectError> {
     let (available, symbol) = (section.size, || text(name));
     if offset.checked_add(size).is_none_or(|end| end > available) {
         let section = section.text();
@@ -130,7 +143,7 @@ fn bounds(
         bytes.is_multiple_of(INSN_SIZE).then(|| u32::try_from(bytes.checked_div(INSN_SIZE)?).ok()).flatten()
     };
     match (insn_count(offset), insn_count(size)) {
-        (Some(start), Some(len)) if len > 0 => Ok((InsnIndex(start), len)),
+        (Some(start), Some(len)) if len > 0 => Ok(Function { name, start: InsnIndex(start), len }),
         _ => Err(ObjectError::FunctionAlignment { section: section.text(), symbol: symbol(), offset, size }),
     }
 }

@@ -131,7 +131,7 @@ enum Records<'d> {
 impl<'d> RelocSection<'d> {
     /// Collects the relocation sections, and checks the relocations of allocated sections.
     pub(crate) fn collect(elf: &Elf<'d>, symbols: &Symbols<'d>) -> Result<Vec<Self>, ObjectError> {
-        let mut found = Vec::new();
+        let mut sections = Vec::new();
         for s in &elf.sections {
             if !matches!(s.sh_type, t if t == elf::SHT_REL.0 || t == elf::SHT_RELA.0) {
                 continue;
@@ -140,9 +140,9 @@ impl<'d> RelocSection<'d> {
             if section.target.flags & elf::SHF_ALLOC.0 != 0 {
                 section.iter(elf, symbols).try_for_each(|r| r.map(drop))?;
             }
-            found.push(section);
+            sections.push(section);
         }
-        Ok(found)
+        Ok(sections)
     }
 
     fn parse(elf: &Elf<'d>, symbols: &Symbols<'d>, s: &Section<'d>) -> Result<Self, ObjectError> {

@@ -204,8 +204,9 @@ pub fn split_offset(function: &str) -> (&str, i64) {
 
 /// Splits text after its longest prefix of characters that `is_part` accepts.
 fn split_word(text: &str, is_part: impl Fn(char) -> bool) -> (&str, &str) {
-    let end = text.find(|c| !is_part(c)).unwrap_or(text.len());
-    text.split_at_checked(end).unwrap_or((text, ""))
+    let split = text.find(|c| !is_part(c)).and_then(|end| text.split_at_checked(end));
+    // Without another character, the prefix is the whole text.
+    split.unwrap_or((text, ""))
 }
 
 /// Parses a signed number like `%li` of `scanf` (decimal, `0x` or octal). Returns the number and the rest of the text.

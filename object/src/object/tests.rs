@@ -116,7 +116,7 @@ fn objects_are_parsed_in_both_byte_orders() {
         let o = Object::parse(&bytes).unwrap();
         assert_eq!(o.endian(), endian);
         let programs: Vec<_> =
-            o.programs().iter().map(|p| (p.name, p.start.0, p.len, p.is_subprogram)).collect();
+            o.programs().iter().map(|p| (p.name(), p.start().0, p.insn_count(), p.is_subprogram)).collect();
         let expected: [(&[u8], u32, u32, bool); 3] =
             [(b"helper", 0, 2, true), (b"first", 0, 4, false), (b"second", 4, 1, false)];
         assert_eq!(programs, expected);

@@ -1,126 +1,146 @@
-//! Errors of linking: the file, the section or symbol, and the problem.
+//! Errors of linking objects: the file, the section or symbol, and the problem.
 
 use super::mismatch::{MapMismatch, TypeMismatch};
-use crate::{internal::InternalError, limits, object::ObjectError};
+use crate::{SectionIndex, internal::InternalError, limits, object::ObjectError};
 use core_relo::{
     Endian, Text, TypeId,
     btf::{BtfError, DedupError, ImportError},
 };
 use thiserror::Error;
 
-/// A reason why objects cannot be linked.
+/// An error in linking objects.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LinkError {
     /// A broken invariant of this crate.
     #[error(transparent)]
     Internal(#[from] InternalError),
-    /// There is nothing to link.
+    /// There are no objects.
     #[error("no objects to link")]
-    Nothing,
-    /// A file is no BPF object.
+    NoObjects,
+    /// A file is not a valid BPF object.
     #[error("{file}: {cause}")]
     Object {
         /// The file.
         file: Text,
-        /// The problem.
+        /// The cause.
         #[source]
         cause: ObjectError,
     },
-    /// The files are of different byte order.
-    #[error("{file}: its byte order is not that of the files before it ({expected:?})")]
+    /// The byte orders of two files differ.
+    #[error("{file}: wrong byte order, expected {} as in the first file", endian_name(*.expected))]
     ByteOrder {
         /// The file.
         file: Text,
-        /// Byte order of the first file.
+        /// The byte order of the first file.
         expected: Endian,
     },
     /// A section cannot be linked.
-    #[error("{file}: section `{section}` {cause}")]
+    #[error("{file}: section `{section}`: {cause}")]
     Section {
         /// The file.
         file: Text,
-        /// Name of the section.
+        /// The section's name.
         section: Text,
-        /// The problem.
+        /// The cause.
         #[source]
-        cause: SectionFault,
+        cause: SectionError,
     },
     /// A symbol cannot be linked.
-    #[error("{file}: symbol `{symbol}` {cause}")]
+    #[error("{file}: symbol `{symbol}`: {cause}")]
     Symbol {
         /// The file.
         file: Text,
-        /// Name of the symbol.
+        /// The symbol's name, or the section's name for a section symbol.
         symbol: Text,
-        /// The problem.
+        /// The cause.
         #[source]
-        cause: SymbolFault,
+        cause: SymbolError,
     },
-    /// A relocation cannot be moved.
-    #[error("{file}: section `{section}`: relocation at offset {offset:#x} {cause}")]
+    /// A relocation cannot be linked.
+    #[error("{file}: section `{section}`: relocation at offset {offset:#x}: {cause}")]
     Relocation {
         /// The file.
         file: Text,
-        /// Name of the section it applies to.
+        /// The name of the section that the relocation applies to.
         section: Text,
         /// The offset in the section, in bytes.
         offset: u64,
-        /// The problem.
+        /// The cause.
         #[source]
-        cause: RelocationFault,
+        cause: RelocationError,
     },
-    /// Types cannot be merged.
-    #[error("{file}: {cause}")]
+    /// The types of a file cannot be merged.
+    #[error("{file}: section `.BTF`: {cause}")]
     Types {
         /// The file.
         file: Text,
-        /// The problem.
+        /// The cause.
         #[source]
-        cause: TypeFault,
+        cause: TypeError,
     },
     /// The merged types cannot be deduplicated.
-    #[error("the types of all files together: {0}")]
+    #[error("types of the linked object: {0}")]
     Dedup(#[source] DedupError),
-    /// The merged types are no BTF: together they are too large.
-    #[error("the types of all files together: {0}")]
+    /// The merged types exceed the limits of BTF.
+    #[error("types of the linked object: {0}")]
     Merged(#[source] BtfError),
-    /// More sections than an ELF object without extensions has numbers for.
-    #[error("{count} sections are more than an object can have")]
-    TooManySections {
-        /// Their number.
-        count: usize,
-    },
-    /// More variables of one section than libbpf and the kernel read: the format had 16 bits for them.
-    #[error("section `{section}` gets {count} variables, {} is the most", limits::LINK_VARIABLES)]
+    /// The linked object has more sections than an ELF file without extended numbering.
+    #[error("too many sections in the linked object, expected fewer than 65280")]
+    TooManySections,
+    /// A section has more variables than libbpf up to 1.7 reads, where BTF's `vlen` has 16 bits.
+    #[error("section `{section}`: {count} variables, expected at most {}", limits::LINK_VARIABLES)]
     TooManyVariables {
-        /// The section.
+        /// The section's name.
         section: Text,
-        /// Their number.
+        /// The number of variables.
         count: usize,
     },
-    /// The sections ask for more alignment than is sensible.
-    #[error("the alignments of all sections add up to {bytes} bytes")]
-    Padding {
-        /// Their sum.
-        bytes: u64,
+    /// The alignments of all sections add up to more than [`limits::LINK_PADDING`](crate::limits::LINK_PADDING).
+    #[error(
+        "section `{section}`: alignment {align}, expected at most {} for all sections together",
+        limits::LINK_PADDING
+    )]
+    Alignment {
+        /// The name of the section at which the sum exceeds the limit.
+        section: Text,
+        /// The section's alignment in bytes.
+        align: u64,
     },
-    /// Names of sections are out of proportion to the file.
-    #[error("{file}: the names of sections overlap, and written apart they are longer than the file")]
+    /// The `.BTF.ext` records of two sections have different sizes.
+    #[error(
+        "section `{section}`: .BTF.ext records of {found} bytes, expected {expected} as in other sections"
+    )]
+    RecordSize {
+        /// The section's name.
+        section: Text,
+        /// The size of the other section's records.
+        expected: u32,
+        /// The size of this section's records.
+        found: u32,
+    },
+    /// The section names of a file overlap, and separate copies would exceed [`limits::LINK_NAMES`](crate::limits::LINK_NAMES).
+    #[error(
+        "{file}: overlapping section names have more than {} times the bytes of the file",
+        limits::LINK_NAMES
+    )]
     TooManySectionNames {
         /// The file.
         file: Text,
     },
-    /// Names of symbols are out of proportion to the files.
-    #[error("the names of symbols overlap: written apart they are {len} bytes long")]
+    /// The names in the files overlap, and separate copies would exceed [`limits::LINK_NAMES`](crate::limits::LINK_NAMES).
+    #[error(
+        "overlapping names have {len} bytes, expected at most {} times the bytes of the files",
+        limits::LINK_NAMES
+    )]
     TooManyNames {
-        /// Bytes of names so far.
+        /// The size of the string table in bytes.
         len: usize,
     },
 }
 
 impl LinkError {
-    /// The file that is wrong, if it is one.
+    /// Returns the file with the error, if the error is in one file.
     pub fn file(&self) -> Option<&str> {
         match self {
             Self::Object { file, .. }
@@ -135,220 +155,236 @@ impl LinkError {
     }
 }
 
-/// A problem of a section.
+const fn endian_name(endian: Endian) -> &'static str {
+    match endian {
+        Endian::Little => "little-endian",
+        Endian::Big => "big-endian",
+    }
+}
+
+/// An error of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum SectionFault {
-    /// A broken invariant of this crate.
-    #[error(transparent)]
-    Internal(#[from] InternalError),
-    /// It has no name.
-    #[error("number {index} has no name")]
+pub enum SectionError {
+    /// The section has no name.
+    #[error("no name of section {index}")]
     NoName {
-        /// Its number.
-        index: u32,
+        /// The section's index.
+        index: SectionIndex,
     },
-    /// A type that no BPF object has.
-    #[error("is of type {found:#x}, which cannot be linked")]
+    /// The section has a type that cannot be linked.
+    #[error("type {found:#x}, expected SHT_PROGBITS, SHT_NOBITS, SHT_SYMTAB or SHT_REL")]
     Type {
         /// `sh_type`.
         found: u32,
     },
-    /// It is there twice and may not be.
-    #[error("is there more than once")]
+    /// A section that must be unique exists more than once.
+    #[error("the section exists more than once")]
     Duplicate,
-    /// It is compressed.
-    #[error("is compressed")]
+    /// The section is compressed.
+    #[error("the section is compressed")]
     Compressed,
-    /// The alignment is no power of two.
-    #[error("asks for an alignment of {found}, which is no power of two")]
+    /// The alignment is not a power of two.
+    #[error("alignment {found}, expected a power of two")]
     Alignment {
         /// `sh_addralign`.
         found: u64,
     },
-    /// Code that is not made of whole instructions.
-    #[error("has {size} bytes of code, not a multiple of 8")]
+    /// The section does not consist of whole instructions.
+    #[error("{size} bytes of code, expected a multiple of 8")]
     CodeSize {
         /// The size in bytes.
         size: u64,
     },
-    /// Its bytes are those of another section, too.
-    #[error("overlaps other sections")]
+    /// The section shares bytes with other sections.
+    #[error("the section overlaps other sections")]
     Overlap,
-    /// Another file's section of the name has other properties.
-    #[error("differs in {what} ({found:#x}) from that of the files before ({expected:#x})")]
-    Differs {
+    /// A property differs from the section of the same name in an earlier file.
+    #[error("{property} {found:#x}, expected {expected:#x} as in the files before")]
+    Property {
         /// `type`, `flags` or `entry size`.
-        what: &'static str,
-        /// The one of the files before.
+        property: &'static str,
+        /// The value in the earlier file.
         expected: u64,
-        /// The one of this file.
+        /// The value in this file.
         found: u64,
     },
-    /// The contents of `license` or `version` differ from those in another file.
-    #[error("differs from that of the files before: all files must have the same")]
-    Content,
-    /// Together the sections of the name are too large.
-    #[error("becomes too large")]
+    /// The contents of `license` or `version` differ from an earlier file.
+    #[error("the contents differ from the files before, expected the same in all files")]
+    Contents,
+    /// The section of the linked object would exceed [`limits::LINK_SECTION`](crate::limits::LINK_SECTION), or the padding
+    /// [`limits::LINK_PADDING`](crate::limits::LINK_PADDING).
+    #[error("the section becomes too large in the linked object")]
     TooLarge,
-    /// A relocation section has records of another size, another symbol table, or another name than its section.
-    #[error("is a damaged relocation section: {what}")]
+    /// A relocation section is damaged.
+    #[error("damaged relocation section: {what}")]
     Relocations {
         /// The problem.
         what: &'static str,
     },
     /// `.BTF.ext` has records of a section that does not exist.
-    #[error("is named in .BTF.ext, but does not exist")]
+    #[error(".BTF.ext names the section, which does not exist")]
     NotFound,
-    /// The records of `.BTF.ext` are of another size than those of the files before.
-    #[error("has records of {found} bytes in .BTF.ext, the files before have {expected}")]
+    /// The size of `.BTF.ext` records differs from an earlier file.
+    #[error(".BTF.ext records of {found} bytes, expected {expected} as in the files before")]
     RecordSize {
-        /// The size in the files before.
+        /// The size in the earlier file.
         expected: u32,
         /// The size in this file.
         found: u32,
     },
+    /// The offset of a `.BTF.ext` record is beyond every section.
+    #[error(".BTF.ext record at offset {offset:#x}, expected an offset in the section")]
+    RecordOffset {
+        /// The offset in bytes.
+        offset: u32,
+    },
 }
 
-/// A problem of a symbol.
+/// An error of a symbol.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum SymbolFault {
-    /// A broken invariant of this crate.
-    #[error(transparent)]
-    Internal(#[from] InternalError),
-    /// Neither local, global nor weak.
-    #[error("has binding {found}, which is neither local, global nor weak")]
+pub enum SymbolError {
+    /// The binding is neither local, global nor weak.
+    #[error("binding {found}, expected local, global or weak")]
     Binding {
         /// `STB_*`.
         found: u8,
     },
-    /// Neither default nor hidden.
-    #[error("has visibility {found}, which is neither default nor hidden")]
+    /// The visibility is neither default nor hidden.
+    #[error("visibility {found}, expected default or hidden")]
     Visibility {
         /// `STV_*`.
         found: u8,
     },
-    /// An undefined symbol that is local, or has a type, a value or a size.
-    #[error("is undefined, and yet local or with a type, a value or a size")]
+    /// An undefined symbol is local, or has a type, a value or a size.
+    #[error("the symbol is undefined, but is local or has a type, a value or a size")]
     Extern,
-    /// A section's symbol that does not stand for its beginning.
-    #[error("stands for a section, and its value is {value:#x}, not 0")]
+    /// The value of a section symbol is not 0.
+    #[error("the value of the section symbol is {value:#x}, expected 0")]
     SectionValue {
         /// `st_value`.
         value: u64,
     },
-    /// No variable or function of its name in the BTF.
-    #[error("has no BTF: compile {} with -g", if *.is_extern { "what declares it" } else { "it" })]
+    /// The BTF has no variable or function of the name.
+    #[error("the BTF does not describe the {}: compile with -g", if *.is_extern { "extern" } else { "symbol" })]
     NoBtf {
         /// Whether the symbol is an extern.
         is_extern: bool,
     },
-    /// Two variables or functions of its name in the BTF.
-    #[error("is described by two types of the BTF, [{first}] and [{second}]")]
+    /// The BTF has two variables or functions of the name.
+    #[error("the BTF has two types of this name, [{first}] and [{second}]")]
     Ambiguous {
-        /// The one.
+        /// The type outside of DATASECs.
         first: TypeId,
-        /// The other.
+        /// The type in a DATASEC.
         second: TypeId,
     },
-    /// Defined by two files, weakly by neither.
-    #[error("is defined in {other}, too: one of them must be weak or static")]
+    /// An earlier file defines the symbol, and neither definition is weak.
+    #[error("the symbol is also defined in {other}: one of the definitions must be weak or static")]
     Conflict {
-        /// The other file.
+        /// The earlier file.
         other: Text,
     },
-    /// Its type is not that of the other file's.
-    #[error("is declared otherwise in {other}: {cause}")]
+    /// The type differs from the type in an earlier file.
+    #[error("the type differs from {other}: {cause}")]
     Types {
-        /// The other file.
+        /// The earlier file.
         other: Text,
         /// The difference.
         #[source]
         cause: TypeMismatch,
     },
-    /// The map's definition is not that of the other file's.
-    #[error("is a map defined otherwise in {other}: {cause}")]
+    /// The map's definition differs from the definition in an earlier file.
+    #[error("the map definition differs from {other}: {cause}")]
     Maps {
-        /// The other file.
+        /// The earlier file.
         other: Text,
         /// The difference.
         #[source]
         cause: MapMismatch,
     },
-    /// Defined in no section (absolute, common), where another file has or wants it.
-    #[error("is defined in no section, so it cannot stand for that of {other}")]
+    /// A symbol that an earlier file has is defined in no section (absolute or common).
+    #[error("the symbol is in no section, expected a section, since {other} has the symbol too")]
     NoSection {
-        /// The other file.
+        /// The earlier file.
         other: Text,
     },
-    /// The extern's section in the BTF differs from that of another file.
-    #[error("belongs to section `{found}` here, and to another in {other}")]
+    /// The section of the variable in the BTF differs from an earlier file.
+    #[error("section `{found}`, expected the section in {other}")]
     Section {
-        /// The section of this file.
+        /// The section in this file.
         found: Text,
-        /// The other file.
+        /// The earlier file.
         other: Text,
     },
-    /// The BTF has a variable in a section, the symbols do not.
-    #[error("is a variable of section `{section}` in the BTF, but no symbol of it")]
+    /// The BTF has a variable in a section, but the symbol table has no such symbol.
+    #[error("no symbol of section `{section}`, though the BTF has the variable")]
     NoSymbol {
-        /// The section.
+        /// The section's name.
         section: Text,
     },
 }
 
-/// A problem of a relocation.
+/// An error of a relocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum RelocationFault {
-    /// A type that the linker does not know.
-    #[error("is of type {found}, which cannot be linked")]
+pub enum RelocationError {
+    /// The linker does not support the relocation's type.
+    #[error("type {found}, expected R_BPF_64_64, R_BPF_64_ABS64, R_BPF_64_ABS32 or R_BPF_64_32")]
     Type {
         /// `r_type`.
         found: u32,
     },
     /// The symbol does not exist.
-    #[error("names symbol {symbol}, which does not exist")]
+    #[error("symbol {symbol} does not exist")]
     Symbol {
-        /// Its number.
+        /// The symbol's index.
         symbol: u32,
     },
-    /// It applies to the middle of an instruction.
-    #[error("applies to the middle of an instruction")]
+    /// The offset is in the middle of an instruction.
+    #[error("the offset is in the middle of an instruction")]
     Unaligned,
-    /// It applies to what lies past the section's end.
-    #[error("does not fit the section's {size} bytes")]
+    /// The relocated field reaches past the section's end.
+    #[error("the field reaches past the section's {size} bytes")]
     Bounds {
-        /// The section's size.
+        /// The section's size in bytes.
         size: u64,
     },
-    /// Data that refers to a section by an offset.
+    /// A word of data refers to a section symbol.
     #[error(
-        "refers from data to a section's symbol, which libbpf cannot link either: make what it refers to global"
+        "data refers to a section symbol, which libbpf cannot link either: remove `static` from the target"
     )]
     SectionSymbol,
 }
 
-/// A problem of a file's types.
+/// An error of a file's types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum TypeFault {
+pub enum TypeError {
     /// A type or a name cannot be read.
-    #[error("section `.BTF`: {0}")]
+    #[error(transparent)]
     Import(#[from] ImportError),
-    /// A variable, function or section of a name that no symbol or section can have.
-    #[error("section `.BTF`: type [{id}] has a name of {} bytes or more", limits::NAME_BYTES)]
+    /// The name of a variable, function or section is longer than the name of any symbol or section.
+    #[error("type [{id}]: the name has {} bytes or more", limits::NAME_BYTES)]
     LongName {
         /// The type.
         id: TypeId,
     },
-    /// A type refers to one that is not taken over: to a section, or to a variable without a symbol.
-    #[error("section `.BTF`: type [{from}] refers to [{to}], which is not linked")]
+    /// A type refers to a type that is not linked: a DATASEC, or a variable without a symbol.
+    #[error("type [{from}] refers to type [{to}], which is not linked")]
     NotLinked {
-        /// The type that refers.
+        /// The type with the reference.
         from: TypeId,
-        /// The type referred to.
+        /// The target of the reference.
         to: TypeId,
+    },
+    /// The offset of a variable is beyond every section.
+    #[error("variable [{id}] at offset {offset:#x}, expected an offset in the section")]
+    VariableOffset {
+        /// The VAR.
+        id: TypeId,
+        /// The offset in bytes.
+        offset: u32,
     },
 }

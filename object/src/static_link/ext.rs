@@ -1,43 +1,56 @@
-//! `.BTF.ext` of all files in one: the records of a section after each other, at their new places, with their new types.
+//! Merges `.BTF.ext`: appends the records of each section, with their new offsets, types and names.
 
-use super::{LinkError, SectionFault, State, input::Input, types::new_id};
-use crate::internal::Invariant as _;
+use super::{
+    error::{LinkError, SectionError},
+    input::Input,
+    output_object::OutputObject,
+    type_map::TypeMap,
+};
+use crate::{
+    elf::text,
+    index::to_usize,
+    internal::{InternalError, Invariant as _},
+};
 use core_relo::{
     Endian, StrOffset, TypeId,
-    btf::{Btf, DedupResult, ImportError, Importer},
-    ext::{BtfExt, ExtBuilder, ExtPart},
+    btf::{Btf, DedupResult, Importer},
+    ext::{BtfExt, ExtBuilder, ExtPart, ExtRecord, Section},
 };
 
-/// The meaning of a record's words after the instruction's offset.
+/// The meaning of a word of a record.
 #[derive(Clone, Copy)]
-enum Word {
+enum RecordWord {
     Type,
     Name,
 }
 
-const fn words(part: ExtPart) -> &'static [(usize, Word)] {
+/// The invariant of a word that every record has.
+const WORD_IN_RECORD: &str = "a record of .BTF.ext has the words of its part";
+
+/// Returns the types and names in a record, by byte offset. The first word of a record is the instruction's offset.
+const fn record_words(part: ExtPart) -> &'static [(usize, RecordWord)] {
     match part {
-        ExtPart::FuncInfo => &[(4, Word::Type)],
-        ExtPart::LineInfo => &[(4, Word::Name), (8, Word::Name)],
-        ExtPart::CoreRelo => &[(4, Word::Type), (8, Word::Name)],
+        ExtPart::FuncInfo => &[(4, RecordWord::Type)],
+        ExtPart::LineInfo => &[(4, RecordWord::Name), (8, RecordWord::Name)],
+        ExtPart::CoreRelo => &[(4, RecordWord::Type), (8, RecordWord::Name)],
     }
 }
 
-/// A group of records as it lies in a file.
+/// The records of a section in an input.
 struct Group<'d> {
     section: StrOffset,
     record_size: u32,
     records: Vec<&'d [u8]>,
 }
 
-impl State<'_> {
-    /// libbpf: `linker_append_btf_ext`
-    pub(super) fn add_ext(&mut self, input: &Input<'_>, ids: &[TypeId]) -> Result<(), LinkError> {
+impl OutputObject<'_> {
+    /// Adds the records of an input (libbpf: `linker_append_btf_ext`).
+    pub(super) fn add_ext(&mut self, input: &Input<'_>, type_map: &TypeMap) -> Result<(), LinkError> {
         let (Some(btf), Some(ext)) = (&input.btf, &input.ext) else { return Ok(()) };
-        let mut import = Importer::new(btf);
+        let mut importer = Importer::new(btf);
         for part in ExtPart::ALL {
             for group in groups(ext, part) {
-                self.add_group(input, btf, &mut import, part, &group, ids)?;
+                self.add_group(input, btf, &mut importer, part, &group, type_map)?;
             }
         }
         Ok(())
@@ -47,116 +60,107 @@ impl State<'_> {
         &mut self,
         input: &Input<'_>,
         btf: &Btf<'_>,
-        import: &mut Importer<'_>,
+        importer: &mut Importer<'_>,
         part: ExtPart,
         group: &Group<'_>,
-        ids: &[TypeId],
+        type_map: &TypeMap,
     ) -> Result<(), LinkError> {
-        let types = |cause: ImportError| LinkError::Types { file: input.file.clone(), cause: cause.into() };
-        let name = btf.name(group.section).unwrap_or_default().as_bytes();
-        let section = input.find(name).and_then(|at| input.at(at));
-        let section = section.ok_or_else(|| input.fault(name, SectionFault::NotFound))?;
-        // A `.text` that is empty is not linked.
-        let Some(out) = section.out.and_then(|out| self.sections.at_mut(out)) else { return Ok(()) };
-        let (size, records) = out.ext.part_mut(part);
-        if *size == 0 {
-            *size = group.record_size;
+        let not_found = |name| input.section_error(name, SectionError::NotFound);
+        let name = btf.name(group.section).ok_or_else(|| not_found(b""))?.as_bytes();
+        let section = input.find(name).ok_or_else(|| not_found(name))?;
+        // An empty `.text` is not linked.
+        let Some(placement) = input.sections.get(section)?.placement else { return Ok(()) };
+        let output = self.sections.get_mut(placement.section)?.ext.part_mut(part);
+        let expected = *output.record_size.get_or_insert(group.record_size);
+        if expected != group.record_size {
+            let cause = SectionError::RecordSize { expected, found: group.record_size };
+            return Err(input.section_error(name, cause));
         }
-        if *size != group.record_size {
-            let (expected, found) = (*size, group.record_size);
-            return Err(input.fault(name, SectionFault::RecordSize { expected, found }));
-        }
-        let by = u32::try_from(section.offset).invariant("a linked section is below 2 GiB")?;
         for record in &group.records {
-            let start = records.len();
-            records.extend_from_slice(record);
-            let record = records.get_mut(start..).invariant("a record was appended")?;
-            // The offset is the file's own. One beyond its section is no instruction's, there or at the end of all numbers.
-            change(self.endian, record, 0, |offset| offset.saturating_add(by));
-            for (at, word) in words(part) {
-                match word {
-                    Word::Type => change(self.endian, record, *at, |id| new_id(ids, TypeId(id)).0),
-                    Word::Name => {
-                        let old = StrOffset(self.endian.u32(record, *at).unwrap_or_default());
-                        let new = import.copy_name(&mut self.types, old).map_err(types)?;
-                        change(self.endian, record, *at, |_| new.0);
+            let start = output.bytes.len();
+            output.bytes.extend_from_slice(record);
+            let record = output.bytes.get_mut(start..).invariant("a record was appended")?;
+            let offset = read_word(self.endian, record, 0)?;
+            let too_large = || input.section_error(name, SectionError::RecordOffset { offset });
+            let moved = offset.checked_add(placement.offset).ok_or_else(too_large)?;
+            write_word(self.endian, record, 0, moved)?;
+            for (at, word) in record_words(part) {
+                let old = read_word(self.endian, record, *at)?;
+                let new = match word {
+                    // As in libbpf, types that are not linked become `void`.
+                    RecordWord::Type => type_map.get(TypeId(old)).unwrap_or(TypeId::VOID).0,
+                    RecordWord::Name => {
+                        let copied = importer.copy_name(&mut self.types, StrOffset(old));
+                        copied.map_err(|cause| input.type_error(cause.into()))?.0
                     }
-                }
+                };
+                write_word(self.endian, record, *at, new)?;
             }
         }
         Ok(())
     }
 
-    /// The records with the types and strings of the deduplicated BTF (libbpf: `finalize_btf_ext`, and what `btf__dedup` does
-    /// to it). `None` if there are none.
+    /// Returns the `.BTF.ext` of the linked object, with the types and strings of the deduplicated BTF; none without records
+    /// (libbpf: `finalize_btf_ext`).
     pub(super) fn finish_ext(
         &self,
         merged: &Btf<'_>,
-        types: &mut DedupResult,
+        dedup: &mut DedupResult,
     ) -> Result<Option<Vec<u8>>, LinkError> {
-        let mut import = Importer::new(merged);
+        let mut importer = Importer::new(merged);
         let mut ext = ExtBuilder::new(self.endian);
         for part in ExtPart::ALL {
-            let mut expected = 0;
+            let mut expected = None;
             for section in self.sections.iter() {
-                let (size, records) = section.ext.part(part);
-                if records.is_empty() {
-                    continue;
+                let records = section.ext.part(part);
+                let Some(record_size) = records.record_size else { continue };
+                let expected = *expected.get_or_insert(record_size);
+                if expected != record_size {
+                    let section = text(&section.name);
+                    return Err(LinkError::RecordSize { section, expected, found: record_size });
                 }
-                expected = if expected == 0 { *size } else { expected };
-                if expected != *size {
-                    let (file, section) = ("the linked object".into(), crate::elf::text(&section.name));
-                    let cause = SectionFault::RecordSize { expected, found: *size };
-                    return Err(LinkError::Section { file, section, cause });
-                }
-                let name = types.builder().string_bytes(&section.name);
-                let mut records = records.clone();
-                let size = usize::try_from(expected.max(4)).unwrap_or(usize::MAX);
-                for record in records.chunks_exact_mut(size) {
-                    for (at, word) in words(part) {
-                        renew(self.endian, record, *at, *word, types, &mut import)
-                            .map_err(|cause| LinkError::Dedup(cause.into()))?;
+                let name = dedup.builder().string_bytes(&section.name);
+                let mut bytes = records.bytes.clone();
+                let size = Some(to_usize(record_size)).filter(|size| *size > 0);
+                for record in bytes.chunks_exact_mut(size.invariant("a record of .BTF.ext has words")?) {
+                    for (at, word) in record_words(part) {
+                        let old = read_word(self.endian, record, *at)?;
+                        let new = match word {
+                            RecordWord::Type => dedup.id(TypeId(old)).invariant("a merged type exists")?.0,
+                            RecordWord::Name => {
+                                let copied = importer.copy_name(dedup.builder(), StrOffset(old));
+                                copied.map_err(|cause| LinkError::Dedup(cause.into()))?.0
+                            }
+                        };
+                        write_word(self.endian, record, *at, new)?;
                     }
                 }
-                ext.group(part, name, expected, &records);
+                ext.group(part, name, record_size, &bytes);
             }
         }
         Ok((!ext.is_empty()).then(|| ext.finish()))
     }
 }
 
-/// A word of a record that refers to the merged types now refers to the deduplicated ones.
-fn renew(
-    e: Endian,
-    record: &mut [u8],
-    at: usize,
-    word: Word,
-    types: &mut DedupResult,
-    import: &mut Importer<'_>,
-) -> Result<(), ImportError> {
-    let old = e.u32(record, at).unwrap_or_default();
-    let new = match word {
-        Word::Type => types.id(TypeId(old)).unwrap_or_default().0,
-        Word::Name => import.copy_name(types.builder(), StrOffset(old))?.0,
-    };
-    change(e, record, at, |_| new);
-    Ok(())
-}
-
 fn groups<'d>(ext: &BtfExt<'d>, part: ExtPart) -> Vec<Group<'d>> {
     match part {
-        ExtPart::FuncInfo => ext.func_infos().map(|s| group(&s)).collect(),
-        ExtPart::LineInfo => ext.line_infos().map(|s| group(&s)).collect(),
-        ExtPart::CoreRelo => ext.core_relos().map(|s| group(&s)).collect(),
+        ExtPart::FuncInfo => ext.func_infos().map(|section| group(&section)).collect(),
+        ExtPart::LineInfo => ext.line_infos().map(|section| group(&section)).collect(),
+        ExtPart::CoreRelo => ext.core_relos().map(|section| group(&section)).collect(),
     }
 }
 
-fn group<'d, R: core_relo::ext::ExtRecord>(s: &core_relo::ext::Section<'d, R>) -> Group<'d> {
-    Group { section: s.name(), record_size: s.record_size(), records: s.raw_records().collect() }
+fn group<'d, R: ExtRecord>(section: &Section<'d, R>) -> Group<'d> {
+    let records = section.raw_records().collect();
+    Group { section: section.name(), record_size: section.record_size(), records }
 }
 
-fn change(e: Endian, record: &mut [u8], at: usize, new: impl FnOnce(u32) -> u32) {
-    if let Some(place) = record.get_mut(at..).and_then(<[u8]>::first_chunk_mut::<4>) {
-        *place = e.u32_bytes(new(e.word(*place)));
-    }
+fn read_word(endian: Endian, record: &[u8], at: usize) -> Result<u32, InternalError> {
+    endian.u32(record, at).invariant(WORD_IN_RECORD)
+}
+
+fn write_word(endian: Endian, record: &mut [u8], at: usize, value: u32) -> Result<(), InternalError> {
+    let word = record.get_mut(at..).and_then(<[u8]>::first_chunk_mut::<4>);
+    *word.invariant(WORD_IN_RECORD)? = endian.u32_bytes(value);
+    Ok(())
 }

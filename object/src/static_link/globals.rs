@@ -1,81 +1,84 @@
-//! Symbols that files share, by name.
+//! The symbols that inputs share, by name.
 
+use super::index::{GlobalIndex, InputIndex, OutputSectionIndex, OutputSymbolIndex, Table, VariableIndex};
+use crate::internal::InternalError;
 use core_relo::TypeId;
 use std::collections::HashMap;
 
-/// Global and weak symbols, extern or defined (libbpf: `glob_syms`).
+/// The global and weak symbols, extern or defined (libbpf: `glob_syms`).
 #[derive(Debug, Default)]
 pub(super) struct Globals {
-    all: Vec<Global>,
-    by_name: HashMap<Box<[u8]>, usize>,
-    /// Those that are renewed: looking for them among all would cost each input time with all symbols.
-    renewed: Vec<usize>,
+    table: Table<GlobalIndex, Global>,
+    by_name: HashMap<Box<[u8]>, GlobalIndex>,
+    /// The globals with `is_type_changed`, so that each input costs time for its own symbols only.
+    changed: Vec<GlobalIndex>,
 }
 
+/// A global or weak symbol (libbpf: `struct glob_sym`).
 #[derive(Debug)]
 pub(super) struct Global {
-    /// Its number in the linked object's symbols.
-    pub(super) symbol: u32,
-    /// The section it is defined in, or belongs to as an extern; an output section, perhaps one without ELF.
-    pub(super) section: Option<usize>,
+    pub(super) symbol: OutputSymbolIndex,
+    /// The section of the definition, or the section that the BTF states for an extern.
+    pub(super) section: Option<OutputSectionIndex>,
     pub(super) is_extern: bool,
     pub(super) is_weak: bool,
-    /// The input that defines it, or declared it first.
-    pub(super) input: usize,
-    pub(super) types: Option<GlobalTypes>,
-    /// The input being added has a better definition: its type counts from now on.
-    pub(super) is_renewed: bool,
-    /// Its place in a section's variables.
-    pub(super) variable: Option<(usize, usize)>,
+    /// The input that defines the symbol, or that declared it first.
+    pub(super) input: InputIndex,
+    /// The type; none for symbols that no BTF describes.
+    pub(super) ty: Option<GlobalType>,
+    /// Whether the type of the input that is being added replaces the type.
+    pub(super) is_type_changed: bool,
+    /// The variable in the DATASEC of a section.
+    pub(super) variable: Option<(OutputSectionIndex, VariableIndex)>,
 }
 
-/// The type of a global symbol.
+/// The type of a global symbol: a VAR or FUNC.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct GlobalTypes {
-    /// Its VAR or FUNC among the merged types.
-    pub(super) id: TypeId,
-    /// The VAR or FUNC of the input whose type counts.
+pub(super) struct GlobalType {
+    /// The VAR or FUNC among the merged types.
+    pub(super) merged: TypeId,
+    /// The VAR or FUNC in the BTF of the global's input.
     pub(super) source: TypeId,
-    /// The type that the VAR or FUNC refers to, among the merged types.
-    pub(super) underlying: TypeId,
+    /// The target of the VAR or FUNC, among the merged types.
+    pub(super) target: TypeId,
 }
 
 impl Globals {
-    /// The symbol of a name.
-    pub(super) fn find(&self, name: &[u8]) -> Option<usize> {
+    /// Finds the symbol of a name.
+    pub(super) fn find(&self, name: &[u8]) -> Option<GlobalIndex> {
         self.by_name.get(name).copied()
     }
 
-    pub(super) fn at(&self, index: usize) -> Option<&Global> {
-        self.all.get(index)
+    pub(super) fn get(&self, index: GlobalIndex) -> Result<&Global, InternalError> {
+        self.table.get(index)
     }
 
-    pub(super) fn at_mut(&mut self, index: usize) -> Option<&mut Global> {
-        self.all.get_mut(index)
+    pub(super) fn get_mut(&mut self, index: GlobalIndex) -> Result<&mut Global, InternalError> {
+        self.table.get_mut(index)
     }
 
-    /// Marks a symbol: the input being added has a better definition, whose type counts from now on.
-    pub(super) fn renew(&mut self, index: usize) {
-        if let Some(global) = self.all.get_mut(index)
-            && !core::mem::replace(&mut global.is_renewed, true)
-        {
-            self.renewed.push(index);
+    /// Marks a symbol whose type is replaced by the type of the input that is being added.
+    pub(super) fn mark_type_changed(&mut self, index: GlobalIndex) -> Result<(), InternalError> {
+        let global = self.table.get_mut(index)?;
+        if !core::mem::replace(&mut global.is_type_changed, true) {
+            self.changed.push(index);
         }
+        Ok(())
     }
 
-    /// Calls `settle` with each symbol that is marked, and unmarks it.
-    pub(super) fn settle_renewed(&mut self, mut settle: impl FnMut(&mut Global)) {
-        for index in core::mem::take(&mut self.renewed) {
-            if let Some(global) = self.all.get_mut(index) {
-                global.is_renewed = false;
-                settle(global);
-            }
+    /// Returns the marked symbols, and removes the marks.
+    pub(super) fn take_type_changed(&mut self) -> Result<Vec<GlobalIndex>, InternalError> {
+        let changed = core::mem::take(&mut self.changed);
+        for index in &changed {
+            self.table.get_mut(*index)?.is_type_changed = false;
         }
+        Ok(changed)
     }
 
-    /// Adds one; of several of a name the first is found.
-    pub(super) fn add(&mut self, name: &[u8], global: Global) {
-        self.by_name.entry(name.into()).or_insert(self.all.len());
-        self.all.push(global);
+    /// Adds a symbol. The first of several symbols of a name is found.
+    pub(super) fn add(&mut self, name: &[u8], global: Global) -> Result<(), InternalError> {
+        let index = self.table.push(global)?;
+        self.by_name.entry(name.into()).or_insert(index);
+        Ok(())
     }
 }

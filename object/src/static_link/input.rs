@@ -1,281 +1,285 @@
-//! One object to link, checked (libbpf: `linker_load_obj_file`, `linker_sanity_check_elf`, `linker_fixup_btf`).
+//! An object to link, with the checks of libbpf's `linker_load_obj_file` and `linker_sanity_check_elf`.
 
-use super::error::{LinkError, SectionFault, SymbolFault, TypeFault};
+use super::{
+    error::{LinkError, SectionError, SymbolError, TypeError},
+    index::{InputSectionIndex, OutputSectionIndex, Table},
+    input_symbol::{InputSymbol, read_symbols},
+    strings::exceeds_name_limit,
+};
 use crate::{
     elf::{Class, Elf, Section, text},
+    index::SectionIndex,
+    internal::Invariant as _,
     limits,
-    object::{
-        ObjectError,
-        symbols::{Symbols, object_endian},
-    },
+    object::{ObjectError, SymbolLocation, symbols::Symbols},
 };
 use core_relo::{
     ByteSize, Endian, Text, TypeId,
     btf::{Btf, Kind, Type},
     ext::BtfExt,
 };
-use object::{elf, read::elf::Sym as _};
+use object::elf;
 use std::collections::HashMap;
 
 const SHT_LLVM_ADDRSIG: u32 = 0x6fff_4c03;
 
+/// An object to link.
 #[derive(Debug)]
 pub(super) struct Input<'d> {
+    /// The file's name, for errors.
     pub(super) file: Text,
-    elf_endian: Endian,
-    /// By number as in the ELF file, the unused first one included; then those that only the BTF knows of.
-    pub(super) sections: Vec<InSection<'d>>,
-    by_name: HashMap<Box<[u8]>, usize>,
-    pub(super) symbols: Vec<InSymbol<'d>>,
-    pub(super) symbol_table: u32,
+    pub(super) endian: Endian,
+    /// The sections of the ELF file in order, then the sections that only the BTF has.
+    pub(super) sections: Table<InputSectionIndex, InputSection<'d>>,
+    sections_by_name: HashMap<Box<[u8]>, InputSectionIndex>,
+    /// The symbols in the order of the symbol table, including the null symbol.
+    pub(super) symbols: Vec<InputSymbol<'d>>,
+    /// The section of the symbol table.
+    pub(super) symbol_table: SectionIndex,
     pub(super) btf: Option<Btf<'d>>,
     pub(super) ext: Option<BtfExt<'d>>,
-    /// Bytes that further names of sections may have.
-    names_left: usize,
-    /// The offsets of global variables in their sections, by DATASEC and entry. Compilers leave the DATASEC's offsets 0, so these
-    /// are the values of the symbols.
-    offsets: HashMap<(TypeId, usize), u32>,
+    /// The size of the file in bytes.
+    len: usize,
+    /// The bytes of all section names.
+    name_bytes: usize,
+    /// The offsets of global variables in their sections, by DATASEC and entry.
+    variable_offsets: HashMap<(TypeId, usize), u32>,
 }
 
+/// A section of an input.
 #[derive(Debug)]
-pub(super) struct InSection<'d> {
+pub(super) struct InputSection<'d> {
     pub(super) name: Box<[u8]>,
-    /// `None` if only the BTF knows of it: `.kconfig`, `.ksyms` (libbpf: an ephemeral section).
+    /// The ELF section; none for `.kconfig` and `.ksyms`, which only the BTF has (libbpf: an ephemeral section).
     pub(super) elf: Option<Section<'d>>,
-    /// Not part of the linked object.
-    pub(super) skipped: bool,
-    /// The section it becomes a part of, and where in it.
-    pub(super) out: Option<usize>,
-    pub(super) offset: u64,
+    /// Whether the section is left out of the linked object.
+    pub(super) is_ignored: bool,
+    /// The place in the linked object; none if the section is left out, or not placed yet.
+    pub(super) placement: Option<Placement>,
     pub(super) datasec: Option<TypeId>,
 }
 
+/// The place of an input section in the linked object.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct InSymbol<'d> {
-    pub(super) name: &'d [u8],
-    pub(super) kind: u8,
-    pub(super) binding: u8,
-    pub(super) other: u8,
-    /// `st_shndx`
-    pub(super) section: u16,
-    pub(super) value: u64,
-    pub(super) size: u64,
+pub(super) struct Placement {
+    pub(super) section: OutputSectionIndex,
+    /// The offset in the output section, in bytes.
+    pub(super) offset: u32,
 }
 
-impl InSymbol<'_> {
-    pub(super) const fn is_extern(&self) -> bool {
-        self.section == 0
-    }
-
-    pub(super) const fn is_local(&self) -> bool {
-        self.binding == elf::STB_LOCAL.0
-    }
-
-    pub(super) const fn is_weak(&self) -> bool {
-        self.binding == elf::STB_WEAK.0
-    }
-
-    pub(super) const fn is_section(&self) -> bool {
-        self.kind == elf::STT_SECTION.0
-    }
-
-    pub(super) const fn visibility(&self) -> u8 {
-        self.other & 3
+impl InputSection<'_> {
+    /// Returns whether the section holds code or data, or exists in the BTF only.
+    pub(super) fn is_data(&self) -> bool {
+        self.elf.is_none_or(|s| s.sh_type == elf::SHT_PROGBITS.0 || s.sh_type == elf::SHT_NOBITS.0)
     }
 }
 
 impl<'d> Input<'d> {
-    pub(super) fn read(file: &str, bytes: &'d [u8]) -> Result<Self, LinkError> {
+    /// Parses and checks an object. Errors name the object `file`.
+    pub(super) fn parse(file: &str, bytes: &'d [u8]) -> Result<Self, LinkError> {
         let file: Text = text(file.as_bytes());
-        let object = |cause| LinkError::Object { file: file.clone(), cause };
-        let elf = Elf::parse(bytes).map_err(|cause| object(cause.into()))?;
+        let object_error = |cause| LinkError::Object { file: file.clone(), cause };
+        let elf = Elf::parse(bytes).map_err(|cause| object_error(cause.into()))?;
         match (elf.class, elf.machine, elf.file_type) {
-            (Class::Elf32, ..) => return Err(object(ObjectError::Elf32)),
-            (_, found, _) if found != elf::EM_BPF.0 => return Err(object(ObjectError::Machine { found })),
-            (.., found) if found != elf::ET_REL.0 => return Err(object(ObjectError::FileType { found })),
+            (Class::Elf32, ..) => return Err(object_error(ObjectError::Elf32)),
+            (_, found, _) if found != elf::EM_BPF.0 => {
+                return Err(object_error(ObjectError::Machine { found }));
+            }
+            (.., found) if found != elf::ET_REL.0 => {
+                return Err(object_error(ObjectError::FileType { found }));
+            }
             _ => {}
         }
-        let table = Symbols::find(&elf).map_err(object)?;
+        let table = Symbols::find(&elf).map_err(object_error)?;
         let mut input = Self {
-            symbols: symbols(&file, &elf, &table)?,
-            symbol_table: table.section.0,
-            elf_endian: elf.endian,
-            sections: Vec::new(),
-            by_name: HashMap::new(),
+            symbols: read_symbols(&file, &elf, &table)?,
+            symbol_table: table.section,
+            endian: elf.endian,
+            sections: Table::default(),
+            sections_by_name: HashMap::new(),
             btf: None,
             ext: None,
-            names_left: bytes.len().saturating_mul(limits::LINK_NAMES).max(limits::NAME_BYTES),
-            offsets: HashMap::new(),
+            len: bytes.len(),
+            name_bytes: 0,
+            variable_offsets: HashMap::new(),
             file,
         };
-        let mut left = bytes.len();
+        let mut bytes_left = bytes.len();
         for section in &elf.sections {
-            input.section(section, &mut left)?;
+            input.add_section(section, &mut bytes_left)?;
         }
         if input.ext.is_some() && input.btf.is_none() {
-            return Err(input.object(ObjectError::ExtWithoutBtf));
+            return Err(input.object_error(ObjectError::ExtWithoutBtf));
         }
-        input.place_variables()?;
+        input.add_datasecs()?;
         Ok(input)
     }
 
-    pub(super) const fn endian(&self) -> Endian {
-        self.elf_endian
+    /// Finds the first section of a name.
+    pub(super) fn find(&self, name: &[u8]) -> Option<InputSectionIndex> {
+        self.sections_by_name.get(name).copied()
     }
 
-    /// The first section of a name.
-    pub(super) fn find(&self, name: &[u8]) -> Option<usize> {
-        self.by_name.get(name).copied()
+    /// Returns the section of an ELF section index; none if the file has no such section.
+    pub(super) fn elf_section(&self, index: SectionIndex) -> Option<&InputSection<'d>> {
+        self.sections.get(index.into()).ok().filter(|section| section.elf.is_some())
     }
 
-    pub(super) fn at(&self, index: usize) -> Option<&InSection<'d>> {
-        self.sections.get(index)
-    }
-
-    /// Returns the offset of a variable in its section.
+    /// Returns the offset of a DATASEC's entry in its section. For a global variable, this is the value of the symbol: compilers
+    /// leave the offset in the BTF 0.
     pub(super) fn variable_offset(&self, datasec: TypeId, entry: usize, btf_offset: u32) -> u32 {
-        self.offsets.get(&(datasec, entry)).copied().unwrap_or(btf_offset)
+        match self.variable_offsets.get(&(datasec, entry)) {
+            Some(symbol_value) => *symbol_value,
+            None => btf_offset,
+        }
     }
 
-    pub(super) fn fault(&self, section: &[u8], cause: SectionFault) -> LinkError {
+    /// Returns an error of a section.
+    pub(super) fn section_error(&self, section: &[u8], cause: SectionError) -> LinkError {
         LinkError::Section { file: self.file.clone(), section: text(section), cause }
     }
 
-    pub(super) fn symbol_fault(&self, symbol: &[u8], cause: SymbolFault) -> LinkError {
+    /// Returns an error of a symbol.
+    pub(super) fn symbol_error(&self, symbol: &[u8], cause: SymbolError) -> LinkError {
         LinkError::Symbol { file: self.file.clone(), symbol: text(symbol), cause }
     }
 
-    fn object(&self, cause: ObjectError) -> LinkError {
+    /// Returns an error of the BTF.
+    pub(super) fn type_error(&self, cause: TypeError) -> LinkError {
+        LinkError::Types { file: self.file.clone(), cause }
+    }
+
+    fn object_error(&self, cause: ObjectError) -> LinkError {
         LinkError::Object { file: self.file.clone(), cause }
     }
 
-    fn section(&mut self, s: &Section<'d>, left: &mut usize) -> Result<(), LinkError> {
-        let mut skipped = s.is_null() || is_ignored(s);
-        if !skipped {
-            self.check(s)?;
-            *left =
-                left.checked_sub(s.data.len()).ok_or_else(|| self.fault(s.name, SectionFault::Overlap))?;
+    fn add_section(&mut self, section: &Section<'d>, bytes_left: &mut usize) -> Result<(), LinkError> {
+        let error = |cause| self.section_error(section.name, cause);
+        let mut is_ignored = section.is_null() || is_ignored(section);
+        if !is_ignored {
+            check_section(section).map_err(error)?;
+            let rest = bytes_left.checked_sub(section.data.len());
+            *bytes_left = rest.ok_or_else(|| error(SectionError::Overlap))?;
         }
-        if !skipped && s.sh_type == elf::SHT_PROGBITS.0 {
-            skipped = match s.name {
-                b".BTF" => {
-                    self.types(s)?;
-                    true
-                }
-                b".BTF.ext" => {
-                    if self.ext.is_some() {
-                        return Err(self.fault(s.name, SectionFault::Duplicate));
-                    }
-                    let ext = BtfExt::parse(s.data).map_err(|cause| self.object(ObjectError::Ext(cause)))?;
-                    if ext.endian() != self.elf_endian {
-                        return Err(self.object(ObjectError::BtfEndian));
-                    }
-                    self.ext = Some(ext);
-                    true
-                }
-                _ => false,
-            };
+        if !is_ignored && section.sh_type == elf::SHT_PROGBITS.0 {
+            match section.name {
+                b".BTF" => self.parse_btf(section)?,
+                b".BTF.ext" => self.parse_ext(section)?,
+                _ => {}
+            }
+            is_ignored = matches!(section.name, b".BTF" | b".BTF.ext");
         }
-        self.push(s.name, Some(*s), skipped)?;
+        self.push_section(section.name, Some(*section), is_ignored)?;
         Ok(())
     }
 
-    fn push(&mut self, name: &[u8], elf: Option<Section<'d>>, skipped: bool) -> Result<usize, LinkError> {
-        let left = self.names_left.checked_sub(name.len());
-        self.names_left = left.ok_or_else(|| LinkError::TooManySectionNames { file: self.file.clone() })?;
-        let index = self.sections.len();
-        if index > 0 {
-            self.by_name.entry(name.into()).or_insert(index);
+    fn push_section(
+        &mut self,
+        name: &[u8],
+        elf: Option<Section<'d>>,
+        is_ignored: bool,
+    ) -> Result<InputSectionIndex, LinkError> {
+        let name_bytes = self.name_bytes.checked_add(name.len());
+        self.name_bytes = name_bytes.invariant("the section names stay within their limit")?;
+        let input_bytes = super::strings::byte_count(self.len)?;
+        if exceeds_name_limit(self.name_bytes, input_bytes)? {
+            return Err(LinkError::TooManySectionNames { file: self.file.clone() });
         }
-        self.sections.push(InSection {
-            name: name.into(),
-            elf,
-            skipped,
-            out: None,
-            offset: 0,
-            datasec: None,
-        });
+        let is_null = elf.is_some_and(|section| section.is_null());
+        let section = InputSection { name: name.into(), elf, is_ignored, placement: None, datasec: None };
+        let index = self.sections.push(section)?;
+        if !is_null {
+            self.sections_by_name.entry(name.into()).or_insert(index);
+        }
         Ok(index)
     }
 
-    fn check(&self, s: &Section<'_>) -> Result<(), LinkError> {
-        let fault = |cause| Err(self.fault(s.name, cause));
-        let is_code = s.sh_type == elf::SHT_PROGBITS.0 && s.flags & elf::SHF_EXECINSTR.0 != 0;
-        match s.sh_type {
-            t if t == elf::SHT_SYMTAB.0 || t == elf::SHT_PROGBITS.0 || t == elf::SHT_NOBITS.0 => {}
-            t if t == elf::SHT_REL.0 => {}
-            found => return fault(SectionFault::Type { found }),
-        }
-        if s.name.is_empty() {
-            return fault(SectionFault::NoName { index: s.index.0 });
-        }
-        if s.is_compressed() {
-            return fault(SectionFault::Compressed);
-        }
-        if s.align != 0 && !s.align.is_power_of_two() {
-            return fault(SectionFault::Alignment { found: s.align });
-        }
-        if is_code && !s.size.is_multiple_of(8) {
-            return fault(SectionFault::CodeSize { size: s.size });
-        }
-        Ok(())
-    }
-
-    fn types(&mut self, s: &Section<'d>) -> Result<(), LinkError> {
+    fn parse_btf(&mut self, section: &Section<'d>) -> Result<(), LinkError> {
         if self.btf.is_some() {
-            return Err(self.fault(s.name, SectionFault::Duplicate));
+            return Err(self.section_error(section.name, SectionError::Duplicate));
         }
-        let mut btf = Btf::parse(s.data).map_err(|cause| self.object(ObjectError::Btf(cause)))?;
-        if btf.endian() != self.elf_endian {
-            return Err(self.object(ObjectError::BtfEndian));
+        let mut btf = Btf::parse(section.data).map_err(|cause| self.object_error(ObjectError::Btf(cause)))?;
+        if btf.endian() != self.endian {
+            return Err(self.object_error(ObjectError::BtfEndian));
         }
         btf.set_pointer_size(ByteSize(8));
         self.btf = Some(btf);
         Ok(())
     }
 
-    /// Ties each DATASEC to its section, making one where the ELF has none, and finds where its global variables lie.
-    fn place_variables(&mut self) -> Result<(), LinkError> {
-        let Some(btf) = self.btf.take() else { return Ok(()) };
-        if let Some(ty) =
-            btf.types().find(|ty| is_looked_up(*ty) && ty.name().as_bytes().len() >= limits::NAME_BYTES)
-        {
-            let cause = TypeFault::LongName { id: ty.id() };
-            return Err(LinkError::Types { file: self.file.clone(), cause });
+    fn parse_ext(&mut self, section: &Section<'d>) -> Result<(), LinkError> {
+        if self.ext.is_some() {
+            return Err(self.section_error(section.name, SectionError::Duplicate));
         }
-        let mut objects = HashMap::new();
-        for s in self.symbols.iter().filter(|s| s.kind == elf::STT_OBJECT.0) {
-            objects.entry((usize::from(s.section), s.name)).or_insert(s.value);
+        let ext = BtfExt::parse(section.data).map_err(|cause| self.object_error(ObjectError::Ext(cause)))?;
+        if ext.endian() != self.endian {
+            return Err(self.object_error(ObjectError::BtfEndian));
+        }
+        self.ext = Some(ext);
+        Ok(())
+    }
+
+    /// Assigns each DATASEC to its section, and finds the offsets of global variables (libbpf: `linker_fixup_btf`).
+    ///
+    /// A DATASEC without an ELF section gets a section that exists in the BTF only.
+    fn add_datasecs(&mut self) -> Result<(), LinkError> {
+        let Some(btf) = self.btf.take() else { return Ok(()) };
+        let is_too_long = |ty: &Type<'_>| ty.name().as_bytes().len() >= limits::NAME_BYTES;
+        if let Some(ty) = btf.types().filter(|ty| is_looked_up(*ty)).find(is_too_long) {
+            return Err(self.type_error(TypeError::LongName { id: ty.id() }));
+        }
+        let mut symbol_values = HashMap::new();
+        for symbol in self.symbols.iter().filter(|s| s.kind == elf::STT_OBJECT.0) {
+            symbol_values.entry((symbol.location, symbol.name)).or_insert(symbol.value);
         }
         for datasec in btf.types().filter(|t| t.kind() == Kind::Datasec) {
             let name = datasec.name().as_bytes();
             let index = match self.find(name) {
                 Some(index) => index,
-                // What is declared there is for this linker to find, not for the kernel.
+                // The externs that another input defines.
                 None if name == b".extern" => continue,
-                None => self.push(name, None, false)?,
+                None => self.push_section(name, None, false)?,
             };
-            let Some(section) = self.sections.get_mut(index) else { continue };
+            let section = self.sections.get_mut(index)?;
             section.datasec = Some(datasec.id());
-            let number = if section.elf.is_some() { index } else { 0 };
-            for (at, var) in datasec.secinfos().map(|info| btf.ty(info.ty)).enumerate() {
+            let location = section.elf.map(|section| SymbolLocation::Section(section.index));
+            for (entry, var) in datasec.secinfos().map(|info| btf.ty(info.ty)).enumerate() {
                 let Some(var) = var.filter(|var| is_global_variable(*var)) else { continue };
                 let name = var.name().as_bytes();
-                let offset = objects.get(&(number, name)).and_then(|value| u32::try_from(*value).ok());
-                let missing = || {
+                let value = location.and_then(|location| symbol_values.get(&(location, name)));
+                let offset = value.and_then(|value| u32::try_from(*value).ok());
+                let offset = offset.ok_or_else(|| {
                     let section = text(datasec.name().as_bytes());
-                    LinkError::Symbol {
-                        file: self.file.clone(),
-                        symbol: text(name),
-                        cause: SymbolFault::NoSymbol { section },
-                    }
-                };
-                self.offsets.insert((datasec.id(), at), offset.ok_or_else(missing)?);
+                    self.symbol_error(name, SymbolError::NoSymbol { section })
+                })?;
+                self.variable_offsets.insert((datasec.id(), entry), offset);
             }
         }
         self.btf = Some(btf);
         Ok(())
     }
+}
+
+/// Checks that the linker supports a section (libbpf: `linker_sanity_check_elf`).
+fn check_section(section: &Section<'_>) -> Result<(), SectionError> {
+    let known = [elf::SHT_PROGBITS, elf::SHT_SYMTAB, elf::SHT_NOBITS, elf::SHT_REL];
+    if !known.iter().any(|known| known.0 == section.sh_type) {
+        return Err(SectionError::Type { found: section.sh_type });
+    }
+    if section.name.is_empty() {
+        return Err(SectionError::NoName { index: section.index });
+    }
+    if section.is_compressed() {
+        return Err(SectionError::Compressed);
+    }
+    if section.align != 0 && !section.align.is_power_of_two() {
+        return Err(SectionError::Alignment { found: section.align });
+    }
+    let is_code = section.sh_type == elf::SHT_PROGBITS.0 && section.flags & elf::SHF_EXECINSTR.0 != 0;
+    if is_code && !section.size.is_multiple_of(8) {
+        return Err(SectionError::CodeSize { size: section.size });
+    }
+    Ok(())
 }
 
 /// Returns whether the linker looks up a symbol or section by the type's name.
@@ -288,54 +292,12 @@ fn is_global_variable(ty: Type<'_>) -> bool {
 }
 
 /// Returns whether a section is left out of the linked object (libbpf: `is_ignored_sec`).
-fn is_ignored(s: &Section<'_>) -> bool {
-    let of = s.name.strip_prefix(b".rel").unwrap_or_default();
-    s.sh_type == elf::SHT_STRTAB.0
-        || s.sh_type == SHT_LLVM_ADDRSIG
-        || (s.sh_type == elf::SHT_PROGBITS.0 && s.size == 0 && s.name == b".text")
-        || s.name.starts_with(b".debug_")
-        || of.starts_with(b".debug_")
-        || of == b".BTF"
-        || of == b".BTF.ext"
-}
-
-/// Reads and checks the symbols (libbpf: `linker_sanity_check_elf_symtab`).
-fn symbols<'d>(file: &str, elf: &Elf<'d>, table: &Symbols<'d>) -> Result<Vec<InSymbol<'d>>, LinkError> {
-    let e = object_endian(elf.endian);
-    let mut symbols = Vec::with_capacity(table.raw().len());
-    for (raw, resolved) in table.raw().iter().zip(table.iter()) {
-        let resolved = resolved.map_err(|cause| LinkError::Object { file: file.into(), cause })?;
-        let s = InSymbol {
-            name: resolved.name,
-            kind: raw.st_type().0,
-            binding: raw.st_bind().0,
-            other: raw.st_other.0,
-            section: raw.st_shndx(e).0,
-            value: resolved.value,
-            size: resolved.size,
-        };
-        symbols.push(s);
-        if resolved.index == 0 {
-            continue;
-        }
-        let of_section = usize::from(s.section);
-        let shown = || match elf.sections.get(of_section) {
-            Some(section) if s.name.is_empty() => text(section.name),
-            _ => text(s.name),
-        };
-        let fault = |cause| Err(LinkError::Symbol { file: file.into(), symbol: shown(), cause });
-        if s.binding > elf::STB_WEAK.0 {
-            return fault(SymbolFault::Binding { found: s.binding });
-        }
-        if !matches!(s.visibility(), v if v == elf::STV_DEFAULT.0 || v == elf::STV_HIDDEN.0) {
-            return fault(SymbolFault::Visibility { found: s.visibility() });
-        }
-        if s.is_extern() && (s.kind != elf::STT_NOTYPE.0 || s.is_local() || s.value != 0 || s.size != 0) {
-            return fault(SymbolFault::Extern);
-        }
-        if !s.is_extern() && s.is_section() && s.value != 0 {
-            return fault(SymbolFault::SectionValue { value: s.value });
-        }
-    }
-    Ok(symbols)
+fn is_ignored(section: &Section<'_>) -> bool {
+    let is_ignored_target =
+        |target: &[u8]| target.starts_with(b".debug_") || matches!(target, b".BTF" | b".BTF.ext");
+    section.sh_type == elf::SHT_STRTAB.0
+        || section.sh_type == SHT_LLVM_ADDRSIG
+        || (section.sh_type == elf::SHT_PROGBITS.0 && section.size == 0 && section.name == b".text")
+        || section.name.starts_with(b".debug_")
+        || section.name.strip_prefix(b".rel").is_some_and(is_ignored_target)
 }

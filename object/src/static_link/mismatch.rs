@@ -7,96 +7,106 @@ use core_relo::{
 };
 use thiserror::Error;
 
-/// A difference between the types of two symbols of one name.
+/// A difference between the types of a symbol in an earlier file (`expected`) and in this file (`found`).
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TypeMismatch {
-    /// Of different kinds.
-    #[error("{first} there, {second} here")]
+    /// The kinds differ.
+    #[error("{found}, expected {expected}")]
     Kind {
-        /// There.
-        first: Kind,
-        /// Here.
-        second: Kind,
+        /// The kind in the earlier file.
+        expected: Kind,
+        /// The kind in this file.
+        found: Kind,
     },
-    /// Of different names.
-    #[error("{kind} `{first}` there, `{second}` here")]
+    /// The names differ.
+    #[error("{kind} `{found}`, expected `{expected}`")]
     Name {
-        /// The kinds.
+        /// The kind of both types.
         kind: Kind,
-        /// There.
-        first: Text,
-        /// Here.
-        second: Text,
+        /// The name in the earlier file.
+        expected: Text,
+        /// The name in this file.
+        found: Text,
     },
-    /// Of different size.
-    #[error("{kind} of {first} bytes there, of {second} here")]
+    /// The sizes differ.
+    #[error("{kind} of {found} bytes, expected {expected}")]
     Size {
-        /// The kinds.
+        /// The kind of both types.
         kind: Kind,
-        /// There.
-        first: u32,
-        /// Here.
-        second: u32,
+        /// The size in the earlier file, in bytes.
+        expected: u32,
+        /// The size in this file, in bytes.
+        found: u32,
     },
-    /// Of different numbers of members or parameters.
-    #[error("{kind} of {first} elements there, of {second} here")]
-    Elements {
-        /// The kinds.
+    /// The numbers of members or parameters differ.
+    #[error("{kind} with {found} {}, expected {expected}", if *.kind == Kind::FuncProto { "parameters" } else { "members" })]
+    Count {
+        /// The kind of both types.
         kind: Kind,
-        /// There.
-        first: u32,
-        /// Here.
-        second: u32,
+        /// The number in the earlier file.
+        expected: u32,
+        /// The number in this file.
+        found: u32,
     },
-    /// A member differs in name or place.
-    #[error("member {index} is `{first}` at bit {first_at} there, `{second}` at bit {second_at} here")]
+    /// The names or positions of a member differ.
+    #[error("member {index}: `{found}` at bit {found_bit}, expected `{expected}` at bit {expected_bit}")]
     Member {
-        /// Its number.
+        /// The index of the member.
         index: u32,
-        /// Its name there.
-        first: Text,
-        /// Its offset there.
-        first_at: u32,
-        /// Its name here.
-        second: Text,
-        /// Its offset here.
-        second_at: u32,
+        /// The name in the earlier file.
+        expected: Text,
+        /// The offset in the earlier file, in bits.
+        expected_bit: u32,
+        /// The name in this file.
+        found: Text,
+        /// The offset in this file, in bits.
+        found_bit: u32,
     },
     /// A type cannot be followed.
     #[error(transparent)]
     Walk(#[from] WalkError),
-    /// A kind that no symbol's type has.
+    /// The type of a symbol contains a type of a kind that cannot be compared.
     #[error("{kind} cannot be the type of a symbol")]
     Unsupported {
         /// The kind.
         kind: Kind,
     },
-    /// One of the two has no BTF.
-    #[error("it has no BTF there")]
+    /// One of the files has no BTF for the symbol.
+    #[error("one of the files has no BTF for the symbol: compile with -g")]
     NoBtf,
-    /// The types were made to take more work than real ones do.
-    #[error("the types are too entangled to be compared")]
+    /// Comparing the types takes more than [`limits::LINK_STEPS`](crate::limits::LINK_STEPS).
+    #[error("the types are too complex to compare")]
     TooManySteps,
 }
 
-/// A difference between two definitions of one map.
+/// A difference between the definitions of a map in an earlier file (`expected`) and in this file (`found`).
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MapMismatch {
-    /// One cannot be read.
+    /// A definition is invalid.
     #[error(transparent)]
     Definition(#[from] MapError),
-    /// It is no variable.
-    #[error("it is no variable")]
+    /// The BTF does not describe the map as a variable.
+    #[error("the BTF describes a function, expected a variable")]
     NotVariable,
-    /// A number differs, or one has what the other has not.
-    #[error("they differ in {field}")]
-    Field {
-        /// Name of the field.
+    /// A number differs.
+    #[error("{field} {found}, expected {expected}")]
+    Number {
+        /// The name of the field.
+        field: &'static str,
+        /// The number in the earlier file.
+        expected: u32,
+        /// The number in this file.
+        found: u32,
+    },
+    /// Only one of the definitions has the field.
+    #[error("only one of the definitions has the field {field}")]
+    Presence {
+        /// The name of the field.
         field: &'static str,
     },
-    /// The type of key or value differs.
+    /// The type of the key or value differs.
     #[error("{field}: {cause}")]
     Type {
         /// `key` or `value`.

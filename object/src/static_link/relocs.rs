@@ -1,164 +1,184 @@
-//! Relocations moved along with what they apply to and refer to.
+//! Moves relocations along with their sections and symbols.
 
 use super::{
-    LinkError, RelocationFault, SectionFault, State,
-    input::{InSection, Input},
+    error::{LinkError, RelocationError, SectionError},
+    index::{OutputSectionIndex, OutputSymbolIndex},
+    input::{Input, InputSection, Placement},
+    output_object::OutputObject,
 };
 use crate::{
     elf::{Section, text},
+    index::{SectionIndex, to_usize},
     internal::{InternalError, Invariant as _},
+    object::{SymbolLocation, calls::CALL, symbols::object_endian},
 };
 use core_relo::Endian;
-use object::elf;
+use object::{Endianness, elf, pod, read::elf::Rel as _};
 
-/// `BPF_JMP | BPF_CALL`
-const CALL: u8 = 0x85;
+/// `R_BPF_64_64`
+const LOAD_64: u32 = 1;
+/// `R_BPF_64_ABS64`
+const ABS_64: u32 = 2;
+/// `R_BPF_64_ABS32`
+const ABS_32: u32 = 3;
+/// `R_BPF_64_32`
+const CALL_32: u32 = 10;
 
-/// A relocation as it lies in the file.
+/// The size of a relocation record in bytes.
+const RECORD_BYTES: u64 = 16;
+
+/// A relocation record: an `Elf64_Rel`.
 struct Record {
     offset: u64,
     symbol: u32,
     kind: u32,
 }
 
-impl State<'_> {
-    /// libbpf: `linker_append_elf_relos`
+impl OutputObject<'_> {
+    /// Adds the relocation sections of an input (libbpf: `linker_append_elf_relos`).
     pub(super) fn add_relocations(
         &mut self,
         input: &mut Input<'_>,
-        symbols: &[u32],
+        symbol_map: &[OutputSymbolIndex],
     ) -> Result<(), LinkError> {
-        for at in 1..input.sections.len() {
-            let Some((s, from)) = input.at(at).and_then(|s| Some((s, s.elf?))) else { continue };
-            if s.skipped || from.sh_type != elf::SHT_REL.0 {
+        for index in input.sections.indices() {
+            let section = input.sections.get(index)?;
+            let Some(elf) = section.elf.filter(|elf| elf.sh_type == elf::SHT_REL.0) else { continue };
+            if section.is_ignored {
                 continue;
             }
-            let target = usize::try_from(from.info).ok().filter(|at| *at != 0).and_then(|at| input.at(at));
-            let target = target.ok_or_else(|| damaged(input, &from, "what it applies to does not exist"))?;
-            check(input, &from, target)?;
-            // What applies to what is left out is left out.
-            let Some(out) = target.out.filter(|_| !target.skipped) else { continue };
-            let records = records(&from, self.endian);
-            let appended = self.sections.append(s, &mut self.strings);
-            let (place, _) = appended.map_err(|cause| input.fault(&s.name, cause))?;
-            let mut bytes = Vec::with_capacity(from.data.len());
-            for record in records {
-                self.add_relocation(input, target, out, symbols, &record, &mut bytes)?;
+            let target = input.elf_section(SectionIndex(elf.info)).filter(|_| elf.info != 0);
+            let target = target
+                .ok_or_else(|| damaged(input, &elf, "the section that it applies to does not exist"))?;
+            check_section(input, &elf, target)?;
+            // The relocations of a section that is not linked are left out.
+            let Some(target_placement) = target.placement else { continue };
+            let records = parse_records(&elf, self.endian)?;
+            let placement = self.sections.append(input, section, &mut self.strings)?;
+            let mut bytes = Vec::with_capacity(elf.data.len());
+            for record in &records {
+                self.add_relocation(input, target, target_placement, symbol_map, record, &mut bytes)?;
             }
-            self.replace_tail(place, out, &bytes)?;
-            if let Some(s) = input.sections.get_mut(at) {
-                s.out = Some(place);
-            }
+            self.replace_records(placement, target_placement, &bytes)?;
+            input.sections.get_mut(index)?.placement = Some(placement);
         }
         Ok(())
     }
 
-    /// Checks one relocation, mends the instruction it applies to, and writes it anew.
+    /// Checks a relocation, adjusts the relocated instruction, and writes the record for the linked object.
     fn add_relocation(
         &mut self,
         input: &Input<'_>,
-        target: &InSection<'_>,
-        out: usize,
-        symbols: &[u32],
+        target: &InputSection<'_>,
+        placement: Placement,
+        symbol_map: &[OutputSymbolIndex],
         record: &Record,
         bytes: &mut Vec<u8>,
     ) -> Result<(), LinkError> {
         let (offset, e) = (record.offset, self.endian);
-        let fault = |cause| LinkError::Relocation {
-            file: input.file.clone(),
-            section: text(&target.name),
-            offset,
-            cause,
+        let error = |cause| {
+            let (file, section) = (input.file.clone(), text(&target.name));
+            LinkError::Relocation { file, section, offset, cause }
         };
-        let is_code = target.elf.is_some_and(|s| s.flags & elf::SHF_EXECINSTR.0 != 0);
-        let size = target.elf.map_or(0, |s| s.size);
-        let need = match record.kind {
-            // R_BPF_64_64 and R_BPF_64_32 apply to instructions, the others to words of data.
-            1 | 2 | 10 => 8,
-            3 => 4,
-            found => return Err(fault(RelocationFault::Type { found })),
+        let elf = target.elf.invariant("relocations apply to an ELF section")?;
+        let is_code = elf.flags & elf::SHF_EXECINSTR.0 != 0;
+        let field_bytes = match record.kind {
+            LOAD_64 | ABS_64 | CALL_32 => 8,
+            ABS_32 => 4,
+            found => return Err(error(RelocationError::Type { found })),
         };
-        let number = usize::try_from(record.symbol).ok().filter(|number| *number != 0);
-        let found = number.and_then(|n| Some((input.symbols.get(n)?, *symbols.get(n)?)));
-        let (symbol, new) = found.ok_or_else(|| fault(RelocationFault::Symbol { symbol: record.symbol }))?;
+        let index = to_usize(record.symbol);
+        let symbols = input.symbols.get(index).zip(symbol_map.get(index)).filter(|_| index != 0);
+        let missing = RelocationError::Symbol { symbol: record.symbol };
+        let (symbol, output_symbol) = symbols.ok_or_else(|| error(missing))?;
         if is_code && !offset.is_multiple_of(8) {
-            return Err(fault(RelocationFault::Unaligned));
+            return Err(error(RelocationError::Unaligned));
         }
-        if offset.checked_add(need).is_none_or(|end| end > size) {
-            return Err(fault(RelocationFault::Bounds { size }));
+        let size = elf.size;
+        if offset.checked_add(field_bytes).is_none_or(|end| end > size) {
+            return Err(error(RelocationError::Bounds { size }));
         }
-        // Both lie within sections, which have less than 2^31 bytes.
-        let moved = offset.checked_add(target.offset).invariant("a linked section is below 2 GiB")?;
+        let moved = offset.checked_add(placement.offset.into());
+        let moved = moved.invariant("an offset in a linked section is less than 2^31")?;
         if symbol.is_section() {
             if !is_code {
-                return Err(fault(RelocationFault::SectionSymbol));
+                return Err(error(RelocationError::SectionSymbol));
             }
-            let by = input.at(symbol.section.into()).map_or(0, |s| s.offset);
-            let data = self.sections.at_mut(out).map(|out| &mut out.data);
-            let place = usize::try_from(moved).ok();
-            let insn = data.zip(place).and_then(|(data, at)| data.get_mut(at..)?.first_chunk_mut::<8>());
-            shift_target(insn.ok_or_else(|| fault(RelocationFault::Bounds { size }))?, by, e)?;
+            let distance = match symbol.location {
+                SymbolLocation::Section(section) => {
+                    let section = input.elf_section(section).invariant("the section of a symbol exists")?;
+                    // The section of a symbol that is left out does not move.
+                    section.placement.map_or(0, |placement| placement.offset)
+                }
+                _ => 0,
+            };
+            let data = &mut self.sections.get_mut(placement.section)?.data;
+            let insn = usize::try_from(moved).ok().and_then(|start| data.get_mut(start..)?.first_chunk_mut());
+            shift_target(insn.ok_or_else(|| error(RelocationError::Bounds { size }))?, distance, e);
         }
         e.put_u64(bytes, moved);
-        e.put_u64(bytes, (u64::from(new) << 32) | u64::from(record.kind));
+        e.put_u64(bytes, (u64::from(output_symbol.0) << 32) | u64::from(record.kind));
         Ok(())
     }
 
-    /// Replaces the relocations that were appended last by the moved ones, and sets the section they apply to.
-    fn replace_tail(&mut self, place: usize, target: usize, bytes: &[u8]) -> Result<(), InternalError> {
-        // The numbers of sections: `.symtab` is the second one.
-        let info = self.sections.at(target).invariant("relocations apply to a linked section")?.number();
-        let section = self.sections.at_mut(place).invariant("relocations lie in a linked section")?;
-        let start = section.data.len().checked_sub(bytes.len());
-        let start = start.invariant("rewritten relocations replace as many appended ones")?;
-        section.data.truncate(start);
-        section.data.extend_from_slice(bytes);
-        if let Some(header) = &mut section.elf {
-            (header.link, header.info) = (2, info);
-        }
+    /// Replaces the records that were appended last, and sets `sh_link` and `sh_info` of their section.
+    fn replace_records(
+        &mut self,
+        placement: Placement,
+        target: Placement,
+        records: &[u8],
+    ) -> Result<(), InternalError> {
+        let symtab = self.sections.get(OutputSectionIndex::SYMTAB)?.number()?;
+        let target = self.sections.get(target.section)?.number()?;
+        let section = self.sections.get_mut(placement.section)?;
+        let appended = section.data.get_mut(to_usize(placement.offset)..);
+        let appended = appended.filter(|appended| appended.len() == records.len());
+        appended.invariant("rewritten relocations replace as many appended ones")?.copy_from_slice(records);
+        let header = section.header.as_mut().invariant("a section of relocations has a header")?;
+        (header.link, header.info) = (symtab.into(), target.into());
         Ok(())
     }
 }
 
-/// libbpf: `linker_sanity_check_elf_relos`
-fn check(input: &Input<'_>, from: &Section<'_>, target: &InSection<'_>) -> Result<(), LinkError> {
-    if from.entsize != 16 || !from.size.is_multiple_of(16) {
-        return Err(damaged(input, from, "its records are not of 16 bytes"));
+/// Checks a relocation section (libbpf: `linker_sanity_check_elf_relos`).
+fn check_section(input: &Input<'_>, elf: &Section<'_>, target: &InputSection<'_>) -> Result<(), LinkError> {
+    if elf.entsize != RECORD_BYTES || !elf.size.is_multiple_of(RECORD_BYTES) {
+        return Err(damaged(input, elf, "its records do not have 16 bytes"));
     }
-    if from.link != input.symbol_table {
-        return Err(damaged(input, from, "it does not refer to the symbol table"));
+    if SectionIndex(elf.link) != input.symbol_table {
+        return Err(damaged(input, elf, "it does not refer to the symbol table"));
     }
-    if from.name.strip_prefix(b".rel") != Some(&*target.name) {
-        return Err(damaged(input, from, "its name is not `.rel` and that of the section it applies to"));
+    if elf.name.strip_prefix(b".rel") != Some(&*target.name) {
+        return Err(damaged(
+            input,
+            elf,
+            "its name is not `.rel` and the name of the section that it applies to",
+        ));
     }
-    let is_data =
-        target.elf.is_some_and(|s| s.sh_type == elf::SHT_PROGBITS.0 || s.sh_type == elf::SHT_NOBITS.0);
-    if !target.skipped && !is_data {
-        return Err(damaged(input, from, "it applies neither to code nor to data"));
+    if !target.is_ignored && !target.is_data() {
+        return Err(damaged(input, elf, "it applies neither to code nor to data"));
     }
     Ok(())
 }
 
 #[cold]
-fn damaged(input: &Input<'_>, from: &Section<'_>, what: &'static str) -> LinkError {
-    input.fault(from.name, SectionFault::Relocations { what })
+fn damaged(input: &Input<'_>, elf: &Section<'_>, what: &'static str) -> LinkError {
+    input.section_error(elf.name, SectionError::Relocations { what })
 }
 
-fn records(from: &Section<'_>, e: Endian) -> Vec<Record> {
-    let (raw, _) = from.data.as_chunks::<16>();
-    let record = |raw: &[u8; 16]| {
-        let info = e.u64(raw, 8)?;
-        let half = |v: u64| u32::try_from(v & 0xffff_ffff).ok();
-        Some(Record { offset: e.u64(raw, 0)?, symbol: half(info >> 32)?, kind: half(info)? })
-    };
-    raw.iter().filter_map(record).collect()
+fn parse_records(elf: &Section<'_>, endian: Endian) -> Result<Vec<Record>, InternalError> {
+    let e = object_endian(endian);
+    let raw = pod::slice_from_all_bytes::<elf::Rel64<Endianness>>(elf.data);
+    let raw = raw.invariant("a relocation section consists of whole records")?;
+    let record =
+        |r: &elf::Rel64<_>| Record { offset: r.r_offset(e), symbol: r.r_sym(e), kind: r.r_type(e).0 };
+    Ok(raw.iter().map(record).collect())
 }
 
-/// Adjusts an instruction that refers to a section's symbol: the section's bytes are now `by` bytes further.
-fn shift_target(insn: &mut [u8; 8], by: u64, e: Endian) -> Result<(), InternalError> {
+/// Adjusts an instruction that refers to a section symbol. The symbol's section moved by a distance in bytes.
+fn shift_target(insn: &mut [u8; 8], distance: u32, e: Endian) {
     let [code, _, _, _, imm @ ..] = insn;
-    let by = if *code == CALL { by / 8 } else { by };
-    let by = u32::try_from(by).invariant("a linked section is below 2 GiB")?;
-    *imm = e.u32_bytes(e.word(*imm).wrapping_add(by));
-    Ok(())
+    // A call counts instructions.
+    let distance = if *code == CALL { distance / 8 } else { distance };
+    *imm = e.u32_bytes(e.word(*imm).wrapping_add(distance));
 }

@@ -1,20 +1,24 @@
 //! The string table of the linked object.
 
-use super::LinkError;
-use crate::limits;
+use super::error::LinkError;
+use crate::{
+    internal::{InternalError, Invariant as _},
+    limits,
+};
 use std::collections::HashMap;
 
-/// Names of sections and symbols, each once, in the order they came.
+/// The names of sections and symbols, each once, in the order in which they are added.
 #[derive(Debug)]
 pub(super) struct Strings {
     bytes: Vec<u8>,
-    known: HashMap<Box<[u8]>, u32>,
-    limit: usize,
+    offsets: HashMap<Box<[u8]>, u32>,
+    /// The size of all inputs, which limits the table.
+    input_bytes: u64,
 }
 
 impl Default for Strings {
     fn default() -> Self {
-        Self { bytes: Vec::from([0]), known: HashMap::from([(Box::from([]), 0)]), limit: 0 }
+        Self { bytes: Vec::from([0]), offsets: HashMap::from([(Box::from([]), 0)]), input_bytes: 0 }
     }
 }
 
@@ -25,28 +29,38 @@ impl Strings {
     }
 
     /// Adds a name and returns its offset.
-    pub(super) fn add(&mut self, name: &[u8]) -> u32 {
-        if let Some(at) = self.known.get(name) {
-            return *at;
+    pub(super) fn add(&mut self, name: &[u8]) -> Result<u32, LinkError> {
+        if let Some(offset) = self.offsets.get(name) {
+            return Ok(*offset);
         }
-        // `check` refuses a longer table.
-        let at = u32::try_from(self.bytes.len()).unwrap_or(u32::MAX);
+        let offset = self.bytes.len();
         self.bytes.extend_from_slice(name);
         self.bytes.push(0);
-        self.known.insert(name.into(), at);
-        at
-    }
-
-    /// Sets the limit on the table for inputs of so many bytes.
-    pub(super) fn allow(&mut self, input_len: usize) {
-        self.limit = input_len.saturating_mul(limits::LINK_NAMES).max(limits::NAME_BYTES);
-    }
-
-    pub(super) fn check(&self) -> Result<(), LinkError> {
         let len = self.bytes.len();
-        if len > self.limit || u32::try_from(len).is_err() {
-            return Err(LinkError::TooManyNames { len });
+        match u32::try_from(offset) {
+            Ok(offset) if !exceeds_name_limit(len, self.input_bytes)? => {
+                self.offsets.insert(name.into(), offset);
+                Ok(offset)
+            }
+            _ => Err(LinkError::TooManyNames { len }),
         }
+    }
+
+    /// Raises the limit on the table for another input of `len` bytes.
+    pub(super) fn add_input_bytes(&mut self, len: usize) -> Result<(), InternalError> {
+        let sum = self.input_bytes.checked_add(byte_count(len)?);
+        self.input_bytes = sum.invariant("the inputs have less than 2^64 bytes in all")?;
         Ok(())
     }
+}
+
+/// Returns whether names have more bytes than [`limits::LINK_NAMES`] times the bytes of the input, and more than
+/// [`limits::NAME_BYTES`].
+pub(super) fn exceeds_name_limit(name_bytes: usize, input_bytes: u64) -> Result<bool, InternalError> {
+    Ok(name_bytes > limits::NAME_BYTES && byte_count(name_bytes.div_ceil(limits::LINK_NAMES))? > input_bytes)
+}
+
+/// Returns a length in memory as a number of the file format.
+pub(super) fn byte_count(len: usize) -> Result<u64, InternalError> {
+    u64::try_from(len).invariant("a length fits 64 bits")
 }

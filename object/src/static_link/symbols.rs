@@ -1,228 +1,251 @@
-//! Symbols resolved: a strong definition before weak ones, any definition before externs.
+//! Resolves symbols: a strong definition takes precedence over weak ones, and any definition over externs.
 
 use super::{
-    LinkError, MapMismatch, State, SymbolFault, TypeMismatch,
-    globals::Global,
-    input::{InSymbol, Input},
-    matching,
-    names::{Described, Names},
-    out_symbol::OutSymbol,
+    compare::{FileMap, FileType, compare_maps, compare_types, map_definition},
+    error::{LinkError, SymbolError},
+    globals::{Global, GlobalType},
+    index::{GlobalIndex, InputIndex, OutputSymbolIndex, Table},
+    input::{Input, Placement},
+    input_symbol::InputSymbol,
+    mismatch::{MapMismatch, TypeMismatch},
+    output_object::OutputObject,
+    output_symbol::OutputSymbol,
+    symbol_types::{SymbolType, SymbolTypes},
 };
-use crate::internal::Invariant as _;
-use core_relo::btf::Kind;
+use crate::{
+    internal::{InternalError, Invariant as _},
+    object::SymbolLocation,
+};
+use core_relo::{Text, btf::Kind};
 use object::elf;
 
-/// Symbols of tables of jump targets are described by no BTF.
+/// The section of jump tables, whose symbols no BTF describes.
 const JUMP_TABLES: &[u8] = b".jumptables";
 
-/// The place of an input's symbol in the linked object.
-#[derive(Clone, Copy, Debug, Default)]
-struct Home {
-    /// The output section; `None` for absolute symbols and for externs of no section.
-    out: Option<usize>,
-    /// The offset of the input's section in the output section.
-    offset: u64,
-}
+/// `BTF_FUNC_GLOBAL`, `BTF_VAR_GLOBAL_ALLOCATED`: the linkage of a definition.
+const GLOBAL_LINKAGE: u8 = 1;
 
-impl State<'_> {
-    /// The new number of each of the input's symbols, 0 for those left out (libbpf: `linker_append_elf_syms`).
-    pub(super) fn add_symbols(&mut self, input: &Input<'_>) -> Result<Vec<u32>, LinkError> {
-        // An input without BTF describes nothing.
-        let names = input.btf.as_ref().map_or_else(Names::default, Names::collect);
-        let mut map = Vec::with_capacity(input.symbols.len());
-        for (number, s) in input.symbols.iter().enumerate() {
-            map.push(if number == 0 { 0 } else { self.add_symbol(input, &names, s)? });
-            self.strings.check()?;
+impl<'d> OutputObject<'d> {
+    /// Adds the symbols of an input. Returns the output symbol of each input symbol, which is the null symbol for symbols that are
+    /// left out (libbpf: `linker_append_elf_syms`).
+    pub(super) fn add_symbols(&mut self, input: &Input<'d>) -> Result<Vec<OutputSymbolIndex>, LinkError> {
+        let types = input.btf.as_ref().map_or_else(SymbolTypes::default, SymbolTypes::collect);
+        let mut symbol_map = Vec::from([OutputSymbolIndex::NULL]);
+        for symbol in input.symbols.iter().skip(1) {
+            symbol_map.push(self.add_symbol(input, &types, symbol)?);
         }
-        Ok(map)
+        Ok(symbol_map)
     }
 
     /// libbpf: `linker_append_elf_sym`
     fn add_symbol(
         &mut self,
-        input: &Input<'_>,
-        names: &Names<'_>,
-        s: &InSymbol<'_>,
-    ) -> Result<u32, LinkError> {
-        let mut home = Home::default();
-        let mut is_described = !s.is_local();
-        if !s.is_extern() && s.section < elf::SHN_LORESERVE {
-            let Some(section) = input.at(s.section.into()).filter(|section| !section.skipped) else {
-                return Ok(0);
-            };
-            // A symbol of a section that is no data (of the symbols themselves, say) has no place in the result.
-            let Some(out) = section.out else { return Ok(0) };
-            home = Home { out: Some(out), offset: section.offset };
-            let known = self.sections.at(out).map_or(0, |out| out.symbol);
-            if s.is_section() && known != 0 {
+        input: &Input<'d>,
+        types: &SymbolTypes<'_>,
+        symbol: &InputSymbol<'_>,
+    ) -> Result<OutputSymbolIndex, LinkError> {
+        let mut placement = None;
+        let mut needs_type = !symbol.is_local();
+        if let SymbolLocation::Section(index) = symbol.location {
+            let section = input.elf_section(index).invariant("the section of a symbol exists")?;
+            // Only sections of code and data are part of the linked object.
+            let Some(place) = section.placement else { return Ok(OutputSymbolIndex::NULL) };
+            let section_symbol = self.sections.get(place.section)?.symbol;
+            if let Some(known) = section_symbol.filter(|_| symbol.is_section()) {
                 return Ok(known);
             }
-            is_described &= &*section.name != JUMP_TABLES;
+            needs_type &= &*section.name != JUMP_TABLES;
+            placement = Some(place);
         }
-        if !is_described {
-            return self.new_symbol(s, home);
+        if !needs_type {
+            return self.push_symbol(symbol, placement);
         }
-        let fault = |cause| input.symbol_fault(s.name, cause);
-        let described = names.find(s.name, s.is_extern()).map_err(fault)?;
-        if s.is_extern() {
-            home = extern_home(input, described)?;
+        let ty = types.find(symbol.name, symbol.is_extern());
+        let ty = ty.map_err(|cause| input.symbol_error(symbol.name, cause))?;
+        if symbol.is_extern() {
+            placement = extern_placement(input, ty)?;
         }
-        match self.globals.find(s.name) {
-            Some(at) => self.resolve(input, s, home, described, at).map_err(fault),
-            None => self.new_symbol(s, home),
+        match self.globals.find(symbol.name) {
+            Some(global) => self.resolve(input, symbol, placement, ty, global),
+            None => self.push_symbol(symbol, placement),
         }
     }
 
-    /// A symbol that no file before had.
-    fn new_symbol(&mut self, s: &InSymbol<'_>, home: Home) -> Result<u32, LinkError> {
-        let number = u32::try_from(self.symbols.len());
-        let number = number.invariant("the symbols of all inputs fit 32 bits")?;
-        let out = home.out.and_then(|out| self.sections.at_mut(out));
-        let mut value = home.offset.wrapping_add(s.value);
-        let section = match &out {
-            // Undefined whatever section the BTF says it belongs to: libbpf lets it seem defined in that section.
-            _ if s.is_extern() => 0,
-            Some(out) => section_number(out.number()),
-            None => s.section,
+    /// Adds a symbol that no earlier file has, or a local symbol.
+    fn push_symbol(
+        &mut self,
+        symbol: &InputSymbol<'_>,
+        placement: Option<Placement>,
+    ) -> Result<OutputSymbolIndex, LinkError> {
+        let index = self.symbols.next_index()?;
+        let section = match symbol.location {
+            // Even if the BTF states a section for the extern: libbpf makes the symbol look defined in that section.
+            SymbolLocation::Undefined => elf::SHN_UNDEF.0,
+            SymbolLocation::Reserved(number) => number,
+            SymbolLocation::Section(_) => {
+                let placement = placement.invariant("a defined symbol's section is linked")?;
+                self.sections.get(placement.section)?.number()?
+            }
         };
-        if let Some(out) = out.filter(|_| s.is_section()) {
-            out.symbol = number;
+        let mut value = output_value(symbol, placement);
+        if let Some(placement) = placement.filter(|_| symbol.is_section()) {
+            self.sections.get_mut(placement.section)?.symbol = Some(index);
             value = 0;
         }
-        let name = self.strings.add(s.name);
-        self.symbols.push(OutSymbol {
-            name,
-            binding: s.binding,
-            kind: s.kind,
-            other: s.other,
-            section,
-            value,
-            size: s.size,
-        });
-        if !s.is_local() {
+        let name = self.strings.add(symbol.name)?;
+        let InputSymbol { binding, kind, other, size, .. } = *symbol;
+        self.symbols.push(OutputSymbol { name, binding, kind, other, section, value, size })?;
+        if !symbol.is_local() {
             let global = Global {
-                symbol: number,
-                section: home.out,
-                is_extern: s.is_extern(),
-                is_weak: s.is_weak(),
-                input: self.inputs.len(),
-                types: None,
-                is_renewed: false,
+                symbol: index,
+                section: placement.map(|placement| placement.section),
+                is_extern: symbol.is_extern(),
+                is_weak: symbol.is_weak(),
+                input: self.current_input()?,
+                ty: None,
+                is_type_changed: false,
                 variable: None,
             };
-            self.globals.add(s.name, global);
+            self.globals.add(symbol.name, global)?;
         }
-        Ok(number)
+        Ok(index)
     }
 
-    /// A symbol that a file before had, too.
+    /// Resolves a symbol that an earlier file has, too.
     fn resolve(
         &mut self,
-        input: &Input<'_>,
-        s: &InSymbol<'_>,
-        home: Home,
-        described: Described,
-        at: usize,
-    ) -> Result<u32, SymbolFault> {
-        let global = self.globals.at(at).invariant("a symbol that was found is a global")?;
-        let other = || self.inputs.get(global.input).unwrap_or(input).file.clone();
-        if !s.is_extern() && !global.is_extern && !global.is_weak && !s.is_weak() {
-            return Err(SymbolFault::Conflict { other: other() });
+        input: &Input<'d>,
+        symbol: &InputSymbol<'_>,
+        placement: Option<Placement>,
+        ty: SymbolType,
+        index: GlobalIndex,
+    ) -> Result<OutputSymbolIndex, LinkError> {
+        let error = |cause| input.symbol_error(symbol.name, cause);
+        let global = self.globals.get(index)?;
+        if !symbol.is_extern() && !global.is_extern && !global.is_weak && !symbol.is_weak() {
+            let other = file_name(&self.inputs, global.input, input)?;
+            return Err(error(SymbolError::Conflict { other }));
         }
-        self.compatible(input, described, at)?;
-        let global = self.globals.at_mut(at).invariant("a symbol that was found is a global")?;
-        let number = global.symbol;
-        let out = usize::try_from(number).ok().and_then(|index| self.symbols.get_mut(index));
-        let out = out.invariant("a global has a symbol")?;
-        if s.binding == elf::STB_GLOBAL.0 {
-            out.binding = elf::STB_GLOBAL.0;
+        self.compare(input, symbol, ty, index)?;
+        let current_input = self.current_input()?;
+        let global = self.globals.get_mut(index)?;
+        let output = self.symbols.get_mut(global.symbol)?;
+        if symbol.binding == elf::STB_GLOBAL.0 {
+            output.binding = elf::STB_GLOBAL.0;
             global.is_weak = false;
         }
-        // The stricter visibility counts, be it an extern's.
-        if s.visibility() > out.other & 3 {
-            out.other = (out.other & !3) | s.visibility();
+        // The stricter visibility counts, also that of an extern.
+        if symbol.visibility() > output.other & 3 {
+            output.other = (output.other & !3) | symbol.visibility();
         }
-        if s.is_extern() || (!global.is_extern && s.is_weak()) {
-            return Ok(number);
+        let output_symbol = global.symbol;
+        if symbol.is_extern() || (!global.is_extern && symbol.is_weak()) {
+            return Ok(output_symbol);
         }
-        let no_section =
-            || SymbolFault::NoSection { other: self.inputs.get(global.input).unwrap_or(input).file.clone() };
-        let section = home.out.and_then(|section| self.sections.at(section)).ok_or_else(no_section)?;
-        out.kind = s.kind;
-        out.section = section_number(section.number());
-        out.value = home.offset.wrapping_add(s.value);
-        out.size = s.size;
-        global.section = home.out;
+        let Some(section) = placement.map(|placement| placement.section) else {
+            let other = file_name(&self.inputs, global.input, input)?;
+            return Err(error(SymbolError::NoSection { other }));
+        };
+        output.kind = symbol.kind;
+        output.section = self.sections.get(section)?.number()?;
+        output.value = output_value(symbol, placement);
+        output.size = symbol.size;
+        global.section = Some(section);
         global.is_extern = false;
-        global.input = self.inputs.len();
-        self.globals.renew(at);
-        self.complete(input, described, at)
-            .map_err(|cause| SymbolFault::Types { other: input.file.clone(), cause })?;
-        Ok(number)
+        global.input = current_input;
+        let global_type = global.ty.invariant("a symbol whose types were compared has a type")?;
+        self.globals.mark_type_changed(index)?;
+        self.complete_type(input, ty, global_type)
+            .map_err(|cause| error(SymbolError::Types { other: input.file.clone(), cause }))?;
+        Ok(output_symbol)
     }
 
-    /// Checks that a symbol's type agrees with the type in the files before (libbpf: `glob_syms_match`).
-    fn compatible(&mut self, input: &Input<'_>, described: Described, at: usize) -> Result<(), SymbolFault> {
-        let global = self.globals.at(at).invariant("a symbol that was found is a global")?;
-        let known = self.inputs.get(global.input);
-        let other = || known.unwrap_or(input).file.clone();
-        let no_btf = || SymbolFault::Types { other: other(), cause: TypeMismatch::NoBtf };
-        let types = global.types.ok_or_else(no_btf)?;
-        let there = known.and_then(|known| known.btf.as_ref()).ok_or_else(no_btf)?;
-        let here = input.btf.as_ref().ok_or_else(no_btf)?;
-        let is_map = global.section.and_then(|s| self.sections.at(s)).is_some_and(|s| &*s.name == b".maps");
-        if is_map {
-            let mut definition = |of: usize, (btf, id): matching::In<'_>| {
-                let is_variable = btf.ty(id).is_some_and(|ty| ty.kind() == Kind::Var);
-                if !is_variable {
-                    return Err(MapMismatch::NotVariable);
-                }
-                matching::map(self.maps.entry(of).or_default(), (btf, id))
-            };
-            let matched = definition(self.inputs.len(), (here, described.ty))
-                .and_then(|second| Ok((definition(global.input, (there, types.source))?, second)))
-                .and_then(|(first, second)| {
-                    matching::maps(&mut self.steps, (there, &first), (here, &second))
-                });
-            return matched.map_err(|cause| SymbolFault::Maps { other: other(), cause });
+    /// Checks that a symbol's type matches the type in the earlier files (libbpf: `glob_syms_match`).
+    fn compare(
+        &mut self,
+        input: &Input<'_>,
+        symbol: &InputSymbol<'_>,
+        ty: SymbolType,
+        index: GlobalIndex,
+    ) -> Result<(), LinkError> {
+        let global = self.globals.get(index)?;
+        let other = file_name(&self.inputs, global.input, input)?;
+        let current_input = self.inputs.next_index()?;
+        // A second symbol of the name in this file has no earlier type.
+        let earlier = if global.input == current_input { None } else { Some(self.inputs.get(global.input)?) };
+        let expected_btf = earlier.and_then(|earlier| earlier.btf.as_ref());
+        let (Some(expected_type), Some(expected_btf), Some(btf)) = (global.ty, expected_btf, &input.btf)
+        else {
+            let cause = TypeMismatch::NoBtf;
+            return Err(input.symbol_error(symbol.name, SymbolError::Types { other, cause }));
+        };
+        let expected = FileType { btf: expected_btf, id: expected_type.source };
+        let found = FileType { btf, id: ty.id };
+        let is_map = match global.section {
+            Some(section) => &*self.sections.get(section)?.name == b".maps",
+            None => false,
+        };
+        if !is_map {
+            return compare_types(&mut self.budget, expected, found)
+                .map_err(|cause| input.symbol_error(symbol.name, SymbolError::Types { other, cause }));
         }
-        matching::types(&mut self.steps, (there, types.source), (here, described.ty), true)
-            .map_err(|cause| SymbolFault::Types { other: other(), cause })
+        let mut definition = |input: InputIndex, variable: FileType<'_>| {
+            map_definition(self.map_definitions.entry(input).or_default(), variable)
+        };
+        let mut compare = || -> Result<(), MapMismatch> {
+            let found_map = definition(current_input, found)?;
+            let expected_map = definition(global.input, expected)?;
+            let expected = FileMap { btf: expected.btf, def: &expected_map };
+            compare_maps(&mut self.budget, expected, FileMap { btf: found.btf, def: &found_map })
+        };
+        compare().map_err(|cause| input.symbol_error(symbol.name, SymbolError::Maps { other, cause }))
     }
 
-    /// The type known so far becomes one of a definition, with the names of parameters, which declarations lack
-    /// (libbpf: `complete_extern_btf_info`).
-    fn complete(&mut self, input: &Input<'_>, described: Described, at: usize) -> Result<(), TypeMismatch> {
-        let Some(types) = self.globals.at(at).and_then(|global| global.types) else { return Ok(()) };
-        self.types.set_linkage(types.id, 1);
+    /// Turns the merged type of a declaration into that of a definition: sets the linkage, and the names of parameters, which
+    /// declarations lack (libbpf: `complete_extern_btf_info`).
+    fn complete_type(
+        &mut self,
+        input: &Input<'_>,
+        ty: SymbolType,
+        global: GlobalType,
+    ) -> Result<(), TypeMismatch> {
+        self.types.set_linkage(global.merged, GLOBAL_LINKAGE);
         let Some(btf) = &input.btf else { return Ok(()) };
-        let function = btf.ty(described.ty).filter(|ty| ty.kind() == Kind::Func);
+        let function = btf.ty(ty.id).filter(|ty| ty.kind() == Kind::Func);
         let Some(proto) = function.and_then(|ty| btf.ty(ty.target()?)) else { return Ok(()) };
-        // The parameters themselves are paid for, as they were compared.
-        for (number, param) in (0u32..).zip(proto.params()) {
-            if !param.name.is_empty() {
-                self.steps.take_name(param.name.as_bytes())?;
-                self.types.set_param_name(types.underlying, number, param.name.as_bytes());
-            }
+        // The comparison charged a step for each parameter, but not for the names.
+        for (number, param) in (0u32..).zip(proto.params()).filter(|(_, param)| !param.name.is_empty()) {
+            self.budget.charge_name(param.name.as_bytes())?;
+            self.types.set_param_name(global.target, number, param.name.as_bytes());
         }
         Ok(())
     }
 }
 
-/// Returns the section of an extern that the kernel resolves (`.ksyms`, `.kconfig`) or that is a map.
-fn extern_home(input: &Input<'_>, described: Described) -> Result<Home, LinkError> {
-    let datasec = described.datasec.and_then(|id| input.btf.as_ref()?.ty(id));
-    let Some(name) = datasec.as_ref().map(|ty| ty.name().as_bytes()) else { return Ok(Home::default()) };
-    // What clang puts there is for this linker to find.
-    if name == b".extern" {
-        return Ok(Home::default());
-    }
-    let section = input.find(name).and_then(|at| input.at(at));
-    let section = section.ok_or_else(|| input.fault(name, super::SectionFault::NotFound))?;
-    Ok(Home { out: section.out, offset: 0 })
+/// Returns the name of an earlier input, or of the current one.
+fn file_name(
+    inputs: &Table<InputIndex, Input<'_>>,
+    index: InputIndex,
+    current: &Input<'_>,
+) -> Result<Text, InternalError> {
+    let input = if index == inputs.next_index()? { current } else { inputs.get(index)? };
+    Ok(input.file.clone())
 }
 
-/// Returns the number of a section in a symbol. `finish` refuses an object with more sections.
-fn section_number(number: u32) -> u16 {
-    u16::try_from(number).unwrap_or(u16::MAX)
+/// Returns `st_value` of a symbol in the linked object. The values of a damaged object may wrap.
+fn output_value(symbol: &InputSymbol<'_>, placement: Option<Placement>) -> u64 {
+    placement.map_or(symbol.value, |placement| u64::from(placement.offset).wrapping_add(symbol.value))
+}
+
+/// Returns the section of an extern that the kernel resolves (`.ksyms`, `.kconfig`) or that is a map.
+fn extern_placement(input: &Input<'_>, ty: SymbolType) -> Result<Option<Placement>, LinkError> {
+    let datasec = ty.datasec.and_then(|id| input.btf.as_ref()?.ty(id));
+    let Some(name) = datasec.as_ref().map(|ty| ty.name().as_bytes()) else { return Ok(None) };
+    // Another input defines the externs in this DATASEC.
+    if name == b".extern" {
+        return Ok(None);
+    }
+    let index = input.find(name).invariant("a DATASEC has a section")?;
+    let placement = input.sections.get(index)?.placement;
+    Ok(placement.map(|placement| Placement { offset: 0, ..placement }))
 }

@@ -1,12 +1,16 @@
-//! Rules of linking, and objects that no compiler writes; libbpf's own results are compared in `tests/`.
-#![expect(clippy::arithmetic_side_effects, reason = "places within bytes the tests made themselves")]
+//! Rules of linking, and objects that no compiler writes. The integration tests compare the output with libbpf's.
+#![expect(clippy::arithmetic_side_effects, reason = "offsets in objects that the tests built")]
 
-use super::*;
+use super::{LinkError, Linker, RelocationError, SectionError, SymbolError, TypeError, TypeMismatch};
 use crate::{
     elf::Elf,
     object::{Object, ObjectError, SymbolLocation, symbols::object_endian},
 };
-use core_relo::TypeId;
+use core_relo::{
+    Endian, TypeId,
+    btf::Builder,
+    ext::{ExtBuilder, ExtPart},
+};
 use object::{
     Architecture, BinaryFormat, SectionKind, SymbolFlags, SymbolKind, SymbolScope, elf as e,
     write::{self, Relocation, SymbolSection},
@@ -16,12 +20,12 @@ const ORDERS: [Endian; 2] = [Endian::Little, Endian::Big];
 const EXIT: [u8; 8] = [0x95, 0, 0, 0, 0, 0, 0, 0];
 
 /// An object under construction.
-struct Make {
+struct ObjectBuilder {
     elf: write::Object<'static>,
     types: Builder,
 }
 
-impl Make {
+impl ObjectBuilder {
     fn new(endian: Endian) -> Self {
         let elf = write::Object::new(BinaryFormat::Elf, Architecture::Bpf, object_endian(endian));
         Self { elf, types: Builder::new(endian) }
@@ -37,8 +41,14 @@ impl Make {
         self.section(name, SectionKind::Text, &EXIT.repeat(slots))
     }
 
-    /// A symbol with these `st_info` and `st_other`.
-    fn symbol(&mut self, name: &str, at: Option<write::SectionId>, info: u8, other: u8) -> write::SymbolId {
+    /// Adds a symbol with this `st_info` and `st_other`.
+    fn symbol(
+        &mut self,
+        name: &str,
+        section: Option<write::SectionId>,
+        info: u8,
+        other: u8,
+    ) -> write::SymbolId {
         let flags = SymbolFlags::Elf { st_info: e::SymbolInfo(info), st_other: e::SymbolOther(other) };
         self.elf.add_symbol(write::Symbol {
             name: name.into(),
@@ -47,21 +57,22 @@ impl Make {
             kind: SymbolKind::Unknown,
             scope: SymbolScope::Dynamic,
             weak: false,
-            section: at.map_or(SymbolSection::Undefined, SymbolSection::Section),
+            section: section.map_or(SymbolSection::Undefined, SymbolSection::Section),
             flags,
         })
     }
 
-    /// A global function with its type.
-    fn function(&mut self, name: &str, at: Option<write::SectionId>, other: u8) -> write::SymbolId {
+    /// Adds a global function, which is an extern without a section, and its type.
+    fn function(&mut self, name: &str, section: Option<write::SectionId>, other: u8) -> write::SymbolId {
         let proto = self.types.func_proto(TypeId::VOID, &[]);
-        self.types.func(name, proto, if at.is_some() { 1 } else { 2 });
-        self.symbol(name, at, if at.is_some() { GLOBAL_FUNC } else { GLOBAL }, other)
+        let (linkage, info) = if section.is_some() { (1, GLOBAL_FUNC) } else { (2, GLOBAL) };
+        self.types.func(name, proto, linkage);
+        self.symbol(name, section, info, other)
     }
 
-    fn reloc(&mut self, at: write::SectionId, offset: u64, symbol: write::SymbolId, number: u32) {
+    fn reloc(&mut self, section: write::SectionId, offset: u64, symbol: write::SymbolId, number: u32) {
         let flags = object::RelocationFlags::Elf { r_type: e::RelocationType(number) };
-        self.elf.add_relocation(at, Relocation { offset, symbol, addend: 0, flags }).unwrap();
+        self.elf.add_relocation(section, Relocation { offset, symbol, addend: 0, flags }).unwrap();
     }
 
     fn bytes(mut self) -> Vec<u8> {
@@ -82,48 +93,48 @@ fn link(files: &[&[u8]]) -> Result<Vec<u8>, LinkError> {
     files.iter().zip(names).try_fold(Linker::new(), |linker, (bytes, name)| linker.add(name, bytes))?.finish()
 }
 
-/// Overwrites a word of a section's header, `at` bytes into it.
-fn set_header(bytes: &mut Vec<u8>, section: &str, at: usize, value: u64) {
+/// Overwrites a word of a section's header at an offset in bytes.
+fn set_header(bytes: &mut Vec<u8>, section: &str, offset: usize, value: u64) {
     let elf = Elf::parse(bytes).unwrap();
     let (endian, headers) = (elf.endian, elf.endian.u64(bytes, 40).unwrap());
     let index = elf.section(section.as_bytes()).unwrap().index;
-    let place = usize::try_from(headers + 64 * u64::from(index.0)).unwrap() + at;
+    let start = usize::try_from(headers + 64 * u64::from(index.0)).unwrap() + offset;
     let mut word = Vec::new();
     endian.put_u64(&mut word, value);
-    bytes.splice(place..place + 8, word);
+    bytes.splice(start..start + 8, word);
 }
 
 #[test]
-fn an_extern_finds_its_definition_whichever_comes_first() {
+fn an_extern_is_resolved_in_any_order_of_files() {
     for endian in ORDERS {
-        let mut m = Make::new(endian);
+        let mut m = ObjectBuilder::new(endian);
         let text = m.code("raw_tp/a", 2);
-        let wanted = m.function("wanted", None, 0);
-        m.reloc(text, 8, wanted, 10);
+        let function = m.function("callee", None, 0);
+        m.reloc(text, 8, function, 10);
         let caller = m.bytes();
-        let mut m = Make::new(endian);
+        let mut m = ObjectBuilder::new(endian);
         let text = m.code(".text", 3);
-        m.function("wanted", Some(text), 0);
+        m.function("callee", Some(text), 0);
         let callee = m.bytes();
         for files in [[&*caller, &*callee], [&*callee, &*caller]] {
             let linked = link(&files).unwrap();
             let o = Object::parse(&linked).unwrap();
             assert_eq!(o.externs(), []);
-            let wanted: Vec<_> = o.symbols().filter(|s| s.name == b"wanted").collect();
-            let [wanted] = &*wanted else { panic!("{wanted:?}") };
+            let symbols: Vec<_> = o.symbols().filter(|s| s.name == b"callee").collect();
+            let [symbol] = &*symbols else { panic!("{symbols:?}") };
             let text = o.sections().iter().find(|s| s.name == b".text").unwrap();
-            assert_eq!(wanted.location, SymbolLocation::Section(text.index));
+            assert_eq!(symbol.location, SymbolLocation::Section(text.index));
             let reloc = o.elf_relocs().next().unwrap().unwrap();
-            assert_eq!((reloc.offset, reloc.symbol.index), (8, wanted.index));
+            assert_eq!((reloc.offset, reloc.symbol.index), (8, symbol.index));
         }
     }
 }
 
 #[test]
-fn sections_of_one_name_are_aligned_and_calls_by_their_symbol_move_along() {
+fn concatenated_sections_are_aligned_and_calls_through_section_symbols_are_adjusted() {
     for endian in ORDERS {
         let object = |slots: usize| {
-            let mut m = Make::new(endian);
+            let mut m = ObjectBuilder::new(endian);
             let call = [0x85, 0x10, 0, 0];
             let mut code = Vec::from(call);
             endian.put_u32(&mut code, 1);
@@ -140,7 +151,7 @@ fn sections_of_one_name_are_aligned_and_calls_by_their_symbol_move_along() {
         let [text] = o.code_sections() else { panic!("{:?}", o.code_sections()) };
         assert_eq!(text.code.len(), 64);
         let imm = |at| endian.u32(text.code, at).unwrap();
-        // Three instructions lie before the second object's.
+        // Three instructions precede the instructions of the second object.
         assert_eq!((imm(4), imm(28)), (1, 4));
         let data = o.sections().iter().find(|s| s.name == b".data").unwrap();
         assert_eq!((data.size, data.align), (21, 16));
@@ -149,9 +160,9 @@ fn sections_of_one_name_are_aligned_and_calls_by_their_symbol_move_along() {
 }
 
 #[test]
-fn the_stricter_visibility_counts_even_that_of_an_extern() {
+fn the_stricter_visibility_counts_also_that_of_an_extern() {
     let object = |defined: bool, other| {
-        let mut m = Make::new(Endian::Little);
+        let mut m = ObjectBuilder::new(Endian::Little);
         let text = m.code(".text", 1);
         m.function("f", defined.then_some(text), other);
         m.bytes()
@@ -166,19 +177,19 @@ fn the_stricter_visibility_counts_even_that_of_an_extern() {
     let internal = link(&[&object(true, 1)]);
     assert_eq!(
         internal.unwrap_err().to_string(),
-        "a.o: symbol `f` has visibility 1, which is neither default nor hidden"
+        "a.o: symbol `f`: visibility 1, expected default or hidden"
     );
 }
 
 #[test]
-fn two_strong_definitions_name_both_files() {
+fn the_error_for_two_strong_definitions_names_both_files() {
     let object = || {
-        let mut m = Make::new(Endian::Big);
+        let mut m = ObjectBuilder::new(Endian::Big);
         let text = m.code(".text", 1);
         m.function("f", Some(text), 0);
         m.bytes()
     };
-    let cause = SymbolFault::Conflict { other: "a.o".into() };
+    let cause = SymbolError::Conflict { other: "a.o".into() };
     assert_eq!(
         link(&[&object(), &object()]),
         Err(LinkError::Symbol { file: "b.o".into(), symbol: "f".into(), cause })
@@ -186,17 +197,17 @@ fn two_strong_definitions_name_both_files() {
 }
 
 #[test]
-fn what_a_global_is_has_to_be_known() {
-    let mut m = Make::new(Endian::Little);
+fn a_global_symbol_without_btf_is_refused() {
+    let mut m = ObjectBuilder::new(Endian::Little);
     let text = m.code(".text", 1);
     m.symbol("f", Some(text), GLOBAL_FUNC, 0);
     let Err(LinkError::Symbol { cause, .. }) = link(&[&m.bytes()]) else { panic!() };
-    assert_eq!(cause, SymbolFault::NoBtf { is_extern: false });
+    assert_eq!(cause, SymbolError::NoBtf { is_extern: false });
 }
 
 #[test]
-fn files_of_different_byte_order_do_not_go_together() {
-    let object = |endian| Make::new(endian).bytes();
+fn files_of_different_byte_orders_are_refused() {
+    let object = |endian| ObjectBuilder::new(endian).bytes();
     let error = link(&[&object(Endian::Big), &object(Endian::Little)]);
     assert_eq!(error, Err(LinkError::ByteOrder { file: "b.o".into(), expected: Endian::Big }));
 }
@@ -204,31 +215,31 @@ fn files_of_different_byte_order_do_not_go_together() {
 #[test]
 fn relocations_are_checked() {
     let faults = [
-        (8, 77, RelocationFault::Type { found: 77 }),
-        (4, 10, RelocationFault::Unaligned),
-        (16, 10, RelocationFault::Bounds { size: 16 }),
-        (u64::MAX - 7, 1, RelocationFault::Bounds { size: 16 }),
+        (8, 77, RelocationError::Type { found: 77 }),
+        (4, 10, RelocationError::Unaligned),
+        (16, 10, RelocationError::Bounds { size: 16 }),
+        (u64::MAX - 7, 1, RelocationError::Bounds { size: 16 }),
     ];
     for (offset, number, expected) in faults {
-        let mut m = Make::new(Endian::Little);
+        let mut m = ObjectBuilder::new(Endian::Little);
         let text = m.code("raw_tp/a", 2);
-        let wanted = m.function("wanted", None, 0);
-        m.reloc(text, offset, wanted, number);
+        let function = m.function("callee", None, 0);
+        m.reloc(text, offset, function, number);
         let Err(LinkError::Relocation { cause, .. }) = link(&[&m.bytes()]) else { panic!("{expected}") };
         assert_eq!(cause, expected);
     }
-    let mut m = Make::new(Endian::Little);
+    let mut m = ObjectBuilder::new(Endian::Little);
     let data = m.section(".data", SectionKind::Data, &[0; 8]);
     let section = m.symbol("", Some(data), LOCAL_SECTION, 0);
     m.reloc(data, 0, section, 2);
     let Err(LinkError::Relocation { cause, .. }) = link(&[&m.bytes()]) else { panic!() };
-    assert_eq!(cause, RelocationFault::SectionSymbol);
+    assert_eq!(cause, RelocationError::SectionSymbol);
 }
 
 #[test]
-fn alignment_and_size_cost_no_more_memory_than_the_files() {
+fn alignment_and_size_are_limited() {
     let object = || {
-        let mut m = Make::new(Endian::Little);
+        let mut m = ObjectBuilder::new(Endian::Little);
         m.section(".data", SectionKind::Data, &[1; 8]);
         m.bytes()
     };
@@ -239,20 +250,20 @@ fn alignment_and_size_cost_no_more_memory_than_the_files() {
         Err(LinkError::Section { cause, .. }) => cause,
         other => panic!("{other:?}"),
     };
-    assert_eq!(link(&[&aligned]), Err(LinkError::Padding { bytes: (1 << 40) + 1 + 8 }));
-    assert_eq!(fault(&[&plain, &aligned]), SectionFault::TooLarge);
-    assert_eq!(fault(&[&odd]), SectionFault::Alignment { found: 24 });
-    let mut m = Make::new(Endian::Little);
+    assert_eq!(link(&[&aligned]), Err(LinkError::Alignment { section: ".data".into(), align: 1 << 40 }));
+    assert_eq!(fault(&[&plain, &aligned]), SectionError::TooLarge);
+    assert_eq!(fault(&[&odd]), SectionError::Alignment { found: 24 });
+    let mut m = ObjectBuilder::new(Endian::Little);
     let bss = m.elf.add_section(Vec::new(), ".bss".into(), SectionKind::UninitializedData);
     m.elf.append_section_bss(bss, 64, 8);
     let mut bss = m.bytes();
     set_header(&mut bss, ".bss", 32, u64::MAX);
-    assert_eq!(fault(&[&bss]), SectionFault::TooLarge);
+    assert_eq!(fault(&[&bss]), SectionError::TooLarge);
 }
 
 #[test]
 fn sections_that_share_their_bytes_are_refused() {
-    let mut m = Make::new(Endian::Little);
+    let mut m = ObjectBuilder::new(Endian::Little);
     m.section(".data.a", SectionKind::Data, &[1; 4096]);
     m.section(".data.b", SectionKind::Data, &[2; 8]);
     let mut bytes = m.bytes();
@@ -260,12 +271,12 @@ fn sections_that_share_their_bytes_are_refused() {
     set_header(&mut bytes, ".data.b", 24, offset);
     set_header(&mut bytes, ".data.b", 32, 4096);
     let Err(LinkError::Section { cause, .. }) = link(&[&bytes]) else { panic!() };
-    assert_eq!(cause, SectionFault::Overlap);
+    assert_eq!(cause, SectionError::Overlap);
 }
 
 #[test]
-fn names_that_overlap_are_not_written_apart_without_end() {
-    let mut m = Make::new(Endian::Little);
+fn overlapping_symbol_names_are_limited() {
+    let mut m = ObjectBuilder::new(Endian::Little);
     let text = m.code(".text", 1);
     let name = "n".repeat(4000);
     for at in 0..name.len() {
@@ -275,15 +286,15 @@ fn names_that_overlap_are_not_written_apart_without_end() {
 }
 
 #[test]
-fn files_that_are_no_objects_are_named() {
+fn the_error_for_a_file_that_is_not_an_object_names_the_file() {
     let cause = ObjectError::Elf(crate::object::ElfError::NotElf);
     assert_eq!(link(&[b"#!/bin/sh"]), Err(LinkError::Object { file: "a.o".into(), cause }));
-    assert_eq!(link(&[]), Err(LinkError::Nothing));
+    assert_eq!(link(&[]), Err(LinkError::NoObjects));
 }
 
-/// Two files that define a function weakly, each under many names, of types made by `build`.
+/// Returns an object with many weak functions that share the type made by `build`.
 fn many_functions(build: impl Fn(&mut Builder) -> TypeId) -> Vec<u8> {
-    let mut m = Make::new(Endian::Little);
+    let mut m = ObjectBuilder::new(Endian::Little);
     let text = m.code(".text", 1);
     let proto = build(&mut m.types);
     for number in 0..1000 {
@@ -295,13 +306,13 @@ fn many_functions(build: impl Fn(&mut Builder) -> TypeId) -> Vec<u8> {
 }
 
 #[test]
-fn types_that_many_symbols_share_are_not_compared_without_end() {
+fn comparing_shared_types_is_limited() {
     let too_many = |object: &[u8]| {
         let error = link(&[object, object]).unwrap_err();
-        let cause = SymbolFault::Types { other: "a.o".into(), cause: TypeMismatch::TooManySteps };
+        let cause = SymbolError::Types { other: "a.o".into(), cause: TypeMismatch::TooManySteps };
         assert!(matches!(&error, LinkError::Symbol { cause: found, .. } if *found == cause), "{error}");
     };
-    // Parameters in number.
+    // Many parameters.
     too_many(&many_functions(|types| {
         let int = types.int("int", 4, 0);
         types.func_proto(int, &vec![("", int); 60_000])
@@ -322,10 +333,10 @@ fn types_that_many_symbols_share_are_not_compared_without_end() {
     }));
 }
 
-/// Each comparison of two maps would read the whole definition.
+/// Otherwise each comparison of two maps would parse the whole definition.
 #[test]
-fn a_definition_that_many_maps_share_is_read_once() {
-    let mut m = Make::new(Endian::Little);
+fn a_definition_that_many_maps_share_is_parsed_once() {
+    let mut m = ObjectBuilder::new(Endian::Little);
     let maps = m.section(".maps", SectionKind::Data, &[0; 8]);
     let int = m.types.int("int", 4, 0);
     let array = m.types.array(int, int, 2);
@@ -346,11 +357,11 @@ fn a_definition_that_many_maps_share_is_read_once() {
 }
 
 #[test]
-fn names_of_sections_that_overlap_are_not_taken_apart_without_end() {
-    let mut m = Make::new(Endian::Little);
+fn overlapping_section_names_are_limited() {
+    let mut m = ObjectBuilder::new(Endian::Little);
     m.types.datasec("n".repeat(5000), 0, &[]);
     let long = link(&[&m.bytes()]);
-    let Err(LinkError::Types { cause: TypeFault::LongName { id }, .. }) = long else { panic!("{long:?}") };
+    let Err(LinkError::Types { cause: TypeError::LongName { id }, .. }) = long else { panic!("{long:?}") };
     assert_eq!(id, TypeId(1));
     let mut types = Builder::new(Endian::Little);
     types.datasec("n".repeat(4000), 0, &[]);
@@ -358,20 +369,20 @@ fn names_of_sections_that_overlap_are_not_taken_apart_without_end() {
         types.datasec("", 0, &[]);
     }
     let mut types = types.finish();
-    // Each name begins a byte after the one before.
+    // Each name begins one byte after the previous name.
     for number in 0..4000u32 {
         let at = usize::try_from(24 + 12 * number).unwrap();
         types.splice(at..at + 4, Endian::Little.u32_bytes(number + 1));
     }
-    let mut m = Make::new(Endian::Little);
+    let mut m = ObjectBuilder::new(Endian::Little);
     m.section(".BTF", SectionKind::Other, &types);
     assert!(matches!(link(&[&m.elf.write().unwrap()]), Err(LinkError::TooManySectionNames { .. })));
 }
 
 #[test]
-fn a_section_has_no_more_variables_than_everybody_can_read() {
+fn the_variables_of_a_section_are_limited() {
     let object = |count: u32| {
-        let mut m = Make::new(Endian::Little);
+        let mut m = ObjectBuilder::new(Endian::Little);
         m.section(".data", SectionKind::Data, &vec![0; usize::try_from(count).unwrap()]);
         let byte = m.types.int("byte", 1, 0);
         let variable = |n: u32| (m.types.var(&format!("v{n}"), byte, 0), n, 1);
@@ -383,4 +394,36 @@ fn a_section_has_no_more_variables_than_everybody_can_read() {
     assert!(link(&[&large, &small]).is_ok());
     let section = ".data".into();
     assert_eq!(link(&[&large, &large]), Err(LinkError::TooManyVariables { section, count: 80_000 }));
+}
+
+/// The sum of the offset in the input and the section's offset in the output would exceed 32 bits.
+#[test]
+fn offsets_beyond_every_section_are_refused() {
+    let with_variable = |offset| {
+        let mut m = ObjectBuilder::new(Endian::Little);
+        m.section(".data", SectionKind::Data, &[0; 8]);
+        let int = m.types.int("int", 4, 0);
+        let variable = m.types.var("v", int, 0);
+        m.types.datasec(".data", 8, &[(variable, offset, 4)]);
+        m.bytes()
+    };
+    let cause = TypeError::VariableOffset { id: TypeId(2), offset: u32::MAX };
+    let error = link(&[&with_variable(0), &with_variable(u32::MAX)]);
+    assert_eq!(error, Err(LinkError::Types { file: "b.o".into(), cause }));
+    let with_record = |offset| {
+        let mut m = ObjectBuilder::new(Endian::Little);
+        m.code(".text", 1);
+        let proto = m.types.func_proto(TypeId::VOID, &[]);
+        let section = m.types.string(".text");
+        let mut record = Vec::new();
+        Endian::Little.put_u32(&mut record, offset);
+        Endian::Little.put_u32(&mut record, proto.0);
+        let mut ext = ExtBuilder::new(Endian::Little);
+        ext.group(ExtPart::FuncInfo, section, 8, &record);
+        m.section(".BTF.ext", SectionKind::Other, &ext.finish());
+        m.bytes()
+    };
+    let cause = SectionError::RecordOffset { offset: u32::MAX };
+    let error = link(&[&with_record(0), &with_record(u32::MAX)]);
+    assert_eq!(error, Err(LinkError::Section { file: "b.o".into(), section: ".text".into(), cause }));
 }

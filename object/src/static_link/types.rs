@@ -1,192 +1,202 @@
-//! The types of all files in one BTF, its DATASECs made anew.
+//! Merges the types of all inputs, and collects the variables of the linked DATASECs.
 
 use super::{
-    LinkError, State, SymbolFault, TypeFault,
-    globals::GlobalTypes,
-    input::{InSection, Input},
-    names::is_non_static,
+    error::{LinkError, SymbolError, TypeError},
+    globals::GlobalType,
+    index::{OutputSectionIndex, TableIndex as _, VariableIndex},
+    input::{Input, InputSection, Placement},
+    output_object::OutputObject,
     sections::Variable,
+    symbol_types::is_non_static,
+    type_map::TypeMap,
+};
+use crate::{
+    elf::text,
+    internal::{InternalError, Invariant as _},
 };
 use core_relo::{
     TypeId,
-    btf::{Btf, Importer, Kind, SecInfo, Type},
+    btf::{Btf, Importer, Kind, Type},
 };
 
-impl State<'_> {
-    /// The new id of each of the input's types, `void` for those left out (libbpf: `linker_append_btf`).
-    pub(super) fn add_types(&mut self, input: &Input<'_>) -> Result<Vec<TypeId>, LinkError> {
-        let Some(btf) = &input.btf else { return Ok(Vec::new()) };
-        let fault = |cause| LinkError::Types { file: input.file.clone(), cause };
-        let (ids, added) = self.choose_types(btf);
-        let mut import = Importer::new(btf);
-        for ty in added {
+/// `BTF_VAR_GLOBAL_ALLOCATED`
+const GLOBAL: u32 = 1;
+/// `BTF_VAR_GLOBAL_EXTERN`
+const EXTERN: u32 = 2;
+
+impl OutputObject<'_> {
+    /// Adds the types of an input. Returns the merged type of each type (libbpf: `linker_append_btf`).
+    pub(super) fn add_types(&mut self, input: &Input<'_>) -> Result<TypeMap, LinkError> {
+        let Some(btf) = &input.btf else { return Ok(TypeMap::default()) };
+        let (type_map, new_types) = self.choose_types(btf)?;
+        let mut importer = Importer::new(btf);
+        for ty in new_types {
             let mut missing = None;
-            let moved = |old: TypeId| match new_id(&ids, old) {
-                TypeId::VOID if old != TypeId::VOID => {
-                    missing = missing.or(Some(old));
-                    TypeId::VOID
+            let map_id = |source: TypeId| {
+                let merged = type_map.get(source);
+                if merged.is_none() {
+                    missing = missing.or(Some(source));
                 }
-                new => new,
+                // The error below refuses the copy.
+                merged.unwrap_or(TypeId::VOID)
             };
-            import.copy_type(&mut self.types, ty, moved).map_err(|cause| fault(cause.into()))?;
+            let copied = importer.copy_type(&mut self.types, ty, map_id);
+            copied.map_err(|cause| input.type_error(cause.into()))?;
             if let Some(to) = missing {
-                return Err(fault(TypeFault::NotLinked { from: ty.id(), to }));
+                return Err(input.type_error(TypeError::NotLinked { from: ty.id(), to }));
             }
         }
-        self.renew_globals(btf, &ids);
-        for section in &input.sections {
-            self.add_variables(input, btf, section, &ids)?;
+        self.update_globals(input, btf, &type_map)?;
+        for section in input.sections.iter() {
+            self.add_variables(input, btf, section, &type_map)?;
         }
-        Ok(ids)
+        Ok(type_map)
     }
 
-    /// The types to take over, and what each type becomes: a global that a file before had is taken for that.
-    fn choose_types<'b>(&mut self, btf: &'b Btf<'b>) -> (Vec<TypeId>, Vec<Type<'b>>) {
-        let mut ids = vec![TypeId::VOID; btf.end_id().index()];
-        let mut added = Vec::new();
-        let (this, mut next) = (self.inputs.len(), self.types.next_id());
+    /// Chooses the types to copy, and the merged type of each type. A global symbol that an earlier file has keeps its type.
+    fn choose_types<'b>(&mut self, btf: &'b Btf<'b>) -> Result<(TypeMap, Vec<Type<'b>>), InternalError> {
+        let mut type_map = TypeMap::new(btf.end_id())?;
+        let mut new_types = Vec::new();
+        let (current_input, mut next) = (self.current_input()?, self.types.next_id());
         for ty in btf.types().filter(|ty| ty.kind() != Kind::Datasec) {
-            let mut id = next;
+            let mut merged = next;
             if is_non_static(ty) {
-                // One without a symbol is of a section that another file has, too: `license`.
-                let Some(at) = self.globals.find(ty.name().as_bytes()) else { continue };
-                let Some(global) = self.globals.at_mut(at) else { continue };
-                let known = global.types.map(|types| types.id);
-                let counts = known.is_none() || global.is_renewed;
-                id = known.unwrap_or(next);
-                if counts {
-                    global.types = Some(GlobalTypes { id, source: ty.id(), underlying: TypeId::VOID });
-                    global.input = this;
-                    self.globals.renew(at);
+                // A variable without a symbol is in a section that an earlier file has, too, such as `license`.
+                let Some(index) = self.globals.find(ty.name().as_bytes()) else { continue };
+                let global = self.globals.get_mut(index)?;
+                let known = global.ty.map(|ty| ty.merged);
+                if let Some(known) = known {
+                    merged = known;
+                }
+                if known.is_none() || global.is_type_changed {
+                    global.ty = Some(GlobalType { merged, source: ty.id(), target: TypeId::VOID });
+                    global.input = current_input;
+                    self.globals.mark_type_changed(index)?;
                 }
             }
-            if id == next {
-                added.push(ty);
+            if merged == next {
+                new_types.push(ty);
                 next = next.next();
             }
-            if let Some(place) = ids.get_mut(ty.id().index()) {
-                *place = id;
-            }
+            type_map.insert(ty.id(), merged)?;
         }
-        (ids, added)
+        Ok((type_map, new_types))
     }
 
-    /// Globals that this input describes first, or better, refer to its types from now on.
-    fn renew_globals(&mut self, btf: &Btf<'_>, ids: &[TypeId]) {
-        let types = &mut self.types;
-        self.globals.settle_renewed(|global| {
-            let Some(own) = &mut global.types else { return };
-            let target = btf.ty(own.source).and_then(Type::target).unwrap_or_default();
-            own.underlying = new_id(ids, target);
-            types.set_target(own.id, own.underlying);
-        });
+    /// Sets the targets of the global symbols whose types the input defines.
+    fn update_globals(
+        &mut self,
+        input: &Input<'_>,
+        btf: &Btf<'_>,
+        type_map: &TypeMap,
+    ) -> Result<(), LinkError> {
+        for index in self.globals.take_type_changed()? {
+            let global = self.globals.get_mut(index)?;
+            let ty = global.ty.as_mut().invariant("a symbol whose type changed has a type")?;
+            let source = btf.ty(ty.source).and_then(Type::target);
+            let source = source.invariant("a global symbol's type is a VAR or FUNC")?;
+            let not_linked = TypeError::NotLinked { from: ty.source, to: source };
+            ty.target = type_map.get(source).ok_or_else(|| input.type_error(not_linked))?;
+            let is_set = self.types.set_target(ty.merged, ty.target);
+            is_set.then_some(()).invariant("a global symbol's merged type is a VAR or FUNC")?;
+        }
+        Ok(())
     }
 
-    /// The variables and functions of a DATASEC.
+    /// Adds the variables and functions of a section's DATASEC.
     fn add_variables(
         &mut self,
         input: &Input<'_>,
         btf: &Btf<'_>,
-        section: &InSection<'_>,
-        ids: &[TypeId],
+        section: &InputSection<'_>,
+        type_map: &TypeMap,
     ) -> Result<(), LinkError> {
-        let Some(datasec) = section.datasec.and_then(|id| btf.ty(id)) else { return Ok(()) };
-        let Some(out) = section.out.filter(|_| !section.skipped) else { return Ok(()) };
-        // A section is described even if nothing in it is.
-        let _described = self.variables(out);
-        for (at, info) in datasec.secinfos().enumerate() {
-            let offset = input.variable_offset(datasec.id(), at, info.offset);
-            // An offset that the BTF says and no section has stays at the end of all numbers.
-            let offset = u64::from(offset).saturating_add(section.offset);
-            let offset = u32::try_from(offset).unwrap_or(u32::MAX);
-            self.add_variable(input, btf, out, SecInfoAt { info, offset }, ids)?;
+        let (Some(datasec), Some(placement)) = (section.datasec, section.placement) else { return Ok(()) };
+        let datasec = btf.ty(datasec).invariant("a section's DATASEC is in the BTF")?;
+        // The linked object has a DATASEC even if the section has no variables.
+        self.variables(placement.section)?;
+        for (entry, info) in datasec.secinfos().enumerate() {
+            let offset = input.variable_offset(datasec.id(), entry, info.offset);
+            let too_large = TypeError::VariableOffset { id: info.ty, offset };
+            let offset = placement.offset.checked_add(offset);
+            let offset = offset.ok_or_else(|| input.type_error(too_large))?;
+            let ty = btf.ty(info.ty).invariant("the types of a DATASEC's entries exist")?;
+            match type_map.get(info.ty).filter(|merged| *merged != TypeId::VOID) {
+                Some(merged) => {
+                    let variable = Variable { ty: merged, offset, size: info.size };
+                    self.add_variable(input, ty, placement, variable)?;
+                }
+                // An extern that is not used has no symbol.
+                None if ty.linkage() == Some(EXTERN) => {}
+                None => {
+                    let section = text(&self.sections.get(placement.section)?.name);
+                    let cause = SymbolError::NoSymbol { section };
+                    return Err(input.symbol_error(ty.name().as_bytes(), cause));
+                }
+            }
         }
         Ok(())
     }
 
+    /// Adds a variable to an output section, unless an earlier file has the variable.
     fn add_variable(
         &mut self,
         input: &Input<'_>,
-        btf: &Btf<'_>,
-        out: usize,
-        SecInfoAt { info, offset }: SecInfoAt,
-        ids: &[TypeId],
+        ty: Type<'_>,
+        placement: Placement,
+        variable: Variable,
     ) -> Result<(), LinkError> {
-        let Some(ty) = btf.ty(info.ty) else { return Ok(()) };
-        let id = new_id(ids, info.ty);
-        if id == TypeId::VOID {
-            // An extern that nothing uses has no symbol; anything else of the BTF has to.
-            return match ty.linkage() {
-                Some(2) => Ok(()),
-                _ => Err(self.no_symbol(input, ty, out)),
-            };
-        }
-        let at = is_non_static(ty).then(|| self.globals.find(ty.name().as_bytes())).flatten();
-        let global = at.and_then(|at| self.globals.at(at));
-        if let Some(global) = global {
-            let is_ours = global.input == self.inputs.len();
-            if global.section != Some(out) && ty.linkage() == Some(1) && !global.is_extern && !is_ours {
-                // A weak definition, in another section than the one that was preferred to it.
-                return Ok(());
+        let name = ty.name().as_bytes();
+        let index = if is_non_static(ty) { self.globals.find(name) } else { None };
+        if let Some(index) = index {
+            let global = self.globals.get(index)?;
+            let is_from_input = global.input == self.current_input()?;
+            if global.section != Some(placement.section) {
+                if ty.linkage() == Some(GLOBAL) && !global.is_extern && !is_from_input {
+                    // A weak definition in another section than the definition that takes precedence.
+                    return Ok(());
+                }
+                let found = text(&self.sections.get(placement.section)?.name);
+                let other = if is_from_input { input } else { self.inputs.get(global.input)? };
+                let cause = SymbolError::Section { found, other: other.file.clone() };
+                return Err(input.symbol_error(name, cause));
             }
-            if global.section != Some(out) {
-                let name = self.sections.at(out).map(|s| &*s.name).unwrap_or_default();
-                let cause = SymbolFault::Section {
-                    found: crate::elf::text(name),
-                    other: self.inputs.get(global.input).unwrap_or(input).file.clone(),
-                };
-                return Err(input.symbol_fault(ty.name().as_bytes(), cause));
-            }
+            let is_defined_here = is_from_input && !global.is_extern;
             match global.variable {
-                Some((section, place)) if section == out => {
-                    // A definition says where it is and how long. (libbpf leaves the place as it was, and takes the type's size,
-                    // in which what a map's `values` hold is missing.)
-                    let is_defined = is_ours && !global.is_extern;
-                    let known = self.variables(out).and_then(|v| v.get_mut(place));
-                    if let Some(known) = known.filter(|_| is_defined) {
-                        (known.offset, known.size) = (offset, info.size);
+                Some((section, position)) if section == placement.section => {
+                    // A definition states the offset and size. libbpf keeps the declaration's offset and takes the size of the
+                    // type, which lacks the `values` of a map.
+                    if is_defined_here {
+                        let known = self.variable(section, position)?;
+                        (known.offset, known.size) = (variable.offset, variable.size);
                     }
                     return Ok(());
                 }
-                Some(elsewhere) => self.forget_variable(elsewhere),
+                // The weak definition was in another section. libbpf overwrites another variable there.
+                Some((section, position)) => self.variable(section, position)?.ty = TypeId::VOID,
                 None => {}
             }
         }
-        let Some(variables) = self.variables(out) else { return Ok(()) };
-        let place = variables.len();
-        variables.push(Variable { ty: id, offset, size: info.size });
-        if let Some(global) = at.and_then(|at| self.globals.at_mut(at)) {
-            global.variable = Some((out, place));
+        let variables = self.variables(placement.section)?;
+        let position = VariableIndex::from_position(variables.len());
+        let position = position.invariant("every position is a variable's index")?;
+        variables.push(variable);
+        if let Some(index) = index {
+            self.globals.get_mut(index)?.variable = Some((placement.section, position));
         }
         Ok(())
     }
 
-    fn variables(&mut self, out: usize) -> Option<&mut Vec<Variable>> {
-        Some(self.sections.at_mut(out)?.variables.get_or_insert_default())
+    /// Returns the variables of an output section, which then gets a DATASEC.
+    fn variables(&mut self, section: OutputSectionIndex) -> Result<&mut Vec<Variable>, InternalError> {
+        Ok(self.sections.get_mut(section)?.variables.get_or_insert_default())
     }
 
-    /// The weak definition lay in another section than the one that counts: libbpf would write over another variable there.
-    fn forget_variable(&mut self, (section, place): (usize, usize)) {
-        if let Some(known) = self.variables(section).and_then(|v| v.get_mut(place)) {
-            known.ty = TypeId::VOID;
-        }
+    fn variable(
+        &mut self,
+        section: OutputSectionIndex,
+        index: VariableIndex,
+    ) -> Result<&mut Variable, InternalError> {
+        self.variables(section)?.get_mut(index.position()).invariant(VariableIndex::IN_BOUNDS)
     }
-
-    #[cold]
-    fn no_symbol(&self, input: &Input<'_>, ty: Type<'_>, out: usize) -> LinkError {
-        let section = self.sections.at(out).map(|s| &*s.name).unwrap_or_default();
-        let section = crate::elf::text(section);
-        input.symbol_fault(ty.name().as_bytes(), SymbolFault::NoSymbol { section })
-    }
-}
-
-/// An entry of a DATASEC, and where it lies in the linked section.
-struct SecInfoAt {
-    info: SecInfo,
-    offset: u32,
-}
-
-/// Returns the merged type of an input's type, `void` for a type that is left out or does not exist.
-pub(super) fn new_id(ids: &[TypeId], old: TypeId) -> TypeId {
-    ids.get(old.index()).copied().unwrap_or_default()
 }

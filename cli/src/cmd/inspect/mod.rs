@@ -116,7 +116,7 @@ impl ObjectFacts {
         let programs = |subprograms: bool| {
             let programs = object.programs().iter().filter(move |p| p.is_subprogram == subprograms);
             let facts = programs.map(|p| {
-                let relocations = by_function.get(&(p.section.to_vec(), p.start));
+                let relocations = by_function.get(&(p.section.to_vec(), p.start()));
                 ProgramFacts::new(p, relocations.copied().unwrap_or(0))
             });
             facts.collect()
@@ -214,13 +214,13 @@ impl ProgramFacts {
     fn new(p: &Program<'_>, relocations: usize) -> Self {
         let def = p.sec_def();
         Self {
-            name: name(p.name),
+            name: name(p.name()),
             section: name(p.section),
             program_type: def.map(|d| d.program_type.name()),
             attach_type: def.and_then(|d| d.attach_type).map(|a| a.name()),
             autoload: p.autoload(),
-            start: p.start.0,
-            insns: p.len,
+            start: p.start().0,
+            insns: p.insn_count(),
             linkage: match p.linkage {
                 Linkage::Static => "static",
                 Linkage::Weak => "weak",

@@ -223,7 +223,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
     /// Loads each program by itself.
     fn load_each(&mut self, loader: &Loader<'_, '_>) -> io::Result<()> {
         let programs = self.object.programs().iter().filter(|p| !p.is_subprogram);
-        let names: Vec<_> = programs.map(|p| String::from_utf8_lossy(p.name).into_owned()).collect();
+        let names: Vec<_> = programs.map(|p| String::from_utf8_lossy(p.name()).into_owned()).collect();
         if names.is_empty() {
             return self.console.note(&format!("{}: it has no programs", self.file.name));
         }

@@ -35,7 +35,7 @@ fn subprogram_flags(m: TestObject) -> Vec<(String, bool)> {
     let bytes = m.bytes();
     let object = Object::parse(&bytes).unwrap();
     let kind =
-        |p: &crate::object::Program<'_>| (String::from_utf8_lossy(p.name).into_owned(), p.is_subprogram);
+        |p: &crate::object::Program<'_>| (String::from_utf8_lossy(p.name()).into_owned(), p.is_subprogram);
     object.programs().iter().map(kind).collect()
 }
 
