@@ -87,7 +87,7 @@ fn a_static_map_is_never_taken_for_another() {
         refers(&mut m, section, imm);
         m
     };
-    assert_eq!(by_section(0).plan().unwrap().programs[0].fixups.len(), 1);
+    assert_eq!(by_section(0).plan().unwrap().programs()[0].fixups().len(), 1);
     let said = by_section(8).error();
     assert!(
         said.starts_with("tc, insn 0: ") && said.contains("a section symbol does not identify a map"),
@@ -122,7 +122,7 @@ fn names_that_would_move_a_cursor_are_escaped_and_still_names() {
         m
     };
     let plan = made().plan_on(kernel(|_| {}), |loader| loader.select_programs([name])).unwrap();
-    assert_eq!((plan.programs.len(), plan.programs[0].name.as_str()), (1, name));
+    assert_eq!((plan.programs().len(), plan.programs()[0].name()), (1, name));
     let said = plan.to_string();
     assert!(said.contains("program p\\u{1b}[2J: sched_cls") && said.contains("map m\\u{7}: "), "{said}");
     assert!(said.chars().all(|c| c == '\n' || !c.is_control()), "{said}");
@@ -194,7 +194,7 @@ fn zeroed_sections_take_no_memory_and_too_large_ones_are_refused() {
     let mut m = program("tc");
     m.bss(".bss", 1 << 30);
     let plan = m.plan().unwrap();
-    assert_eq!((plan.maps[0].value_size, plan.maps[0].data.len()), (1 << 30, 0));
+    assert_eq!((plan.maps()[0].value_size(), plan.maps()[0].data().len()), (1 << 30, 0));
     let mut m = program("tc");
     m.bss(".bss", 1 << 32);
     assert_eq!(

@@ -56,21 +56,21 @@ fn configuration_lies_by_alignment_then_size_then_name_and_each_load_finds_its_v
     ];
     let config = "# CONFIG_NONE is not set\nCONFIG_BOOL=y\nCONFIG_TEXT=\"ab\"\nCONFIG_INT=-7\nCONFIG_LONG=0x100000000\nCONFIG_TRI=m\n";
     let plan = taking(".kconfig", &externs, m).plan_on(configured(config), |_| {}).unwrap();
-    let map = &plan.maps[0];
-    assert_eq!((map.name.as_str(), map.role.is_frozen(), map.map_flags & 1 << 7), (".kconfig", true, 1 << 7));
+    let map = &plan.maps()[0];
+    assert_eq!((map.name(), map.role().is_frozen(), map.map_flags() & 1 << 7), (".kconfig", true, 1 << 7));
     let code = insns(&plan, "main");
     let at = |n: usize| usize::try_from(code[n * 2 + 1].imm).unwrap();
     assert!((0..externs.len()).all(|n| code[n * 2].src == 2));
     // 8 bytes, then those of 4 by name, then those of 1 by size and name.
     assert_eq!((0..externs.len()).map(at).collect::<Vec<_>>(), [24, 27, 8, 0, 16, 12, 20, 25, 26]);
-    assert_eq!(map.data.len(), 33);
-    let word = |n| words(&map.data[at(n)..])[0];
-    assert_eq!((map.data[at(0)], &map.data[at(1)..]), (1, &b"ab\0\0\0\0"[..]));
+    assert_eq!(map.data().len(), 33);
+    let word = |n| words(&map.data()[at(n)..])[0];
+    assert_eq!((map.data()[at(0)], &map.data()[at(1)..]), (1, &b"ab\0\0\0\0"[..]));
     assert_eq!((word(2), word(4), word(5), word(6)), (7u32.wrapping_neg(), 2, 0, 0x0006_0102));
-    assert_eq!(core_relo::Endian::native().u64(&map.data, at(3)), Some(1 << 32));
-    assert_eq!((map.data[at(7)], map.data[at(8)]), (1, 0));
+    assert_eq!(core_relo::Endian::native().u64(&map.data(), at(3)), Some(1 << 32));
+    assert_eq!((map.data()[at(7)], map.data()[at(8)]), (1, 0));
     // The kernel is told where they lie.
-    let btf = Btf::parse(plan.btf.as_deref().unwrap()).unwrap();
+    let btf = Btf::parse(plan.btf().unwrap()).unwrap();
     let section = btf.find(b".kconfig", Kind::Datasec).unwrap();
     assert_eq!((section.size_or_type(), section.secinfo(0).unwrap().offset), (33, 0));
 }
@@ -87,7 +87,7 @@ fn configuration_whose_map_is_not_created_is_a_trap() {
     for plan in [plan(configured(""), Some(false)), plan(old, None)] {
         let trap = Insn { code: 0x85, imm: 2_001_000_000, ..Insn::default() };
         assert_eq!(insns(&plan, "main")[..2], [trap; 2]);
-        assert!(plan.programs[0].fixups.is_empty());
+        assert!(plan.programs()[0].fixups().is_empty());
     }
 }
 
@@ -124,7 +124,7 @@ fn a_callers_configuration_comes_before_the_kernels() {
             loader.kconfig = Some("CONFIG_B=3\n".into());
         })
         .unwrap();
-    assert_eq!(words(&plan.maps[0].data), [1, 3]);
+    assert_eq!(words(plan.maps()[0].data()), [1, 3]);
 }
 
 #[test]
@@ -231,9 +231,9 @@ fn a_kernel_function_is_called_by_its_id_whatever_its_flavour() {
         let plan = calling(name, false).plan_on(kernel(|b| kernel_function(b, &["m"])), |_| {}).unwrap();
         let code = insns(&plan, "main");
         assert_eq!((code[0].src, code[0].imm, code[0].off), (2, 3, 0));
-        assert!(plan.fd_array.is_empty() && plan.modules.is_empty());
+        assert!(plan.fd_array().is_empty() && plan.modules().is_empty());
         // The kernel takes variables in sections only.
-        let btf = Btf::parse(plan.btf.as_deref().unwrap()).unwrap();
+        let btf = Btf::parse(plan.btf().unwrap()).unwrap();
         let section = btf.find(b".ksyms", Kind::Datasec).unwrap();
         let held = btf.ty(section.secinfo(0).unwrap().ty).unwrap();
         assert_eq!((held.kind(), held.name().to_string()), (Kind::Var, "dummy_ksym".to_owned()));
@@ -245,7 +245,7 @@ fn a_weak_function_that_is_missing_is_a_trap_by_its_number_and_a_strong_one_is_n
     let trap = |plan: &LoadPlan| insns(plan, "main")[0];
     let plan = calling("do_it", true).plan().unwrap();
     assert_eq!(trap(&plan), Insn { code: 0x85, imm: 2_002_000_000, ..Insn::default() });
-    assert_eq!(plan.externs, ["do_it"]);
+    assert_eq!(plan.externs(), ["do_it"]);
     let said = calling("do_it", false).error();
     assert!(said.starts_with("unresolved extern: do_it: no kernel function"), "{said}");
     assert!(said.contains("__weak"), "{said}");
@@ -274,7 +274,7 @@ fn modules_are_looked_at_only_where_the_kernel_knows_their_types() {
     let code = insns(&plan, "main");
     // Place 0 of the array of descriptors is the kernel's own.
     assert_eq!((code[0].src, code[0].imm, code[0].off), (2, 3, 1));
-    assert_eq!((plan.fd_array.as_slice(), plan.modules[0].name.as_str()), (&[ModuleIndex(0)][..], "mod"));
+    assert_eq!((plan.fd_array(), plan.modules()[0].name.as_str()), (&[ModuleIndex(0)][..], "mod"));
     let old = without(with_module(), &[Feature::ModuleBtf]);
     assert!(calling("do_it", false).error_on(old).contains("do_it"));
 }

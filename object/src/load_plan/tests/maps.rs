@@ -51,7 +51,7 @@ fn sample() -> TestObject {
 }
 
 fn map<'p>(plan: &'p LoadPlan, name: &str) -> &'p MapPlan {
-    plan.maps.iter().find(|m| m.name == name).expect("planned")
+    plan.maps().iter().find(|m| m.name() == name).expect("planned")
 }
 
 fn poison(n: i32) -> [Insn; 2] {
@@ -61,7 +61,7 @@ fn poison(n: i32) -> [Insn; 2] {
 #[test]
 fn defined_maps_come_before_data_and_instructions_refer_to_them() {
     let plan = sample().plan().unwrap();
-    let names: Vec<_> = plan.maps.iter().map(|m| (m.name.as_str(), m.role)).collect();
+    let names: Vec<_> = plan.maps().iter().map(|m| (m.name(), m.role())).collect();
     let expected = [
         ("one", MapRole::Defined),
         ("two", MapRole::Defined),
@@ -70,7 +70,7 @@ fn defined_maps_come_before_data_and_instructions_refer_to_them() {
         (".bss", MapRole::Bss),
     ];
     assert_eq!(names, expected);
-    let fixups: Vec<_> = plan.programs[0].fixups.iter().map(|f| (f.insn, f.target)).collect();
+    let fixups: Vec<_> = plan.programs()[0].fixups().iter().map(|f| (f.insn(), f.target())).collect();
     let expected: Vec<_> =
         (0..5).map(|n| (n * 2, FixupTarget::Map(MapIndex(usize::try_from(n).unwrap())))).collect();
     assert_eq!(fixups, expected);
@@ -78,9 +78,9 @@ fn defined_maps_come_before_data_and_instructions_refer_to_them() {
     let loads: Vec<_> = (0..5).map(|n| (code[n * 2].src, code[n * 2 + 1].imm)).collect();
     // Of a map the second half stays; of a value it is the symbol's place and the instruction's own.
     assert_eq!(loads, [(1, 0), (1, 0), (2, 4 + 2), (2, 3), (2, 8 + 4)]);
-    assert_eq!(map(&plan, ".data").data, [7, 0, 0, 0, 8, 0, 0, 0]);
+    assert_eq!(map(&plan, ".data").data(), [7, 0, 0, 0, 8, 0, 0, 0]);
     // The data is 0, as in any new map.
-    assert_eq!((map(&plan, ".bss").value_size, map(&plan, ".bss").data.as_slice()), (16, [].as_slice()));
+    assert_eq!((map(&plan, ".bss").value_size(), map(&plan, ".bss").data()), (16, [].as_slice()));
 }
 
 #[test]
@@ -93,22 +93,25 @@ fn references_to_maps_that_are_not_created_are_traps_by_the_maps_number() {
         .unwrap();
     let code = insns(&plan, "main");
     assert_eq!((&code[2..4], &code[8..10]), (&poison(1)[..], &poison(4)[..]));
-    assert_eq!(plan.programs[0].fixups.len(), 3);
+    assert_eq!(plan.programs()[0].fixups().len(), 3);
 }
 
 #[test]
 fn data_goes_as_far_as_the_kernel_can() {
     let plan = sample().plan().unwrap();
-    let flags = |plan: &LoadPlan| [".data", ".rodata", ".bss"].map(|name| map(plan, name).map_flags);
+    let flags = |plan: &LoadPlan| [".data", ".rodata", ".bss"].map(|name| map(plan, name).map_flags());
     assert_eq!(flags(&plan), [1 << 10, 1 << 10 | 1 << 7, 1 << 10]);
-    assert!(map(&plan, ".rodata").role.is_frozen() && plan.bind_rodata);
+    assert!(map(&plan, ".rodata").role().is_frozen() && plan.binds_rodata());
     let old = without(kernel(|_| {}), &[Feature::ArrayMmap, Feature::Names, Feature::ProgBindMap]);
     let plan = sample().plan_on(old, |_| {}).unwrap();
     assert_eq!(flags(&plan), [0, 1 << 7, 0]);
-    assert!(plan.maps.iter().all(|m| m.kernel_name.is_empty()) && !plan.bind_rodata);
+    assert!(plan.maps().iter().all(|m| m.kernel_name().is_empty()) && !plan.binds_rodata());
     let older = without(kernel(|_| {}), &[Feature::GlobalData]);
     let plan = sample().plan_on(older, |_| {}).unwrap();
-    assert_eq!(plan.maps.iter().map(|m| m.autocreate).collect::<Vec<_>>(), [true, true, false, false, false]);
+    assert_eq!(
+        plan.maps().iter().map(|m| m.autocreate()).collect::<Vec<_>>(),
+        [true, true, false, false, false]
+    );
     assert_eq!(insns(&plan, "main")[4..6], poison(2));
 }
 
@@ -125,12 +128,12 @@ fn a_map_is_pinned_by_its_name_without_dots() {
             loader.map("plain").pin = Some(Some(PathBuf::from("/elsewhere/p")));
         })
         .unwrap();
-    assert_eq!(map(&plan, "a.b").pin.as_deref(), Some(Path::new("/pins/a_b")));
-    assert_eq!(map(&plan, "plain").pin.as_deref(), Some(Path::new("/elsewhere/p")));
+    assert_eq!(map(&plan, "a.b").pin(), Some(Path::new("/pins/a_b")));
+    assert_eq!(map(&plan, "plain").pin(), Some(Path::new("/elsewhere/p")));
     let mut m = TestObject::new();
     m.map("not", &pinned, None);
     let plan = m.plan_on(kernel(|_| {}), |loader| loader.map("not").pin = Some(None)).unwrap();
-    assert_eq!(map(&plan, "not").pin, None);
+    assert_eq!(map(&plan, "not").pin(), None);
 }
 
 #[test]
@@ -141,12 +144,12 @@ fn sizes_that_the_machine_decides() {
     let mut host = kernel(|_| {});
     (host.cpus, host.page_size) = (6, 4096);
     let plan = m.plan_on(host, |_| {}).unwrap();
-    assert_eq!((map(&plan, "ring").max_entries, map(&plan, "perf").max_entries), (8192, 6));
+    assert_eq!((map(&plan, "ring").max_entries(), map(&plan, "perf").max_entries()), (8192, 6));
 }
 
 /// Returns the size of a section in the plan's BTF, and the number of elements of its last variable.
 fn section(plan: &LoadPlan, name: &str) -> (u32, Option<u32>) {
-    let btf = Btf::parse(plan.btf.as_deref().unwrap()).unwrap();
+    let btf = Btf::parse(plan.btf().unwrap()).unwrap();
     let section = btf.find(name.as_bytes(), Kind::Datasec).unwrap();
     let last = section.secinfos().last().unwrap();
     let ty = btf.ty(last.ty).unwrap().target().unwrap();
@@ -161,7 +164,7 @@ fn a_section_is_made_larger_by_its_last_variable() {
     };
     let plan = sized(".bss", 48);
     let bss = map(&plan, ".bss");
-    assert_eq!((bss.value_size, bss.data.len(), bss.value_type != TypeId::VOID), (48, 0, true));
+    assert_eq!((bss.value_size(), bss.data().len(), bss.value_type() != TypeId::VOID), (48, 0, true));
     assert_eq!(section(&plan, ".bss"), (48, Some(10)));
     // A smaller size works if the last variable begins before the end.
     assert_eq!(section(&sized(".bss", 12), ".bss"), (12, Some(1)));
@@ -171,7 +174,7 @@ fn a_section_is_made_larger_by_its_last_variable() {
         let map = map(&plan, name);
         let data = if name == ".bss" { 0 } else { size };
         assert_eq!(
-            (map.value_size, map.data.len(), map.value_type),
+            (map.value_size(), map.data().len(), map.value_type()),
             (size, usize::try_from(data).unwrap(), TypeId::VOID)
         );
     }
@@ -193,9 +196,9 @@ fn first_values_are_set_by_the_variables_name_and_size() {
             assert_eq!(line(&none), "it has no global `sett`; it has set, constant, zero");
         })
         .unwrap();
-    assert_eq!(words(&map(&plan, ".data").data)[1], 0x1234_5678);
-    assert_eq!(words(&map(&plan, ".bss").data), [0, 0, 1, 2]);
-    assert_eq!(words(&map(&plan, ".rodata").data), words(&[9, 0, 0, 0]));
+    assert_eq!(words(map(&plan, ".data").data())[1], 0x1234_5678);
+    assert_eq!(words(map(&plan, ".bss").data()), [0, 0, 1, 2]);
+    assert_eq!(words(map(&plan, ".rodata").data()), words(&[9, 0, 0, 0]));
 }
 
 #[test]
@@ -217,7 +220,7 @@ fn variables_are_set_before_a_section_is_resized_or_after() {
                 }
             })
             .unwrap();
-        assert_eq!(words(&map(&plan, ".bss").data), [0, 0, 1, 2, 0, 0]);
+        assert_eq!(words(map(&plan, ".bss").data()), [0, 0, 1, 2, 0, 0]);
     }
     sample()
         .plan_on(kernel(|_| {}), |loader| {
@@ -256,11 +259,11 @@ fn arena(pages: u32) -> TestObject {
 fn variables_of_an_arena_lie_at_its_end_where_the_kernel_can_point_there() {
     let plan = arena(10).plan().unwrap();
     let pages = map(&plan, "pages");
-    assert_eq!((pages.data_offset, pages.data.len()), (9 * 4096, 8));
+    assert_eq!((pages.data_offset(), pages.data().len()), (9 * 4096, 8));
     assert_eq!(insns(&plan, "main")[1].imm, 9 * 4096 + 4);
     let old = without(kernel(|_| {}), &[Feature::FullRangeOffset]);
     let plan = arena(10).plan_on(old, |_| {}).unwrap();
-    assert_eq!((map(&plan, "pages").data_offset, insns(&plan, "main")[1].imm), (0, 4));
+    assert_eq!((map(&plan, "pages").data_offset(), insns(&plan, "main")[1].imm), (0, 4));
 }
 
 #[test]
@@ -275,14 +278,14 @@ fn variables_of_an_arena_are_set_like_others() {
     });
     let plan = plan.unwrap();
     let pages = map(&plan, "pages");
-    assert_eq!((pages.data_offset, pages.data.as_slice()), (19 * 4096, &[1, 2, 3, 4, 9, 10, 11, 12][..]));
+    assert_eq!((pages.data_offset(), pages.data()), (19 * 4096, &[1, 2, 3, 4, 9, 10, 11, 12][..]));
 }
 
 #[test]
 fn an_arena_whose_first_values_would_end_this_process_is_refused() {
     let sure = |flags| {
         let bytes = arena(10).plan_on(kernel(|_| {}), |loader| loader.map("pages").map_flags = Some(flags));
-        bytes.map(|plan| plan.maps.len())
+        bytes.map(|plan| plan.maps().len())
     };
     assert_eq!(sure(1 << 10), Ok(1));
     let said = line(&sure(1 << 17 | 1 << 10).unwrap_err());
@@ -323,7 +326,7 @@ fn maps_hold_programs_and_maps_from_the_start() {
     });
     let plan = plan.plan().unwrap();
     assert_eq!(
-        map(&plan, "table").slots.iter().collect::<Vec<_>>(),
+        map(&plan, "table").slots().iter().collect::<Vec<_>>(),
         [(&0, &SlotPlan::Program(ProgramIndex(1)))]
     );
 
@@ -337,9 +340,9 @@ fn maps_hold_programs_and_maps_from_the_start() {
     m.reloc(maps, 32 + 24, first, 2);
     let plan = m.plan().unwrap();
     let outer = map(&plan, "outer");
-    assert_eq!(outer.slots.iter().collect::<Vec<_>>(), [(&0, &SlotPlan::Map(MapIndex(0)))]);
-    let inner = outer.inner.as_deref().unwrap();
-    assert_eq!((inner.name.as_str(), inner.known_type()), ("outer.inner", Some(MapType::Hash)));
+    assert_eq!(outer.slots().iter().collect::<Vec<_>>(), [(&0, &SlotPlan::Map(MapIndex(0)))]);
+    let inner = outer.inner().unwrap();
+    assert_eq!((inner.name(), inner.known_type()), ("outer.inner", Some(MapType::Hash)));
 }
 
 #[test]
@@ -381,12 +384,12 @@ fn jumps(table: &[u64]) -> TestObject {
 fn jump_tables_become_maps_of_targets_in_the_program() {
     let plan = jumps(&[4 * 8, 5 * 8]).plan().unwrap();
     let table = map(&plan, ".jumptables");
-    assert_eq!((table.role, table.known_type()), (MapRole::JumpTable, Some(MapType::InsnArray)));
-    assert_eq!((table.max_entries, table.value_size), (2, 16));
-    assert_eq!(words(&table.data), [2, 0, 0, 0, 3, 0, 0, 0]);
-    let main = plan.programs.iter().find(|p| p.name == "main").unwrap();
+    assert_eq!((table.role(), table.known_type()), (MapRole::JumpTable, Some(MapType::InsnArray)));
+    assert_eq!((table.max_entries(), table.value_size()), (2, 16));
+    assert_eq!(words(&table.data()), [2, 0, 0, 0, 3, 0, 0, 0]);
+    let main = plan.programs().iter().find(|p| p.name() == "main").unwrap();
     assert_eq!(
-        main.fixups.iter().map(|f| (f.insn, f.target)).collect::<Vec<_>>(),
+        main.fixups().iter().map(|f| (f.insn(), f.target())).collect::<Vec<_>>(),
         [(0, FixupTarget::Map(MapIndex(0)))]
     );
     assert_eq!(insns(&plan, "main")[0].src, 2);

@@ -73,30 +73,30 @@ pub(super) fn with_program(
 
 /// Offsets in a table's value and the programs there.
 fn slots(map: &MapPlan) -> Vec<(usize, usize)> {
-    map.programs.iter().map(|slot| (slot.offset, slot.program.0)).collect()
+    map.programs().iter().map(|slot| (slot.offset(), slot.program().0)).collect()
 }
 
 fn programs(plan: &LoadPlan) -> Vec<(&str, u32, u32)> {
-    plan.programs.iter().map(|p| (p.name.as_str(), p.attach.type_id.unwrap().0, p.attach_type)).collect()
+    plan.programs().iter().map(|p| (p.name(), p.attach().type_id().unwrap().0, p.attach_type())).collect()
 }
 
 #[test]
 fn members_are_matched_by_name_and_programs_are_loaded_for_them() {
     let members = [("second", Err("two")), ("number", Ok(7)), ("first", Err("one"))];
     let plan = table(".struct_ops.link", "ops___mine", &members).plan_on(host(), |_| {}).unwrap();
-    let map = &plan.maps[0];
-    assert_eq!((map.name.as_str(), map.role, map.map_flags), ("mine", MapRole::StructOps, 1 << 13));
+    let map = &plan.maps()[0];
+    assert_eq!((map.name(), map.role(), map.map_flags()), ("mine", MapRole::StructOps, 1 << 13));
     assert_eq!(
-        (map.value_size, map.kernel_value_type, map.value_type),
+        (map.value_size(), map.kernel_value_type(), map.value_type()),
         (128, core_relo::TypeId(7), core_relo::TypeId::VOID)
     );
     assert_eq!(slots(map), [(64 + 16, 0), (64 + 8, 1)]);
     let mut value = vec![0; 128];
     value[64..68].copy_from_slice(&Endian::native().u32_bytes(7));
-    assert_eq!(map.data, value);
+    assert_eq!(map.data(), value);
     // The struct is the kernel's type 5; `first` is its member 1.
     assert_eq!(programs(&plan), [("two", 5, 2), ("one", 5, 1)]);
-    assert!(plan.btf_is_mandatory);
+    assert!(plan.btf_is_mandatory());
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn programs_are_replaced_by_name_before_the_load() {
         loader.map("mine").programs.insert("first".into(), None);
     });
     let plan = plan.unwrap();
-    assert_eq!(slots(&plan.maps[0]), [(64 + 16, 0)]);
+    assert_eq!(slots(&plan.maps()[0]), [(64 + 16, 0)]);
     assert_eq!(programs(&plan), [("one", 5, 2)]);
     assert_eq!(skipped(&plan), [("two", "no struct_ops map that is created uses it")]);
     for (member, program, said) in [
@@ -143,7 +143,7 @@ fn programs_are_replaced_by_name_before_the_load() {
 #[test]
 fn members_the_kernel_lacks_have_to_be_0() {
     let plan = table(".struct_ops", "ops", &[("newer", Ok(0)), ("number", Ok(1))]).plan_on(host(), |_| {});
-    assert_eq!(plan.unwrap().maps[0].map_flags, 0);
+    assert_eq!(plan.unwrap().maps()[0].map_flags(), 0);
     let said = table(".struct_ops", "ops", &[("newer", Ok(3))]).error_on(host());
     assert_eq!(
         said,
@@ -203,7 +203,7 @@ fn each_table_of_an_optional_section_is_optional() {
         m.symbol(name, object::SymbolKind::Data, data, at, 8);
     }
     let plan = m.plan_on(host(), |_| {}).unwrap();
-    assert_eq!(plan.maps.iter().map(|m| m.autocreate).collect::<Vec<_>>(), [false, false]);
+    assert_eq!(plan.maps().iter().map(|m| m.autocreate()).collect::<Vec<_>>(), [false, false]);
 }
 
 #[test]
@@ -234,14 +234,14 @@ fn a_table_the_kernel_does_not_know_is_named() {
 fn an_optional_table_waits_and_its_programs_with_it() {
     let optional = || table("?.struct_ops", "others", &[("first", Err("one"))]);
     let plan = optional().plan_on(host(), |_| {}).unwrap();
-    assert!(!plan.maps[0].autocreate && plan.programs.is_empty());
+    assert!(!plan.maps()[0].autocreate() && plan.programs().is_empty());
     assert_eq!(skipped(&plan), [("one", "no struct_ops map that is created uses it")]);
     let wanted = |m: TestObject| m.plan_on(host(), |loader| loader.map("mine").autocreate = Some(true));
     assert!(wanted(optional()).is_err());
     let plan = wanted(table("?.struct_ops", "ops", &[("first", Err("one"))])).unwrap();
     assert_eq!(programs(&plan), [("one", 5, 1)]);
     // The kernel gets the section's name with its `?`.
-    let btf = Btf::parse(plan.btf.as_deref().unwrap()).unwrap();
+    let btf = Btf::parse(plan.btf().unwrap()).unwrap();
     assert!(btf.find(b"?.struct_ops", Kind::Datasec).is_some());
 }
 
@@ -252,7 +252,7 @@ fn a_program_that_no_table_wants_is_named() {
     assert_eq!(m.error_on(host()), "program `alone`: no struct_ops map that is created refers to it");
     let m = table(".struct_ops", "ops", &[("first", Err("one"))]);
     let plan = m.plan_on(host(), |loader| loader.map("mine").autocreate = Some(false)).unwrap();
-    assert!(plan.programs.is_empty());
+    assert!(plan.programs().is_empty());
 }
 
 /// A small file must not cause a large allocation.

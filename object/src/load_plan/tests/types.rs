@@ -13,7 +13,7 @@ use core_relo::{
 use object::{SectionKind, SymbolKind, SymbolScope};
 
 fn btf(plan: &LoadPlan) -> Btf<'_> {
-    Btf::parse(plan.btf.as_deref().unwrap()).unwrap()
+    Btf::parse(plan.btf().unwrap()).unwrap()
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_parameter_tagged_as_context_gets_its_type_where_the_kernel_does_not_know_th
     let plan = m.plan_on(old(), |_| {}).unwrap();
     let btf = btf(&plan);
     let ty = |id: u32| btf.ty(TypeId(id)).unwrap();
-    let copy = ty(words(&plan.programs[0].func_info)[3]);
+    let copy = ty(words(plan.programs()[0].func_info())[3]);
     assert!(copy.id() != sub && copy.name().as_bytes() == b"sub" && copy.linkage() == Some(1));
     let proto = btf.ty(copy.target().unwrap()).unwrap();
     let names: Vec<_> = proto.params().map(|p| p.name.to_string()).collect();
@@ -119,7 +119,7 @@ fn a_parameter_tagged_as_context_gets_its_type_where_the_kernel_does_not_know_th
     {
         let (m, sub) = tagged(section, tag);
         let plan = m.plan_on(host, |_| {}).unwrap();
-        assert_eq!(words(&plan.programs[0].func_info)[3], sub.0, "{section} {tag}");
+        assert_eq!(words(plan.programs()[0].func_info())[3], sub.0, "{section} {tag}");
     }
 }
 
@@ -127,7 +127,7 @@ fn a_parameter_tagged_as_context_gets_its_type_where_the_kernel_does_not_know_th
 fn records_are_left_out_where_the_kernel_takes_none() {
     let (m, _) = tagged("xdp", "arg:ctx");
     let plan = m.plan_on(without(kernel(|_| {}), &[Feature::BtfFunc]), |_| {}).unwrap();
-    assert!(plan.programs[0].func_info.is_empty() && plan.programs[0].line_info.is_empty());
+    assert!(plan.programs()[0].func_info().is_empty() && plan.programs()[0].line_info().is_empty());
     let (m, _) = tagged("xdp", "arg:ctx");
-    assert_eq!(m.plan_on(without(kernel(|_| {}), &[Feature::Btf]), |_| {}).unwrap().btf, None);
+    assert_eq!(m.plan_on(without(kernel(|_| {}), &[Feature::Btf]), |_| {}).unwrap().btf(), None);
 }

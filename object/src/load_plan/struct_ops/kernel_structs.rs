@@ -1,12 +1,16 @@
 //! The kernel's types of struct_ops maps: the struct of programs, and the map value that contains the struct.
 
-use super::{LoadPlanError, host::Host, ksyms::Modules};
 use crate::{
-    elf::text, features::Feature, index::ModuleIndex, internal::Invariant as _, limits, target::FoundType,
+    elf::text,
+    features::Feature,
+    index::ModuleIndex,
+    limits,
+    load_plan::{error::LoadPlanError, externs::Modules, host::Host},
+    target::FoundType,
 };
 use alloc::rc::Rc;
 use core_relo::{
-    Name,
+    ByteSize, Name,
     btf::{Btf, Kind, Member, Type},
 };
 use std::collections::HashMap;
@@ -81,9 +85,9 @@ impl<'h, 'l> KernelStructs<'h, 'l> {
             members.entry(member.name.as_bytes()).or_insert(member);
         }
         let module = module.map(|m| modules.index_of(&m.name, m.id));
-        let found = Rc::new(KernelStruct { value, data, inner, members, module });
-        self.known.insert(name.as_bytes(), Rc::clone(&found));
-        Ok(found)
+        let kernel = Rc::new(KernelStruct { value, data, inner, members, module });
+        self.known.insert(name.as_bytes(), Rc::clone(&kernel));
+        Ok(kernel)
     }
 
     /// Returns a map value of zeros. Counts its size towards the limit on all values.
@@ -102,6 +106,6 @@ impl<'h, 'l> KernelStructs<'h, 'l> {
             )
             .into(),
         })?;
-        Ok(vec![0; usize::try_from(size).invariant("hosts have addresses of at least 32 bits")?])
+        Ok(vec![0; ByteSize(size).index()])
     }
 }

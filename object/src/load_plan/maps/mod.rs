@@ -1,0 +1,9 @@
+//! The plans of maps.
+
+mod attributes;
+mod plan;
+mod planner;
+mod slots;
+
+pub use plan::{MapAttributes, MapPlan, MapRole, ProgramSlot, SEGV_ON_FAULT, SlotPlan};
+pub(super) use planner::MapPlanner;
