@@ -7,9 +7,9 @@ use super::{
     host::Host,
     maps::{MapPlanner, MapRole},
     plan::{LoadPlan, SkippedProgram},
-    programs::{ProgramPlan, ProgramPlanner},
+    programs::ProgramPlanner,
     relocate::{SelectedFunctions, relocate_code},
-    settings::{ProgramSettings, Settings},
+    settings::Settings,
     struct_ops::{self, StructOpsTables},
     usdt::UsdtPlan,
 };
@@ -18,8 +18,7 @@ use crate::{
     features::Feature,
     globals::{self, Global, ObjectTypes},
     index::{ExternIndex, ProgramIndex},
-    internal::{InternalError, Invariant as _},
-    limits,
+    internal::InternalError,
     link::{
         ProgramLinker,
         maps::{MapEntry, MapSource},
@@ -48,25 +47,11 @@ impl LoadPlan {
         let mut maps = planner.plan_maps(&mut edit)?;
 
         let (loaded, skipped) = select_programs(object, settings, &tables);
-        let selected = ProgramIndex::enumerate(linker.select_functions(&loaded));
-        let selected = selected.filter(|(_, is_selected)| *is_selected).map(|(function, _)| function);
-        let selected: SelectedFunctions = selected.collect();
+        let selected = selected_functions(&linker, &loaded);
         let (code, poisoned) = relocate_code(object, &selected, settings, host)?;
-        let mut planner = ProgramPlanner::new(object, &linker, host, &resolved, &tables, settings.log_level);
-        let default_settings = ProgramSettings::default();
-        let (mut programs, mut record_count) = (Vec::new(), 0);
-        for (function, program) in ProgramIndex::enumerate(object.programs()) {
-            if !*loaded.get(function.0).invariant("each program is selected or not")? {
-                continue;
-            }
-            let settings = settings.programs.get(&key(program.name)).unwrap_or(&default_settings);
-            let plan = planner.plan_program(function, &code, settings, &mut maps, &mut modules, &mut edit)?;
-            // Each program has its own copy of a shared subprogram, so the sum has no relation to the object's size.
-            record_count = add_records(record_count, &plan)
-                .filter(|count| *count <= limits::OBJECT_INSNS)
-                .ok_or(LoadPlanError::TooLong { limit: limits::OBJECT_INSNS })?;
-            programs.push(plan);
-        }
+        let mut planner = ProgramPlanner::new(object, &linker, settings, host, &resolved, &tables);
+        let programs = planner.plan_programs(&loaded, &code, &mut maps, &mut modules, &mut edit)?;
+
         let globals = collect_globals(object, &linker, settings);
         let has_struct_ops = maps.iter().any(|m| m.role() == MapRole::StructOps);
         let has_rodata = maps.iter().any(|m| m.role() == MapRole::Rodata && m.autocreate());
@@ -96,18 +81,6 @@ impl LoadPlan {
             incompatible_kfuncs: incompatible_kfuncs(&resolved),
         })
     }
-}
-
-/// Adds the number of a program's instructions and of other records to a count. Returns `None` for a sum that is too large.
-fn add_records(count: usize, program: &ProgramPlan) -> Option<usize> {
-    let counts = [
-        program.insns().len() / 8,
-        program.func_info().len() / 8,
-        program.line_info().len() / 16,
-        program.fixups().len(),
-        program.functions().len(),
-    ];
-    counts.into_iter().try_fold(count, usize::checked_add)
 }
 
 /// Returns the object's BTF, adapted to the kernel. Returns `None` for a kernel without BTF.
@@ -175,6 +148,12 @@ fn resolve_struct_ops(
         settings_of(entry).and_then(|s| s.autocreate).unwrap_or(!is_optional)
     };
     struct_ops::resolve(object, &linker.maps, host, modules, is_created, settings_of)
+}
+
+/// Returns the functions whose CO-RE relocations belong to the loaded programs.
+fn selected_functions(linker: &ProgramLinker<'_, '_>, loaded: &[bool]) -> SelectedFunctions {
+    let functions = ProgramIndex::enumerate(linker.select_functions(loaded));
+    functions.filter(|(_, is_selected)| *is_selected).map(|(function, _)| function).collect()
 }
 
 /// Returns, for each function, whether the function is loaded as a program. Also returns the programs that are not loaded.

@@ -1,6 +1,7 @@
 //! The plans of maps.
 
-mod attributes;
+mod adapt;
+mod overrides;
 mod plan;
 mod planner;
 mod slots;

@@ -1,7 +1,8 @@
 //! Plans the maps of a load.
 
 use super::{
-    attributes::{apply_settings, override_with},
+    adapt::{adapt_to_kernel, default_entries, ring_size},
+    overrides::{apply_settings, override_with},
     plan::{MMAPABLE, MapAttributes, MapPlan, MapRole, SEGV_ON_FAULT},
     slots,
 };
@@ -126,7 +127,7 @@ impl<'p, 'o, 'd> MapPlanner<'p, 'o, 'd> {
             self.plan_arena(&mut plan, flags)?;
         }
         apply_settings(&mut plan, settings, btf, edit)?;
-        self.default_entries(&mut plan);
+        default_entries(&mut plan, self.host);
         if plan.max_entries() == 0
             && self.host.cpus == 0
             && plan.known_type() == Some(MapType::PerfEventArray)
@@ -135,7 +136,7 @@ impl<'p, 'o, 'd> MapPlanner<'p, 'o, 'd> {
                         /sys/devices/system/cpu/possible: set its max_entries";
             return Err(LoadPlanError::Map { map: name.into(), what: what.into() });
         }
-        self.adapt_to_kernel(&mut plan);
+        adapt_to_kernel(&mut plan, &self.host.features);
         Ok(plan)
     }
 
@@ -158,7 +159,7 @@ impl<'p, 'o, 'd> MapPlanner<'p, 'o, 'd> {
             let mut inner = plan_definition(inner, self.host);
             inner.name = format!("{name}.inner");
             inner.kernel_name = inner.name.clone().into_bytes();
-            self.default_entries(&mut inner);
+            default_entries(&mut inner, self.host);
             plan.inner = Some(Box::new(inner));
         }
         Ok(plan)
@@ -280,42 +281,6 @@ impl<'p, 'o, 'd> MapPlanner<'p, 'o, 'd> {
         plan.data = section.bytes.to_vec();
         Ok(())
     }
-
-    /// Sets or rounds the number of entries that depends on the machine (libbpf: `map_set_def_max_entries`, `adjust_ringbuf_sz`).
-    fn default_entries(&self, plan: &mut MapPlan) {
-        match plan.known_type() {
-            Some(MapType::PerfEventArray) if plan.max_entries() == 0 => {
-                plan.attributes.max_entries = self.host.cpus;
-            }
-            Some(MapType::Ringbuf | MapType::UserRingbuf) => {
-                plan.attributes.max_entries = ring_size(plan.max_entries(), self.host.page_size);
-            }
-            _ => {}
-        }
-    }
-
-    /// Removes attributes that this kernel does not support (libbpf: `bpf_object__sanitize_maps`, `bpf_object__create_map`).
-    fn adapt_to_kernel(&self, plan: &mut MapPlan) {
-        let features = &self.host.features;
-        if plan.role.is_data() {
-            if !features.has(Feature::ArrayMmap) {
-                plan.attributes.map_flags &= !MMAPABLE;
-            }
-            if !features.has(Feature::GlobalData) {
-                plan.autocreate = false;
-            }
-        }
-        clear_types(plan);
-        if let Some(inner) = plan.inner.as_deref_mut() {
-            clear_types(inner);
-        }
-        if !features.has(Feature::Names) {
-            plan.kernel_name.clear();
-            if let Some(inner) = plan.inner.as_deref_mut() {
-                inner.kernel_name.clear();
-            }
-        }
-    }
 }
 
 /// Plans a map from its definition. A field that the definition lacks is 0, as in libbpf.
@@ -337,45 +302,6 @@ fn plan_definition(def: &MapDef, host: &Host) -> MapPlan {
         uses_btf: true,
         ..MapPlan::default()
     }
-}
-
-/// Clears the key and value types of maps for which the kernel accepts no types.
-fn clear_types(plan: &mut MapPlan) {
-    use MapType as M;
-    match plan.known_type() {
-        Some(
-            M::PerfEventArray
-            | M::CgroupArray
-            | M::StackTrace
-            | M::ArrayOfMaps
-            | M::HashOfMaps
-            | M::Devmap
-            | M::DevmapHash
-            | M::Cpumap
-            | M::Xskmap
-            | M::Sockmap
-            | M::Sockhash
-            | M::Queue
-            | M::Stack
-            | M::Arena,
-        ) => {
-            (plan.key_type, plan.value_type, plan.uses_btf) = (TypeId::VOID, TypeId::VOID, false);
-        }
-        Some(M::StructOps) => plan.value_type = TypeId::VOID,
-        _ => {}
-    }
-}
-
-/// Rounds the size of a ring buffer up to a power of two of pages. Leaves a size of 0, which the kernel refuses.
-fn ring_size(size: u32, page: u32) -> u32 {
-    let page = page.max(1);
-    let is_valid = size.is_multiple_of(page) && size.checked_div(page).is_some_and(u32::is_power_of_two);
-    if size == 0 || is_valid {
-        return size;
-    }
-    // A size whose next power of two exceeds 32 bits stays as it is, and the kernel refuses it.
-    let pages = size.checked_div(page).and_then(|pages| pages.checked_add(1)?.checked_next_power_of_two());
-    pages.and_then(|pages| pages.checked_mul(page)).unwrap_or(size)
 }
 
 /// Returns the kernel's name of a data map: the section's name, after the part of the object's name that fits (libbpf:
@@ -404,15 +330,5 @@ mod tests {
         assert_eq!(name("my_object_name", b".rodata.abracadabra"), b".rodata.abracad");
         assert_eq!(name("a-b", b".data"), b"a_b.data");
         assert_eq!(name("", b".data"), b".data");
-    }
-
-    #[test]
-    fn ring_buffers_are_powers_of_two_of_pages() {
-        assert_eq!(ring_size(0, 4096), 0);
-        assert_eq!(ring_size(1, 4096), 4096);
-        assert_eq!(ring_size(4096, 4096), 4096);
-        assert_eq!(ring_size(4097, 4096), 8192);
-        assert_eq!(ring_size(3 * 4096, 4096), 4 * 4096);
-        assert_eq!(ring_size(u32::MAX, 4096), u32::MAX);
     }
 }

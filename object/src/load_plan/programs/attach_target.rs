@@ -72,16 +72,15 @@ fn find_in_kernel(
     let full_name = format!("{prefix}{name}");
     let no_types = |cause| LoadPlanError::Types { what: "the attach target of a program", cause };
     if module.is_none_or(|m| m == "vmlinux") {
-        let found = host.types.find_main(full_name.as_bytes(), kind);
-        let found = found.map_err(|cause| no_types(cause.into()))?;
-        if let Some(ty) = found {
+        let ty = host.types.find_main(full_name.as_bytes(), kind);
+        if let Some(ty) = ty.map_err(|cause| no_types(cause.into()))? {
             return Ok(AttachPlan::kernel_type(ty.id(), None));
         }
     }
     if host.features.has(Feature::ModuleBtf) {
-        let found = host.types.find_in_modules(full_name.as_bytes(), kind, module);
-        let found = found.map_err(|cause| no_types(cause.into()))?;
-        if let Some(FoundType { ty, module: Some(module), .. }) = found {
+        let ty = host.types.find_in_modules(full_name.as_bytes(), kind, module);
+        let ty = ty.map_err(|cause| no_types(cause.into()))?;
+        if let Some(FoundType { ty, module: Some(module), .. }) = ty {
             let module = modules.index_of(&module.name, module.id);
             return Ok(AttachPlan::kernel_type(ty.id(), Some(module)));
         }
@@ -97,6 +96,6 @@ fn find_in_kernel(
 pub fn find_program_function(btf: Option<Vec<u8>>, function: &str) -> Result<TypeId, String> {
     let btf = btf.ok_or("the target program was loaded without BTF")?;
     let btf = Btf::parse(btf).map_err(|e| e.to_string())?;
-    let found = btf.find(function.as_bytes(), Kind::Func);
-    found.map(Type::id).ok_or_else(|| format!("the target program has no function `{function}`"))
+    let ty = btf.find(function.as_bytes(), Kind::Func);
+    ty.map(Type::id).ok_or_else(|| format!("the target program has no function `{function}`"))
 }

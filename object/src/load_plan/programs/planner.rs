@@ -10,6 +10,7 @@ use crate::{
     features::Feature,
     index::{ModuleIndex, ProgramIndex},
     internal::Invariant as _,
+    limits,
     link::ProgramLinker,
     load_plan::{
         btf::{ContextTags, collect_tags, fix_func_info},
@@ -17,7 +18,7 @@ use crate::{
         externs::{Modules, ResolvedExtern},
         host::Host,
         maps::MapPlan,
-        settings::ProgramSettings,
+        settings::{ProgramSettings, Settings},
         struct_ops::StructOpsTables,
     },
     object::{AttachType, Object, Program, ProgramType, SecDef},
@@ -33,10 +34,9 @@ const XDP_FRAGS: u32 = 1 << 5;
 pub(in crate::load_plan) struct ProgramPlanner<'p, 'o, 'd> {
     object: &'o Object<'d>,
     linker: &'p ProgramLinker<'o, 'd>,
+    settings: &'p Settings,
     host: &'p Host,
     struct_ops: &'p StructOpsTables,
-    /// The verifier's log level for programs whose settings have none.
-    log_level: u32,
     refs: RefResolver<'p, 'o, 'd>,
     /// The tags `arg:ctx` in the object's BTF.
     context_tags: ContextTags,
@@ -46,14 +46,14 @@ impl<'p, 'o, 'd> ProgramPlanner<'p, 'o, 'd> {
     pub(in crate::load_plan) fn new(
         object: &'o Object<'d>,
         linker: &'p ProgramLinker<'o, 'd>,
+        settings: &'p Settings,
         host: &'p Host,
         externs: &'p [ResolvedExtern],
         struct_ops: &'p StructOpsTables,
-        log_level: u32,
     ) -> Self {
         let refs = RefResolver::new(object, linker, externs);
         let context_tags = object.btf().map_or_else(ContextTags::new, collect_tags);
-        Self { object, linker, host, struct_ops, log_level, refs, context_tags }
+        Self { object, linker, settings, host, struct_ops, refs, context_tags }
     }
 
     /// Returns the modules whose kfuncs the programs call, see [`LoadPlan::fd_array`](crate::load_plan::LoadPlan::fd_array).
@@ -61,20 +61,45 @@ impl<'p, 'o, 'd> ProgramPlanner<'p, 'o, 'd> {
         self.refs.into_fd_array()
     }
 
+    /// Plans the programs to load. `loaded` is, for each function of the object, whether the function is loaded as a program. `code`
+    /// is the bytes of each code section after CO-RE relocation. The programs' jump tables are appended to `maps`.
+    pub(in crate::load_plan) fn plan_programs(
+        &mut self,
+        loaded: &[bool],
+        code: &[Vec<u8>],
+        maps: &mut Vec<MapPlan>,
+        modules: &mut Modules,
+        edit: &mut Option<Editor>,
+    ) -> Result<Vec<ProgramPlan>, LoadPlanError> {
+        let (mut plans, mut record_count) = (Vec::new(), 0);
+        for (function, is_loaded) in ProgramIndex::enumerate(loaded) {
+            if !is_loaded {
+                continue;
+            }
+            let plan = self.plan_program(function, code, maps, modules, edit)?;
+            // Each program has its own copy of a shared subprogram, so the sum has no relation to the object's size.
+            record_count = add_records(record_count, &plan)
+                .filter(|count| *count <= limits::OBJECT_INSNS)
+                .ok_or(LoadPlanError::TooLong { limit: limits::OBJECT_INSNS })?;
+            plans.push(plan);
+        }
+        Ok(plans)
+    }
+
     /// Plans a program. The program's jump tables are appended to `maps`.
-    ///
-    /// `code` is the bytes of each code section after CO-RE relocation.
-    pub(in crate::load_plan) fn plan_program(
+    fn plan_program(
         &mut self,
         function: ProgramIndex,
         code: &[Vec<u8>],
-        settings: &ProgramSettings,
         maps: &mut Vec<MapPlan>,
         modules: &mut Modules,
         edit: &mut Option<Editor>,
     ) -> Result<ProgramPlan, LoadPlanError> {
         let program = self.object.programs().get(function.0);
         let program = program.invariant("a selected program is one of the object's")?;
+        let name = key(program.name);
+        let default_settings = ProgramSettings::default();
+        let settings = self.settings.programs.get(&name).unwrap_or(&default_settings);
         let ty = self.resolve_type(program, function, settings)?;
         let attach = self.find_attach_target(program, function, settings, &ty, modules)?;
         // A declaration tag names the exception callback of a program.
@@ -92,7 +117,7 @@ impl<'p, 'o, 'd> ProgramPlanner<'p, 'o, 'd> {
         let has_names = self.host.features.has(Feature::Names);
         Ok(ProgramPlan {
             function,
-            name: key(program.name),
+            name,
             kernel_name: if has_names { program.name.to_vec() } else { Vec::new() },
             section: key(program.section_name()),
             sec_def: ty.sec_def,
@@ -106,7 +131,7 @@ impl<'p, 'o, 'd> ProgramPlanner<'p, 'o, 'd> {
             line_info: if has_func_info { encode_records(&linked.line_info) } else { Vec::new() },
             attach,
             autoattach: settings.autoattach != Some(false),
-            log_level: settings.log_level.unwrap_or(self.log_level),
+            log_level: settings.log_level.unwrap_or(self.settings.log_level),
             functions: linked.functions,
         })
     }
@@ -202,6 +227,18 @@ struct ResolvedType {
     attach_type_number: u32,
     /// The `BPF_F_*` flags of the section name.
     flags: u32,
+}
+
+/// Adds the number of a program's instructions and of other records to a count. Returns `None` for a sum that is too large.
+fn add_records(count: usize, program: &ProgramPlan) -> Option<usize> {
+    let counts = [
+        program.insns().len() / 8,
+        program.func_info().len() / 8,
+        program.line_info().len() / 16,
+        program.fixups().len(),
+        program.functions().len(),
+    ];
+    counts.into_iter().try_fold(count, usize::checked_add)
 }
 
 /// Encodes records of words in the machine's byte order.

@@ -68,13 +68,13 @@ impl<'h, 'l> KernelStructs<'h, 'l> {
             LoadPlanError::Map { map: text(table), what: what.into() }
         };
         let wrapper = [b"bpf_struct_ops_".as_slice(), name.as_bytes()].concat();
-        let found = self.host.types.find(&wrapper, Kind::Struct, in_modules).map_err(no_types)?;
-        let FoundType { ty: value, module, .. } = found.ok_or_else(missing)?;
+        let value = self.host.types.find(&wrapper, Kind::Struct, in_modules).map_err(no_types)?;
+        let FoundType { ty: value, module, .. } = value.ok_or_else(missing)?;
         // A lookup in a module's split BTF also finds the kernel's types.
         let inner = match module {
             None => {
-                let found = self.host.types.find_main(name.as_bytes(), Kind::Struct);
-                found.map_err(|cause| no_types(cause.into()))?
+                let inner = self.host.types.find_main(name.as_bytes(), Kind::Struct);
+                inner.map_err(|cause| no_types(cause.into()))?
             }
             Some(_) => value.btf().find(name.as_bytes(), Kind::Struct),
         };

@@ -17,6 +17,9 @@ use core_relo::{
 };
 use std::collections::HashMap;
 
+/// The size of a pointer in the kernel's struct, in bytes.
+const POINTER_BYTES: usize = 8;
+
 /// A table in the kernel's layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::load_plan) struct KernelTable {
@@ -43,7 +46,7 @@ pub(in crate::load_plan) struct MemberSlot {
     pub(in crate::load_plan) module: Option<ModuleIndex>,
 }
 
-/// Converts a table to the layout of the kernel's struct.
+/// Converts a table to the layout of the kernel's struct. Adds the members of the table's programs to `slots`.
 pub(super) fn match_table<'l>(
     btf: &'l Btf<'_>,
     local: &LocalTable<'_>,
@@ -82,8 +85,11 @@ pub(super) fn match_table<'l>(
                 if *slots.entry(program).or_insert(slot) != slot {
                     return Err(pair.fail("its program is also in another table, for another member"));
                 }
-                let end = || pair.fail("the kernel's member lies past the end of the struct");
-                let target_offset = data_offset.checked_add(byte_offset(&target)).ok_or_else(end)?;
+                let target_offset = data_offset.checked_add(byte_offset(&target));
+                let is_in_value = |offset: &usize| range(&table.value, *offset, POINTER_BYTES).is_some();
+                let target_offset = target_offset.filter(is_in_value);
+                let target_offset = target_offset
+                    .ok_or_else(|| pair.fail("the kernel's member lies past the end of the struct"))?;
                 table.programs.push(ProgramSlot::new(target_offset, program));
             }
             Some(LocatedMember { offset, target, size }) => {
@@ -117,13 +123,16 @@ struct LocatedMember<'m> {
 
 /// A member of the object's struct, and the kernel's struct in which the member is looked up.
 struct MemberPair<'m> {
+    /// The object's BTF.
     btf: &'m Btf<'m>,
     kernel: &'m KernelStruct<'m>,
     member: Member<'m>,
+    /// The name of the struct_ops map.
     map: &'m [u8],
 }
 
 impl<'m> MemberPair<'m> {
+    /// Creates the error for this member.
     #[cold]
     fn fail(&self, what: impl core::fmt::Display) -> LoadPlanError {
         LoadPlanError::Map {

@@ -20,7 +20,9 @@ use std::collections::HashMap;
 pub(super) struct LocalTable<'l> {
     /// The map's name.
     pub(super) name: &'l [u8],
+    /// The variable of the object.
     pub(super) table: StructOps<'l, 'l>,
+    /// The bytes of the struct. Pointers to programs are 0.
     pub(super) data: Vec<u8>,
     /// The programs by member index.
     pub(super) programs: BTreeMap<u32, ProgramIndex>,
@@ -46,8 +48,9 @@ impl LocalTable<'_> {
             return Err(fail("is not a function pointer, but the settings have a program for it"));
         }
         let Some(program) = program else {
-            let pointer = self.data.get_mut(byte_offset(&slot)..).and_then(|rest| rest.get_mut(..8));
-            if let Some(pointer) = pointer {
+            let start = byte_offset(&slot);
+            // Matching the table with the kernel's struct refuses a member past the table's end.
+            if let Some(pointer) = start.checked_add(8).and_then(|end| self.data.get_mut(start..end)) {
                 pointer.fill(0);
             }
             return Ok(self.programs.remove(&slot.index));

@@ -28,6 +28,8 @@ pub(in crate::load_plan) struct StructOpsTables {
 }
 
 /// Matches every table that is created with the kernel's struct.
+///
+/// `is_created` returns whether a map is created, and `settings_of` returns the caller's settings of a map.
 pub(in crate::load_plan) fn resolve<'s>(
     object: &Object<'_>,
     maps: &MapTable<'_, '_>,
