@@ -4,7 +4,7 @@ mod sections;
 
 use super::{LinkError, PSEUDO_FUNC};
 use crate::{
-    load_plan::{LoadPlan, LoadPlanError},
+    load_plan::{LoadPlan, LoadPlanError, ProgramPlan},
     object::calls::{CALL, PSEUDO_CALL},
     test_support::{TestObject, call, exit, insns, line, load, returns, words},
 };
@@ -28,7 +28,7 @@ fn function_copies(plan: &LoadPlan, functions: &[(usize, &'static str)]) -> Vec<
     let name = |at: usize| functions.iter().find(|(n, _)| *n == at).map_or("?", |(_, name)| name);
     plan.programs()
         .iter()
-        .flat_map(|p| p.functions())
+        .flat_map(ProgramPlan::functions)
         .map(|copy| (copy.start, name(copy.function.0)))
         .collect()
 }
@@ -181,8 +181,8 @@ fn records_move_with_their_functions() {
     let plan = m.plan().unwrap();
     let program = &plan.programs()[0];
     let [main, a, _, c] = types.map(|id| id.0);
-    assert_eq!(words(&program.func_info()), [0, main, 3, a, 5, c]);
-    let lines: Vec<_> = words(&program.line_info()).chunks(4).map(|r| (r[0], r[3] >> 10)).collect();
+    assert_eq!(words(program.func_info()), [0, main, 3, a, 5, c]);
+    let lines: Vec<_> = words(program.line_info()).chunks(4).map(|r| (r[0], r[3] >> 10)).collect();
     assert_eq!(lines, [(0, 10), (1, 11), (3, 1), (4, 2), (5, 5), (6, 6)]);
 }
 

@@ -35,14 +35,14 @@ pub(in crate::load_plan) fn fix_up(
     let Some(btf) = object.btf() else { return Ok(None) };
     let mut edit = Editor::new(btf);
     let mut ksyms = KsymsFixer::new(btf, &mut edit);
-    let known: HashMap<_, _> = externs.iter().map(|e| (e.btf_id, e)).collect();
-    let has_ksyms = known.values().any(|e| !matches!(e.binding, ExternBinding::Config(_)));
+    let externs_by_id: HashMap<_, _> = externs.iter().map(|e| (e.btf_id, e)).collect();
+    let has_ksyms = externs_by_id.values().any(|e| !matches!(e.binding, ExternBinding::Config(_)));
     for section in btf.types().filter(|t| t.kind() == Kind::Datasec) {
         match section.name().as_bytes() {
             KSYMS if has_ksyms => {
-                ksyms.fix(btf, &mut edit, section, &known)?;
+                ksyms.fix(btf, &mut edit, section, &externs_by_id)?;
             }
-            KCONFIG if !known.is_empty() => fix_kconfig(btf, &mut edit, section, &known)?,
+            KCONFIG if !externs_by_id.is_empty() => fix_kconfig(btf, &mut edit, section, &externs_by_id)?,
             _ => {}
         }
     }
@@ -124,11 +124,11 @@ impl KsymsFixer {
         btf: &Btf<'_>,
         edit: &mut Editor,
         section: Type<'_>,
-        known: &HashMap<TypeId, &ExternEntry<'_>>,
+        externs_by_id: &HashMap<TypeId, &ExternEntry<'_>>,
     ) -> Result<(), LinkError> {
         let mut end = 0u32;
         for (n, info) in (0u32..).zip(section.secinfos()) {
-            let ty = find_declaration(btf, section, info.ty, known)?;
+            let ty = find_declaration(btf, section, info.ty, externs_by_id)?;
             let mut words = [info.ty.0, end, 4];
             if ty.kind() == Kind::Func {
                 if let Some(proto) = ty.target().and_then(|id| btf.ty(id))
@@ -165,12 +165,14 @@ fn fix_kconfig(
     btf: &Btf<'_>,
     edit: &mut Editor,
     section: Type<'_>,
-    known: &HashMap<TypeId, &ExternEntry<'_>>,
+    externs_by_id: &HashMap<TypeId, &ExternEntry<'_>>,
 ) -> Result<(), LinkError> {
     let mut end = 0;
     for (n, info) in (0u32..).zip(section.secinfos()) {
-        find_declaration(btf, section, info.ty, known)?;
-        let Some(ExternBinding::Config(slot)) = known.get(&info.ty).map(|e| e.binding) else { continue };
+        find_declaration(btf, section, info.ty, externs_by_id)?;
+        let Some(ExternBinding::Config(slot)) = externs_by_id.get(&info.ty).map(|e| e.binding) else {
+            continue;
+        };
         edit.set(info.ty, VAR_LINKAGE, GLOBAL);
         set_secinfo(edit, section.id(), n, [info.ty.0, slot.offset, info.size])?;
         let slot_end = slot.offset.checked_add(slot.size);
@@ -185,10 +187,10 @@ fn find_declaration<'b>(
     btf: &'b Btf<'_>,
     section: Type<'_>,
     id: TypeId,
-    known: &HashMap<TypeId, &ExternEntry<'_>>,
+    externs_by_id: &HashMap<TypeId, &ExternEntry<'_>>,
 ) -> Result<Type<'b>, LinkError> {
     let ty = btf.ty(id).invariant("the BTF's parser refuses entries whose type does not exist")?;
-    if known.contains_key(&id) {
+    if externs_by_id.contains_key(&id) {
         return Ok(ty);
     }
     let what = format!("`{}` has no symbol", ty.name()).into();

@@ -76,15 +76,11 @@ pub(in crate::load_plan) fn resolve(
                 kernel.resolve_typed(btf, e, name, (Kind::Func, ty), &mut refused)?
             }
         };
-        resolutions.push(match resolved {
-            Some(resolved) => resolved,
-            None => {
-                if !e.is_weak {
-                    refused.add(e.name, missing_reason(e.binding, host));
-                }
-                ResolvedExtern::Missing
-            }
-        });
+        if resolved.is_none() && !e.is_weak {
+            refused.add(e.name, missing_reason(e.binding, host));
+        }
+        // A weak extern may be missing. A refusal fails the plan below.
+        resolutions.push(resolved.unwrap_or(ResolvedExtern::Missing));
     }
     if refused.list.is_empty() { Ok(resolutions) } else { Err(LoadPlanError::Externs(refused.list)) }
 }

@@ -2,7 +2,7 @@
 
 mod adapt;
 mod overrides;
-mod plan;
+pub(super) mod plan;
 mod planner;
 mod slots;
 

@@ -42,7 +42,7 @@ impl<'o, 'd> JumpTables<'o, 'd> {
     }
 
     /// Returns the map of a jump table that an instruction refers to. Plans the map on the first call.
-    pub(super) fn map(
+    pub(super) fn find_or_plan(
         &mut self,
         table: JumpTable,
         linked: &LinkedProgram,

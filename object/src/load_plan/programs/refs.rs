@@ -66,7 +66,7 @@ impl<'p, 'o, 'd> RefResolver<'p, 'o, 'd> {
                 RefTarget::Function { .. } => None,
                 RefTarget::JumpTable { offset, size } => {
                     let table = JumpTable { program, offset, size };
-                    let map = self.jump_tables.map(table, linked, insn, maps)?;
+                    let map = self.jump_tables.find_or_plan(table, linked, insn, maps)?;
                     let (first, _) = self.load_halves(program, linked, insn)?;
                     (first.src, first.imm, first.off) = (pseudo::MAP_VALUE, 0, 0);
                     Some(FixupTarget::Map(map))

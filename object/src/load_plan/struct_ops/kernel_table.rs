@@ -9,7 +9,7 @@ use crate::{
     elf::text,
     index::{ModuleIndex, ProgramIndex},
     internal::Invariant as _,
-    load_plan::{error::LoadPlanError, externs::Modules, maps::ProgramSlot},
+    load_plan::{error::LoadPlanError, externs::Modules, maps::plan::ProgramSlot},
 };
 use core_relo::{
     Name, TypeId,

@@ -69,7 +69,7 @@ fn configuration_values_are_sorted_by_alignment_size_and_name() {
     let word = |n| words(&map.data()[offset(n)..])[0];
     assert_eq!((map.data()[offset(0)], &map.data()[offset(1)..]), (1, &b"ab\0\0\0\0"[..]));
     assert_eq!((word(2), word(4), word(5), word(6)), (7u32.wrapping_neg(), 2, 0, 0x0006_0102));
-    assert_eq!(core_relo::Endian::native().u64(&map.data(), offset(3)), Some(1 << 32));
+    assert_eq!(core_relo::Endian::native().u64(map.data(), offset(3)), Some(1 << 32));
     assert_eq!((map.data()[offset(7)], map.data()[offset(8)]), (1, 0));
     // The BTF for the kernel has the same size and offsets.
     let btf = Btf::parse(plan.btf().unwrap()).unwrap();

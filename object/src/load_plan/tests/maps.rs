@@ -109,7 +109,7 @@ fn data_maps_are_adapted_to_the_kernel() {
     let older = without(kernel(|_| {}), &[Feature::GlobalData]);
     let plan = sample().plan_on(older, |_| {}).unwrap();
     assert_eq!(
-        plan.maps().iter().map(|m| m.autocreate()).collect::<Vec<_>>(),
+        plan.maps().iter().map(MapPlan::autocreate).collect::<Vec<_>>(),
         [true, true, false, false, false]
     );
     assert_eq!(insns(&plan, "main")[4..6], poison(2));
@@ -386,7 +386,7 @@ fn jump_tables_become_maps_of_instruction_offsets() {
     let table = map(&plan, ".jumptables");
     assert_eq!((table.role(), table.known_type()), (MapRole::JumpTable, Some(MapType::InsnArray)));
     assert_eq!((table.max_entries(), table.value_size()), (2, 16));
-    assert_eq!(words(&table.data()), [2, 0, 0, 0, 3, 0, 0, 0]);
+    assert_eq!(words(table.data()), [2, 0, 0, 0, 3, 0, 0, 0]);
     let main = plan.programs().iter().find(|p| p.name() == "main").unwrap();
     assert_eq!(
         main.fixups().iter().map(|f| (f.insn(), f.target())).collect::<Vec<_>>(),

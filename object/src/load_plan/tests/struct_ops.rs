@@ -206,7 +206,7 @@ fn all_tables_of_an_optional_section_are_optional() {
         m.symbol(name, object::SymbolKind::Data, data, offset, 8);
     }
     let plan = m.plan_on(host(), |_| {}).unwrap();
-    assert_eq!(plan.maps().iter().map(|m| m.autocreate()).collect::<Vec<_>>(), [false, false]);
+    assert_eq!(plan.maps().iter().map(MapPlan::autocreate).collect::<Vec<_>>(), [false, false]);
 }
 
 #[test]
