@@ -372,9 +372,9 @@ pub fn kernel(types: impl FnOnce(&mut Builder)) -> TargetKernel {
 
 /// Returns a program's instructions.
 pub fn insns(plan: &LoadPlan, name: &str) -> Vec<Insn> {
-    let program = plan.programs.iter().find(|p| p.name == name).expect("planned");
+    let program = plan.programs().iter().find(|p| p.name() == name).expect("planned");
     program
-        .insns
+        .insns()
         .chunks_exact(8)
         .map(|raw| Insn::decode(Endian::native(), *raw.first_chunk().unwrap()))
         .collect()
@@ -382,7 +382,7 @@ pub fn insns(plan: &LoadPlan, name: &str) -> Vec<Insn> {
 
 /// Returns the programs that a plan does not load, with the reasons.
 pub fn skipped(plan: &LoadPlan) -> Vec<(&str, &str)> {
-    plan.skipped.iter().map(|s| (s.program.as_str(), s.reason)).collect()
+    plan.skipped().iter().map(|s| (s.program.as_str(), s.reason)).collect()
 }
 
 /// Decodes 32-bit numbers.

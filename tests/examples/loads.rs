@@ -52,7 +52,7 @@ fn main() {
                 Ok(loaded) => match loaded.program(&program) {
                     Some(p) => {
                         let info = sys::prog_info(p).expect("info");
-                        let (translated, insns) = (info.xlated_prog_len / 8, p.plan.insns.len() / 8);
+                        let (translated, insns) = (info.xlated_prog_len / 8, p.plan.insns().len() / 8);
                         println!("{name} {program} ok 0 {translated} {insns} ");
                     }
                     None => println!("{name} {program} fail 0 0 0 not loaded"),

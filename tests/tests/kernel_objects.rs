@@ -73,7 +73,7 @@ mod with_libbpf {
         // With pins, the second load would reuse the maps of the first.
         let (theirs, log) = libbpf::with_log(|| libbpf::load(&bytes));
         let mut loader = Loader::new(&parsed).name("tested");
-        for map in loader.plan().iter().flat_map(|plan| &plan.maps).filter(|m| m.pin.is_some()) {
+        for map in loader.plan().iter().flat_map(LoadPlan::maps).filter(|m| m.pin().is_some()) {
             loader.map(&map.name).pin = Some(None);
         }
         let ours = loader.load();

@@ -131,8 +131,8 @@ mod with_libbpf {
         let object = Object::parse(bytes).map_err(|e| e.to_string())?;
         let mut loader = Loader::new(&object).name("linked");
         let plan = loader.plan().map_err(|e| e.to_string())?;
-        for map in plan.maps.iter().filter(|map| map.pin.is_some()) {
-            loader.map(&map.name).pin = Some(None);
+        for map in plan.maps().iter().filter(|map| map.pin().is_some()) {
+            loader.map(map.name()).pin = Some(None);
         }
         let loaded = loader.load().map_err(|e| e.to_string())?;
         let names = object.programs().iter().filter(|program| !program.is_subprogram);

@@ -93,7 +93,7 @@ pub(super) fn test_run(
     let Some(program) = loaded.program(&args.program) else {
         return Err(BadInput::new(&*file.name, format!("has no program `{}`", args.program)));
     };
-    let takes_packets = takes_packets(program.plan.program_type);
+    let takes_packets = takes_packets(program.plan.program_type());
     let default: &[u8] = if takes_packets { &DEFAULT_PACKET } else { &[] };
     let (mut data_out, mut ctx_out) = (vec![0; OUTPUT_BYTES], vec![0; OUTPUT_BYTES]);
     let wants_data = takes_packets || data_in.is_some();
@@ -113,7 +113,7 @@ pub(super) fn test_run(
         // A signal stops a test run with many repetitions.
         Err(_) if kernel.check_interrupted() => Ok(Ok(None)),
         Err(errno) => {
-            let help = hint(errno, program.plan.program_type);
+            let help = hint(errno, program.plan.program_type());
             let what = format!("program `{}`: cannot be run: {errno}", args.program);
             Err(BadInput::new(&*file.name, what).help(help))
         }

@@ -101,13 +101,13 @@ fn outcome<'l>(object: &'l str, status: &'static str) -> LoadOutcome<'l> {
 
 /// Creates the outcome of a dry run.
 pub(crate) fn planned<'l>(object: &'l str, plan: &'l LoadPlan) -> LoadOutcome<'l> {
-    let names: Vec<&str> = plan.maps.iter().map(|m| m.name.as_str()).collect();
-    let by_function: HashMap<_, _> = plan.programs.iter().map(|p| (p.function, p.name.as_str())).collect();
-    let program_name = |function: ProgramIndex| by_function.get(&function).copied().unwrap_or_default();
+    let names: Vec<&str> = plan.maps().iter().map(MapPlan::name).collect();
+    // The name of a program that is not loaded is empty.
+    let program_name = |function: ProgramIndex| plan.program(function).map_or("", ProgramPlan::name);
     LoadOutcome {
-        maps: plan.maps.iter().map(|m| map(m, &names, &program_name)).collect(),
-        programs: plan.programs.iter().map(|p| program(p, &names)).collect(),
-        skipped: plan.skipped.iter().map(|s| SkippedJson { name: &s.program, why: s.reason }).collect(),
+        maps: plan.maps().iter().map(|m| map(m, &names, &program_name)).collect(),
+        programs: plan.programs().iter().map(|p| program(p, &names)).collect(),
+        skipped: plan.skipped().iter().map(|s| SkippedJson { name: &s.program, why: s.reason }).collect(),
         ..outcome(object, "planned")
     }
 }
@@ -121,7 +121,7 @@ pub(crate) fn loaded<'l>(
 ) -> LoadOutcome<'l> {
     let names: Vec<&str> = loaded.maps().iter().map(|m| m.name()).collect();
     let programs = loaded.programs();
-    let by_function: HashMap<_, _> = programs.iter().map(|p| (p.plan.function, p.name())).collect();
+    let by_function: HashMap<_, _> = programs.iter().map(|p| (p.plan.function(), p.name())).collect();
     let program_name = |function: ProgramIndex| by_function.get(&function).copied().unwrap_or_default();
     let maps = loaded.maps().iter().map(|m| {
         let mut json = map(&m.plan, &names, &program_name);
@@ -226,26 +226,26 @@ fn map<'l>(plan: &'l MapPlan, names: &[&'l str], program: &dyn Fn(ProgramIndex) 
         SlotJson { key: *key, name }
     };
     MapJson {
-        name: &plan.name,
+        name: plan.name(),
         id: None,
         map_type: plan.known_type().map_or("?", |t| t.name()),
-        type_number: plan.map_type,
-        key_size: plan.key_size,
-        value_size: plan.value_size,
-        max_entries: plan.max_entries,
-        flags: plan.map_flags,
-        map_extra: plan.map_extra,
-        created: plan.autocreate,
-        reused: plan.reuse.is_some(),
-        pin: plan.pin.as_ref().map(|p| p.display().to_string()),
-        values: plan.slots.iter().map(slot).collect(),
+        type_number: plan.map_type(),
+        key_size: plan.key_size(),
+        value_size: plan.value_size(),
+        max_entries: plan.max_entries(),
+        flags: plan.map_flags(),
+        map_extra: plan.map_extra(),
+        created: plan.autocreate(),
+        reused: plan.reuse().is_some(),
+        pin: plan.pin().map(|p| p.display().to_string()),
+        values: plan.slots().iter().map(slot).collect(),
     }
 }
 
 fn program<'l>(plan: &'l ProgramPlan, names: &[&'l str]) -> ProgramJson<'l> {
     let (mut maps, mut seen): (Vec<&str>, _) = (Vec::new(), HashSet::new());
-    for fixup in &plan.fixups {
-        if let FixupTarget::Map(index) = fixup.target
+    for fixup in plan.fixups() {
+        if let FixupTarget::Map(index) = fixup.target()
             && let Some(name) = names.get(index.0)
             && seen.insert(*name)
         {
@@ -253,16 +253,16 @@ fn program<'l>(plan: &'l ProgramPlan, names: &[&'l str]) -> ProgramJson<'l> {
         }
     }
     ProgramJson {
-        name: &plan.name,
+        name: plan.name(),
         id: None,
-        section: &plan.section,
-        program_type: plan.program_type.name(),
-        attach_type: plan.attach_type,
-        flags: plan.flags,
-        attach_btf_id: plan.attach.type_id.map_or(0, |ty| ty.0),
-        instructions: plan.insns.len() / 8,
+        section: plan.section(),
+        program_type: plan.program_type().name(),
+        attach_type: plan.attach_type(),
+        flags: plan.flags(),
+        attach_btf_id: plan.attach().type_id().map_or(0, |ty| ty.0),
+        instructions: plan.insns().len() / 8,
         translated_instructions: None,
-        subprograms: plan.functions.len().saturating_sub(1),
+        subprograms: plan.subprograms().len(),
         maps,
         verifier_log: None,
     }

@@ -72,28 +72,28 @@ fn check_plan(loader: &Loader<'_, '_>) {
 /// Checks the references of a plan.
 fn check_references(plan: &LoadPlan) {
     use core_relo_loader::load_plan::{FixupTarget, SlotPlan};
-    assert!(plan.maps.is_empty() || !plan.to_string().is_empty());
-    for program in &plan.programs {
-        let insns = program.insns.len() / 8;
-        assert_eq!(program.insns.len() % 8 + program.func_info.len() % 8 + program.line_info.len() % 16, 0);
-        for fixup in &program.fixups {
-            assert!((fixup.insn as usize) < insns);
-            match fixup.target {
-                FixupTarget::Map(at) => assert!(plan.maps[at.0].autocreate),
-                FixupTarget::Module(at) => assert!(at.0 < plan.modules.len()),
+    assert!(plan.maps().is_empty() || !plan.to_string().is_empty());
+    for program in plan.programs() {
+        let insns = program.insns().len() / 8;
+        assert_eq!(program.insns().len() % 8 + program.func_info().len() % 8 + program.line_info().len() % 16, 0);
+        for fixup in program.fixups() {
+            assert!((fixup.insn() as usize) < insns);
+            match fixup.target() {
+                FixupTarget::Map(index) => assert!(plan.map(index).unwrap().autocreate()),
+                FixupTarget::Module(index) => assert!(plan.module(index).is_ok()),
             }
         }
     }
-    for map in &plan.maps {
-        if map.role.is_data() {
+    for map in plan.maps() {
+        if map.role().is_data() {
             // The plan omits data that consists of zeros.
-            assert!(map.data.is_empty() || map.data.len() == map.value_size as usize);
+            assert!(map.data().is_empty() || map.data().len() == map.value_size() as usize);
         }
-        for slot in map.slots.values() {
-            assert!(!matches!(slot, SlotPlan::Map(at) if at.0 >= plan.maps.len()));
+        for slot in map.slots().values() {
+            assert!(!matches!(slot, SlotPlan::Map(index) if plan.map(*index).is_err()));
         }
     }
-    if let Some(btf) = &plan.btf {
-        types::walk(&Btf::parse(btf.as_slice()).expect("the BTF for the kernel is a BTF"));
+    if let Some(btf) = plan.btf() {
+        types::walk(&Btf::parse(btf).expect("the BTF for the kernel is a BTF"));
     }
 }

@@ -303,11 +303,11 @@ fn an_array_at_the_end_of_a_resized_section_has_more_elements() {
     assert_eq!(loader.global::<[u32; 1]>("last"), Ok([5]));
     assert!(loader.set_global("last[4]", &7u32).is_err() && loader.set_global("first[1]", &7u32).is_err());
     let plan = loader.plan().unwrap();
-    let last = plan.globals.iter().find(|g| g.name == "last").unwrap();
-    assert_eq!((last.offset, last.size, plan.maps[0].data.len()), (8, 16, 24));
+    let last = plan.globals().iter().find(|g| g.name == "last").unwrap();
+    assert_eq!((last.offset, last.size, plan.maps()[0].data().len()), (8, 16, 24));
     let expected: Vec<u8> =
         [0, 0, 5, 2, 7, 4].into_iter().flat_map(|n| Endian::native().u32_bytes(n)).collect();
-    assert_eq!(plan.maps[0].data, expected);
+    assert_eq!(plan.maps()[0].data(), expected);
 }
 
 /// A kernel with a `struct ops` of two numbers and a function.
@@ -350,7 +350,7 @@ fn members_of_struct_ops_tables_are_set_before_the_load() {
         assert!(loader.set_global("two.flags", &7f32).is_err());
     }
     let plan = loader.plan().unwrap();
-    let flags: Vec<_> = plan.maps.iter().map(|m| test_support::words(&m.data)[4..6].to_vec()).collect();
+    let flags: Vec<_> = plan.maps().iter().map(|m| test_support::words(m.data())[4..6].to_vec()).collect();
     assert_eq!(flags, [[0x0101_0101, 0x0101_0101], [0x0101_0101, 7]]);
 }
 

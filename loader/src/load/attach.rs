@@ -44,8 +44,8 @@ impl Loaded {
             attached => Some(attached),
         };
         let is_struct_ops =
-            |m: &&LoadedMap| m.plan.role == MapRole::StructOps && m.plan.autoattach && m.fd.is_some();
-        let programs = self.programs.iter().filter(|p| p.plan.autoattach).filter_map(automatic);
+            |m: &&LoadedMap| m.plan.role() == MapRole::StructOps && m.plan.autoattach() && m.fd.is_some();
+        let programs = self.programs.iter().filter(|p| p.plan.autoattach()).filter_map(automatic);
         programs.chain(self.maps.iter().filter(is_struct_ops).map(attach_struct_ops_map))
     }
 
@@ -53,12 +53,12 @@ impl Loaded {
     /// them.
     pub fn unattached(&self) -> Vec<(&LoadedProgram, AttachError)> {
         let reason = |p: &LoadedProgram| {
-            if p.plan.program_type == ProgramType::StructOps {
+            if p.plan.program_type() == ProgramType::StructOps {
                 return None;
             }
-            let not_automatic = attach::not_automatic(&p.plan.section, &p.plan.name);
-            let is_automatic = attach::is_automatic(&p.plan.section, p.plan.program_type);
-            let is_skipped = !p.plan.autoattach || p.plan.sec_def.is_none() || !is_automatic;
+            let not_automatic = attach::not_automatic(p.plan.section(), p.plan.name());
+            let is_automatic = attach::is_automatic(p.plan.section(), p.plan.program_type());
+            let is_skipped = !p.plan.autoattach() || p.plan.sec_def().is_none() || !is_automatic;
             is_skipped.then_some(not_automatic)
         };
         self.programs.iter().filter_map(|p| Some((p, reason(p)?))).collect()
@@ -66,7 +66,7 @@ impl Loaded {
 
     /// Registers a struct_ops map with the kernel.
     pub fn attach_struct_ops(&self, map: &str) -> Result<Link, AttachError> {
-        let found = self.map(map).filter(|m| m.plan.role == MapRole::StructOps && m.fd.is_some());
+        let found = self.map(map).filter(|m| m.plan.role() == MapRole::StructOps && m.fd.is_some());
         let problem = "the object has no such struct_ops map, or it was not created";
         attach_struct_ops_map(found.ok_or_else(|| AttachError::target(format!("map `{map}`"), problem))?)
     }
@@ -108,18 +108,18 @@ impl Loaded {
     }
 
     fn attach_by_section(&self, program: &LoadedProgram) -> Result<Link, AttachError> {
-        if program.plan.sec_def.is_none() {
-            return Err(attach::not_automatic(&program.plan.section, &program.plan.name));
+        if program.plan.sec_def().is_none() {
+            return Err(attach::not_automatic(program.plan.section(), program.plan.name()));
         }
         let is_usdt =
-            matches!(SectionTarget::parse(&program.plan.section), Ok(Some(SectionTarget::Usdt { .. })));
+            matches!(SectionTarget::parse(program.plan.section()), Ok(Some(SectionTarget::Usdt { .. })));
         attach::auto(&ProgramRef {
             fd: program.as_fd(),
-            name: &program.plan.name,
-            section: &program.plan.section,
-            program_type: program.plan.program_type,
-            attach_type: AttachType::from_number(program.plan.attach_type)
-                .filter(|_| program.plan.attach_type != 0),
+            name: program.plan.name(),
+            section: program.plan.section(),
+            program_type: program.plan.program_type(),
+            attach_type: AttachType::from_number(program.plan.attach_type())
+                .filter(|_| program.plan.attach_type() != 0),
             usdt: if is_usdt { self.usdt()? } else { None },
         })
     }
@@ -155,9 +155,9 @@ impl Loaded {
 
 /// Registers a struct_ops map whose value holds the programs' descriptors.
 fn attach_struct_ops_map(map: &LoadedMap) -> Result<Link, AttachError> {
-    let label = format!("struct_ops {}", map.plan.name);
+    let label = format!("struct_ops {}", map.plan.name());
     let handle = map.handle().map_err(|errno| AttachError::kernel(&label, "attach", errno))?;
-    attach::struct_ops(&handle, &map.plan.data)
+    attach::struct_ops(&handle, map.plan.data())
 }
 
 #[cfg(test)]

@@ -211,23 +211,23 @@ impl Loaded {
 /// Makes the error of a program that is not attached.
 pub(super) fn program_error(program: &LoadedProgram, cause: AttachError) -> AttachError {
     AttachError::Program {
-        program: program.plan.name.as_str().into(),
-        section: program.plan.section.as_str().into(),
+        program: program.plan.name().into(),
+        section: program.plan.section().into(),
         cause: Box::new(cause),
     }
 }
 
 /// Returns the attach type that a program was loaded with or that its section names.
 pub(super) fn attach_type(program: &LoadedProgram, expected: &str) -> Result<AttachType, AttachError> {
-    let by_section = || program.plan.sec_def.as_ref().and_then(|def| def.attach_type);
+    let by_section = || program.plan.sec_def().as_ref().and_then(|def| def.attach_type);
     // The plan has 0 for no attach type, which is also the number of an attach type.
-    let planned = match program.plan.attach_type {
+    let planned = match program.plan.attach_type() {
         0 => by_section(),
         number => AttachType::from_number(number),
     };
     planned.ok_or_else(|| {
         let problem = format!("the program has no attach type, expected {expected}");
-        AttachError::target(program.plan.section.as_str(), problem)
+        AttachError::target(program.plan.section(), problem)
     })
 }
 

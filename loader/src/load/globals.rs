@@ -135,13 +135,13 @@ impl Loaded {
     ) -> Result<(), MapError> {
         let handle = self.map_handle(&global.map)?;
         let Some(map) = self.map(&global.map) else { return Err(outside(global)) };
-        let start = usize::try_from(map.plan.data_offset).ok();
+        let start = usize::try_from(map.plan.data_offset()).ok();
         let offset = start.and_then(|start| start.checked_add(global.value_offset()));
         let offset = offset.ok_or_else(|| outside(global))?;
         if let Some(arena) = map.arena() {
             return access(arena, offset);
         }
-        if map.plan.map_flags & SEGV_ON_FAULT != 0 {
+        if map.plan.map_flags() & SEGV_ON_FAULT != 0 {
             let problem = "the reused map has BPF_F_SEGV_ON_FAULT: the pages of its variables may not exist";
             return Err(MapError::Unfit { map: map.name().into(), problem });
         }

@@ -90,7 +90,7 @@ impl Loaded {
 
     /// Finds a map by name. The name of a data map is the name of its section.
     pub fn map(&self, name: &str) -> Option<&LoadedMap> {
-        self.maps.iter().find(|m| m.plan.name == name)
+        self.maps.iter().find(|m| m.plan.name() == name)
     }
 
     /// Returns the programs that were loaded.
@@ -100,7 +100,7 @@ impl Loaded {
 
     /// Finds a program by name.
     pub fn program(&self, name: &str) -> Option<&LoadedProgram> {
-        self.programs.iter().find(|p| p.plan.name == name)
+        self.programs.iter().find(|p| p.plan.name() == name)
     }
 
     /// Returns the descriptor of the object's BTF, if the kernel has loaded it.
@@ -125,8 +125,8 @@ impl Loaded {
     pub fn adopt_pins(&mut self, remaining: &RemainingPins, kernel: &impl Kernel) {
         let ids: HashMap<&Path, u32> = remaining.pins.iter().map(|(path, id)| (&**path, *id)).collect();
         for map in self.maps.iter_mut().filter(|m| m.pin_state == PinState::Found) {
-            let (Some(path), Some(fd)) = (&map.plan.pin, &map.fd) else { continue };
-            let Some(made) = ids.get(&**path) else { continue };
+            let (Some(path), Some(fd)) = (map.plan.pin(), &map.fd) else { continue };
+            let Some(made) = ids.get(path) else { continue };
             if kernel.map_info(fd.as_fd()).is_ok_and(|info| info.id == *made) {
                 (map.pin_state, map.is_reused) = (PinState::Made, false);
             }
@@ -141,9 +141,9 @@ impl Loaded {
     pub fn unpin_maps(&mut self) {
         for map in self.maps.iter_mut().filter(|m| m.pin_state == PinState::Made) {
             map.pin_state = PinState::Unpinned;
-            let (Some(path), Some(fd)) = (&map.plan.pin, &map.fd) else { continue };
+            let (Some(path), Some(fd)) = (map.plan.pin(), &map.fd) else { continue };
             if let Err(errno) = unpin_map(path, fd) {
-                log::warn!("map {}: the pin {} stays: {errno}", map.plan.name, path.display());
+                log::warn!("map {}: the pin {} stays: {errno}", map.plan.name(), path.display());
             }
         }
         self.folders.drain(..).rev().for_each(|folder| RunningKernel.remove_folder(&folder));
@@ -167,7 +167,7 @@ impl LoadedMap {
 
     /// Returns the map's name. The name of a data map is the name of its section.
     pub fn name(&self) -> &str {
-        &self.plan.name
+        self.plan.name()
     }
 
     /// Returns the map's descriptor, if the map was created.
@@ -189,7 +189,7 @@ impl LoadedMap {
 
     /// Returns the path of the map's pin, made by this load or an earlier one.
     pub fn pin_path(&self) -> Option<&Path> {
-        self.plan.pin.as_deref().filter(|_| self.pin_state != PinState::Unpinned)
+        self.plan.pin().filter(|_| self.pin_state != PinState::Unpinned)
     }
 
     /// Returns the arena in this process's memory, if the map is an arena.
@@ -201,7 +201,7 @@ impl LoadedMap {
 impl LoadedProgram {
     /// Returns the program's name.
     pub fn name(&self) -> &str {
-        &self.plan.name
+        self.plan.name()
     }
 }
 
@@ -213,6 +213,6 @@ impl AsFd for LoadedProgram {
 
 impl fmt::Display for LoadedProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", core_relo::Escaped(&self.plan.name))
+        write!(f, "{}", core_relo::Escaped(self.plan.name()))
     }
 }

@@ -21,11 +21,11 @@ pub(super) struct Loading<'k, K: Kernel> {
 impl<'k, K: Kernel> Loading<'k, K> {
     pub(super) fn new(plan: &LoadPlan, kernel: &'k K) -> Self {
         let loaded = Loaded {
-            name: plan.name.clone(),
-            globals: plan.globals.clone(),
-            types: plan.types.clone(),
+            name: plan.name().to_owned(),
+            globals: plan.globals().to_vec(),
+            types: plan.types().clone(),
             #[cfg(feature = "usdt")]
-            usdt_plan: plan.usdt,
+            usdt_plan: plan.usdt(),
             ..Loaded::default()
         };
         Self { kernel, loaded, btf_refusal: None }

@@ -12,7 +12,7 @@ use crate::{
 };
 use core_relo::TypeId;
 use core_relo_object::{
-    load_plan::{MapPlan, MapRole, SlotPlan},
+    load_plan::{MapAttributes, MapPlan, MapRole, SlotPlan},
     object::MapType,
 };
 use std::{
@@ -29,14 +29,14 @@ impl<K: Kernel> Loading<'_, K> {
     /// A created map is pinned at the end of the load ([`Loaded::pin_maps`](super::Loaded::pin_maps)).
     pub(super) fn load_map(&mut self, map: &MapPlan) -> Result<(), LoadError> {
         let mut loaded = LoadedMap::new(map.clone());
-        if map.autocreate {
-            let pinned = map.pin.as_ref().map(|path| self.open_pin(map, path)).transpose()?.flatten();
+        if map.autocreate() {
+            let pinned = map.pin().map(|path| self.open_pin(map, path)).transpose()?.flatten();
             loaded.fd = Some(if let Some(fd) = pinned {
                 (loaded.is_reused, loaded.pin_state) = (true, PinState::Found);
                 fd
-            } else if let Some(reuse) = &map.reuse {
+            } else if let Some(reuse) = map.reuse() {
                 loaded.is_reused = true;
-                self.reuse_map(reuse.as_fd(), &mut loaded.plan)?
+                self.reuse_map(reuse, &mut loaded.plan)?
             } else {
                 self.create_map(map, &mut loaded)?
             });
@@ -50,16 +50,21 @@ impl<K: Kernel> Loading<'_, K> {
         let failed = |plan: &MapPlan, errno| self.map_error(plan, "reusing the caller's map", errno);
         let fd = self.kernel.duplicate(callers_map).map_err(|e| failed(plan, e))?;
         let info = self.kernel.map_info(fd.as_fd()).map_err(|e| failed(plan, e))?;
-        (plan.map_type, plan.key_size, plan.value_size) = (info.map_type, info.key_size, info.value_size);
-        (plan.max_entries, plan.map_flags, plan.map_extra) =
-            (info.max_entries, info.map_flags, info.map_extra);
+        plan.set_attributes(MapAttributes {
+            map_type: info.map_type,
+            key_size: info.key_size,
+            value_size: info.value_size,
+            max_entries: info.max_entries,
+            map_flags: info.map_flags,
+            map_extra: info.map_extra,
+        });
         Ok(fd)
     }
 
     fn create_map(&mut self, map: &MapPlan, loaded: &mut LoadedMap) -> Result<OwnedFd, LoadError> {
-        let inner = match (&map.inner_fd, &map.inner) {
+        let inner = match (map.inner_fd(), map.inner()) {
             (Some(callers_map), _) => {
-                let duplicate = self.kernel.duplicate(callers_map.as_fd());
+                let duplicate = self.kernel.duplicate(callers_map);
                 Some(duplicate.map_err(|e| self.map_error(map, "duplicating the caller's inner map", e))?)
             }
             (None, Some(inner)) => Some(self.request_map(inner, None)?),
@@ -72,30 +77,30 @@ impl<K: Kernel> Loading<'_, K> {
 
     /// Requests a map from the kernel. If the kernel refuses the map with its BTF types, requests the map without types.
     fn request_map(&self, map: &MapPlan, inner: Option<&OwnedFd>) -> Result<OwnedFd, LoadError> {
-        let has_types = map.key_type != TypeId::VOID || map.value_type != TypeId::VOID;
-        let module = map.kernel_value_module.map(|index| self.module(index)).transpose()?;
+        let has_types = map.key_type() != TypeId::VOID || map.value_type() != TypeId::VOID;
+        let module = map.kernel_value_module().map(|index| self.module(index)).transpose()?;
         let mut create = MapCreate {
-            map_type: map.map_type,
-            name: &map.kernel_name,
-            key_size: map.key_size,
-            value_size: map.value_size,
-            max_entries: map.max_entries,
-            map_flags: map.map_flags,
-            map_extra: map.map_extra,
-            numa_node: map.numa_node,
-            ifindex: map.ifindex,
+            map_type: map.map_type(),
+            name: map.kernel_name(),
+            key_size: map.key_size(),
+            value_size: map.value_size(),
+            max_entries: map.max_entries(),
+            map_flags: map.map_flags(),
+            map_extra: map.map_extra(),
+            numa_node: map.numa_node(),
+            ifindex: map.ifindex(),
             inner: inner.map(|fd| fd.as_fd()),
-            btf: self.loaded.btf().filter(|_| map.uses_btf),
-            key_type: if self.loaded.btf.is_some() { map.key_type.0 } else { 0 },
-            value_type: if self.loaded.btf.is_some() { map.value_type.0 } else { 0 },
-            kernel_value_type: map.kernel_value_type.0,
+            btf: self.loaded.btf().filter(|_| map.uses_btf()),
+            key_type: if self.loaded.btf.is_some() { map.key_type().0 } else { 0 },
+            value_type: if self.loaded.btf.is_some() { map.value_type().0 } else { 0 },
+            kernel_value_type: map.kernel_value_type().0,
             kernel_value_btf: module,
             token: self.loaded.token(),
             ..MapCreate::default()
         };
         let created = match self.kernel.map_create(&create) {
             Err(errno) if has_types && self.loaded.btf.is_some() => {
-                log::info!("map {}: {errno}; trying again without types", map.name);
+                log::info!("map {}: {errno}; trying again without types", map.name());
                 (create.btf, create.key_type, create.value_type) = (None, 0, 0);
                 self.kernel.map_create(&create)
             }
@@ -107,24 +112,25 @@ impl<K: Kernel> Loading<'_, K> {
     /// Writes the initial value of a created map and freezes constants.
     fn fill_map(&self, map: &MapPlan, fd: BorrowedFd<'_>, loaded: &mut LoadedMap) -> Result<(), LoadError> {
         let failed = |errno| self.map_error(map, "filling it", errno);
-        match (map.role, map.known_type()) {
-            (role, _) if role.is_data() && map.data.is_empty() => {}
+        match (map.role(), map.known_type()) {
+            (role, _) if role.is_data() && map.data().is_empty() => {}
             (role, _) if role.is_data() => {
-                self.kernel.map_update(fd, 0u32.as_bytes(), &map.data).map_err(failed)?;
+                self.kernel.map_update(fd, 0u32.as_bytes(), map.data()).map_err(failed)?;
             }
             (MapRole::JumpTable, _) => {
-                for (key, value) in (0u32..).zip(map.data.chunks_exact(16)) {
+                for (key, value) in (0u32..).zip(map.data().chunks_exact(16)) {
                     self.kernel.map_update(fd, key.as_bytes(), value).map_err(failed)?;
                 }
             }
             (_, Some(MapType::Arena)) => {
                 let failed = |errno| self.map_error(map, "mapping it into memory", errno);
-                let offset = usize::try_from(map.data_offset).map_err(|_large| failed(Errno(libc::E2BIG)))?;
-                loaded.arena = self.kernel.map_arena(fd, offset, &map.data).map_err(failed)?;
+                let offset =
+                    usize::try_from(map.data_offset()).map_err(|_large| failed(Errno(libc::E2BIG)))?;
+                loaded.arena = self.kernel.map_arena(fd, offset, map.data()).map_err(failed)?;
             }
             _ => {}
         }
-        if map.role.is_frozen() {
+        if map.role().is_frozen() {
             self.kernel.map_freeze(fd).map_err(|e| self.map_error(map, "freezing it", e))?;
         }
         Ok(())
@@ -138,7 +144,7 @@ impl<K: Kernel> Loading<'_, K> {
             let Some(fd) = map.fd() else { continue };
             let fail = |(key, errno)| self.map_error(&map.plan, &format!("putting a map at {key}"), errno);
             let mut elements = Vec::new();
-            for (key, slot) in &map.plan.slots {
+            for (key, slot) in map.plan.slots() {
                 let SlotPlan::Map(index) = slot else { continue };
                 let inner = self.loaded.maps.get(index.0);
                 let inner = inner.ok_or_else(|| {
@@ -161,7 +167,7 @@ impl<K: Kernel> Loading<'_, K> {
     ///
     /// The pinned map must fit the plan (libbpf: `map_is_reuse_compat`).
     fn open_pin(&self, map: &MapPlan, path: &Path) -> Result<Option<OwnedFd>, LoadError> {
-        let own = self.loaded.maps.iter().find(|own| own.plan.pin.as_deref() == Some(path));
+        let own = self.loaded.maps.iter().find(|own| own.plan.pin() == Some(path));
         let opened = match own.and_then(LoadedMap::fd) {
             Some(fd) => self.kernel.duplicate(fd),
             None => self.kernel.open_pin(path),
@@ -177,7 +183,7 @@ impl<K: Kernel> Loading<'_, K> {
                 let hint = "the pin is no map: remove the pin, or give the map another name or pin";
                 return Err(LoadError::Pin {
                     object: self.loaded.name.as_str().into(),
-                    map: map.name.as_str().into(),
+                    map: map.name().into(),
                     path: path.into(),
                     errno,
                     hint: LoadHint(hint.into()),
@@ -189,18 +195,18 @@ impl<K: Kernel> Loading<'_, K> {
             info.map_flags &= !READ_ONLY_PROG;
         }
         let fields = [
-            ("type", map.map_type.into(), info.map_type.into()),
-            ("key size", map.key_size.into(), info.key_size.into()),
-            ("value size", map.value_size.into(), info.value_size.into()),
-            ("max_entries", map.max_entries.into(), info.max_entries.into()),
-            ("flags", map.map_flags.into(), info.map_flags.into()),
-            ("map_extra", map.map_extra, info.map_extra),
+            ("type", map.map_type().into(), info.map_type.into()),
+            ("key size", map.key_size().into(), info.key_size.into()),
+            ("value size", map.value_size().into(), info.value_size.into()),
+            ("max_entries", map.max_entries().into(), info.max_entries.into()),
+            ("flags", map.map_flags().into(), info.map_flags.into()),
+            ("map_extra", map.map_extra(), info.map_extra),
         ];
         match fields.into_iter().find(|(_, expected, found): &(_, u64, u64)| expected != found) {
             None => Ok(Some(fd)),
             Some((field, expected, found)) => Err(LoadError::PinMismatch {
                 object: self.loaded.name.clone().into(),
-                map: map.name.clone().into(),
+                map: map.name().into(),
                 path: path.to_path_buf(),
                 field,
                 expected,
@@ -211,12 +217,12 @@ impl<K: Kernel> Loading<'_, K> {
 
     #[cold]
     fn map_error(&self, map: &MapPlan, action: &str, errno: Errno) -> LoadError {
-        self.error_with_hint(format!("map `{}`: {action}", map.name), errno, hint(map, errno))
+        self.error_with_hint(format!("map `{}`: {action}", map.name()), errno, hint(map, errno))
     }
 
     #[cold]
     fn pin_error(&self, map: &MapPlan, path: &Path, errno: Errno) -> LoadError {
-        LoadError::pin(&self.loaded.name, &map.name, path, errno)
+        LoadError::pin(&self.loaded.name, map.name(), path, errno)
     }
 }
 
@@ -231,16 +237,16 @@ fn hint(map: &MapPlan, errno: Errno) -> LoadHint {
         matches!(known, Some(M::SkStorage | M::InodeStorage | M::TaskStorage | M::CgrpStorage));
     let is_valueless = matches!(known, Some(M::Ringbuf | M::UserRingbuf | M::Arena));
     let text = match errno.0 {
-        libc::EINVAL if known.is_none() => format!("unknown map type {}", map.map_type),
-        libc::EINVAL if map.max_entries == 0 && !is_unbounded => "the map definition has no max_entries".into(),
-        libc::EINVAL if map.key_size == 0 && !is_keyless => "the map definition has no key".into(),
-        libc::EINVAL if map.value_size == 0 && !is_valueless => {
+        libc::EINVAL if known.is_none() => format!("unknown map type {}", map.map_type()),
+        libc::EINVAL if map.max_entries() == 0 && !is_unbounded => "the map definition has no max_entries".into(),
+        libc::EINVAL if map.key_size() == 0 && !is_keyless => "the map definition has no key".into(),
+        libc::EINVAL if map.value_size() == 0 && !is_valueless => {
             "the map definition has no value, or a value of size 0".into()
         }
         libc::EINVAL => format!(
             "this kernel probably does not know maps of type {}, or not with these sizes or flags {:#x}",
             known.map_or("?", M::name),
-            map.map_flags
+            map.map_flags()
         ),
         libc::E2BIG => "the kernel does not allow keys or values of this size, or this many entries".into(),
         libc::EPERM => format!(
@@ -264,8 +270,10 @@ mod tests {
     fn a_refused_map_gets_a_hint_for_its_type() {
         let text = |map_type: MapType, key_size, value_size, max_entries| {
             let mut map = MapPlan::default();
-            map.map_type = map_type.number();
-            (map.key_size, map.value_size, map.max_entries) = (key_size, value_size, max_entries);
+            let map_type = map_type.number();
+            let attributes =
+                MapAttributes { map_type, key_size, value_size, max_entries, ..MapAttributes::default() };
+            map.set_attributes(attributes);
             hint(&map, Errno(libc::EINVAL)).0
         };
         assert!(text(MapType::Hash, 4, 4, 0).contains("max_entries"));

@@ -31,9 +31,9 @@ impl Loaded {
         let mut staged = StagedPins { kernel, object: &self.name, pins: Vec::new(), folders: Vec::new() };
         for map in &mut self.maps {
             if let LoadedMap { plan, fd: Some(fd), pin_state: state @ PinState::Unpinned, .. } = map
-                && let Some(path) = &plan.pin
+                && let Some(path) = plan.pin()
             {
-                staged.add(OwnedFd::as_fd(fd), &plan.name, path, state)?;
+                staged.add(OwnedFd::as_fd(fd), plan.name(), path, state)?;
             }
         }
         staged.check_names()?;

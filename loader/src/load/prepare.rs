@@ -54,13 +54,13 @@ impl<K: Kernel> Prepared<'_, K> {
     /// Loads a program of the plan, unless it is loaded already. If the kernel refuses the program, the rest stays loaded.
     pub fn program(&mut self, name: &str) -> Result<&LoadedProgram, LoadError> {
         if self.loaded().program(name).is_none() {
-            let planned = self.plan.programs.iter().find(|p| p.name == name);
+            let planned = self.plan.programs().iter().find(|p| p.name() == name);
             let planned = planned.ok_or_else(|| LoadError::Plan {
-                object: self.plan.name.clone().into(),
+                object: self.plan.name().into(),
                 cause: LoadPlanError::NoSuch {
                     kind: "program to be loaded",
                     name: name.into(),
-                    known: self.plan.programs.iter().map(|p| p.name.as_str().into()).collect(),
+                    known: self.plan.programs().iter().map(|p| p.name().into()).collect(),
                 },
             })?;
             let result = self.loading.load_program(self.plan, planned);
@@ -95,36 +95,36 @@ impl<K: Kernel> Prepared<'_, K> {
     fn create_maps(&mut self) -> Result<(), LoadError> {
         let (plan, loading) = (self.plan, &mut self.loading);
         loading.create_token(plan)?;
-        if let Some(errno) = plan.probe_error {
+        if let Some(errno) = plan.probe_error() {
             let mut error = loading.error("the kernel lets this process load nothing".into(), errno);
-            if let (LoadError::Kernel { hint, .. }, true) = (&mut error, plan.raise_memlock_limit) {
+            if let (LoadError::Kernel { hint, .. }, true) = (&mut error, plan.raises_memlock_limit()) {
                 hint.0.push_str(
                     "; this kernel also charges maps and programs to the limit on locked memory: `ulimit -l unlimited`",
                 );
             }
             return Err(error);
         }
-        if plan.raise_memlock_limit {
+        if plan.raises_memlock_limit() {
             // The limit may be high enough as it is.
             if let Err(errno) = loading.kernel.raise_memlock_limit() {
                 log::info!("the limit on locked memory stays: {errno}");
             }
         }
-        for module in &plan.modules {
+        for module in plan.modules() {
             let request = || format!("BTF of module `{}`", module.name);
             let btf =
                 loading.kernel.btf_by_id(module.btf_id).map_err(|errno| loading.error(request(), errno))?;
             loading.loaded.modules.push(btf);
         }
         loading.load_btf(plan)?;
-        plan.maps.iter().try_for_each(|map| loading.load_map(map))?;
+        plan.maps().iter().try_for_each(|map| loading.load_map(map))?;
         loading.fill_maps_of_maps()
     }
 
     fn load_programs(&mut self) -> Result<(), LoadError> {
-        for program in &self.plan.programs {
+        for program in self.plan.programs() {
             // Programs may share a name, so the function identifies the program.
-            if !self.loaded().programs().iter().any(|p| p.plan.function == program.function) {
+            if !self.loaded().programs().iter().any(|p| p.plan.function() == program.function()) {
                 let result = self.loading.load_program(self.plan, program);
                 result.map_err(|error| self.loading.add_btf_refusal(error))?;
             }

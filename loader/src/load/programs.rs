@@ -39,35 +39,38 @@ impl<K: Kernel> Loading<'_, K> {
     pub(super) fn load_program(&mut self, plan: &LoadPlan, program: &ProgramPlan) -> Result<(), LoadError> {
         let insns = self.insns_with_fds(program)?;
         let fd_array = self.fd_array(plan)?;
-        let module = program.attach.module.map(|index| self.module(index)).transpose()?;
+        let module = program.attach().module().map(|index| self.module(index)).transpose()?;
         let has_btf = self.loaded.btf.is_some();
         let load = ProgLoad {
-            prog_type: program.program_type.number(),
-            name: &program.kernel_name,
+            prog_type: program.program_type().number(),
+            name: program.kernel_name(),
             insns: &insns,
-            license: &plan.license,
-            kern_version: plan.kernel_version,
-            prog_flags: program.flags,
-            ifindex: program.ifindex,
-            expected_attach_type: program.attach_type,
-            btf: self.loaded.btf().filter(|_| !program.func_info.is_empty() || !program.line_info.is_empty()),
-            func_info: if has_btf { &program.func_info } else { &[] },
-            func_info_rec_size: if has_btf && !program.func_info.is_empty() { 8 } else { 0 },
-            line_info: if has_btf { &program.line_info } else { &[] },
-            line_info_rec_size: if has_btf && !program.line_info.is_empty() { 16 } else { 0 },
-            attach_btf_id: program.attach.type_id.map_or(0, |ty| ty.0),
-            attach_to: program.attach.program.as_ref().map(|p| p.as_fd()).or(module),
+            license: plan.license(),
+            kern_version: plan.kernel_version(),
+            prog_flags: program.flags(),
+            ifindex: program.ifindex(),
+            expected_attach_type: program.attach_type(),
+            btf: self
+                .loaded
+                .btf()
+                .filter(|_| !program.func_info().is_empty() || !program.line_info().is_empty()),
+            func_info: if has_btf { program.func_info() } else { &[] },
+            func_info_rec_size: if has_btf && !program.func_info().is_empty() { 8 } else { 0 },
+            line_info: if has_btf { program.line_info() } else { &[] },
+            line_info_rec_size: if has_btf && !program.line_info().is_empty() { 16 } else { 0 },
+            attach_btf_id: program.attach().type_id().map_or(0, |ty| ty.0),
+            attach_to: program.attach().program().or(module),
             fd_array: &fd_array,
-            log_level: program.log_level,
+            log_level: program.log_level(),
             token: self.loaded.token(),
         };
         let (fd, log) = self.verify(plan, program, load)?;
-        if plan.bind_rodata {
-            for map in self.loaded.maps.iter().filter(|m| m.plan.role == MapRole::Rodata) {
+        if plan.binds_rodata() {
+            for map in self.loaded.maps.iter().filter(|m| m.plan.role() == MapRole::Rodata) {
                 if let Some(map_fd) = map.fd()
                     && let Err(errno) = self.kernel.prog_bind_map(fd.as_fd(), map_fd)
                 {
-                    log::info!("program {}: cannot bind map {}: {errno}", program.name, map.plan.name);
+                    log::info!("program {}: cannot bind map {}: {errno}", program.name(), map.plan.name());
                 }
             }
         }
@@ -77,10 +80,10 @@ impl<K: Kernel> Loading<'_, K> {
 
     /// Returns the program's instructions with the descriptors of maps and modules filled in.
     fn insns_with_fds(&self, program: &ProgramPlan) -> Result<Vec<u8>, LoadError> {
-        let mut insns = program.insns.clone();
-        for fixup in &program.fixups {
-            let fd = self.fixup_fd(fixup)?;
-            let imm = imm_offset(fixup).and_then(|at| insns.get_mut(at..)?.first_chunk_mut());
+        let mut insns = program.insns().to_vec();
+        for fixup in program.fixups() {
+            let fd = self.fixup_fd(*fixup)?;
+            let imm = imm_offset(*fixup).and_then(|at| insns.get_mut(at..)?.first_chunk_mut());
             let imm =
                 imm.ok_or_else(|| self.broken_invariant("each fixup is an instruction of the program"))?;
             *imm = Endian::native().u32_bytes(fd.as_raw_fd().cast_unsigned());
@@ -88,8 +91,8 @@ impl<K: Kernel> Loading<'_, K> {
         Ok(insns)
     }
 
-    fn fixup_fd(&self, fixup: &Fixup) -> Result<BorrowedFd<'_>, LoadError> {
-        match fixup.target {
+    fn fixup_fd(&self, fixup: Fixup) -> Result<BorrowedFd<'_>, LoadError> {
+        match fixup.target() {
             FixupTarget::Map(index) => {
                 let map = self.loaded.maps.get(index.0).and_then(LoadedMap::fd);
                 map.ok_or_else(|| self.broken_invariant("each map that an instruction refers to is created"))
@@ -101,10 +104,10 @@ impl<K: Kernel> Loading<'_, K> {
     /// Returns the array of module descriptors that calls of kfuncs refer to. Index 0 stands for the kernel itself.
     fn fd_array(&self, plan: &LoadPlan) -> Result<Vec<RawFd>, LoadError> {
         let mut fds = Vec::new();
-        if !plan.fd_array.is_empty() {
+        if !plan.fd_array().is_empty() {
             fds.push(0);
         }
-        for index in &plan.fd_array {
+        for index in plan.fd_array() {
             fds.push(self.module(*index)?.as_raw_fd());
         }
         Ok(fds)
@@ -170,10 +173,10 @@ impl<K: Kernel> Loading<'_, K> {
         self.fill_struct_ops()?;
         for map in &self.loaded.maps {
             let Some(fd) = map.fd() else { continue };
-            for (key, slot) in &map.plan.slots {
+            for (key, slot) in map.plan.slots() {
                 let SlotPlan::Program(function) = slot else { continue };
                 let failed = |errno, hint: Hint| {
-                    let request = format!("map `{}`: putting a program at {key}", map.plan.name);
+                    let request = format!("map `{}`: putting a program at {key}", map.plan.name());
                     self.error_with_hint(request, errno, hint.into())
                 };
                 let program = match self.program_fd(*function) {
@@ -196,40 +199,32 @@ impl<K: Kernel> Loading<'_, K> {
     fn fill_struct_ops(&mut self) -> Result<(), LoadError> {
         for index in 0..self.loaded.maps.len() {
             let Some(map) = self.loaded.maps.get(index).filter(|map| map.fd.is_some()) else { continue };
-            let mut words = Vec::new();
-            for slot in &map.plan.programs {
+            let mut fds = Vec::new();
+            for slot in map.plan.programs() {
                 // A program that is not loaded leaves a null pointer: the operation is optional.
-                let Some(fd) = self.program_fd(slot.program) else { continue };
-                // The kernel reads a descriptor in the place of a pointer.
-                words.push((slot.offset, Endian::native().u64_bytes(u64::from(fd.cast_unsigned()))));
+                fds.extend(self.program_fd(slot.program()).map(|fd| (*slot, fd)));
             }
-            for (offset, word) in words {
-                let data = self.loaded.maps.get_mut(index).map(|map| map.plan.data.as_mut_slice());
-                let pointer = data.and_then(|data| data.get_mut(offset..)?.first_chunk_mut());
-                match pointer {
-                    Some(pointer) => *pointer = word,
-                    None => {
-                        return Err(self
-                            .broken_invariant("each program of a struct_ops map is a member of its value"));
-                    }
-                }
+            let Some(map) = self.loaded.maps.get_mut(index) else { continue };
+            let set = |(slot, fd)| map.plan.set_program_fd(slot, fd);
+            if let Err(cause) = fds.into_iter().try_for_each(set) {
+                return Err(LoadError::Internal { object: self.loaded.name.clone().into(), cause });
             }
         }
         Ok(())
     }
 
     fn program_fd(&self, function: ProgramIndex) -> Option<RawFd> {
-        let program = self.loaded.programs.iter().find(|program| program.plan.function == function);
+        let program = self.loaded.programs.iter().find(|program| program.plan.function() == function);
         program.map(|program| program.fd.as_raw_fd())
     }
 }
 
 /// Returns the offset of the `imm` that a fixup sets: that of the first half of a map's `ld_imm64`, or of the second half for a
 /// module.
-fn imm_offset(fixup: &Fixup) -> Option<usize> {
-    let offset_in_insn = match fixup.target {
+fn imm_offset(fixup: Fixup) -> Option<usize> {
+    let offset_in_insn = match fixup.target() {
         FixupTarget::Map(_) => 4,
         FixupTarget::Module(_) => 12,
     };
-    usize::try_from(fixup.insn).ok()?.checked_mul(INSN_BYTES)?.checked_add(offset_in_insn)
+    usize::try_from(fixup.insn()).ok()?.checked_mul(INSN_BYTES)?.checked_add(offset_in_insn)
 }

@@ -95,10 +95,10 @@ fn programs_with_the_same_name_are_all_loaded() {
     let plan = Loader::new(&object).plan().unwrap();
     let Some(mut prepared) = prepared(&plan) else { return };
     // A name stands for the first program that has it.
-    assert_eq!(prepared.program("main").unwrap().plan.section, "socket");
+    assert_eq!(prepared.program("main").unwrap().plan.section(), "socket");
     assert_eq!(prepared.loaded().programs().len(), 1);
     let loaded = prepared.finish().unwrap();
-    let sections: Vec<_> = loaded.programs().iter().map(|p| p.plan.section.as_str()).collect();
+    let sections: Vec<_> = loaded.programs().iter().map(|p| p.plan.section()).collect();
     assert_eq!(sections, ["socket", "xdp"]);
 }
 

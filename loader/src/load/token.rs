@@ -14,7 +14,7 @@ const DEFAULT_BPFFS: &str = "/sys/fs/bpf";
 
 impl<K: Kernel> Loading<'_, K> {
     pub(super) fn create_token(&mut self, plan: &LoadPlan) -> Result<(), LoadError> {
-        self.loaded.token = create_token(&plan.name, &plan.token, self.kernel)?;
+        self.loaded.token = create_token(plan.name(), plan.token(), self.kernel)?;
         Ok(())
     }
 }

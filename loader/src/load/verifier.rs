@@ -68,8 +68,8 @@ impl RefusedProgram {
         let poison = find_poison(plan, program, &log, insn);
         let hint = find_hint(plan, program, errno, &log);
         let mut refused = Self {
-            program: program.name.clone(),
-            section: program.section.clone(),
+            program: program.name().to_owned(),
+            section: program.section().to_owned(),
             errno,
             log,
             insn,
@@ -196,10 +196,10 @@ fn normalize_whitespace(text: &[u8]) -> Vec<u8> {
 
 /// Finds the source line of an instruction in the program's `struct bpf_line_info`.
 fn source_line(plan: &LoadPlan, program: &ProgramPlan, insn: u32) -> Option<String> {
-    let btf = Btf::parse(plan.btf.as_deref()?).ok()?;
+    let btf = Btf::parse(plan.btf()?).ok()?;
     let e = core_relo::Endian::native();
     let starts_before = |record: &&[u8]| e.u32(record, 0).is_some_and(|start| start <= insn);
-    let record = program.line_info.chunks_exact(16).rfind(starts_before)?;
+    let record = program.line_info().chunks_exact(16).rfind(starts_before)?;
     let name = |at| btf.name(StrOffset(e.u32(record, at)?));
     let (file, text, position) = (name(4)?, name(8)?, e.u32(record, 12)?);
     Some(format!("{file}:{}: {}", position >> 10, Name::new(&normalize_whitespace(text.as_bytes()))))
@@ -213,11 +213,11 @@ fn find_poison(plan: &LoadPlan, program: &ProgramPlan, log: &str, insn: Option<u
     })?;
     if helper == POISON_IMM {
         let insn = insn?;
-        let copy = program.functions.iter().rfind(|copy| copy.start <= insn)?;
+        let copy = program.functions().iter().rfind(|copy| copy.start <= insn)?;
         let insn_in_function = insn.checked_sub(copy.start)?;
-        let mut poisoned = plan.poisoned.iter();
-        let poisoned = poisoned.find(|p| p.function == copy.function && p.insn == insn_in_function)?;
-        return Some(Poison::CoreRelo { reason: poisoned.why.clone(), record: poisoned.record });
+        let mut poisoned = plan.poisoned().iter();
+        let poisoned = poisoned.find(|p| p.function() == copy.function && p.insn() == insn_in_function)?;
+        return Some(Poison::CoreRelo { reason: poisoned.why().to_owned(), record: poisoned.record() });
     }
     // The numbers of poisoned kfuncs and maps begin at their base.
     let index = |base: i32| {
@@ -225,12 +225,12 @@ fn find_poison(plan: &LoadPlan, program: &ProgramPlan, log: &str, insn: Option<u
         (index < 1_000_000).then_some(index)
     };
     if let Some(index) = index(POISON_KFUNC) {
-        let name = plan.externs.get(index)?.clone();
-        let is_incompatible = plan.incompatible_kfuncs.contains(&ExternIndex(index));
+        let name = plan.externs().get(index)?.clone();
+        let is_incompatible = plan.incompatible_kfuncs().contains(&ExternIndex(index));
         return Some(if is_incompatible { Poison::IncompatibleKfunc(name) } else { Poison::Kfunc(name) });
     }
-    let map = plan.maps.get(index(POISON_MAP)?)?;
-    Some(Poison::Map(map.name.clone()))
+    let map = plan.maps().get(index(POISON_MAP)?)?;
+    Some(Poison::Map(map.name().to_owned()))
 }
 
 /// Returns whether a load failed because of the limits on open files, not because of the program.
@@ -241,7 +241,7 @@ fn is_out_of_descriptors(errno: Errno) -> bool {
 fn find_hint(plan: &LoadPlan, program: &ProgramPlan, errno: Errno, log: &str) -> String {
     let has = |text: &str| log.contains(text);
     match errno.0 {
-        libc::EPERM if plan.raise_memlock_limit && log.trim().is_empty() => {
+        libc::EPERM if plan.raises_memlock_limit() && log.trim().is_empty() => {
             format!("{}; or the limit on locked memory is too low: `ulimit -l unlimited`", Hint::for_errno(errno).0)
         }
         libc::EPERM | libc::EACCES if log.trim().is_empty() => Hint::for_errno(errno).0.to_owned(),
@@ -253,8 +253,8 @@ fn find_hint(plan: &LoadPlan, program: &ProgramPlan, errno: Errno, log: &str) ->
         }
         libc::EINVAL if log.trim().is_empty() => format!(
             "the verifier's log is empty: this kernel probably does not know programs of type {}{}",
-            program.program_type,
-            if program.attach_type == 0 { "" } else { " with this attach type, or these flags" }
+            program.program_type(),
+            if program.attach_type() == 0 { "" } else { " with this attach type, or these flags" }
         ),
         libc::EACCES | libc::EINVAL if has("cannot call GPL-restricted function") || has("GPL compatible") => {
             "the helper needs a license that is compatible with the GPL: char LICENSE[] SEC(\"license\") = \"GPL\"".into()

@@ -1,6 +1,10 @@
 //! The CO-RE relocations of the programs that are loaded.
 
-use super::{LoadPlanError, Refusal, settings::Settings, target_kernel::TargetKernel};
+use super::{
+    error::{LoadPlanError, Refusal},
+    settings::Settings,
+    target_kernel::TargetKernel,
+};
 use crate::{
     elf::text,
     features::Feature,
@@ -14,26 +18,46 @@ use core_relo::{
     explain::{Explanation, explain, reason},
     plan::{Decision, PlannedReloc, RelocError},
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// A CO-RE relocation whose instruction is poisoned on this kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Poisoned {
-    /// The function of the instruction.
-    pub function: ProgramIndex,
-    /// The index of the instruction in the function.
-    pub insn: u32,
-    /// The index of the relocation among the object's relocations.
-    pub record: usize,
-    /// The reason, in one line.
-    pub why: String,
+    function: ProgramIndex,
+    insn: u32,
+    record: usize,
+    why: String,
 }
+
+impl Poisoned {
+    /// Returns the function of the instruction.
+    pub const fn function(&self) -> ProgramIndex {
+        self.function
+    }
+
+    /// Returns the index of the instruction in the function.
+    pub const fn insn(&self) -> u32 {
+        self.insn
+    }
+
+    /// Returns the index of the relocation among the object's relocations.
+    pub const fn record(&self) -> usize {
+        self.record
+    }
+
+    /// Returns the reason, in one line.
+    pub fn why(&self) -> &str {
+        &self.why
+    }
+}
+
+/// The functions whose relocations belong to the programs being loaded.
+pub(super) type SelectedFunctions = HashSet<ProgramIndex>;
 
 /// Returns the relocated code sections and the poisoned relocations.
 pub(super) fn relocate_code(
     object: &Object<'_>,
-    selected: &[bool],
+    selected: &SelectedFunctions,
     settings: &Settings,
     kernel: &TargetKernel,
 ) -> Result<(Vec<Vec<u8>>, Vec<Poisoned>), LoadPlanError> {
@@ -61,7 +85,7 @@ fn refusals(plan: &Plan<'_>, failed: &[(usize, RelocError)]) -> LoadPlanError {
 /// Explains a relocation by its [record](Poisoned::record).
 pub(super) fn explain_record(
     object: &Object<'_>,
-    selected: &[bool],
+    selected: &SelectedFunctions,
     settings: &Settings,
     kernel: &TargetKernel,
     record: usize,
@@ -77,7 +101,7 @@ pub(super) fn explain_record(
 fn with_plan<T>(
     object: &Object<'_>,
     functions: &FunctionIndex,
-    selected: &[bool],
+    selected: &SelectedFunctions,
     settings: &Settings,
     kernel: &TargetKernel,
     use_plan: impl FnOnce(&Plan<'_>) -> T,
@@ -87,21 +111,20 @@ fn with_plan<T>(
     }
     let relocs = object.relocs()?;
     // A record outside of all functions is not skipped, so that its error is reported.
-    let is_selected = |record: &Record<'_>| {
-        functions.find(record).and_then(|function| selected.get(function.0).copied()).unwrap_or(true)
-    };
+    let is_selected =
+        |record: &Record<'_>| functions.find(record).is_none_or(|function| selected.contains(&function));
     if !relocs.records().iter().any(is_selected) {
         return Ok(None);
     }
     let no_types = |cause: KernelBtfError| LoadPlanError::Types { what: "CO-RE relocations", cause };
-    let (source, is_own_btf) = match &kernel.relocation_btf {
+    let (source, is_host_kernel) = match &kernel.relocation_btf {
         Some(other) => (other, false),
         None => (&kernel.btf, true),
     };
     let target = source.target(false).map_err(no_types)?;
     let plan = Plan::with_options(&relocs, &target, settings.core_options, is_selected);
     // The modules' BTF is read only if the kernel's own BTF lacks a type.
-    let needs_modules = is_own_btf && plan.needs_modules() && kernel.features.has(Feature::ModuleBtf);
+    let needs_modules = is_host_kernel && plan.needs_modules() && kernel.features.has(Feature::ModuleBtf);
     if !needs_modules || source.modules().map_err(|e| no_types(e.into()))?.is_empty() {
         return Ok(Some(use_plan(&plan)));
     }
@@ -120,36 +143,37 @@ fn poisoned(functions: &FunctionIndex, planned: &PlannedReloc<'_>) -> Option<Poi
 
 /// Returns the location of a relocation as text: ``exec.bpf.c:41 (`handle_exec`, insn 17)``.
 fn location(planned: &PlannedReloc<'_>) -> String {
-    // The name is empty for a record outside of all functions.
-    let function = planned.function().map(|f| text(f.name)).unwrap_or_default();
-    let insn = planned.record().insn.map_or(0, |i| i.0);
+    // A malformed record may be outside of all functions, or not at an instruction.
+    let insn = match (planned.function(), planned.record().insn) {
+        (Some(function), Some(insn)) => format!("`{}`, insn {}", text(function.name), insn.0),
+        _ => format!("relocation {}", planned.number()),
+    };
     match planned.source() {
-        Some(line) => format!("{}:{} (`{function}`, insn {insn})", line.file, line.line),
-        None => format!("`{function}`, insn {insn}"),
+        Some(line) => format!("{}:{} ({insn})", line.file, line.line),
+        None => insn,
     }
 }
 
-/// The object's functions by code section and position in the section.
-struct FunctionIndex(HashMap<(usize, u32), ProgramIndex>);
+/// The object's functions by code section, in the order of the section.
+struct FunctionIndex(Vec<Vec<ProgramIndex>>);
 
 impl FunctionIndex {
     fn new(object: &Object<'_>) -> Self {
-        let sections: HashMap<SectionIndex, usize> = object.code_indices().iter().copied().zip(0..).collect();
-        let mut found = HashMap::new();
-        let mut counts: HashMap<usize, u32> = HashMap::new();
-        for (index, p) in ProgramIndex::enumerate(object.programs()) {
-            let Some(section) = sections.get(&p.section_index).copied() else { continue };
-            let n = counts.entry(section).or_default();
-            found.insert((section, *n), index);
-            // There are fewer functions than symbols, whose number fits 32 bits: nothing saturates.
-            *n = n.saturating_add(1);
+        let positions: HashMap<SectionIndex, usize> =
+            object.code_indices().iter().copied().zip(0..).collect();
+        let mut sections = vec![Vec::new(); positions.len()];
+        for (index, program) in ProgramIndex::enumerate(object.programs()) {
+            let position = positions.get(&program.section_index);
+            if let Some(functions) = position.and_then(|position| sections.get_mut(*position)) {
+                functions.push(index);
+            }
         }
-        Self(found)
+        Self(sections)
     }
 
     /// Returns the function of a record.
     fn find(&self, record: &Record<'_>) -> Option<ProgramIndex> {
         let (section, function) = record.function_position()?;
-        self.0.get(&(section, u32::try_from(function).ok()?)).copied()
+        self.0.get(section)?.get(function).copied()
     }
 }

@@ -1,10 +1,11 @@
 //! The kernel features that USDT depends on. The programs and the code that attaches the probes have to agree on them.
 
-use super::TargetKernel;
+use super::target_kernel::TargetKernel;
 use crate::{
     features::{Feature, Features},
     link::{ProgramLinker, externs::ExternBinding},
 };
+use core_relo::{ByteOffset, ByteSize};
 
 /// The maps of libbpf's `usdt.bpf.h`: the probe specifications, and the number of a specification by address.
 pub const USDT_MAPS: [&str; 2] = ["__bpf_usdt_specs", "__bpf_usdt_ip_to_spec_id"];
@@ -30,18 +31,18 @@ impl UsdtPlan {
     /// The value of the object's extern `LINUX_HAS_BPF_COOKIE` decides about cookies. Probing the kernel a second time could give
     /// another answer, and the programs would look for specifications in the wrong place.
     pub(super) fn for_object(
-        parts: &ProgramLinker<'_, '_>,
+        linker: &ProgramLinker<'_, '_>,
         kconfig: &[u8],
         kernel: &TargetKernel,
     ) -> Option<Self> {
-        let has_maps = USDT_MAPS.iter().all(|n| parts.maps.entries.iter().any(|m| m.name == n.as_bytes()));
+        let has_maps = USDT_MAPS.iter().all(|n| linker.maps.entries.iter().any(|m| m.name == n.as_bytes()));
         if !has_maps {
             return None;
         }
-        let has_cookie = parts.externs.iter().find_map(|e| match e.binding {
+        let has_cookie = linker.externs.iter().find_map(|e| match e.binding {
             ExternBinding::Config(slot) if e.name == b"LINUX_HAS_BPF_COOKIE" => {
-                let start = usize::try_from(slot.offset).ok()?;
-                let end = start.checked_add(usize::try_from(slot.size).ok()?)?;
+                let start = ByteOffset(slot.offset).index();
+                let end = start.checked_add(ByteSize(slot.size).index())?;
                 Some(kconfig.get(start..end)?.iter().any(|b| *b != 0))
             }
             _ => None,
@@ -73,11 +74,11 @@ mod tests {
         let object = Object::parse(&bytes).unwrap();
         let mut kernel = kernel(|_| {});
         kernel.features = Features::fixed(has);
-        LoadPlan::new(&object, &crate::load_plan::Settings::default(), &kernel).unwrap().usdt
+        LoadPlan::new(&object, &crate::load_plan::Settings::default(), &kernel).unwrap().usdt()
     }
 
     #[test]
-    fn objects_with_the_maps_get_a_plan_by_the_hosts_features() {
+    fn the_plan_depends_on_the_maps_and_the_hosts_features() {
         assert_eq!(planned(&["table"], |_| true), None);
         let plan = |cookies, uprobe_multi| Some(UsdtPlan { cookies, uprobe_multi });
         assert_eq!(planned(&USDT_MAPS, |_| true), plan(true, true));
@@ -100,10 +101,10 @@ mod tests {
         m.refer(main, 0, symbol, false);
         let bytes = m.bytes();
         let object = Object::parse(&bytes).unwrap();
-        let parts = ProgramLinker::collect(&object).unwrap();
+        let linker = ProgramLinker::collect(&object).unwrap();
         let mut kernel = kernel(|_| {});
         kernel.features = Features::fixed(|_| true);
-        let cookies = |value: u8| UsdtPlan::for_object(&parts, &[value], &kernel).map(|plan| plan.cookies);
+        let cookies = |value: u8| UsdtPlan::for_object(&linker, &[value], &kernel).map(|plan| plan.cookies);
         assert_eq!((cookies(0), cookies(1)), (Some(false), Some(true)));
     }
 }

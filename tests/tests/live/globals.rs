@@ -90,7 +90,7 @@ fn arena_variables_are_set_before_and_after_the_load() {
     // The documentation states the address: `data_offset` plus the offset of the variable.
     let map = loaded.map("arena").unwrap();
     let sum = loaded.find_global("sum").unwrap();
-    let at = usize::try_from(map.plan.data_offset).unwrap() + sum.offset;
+    let at = usize::try_from(map.plan.data_offset()).unwrap() + sum.offset;
     assert_eq!(map.arena().unwrap().read::<u64>(at).unwrap(), 23);
 }
 

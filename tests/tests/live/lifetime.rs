@@ -1,6 +1,6 @@
 //! Lifetimes: pinned maps and links, maps shared between objects, and kernel types shared between loads.
 
-use super::harness::{Bpffs, Need, hits, live, load, load_with, object, run};
+use super::harness::{Bpffs, Need, hits, live, load, load_with, object, run, with_invalid_insn};
 use core_relo_loader::{
     Loader,
     attach::{AttachError, Link},
@@ -79,17 +79,14 @@ fn a_map_is_pinned_at_the_configured_path() {
 fn a_failed_load_leaves_no_pin() {
     let Some(_live) = live("lifetime::a_failed_load_leaves_no_pin", &[]) else { return };
     let bpffs = Bpffs::new();
-    let bytes = object("pinned");
+    let bytes = with_invalid_insn(object("pinned"), "count");
     let object = Object::parse(&bytes).unwrap();
     let mut loader = Loader::new(&object).name("pinned");
     let pins = || std::fs::read_dir(bpffs.path()).unwrap().count();
     // The kernel has put its own iterators into the bpffs.
     let before = pins();
     loader.map("core_relo_live").pin = Some(Some(bpffs.path().join("mine")));
-    let mut plan = loader.plan().unwrap();
-    // An instruction that no kernel knows.
-    plan.programs[0].insns[0..8].fill(0xff);
-    let refused = loader.execute(&plan).unwrap_err();
+    let refused = loader.execute(&loader.plan().unwrap()).unwrap_err();
     assert!(matches!(refused, LoadError::Program { .. }), "{refused}");
     assert_eq!(pins(), before);
 }
@@ -205,10 +202,9 @@ fn a_load_is_prepared_and_finished_in_two_steps() {
     run(&loaded, "touch");
     assert_eq!(loaded.global::<u64>("from_hash").unwrap(), 33);
 
-    let bytes = super::harness::object("ringbuf");
+    let bytes = with_invalid_insn(super::harness::object("ringbuf"), "discard");
     let object = Object::parse(&bytes).unwrap();
-    let mut plan = Loader::new(&object).name("ringbuf").plan().unwrap();
-    plan.programs.iter_mut().find(|p| p.name == "discard").unwrap().insns[0..8].fill(0xff);
+    let plan = Loader::new(&object).name("ringbuf").plan().unwrap();
     let mut prepared = load::prepare(&plan, &RunningKernel).unwrap();
     let refused = prepared.program("discard").unwrap_err();
     assert!(matches!(refused, LoadError::Program { .. }), "{refused}");

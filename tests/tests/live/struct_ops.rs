@@ -76,7 +76,7 @@ fn a_table_is_registered_and_replaced_by_a_link() {
     expect_used(&loaded);
     // A table of the same name replaces the registered table.
     let table = other.map("still").unwrap();
-    attach::struct_ops_update(&mut link, &table.handle().unwrap(), &table.plan.data).unwrap();
+    attach::struct_ops_update(&mut link, &table.handle().unwrap(), table.plan.data()).unwrap();
     let before = hits(&loaded);
     send_with("bpf_still_link").unwrap();
     assert_eq!(hits(&loaded), before);

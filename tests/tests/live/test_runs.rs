@@ -72,7 +72,7 @@ fn functions_of_any_section_are_linked() {
     // The kernel has a function record for functions of every section.
     let outer = loaded.program("outer").unwrap();
     let records = sys::prog_lines(outer).unwrap();
-    assert_eq!((outer.plan.functions.len(), records.functions.len()), (7, 7));
+    assert_eq!((outer.plan.functions().len(), records.functions.len()), (7, 7));
     let all = load_with("own_sections", |loader| loader.program("inner").autoload = Some(true));
     assert_eq!((run(&all, "inner"), hits(&all)), (inner, 1));
 }

@@ -50,9 +50,9 @@ impl Tracer {
         let program_ref = ProgramRef {
             fd: loaded.as_fd(),
             name: loaded.name(),
-            section: &loaded.plan.section,
-            program_type: loaded.plan.program_type,
-            attach_type: AttachType::from_number(loaded.plan.attach_type),
+            section: loaded.plan.section(),
+            program_type: loaded.plan.program_type(),
+            attach_type: AttachType::from_number(loaded.plan.attach_type()),
             usdt: None,
         };
         attach::auto(&program_ref).unwrap_or_else(|e| panic!("{program}: {e}"))

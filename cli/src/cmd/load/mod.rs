@@ -186,7 +186,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
             Err(_) if self.kernel.is_interrupted() => Ok(None),
             Err(LoadFailure::Load(e)) => self.report_refusal(None, &e).map(|()| None),
             Err(LoadFailure::Attach { stage, cause }) => {
-                self.report_attach_failure(&plan.name, stage, &cause).map(|()| None)
+                self.report_attach_failure(plan.name(), stage, &cause).map(|()| None)
             }
             Err(LoadFailure::Interrupted) => Ok(None),
         }
@@ -348,14 +348,14 @@ impl ObjectLoader<'_, '_, '_, '_> {
             }
         }
         for program in loaded.programs() {
-            let kind = short_type_name(program.plan.program_type.name());
+            let kind = short_type_name(program.plan.program_type().name());
             let id = id_text(sys::prog_info(program).map(|info| info.id));
-            let insns = program.plan.insns.len() / 8;
+            let insns = program.plan.insns().len() / 8;
             let line = Line::new().text("  program  ").column(24, program.name()).text(" ").column(16, kind);
             out.line(line.text(format_args!(" {id}, {insns} instructions")))?;
             print_log(out, &program.log)?;
         }
-        for skipped in &plan.skipped {
+        for skipped in plan.skipped() {
             let (name, why) = (&skipped.program, skipped.reason);
             let line = Line::new().text("  program  ").column(24, name).text(" ");
             out.line(line.styled(DIM, format_args!("not loaded: {why}")))?;

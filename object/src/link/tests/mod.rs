@@ -4,7 +4,7 @@ mod sections;
 
 use super::{LinkError, PSEUDO_FUNC};
 use crate::{
-    load_plan::{LoadPlan, LoadPlanError},
+    load_plan::{LoadPlan, LoadPlanError, ProgramPlan},
     object::calls::{CALL, PSEUDO_CALL},
     test_support::{TestObject, call, exit, insns, line, load, returns, words},
 };
@@ -26,7 +26,11 @@ const NOP: Insn = Insn { code: 0xb7, dst: 0, src: 0, off: 0, imm: 0 };
 /// Returns the start and name of each function copy in the plan's programs.
 fn function_copies(plan: &LoadPlan, functions: &[(usize, &'static str)]) -> Vec<(u32, &'static str)> {
     let name = |at: usize| functions.iter().find(|(n, _)| *n == at).map_or("?", |(_, name)| name);
-    plan.programs.iter().flat_map(|p| &p.functions).map(|copy| (copy.start, name(copy.function.0))).collect()
+    plan.programs()
+        .iter()
+        .flat_map(ProgramPlan::functions)
+        .map(|copy| (copy.start, name(copy.function.0)))
+        .collect()
 }
 
 const NAMES: [(usize, &str); 4] = [(0, "a"), (1, "b"), (2, "c"), (3, "main")];
@@ -175,10 +179,10 @@ fn records_move_with_their_functions() {
     m.line_info("xdp", &[(0, 10), (1, 11)]);
     m.line_info(".text", &[(0, 1), (1, 2), (2, 3), (4, 5), (5, 6)]);
     let plan = m.plan().unwrap();
-    let program = &plan.programs[0];
+    let program = &plan.programs()[0];
     let [main, a, _, c] = types.map(|id| id.0);
-    assert_eq!(words(&program.func_info), [0, main, 3, a, 5, c]);
-    let lines: Vec<_> = words(&program.line_info).chunks(4).map(|r| (r[0], r[3] >> 10)).collect();
+    assert_eq!(words(program.func_info()), [0, main, 3, a, 5, c]);
+    let lines: Vec<_> = words(program.line_info()).chunks(4).map(|r| (r[0], r[3] >> 10)).collect();
     assert_eq!(lines, [(0, 10), (1, 11), (3, 1), (4, 2), (5, 5), (6, 6)]);
 }
 
@@ -210,7 +214,7 @@ fn a_subprogram_needs_records_if_the_program_has_records() {
         m.line_info(".text", &[(0, 1)]);
     };
     let plan = object_with(callee_records).plan().unwrap();
-    assert!(plan.programs[0].func_info.is_empty() && plan.programs[0].line_info.is_empty());
+    assert!(plan.programs()[0].func_info().is_empty() && plan.programs()[0].line_info().is_empty());
 }
 
 /// A program with an exception callback that no function calls.
@@ -236,7 +240,7 @@ fn an_exception_callback_comes_last() {
         [(0, "main"), (2, "a"), (4, "handler")]
     );
     let plan = throwing("something_else:handler", 1, SymbolScope::Dynamic).plan().unwrap();
-    assert_eq!(plan.programs[0].functions.len(), 2);
+    assert_eq!(plan.programs()[0].functions().len(), 2);
 }
 
 #[test]

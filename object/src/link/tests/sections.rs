@@ -2,8 +2,9 @@
 
 use super::{function_copies, link_error};
 use crate::{
+    index::ProgramIndex,
     link::{LinkError, PSEUDO_FUNC},
-    load_plan::LoadPlan,
+    load_plan::{LoadPlan, ProgramPlan},
     object::{
         Object,
         calls::{CALL, PSEUDO_CALL},
@@ -39,8 +40,12 @@ fn subprogram_flags(m: TestObject) -> Vec<(String, bool)> {
     object.programs().iter().map(kind).collect()
 }
 
+fn are_selected(plan: &LoadPlan) -> [bool; 2] {
+    [0, 1].map(|function| plan.is_selected(ProgramIndex(function)))
+}
+
 fn names(plan: &LoadPlan) -> Vec<&str> {
-    plan.programs.iter().map(|p| p.name.as_str()).collect()
+    plan.programs().iter().map(ProgramPlan::name).collect()
 }
 
 /// `main` in `xdp` calls a static function in `util` by the section symbol, and loads the address of the next function.
@@ -124,9 +129,9 @@ fn a_program_that_another_calls_stays_a_program() {
     let plan = object().plan_on(kernel(|_| {}), |loader| loader.select_programs(["outer"])).unwrap();
     assert_eq!(names(&plan), ["outer"]);
     assert_eq!(insns(&plan, "outer")[2..], returns(1));
-    assert_eq!(plan.selected, [true, true], "its CO-RE relocations take part");
+    assert_eq!(are_selected(&plan), [true, true], "its CO-RE relocations take part");
     let plan = object().plan_on(kernel(|_| {}), |loader| loader.select_programs(["inner"])).unwrap();
-    assert_eq!(plan.selected, [true, false]);
+    assert_eq!(are_selected(&plan), [true, false]);
 }
 
 #[test]
@@ -185,7 +190,7 @@ fn functions_without_references_are_handled_like_libbpf() {
     assert!(m.error().contains("section `util` has no known program type"));
     let mut m = TestObject::new();
     m.program("f", "?util", &returns(0));
-    assert_eq!(m.plan().unwrap().skipped.len(), 1);
+    assert_eq!(m.plan().unwrap().skipped().len(), 1);
 }
 
 #[test]
@@ -290,7 +295,7 @@ fn long_chains_across_sections_need_no_stack() {
     m.program("other", "?xdp", &returns(0));
     m.refer(main, 0, callee, true);
     let plan = m.plan().unwrap();
-    assert_eq!((names(&plan), plan.programs[0].functions.len()), (vec!["main"], 20_002));
+    assert_eq!((names(&plan), plan.programs()[0].functions().len()), (vec!["main"], 20_002));
 }
 
 #[test]
@@ -331,13 +336,13 @@ fn records_of_any_section_move_with_their_functions() {
     assert_eq!(names(&plan), ["main", "inner", "other"]);
     let [main, inner, a, b, other] = types.map(|id| id.0);
     let lines = |at: usize| {
-        let words = words(&plan.programs[at].line_info);
+        let words = words(plan.programs()[at].line_info());
         words.chunks(4).map(|r| (r[0], r[3] >> 10)).collect::<Vec<_>>()
     };
-    assert_eq!(words(&plan.programs[0].func_info), [0, main, 2, b]);
+    assert_eq!(words(plan.programs()[0].func_info()), [0, main, 2, b]);
     assert_eq!(lines(0), [(0, 10), (2, 40), (5, 41)]);
-    assert_eq!(words(&plan.programs[1].func_info), [0, inner]);
-    assert_eq!(words(&plan.programs[2].func_info), [0, other, 3, inner, 5, a]);
+    assert_eq!(words(plan.programs()[1].func_info()), [0, inner]);
+    assert_eq!(words(plan.programs()[2].func_info()), [0, other, 3, inner, 5, a]);
     assert_eq!(lines(2), [(0, 50), (2, 51), (3, 20), (4, 21), (5, 30)]);
 }
 
@@ -352,7 +357,7 @@ fn references_move_with_functions_of_any_section() {
     let main = m.program("main", "xdp", &[call(-1), exit()]);
     m.refer(main, 0, f, true);
     let plan = m.plan().unwrap();
-    let fixups: Vec<_> = plan.programs[0].fixups.iter().map(|f| f.insn).collect();
+    let fixups: Vec<_> = plan.programs()[0].fixups().iter().map(|f| f.insn()).collect();
     assert_eq!(fixups, [2]);
 }
 

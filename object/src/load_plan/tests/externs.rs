@@ -1,5 +1,5 @@
 //! Externs of objects: the kernel's configuration, symbols, variables and functions.
-#![expect(clippy::arithmetic_side_effects, reason = "places within code the tests made themselves")]
+#![expect(clippy::arithmetic_side_effects, reason = "small offsets in code that the tests build")]
 
 use super::without;
 use crate::{
@@ -14,22 +14,24 @@ use core_relo::{
     insn::Insn,
 };
 
-/// Externs of one section of BTF, each loaded by the program in order: name, type, weak.
-fn taking(section: &str, externs: &[(&str, TypeId, bool)], mut m: TestObject) -> TestObject {
+/// Creates an object with externs in a section of its BTF: the name, the type and whether the extern is weak. The program loads each
+/// extern in order.
+fn with_externs(section: &str, externs: &[(&str, TypeId, bool)], mut m: TestObject) -> TestObject {
     let code: Vec<Insn> = externs.iter().flat_map(|_| load(1, 0)).chain(returns(0)).collect();
     let main = m.program("main", "tc", &code);
     let mut infos = Vec::new();
-    for ((name, ty, weak), at) in externs.iter().zip(0u64..) {
+    for ((name, ty, weak), index) in externs.iter().zip(0u64..) {
         let var = m.types.var(name, *ty, 2);
         infos.push((var, 0, 4));
         let symbol = m.undefined(name, *weak);
-        m.refer(main, at * 2, symbol, false);
+        m.refer(main, index * 2, symbol, false);
     }
     m.types.datasec(section, 0, &infos);
     m
 }
 
-fn configured(text: &str) -> TargetKernel {
+/// Returns a kernel with this configuration.
+fn kernel_with_config(text: &str) -> TargetKernel {
     let mut kernel = kernel(|_| {});
     kernel.kconfig = Some(text.into());
     kernel.kernel_version = 0x0006_0102;
@@ -37,7 +39,7 @@ fn configured(text: &str) -> TargetKernel {
 }
 
 #[test]
-fn configuration_lies_by_alignment_then_size_then_name_and_each_load_finds_its_value() {
+fn configuration_values_are_sorted_by_alignment_size_and_name() {
     let mut m = TestObject::new();
     let (long, char) = (m.types.int("unsigned long", 8, 0), m.types.int("char", 1, Builder::CHAR));
     let (bool, text) = (m.types.int("_Bool", 1, Builder::BOOL), m.types.array(char, char, 6));
@@ -55,51 +57,51 @@ fn configuration_lies_by_alignment_then_size_then_name_and_each_load_finds_its_v
         ("LINUX_UNHEARD_OF", bool, true),
     ];
     let config = "# CONFIG_NONE is not set\nCONFIG_BOOL=y\nCONFIG_TEXT=\"ab\"\nCONFIG_INT=-7\nCONFIG_LONG=0x100000000\nCONFIG_TRI=m\n";
-    let plan = taking(".kconfig", &externs, m).plan_on(configured(config), |_| {}).unwrap();
-    let map = &plan.maps[0];
-    assert_eq!((map.name.as_str(), map.role.is_frozen(), map.map_flags & 1 << 7), (".kconfig", true, 1 << 7));
+    let plan = with_externs(".kconfig", &externs, m).plan_on(kernel_with_config(config), |_| {}).unwrap();
+    let map = &plan.maps()[0];
+    assert_eq!((map.name(), map.role().is_frozen(), map.map_flags() & 1 << 7), (".kconfig", true, 1 << 7));
     let code = insns(&plan, "main");
-    let at = |n: usize| usize::try_from(code[n * 2 + 1].imm).unwrap();
+    let offset = |n: usize| usize::try_from(code[n * 2 + 1].imm).unwrap();
     assert!((0..externs.len()).all(|n| code[n * 2].src == 2));
-    // 8 bytes, then those of 4 by name, then those of 1 by size and name.
-    assert_eq!((0..externs.len()).map(at).collect::<Vec<_>>(), [24, 27, 8, 0, 16, 12, 20, 25, 26]);
-    assert_eq!(map.data.len(), 33);
-    let word = |n| words(&map.data[at(n)..])[0];
-    assert_eq!((map.data[at(0)], &map.data[at(1)..]), (1, &b"ab\0\0\0\0"[..]));
+    // Values of 8 bytes, then values of 4 bytes by name, then values with an alignment of 1 by size and name.
+    assert_eq!((0..externs.len()).map(offset).collect::<Vec<_>>(), [24, 27, 8, 0, 16, 12, 20, 25, 26]);
+    assert_eq!(map.data().len(), 33);
+    let word = |n| words(&map.data()[offset(n)..])[0];
+    assert_eq!((map.data()[offset(0)], &map.data()[offset(1)..]), (1, &b"ab\0\0\0\0"[..]));
     assert_eq!((word(2), word(4), word(5), word(6)), (7u32.wrapping_neg(), 2, 0, 0x0006_0102));
-    assert_eq!(core_relo::Endian::native().u64(&map.data, at(3)), Some(1 << 32));
-    assert_eq!((map.data[at(7)], map.data[at(8)]), (1, 0));
-    // The kernel is told where they lie.
-    let btf = Btf::parse(plan.btf.as_deref().unwrap()).unwrap();
+    assert_eq!(core_relo::Endian::native().u64(map.data(), offset(3)), Some(1 << 32));
+    assert_eq!((map.data()[offset(7)], map.data()[offset(8)]), (1, 0));
+    // The BTF for the kernel has the same size and offsets.
+    let btf = Btf::parse(plan.btf().unwrap()).unwrap();
     let section = btf.find(b".kconfig", Kind::Datasec).unwrap();
     assert_eq!((section.size_or_type(), section.secinfo(0).unwrap().offset), (33, 0));
 }
 
 #[test]
-fn configuration_whose_map_is_not_created_is_a_trap() {
+fn loads_of_configuration_are_poisoned_if_the_map_is_not_created() {
     let plan = |kernel, autocreate| {
         let m = TestObject::new();
         let int = m.int;
-        let made = taking(".kconfig", &[("CONFIG_A", int, true)], m);
-        made.plan_on(kernel, |loader| loader.map(".kconfig").autocreate = autocreate).unwrap()
+        let object = with_externs(".kconfig", &[("CONFIG_A", int, true)], m);
+        object.plan_on(kernel, |loader| loader.map(".kconfig").autocreate = autocreate).unwrap()
     };
-    let old = without(configured(""), &[Feature::GlobalData]);
-    for plan in [plan(configured(""), Some(false)), plan(old, None)] {
-        let trap = Insn { code: 0x85, imm: 2_001_000_000, ..Insn::default() };
-        assert_eq!(insns(&plan, "main")[..2], [trap; 2]);
-        assert!(plan.programs[0].fixups.is_empty());
+    let old = without(kernel_with_config(""), &[Feature::GlobalData]);
+    for plan in [plan(kernel_with_config(""), Some(false)), plan(old, None)] {
+        let poison = Insn { code: 0x85, imm: 2_001_000_000, ..Insn::default() };
+        assert_eq!(insns(&plan, "main")[..2], [poison; 2]);
+        assert!(plan.programs()[0].fixups().is_empty());
     }
 }
 
 fn config_error(name: &str, config: &str) -> String {
     let m = TestObject::new();
     let int = m.int;
-    let made = taking(".kconfig", &[(name, int, false)], m);
-    line(&made.plan_on(configured(config), |_| {}).expect_err("refused"))
+    let object = with_externs(".kconfig", &[(name, int, false)], m);
+    line(&object.plan_on(kernel_with_config(config), |_| {}).expect_err("refused"))
 }
 
 #[test]
-fn configuration_that_is_missing_or_does_not_fit_is_named() {
+fn missing_or_unfit_configuration_values_are_refused() {
     assert_eq!(
         config_error("CONFIG_X", "CONFIG_Y=1\n"),
         "unresolved extern: CONFIG_X: the kernel's configuration does not set it: declare it \
@@ -115,75 +117,77 @@ fn configuration_that_is_missing_or_does_not_fit_is_named() {
 }
 
 #[test]
-fn a_callers_configuration_comes_before_the_kernels() {
+fn the_callers_configuration_takes_precedence_over_the_kernels() {
     let m = TestObject::new();
     let int = m.int;
-    let made = taking(".kconfig", &[("CONFIG_A", int, false), ("CONFIG_B", int, false)], m);
-    let plan = made
-        .plan_on(configured("CONFIG_A=1\nCONFIG_B=2\n"), |loader| {
+    let object = with_externs(".kconfig", &[("CONFIG_A", int, false), ("CONFIG_B", int, false)], m);
+    let plan = object
+        .plan_on(kernel_with_config("CONFIG_A=1\nCONFIG_B=2\n"), |loader| {
             loader.kconfig = Some("CONFIG_B=3\n".into());
         })
         .unwrap();
-    assert_eq!(words(&plan.maps[0].data), [1, 3]);
+    assert_eq!(words(plan.maps()[0].data()), [1, 3]);
 }
 
 #[test]
-fn several_missing_externs_are_all_named() {
+fn all_missing_externs_are_reported() {
     let m = TestObject::new();
     let int = m.int;
-    let made = taking(".kconfig", &[("CONFIG_A", int, false), ("CONFIG_B", int, false)], m);
-    let error = made.plan_on(configured(""), |_| {}).unwrap_err();
+    let object = with_externs(".kconfig", &[("CONFIG_A", int, false), ("CONFIG_B", int, false)], m);
+    let error = object.plan_on(kernel_with_config(""), |_| {}).unwrap_err();
     let LoadPlanError::Externs(refused) = &error else { panic!("{error}") };
     assert_eq!(refused.iter().map(|r| &*r.name).collect::<Vec<_>>(), ["CONFIG_A", "CONFIG_B"]);
     assert_eq!(error.to_string().lines().count(), 3);
 }
 
-/// Addresses of symbols, one of them weak.
-fn symbols(text: &str) -> Result<LoadPlan, LoadPlanError> {
+/// Plans an object that refers to a strong and a weak symbol, for a kernel with these symbols.
+fn plan_with_symbols(text: &str) -> Result<LoadPlan, LoadPlanError> {
     let externs = [("strong", TypeId::VOID, false), ("weak", TypeId::VOID, true)];
     let mut kernel = kernel(|_| {});
     kernel.kallsyms = Some(text.into());
-    taking(".ksyms", &externs, TestObject::new()).plan_on(kernel, |_| {})
+    with_externs(".ksyms", &externs, TestObject::new()).plan_on(kernel, |_| {})
 }
 
 fn addresses(plan: &LoadPlan) -> [u64; 2] {
     let code = insns(plan, "main");
-    [0, 2].map(|at| {
+    [0, 2].map(|first| {
         let half = |n: usize| u64::from(code[n].imm.cast_unsigned());
-        half(at) | half(at + 1) << 32
+        half(first) | half(first + 1) << 32
     })
 }
 
 #[test]
-fn symbols_are_addresses_and_a_weak_one_that_is_missing_is_0() {
-    let plan = symbols("ffffffff81000010 T strong\nffffffff81000020 d weak.llvm.77\n").unwrap();
+fn symbols_resolve_to_addresses_and_missing_weak_symbols_to_0() {
+    let plan = plan_with_symbols("ffffffff81000010 T strong\nffffffff81000020 d weak.llvm.77\n").unwrap();
     assert_eq!(addresses(&plan), [0xffff_ffff_8100_0010, 0xffff_ffff_8100_0020]);
-    let plan =
-        symbols("ffffffff81000010 T strong\nffffffff81000010 t strong\nffffffff81000020 T weak.llvm.77\n");
+    let plan = plan_with_symbols(
+        "ffffffff81000010 T strong\nffffffff81000010 t strong\nffffffff81000020 T weak.llvm.77\n",
+    );
     assert_eq!(addresses(&plan.unwrap()), [0xffff_ffff_8100_0010, 0]);
 }
 
 #[test]
-fn symbols_that_are_missing_or_there_twice_are_named() {
-    let said = line(&symbols("1 T weak\n").unwrap_err());
+fn missing_and_ambiguous_symbols_are_refused() {
+    let error = line(&plan_with_symbols("1 T weak\n").unwrap_err());
     assert_eq!(
-        said,
+        error,
         "unresolved extern: strong: no symbol of this name in /proc/kallsyms, which has variables with \
          CONFIG_KALLSYMS_ALL only: declare it __weak to get 0 instead"
     );
-    let said = line(&symbols("10 T strong\n20 t strong\n").unwrap_err());
-    assert!(said.ends_with("strong: it is ambiguous: symbols of this name are at 0x10 and 0x20"), "{said}");
+    let error = line(&plan_with_symbols("10 T strong\n20 t strong\n").unwrap_err());
+    assert!(error.ends_with("strong: it is ambiguous: symbols of this name are at 0x10 and 0x20"), "{error}");
     assert!(
-        line(&symbols("10 T strong\n1 T weak\n2 t weak\n").unwrap_err()).contains("weak: it is ambiguous")
+        line(&plan_with_symbols("10 T strong\n1 T weak\n2 t weak\n").unwrap_err())
+            .contains("weak: it is ambiguous")
     );
 }
 
 #[test]
-fn a_variable_is_found_by_its_type() {
-    let made = |weak| {
+fn a_variable_is_resolved_by_name_and_type() {
+    let object = |weak| {
         let mut m = TestObject::new();
         let rq = m.types.structure("rq", 8, &[]);
-        taking(".ksyms", &[("runqueues", rq, weak)], m)
+        with_externs(".ksyms", &[("runqueues", rq, weak)], m)
     };
     let kernel_with = |structure: &'static str| {
         kernel(move |b| {
@@ -191,22 +195,22 @@ fn a_variable_is_found_by_its_type() {
             b.var("runqueues", rq, 1);
         })
     };
-    let code = insns(&made(false).plan_on(kernel_with("rq"), |_| {}).unwrap(), "main");
+    let code = insns(&object(false).plan_on(kernel_with("rq"), |_| {}).unwrap(), "main");
     assert_eq!((code[0].src, code[0].imm, code[1].imm), (3, 2, 0));
-    let code = insns(&made(true).plan_on(kernel(|_| {}), |_| {}).unwrap(), "main");
+    let code = insns(&object(true).plan_on(kernel(|_| {}), |_| {}).unwrap(), "main");
     assert_eq!((code[0].src, code[0].imm, code[1].imm), (0, 0, 0));
-    let said = made(false).error();
-    assert!(said.contains("runqueues: no variable of this name"), "{said}");
+    let error = object(false).error();
+    assert!(error.contains("runqueues: no variable of this name"), "{error}");
     let other = kernel(|b| {
         let int = b.int("int", 4, 1);
         b.var("runqueues", int, 1);
     });
-    let said = made(true).error_on(other);
-    assert!(said.contains("runqueues: its type in vmlinux differs from the declaration"), "{said}");
+    let error = object(true).error_on(other);
+    assert!(error.contains("runqueues: its type in vmlinux differs from the declaration"), "{error}");
 }
 
-/// A call of a kernel function that takes an int.
-fn calling(name: &str, weak: bool) -> TestObject {
+/// Creates an object whose program calls a kernel function that takes an int.
+fn calling_kfunc(name: &str, weak: bool) -> TestObject {
     let mut m = TestObject::new();
     let int = m.int;
     let proto = m.types.func_proto(int, &[("n", int)]);
@@ -226,38 +230,39 @@ fn kernel_function(b: &mut Builder, params: &[&str]) {
 }
 
 #[test]
-fn a_kernel_function_is_called_by_its_id_whatever_its_flavour() {
+fn a_kfunc_is_called_by_its_id_for_every_flavour() {
     for name in ["do_it", "do_it___old"] {
-        let plan = calling(name, false).plan_on(kernel(|b| kernel_function(b, &["m"])), |_| {}).unwrap();
+        let plan =
+            calling_kfunc(name, false).plan_on(kernel(|b| kernel_function(b, &["m"])), |_| {}).unwrap();
         let code = insns(&plan, "main");
         assert_eq!((code[0].src, code[0].imm, code[0].off), (2, 3, 0));
-        assert!(plan.fd_array.is_empty() && plan.modules.is_empty());
-        // The kernel takes variables in sections only.
-        let btf = Btf::parse(plan.btf.as_deref().unwrap()).unwrap();
+        assert!(plan.fd_array().is_empty() && plan.modules().is_empty());
+        // The kernel accepts only variables in sections.
+        let btf = Btf::parse(plan.btf().unwrap()).unwrap();
         let section = btf.find(b".ksyms", Kind::Datasec).unwrap();
-        let held = btf.ty(section.secinfo(0).unwrap().ty).unwrap();
-        assert_eq!((held.kind(), held.name().to_string()), (Kind::Var, "dummy_ksym".to_owned()));
+        let entry = btf.ty(section.secinfo(0).unwrap().ty).unwrap();
+        assert_eq!((entry.kind(), entry.name().to_string()), (Kind::Var, "dummy_ksym".to_owned()));
     }
 }
 
 #[test]
-fn a_weak_function_that_is_missing_is_a_trap_by_its_number_and_a_strong_one_is_named() {
-    let trap = |plan: &LoadPlan| insns(plan, "main")[0];
-    let plan = calling("do_it", true).plan().unwrap();
-    assert_eq!(trap(&plan), Insn { code: 0x85, imm: 2_002_000_000, ..Insn::default() });
-    assert_eq!(plan.externs, ["do_it"]);
-    let said = calling("do_it", false).error();
-    assert!(said.starts_with("unresolved extern: do_it: no kernel function"), "{said}");
-    assert!(said.contains("__weak"), "{said}");
+fn a_missing_weak_kfunc_is_poisoned_and_a_missing_strong_kfunc_is_refused() {
+    let poison = |plan: &LoadPlan| insns(plan, "main")[0];
+    let plan = calling_kfunc("do_it", true).plan().unwrap();
+    assert_eq!(poison(&plan), Insn { code: 0x85, imm: 2_002_000_000, ..Insn::default() });
+    assert_eq!(plan.externs(), ["do_it"]);
+    let error = calling_kfunc("do_it", false).error();
+    assert!(error.starts_with("unresolved extern: do_it: no kernel function"), "{error}");
+    assert!(error.contains("__weak"), "{error}");
     // A function with other parameters counts as missing.
     let other = || kernel(|b| kernel_function(b, &["a", "b"]));
-    assert_eq!(trap(&calling("do_it", true).plan_on(other(), |_| {}).unwrap()).imm, 2_002_000_000);
-    let said = calling("do_it", false).error_on(other());
-    assert!(said.contains("do_it: its parameters in vmlinux differ from the declaration"), "{said}");
+    assert_eq!(poison(&calling_kfunc("do_it", true).plan_on(other(), |_| {}).unwrap()).imm, 2_002_000_000);
+    let error = calling_kfunc("do_it", false).error_on(other());
+    assert!(error.contains("do_it: its parameters in vmlinux differ from the declaration"), "{error}");
 }
 
 #[test]
-fn modules_are_looked_at_only_where_the_kernel_knows_their_types() {
+fn modules_are_searched_only_if_the_kernel_has_their_btf() {
     use crate::target::KernelBtf;
     use alloc::sync::Arc;
     let with_module = || {
@@ -270,17 +275,17 @@ fn modules_are_looked_at_only_where_the_kernel_knows_their_types() {
         let module = Arc::new(Btf::parse_split(split.finish(), Arc::clone(&base)).unwrap());
         TargetKernel::offline(Arc::new(KernelBtf::from_btf(base, [("mod".to_owned(), module)])))
     };
-    let plan = calling("do_it", false).plan_on(with_module(), |_| {}).unwrap();
+    let plan = calling_kfunc("do_it", false).plan_on(with_module(), |_| {}).unwrap();
     let code = insns(&plan, "main");
-    // Place 0 of the array of descriptors is the kernel's own.
+    // Index 0 of the `fd_array` is the kernel's own BTF.
     assert_eq!((code[0].src, code[0].imm, code[0].off), (2, 3, 1));
-    assert_eq!((plan.fd_array.as_slice(), plan.modules[0].name.as_str()), (&[ModuleIndex(0)][..], "mod"));
+    assert_eq!((plan.fd_array(), plan.modules()[0].name.as_str()), (&[ModuleIndex(0)][..], "mod"));
     let old = without(with_module(), &[Feature::ModuleBtf]);
-    assert!(calling("do_it", false).error_on(old).contains("do_it"));
+    assert!(calling_kfunc("do_it", false).error_on(old).contains("do_it"));
 }
 
 #[test]
-fn declarations_that_contradict_themselves_are_named() {
+fn contradictory_declarations_are_refused() {
     let defined = {
         let mut m = TestObject::new();
         let main = m.program("main", "tc", &[&load(1, 0)[..], &returns(0)].concat());
@@ -309,7 +314,7 @@ fn declarations_that_contradict_themselves_are_named() {
     let shape = {
         let mut m = TestObject::new();
         let odd = m.types.structure("odd", 4, &[]);
-        taking(".kconfig", &[("CONFIG_X", odd, false)], m).error()
+        with_externs(".kconfig", &[("CONFIG_X", odd, false)], m).error()
     };
     assert!(
         shape.starts_with(

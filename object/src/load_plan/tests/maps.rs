@@ -1,5 +1,5 @@
 //! The plans of maps: order, initial contents, settings, and adaptation to old kernels.
-#![expect(clippy::arithmetic_side_effects, reason = "places within bytes the tests made themselves")]
+#![expect(clippy::arithmetic_side_effects, reason = "small offsets in bytes that the tests build")]
 
 use super::without;
 use crate::{
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 const HASH: &[(&str, u32)] = &[("type", 1), ("max_entries", 8), ("key_size", 4), ("value_size", 8)];
 
-/// Two maps, a global in each data section, and a program that refers to all.
+/// Creates an object with two maps, a global in each data section, and a program that refers to all of them.
 fn sample() -> TestObject {
     let mut m = TestObject::new();
     let (_, one) = m.map("one", HASH, None);
@@ -37,8 +37,8 @@ fn sample() -> TestObject {
     ];
     let code: Vec<Insn> = (0..5).flat_map(|n| load(1, n)).chain(returns(0)).collect();
     let main = m.program("main", "tc", &code);
-    for (at, symbol) in (0..).zip(symbols) {
-        m.refer(main, at * 2, symbol, false);
+    for (index, symbol) in (0..).zip(symbols) {
+        m.refer(main, index * 2, symbol, false);
     }
     let int = m.int;
     let array = m.types.array(int, int, 2);
@@ -51,7 +51,7 @@ fn sample() -> TestObject {
 }
 
 fn map<'p>(plan: &'p LoadPlan, name: &str) -> &'p MapPlan {
-    plan.maps.iter().find(|m| m.name == name).expect("planned")
+    plan.maps().iter().find(|m| m.name() == name).expect("planned")
 }
 
 fn poison(n: i32) -> [Insn; 2] {
@@ -59,9 +59,9 @@ fn poison(n: i32) -> [Insn; 2] {
 }
 
 #[test]
-fn defined_maps_come_before_data_and_instructions_refer_to_them() {
+fn defined_maps_come_before_data_maps_and_loads_need_their_descriptors() {
     let plan = sample().plan().unwrap();
-    let names: Vec<_> = plan.maps.iter().map(|m| (m.name.as_str(), m.role)).collect();
+    let names: Vec<_> = plan.maps().iter().map(|m| (m.name(), m.role())).collect();
     let expected = [
         ("one", MapRole::Defined),
         ("two", MapRole::Defined),
@@ -70,21 +70,21 @@ fn defined_maps_come_before_data_and_instructions_refer_to_them() {
         (".bss", MapRole::Bss),
     ];
     assert_eq!(names, expected);
-    let fixups: Vec<_> = plan.programs[0].fixups.iter().map(|f| (f.insn, f.target)).collect();
+    let fixups: Vec<_> = plan.programs()[0].fixups().iter().map(|f| (f.insn(), f.target())).collect();
     let expected: Vec<_> =
         (0..5).map(|n| (n * 2, FixupTarget::Map(MapIndex(usize::try_from(n).unwrap())))).collect();
     assert_eq!(fixups, expected);
     let code = insns(&plan, "main");
     let loads: Vec<_> = (0..5).map(|n| (code[n * 2].src, code[n * 2 + 1].imm)).collect();
-    // Of a map the second half stays; of a value it is the symbol's place and the instruction's own.
+    // The second half of a value's load is the sum of the symbol's offset and the immediate.
     assert_eq!(loads, [(1, 0), (1, 0), (2, 4 + 2), (2, 3), (2, 8 + 4)]);
-    assert_eq!(map(&plan, ".data").data, [7, 0, 0, 0, 8, 0, 0, 0]);
+    assert_eq!(map(&plan, ".data").data(), [7, 0, 0, 0, 8, 0, 0, 0]);
     // The data is 0, as in any new map.
-    assert_eq!((map(&plan, ".bss").value_size, map(&plan, ".bss").data.as_slice()), (16, [].as_slice()));
+    assert_eq!((map(&plan, ".bss").value_size(), map(&plan, ".bss").data()), (16, [].as_slice()));
 }
 
 #[test]
-fn references_to_maps_that_are_not_created_are_traps_by_the_maps_number() {
+fn references_to_maps_that_are_not_created_are_poisoned() {
     let plan = sample()
         .plan_on(kernel(|_| {}), |loader| {
             loader.map("two").autocreate = Some(false);
@@ -93,27 +93,30 @@ fn references_to_maps_that_are_not_created_are_traps_by_the_maps_number() {
         .unwrap();
     let code = insns(&plan, "main");
     assert_eq!((&code[2..4], &code[8..10]), (&poison(1)[..], &poison(4)[..]));
-    assert_eq!(plan.programs[0].fixups.len(), 3);
+    assert_eq!(plan.programs()[0].fixups().len(), 3);
 }
 
 #[test]
-fn data_goes_as_far_as_the_kernel_can() {
+fn data_maps_are_adapted_to_the_kernel() {
     let plan = sample().plan().unwrap();
-    let flags = |plan: &LoadPlan| [".data", ".rodata", ".bss"].map(|name| map(plan, name).map_flags);
+    let flags = |plan: &LoadPlan| [".data", ".rodata", ".bss"].map(|name| map(plan, name).map_flags());
     assert_eq!(flags(&plan), [1 << 10, 1 << 10 | 1 << 7, 1 << 10]);
-    assert!(map(&plan, ".rodata").role.is_frozen() && plan.bind_rodata);
+    assert!(map(&plan, ".rodata").role().is_frozen() && plan.binds_rodata());
     let old = without(kernel(|_| {}), &[Feature::ArrayMmap, Feature::Names, Feature::ProgBindMap]);
     let plan = sample().plan_on(old, |_| {}).unwrap();
     assert_eq!(flags(&plan), [0, 1 << 7, 0]);
-    assert!(plan.maps.iter().all(|m| m.kernel_name.is_empty()) && !plan.bind_rodata);
+    assert!(plan.maps().iter().all(|m| m.kernel_name().is_empty()) && !plan.binds_rodata());
     let older = without(kernel(|_| {}), &[Feature::GlobalData]);
     let plan = sample().plan_on(older, |_| {}).unwrap();
-    assert_eq!(plan.maps.iter().map(|m| m.autocreate).collect::<Vec<_>>(), [true, true, false, false, false]);
+    assert_eq!(
+        plan.maps().iter().map(MapPlan::autocreate).collect::<Vec<_>>(),
+        [true, true, false, false, false]
+    );
     assert_eq!(insns(&plan, "main")[4..6], poison(2));
 }
 
 #[test]
-fn a_map_is_pinned_by_its_name_without_dots() {
+fn dots_in_the_name_of_a_pinned_map_become_underscores() {
     let mut m = TestObject::new();
     let pinned: Vec<_> = HASH.iter().copied().chain([("pinning", 1)]).collect();
     m.map("a.b", &pinned, None);
@@ -125,28 +128,28 @@ fn a_map_is_pinned_by_its_name_without_dots() {
             loader.map("plain").pin = Some(Some(PathBuf::from("/elsewhere/p")));
         })
         .unwrap();
-    assert_eq!(map(&plan, "a.b").pin.as_deref(), Some(Path::new("/pins/a_b")));
-    assert_eq!(map(&plan, "plain").pin.as_deref(), Some(Path::new("/elsewhere/p")));
+    assert_eq!(map(&plan, "a.b").pin(), Some(Path::new("/pins/a_b")));
+    assert_eq!(map(&plan, "plain").pin(), Some(Path::new("/elsewhere/p")));
     let mut m = TestObject::new();
     m.map("not", &pinned, None);
     let plan = m.plan_on(kernel(|_| {}), |loader| loader.map("not").pin = Some(None)).unwrap();
-    assert_eq!(map(&plan, "not").pin, None);
+    assert_eq!(map(&plan, "not").pin(), None);
 }
 
 #[test]
-fn sizes_that_the_machine_decides() {
+fn some_default_sizes_depend_on_the_machine() {
     let mut m = TestObject::new();
     m.map("ring", &[("type", 27), ("max_entries", 5000)], None);
     m.map("perf", &[("type", 4), ("key_size", 4), ("value_size", 4)], None);
     let mut kernel = kernel(|_| {});
     (kernel.cpus, kernel.page_size) = (6, 4096);
     let plan = m.plan_on(kernel, |_| {}).unwrap();
-    assert_eq!((map(&plan, "ring").max_entries, map(&plan, "perf").max_entries), (8192, 6));
+    assert_eq!((map(&plan, "ring").max_entries(), map(&plan, "perf").max_entries()), (8192, 6));
 }
 
 /// Returns the size of a section in the plan's BTF, and the number of elements of its last variable.
 fn section(plan: &LoadPlan, name: &str) -> (u32, Option<u32>) {
-    let btf = Btf::parse(plan.btf.as_deref().unwrap()).unwrap();
+    let btf = Btf::parse(plan.btf().unwrap()).unwrap();
     let section = btf.find(name.as_bytes(), Kind::Datasec).unwrap();
     let last = section.secinfos().last().unwrap();
     let ty = btf.ty(last.ty).unwrap().target().unwrap();
@@ -155,13 +158,13 @@ fn section(plan: &LoadPlan, name: &str) -> (u32, Option<u32>) {
 }
 
 #[test]
-fn a_section_is_made_larger_by_its_last_variable() {
+fn a_resized_section_resizes_its_last_variable() {
     let sized = |name: &'static str, size| {
         sample().plan_on(kernel(|_| {}), move |loader| loader.map(name).value_size = Some(size)).unwrap()
     };
     let plan = sized(".bss", 48);
     let bss = map(&plan, ".bss");
-    assert_eq!((bss.value_size, bss.data.len(), bss.value_type != TypeId::VOID), (48, 0, true));
+    assert_eq!((bss.value_size(), bss.data().len(), bss.value_type() != TypeId::VOID), (48, 0, true));
     assert_eq!(section(&plan, ".bss"), (48, Some(10)));
     // A smaller size works if the last variable begins before the end.
     assert_eq!(section(&sized(".bss", 12), ".bss"), (12, Some(1)));
@@ -171,14 +174,14 @@ fn a_section_is_made_larger_by_its_last_variable() {
         let map = map(&plan, name);
         let data = if name == ".bss" { 0 } else { size };
         assert_eq!(
-            (map.value_size, map.data.len(), map.value_type),
+            (map.value_size(), map.data().len(), map.value_type()),
             (size, usize::try_from(data).unwrap(), TypeId::VOID)
         );
     }
 }
 
 #[test]
-fn first_values_are_set_by_the_variables_name_and_size() {
+fn initial_values_are_set_by_name() {
     let plan = sample()
         .plan_on(kernel(|_| {}), |loader| {
             loader.set_global("set", &Endian::native().u32_bytes(0x1234_5678)).unwrap();
@@ -193,13 +196,13 @@ fn first_values_are_set_by_the_variables_name_and_size() {
             assert_eq!(line(&none), "it has no global `sett`; it has set, constant, zero");
         })
         .unwrap();
-    assert_eq!(words(&map(&plan, ".data").data)[1], 0x1234_5678);
-    assert_eq!(words(&map(&plan, ".bss").data), [0, 0, 1, 2]);
-    assert_eq!(words(&map(&plan, ".rodata").data), words(&[9, 0, 0, 0]));
+    assert_eq!(words(map(&plan, ".data").data())[1], 0x1234_5678);
+    assert_eq!(words(map(&plan, ".bss").data()), [0, 0, 1, 2]);
+    assert_eq!(words(map(&plan, ".rodata").data()), words(&[9, 0, 0, 0]));
 }
 
 #[test]
-fn variables_are_set_before_a_section_is_resized_or_after() {
+fn variables_are_set_before_or_after_a_section_is_resized() {
     for set_first in [true, false] {
         let plan = sample()
             .plan_on(kernel(|_| {}), |loader| {
@@ -217,7 +220,7 @@ fn variables_are_set_before_a_section_is_resized_or_after() {
                 }
             })
             .unwrap();
-        assert_eq!(words(&map(&plan, ".bss").data), [0, 0, 1, 2, 0, 0]);
+        assert_eq!(words(map(&plan, ".bss").data()), [0, 0, 1, 2, 0, 0]);
     }
     sample()
         .plan_on(kernel(|_| {}), |loader| {
@@ -241,7 +244,7 @@ fn data_of_another_size_than_the_map_is_refused() {
     assert_eq!(line(&error), "map `.data`: wrong size of the initial data: 3 bytes, expected 8");
 }
 
-/// An arena of some pages, with eight bytes of variables.
+/// Creates an object with an arena of some pages, with eight bytes of variables.
 fn arena(pages: u32) -> TestObject {
     let mut m = TestObject::new();
     m.map("pages", &[("type", 33), ("map_flags", 1 << 10), ("max_entries", pages)], None);
@@ -253,18 +256,18 @@ fn arena(pages: u32) -> TestObject {
 }
 
 #[test]
-fn variables_of_an_arena_lie_at_its_end_where_the_kernel_can_point_there() {
+fn arena_variables_are_at_the_end_if_the_kernel_supports_large_offsets() {
     let plan = arena(10).plan().unwrap();
     let pages = map(&plan, "pages");
-    assert_eq!((pages.data_offset, pages.data.len()), (9 * 4096, 8));
+    assert_eq!((pages.data_offset(), pages.data().len()), (9 * 4096, 8));
     assert_eq!(insns(&plan, "main")[1].imm, 9 * 4096 + 4);
     let old = without(kernel(|_| {}), &[Feature::FullRangeOffset]);
     let plan = arena(10).plan_on(old, |_| {}).unwrap();
-    assert_eq!((map(&plan, "pages").data_offset, insns(&plan, "main")[1].imm), (0, 4));
+    assert_eq!((map(&plan, "pages").data_offset(), insns(&plan, "main")[1].imm), (0, 4));
 }
 
 #[test]
-fn variables_of_an_arena_are_set_like_others() {
+fn arena_variables_are_set_like_others() {
     let plan = arena(10).plan_on(kernel(|_| {}), |loader| {
         let second = loader.find_global("second").unwrap();
         assert_eq!((second.kind, &*second.map, second.offset), (GlobalKind::Arena, "pages", 4));
@@ -275,35 +278,35 @@ fn variables_of_an_arena_are_set_like_others() {
     });
     let plan = plan.unwrap();
     let pages = map(&plan, "pages");
-    assert_eq!((pages.data_offset, pages.data.as_slice()), (19 * 4096, &[1, 2, 3, 4, 9, 10, 11, 12][..]));
+    assert_eq!((pages.data_offset(), pages.data()), (19 * 4096, &[1, 2, 3, 4, 9, 10, 11, 12][..]));
 }
 
 #[test]
-fn an_arena_whose_first_values_would_end_this_process_is_refused() {
-    let sure = |flags| {
-        let bytes = arena(10).plan_on(kernel(|_| {}), |loader| loader.map("pages").map_flags = Some(flags));
-        bytes.map(|plan| plan.maps.len())
+fn an_arena_with_variables_and_segv_on_fault_is_refused() {
+    let map_count = |flags| {
+        let plan = arena(10).plan_on(kernel(|_| {}), |loader| loader.map("pages").map_flags = Some(flags));
+        plan.map(|plan| plan.maps().len())
     };
-    assert_eq!(sure(1 << 10), Ok(1));
-    let said = line(&sure(1 << 17 | 1 << 10).unwrap_err());
-    assert!(said.contains("BPF_F_SEGV_ON_FAULT"), "{said}");
+    assert_eq!(map_count(1 << 10), Ok(1));
+    let error = line(&map_count(1 << 17 | 1 << 10).unwrap_err());
+    assert!(error.contains("BPF_F_SEGV_ON_FAULT"), "{error}");
 }
 
 #[test]
-fn an_arena_is_large_enough_there_and_alone() {
-    let said = arena(0).error();
-    assert_eq!(said, "map `pages`: its 0 pages cannot hold the 8 bytes of `.addr_space.1`");
+fn an_arena_is_unique_and_large_enough() {
+    let error = arena(0).error();
+    assert_eq!(error, "map `pages`: its 0 pages cannot hold the 8 bytes of `.addr_space.1`");
     let mut m = arena(10);
     m.map("more", &[("type", 33), ("max_entries", 1)], None);
     assert_eq!(m.error(), "map `more`: a second arena, expected at most one");
     let mut m = TestObject::new();
     m.section(".addr_space.1", SectionKind::Data, &[0; 8]);
     m.program("main", "tc", &returns(0));
-    let said = "map `.addr_space.1`: it holds arena variables, but the object defines no map of type BPF_MAP_TYPE_ARENA";
-    assert_eq!(m.error(), said);
+    let error = "map `.addr_space.1`: it holds arena variables, but the object defines no map of type BPF_MAP_TYPE_ARENA";
+    assert_eq!(m.error(), error);
 }
 
-/// A program array whose first entry refers to a symbol.
+/// Creates an object with a program array whose first element refers to a symbol.
 fn tail_calls(target: impl FnOnce(&mut TestObject) -> SymbolId) -> TestObject {
     let mut m = TestObject::new();
     let proto = m.types.func_proto(TypeId::VOID, &[]);
@@ -316,14 +319,14 @@ fn tail_calls(target: impl FnOnce(&mut TestObject) -> SymbolId) -> TestObject {
 }
 
 #[test]
-fn maps_hold_programs_and_maps_from_the_start() {
+fn maps_have_initial_programs_and_maps() {
     let plan = tail_calls(|m| {
         let next = m.code("xdp", &returns(1));
         m.function("next", next, 0, 2)
     });
     let plan = plan.plan().unwrap();
     assert_eq!(
-        map(&plan, "table").slots.iter().collect::<Vec<_>>(),
+        map(&plan, "table").slots().iter().collect::<Vec<_>>(),
         [(&0, &SlotPlan::Program(ProgramIndex(1)))]
     );
 
@@ -333,22 +336,22 @@ fn maps_hold_programs_and_maps_from_the_start() {
     let members: Vec<_> = (0u32..).zip(&fields).map(|(n, (name, ty))| (*name, *ty, n * 64)).collect();
     let inner = m.types.structure("inner", 32, &members);
     let (maps, _) = m.map("outer", &[("type", 12), ("max_entries", 2), ("key_size", 4)], Some(inner));
-    // `outer` lies behind the four pointers of `first`, its `values` behind three of its own.
+    // `outer` follows the four pointers of `first`, and its `values` follow three of its own pointers.
     m.reloc(maps, 32 + 24, first, 2);
     let plan = m.plan().unwrap();
     let outer = map(&plan, "outer");
-    assert_eq!(outer.slots.iter().collect::<Vec<_>>(), [(&0, &SlotPlan::Map(MapIndex(0)))]);
-    let inner = outer.inner.as_deref().unwrap();
-    assert_eq!((inner.name.as_str(), inner.known_type()), ("outer.inner", Some(MapType::Hash)));
+    assert_eq!(outer.slots().iter().collect::<Vec<_>>(), [(&0, &SlotPlan::Map(MapIndex(0)))]);
+    let inner = outer.inner().unwrap();
+    assert_eq!((inner.name(), inner.known_type()), ("outer.inner", Some(MapType::Hash)));
 }
 
 #[test]
-fn what_a_map_holds_at_first_has_to_be_of_its_kind() {
-    let said = tail_calls(|m| {
+fn initial_elements_of_the_wrong_kind_are_refused() {
+    let error = tail_calls(|m| {
         let data = m.section(".data", SectionKind::Data, &[0; 4]);
         m.symbol("number", SymbolKind::Data, data, 0, 4)
     });
-    assert_eq!(said.error(), "map `table`: its value `number` is not a program of the object");
+    assert_eq!(error.error(), "map `table`: its value `number` is not a program of the object");
     let mut m = tail_calls(|m| {
         let next = m.code("xdp", &returns(1));
         m.function("next", next, 0, 2)
@@ -361,14 +364,14 @@ fn what_a_map_holds_at_first_has_to_be_of_its_kind() {
     );
 }
 
-/// A program with a table of two jump targets.
+/// Creates an object with a program that refers to a table of jump targets.
 fn jumps(table: &[u64]) -> TestObject {
     let mut m = TestObject::new();
     let bytes: Vec<u8> = table.iter().flat_map(|target| Endian::native().u64_bytes(*target)).collect();
     let section = m.section(".jumptables", SectionKind::Data, &bytes);
     let size = u64::try_from(bytes.len()).unwrap();
     let symbol = m.symbol("jumps", SymbolKind::Data, section, 0, size);
-    // Two programs in the section: the table's targets are counted from the section's start.
+    // The section has two programs, and the targets are offsets from the section's start.
     let code: Vec<Insn> = returns(0).into_iter().chain(load(1, 0)).chain(returns(1)).collect();
     let tc = m.code("tc", &code);
     m.function("before", tc, 0, 2);
@@ -378,25 +381,28 @@ fn jumps(table: &[u64]) -> TestObject {
 }
 
 #[test]
-fn jump_tables_become_maps_of_targets_in_the_program() {
+fn jump_tables_become_maps_of_instruction_offsets() {
     let plan = jumps(&[4 * 8, 5 * 8]).plan().unwrap();
     let table = map(&plan, ".jumptables");
-    assert_eq!((table.role, table.known_type()), (MapRole::JumpTable, Some(MapType::InsnArray)));
-    assert_eq!((table.max_entries, table.value_size), (2, 16));
-    assert_eq!(words(&table.data), [2, 0, 0, 0, 3, 0, 0, 0]);
-    let main = plan.programs.iter().find(|p| p.name == "main").unwrap();
+    assert_eq!((table.role(), table.known_type()), (MapRole::JumpTable, Some(MapType::InsnArray)));
+    assert_eq!((table.max_entries(), table.value_size()), (2, 16));
+    assert_eq!(words(table.data()), [2, 0, 0, 0, 3, 0, 0, 0]);
+    let main = plan.programs().iter().find(|p| p.name() == "main").unwrap();
     assert_eq!(
-        main.fixups.iter().map(|f| (f.insn, f.target)).collect::<Vec<_>>(),
+        main.fixups().iter().map(|f| (f.insn(), f.target())).collect::<Vec<_>>(),
         [(0, FixupTarget::Map(MapIndex(0)))]
     );
     assert_eq!(insns(&plan, "main")[0].src, 2);
 }
 
 #[test]
-fn jump_targets_lie_in_their_function() {
+fn jump_targets_outside_of_the_function_are_refused() {
     for target in [0, 1 << 40] {
-        let said = jumps(&[target * 8, 32]).error();
-        assert!(target != 0 || said == "map `.jumptables`: a target lies outside of its function", "{said}");
-        assert!(said.starts_with("map `.jumptables`: "), "{said}");
+        let error = jumps(&[target * 8, 32]).error();
+        assert!(
+            target != 0 || error == "map `.jumptables`: a target lies outside of its function",
+            "{error}"
+        );
+        assert!(error.starts_with("map `.jumptables`: "), "{error}");
     }
 }

@@ -1,6 +1,6 @@
-//! Plans of objects made byte by byte, for kernels made type by type.
+//! Tests of load plans, with objects and kernels that are built in memory.
 
-mod bad;
+mod errors;
 mod externs;
 mod maps;
 mod programs;
@@ -9,7 +9,7 @@ mod types;
 
 use crate::{features::Features, load_plan::TargetKernel};
 
-/// The same kernel without some features.
+/// Returns the kernel without some features.
 fn without(mut kernel: TargetKernel, lacks: &[crate::features::Feature]) -> TargetKernel {
     let lacks = lacks.to_vec();
     kernel.features = Features::fixed(move |f| !lacks.contains(&f));

@@ -13,19 +13,19 @@ use core_relo::{
 use object::{SectionKind, SymbolKind, SymbolScope};
 
 fn btf(plan: &LoadPlan) -> Btf<'_> {
-    Btf::parse(plan.btf.as_deref().unwrap()).unwrap()
+    Btf::parse(plan.btf().unwrap()).unwrap()
 }
 
 #[test]
-fn sections_get_their_size_and_variables_their_place_from_the_symbols() {
+fn sizes_of_sections_and_offsets_of_variables_come_from_the_elf_file() {
     let mut m = TestObject::new();
     let data = m.section(".data", SectionKind::Data, &[0; 16]);
     let int = m.int;
     let mut infos = Vec::new();
-    for (name, at, scope) in
+    for (name, offset, scope) in
         [("b", 8, SymbolScope::Dynamic), ("a", 0, SymbolScope::Dynamic), ("hidden", 4, SymbolScope::Linkage)]
     {
-        let symbol = m.symbol(name, SymbolKind::Data, data, at, 4);
+        let symbol = m.symbol(name, SymbolKind::Data, data, offset, 4);
         m.set_scope(symbol, scope);
         infos.push((m.types.var(name, int, 1), 0, 4));
     }
@@ -45,11 +45,11 @@ fn sections_get_their_size_and_variables_their_place_from_the_symbols() {
         })
         .collect();
     let expected = [(0, "a", 1), (4, "hidden", 0), (8, "b", 1), (12, "own", 0)];
-    assert_eq!(vars, expected.map(|(at, name, linkage)| (at, name.to_owned(), Some(linkage))));
+    assert_eq!(vars, expected.map(|(offset, name, linkage)| (offset, name.to_owned(), Some(linkage))));
 }
 
 #[test]
-fn a_variable_without_symbol_is_named() {
+fn a_variable_without_a_symbol_is_refused() {
     let mut m = TestObject::new();
     m.section(".data", SectionKind::Data, &[0; 4]);
     let int = m.int;
@@ -60,7 +60,7 @@ fn a_variable_without_symbol_is_named() {
 }
 
 #[test]
-fn functions_of_hidden_symbols_are_static_to_the_verifier() {
+fn functions_with_hidden_symbols_become_static() {
     let mut m = TestObject::new();
     let text = m.code(".text", &[returns(0), returns(1)].concat());
     m.function("shown", text, 0, 2);
@@ -76,7 +76,7 @@ fn functions_of_hidden_symbols_are_static_to_the_verifier() {
     assert_eq!(["shown", "hidden", "main"].map(linkage), [Some(1), Some(0), Some(1)]);
 }
 
-/// Creates a subprogram that takes a `void *` with a tag.
+/// Creates an object with a subprogram whose `void *` parameter has a tag.
 fn tagged(section: &str, tag: &str) -> (TestObject, TypeId) {
     let mut m = TestObject::new();
     let text = m.code(".text", &returns(0));
@@ -94,21 +94,21 @@ fn tagged(section: &str, tag: &str) -> (TestObject, TypeId) {
 }
 
 #[test]
-fn a_parameter_tagged_as_context_gets_its_type_where_the_kernel_does_not_know_the_tag() {
+fn a_parameter_tagged_as_context_gets_its_type_if_the_kernel_does_not_know_the_tag() {
     let old = || without(kernel(|_| {}), &[Feature::ArgCtxTag]);
     let (m, sub) = tagged("xdp", "arg:ctx");
     let plan = m.plan_on(old(), |_| {}).unwrap();
     let btf = btf(&plan);
     let ty = |id: u32| btf.ty(TypeId(id)).unwrap();
-    let copy = ty(words(&plan.programs[0].func_info)[3]);
+    let copy = ty(words(plan.programs()[0].func_info())[3]);
     assert!(copy.id() != sub && copy.name().as_bytes() == b"sub" && copy.linkage() == Some(1));
     let proto = btf.ty(copy.target().unwrap()).unwrap();
     let names: Vec<_> = proto.params().map(|p| p.name.to_string()).collect();
     assert_eq!(names, ["n", "ctx"]);
     let pointer = btf.ty(proto.param(1).unwrap().ty).unwrap();
-    let to = btf.ty(pointer.target().unwrap()).unwrap();
+    let context = btf.ty(pointer.target().unwrap()).unwrap();
     assert_eq!(
-        (pointer.kind(), to.kind(), to.name().to_string()),
+        (pointer.kind(), context.kind(), context.name().to_string()),
         (Kind::Ptr, Kind::Struct, "xdp_md".to_owned())
     );
     let tags: Vec<_> = btf.types().filter(|t| t.kind() == Kind::DeclTag).filter_map(Type::target).collect();
@@ -119,15 +119,15 @@ fn a_parameter_tagged_as_context_gets_its_type_where_the_kernel_does_not_know_th
     {
         let (m, sub) = tagged(section, tag);
         let plan = m.plan_on(kernel, |_| {}).unwrap();
-        assert_eq!(words(&plan.programs[0].func_info)[3], sub.0, "{section} {tag}");
+        assert_eq!(words(plan.programs()[0].func_info())[3], sub.0, "{section} {tag}");
     }
 }
 
 #[test]
-fn records_are_left_out_where_the_kernel_takes_none() {
+fn records_are_omitted_if_the_kernel_does_not_support_them() {
     let (m, _) = tagged("xdp", "arg:ctx");
     let plan = m.plan_on(without(kernel(|_| {}), &[Feature::BtfFunc]), |_| {}).unwrap();
-    assert!(plan.programs[0].func_info.is_empty() && plan.programs[0].line_info.is_empty());
+    assert!(plan.programs()[0].func_info().is_empty() && plan.programs()[0].line_info().is_empty());
     let (m, _) = tagged("xdp", "arg:ctx");
-    assert_eq!(m.plan_on(without(kernel(|_| {}), &[Feature::Btf]), |_| {}).unwrap().btf, None);
+    assert_eq!(m.plan_on(without(kernel(|_| {}), &[Feature::Btf]), |_| {}).unwrap().btf(), None);
 }

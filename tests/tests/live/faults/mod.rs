@@ -43,9 +43,17 @@ fn is_survived(request: Request, every_time: bool, detail: &str) -> bool {
     }
 }
 
-/// Plans a load for a kernel with all features and with the types of the object.
+/// Plans a load for a kernel with these features and with the types of the object.
 fn offline_plan(bytes: &[u8], name: &str, features: Features) -> Result<LoadPlan, LoadError> {
     let object = Object::parse(bytes).unwrap();
+    plan_with_pins(
+        Loader::for_kernel(&object, offline_kernel(bytes, features)).name(name),
+        Path::new("/pins"),
+    )
+}
+
+/// Returns a kernel with these features and with the types of an object.
+fn offline_kernel(bytes: &[u8], features: Features) -> TargetKernel {
     let own = Btf::parse(target::extract(bytes).unwrap().btf.to_vec()).unwrap();
     let mut kernel = TargetKernel::offline(Arc::new(KernelBtf::from_btf(Arc::new(own), [])));
     kernel.features = features;
@@ -53,13 +61,13 @@ fn offline_plan(bytes: &[u8], name: &str, features: Features) -> Result<LoadPlan
     kernel.kconfig = Some(
         "CONFIG_HZ=250\nCONFIG_BPF_SYSCALL=y\nCONFIG_NET=y\nCONFIG_DEFAULT_HOSTNAME=\"(none)\"\n".into(),
     );
-    plan_with_pins(Loader::for_kernel(&object, kernel).name(name), Path::new("/pins"))
+    kernel
 }
 
 /// Plans a load that pins every map of the object in a folder.
 fn plan_with_pins(mut loader: Loader<'_, '_>, pins: &Path) -> Result<LoadPlan, LoadError> {
-    for map in loader.plan()?.maps.iter().filter(|m| m.role == MapRole::Defined) {
-        loader.map(&map.name).pin = Some(Some(pins.join(map.name.replace('.', "_"))));
+    for map in loader.plan()?.maps().iter().filter(|m| m.role() == MapRole::Defined) {
+        loader.map(map.name()).pin = Some(Some(pins.join(map.name().replace('.', "_"))));
     }
     loader.plan()
 }
@@ -87,7 +95,7 @@ fn fail_each_request<K: Kernel>(
                 format!("{name}, {request:?} {nth} failed{}", if every_time { " from then on" } else { "" });
             match load::load(plan, &injector) {
                 // The running kernel may accept or refuse an object without BTF.
-                _ if *request == Request::BtfLoad && !plan.btf_is_mandatory => {}
+                _ if *request == Request::BtfLoad && !plan.btf_is_mandatory() => {}
                 Ok(_loaded) => assert!(is_survived(*request, every_time, detail), "{place}: loaded"),
                 Err(error) => {
                     assert!(!is_survived(*request, every_time, detail), "{place}: {error}");

@@ -25,10 +25,10 @@ fn plan(name: &str) -> LoadPlan {
 
 /// Checks that every pinned map of a loaded object is the map at its path.
 fn expect_pinned_maps(place: &str, fake: &FakeKernel, loaded: &Loaded) {
-    for map in loaded.maps().iter().filter(|m| m.plan.pin.is_some()) {
-        let pinned = fake.pins.borrow().get(map.plan.pin.as_ref().unwrap()).map(|info| info.id);
+    for map in loaded.maps().iter().filter(|m| m.plan.pin().is_some()) {
+        let pinned = fake.pins.borrow().get(map.plan.pin().unwrap()).map(|info| info.id);
         assert_eq!(pinned, Some(fake.map_info(map.fd().unwrap()).unwrap().id), "{place}: map {}", map.name());
-        assert_eq!(map.pin_path(), map.plan.pin.as_deref(), "{place}");
+        assert_eq!(map.pin_path(), map.plan.pin(), "{place}");
     }
 }
 
@@ -70,7 +70,7 @@ fn two_loads_use_the_same_pinned_maps_at_every_interleaving() {
             expect_pinned_maps(&place, &fake, &second);
             drop(second);
             assert_eq!(fake.open_count(), 0, "{place}");
-            let planned = plan.maps.iter().filter(|m| m.pin.is_some()).count();
+            let planned = plan.maps().iter().filter(|m| m.pin().is_some()).count();
             assert_eq!(fake.pins.borrow().len(), planned, "{place}: private names stay");
         }
     }
@@ -119,7 +119,7 @@ fn a_pin_race_that_is_always_lost_is_an_error_after_some_attempts() {
 #[test]
 fn pins_of_an_earlier_attempt_are_pins_of_the_load() {
     let (fake, plan) = (FakeKernel::new(), plan("map_in_map"));
-    assert!(plan.maps.iter().filter(|m| m.pin.is_some()).count() > 1);
+    assert!(plan.maps().iter().filter(|m| m.pin().is_some()).count() > 1);
     // The first pin gets its name. Another process has the name of the second pin for a moment.
     let once = |request, nth| (request == Request::RenamePin && nth == 1).then(|| errno(E::EXIST));
     let loaded = load::load(&plan, &FaultInjector::new(&fake, once)).unwrap();
@@ -147,8 +147,8 @@ fn unpinning_removes_pins_of_an_earlier_attempt() {
     let bytes = object("pinned");
     let object = Object::parse(&bytes).unwrap();
     let mut loader = Loader::new(&object).name("pinned");
-    for (n, map) in loader.plan().unwrap().maps.iter().enumerate() {
-        loader.map(&map.name).pin = Some(Some(folder.join(format!("map_{n}"))));
+    for (n, map) in loader.plan().unwrap().maps().iter().enumerate() {
+        loader.map(map.name()).pin = Some(Some(folder.join(format!("map_{n}"))));
     }
     let plan = loader.plan().unwrap();
     let once = |request, nth| (request == Request::RenamePin && nth == 1).then(|| errno(E::EXIST));

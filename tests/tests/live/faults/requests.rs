@@ -2,19 +2,38 @@
 
 use super::{
     kernel::{FakeKernel, FaultInjector, Request, errno},
-    offline_plan,
+    offline_kernel, offline_plan,
 };
 use crate::live::harness::object;
+use core_relo::btf::{Btf, Builder, Kind};
 use core_relo_loader::{
+    Loader,
     features::{Feature, Features},
     load::{self, LoadError},
-    load_plan::LoadPlan,
+    load_plan::{LoadPlan, TargetKernel},
+    object::Object,
     sys::Errno,
+    target::{self, KernelBtf},
 };
 use rustix::io::Errno as E;
+use std::sync::Arc;
 
 fn plan(name: &str) -> LoadPlan {
     offline_plan(&object(name), name, Features::newest()).unwrap()
+}
+
+/// Plans a load with a struct_ops map, for a kernel with a module that has the struct of the map's value.
+fn struct_ops_plan() -> LoadPlan {
+    let bytes = object("struct_ops");
+    let own = Arc::new(Btf::parse(target::extract(&bytes).unwrap().btf.to_vec()).unwrap());
+    let table = own.find(b"tcp_congestion_ops", Kind::Struct).unwrap();
+    let mut module = Builder::split(&own);
+    let members = [("data", table.id(), 0)];
+    module.structure("bpf_struct_ops_tcp_congestion_ops", table.size_or_type(), &members);
+    let module = Arc::new(Btf::parse_split(module.finish(), Arc::clone(&own)).unwrap());
+    let kernel = TargetKernel::offline(Arc::new(KernelBtf::from_btf(own, [("module".to_owned(), module)])));
+    let object = Object::parse(&bytes).unwrap();
+    Loader::for_kernel(&object, kernel).name("struct_ops").plan().unwrap()
 }
 
 #[test]
@@ -63,8 +82,11 @@ fn the_log_buffer_grows_until_the_verifier_log_fits() {
 #[test]
 fn a_requested_log_is_passed_with_the_first_attempt() {
     let fake = FakeKernel::new();
-    let mut plan = plan("globals");
-    plan.programs[0].log_level = 2;
+    let bytes = object("globals");
+    let object = Object::parse(&bytes).unwrap();
+    let mut loader = Loader::for_kernel(&object, offline_kernel(&bytes, Features::newest()));
+    loader.settings().log_level = 2;
+    let plan = loader.plan().unwrap();
     let kernel = FaultInjector::new(&fake, |_, _| None);
     drop(load::load(&plan, &kernel).unwrap());
     assert_eq!(kernel.details(Request::ProgLoad)[0], "log 16777215");
@@ -106,10 +128,8 @@ fn refused_btf_is_omitted_unless_struct_ops_needs_it() {
     drop(load::load(&plan("globals"), &without).unwrap());
     assert_eq!(without.details(Request::BtfLoad).len(), 2, "one attempt, and one more with a log");
     assert!(without.details(Request::MapCreate).iter().all(|map| !map.ends_with(" with types")));
-    let mut with_mandatory_btf = plan("globals");
-    with_mandatory_btf.btf_is_mandatory = true;
-    let error = load::load(&with_mandatory_btf, &FaultInjector::new(&fake, refuse)).unwrap_err();
-    assert!(error.to_string().starts_with("globals: BTF, which struct_ops needs"), "{error}");
+    let error = load::load(&struct_ops_plan(), &FaultInjector::new(&fake, refuse)).unwrap_err();
+    assert!(error.to_string().starts_with("struct_ops: BTF, which struct_ops needs"), "{error}");
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub use loading::{hits, load, load_with, run, run_with};
 pub use need::{Need, in_vm, kernel_version};
 pub use netlink::Route;
 pub use netns::{Netns, Veth};
-pub use objects::{names, object};
+pub use objects::{names, object, with_invalid_insn};
 pub use pins::Bpffs;
 
 use core_relo_tests::skip::skip;

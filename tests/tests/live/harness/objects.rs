@@ -1,6 +1,7 @@
 //! The compiled objects of `bpf-progs/live/`.
 
 use core_relo_tests::{artifacts, kernel_crashes};
+use object::{File, Object as _, ObjectSection as _, ObjectSymbol as _};
 use std::{fs, path::PathBuf};
 
 /// Reads the object of `bpf-progs/live/<name>.bpf.c` in the host's byte order.
@@ -9,6 +10,17 @@ pub fn object(name: &str) -> Vec<u8> {
     let found = all().into_iter().find(|path| path.file_name().is_some_and(|found| found == file.as_str()));
     let path = found.unwrap_or_else(|| panic!("no live/{file} below {}", artifacts::progs().display()));
     fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// Replaces the last instruction of a program, an exit, by an instruction that no kernel knows.
+pub fn with_invalid_insn(mut object: Vec<u8>, program: &str) -> Vec<u8> {
+    let file = File::parse(&*object).unwrap();
+    let symbol = file.symbol_by_name(program).unwrap();
+    let section = file.section_by_index(symbol.section_index().unwrap()).unwrap();
+    let (section_start, _) = section.file_range().unwrap();
+    let end = usize::try_from(section_start + symbol.address() + symbol.size()).unwrap();
+    object[end - 8..end].fill(0xff);
+    object
 }
 
 /// Returns the names of all live objects.

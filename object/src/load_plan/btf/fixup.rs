@@ -2,14 +2,15 @@
 //!
 //! Sections get the sizes and offsets of the ELF file. Externs become variables of the object. Hidden symbols become static.
 
+use super::words::{SecInfo, param_word, secinfo, set_secinfo};
 use crate::{
     elf::text,
-    internal::Invariant as _,
+    internal::{InternalError, Invariant as _},
     link::{
         LinkError,
         externs::{ExternBinding, ExternEntry},
     },
-    object::{Linkage, Object, Program, SymbolKind},
+    object::{Linkage, Object, Program, Symbol, SymbolKind},
 };
 use core_relo::{
     StrOffset, TypeId,
@@ -26,22 +27,22 @@ const EXTERN: u32 = 2;
 /// The number of a VAR's linkage word.
 const VAR_LINKAGE: u32 = 3;
 
-/// The words of a DATASEC entry: type, offset, size.
-type SecInfo = [u32; 3];
-
 /// Returns a fixed-up copy of the object's BTF. Returns `None` for an object without BTF.
-pub(super) fn fix_up(object: &Object<'_>, externs: &[ExternEntry<'_>]) -> Result<Option<Editor>, LinkError> {
+pub(in crate::load_plan) fn fix_up(
+    object: &Object<'_>,
+    externs: &[ExternEntry<'_>],
+) -> Result<Option<Editor>, LinkError> {
     let Some(btf) = object.btf() else { return Ok(None) };
     let mut edit = Editor::new(btf);
     let mut ksyms = KsymsFixer::new(btf, &mut edit);
-    let known: HashMap<_, _> = externs.iter().map(|e| (e.btf_id, e)).collect();
-    let has_ksyms = known.values().any(|e| !matches!(e.binding, ExternBinding::Config(_)));
+    let externs_by_id: HashMap<_, _> = externs.iter().map(|e| (e.btf_id, e)).collect();
+    let has_ksyms = externs_by_id.values().any(|e| !matches!(e.binding, ExternBinding::Config(_)));
     for section in btf.types().filter(|t| t.kind() == Kind::Datasec) {
         match section.name().as_bytes() {
             KSYMS if has_ksyms => {
-                ksyms.fix(btf, &mut edit, section, &known)?;
+                ksyms.fix(btf, &mut edit, section, &externs_by_id)?;
             }
-            KCONFIG if !known.is_empty() => fix_kconfig(btf, &mut edit, section, &known)?,
+            KCONFIG if !externs_by_id.is_empty() => fix_kconfig(btf, &mut edit, section, &externs_by_id)?,
             _ => {}
         }
     }
@@ -59,27 +60,40 @@ pub(super) fn fix_up(object: &Object<'_>, externs: &[ExternEntry<'_>]) -> Result
     Ok(Some(edit))
 }
 
-/// Returns the offset of each global variable, and whether the variable is hidden, from the first symbol of each name.
-fn variable_symbols<'d>(object: &Object<'d>) -> HashMap<&'d [u8], (u64, bool)> {
-    let mut found = HashMap::new();
-    for s in object.symbols() {
-        if s.kind == SymbolKind::Object && matches!(s.linkage, Linkage::Global | Linkage::Weak) {
-            found.entry(s.name).or_insert((s.value, s.is_hidden));
+/// Returns the first symbol of each global variable, by name.
+fn variable_symbols<'d>(object: &Object<'d>) -> HashMap<&'d [u8], Symbol<'d>> {
+    let mut symbols = HashMap::new();
+    for symbol in object.symbols() {
+        if symbol.kind == SymbolKind::Object && matches!(symbol.linkage, Linkage::Global | Linkage::Weak) {
+            symbols.entry(symbol.name).or_insert(symbol);
         }
     }
-    found
+    symbols
 }
 
-/// Adds the variable `dummy_ksym`, which replaces the functions of `.ksyms`: the kernel accepts only variables there. Its name is
-/// also the name of unnamed parameters. Returns `None` for a `.ksyms` without functions.
-fn dummy_variable(btf: &Btf<'_>, edit: &mut Editor, int: TypeId) -> Option<(TypeId, StrOffset)> {
-    let section = btf.find(KSYMS, Kind::Datasec)?;
-    let is_function = |info: core_relo::btf::SecInfo| btf.ty(info.ty).is_some_and(|t| t.kind() == Kind::Func);
-    if !section.secinfos().any(is_function) {
-        return None;
+/// The variable `dummy_ksym`, which replaces the functions of `.ksyms`: the kernel accepts only variables there.
+#[derive(Clone, Copy)]
+struct DummyVariable {
+    id: TypeId,
+    /// The variable's name, which is also given to unnamed parameters.
+    name: StrOffset,
+}
+
+impl DummyVariable {
+    /// Adds the variable, if the first `.ksyms` has functions.
+    ///
+    /// Otherwise the variable is `void` without a name. If a later `.ksyms` has functions, the kernel refuses its entries of type
+    /// `void`.
+    fn add(btf: &Btf<'_>, edit: &mut Editor, int: TypeId) -> Self {
+        let is_function =
+            |info: core_relo::btf::SecInfo| btf.ty(info.ty).is_some_and(|t| t.kind() == Kind::Func);
+        let section = btf.find(KSYMS, Kind::Datasec);
+        if !section.is_some_and(|section| section.secinfos().any(is_function)) {
+            return Self { id: TypeId::VOID, name: StrOffset(0) };
+        }
+        let name = edit.string(b"dummy_ksym");
+        Self { id: edit.push(name, (Kind::Var, 0, false), &[int.0, GLOBAL]), name }
     }
-    let name = edit.string(b"dummy_ksym");
-    Some((edit.push(name, (Kind::Var, 0, false), &[int.0, GLOBAL]), name))
 }
 
 /// Returns the first integer of 32 bits, or `void`.
@@ -92,16 +106,16 @@ fn find_int(btf: &Btf<'_>) -> TypeId {
 struct KsymsFixer {
     /// The type that the variables get.
     int: TypeId,
-    /// The variable that replaces functions, and its name.
-    dummy: Option<(TypeId, StrOffset)>,
+    /// The variable that replaces functions.
+    dummy: DummyVariable,
     /// The prototypes whose parameters are already named. Many functions can share a prototype.
-    named: HashSet<TypeId>,
+    named_protos: HashSet<TypeId>,
 }
 
 impl KsymsFixer {
     fn new(btf: &Btf<'_>, edit: &mut Editor) -> Self {
         let int = find_int(btf);
-        Self { int, dummy: dummy_variable(btf, edit, int), named: HashSet::new() }
+        Self { int, dummy: DummyVariable::add(btf, edit, int), named_protos: HashSet::new() }
     }
 
     /// Turns the externs of a section into variables of the object.
@@ -110,27 +124,25 @@ impl KsymsFixer {
         btf: &Btf<'_>,
         edit: &mut Editor,
         section: Type<'_>,
-        known: &HashMap<TypeId, &ExternEntry<'_>>,
+        externs_by_id: &HashMap<TypeId, &ExternEntry<'_>>,
     ) -> Result<(), LinkError> {
         let mut end = 0u32;
         for (n, info) in (0u32..).zip(section.secinfos()) {
-            let ty = find_declaration(btf, section, info.ty, known)?;
+            let ty = find_declaration(btf, section, info.ty, externs_by_id)?;
             let mut words = [info.ty.0, end, 4];
             if ty.kind() == Kind::Func {
-                // `None` for functions of a second `.ksyms` only. The kernel refuses an entry of type `void`.
-                let (variable, name) = self.dummy.unwrap_or_default();
                 if let Some(proto) = ty.target().and_then(|id| btf.ty(id))
-                    && self.named.insert(proto.id())
+                    && self.named_protos.insert(proto.id())
                 {
-                    name_parameters(edit, proto, name);
+                    name_parameters(edit, proto, self.dummy.name)?;
                 }
-                words = [variable.0, end, 4];
+                words = [self.dummy.id.0, end, 4];
                 edit.set_info(info.ty, Kind::Func, GLOBAL, false);
             } else {
                 edit.set(info.ty, VAR_LINKAGE, GLOBAL);
                 edit.set(info.ty, Editor::SIZE_OR_TYPE, self.int.0);
             }
-            put_secinfo(edit, section.id(), n, words);
+            set_secinfo(edit, section.id(), n, words)?;
             end = end.checked_add(4).invariant("4 bytes for each entry of a DATASEC fit 32 bits")?;
         }
         edit.set(section.id(), Editor::SIZE_OR_TYPE, end);
@@ -139,13 +151,13 @@ impl KsymsFixer {
 }
 
 /// Names the unnamed parameters of a prototype.
-fn name_parameters(edit: &mut Editor, proto: Type<'_>, name: StrOffset) {
+fn name_parameters(edit: &mut Editor, proto: Type<'_>, name: StrOffset) -> Result<(), InternalError> {
     for (n, param) in (0u32..).zip(proto.params()) {
         if param.ty != TypeId::VOID && param.name.is_empty() {
-            // A record has fewer than 2^24 parameters, of two words each: nothing saturates.
-            edit.set(proto.id(), n.saturating_mul(2).saturating_add(3), name.0);
+            edit.set(proto.id(), param_word(n)?, name.0);
         }
     }
+    Ok(())
 }
 
 /// Fixes a DATASEC `.kconfig`: its variables get the offsets of the plan.
@@ -153,14 +165,16 @@ fn fix_kconfig(
     btf: &Btf<'_>,
     edit: &mut Editor,
     section: Type<'_>,
-    known: &HashMap<TypeId, &ExternEntry<'_>>,
+    externs_by_id: &HashMap<TypeId, &ExternEntry<'_>>,
 ) -> Result<(), LinkError> {
     let mut end = 0;
     for (n, info) in (0u32..).zip(section.secinfos()) {
-        find_declaration(btf, section, info.ty, known)?;
-        let Some(ExternBinding::Config(slot)) = known.get(&info.ty).map(|e| e.binding) else { continue };
+        find_declaration(btf, section, info.ty, externs_by_id)?;
+        let Some(ExternBinding::Config(slot)) = externs_by_id.get(&info.ty).map(|e| e.binding) else {
+            continue;
+        };
         edit.set(info.ty, VAR_LINKAGE, GLOBAL);
-        put_secinfo(edit, section.id(), n, [info.ty.0, slot.offset, info.size]);
+        set_secinfo(edit, section.id(), n, [info.ty.0, slot.offset, info.size])?;
         let slot_end = slot.offset.checked_add(slot.size);
         end = end.max(slot_end.invariant("a configuration value ends below the limit of .kconfig")?);
     }
@@ -173,13 +187,14 @@ fn find_declaration<'b>(
     btf: &'b Btf<'_>,
     section: Type<'_>,
     id: TypeId,
-    known: &HashMap<TypeId, &ExternEntry<'_>>,
+    externs_by_id: &HashMap<TypeId, &ExternEntry<'_>>,
 ) -> Result<Type<'b>, LinkError> {
-    let ty = btf.ty(id);
-    ty.filter(|_| known.contains_key(&id)).ok_or_else(|| LinkError::Datasec {
-        section: text(section.name().as_bytes()),
-        what: format!("`{}` has no symbol", ty.map(|t| t.name().to_string()).unwrap_or_default()).into(),
-    })
+    let ty = btf.ty(id).invariant("the BTF's parser refuses entries whose type does not exist")?;
+    if externs_by_id.contains_key(&id) {
+        return Ok(ty);
+    }
+    let what = format!("`{}` has no symbol", ty.name()).into();
+    Err(LinkError::Datasec { section: text(section.name().as_bytes()), what })
 }
 
 /// Fixes a DATASEC of variables. Its size and offsets are those of the ELF file, unless a linker has set them: clang leaves 0.
@@ -188,7 +203,7 @@ fn fix_section(
     btf: &Btf<'_>,
     edit: &mut Editor,
     section: Type<'_>,
-    symbols: &HashMap<&[u8], (u64, bool)>,
+    symbols: &HashMap<&[u8], Symbol<'_>>,
 ) -> Result<(), LinkError> {
     let name = section.name();
     let fail = |what: String| LinkError::Datasec { section: text(name.as_bytes()), what: what.into() };
@@ -208,14 +223,13 @@ fn fix_section(
             continue;
         }
         let symbol = symbols.get(var.name().as_bytes());
-        let (value, hidden) =
-            symbol.ok_or_else(|| fail(format!("variable `{}` has no symbol", var.name())))?;
+        let symbol = symbol.ok_or_else(|| fail(format!("variable `{}` has no symbol", var.name())))?;
         if is_unset {
-            let offset = u32::try_from(*value)
+            let offset = u32::try_from(symbol.value)
                 .map_err(|_large| fail(format!("the offset of variable `{}` exceeds 32 bits", var.name())))?;
-            put_secinfo(edit, section.id(), n, [info.ty.0, offset, info.size]);
+            set_secinfo(edit, section.id(), n, [info.ty.0, offset, info.size])?;
         }
-        if *hidden {
+        if symbol.is_hidden {
             edit.set(info.ty, VAR_LINKAGE, STATIC);
         }
     }
@@ -223,46 +237,28 @@ fn fix_section(
 }
 
 /// Sorts the entries of a DATASEC by offset, as the kernel requires.
-fn sort_secinfos(edit: &mut Editor, section: Type<'_>) -> Result<(), LinkError> {
-    let infos: Option<Vec<SecInfo>> = (0..section.vlen()).map(|n| secinfo(edit, section.id(), n)).collect();
-    let mut infos = infos.invariant("a DATASEC has an entry for each variable")?;
+fn sort_secinfos(edit: &mut Editor, section: Type<'_>) -> Result<(), InternalError> {
+    let infos = (0..section.vlen()).map(|n| secinfo(edit, section.id(), n));
+    let mut infos: Vec<SecInfo> = infos.collect::<Result<_, _>>()?;
     infos.sort_by_key(|[_, offset, _]| *offset);
     for (n, words) in (0u32..).zip(infos) {
-        put_secinfo(edit, section.id(), n, words);
+        set_secinfo(edit, section.id(), n, words)?;
     }
     Ok(())
 }
 
-/// Returns the words of entry `n` of a DATASEC.
-pub(super) fn secinfo(edit: &Editor, section: TypeId, n: u32) -> Option<SecInfo> {
-    let word = |word| edit.word(section, secinfo_word(n, word));
-    Some([word(0)?, word(1)?, word(2)?])
-}
-
-/// Sets the words of entry `n` of a DATASEC.
-pub(super) fn put_secinfo(edit: &mut Editor, section: TypeId, n: u32, words: SecInfo) {
-    for (word, value) in (secinfo_word(n, 0)..).zip(words) {
-        edit.set(section, word, value);
-    }
-}
-
-/// Returns the number of a word of entry `n` in a DATASEC record. A record has fewer than 2^24 entries: nothing saturates.
-pub(super) const fn secinfo_word(n: u32, word: u32) -> u32 {
-    n.saturating_mul(3).saturating_add(3).saturating_add(word)
-}
-
 /// Marks functions of hidden symbols as static, so that the verifier checks them together with their callers (libbpf:
 /// `bpf_object__sanitize_and_load_btf`).
-pub(super) fn hide_functions(object: &Object<'_>, edit: &mut Editor) {
+pub(in crate::load_plan) fn hide_functions(object: &Object<'_>, edit: &mut Editor) {
     let is_hidden = |p: &&Program<'_>| p.is_subprogram && p.is_hidden && p.linkage != Linkage::Static;
     let hidden: Vec<_> = object.programs().iter().filter(is_hidden).map(Program::name).collect();
     let (Some(btf), false) = (object.btf(), hidden.is_empty()) else { return };
-    let mut first = HashMap::new();
+    let mut functions = HashMap::new();
     for ty in btf.types().filter(|t| t.kind() == Kind::Func && t.linkage() == Some(GLOBAL)) {
-        first.entry(ty.name().as_bytes()).or_insert(ty.id());
+        functions.entry(ty.name().as_bytes()).or_insert(ty.id());
     }
     for name in hidden {
-        if let Some(id) = first.get(name) {
+        if let Some(id) = functions.get(name) {
             edit.set_info(*id, Kind::Func, STATIC, false);
         }
     }

@@ -1,12 +1,16 @@
 //! The kernel's types of struct_ops maps: the struct of programs, and the map value that contains the struct.
 
-use super::{LoadPlanError, ksyms::Modules, target_kernel::TargetKernel};
 use crate::{
-    elf::text, features::Feature, index::ModuleIndex, internal::Invariant as _, limits, target::KernelType,
+    elf::text,
+    features::Feature,
+    index::ModuleIndex,
+    limits,
+    load_plan::{error::LoadPlanError, externs::Modules, target_kernel::TargetKernel},
+    target::KernelType,
 };
 use alloc::rc::Rc;
 use core_relo::{
-    Name,
+    ByteSize, Name,
     btf::{Btf, Kind, Member, Type},
 };
 use std::collections::HashMap;
@@ -64,13 +68,13 @@ impl<'h, 'l> KernelStructs<'h, 'l> {
             LoadPlanError::Map { map: text(table), what: what.into() }
         };
         let wrapper = [b"bpf_struct_ops_".as_slice(), name.as_bytes()].concat();
-        let found = self.kernel.btf.find(&wrapper, Kind::Struct, in_modules).map_err(no_types)?;
-        let KernelType { ty: value, module, .. } = found.ok_or_else(missing)?;
+        let value = self.kernel.btf.find(&wrapper, Kind::Struct, in_modules).map_err(no_types)?;
+        let KernelType { ty: value, module, .. } = value.ok_or_else(missing)?;
         // A lookup in a module's split BTF also finds the kernel's types.
         let inner = match module {
             None => {
-                let found = self.kernel.btf.find_main(name.as_bytes(), Kind::Struct);
-                found.map_err(|cause| no_types(cause.into()))?
+                let inner = self.kernel.btf.find_main(name.as_bytes(), Kind::Struct);
+                inner.map_err(|cause| no_types(cause.into()))?
             }
             Some(_) => value.btf().find(name.as_bytes(), Kind::Struct),
         };
@@ -81,9 +85,9 @@ impl<'h, 'l> KernelStructs<'h, 'l> {
             members.entry(member.name.as_bytes()).or_insert(member);
         }
         let module = module.map(|m| modules.index_of(&m.name, m.id));
-        let found = Rc::new(KernelStruct { value, data, inner, members, module });
-        self.known.insert(name.as_bytes(), Rc::clone(&found));
-        Ok(found)
+        let kernel = Rc::new(KernelStruct { value, data, inner, members, module });
+        self.known.insert(name.as_bytes(), Rc::clone(&kernel));
+        Ok(kernel)
     }
 
     /// Returns a map value of zeros. Counts its size towards the limit on all values.
@@ -102,6 +106,6 @@ impl<'h, 'l> KernelStructs<'h, 'l> {
             )
             .into(),
         })?;
-        Ok(vec![0; usize::try_from(size).invariant("hosts have addresses of at least 32 bits")?])
+        Ok(vec![0; ByteSize(size).index()])
     }
 }

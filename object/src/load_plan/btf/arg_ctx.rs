@@ -2,6 +2,7 @@
 //!
 //! The parameter gets the type that the verifier expects of the program's context (libbpf: `bpf_program_fixup_func_info`).
 
+use super::words::{HEADER_WORDS, param_word};
 use crate::{
     arch,
     internal::{InternalError, Invariant as _},
@@ -16,8 +17,6 @@ use std::collections::HashMap;
 const TAG: &[u8] = b"arg:ctx";
 /// `BTF_FUNC_GLOBAL`.
 const GLOBAL: u32 = 1;
-/// The words of a FUNC_PROTO record before its parameters, which have two words each: name and type.
-const PARAM_WORDS_START: u32 = 3;
 
 /// Returns the name of the struct that is the context of a program type.
 const fn context_struct_name(program_type: P) -> Option<&'static [u8]> {
@@ -51,10 +50,10 @@ const fn context_struct_name(program_type: P) -> Option<&'static [u8]> {
 }
 
 /// `arg:ctx` tags, by the function of the tagged parameter.
-pub(super) type ContextTags = HashMap<TypeId, Vec<TypeId>>;
+pub(in crate::load_plan) type ContextTags = HashMap<TypeId, Vec<TypeId>>;
 
 /// Collects the `arg:ctx` tags of a BTF.
-pub(super) fn collect_tags(btf: &Btf<'_>) -> ContextTags {
+pub(in crate::load_plan) fn collect_tags(btf: &Btf<'_>) -> ContextTags {
     let mut tags = ContextTags::new();
     for tag in btf.types().filter(|t| t.kind() == Kind::DeclTag && t.name().as_bytes() == TAG) {
         if let Some(function) = tag.target() {
@@ -66,7 +65,7 @@ pub(super) fn collect_tags(btf: &Btf<'_>) -> ContextTags {
 
 /// Copies the functions with tagged parameters, and points the program's `func_info` to the copies. In a copy, a tagged parameter
 /// is a pointer to the context struct.
-pub(super) fn fix_func_info(
+pub(in crate::load_plan) fn fix_func_info(
     btf: &Btf<'_>,
     edit: &mut Editor,
     tags: &ContextTags,
@@ -128,7 +127,7 @@ impl FuncInfoFixer<'_, '_> {
         let pointer = self.context_pointer();
         let name = self.edit.string(TAG);
         self.edit.push(name, (Kind::DeclTag, 0, false), &[function_copy.0, index]);
-        let name_word = param_words(index)?;
+        let name_word = param_word(index)?;
         let type_word = name_word.checked_add(1).invariant("the words of a record fit 32 bits")?;
         self.edit.set(proto_copy, type_word, pointer.0);
         Ok(())
@@ -144,7 +143,7 @@ impl FuncInfoFixer<'_, '_> {
             return Ok(*known);
         }
         let mut words = vec![proto.size_or_type()];
-        for word in PARAM_WORDS_START..param_words(proto.vlen())? {
+        for word in HEADER_WORDS..param_word(proto.vlen())? {
             let word = self.edit.word(proto.id(), word);
             words.push(word.invariant("a FUNC_PROTO has two words for each parameter")?);
         }
@@ -164,12 +163,6 @@ impl FuncInfoFixer<'_, '_> {
         let pointer = self.edit.push(StrOffset(0), (Kind::Ptr, 0, false), &[structure.0]);
         *self.pointer.insert(pointer)
     }
-}
-
-/// Returns the number of the first word of a parameter in a FUNC_PROTO record.
-fn param_words(index: u32) -> Result<u32, InternalError> {
-    let words = index.checked_mul(2).and_then(|words| words.checked_add(PARAM_WORDS_START));
-    words.invariant("the words of a record fit 32 bits")
 }
 
 /// Returns whether a parameter of this type needs another type (libbpf: `need_func_arg_type_fixup`).

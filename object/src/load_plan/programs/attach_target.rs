@@ -1,10 +1,12 @@
 //! The attach targets of programs, found in the kernel's types (libbpf: `libbpf_find_attach_btf_id`).
 
-use super::{LoadPlanError, ksyms::Modules, settings::AttachTarget, target_kernel::TargetKernel};
+use super::plan::AttachPlan;
 use crate::{
     elf::text,
     features::Feature,
-    index::ModuleIndex,
+    load_plan::{
+        error::LoadPlanError, externs::Modules, settings::AttachTarget, target_kernel::TargetKernel,
+    },
     object::{AttachType, ProgramType},
     target::KernelType,
 };
@@ -13,19 +15,7 @@ use core_relo::{
     TypeId,
     btf::{Btf, Kind, Type},
 };
-use std::os::fd::{AsFd as _, OwnedFd};
-
-/// The attach target of a program, for the verifier.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct AttachPlan {
-    /// The function, typedef or struct. `None` if the program needs no target.
-    pub type_id: Option<TypeId>,
-    /// The module whose BTF has the type. `None` for the kernel itself.
-    pub module: Option<ModuleIndex>,
-    /// The program whose BTF has the type. `None` if the target is not a program.
-    pub program: Option<Arc<OwnedFd>>,
-}
+use std::os::fd::AsFd as _;
 
 /// Finds the attach target of a program. `section` is the part of the section name after the `/`.
 pub(super) fn find(
@@ -42,8 +32,8 @@ pub(super) fn find(
             let btf = kernel.read_program_btf(target.as_fd());
             let btf =
                 btf.map_err(|why| fail(format!("the BTF of the target program cannot be read: {why}")))?;
-            let type_id = Some(find_program_function(btf, function).map_err(fail)?);
-            return Ok(AttachPlan { type_id, module: None, program: Some(Arc::clone(target)) });
+            let function = find_program_function(btf, function).map_err(fail)?;
+            return Ok(AttachPlan::program_function(function, Arc::clone(target)));
         }
         Some(AttachTarget::Kernel(name)) => name.clone(),
         None => match section {
@@ -84,18 +74,17 @@ fn find_in_kernel(
     let full_name = format!("{prefix}{name}");
     let no_types = |cause| LoadPlanError::Types { what: "the attach target of a program", cause };
     if module.is_none_or(|m| m == "vmlinux") {
-        let found = kernel.btf.find_main(full_name.as_bytes(), kind);
-        let found = found.map_err(|cause| no_types(cause.into()))?;
-        if let Some(ty) = found {
-            return Ok(AttachPlan { type_id: Some(ty.id()), ..AttachPlan::default() });
+        let ty = kernel.btf.find_main(full_name.as_bytes(), kind);
+        if let Some(ty) = ty.map_err(|cause| no_types(cause.into()))? {
+            return Ok(AttachPlan::kernel_type(ty.id(), None));
         }
     }
     if kernel.features.has(Feature::ModuleBtf) {
-        let found = kernel.btf.find_in_modules(full_name.as_bytes(), kind, module);
-        let found = found.map_err(|cause| no_types(cause.into()))?;
-        if let Some(KernelType { ty, module: Some(module), .. }) = found {
-            let module = Some(modules.index_of(&module.name, module.id));
-            return Ok(AttachPlan { type_id: Some(ty.id()), module, program: None });
+        let ty = kernel.btf.find_in_modules(full_name.as_bytes(), kind, module);
+        let ty = ty.map_err(|cause| no_types(cause.into()))?;
+        if let Some(KernelType { ty, module: Some(module), .. }) = ty {
+            let module = modules.index_of(&module.name, module.id);
+            return Ok(AttachPlan::kernel_type(ty.id(), Some(module)));
         }
     }
     let kind = if kind == Kind::Typedef { "typedef" } else { "function" };
@@ -109,6 +98,6 @@ fn find_in_kernel(
 pub fn find_program_function(btf: Option<Vec<u8>>, function: &str) -> Result<TypeId, String> {
     let btf = btf.ok_or("the target program was loaded without BTF")?;
     let btf = Btf::parse(btf).map_err(|e| e.to_string())?;
-    let found = btf.find(function.as_bytes(), Kind::Func);
-    found.map(Type::id).ok_or_else(|| format!("the target program has no function `{function}`"))
+    let ty = btf.find(function.as_bytes(), Kind::Func);
+    ty.map(Type::id).ok_or_else(|| format!("the target program has no function `{function}`"))
 }

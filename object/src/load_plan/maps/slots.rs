@@ -1,15 +1,13 @@
 //! The initial contents of maps of maps and program arrays, from the `values` of their definitions (libbpf:
 //! `bpf_object__collect_map_relos`).
 
-use super::{
-    LoadPlanError,
-    map_plan::{MapPlan, SlotPlan},
-};
+use super::plan::{MapPlan, SlotPlan};
 use crate::{
     elf::text,
     index::{MapIndex, ProgramIndex, SectionIndex},
     internal::Invariant as _,
     link::maps::{MapSource, MapTable},
+    load_plan::{error::LoadPlanError, program_offsets::ProgramOffsets},
     object::{MapType, Object, Reloc, Symbol, SymbolKind, SymbolLocation},
 };
 use core_relo::btf::Kind;
@@ -26,16 +24,16 @@ pub(super) fn fill(
     if relocs.peek().is_none() {
         return Ok(());
     }
-    let index = DefinitionIndex::new(object, table, first.section_index);
+    let definitions = DefinitionIndex::new(object, table, first.section_index);
     for reloc in relocs {
         let reloc = reloc?;
-        let position = index.find(reloc.offset).ok_or_else(|| LoadPlanError::Map {
-            map: text(reloc.symbol.name),
-            what: format!("it is referred to at byte {} of .maps, where no map is defined", reloc.offset)
-                .into(),
+        let position = definitions.find(reloc.offset).ok_or_else(|| {
+            let what =
+                format!("it is referred to at byte {} of .maps, where no map is defined", reloc.offset);
+            LoadPlanError::Map { map: text(reloc.symbol.name), what: what.into() }
         })?;
         let plan = plans.get_mut(position.map.0).invariant("each map of the table has a plan")?;
-        let (key, slot) = index.resolve(position, plan, &reloc)?;
+        let (key, slot) = definitions.resolve(position, plan, &reloc)?;
         plan.slots.insert(key, slot);
     }
     Ok(())
@@ -54,38 +52,49 @@ struct DefinitionPosition<'o> {
 struct DefinitionIndex<'o> {
     /// The first map of each name.
     maps: HashMap<&'o [u8], MapIndex>,
-    /// The programs by section and byte offset.
-    programs: HashMap<(SectionIndex, u64), ProgramIndex>,
-    /// The start, size, map and name of each definition, sorted by start.
-    definitions: Vec<(u64, u64, MapIndex, &'o [u8])>,
+    /// The programs, without subprograms.
+    programs: ProgramOffsets,
+    /// The definitions, sorted by start.
+    definitions: Vec<Definition<'o>>,
     /// The offset of `values` in a map's definition in bytes, by map name.
-    values: HashMap<&'o [u8], u64>,
+    values_offsets: HashMap<&'o [u8], u64>,
+}
+
+/// The definition of a map in `.maps`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Definition<'o> {
+    /// The offset in the section, in bytes.
+    start: u64,
+    /// The size in bytes.
+    size: u64,
+    map: MapIndex,
+    name: &'o [u8],
 }
 
 impl<'o> DefinitionIndex<'o> {
     fn new(object: &'o Object<'_>, table: &MapTable<'o, '_>, section: SectionIndex) -> Self {
         // In reverse, so that the first map of a name replaces the later ones.
         let maps = table.entries.iter().enumerate().rev().map(|(n, e)| (e.name, MapIndex(n))).collect();
-        let programs = ProgramIndex::enumerate(object.programs()).filter(|(_, p)| !p.is_subprogram);
-        // A product of 32 bits and 8 does not saturate.
-        let start = |start: u32| u64::from(start).saturating_mul(8);
-        let programs = programs.map(|(index, p)| ((p.section_index, start(p.start().0)), index)).collect();
+        let programs = ProgramOffsets::new(object, |program| !program.is_subprogram);
         let mut definitions: Vec<_> = MapIndex::enumerate(&table.entries)
-            .filter_map(|(map, e)| match e.source {
-                MapSource::Defined(m) if m.section_index == section => Some((m.offset, m.size, map, e.name)),
+            .filter_map(|(map, entry)| match entry.source {
+                MapSource::Defined(m) if m.section_index == section => {
+                    Some(Definition { start: m.offset, size: m.size, map, name: entry.name })
+                }
                 _ => None,
             })
             .collect();
         definitions.sort_unstable();
-        Self { maps, programs, definitions, values: values_offsets(object) }
+        Self { maps, programs, definitions, values_offsets: values_offsets(object) }
     }
 
     /// Finds the definition that contains the eight bytes at an offset of `.maps`.
     fn find(&self, offset: u64) -> Option<DefinitionPosition<'o>> {
-        let after = self.definitions.partition_point(|(start, ..)| *start <= offset);
-        let (start, size, map, name) = *self.definitions.get(after.checked_sub(1)?)?;
-        let byte = offset.checked_sub(start)?;
-        (byte.checked_add(8)? <= size).then_some(DefinitionPosition { map, name, byte })
+        let end = self.definitions.partition_point(|definition| definition.start <= offset);
+        let definition = self.definitions.get(end.checked_sub(1)?)?;
+        let byte = offset.checked_sub(definition.start)?;
+        let position = DefinitionPosition { map: definition.map, name: definition.name, byte };
+        (byte.checked_add(8)? <= definition.size).then_some(position)
     }
 
     /// Returns the key and the contents of the slot that a relocation fills.
@@ -97,44 +106,44 @@ impl<'o> DefinitionIndex<'o> {
     ) -> Result<(u32, SlotPlan), LoadPlanError> {
         let symbol = &reloc.symbol;
         let fail = |what: String| LoadPlanError::Map { map: text(name), what: what.into() };
-        let shown = text(symbol.name);
+        let symbol_name = text(symbol.name);
         let key = self.key(name, byte).ok_or_else(|| {
             fail(format!(
-                "byte {byte} of its definition refers to `{shown}`, but is not an element of `values`"
+                "byte {byte} of its definition refers to `{symbol_name}`, but is not an element of `values`"
             ))
         })?;
         let slot = match plan.known_type() {
-            Some(MapType::HashOfMaps) if plan.key_size != 4 => {
-                let size = plan.key_size;
+            Some(MapType::HashOfMaps) if plan.key_size() != 4 => {
+                let size = plan.key_size();
                 let what =
                     format!("wrong key size of a hash of maps with initial values: {size} bytes, expected 4");
                 return Err(fail(what));
             }
-            Some(MapType::ArrayOfMaps | MapType::HashOfMaps) => {
-                let map = self.maps.get(symbol.name).copied();
-                SlotPlan::Map(
-                    map.ok_or_else(|| fail(format!("its value `{shown}` is not a map of the object")))?,
-                )
-            }
-            _ => SlotPlan::Program(
-                self.program(symbol)
-                    .ok_or_else(|| fail(format!("its value `{shown}` is not a program of the object")))?,
-            ),
+            Some(MapType::ArrayOfMaps | MapType::HashOfMaps) => self
+                .maps
+                .get(symbol.name)
+                .copied()
+                .map(SlotPlan::Map)
+                .ok_or_else(|| fail(format!("its value `{symbol_name}` is not a map of the object")))?,
+            _ => self
+                .program(symbol)
+                .map(SlotPlan::Program)
+                .ok_or_else(|| fail(format!("its value `{symbol_name}` is not a program of the object")))?,
         };
         Ok((key, slot))
     }
 
     /// Returns the index of the element of `values` that begins at a byte of a definition.
     fn key(&self, map: &[u8], byte: u64) -> Option<u32> {
-        let within = byte.checked_sub(*self.values.get(map)?)?;
-        u32::try_from(within.checked_div(8).filter(|_| within.is_multiple_of(8))?).ok()
+        let offset = byte.checked_sub(*self.values_offsets.get(map)?)?;
+        u32::try_from(offset / 8).ok().filter(|_| offset.is_multiple_of(8))
     }
 
     /// Returns the program that a symbol refers to.
     fn program(&self, symbol: &Symbol<'_>) -> Option<ProgramIndex> {
         match symbol.location {
             SymbolLocation::Section(section) if symbol.kind == SymbolKind::Function => {
-                self.programs.get(&(section, symbol.value)).copied()
+                self.programs.find(section, symbol.value)
             }
             _ => None,
         }
@@ -143,15 +152,15 @@ impl<'o> DefinitionIndex<'o> {
 
 /// Returns the byte offset of `values` in each definition whose last member it is, by map name.
 fn values_offsets<'o>(object: &'o Object<'_>) -> HashMap<&'o [u8], u64> {
-    let mut found = HashMap::new();
-    let Some(btf) = object.btf() else { return found };
-    let Some(section) = btf.find(b".maps", Kind::Datasec) else { return found };
+    let mut offsets = HashMap::new();
+    let Some(btf) = object.btf() else { return offsets };
+    let Some(section) = btf.find(b".maps", Kind::Datasec) else { return offsets };
     for var in section.secinfos().filter_map(|i| btf.ty(i.ty)) {
         let definition = var.target().and_then(|id| btf.strip(id).ok());
         let last = definition.and_then(|d| d.member(d.vlen().checked_sub(1)?));
         if let Some(values) = last.filter(|m| m.name.as_bytes() == b"values") {
-            found.entry(var.name().as_bytes()).or_insert(u64::from(values.bit_offset.0 / 8));
+            offsets.entry(var.name().as_bytes()).or_insert(u64::from(values.bit_offset.0 / 8));
         }
     }
-    found
+    offsets
 }

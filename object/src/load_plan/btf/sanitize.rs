@@ -1,7 +1,7 @@
 //! Adapts a BTF to a kernel that lacks some kinds: each record of an unknown kind becomes a record of a known kind with the same
 //! length (libbpf: `bpf_object__sanitize_btf`).
 
-use super::btf_fixup::{put_secinfo, secinfo, secinfo_word};
+use super::words::{secinfo, secinfo_word, set_secinfo};
 use crate::{
     features::{Feature, Features},
     internal::{InternalError, Invariant as _},
@@ -12,7 +12,7 @@ use core_relo::{
 };
 
 /// Replaces the records that a kernel with these features would refuse.
-pub(super) fn sanitize(edit: &mut Editor, features: &Features) -> Result<(), InternalError> {
+pub(in crate::load_plan) fn sanitize(edit: &mut Editor, features: &Features) -> Result<(), InternalError> {
     let lacks = |feature| !features.has(feature);
     let missing = MissingFeatures {
         function: lacks(Feature::BtfFunc),
@@ -69,11 +69,11 @@ fn sanitize_type(
             edit.map_string(name, |b| if matches!(b, b'.' | b'?') { b'_' } else { b });
             edit.set_info(id, Kind::Struct, vlen, false);
             for n in 0..vlen {
-                let info = secinfo(edit, id, n);
-                let [ty, offset, _] = info.invariant("a DATASEC has an entry for each variable")?;
-                // An entry without a type has no name. An offset that is too large saturates; libbpf lets it wrap around.
-                let name = edit.word(TypeId(ty), Editor::NAME).unwrap_or_default();
-                put_secinfo(edit, id, n, [name, ty, offset.saturating_mul(8)]);
+                let [ty, offset, _] = secinfo(edit, id, n)?;
+                // `void` has no record and no name.
+                let name = edit.word(TypeId(ty), Editor::NAME).unwrap_or(0);
+                // An offset in bits that exceeds 32 bits saturates. libbpf lets the offset wrap around.
+                set_secinfo(edit, id, n, [name, ty, offset.saturating_mul(8)])?;
             }
         }
         Kind::Datasec if missing.qmark && edit.name(name).first() == Some(&b'?') => {
@@ -101,9 +101,8 @@ fn sanitize_type(
             });
             edit.set_info(id, Kind::Union, vlen, false);
             for n in 0..vlen {
-                // Enumerators of an ENUM64 and members of a UNION have three words, like the entries of a DATASEC.
-                edit.set(id, secinfo_word(n, 1), member_type.0);
-                edit.set(id, secinfo_word(n, 2), 0);
+                edit.set(id, secinfo_word(n, 1)?, member_type.0);
+                edit.set(id, secinfo_word(n, 2)?, 0);
             }
         }
         _ => {}

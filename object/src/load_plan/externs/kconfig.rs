@@ -1,24 +1,31 @@
 //! The values of configuration externs, which are the contents of `.kconfig` (libbpf: `bpf_object__resolve_externs`).
 
-use super::{LoadPlanError, error::Refusal, target_kernel::TargetKernel};
 use crate::{
     elf::text,
     features::Feature,
-    internal::Invariant as _,
-    link::externs::{ConfigSlot, ConfigType, ExternBinding, ExternEntry},
+    limits,
+    link::externs::{self, ConfigSlot, ConfigType, ExternBinding, ExternEntry},
+    load_plan::{
+        error::{LoadPlanError, Refusal},
+        target_kernel::TargetKernel,
+    },
 };
-use core_relo::Endian;
+use core_relo::{ByteOffset, ByteSize, Endian};
 use std::collections::HashMap;
 
 /// Returns the contents of `.kconfig`. Values in `extra` take precedence over the kernel's own configuration.
-pub(super) fn read_values(
+pub(in crate::load_plan) fn read_values(
     externs: &[ExternEntry<'_>],
-    size: u32,
     kernel: &TargetKernel,
     extra: Option<&str>,
 ) -> Result<Vec<u8>, LoadPlanError> {
-    let size = usize::try_from(size).invariant("hosts have addresses of at least 32 bits")?;
-    let mut bytes = vec![0u8; size];
+    let size = externs::config_size(externs)?;
+    if u64::from(size) > limits::DATA_BYTES {
+        let limit = limits::DATA_BYTES;
+        let what = format!("its variables are too large: {size} bytes, expected at most {limit}");
+        return Err(LoadPlanError::Map { map: ".kconfig".into(), what: what.into() });
+    }
+    let mut bytes = vec![0u8; ByteSize(size).index()];
     let mut unresolved = HashMap::new();
     let mut refused = Vec::new();
     for e in externs {
@@ -35,7 +42,7 @@ pub(super) fn read_values(
         refused.extend(result.err().map(|why| Refusal::new(text(e.name), why)));
     }
     if !unresolved.is_empty() {
-        // Returns whether all values are resolved.
+        // Resolves values from the text of a configuration. Returns whether all values are resolved.
         let mut resolve_from = |config: &str| {
             for (name, value) in config.lines().filter_map(assignment) {
                 if let Some((e, slot)) = unresolved.remove(name.as_bytes())
@@ -148,25 +155,29 @@ fn set_text(bytes: &mut [u8], slot: ConfigSlot, value: &str) -> Result<(), Strin
     let target = slot_bytes(bytes, slot).ok_or("it lies outside of .kconfig")?;
     // The last byte stays 0. An array has at least one element.
     let Some((_, target)) = target.split_last_mut() else { return Ok(()) };
-    for (to, from) in target.iter_mut().zip(inner.bytes()) {
-        *to = from;
+    for (target_byte, byte) in target.iter_mut().zip(inner.bytes()) {
+        *target_byte = byte;
     }
     Ok(())
 }
 
 /// Sets a variable to a number (libbpf: `set_kcfg_value_num`).
 fn set_number(bytes: &mut [u8], slot: ConfigSlot, value: u64) -> Result<(), String> {
-    let signed = match slot.ty {
+    let is_signed = match slot.ty {
         ConfigType::Int { signed } | ConfigType::Char { signed } => signed,
         ConfigType::Bool if value <= 1 => false,
         _ => return Err(format!("its value {value} does not fit its type")),
     };
-    // A number has 1, 2, 4 or 8 bytes: nothing saturates.
-    let bits = slot.size.saturating_mul(8);
-    let fits = match (bits, signed) {
-        (64.., _) => true,
-        (_, false) => value >> bits == 0,
-        (_, true) => value.wrapping_add(1 << bits.saturating_sub(1)) < 1 << bits,
+    let signed_value = value.cast_signed();
+    let fits = match (slot.size, is_signed) {
+        (1, false) => u8::try_from(value).is_ok(),
+        (1, true) => i8::try_from(signed_value).is_ok(),
+        (2, false) => u16::try_from(value).is_ok(),
+        (2, true) => i16::try_from(signed_value).is_ok(),
+        (4, false) => u32::try_from(value).is_ok(),
+        (4, true) => i32::try_from(signed_value).is_ok(),
+        // An integer of a configuration value has 1, 2, 4 or 8 bytes.
+        _ => true,
     };
     if !fits {
         return Err(format!("its value {value:#x} does not fit {} bytes", slot.size));
@@ -177,8 +188,8 @@ fn set_number(bytes: &mut [u8], slot: ConfigSlot, value: u64) -> Result<(), Stri
 /// Writes a number with the size of the variable, in the machine's byte order.
 fn put(bytes: &mut [u8], slot: ConfigSlot, value: u64) -> Result<(), String> {
     let target = slot_bytes(bytes, slot).ok_or("it lies outside of .kconfig")?;
-    for (to, from) in target.iter_mut().zip(Endian::Little.u64_bytes(value)) {
-        *to = from;
+    for (target_byte, byte) in target.iter_mut().zip(Endian::Little.u64_bytes(value)) {
+        *target_byte = byte;
     }
     if Endian::native() == Endian::Big {
         target.reverse();
@@ -188,15 +199,16 @@ fn put(bytes: &mut [u8], slot: ConfigSlot, value: u64) -> Result<(), String> {
 
 /// Returns the bytes of a variable.
 fn slot_bytes(bytes: &mut [u8], slot: ConfigSlot) -> Option<&mut [u8]> {
-    let start = usize::try_from(slot.offset).ok()?;
-    bytes.get_mut(start..start.checked_add(usize::try_from(slot.size).ok()?)?)
+    let start = ByteOffset(slot.offset).index();
+    bytes.get_mut(start..start.checked_add(ByteSize(slot.size).index())?)
 }
 
 /// Parses a number like C's `strtoull` with base 0: decimal, `0x…` or octal, with an optional sign.
 fn parse_u64(text: &str) -> Option<u64> {
-    let (negative, digits) = match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    let (is_negative, digits) = match text.split_at_checked(1) {
+        Some(("-", digits)) => (true, digits),
+        Some(("+", digits)) => (false, digits),
+        _ => (false, text),
     };
     let value = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
         Some(hex) => u64::from_str_radix(hex, 16),
@@ -204,7 +216,7 @@ fn parse_u64(text: &str) -> Option<u64> {
         None => digits.parse(),
     };
     let value = value.ok()?;
-    Some(if negative { value.wrapping_neg() } else { value })
+    Some(if is_negative { value.wrapping_neg() } else { value })
 }
 
 #[cfg(test)]
@@ -221,12 +233,12 @@ mod tests {
     fn encode(ty: ConfigType, size: u32, value: &str) -> Result<Vec<u8>, String> {
         let mut bytes = vec![0; 8];
         set(&mut bytes, slot(ty, size), value)?;
-        bytes.truncate(usize::try_from(size).unwrap_or(8));
+        bytes.truncate(ByteSize(size).index());
         Ok(bytes)
     }
 
     #[test]
-    fn values_take_the_form_of_their_type_or_are_refused() {
+    fn values_are_encoded_by_their_type_or_refused() {
         assert_eq!(encode(ConfigType::Bool, 1, "y"), Ok(vec![1]));
         assert!(encode(ConfigType::Bool, 1, "m").is_err());
         assert_eq!(encode(CHAR, 1, "m"), Ok(vec![b'm']));
@@ -242,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn one_byte_has_a_sign_or_none() {
+    fn a_char_is_signed_or_unsigned() {
         assert_eq!(encode(CHAR, 1, "-1"), Ok(vec![0xff]));
         assert_eq!(encode(CHAR, 1, "-128"), Ok(vec![0x80]));
         assert!(encode(CHAR, 1, "200").is_err());

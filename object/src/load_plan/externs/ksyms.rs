@@ -1,12 +1,16 @@
 //! Resolves externs of `.ksyms`: the kernel's variables and functions (libbpf: `bpf_object__resolve_externs`).
 
-use super::{LoadPlanError, error::Refusal, target_kernel::TargetKernel};
+use super::modules::Modules;
 use crate::{
     elf::text,
     features::Feature,
     index::ModuleIndex,
     internal::Invariant as _,
     link::externs::{ExternBinding, ExternEntry},
+    load_plan::{
+        error::{LoadPlanError, Refusal},
+        target_kernel::TargetKernel,
+    },
     target::KernelType,
 };
 use core_relo::{
@@ -20,10 +24,9 @@ use std::{
 };
 
 /// The resolution of an extern.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum ResolvedExtern {
-    /// A weak extern that the kernel does not have.
-    #[default]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::load_plan) enum ResolvedExtern {
+    /// A weak extern that the kernel does not have, or a configuration value.
     Missing,
     /// A weak function whose parameters in the kernel differ from the declaration.
     Incompatible,
@@ -31,32 +34,6 @@ pub(super) enum ResolvedExtern {
     Address(u64),
     /// A variable or function in the BTF of the kernel, or of a module.
     Typed { id: TypeId, module: Option<ModuleIndex> },
-}
-
-/// A module whose BTF descriptor a load needs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ModulePlan {
-    /// The module's name.
-    pub name: String,
-    /// The kernel's id of the module's BTF, 0 if the types are not those of the running kernel.
-    pub btf_id: u32,
-}
-
-/// The modules whose BTF a load needs.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Modules(pub(super) Vec<ModulePlan>);
-
-impl Modules {
-    /// Returns the index of a module. Adds the module on the first call.
-    pub(super) fn index_of(&mut self, name: &str, id: u32) -> ModuleIndex {
-        let is_match = |known: &ModulePlan| known.btf_id == id && (id != 0 || known.name == name);
-        let index = self.0.iter().position(is_match).unwrap_or(self.0.len());
-        if index == self.0.len() {
-            self.0.push(ModulePlan { name: name.to_owned(), btf_id: id });
-        }
-        ModuleIndex(index)
-    }
 }
 
 /// The refused externs. Several errors of one extern count as a single refusal.
@@ -75,7 +52,7 @@ impl<'e> Refusals<'e> {
 }
 
 /// Returns the resolution of each extern. Configuration values stay [`ResolvedExtern::Missing`].
-pub(super) fn resolve(
+pub(in crate::load_plan) fn resolve(
     btf: Option<&Btf<'_>>,
     externs: &[ExternEntry<'_>],
     kernel: &TargetKernel,
@@ -84,39 +61,36 @@ pub(super) fn resolve(
     let mut refused = Refusals::default();
     let addresses = find_addresses(externs, kernel, &mut refused);
     let mut search = KernelSearch { kernel, modules, comparisons: TypeComparisons::default() };
-    let mut found = Vec::new();
+    let mut resolutions = Vec::new();
     for e in externs {
-        let resolved = match (e.binding, btf) {
-            (ExternBinding::Address, _) => addresses.get(e.name).copied().map(ResolvedExtern::Address),
-            (ExternBinding::Variable(ty), Some(btf)) => {
+        let resolved = match e.binding {
+            ExternBinding::Config(_) => Some(ResolvedExtern::Missing),
+            ExternBinding::Address => addresses.get(e.name).copied().map(ResolvedExtern::Address),
+            ExternBinding::Variable(ty) => {
+                let btf = btf.invariant("an object with externs has BTF")?;
                 search.resolve_typed(btf, e, e.name, (Kind::Var, ty), &mut refused)?
             }
-            (ExternBinding::Function(ty), Some(btf)) => {
+            ExternBinding::Function(ty) => {
+                let btf = btf.invariant("an object with externs has BTF")?;
                 let name = Name::new(e.name).essential().as_bytes();
                 search.resolve_typed(btf, e, name, (Kind::Func, ty), &mut refused)?
             }
-            (ExternBinding::Config(_), _) | (_, None) => {
-                found.push(ResolvedExtern::Missing);
-                continue;
-            }
         };
         if resolved.is_none() && !e.is_weak {
-            let is_unknown = e.binding == ExternBinding::Address && kernel.knows_btf_only();
-            let why = if is_unknown {
-                "its address in that kernel is unknown: only a load on that kernel can resolve it"
-            } else {
-                missing_reason(e.binding)
-            };
-            refused.add(e.name, why);
+            refused.add(e.name, missing_reason(e.binding, kernel));
         }
-        found.push(resolved.unwrap_or_default());
+        // A weak extern may be missing. A refusal fails the plan below.
+        resolutions.push(resolved.unwrap_or(ResolvedExtern::Missing));
     }
-    if refused.list.is_empty() { Ok(found) } else { Err(LoadPlanError::Externs(refused.list)) }
+    if refused.list.is_empty() { Ok(resolutions) } else { Err(LoadPlanError::Externs(refused.list)) }
 }
 
-/// Returns why a strong extern is refused that the kernel does not have.
-fn missing_reason(binding: ExternBinding) -> &'static str {
+/// Returns the reason why a strong extern that the kernel does not have is refused.
+fn missing_reason(binding: ExternBinding, kernel: &TargetKernel) -> &'static str {
     match binding {
+        ExternBinding::Address if kernel.knows_btf_only() => {
+            "its address in that kernel is unknown: only a load on that kernel can resolve it"
+        }
         ExternBinding::Function(_) => {
             "no kernel function (kfunc) of this name in the BTF of the kernel or a loaded module: if newer kernels have it, \
              declare it __weak and test it with bpf_ksym_exists()"
@@ -139,32 +113,32 @@ fn find_addresses<'e>(
     refused: &mut Refusals<'e>,
 ) -> HashMap<&'e [u8], u64> {
     let untyped: Vec<_> = externs.iter().filter(|e| e.binding == ExternBinding::Address).collect();
-    let mut found = HashMap::new();
+    let mut addresses = HashMap::new();
     if untyped.is_empty() {
-        return found;
+        return addresses;
     }
     let names: HashMap<&[u8], &'e [u8]> = untyped.iter().map(|e| (e.name, e.name)).collect();
-    if let Err(e) = scan_kallsyms(kernel, &names, &mut found, refused) {
+    if let Err(e) = scan_kallsyms(kernel, &names, &mut addresses, refused) {
         let why = format!("/proc/kallsyms cannot be read: {e}");
         for extern_ in untyped {
             refused.add(extern_.name, why.clone());
         }
     }
-    found
+    addresses
 }
 
 /// Looks up names in the kernel's symbols.
 fn scan_kallsyms<'e>(
     kernel: &TargetKernel,
     names: &HashMap<&[u8], &'e [u8]>,
-    found: &mut HashMap<&'e [u8], u64>,
+    addresses: &mut HashMap<&'e [u8], u64>,
     refused: &mut Refusals<'e>,
 ) -> io::Result<()> {
     let mut symbols = kernel.kallsyms()?;
     let mut line = Vec::new();
     while symbols.read_until(b'\n', &mut line)? > 0 {
         if let Some((name, address)) = parse_symbol(&line, names)
-            && let Some(other) = found.insert(name, address)
+            && let Some(other) = addresses.insert(name, address)
             && other != address
         {
             refused.add(
@@ -184,8 +158,11 @@ fn parse_symbol<'e>(line: &[u8], names: &HashMap<&[u8], &'e [u8]>) -> Option<(&'
     let (address, kind, symbol) = (words.next()?, words.next()?, words.next()?);
     // LTO appends a hash to the names of static variables.
     let suffix = b".llvm.";
-    let hash = || symbol.windows(suffix.len()).position(|w| w == suffix);
-    let name = if kind == b"d" { hash().and_then(|at| symbol.get(..at)).unwrap_or(symbol) } else { symbol };
+    let suffix_start = || symbol.windows(suffix.len()).position(|window| window == suffix);
+    let name = match (kind == b"d").then(suffix_start).flatten() {
+        Some(start) => symbol.get(..start)?,
+        None => symbol,
+    };
     let name = *names.get(name)?;
     let address = str::from_utf8(address).ok()?;
     Some((name, u64::from_str_radix(address, 16).ok()?))
@@ -261,9 +238,9 @@ mod tests {
     use alloc::sync::Arc;
     use core_relo::{Endian, btf::Builder};
 
-    /// `bpf_session_cookie` is such a function: without parameters up to 6.19, with the context since.
+    /// `bpf_session_cookie` has such flavours: it has no parameters up to 6.19, and the context as a parameter since.
     #[test]
-    fn of_flavours_of_a_function_the_one_with_the_kernels_parameters_is_taken() {
+    fn the_flavour_of_a_function_with_the_kernels_parameters_is_resolved() {
         let types = |names: &[(&str, bool)]| {
             let mut b = Builder::new(Endian::native());
             let int = b.int("int", 4, Builder::SIGNED);
@@ -281,8 +258,8 @@ mod tests {
         let object = types(&[("f___old", false), ("f___new", true), ("g", false), ("h", true)]);
         let entry = |name: &'static [u8], is_weak| {
             let func = object.find(name, Kind::Func).unwrap();
-            let what = ExternBinding::Function(func.target().unwrap());
-            ExternEntry { name, symbol: 0, is_weak, btf_id: func.id(), binding: what }
+            let binding = ExternBinding::Function(func.target().unwrap());
+            ExternEntry { name, symbol: 0, is_weak, btf_id: func.id(), binding }
         };
         let resolve =
             |externs: &[ExternEntry<'_>]| resolve(Some(&object), externs, &kernel, &mut Modules::default());
@@ -299,20 +276,20 @@ mod tests {
 
     /// The parameters are function pointers of function pointers: comparing them takes time exponential in the depth.
     #[test]
-    fn a_function_whose_parameters_take_too_long_to_compare_is_refused_for_that() {
+    fn a_function_whose_parameters_take_too_many_steps_to_compare_is_refused() {
         let mut b = Builder::new(Endian::native());
         let int = b.int("int", 4, Builder::SIGNED);
         let mut proto = b.func_proto(int, &[]);
         for _ in 0..24 {
             let pointer = b.pointer(proto);
-            proto = b.func_proto(int, &[("one", pointer), ("other", pointer)]);
+            proto = b.func_proto(int, &[("first", pointer), ("second", pointer)]);
         }
         let id = b.func("f", proto, 2);
         let kernel = Btf::parse(b.finish()).unwrap();
         let object = Btf::parse(b.finish()).unwrap();
         let kernel = TargetKernel::offline(Arc::new(KernelBtf::from_btf(Arc::new(kernel), [])));
-        let what = ExternBinding::Function(proto);
-        let f = ExternEntry { name: b"f", symbol: 0, is_weak: true, btf_id: id, binding: what };
+        let binding = ExternBinding::Function(proto);
+        let f = ExternEntry { name: b"f", symbol: 0, is_weak: true, btf_id: id, binding };
         let refused = resolve(Some(&object), &[f], &kernel, &mut Modules::default()).unwrap_err().to_string();
         assert!(refused.contains("comparing its parameters with vmlinux takes too many steps"), "{refused}");
     }

@@ -1,0 +1,10 @@
+//! The values of externs: the kernel's configuration, variables and functions.
+
+mod kconfig;
+mod ksyms;
+mod modules;
+
+pub(super) use kconfig::read_values;
+pub(super) use ksyms::{ResolvedExtern, resolve};
+pub use modules::ModulePlan;
+pub(super) use modules::Modules;

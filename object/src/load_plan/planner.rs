@@ -1,0 +1,191 @@
+//! The steps of planning a load.
+
+use super::{
+    btf,
+    error::LoadPlanError,
+    externs::{self, Modules, ResolvedExtern},
+    maps::{MapPlanner, MapRole},
+    plan::{LoadPlan, SkippedProgram},
+    programs::ProgramPlanner,
+    relocate::{SelectedFunctions, relocate_code},
+    settings::Settings,
+    struct_ops::{self, StructOpsTables},
+    target_kernel::TargetKernel,
+    usdt::UsdtPlan,
+};
+use crate::{
+    elf::key,
+    features::Feature,
+    globals::{self, Global, ObjectTypes},
+    index::{ExternIndex, ProgramIndex},
+    internal::InternalError,
+    link::{
+        ProgramLinker,
+        maps::{MapEntry, MapSource},
+    },
+    object::{Object, Program},
+};
+use core_relo::{Endian, btf::Editor};
+use std::collections::HashSet;
+
+impl LoadPlan {
+    /// Plans a load.
+    pub fn new(
+        object: &Object<'_>,
+        settings: &Settings,
+        kernel: &TargetKernel,
+    ) -> Result<Self, LoadPlanError> {
+        if kernel.features.is_live() && object.endian() != Endian::native() {
+            return Err(LoadPlanError::Endian { is_big: object.endian() == Endian::Big });
+        }
+        let linker = ProgramLinker::collect(object)?;
+        check_names(object, &linker, settings)?;
+        let mut edit = btf::fix_up(object, &linker.externs)?;
+        let mut modules = Modules::default();
+
+        let kconfig = externs::read_values(&linker.externs, kernel, settings.kconfig.as_deref())?;
+        let usdt = UsdtPlan::for_object(&linker, &kconfig, kernel);
+        let resolved = externs::resolve(object.btf(), &linker.externs, kernel, &mut modules)?;
+        let tables = resolve_struct_ops(object, &linker, settings, kernel, &mut modules)?;
+        let planner = MapPlanner::new(object, &linker.maps, settings, kernel, kconfig, &tables);
+        let mut maps = planner.plan_maps(&mut edit)?;
+
+        let (loaded, skipped) = select_programs(object, settings, &tables);
+        let selected = selected_functions(&linker, &loaded)?;
+        let (code, poisoned) = relocate_code(object, &selected, settings, kernel)?;
+        let mut planner = ProgramPlanner::new(object, &linker, settings, kernel, &resolved, &tables);
+        let programs = planner.plan_programs(&loaded, &code, &mut maps, &mut modules, &mut edit)?;
+
+        let globals = collect_globals(object, &linker, settings);
+        let has_struct_ops = maps.iter().any(|m| m.role() == MapRole::StructOps);
+        let has_rodata = maps.iter().any(|m| m.role() == MapRole::Rodata && m.autocreate());
+        Ok(Self {
+            name: settings.name.clone(),
+            // As in libbpf, an object without a license has an empty license.
+            license: object.license().unwrap_or(b"").to_vec(),
+            // As in libbpf, an object without a version has the version of the kernel.
+            kernel_version: object.kernel_version().unwrap_or(kernel.kernel_version),
+            btf: finish_btf(object, edit, kernel)?,
+            btf_is_mandatory: has_struct_ops,
+            binds_rodata: has_rodata && !programs.is_empty() && kernel.features.has(Feature::ProgBindMap),
+            probe_error: kernel.features.check_permission().err(),
+            raises_memlock_limit: kernel.features.charges_locked_memory(),
+            maps,
+            programs,
+            skipped,
+            modules: modules.into_plans(),
+            fd_array: planner.into_fd_array(),
+            types: if globals.is_empty() { ObjectTypes::default() } else { ObjectTypes::new(object.btf()) },
+            globals,
+            token: settings.token.clone(),
+            usdt,
+            poisoned,
+            selected,
+            externs: linker.externs.iter().map(|e| key(e.name)).collect(),
+            incompatible_kfuncs: incompatible_kfuncs(&resolved),
+        })
+    }
+}
+
+/// Returns the object's BTF, adapted to the kernel. Returns `None` for a kernel without BTF.
+fn finish_btf(
+    object: &Object<'_>,
+    edit: Option<Editor>,
+    kernel: &TargetKernel,
+) -> Result<Option<Vec<u8>>, InternalError> {
+    let Some(mut edit) = edit.filter(|_| kernel.features.has(Feature::Btf)) else { return Ok(None) };
+    btf::hide_functions(object, &mut edit);
+    btf::sanitize(&mut edit, &kernel.features)?;
+    Ok(Some(edit.finish()))
+}
+
+/// Returns the kfuncs whose parameters in the kernel differ from the object's declaration.
+fn incompatible_kfuncs(resolved: &[ResolvedExtern]) -> Vec<ExternIndex> {
+    let externs = resolved.iter().enumerate();
+    externs.filter(|(_, r)| **r == ResolvedExtern::Incompatible).map(|(n, _)| ExternIndex(n)).collect()
+}
+
+/// Returns the object's variables, with the sizes that the settings give to data maps.
+fn collect_globals(object: &Object<'_>, linker: &ProgramLinker<'_, '_>, settings: &Settings) -> Vec<Global> {
+    let all = globals::collect(object, &linker.maps, &linker.externs);
+    if settings.maps.values().all(|s| s.value_size.is_none()) {
+        return all;
+    }
+    globals::resize_arrays(all, object.btf(), |section| settings.maps.get(section)?.value_size)
+}
+
+/// Refuses settings of programs and maps that the object does not have.
+fn check_names(
+    object: &Object<'_>,
+    linker: &ProgramLinker<'_, '_>,
+    settings: &Settings,
+) -> Result<(), LoadPlanError> {
+    // `names` are in the object's order, in which the error lists them.
+    let check = |kind, requested: Vec<&String>, names: &[&[u8]]| {
+        let known: HashSet<String> = names.iter().map(|name| key(name)).collect();
+        let list = || names.iter().map(|name| key(name).into()).collect();
+        let missing =
+            |name: &String| LoadPlanError::NoSuch { kind, name: name.as_str().into(), known: list() };
+        requested.into_iter().find(|name| !known.contains(*name)).map_or(Ok(()), |name| Err(missing(name)))
+    };
+    let programs: Vec<_> = object.programs().iter().filter(|p| !p.is_subprogram).map(Program::name).collect();
+    let maps: Vec<_> = linker.maps.entries.iter().map(|m| m.name).collect();
+    check("program", settings.programs.keys().collect(), &programs)?;
+    check("map", settings.maps.keys().collect(), &maps)
+}
+
+/// Matches the object's struct_ops maps with the kernel's structs.
+fn resolve_struct_ops(
+    object: &Object<'_>,
+    linker: &ProgramLinker<'_, '_>,
+    settings: &Settings,
+    kernel: &TargetKernel,
+    modules: &mut Modules,
+) -> Result<StructOpsTables, LoadPlanError> {
+    let settings_of = |entry: &MapEntry<'_, '_>| settings.maps.get(&key(entry.name));
+    let is_created = |entry: &MapEntry<'_, '_>| {
+        let is_optional = match entry.source {
+            MapSource::StructOps(table) => table.section.name.starts_with(b"?"),
+            _ => false,
+        };
+        // By default a map is created, unless its section is optional.
+        settings_of(entry).and_then(|s| s.autocreate).unwrap_or(!is_optional)
+    };
+    struct_ops::resolve(object, &linker.maps, kernel, modules, is_created, settings_of)
+}
+
+/// Returns the functions whose CO-RE relocations belong to the loaded programs.
+fn selected_functions(
+    linker: &ProgramLinker<'_, '_>,
+    loaded: &[bool],
+) -> Result<SelectedFunctions, InternalError> {
+    let functions = ProgramIndex::enumerate(linker.select_functions(loaded)?);
+    Ok(functions.filter(|(_, is_selected)| *is_selected).map(|(function, _)| function).collect())
+}
+
+/// Returns, for each function, whether the function is loaded as a program. Also returns the programs that are not loaded.
+fn select_programs(
+    object: &Object<'_>,
+    settings: &Settings,
+    tables: &StructOpsTables,
+) -> (Vec<bool>, Vec<SkippedProgram>) {
+    let mut skipped = Vec::new();
+    let mut is_selected = |(index, p): (ProgramIndex, &Program<'_>)| {
+        if p.is_subprogram {
+            return false;
+        }
+        let name = key(p.name());
+        let autoload = settings.programs.get(&name).and_then(|s| s.autoload);
+        // The table of a struct_ops program decides (libbpf: `bpf_object_adjust_struct_ops_autoload`).
+        let reason = match tables.autoload.get(&index) {
+            Some(false) => "no struct_ops map that is created uses it",
+            None if autoload == Some(false) => "not selected",
+            None if autoload.is_none() && !p.autoload() => "its section begins with `?`",
+            Some(true) | None => return true,
+        };
+        skipped.push(SkippedProgram { program: name, reason });
+        false
+    };
+    let selected = ProgramIndex::enumerate(object.programs()).map(&mut is_selected).collect();
+    (selected, skipped)
+}

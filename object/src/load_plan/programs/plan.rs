@@ -1,0 +1,193 @@
+//! The plan of a program: instructions, type, attach target, and the instructions that need a descriptor.
+
+use crate::{
+    index::{MapIndex, ModuleIndex, ProgramIndex},
+    link::FunctionCopy,
+    object::{ProgramType, SecDef},
+};
+use alloc::sync::Arc;
+use core_relo::TypeId;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+/// The plan of a program.
+#[derive(Clone, Debug)]
+pub struct ProgramPlan {
+    pub(super) function: ProgramIndex,
+    pub(super) name: String,
+    pub(super) kernel_name: Vec<u8>,
+    pub(super) section: String,
+    pub(super) sec_def: Option<&'static SecDef>,
+    pub(super) program_type: ProgramType,
+    pub(super) attach_type: u32,
+    pub(super) flags: u32,
+    pub(super) ifindex: u32,
+    pub(super) insns: Vec<u8>,
+    pub(super) fixups: Vec<Fixup>,
+    pub(super) func_info: Vec<u8>,
+    pub(super) line_info: Vec<u8>,
+    pub(super) attach: AttachPlan,
+    pub(super) autoattach: bool,
+    pub(super) log_level: u32,
+    pub(super) functions: Vec<FunctionCopy>,
+}
+
+impl ProgramPlan {
+    /// Returns the program's function in the object.
+    pub const fn function(&self) -> ProgramIndex {
+        self.function
+    }
+
+    /// Returns the name of the program.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the name in the kernel, which keeps the first 15 bytes.
+    pub fn kernel_name(&self) -> &[u8] {
+        &self.kernel_name
+    }
+
+    /// Returns the name of the program's section, without `?`.
+    pub fn section(&self) -> &str {
+        &self.section
+    }
+
+    /// Returns the definition that the section name matches. Returns `None` for an unknown section name, and if the settings have
+    /// another program type.
+    pub const fn sec_def(&self) -> Option<&'static SecDef> {
+        self.sec_def
+    }
+
+    /// Returns the program type.
+    pub const fn program_type(&self) -> ProgramType {
+        self.program_type
+    }
+
+    /// Returns the kernel's number of the expected attach type. For a struct_ops program this is the index of the member.
+    pub const fn attach_type(&self) -> u32 {
+        self.attach_type
+    }
+
+    /// Returns the `BPF_F_*` flags.
+    pub const fn flags(&self) -> u32 {
+        self.flags
+    }
+
+    /// Returns the network device that the program is offloaded or bound to, 0 for none.
+    pub const fn ifindex(&self) -> u32 {
+        self.ifindex
+    }
+
+    /// Returns the instructions, in the machine's byte order. The fields that [`fixups`](Self::fixups) fills are 0.
+    pub fn insns(&self) -> &[u8] {
+        &self.insns
+    }
+
+    /// Returns the instructions that need a descriptor.
+    pub fn fixups(&self) -> &[Fixup] {
+        &self.fixups
+    }
+
+    /// Returns the records of `struct bpf_func_info`.
+    pub fn func_info(&self) -> &[u8] {
+        &self.func_info
+    }
+
+    /// Returns the records of `struct bpf_line_info`.
+    pub fn line_info(&self) -> &[u8] {
+        &self.line_info
+    }
+
+    /// Returns the attach target.
+    pub const fn attach(&self) -> &AttachPlan {
+        &self.attach
+    }
+
+    /// Returns whether attaching all programs also attaches this program.
+    pub const fn autoattach(&self) -> bool {
+        self.autoattach
+    }
+
+    /// Returns the verifier's log level.
+    pub const fn log_level(&self) -> u32 {
+        self.log_level
+    }
+
+    /// Returns the functions that the instructions are from, in order. The first function is the program itself.
+    pub fn functions(&self) -> &[FunctionCopy] {
+        &self.functions
+    }
+
+    /// Returns the subprograms that the instructions are from, in order.
+    pub fn subprograms(&self) -> &[FunctionCopy] {
+        self.functions.split_first().map_or(&[], |(_program, subprograms)| subprograms)
+    }
+}
+
+/// An instruction into which the loader writes a descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fixup {
+    insn: u32,
+    target: FixupTarget,
+}
+
+impl Fixup {
+    pub(super) const fn new(insn: u32, target: FixupTarget) -> Self {
+        Self { insn, target }
+    }
+
+    /// Returns the index of the instruction in the program.
+    pub const fn insn(self) -> u32 {
+        self.insn
+    }
+
+    /// Returns the object that the descriptor refers to.
+    pub const fn target(self) -> FixupTarget {
+        self.target
+    }
+}
+
+/// The object that the descriptor in an instruction refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "the loader acts on each")]
+pub enum FixupTarget {
+    /// A map of the plan. The descriptor is in the first half of a 64-bit load.
+    Map(MapIndex),
+    /// A module's BTF. The descriptor is in the second half of a 64-bit load.
+    Module(ModuleIndex),
+}
+
+/// The attach target of a program, for the verifier.
+#[derive(Clone, Debug, Default)]
+pub struct AttachPlan {
+    type_id: Option<TypeId>,
+    module: Option<ModuleIndex>,
+    program: Option<Arc<OwnedFd>>,
+}
+
+impl AttachPlan {
+    /// Creates the plan for a type of the kernel or of a module.
+    pub(super) const fn kernel_type(type_id: TypeId, module: Option<ModuleIndex>) -> Self {
+        Self { type_id: Some(type_id), module, program: None }
+    }
+
+    /// Creates the plan for a function of another program.
+    pub(super) const fn program_function(function: TypeId, program: Arc<OwnedFd>) -> Self {
+        Self { type_id: Some(function), module: None, program: Some(program) }
+    }
+
+    /// Returns the function, typedef or struct. Returns `None` if the program needs no target.
+    pub const fn type_id(&self) -> Option<TypeId> {
+        self.type_id
+    }
+
+    /// Returns the module whose BTF has the type. Returns `None` for the kernel itself.
+    pub const fn module(&self) -> Option<ModuleIndex> {
+        self.module
+    }
+
+    /// Returns the program whose BTF has the type. Returns `None` if the target is not a program.
+    pub fn program(&self) -> Option<BorrowedFd<'_>> {
+        self.program.as_ref().map(|fd| fd.as_fd())
+    }
+}

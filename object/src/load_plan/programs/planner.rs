@@ -1,0 +1,251 @@
+//! Plans the programs of a load.
+
+use super::{
+    attach_target,
+    plan::{AttachPlan, ProgramPlan},
+    refs::RefResolver,
+};
+use crate::{
+    elf::{key, text},
+    features::Feature,
+    index::{ModuleIndex, ProgramIndex},
+    internal::Invariant as _,
+    limits,
+    link::ProgramLinker,
+    load_plan::{
+        btf::{ContextTags, collect_tags, fix_func_info},
+        error::LoadPlanError,
+        externs::{Modules, ResolvedExtern},
+        maps::MapPlan,
+        settings::{ProgramSettings, Settings},
+        struct_ops::StructOpsTables,
+        target_kernel::TargetKernel,
+    },
+    object::{AttachType, Object, Program, ProgramType, SecDef},
+};
+use core_relo::{Endian, btf::Editor, insn::Insn};
+
+/// `BPF_F_SLEEPABLE`.
+const SLEEPABLE: u32 = 1 << 4;
+/// `BPF_F_XDP_HAS_FRAGS`.
+const XDP_FRAGS: u32 = 1 << 5;
+
+/// The planner of an object's programs.
+pub(in crate::load_plan) struct ProgramPlanner<'p, 'o, 'd> {
+    object: &'o Object<'d>,
+    linker: &'p ProgramLinker<'o, 'd>,
+    settings: &'p Settings,
+    kernel: &'p TargetKernel,
+    struct_ops: &'p StructOpsTables,
+    refs: RefResolver<'p, 'o, 'd>,
+    /// The tags `arg:ctx` in the object's BTF.
+    context_tags: ContextTags,
+}
+
+impl<'p, 'o, 'd> ProgramPlanner<'p, 'o, 'd> {
+    pub(in crate::load_plan) fn new(
+        object: &'o Object<'d>,
+        linker: &'p ProgramLinker<'o, 'd>,
+        settings: &'p Settings,
+        kernel: &'p TargetKernel,
+        externs: &'p [ResolvedExtern],
+        struct_ops: &'p StructOpsTables,
+    ) -> Self {
+        let refs = RefResolver::new(object, linker, externs);
+        let context_tags = object.btf().map_or_else(ContextTags::new, collect_tags);
+        Self { object, linker, settings, kernel, struct_ops, refs, context_tags }
+    }
+
+    /// Returns the modules whose kfuncs the programs call, see [`LoadPlan::fd_array`](crate::load_plan::LoadPlan::fd_array).
+    pub(in crate::load_plan) fn into_fd_array(self) -> Vec<ModuleIndex> {
+        self.refs.into_fd_array()
+    }
+
+    /// Plans the programs to load. `loaded` is, for each function of the object, whether the function is loaded as a program. `code`
+    /// is the bytes of each code section after CO-RE relocation. The programs' jump tables are appended to `maps`.
+    pub(in crate::load_plan) fn plan_programs(
+        &mut self,
+        loaded: &[bool],
+        code: &[Vec<u8>],
+        maps: &mut Vec<MapPlan>,
+        modules: &mut Modules,
+        edit: &mut Option<Editor>,
+    ) -> Result<Vec<ProgramPlan>, LoadPlanError> {
+        let (mut plans, mut record_count) = (Vec::new(), 0);
+        for (function, is_loaded) in ProgramIndex::enumerate(loaded) {
+            if !is_loaded {
+                continue;
+            }
+            let plan = self.plan_program(function, code, maps, modules, edit)?;
+            // Each program has its own copy of a shared subprogram, so the sum has no relation to the object's size.
+            record_count = add_records(record_count, &plan)
+                .filter(|count| *count <= limits::OBJECT_INSNS)
+                .ok_or(LoadPlanError::TooLong { limit: limits::OBJECT_INSNS })?;
+            plans.push(plan);
+        }
+        Ok(plans)
+    }
+
+    /// Plans a program. The program's jump tables are appended to `maps`.
+    fn plan_program(
+        &mut self,
+        function: ProgramIndex,
+        code: &[Vec<u8>],
+        maps: &mut Vec<MapPlan>,
+        modules: &mut Modules,
+        edit: &mut Option<Editor>,
+    ) -> Result<ProgramPlan, LoadPlanError> {
+        let program = self.object.programs().get(function.0);
+        let program = program.invariant("a selected program is one of the object's")?;
+        let name = key(program.name());
+        let default_settings = ProgramSettings::default();
+        let settings = self.settings.programs.get(&name).unwrap_or(&default_settings);
+        let ty = self.resolve_type(program, function, settings)?;
+        let attach = self.find_attach_target(program, function, settings, &ty, modules)?;
+        // A declaration tag names the exception callback of a program.
+        let has_callbacks = self.kernel.features.has(Feature::BtfDeclTag);
+        let mut linked = self.linker.link(code, function, has_callbacks)?;
+        let fixups = self.refs.resolve(function, &mut linked, maps)?;
+        self.replace_probe_read_helpers(&mut linked.insns);
+        if let (Some(btf), Some(edit), false) =
+            (self.object.btf(), edit.as_mut(), self.kernel.features.has(Feature::ArgCtxTag))
+        {
+            let func_info = &mut linked.func_info;
+            fix_func_info(btf, edit, &self.context_tags, ty.program_type, func_info)?;
+        }
+        let has_func_info = self.kernel.features.has(Feature::BtfFunc);
+        let has_names = self.kernel.features.has(Feature::Names);
+        Ok(ProgramPlan {
+            function,
+            name,
+            kernel_name: if has_names { program.name().to_vec() } else { Vec::new() },
+            section: key(program.section_name()),
+            sec_def: ty.sec_def,
+            program_type: ty.program_type,
+            attach_type: ty.attach_type_number,
+            flags: ty.flags | settings.flags,
+            ifindex: settings.ifindex,
+            insns: linked.insns.iter().flat_map(|i| i.encode(Endian::native())).collect(),
+            fixups,
+            func_info: if has_func_info { encode_records(&linked.func_info) } else { Vec::new() },
+            line_info: if has_func_info { encode_records(&linked.line_info) } else { Vec::new() },
+            attach,
+            autoattach: settings.autoattach != Some(false),
+            log_level: settings.log_level.unwrap_or(self.settings.log_level),
+            functions: linked.functions,
+        })
+    }
+
+    /// Returns the type, the attach type and the flags of a program (libbpf: `bpf_object_init_progs`, `libbpf_prepare_prog_load`).
+    fn resolve_type(
+        &self,
+        program: &Program<'_>,
+        function: ProgramIndex,
+        settings: &ProgramSettings,
+    ) -> Result<ResolvedType, LoadPlanError> {
+        let fail = |what: String| LoadPlanError::Program { program: text(program.name()), what: what.into() };
+        // A section's definition is only valid for its own program type (libbpf: `bpf_program__set_type`).
+        let is_valid = |d: &&SecDef| settings.program_type.is_none_or(|ty| ty == d.program_type);
+        let sec_def = program.sec_def().filter(is_valid);
+        let program_type = settings.program_type.or(sec_def.map(|d| d.program_type)).ok_or_else(|| {
+            let section = text(program.section);
+            fail(format!("section `{section}` has no known program type: set the type before loading, or name the section SEC(\"kprobe/…\"), SEC(\"xdp\") or the like"))
+        })?;
+        let mut attach_type = settings.attach_type.or(sec_def.and_then(|d| d.attach_type));
+        let mut flags = 0;
+        if let Some(sec_def) = sec_def {
+            let is_optional = sec_def.flags.attach_type_is_optional();
+            if is_optional && !self.kernel.features.has(Feature::ExpectedAttachType) {
+                attach_type = None;
+            }
+            if sec_def.flags.is_sleepable() {
+                flags |= SLEEPABLE;
+            }
+            if sec_def.flags.has_xdp_frags() && program_type == ProgramType::Xdp {
+                flags |= XDP_FRAGS;
+            }
+            if sec_def.flags.is_usdt() && self.kernel.features.has(Feature::UprobeMulti) {
+                attach_type = Some(AttachType::TraceUprobeMulti);
+            }
+        }
+        let slot = self.struct_ops.slots.get(&function);
+        if program_type == ProgramType::StructOps && slot.is_none() {
+            return Err(fail("no struct_ops map that is created refers to it".into()));
+        }
+        if program_type != ProgramType::StructOps && slot.is_some() {
+            return Err(fail("a struct_ops map refers to it, but its type is not struct_ops".into()));
+        }
+        let attach_type_number = match slot {
+            Some(slot) => slot.member,
+            None => attach_type.map_or(0, AttachType::number),
+        };
+        Ok(ResolvedType { sec_def, program_type, attach_type, attach_type_number, flags })
+    }
+
+    /// Finds the attach target of a program, if the program needs a target.
+    fn find_attach_target(
+        &self,
+        program: &Program<'_>,
+        function: ProgramIndex,
+        settings: &ProgramSettings,
+        ty: &ResolvedType,
+        modules: &mut Modules,
+    ) -> Result<AttachPlan, LoadPlanError> {
+        if let Some(slot) = self.struct_ops.slots.get(&function) {
+            return Ok(AttachPlan::kernel_type(slot.ty, slot.module));
+        }
+        let needs_target = ty.sec_def.is_some_and(|d| d.flags.needs_attach_btf());
+        if !needs_target && settings.attach_to.is_none() {
+            return Ok(AttachPlan::default());
+        }
+        let target = SecDef::target(program.section_name());
+        let types = (ty.program_type, ty.attach_type);
+        attach_target::find(program.name(), types, target, settings.attach_to.as_ref(), self.kernel, modules)
+    }
+
+    /// Replaces calls of `bpf_probe_read_{kernel,user}{,_str}` by `bpf_probe_read{,_str}` for kernels that lack these helpers
+    /// (libbpf: `bpf_object__sanitize_prog`).
+    fn replace_probe_read_helpers(&self, insns: &mut [Insn]) {
+        const PROBE_READ: i32 = 4;
+        const PROBE_READ_STR: i32 = 45;
+        let is_helper = |i: &Insn| i.code == 0x85 && i.src == 0 && i.dst == 0 && matches!(i.imm, 112..=115);
+        if !insns.iter().any(is_helper) || self.kernel.features.has(Feature::ProbeReadKernel) {
+            return;
+        }
+        for insn in insns.iter_mut().filter(|i| is_helper(i)) {
+            insn.imm = if matches!(insn.imm, 112 | 113) { PROBE_READ } else { PROBE_READ_STR };
+        }
+    }
+}
+
+/// The type of a program, from its section name and its settings.
+struct ResolvedType {
+    sec_def: Option<&'static SecDef>,
+    program_type: ProgramType,
+    attach_type: Option<AttachType>,
+    /// See [`ProgramPlan::attach_type`].
+    attach_type_number: u32,
+    /// The `BPF_F_*` flags of the section name.
+    flags: u32,
+}
+
+/// Adds the number of a program's instructions and of other records to a count. Returns `None` for a sum that is too large.
+fn add_records(count: usize, program: &ProgramPlan) -> Option<usize> {
+    let counts = [
+        program.insns().len() / 8,
+        program.func_info().len() / 8,
+        program.line_info().len() / 16,
+        program.fixups().len(),
+        program.functions().len(),
+    ];
+    counts.into_iter().try_fold(count, usize::checked_add)
+}
+
+/// Encodes records of words in the machine's byte order.
+fn encode_records<const N: usize>(records: &[[u32; N]]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for word in records.iter().flatten() {
+        Endian::native().put_u32(&mut out, *word);
+    }
+    out
+}
