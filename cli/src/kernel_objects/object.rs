@@ -4,6 +4,7 @@ use crate::{
     error::BadInput,
     kernel_objects::{error::refused, kind::Kind},
 };
+use core_relo_loader::sys::Errno;
 use std::os::fd::OwnedFd;
 
 /// A kernel object that is opened only when its facts are read: a process may not have all of them open at once.
@@ -24,13 +25,24 @@ impl KernelObject {
         Self { kind, id, fd: Some(fd) }
     }
 
-    /// Returns a descriptor of the object, or `None` if the object no longer exists.
+    /// Returns a descriptor of the object, or `None` if the object no longer exists, or not yet.
     pub(crate) fn open(self) -> Result<Option<OwnedFd>, BadInput> {
         match self.fd.map_or_else(|| self.kind.open(self.id), Ok) {
             Ok(fd) => Ok(Some(fd)),
-            Err(e) if e.name() == Some("ENOENT") => Ok(None),
-            Err(e) => Err(refused(self.kind, &format!("open id {} of", self.id), e)),
+            Err(errno) if is_absent(self.kind, errno) => Ok(None),
+            Err(errno) => Err(refused(self.kind, &format!("open id {} of", self.id), errno)),
         }
+    }
+}
+
+/// Returns whether an error of opening an id means that the object was removed or is still being created.
+///
+/// A link has an id before its creation is complete. The kernel then answers `EAGAIN` (`bpf_link_by_id`).
+fn is_absent(kind: Kind, errno: Errno) -> bool {
+    match errno.name() {
+        Some("ENOENT") => true,
+        Some("EAGAIN") => kind == Kind::Link,
+        _ => false,
     }
 }
 
@@ -43,4 +55,19 @@ pub(crate) fn list(kind: Kind) -> Result<Vec<KernelObject>, BadInput> {
         last = id;
     }
     Ok(objects)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The errno numbers are those of Linux on all architectures: ENOENT, EAGAIN, EPERM.
+    #[test]
+    fn an_incomplete_link_is_absent_and_other_errors_are_reported() {
+        let (enoent, eagain, eperm) = (Errno(2), Errno(11), Errno(1));
+        assert_eq!(eagain.name(), Some("EAGAIN"));
+        assert!(is_absent(Kind::Map, enoent) && is_absent(Kind::Link, enoent));
+        assert!(is_absent(Kind::Link, eagain) && !is_absent(Kind::Map, eagain));
+        assert!(!is_absent(Kind::Link, eperm));
+    }
 }
