@@ -2,7 +2,7 @@
 
 use super::{
     open::{io_error, open_file},
-    read::read_all,
+    read::{copy_bytes, read_all},
 };
 use crate::{limits, sys::FileMapping};
 use alloc::sync::Arc;
@@ -14,6 +14,7 @@ use core_relo::{
 use core_relo_object::target::{BtfLocation, FileFormat, TargetError, locate, trust_kernel_order};
 use std::{
     fs::File,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -84,7 +85,9 @@ impl TargetFile {
             Ok(located) => located,
             Err(cause) => return Err(TargetError::Extract { path, cause }),
         };
-        let (btf, base) = (part(&bytes, btf), base.map(|base| part(&bytes, base)));
+        let copied =
+            part(&bytes, btf).and_then(|btf| Ok((btf, base.map(|base| part(&bytes, base)).transpose()?)));
+        let (btf, base) = copied.map_err(|e| io_error(&path, &e))?;
         Ok(Self { path, btf, base, format, is_of_kernel: false })
     }
 
@@ -172,11 +175,12 @@ fn read_open(path: &Path, file: File, len: u64) -> Result<Data<'static>, TargetE
 }
 
 /// Returns a part of a file's bytes. The part is a copy unless it is the whole file, so that an ELF file can be unmapped.
-fn part(whole: &Data<'static>, range: Range<usize>) -> Data<'static> {
+fn part(whole: &Data<'static>, range: Range<usize>) -> io::Result<Data<'static>> {
     if range == (0..whole.len()) {
-        return whole.clone();
+        return Ok(whole.clone());
     }
-    Data::from(whole.get(range).unwrap_or_default().to_vec())
+    let outside = || io::Error::other("broken invariant: the BTF reaches past the end of its file");
+    copy_bytes(whole.get(range).ok_or_else(outside)?)
 }
 
 #[cfg(test)]
