@@ -27,7 +27,7 @@ const STREAM_BYTES: u64 = 16 << 10;
 /// the file has. An archive has a larger minimum, because two members with the same content may take the space of one.
 const COMPRESSED_RATIO: u64 = 4;
 const COMPRESSED_KERNEL_MIN: u64 = 8 << 20;
-const COMPRESSED_ARCHIVE_MIN: u64 = 64 << 20;
+const COMPRESSED_ARCHIVE_MIN: u64 = 32 << 20;
 
 /// The largest number of nested streams, as in a compressed image of a compressed kernel.
 const LAYERS: u32 = 4;
@@ -183,7 +183,7 @@ impl fmt::Display for Exceeded {
             }
             Self::Streams { limit } => write!(f, "contains more than {limit} compressed streams"),
             Self::Compressed { limit } => {
-                write!(f, "contains more than {limit} compressed bytes for the little that they unpack to")
+                write!(f, "reads more than {limit} compressed bytes, a multiple of the file's size")
             }
             Self::Layers => write!(f, "contains more than {LAYERS} nested compressed streams"),
         }
@@ -291,11 +291,11 @@ mod tests {
         };
         let (default, user_set) = (Limits::default(), Limits::new(Some(1 << 30)));
         assert_eq!(limit(Budget::for_kernel(default, 1 << 20)), 12 << 20);
-        assert_eq!(limit(Budget::for_archive(default, 1 << 20)), 68 << 20);
+        assert_eq!(limit(Budget::for_archive(default, 1 << 20)), 36 << 20);
         assert_eq!(limit(Budget::for_kernel(user_set, 1 << 20)), 1 << 30);
         assert_eq!(limit(Budget::for_kernel(Limits::new(Some(1000)), 0)), 8 << 20);
         let archive = Budget::for_archive(default, 1 << 20);
-        archive.for_member(default, 1 << 30).take_compressed(69 << 20);
-        assert_eq!(archive.check(), Err(Exceeded::Compressed { limit: 68 << 20 }));
+        archive.for_member(default, 1 << 30).take_compressed(37 << 20);
+        assert_eq!(archive.check(), Err(Exceeded::Compressed { limit: 36 << 20 }));
     }
 }
