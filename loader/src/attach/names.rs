@@ -45,14 +45,13 @@ impl<'p> Glob<'p> {
             self.remaining_comparisons =
                 self.remaining_comparisons.checked_sub(1).ok_or(GlobError::TooManyComparisons)?;
             match (rest, name) {
-                ([b'*'], _) => return Ok(true),
+                ([b'*'], _) | ([], []) => return Ok(true),
                 ([b'*', after @ ..], _) => {
                     backtrack = Some((after, name));
                     rest = after;
                 }
                 ([b'?', after @ ..], [_, n @ ..]) => (rest, name) = (after, n),
                 ([p, after @ ..], [c, n @ ..]) if p == c => (rest, name) = (after, n),
-                ([], []) => return Ok(true),
                 _ => match backtrack {
                     Some((after, [_, n @ ..])) => {
                         backtrack = Some((after, n));

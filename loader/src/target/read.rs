@@ -72,7 +72,7 @@ fn read_to_end(mut source: impl Read, bytes: &mut Vec<u8>) -> io::Result<()> {
         if bytes.len() == bytes.capacity() {
             // The first request doubles the buffer.
             let doubled = bytes.try_reserve(STEP_BYTES);
-            doubled.or_else(|_| bytes.try_reserve_exact(STEP_BYTES)).map_err(io::Error::from)?;
+            doubled.or_else(|_no_memory| bytes.try_reserve_exact(STEP_BYTES)).map_err(io::Error::from)?;
         }
         let spare = bytes.spare_capacity_mut().len();
         // The limit keeps `Read::read_to_end` from growing the buffer.

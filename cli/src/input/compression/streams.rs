@@ -62,8 +62,10 @@ impl<R: BufRead> Read for Metered<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let n = self.fill_buf()?.read(buf)?;
         self.consume(n);
-        let missing_cost = self.read_cost.saturating_sub(u64::try_from(n).unwrap_or(u64::MAX));
-        self.budget.take_compressed(missing_cost);
+        let len = u64::try_from(n).map_err(io::Error::other)?;
+        if let Some(missing_cost) = self.read_cost.checked_sub(len) {
+            self.budget.take_compressed(missing_cost);
+        }
         Ok(n)
     }
 }

@@ -265,7 +265,7 @@ impl TableBuffers {
             .and_then(|()| low16.try_reserve_exact(records))
             .and_then(|()| kinds.try_reserve_exact(records));
         drop((block_offsets, low16, kinds));
-        reserved.map_err(|_| BtfError::OutOfMemory { types: max_records })?;
+        reserved.map_err(|_no_memory| BtfError::OutOfMemory { types: max_records })?;
         Ok(Self { blocks: vec![0; blocks], low16: vec![0; records], kinds: vec![0; records] })
     }
 

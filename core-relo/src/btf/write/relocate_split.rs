@@ -78,7 +78,7 @@ fn map_types(split: &Btf<'_>, distilled: &Btf<'_>, base: &Btf<'_>) -> Result<Vec
     let embedded = embedded_types(split);
     let types = distilled.end_id().index();
     let mut ids = Vec::new();
-    ids.try_reserve_exact(types).map_err(|_| BtfError::OutOfMemory { types })?;
+    ids.try_reserve_exact(types).map_err(|_no_memory| BtfError::OutOfMemory { types })?;
     ids.resize(types, TypeId::VOID);
     for ty in distilled.types() {
         let matches = candidates.find(ty, embedded.contains(&ty.id()));
