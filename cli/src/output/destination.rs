@@ -13,8 +13,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The largest number of symbolic links in a path. The kernel has the same limit.
-const MAX_LINKS: usize = 40;
+/// The largest number of symbolic links in a path (kernel: `MAXSYMLINKS`).
+const FOLLOWED_LINKS: usize = 40;
 
 /// A name in an open folder. Renaming the folder or its parents does not change it.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ pub(crate) enum DestinationKind {
 pub(crate) enum DestinationError {
     #[error("is a folder, expected a file")]
     Folder,
-    #[error("has more than {MAX_LINKS} symbolic links")]
+    #[error("has more than {FOLLOWED_LINKS} symbolic links")]
     TooManyLinks,
     #[error("belongs to user {owner}, in a folder where every user may create files")]
     Foreign { owner: u32 },
@@ -66,7 +66,7 @@ impl Destination {
     pub(crate) fn find(path: &Path) -> Result<Self, DestinationError> {
         let mut link_folder: Option<OwnedFd> = None;
         let mut rest = path.to_path_buf();
-        for _ in 0..MAX_LINKS {
+        for _ in 0..FOLLOWED_LINKS {
             let (parent, name) = split(&rest)?;
             let start = link_folder.as_ref().map_or(fs::CWD, OwnedFd::as_fd);
             let folder = fs::openat(start, parent, OPEN_FOLDER, Mode::empty())?;
