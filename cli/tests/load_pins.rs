@@ -20,6 +20,8 @@ const BPFFS: &str = "/sys/fs/bpf";
 const MAP_PIN: &str = "/sys/fs/bpf/core_relo_live";
 const SIGINT: i32 = 2;
 const SIGTERM: i32 = 15;
+/// Some of the signals that end a process by default: SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGALRM, SIGXCPU.
+const ENDING_SIGNALS: [i32; 6] = [SIGINT, SIGTERM, 3, 10, 14, 24];
 
 fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_core-relo"));
@@ -109,6 +111,25 @@ fn a_load_that_cannot_be_reported_or_pinned_leaves_nothing() {
 }
 
 #[test]
+fn a_pin_that_stays_after_a_load_without_a_report_is_named() {
+    if !has_own_bpffs("a_pin_that_stays_after_a_load_without_a_report_is_named") {
+        return;
+    }
+    let pinned = prebuilt("live/pinned.bpf.o");
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let shown = command(&["load", text(&pinned), "--pin", "/sys/fs/bpf/a"]).stdout(full).output().unwrap();
+    let err = String::from_utf8(shown.stderr).unwrap();
+    assert_eq!((shown.status.code(), pins()), (Some(2), vec![PathBuf::from(MAP_PIN)]), "{err}");
+    assert!(err.contains(&format!("the pin {MAP_PIN} stays: other processes may use it")), "{err}");
+    // A pin of another load is no news.
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let shown = command(&["load", text(&pinned), "--pin", "/sys/fs/bpf/a"]).stdout(full).output().unwrap();
+    let err = String::from_utf8(shown.stderr).unwrap();
+    assert!(!err.contains("stays"), "{err}");
+    clear();
+}
+
+#[test]
 fn a_link_under_the_name_of_a_pin_is_named() {
     if !has_own_bpffs("a_link_under_the_name_of_a_pin_is_named") {
         return;
@@ -147,7 +168,7 @@ fn a_signal_leaves_all_pins_or_none() {
         assert!(complete > 3);
         clear();
         let (mut interrupted, mut finished) = (0, 0);
-        for (n, signal) in (0..40).zip([SIGINT, SIGTERM].into_iter().cycle()) {
+        for (n, signal) in (0..40).zip(ENDING_SIGNALS.into_iter().cycle()) {
             let status = run_and_signal(&load, signal, Duration::from_micros(n * 700));
             let left = pins();
             if status.success() {

@@ -16,5 +16,10 @@ pub const BINARY_TABLE_BYTES: u64 = 64 * 1024 * 1024;
 pub const BINARY_SEGMENTS: usize = 4096;
 /// Functions of a user-space binary that a pattern may match (`MAX_UPROBE_MULTI_CNT`).
 pub const BINARY_MATCHES: usize = 1 << 20;
+/// Bytes of a pattern of function names. The kernel accepts names of up to 512 bytes (`KSYM_NAME_LEN`).
+pub const GLOB_BYTES: usize = 512;
+/// Bytes that are compared while all names of a binary or of the kernel are matched with one pattern. Own limit: one name may take
+/// the product of both lengths. The names of a browser with all symbols take less than half of that.
+pub const GLOB_COMPARISONS: u64 = 1 << 30;
 /// Bytes of a kernel configuration. Own limit; real configurations have a quarter of a megabyte.
 pub const KCONFIG_BYTES: u64 = 16 * 1024 * 1024;

@@ -15,8 +15,9 @@ pub(crate) const LOAD: &str = "Examples:
 Loading needs root or CAP_BPF, with CAP_PERFMON for tracing and CAP_NET_ADMIN for networking. With --attach, programs stay attached
 until Ctrl-C. With --pin, programs are pinned in DIR, maps in DIR/maps and links in DIR/links, and stay after the command.
 If the object pins a map by name (LIBBPF_PIN_BY_NAME) and the pin exists, the pinned map is reused. With --pin, the last step pins
-the new maps by name; nothing removes these pins. If SIGINT, SIGTERM or SIGHUP arrives before everything is loaded, the command
-removes all its objects from the kernel, and the signal ends the process. A complete load stays.
+the new maps by name; nothing removes these pins. If a signal arrives before everything is loaded (SIGINT, SIGTERM, SIGHUP,
+SIGQUIT, SIGALRM, SIGVTALRM, SIGPROF, SIGUSR1, SIGUSR2 or SIGXCPU), the command removes all its objects from the kernel, and the
+signal ends the process. A complete load stays.
 Exit status: 0 if everything was loaded, 1 if the kernel refused something, 2 for bad input or wrong usage.";
 pub(crate) const RUN: &str = "Examples:
   core-relo run prog.bpf.o --program count --repeat 1000 --data-in packet.bin

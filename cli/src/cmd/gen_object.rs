@@ -5,7 +5,7 @@ use crate::{
     console::Console,
     describe,
     error::{BadInput, escape_path},
-    input::object::ObjectFile,
+    input::object::{ObjectBudget, ObjectFile},
     output,
     text::{line::Line, style},
 };
@@ -14,7 +14,10 @@ use core_relo_loader::{
     static_link::{LinkError, Linker},
 };
 use serde::Serialize;
-use std::{fs, io, path::Path};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 /// The report on the linked object, and its JSON line.
 #[derive(Serialize)]
@@ -37,7 +40,9 @@ pub(crate) fn run(console: &mut Console<'_>, args: &GenObjectArgs) -> io::Result
 }
 
 fn link(args: &GenObjectArgs) -> Result<LinkReport, BadInput> {
-    let files = args.objects.iter().map(|path| ObjectFile::read(path)).collect::<Result<Vec<_>, _>>()?;
+    let budget = ObjectBudget::default();
+    let read = |path: &PathBuf| ObjectFile::read_within(path, &budget);
+    let files = args.objects.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let name = escape_path(&args.output);
     let real_path = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     if args.objects.iter().any(|input| real_path(input) == real_path(&args.output)) {

@@ -8,7 +8,7 @@ use crate::{
     input::{
         folder,
         kernel::{parsed::Kernel, selection::Selection},
-        object::ObjectFile,
+        object::{ObjectBudget, ObjectFile},
     },
 };
 use core_relo::{Endian, Plan, Relocs, plan::Summary};
@@ -24,9 +24,9 @@ pub(crate) fn for_each_kernel(
     kernels: &KernelArgs,
     write: PlanWriter<'_>,
 ) -> io::Result<()> {
-    let mut files = Vec::new();
+    let (mut files, budget) = (Vec::new(), ObjectBudget::default());
     for path in folder::find_objects(paths) {
-        match path.and_then(|path| ObjectFile::read(&path)) {
+        match path.and_then(|path| ObjectFile::read_within(&path, &budget)) {
             Ok(file) => files.push(file),
             Err(bad) => console.fail(&bad)?,
         }

@@ -16,7 +16,7 @@ use crate::{
     },
 };
 use core_relo::Data;
-use core_relo_loader::target::{BtfFile, ExtractError, TargetError, find_btf_in_image};
+use core_relo_loader::target::{self, BtfFile, ExtractError, TargetError, find_btf_in_image};
 use std::{io, path::Path};
 
 /// The size of the longest known header of raw BTF, in bytes.
@@ -102,8 +102,7 @@ fn unpack(path: &Path, mut bytes: Data<'static>, budget: &Budget) -> Result<BtfF
         } else {
             return search(path, &bytes, &budget);
         };
-        let unpacked = streams.read_all().map_err(|e| bad_stream(path, compression, &e))?;
-        bytes = Data::from(unpacked);
+        bytes = streams.read_all().map_err(|e| bad_stream(path, compression, &e))?;
     }
 }
 
@@ -119,14 +118,14 @@ fn boot_payload<'b>(path: &Path, image: &'b [u8]) -> Result<Option<&'b [u8]>, Ba
 fn search(path: &Path, image: &[u8], budget: &Budget) -> Result<BtfFile, BadInput> {
     log::info!("{}: searched for BTF", path.display());
     if let Some(btf) = find_btf_in_image(image) {
-        return extract(path, Data::from(btf.to_vec()));
+        return extract(path, target::copy_bytes(btf).map_err(|e| file::unreadable(path, &e))?);
     }
     for (compression, stream) in boot_image::find_streams(image) {
         // Bytes that look like a stream by chance fail. A stream that takes the whole budget ends the search.
         let unpacked = Streams::first(compression, stream, budget.clone()).read_all();
         let found = unpacked
             .map_err(|e| bad_stream(path, compression, &e))
-            .and_then(|inner| unpack(path, Data::from(inner), budget));
+            .and_then(|inner| unpack(path, inner, budget));
         match found {
             Ok(file) => return Ok(file),
             Err(bad) => log::debug!("{}: a {compression} stream in it: {}", path.display(), bad.what),
@@ -156,8 +155,9 @@ fn extract(path: &Path, bytes: Data<'static>) -> Result<BtfFile, BadInput> {
         _ => BadInput::for_path(path, file::without_path(&e.to_string(), path)),
     })?;
     if file.btf.len() < bytes.len() {
-        file.btf = Data::from(file.btf.to_vec());
-        file.base = file.base.map(|base| Data::from(base.to_vec()));
+        let copy = |bytes: Data<'static>| target::copy_bytes(&bytes).map_err(|e| file::unreadable(path, &e));
+        file.btf = copy(file.btf)?;
+        file.base = file.base.map(copy).transpose()?;
     }
     Ok(file)
 }

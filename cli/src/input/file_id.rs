@@ -20,6 +20,19 @@ pub(crate) struct FileId {
     changed: (i64, i64),
 }
 
+/// A file, whatever its name and content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Inode {
+    device: u64,
+    number: u64,
+}
+
+impl Inode {
+    pub(crate) fn new(meta: &Metadata) -> Self {
+        Self { device: meta.dev(), number: meta.ino() }
+    }
+}
+
 impl FileId {
     /// Returns the identity, or `None` if the metadata does not identify the content.
     ///

@@ -5,6 +5,7 @@ use crate::{
     input::{
         elf_sections::{BtfSections, read_btf},
         file::{self, InputFile},
+        file_id::Inode,
         file_kind::{
             btf_endian, is_archive_name, is_compressed_module_name, is_elf, is_elf_of_other_machine,
             is_module_name, is_other_name,
@@ -43,9 +44,14 @@ impl BadFolder {
     }
 }
 
-/// Finds the kernels below a folder.
-pub(crate) fn find_kernels(folder: &Path, limits: Limits, threads: &Threads) -> FolderKernels {
-    let (files, bad) = find_files(folder);
+/// Finds the kernels below a folder. `excluded` is a file that is no kernel.
+pub(crate) fn find_kernels(
+    folder: &Path,
+    excluded: Option<Inode>,
+    limits: Limits,
+    threads: &Threads,
+) -> FolderKernels {
+    let (files, bad) = find_files(folder, excluded);
     let mut found = FolderKernels { bad, ..FolderKernels::default() };
     let mut modules = Vec::new();
     let (others, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|path| is_other_file(folder, path));
@@ -92,7 +98,7 @@ pub(crate) fn find_objects(paths: &[PathBuf]) -> Vec<Result<PathBuf, BadInput>> 
 
 /// Finds the files named `.o` below a folder. Skips those that were compiled for other machines.
 fn find_objects_below(folder: &Path) -> Vec<Result<PathBuf, BadInput>> {
-    let (mut files, bad) = find_files(folder);
+    let (mut files, bad) = find_files(folder, None);
     files.retain(|path| path.extension().is_some_and(|extension| extension == "o"));
     // A file that cannot be opened stays, so that reading the file reports the error.
     let is_foreign = |path: &mut PathBuf| {
@@ -114,10 +120,13 @@ fn find_objects_below(folder: &Path) -> Vec<Result<PathBuf, BadInput>> {
 
 /// Returns every file below a folder, in the order of the paths, and the folders that cannot be read.
 ///
-/// Files without an end are skipped.
-pub(crate) fn find_files(folder: &Path) -> (Vec<PathBuf>, Vec<BadFolder>) {
+/// Files without an end are skipped, and so are all names of the file `excluded`.
+pub(crate) fn find_files(folder: &Path, excluded: Option<Inode>) -> (Vec<PathBuf>, Vec<BadFolder>) {
     let (mut files, mut bad) = (Vec::new(), Vec::new());
     walk(folder, DEPTH, &mut files, &mut bad);
+    if let Some(excluded) = excluded {
+        files.retain(|path| !fs::metadata(path).is_ok_and(|meta| Inode::new(&meta) == excluded));
+    }
     files.sort();
     let skipped: Vec<_> = files.extract_if(.., |path| file::is_endless(path)).collect();
     if let Some(first) = skipped.first() {

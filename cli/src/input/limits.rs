@@ -3,6 +3,13 @@
 /// The largest size of a BPF object, in bytes. The largest known objects have less than a tenth of it.
 pub(crate) const MAX_OBJECT_BYTES: u64 = 256 << 20;
 
+/// The largest size of all objects of one command, in bytes. A large build has 2,000 objects of 1 MiB.
+pub(crate) const MAX_OBJECTS_BYTES: u64 = 4 << 30;
+
+/// The largest size of the holes in all objects of one command, in bytes. Holes take memory but no space on the disk, and no compiler
+/// writes them.
+pub(crate) const MAX_OBJECT_HOLE_BYTES: u64 = 256 << 20;
+
 /// The default limit for a kernel image, and for everything unpacked from it, in bytes. A vmlinux with all its debug information
 /// has about 1 GiB.
 const MAX_KERNEL_BYTES: u64 = 1 << 30;

@@ -13,8 +13,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The largest number of symbolic links in a path. The kernel has the same limit.
-const LINKS: usize = 40;
+/// The largest number of symbolic links in a path (kernel: `MAXSYMLINKS`).
+const FOLLOWED_LINKS: usize = 40;
 
 /// A name in an open folder. Renaming the folder or its parents does not change it.
 #[derive(Debug)]
@@ -42,8 +42,8 @@ pub(crate) enum DestinationKind {
 pub(crate) enum DestinationError {
     #[error("is a folder, expected a file")]
     Folder,
-    #[error("has more than {LINKS} symbolic links")]
-    Links,
+    #[error("has more than {FOLLOWED_LINKS} symbolic links")]
+    TooManyLinks,
     #[error("belongs to user {owner}, in a folder where every user may create files")]
     Foreign { owner: u32 },
     #[error(transparent)]
@@ -57,19 +57,21 @@ impl From<Errno> for DestinationError {
 }
 
 impl Destination {
-    /// Follows the links of a path. Each link is opened and checked before it is followed, so that it cannot be replaced in between.
+    /// Finds the file at a path. If the last name of the path is a link, the function checks the link and continues with its target,
+    /// whose last name may be a link again. Each link is open while it is checked, so that nobody can replace it in between.
     ///
-    /// A link, pipe or device of another user in a folder like `/tmp` is refused: the rules of `fs.protected_symlinks` and
-    /// `fs.protected_fifos`, whatever the system's settings are.
+    /// As the last name, a link, pipe or device of another user in a folder like `/tmp` is an error, whatever the values of
+    /// `fs.protected_symlinks` and `fs.protected_fifos` are. The kernel resolves the folders before the last name. Whether it follows
+    /// links of other users to folders there depends on `fs.protected_symlinks`.
     pub(crate) fn find(path: &Path) -> Result<Self, DestinationError> {
         let mut link_folder: Option<OwnedFd> = None;
         let mut rest = path.to_path_buf();
-        for _ in 0..LINKS {
+        for _ in 0..FOLLOWED_LINKS {
             let (parent, name) = split(&rest)?;
             let start = link_folder.as_ref().map_or(fs::CWD, OwnedFd::as_fd);
-            let folder = fs::openat(start, parent, FOLDER, Mode::empty())?;
+            let folder = fs::openat(start, parent, OPEN_FOLDER, Mode::empty())?;
             let name = name.to_os_string();
-            let entry = match fs::openat(&folder, &name, ENTRY, Mode::empty()) {
+            let entry = match fs::openat(&folder, &name, OPEN_ENTRY, Mode::empty()) {
                 Err(Errno::NOENT) => return Ok(Self { folder, name, kind: DestinationKind::Free }),
                 entry => entry?,
             };
@@ -92,7 +94,7 @@ impl Destination {
                 }
             }
         }
-        Err(DestinationError::Links)
+        Err(DestinationError::TooManyLinks)
     }
 
     /// Opens the file, which must be the one that was found. Creates a file if the name was free; the error is `EEXIST` if another
@@ -100,7 +102,7 @@ impl Destination {
     pub(crate) fn open(&self, flags: OFlags, mode: Mode) -> Result<File, DestinationError> {
         let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
         let (flags, found) = match &self.kind {
-            // The last link is one of procfs, which does not lead to a path.
+            // A link in `/proc/PID/fd` leads to an open file, which may have no path. Only the kernel can follow it.
             DestinationKind::OpenFile => (flags, None),
             DestinationKind::Free => (flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW, None),
             DestinationKind::File(stat) | DestinationKind::Special(stat) => {
@@ -125,8 +127,10 @@ impl Destination {
     }
 }
 
-const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-const ENTRY: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// The flags for a handle of a folder.
+const OPEN_FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+/// The flags for a handle of an entry of a folder. A link is opened itself, not followed.
+const OPEN_ENTRY: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Splits a path into its folder and its last name.
 fn split(path: &Path) -> Result<(&OsStr, &OsStr), DestinationError> {

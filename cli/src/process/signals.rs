@@ -22,7 +22,7 @@ use std::{
 /// The signals with which a user or a service manager ends a command.
 const TERMINATION_SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
-/// Every signal that ends a process by default and can be caught.
+/// The signals that end a process by default, without those of a fault of the process itself (SIGSEGV).
 const ALL_SIGNALS: [i32; 10] =
     [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGVTALRM, SIGPROF, SIGUSR1, SIGUSR2, SIGXCPU];
 
@@ -96,7 +96,7 @@ impl TerminationSignals {
         Self::catch_signals(&TERMINATION_SIGNALS).map_err(SignalError)
     }
 
-    /// Catches every signal that would end the process, while a temporary file exists.
+    /// Catches every signal of [`ALL_SIGNALS`], while temporary files or pins exist that nobody else would remove.
     pub(crate) fn catch_all() -> Result<Self, SignalError> {
         Self::catch_signals(&ALL_SIGNALS).map_err(SignalError)
     }

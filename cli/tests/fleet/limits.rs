@@ -176,3 +176,38 @@ fn holes_after_compressed_streams_are_not_read_to_the_end() {
         assert!(run.err.contains(name), "{}", run.err);
     }
 }
+
+#[test]
+fn holes_of_all_objects_count_together() {
+    let fleet = Fleet::with_kernels(1);
+    let object = fs::read(fleet.path("exec.bpf.o")).unwrap();
+    for name in ["objects/1.o", "objects/2.o"] {
+        fleet.write(name, &object);
+        fs::OpenOptions::new().write(true).open(fleet.path(name)).unwrap().set_len(200 << 20).unwrap();
+    }
+    for command in [&["check", "--jobs", "1"][..], &["plan"]] {
+        let run = fleet.run([command, &["objects", "--btf", "kernels"]].concat());
+        assert_eq!(run.exit, 2, "{}", run.err);
+        assert!(run.err.contains("objects/2.o: is too sparse: "), "{}", run.err);
+    }
+    let run = fleet.run(["gen", "object", "out.o", "objects/1.o", "objects/2.o"]);
+    assert!(run.exit == 2 && run.err.contains("objects/2.o: is too sparse: "), "{}", run.err);
+}
+
+#[test]
+fn too_little_memory_for_unpacked_bytes_is_an_error() {
+    let fleet = Fleet::new();
+    let mut packed = gzip(&vec![0; 200 << 20]);
+    let mut state = 1u64;
+    packed.extend((0..4 << 20).map(|_: u32| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state.to_be_bytes()[0]
+    }));
+    fleet.write("zeros.gz", packed);
+    let program = env!("CARGO_BIN_EXE_core-relo");
+    let script = format!("ulimit -v 200000; exec {program} check --jobs 1 exec.bpf.o --btf zeros.gz");
+    let output =
+        std::process::Command::new("sh").args(["-c", &script]).current_dir(fleet.path(".")).output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && err.contains("gzip stream: "), "{:?} {err}", output.status);
+}

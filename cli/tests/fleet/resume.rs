@@ -56,9 +56,9 @@ fn results_of_other_objects_are_refused() {
     fleet.write("basic.bpf.o", object);
     assert_eq!(fs::read(fleet.path("results.jsonl")).unwrap(), before);
     for (content, what) in [
-        ("{}\n".to_owned(), "line 1: is none"),
-        ("no JSON\n".to_owned(), "line 1: is none"),
-        (String::from_utf8(before.clone()).unwrap() + "{}\n", "line 6: is none"),
+        ("{}\n".to_owned(), "line 1: not a line of"),
+        ("no JSON\n".to_owned(), "line 1: not a line of"),
+        (String::from_utf8(before.clone()).unwrap() + "{}\n", "line 6: not a line of"),
         (String::from_utf8(before.clone()).unwrap().lines().skip(1).collect(), ""),
     ] {
         fleet.write("results.jsonl", &content);
@@ -151,7 +151,7 @@ fn a_foreign_file_is_not_changed() {
         fleet.write("results.jsonl", &content);
         let run = fleet.check(&["--resume", "results.jsonl"]);
         assert_eq!((run.exit, &*run.out, run.err.lines().count()), (2, "", 1), "{shown:?}: {}", run.err);
-        assert!(run.err.contains("is none that `check --resume` wrote"), "{shown:?}: {}", run.err);
+        assert!(run.err.contains("not a line of `check --resume`"), "{shown:?}: {}", run.err);
         assert!(fs::read(fleet.path("results.jsonl")).unwrap() == content, "{shown:?}");
     }
     let other = String::from_utf8(results).unwrap().replace("\"core_relo\":\"", "\"core_relo\":\"9.");
@@ -187,7 +187,7 @@ fn a_huge_foreign_file_is_refused_by_its_first_bytes() {
         fleet.write("sparse", begin);
         fs::OpenOptions::new().write(true).open(fleet.path("sparse")).unwrap().set_len(1 << 40).unwrap();
         let run = fleet.check(&["--resume", "sparse"]);
-        assert!(run.exit == 2 && run.err.contains("is none that"), "{}", run.err);
+        assert!(run.exit == 2 && run.err.contains("not a line of"), "{}", run.err);
         assert_eq!(fs::metadata(fleet.path("sparse")).unwrap().len(), 1 << 40);
     }
 }
@@ -206,7 +206,7 @@ fn only_a_regular_file_stores_results() {
         ("kernels", "is a folder"),
         ("new/", "is a folder"),
         ("no/where", "no such folder"),
-        ("exec.bpf.o", "line 1: is none that"),
+        ("exec.bpf.o", "line 1: not a line of"),
     ] {
         let run = fleet.check(&["--resume", path]);
         assert_eq!((run.exit, &*run.out), (2, ""), "{path}: {}", run.err);
@@ -332,4 +332,17 @@ fn incomplete_results_of_a_kernel_do_not_count() {
         let rest = fleet.run(check);
         assert_eq!(rest.exit, whole.exit, "{verdict}: {}", rest.err);
     }
+}
+
+#[test]
+fn a_results_file_in_a_folder_of_kernels_is_not_a_kernel() {
+    let fleet = Fleet::with_kernels(2);
+    std::os::unix::fs::symlink("results.jsonl", fleet.path("kernels/link")).unwrap();
+    let check = || fleet.check(&["--resume", "kernels/results.jsonl"]);
+    let first = check();
+    let second = check();
+    assert_eq!((first.lines().len(), second.lines().len()), (4, 0), "{} {}", first.err, second.err);
+    assert_eq!(first.exit, second.exit, "{}", second.err);
+    let targets: Vec<_> = first.lines().iter().map(|line| line["target"].to_string()).collect();
+    assert!(targets.iter().all(|target| target.contains(".btf")), "{targets:?}");
 }

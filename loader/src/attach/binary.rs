@@ -4,7 +4,7 @@ use super::{
     elf_file::{ElfFile, RawSection, Segment, Symbol},
     error::AttachError,
     file_range::FileRange,
-    names::glob_match,
+    names::{Glob, GlobError},
 };
 use crate::limits::BINARY_MATCHES;
 use core_relo::{Endian, Text};
@@ -120,10 +120,12 @@ impl Binary {
 
     /// Returns the file offsets of the functions that match a pattern (libbpf: `elf_resolve_pattern_offsets`).
     pub(super) fn find_matching_functions(&self, pattern: &str) -> Result<Vec<u64>, AttachError> {
+        let unmatchable = |e: GlobError| self.error(format!("`{pattern}`: {e}"));
+        let mut glob = Glob::new(pattern).map_err(unmatchable)?;
         for dynamic in [false, true] {
             let mut found = Vec::new();
             self.symbols(dynamic, false, &mut |s: &Symbol<'_>| {
-                if glob_match(s.name, pattern.as_bytes()) {
+                if glob.matches(s.name).map_err(unmatchable)? {
                     if found.len() == BINARY_MATCHES {
                         let problem = format!(
                             "too many functions match `{pattern}`, expected at most {BINARY_MATCHES}"
@@ -241,6 +243,8 @@ mod tests {
         assert_eq!(binary.find_functions(&["f1", "entry", "f1"]), Ok(vec![F1, entry, F1]));
         assert_eq!(binary.find_matching_functions("*"), Ok(vec![entry, F1]));
         assert!(binary.find_matching_functions("take?").is_err(), "defined in another file");
+        let long = binary.find_matching_functions(&"*".repeat(513)).unwrap_err().to_string();
+        assert!(long.contains("the pattern is too long: 513 bytes, expected at most 512"), "{long}");
         // A label is not a function.
         for missing in ["label", "taken", "f", "f1@V_1", "F1", ""] {
             assert!(binary.find_function(missing).is_err(), "{missing}");

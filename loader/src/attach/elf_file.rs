@@ -219,7 +219,20 @@ fn section_headers<H: FileHeader<Endian = Endianness>>(
         count => count.into(),
     };
     let bytes = table(part, what, at, count, size)?;
-    Ok(records::<H::SectionHeader>(part, what, &bytes)?.to_vec())
+    let headers = records::<H::SectionHeader>(part, what, &bytes)?;
+    let mut copied = with_room(part, what, headers.len())?;
+    copied.extend_from_slice(headers);
+    Ok(copied)
+}
+
+/// Returns an empty vector with room for `count` elements of a table.
+fn with_room<T>(part: &FileRange, what: &str, count: usize) -> Result<Vec<T>, AttachError> {
+    let mut room = Vec::new();
+    let reserved = room.try_reserve_exact(count);
+    reserved.map_err(|_no_memory| {
+        part.error(format!("there is too little memory for its {what}: {count} entries"))
+    })?;
+    Ok(room)
 }
 
 fn table(part: &FileRange, what: &str, at: u64, count: u64, size: usize) -> Result<Vec<u8>, AttachError> {
@@ -305,8 +318,10 @@ impl Versions {
         else {
             return Ok(Self::default());
         };
-        let numbers = file.data(numbers, "table of symbol versions")?;
-        let numbers = numbers.chunks_exact(2).filter_map(|n| e.u16(n, 0)).collect();
+        let what = "table of symbol versions";
+        let stored = file.data(numbers, what)?;
+        let mut numbers = with_room(&file.part, what, stored.len() / 2)?;
+        numbers.extend(stored.chunks_exact(2).filter_map(|n| e.u16(n, 0)));
         let bytes = file.data(definitions, "table of version definitions")?;
         let mut versions = Self { numbers, names: HashMap::new() };
         let mut at = 0usize;

@@ -3,7 +3,7 @@
 use super::{
     error::{AttachError, Hint},
     link::Link,
-    names::{c_string, glob_match, is_glob},
+    names::{Glob, GlobError, c_string, is_glob},
     tracefs,
 };
 use crate::sys::{self, Errno, LinkCreate, LinkExtra, LinkTarget};
@@ -126,17 +126,21 @@ fn find_addresses(pattern: &str, label: &str) -> Result<Vec<u64>, AttachError> {
         let path = tracefs.as_ref().ok().map(|root| root.join(name))?;
         fs::read(path).ok().filter(|text| !text.is_empty())
     };
+    let unmatchable = |e: GlobError| AttachError::target(label, e.to_string());
+    let mut glob = Glob::new(pattern).map_err(unmatchable)?;
     let found = if let Some(text) = read("available_filter_functions_addrs") {
-        parse_addresses(&text, pattern)
+        parse_addresses(&text, &mut glob)
     } else {
         const KALLSYMS: &str = "/proc/kallsyms";
         let failed = |e: io::Error| AttachError::unreadable(KALLSYMS.as_ref(), Errno::from_io_error(&e));
         let kallsyms = fs::read(KALLSYMS).map_err(failed)?;
         match read("available_filter_functions") {
-            Some(text) => parse_kallsyms(&kallsyms, pattern, Some(&parse_names(&text, pattern))),
-            None => parse_kallsyms(&kallsyms, pattern, None),
+            Some(text) => parse_names(&text, &mut glob)
+                .and_then(|traceable| parse_kallsyms(&kallsyms, &mut glob, Some(&traceable))),
+            None => parse_kallsyms(&kallsyms, &mut glob, None),
         }
     };
+    let found = found.map_err(unmatchable)?;
     if found.is_empty() {
         let problem =
             "no function that can be traced matches (or /proc/kallsyms hides addresses from this user)";
@@ -155,37 +159,52 @@ fn parse_address(field: &[u8]) -> Option<u64> {
 }
 
 /// Parses lines of `ffffffff81000000 name [module]`.
-fn parse_addresses(text: &[u8], pattern: &str) -> Vec<u64> {
-    let parse_line = |line| {
-        let mut fields = fields(line);
-        let address = parse_address(fields.next()?)?;
-        glob_match(fields.next()?, pattern.as_bytes()).then_some(address)
-    };
-    text.split(|b| *b == b'\n').filter_map(parse_line).collect()
+fn parse_addresses(text: &[u8], glob: &mut Glob<'_>) -> Result<Vec<u64>, GlobError> {
+    parse_lines(text, |fields| {
+        let Some((address, name)) = fields.next().and_then(parse_address).zip(fields.next()) else {
+            return Ok(None);
+        };
+        Ok(glob.matches(name)?.then_some(address))
+    })
 }
 
 /// Parses lines of `name [module]`.
-fn parse_names<'t>(text: &'t [u8], pattern: &str) -> HashSet<&'t [u8]> {
-    let names = text.split(|b| *b == b'\n').filter_map(|line| fields(line).next());
-    names.filter(|name| glob_match(name, pattern.as_bytes())).collect()
+fn parse_names<'t>(text: &'t [u8], glob: &mut Glob<'_>) -> Result<HashSet<&'t [u8]>, GlobError> {
+    parse_lines(text, |fields| {
+        let Some(name) = fields.next() else { return Ok(None) };
+        Ok(glob.matches(name)?.then_some(name))
+    })
 }
 
 /// Parses lines of `ffffffff81000000 t name [module]`.
-fn parse_kallsyms(text: &[u8], pattern: &str, traceable: Option<&HashSet<&[u8]>>) -> Vec<u64> {
-    let parse_line = |line| {
-        let mut fields = fields(line);
-        let (address, kind, name) = (parse_address(fields.next()?)?, fields.next()?, fields.next()?);
-        if !glob_match(name, pattern.as_bytes()) {
-            return None;
+fn parse_kallsyms(
+    text: &[u8],
+    glob: &mut Glob<'_>,
+    traceable: Option<&HashSet<&[u8]>>,
+) -> Result<Vec<u64>, GlobError> {
+    parse_lines(text, |fields| {
+        let address = fields.next().and_then(parse_address);
+        let (Some(address), Some(kind), Some(name)) = (address, fields.next(), fields.next()) else {
+            return Ok(None);
+        };
+        if !glob.matches(name)? {
+            return Ok(None);
         }
         let is_traceable = match traceable {
             // Some kernels strip `.llvm.<hash>` in tracefs but not in kallsyms (libbpf: `avail_kallsyms_cb`).
             Some(names) => names.contains(name) || names.contains(strip_llvm_suffix(name)),
             None => matches!(kind, b"t" | b"T"),
         };
-        is_traceable.then_some(address)
-    };
-    text.split(|b| *b == b'\n').filter_map(parse_line).collect()
+        Ok(is_traceable.then_some(address))
+    })
+}
+
+/// Collects the results of the lines that have one. `parse_line` receives the fields of a line.
+fn parse_lines<'t, T, C: FromIterator<T>>(
+    text: &'t [u8],
+    mut parse_line: impl FnMut(&mut dyn Iterator<Item = &'t [u8]>) -> Result<Option<T>, GlobError>,
+) -> Result<C, GlobError> {
+    text.split(|b| *b == b'\n').filter_map(|line| parse_line(&mut fields(line)).transpose()).collect()
 }
 
 fn strip_llvm_suffix(name: &[u8]) -> &[u8] {
@@ -206,16 +225,18 @@ mod tests {
     fn matching_functions_are_found_in_each_list() {
         let addrs =
             b"ffffffff81000010 vfs_read\nffffffff81000020 vfs_write [mod]\nffffffff81000030 do_exit\n";
-        assert_eq!(parse_addresses(addrs, "vfs_*"), [0xffff_ffff_8100_0010, 0xffff_ffff_8100_0020]);
-        let names = parse_names(b"vfs_read\nvfs_write [mod]\nvfs_x\n", "vfs_?????");
+        let glob = |pattern| Glob::new(pattern).unwrap();
+        let addresses = parse_addresses(addrs, &mut glob("vfs_*"));
+        assert_eq!(addresses, Ok(vec![0xffff_ffff_8100_0010, 0xffff_ffff_8100_0020]));
+        let names = parse_names(b"vfs_read\nvfs_write [mod]\nvfs_x\n", &mut glob("vfs_?????")).unwrap();
         assert_eq!(names.len(), 1);
-        let names = parse_names(b"vfs_read\nvfs_write [mod]\nodd\n", "*");
+        let names = parse_names(b"vfs_read\nvfs_write [mod]\nodd\n", &mut glob("*")).unwrap();
         let kallsyms =
             b"0000000000000010 T vfs_read\n0000000000000020 t vfs_write\n0000000000000030 t vfs_other\n\
             0000000000000040 t odd.llvm.123\n0000000000000050 d vfs_data\n0000000000000000 T vfs_read\n";
-        assert_eq!(parse_kallsyms(kallsyms, "vfs_*", Some(&names)), [0x10, 0x20]);
-        assert_eq!(parse_kallsyms(kallsyms, "odd*", Some(&names)), [0x40]);
-        assert_eq!(parse_kallsyms(kallsyms, "vfs_*", None), [0x10, 0x20, 0x30]);
+        assert_eq!(parse_kallsyms(kallsyms, &mut glob("vfs_*"), Some(&names)), Ok(vec![0x10, 0x20]));
+        assert_eq!(parse_kallsyms(kallsyms, &mut glob("odd*"), Some(&names)), Ok(vec![0x40]));
+        assert_eq!(parse_kallsyms(kallsyms, &mut glob("vfs_*"), None), Ok(vec![0x10, 0x20, 0x30]));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Names of functions and files, and glob patterns of names.
 
 use super::error::AttachError;
+use crate::limits::{GLOB_BYTES, GLOB_COMPARISONS};
 use alloc::ffi::CString;
 
 /// Converts a name to a C string. A NUL inside the name is an error.
@@ -8,27 +9,57 @@ pub(super) fn c_string(name: impl Into<Vec<u8>>, label: &str) -> Result<CString,
     CString::new(name).map_err(|_nul| AttachError::target(label, "the name contains a NUL byte"))
 }
 
-/// Returns whether a name matches a pattern. `*` matches any bytes, `?` one byte (libbpf: `glob_match`, here without recursion).
-pub(super) fn glob_match(name: &[u8], pattern: &[u8]) -> bool {
-    let (mut name, mut rest) = (name, pattern);
-    // The pattern after the last `*`, and the part of the name that it was last tried on.
-    let mut backtrack: Option<(&[u8], &[u8])> = None;
-    loop {
-        match (rest, name) {
-            ([b'*', after @ ..], _) => {
-                backtrack = Some((after, name));
-                rest = after;
-            }
-            ([b'?', after @ ..], [_, n @ ..]) => (rest, name) = (after, n),
-            ([p, after @ ..], [c, n @ ..]) if p == c => (rest, name) = (after, n),
-            ([], []) => return true,
-            _ => match backtrack {
-                Some((after, [_, n @ ..])) => {
-                    backtrack = Some((after, n));
-                    (rest, name) = (after, n);
+/// A pattern of names: `*` matches any bytes, `?` one byte.
+///
+/// Matching a name may take as many comparisons as the product of both lengths, and a binary has any number of names. So all names
+/// that are matched with one pattern share a budget of comparisons.
+#[derive(Clone, Debug)]
+pub(super) struct Glob<'p> {
+    pattern: &'p [u8],
+    remaining_comparisons: u64,
+}
+
+/// The reason why names cannot be matched with a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum GlobError {
+    #[error("the pattern is too long: {found} bytes, expected at most {GLOB_BYTES}")]
+    TooLong { found: usize },
+    #[error("the pattern takes too long to match: expected at most {GLOB_COMPARISONS} compared bytes")]
+    TooManyComparisons,
+}
+
+impl<'p> Glob<'p> {
+    pub(super) fn new(pattern: &'p str) -> Result<Self, GlobError> {
+        if pattern.len() > GLOB_BYTES {
+            return Err(GlobError::TooLong { found: pattern.len() });
+        }
+        Ok(Self { pattern: pattern.as_bytes(), remaining_comparisons: GLOB_COMPARISONS })
+    }
+
+    /// Returns whether a name matches (libbpf: `glob_match`, here without recursion).
+    pub(super) fn matches(&mut self, name: &[u8]) -> Result<bool, GlobError> {
+        let (mut name, mut rest) = (name, self.pattern);
+        // The pattern after the last `*`, and the part of the name that it was last tried on.
+        let mut backtrack: Option<(&[u8], &[u8])> = None;
+        loop {
+            self.remaining_comparisons =
+                self.remaining_comparisons.checked_sub(1).ok_or(GlobError::TooManyComparisons)?;
+            match (rest, name) {
+                ([b'*'], _) | ([], []) => return Ok(true),
+                ([b'*', after @ ..], _) => {
+                    backtrack = Some((after, name));
+                    rest = after;
                 }
-                _ => return false,
-            },
+                ([b'?', after @ ..], [_, n @ ..]) => (rest, name) = (after, n),
+                ([p, after @ ..], [c, n @ ..]) if p == c => (rest, name) = (after, n),
+                _ => match backtrack {
+                    Some((after, [_, n @ ..])) => {
+                        backtrack = Some((after, n));
+                        (rest, name) = (after, n);
+                    }
+                    _ => return Ok(false),
+                },
+            }
         }
     }
 }
@@ -41,6 +72,10 @@ pub(super) fn is_glob(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn glob_match(name: &[u8], pattern: &str) -> bool {
+        Glob::new(pattern).unwrap().matches(name).unwrap()
+    }
 
     #[test]
     fn patterns() {
@@ -58,18 +93,31 @@ mod tests {
             ("aXbXc", "a*b*c"),
         ];
         for (name, pattern) in yes {
-            assert!(glob_match(name.as_bytes(), pattern.as_bytes()), "{name} {pattern}");
+            assert!(glob_match(name.as_bytes(), pattern), "{name} {pattern}");
         }
         for (name, pattern) in
             [("abc", "ab"), ("ab", "abc"), ("", "?"), ("abc", "a*d"), ("abc", "b*"), ("abcd", "a*c")]
         {
-            assert!(!glob_match(name.as_bytes(), pattern.as_bytes()), "{name} {pattern}");
+            assert!(!glob_match(name.as_bytes(), pattern), "{name} {pattern}");
         }
     }
 
     #[test]
     fn a_pattern_made_to_take_long_does_not() {
-        let (name, pattern) = ("a".repeat(5000), "a*".repeat(500) + "b");
-        assert!(!glob_match(name.as_bytes(), pattern.as_bytes()));
+        let (name, pattern) = ("a".repeat(5000), "a*".repeat(250) + "b");
+        assert!(!glob_match(name.as_bytes(), &pattern));
+        assert_eq!(Glob::new(&"a".repeat(GLOB_BYTES)).map(|_| ()), Ok(()));
+        let too_long = GlobError::TooLong { found: GLOB_BYTES + 1 };
+        assert_eq!(Glob::new(&"a".repeat(GLOB_BYTES + 1)).map(|_| ()), Err(too_long));
+    }
+
+    #[test]
+    fn all_names_share_one_budget() {
+        let name = "a".repeat(4000);
+        let pattern = "*".to_owned() + &"a".repeat(500) + "b";
+        let mut glob = Glob { remaining_comparisons: 4_000_000, ..Glob::new(&pattern).unwrap() };
+        let results: Vec<_> = (0..4).map(|_| glob.matches(name.as_bytes())).collect();
+        let exceeded = Err(GlobError::TooManyComparisons);
+        assert_eq!(results, [Ok(false), Ok(false), exceeded, exceeded]);
     }
 }

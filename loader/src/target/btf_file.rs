@@ -2,7 +2,7 @@
 
 use super::{
     open::{io_error, open_file},
-    read::{read_all, read_part},
+    read::{copy_bytes, read_all, read_part},
 };
 use crate::{
     limits,
@@ -106,11 +106,9 @@ impl BtfFile {
             Ok(located) => located,
             Err(cause) => return Err(TargetError::Extract { path, cause }),
         };
-        let parts = || Ok((part(&bytes, btf)?, base.map(|base| part(&bytes, base)).transpose()?));
-        match parts() {
-            Ok((btf, base)) => Ok(Self { path, btf, base, format, is_from_sysfs: false }),
-            Err(broken) => Err(TargetError::Extract { path, cause: ExtractError::Internal(broken) }),
-        }
+        let btf = copy_part(&path, &bytes, btf)?;
+        let base = base.map(|base| copy_part(&path, &bytes, base)).transpose()?;
+        Ok(Self { path, btf, base, format, is_from_sysfs: false })
     }
 
     /// Returns the pointer size of the ELF class; `None` for raw BTF.
@@ -185,12 +183,15 @@ fn read_open(path: &Path, file: File, len: u64) -> Result<Data<'static>, TargetE
 }
 
 /// Returns a part of a file's bytes. The part is a copy unless it is the whole file, so that an ELF file can be unmapped.
-fn part(whole: &Data<'static>, range: Range<usize>) -> Result<Data<'static>, InternalError> {
+fn copy_part(path: &Path, whole: &Data<'static>, range: Range<usize>) -> Result<Data<'static>, TargetError> {
     if range == (0..whole.len()) {
         return Ok(whole.clone());
     }
-    let part = whole.get(range).ok_or(InternalError::new("BTF lies within the bytes it was found in"))?;
-    Ok(Data::from(part.to_vec()))
+    let Some(part) = whole.get(range) else {
+        let cause = InternalError::new("BTF lies within the bytes it was found in");
+        return Err(TargetError::Extract { path: path.to_path_buf(), cause: ExtractError::Internal(cause) });
+    };
+    copy_bytes(part).map_err(|e| io_error(path, &e))
 }
 
 #[cfg(test)]

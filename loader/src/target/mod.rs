@@ -15,5 +15,5 @@ pub use btf_file::BtfFile;
 pub use core_relo_object::target::*;
 pub use kernel::{ModuleFile, kernel, modules, release};
 pub use open::open_file;
-pub use read::{read_all, read_part};
+pub use read::{copy_bytes, read_all, read_part};
 pub use running::running_kernel_btf;

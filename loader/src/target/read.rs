@@ -64,9 +64,36 @@ pub fn read_all(source: impl Read, expected: u64, limit: u64) -> io::Result<Opti
     let start = padding(bytes.as_ptr(), 0);
     bytes.resize(start, 0);
     // A limit at the end of all numbers is no limit.
-    let count = source.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-    let fits = u64::try_from(count).is_ok_and(|count| count <= limit);
-    if fits { Ok(Some(Data::shared(PaddedBytes::new(bytes, start)?))) } else { Ok(None) }
+    read_to_end(source.take(limit.saturating_add(1)), &mut bytes)?;
+    let bytes = PaddedBytes::new(bytes, start)?;
+    let fits = u64::try_from(bytes.as_ref().len()).is_ok_and(|count| count <= limit);
+    Ok(fits.then(|| Data::shared(bytes)))
+}
+
+/// Copies bytes. Too little memory is an error; with `to_vec` it would end the process.
+pub fn copy_bytes(bytes: &[u8]) -> io::Result<Data<'static>> {
+    let mut copied = Vec::new();
+    copied.try_reserve_exact(bytes.len()).map_err(io::Error::from)?;
+    copied.extend_from_slice(bytes);
+    Ok(Data::from(copied))
+}
+
+/// Appends the rest of a source. Too little memory is an error; with [`Read::read_to_end`] it may end the process.
+fn read_to_end(mut source: impl Read, bytes: &mut Vec<u8>) -> io::Result<()> {
+    const STEP_BYTES: usize = 1 << 20;
+    loop {
+        if bytes.len() == bytes.capacity() {
+            // The first request doubles the buffer.
+            let doubled = bytes.try_reserve(STEP_BYTES);
+            doubled.or_else(|_no_memory| bytes.try_reserve_exact(STEP_BYTES)).map_err(io::Error::from)?;
+        }
+        let spare = bytes.spare_capacity_mut().len();
+        // The limit keeps `Read::read_to_end` from growing the buffer.
+        let limit = u64::try_from(spare).map_err(io::Error::other)?;
+        if source.by_ref().take(limit).read_to_end(bytes)? < spare {
+            return Ok(());
+        }
+    }
 }
 
 /// Reads `len` bytes at `offset`. A part beyond the end of the file or of more than [`limits::FILE_BYTES`] is an error.
@@ -176,6 +203,19 @@ mod tests {
         assert_eq!(kind(0, limits::FILE_BYTES), io::ErrorKind::UnexpectedEof);
         assert_eq!(kind(0, limits::FILE_BYTES + 1), io::ErrorKind::FileTooLarge);
         assert_eq!(kind(2, u64::MAX), io::ErrorKind::FileTooLarge);
+    }
+
+    #[test]
+    fn a_source_longer_than_expected_grows_the_buffer() {
+        let all = pattern((3 << 20) + 5);
+        for expected in [0, 1, 1 << 20, (3 << 20) + 4] {
+            let mut bytes = Vec::with_capacity(expected);
+            read_to_end(&*all, &mut bytes).unwrap();
+            assert!(bytes == all, "{expected} expected");
+        }
+        let mut bytes = b"ab".to_vec();
+        read_to_end(&b"cd"[..], &mut bytes).unwrap();
+        assert_eq!(bytes, b"abcd");
     }
 
     #[test]

@@ -31,7 +31,8 @@ pub fn find_global(globals: &[Global], btf: Option<&Btf<'_>>, name: &str) -> Res
 }
 
 fn exact<'g>(globals: &'g [Global], name: &str) -> Result<Option<&'g Global>, GlobalError> {
-    let is_match = |g: &&Global| g.name == name || name.split_once('/') == Some((&*g.section, &*g.name));
+    let section_and_name = name.split_once('/');
+    let is_match = |g: &&Global| g.name == name || section_and_name == Some((&*g.section, &*g.name));
     let mut matches = globals.iter().filter(is_match);
     match (matches.next(), matches.next()) {
         (Some(first), Some(second)) => Err(GlobalError::Ambiguous {

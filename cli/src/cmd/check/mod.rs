@@ -14,7 +14,7 @@ mod writer;
 use crate::{
     args::{format::Format, relocate::CheckArgs},
     console::{self, Console},
-    error::{BadInput, escape_path},
+    error::BadInput,
     input::{
         kernel::{
             selection::{BadSource, Selection},
@@ -31,7 +31,7 @@ use kernel_output::{KernelOutput, OutputFormats};
 use objects::{CheckedObject, read_objects, with_checked_objects};
 use results_file::ResultsFile;
 use results_header::{PreviousResults, ResultsHeader};
-use std::{io, num::NonZeroUsize, ops::ControlFlow};
+use std::{io, num::NonZeroUsize, ops::ControlFlow, path::PathBuf};
 use writer::{CheckWriter, Item};
 
 /// The smallest number of kernels for which a progress bar is shown.
@@ -48,23 +48,27 @@ pub(crate) fn run(console: &mut Console<'_>, args: &CheckArgs) -> io::Result<()>
     let jobs = NonZeroUsize::new(args.jobs);
     let threads = CheckThreads { kernels: Threads::new(jobs), objects: Threads::new(jobs) };
     let files = read_objects(console, &args.objects, &threads.objects)?;
-    let selection = Selection::for_shard(&args.kernels, args.shard, &threads.kernels);
     with_checked_objects(console, &files, &threads.objects, |console, objects| {
-        let Some(path) = &args.resume else {
-            return check_kernels(console, objects, &selection, &threads, None);
+        let open_results = |path: &PathBuf| {
+            ResultsFile::open(
+                path,
+                &ResultsHeader::new(objects.iter().map(|o| (&*o.file.name, o.file.bytes()))),
+            )
         };
-        let header = ResultsHeader::new(objects.iter().map(|o| (&*o.file.name, o.file.bytes())));
-        match ResultsFile::open(path, &header) {
-            Ok((results, previous)) => {
-                if previous.kernel_count() > 0 {
-                    let (path, kernels) = (escape_path(path), previous.kernel_count());
-                    console
-                        .note(&format!("{path}: has the results of {kernels} kernels, which are left out"))?;
-                }
-                check_kernels(console, objects, &selection, &threads, Some((results, previous)))
-            }
-            Err(bad) => console.error(&bad),
+        let resumed = match args.resume.as_ref().map(open_results).transpose() {
+            Ok(resumed) => resumed,
+            Err(bad) => return console.error(&bad),
+        };
+        if let Some((results, previous)) = &resumed
+            && previous.kernel_count() > 0
+        {
+            let (name, kernels) = (results.name(), previous.kernel_count());
+            console.note(&format!("{name}: has the results of {kernels} kernels, which are left out"))?;
         }
+        // The folders are listed after the results file was created, which may be in one of them.
+        let results_file = resumed.as_ref().map(|(results, _)| results.inode());
+        let selection = Selection::for_shard(&args.kernels, args.shard, results_file, &threads.kernels);
+        check_kernels(console, objects, &selection, &threads, resumed)
     })
 }
 

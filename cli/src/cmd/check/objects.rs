@@ -5,7 +5,10 @@ use crate::{
     args::format::Format,
     console::Console,
     error::BadInput,
-    input::{folder, object::ObjectFile},
+    input::{
+        folder,
+        object::{ObjectBudget, ObjectFile},
+    },
     json::check::RecordFacts,
     process::threads::Threads,
 };
@@ -34,7 +37,10 @@ pub(super) fn read_objects(
 ) -> io::Result<Vec<ObjectFile>> {
     let mut files = Vec::new();
     let paths = folder::find_objects(paths);
-    let read = |path: &Result<PathBuf, BadInput>| ObjectFile::read(path.as_ref().map_err(BadInput::clone)?);
+    let budget = ObjectBudget::default();
+    let read = |path: &Result<PathBuf, BadInput>| {
+        ObjectFile::read_within(path.as_ref().map_err(BadInput::clone)?, &budget)
+    };
     for read in threads.map(&paths, read) {
         match read {
             Ok(file) => files.push(file),

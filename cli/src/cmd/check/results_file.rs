@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     error::{BadInput, escape_path},
-    input::{file, kernel::id::KernelId},
+    input::{file, file_id::Inode, kernel::id::KernelId},
     json::writer::JsonLines,
     output::{self, Destination, DestinationError, DestinationKind},
 };
@@ -26,6 +26,7 @@ use std::{
 /// A results file, open for appending.
 pub(crate) struct ResultsFile {
     file: File,
+    inode: Inode,
     name: String,
     header: JsonLines,
     /// The archive that the kernel of the last line belongs to, unless the archive was read to its end.
@@ -40,6 +41,7 @@ impl ResultsFile {
         }
         let failed = |e: io::Error| BadInput::for_path(path, format_args!("cannot be written: {e}"));
         let mut file = open(path)?;
+        let inode = Inode::new(&file.metadata().map_err(|e| file::unreadable(path, &e))?);
         lock(&file, path)?;
         let line = header.line().map_err(failed)?;
         let found = ResultsReader::new(header, line.as_bytes()).read(path, &file)?;
@@ -50,7 +52,17 @@ impl ResultsFile {
         let missing_header = line.as_bytes().get(found.header_bytes..).ok_or_else(too_long)?;
         file.write_all(missing_header).map_err(failed)?;
         let name = escape_path(path);
-        Ok((Self { file, name, header: line, open_archive: found.open_archive }, found.results))
+        Ok((Self { file, inode, name, header: line, open_archive: found.open_archive }, found.results))
+    }
+
+    /// Returns the path for messages.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the identity of the file, which no listing of kernels should contain.
+    pub(crate) const fn inode(&self) -> Inode {
+        self.inode
     }
 
     /// Appends the lines of one kernel.

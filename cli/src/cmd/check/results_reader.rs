@@ -126,14 +126,14 @@ impl From<Verdict> for ExitStatus {
 /// The error in a line.
 #[derive(Debug, thiserror::Error)]
 enum LineError {
-    #[error("is none that `check --resume` wrote")]
+    #[error("not a line of `check --resume`")]
     Foreign,
     #[error("is longer than {LINE_BYTES} bytes")]
     TooLong,
     #[error("{0}")]
     Different(String),
-    #[error("the results of {0} break off")]
-    BreaksOff(String),
+    #[error("kernel {0}: the results of some objects are missing")]
+    MissingResults(String),
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
 }
@@ -150,16 +150,14 @@ impl<'h> ResultsReader<'h> {
         let mut header_bytes = 0;
         for number in 1u64.. {
             let is_first = number == 1;
-            let result = match next_line(&mut reader, &mut line) {
-                Ok(true) => self.add_line(offset, is_first, &line).map(|()| true),
-                Ok(false) => match self.is_line_start(is_first, &line) {
-                    Ok(true) => Ok(false),
-                    Ok(false) => Err(LineError::Foreign),
-                    Err(e) => Err(e.into()),
-                },
-                Err(e) => Err(e),
-            };
-            let is_complete = result.map_err(|e| match e {
+            let end = next_line(&mut reader, &mut line).and_then(|end| {
+                match end {
+                    LineEnd::LineFeed => self.add_line(offset, is_first, &line)?,
+                    LineEnd::EndOfFile => self.check_line_start(is_first, &line)?,
+                }
+                Ok(end)
+            });
+            let end = end.map_err(|e| match e {
                 LineError::Io(e) => file::unreadable(path, &e),
                 e => BadInput::for_path(path, format_args!("line {number}: {e}"))
                     .help("give --resume another file"),
@@ -167,11 +165,11 @@ impl<'h> ResultsReader<'h> {
             if is_first {
                 header_bytes = line.len();
             }
-            if is_first || is_complete {
+            if is_first || end == LineEnd::LineFeed {
                 // An incomplete header stays. `ResultsFile::open` appends the rest.
                 offset += line.len() as u64;
             }
-            if !is_complete {
+            if end == LineEnd::EndOfFile {
                 break;
             }
         }
@@ -185,7 +183,7 @@ impl<'h> ResultsReader<'h> {
         if text == self.header_line {
             // The lines of another run follow. The last archive of the previous run may be incomplete.
             self.archive = None;
-            return self.kernel.take().map_or(Ok(()), |kernel| Err(LineError::BreaksOff(kernel.name)));
+            return self.kernel.take().map_or(Ok(()), |kernel| Err(LineError::MissingResults(kernel.name)));
         }
         if let Some(difference) = self.header.difference(text) {
             return Err(LineError::Different(difference));
@@ -194,7 +192,7 @@ impl<'h> ResultsReader<'h> {
         let id = KernelId::from_keys(&line.target, line.target_id.as_deref());
         let id = id.map_err(|_| LineError::Foreign)?;
         if let Some(kernel) = self.kernel.take_if(|kernel| kernel.id != id || line.object.is_none()) {
-            return Err(LineError::BreaksOff(kernel.name));
+            return Err(LineError::MissingResults(kernel.name));
         }
         if is_first || !text.starts_with(&self.line_start(text)?) {
             return Err(LineError::Foreign);
@@ -241,6 +239,11 @@ impl<'h> ResultsReader<'h> {
         }
     }
 
+    /// Returns an error unless the text is the start of a valid next line.
+    fn check_line_start(&self, is_first: bool, text: &[u8]) -> Result<(), LineError> {
+        if self.is_line_start(is_first, text)? { Ok(()) } else { Err(LineError::Foreign) }
+    }
+
     /// Returns whether the text is the start of a valid next line.
     fn is_line_start(&self, is_first: bool, text: &[u8]) -> io::Result<bool> {
         let may_be_header = self.kernel.is_none() && self.header_line.starts_with(text);
@@ -261,10 +264,18 @@ impl<'h> ResultsReader<'h> {
     }
 }
 
-/// Reads the next line into `line`, with the line feed. Returns `false` if the file ends before the line does.
+/// The end of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LineEnd {
+    LineFeed,
+    /// The line may be incomplete.
+    EndOfFile,
+}
+
+/// Reads the next line into `line`, with the line feed.
 ///
 /// The lines of this program have no control characters. Other lines are refused before they are read to their end.
-fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, LineError> {
+fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> Result<LineEnd, LineError> {
     line.clear();
     loop {
         let buffer = match reader.fill_buf() {
@@ -272,14 +283,14 @@ fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, Line
             buffer => buffer?,
         };
         if buffer.is_empty() {
-            return Ok(false);
+            return Ok(LineEnd::EndOfFile);
         }
         let control = buffer.iter().enumerate().find(|(_, byte)| **byte < b' ').map(|(at, byte)| (at, *byte));
         let used = control.map_or(buffer.len(), |(at, _)| at + 1);
         line.extend(buffer.iter().take(used));
         reader.consume(used);
         match control {
-            Some((_, b'\n')) => return Ok(true),
+            Some((_, b'\n')) => return Ok(LineEnd::LineFeed),
             Some(_) => return Err(LineError::Foreign),
             None if line.first() != Some(&b'{') => return Err(LineError::Foreign),
             None if line.len() > LINE_BYTES => return Err(LineError::TooLong),

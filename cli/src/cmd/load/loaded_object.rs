@@ -1,19 +1,24 @@
 //! A loaded object with its links and pins, which are undone together.
 
-use crate::process::interrupt::InterruptibleKernel;
+use crate::{error::escape_path, process::interrupt::InterruptibleKernel};
 use core_relo_loader::{
     attach::{AttachError, Link},
     load::{LoadError, Loaded, Pins},
 };
-use std::{mem, path::Path};
+use std::{
+    mem,
+    path::{Path, PathBuf},
+};
 
 /// A loaded object, its links and its pins. Dropping it removes all of them, except for the pins of maps that the object itself
-/// names: other processes may use those.
+/// names: other processes may use those. A warning names each pin that stays.
 #[derive(Debug)]
 pub(crate) struct LoadedObject {
     pub(crate) links: Vec<Link>,
     pub(crate) loaded: Loaded,
     pins: Option<Pins>,
+    /// The pins that this load made at the paths that the object names.
+    named_pins: Vec<PathBuf>,
 }
 
 /// The reason why an object is not loaded, attached and pinned.
@@ -35,7 +40,7 @@ impl From<LoadError> for LoadFailure {
 
 impl LoadedObject {
     pub(crate) const fn new(loaded: Loaded) -> Self {
-        Self { links: Vec::new(), loaded, pins: None }
+        Self { links: Vec::new(), loaded, pins: None, named_pins: Vec::new() }
     }
 
     /// Attaches the programs whose sections name the target.
@@ -55,7 +60,10 @@ impl LoadedObject {
     pub(crate) fn pin(&mut self, kernel: &InterruptibleKernel<'_>, folder: &Path) -> Result<(), LoadFailure> {
         let pins = self.loaded.pin_all(kernel, folder, &mut self.links);
         self.pins = Some(pins.map_err(|cause| LoadFailure::Attach { stage: "pin", cause })?);
-        Ok(self.loaded.pin_maps(kernel)?)
+        self.loaded.pin_maps(kernel)?;
+        let new_maps = self.loaded.maps().iter().filter(|map| !map.is_reused());
+        self.named_pins = new_maps.filter_map(|map| map.pin_path().map(Path::to_path_buf)).collect();
+        Ok(())
     }
 
     /// Detaches the programs, and returns the errors.
@@ -71,6 +79,7 @@ impl LoadedObject {
     /// Leaves everything in the kernel. The pins keep it; the kernel itself keeps a struct_ops map without a link.
     pub(crate) fn leak(mut self) {
         self.pins = None;
+        self.named_pins.clear();
         mem::take(&mut self.links).into_iter().for_each(Link::leak);
     }
 }
@@ -79,6 +88,9 @@ impl Drop for LoadedObject {
     fn drop(&mut self) {
         if let Some(pins) = self.pins.take() {
             pins.remove(&mut self.links);
+        }
+        for path in &self.named_pins {
+            log::warn!("the pin {} stays: other processes may use it", escape_path(path));
         }
     }
 }

@@ -44,7 +44,7 @@ pub(crate) fn run(console: &mut Console<'_>, args: &LoadArgs) -> io::Result<()> 
         // A dry run changes nothing that a signal would have to undo.
         return load_all(console, args, &InterruptibleKernel::new(&mut || false)).map(drop);
     }
-    let mut termination = match TerminationSignals::catch() {
+    let mut termination = match TerminationSignals::catch_all() {
         Ok(termination) => termination,
         Err(e) => return console.fail(&e.into()),
     };
@@ -78,7 +78,8 @@ fn keep_loaded(
     termination: &mut TerminationSignals,
 ) -> io::Result<()> {
     if args.pin.is_some() {
-        // The last step that can fail or wait. A load whose report is not printed is undone.
+        // The last step that can fail or wait. If the report cannot be printed, dropping the objects undoes the load, except for the
+        // pins of maps that the objects themselves name.
         console.out.flush()?;
         loaded.into_iter().for_each(LoadedObject::leak);
     } else if args.attach && !loaded.is_empty() {
@@ -291,7 +292,7 @@ impl ObjectLoader<'_, '_, '_, '_> {
     }
 
     /// Reports the object. Returns the object if it stays loaded after the command. If the report cannot be printed, dropping the
-    /// object undoes the load.
+    /// object undoes the load, and names the pins that stay.
     fn finish(mut self, plan: &LoadPlan, mut object: LoadedObject) -> io::Result<Option<LoadedObject>> {
         self.report_loaded(plan, &object.loaded, &object.links)?;
         if self.args.pin.is_some() {

@@ -19,11 +19,15 @@ const ARCHIVE_KERNELS: u64 = 64;
 const STREAMS_MIN: u64 = 64;
 const STREAM_BYTES: u64 = 16 << 10;
 
-/// The limit for compressed bytes that are read: as many as may be unpacked, and at least [`COMPRESSED_MIN`].
+/// The default limit for compressed bytes: [`COMPRESSED_RATIO`] times the file's size, and a minimum more.
 ///
-/// Only two inputs have more compressed bytes than unpacked ones. The search of an image reads bytes twice, and the holes of a
-/// sparse file unpack to less.
-const COMPRESSED_MIN: u64 = 64 << 20;
+/// Unpacking takes time for each compressed byte, even if the byte unpacks to nothing: a block of 11 bytes that rebuilds the tables
+/// of a decoder takes as long as 300 unpacked bytes. Such blocks compress well themselves, so the limit for unpacked bytes does not
+/// bound their number. Compressing a stream again hardly makes it smaller, so each layer of a real file reads about as many bytes as
+/// the file has. An archive has a larger minimum, because two members with the same content may take the space of one.
+const COMPRESSED_RATIO: u64 = 4;
+const COMPRESSED_KERNEL_MIN: u64 = 8 << 20;
+const COMPRESSED_ARCHIVE_MIN: u64 = 32 << 20;
 
 /// The largest number of nested streams, as in a compressed image of a compressed kernel.
 const LAYERS: u32 = 4;
@@ -41,6 +45,7 @@ struct Account {
     limit: u64,
     bytes: Cell<u64>,
     streams: Cell<u64>,
+    compressed_limit: u64,
     /// Compressed bytes that have been read.
     compressed: Cell<u64>,
     /// The budget of the archive that the member belongs to. What the member takes is taken from both budgets.
@@ -66,24 +71,31 @@ pub(crate) enum Exceeded {
 impl Budget {
     /// Creates the budget for a file with one kernel that takes `stored` bytes.
     pub(crate) fn for_kernel(limits: Limits, stored: u64) -> Self {
-        Self::new(Scope::Kernel, kernel_bytes(limits, stored), None)
+        Self::new(Scope::Kernel, limits, stored, None)
     }
 
     /// Creates the budget for an archive that takes `stored` bytes.
     pub(crate) fn for_archive(limits: Limits, stored: u64) -> Self {
-        let max = limits.bytes.saturating_mul(ARCHIVE_KERNELS);
-        let bytes = if limits.is_user_set { max } else { by_ratio(stored, ARCHIVE_MIN).min(max) };
-        Self::new(Scope::Archive, bytes, None)
+        Self::new(Scope::Archive, limits, stored, None)
     }
 
     /// Creates the budget for a member that takes `stored` bytes of this budget's archive.
     pub(crate) fn for_member(&self, limits: Limits, stored: u64) -> Self {
-        Self::new(Scope::Kernel, kernel_bytes(limits, stored), Some(self.clone()))
+        Self::new(Scope::Kernel, limits, stored, Some(self.clone()))
     }
 
-    fn new(scope: Scope, limit: u64, archive: Option<Self>) -> Self {
+    fn new(scope: Scope, limits: Limits, stored: u64, archive: Option<Self>) -> Self {
+        let (max, min, compressed_min) = match scope {
+            Scope::Kernel => (limits.bytes, KERNEL_MIN, COMPRESSED_KERNEL_MIN),
+            Scope::Archive => {
+                (limits.bytes.saturating_mul(ARCHIVE_KERNELS), ARCHIVE_MIN, COMPRESSED_ARCHIVE_MIN)
+            }
+        };
+        let limit = if limits.is_user_set { max } else { stored.saturating_mul(RATIO).max(min).min(max) };
+        let by_size = stored.saturating_mul(COMPRESSED_RATIO).saturating_add(compressed_min);
+        let compressed_limit = if limits.is_user_set { by_size.max(limit) } else { by_size };
         let [bytes, streams, compressed] = [const { Cell::new(0) }; 3];
-        let account = Account { scope, limit, bytes, streams, compressed, archive };
+        let account = Account { scope, limit, bytes, streams, compressed_limit, compressed, archive };
         Self { account: Rc::new(account), layers: LAYERS }
     }
 
@@ -155,21 +167,11 @@ impl Account {
         if self.streams.get() > limit {
             return Err(Exceeded::Streams { limit });
         }
-        let limit = self.limit.max(COMPRESSED_MIN);
-        if self.compressed.get() > limit {
-            return Err(Exceeded::Compressed { limit });
+        if self.compressed.get() > self.compressed_limit {
+            return Err(Exceeded::Compressed { limit: self.compressed_limit });
         }
         Ok(())
     }
-}
-
-/// Returns the bytes that a file with one kernel may unpack to.
-fn kernel_bytes(limits: Limits, stored: u64) -> u64 {
-    if limits.is_user_set { limits.bytes } else { by_ratio(stored, KERNEL_MIN).min(limits.bytes) }
-}
-
-fn by_ratio(stored: u64, min: u64) -> u64 {
-    stored.saturating_mul(RATIO).max(min)
 }
 
 impl fmt::Display for Exceeded {
@@ -181,7 +183,7 @@ impl fmt::Display for Exceeded {
             }
             Self::Streams { limit } => write!(f, "contains more than {limit} compressed streams"),
             Self::Compressed { limit } => {
-                write!(f, "contains more than {limit} compressed bytes for the little that they unpack to")
+                write!(f, "reads more than {limit} compressed bytes, a multiple of the file's size")
             }
             Self::Layers => write!(f, "contains more than {LAYERS} nested compressed streams"),
         }
@@ -276,5 +278,24 @@ mod tests {
             budget = budget.within_stream().unwrap();
         }
         assert_eq!(budget.within_stream().unwrap_err(), Exceeded::Layers);
+    }
+
+    #[test]
+    fn compressed_bytes_are_limited_by_the_size_of_the_file() {
+        let limit = |budget: Budget| {
+            budget.take_compressed(1 << 62);
+            match budget.check() {
+                Err(Exceeded::Compressed { limit }) => limit,
+                other => panic!("{other:?}"),
+            }
+        };
+        let (default, user_set) = (Limits::default(), Limits::new(Some(1 << 30)));
+        assert_eq!(limit(Budget::for_kernel(default, 1 << 20)), 12 << 20);
+        assert_eq!(limit(Budget::for_archive(default, 1 << 20)), 36 << 20);
+        assert_eq!(limit(Budget::for_kernel(user_set, 1 << 20)), 1 << 30);
+        assert_eq!(limit(Budget::for_kernel(Limits::new(Some(1000)), 0)), 8 << 20);
+        let archive = Budget::for_archive(default, 1 << 20);
+        archive.for_member(default, 1 << 30).take_compressed(37 << 20);
+        assert_eq!(archive.check(), Err(Exceeded::Compressed { limit: 36 << 20 }));
     }
 }

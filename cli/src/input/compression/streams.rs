@@ -9,6 +9,8 @@ use crate::input::compression::{
     lz4_legacy::Lz4Legacy,
     zstd::ZstdFrame,
 };
+use core_relo::Data;
+use core_relo_loader::target;
 use std::io::{self, BufRead, Cursor, Read};
 
 /// The largest dictionary of an xz or lzma stream, in KiB.
@@ -25,9 +27,22 @@ pub(crate) struct Streams<'r> {
     budget: Budget,
 }
 
+/// Bytes to take from the budget for compressed bytes for a read of fewer bytes, in formats of [`reads_blocks`].
+///
+/// The decoder of such a format reads a header in a few short reads, and the content of the block in one long read. A block of a few
+/// bytes takes as long as a block of many, because the decoder rebuilds its tables.
+const READ_COST: u64 = 256;
+
+/// Returns whether the decoder of a format reads the content of a block at once.
+const fn reads_blocks(format: Compression) -> bool {
+    matches!(format, Compression::Xz | Compression::Zstd | Compression::Lz4)
+}
+
 /// A reader that takes compressed bytes from a budget.
 struct Metered<R> {
     compressed: R,
+    /// The number of bytes that a short read costs.
+    read_cost: u64,
     budget: Budget,
 }
 
@@ -47,6 +62,10 @@ impl<R: BufRead> Read for Metered<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let n = self.fill_buf()?.read(buf)?;
         self.consume(n);
+        let len = u64::try_from(n).map_err(io::Error::other)?;
+        if let Some(missing_cost) = self.read_cost.checked_sub(len) {
+            self.budget.take_compressed(missing_cost);
+        }
         Ok(n)
     }
 }
@@ -65,17 +84,17 @@ impl<'r> Streams<'r> {
 
     /// Creates a reader for concatenated streams. The reader ignores other bytes after them.
     pub(crate) fn concatenated(format: Compression, compressed: impl BufRead + 'r, budget: Budget) -> Self {
-        let compressed = Metered { compressed, budget: budget.clone() };
+        let read_cost = if reads_blocks(format) { READ_COST } else { 0 };
+        let compressed = Metered { compressed, read_cost, budget: budget.clone() };
         let state = State::BetweenStreams(Box::new(compressed));
         Self { format, state, count: 0, first_only: false, budget }
     }
 
     /// Unpacks everything into memory. The memory grows as bytes are unpacked, so that a size in a header cannot exhaust it.
-    pub(crate) fn read_all(mut self) -> io::Result<Vec<u8>> {
-        const STEP: u64 = 1 << 20;
-        let mut unpacked = Vec::new();
-        while self.by_ref().take(STEP).read_to_end(&mut unpacked)? > 0 {}
-        Ok(unpacked)
+    pub(crate) fn read_all(self) -> io::Result<Data<'static>> {
+        const FIRST_BYTES: u64 = 1 << 20;
+        let unpacked = target::read_all(self, FIRST_BYTES, u64::MAX)?;
+        unpacked.ok_or_else(|| io::Error::other("broken invariant: a stream of more than 2^64 bytes"))
     }
 
     /// Begins the next stream, unless the input has ended.
@@ -305,12 +324,16 @@ mod tests {
             assert_eq!(Compression::detect(&packed), Some(how));
             let enough = budget(len + 5);
             assert_eq!(
-                Streams::concatenated(how, &*packed, enough.clone()).read_all().unwrap(),
-                bytes,
+                *Streams::concatenated(how, &*packed, enough.clone()).read_all().unwrap(),
+                *bytes,
                 "{how}"
             );
             assert_eq!(enough.remaining(), 5, "{how}");
-            assert_eq!(Streams::concatenated(how, &*packed, budget(len)).read_all().unwrap(), bytes, "{how}");
+            assert_eq!(
+                *Streams::concatenated(how, &*packed, budget(len)).read_all().unwrap(),
+                *bytes,
+                "{how}"
+            );
             let error = Streams::concatenated(how, &*packed, budget(len - 1)).read_all().unwrap_err();
             let expected =
                 Exceeded::Bytes { scope: crate::input::compression::budget::Scope::Kernel, limit: len - 1 };
@@ -355,10 +378,10 @@ mod tests {
         ] {
             let unpacked = |bytes| Streams::concatenated(how, &*packed, budget(bytes)).read_all();
             assert_eq!(Compression::detect(&packed), Some(how));
-            assert_eq!(unpacked(6).unwrap(), b"kernel", "{how}");
+            assert_eq!(*unpacked(6).unwrap(), *b"kernel", "{how}");
             assert_eq!(unpacked(5).unwrap_err().to_string(), "unpacks to more than 5 bytes", "{how}");
             let first = Streams::first(how, &*packed, budget(6)).read_all().unwrap();
-            assert_eq!(first, b"ker", "{how}");
+            assert_eq!(*first, *b"ker", "{how}");
         }
         let cut = [gzip(b"ker"), gzip(b"nel")[..14].to_vec()].concat();
         let error = Streams::concatenated(Compression::Gzip, &*cut, budget(6)).read_all().unwrap_err();
@@ -395,7 +418,47 @@ mod tests {
         for (how, pack) in ALL {
             let mut packed = pack(b"kernel");
             packed.extend_from_slice(b"\x06\0\0\0");
-            assert_eq!(Streams::first(how, &*packed, budget(6)).read_all().unwrap(), b"kernel", "{how}");
+            assert_eq!(*Streams::first(how, &*packed, budget(6)).read_all().unwrap(), *b"kernel", "{how}");
+        }
+    }
+
+    /// Returns an xz stream without an end, whose chunks of 12 bytes each rebuild the decoder and unpack to one byte.
+    fn xz_of_tiny_chunks(count: usize) -> Vec<u8> {
+        const CHUNK: [u8; 12] = [0xc0, 0, 0, 0, 5, 4, 0, 0, 0, 0, 0, 0];
+        let mut packed = b"\xfd7zXZ\0\0\0\xff\x12\xd9\x41\x02\0\x21\x01\x16\0\0\0\x74\x2f\xe5\xa3".to_vec();
+        packed.push(0xe0);
+        packed.extend(&CHUNK[1..]);
+        packed.extend(CHUNK.repeat(count));
+        packed
+    }
+
+    #[test]
+    fn blocks_of_a_few_bytes_cost_more_than_their_bytes() {
+        let unpack = |count| {
+            let packed = xz_of_tiny_chunks(count);
+            let budget = Budget::for_kernel(Limits::default(), 0);
+            Streams::concatenated(Compression::Xz, &*packed, budget).read_all().unwrap_err()
+        };
+        let error = unpack(1000);
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{error}");
+        let error = unpack(20_000);
+        assert_eq!(Exceeded::from_io(&error), Some(Exceeded::Compressed { limit: 8 << 20 }), "{error}");
+    }
+
+    #[test]
+    fn bytes_that_do_not_compress_cost_little_more_than_their_number() {
+        let mut state = 1u64;
+        let noise = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state.to_be_bytes()[0]
+        });
+        let noise: Vec<u8> = noise.take(3 << 20).collect();
+        for (how, pack) in ALL {
+            let packed = pack(&noise);
+            // The limit has 1 MiB for the overhead of 3 MiB.
+            let spent = Budget::for_kernel(Limits::default(), 0);
+            spent.take_compressed(4 << 20);
+            assert_eq!(*Streams::concatenated(how, &*packed, spent).read_all().unwrap(), *noise, "{how}");
         }
     }
 }

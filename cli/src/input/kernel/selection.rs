@@ -5,6 +5,7 @@ use crate::{
     error::BadInput,
     input::{
         archive::{self, Member},
+        file_id::Inode,
         folder::{self, BadFolder},
         kernel::{id::KernelId, image::KernelImage, parsed::Kernel, source::KernelSource},
         limits::Limits,
@@ -48,13 +49,19 @@ pub(crate) struct Selection {
 impl Selection {
     /// Selects all kernels.
     pub(crate) fn new(args: &KernelArgs) -> Self {
-        Self::for_shard(args, None, &Threads::none())
+        Self::for_shard(args, None, None, &Threads::none())
     }
 
-    /// Selects the kernels in a shard, with all modules.
+    /// Selects the kernels in a shard, with all modules. `results_file` is the file of `check --resume`, which may be in a folder of
+    /// kernels.
     ///
     /// Folders that cannot be read belong to a shard as well. A folder without kernels is bad input for every shard.
-    pub(crate) fn for_shard(args: &KernelArgs, shard: Option<Shard>, threads: &Threads) -> Self {
+    pub(crate) fn for_shard(
+        args: &KernelArgs,
+        shard: Option<Shard>,
+        results_file: Option<Inode>,
+        threads: &Threads,
+    ) -> Self {
         let mut selection = Self { limits: Limits::new(args.max_bytes), ..Self::default() };
         let in_shard = |path: &Path| shard.is_none_or(|shard| shard.includes(path));
         if args.btf.is_empty() && in_shard(Path::new("")) {
@@ -62,14 +69,14 @@ impl Selection {
         }
         for path in &args.btf {
             if path.is_dir() {
-                selection.add_folder(path, in_shard, threads);
+                selection.add_folder(path, results_file, in_shard, threads);
             } else if in_shard(path.file_name().map_or(path, Path::new)) {
                 selection.sources.push(KernelSource::from_path(path.clone(), args.base.clone()));
             }
         }
         for path in &args.module {
             if path.is_dir() {
-                let (files, bad) = folder::find_files(path);
+                let (files, bad) = folder::find_files(path, results_file);
                 selection.modules.extend(folder::retain_modules(files));
                 selection.bad.extend(bad.into_iter().map(BadSource::from));
             } else {
@@ -88,8 +95,14 @@ impl Selection {
         selection
     }
 
-    fn add_folder(&mut self, folder: &Path, in_shard: impl Fn(&Path) -> bool, threads: &Threads) {
-        let found = folder::find_kernels(folder, self.limits, threads);
+    fn add_folder(
+        &mut self,
+        folder: &Path,
+        results_file: Option<Inode>,
+        in_shard: impl Fn(&Path) -> bool,
+        threads: &Threads,
+    ) {
+        let found = folder::find_kernels(folder, results_file, self.limits, threads);
         let in_shard = |file: &Path| in_shard(file.strip_prefix(folder).unwrap_or(file));
         let has_no_kernel = found.kernels.is_empty();
         let kernels = found.kernels.into_iter().filter(|kernel| in_shard(kernel));

@@ -155,6 +155,12 @@ pub enum BtfError {
         /// The limit.
         limit: u32,
     },
+    /// There is too little memory for a table of the types.
+    #[error("BTF: too little memory for a table of {types} types")]
+    OutOfMemory {
+        /// The number of types that the table has room for.
+        types: usize,
+    },
     /// The types or strings, with those of the base, exceed 32-bit numbers.
     #[error("base and split BTF together contain more types or strings than 32-bit offsets can address")]
     TooManyTypes,

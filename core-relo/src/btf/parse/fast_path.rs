@@ -6,6 +6,7 @@
 
 use super::{
     btf::Btf,
+    error::BtfError,
     kind_set::{BLOCK, KFLAG, KindSet},
     table::{BLOCK_SPAN, Offsets, RecordTable},
     validate::Validation,
@@ -74,7 +75,7 @@ pub(super) struct Bounds<'b> {
 }
 
 /// Finds the records of a type section. Returns `None` if a record reaches past the section's end, has an unknown kind, or refers
-/// to a name or a type that does not exist.
+/// to a name or a type that does not exist. The only error is too little memory for the table.
 ///
 /// With [`Validation::CommonWords`] the references of elements are not validated.
 pub(super) fn find_records(
@@ -82,7 +83,7 @@ pub(super) fn find_records(
     endian: Endian,
     bounds: Bounds<'_>,
     validation: Validation,
-) -> Option<RecordTable> {
+) -> Result<Option<RecordTable>, BtfError> {
     // Four instances of the function keep the tests of byte order and validation out of the loop.
     let validate_elements = validation != Validation::CommonWords;
     let scan_records = match (endian, validate_elements) {
@@ -91,15 +92,19 @@ pub(super) fn find_records(
         (Endian::Big, false) => scan_records::<true, false>,
         (Endian::Big, true) => scan_records::<true, true>,
     };
-    let mut buffers = TableBuffers::new(types.len() / COMMON_BYTES);
-    let ScanResult { count, highest_id, has_unresolved_func } = scan_records(types, bounds, &mut buffers)?;
-    let end_id = bounds.first_id.0.checked_add(u32::try_from(count).ok()?)?;
-    if highest_id >= end_id {
-        return None;
+    let mut buffers = TableBuffers::new(types.len() / COMMON_BYTES)?;
+    let Some(ScanResult { count, highest_id, has_unresolved_func }) =
+        scan_records(types, bounds, &mut buffers)
+    else {
+        return Ok(None);
+    };
+    let end_id = u32::try_from(count).ok().and_then(|count| bounds.first_id.0.checked_add(count));
+    if end_id.is_none_or(|end_id| highest_id >= end_id) {
+        return Ok(None);
     }
     let table = buffers.into_table(count);
     let is_valid = !has_unresolved_func || have_prototypes(types, endian, bounds, &table);
-    is_valid.then_some(table)
+    Ok(is_valid.then_some(table))
 }
 
 /// The result of [`scan_records`], besides the table.
@@ -263,11 +268,20 @@ struct TableBuffers {
 }
 
 impl TableBuffers {
-    fn new(max_records: usize) -> Self {
+    fn new(max_records: usize) -> Result<Self, BtfError> {
         // One more block lets the pass find the end if the last record fills a block.
         let blocks = (max_records / BLOCK).saturating_add(1);
         let records = blocks.saturating_mul(BLOCK);
-        Self { blocks: vec![0; blocks], low16: vec![0; records], kinds: vec![0; records] }
+        // A failed reservation is an error, a failed `vec!` would end the process. `vec!` gets zeroed pages from the kernel.
+        let (mut block_offsets, mut low16, mut kinds) =
+            (Vec::<u32>::new(), Vec::<u16>::new(), Vec::<u8>::new());
+        let reserved = block_offsets
+            .try_reserve_exact(blocks)
+            .and_then(|()| low16.try_reserve_exact(records))
+            .and_then(|()| kinds.try_reserve_exact(records));
+        drop((block_offsets, low16, kinds));
+        reserved.map_err(|_no_memory| BtfError::OutOfMemory { types: max_records })?;
+        Ok(Self { blocks: vec![0; blocks], low16: vec![0; records], kinds: vec![0; records] })
     }
 
     fn into_table(self, count: usize) -> RecordTable {
@@ -286,12 +300,20 @@ impl TableBuffers {
 mod tests {
     use super::*;
     use crate::btf::{
-        Btf, BtfError, Builder, BuiltMember,
+        Btf, Builder, BuiltMember,
         parse::{Header, validate::Validation},
     };
     use alloc::{string::ToString as _, sync::Arc};
 
     const ORDERS: [Endian; 2] = [Endian::Little, Endian::Big];
+
+    #[test]
+    fn too_little_memory_for_the_table_is_an_error() {
+        // No address space has room for so many records.
+        let most = isize::MAX.unsigned_abs() / 4;
+        let buffers = TableBuffers::new(most).map(|_| ());
+        assert_eq!(buffers, Err(BtfError::OutOfMemory { types: most }));
+    }
 
     /// Builds types of every kind, with FUNCs before their FUNC_PROTO and after it.
     fn every_kind(mut b: Builder) -> Vec<u8> {
@@ -346,8 +368,9 @@ mod tests {
         let (first_id, names) = base.map_or((TypeId(1), 0), |base| (base.end_id(), base.string_end()));
         let string_end = names.saturating_add(header.string_len());
         let bounds = Bounds { first_id, string_end, base: base.map(AsRef::as_ref) };
-        let accepts =
-            |validation| find_records(header.types_of(data), header.endian, bounds, validation).is_some();
+        let accepts = |validation| {
+            find_records(header.types_of(data), header.endian, bounds, validation).unwrap().is_some()
+        };
         accepts(Validation::All) && accepts(Validation::CommonWords)
     }
 

@@ -70,7 +70,7 @@ impl<'d> Btf<'d> {
         let accepted = match validation {
             #[cfg(test)]
             Validation::AllWithoutFastPath => None,
-            _ => fast_path::find_records(header.types_of(&data), header.endian, bounds, validation),
+            _ => fast_path::find_records(header.types_of(&data), header.endian, bounds, validation)?,
         };
         let mut btf = if let Some(table) = accepted {
             Self::from_parts(data, header, base, table)?

@@ -20,6 +20,7 @@ pub(super) fn find_records(data: &[u8], header: &Header, first_id: TypeId) -> Re
     let types = header.types_of(data);
     let section_len = to_u32(types.len());
     let (mut offsets, mut kinds) = (Vec::new(), Vec::new());
+    let out_of_memory = |types| BtfError::OutOfMemory { types };
     let mut rest = types;
     let mut id = first_id;
     while !rest.is_empty() {
@@ -35,6 +36,8 @@ pub(super) fn find_records(data: &[u8], header: &Header, first_id: TypeId) -> Re
         };
         let len = to_usize(size.record_len(info.vlen()));
         rest = rest.get(len..).ok_or(bounds(kind, info.vlen()))?;
+        offsets.try_reserve(1).map_err(|_no_memory| out_of_memory(offsets.len()))?;
+        kinds.try_reserve(1).map_err(|_no_memory| out_of_memory(offsets.len()))?;
         offsets.push(from_end);
         kinds.push(info.last_byte());
         id = TypeId(id.0.checked_add(1).ok_or(BtfError::TooManyTypes)?);

@@ -16,7 +16,7 @@ use crate::{
     limits,
     name::Name,
 };
-use alloc::{boxed::Box, sync::Arc, vec, vec::Vec};
+use alloc::{boxed::Box, sync::Arc, vec::Vec};
 use hashbrown::{HashMap, HashSet};
 
 impl<'d> Btf<'d> {
@@ -76,7 +76,10 @@ fn map_types(split: &Btf<'_>, distilled: &Btf<'_>, base: &Btf<'_>) -> Result<Vec
         candidates.insert(ty);
     }
     let embedded = embedded_types(split);
-    let mut ids = vec![TypeId::VOID; distilled.end_id().index()];
+    let types = distilled.end_id().index();
+    let mut ids = Vec::new();
+    ids.try_reserve_exact(types).map_err(|_no_memory| BtfError::OutOfMemory { types })?;
+    ids.resize(types, TypeId::VOID);
     for ty in distilled.types() {
         let matches = candidates.find(ty, embedded.contains(&ty.id()));
         let (1, Some(id)) = (matches.count, ids.get_mut(ty.id().index())) else {
