@@ -236,7 +236,7 @@ mod tests {
                 assert_eq!(counter.cookie(), 1);
                 drop(second);
             } else {
-                assert!(second.unwrap_err().to_string().contains("cannot tell them apart"));
+                assert!(second.unwrap_err().to_string().contains("one program at each address"));
                 assert_eq!(sys::map_next_key(ip_to_spec_id.shape(), None, &mut [0; 8]), Ok(true));
                 assert!(elf.run() > 0);
                 assert_eq!(counter.count(), 1);
