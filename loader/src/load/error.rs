@@ -8,7 +8,7 @@ use core_relo_object::{InternalError, load_plan::LoadPlanError};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// The most attempts of [`load()`](super::load()), if other processes keep taking the pins of the object first.
+/// The maximum number of attempts of [`load()`](super::load()), if other processes keep taking the pins of the object first.
 pub const PIN_ATTEMPTS: u32 = 5;
 
 /// The reason why an object is not loaded.
