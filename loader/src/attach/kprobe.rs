@@ -34,7 +34,7 @@ pub struct KprobeOptions {
 /// Fails if the kernel has no such function (`ENOENT`), has several functions of that name (`EADDRNOTAVAIL`), or forbids probes on it
 /// (`EINVAL`).
 pub fn kprobe(prog: BorrowedFd<'_>, function: &str, options: &KprobeOptions) -> Result<Link, AttachError> {
-    let label = describe(function, options);
+    let label = attachment_label(function, options);
     let c_name = c_string(function, &label)?;
     let pmu = Pmu::kprobe();
     let (probe, event) = if options.mode.uses_tracefs(pmu.is_some(), &label)? {
@@ -58,7 +58,8 @@ pub fn kprobe(prog: BorrowedFd<'_>, function: &str, options: &KprobeOptions) -> 
     PerfAttach { prog, event, probe, label: &label, cookie, mode, enable: true }.attach()
 }
 
-fn describe(function: &str, options: &KprobeOptions) -> String {
+/// Returns the label of the attachment in errors and in [`Link::label`].
+fn attachment_label(function: &str, options: &KprobeOptions) -> String {
     let prefix = if options.retprobe { "kretprobe" } else { "kprobe" };
     match options.offset {
         0 => format!("{prefix}/{function}"),

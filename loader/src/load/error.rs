@@ -127,7 +127,7 @@ impl RemainingPins {
 }
 
 impl LoadError {
-    /// Makes the error of a pin that cannot be created or opened.
+    /// Creates the error of a pin that cannot be created or opened.
     #[cold]
     pub(super) fn pin(object: &str, map: &str, path: &Path, errno: Errno) -> Self {
         let hint = match errno.0 {

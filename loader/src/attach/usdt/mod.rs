@@ -1,4 +1,4 @@
-//! USDT (user statically-defined tracing): probes that binaries declare in notes.
+//! USDT (user-level statically defined tracing): probes that a binary lists in `.note.stapsdt`.
 //!
 //! * `note` parses the notes, `args` the arguments of a probe. `probe` finds the probes of a binary.
 //! * `spec` encodes a probe for the BPF program's `usdt.bpf.h`. `manager` allocates entries in the program's map of them.

@@ -82,7 +82,7 @@ pub fn xdp<'i>(
 ) -> Result<Link, AttachError> {
     let interface = interface.into();
     let ifindex = interface.index()?;
-    let label = describe(interface);
+    let label = attachment_label(interface);
     match sys::link_create(&link_request(prog, ifindex, mode)) {
         Ok(fd) => Ok(Link::from_fd(fd, label)),
         Err(Errno(libc::EINVAL)) if !kernel_has_links(prog) => {
@@ -126,7 +126,7 @@ pub fn xdp_netlink<'i>(
 ) -> Result<Link, AttachError> {
     let interface = interface.into();
     let ifindex = interface.index()?;
-    let label = describe(interface);
+    let label = attachment_label(interface);
     let attach = || {
         let prog = prog.try_clone_to_owned().map_err(|e| Errno::from_io_error(&e))?;
         let mut socket = RtnetlinkSocket::open()?;
@@ -156,7 +156,7 @@ pub fn xdp_detach<'i>(
     let ifindex = interface.index()?;
     RtnetlinkSocket::open()
         .and_then(|mut socket| set_program(&mut socket, ifindex, mode.flags(), None, expected))
-        .map_err(|error| netlink_error(&describe(interface), "detach", error))
+        .map_err(|error| netlink_error(&attachment_label(interface), "detach", error))
 }
 
 /// The ids of the XDP programs on an interface (libbpf: `struct bpf_xdp_query_opts`). The id 0 stands for no program.
@@ -195,7 +195,7 @@ pub fn xdp_query<'i>(interface: impl Into<InterfaceRef<'i>>) -> Result<XdpProgra
         RtnetlinkSocket::open().and_then(|mut socket| query_interface_attributes(&mut socket, ifindex));
     match attributes {
         Ok(attributes) => Ok(parse_interface_attributes(&attributes)),
-        Err(error) => Err(netlink_error(&describe(interface), "query", error)),
+        Err(error) => Err(netlink_error(&attachment_label(interface), "query", error)),
     }
 }
 
@@ -293,7 +293,8 @@ impl Attachment for XdpAttachment {
     fn leak(self: Box<Self>) {}
 }
 
-fn describe(interface: InterfaceRef<'_>) -> String {
+/// Returns the label of the attachment in errors and in [`Link::label`].
+fn attachment_label(interface: InterfaceRef<'_>) -> String {
     format!("xdp on {interface}")
 }
 
